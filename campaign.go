@@ -1,0 +1,88 @@
+package firstcome
+
+import (
+	"encoding/json"
+	"math"
+	"time"
+)
+
+// Unlimited is the quantity of a campaign that never sells out (general
+// issuance). On the wire and in the ledger it is null.
+const Unlimited int64 = math.MaxInt64
+
+// MaxQuantity is the largest quantity of a campaign that can sell out. It is
+// chosen so that numbers keep within 2⁵³, which JavaScript clients read exactly.
+const MaxQuantity int64 = 1_000_000_000_000
+
+// An AnswerWhen says when a claim that was issued a coupon is answered.
+type AnswerWhen string
+
+// When a claim is answered.
+const (
+	// Recorded: once the coupon is in the ledger's durable storage. The default.
+	Recorded AnswerWhen = "recorded"
+	// Decided: once the gate and its journal have it. With a gate that is the
+	// ledger itself this is the same instant.
+	Decided AnswerWhen = "decided"
+)
+
+// Terms are what a campaign promises. They change by numbered changes only, and
+// a coupon keeps the terms under which it was issued.
+type Terms struct {
+	Name     string
+	Quantity int64      // coupons that may be in force at once; Unlimited for no bound
+	OpensAt  time.Time  // first instant at which a coupon is issued; zero: from the beginning
+	ClosesAt time.Time  // first instant at which none is issued any more; zero: never
+	Answer   AnswerWhen // when a claim is answered
+	Benefit  json.RawMessage
+	// A coupon expires at ValidUntil, or ValidFor after its issue; at most one is
+	// set, and neither means that it does not expire.
+	ValidUntil time.Time
+	ValidFor   time.Duration
+}
+
+// ExpiresAt returns the instant at which a coupon that was issued under these
+// terms at issuedAt expires, and the zero time if it does not.
+func (t Terms) ExpiresAt(issuedAt time.Time) time.Time {
+	if t.ValidFor > 0 {
+		return issuedAt.Add(t.ValidFor)
+	}
+	return t.ValidUntil
+}
+
+// A Campaign issues at most Quantity coupons, one a user, in the order of the claims.
+type Campaign struct {
+	ID CampaignID
+	Terms
+	Paused bool
+	Closed bool // by an operator, for good
+	// Version numbers the changes: 1 when created, one more with each change of
+	// terms, pause, resume, close and void.
+	Version   int64
+	CreatedAt time.Time
+}
+
+// A Coupon is the fact that a user was issued a number of a campaign.
+type Coupon struct {
+	Campaign CampaignID
+	Number   int64 // from 1, in the order of the claims; the coupon's identity
+	User     UserID
+	Code     string // see Secret.Code
+	IssuedAt time.Time
+	VoidedAt time.Time // zero while the coupon is in force
+	// TermsVersion is the version of the campaign whose terms the coupon keeps.
+	TermsVersion int64
+	Recorded     bool // in the ledger's durable storage
+}
+
+// A Decision is a gate's answer to one claim.
+type Decision struct {
+	Outcome Outcome
+	Coupon  Coupon    // zero unless Outcome.HasCoupon
+	At      time.Time // the instant of the decision by the gate's clock
+	Version int64     // the campaign's version under which it was decided
+	// Lease is how long a node may repeat this answer without asking the gate,
+	// counted from the instant at which it sent the call: a refusal to every user
+	// who holds no coupon, a coupon to its user as AlreadyIssued. Zero: not at all.
+	Lease time.Duration
+}

@@ -1,0 +1,68 @@
+package firstcome
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"strconv"
+	"sync"
+)
+
+// A Secret makes coupon codes. Every node of a deployment has the same one.
+// Methods may be called from many goroutines.
+type Secret struct{ macs *sync.Pool }
+
+// MinSecret is the length of the shortest secret, in bytes: that of the hash
+// it keys, below which RFC 2104 advises against.
+const MinSecret = 32
+
+// NewSecret returns the secret with the given key of at least MinSecret bytes.
+func NewSecret(key []byte) (Secret, error) {
+	if len(key) < MinSecret {
+		return Secret{}, errors.New("the code secret has at least 32 bytes: make one with openssl rand -hex 32")
+	}
+	key = append([]byte(nil), key...)
+	return Secret{macs: &sync.Pool{New: func() any {
+		return &mac{Hash: hmac.New(sha256.New, key)}
+	}}}, nil
+}
+
+// A mac is a keyed hash with room for its input and its sum.
+type mac struct {
+	hash.Hash
+	input []byte
+	sum   [sha256.Size]byte
+}
+
+// sum80 returns the first 80 bits of the HMAC-SHA-256 of input.
+func (m *mac) sum80(input []byte) []byte {
+	m.Reset()
+	m.Write(input)
+	return m.Sum(m.sum[:0])[:10]
+}
+
+// Code returns the coupon code of a campaign's number: the first 80 bits of
+// HMAC-SHA-256(secret, campaign id ‖ 0x00 ‖ number in decimal digits) in 16
+// characters of Crockford's base 32. It cannot be guessed, is the same on every
+// node, and is known as soon as the number is.
+func (s Secret) Code(id CampaignID, number int64) string {
+	m := s.macs.Get().(*mac)
+	defer s.macs.Put(m)
+	m.input = append(append(m.input[:0], id...), 0)
+	m.input = strconv.AppendInt(m.input, number, 10)
+	return crockford.EncodeToString(m.sum80(m.input))
+}
+
+// Fingerprint tells secrets apart without giving them away: 80 bits of the
+// HMAC of a fixed text, in hexadecimal digits.
+func (s Secret) Fingerprint() string {
+	m := s.macs.Get().(*mac)
+	defer s.macs.Put(m)
+	return hex.EncodeToString(m.sum80([]byte("firstcome secret fingerprint")))
+}
+
+// crockford is Douglas Crockford's base 32: no I, L, O or U.
+var crockford = base32.NewEncoding("0123456789ABCDEFGHJKMNPQRSTVWXYZ").WithPadding(base32.NoPadding)

@@ -1,0 +1,68 @@
+package firstcome
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Errors that say for certain that nothing was decided or changed.
+var (
+	ErrNoCampaign     = errors.New("no such campaign")
+	ErrNoCoupon       = errors.New("no such coupon")
+	ErrCampaignExists = errors.New("a campaign with this id exists")
+	ErrBelowInForce   = errors.New("the quantity is below the number of coupons in force")
+	ErrClosed         = errors.New("the campaign was closed by an operator")
+	ErrAlreadyVoided  = errors.New("the coupon was voided before")
+	ErrStale          = errors.New("the campaign has changed since it was read")
+	ErrGateMismatch   = errors.New("this node has another gate or code secret than the campaign")
+)
+
+// ErrBusy says for certain that nothing was decided: the queue is full or the
+// node is stopping. Asking again is safe.
+var ErrBusy = errors.New("too many claims are waiting")
+
+// A FieldError says what is wrong with one field of a campaign's terms.
+type FieldError struct {
+	Field  string // as HTTP spells it: coupon.valid_for
+	Reason string
+}
+
+func (e *FieldError) Error() string { return e.Field + ": " + e.Reason }
+
+// Limits of terms.
+const (
+	MaxName    = 200       // bytes
+	MaxBenefit = 16 * 1024 // bytes of JSON
+	maxValid   = 100 * 365 * 24 * time.Hour
+)
+
+// Check returns nil if the terms may stand, else every FieldError, joined.
+func (t Terms) Check() error {
+	var errs []error
+	refuse := func(field, reason string, args ...any) {
+		errs = append(errs, &FieldError{field, fmt.Sprintf(reason, args...)})
+	}
+	if t.Name == "" || len(t.Name) > MaxName {
+		refuse("name", "must have 1 to %d bytes", MaxName)
+	}
+	if t.Quantity < 0 || t.Quantity > MaxQuantity && t.Quantity != Unlimited {
+		refuse("quantity", "must be 0 to %d, or null for no limit", MaxQuantity)
+	}
+	if !t.OpensAt.IsZero() && !t.ClosesAt.IsZero() && !t.OpensAt.Before(t.ClosesAt) {
+		refuse("closes_at", "must be after opens_at")
+	}
+	if t.Answer != Recorded && t.Answer != Decided {
+		refuse("answer", `must be "recorded" or "decided"`)
+	}
+	if len(t.Benefit) > MaxBenefit {
+		refuse("coupon.benefit", "must have at most %d bytes", MaxBenefit)
+	}
+	if t.ValidFor < 0 || t.ValidFor > maxValid {
+		refuse("coupon.valid_for", "must be positive and at most %v", maxValid)
+	}
+	if t.ValidFor != 0 && !t.ValidUntil.IsZero() {
+		refuse("coupon.valid_for", "cannot stand beside coupon.valid_until")
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,3 @@
+module github.com/firstcome/firstcome
+
+go 1.26

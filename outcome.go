@@ -1,0 +1,81 @@
+package firstcome
+
+import (
+	"fmt"
+	"time"
+)
+
+// An Outcome is what a claim gets. The constants stand in order of precedence:
+// where several apply, the first is the answer.
+type Outcome uint8
+
+// The outcomes.
+const (
+	// AlreadyIssued: the user holds a coupon of this campaign; the decision names it.
+	AlreadyIssued Outcome = iota + 1
+	// NotOpen: the claim came before the campaign opens.
+	NotOpen
+	// Closed: the claim came at or after the campaign's closing time, or an operator closed it.
+	Closed
+	// Paused: an operator paused the campaign.
+	Paused
+	// SoldOut: every coupon is in force.
+	SoldOut
+	// Issued: this claim made the coupon that the decision names.
+	Issued
+)
+
+// outcomes holds the word of each outcome.
+var outcomes = [...]string{
+	AlreadyIssued: "already_issued",
+	NotOpen:       "not_open",
+	Closed:        "closed",
+	Paused:        "paused",
+	SoldOut:       "sold_out",
+	Issued:        "issued",
+}
+
+// Outcomes returns every outcome in order of precedence.
+func Outcomes() []Outcome {
+	return []Outcome{AlreadyIssued, NotOpen, Closed, Paused, SoldOut, Issued}
+}
+
+// String returns the outcome's word, as HTTP answers and metrics spell it.
+func (o Outcome) String() string {
+	if o == 0 || int(o) >= len(outcomes) {
+		return fmt.Sprintf("Outcome(%d)", uint8(o))
+	}
+	return outcomes[o]
+}
+
+// ParseOutcome returns the outcome that a word names.
+func ParseOutcome(word string) (Outcome, error) {
+	for _, o := range Outcomes() {
+		if outcomes[o] == word {
+			return o, nil
+		}
+	}
+	return 0, fmt.Errorf("unknown outcome %q", word)
+}
+
+// HasCoupon tells whether a decision with this outcome names a coupon.
+func (o Outcome) HasCoupon() bool { return o == Issued || o == AlreadyIssued }
+
+// Decide is the rule: it says what a claim gets that reaches the gate of
+// campaign c at the instant now, while inForce coupons are in force and the
+// user holds one of them (holds) or not. Every gate is a translation of it.
+func Decide(c Campaign, now time.Time, inForce int64, holds bool) Outcome {
+	switch {
+	case holds:
+		return AlreadyIssued
+	case !c.OpensAt.IsZero() && now.Before(c.OpensAt):
+		return NotOpen
+	case c.Closed || !c.ClosesAt.IsZero() && !now.Before(c.ClosesAt):
+		return Closed
+	case c.Paused:
+		return Paused
+	case inForce >= c.Quantity:
+		return SoldOut
+	}
+	return Issued
+}
