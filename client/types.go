@@ -1,0 +1,173 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// A Time is an instant on the wire: RFC 3339 in UTC with microseconds.
+type Time struct{ time.Time }
+
+// timeLayout always has six digits, so that texts sort as instants do.
+const timeLayout = "2006-01-02T15:04:05.000000Z"
+
+// MarshalJSON returns the instant as text.
+func (t Time) MarshalJSON() ([]byte, error) {
+	return t.UTC().AppendFormat(nil, `"`+timeLayout+`"`), nil
+}
+
+// UnmarshalJSON reads RFC 3339 with a zone and at most microseconds.
+func (t *Time) UnmarshalJSON(text []byte) error {
+	var s string
+	if err := json.Unmarshal(text, &s); err != nil {
+		return fmt.Errorf("an instant is a string: %w", err)
+	}
+	at, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return fmt.Errorf("an instant is RFC 3339 with a zone, like 2026-12-24T10:00:00Z: %w", err)
+	}
+	if at.Truncate(time.Microsecond) != at {
+		return fmt.Errorf("an instant has at most microseconds: %q", s)
+	}
+	t.Time = at.UTC()
+	return nil
+}
+
+// A Duration is a Go duration on the wire, like "720h".
+type Duration time.Duration
+
+// MarshalJSON returns the duration as text.
+func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
+
+// UnmarshalJSON reads a Go duration.
+func (d *Duration) UnmarshalJSON(text []byte) error {
+	var s string
+	if err := json.Unmarshal(text, &s); err != nil {
+		return fmt.Errorf("a duration is a string: %w", err)
+	}
+	v, err := time.ParseDuration(s)
+	if err != nil {
+		return fmt.Errorf(`a duration is written like "720h" or "1h30m": %w`, err)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// NewCampaign is what makes a campaign. Absent values take their defaults.
+type NewCampaign struct {
+	ID       string     `json:"id,omitempty"` // absent: the server makes one
+	Name     string     `json:"name"`
+	Quantity *int64     `json:"quantity"` // nil: unlimited
+	OpensAt  *Time      `json:"opens_at,omitempty"`
+	ClosesAt *Time      `json:"closes_at,omitempty"`
+	Answer   string     `json:"answer,omitempty"` // recorded (default) or decided
+	Coupon   CouponSpec `json:"coupon"`
+}
+
+// A CouponSpec says what a campaign's coupons are good for, and how long.
+type CouponSpec struct {
+	Benefit    json.RawMessage `json:"benefit"`
+	ValidUntil *Time           `json:"valid_until"`
+	ValidFor   *Duration       `json:"valid_for"`
+}
+
+// A Campaign is a campaign's terms and counters at ServerTime.
+type Campaign struct {
+	ID         string     `json:"id"`
+	Name       string     `json:"name"`
+	Version    int64      `json:"version"`
+	State      string     `json:"state"` // not_open, open, paused, sold_out or closed
+	Quantity   *int64     `json:"quantity"`
+	OpensAt    *Time      `json:"opens_at"`
+	ClosesAt   *Time      `json:"closes_at"`
+	Answer     string     `json:"answer"`
+	Coupon     CouponSpec `json:"coupon"`
+	InForce    int64      `json:"in_force"`
+	Issued     int64      `json:"issued"`
+	Recorded   int64      `json:"recorded"`
+	Remaining  *int64     `json:"remaining"` // null: unlimited
+	CreatedAt  Time       `json:"created_at"`
+	ServerTime Time       `json:"server_time"`
+}
+
+// A Coupon is the fact that a user was issued a number.
+type Coupon struct {
+	CampaignID string          `json:"campaign_id"`
+	Number     int64           `json:"number"`
+	UserID     string          `json:"user_id"`
+	Code       string          `json:"code"`
+	State      string          `json:"state"` // in_force or voided
+	Benefit    json.RawMessage `json:"benefit"`
+	IssuedAt   Time            `json:"issued_at"`
+	ExpiresAt  *Time           `json:"expires_at"`
+	Recorded   bool            `json:"recorded"`
+}
+
+// An Answer is what a claim got: a coupon, or a refusal.
+type Answer struct {
+	Outcome string  `json:"outcome"`
+	Coupon  *Coupon `json:"coupon"` // nil for a refusal
+}
+
+// A Fact is one thing that happened to a coupon.
+type Fact struct {
+	Position   int64  `json:"position"`
+	Kind       string `json:"kind"` // coupon.issued or coupon.voided
+	CampaignID string `json:"campaign_id"`
+	Number     int64  `json:"number"`
+	UserID     string `json:"user_id"`
+	Code       string `json:"code"`
+	At         Time   `json:"at"` // issued or voided at
+}
+
+// A LogEntry is a line of the audit log.
+type LogEntry struct {
+	ID         int64           `json:"id"`
+	At         Time            `json:"at"`
+	Actor      string          `json:"actor"`
+	Action     string          `json:"action"`
+	CampaignID *string         `json:"campaign_id"`
+	UserID     *string         `json:"user_id"`
+	Number     *int64          `json:"number"`
+	Detail     json.RawMessage `json:"detail"`
+}
+
+// A List is a page of items. Next, if not nil, is what to ask the next page after.
+type List[T any] struct {
+	Items []T     `json:"items"`
+	Next  *string `json:"next"`
+}
+
+// A Problem is a refusal or an error (RFC 9457). It is the error that calls
+// return when the server answered other than 2xx.
+type Problem struct {
+	Type     string       `json:"type"`
+	Title    string       `json:"title"`
+	Status   int          `json:"status"`
+	Detail   string       `json:"detail,omitempty"`
+	Outcome  string       `json:"outcome,omitempty"` // of a refused claim
+	OpensAt  *Time        `json:"opens_at,omitempty"`
+	ClosesAt *Time        `json:"closes_at,omitempty"`
+	Fields   []FieldError `json:"fields,omitempty"`
+	// RetryAfter is the header of this name: how long to wait before asking again; 0: absent.
+	RetryAfter time.Duration `json:"-"`
+}
+
+// A FieldError says what is wrong with one field of the request.
+type FieldError struct {
+	Field  string `json:"field"`
+	Reason string `json:"reason"`
+}
+
+// Error returns what the problem is, in one line.
+func (p *Problem) Error() string {
+	text := p.Title
+	if p.Detail != "" {
+		text += ": " + p.Detail
+	}
+	for _, f := range p.Fields {
+		text += fmt.Sprintf("; %s: %s", f.Field, f.Reason)
+	}
+	return text
+}

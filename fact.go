@@ -1,0 +1,19 @@
+package firstcome
+
+// A Fact is one thing that happened to a coupon in the ledger. The facts of a
+// campaign have the positions 1, 2, 3 and so on, without a gap, in the order in
+// which the ledger took them.
+type Fact struct {
+	Position int64
+	Kind     FactKind
+	Coupon   Coupon // as the ledger has it now: an issued coupon may be voided since
+}
+
+// A FactKind says what happened.
+type FactKind string
+
+// The kinds of facts.
+const (
+	CouponIssued FactKind = "coupon.issued"
+	CouponVoided FactKind = "coupon.voided"
+)

@@ -1,0 +1,379 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// Limits bound an Issuer. The zero value of a field means its default.
+type Limits struct {
+	Batch   int           // claims that go to the gate at once; default 512
+	Waiting int           // claims of one campaign that wait; more are ErrBusy; default 16384
+	Gate    time.Duration // how long a call of the gate may take; default 5s
+}
+
+const (
+	// At 512 claims a SQLite transaction takes about 3 ms here and larger batches
+	// gain under 5 %, so this bounds what a batch adds to the latency.
+	defaultBatch = 512
+	// Half a second of claims at full speed: who would wait longer is told at once.
+	defaultWaiting = 16384
+	defaultGate    = 5 * time.Second
+	sweepEvery     = time.Minute
+)
+
+// An Issuer decides claims through a gate, in batches: group commit.
+// Make one with NewIssuer. Its methods may be called from many goroutines.
+type Issuer struct {
+	gate   Gate
+	limits Limits
+	start  time.Time // what the monotonic durations count from
+	known  *known
+	queues sync.Map // firstcome.CampaignID → *queue
+
+	stopping atomic.Bool
+	working  sync.WaitGroup // queues that drain, filters that are read
+	cancel   context.CancelFunc
+	ctx      context.Context // of the gate's calls: ends when Stop gives up
+
+	stats struct {
+		waiting, shed, repeated, batches, failed atomic.Int64
+	}
+	// OnBatch, if set before the first claim, is told of each call of the gate.
+	OnBatch func(claims int, took time.Duration, err error)
+}
+
+// Stats are an Issuer's counters since its start, and what waits now.
+type Stats struct {
+	Waiting  int64 // claims that wait for the gate or are at it
+	Shed     int64 // claims refused with ErrBusy
+	Repeated int64 // claims answered from a lease
+	Batches  int64 // calls of the gate
+	Failed   int64 // calls of the gate that returned an error
+}
+
+// NewIssuer returns an Issuer in front of a gate.
+func NewIssuer(gate Gate, limits Limits) *Issuer {
+	if limits.Batch <= 0 {
+		limits.Batch = defaultBatch
+	}
+	if limits.Waiting <= 0 {
+		limits.Waiting = defaultWaiting
+	}
+	if limits.Gate <= 0 {
+		limits.Gate = defaultGate
+	}
+	i := &Issuer{gate: gate, limits: limits, start: time.Now(), known: newKnown()}
+	i.ctx, i.cancel = context.WithCancel(context.Background())
+	return i
+}
+
+// Run forgets campaigns that nobody asks for any more, until ctx ends.
+func (i *Issuer) Run(ctx context.Context) error {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			i.sweep()
+		}
+	}
+}
+
+// Claim asks for a coupon of the campaign for the user. ErrNoCampaign,
+// ErrGateMismatch and ErrBusy say that nothing was decided; any other error,
+// also one because ctx ended, means that the claim may have been or may yet be
+// decided. Asking again is safe and finds the coupon.
+func (i *Issuer) Claim(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Decision, error) {
+	q := i.queue(id)
+	if d, ok := i.repeat(q, user); ok {
+		return d, nil
+	}
+	c := claims.Get().(*claim)
+	c.user = user
+	if err := i.enqueue(id, q, c); err != nil {
+		claims.Put(c)
+		return firstcome.Decision{}, err
+	}
+	return await(ctx, c)
+}
+
+// ClaimAll asks for a coupon for each of users, in order and without another
+// claim in between, and returns a decision for each. If it returns an error,
+// some may have been decided; asking again is safe.
+func (i *Issuer) ClaimAll(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	all := make([]*claim, len(users))
+	for n, user := range users {
+		all[n] = claims.Get().(*claim)
+		all[n].user = user
+	}
+	if err := i.enqueue(id, i.queue(id), all...); err != nil {
+		return nil, err
+	}
+	decisions := make([]firstcome.Decision, len(users))
+	var failed error
+	for n, c := range all {
+		d, err := await(ctx, c)
+		if err != nil && failed == nil {
+			failed = err
+		}
+		decisions[n] = d
+	}
+	if failed != nil {
+		return nil, failed
+	}
+	return decisions, nil
+}
+
+// await returns a claim's answer, or an error when ctx ends first.
+func await(ctx context.Context, c *claim) (firstcome.Decision, error) {
+	select {
+	case <-c.done:
+		d, err := c.decision, c.err
+		c.decision, c.err = firstcome.Decision{}, nil
+		claims.Put(c)
+		return d, err
+	case <-ctx.Done():
+		return firstcome.Decision{}, fmt.Errorf("the caller went away before the claim was answered: %w", ctx.Err())
+	}
+}
+
+// Change does a change of a campaign: before, all that this node may answer
+// without asking the gate is forgotten, and nothing is learned until change
+// returns. So no claim that is sent after the change was answered is answered as
+// before it.
+func (i *Issuer) Change(id firstcome.CampaignID, change func() error) error {
+	q := i.hold(id)
+	defer q.end()
+	return change()
+}
+
+// hold returns the campaign's queue with a change begun.
+func (i *Issuer) hold(id firstcome.CampaignID) *queue {
+	for {
+		q := i.queue(id)
+		q.begin()
+		q.mu.Lock()
+		gone := q.gone
+		q.mu.Unlock()
+		if !gone {
+			return q
+		}
+		q.end()
+	}
+}
+
+// Stats returns the counters.
+func (i *Issuer) Stats() Stats {
+	return Stats{
+		Waiting: i.stats.waiting.Load(), Shed: i.stats.shed.Load(), Repeated: i.stats.repeated.Load(),
+		Batches: i.stats.batches.Load(), Failed: i.stats.failed.Load(),
+	}
+}
+
+// Stop refuses new claims with ErrBusy, waits until every claim that waits is
+// answered, and gives up when ctx ends: then the calls under way are cancelled,
+// and their claims are answered with an error.
+func (i *Issuer) Stop(ctx context.Context) error {
+	i.stopping.Store(true)
+	// Whoever passed the check of stopping holds the queue's lock until it is
+	// counted as working; from here on nobody is added.
+	i.queues.Range(func(_, q any) bool {
+		q.(*queue).mu.Lock()
+		q.(*queue).mu.Unlock() //nolint:staticcheck // an empty section is the point
+		return true
+	})
+	idle := make(chan struct{})
+	go func() {
+		i.working.Wait()
+		close(idle)
+	}()
+	select {
+	case <-idle:
+		i.cancel()
+		return nil
+	case <-ctx.Done():
+		i.cancel()
+		<-idle
+		return fmt.Errorf("stop issuing: %w", ctx.Err())
+	}
+}
+
+// now returns the time since the Issuer's start by the monotonic clock.
+func (i *Issuer) now() time.Duration { return time.Since(i.start) }
+
+// repeat answers a claim from what the gate said before, if it may.
+func (i *Issuer) repeat(q *queue, user firstcome.UserID) (firstcome.Decision, bool) {
+	now := i.now()
+	d, ok := q.local.Load().refuse(user, now)
+	if !ok {
+		d, ok = i.known.get(q, user, now)
+	}
+	if ok {
+		i.stats.repeated.Add(1)
+	}
+	return d, ok
+}
+
+// queue returns the campaign's queue, a new one if there is none.
+func (i *Issuer) queue(id firstcome.CampaignID) *queue {
+	q, ok := i.queues.Load(id)
+	if !ok {
+		q, _ = i.queues.LoadOrStore(id, &queue{id: id})
+	}
+	found := q.(*queue)
+	if !found.used.Load() {
+		found.used.Store(true)
+	}
+	return found
+}
+
+// enqueue puts claims at the end of the campaign's queue, all or none, and sees
+// to it that the queue drains.
+func (i *Issuer) enqueue(id firstcome.CampaignID, q *queue, cs ...*claim) error {
+	q.mu.Lock()
+	for q.gone {
+		q.mu.Unlock()
+		q = i.queue(id)
+		q.mu.Lock()
+	}
+	defer q.mu.Unlock()
+	// A queue that is empty takes a whole direct issue, whatever the limit.
+	if i.stopping.Load() || len(q.waiting) > 0 && len(q.waiting)+len(cs) > i.limits.Waiting {
+		i.stats.shed.Add(int64(len(cs)))
+		return firstcome.ErrBusy
+	}
+	q.waiting = append(q.waiting, cs...)
+	i.stats.waiting.Add(int64(len(cs)))
+	if !q.draining {
+		q.draining = true
+		i.working.Add(1)
+		go i.drain(q)
+	}
+	return nil
+}
+
+// drain sends what waits to the gate, a batch at a time, until nothing waits.
+func (i *Issuer) drain(q *queue) {
+	defer i.working.Done()
+	for {
+		batch, epoch, learn := q.take(i.limits.Batch)
+		if len(batch) == 0 {
+			return
+		}
+		i.decide(q, i.answerRepeats(q, batch), epoch, learn)
+		i.stats.waiting.Add(int64(-len(batch)))
+		q.reuse(batch)
+	}
+}
+
+// answerRepeats answers the claims of a batch whose answer became known while
+// they waited, and returns the others in a slice of its own, in order.
+func (i *Issuer) answerRepeats(q *queue, batch []*claim) []*claim {
+	if q.local.Load() == nil {
+		return batch
+	}
+	rest := batch[:0]
+	for _, c := range batch {
+		if d, ok := i.repeat(q, c.user); ok {
+			c.answer(d, nil)
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	return rest
+}
+
+// decide has the gate decide a batch and answers its claims.
+func (i *Issuer) decide(q *queue, batch []*claim, epoch uint64, learn bool) {
+	if len(batch) == 0 {
+		return
+	}
+	users := make([]firstcome.UserID, len(batch)) // the gate may hold on to it past its deadline
+	for n, c := range batch {
+		users[n] = c.user
+	}
+	sent := i.now()
+	decisions, err := i.ask(q.id, users)
+	i.stats.batches.Add(1)
+	if i.OnBatch != nil {
+		i.OnBatch(len(batch), i.now()-sent, err)
+	}
+	if err != nil {
+		i.stats.failed.Add(1)
+		for _, c := range batch {
+			c.answer(firstcome.Decision{}, err)
+		}
+		return
+	}
+	if learn {
+		i.learn(q, decisions, sent, epoch)
+	}
+	for n, c := range batch {
+		c.answer(decisions[n], nil)
+	}
+}
+
+// ask calls the gate, within the time that it may take.
+func (i *Issuer) ask(id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	ctx, cancel := context.WithTimeout(i.ctx, i.limits.Gate)
+	defer cancel()
+	decisions, err := i.gate.Claim(ctx, id, users)
+	if err == nil && len(decisions) != len(users) {
+		err = fmt.Errorf("the gate gave %d decisions for %d claims", len(decisions), len(users))
+	}
+	return decisions, err
+}
+
+// learn remembers what may be repeated of a batch's decisions.
+func (i *Issuer) learn(q *queue, decisions []firstcome.Decision, sent time.Duration, epoch uint64) {
+	for n := range decisions {
+		if d := &decisions[n]; d.Outcome.HasCoupon() && d.Lease > 0 {
+			i.known.put(q, d, sent+d.Lease, epoch)
+		}
+	}
+	if refusal := lastRefusal(decisions); refusal != nil && q.learn(*refusal, sent, epoch) {
+		i.working.Add(1)
+		go i.build(q, *refusal, epoch)
+	}
+}
+
+// build reads the holders filter for a refusal.
+func (i *Issuer) build(q *queue, refusal firstcome.Decision, epoch uint64) {
+	defer i.working.Done()
+	seed := maphash.MakeSeed()
+	var hashes []uint64
+	version, err := i.gate.Holders(i.ctx, q.id, func(user firstcome.UserID) {
+		hashes = append(hashes, maphash.String(seed, string(user)))
+	})
+	if err != nil || version != refusal.Version {
+		q.built(nil, refusal, epoch)
+		return
+	}
+	q.built(newFilter(seed, hashes), refusal, epoch)
+}
+
+// sweep forgets the queues that were not used since the last sweep.
+func (i *Issuer) sweep() {
+	i.queues.Range(func(id, value any) bool {
+		q := value.(*queue)
+		if q.used.Swap(false) {
+			return true
+		}
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if !q.draining && !q.building && q.changing == 0 && !q.used.Load() {
+			q.gone = true
+			i.queues.Delete(id)
+		}
+		return true
+	})
+}

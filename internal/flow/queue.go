@@ -1,0 +1,150 @@
+package flow
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A claim is one caller's, from arrival to answer.
+type claim struct {
+	user     firstcome.UserID
+	decision firstcome.Decision
+	err      error
+	done     chan struct{} // has room for the one signal, so that answering never waits for the caller
+}
+
+// answer gives the claim its decision. The claim must not be touched afterwards.
+func (c *claim) answer(d firstcome.Decision, err error) {
+	c.decision, c.err = d, err
+	c.done <- struct{}{}
+}
+
+// claims recycles claims. Only a caller who has received the answer puts one
+// back: a caller who went away leaves the claim to the queue.
+var claims = sync.Pool{New: func() any { return &claim{done: make(chan struct{}, 1)} }}
+
+// A queue holds the claims of one campaign that wait for its gate, and what the
+// node may answer without asking.
+type queue struct {
+	id    firstcome.CampaignID
+	local atomic.Pointer[local] // what may be repeated now; nil: nothing
+	epoch atomic.Uint64         // changes begun and ended; what was learned in another epoch is void
+	used  atomic.Bool           // a claim came since the last sweep
+
+	mu       sync.Mutex // guards what follows
+	waiting  []*claim   // in arrival order
+	spare    []*claim   // the backing array of the batch before, to be filled next
+	draining bool
+	changing int  // changes under way: nothing is learned meanwhile
+	building bool // a holders filter is being read
+	gone     bool // swept from the Issuer: look the campaign up again
+}
+
+// A local is a refusal under lease, with the filter that tells to whom it may be said.
+type local struct {
+	refusal firstcome.Decision
+	until   time.Duration // since the Issuer's start, by the monotonic clock
+	holders *filter       // nil: not read yet, so the refusal may be said to nobody
+}
+
+// refuse returns the leased refusal if it may be said to the user now.
+func (l *local) refuse(user firstcome.UserID, now time.Duration) (firstcome.Decision, bool) {
+	if l == nil || l.holders == nil || now >= l.until || l.holders.mayHave(user) {
+		return firstcome.Decision{}, false
+	}
+	return l.refusal, true
+}
+
+// take returns the next batch of at most limit claims, and the epoch in which
+// it is sent (learn is false while a change is under way). An empty batch means
+// that the queue is idle now and its goroutine must return.
+func (q *queue) take(limit int) (batch []*claim, epoch uint64, learn bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
+		q.draining = false
+		return nil, 0, false
+	}
+	if len(q.waiting) <= limit {
+		batch, q.waiting, q.spare = q.waiting, q.spare[:0], nil
+	} else {
+		batch = append(batch, q.waiting[:limit]...)
+		q.waiting = append(q.waiting[:0], q.waiting[limit:]...)
+	}
+	return batch, q.epoch.Load(), q.changing == 0
+}
+
+// reuse takes a batch's backing array back.
+func (q *queue) reuse(batch []*claim) {
+	clear(batch)
+	q.mu.Lock()
+	if q.spare == nil {
+		q.spare = batch[:0]
+	}
+	q.mu.Unlock()
+}
+
+// begin and end enclose a change of the campaign: in between and across it
+// nothing is learned, and what was learned before is forgotten.
+func (q *queue) begin() { q.turn(+1) }
+func (q *queue) end()   { q.turn(-1) }
+
+func (q *queue) turn(by int) {
+	q.mu.Lock()
+	q.changing += by
+	q.epoch.Add(1)
+	q.local.Store(nil)
+	q.mu.Unlock()
+}
+
+// learn stores the last refusal that the gate said to a batch sent at sent in
+// the given epoch. It tells whether a holders filter has to be read.
+func (q *queue) learn(refusal firstcome.Decision, sent time.Duration, epoch uint64) (build bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.epoch.Load() != epoch {
+		return false
+	}
+	next := &local{refusal: refusal, until: sent + refusal.Lease}
+	if before := q.local.Load(); before != nil && sameState(before.refusal, refusal) {
+		next.holders = before.holders
+	}
+	q.local.Store(next)
+	build = next.holders == nil && !q.building
+	q.building = q.building || build
+	return build
+}
+
+// lastRefusal returns the last decision that is a refusal under lease.
+func lastRefusal(decisions []firstcome.Decision) *firstcome.Decision {
+	for i := len(decisions) - 1; i >= 0; i-- {
+		if d := &decisions[i]; !d.Outcome.HasCoupon() && d.Lease > 0 {
+			return d
+		}
+	}
+	return nil
+}
+
+// sameState tells whether between two refusals nobody can have been issued a
+// coupon, so that the holders are the same: a gate that said sold_out or closed
+// says so until the campaign's version changes, and the clock goes from not_open
+// to open but never back.
+func sameState(a, b firstcome.Decision) bool {
+	return a.Version == b.Version && a.Outcome == b.Outcome
+}
+
+// built ends the reading of a holders filter for the refusal that was seen
+// before; f is nil if it failed.
+func (q *queue) built(f *filter, refusal firstcome.Decision, epoch uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.building = false
+	now := q.local.Load()
+	if f == nil || now == nil || q.epoch.Load() != epoch || !sameState(now.refusal, refusal) {
+		return
+	}
+	q.local.Store(&local{refusal: now.refusal, until: now.until, holders: f})
+}

@@ -1,0 +1,40 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"os"
+)
+
+// Backup writes the ledger, as it is at one instant, into a new file, while
+// others write to it. The file is a ledger itself.
+func (l *Ledger) Backup(ctx context.Context, file string) error {
+	if _, err := os.Stat(file); err == nil {
+		return fmt.Errorf("back up the ledger: %s exists", file)
+	}
+	if _, err := l.read.ExecContext(ctx, `VACUUM INTO ?`, file); err != nil {
+		return fmt.Errorf("back up the ledger into %s: %w", file, err)
+	}
+	return nil
+}
+
+// Verify has SQLite check the file's pages, indexes and constraints, and returns
+// what it found wrong.
+func (l *Ledger) Verify(ctx context.Context) ([]string, error) {
+	rows, err := l.read.QueryContext(ctx, `PRAGMA integrity_check`)
+	if err != nil {
+		return nil, fmt.Errorf("check the ledger's file: %w", err)
+	}
+	defer rows.Close()
+	var wrong []string
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			return nil, fmt.Errorf("check the ledger's file: %w", err)
+		}
+		if line != "ok" {
+			wrong = append(wrong, line)
+		}
+	}
+	return wrong, rows.Err()
+}

@@ -1,0 +1,362 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A Status is a campaign with its counters at one instant.
+type Status struct {
+	firstcome.Campaign
+	InForce  int64     // coupons in force
+	Issued   int64     // coupons ever issued, voided ones too
+	Recorded int64     // those of them that the ledger has
+	Position int64     // of the last fact
+	Now      time.Time // the gate's time
+}
+
+// Create makes a campaign. ErrCampaignExists says that there is one with its id,
+// a joined FieldError that its terms may not stand.
+func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) (Status, error) {
+	if err := terms.Check(); err != nil {
+		return Status{}, err
+	}
+	payload, err := encodeTerms(terms)
+	if err != nil {
+		return Status{}, err
+	}
+	err = l.update(ctx, func(t *tx) error {
+		var exists bool
+		if err := t.row(`SELECT EXISTS (SELECT 1 FROM campaigns WHERE id = ?)`, id).Scan(&exists); err != nil {
+			return err
+		}
+		if exists {
+			return firstcome.ErrCampaignExists
+		}
+		now := l.clock().UTC().Truncate(time.Microsecond)
+		_, err := t.change(`INSERT INTO campaigns
+			(id, quantity, opens_at, closes_at, version, terms_version, gate, epoch, secret, decided_at, created_at)
+			VALUES (?, ?, ?, ?, 1, 1, ?, 1, ?, ?, ?)`,
+			id, quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt),
+			gateKind, l.fingerprint, now.UnixMicro(), now.UnixMicro())
+		if err != nil {
+			return err
+		}
+		if err := t.addChange(id, 1, "terms", payload, now); err != nil {
+			return err
+		}
+		return t.log(now, actor, "campaign.create", entry{campaign: id, detail: payload})
+	})
+	if err != nil {
+		return Status{}, fmt.Errorf("create the campaign %s: %w", id, err)
+	}
+	return l.Campaign(ctx, id)
+}
+
+// SetTerms changes a campaign's terms by edit, which may run more than once. If
+// version is not 0 and the campaign has another, it is ErrStale.
+// ErrBelowInForce and ErrClosed say that the change is not allowed.
+func (l *Ledger) SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms) error) (Status, error) {
+	err := l.update(ctx, func(t *tx) error {
+		s, err := l.stock(t, id)
+		if err != nil {
+			return err
+		}
+		if version != 0 && version != s.Version {
+			return firstcome.ErrStale
+		}
+		if s.Closed {
+			return firstcome.ErrClosed
+		}
+		before, err := t.terms(id, s.termsVersion)
+		if err != nil {
+			return err
+		}
+		terms, err := decodeTerms(before)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(edit(&terms), terms.Check()); err != nil {
+			return err
+		}
+		if terms.Quantity < s.inForce {
+			return fmt.Errorf("%w: %d are", firstcome.ErrBelowInForce, s.inForce)
+		}
+		payload, err := encodeTerms(terms)
+		if err != nil {
+			return err
+		}
+		if payload == before {
+			return nil
+		}
+		now := l.decidesAt(s)
+		_, err = t.change(`UPDATE campaigns SET quantity = ?, opens_at = ?, closes_at = ?, version = ?, terms_version = ?, decided_at = ? WHERE id = ?`,
+			quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt), s.Version+1, s.Version+1, now.UnixMicro(), id)
+		if err != nil {
+			return err
+		}
+		if err := t.addChange(id, s.Version+1, "terms", payload, now); err != nil {
+			return err
+		}
+		return t.log(now, actor, "campaign.update", entry{campaign: id, detail: payload})
+	})
+	if err != nil {
+		return Status{}, fmt.Errorf("change the terms of %s: %w", id, err)
+	}
+	return l.Campaign(ctx, id)
+}
+
+// A Switch is a change of a campaign without terms.
+type Switch string
+
+// The switches.
+const (
+	Pause  Switch = "pause"  // claims get paused
+	Resume Switch = "resume" // ends a pause
+	Close  Switch = "close"  // for good
+)
+
+// Switch pauses, resumes or closes a campaign. To do so twice is the same as
+// once. A closed campaign can only be closed: else it is ErrClosed.
+func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.CampaignID, to Switch) (Status, error) {
+	err := l.update(ctx, func(t *tx) error {
+		s, err := l.stock(t, id)
+		if err != nil {
+			return err
+		}
+		if s.Closed && to != Close {
+			return firstcome.ErrClosed
+		}
+		paused, closed := to == Pause || to == Close && s.Paused, s.Closed || to == Close
+		if paused == s.Paused && closed == s.Closed {
+			return nil
+		}
+		now := l.decidesAt(s)
+		_, err = t.change(`UPDATE campaigns SET paused = ?, closed = ?, version = ?, decided_at = ? WHERE id = ?`,
+			paused, closed, s.Version+1, now.UnixMicro(), id)
+		if err != nil {
+			return err
+		}
+		if err := t.addChange(id, s.Version+1, string(to), "{}", now); err != nil {
+			return err
+		}
+		return t.log(now, actor, "campaign."+string(to), entry{campaign: id, detail: "{}"})
+	})
+	if err != nil {
+		return Status{}, fmt.Errorf("%s the campaign %s: %w", to, id, err)
+	}
+	return l.Campaign(ctx, id)
+}
+
+// Void takes a coupon back: its stock returns, its number is never given again,
+// and its user may claim again. ErrNoCoupon and ErrAlreadyVoided say that
+// nothing was done.
+func (l *Ledger) Void(ctx context.Context, actor string, id firstcome.CampaignID, number int64, reason string) (firstcome.Coupon, error) {
+	var voided firstcome.Coupon
+	err := l.update(ctx, func(t *tx) error {
+		s, err := l.stock(t, id)
+		if err != nil {
+			return err
+		}
+		c, err := t.coupon(id, number)
+		if err != nil {
+			return err
+		}
+		if !c.VoidedAt.IsZero() {
+			return firstcome.ErrAlreadyVoided
+		}
+		now := l.decidesAt(s)
+		c.VoidedAt = now
+		voided = c
+		_, err = t.change(`UPDATE coupons SET voided_at = ?, void_reason = ? WHERE campaign_id = ? AND number = ?`, now.UnixMicro(), reason, id, number)
+		if err != nil {
+			return err
+		}
+		_, err = t.change(`UPDATE campaigns SET in_force = ?, position = ?, version = ?, decided_at = ? WHERE id = ?`,
+			s.inForce-1, s.position+1, s.Version+1, now.UnixMicro(), id)
+		if err != nil {
+			return err
+		}
+		if err := t.addFacts(id, s.position+1, 1, firstcome.CouponVoided, number); err != nil {
+			return err
+		}
+		if err := t.addChange(id, s.Version+1, "void", fmt.Sprintf(`{"number":%d}`, number), now); err != nil {
+			return err
+		}
+		detail, err := json.Marshal(map[string]string{"reason": reason})
+		if err != nil {
+			return err
+		}
+		return t.log(now, actor, "coupon.void", entry{campaign: id, user: c.User, number: number, detail: string(detail)})
+	})
+	if err != nil {
+		return firstcome.Coupon{}, fmt.Errorf("void number %d of %s: %w", number, id, err)
+	}
+	return voided, nil
+}
+
+// An entry is what a line of the audit log is about.
+type entry struct {
+	campaign firstcome.CampaignID
+	user     firstcome.UserID
+	number   int64
+	detail   string // JSON
+}
+
+func (t *tx) log(at time.Time, actor, action string, e entry) error {
+	_, err := t.change(`INSERT INTO audit_log (at, actor, action, campaign_id, user_id, number, detail)
+		VALUES (?, ?, ?, nullif(?, ''), nullif(?, ''), nullif(?, 0), ?)`,
+		at.UnixMicro(), actor, action, e.campaign, e.user, e.number, e.detail)
+	return err
+}
+
+func (t *tx) addChange(id firstcome.CampaignID, version int64, kind, payload string, at time.Time) error {
+	_, err := t.change(`INSERT INTO changes (campaign_id, version, kind, payload, changed_at) VALUES (?, ?, ?, ?, ?)`,
+		id, version, kind, payload, at.UnixMicro())
+	return err
+}
+
+// addFacts adds a run of facts about count numbers from number on.
+func (t *tx) addFacts(id firstcome.CampaignID, position int64, count int, kind firstcome.FactKind, number int64) error {
+	t.touched[id] = true
+	_, err := t.change(`INSERT INTO facts (campaign_id, position, count, kind, number) VALUES (?, ?, ?, ?, ?)`,
+		id, position, count, kind, number)
+	return err
+}
+
+func (t *tx) terms(id firstcome.CampaignID, version int64) (payload string, err error) {
+	err = t.row(`SELECT payload FROM changes WHERE campaign_id = ? AND version = ?`, id, version).Scan(&payload)
+	return payload, err
+}
+
+const statusQuery = `SELECT c.id, c.paused, c.closed, c.version, c.in_force, c.issued, c.position, c.decided_at, c.created_at, t.payload
+	FROM campaigns c JOIN changes t ON t.campaign_id = c.id AND t.version = c.terms_version `
+
+// Campaign returns a campaign, or ErrNoCampaign.
+func (l *Ledger) Campaign(ctx context.Context, id firstcome.CampaignID) (Status, error) {
+	rows, err := l.read.QueryContext(ctx, statusQuery+`WHERE c.id = ?`, id)
+	if err != nil {
+		return Status{}, fmt.Errorf("read the campaign %s: %w", id, err)
+	}
+	all, err := l.scanStatuses(rows)
+	if err != nil {
+		return Status{}, fmt.Errorf("read the campaign %s: %w", id, err)
+	}
+	if len(all) == 0 {
+		return Status{}, firstcome.ErrNoCampaign
+	}
+	return all[0], nil
+}
+
+// Campaigns returns at most limit campaigns in the order of their ids, from the
+// one behind after on.
+func (l *Ledger) Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]Status, error) {
+	rows, err := l.read.QueryContext(ctx, statusQuery+`WHERE c.id > ? ORDER BY c.id LIMIT ?`, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read the campaigns: %w", err)
+	}
+	all, err := l.scanStatuses(rows)
+	if err != nil {
+		return nil, fmt.Errorf("read the campaigns: %w", err)
+	}
+	return all, nil
+}
+
+func (l *Ledger) scanStatuses(rows *sql.Rows) ([]Status, error) {
+	defer rows.Close()
+	var all []Status
+	for rows.Next() {
+		var s Status
+		var decidedAt, createdAt sql.NullInt64
+		var payload string
+		err := rows.Scan(&s.ID, &s.Paused, &s.Closed, &s.Version, &s.InForce, &s.Issued, &s.Position, &decidedAt, &createdAt, &payload)
+		if err != nil {
+			return nil, err
+		}
+		if s.Terms, err = decodeTerms(payload); err != nil {
+			return nil, fmt.Errorf("the terms of %s: %w", s.ID, err)
+		}
+		s.Recorded, s.CreatedAt = s.Issued, instant(createdAt)
+		s.Now = l.decidesAt(stock{decidedAt: instant(decidedAt)})
+		all = append(all, s)
+	}
+	return all, rows.Err()
+}
+
+// Terms returns the terms of a campaign as of a version, or ErrNoCampaign. They
+// never change.
+func (l *Ledger) Terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
+	var payload string
+	err := l.read.QueryRowContext(ctx, `SELECT payload FROM changes
+		WHERE campaign_id = ? AND version <= ? AND kind = 'terms' ORDER BY version DESC LIMIT 1`, id, version).Scan(&payload)
+	if errors.Is(err, sql.ErrNoRows) {
+		return firstcome.Terms{}, firstcome.ErrNoCampaign
+	}
+	if err != nil {
+		return firstcome.Terms{}, fmt.Errorf("read the terms of %s: %w", id, err)
+	}
+	return decodeTerms(payload)
+}
+
+// storedTerms are terms as the ledger keeps them: a column's instants and durations.
+type storedTerms struct {
+	Name       string               `json:"name"`
+	Quantity   *int64               `json:"quantity"`
+	OpensAt    *int64               `json:"opens_at"`
+	ClosesAt   *int64               `json:"closes_at"`
+	Answer     firstcome.AnswerWhen `json:"answer"`
+	Benefit    json.RawMessage      `json:"benefit"`
+	ValidUntil *int64               `json:"valid_until"`
+	ValidFor   *int64               `json:"valid_for"`
+}
+
+func encodeTerms(t firstcome.Terms) (string, error) {
+	validFor := t.ValidFor.Microseconds()
+	s := storedTerms{
+		Name: t.Name, Answer: t.Answer, Benefit: t.Benefit,
+		Quantity: pointer(quantityColumn(t.Quantity)),
+		OpensAt:  pointer(micros(t.OpensAt)), ClosesAt: pointer(micros(t.ClosesAt)),
+		ValidUntil: pointer(micros(t.ValidUntil)), ValidFor: pointer(sql.NullInt64{Int64: validFor, Valid: validFor != 0}),
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return "", fmt.Errorf("the benefit is not JSON: %w", err)
+	}
+	return string(text), nil
+}
+
+func decodeTerms(payload string) (firstcome.Terms, error) {
+	var s storedTerms
+	if err := json.Unmarshal([]byte(payload), &s); err != nil {
+		return firstcome.Terms{}, err
+	}
+	return firstcome.Terms{
+		Name: s.Name, Answer: s.Answer, Benefit: s.Benefit, Quantity: unlimited(column(s.Quantity)),
+		OpensAt: instant(column(s.OpensAt)), ClosesAt: instant(column(s.ClosesAt)), ValidUntil: instant(column(s.ValidUntil)),
+		ValidFor: time.Duration(column(s.ValidFor).Int64) * time.Microsecond,
+	}, nil
+}
+
+func quantityColumn(quantity int64) sql.NullInt64 {
+	return sql.NullInt64{Int64: quantity, Valid: quantity != firstcome.Unlimited}
+}
+
+func pointer(n sql.NullInt64) *int64 {
+	if !n.Valid {
+		return nil
+	}
+	return &n.Int64
+}
+
+func column(n *int64) sql.NullInt64 {
+	if n == nil {
+		return sql.NullInt64{}
+	}
+	return sql.NullInt64{Int64: *n, Valid: true}
+}

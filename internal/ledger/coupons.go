@@ -1,0 +1,205 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/firstcome/firstcome"
+)
+
+const couponColumns = `campaign_id, number, user_id, code, terms_version, issued_at, voided_at`
+
+// scanCoupons calls each with the coupon of every row, until it returns an error.
+func scanCoupons(rows *sql.Rows, each func(firstcome.Coupon) error) error {
+	for rows.Next() {
+		c := firstcome.Coupon{Recorded: true}
+		var issuedAt, voidedAt sql.NullInt64
+		if err := rows.Scan(&c.Campaign, &c.Number, &c.User, &c.Code, &c.TermsVersion, &issuedAt, &voidedAt); err != nil {
+			return err
+		}
+		c.IssuedAt, c.VoidedAt = instant(issuedAt), instant(voidedAt)
+		if err := each(c); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// coupon returns the coupon of a number, or ErrNoCoupon.
+func (t *tx) coupon(id firstcome.CampaignID, number int64) (firstcome.Coupon, error) {
+	rows, err := t.query(`SELECT `+couponColumns+` FROM coupons WHERE campaign_id = ? AND number = ?`, id, number)
+	if err != nil {
+		return firstcome.Coupon{}, err
+	}
+	return only(rows)
+}
+
+// only returns the coupon of the one row, or ErrNoCoupon.
+func only(rows *sql.Rows) (firstcome.Coupon, error) {
+	defer rows.Close()
+	var found firstcome.Coupon
+	err := scanCoupons(rows, func(c firstcome.Coupon) error {
+		found = c
+		return nil
+	})
+	if err == nil && found.Number == 0 {
+		err = firstcome.ErrNoCoupon
+	}
+	return found, err
+}
+
+// CouponOf returns the coupon in force that a user holds of a campaign, or ErrNoCoupon.
+func (l *Ledger) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
+	rows, err := l.read.QueryContext(ctx, lookQueries[1], user, id)
+	if err != nil {
+		return firstcome.Coupon{}, fmt.Errorf("read a coupon of %s: %w", id, err)
+	}
+	return only(rows)
+}
+
+// A Page is a part of a campaign's coupons: those with numbers above After, at
+// most Limit of them (0: all), and the voided ones too or not.
+type Page struct {
+	After  int64
+	Limit  int
+	Voided bool
+}
+
+// Coupons calls each with the coupons of a page, in number order, as they are at
+// one instant, until it returns an error.
+func (l *Ledger) Coupons(ctx context.Context, id firstcome.CampaignID, p Page, each func(firstcome.Coupon) error) error {
+	if p.Limit == 0 {
+		p.Limit = -1
+	}
+	rows, err := l.read.QueryContext(ctx, `SELECT `+couponColumns+` FROM coupons
+		WHERE campaign_id = ? AND number > ? AND (? OR voided_at IS NULL) ORDER BY number LIMIT ?`, id, p.After, p.Voided, p.Limit)
+	if err != nil {
+		return fmt.Errorf("read the coupons of %s: %w", id, err)
+	}
+	defer rows.Close()
+	if err := scanCoupons(rows, each); err != nil {
+		return fmt.Errorf("read the coupons of %s: %w", id, err)
+	}
+	return nil
+}
+
+// Wallet returns at most limit coupons in force of a user, in the order of their
+// campaigns' ids, from the campaign behind after on.
+func (l *Ledger) Wallet(ctx context.Context, user firstcome.UserID, after firstcome.CampaignID, limit int) ([]firstcome.Coupon, error) {
+	rows, err := l.read.QueryContext(ctx, `SELECT `+couponColumns+` FROM coupons
+		WHERE user_id = ? AND campaign_id > ? AND voided_at IS NULL ORDER BY campaign_id LIMIT ?`, user, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read a wallet: %w", err)
+	}
+	defer rows.Close()
+	var coupons []firstcome.Coupon
+	err = scanCoupons(rows, func(c firstcome.Coupon) error {
+		coupons = append(coupons, c)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read a wallet: %w", err)
+	}
+	return coupons, nil
+}
+
+// Facts calls each with at most limit facts of a campaign with positions above
+// after, in their order, until it returns an error.
+func (l *Ledger) Facts(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error {
+	snapshot, err := l.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return fmt.Errorf("read the facts of %s: %w", id, err)
+	}
+	defer func() { _ = snapshot.Rollback() }()
+	if err := facts(ctx, snapshot, id, after, limit, each); err != nil {
+		return fmt.Errorf("read the facts of %s: %w", id, err)
+	}
+	return nil
+}
+
+// A run is count facts of one kind from position on about the numbers from number on.
+type run struct {
+	position, count, number int64
+	kind                    firstcome.FactKind
+}
+
+func facts(ctx context.Context, snapshot *sql.Tx, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error {
+	for limit > 0 {
+		r, err := runAt(ctx, snapshot, id, after+1)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		skip := after + 1 - r.position
+		want := min(r.count-skip, int64(limit))
+		rows, err := snapshot.QueryContext(ctx, `SELECT `+couponColumns+` FROM coupons
+			WHERE campaign_id = ? AND number >= ? AND number < ? ORDER BY number`, id, r.number+skip, r.number+skip+want)
+		if err != nil {
+			return err
+		}
+		got := int64(0)
+		err = scanCoupons(rows, func(c firstcome.Coupon) error {
+			got++
+			return each(firstcome.Fact{Position: after + got, Kind: r.kind, Coupon: c})
+		})
+		rows.Close()
+		if err != nil {
+			return err
+		}
+		if got != want {
+			return fmt.Errorf("the facts from position %d on name %d coupons, the ledger has %d of them", after+1, want, got)
+		}
+		after, limit = after+want, limit-int(want)
+	}
+	return nil
+}
+
+// runAt returns the run that holds a position, or sql.ErrNoRows.
+func runAt(ctx context.Context, snapshot *sql.Tx, id firstcome.CampaignID, position int64) (r run, err error) {
+	err = snapshot.QueryRowContext(ctx, `SELECT position, count, kind, number FROM facts
+		WHERE campaign_id = ? AND position <= ? ORDER BY position DESC LIMIT 1`, id, position).Scan(&r.position, &r.count, &r.kind, &r.number)
+	if err == nil && position >= r.position+r.count {
+		err = sql.ErrNoRows
+	}
+	return r, err
+}
+
+// NewFacts returns a channel that is closed when the campaign has new facts.
+// Whoever asks for facts, finds none, and wants to wait asks for it first. forget
+// must be called when nobody waits any more.
+func (l *Ledger) NewFacts(id firstcome.CampaignID) (news <-chan struct{}, forget func()) {
+	c := make(chan struct{})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waiters[id] == nil {
+		l.waiters[id] = map[chan struct{}]bool{}
+	}
+	l.waiters[id][c] = true
+	return c, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.waiters[id], c)
+		if len(l.waiters[id]) == 0 {
+			delete(l.waiters, id)
+		}
+	}
+}
+
+// announce tells who waits for facts of the campaigns.
+func (l *Ledger) announce(touched map[firstcome.CampaignID]bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiters) == 0 {
+		return
+	}
+	for id := range touched {
+		for c := range l.waiters[id] {
+			close(c)
+		}
+		delete(l.waiters, id)
+	}
+}

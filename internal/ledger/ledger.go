@@ -1,0 +1,182 @@
+// Package ledger keeps coupons in a SQL database, and decides claims in it.
+//
+// # One writer
+//
+// On SQLite one goroutine, Ledger.Run, does every write. It takes all that waits,
+// from all campaigns, into one transaction, commits it to the disk, and only then
+// answers. Jobs are run first without savepoints, because SQLite copies every
+// page that a savepoint may have to restore; if one of them is refused by the
+// schema, the transaction is rolled back and the jobs run again, a savepoint
+// each, so that the refusal meets only the one it concerns.
+//
+// # The tables
+//
+// migrations/ documents them; they are public to read. Only this package writes.
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A Ledger keeps campaigns and coupons. Its methods may be called from many
+// goroutines; those that write need Run.
+type Ledger struct {
+	path   string
+	write  *sql.DB // one connection
+	read   *sql.DB
+	lock   *flock.Flock
+	secret firstcome.Secret
+	clock  func() time.Time
+	jobs   chan *job
+	// fingerprint is that of secret.
+	fingerprint string
+
+	// OnCommit, if set before Run, is told of each transaction.
+	OnCommit func(jobs int, took time.Duration, err error)
+
+	mu      sync.Mutex                                      // guards what follows
+	waiters map[firstcome.CampaignID]map[chan struct{}]bool // who waits for facts
+	done    chan struct{}                                   // closed when Run has returned
+}
+
+// Options are what Open needs beside the place of the ledger.
+type Options struct {
+	// Owner is what a second process is told about who has the ledger, such as the
+	// address it serves.
+	Owner string
+	// Secret makes the coupon codes.
+	Secret firstcome.Secret
+	// Clock is the gate's clock; nil means time.Now. It may jump: the gate's time
+	// does not go back.
+	Clock func() time.Time
+}
+
+// Path returns the file that a ledger's name, sqlite:FILE, names.
+func Path(name string) (string, error) {
+	path, ok := strings.CutPrefix(name, "sqlite:")
+	if !ok {
+		scheme, _, _ := strings.Cut(name, ":")
+		return "", fmt.Errorf("this firstcome keeps its ledger in SQLite, not in %q: name it sqlite:FILE", scheme)
+	}
+	path = strings.TrimPrefix(path, "//")
+	if path == "" || strings.ContainsAny(path, "?#\x00") {
+		return "", errors.New("the ledger's file has a name without ? and #: sqlite:firstcome.db")
+	}
+	return path, nil
+}
+
+// Open opens the ledger in the file at path for this process alone, makes it if
+// there is none, and migrates it. A second process gets an error that says who
+// has it. Call Run, and Close at the end.
+func Open(ctx context.Context, path string, o Options) (*Ledger, error) {
+	lock, err := acquire(path, o.Owner)
+	if err != nil {
+		return nil, err
+	}
+	l, err := open(ctx, path, o)
+	if err != nil {
+		return nil, errors.Join(err, release(lock))
+	}
+	l.lock, l.fingerprint = lock, o.Secret.Fingerprint()
+	return l, nil
+}
+
+// OpenShared opens the ledger at path beside the process that serves it, to read
+// it or to write keys. The ledger must exist.
+func OpenShared(ctx context.Context, path string) (*Ledger, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("there is no ledger: %w", err)
+	}
+	l, err := connect(path, Options{})
+	if err != nil {
+		return nil, err
+	}
+	if err := checkSchema(ctx, l.read); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+func open(ctx context.Context, path string, o Options) (*Ledger, error) {
+	l, err := connect(path, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := migrate(ctx, l.write); err != nil {
+		return nil, errors.Join(fmt.Errorf("migrate %s: %w", path, err), l.Close())
+	}
+	return l, nil
+}
+
+// connect returns a ledger with its connections, which open when first used.
+func connect(path string, o Options) (*Ledger, error) {
+	l := &Ledger{
+		path: path, secret: o.Secret, clock: o.Clock,
+		jobs:    make(chan *job, maxJobs),
+		waiters: map[firstcome.CampaignID]map[chan struct{}]bool{},
+		done:    make(chan struct{}),
+	}
+	if l.clock == nil {
+		l.clock = time.Now
+	}
+	var err error
+	if l.write, l.read, err = openSQLite(path); err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	return l, nil
+}
+
+// Close closes the connections and lets another process have the ledger. Run
+// must have returned.
+func (l *Ledger) Close() error {
+	return errors.Join(l.read.Close(), l.write.Close(), release(l.lock))
+}
+
+// acquire takes the lock file beside the ledger and writes into it who has it.
+func acquire(path, owner string) (*flock.Flock, error) {
+	name := path + ".lock"
+	lock := flock.New(name, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
+	ok, err := lock.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("lock the ledger: %w", err)
+	}
+	if !ok {
+		who, _ := os.ReadFile(name)
+		return nil, fmt.Errorf("another firstcome has the ledger %s: %s. Stop it first, or give this one a ledger of its own with --ledger sqlite:FILE", path, who)
+	}
+	text := fmt.Sprintf("process %d since %s, %s", os.Getpid(), time.Now().UTC().Format(time.RFC3339), owner)
+	// A read-only disk does not hinder a ledger that is only asked: what is written
+	// here is for people.
+	_ = os.WriteFile(name, []byte(text), 0o600)
+	return lock, nil
+}
+
+func release(lock *flock.Flock) error {
+	if lock == nil {
+		return nil
+	}
+	return lock.Unlock()
+}
+
+// micros and instant convert between an instant and its column; NULL is the zero time.
+func micros(t time.Time) sql.NullInt64 {
+	return sql.NullInt64{Int64: t.UnixMicro(), Valid: !t.IsZero()}
+}
+
+func instant(n sql.NullInt64) time.Time {
+	if !n.Valid {
+		return time.Time{}
+	}
+	return time.UnixMicro(n.Int64).UTC()
+}

@@ -1,0 +1,88 @@
+-- +goose Up
+
+-- Instants are microseconds since 1970-01-01T00:00:00Z; durations are microseconds.
+-- What P1 to P4 promise, the constraints repeat: if a gate is ever wrong, the ledger refuses.
+
+CREATE TABLE campaigns (
+    id            TEXT    NOT NULL PRIMARY KEY,
+    quantity      INTEGER,                     -- NULL: unlimited
+    opens_at      INTEGER,
+    closes_at     INTEGER,
+    paused        INTEGER NOT NULL DEFAULT 0,
+    closed        INTEGER NOT NULL DEFAULT 0,
+    version       INTEGER NOT NULL,            -- of the last change
+    terms_version INTEGER NOT NULL,            -- of the last change of terms
+    gate          TEXT    NOT NULL,            -- the kind of gate that decides: ledger
+    epoch         INTEGER NOT NULL,
+    secret        TEXT    NOT NULL,            -- fingerprint of the code secret
+    in_force      INTEGER NOT NULL DEFAULT 0,
+    issued        INTEGER NOT NULL DEFAULT 0,  -- coupons ever issued, voided ones too
+    last_number   INTEGER NOT NULL DEFAULT 0,
+    position      INTEGER NOT NULL DEFAULT 0,  -- of the last fact
+    decided_at    INTEGER NOT NULL,            -- the gate's clock does not go back behind this
+    created_at    INTEGER NOT NULL,
+    CONSTRAINT p1_never_more CHECK (in_force >= 0 AND (quantity IS NULL OR in_force <= quantity)),
+    CONSTRAINT p4_every_number CHECK (issued <= last_number AND last_number <= position)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE coupons (
+    campaign_id   TEXT    NOT NULL REFERENCES campaigns (id),
+    number        INTEGER NOT NULL CHECK (number > 0),
+    user_id       TEXT    NOT NULL,
+    code          TEXT    NOT NULL,
+    terms_version INTEGER NOT NULL,            -- the change that holds the coupon's terms
+    issued_at     INTEGER NOT NULL,
+    recorded_at   INTEGER NOT NULL,
+    position      INTEGER NOT NULL,            -- of the fact that it was issued
+    voided_at     INTEGER,
+    void_reason   TEXT,
+    PRIMARY KEY (campaign_id, number)          -- P4: a number names one coupon
+) STRICT, WITHOUT ROWID;
+
+-- P3: one coupon in force a user. The user stands first so that it serves the wallet too.
+CREATE UNIQUE INDEX coupons_p3_one_per_user ON coupons (user_id, campaign_id) WHERE voided_at IS NULL;
+
+-- Runs of facts: count facts from position on, about the numbers from number on.
+CREATE TABLE facts (
+    campaign_id TEXT    NOT NULL REFERENCES campaigns (id),
+    position    INTEGER NOT NULL,
+    count       INTEGER NOT NULL CHECK (count > 0),
+    kind        TEXT    NOT NULL CHECK (kind IN ('coupon.issued', 'coupon.voided')),
+    number      INTEGER NOT NULL,
+    PRIMARY KEY (campaign_id, position)
+) STRICT, WITHOUT ROWID;
+
+-- The numbered changes of a campaign, from 1, without a gap.
+CREATE TABLE changes (
+    campaign_id TEXT    NOT NULL REFERENCES campaigns (id),
+    version     INTEGER NOT NULL CHECK (version > 0),
+    kind        TEXT    NOT NULL CHECK (kind IN ('terms', 'pause', 'resume', 'close', 'void')),
+    payload     TEXT    NOT NULL,              -- JSON: the terms, or the number voided
+    changed_at  INTEGER NOT NULL,
+    PRIMARY KEY (campaign_id, version)
+) STRICT, WITHOUT ROWID;
+
+-- Finds the terms of a version behind any number of voids.
+CREATE INDEX changes_terms ON changes (campaign_id, version) WHERE kind = 'terms';
+
+CREATE TABLE audit_log (
+    id          INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    at          INTEGER NOT NULL,
+    actor       TEXT    NOT NULL,
+    action      TEXT    NOT NULL,
+    campaign_id TEXT,
+    user_id     TEXT,
+    number      INTEGER,
+    detail      TEXT    NOT NULL               -- JSON
+) STRICT;
+CREATE INDEX audit_log_campaign ON audit_log (campaign_id, id);
+CREATE INDEX audit_log_user ON audit_log (user_id, id) WHERE user_id IS NOT NULL;
+
+CREATE TABLE api_keys (
+    id         TEXT    NOT NULL PRIMARY KEY,
+    name       TEXT    NOT NULL,
+    role       TEXT    NOT NULL CHECK (role IN ('admin', 'service', 'viewer')),
+    hash       BLOB    NOT NULL UNIQUE,        -- SHA-256 of the key
+    created_at INTEGER NOT NULL,
+    revoked_at INTEGER
+) STRICT, WITHOUT ROWID;

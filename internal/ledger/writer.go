@@ -1,0 +1,303 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A job is one caller's writes: all or none of them are committed. It may be run
+// more than once and must do the same each time.
+type job struct {
+	ctx  context.Context
+	do   func(*tx) error
+	err  error
+	done chan struct{}
+}
+
+const (
+	// maxJobs bounds what one transaction takes from all campaigns: at 1,000 small
+	// batches it takes some 20 ms here.
+	maxJobs = 1024
+	// carefulFor is the number of transactions in which users are looked up before
+	// coupons are inserted, after an insert without a look was refused: repeated
+	// claims come in crowds.
+	carefulFor = 64
+)
+
+// update has the writer run a job and returns when it is on the disk. If ctx
+// ends first, the job may yet be committed.
+func (l *Ledger) update(ctx context.Context, do func(*tx) error) error {
+	j := &job{ctx: ctx, do: do, done: make(chan struct{})}
+	select {
+	case l.jobs <- j:
+	case <-l.done:
+		return errors.New("the ledger is closed")
+	case <-ctx.Done():
+		return fmt.Errorf("the ledger is busy: %w", ctx.Err())
+	}
+	select {
+	case <-j.done:
+		return j.err
+	case <-l.done:
+		// Run may have answered it just before it returned.
+		select {
+		case <-j.done:
+			return j.err
+		default:
+			return errors.New("the ledger is closed")
+		}
+	case <-ctx.Done():
+		return fmt.Errorf("the ledger is slow: %w", ctx.Err())
+	}
+}
+
+// Run writes, until ctx ends; then it finishes what waits and returns.
+func (l *Ledger) Run(ctx context.Context) error {
+	defer close(l.done)
+	w := &writer{ledger: l, tx: &tx{stmts: map[string]*sql.Stmt{}, touched: map[firstcome.CampaignID]bool{}}}
+	defer w.disconnect()
+	for {
+		select {
+		case j := <-l.jobs:
+			w.group(j)
+		case <-ctx.Done():
+			for {
+				select {
+				case j := <-l.jobs:
+					w.group(j)
+				default:
+					return nil
+				}
+			}
+		}
+	}
+}
+
+// A writer is the state of Run.
+type writer struct {
+	ledger  *Ledger
+	tx      *tx
+	jobs    []*job
+	careful int // transactions left in which users are looked up first
+}
+
+// group takes all that waits beside the first job, and answers it.
+func (w *writer) group(first *job) {
+	w.jobs = append(w.jobs[:0], first)
+	for len(w.jobs) < maxJobs {
+		select {
+		case j := <-w.ledger.jobs:
+			w.jobs = append(w.jobs, j)
+			continue
+		default:
+		}
+		break
+	}
+	started := time.Now()
+	err := w.commit()
+	if w.ledger.OnCommit != nil && (w.tx.writes > 0 || err != nil) {
+		w.ledger.OnCommit(len(w.jobs), time.Since(started), err)
+	}
+	if err == nil {
+		w.ledger.announce(w.tx.touched)
+	}
+	for _, j := range w.jobs {
+		if err != nil {
+			j.err = err
+		}
+		close(j.done)
+	}
+	clear(w.jobs)
+}
+
+// errAgain says that a job was refused after it wrote, and that the jobs have
+// to be run again with savepoints.
+var errAgain = errors.New("run again with savepoints")
+
+// commit runs the jobs in one transaction. An error is every job's; the outcome
+// is then unknown.
+func (w *writer) commit() error {
+	err := w.attempt(false)
+	if errors.Is(err, errAgain) {
+		w.careful = carefulFor
+		err = w.attempt(true)
+	}
+	if w.careful > 0 {
+		w.careful--
+	}
+	if err != nil {
+		// The connection may be in any state: the next transaction gets a new one.
+		w.disconnect()
+		return fmt.Errorf("write to the ledger: %w", err)
+	}
+	return nil
+}
+
+// attempt runs the jobs once, with a savepoint each or without.
+func (w *writer) attempt(savepoints bool) error {
+	if err := w.begin(savepoints); err != nil {
+		return err
+	}
+	for _, j := range w.jobs {
+		if err := w.run(j, savepoints); err != nil {
+			w.rollback()
+			return err
+		}
+	}
+	if _, err := w.tx.exec(`COMMIT`); err != nil {
+		w.rollback()
+		return err
+	}
+	return nil
+}
+
+func (w *writer) begin(savepoints bool) error {
+	if w.tx.conn == nil {
+		conn, err := w.ledger.write.Conn(context.Background())
+		if err != nil {
+			return err
+		}
+		w.tx.conn = conn
+	}
+	w.tx.lookFirst = savepoints || w.careful > 0
+	w.tx.savepoints = savepoints
+	w.tx.writes = 0
+	clear(w.tx.touched)
+	_, err := w.tx.exec(`BEGIN IMMEDIATE`)
+	return err
+}
+
+// run runs one job. A refusal that left nothing behind is the job's own error;
+// the error returned ends the attempt.
+func (w *writer) run(j *job, savepoint bool) error {
+	j.err = nil
+	if err := j.ctx.Err(); err != nil {
+		j.err = fmt.Errorf("nobody waits for the ledger any more: %w", err)
+		return nil
+	}
+	before := w.tx.writes
+	if savepoint {
+		if _, err := w.tx.exec(`SAVEPOINT job`); err != nil {
+			return err
+		}
+	}
+	err := j.do(w.tx)
+	switch {
+	case isMachine(err):
+		return err
+	case savepoint:
+		j.err = err
+		return w.endSavepoint(err == nil)
+	case err != nil && w.tx.writes > before:
+		return errAgain
+	}
+	j.err = err
+	return nil
+}
+
+func (w *writer) endSavepoint(keep bool) error {
+	if !keep {
+		if _, err := w.tx.exec(`ROLLBACK TO job`); err != nil {
+			return err
+		}
+	}
+	_, err := w.tx.exec(`RELEASE job`)
+	return err
+}
+
+// rollback ends a transaction that SQLite may have rolled back by itself.
+func (w *writer) rollback() { _, _ = w.tx.exec(`ROLLBACK`) }
+
+// disconnect closes the connection; one that is only given back would keep its state.
+func (w *writer) disconnect() {
+	for query, s := range w.tx.stmts {
+		_ = s.Close()
+		delete(w.tx.stmts, query)
+	}
+	if w.tx.conn != nil {
+		_ = w.tx.conn.Raw(func(any) error { return driver.ErrBadConn })
+		_ = w.tx.conn.Close()
+		w.tx.conn = nil
+	}
+}
+
+// A tx is the writer's transaction, as a job sees it.
+type tx struct {
+	conn       *sql.Conn
+	stmts      map[string]*sql.Stmt
+	lookFirst  bool // look users up before coupons are inserted
+	savepoints bool // each job has a savepoint
+	writes     int
+	touched    map[firstcome.CampaignID]bool // campaigns with new facts
+}
+
+// stmt returns the prepared statement of a query.
+func (t *tx) stmt(query string) (*sql.Stmt, error) {
+	if s, ok := t.stmts[query]; ok {
+		return s, nil
+	}
+	s, err := t.conn.PrepareContext(context.Background(), query)
+	if err != nil {
+		return nil, err
+	}
+	t.stmts[query] = s
+	return s, nil
+}
+
+// exec runs a statement that returns no rows, and returns how many it changed.
+// It takes no context: a statement that is cut short would leave it unknown what
+// happened, and every statement here is short.
+func (t *tx) exec(query string, args ...any) (int64, error) {
+	s, err := t.stmt(query)
+	if err != nil {
+		return 0, err
+	}
+	r, err := s.Exec(args...)
+	if err != nil {
+		return 0, err
+	}
+	return r.RowsAffected()
+}
+
+// change is exec for a statement that writes.
+func (t *tx) change(query string, args ...any) (int64, error) {
+	t.writes++
+	return t.exec(query, args...)
+}
+
+// row runs a query of at most one row; sql.ErrNoRows says that there is none.
+func (t *tx) row(query string, args ...any) *row {
+	s, err := t.stmt(query)
+	if err != nil {
+		return &row{err: err}
+	}
+	return &row{row: s.QueryRow(args...)}
+}
+
+// A row is a sql.Row or the error of its statement.
+type row struct {
+	row *sql.Row
+	err error
+}
+
+func (r *row) Scan(into ...any) error {
+	if r.err != nil {
+		return r.err
+	}
+	return r.row.Scan(into...)
+}
+
+// query runs a query of many rows.
+func (t *tx) query(query string, args ...any) (*sql.Rows, error) {
+	s, err := t.stmt(query)
+	if err != nil {
+		return nil, err
+	}
+	return s.Query(args...)
+}
