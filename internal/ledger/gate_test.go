@@ -1,0 +1,103 @@
+package ledger_test
+
+import (
+	"context"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/conform"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestTheSQLiteGateConforms(t *testing.T) {
+	conform.Gate(t, fresh)
+}
+
+func TestClaimsAndChangesThroughAnIssuerAreLinearizable(t *testing.T) {
+	conform.Linearizable(t, fresh)
+}
+
+func fresh(t *testing.T) conform.Subject {
+	s := &subject{}
+	s.SetClock(conform.Epoch)
+	s.Ledger = start(t, filepath.Join(t.TempDir(), "firstcome.db"), s.now)
+	return s
+}
+
+// A subject is a ledger whose clock the test sets.
+type subject struct {
+	*ledger.Ledger
+	clock atomic.Int64
+}
+
+func (s *subject) now() time.Time        { return time.Unix(0, s.clock.Load()) }
+func (s *subject) SetClock(at time.Time) { s.clock.Store(at.UnixNano()) }
+
+func (s *subject) Create(ctx context.Context, id firstcome.CampaignID, terms firstcome.Terms) error {
+	_, err := s.Ledger.Create(ctx, "test", id, terms)
+	return err
+}
+
+func (s *subject) SetTerms(ctx context.Context, id firstcome.CampaignID, edit func(*firstcome.Terms)) error {
+	_, err := s.Ledger.SetTerms(ctx, "test", id, 0, func(t *firstcome.Terms) error {
+		edit(t)
+		return nil
+	})
+	return err
+}
+
+func (s *subject) Switch(ctx context.Context, id firstcome.CampaignID, to string) error {
+	_, err := s.Ledger.Switch(ctx, "test", id, ledger.Switch(to))
+	return err
+}
+
+func (s *subject) Void(ctx context.Context, id firstcome.CampaignID, number int64) error {
+	_, err := s.Ledger.Void(ctx, "test", id, number, "test")
+	return err
+}
+
+// secret returns the secret of the tests.
+func secret(t testing.TB) firstcome.Secret {
+	t.Helper()
+	s, err := firstcome.NewSecret([]byte("a secret of the tests, 32 bytes and more"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// start opens a ledger, runs it, and stops it when the test ends.
+func start(t testing.TB, path string, clock func() time.Time) *ledger.Ledger {
+	t.Helper()
+	l, stop := open(t, path, clock)
+	t.Cleanup(stop)
+	return l
+}
+
+// open opens and runs a ledger until stop is called.
+func open(t testing.TB, path string, clock func() time.Time) (l *ledger.Ledger, stop func()) {
+	t.Helper()
+	l, err := ledger.Open(context.Background(), path, ledger.Options{Owner: "a test", Secret: secret(t), Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- l.Run(ctx) }()
+	return l, func() {
+		cancel()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

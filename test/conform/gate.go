@@ -1,0 +1,187 @@
+// Package conform says what a gate must do, as tests that every gate runs.
+//
+// Gate runs the vectors in testdata/gate, and a random walk of claims, changes and
+// clock jumps during which the rule in the model and the gate agree at every step.
+// Linearizable runs short concurrent histories through an Issuer and has them
+// checked.
+package conform
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// A Subject is a gate under test with what an operator does to its campaigns.
+// The errors are firstcome's.
+type Subject interface {
+	flow.Gate
+	Create(ctx context.Context, id firstcome.CampaignID, terms firstcome.Terms) error
+	SetTerms(ctx context.Context, id firstcome.CampaignID, edit func(*firstcome.Terms)) error
+	Switch(ctx context.Context, id firstcome.CampaignID, to string) error // pause, resume or close
+	Void(ctx context.Context, id firstcome.CampaignID, number int64) error
+	// SetClock sets the gate's clock, which stands still until it is set again.
+	SetClock(at time.Time)
+}
+
+// Epoch is the instant from which the vectors' clock counts.
+var Epoch = time.Date(2026, 12, 24, 1, 0, 0, 0, time.UTC)
+
+//go:embed testdata/gate/*.txt
+var vectors embed.FS
+
+// Gate runs everything that a gate must do. fresh returns a new subject without campaigns.
+func Gate(t *testing.T, fresh func(t *testing.T) Subject) {
+	files, err := fs.Glob(vectors, "testdata/gate/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no vectors: %v", err)
+	}
+	for _, file := range files {
+		text, err := vectors.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimSuffix(file[strings.LastIndex(file, "/")+1:], ".txt")
+		t.Run(name, func(t *testing.T) { runVector(t, fresh(t), string(text)) })
+	}
+	t.Run("the rule and the gate agree at every step", func(t *testing.T) { agree(t, fresh(t)) })
+}
+
+// runVector runs a script. Its lines are commands with words, and behind -> what
+// they answer; # begins a comment. A user may be quoted as in Go.
+func runVector(t *testing.T, s Subject, script string) {
+	t.Helper()
+	s.SetClock(Epoch)
+	for n, line := range strings.Split(script, "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		command, want, _ := strings.Cut(line, "->")
+		words := strings.Fields(command)
+		if len(words) == 0 {
+			continue
+		}
+		got, err := runCommand(t.Context(), s, words)
+		if err != nil {
+			t.Fatalf("line %d: %s: %v", n+1, command, err)
+		}
+		if diff := cmp.Diff(strings.Fields(want), strings.Fields(got)); diff != "" {
+			t.Fatalf("line %d: %s answers otherwise (-want +got):\n%s", n+1, command, diff)
+		}
+	}
+}
+
+// runCommand runs one line of a vector on the campaign c and returns what it answers.
+func runCommand(ctx context.Context, s Subject, words []string) (string, error) {
+	const id = firstcome.CampaignID("c")
+	switch command, args := words[0], words[1:]; command {
+	case "clock":
+		d, err := time.ParseDuration(args[0])
+		s.SetClock(Epoch.Add(d))
+		return "", err
+	case "create":
+		terms := firstcome.Terms{Name: "vector", Quantity: firstcome.Unlimited, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}
+		if err := setTerms(&terms, args); err != nil {
+			return "", err
+		}
+		return refusal(s.Create(ctx, id, terms))
+	case "terms":
+		var wrong error
+		word, err := refusal(s.SetTerms(ctx, id, func(t *firstcome.Terms) { wrong = setTerms(t, args) }))
+		return word, errors.Join(err, wrong)
+	case "pause", "resume", "close":
+		return refusal(s.Switch(ctx, id, command))
+	case "void":
+		number, err := strconv.ParseInt(args[0], 10, 64)
+		if err != nil {
+			return "", err
+		}
+		return refusal(s.Void(ctx, id, number))
+	case "claim":
+		users := make([]firstcome.UserID, len(args))
+		for n, arg := range args {
+			users[n] = firstcome.UserID(arg)
+			if plain, err := strconv.Unquote(arg); err == nil {
+				users[n] = firstcome.UserID(plain)
+			}
+		}
+		decisions, err := s.Claim(ctx, id, users)
+		if err != nil {
+			return refusal(err)
+		}
+		return spell(decisions), nil
+	}
+	return "", fmt.Errorf("a vector has no command %q", words[0])
+}
+
+// setTerms sets terms by words like quantity=3, opens=10s, closes=never.
+func setTerms(terms *firstcome.Terms, words []string) error {
+	for _, word := range words {
+		name, value, _ := strings.Cut(word, "=")
+		var err error
+		switch name {
+		case "quantity":
+			if value == "unlimited" {
+				terms.Quantity = firstcome.Unlimited
+			} else {
+				terms.Quantity, err = strconv.ParseInt(value, 10, 64)
+			}
+		case "opens":
+			terms.OpensAt, err = offset(value)
+		case "closes":
+			terms.ClosesAt, err = offset(value)
+		default:
+			err = fmt.Errorf("a vector has no term %q", name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func offset(value string) (time.Time, error) {
+	if value == "never" {
+		return time.Time{}, nil
+	}
+	d, err := time.ParseDuration(value)
+	return Epoch.Add(d), err
+}
+
+// refusals are the errors that a vector may expect, by word.
+var refusals = map[string]error{
+	"no_campaign": firstcome.ErrNoCampaign, "no_coupon": firstcome.ErrNoCoupon, "exists": firstcome.ErrCampaignExists,
+	"below_in_force": firstcome.ErrBelowInForce, "campaign_closed": firstcome.ErrClosed, "already_voided": firstcome.ErrAlreadyVoided,
+}
+
+// refusal returns the word of an error that a vector may expect.
+func refusal(err error) (string, error) {
+	for word, known := range refusals {
+		if errors.Is(err, known) {
+			return word, nil
+		}
+	}
+	return "", err
+}
+
+// spell returns decisions as a vector spells them: issued:1 already_issued:1 sold_out.
+func spell(decisions []firstcome.Decision) string {
+	var words []string
+	for _, d := range decisions {
+		word := d.Outcome.String()
+		if d.Outcome.HasCoupon() {
+			word += ":" + strconv.FormatInt(d.Coupon.Number, 10)
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " ")
+}

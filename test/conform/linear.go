@@ -1,0 +1,229 @@
+package conform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+const (
+	histories = 40
+	clients   = 16
+	steps     = 16 // a client's; 256 operations a history
+	users     = 48
+)
+
+// Linearizable runs short histories of concurrent claims and changes through an
+// Issuer in front of a gate that now and then answers with an error, before or
+// after it has decided, and checks that each history is one that the rule could
+// have given, an operation at a time.
+func Linearizable(t *testing.T, fresh func(t *testing.T) Subject) {
+	s := fresh(t)
+	issuer := flow.NewIssuer(&flaky{Gate: s}, flow.Limits{})
+	defer func() {
+		if err := issuer.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	for n := range histories {
+		h := &history{s: s, issuer: issuer, id: firstcome.CampaignID(fmt.Sprintf("history-%d", n))}
+		h.run(t, uint64(n))
+	}
+}
+
+// A flaky gate loses one answer in 64 and one question in 64.
+type flaky struct {
+	flow.Gate
+	calls atomic.Int64
+}
+
+var errLost = errors.New("lost")
+
+func (f *flaky) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	n := f.calls.Add(1)
+	if n%64 == 7 {
+		return nil, errLost
+	}
+	decisions, err := f.Gate.Claim(ctx, id, users)
+	if n%64 == 39 {
+		return nil, errLost
+	}
+	return decisions, err
+}
+
+// A history is one campaign's operations.
+type history struct {
+	s      Subject
+	issuer *flow.Issuer
+	id     firstcome.CampaignID
+	start  time.Time
+	mu     sync.Mutex // guards ops
+	ops    []porcupine.Operation
+}
+
+// An op is what a client asks: a claim by user, or a change.
+type op struct {
+	kind  string // claim, quantity, pause, resume, void
+	user  int
+	value int64 // the quantity, or the number to void
+}
+
+// A result is what it was answered.
+type result struct {
+	unknown bool
+	outcome firstcome.Outcome
+	number  int64
+	err     error // a refused change
+}
+
+func (h *history) run(t *testing.T, seed uint64) {
+	t.Helper()
+	terms := firstcome.Terms{Name: "history", Quantity: 12, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}
+	if err := h.s.Create(t.Context(), h.id, terms); err != nil {
+		t.Fatal(err)
+	}
+	h.start = time.Now()
+	var all sync.WaitGroup
+	for client := range clients {
+		all.Go(func() {
+			random := rand.New(rand.NewPCG(seed, uint64(client)))
+			for range steps {
+				h.do(t.Context(), client, draw(random, client))
+			}
+		})
+	}
+	all.Wait()
+	if got := porcupine.CheckOperationsTimeout(rule.ToModel(), h.ops, time.Minute); got != porcupine.Ok {
+		t.Fatalf("the history of seed %d is %s: no order of its operations gives these answers", seed, got)
+	}
+}
+
+// draw returns a client's next operation: client 0 is the operator.
+func draw(random *rand.Rand, client int) op {
+	if client > 0 || random.IntN(3) == 0 {
+		return op{kind: "claim", user: random.IntN(users)}
+	}
+	switch random.IntN(6) {
+	case 0:
+		return op{kind: "quantity", value: int64(8 + random.IntN(12))}
+	case 1:
+		return op{kind: "pause"}
+	case 2, 3:
+		return op{kind: "resume"}
+	}
+	return op{kind: "void", value: int64(1 + random.IntN(24))}
+}
+
+// do runs an operation and writes it down. What ended in an error may have
+// happened and may yet happen: it returns at the end of time.
+func (h *history) do(ctx context.Context, client int, o op) {
+	call := time.Since(h.start)
+	r := h.ask(ctx, o)
+	back := time.Since(h.start)
+	if r.unknown {
+		back = time.Hour
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: o, Output: r, Call: int64(call), Return: int64(back)})
+}
+
+func (h *history) ask(ctx context.Context, o op) result {
+	if o.kind == "claim" {
+		d, err := h.issuer.Claim(ctx, h.id, firstcome.UserID(fmt.Sprintf("user-%d", o.user)))
+		return result{unknown: err != nil, outcome: d.Outcome, number: d.Coupon.Number}
+	}
+	return result{err: h.issuer.Change(h.id, func() error {
+		switch o.kind {
+		case "quantity":
+			return h.s.SetTerms(ctx, h.id, func(t *firstcome.Terms) { t.Quantity = o.value })
+		case "void":
+			return h.s.Void(ctx, h.id, o.value)
+		}
+		return h.s.Switch(ctx, h.id, o.kind)
+	})}
+}
+
+// A state is a campaign's, comparable with ==.
+type state struct {
+	quantity, last int64
+	paused         bool
+	holds          [users]int64 // the number that a user holds; 0: none
+}
+
+func (s state) inForce() (n int64) {
+	for _, number := range s.holds {
+		if number > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// rule is the campaign as one operation after the other.
+var rule = porcupine.NondeterministicModel{
+	Init: func() []any { return []any{state{quantity: 12}} },
+	Step: func(before, input, output any) []any {
+		s, o, r := before.(state), input.(op), output.(result)
+		after, right := s.step(o, r)
+		switch {
+		case r.unknown:
+			return []any{s, after}
+		case right:
+			return []any{after}
+		}
+		return nil
+	},
+	Equal: func(a, b any) bool { return a.(state) == b.(state) },
+}
+
+// step returns the state after an operation, and whether the answer is the right one.
+func (s state) step(o op, r result) (after state, right bool) {
+	switch o.kind {
+	case "claim":
+		c := firstcome.Campaign{Terms: firstcome.Terms{Quantity: s.quantity}, Paused: s.paused}
+		outcome := firstcome.Decide(c, Epoch, s.inForce(), s.holds[o.user] > 0)
+		if outcome == firstcome.Issued {
+			s.last++
+			s.holds[o.user] = s.last
+		}
+		number := int64(0)
+		if outcome.HasCoupon() {
+			number = s.holds[o.user]
+		}
+		return s, r.outcome == outcome && r.number == number
+	case "quantity":
+		if o.value < s.inForce() {
+			return s, errors.Is(r.err, firstcome.ErrBelowInForce)
+		}
+		s.quantity = o.value
+		return s, r.err == nil
+	case "pause", "resume":
+		s.paused = o.kind == "pause"
+		return s, r.err == nil
+	}
+	return s.void(o.value, r)
+}
+
+func (s state) void(number int64, r result) (after state, right bool) {
+	if number > s.last {
+		return s, errors.Is(r.err, firstcome.ErrNoCoupon)
+	}
+	for user, held := range s.holds {
+		if held == number {
+			s.holds[user] = 0
+			return s, r.err == nil
+		}
+	}
+	return s, errors.Is(r.err, firstcome.ErrAlreadyVoided)
+}

@@ -1,0 +1,102 @@
+package conform
+
+import (
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A model is a campaign in memory, decided by the rule itself.
+type model struct {
+	firstcome.Campaign
+	clock, seen time.Time // the clock, and the latest instant that the campaign has seen
+	coupons     []firstcome.Coupon
+	holds       map[firstcome.UserID]int64 // numbers in force
+}
+
+func newModel(id firstcome.CampaignID, terms firstcome.Terms, clock time.Time) *model {
+	return &model{
+		Campaign: firstcome.Campaign{ID: id, Terms: terms, Version: 1},
+		clock:    clock, seen: clock, holds: map[firstcome.UserID]int64{},
+	}
+}
+
+// now returns the gate's time: the clock, or the latest instant seen if the clock went back.
+func (m *model) now() time.Time {
+	if m.clock.Before(m.seen) {
+		return m.seen
+	}
+	return m.clock
+}
+
+// window returns what the window alone answers at an instant.
+func (m *model) window(at time.Time) firstcome.Outcome {
+	return firstcome.Decide(firstcome.Campaign{Terms: firstcome.Terms{
+		OpensAt: m.OpensAt, ClosesAt: m.ClosesAt, Quantity: firstcome.Unlimited,
+	}}, at, 0, false)
+}
+
+func (m *model) claim(user firstcome.UserID) firstcome.Decision {
+	number, holds := m.holds[user]
+	now := m.now()
+	outcome := firstcome.Decide(m.Campaign, now, int64(len(m.holds)), holds)
+	if outcome == firstcome.Issued {
+		number = int64(len(m.coupons)) + 1
+		m.holds[user] = number
+		m.coupons = append(m.coupons, firstcome.Coupon{Campaign: m.ID, Number: number, User: user, IssuedAt: now})
+	}
+	if outcome == firstcome.Issued || m.window(now) != m.window(m.seen) {
+		m.seen = now
+	}
+	d := firstcome.Decision{Outcome: outcome, At: now, Version: m.Version}
+	if outcome.HasCoupon() {
+		d.Coupon = m.coupons[number-1]
+	}
+	return d
+}
+
+// changed counts a change.
+func (m *model) changed() {
+	m.Version++
+	m.seen = m.now()
+}
+
+func (m *model) setQuantity(quantity int64) error {
+	switch {
+	case m.Closed:
+		return firstcome.ErrClosed
+	case quantity < int64(len(m.holds)):
+		return firstcome.ErrBelowInForce
+	}
+	if quantity != m.Quantity {
+		m.Quantity = quantity
+		m.changed()
+	}
+	return nil
+}
+
+func (m *model) turn(to string) error {
+	if m.Closed && to != "close" {
+		return firstcome.ErrClosed
+	}
+	paused, closed := to == "pause" || to == "close" && m.Paused, m.Closed || to == "close"
+	if paused != m.Paused || closed != m.Closed {
+		m.Paused, m.Closed = paused, closed
+		m.changed()
+	}
+	return nil
+}
+
+func (m *model) void(number int64) error {
+	if number < 1 || number > int64(len(m.coupons)) {
+		return firstcome.ErrNoCoupon
+	}
+	c := &m.coupons[number-1]
+	if !c.VoidedAt.IsZero() {
+		return firstcome.ErrAlreadyVoided
+	}
+	c.VoidedAt = m.now()
+	delete(m.holds, c.User)
+	m.changed()
+	return nil
+}

@@ -1,0 +1,121 @@
+package conform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/firstcome/firstcome"
+)
+
+// agree walks at random over one campaign after the other.
+func agree(t *testing.T, s Subject) {
+	campaigns := 0
+	rapid.Check(t, func(r *rapid.T) {
+		campaigns++
+		id := firstcome.CampaignID(fmt.Sprintf("walk-%d", campaigns))
+		w := begin(t.Context(), r, s, id)
+		r.Repeat(map[string]func(*rapid.T){
+			"claim": w.claim, "clock": w.clock, "quantity": w.quantity, "turn": w.turn, "void": w.void, "": w.holders,
+		})
+	})
+}
+
+// A walk is a campaign in the model and in the subject.
+type walk struct {
+	ctx context.Context
+	s   Subject
+	m   *model
+}
+
+func begin(ctx context.Context, r *rapid.T, s Subject, id firstcome.CampaignID) *walk {
+	terms := firstcome.Terms{
+		Name: "walk", Answer: firstcome.Recorded, Benefit: []byte(`{}`),
+		Quantity: rapid.SampledFrom([]int64{0, 1, 2, 5, firstcome.Unlimited}).Draw(r, "quantity"),
+	}
+	if rapid.Bool().Draw(r, "opens") {
+		terms.OpensAt = Epoch.Add(10 * time.Second)
+	}
+	if rapid.Bool().Draw(r, "closes") {
+		terms.ClosesAt = Epoch.Add(30 * time.Second)
+	}
+	s.SetClock(Epoch)
+	if err := s.Create(ctx, id, terms); err != nil {
+		r.Fatal(err)
+	}
+	return &walk{ctx, s, newModel(id, terms, Epoch)}
+}
+
+func (w *walk) claim(r *rapid.T) {
+	users := rapid.SliceOfN(rapid.SampledFrom([]firstcome.UserID{"a", "b", "c", "d", "e", "f", "A", "a ", "\u00e9", "e\u0301"}), 1, 70).Draw(r, "users")
+	got, err := w.s.Claim(w.ctx, w.m.ID, users)
+	if err != nil {
+		r.Fatal(err)
+	}
+	for n, user := range users {
+		want, got := w.m.claim(user), got[n]
+		if got.Outcome != want.Outcome || got.Coupon.Number != want.Coupon.Number || got.Coupon.User != want.Coupon.User ||
+			!got.At.Equal(want.At) || got.Version != want.Version || !got.Coupon.IssuedAt.Equal(want.Coupon.IssuedAt) {
+			r.Fatalf("claim %d by %q: the gate says %+v, the rule %+v", n, user, got, want)
+		}
+		if ends := w.m.ClosesAt; got.Lease < 0 || got.Outcome == firstcome.SoldOut && !ends.IsZero() && got.At.Add(got.Lease).After(ends) {
+			r.Fatalf("claim %d by %q: the lease of %v goes past the window", n, user, got.Lease)
+		}
+	}
+}
+
+// clock moves the clock, also back and also by less than the wire can show.
+func (w *walk) clock(r *rapid.T) {
+	at := Epoch.Add(time.Duration(rapid.Int64Range(0, 40_000_000).Draw(r, "µs")) * time.Microsecond)
+	if rapid.Bool().Draw(r, "edge") {
+		at = Epoch.Add(rapid.SampledFrom([]time.Duration{
+			10*time.Second - time.Microsecond, 10 * time.Second, 30*time.Second - time.Microsecond, 30 * time.Second, 0,
+		}).Draw(r, "at"))
+	}
+	w.m.clock = at
+	w.s.SetClock(at)
+}
+
+func (w *walk) quantity(r *rapid.T) {
+	quantity := rapid.SampledFrom([]int64{0, 1, 2, 3, 5, 8, firstcome.Unlimited}).Draw(r, "quantity")
+	err := w.s.SetTerms(w.ctx, w.m.ID, func(t *firstcome.Terms) { t.Quantity = quantity })
+	w.same(r, "quantity", err, w.m.setQuantity(quantity))
+}
+
+func (w *walk) turn(r *rapid.T) {
+	// A close ends the walk's claims, so it is rare.
+	to := rapid.SampledFrom([]string{"pause", "resume", "resume", "pause", "resume", "close"}).Draw(r, "to")
+	w.same(r, to, w.s.Switch(w.ctx, w.m.ID, to), w.m.turn(to))
+}
+
+func (w *walk) void(r *rapid.T) {
+	number := rapid.Int64Range(0, int64(len(w.m.coupons))+1).Draw(r, "number")
+	w.same(r, "void", w.s.Void(w.ctx, w.m.ID, number), w.m.void(number))
+}
+
+func (w *walk) same(r *rapid.T, what string, got, want error) {
+	if (got == nil) != (want == nil) || want != nil && !errors.Is(got, want) {
+		r.Fatalf("%s: the gate says %v, the rule %v", what, got, want)
+	}
+}
+
+// holders checks after each step that the gate and the model have the same holders.
+func (w *walk) holders(r *rapid.T) {
+	seen := map[firstcome.UserID]bool{}
+	version, err := w.s.Holders(w.ctx, w.m.ID, func(user firstcome.UserID) {
+		if _, holds := w.m.holds[user]; !holds || seen[user] {
+			r.Fatalf("the gate names the holder %q, the rule does not, or twice", user)
+		}
+		seen[user] = true
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	if len(seen) != len(w.m.holds) || version != w.m.Version {
+		r.Fatalf("the gate has %d holders at version %d, the rule %d at %d", len(seen), version, len(w.m.holds), w.m.Version)
+	}
+}
