@@ -1,0 +1,181 @@
+// Package auth says who calls: an API key with a role, a user with a token of
+// their own, or, on a development machine, anybody.
+//
+// # Non-obvious
+//
+// Every refusal is the same ErrUnauthorized, so that nobody learns from the answer
+// whether a key exists, was revoked, or a token was nearly right. The reason is
+// logged at debug level, without the credential.
+//
+// Nothing in a token chooses how it is checked: the algorithms and the keys are
+// configured, and kid, jku, jwk and x5u are not read.
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// ErrUnauthorized is the answer to every request without good credentials.
+var ErrUnauthorized = errors.New("credentials are missing or not good")
+
+// reloadEvery leaves half of the second, within which a key has to be effective,
+// for a slow read.
+const reloadEvery = 500 * time.Millisecond
+
+// reloadTimeout bounds one read of the keys.
+const reloadTimeout = 5 * time.Second
+
+// A Caller is who sent a request.
+type Caller struct {
+	// Role is what an API key may do. It is empty for a user's own token.
+	Role firstcome.Role
+	// User, if set, says that the caller is this user, who may claim and read only
+	// for themself.
+	User firstcome.UserID
+	// Name is for the audit log: "key:ID", "user:SUB", or "local" in development mode.
+	Name string
+}
+
+// A KeySource has every API key, revoked ones too. *ledger.Ledger is one.
+type KeySource interface {
+	Keys(ctx context.Context) ([]firstcome.Key, error)
+}
+
+// A Config says whose credentials are good.
+type Config struct {
+	Keys KeySource // nil: there are no keys
+	JWT  *JWT      // nil: no tokens
+	// Open is development mode: every caller is admin, and Authorization is ignored.
+	Open bool
+	Log  *slog.Logger // nil: slog.Default()
+}
+
+// An Authenticator tells who calls. Its methods may be called from many goroutines.
+type Authenticator struct {
+	config Config
+	keys   atomic.Pointer[map[string]firstcome.Key] // good ones, by id
+}
+
+// New returns an Authenticator that knows no key before Reload or Run has read them.
+func New(c Config) *Authenticator {
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	a := &Authenticator{config: c}
+	a.keys.Store(&map[string]firstcome.Key{})
+	return a
+}
+
+// Open tells whether every caller is admin.
+func (a *Authenticator) Open() bool { return a.config.Open }
+
+// Run reads the keys again and again, so that a new or a revoked key is effective
+// within a second, until ctx ends. While they cannot be read, the last ones stand.
+func (a *Authenticator) Run(ctx context.Context) error {
+	tick := time.NewTicker(reloadEvery)
+	defer tick.Stop()
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			failing = a.reloadAndLog(ctx, failing)
+		}
+	}
+}
+
+// reloadAndLog logs where reading begins or ceases to fail, and returns whether it fails.
+func (a *Authenticator) reloadAndLog(ctx context.Context, failing bool) bool {
+	timed, cancel := context.WithTimeout(ctx, reloadTimeout)
+	defer cancel()
+	err := a.Reload(timed)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil && !failing:
+		a.config.Log.Error("the API keys cannot be read: the last ones stand", "err", err)
+	case err == nil && failing:
+		a.config.Log.Info("the API keys can be read again")
+	}
+	return err != nil
+}
+
+// Reload reads the keys. If that fails, the last ones stand.
+func (a *Authenticator) Reload(ctx context.Context) error {
+	if a.config.Keys == nil {
+		return nil
+	}
+	all, err := a.config.Keys.Keys(ctx)
+	if err != nil {
+		return err
+	}
+	good := make(map[string]firstcome.Key, len(all))
+	for _, k := range all {
+		if k.RevokedAt.IsZero() {
+			good[k.ID] = k
+		}
+	}
+	a.keys.Store(&good)
+	return nil
+}
+
+// Authenticate returns who sent a request, or ErrUnauthorized.
+func (a *Authenticator) Authenticate(r *http.Request) (Caller, error) {
+	if a.config.Open {
+		return Caller{Role: firstcome.Admin, Name: "local"}, nil
+	}
+	caller, err := a.check(r.Header["Authorization"])
+	if err != nil {
+		a.config.Log.DebugContext(r.Context(), "credentials refused", "reason", err)
+		return Caller{}, ErrUnauthorized
+	}
+	return caller, nil
+}
+
+// check returns whose credentials a request's Authorization headers are. The
+// error says why not.
+func (a *Authenticator) check(headers []string) (Caller, error) {
+	if len(headers) != 1 {
+		return Caller{}, errors.New("there is not exactly one Authorization header")
+	}
+	scheme, credential, _ := strings.Cut(headers[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return Caller{}, errors.New("the Authorization header is not Bearer")
+	}
+	if strings.HasPrefix(credential, keyPrefix) {
+		return a.checkKey(credential)
+	}
+	if a.config.JWT == nil {
+		return Caller{}, errors.New("it is not an API key, and tokens are not configured")
+	}
+	user, err := a.config.JWT.user(credential)
+	if err != nil {
+		return Caller{}, err
+	}
+	return Caller{User: user, Name: "user:" + string(user)}, nil
+}
+
+func (a *Authenticator) checkKey(plain string) (Caller, error) {
+	id, ok := keyID(plain)
+	if !ok {
+		return Caller{}, errors.New("it is not an API key")
+	}
+	// The hash is compared also where there is no such key, so that both take the
+	// same time.
+	known, ok := (*a.keys.Load())[id]
+	hash := sha256.Sum256([]byte(plain))
+	if subtle.ConstantTimeCompare(hash[:], known.Hash[:]) != 1 || !ok {
+		return Caller{}, errors.New("there is no such API key, or it was revoked")
+	}
+	return Caller{Role: known.Role, Name: "key:" + known.ID}, nil
+}

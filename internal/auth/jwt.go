@@ -1,0 +1,221 @@
+package auth
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/firstcome/firstcome"
+)
+
+const (
+	// leeway is by how much clocks of the shop's machines may differ.
+	leeway = 60 * time.Second
+	// maxToken is the length of the longest token, in bytes: with its other headers
+	// a request keeps within the server's 16 KB.
+	maxToken = 8 * 1024
+	// minRSA is the least length of an RSA key in bits (RFC 7518 §3.3).
+	minRSA = 2048
+)
+
+// minSecret is, for each algorithm with a secret, the secret's least length in
+// bytes: that of the hash (RFC 7518 §3.2).
+func minSecret(algorithm string) int {
+	return map[string]int{"HS256": 32, "HS384": 48, "HS512": 64}[algorithm]
+}
+
+// JWTConfig says which users' tokens are good.
+type JWTConfig struct {
+	Secret    []byte // for HS256, HS384 and HS512; empty: none of them
+	PublicKey []byte // PEM of an RSA (RS256) or P-256 (ES256) public key or certificate; empty: neither
+	// Algorithms is the allow-list; empty means all for which there is a key.
+	Algorithms []string
+	UserClaim  string // holds the user's id; empty means sub
+	Issuer     string // if set, a token must have this iss
+	Audience   string // if set, a token must have this aud
+}
+
+// A JWT checks users' tokens with static keys. Make one with NewJWT.
+type JWT struct {
+	parser *jwt.Parser
+	secret []byte
+	public any // *rsa.PublicKey, *ecdsa.PublicKey or nil
+	claim  string
+}
+
+// NewJWT returns the checker of tokens, or an error that says everything that is
+// wrong with the configuration.
+func NewJWT(c JWTConfig) (*JWT, error) {
+	public, publicAlgorithm, err := parsePublicKey(c.PublicKey)
+	errs := []error{err}
+	possible := possibleAlgorithms(c.Secret, publicAlgorithm)
+	if len(c.Secret) > 0 && len(c.Secret) < minSecret("HS256") {
+		errs = append(errs, fmt.Errorf("the token secret has %d bytes and needs at least %d (RFC 7518)", len(c.Secret), minSecret("HS256")))
+	}
+	allowed := c.Algorithms
+	if len(allowed) == 0 {
+		allowed = possible
+	}
+	for _, a := range allowed {
+		if !slices.Contains(possible, a) {
+			errs = append(errs, refuseAlgorithm(a, len(c.Secret)))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if len(allowed) == 0 {
+		return nil, errors.New("tokens need a secret or a public key")
+	}
+	if c.UserClaim == "" {
+		c.UserClaim = "sub"
+	}
+	return &JWT{parser: newParser(c, allowed), secret: c.Secret, public: public, claim: c.UserClaim}, nil
+}
+
+func newParser(c JWTConfig, allowed []string) *jwt.Parser {
+	options := []jwt.ParserOption{
+		jwt.WithValidMethods(allowed),
+		jwt.WithExpirationRequired(),
+		jwt.WithLeeway(leeway),
+		jwt.WithJSONNumber(),
+		jwt.WithStrictDecoding(),
+	}
+	if c.Issuer != "" {
+		options = append(options, jwt.WithIssuer(c.Issuer))
+	}
+	if c.Audience != "" {
+		options = append(options, jwt.WithAudience(c.Audience))
+	}
+	return jwt.NewParser(options...)
+}
+
+// possibleAlgorithms returns the algorithms for which there is a key.
+func possibleAlgorithms(secret []byte, public string) []string {
+	var possible []string
+	for _, a := range []string{"HS256", "HS384", "HS512"} {
+		if len(secret) >= minSecret(a) {
+			possible = append(possible, a)
+		}
+	}
+	if public != "" {
+		possible = append(possible, public)
+	}
+	return possible
+}
+
+func refuseAlgorithm(a string, secret int) error {
+	switch {
+	case minSecret(a) > 0 && secret > 0:
+		return fmt.Errorf("%s needs a secret of at least %d bytes (RFC 7518), this one has %d", a, minSecret(a), secret)
+	case minSecret(a) > 0:
+		return fmt.Errorf("%s needs a token secret", a)
+	case a == "RS256" || a == "ES256":
+		return fmt.Errorf("%s needs a public key of its kind", a)
+	}
+	return fmt.Errorf("there is no token algorithm %q: HS256, HS384, HS512, RS256 and ES256 may be allowed", a)
+}
+
+// parsePublicKey returns the key in a PEM block and its algorithm; none if there is no text.
+func parsePublicKey(text []byte) (key any, algorithm string, err error) {
+	if len(text) == 0 {
+		return nil, "", nil
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, "", errors.New("the tokens' public key is not PEM")
+	}
+	switch block.Type {
+	case "CERTIFICATE":
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, "", fmt.Errorf("the tokens' certificate: %w", err)
+		}
+		key = certificate.PublicKey
+	case "PUBLIC KEY":
+		if key, err = x509.ParsePKIXPublicKey(block.Bytes); err != nil {
+			return nil, "", fmt.Errorf("the tokens' public key: %w", err)
+		}
+	default:
+		return nil, "", fmt.Errorf("the tokens' key is a PEM block of type PUBLIC KEY or CERTIFICATE, not %s", block.Type)
+	}
+	algorithm, err = algorithmOf(key)
+	return key, algorithm, err
+}
+
+func algorithmOf(key any) (string, error) {
+	switch k := key.(type) {
+	case *rsa.PublicKey:
+		if k.N.BitLen() < minRSA {
+			return "", fmt.Errorf("the tokens' RSA key has %d bits and needs %d", k.N.BitLen(), minRSA)
+		}
+		return "RS256", nil
+	case *ecdsa.PublicKey:
+		if k.Curve == elliptic.P256() {
+			return "ES256", nil
+		}
+	}
+	return "", errors.New("the tokens' public key is neither RSA nor on the curve P-256")
+}
+
+// user returns whose token it is. The error says why it is not good.
+func (j *JWT) user(token string) (firstcome.UserID, error) {
+	if len(token) > maxToken {
+		return "", fmt.Errorf("the token has more than %d bytes", maxToken)
+	}
+	claims := jwt.MapClaims{}
+	parsed, err := j.parser.ParseWithClaims(token, claims, j.key)
+	if err != nil {
+		return "", err
+	}
+	// RFC 7515 §4.1.11: what is critical and not understood is refused.
+	if _, critical := parsed.Header["crit"]; critical {
+		return "", errors.New("the token has critical headers")
+	}
+	return userOf(claims[j.claim])
+}
+
+// key returns the configured key of the token's kind of algorithm, which the
+// parser has found in the allow-list.
+func (j *JWT) key(t *jwt.Token) (any, error) {
+	if _, secret := t.Method.(*jwt.SigningMethodHMAC); secret {
+		return j.secret, nil
+	}
+	return j.public, nil
+}
+
+// userOf returns the user that a claim names: a string, or an integer in canonical form.
+func userOf(claim any) (firstcome.UserID, error) {
+	switch v := claim.(type) {
+	case string:
+		// encoding/json turns broken text into this character, and so two users into one.
+		if strings.ContainsRune(v, utf8.RuneError) {
+			return "", errors.New("the token's user is not well-formed")
+		}
+		return firstcome.ParseUserID(v)
+	case json.Number:
+		if isCanonicalInteger(v.String()) {
+			return firstcome.ParseUserID(v.String())
+		}
+	}
+	return "", errors.New("the token does not name its user")
+}
+
+func isCanonicalInteger(s string) bool {
+	digits := strings.TrimPrefix(s, "-")
+	if s == "0" {
+		return true
+	}
+	return digits != "" && digits[0] != '0' && strings.Trim(digits, "0123456789") == ""
+}

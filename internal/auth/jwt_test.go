@@ -1,0 +1,261 @@
+package auth_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/firstcome/firstcome/internal/auth"
+)
+
+var (
+	secret = []byte(strings.Repeat("s", 64))
+	other  = []byte(strings.Repeat("o", 64))
+)
+
+// good returns the claims of a good token, with changes: nil takes a claim away.
+func good(changes jwt.MapClaims) jwt.MapClaims {
+	claims := jwt.MapClaims{
+		"sub": "alice", "iss": "shop", "aud": "coupons",
+		"exp": time.Now().Add(time.Hour).Unix(),
+	}
+	for name, value := range changes {
+		if value == nil {
+			delete(claims, name)
+		} else {
+			claims[name] = value
+		}
+	}
+	return claims
+}
+
+func sign(t testing.TB, method jwt.SigningMethod, key any, claims jwt.Claims, header map[string]any) string {
+	t.Helper()
+	token := jwt.NewWithClaims(method, claims)
+	for name, value := range header {
+		token.Header[name] = value
+	}
+	text, err := token.SignedString(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func publicPEM(t testing.TB, key any) []byte {
+	t.Helper()
+	der, err := x509.MarshalPKIXPublicKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+}
+
+func authenticator(t testing.TB, c auth.JWTConfig) *auth.Authenticator {
+	t.Helper()
+	j, err := auth.NewJWT(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return auth.New(auth.Config{JWT: j})
+}
+
+func TestATokenMakesItsUserTheCaller(t *testing.T) {
+	rsaKey, ecKey := keys(t)
+	strict := auth.JWTConfig{Secret: secret, Issuer: "shop", Audience: "coupons"}
+	for name, c := range map[string]struct {
+		config auth.JWTConfig
+		token  string
+		user   string
+	}{
+		"HS256":            {strict, sign(t, jwt.SigningMethodHS256, secret, good(nil), nil), "alice"},
+		"HS384":            {strict, sign(t, jwt.SigningMethodHS384, secret, good(nil), nil), "alice"},
+		"HS512":            {strict, sign(t, jwt.SigningMethodHS512, secret, good(nil), nil), "alice"},
+		"RS256":            {auth.JWTConfig{PublicKey: publicPEM(t, &rsaKey.PublicKey)}, sign(t, jwt.SigningMethodRS256, rsaKey, good(nil), nil), "alice"},
+		"ES256":            {auth.JWTConfig{PublicKey: publicPEM(t, &ecKey.PublicKey)}, sign(t, jwt.SigningMethodES256, ecKey, good(nil), nil), "alice"},
+		"another claim":    {auth.JWTConfig{Secret: secret, UserClaim: "uid"}, sign(t, jwt.SigningMethodHS256, secret, good(jwt.MapClaims{"uid": "bob"}), nil), "bob"},
+		"a number":         {auth.JWTConfig{Secret: secret, UserClaim: "uid"}, sign(t, jwt.SigningMethodHS256, secret, good(jwt.MapClaims{"uid": 9007199254740993}), nil), "9007199254740993"},
+		"within the grace": {strict, sign(t, jwt.SigningMethodHS256, secret, good(jwt.MapClaims{"exp": time.Now().Add(-50 * time.Second).Unix()}), nil), "alice"},
+		"ignored headers":  {strict, sign(t, jwt.SigningMethodHS256, secret, good(nil), map[string]any{"kid": "../../etc/passwd", "jku": "http://127.0.0.1:1/keys", "x5u": "http://127.0.0.1:1/x"}), "alice"},
+	} {
+		caller, err := authenticator(t, c.config).Authenticate(request("Bearer " + c.token))
+		want := auth.Caller{User: caller.User, Name: "user:" + c.user}
+		if err != nil || caller != want || string(caller.User) != c.user {
+			t.Errorf("%s: got %+v, %v; want the user %s, with no role", name, caller, err, c.user)
+		}
+	}
+}
+
+func TestF31ABadTokenGetsTheOneRefusal(t *testing.T) {
+	rsaKey, ecKey := keys(t)
+	fetched := 0
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { fetched++ }))
+	defer server.Close()
+	strict := auth.JWTConfig{Secret: secret, Issuer: "shop", Audience: "coupons"}
+	public := auth.JWTConfig{PublicKey: publicPEM(t, &rsaKey.PublicKey)}
+	both := auth.JWTConfig{Secret: secret, PublicKey: publicPEM(t, &rsaKey.PublicKey)}
+	hs := func(changes jwt.MapClaims) string { return sign(t, jwt.SigningMethodHS256, secret, good(changes), nil) }
+	none := sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, good(nil), nil)
+	for name, c := range map[string]struct {
+		config auth.JWTConfig
+		token  string
+	}{
+		"alg none":                   {strict, none},
+		"alg none, other case":       {strict, strings.Replace(none, header(t, none), encode(`{"alg":"nOnE","typ":"JWT"}`), 1)},
+		"alg absent":                 {strict, encode(`{"typ":"JWT"}`) + hs(nil)[strings.Index(hs(nil), "."):]},
+		"no signature":               {strict, strings.Join(strings.Split(hs(nil), ".")[:2], ".") + "."},
+		"RS→HS with the PEM":         {public, sign(t, jwt.SigningMethodHS256, publicPEM(t, &rsaKey.PublicKey), good(nil), nil)},
+		"RS→HS where both are":       {both, sign(t, jwt.SigningMethodHS256, publicPEM(t, &rsaKey.PublicKey), good(nil), nil)},
+		"HS256 not in the list":      {auth.JWTConfig{Secret: secret, Algorithms: []string{"HS512"}}, hs(nil)},
+		"ES256 for an RSA key":       {public, sign(t, jwt.SigningMethodES256, ecKey, good(nil), nil)},
+		"PS256 for an RSA key":       {public, sign(t, jwt.SigningMethodPS256, rsaKey, good(nil), nil)},
+		"another secret":             {strict, sign(t, jwt.SigningMethodHS256, other, good(nil), nil)},
+		"expired":                    {strict, hs(jwt.MapClaims{"exp": time.Now().Add(-62 * time.Second).Unix()})},
+		"no exp":                     {strict, hs(jwt.MapClaims{"exp": nil})},
+		"exp is text":                {strict, hs(jwt.MapClaims{"exp": "tomorrow"})},
+		"not before":                 {strict, hs(jwt.MapClaims{"nbf": time.Now().Add(70 * time.Second).Unix()})},
+		"wrong iss":                  {strict, hs(jwt.MapClaims{"iss": "shop2"})},
+		"no iss":                     {strict, hs(jwt.MapClaims{"iss": nil})},
+		"wrong aud":                  {strict, hs(jwt.MapClaims{"aud": []string{"carts"}})},
+		"no aud":                     {strict, hs(jwt.MapClaims{"aud": nil})},
+		"no sub":                     {strict, hs(jwt.MapClaims{"sub": nil})},
+		"sub empty":                  {strict, hs(jwt.MapClaims{"sub": ""})},
+		"sub with a control":         {strict, hs(jwt.MapClaims{"sub": "a\nb"})},
+		"sub a list":                 {strict, hs(jwt.MapClaims{"sub": []string{"alice"}})},
+		"user a fraction":            {auth.JWTConfig{Secret: secret, UserClaim: "uid"}, hs(jwt.MapClaims{"uid": 1.5})},
+		"user a lone surrogate":      {auth.JWTConfig{Secret: secret}, resign(t, `{"sub":"a\ud800","exp":99999999999}`)},
+		"user is broken UTF-8":       {auth.JWTConfig{Secret: secret}, resign(t, `{"sub":"a`+"\xff"+`","exp":99999999999}`)},
+		"kid path, wrong key":        {strict, sign(t, jwt.SigningMethodHS256, []byte{0}, good(nil), map[string]any{"kid": "/dev/null"})},
+		"jku of the attacker":        {public, sign(t, jwt.SigningMethodRS256, attacker(t), good(nil), map[string]any{"jku": server.URL})},
+		"x5u of the attacker":        {public, sign(t, jwt.SigningMethodRS256, attacker(t), good(nil), map[string]any{"x5u": server.URL})},
+		"jwk of the attacker":        {public, sign(t, jwt.SigningMethodRS256, attacker(t), good(nil), map[string]any{"jwk": map[string]string{"kty": "RSA", "n": "AQAB", "e": "AQAB"}})},
+		"critical header":            {strict, sign(t, jwt.SigningMethodHS256, secret, good(nil), map[string]any{"crit": []string{"b64"}, "b64": false})},
+		"64 KB":                      {strict, hs(jwt.MapClaims{"padding": strings.Repeat("x", 64*1024)})},
+		"no dots":                    {strict, "abc"},
+		"five parts":                 {strict, hs(nil) + ".a.b"},
+		"padding":                    {strict, hs(nil) + "="},
+		"signature over other bytes": {strict, swapClaims(hs(nil), hs(jwt.MapClaims{"sub": "mallory"}))},
+	} {
+		caller, err := authenticator(t, c.config).Authenticate(request("Bearer " + c.token))
+		if err != auth.ErrUnauthorized || caller != (auth.Caller{}) {
+			t.Errorf("%s: got %+v and the error %v, want exactly ErrUnauthorized", name, caller, err)
+		}
+	}
+	if fetched > 0 {
+		t.Errorf("%d keys were fetched from a URL in a token", fetched)
+	}
+}
+
+func TestAWeakOrImpossibleTokenConfigurationIsRefused(t *testing.T) {
+	weak, err := rsa.GenerateKey(rand.Reader, 1024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rsaKey, _ := keys(t)
+	private := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(rsaKey)})
+	for name, c := range map[string]struct {
+		config auth.JWTConfig
+		says   string
+	}{
+		"nothing":                {auth.JWTConfig{}, "secret or a public key"},
+		"31 bytes":               {auth.JWTConfig{Secret: secret[:31]}, "at least 32"},
+		"HS512 with 32 bytes":    {auth.JWTConfig{Secret: secret[:32], Algorithms: []string{"HS512"}}, "at least 64"},
+		"HS256 without a secret": {auth.JWTConfig{PublicKey: publicPEM(t, &rsaKey.PublicKey), Algorithms: []string{"HS256"}}, "needs a token secret"},
+		"ES256 with an RSA key":  {auth.JWTConfig{PublicKey: publicPEM(t, &rsaKey.PublicKey), Algorithms: []string{"ES256"}}, "of its kind"},
+		"none":                   {auth.JWTConfig{Secret: secret, Algorithms: []string{"none"}}, "no token algorithm"},
+		"not PEM":                {auth.JWTConfig{PublicKey: []byte("hello")}, "not PEM"},
+		"a private key":          {auth.JWTConfig{PublicKey: private}, "RSA PRIVATE KEY"},
+		"1024 bits":              {auth.JWTConfig{PublicKey: publicPEM(t, &weak.PublicKey)}, "needs 2048"},
+		"P-384":                  {auth.JWTConfig{PublicKey: publicPEM(t, &p384.PublicKey)}, "P-256"},
+	} {
+		_, err := auth.NewJWT(c.config)
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: the error is %v, want it to say %q", name, err, c.says)
+		}
+	}
+	_, err = auth.NewJWT(auth.JWTConfig{Secret: secret[:8], PublicKey: []byte("x")})
+	if err == nil || !strings.Contains(err.Error(), "8 bytes") || !strings.Contains(err.Error(), "not PEM") {
+		t.Errorf("two mistakes, but the error is %v", err)
+	}
+}
+
+func FuzzTokens(f *testing.F) {
+	rsaKey, ecKey := keys(f)
+	f.Add(sign(f, jwt.SigningMethodHS256, other, good(nil), nil))
+	f.Add(sign(f, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, good(nil), nil))
+	f.Add(sign(f, jwt.SigningMethodRS256, rsaKey, good(nil), map[string]any{"kid": "../x"}))
+	f.Add(sign(f, jwt.SigningMethodES256, ecKey, good(nil), nil))
+	f.Add("..")
+	f.Add("fc_000000000000_" + strings.Repeat("0", 64))
+	f.Add(encode(`{"alg":"HS256"}`) + "." + encode(`{"sub":1e400,"exp":1e400}`) + ".AAAA")
+	a := authenticator(f, auth.JWTConfig{Secret: secret, PublicKey: publicPEM(f, &attacker(f).PublicKey)})
+	f.Fuzz(func(t *testing.T, token string) {
+		// None of the seeds is signed with a key of the server, and the fuzzer has none.
+		if caller, err := a.Authenticate(request("Bearer " + token)); err == nil {
+			t.Fatalf("a token that nobody signed made its bearer %+v", caller)
+		}
+	})
+}
+
+func keys(t testing.TB) (*rsa.PrivateKey, *ecdsa.PrivateKey) {
+	t.Helper()
+	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return attacker(t), ec
+}
+
+// attacker returns a new RSA key that no server knows.
+func attacker(t testing.TB) *rsa.PrivateKey {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func encode(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
+
+func header(t *testing.T, token string) string {
+	t.Helper()
+	h, _, ok := strings.Cut(token, ".")
+	if !ok {
+		t.Fatalf("not a token: %s", token)
+	}
+	return h
+}
+
+// resign returns a token with claims as written, which the secret signs.
+func resign(t *testing.T, claims string) string {
+	t.Helper()
+	text := encode(`{"alg":"HS256","typ":"JWT"}`) + "." + encode(claims)
+	signature, err := jwt.SigningMethodHS256.Sign(text, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text + "." + base64.RawURLEncoding.EncodeToString(signature)
+}
+
+// swapClaims returns the first token with the claims of the second.
+func swapClaims(a, b string) string {
+	parts := strings.Split(a, ".")
+	parts[1] = strings.Split(b, ".")[1]
+	return strings.Join(parts, ".")
+}
