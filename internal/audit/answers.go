@@ -1,0 +1,227 @@
+package audit
+
+import (
+	"math"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A Claim is a claim as its client saw it.
+type Claim struct {
+	User firstcome.UserID
+	// Sent and Received are the instants before it was sent and after its answer
+	// came, by one monotonic clock for the whole history.
+	Sent, Received time.Duration
+	Outcome        firstcome.Outcome // 0: unknown, it may or may not have happened, at any time since Sent
+	Number         int64             // what follows is zero unless Outcome.HasCoupon
+	Code           string
+	Recorded       bool
+}
+
+// A History is what clients were answered, and what the server has in the end.
+type History struct {
+	Claims   []Claim            // in any order
+	Coupons  []firstcome.Coupon // the campaign's, in number order, voided ones too
+	Quantity int64              // in the end
+	// Before is the highest number issued before the first claim was sent. Who
+	// holds such a coupon, and since when, is not asked of the claims.
+	Before int64
+	// Returned says that stock may have come back during the history: by voids, or
+	// by a change of the quantity.
+	Returned bool
+	// Others says that others claimed too, whose claims are not in the history.
+	Others bool
+}
+
+// Answers returns the breaches of P1 to P6 in a history, in O(n log n).
+func Answers(h History) Breaches {
+	a := answers{History: h, users: make(map[firstcome.UserID]*asked, len(h.Claims)), soldOut: never}
+	a.server()
+	for n := range h.Claims {
+		a.note(&h.Claims[n])
+	}
+	for n := range h.Claims {
+		a.claim(&h.Claims[n])
+	}
+	a.bookkeeping()
+	a.stock()
+	a.afterSoldOut()
+	inOrder(a.decided(), a.add)
+	return a.Breaches
+}
+
+// never is an instant later than every instant of a history.
+const never = time.Duration(math.MaxInt64)
+
+// asked is what the claims of one user say together.
+type asked struct {
+	number   int64         // that the first answer with a coupon named
+	told     time.Duration // when the first answer with a coupon was received, or never
+	issued   *Claim        // that was answered issued
+	repeated bool          // some claim was answered already_issued
+	unknown  time.Duration // when the first claim was sent that has no answer, or never
+}
+
+// answers is an audit of a history.
+type answers struct {
+	History
+	Breaches
+	users   map[firstcome.UserID]*asked
+	inForce int64         // of the server's coupons
+	soldOut time.Duration // when the first answer sold_out was received, or never
+}
+
+// coupon returns the server's coupon of a number, or nil.
+func (a *answers) coupon(number int64) *firstcome.Coupon {
+	low, high := 0, len(a.Coupons)
+	if number > 0 && number <= int64(high) && a.Coupons[number-1].Number == number {
+		return &a.Coupons[number-1] // no number is missing before it
+	}
+	for low < high {
+		if middle := (low + high) / 2; a.Coupons[middle].Number < number {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	if low == len(a.Coupons) || a.Coupons[low].Number != number {
+		return nil
+	}
+	return &a.Coupons[low]
+}
+
+// server checks P3 and P4 among the server's coupons.
+func (a *answers) server() {
+	holders := make(map[firstcome.UserID]int64, len(a.Coupons))
+	last := int64(0)
+	for _, c := range a.Coupons {
+		switch {
+		case c.Number <= last:
+			a.add("P4", "the server has number %d twice, or not in number order", c.Number)
+		case c.Number > last+1:
+			a.add("P4", "the server lacks the numbers %d to %d", last+1, c.Number-1)
+		}
+		last = c.Number
+		if !c.VoidedAt.IsZero() {
+			continue
+		}
+		a.inForce++
+		if other, ok := holders[c.User]; ok {
+			a.add("P3", "the server has the numbers %d and %d in force for the user %q", other, c.Number, c.User)
+		}
+		holders[c.User] = c.Number
+	}
+	if a.inForce > a.Quantity {
+		a.add("P1", "the server has %d coupons in force, the quantity is %d", a.inForce, a.Quantity)
+	}
+}
+
+// note adds a claim to what its user's claims say together.
+func (a *answers) note(c *Claim) {
+	user := a.users[c.User]
+	if user == nil {
+		user = &asked{told: never, unknown: never}
+		a.users[c.User] = user
+	}
+	switch c.Outcome {
+	case 0:
+		user.unknown = min(user.unknown, c.Sent)
+	case firstcome.SoldOut:
+		a.soldOut = min(a.soldOut, c.Received)
+	case firstcome.AlreadyIssued:
+		user.repeated = true
+	case firstcome.Issued:
+		if user.issued != nil && !a.Returned {
+			a.add("P6", "two claims of the user %q were answered issued, with the numbers %d and %d", c.User, user.issued.Number, c.Number)
+		}
+		user.issued = c
+	}
+	if c.Outcome.HasCoupon() && c.Received < user.told {
+		user.told, user.number = c.Received, c.Number
+	}
+}
+
+// claim holds one claim against the server's coupons and its user's other claims.
+func (a *answers) claim(c *Claim) {
+	user := a.users[c.User]
+	if !c.Outcome.HasCoupon() {
+		if c.Outcome != 0 && user.told < c.Sent && !a.Returned {
+			a.add("P6", "the user %q was answered number %d, and asking again %s", c.User, user.number, c.Outcome)
+		}
+		return
+	}
+	if c.Number != user.number && !a.Returned {
+		a.add("P6", "the user %q was answered the numbers %d and %d", c.User, user.number, c.Number)
+	}
+	kept := a.coupon(c.Number)
+	switch {
+	case kept == nil && c.Recorded:
+		a.add("P5", "number %d was answered as recorded to the user %q, and the server does not have it", c.Number, c.User)
+	case kept == nil:
+		a.add("P5", "number %d was answered to the user %q, and the server does not have it", c.Number, c.User)
+	case kept.User != c.User:
+		a.add("P3", "number %d was answered to the user %q, on the server it is of %q", c.Number, c.User, kept.User)
+	case kept.Code != c.Code:
+		a.add("P5", "number %d was answered with the code %q, on the server it has %q", c.Number, c.Code, kept.Code)
+	case !kept.VoidedAt.IsZero() && !a.Returned:
+		a.add("P5", "number %d was answered to the user %q, on the server it is voided", c.Number, c.User)
+	}
+	if c.Outcome == firstcome.Issued && c.Number <= a.Before {
+		a.add("P4", "number %d was issued to the user %q, it was given before", c.Number, c.User)
+	}
+}
+
+// bookkeeping checks that every coupon made during the history was asked for,
+// and that somebody was told, or may have been.
+func (a *answers) bookkeeping() {
+	if a.Others {
+		return
+	}
+	for _, c := range a.Coupons {
+		if c.Number <= a.Before {
+			continue
+		}
+		switch user := a.users[c.User]; {
+		case user == nil:
+			a.add("books", "the server has number %d for the user %q, who never asked", c.Number, c.User)
+		case user.issued == nil && user.unknown == never && user.repeated:
+			a.add("books", "the user %q holds number %d, and no claim of theirs can have made it", c.User, c.Number)
+		case user.issued == nil && user.unknown == never:
+			a.add("P6", "the server has number %d for the user %q, who was refused", c.Number, c.User)
+		}
+	}
+}
+
+// stock checks P2, and P1 by the answers alone, which a server that forgets
+// coupons cannot hide.
+func (a *answers) stock() {
+	if a.Returned {
+		return
+	}
+	if a.soldOut != never && a.inForce < a.Quantity {
+		a.add("P2", "claims were refused as sold out, and %d coupons of %d are in force", a.inForce, a.Quantity)
+	}
+	numbers := map[int64]bool{}
+	for n := range a.Claims {
+		if c := &a.Claims[n]; c.Outcome.HasCoupon() && a.coupon(c.Number) == nil {
+			numbers[c.Number] = true
+		}
+	}
+	if told := a.inForce + int64(len(numbers)); len(numbers) > 0 && told > a.Quantity {
+		a.add("P1", "%d coupons are on the server or were answered, the quantity is %d", told, a.Quantity)
+	}
+}
+
+// afterSoldOut checks that nobody who asked after somebody's sold_out was issued
+// a coupon.
+func (a *answers) afterSoldOut() {
+	if a.Returned || a.soldOut == never {
+		return
+	}
+	for _, d := range a.decided() {
+		if d.sent > a.soldOut {
+			a.add("P4", "number %d was issued to a claim sent %v after the first sold_out was received", d.number, d.sent-a.soldOut)
+		}
+	}
+}

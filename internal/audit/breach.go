@@ -1,0 +1,57 @@
+// Package audit holds what firstcome did against what it promises.
+//
+// [Ledger] reads a campaign's own rows. [Answers] compares what clients were
+// told with the coupons that the server has in the end. Neither repairs
+// anything: a breach is for people to read.
+//
+// # Promises
+//
+// A breach names the promise that it breaks: P1 to P8 as the design numbers
+// them, or one of what those rest on: counters (of the campaign's row), facts
+// (dense, one for each issue and void), identity (ids and codes are well-formed
+// and the secret's own), books (the histories of server and clients agree about
+// who asked at all).
+package audit
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A Breach is a promise broken, and how.
+type Breach struct {
+	Promise string `json:"promise"` // P1 to P8, counters, facts, identity or books
+	Text    string `json:"text"`
+}
+
+// maxShown is how many breaches of one promise are kept with their text: enough
+// to see the pattern, on one screen.
+const maxShown = 10
+
+// Breaches are the breaches that an audit found. The zero value has none.
+type Breaches struct {
+	Total int64            `json:"total"`
+	Count map[string]int64 `json:"count"` // by promise
+	Shown []Breach         `json:"shown"` // the first 10 of each promise
+}
+
+// Promises returns the promises that were broken, sorted.
+func (b *Breaches) Promises() []string {
+	var broken []string
+	for promise := range b.Count {
+		broken = append(broken, promise)
+	}
+	slices.Sort(broken)
+	return broken
+}
+
+func (b *Breaches) add(promise, format string, args ...any) {
+	if b.Count == nil {
+		b.Count = map[string]int64{}
+	}
+	b.Total++
+	b.Count[promise]++
+	if b.Count[promise] <= maxShown {
+		b.Shown = append(b.Shown, Breach{promise, fmt.Sprintf(format, args...)})
+	}
+}
