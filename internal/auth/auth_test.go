@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,11 +23,22 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A keyring is a KeySource.
 type keyring struct {
+	mu   sync.Mutex // guards what follows
 	keys []firstcome.Key
 	err  error
 }
 
-func (k *keyring) Keys(context.Context) ([]firstcome.Key, error) { return k.keys, k.err }
+func (k *keyring) Keys(context.Context) ([]firstcome.Key, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.keys, k.err
+}
+
+func (k *keyring) set(err error, keys ...firstcome.Key) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.keys, k.err = keys, err
+}
 
 func request(authorization ...string) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, "/v1/campaigns", nil)
@@ -120,7 +132,7 @@ func TestARevokedKeyIsRefusedWithinASecond(t *testing.T) {
 			t.Errorf("a second after it was made, the key is refused: %v", err)
 		}
 		key.RevokedAt = time.Now()
-		ring.keys = []firstcome.Key{key}
+		ring.set(nil, key)
 		wait.Reset(time.Second)
 		<-wait.C
 		synctest.Wait()
@@ -141,8 +153,9 @@ func TestTheLastKeysStandWhileTheyCannotBeRead(t *testing.T) {
 	if err := a.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	ring.keys, ring.err = nil, errors.New("disk on fire")
-	if err := a.Reload(t.Context()); !errors.Is(err, ring.err) {
+	broken := errors.New("disk on fire")
+	ring.set(broken)
+	if err := a.Reload(t.Context()); !errors.Is(err, broken) {
 		t.Errorf("Reload returned %v", err)
 	}
 	if _, err := a.Authenticate(request("Bearer " + plain)); err != nil {
