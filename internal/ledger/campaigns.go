@@ -63,11 +63,7 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 // version is not 0 and the campaign has another, it is ErrStale.
 // ErrBelowInForce and ErrClosed say that the change is not allowed.
 func (l *Ledger) SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms) error) (Status, error) {
-	err := l.update(ctx, func(t *tx) error {
-		s, err := l.stock(t, id)
-		if err != nil {
-			return err
-		}
+	err := l.change(ctx, id, func(t *tx, s stock) error {
 		if version != 0 && version != s.Version {
 			return firstcome.ErrStale
 		}
@@ -125,11 +121,7 @@ const (
 // Switch pauses, resumes or closes a campaign. To do so twice is the same as
 // once. A closed campaign can only be closed: else it is ErrClosed.
 func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.CampaignID, to Switch) (Status, error) {
-	err := l.update(ctx, func(t *tx) error {
-		s, err := l.stock(t, id)
-		if err != nil {
-			return err
-		}
+	err := l.change(ctx, id, func(t *tx, s stock) error {
 		if s.Closed && to != Close {
 			return firstcome.ErrClosed
 		}
@@ -138,7 +130,7 @@ func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.Campaign
 			return nil
 		}
 		now := l.decidesAt(s)
-		_, err = t.change(`UPDATE campaigns SET paused = ?, closed = ?, version = ?, decided_at = ? WHERE id = ?`,
+		_, err := t.change(`UPDATE campaigns SET paused = ?, closed = ?, version = ?, decided_at = ? WHERE id = ?`,
 			paused, closed, s.Version+1, now.UnixMicro(), id)
 		if err != nil {
 			return err
@@ -159,11 +151,7 @@ func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.Campaign
 // nothing was done.
 func (l *Ledger) Void(ctx context.Context, actor string, id firstcome.CampaignID, number int64, reason string) (firstcome.Coupon, error) {
 	var voided firstcome.Coupon
-	err := l.update(ctx, func(t *tx) error {
-		s, err := l.stock(t, id)
-		if err != nil {
-			return err
-		}
+	err := l.change(ctx, id, func(t *tx, s stock) error {
 		c, err := t.coupon(id, number)
 		if err != nil {
 			return err
@@ -199,6 +187,21 @@ func (l *Ledger) Void(ctx context.Context, actor string, id firstcome.CampaignID
 		return firstcome.Coupon{}, fmt.Errorf("void number %d of %s: %w", number, id, err)
 	}
 	return voided, nil
+}
+
+// change has the writer do a change of a campaign, which is in the state s.
+func (l *Ledger) change(ctx context.Context, id firstcome.CampaignID, do func(t *tx, s stock) error) error {
+	return l.update(ctx, func(t *tx) error {
+		s, err := l.stock(t, id)
+		if err != nil {
+			return err
+		}
+		if err := t.flush(); err != nil {
+			return err
+		}
+		delete(t.stocks, id)
+		return do(t, s)
+	})
 }
 
 // An entry is what a line of the audit log is about.

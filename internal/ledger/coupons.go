@@ -121,6 +121,7 @@ func (l *Ledger) Facts(ctx context.Context, id firstcome.CampaignID, after int64
 
 // A run is count facts of one kind from position on about the numbers from number on.
 type run struct {
+	campaign                firstcome.CampaignID
 	position, count, number int64
 	kind                    firstcome.FactKind
 }

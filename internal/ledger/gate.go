@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -80,9 +79,20 @@ type stock struct {
 const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, terms_version,
 	gate, secret, in_force, issued, last_number, position, decided_at`
 
-// stock reads what decides the campaign's claims, and refuses a campaign that
+// stock returns what decides the campaign's claims, and refuses a campaign that
 // another gate or another secret decides.
 func (l *Ledger) stock(t *tx, id firstcome.CampaignID) (stock, error) {
+	if s, ok := t.stocks[id]; ok {
+		return s, nil
+	}
+	s, err := l.readStock(t, id)
+	if err == nil {
+		t.stocks[id] = s
+	}
+	return s, err
+}
+
+func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 	s := stock{Campaign: firstcome.Campaign{ID: id}}
 	var quantity, opensAt, closesAt, decidedAt sql.NullInt64
 	var gate, secret string
@@ -151,7 +161,8 @@ func (l *Ledger) decide(t *tx, id firstcome.CampaignID, users []firstcome.UserID
 		}
 		decisions[n] = firstcome.Decision{Outcome: outcome, Coupon: coupon, At: now, Version: s.Version, Lease: lease(s, now, outcome)}
 	}
-	return decisions, t.keep(before, s, issued, now)
+	t.keep(before, s, issued, now)
+	return decisions, nil
 }
 
 // issue takes one coupon from the stock.
@@ -185,22 +196,23 @@ func lease(s stock, now time.Time, o firstcome.Outcome) time.Duration {
 	return 0
 }
 
-// keep writes what was issued at now, and the campaign's counters.
-func (t *tx) keep(before, s stock, issued []firstcome.Coupon, now time.Time) error {
-	if len(issued) > 0 {
-		s.position += int64(len(issued))
-		if err := t.insertCoupons(issued, before.position+1); err != nil {
-			return err
-		}
-		if err := t.addFacts(s.ID, before.position+1, len(issued), firstcome.CouponIssued, issued[0].Number); err != nil {
-			return err
-		}
-	} else if phase(s, now) == phase(s, before.decidedAt) {
-		return nil // what the window answers is the same by the instant kept
+// keep has the transaction write what was issued at now, and the campaign's
+// counters.
+func (t *tx) keep(before, s stock, issued []firstcome.Coupon, now time.Time) {
+	if len(issued) == 0 && phase(s, now) == phase(s, before.decidedAt) {
+		return // what the window answers is the same by the instant kept
 	}
-	_, err := t.change(`UPDATE campaigns SET in_force = ?, issued = ?, last_number = ?, position = ?, decided_at = ? WHERE id = ?`,
-		s.inForce, s.issued, s.lastNumber, s.position, now.UnixMicro(), s.ID)
-	return err
+	for _, c := range issued {
+		s.position++
+		t.coupons = append(t.coupons, placed{c, s.position})
+	}
+	if len(issued) > 0 {
+		t.runs = append(t.runs, run{s.ID, before.position + 1, int64(len(issued)), issued[0].Number, firstcome.CouponIssued})
+		t.touched[s.ID] = true
+	}
+	s.decidedAt = now
+	t.stocks[s.ID] = s
+	t.dirty[s.ID] = true
 }
 
 // phase returns what the window alone answers at an instant.
@@ -208,90 +220,4 @@ func phase(s stock, at time.Time) firstcome.Outcome {
 	return firstcome.Decide(firstcome.Campaign{Terms: firstcome.Terms{
 		OpensAt: s.OpensAt, ClosesAt: s.ClosesAt, Quantity: math.MaxInt64,
 	}}, at, 0, false)
-}
-
-// Widths of the statements that take many rows: the widest that fits is taken,
-// again and again. A statement of 64 rows costs half as much a row as one of 1;
-// wider ones gain nothing.
-var widths = [...]int{64, 8, 1}
-
-// inWidths calls do with the first and the end of each part of n rows.
-func inWidths(n int, do func(from, width int) error) error {
-	for from := 0; from < n; {
-		for _, width := range widths {
-			if from+width <= n {
-				if err := do(from, width); err != nil {
-					return err
-				}
-				from += width
-				break
-			}
-		}
-	}
-	return nil
-}
-
-// repeated returns query with its %s replaced by width copies of part, with commas.
-func repeated(query, part string, width int) string {
-	return strings.Replace(query, "%s", part+strings.Repeat(","+part, width-1), 1)
-}
-
-// inEveryWidth returns, for each width, query with its %s replaced by as many parts.
-func inEveryWidth(query, part string) map[int]string {
-	queries := map[int]string{}
-	for _, width := range widths {
-		queries[width] = repeated(query, part, width)
-	}
-	return queries
-}
-
-const insertColumns = ` INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position) VALUES %s`
-
-// The two inserts differ in what a refused row takes along. OR ROLLBACK, the
-// whole transaction: SQLite need not keep what it would take to undo the one
-// statement, which is a quarter of the time of an insert.
-var (
-	insertOrRollbackQueries = inEveryWidth(`INSERT OR ROLLBACK`+insertColumns, `(?,?,?,?,?,?,?,?)`)
-	insertQueries           = inEveryWidth(`INSERT`+insertColumns, `(?,?,?,?,?,?,?,?)`)
-	lookQueries             = inEveryWidth(`SELECT `+couponColumns+` FROM coupons
-		WHERE user_id IN (%s) AND campaign_id = ? AND voided_at IS NULL`, `?`)
-)
-
-// couponsOf adds the coupons in force that users hold to into.
-func (t *tx) couponsOf(id firstcome.CampaignID, users []firstcome.UserID, into map[firstcome.UserID]firstcome.Coupon) error {
-	args := make([]any, 0, widths[0]+1)
-	return inWidths(len(users), func(from, width int) error {
-		args = args[:0]
-		for _, user := range users[from : from+width] {
-			args = append(args, string(user))
-		}
-		rows, err := t.query(lookQueries[width], append(args, string(id))...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		return scanCoupons(rows, func(c firstcome.Coupon) error {
-			into[c.User] = c
-			return nil
-		})
-	})
-}
-
-// insertCoupons inserts coupons with ascending numbers, whose facts have the
-// positions from the given one on.
-func (t *tx) insertCoupons(coupons []firstcome.Coupon, position int64) error {
-	queries := insertOrRollbackQueries
-	if t.savepoints {
-		queries = insertQueries
-	}
-	args := make([]any, 0, widths[0]*8)
-	return inWidths(len(coupons), func(from, width int) error {
-		args = args[:0]
-		for n, c := range coupons[from : from+width] {
-			at := c.IssuedAt.UnixMicro()
-			args = append(args, string(c.Campaign), c.Number, string(c.User), c.Code, c.TermsVersion, at, at, position+int64(from+n))
-		}
-		_, err := t.change(queries[width], args...)
-		return err
-	})
 }

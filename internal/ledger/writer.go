@@ -24,6 +24,8 @@ const (
 	// maxJobs bounds what one transaction takes from all campaigns: at 1,000 small
 	// batches it takes some 20 ms here.
 	maxJobs = 1024
+	// maxStocks bounds the campaigns whose rows are kept in memory: about 3 MB.
+	maxStocks = 10_000
 	// carefulFor is the number of transactions in which users are looked up before
 	// coupons are inserted, after an insert without a look was refused: repeated
 	// claims come in crowds.
@@ -60,7 +62,7 @@ func (l *Ledger) update(ctx context.Context, do func(*tx) error) error {
 // Run writes, until ctx ends; then it finishes what waits and returns.
 func (l *Ledger) Run(ctx context.Context) error {
 	defer close(l.done)
-	w := &writer{ledger: l, tx: &tx{stmts: map[string]*sql.Stmt{}, touched: map[firstcome.CampaignID]bool{}}}
+	w := &writer{ledger: l, tx: newTx()}
 	defer w.disconnect()
 	for {
 		select {
@@ -150,11 +152,17 @@ func (w *writer) attempt(savepoints bool) error {
 			return err
 		}
 	}
-	if _, err := w.tx.exec(`COMMIT`); err != nil {
-		w.rollback()
-		return err
+	err := w.tx.flush()
+	if err != nil && !isMachine(err) {
+		err = errAgain
 	}
-	return nil
+	if err == nil {
+		_, err = w.tx.exec(`COMMIT`)
+	}
+	if err != nil {
+		w.rollback()
+	}
+	return err
 }
 
 func (w *writer) begin(savepoints bool) error {
@@ -164,6 +172,9 @@ func (w *writer) begin(savepoints bool) error {
 			return err
 		}
 		w.tx.conn = conn
+	}
+	if len(w.tx.stocks) > maxStocks {
+		clear(w.tx.stocks)
 	}
 	w.tx.lookFirst = savepoints || w.careful > 0
 	w.tx.savepoints = savepoints
@@ -188,6 +199,9 @@ func (w *writer) run(j *job, savepoint bool) error {
 		}
 	}
 	err := j.do(w.tx)
+	if savepoint && err == nil {
+		err = w.tx.flush()
+	}
 	switch {
 	case isMachine(err):
 		return err
@@ -203,6 +217,7 @@ func (w *writer) run(j *job, savepoint bool) error {
 
 func (w *writer) endSavepoint(keep bool) error {
 	if !keep {
+		w.tx.reset()
 		if _, err := w.tx.exec(`ROLLBACK TO job`); err != nil {
 			return err
 		}
@@ -212,7 +227,10 @@ func (w *writer) endSavepoint(keep bool) error {
 }
 
 // rollback ends a transaction that SQLite may have rolled back by itself.
-func (w *writer) rollback() { _, _ = w.tx.exec(`ROLLBACK`) }
+func (w *writer) rollback() {
+	w.tx.reset()
+	_, _ = w.tx.exec(`ROLLBACK`)
+}
 
 // disconnect closes the connection; one that is only given back would keep its state.
 func (w *writer) disconnect() {
@@ -235,6 +253,30 @@ type tx struct {
 	savepoints bool // each job has a savepoint
 	writes     int
 	touched    map[firstcome.CampaignID]bool // campaigns with new facts
+
+	// What flush will write: claims only decide, so that the claims of many
+	// campaigns are written together.
+	coupons []placed
+	runs    []run
+	dirty   map[firstcome.CampaignID]bool
+	// stocks are the campaigns' rows as this transaction leaves them, and those of
+	// earlier ones: nobody else writes them, so they are read once.
+	stocks map[firstcome.CampaignID]stock
+}
+
+func newTx() *tx {
+	return &tx{
+		stmts:   map[string]*sql.Stmt{},
+		touched: map[firstcome.CampaignID]bool{},
+		dirty:   map[firstcome.CampaignID]bool{},
+		stocks:  map[firstcome.CampaignID]stock{},
+	}
+}
+
+// reset forgets what a rollback undoes.
+func (t *tx) reset() {
+	t.forget()
+	clear(t.stocks)
 }
 
 // stmt returns the prepared statement of a query.
