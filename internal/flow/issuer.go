@@ -36,6 +36,9 @@ type Issuer struct {
 	start  time.Time // what the monotonic durations count from
 	known  *known
 	queues sync.Map // firstcome.CampaignID → *queue
+	// claims recycles claims. Only a caller who has received the answer puts one
+	// back: a caller who went away leaves the claim to the queue.
+	claims sync.Pool
 
 	stopping atomic.Bool
 	working  sync.WaitGroup // queues that drain, filters that are read
@@ -56,6 +59,8 @@ type Stats struct {
 	Repeated int64 // claims answered from a lease
 	Batches  int64 // calls of the gate
 	Failed   int64 // calls of the gate that returned an error
+	// Campaigns are those that the Issuer remembers because somebody asked lately.
+	Campaigns int64
 }
 
 // NewIssuer returns an Issuer in front of a gate.
@@ -70,6 +75,7 @@ func NewIssuer(gate Gate, limits Limits) *Issuer {
 		limits.Gate = defaultGate
 	}
 	i := &Issuer{gate: gate, limits: limits, start: time.Now(), known: newKnown()}
+	i.claims.New = func() any { return &claim{done: make(chan struct{}, 1)} }
 	i.ctx, i.cancel = context.WithCancel(context.Background())
 	return i
 }
@@ -97,13 +103,13 @@ func (i *Issuer) Claim(ctx context.Context, id firstcome.CampaignID, user firstc
 	if d, ok := i.repeat(q, user); ok {
 		return d, nil
 	}
-	c := claims.Get().(*claim)
+	c := i.claims.Get().(*claim)
 	c.user = user
 	if err := i.enqueue(id, q, c); err != nil {
-		claims.Put(c)
+		i.claims.Put(c)
 		return firstcome.Decision{}, err
 	}
-	return await(ctx, c)
+	return i.await(ctx, c)
 }
 
 // ClaimAll asks for a coupon for each of users, in order and without another
@@ -112,7 +118,7 @@ func (i *Issuer) Claim(ctx context.Context, id firstcome.CampaignID, user firstc
 func (i *Issuer) ClaimAll(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	all := make([]*claim, len(users))
 	for n, user := range users {
-		all[n] = claims.Get().(*claim)
+		all[n] = i.claims.Get().(*claim)
 		all[n].user = user
 	}
 	if err := i.enqueue(id, i.queue(id), all...); err != nil {
@@ -121,7 +127,7 @@ func (i *Issuer) ClaimAll(ctx context.Context, id firstcome.CampaignID, users []
 	decisions := make([]firstcome.Decision, len(users))
 	var failed error
 	for n, c := range all {
-		d, err := await(ctx, c)
+		d, err := i.await(ctx, c)
 		if err != nil && failed == nil {
 			failed = err
 		}
@@ -134,12 +140,12 @@ func (i *Issuer) ClaimAll(ctx context.Context, id firstcome.CampaignID, users []
 }
 
 // await returns a claim's answer, or an error when ctx ends first.
-func await(ctx context.Context, c *claim) (firstcome.Decision, error) {
+func (i *Issuer) await(ctx context.Context, c *claim) (firstcome.Decision, error) {
 	select {
 	case <-c.done:
 		d, err := c.decision, c.err
 		c.decision, c.err = firstcome.Decision{}, nil
-		claims.Put(c)
+		i.claims.Put(c)
 		return d, err
 	case <-ctx.Done():
 		return firstcome.Decision{}, fmt.Errorf("the caller went away before the claim was answered: %w", ctx.Err())
@@ -173,8 +179,14 @@ func (i *Issuer) hold(id firstcome.CampaignID) *queue {
 
 // Stats returns the counters.
 func (i *Issuer) Stats() Stats {
+	campaigns := int64(0)
+	i.queues.Range(func(any, any) bool {
+		campaigns++
+		return true
+	})
 	return Stats{
-		Waiting: i.stats.waiting.Load(), Shed: i.stats.shed.Load(), Repeated: i.stats.repeated.Load(),
+		Campaigns: campaigns,
+		Waiting:   i.stats.waiting.Load(), Shed: i.stats.shed.Load(), Repeated: i.stats.repeated.Load(),
 		Batches: i.stats.batches.Load(), Failed: i.stats.failed.Load(),
 	}
 }

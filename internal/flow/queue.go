@@ -22,10 +22,6 @@ func (c *claim) answer(d firstcome.Decision, err error) {
 	c.done <- struct{}{}
 }
 
-// claims recycles claims. Only a caller who has received the answer puts one
-// back: a caller who went away leaves the claim to the queue.
-var claims = sync.Pool{New: func() any { return &claim{done: make(chan struct{}, 1)} }}
-
 // A queue holds the claims of one campaign that wait for its gate, and what the
 // node may answer without asking.
 type queue struct {

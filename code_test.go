@@ -1,0 +1,80 @@
+package firstcome_test
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"math/big"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+)
+
+func newSecret(t testing.TB, key string) firstcome.Secret {
+	t.Helper()
+	s, err := firstcome.NewSecret([]byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+const key = "0123456789abcdef0123456789abcdef"
+
+// TestCodeIsTheFormula computes the first 80 bits another way: as a number in base 32.
+func TestCodeIsTheFormula(t *testing.T) {
+	s := newSecret(t, key)
+	for _, number := range []int64{1, 2, 10, 5_000, 1 << 40} {
+		mac := hmac.New(sha256.New, []byte(key))
+		mac.Write([]byte("summer\x00" + strconv.FormatInt(number, 10)))
+		bits := new(big.Int).SetBytes(mac.Sum(nil)[:10])
+		want := ""
+		for range 16 {
+			digit := new(big.Int)
+			bits.DivMod(bits, big.NewInt(32), digit)
+			want = string("0123456789ABCDEFGHJKMNPQRSTVWXYZ"[digit.Int64()]) + want
+		}
+		if got := s.Code("summer", number); got != want {
+			t.Errorf("number %d: got %s, want %s", number, got, want)
+		}
+	}
+}
+
+func TestCodesDifferByCampaignNumberAndSecret(t *testing.T) {
+	a, b := newSecret(t, key), newSecret(t, key+"x")
+	seen := map[string]bool{}
+	for _, code := range []string{a.Code("c", 1), a.Code("c", 11), a.Code("c1", 1), b.Code("c", 1)} {
+		if seen[code] || len(code) != 16 || strings.ContainsAny(code, "ILOU") {
+			t.Errorf("the code %q comes twice or is malformed", code)
+		}
+		seen[code] = true
+	}
+	if a.Fingerprint() == b.Fingerprint() {
+		t.Error("two secrets have one fingerprint")
+	}
+}
+
+func TestCodeMayBeCalledFromManyGoroutines(t *testing.T) {
+	s := newSecret(t, key)
+	want := s.Code("c", 7)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 1000 {
+				if got := s.Code("c", 7); got != want {
+					t.Errorf("got %s, want %s", got, want)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestASecretIsLong(t *testing.T) {
+	if _, err := firstcome.NewSecret([]byte(key)[:31]); err == nil {
+		t.Error("31 bytes were taken")
+	}
+}

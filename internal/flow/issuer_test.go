@@ -1,0 +1,292 @@
+package flow_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// hold makes a gate wait, in each call for one of ids, until it is let go.
+func hold(m *memory, ids ...firstcome.CampaignID) (letGo func()) {
+	gate := make(chan struct{})
+	m.before = func(ctx context.Context, id firstcome.CampaignID) error {
+		for _, held := range ids {
+			if id == held {
+				select {
+				case <-gate:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+		}
+		return nil
+	}
+	return sync.OnceFunc(func() { close(gate) })
+}
+
+func TestClaimsGatherInArrivalOrderWhileABatchIsAtTheGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(100, "c")
+		letGo := hold(m, "c")
+		i := issuer(t, m, flow.Limits{Batch: 3})
+		var all sync.WaitGroup
+		for n := range 8 {
+			all.Go(func() { want(t, i, "c", firstcome.UserID(strconv.Itoa(n)), firstcome.Issued) })
+			synctest.Wait()
+		}
+		letGo()
+		all.Wait()
+		batches := [][]firstcome.UserID{{"0"}, {"1", "2", "3"}, {"4", "5", "6"}, {"7"}}
+		if diff := cmp.Diff(batches, m.seen()); diff != "" {
+			t.Errorf("the gate got other batches (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestOneCampaignDoesNotWaitForAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(100, "slow", "quick")
+		letGo := hold(m, "slow")
+		i := issuer(t, m, flow.Limits{})
+		var slow sync.WaitGroup
+		slow.Go(func() { want(t, i, "slow", "a", firstcome.Issued) })
+		synctest.Wait()
+		want(t, i, "quick", "a", firstcome.Issued)
+		letGo()
+		slow.Wait()
+	})
+}
+
+func TestF33AClaimWhoseCallerWentAwayIsDecidedAndFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(100, "c")
+		letGo := hold(m, "c")
+		i := issuer(t, m, flow.Limits{})
+		ctx, leave := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for n := range 50 {
+			all.Go(func() {
+				if _, err := i.Claim(ctx, "c", firstcome.UserID(strconv.Itoa(n))); !errors.Is(err, context.Canceled) {
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+		synctest.Wait()
+		leave()
+		all.Wait()
+		letGo()
+		synctest.Wait()
+		for n := range 50 {
+			want(t, i, "c", firstcome.UserID(strconv.Itoa(n)), firstcome.AlreadyIssued)
+		}
+		if waiting := i.Stats().Waiting; waiting != 0 {
+			t.Errorf("%d claims wait", waiting)
+		}
+	})
+}
+
+func TestF34AFullQueueShedsAndIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const asked, limit = 50_000, 1_000
+		m := newMemory(asked, "c")
+		letGo := hold(m, "c")
+		i := issuer(t, m, flow.Limits{Waiting: limit, Gate: time.Hour})
+		go want(t, i, "c", "first", firstcome.Issued)
+		synctest.Wait()
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		outcomes := map[string]int{}
+		for n := range asked {
+			all.Go(func() {
+				d, err := i.Claim(t.Context(), "c", firstcome.UserID(strconv.Itoa(n)))
+				mu.Lock()
+				defer mu.Unlock()
+				if errors.Is(err, firstcome.ErrBusy) {
+					outcomes["busy"]++
+				} else {
+					outcomes[d.Outcome.String()]++
+				}
+			})
+		}
+		synctest.Wait()
+		letGo()
+		all.Wait()
+		if diff := cmp.Diff(map[string]int{"busy": asked - limit, "issued": limit}, outcomes); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if shed := i.Stats().Shed; shed != asked-limit {
+			t.Errorf("counted %d shed", shed)
+		}
+	})
+}
+
+func TestF25OneUserWhoClaimsAHundredTimesAtOnceIsIssuedOnce(t *testing.T) {
+	m := newMemory(100, "c")
+	i := issuer(t, m, flow.Limits{})
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	outcomes := map[string]int{}
+	for range 100 {
+		all.Go(func() {
+			d, err := i.Claim(t.Context(), "c", "a")
+			mu.Lock()
+			defer mu.Unlock()
+			outcomes[fmt.Sprint(d.Outcome, d.Coupon.Number, err)]++
+		})
+	}
+	all.Wait()
+	if diff := cmp.Diff(map[string]int{"issued 1 <nil>": 1, "already_issued 1 <nil>": 99}, outcomes); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAnErrorOfTheGateIsEveryClaimsOfTheBatchAndOnlyThose(t *testing.T) {
+	m := newMemory(100, "c")
+	lost := errors.New("lost")
+	m.before = func(context.Context, firstcome.CampaignID) error { return lost }
+	i := issuer(t, m, flow.Limits{})
+	if _, err := i.Claim(t.Context(), "c", "a"); !errors.Is(err, lost) {
+		t.Fatalf("got %v", err)
+	}
+	m.before = nil
+	want(t, i, "c", "a", firstcome.Issued)
+	if _, err := i.Claim(t.Context(), "nowhere", "a"); !errors.Is(err, firstcome.ErrNoCampaign) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAGateThatHangsIsGivenUpAtTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(100, "c")
+		letGo := hold(m, "c")
+		defer letGo()
+		i := issuer(t, m, flow.Limits{Gate: 3 * time.Second})
+		began := time.Now()
+		_, err := i.Claim(t.Context(), "c", "a")
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 3*time.Second {
+			t.Errorf("got %v after %v", err, time.Since(began))
+		}
+	})
+}
+
+func TestStopAnswersWhoWaitsAndRefusesWhoComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(100, "c")
+		letGo := hold(m, "c")
+		i := issuer(t, m, flow.Limits{})
+		var waiting sync.WaitGroup
+		for n := range 10 {
+			waiting.Go(func() { want(t, i, "c", firstcome.UserID(strconv.Itoa(n)), firstcome.Issued) })
+		}
+		synctest.Wait()
+		var stopped sync.WaitGroup
+		stopped.Go(func() {
+			if err := i.Stop(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		if _, err := i.Claim(t.Context(), "c", "late"); !errors.Is(err, firstcome.ErrBusy) {
+			t.Errorf("a claim while stopping got %v", err)
+		}
+		letGo()
+		waiting.Wait()
+		stopped.Wait()
+	})
+}
+
+func TestStopGivesUpWhenItsTimeIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(100, "c")
+		defer hold(m, "c")()
+		i := flow.NewIssuer(m, flow.Limits{Gate: time.Hour})
+		var waiting sync.WaitGroup
+		waiting.Go(func() {
+			if _, err := i.Claim(context.Background(), "c", "a"); !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v", err)
+			}
+		})
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := i.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		waiting.Wait()
+	})
+}
+
+func TestClaimAllKeepsTheOrderAndLetsNobodyIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(3, "c")
+		letGo := hold(m, "c")
+		i := issuer(t, m, flow.Limits{Batch: 2, Waiting: 1})
+		go want(t, i, "c", "first", firstcome.Issued)
+		synctest.Wait()
+		var all sync.WaitGroup
+		all.Go(func() {
+			got, err := i.ClaimAll(t.Context(), "c", []firstcome.UserID{"a", "b", "a", "c"})
+			if err != nil {
+				t.Error(err)
+			}
+			var numbers []int64
+			for _, d := range got {
+				numbers = append(numbers, d.Coupon.Number)
+			}
+			if diff := cmp.Diff([]int64{2, 3, 2, 0}, numbers); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+		synctest.Wait()
+		if _, err := i.Claim(t.Context(), "c", "late"); !errors.Is(err, firstcome.ErrBusy) {
+			t.Errorf("a claim at a full queue got %v", err)
+		}
+		letGo()
+		all.Wait()
+	})
+}
+
+func TestAnIdleCampaignCostsNoGoroutineAndIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(1)
+		for n := range 10_000 {
+			id := firstcome.CampaignID(strconv.Itoa(n))
+			m.campaigns[id] = &firstcome.Campaign{ID: id, Version: 1, Terms: firstcome.Terms{Quantity: 1}}
+			m.holds[id] = map[firstcome.UserID]int64{}
+		}
+		i := issuer(t, m, flow.Limits{})
+		before := runtime.NumGoroutine()
+		for n := range 10_000 {
+			want(t, i, firstcome.CampaignID(strconv.Itoa(n)), "a", firstcome.Issued)
+		}
+		synctest.Wait()
+		if now := runtime.NumGoroutine(); now > before {
+			t.Errorf("%d goroutines before, %d after", before, now)
+		}
+		if n := i.Stats().Campaigns; n != 10_000 {
+			t.Errorf("the Issuer remembers %d campaigns", n)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var ran sync.WaitGroup
+		ran.Go(func() { _ = i.Run(ctx) })
+		time.Sleep(3 * time.Minute) // of the bubble's clock
+		synctest.Wait()
+		if n := i.Stats().Campaigns; n != 0 {
+			t.Errorf("the Issuer still remembers %d campaigns", n)
+		}
+		want(t, i, "7", "b", firstcome.SoldOut)
+		cancel()
+		ran.Wait()
+	})
+}

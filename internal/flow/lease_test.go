@@ -1,0 +1,136 @@
+package flow_test
+
+import (
+	"errors"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+func TestASoldOutCampaignAsksTheGateFiveTimesASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(1, "c")
+		i := issuer(t, m, flow.Limits{})
+		want(t, i, "c", "winner", firstcome.Issued)
+		want(t, i, "c", "loser", firstcome.SoldOut)
+		synctest.Wait() // the holders filter is read
+		before := len(m.seen())
+		for n := range 10_000 { // of ten seconds, a claim each millisecond
+			want(t, i, "c", firstcome.UserID("loser-"+strconv.Itoa(n)), firstcome.SoldOut)
+			time.Sleep(time.Millisecond)
+		}
+		// Ten seconds of leases of 200 ms, and the filter's few false positives.
+		calls := len(m.seen()) - before
+		if calls < 45 || calls > 50+100 {
+			t.Errorf("the gate was asked %d times", calls)
+		}
+		leases := 0
+		for _, users := range m.seen()[before:] {
+			if len(users) == 1 {
+				leases++
+			}
+		}
+		if i.Stats().Repeated < 9_800 || leases != calls {
+			t.Errorf("%d answers were repeated", i.Stats().Repeated)
+		}
+	})
+}
+
+func TestAHolderIsFoundWhileTheRefusalIsRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(2, "c")
+		i := issuer(t, m, flow.Limits{})
+		other := issuer(t, m, flow.Limits{}) // another node: this one's coupons are news to the first
+		want(t, other, "c", "a", firstcome.Issued)
+		want(t, other, "c", "b", firstcome.Issued)
+		for range 5 {
+			want(t, i, "c", "loser", firstcome.SoldOut)
+			synctest.Wait()
+			if d := want(t, i, "c", "b", firstcome.AlreadyIssued); d.Coupon.Number != 2 {
+				t.Errorf("got number %d", d.Coupon.Number)
+			}
+		}
+	})
+}
+
+func TestALeaseEndsBeforeAChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(1, "c")
+		i := issuer(t, m, flow.Limits{})
+		want(t, i, "c", "a", firstcome.Issued)
+		want(t, i, "c", "b", firstcome.SoldOut)
+		synctest.Wait()
+		err := i.Change("c", func() error {
+			// The change is under way: whoever asks is told by the gate, and it is not learned.
+			want(t, i, "c", "b", firstcome.SoldOut)
+			synctest.Wait()
+			m.change("c", func(_ *firstcome.Campaign, holds map[firstcome.UserID]int64) { delete(holds, "a") })
+			want(t, i, "c", "b", firstcome.Issued)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, i, "c", "b", firstcome.AlreadyIssued)
+		want(t, i, "c", "a", firstcome.SoldOut)
+	})
+}
+
+func TestAVoidedCouponIsNotRepeated(t *testing.T) {
+	m := newMemory(2, "c")
+	i := issuer(t, m, flow.Limits{})
+	want(t, i, "c", "a", firstcome.Issued)
+	want(t, i, "c", "a", firstcome.AlreadyIssued)
+	if calls := len(m.seen()); calls != 1 {
+		t.Errorf("the gate was asked %d times about a coupon that it had just named", calls)
+	}
+	refused := errors.New("refused")
+	err := i.Change("c", func() error {
+		m.change("c", func(_ *firstcome.Campaign, holds map[firstcome.UserID]int64) { delete(holds, "a") })
+		return refused
+	})
+	if !errors.Is(err, refused) {
+		t.Errorf("the change's error became %v", err)
+	}
+	want(t, i, "c", "a", firstcome.Issued)
+}
+
+func TestAPauseIsNeverRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(2, "c")
+		m.lease = 0
+		m.campaigns["c"].Paused = true
+		i := issuer(t, m, flow.Limits{})
+		for n := range 10 {
+			want(t, i, "c", "a", firstcome.Paused)
+			synctest.Wait()
+			if calls := len(m.seen()); calls != n+1 {
+				t.Fatalf("the gate was asked %d times for %d claims", calls, n+1)
+			}
+		}
+	})
+}
+
+// TestF24ACrowdBeforeTheOpeningBarelyLoadsTheGate has a crowd ask until the
+// campaign opens: none is issued a coupon before, the first that asks after is.
+func TestF24ACrowdBeforeTheOpeningBarelyLoadsTheGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(5, "c")
+		opens := time.Now().Add(time.Second)
+		m.campaigns["c"].OpensAt = opens
+		i := issuer(t, &opening{memory: m, opens: opens}, flow.Limits{})
+		for n := 0; time.Now().Before(opens); n++ {
+			want(t, i, "c", firstcome.UserID(strconv.Itoa(n)), firstcome.NotOpen)
+			synctest.Wait()
+			time.Sleep(100 * time.Microsecond)
+		}
+		if calls := len(m.seen()); calls > 8 {
+			t.Errorf("the gate was asked %d times in a second", calls)
+		}
+		want(t, i, "c", "late", firstcome.Issued)
+	})
+}
