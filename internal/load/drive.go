@@ -1,0 +1,130 @@
+package load
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// An Ask sends one claim by the user of an index and waits for what comes of it,
+// for a bounded time.
+type Ask func(user int) Answer
+
+// A record is a claim and when it was made, since the start of the run.
+type record struct {
+	user     uint32
+	due      time.Duration // when it should have been sent: latency counts from here
+	sent     time.Duration
+	received time.Duration
+	answer   Answer
+}
+
+// A driver runs the workers through the plan.
+type driver struct {
+	Config
+	order   []uint32
+	start   time.Time
+	next    atomic.Int64 // index into order of the next claim to be sent
+	stopped atomic.Bool
+}
+
+// Drive asks by as many workers as c.Concurrency, each with an Ask of its own that
+// worker makes and that it closes in the end, and returns the figures. c must be
+// complete. When ctx ends, no more claims are sent.
+func Drive(ctx context.Context, c Config, worker func() (ask Ask, closed func())) *Result {
+	d := &driver{Config: c, order: plan(c)}
+	defer context.AfterFunc(ctx, func() { d.stopped.Store(true) })()
+	workers := min(c.Concurrency, len(d.order))
+	records := make([][]record, workers)
+	for n := range records {
+		// Workers get about the same number of claims; a quarter more seldom grows.
+		records[n] = make([]record, 0, len(d.order)/workers*5/4+16)
+	}
+	over := make(chan struct{})
+	var reporting, working sync.WaitGroup
+	d.start = time.Now()
+	if c.Progress != nil {
+		reporting.Go(func() { d.report(over) })
+	}
+	for n := range workers {
+		working.Go(func() {
+			ask, closed := worker()
+			defer closed()
+			records[n] = d.work(ctx, ask, records[n])
+		})
+	}
+	working.Wait()
+	close(over)
+	reporting.Wait()
+	return figures(c, d.start, records)
+}
+
+// work sends claims until none is left.
+func (d *driver) work(ctx context.Context, ask Ask, records []record) []record {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for !d.stopped.Load() {
+		n := d.next.Add(1) - 1
+		if n >= int64(len(d.order)) {
+			break
+		}
+		due := time.Since(d.start)
+		if d.Rate > 0 {
+			// Due at its own instant: if no worker was free by then, its clock runs.
+			due = time.Duration(float64(n) / d.Rate * float64(time.Second))
+		}
+		if d.Duration > 0 && due >= d.Duration || !d.until(ctx, pause, due) {
+			break
+		}
+		records = d.claim(ctx, ask, pause, record{user: d.order[n], due: due}, records)
+	}
+	return records
+}
+
+// claim sends a claim, and again while it may and the outcome is unknown, and
+// records every sending.
+func (d *driver) claim(ctx context.Context, ask Ask, pause *time.Timer, r record, records []record) []record {
+	const first, longest = 50 * time.Millisecond, time.Second
+	for again, wait := 0, first; ; again++ {
+		r.sent = time.Since(d.start)
+		r.answer = ask(int(r.user))
+		r.received = time.Since(d.start)
+		records = append(records, r)
+		if r.answer.Outcome != 0 || again >= d.Again || !d.until(ctx, pause, r.received+wait) {
+			return records
+		}
+		wait = min(2*wait, longest)
+	}
+}
+
+// until waits for an instant of the run. It tells whether it came before ctx ended.
+func (d *driver) until(ctx context.Context, pause *time.Timer, at time.Duration) bool {
+	wait := at - time.Since(d.start)
+	if wait <= 0 {
+		return true
+	}
+	pause.Reset(wait)
+	select {
+	case <-pause.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// report tells Progress how many claims were sent, until over is closed.
+func (d *driver) report(over <-chan struct{}) {
+	ticks := time.NewTicker(100 * time.Millisecond)
+	defer ticks.Stop()
+	total := int64(len(d.order))
+	for {
+		d.Progress(min(d.next.Load(), total), total)
+		select {
+		case <-ticks.C:
+		case <-over:
+			d.Progress(min(d.next.Load(), total), total)
+			return
+		}
+	}
+}

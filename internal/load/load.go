@@ -1,0 +1,134 @@
+// Package load asks a server for coupons as fast as told, measures what it
+// answers, and holds every answer against what the server has in the end.
+//
+// # Two loops
+//
+// The closed loop has so many workers; each sends its next claim when its last
+// was answered. It finds how much a server can do, and hides how long people
+// wait: a server that stalls is not asked meanwhile. The open loop sends claims
+// at fixed instants, whatever the server does, and counts a claim's latency from
+// the instant at which it should have been sent; so a stall shows in every claim
+// that fell into it.
+//
+// # The cost of a claim
+//
+// The generator often shares its machine with the server. So a worker has a
+// connection, a request and a list of its own, reads answers without
+// encoding/json, and shares nothing but a counter; figures are made afterwards.
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
+)
+
+// A Config says whom to ask for what, and how. Server, Campaign and Users must be
+// given; the rest has defaults.
+type Config struct {
+	Server   string // URL, like http://127.0.0.1:8080
+	Key      string // API key; empty for a server in development mode
+	Campaign string
+
+	Users   int    // how many users claim; 0: as many as Rate and Duration make
+	Repeat  int    // how often each user claims; default 1
+	Prefix  string // of the users' ids, before their index from 0; default: one of its own for each run
+	Shuffle bool   // users claim in an order that Seed makes, instead of by their index
+	Seed    uint64 // of Shuffle, and of where the repeats stand
+
+	Concurrency int           // workers, each with one connection; default 64
+	Rate        float64       // claims sent per second: the open loop; 0: the closed loop
+	Duration    time.Duration // no claim is sent later than this; 0: until all are sent
+	Timeout     time.Duration // of one claim; default 10 s
+	Again       int           // how often a claim is asked again whose outcome is unknown; default 0
+
+	Returned bool // stock may come back during the run: see audit.History
+	Others   bool // others claim during the run: see audit.History
+
+	// Progress, if not nil, is called ten times a second from one goroutine.
+	Progress func(done, total int64)
+}
+
+// Limits of a Config: a generator with more would measure itself.
+const (
+	MaxConcurrency = 10_000
+	MaxClaims      = 50_000_000
+)
+
+// settle is how long the server may take after the run to record what it issued.
+const settle = 30 * time.Second
+
+// Run asks, measures and compares. An error means that there is no result. If ctx
+// ends, no more claims are sent, and the result is of those that were.
+func Run(ctx context.Context, c Config) (*Result, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	wire, err := newWire(c)
+	if err != nil {
+		return nil, err
+	}
+	reader := client.New(c.Server, c.Key)
+	before, err := reader.Campaign(ctx, c.Campaign)
+	if err != nil {
+		return nil, fmt.Errorf("read the campaign %s: %w", c.Campaign, err)
+	}
+	result := Drive(ctx, c, wire.worker)
+	// Whoever interrupts a run still wants to know what became of it.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*settle)
+	defer cancel()
+	result.Campaign = campaignFigures(before)
+	result.Verdict = verdict(ctx, c, reader, before, result.history)
+	return result, nil
+}
+
+// withDefaults returns the configuration in full, or what is wrong with it.
+func (c Config) withDefaults() (Config, error) {
+	if c.Users == 0 && c.Rate > 0 && c.Duration > 0 {
+		c.Users = int(c.Rate*c.Duration.Seconds() + 0.5)
+	}
+	if c.Concurrency == 0 {
+		c.Concurrency = 64
+	}
+	if c.Repeat == 0 {
+		c.Repeat = 1
+	}
+	if c.Timeout == 0 {
+		c.Timeout = 10 * time.Second
+	}
+	if c.Prefix == "" {
+		c.Prefix = "load-" + strconv.FormatInt(time.Now().UnixMilli(), 36) + "-"
+	}
+	return c, c.check()
+}
+
+func (c Config) check() error {
+	var errs []error
+	refuse := func(wrong bool, text string, args ...any) {
+		if wrong {
+			errs = append(errs, fmt.Errorf(text, args...))
+		}
+	}
+	refuse(c.Users < 1, "users must be at least 1")
+	refuse(c.Repeat < 1, "repeat must be at least 1")
+	refuse(c.Users > 0 && c.Repeat > MaxClaims/c.Users, "users times repeat must be at most %d", MaxClaims)
+	refuse(c.Concurrency < 1 || c.Concurrency > MaxConcurrency, "concurrency must be 1 to %d", MaxConcurrency)
+	refuse(c.Rate < 0, "rate must not be negative")
+	refuse(c.Duration < 0 || c.Timeout < 0 || c.Again < 0, "duration, timeout and again must not be negative")
+	if _, err := firstcome.ParseCampaignID(c.Campaign); err != nil {
+		errs = append(errs, err)
+	}
+	if _, err := firstcome.ParseUserID(userID(c.Prefix, max(c.Users-1, 0))); err != nil {
+		errs = append(errs, fmt.Errorf("prefix: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+// userID returns the id of the user of an index.
+func userID(prefix string, index int) string { return prefix + strconv.Itoa(index) }

@@ -1,0 +1,95 @@
+package load
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/firstcome/firstcome"
+)
+
+// outcomeWords returns the outcomes of a result in the order in which people
+// read them, those that did not occur left out.
+func outcomeWords(r *Result) []string {
+	var words []string
+	for _, o := range []firstcome.Outcome{
+		firstcome.Issued, firstcome.AlreadyIssued, firstcome.SoldOut, firstcome.NotOpen, firstcome.Closed, firstcome.Paused, 0,
+	} {
+		if r.Outcomes[word(o)] > 0 {
+			words = append(words, word(o))
+		}
+	}
+	return words
+}
+
+// WriteTable writes the result for a terminal, on one screen.
+func (r *Result) WriteTable(w io.Writer) error {
+	var t strings.Builder
+	fmt.Fprintf(&t, "%s: %s, %s\n\n", r.Campaign.ID, printable(r.Campaign.Name), r.Load)
+	fmt.Fprintf(&t, "  %-16s %10s %9s %9s %9s %9s %9s\n", "", "claims", "p50 ms", "p95 ms", "p99 ms", "p99.9 ms", "max ms")
+	line := func(name string, l Latency) {
+		fmt.Fprintf(&t, "  %-16s %10s %9.2f %9.2f %9.2f %9.2f %9.2f\n", name, grouped(l.Count), l.P50, l.P95, l.P99, l.P999, l.Max)
+	}
+	for _, name := range outcomeWords(r) {
+		line(name, r.LatencyOf[name])
+	}
+	line("all", r.Latency)
+	fmt.Fprintf(&t, "\n  %s answers a second for %.2f s", grouped(int64(r.PerSecond)), r.Seconds)
+	if r.Load.Loop == "open" {
+		fmt.Fprintf(&t, "; sent %.2f ms after they were due at p99", r.Lag.P99)
+	}
+	t.WriteString("\n")
+	for _, cause := range slices.Sorted(maps.Keys(r.Trouble)) {
+		fmt.Fprintf(&t, "  unknown: %s × %s\n", grouped(r.Trouble[cause]), printable(cause))
+	}
+	r.Verdict.write(&t)
+	_, err := io.WriteString(w, t.String())
+	return err
+}
+
+// write writes the verdict, with the breaches that are shown.
+func (v Verdict) write(t *strings.Builder) {
+	fmt.Fprintf(t, "\n  %s\n", v)
+	if v.Checked {
+		fmt.Fprintf(t, "  %s\n", v.Why)
+	}
+	for _, b := range v.Breaches.Shown {
+		fmt.Fprintf(t, "    %s  %s\n", b.Promise, printable(b.Text))
+	}
+	if more := v.Breaches.Total - int64(len(v.Breaches.Shown)); more > 0 {
+		fmt.Fprintf(t, "    and %s more\n", grouped(more))
+	}
+}
+
+// String says in words what was asked for.
+func (l Load) String() string {
+	text := grouped(int64(l.Users)) + " users"
+	if l.Repeat > 1 {
+		text += fmt.Sprintf(" × %d", l.Repeat)
+	}
+	if l.Loop == "open" {
+		return fmt.Sprintf("%s, %g claims a second due, at most %d at once", text, l.Rate, l.Concurrency)
+	}
+	return fmt.Sprintf("%s, %d at once", text, l.Concurrency)
+}
+
+// grouped writes a number with a comma between each three digits.
+func grouped(n int64) string {
+	digits := fmt.Sprint(n)
+	for at := len(digits) - 3; at > 0 && digits[at-1] != '-'; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	return digits
+}
+
+// printable returns text without what would steer a terminal.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x20 || r >= 0x7f && r < 0xa0 {
+			return -1
+		}
+		return r
+	}, text)
+}
