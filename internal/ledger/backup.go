@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"os"
 )
@@ -12,7 +13,12 @@ func (l *Ledger) Backup(ctx context.Context, file string) error {
 	if _, err := os.Stat(file); err == nil {
 		return fmt.Errorf("back up the ledger: %s exists", file)
 	}
-	if _, err := l.read.ExecContext(ctx, `VACUUM INTO ?`, file); err != nil {
+	db, err := sql.Open("sqlite", dsn(l.path, nil)) // the readers' connections may not make files
+	if err != nil {
+		return fmt.Errorf("back up the ledger: %w", err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(ctx, `VACUUM INTO ?`, file); err != nil {
 		return fmt.Errorf("back up the ledger into %s: %w", file, err)
 	}
 	return nil

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	histories = 40
+	histories = 60
 	clients   = 16
-	steps     = 16 // a client's; 256 operations a history
+	steps     = 10 // a client's; 160 operations a history
 	users     = 48
 )
 
@@ -53,7 +53,7 @@ type flaky struct {
 }
 
 // mayLose are the claims lost in a history.
-const mayLose = 6
+const mayLose = 3
 
 var errLost = errors.New("lost")
 
