@@ -1,0 +1,153 @@
+package load_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
+)
+
+// A shop is a server with one campaign in memory, which a test may spoil.
+type shop struct {
+	id       string
+	name     string
+	quantity int64
+	key      string // that an admin has; empty: everyone
+
+	// spoil, if set, changes what a claim gets, before it is answered. It may
+	// change the shop too.
+	spoil func(s *shop, user string, o firstcome.Outcome, c *client.Coupon) firstcome.Outcome
+	// fails, if set, answers a claim by itself and tells so, before it is decided
+	// or, if after, behind it.
+	fails func(w http.ResponseWriter, claim int, after bool) bool
+
+	mu      sync.Mutex // guards what follows
+	claims  int
+	version int64
+	next    int64
+	coupons []client.Coupon
+	holders map[string]int
+}
+
+func open(t *testing.T, s *shop) string {
+	t.Helper()
+	if s.id == "" {
+		s.id, s.name = "launch", "Launch"
+	}
+	s.holders, s.version = map[string]int{}, 1
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/campaigns/{id}/claims", s.claim)
+	mux.HandleFunc("GET /v1/campaigns/{id}", s.read)
+	mux.HandleFunc("GET /v1/campaigns/{id}/coupons", s.list)
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func (s *shop) claim(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		UserID string `json:"user_id"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.claims++
+	if s.fails != nil && s.fails(w, s.claims, false) {
+		return
+	}
+	outcome, coupon := s.decide(body.UserID)
+	if s.spoil != nil {
+		outcome = s.spoil(s, body.UserID, outcome, &coupon)
+	}
+	if s.fails != nil && s.fails(w, s.claims, true) {
+		return
+	}
+	answer(w, outcome, coupon)
+}
+
+// decide is a right gate.
+func (s *shop) decide(user string) (firstcome.Outcome, client.Coupon) {
+	if n, ok := s.holders[user]; ok {
+		return firstcome.AlreadyIssued, s.coupons[n]
+	}
+	if int64(len(s.holders)) >= s.quantity {
+		return firstcome.SoldOut, client.Coupon{}
+	}
+	return firstcome.Issued, s.give(user)
+}
+
+func (s *shop) give(user string) client.Coupon {
+	s.next++
+	s.holders[user] = len(s.coupons)
+	s.coupons = append(s.coupons, client.Coupon{
+		CampaignID: s.id, Number: s.next, UserID: user, Code: fmt.Sprintf("%016d", s.next), State: "in_force",
+		Benefit:  json.RawMessage(`{"number": 7, "code": "no", "coupon": {"number": 8}, "recorded": false}`),
+		IssuedAt: client.Time{Time: time.Unix(1_800_000_000, s.next*1000)}, Recorded: true,
+	})
+	return s.coupons[len(s.coupons)-1]
+}
+
+func answer(w http.ResponseWriter, o firstcome.Outcome, c client.Coupon) {
+	status, body := http.StatusOK, any(client.Answer{Outcome: o.String(), Coupon: &c})
+	switch o {
+	case firstcome.Issued:
+		status = http.StatusCreated
+	case firstcome.SoldOut:
+		status, body = http.StatusGone, client.Problem{Title: "sold out", Status: http.StatusGone, Outcome: o.String()}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+func (s *shop) read(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.PathValue("id") != s.id {
+		w.WriteHeader(http.StatusNotFound)
+		_ = json.NewEncoder(w).Encode(client.Problem{Title: "no such campaign", Status: http.StatusNotFound})
+		return
+	}
+	_ = json.NewEncoder(w).Encode(client.Campaign{
+		ID: s.id, Name: s.name, Version: s.version, State: "open", Quantity: &s.quantity,
+		InForce: int64(len(s.holders)), Issued: s.next, Recorded: s.next,
+		CreatedAt: client.Time{Time: time.Unix(1_800_000_000, 0)}, ServerTime: client.Time{Time: time.Unix(1_800_000_000, 0)},
+		Coupon: client.CouponSpec{Benefit: json.RawMessage("null")},
+	})
+}
+
+// list answers with all coupons, in whichever of its forms the client asks for.
+func (s *shop) list(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.key != "" && r.Header.Get("Authorization") != "Bearer "+s.key {
+		w.WriteHeader(http.StatusForbidden)
+		_ = json.NewEncoder(w).Encode(client.Problem{Title: "not your role", Status: http.StatusForbidden})
+		return
+	}
+	if r.Header.Get("Accept") == "application/x-ndjson" {
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		for _, c := range s.coupons {
+			_ = json.NewEncoder(w).Encode(c)
+		}
+		return
+	}
+	var after int64
+	_, _ = fmt.Sscan(r.URL.Query().Get("after"), &after)
+	page := client.List[client.Coupon]{Items: []client.Coupon{}}
+	for _, c := range s.coupons {
+		if c.Number > after {
+			page.Items = append(page.Items, c)
+		}
+	}
+	_ = json.NewEncoder(w).Encode(page)
+}
