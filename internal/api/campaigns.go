@@ -1,0 +1,217 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// createCampaign answers POST /v1/campaigns.
+func (s *Server) createCampaign(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
+	o, err := s.readObject(w, r, append([]string{"id"}, termsFields...)...)
+	if err != nil {
+		return err
+	}
+	id, err := o.newID()
+	if err != nil {
+		return err
+	}
+	e, err := parseTerms(o)
+	if err != nil {
+		return err
+	}
+	terms := firstcome.Terms{Answer: firstcome.Recorded}
+	if err := e.fill(&terms, o); err != nil {
+		return err
+	}
+	made, err := s.Ledger.Create(r.Context(), c.Name, id, terms)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", "/v1/campaigns/"+string(id))
+	return writeCampaign(w, http.StatusCreated, made)
+}
+
+// newID returns the id that the caller chose for a campaign, or a new one.
+func (o object) newID() (firstcome.CampaignID, error) {
+	raw, ok := o["id"]
+	if !ok {
+		return makeID()
+	}
+	text, err := parseString("id", raw)
+	if err != nil {
+		return "", err
+	}
+	id, err := firstcome.ParseCampaignID(text)
+	if err != nil {
+		return "", notAllowed(client.FieldError{Field: "id", Reason: err.Error()})
+	}
+	return id, nil
+}
+
+// makeID returns an id that nobody has and that sorts by the time of its making:
+// a version 7 UUID.
+func makeID() (firstcome.CampaignID, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return "", fmt.Errorf("make an id: %w", err)
+	}
+	return firstcome.ParseCampaignID(id.String())
+}
+
+// listCampaigns answers GET /v1/campaigns.
+func (s *Server) listCampaigns(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
+	q := parseQuery(r)
+	after, most := firstcome.CampaignID(q.text("after")), q.limit()
+	if q.err() != nil {
+		return q.err()
+	}
+	found, err := s.Ledger.Campaigns(r.Context(), after, most+1)
+	if err != nil {
+		return err
+	}
+	list := client.List[client.Campaign]{Items: []client.Campaign{}}
+	if len(found) > most {
+		found = found[:most]
+		next := string(found[most-1].ID)
+		list.Next = &next
+	}
+	for _, status := range found {
+		list.Items = append(list.Items, wireCampaign(status))
+	}
+	return writeJSON(w, http.StatusOK, list)
+}
+
+// readCampaign answers GET /v1/campaigns/{id}.
+func (s *Server) readCampaign(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
+	id, err := campaignID(r)
+	if err != nil {
+		return err
+	}
+	found, err := s.Ledger.Campaign(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	return writeCampaign(w, http.StatusOK, found)
+}
+
+// updateCampaign answers PATCH /v1/campaigns/{id}.
+func (s *Server) updateCampaign(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
+	version, err := ifMatch(r)
+	if err != nil {
+		return err
+	}
+	o, err := s.readObject(w, r, termsFields...)
+	if err != nil {
+		return err
+	}
+	e, err := parseTerms(o)
+	if err != nil {
+		return err
+	}
+	return s.change(w, r, func(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error) {
+		return s.Ledger.SetTerms(ctx, c.Name, id, version, func(t *firstcome.Terms) error {
+			e.apply(t)
+			return nil
+		})
+	})
+}
+
+// ifMatch returns the version that If-Match names; 0 means any.
+func ifMatch(r *http.Request) (int64, error) {
+	tag := strings.Join(r.Header["If-Match"], ",")
+	if tag == "" || tag == "*" {
+		return 0, nil
+	}
+	quoted, err := strconv.Unquote(tag)
+	version, err2 := strconv.ParseInt(quoted, 10, 64)
+	if err != nil || err2 != nil || version < 1 || tag != etag(version) {
+		return 0, badRequest(`If-Match is a campaign's ETag, like "3"`)
+	}
+	return version, nil
+}
+
+// etag returns a version as an ETag.
+func etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
+
+// pauseCampaign answers POST /v1/campaigns/{id}/pause.
+func (s *Server) pauseCampaign(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
+	return s.turn(w, r, c, ledger.Pause)
+}
+
+// resumeCampaign answers POST /v1/campaigns/{id}/resume.
+func (s *Server) resumeCampaign(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
+	return s.turn(w, r, c, ledger.Resume)
+}
+
+// closeCampaign answers POST /v1/campaigns/{id}/close.
+func (s *Server) closeCampaign(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
+	return s.turn(w, r, c, ledger.Close)
+}
+
+func (s *Server) turn(w http.ResponseWriter, r *http.Request, c auth.Caller, to ledger.Switch) error {
+	if _, err := s.readObject(w, r); err != nil {
+		return err
+	}
+	return s.change(w, r, func(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error) {
+		return s.Ledger.Switch(ctx, c.Name, id, to)
+	})
+}
+
+// change does a change of the campaign that the path names, and answers with it.
+func (s *Server) change(w http.ResponseWriter, r *http.Request, do func(context.Context, firstcome.CampaignID) (ledger.Status, error)) error {
+	id, err := campaignID(r)
+	if err != nil {
+		return err
+	}
+	var changed ledger.Status
+	err = s.Issuer.Change(id, func() (err error) {
+		changed, err = do(r.Context(), id)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return writeCampaign(w, http.StatusOK, changed)
+}
+
+func writeCampaign(w http.ResponseWriter, status int, c ledger.Status) error {
+	w.Header().Set("ETag", etag(c.Version))
+	return writeJSON(w, status, wireCampaign(c))
+}
+
+// wireCampaign returns a campaign as the wire has it.
+func wireCampaign(s ledger.Status) client.Campaign {
+	c := client.Campaign{
+		ID: string(s.ID), Name: s.Name, Version: s.Version, State: campaignState(s),
+		OpensAt: wireTime(s.OpensAt), ClosesAt: wireTime(s.ClosesAt), Answer: string(s.Answer),
+		Coupon:  client.CouponSpec{Benefit: s.Benefit, ValidUntil: wireTime(s.ValidUntil)},
+		InForce: s.InForce, Issued: s.Issued, Recorded: s.Recorded,
+		CreatedAt: client.Time{Time: s.CreatedAt}, ServerTime: client.Time{Time: s.Now},
+	}
+	if s.ValidFor > 0 {
+		c.Coupon.ValidFor = (*client.Duration)(&s.ValidFor)
+	}
+	if s.Quantity != firstcome.Unlimited {
+		remaining := s.Quantity - s.InForce
+		c.Quantity, c.Remaining = &s.Quantity, &remaining
+	}
+	return c
+}
+
+// campaignState returns the word for what a newcomer's claim would get.
+func campaignState(s ledger.Status) string {
+	if o := firstcome.Decide(s.Campaign, s.Now, s.InForce, false); o != firstcome.Issued {
+		return o.String()
+	}
+	return "open"
+}

@@ -1,0 +1,127 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/auth"
+)
+
+// claim answers POST /v1/campaigns/{id}/claims. It is the hot path: a crowd
+// meets this function and what it calls.
+func (s *Server) claim(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
+	started := time.Now()
+	id, err := campaignID(r)
+	if err != nil {
+		return err
+	}
+	b := s.buffer()
+	defer s.release(b)
+	if err := b.read(w, r, maxBody); err != nil {
+		return err
+	}
+	user, err := claimant(b.bytes, c)
+	if err != nil {
+		return err
+	}
+	if c.User == "" {
+		if err := limit(s.UserLimit, string(user)); err != nil {
+			return err
+		}
+	}
+	d, err := s.decide(r.Context(), id, user)
+	if err != nil {
+		s.metrics.unknown.Inc()
+		return err
+	}
+	t, err := s.terms.get(r.Context(), id, termsVersion(&d))
+	if err != nil {
+		return err
+	}
+	s.metrics.claims[d.Outcome].Inc()
+	s.metrics.latency.Observe(time.Since(started).Seconds())
+	b.answer(w, &d, t)
+	return nil
+}
+
+// decide has a claim decided, and waits for it as long as an answer may take.
+func (s *Server) decide(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Decision, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.Limits.AnswerWait)
+	defer cancel()
+	return s.Issuer.Claim(ctx, id, user)
+}
+
+// termsVersion returns the version whose terms the answer to a decision shows.
+func termsVersion(d *firstcome.Decision) int64 {
+	if d.Outcome.HasCoupon() {
+		return d.Coupon.TermsVersion
+	}
+	return d.Version
+}
+
+// answer writes the answer to a decided claim.
+func (b *buffer) answer(w http.ResponseWriter, d *firstcome.Decision, t *terms) {
+	if !d.Outcome.HasCoupon() {
+		writeRefusal(w, d, t)
+		return
+	}
+	b.bytes = appendAnswer(b.bytes[:0], d.Outcome, &d.Coupon, t)
+	writeBody(w, replies[d.Outcome].status, b.bytes)
+}
+
+func writeRefusal(w http.ResponseWriter, d *firstcome.Decision, t *terms) {
+	h := w.Header()
+	h["Content-Type"] = typeProblem
+	if wait := retryAfter(*d, t.OpensAt); wait > 0 {
+		h["Retry-After"] = seconds(wait)
+	}
+	w.WriteHeader(replies[d.Outcome].status)
+	_, _ = w.Write(t.refusals[d.Outcome])
+}
+
+// readClaim answers GET /v1/campaigns/{id}/claims/{user_id}.
+func (s *Server) readClaim(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
+	id, err := campaignID(r)
+	if err != nil {
+		return err
+	}
+	user, err := userID(r, c)
+	if err != nil {
+		return err
+	}
+	coupon, err := s.Ledger.CouponOf(r.Context(), id, user)
+	if err != nil {
+		return err
+	}
+	t, err := s.terms.get(r.Context(), id, coupon.TermsVersion)
+	if err != nil {
+		return err
+	}
+	writeBody(w, http.StatusOK, appendAnswer(nil, firstcome.AlreadyIssued, &coupon, t))
+	return nil
+}
+
+// campaignID returns the campaign that the path names. A text that is no
+// campaign id names a campaign that does not exist.
+func campaignID(r *http.Request) (firstcome.CampaignID, error) {
+	id, err := firstcome.ParseCampaignID(r.PathValue("id"))
+	if err != nil {
+		return "", firstcome.ErrNoCampaign
+	}
+	return id, nil
+}
+
+// userID returns the user that the path names, byte by byte. A user with a token
+// of their own finds nobody else.
+func userID(r *http.Request, c auth.Caller) (firstcome.UserID, error) {
+	user, err := firstcome.ParseUserID(r.PathValue("user_id"))
+	if err != nil {
+		return "", badRequest(err.Error())
+	}
+	if c.User != "" && c.User != user {
+		return "", notFound()
+	}
+	return user, nil
+}

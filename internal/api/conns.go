@@ -1,0 +1,148 @@
+package api
+
+import (
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// conns bounds the open connections. When there is no room for a new one, those
+// that have been idle longest are closed, also those that have never sent a whole
+// request; only when all are busy is the new one turned away. So neither
+// hoarders nor a crowd can keep a healthy client out, and accepting never waits.
+type conns struct {
+	most          int
+	evicted, shed atomic.Int64
+
+	mu   sync.Mutex // guards what follows
+	open map[*conn]struct{}
+}
+
+// A conn is a connection that knows since when it is idle.
+type conn struct {
+	net.Conn
+	in        *conns
+	idleSince atomic.Int64 // nanoseconds since 1970; 0: it has a request
+}
+
+func newConns(most int) *conns {
+	return &conns{most: max(min(most, descriptors()-reservedDescriptors), 1), open: map[*conn]struct{}{}}
+}
+
+// reservedDescriptors are left for the ledger, the ops listener and the rest.
+const reservedDescriptors = 64
+
+// evictAtOnce is the part of the connections that is closed when there is no
+// room: one look at all of them then makes room for many that come.
+const evictAtOnce = 64
+
+func (c *conns) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.open)
+}
+
+// listener returns ln with connections bounded.
+func (c *conns) listener(ln net.Listener) net.Listener { return &listener{ln, c} }
+
+type listener struct {
+	net.Listener
+	conns *conns
+}
+
+// Accept returns the next connection for which there is room.
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		accepted, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if c, ok := l.conns.add(accepted); ok {
+			return c, nil
+		}
+		turnAway(accepted)
+	}
+}
+
+// turnAway tells a client that there is no room, and closes. The text fits into
+// the socket's empty buffer; with TLS the client sees a failed handshake.
+func turnAway(c net.Conn) {
+	_ = c.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
+	_, _ = c.Write([]byte("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 2\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"))
+	_ = c.Close()
+}
+
+// add takes a connection in, if room can be made.
+func (c *conns) add(accepted net.Conn) (net.Conn, bool) {
+	added := &conn{Conn: accepted, in: c}
+	added.idleSince.Store(time.Now().UnixNano())
+	c.mu.Lock()
+	var victims []*conn
+	if len(c.open) >= c.most {
+		victims = c.longestIdle()
+		for _, v := range victims {
+			delete(c.open, v)
+		}
+	}
+	ok := len(c.open) < c.most
+	if ok {
+		c.open[added] = struct{}{}
+	}
+	c.mu.Unlock()
+	for _, v := range victims {
+		_ = v.Conn.Close()
+	}
+	c.evicted.Add(int64(len(victims)))
+	if !ok {
+		c.shed.Add(1)
+	}
+	return added, ok
+}
+
+// longestIdle returns those of the idle connections to close. mu is held.
+func (c *conns) longestIdle() []*conn {
+	type idle struct {
+		conn  *conn
+		since int64
+	}
+	var all []idle
+	for o := range c.open {
+		if since := o.idleSince.Load(); since != 0 {
+			all = append(all, idle{o, since})
+		}
+	}
+	slices.SortFunc(all, func(a, b idle) int { return int(min(max(a.since-b.since, -1), 1)) })
+	victims := make([]*conn, 0, c.most/evictAtOnce+1)
+	for _, i := range all[:min(len(all), cap(victims))] {
+		victims = append(victims, i.conn)
+	}
+	return victims
+}
+
+// Close closes the connection and gives its room back.
+func (c *conn) Close() error {
+	c.in.mu.Lock()
+	delete(c.in.open, c)
+	c.in.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// noteState is http.Server.ConnState: it marks a connection busy while it has a request.
+func noteState(nc net.Conn, state http.ConnState) {
+	if wrapped, ok := nc.(interface{ NetConn() net.Conn }); ok { // TLS
+		nc = wrapped.NetConn()
+	}
+	c, ok := nc.(*conn)
+	if !ok {
+		return
+	}
+	switch state {
+	case http.StateActive:
+		c.idleSince.Store(0)
+	case http.StateIdle:
+		c.idleSince.Store(time.Now().UnixNano())
+	}
+}

@@ -1,0 +1,8 @@
+//go:build !unix
+
+package api
+
+import "math"
+
+// descriptors returns how many files and connections the process may have open.
+func descriptors() int { return math.MaxInt32 }

@@ -1,0 +1,20 @@
+// Package api is the HTTP API.
+//
+// # Where things are
+//
+// routes.go is the whole surface on one screen: every operation, who may call
+// it, and what serves it. outcome.go is the one table from outcomes to HTTP, and
+// problem.go the one from errors. openapi.yaml is the reference for callers; a
+// test checks that it lists the same operations and that every answer fits it.
+//
+// # Non-obvious
+//
+// An error that is not known for certain to be harmless is a 503 that says to ask
+// again (P8): the claim may have been decided.
+//
+// ServeMux would redirect paths with . and .. in them, and a client that follows
+// would ask about something else. They are refused before it sees them.
+//
+// A coupon's benefit and expiry come from the terms under which it was issued.
+// Terms of a version never change, so they are rendered once and kept.
+package api

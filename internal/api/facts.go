@@ -1,0 +1,140 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// maxWait is how long a request may wait for facts: below the time-outs of
+// common proxies.
+const maxWait = time.Minute
+
+// listFacts answers GET /v1/campaigns/{id}/facts.
+func (s *Server) listFacts(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
+	id, err := campaignID(r)
+	if err != nil {
+		return err
+	}
+	q := parseQuery(r)
+	after, most, wait := q.number("after"), q.limit(), q.wait()
+	if q.err() != nil {
+		return q.err()
+	}
+	if _, err := s.Ledger.Campaign(r.Context(), id); err != nil {
+		return err
+	}
+	extend(http.NewResponseController(w), wait+s.Limits.Write)
+	facts, err := s.waitForFacts(r, id, after, most, wait)
+	if err != nil {
+		return err
+	}
+	// Whoever follows goes on behind the last position, at the end as well.
+	next := strconv.FormatInt(after+int64(len(facts)), 10)
+	return writeJSON(w, http.StatusOK, client.List[client.Fact]{Items: facts, Next: &next})
+}
+
+// wait returns how long to wait for facts.
+func (q *query) wait() time.Duration {
+	text := q.text("wait")
+	if text == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 || d > maxWait {
+		q.refuse("wait", "must be a duration of at most "+maxWait.String())
+	}
+	return d
+}
+
+// waitForFacts returns facts, as soon as there are any; none at the end of the
+// wait, and when the server drains.
+func (s *Server) waitForFacts(r *http.Request, id firstcome.CampaignID, after int64, most int, wait time.Duration) ([]client.Fact, error) {
+	end := time.NewTimer(wait)
+	defer end.Stop()
+	for {
+		// Asked for before the ledger is read, so that no fact falls in between.
+		news, forget := s.Ledger.NewFacts(id)
+		facts, err := s.factsAfter(r, id, after, most)
+		if err != nil || len(facts) > 0 || wait == 0 {
+			forget()
+			return facts, err
+		}
+		select {
+		case <-news:
+			forget()
+			continue
+		case <-end.C:
+		case <-s.draining:
+		case <-r.Context().Done():
+		}
+		forget()
+		return facts, nil
+	}
+}
+
+func (s *Server) factsAfter(r *http.Request, id firstcome.CampaignID, after int64, most int) ([]client.Fact, error) {
+	facts := []client.Fact{}
+	err := s.Ledger.Facts(r.Context(), id, after, most, func(f firstcome.Fact) error {
+		at := f.Coupon.IssuedAt
+		if f.Kind == firstcome.CouponVoided {
+			at = f.Coupon.VoidedAt
+		}
+		facts = append(facts, client.Fact{
+			Position: f.Position, Kind: string(f.Kind), CampaignID: string(f.Coupon.Campaign),
+			Number: f.Coupon.Number, UserID: string(f.Coupon.User), Code: f.Coupon.Code, At: client.Time{Time: at},
+		})
+		return nil
+	})
+	return facts, err
+}
+
+// listAuditLog answers GET /v1/audit-log.
+func (s *Server) listAuditLog(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
+	q := parseQuery(r)
+	most := q.limit()
+	filter := ledger.LogFilter{
+		Campaign: firstcome.CampaignID(q.text("campaign")), User: firstcome.UserID(q.text("user_id")),
+		Before: q.number("before"), Limit: most + 1,
+	}
+	if q.err() != nil {
+		return q.err()
+	}
+	lines, err := s.Ledger.AuditLog(r.Context(), filter)
+	if err != nil {
+		return err
+	}
+	list := client.List[client.LogEntry]{Items: []client.LogEntry{}}
+	if len(lines) > most {
+		lines = lines[:most]
+		next := strconv.FormatInt(lines[most-1].ID, 10)
+		list.Next = &next
+	}
+	for _, line := range lines {
+		list.Items = append(list.Items, wireLine(line))
+	}
+	return writeJSON(w, http.StatusOK, list)
+}
+
+// wireLine returns a line of the audit log as the wire has it.
+func wireLine(e ledger.LogEntry) client.LogEntry {
+	line := client.LogEntry{
+		ID: e.ID, At: client.Time{Time: e.At}, Actor: e.Actor, Action: e.Action, Detail: json.RawMessage(e.Detail),
+	}
+	if campaign := string(e.Campaign); campaign != "" {
+		line.CampaignID = &campaign
+	}
+	if user := string(e.User); user != "" {
+		line.UserID = &user
+	}
+	if e.Number != 0 {
+		line.Number = &e.Number
+	}
+	return line
+}

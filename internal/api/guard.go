@@ -1,0 +1,179 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/firstcome/firstcome/internal/auth"
+)
+
+// Handler returns the public surface.
+func (s *Server) Handler() http.Handler {
+	f := &front{server: s, mux: http.NewServeMux()}
+	for _, r := range s.routes() {
+		f.mux.Handle(r.method+" "+r.path, &guard{server: s, route: r})
+		if !slices.Contains(f.methods, r.method) {
+			f.methods = append(f.methods, r.method)
+		}
+	}
+	f.mux.HandleFunc("/", f.lost)
+	if s.Log.Enabled(context.Background(), slog.LevelDebug) {
+		return &accessLog{next: f, log: s.Log}
+	}
+	return f
+}
+
+// A front refuses paths that ServeMux would redirect, and answers those that no
+// route has.
+type front struct {
+	server  *Server
+	mux     *http.ServeMux
+	methods []string
+}
+
+func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if path := r.URL.EscapedPath(); strings.Contains(path, "/.") && hasDots(path) || strings.Contains(path, "//") {
+		setCommonHeaders(w)
+		writeProblem(w, badRequest("the path has a segment that is empty, . or .."))
+		return
+	}
+	f.mux.ServeHTTP(w, r)
+}
+
+// hasDots tells whether a segment of the path is . or .. as it stands.
+func hasDots(path string) bool {
+	for segment := range strings.SplitSeq(path, "/") {
+		if segment == "." || segment == ".." {
+			return true
+		}
+	}
+	return false
+}
+
+// lost answers for a path that no route has with this method.
+func (f *front) lost(w http.ResponseWriter, r *http.Request) {
+	setCommonHeaders(w)
+	var allowed []string
+	for _, method := range f.methods {
+		probe := http.Request{Method: method, URL: r.URL, Host: r.Host}
+		if _, pattern := f.mux.Handler(&probe); pattern != "/" {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) == 0 {
+		writeProblem(w, notFound())
+		return
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	writeProblem(w, newProblem(http.StatusMethodNotAllowed, "this is not done with "+r.Method))
+}
+
+func setCommonHeaders(w http.ResponseWriter) {
+	h := w.Header()
+	h["Cache-Control"] = noStore
+	h["X-Content-Type-Options"] = noSniff
+}
+
+// A guard lets who may through to a route, and answers the errors of it.
+type guard struct {
+	server *Server
+	route  route
+}
+
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer g.server.survive(w, r)
+	setCommonHeaders(w)
+	caller, err := g.admit(r)
+	if err == nil {
+		err = g.route.serve(w, r, caller)
+	}
+	if err != nil {
+		g.server.refuse(w, r, err)
+	}
+}
+
+// survive answers for a handler that panicked, and logs where.
+func (s *Server) survive(w http.ResponseWriter, r *http.Request) {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	if cause == http.ErrAbortHandler { //nolint:errorlint // net/http compares so, too
+		panic(cause)
+	}
+	s.Log.Error("a request failed on a fault of firstcome", "route", r.Pattern, "cause", cause, "stack", string(debug.Stack()))
+	writeProblem(w, newProblem(http.StatusInternalServerError, "a fault of firstcome: its log says more"))
+}
+
+// refuse answers with an error.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	p := problemOf(err)
+	if p.Status == http.StatusServiceUnavailable {
+		s.metrics.warn(s.Log, "a request was answered with 503", "route", r.Pattern, "err", err)
+	}
+	writeProblem(w, p)
+}
+
+// admit returns who calls, or why they may not.
+func (g *guard) admit(r *http.Request) (auth.Caller, error) {
+	s := g.server
+	if g.route.who == everyone {
+		return auth.Caller{}, nil
+	}
+	if s.AddressLimit != nil {
+		if err := limit(s.AddressLimit, s.address(r)); err != nil {
+			return auth.Caller{}, err
+		}
+	}
+	caller, err := s.Auth.Authenticate(r)
+	if err != nil {
+		return caller, newProblem(http.StatusUnauthorized, "credentials are missing or not good")
+	}
+	if err := s.origins.Check(r); err != nil {
+		return caller, newProblem(http.StatusForbidden, "another site's page may not ask for this")
+	}
+	if !g.route.who.has(caller) {
+		return caller, newProblem(http.StatusForbidden, "your role may not do this")
+	}
+	if caller.User != "" {
+		return caller, limit(s.UserLimit, string(caller.User))
+	}
+	return caller, nil
+}
+
+// limit returns nil if key may ask now.
+func limit(l *auth.Limiter, key string) error {
+	if wait, ok := l.Allow(key); !ok {
+		return later(http.StatusTooManyRequests, "you ask too often", wait+jitter(time.Second))
+	}
+	return nil
+}
+
+// address returns the client's address: the connection's, or, where that is a
+// trusted proxy's, the last one in X-Forwarded-For that is not.
+func (s *Server) address(r *http.Request) string {
+	remote, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	client := remote.Addr().Unmap()
+	hops := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
+	for i := len(hops) - 1; i >= 0 && s.trusts(client); i-- {
+		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		if err != nil {
+			break
+		}
+		client = hop.Unmap()
+	}
+	return client.String()
+}
+
+func (s *Server) trusts(a netip.Addr) bool {
+	return slices.ContainsFunc(s.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(a) })
+}

@@ -1,0 +1,78 @@
+package api
+
+import (
+	"context"
+	_ "embed"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/firstcome/firstcome/internal/auth"
+)
+
+// livez answers GET /livez: the process answers. It touches nothing.
+func (s *Server) livez(w http.ResponseWriter, _ *http.Request, _ auth.Caller) error {
+	writeBody(w, http.StatusOK, []byte(`{"status":"ok"}`))
+	return nil
+}
+
+// A readiness is the answer of /readyz. Version and Ledger are shown if asked for.
+type readiness struct {
+	Status  string `json:"status"` // ready or draining
+	Version string `json:"version,omitempty"`
+	Ledger  string `json:"ledger,omitempty"` // ok, or what is wrong with it
+}
+
+// ledgerPatience is how long /readyz?verbose waits for the ledger.
+const ledgerPatience = time.Second
+
+// readyz answers GET /readyz. Only what is this node's own makes it unready: a
+// ledger that is down is shown, and answered by truthful 503s.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
+	status, answer := http.StatusOK, readiness{Status: "ready"}
+	if s.isDraining() {
+		status, answer.Status = http.StatusServiceUnavailable, "draining"
+		w.Header()["Retry-After"] = seconds(unavailableRetry)
+	}
+	if r.URL.Query().Has("verbose") {
+		answer.Version, answer.Ledger = s.Version, s.ledgerState(r.Context())
+	}
+	return writeJSON(w, status, answer)
+}
+
+func (s *Server) ledgerState(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, ledgerPatience)
+	defer cancel()
+	if _, err := s.Ledger.Campaigns(ctx, "", 1); err != nil {
+		s.metrics.warn(s.Log, "the ledger cannot be read", "err", err)
+		return "cannot be read: the log says why"
+	}
+	return "ok"
+}
+
+//go:embed openapi.yaml
+var openAPI []byte
+
+// openAPI answers GET /openapi.yaml.
+func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request, _ auth.Caller) error {
+	w.Header().Set("Content-Type", "application/yaml")
+	_, _ = w.Write(openAPI)
+	return nil
+}
+
+// Ops returns what only operators may see: metrics, profiles and health. It
+// belongs on a listener of its own, never on the public one.
+func (s *Server) Ops() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.Registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux.Handle("GET /livez", &guard{server: s, route: route{who: everyone, serve: s.livez}})
+	mux.Handle("GET /readyz", &guard{server: s, route: route{who: everyone, serve: s.readyz}})
+	return mux
+}

@@ -1,0 +1,86 @@
+package api
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
+)
+
+// replies is the one table from outcomes to HTTP. The detail is what a refusal
+// says in words.
+var replies = [...]struct {
+	status int
+	detail string
+}{
+	firstcome.AlreadyIssued: {status: http.StatusOK},
+	firstcome.NotOpen:       {http.StatusForbidden, "the campaign has not opened yet"},
+	firstcome.Closed:        {http.StatusGone, "the campaign is closed"},
+	firstcome.Paused:        {http.StatusForbidden, "an operator paused the campaign: ask again later"},
+	firstcome.SoldOut:       {http.StatusGone, "every coupon of the campaign is taken"},
+	firstcome.Issued:        {status: http.StatusCreated},
+}
+
+// refusal returns the body of a refused claim under the given terms.
+func refusal(o firstcome.Outcome, t firstcome.Terms) []byte {
+	reply := replies[o]
+	p := newProblem(reply.status, reply.detail)
+	p.Outcome = o.String()
+	switch o {
+	case firstcome.NotOpen:
+		p.OpensAt = wireTime(t.OpensAt)
+	case firstcome.Closed:
+		p.ClosesAt = wireTime(t.ClosesAt)
+	}
+	body, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // strings and numbers
+	}
+	return body
+}
+
+const (
+	// near is how close to its opening a campaign tells a client when to come back
+	// rather than that it is early: a crowd gathers in the last minutes.
+	near = 5 * time.Minute
+	// spread is over how long the clients that were told the same come back.
+	spread = 2 * time.Second
+	// pauseRetry is when to look again after a pause, which may end at any time.
+	pauseRetry = 5 * time.Second
+)
+
+// retryAfter returns how long who was refused should wait before asking again,
+// spread so that a crowd does not come back at once; 0 means that there is no
+// telling.
+func retryAfter(d firstcome.Decision, opensAt time.Time) time.Duration {
+	switch d.Outcome {
+	case firstcome.Paused:
+		return pauseRetry + jitter(pauseRetry)
+	case firstcome.NotOpen:
+		if wait := opensAt.Sub(d.At); wait <= near {
+			return wait + jitter(spread)
+		}
+	}
+	return 0
+}
+
+// jitter returns a duration from 0 to most.
+func jitter(most time.Duration) time.Duration { return rand.N(most + 1) }
+
+// seconds returns a wait as a header's value: in whole seconds, rounded up so
+// that nobody comes early.
+func seconds(wait time.Duration) []string {
+	return []string{strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10)}
+}
+
+// wireTime returns an instant as the wire has it; the zero time is absent.
+func wireTime(t time.Time) *client.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &client.Time{Time: t}
+}

@@ -1,0 +1,138 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
+)
+
+// Header values that every answer shares. They are never written to.
+var (
+	typeJSON    = []string{"application/json"}
+	typeProblem = []string{"application/problem+json"}
+	noStore     = []string{"no-store"}
+	noSniff     = []string{"nosniff"}
+)
+
+// newProblem returns the answer with a status and a sentence that says why.
+func newProblem(status int, detail string) *client.Problem {
+	return &client.Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail}
+}
+
+// badRequest is a request that cannot be read.
+func badRequest(detail string) *client.Problem { return newProblem(http.StatusBadRequest, detail) }
+
+// notAllowed is a request that can be read and names a field that may not be so.
+func notAllowed(fields ...client.FieldError) *client.Problem {
+	p := newProblem(http.StatusUnprocessableEntity, "the request can be read but is not allowed")
+	p.Fields = fields
+	return p
+}
+
+// notFound is the one answer about what is not there and what is another's.
+func notFound() *client.Problem {
+	return newProblem(http.StatusNotFound, "there is no such thing, or it is not yours")
+}
+
+// later is an answer that says when to ask again.
+func later(status int, detail string, wait time.Duration) *client.Problem {
+	p := newProblem(status, detail)
+	p.RetryAfter = wait
+	return p
+}
+
+// unavailableRetry is when to ask again after a 503, and over how long such
+// clients are spread.
+const unavailableRetry = time.Second
+
+// unavailable is the answer when firstcome cannot tell, or has no room.
+func unavailable(detail string) *client.Problem {
+	return later(http.StatusServiceUnavailable, detail, unavailableRetry+jitter(2*unavailableRetry))
+}
+
+// problemOf is the one table from errors to HTTP.
+func problemOf(err error) *client.Problem {
+	var p *client.Problem
+	if errors.As(err, &p) {
+		return p
+	}
+	if fields := fieldErrors(err); len(fields) > 0 {
+		return notAllowed(fields...)
+	}
+	switch {
+	case errors.Is(err, firstcome.ErrNoCampaign), errors.Is(err, firstcome.ErrNoCoupon):
+		return notFound()
+	case errors.Is(err, firstcome.ErrCampaignExists):
+		return newProblem(http.StatusConflict, firstcome.ErrCampaignExists.Error())
+	case errors.Is(err, firstcome.ErrBelowInForce):
+		return newProblem(http.StatusConflict, err.Error())
+	case errors.Is(err, firstcome.ErrClosed):
+		return newProblem(http.StatusConflict, firstcome.ErrClosed.Error())
+	case errors.Is(err, firstcome.ErrAlreadyVoided):
+		return newProblem(http.StatusConflict, firstcome.ErrAlreadyVoided.Error())
+	case errors.Is(err, firstcome.ErrStale):
+		return newProblem(http.StatusPreconditionFailed, firstcome.ErrStale.Error())
+	case errors.Is(err, firstcome.ErrGateMismatch):
+		return unavailable(firstcome.ErrGateMismatch.Error() + ": nothing was decided. Give this node the campaign's secret")
+	case errors.Is(err, firstcome.ErrBusy):
+		return unavailable("too many claims are waiting, and this one was not decided. Ask again: it is safe")
+	}
+	return unavailable("it is not known whether this was done. Ask again: it is safe")
+}
+
+// fieldErrors returns what a joined error says of fields.
+func fieldErrors(err error) []client.FieldError {
+	switch e := err.(type) { //nolint:errorlint // the tree is walked here
+	case nil:
+		return nil
+	case *firstcome.FieldError:
+		return []client.FieldError{{Field: e.Field, Reason: e.Reason}}
+	case interface{ Unwrap() []error }:
+		var all []client.FieldError
+		for _, part := range e.Unwrap() {
+			all = append(all, fieldErrors(part)...)
+		}
+		return all
+	}
+	return fieldErrors(errors.Unwrap(err))
+}
+
+// writeProblem answers with a problem.
+func writeProblem(w http.ResponseWriter, p *client.Problem) {
+	body, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // strings and numbers
+	}
+	h := w.Header()
+	h["Content-Type"] = typeProblem
+	if p.RetryAfter > 0 {
+		h["Retry-After"] = seconds(p.RetryAfter)
+	}
+	if p.Status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", "Bearer")
+	}
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(body)
+}
+
+// writeJSON answers with a value.
+func writeJSON(w http.ResponseWriter, status int, value any) error {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	writeBody(w, status, body)
+	return nil
+}
+
+// writeBody answers with JSON. What cannot be written was sent to a client that
+// went away.
+func writeBody(w http.ResponseWriter, status int, body []byte) {
+	w.Header()["Content-Type"] = typeJSON
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}

@@ -1,0 +1,63 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/firstcome/firstcome/client"
+)
+
+// The items of a page.
+const (
+	defaultLimit = 100
+	maxLimit     = 500
+)
+
+// A query reads a request's parameters and collects what is wrong with them.
+type query struct {
+	values url.Values
+	wrong  []client.FieldError
+}
+
+func parseQuery(r *http.Request) *query { return &query{values: r.URL.Query()} }
+
+// err returns what is wrong with the parameters that were read, or nil.
+func (q *query) err() error {
+	if len(q.wrong) == 0 {
+		return nil
+	}
+	return notAllowed(q.wrong...)
+}
+
+func (q *query) refuse(name, reason string) {
+	q.wrong = append(q.wrong, client.FieldError{Field: name, Reason: reason})
+}
+
+func (q *query) text(name string) string { return q.values.Get(name) }
+
+// number returns a parameter that is an integer of at least 0; absent means 0.
+func (q *query) number(name string) int64 {
+	text := q.text(name)
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		q.refuse(name, "must be an integer of at least 0")
+	}
+	return n
+}
+
+// limit returns how many items the page may have.
+func (q *query) limit() int {
+	text := q.text("limit")
+	if text == "" {
+		return defaultLimit
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxLimit {
+		q.refuse("limit", "must be 1 to "+strconv.Itoa(maxLimit))
+	}
+	return n
+}

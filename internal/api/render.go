@@ -1,0 +1,76 @@
+package api
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// timeLayout always has six digits, so that texts sort as instants do.
+const timeLayout = "2006-01-02T15:04:05.000000Z"
+
+// appendAnswer appends the answer to a claim that has a coupon.
+func appendAnswer(b []byte, o firstcome.Outcome, c *firstcome.Coupon, t *terms) []byte {
+	b = append(b, `{"outcome":"`...)
+	b = append(b, o.String()...)
+	b = append(b, `","coupon":`...)
+	return append(appendCoupon(b, c, t), '}')
+}
+
+// appendCoupon appends a coupon with the terms that it keeps.
+func appendCoupon(b []byte, c *firstcome.Coupon, t *terms) []byte {
+	b = append(b, `{"campaign_id":"`...)
+	b = append(b, c.Campaign...)
+	b = append(b, `","number":`...)
+	b = strconv.AppendInt(b, c.Number, 10)
+	b = append(b, `,"user_id":`...)
+	b = appendText(b, string(c.User))
+	b = append(b, `,"code":"`...)
+	b = append(b, c.Code...)
+	b = append(b, `","state":"`...)
+	b = append(b, state(c)...)
+	b = append(b, `","benefit":`...)
+	b = append(b, t.benefit...)
+	b = append(b, `,"issued_at":`...)
+	b = appendTime(b, c.IssuedAt)
+	b = append(b, `,"expires_at":`...)
+	b = appendTime(b, t.ExpiresAt(c.IssuedAt))
+	b = append(b, `,"recorded":`...)
+	return append(strconv.AppendBool(b, c.Recorded), '}')
+}
+
+// state returns the word for whether a coupon is in force.
+func state(c *firstcome.Coupon) string {
+	if c.VoidedAt.IsZero() {
+		return "in_force"
+	}
+	return "voided"
+}
+
+// appendTime appends an instant; the zero time is null.
+func appendTime(b []byte, t time.Time) []byte {
+	if t.IsZero() {
+		return append(b, "null"...)
+	}
+	b = append(b, '"')
+	b = t.UTC().AppendFormat(b, timeLayout)
+	return append(b, '"')
+}
+
+// appendText appends a string of well-formed UTF-8.
+func appendText(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' {
+			quoted, err := json.Marshal(s)
+			if err != nil {
+				panic(err) // a string
+			}
+			return append(b, quoted...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}

@@ -1,0 +1,69 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/auth"
+)
+
+// A route is one operation. Who is not named in who may not call it.
+type route struct {
+	method, path string
+	who          who
+	serve        func(http.ResponseWriter, *http.Request, auth.Caller) error
+}
+
+// routes is the whole surface.
+func (s *Server) routes() []route {
+	const keys, readers = admin | service, admin | service | viewer
+	return []route{
+		{"POST", "/v1/campaigns", admin, s.createCampaign},
+		{"GET", "/v1/campaigns", admin, s.listCampaigns},
+		{"GET", "/v1/campaigns/{id}", readers | self, s.readCampaign},
+		{"PATCH", "/v1/campaigns/{id}", admin, s.updateCampaign},
+		{"POST", "/v1/campaigns/{id}/pause", admin, s.pauseCampaign},
+		{"POST", "/v1/campaigns/{id}/resume", admin, s.resumeCampaign},
+		{"POST", "/v1/campaigns/{id}/close", admin, s.closeCampaign},
+
+		{"POST", "/v1/campaigns/{id}/claims", keys | self, s.claim},
+		{"GET", "/v1/campaigns/{id}/claims/{user_id}", readers | self, s.readClaim},
+		{"POST", "/v1/campaigns/{id}/coupons", admin, s.issueCoupons},
+		{"GET", "/v1/campaigns/{id}/coupons", admin, s.listCoupons},
+		{"POST", "/v1/campaigns/{id}/coupons/{number}/void", admin, s.voidCoupon},
+		{"GET", "/v1/campaigns/{id}/facts", admin, s.listFacts},
+
+		{"GET", "/v1/users/{user_id}/coupons", readers | self, s.readWallet},
+		{"GET", "/v1/audit-log", admin, s.listAuditLog},
+
+		{"GET", "/livez", everyone, s.livez},
+		{"GET", "/readyz", everyone, s.readyz},
+		{"GET", "/openapi.yaml", everyone, s.openAPI},
+	}
+}
+
+// who is a set of those who may call an operation.
+type who uint8
+
+const (
+	admin    who = 1 << iota // API keys by their roles
+	service                  //
+	viewer                   //
+	self                     // a user's own token, about themself alone
+	everyone                 // also without credentials
+)
+
+// has tells whether the caller is in the set.
+func (w who) has(c auth.Caller) bool {
+	switch {
+	case c.User != "":
+		return w&self != 0
+	case c.Role == firstcome.Admin:
+		return w&admin != 0
+	case c.Role == firstcome.Service:
+		return w&service != 0
+	case c.Role == firstcome.Viewer:
+		return w&viewer != 0
+	}
+	return false
+}

@@ -1,0 +1,121 @@
+package api
+
+import (
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// Config is what a Server stands on.
+type Config struct {
+	Ledger *ledger.Ledger
+	Issuer *flow.Issuer
+	Auth   *auth.Authenticator
+	Log    *slog.Logger // nil: slog.Default()
+	Limits Limits       // zero fields: their defaults
+	// Registry takes the metrics; nil: one of the server's own.
+	Registry *prometheus.Registry
+	// UserLimit bounds how often a user may be claimed for and may ask with a token
+	// of their own; AddressLimit how often a client's address may ask. nil: no limit.
+	UserLimit, AddressLimit *auth.Limiter
+	// TrustedProxies are believed when they say, in X-Forwarded-For, who the client is.
+	TrustedProxies []netip.Prefix
+	Version        string // of this program, for /readyz?verbose
+}
+
+// A Server is the HTTP API. Make one with New.
+type Server struct {
+	Config
+	terms   *termsCache
+	metrics *metrics
+	conns   *conns
+	buffers sync.Pool // of *buffer
+	exports chan struct{}
+	origins http.CrossOriginProtection
+
+	drain    sync.Once
+	draining chan struct{} // closed by Drain
+}
+
+// exports is how many whole campaigns may be streamed at once: each holds one of
+// the ledger's four reading connections for as long as its client takes.
+const exports = 2
+
+// New returns the Server. It sets the ledger's OnCommit and the issuer's OnBatch,
+// so it has to be called before the ledger runs and before the first claim.
+func New(c Config) *Server {
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Registry == nil {
+		c.Registry = prometheus.NewRegistry()
+	}
+	c.Limits = c.Limits.withDefaults()
+	s := &Server{
+		Config:   c,
+		terms:    newTermsCache(c.Ledger),
+		conns:    newConns(c.Limits.MaxConnections),
+		buffers:  sync.Pool{New: func() any { return &buffer{} }},
+		exports:  make(chan struct{}, exports),
+		draining: make(chan struct{}),
+	}
+	s.metrics = newMetrics(s)
+	c.Issuer.OnBatch = s.metrics.onBatch
+	c.Ledger.OnCommit = s.metrics.onCommit
+	return s
+}
+
+// Drain turns /readyz to 503 and ends every wait for facts. It may be called
+// more than once.
+func (s *Server) Drain() { s.drain.Do(func() { close(s.draining) }) }
+
+// isDraining tells whether Drain was called.
+func (s *Server) isDraining() bool {
+	select {
+	case <-s.draining:
+		return true
+	default:
+		return false
+	}
+}
+
+// Limits bound what clients can take. The zero value of a field means its default.
+type Limits struct {
+	// MaxConnections is how many connections are open at once; default 8192, at
+	// about 20 KB each, and in any case what the file descriptors allow.
+	MaxConnections int
+	// AnswerWait is how long a claim may wait for its decision before it is
+	// answered with 503; default 10s, which no healthy queue reaches.
+	AnswerWait time.Duration
+	Header     time.Duration // for a request's headers to arrive; default 5s
+	Read       time.Duration // for a whole request to arrive; default 15s
+	Write      time.Duration // for an answer, or a part of a stream, to leave; default 30s
+	Idle       time.Duration // for the next request of a connection; default 2m
+	Grace      time.Duration // for requests in flight when Serve has to end; default 15s
+}
+
+func (l Limits) withDefaults() Limits {
+	l.MaxConnections = orDefault(l.MaxConnections, 8192)
+	l.AnswerWait = orDefault(l.AnswerWait, 10*time.Second)
+	l.Header = orDefault(l.Header, 5*time.Second)
+	l.Read = orDefault(l.Read, 15*time.Second)
+	l.Write = orDefault(l.Write, 30*time.Second)
+	l.Idle = orDefault(l.Idle, 2*time.Minute)
+	l.Grace = orDefault(l.Grace, 15*time.Second)
+	return l
+}
+
+func orDefault[T int | time.Duration](value, otherwise T) T {
+	if value <= 0 {
+		return otherwise
+	}
+	return value
+}

@@ -1,0 +1,84 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// Terms are what answers about a campaign say under one version of it.
+type terms struct {
+	firstcome.Terms
+	benefit  []byte                   // compact JSON
+	refusals [firstcome.Issued][]byte // bodies, by outcome
+}
+
+// A termsCache keeps terms of versions, which never change. When it is full it
+// forgets all: what is still asked for is read again once.
+type termsCache struct {
+	ledger *ledger.Ledger
+
+	mu   sync.RWMutex // guards what follows
+	kept map[termsKey]*terms
+	size int
+}
+
+type termsKey struct {
+	campaign firstcome.CampaignID
+	version  int64
+}
+
+const (
+	// maxTermsSize bounds what is kept: 10,000 campaigns of ordinary size, or 500
+	// with benefits as large as they may be.
+	maxTermsSize = 16 << 20
+	// termsOverhead is about what terms take beside their benefit.
+	termsOverhead = 1500
+)
+
+func newTermsCache(l *ledger.Ledger) *termsCache {
+	return &termsCache{ledger: l, kept: map[termsKey]*terms{}}
+}
+
+// get returns the terms of a campaign as of a version.
+func (c *termsCache) get(ctx context.Context, id firstcome.CampaignID, version int64) (*terms, error) {
+	key := termsKey{id, version}
+	c.mu.RLock()
+	t, ok := c.kept[key]
+	c.mu.RUnlock()
+	if ok {
+		return t, nil
+	}
+	read, err := c.ledger.Terms(ctx, id, version)
+	if err != nil {
+		return nil, err
+	}
+	t = render(read)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.size += termsOverhead + len(t.benefit); c.size > maxTermsSize {
+		clear(c.kept)
+		c.size = termsOverhead + len(t.benefit)
+	}
+	c.kept[key] = t
+	return t, nil
+}
+
+// render returns terms with what answers say of them.
+func render(read firstcome.Terms) *terms {
+	t := &terms{Terms: read, benefit: []byte("null")}
+	var compact bytes.Buffer
+	if len(read.Benefit) > 0 && json.Compact(&compact, read.Benefit) == nil {
+		t.benefit = compact.Bytes()
+	}
+	for o := range t.refusals {
+		if o := firstcome.Outcome(o); o > 0 && !o.HasCoupon() {
+			t.refusals[o] = refusal(o, read)
+		}
+	}
+	return t
+}
