@@ -123,3 +123,8 @@ func (r *Result) WriteJSON(w io.Writer) error {
 func campaignFigures(c client.Campaign) Campaign {
 	return Campaign{ID: c.ID, Name: c.Name, Quantity: c.Quantity, Issued: c.Issued}
 }
+
+// Milliseconds returns the mean and the percentiles in the order of their fields.
+func (l Latency) Milliseconds() []float64 {
+	return []float64{l.Mean, l.P50, l.P90, l.P95, l.P99, l.P999, l.Max}
+}

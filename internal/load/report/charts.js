@@ -1,0 +1,77 @@
+"use strict";
+// Draws the charts from `data`, again when the colour scheme or the width changes.
+(() => {
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  const grouped = (v) => v.toLocaleString("en-US", { maximumFractionDigits: 0 });
+  const seconds = (v) => +v.toFixed(3) + " s";
+  const milliseconds = (v) => (v == null ? "–" : v.toFixed(2) + " ms");
+  const end = Math.max(data.series.interval_seconds, ...(data.series.at || []).map((at) => at + data.series.interval_seconds));
+
+  const axis = (values, size) => ({
+    stroke: colour("quiet"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1 },
+    font: "12px system-ui, sans-serif", values: (_, splits) => splits.map((v) => (v == null ? "" : values(v))), size,
+  });
+  const options = (element, more) => ({
+    width: element.clientWidth, height: 270, cursor: { points: { size: 7 }, y: false },
+    scales: { x: { time: false, range: [0, end] }, ...more.scales },
+    axes: [axis(seconds), axis(more.values, 64)],
+    series: [{ label: "at", value: (_, v) => (v == null ? "–" : seconds(v)) }, ...more.series],
+  });
+
+  // One outcome stands on the other: a series is drawn as the sum of those up to
+  // it, the highest sum first, and its legend has its own value.
+  function claims(element) {
+    const { at, per_second: rates } = data.series;
+    const names = data.outcomes;
+    const sums = [];
+    names.forEach((name, n) => sums.push(rates[name].map((v, i) => v + (n ? sums[n - 1][i] : 0))));
+    const order = names.map((_, n) => n).reverse();
+    return new uPlot(options(element, {
+      values: grouped, scales: { y: { range: (_, low, high) => [0, Math.max(1, high * 1.08)] } },
+      series: order.map((n) => ({
+        label: names[n], stroke: colour(names[n]), fill: colour(names[n]), width: 1, points: { show: false },
+        paths: uPlot.paths.stepped({ align: 1 }), value: (_, v, series, i) => (i == null ? "–" : grouped(rates[names[n]][i])),
+      })),
+    }), [at, ...order.map((n) => sums[n])], element);
+  }
+
+  function latency(element) {
+    const s = data.series;
+    const line = (name) => ({
+      label: name, stroke: colour(name), width: 2, spanGaps: true, points: { show: s.at.length < 3 }, value: (_, v) => milliseconds(v),
+    });
+    return new uPlot(options(element, {
+      values: (v) => +v.toPrecision(3) + " ms", scales: { y: { distr: 3 } },
+      series: [line("p50"), line("p95"), line("p99")],
+    }), [s.at, s.p50_ms, s.p95_ms, s.p99_ms], element);
+  }
+
+  function numbers(element) {
+    const all = data.numbers;
+    return new uPlot(options(element, {
+      values: grouped, scales: { y: { range: (_, low, high) => [0, Math.max(1, high * 1.05)] } },
+      series: [{
+        label: "number", stroke: colour("issued"), paths: () => null,
+        points: { show: true, size: 4, width: 0, fill: colour("issued") }, value: (_, v) => (v == null ? "–" : grouped(v)),
+      }],
+    }), [all.map((n) => n.at), all.map((n) => n.number)], element);
+  }
+
+  const draws = { claims, latency, numbers };
+  const nothing = (id) => (id === "numbers" ? !(data.numbers || []).length : !(data.series.at || []).length);
+  let charts = [];
+  function draw() {
+    charts.forEach((chart) => chart.destroy());
+    charts = [];
+    for (const [id, make] of Object.entries(draws)) {
+      const element = document.getElementById(id);
+      if (nothing(id)) element.parentElement.hidden = true;
+      else charts.push(make(element));
+    }
+  }
+  draw();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  addEventListener("resize", () => charts.forEach((chart) => {
+    chart.setSize({ width: chart.root.parentElement.clientWidth, height: 270 });
+  }));
+})();
