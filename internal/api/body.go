@@ -47,17 +47,22 @@ func (b *buffer) read(w http.ResponseWriter, r *http.Request, most int64) error 
 	default:
 		b.bytes, err = io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	}
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		return newProblem(http.StatusRequestEntityTooLarge, "the body is too large")
-	}
 	if err != nil {
-		return badRequest("the body did not arrive whole")
+		return unreadable(err)
 	}
 	if !isJSON(r.Header["Content-Type"], len(b.bytes) == 0) {
 		return newProblem(http.StatusUnsupportedMediaType, "the body must be application/json")
 	}
 	return nil
+}
+
+// unreadable says why a body was not read.
+func unreadable(err error) error {
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return newProblem(http.StatusRequestEntityTooLarge, "the body is too large")
+	}
+	return badRequest("the body did not arrive whole")
 }
 
 func isIdentity(encoding []string) bool {

@@ -48,9 +48,32 @@ func (s *Server) claim(w http.ResponseWriter, r *http.Request, c auth.Caller) er
 
 // decide has a claim decided, and waits for it as long as an answer may take.
 func (s *Server) decide(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Decision, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.Limits.AnswerWait)
-	defer cancel()
-	return s.Issuer.Claim(ctx, id, user)
+	p := patience{Context: ctx, wait: s.Limits.AnswerWait}
+	defer p.end()
+	return s.Issuer.Claim(&p, id, user)
+}
+
+// A patience is a context with a time-out whose timer starts when somebody
+// begins to wait for its end: most claims of a crowd are answered at once, and a
+// timer would be a third of their time here.
+type patience struct {
+	context.Context
+	wait   time.Duration
+	cancel context.CancelFunc // nil: nobody waits yet
+}
+
+// Done returns the channel that is closed at the end. One goroutine may call it.
+func (p *patience) Done() <-chan struct{} {
+	if p.cancel == nil {
+		p.Context, p.cancel = context.WithTimeout(p.Context, p.wait)
+	}
+	return p.Context.Done()
+}
+
+func (p *patience) end() {
+	if p.cancel != nil {
+		p.cancel()
+	}
 }
 
 // termsVersion returns the version whose terms the answer to a decision shows.
