@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+type backupCmd struct {
+	ledgerFlag
+	outputFlag
+	File string `arg:"" help:"The new file. It must not exist."`
+}
+
+// Help is the long help of backup.
+func (c *backupCmd) Help() string {
+	return `The file is a ledger itself: to restore it, stop the server, put the file in the place of the
+ledger, remove FILE-wal and FILE-shm beside it, and start the server. Keep the secret of the coupon
+codes (FILE.secret) with the backup: without it the campaigns in it cannot be decided.`
+}
+
+// Run copies the ledger, as it is at one instant.
+func (c *backupCmd) Run(ctx context.Context, t terminal) error {
+	err := readLedger(ctx, c.Ledger.path(), func(l *ledger.Ledger) error {
+		done := showProgress(ctx, t, "back up", func() (int64, int64) { return size(c.File), size(c.Ledger.path()) })
+		defer done()
+		return l.Backup(ctx, c.File)
+	})
+	if err != nil {
+		return err
+	}
+	if err := syncFile(c.File); err != nil {
+		return fmt.Errorf("make the backup durable: %w", err)
+	}
+	if c.json() {
+		return printJSON(t, map[string]any{"file": c.File, "bytes": size(c.File)})
+	}
+	_, err = fmt.Fprintf(t.out, "%s has the ledger, %d bytes.\n", c.File, size(c.File))
+	return err
+}
+
+func size(file string) int64 {
+	info, err := os.Stat(file)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// syncFile makes a file and its name durable, readable by its owner only: the
+// coupon codes in it are worth money.
+func syncFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Chmod(0o600), f.Sync(), f.Close(), syncDirectory(filepath.Dir(path)))
+}

@@ -1,0 +1,40 @@
+package main
+
+// cli is the whole command line on one screen.
+type cli struct {
+	Serve      serveCmd      `cmd:"" help:"Serve the HTTP API on a ledger."`
+	Audit      auditCmd      `cmd:"" help:"Check the promises in a ledger: exit 1 on any breach."`
+	Key        keyCmd        `cmd:"" help:"Make, list and revoke API keys in a ledger, also while it is served."`
+	Doctor     doctorCmd     `cmd:"" help:"Check this machine and the configuration of serve."`
+	Migrate    migrateCmd    `cmd:"" help:"Bring a ledger's schema up to this binary's."`
+	Backup     backupCmd     `cmd:"" help:"Copy a ledger, as it is at one instant, into a new file, also while it is served."`
+	Version    versionCmd    `cmd:"" help:"Print version and commit."`
+	Completion completionCmd `cmd:"" help:"Print a script that completes commands and flags in a shell."`
+}
+
+const description = `Coupons, first come, first served.
+
+Every flag --answer-wait is also the environment variable FIRSTCOME_ANSWER_WAIT; a flag stands over
+the environment, and the environment over the default. Secrets are never flags: FIRSTCOME_SECRET
+(coupon codes), FIRSTCOME_KEY (API key of client commands), FIRSTCOME_JWT_SECRET (users' tokens).
+
+Exit status: 0 done; 1 a breach, a refusal, or a failure; 2 a mistake in flags, environment or
+configuration, and nothing was done.`
+
+// ledgerFlag names the ledger of a command that reads or writes one itself.
+type ledgerFlag struct {
+	Ledger ledgerName `default:"${ledger}" placeholder:"sqlite:FILE" help:"The ledger (default: ${ledger})."`
+}
+
+// serverFlags name the server of a command that is a client.
+type serverFlags struct {
+	Server serverURL `default:"http://127.0.0.1:8080" placeholder:"URL" help:"The server (default: http://127.0.0.1:8080). Its API key is read from FIRSTCOME_KEY."`
+	outputFlag
+}
+
+// outputFlag chooses between text for people and JSON for programs.
+type outputFlag struct {
+	Output string `short:"o" enum:"text,json" default:"text" help:"Print text or json (default: text)."`
+}
+
+func (f outputFlag) json() bool { return f.Output == "json" }

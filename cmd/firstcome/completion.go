@@ -1,0 +1,144 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+type completionCmd struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+}
+
+// Help is the long help of completion.
+func (c *completionCmd) Help() string {
+	return `bash:  source <(firstcome completion bash)
+zsh:   source <(firstcome completion zsh)
+fish:  firstcome completion fish | source`
+}
+
+// Run prints the script.
+func (c *completionCmd) Run(k *kong.Kong, t terminal) error {
+	lines := completions("", k.Model.Node)
+	script := map[string]func([]completion) string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}[c.Shell]
+	_, err := fmt.Fprint(t.out, script(lines))
+	return err
+}
+
+// A completion is what may follow a chain of commands.
+type completion struct {
+	path  string // "campaign create"
+	words []word
+}
+
+// A word is a command, or a flag with its dashes.
+type word struct{ text, help string }
+
+// completions returns what may follow the node and every command under it.
+func completions(path string, node *kong.Node) []completion {
+	here := completion{path: path}
+	var under []completion
+	for _, child := range node.Children {
+		here.words = append(here.words, word{child.Name, plainHelp(child.Help)})
+		under = append(under, completions(strings.TrimSpace(path+" "+child.Name), child)...)
+	}
+	for _, f := range flagsOf(node) {
+		here.words = append(here.words, word{"--" + f.Name, plainHelp(f.Help)})
+	}
+	return append([]completion{here}, under...)
+}
+
+// plainHelp returns the first sentence of a help text without what shells read specially.
+func plainHelp(help string) string {
+	help, _, _ = strings.Cut(help, ". ")
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("'\"`$\\:[]", r) {
+			return ' '
+		}
+		return r
+	}, strings.TrimSuffix(help, "."))
+}
+
+// cases returns the shell case lines that give each path's words.
+func cases(all []completion) string {
+	var b strings.Builder
+	for _, c := range all {
+		texts := make([]string, 0, len(c.words))
+		for _, w := range c.words {
+			texts = append(texts, w.text)
+		}
+		fmt.Fprintf(&b, "    '%s') words='%s' ;;\n", c.path, strings.Join(texts, " "))
+	}
+	return b.String()
+}
+
+// chain finds the chain of commands that stands before the cursor.
+const chain = `    case "$path $word" in
+%s      path="${path:+$path }$word" ;;
+    esac
+`
+
+// knownChains returns a case pattern of every chain of commands.
+func knownChains(all []completion) string {
+	patterns := make([]string, 0, len(all))
+	for _, c := range all[1:] {
+		parent, name := "", c.path
+		if at := strings.LastIndex(c.path, " "); at >= 0 {
+			parent, name = c.path[:at], c.path[at+1:]
+		}
+		patterns = append(patterns, fmt.Sprintf("'%s %s'", parent, name))
+	}
+	return "      " + strings.Join(patterns, "|") + ")\n"
+}
+
+func bashScript(all []completion) string {
+	return `_firstcome() {
+  local path='' word words=''
+  COMPREPLY=()
+  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+` + fmt.Sprintf(chain, knownChains(all)) + `  done
+  case "$path" in
+` + cases(all) + `  esac
+  COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _firstcome firstcome
+`
+}
+
+func zshScript(all []completion) string {
+	return `#compdef firstcome
+_firstcome() {
+  local path_='' word words_=''
+  for word in "${words[@]:1:$((CURRENT-2))}"; do
+` + strings.ReplaceAll(fmt.Sprintf(chain, knownChains(all)), "path", "path_") + `  done
+  case "$path_" in
+` + strings.ReplaceAll(cases(all), "words=", "words_=") + `  esac
+  compadd -- ${=words_} || _files
+}
+compdef _firstcome firstcome
+`
+}
+
+func fishScript(all []completion) string {
+	var b strings.Builder
+	b.WriteString("complete -c firstcome -f\n")
+	for _, c := range all {
+		condition := "__fish_use_subcommand"
+		if c.path != "" {
+			var seen []string
+			for _, name := range strings.Fields(c.path) {
+				seen = append(seen, "__fish_seen_subcommand_from "+name)
+			}
+			condition = strings.Join(seen, "; and ")
+		}
+		for _, w := range c.words {
+			option := "-a " + w.text
+			if long, ok := strings.CutPrefix(w.text, "--"); ok {
+				option = "-l " + long
+			}
+			fmt.Fprintf(&b, "complete -c firstcome -n '%s' %s -d '%s'\n", condition, option, w.help)
+		}
+	}
+	return b.String()
+}

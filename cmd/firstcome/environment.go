@@ -1,0 +1,124 @@
+package main
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+const variablePrefix = "FIRSTCOME_"
+
+// Secrets are variables only, and no flags.
+const (
+	secretVariable    = "FIRSTCOME_SECRET"
+	keyVariable       = "FIRSTCOME_KEY"
+	jwtSecretVariable = "FIRSTCOME_JWT_SECRET"
+)
+
+func secretVariables() []string {
+	return []string{secretVariable, keyVariable, jwtSecretVariable}
+}
+
+// variables returns firstcome's variables in an environment. One that is empty
+// counts as not set, as compose files and units have it.
+func variables(environ []string) map[string]string {
+	found := map[string]string{}
+	for _, line := range environ {
+		name, value, _ := strings.Cut(line, "=")
+		if strings.HasPrefix(name, variablePrefix) && value != "" {
+			found[name] = value
+		}
+	}
+	return found
+}
+
+// variable returns the value of one of an environment's variables, "" if it is not set.
+func (t terminal) variable(name string) string { return variables(t.env)[name] }
+
+// environment goes over the variables: unknown ones, and bad values for the
+// command's flags, are mistakes.
+func (r *reader) environment(root, command *kong.Node) {
+	known := secretVariables()
+	for _, f := range allFlags(root) {
+		known = append(known, variableOf(f.Name))
+	}
+	names := make([]string, 0, len(r.env))
+	for name := range r.env {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if !slices.Contains(known, name) && !isKubernetes(name) {
+			r.mistake("%s: no flag has this variable: unset it, or see firstcome serve --help for the names", name)
+		}
+	}
+	for _, f := range flagsOf(command) {
+		name := variableOf(f.Name)
+		value, ok := r.env[name]
+		if !ok || f.Name == "help" {
+			continue
+		}
+		if err := try(f, value); err != nil {
+			r.mistake("%s: %w", name, err)
+			delete(r.env, name)
+		}
+	}
+}
+
+// isKubernetes tells whether a variable is one of those that Kubernetes sets in
+// every pod beside a Service that is called firstcome.
+func isKubernetes(name string) bool {
+	rest := strings.TrimPrefix(name, variablePrefix)
+	return rest == "PORT" || strings.HasPrefix(rest, "PORT_") || strings.HasPrefix(rest, "SERVICE_")
+}
+
+func allFlags(node *kong.Node) []*kong.Flag {
+	flags := slices.Clone(node.Flags)
+	for _, child := range node.Children {
+		flags = append(flags, allFlags(child)...)
+	}
+	return flags
+}
+
+// variableOf returns the variable of a flag: FIRSTCOME_ANSWER_WAIT of answer-wait.
+func variableOf(flag string) string {
+	return variablePrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// resolve gives kong the value of a flag that is not on the command line.
+func (r *reader) resolve(_ *kong.Context, _ *kong.Path, f *kong.Flag) (any, error) {
+	if value, ok := r.env[variableOf(f.Name)]; ok && f.Name != "help" {
+		return value, nil
+	}
+	return nil, nil
+}
+
+// helpWithVariable returns a flag's help with the name of its variable.
+func helpWithVariable(v *kong.Value) string {
+	if v.Flag == nil || v.Name == "help" {
+		return v.Help
+	}
+	return strings.TrimSuffix(v.Help, ".") + " ($" + variableOf(v.Name) + ")."
+}
+
+// secretsIn returns the secrets in an environment, which no output may show.
+func secretsIn(environ []string) []string {
+	all := variables(environ)
+	var secrets []string
+	for _, name := range secretVariables() {
+		if value := all[name]; value != "" {
+			secrets = append(secrets, value)
+		}
+	}
+	return secrets
+}
+
+// mask returns a text without secrets and without the passwords of URLs in it.
+func mask(text string, secrets []string) string {
+	for _, secret := range secrets {
+		text = strings.ReplaceAll(text, secret, "***")
+	}
+	return regexp.MustCompile(`(://[^/?#\s:@]*):[^/?#\s@]*@`).ReplaceAllString(text, "$1:***@")
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"text/tabwriter"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+type keyCmd struct {
+	Create keyCreateCmd `cmd:"" help:"Make a key and print it, once. A server has it within a second."`
+	List   keyListCmd   `cmd:"" help:"List the keys; the keys themselves are not kept."`
+	Revoke keyRevokeCmd `cmd:"" help:"Make a key bad, for good. A server refuses it within a second."`
+}
+
+type keyCreateCmd struct {
+	ledgerFlag
+	outputFlag
+	Name string `required:"" placeholder:"NAME" help:"Who or what uses the key."`
+	Role string `enum:"admin,service,viewer" default:"service" placeholder:"service" help:"admin: everything; service: claims and reads for any user; viewer: reads (default: service)."`
+}
+
+// Run makes a key.
+func (c *keyCreateCmd) Run(ctx context.Context, t terminal) error {
+	plain, key, err := createKey(ctx, c.Ledger.path(), c.Name, firstcome.Role(c.Role))
+	if err != nil {
+		return err
+	}
+	if c.json() {
+		row := rowOf(key)
+		row.Key = plain
+		return printJSON(t, row)
+	}
+	_, err = fmt.Fprintf(t.out, "Key %s (%s) for %s. It is shown this once; keep it as FIRSTCOME_KEY:\n%s\n", key.ID, key.Role, key.Name, plain)
+	return err
+}
+
+// createKey makes a key and adds it to the ledger at path.
+func createKey(ctx context.Context, path, name string, role firstcome.Role) (plain string, key firstcome.Key, err error) {
+	plain, key, err = auth.NewKey(name, role)
+	if err != nil {
+		return "", key, usageError{err}
+	}
+	err = writeLedger(ctx, path, func(l *ledger.Ledger) error { return l.AddKey(ctx, actor(), key) })
+	return plain, key, err
+}
+
+type keyListCmd struct {
+	ledgerFlag
+	outputFlag
+}
+
+// Run lists the keys.
+func (c *keyListCmd) Run(ctx context.Context, t terminal) error {
+	var keys []firstcome.Key
+	err := readLedger(ctx, c.Ledger.path(), func(l *ledger.Ledger) (err error) {
+		keys, err = l.Keys(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	rows := make([]keyRow, 0, len(keys))
+	for _, k := range keys {
+		rows = append(rows, rowOf(k))
+	}
+	if c.json() {
+		return printJSON(t, rows)
+	}
+	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tROLE\tNAME\tCREATED\tREVOKED")
+	for _, r := range rows {
+		revoked := "-"
+		if r.RevokedAt != nil {
+			revoked = r.RevokedAt.Format(time.RFC3339)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.ID, r.Role, r.Name, r.CreatedAt.Format(time.RFC3339), revoked)
+	}
+	return w.Flush()
+}
+
+type keyRevokeCmd struct {
+	ledgerFlag
+	outputFlag
+	ID string `arg:"" help:"The key's id, as key list prints it."`
+}
+
+// Run revokes a key.
+func (c *keyRevokeCmd) Run(ctx context.Context, t terminal) error {
+	if _, err := os.Stat(c.Ledger.path()); err != nil {
+		return usageError{fmt.Errorf("there is no ledger: %w", err)}
+	}
+	err := writeLedger(ctx, c.Ledger.path(), func(l *ledger.Ledger) error { return l.RevokeKey(ctx, actor(), c.ID) })
+	if errors.Is(err, ledger.ErrNoKey) {
+		return fmt.Errorf("%w: firstcome key list --ledger %s shows the ids", err, c.Ledger)
+	}
+	if err != nil {
+		return err
+	}
+	if c.json() {
+		return printJSON(t, map[string]string{"id": c.ID, "state": "revoked"})
+	}
+	_, err = fmt.Fprintf(t.out, "Key %s is revoked.\n", c.ID)
+	return err
+}
+
+// A keyRow is a key as it is printed.
+type keyRow struct {
+	ID        string         `json:"id"`
+	Name      string         `json:"name"`
+	Role      firstcome.Role `json:"role"`
+	CreatedAt time.Time      `json:"created_at"`
+	RevokedAt *time.Time     `json:"revoked_at"`
+	Key       string         `json:"key,omitempty"`
+}
+
+func rowOf(k firstcome.Key) keyRow {
+	row := keyRow{ID: k.ID, Name: k.Name, Role: k.Role, CreatedAt: k.CreatedAt}
+	if !k.RevokedAt.IsZero() {
+		row.RevokedAt = &k.RevokedAt
+	}
+	return row
+}
+
+// actor is who is named in the audit log: the machine's user.
+func actor() string {
+	if u, err := user.Current(); err == nil {
+		return "local:" + u.Username
+	}
+	return "local"
+}
+
+func printJSON(t terminal, v any) error {
+	e := json.NewEncoder(t.out)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// readLedger opens the ledger beside whoever serves it, and reads.
+func readLedger(ctx context.Context, path string, read func(*ledger.Ledger) error) error {
+	if _, err := os.Stat(path); err != nil {
+		return usageError{fmt.Errorf("there is no ledger: %w. Name it with --ledger sqlite:FILE", err)}
+	}
+	l, err := ledger.OpenShared(ctx, path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(read(l), l.Close())
+}
+
+// writeLedger opens the ledger beside whoever serves it, makes it if there is
+// none, and writes.
+func writeLedger(ctx context.Context, path string, write func(*ledger.Ledger) error) error {
+	l, err := openToWrite(ctx, path)
+	if err != nil {
+		return err
+	}
+	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run(writing) }()
+	err = write(l)
+	stop()
+	return errors.Join(err, <-ended, l.Close())
+}
+
+func openToWrite(ctx context.Context, path string) (*ledger.Ledger, error) {
+	if size(path) == 0 {
+		if err := makeLedger(ctx, path, "making it"); err != nil {
+			return nil, err
+		}
+	}
+	return ledger.OpenShared(ctx, path)
+}
+
+// makeLedger makes the ledger if there is none, and migrates it.
+func makeLedger(ctx context.Context, path, owner string) error {
+	if err := makePrivate(path); err != nil {
+		return err
+	}
+	l, err := ledger.Open(ctx, path, ledger.Options{Owner: owner, Secret: noSecret()})
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
+
+// makePrivate makes the ledger's file, empty, if there is none, so that only its
+// owner can read the coupon codes in it. SQLite gives the files beside it the same mode.
+func makePrivate(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("make the ledger: %w", err)
+	}
+	return f.Close()
+}

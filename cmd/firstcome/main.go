@@ -1,0 +1,110 @@
+// Command firstcome issues coupons first come, first served: a server, its
+// client, its load generator and its audit in one binary.
+//
+// A file holds one subcommand. parse.go reads flags and environment, wire.go puts
+// a server together.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// The exit statuses. They do not change between releases.
+const (
+	exitOK     = 0
+	exitFailed = 1 // a breach, a refusal, or something that did not work
+	exitUsage  = 2 // a mistake in flags, environment or configuration: nothing was done
+)
+
+func main() {
+	ctx, stop := untilSignal()
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], terminal{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Environ()}))
+}
+
+// untilSignal returns a context that the first SIGINT or SIGTERM ends. A second
+// one ends the process at once.
+func untilSignal() (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		<-signals
+		fmt.Fprintln(os.Stderr, "firstcome: a second signal: exit at once")
+		os.Exit(exitFailed)
+	}()
+	return ctx, cancel
+}
+
+// A terminal is what a command may see of the world outside.
+type terminal struct {
+	in       io.Reader
+	out, err io.Writer
+	env      []string // NAME=value
+}
+
+// A usageError is a mistake of the one who calls: nothing was done.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// run runs one command and returns the exit status.
+func run(ctx context.Context, args []string, t terminal) int {
+	var grammar cli
+	parsed, err := parse(&grammar, args, t)
+	if err == nil && parsed != nil {
+		parsed.BindTo(ctx, (*context.Context)(nil))
+		err = parsed.Run(t)
+	}
+	if err == nil {
+		return exitOK
+	}
+	report(t.err, err, secretsIn(t.env))
+	if usage := (usageError{}); errors.As(err, &usage) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// report prints an error, each of joined errors on a line of its own, without secrets.
+func report(w io.Writer, err error, secrets []string) {
+	all := flatten(err)
+	if len(all) == 1 {
+		fmt.Fprintln(w, "firstcome:", mask(all[0].Error(), secrets))
+		return
+	}
+	fmt.Fprintf(w, "firstcome: %d mistakes:\n", len(all))
+	for _, e := range all {
+		fmt.Fprintln(w, "  "+mask(e.Error(), secrets))
+	}
+}
+
+// flatten returns the errors that a usageError joins, or the error itself.
+func flatten(err error) []error {
+	usage, ok := err.(usageError)
+	if !ok {
+		return []error{err}
+	}
+	joined, ok := usage.error.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{usage.error}
+	}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, flatten(usageError{e})...)
+	}
+	return all
+}
+
+// vars are what the grammar's help refers to.
+func vars() kong.Vars { return kong.Vars{"ledger": "sqlite:firstcome.db"} }

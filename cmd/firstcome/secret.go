@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// secretText returns the code secret's text from the environment or from a file:
+// file, or else the one beside the ledger. Nil says that there is none yet.
+func secretText(t terminal, file, ledgerPath string) ([]byte, error) {
+	value := t.variable(secretVariable)
+	switch {
+	case value != "" && file != "":
+		return nil, errors.New("FIRSTCOME_SECRET and --secret-file are both set: which secret is meant? Unset one")
+	case value != "":
+		return []byte(value), nil
+	case file != "":
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read the code secret: %w", err)
+		}
+		return text, nil
+	}
+	text, err := os.ReadFile(secretBeside(ledgerPath))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the code secret: %w", err)
+	}
+	return text, nil
+}
+
+// secretBeside is the file of the secret that the first start makes.
+func secretBeside(ledgerPath string) string { return ledgerPath + ".secret" }
+
+// parseSecret reads a secret: hexadecimal digits, or else text as it is. Blanks
+// around it, such as an editor's last line end, do not count.
+func parseSecret(text []byte) (firstcome.Secret, error) {
+	text = bytes.TrimSpace(text)
+	if key, err := hex.DecodeString(string(text)); err == nil {
+		return firstcome.NewSecret(key)
+	}
+	return firstcome.NewSecret(text)
+}
+
+// newSecretText returns a new secret, as its file has it.
+func newSecretText() []byte {
+	key := make([]byte, firstcome.MinSecret)
+	rand.Read(key) // never fails: see its documentation
+	return append([]byte(hex.EncodeToString(key)), '\n')
+}
+
+// openLedger opens the ledger for this process with its secret. At the first
+// start it makes the secret and keeps it beside the ledger. A ledger with
+// campaigns never gets a new secret: none of them could be decided with it.
+func openLedger(ctx context.Context, path, owner string, text []byte) (l *ledger.Ledger, err error) {
+	fresh := text == nil
+	if fresh {
+		text = newSecretText()
+	}
+	secret, err := parseSecret(text)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if err := makePrivate(path); err != nil {
+		return nil, err
+	}
+	l, err = ledger.Open(ctx, path, ledger.Options{Owner: owner, Secret: secret})
+	if err != nil || !fresh {
+		return l, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.Close())
+		}
+	}()
+	campaigns, err := l.Campaigns(ctx, "", 1)
+	if err != nil {
+		return nil, err
+	}
+	file := secretBeside(path)
+	if len(campaigns) > 0 {
+		return nil, usageError{fmt.Errorf("the ledger %s has campaigns, but the secret of their coupon codes is missing: bring %s back, or name the secret with FIRSTCOME_SECRET or --secret-file", path, file)}
+	}
+	return l, writeSecret(file, text)
+}
+
+// writeSecret makes the file whole or not at all, readable by its owner only, and
+// on the disk before a coupon code is made of it. The caller has the ledger's
+// lock, so nobody else makes one.
+func writeSecret(file string, text []byte) error {
+	if err := writeDurably(file, text); err != nil {
+		return fmt.Errorf("keep the code secret: %w", err)
+	}
+	return nil
+}
+
+func writeDurably(file string, text []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // after the rename there is none
+	_, err = f.Write(text)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), file); err != nil {
+		return err
+	}
+	return syncDirectory(filepath.Dir(file))
+}
+
+// syncDirectory makes the names in a directory durable.
+func syncDirectory(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/api"
+	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+type serveCmd struct {
+	ledgerFlag
+	SecretFile string        `placeholder:"FILE" help:"The secret of the coupon codes, at least 32 bytes or 64 hexadecimal digits (default: made at the first start and kept beside the ledger as FILE.secret). FIRSTCOME_SECRET may hold it instead."`
+	Gate       gateName      `default:"ledger" placeholder:"ledger" help:"What decides claims: ledger, which is the only one that this firstcome has (default: ledger)."`
+	Listen     listenAddress `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Where to serve the API (default: 127.0.0.1:8080). Elsewhere than on loopback there must be a key or a token configuration."`
+	Ops        opsAddress    `default:"127.0.0.1:9090" placeholder:"HOST:PORT" help:"Where to serve metrics and profiles, never in public; off for nowhere (default: 127.0.0.1:9090)."`
+	CreateKey  bool          `help:"If the ledger has no key, make the first admin key and print it, once, to standard output."`
+	TLSCert    string        `name:"tls-cert" placeholder:"FILE" help:"PEM file of the certificate and its chain; without it the API is plain HTTP."`
+	TLSKey     string        `name:"tls-key" placeholder:"FILE" help:"PEM file of the certificate's private key."`
+	tokenFlags
+	limitFlags
+	AnswerWait    time.Duration `default:"5s" help:"How long a claim may wait for the ledger before it is answered 503, ask again (default: 5s)."`
+	DrainDelay    time.Duration `default:"0s" help:"How long to go on accepting after SIGTERM while /readyz says no, for load balancers to notice (default: 0s)."`
+	ShutdownGrace time.Duration `default:"30s" help:"How long what is in flight may take after that (default: 30s)."`
+	LogLevel      slog.Level    `default:"info" placeholder:"info" help:"Log debug, info, warn or error and above (default: info)."`
+	LogFormat     string        `enum:"text,json" default:"text" placeholder:"text" help:"Log text or json (default: text)."`
+}
+
+// tokenFlags say whose users' tokens (JWT) are good.
+type tokenFlags struct {
+	JWTSecretFile string   `name:"jwt-secret-file" placeholder:"FILE" help:"Secret of users' tokens with HS256 (at least 32 bytes), HS384 (48) or HS512 (64). FIRSTCOME_JWT_SECRET may hold it instead."`
+	JWTPublicKey  string   `name:"jwt-public-key" placeholder:"FILE" help:"PEM file of the public key of users' tokens with RS256 or ES256."`
+	JWTAlgorithms []string `name:"jwt-algorithms" placeholder:"HS256,..." help:"Allow only these algorithms (default: all for which there is a key)."`
+	JWTUserClaim  string   `name:"jwt-user-claim" default:"sub" placeholder:"sub" help:"The claim that holds the user's id (default: sub)."`
+	JWTIssuer     string   `name:"jwt-issuer" placeholder:"ISS" help:"Refuse tokens without this iss."`
+	JWTAudience   string   `name:"jwt-audience" placeholder:"AUD" help:"Refuse tokens without this aud."`
+}
+
+// limitFlags bound what clients may take.
+type limitFlags struct {
+	MaxConnections count     `default:"8192" help:"Connections at once, and never more than the limit of open files allows (default: 8192)."`
+	MaxBatch       count     `default:"512" help:"Claims that the gate decides at once (default: 512)."`
+	MaxWaiting     count     `default:"16384" help:"Claims of one campaign that wait; more are answered 503 (default: 16384)."`
+	UserRate       perSecond `default:"0" placeholder:"N" help:"Requests a second of one user (default: 0, no limit)."`
+	UserBurst      count     `default:"10" placeholder:"N" help:"Requests of one user at once, with --user-rate (default: 10)."`
+	AddressRate    perSecond `default:"0" placeholder:"N" help:"Requests a second from one address (default: 0, no limit)."`
+	AddressBurst   count     `default:"100" placeholder:"N" help:"Requests from one address at once, with --address-rate (default: 100)."`
+	TrustedProxy   []network `placeholder:"RANGE" help:"Proxies whose X-Forwarded-For says the client's address, like 10.0.0.0/8 (default: none)."`
+}
+
+// rememberedLimits is for how many users or addresses a rate is kept: some 30 MB when full.
+const rememberedLimits = 100_000
+
+// A gateName is ledger: later ones have more.
+type gateName string
+
+// UnmarshalText checks the name.
+func (g *gateName) UnmarshalText(text []byte) error {
+	if string(text) != "ledger" {
+		return errors.New("this firstcome decides claims in its ledger: --gate ledger is the only one it has")
+	}
+	*g = gateName(text)
+	return nil
+}
+
+// Help is the long help of serve.
+func (c *serveCmd) Help() string {
+	return `Without any key in the ledger and without a token configuration this is development mode: every
+caller is admin, and the server listens on loopback only. To serve others, make a key first with
+
+  firstcome key create --ledger sqlite:FILE --name NAME --role admin
+
+or let the first start make it and print it once with --create-key, or configure users' tokens.
+The mode is fixed at the start: revoking the last key of a running server refuses everybody.`
+}
+
+// check returns what does not fit together, before anything is opened.
+func (c *serveCmd) check(t terminal) []error {
+	var errs []error
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		errs = append(errs, errors.New("--tls-cert and --tls-key go together: name both or neither"))
+	}
+	if text, err := secretText(t, c.SecretFile, c.Ledger.path()); err != nil {
+		errs = append(errs, err)
+	} else if text != nil {
+		if _, err := parseSecret(text); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if _, err := os.Stat(c.Ledger.path()); errors.Is(err, os.ErrNotExist) && !c.hasTokens(t) && !c.CreateKey && !c.Listen.isLoopback() {
+		errs = append(errs, c.refuseOpen()) // before a ledger is made
+	}
+	if _, err := c.tls(); err != nil {
+		errs = append(errs, err)
+	}
+	if _, err := c.jwt(t); err != nil {
+		errs = append(errs, err)
+	}
+	return errs
+}
+
+// Run serves until a signal.
+func (c *serveCmd) Run(ctx context.Context, t terminal) error {
+	s, err := c.settings(t)
+	if err != nil {
+		return err
+	}
+	n, err := newNode(ctx, s)
+	if err != nil {
+		return err
+	}
+	s.log.Info("serving", "version", thisBuild().Version, "address", n.address(), "tls", s.tls != nil,
+		"ops", s.ops, "ledger", s.ledgerPath, "development", n.auth.Open())
+	if n.auth.Open() {
+		s.log.Warn("development mode: there is no key and no token configuration, so every caller is admin")
+	}
+	if err := n.run(ctx); err != nil {
+		return err
+	}
+	s.log.Info("stopped")
+	return nil
+}
+
+func (c *serveCmd) settings(t terminal) (settings, error) {
+	s := settings{
+		listen: string(c.Listen), ops: string(c.Ops), ledgerPath: c.Ledger.path(),
+		queue:      flow.Limits{Batch: int(c.MaxBatch), Waiting: int(c.MaxWaiting), Gate: c.AnswerWait},
+		limits:     api.Limits{MaxConnections: int(c.MaxConnections), AnswerWait: c.AnswerWait, Grace: c.ShutdownGrace},
+		drainDelay: c.DrainDelay,
+		log:        newLog(t, c.LogLevel, c.LogFormat),
+	}
+	for _, n := range c.TrustedProxy {
+		s.trustedProxies = append(s.trustedProxies, netip.Prefix(n))
+	}
+	if c.UserRate > 0 {
+		s.userLimit = auth.NewLimiter(float64(c.UserRate), int(c.UserBurst), rememberedLimits)
+	}
+	if c.AddressRate > 0 {
+		s.addressLimit = auth.NewLimiter(float64(c.AddressRate), int(c.AddressBurst), rememberedLimits)
+	}
+	var errs [3]error
+	s.secret, errs[0] = secretText(t, c.SecretFile, s.ledgerPath)
+	s.tls, errs[1] = c.tls()
+	s.jwt, errs[2] = c.jwt(t)
+	if err := errors.Join(errs[:]...); err != nil {
+		return s, usageError{err}
+	}
+	s.admit = func(ctx context.Context, l *ledger.Ledger) (bool, error) { return c.mode(ctx, t, l) }
+	return s, nil
+}
+
+// mode tells whether this is development mode. It refuses to serve others than
+// this machine without any credentials, and makes the first key if asked to. A
+// ledger whose last key was revoked does not fall back to development mode.
+func (c *serveCmd) mode(ctx context.Context, t terminal, l *ledger.Ledger) (open bool, err error) {
+	if c.hasTokens(t) {
+		return false, nil
+	}
+	keys, err := l.Keys(ctx)
+	switch {
+	case err != nil:
+		return false, err
+	case len(keys) > 0:
+		return false, nil
+	case c.CreateKey:
+		return false, c.createFirstKey(ctx, t)
+	case c.Listen.isLoopback():
+		return true, nil
+	}
+	return false, usageError{c.refuseOpen()}
+}
+
+func (c *serveCmd) refuseOpen() error {
+	return fmt.Errorf(`--listen %s: others than this machine could call, and there is no key, so every caller would be admin. Make a key with
+    firstcome key create --ledger %s --name first --role admin
+  or have this start make one and print it, once, with
+    firstcome serve --listen %s --ledger %s --create-key
+  or configure users' tokens with --jwt-public-key or FIRSTCOME_JWT_SECRET`, c.Listen, c.Ledger, c.Listen, c.Ledger)
+}
+
+func (c *serveCmd) createFirstKey(ctx context.Context, t terminal) error {
+	plain, _, err := createKey(ctx, c.Ledger.path(), "first", firstcome.Admin)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(t.out, "The first admin key. It is shown this once; keep it as FIRSTCOME_KEY:\n%s\n", plain)
+	return err
+}
+
+func (c *serveCmd) tls() (*tls.Config, error) {
+	if c.TLSCert == "" || c.TLSKey == "" {
+		return nil, nil
+	}
+	certificate, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+	if err != nil {
+		return nil, fmt.Errorf("read --tls-cert and --tls-key: %w", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}, nil
+}
+
+func newLog(t terminal, level slog.Level, format string) *slog.Logger {
+	options := &slog.HandlerOptions{Level: level}
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(t.err, options))
+	}
+	return slog.New(slog.NewTextHandler(t.err, options))
+}

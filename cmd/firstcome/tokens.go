@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/firstcome/firstcome/internal/auth"
+)
+
+// hasTokens tells whether users' tokens are configured.
+func (c *tokenFlags) hasTokens(t terminal) bool {
+	return c.JWTSecretFile != "" || c.JWTPublicKey != "" || t.variable(jwtSecretVariable) != ""
+}
+
+// jwt returns the checker of users' tokens; nil if none are configured.
+func (c *tokenFlags) jwt(t terminal) (*auth.JWT, error) {
+	if !c.hasTokens(t) {
+		return nil, c.refuseOrphans()
+	}
+	config := auth.JWTConfig{
+		Secret: []byte(t.variable(jwtSecretVariable)), Algorithms: c.JWTAlgorithms,
+		UserClaim: c.JWTUserClaim, Issuer: c.JWTIssuer, Audience: c.JWTAudience,
+	}
+	var errs []error
+	if c.JWTSecretFile != "" {
+		if len(config.Secret) > 0 {
+			errs = append(errs, errors.New("FIRSTCOME_JWT_SECRET and --jwt-secret-file are both set: which secret is meant? Unset one"))
+		}
+		text, err := os.ReadFile(c.JWTSecretFile)
+		errs = append(errs, err)
+		config.Secret = bytes.TrimRight(text, "\r\n") // an editor's last line end
+	}
+	if c.JWTPublicKey != "" {
+		text, err := os.ReadFile(c.JWTPublicKey)
+		errs = append(errs, err)
+		config.PublicKey = text
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return auth.NewJWT(config)
+}
+
+// refuseOrphans refuses settings of tokens where no tokens are configured: who
+// requires an issuer believes that tokens are checked.
+func (c *tokenFlags) refuseOrphans() error {
+	var errs []error
+	for flag, set := range map[string]bool{
+		"--jwt-algorithms": len(c.JWTAlgorithms) > 0,
+		"--jwt-issuer":     c.JWTIssuer != "",
+		"--jwt-audience":   c.JWTAudience != "",
+	} {
+		if set {
+			errs = append(errs, fmt.Errorf("%s: without a key no token is good: name one with --jwt-public-key, --jwt-secret-file or FIRSTCOME_JWT_SECRET", flag))
+		}
+	}
+	return errors.Join(errs...)
+}

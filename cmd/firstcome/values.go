@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// A ledgerName is sqlite:FILE.
+type ledgerName string
+
+// UnmarshalText checks the name.
+func (n *ledgerName) UnmarshalText(text []byte) error {
+	if _, err := ledger.Path(string(text)); err != nil {
+		return err
+	}
+	*n = ledgerName(text)
+	return nil
+}
+
+// path returns the ledger's file.
+func (n ledgerName) path() string {
+	path, _ := ledger.Path(string(n)) // UnmarshalText has checked it
+	return path
+}
+
+// A listenAddress is HOST:PORT, of which the host may be absent; port 0 takes a free one.
+type listenAddress string
+
+// UnmarshalText checks the address.
+func (a *listenAddress) UnmarshalText(text []byte) error {
+	_, port, err := net.SplitHostPort(string(text))
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return fmt.Errorf("%q is not an address: write HOST:PORT, like 127.0.0.1:8080 or :8080", text)
+	}
+	*a = listenAddress(text)
+	return nil
+}
+
+// isLoopback tells whether only this machine can reach the address.
+func (a listenAddress) isLoopback() bool {
+	host, _, _ := net.SplitHostPort(string(a))
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// An opsAddress is a listenAddress, or off.
+type opsAddress string
+
+// UnmarshalText checks the address.
+func (a *opsAddress) UnmarshalText(text []byte) error {
+	if string(text) == "off" {
+		*a = ""
+		return nil
+	}
+	var address listenAddress
+	if err := address.UnmarshalText(text); err != nil {
+		return fmt.Errorf("%w, or off", err)
+	}
+	*a = opsAddress(address)
+	return nil
+}
+
+// A serverURL is http://HOST:PORT or https://HOST.
+type serverURL string
+
+// UnmarshalText checks the URL.
+func (s *serverURL) UnmarshalText(text []byte) error {
+	u, err := url.Parse(string(text))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return errors.New("a server is a URL like http://127.0.0.1:8080")
+	}
+	if u.User != nil {
+		return errors.New("a server's URL has no user and password: the API key is FIRSTCOME_KEY")
+	}
+	*s = serverURL(strings.TrimSuffix(string(text), "/"))
+	return nil
+}
+
+// A network is a range of addresses or one address.
+type network netip.Prefix
+
+// UnmarshalText reads 10.0.0.0/8 or 10.1.2.3.
+func (n *network) UnmarshalText(text []byte) error {
+	if ip, err := netip.ParseAddr(string(text)); err == nil {
+		*n = network(netip.PrefixFrom(ip, ip.BitLen()))
+		return nil
+	}
+	prefix, err := netip.ParsePrefix(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is neither an address nor a range like 10.0.0.0/8", text)
+	}
+	*n = network(prefix.Masked())
+	return nil
+}
+
+// A count is a whole number from 1 on.
+type count int
+
+// UnmarshalText reads the number.
+func (c *count) UnmarshalText(text []byte) error {
+	n, err := strconv.ParseInt(strings.ReplaceAll(string(text), "_", ""), 10, 32)
+	if err != nil || n < 1 {
+		return fmt.Errorf("%q is not a whole number from 1 on", text)
+	}
+	*c = count(n)
+	return nil
+}
+
+// A perSecond is how often a second something may happen; 0 sets no limit.
+type perSecond float64
+
+// UnmarshalText reads the number.
+func (p *perSecond) UnmarshalText(text []byte) error {
+	v, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || !(v >= 0 && v <= 1e9) {
+		return fmt.Errorf("%q is not a number of times a second; 0 sets no limit", text)
+	}
+	*p = perSecond(v)
+	return nil
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
+
+// Set by the linker: -X main.version=v1.2.3 -X main.commit=abc.
+var version, commit string
+
+// A build says which firstcome this is.
+type build struct {
+	Version  string `json:"version"`
+	Commit   string `json:"commit"`
+	Modified bool   `json:"modified"` // the sources had changes that were not committed
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+// thisBuild returns what the linker set, else what the Go toolchain wrote down.
+func thisBuild() build {
+	b := build{Version: version, Commit: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b.complete()
+	}
+	if b.Version == "" {
+		b.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision" && b.Commit == "":
+			b.Commit = s.Value
+		case s.Key == "vcs.modified" && commit == "":
+			b.Modified = s.Value == "true"
+		}
+	}
+	return b.complete()
+}
+
+func (b build) complete() build {
+	if b.Version == "" {
+		b.Version = "devel"
+	}
+	if b.Commit == "" {
+		b.Commit = "unknown"
+	}
+	return b
+}
+
+// String returns the build on one line.
+func (b build) String() string {
+	modified := ""
+	if b.Modified {
+		modified = ", modified"
+	}
+	return fmt.Sprintf("firstcome %s (commit %s%s, %s, %s)", b.Version, b.Commit, modified, b.Go, b.Platform)
+}
+
+type versionCmd struct{ outputFlag }
+
+// Run prints the version.
+func (c *versionCmd) Run(t terminal) error {
+	if c.json() {
+		return json.NewEncoder(t.out).Encode(thisBuild())
+	}
+	_, err := fmt.Fprintln(t.out, thisBuild())
+	return err
+}

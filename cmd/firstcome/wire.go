@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/firstcome/firstcome/internal/api"
+	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// Settings are what a node needs to know, with every default filled in.
+type settings struct {
+	listen, ops string // ops is empty for none
+	ledgerPath  string
+	secret      []byte // the text of the code secret; nil makes one at the first start
+	jwt         *auth.JWT
+	tls         *tls.Config // nil: plain HTTP
+	// admit tells, once the ledger is open, whether this is development mode, or why
+	// the node may not serve.
+	admit func(context.Context, *ledger.Ledger) (open bool, err error)
+
+	queue          flow.Limits
+	limits         api.Limits // Grace also bounds what the issuer may take
+	userLimit      *auth.Limiter
+	addressLimit   *auth.Limiter
+	trustedProxies []netip.Prefix
+	drainDelay     time.Duration // how long it is not ready before it stops accepting
+
+	log *slog.Logger
+}
+
+// A node is a whole server in this process: ledger, issuer, keys, HTTP. Make one
+// with newNode; run it with run, once.
+type node struct {
+	settings settings
+	ledger   *ledger.Ledger
+	issuer   *flow.Issuer
+	auth     *auth.Authenticator
+	api      *api.Server
+	http     net.Listener
+	ops      net.Listener // nil: none
+}
+
+// newNode opens the ledger and the addresses. From here on clients can connect;
+// they are answered when the node runs.
+func newNode(ctx context.Context, s settings) (*node, error) {
+	l, err := openLedger(ctx, s.ledgerPath, "serving "+s.listen, s.secret)
+	if err != nil {
+		return nil, err
+	}
+	n := &node{settings: s, ledger: l}
+	if err := n.open(ctx); err != nil {
+		return nil, errors.Join(err, n.close())
+	}
+	return n, nil
+}
+
+func (n *node) open(ctx context.Context) error {
+	s := n.settings
+	open, err := s.admit(ctx, n.ledger)
+	if err != nil {
+		return err
+	}
+	n.issuer = flow.NewIssuer(n.ledger, s.queue)
+	n.auth = auth.New(auth.Config{Keys: n.ledger, JWT: s.jwt, Open: open, Log: s.log})
+	if err := n.auth.Reload(ctx); err != nil {
+		return err
+	}
+	n.api = api.New(api.Config{
+		Ledger: n.ledger, Issuer: n.issuer, Auth: n.auth, Log: s.log, Limits: s.limits,
+		UserLimit: s.userLimit, AddressLimit: s.addressLimit, TrustedProxies: s.trustedProxies,
+		Version: thisBuild().Version,
+	})
+	return n.listen(ctx)
+}
+
+func (n *node) listen(ctx context.Context) error {
+	var config net.ListenConfig
+	ln, err := config.Listen(ctx, "tcp", n.settings.listen)
+	if err != nil {
+		return listenError("--listen", n.settings.listen, err)
+	}
+	n.http = ln
+	if n.settings.ops == "" {
+		return nil
+	}
+	if n.ops, err = config.Listen(ctx, "tcp", n.settings.ops); err != nil {
+		return listenError("--ops", n.settings.ops, err)
+	}
+	return nil
+}
+
+func listenError(flag, address string, err error) error {
+	return fmt.Errorf("%s %s: %w. If another program has the address, stop it or choose another with %s", flag, address, err, flag)
+}
+
+// close closes what newNode opened.
+func (n *node) close() error {
+	errs := []error{n.ledger.Close()}
+	for _, ln := range []net.Listener{n.http, n.ops} {
+		if ln != nil {
+			if err := ln.Close(); !errors.Is(err, net.ErrClosed) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// address is where the API is: HOST:PORT.
+func (n *node) address() string { return n.http.Addr().String() }
+
+// run serves until ctx ends, then stops gracefully. It starts what others need
+// first and stops it last:
+//
+//	start: ledger, issuer, keys, ops, API
+//	stop:  not ready → wait for the load balancer → API (answers what is in flight)
+//	       → issuer (decides what waits) → keys, ops → ledger (commits what waits) → close
+//
+// If one of them fails, the others are stopped in the same order.
+func (n *node) run(ctx context.Context) error {
+	serving, failed := context.WithCancelCause(ctx)
+	defer failed(nil)
+	beside, stopBeside := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopBeside()
+	writing, stopWriting := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWriting()
+
+	var all errgroup.Group
+	start := func(ctx context.Context, run func(context.Context) error) {
+		all.Go(func() error {
+			err := run(ctx)
+			if err != nil {
+				failed(err)
+			}
+			return err
+		})
+	}
+	start(writing, n.ledger.Run)
+	start(beside, n.issuer.Run)
+	start(beside, n.auth.Run)
+	if n.ops != nil {
+		start(beside, n.serveOps)
+	}
+	stopped := n.serve(serving)
+	stopped = errors.Join(stopped, n.stopIssuer(ctx))
+	stopBeside()
+	stopWriting()
+	return errors.Join(stopped, all.Wait(), n.close())
+}
+
+// serve serves the API until ctx ends and what is in flight is answered.
+func (n *node) serve(ctx context.Context) error {
+	accepting, stopAccepting := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopAccepting()
+	served := make(chan error, 1)
+	go func() { served <- n.api.Serve(accepting, n.http, n.settings.tls) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	n.settings.log.Info("stopping", "in", n.settings.drainDelay, "grace", n.settings.limits.Grace)
+	n.api.Drain()
+	delay := time.NewTimer(n.settings.drainDelay)
+	defer delay.Stop()
+	select {
+	case err := <-served:
+		return err
+	case <-delay.C:
+	}
+	stopAccepting()
+	return <-served
+}
+
+func (n *node) stopIssuer(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.settings.limits.Grace)
+	defer cancel()
+	return n.issuer.Stop(bounded)
+}
+
+// serveOps serves metrics and profiles until ctx ends. Nobody waits for their
+// answers, so they are cut.
+func (n *node) serveOps(ctx context.Context) error {
+	server := &http.Server{Handler: n.api.Ops(), ReadHeaderTimeout: 5 * time.Second}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	if err := server.Serve(n.ops); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve metrics: %w", err)
+	}
+	return nil
+}
