@@ -1,0 +1,94 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+)
+
+// CreateCampaign makes a campaign. A Problem with status 409 says that there is
+// one with its id.
+func (c *Client) CreateCampaign(ctx context.Context, n NewCampaign) (Campaign, error) {
+	var made Campaign
+	err := c.do(ctx, request{method: http.MethodPost, path: "/v1/campaigns", body: n}, &made)
+	return made, err
+}
+
+// Campaign returns a campaign. A Problem with status 404 says that there is none.
+func (c *Client) Campaign(ctx context.Context, id string) (Campaign, error) {
+	var found Campaign
+	err := c.do(ctx, request{method: http.MethodGet, path: campaignPath(id)}, &found)
+	return found, err
+}
+
+// Campaigns returns at most limit campaigns (0: 100) in the order of their ids,
+// from the one behind after on.
+func (c *Client) Campaigns(ctx context.Context, after string, limit int) (List[Campaign], error) {
+	var found List[Campaign]
+	err := c.do(ctx, request{method: http.MethodGet, path: "/v1/campaigns", query: page(after, limit)}, &found)
+	return found, err
+}
+
+// UpdateCampaign changes the named terms of a campaign; nil clears one. If version
+// is not 0 and the campaign has another, it is a Problem with status 412.
+func (c *Client) UpdateCampaign(ctx context.Context, id string, version int64, changes map[string]any) (Campaign, error) {
+	r := request{method: http.MethodPatch, path: campaignPath(id), body: changes}
+	if version != 0 {
+		r.header = http.Header{"If-Match": {`"` + strconv.FormatInt(version, 10) + `"`}}
+	}
+	var changed Campaign
+	err := c.do(ctx, r, &changed)
+	return changed, err
+}
+
+// Pause has claims answered with paused, until Resume.
+func (c *Client) Pause(ctx context.Context, id string) (Campaign, error) {
+	return c.turn(ctx, id, "pause")
+}
+
+// Resume ends a pause.
+func (c *Client) Resume(ctx context.Context, id string) (Campaign, error) {
+	return c.turn(ctx, id, "resume")
+}
+
+// Close closes a campaign, for good. Once it returns, nobody new is issued a coupon.
+func (c *Client) Close(ctx context.Context, id string) (Campaign, error) {
+	return c.turn(ctx, id, "close")
+}
+
+func (c *Client) turn(ctx context.Context, id, to string) (Campaign, error) {
+	var changed Campaign
+	err := c.do(ctx, request{method: http.MethodPost, path: campaignPath(id, to)}, &changed)
+	return changed, err
+}
+
+// A LogFilter chooses lines of the audit log. The zero value of a field chooses all.
+type LogFilter struct {
+	Campaign string
+	User     string
+	Before   string // the Next of the page before
+	Limit    int    // at most so many; 0: 100
+}
+
+// AuditLog returns the chosen lines of the audit log, the latest first.
+func (c *Client) AuditLog(ctx context.Context, f LogFilter) (List[LogEntry], error) {
+	q := page("", f.Limit)
+	for name, value := range map[string]string{"campaign": f.Campaign, "user_id": f.User, "before": f.Before} {
+		if value != "" {
+			q[name] = []string{value}
+		}
+	}
+	var found List[LogEntry]
+	err := c.do(ctx, request{method: http.MethodGet, path: "/v1/audit-log", query: q}, &found)
+	return found, err
+}
+
+// Wallet returns at most limit coupons in force of a user (0: 100), in the order
+// of their campaigns' ids, from the campaign behind after on.
+func (c *Client) Wallet(ctx context.Context, user, after string, limit int) (List[Coupon], error) {
+	var found List[Coupon]
+	path := "/v1/users/" + url.PathEscape(user) + "/coupons"
+	err := c.do(ctx, request{method: http.MethodGet, path: path, query: page(after, limit)}, &found)
+	return found, err
+}

@@ -1,0 +1,164 @@
+// Package client calls the HTTP API of firstcome.
+//
+// Every call takes a context and returns the answer, a *Problem when the server
+// answered other than 2xx, or a wrapped transport error. A claim's refusal is an
+// answer, not an error. Every call may be repeated: a repeated claim finds the
+// coupon that the first one made.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Client calls one server. Its methods may be called from many goroutines.
+type Client struct {
+	server string
+	key    string
+	http   *http.Client
+}
+
+const (
+	// connections is how many a Client keeps open: what a busy worker pool uses.
+	connections = 256
+	// answerTimeout bounds the wait for an answer's first byte: above the server's
+	// own patience and the longest wait for facts.
+	answerTimeout = 90 * time.Second
+	// maxProblem is the length of the longest error that is read, in bytes.
+	maxProblem = 64 << 10
+)
+
+// New returns a Client of the server at a URL like http://127.0.0.1:8080. The
+// key is an API key or a user's token; empty in development mode.
+func New(server, key string) *Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = connections
+	transport.MaxIdleConns = connections
+	transport.ResponseHeaderTimeout = answerTimeout
+	return &Client{server: strings.TrimRight(server, "/"), key: key, http: &http.Client{Transport: transport}}
+}
+
+// CloseIdle closes the connections that are kept open for the next call.
+func (c *Client) CloseIdle() { c.http.CloseIdleConnections() }
+
+// A request is what do sends.
+type request struct {
+	method, path string
+	query        url.Values
+	body         any // nil: none
+	header       http.Header
+}
+
+// do sends a request and reads its answer into into, unless that is nil.
+func (c *Client) do(ctx context.Context, r request, into any) error {
+	response, err := c.send(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode/100 != 2 {
+		return problem(response)
+	}
+	if into == nil {
+		return nil
+	}
+	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
+		return fmt.Errorf("%s %s: read the answer: %w", r.method, r.path, err)
+	}
+	// The rest is the end of the stream, without which the connection is not used again.
+	_, _ = io.Copy(io.Discard, response.Body)
+	return nil
+}
+
+// send sends a request and returns the answer, whatever its status.
+func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
+	target := c.server + r.path
+	if len(r.query) > 0 {
+		target += "?" + r.query.Encode()
+	}
+	var body io.Reader
+	if r.body != nil {
+		text, err := json.Marshal(r.body)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", r.method, r.path, err)
+		}
+		body = bytes.NewReader(text)
+	}
+	sent, err := http.NewRequestWithContext(ctx, r.method, target, body)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", r.method, r.path, err)
+	}
+	for name, values := range r.header {
+		sent.Header[name] = values
+	}
+	if body != nil {
+		sent.Header.Set("Content-Type", "application/json")
+	}
+	if c.key != "" {
+		sent.Header.Set("Authorization", "Bearer "+c.key)
+	}
+	response, err := c.http.Do(sent)
+	if err != nil {
+		// url.Error names the method and the URL.
+		return nil, fmt.Errorf("ask the server: %w", err)
+	}
+	return response, nil
+}
+
+// problem reads what an answer other than 2xx says.
+func problem(response *http.Response) *Problem {
+	p := &Problem{}
+	text, _ := io.ReadAll(io.LimitReader(response.Body, maxProblem))
+	if json.Unmarshal(text, p) != nil {
+		p = &Problem{Title: http.StatusText(response.StatusCode), Detail: strings.TrimSpace(string(text))}
+	}
+	p.Status = response.StatusCode
+	if s, err := strconv.ParseInt(response.Header.Get("Retry-After"), 10, 32); err == nil {
+		p.RetryAfter = time.Duration(s) * time.Second
+	}
+	return p
+}
+
+// page is the query of a page.
+func page(after string, limit int) url.Values {
+	q := url.Values{}
+	if after != "" {
+		q.Set("after", after)
+	}
+	if limit > 0 {
+		q.Set("limit", strconv.Itoa(limit))
+	}
+	return q
+}
+
+// campaignPath returns the path of a campaign and of what is below it.
+func campaignPath(id string, below ...string) string {
+	path := "/v1/campaigns/" + url.PathEscape(id)
+	for _, segment := range below {
+		path += "/" + url.PathEscape(segment)
+	}
+	return path
+}
+
+// Ready returns nil if the server takes requests.
+func (c *Client) Ready(ctx context.Context) error {
+	return c.do(ctx, request{method: http.MethodGet, path: "/readyz"}, nil)
+}
+
+// refused returns the answer that a refusal of a claim is, or the error itself.
+func refused(err error) (Answer, error) {
+	var p *Problem
+	if errors.As(err, &p) && p.Outcome != "" {
+		return Answer{Outcome: p.Outcome}, nil
+	}
+	return Answer{}, err
+}

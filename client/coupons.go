@@ -1,0 +1,111 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// Claim asks for a coupon of a campaign for a user. A refusal is an Answer with
+// its outcome and no coupon. An error means that the claim may have been decided;
+// asking again is safe and finds the coupon. With a user's own token, user may
+// be empty.
+func (c *Client) Claim(ctx context.Context, id, user string) (Answer, error) {
+	r := request{method: http.MethodPost, path: campaignPath(id, "claims")}
+	if user != "" {
+		r.body = claim{user}
+	}
+	var answer Answer
+	if err := c.do(ctx, r, &answer); err != nil {
+		return refused(err)
+	}
+	return answer, nil
+}
+
+type claim struct {
+	UserID string `json:"user_id"`
+}
+
+// ClaimOf returns the coupon that a user holds of a campaign, as the answer to a
+// repeated claim would. A Problem with status 404 says that there is none.
+func (c *Client) ClaimOf(ctx context.Context, id, user string) (Answer, error) {
+	var answer Answer
+	err := c.do(ctx, request{method: http.MethodGet, path: campaignPath(id, "claims", user)}, &answer)
+	return answer, err
+}
+
+// Issue claims for at most 1,000 users, with no other claim in between, and
+// returns an answer for each, in order. An error means that some may have been
+// issued a coupon; asking again is safe.
+func (c *Client) Issue(ctx context.Context, id string, users []string) ([]Answer, error) {
+	var answers List[Answer]
+	body := map[string][]string{"user_ids": users}
+	err := c.do(ctx, request{method: http.MethodPost, path: campaignPath(id, "coupons"), body: body}, &answers)
+	if err == nil && len(answers.Items) != len(users) {
+		err = fmt.Errorf("the server gave %d answers for %d users", len(answers.Items), len(users))
+	}
+	return answers.Items, err
+}
+
+// Coupons calls each with every coupon that the ledger has of a campaign, in
+// number order, as they are at one instant, until it returns an error; with the
+// voided ones or without. It returns nil only if all of them came.
+func (c *Client) Coupons(ctx context.Context, id string, voided bool, each func(Coupon) error) error {
+	r := request{method: http.MethodGet, path: campaignPath(id, "coupons"), header: http.Header{"Accept": {"application/x-ndjson"}}}
+	if voided {
+		r.query = url.Values{"voided": {"include"}}
+	}
+	response, err := c.send(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return problem(response)
+	}
+	// A server that fails half-way cuts the connection: the last chunk of the
+	// stream is then missing, which is an error other than io.EOF.
+	lines := json.NewDecoder(response.Body)
+	for {
+		var coupon Coupon
+		err := lines.Decode(&coupon)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("the coupons of %s came in part only: %w", id, err)
+		}
+		if err := each(coupon); err != nil {
+			return err
+		}
+	}
+}
+
+// Facts returns at most limit facts of a campaign (0: 100) with positions above
+// after. If there are none, it waits for one, a minute at most, and returns none
+// if none comes. The list's Next is always the position to go on from.
+func (c *Client) Facts(ctx context.Context, id string, after int64, wait time.Duration, limit int) (List[Fact], error) {
+	q := page(strconv.FormatInt(after, 10), limit)
+	if wait > 0 {
+		q.Set("wait", wait.String())
+	}
+	var found List[Fact]
+	err := c.do(ctx, request{method: http.MethodGet, path: campaignPath(id, "facts"), query: q}, &found)
+	return found, err
+}
+
+// Void takes a coupon back: its stock returns, its number is never given again,
+// and its user may claim again. Statuses of a Problem: 404, there is no such
+// coupon; 409, it was voided before.
+func (c *Client) Void(ctx context.Context, id string, number int64, reason string) (Coupon, error) {
+	var voided Coupon
+	path := campaignPath(id, "coupons", strconv.FormatInt(number, 10), "void")
+	err := c.do(ctx, request{method: http.MethodPost, path: path, body: map[string]string{"reason": reason}}, &voided)
+	return voided, err
+}
