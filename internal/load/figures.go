@@ -102,7 +102,9 @@ func latency(h *hdrhistogram.Histogram) Latency {
 // enough that a short run shows its shape.
 func interval(run time.Duration) time.Duration {
 	switch {
-	case run <= 4*time.Second:
+	case run <= time.Second:
+		return 10 * time.Millisecond
+	case run <= 10*time.Second:
 		return 20 * time.Millisecond
 	case run <= time.Minute:
 		return 100 * time.Millisecond

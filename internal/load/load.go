@@ -75,6 +75,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		return nil, err
 	}
 	reader := client.New(c.Server, c.Key)
+	defer reader.CloseIdle()
 	before, err := reader.Campaign(ctx, c.Campaign)
 	if err != nil {
 		return nil, fmt.Errorf("read the campaign %s: %w", c.Campaign, err)

@@ -44,7 +44,7 @@ func verdict(ctx context.Context, c Config, reader *client.Client, before client
 		return unchecked(err)
 	}
 	v.Coupons, v.Breaches = len(h.Coupons), audit.Answers(h)
-	v.Why = fmt.Sprintf("%d answers held against %d coupons of the server", len(claims), v.Coupons)
+	v.Why = fmt.Sprintf("%s answers held against %s coupons of the server", grouped(int64(len(claims))), grouped(int64(v.Coupons)))
 	if h.Returned && !c.Returned {
 		v.Why += "; the campaign changed during the run, so stock may have come back"
 	}

@@ -4,18 +4,18 @@
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
   const grouped = (v) => v.toLocaleString("en-US", { maximumFractionDigits: 0 });
   const seconds = (v) => +v.toFixed(3) + " s";
-  const milliseconds = (v) => (v == null ? "–" : v.toFixed(2) + " ms");
+  const milliseconds = (v) => (v == null ? "" : v.toFixed(2) + " ms");
   const end = Math.max(data.series.interval_seconds, ...(data.series.at || []).map((at) => at + data.series.interval_seconds));
 
-  const axis = (values, size) => ({
+  const axis = (values, more) => ({
     stroke: colour("quiet"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1 },
-    font: "12px system-ui, sans-serif", values: (_, splits) => splits.map((v) => (v == null ? "" : values(v))), size,
+    font: "12px system-ui, sans-serif", values: (_, splits) => splits.map((v) => (v == null ? "" : values(v))), ...more,
   });
   const options = (element, more) => ({
     width: element.clientWidth, height: 270, cursor: { points: { size: 7 }, y: false },
     scales: { x: { time: false, range: [0, end] }, ...more.scales },
-    axes: [axis(seconds), axis(more.values, 64)],
-    series: [{ label: "at", value: (_, v) => (v == null ? "–" : seconds(v)) }, ...more.series],
+    axes: [axis(seconds, {}), axis(more.values, { size: 72, ...more.axis })],
+    series: [{ label: "at", value: (_, v) => (v == null ? "" : seconds(v)) }, ...more.series],
   });
 
   // One outcome stands on the other: a series is drawn as the sum of those up to
@@ -24,15 +24,22 @@
     const { at, per_second: rates } = data.series;
     const names = data.outcomes;
     const sums = [];
+    const step = (values, last) => [...values, last]; // the last interval is drawn to its end
     names.forEach((name, n) => sums.push(rates[name].map((v, i) => v + (n ? sums[n - 1][i] : 0))));
     const order = names.map((_, n) => n).reverse();
     return new uPlot(options(element, {
       values: grouped, scales: { y: { range: (_, low, high) => [0, Math.max(1, high * 1.08)] } },
       series: order.map((n) => ({
-        label: names[n], stroke: colour(names[n]), fill: colour(names[n]), width: 1, points: { show: false },
-        paths: uPlot.paths.stepped({ align: 1 }), value: (_, v, series, i) => (i == null ? "–" : grouped(rates[names[n]][i])),
+        label: names[n], stroke: colour(names[n]), fill: colour(names[n]), width: 0, points: { show: false },
+        paths: uPlot.paths.stepped({ align: 1 }), value: (_, v, series, i) => (i == null ? "" : grouped(rates[names[n]][Math.min(i, at.length - 1)])),
       })),
-    }), [at, ...order.map((n) => sums[n])], element);
+    }), [step(at, end), ...order.map((n) => step(sums[n], sums[n].at(-1)))], element);
+  }
+
+  function decades(_, axis, low, high) {
+    const all = [];
+    for (let n = Math.ceil(Math.log10(low) - 1e-9); n <= Math.log10(high) + 1e-9; n++) all.push(+(10 ** n).toPrecision(1));
+    return all;
   }
 
   function latency(element) {
@@ -41,7 +48,7 @@
       label: name, stroke: colour(name), width: 2, spanGaps: true, points: { show: s.at.length < 3 }, value: (_, v) => milliseconds(v),
     });
     return new uPlot(options(element, {
-      values: (v) => +v.toPrecision(3) + " ms", scales: { y: { distr: 3 } },
+      values: (v) => v.toLocaleString("en-US") + " ms", scales: { y: { distr: 3 } }, axis: { splits: decades },
       series: [line("p50"), line("p95"), line("p99")],
     }), [s.at, s.p50_ms, s.p95_ms, s.p99_ms], element);
   }
@@ -52,7 +59,7 @@
       values: grouped, scales: { y: { range: (_, low, high) => [0, Math.max(1, high * 1.05)] } },
       series: [{
         label: "number", stroke: colour("issued"), paths: () => null,
-        points: { show: true, size: 4, width: 0, fill: colour("issued") }, value: (_, v) => (v == null ? "–" : grouped(v)),
+        points: { show: true, size: 4, width: 0, fill: colour("issued") }, value: (_, v) => (v == null ? "" : grouped(v)),
       }],
     }), [all.map((n) => n.at), all.map((n) => n.number)], element);
   }
