@@ -2,7 +2,11 @@ package main
 
 // cli is the whole command line on one screen.
 type cli struct {
+	Demo       demoCmd       `cmd:"" help:"A server on a temporary ledger, 10,000 users over HTTP for 5,000 coupons, and the audit's verdict."`
 	Serve      serveCmd      `cmd:"" help:"Serve the HTTP API on a ledger."`
+	Campaign   campaignCmd   `cmd:"" help:"Make, show and change campaigns of a server."`
+	Claim      claimCmd      `cmd:"" help:"Claim a coupon for a user."`
+	Load       loadCmd       `cmd:"" help:"Load a server with claims and hold every answer against its coupons."`
 	Audit      auditCmd      `cmd:"" help:"Check the promises in a ledger: exit 1 on any breach."`
 	Key        keyCmd        `cmd:"" help:"Make, list and revoke API keys in a ledger, also while it is served."`
 	Doctor     doctorCmd     `cmd:"" help:"Check this machine and the configuration of serve."`

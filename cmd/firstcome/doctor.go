@@ -15,7 +15,7 @@ A FAIL says that serve would not start or would not keep a promise; the exit sta
 }
 
 type doctorCmd struct {
-	serveCmd `embed:""`
+	serveCmd
 	outputFlag
 }
 

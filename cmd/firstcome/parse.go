@@ -148,7 +148,7 @@ func findFlag(node *kong.Node, arg string) (f *kong.Flag, value string, has bool
 			return f, strings.TrimPrefix(rest, "="), rest != ""
 		}
 	}
-	return nil, "", has || !isLong
+	return nil, "", has || !isLong && len(arg) > 2
 }
 
 // flagsOf returns the flags of a command and of those above it.

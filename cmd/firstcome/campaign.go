@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/firstcome/firstcome/client"
+)
+
+type campaignCmd struct {
+	Create campaignCreateCmd `cmd:"" help:"Make a campaign."`
+	List   campaignListCmd   `cmd:"" help:"List the campaigns."`
+	Show   campaignShowCmd   `cmd:"" help:"Show a campaign with its counters."`
+	Update campaignUpdateCmd `cmd:"" help:"Change terms of a campaign. Coupons keep the terms under which they were issued."`
+	Pause  campaignPauseCmd  `cmd:"" help:"Have claims answered with paused, until resume."`
+	Resume campaignResumeCmd `cmd:"" help:"End a pause."`
+	Close  campaignCloseCmd  `cmd:"" help:"Close a campaign, for good."`
+}
+
+// termsFlags are a campaign's terms; what is absent is not set.
+type termsFlags struct {
+	Quantity   quantity       `placeholder:"N" help:"Coupons that may be in force at once, or unlimited."`
+	OpensAt    timeOrNone     `placeholder:"TIME" help:"First instant at which a coupon is issued, like 2026-12-24T10:00:00+09:00, or none."`
+	ClosesAt   timeOrNone     `placeholder:"TIME" help:"First instant at which none is issued any more, or none."`
+	Answer     string         `enum:",recorded,decided" default:"" placeholder:"recorded" help:"Answer a claim when its coupon is recorded, or when it is decided."`
+	Benefit    jsonText       `placeholder:"JSON" help:"What a coupon is good for: any JSON, like {\"percent_off\":10}."`
+	ValidUntil timeOrNone     `placeholder:"TIME" help:"When coupons expire, or none."`
+	ValidFor   durationOrNone `placeholder:"TIME" help:"How long after its issue a coupon expires, like 720h, or none."`
+}
+
+// changes returns the terms that are set, as the API names them.
+func (f termsFlags) changes() map[string]any {
+	changes, coupon := map[string]any{}, map[string]any{}
+	set := func(into map[string]any, field, value string, raw json.RawMessage) {
+		if value != "" {
+			into[field] = raw
+		}
+	}
+	set(changes, "quantity", string(f.Quantity), f.Quantity.wire())
+	set(changes, "opens_at", string(f.OpensAt), f.OpensAt.wire())
+	set(changes, "closes_at", string(f.ClosesAt), f.ClosesAt.wire())
+	set(changes, "answer", f.Answer, json.RawMessage(strconv.Quote(f.Answer)))
+	set(coupon, "benefit", string(f.Benefit), json.RawMessage(f.Benefit))
+	set(coupon, "valid_until", string(f.ValidUntil), f.ValidUntil.wire())
+	set(coupon, "valid_for", string(f.ValidFor), f.ValidFor.wire())
+	if len(coupon) > 0 {
+		changes["coupon"] = coupon
+	}
+	return changes
+}
+
+type campaignCreateCmd struct {
+	serverFlags
+	termsFlags
+	Name string `placeholder:"TEXT" help:"What people call it (default: its id)."`
+	ID   string `arg:"" help:"The campaign's id: lower-case letters, digits and hyphens."`
+}
+
+// check returns what is missing.
+func (c *campaignCreateCmd) check(terminal) []error {
+	if c.Quantity == "" {
+		return []error{errors.New("--quantity: say how many coupons there are, or unlimited")}
+	}
+	return nil
+}
+
+// Run makes a campaign.
+func (c *campaignCreateCmd) Run(ctx context.Context, t terminal) error {
+	name := c.Name
+	if name == "" {
+		name = c.ID
+	}
+	terms := c.changes()
+	terms["id"], terms["name"] = c.ID, name
+	text, err := json.Marshal(terms)
+	if err != nil {
+		return err
+	}
+	var n client.NewCampaign
+	if err := json.Unmarshal(text, &n); err != nil {
+		return usageError{err}
+	}
+	made, err := c.client(t).CreateCampaign(ctx, n)
+	return c.print(t, made, err)
+}
+
+type campaignListCmd struct{ serverFlags }
+
+// Run lists all campaigns.
+func (c *campaignListCmd) Run(ctx context.Context, t terminal) error {
+	calls := c.client(t)
+	all := []client.Campaign{}
+	for after := ""; ; {
+		page, err := calls.Campaigns(ctx, after, 0)
+		if err != nil {
+			return explain(err)
+		}
+		all = append(all, page.Items...)
+		if page.Next == nil {
+			break
+		}
+		after = *page.Next
+	}
+	if c.json() {
+		return printJSON(t, all)
+	}
+	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tSTATE\tQUANTITY\tIN FORCE\tISSUED\tNAME")
+	for _, one := range all {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\n", one.ID, one.State, quantityText(one.Quantity), one.InForce, one.Issued, one.Name)
+	}
+	return w.Flush()
+}
+
+type campaignShowCmd struct{ oneCampaign }
+
+// Run shows a campaign.
+func (c *campaignShowCmd) Run(ctx context.Context, t terminal) error {
+	found, err := c.client(t).Campaign(ctx, c.ID)
+	return c.print(t, found, err)
+}
+
+type campaignUpdateCmd struct {
+	oneCampaign
+	termsFlags
+	Name      string `placeholder:"TEXT" help:"What people call it."`
+	IfVersion int64  `default:"0" placeholder:"N" help:"Change it only if this is still its version (default: in any case)."`
+}
+
+// check refuses a change of nothing.
+func (c *campaignUpdateCmd) check(terminal) []error {
+	if c.Name == "" && len(c.changes()) == 0 {
+		return []error{errors.New("name at least one of the terms to change: see firstcome campaign update --help")}
+	}
+	return nil
+}
+
+// Run changes terms.
+func (c *campaignUpdateCmd) Run(ctx context.Context, t terminal) error {
+	changes := c.changes()
+	if c.Name != "" {
+		changes["name"] = c.Name
+	}
+	changed, err := c.client(t).UpdateCampaign(ctx, c.ID, c.IfVersion, changes)
+	return c.print(t, changed, err)
+}
+
+type campaignPauseCmd struct{ oneCampaign }
+
+// Run pauses a campaign.
+func (c *campaignPauseCmd) Run(ctx context.Context, t terminal) error {
+	changed, err := c.client(t).Pause(ctx, c.ID)
+	return c.print(t, changed, err)
+}
+
+type campaignResumeCmd struct{ oneCampaign }
+
+// Run ends a pause.
+func (c *campaignResumeCmd) Run(ctx context.Context, t terminal) error {
+	changed, err := c.client(t).Resume(ctx, c.ID)
+	return c.print(t, changed, err)
+}
+
+type campaignCloseCmd struct{ oneCampaign }
+
+// Run closes a campaign.
+func (c *campaignCloseCmd) Run(ctx context.Context, t terminal) error {
+	changed, err := c.client(t).Close(ctx, c.ID)
+	return c.print(t, changed, err)
+}
+
+// oneCampaign is what a command about one campaign takes.
+type oneCampaign struct {
+	serverFlags
+	ID string `arg:"" help:"The campaign's id."`
+}
+
+// print prints the campaign that the server answered with, or explains the error.
+func (f serverFlags) print(t terminal, c client.Campaign, err error) error {
+	if err != nil {
+		return explain(err)
+	}
+	if f.json() {
+		return printJSON(t, c)
+	}
+	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "id\t%s\nname\t%s\nstate\t%s\nversion\t%d\n", c.ID, c.Name, c.State, c.Version)
+	fmt.Fprintf(w, "quantity\t%s\nin force\t%d\nissued\t%d\nremaining\t%s\n", quantityText(c.Quantity), c.InForce, c.Issued, quantityText(c.Remaining))
+	fmt.Fprintf(w, "opens at\t%s\ncloses at\t%s\nanswer\t%s\nbenefit\t%s\n", timeText(c.OpensAt), timeText(c.ClosesAt), c.Answer, c.Coupon.Benefit)
+	switch {
+	case c.Coupon.ValidUntil != nil:
+		fmt.Fprintf(w, "valid until\t%s\n", timeText(c.Coupon.ValidUntil))
+	case c.Coupon.ValidFor != nil:
+		fmt.Fprintf(w, "valid for\t%v\n", time.Duration(*c.Coupon.ValidFor))
+	}
+	return w.Flush()
+}
+
+func quantityText(n *int64) string {
+	if n == nil {
+		return unlimited
+	}
+	return strconv.FormatInt(*n, 10)
+}
+
+func timeText(at *client.Time) string {
+	if at == nil {
+		return "-"
+	}
+	return strings.Replace(at.UTC().Format("2006-01-02T15:04:05.000000Z"), ".000000Z", "Z", 1)
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/firstcome/firstcome/client"
+)
+
+type claimCmd struct {
+	serverFlags
+	Campaign string `arg:"" help:"The campaign's id."`
+	User     string `arg:"" optional:"" help:"The user's id; absent where FIRSTCOME_KEY is a user's own token."`
+}
+
+// Help is the long help of claim.
+func (c *claimCmd) Help() string {
+	return `The exit status is 0 if the user has a coupon now, also one from before, and 1 for a refusal.
+Asking again is safe.`
+}
+
+// Run claims.
+func (c *claimCmd) Run(ctx context.Context, t terminal) error {
+	answer, err := c.client(t).Claim(ctx, c.Campaign, c.User)
+	if err != nil {
+		return explain(err)
+	}
+	if c.json() {
+		err = printJSON(t, answer)
+	} else if answer.Coupon != nil {
+		_, err = fmt.Fprintf(t.out, "%s: number %d of %s for %s, code %s\n", answer.Outcome,
+			answer.Coupon.Number, answer.Coupon.CampaignID, answer.Coupon.UserID, answer.Coupon.Code)
+	}
+	if err == nil && answer.Coupon == nil {
+		err = fmt.Errorf("no coupon: %s", answer.Outcome)
+	}
+	return err
+}
+
+// client returns the client of the server, with the key from the environment.
+func (f serverFlags) client(t terminal) *client.Client {
+	return client.New(string(f.Server), t.variable(keyVariable))
+}
+
+// explain adds to an error of the server what to do about it.
+func explain(err error) error {
+	var p *client.Problem
+	if !errors.As(err, &p) {
+		return fmt.Errorf("%w. Is a server running there? firstcome serve starts one, and --server names it", err)
+	}
+	switch p.Status {
+	case 401:
+		return fmt.Errorf("%w. Set FIRSTCOME_KEY; firstcome key create makes a key", err)
+	case 503, 429:
+		return fmt.Errorf("%w. Ask again in %v", err, p.RetryAfter)
+	}
+	return err
+}

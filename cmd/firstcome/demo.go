@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/api"
+	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/load"
+)
+
+type demoCmd struct {
+	Users       count `default:"10000" placeholder:"N" help:"How many users claim (default: 10000)."`
+	Coupons     count `default:"5000" placeholder:"N" help:"How many coupons there are (default: 5000)."`
+	Concurrency count `default:"64" placeholder:"N" help:"Connections, each with one claim at a time (default: 64)."`
+	Repeat      count `default:"1" placeholder:"N" help:"How often each user claims (default: 1)."`
+	Keep        bool  `help:"Leave the server up afterwards, until Ctrl-C, and print its address."`
+}
+
+// demoCampaign is the id of the campaign that demo makes.
+const demoCampaign = "demo"
+
+// demoAnswerWait lets a slow disk finish; a demonstration is not an SLO.
+const demoAnswerWait = 30 * time.Second
+
+// Run starts a whole server on a temporary ledger, has users claim over HTTP, and
+// holds the answers and the ledger against the promises.
+func (c *demoCmd) Run(ctx context.Context, t terminal) (err error) {
+	dir, err := os.MkdirTemp("", "firstcome-demo-")
+	if err != nil {
+		return fmt.Errorf("make a place for the ledger: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	n, err := newNode(ctx, demoSettings(filepath.Join(dir, "demo.db")))
+	if err != nil {
+		return err
+	}
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- n.run(serving) }()
+	err = c.show(ctx, t, n)
+	if err == nil && c.Keep {
+		err = keep(ctx, t, n, ended)
+	}
+	stop()
+	return errors.Join(err, <-ended)
+}
+
+func demoSettings(path string) settings {
+	return settings{
+		listen: "127.0.0.1:0", ledgerPath: path,
+		admit:  func(context.Context, *ledger.Ledger) (bool, error) { return true, nil },
+		limits: api.Limits{AnswerWait: demoAnswerWait, Grace: demoAnswerWait},
+		log:    slog.New(slog.DiscardHandler),
+	}
+}
+
+// show has the users claim, audits, and prints it all on one screen.
+func (c *demoCmd) show(ctx context.Context, t terminal, n *node) error {
+	fmt.Fprintf(t.out, "%d users ask for %d coupons at http://%s, every coupon fsynced in SQLite before its answer.\n\n",
+		c.Users, c.Coupons, n.address())
+	terms := firstcome.Terms{Name: "Demo", Quantity: int64(c.Coupons), Answer: firstcome.Recorded, Benefit: []byte(`{"percent_off":10}`)}
+	if _, err := n.ledger.Create(ctx, "demo", demoCampaign, terms); err != nil {
+		return err
+	}
+	result, err := c.load(ctx, t, n)
+	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return errors.New("interrupted: the temporary ledger is removed")
+	}
+	text, err := os.ReadFile(secretBeside(n.settings.ledgerPath))
+	if err != nil {
+		return err
+	}
+	secret, err := parseSecret(text)
+	if err != nil {
+		return err
+	}
+	report, err := audit.Ledger(ctx, source(n.ledger, new(atomic.Int64)), demoCampaign, &secret)
+	if err != nil {
+		return err
+	}
+	c.print(t, result, report)
+	if !result.Verdict.OK() || report.Breaches.Total > 0 {
+		return errBreach
+	}
+	return nil
+}
+
+func (c *demoCmd) load(ctx context.Context, t terminal, n *node) (*load.Result, error) {
+	var sent atomic.Int64
+	all := int64(c.Users) * int64(c.Repeat)
+	stopProgress := showProgress(ctx, t, "claims", func() (int64, int64) { return sent.Load(), all })
+	defer stopProgress()
+	return load.Run(ctx, load.Config{
+		Server: "http://" + n.address(), Campaign: demoCampaign, Prefix: "user-",
+		Users: int(c.Users), Repeat: int(c.Repeat), Concurrency: int(c.Concurrency), Timeout: 2 * demoAnswerWait,
+		Progress: func(done, _ int64) { sent.Store(done) },
+	})
+}
+
+func (c *demoCmd) print(t terminal, r *load.Result, report audit.Report) {
+	issued, soldOut, already := r.Outcomes["issued"], r.Outcomes["sold_out"], r.Outcomes["already_issued"]
+	w := t.out
+	line(w, "issued", issued)
+	line(w, "sold out", soldOut)
+	line(w, "already issued", already)
+	line(w, "refused or unknown", r.Claims-issued-soldOut-already)
+	fmt.Fprintf(w, "%20s  %.0f claims a second, %d claims in %.2f s\n", "throughput", r.PerSecond, r.Claims, r.Seconds)
+	fmt.Fprintf(w, "%20s  p50 %.1f  p95 %.1f  p99 %.1f  max %.1f ms\n\n", "latency", r.Latency.P50, r.Latency.P95, r.Latency.P99, r.Latency.Max)
+	fmt.Fprintf(w, "The ledger has %d coupons, %d in force, %d facts.\n", report.Coupons, report.InForce, report.Facts)
+	fmt.Fprintf(w, "Audit of the ledger: %d breaches. Audit of %d answers: %s.\n", report.Breaches.Total, r.Claims, verdictWords(r.Verdict))
+	printBreaches(t, report.Breaches)
+	printBreaches(t, r.Verdict.Breaches)
+}
+
+func line(w io.Writer, what string, n int64) { fmt.Fprintf(w, "%20s  %d\n", what, n) }
+
+func verdictWords(v load.Verdict) string {
+	if !v.Checked {
+		return "not possible, " + v.Why
+	}
+	return fmt.Sprintf("%d breaches", v.Breaches.Total)
+}
+
+// keep leaves the server up until ctx ends.
+func keep(ctx context.Context, t terminal, n *node, ended chan error) error {
+	base := "http://" + n.address()
+	fmt.Fprintf(t.out, `
+The server is at %s until Ctrl-C. Try:
+  curl %s/v1/campaigns/%s
+  curl -X POST -H 'Content-Type: application/json' -d '{"user_id":"user-1"}' %s/v1/campaigns/%s/claims
+  curl %s/v1/users/user-1/coupons
+`, base, base, demoCampaign, base, demoCampaign, base)
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-ended:
+		ended <- nil // Run waits for it, too
+		return err
+	}
+}

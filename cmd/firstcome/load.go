@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/firstcome/firstcome/internal/load"
+)
+
+type loadCmd struct {
+	serverFlags
+	Campaign    string        `required:"" placeholder:"ID" help:"The campaign to claim coupons of."`
+	Users       count         `default:"10000" placeholder:"N" help:"How many users claim (default: 10000; with --rate and --duration: as many as these make)."`
+	Repeat      count         `default:"1" placeholder:"N" help:"How often each user claims (default: 1)."`
+	Concurrency count         `default:"64" placeholder:"N" help:"Connections, each with one claim at a time (default: 64)."`
+	Rate        perSecond     `default:"0" placeholder:"N" help:"Send so many claims a second, whatever the server does; 0 sends the next when the last was answered (default: 0)."`
+	Duration    time.Duration `default:"0s" placeholder:"TIME" help:"Send no claim later than this (default: until all are sent)."`
+	Timeout     time.Duration `default:"10s" placeholder:"TIME" help:"How long to wait for an answer (default: 10s)."`
+	Again       int           `default:"0" placeholder:"N" help:"How often to ask again where the outcome is unknown (default: 0)."`
+	UserPrefix  string        `placeholder:"TEXT" help:"Of the users' ids, before their index (default: one of its own for each run)."`
+	Shuffle     bool          `help:"Let users claim in a random order, instead of by their index."`
+	Seed        uint64        `default:"1" placeholder:"N" help:"Of the random order (default: 1)."`
+	Others      bool          `help:"Others claim during the run: do not expect their coupons to be known."`
+	Returned    bool          `help:"Coupons may be voided during the run: allow issues after sold_out."`
+	JSON        string        `name:"json" placeholder:"FILE" help:"Write the result as JSON."`
+	Report      string        `placeholder:"FILE" help:"Write the result as one HTML page that opens offline."`
+}
+
+// Help is the long help of load.
+func (c *loadCmd) Help() string {
+	return `Every answer is held against the coupons that the server has in the end, so the key has to be an
+admin's. The exit status is 1 on any breach, and where the answers could not be checked.`
+}
+
+// Run loads the server.
+func (c *loadCmd) Run(ctx context.Context, t terminal) error {
+	config := c.config(t)
+	var sent, due atomic.Int64
+	config.Progress = func(done, total int64) {
+		sent.Store(done)
+		due.Store(total)
+	}
+	stopProgress := showProgress(ctx, t, "load: claims", func() (int64, int64) { return sent.Load(), due.Load() })
+	result, err := load.Run(ctx, config)
+	stopProgress()
+	if err != nil {
+		return explain(err)
+	}
+	if err := c.write(t, result); err != nil {
+		return err
+	}
+	if !result.Verdict.OK() {
+		return errors.New(result.Verdict.String())
+	}
+	return nil
+}
+
+func (c *loadCmd) config(t terminal) load.Config {
+	config := load.Config{
+		Server: string(c.Server), Key: t.variable(keyVariable), Campaign: c.Campaign,
+		Users: int(c.Users), Repeat: int(c.Repeat), Prefix: c.UserPrefix, Shuffle: c.Shuffle, Seed: c.Seed,
+		Concurrency: int(c.Concurrency), Rate: float64(c.Rate), Duration: c.Duration, Timeout: c.Timeout,
+		Again: c.Again, Returned: c.Returned, Others: c.Others,
+	}
+	if c.Rate > 0 && c.Duration > 0 {
+		config.Users = 0
+	}
+	return config
+}
+
+func (c *loadCmd) write(t terminal, result *load.Result) error {
+	table := result.WriteTable
+	if c.json() {
+		table = result.WriteJSON
+	}
+	errs := []error{table(t.out)}
+	if c.JSON != "" {
+		errs = append(errs, writeFile(c.JSON, result.WriteJSON))
+	}
+	if c.Report != "" {
+		errs = append(errs, writeFile(c.Report, result.WriteReport))
+	}
+	return errors.Join(errs...)
+}
+
+func writeFile(name string, write func(io.Writer) error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return fmt.Errorf("write the result: %w", err)
+	}
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		return fmt.Errorf("write the result to %s: %w", name, err)
+	}
+	return nil
+}
