@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -266,113 +264,6 @@ func TestAnInterruptedRunHasTheVerdictOfWhatWasSent(t *testing.T) {
 	if !r.Verdict.OK() || r.Claims < 100 || r.Claims > 100_000 {
 		t.Errorf("%d claims, %+v", r.Claims, r.Verdict)
 	}
-}
-
-// users asks nobody and returns in which order users would have claimed.
-func users(c load.Config) []int {
-	var order []int
-	c.Concurrency = 1
-	var mu sync.Mutex
-	load.Drive(context.Background(), c, func() (load.Ask, func()) {
-		return func(user int) load.Answer {
-			mu.Lock()
-			defer mu.Unlock()
-			order = append(order, user)
-			return load.Answer{Outcome: firstcome.SoldOut}
-		}, func() {}
-	})
-	return order
-}
-
-func TestTheOrderOfTheUsersComesFromTheSeed(t *testing.T) {
-	c := load.Config{Users: 50, Repeat: 3, Shuffle: true, Seed: 1}
-	first := users(c)
-	if diff := cmp.Diff(first, users(c)); diff != "" {
-		t.Errorf("the same seed made another order: %s", diff)
-	}
-	c.Seed = 2
-	if cmp.Equal(first, users(c)) {
-		t.Error("another seed made the same order")
-	}
-	times := map[int]int{}
-	for _, user := range first {
-		times[user]++
-	}
-	for user := range c.Users {
-		if times[user] != 3 {
-			t.Errorf("user %d claims %d times, want 3", user, times[user])
-		}
-	}
-	if diff := cmp.Diff([]int{0, 1, 2, 3}, users(load.Config{Users: 4, Repeat: 1})); diff != "" {
-		t.Errorf("without a shuffle: %s", diff)
-	}
-}
-
-// stalling is a server that answers in a millisecond, but for one second nothing.
-func stalling(start time.Time) func() (load.Ask, func()) {
-	return func() (load.Ask, func()) {
-		return func(int) load.Answer {
-			time.Sleep(time.Millisecond)
-			if at := time.Since(start); at > time.Second && at < 2*time.Second {
-				time.Sleep(2*time.Second - at)
-			}
-			return load.Answer{Outcome: firstcome.SoldOut}
-		}, func() {}
-	}
-}
-
-func TestTheOpenLoopCountsAStallFromWhenClaimsWereDue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := load.Config{Users: 4000, Repeat: 1, Concurrency: 4, Rate: 1000}
-		r := load.Drive(t.Context(), c, stalling(time.Now()))
-		// A thousand claims were due in the stall: a quarter of all. The last second's
-		// worth of them waited for it, and then in the line that it left behind.
-		if r.Latency.P90 < 500 || r.Latency.Max < 990 || r.Lag.Max < 900 {
-			t.Errorf("latency %+v, lag %+v: the stall is hidden", r.Latency, r.Lag)
-		}
-		if r.Latency.P50 > 2 {
-			t.Errorf("the median is %v ms: most claims were not in the stall", r.Latency.P50)
-		}
-		worst := 0.0
-		for n, at := range r.Series.At {
-			if p99 := r.Series.P99[n]; p99 != nil && at >= 1.9 && at < 2.2 {
-				worst = max(worst, *p99)
-			}
-		}
-		if worst < 900 {
-			t.Errorf("behind the stall the series has at most %v ms", worst)
-		}
-	})
-	synctest.Test(t, func(t *testing.T) {
-		c := load.Config{Users: 4000, Repeat: 1, Concurrency: 4}
-		r := load.Drive(t.Context(), c, stalling(time.Now()))
-		if r.Latency.P99 > 2 {
-			t.Errorf("p99 %v ms: in the closed loop four claims only see the stall", r.Latency.P99)
-		}
-	})
-}
-
-func TestNoClaimIsSentAfterTheDuration(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, rate := range []float64{0, 500} {
-			c := load.Config{Users: 1_000_000, Repeat: 1, Concurrency: 2, Rate: rate, Duration: 2 * time.Second}
-			start := time.Now()
-			last := time.Duration(0)
-			var mu sync.Mutex
-			r := load.Drive(t.Context(), c, func() (load.Ask, func()) {
-				return func(int) load.Answer {
-					mu.Lock()
-					last = max(last, time.Since(start))
-					mu.Unlock()
-					time.Sleep(time.Millisecond)
-					return load.Answer{Outcome: firstcome.SoldOut}
-				}, func() {}
-			})
-			if last >= 2*time.Second || last < 1990*time.Millisecond || r.Claims < 999 {
-				t.Errorf("rate %v: %d claims, the last at %v", rate, r.Claims, last)
-			}
-		}
-	})
 }
 
 func TestProgressEndsAtTheTotal(t *testing.T) {

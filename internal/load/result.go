@@ -2,7 +2,6 @@ package load
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"time"
 
@@ -105,7 +104,7 @@ func (v Verdict) String() string {
 	case v.Breaches.Total == 1:
 		return "verdict: 1 breach"
 	case v.Breaches.Total > 0:
-		return fmt.Sprintf("verdict: %d breaches", v.Breaches.Total)
+		return "verdict: " + grouped(v.Breaches.Total) + " breaches"
 	}
 	return "verdict: 0 breaches"
 }

@@ -70,9 +70,17 @@ func (l Load) String() string {
 		text += fmt.Sprintf(" × %d", l.Repeat)
 	}
 	if l.Loop == "open" {
-		return fmt.Sprintf("%s, %g claims a second due, at most %d at once", text, l.Rate, l.Concurrency)
+		return fmt.Sprintf("%s, %s claims a second due, at most %d at once", text, rate(l.Rate), l.Concurrency)
 	}
 	return fmt.Sprintf("%s, %d at once", text, l.Concurrency)
+}
+
+// rate writes a rate, whole if it is.
+func rate(perSecond float64) string {
+	if whole := int64(perSecond); float64(whole) == perSecond {
+		return grouped(whole)
+	}
+	return fmt.Sprintf("%g", perSecond)
 }
 
 // grouped writes a number with a comma between each three digits.
