@@ -42,6 +42,15 @@ func (s *Server) routes() []route {
 	}
 }
 
+// Operations returns the whole surface, each operation as its method and its path.
+func (s *Server) Operations() []string {
+	var operations []string
+	for _, r := range s.routes() {
+		operations = append(operations, r.method+" "+r.path)
+	}
+	return operations
+}
+
 // who is a set of those who may call an operation.
 type who uint8
 

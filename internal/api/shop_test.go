@@ -2,14 +2,24 @@ package api_test
 
 import (
 	"context"
+	"encoding/json"
+	"io"
 	"log/slog"
+	"net"
+	"net/http"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
 	"go.uber.org/goleak"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/api"
+	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
@@ -20,7 +30,7 @@ func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 // A testLedger is a ledger in a file of the test's.
 type testLedger struct {
 	*ledger.Ledger
-	stop func() // as if the process ended: may be called once before the test's end
+	stop func() // as if the ledger failed: writing is an error from then on
 }
 
 // startLedger opens a ledger; run runs it, once the server hangs on it.
@@ -58,4 +68,204 @@ func (l *testLedger) run(t testing.TB) {
 		}
 	}
 	t.Cleanup(l.stop)
+}
+
+// A shop is a server on a port of its own, with its ledger.
+type shop struct {
+	t      testing.TB
+	ledger *testLedger
+	issuer *flow.Issuer
+	server *api.Server
+	auth   *auth.Authenticator
+	url    string
+	client *http.Client
+	clock  atomic.Int64 // nanoseconds since 1970; 0: the machine's
+}
+
+// open opens a shop in development mode, unless change says otherwise.
+func open(t testing.TB, change ...func(*shop, *api.Config)) *shop {
+	t.Helper()
+	s := &shop{t: t, client: &http.Client{Transport: &http.Transport{}}}
+	s.ledger = startLedger(t, s.now)
+	s.issuer = flow.NewIssuer(s.ledger, flow.Limits{})
+	s.auth = auth.New(auth.Config{Open: true})
+	config := api.Config{Ledger: s.ledger.Ledger, Issuer: s.issuer, Log: quiet(), Version: "test"}
+	for _, do := range change {
+		do(s, &config)
+	}
+	config.Auth = s.auth
+	s.server = api.New(config)
+	s.ledger.run(t)
+	s.listen()
+	return s
+}
+
+// listen serves until the test ends.
+func (s *shop) listen() {
+	s.t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.url = "http://" + ln.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- s.server.Serve(ctx, ln, nil) }()
+	s.t.Cleanup(func() {
+		s.client.CloseIdleConnections()
+		cancel()
+		if err := <-served; err != nil {
+			s.t.Error(err)
+		}
+		if err := s.issuer.Stop(context.Background()); err != nil {
+			s.t.Error(err)
+		}
+	})
+}
+
+func (s *shop) now() time.Time {
+	if at := s.clock.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Now()
+}
+
+// A reply is an answer, read and held against openapi.yaml.
+type reply struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// call sends a request with a body of JSON, if any, and header pairs.
+func (s *shop) call(method, path, body string, header ...string) reply {
+	s.t.Helper()
+	r, err := s.try(method, path, body, header...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return r
+}
+
+// try is call where the connection may fail.
+func (s *shop) try(method, path, body string, header ...string) (reply, error) {
+	s.t.Helper()
+	r, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	response, err := s.client.Do(r)
+	if err != nil {
+		return reply{}, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	got := reply{response.StatusCode, response.Header, text}
+	if err == nil {
+		fits(s.t, r, got)
+	}
+	return got, err
+}
+
+// json returns the value at a path of keys of the answer.
+func (r reply) json(keys ...string) any {
+	var value any
+	if json.Unmarshal(r.body, &value) != nil {
+		return nil
+	}
+	for _, key := range keys {
+		object, _ := value.(map[string]any)
+		value = object[key]
+	}
+	return value
+}
+
+// text returns the string at a path of keys, "" if there is none.
+func (r reply) text(keys ...string) string {
+	s, _ := r.json(keys...).(string)
+	return s
+}
+
+// number returns the number at a path of keys, 0 if there is none.
+func (r reply) number(keys ...string) int64 {
+	n, _ := r.json(keys...).(float64)
+	return int64(n)
+}
+
+// items returns the list's items.
+func (r reply) items() []map[string]any {
+	var list struct {
+		Items []map[string]any `json:"items"`
+	}
+	_ = json.Unmarshal(r.body, &list)
+	return list.Items
+}
+
+// want fails the test unless the answer has a status and, if not "", an outcome.
+func (r reply) want(t testing.TB, status int, outcome string) reply {
+	t.Helper()
+	if r.status != status || r.text("outcome") != outcome {
+		t.Fatalf("it answers %d %q, and should %d %q: %s", r.status, r.text("outcome"), status, outcome, r.body)
+	}
+	return r
+}
+
+// create makes a campaign of a body like {"id":"c","name":"c","quantity":1}.
+func (s *shop) create(body string) reply {
+	s.t.Helper()
+	return s.call("POST", "/v1/campaigns", body).want(s.t, 201, "")
+}
+
+func (s *shop) claim(id, user string) reply {
+	s.t.Helper()
+	body, err := json.Marshal(map[string]string{"user_id": user})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return s.call("POST", "/v1/campaigns/"+id+"/claims", string(body))
+}
+
+// tokenSecret signs the tests' tokens.
+const tokenSecret = "a token secret of the tests, 32 bytes and more"
+
+// guarded is a change of open: keys and tokens instead of development mode.
+func guarded(s *shop, _ *api.Config) {
+	check, err := auth.NewJWT(auth.JWTConfig{Secret: []byte(tokenSecret)})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.auth = auth.New(auth.Config{Keys: s.ledger, JWT: check, Log: quiet()})
+}
+
+// key returns the header of a new key with a role.
+func (s *shop) key(role firstcome.Role) []string {
+	s.t.Helper()
+	plain, key, err := auth.NewKey("test", role)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.ledger.AddKey(context.Background(), "test", key); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.auth.Reload(context.Background()); err != nil {
+		s.t.Fatal(err)
+	}
+	return []string{"Authorization", "Bearer " + plain}
+}
+
+// token returns the header of a user's own token.
+func (s *shop) token(user string) []string {
+	s.t.Helper()
+	claims := jwt.MapClaims{"sub": user, "exp": time.Now().Add(time.Hour).Unix()}
+	signed, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(tokenSecret))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return []string{"Authorization", "Bearer " + signed}
 }

@@ -1,0 +1,252 @@
+package api_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+func TestAClaimMakesACouponThatARepeatFinds(t *testing.T) {
+	s := open(t)
+	s.create(`{"id":"autumn","name":"Autumn","quantity":2,"coupon":{"benefit":{"percent": 20},"valid_for":"1h"}}`)
+	issued := s.claim("autumn", "user-1").want(t, 201, "issued")
+	again := s.claim("autumn", "user-1").want(t, 200, "already_issued")
+	read := s.call("GET", "/v1/campaigns/autumn/claims/user-1", "").want(t, 200, "already_issued")
+	for _, other := range []reply{again, read} {
+		if before, after := fmt.Sprint(issued.json("coupon")), fmt.Sprint(other.json("coupon")); before != after {
+			t.Errorf("the coupon was %s and is %s", before, after)
+		}
+	}
+	if issued.number("coupon", "number") != 1 || issued.number("coupon", "benefit", "percent") != 20 || issued.json("coupon", "recorded") != true {
+		t.Errorf("the coupon is %s", issued.body)
+	}
+	life := instant(t, issued.text("coupon", "expires_at")).Sub(instant(t, issued.text("coupon", "issued_at")))
+	if life != time.Hour {
+		t.Errorf("the coupon is good for %v", life)
+	}
+}
+
+func instant(t testing.TB, text string) time.Time {
+	t.Helper()
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+func TestEveryRefusalSaysWhy(t *testing.T) {
+	s := open(t)
+	s.create(`{"id":"gone","name":"n","quantity":0}`)
+	s.claim("gone", "u").want(t, 410, "sold_out")
+
+	s.create(`{"id":"later","name":"n","quantity":1,"opens_at":"2999-01-01T00:00:00Z"}`)
+	early := s.claim("later", "u").want(t, 403, "not_open")
+	if early.text("opens_at") != "2999-01-01T00:00:00.000000Z" || early.header.Get("Retry-After") != "" {
+		t.Errorf("it answers %v %s", early.header, early.body)
+	}
+
+	s.create(`{"id":"over","name":"n","quantity":1,"closes_at":"1999-01-01T00:00:00Z"}`)
+	late := s.claim("over", "u").want(t, 410, "closed")
+	if late.text("closes_at") != "1999-01-01T00:00:00.000000Z" {
+		t.Errorf("it answers %s", late.body)
+	}
+
+	s.create(`{"id":"held","name":"n","quantity":1}`)
+	s.call("POST", "/v1/campaigns/held/pause", "").want(t, 200, "")
+	paused := s.claim("held", "u").want(t, 403, "paused")
+	if paused.header.Get("Retry-After") == "" {
+		t.Error("a pause does not say when to ask again")
+	}
+	s.claim("unknown", "u").want(t, 404, "")
+	s.claim("No-Such-ID", "u").want(t, 404, "")
+}
+
+func TestF24ACrowdBeforeTheOpeningIsToldWhenToComeAndNobodyIsEarly(t *testing.T) {
+	s := open(t)
+	opens := time.Date(2026, 12, 24, 10, 0, 0, 0, time.UTC)
+	s.clock.Store(opens.Add(-90 * time.Second).UnixNano())
+	s.create(`{"id":"rush","name":"n","quantity":10,"opens_at":"2026-12-24T19:00:00+09:00"}`)
+	waits := map[int]bool{}
+	for n := range 200 {
+		r := s.claim("rush", "u"+strconv.Itoa(n)).want(t, 403, "not_open")
+		wait, err := strconv.Atoi(r.header.Get("Retry-After"))
+		if err != nil || wait < 90 || wait > 93 {
+			t.Fatalf("Retry-After is %q, 90 s before the opening", r.header.Get("Retry-After"))
+		}
+		waits[wait] = true
+	}
+	if len(waits) < 2 {
+		t.Errorf("the crowd is told to come back at once: %v", waits)
+	}
+	s.clock.Store(opens.Add(-time.Nanosecond).UnixNano())
+	s.claim("rush", "early").want(t, 403, "not_open")
+	s.clock.Store(opens.UnixNano())
+	await(t, func() bool { return s.claim("rush", "first").status == 201 }) // the refusal's lease ends
+	s.claim("rush", "second").want(t, 201, "issued")
+}
+
+// await calls until it is true; the test's own deadline is the limit.
+func await(t testing.TB, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !done(); {
+		if time.Now().After(end) {
+			t.Fatal("it did not happen within 20 s")
+		}
+	}
+}
+
+func TestF25OneUserWithManyClaimsAtOnceIsIssuedOneCoupon(t *testing.T) {
+	s := open(t)
+	s.create(`{"id":"c","name":"n","quantity":100}`)
+	outcomes, numbers := map[string]int{}, map[int64]bool{}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for range 100 {
+		all.Go(func() {
+			r := s.claim("c", "one")
+			mu.Lock()
+			defer mu.Unlock()
+			outcomes[r.text("outcome")]++
+			numbers[r.number("coupon", "number")] = true
+		})
+	}
+	all.Wait()
+	if outcomes["issued"] != 1 || outcomes["already_issued"] != 99 || len(numbers) != 1 {
+		t.Errorf("outcomes %v, numbers %v", outcomes, numbers)
+	}
+}
+
+func TestF27TheQuantityHoldsAtEveryValueAndAfterChanges(t *testing.T) {
+	s := open(t)
+	s.create(`{"id":"one","name":"n","quantity":1}`)
+	s.claim("one", "a").want(t, 201, "issued")
+	s.claim("one", "b").want(t, 410, "sold_out")
+	s.call("PATCH", "/v1/campaigns/one", `{"quantity":2}`).want(t, 200, "")
+	s.claim("one", "b").want(t, 201, "issued")
+	s.claim("one", "c").want(t, 410, "sold_out")
+	s.call("PATCH", "/v1/campaigns/one", `{"quantity":1}`).want(t, 409, "")
+	s.claim("one", "a").want(t, 200, "already_issued")
+
+	s.create(`{"id":"large","name":"n","quantity":10000000}`)
+	s.claim("large", "a").want(t, 201, "issued")
+	s.create(`{"id":"all","name":"n","quantity":null}`)
+	s.claim("all", "a").want(t, 201, "issued")
+	if r := s.call("GET", "/v1/campaigns/all", ""); r.json("quantity") != nil || r.json("remaining") != nil || r.number("in_force") != 1 {
+		t.Errorf("without a limit it is %s", r.body)
+	}
+}
+
+// differentUsers are 16 users, some of which look alike.
+var differentUsers = []string{
+	"User1", "user1", "user1 ", " user1", "é", "e\u0301", "😀", "0042", "42", "-7",
+	"שלום", "a/b", "a%2Fb", "{x}", "a:b", strings.Repeat("x", 128),
+}
+
+func TestF28UserIDsAreByteExact(t *testing.T) {
+	s := open(t)
+	s.create(`{"id":"c","name":"n","quantity":100}`)
+	for n, user := range differentUsers {
+		r := s.claim("c", user).want(t, 201, "issued")
+		if r.number("coupon", "number") != int64(n+1) || r.text("coupon", "user_id") != user {
+			t.Errorf("%q got %s", user, r.body)
+		}
+	}
+	for n, user := range differentUsers {
+		r := s.call("GET", "/v1/campaigns/c/claims/"+escapeAll(user), "").want(t, 200, "already_issued")
+		if r.number("coupon", "number") != int64(n+1) || r.text("coupon", "user_id") != user {
+			t.Errorf("%q reads %s", user, r.body)
+		}
+	}
+	s.call("POST", "/v1/campaigns/c/claims", `{"user_id":42}`).want(t, 200, "already_issued")
+	s.call("POST", "/v1/campaigns/c/claims", `{"user_id":-7}`).want(t, 200, "already_issued")
+	s.call("POST", "/v1/campaigns/c/claims", `{"user_id":"\ud83d\ude00"}`).want(t, 200, "already_issued")
+	digits := strings.Repeat("9", 128)
+	r := s.call("POST", "/v1/campaigns/c/claims", `{"user_id":`+digits+`}`).want(t, 201, "issued")
+	if r.text("coupon", "user_id") != digits {
+		t.Errorf("128 digits became %s", r.body)
+	}
+}
+
+// escapeAll percent-encodes every byte.
+func escapeAll(s string) string {
+	var b strings.Builder
+	for _, c := range []byte(s) {
+		fmt.Fprintf(&b, "%%%02X", c)
+	}
+	return b.String()
+}
+
+func TestF28UserIDsThatAreNoneAre400(t *testing.T) {
+	s := open(t)
+	s.create(`{"id":"c","name":"n","quantity":100}`)
+	for _, id := range []string{
+		`""`, `"` + strings.Repeat("x", 129) + `"`, `"a\u0000b"`, `"a\r\nb"`, `"\ud800"`, `"\udc00\ud800"`, `"a\ud800b"`, `"."`, `".."`,
+		"\"\xff\"", "\"\xc0\xaf\"", `1.0`, `1e3`, `-0`, `01`, `true`, `null`, `["a"]`, `{}`, strings.Repeat("9", 129), `"\u0085"`, `"\x41"`,
+	} {
+		s.call("POST", "/v1/campaigns/c/claims", `{"user_id":`+id+`}`).want(t, 400, "")
+	}
+	for _, path := range []string{"%2e", "%2E%2e", ".", "..", "%00", "%0d%0a", "%ff", strings.Repeat("x", 129)} {
+		s.call("GET", "/v1/campaigns/c/claims/"+path, "").want(t, 400, "")
+		s.call("GET", "/v1/users/"+path+"/coupons", "").want(t, 400, "")
+	}
+	if issued := s.call("GET", "/v1/campaigns/c", "").number("issued"); issued != 0 {
+		t.Errorf("%d coupons were issued", issued)
+	}
+}
+
+func TestF15NothingInACampaignsOrAUsersNameReachesAnotherPlace(t *testing.T) {
+	s := open(t)
+	s.create(`{"id":"c","name":"n","quantity":100}`)
+	for _, id := range []string{"{c}", "c:d", "C", "c%00", "-c", "c%0d%0a", "%C3%A9", "c%2F..%2Fc", strings.Repeat("c", 64), "c'%20OR%20'1'='1"} {
+		s.call("POST", "/v1/campaigns/"+id+"/claims", `{"user_id":"u"}`).want(t, 404, "")
+	}
+	for _, user := range []string{"{c}", "c:d", "u' OR '1'='1", `u"}`, "%s", "../c", "<b>", "=cmd|' /C calc'!A0"} {
+		r := s.claim("c", user).want(t, 201, "issued")
+		if r.text("coupon", "user_id") != user {
+			t.Errorf("%q became %q", user, r.text("coupon", "user_id"))
+		}
+	}
+	for _, id := range []string{`""`, `"{c}"`, `"C"`, `"a b"`, `"a\u0000"`, `"-a"`, `"` + strings.Repeat("c", 64) + `"`} {
+		s.call("POST", "/v1/campaigns", `{"id":`+id+`,"name":"n","quantity":1}`).want(t, 422, "")
+	}
+}
+
+func TestAClaimWhoseDecisionIsUnknownIs503AndSaysToAskAgain(t *testing.T) {
+	s := open(t)
+	s.create(`{"id":"c","name":"n","quantity":100}`)
+	s.ledger.stop()
+	r := s.claim("c", "u").want(t, 503, "")
+	if !strings.Contains(r.text("detail"), "Ask again: it is safe") || r.header.Get("Retry-After") == "" {
+		t.Errorf("it answers %v %s", r.header, r.body)
+	}
+	if state := s.call("GET", "/readyz", ""); state.status != 200 {
+		t.Errorf("a ledger that is down makes the node unready: %d", state.status)
+	}
+}
+
+func TestDirectIssueAnswersInTheOrderGiven(t *testing.T) {
+	s := open(t)
+	s.create(`{"id":"c","name":"n","quantity":3}`)
+	s.claim("c", "b").want(t, 201, "issued")
+	r := s.call("POST", "/v1/campaigns/c/coupons", `{"user_ids":["a","b",3,"d","a"]}`).want(t, 200, "")
+	var got []string
+	for _, item := range r.items() {
+		got = append(got, item["outcome"].(string))
+	}
+	want := []firstcome.Outcome{firstcome.Issued, firstcome.AlreadyIssued, firstcome.Issued, firstcome.SoldOut, firstcome.AlreadyIssued}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("the answers are %v, want %v", got, want)
+	}
+	many := `{"user_ids":["` + strings.Repeat(`u","`, 1000) + `u"]}`
+	s.call("POST", "/v1/campaigns/c/coupons", many).want(t, 422, "")
+	s.call("POST", "/v1/campaigns/c/coupons", `{"user_ids":[]}`).want(t, 422, "")
+	s.call("POST", "/v1/campaigns/c/coupons", `{"user_ids":"a"}`).want(t, 400, "")
+	s.call("POST", "/v1/campaigns/c/coupons", `{"user_ids":["a",1.5]}`).want(t, 400, "")
+	s.call("POST", "/v1/campaigns/c/coupons", `{}`).want(t, 422, "")
+}
