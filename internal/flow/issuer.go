@@ -200,7 +200,7 @@ func (i *Issuer) Stop(ctx context.Context) error {
 	// counted as working; from here on nobody is added.
 	i.queues.Range(func(_, q any) bool {
 		q.(*queue).mu.Lock()
-		q.(*queue).mu.Unlock() //nolint:staticcheck // an empty section is the point
+		q.(*queue).mu.Unlock() //lint:ignore SA2001 an empty section is the point
 		return true
 	})
 	idle := make(chan struct{})

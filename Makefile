@@ -1,0 +1,70 @@
+# make test    everything, and installs what that needs: about 10 minutes on 2 cores
+# make check   the quick subset for an inner loop: under a minute
+# make soak    long: every fuzzer for FUZZTIME, the race detector in many rounds
+# make bench   the figures of the README
+# make build   bin/firstcome, without cgo
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.PHONY: test check soak bench build install tools lint unit race demo clean
+
+TOOLS       := $(CURDIR)/.tools/bin
+STATICCHECK := $(TOOLS)/staticcheck-v0.8.0
+GOFUMPT     := $(TOOLS)/gofumpt-v0.12.0
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+
+FUZZTIME ?= 5m
+ROUNDS   ?= 20
+
+test: install lint build unit race demo
+
+# What needs no compiler but Go's own, no network once it ran, and no service.
+check: tools
+	test -z "$$(gofmt -l . | tee /dev/stderr)"
+	go vet ./...
+	.ci/gotest -short . ./client/... ./internal/auth/... ./internal/audit/... ./internal/flow/... ./internal/ledger/...
+
+install: tools
+	.ci/install
+
+tools: $(STATICCHECK) $(GOFUMPT)
+
+$(STATICCHECK):
+	GOBIN=$(TOOLS) go install honnef.co/go/tools/cmd/staticcheck@v0.8.0
+	mv $(TOOLS)/staticcheck $@
+
+$(GOFUMPT):
+	GOBIN=$(TOOLS) go install mvdan.cc/gofumpt@v0.12.0
+	mv $(TOOLS)/gofumpt $@
+
+lint: tools
+	go vet ./...
+	$(STATICCHECK) ./...
+	test -z "$$($(GOFUMPT) -l . | tee /dev/stderr)"
+
+build:
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/firstcome ./cmd/firstcome
+
+# Unit, property, conformance and end-to-end tests, with the seeds of the fuzzers.
+unit:
+	CGO_ENABLED=0 .ci/gotest -shuffle=on -count=1 ./...
+
+race:
+	.ci/gotest -race -shuffle=on -count=1 ./...
+
+demo: build
+	bin/firstcome demo
+
+soak: install build
+	.ci/fuzz $(FUZZTIME)
+	SOAK=1 .ci/gotest -race -shuffle=on -count=$(ROUNDS) -timeout 12h ./...
+
+bench:
+	go test -run '^$$' -bench . -benchmem -timeout 2h ./test/bench/...
+
+clean:
+	rm -rf bin .tools
