@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/firstcome/firstcome/internal/load"
+)
+
+// A target is where a round's claims go: claim n goes to campaigns[n modulo their
+// number].
+type target struct {
+	server    *server
+	campaigns []string
+	user      func(n int) string
+}
+
+// worker returns one connection's way to ask.
+func (t target) worker() (ask load.Ask, closed func()) {
+	conn, err := net.Dial("tcp", t.server.address)
+	if err != nil {
+		return func(int) load.Answer { return load.Answer{Trouble: err.Error()} }, func() {}
+	}
+	var request fasthttp.Request
+	var response fasthttp.Response
+	request.Header.SetMethod(fasthttp.MethodPost)
+	request.Header.SetContentType("application/json")
+	request.Header.SetHost(t.server.address)
+	reader, writer := bufio.NewReader(conn), bufio.NewWriter(conn)
+	return func(n int) load.Answer {
+		request.SetRequestURI("/v1/campaigns/" + t.campaigns[n%len(t.campaigns)] + "/claims")
+		request.SetBodyString(`{"user_id":"` + t.user(n) + `"}`)
+		if err := request.Write(writer); err != nil {
+			return load.Answer{Trouble: err.Error()}
+		}
+		if err := writer.Flush(); err != nil {
+			return load.Answer{Trouble: err.Error()}
+		}
+		if err := response.Read(reader); err != nil {
+			return load.Answer{Trouble: err.Error()}
+		}
+		return load.ParseAnswer(response.StatusCode(), response.Body())
+	}, func() { _ = conn.Close() }
+}
+
+// A figure is what a round gave.
+type figure struct {
+	perSecond float64
+	cpu       time.Duration // of the server, a claim
+	result    *load.Result
+}
+
+// drive sends claims to a target and checks that all got the outcome wanted.
+func drive(ctx context.Context, t target, claims, connections int, rate float64, outcome string) (figure, error) {
+	before, err := t.server.cpu()
+	if err != nil {
+		return figure{}, err
+	}
+	r := load.Drive(ctx, load.Config{Users: claims, Repeat: 1, Concurrency: connections, Rate: rate}, t.worker)
+	after, err := t.server.cpu()
+	if err != nil {
+		return figure{}, err
+	}
+	if outcome != "" && r.Outcomes[outcome] != int64(claims) {
+		return figure{}, fmt.Errorf("of %d claims not all were %s: %v %v", claims, outcome, r.Outcomes, r.Trouble)
+	}
+	return figure{float64(claims) / r.Seconds, (after - before) / time.Duration(claims), r}, nil
+}
+
+// copyAnswer has the reference answer as the server does to one claim.
+func copyAnswer(ctx context.Context, from, to *server, campaign, user string) error {
+	answer, err := http.Post("http://"+from.address+"/v1/campaigns/"+campaign+"/claims", "application/json", bytes.NewReader([]byte(`{"user_id":"`+user+`"}`)))
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	put, err := http.NewRequestWithContext(ctx, http.MethodPut, "http://"+to.address+"/", answer.Body)
+	if err != nil {
+		return err
+	}
+	put.Header.Set("Content-Type", answer.Header.Get("Content-Type"))
+	put.Header.Set("Status", strconv.Itoa(answer.StatusCode))
+	done, err := http.DefaultClient.Do(put)
+	if err != nil {
+		return err
+	}
+	return done.Body.Close()
+}

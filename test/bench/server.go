@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/firstcome/firstcome/client"
+)
+
+// A server is a process under load.
+type server struct {
+	address string
+	ops     string
+	process *os.Process
+	exited  chan error
+}
+
+// build makes the firstcome binary.
+func (b *bench) build(ctx context.Context) error {
+	b.binary = filepath.Join(b.dir, "firstcome")
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", b.binary, "./cmd/firstcome")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	cmd.Stderr = os.Stderr
+	return cmd.Run()
+}
+
+// freeAddress returns an address of the loopback that nobody listens on.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// firstcome starts a server on a ledger in the given directory.
+func (b *bench) firstcome(ctx context.Context, ledger string) (*server, error) {
+	address, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	ops, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	s, err := begin(exec.Command(b.binary, "serve", "--listen", address, "--ops", ops,
+		"--ledger", "sqlite:"+filepath.Join(b.dir, ledger), "--log-level", "error"), address)
+	if err != nil {
+		return nil, err
+	}
+	s.ops = ops
+	return s, s.ready(ctx)
+}
+
+// bare starts the reference.
+func (b *bench) bare(ctx context.Context) (*server, error) {
+	address, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	s, err := begin(exec.Command(self, "-bare", address), address)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.ready(ctx)
+}
+
+func begin(cmd *exec.Cmd, address string) (*server, error) {
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	s := &server{address: address, process: cmd.Process, exited: make(chan error, 1)}
+	go func() { s.exited <- cmd.Wait() }()
+	return s, nil
+}
+
+// ready waits until the server answers.
+func (s *server) ready(ctx context.Context) error {
+	for ctx.Err() == nil {
+		select {
+		case err := <-s.exited:
+			return fmt.Errorf("the server at %s ended: %w", s.address, err)
+		default:
+		}
+		if client.New("http://"+s.address, "").Ready(ctx) == nil {
+			return nil
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	return ctx.Err()
+}
+
+func (s *server) stop() {
+	_ = s.process.Signal(syscall.SIGTERM)
+	<-s.exited
+}
+
+// cpu returns the processor time that the process has used.
+func (s *server) cpu() (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	// The fields behind the name in brackets: utime and stime are the 12th and 13th.
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	user, err1 := strconv.ParseInt(fields[11], 10, 64)
+	system, err2 := strconv.ParseInt(fields[12], 10, 64)
+	const tick = 10 * time.Millisecond // USER_HZ is 100 on Linux
+	return time.Duration(user+system) * tick, errors.Join(err1, err2)
+}
+
+// memory returns the resident memory of the process, in bytes.
+func (s *server) memory() (int64, error) {
+	file, err := os.Open(fmt.Sprintf("/proc/%d/status", s.process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		if value, ok := strings.CutPrefix(lines.Text(), "VmRSS:"); ok {
+			kilobytes, err := strconv.ParseInt(strings.Fields(value)[0], 10, 64)
+			return kilobytes * 1024, err
+		}
+	}
+	return 0, errors.New("the kernel does not say how much memory the process has")
+}
+
+// metric returns the sum of a metric's samples.
+func (s *server) metric(name string) (float64, error) {
+	answer, err := http.Get("http://" + s.ops + "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	sum, found := 0.0, false
+	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+		sample, value, ok := strings.Cut(lines.Text(), " ")
+		if base, _, _ := strings.Cut(sample, "{"); !ok || base != name {
+			continue
+		}
+		v, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return 0, err
+		}
+		sum, found = sum+v, true
+	}
+	if !found {
+		return 0, fmt.Errorf("the server has no metric %s", name)
+	}
+	return sum, nil
+}
+
+// serveBare is the reference: it reads the body of a request and answers with the
+// status and the bytes that the headers of the first request, a PUT, gave.
+func serveBare(ctx context.Context, address string) error {
+	status, kind, answer := http.StatusOK, "text/plain", []byte("ok")
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(io.LimitReader(r.Body, 64<<10))
+		if err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		if r.Method == http.MethodPut {
+			status, _ = strconv.Atoi(r.Header.Get("Status"))
+			kind, answer = r.Header.Get("Content-Type"), body
+		}
+		if r.Method != http.MethodPost {
+			return
+		}
+		w.Header().Set("Content-Type", kind)
+		w.WriteHeader(status)
+		_, _ = w.Write(answer)
+	}
+	s := &http.Server{Addr: address, Handler: http.HandlerFunc(handler), ReadHeaderTimeout: 5 * time.Second}
+	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
+	defer stop()
+	if err := s.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// fsyncTime returns the median time of a write of 64 KiB and its fdatasync.
+func fsyncTime(dir string) (time.Duration, error) {
+	file, err := os.Create(filepath.Join(dir, "fsync"))
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	block, times := make([]byte, 64<<10), make([]time.Duration, 200)
+	for n := range times {
+		began := time.Now()
+		if _, err := file.WriteAt(block, 0); err != nil {
+			return 0, err
+		}
+		if err := syscall.Fdatasync(int(file.Fd())); err != nil {
+			return 0, err
+		}
+		times[n] = time.Since(began)
+	}
+	sort.Slice(times, func(a, b int) bool { return times[a] < times[b] })
+	return times[len(times)/2], nil
+}
