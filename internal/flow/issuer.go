@@ -290,9 +290,6 @@ func (i *Issuer) drain(q *queue) {
 // answerRepeats answers the claims of a batch whose answer became known while
 // they waited, and returns the others in a slice of its own, in order.
 func (i *Issuer) answerRepeats(q *queue, batch []*claim) []*claim {
-	if q.local.Load() == nil {
-		return batch
-	}
 	rest := batch[:0]
 	for _, c := range batch {
 		if d, ok := i.repeat(q, c.user); ok {
