@@ -89,6 +89,11 @@ type guard struct {
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer g.server.survive(w, r)
 	setCommonHeaders(w)
+	if g.server.isDraining() {
+		// Who is told to connect anew finds another node, and has no connection here
+		// when it is closed.
+		w.Header().Set("Connection", "close")
+	}
 	caller, err := g.admit(r)
 	if err == nil {
 		err = g.route.serve(w, r, caller)

@@ -123,6 +123,9 @@ func (s *shop) listen() {
 	})
 }
 
+// as returns the shop for a part of the test.
+func (s *shop) as(t testing.TB) *shop { return &shop{t: t, url: s.url, client: s.client} }
+
 func (s *shop) now() time.Time {
 	if at := s.clock.Load(); at != 0 {
 		return time.Unix(0, at)

@@ -1,0 +1,231 @@
+package api_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+func TestACampaignIsReadAsItWasMade(t *testing.T) {
+	s := open(t)
+	made := s.create(`{"id":"winter","name":"겨울","quantity":5,"opens_at":"2026-12-24T19:00:00.5+09:00","closes_at":"2999-01-01T00:00:00Z",
+		"answer":"decided","coupon":{"benefit":{"html":"<b>&</b>","n":12345678901234567890.10},"valid_until":"3000-01-01T00:00:00.000001Z"}}`)
+	if made.header.Get("Location") != "/v1/campaigns/winter" || made.header.Get("ETag") != `"1"` {
+		t.Errorf("the headers are %v", made.header)
+	}
+	read := s.call("GET", "/v1/campaigns/winter", "").want(t, 200, "")
+	for key, want := range map[string]string{
+		"name": "겨울", "opens_at": "2026-12-24T10:00:00.500000Z", "closes_at": "2999-01-01T00:00:00.000000Z", "answer": "decided",
+	} {
+		if read.text(key) != want {
+			t.Errorf("%s is %q, want %q", key, read.text(key), want)
+		}
+	}
+	if read.text("coupon", "valid_until") != "3000-01-01T00:00:00.000001Z" || read.text("coupon", "benefit", "html") != "<b>&</b>" {
+		t.Errorf("the coupon is %v", read.json("coupon"))
+	}
+	if !strings.Contains(string(read.body), "12345678901234567890.10") {
+		t.Errorf("a number of the benefit has changed: %s", read.body)
+	}
+}
+
+func TestACampaignWithoutAnIDGetsOneOfItsOwn(t *testing.T) {
+	s := open(t)
+	first, second := s.create(`{"name":"a","quantity":1}`).text("id"), s.create(`{"name":"a","quantity":1}`).text("id")
+	if first == "" || first >= second {
+		t.Errorf("the ids are %q and then %q", first, second)
+	}
+	s.call("POST", "/v1/campaigns", `{"id":"`+first+`","name":"a","quantity":1}`).want(t, 409, "")
+}
+
+func TestTermsThatMayNotStandAre422AndNameTheField(t *testing.T) {
+	s := open(t)
+	s.create(`{"id":"c","name":"n","quantity":5}`)
+	for _, row := range []struct {
+		change string
+		status int
+		field  string
+	}{
+		{`"name":""`, 422, "name"},
+		{`"name":"` + strings.Repeat("n", 201) + `"`, 422, "name"},
+		{`"name":1`, 400, "name"},
+		{`"name":null`, 400, "name"},
+		{`"quantity":-1`, 422, "quantity"},
+		{`"quantity":1000000000001`, 422, "quantity"},
+		{`"quantity":99999999999999999999`, 422, "quantity"},
+		{`"quantity":1.5`, 400, "quantity"},
+		{`"quantity":1e3`, 400, "quantity"},
+		{`"quantity":"1"`, 400, "quantity"},
+		{`"opens_at":"2026-12-24T10:00:00"`, 422, "opens_at"},
+		{`"opens_at":"2026-12-24T10:00:00.0000001Z"`, 422, "opens_at"},
+		{`"opens_at":"tomorrow"`, 422, "opens_at"},
+		{`"opens_at":"0001-01-01T00:00:00Z"`, 422, "opens_at"},
+		{`"opens_at":5`, 400, "opens_at"},
+		{`"opens_at":"2026-12-24T10:00:00Z","closes_at":"2026-12-24T10:00:00Z"`, 422, "closes_at"},
+		{`"closes_at":"9999-12-31T23:59:59-12:00"`, 422, "closes_at"},
+		{`"answer":"never"`, 422, "answer"},
+		{`"coupon":null`, 400, "coupon"},
+		{`"coupon":{"valid_for":"-1h"}`, 422, "coupon.valid_for"},
+		{`"coupon":{"valid_for":"1ns"}`, 422, "coupon.valid_for"},
+		{`"coupon":{"valid_for":3600}`, 400, "coupon.valid_for"},
+		{`"coupon":{"valid_for":"1h","valid_until":"2999-01-01T00:00:00Z"}`, 422, "coupon.valid_for"},
+		{`"coupon":{"worth":1}`, 422, "coupon.worth"},
+		{`"coupon":{"benefit":"` + strings.Repeat("b", 17000) + `"}`, 422, "coupon.benefit"},
+		{`"colour":"red"`, 422, "colour"},
+	} {
+		base := `{"name":"n","quantity":1,`
+		for _, field := range []string{"name", "quantity"} {
+			if strings.HasPrefix(row.change, `"`+field) {
+				base = strings.Replace(strings.Replace(base, `"`+field+`":"n",`, "", 1), `"`+field+`":1,`, "", 1)
+			}
+		}
+		for _, r := range []reply{
+			s.call("POST", "/v1/campaigns", base+row.change+`}`),
+			s.call("PATCH", "/v1/campaigns/c", `{`+row.change+`}`),
+		} {
+			if r.status != row.status || !strings.Contains(string(r.body), `"field":"`+row.field+`"`) {
+				t.Errorf("%.80s answers %d %s", row.change, r.status, r.body)
+			}
+		}
+	}
+	s.call("POST", "/v1/campaigns", `{"name":"n"}`).want(t, 422, "")
+	s.call("POST", "/v1/campaigns", ``).want(t, 422, "")
+	if version := s.call("GET", "/v1/campaigns/c", "").number("version"); version != 1 {
+		t.Errorf("the campaign has changed: version %d", version)
+	}
+}
+
+func TestAChangeMergesAndNullClears(t *testing.T) {
+	s := open(t)
+	s.create(`{"id":"c","name":"n","quantity":5,"opens_at":"2020-01-01T00:00:00Z","coupon":{"benefit":1,"valid_for":"1h"}}`)
+	first := s.claim("c", "before").want(t, 201, "issued")
+	r := s.call("PATCH", "/v1/campaigns/c", `{"coupon":{"benefit":2}}`).want(t, 200, "")
+	if r.text("coupon", "valid_for") != "1h0m0s" || r.number("coupon", "benefit") != 2 || r.number("version") != 2 {
+		t.Errorf("it is %s", r.body)
+	}
+	r = s.call("PATCH", "/v1/campaigns/c", `{"opens_at":null,"quantity":null,"coupon":{"valid_for":null,"benefit":null}}`).want(t, 200, "")
+	if r.json("opens_at") != nil || r.json("quantity") != nil || r.json("coupon", "valid_for") != nil || r.json("coupon", "benefit") != nil {
+		t.Errorf("it is %s", r.body)
+	}
+	after := s.claim("c", "after").want(t, 201, "issued")
+	if after.json("coupon", "expires_at") != nil || after.json("coupon", "benefit") != nil {
+		t.Errorf("the new coupon is %s", after.body)
+	}
+	again := s.claim("c", "before").want(t, 200, "already_issued")
+	if fmt.Sprint(again.json("coupon")) != fmt.Sprint(first.json("coupon")) {
+		t.Errorf("the coupon was %s and is %s", first.body, again.body)
+	}
+}
+
+func TestF63AStaleTabIs412AndADoubleClickIsOnce(t *testing.T) {
+	s := open(t)
+	s.create(`{"id":"c","name":"n","quantity":5}`)
+	s.call("PATCH", "/v1/campaigns/c", `{"name":"m"}`, "If-Match", `"1"`).want(t, 200, "")
+	s.call("PATCH", "/v1/campaigns/c", `{"name":"o"}`, "If-Match", `"1"`).want(t, 412, "")
+	s.call("PATCH", "/v1/campaigns/c", `{"name":"o"}`, "If-Match", `*`).want(t, 200, "")
+	for _, bad := range []string{`3`, `W/"3"`, `"x"`, `"03"`, `"3","4"`, "`3`", `"0"`} {
+		s.call("PATCH", "/v1/campaigns/c", `{"name":"p"}`, "If-Match", bad).want(t, 400, "")
+	}
+	paused := s.call("POST", "/v1/campaigns/c/pause", "").want(t, 200, "")
+	again := s.call("POST", "/v1/campaigns/c/pause", "").want(t, 200, "")
+	if paused.number("version") != again.number("version") {
+		t.Errorf("two clicks made version %d of %d", again.number("version"), paused.number("version"))
+	}
+}
+
+func TestF63AnotherSitesPageMayChangeNothing(t *testing.T) {
+	s := open(t)
+	s.create(`{"id":"c","name":"n","quantity":5}`)
+	for _, header := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Origin", "https://evil.example"}} {
+		s.call("POST", "/v1/campaigns/c/close", "", header...).want(t, 403, "")
+		r := s.call("GET", "/v1/campaigns/c", "", header...)
+		if r.header.Get("Access-Control-Allow-Origin") != "" {
+			t.Error("another site's page may read the answer")
+		}
+	}
+	if state := s.call("GET", "/v1/campaigns/c", "").text("state"); state != "open" {
+		t.Errorf("the campaign is %s", state)
+	}
+}
+
+func TestTheStateIsWhatANewcomerWouldGet(t *testing.T) {
+	s := open(t)
+	s.create(`{"id":"c","name":"n","quantity":1,"opens_at":"2999-01-01T00:00:00Z"}`)
+	state := func(want string) {
+		t.Helper()
+		if got := s.call("GET", "/v1/campaigns/c", "").text("state"); got != want {
+			t.Errorf("the state is %s, want %s", got, want)
+		}
+	}
+	state("not_open")
+	s.call("PATCH", "/v1/campaigns/c", `{"opens_at":null}`)
+	state("open")
+	s.call("POST", "/v1/campaigns/c/pause", "{}").want(t, 200, "")
+	state("paused")
+	s.call("POST", "/v1/campaigns/c/resume", "").want(t, 200, "")
+	s.claim("c", "u")
+	state("sold_out")
+	s.call("POST", "/v1/campaigns/c/close", "").want(t, 200, "")
+	state("closed")
+	s.call("POST", "/v1/campaigns/c/resume", "").want(t, 409, "")
+	s.call("PATCH", "/v1/campaigns/c", `{"quantity":9}`).want(t, 409, "")
+	s.call("POST", "/v1/campaigns/none/close", "").want(t, 404, "")
+}
+
+func TestCampaignsAreListedInPages(t *testing.T) {
+	s := open(t)
+	for n := range 5 {
+		s.create(`{"id":"c` + strconv.Itoa(n) + `","name":"n","quantity":1}`)
+	}
+	var ids []string
+	for after := ""; ; {
+		page := s.call("GET", "/v1/campaigns?limit=2&after="+after, "").want(t, 200, "")
+		for _, item := range page.items() {
+			ids = append(ids, item["id"].(string))
+		}
+		if after = page.text("next"); after == "" {
+			break
+		}
+	}
+	if strings.Join(ids, " ") != "c0 c1 c2 c3 c4" {
+		t.Errorf("the pages have %v", ids)
+	}
+	for _, query := range []string{"limit=0", "limit=501", "limit=x"} {
+		s.call("GET", "/v1/campaigns?"+query, "").want(t, 422, "")
+	}
+}
+
+func TestF61AfterTheOperatorsAnswerNobodyNewIsIssuedAndTheLogSaysWho(t *testing.T) {
+	s := open(t)
+	for _, to := range []string{"pause", "close"} {
+		s.create(`{"id":"` + to + `","name":"n","quantity":null}`)
+		var answered atomic.Bool
+		var late atomic.Int64
+		var all sync.WaitGroup
+		for worker := range 8 {
+			all.Go(func() {
+				for n := range 200 {
+					after := answered.Load()
+					r := s.claim(to, fmt.Sprintf("u-%d-%d", worker, n))
+					if after && r.status == 201 {
+						late.Add(1)
+					}
+				}
+			})
+		}
+		await(t, func() bool { return s.call("GET", "/v1/campaigns/"+to, "").number("issued") > 0 })
+		s.call("POST", "/v1/campaigns/"+to+"/"+to, "").want(t, 200, "")
+		answered.Store(true)
+		all.Wait()
+		if late.Load() > 0 {
+			t.Errorf("%d claims were issued a coupon after the %s was answered", late.Load(), to)
+		}
+		log := s.call("GET", "/v1/audit-log?campaign="+to+"&limit=1", "").items()
+		if log[0]["action"] != "campaign."+to || log[0]["actor"] != "local" {
+			t.Errorf("the log has %v", log)
+		}
+	}
+}

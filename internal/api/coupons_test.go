@@ -1,0 +1,242 @@
+package api_test
+
+import (
+	"context"
+	"encoding/csv"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/internal/api"
+)
+
+func TestF62AVoidedCouponsStockReturnsOnceAndItsNumberNever(t *testing.T) {
+	s := open(t)
+	s.create(`{"id":"c","name":"n","quantity":1}`)
+	s.claim("c", "a").want(t, 201, "issued")
+	s.claim("c", "b").want(t, 410, "sold_out")
+	voided := s.call("POST", "/v1/campaigns/c/coupons/1/void", `{"reason":"returned"}`).want(t, 200, "")
+	if voided.text("state") != "voided" || voided.text("user_id") != "a" {
+		t.Errorf("it is %s", voided.body)
+	}
+	if r := s.claim("c", "b").want(t, 201, "issued"); r.number("coupon", "number") != 2 {
+		t.Errorf("the number is %s", r.body)
+	}
+	s.claim("c", "a").want(t, 410, "sold_out")
+	s.call("GET", "/v1/campaigns/c/claims/a", "").want(t, 404, "")
+	s.call("POST", "/v1/campaigns/c/coupons/1/void", `{"reason":"again"}`).want(t, 409, "")
+	for _, number := range []string{"3", "0", "-1", "x", "99999999999999999999"} {
+		if r := s.call("POST", "/v1/campaigns/c/coupons/"+number+"/void", `{"reason":"r"}`); r.status != 404 {
+			t.Errorf("number %s answers %d", number, r.status)
+		}
+	}
+	for _, body := range []string{``, `{}`, `{"reason":""}`, `{"reason":"` + strings.Repeat("r", 501) + `"}`} {
+		s.call("POST", "/v1/campaigns/c/coupons/2/void", body).want(t, 422, "")
+	}
+	if log := s.call("GET", "/v1/audit-log?user_id=a", "").items(); len(log) != 1 || log[0]["number"] != 1.0 {
+		t.Errorf("the log has %v", log)
+	}
+	if c := s.call("GET", "/v1/campaigns/c", ""); c.number("in_force") != 1 || c.number("issued") != 2 || c.number("remaining") != 0 {
+		t.Errorf("the campaign is %s", c.body)
+	}
+}
+
+func TestCouponsAreListedInPagesAndStreamedWhole(t *testing.T) {
+	s := open(t)
+	s.create(`{"id":"c","name":"n","quantity":null,"coupon":{"benefit":{"won":5000}}}`)
+	s.call("POST", "/v1/campaigns/c/coupons", `{"user_ids":["a","b","c","d","e"]}`).want(t, 200, "")
+	s.call("POST", "/v1/campaigns/c/coupons/2/void", `{"reason":"r"}`).want(t, 200, "")
+	numbers := func(query string) string {
+		var all []string
+		for after := ""; ; {
+			page := s.call("GET", "/v1/campaigns/c/coupons?limit=2&"+query+"&after="+after, "").want(t, 200, "")
+			for _, item := range page.items() {
+				all = append(all, strconv.Itoa(int(item["number"].(float64))))
+			}
+			if after = page.text("next"); after == "" {
+				return strings.Join(all, " ")
+			}
+		}
+	}
+	if got := numbers(""); got != "1 3 4 5" {
+		t.Errorf("in force: %s", got)
+	}
+	if got := numbers("voided=include"); got != "1 2 3 4 5" {
+		t.Errorf("all: %s", got)
+	}
+	lines := s.call("GET", "/v1/campaigns/c/coupons?voided=include", "", "Accept", "application/x-ndjson")
+	if n := strings.Count(string(lines.body), "\n"); n != 5 || lines.header.Get("Content-Type") != "application/x-ndjson; charset=utf-8" {
+		t.Errorf("%d lines of %q", n, lines.header.Get("Content-Type"))
+	}
+	s.call("GET", "/v1/campaigns/none/coupons", "").want(t, 404, "")
+	s.call("GET", "/v1/campaigns/none/coupons", "", "Accept", "text/csv").want(t, 404, "")
+	s.call("GET", "/v1/campaigns/c/coupons?voided=yes&after=-1", "").want(t, 422, "")
+}
+
+func TestF63CellsThatASpreadsheetWouldRunAreHarmless(t *testing.T) {
+	s := open(t)
+	s.create(`{"id":"c","name":"n","quantity":null,"coupon":{"benefit":-5}}`)
+	users := []string{`=cmd|' /C calc'!A0`, "+1", "-1", "@x", `a,"b"`, "plain"}
+	for _, user := range users {
+		s.claim("c", user).want(t, 201, "issued")
+	}
+	table, err := csv.NewReader(strings.NewReader(string(s.call("GET", "/v1/campaigns/c/coupons", "", "Accept", "text/csv").body))).ReadAll()
+	if err != nil || len(table) != len(users)+1 || table[0][2] != "user_id" {
+		t.Fatalf("the table is %v, %v", table, err)
+	}
+	for n, user := range users {
+		want := user
+		if strings.ContainsAny(user[:1], "=+-@") {
+			want = "'" + user
+		}
+		if row := table[n+1]; row[2] != want || row[5] != "'-5" {
+			t.Errorf("the user %q is the row %q", user, row)
+		}
+	}
+}
+
+func TestAnExportThatFailsHalfWayHasNoCleanEnd(t *testing.T) {
+	logged := make(signals, 10)
+	s := open(t, func(_ *shop, c *api.Config) {
+		c.Limits.Write = time.Second
+		c.Log = slog.New(slog.NewTextHandler(logged, nil))
+	})
+	s.create(`{"id":"c","name":"n","quantity":null,"coupon":{"benefit":"` + strings.Repeat("b", 15000) + `"}}`)
+	users := make([]firstcome.UserID, 1000) // 15 MB: more than the sockets hold
+	for n := range users {
+		users[n] = firstcome.UserID(strconv.Itoa(n))
+	}
+	if _, err := s.issuer.ClaimAll(context.Background(), "c", users); err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequest("GET", s.url+"/v1/campaigns/c/coupons", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Accept", "application/x-ndjson")
+	response, err := s.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if line := <-logged; !strings.Contains(line, "an export was cut") { // nobody reads, so that it cannot be sent
+		t.Errorf("the log says %s", line)
+	}
+	if _, err := io.ReadAll(response.Body); err == nil {
+		t.Error("a part of the campaign ends as if it were the whole")
+	}
+	c := client.New(s.url, "")
+	defer c.CloseIdle()
+	whole := 0
+	err = c.Coupons(context.Background(), "c", false, func(client.Coupon) error {
+		whole++
+		return nil
+	})
+	if err != nil || whole != len(users) {
+		t.Errorf("afterwards it has %d coupons, %v", whole, err)
+	}
+}
+
+// signals passes on what is logged.
+type signals chan string
+
+func (s signals) Write(line []byte) (int, error) {
+	select {
+	case s <- string(line):
+	default:
+	}
+	return len(line), nil
+}
+
+func TestFactsAreFollowedWithoutMissingOne(t *testing.T) {
+	s := open(t)
+	s.create(`{"id":"c","name":"n","quantity":null}`)
+	if r := s.call("GET", "/v1/campaigns/c/facts", "").want(t, 200, ""); len(r.items()) != 0 || r.text("next") != "0" {
+		t.Errorf("without facts it is %s", r.body)
+	}
+	got := make(chan string)
+	go func() {
+		var kinds []string
+		for next := "0"; len(kinds) < 4; {
+			r := s.call("GET", "/v1/campaigns/c/facts?wait=30s&limit=2&after="+next, "")
+			for _, item := range r.items() {
+				kinds = append(kinds, item["kind"].(string)+" "+strconv.Itoa(int(item["number"].(float64))))
+			}
+			next = r.text("next")
+		}
+		got <- strings.Join(kinds, ", ")
+	}()
+	s.claim("c", "a")
+	s.claim("c", "b")
+	s.call("POST", "/v1/campaigns/c/coupons/1/void", `{"reason":"r"}`)
+	s.claim("c", "a")
+	if kinds := <-got; kinds != "coupon.issued 1, coupon.issued 2, coupon.voided 1, coupon.issued 3" {
+		t.Errorf("the facts are %s", kinds)
+	}
+	for _, query := range []string{"wait=2m", "wait=-1s", "wait=5", "after=x", "limit=0"} {
+		s.call("GET", "/v1/campaigns/c/facts?"+query, "").want(t, 422, "")
+	}
+	s.call("GET", "/v1/campaigns/none/facts?wait=30s", "").want(t, 404, "")
+	started := time.Now()
+	s.call("GET", "/v1/campaigns/c/facts?after=4&wait=50ms", "").want(t, 200, "")
+	if waited := time.Since(started); waited < 50*time.Millisecond {
+		t.Errorf("it waited %v", waited)
+	}
+}
+
+func TestAWaitForFactsEndsWhenTheServerDrains(t *testing.T) {
+	s := open(t)
+	s.create(`{"id":"c","name":"n","quantity":null}`)
+	answered := make(chan reply)
+	go func() { answered <- s.call("GET", "/v1/campaigns/c/facts?wait=60s", "") }()
+	s.call("GET", "/readyz", "").want(t, 200, "")
+	s.server.Drain()
+	if r := <-answered; r.status != 200 {
+		t.Errorf("it answers %d", r.status)
+	}
+	if r := s.call("GET", "/readyz?verbose", ""); r.status != 503 || r.text("status") != "draining" || r.text("ledger") != "ok" || r.text("version") != "test" {
+		t.Errorf("a draining node is %d %s", r.status, r.body)
+	}
+	s.call("GET", "/livez", "").want(t, 200, "")
+}
+
+func TestAWalletHasTheCouponsInForceOfEveryCampaign(t *testing.T) {
+	s := open(t)
+	for _, id := range []string{"a", "b", "c"} {
+		s.create(`{"id":"` + id + `","name":"n","quantity":1,"coupon":{"benefit":"` + id + `"}}`)
+		s.claim(id, "u/1").want(t, 201, "issued")
+	}
+	s.call("POST", "/v1/campaigns/b/coupons/1/void", `{"reason":"r"}`).want(t, 200, "")
+	first := s.call("GET", "/v1/users/u%2F1/coupons?limit=1", "").want(t, 200, "")
+	second := s.call("GET", "/v1/users/u%2F1/coupons?after="+first.text("next"), "").want(t, 200, "")
+	if first.text("next") != "a" || len(second.items()) != 1 || second.items()[0]["benefit"] != "c" || second.json("next") != nil {
+		t.Errorf("the pages are %s and %s", first.body, second.body)
+	}
+	if none := s.call("GET", "/v1/users/nobody/coupons", "").want(t, 200, ""); len(none.items()) != 0 {
+		t.Errorf("a stranger's wallet is %s", none.body)
+	}
+}
+
+func TestTheAuditLogIsReadBackwardsInPages(t *testing.T) {
+	s := open(t)
+	s.create(`{"id":"c","name":"n","quantity":1}`)
+	s.call("POST", "/v1/campaigns/c/pause", "")
+	s.call("POST", "/v1/campaigns/c/resume", "")
+	var actions []string
+	for before := ""; ; {
+		page := s.call("GET", "/v1/audit-log?limit=1&before="+before, "").want(t, 200, "")
+		actions = append(actions, page.items()[0]["action"].(string))
+		if before = page.text("next"); before == "" {
+			break
+		}
+	}
+	if got := strings.Join(actions, " "); got != "campaign.resume campaign.pause campaign.create" {
+		t.Errorf("the log has %s", got)
+	}
+}
