@@ -62,8 +62,19 @@ func (r *reader) mistake(format string, args ...any) {
 // check has the selected command check whether its flags fit each other.
 func (r *reader) check(parsed *kong.Context, t terminal) {
 	if c, ok := parsed.Selected().Target.Addr().Interface().(checker); ok {
-		r.mistakes = append(r.mistakes, c.check(t)...)
+		for _, err := range c.check(t) {
+			if !r.has(err) {
+				r.mistakes = append(r.mistakes, err)
+			}
+		}
 	}
+}
+
+// has tells whether there is a mistake already about the flag that err begins with:
+// a bad value looks like an absent one afterwards.
+func (r *reader) has(err error) bool {
+	flag, _, ok := strings.Cut(err.Error(), ": ")
+	return ok && slices.ContainsFunc(r.mistakes, func(m error) bool { return strings.HasPrefix(m.Error(), flag+": ") })
 }
 
 // flags goes over the arguments and the environment, and returns the arguments
@@ -112,22 +123,22 @@ func (r *reader) flag(node *kong.Node, arg string, behind []string) (kept []stri
 		}
 		return nil, 0
 	}
-	name, kept := "--"+f.Name, []string{arg}
+	name := "--" + f.Name
 	if !has && f.IsBool() {
-		return kept, 0
+		return []string{name}, 0
 	}
 	if !has {
 		if len(behind) == 0 || len(behind[0]) > 1 && strings.HasPrefix(behind[0], "--") {
 			r.mistake("%s: needs a value", name)
 			return nil, 0
 		}
-		value, kept, more = behind[0], append(kept, behind[0]), 1
+		value, more = behind[0], 1
 	}
 	if err := try(f, value); err != nil {
 		r.mistake("%s: %w", name, err)
 		return nil, more
 	}
-	return kept, more
+	return []string{name + "=" + value}, more
 }
 
 func takesNoArguments(node *kong.Node) bool {

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAFlagStandsOverTheEnvironmentAndThatOverTheDefault(t *testing.T) {
+	for name, c := range map[string]struct {
+		env  []string
+		args []string
+		want time.Duration
+	}{
+		"default":           {nil, nil, 5 * time.Second},
+		"environment":       {[]string{"FIRSTCOME_ANSWER_WAIT=7s"}, nil, 7 * time.Second},
+		"empty environment": {[]string{"FIRSTCOME_ANSWER_WAIT="}, nil, 5 * time.Second},
+		"flag":              {[]string{"FIRSTCOME_ANSWER_WAIT=7s"}, []string{"--answer-wait", "9s"}, 9 * time.Second},
+		"flag=":             {nil, []string{"--answer-wait=9s"}, 9 * time.Second},
+	} {
+		var grammar cli
+		_, err := parse(&grammar, append([]string{"serve"}, c.args...), terminal{env: c.env})
+		if err != nil || grammar.Serve.AnswerWait != c.want {
+			t.Errorf("%s: got %v, %v; want %v", name, grammar.Serve.AnswerWait, err, c.want)
+		}
+	}
+}
+
+func TestEveryFlagHasAVariableAndNoVariableIsKubernetes(t *testing.T) {
+	var grammar cli
+	parsed, err := parse(&grammar, []string{"version"}, terminal{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range allFlags(parsed.Model.Node) {
+		name := variableOf(f.Name)
+		if isKubernetes(name) {
+			t.Errorf("--%s: Kubernetes sets %s in the pods beside a Service that is called firstcome", f.Name, name)
+		}
+		for _, secret := range secretVariables() {
+			if name == secret {
+				t.Errorf("--%s: a secret would be on the command line", f.Name)
+			}
+		}
+	}
+}
+
+func TestTheSettingsOfServeReachTheNode(t *testing.T) {
+	var grammar cli
+	dir := t.TempDir()
+	_, err := parse(&grammar, []string{
+		"serve", "--ledger", "sqlite:" + dir + "/x.db", "--max-batch", "7", "--max-waiting=8", "--max-connections", "9",
+		"--answer-wait", "1s", "--shutdown-grace", "2s", "--drain-delay", "3s", "--trusted-proxy", "10.1.2.3,10.2.0.0/16",
+		"--user-rate", "1.5", "--ops", "off",
+	}, terminal{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := grammar.Serve.settings(terminal{err: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []any{s.ops, s.queue.Batch, s.queue.Waiting, s.limits.MaxConnections, s.limits.AnswerWait, s.limits.Grace, s.drainDelay, s.userLimit != nil, s.addressLimit != nil}
+	want := []any{"", 7, 8, 9, time.Second, 2 * time.Second, 3 * time.Second, true, false}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+	if len(s.trustedProxies) != 2 || s.trustedProxies[0].String() != "10.1.2.3/32" || s.trustedProxies[1].String() != "10.2.0.0/16" {
+		t.Errorf("trusted proxies: %v", s.trustedProxies)
+	}
+}
+
+func TestLoopbackIsOnlyWhatOthersCannotReach(t *testing.T) {
+	for address, want := range map[string]bool{
+		"127.0.0.1:1": true, "[::1]:1": true, "localhost:1": true, "127.9.9.9:1": true, "[::ffff:127.0.0.1]:1": true,
+		":1": false, "0.0.0.0:1": false, "[::]:1": false, "10.0.0.1:1": false, "localhost.example.org:1": false,
+	} {
+		if got := listenAddress(address).isLoopback(); got != want {
+			t.Errorf("%s: got %v, want %v", address, got, want)
+		}
+	}
+}
+
+func TestF64NoOutputShowsASecret(t *testing.T) {
+	secrets := []string{"topsecret"}
+	for text, want := range map[string]string{
+		"x topsecret y":                      "x *** y",
+		"dial mysql://root:pa55@db:1/x fail": "dial mysql://root:***@db:1/x fail",
+		"redis://:pa55@host":                 "redis://:***@host",
+		"http://host:80/a@b":                 "http://host:80/a@b",
+	} {
+		if got := mask(text, secrets); got != want {
+			t.Errorf("mask(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestASecretIsHexOrText(t *testing.T) {
+	hexed, err := parseSecret([]byte(strings.Repeat("4a", 32) + "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := parseSecret([]byte(strings.Repeat("J", 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hexed.Fingerprint() != plain.Fingerprint() {
+		t.Error("the same bytes, as digits and as text, are two secrets")
+	}
+	for _, weak := range []string{"", strings.Repeat("4a", 31), strings.Repeat("J", 31), strings.Repeat(" ", 64)} {
+		if _, err := parseSecret([]byte(weak)); err == nil {
+			t.Errorf("the secret %q was taken", weak)
+		}
+	}
+}
+
+func TestAnInterruptedDemoLeavesNothingBehind(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if status := run(ctx, []string{"demo", "--users", "10"}, terminal{out: &strings.Builder{}, err: &strings.Builder{}}); status != exitFailed {
+		t.Errorf("the exit status is %d", status)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestF64ADifferentSecretIsNoticed(t *testing.T) {
+	path := t.TempDir() + "/x.db"
+	l, err := openLedger(t.Context(), path, "test", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := os.ReadFile(secretBeside(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parseSecret(kept); err != nil {
+		t.Errorf("the secret that the first start made is not one: %v", err)
+	}
+	again, err := secretText(terminal{}, "", path)
+	if err != nil || string(again) != string(kept) {
+		t.Errorf("the second start reads another secret: %v", err)
+	}
+}
+
+func TestTermsBecomeWhatTheAPIReads(t *testing.T) {
+	f := termsFlags{Quantity: "unlimited", OpensAt: "none", ClosesAt: "2026-12-24T10:00:00+09:00", Answer: "recorded", Benefit: `{"a":1}`, ValidFor: "720h"}
+	text := map[string]string{}
+	for field, value := range f.changes() {
+		if raw, ok := value.(interface{ MarshalJSON() ([]byte, error) }); ok {
+			b, err := raw.MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			text[field] = string(b)
+		}
+	}
+	want := map[string]string{"quantity": "null", "opens_at": "null", "closes_at": `"2026-12-24T10:00:00+09:00"`, "answer": `"recorded"`}
+	if diff := cmp.Diff(want, text); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+}
+
+func FuzzConfiguration(f *testing.F) {
+	f.Add("serve\n--listen\n127.0.0.1:0\n--answer-wait=5", "FIRSTCOME_OPS=off\nFIRSTCOME_NOPE=1")
+	f.Add("serve\n--max-batch\n-1\n--\n--x\n-o", "FIRSTCOME_TRUSTED_PROXY=1.2.3.4/99")
+	f.Add("campaign\ncreate\nspring\n--quantity\n9999999999999999999\n--benefit\n{", "FIRSTCOME_OUTPUT=json")
+	f.Add("claim\n-ojson\n-o\n-\n--output", "FIRSTCOME_HELP=true")
+	f.Add("completion\nbash\n--ledger\nmysql://a:b@c", "FIRSTCOME_USER_RATE=NaN")
+	f.Add("--help=x\n=\n--=\n-=", "FIRSTCOME_=\nFIRSTCOME_LOG_LEVEL=info+1")
+	const secret = "fuzzers-do-not-find-this-secret-0123456789"
+	f.Fuzz(func(t *testing.T, args, env string) {
+		var grammar cli
+		var out strings.Builder
+		environ := append(strings.Split(env, "\n"), "FIRSTCOME_SECRET="+secret)
+		parsed, err := parse(&grammar, strings.Split(args, "\n"), terminal{out: &out, err: &out, env: environ})
+		if err != nil {
+			report(&out, err, secretsIn(environ))
+		}
+		if _, usage := err.(usageError); err != nil && !usage {
+			t.Errorf("a mistake that is not reported as one: %v", err)
+		}
+		if err == nil && parsed != nil && grammar.Serve.MaxBatch < 0 {
+			t.Errorf("a batch of %d", grammar.Serve.MaxBatch)
+		}
+		if strings.Contains(out.String(), secret) && !strings.Contains(args+env, secret) {
+			t.Error("the secret is shown")
+		}
+	})
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience bounds every wait of these tests, for slow machines under the race detector.
+const patience = 30 * time.Second
+
+// A process is a firstcome serve of its own.
+type process struct {
+	cmd     *exec.Cmd
+	address string
+	ended   chan struct{} // closed when it has ended
+	err     error         // why it ended
+
+	mu  sync.Mutex // guards log
+	log strings.Builder
+}
+
+var servingLine = regexp.MustCompile(`msg=serving .*address=(\S+)`)
+
+// launch starts firstcome with the arguments and waits until it serves.
+func launch(dir string, env []string, args ...string) (*process, error) {
+	return launchCommand(dir, env, "firstcome", args...)
+}
+
+func launchCommand(dir string, env []string, name string, args ...string) (*process, error) {
+	p := &process{cmd: exec.Command(name, args...), ended: make(chan struct{})}
+	p.cmd.Dir, p.cmd.Env = dir, env
+	// Whatever kills the tests kills the server, too.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	stderr, err := p.cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	address := make(chan string, 1)
+	go p.read(stderr, address)
+	select {
+	case p.address = <-address:
+		return p, nil
+	case <-p.ended:
+		return nil, fmt.Errorf("%s %v ended: %w\n%s", name, args, p.err, p.text())
+	case <-time.After(patience):
+		p.kill()
+		return nil, errors.New("the server does not say that it serves")
+	}
+}
+
+// read reads the log until the process ends.
+func (p *process) read(stderr io.Reader, address chan<- string) {
+	defer close(p.ended)
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() {
+		p.mu.Lock()
+		p.log.WriteString(lines.Text() + "\n")
+		p.mu.Unlock()
+		if found := servingLine.FindStringSubmatch(lines.Text()); found != nil {
+			address <- found[1]
+		}
+	}
+	p.err = p.cmd.Wait()
+}
+
+func (p *process) text() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.String()
+}
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // it may have ended
+	<-p.ended
+}
+
+// signal sends a signal and returns how the process ended.
+func (p *process) signal(s syscall.Signal) error {
+	if err := p.cmd.Process.Signal(s); err != nil {
+		return err
+	}
+	return p.wait()
+}
+
+func (p *process) wait() error {
+	select {
+	case <-p.ended:
+		return p.err
+	case <-time.After(patience):
+		p.kill()
+		return errors.New("the process does not end")
+	}
+}
+
+// serveIn starts a server in a directory, which ends with the test.
+func serveIn(t *testing.T, dir string, args ...string) *process {
+	t.Helper()
+	p, err := launch(dir, pathOnly(), append([]string{"serve", "--listen", "127.0.0.1:0", "--ops", "off"}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.kill)
+	return p
+}
+
+// execute runs firstcome in a directory and returns its exit status and output.
+func execute(t *testing.T, dir string, args ...string) (status int, output string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "firstcome", args...)
+	cmd.Dir, cmd.Env = dir, pathOnly()
+	text, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), string(text)
+}
