@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"sync"
@@ -15,7 +16,7 @@ import (
 type Limits struct {
 	Batch   int           // claims that go to the gate at once; default 512
 	Waiting int           // claims of one campaign that wait; more are ErrBusy; default 16384
-	Gate    time.Duration // how long a call of the gate may take; default 5s
+	Gate    time.Duration // how long a call of the gate may take, and a claim wait for its turn; default 5s
 }
 
 const (
@@ -40,6 +41,7 @@ type Issuer struct {
 	// back: a caller who went away leaves the claim to the queue.
 	claims sync.Pool
 
+	serial   atomic.Uint64 // of the queue made last
 	stopping atomic.Bool
 	working  sync.WaitGroup // queues that drain, filters that are read
 	cancel   context.CancelFunc
@@ -239,7 +241,7 @@ func (i *Issuer) repeat(q *queue, user firstcome.UserID) (firstcome.Decision, bo
 func (i *Issuer) queue(id firstcome.CampaignID) *queue {
 	q, ok := i.queues.Load(id)
 	if !ok {
-		q, _ = i.queues.LoadOrStore(id, &queue{id: id})
+		q, _ = i.queues.LoadOrStore(id, &queue{id: id, serial: i.serial.Add(1)})
 	}
 	found := q.(*queue)
 	if !found.used.Load() {
@@ -321,6 +323,9 @@ func (i *Issuer) decide(q *queue, batch []*claim, epoch uint64, learn bool) {
 		for _, c := range batch {
 			c.answer(firstcome.Decision{}, err)
 		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			i.shed(q)
+		}
 		return
 	}
 	if learn {
@@ -329,6 +334,14 @@ func (i *Issuer) decide(q *queue, batch []*claim, epoch uint64, learn bool) {
 	for n, c := range batch {
 		c.answer(decisions[n], nil)
 	}
+}
+
+// shed refuses what gathered while the gate let a batch wait for all of its time:
+// so nobody waits longer than twice that.
+func (i *Issuer) shed(q *queue) {
+	claims := int64(q.shed(fmt.Errorf("%w: the gate does not answer", firstcome.ErrBusy)))
+	i.stats.waiting.Add(-claims)
+	i.stats.shed.Add(claims)
 }
 
 // ask calls the gate, within the time that it may take.

@@ -180,6 +180,32 @@ func TestAGateThatHangsIsGivenUpAtTheDeadline(t *testing.T) {
 	})
 }
 
+func TestWhoWaitsWhileTheGateHangsIsShedAtTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(100, "c")
+		letGo := hold(m, "c")
+		i := issuer(t, m, flow.Limits{Gate: 3 * time.Second, Batch: 10})
+		go func() { _, _ = i.Claim(context.Background(), "c", "first") }()
+		synctest.Wait()
+		began := time.Now()
+		var all sync.WaitGroup
+		for n := range 1000 {
+			all.Go(func() {
+				_, err := i.Claim(context.Background(), "c", firstcome.UserID(strconv.Itoa(n)))
+				if !errors.Is(err, firstcome.ErrBusy) || time.Since(began) != 3*time.Second {
+					t.Errorf("got %v after %v", err, time.Since(began))
+				}
+			})
+		}
+		all.Wait()
+		letGo()
+		if s := i.Stats(); s.Waiting != 0 || s.Shed != 1000 {
+			t.Errorf("counted %+v", s)
+		}
+		want(t, i, "c", "7", firstcome.Issued)
+	})
+}
+
 func TestStopAnswersWhoWaitsAndRefusesWhoComes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory(100, "c")

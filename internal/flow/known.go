@@ -9,71 +9,113 @@ import (
 )
 
 // known holds coupons that the gate named lately, so that their users, who ask
-// again first, are answered without asking it. It holds at most knownCoupons in
-// two halves a shard: when the young half is full it becomes the old one and
-// the old one is forgotten.
+// again first, are answered without asking it. It is a cache of fixed size: a
+// user's coupon has one of a few places in one set, and takes the one that was
+// taken longest ago. There are no pointers in it for the garbage collector to
+// follow.
 type known struct {
-	seed   maphash.Seed
-	shards [knownShards]struct {
-		sync.Mutex
-		young, old map[holder]entry
-	}
+	seed maphash.Seed
+	sets []set
 }
 
 const (
-	knownShards = 16
-	// About 100 bytes a coupon: 25 MB at most, and a crowd of a quarter of a
-	// million that asks twice costs the ledger nothing.
-	knownCoupons = 1 << 18
-	halfShard    = knownCoupons / knownShards / 2
+	// 131,072 coupons of 128 bytes: a crowd of a hundred thousand that asks twice
+	// costs the ledger nothing.
+	knownSets = 1 << 15
+	ways      = 4
+	// knownUser is the length of the longest user id that is known: a UUID's and
+	// some more.
+	knownUser = 40
 )
 
+// A set is the places for the users whose ids have the same hash in part.
+type set struct {
+	sync.Mutex
+	next    uint32       // the place to be taken next
+	tags    [ways]uint32 // another part of the hashes; 0: free
+	holders [ways]holder
+	entries [ways]entry
+}
+
+// A holder is a user of a campaign.
 type holder struct {
-	queue *queue
-	user  firstcome.UserID
+	queue  uint64 // its serial
+	length uint8
+	user   [knownUser]byte
+}
+
+// holderOf returns the key of a user, or false if the id is too long.
+func holderOf(q *queue, user firstcome.UserID) (holder, bool) {
+	h := holder{queue: q.serial, length: uint8(len(user) & 0xff)}
+	return h, copy(h.user[:], user) == len(user)
 }
 
 // An entry is a coupon without what its key says already.
 type entry struct {
 	number, terms, version int64
 	issuedAt, at           int64 // microseconds since 1970
-	until                  int64 // nanoseconds since the Issuer's start
+	until                  time.Duration
 	epoch                  uint64
 	code                   [16]byte
 }
 
-func newKnown() *known { return &known{seed: maphash.MakeSeed()} }
+func newKnown() *known { return &known{seed: maphash.MakeSeed(), sets: make([]set, knownSets)} }
+
+// place returns the set of a user, and their tag there.
+func (k *known) place(user firstcome.UserID) (s *set, tag uint32) {
+	hash := maphash.String(k.seed, string(user))
+	return &k.sets[hash%knownSets], uint32(hash>>32) | 1
+}
+
+// find returns the place that a holder has, or ways.
+func (s *set) find(h *holder, tag uint32) int {
+	for way := range s.tags {
+		if s.tags[way] == tag && s.holders[way] == *h {
+			return way
+		}
+	}
+	return ways
+}
 
 // put remembers a decision that names a coupon, until the given instant or the
 // end of the queue's epoch.
 func (k *known) put(q *queue, d *firstcome.Decision, until time.Duration, epoch uint64) {
 	e := entry{
 		number: d.Coupon.Number, terms: d.Coupon.TermsVersion, version: d.Version,
-		issuedAt: d.Coupon.IssuedAt.UnixMicro(), at: d.At.UnixMicro(),
-		until: int64(until), epoch: epoch,
+		issuedAt: d.Coupon.IssuedAt.UnixMicro(), at: d.At.UnixMicro(), until: until, epoch: epoch,
 	}
-	if !d.Coupon.Recorded || len(d.Coupon.Code) != copy(e.code[:], d.Coupon.Code) || len(d.Coupon.Code) != len(e.code) {
+	h, short := holderOf(q, d.Coupon.User)
+	if !short || !d.Coupon.Recorded || len(d.Coupon.Code) != len(e.code) {
 		return
 	}
-	s := &k.shards[maphash.String(k.seed, string(d.Coupon.User))%knownShards]
+	copy(e.code[:], d.Coupon.Code)
+	s, tag := k.place(d.Coupon.User)
 	s.Lock()
 	defer s.Unlock()
-	if s.young == nil || len(s.young) >= halfShard {
-		s.old, s.young = s.young, make(map[holder]entry)
+	way := s.find(&h, tag)
+	if way == ways {
+		way = int(s.next % ways)
+		s.next++
 	}
-	s.young[holder{q, d.Coupon.User}] = e
+	s.tags[way], s.holders[way], s.entries[way] = tag, h, e
 }
 
 // get returns the decision that the user holds a coupon, if it may be repeated now.
 func (k *known) get(q *queue, user firstcome.UserID, now time.Duration) (firstcome.Decision, bool) {
-	s := &k.shards[maphash.String(k.seed, string(user))%knownShards]
-	s.Lock()
-	e, ok := s.young[holder{q, user}]
-	if !ok {
-		e, ok = s.old[holder{q, user}]
+	h, short := holderOf(q, user)
+	if !short {
+		return firstcome.Decision{}, false
 	}
+	s, tag := k.place(user)
+	s.Lock()
+	way := s.find(&h, tag)
+	if way == ways {
+		s.Unlock()
+		return firstcome.Decision{}, false
+	}
+	e := s.entries[way]
 	s.Unlock()
-	if !ok || int64(now) >= e.until || e.epoch != q.epoch.Load() {
+	if now >= e.until || e.epoch != q.epoch.Load() {
 		return firstcome.Decision{}, false
 	}
 	return firstcome.Decision{

@@ -25,10 +25,11 @@ func (c *claim) answer(d firstcome.Decision, err error) {
 // A queue holds the claims of one campaign that wait for its gate, and what the
 // node may answer without asking.
 type queue struct {
-	id    firstcome.CampaignID
-	local atomic.Pointer[local] // what may be repeated now; nil: nothing
-	epoch atomic.Uint64         // changes begun and ended; what was learned in another epoch is void
-	used  atomic.Bool           // a claim came since the last sweep
+	id     firstcome.CampaignID
+	serial uint64                // tells it from an earlier queue of the same campaign
+	local  atomic.Pointer[local] // what may be repeated now; nil: nothing
+	epoch  atomic.Uint64         // changes begun and ended; what was learned in another epoch is void
+	used   atomic.Bool           // a claim came since the last sweep
 
 	mu       sync.Mutex // guards what follows
 	waiting  []*claim   // in arrival order
@@ -81,6 +82,19 @@ func (q *queue) reuse(batch []*claim) {
 		q.spare = batch[:0]
 	}
 	q.mu.Unlock()
+}
+
+// shed answers all that waits: the gate took so long that they were never asked.
+func (q *queue) shed(err error) (claims int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	claims = len(q.waiting)
+	for _, c := range q.waiting {
+		c.answer(firstcome.Decision{}, err)
+	}
+	clear(q.waiting)
+	q.waiting = q.waiting[:0]
+	return claims
 }
 
 // begin and end enclose a change of the campaign: in between and across it

@@ -141,7 +141,7 @@ func (l *Ledger) decide(t *tx, id firstcome.CampaignID, users []firstcome.UserID
 	now := l.decidesAt(s)
 	// Claimants are rarely holders while coupons are left: then the schema finds the
 	// few in the insert, and the writer comes again to look first.
-	holds := make(map[firstcome.UserID]firstcome.Coupon, len(users))
+	holds := make(map[firstcome.UserID]*firstcome.Coupon, len(users))
 	everyoneIssued := firstcome.Decide(s.Campaign, now, s.inForce+int64(len(users))-1, false) == firstcome.Issued
 	if t.lookFirst || !everyoneIssued {
 		if err := t.couponsOf(id, users, holds); err != nil {
@@ -150,16 +150,20 @@ func (l *Ledger) decide(t *tx, id firstcome.CampaignID, users []firstcome.UserID
 	}
 	before := s
 	decisions := make([]firstcome.Decision, len(users))
-	var issued []firstcome.Coupon
+	issued := make([]firstcome.Coupon, 0, len(users)) // never grows: holds points into it
 	for n, user := range users {
-		coupon, held := holds[user]
-		outcome := firstcome.Decide(s.Campaign, now, s.inForce, held)
+		coupon := holds[user]
+		outcome := firstcome.Decide(s.Campaign, now, s.inForce, coupon != nil)
 		if outcome == firstcome.Issued {
-			coupon = l.issue(&s, user, now)
+			issued = append(issued, l.issue(&s, user, now))
+			coupon = &issued[len(issued)-1]
 			holds[user] = coupon
-			issued = append(issued, coupon)
 		}
-		decisions[n] = firstcome.Decision{Outcome: outcome, Coupon: coupon, At: now, Version: s.Version, Lease: lease(s, now, outcome)}
+		d := &decisions[n]
+		*d = firstcome.Decision{Outcome: outcome, At: now, Version: s.Version, Lease: lease(&s, now, outcome)}
+		if coupon != nil {
+			d.Coupon = *coupon
+		}
 	}
 	t.keep(before, s, issued, now)
 	return decisions, nil
@@ -179,7 +183,7 @@ func (l *Ledger) issue(s *stock, user firstcome.UserID, now time.Time) firstcome
 // lease returns how long a decision made at now may be repeated: none past the
 // instant at which the window answers otherwise, and none for a pause, which an
 // operator ends at any time.
-func lease(s stock, now time.Time, o firstcome.Outcome) time.Duration {
+func lease(s *stock, now time.Time, o firstcome.Outcome) time.Duration {
 	switch o {
 	case firstcome.Issued, firstcome.AlreadyIssued:
 		return ownLease

@@ -66,7 +66,7 @@ var (
 )
 
 // couponsOf adds the coupons in force that users hold to into.
-func (t *tx) couponsOf(id firstcome.CampaignID, users []firstcome.UserID, into map[firstcome.UserID]firstcome.Coupon) error {
+func (t *tx) couponsOf(id firstcome.CampaignID, users []firstcome.UserID, into map[firstcome.UserID]*firstcome.Coupon) error {
 	if t.dirty[id] {
 		if err := t.flush(); err != nil {
 			return err
@@ -84,7 +84,7 @@ func (t *tx) couponsOf(id firstcome.CampaignID, users []firstcome.UserID, into m
 		}
 		defer rows.Close()
 		return scanCoupons(rows, func(c firstcome.Coupon) error {
-			into[c.User] = c
+			into[c.User] = &c
 			return nil
 		})
 	})
