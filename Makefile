@@ -64,7 +64,7 @@ soak: install build
 	SOAK=1 .ci/gotest -race -shuffle=on -count=$(ROUNDS) -timeout 12h ./...
 
 bench:
-	go test -run '^$$' -bench . -benchmem -timeout 2h ./test/bench/...
+	go run ./test/bench
 
 clean:
 	rm -rf bin .tools
