@@ -38,6 +38,7 @@ func open(t *testing.T, p *process, id string, quantity int64) *client.Client {
 // A crowd claims for ever new users until it is told to stop, as clients behind a
 // load balancer do: each asks again only if it may.
 type crowd struct {
+	name    string // of its users
 	stopped atomic.Bool
 	next    atomic.Int64
 	wait    sync.WaitGroup
@@ -53,7 +54,7 @@ func (c *crowd) claim(ctx context.Context, calls *client.Client, id string, work
 	for range workers {
 		c.wait.Go(func() {
 			for !c.stopped.Load() {
-				user := "user-" + strconv.FormatInt(c.next.Add(1), 10)
+				user := c.name + strconv.FormatInt(c.next.Add(1), 10)
 				answer, err := calls.Claim(ctx, id, user)
 				c.note(user, answer, err)
 			}
@@ -118,7 +119,7 @@ func TestF22SIGTERMAtPeakLosesNoAnswerAndResetsNoConnection(t *testing.T) {
 	dir := t.TempDir()
 	p := serveIn(t, dir, "--drain-delay", "1s", "--shutdown-grace", "10s")
 	calls := open(t, p, "spring", 1_000_000)
-	crowd := &crowd{}
+	crowd := &crowd{name: "user-"}
 	crowd.claim(t.Context(), calls, "spring", 32)
 	waitFor(t, "coupons to be issued", func() bool { return crowd.answered() > 1000 })
 
@@ -162,23 +163,30 @@ func TestF22ASecondSignalEndsAtOnce(t *testing.T) {
 }
 
 func TestF21AServerThatIsKilledWhileItIssuesKeepsWhatItAnswered(t *testing.T) {
+	const kills, between = 20, 200
 	dir := t.TempDir()
 	p := serveIn(t, dir)
-	calls := open(t, p, "spring", 1_000_000)
-	crowd := &crowd{}
-	crowd.claim(t.Context(), calls, "spring", 16)
-	waitFor(t, "coupons to be issued", func() bool { return crowd.answered() > 500 })
-	p.kill()
-	crowd.stop()
-	calls.CloseIdle()
-
-	again := serveIn(t, dir)
-	repeats := client.New("http://"+again.address, "")
-	defer repeats.CloseIdle()
-	for user, code := range crowd.codes {
-		answer, err := repeats.Claim(t.Context(), "spring", user)
-		if err != nil || answer.Outcome != "already_issued" || answer.Coupon.Code != code {
-			t.Fatalf("%s was issued %s, and is answered %+v, %v", user, code, answer, err)
+	open(t, p, "spring", 1_000_000).CloseIdle()
+	last := &crowd{codes: map[string]string{}}
+	for n := range kills {
+		calls := client.New("http://"+p.address, "")
+		// Who was answered before the kill before finds the same coupon.
+		for user, code := range last.codes {
+			answer, err := calls.Claim(t.Context(), "spring", user)
+			if err != nil || answer.Outcome != "already_issued" || answer.Coupon.Code != code {
+				t.Fatalf("%s was issued %s, and is answered %+v, %v", user, code, answer, err)
+			}
+		}
+		crowd := &crowd{name: "kill-" + strconv.Itoa(n) + "-"}
+		crowd.claim(t.Context(), calls, "spring", 16)
+		waitFor(t, "coupons to be issued", func() bool { return crowd.answered() > between })
+		p.kill() // it counts: the crowd claims on, and there is stock
+		crowd.stop()
+		calls.CloseIdle()
+		last = crowd
+		p = serveIn(t, dir)
+		if missing := crowd.missing(t, filepath.Join(dir, "firstcome.db"), "spring"); missing > 0 {
+			t.Errorf("after kill %d, %d of %d answered coupons are not in the ledger", n, missing, len(crowd.codes))
 		}
 	}
 	if status, output := execute(t, dir, "audit"); status != 0 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -21,15 +22,18 @@ const patience = 30 * time.Second
 // A process is a firstcome serve of its own.
 type process struct {
 	cmd     *exec.Cmd
-	address string
+	address string        // of the API
+	ops     string        // of the metrics, or off
 	ended   chan struct{} // closed when it has ended
 	err     error         // why it ended
+
+	out string // the file with its standard output
 
 	mu  sync.Mutex // guards log
 	log strings.Builder
 }
 
-var servingLine = regexp.MustCompile(`msg=serving .*address=(\S+)`)
+var servingLine = regexp.MustCompile(`msg=serving .*address=(\S+) .*ops=(\S+)`)
 
 // launch starts firstcome with the arguments and waits until it serves.
 func launch(dir string, env []string, args ...string) (*process, error) {
@@ -39,6 +43,12 @@ func launch(dir string, env []string, args ...string) (*process, error) {
 func launchCommand(dir string, env []string, name string, args ...string) (*process, error) {
 	p := &process{cmd: exec.Command(name, args...), ended: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Env = dir, env
+	out, err := os.CreateTemp(dir, "out")
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	p.cmd.Stdout, p.out = out, out.Name()
 	// Whatever kills the tests kills the server, too.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	stderr, err := p.cmd.StderrPipe()
@@ -48,10 +58,11 @@ func launchCommand(dir string, env []string, name string, args ...string) (*proc
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
-	address := make(chan string, 1)
+	address := make(chan [2]string, 1)
 	go p.read(stderr, address)
 	select {
-	case p.address = <-address:
+	case at := <-address:
+		p.address, p.ops = at[0], at[1]
 		return p, nil
 	case <-p.ended:
 		return nil, fmt.Errorf("%s %v ended: %w\n%s", name, args, p.err, p.text())
@@ -62,7 +73,7 @@ func launchCommand(dir string, env []string, name string, args ...string) (*proc
 }
 
 // read reads the log until the process ends.
-func (p *process) read(stderr io.Reader, address chan<- string) {
+func (p *process) read(stderr io.Reader, address chan<- [2]string) {
 	defer close(p.ended)
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() {
@@ -70,7 +81,7 @@ func (p *process) read(stderr io.Reader, address chan<- string) {
 		p.log.WriteString(lines.Text() + "\n")
 		p.mu.Unlock()
 		if found := servingLine.FindStringSubmatch(lines.Text()); found != nil {
-			address <- found[1]
+			address <- [2]string(found[1:])
 		}
 	}
 	p.err = p.cmd.Wait()
@@ -80,6 +91,18 @@ func (p *process) text() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.log.String()
+}
+
+// printed returns the last line of what it wrote to standard output: a file, since
+// it may still run.
+func (p *process) printed(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(p.out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return lines[len(lines)-1]
 }
 
 func (p *process) kill() {

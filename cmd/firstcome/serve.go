@@ -118,16 +118,25 @@ func (c *serveCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	s.log.Info("serving", "version", thisBuild().Version, "address", n.address(), "tls", s.tls != nil,
-		"ops", s.ops, "ledger", s.ledgerPath, "development", n.auth.Open())
-	if n.auth.Open() {
-		s.log.Warn("development mode: there is no key and no token configuration, so every caller is admin")
-	}
+	c.announce(n)
 	if err := n.run(ctx); err != nil {
 		return err
 	}
 	s.log.Info("stopped")
 	return nil
+}
+
+// announce logs where the node serves, and what an operator may not have meant.
+func (c *serveCmd) announce(n *node) {
+	log := n.settings.log
+	log.Info("serving", "version", thisBuild().Version, "address", n.address(), "tls", n.settings.tls != nil,
+		"ops", n.opsAddress(), "ledger", n.settings.ledgerPath, "development", n.auth.Open())
+	if n.auth.Open() {
+		log.Warn("development mode: there is no key and no token configuration, so every caller is admin")
+	}
+	if c.Ops != "" && !listenAddress(c.Ops).isLoopback() {
+		log.Warn("metrics and profiles ask for no key, and others than this machine can reach them", "ops", n.opsAddress())
+	}
 }
 
 func (c *serveCmd) settings(t terminal) (settings, error) {
@@ -162,9 +171,6 @@ func (c *serveCmd) settings(t terminal) (settings, error) {
 // this machine without any credentials, and makes the first key if asked to. A
 // ledger whose last key was revoked does not fall back to development mode.
 func (c *serveCmd) mode(ctx context.Context, t terminal, l *ledger.Ledger) (open bool, err error) {
-	if c.hasTokens(t) {
-		return false, nil
-	}
 	keys, err := l.Keys(ctx)
 	switch {
 	case err != nil:
@@ -173,6 +179,8 @@ func (c *serveCmd) mode(ctx context.Context, t terminal, l *ledger.Ledger) (open
 		return false, nil
 	case c.CreateKey:
 		return false, c.createFirstKey(ctx, t)
+	case c.hasTokens(t):
+		return false, nil
 	case c.Listen.isLoopback():
 		return true, nil
 	}

@@ -121,6 +121,14 @@ func (n *node) close() error {
 // address is where the API is: HOST:PORT.
 func (n *node) address() string { return n.http.Addr().String() }
 
+// opsAddress is where metrics and profiles are: HOST:PORT, or off.
+func (n *node) opsAddress() string {
+	if n.ops == nil {
+		return "off"
+	}
+	return n.ops.Addr().String()
+}
+
 // run serves until ctx ends, then stops gracefully. It starts what others need
 // first and stops it last:
 //
