@@ -47,6 +47,11 @@ func scattered(from int) func(int) string {
 	return func(n int) string { return fmt.Sprintf("user-%09d", uint64(from+n)*618_033_989%1_000_000_000) }
 }
 
+// orders are the two, by what the table calls them.
+func orders(yield func(string, func(int) func(int) string) bool) {
+	_ = yield("in order", sequential) && yield("scattered", scattered)
+}
+
 func median(values []float64) float64 {
 	slices.Sort(values)
 	return values[len(values)/2]
@@ -93,7 +98,7 @@ func winners(ctx context.Context, b *bench) error {
 	defer s.stop()
 	defer bare.stop()
 	for _, connections := range []int{64, 256} {
-		for name, users := range map[string]func(int) func(int) string{"in order": sequential, "scattered": scattered} {
+		for name, users := range orders {
 			from := 0
 			issue := func() (figure, error) {
 				id, err := b.campaign(ctx, s, -1)
@@ -251,7 +256,7 @@ func campaigns(ctx context.Context, b *bench) error {
 // growth: the last claims of a large campaign against the first of a new one;
 // memory; start.
 func growth(ctx context.Context, b *bench) error {
-	for name, users := range map[string]func(int) func(int) string{"in order": sequential, "scattered": scattered} {
+	for name, users := range orders {
 		ledger := "growth-" + name[:2] + ".db"
 		s, err := b.firstcome(ctx, ledger)
 		if err != nil {
