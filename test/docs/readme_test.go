@@ -1,0 +1,167 @@
+package docs_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestTheWalkThroughOfTheReadmeAnswersAsItSays(t *testing.T) {
+	dir := t.TempDir()
+	build(t, dir)
+	address := serve(t, dir)
+	all := blocks(read(t, "README.md"))
+	ran := 0
+	for n, b := range all {
+		if b.Language != "sh" {
+			continue
+		}
+		if n+1 == len(all) || all[n+1].Language != "json" {
+			t.Fatalf("no answer stands behind the command\n%s", b.Text)
+		}
+		ran++
+		got, status := run(t, dir, strings.ReplaceAll(b.Text, "127.0.0.1:8080", address))
+		if diff := cmp.Diff(stable(t, all[n+1].Text), stable(t, got)); diff != "" {
+			t.Errorf("%s\nanswers otherwise (-README +server):\n%s", b.Text, diff)
+		}
+		if want := promisedStatus(b.Text); want != status {
+			t.Errorf("%s\nhas the status %q, the README says %q", b.Text, status, want)
+		}
+	}
+	if ran == 0 {
+		t.Error("the README has no walk-through")
+	}
+}
+
+// build makes bin/firstcome in dir.
+func build(t *testing.T, dir string) {
+	t.Helper()
+	c := exec.Command("go", "build", "-o", filepath.Join(dir, "bin", "firstcome"), "./cmd/firstcome")
+	c.Dir = root
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+}
+
+var serving = regexp.MustCompile(`msg=serving .*address=(\S+)`)
+
+// serve starts bin/firstcome serve in dir, on a free port, and returns its address.
+// It ends with the test, gracefully.
+func serve(t *testing.T, dir string) string {
+	t.Helper()
+	c := exec.Command("bin/firstcome", "serve", "--listen", "127.0.0.1:0", "--ops", "off")
+	c.Dir, c.Env = dir, []string{}
+	log, err := c.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	address, ended := make(chan string, 1), make(chan error, 1)
+	go func() {
+		lines := bufio.NewScanner(log)
+		for lines.Scan() {
+			if found := serving.FindStringSubmatch(lines.Text()); found != nil {
+				address <- found[1]
+			}
+		}
+		ended <- c.Wait()
+	}()
+	select {
+	case at := <-address:
+		t.Cleanup(func() {
+			_ = c.Process.Signal(syscall.SIGTERM)
+			if err := <-ended; err != nil {
+				t.Errorf("the server ended with %v", err)
+			}
+		})
+		return at
+	case err := <-ended:
+		t.Fatalf("the server ended before it served: %v", err)
+	case <-time.After(20 * time.Second):
+		_ = c.Process.Kill()
+		t.Fatal("the server does not say that it serves")
+	}
+	return ""
+}
+
+// run runs a command of the README in dir and returns what it prints, and the last
+// HTTP status that a curl in it received; none if there is no curl.
+func run(t *testing.T, dir, script string) (answer, status string) {
+	t.Helper()
+	home := t.TempDir()
+	err := os.WriteFile(filepath.Join(home, ".curlrc"), []byte("write-out = \"%{stderr}%{http_code}\\n\"\n"), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command("sh", "-e", "-c", script)
+	c.Dir, c.Env = dir, append(os.Environ(), "CURL_HOME="+home)
+	var errs bytes.Buffer
+	c.Stderr = &errs
+	out, err := c.Output()
+	if err != nil {
+		t.Fatalf("%s\n%v\n%s", script, err, errs.String())
+	}
+	lines := strings.Split(strings.TrimSpace(errs.String()), "\n")
+	return string(out), lines[len(lines)-1]
+}
+
+var statusComment = regexp.MustCompile(`(?m)^# (\d{3})$`)
+
+// promisedStatus returns the status in a command's comment, "" if there is none.
+func promisedStatus(script string) string {
+	if found := statusComment.FindStringSubmatch(script); found != nil {
+		return found[1]
+	}
+	return ""
+}
+
+// What differs from run to run is compared on its shape.
+var shapes = map[string]*regexp.Regexp{
+	"code":        regexp.MustCompile(`^[0-9A-HJKMNP-TV-Z]{16}$`),
+	"issued_at":   microseconds,
+	"created_at":  microseconds,
+	"server_time": microseconds,
+}
+
+var microseconds = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$`)
+
+// stable decodes an answer, with what has its shape replaced by the shape's name.
+func stable(t *testing.T, answer string) any {
+	t.Helper()
+	var value any
+	if err := json.Unmarshal([]byte(answer), &value); err != nil {
+		t.Fatalf("not JSON: %v\n%s", err, answer)
+	}
+	return steady(value)
+}
+
+func steady(value any) any {
+	switch v := value.(type) {
+	case []any:
+		for n := range v {
+			v[n] = steady(v[n])
+		}
+	case map[string]any:
+		for key, inner := range v {
+			text, ok := inner.(string)
+			if shape := shapes[key]; ok && shape != nil && shape.MatchString(text) {
+				v[key] = "a " + key
+				continue
+			}
+			v[key] = steady(inner)
+		}
+	}
+	return value
+}
