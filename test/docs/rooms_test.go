@@ -1,0 +1,101 @@
+package docs_test
+
+import (
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/firstcome/firstcome"
+
+// commons is the room that every room's tests may use.
+const commons = "test/conform"
+
+// A room is a line of the table of rooms.
+type room struct {
+	all      bool // it may import every room
+	imports  []string
+	standard bool // and else only the standard library
+}
+
+// rooms reads the table in docs/ARCHITECTURE.md.
+func rooms(t *testing.T) map[string]room {
+	t.Helper()
+	all := map[string]room{}
+	for _, row := range table(t, read(t, "docs/ARCHITECTURE.md"), "room") {
+		r := room{standard: strings.Contains(row["what it holds"], "the standard library only")}
+		switch may := row["may import"]; may {
+		case "all":
+			r.all = true
+		case "nothing":
+		default:
+			for name := range strings.SplitSeq(may, ",") {
+				r.imports = append(r.imports, strings.TrimSpace(name))
+			}
+		}
+		all[row["room"]] = r
+	}
+	return all
+}
+
+func TestRoomsImportWhatTheTableAllows(t *testing.T) {
+	table, seen := rooms(t), map[string]bool{}
+	for _, file := range files(t, ".go") {
+		name := filepath.Dir(file)
+		r, ok := table[name]
+		if !ok {
+			t.Errorf("%s is in a room that the table does not have: %s", file, name)
+			continue
+		}
+		seen[name] = true
+		for _, path := range imports(t, file) {
+			if !r.allows(name, path, strings.HasSuffix(file, "_test.go")) {
+				t.Errorf("%s imports %s, which the table does not allow", file, path)
+			}
+		}
+	}
+	for name, r := range table {
+		if !seen[name] {
+			t.Errorf("the table has the room %s, the tree does not", name)
+		}
+		for _, other := range r.imports {
+			if _, ok := table[other]; !ok {
+				t.Errorf("%s may import %s, which is no room", name, other)
+			}
+		}
+	}
+}
+
+// allows tells whether a file of the room with the given name may import a path.
+func (r room) allows(name, path string, isTest bool) bool {
+	other, ours := strings.CutPrefix(path, module)
+	if !ours {
+		return isTest || !r.standard || !strings.Contains(path, ".")
+	}
+	other = strings.TrimPrefix(other, "/")
+	if other == "" {
+		other = "."
+	}
+	return r.all || slices.Contains(r.imports, other) || isTest && (other == name || other == commons)
+}
+
+func imports(t *testing.T, file string) []string {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for _, spec := range parsed.Imports {
+		path, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	return paths
+}
