@@ -279,6 +279,7 @@ func (i *Issuer) enqueue(id firstcome.CampaignID, q *queue, cs ...*claim) error 
 func (i *Issuer) drain(q *queue) {
 	defer i.working.Done()
 	for {
+		q.gather()
 		batch, epoch, learn := q.take(i.limits.Batch)
 		if len(batch) == 0 {
 			return
