@@ -66,8 +66,12 @@ func parseTerms(o object) (*edit, error) {
 		name string
 		read func(field string, raw json.RawMessage) error
 	}{
-		{"name", e.readName}, {"quantity", e.readQuantity}, {"opens_at", e.readOpensAt},
-		{"closes_at", e.readClosesAt}, {"answer", e.readAnswer}, {"coupon", e.readCoupon},
+		{"name", e.readName},
+		{"quantity", e.readQuantity},
+		{"opens_at", e.readOpensAt},
+		{"closes_at", e.readClosesAt},
+		{"answer", e.readAnswer},
+		{"coupon", e.readCoupon},
 	} {
 		if raw, ok := o[field.name]; ok {
 			if err := field.read(field.name, raw); err != nil {
