@@ -189,9 +189,12 @@ func (l *Ledger) Void(ctx context.Context, actor string, id firstcome.CampaignID
 	return voided, nil
 }
 
-// change has the writer do a change of a campaign, which is in the state s.
+// change has the writer do a change of a campaign, which is in the state s. It
+// returns when the change is done or refused, and not because ctx ended: whoever
+// encloses it in Issuer.Change must not let leases be granted again before a change
+// that may yet come.
 func (l *Ledger) change(ctx context.Context, id firstcome.CampaignID, do func(t *tx, s stock) error) error {
-	return l.update(ctx, func(t *tx) error {
+	return l.update(context.WithoutCancel(ctx), func(t *tx) error {
 		s, err := l.stock(t, id)
 		if err != nil {
 			return err

@@ -215,6 +215,39 @@ func TestF52AClaimWhoseCommitIsUnknownMayBeAskedAgain(t *testing.T) {
 	same(t, "again", "already_issued:1 already_issued:2 issued:3", claim(t, l, "c", "a", "b", "c"))
 }
 
+// TestAChangeIsNotLeftToComeLater ends the operator's request while the ledger is
+// held up: the change must not return before it is done, because what a node may
+// repeat is forgotten only until then.
+func TestAChangeIsNotLeftToComeLater(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "firstcome.db")
+	l := start(t, path, nil)
+	create(t, l, "c", 1)
+	claim(t, l, "c", "a")
+	lock, err := raw(t, path).Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	voided := make(chan error, 1)
+	go func() {
+		_, err := l.Void(ctx, "test", "c", 1, "test")
+		voided <- err
+	}()
+	cancel()
+	select {
+	case err := <-voided:
+		t.Errorf("the void returned while the ledger was held up: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	if err := lock.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-voided; err != nil {
+		t.Error(err)
+	}
+	same(t, "afterwards", "issued:2", claim(t, l, "c", "b"))
+}
+
 func TestACouponKeepsTheTermsUnderWhichItWasIssued(t *testing.T) {
 	l := start(t, filepath.Join(t.TempDir(), "firstcome.db"), nil)
 	create(t, l, "c", 10)
