@@ -1,0 +1,163 @@
+package docs_test
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestEveryFlagOfServeHasItsDefaultInTheTable(t *testing.T) {
+	dir := t.TempDir()
+	build(t, dir)
+	c := exec.Command(filepath.Join(dir, "bin", "firstcome"), "serve", "--help")
+	c.Env = []string{}
+	help, err := c.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]string{}
+	for _, row := range table(t, read(t, "docs/operate.md"), "flag") {
+		documented[row["flag"]] = row["default"]
+	}
+	if diff := cmp.Diff(defaults(string(help)), documented); diff != "" {
+		t.Errorf("docs/operate.md has other defaults than serve (-serve +operate.md):\n%s", diff)
+	}
+}
+
+var (
+	flagLine    = regexp.MustCompile(`^ {2,}(?:-\w, +)?(--[a-z-]+)(?:=(\S+))?(?: {2,}(.*))?$`)
+	defaultText = regexp.MustCompile(`\(default: (.*?)\)`)
+)
+
+// defaults returns the default of each flag in a help text; none if it says
+// nothing of one.
+func defaults(help string) map[string]string {
+	_, help, _ = strings.Cut(help, "\nFlags:\n")
+	texts, name := map[string]string{}, ""
+	for line := range strings.SplitSeq(help, "\n") {
+		if found := flagLine.FindStringSubmatch(line); found != nil {
+			name, line = found[1], found[3]
+		}
+		texts[name] += " " + strings.TrimSpace(line)
+	}
+	delete(texts, "--help")
+	delete(texts, "")
+	for name, text := range texts {
+		texts[name] = "none"
+		if found := defaultText.FindStringSubmatch(text); found != nil {
+			texts[name] = found[1]
+		}
+	}
+	return texts
+}
+
+func TestEveryMetricIsInTheTable(t *testing.T) {
+	served, documented := map[string]bool{}, map[string]bool{}
+	ast.Inspect(parse(t, "internal/api/metrics.go"), func(n ast.Node) bool {
+		if literal, ok := n.(*ast.BasicLit); ok && strings.HasPrefix(literal.Value, `"firstcome_`) {
+			served[strings.Trim(literal.Value, `"`)] = true
+		}
+		return true
+	})
+	for _, row := range table(t, read(t, "docs/operate.md"), "metric") {
+		documented[row["metric"]] = true
+	}
+	if diff := cmp.Diff(served, documented); diff != "" {
+		t.Errorf("docs/operate.md has other metrics than the server (-server +operate.md):\n%s", diff)
+	}
+}
+
+func TestEveryLimitWithAConstantIsTheConstants(t *testing.T) {
+	constants := map[string]string{}
+	for _, file := range files(t, ".go") {
+		if !strings.HasSuffix(file, "_test.go") {
+			addConstants(parse(t, file), constants)
+		}
+	}
+	for _, row := range table(t, read(t, "docs/operate.md"), "limit") {
+		name := row["constant"]
+		if name == "" {
+			continue
+		}
+		expression, ok := constants[name]
+		if !ok {
+			t.Errorf("%s: there is no constant %s", row["limit"], name)
+			continue
+		}
+		if got, want := value(t, row["value"]), evaluate(t, expression); got != want {
+			t.Errorf("%s is documented as %s, %s is %d", row["limit"], row["value"], name, want)
+		}
+	}
+}
+
+func parse(t *testing.T, file string) *ast.File {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+// addConstants adds the expressions of a file's constants, by package.name.
+func addConstants(file *ast.File, into map[string]string) {
+	for _, d := range file.Decls {
+		general, ok := d.(*ast.GenDecl)
+		if !ok || general.Tok != token.CONST {
+			continue
+		}
+		for _, spec := range general.Specs {
+			s := spec.(*ast.ValueSpec)
+			for n, v := range s.Values {
+				into[file.Name.Name+"."+s.Names[n].Name] = types.ExprString(v)
+			}
+		}
+	}
+}
+
+// units are what stands behind a number: bytes, or nanoseconds.
+var units = map[string]int64{
+	"": 1, "bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20,
+	"ms": int64(time.Millisecond), "s": int64(time.Second), "min": int64(time.Minute),
+}
+
+// value returns the number that a cell like 16 KiB or 200 ms says.
+func value(t *testing.T, cell string) int64 {
+	t.Helper()
+	number, unit, _ := strings.Cut(cell, " ")
+	n, err := strconv.ParseInt(strings.ReplaceAll(number, ",", ""), 10, 64)
+	if err != nil || units[unit] == 0 {
+		t.Fatalf("%q is not a number with a unit", cell)
+	}
+	return n * units[unit]
+}
+
+// evaluate returns the value of a constant expression of numbers and durations.
+func evaluate(t *testing.T, expression string) int64 {
+	t.Helper()
+	for unit, length := range map[string]time.Duration{
+		"time.Millisecond": time.Millisecond, "time.Second": time.Second, "time.Minute": time.Minute,
+	} {
+		expression = strings.ReplaceAll(expression, unit, strconv.FormatInt(int64(length), 10))
+	}
+	result, err := types.Eval(token.NewFileSet(), nil, token.NoPos, expression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, exact := constant.Int64Val(constant.ToInt(result.Value))
+	if !exact {
+		t.Fatalf("%s is no whole number", expression)
+	}
+	return n
+}
