@@ -114,9 +114,13 @@ func TestF17WhereEveryConnectionIsBusyTheNextIsTurnedAwayAndTheRestRecovers(t *t
 	var gate heldGate
 	s := open(t, held(&gate, flow.Limits{}), limited(api.Limits{MaxConnections: room}))
 	busy := make([]net.Conn, room)
+	for n := range busy { // not over HTTP: that would take a connection
+		terms := firstcome.Terms{Name: "n", Quantity: firstcome.Unlimited, Answer: firstcome.Recorded}
+		if _, err := s.ledger.Create(context.Background(), "test", firstcome.CampaignID(fmt.Sprint("c", n)), terms); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for n := range busy {
-		s.create(fmt.Sprintf(`{"id":"c%d","name":"n","quantity":null}`, n))
-		s.client.CloseIdleConnections()
 		busy[n] = s.dial(fmt.Sprintf("POST /v1/campaigns/c%d/claims HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n{\"user_id\":\"u\"}", n))
 		<-gate.at
 	}
@@ -145,7 +149,11 @@ type heldGate struct {
 
 func (g *heldGate) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	g.at <- struct{}{}
-	<-g.letGo
+	select {
+	case <-g.letGo:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	return g.Gate.Claim(ctx, id, users)
 }
 

@@ -117,7 +117,9 @@ func (s *shop) listen() {
 		if err := <-served; err != nil {
 			s.t.Error(err)
 		}
-		if err := s.issuer.Stop(context.Background()); err != nil {
+		patience, end := context.WithTimeout(context.Background(), 10*time.Second)
+		defer end()
+		if err := s.issuer.Stop(patience); err != nil {
 			s.t.Error(err)
 		}
 	})
