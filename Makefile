@@ -1,4 +1,4 @@
-# make test    everything, and installs what that needs: about 10 minutes on 2 cores
+# make test    everything, and installs what that needs: some 5 minutes on 2 cores
 # make check   the quick subset for an inner loop: under a minute
 # make soak    long: every fuzzer for FUZZTIME, the race detector in many rounds
 # make bench   the figures of the README
@@ -61,7 +61,7 @@ demo: build
 
 soak: install build
 	.ci/fuzz $(FUZZTIME)
-	SOAK=1 .ci/gotest -race -shuffle=on -count=$(ROUNDS) -timeout 12h ./...
+	.ci/gotest -race -shuffle=on -count=$(ROUNDS) -timeout 12h ./...
 
 bench:
 	go run ./test/bench

@@ -2,7 +2,12 @@
 
 package main
 
-import "golang.org/x/sys/unix"
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
 
 // maxOpenFiles returns how many files and connections this process may have open.
 func maxOpenFiles() (uint64, error) {
@@ -16,4 +21,13 @@ func freeBytes(dir string) (uint64, error) {
 	var stat unix.Statfs_t
 	err := unix.Statfs(dir, &stat)
 	return uint64(stat.Bavail) * uint64(stat.Bsize), err
+}
+
+// syncDirectory makes the names in a directory durable.
+func syncDirectory(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }

@@ -49,8 +49,7 @@ func launchCommand(dir string, env []string, name string, args ...string) (*proc
 	}
 	defer out.Close()
 	p.cmd.Stdout, p.out = out, out.Name()
-	// Whatever kills the tests kills the server, too.
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	dieWithTests(p.cmd)
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
 		return nil, err

@@ -121,12 +121,3 @@ func writeDurably(file string, text []byte) (err error) {
 	}
 	return syncDirectory(filepath.Dir(file))
 }
-
-// syncDirectory makes the names in a directory durable.
-func syncDirectory(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
