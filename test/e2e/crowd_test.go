@@ -1,0 +1,158 @@
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/internal/audit"
+)
+
+// A crowd is many clients of one campaign, who keep what each claim was answered.
+type crowd struct {
+	campaign string
+	start    time.Time
+	next     atomic.Int64 // the user who came last
+
+	mu      sync.Mutex // guards what follows
+	claims  []audit.Claim
+	holders []string // users who were answered a coupon, in the order of the answers
+	last    time.Time
+	grown   chan struct{} // closed when holders grows
+	errs    []error       // of claims whose outcome is unknown
+}
+
+func newCrowd(campaign string) *crowd {
+	return &crowd{campaign: campaign, start: time.Now(), grown: make(chan struct{})}
+}
+
+// user returns a user who did not claim yet.
+func (c *crowd) user() string { return "user-" + strconv.FormatInt(c.next.Add(1), 10) }
+
+// claim claims once and keeps the answer.
+func (c *crowd) claim(ctx context.Context, calls *client.Client, user string) (client.Answer, error) {
+	claim := audit.Claim{User: firstcome.UserID(user), Sent: time.Since(c.start)}
+	answer, err := calls.Claim(ctx, c.campaign, user)
+	claim.Received = time.Since(c.start)
+	if err == nil {
+		claim.Outcome, err = firstcome.ParseOutcome(answer.Outcome)
+	}
+	if answer.Coupon != nil {
+		claim.Number, claim.Code, claim.Recorded = answer.Coupon.Number, answer.Coupon.Code, answer.Coupon.Recorded
+	}
+	c.keep(claim, err)
+	return answer, err
+}
+
+func (c *crowd) keep(claim audit.Claim, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.claims = append(c.claims, claim)
+	if err != nil {
+		c.errs = append(c.errs, err)
+	}
+	if claim.Outcome.HasCoupon() {
+		c.holders = append(c.holders, string(claim.User))
+		c.last = time.Now()
+		close(c.grown)
+		c.grown = make(chan struct{})
+	}
+}
+
+// answered returns how many answers had a coupon, when the last came, and a
+// channel that is closed when there are more.
+func (c *crowd) answered() (count int, last time.Time, grown <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.holders), c.last, c.grown
+}
+
+// awaitAnswers waits until so many more answers had a coupon.
+func (c *crowd) awaitAnswers(t *testing.T, more int) {
+	t.Helper()
+	before, _, grown := c.answered()
+	for now := before; now < before+more; now, _, grown = c.answered() {
+		select {
+		case <-grown:
+		case <-time.After(patience):
+			t.Fatalf("waited in vain for %d coupons, there are %d", more, now-before)
+		}
+	}
+}
+
+// unknown returns the errors of the claims whose outcome is unknown.
+func (c *crowd) unknown() []error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.errs
+}
+
+// verdict holds all answers against the coupons that the server has, and its
+// ledger against the promises.
+func (c *crowd) verdict(p *process) {
+	p.t.Helper()
+	p.audit()
+	calls := p.calls()
+	campaign, err := calls.Campaign(p.t.Context(), c.campaign)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	history := audit.History{Claims: c.claims, Quantity: *campaign.Quantity}
+	err = calls.Coupons(p.t.Context(), c.campaign, true, func(k client.Coupon) error {
+		history.Coupons = append(history.Coupons, firstcome.Coupon{
+			Campaign: firstcome.CampaignID(k.CampaignID), Number: k.Number, User: firstcome.UserID(k.UserID), Code: k.Code,
+			IssuedAt: k.IssuedAt.Time, Recorded: k.Recorded,
+		})
+		return nil
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	found := audit.Answers(history)
+	for _, breach := range found.Shown {
+		p.t.Errorf("%s: %s", breach.Promise, breach.Text)
+	}
+	p.t.Logf("%d claims, %d of them unknown; %d coupons; %d breaches", len(c.claims), len(c.errs), len(history.Coupons), found.Total)
+}
+
+// findAgain has every holder ask again, and wants that each finds their coupon.
+// The verdict compares numbers and codes.
+func (c *crowd) findAgain(p *process) {
+	p.t.Helper()
+	users := make(chan string)
+	calls := p.calls()
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			for user := range users {
+				if answer, err := c.claim(p.t.Context(), calls, user); err != nil || answer.Outcome != firstcome.AlreadyIssued.String() {
+					p.t.Errorf("%s asks again and gets %s, %v", user, answer.Outcome, err)
+				}
+			}
+		})
+	}
+	c.mu.Lock()
+	holders := c.holders
+	c.mu.Unlock()
+	for _, user := range holders {
+		users <- user
+	}
+	close(users)
+	all.Wait()
+}
+
+// isProblem returns what a server answered instead of an outcome, or nil if it
+// did not answer at all.
+func isProblem(err error) *client.Problem {
+	var p *client.Problem
+	if errors.As(err, &p) {
+		return p
+	}
+	return nil
+}

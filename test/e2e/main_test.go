@@ -1,0 +1,61 @@
+package e2e_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// binaryVariable names the binary to a test that runs itself again in a child process.
+const binaryVariable = "E2E_BINARY"
+
+// patience bounds every wait of these tests, for slow machines under the race detector.
+const patience = 60 * time.Second
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) (status int) {
+	if binary() == "" {
+		dir, err := os.MkdirTemp("", "firstcome-e2e")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		if err := build(filepath.Join(dir, "firstcome")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	status = m.Run()
+	if err := goleak.Find(); err != nil && status == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return status
+}
+
+// build makes the binary as it is released.
+func build(file string) error {
+	cmd := exec.Command("go", "build", "-trimpath", "-o", file, "../../cmd/firstcome")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build firstcome: %w\n%s", err, out)
+	}
+	return os.Setenv(binaryVariable, file)
+}
+
+func binary() string { return os.Getenv(binaryVariable) }
+
+// rounds returns how often a test repeats its fault: few, or many in a soak.
+func rounds(few, many int) int {
+	if os.Getenv("SOAK") != "" {
+		return many
+	}
+	return few
+}

@@ -1,0 +1,215 @@
+package e2e_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome/client"
+)
+
+// A process is a firstcome serve of its own.
+type process struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	dir   string        // where its ledger is
+	url   string        // of the API
+	ops   string        // HOST:PORT of the metrics
+	ended chan struct{} // closed when it has ended
+	err   error         // why it ended
+
+	mu  sync.Mutex // guards log
+	log strings.Builder
+}
+
+// A launch says how a process is started. The zero value of a field is its default.
+type launch struct {
+	dir   string               // default: a new one
+	under []string             // a command before the binary's own, such as strace
+	env   []string             // beside PATH and HOME
+	attr  *syscall.SysProcAttr // of the process
+	args  []string             // beside the addresses
+}
+
+var servingLine = regexp.MustCompile(`msg=serving .*address=(\S+) .*ops=(\S+)`)
+
+// serve starts a server, which ends with the test at the latest, and waits until
+// it serves.
+func serve(t *testing.T, l launch) *process {
+	t.Helper()
+	if l.dir == "" {
+		l.dir = t.TempDir()
+	}
+	line := append(l.under, binary(), "serve", "--listen", "127.0.0.1:0", "--ops", "127.0.0.1:0")
+	line = append(line, l.args...)
+	p := &process{t: t, cmd: exec.Command(line[0], line[1:]...), dir: l.dir, ended: make(chan struct{})}
+	p.cmd.Dir, p.cmd.Env, p.cmd.SysProcAttr = l.dir, append(environ(), l.env...), l.attr
+	if p.cmd.SysProcAttr == nil {
+		p.cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	// Whatever kills the tests kills the server, too.
+	p.cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	stderr, err := p.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatalf("start %s: %v", line[0], err)
+	}
+	t.Cleanup(p.kill)
+	p.awaitServing(stderr)
+	return p
+}
+
+func environ() []string { return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir()} }
+
+func (p *process) awaitServing(stderr io.Reader) {
+	p.t.Helper()
+	addresses := make(chan []string, 1)
+	go p.read(stderr, addresses)
+	select {
+	case found := <-addresses:
+		p.url, p.ops = "http://"+found[1], found[2]
+	case <-p.ended:
+		p.t.Fatalf("the server ended: %v\n%s", p.err, p.text())
+	case <-time.After(patience):
+		p.t.Fatalf("the server does not say that it serves:\n%s", p.text())
+	}
+}
+
+// read reads the log until the process ends.
+func (p *process) read(stderr io.Reader, addresses chan<- []string) {
+	defer close(p.ended)
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() {
+		p.mu.Lock()
+		p.log.WriteString(lines.Text() + "\n")
+		p.mu.Unlock()
+		if found := servingLine.FindStringSubmatch(lines.Text()); found != nil {
+			addresses <- found
+		}
+	}
+	p.err = p.cmd.Wait()
+}
+
+func (p *process) text() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.String()
+}
+
+// kill sends SIGKILL and waits for the end.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // it may have ended
+	<-p.ended
+}
+
+// stop sends SIGTERM and wants the exit status 0.
+func (p *process) stop() {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		p.t.Fatal(err)
+	}
+	select {
+	case <-p.ended:
+		if p.err != nil {
+			p.t.Errorf("the server ended with %v\n%s", p.err, p.text())
+		}
+	case <-time.After(patience):
+		p.t.Errorf("the server does not end:\n%s", p.text())
+	}
+}
+
+// calls returns a client of the server, which ends with the test.
+func (p *process) calls() *client.Client {
+	c := client.New(p.url, "")
+	p.t.Cleanup(c.CloseIdle)
+	return c
+}
+
+// create makes a campaign that is open.
+func (p *process) create(id string, quantity int64) {
+	p.t.Helper()
+	campaign := client.NewCampaign{ID: id, Name: id, Quantity: &quantity}
+	if _, err := p.calls().CreateCampaign(p.t.Context(), campaign); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// ledger returns the file of the server's ledger.
+func (p *process) ledger() string { return filepath.Join(p.dir, "firstcome.db") }
+
+// audit has firstcome audit read the ledger and its file, and wants no breach.
+func (p *process) audit() {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary(), "audit", "-o", "json")
+	cmd.Dir, cmd.Env = p.dir, environ()
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	text, err := cmd.Output()
+	var report struct {
+		Codes     bool  `json:"codes_checked"`
+		Breaches  int64 `json:"breaches"`
+		Campaigns []any `json:"campaigns"`
+		File      []any `json:"file"`
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &report)
+	}
+	if err == nil && (report.Breaches > 0 || len(report.File) > 0 || !report.Codes || len(report.Campaigns) == 0) {
+		err = errors.New("there are breaches, or something was not checked")
+	}
+	if err != nil {
+		p.t.Errorf("the audit of the ledger: %v\n%s%s", err, text, &errs)
+	}
+}
+
+// status returns a line of /proc/PID/status in bytes, such as VmHWM, the most
+// memory that was ever resident.
+func (p *process) status(name string) int64 {
+	p.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var kib int64
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, name+":"); ok {
+			if _, err := fmt.Sscanf(rest, "%d kB", &kib); err != nil {
+				p.t.Fatal(err)
+			}
+			return kib << 10
+		}
+	}
+	p.t.Fatalf("there is no %s", name)
+	return 0
+}
+
+// waitFor waits until something holds, where nobody tells when it does.
+func waitFor(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
