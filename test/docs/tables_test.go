@@ -8,6 +8,7 @@ import (
 	"go/types"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -160,4 +161,34 @@ func evaluate(t *testing.T, expression string) int64 {
 		t.Fatalf("%s is no whole number", expression)
 	}
 	return n
+}
+
+// TestEveryHelpTextSaysTheDefaultThatTheFlagHas lets the other tests believe what
+// --help says.
+func TestEveryHelpTextSaysTheDefaultThatTheFlagHas(t *testing.T) {
+	flags := 0
+	for _, file := range files(t, ".go") {
+		if filepath.Dir(file) != "cmd/firstcome" {
+			continue
+		}
+		ast.Inspect(parse(t, file), func(n ast.Node) bool {
+			field, ok := n.(*ast.Field)
+			if !ok || field.Tag == nil {
+				return true
+			}
+			tag := reflect.StructTag(strings.Trim(field.Tag.Value, "`"))
+			has := tag.Get("default")
+			if has == "" || strings.Trim(has, "0s") == "" {
+				return true // the help says in words what that means
+			}
+			flags++
+			if !regexp.MustCompile(`\(default: ` + regexp.QuoteMeta(has) + `[),;]`).MatchString(tag.Get("help")) {
+				t.Errorf("%s: the default is %q, and the help says %q", file, has, tag.Get("help"))
+			}
+			return true
+		})
+	}
+	if flags == 0 {
+		t.Error("no flag has a default")
+	}
 }
