@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,7 +23,7 @@ func TestTheWalkThroughOfTheReadmeAnswersAsItSays(t *testing.T) {
 	build(t, dir)
 	address := serve(t, dir)
 	all := blocks(read(t, "README.md"))
-	ran := 0
+	ran, ours, theirs := 0, eye{}, eye{}
 	for n, b := range all {
 		if b.Language != "sh" {
 			continue
@@ -31,7 +33,7 @@ func TestTheWalkThroughOfTheReadmeAnswersAsItSays(t *testing.T) {
 		}
 		ran++
 		got, status := run(t, dir, strings.ReplaceAll(b.Text, "127.0.0.1:8080", address))
-		if diff := cmp.Diff(stable(t, all[n+1].Text), stable(t, got)); diff != "" {
+		if diff := cmp.Diff(ours.read(t, all[n+1].Text), theirs.read(t, got)); diff != "" {
 			t.Errorf("%s\nanswers otherwise (-README +server):\n%s", b.Text, diff)
 		}
 		if want := promisedStatus(b.Text); want != status {
@@ -137,31 +139,45 @@ var shapes = map[string]*regexp.Regexp{
 
 var microseconds = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$`)
 
-// stable decodes an answer, with what has its shape replaced by the shape's name.
-func stable(t *testing.T, answer string) any {
+// An eye reads answers. What has its shape it sees as the name of the shape, and
+// tells whether it is the same as before: the second code, the first issue.
+type eye map[string][]string
+
+// read decodes an answer.
+func (e eye) read(t *testing.T, answer string) any {
 	t.Helper()
 	var value any
 	if err := json.Unmarshal([]byte(answer), &value); err != nil {
 		t.Fatalf("not JSON: %v\n%s", err, answer)
 	}
-	return steady(value)
+	return e.see(value)
 }
 
-func steady(value any) any {
+func (e eye) see(value any) any {
 	switch v := value.(type) {
 	case []any:
 		for n := range v {
-			v[n] = steady(v[n])
+			v[n] = e.see(v[n])
 		}
 	case map[string]any:
 		for key, inner := range v {
 			text, ok := inner.(string)
 			if shape := shapes[key]; ok && shape != nil && shape.MatchString(text) {
-				v[key] = "a " + key
+				v[key] = e.name(key, text)
 				continue
 			}
-			v[key] = steady(inner)
+			v[key] = e.see(inner)
 		}
 	}
 	return value
+}
+
+// name returns which of the texts of a key this is.
+func (e eye) name(key, text string) string {
+	n := slices.Index(e[key], text)
+	if n < 0 {
+		n = len(e[key])
+		e[key] = append(e[key], text)
+	}
+	return fmt.Sprintf("%s %d", key, n+1)
 }
