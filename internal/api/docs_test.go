@@ -1,0 +1,80 @@
+package api_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// example is a command and the answer that docs/api.md shows.
+var example = regexp.MustCompile("(?s)```sh\n(.*?)```\n```(json|csv)\n(.*?)```")
+
+// changing are the keys whose values differ from run to run.
+var changing = map[string]bool{
+	"code": true, "created_at": true, "server_time": true, "issued_at": true, "expires_at": true, "at": true, "reason": true,
+}
+
+func TestEveryExampleOfTheDocsAnswersAsShown(t *testing.T) {
+	for _, tool := range []string{"sh", "curl"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Fatalf("the examples need %s: %v", tool, err)
+		}
+	}
+	text, err := os.ReadFile("../../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := example.FindAllStringSubmatch(string(text), -1)
+	if commands := strings.Count(string(text), "```sh"); len(examples) != commands || commands == 0 {
+		t.Fatalf("%d of %d commands have an answer behind them", len(examples), commands)
+	}
+	s := open(t)
+	for _, e := range examples {
+		command, kind, want := e[1], e[2], e[3]
+		run := exec.Command("sh", "-c", strings.ReplaceAll(command, "http://127.0.0.1:8080", s.url))
+		got, err := run.Output()
+		if err != nil {
+			t.Fatalf("%s: %v", command, err)
+		}
+		if diff := cmp.Diff(shown(t, kind, []byte(want)), shown(t, kind, got)); diff != "" {
+			t.Errorf("%s answers otherwise than shown (-) with (+):\n%s", command, diff)
+		}
+	}
+}
+
+// shown returns what an example promises: JSON without what changes, or the
+// names and the number of a table's rows.
+func shown(t *testing.T, kind string, text []byte) any {
+	t.Helper()
+	if kind == "csv" {
+		names, rows, _ := strings.Cut(string(text), "\n")
+		return []any{names, strings.Count(rows, "\n")}
+	}
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return withoutChanging(value)
+}
+
+func withoutChanging(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			if _, isText := inner.(string); isText && changing[key] {
+				inner = "…"
+			}
+			v[key] = withoutChanging(inner)
+		}
+	case []any:
+		for n, inner := range v {
+			v[n] = withoutChanging(inner)
+		}
+	}
+	return value
+}
