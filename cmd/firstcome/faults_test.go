@@ -250,7 +250,7 @@ func TestF56AMigrationThatIsKilledAtAnyInstantGoesOn(t *testing.T) {
 		_ = cmd.Wait() // killed, or done before
 		kill.Stop()
 		// Opening a ledger checks its schema, and makes it whole.
-		if l, err := openLedger(t.Context(), filepath.Join(dir, "firstcome.db"), "test", nil); err != nil {
+		if l, _, err := openLedger(t.Context(), filepath.Join(dir, "firstcome.db"), "test", nil); err != nil {
 			t.Fatalf("after a kill at %v: %v", delay, err)
 		} else if wrong, err := l.Verify(t.Context()); err != nil || len(wrong) > 0 {
 			t.Fatalf("after a kill at %v: %v, %v", delay, wrong, err)

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -39,12 +40,19 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "serve": serve, "stop": stop, "json": isJSON, "soon": soon, "sql": alter, "set": set,
+			"exits": exits, "serve": serve, "stop": stop, "json": isJSON, "soon": soon, "logged": logged, "sql": alter, "set": set,
+		},
+		Setup: func(e *testscript.Env) error {
+			e.Values[serverOf{}] = new(*process)
+			return nil
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 	})
 }
+
+// serverOf is the key of a script's server.
+type serverOf struct{}
 
 // exits STATUS COMMAND… runs a command and wants its exit status.
 func exits(ts *testscript.TestScript, _ bool, args []string) {
@@ -68,14 +76,22 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 	p, err := launch(ts.Getenv("WORK"), scriptEnviron(ts), append([]string{"serve", "--listen", "127.0.0.1:0", "--ops", "off"}, args...)...)
 	ts.Check(err)
 	ts.Defer(p.kill)
+	ts.Check(os.WriteFile(ts.MkAbs("server.log"), []byte(p.text()), 0o600))
 	ts.Setenv("SERVER", "http://"+p.address)
 	ts.Setenv("FIRSTCOME_SERVER", "http://"+p.address)
-	ts.Setenv("PID", strconv.Itoa(p.cmd.Process.Pid))
+	*ts.Value(serverOf{}).(**process) = p
 }
 
-// stop ends the server with SIGTERM.
+// logged TEXT wants a text in what the server logged until it served.
+func logged(ts *testscript.TestScript, _ bool, args []string) {
+	if log := ts.ReadFile("server.log"); !strings.Contains(log, args[0]) {
+		ts.Fatalf("the log does not say so: %s", log)
+	}
+}
+
+// stop ends the server with SIGTERM and wants it to exit with 0.
 func stop(ts *testscript.TestScript, _ bool, _ []string) {
-	ts.Check(ts.Exec("kill", "-TERM", ts.Getenv("PID")))
+	ts.Check((*ts.Value(serverOf{}).(**process)).signal(syscall.SIGTERM))
 }
 
 // json wants that the last command printed JSON and nothing else.
@@ -86,9 +102,9 @@ func isJSON(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // soon STATUS COMMAND… runs a command again and again until it exits with the
-// status, at most for two seconds.
+// status, at most for ten seconds: starting a process is slow under the race detector.
 func soon(ts *testscript.TestScript, _ bool, args []string) {
-	until := time.Now().Add(2 * time.Second)
+	until := time.Now().Add(10 * time.Second)
 	for {
 		cmd := exec.Command(args[1], args[2:]...)
 		cmd.Env = scriptEnviron(ts)
@@ -97,7 +113,7 @@ func soon(ts *testscript.TestScript, _ bool, args []string) {
 			return
 		}
 		if time.Now().After(until) {
-			ts.Fatalf("after two seconds still: %v", err)
+			ts.Fatalf("after ten seconds still: %v", err)
 		}
 	}
 }

@@ -134,7 +134,7 @@ func TestAnInterruptedDemoLeavesNothingBehind(t *testing.T) {
 
 func TestF64ADifferentSecretIsNoticed(t *testing.T) {
 	path := t.TempDir() + "/x.db"
-	l, err := openLedger(t.Context(), path, "test", nil)
+	l, _, err := openLedger(t.Context(), path, "test", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,36 +64,38 @@ func newSecretText() []byte {
 // openLedger opens the ledger for this process with its secret. At the first
 // start it makes the secret and keeps it beside the ledger. A ledger with
 // campaigns never gets a new secret: none of them could be decided with it.
-func openLedger(ctx context.Context, path, owner string, text []byte) (l *ledger.Ledger, err error) {
+func openLedger(ctx context.Context, path, owner string, text []byte) (l *ledger.Ledger, secret firstcome.Secret, err error) {
 	fresh := text == nil
 	if fresh {
 		text = newSecretText()
 	}
-	secret, err := parseSecret(text)
-	if err != nil {
-		return nil, usageError{err}
+	if secret, err = parseSecret(text); err != nil {
+		return nil, secret, usageError{err}
 	}
 	if err := makePrivate(path); err != nil {
-		return nil, err
+		return nil, secret, err
 	}
 	l, err = ledger.Open(ctx, path, ledger.Options{Owner: owner, Secret: secret})
 	if err != nil || !fresh {
-		return l, err
+		return l, secret, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, l.Close())
-		}
-	}()
+	if err := keepSecret(ctx, l, path, text); err != nil {
+		return nil, secret, errors.Join(err, l.Close())
+	}
+	return l, secret, nil
+}
+
+// keepSecret keeps a new secret beside a ledger that has no campaigns yet.
+func keepSecret(ctx context.Context, l *ledger.Ledger, path string, text []byte) error {
 	campaigns, err := l.Campaigns(ctx, "", 1)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	file := secretBeside(path)
 	if len(campaigns) > 0 {
-		return nil, usageError{fmt.Errorf("the ledger %s has campaigns, but the secret of their coupon codes is missing: bring %s back, or name the secret with FIRSTCOME_SECRET or --secret-file", path, file)}
+		return usageError{fmt.Errorf("the ledger %s has campaigns, but the secret of their coupon codes is missing: bring %s back, or name the secret with FIRSTCOME_SECRET or --secret-file", path, file)}
 	}
-	return l, writeSecret(file, text)
+	return writeSecret(file, text)
 }
 
 // writeSecret makes the file whole or not at all, readable by its owner only, and

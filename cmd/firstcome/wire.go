@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/flow"
@@ -45,6 +46,7 @@ type settings struct {
 type node struct {
 	settings settings
 	ledger   *ledger.Ledger
+	secret   firstcome.Secret
 	issuer   *flow.Issuer
 	auth     *auth.Authenticator
 	api      *api.Server
@@ -55,11 +57,11 @@ type node struct {
 // newNode opens the ledger and the addresses. From here on clients can connect;
 // they are answered when the node runs.
 func newNode(ctx context.Context, s settings) (*node, error) {
-	l, err := openLedger(ctx, s.ledgerPath, "serving "+s.listen, s.secret)
+	l, secret, err := openLedger(ctx, s.ledgerPath, "serving "+s.listen, s.secret)
 	if err != nil {
 		return nil, err
 	}
-	n := &node{settings: s, ledger: l}
+	n := &node{settings: s, ledger: l, secret: secret}
 	if err := n.open(ctx); err != nil {
 		return nil, errors.Join(err, n.close())
 	}
@@ -70,6 +72,9 @@ func (n *node) open(ctx context.Context) error {
 	s := n.settings
 	open, err := s.admit(ctx, n.ledger)
 	if err != nil {
+		return err
+	}
+	if err := n.compareSecret(ctx); err != nil {
 		return err
 	}
 	n.issuer = flow.NewIssuer(n.ledger, s.queue)
@@ -83,6 +88,17 @@ func (n *node) open(ctx context.Context) error {
 		Version: thisBuild().Version,
 	})
 	return n.listen(ctx)
+}
+
+// compareSecret logs where campaigns have another secret: their claims are
+// refused until the node has theirs, while the others are served.
+func (n *node) compareSecret(ctx context.Context) error {
+	campaigns, err := n.ledger.Mismatched(ctx, n.secret)
+	if err == nil && campaigns > 0 {
+		n.settings.log.Error("campaigns have another code secret than this node, so none of their claims is decided: name theirs with FIRSTCOME_SECRET or --secret-file",
+			"campaigns", campaigns, "fingerprint", n.secret.Fingerprint())
+	}
+	return err
 }
 
 func (n *node) listen(ctx context.Context) error {
