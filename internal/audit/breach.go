@@ -31,8 +31,8 @@ const maxShown = 10
 // Breaches are the breaches that an audit found. The zero value has none.
 type Breaches struct {
 	Total int64            `json:"total"`
-	Count map[string]int64 `json:"count"` // by promise
-	Shown []Breach         `json:"shown"` // the first 10 of each promise
+	Count map[string]int64 `json:"count,omitempty"` // by promise
+	Shown []Breach         `json:"shown,omitempty"` // the first 10 of each promise
 }
 
 // Promises returns the promises that were broken, sorted.
