@@ -168,8 +168,9 @@ func (s *server) metric(name string) (float64, error) {
 	return sum, nil
 }
 
-// serveBare is the reference: it reads the body of a request and answers with the
-// status and the bytes that the headers of the first request, a PUT, gave.
+// serveBare is the reference: a bare handler that reads the body of a request and
+// answers with the status and the bytes that a PUT gave it before. The http.Server
+// around it has the time-outs that any server in public needs, firstcome's own.
 func serveBare(ctx context.Context, address string) error {
 	status, kind, answer := http.StatusOK, "text/plain", []byte("ok")
 	handler := func(w http.ResponseWriter, r *http.Request) {
@@ -189,7 +190,10 @@ func serveBare(ctx context.Context, address string) error {
 		w.WriteHeader(status)
 		_, _ = w.Write(answer)
 	}
-	s := &http.Server{Addr: address, Handler: http.HandlerFunc(handler), ReadHeaderTimeout: 5 * time.Second}
+	s := &http.Server{
+		Addr: address, Handler: http.HandlerFunc(handler),
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
+	}
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
 	defer stop()
 	if err := s.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
