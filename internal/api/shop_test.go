@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -79,6 +80,7 @@ type shop struct {
 	auth   *auth.Authenticator
 	url    string
 	client *http.Client
+	finish func()       // ends serving; may be called before the test's end
 	clock  atomic.Int64 // nanoseconds since 1970; 0: the machine's
 }
 
@@ -111,7 +113,7 @@ func (s *shop) listen() {
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- s.server.Serve(ctx, ln, nil) }()
-	s.t.Cleanup(func() {
+	s.finish = sync.OnceFunc(func() {
 		s.client.CloseIdleConnections()
 		cancel()
 		if err := <-served; err != nil {
@@ -123,6 +125,7 @@ func (s *shop) listen() {
 			s.t.Error(err)
 		}
 	})
+	s.t.Cleanup(s.finish)
 }
 
 // as returns the shop for a part of the test.

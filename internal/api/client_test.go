@@ -1,0 +1,132 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/firstcome/firstcome/client"
+)
+
+// status returns the status of the Problem that an error is, 0 for none.
+func status(err error) int {
+	var p *client.Problem
+	if errors.As(err, &p) {
+		return p.Status
+	}
+	return 0
+}
+
+func TestTheClientDoesWhatItsContractSays(t *testing.T) {
+	s := open(t)
+	ctx := context.Background()
+	c := client.New(s.url+"/", "ignored")
+	t.Cleanup(c.CloseIdle)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(c.Ready(ctx))
+	two := int64(2)
+	made, err := c.CreateCampaign(ctx, client.NewCampaign{ID: "c", Name: "n", Quantity: &two})
+	must(err)
+	if _, err := c.CreateCampaign(ctx, client.NewCampaign{ID: "c", Name: "n"}); status(err) != 409 {
+		t.Errorf("an id twice is %v", err)
+	}
+
+	won, err := c.Claim(ctx, "c", "a/b")
+	must(err)
+	again, err := c.ClaimOf(ctx, "c", "a/b")
+	must(err)
+	if diff := cmp.Diff(won.Coupon, again.Coupon); diff != "" || won.Outcome != "issued" || again.Outcome != "already_issued" {
+		t.Errorf("%s and then %s:\n%s", won.Outcome, again.Outcome, diff)
+	}
+	issued, err := c.Issue(ctx, "c", []string{"d", "e"})
+	must(err)
+	if issued[0].Outcome != "issued" || issued[1].Outcome != "sold_out" || issued[1].Coupon != nil {
+		t.Errorf("the answers are %+v", issued)
+	}
+	lost, err := c.Claim(ctx, "c", "f")
+	must(err)
+	if lost.Outcome != "sold_out" || lost.Coupon != nil {
+		t.Errorf("the answer is %+v", lost)
+	}
+
+	voided, err := c.Void(ctx, "c", 2, "because")
+	must(err)
+	if voided.State != "voided" {
+		t.Errorf("the coupon is %+v", voided)
+	}
+	if _, err := c.Void(ctx, "c", 2, "because"); status(err) != 409 {
+		t.Errorf("a second void is %v", err)
+	}
+	if _, err := c.UpdateCampaign(ctx, "c", made.Version, map[string]any{"name": "m"}); status(err) != 412 {
+		t.Errorf("a stale change is %v", err)
+	}
+	changed, err := c.UpdateCampaign(ctx, "c", 0, map[string]any{"quantity": nil})
+	must(err)
+	if changed.Quantity != nil || changed.Version != 3 {
+		t.Errorf("the campaign is %+v", changed)
+	}
+	for _, turn := range []struct {
+		do    func(context.Context, string) (client.Campaign, error)
+		state string
+	}{{c.Pause, "paused"}, {c.Resume, "open"}, {c.Close, "closed"}} {
+		if after, err := turn.do(ctx, "c"); err != nil || after.State != turn.state {
+			t.Errorf("it is %s and should be %s: %v", after.State, turn.state, err)
+		}
+	}
+}
+
+func TestTheClientReadsEveryList(t *testing.T) {
+	s := open(t)
+	ctx := context.Background()
+	c := client.New(s.url, "")
+	t.Cleanup(c.CloseIdle)
+	for _, id := range []string{"a", "b"} {
+		s.create(`{"id":"` + id + `","name":"n","quantity":null}`)
+		s.claim(id, "u")
+	}
+	s.call("POST", "/v1/campaigns/a/coupons/1/void", `{"reason":"r"}`)
+	campaigns, err := c.Campaigns(ctx, "", 1)
+	if err != nil || len(campaigns.Items) != 1 || campaigns.Next == nil || *campaigns.Next != "a" {
+		t.Errorf("the campaigns are %+v, %v", campaigns, err)
+	}
+	campaign, err := c.Campaign(ctx, "b")
+	if err != nil || campaign.InForce != 1 {
+		t.Errorf("the campaign is %+v, %v", campaign, err)
+	}
+	wallet, err := c.Wallet(ctx, "u", "", 0)
+	if err != nil || len(wallet.Items) != 1 || wallet.Items[0].CampaignID != "b" {
+		t.Errorf("the wallet is %+v, %v", wallet, err)
+	}
+	facts, err := c.Facts(ctx, "a", 1, time.Second, 10)
+	if err != nil || len(facts.Items) != 1 || facts.Items[0].Kind != "coupon.voided" || *facts.Next != "2" {
+		t.Errorf("the facts are %+v, %v", facts, err)
+	}
+	log, err := c.AuditLog(ctx, client.LogFilter{Campaign: "a", User: "u", Limit: 5})
+	if err != nil || len(log.Items) != 1 || log.Items[0].Action != "coupon.void" {
+		t.Errorf("the log is %+v, %v", log, err)
+	}
+	count := 0
+	if err := c.Coupons(ctx, "a", true, func(client.Coupon) error { count++; return nil }); err != nil || count != 1 {
+		t.Errorf("%d coupons, %v", count, err)
+	}
+	if err := c.Coupons(ctx, "none", true, nil); status(err) != 404 {
+		t.Errorf("the coupons of no campaign are %v", err)
+	}
+	stop := errors.New("stop")
+	if err := c.Coupons(ctx, "b", false, func(client.Coupon) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("it did not stop: %v", err)
+	}
+	s.server.Drain()
+	var p *client.Problem
+	if err := c.Ready(ctx); !errors.As(err, &p) || p.Status != 503 || p.RetryAfter == 0 {
+		t.Errorf("a draining server is %v", err)
+	}
+}

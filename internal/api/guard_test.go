@@ -1,0 +1,56 @@
+package api_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/api"
+)
+
+func TestAFaultOfAHandlerIs500AndTheNextRequestIsServed(t *testing.T) {
+	logged := make(signals, 10)
+	s := open(t, func(s *shop, c *api.Config) {
+		s.auth = nil // every route that asks who calls fails
+		c.Log = slog.New(slog.NewTextHandler(logged, nil))
+	})
+	response, err := s.client.Get(s.url + "/v1/campaigns")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != 500 || response.Header.Get("Content-Type") != "application/problem+json" {
+		t.Errorf("it answers %d %v", response.StatusCode, response.Header)
+	}
+	if line := <-logged; !strings.Contains(line, "a request failed on a fault") || !strings.Contains(line, "Authenticate") {
+		t.Errorf("the log says %s", line)
+	}
+	s.call("GET", "/livez", "").want(t, 200, "")
+}
+
+func TestTheLogNamesRoutesAndNeverUsersTokensOrBodies(t *testing.T) {
+	var logged bytes.Buffer // slog writes a line at a time, under its lock
+	s := open(t, guarded, func(_ *shop, c *api.Config) {
+		c.Log = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	admin := s.key(firstcome.Admin)
+	s.call("POST", "/v1/campaigns", `{"id":"c","name":"n","quantity":1}`, admin...)
+	s.call("POST", "/v1/campaigns/c/claims", `{"user_id":"someone-private"}`, admin...).want(t, 201, "issued")
+	s.call("GET", "/v1/users/someone-private/coupons", "", admin...).want(t, 200, "")
+	s.ledger.stop()
+	s.call("POST", "/v1/campaigns/c/pause", "", admin...).want(t, 503, "")
+	s.finish()
+	text := logged.String()
+	for _, secret := range []string{"someone-private", admin[1]} {
+		if strings.Contains(text, secret) {
+			t.Errorf("the log has %q: %s", secret, text)
+		}
+	}
+	for _, want := range []string{`route="GET /v1/users/{user_id}/coupons" status=200`, `msg="a request was answered with 503"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the log has no %s: %s", want, text)
+		}
+	}
+}
