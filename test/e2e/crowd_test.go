@@ -98,13 +98,12 @@ func (c *crowd) unknown() []error {
 func (c *crowd) verdict(p *process) {
 	p.t.Helper()
 	p.audit()
-	calls := p.calls()
-	campaign, err := calls.Campaign(p.t.Context(), c.campaign)
+	campaign, err := p.calls.Campaign(p.t.Context(), c.campaign)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	history := audit.History{Claims: c.claims, Quantity: *campaign.Quantity}
-	err = calls.Coupons(p.t.Context(), c.campaign, true, func(k client.Coupon) error {
+	err = p.calls.Coupons(p.t.Context(), c.campaign, true, func(k client.Coupon) error {
 		history.Coupons = append(history.Coupons, firstcome.Coupon{
 			Campaign: firstcome.CampaignID(k.CampaignID), Number: k.Number, User: firstcome.UserID(k.UserID), Code: k.Code,
 			IssuedAt: k.IssuedAt.Time, Recorded: k.Recorded,
@@ -126,12 +125,11 @@ func (c *crowd) verdict(p *process) {
 func (c *crowd) findAgain(p *process) {
 	p.t.Helper()
 	users := make(chan string)
-	calls := p.calls()
 	var all sync.WaitGroup
 	for range 16 {
 		all.Go(func() {
 			for user := range users {
-				if answer, err := c.claim(p.t.Context(), calls, user); err != nil || answer.Outcome != firstcome.AlreadyIssued.String() {
+				if answer, err := c.claim(p.t.Context(), p.calls, user); err != nil || answer.Outcome != firstcome.AlreadyIssued.String() {
 					p.t.Errorf("%s asks again and gets %s, %v", user, answer.Outcome, err)
 				}
 			}

@@ -17,7 +17,7 @@ type place struct {
 	moved chan struct{} // closed when another server is up
 }
 
-func newPlace(p *process) *place { return &place{calls: p.calls(), moved: make(chan struct{})} }
+func newPlace(p *process) *place { return &place{calls: p.calls, moved: make(chan struct{})} }
 
 func (l *place) now() (calls *client.Client, moved <-chan struct{}) {
 	l.mu.Lock()
@@ -28,7 +28,7 @@ func (l *place) now() (calls *client.Client, moved <-chan struct{}) {
 func (l *place) move(p *process) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.calls = p.calls()
+	l.calls = p.calls
 	close(l.moved)
 	l.moved = make(chan struct{})
 }
@@ -100,7 +100,7 @@ func TestF21F55AServerKilledInMidCommitKeepsWhatItAnswered(t *testing.T) {
 
 func remaining(t *testing.T, p *process, id string) int64 {
 	t.Helper()
-	campaign, err := p.calls().Campaign(t.Context(), id)
+	campaign, err := p.calls.Campaign(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 type process struct {
 	t     *testing.T
 	cmd   *exec.Cmd
+	calls *client.Client
 	dir   string        // where its ledger is
 	url   string        // of the API
 	ops   string        // HOST:PORT of the metrics
@@ -82,6 +83,8 @@ func (p *process) awaitServing(stderr io.Reader) {
 	select {
 	case found := <-addresses:
 		p.url, p.ops = "http://"+found[1], found[2]
+		p.calls = client.New(p.url, "")
+		p.t.Cleanup(p.calls.CloseIdle)
 	case <-p.ended:
 		p.t.Fatalf("the server ended: %v\n%s", p.err, p.text())
 	case <-time.After(patience):
@@ -119,6 +122,8 @@ func (p *process) kill() {
 // stop sends SIGTERM and wants the exit status 0.
 func (p *process) stop() {
 	p.t.Helper()
+	// A server waits five seconds for connections that were made and not yet used.
+	p.calls.CloseIdle()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		p.t.Fatal(err)
 	}
@@ -132,18 +137,11 @@ func (p *process) stop() {
 	}
 }
 
-// calls returns a client of the server, which ends with the test.
-func (p *process) calls() *client.Client {
-	c := client.New(p.url, "")
-	p.t.Cleanup(c.CloseIdle)
-	return c
-}
-
 // create makes a campaign that is open.
 func (p *process) create(id string, quantity int64) {
 	p.t.Helper()
 	campaign := client.NewCampaign{ID: id, Name: id, Quantity: &quantity}
-	if _, err := p.calls().CreateCampaign(p.t.Context(), campaign); err != nil {
+	if _, err := p.calls.CreateCampaign(p.t.Context(), campaign); err != nil {
 		p.t.Fatal(err)
 	}
 }

@@ -69,7 +69,7 @@ func readTrace(text string) (trace, error) {
 func batches(t *testing.T, p *process, id string) (numbers [][]int64) {
 	t.Helper()
 	var last client.Time
-	err := p.calls().Coupons(t.Context(), id, true, func(c client.Coupon) error {
+	err := p.calls.Coupons(t.Context(), id, true, func(c client.Coupon) error {
 		if len(numbers) == 0 || !c.IssuedAt.Equal(last.Time) {
 			numbers = append(numbers, nil)
 		}
@@ -100,14 +100,14 @@ func TestF55EveryBatchIsOnTheDiskBeforeItsFirstAnswer(t *testing.T) {
 	p.create("spring", 1_000_000)
 	crowd := newCrowd("spring")
 	// The first batch is one claim, so that its transaction is told from what came before.
-	if _, err := crowd.claim(t.Context(), p.calls(), crowd.user()); err != nil {
+	if _, err := crowd.claim(t.Context(), p.calls, crowd.user()); err != nil {
 		t.Fatal(err)
 	}
 	var all sync.WaitGroup
 	for range clients {
 		all.Go(func() {
 			for range each {
-				if _, err := crowd.claim(t.Context(), p.calls(), crowd.user()); err != nil {
+				if _, err := crowd.claim(t.Context(), p.calls, crowd.user()); err != nil {
 					t.Error(err)
 				}
 			}

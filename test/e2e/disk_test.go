@@ -1,0 +1,217 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/audit"
+)
+
+// onDisk runs a test in a child process that has a file system of its own, of a
+// few megabytes, in the directory given to it. No right is needed for that but to
+// make a user namespace, which root has.
+func onDisk(t *testing.T, test func(t *testing.T, disk string)) {
+	const child = "E2E_DISK"
+	if disk := os.Getenv(child); disk != "" {
+		if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=6m"); err != nil {
+			t.Fatalf("mount a small disk: %v", err)
+		}
+		test(t, disk)
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(os.Environ(), child+"="+t.TempDir())
+	cmd.SysProcAttr = namespace(syscall.CLONE_NEWNS, 0, os.Getuid(), os.Getgid())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("on a disk of its own: %v\n%s", err, out)
+	}
+}
+
+// namespace has a process begin in a new user namespace, as inside there and as
+// uid and gid outside.
+func namespace(flags uintptr, inside, uid, gid int) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{
+		Cloneflags:  flags | syscall.CLONE_NEWUSER,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: inside, HostID: uid, Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: inside, HostID: gid, Size: 1}},
+		Pdeathsig:   syscall.SIGKILL,
+	}
+}
+
+// serveUnprivileged starts a server that owns its files and is nobody special:
+// what is neither root nor kept across exec has no capability, so that the modes
+// of files bind it, also where the tests run as root.
+func serveUnprivileged(t *testing.T, dir string) *process {
+	t.Helper()
+	return serve(t, launch{dir: dir, attr: namespace(0, 1000, 0, 0)})
+}
+
+// fill takes all of a disk's room but what a server needs to begin, and returns
+// what gives it back.
+func fill(t *testing.T, disk string, room int64) (free func()) {
+	t.Helper()
+	var f syscall.Statfs_t
+	if err := syscall.Statfs(disk, &f); err != nil {
+		t.Fatal(err)
+	}
+	ballast := filepath.Join(disk, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, int64(f.Bavail)*f.Bsize-room), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := os.Remove(ballast); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// claimUntilUnknown has clients claim for new users until each of them got an
+// error, and wants that it says that it is safe to ask again.
+func (c *crowd) claimUntilUnknown(p *process) {
+	p.t.Helper()
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 100_000 {
+				_, err := c.claim(p.t.Context(), p.calls, c.user())
+				if err == nil {
+					continue
+				}
+				problem := isProblem(err)
+				if problem == nil || problem.Status != http.StatusServiceUnavailable || problem.RetryAfter == 0 || !strings.Contains(problem.Detail, "Ask again: it is safe") {
+					p.t.Errorf("without a disk a claim gets %v", err)
+				}
+				return
+			}
+			p.t.Error("every claim was answered")
+		})
+	}
+	all.Wait()
+}
+
+// isHonest wants that a server whose disk takes no writes says so and goes on
+// otherwise: claims get 503 as problem+json, reads are answered, it is alive and
+// ready, because no other node would help.
+func (c *crowd) isHonest(p *process) {
+	p.t.Helper()
+	for _, path := range []string{"/livez", "/readyz", "/v1/campaigns/spring/claims/" + c.holders[0]} {
+		if got, text := ask(p, http.MethodGet, path, nil); got.StatusCode != http.StatusOK {
+			p.t.Errorf("GET %s: %s %s", path, got.Status, text)
+		}
+	}
+	// What a larger transaction could not use up may be enough for some small ones.
+	got, text := c.askOnce(p)
+	for tries := 0; got.StatusCode == http.StatusCreated && tries < 1000; tries++ {
+		got, text = c.askOnce(p)
+	}
+	if got.StatusCode != http.StatusServiceUnavailable || got.Header.Get("Retry-After") == "" || got.Header.Get("Content-Type") != "application/problem+json" {
+		p.t.Errorf("a claim gets %s, %v: %s", got.Status, got.Header, text)
+	}
+}
+
+// askOnce has a new user claim, who keeps nothing of the answer.
+func (c *crowd) askOnce(p *process) (answer *http.Response, text string) {
+	p.t.Helper()
+	user, sent := c.user(), time.Since(c.start)
+	answer, text = ask(p, http.MethodPost, "/v1/campaigns/spring/claims", strings.NewReader(`{"user_id":"`+user+`"}`))
+	c.keep(audit.Claim{User: firstcome.UserID(user), Sent: sent, Received: time.Since(c.start)}, nil)
+	return answer, text
+}
+
+// ask sends a request as it is and returns the answer as it came.
+func ask(p *process, method, path string, body io.Reader) (*http.Response, string) {
+	p.t.Helper()
+	r, err := http.NewRequestWithContext(p.t.Context(), method, p.url+path, body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	transport := &http.Transport{DisableKeepAlives: true}
+	answer, err := transport.RoundTrip(r)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return answer, string(text)
+}
+
+// heals waits until claims are issued again, and has everybody ask again.
+func (c *crowd) heals(p *process) {
+	p.t.Helper()
+	user := c.user()
+	waitFor(p.t, "a claim to be issued again", func() bool {
+		_, err := c.claim(p.t.Context(), p.calls, user)
+		return err == nil
+	})
+	c.findAgain(p)
+}
+
+func TestF55AFullDiskIs503AndHealsWithoutARestart(t *testing.T) {
+	onDisk(t, func(t *testing.T, disk string) {
+		p := serveUnprivileged(t, disk)
+		p.create("spring", 1_000_000)
+		crowd := newCrowd("spring")
+		for range rounds(3, 30) {
+			free := fill(t, disk, 256<<10)
+			crowd.claimUntilUnknown(p)
+			crowd.isHonest(p)
+			free()
+			crowd.heals(p)
+		}
+		crowd.verdict(p)
+		p.stop()
+	})
+}
+
+// TestF55AFileThatBecomesReadOnlyIs503AndHealsWithoutARestart takes the right to
+// write from a running server. A mode does not touch files that are open, and a
+// disk with files open for writing cannot be made read-only; so the disk is filled
+// first: after the failure the ledger opens its files anew, and by then may only
+// read them.
+func TestF55AFileThatBecomesReadOnlyIs503AndHealsWithoutARestart(t *testing.T) {
+	onDisk(t, func(t *testing.T, disk string) {
+		p := serveUnprivileged(t, disk)
+		p.create("spring", 1_000_000)
+		crowd := newCrowd("spring")
+		free := fill(t, disk, 256<<10)
+		crowd.claimUntilUnknown(p)
+		mode(t, p, 0o400)
+		free()
+		crowd.claimUntilUnknown(p)
+		crowd.isHonest(p)
+		// It logs one failure a second.
+		waitFor(t, "the log to say that the ledger is read-only", func() bool {
+			crowd.askOnce(p)
+			return strings.Contains(p.text(), "readonly")
+		})
+		mode(t, p, 0o600)
+		crowd.heals(p)
+		crowd.verdict(p)
+		p.stop()
+	})
+}
+
+// mode changes the mode of the ledger's files.
+func mode(t *testing.T, p *process, mode os.FileMode) {
+	t.Helper()
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Chmod(p.ledger()+suffix, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
