@@ -64,7 +64,7 @@ func TestTheSettingsOfServeReachTheNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []any{s.ops, s.queue.Batch, s.queue.Waiting, s.limits.MaxConnections, s.limits.AnswerWait, s.limits.Grace, s.drainDelay, s.userLimit != nil, s.addressLimit != nil}
+	got := []any{s.ops, s.queue.Batch, s.queue.Waiting, s.limits.MaxConnections, s.queue.Gate, s.limits.Grace, s.drainDelay, s.userLimit != nil, s.addressLimit != nil}
 	want := []any{"", 7, 8, 9, time.Second, 2 * time.Second, 3 * time.Second, true, false}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)

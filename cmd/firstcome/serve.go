@@ -28,7 +28,7 @@ type serveCmd struct {
 	TLSKey     string        `name:"tls-key" placeholder:"FILE" help:"PEM file of the certificate's private key."`
 	tokenFlags
 	limitFlags
-	AnswerWait    time.Duration `default:"5s" help:"How long a claim may wait for the ledger before it is answered 503, ask again (default: 5s)."`
+	AnswerWait    time.Duration `default:"5s" help:"How long the ledger may take to decide a batch of claims, and claims wait for their turn, before they are answered 503, ask again (default: 5s)."`
 	DrainDelay    time.Duration `default:"0s" help:"How long to go on accepting after SIGTERM while /readyz says no, for load balancers to notice (default: 0s)."`
 	ShutdownGrace time.Duration `default:"30s" help:"How long what is in flight may take after that (default: 30s)."`
 	LogLevel      slog.Level    `default:"info" placeholder:"info" help:"Log debug, info, warn or error and above (default: info)."`
@@ -143,7 +143,7 @@ func (c *serveCmd) settings(t terminal) (settings, error) {
 	s := settings{
 		listen: string(c.Listen), ops: string(c.Ops), ledgerPath: c.Ledger.path(),
 		queue:      flow.Limits{Batch: int(c.MaxBatch), Waiting: int(c.MaxWaiting), Gate: c.AnswerWait},
-		limits:     api.Limits{MaxConnections: int(c.MaxConnections), AnswerWait: c.AnswerWait, Grace: c.ShutdownGrace},
+		limits:     api.Limits{MaxConnections: int(c.MaxConnections), Grace: c.ShutdownGrace},
 		drainDelay: c.DrainDelay,
 		log:        newLog(t, c.LogLevel, c.LogFormat),
 	}

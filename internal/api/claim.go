@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"net/http"
 	"time"
 
@@ -31,7 +30,7 @@ func (s *Server) claim(w http.ResponseWriter, r *http.Request, c auth.Caller) er
 			return err
 		}
 	}
-	d, err := s.decide(r.Context(), id, user)
+	d, err := s.Issuer.Claim(r.Context(), id, user)
 	if err != nil {
 		s.metrics.unknown.Inc()
 		return err
@@ -44,36 +43,6 @@ func (s *Server) claim(w http.ResponseWriter, r *http.Request, c auth.Caller) er
 	s.metrics.latency.Observe(time.Since(started).Seconds())
 	b.answer(w, &d, t)
 	return nil
-}
-
-// decide has a claim decided, and waits for it as long as an answer may take.
-func (s *Server) decide(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Decision, error) {
-	p := patience{Context: ctx, wait: s.Limits.AnswerWait}
-	defer p.end()
-	return s.Issuer.Claim(&p, id, user)
-}
-
-// A patience is a context with a time-out whose timer starts when somebody
-// begins to wait for its end: most claims of a crowd are answered at once, and a
-// timer would be a third of their time here.
-type patience struct {
-	context.Context
-	wait   time.Duration
-	cancel context.CancelFunc // nil: nobody waits yet
-}
-
-// Done returns the channel that is closed at the end. One goroutine may call it.
-func (p *patience) Done() <-chan struct{} {
-	if p.cancel == nil {
-		p.Context, p.cancel = context.WithTimeout(p.Context, p.wait)
-	}
-	return p.Context.Done()
-}
-
-func (p *patience) end() {
-	if p.cancel != nil {
-		p.cancel()
-	}
 }
 
 // termsVersion returns the version whose terms the answer to a decision shows.

@@ -28,7 +28,7 @@ type metrics struct {
 }
 
 // latencies are the buckets of times, in seconds: from a claim answered from a
-// lease to the end of patience.
+// lease to twice the time that a call of the gate may take.
 var latencies = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
 func newMetrics(s *Server) *metrics {

@@ -219,7 +219,7 @@ func TestF17AFullQueueIs503AndAskingAgainIsSafe(t *testing.T) {
 
 func TestAClaimThatWaitsTooLongIs503(t *testing.T) {
 	var gate heldGate
-	s := open(t, held(&gate, flow.Limits{}), limited(api.Limits{AnswerWait: 50 * time.Millisecond}))
+	s := open(t, held(&gate, flow.Limits{Gate: 50 * time.Millisecond}))
 	s.create(`{"id":"c","name":"n","quantity":9}`)
 	s.claim("c", "u").want(t, 503, "")
 	close(gate.letGo)

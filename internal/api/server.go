@@ -92,19 +92,15 @@ type Limits struct {
 	// MaxConnections is how many connections are open at once; default 8192, at
 	// about 20 KB each, and in any case what the file descriptors allow.
 	MaxConnections int
-	// AnswerWait is how long a claim may wait for its decision before it is
-	// answered with 503; default 10s, which no healthy queue reaches.
-	AnswerWait time.Duration
-	Header     time.Duration // for a request's headers to arrive; default 5s
-	Read       time.Duration // for a whole request to arrive; default 15s
-	Write      time.Duration // for an answer, or a part of a stream, to leave; default 30s
-	Idle       time.Duration // for the next request of a connection; default 2m
-	Grace      time.Duration // for requests in flight when Serve has to end; default 15s
+	Header         time.Duration // for a request's headers to arrive; default 5s
+	Read           time.Duration // for a whole request to arrive; default 15s
+	Write          time.Duration // for an answer, or a part of a stream, to leave; default 30s
+	Idle           time.Duration // for the next request of a connection; default 2m
+	Grace          time.Duration // for requests in flight when Serve has to end; default 15s
 }
 
 func (l Limits) withDefaults() Limits {
 	l.MaxConnections = orDefault(l.MaxConnections, 8192)
-	l.AnswerWait = orDefault(l.AnswerWait, 10*time.Second)
 	l.Header = orDefault(l.Header, 5*time.Second)
 	l.Read = orDefault(l.Read, 15*time.Second)
 	l.Write = orDefault(l.Write, 30*time.Second)

@@ -282,11 +282,22 @@ func (i *Issuer) drain(q *queue) {
 		q.gather()
 		batch, epoch, learn := q.take(i.limits.Batch)
 		if len(batch) == 0 {
+			i.forgetUnknown(q)
 			return
 		}
 		i.decide(q, i.answerRepeats(q, batch), epoch, learn)
 		i.stats.waiting.Add(int64(-len(batch)))
 		q.reuse(batch)
+	}
+}
+
+// forgetUnknown forgets a queue that the gate has no campaign for, so that ids
+// that somebody makes up take no memory.
+func (i *Issuer) forgetUnknown(q *queue) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.gone {
+		i.queues.CompareAndDelete(q.id, q)
 	}
 }
 
@@ -319,6 +330,7 @@ func (i *Issuer) decide(q *queue, batch []*claim, epoch uint64, learn bool) {
 	if i.OnBatch != nil {
 		i.OnBatch(len(batch), i.now()-sent, err)
 	}
+	q.known(!errors.Is(err, firstcome.ErrNoCampaign))
 	if err != nil {
 		i.stats.failed.Add(1)
 		for _, c := range batch {

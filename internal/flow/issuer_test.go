@@ -166,6 +166,29 @@ func TestAnErrorOfTheGateIsEveryClaimsOfTheBatchAndOnlyThose(t *testing.T) {
 	}
 }
 
+func TestCampaignsThatDoNotExistAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(100)
+		i := issuer(t, m, flow.Limits{})
+		for n := range 1000 {
+			if _, err := i.Claim(t.Context(), firstcome.CampaignID(strconv.Itoa(n)), "a"); !errors.Is(err, firstcome.ErrNoCampaign) {
+				t.Fatalf("got %v", err)
+			}
+		}
+		synctest.Wait()
+		if n := i.Stats().Campaigns; n != 0 {
+			t.Errorf("the Issuer remembers %d campaigns that do not exist", n)
+		}
+		m.campaigns["7"] = &firstcome.Campaign{ID: "7", Version: 1, Terms: firstcome.Terms{Quantity: 1}}
+		m.holds["7"] = map[firstcome.UserID]int64{}
+		want(t, i, "7", "a", firstcome.Issued)
+		synctest.Wait()
+		if n := i.Stats().Campaigns; n != 1 {
+			t.Errorf("the Issuer remembers %d campaigns", n)
+		}
+	})
+}
+
 func TestAGateThatHangsIsGivenUpAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory(100, "c")

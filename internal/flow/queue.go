@@ -38,7 +38,8 @@ type queue struct {
 	draining bool
 	changing int  // changes under way: nothing is learned meanwhile
 	building bool // a holders filter is being read
-	gone     bool // swept from the Issuer: look the campaign up again
+	unknown  bool // the gate knows no such campaign
+	gone     bool // forgotten by the Issuer: look the campaign up again
 }
 
 // A local is a refusal under lease, with the filter that tells to whom it may be said.
@@ -64,6 +65,7 @@ func (q *queue) take(limit int) (batch []*claim, epoch uint64, learn bool) {
 	defer q.mu.Unlock()
 	if len(q.waiting) == 0 {
 		q.draining = false
+		q.gone = q.unknown && q.changing == 0 && !q.building
 		return nil, 0, false
 	}
 	if len(q.waiting) <= limit {
@@ -82,6 +84,13 @@ func (q *queue) reuse(batch []*claim) {
 	if q.spare == nil {
 		q.spare = batch[:0]
 	}
+	q.mu.Unlock()
+}
+
+// known notes whether the gate knows the campaign.
+func (q *queue) known(is bool) {
+	q.mu.Lock()
+	q.unknown = !is
 	q.mu.Unlock()
 }
 
