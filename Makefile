@@ -1,6 +1,6 @@
 # make test    everything, and installs what that needs: some 5 minutes on 2 cores
 # make check   the quick subset for an inner loop: under a minute
-# make soak    long: every fuzzer for FUZZTIME, the race detector in many rounds
+# make soak    long: every fuzzer for FUZZTIME, faults in many rounds, the race detector in ROUNDS
 # make bench   the figures of the README
 # make build   bin/firstcome, without cgo
 
@@ -61,6 +61,7 @@ demo: build
 
 soak: install build
 	.ci/fuzz $(FUZZTIME)
+	SOAK=1 .ci/gotest -shuffle=on -count=1 -timeout 12h ./test/...
 	.ci/gotest -race -shuffle=on -count=$(ROUNDS) -timeout 12h ./...
 
 bench:

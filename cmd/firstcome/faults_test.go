@@ -163,7 +163,7 @@ func TestF22ASecondSignalEndsAtOnce(t *testing.T) {
 }
 
 func TestF21AServerThatIsKilledWhileItIssuesKeepsWhatItAnswered(t *testing.T) {
-	const kills, between = 20, 200
+	const kills, between = 3, 200 // test/e2e kills it more often
 	dir := t.TempDir()
 	p := serveIn(t, dir)
 	open(t, p, "spring", 1_000_000).CloseIdle()
