@@ -2,7 +2,9 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"net/http"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -48,6 +50,24 @@ func (c *crowd) claim(ctx context.Context, calls *client.Client, user string) (c
 	}
 	c.keep(claim, err)
 	return answer, err
+}
+
+// post claims once, keeps the answer, and returns it as it came.
+func (c *crowd) post(p *process, user string) (answer *http.Response, text []byte) {
+	p.t.Helper()
+	claim := audit.Claim{User: firstcome.UserID(user), Sent: time.Since(c.start)}
+	answer, text = p.ask(http.MethodPost, p.url+"/v1/campaigns/"+c.campaign+"/claims", `{"user_id":"`+user+`"}`)
+	claim.Received = time.Since(c.start)
+	var said client.Answer // of a refusal it reads the outcome
+	err := json.Unmarshal(text, &said)
+	if err == nil {
+		claim.Outcome, err = firstcome.ParseOutcome(said.Outcome)
+	}
+	if k := said.Coupon; k != nil {
+		claim.Number, claim.Code, claim.Recorded = k.Number, k.Code, k.Recorded
+	}
+	c.keep(claim, err)
+	return answer, text
 }
 
 func (c *crowd) keep(claim audit.Claim, err error) {

@@ -3,7 +3,6 @@
 package e2e_test
 
 import (
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -12,10 +11,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
-
-	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/audit"
 )
 
 // onDisk runs a test in a child process that has a file system of its own, of a
@@ -106,48 +101,18 @@ func (c *crowd) claimUntilUnknown(p *process) {
 func (c *crowd) isHonest(p *process) {
 	p.t.Helper()
 	for _, path := range []string{"/livez", "/readyz", "/v1/campaigns/spring/claims/" + c.holders[0]} {
-		if got, text := ask(p, http.MethodGet, path, nil); got.StatusCode != http.StatusOK {
+		if got, text := p.ask(http.MethodGet, p.url+path, ""); got.StatusCode != http.StatusOK {
 			p.t.Errorf("GET %s: %s %s", path, got.Status, text)
 		}
 	}
 	// What a larger transaction could not use up may be enough for some small ones.
-	got, text := c.askOnce(p)
+	got, text := c.post(p, c.user())
 	for tries := 0; got.StatusCode == http.StatusCreated && tries < 1000; tries++ {
-		got, text = c.askOnce(p)
+		got, text = c.post(p, c.user())
 	}
 	if got.StatusCode != http.StatusServiceUnavailable || got.Header.Get("Retry-After") == "" || got.Header.Get("Content-Type") != "application/problem+json" {
 		p.t.Errorf("a claim gets %s, %v: %s", got.Status, got.Header, text)
 	}
-}
-
-// askOnce has a new user claim, who keeps nothing of the answer.
-func (c *crowd) askOnce(p *process) (answer *http.Response, text string) {
-	p.t.Helper()
-	user, sent := c.user(), time.Since(c.start)
-	answer, text = ask(p, http.MethodPost, "/v1/campaigns/spring/claims", strings.NewReader(`{"user_id":"`+user+`"}`))
-	c.keep(audit.Claim{User: firstcome.UserID(user), Sent: sent, Received: time.Since(c.start)}, nil)
-	return answer, text
-}
-
-// ask sends a request as it is and returns the answer as it came.
-func ask(p *process, method, path string, body io.Reader) (*http.Response, string) {
-	p.t.Helper()
-	r, err := http.NewRequestWithContext(p.t.Context(), method, p.url+path, body)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/json")
-	transport := &http.Transport{DisableKeepAlives: true}
-	answer, err := transport.RoundTrip(r)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return answer, string(text)
 }
 
 // heals waits until claims are issued again, and has everybody ask again.
@@ -196,7 +161,7 @@ func TestF55AFileThatBecomesReadOnlyIs503AndHealsWithoutARestart(t *testing.T) {
 		crowd.isHonest(p)
 		// It logs one failure a second.
 		waitFor(t, "the log to say that the ledger is read-only", func() bool {
-			crowd.askOnce(p)
+			crowd.post(p, crowd.user())
 			return strings.Contains(p.text(), "readonly")
 		})
 		mode(t, p, 0o600)

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,6 +27,7 @@ type process struct {
 	t     *testing.T
 	cmd   *exec.Cmd
 	calls *client.Client
+	http  *http.Client  // for requests of which more than the call's result is asked
 	dir   string        // where its ledger is
 	url   string        // of the API
 	ops   string        // HOST:PORT of the metrics
@@ -84,7 +87,8 @@ func (p *process) awaitServing(stderr io.Reader) {
 	case found := <-addresses:
 		p.url, p.ops = "http://"+found[1], found[2]
 		p.calls = client.New(p.url, "")
-		p.t.Cleanup(p.calls.CloseIdle)
+		p.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
+		p.t.Cleanup(p.closeIdle)
 	case <-p.ended:
 		p.t.Fatalf("the server ended: %v\n%s", p.err, p.text())
 	case <-time.After(patience):
@@ -123,7 +127,7 @@ func (p *process) kill() {
 func (p *process) stop() {
 	p.t.Helper()
 	// A server waits five seconds for connections that were made and not yet used.
-	p.calls.CloseIdle()
+	p.closeIdle()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		p.t.Fatal(err)
 	}
@@ -135,6 +139,52 @@ func (p *process) stop() {
 	case <-time.After(patience):
 		p.t.Errorf("the server does not end:\n%s", p.text())
 	}
+}
+
+func (p *process) closeIdle() {
+	p.calls.CloseIdle()
+	p.http.CloseIdleConnections()
+}
+
+// ask sends a request as it is and returns the answer as it came.
+func (p *process) ask(method, url, body string) (answer *http.Response, text []byte) {
+	p.t.Helper()
+	r, err := http.NewRequestWithContext(p.t.Context(), method, url, strings.NewReader(body))
+	if err == nil {
+		r.Header.Set("Content-Type", "application/json")
+		answer, err = p.http.Do(r)
+	}
+	if err == nil {
+		defer answer.Body.Close()
+		text, err = io.ReadAll(answer.Body)
+	}
+	if err != nil {
+		p.t.Errorf("%s %s: %v", method, url, err)
+		return &http.Response{}, nil
+	}
+	return answer, text
+}
+
+// metric returns the sum of the series of a metric.
+func (p *process) metric(name string) (sum float64) {
+	p.t.Helper()
+	_, text := p.ask(http.MethodGet, "http://"+p.ops+"/metrics", "")
+	found := false
+	for line := range strings.Lines(string(text)) {
+		series, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if series, _, _ = strings.Cut(series, "{"); series != name {
+			continue
+		}
+		number, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			p.t.Error(err)
+		}
+		sum, found = sum+number, true
+	}
+	if !found {
+		p.t.Errorf("there is no metric %s", name)
+	}
+	return sum
 }
 
 // create makes a campaign that is open.

@@ -1,0 +1,144 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
+)
+
+// early is what a crowd was told before the opening.
+type early struct {
+	mu      sync.Mutex // guards what follows
+	refused int
+	waits   map[string]int // by Retry-After
+	wrong   []string
+}
+
+// note keeps a refusal of a claim that was sent at an instant.
+func (e *early) note(answer *http.Response, text []byte, sent, opens time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.refused++
+	header := answer.Header.Get("Retry-After")
+	e.waits[header]++
+	var said client.Problem
+	if err := json.Unmarshal(text, &said); err != nil || answer.StatusCode != http.StatusForbidden ||
+		said.Outcome != firstcome.NotOpen.String() || said.OpensAt == nil || !said.OpensAt.Equal(opens) {
+		e.wrong = append(e.wrong, answer.Status+string(text))
+	}
+	if seconds, err := strconv.Atoi(header); err != nil || sent.Add(time.Duration(seconds)*time.Second).Before(opens) {
+		e.wrong = append(e.wrong, fmt.Sprintf("%v before the opening: come back in %q seconds", opens.Sub(sent), header))
+	}
+}
+
+// TestF24ACrowdBeforeTheOpening has a crowd ask without pause until the campaign
+// opens: everybody is told when to come, nobody is early, and the gate sees little
+// of it, because what it said is repeated for 200 ms.
+func TestF24ACrowdBeforeTheOpening(t *testing.T) {
+	const clients, quantity, before = 32, 2000, 2 * time.Second
+	p := serve(t, launch{})
+	opens := time.Now().Add(before).Truncate(time.Microsecond).UTC()
+	number := int64(quantity)
+	_, err := p.calls.CreateCampaign(t.Context(), client.NewCampaign{ID: "spring", Name: "n", Quantity: &number, OpensAt: &client.Time{Time: opens}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	crowd, told := newCrowd("spring"), &early{waits: map[string]int{}}
+	gate := make(chan float64, clients) // calls of the gate by the first answer other than not_open
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() {
+			for {
+				sent := time.Now()
+				answer, text := crowd.post(p, crowd.user())
+				if answer.StatusCode != http.StatusForbidden {
+					break // the verdict wants that it was issued
+				}
+				told.note(answer, text, sent, opens)
+			}
+			if now := time.Now(); now.Before(opens) {
+				t.Errorf("a coupon was issued %v early", opens.Sub(now))
+			}
+			gate <- p.metric("firstcome_batch_claims_count")
+		})
+	}
+	all.Wait()
+	for _, wrong := range told.wrong {
+		t.Error(wrong)
+	}
+	if len(told.waits) < 2 {
+		t.Errorf("everybody was told to come back at once: %v", told.waits)
+	}
+	// Five a second before, one for each who was issued, and some around the first
+	// refusal, when nothing is known yet.
+	calls, most := <-gate, 5*before.Seconds()+2*clients
+	if calls > most || float64(told.refused) < 10*most {
+		t.Errorf("the gate was called %v times for %d refusals, want at most %v", calls, told.refused, most)
+	}
+	t.Logf("%d refusals, %v calls of the gate, Retry-After %v", told.refused, calls, told.waits)
+	if left := remaining(t, p, "spring"); left != quantity-clients {
+		t.Errorf("%d coupons are left, want all of %d but one for each client", left, quantity)
+	}
+	crowd.verdict(p)
+	p.stop()
+}
+
+// rate has so many users claim, each of them attempts times at once, and returns
+// how many users a second were answered.
+func (c *crowd) rate(p *process, users, attempts int) float64 {
+	p.t.Helper()
+	const clients = 64
+	started := time.Now()
+	work := make(chan string)
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() {
+			for user := range work {
+				var tries sync.WaitGroup
+				for range attempts {
+					tries.Go(func() {
+						if _, err := c.claim(p.t.Context(), p.calls, user); err != nil {
+							p.t.Errorf("%s claims: %v", user, err)
+						}
+					})
+				}
+				tries.Wait()
+			}
+		})
+	}
+	for range users {
+		work <- c.user()
+	}
+	close(work)
+	all.Wait()
+	return float64(users) / time.Since(started).Seconds()
+}
+
+// TestF26RetriesWithoutPauseDoNotCollapse has every client ask five times more
+// without pause or patience. That is six times the requests, so a sixth of the
+// users a second would be fair; half of that is the bound, against one attempt in
+// the same run.
+func TestF26RetriesWithoutPauseDoNotCollapse(t *testing.T) {
+	const users, attempts = 5000, 6
+	p := serve(t, launch{})
+	p.create("calm", 10_000_000)
+	p.create("storm", 10_000_000)
+	calm, storm := newCrowd("calm"), newCrowd("storm")
+	calm.rate(p, users/5, 1) // connections are made, and caches filled
+	once := calm.rate(p, users, 1)
+	often := storm.rate(p, users, attempts)
+	t.Logf("%.0f users a second who claim once, %.0f who claim %d times at once", once, often, attempts)
+	if often < once/attempts/2 {
+		t.Errorf("the useful answers fell to %.3f of those without retries", often/once)
+	}
+	calm.verdict(p)
+	storm.verdict(p)
+	p.stop()
+}
