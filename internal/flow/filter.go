@@ -17,11 +17,14 @@ type filter struct {
 const (
 	bitsPerHolder = 16
 	probes        = 4
+	// minWords keeps small filters from being so small that two hashes often have
+	// the same first probe and the same step: at one word that is one in a thousand.
+	minWords = 64
 )
 
 // newFilter returns a filter of the given users' hashes under seed.
 func newFilter(seed maphash.Seed, hashes []uint64) *filter {
-	f := &filter{seed: seed, bits: make([]uint64, len(hashes)*bitsPerHolder/64+1)}
+	f := &filter{seed: seed, bits: make([]uint64, len(hashes)*bitsPerHolder/64+minWords)}
 	for _, h := range hashes {
 		for p := range uint64(probes) {
 			word, bit := f.place(h, p)

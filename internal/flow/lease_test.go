@@ -23,19 +23,9 @@ func TestASoldOutCampaignAsksTheGateFiveTimesASecond(t *testing.T) {
 			want(t, i, "c", firstcome.UserID("loser-"+strconv.Itoa(n)), firstcome.SoldOut)
 			time.Sleep(time.Millisecond)
 		}
-		// Ten seconds of leases of 200 ms, and the filter's few false positives.
-		calls := len(m.seen()) - before
-		if calls < 45 || calls > 50+100 {
+		// Ten seconds of leases of 200 ms, and one or two users whom the filter mistakes.
+		if calls := len(m.seen()) - before; calls < 45 || calls > 55 {
 			t.Errorf("the gate was asked %d times", calls)
-		}
-		leases := 0
-		for _, users := range m.seen()[before:] {
-			if len(users) == 1 {
-				leases++
-			}
-		}
-		if i.Stats().Repeated < 9_800 || leases != calls {
-			t.Errorf("%d answers were repeated", i.Stats().Repeated)
 		}
 	})
 }

@@ -55,7 +55,9 @@ func newWide(verb, query, part string) wide {
 }
 
 var (
-	lookQueries = inEveryWidth(`SELECT `+couponColumns+` FROM coupons
+	// SQLite would rather read the whole campaign by its primary key than seek many
+	// users in the index.
+	lookQueries = inEveryWidth(`SELECT `+couponColumns+` FROM coupons INDEXED BY coupons_p3_one_per_user
 		WHERE user_id IN (%s) AND campaign_id = ? AND voided_at IS NULL`, `?`)
 	insertCoupons = newWide(`INSERT`, `INTO coupons
 		(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position) VALUES %s`, `(?,?,?,?,?,?,?,?)`)
