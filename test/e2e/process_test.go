@@ -3,6 +3,8 @@ package e2e_test
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -141,6 +143,12 @@ func (p *process) stop() {
 	}
 }
 
+// secure has the clients speak TLS.
+func (p *process) secure(trust *x509.CertPool) {
+	p.url = strings.Replace(p.url, "http://", "https://", 1)
+	p.http.Transport.(*http.Transport).TLSClientConfig = &tls.Config{RootCAs: trust}
+}
+
 func (p *process) closeIdle() {
 	p.calls.CloseIdle()
 	p.http.CloseIdleConnections()
@@ -190,9 +198,9 @@ func (p *process) metric(name string) (sum float64) {
 // create makes a campaign that is open.
 func (p *process) create(id string, quantity int64) {
 	p.t.Helper()
-	campaign := client.NewCampaign{ID: id, Name: id, Quantity: &quantity}
-	if _, err := p.calls.CreateCampaign(p.t.Context(), campaign); err != nil {
-		p.t.Fatal(err)
+	body := fmt.Sprintf(`{"id":%q,"name":%q,"quantity":%d}`, id, id, quantity)
+	if answer, text := p.ask(http.MethodPost, p.url+"/v1/campaigns", body); answer.StatusCode != http.StatusCreated {
+		p.t.Fatalf("create a campaign: %s %s", answer.Status, text)
 	}
 }
 

@@ -1,0 +1,192 @@
+package e2e_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"database/sql"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	_ "modernc.org/sqlite"
+)
+
+// certify makes a certificate for 127.0.0.1 and returns its file, its key's file,
+// and who trusts it.
+func certify(t *testing.T) (cert, key string, trust *x509.CertPool) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	trust = x509.NewCertPool()
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	trust.AppendCertsFromPEM(certificate)
+	for file, text := range map[string][]byte{cert: certificate, key: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text})} {
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cert, key, trust
+}
+
+// holdLock takes SQLite's write lock from a server, and returns what gives it back.
+func holdLock(t *testing.T, file string) (release func()) {
+	t.Helper()
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := db.Conn(t.Context())
+	if err == nil {
+		_, err = conn.ExecContext(t.Context(), `BEGIN IMMEDIATE`)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	release = sync.OnceFunc(func() {
+		_, _ = conn.ExecContext(context.Background(), `ROLLBACK`)
+		_ = conn.Close()
+		_ = db.Close()
+	})
+	t.Cleanup(release)
+	return release
+}
+
+// A flood is requests by HTTP/2, a hundred at once on each connection, so that
+// tens of thousands can wait without as many connections.
+type flood struct {
+	clients []*http.Client
+	next    atomic.Int64
+
+	issued, told, wrong atomic.Int64 // answers: 201; 503 with Retry-After; others
+}
+
+// newFlood returns a flood whose connections are made.
+func newFlood(p *process, conns int, trust *x509.CertPool) *flood {
+	p.t.Helper()
+	f := &flood{}
+	for range conns {
+		transport := &http.Transport{ForceAttemptHTTP2: true, MaxConnsPerHost: 1, TLSClientConfig: &tls.Config{RootCAs: trust}}
+		p.t.Cleanup(transport.CloseIdleConnections)
+		c := &http.Client{Transport: transport}
+		f.clients = append(f.clients, c)
+		answer, err := c.Get(p.url + "/livez")
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+	}
+	return f
+}
+
+// run sends so many requests, each for a new user, with as many at once on each
+// connection, and returns when all are answered.
+func (f *flood) run(ctx context.Context, url string, requests int64, atOnce int) {
+	var all sync.WaitGroup
+	for _, c := range f.clients {
+		for range atOnce {
+			all.Go(func() {
+				for n := f.next.Add(1); n <= requests; n = f.next.Add(1) {
+					f.claim(ctx, c, url, n)
+				}
+			})
+		}
+	}
+	all.Wait()
+}
+
+func (f *flood) claim(ctx context.Context, c *http.Client, url string, n int64) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(fmt.Sprintf(`{"user_id":"user-%d"}`, n)))
+	if err != nil {
+		f.wrong.Add(1)
+		return
+	}
+	r.Header.Set("Content-Type", "application/json")
+	answer, err := c.Do(r)
+	if err != nil {
+		f.wrong.Add(1)
+		return
+	}
+	defer answer.Body.Close()
+	_, _ = io.Copy(io.Discard, answer.Body)
+	switch {
+	case answer.StatusCode == http.StatusCreated:
+		f.issued.Add(1)
+	case answer.StatusCode == http.StatusServiceUnavailable && answer.Header.Get("Retry-After") != "":
+		f.told.Add(1)
+	default:
+		f.wrong.Add(1)
+	}
+}
+
+// TestF34FiftyThousandRequestsWaitInBoundedMemory stalls the writer by holding
+// SQLite's write lock while 50,000 requests come. As many wait as may; the rest is
+// told to come again; and when the lock is given back, all that waited are
+// answered. A machine that takes longer than SQLite waits for its lock, 5 s, tells
+// a batch every 5 s that it is unknown what became of it.
+func TestF34FiftyThousandRequestsWaitInBoundedMemory(t *testing.T) {
+	const requests, conns, atOnce = 50_000, 250, 80
+	const waiting, batch = 16_384, 512 // the defaults
+	const goLimit, residentLimit = 256 << 20, 512 << 20
+	cert, key, trust := certify(t)
+	p := serve(t, launch{
+		env: []string{fmt.Sprintf("GOMEMLIMIT=%d", goLimit)},
+		// Who waits is to be answered in the end, and not to be told that it took long.
+		args: []string{"--answer-wait", "60s", "--tls-cert", cert, "--tls-key", key},
+	})
+	p.secure(trust)
+	p.create("spring", 10_000_000)
+	f := newFlood(p, conns, trust)
+	release := holdLock(t, p.ledger())
+	ended := make(chan struct{})
+	go func() {
+		f.run(t.Context(), p.url+"/v1/campaigns/spring/claims", requests, atOnce)
+		close(ended)
+	}()
+	waitFor(t, "the queue to be full, and the rest to be told", func() bool {
+		return f.next.Load() >= requests && f.told.Load() >= requests-waiting-2*batch
+	})
+	if now := p.metric("firstcome_waiting_claims"); now > waiting+batch {
+		t.Errorf("%v claims wait, at most %d may", now, waiting+batch)
+	}
+	release()
+	<-ended
+	resident := p.status("VmHWM")
+	t.Logf("%d issued, %d told to come again, at most %d MiB resident", f.issued.Load(), f.told.Load(), resident>>20)
+	if f.wrong.Load() > 0 || f.issued.Load()+f.told.Load() != requests || f.issued.Load() < waiting/2 {
+		t.Errorf("of %d requests %d were issued, %d were told to come again, %d got something else", requests, f.issued.Load(), f.told.Load(), f.wrong.Load())
+	}
+	if resident > residentLimit {
+		t.Errorf("%d MiB were resident, with a limit of %d MiB", resident>>20, goLimit>>20)
+	}
+	p.audit()
+}
