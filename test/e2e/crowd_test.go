@@ -106,13 +106,6 @@ func (c *crowd) awaitAnswers(t *testing.T, more int) {
 	}
 }
 
-// unknown returns the errors of the claims whose outcome is unknown.
-func (c *crowd) unknown() []error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.errs
-}
-
 // verdict holds all answers against the coupons that the server has, and its
 // ledger against the promises.
 func (c *crowd) verdict(p *process) {

@@ -20,7 +20,7 @@ const patience = 60 * time.Second
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) (status int) {
-	if binary() == "" {
+	if firstcomeBinary() == "" {
 		dir, err := os.MkdirTemp("", "firstcome-e2e")
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -50,7 +50,7 @@ func build(file string) error {
 	return os.Setenv(binaryVariable, file)
 }
 
-func binary() string { return os.Getenv(binaryVariable) }
+func firstcomeBinary() string { return os.Getenv(binaryVariable) }
 
 // rounds returns how often a test repeats its fault: few, or many in a soak.
 func rounds(few, many int) int {

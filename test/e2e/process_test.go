@@ -58,7 +58,7 @@ func serve(t *testing.T, l launch) *process {
 	if l.dir == "" {
 		l.dir = t.TempDir()
 	}
-	line := append(l.under, binary(), "serve", "--listen", "127.0.0.1:0", "--ops", "127.0.0.1:0")
+	line := append(l.under, firstcomeBinary(), "serve", "--listen", "127.0.0.1:0", "--ops", "127.0.0.1:0")
 	line = append(line, l.args...)
 	p := &process{t: t, cmd: exec.Command(line[0], line[1:]...), dir: l.dir, ended: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Env, p.cmd.SysProcAttr = l.dir, append(environ(), l.env...), l.attr
@@ -212,7 +212,7 @@ func (p *process) audit() {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary(), "audit", "-o", "json")
+	cmd := exec.CommandContext(ctx, firstcomeBinary(), "audit", "-o", "json")
 	cmd.Dir, cmd.Env = p.dir, environ()
 	var errs strings.Builder
 	cmd.Stderr = &errs
