@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"sync"
@@ -148,6 +149,17 @@ func TestF63AnotherSitesPageMayChangeNothing(t *testing.T) {
 	}
 	if state := s.call("GET", "/v1/campaigns/c", "").text("state"); state != "open" {
 		t.Errorf("the campaign is %s", state)
+	}
+}
+
+func TestDevelopmentModeAnswersToNoOtherName(t *testing.T) {
+	s := open(t)
+	for host, status := range map[string]string{"evil.example": " 403 ", "localhost:8080": " 404 ", "[::1]:80": " 404 "} {
+		c := s.dial("GET /v1/campaigns/c HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n")
+		answer, err := io.ReadAll(c)
+		if err != nil || !strings.Contains(string(answer), status) {
+			t.Errorf("%s: %v %.80s", host, err, answer)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/netip"
 	"runtime/debug"
@@ -136,6 +137,9 @@ func (g *guard) admit(r *http.Request) (auth.Caller, error) {
 			return auth.Caller{}, err
 		}
 	}
+	if s.Auth.Open() && !isLoopback(r.Host) {
+		return auth.Caller{}, newProblem(http.StatusForbidden, "in development mode this server answers to localhost and loopback addresses only")
+	}
 	caller, err := s.Auth.Authenticate(r)
 	if err != nil {
 		return caller, newProblem(http.StatusUnauthorized, "credentials are missing or not good")
@@ -150,6 +154,19 @@ func (g *guard) admit(r *http.Request) (auth.Caller, error) {
 		return caller, limit(s.UserLimit, string(caller.User))
 	}
 	return caller, nil
+}
+
+// isLoopback tells whether a Host header names this machine: a page from elsewhere
+// whose name was made to resolve to it (DNS rebinding) has another.
+func isLoopback(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if host == "localhost" {
+		return true
+	}
+	address, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil && address.IsLoopback()
 }
 
 // limit returns nil if key may ask now.

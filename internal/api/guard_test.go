@@ -24,7 +24,7 @@ func TestAFaultOfAHandlerIs500AndTheNextRequestIsServed(t *testing.T) {
 	if response.StatusCode != 500 || response.Header.Get("Content-Type") != "application/problem+json" {
 		t.Errorf("it answers %d %v", response.StatusCode, response.Header)
 	}
-	if line := <-logged; !strings.Contains(line, "a request failed on a fault") || !strings.Contains(line, "Authenticate") {
+	if line := <-logged; !strings.Contains(line, "a request failed on a fault") || !strings.Contains(line, "Authenticator") {
 		t.Errorf("the log says %s", line)
 	}
 	s.call("GET", "/livez", "").want(t, 200, "")

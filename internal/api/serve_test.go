@@ -54,9 +54,9 @@ func TestF30SlowHeadersSlowBodiesAndIdlersAreCut(t *testing.T) {
 	s.create(`{"id":"c","name":"n","quantity":1}`)
 	for name, text := range map[string]string{
 		"nothing":      "",
-		"slow headers": "GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ",
-		"slow body":    "POST /v1/campaigns/c/claims HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
-		"an idler":     "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n",
+		"slow headers": "GET /livez HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
+		"slow body":    "POST /v1/campaigns/c/claims HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
+		"an idler":     "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) { isCut(t, s.dial(text)) })
 	}
@@ -68,7 +68,7 @@ func TestF30LargeHeadersAreRefused(t *testing.T) {
 	if r.status != 200 {
 		t.Errorf("12 KB of headers answer %d", r.status)
 	}
-	c := s.dial("GET /livez HTTP/1.1\r\nHost: x\r\nX-Large: " + strings.Repeat("x", 17<<10) + "\r\n\r\n")
+	c := s.dial("GET /livez HTTP/1.1\r\nHost: localhost\r\nX-Large: " + strings.Repeat("x", 17<<10) + "\r\n\r\n")
 	response, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestF30HoardersOfConnectionsMakeRoomForHealthyClients(t *testing.T) {
 	for n := range 10 * room {
 		text := "" // half of them send a request and then hold on
 		if n%2 == 0 {
-			text = "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
+			text = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
 		}
 		hoard = append(hoard, s.dial(text))
 		if n%room == 0 {
@@ -121,7 +121,7 @@ func TestF17WhereEveryConnectionIsBusyTheNextIsTurnedAwayAndTheRestRecovers(t *t
 		}
 	}
 	for n := range busy {
-		busy[n] = s.dial(fmt.Sprintf("POST /v1/campaigns/c%d/claims HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n{\"user_id\":\"u\"}", n))
+		busy[n] = s.dial(fmt.Sprintf("POST /v1/campaigns/c%d/claims HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n{\"user_id\":\"u\"}", n))
 		<-gate.at
 	}
 	turnedAway, err := http.ReadResponse(bufio.NewReader(s.dial("")), nil)
