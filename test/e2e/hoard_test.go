@@ -46,7 +46,7 @@ func descriptors(t *testing.T, connections int) int {
 func hoard(t *testing.T, p *process, connections int) (release func()) {
 	t.Helper()
 	const dialers = 8
-	texts := []string{"", "POST /v1/campaigns/spring/claims HTTP/1.1\r\nHost: x\r\n", "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"}
+	texts := []string{"", "POST /v1/campaigns/spring/claims HTTP/1.1\r\nHost: localhost\r\n", "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"}
 	held := make([]net.Conn, connections)
 	var next atomic.Int64
 	var all sync.WaitGroup
