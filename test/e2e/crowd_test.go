@@ -1,3 +1,5 @@
+//go:build linux
+
 package e2e_test
 
 import (
@@ -24,14 +26,16 @@ type crowd struct {
 
 	mu      sync.Mutex // guards what follows
 	claims  []audit.Claim
-	holders []string // users who were answered a coupon, in the order of the answers
-	last    time.Time
-	grown   chan struct{} // closed when holders grows
+	holders []string // users who were answered a coupon, in the order of the first answers
+	held    map[string]bool
+	told    int           // answers with a coupon
+	last    time.Time     // when the last of them came
+	grown   chan struct{} // closed when there are more
 	errs    []error       // of claims whose outcome is unknown
 }
 
 func newCrowd(campaign string) *crowd {
-	return &crowd{campaign: campaign, start: time.Now(), grown: make(chan struct{})}
+	return &crowd{campaign: campaign, start: time.Now(), held: map[string]bool{}, grown: make(chan struct{})}
 }
 
 // user returns a user who did not claim yet.
@@ -78,7 +82,11 @@ func (c *crowd) keep(claim audit.Claim, err error) {
 		c.errs = append(c.errs, err)
 	}
 	if claim.Outcome.HasCoupon() {
-		c.holders = append(c.holders, string(claim.User))
+		if user := string(claim.User); !c.held[user] {
+			c.held[user] = true
+			c.holders = append(c.holders, user)
+		}
+		c.told++
 		c.last = time.Now()
 		close(c.grown)
 		c.grown = make(chan struct{})
@@ -90,7 +98,7 @@ func (c *crowd) keep(claim audit.Claim, err error) {
 func (c *crowd) answered() (count int, last time.Time, grown <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.holders), c.last, c.grown
+	return c.told, c.last, c.grown
 }
 
 // awaitAnswers waits until so many more answers had a coupon.

@@ -19,7 +19,7 @@ import (
 func onDisk(t *testing.T, test func(t *testing.T, disk string)) {
 	const child = "E2E_DISK"
 	if disk := os.Getenv(child); disk != "" {
-		if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=6m"); err != nil {
+		if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=16m"); err != nil {
 			t.Fatalf("mount a small disk: %v", err)
 		}
 		test(t, disk)

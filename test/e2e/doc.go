@@ -3,6 +3,7 @@
 // has tests only.
 //
 // TestMain builds the binary once, without cgo, as it is released. A server is a
-// [process]; what clients were answered is kept in a crowd and audited in the end
-// with internal/audit. SOAK=1 makes the rounds many.
+// process; what clients were answered is kept in a crowd and audited in the end
+// with internal/audit. SOAK=1 makes the rounds many. They need
+// Linux: namespaces, strace, and a server that ends when its test does.
 package e2e
