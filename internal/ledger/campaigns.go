@@ -171,7 +171,7 @@ func (l *Ledger) Void(ctx context.Context, actor string, id firstcome.CampaignID
 		if err != nil {
 			return err
 		}
-		if err := t.addFacts(id, s.position+1, 1, firstcome.CouponVoided, number); err != nil {
+		if err := t.addVoidFact(s, number); err != nil {
 			return err
 		}
 		if err := t.addChange(id, s.Version+1, "void", fmt.Sprintf(`{"number":%d}`, number), now); err != nil {
@@ -228,12 +228,27 @@ func (t *tx) addChange(id firstcome.CampaignID, version int64, kind, payload str
 	return err
 }
 
-// addFacts adds a run of facts about count numbers from number on.
-func (t *tx) addFacts(id firstcome.CampaignID, position int64, count int, kind firstcome.FactKind, number int64) error {
-	t.touched[id] = true
-	_, err := t.change(`INSERT INTO facts (campaign_id, position, count, kind, number) VALUES (?, ?, ?, ?, ?)`,
-		id, position, count, kind, number)
-	return err
+// addVoidFact adds the fact that a number was voided, behind the run of those
+// issued since the last void, which is written only now.
+func (t *tx) addVoidFact(s stock, number int64) error {
+	t.touched[s.ID] = true
+	var last int64 // position that a run holds
+	err := t.row(`SELECT position + count - 1 FROM facts WHERE campaign_id = ? ORDER BY position DESC LIMIT 1`, s.ID).Scan(&last)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	runs := []run{openRun(last, s.position, s.lastNumber), {s.position + 1, 1, number, firstcome.CouponVoided}}
+	for _, r := range runs {
+		if r.count == 0 {
+			continue
+		}
+		_, err := t.change(`INSERT INTO facts (campaign_id, position, count, kind, number) VALUES (?, ?, ?, ?, ?)`,
+			s.ID, r.position, r.count, r.kind, r.number)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (t *tx) terms(id firstcome.CampaignID, version int64) (payload string, err error) {

@@ -121,9 +121,16 @@ func (l *Ledger) Facts(ctx context.Context, id firstcome.CampaignID, after int64
 
 // A run is count facts of one kind from position on about the numbers from number on.
 type run struct {
-	campaign                firstcome.CampaignID
 	position, count, number int64
 	kind                    firstcome.FactKind
+}
+
+// openRun returns the run behind the last position that a run in the ledger holds,
+// up to the campaign's position. Its facts are the latest issues, up to the last
+// number, so that issuing need not write it.
+func openRun(last, position, lastNumber int64) run {
+	count := position - last
+	return run{last + 1, count, lastNumber - count + 1, firstcome.CouponIssued}
 }
 
 func facts(ctx context.Context, snapshot *sql.Tx, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error {
@@ -160,13 +167,26 @@ func facts(ctx context.Context, snapshot *sql.Tx, id firstcome.CampaignID, after
 }
 
 // runAt returns the run that holds a position, or sql.ErrNoRows.
-func runAt(ctx context.Context, snapshot *sql.Tx, id firstcome.CampaignID, position int64) (r run, err error) {
-	err = snapshot.QueryRowContext(ctx, `SELECT position, count, kind, number FROM facts
+func runAt(ctx context.Context, snapshot *sql.Tx, id firstcome.CampaignID, position int64) (run, error) {
+	var r run
+	err := snapshot.QueryRowContext(ctx, `SELECT position, count, kind, number FROM facts
 		WHERE campaign_id = ? AND position <= ? ORDER BY position DESC LIMIT 1`, id, position).Scan(&r.position, &r.count, &r.kind, &r.number)
-	if err == nil && position >= r.position+r.count {
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return run{}, err
+	}
+	if err == nil && position < r.position+r.count {
+		return r, nil
+	}
+	last := int64(0)
+	if err == nil {
+		last = r.position + r.count - 1
+	}
+	var top, lastNumber int64
+	err = snapshot.QueryRowContext(ctx, `SELECT position, last_number FROM campaigns WHERE id = ?`, id).Scan(&top, &lastNumber)
+	if err == nil && position > top {
 		err = sql.ErrNoRows
 	}
-	return r, err
+	return openRun(last, top, lastNumber), err
 }
 
 // NewFacts returns a channel that is closed when the campaign has new facts.

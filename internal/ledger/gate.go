@@ -211,8 +211,7 @@ func (t *tx) keep(before, s stock, issued []firstcome.Coupon, now time.Time) {
 		t.coupons = append(t.coupons, placed{c, s.position})
 	}
 	if len(issued) > 0 {
-		t.runs = append(t.runs, run{s.ID, before.position + 1, int64(len(issued)), issued[0].Number, firstcome.CouponIssued})
-		t.touched[s.ID] = true
+		t.touched[s.ID] = true // the facts are those between the last run and the campaign's position
 	}
 	s.decidedAt = now
 	t.stocks[s.ID] = s

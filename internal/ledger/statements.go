@@ -61,7 +61,6 @@ var (
 		WHERE user_id IN (%s) AND campaign_id = ? AND voided_at IS NULL`, `?`)
 	insertCoupons = newWide(`INSERT`, `INTO coupons
 		(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position) VALUES %s`, `(?,?,?,?,?,?,?,?)`)
-	insertRuns   = newWide(`INSERT`, `INTO facts (campaign_id, position, count, kind, number) VALUES %s`, `(?,?,?,?,?)`)
 	updateStocks = newWide(`UPDATE`, `campaigns
 		SET in_force = s.column1, issued = s.column2, last_number = s.column3, position = s.column4, decided_at = s.column5
 		FROM (VALUES %s) AS s WHERE campaigns.id = s.column6`, `(?,?,?,?,?,?)`)
@@ -118,16 +117,6 @@ func (t *tx) flush() error {
 	if err != nil {
 		return err
 	}
-	err = inWidths(len(t.runs), func(from, width int) error {
-		args = args[:0]
-		for _, r := range t.runs[from : from+width] {
-			args = append(args, string(r.campaign), r.position, r.count, string(r.kind), r.number)
-		}
-		return t.write(insertRuns, width, args)
-	})
-	if err != nil {
-		return err
-	}
 	ids := slices.Collect(maps.Keys(t.dirty))
 	return inWidths(len(ids), func(from, width int) error {
 		args = args[:0]
@@ -144,7 +133,7 @@ func (t *tx) flush() error {
 
 // forget drops what flush has written.
 func (t *tx) forget() {
-	t.coupons, t.runs = t.coupons[:0], t.runs[:0]
+	t.coupons = t.coupons[:0]
 	clear(t.dirty)
 }
 

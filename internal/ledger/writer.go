@@ -257,7 +257,6 @@ type tx struct {
 	// What flush will write: claims only decide, so that the claims of many
 	// campaigns are written together.
 	coupons []placed
-	runs    []run
 	dirty   map[firstcome.CampaignID]bool
 	// stocks are the campaigns' rows as this transaction leaves them, and those of
 	// earlier ones: nobody else writes them, so they are read once.

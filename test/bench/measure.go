@@ -215,7 +215,7 @@ func latency(ctx context.Context, b *bench) error {
 	}
 	const seconds = 20
 	rate := 0.7 * b.capacity
-	f, err := drive(ctx, target{s, []string{id}, scattered(0)}, int(rate*seconds), 256, rate, "issued")
+	f, err := drive(ctx, target{s, []string{id}, sequential(0)}, int(rate*seconds), 256, rate, "issued")
 	if err != nil {
 		return err
 	}

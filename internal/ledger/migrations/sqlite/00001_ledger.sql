@@ -43,6 +43,8 @@ CREATE TABLE coupons (
 CREATE UNIQUE INDEX coupons_p3_one_per_user ON coupons (user_id, campaign_id) WHERE voided_at IS NULL;
 
 -- Runs of facts: count facts from position on, about the numbers from number on.
+-- The facts behind the last run, up to the campaign's position, are the latest
+-- issues, up to its last_number: their run is written with the next void.
 CREATE TABLE facts (
     campaign_id TEXT    NOT NULL REFERENCES campaigns (id),
     position    INTEGER NOT NULL,
