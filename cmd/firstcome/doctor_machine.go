@@ -19,8 +19,8 @@ const (
 	// and facts.
 	leastSpace  = 100 << 20
 	enoughSpace = 1 << 30
-	// slowSync is where a commit begins to show in the latency of claims: DESIGN's
-	// figures are of disks that take 1 to 3 ms.
+	// slowSync is where a commit alone takes longer than the 10 ms that a claim
+	// should, twice over, since a claim waits for up to two.
 	slowSync = 20 * time.Millisecond
 	// earliest is before this firstcome was made: a clock that stands before it is not set.
 	earliest = 1_780_000_000 // seconds since 1970: May 2026

@@ -11,7 +11,7 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// refusalLease is how long a node may repeat a refusal: DESIGN's 200 ms, at most
+// refusalLease is how long a node may repeat a refusal: at most
 // five calls of the gate a second for a campaign that is sold out.
 const refusalLease = 200 * time.Millisecond
 

@@ -9,8 +9,8 @@ import (
 )
 
 // widths are those of the statements that take many rows: the widest that fits is
-// taken, again and again. A statement of 32 rows costs half as much a row as one
-// of 1; wider ones gain little.
+// taken, again and again. Wider statements cost less a row
+// (in a trial 5.3 µs at 1, 3.6 at 32, 2.7 at 64), and each is prepared once.
 var widths = [...]int{64, 32, 16, 8, 4, 2, 1}
 
 // inWidths calls do with the first and the end of each part of n rows.
@@ -45,8 +45,8 @@ func inEveryWidth(query, part string) map[int]string {
 
 // A wide statement writes many rows. Its two forms differ in what a refused row
 // takes along. OR ROLLBACK, the whole transaction: SQLite need not keep what it
-// would take to undo the one statement, which is a quarter of the time of an
-// insert. OR ABORT, the statement.
+// would take to undo the one statement, which was a quarter of the time of an
+// insert in a trial. OR ABORT, the statement.
 type wide struct{ orRollback, orAbort map[int]string }
 
 // newWide returns the statement that begins with verb and goes on with query.
@@ -64,7 +64,7 @@ var (
 	updateStocks = newWide(`UPDATE`, `campaigns
 		SET in_force = s.column1, issued = s.column2, last_number = s.column3, position = s.column4, decided_at = s.column5
 		FROM (VALUES %s) AS s WHERE campaigns.id = s.column6`, `(?,?,?,?,?,?)`)
-	// One campaign at a time is what there mostly is, and costs a fifth without the join.
+	// One campaign at a time is what there mostly is, and needs no join.
 	updateStock = newWide(`UPDATE`, `campaigns
 		SET in_force = ?, issued = ?, last_number = ?, position = ?, decided_at = ? WHERE id = ?`, ``)
 )

@@ -21,8 +21,8 @@ type job struct {
 }
 
 const (
-	// maxJobs bounds what one transaction takes from all campaigns: at 1,000 small
-	// batches it takes some 20 ms here.
+	// maxJobs bounds what one transaction takes from all campaigns: 1,000 batches of
+	// one claim are some 25 ms at the 23 µs a claim of BenchmarkIssue.
 	maxJobs = 1024
 	// maxStocks bounds the campaigns whose rows are kept in memory: about 3 MB.
 	maxStocks = 10_000

@@ -108,7 +108,7 @@ func (h *history) run(t *testing.T, seed uint64) {
 		})
 	}
 	all.Wait()
-	if got := porcupine.CheckOperationsTimeout(rule.ToModel(), h.ops, 20*time.Second); got != porcupine.Ok {
+	if got := porcupine.CheckOperationsTimeout(rule.ToModel(), h.ops, 2*time.Minute); got != porcupine.Ok {
 		t.Fatalf("the history of seed %d is %s: no order of its operations gives these answers", seed, got)
 	}
 }
