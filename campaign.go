@@ -73,6 +73,9 @@ type Coupon struct {
 	// TermsVersion is the version of the campaign whose terms the coupon keeps.
 	TermsVersion int64
 	Recorded     bool // in the ledger's durable storage
+	// Epoch is that of the gate which issued the coupon. It is known on the way
+	// to the ledger only, which holds it against what it has not seen yet.
+	Epoch int64
 }
 
 // A Decision is a gate's answer to one claim.

@@ -18,6 +18,8 @@ package flow
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/firstcome/firstcome"
 )
@@ -36,3 +38,47 @@ type Gate interface {
 	// campaign at one instant, and returns the campaign's version at that instant.
 	Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error)
 }
+
+// A RemoteGate is a gate that is not the ledger: what it issues reaches the
+// ledger through a journal, and changes reach it from the ledger.
+type RemoteGate interface {
+	Gate
+
+	// Apply applies a change, if the campaign's version at the gate is the one before
+	// it. A change that the gate has applied before is done; refused tells that the
+	// gate refused it, now or then, because the quantity would be below what is in force:
+	// then its version is used up and nothing else changed. ErrGap says that the gate
+	// lacks earlier changes, ErrLost that the gate should know the campaign and does not.
+	Apply(ctx context.Context, change firstcome.Change) (refused bool, err error)
+
+	// CouponOf returns the coupon in force that a user holds, or firstcome.ErrNoCoupon.
+	CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error)
+
+	// State returns the campaign's counters at the gate.
+	State(ctx context.Context, id firstcome.CampaignID) (GateState, error)
+
+	// SettledThrough returns how far the campaign is in the ledger, as the recorders said.
+	SettledThrough(ctx context.Context, id firstcome.CampaignID) (Settled, error)
+
+	// WatchSettled calls each with what recorders settle of any campaign, soon after
+	// they do, until ctx ends or the connection is lost, which is an error.
+	// ready is called once when nothing that is settled from then on is missed.
+	WatchSettled(ctx context.Context, ready func(), each func(firstcome.CampaignID, Settled)) error
+}
+
+// A GateState is a campaign's counters at a remote gate at one instant.
+type GateState struct {
+	Version    int64
+	Epoch      int64
+	InForce    int64
+	Issued     int64 // coupons ever issued
+	LastNumber int64
+	Settled    int64     // every number up to it is in the ledger, a dead letter or lost
+	Now        time.Time // the gate's time
+}
+
+// Errors of Apply.
+var (
+	ErrGap  = errors.New("the gate lacks earlier changes")
+	ErrLost = errors.New("the gate has lost the campaign")
+)

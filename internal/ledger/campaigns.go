@@ -41,8 +41,8 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 		}
 		now := l.clock().UTC().Truncate(time.Microsecond)
 		_, err := t.change(`INSERT INTO campaigns
-			(id, quantity, opens_at, closes_at, version, terms_version, gate, epoch, secret, decided_at, created_at)
-			VALUES (?, ?, ?, ?, 1, 1, ?, 1, ?, ?, ?)`,
+			(id, quantity, opens_at, closes_at, version, terms_version, applied, gate, epoch, secret, decided_at, created_at)
+			VALUES (?, ?, ?, ?, 1, 1, 1, ?, 1, ?, ?, ?)`,
 			id, quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt),
 			gateKind, l.fingerprint, now.UnixMicro(), now.UnixMicro())
 		if err != nil {
@@ -92,8 +92,8 @@ func (l *Ledger) SetTerms(ctx context.Context, actor string, id firstcome.Campai
 			return nil
 		}
 		now := l.decidesAt(s)
-		_, err = t.change(`UPDATE campaigns SET quantity = ?, opens_at = ?, closes_at = ?, version = ?, terms_version = ?, decided_at = ? WHERE id = ?`,
-			quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt), s.Version+1, s.Version+1, now.UnixMicro(), id)
+		_, err = t.change(`UPDATE campaigns SET quantity = ?, opens_at = ?, closes_at = ?, version = ?, terms_version = ?, applied = ?, decided_at = ? WHERE id = ?`,
+			quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt), s.Version+1, s.Version+1, s.Version+1, now.UnixMicro(), id)
 		if err != nil {
 			return err
 		}
@@ -130,8 +130,8 @@ func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.Campaign
 			return nil
 		}
 		now := l.decidesAt(s)
-		_, err := t.change(`UPDATE campaigns SET paused = ?, closed = ?, version = ?, decided_at = ? WHERE id = ?`,
-			paused, closed, s.Version+1, now.UnixMicro(), id)
+		_, err := t.change(`UPDATE campaigns SET paused = ?, closed = ?, version = ?, applied = ?, decided_at = ? WHERE id = ?`,
+			paused, closed, s.Version+1, s.Version+1, now.UnixMicro(), id)
 		if err != nil {
 			return err
 		}
@@ -166,15 +166,15 @@ func (l *Ledger) Void(ctx context.Context, actor string, id firstcome.CampaignID
 		if err != nil {
 			return err
 		}
-		_, err = t.change(`UPDATE campaigns SET in_force = ?, position = ?, version = ?, decided_at = ? WHERE id = ?`,
-			s.inForce-1, s.position+1, s.Version+1, now.UnixMicro(), id)
+		_, err = t.change(`UPDATE campaigns SET in_force = ?, position = ?, version = ?, applied = ?, decided_at = ? WHERE id = ?`,
+			s.inForce-1, s.position+1, s.Version+1, s.Version+1, now.UnixMicro(), id)
 		if err != nil {
 			return err
 		}
 		if err := t.addVoidFact(s, number); err != nil {
 			return err
 		}
-		if err := t.addChange(id, s.Version+1, "void", fmt.Sprintf(`{"number":%d}`, number), now); err != nil {
+		if err := t.addChange(id, s.Version+1, "void", voidPayload(number, c.User), now); err != nil {
 			return err
 		}
 		detail, err := json.Marshal(map[string]string{"reason": reason})
@@ -187,6 +187,21 @@ func (l *Ledger) Void(ctx context.Context, actor string, id firstcome.CampaignID
 		return firstcome.Coupon{}, fmt.Errorf("void number %d of %s: %w", number, id, err)
 	}
 	return voided, nil
+}
+
+// voidPayload is what the change of a void holds.
+func voidPayload(number int64, user firstcome.UserID) string {
+	text, err := json.Marshal(storedVoid{number, user})
+	if err != nil {
+		panic(err) // a number and a string are always JSON
+	}
+	return string(text)
+}
+
+// A storedVoid is a void as the ledger keeps it among the changes.
+type storedVoid struct {
+	Number int64            `json:"number"`
+	User   firstcome.UserID `json:"user_id"`
 }
 
 // change has the writer do a change of a campaign, which is in the state s. It

@@ -12,17 +12,20 @@ CREATE TABLE campaigns (
     closed        INTEGER NOT NULL DEFAULT 0,
     version       INTEGER NOT NULL,            -- of the last change
     terms_version INTEGER NOT NULL,            -- of the last change of terms
-    gate          TEXT    NOT NULL,            -- the kind of gate that decides: ledger
-    epoch         INTEGER NOT NULL,
+    applied       INTEGER NOT NULL,            -- the last change that the gate has applied or refused
+    gate          TEXT    NOT NULL,            -- what decides: ledger, or redis:INSTANCE
+    epoch         INTEGER NOT NULL,            -- of the gate: what an earlier one issued and the ledger has not seen is refused
     secret        TEXT    NOT NULL,            -- fingerprint of the code secret
     in_force      INTEGER NOT NULL DEFAULT 0,
     issued        INTEGER NOT NULL DEFAULT 0,  -- coupons ever issued, voided ones too
-    last_number   INTEGER NOT NULL DEFAULT 0,
+    last_number   INTEGER NOT NULL DEFAULT 0,  -- the highest that the ledger has
+    settled       INTEGER NOT NULL DEFAULT 0,  -- every number up to it is a coupon, a dead letter or lost; with the gate ledger it stays 0
     position      INTEGER NOT NULL DEFAULT 0,  -- of the last fact
     decided_at    INTEGER NOT NULL,            -- the gate's clock does not go back behind this
     created_at    INTEGER NOT NULL,
+    retired_at    INTEGER,                     -- the gate has forgotten the campaign: the ledger answers
     CONSTRAINT p1_never_more CHECK (in_force >= 0 AND (quantity IS NULL OR in_force <= quantity)),
-    CONSTRAINT p4_every_number CHECK (issued <= last_number AND last_number <= position)
+    CONSTRAINT p4_every_number CHECK (issued <= last_number AND (gate <> 'ledger' OR last_number <= position))
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE coupons (
@@ -59,9 +62,35 @@ CREATE TABLE changes (
     campaign_id TEXT    NOT NULL REFERENCES campaigns (id),
     version     INTEGER NOT NULL CHECK (version > 0),
     kind        TEXT    NOT NULL CHECK (kind IN ('terms', 'pause', 'resume', 'close', 'void')),
-    payload     TEXT    NOT NULL,              -- JSON: the terms, or the number voided
+    payload     TEXT    NOT NULL,              -- JSON: the terms, or the number voided and its user
     changed_at  INTEGER NOT NULL,
+    refused     INTEGER NOT NULL DEFAULT 0,    -- the gate refused it: the number is used and nothing changed
     PRIMARY KEY (campaign_id, version)
+) STRICT, WITHOUT ROWID;
+
+-- What the ledger will never take, until an operator replays or voids it.
+CREATE TABLE dead_letters (
+    id          INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    campaign_id TEXT,                          -- NULL: the entry does not say
+    number      INTEGER,                       -- NULL: the entry could not be read
+    user_id     TEXT,
+    source      TEXT    NOT NULL,              -- names the entry: the same one given again is the same letter
+    payload     TEXT    NOT NULL,              -- the coupon as JSON, or the entry as it was found
+    cause       TEXT    NOT NULL,
+    created_at  INTEGER NOT NULL,
+    settled_at  INTEGER,                       -- NULL: open
+    settled_by  TEXT CHECK (settled_by IN ('replayed', 'voided')),
+    UNIQUE (source)
+) STRICT;
+CREATE INDEX dead_letters_campaign ON dead_letters (campaign_id, number);
+
+-- Numbers that were skipped because the gate lost its memory: none was answered as recorded.
+CREATE TABLE lost (
+    campaign_id TEXT    NOT NULL REFERENCES campaigns (id),
+    number      INTEGER NOT NULL CHECK (number > 0), -- the first of the range
+    count       INTEGER NOT NULL CHECK (count > 0),
+    epoch       INTEGER NOT NULL,              -- the epoch that began behind it
+    PRIMARY KEY (campaign_id, number)
 ) STRICT, WITHOUT ROWID;
 
 -- Finds the terms of a version behind any number of voids.

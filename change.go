@@ -1,0 +1,29 @@
+package firstcome
+
+import "time"
+
+// A Change is a numbered change of a campaign, on its way from the ledger to a
+// gate, which applies change v after v-1, once.
+type Change struct {
+	Campaign CampaignID
+	Version  int64 // from 1, which makes the campaign
+	Kind     ChangeKind
+	At       time.Time // when the ledger took it, by the ledger's clock
+
+	Terms  Terms  // of ChangeTerms: the whole terms as they shall be
+	Epoch  int64  // of ChangeTerms with version 1: the gate's first epoch
+	Number int64  // of ChangeVoid
+	User   UserID // of ChangeVoid: who held the number
+}
+
+// A ChangeKind says what a change does.
+type ChangeKind string
+
+// The kinds of changes.
+const (
+	ChangeTerms  ChangeKind = "terms"
+	ChangePause  ChangeKind = "pause"
+	ChangeResume ChangeKind = "resume"
+	ChangeClose  ChangeKind = "close"
+	ChangeVoid   ChangeKind = "void"
+)

@@ -1,0 +1,48 @@
+package flow
+
+import (
+	"context"
+	"errors"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A Source hands out what gates have issued, at least once, and of each campaign
+// in the order of issue as far as one recorder sees it; a batch comes again until
+// the sink takes it, here or at another node.
+type Source interface {
+	// Drain hands batches to a sink until ctx ends, of many campaigns side by side
+	// and of one campaign one after the other. A batch for which the sink returned nil
+	// is done: it does not come again.
+	Drain(ctx context.Context, to Sink) error
+}
+
+// A Sink returns nil only when all of a batch is settled: durable in the ledger as
+// coupons or as dead letters. Taking a batch twice is the same as taking it once.
+type Sink func(ctx context.Context, b Batch) (Settled, error)
+
+// A Batch is what a source hands out at once, of one campaign.
+type Batch struct {
+	Campaign firstcome.CampaignID
+	Coupons  []firstcome.Coupon // in number order; Recorded is false and Epoch is set
+	Garbage  []Garbage
+}
+
+// Garbage is an entry of a source that cannot be read.
+type Garbage struct {
+	Source  string // names the entry among all of them, and is the same each time it comes
+	Payload string
+	Cause   string
+}
+
+// Settled says how far a campaign is in the ledger.
+type Settled struct {
+	// Through is the number up to which each is a coupon in the ledger, a dead letter or lost.
+	Through int64
+	// Unrecorded are those up to Through that are not coupons in the ledger: open dead letters and lost ones.
+	Unrecorded []int64
+}
+
+// ErrRefused says that the ledger will never take something of what it was given:
+// giving the same again is of no use.
+var ErrRefused = errors.New("the ledger refuses it")
