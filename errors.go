@@ -15,6 +15,10 @@ var (
 	ErrClosed         = errors.New("the campaign was closed by an operator")
 	ErrAlreadyVoided  = errors.New("the coupon was voided before")
 	ErrStale          = errors.New("the campaign has changed since it was read")
+	ErrPending        = errors.New("an earlier change of the campaign has not reached the gate yet")
+	ErrNotRecorded    = errors.New("the ledger does not have this number yet: the gate may have issued it")
+	ErrNoDeadLetter   = errors.New("no such dead letter")
+	ErrSettledLetter  = errors.New("the dead letter was replayed or voided before")
 	ErrGateMismatch   = errors.New("this node has another gate or code secret than the campaign")
 )
 

@@ -22,6 +22,9 @@ const ownLease = 24 * time.Hour
 // gateKind is what a campaign whose claims are decided here says of its gate.
 const gateKind = "ledger"
 
+// remote tells whether another gate than the ledger decides this node's campaigns.
+func (l *Ledger) remote() bool { return l.gate != gateKind }
+
 // Claim decides claims in one transaction: see flow.Gate. The coupons issued are
 // on the disk when it returns.
 func (l *Ledger) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
@@ -74,10 +77,17 @@ type stock struct {
 	lastNumber   int64
 	position     int64
 	decidedAt    time.Time
+	// Of a campaign with a remote gate:
+	applied int64 // the last change that the gate has
+	epoch   int64
+	settled int64
 }
 
+// pending tells whether the gate lacks changes.
+func (s *stock) pending() bool { return s.applied < s.Version }
+
 const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, terms_version,
-	gate, secret, in_force, issued, last_number, position, decided_at`
+	gate, secret, in_force, issued, last_number, position, decided_at, applied, epoch, settled`
 
 // stock returns what decides the campaign's claims, and refuses a campaign that
 // another gate or another secret decides.
@@ -98,16 +108,17 @@ func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 	var gate, secret string
 	err := t.row(`SELECT `+stockColumns+` FROM campaigns WHERE id = ?`, id).Scan(
 		&quantity, &opensAt, &closesAt, &s.Paused, &s.Closed, &s.Version, &s.termsVersion,
-		&gate, &secret, &s.inForce, &s.issued, &s.lastNumber, &s.position, &decidedAt)
+		&gate, &secret, &s.inForce, &s.issued, &s.lastNumber, &s.position, &decidedAt,
+		&s.applied, &s.epoch, &s.settled)
 	if errors.Is(err, sql.ErrNoRows) {
 		return s, firstcome.ErrNoCampaign
 	}
 	if err != nil {
 		return s, err
 	}
-	if gate != gateKind || secret != l.fingerprint {
+	if gate != l.gate || secret != l.fingerprint {
 		return s, fmt.Errorf("%w: it is decided by the gate %q with the secret of fingerprint %s, this node has the gate %q and %s",
-			firstcome.ErrGateMismatch, gate, secret, gateKind, l.fingerprint)
+			firstcome.ErrGateMismatch, gate, secret, l.gate, l.fingerprint)
 	}
 	s.Quantity = unlimited(quantity)
 	s.OpensAt, s.ClosesAt, s.decidedAt = instant(opensAt), instant(closesAt), instant(decidedAt)
@@ -137,6 +148,9 @@ func (l *Ledger) decide(t *tx, id firstcome.CampaignID, users []firstcome.UserID
 	s, err := l.stock(t, id)
 	if err != nil {
 		return nil, err
+	}
+	if l.remote() {
+		return nil, fmt.Errorf("%w: %s decides its claims", firstcome.ErrGateMismatch, l.gate)
 	}
 	now := l.decidesAt(s)
 	// Claimants are rarely holders while coupons are left: then the schema finds the

@@ -15,6 +15,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -38,6 +39,7 @@ type Ledger struct {
 	lock   *flock.Flock
 	secret firstcome.Secret
 	clock  func() time.Time
+	gate   string // the name of this node's gate: gateKind, or that of a remote one
 	jobs   chan *job
 	// fingerprint is that of secret.
 	fingerprint string
@@ -57,6 +59,9 @@ type Options struct {
 	Owner string
 	// Secret makes the coupon codes.
 	Secret firstcome.Secret
+	// Gate names the gate that decides the claims of this node's campaigns, such as
+	// redis:INSTANCE. Empty: the ledger itself, which decides in no other case.
+	Gate string
 	// Clock is the gate's clock; nil means time.Now. It may jump: the gate's time
 	// does not go back.
 	Clock func() time.Time
@@ -122,7 +127,7 @@ func open(ctx context.Context, path string, o Options) (*Ledger, error) {
 // connect returns a ledger with its connections, which open when first used.
 func connect(path string, o Options) (*Ledger, error) {
 	l := &Ledger{
-		path: path, secret: o.Secret, clock: o.Clock,
+		path: path, secret: o.Secret, clock: o.Clock, gate: cmp.Or(o.Gate, gateKind),
 		jobs:    make(chan *job, maxJobs),
 		waiters: map[firstcome.CampaignID]map[chan struct{}]bool{},
 		done:    make(chan struct{}),

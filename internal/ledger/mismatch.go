@@ -11,7 +11,7 @@ import (
 // than this one: a node with it decides none of their claims (ErrGateMismatch).
 func (l *Ledger) Mismatched(ctx context.Context, secret firstcome.Secret) (campaigns int, err error) {
 	err = l.read.QueryRowContext(ctx, `SELECT count(*) FROM campaigns WHERE gate <> ? OR secret <> ?`,
-		gateKind, secret.Fingerprint()).Scan(&campaigns)
+		l.gate, secret.Fingerprint()).Scan(&campaigns)
 	if err != nil {
 		return 0, fmt.Errorf("compare the campaigns' secrets: %w", err)
 	}
