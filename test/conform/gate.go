@@ -35,32 +35,99 @@ type Subject interface {
 	SetClock(at time.Time)
 }
 
+// A Holder is a subject that several nodes share, so that stock that came back
+// counts as in force for a while, by the gate's clock: until every lease of a
+// refusal that another node may have has ended.
+type Holder interface{ Holds() time.Duration }
+
+// holdsFor returns how long a subject holds stock that came back.
+func holdsFor(s Subject) time.Duration {
+	if h, ok := s.(Holder); ok {
+		return h.Holds()
+	}
+	return 0
+}
+
+// A Cluster is a subject with several nodes, each with a gate of its own. The
+// operator's changes pass through the first.
+type Cluster interface{ Nodes() []flow.Gate }
+
 // Epoch is the instant from which the vectors' clock counts.
 var Epoch = time.Date(2026, 12, 24, 1, 0, 0, 0, time.UTC)
 
 //go:embed testdata/gate/*.txt
 var vectors embed.FS
 
+//go:embed testdata/held/*.txt
+var heldVectors embed.FS
+
 // Gate runs everything that a gate must do. fresh returns a new subject without campaigns.
 func Gate(t *testing.T, fresh func(t *testing.T) Subject) {
-	files, err := fs.Glob(vectors, "testdata/gate/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no vectors: %v", err)
-	}
-	for _, file := range files {
-		text, err := vectors.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		name := strings.TrimSuffix(file[strings.LastIndex(file, "/")+1:], ".txt")
-		t.Run(name, func(t *testing.T) { runVector(t, fresh(t), string(text)) })
+	runVectors(t, fresh, vectors, "testdata/gate", runVector)
+	if holdsFor(fresh(t)) > 0 {
+		runVectors(t, fresh, heldVectors, "testdata/held", runHeldVector)
 	}
 	t.Run("the rule and the gate agree at every step", func(t *testing.T) { agree(t, fresh(t)) })
 }
 
+// runVectors runs the vectors of a directory, each on a new subject.
+func runVectors(t *testing.T, fresh func(t *testing.T) Subject, from embed.FS, directory string, run func(*testing.T, Subject, string)) {
+	files, err := fs.Glob(from, directory+"/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no vectors: %v", err)
+	}
+	for _, file := range files {
+		text, err := from.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimSuffix(file[strings.LastIndex(file, "/")+1:], ".txt")
+		t.Run(name, func(t *testing.T) { run(t, fresh(t), string(text)) })
+	}
+}
+
 // runVector runs a script. Its lines are commands with words, and behind -> what
 // they answer; # begins a comment. A user may be quoted as in Go.
+//
+// These vectors say what a gate answers when it holds nothing: if it does hold
+// stock that came back, the clock goes on until it is released.
 func runVector(t *testing.T, s Subject, script string) {
+	t.Helper()
+	if holds := holdsFor(s); holds > 0 {
+		s = &patient{Subject: s, holds: holds}
+	}
+	runHeldVector(t, s, script)
+}
+
+// A patient subject sets the clock past the end of the hold after each change
+// that may give stock back.
+type patient struct {
+	Subject
+	holds  time.Duration
+	latest time.Time // that the clock has shown
+}
+
+func (p *patient) SetClock(at time.Time) {
+	if at.After(p.latest) {
+		p.latest = at
+	}
+	p.Subject.SetClock(at)
+}
+
+func (p *patient) SetTerms(ctx context.Context, id firstcome.CampaignID, edit func(*firstcome.Terms)) error {
+	err := p.Subject.SetTerms(ctx, id, edit)
+	p.SetClock(p.latest.Add(p.holds))
+	return err
+}
+
+func (p *patient) Void(ctx context.Context, id firstcome.CampaignID, number int64) error {
+	err := p.Subject.Void(ctx, id, number)
+	p.SetClock(p.latest.Add(p.holds))
+	return err
+}
+
+// runHeldVector runs a script as it is written.
+func runHeldVector(t *testing.T, s Subject, script string) {
 	t.Helper()
 	s.SetClock(Epoch)
 	for n, line := range strings.Split(script, "\n") {

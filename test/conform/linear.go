@@ -26,17 +26,28 @@ const (
 // Linearizable runs short histories of concurrent claims and changes through an
 // Issuer in front of a gate that now and then answers with an error, before or
 // after it has decided, and checks that each history is one that the rule could
-// have given, an operation at a time.
+// have given, an operation at a time. A Cluster has an Issuer for each node.
+//
+// Where stock that came back is held, a claim may find it held or not; the vectors
+// and the walk say when.
 func Linearizable(t *testing.T, fresh func(t *testing.T) Subject) {
 	s := fresh(t)
-	issuer := flow.NewIssuer(&flaky{Gate: s}, flow.Limits{})
-	defer func() {
-		if err := issuer.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	}()
+	nodes := []flow.Gate{s}
+	if c, ok := s.(Cluster); ok {
+		nodes = c.Nodes()
+	}
+	issuers := make([]*flow.Issuer, len(nodes))
+	for n, node := range nodes {
+		issuers[n] = flow.NewIssuer(&flaky{Gate: node}, flow.Limits{})
+		defer func() {
+			if err := issuers[n].Stop(context.Background()); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	first := state{quantity: 12, holding: holdsFor(s) > 0, leases: len(nodes) > 1}
 	for n := range histories {
-		h := &history{s: s, issuer: issuer, id: firstcome.CampaignID(fmt.Sprintf("history-%d", n))}
+		h := &history{s: s, issuers: issuers, id: firstcome.CampaignID(fmt.Sprintf("history-%d", n)), first: first}
 		h.run(t, uint64(n))
 	}
 }
@@ -68,12 +79,13 @@ func (f *flaky) Claim(ctx context.Context, id firstcome.CampaignID, users []firs
 
 // A history is one campaign's operations.
 type history struct {
-	s      Subject
-	issuer *flow.Issuer
-	id     firstcome.CampaignID
-	start  time.Time
-	mu     sync.Mutex // guards ops
-	ops    []porcupine.Operation
+	s       Subject
+	issuers []*flow.Issuer
+	id      firstcome.CampaignID
+	first   state
+	start   time.Time
+	mu      sync.Mutex // guards ops
+	ops     []porcupine.Operation
 }
 
 // An op is what a client asks: a claim by user, or a change.
@@ -93,7 +105,7 @@ type result struct {
 
 func (h *history) run(t *testing.T, seed uint64) {
 	t.Helper()
-	terms := firstcome.Terms{Name: "history", Quantity: 12, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}
+	terms := firstcome.Terms{Name: "history", Quantity: h.first.quantity, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}
 	if err := h.s.Create(t.Context(), h.id, terms); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +120,7 @@ func (h *history) run(t *testing.T, seed uint64) {
 		})
 	}
 	all.Wait()
-	if got := porcupine.CheckOperationsTimeout(rule.ToModel(), h.ops, 2*time.Minute); got != porcupine.Ok {
+	if got := porcupine.CheckOperationsTimeout(rule(h.first).ToModel(), h.ops, 2*time.Minute); got != porcupine.Ok {
 		t.Fatalf("the history of seed %d is %s: no order of its operations gives these answers", seed, got)
 	}
 }
@@ -132,19 +144,19 @@ func draw(random *rand.Rand, client int) op {
 // do runs an operation and writes it down. What ended in an error may have happened.
 func (h *history) do(ctx context.Context, client int, o op) {
 	call := time.Since(h.start)
-	r := h.ask(ctx, o)
+	r := h.ask(ctx, h.issuers[client%len(h.issuers)], o)
 	back := time.Since(h.start)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: o, Output: r, Call: int64(call), Return: int64(back)})
 }
 
-func (h *history) ask(ctx context.Context, o op) result {
+func (h *history) ask(ctx context.Context, issuer *flow.Issuer, o op) result {
 	if o.kind == "claim" {
-		d, err := h.issuer.Claim(ctx, h.id, firstcome.UserID(fmt.Sprintf("user-%d", o.user)))
+		d, err := issuer.Claim(ctx, h.id, firstcome.UserID(fmt.Sprintf("user-%d", o.user)))
 		return result{unknown: err != nil, outcome: d.Outcome, number: d.Coupon.Number}
 	}
-	return result{err: h.issuer.Change(h.id, func() error {
+	return result{err: issuer.Change(h.id, func() error {
 		switch o.kind {
 		case "quantity":
 			return h.s.SetTerms(ctx, h.id, func(t *firstcome.Terms) { t.Quantity = o.value })
@@ -160,6 +172,10 @@ type state struct {
 	quantity, last int64
 	paused         bool
 	holds          [users]int64 // the number that a user holds; 0: none
+
+	holding bool  // stock that comes back is held
+	held    int64 // how much may be held still
+	leases  bool  // other nodes may repeat sold_out for a while after a pause
 }
 
 func (s state) inForce() (n int64) {
@@ -171,42 +187,52 @@ func (s state) inForce() (n int64) {
 	return n
 }
 
+// giveBack holds stock that came back; a lowered quantity is taken from it first.
+func (s *state) giveBack(back int64) {
+	if s.holding {
+		s.held = max(0, s.held+back)
+	}
+}
+
 // rule is the campaign as one operation after the other.
-var rule = porcupine.NondeterministicModel{
-	Init: func() []any { return []any{state{quantity: 12}} },
-	Step: func(before, input, output any) []any {
-		s, o, r := before.(state), input.(op), output.(result)
-		after, right := s.step(o, r)
-		switch {
-		case r.unknown:
-			return []any{s, after}
-		case right:
-			return []any{after}
-		}
-		return nil
-	},
-	Equal: func(a, b any) bool { return a.(state) == b.(state) },
+func rule(first state) *porcupine.NondeterministicModel {
+	return &porcupine.NondeterministicModel{
+		Init: func() []any { return []any{first} },
+		Step: func(before, input, output any) []any {
+			s := before.(state)
+			after := s.steps(input.(op), output.(result))
+			if s.held > 0 {
+				s.held = 0
+				after = append(after, s.steps(input.(op), output.(result))...)
+			}
+			return after
+		},
+		Equal: func(a, b any) bool { return a.(state) == b.(state) },
+	}
+}
+
+// steps returns the states that an operation with this answer may lead to.
+func (s state) steps(o op, r result) []any {
+	after, right := s.step(o, r)
+	switch {
+	case r.unknown:
+		return []any{s, after}
+	case right:
+		return []any{after}
+	}
+	return nil
 }
 
 // step returns the state after an operation, and whether the answer is the right one.
 func (s state) step(o op, r result) (after state, right bool) {
 	switch o.kind {
 	case "claim":
-		c := firstcome.Campaign{Terms: firstcome.Terms{Quantity: s.quantity}, Paused: s.paused}
-		outcome := firstcome.Decide(c, Epoch, s.inForce(), s.holds[o.user] > 0)
-		if outcome == firstcome.Issued {
-			s.last++
-			s.holds[o.user] = s.last
-		}
-		number := int64(0)
-		if outcome.HasCoupon() {
-			number = s.holds[o.user]
-		}
-		return s, r.outcome == outcome && r.number == number
+		return s.claim(o.user, r)
 	case "quantity":
 		if o.value < s.inForce() {
 			return s, errors.Is(r.err, firstcome.ErrBelowInForce)
 		}
+		s.giveBack(o.value - s.quantity)
 		s.quantity = o.value
 		return s, r.err == nil
 	case "pause", "resume":
@@ -216,6 +242,23 @@ func (s state) step(o op, r result) (after state, right bool) {
 	return s.void(o.value, r)
 }
 
+func (s state) claim(user int, r result) (after state, right bool) {
+	c := firstcome.Campaign{Terms: firstcome.Terms{Quantity: s.quantity}, Paused: s.paused}
+	outcome := firstcome.Decide(c, Epoch, s.inForce()+s.held, s.holds[user] > 0)
+	if outcome == firstcome.Paused && r.outcome == firstcome.SoldOut && s.leases && s.inForce()+s.held >= s.quantity {
+		return s, true
+	}
+	if outcome == firstcome.Issued {
+		s.last++
+		s.holds[user] = s.last
+	}
+	number := int64(0)
+	if outcome.HasCoupon() {
+		number = s.holds[user]
+	}
+	return s, r.outcome == outcome && r.number == number
+}
+
 func (s state) void(number int64, r result) (after state, right bool) {
 	if number > s.last {
 		return s, errors.Is(r.err, firstcome.ErrNoCoupon)
@@ -223,6 +266,7 @@ func (s state) void(number int64, r result) (after state, right bool) {
 	for user, held := range s.holds {
 		if held == number {
 			s.holds[user] = 0
+			s.giveBack(1)
 			return s, r.err == nil
 		}
 	}

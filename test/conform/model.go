@@ -12,12 +12,35 @@ type model struct {
 	clock, seen time.Time // the clock, and the latest instant that the campaign has seen
 	coupons     []firstcome.Coupon
 	holds       map[firstcome.UserID]int64 // numbers in force
+
+	// Stock that came back counts as in force until heldUntil: held coupons.
+	holdsFor  time.Duration
+	held      int64
+	heldUntil time.Time
 }
 
-func newModel(id firstcome.CampaignID, terms firstcome.Terms, clock time.Time) *model {
+func newModel(id firstcome.CampaignID, terms firstcome.Terms, clock time.Time, holdsFor time.Duration) *model {
 	return &model{
 		Campaign: firstcome.Campaign{ID: id, Terms: terms, Version: 1},
-		clock:    clock, seen: clock, holds: map[firstcome.UserID]int64{},
+		clock:    clock, seen: clock, holds: map[firstcome.UserID]int64{}, holdsFor: holdsFor,
+	}
+}
+
+// heldAt returns how many coupons that came back are still held at an instant.
+func (m *model) heldAt(at time.Time) int64 {
+	if at.Before(m.heldUntil) {
+		return m.held
+	}
+	return 0
+}
+
+// giveBack holds stock that came back; a lowered quantity (back < 0) is taken
+// from what is held first.
+func (m *model) giveBack(back int64) {
+	now := m.now()
+	m.held = max(0, m.heldAt(now)+back)
+	if back > 0 {
+		m.heldUntil = now.Add(m.holdsFor)
 	}
 }
 
@@ -39,7 +62,7 @@ func (m *model) window(at time.Time) firstcome.Outcome {
 func (m *model) claim(user firstcome.UserID) firstcome.Decision {
 	number, holds := m.holds[user]
 	now := m.now()
-	outcome := firstcome.Decide(m.Campaign, now, int64(len(m.holds)), holds)
+	outcome := firstcome.Decide(m.Campaign, now, int64(len(m.holds))+m.heldAt(now), holds)
 	if outcome == firstcome.Issued {
 		number = int64(len(m.coupons)) + 1
 		m.holds[user] = number
@@ -69,6 +92,7 @@ func (m *model) setQuantity(quantity int64) error {
 		return firstcome.ErrBelowInForce
 	}
 	if quantity != m.Quantity {
+		m.giveBack(quantity - m.Quantity)
 		m.Quantity = quantity
 		m.changed()
 	}
@@ -97,6 +121,7 @@ func (m *model) void(number int64) error {
 	}
 	c.VoidedAt = m.now()
 	delete(m.holds, c.User)
+	m.giveBack(1)
 	m.changed()
 	return nil
 }

@@ -47,7 +47,7 @@ func begin(ctx context.Context, r *rapid.T, s Subject, id firstcome.CampaignID) 
 	if err := s.Create(ctx, id, terms); err != nil {
 		r.Fatal(err)
 	}
-	return &walk{ctx, s, newModel(id, terms, Epoch)}
+	return &walk{ctx, s, newModel(id, terms, Epoch, holdsFor(s))}
 }
 
 func (w *walk) claim(r *rapid.T) {
@@ -64,6 +64,9 @@ func (w *walk) claim(r *rapid.T) {
 		}
 		if ends := w.m.ClosesAt; got.Lease < 0 || got.Outcome == firstcome.SoldOut && !ends.IsZero() && got.At.Add(got.Lease).After(ends) {
 			r.Fatalf("claim %d by %q: the lease of %v goes past the window", n, user, got.Lease)
+		}
+		if got.At.Before(w.m.heldUntil) && got.Lease != 0 {
+			r.Fatalf("claim %d by %q: a lease of %v while stock that came back is held", n, user, got.Lease)
 		}
 	}
 }
