@@ -33,14 +33,16 @@ import (
 // A Ledger keeps campaigns and coupons. Its methods may be called from many
 // goroutines; those that write need Run.
 type Ledger struct {
-	path   string
-	write  *sql.DB // one connection
-	read   *sql.DB
-	lock   *flock.Flock
-	secret firstcome.Secret
-	clock  func() time.Time
-	gate   string // the name of this node's gate: gateKind, or that of a remote one
-	jobs   chan *job
+	path  string
+	write *sql.DB // one connection
+	read  *sql.DB
+	// checkpoints copies the log of write to the database.
+	checkpoints *sql.DB
+	lock        *flock.Flock
+	secret      firstcome.Secret
+	clock       func() time.Time
+	gate        string // the name of this node's gate: gateKind, or that of a remote one
+	jobs        chan *job
 	// fingerprint is that of secret.
 	fingerprint string
 
@@ -121,6 +123,9 @@ func open(ctx context.Context, path string, o Options) (*Ledger, error) {
 	if err := migrate(ctx, l.write); err != nil {
 		return nil, errors.Join(fmt.Errorf("migrate %s: %w", path, err), l.Close())
 	}
+	if err := extendLog(ctx, path, l.write); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), l.Close())
+	}
 	return l, nil
 }
 
@@ -136,7 +141,7 @@ func connect(path string, o Options) (*Ledger, error) {
 		l.clock = time.Now
 	}
 	var err error
-	if l.write, l.read, err = openSQLite(path); err != nil {
+	if l.write, l.read, l.checkpoints, err = openSQLite(path); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	return l, nil
@@ -145,7 +150,7 @@ func connect(path string, o Options) (*Ledger, error) {
 // Close closes the connections and lets another process have the ledger. Run
 // must have returned.
 func (l *Ledger) Close() error {
-	return errors.Join(l.read.Close(), l.write.Close(), release(l.lock))
+	return errors.Join(l.read.Close(), l.checkpoints.Close(), l.write.Close(), release(l.lock))
 }
 
 // acquire takes the lock file beside the ledger and writes into it who has it.

@@ -22,32 +22,35 @@ var migrations embed.FS
 // small machine while one waits for the disk.
 const readers = 4
 
-// openSQLite returns the one connection that writes and a pool that reads.
-func openSQLite(path string) (write, read *sql.DB, err error) {
+// openSQLite returns the one connection that writes, a pool that reads, and a
+// connection that copies the log to the database.
+func openSQLite(path string) (write, read, checkpoints *sql.DB, err error) {
 	common := []string{
 		"busy_timeout(5000)",  // another process may be adding a key
 		"cache_size(-8192)",   // 8 MiB a connection, so that memory does not grow with the ledger; larger ones gained nothing in a trial
 		"temp_store(MEMORY)",  // statement journals need no file
 		"foreign_keys(FALSE)", // the writer reads the campaign in the same transaction
 	}
-	write, err = sql.Open("sqlite", dsn(path, url.Values{"_pragma": append(common,
-		"journal_mode(WAL)", // readers do not wait for the writer
-		"synchronous(FULL)", // a commit is on the disk when it returns
-		// 4 MiB of log are used again and again: writing into blocks that the file
-		// has already is twice as fast here as growing it.
-		"wal_autocheckpoint(1000)",
-	)}))
-	if err != nil {
-		return nil, nil, err
+	writing := dsn(path, url.Values{"_pragma": append(common,
+		"journal_mode(WAL)",     // readers do not wait for the writer
+		"synchronous(FULL)",     // a commit is on the disk when it returns
+		"wal_autocheckpoint(0)", // see checkpointer
+	)})
+	if write, err = sql.Open("sqlite", writing); err != nil {
+		return nil, nil, nil, err
 	}
 	write.SetMaxOpenConns(1)
+	if checkpoints, err = sql.Open("sqlite", writing); err != nil {
+		return nil, nil, nil, errors.Join(err, write.Close())
+	}
+	checkpoints.SetMaxOpenConns(1)
 	read, err = sql.Open("sqlite", dsn(path, url.Values{"_pragma": append(common, "query_only(TRUE)")}))
 	if err != nil {
-		return nil, nil, errors.Join(err, write.Close())
+		return nil, nil, nil, errors.Join(err, write.Close(), checkpoints.Close())
 	}
 	read.SetMaxOpenConns(readers)
 	read.SetMaxIdleConns(readers)
-	return write, read, nil
+	return write, read, checkpoints, nil
 }
 
 func dsn(path string, options url.Values) string {

@@ -64,6 +64,8 @@ func (l *Ledger) Run(ctx context.Context) error {
 	defer close(l.done)
 	w := &writer{ledger: l, tx: newTx()}
 	defer w.disconnect()
+	stop := w.startCheckpoints()
+	defer stop()
 	for {
 		select {
 		case j := <-l.jobs:
@@ -87,6 +89,9 @@ type writer struct {
 	tx      *tx
 	jobs    []*job
 	careful int // transactions left in which users are looked up first
+
+	checkpoints checkpointer
+	log         log
 }
 
 // group takes all that waits beside the first job, and answers it.
@@ -116,6 +121,7 @@ func (w *writer) group(first *job) {
 		close(j.done)
 	}
 	clear(w.jobs)
+	w.written(err != nil)
 }
 
 // errAgain says that a job was refused after it wrote, and that the jobs have
