@@ -12,8 +12,8 @@ import (
 
 const module = "github.com/firstcome/firstcome"
 
-// commons is the room that every room's tests may use.
-const commons = "test/conform"
+// isCommon tells whether every room's tests may use a room.
+func isCommon(room string) bool { return room == "test/conform" || room == "test/services" }
 
 // A room is a line of the table of rooms.
 type room struct {
@@ -80,7 +80,7 @@ func (r room) allows(name, path string, isTest bool) bool {
 	if other == "" {
 		other = "."
 	}
-	return r.all || slices.Contains(r.imports, other) || isTest && (other == name || other == commons)
+	return r.all || slices.Contains(r.imports, other) || isTest && (other == name || isCommon(other))
 }
 
 func imports(t *testing.T, file string) []string {

@@ -1,0 +1,124 @@
+package services
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// Open returns connections to a MariaDB or PostgreSQL, by a URL as Database returns it.
+// Nothing is dialled before the first use. Whoever opens closes.
+func Open(at string) (*sql.DB, error) {
+	u, err := url.Parse(at)
+	if err != nil {
+		return nil, err
+	}
+	switch u.Scheme {
+	case "mysql":
+		config, err := mysqlConfig(u)
+		if err != nil {
+			return nil, err
+		}
+		connector, err := mysql.NewConnector(config)
+		if err != nil {
+			return nil, err
+		}
+		return sql.OpenDB(connector), nil
+	case "postgres":
+		config, err := pgx.ParseConfig(at)
+		if err != nil {
+			return nil, err
+		}
+		return stdlib.OpenDB(*config), nil
+	}
+	return nil, fmt.Errorf("%s is no SQL database", u.Redacted())
+}
+
+// Database makes a new and empty database on the server and returns its URL, for a user
+// who may do everything.
+func (s *Server) Database(ctx context.Context) (string, error) {
+	return newDatabase(ctx, s.URL())
+}
+
+// newDatabase makes a database on the server of a URL and returns its URL.
+func newDatabase(ctx context.Context, at string) (string, error) {
+	u, err := url.Parse(at)
+	if err != nil {
+		return "", err
+	}
+	if u.Scheme == "redis" || u.Scheme == "rediss" {
+		return newRedisDatabase(ctx, at)
+	}
+	name := "firstcome_" + random()
+	if err := execute(ctx, at, "CREATE DATABASE "+name); err != nil {
+		return "", err
+	}
+	u.Path = "/" + name
+	return u.String(), nil
+}
+
+// random returns 16 characters that nobody else has.
+func random() string {
+	b := make([]byte, 8)
+	_, _ = rand.Read(b) // which never fails
+	return hex.EncodeToString(b)
+}
+
+// execute runs statements on the database of a URL.
+func execute(ctx context.Context, at string, statements ...string) error {
+	db, err := Open(at)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	for _, statement := range statements {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
+		}
+	}
+	return nil
+}
+
+// databaseAt makes a database for t on a server that is not ours, and drops it when
+// the test ends, because that server goes on.
+func (k Kind) databaseAt(t testing.TB, at string) string {
+	t.Helper()
+	made, err := newDatabase(t.Context(), at)
+	if err != nil {
+		t.Fatalf("a database on the server of %s: %v", k.variable(), err)
+	}
+	if k == Redis {
+		return made
+	}
+	t.Cleanup(func() {
+		if err := drop(at, made, k == PostgreSQL); err != nil {
+			t.Errorf("drop the test's database: %v", err)
+		}
+	})
+	return made
+}
+
+// drop drops a database, by its URL, through the server's. If it is forced, whoever
+// still uses the database is disconnected.
+func drop(at, made string, forced bool) error {
+	u, err := url.Parse(made)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	statement := "DROP DATABASE " + u.Path[1:]
+	if forced {
+		statement += " WITH (FORCE)"
+	}
+	return execute(ctx, at, statement)
+}

@@ -1,0 +1,48 @@
+package services_test
+
+import (
+	"testing"
+
+	"github.com/firstcome/firstcome/test/services"
+)
+
+func TestEachDatabaseIsNewAndEmpty(t *testing.T) {
+	each(t, func(t *testing.T, kind services.Kind) {
+		one, other := kind.Database(t), kind.Database(t)
+		must(t, put(t.Context(), one, "mine"))
+		if text, err := get(t.Context(), other); err == nil {
+			t.Errorf("the other database has %q", text)
+		}
+		must(t, put(t.Context(), other, "yours"))
+		if text, err := get(t.Context(), one); err != nil || text != "mine" {
+			t.Errorf("it has %q, %v", text, err)
+		}
+	})
+}
+
+func TestADatabaseOfAServerThatTheEnvironmentNamesEndsWithTheTest(t *testing.T) {
+	each(t, func(t *testing.T, kind services.Kind) {
+		server := kind.Server(t)
+		t.Setenv(variables[kind], server.URL())
+		var at string
+		t.Run("test", func(t *testing.T) {
+			at = kind.Database(t)
+			if text, err := get(t.Context(), at); err == nil {
+				t.Errorf("a new database has %q", text)
+			}
+			must(t, put(t.Context(), at, "mine"))
+		})
+		if kind == services.Redis {
+			return // a numbered one is emptied when its turn comes again
+		}
+		if text, err := get(t.Context(), at); err == nil {
+			t.Errorf("after the test the database has %q", text)
+		}
+	})
+}
+
+var variables = map[services.Kind]string{
+	services.Redis:      "FIRSTCOME_TEST_REDIS_URL",
+	services.MariaDB:    "FIRSTCOME_TEST_MARIADB_URL",
+	services.PostgreSQL: "FIRSTCOME_TEST_POSTGRES_URL",
+}

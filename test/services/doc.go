@@ -1,0 +1,35 @@
+// Package services has real servers for tests, and for programs that measure:
+// Redis, MariaDB and PostgreSQL.
+//
+// A test that only needs a database gets one of its own, new and empty, on a
+// server that all tests of the process share:
+//
+//	url := services.MariaDB.Database(t) // mysql://root@127.0.0.1:23817/firstcome_5f0c91d2
+//	db, err := services.Open(url)       // a *sql.DB beside what is tested
+//
+// A test that does something to a server gets a server of its own:
+//
+//	server := services.PostgreSQL.Server(t)
+//	url, err := server.Database(ctx)
+//	err = server.Kill()       // SIGKILL, to everything at once
+//	err = server.Restart(ctx) // the same port, the same data
+//	err = server.Freeze()     // SIGSTOP; Continue ends it
+//
+// A program that is no test calls Kind.Start, and Server.Close at its end.
+//
+// # Where the servers come from
+//
+// Databases are made on the server that a variable names, if it is set:
+// FIRSTCOME_TEST_REDIS_URL, FIRSTCOME_TEST_MARIADB_URL or
+// FIRSTCOME_TEST_POSTGRES_URL (compose.yaml has such servers). Else, and always
+// where a test wants a server of its own, a binary of this machine is started on a
+// free loopback port and a temporary directory. If there is none the test is
+// skipped by name, which fails continuous integration.
+//
+// # How they end
+//
+// A server ends with its test, and its directory goes with it. Whatever happens to
+// the test process, its servers do not outlive it: each is under a shell that waits
+// for the end of a pipe, of which the test process holds the other end. Servers of
+// one's own need Linux.
+package services

@@ -1,0 +1,160 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// A Kind is a kind of server.
+type Kind string
+
+// The kinds of servers.
+const (
+	Redis      Kind = "Redis" // or Valkey
+	MariaDB    Kind = "MariaDB"
+	PostgreSQL Kind = "PostgreSQL"
+)
+
+// ErrMissing says that this machine has no binary of a kind of server.
+var ErrMissing = errors.New("not installed")
+
+// A recipe says how the servers of a kind are made and used.
+type recipe struct {
+	account string                              // who runs it if we are root; "" is we
+	prepare func(data string) []string          // the command that fills the data directory; nil if none has to
+	command func(data, port string) []string    // the server's
+	stop    syscall.Signal                      // asks it to end and waits for no client
+	end     string                              // the signal that ends it at once and leaves nothing behind
+	url     func(address string) string         // for who may do everything
+	ping    func(context.Context, string) error // nil if it answers
+}
+
+// recipe returns the recipe of a kind with the binaries of this machine.
+func (k Kind) recipe() (recipe, error) {
+	recipes := map[Kind]func() (recipe, error){Redis: redisRecipe, MariaDB: mariaDBRecipe, PostgreSQL: postgreSQLRecipe}
+	if runtime.GOOS != "linux" {
+		return recipe{}, fmt.Errorf("%s of one's own: %w: it needs Linux", k, ErrMissing)
+	}
+	r, err := recipes[k]()
+	if err != nil {
+		return recipe{}, fmt.Errorf("%s: %w", k, err)
+	}
+	if os.Getuid() != 0 {
+		r.account = ""
+	}
+	return r, nil
+}
+
+// Fast returns arguments for Start and Server that give up durability for speed: the
+// server loses what it has if the machine stops, and Redis also if it is killed.
+func (k Kind) Fast() []string {
+	return map[Kind][]string{
+		Redis:      {"--appendonly", "no"},
+		MariaDB:    {"--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=0", "--innodb-flush-method=nosync"},
+		PostgreSQL: {"-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off"},
+	}[k]
+}
+
+// variable returns the name of the environment's variable with the URL of a server.
+func (k Kind) variable() string {
+	return map[Kind]string{
+		Redis:      "FIRSTCOME_TEST_REDIS_URL",
+		MariaDB:    "FIRSTCOME_TEST_MARIADB_URL",
+		PostgreSQL: "FIRSTCOME_TEST_POSTGRES_URL",
+	}[k]
+}
+
+// Server starts a server for t; see Start. It ends with the test, and if that has
+// failed, what the server wrote goes to the test's log.
+func (k Kind) Server(t testing.TB, arguments ...string) *Server {
+	t.Helper()
+	s, err := k.Start(t.Context(), arguments...)
+	k.must(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the end of %s's log:\n%s", k, s.Log())
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("close %s: %v", k, err)
+		}
+	})
+	return s
+}
+
+// must skips or fails a test.
+func (k Kind) must(t testing.TB, err error) {
+	t.Helper()
+	if errors.Is(err, ErrMissing) {
+		t.Skipf("%v; install it (.ci/install), or set %s (compose.yaml)", err, k.variable())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shared returns the server that all tests of this process share: the first who
+// asks starts it. It ends with the process.
+var shared = map[Kind]func() (*Server, error){
+	MariaDB:    sync.OnceValues(func() (*Server, error) { return MariaDB.Start(context.Background(), MariaDB.Fast()...) }),
+	PostgreSQL: sync.OnceValues(func() (*Server, error) { return PostgreSQL.Start(context.Background(), PostgreSQL.Fast()...) }),
+}
+
+// Database makes a new and empty database for t and returns its URL, for a user who may
+// do everything. It ends with the test. What is kept is not durable here: nobody can
+// kill this server. One on Redis is one of the numbered ones, and channels of
+// publications are not part of it.
+func (k Kind) Database(t testing.TB) string {
+	t.Helper()
+	if url := os.Getenv(k.variable()); url != "" {
+		return k.databaseAt(t, url)
+	}
+	if k == Redis { // which starts in no time
+		return k.Server(t, k.Fast()...).URL()
+	}
+	s, err := shared[k]()
+	k.must(t, err)
+	url, err := s.Database(t.Context())
+	k.must(t, err)
+	return url
+}
+
+// binary returns the file of the first of the commands that this machine has, in the
+// path or in one of the directories that systems keep servers in.
+func binary(directories []string, commands ...string) (string, error) {
+	for _, command := range commands {
+		if file, err := exec.LookPath(command); err == nil {
+			return file, nil
+		}
+		for _, directory := range append(directories, "/usr/sbin", "/usr/local/sbin") {
+			if file, err := exec.LookPath(filepath.Join(directory, command)); err == nil {
+				return file, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("%s: %w", commands[0], ErrMissing)
+}
+
+// newestFirst returns the directories that match a pattern whose only asterisk stands
+// for a version, and is followed by one more name.
+func newestFirst(pattern string) []string {
+	found, err := filepath.Glob(pattern)
+	if err != nil {
+		return nil
+	}
+	version := func(directory string) int {
+		n, _ := strconv.Atoi(filepath.Base(filepath.Dir(directory)))
+		return n
+	}
+	slices.SortFunc(found, func(a, b string) int { return version(b) - version(a) })
+	return found
+}

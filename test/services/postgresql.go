@@ -1,0 +1,32 @@
+package services
+
+import "syscall"
+
+// postgreSQLRecipe has a server with PostgreSQL's own settings, but small. Its
+// packages make the account postgres; as root the server would refuse.
+func postgreSQLRecipe() (recipe, error) {
+	versions := newestFirst("/usr/lib/postgresql/*/bin")
+	server, err := binary(versions, "postgres")
+	if err != nil {
+		return recipe{}, err
+	}
+	initdb, err := binary(versions, "initdb")
+	return recipe{
+		account: "postgres",
+		prepare: func(data string) []string {
+			return []string{initdb, "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"}
+		},
+		command: func(data, port string) []string {
+			return []string{
+				server, "-D", data, "-p", port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
+				"-c", "max_connections=200", "-c", "shared_buffers=32MB",
+				// What a killed server leaves is in its directory then, and not in /dev/shm.
+				"-c", "dynamic_shared_memory_type=mmap",
+			}
+		},
+		stop: syscall.SIGINT, // SIGTERM would wait for the clients to leave
+		end:  "QUIT",         // which, unlike KILL, removes its segment of shared memory
+		url:  func(address string) string { return "postgres://postgres@" + address + "/postgres?sslmode=disable" },
+		ping: pingSQL,
+	}, err
+}

@@ -1,0 +1,175 @@
+package services
+
+import (
+	"bufio"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+const (
+	sigFreeze = syscall.SIGSTOP
+	sigThaw   = syscall.SIGCONT
+)
+
+//go:embed keep.sh
+var keep string
+
+// A process is a running server under its keeper, which is a shell: no goroutine
+// and no thread of this process has to live as long as the server does.
+type process struct {
+	keeper   *exec.Cmd
+	lifeline io.WriteCloser // the keeper's input
+	pid      int            // of the server
+}
+
+// launch starts a server in a directory, as somebody else if account names one.
+// The signal, such as KILL, is what ends it.
+func launch(directory, account, signal string, command []string) (*process, error) {
+	p := &process{keeper: exec.Command("sh", append([]string{"-c", keep, "keep", directory, signal}, command...)...)}
+	p.keeper.Dir, p.keeper.Env = directory, environment(directory)
+	var err error
+	if p.keeper.SysProcAttr, err = attributes(account); err != nil {
+		return nil, err
+	}
+	if p.lifeline, err = p.keeper.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := p.keeper.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.keeper.Start(); err != nil {
+		return nil, err
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err == nil {
+		p.pid, err = strconv.Atoi(strings.TrimSpace(line))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("the process id of the server: %w", err), p.end(false))
+	}
+	return p, nil
+}
+
+// attributes has a process run as an account, in a process group of its own, so
+// that an interrupt on the terminal is left to the test process.
+func attributes(account string) (*syscall.SysProcAttr, error) {
+	a := &syscall.SysProcAttr{Setpgid: true}
+	if account == "" {
+		return a, nil
+	}
+	uid, gid, err := ids(account)
+	if err != nil {
+		return nil, err
+	}
+	a.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	return a, nil
+}
+
+func ids(account string) (uid, gid int, err error) {
+	u, err := user.Lookup(account)
+	if err != nil {
+		return 0, 0, err
+	}
+	if uid, err = strconv.Atoi(u.Uid); err != nil {
+		return 0, 0, err
+	}
+	gid, err = strconv.Atoi(u.Gid)
+	return uid, gid, err
+}
+
+// give makes an account the owner of a directory.
+func give(directory, account string) error {
+	if account == "" {
+		return nil
+	}
+	uid, gid, err := ids(account)
+	if err != nil {
+		return err
+	}
+	return os.Chown(directory, uid, gid)
+}
+
+// end ends the server and waits for it. The directory stays only if it is kept.
+func (p *process) end(kept bool) error {
+	if kept {
+		if _, err := io.WriteString(p.lifeline, "end\n"); err != nil {
+			return err
+		}
+	}
+	return errors.Join(p.lifeline.Close(), p.keeper.Wait())
+}
+
+// ended tells whether the server has ended by itself, or by a signal.
+func (p *process) ended() bool {
+	state, _ := status(p.pid)
+	return state == 'Z' || state == 0
+}
+
+// stopped tells whether the server does nothing.
+func (p *process) stopped() bool {
+	state, _ := status(p.pid)
+	return state == 'T' || state == 'Z' || state == 0
+}
+
+func (p *process) signal(s syscall.Signal) error { return syscall.Kill(p.pid, s) }
+
+// signalAll signals all that the server has started, and then the server itself.
+func (p *process) signalAll(s syscall.Signal) error {
+	family, err := descendants(p.pid)
+	if err != nil {
+		return err
+	}
+	for _, pid := range family {
+		if err := syscall.Kill(pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return err
+		}
+	}
+	return p.signal(s)
+}
+
+// descendants returns the children of a process, and theirs.
+func descendants(pid int) ([]int, error) {
+	files, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return nil, err
+	}
+	children := map[int][]int{}
+	for _, file := range files {
+		child, err := strconv.Atoi(filepath.Base(file))
+		if err != nil {
+			return nil, err
+		}
+		if state, parent := status(child); state != 0 {
+			children[parent] = append(children[parent], child)
+		}
+	}
+	family := children[pid]
+	for n := 0; n < len(family); n++ {
+		family = append(family, children[family[n]]...)
+	}
+	return family, nil
+}
+
+// status returns the state of a process, Z if it has ended and T if it is stopped,
+// and who started it; 0 if there is no such process. See proc_pid_stat(5).
+func status(pid int) (state byte, parent int) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, 0
+	}
+	rest := text[strings.LastIndexByte(string(text), ')')+1:]
+	if _, err := fmt.Sscanf(string(rest), " %c %d", &state, &parent); err != nil {
+		return 0, 0
+	}
+	return state, parent
+}

@@ -1,0 +1,29 @@
+//go:build !linux
+
+package services
+
+import (
+	"errors"
+	"syscall"
+)
+
+const (
+	sigFreeze = syscall.Signal(0)
+	sigThaw   = syscall.Signal(0)
+)
+
+// A process is a running server; there is none here, and Kind.Start says so before
+// it would launch one.
+type process struct{}
+
+func launch(_, _, _ string, _ []string) (*process, error) { return nil, errors.ErrUnsupported }
+
+func attributes(string) (*syscall.SysProcAttr, error) { return nil, errors.ErrUnsupported }
+
+func give(_, _ string) error { return errors.ErrUnsupported }
+
+func (*process) end(bool) error                 { return errors.ErrUnsupported }
+func (*process) signal(syscall.Signal) error    { return errors.ErrUnsupported }
+func (*process) signalAll(syscall.Signal) error { return errors.ErrUnsupported }
+func (*process) ended() bool                    { return true }
+func (*process) stopped() bool                  { return true }

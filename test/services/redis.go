@@ -1,0 +1,102 @@
+package services
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"syscall"
+
+	"github.com/redis/rueidis"
+)
+
+// redisRecipe is durable to the second, as Redis is run for a gate: what was
+// answered survives a kill of the process, because it is written before the answer.
+func redisRecipe() (recipe, error) {
+	server, err := binary(nil, "redis-server", "valkey-server")
+	return recipe{
+		command: func(data, port string) []string {
+			return []string{
+				server, "--port", port, "--bind", "127.0.0.1", "--dir", data, "--save", "",
+				"--appendonly", "yes", "--appendfsync", "everysec", "--maxmemory-policy", "noeviction",
+			}
+		},
+		stop: syscall.SIGTERM,
+		end:  "KILL",
+		url:  func(address string) string { return "redis://" + address + "/0" },
+		ping: pingRedis,
+	}, err
+}
+
+// pingRedis asks in a connection of its own. A server that wants a password answers, too.
+func pingRedis(ctx context.Context, at string) error {
+	u, err := url.Parse(at)
+	if err != nil {
+		return err
+	}
+	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", u.Host)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	defer stop()
+	if _, err := c.Write([]byte("PING\r\n")); err != nil {
+		return err
+	}
+	answer, err := bufio.NewReader(c).ReadString('\n')
+	if err != nil {
+		return err
+	}
+	if answer = strings.TrimSpace(answer); answer != "+PONG" && !strings.HasPrefix(answer, "-NOAUTH ") {
+		return fmt.Errorf("it answers %q", answer)
+	}
+	return nil
+}
+
+// askRedis sends commands to the server of a URL and returns the last one's answer.
+func askRedis(ctx context.Context, at string, commands ...[]string) (answer rueidis.RedisResult, err error) {
+	option, err := rueidis.ParseURL(at)
+	if err != nil {
+		return answer, err
+	}
+	option.DisableCache, option.ForceSingleClient = true, true
+	client, err := rueidis.NewClient(option)
+	if err != nil {
+		return answer, err
+	}
+	defer client.Close()
+	for _, command := range commands {
+		answer = client.Do(ctx, client.B().Arbitrary(command...).Build())
+		if err := answer.Error(); err != nil {
+			return answer, fmt.Errorf("%s: %w", command[0], err)
+		}
+	}
+	return answer, nil
+}
+
+// numberedDatabases are those that a Redis has unless it is told otherwise.
+const numberedDatabases = 16
+
+// newRedisDatabase empties one of the server's numbered databases and returns its URL.
+// They are taken in turn, by all who use the server; the first one counts the turns.
+func newRedisDatabase(ctx context.Context, at string) (string, error) {
+	u, err := url.Parse(at)
+	if err != nil {
+		return "", err
+	}
+	u.Path = "/0"
+	answer, err := askRedis(ctx, u.String(), []string{"INCR", "firstcome:test:databases"})
+	if err != nil {
+		return "", err
+	}
+	turn, err := answer.AsInt64()
+	if err != nil {
+		return "", err
+	}
+	u.Path = fmt.Sprintf("/%d", 1+turn%(numberedDatabases-1))
+	_, err = askRedis(ctx, u.String(), []string{"FLUSHDB"})
+	return u.String(), err
+}

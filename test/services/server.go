@@ -1,0 +1,291 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+const (
+	// patience bounds every wait for a server, on slow machines and beside others.
+	patience = 60 * time.Second
+	// pause is the time between two looks whether a server answers, or has ended.
+	pause = 5 * time.Millisecond
+	// tries bounds how often a server is started elsewhere because somebody took
+	// the port between the look and the start.
+	tries = 5
+)
+
+// A Server is a real server of one's own, on a loopback port and a temporary
+// directory. One goroutine at a time may use its methods.
+type Server struct {
+	kind      Kind
+	recipe    recipe
+	arguments []string
+	directory string
+	address   string
+	process   *process // nil if it does not run
+}
+
+// Start starts a server and returns when it answers. It is durable: it keeps what it
+// has confirmed when it is killed, and syncs as in production; arguments stand behind
+// its own on the command line and win. ErrMissing says that there is no binary.
+// Whoever starts a server closes it.
+func (k Kind) Start(ctx context.Context, arguments ...string) (*Server, error) {
+	recipe, err := k.recipe()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{kind: k, recipe: recipe, arguments: arguments}
+	if err := s.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("start %s: %w", k, err), s.Close())
+	}
+	return s, nil
+}
+
+func (s *Server) start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := s.prepare(ctx); err != nil {
+		return err
+	}
+	for try := 1; ; try++ {
+		port, err := freePort()
+		if err != nil {
+			return err
+		}
+		s.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		err = s.run(ctx)
+		if err == nil || try == tries || !errors.Is(err, errEnded) {
+			return err
+		}
+	}
+}
+
+// prepare makes the directory and what has to be in it.
+func (s *Server) prepare(ctx context.Context) error {
+	var err error
+	if s.directory, err = os.MkdirTemp("", "firstcome-"); err != nil {
+		return err
+	}
+	if err := os.Mkdir(s.data(), 0o700); err != nil {
+		return err
+	}
+	for _, directory := range []string{s.directory, s.data()} {
+		if err := give(directory, s.recipe.account); err != nil {
+			return err
+		}
+	}
+	if s.recipe.prepare == nil {
+		return nil
+	}
+	line := s.recipe.prepare(s.data())
+	c := exec.CommandContext(ctx, line[0], line[1:]...)
+	c.Dir, c.Env = s.directory, environment(s.directory)
+	if c.SysProcAttr, err = attributes(s.recipe.account); err != nil {
+		return err
+	}
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", line[0], err, out)
+	}
+	return nil
+}
+
+// environment is that of a server: nothing of the caller's but the path, so that
+// nobody's settings reach it.
+func environment(directory string) []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + directory, "TMPDIR=" + directory, "LC_ALL=C"}
+}
+
+func (s *Server) data() string { return filepath.Join(s.directory, "data") }
+
+// freePort returns a port on which nobody listens. It is below those that the system
+// gives to clients (from 32768 on): one of them could take the port while the server
+// is down, or connect to itself there.
+func freePort() (int, error) {
+	var err error
+	for range 100 {
+		port := 15000 + rand.IntN(32768-15000)
+		var l net.Listener
+		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			return port, l.Close()
+		}
+	}
+	return 0, fmt.Errorf("no free port: %w", err)
+}
+
+var errEnded = errors.New("the server has ended")
+
+// run launches the server and waits until it answers.
+func (s *Server) run(ctx context.Context) error {
+	_, port, err := net.SplitHostPort(s.address)
+	if err != nil {
+		return err
+	}
+	line := append(s.recipe.command(s.data(), port), s.arguments...)
+	if s.process, err = launch(s.directory, s.recipe.account, s.recipe.end, line); err != nil {
+		return err
+	}
+	if err := s.Wait(ctx); err != nil {
+		return errors.Join(err, s.finish())
+	}
+	return nil
+}
+
+// Address returns the server's HOST:PORT, the same as long as it lives.
+func (s *Server) Address() string { return s.address }
+
+// URL returns the server's URL for a user who may do everything, without a database of
+// one's own; see Database.
+func (s *Server) URL() string { return s.recipe.url(s.address) }
+
+// Log returns what the server wrote, the last 8 KiB at most.
+func (s *Server) Log() string {
+	text, err := os.ReadFile(filepath.Join(s.directory, "log"))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-8<<10):])
+}
+
+// Wait returns when the server answers, and an error when it has ended or the context
+// is done, or after a minute.
+func (s *Server) Wait(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var last error
+	err := until(ctx, func() bool {
+		last = s.recipe.ping(ctx, s.URL())
+		return last == nil || s.process == nil || s.process.ended()
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s does not answer: %w\n%s", s.kind, errors.Join(err, last), s.Log())
+	case last != nil:
+		return fmt.Errorf("%w: %w\n%s", errEnded, last, s.Log())
+	}
+	return nil
+}
+
+// until looks again and again until something is so, or the context is done.
+func until(ctx context.Context, so func() bool) error {
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for !so() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// Kill sends SIGKILL to the server and all that it has started, at one instant, and
+// returns when they have ended.
+func (s *Server) Kill() error {
+	if err := s.Freeze(); err != nil {
+		return err
+	}
+	if err := s.process.signalAll(syscall.SIGKILL); err != nil {
+		return fmt.Errorf("kill %s: %w", s.kind, err)
+	}
+	return s.ended()
+}
+
+// Stop asks the server to end, as an operator does, and returns when it has: it
+// closes its clients' connections. It fails if that takes a minute.
+func (s *Server) Stop() error {
+	if s.process == nil {
+		return fmt.Errorf("stop %s: %w", s.kind, errEnded)
+	}
+	if err := s.process.signal(s.recipe.stop); err != nil {
+		return fmt.Errorf("stop %s: %w", s.kind, err)
+	}
+	return s.ended()
+}
+
+// ended waits until the server has ended, and keeps its directory.
+func (s *Server) ended() error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := until(ctx, s.process.ended); err != nil {
+		return fmt.Errorf("%s does not end: %w\n%s", s.kind, err, s.Log())
+	}
+	return s.finish()
+}
+
+// finish ends what is left of the process.
+func (s *Server) finish() error {
+	p := s.process
+	s.process = nil
+	return p.end(true)
+}
+
+// Freeze stops the server and all that it has started (SIGSTOP). Its connections stay, new
+// ones are taken by the system, and nothing is answered until Continue.
+func (s *Server) Freeze() error {
+	if s.process == nil {
+		return fmt.Errorf("freeze %s: %w", s.kind, errEnded)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	// First the server alone: what does nothing starts nothing more.
+	err := s.process.signal(sigFreeze)
+	if err == nil {
+		err = until(ctx, s.process.stopped)
+	}
+	if err == nil {
+		err = s.process.signalAll(sigFreeze)
+	}
+	if err != nil {
+		return fmt.Errorf("freeze %s: %w", s.kind, err)
+	}
+	return nil
+}
+
+// Continue ends Freeze (SIGCONT).
+func (s *Server) Continue() error {
+	if s.process == nil {
+		return fmt.Errorf("continue %s: %w", s.kind, errEnded)
+	}
+	if err := s.process.signalAll(sigThaw); err != nil {
+		return fmt.Errorf("continue %s: %w", s.kind, err)
+	}
+	return nil
+}
+
+// Restart starts the server again after Kill or Stop, with the same address and the
+// same data, and returns when it answers. If it runs, it is killed first.
+func (s *Server) Restart(ctx context.Context) error {
+	if s.process != nil {
+		if err := s.Kill(); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := s.run(ctx); err != nil {
+		return fmt.Errorf("restart %s: %w", s.kind, err)
+	}
+	return nil
+}
+
+// Close ends the server and removes its directory. It may be called again.
+func (s *Server) Close() error {
+	var err error
+	if s.process != nil {
+		err = errors.Join(s.Continue(), s.process.end(false))
+		s.process = nil
+	}
+	// The keeper has removed it if there was one.
+	return errors.Join(err, os.RemoveAll(s.directory))
+}

@@ -1,0 +1,121 @@
+package services_test
+
+import (
+	"context"
+	"net"
+	"net/url"
+	"os"
+	"testing"
+
+	"github.com/redis/rueidis"
+	"go.uber.org/goleak"
+
+	"github.com/firstcome/firstcome/test/services"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// kinds are all kinds of servers.
+var kinds = []services.Kind{services.Redis, services.MariaDB, services.PostgreSQL}
+
+// each runs a test for every kind of server.
+func each(t *testing.T, test func(*testing.T, services.Kind)) {
+	for _, kind := range kinds {
+		t.Run(string(kind), func(t *testing.T) { test(t, kind) })
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// redisDo sends a command to the Redis of a URL and returns the answer as text.
+func redisDo(ctx context.Context, at string, command ...string) (string, error) {
+	option, err := rueidis.ParseURL(at)
+	if err != nil {
+		return "", err
+	}
+	option.DisableCache, option.ForceSingleClient = true, true
+	client, err := rueidis.NewClient(option)
+	if err != nil {
+		return "", err
+	}
+	defer client.Close()
+	return client.Do(ctx, client.B().Arbitrary(command...).Build()).ToString()
+}
+
+// put keeps a text in a database, get reads it.
+func put(ctx context.Context, at, text string) error {
+	if u, err := url.Parse(at); err != nil || u.Scheme == "redis" {
+		_, err = redisDo(ctx, at, "SET", "kept", text)
+		return err
+	}
+	db, err := services.Open(at)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS kept (text VARCHAR(20))"); err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, "INSERT INTO kept VALUES ('"+text+"')")
+	return err
+}
+
+func get(ctx context.Context, at string) (text string, err error) {
+	if u, err := url.Parse(at); err != nil || u.Scheme == "redis" {
+		return redisDo(ctx, at, "GET", "kept")
+	}
+	db, err := services.Open(at)
+	if err != nil {
+		return "", err
+	}
+	defer db.Close()
+	return text, db.QueryRowContext(ctx, "SELECT text FROM kept").Scan(&text)
+}
+
+func TestAKilledServerComesBackWithItsDataAndItsAddress(t *testing.T) {
+	each(t, func(t *testing.T, kind services.Kind) {
+		server := kind.Server(t)
+		at, err := server.Database(t.Context())
+		must(t, err)
+		must(t, put(t.Context(), at, "before"))
+		must(t, server.Kill())
+		if _, err := get(t.Context(), at); err == nil {
+			t.Fatal("a killed server answers")
+		}
+		must(t, server.Restart(t.Context()))
+		if text, err := get(t.Context(), at); err != nil || text != "before" {
+			t.Fatalf("after the restart it has %q, %v", text, err)
+		}
+	})
+}
+
+// directoryForAll makes a directory that every account may use; t.TempDir has a
+// parent of ours only.
+func directoryForAll(t *testing.T) string {
+	directory, err := os.MkdirTemp("", "services-")
+	must(t, err)
+	t.Cleanup(func() { must(t, os.RemoveAll(directory)) })
+	must(t, os.Chmod(directory, 0o777))
+	return directory
+}
+
+func TestAClosedServerIsGone(t *testing.T) {
+	each(t, func(t *testing.T, kind services.Kind) {
+		temporary := directoryForAll(t)
+		t.Setenv("TMPDIR", temporary)
+		server := kind.Server(t)
+		must(t, server.Close())
+		if c, err := net.Dial("tcp", server.Address()); err == nil {
+			c.Close()
+			t.Error("somebody listens at its address")
+		}
+		if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+			t.Errorf("%v is left, %v", left, err)
+		}
+	})
+}
