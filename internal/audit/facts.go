@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"errors"
 	"sort"
 
 	"github.com/firstcome/firstcome"
@@ -17,9 +18,17 @@ type factAudit struct {
 	position int64
 	issued   int64
 	inForce  int64
+	lost     int  // issued, and no coupon is left
 	over     bool // in force was above the quantity at the last issue
 	compared bool // the counters
 }
+
+// maxLost is how many facts without their coupons are read: a position that is out
+// of all reason would have the audit read on for ever.
+const maxLost = 1_000_000
+
+// errLost says that so many facts have no coupon that the rest is not read.
+var errLost = errors.New("the ledger lacks the coupons of its facts")
 
 func (a *factAudit) fact(f firstcome.Fact) error {
 	if a.position == 0 {
@@ -33,7 +42,11 @@ func (a *factAudit) fact(f firstcome.Fact) error {
 	switch f.Kind {
 	case firstcome.CouponIssued:
 		a.issue(f)
-		err = a.stock(f)
+		if f.Coupon.User == "" {
+			err = a.lose(f)
+		} else {
+			err = a.stock(f)
+		}
 	case firstcome.CouponVoided:
 		a.inForce--
 		a.void(f)
@@ -42,6 +55,15 @@ func (a *factAudit) fact(f firstcome.Fact) error {
 	}
 	a.compare()
 	return err
+}
+
+// lose takes note of an issue whose coupon the ledger does not have any more.
+func (a *factAudit) lose(f firstcome.Fact) error {
+	a.add("P5", "position %d issued number %d, and the ledger does not have it", f.Position, f.Coupon.Number)
+	if a.lost++; a.lost == maxLost {
+		return errLost
+	}
+	return nil
 }
 
 // compare holds the counters against the facts up to the campaign's position.
@@ -77,7 +99,7 @@ func (a *factAudit) issue(f firstcome.Fact) {
 	a.inForce++
 	r := a.row(f.Coupon.Number)
 	switch {
-	case r == nil && a.since(f):
+	case r == nil && (a.since(f) || f.Coupon.User == ""):
 	case r == nil:
 		a.add("facts", "position %d issues number %d, which no coupon has", f.Position, f.Coupon.Number)
 	case r.state&issuedFact != 0:

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/firstcome/firstcome"
@@ -16,7 +17,8 @@ type Source struct {
 	Terms func(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error)
 	// Coupons calls each with every coupon in number order, voided ones too.
 	Coupons func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error
-	// Facts calls each with every fact in position order.
+	// Facts calls each with every fact in position order. The coupon of a fact has no
+	// user if the ledger has lost it.
 	Facts func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Fact) error) error
 }
 
@@ -68,7 +70,7 @@ func Ledger(ctx context.Context, source Source, id firstcome.CampaignID, secret 
 	}
 	coupons.holders = nil
 	facts := factAudit{Breaches: breaches, campaign: campaign, terms: terms, rows: coupons.rows}
-	if err := source.Facts(ctx, id, facts.fact); err != nil {
+	if err := source.Facts(ctx, id, facts.fact); err != nil && !errors.Is(err, errLost) {
 		return Report{}, fmt.Errorf("audit %s: %w", id, err)
 	}
 	facts.end()

@@ -22,7 +22,8 @@ type books struct {
 	terms     map[int64]firstcome.Terms
 	coupons   []firstcome.Coupon
 	facts     []firstcome.Fact
-	meanwhile func() // runs before the facts are read
+	meanwhile func()                              // runs before the facts are read
+	more      func(position int64) firstcome.Fact // nil: there are no more facts
 }
 
 func (b *books) source() audit.Source {
@@ -49,6 +50,11 @@ func (b *books) source() audit.Source {
 			}
 			for _, f := range b.facts {
 				if err := each(f); err != nil {
+					return err
+				}
+			}
+			for n := int64(len(b.facts) + 1); b.more != nil; n++ {
+				if err := each(b.more(n)); err != nil {
 					return err
 				}
 			}
@@ -195,6 +201,20 @@ func TestEveryBreachOfALedgerIsFound(t *testing.T) {
 		"an issue of no coupon": {func(b *books) {
 			b.coupons = b.coupons[:3]
 		}, []string{"facts"}, "issues number 4, which no coupon has"},
+		"a coupon that is gone": {func(b *books) {
+			b.coupons = append(b.coupons[:2], b.coupons[3])
+			b.facts[2].Coupon = firstcome.Coupon{Campaign: "c", Number: 3}
+		}, []string{"P4", "P5"}, "position 3 issued number 3, and the ledger does not have it"},
+		"the last coupon is gone": {func(b *books) {
+			b.coupons = b.coupons[:3]
+			b.facts[4].Coupon = firstcome.Coupon{Campaign: "c", Number: 4}
+		}, []string{"P5"}, "position 5 issued number 4, and the ledger does not have it"},
+		"a position out of all reason": {func(b *books) {
+			b.campaign.Position = 1 << 40
+			b.more = func(n int64) firstcome.Fact {
+				return firstcome.Fact{Position: n, Kind: firstcome.CouponIssued, Coupon: firstcome.Coupon{Campaign: "c", Number: n}}
+			}
+		}, []string{"P5", "counters"}, "last position is 1099511627776"},
 		"a void of no coupon": {func(b *books) {
 			b.facts[3].Coupon.Number = 9
 		}, []string{"facts"}, "voids number 9, which no coupon has"},

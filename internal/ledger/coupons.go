@@ -106,7 +106,8 @@ func (l *Ledger) Wallet(ctx context.Context, user firstcome.UserID, after firstc
 }
 
 // Facts calls each with at most limit facts of a campaign with positions above
-// after, in their order, until it returns an error.
+// after, in their order, until it returns an error. If the ledger has lost the
+// coupon of a fact, which is a breach, the fact has its number only.
 func (l *Ledger) Facts(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error {
 	snapshot, err := l.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -143,25 +144,18 @@ func facts(ctx context.Context, snapshot *sql.Tx, id firstcome.CampaignID, after
 			return err
 		}
 		skip := after + 1 - r.position
-		want := min(r.count-skip, int64(limit))
+		want := run{after + 1, min(r.count-skip, int64(limit)), r.number + skip, r.kind}
 		rows, err := snapshot.QueryContext(ctx, `SELECT `+couponColumns+` FROM coupons
-			WHERE campaign_id = ? AND number >= ? AND number < ? ORDER BY number`, id, r.number+skip, r.number+skip+want)
+			WHERE campaign_id = ? AND number >= ? AND number < ? ORDER BY number`, id, want.number, want.number+want.count)
 		if err != nil {
 			return err
 		}
-		got := int64(0)
-		err = scanCoupons(rows, func(c firstcome.Coupon) error {
-			got++
-			return each(firstcome.Fact{Position: after + got, Kind: r.kind, Coupon: c})
-		})
+		err = want.tell(id, rows, each)
 		rows.Close()
 		if err != nil {
 			return err
 		}
-		if got != want {
-			return fmt.Errorf("the facts from position %d on name %d coupons, the ledger has %d of them", after+1, want, got)
-		}
-		after, limit = after+want, limit-int(want)
+		after, limit = after+want.count, limit-int(want.count)
 	}
 	return nil
 }
