@@ -63,6 +63,15 @@ func (c *Client) turn(ctx context.Context, id, to string) (Campaign, error) {
 	return changed, err
 }
 
+// Changes returns at most limit changes of a campaign (0: 100) with versions above
+// after, in their order.
+func (c *Client) Changes(ctx context.Context, id string, after int64, limit int) (List[Change], error) {
+	var found List[Change]
+	q := page(strconv.FormatInt(after, 10), limit)
+	err := c.do(ctx, request{method: http.MethodGet, path: campaignPath(id, "changes"), query: q}, &found)
+	return found, err
+}
+
 // A LogFilter chooses lines of the audit log. The zero value of a field chooses all.
 type LogFilter struct {
 	Campaign string

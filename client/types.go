@@ -19,6 +19,9 @@ func (t Time) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads RFC 3339 with a zone and at most microseconds.
 func (t *Time) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" { // no instant, as with every type that reads JSON
+		return nil
+	}
 	var s string
 	if err := json.Unmarshal(text, &s); err != nil {
 		return fmt.Errorf("an instant is a string: %w", err)
@@ -110,15 +113,38 @@ type Answer struct {
 	Coupon  *Coupon `json:"coupon"` // nil for a refusal
 }
 
-// A Fact is one thing that happened to a coupon.
+// A Fact is one thing that happened to a coupon. What is behind Number is null on
+// the wire, and zero here, if the ledger has lost the coupon: a breach, for people.
 type Fact struct {
-	Position   int64  `json:"position"`
-	Kind       string `json:"kind"` // coupon.issued or coupon.voided
-	CampaignID string `json:"campaign_id"`
-	Number     int64  `json:"number"`
-	UserID     string `json:"user_id"`
-	Code       string `json:"code"`
-	At         Time   `json:"at"` // issued or voided at
+	Position     int64  `json:"position"`
+	Kind         string `json:"kind"` // coupon.issued or coupon.voided
+	CampaignID   string `json:"campaign_id"`
+	Number       int64  `json:"number"`
+	UserID       string `json:"user_id"`
+	Code         string `json:"code"`
+	TermsVersion int64  `json:"terms_version"` // the change that holds the terms it was issued under
+	At           Time   `json:"at"`            // issued or voided at
+}
+
+// A Change is a numbered change of a campaign.
+type Change struct {
+	Version int64   `json:"version"` // from 1, which made the campaign
+	Kind    string  `json:"kind"`    // terms, pause, resume, close or void
+	At      Time    `json:"at"`
+	Refused bool    `json:"refused"` // the version is used up and nothing changed
+	Terms   *Terms  `json:"terms"`   // of terms: all of them, as they were from then on
+	Number  *int64  `json:"number"`  // of void
+	UserID  *string `json:"user_id"` // of void: who held the number
+}
+
+// Terms are what a campaign promises from a version on.
+type Terms struct {
+	Name     string     `json:"name"`
+	Quantity *int64     `json:"quantity"` // null: unlimited
+	OpensAt  *Time      `json:"opens_at"`
+	ClosesAt *Time      `json:"closes_at"`
+	Answer   string     `json:"answer"`
+	Coupon   CouponSpec `json:"coupon"`
 }
 
 // A LogEntry is a line of the audit log.

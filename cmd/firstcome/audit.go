@@ -5,43 +5,74 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"sync/atomic"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
 type auditCmd struct {
-	ledgerFlag
+	Ledger ledgerName `placeholder:"sqlite:FILE" help:"The ledger to read (default: ${ledger}, unless there is a server)."`
+	Server serverURL  `placeholder:"URL" help:"Ask a server instead. Its API key, of the role admin, is read from FIRSTCOME_KEY."`
 	outputFlag
 	SecretFile string `placeholder:"FILE" help:"The secret of the coupon codes, to check these too (default: the one beside the ledger, if it can be read)."`
 	Campaign   string `arg:"" optional:"" help:"The campaign (default: all, and the ledger's file itself)."`
 }
 
+// Help says what differs.
+func (*auditCmd) Help() string {
+	return `With --ledger it reads the tables, beside whoever serves them, and checks the file too. With
+--server it asks over HTTP for what the server lists (coupons, facts, changes): from anywhere, and
+through whatever stands between.`
+}
+
+// check chooses between ledger and server: a flag stands over the environment.
+func (c *auditCmd) check(t terminal) []error {
+	ledgerIsFlag := string(c.Ledger) != t.variable(variableOf("ledger"))
+	serverIsFlag := string(c.Server) != strings.TrimSuffix(t.variable(variableOf("server")), "/")
+	switch {
+	case c.Ledger == "" || c.Server == "":
+	case ledgerIsFlag == serverIsFlag:
+		return []error{errors.New("--server: stands beside --ledger: name the one to audit")}
+	case ledgerIsFlag:
+		c.Server = ""
+	case serverIsFlag:
+		c.Ledger = ""
+	}
+	if c.Ledger == "" && c.Server == "" {
+		c.Ledger = ledgerName(vars()["ledger"])
+	}
+	return nil
+}
+
 // An auditReport is what audit prints.
 type auditReport struct {
-	Ledger    string         `json:"ledger"`
+	Ledger    string         `json:"ledger,omitempty"` // one of these
+	Server    string         `json:"server,omitempty"`
 	Codes     bool           `json:"codes_checked"`
 	Campaigns []audit.Report `json:"campaigns"`
-	File      []string       `json:"file"` // what is wrong with the file
+	File      []string       `json:"file"` // what is wrong with the ledger's file
 	Breaches  int64          `json:"breaches"`
 }
 
 // errBreach says that a promise is broken: what was printed says which.
 var errBreach = errors.New("a promise is broken")
 
-// Run audits the ledger, also while it is served.
+// Run audits, also while claims are decided.
 func (c *auditCmd) Run(ctx context.Context, t terminal) error {
 	secret, err := c.secret(t)
 	if err != nil {
 		return usageError{err}
 	}
-	var report auditReport
-	err = readLedger(ctx, c.Ledger.path(), func(l *ledger.Ledger) (err error) {
-		report, err = c.audit(ctx, t, l, secret)
-		return err
-	})
+	report := &auditReport{Codes: secret != nil, Campaigns: []audit.Report{}, File: []string{}}
+	if c.Server != "" {
+		err = c.auditServer(ctx, t, report, secret)
+	} else {
+		err = c.auditLedger(ctx, t, report, secret)
+	}
 	if errors.Is(err, firstcome.ErrNoCampaign) {
 		return fmt.Errorf("%w: %s", err, c.Campaign)
 	}
@@ -61,7 +92,11 @@ func (c *auditCmd) Run(ctx context.Context, t terminal) error {
 
 // secret returns the secret to check codes with; nil if there is none.
 func (c *auditCmd) secret(t terminal) (*firstcome.Secret, error) {
-	text, err := secretText(t, c.SecretFile, c.Ledger.path())
+	path := "" // a server's is not beside it
+	if c.Server == "" {
+		path = c.Ledger.path()
+	}
+	text, err := secretText(t, c.SecretFile, path)
 	if err != nil || text == nil {
 		return nil, err
 	}
@@ -69,33 +104,64 @@ func (c *auditCmd) secret(t terminal) (*firstcome.Secret, error) {
 	return &secret, err
 }
 
-func (c *auditCmd) audit(ctx context.Context, t terminal, l *ledger.Ledger, secret *firstcome.Secret) (auditReport, error) {
-	report := auditReport{Ledger: c.Ledger.path(), Codes: secret != nil, Campaigns: []audit.Report{}, File: []string{}}
+// auditLedger audits by the tables.
+func (c *auditCmd) auditLedger(ctx context.Context, t terminal, report *auditReport, secret *firstcome.Secret) error {
+	report.Ledger = c.Ledger.path()
+	return readLedger(ctx, report.Ledger, func(l *ledger.Ledger) error {
+		ids := []firstcome.CampaignID{firstcome.CampaignID(c.Campaign)}
+		if c.Campaign == "" {
+			var err error
+			if ids, err = campaignIDs(ctx, l); err != nil {
+				return err
+			}
+			wrong, err := l.Verify(ctx)
+			if err != nil {
+				return err
+			}
+			report.File = append(report.File, wrong...)
+			report.Breaches = int64(len(wrong))
+		}
+		return report.audit(ctx, t, ids, secret, func(_ firstcome.CampaignID, read *atomic.Int64) audit.Source {
+			return source(l, read)
+		})
+	})
+}
+
+// auditServer audits by what a server lists.
+func (c *auditCmd) auditServer(ctx context.Context, t terminal, report *auditReport, secret *firstcome.Secret) error {
+	report.Server = string(c.Server)
+	calls := client.New(report.Server, t.variable(keyVariable))
+	defer calls.CloseIdle()
 	ids := []firstcome.CampaignID{firstcome.CampaignID(c.Campaign)}
 	if c.Campaign == "" {
 		var err error
-		if ids, err = campaignIDs(ctx, l); err != nil {
-			return report, err
+		if ids, err = serverCampaigns(ctx, calls); err != nil {
+			return explain(err)
 		}
-		wrong, err := l.Verify(ctx)
-		if err != nil {
-			return report, err
-		}
-		report.File = append(report.File, wrong...)
-		report.Breaches = int64(len(wrong))
 	}
+	err := report.audit(ctx, t, ids, secret, func(id firstcome.CampaignID, read *atomic.Int64) audit.Source {
+		return (&remote{calls: calls, id: string(id), read: read}).source()
+	})
+	if err != nil {
+		return explain(err)
+	}
+	return nil
+}
+
+// audit adds the campaigns' reports.
+func (r *auditReport) audit(ctx context.Context, t terminal, ids []firstcome.CampaignID, secret *firstcome.Secret, source func(firstcome.CampaignID, *atomic.Int64) audit.Source) error {
 	var read atomic.Int64
 	done := showProgress(ctx, t, "audit: coupons and facts read", func() (int64, int64) { return read.Load(), 0 })
 	defer done()
 	for _, id := range ids {
-		one, err := audit.Ledger(ctx, source(l, &read), id, secret)
+		one, err := audit.Ledger(ctx, source(id, &read), id, secret)
 		if err != nil {
-			return report, err
+			return err
 		}
-		report.Campaigns = append(report.Campaigns, one)
-		report.Breaches += one.Breaches.Total
+		r.Campaigns = append(r.Campaigns, one)
+		r.Breaches += one.Breaches.Total
 	}
-	return report, nil
+	return nil
 }
 
 func campaignIDs(ctx context.Context, l *ledger.Ledger) ([]firstcome.CampaignID, error) {
@@ -130,7 +196,7 @@ func source(l *ledger.Ledger, read *atomic.Int64) audit.Source {
 	}
 }
 
-func (r auditReport) print(t terminal) {
+func (r *auditReport) print(t terminal) {
 	for _, wrong := range r.File {
 		fmt.Fprintln(t.out, "the file:", wrong)
 	}
@@ -139,7 +205,11 @@ func (r auditReport) print(t terminal) {
 			c.Campaign, c.Coupons, c.InForce, c.Voided, c.Facts, c.Breaches.Total)
 		printBreaches(t, c.Breaches)
 	}
-	if !r.Codes {
+	switch {
+	case r.Codes:
+	case r.Server != "":
+		fmt.Fprintln(t.out, "The codes were not checked: name their secret with --secret-file.")
+	default:
 		fmt.Fprintln(t.out, "The codes were not checked: there is no secret beside the ledger; name it with --secret-file.")
 	}
 	fmt.Fprintf(t.out, "verdict: %d breaches in %d campaigns\n", r.Breaches, len(r.Campaigns))

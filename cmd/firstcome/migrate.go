@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/firstcome/firstcome"
 )
@@ -12,10 +13,15 @@ type migrateCmd struct{ ledgerFlag }
 // Run migrates the ledger. It is for who wants to do so before serve does; one
 // that is killed half-way goes on where it was.
 func (c *migrateCmd) Run(ctx context.Context, t terminal) error {
-	if err := makeLedger(ctx, c.Ledger.path(), "migrating it"); err != nil {
+	started := time.Now()
+	// A step is one statement to the database, which does not say how far it is.
+	done := showProgress(ctx, t, "migrate: seconds so far", func() (int64, int64) { return int64(time.Since(started).Seconds()), 0 })
+	err := makeLedger(ctx, c.Ledger.path(), "migrating it")
+	done()
+	if err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(t.out, "The ledger %s has the schema of this firstcome.\n", c.Ledger.path())
+	_, err = fmt.Fprintf(t.out, "The ledger %s has the schema of this firstcome.\n", c.Ledger.path())
 	return err
 }
 

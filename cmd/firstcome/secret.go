@@ -16,7 +16,8 @@ import (
 )
 
 // secretText returns the code secret's text from the environment or from a file:
-// file, or else the one beside the ledger. Nil says that there is none yet.
+// file, or else the one beside the ledger, if that has a path. Nil says that there
+// is none yet.
 func secretText(t terminal, file, ledgerPath string) ([]byte, error) {
 	value := t.variable(secretVariable)
 	switch {
@@ -30,6 +31,8 @@ func secretText(t terminal, file, ledgerPath string) ([]byte, error) {
 			return nil, fmt.Errorf("read the code secret: %w", err)
 		}
 		return text, nil
+	case ledgerPath == "":
+		return nil, nil
 	}
 	text, err := os.ReadFile(secretBeside(ledgerPath))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -191,19 +191,16 @@ func writeCampaign(w http.ResponseWriter, status int, c ledger.Status) error {
 
 // wireCampaign returns a campaign as the wire has it.
 func wireCampaign(s ledger.Status) client.Campaign {
+	t := wireTerms(&s.Terms)
 	c := client.Campaign{
-		ID: string(s.ID), Name: s.Name, Version: s.Version, State: campaignState(s),
-		OpensAt: wireTime(s.OpensAt), ClosesAt: wireTime(s.ClosesAt), Answer: string(s.Answer),
-		Coupon:  client.CouponSpec{Benefit: s.Benefit, ValidUntil: wireTime(s.ValidUntil)},
+		ID: string(s.ID), Name: t.Name, Version: s.Version, State: campaignState(s),
+		Quantity: t.Quantity, OpensAt: t.OpensAt, ClosesAt: t.ClosesAt, Answer: t.Answer, Coupon: t.Coupon,
 		InForce: s.InForce, Issued: s.Issued, Recorded: s.Recorded,
 		CreatedAt: client.Time{Time: s.CreatedAt}, ServerTime: client.Time{Time: s.Now},
 	}
-	if s.ValidFor > 0 {
-		c.Coupon.ValidFor = (*client.Duration)(&s.ValidFor)
-	}
-	if s.Quantity != firstcome.Unlimited {
-		remaining := s.Quantity - s.InForce
-		c.Quantity, c.Remaining = &s.Quantity, &remaining
+	if t.Quantity != nil {
+		remaining := *t.Quantity - s.InForce
+		c.Remaining = &remaining
 	}
 	return c
 }

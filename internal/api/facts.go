@@ -37,7 +37,30 @@ func (s *Server) listFacts(w http.ResponseWriter, r *http.Request, _ auth.Caller
 	}
 	// Whoever follows goes on behind the last position, at the end as well.
 	next := strconv.FormatInt(after+int64(len(facts)), 10)
-	return writeJSON(w, http.StatusOK, client.List[client.Fact]{Items: facts, Next: &next})
+	return writeJSON(w, http.StatusOK, client.List[wireFact]{Items: facts, Next: &next})
+}
+
+// A wireFact is a client.Fact with null for what is not known.
+type wireFact struct {
+	client.Fact
+	UserID       *string      `json:"user_id"`
+	Code         *string      `json:"code"`
+	TermsVersion *int64       `json:"terms_version"`
+	At           *client.Time `json:"at"`
+}
+
+func wireFactOf(f *firstcome.Fact) wireFact {
+	c := f.Coupon
+	wire := wireFact{Fact: client.Fact{Position: f.Position, Kind: string(f.Kind), CampaignID: string(c.Campaign), Number: c.Number}}
+	if c.User == "" {
+		return wire // the ledger has lost the coupon
+	}
+	user := string(c.User)
+	wire.UserID, wire.Code, wire.TermsVersion, wire.At = &user, &c.Code, &c.TermsVersion, wireTime(c.IssuedAt)
+	if f.Kind == firstcome.CouponVoided {
+		wire.At = wireTime(c.VoidedAt)
+	}
+	return wire
 }
 
 // wait returns how long to wait for facts.
@@ -55,7 +78,7 @@ func (q *query) wait() time.Duration {
 
 // waitForFacts returns facts, as soon as there are any; none at the end of the
 // wait, and when the server drains.
-func (s *Server) waitForFacts(r *http.Request, id firstcome.CampaignID, after int64, most int, wait time.Duration) ([]client.Fact, error) {
+func (s *Server) waitForFacts(r *http.Request, id firstcome.CampaignID, after int64, most int, wait time.Duration) ([]wireFact, error) {
 	end := time.NewTimer(wait)
 	defer end.Stop()
 	for {
@@ -79,17 +102,10 @@ func (s *Server) waitForFacts(r *http.Request, id firstcome.CampaignID, after in
 	}
 }
 
-func (s *Server) factsAfter(r *http.Request, id firstcome.CampaignID, after int64, most int) ([]client.Fact, error) {
-	facts := []client.Fact{}
+func (s *Server) factsAfter(r *http.Request, id firstcome.CampaignID, after int64, most int) ([]wireFact, error) {
+	facts := []wireFact{}
 	err := s.Ledger.Facts(r.Context(), id, after, most, func(f firstcome.Fact) error {
-		at := f.Coupon.IssuedAt
-		if f.Kind == firstcome.CouponVoided {
-			at = f.Coupon.VoidedAt
-		}
-		facts = append(facts, client.Fact{
-			Position: f.Position, Kind: string(f.Kind), CampaignID: string(f.Coupon.Campaign),
-			Number: f.Coupon.Number, UserID: string(f.Coupon.User), Code: f.Coupon.Code, At: client.Time{Time: at},
-		})
+		facts = append(facts, wireFactOf(&f))
 		return nil
 	})
 	return facts, err

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bytes"
+	"database/sql"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A notice passes on that a text was written.
+type notice struct {
+	text  string
+	found chan struct{} // closed when it was
+	all   bytes.Buffer
+}
+
+func (n *notice) Write(part []byte) (int, error) {
+	before := strings.Contains(n.all.String(), n.text)
+	n.all.Write(part)
+	if !before && strings.Contains(n.all.String(), n.text) {
+		close(n.found)
+	}
+	return len(part), nil
+}
+
+// TestAMigrationThatTakesLongShowsProgress has somebody else hold the file, for
+// which a migration waits, until it says how long that takes.
+func TestAMigrationThatTakesLongShowsProgress(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "firstcome.db")
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	for _, statement := range []string{"CREATE TABLE held (x)", "DROP TABLE held", "BEGIN EXCLUSIVE"} {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	errs := &notice{text: "migrate: seconds so far: ", found: make(chan struct{})}
+	status := make(chan int, 1)
+	go func() {
+		status <- run(t.Context(), []string{"migrate", "--ledger", "sqlite:" + file}, terminal{out: io.Discard, err: errs})
+	}()
+	select {
+	case <-errs.found:
+	case early := <-status:
+		t.Fatalf("it ended with %d before it showed progress: %s", early, &errs.all)
+	}
+	if _, err := db.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-status; got != exitOK {
+		t.Errorf("it ended with %d: %s", got, &errs.all)
+	}
+}

@@ -1,0 +1,68 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/internal/auth"
+)
+
+// listChanges answers GET /v1/campaigns/{id}/changes.
+func (s *Server) listChanges(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
+	id, err := campaignID(r)
+	if err != nil {
+		return err
+	}
+	q := parseQuery(r)
+	after, most := q.number("after"), q.limit()
+	if q.err() != nil {
+		return q.err()
+	}
+	if _, err := s.Ledger.Campaign(r.Context(), id); err != nil {
+		return err
+	}
+	list := client.List[client.Change]{Items: []client.Change{}}
+	err = s.Ledger.Changes(r.Context(), id, after, most+1, func(c firstcome.Change, refused bool) error {
+		list.Items = append(list.Items, wireChange(&c, refused))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if len(list.Items) > most {
+		list.Items = list.Items[:most]
+		next := strconv.FormatInt(list.Items[most-1].Version, 10)
+		list.Next = &next
+	}
+	return writeJSON(w, http.StatusOK, list)
+}
+
+// wireChange returns a change as the wire has it.
+func wireChange(c *firstcome.Change, refused bool) client.Change {
+	change := client.Change{Version: c.Version, Kind: string(c.Kind), At: client.Time{Time: c.At}, Refused: refused}
+	switch c.Kind {
+	case firstcome.ChangeTerms:
+		change.Terms = wireTerms(&c.Terms)
+	case firstcome.ChangeVoid:
+		user := string(c.User)
+		change.Number, change.UserID = &c.Number, &user
+	}
+	return change
+}
+
+// wireTerms returns terms as the wire has them.
+func wireTerms(t *firstcome.Terms) *client.Terms {
+	terms := &client.Terms{
+		Name: t.Name, OpensAt: wireTime(t.OpensAt), ClosesAt: wireTime(t.ClosesAt), Answer: string(t.Answer),
+		Coupon: client.CouponSpec{Benefit: t.Benefit, ValidUntil: wireTime(t.ValidUntil)},
+	}
+	if t.ValidFor > 0 {
+		terms.Coupon.ValidFor = (*client.Duration)(&t.ValidFor)
+	}
+	if t.Quantity != firstcome.Unlimited {
+		terms.Quantity = &t.Quantity
+	}
+	return terms
+}

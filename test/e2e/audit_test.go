@@ -1,0 +1,64 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"context"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// auditServer has firstcome audit ask the server for all its campaigns, and wants
+// no breach.
+func (p *process) auditServer() {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, firstcomeBinary(), "audit", "--server", p.url, "--secret-file", p.ledger()+".secret")
+	cmd.Env = environ()
+	if text, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(text), "verdict: 0 breaches in 1 campaigns") {
+		p.t.Errorf("the audit of the server: %v\n%s", err, text)
+	}
+}
+
+// TestTheAuditOfAServerFindsNoBreachWhileItIssuesAndVoids audits again and again
+// while coupons are issued, some of them are voided, and the terms change.
+func TestTheAuditOfAServerFindsNoBreachWhileItIssuesAndVoids(t *testing.T) {
+	const clients, audits = 4, 5
+	p := serve(t, launch{})
+	p.create("spring", 10_000_000)
+	crowd := newCrowd("spring")
+	var all sync.WaitGroup
+	var stopped atomic.Bool
+	for range clients {
+		all.Go(func() {
+			for !stopped.Load() {
+				if _, err := crowd.claim(t.Context(), p.calls, crowd.user()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	crowd.awaitAnswers(t, 1000)
+	all.Go(func() {
+		for number := int64(1); !stopped.Load(); number++ {
+			if _, err := p.calls.Void(t.Context(), "spring", number, "e2e"); err != nil {
+				t.Error(err)
+			}
+			if _, err := p.calls.UpdateCampaign(t.Context(), "spring", 0, map[string]any{"quantity": 10_000_000 + number}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for range audits {
+		p.auditServer()
+	}
+	stopped.Store(true)
+	all.Wait()
+	p.auditServer()
+	p.audit()
+	p.stop()
+}
