@@ -21,6 +21,9 @@ type Status struct {
 	Now      time.Time // the gate's time
 }
 
+// firstEpoch is the epoch of a campaign whose gate has never lost anything.
+const firstEpoch = 1
+
 // Create makes a campaign. ErrCampaignExists says that there is one with its id,
 // a joined FieldError that its terms may not stand.
 func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) (Status, error) {
@@ -42,9 +45,9 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 		now := l.clock().UTC().Truncate(time.Microsecond)
 		_, err := t.change(`INSERT INTO campaigns
 			(id, quantity, opens_at, closes_at, version, terms_version, applied, gate, epoch, secret, decided_at, created_at)
-			VALUES (?, ?, ?, ?, 1, 1, 1, ?, 1, ?, ?, ?)`,
+			VALUES (?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?)`,
 			id, quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt),
-			gateKind, l.fingerprint, now.UnixMicro(), now.UnixMicro())
+			l.appliedAt(1), l.gate, firstEpoch, l.fingerprint, now.UnixMicro(), now.UnixMicro())
 		if err != nil {
 			return err
 		}
@@ -257,13 +260,17 @@ func (t *tx) addVoidFact(s stock, number int64) error {
 		if r.count == 0 {
 			continue
 		}
-		_, err := t.change(`INSERT INTO facts (campaign_id, position, count, kind, number) VALUES (?, ?, ?, ?, ?)`,
-			s.ID, r.position, r.count, r.kind, r.number)
-		if err != nil {
+		if err := t.addFacts(s.ID, r); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (t *tx) addFacts(id firstcome.CampaignID, r run) error {
+	_, err := t.change(`INSERT INTO facts (campaign_id, position, count, kind, number) VALUES (?, ?, ?, ?, ?)`,
+		string(id), r.position, r.count, string(r.kind), r.number)
+	return err
 }
 
 func (t *tx) terms(id firstcome.CampaignID, version int64) (payload string, err error) {

@@ -88,10 +88,16 @@ func open(t testing.TB, path string, clock func() time.Time) (l *ledger.Ledger, 
 	if err != nil {
 		t.Fatal(err)
 	}
+	return l, run(t, l)
+}
+
+// run runs a ledger until stop is called, which closes it.
+func run(t testing.TB, l *ledger.Ledger) (stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- l.Run(ctx) }()
-	return l, func() {
+	return func() {
 		cancel()
 		if err := <-ran; err != nil {
 			t.Error(err)

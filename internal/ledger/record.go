@@ -1,0 +1,413 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// Record keeps coupons that a remote gate issued, all or none of them, and
+// returns how far the campaign is settled then. To record a coupon again is the
+// same as once, also after it was voided, and whatever its epoch; one that is a
+// dead letter stays one. flow.ErrRefused says that the ledger never takes all of
+// these, and which is the first that it does not: a different coupon under a known
+// number, or a new one of a user who holds another, over the quantity, of another
+// epoch than the campaign's, or that is no coupon. firstcome.ErrGateMismatch says
+// that another node has to record them. After any other error it is unknown what is
+// recorded, and to record the same again is right.
+//
+// Settled.Unrecorded are the numbers of all open dead letters, and besides those
+// dead letters and lost numbers that this call settled.
+func (l *Ledger) Record(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (flow.Settled, error) {
+	var settled flow.Settled
+	given, err := inNumberOrder(id, coupons)
+	if err == nil {
+		err = l.update(ctx, func(t *tx) (err error) {
+			settled, err = l.record(t, id, given)
+			return err
+		})
+	}
+	if err != nil {
+		return flow.Settled{}, fmt.Errorf("record %d coupons of %s: %w", len(coupons), id, err)
+	}
+	return settled, nil
+}
+
+// refuse returns the refusal of a coupon.
+func refuse(c firstcome.Coupon, why string, args ...any) error {
+	return fmt.Errorf("%w: number %d %s", flow.ErrRefused, c.Number, fmt.Sprintf(why, args...))
+}
+
+// sameCoupon tells whether two are the same coupon of a campaign, whatever became
+// of it and whichever epoch the gate was in.
+func sameCoupon(a, b firstcome.Coupon) bool {
+	return a.Number == b.Number && a.User == b.User && a.Code == b.Code &&
+		a.IssuedAt.UnixMicro() == b.IssuedAt.UnixMicro() && a.TermsVersion == b.TermsVersion
+}
+
+// inNumberOrder returns the coupons in number order, each once, or a refusal if
+// one can be no coupon of the campaign.
+func inNumberOrder(id firstcome.CampaignID, coupons []firstcome.Coupon) ([]firstcome.Coupon, error) {
+	for _, c := range coupons {
+		if err := checkCoupon(id, c); err != nil {
+			return nil, err
+		}
+	}
+	byNumber := func(a, b firstcome.Coupon) int { return int(min(max(a.Number-b.Number, -1), 1)) }
+	if !slices.IsSortedFunc(coupons, byNumber) {
+		coupons = slices.Clone(coupons)
+		slices.SortStableFunc(coupons, byNumber)
+	}
+	each := make([]firstcome.Coupon, 0, len(coupons))
+	for n, c := range coupons {
+		switch {
+		case n == 0 || c.Number != coupons[n-1].Number:
+			each = append(each, c)
+		case !sameCoupon(c, coupons[n-1]):
+			return nil, refuse(c, "comes twice, and different")
+		}
+	}
+	return each, nil
+}
+
+// codeLength is the length of every coupon's code: see Secret.Code.
+const codeLength = 16
+
+// checkCoupon refuses what no table takes, so that it is not tried for ever.
+func checkCoupon(id firstcome.CampaignID, c firstcome.Coupon) error {
+	if c.Number < 1 {
+		return refuse(c, "is not from 1 on")
+	}
+	if c.Campaign != id {
+		return refuse(c, "is of the campaign %q", c.Campaign)
+	}
+	if _, err := firstcome.ParseUserID(string(c.User)); err != nil {
+		return refuse(c, "has no user: %v", err)
+	}
+	if len(c.Code) != codeLength {
+		return refuse(c, "has a code of %d characters", len(c.Code))
+	}
+	return nil
+}
+
+// A recording is one call of Record or Bury, within its transaction.
+type recording struct {
+	*tx
+	ledger  *Ledger
+	stock   // as it was before
+	given   []firstcome.Coupon
+	fresh   []firstcome.Coupon // those of given that the ledger has not seen
+	letters map[int64]fate     // numbers of dead letters that are open, or above what is settled
+	replay  bool               // of a dead letter: it is to leave its state
+}
+
+// recordingOf locks the campaign.
+func (l *Ledger) recordingOf(t *tx, id firstcome.CampaignID) (*recording, error) {
+	s, err := l.stock(t, id)
+	if err != nil {
+		return nil, err
+	}
+	delete(t.stocks, id)
+	if !l.remote() {
+		return nil, fmt.Errorf("%w: the ledger decides its claims", firstcome.ErrGateMismatch)
+	}
+	return &recording{tx: t, ledger: l, stock: s}, nil
+}
+
+// record is Record within its transaction. Nothing is written before all is checked.
+func (l *Ledger) record(t *tx, id firstcome.CampaignID, given []firstcome.Coupon) (flow.Settled, error) {
+	r, err := l.recordingOf(t, id)
+	if errors.Is(err, firstcome.ErrNoCampaign) {
+		return flow.Settled{}, fmt.Errorf("%w: %w", flow.ErrRefused, err)
+	}
+	if err != nil {
+		return flow.Settled{}, err
+	}
+	r.given = given
+	return r.do()
+}
+
+func (r *recording) do() (flow.Settled, error) {
+	for _, step := range []func() error{r.readLetters, r.compare, r.leaveLetters, r.check, r.insert} {
+		if err := step(); err != nil {
+			return flow.Settled{}, err
+		}
+	}
+	return r.settle()
+}
+
+// compare finds those that the ledger has not seen, and refuses what it has seen
+// otherwise.
+func (r *recording) compare() error {
+	have := map[int64]firstcome.Coupon{}
+	for _, run := range runs(r.given) {
+		if run[0].Number > r.lastNumber {
+			break
+		}
+		rows, err := r.query(`SELECT `+couponColumns+` FROM coupons WHERE campaign_id = ? AND number >= ? AND number <= ?`,
+			string(r.ID), run[0].Number, run[len(run)-1].Number)
+		if err != nil {
+			return err
+		}
+		err = scanCoupons(rows, func(c firstcome.Coupon) error {
+			have[c.Number] = c
+			return nil
+		})
+		rows.Close()
+		if err != nil {
+			return err
+		}
+	}
+	for _, c := range r.given {
+		switch known, ok := have[c.Number]; {
+		case !ok:
+			r.fresh = append(r.fresh, c)
+		case !sameCoupon(known, c):
+			return refuse(c, "names another coupon in the ledger: a gate gave it twice")
+		}
+	}
+	return nil
+}
+
+// runs returns the parts of coupons whose numbers follow each other.
+func runs(coupons []firstcome.Coupon) [][]firstcome.Coupon {
+	var all [][]firstcome.Coupon
+	from := 0
+	for n := range coupons {
+		if n+1 == len(coupons) || coupons[n+1].Number != coupons[n].Number+1 {
+			all = append(all, coupons[from:n+1])
+			from = n + 1
+		}
+	}
+	return all
+}
+
+// leaveLetters takes those from fresh that are dead letters, settled or not.
+func (r *recording) leaveLetters() (err error) {
+	if r.replay {
+		return nil
+	}
+	r.fresh = slices.DeleteFunc(r.fresh, func(c firstcome.Coupon) (is bool) {
+		_, near := r.letters[c.Number]
+		if err == nil && (near || c.Number <= r.settled) {
+			is, err = r.hasLetter(c)
+		}
+		return is
+	})
+	return err
+}
+
+// check refuses fresh coupons that would break a promise, the first of them by name.
+func (r *recording) check() error {
+	holders, err := r.holders()
+	if err != nil {
+		return err
+	}
+	for n := range r.fresh {
+		c := &r.fresh[n]
+		other := holders[c.User]
+		switch {
+		case c.Epoch != r.epoch && !r.replay:
+			return refuse(*c, "is of epoch %d, the campaign is in %d", c.Epoch, r.epoch)
+		case c.TermsVersion < 1 || c.TermsVersion > r.Version:
+			return refuse(*c, "has the terms of version %d, the campaign is at %d", c.TermsVersion, r.Version)
+		case other != nil:
+			return refuse(*c, "is of a user who holds number %d", other.Number)
+		case r.inForce+int64(n) >= r.Quantity:
+			return refuse(*c, "is over the quantity of %d", r.Quantity)
+		}
+		if r.lookFirst {
+			holders[c.User] = c
+		}
+	}
+	return nil
+}
+
+// holders returns the coupons in force of the users of fresh ones. Users hold no
+// other coupon unless a gate is wrong: then the schema says so in the insert, and
+// the writer comes again to look first.
+func (r *recording) holders() (map[firstcome.UserID]*firstcome.Coupon, error) {
+	if !r.lookFirst {
+		return nil, nil
+	}
+	holders := make(map[firstcome.UserID]*firstcome.Coupon, len(r.fresh))
+	users := make([]firstcome.UserID, len(r.fresh))
+	for n, c := range r.fresh {
+		users[n] = c.User
+	}
+	return holders, r.couponsOf(r.ID, users, holders)
+}
+
+// insert writes the fresh coupons in number order, and the facts about them.
+func (r *recording) insert() error {
+	now := r.ledger.clock().UnixMicro()
+	args := make([]any, 0, widths[0]*8)
+	err := inWidths(len(r.fresh), func(from, width int) error {
+		args = args[:0]
+		for n, c := range r.fresh[from : from+width] {
+			args = append(args, string(r.ID), c.Number, string(c.User), c.Code, c.TermsVersion, c.IssuedAt.UnixMicro(), now,
+				r.position+int64(from+n)+1)
+		}
+		return r.write(insertCoupons, width, args)
+	})
+	if err != nil && r.lookFirst && !isMachine(err) {
+		return fmt.Errorf("%w: the schema does: %w", flow.ErrRefused, err)
+	}
+	if err != nil {
+		return err
+	}
+	position := r.position
+	for _, numbers := range runs(r.fresh) {
+		count := int64(len(numbers))
+		if err := r.addFacts(r.ID, run{position + 1, count, numbers[0].Number, firstcome.CouponIssued}); err != nil {
+			return err
+		}
+		position += count
+		r.touched[r.ID] = true
+	}
+	for _, c := range r.fresh {
+		if fate, ok := r.letters[c.Number]; ok {
+			r.letters[c.Number] = fate | couponToo
+		}
+	}
+	return nil
+}
+
+// settle finds how far the campaign is settled now and writes its row, if
+// anything changed.
+func (r *recording) settle() (flow.Settled, error) {
+	after := r.stock
+	for _, c := range r.fresh {
+		after.inForce++
+		after.issued++
+		after.lastNumber = max(after.lastNumber, c.Number)
+		if after.decidedAt.Before(c.IssuedAt) {
+			after.decidedAt = c.IssuedAt // what the ledger decides of it comes later
+		}
+	}
+	after.position += int64(len(r.fresh))
+	var err error
+	if after.settled, err = r.through(after.lastNumber); err != nil {
+		return flow.Settled{}, err
+	}
+	if len(r.fresh) > 0 || after.settled != r.settled {
+		_, err = r.change(`UPDATE campaigns SET in_force = ?, issued = ?, last_number = ?, position = ?, settled = ?, decided_at = ? WHERE id = ?`,
+			after.inForce, after.issued, after.lastNumber, after.position, after.settled, after.decidedAt.UnixMicro(), string(r.ID))
+		if err != nil {
+			return flow.Settled{}, err
+		}
+	}
+	return r.unrecorded(after.settled)
+}
+
+// through returns the number up to which each is a coupon, a dead letter or lost,
+// while lastNumber is the highest of the coupons.
+func (r *recording) through(lastNumber int64) (int64, error) {
+	through := r.settled
+	for _, run := range runs(r.given) {
+		if run[0].Number <= through+1 {
+			through = max(through, run[len(run)-1].Number)
+		}
+	}
+	for {
+		before := through
+		for r.letters[through+1] != 0 {
+			through++
+		}
+		err := r.throughLost(&through)
+		if err == nil && through < lastNumber {
+			err = r.throughCoupons(&through)
+		}
+		if err != nil || through == before {
+			return through, err
+		}
+	}
+}
+
+// throughLost moves through to the end of the lost numbers that begin behind it.
+func (r *recording) throughLost(through *int64) error {
+	if r.epoch == firstEpoch {
+		return nil // numbers are lost between epochs only
+	}
+	var end int64
+	err := r.row(`SELECT number + count - 1 FROM lost WHERE campaign_id = ? AND number <= ? ORDER BY number DESC LIMIT 1`,
+		string(r.ID), *through+1).Scan(&end)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	*through = max(*through, end)
+	return err
+}
+
+// throughStep is how many numbers are read at once: some 10 kB.
+const throughStep = 1000
+
+// throughCoupons moves through to the end of the coupons that begin behind it:
+// those were recorded before the numbers below them.
+func (r *recording) throughCoupons(through *int64) error {
+	for {
+		rows, err := r.query(`SELECT number FROM coupons WHERE campaign_id = ? AND number > ? AND number <= ? ORDER BY number`,
+			string(r.ID), *through, *through+throughStep)
+		if err != nil {
+			return err
+		}
+		from := *through
+		for rows.Next() {
+			var number int64
+			if err = rows.Scan(&number); err != nil || number != *through+1 {
+				break
+			}
+			*through = number
+		}
+		err = errors.Join(err, rows.Err(), rows.Close())
+		if err != nil || *through < from+throughStep {
+			return err
+		}
+	}
+}
+
+// lostBetween returns the lost numbers above after and up to through.
+func (r *recording) lostBetween(after, through int64) ([]int64, error) {
+	rows, err := r.query(`SELECT number, count FROM lost WHERE campaign_id = ? AND number <= ? AND number + count > ?`,
+		string(r.ID), through, after+1)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var lost []int64
+	for rows.Next() {
+		var number, count int64
+		if err := rows.Scan(&number, &count); err != nil {
+			return nil, err
+		}
+		for n := max(number, after+1); n <= min(number+count-1, through); n++ {
+			lost = append(lost, n)
+		}
+	}
+	return lost, rows.Err()
+}
+
+// unrecorded returns what is settled through a number: see Record.
+func (r *recording) unrecorded(through int64) (flow.Settled, error) {
+	s := flow.Settled{Through: through}
+	for number, fate := range r.letters {
+		if number <= through && fate&couponToo == 0 {
+			s.Unrecorded = append(s.Unrecorded, number)
+		}
+	}
+	if through > r.settled && r.epoch != firstEpoch {
+		lost, err := r.lostBetween(r.settled, through)
+		if err != nil {
+			return s, err
+		}
+		s.Unrecorded = append(s.Unrecorded, lost...)
+	}
+	slices.Sort(s.Unrecorded)
+	s.Unrecorded = slices.Compact(s.Unrecorded)
+	return s, nil
+}
