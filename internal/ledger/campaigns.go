@@ -42,8 +42,11 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 		if exists {
 			return firstcome.ErrCampaignExists
 		}
-		now := l.clock().UTC().Truncate(time.Microsecond)
-		_, err := t.change(`INSERT INTO campaigns
+		now, err := l.now(t)
+		if err != nil {
+			return err
+		}
+		_, err = t.change(`INSERT INTO campaigns
 			(id, quantity, opens_at, closes_at, version, terms_version, applied, gate, epoch, secret, decided_at, created_at)
 			VALUES (?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?)`,
 			id, quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt),
@@ -98,6 +101,9 @@ func (l *Ledger) SetTerms(ctx context.Context, actor string, id firstcome.Campai
 		_, err = t.change(`UPDATE campaigns SET quantity = ?, opens_at = ?, closes_at = ?, version = ?, terms_version = ?, applied = ?, decided_at = ? WHERE id = ?`,
 			quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt), s.Version+1, s.Version+1, s.Version+1, now.UnixMicro(), id)
 		if err != nil {
+			return err
+		}
+		if err := t.holdReturned(s, terms, now); err != nil {
 			return err
 		}
 		if err := t.addChange(id, s.Version+1, "terms", payload, now); err != nil {
@@ -174,6 +180,9 @@ func (l *Ledger) Void(ctx context.Context, actor string, id firstcome.CampaignID
 		if err != nil {
 			return err
 		}
+		if err := t.holdVoided(s, now); err != nil {
+			return err
+		}
 		if err := t.addVoidFact(s, number); err != nil {
 			return err
 		}
@@ -235,9 +244,18 @@ type entry struct {
 
 func (t *tx) log(at time.Time, actor, action string, e entry) error {
 	_, err := t.change(`INSERT INTO audit_log (at, actor, action, campaign_id, user_id, number, detail)
-		VALUES (?, ?, ?, nullif(?, ''), nullif(?, ''), nullif(?, 0), ?)`,
-		at.UnixMicro(), actor, action, e.campaign, e.user, e.number, e.detail)
+		VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		at.UnixMicro(), actor, action, nullable(e.campaign), nullable(e.user), nullable(e.number), e.detail)
 	return err
+}
+
+// nullable returns the column of a value of which the zero value is none.
+func nullable[V comparable](v V) any {
+	var none V
+	if v == none {
+		return nil
+	}
+	return v
 }
 
 func (t *tx) addChange(id firstcome.CampaignID, version int64, kind, payload string, at time.Time) error {
@@ -278,12 +296,15 @@ func (t *tx) terms(id firstcome.CampaignID, version int64) (payload string, err 
 	return payload, err
 }
 
-const statusQuery = `SELECT c.id, c.paused, c.closed, c.version, c.in_force, c.issued, c.position, c.decided_at, c.created_at, t.payload
+// statusQuery returns the query of campaigns' statuses, up to its WHERE.
+func (d *dialect) statusQuery() string {
+	return `SELECT c.id, c.paused, c.closed, c.version, c.in_force, c.issued, c.position, c.decided_at, c.created_at, t.payload, ` + d.clock + `
 	FROM campaigns c JOIN changes t ON t.campaign_id = c.id AND t.version = c.terms_version `
+}
 
 // Campaign returns a campaign, or ErrNoCampaign.
 func (l *Ledger) Campaign(ctx context.Context, id firstcome.CampaignID) (Status, error) {
-	rows, err := l.read.QueryContext(ctx, statusQuery+`WHERE c.id = ?`, id)
+	rows, err := l.read.QueryContext(ctx, l.dialect.statusQuery()+`WHERE c.id = ?`, id)
 	if err != nil {
 		return Status{}, fmt.Errorf("read the campaign %s: %w", id, err)
 	}
@@ -300,7 +321,7 @@ func (l *Ledger) Campaign(ctx context.Context, id firstcome.CampaignID) (Status,
 // Campaigns returns at most limit campaigns in the order of their ids, from the
 // one behind after on.
 func (l *Ledger) Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]Status, error) {
-	rows, err := l.read.QueryContext(ctx, statusQuery+`WHERE c.id > ? ORDER BY c.id LIMIT ?`, after, limit)
+	rows, err := l.read.QueryContext(ctx, l.dialect.statusQuery()+`WHERE c.id > ? ORDER BY c.id LIMIT ?`, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read the campaigns: %w", err)
 	}
@@ -316,9 +337,9 @@ func (l *Ledger) scanStatuses(rows *sql.Rows) ([]Status, error) {
 	var all []Status
 	for rows.Next() {
 		var s Status
-		var decidedAt, createdAt sql.NullInt64
+		var decidedAt, createdAt, clock sql.NullInt64
 		var payload string
-		err := rows.Scan(&s.ID, &s.Paused, &s.Closed, &s.Version, &s.InForce, &s.Issued, &s.Position, &decidedAt, &createdAt, &payload)
+		err := rows.Scan(&s.ID, &s.Paused, &s.Closed, &s.Version, &s.InForce, &s.Issued, &s.Position, &decidedAt, &createdAt, &payload, &clock)
 		if err != nil {
 			return nil, err
 		}
@@ -326,7 +347,10 @@ func (l *Ledger) scanStatuses(rows *sql.Rows) ([]Status, error) {
 			return nil, fmt.Errorf("the terms of %s: %w", s.ID, err)
 		}
 		s.Recorded, s.CreatedAt = s.Issued, instant(createdAt)
-		s.Now = l.decidesAt(stock{decidedAt: instant(decidedAt)})
+		if l.clock != nil {
+			clock.Valid = false
+		}
+		s.Now = l.decidesAt(stock{decidedAt: instant(decidedAt), clock: instant(clock)})
 		all = append(all, s)
 	}
 	return all, rows.Err()

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/firstcome/firstcome"
 )
@@ -52,7 +53,7 @@ func only(rows *sql.Rows) (firstcome.Coupon, error) {
 
 // CouponOf returns the coupon in force that a user holds of a campaign, or ErrNoCoupon.
 func (l *Ledger) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
-	rows, err := l.read.QueryContext(ctx, lookQueries[1], user, id)
+	rows, err := l.read.QueryContext(ctx, l.dialect.couponOf, user, id)
 	if err != nil {
 		return firstcome.Coupon{}, fmt.Errorf("read a coupon of %s: %w", id, err)
 	}
@@ -71,7 +72,7 @@ type Page struct {
 // one instant, until it returns an error.
 func (l *Ledger) Coupons(ctx context.Context, id firstcome.CampaignID, p Page, each func(firstcome.Coupon) error) error {
 	if p.Limit == 0 {
-		p.Limit = -1
+		p.Limit = math.MaxInt
 	}
 	rows, err := l.read.QueryContext(ctx, `SELECT `+couponColumns+` FROM coupons
 		WHERE campaign_id = ? AND number > ? AND (? OR voided_at IS NULL) ORDER BY number LIMIT ?`, id, p.After, p.Voided, p.Limit)
@@ -89,7 +90,7 @@ func (l *Ledger) Coupons(ctx context.Context, id firstcome.CampaignID, p Page, e
 // campaigns' ids, from the campaign behind after on.
 func (l *Ledger) Wallet(ctx context.Context, user firstcome.UserID, after firstcome.CampaignID, limit int) ([]firstcome.Coupon, error) {
 	rows, err := l.read.QueryContext(ctx, `SELECT `+couponColumns+` FROM coupons
-		WHERE user_id = ? AND campaign_id > ? AND voided_at IS NULL ORDER BY campaign_id LIMIT ?`, user, after, limit)
+		WHERE `+l.dialect.holder+` = ? AND campaign_id > ? AND voided_at IS NULL ORDER BY campaign_id LIMIT ?`, user, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read a wallet: %w", err)
 	}
@@ -134,7 +135,7 @@ func openRun(last, position, lastNumber int64) run {
 	return run{last + 1, count, lastNumber - count + 1, firstcome.CouponIssued}
 }
 
-func facts(ctx context.Context, snapshot *sql.Tx, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error {
+func facts(ctx context.Context, snapshot *snapshot, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error {
 	for limit > 0 {
 		r, err := runAt(ctx, snapshot, id, after+1)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -161,7 +162,7 @@ func facts(ctx context.Context, snapshot *sql.Tx, id firstcome.CampaignID, after
 }
 
 // runAt returns the run that holds a position, or sql.ErrNoRows.
-func runAt(ctx context.Context, snapshot *sql.Tx, id firstcome.CampaignID, position int64) (run, error) {
+func runAt(ctx context.Context, snapshot *snapshot, id firstcome.CampaignID, position int64) (run, error) {
 	var r run
 	err := snapshot.QueryRowContext(ctx, `SELECT position, count, kind, number FROM facts
 		WHERE campaign_id = ? AND position <= ? ORDER BY position DESC LIMIT 1`, id, position).Scan(&r.position, &r.count, &r.kind, &r.number)

@@ -29,7 +29,7 @@ func (l *Ledger) remote() bool { return l.gate != gateKind }
 // on the disk when it returns.
 func (l *Ledger) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	var decisions []firstcome.Decision
-	err := l.update(ctx, func(t *tx) (err error) {
+	err := l.repeat(ctx, func(t *tx) (err error) {
 		decisions, err = l.decide(t, id, users)
 		return err
 	})
@@ -77,6 +77,10 @@ type stock struct {
 	lastNumber   int64
 	position     int64
 	decidedAt    time.Time
+	// Where nodes share the ledger:
+	clock     time.Time // the server's, read after the row was locked
+	held      int64     // coupons that came back, and are nobody's before heldUntil
+	heldUntil time.Time
 	// Of a campaign with a remote gate:
 	applied int64 // the last change that the gate has
 	epoch   int64
@@ -87,7 +91,7 @@ type stock struct {
 func (s *stock) pending() bool { return s.applied < s.Version }
 
 const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, terms_version,
-	gate, secret, in_force, issued, last_number, position, decided_at, applied, epoch, settled`
+	gate, secret, in_force, issued, last_number, position, decided_at, held, held_until, applied, epoch, settled`
 
 // stock returns what decides the campaign's claims, and refuses a campaign that
 // another gate or another secret decides.
@@ -104,12 +108,12 @@ func (l *Ledger) stock(t *tx, id firstcome.CampaignID) (stock, error) {
 
 func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 	s := stock{Campaign: firstcome.Campaign{ID: id}}
-	var quantity, opensAt, closesAt, decidedAt sql.NullInt64
+	var quantity, opensAt, closesAt, decidedAt, heldUntil sql.NullInt64
 	var gate, secret string
-	err := t.row(`SELECT `+stockColumns+` FROM campaigns WHERE id = ?`, id).Scan(
+	err := t.row(`SELECT `+stockColumns+` FROM campaigns WHERE id = ?`+l.dialect.forUpdate, id).Scan(
 		&quantity, &opensAt, &closesAt, &s.Paused, &s.Closed, &s.Version, &s.termsVersion,
 		&gate, &secret, &s.inForce, &s.issued, &s.lastNumber, &s.position, &decidedAt,
-		&s.applied, &s.epoch, &s.settled)
+		&s.held, &heldUntil, &s.applied, &s.epoch, &s.settled)
 	if errors.Is(err, sql.ErrNoRows) {
 		return s, firstcome.ErrNoCampaign
 	}
@@ -122,7 +126,11 @@ func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 	}
 	s.Quantity = unlimited(quantity)
 	s.OpensAt, s.ClosesAt, s.decidedAt = instant(opensAt), instant(closesAt), instant(decidedAt)
-	return s, nil
+	s.heldUntil = instant(heldUntil)
+	if l.dialect.shared {
+		s.clock, err = l.now(t)
+	}
+	return s, err
 }
 
 // unlimited returns the quantity that a column holds.
@@ -133,10 +141,24 @@ func unlimited(quantity sql.NullInt64) int64 {
 	return quantity.Int64
 }
 
+// now returns the clock's instant: that of the server where there is one, by a
+// statement of its own, because the one that waits for a lock tells the time before it had it.
+func (l *Ledger) now(t *tx) (time.Time, error) {
+	if l.clock != nil {
+		return l.clock().UTC().Truncate(time.Microsecond), nil
+	}
+	var at int64
+	err := t.row(`SELECT ` + l.dialect.clock).Scan(&at)
+	return time.UnixMicro(at).UTC(), err
+}
+
 // decidesAt returns the gate's time for a campaign: the clock, in whole
 // microseconds, unless the campaign has seen a later instant.
 func (l *Ledger) decidesAt(s stock) time.Time {
-	now := l.clock().UTC().Truncate(time.Microsecond)
+	now := s.clock
+	if now.IsZero() {
+		now = l.clock().UTC().Truncate(time.Microsecond)
+	}
 	if now.Before(s.decidedAt) {
 		return s.decidedAt
 	}
@@ -156,8 +178,8 @@ func (l *Ledger) decide(t *tx, id firstcome.CampaignID, users []firstcome.UserID
 	// Claimants are rarely holders while coupons are left: then the schema finds the
 	// few in the insert, and the writer comes again to look first.
 	holds := make(map[firstcome.UserID]*firstcome.Coupon, len(users))
-	everyoneIssued := firstcome.Decide(s.Campaign, now, s.inForce+int64(len(users))-1, false) == firstcome.Issued
-	if t.lookFirst || !everyoneIssued {
+	held := s.holding(now)
+	if t.lookFirst || firstcome.Decide(s.Campaign, now, s.inForce+int64(len(users))-1, false) != firstcome.Issued {
 		if err := t.couponsOf(id, users, holds); err != nil {
 			return nil, err
 		}
@@ -167,14 +189,14 @@ func (l *Ledger) decide(t *tx, id firstcome.CampaignID, users []firstcome.UserID
 	issued := make([]firstcome.Coupon, 0, len(users)) // never grows: holds points into it
 	for n, user := range users {
 		coupon := holds[user]
-		outcome := firstcome.Decide(s.Campaign, now, s.inForce, coupon != nil)
+		outcome := firstcome.Decide(s.Campaign, now, s.inForce+held, coupon != nil)
 		if outcome == firstcome.Issued {
 			issued = append(issued, l.issue(&s, user, now))
 			coupon = &issued[len(issued)-1]
 			holds[user] = coupon
 		}
 		d := &decisions[n]
-		*d = firstcome.Decision{Outcome: outcome, At: now, Version: s.Version, Lease: lease(&s, now, outcome)}
+		*d = firstcome.Decision{Outcome: outcome, At: now, Version: s.Version, Lease: t.lease(&s, now, outcome)}
 		if coupon != nil {
 			d.Coupon = *coupon
 		}
@@ -196,8 +218,12 @@ func (l *Ledger) issue(s *stock, user firstcome.UserID, now time.Time) firstcome
 
 // lease returns how long a decision made at now may be repeated: none past the
 // instant at which the window answers otherwise, and none for a pause, which an
-// operator ends at any time.
-func lease(s *stock, now time.Time, o firstcome.Outcome) time.Duration {
+// operator ends at any time. Where nodes share the ledger, none is granted while stock
+// is held, and none of a coupon, which another node may void.
+func (t *tx) lease(s *stock, now time.Time, o firstcome.Outcome) time.Duration {
+	if t.dialect.shared && (o.HasCoupon() || now.Before(s.heldUntil)) {
+		return 0
+	}
 	switch o {
 	case firstcome.Issued, firstcome.AlreadyIssued:
 		return ownLease

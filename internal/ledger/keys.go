@@ -34,14 +34,18 @@ var ErrNoKey = errors.New("no such key")
 func (l *Ledger) RevokeKey(ctx context.Context, actor, id string) error {
 	err := l.update(ctx, func(t *tx) error {
 		var revoked sql.NullInt64
-		err := t.row(`SELECT revoked_at FROM api_keys WHERE id = ?`, id).Scan(&revoked)
+		err := t.row(`SELECT revoked_at FROM api_keys WHERE id = ?`+l.dialect.forUpdate, id).Scan(&revoked)
 		if errors.Is(err, sql.ErrNoRows) {
 			return ErrNoKey
 		}
 		if err != nil || revoked.Valid {
 			return err
 		}
-		if _, err := t.change(`UPDATE api_keys SET revoked_at = ? WHERE id = ?`, l.clock().UnixMicro(), id); err != nil {
+		now, err := l.now(t)
+		if err != nil {
+			return err
+		}
+		if _, err := t.change(`UPDATE api_keys SET revoked_at = ? WHERE id = ?`, now.UnixMicro(), id); err != nil {
 			return err
 		}
 		return t.logKey(actor, "key.revoke", id)

@@ -9,6 +9,9 @@
 // schema, the transaction is rolled back and the jobs run again, a savepoint
 // each, so that the refusal meets only the one it concerns.
 //
+// On a database server each call of a writing method is one transaction of its own:
+// see transact. Several nodes may share the database.
+//
 // # The tables
 //
 // migrations/ documents them; they are public to read. Only this package writes.
@@ -33,15 +36,16 @@ import (
 // A Ledger keeps campaigns and coupons. Its methods may be called from many
 // goroutines; those that write need Run.
 type Ledger struct {
-	path  string
-	write *sql.DB // one connection
-	read  *sql.DB
-	// checkpoints copies the log of write to the database.
+	dialect *dialect
+	path    string  // of SQLite's file
+	write   *sql.DB // on SQLite one connection
+	read    *pool
+	// checkpoints copies the log of write to the database; nil on a server.
 	checkpoints *sql.DB
 	lock        *flock.Flock
 	secret      firstcome.Secret
-	clock       func() time.Time
-	gate        string // the name of this node's gate: gateKind, or that of a remote one
+	clock       func() time.Time // nil: the database server's
+	gate        string           // the name of this node's gate: gateKind, or that of a remote one
 	jobs        chan *job
 	// fingerprint is that of secret.
 	fingerprint string
@@ -64,29 +68,20 @@ type Options struct {
 	// Gate names the gate that decides the claims of this node's campaigns, such as
 	// redis:INSTANCE. Empty: the ledger itself, which decides in no other case.
 	Gate string
-	// Clock is the gate's clock; nil means time.Now. It may jump: the gate's time
-	// does not go back.
+	// Clock is the gate's clock. Nil means time.Now on SQLite, and else the database
+	// server's. It may jump: the gate's time does not go back.
 	Clock func() time.Time
 }
 
-// Path returns the file that a ledger's name, sqlite:FILE, names.
-func Path(name string) (string, error) {
-	path, ok := strings.CutPrefix(name, "sqlite:")
-	if !ok {
-		scheme, _, _ := strings.Cut(name, ":")
-		return "", fmt.Errorf("this firstcome keeps its ledger in SQLite, not in %q: name it sqlite:FILE", scheme)
+// Open opens a ledger to decide in it, and migrates it. Its name is sqlite:FILE or the
+// file's path, mysql://…, mariadb://… or postgres://…. A file is made if there is none and is
+// this process's alone: a second one gets an error that says who has it. Call Run,
+// and Close at the end.
+func Open(ctx context.Context, name string, o Options) (*Ledger, error) {
+	if OnServer(name) {
+		return openServer(ctx, name, o, true)
 	}
-	path = strings.TrimPrefix(path, "//")
-	if path == "" || strings.ContainsAny(path, "?#\x00") {
-		return "", errors.New("the ledger's file has a name without ? and #: sqlite:firstcome.db")
-	}
-	return path, nil
-}
-
-// Open opens the ledger in the file at path for this process alone, makes it if
-// there is none, and migrates it. A second process gets an error that says who
-// has it. Call Run, and Close at the end.
-func Open(ctx context.Context, path string, o Options) (*Ledger, error) {
+	path := strings.TrimPrefix(name, "sqlite:")
 	lock, err := acquire(path, o.Owner)
 	if err != nil {
 		return nil, err
@@ -99,9 +94,13 @@ func Open(ctx context.Context, path string, o Options) (*Ledger, error) {
 	return l, nil
 }
 
-// OpenShared opens the ledger at path beside the process that serves it, to read
-// it or to write keys. The ledger must exist.
-func OpenShared(ctx context.Context, path string) (*Ledger, error) {
+// OpenShared opens the ledger of a name, as Open takes it, beside the processes that
+// decide in it, to read it or to write keys. It must exist and have this binary's schema.
+func OpenShared(ctx context.Context, name string) (*Ledger, error) {
+	if OnServer(name) {
+		return openServer(ctx, name, Options{}, false)
+	}
+	path := strings.TrimPrefix(name, "sqlite:")
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("there is no ledger: %w", err)
 	}
@@ -109,7 +108,7 @@ func OpenShared(ctx context.Context, path string) (*Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSchema(ctx, l.read); err != nil {
+	if err := checkVersion(ctx, l.dialect, l.read.db); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
@@ -120,7 +119,7 @@ func open(ctx context.Context, path string, o Options) (*Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := migrate(ctx, l.write); err != nil {
+	if err := migrate(ctx, l.dialect, l.write); err != nil {
 		return nil, errors.Join(fmt.Errorf("migrate %s: %w", path, err), l.Close())
 	}
 	if err := extendLog(ctx, path, l.write); err != nil {
@@ -131,20 +130,27 @@ func open(ctx context.Context, path string, o Options) (*Ledger, error) {
 
 // connect returns a ledger with its connections, which open when first used.
 func connect(path string, o Options) (*Ledger, error) {
-	l := &Ledger{
-		path: path, secret: o.Secret, clock: o.Clock, gate: cmp.Or(o.Gate, gateKind),
-		jobs:    make(chan *job, maxJobs),
-		waiters: map[firstcome.CampaignID]map[chan struct{}]bool{},
-		done:    make(chan struct{}),
-	}
+	l := newLedger(&sqLite, o)
+	l.path = path
 	if l.clock == nil {
 		l.clock = time.Now
 	}
 	var err error
-	if l.write, l.read, l.checkpoints, err = openSQLite(path); err != nil {
+	if l.write, l.read.db, l.checkpoints, err = openSQLite(path); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	return l, nil
+}
+
+// newLedger returns a ledger without connections.
+func newLedger(d *dialect, o Options) *Ledger {
+	return &Ledger{
+		dialect: d, read: &pool{d: d},
+		secret: o.Secret, clock: o.Clock, gate: cmp.Or(o.Gate, gateKind),
+		jobs:    make(chan *job, maxJobs),
+		waiters: map[firstcome.CampaignID]map[chan struct{}]bool{},
+		done:    make(chan struct{}),
+	}
 }
 
 // Close closes the connections and lets another process have the ledger. Run

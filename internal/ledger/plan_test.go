@@ -25,7 +25,7 @@ func TestUsersAreLookedUpInTheIndex(t *testing.T) {
 		var id, parent, unused int
 		var plan string
 		args := make([]any, width+1)
-		if err := l.read.QueryRow(`EXPLAIN QUERY PLAN `+query, args...).Scan(&id, &parent, &unused, &plan); err != nil {
+		if err := l.read.db.QueryRow(`EXPLAIN QUERY PLAN `+query, args...).Scan(&id, &parent, &unused, &plan); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(plan, "coupons_p3_one_per_user (user_id=? AND campaign_id=?)") {

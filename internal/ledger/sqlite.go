@@ -1,13 +1,9 @@
 package ledger
 
 import (
-	"context"
 	"database/sql"
 	"database/sql/driver"
-	"embed"
 	"errors"
-	"fmt"
-	"io/fs"
 	"net/url"
 
 	"github.com/pressly/goose/v3"
@@ -15,8 +11,13 @@ import (
 	sqlitelib "modernc.org/sqlite/lib"
 )
 
-//go:embed migrations/sqlite/*.sql
-var migrations embed.FS
+// sqLite is the dialect of SQLite: one process decides, and it has one writer.
+var sqLite = dialect{
+	name: "sqlite", clock: `NULL`, holder: `user_id`, couponOf: lookQueries[1],
+	look: lookSQLite, insert: insertSQLite, update: updateSQLite,
+	classify: classifySQLite,
+	schema:   schema{goose: goose.DialectSQLite3},
+}
 
 // readers is the number of connections that read: enough for both cores of a
 // small machine while one waits for the disk.
@@ -65,52 +66,14 @@ func isMachine(err error) bool {
 		errors.Is(err, sql.ErrConnDone) || errors.Is(err, driver.ErrBadConn)
 }
 
-func migrator(db *sql.DB) (*goose.Provider, error) {
-	dir, err := fs.Sub(migrations, "migrations/sqlite")
-	if err != nil {
-		return nil, err
+// classifySQLite is dialect.classify. The writer itself decides by isMachine.
+func classifySQLite(err error) verdict {
+	var e *sqlite.Error
+	switch {
+	case errors.As(err, &e) && e.Code()&0xff == sqlitelib.SQLITE_CONSTRAINT:
+		return refused
+	case isMachine(err):
+		return unreachable
 	}
-	return goose.NewProvider(goose.DialectSQLite3, db, dir)
-}
-
-// migrate brings the schema up to this binary's. Each step is one transaction,
-// so that a migration that is killed goes on where it was.
-func migrate(ctx context.Context, db *sql.DB) error {
-	m, err := migrator(db)
-	if err != nil {
-		return err
-	}
-	has, wants, err := m.GetVersions(ctx)
-	if err != nil {
-		return err
-	}
-	if has > wants {
-		return newerSchema(has, wants)
-	}
-	_, err = m.Up(ctx)
-	return err
-}
-
-// checkSchema returns an error that says what to do if the schema is not this binary's.
-func checkSchema(ctx context.Context, db *sql.DB) error {
-	m, err := migrator(db)
-	if err != nil {
-		return err
-	}
-	var has int64
-	if err := db.QueryRowContext(ctx, `SELECT max(version_id) FROM goose_db_version`).Scan(&has); err != nil {
-		return fmt.Errorf("this is not a ledger of firstcome, or an empty one: %w", err)
-	}
-	sources := m.ListSources()
-	switch wants := sources[len(sources)-1].Version; {
-	case has > wants:
-		return newerSchema(has, wants)
-	case has < wants:
-		return fmt.Errorf("the ledger's schema is version %d and this firstcome needs %d: run firstcome migrate", has, wants)
-	}
-	return nil
-}
-
-func newerSchema(has, wants int64) error {
-	return fmt.Errorf("the ledger's schema is version %d and this firstcome knows only %d: run the newer firstcome that migrated it", has, wants)
+	return notOurs
 }

@@ -76,6 +76,14 @@ func (t *tx) couponsOf(id firstcome.CampaignID, users []firstcome.UserID, into m
 			return err
 		}
 	}
+	return t.dialect.look(t, id, users, func(c firstcome.Coupon) error {
+		into[c.User] = &c
+		return nil
+	})
+}
+
+// lookSQLite is dialect.look.
+func lookSQLite(t *tx, id firstcome.CampaignID, users []firstcome.UserID, each func(firstcome.Coupon) error) error {
 	args := make([]any, 0, widths[0]+1)
 	return inWidths(len(users), func(from, width int) error {
 		args = args[:0]
@@ -87,10 +95,7 @@ func (t *tx) couponsOf(id firstcome.CampaignID, users []firstcome.UserID, into m
 			return err
 		}
 		defer rows.Close()
-		return scanCoupons(rows, func(c firstcome.Coupon) error {
-			into[c.User] = &c
-			return nil
-		})
+		return scanCoupons(rows, each)
 	})
 }
 
@@ -105,19 +110,30 @@ type placed struct {
 // claims become a few wide statements.
 func (t *tx) flush() error {
 	defer t.forget()
+	if len(t.coupons) > 0 {
+		if err := t.dialect.insert(t, t.coupons); err != nil {
+			return err
+		}
+	}
+	return t.dialect.update(t, slices.Collect(maps.Keys(t.dirty)))
+}
+
+// insertSQLite is dialect.insert.
+func insertSQLite(t *tx, coupons []placed) error {
 	args := make([]any, 0, widths[0]*8)
-	err := inWidths(len(t.coupons), func(from, width int) error {
+	return inWidths(len(coupons), func(from, width int) error {
 		args = args[:0]
-		for _, c := range t.coupons[from : from+width] {
+		for _, c := range coupons[from : from+width] {
 			at := c.IssuedAt.UnixMicro()
 			args = append(args, string(c.Campaign), c.Number, string(c.User), c.Code, c.TermsVersion, at, at, c.position)
 		}
 		return t.write(insertCoupons, width, args)
 	})
-	if err != nil {
-		return err
-	}
-	ids := slices.Collect(maps.Keys(t.dirty))
+}
+
+// updateSQLite is dialect.update.
+func updateSQLite(t *tx, ids []firstcome.CampaignID) error {
+	args := make([]any, 0, widths[0]*6)
 	return inWidths(len(ids), func(from, width int) error {
 		args = args[:0]
 		for _, id := range ids[from : from+width] {

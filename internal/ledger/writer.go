@@ -32,9 +32,12 @@ const (
 	carefulFor = 64
 )
 
-// update has the writer run a job and returns when it is on the disk. If ctx
-// ends first, the job may yet be committed.
+// update runs a job in a transaction and returns when it is on the disk: on SQLite
+// the writer's, else one of its own. If ctx ends first, the job may yet be committed.
 func (l *Ledger) update(ctx context.Context, do func(*tx) error) error {
+	if l.dialect.shared {
+		return l.transact(ctx, false, do)
+	}
 	j := &job{ctx: ctx, do: do, done: make(chan struct{})}
 	select {
 	case l.jobs <- j:
@@ -59,10 +62,22 @@ func (l *Ledger) update(ctx context.Context, do func(*tx) error) error {
 	}
 }
 
+// repeat is update for a job that, run again after it was committed, finds what it
+// did: on a server it is run again where the outcome is not known.
+func (l *Ledger) repeat(ctx context.Context, do func(*tx) error) error {
+	if l.dialect.shared {
+		return l.transact(ctx, true, do)
+	}
+	return l.update(ctx, do)
+}
+
 // Run writes, until ctx ends; then it finishes what waits and returns.
 func (l *Ledger) Run(ctx context.Context) error {
 	defer close(l.done)
-	w := &writer{ledger: l, tx: newTx()}
+	if l.dialect.shared {
+		return l.follow(ctx)
+	}
+	w := &writer{ledger: l, tx: newTx(l.dialect)}
 	defer w.disconnect()
 	stop := w.startCheckpoints()
 	defer stop()
@@ -253,10 +268,12 @@ func (w *writer) disconnect() {
 
 // A tx is the writer's transaction, as a job sees it.
 type tx struct {
-	conn       *sql.Conn
-	stmts      map[string]*sql.Stmt
-	lookFirst  bool // look users up before coupons are inserted
-	savepoints bool // each job has a savepoint
+	dialect    *dialect
+	conn       *sql.Conn            // the writer's, on SQLite
+	stmts      map[string]*sql.Stmt // of conn
+	server     *serverTx            // else
+	lookFirst  bool                 // look users up before coupons are inserted
+	savepoints bool                 // each job has a savepoint
 	writes     int
 	touched    map[firstcome.CampaignID]bool // campaigns with new facts
 
@@ -269,8 +286,9 @@ type tx struct {
 	stocks map[firstcome.CampaignID]stock
 }
 
-func newTx() *tx {
+func newTx(d *dialect) *tx {
 	return &tx{
+		dialect: d,
 		stmts:   map[string]*sql.Stmt{},
 		touched: map[firstcome.CampaignID]bool{},
 		dirty:   map[firstcome.CampaignID]bool{},
@@ -298,9 +316,12 @@ func (t *tx) stmt(query string) (*sql.Stmt, error) {
 }
 
 // exec runs a statement that returns no rows, and returns how many it changed.
-// It takes no context: a statement that is cut short would leave it unknown what
+// On SQLite it takes no context: a statement that is cut short would leave it unknown what
 // happened, and every statement here is short.
 func (t *tx) exec(query string, args ...any) (int64, error) {
+	if t.server != nil {
+		return t.server.exec(query, args)
+	}
 	s, err := t.stmt(query)
 	if err != nil {
 		return 0, err
@@ -320,6 +341,9 @@ func (t *tx) change(query string, args ...any) (int64, error) {
 
 // row runs a query of at most one row; sql.ErrNoRows says that there is none.
 func (t *tx) row(query string, args ...any) *row {
+	if t.server != nil {
+		return t.server.row(query, args)
+	}
 	s, err := t.stmt(query)
 	if err != nil {
 		return &row{err: err}
@@ -329,19 +353,27 @@ func (t *tx) row(query string, args ...any) *row {
 
 // A row is a sql.Row or the error of its statement.
 type row struct {
-	row *sql.Row
-	err error
+	row     *sql.Row
+	err     error
+	explain func(error) error // nil: the error says it
 }
 
 func (r *row) Scan(into ...any) error {
 	if r.err != nil {
 		return r.err
 	}
-	return r.row.Scan(into...)
+	err := r.row.Scan(into...)
+	if err != nil && r.explain != nil && !errors.Is(err, sql.ErrNoRows) {
+		err = r.explain(err)
+	}
+	return err
 }
 
 // query runs a query of many rows.
 func (t *tx) query(query string, args ...any) (*sql.Rows, error) {
+	if t.server != nil {
+		return t.server.query(query, args)
+	}
 	s, err := t.stmt(query)
 	if err != nil {
 		return nil, err

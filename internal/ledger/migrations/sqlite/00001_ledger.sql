@@ -21,6 +21,8 @@ CREATE TABLE campaigns (
     last_number   INTEGER NOT NULL DEFAULT 0,  -- the highest that the ledger has
     settled       INTEGER NOT NULL DEFAULT 0,  -- every number up to it is a coupon, a dead letter or lost; with the gate ledger it stays 0
     position      INTEGER NOT NULL DEFAULT 0,  -- of the last fact
+    held          INTEGER NOT NULL DEFAULT 0,  -- coupons of stock that came back, which nobody is issued before held_until;
+    held_until    INTEGER NOT NULL DEFAULT 0,  -- where several nodes share the ledger they must forget refusals first
     decided_at    INTEGER NOT NULL,            -- the gate's clock does not go back behind this
     created_at    INTEGER NOT NULL,
     retired_at    INTEGER,                     -- the gate has forgotten the campaign: the ledger answers

@@ -1,0 +1,82 @@
+package ledger
+
+import (
+	"database/sql"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A dialect is what one kind of database wants otherwise than the others. All
+// SQL elsewhere is the same for all of them, with ? where an argument stands.
+type dialect struct {
+	name string // of the directory of its migrations
+	// shared tells that other nodes decide in the same database: nothing of a
+	// campaign is known from an earlier transaction, or for longer than one.
+	shared   bool
+	numbered bool // arguments are $1, $2, … instead of ?
+	// forUpdate has a SELECT wait for the rows and keep them until the transaction ends.
+	forUpdate string
+	// clock is an expression: the server's clock, in microseconds. NULL: the process's
+	// clock is the gate's.
+	clock string
+	// couponOf finds the coupon in force of a user (first argument) and a campaign.
+	couponOf string
+	// holder is the column of coupons with which the index of P3 begins.
+	holder string
+
+	// look calls each with the coupons in force that users hold.
+	look func(t *tx, id firstcome.CampaignID, users []firstcome.UserID, each func(firstcome.Coupon) error) error
+	// insert writes coupons, which are those of one campaign after the other in number order.
+	insert func(t *tx, coupons []placed) error
+	// update writes the counters of campaigns as t.stocks has them.
+	update func(t *tx, ids []firstcome.CampaignID) error
+
+	// classify says what an error of the driver means, by its code.
+	classify func(error) verdict
+	// denied tells whether an error says that the user lacks a right. Nil: there are none.
+	denied func(error) bool
+
+	// connect returns connections to the database that a URL names, which open when
+	// first used. Nil: it is a file.
+	connect func(*url.URL) (*sql.DB, error)
+	schema  schema
+}
+
+// A verdict says what an error of a statement means for its transaction.
+type verdict int
+
+const (
+	// notOurs: it is no error of the database, but what a job answers.
+	notOurs verdict = iota
+	// refused: the schema does not take what was written.
+	refused
+	// again: the server has rolled the transaction back, or will; run it again.
+	again
+	// unreachable: the connection or the server is in trouble. If COMMIT was sent,
+	// nobody knows whether it was done.
+	unreachable
+	// broken: the server will not do it, now or later: no right, no room, no such table.
+	broken
+)
+
+// rebind returns the query as the database wants its arguments marked.
+func (d *dialect) rebind(query string) string {
+	if !d.numbered {
+		return query
+	}
+	var b strings.Builder
+	b.Grow(len(query) + 16)
+	for n := 1; ; n++ {
+		before, after, found := strings.Cut(query, "?")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		b.WriteByte('$')
+		b.WriteString(strconv.Itoa(n))
+		query = after
+	}
+}

@@ -1,0 +1,174 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+//go:embed migrations
+var migrations embed.FS
+
+// A schema is how a dialect's tables are made and checked.
+type schema struct {
+	goose goose.Dialect
+	// What follows is for servers.
+	database string // expression: where information_schema has the ledger's tables
+	// locker has one node migrate at a time; a lock ends with its connection.
+	locker func() (lock.SessionLocker, error)
+	// check returns an error that says what to do if the tables would not keep ids
+	// byte by byte.
+	check func(context.Context, *sql.DB) error
+}
+
+// migrateTimeout is how long a node waits for another one that migrates.
+const migrateTimeout = 5 * time.Minute
+
+// tables are those of the ledger and of goose.
+var tables = []string{
+	"campaigns", "coupons", "facts", "changes", "dead_letters", "lost", "audit_log", "api_keys", "goose_db_version",
+}
+
+func migrator(d *dialect, db *sql.DB) (*goose.Provider, error) {
+	dir, err := fs.Sub(migrations, "migrations/"+d.name)
+	if err != nil {
+		return nil, err
+	}
+	var options []goose.ProviderOption
+	if d.schema.locker != nil {
+		locker, err := d.schema.locker()
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, goose.WithSessionLocker(locker))
+	}
+	return goose.NewProvider(d.schema.goose, db, dir, options...)
+}
+
+// migrate brings the schema up to this binary's. On SQLite and PostgreSQL each step
+// is one transaction, on MySQL its statements may run again: so one that is killed goes on
+// where it was.
+func migrate(ctx context.Context, d *dialect, db *sql.DB) error {
+	m, err := migrator(d, db)
+	if err != nil {
+		return err
+	}
+	has, wants, err := m.GetVersions(ctx)
+	if err != nil {
+		return err
+	}
+	if has > wants {
+		return newerSchema(has, wants)
+	}
+	_, err = m.Up(ctx)
+	return err
+}
+
+// migrateServer is migrate for a database that may be current, in which case no right
+// but to read is needed, or somebody else's.
+func migrateServer(ctx context.Context, d *dialect, db *sql.DB) error {
+	there, err := tablesOf(ctx, d, db)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(there, "goose_db_version") && slices.Contains(there, "campaigns") {
+		switch err := checkVersion(ctx, d, db); {
+		case err == nil || !errors.Is(err, errOlderSchema):
+			return err
+		}
+	} else if foreign := foreigners(there); len(foreign) > 0 {
+		return fmt.Errorf("the database has tables of something else (%s): create database firstcome for the ledger alone", strings.Join(foreign, ", "))
+	}
+	ctx, cancel := context.WithTimeout(ctx, migrateTimeout)
+	defer cancel()
+	return migrate(ctx, d, db)
+}
+
+// foreigners returns what tables there are beside the ledger's, at most five.
+func foreigners(there []string) []string {
+	foreign := slices.DeleteFunc(slices.Clone(there), func(table string) bool { return slices.Contains(tables, table) })
+	return foreign[:min(len(foreign), 5)]
+}
+
+func tablesOf(ctx context.Context, d *dialect, db *sql.DB) ([]string, error) {
+	rows, err := db.QueryContext(ctx, `SELECT table_name FROM information_schema.tables WHERE table_schema = `+d.schema.database)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var names []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, rows.Err()
+}
+
+var errOlderSchema = errors.New("run firstcome migrate")
+
+// checkVersion returns an error that says what to do if the schema is not this binary's.
+func checkVersion(ctx context.Context, d *dialect, db *sql.DB) error {
+	m, err := migrator(d, db)
+	if err != nil {
+		return err
+	}
+	var has sql.NullInt64
+	if err := db.QueryRowContext(ctx, `SELECT max(version_id) FROM goose_db_version`).Scan(&has); err != nil {
+		return fmt.Errorf("this is not a ledger of firstcome, or an empty one: %w", err)
+	}
+	sources := m.ListSources()
+	switch wants := sources[len(sources)-1].Version; {
+	case has.Int64 > wants:
+		return newerSchema(has.Int64, wants)
+	case has.Int64 < wants:
+		return fmt.Errorf("the ledger's schema is version %d and this firstcome needs %d: %w", has.Int64, wants, errOlderSchema)
+	}
+	return nil
+}
+
+func newerSchema(has, wants int64) error {
+	return fmt.Errorf("the ledger's schema is version %d and this firstcome knows only %d: run the newer firstcome that migrated it", has, wants)
+}
+
+// idColumns are those by which campaigns, users and coupons are told apart, with
+// the bytes that each must hold.
+var idColumns = map[string]int64{
+	"campaigns.id": 63, "coupons.campaign_id": 63, "coupons.user_id": 128, "coupons.code": 16,
+	"facts.campaign_id": 63, "changes.campaign_id": 63, "lost.campaign_id": 63,
+	"dead_letters.campaign_id": 63, "dead_letters.user_id": 128, "audit_log.campaign_id": 63, "audit_log.user_id": 128,
+}
+
+// checkColumns holds the columns that a query lists (table, column, collation, length)
+// against idColumns: each must have the collation that compares bytes.
+func checkColumns(ctx context.Context, db *sql.DB, query, collation, advice string) error {
+	rows, err := db.QueryContext(ctx, query)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var errs []error
+	for rows.Next() {
+		var table, column, has string
+		var length int64
+		if err := rows.Scan(&table, &column, &has, &length); err != nil {
+			return err
+		}
+		name := table + "." + column
+		if least := idColumns[name]; least > 0 && (has != collation || length < least) {
+			errs = append(errs, fmt.Errorf("the ledger's column %s has the collation %q and %d bytes, so it would take different ids for the same: "+advice, name, has, length, table, column))
+		}
+	}
+	return errors.Join(append(errs, rows.Err())...)
+}

@@ -1,0 +1,180 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+
+	"github.com/firstcome/firstcome"
+)
+
+// mySQL is the dialect of MariaDB from 10.6 on and MySQL from 8.0.16 on, which check
+// the CHECKs of a table.
+var mySQL = dialect{
+	name: "mysql", shared: true, forUpdate: ` FOR UPDATE`,
+	// Not now(6): that is the time at which the statement began.
+	clock: `CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)`,
+	// A unique index takes no condition here, so P3 is kept by a column that is NULL in
+	// voided coupons.
+	holder:   `holder`,
+	couponOf: `SELECT ` + couponColumns + ` FROM coupons WHERE holder = ? AND campaign_id = ? AND voided_at IS NULL`,
+	look:     lookMySQL, insert: insertMySQL, update: updateEach,
+	classify: classifyMySQL, denied: deniedMySQL,
+	connect: connectMySQL,
+	schema: schema{
+		goose: goose.DialectMySQL, database: `database()`,
+		locker: lockMySQL, check: checkMySQL,
+	},
+}
+
+// connectMySQL returns connections to the database that a URL names. Its options
+// are tls=true, preferred or skip-verify.
+func connectMySQL(u *url.URL) (*sql.DB, error) {
+	c := mysql.NewConfig()
+	c.Net, c.Addr, c.DBName = "tcp", u.Host, strings.Trim(u.Path, "/")
+	if u.Port() == "" {
+		c.Addr = net.JoinHostPort(u.Hostname(), "3306")
+	}
+	c.User = u.User.Username()
+	c.Passwd, _ = u.User.Password()
+	for name, values := range u.Query() {
+		if name != "tls" {
+			return nil, fmt.Errorf("the ledger's name has the option %q, and there is only tls", name)
+		}
+		c.TLSConfig = values[0]
+	}
+	c.Collation = "utf8mb4_bin"
+	c.InterpolateParams = true // a statement is one round trip, and wide ones need not be prepared
+	c.RejectReadOnly = true    // a primary that became a replica: connect again
+	c.Timeout, c.ReadTimeout, c.WriteTimeout = connectTimeout, 30*time.Second, 30*time.Second
+	c.Params = map[string]string{
+		"sql_mode":                 "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO'", // too long is an error, never cut
+		"time_zone":                "'+00:00'",
+		"innodb_lock_wait_timeout": "5",
+		// A node that is frozen in a transaction must not keep a campaign from the others.
+		"wait_timeout": "10",
+	}
+	connector, err := mysql.NewConnector(c)
+	if err != nil {
+		return nil, errors.New("the ledger's name has a bad value of tls: write true, preferred or skip-verify")
+	}
+	return sql.OpenDB(connector), nil
+}
+
+// lookMySQL is dialect.look.
+func lookMySQL(t *tx, id firstcome.CampaignID, users []firstcome.UserID, each func(firstcome.Coupon) error) error {
+	return inChunks(users, func(users []firstcome.UserID) error {
+		args := make([]any, 0, len(users)+1)
+		for _, user := range users {
+			args = append(args, string(user))
+		}
+		rows, err := t.query(repeated(`SELECT `+couponColumns+` FROM coupons
+			WHERE holder IN (%s) AND campaign_id = ? AND voided_at IS NULL`, `?`, len(users)), append(args, string(id))...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		return scanCoupons(rows, each)
+	})
+}
+
+// insertMySQL is dialect.insert.
+func insertMySQL(t *tx, coupons []placed) error {
+	return inChunks(coupons, func(coupons []placed) error {
+		args := make([]any, 0, 8*len(coupons))
+		for _, c := range coupons {
+			at := c.IssuedAt.UnixMicro()
+			args = append(args, string(c.Campaign), c.Number, string(c.User), c.Code, c.TermsVersion, at, at, c.position)
+		}
+		_, err := t.change(repeated(`INSERT INTO coupons
+			(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position) VALUES %s`,
+			`(?,?,?,?,?,?,?,?)`, len(coupons)), args...)
+		return err
+	})
+}
+
+// classifyMySQL is dialect.classify. The numbers are those of the servers' lists of
+// errors.
+func classifyMySQL(err error) verdict {
+	var e *mysql.MySQLError
+	switch {
+	case errors.As(err, &e):
+	case errors.Is(err, mysql.ErrInvalidConn):
+		return unreachable
+	default:
+		return classifyConnection(err)
+	}
+	switch e.Number {
+	case 1205, // ER_LOCK_WAIT_TIMEOUT
+		1213, // ER_LOCK_DEADLOCK
+		1020: // ER_CHECKREAD: MariaDB's snapshot isolation found a newer row
+		return again
+	case 1022, 1062, 1169, 1586, // duplicate keys
+		1048, 1364, // NULL or nothing where there must be something
+		1264, 1265, 1366, 1406, // out of range, cut, of another form, too long
+		1452,       // no such row in the table referred to
+		3819, 4025: // a CHECK: MySQL's, MariaDB's
+		return refused
+	case 1037, 1038, 1040, 1041, 1203, 1226, // out of memory, connections or a user's share of them
+		1053, 1077, 1079, 1927, 3024, 1317, 1969, 1021, // shutting down, killed, timed out, disk full
+		1290, 1792, 1836, 4031: // read-only, idle for too long
+		return unreachable
+	}
+	return broken
+}
+
+// deniedMySQL is dialect.denied.
+func deniedMySQL(err error) bool {
+	var e *mysql.MySQLError
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Number {
+	case 1044, 1045, 1142, 1143, 1227, 1370: // for a database, at all, for a table, a column, a privilege, a routine
+		return true
+	}
+	return false
+}
+
+// A mySQLLock has one node migrate at a time: see schema.locker.
+type mySQLLock struct{}
+
+func lockMySQL() (lock.SessionLocker, error) { return mySQLLock{}, nil }
+
+// The lock's name has the database in it: such locks are the whole server's.
+const mySQLLockName = `concat('firstcome migrates ', database())`
+
+// SessionLock takes the lock, which ends with the connection.
+func (mySQLLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
+	for {
+		var got sql.NullInt64
+		if err := conn.QueryRowContext(ctx, `SELECT GET_LOCK(sha1(`+mySQLLockName+`), 1)`).Scan(&got); err != nil {
+			return fmt.Errorf("wait for another node that migrates: %w", err)
+		}
+		if got.Int64 == 1 {
+			return nil
+		}
+	}
+}
+
+// SessionUnlock gives the lock back.
+func (mySQLLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, `DO RELEASE_LOCK(sha1(`+mySQLLockName+`))`)
+	return err
+}
+
+// checkMySQL is schema.check.
+func checkMySQL(ctx context.Context, db *sql.DB) error {
+	return checkColumns(ctx, db, `SELECT table_name, column_name, coalesce(collation_name, ''), coalesce(character_octet_length, 2147483647)
+		FROM information_schema.columns WHERE table_schema = database()`, "",
+		"ALTER TABLE %s MODIFY %s VARBINARY of the length in the migration")
+}

@@ -1,0 +1,83 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// namesOf are the ledgers that there are, for who named none of them.
+const namesOf = "name it sqlite:FILE, mysql://USER:PASSWORD@HOST/DATABASE or postgres://USER:PASSWORD@HOST/DATABASE"
+
+// OnServer tells whether a ledger's name is that of a database on a server:
+// mysql://, mariadb://, postgres:// or postgresql://.
+func OnServer(name string) bool {
+	scheme, _, found := strings.Cut(name, "://")
+	return found && serverDialect(scheme) != nil
+}
+
+func serverDialect(scheme string) *dialect {
+	switch scheme {
+	case "mysql", "mariadb":
+		return &mySQL
+	case "postgres", "postgresql":
+		return &postgreSQL
+	}
+	return nil
+}
+
+// CheckName returns an error that says how to name a ledger, if this is no name
+// of one. It never repeats a password.
+func CheckName(name string) error {
+	if !OnServer(name) {
+		_, err := Path(name)
+		return err
+	}
+	_, err := parseServer(name)
+	return err
+}
+
+// Path returns the file that a ledger's name, sqlite:FILE, names.
+func Path(name string) (string, error) {
+	path, ok := strings.CutPrefix(name, "sqlite:")
+	if !ok {
+		scheme, _, _ := strings.Cut(name, ":")
+		return "", fmt.Errorf("there is no ledger of the kind %q: %s", scheme, namesOf)
+	}
+	path = strings.TrimPrefix(path, "//")
+	if path == "" || strings.ContainsAny(path, "?#\x00") {
+		return "", errors.New("the ledger's file has a name without ? and #: sqlite:firstcome.db")
+	}
+	return path, nil
+}
+
+// Masked returns a ledger's name as it may be shown: without its password and
+// options. A name that cannot be read is not shown at all.
+func Masked(name string) string {
+	if !OnServer(name) {
+		return name
+	}
+	u, err := parseServer(name)
+	if err != nil {
+		return "a ledger whose name cannot be read"
+	}
+	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+	if u.User.Username() != "" {
+		shown.User = url.User(u.User.Username())
+	}
+	return shown.String()
+}
+
+// parseServer reads the name of a database on a server. What net/url says of a
+// name that it cannot read repeats the name, password and all, so it is not told.
+func parseServer(name string) (*url.URL, error) {
+	u, err := url.Parse(name)
+	if err != nil {
+		return nil, errors.New("the ledger's name is no URL: in its user and password write % and two hexadecimal digits for characters like @ : / ? # %")
+	}
+	if u.Host == "" || strings.Trim(u.Path, "/") == "" || strings.Contains(strings.Trim(u.Path, "/"), "/") {
+		return nil, errors.New("the ledger's name has no host or no database: " + namesOf)
+	}
+	return u, nil
+}

@@ -1,0 +1,153 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+
+	"github.com/firstcome/firstcome"
+)
+
+// postgreSQL is the dialect of PostgreSQL from 13 on.
+var postgreSQL = dialect{
+	name: "postgres", shared: true, numbered: true, forUpdate: ` FOR UPDATE`,
+	// Not now(): that is the time at which the transaction began, before it had its locks.
+	clock:    `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`,
+	holder:   `user_id`,
+	couponOf: `SELECT ` + couponColumns + ` FROM coupons WHERE user_id = ? AND campaign_id = ? AND voided_at IS NULL`,
+	look:     lookPostgreSQL, insert: insertPostgreSQL, update: updateEach,
+	classify: classifyPostgreSQL, denied: deniedPostgreSQL,
+	connect: connectPostgreSQL,
+	schema: schema{
+		goose: goose.DialectPostgres, database: `current_schema()`,
+		locker: lockPostgreSQL, check: checkPostgreSQL,
+	},
+}
+
+// connectPostgreSQL returns connections to a database that a libpq URL names.
+func connectPostgreSQL(u *url.URL) (*sql.DB, error) {
+	named := *u
+	named.Scheme = "postgres"
+	c, err := pgx.ParseConfig(named.String())
+	if err != nil {
+		return nil, errors.New("the ledger's name has an option that PostgreSQL does not know, or a bad value of one")
+	}
+	c.ConnectTimeout = connectTimeout
+	for name, value := range map[string]string{
+		"application_name": "firstcome",
+		"timezone":         "UTC",
+		"lock_timeout":     "5000",
+		// A node that is frozen in a transaction must not keep a campaign from the others.
+		"idle_in_transaction_session_timeout": "5000",
+	} {
+		if _, set := c.RuntimeParams[name]; !set {
+			c.RuntimeParams[name] = value
+		}
+	}
+	return stdlib.OpenDB(*c), nil
+}
+
+// lookPostgreSQL is dialect.look.
+func lookPostgreSQL(t *tx, id firstcome.CampaignID, users []firstcome.UserID, each func(firstcome.Coupon) error) error {
+	return inChunks(users, func(users []firstcome.UserID) error {
+		names := make([]string, len(users))
+		for n, user := range users {
+			names[n] = string(user)
+		}
+		rows, err := t.query(`SELECT `+couponColumns+` FROM coupons
+			WHERE user_id = ANY(?) AND campaign_id = ? AND voided_at IS NULL`, names, string(id))
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		return scanCoupons(rows, each)
+	})
+}
+
+// insertPostgreSQL is dialect.insert: columns instead of rows, so that one prepared
+// statement serves every number of rows.
+func insertPostgreSQL(t *tx, coupons []placed) error {
+	return inChunks(coupons, func(coupons []placed) error {
+		n := len(coupons)
+		campaigns, users, codes := make([]string, n), make([]string, n), make([]string, n)
+		numbers, versions, at, positions := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
+		recorded := make([]int64, n)
+		for k, c := range coupons {
+			campaigns[k], numbers[k], users[k], codes[k] = string(c.Campaign), c.Number, string(c.User), c.Code
+			versions[k], at[k], positions[k] = c.TermsVersion, c.IssuedAt.UnixMicro(), c.position
+			recorded[k] = at[k]
+		}
+		_, err := t.change(`INSERT INTO coupons
+			(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position)
+			SELECT * FROM unnest(?::text[], ?::bigint[], ?::text[], ?::text[], ?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[])`,
+			campaigns, numbers, users, codes, versions, at, recorded, positions)
+		return err
+	})
+}
+
+// classifyPostgreSQL is dialect.classify. The codes are those of PostgreSQL's
+// appendix A; their first two characters are the class.
+func classifyPostgreSQL(err error) verdict {
+	var e *pgconn.PgError
+	var connect *pgconn.ConnectError
+	switch {
+	case errors.As(err, &e):
+	case errors.As(err, &connect):
+		return unreachable
+	default:
+		return classifyConnection(err)
+	}
+	switch e.Code {
+	case "40001", // serialization_failure
+		"40P01", // deadlock_detected
+		"55P03": // lock_not_available: lock_timeout
+		return again
+	}
+	switch e.Code[:2] {
+	case "23": // integrity constraint violation
+		return refused
+	case "08", // connection exception
+		"57", // operator intervention: shutting down, starting up, cancelled
+		"53": // insufficient resources
+		return unreachable
+	case "25":
+		if e.Code == "25P03" { // idle_in_transaction_session_timeout
+			return unreachable
+		}
+	}
+	return broken
+}
+
+// deniedPostgreSQL is dialect.denied: insufficient_privilege.
+func deniedPostgreSQL(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && e.Code == "42501"
+}
+
+// lockPostgreSQL has one node migrate at a time: see schema.locker.
+func lockPostgreSQL() (lock.SessionLocker, error) {
+	return lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, uint64(migrateTimeout/time.Second)))
+}
+
+// checkPostgreSQL is schema.check.
+func checkPostgreSQL(ctx context.Context, db *sql.DB) error {
+	var encoding string
+	if err := db.QueryRowContext(ctx, `SHOW server_encoding`).Scan(&encoding); err != nil {
+		return err
+	}
+	if encoding != "UTF8" {
+		return fmt.Errorf("the ledger's database has the encoding %s, which cannot hold every user id: make one with CREATE DATABASE firstcome ENCODING 'UTF8' TEMPLATE template0", encoding)
+	}
+	return checkColumns(ctx, db, `SELECT table_name, column_name, coalesce(collation_name, ''), coalesce(character_maximum_length, 2147483647)
+		FROM information_schema.columns WHERE table_schema = current_schema()`, "C",
+		`ALTER TABLE %s ALTER COLUMN %s TYPE text COLLATE "C"`)
+}

@@ -1,0 +1,258 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+const (
+	connectTimeout = 5 * time.Second
+	// transactionTimeout bounds a transaction with all its repeats where the caller
+	// sets no shorter time. It is twice what an Issuer allows a batch by default.
+	transactionTimeout = 10 * time.Second
+	// maxBackoff bounds the pause before a transaction runs again: a batch of 512
+	// takes some 10 ms, so that whoever was in the way is gone by then.
+	maxBackoff = 64 * time.Millisecond
+	// reconnects is how often a transaction runs again because its connection was
+	// lost: once for a connection that was idle too long, once for luck. A
+	// server that is down is told at once, so that callers hear it while they wait.
+	reconnects = 2
+)
+
+// A serverTx is one transaction on a database server.
+type serverTx struct {
+	ctx     context.Context
+	tx      *sql.Tx
+	dialect *dialect
+}
+
+// classifyConnection says what an error means that is not a message of the server.
+func classifyConnection(err error) verdict {
+	var network net.Error
+	switch {
+	case err == nil:
+		return notOurs
+	case errors.As(err, &network), errors.Is(err, errUnknown), errors.Is(err, errDriver),
+		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
+		errors.Is(err, sql.ErrConnDone), errors.Is(err, sql.ErrTxDone), errors.Is(err, driver.ErrBadConn),
+		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return unreachable
+	}
+	return notOurs
+}
+
+// errDriver marks what a statement ended with, beside what the server sends, so
+// that it is not taken for a job's own answer.
+var errDriver = errors.New("the connection to the ledger failed")
+
+func (s *serverTx) exec(query string, args []any) (int64, error) {
+	r, err := s.tx.ExecContext(s.ctx, s.dialect.rebind(query), args...)
+	if err != nil {
+		return 0, s.dialect.explain(query, err)
+	}
+	return r.RowsAffected()
+}
+
+func (s *serverTx) row(query string, args []any) *row {
+	return &row{
+		row:     s.tx.QueryRowContext(s.ctx, s.dialect.rebind(query), args...),
+		explain: func(err error) error { return s.dialect.explain(query, err) },
+	}
+}
+
+func (s *serverTx) query(query string, args []any) (*sql.Rows, error) {
+	rows, err := s.tx.QueryContext(s.ctx, s.dialect.rebind(query), args...)
+	return rows, s.dialect.explain(query, err)
+}
+
+// explain says which right is missing, if that is what an error of a query is about.
+func (d *dialect) explain(query string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case d.classify(err) == notOurs:
+		return fmt.Errorf("%w: %w", errDriver, err)
+	case !d.denied(err):
+		return err
+	}
+	verb, _, _ := strings.Cut(strings.TrimSpace(query), " ")
+	if strings.Contains(query, d.forUpdate) {
+		verb += " and UPDATE"
+	}
+	return fmt.Errorf("the ledger's database user lacks the right to %s: grant SELECT, INSERT and UPDATE on all tables of the ledger: %w", verb, err)
+}
+
+// transact runs a job in a transaction of its own, and again as long as the server
+// says that it has rolled it back for another's sake. repeatable tells that the job, run again
+// after it was committed, finds what it did: then it is run again too where the outcome is unknown.
+func (l *Ledger) transact(ctx context.Context, repeatable bool, do func(*tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, transactionTimeout)
+	defer cancel()
+	started := time.Now()
+	t, err := l.attempts(ctx, repeatable, do)
+	ours := l.dialect.classify(err) != notOurs
+	if l.OnCommit != nil && (ours || err == nil && t.writes > 0) {
+		l.OnCommit(1, time.Since(started), err)
+	}
+	if err == nil {
+		l.announce(t.touched)
+	} else if ours {
+		err = fmt.Errorf("write to the ledger: %w", err)
+	}
+	return err
+}
+
+// attempts runs a job until it is committed, or refused for good, or ctx ends.
+func (l *Ledger) attempts(ctx context.Context, repeatable bool, do func(*tx) error) (*tx, error) {
+	lost, refusals := 0, 0
+	for backoff := time.Millisecond; ; backoff = min(2*backoff, maxBackoff) {
+		t, err := l.attempt(ctx, do)
+		if err == nil || ctx.Err() != nil {
+			return t, err
+		}
+		unknown := errors.Is(err, errUnknown)
+		switch l.dialect.classify(err) {
+		case again:
+		case refused:
+			// Another node's row may have come between what the job read and what it wrote:
+			// the second run reads that row.
+			if refusals++; refusals > 1 {
+				return t, err
+			}
+		case unreachable:
+			if lost++; lost > reconnects || unknown && !repeatable {
+				return t, err
+			}
+		default:
+			return t, err
+		}
+		wait := time.NewTimer(rand.N(backoff))
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+			return t, err
+		}
+	}
+}
+
+// errUnknown says that COMMIT was sent and not answered.
+var errUnknown = errors.New("whether it was committed is unknown")
+
+// attempt runs a job in one transaction. Isolation is the transaction's own, so that
+// no default of the server changes what it reads.
+func (l *Ledger) attempt(ctx context.Context, do func(*tx) error) (*tx, error) {
+	began, err := l.write.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return nil, err
+	}
+	t := newTx(l.dialect)
+	t.server = &serverTx{ctx, began, l.dialect}
+	t.lookFirst = true // other nodes issue too: only the row that is locked now says who holds what
+	if err = do(t); err == nil {
+		err = t.flush()
+	}
+	if err != nil {
+		_ = began.Rollback()
+		return t, err
+	}
+	err = began.Commit()
+	switch l.dialect.classify(err) {
+	case notOurs, unreachable:
+		if err != nil {
+			err = fmt.Errorf("%w: %w", errUnknown, err)
+		}
+	}
+	return t, err
+}
+
+// maxRows bounds the rows of one statement on a server: a statement of so many
+// coupons is some 150 KB.
+const maxRows = 1000
+
+// inChunks calls do with the parts of all, none of them longer than maxRows.
+func inChunks[V any](all []V, do func(part []V) error) error {
+	for from := 0; from < len(all); from += maxRows {
+		if err := do(all[from:min(from+maxRows, len(all))]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// updateEach is dialect.update where a transaction mostly is about one campaign.
+func updateEach(t *tx, ids []firstcome.CampaignID) error {
+	for _, id := range ids {
+		s := t.stocks[id]
+		_, err := t.change(`UPDATE campaigns SET in_force = ?, issued = ?, last_number = ?, position = ?, decided_at = ? WHERE id = ?`,
+			s.inForce, s.issued, s.lastNumber, s.position, s.decidedAt.UnixMicro(), id)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openServer opens the ledger on a server, and migrates it if wanted.
+func openServer(ctx context.Context, name string, o Options, migrating bool) (*Ledger, error) {
+	l, err := connectServer(name, o)
+	if err != nil {
+		return nil, err
+	}
+	check, cancel := context.WithTimeout(ctx, migrateTimeout)
+	defer cancel()
+	if migrating {
+		l.fingerprint = o.Secret.Fingerprint()
+		err = migrateServer(check, l.dialect, l.write)
+	} else {
+		err = checkVersion(check, l.dialect, l.read.db)
+	}
+	if err == nil {
+		err = l.dialect.schema.check(check, l.read.db)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open the ledger %s: %w", Masked(name), err), l.Close())
+	}
+	return l, nil
+}
+
+const (
+	// serverWriters bounds the transactions of a node at once: one a campaign that
+	// is being claimed, and those of one campaign follow one another anyway.
+	serverWriters = 16
+	// serverReaders bounds what reads, exports too, so that it never takes a writer's place.
+	serverReaders = 8
+	// idleFor is less than the time after which the server ends an idle connection.
+	idleFor = 5 * time.Second
+)
+
+// connectServer returns a ledger with its connections, which open when first used.
+func connectServer(name string, o Options) (*Ledger, error) {
+	u, err := parseServer(name)
+	if err != nil {
+		return nil, err
+	}
+	l := newLedger(serverDialect(u.Scheme), o)
+	if l.write, err = l.dialect.connect(u); err != nil {
+		return nil, err
+	}
+	if l.read.db, err = l.dialect.connect(u); err != nil {
+		return nil, errors.Join(err, l.write.Close())
+	}
+	for db, most := range map[*sql.DB]int{l.write: serverWriters, l.read.db: serverReaders} {
+		db.SetMaxOpenConns(most)
+		db.SetMaxIdleConns(most)
+		db.SetConnMaxIdleTime(idleFor)
+	}
+	return l, nil
+}
