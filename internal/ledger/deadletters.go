@@ -110,8 +110,12 @@ func (l *Ledger) bury(t *tx, id firstcome.CampaignID, letters []flow.DeadLetter)
 	if err != nil && known {
 		return flow.Settled{}, err
 	}
+	now, err := l.now(t)
+	if err != nil {
+		return flow.Settled{}, err
+	}
 	for _, letter := range letters {
-		row := DeadLetter{Campaign: id, Cause: letter.Cause, CreatedAt: l.clock()}
+		row := DeadLetter{Campaign: id, Cause: letter.Cause, CreatedAt: now}
 		if letter.Coupon.Number == 0 && letter.Coupon.User == "" {
 			row.Source, row.Payload = letter.Garbage.Source, letter.Garbage.Payload
 		} else if err := row.hold(letter.Coupon, r); err != nil {

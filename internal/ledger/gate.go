@@ -248,7 +248,7 @@ func (t *tx) keep(before, s stock, issued []firstcome.Coupon, now time.Time) {
 	}
 	for _, c := range issued {
 		s.position++
-		t.coupons = append(t.coupons, placed{c, s.position})
+		t.coupons = append(t.coupons, placed{c, s.position, now.UnixMicro()})
 	}
 	if len(issued) > 0 {
 		t.touched[s.ID] = true // the facts are those between the last run and the campaign's position

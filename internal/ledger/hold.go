@@ -28,17 +28,19 @@ func (s *stock) hold(count int64, now time.Time) {
 }
 
 // holdFrom sets what is held after terms took the place of others at now: what a
-// raised quantity added, and everything where the window answers better than it
-// did, because that was under lease too.
+// raised quantity added, and everything where the window answers otherwise than it
+// did, because that was under lease too. A lowered quantity is taken from what is held first.
 func (s *stock) holdFrom(before firstcome.Terms, now time.Time) {
-	s.held = min(s.holding(now), s.Quantity-s.inForce)
 	was := stock{Campaign: firstcome.Campaign{Terms: before}}
+	more := s.Quantity - before.Quantity
 	switch {
 	case phase(was, now) != firstcome.Issued && phase(*s, now) != phase(was, now):
 		s.held = 0
 		s.hold(s.Quantity-s.inForce, now)
-	case s.Quantity > before.Quantity:
-		s.hold(s.Quantity-before.Quantity, now)
+	case more > 0:
+		s.hold(more, now)
+	default:
+		s.held = max(0, s.holding(now)+more)
 	}
 }
 

@@ -156,7 +156,11 @@ func newLedger(d *dialect, o Options) *Ledger {
 // Close closes the connections and lets another process have the ledger. Run
 // must have returned.
 func (l *Ledger) Close() error {
-	return errors.Join(l.read.Close(), l.checkpoints.Close(), l.write.Close(), release(l.lock))
+	err := l.read.Close()
+	if l.checkpoints != nil {
+		err = errors.Join(err, l.checkpoints.Close())
+	}
+	return errors.Join(err, l.write.Close(), release(l.lock))
 }
 
 // acquire takes the lock file beside the ledger and writes into it who has it.

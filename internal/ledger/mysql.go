@@ -92,8 +92,7 @@ func insertMySQL(t *tx, coupons []placed) error {
 	return inChunks(coupons, func(coupons []placed) error {
 		args := make([]any, 0, 8*len(coupons))
 		for _, c := range coupons {
-			at := c.IssuedAt.UnixMicro()
-			args = append(args, string(c.Campaign), c.Number, string(c.User), c.Code, c.TermsVersion, at, at, c.position)
+			args = append(args, string(c.Campaign), c.Number, string(c.User), c.Code, c.TermsVersion, c.IssuedAt.UnixMicro(), c.recordedAt, c.position)
 		}
 		_, err := t.change(repeated(`INSERT INTO coupons
 			(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position) VALUES %s`,

@@ -8,7 +8,7 @@ import (
 )
 
 // namesOf are the ledgers that there are, for who named none of them.
-const namesOf = "name it sqlite:FILE, mysql://USER:PASSWORD@HOST/DATABASE or postgres://USER:PASSWORD@HOST/DATABASE"
+const namesOf = "name it sqlite:FILE, mysql://USER@HOST/DATABASE or postgres://USER@HOST/DATABASE"
 
 // OnServer tells whether a ledger's name is that of a database on a server:
 // mysql://, mariadb://, postgres:// or postgresql://.

@@ -83,8 +83,7 @@ func insertPostgreSQL(t *tx, coupons []placed) error {
 		recorded := make([]int64, n)
 		for k, c := range coupons {
 			campaigns[k], numbers[k], users[k], codes[k] = string(c.Campaign), c.Number, string(c.User), c.Code
-			versions[k], at[k], positions[k] = c.TermsVersion, c.IssuedAt.UnixMicro(), c.position
-			recorded[k] = at[k]
+			versions[k], at[k], recorded[k], positions[k] = c.TermsVersion, c.IssuedAt.UnixMicro(), c.recordedAt, c.position
 		}
 		_, err := t.change(`INSERT INTO coupons
 			(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position)

@@ -245,17 +245,16 @@ func (r *recording) holders() (map[firstcome.UserID]*firstcome.Coupon, error) {
 
 // insert writes the fresh coupons in number order, and the facts about them.
 func (r *recording) insert() error {
-	now := r.ledger.clock().UnixMicro()
-	args := make([]any, 0, widths[0]*8)
-	err := inWidths(len(r.fresh), func(from, width int) error {
-		args = args[:0]
-		for n, c := range r.fresh[from : from+width] {
-			args = append(args, string(r.ID), c.Number, string(c.User), c.Code, c.TermsVersion, c.IssuedAt.UnixMicro(), now,
-				r.position+int64(from+n)+1)
-		}
-		return r.write(insertCoupons, width, args)
-	})
-	if err != nil && r.lookFirst && !isMachine(err) {
+	now, err := r.ledger.now(r.tx)
+	if err != nil {
+		return err
+	}
+	coupons := make([]placed, len(r.fresh))
+	for n, c := range r.fresh {
+		coupons[n] = placed{c, r.position + int64(n) + 1, now.UnixMicro()}
+	}
+	err = r.dialect.insert(r.tx, coupons)
+	if r.lookFirst && r.dialect.classify(err) == refused {
 		return fmt.Errorf("%w: the schema does: %w", flow.ErrRefused, err)
 	}
 	if err != nil {

@@ -103,7 +103,8 @@ func lookSQLite(t *tx, id firstcome.CampaignID, users []firstcome.UserID, each f
 // was issued.
 type placed struct {
 	firstcome.Coupon
-	position int64
+	position   int64
+	recordedAt int64 // microseconds
 }
 
 // flush writes what the claims of the transaction decided so far. Many campaigns'
@@ -124,8 +125,7 @@ func insertSQLite(t *tx, coupons []placed) error {
 	return inWidths(len(coupons), func(from, width int) error {
 		args = args[:0]
 		for _, c := range coupons[from : from+width] {
-			at := c.IssuedAt.UnixMicro()
-			args = append(args, string(c.Campaign), c.Number, string(c.User), c.Code, c.TermsVersion, at, at, c.position)
+			args = append(args, string(c.Campaign), c.Number, string(c.User), c.Code, c.TermsVersion, c.IssuedAt.UnixMicro(), c.recordedAt, c.position)
 		}
 		return t.write(insertCoupons, width, args)
 	})
