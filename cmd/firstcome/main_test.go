@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -76,7 +75,7 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 	p, err := launch(ts.Getenv("WORK"), scriptEnviron(ts), append([]string{"serve", "--listen", "127.0.0.1:0", "--ops", "off"}, args...)...)
 	ts.Check(err)
 	ts.Defer(p.kill)
-	ts.Check(os.WriteFile(ts.MkAbs("server.log"), []byte(p.text()), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs("server.log"), []byte(p.log), 0o600))
 	ts.Setenv("SERVER", "http://"+p.address)
 	ts.Setenv("FIRSTCOME_SERVER", "http://"+p.address)
 	*ts.Value(serverOf{}).(**process) = p
@@ -91,7 +90,7 @@ func logged(ts *testscript.TestScript, _ bool, args []string) {
 
 // stop ends the server with SIGTERM and wants it to exit with 0.
 func stop(ts *testscript.TestScript, _ bool, _ []string) {
-	ts.Check((*ts.Value(serverOf{}).(**process)).signal(syscall.SIGTERM))
+	ts.Check((*ts.Value(serverOf{}).(**process)).stop())
 }
 
 // json wants that the last command printed JSON and nothing else.
@@ -120,16 +119,10 @@ func soon(ts *testscript.TestScript, _ bool, args []string) {
 
 // sql FILE STATEMENT changes a ledger behind firstcome's back.
 func alter(ts *testscript.TestScript, _ bool, args []string) {
-	ts.Check(change(ts.MkAbs(args[0]), args[1]))
-}
-
-func change(file, statement string) error {
-	db, err := sql.Open("sqlite", file)
-	if err != nil {
-		return err
-	}
-	_, err = db.ExecContext(context.Background(), statement)
-	return errors.Join(err, db.Close())
+	db, err := sql.Open("sqlite", ts.MkAbs(args[0]))
+	ts.Check(err)
+	_, err = db.ExecContext(context.Background(), args[1])
+	ts.Check(errors.Join(err, db.Close()))
 }
 
 // set NAME FILE sets a variable to the last line of a file, such as stdout.

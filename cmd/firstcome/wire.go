@@ -105,6 +105,8 @@ func (n *node) compareSecret(ctx context.Context) error {
 
 func (n *node) listen(ctx context.Context) error {
 	var config net.ListenConfig
+	// A socket of multipath TCP takes no filter, with which api.Serve stops gracefully.
+	config.SetMultipathTCP(false)
 	ln, err := config.Listen(ctx, "tcp", n.settings.listen)
 	if err != nil {
 		return listenError("--listen", n.settings.listen, err)

@@ -39,6 +39,9 @@ type front struct {
 }
 
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if f.server.stopping.Load() {
+		w.Header()["Connection"] = closing
+	}
 	if path := r.URL.EscapedPath(); strings.Contains(path, "/.") && hasDots(path) || strings.Contains(path, "//") {
 		setCommonHeaders(w)
 		writeProblem(w, badRequest("the path has a segment that is empty, . or .."))
@@ -46,6 +49,10 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f.mux.ServeHTTP(w, r)
 }
+
+// closing says of an answer that it is the last of its connection: of HTTP/1 as it
+// is, of HTTP/2 by GOAWAY.
+var closing = []string{"close"}
 
 // hasDots tells whether a segment of the path is . or .. as it stands.
 func hasDots(path string) bool {

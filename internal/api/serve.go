@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -18,9 +17,9 @@ const (
 )
 
 // Serve answers requests to the public surface on ln, with TLS if config is not
-// nil, until ctx ends. Then it drains: it stops accepting and returns nil when
-// what is in flight is answered, or an error when that takes longer than
-// Limits.Grace. It closes ln.
+// nil, until ctx ends. Then it stops accepting and returns nil when what is in
+// flight is answered, or an error when that takes longer than Limits.Grace. It
+// closes ln.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, config *tls.Config) error {
 	server := s.httpServer(config)
 	served := make(chan error, 1)
@@ -36,15 +35,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, config *tls.Config)
 		return fmt.Errorf("serve %v: %w", ln.Addr(), err)
 	case <-ctx.Done():
 	}
-	s.Drain()
-	grace, cancel := context.WithTimeout(context.Background(), s.Limits.Grace)
-	defer cancel()
-	err := server.Shutdown(grace)
-	if err != nil {
-		err = fmt.Errorf("requests were still in flight after %v: %w", s.Limits.Grace, errors.Join(err, server.Close()))
-	}
-	<-served
-	return err
+	return s.stop(server, ln, served)
 }
 
 // httpServer returns the server with every time-out and bound set.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -43,6 +44,7 @@ type Server struct {
 
 	drain    sync.Once
 	draining chan struct{} // closed by Drain
+	stopping atomic.Bool   // every answer closes its connection
 }
 
 // exports is how many whole campaigns may be streamed at once: each holds one of

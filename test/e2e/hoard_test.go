@@ -4,7 +4,9 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -38,6 +40,33 @@ func descriptors(t *testing.T, connections int) int {
 		t.Logf("the limit of %d open files has room for %d connections of %d", limit.Cur, room, connections)
 	}
 	return room
+}
+
+func TestF17FewFileDescriptorsShedButDoNotDeadlock(t *testing.T) {
+	const descriptors = 100
+	p := serve(t, launch{under: []string{"sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$@"`, descriptors), "sh"}})
+	p.create("spring", 1000)
+	var all []net.Conn
+	var dialer net.Dialer
+	for range 4 * descriptors {
+		c, err := dialer.DialContext(t.Context(), "tcp", p.url[len("http://"):])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, c)
+	}
+	// While they are open, a claim is answered, or told that it should come again.
+	if _, err := p.calls.Claim(t.Context(), "spring", "among-hoarders"); err != nil && (isProblem(err) == nil || isProblem(err).Status != http.StatusServiceUnavailable) {
+		t.Errorf("among idle connections a claim got %v", err)
+	}
+	for _, c := range all {
+		_ = c.Close()
+	}
+	waitFor(t, "a claim to be answered again", func() bool {
+		_, err := p.calls.Claim(t.Context(), "spring", "afterwards")
+		return err == nil
+	})
+	p.stop()
 }
 
 // hoard makes connections that never have a whole request: one third says

@@ -33,6 +33,7 @@ type process struct {
 	calls *client.Client
 	http  *http.Client  // for requests of which more than the call's result is asked
 	dir   string        // where its ledger is
+	out   string        // the file with its standard output
 	url   string        // of the API
 	ops   string        // HOST:PORT of the metrics
 	ended chan struct{} // closed when it has ended
@@ -69,6 +70,12 @@ func serve(t *testing.T, l launch) *process {
 	}
 	// Whatever kills the tests kills the server, too.
 	p.cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	out, err := os.CreateTemp(t.TempDir(), "out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	p.cmd.Stdout, p.out = out, out.Name()
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -121,6 +128,17 @@ func (p *process) text() string {
 	return p.log.String()
 }
 
+// printed returns what it wrote to standard output, which is a file since it may
+// still run.
+func (p *process) printed() string {
+	p.t.Helper()
+	text, err := os.ReadFile(p.out)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return string(text)
+}
+
 // kill sends SIGKILL and waits for the end.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill() // it may have ended
@@ -130,11 +148,16 @@ func (p *process) kill() {
 // stop sends SIGTERM and wants the exit status 0.
 func (p *process) stop() {
 	p.t.Helper()
-	// A server waits five seconds for connections that were made and not yet used.
-	p.closeIdle()
+	p.closeIdle() // else the server waits a second whether they are used again
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		p.t.Fatal(err)
 	}
+	p.awaitEnd()
+}
+
+// awaitEnd waits until the server has ended, and wants the exit status 0.
+func (p *process) awaitEnd() {
+	p.t.Helper()
 	select {
 	case <-p.ended:
 		if p.err != nil {
@@ -208,6 +231,26 @@ func (p *process) create(id string, quantity int64) {
 
 // ledger returns the file of the server's ledger.
 func (p *process) ledger() string { return filepath.Join(p.dir, "firstcome.db") }
+
+// execute runs firstcome in a directory and returns its exit status and what it wrote.
+func execute(t *testing.T, dir string, args ...string) (status int, output string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, firstcomeBinary(), args...)
+	cmd.Dir, cmd.Env = dir, environ()
+	text, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), string(text)
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}
 
 // audit has firstcome audit read the ledger and its file, and wants no breach.
 func (p *process) audit() {

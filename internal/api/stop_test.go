@@ -1,0 +1,63 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome/internal/api"
+)
+
+// TestConnectionsThatNobodyUsesDoNotKeepTheServerFromStopping has a grace within
+// which net/http alone would not close a connection that is new.
+func TestConnectionsThatNobodyUsesDoNotKeepTheServerFromStopping(t *testing.T) {
+	s := open(t, limited(api.Limits{Grace: 3 * time.Second}))
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	served := make(chan error, 1)
+	go func() { served <- s.server.Serve(ctx, ln, nil) }()
+	var conns []net.Conn
+	for range 3 {
+		c, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		conns = append(conns, c)
+	}
+	ask := func(c net.Conn) *http.Response {
+		t.Helper()
+		if _, err := io.WriteString(c, "GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		r, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = r.Body.Close()
+		return r
+	}
+	for _, c := range conns[1:] { // accepted after the first, which is unused
+		if r := ask(c); r.StatusCode != 200 || r.Close {
+			t.Errorf("it answers %s, and closes: %t", r.Status, r.Close)
+		}
+	}
+	cancel()
+	await(t, func() bool { // it asks whether it is ready, on what it has
+		return ask(conns[1]).Close
+	})
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	for _, c := range conns {
+		isCut(t, c)
+	}
+}

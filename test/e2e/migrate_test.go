@@ -1,0 +1,78 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"database/sql"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// alter changes a ledger behind firstcome's back.
+func alter(t *testing.T, file string, statements ...string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range statements {
+		_, execErr := db.ExecContext(t.Context(), statement)
+		err = errors.Join(err, execErr)
+	}
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestF56AMigrationThatIsKilledAtAnyInstantGoesOn(t *testing.T) {
+	kills := rounds(12, 200)
+	started := time.Now()
+	if status, output := execute(t, t.TempDir(), "migrate"); status != 0 {
+		t.Fatal(output)
+	}
+	undisturbed := time.Since(started)
+	for n := range kills {
+		dir := t.TempDir()
+		cmd := exec.Command(firstcomeBinary(), "migrate")
+		cmd.Dir, cmd.Env = dir, environ()
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		delay := undisturbed * time.Duration(n+1) / time.Duration(kills)
+		kill := time.AfterFunc(delay, func() { _ = cmd.Process.Kill() })
+		_ = cmd.Wait() // killed, or done before
+		kill.Stop()
+		for _, command := range []string{"migrate", "audit"} {
+			if status, output := execute(t, dir, command); status != 0 {
+				t.Fatalf("after a kill at %v %s exits with %d and says: %s", delay, command, status, output)
+			}
+		}
+	}
+}
+
+func TestF56OneOfTwoMigratesAndTheOtherIsToldWho(t *testing.T) {
+	p := serve(t, launch{})
+	status, output := execute(t, p.dir, "migrate")
+	if status != 1 || !strings.Contains(output, "another firstcome has the ledger") {
+		t.Errorf("beside a server, migrate exits with %d and says: %s", status, output)
+	}
+	p.stop()
+}
+
+func TestF56ASchemaNewerThanTheBinaryIsRefusedWithAdvice(t *testing.T) {
+	dir := t.TempDir()
+	if status, output := execute(t, dir, "migrate"); status != 0 {
+		t.Fatal(output)
+	}
+	alter(t, filepath.Join(dir, "firstcome.db"), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, 1)`)
+	for _, command := range [][]string{{"serve", "--ops", "off", "--listen", "127.0.0.1:0"}, {"migrate"}, {"key", "list"}, {"audit"}, {"backup", "b.db"}} {
+		status, output := execute(t, dir, command...)
+		if status != 1 || !strings.Contains(output, "run the newer firstcome") {
+			t.Errorf("%v exits with %d and says: %s", command, status, output)
+		}
+	}
+}

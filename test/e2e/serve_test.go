@@ -1,0 +1,136 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/firstcome/firstcome/client"
+)
+
+// web returns a client with connections of its own.
+func web(t *testing.T, config *tls.Config) *http.Client {
+	t.Helper()
+	transport := &http.Transport{TLSClientConfig: config}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+func get(t *testing.T, from *http.Client, url string) (status int, body string, err error) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := from.Do(r)
+	if err != nil {
+		return 0, "", err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	return answer.StatusCode, string(text), err
+}
+
+func TestServeSpeaksTLS(t *testing.T) {
+	cert, key, trust := certify(t)
+	p := serve(t, launch{args: []string{"--tls-cert", cert, "--tls-key", key}})
+	p.secure(trust)
+	if status, _, err := get(t, p.http, p.url+"/readyz"); status != http.StatusOK {
+		t.Errorf("/readyz over TLS is answered %d, %v", status, err)
+	}
+	for name, config := range map[string]*tls.Config{
+		"TLS 1.1":          {RootCAs: trust, MaxVersion: tls.VersionTLS11},
+		"somebody unknown": {RootCAs: x509.NewCertPool()},
+	} {
+		if status, _, err := get(t, web(t, config), p.url+"/readyz"); err == nil {
+			t.Errorf("%s is answered %d", name, status)
+		}
+	}
+	p.stop()
+}
+
+func TestMetricsAndProfilesAreOnTheOpsListenerOnly(t *testing.T) {
+	p := serve(t, launch{})
+	if status, body, err := get(t, p.http, "http://"+p.ops+"/metrics"); status != http.StatusOK || !strings.Contains(body, "firstcome_") {
+		t.Errorf("/metrics on the ops listener is answered %d, %v", status, err)
+	}
+	for _, path := range []string{"/metrics", "/debug/pprof/"} {
+		if status, _, err := get(t, p.http, p.url+path); status != http.StatusNotFound {
+			t.Errorf("%s on the public listener is answered %d, %v", path, status, err)
+		}
+	}
+	p.stop()
+}
+
+func TestAUserClaimsWithATokenOfTheirOwn(t *testing.T) {
+	dir := t.TempDir()
+	secret := strings.Repeat("s", 32)
+	if err := os.WriteFile(filepath.Join(dir, "jwt"), []byte(secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	status, output := execute(t, dir, "key", "create", "--name", "first", "--role", "admin")
+	if status != 0 {
+		t.Fatal(output)
+	}
+	p := serve(t, launch{dir: dir, args: []string{"--jwt-secret-file", "jwt", "--jwt-issuer", "shop"}})
+	admin := client.New(p.url, lastLine(output))
+	defer admin.CloseIdle()
+	if _, err := admin.CreateCampaign(t.Context(), client.NewCampaign{ID: "spring", Name: "Spring"}); err != nil {
+		t.Fatal(err)
+	}
+	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
+		"sub": "alice", "iss": "shop", "exp": time.Now().Add(time.Minute).Unix(),
+	}).SignedString([]byte(secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	alice := client.New(p.url, token)
+	defer alice.CloseIdle()
+	answer, err := alice.Claim(t.Context(), "spring", "")
+	if err != nil || answer.Outcome != "issued" || answer.Coupon.UserID != "alice" {
+		t.Errorf("a claim with a token is answered %+v, %v", answer, err)
+	}
+	if _, err := alice.Claim(t.Context(), "spring", "bob"); isProblem(err) == nil || isProblem(err).Status != http.StatusNotFound {
+		t.Errorf("a claim for another user is answered %v", err)
+	}
+}
+
+func TestTheFirstKeyIsPrintedOnceByTheFirstStart(t *testing.T) {
+	p := serve(t, launch{args: []string{"--create-key"}})
+	admin := client.New(p.url, lastLine(p.printed()))
+	defer admin.CloseIdle()
+	if _, err := admin.Campaigns(t.Context(), "", 0); err != nil {
+		t.Errorf("the key that was printed is refused: %v", err)
+	}
+	p.kill()
+	if again := serve(t, launch{dir: p.dir, args: []string{"--create-key"}}); again.printed() != "" {
+		t.Error("the second start prints a key, too")
+	}
+}
+
+func TestAnAddressThatIsTakenIsNamed(t *testing.T) {
+	var config net.ListenConfig
+	taken, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for _, flag := range []string{"--listen", "--ops"} {
+		other := map[string]string{"--listen": "--ops", "--ops": "--listen"}[flag]
+		status, output := execute(t, t.TempDir(), "serve", other, "127.0.0.1:0", flag, taken.Addr().String())
+		if status != 1 || !strings.Contains(output, flag+" "+taken.Addr().String()) || !strings.Contains(output, "choose another with "+flag) {
+			t.Errorf("%s: the exit status is %d, and it says %s", flag, status, output)
+		}
+	}
+}

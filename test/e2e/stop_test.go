@@ -1,0 +1,188 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/internal/audit"
+)
+
+// A caller claims over bare connections, so that nothing is sent again behind its
+// back: a connection that was made is answered, or that is an error.
+type caller struct {
+	*crowd
+	address string
+	keep    bool // the connection for the next claim
+}
+
+// claimAll has new users claim until the server cannot be connected to any more.
+func (c *caller) claimAll(t *testing.T) {
+	t.Helper()
+	dialer := net.Dialer{Timeout: patience}
+	for {
+		conn, err := dialer.DialContext(t.Context(), "tcp", c.address)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return
+		}
+		if err != nil {
+			t.Errorf("a connection is not refused, but: %v", err)
+			return
+		}
+		if err := c.converse(conn); err != nil {
+			t.Error(err)
+		}
+		_ = conn.Close()
+	}
+}
+
+// converse claims over one connection until an answer says that it closes.
+func (c *caller) converse(conn net.Conn) error {
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
+	answers := bufio.NewReader(conn)
+	for n := 0; ; n++ {
+		last, err := c.exchange(conn, answers)
+		if err != nil {
+			return fmt.Errorf("request %d of a connection: %w", n+1, err)
+		}
+		if last {
+			return nil
+		}
+	}
+}
+
+// exchange sends one claim and keeps its answer. It tells whether the connection is over.
+func (c *caller) exchange(conn net.Conn, answers *bufio.Reader) (last bool, err error) {
+	user, header := c.user(), ""
+	if !c.keep {
+		header = "Connection: close\r\n"
+	}
+	body := `{"user_id":"` + user + `"}`
+	claim := audit.Claim{User: firstcome.UserID(user), Sent: time.Since(c.start)}
+	defer func() { c.crowd.keep(claim, err) }()
+	_, err = fmt.Fprintf(conn, "POST /v1/campaigns/%s/claims HTTP/1.1\r\nHost: localhost\r\n%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		c.campaign, header, len(body), body)
+	if err != nil {
+		return false, err
+	}
+	response, err := http.ReadResponse(answers, nil)
+	if err != nil {
+		return false, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	claim.Received = time.Since(c.start)
+	var said client.Answer
+	if err == nil {
+		err = json.Unmarshal(text, &said)
+	}
+	if err != nil || said.Coupon == nil {
+		return false, fmt.Errorf("answered %s: %s, %w", response.Status, text, err)
+	}
+	claim.Number, claim.Code, claim.Recorded = said.Coupon.Number, said.Coupon.Code, said.Coupon.Recorded
+	claim.Outcome, err = firstcome.ParseOutcome(said.Outcome)
+	return response.Close, err
+}
+
+// TestF22SIGTERMUnderLoadAnswersEveryConnection stops the server again and again
+// while clients claim who do not care whether it is ready: some keep their
+// connections, some make one for each claim, and some have one that they do not use.
+func TestF22SIGTERMUnderLoadAnswersEveryConnection(t *testing.T) {
+	const callers, unused = 16, 8
+	crowd := newCrowd("spring")
+	var dir string
+	stops := rounds(5, 100)
+	for n := range stops {
+		p := serve(t, launch{dir: dir, args: []string{"--drain-delay", "0s", "--shutdown-grace", "4s"}})
+		if dir = p.dir; n == 0 {
+			p.create("spring", 10_000_000)
+		}
+		address := strings.TrimPrefix(p.url, "http://")
+		var all sync.WaitGroup
+		for k := range callers {
+			c := &caller{crowd: crowd, address: address, keep: k%2 == 0}
+			all.Go(func() { c.claimAll(t) })
+		}
+		crowd.awaitAnswers(t, 200)
+		for range unused {
+			c, err := net.Dial("tcp", address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+		}
+		p.stop() // it has been a failure if somebody had to be cut after the grace
+		all.Wait()
+	}
+	p := serve(t, launch{dir: dir})
+	if len(crowd.errs) > 0 {
+		t.Errorf("%d claims were not answered", len(crowd.errs))
+	}
+	crowd.verdict(p)
+	p.stop()
+}
+
+// TestF22SIGTERMAtPeakLosesNoAnswerAndResetsNoConnection has clients behind a load
+// balancer, which sends nobody any more once the server is not ready.
+func TestF22SIGTERMAtPeakLosesNoAnswerAndResetsNoConnection(t *testing.T) {
+	const clients = 32
+	p := serve(t, launch{args: []string{"--drain-delay", "1s", "--shutdown-grace", "10s"}})
+	p.create("spring", 10_000_000)
+	crowd := newCrowd("spring")
+	var all sync.WaitGroup
+	var stopped atomic.Bool
+	for range clients {
+		all.Go(func() {
+			for !stopped.Load() {
+				if _, err := crowd.claim(t.Context(), p.calls, crowd.user()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	crowd.awaitAnswers(t, 1000)
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the server to be unready", func() bool { return p.calls.Ready(t.Context()) != nil })
+	crowd.awaitAnswers(t, 100)
+	stopped.Store(true)
+	all.Wait()
+	p.closeIdle()
+	p.awaitEnd()
+	again := serve(t, launch{dir: p.dir})
+	crowd.verdict(again)
+	again.stop()
+}
+
+func TestF22ASecondSignalEndsAtOnce(t *testing.T) {
+	p := serve(t, launch{args: []string{"--drain-delay", "1h"}})
+	for _, says := range []string{"msg=stopping", ""} {
+		if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, "the server to stop", func() bool { return strings.Contains(p.text(), says) })
+	}
+	<-p.ended
+	var exit *exec.ExitError
+	if !errors.As(p.err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("it ended with %v, want the exit status 1", p.err)
+	}
+}
