@@ -58,7 +58,7 @@ func newDatabase(ctx context.Context, at string) (string, error) {
 	if u.Scheme == "redis" || u.Scheme == "rediss" {
 		return newRedisDatabase(ctx, at)
 	}
-	name := "firstcome_" + random()
+	name := "firstcome" + random()
 	if err := execute(ctx, at, "CREATE DATABASE "+name); err != nil {
 		return "", err
 	}

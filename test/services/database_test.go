@@ -1,6 +1,10 @@
 package services_test
 
 import (
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/firstcome/firstcome/test/services"
@@ -39,6 +43,23 @@ func TestADatabaseOfAServerThatTheEnvironmentNamesEndsWithTheTest(t *testing.T) 
 			t.Errorf("after the test the database has %q", text)
 		}
 	})
+}
+
+func TestTheComposeFileNamesTheServersToTheTests(t *testing.T) {
+	text, err := os.ReadFile("../../compose.yaml")
+	must(t, err)
+	for kind, variable := range variables {
+		found := regexp.MustCompile(`(?m)^#   export ` + variable + `='?([^'\n]+)'?$`).FindSubmatch(text)
+		if found == nil {
+			t.Errorf("it has no %s", variable)
+			continue
+		}
+		u, err := url.Parse(string(found[1]))
+		must(t, err)
+		if published := `["` + u.Host + ":"; !strings.Contains(string(text), published) {
+			t.Errorf("it has no %s at %s", kind, u.Host)
+		}
+	}
 }
 
 var variables = map[services.Kind]string{

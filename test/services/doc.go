@@ -4,7 +4,7 @@
 // A test that only needs a database gets one of its own, new and empty, on a
 // server that all tests of the process share:
 //
-//	url := services.MariaDB.Database(t) // mysql://root@127.0.0.1:23817/firstcome_5f0c91d2
+//	url := services.MariaDB.Database(t) // mysql://root@127.0.0.1:23817/firstcome5f0c91d2b06e7a44
 //	db, err := services.Open(url)       // a *sql.DB beside what is tested
 //
 // A test that does something to a server gets a server of its own:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -222,10 +223,10 @@ func TestAProxyEndsWithItsContext(t *testing.T) {
 
 func TestAServerBehindAProxyIsReachedByItsURL(t *testing.T) {
 	each(t, func(t *testing.T, kind services.Kind) {
-		server := kind.Server(t, kind.Fast()...)
-		at, err := server.Database(t.Context())
+		at := kind.Database(t)
+		u, err := url.Parse(at)
 		must(t, err)
-		p := services.Through(t, server.Address())
+		p := services.Through(t, u.Host)
 		through, err := p.URL(at)
 		must(t, err)
 		must(t, put(t.Context(), through, "kept"))

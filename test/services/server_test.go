@@ -5,7 +5,9 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
@@ -92,6 +94,92 @@ func TestAKilledServerComesBackWithItsDataAndItsAddress(t *testing.T) {
 			t.Fatalf("after the restart it has %q, %v", text, err)
 		}
 	})
+}
+
+func TestAServerThatWasStoppedComesBackWithItsData(t *testing.T) {
+	each(t, func(t *testing.T, kind services.Kind) {
+		server := kind.Server(t)
+		at, err := server.Database(t.Context())
+		must(t, err)
+		must(t, put(t.Context(), at, "before"))
+		must(t, server.Stop())
+		if err := server.Stop(); err == nil {
+			t.Error("it was stopped twice")
+		}
+		must(t, server.Restart(t.Context()))
+		if text, err := get(t.Context(), at); err != nil || text != "before" {
+			t.Fatalf("after the restart it has %q, %v", text, err)
+		}
+	})
+}
+
+func TestAFrozenServerAnswersNobodyUntilItContinues(t *testing.T) {
+	each(t, func(t *testing.T, kind services.Kind) {
+		server := kind.Server(t)
+		ask, err := connect(t.Context(), t, server.URL())
+		must(t, err)
+		must(t, ask(t.Context()))
+		must(t, server.Freeze())
+		short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if ask(short) == nil {
+			t.Error("a connection from before is answered")
+		}
+		if ask, err := connect(short, t, server.URL()); err == nil && ask(short) == nil {
+			t.Error("a new connection is answered")
+		}
+		must(t, server.Continue())
+		must(t, server.Wait(t.Context()))
+	})
+}
+
+// connect makes a connection and returns what asks something trivial over it.
+func connect(ctx context.Context, t *testing.T, at string) (ask func(context.Context) error, err error) {
+	u, err := url.Parse(at)
+	must(t, err)
+	if u.Scheme == "redis" {
+		return connectRedis(ctx, t, u.Host)
+	}
+	db, err := services.Open(at)
+	must(t, err)
+	t.Cleanup(func() { must(t, db.Close()) })
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return func(ctx context.Context) error {
+		_, err := c.ExecContext(ctx, "SELECT 1")
+		return err
+	}, nil
+}
+
+func connectRedis(ctx context.Context, t *testing.T, address string) (ask func(context.Context) error, err error) {
+	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return func(ctx context.Context) error {
+		deadline, _ := ctx.Deadline()
+		if err := c.SetDeadline(deadline); err != nil {
+			return err
+		}
+		if _, err := c.Write([]byte("PING\r\n")); err != nil {
+			return err
+		}
+		_, err := c.Read(make([]byte, 100))
+		return err
+	}, nil
+}
+
+func TestArgumentsWinOverTheServersOwn(t *testing.T) {
+	server := services.Redis.Server(t, "--maxmemory-policy", "allkeys-lru")
+	info, err := redisDo(t.Context(), server.URL(), "INFO", "memory")
+	must(t, err)
+	if !strings.Contains(info, "maxmemory_policy:allkeys-lru") {
+		t.Errorf("the server says\n%s", info)
+	}
 }
 
 // directoryForAll makes a directory that every account may use; t.TempDir has a

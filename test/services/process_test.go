@@ -1,0 +1,118 @@
+//go:build linux
+
+package services_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// childVariable tells the test that it is the process that will be killed.
+const childVariable = "SERVICES_CHILD"
+
+func TestServersEndWithAProcessThatIsKilled(t *testing.T) {
+	if os.Getenv(childVariable) != "" {
+		serveUntilKilled(t)
+	}
+	temporary := directoryForAll(t)
+	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	child.Env = append(os.Environ(), childVariable+"=1", "TMPDIR="+temporary)
+	out, err := child.StdoutPipe()
+	must(t, err)
+	must(t, child.Start())
+	addresses := make([]string, 0, len(kinds))
+	for lines := bufio.NewScanner(out); len(addresses) < len(kinds) && lines.Scan(); {
+		addresses = append(addresses, lines.Text())
+	}
+	must(t, child.Process.Kill())
+	_ = child.Wait() // it was killed
+	if len(addresses) < len(kinds) {
+		t.Fatalf("it has started %v", addresses)
+	}
+	for _, address := range addresses {
+		soon(t, "nobody listens at "+address, func() bool { return !listens(address) })
+	}
+	soon(t, "the directories are gone", func() bool {
+		left, err := os.ReadDir(temporary)
+		return err == nil && len(left) == 0
+	})
+}
+
+// serveUntilKilled starts a server of each kind and prints its address.
+func serveUntilKilled(t *testing.T) {
+	for _, kind := range kinds {
+		server, err := kind.Start(t.Context())
+		must(t, err)
+		fmt.Println(server.Address())
+	}
+	select {}
+}
+
+func listens(address string) bool {
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		return false
+	}
+	_ = c.Close()
+	return true
+}
+
+// soon looks until something is so.
+func soon(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !so() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("%s: not after a minute", what)
+		}
+	}
+}
+
+// A skipping is a test that keeps why it was skipped.
+type skipping struct {
+	testing.TB
+	why string
+}
+
+func (s *skipping) Skipf(format string, values ...any) {
+	s.why = fmt.Sprintf(format, values...)
+	runtime.Goexit()
+}
+
+func TestATestWithoutItsServerIsSkippedByName(t *testing.T) {
+	t.Setenv("PATH", "")
+	s, ended := &skipping{TB: t}, make(chan struct{})
+	go func() {
+		defer close(ended)
+		services.Redis.Server(s)
+	}()
+	<-ended
+	for _, want := range []string{"Redis: redis-server: not installed", "FIRSTCOME_TEST_REDIS_URL"} {
+		if !strings.Contains(s.why, want) {
+			t.Errorf("it is skipped with %q, without %q", s.why, want)
+		}
+	}
+}
+
+func TestAServerThatDoesNotStartSaysWhy(t *testing.T) {
+	_, err := services.Redis.Start(t.Context(), "--no-such-setting", "1")
+	if err == nil || errors.Is(err, services.ErrMissing) || !strings.Contains(err.Error(), "no-such-setting") {
+		t.Errorf("the error is %v", err)
+	}
+}
