@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -56,7 +57,7 @@ func (j *journal) Drain(ctx context.Context, to flow.Sink) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wait sync.WaitGroup
-	for id := range j.batches {
+	for _, id := range slices.Collect(maps.Keys(j.batches)) {
 		wait.Go(func() {
 			for b, ok := j.next(id); ok; b, ok = j.next(id) {
 				settled, err := to(ctx, b)

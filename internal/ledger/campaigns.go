@@ -19,6 +19,14 @@ type Status struct {
 	Recorded int64     // those of them that the ledger has
 	Position int64     // of the last fact
 	Now      time.Time // the gate's time
+
+	Gate       string // the name of what decides
+	Applied    int64  // the last change that the gate has: less than Version while one is on its way
+	Epoch      int64  // of the gate
+	Settled    int64  // see flow.Settled; 0 where the ledger decides
+	LastNumber int64  // the highest that the ledger has
+	// Change is the version that the call which returned this made; 0: it changed nothing.
+	Change int64
 }
 
 // firstEpoch is the epoch of a campaign whose gate has never lost anything.
@@ -54,7 +62,7 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 		if err != nil {
 			return err
 		}
-		if err := t.addChange(id, 1, "terms", payload, now); err != nil {
+		if err := t.insertChange(id, 1, firstcome.ChangeTerms, payload, now); err != nil {
 			return err
 		}
 		return t.log(now, actor, "campaign.create", entry{campaign: id, detail: payload})
@@ -67,54 +75,77 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 
 // SetTerms changes a campaign's terms by edit, which may run more than once. If
 // version is not 0 and the campaign has another, it is ErrStale.
-// ErrBelowInForce and ErrClosed say that the change is not allowed.
+// ErrBelowInForce and ErrClosed say that the change is not allowed, ErrPending that
+// an earlier one has to reach the gate first.
+//
+// With a remote gate the change is made when Applied says that the gate has it.
+// Until then a lower quantity, and the terms it comes with, are only proposed:
+// the gate may refuse it, because it has more in force than the ledger knows.
 func (l *Ledger) SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms) error) (Status, error) {
-	err := l.change(ctx, id, func(t *tx, s stock) error {
-		if version != 0 && version != s.Version {
-			return firstcome.ErrStale
-		}
-		if s.Closed {
-			return firstcome.ErrClosed
-		}
-		before, err := t.terms(id, s.termsVersion)
-		if err != nil {
-			return err
-		}
-		terms, err := decodeTerms(before)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(edit(&terms), terms.Check()); err != nil {
-			return err
-		}
-		if terms.Quantity < s.inForce {
-			return fmt.Errorf("%w: %d are", firstcome.ErrBelowInForce, s.inForce)
-		}
-		payload, err := encodeTerms(terms)
-		if err != nil {
-			return err
-		}
-		if payload == before {
-			return nil
-		}
-		now := l.decidesAt(s)
-		_, err = t.change(`UPDATE campaigns SET quantity = ?, opens_at = ?, closes_at = ?, version = ?, terms_version = ?, applied = ?, decided_at = ? WHERE id = ?`,
-			quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt), s.Version+1, s.Version+1, s.Version+1, now.UnixMicro(), id)
-		if err != nil {
-			return err
-		}
-		if err := t.holdReturned(s, terms, now); err != nil {
-			return err
-		}
-		if err := t.addChange(id, s.Version+1, "terms", payload, now); err != nil {
-			return err
-		}
-		return t.log(now, actor, "campaign.update", entry{campaign: id, detail: payload})
+	var made int64
+	err := l.change(ctx, id, func(t *tx, s stock) (err error) {
+		made, err = l.setTerms(t, s, actor, version, edit)
+		return err
 	})
 	if err != nil {
 		return Status{}, fmt.Errorf("change the terms of %s: %w", id, err)
 	}
-	return l.Campaign(ctx, id)
+	return l.changed(ctx, id, made)
+}
+
+// changed returns the campaign after a call made a change, or none.
+func (l *Ledger) changed(ctx context.Context, id firstcome.CampaignID, made int64) (Status, error) {
+	s, err := l.Campaign(ctx, id)
+	s.Change = made
+	return s, err
+}
+
+// setTerms is SetTerms in its transaction; it returns the change's version.
+func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func(*firstcome.Terms) error) (int64, error) {
+	if version != 0 && version != s.Version {
+		return 0, firstcome.ErrStale
+	}
+	if s.Closed {
+		return 0, firstcome.ErrClosed
+	}
+	before, err := t.terms(s.ID, s.termsVersion)
+	if err != nil {
+		return 0, err
+	}
+	terms, err := decodeTerms(before)
+	if err != nil {
+		return 0, err
+	}
+	if err := errors.Join(edit(&terms), terms.Check()); err != nil {
+		return 0, err
+	}
+	if terms.Quantity < s.inForce {
+		return 0, fmt.Errorf("%w: %d are", firstcome.ErrBelowInForce, s.inForce)
+	}
+	payload, err := encodeTerms(terms)
+	if err != nil || payload == before {
+		return 0, err
+	}
+	made, err := l.addChange(t, s, firstcome.ChangeTerms, payload)
+	if err != nil {
+		return 0, err
+	}
+	if err := t.holdReturned(s, terms, made.At); err != nil {
+		return 0, err
+	}
+	if proposed := l.remote() && terms.Quantity < s.Quantity; !proposed {
+		if err := t.putTerms(s.ID, terms, made.Version); err != nil {
+			return 0, err
+		}
+	}
+	return made.Version, t.log(made.At, actor, "campaign.update", entry{campaign: s.ID, detail: payload})
+}
+
+// putTerms makes the terms of a version effective.
+func (t *tx) putTerms(id firstcome.CampaignID, terms firstcome.Terms, version int64) error {
+	_, err := t.change(`UPDATE campaigns SET quantity = ?, opens_at = ?, closes_at = ?, terms_version = ? WHERE id = ?`,
+		quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt), version, string(id))
+	return err
 }
 
 // A Switch is a change of a campaign without terms.
@@ -128,9 +159,12 @@ const (
 )
 
 // Switch pauses, resumes or closes a campaign. To do so twice is the same as
-// once. A closed campaign can only be closed: else it is ErrClosed.
+// once. A closed campaign can only be closed: else it is ErrClosed. ErrPending
+// says that an earlier change has to reach the gate first.
 func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.CampaignID, to Switch) (Status, error) {
+	var version int64
 	err := l.change(ctx, id, func(t *tx, s stock) error {
+		version = 0
 		if s.Closed && to != Close {
 			return firstcome.ErrClosed
 		}
@@ -138,67 +172,72 @@ func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.Campaign
 		if paused == s.Paused && closed == s.Closed {
 			return nil
 		}
-		now := l.decidesAt(s)
-		_, err := t.change(`UPDATE campaigns SET paused = ?, closed = ?, version = ?, applied = ?, decided_at = ? WHERE id = ?`,
-			paused, closed, s.Version+1, s.Version+1, now.UnixMicro(), id)
+		made, err := l.addChange(t, s, firstcome.ChangeKind(to), "{}")
 		if err != nil {
 			return err
 		}
-		if err := t.addChange(id, s.Version+1, string(to), "{}", now); err != nil {
+		version = made.Version
+		if _, err := t.change(`UPDATE campaigns SET paused = ?, closed = ? WHERE id = ?`, paused, closed, string(id)); err != nil {
 			return err
 		}
-		return t.log(now, actor, "campaign."+string(to), entry{campaign: id, detail: "{}"})
+		return t.log(made.At, actor, "campaign."+string(to), entry{campaign: id, detail: "{}"})
 	})
 	if err != nil {
 		return Status{}, fmt.Errorf("%s the campaign %s: %w", to, id, err)
 	}
-	return l.Campaign(ctx, id)
+	return l.changed(ctx, id, version)
 }
 
 // Void takes a coupon back: its stock returns, its number is never given again,
 // and its user may claim again. ErrNoCoupon and ErrAlreadyVoided say that
-// nothing was done.
+// nothing was done. So does ErrNotRecorded: the ledger does not have the number, and
+// only the gate's last number tells whether it may come. ErrPending says that an
+// earlier change has to reach the gate first.
 func (l *Ledger) Void(ctx context.Context, actor string, id firstcome.CampaignID, number int64, reason string) (firstcome.Coupon, error) {
 	var voided firstcome.Coupon
-	err := l.change(ctx, id, func(t *tx, s stock) error {
-		c, err := t.coupon(id, number)
-		if err != nil {
-			return err
-		}
-		if !c.VoidedAt.IsZero() {
-			return firstcome.ErrAlreadyVoided
-		}
-		now := l.decidesAt(s)
-		c.VoidedAt = now
-		voided = c
-		_, err = t.change(`UPDATE coupons SET voided_at = ?, void_reason = ? WHERE campaign_id = ? AND number = ?`, now.UnixMicro(), reason, id, number)
-		if err != nil {
-			return err
-		}
-		_, err = t.change(`UPDATE campaigns SET in_force = ?, position = ?, version = ?, applied = ?, decided_at = ? WHERE id = ?`,
-			s.inForce-1, s.position+1, s.Version+1, s.Version+1, now.UnixMicro(), id)
-		if err != nil {
-			return err
-		}
-		if err := t.holdVoided(s, now); err != nil {
-			return err
-		}
-		if err := t.addVoidFact(s, number); err != nil {
-			return err
-		}
-		if err := t.addChange(id, s.Version+1, "void", voidPayload(number, c.User), now); err != nil {
-			return err
-		}
-		detail, err := json.Marshal(map[string]string{"reason": reason})
-		if err != nil {
-			return err
-		}
-		return t.log(now, actor, "coupon.void", entry{campaign: id, user: c.User, number: number, detail: string(detail)})
+	err := l.change(ctx, id, func(t *tx, s stock) (err error) {
+		voided, err = l.void(t, s, actor, number, reason)
+		return err
 	})
 	if err != nil {
 		return firstcome.Coupon{}, fmt.Errorf("void number %d of %s: %w", number, id, err)
 	}
 	return voided, nil
+}
+
+// void is Void in its transaction.
+func (l *Ledger) void(t *tx, s stock, actor string, number int64, reason string) (firstcome.Coupon, error) {
+	c, err := t.coupon(s.ID, number)
+	if errors.Is(err, firstcome.ErrNoCoupon) && l.remote() {
+		err = t.notRecorded(s, number)
+	}
+	if err != nil {
+		return c, err
+	}
+	if !c.VoidedAt.IsZero() {
+		return c, firstcome.ErrAlreadyVoided
+	}
+	if err := t.addVoidFact(s, number); err != nil {
+		return c, err
+	}
+	made, err := l.addChange(t, s, firstcome.ChangeVoid, voidPayload(number, c.User))
+	if err != nil {
+		return c, err
+	}
+	if err := t.holdVoided(s, made.At); err != nil {
+		return c, err
+	}
+	c.VoidedAt = made.At
+	_, err = t.change(`UPDATE coupons SET voided_at = ?, void_reason = ? WHERE campaign_id = ? AND number = ?`,
+		made.At.UnixMicro(), reason, string(s.ID), number)
+	if err != nil {
+		return c, err
+	}
+	_, err = t.change(`UPDATE campaigns SET in_force = ?, position = ? WHERE id = ?`, s.inForce-1, s.position+1, string(s.ID))
+	if err != nil {
+		return c, err
+	}
+	return c, t.logReason(made.At, actor, "coupon.void", reason, entry{campaign: s.ID, user: c.User, number: number})
 }
 
 // voidPayload is what the change of a void holds.
@@ -221,6 +260,16 @@ type storedVoid struct {
 // encloses it in Issuer.Change must not let leases be granted again before a change
 // that may yet come.
 func (l *Ledger) change(ctx context.Context, id firstcome.CampaignID, do func(t *tx, s stock) error) error {
+	return l.locked(ctx, id, func(t *tx, s stock) error {
+		if s.pending() {
+			return fmt.Errorf("%w: it has %d of %d", firstcome.ErrPending, s.applied, s.Version)
+		}
+		return do(t, s)
+	})
+}
+
+// locked is change also while the gate lacks changes.
+func (l *Ledger) locked(ctx context.Context, id firstcome.CampaignID, do func(t *tx, s stock) error) error {
 	return l.update(context.WithoutCancel(ctx), func(t *tx) error {
 		s, err := l.stock(t, id)
 		if err != nil {
@@ -258,10 +307,14 @@ func nullable[V comparable](v V) any {
 	return v
 }
 
-func (t *tx) addChange(id firstcome.CampaignID, version int64, kind, payload string, at time.Time) error {
-	_, err := t.change(`INSERT INTO changes (campaign_id, version, kind, payload, changed_at) VALUES (?, ?, ?, ?, ?)`,
-		id, version, kind, payload, at.UnixMicro())
-	return err
+// logReason is log with the reason that an operator gave.
+func (t *tx) logReason(at time.Time, actor, action, reason string, e entry) error {
+	detail, err := json.Marshal(map[string]string{"reason": reason})
+	if err != nil {
+		return err
+	}
+	e.detail = string(detail)
+	return t.log(at, actor, action, e)
 }
 
 // addVoidFact adds the fact that a number was voided, behind the run of those
@@ -298,7 +351,8 @@ func (t *tx) terms(id firstcome.CampaignID, version int64) (payload string, err 
 
 // statusQuery returns the query of campaigns' statuses, up to its WHERE.
 func (d *dialect) statusQuery() string {
-	return `SELECT c.id, c.paused, c.closed, c.version, c.in_force, c.issued, c.position, c.decided_at, c.created_at, t.payload, ` + d.clock + `
+	return `SELECT c.id, c.paused, c.closed, c.version, c.in_force, c.issued, c.position, c.decided_at, c.created_at,
+	c.gate, c.applied, c.epoch, c.settled, c.last_number, t.payload, ` + d.clock + `
 	FROM campaigns c JOIN changes t ON t.campaign_id = c.id AND t.version = c.terms_version `
 }
 
@@ -339,7 +393,8 @@ func (l *Ledger) scanStatuses(rows *sql.Rows) ([]Status, error) {
 		var s Status
 		var decidedAt, createdAt, clock sql.NullInt64
 		var payload string
-		err := rows.Scan(&s.ID, &s.Paused, &s.Closed, &s.Version, &s.InForce, &s.Issued, &s.Position, &decidedAt, &createdAt, &payload, &clock)
+		err := rows.Scan(&s.ID, &s.Paused, &s.Closed, &s.Version, &s.InForce, &s.Issued, &s.Position, &decidedAt, &createdAt,
+			&s.Gate, &s.Applied, &s.Epoch, &s.Settled, &s.LastNumber, &payload, &clock)
 		if err != nil {
 			return nil, err
 		}
@@ -361,7 +416,7 @@ func (l *Ledger) scanStatuses(rows *sql.Rows) ([]Status, error) {
 func (l *Ledger) Terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
 	var payload string
 	err := l.read.QueryRowContext(ctx, `SELECT payload FROM changes
-		WHERE campaign_id = ? AND version <= ? AND kind = 'terms' ORDER BY version DESC LIMIT 1`, id, version).Scan(&payload)
+		WHERE campaign_id = ? AND version <= ? AND kind = 'terms' AND refused = 0 ORDER BY version DESC LIMIT 1`, id, version).Scan(&payload)
 	if errors.Is(err, sql.ErrNoRows) {
 		return firstcome.Terms{}, firstcome.ErrNoCampaign
 	}

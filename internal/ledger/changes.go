@@ -1,5 +1,16 @@
 package ledger
 
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
 // appliedAt returns the last change that the gate has when the ledger takes
 // change v: with the ledger as the gate that one, else the one before.
 func (l *Ledger) appliedAt(v int64) int64 {
@@ -7,4 +18,151 @@ func (l *Ledger) appliedAt(v int64) int64 {
 		return v - 1
 	}
 	return v
+}
+
+// addChange numbers a change of a campaign in the state s. With a remote gate it
+// is on its way from then on.
+func (l *Ledger) addChange(t *tx, s stock, kind firstcome.ChangeKind, payload string) (firstcome.Change, error) {
+	made := firstcome.Change{Campaign: s.ID, Version: s.Version + 1, Kind: kind, At: l.decidesAt(s)}
+	if err := t.insertChange(s.ID, made.Version, kind, payload, made.At); err != nil {
+		return made, err
+	}
+	_, err := t.change(`UPDATE campaigns SET version = ?, applied = ?, decided_at = ? WHERE id = ?`,
+		made.Version, l.appliedAt(made.Version), made.At.UnixMicro(), string(s.ID))
+	return made, err
+}
+
+func (t *tx) insertChange(id firstcome.CampaignID, version int64, kind firstcome.ChangeKind, payload string, at time.Time) error {
+	_, err := t.change(`INSERT INTO changes (campaign_id, version, kind, payload, changed_at) VALUES (?, ?, ?, ?, ?)`,
+		string(id), version, string(kind), payload, at.UnixMicro())
+	return err
+}
+
+// notRecorded says what it means that the ledger of a remote gate does not have a
+// number: above what is settled the gate may have issued it.
+func (t *tx) notRecorded(s stock, number int64) error {
+	letter, err := t.exists(`SELECT count(*) FROM dead_letters WHERE campaign_id = ? AND number = ?`, string(s.ID), number)
+	switch {
+	case err != nil:
+		return err
+	case letter:
+		return fmt.Errorf("%w: number %d is a dead letter, which is voided as such", firstcome.ErrNoCoupon, number)
+	case number > s.settled:
+		return firstcome.ErrNotRecorded
+	}
+	return firstcome.ErrNoCoupon
+}
+
+// maxPending bounds what Pending returns. A campaign has at most one change on its
+// way, and campaigns are changed by people.
+const maxPending = 1000
+
+// Pending returns the changes that the gate lacks, at most 1,000, in the order of
+// the campaigns' ids and of their versions: of one campaign, or of all of this
+// node's gate if id is empty.
+func (l *Ledger) Pending(ctx context.Context, id firstcome.CampaignID) ([]firstcome.Change, error) {
+	query := `SELECT h.campaign_id, h.version, h.kind, h.payload, h.changed_at, c.epoch
+		FROM campaigns c JOIN changes h ON h.campaign_id = c.id AND h.version > c.applied
+		WHERE c.applied < c.version AND c.gate = ? AND c.secret = ?`
+	args := []any{l.gate, l.fingerprint}
+	if id != "" {
+		query, args = query+` AND c.id = ?`, append(args, string(id))
+	}
+	rows, err := l.read.QueryContext(ctx, query+` ORDER BY h.campaign_id, h.version LIMIT ?`, append(args, maxPending)...)
+	if err != nil {
+		return nil, fmt.Errorf("read the changes that the gate lacks: %w", err)
+	}
+	defer rows.Close()
+	var all []firstcome.Change
+	for rows.Next() {
+		var c firstcome.Change
+		var payload string
+		var at, epoch int64
+		if err := rows.Scan(&c.Campaign, &c.Version, &c.Kind, &payload, &at, &epoch); err != nil {
+			return nil, fmt.Errorf("read the changes that the gate lacks: %w", err)
+		}
+		c.At = time.UnixMicro(at).UTC()
+		if err := decodeChange(&c, payload, epoch); err != nil {
+			return nil, fmt.Errorf("change %d of %s: %w", c.Version, c.Campaign, err)
+		}
+		all = append(all, c)
+	}
+	return all, rows.Err()
+}
+
+// decodeChange adds to a change what its payload says.
+func decodeChange(c *firstcome.Change, payload string, epoch int64) (err error) {
+	switch c.Kind {
+	case firstcome.ChangeTerms:
+		c.Terms, err = decodeTerms(payload)
+		if c.Version == 1 {
+			c.Epoch = epoch
+		}
+	case firstcome.ChangeVoid:
+		var v storedVoid
+		err = json.Unmarshal([]byte(payload), &v)
+		c.Number, c.User = v.Number, v.User
+	}
+	return err
+}
+
+// errRefusal says that a gate refused what it must not.
+var errRefusal = errors.New("the gate refused a change that is no lower quantity")
+
+// Applied notes that the gate has a change, or refused it. To note it again is the
+// same as once. Terms that were only proposed become the campaign's, unless they
+// were refused. flow.ErrGap says that an earlier change is not noted yet.
+func (l *Ledger) Applied(ctx context.Context, change firstcome.Change, refused bool) error {
+	err := l.locked(ctx, change.Campaign, func(t *tx, s stock) error {
+		switch {
+		case change.Version <= s.applied:
+			return nil
+		case change.Version != s.applied+1 || change.Version > s.Version:
+			return fmt.Errorf("%w: the ledger has noted %d of %d", flow.ErrGap, s.applied, s.Version)
+		}
+		if err := t.conclude(s, change.Version, refused); err != nil {
+			return err
+		}
+		_, err := t.change(`UPDATE campaigns SET applied = ? WHERE id = ?`, change.Version, string(s.ID))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("note change %d of %s: %w", change.Version, change.Campaign, err)
+	}
+	return nil
+}
+
+// conclude makes proposed terms effective, or notes that they were refused.
+func (t *tx) conclude(s stock, version int64, refused bool) error {
+	var kind firstcome.ChangeKind
+	var payload string
+	err := t.row(`SELECT kind, payload FROM changes WHERE campaign_id = ? AND version = ?`, string(s.ID), version).Scan(&kind, &payload)
+	if err != nil {
+		return err
+	}
+	proposed := kind == firstcome.ChangeTerms && version > s.termsVersion
+	switch {
+	case refused && !proposed:
+		return errRefusal
+	case refused:
+		_, err := t.change(`UPDATE changes SET refused = 1 WHERE campaign_id = ? AND version = ?`, string(s.ID), version)
+		return err
+	case !proposed:
+		return nil
+	}
+	terms, err := decodeTerms(payload)
+	if err != nil {
+		return err
+	}
+	return t.putTerms(s.ID, terms, version)
+}
+
+// Refused tells whether the gate refused a change of a campaign.
+func (l *Ledger) Refused(ctx context.Context, id firstcome.CampaignID, version int64) (refused bool, err error) {
+	err = l.read.QueryRowContext(ctx, `SELECT count(*) > 0 FROM changes WHERE campaign_id = ? AND version = ? AND refused = 1`,
+		string(id), version).Scan(&refused)
+	if err != nil {
+		return false, fmt.Errorf("read change %d of %s: %w", version, id, err)
+	}
+	return refused, nil
 }

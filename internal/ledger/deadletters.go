@@ -94,7 +94,7 @@ func letterSource(c firstcome.Coupon) string {
 // and a coupon that has come into the ledger meanwhile is not buried.
 func (l *Ledger) Bury(ctx context.Context, id firstcome.CampaignID, letters []flow.DeadLetter) (flow.Settled, error) {
 	var settled flow.Settled
-	err := l.update(ctx, func(t *tx) (err error) {
+	err := l.repeat(ctx, func(t *tx) (err error) {
 		settled, err = l.bury(t, id, letters)
 		return err
 	})

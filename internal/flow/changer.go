@@ -1,0 +1,180 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A ChangeBook is a ledger as a Changer needs it.
+type ChangeBook interface {
+	// Pending returns the changes that the gate lacks, of one campaign or, if id is
+	// empty, of all, those of a campaign in their order.
+	Pending(ctx context.Context, id firstcome.CampaignID) ([]firstcome.Change, error)
+	// Applied notes that the gate has a change, or refused it. It may be repeated.
+	Applied(ctx context.Context, change firstcome.Change, refused bool) error
+	// Refused tells whether the gate refused a change.
+	Refused(ctx context.Context, id firstcome.CampaignID, version int64) (bool, error)
+}
+
+// An Applier is a remote gate as a Changer needs it: see RemoteGate.
+type Applier interface {
+	Apply(ctx context.Context, change firstcome.Change) (refused bool, err error)
+}
+
+// A Changer brings the changes that the ledger numbered to a remote gate, and notes
+// in the ledger that they are there. Each step may be repeated, so any number of
+// Changers may finish the same change at once, and one that dies leaves nothing
+// that another cannot finish.
+type Changer struct {
+	book  ChangeBook
+	gate  Applier
+	stats struct {
+		applied, refused, failed atomic.Int64
+		failing                  atomic.Pointer[error]
+	}
+}
+
+// ChangerStats are a Changer's counters since its start.
+type ChangerStats struct {
+	Applied int64 // changes that the gate has, as this Changer noted
+	Refused int64 // changes that the gate refused
+	Failed  int64 // attempts that failed
+	// Err is why the last sweep left something undone, or nil.
+	Err error
+}
+
+const (
+	// sweepChanges is how often a node looks for changes that another one, which
+	// died, left undone. Operators wait for their own in Finish.
+	sweepChanges = time.Second
+	// sweepTime bounds a sweep at a gate or a ledger that hangs.
+	sweepTime = 10 * time.Second
+)
+
+// NewChanger returns a Changer from a ledger to a gate.
+func NewChanger(book ChangeBook, gate Applier) *Changer { return &Changer{book: book, gate: gate} }
+
+// Stats returns the counters.
+func (c *Changer) Stats() ChangerStats {
+	s := ChangerStats{Applied: c.stats.applied.Load(), Refused: c.stats.refused.Load(), Failed: c.stats.failed.Load()}
+	if err := c.stats.failing.Load(); err != nil {
+		s.Err = *err
+	}
+	return s
+}
+
+// Finish brings a campaign's changes to the gate. It tries until ctx ends, which is
+// an error and means that it will be done by whoever sweeps. If version is not 0
+// and the gate refused that change, it is firstcome.ErrBelowInForce.
+func (c *Changer) Finish(ctx context.Context, id firstcome.CampaignID, version int64) error {
+	attempt := func() (struct{}, error) {
+		err := c.finish(ctx, id)
+		if errors.Is(err, ErrLost) || errors.Is(err, ErrGap) {
+			err = backoff.Permanent(err) // it is not there soon: somebody has to verify the gate first
+		}
+		return struct{}{}, err
+	}
+	waits := &backoff.ExponentialBackOff{InitialInterval: firstWait, MaxInterval: sweepChanges, Multiplier: 2, RandomizationFactor: 0.5}
+	if _, err := backoff.Retry(ctx, attempt, backoff.WithBackOff(waits), backoff.WithMaxElapsedTime(0)); err != nil {
+		return fmt.Errorf("bring the changes of %s to its gate: %w", id, err)
+	}
+	if version == 0 {
+		return nil
+	}
+	refused, err := c.book.Refused(ctx, id, version)
+	if err == nil && refused {
+		err = firstcome.ErrBelowInForce
+	}
+	return err
+}
+
+// finish does once what is pending of a campaign.
+func (c *Changer) finish(ctx context.Context, id firstcome.CampaignID) error {
+	pending, err := c.book.Pending(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, change := range pending {
+		if err := c.apply(ctx, change); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apply brings one change to the gate and notes it.
+func (c *Changer) apply(ctx context.Context, change firstcome.Change) error {
+	refused, err := c.gate.Apply(ctx, change)
+	if err == nil {
+		err = c.book.Applied(ctx, change, refused)
+	}
+	switch {
+	case err != nil:
+		c.stats.failed.Add(1)
+		return fmt.Errorf("change %d of %s: %w", change.Version, change.Campaign, err)
+	case refused:
+		c.stats.refused.Add(1)
+	default:
+		c.stats.applied.Add(1)
+	}
+	return nil
+}
+
+// Run finishes changes that others left undone, until ctx ends.
+func (c *Changer) Run(ctx context.Context) error {
+	for {
+		// Nodes that started together do not keep step.
+		wait := time.NewTimer(sweepChanges/2 + rand.N(sweepChanges))
+		select {
+		case <-wait.C:
+			if err := c.sweep(ctx); err != nil {
+				c.stats.failing.Store(&err)
+			} else {
+				c.stats.failing.Store(nil)
+			}
+		case <-ctx.Done():
+			wait.Stop()
+			return nil
+		}
+	}
+}
+
+// sweep does once what is pending of all campaigns. One whose change fails does
+// not hold up the others, unless it took the time of all.
+func (c *Changer) sweep(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, sweepTime)
+	defer cancel()
+	pending, err := c.book.Pending(ctx, "")
+	if err != nil {
+		return err
+	}
+	if len(pending) == 0 {
+		return nil
+	}
+	// From another one each time: so a gate that hangs at one does not keep the rest
+	// from ever being tried.
+	var failed error
+	undone := map[firstcome.CampaignID]bool{}
+	first := rand.N(len(pending))
+	for first > 0 && pending[first].Campaign == pending[first-1].Campaign {
+		first--
+	}
+	for _, change := range slices.Concat(pending[first:], pending[:first]) {
+		if undone[change.Campaign] || ctx.Err() != nil {
+			continue
+		}
+		if err := c.apply(ctx, change); err != nil {
+			undone[change.Campaign], failed = true, err
+		}
+	}
+	return failed
+}

@@ -1,0 +1,154 @@
+package flow_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// A changeBook is a ledger's changes in memory.
+type changeBook struct {
+	mu      sync.Mutex
+	pending []firstcome.Change
+	refused map[int64]bool
+	noted   []int64
+	reads   int
+	fails   int // calls of Applied that fail first
+}
+
+func (b *changeBook) Pending(_ context.Context, id firstcome.CampaignID) ([]firstcome.Change, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reads++
+	var all []firstcome.Change
+	for _, c := range b.pending {
+		if id == "" || c.Campaign == id {
+			all = append(all, c)
+		}
+	}
+	return all, nil
+}
+
+func (b *changeBook) Applied(_ context.Context, c firstcome.Change, refused bool) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.fails--; b.fails >= 0 {
+		return errors.New("the ledger is away")
+	}
+	for n, p := range b.pending {
+		if p.Campaign == c.Campaign && p.Version == c.Version {
+			b.pending = append(b.pending[:n:n], b.pending[n+1:]...)
+			b.noted = append(b.noted, c.Version)
+			b.refused[c.Version] = refused
+			break
+		}
+	}
+	return nil
+}
+
+func (b *changeBook) Refused(_ context.Context, _ firstcome.CampaignID, version int64) (bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.refused[version], nil
+}
+
+// An applier is a gate that applies what it is given, unless it is away.
+type applier struct {
+	mu    sync.Mutex
+	gets  []int64
+	apply func(firstcome.Change) (bool, error)
+}
+
+func (a *applier) Apply(_ context.Context, c firstcome.Change) (bool, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.gets = append(a.gets, c.Version)
+	if a.apply == nil {
+		return false, nil
+	}
+	return a.apply(c)
+}
+
+func pendingBook(id firstcome.CampaignID, versions ...int64) *changeBook {
+	b := &changeBook{refused: map[int64]bool{}}
+	for _, v := range versions {
+		b.pending = append(b.pending, firstcome.Change{Campaign: id, Version: v})
+	}
+	return b
+}
+
+func TestAnOperatorsChangeIsTriedUntilTheirTimeIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, start := pendingBook("c", 2), time.Now()
+		g := &applier{apply: func(firstcome.Change) (bool, error) {
+			if time.Since(start) < 3*time.Second {
+				return false, errors.New("connection refused")
+			}
+			return false, nil
+		}}
+		c := flow.NewChanger(b, g)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		if err := c.Finish(ctx, "c", 2); err == nil || len(b.noted) != 0 {
+			t.Errorf("the change is said to be done: %v, %v", b.noted, err)
+		}
+		ctx, cancel = context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if err := c.Finish(ctx, "c", 2); err != nil {
+			t.Error(err)
+		}
+		same(t, "noted", []int64{2}, b.noted)
+	})
+}
+
+func TestAGateThatLostTheCampaignIsNotAskedAgainAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, lost := range []error{flow.ErrLost, flow.ErrGap} {
+			g := &applier{apply: func(firstcome.Change) (bool, error) { return false, lost }}
+			err := flow.NewChanger(pendingBook("c", 2), g).Finish(t.Context(), "c", 2)
+			if !errors.Is(err, lost) || len(g.gets) != 1 {
+				t.Errorf("asked %d times, %v", len(g.gets), err)
+			}
+		}
+	})
+}
+
+func TestF20WhoSweepsFinishesWhatADeadNodeLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := pendingBook("c", 2, 3)
+		b.pending = append(b.pending, firstcome.Change{Campaign: "lost", Version: 9}, firstcome.Change{Campaign: "d", Version: 5})
+		b.fails = 1
+		g := &applier{apply: func(c firstcome.Change) (bool, error) {
+			if c.Campaign == "lost" {
+				return false, flow.ErrLost
+			}
+			return c.Version == 3, nil
+		}}
+		c := flow.NewChanger(b, g)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if err := c.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		same(t, "left", []firstcome.Change{{Campaign: "lost", Version: 9}}, b.pending)
+		for n, v := range b.noted {
+			if v == 3 && (n == 0 || b.noted[n-1] != 2 && b.noted[0] != 2) {
+				t.Errorf("noted out of order: %v", b.noted)
+			}
+		}
+		same(t, "refused", true, b.refused[3])
+		s := c.Stats()
+		if s.Applied != 2 || s.Refused != 1 || !errors.Is(s.Err, flow.ErrLost) {
+			t.Errorf("stats: %+v", s)
+		}
+		if b.reads < 6 || b.reads > 21 {
+			t.Errorf("%d sweeps in ten seconds", b.reads)
+		}
+	})
+}

@@ -1,0 +1,134 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// openLetter returns a dead letter and locks its campaign, if the ledger knows one.
+func (l *Ledger) openLetter(t *tx, id int64) (DeadLetter, *recording, error) {
+	read := func() (DeadLetter, error) {
+		d, err := scanLetter(t.row(`SELECT `+letterColumns+` FROM dead_letters WHERE id = ?`, id).Scan)
+		if errors.Is(err, sql.ErrNoRows) {
+			err = firstcome.ErrNoDeadLetter
+		}
+		return d, err
+	}
+	d, err := read()
+	if err != nil {
+		return d, nil, err
+	}
+	r, err := l.recordingOf(t, d.Campaign)
+	if err != nil && !errors.Is(err, firstcome.ErrNoCampaign) {
+		return d, nil, err
+	}
+	if d, err = read(); err == nil && !d.SettledAt.IsZero() { // now that nobody else settles it
+		err = firstcome.ErrSettledLetter
+	}
+	return d, r, err
+}
+
+// errNothingIn says that a dead letter has no coupon in it.
+var errNothingIn = fmt.Errorf("%w: there is no coupon in it that could be recorded, it can only be voided", flow.ErrRefused)
+
+// Replay records the coupon of a dead letter, which settles the letter. If the
+// ledger refuses it as before it is flow.ErrRefused, which says why, and the letter
+// stays open. firstcome.ErrNoDeadLetter and ErrSettledLetter say that there is no
+// such open letter.
+func (l *Ledger) Replay(ctx context.Context, actor string, letter int64) (flow.Settled, error) {
+	var settled flow.Settled
+	err := l.update(context.WithoutCancel(ctx), func(t *tx) (err error) {
+		settled, err = l.replay(t, actor, letter)
+		return err
+	})
+	if err != nil {
+		return flow.Settled{}, fmt.Errorf("replay the dead letter %d: %w", letter, err)
+	}
+	return settled, nil
+}
+
+func (l *Ledger) replay(t *tx, actor string, letter int64) (flow.Settled, error) {
+	d, r, err := l.openLetter(t, letter)
+	if err != nil {
+		return flow.Settled{}, err
+	}
+	if d.Number == 0 || r == nil {
+		return flow.Settled{}, errNothingIn
+	}
+	var s storedCoupon
+	if err := json.Unmarshal([]byte(d.Payload), &s); err != nil {
+		return flow.Settled{}, fmt.Errorf("%w: %w", errNothingIn, err)
+	}
+	c := s.coupon()
+	if s.Epoch == s.BuriedIn {
+		c.Epoch = r.epoch // it was refused for another reason
+	}
+	if r.given, err = inNumberOrder(d.Campaign, []firstcome.Coupon{c}); err != nil {
+		return flow.Settled{}, err
+	}
+	r.replay = true
+	settled, err := r.do()
+	if err != nil {
+		return flow.Settled{}, err
+	}
+	return settled, t.settleLetter(d, Replayed, actor, "", l.decidesAt(r.stock))
+}
+
+// VoidLetter settles a dead letter for good: its coupon never comes into the
+// ledger. If it has a number of one of this node's campaigns, the stock returns with a
+// numbered change, as with Void; the campaign is returned to be finished at the
+// gate, else it is empty. firstcome.ErrNoDeadLetter, ErrSettledLetter and ErrPending
+// say that nothing was done.
+func (l *Ledger) VoidLetter(ctx context.Context, actor string, letter int64, reason string) (firstcome.CampaignID, error) {
+	var changed firstcome.CampaignID
+	err := l.update(context.WithoutCancel(ctx), func(t *tx) (err error) {
+		changed, err = l.voidLetter(t, actor, letter, reason)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("void the dead letter %d: %w", letter, err)
+	}
+	return changed, nil
+}
+
+func (l *Ledger) voidLetter(t *tx, actor string, letter int64, reason string) (firstcome.CampaignID, error) {
+	d, r, err := l.openLetter(t, letter)
+	if err != nil {
+		return "", err
+	}
+	if r == nil || d.Number == 0 || d.User == "" {
+		now, err := l.now(t)
+		if err != nil {
+			return "", err
+		}
+		return "", t.settleLetter(d, Voided, actor, reason, now)
+	}
+	if r.pending() {
+		return "", firstcome.ErrPending
+	}
+	made, err := l.addChange(t, r.stock, firstcome.ChangeVoid, voidPayload(d.Number, d.User))
+	if err != nil {
+		return "", err
+	}
+	return d.Campaign, t.settleLetter(d, Voided, actor, reason, made.At)
+}
+
+func (t *tx) settleLetter(d DeadLetter, by Settling, actor, reason string, at time.Time) error {
+	_, err := t.change(`UPDATE dead_letters SET settled_at = ?, settled_by = ? WHERE id = ?`, at.UnixMicro(), string(by), d.ID)
+	if err != nil {
+		return err
+	}
+	detail, err := json.Marshal(map[string]any{"dead_letter": d.ID, "cause": d.Cause, "reason": reason})
+	if err != nil {
+		return err
+	}
+	action := map[Settling]string{Replayed: "dead_letter.replay", Voided: "dead_letter.void"}[by]
+	return t.log(at, actor, action, entry{campaign: d.Campaign, user: d.User, number: d.Number, detail: string(detail)})
+}
