@@ -11,8 +11,8 @@ import (
 
 const (
 	// lastHandshake is how long clients may take to complete a connection that they
-	// had begun when the server stopped: a round trip, between continents too.
-	lastHandshake = 200 * time.Millisecond
+	// had begun when the server stopped: a round trip within a continent.
+	lastHandshake = 100 * time.Millisecond
 	// farewell is how long a connection must have been idle to be closed while the
 	// server stops. A client that asks again within it is told by its next answer that
 	// the connection closes; one that does not is unlikely to ask just then.

@@ -3,6 +3,7 @@ package load
 import (
 	"bytes"
 	"strconv"
+	"time"
 
 	"github.com/firstcome/firstcome"
 )
@@ -13,6 +14,7 @@ type Answer struct {
 	Number   int64             // what follows is zero unless Outcome.HasCoupon
 	Code     string
 	Recorded bool
+	IssuedAt int64  // by the server's clock, in microseconds since 1970; 0: it does not say
 	Trouble  string // why the outcome is unknown, in a few words that many claims share
 }
 
@@ -44,7 +46,12 @@ func ParseAnswer(status int, body []byte) Answer {
 	if !ok || len(f.code) == 0 || !f.coupon {
 		return Answer{Trouble: "an answer without its coupon"}
 	}
-	return Answer{Outcome: outcome, Number: number, Code: string(f.code), Recorded: string(f.recorded) == "true"}
+	answer := Answer{Outcome: outcome, Number: number, Code: string(f.code), Recorded: string(f.recorded) == "true"}
+	var issuedAt time.Time
+	if issuedAt.UnmarshalText(f.issuedAt) == nil {
+		answer.IssuedAt = issuedAt.UnixMicro()
+	}
+	return answer
 }
 
 // outcomeOf returns the outcome that a word names, or 0.
@@ -87,11 +94,12 @@ func digits(text []byte) (int64, bool) {
 type fields struct {
 	outcome                []byte
 	number, code, recorded []byte
+	issuedAt               []byte
 	coupon                 bool // is an object
 }
 
 // scanAnswer finds the fields of {"outcome": …, "coupon": {"number": …, "code":
-// …, "recorded": …}} in any order among others. A benefit is any JSON and may
+// …, "issued_at": …, "recorded": …}} in any order among others. A benefit is any JSON and may
 // have keys of the same names, so depth is counted. Of what it passes over it
 // checks no more than that strings and brackets end.
 func scanAnswer(body []byte) (f fields, ok bool) {
@@ -173,6 +181,8 @@ func (f *fields) set(depth int, inCoupon bool, key, value []byte) {
 			f.number = value
 		case "code":
 			f.code = value
+		case "issued_at":
+			f.issuedAt = value
 		case "recorded":
 			f.recorded = value
 		}

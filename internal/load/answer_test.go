@@ -20,7 +20,7 @@ func TestAnswersAreReadAsTheyStand(t *testing.T) {
 		body   string
 		want   load.Answer
 	}{
-		"issued": {201, issued, load.Answer{Outcome: firstcome.Issued, Number: 42, Code: "0123456789ABCDEF", Recorded: true}},
+		"issued": {201, issued, load.Answer{Outcome: firstcome.Issued, Number: 42, Code: "0123456789ABCDEF", Recorded: true, IssuedAt: 1798106400000000}},
 		"in another order, with spaces": {
 			200, ` { "coupon" : { "recorded" : false , "benefit" : [ { "number" : 3 } , "number" , 4 ] , "code" : "C" , "number" : 9 } , "outcome" : "already_issued" } ` + "\n",
 			load.Answer{Outcome: firstcome.AlreadyIssued, Number: 9, Code: "C"},

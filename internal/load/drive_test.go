@@ -119,3 +119,23 @@ func TestNoClaimIsSentAfterTheDuration(t *testing.T) {
 		}
 	})
 }
+
+// TestNumbersStandAtTheInstantOfTheirIssue has a server whose clock is another than
+// the client's, and whose answers come in another order than it decides.
+func TestNumbersStandAtTheInstantOfTheirIssue(t *testing.T) {
+	const users, apart = 10, 250_000 // microseconds
+	began := time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC).UnixMicro()
+	result := load.Drive(t.Context(), load.Config{Users: users, Repeat: 1, Concurrency: 1}, func() (load.Ask, func()) {
+		return func(user int) load.Answer {
+			number := int64(users - user)
+			return load.Answer{Outcome: firstcome.Issued, Number: number, Code: "C", IssuedAt: began + number*apart}
+		}, func() {}
+	})
+	var want []load.Number
+	for n := range users {
+		want = append(want, load.Number{At: float64(n) / 4, Number: int64(n + 1)})
+	}
+	if diff := cmp.Diff(want, result.Numbers); diff != "" {
+		t.Error(diff)
+	}
+}

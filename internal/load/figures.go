@@ -174,13 +174,20 @@ func (s *Series) percentiles(records []record) {
 // chart has columns.
 const maxNumbers = 2000
 
-// numbers returns issued coupons, evenly chosen.
+// numbers returns issued coupons in the order of their issue, evenly chosen.
 func numbers(records []record) []Number {
-	var all []Number
+	var issued []Answer
 	for n := range records {
-		if c := &records[n]; c.answer.Outcome == firstcome.Issued {
-			all = append(all, Number{At: c.received.Seconds(), Number: c.answer.Number})
+		if a := &records[n].answer; a.Outcome == firstcome.Issued && a.IssuedAt != 0 {
+			issued = append(issued, *a)
 		}
+	}
+	slices.SortFunc(issued, func(x, y Answer) int {
+		return cmp.Or(cmp.Compare(x.IssuedAt, y.IssuedAt), cmp.Compare(x.Number, y.Number))
+	})
+	all := make([]Number, len(issued))
+	for n, a := range issued {
+		all[n] = Number{At: time.Duration((a.IssuedAt - issued[0].IssuedAt) * int64(time.Microsecond)).Seconds(), Number: a.Number}
 	}
 	if len(all) <= maxNumbers {
 		return all

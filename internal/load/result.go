@@ -29,7 +29,7 @@ type Result struct {
 	// spent waiting for a free worker.
 	Lag     Latency  `json:"lag"`
 	Series  Series   `json:"series"`
-	Numbers []Number `json:"numbers"` // of issued coupons, at most 2,000 of them, evenly chosen
+	Numbers []Number `json:"numbers"` // of issued coupons in the order of their issue, at most 2,000 of them, evenly chosen
 	Verdict Verdict  `json:"verdict"`
 
 	history []audit.Claim
@@ -78,9 +78,10 @@ type Series struct {
 	P99       []*float64           `json:"p99_ms"`
 }
 
-// A Number is an issued coupon's, and when its answer came.
+// A Number is an issued coupon's, and when it was issued. Answers come in another
+// order, and the client's clock may be another: so both are the server's.
 type Number struct {
-	At     float64 `json:"at"` // seconds from the start
+	At     float64 `json:"at"` // seconds from the first coupon of the run, by the server's clock
 	Number int64   `json:"number"`
 }
 

@@ -13,7 +13,7 @@
   });
   const options = (element, more) => ({
     width: element.clientWidth, height: 270, cursor: { points: { size: 7 }, y: false },
-    scales: { x: { time: false, range: [0, end] }, ...more.scales },
+    scales: { x: { time: false, range: [0, more.end || end] }, ...more.scales },
     axes: [axis(seconds, {}), axis(more.values, { size: 72, ...more.axis })],
     series: [{ label: "at", value: (_, v) => (v == null ? "" : seconds(v)) }, ...more.series],
   });
@@ -54,8 +54,9 @@
   }
 
   function numbers(element) {
-    const all = data.numbers;
+    const all = data.numbers; // in the order of their issue
     return new uPlot(options(element, {
+      end: all.at(-1).at * 1.01 || data.series.interval_seconds,
       values: grouped, scales: { y: { range: (_, low, high) => [0, Math.max(1, high * 1.05)] } },
       series: [{
         label: "number", stroke: colour("issued"), paths: () => null,
