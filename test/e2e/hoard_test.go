@@ -3,43 +3,28 @@
 package e2e_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// descriptors raises the limit of open files to what so many connections need, as
-// far as it may, and returns for how many there is room.
-func descriptors(t *testing.T, connections int) int {
-	t.Helper()
-	const rest = 1000 // for the tests themselves, and the healthy clients
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
-	want := uint64(connections + rest)
-	if limit.Cur < want {
-		raised := syscall.Rlimit{Cur: want, Max: max(limit.Max, want)}
-		if syscall.Setrlimit(syscall.RLIMIT_NOFILE, &raised) == nil {
-			limit = raised
-		} else { // only root may go above the hard limit
-			limit.Cur = limit.Max
-			if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	room := min(connections, int(limit.Cur)-rest)
-	if room < connections {
-		t.Logf("the limit of %d open files has room for %d connections of %d", limit.Cur, room, connections)
-	}
-	return room
+// roomy starts what follows with as many open files as so many connections and the
+// rest of a server need, or as many as the hard limit allows: only a capability
+// goes above it.
+func roomy(connections int) []string {
+	const rest = 1000
+	return []string{"sh", "-c", fmt.Sprintf(`ulimit -n %d 2>/dev/null || ulimit -n "$(ulimit -Hn)"; exec "$@"`, connections+rest), "sh"}
 }
 
 func TestF17FewFileDescriptorsShedButDoNotDeadlock(t *testing.T) {
@@ -69,46 +54,113 @@ func TestF17FewFileDescriptorsShedButDoNotDeadlock(t *testing.T) {
 	p.stop()
 }
 
-// hoard makes connections that never have a whole request: one third says
-// nothing, one stops within its headers, one was answered and holds on. They come
-// from several addresses, so that there are ports enough.
+// hoardVariable has a test of this binary hoard connections instead: it is
+// HOST:PORT and how many.
+const hoardVariable = "E2E_HOARD"
+
+// hoard makes connections that never have a whole request, from several processes,
+// since each may have only so many. The caller calls release.
 func hoard(t *testing.T, p *process, connections int) (release func()) {
 	t.Helper()
-	const dialers = 8
+	const processes = 2
+	var ends []func()
+	for n := range processes {
+		cmd := exec.Command(os.Args[0], "-test.run=^"+strings.Split(t.Name(), "/")[0]+"$", "-test.v")
+		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d %d", hoardVariable, p.url[len("http://"):], connections/processes, n))
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		hold, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		says, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, sync.OnceFunc(func() {
+			_ = hold.Close()
+			_, _ = io.Copy(io.Discard, says)
+			_ = cmd.Wait()
+		}))
+		t.Cleanup(ends[n])
+		var told strings.Builder
+		lines := bufio.NewScanner(says)
+		for lines.Scan() && lines.Text() != hoarding {
+			told.WriteString(lines.Text() + "\n")
+		}
+		if lines.Text() != hoarding {
+			t.Fatalf("a hoarder ended: %s", &told)
+		}
+	}
+	return func() {
+		for _, end := range ends {
+			end()
+		}
+	}
+}
+
+// hoarding is what a hoarder says when it has its connections.
+const hoarding = "hoarding"
+
+// hoarder is the process that hoards: one third of its connections says nothing,
+// one stops within its headers, one was answered and holds on. They come from
+// several addresses, so that there are ports enough. It ends with its input.
+func hoarder(t *testing.T, task string) {
+	const dialers = 4
+	var address string
+	var connections, process int
+	if _, err := fmt.Sscan(task, &address, &connections, &process); err != nil {
+		t.Fatal(err)
+	}
 	texts := []string{"", "POST /v1/campaigns/spring/claims HTTP/1.1\r\nHost: localhost\r\n", "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"}
 	held := make([]net.Conn, connections)
-	var next atomic.Int64
 	var all sync.WaitGroup
 	for n := range dialers {
-		from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(2+n))}, Timeout: patience}
+		from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, byte(process), byte(2+n))}, Timeout: patience}
 		all.Go(func() {
-			for k := next.Add(1) - 1; k < int64(connections); k = next.Add(1) - 1 {
-				c, err := from.DialContext(t.Context(), "tcp", p.url[len("http://"):])
+			for k := n; k < connections; k += dialers {
+				c, err := from.DialContext(t.Context(), "tcp", address)
 				if err != nil {
 					t.Errorf("connection %d: %v", k, err)
 					return
 				}
 				held[k] = c
-				_, _ = c.Write([]byte(texts[k%int64(len(texts))])) // it may have been cut already
+				_, _ = c.Write([]byte(texts[k%len(texts)])) // it may have been cut already
 			}
 		})
 	}
 	all.Wait()
-	return func() {
-		for _, c := range held {
-			if c != nil {
-				_ = c.Close()
-			}
+	if !t.Failed() {
+		fmt.Println(hoarding)
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	}
+	for _, c := range held {
+		if c != nil {
+			_ = c.Close()
 		}
 	}
 }
 
 // TestF30TwentyThousandIdleConnectionsKeepNobodyOut has healthy clients claim
-// while others hoard more connections than the server has room for.
+// while others hoard more connections than the server has room for: by its default,
+// and where it may have them all.
 func TestF30TwentyThousandIdleConnectionsKeepNobodyOut(t *testing.T) {
-	const clients, most, residentLimit = 8, 5 * time.Second, 512 << 20
-	connections := descriptors(t, 20_000)
-	p := serve(t, launch{})
+	if task := os.Getenv(hoardVariable); task != "" {
+		hoarder(t, task)
+		return
+	}
+	t.Run("with room for 8,192", func(t *testing.T) { keepsNobodyOut(t, 8192) })
+	t.Run("with room for all", func(t *testing.T) { keepsNobodyOut(t, 20_000) })
+}
+
+func keepsNobodyOut(t *testing.T, room int) {
+	const clients, connections, most = 8, 20_000, 5 * time.Second
+	// The 20 KB a connection of docs/operate.md and a quarter more, and what a server
+	// has under load.
+	residentLimit := int64(room)*25<<10 + 192<<20
+	p := serve(t, launch{under: roomy(room), args: []string{"--max-connections", strconv.Itoa(room)}})
 	p.create("spring", 10_000_000)
 	crowd := newCrowd("spring")
 	claiming, stop := context.WithCancel(t.Context())
@@ -126,7 +178,6 @@ func TestF30TwentyThousandIdleConnectionsKeepNobodyOut(t *testing.T) {
 	crowd.awaitAnswers(t, 100)
 	started := time.Since(crowd.start)
 	release := hoard(t, p, connections)
-	defer release()
 	// A client who comes only now finds room, too.
 	crowd.awaitAnswers(t, 1000)
 	p.closeIdle()
@@ -140,7 +191,7 @@ func TestF30TwentyThousandIdleConnectionsKeepNobodyOut(t *testing.T) {
 	t.Logf("of %d idle connections %v are open and %v were cut; the slowest healthy claim took %v; at most %d MiB resident",
 		connections, open, evicted, slowest, resident>>20)
 	if slowest > most || resident > residentLimit {
-		t.Errorf("healthy claims took up to %v, want at most %v; %d MiB were resident", slowest, most, resident>>20)
+		t.Errorf("healthy claims took up to %v, want at most %v; %d MiB were resident, want at most %d", slowest, most, resident>>20, residentLimit>>20)
 	}
 	crowd.verdict(p)
 	release()
