@@ -1,0 +1,102 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A Claimer answers claims: an Issuer where what is decided is recorded, else an
+// Answerer in front of one.
+type Claimer interface {
+	// Claim asks for a coupon of the campaign for the user: see Issuer.Claim.
+	Claim(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Decision, error)
+	// ClaimAll asks for a coupon for each of users: see Issuer.ClaimAll.
+	ClaimAll(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
+}
+
+// ErrNotRecordedYet says that a claim was decided and its coupon did not reach the
+// ledger within the time that claims wait. Asking again is safe and finds it.
+var ErrNotRecordedYet = errors.New("decided, and not recorded in time: ask again, it is safe")
+
+// DefaultAnswerWait is how long a claim waits for the ledger by default: a recorder
+// behind a ledger that is well takes some 10 ms, and people wait that long for a page.
+const DefaultAnswerWait = 3 * time.Second
+
+// An Answerer answers claims when their campaign wants: where that is
+// firstcome.Recorded, a coupon is named only once it is in the ledger.
+type Answerer struct {
+	// Issuer decides.
+	Issuer *Issuer
+	// Recorded waits.
+	Recorded *Recorded
+	// Terms returns the terms of a campaign as of a version: it is asked for each
+	// claim that was decided and is not recorded, so it had better remember them.
+	Terms func(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error)
+	// Wait is how long a claim waits for the ledger; 0: DefaultAnswerWait.
+	Wait time.Duration
+}
+
+// Claim is a Claimer's. ErrNotRecordedYet and ErrUnrecorded say that a coupon was
+// issued that is not to be named yet.
+func (a *Answerer) Claim(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Decision, error) {
+	d, err := a.Issuer.Claim(ctx, id, user)
+	if err != nil || !d.Outcome.HasCoupon() || d.Coupon.Recorded {
+		return d, err
+	}
+	ctx, cancel := a.deadline(ctx)
+	defer cancel()
+	if err := a.await(ctx, &d.Coupon); err != nil {
+		return firstcome.Decision{}, err
+	}
+	return d, nil
+}
+
+// ClaimAll is a Claimer's: all wait no longer than one would.
+func (a *Answerer) ClaimAll(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	decisions, err := a.Issuer.ClaimAll(ctx, id, users)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := a.deadline(ctx)
+	defer cancel()
+	for n := range decisions {
+		if d := &decisions[n]; d.Outcome.HasCoupon() && !d.Coupon.Recorded {
+			if err := a.await(ctx, &d.Coupon); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return decisions, nil
+}
+
+func (a *Answerer) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	wait := a.Wait
+	if wait == 0 {
+		wait = DefaultAnswerWait
+	}
+	return context.WithTimeoutCause(ctx, wait, ErrNotRecordedYet)
+}
+
+// await waits until a coupon is recorded, if its campaign wants that.
+func (a *Answerer) await(ctx context.Context, c *firstcome.Coupon) error {
+	terms, err := a.Terms(ctx, c.Campaign, c.TermsVersion)
+	if err != nil {
+		return fmt.Errorf("read when a claim is answered: %w", err)
+	}
+	if terms.Answer == firstcome.Decided {
+		return nil
+	}
+	err = a.Recorded.Wait(ctx, c.Campaign, c.Number)
+	if err == nil {
+		c.Recorded = true
+		return nil
+	}
+	if cause := context.Cause(ctx); errors.Is(cause, ErrNotRecordedYet) && !errors.Is(err, ErrUnrecorded) {
+		return cause
+	}
+	return err
+}

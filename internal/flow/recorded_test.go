@@ -1,0 +1,353 @@
+package flow_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// A board is a gate's account of what is settled, which tests write.
+type board struct {
+	mu       sync.Mutex
+	settled  map[firstcome.CampaignID]flow.Settled
+	reads    int
+	down     error // of readings
+	away     error // of watches
+	messages chan message
+	cut      chan struct{}
+	// during, if set, is called in the middle of a reading.
+	during func()
+}
+
+type message struct {
+	id firstcome.CampaignID
+	flow.Settled
+}
+
+func newBoard() *board {
+	return &board{settled: map[firstcome.CampaignID]flow.Settled{}, messages: make(chan message), cut: make(chan struct{})}
+}
+
+func (b *board) SettledThrough(_ context.Context, id firstcome.CampaignID) (flow.Settled, error) {
+	b.mu.Lock()
+	b.reads++
+	s, err, during := b.settled[id], b.down, b.during
+	b.mu.Unlock()
+	if during != nil {
+		during()
+	}
+	return s, err
+}
+
+func (b *board) WatchSettled(ctx context.Context, ready func(), each func(firstcome.CampaignID, flow.Settled)) error {
+	b.mu.Lock()
+	away := b.away
+	b.mu.Unlock()
+	if away != nil {
+		return away
+	}
+	ready()
+	for {
+		select {
+		case m := <-b.messages:
+			each(m.id, m.Settled)
+		case <-b.cut:
+			return errors.New("the connection is lost")
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// settle writes what is settled, and does not say so.
+func (b *board) settle(id firstcome.CampaignID, through int64, not ...int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.settled[id] = flow.Settled{Through: through, Unrecorded: not}
+}
+
+// tell says what a recorder settled.
+func (b *board) tell(id firstcome.CampaignID, through int64, not ...int64) {
+	b.messages <- message{id, flow.Settled{Through: through, Unrecorded: not}}
+}
+
+func (b *board) readings() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.reads
+}
+
+// recorded runs a Recorded until the test ends.
+func recorded(t *testing.T, b *board) *flow.Recorded {
+	t.Helper()
+	r := flow.NewRecorded(b)
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- r.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+		if left, _ := r.Waiting(); left != 0 {
+			t.Errorf("%d calls still wait", left)
+		}
+	})
+	synctest.Wait()
+	return r
+}
+
+// An answer is that of one call of Wait, when it comes.
+type answer struct {
+	err  error
+	took time.Duration
+	done chan struct{}
+}
+
+func wait(r *flow.Recorded, id firstcome.CampaignID, number int64) *answer {
+	a, start := &answer{done: make(chan struct{})}, time.Now()
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		a.err = r.Wait(ctx, id, number)
+		a.took = time.Since(start)
+		close(a.done)
+	}()
+	synctest.Wait()
+	return a
+}
+
+// is tells how an answer stands now: waiting, recorded, unrecorded or unknown.
+func (a *answer) is() string {
+	synctest.Wait()
+	select {
+	case <-a.done:
+	default:
+		return "waiting"
+	}
+	switch {
+	case a.err == nil:
+		return "recorded"
+	case errors.Is(a.err, flow.ErrUnrecorded):
+		return "unrecorded"
+	}
+	return "unknown"
+}
+
+func all(answers ...*answer) (words []string) {
+	for _, a := range answers {
+		words = append(words, a.is())
+	}
+	return words
+}
+
+func TestAClaimWaitsUntilItsNumberIsSettled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard()
+		b.settle("c", 10, 7)
+		r := recorded(t, b)
+		before, letter, next, later := wait(r, "c", 10), wait(r, "c", 7), wait(r, "c", 11), wait(r, "c", 13)
+		same(t, "at first", []string{"recorded", "unrecorded", "waiting", "waiting"}, all(before, letter, next, later))
+		b.tell("c", 12, 12)
+		same(t, "after a message", []string{"recorded", "waiting"}, all(next, later))
+		same(t, "what is known at once", []string{"unrecorded", "recorded"}, all(wait(r, "c", 12), wait(r, "c", 9)))
+		b.tell("d", 100)
+		same(t, "after one of another campaign", []string{"waiting"}, all(later))
+		b.settle("c", 13)
+		time.Sleep(60 * time.Millisecond)
+		same(t, "after a reading", []string{"recorded"}, all(later))
+	})
+}
+
+func TestNobodyWaitsNothingIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard()
+		r := recorded(t, b)
+		time.Sleep(time.Hour)
+		same(t, "readings while nobody waits", 0, b.readings())
+		a := wait(r, "c", 1)
+		time.Sleep(time.Second)
+		if n := b.readings(); n < 19 || n > 22 {
+			t.Errorf("%d readings in a second of waiting", n)
+		}
+		b.settle("c", 1)
+		time.Sleep(time.Second)
+		same(t, "the answer", "recorded", a.is())
+		n := b.readings()
+		time.Sleep(time.Hour)
+		same(t, "readings since", n, b.readings())
+	})
+}
+
+func TestWhoWaitsTooLongIsToldThatItIsUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard()
+		b.down = errors.New("connection refused")
+		r := recorded(t, b)
+		a := wait(r, "c", 1)
+		time.Sleep(9 * time.Second)
+		same(t, "before", "waiting", a.is())
+		if _, err := r.Waiting(); err == nil {
+			t.Error("nobody is told that the gate cannot be read")
+		}
+		time.Sleep(2 * time.Second)
+		same(t, "the answer", "unknown", a.is())
+	})
+}
+
+// TestAMissedMessageAnswersNobodyWrongly has a recorder settle a lost number while
+// the watch is away: the next message, of later numbers, does not name it again.
+func TestAMissedMessageAnswersNobodyWrongly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard()
+		r := recorded(t, b)
+		lost := wait(r, "c", 5)
+		b.mu.Lock()
+		b.down = errors.New("the gate is failing over")
+		b.mu.Unlock()
+		b.cut <- struct{}{}
+		time.Sleep(time.Second) // the watch is on again, and what was said meanwhile is not heard
+		b.tell("c", 9)
+		same(t, "after the first message since", "waiting", lost.is())
+		b.mu.Lock()
+		b.down = nil
+		b.mu.Unlock()
+		b.settle("c", 9, 5)
+		time.Sleep(60 * time.Millisecond)
+		same(t, "after a reading", "unrecorded", lost.is())
+	})
+}
+
+func TestAMessageDuringAReadingIsNotForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard()
+		letGo := make(chan struct{})
+		b.during = func() { <-letGo }
+		r := recorded(t, b)
+		next, letter := wait(r, "c", 1), wait(r, "c", 2)
+		b.tell("c", 2, 2) // the reading saw the state before
+		same(t, "while it is read", []string{"waiting", "waiting"}, all(next, letter))
+		close(letGo)
+		same(t, "after it", []string{"recorded", "unrecorded"}, all(next, letter))
+		same(t, "readings", 1, b.readings())
+	})
+}
+
+func TestAWatchThatIsAwayIsTriedAgainAndReadingsGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard()
+		b.away = errors.New("connection refused")
+		r := recorded(t, b)
+		a := wait(r, "c", 1)
+		time.Sleep(time.Second)
+		b.settle("c", 1)
+		time.Sleep(60 * time.Millisecond)
+		same(t, "without a watch", "recorded", a.is())
+		b.mu.Lock()
+		b.away = nil
+		b.mu.Unlock()
+		time.Sleep(4 * time.Second) // the longest wait between two tries, and half of it
+		a = wait(r, "c", 2)
+		b.tell("c", 2)
+		same(t, "with one", "recorded", a.is())
+	})
+}
+
+func TestThousandsWaitForAFewReadings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const claims = 5000
+		b := newBoard()
+		r := recorded(t, b)
+		var answered sync.WaitGroup
+		ctx, cancel := context.WithCancel(t.Context())
+		for n := range int64(claims) {
+			answered.Go(func() {
+				err := r.Wait(ctx, "c", claims-n)
+				if late := claims-n > claims-1000; late != (err != nil) {
+					t.Errorf("number %d: %v", claims-n, err)
+				}
+			})
+		}
+		synctest.Wait()
+		waiting, _ := r.Waiting()
+		same(t, "waiting", claims, waiting)
+		for through := int64(1); through <= claims-1000; through++ {
+			b.tell("c", through)
+		}
+		synctest.Wait()
+		waiting, _ = r.Waiting()
+		same(t, "waiting for the rest", 1000, waiting)
+		cancel()
+		answered.Wait()
+		same(t, "readings", 1, b.readings())
+	})
+}
+
+// answerer returns an Answerer in front of a gate in memory that records nothing.
+func answerer(t *testing.T, b *board, when firstcome.AnswerWhen) *flow.Answerer {
+	t.Helper()
+	m := newMemory(10, "c")
+	return &flow.Answerer{
+		Issuer: issuer(t, unrecorded{m}, flow.Limits{}), Recorded: recorded(t, b), Wait: time.Second,
+		Terms: func(context.Context, firstcome.CampaignID, int64) (firstcome.Terms, error) {
+			return firstcome.Terms{Answer: when}, nil
+		},
+	}
+}
+
+// unrecorded is a gate whose coupons are in its journal only.
+type unrecorded struct{ *memory }
+
+func (u unrecorded) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	decisions, err := u.memory.Claim(ctx, id, users)
+	for n := range decisions {
+		decisions[n].Coupon.Recorded, decisions[n].Lease = false, 0
+	}
+	return decisions, err
+}
+
+func TestACampaignThatAnswersWhenRecordedNeverNamesAnUnrecordedCoupon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard()
+		a := answerer(t, b, firstcome.Recorded)
+		start := time.Now()
+		if d, err := a.Claim(t.Context(), "c", "a"); !errors.Is(err, flow.ErrNotRecordedYet) || d.Outcome != 0 || time.Since(start) != time.Second {
+			t.Errorf("after %v: %+v, %v", time.Since(start), d, err)
+		}
+		b.settle("c", 1)
+		if d, err := a.Claim(t.Context(), "c", "a"); err != nil || !d.Coupon.Recorded || d.Outcome != firstcome.AlreadyIssued || d.Coupon.Number != 1 {
+			t.Errorf("asked again: %+v, %v", d, err)
+		}
+		b.settle("c", 4, 3)
+		decisions, err := a.ClaimAll(t.Context(), "c", []firstcome.UserID{"b"})
+		if err != nil || !decisions[0].Coupon.Recorded {
+			t.Errorf("many at once: %+v, %v", decisions, err)
+		}
+		if _, err := a.ClaimAll(t.Context(), "c", []firstcome.UserID{"a", "c"}); !errors.Is(err, flow.ErrUnrecorded) {
+			t.Errorf("a dead letter among them: %v", err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := a.Claim(ctx, "c", "z"); err == nil || errors.Is(err, flow.ErrNotRecordedYet) {
+			t.Errorf("a caller who went away: %v", err)
+		}
+	})
+}
+
+func TestACampaignThatAnswersWhenDecidedTellsTheTruthAboutRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard()
+		a := answerer(t, b, firstcome.Decided)
+		d, err := a.Claim(t.Context(), "c", "a")
+		if err != nil || d.Coupon.Recorded || d.Outcome != firstcome.Issued {
+			t.Errorf("%+v, %v", d, err)
+		}
+		same(t, "readings", 0, b.readings())
+	})
+}
