@@ -416,7 +416,7 @@ func (l *Ledger) scanStatuses(rows *sql.Rows) ([]Status, error) {
 func (l *Ledger) Terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
 	var payload string
 	err := l.read.QueryRowContext(ctx, `SELECT payload FROM changes
-		WHERE campaign_id = ? AND version <= ? AND kind = 'terms' AND refused = 0 ORDER BY version DESC LIMIT 1`, id, version).Scan(&payload)
+		WHERE campaign_id = ? AND version <= ? AND kind = 'terms' AND NOT refused ORDER BY version DESC LIMIT 1`, id, version).Scan(&payload)
 	if errors.Is(err, sql.ErrNoRows) {
 		return firstcome.Terms{}, firstcome.ErrNoCampaign
 	}

@@ -145,7 +145,7 @@ func (t *tx) conclude(s stock, version int64, refused bool) error {
 	case refused && !proposed:
 		return errRefusal
 	case refused:
-		_, err := t.change(`UPDATE changes SET refused = 1 WHERE campaign_id = ? AND version = ?`, string(s.ID), version)
+		_, err := t.change(`UPDATE changes SET refused = TRUE WHERE campaign_id = ? AND version = ?`, string(s.ID), version)
 		return err
 	case !proposed:
 		return nil
@@ -159,7 +159,7 @@ func (t *tx) conclude(s stock, version int64, refused bool) error {
 
 // Refused tells whether the gate refused a change of a campaign.
 func (l *Ledger) Refused(ctx context.Context, id firstcome.CampaignID, version int64) (refused bool, err error) {
-	err = l.read.QueryRowContext(ctx, `SELECT count(*) > 0 FROM changes WHERE campaign_id = ? AND version = ? AND refused = 1`,
+	err = l.read.QueryRowContext(ctx, `SELECT count(*) > 0 FROM changes WHERE campaign_id = ? AND version = ? AND refused`,
 		string(id), version).Scan(&refused)
 	if err != nil {
 		return false, fmt.Errorf("read change %d of %s: %w", version, id, err)

@@ -87,10 +87,14 @@ type node struct {
 
 // shop returns two nodes on one ledger and one gate, and the campaign c, of which
 // the gate knows.
-func shop(t testing.TB, quantity int64) (node, node, *farGate) {
+func shop(t testing.TB, name string, quantity int64) (node, node, *farGate) {
 	t.Helper()
-	l, g := remote(t, quantity), newFarGate(t)
-	a, b := node{l, flow.NewChanger(l, g)}, node{l, flow.NewChanger(l, g)}
+	l, g := remote(t, name, quantity), newFarGate(t)
+	other := l
+	if ledger.OnServer(name) {
+		other = remoteAt(t, name)
+	}
+	a, b := node{l, flow.NewChanger(l, g)}, node{other, flow.NewChanger(other, g)}
 	if err := a.Finish(t.Context(), "c", 1); err != nil {
 		t.Fatal(err)
 	}
@@ -132,54 +136,60 @@ func agree(t testing.TB, l *ledger.Ledger, g *farGate, quantity int64) {
 }
 
 func TestACampaignOfARemoteGateIsMadeThereByItsFirstChange(t *testing.T) {
-	l, g := remote(t, 5), newFarGate(t)
-	s, err := l.Campaign(t.Context(), "c")
-	if err != nil {
-		t.Fatal(err)
-	}
-	same(t, "version, applied, epoch, gate", []any{int64(1), int64(0), int64(1), "redis:test"}, []any{s.Version, s.Applied, s.Epoch, s.Gate})
-	pending, err := l.Pending(t.Context(), "")
-	if err != nil || len(pending) != 1 {
-		t.Fatalf("pending: %v, %v", pending, err)
-	}
-	c := pending[0]
-	same(t, "the change", firstcome.Change{Campaign: "c", Version: 1, Kind: "terms", Epoch: 1, At: s.CreatedAt, Terms: s.Terms}, c)
-	if _, err := l.Switch(t.Context(), "test", "c", ledger.Pause); !errors.Is(err, firstcome.ErrPending) {
-		t.Errorf("a second change before the first is there: %v", err)
-	}
-	if err := flow.NewChanger(l, g).Finish(t.Context(), "c", 1); err != nil {
-		t.Fatal(err)
-	}
-	agree(t, l, g, 5)
+	onEach(t, func(t *testing.T, name string) {
+		l, g := remote(t, name, 5), newFarGate(t)
+		s, err := l.Campaign(t.Context(), "c")
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "version, applied, epoch, gate", []any{int64(1), int64(0), int64(1), "redis:test"}, []any{s.Version, s.Applied, s.Epoch, s.Gate})
+		pending, err := l.Pending(t.Context(), "")
+		if err != nil || len(pending) != 1 {
+			t.Fatalf("pending: %v, %v", pending, err)
+		}
+		c := pending[0]
+		same(t, "the change", firstcome.Change{Campaign: "c", Version: 1, Kind: "terms", Epoch: 1, At: s.CreatedAt, Terms: s.Terms}, c)
+		if _, err := l.Switch(t.Context(), "test", "c", ledger.Pause); !errors.Is(err, firstcome.ErrPending) {
+			t.Errorf("a second change before the first is there: %v", err)
+		}
+		if err := flow.NewChanger(l, g).Finish(t.Context(), "c", 1); err != nil {
+			t.Fatal(err)
+		}
+		agree(t, l, g, 5)
+	})
 }
 
 // TestF20AnOperatorsNodeMayDieBetweenAnyTwoSteps follows one change through its
 // steps and stops the operator's node, a, behind each; node b then finishes it.
 func TestF20AnOperatorsNodeMayDieBetweenAnyTwoSteps(t *testing.T) {
-	for name, quantity := range map[string]int64{"a raise": 10, "a lowering": 4} {
+	for what, quantity := range map[string]int64{"a raise": 10, "a lowering": 4} {
 		for died, after := range []string{"the ledger took it", "the gate applied it", "the ledger noted it"} {
-			t.Run(name+", dead after "+after, func(t *testing.T) {
-				a, b, g := shop(t, 5)
-				g.issue(3)
-				version := a.quantity(t, quantity)
-				change := pendingOf(t, a)
-				if died >= 1 {
-					if refused, err := g.Apply(t.Context(), change); err != nil || refused {
-						t.Fatal(refused, err)
-					}
-				}
-				if died >= 2 {
-					if err := a.Applied(t.Context(), change, false); err != nil {
-						t.Fatal(err)
-					}
-				}
-				g.record(b.Ledger)
-				finish(t, b, version)
-				finish(t, b, version)
-				agree(t, b.Ledger, g, quantity)
+			t.Run(what+", dead after "+after, func(t *testing.T) {
+				onEach(t, func(t *testing.T, name string) { dieAfter(t, name, quantity, died) })
 			})
 		}
 	}
+}
+
+func dieAfter(t *testing.T, name string, quantity int64, died int) {
+	a, b, g := shop(t, name, 5)
+	g.issue(3)
+	version := a.quantity(t, quantity)
+	change := pendingOf(t, a)
+	if died >= 1 {
+		if refused, err := g.Apply(t.Context(), change); err != nil || refused {
+			t.Fatal(refused, err)
+		}
+	}
+	if died >= 2 {
+		if err := a.Applied(t.Context(), change, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.record(b.Ledger)
+	finish(t, b, version)
+	finish(t, b, version)
+	agree(t, b.Ledger, g, quantity)
 }
 
 func pendingOf(t testing.TB, n node) firstcome.Change {
@@ -192,92 +202,100 @@ func pendingOf(t testing.TB, n node) firstcome.Change {
 }
 
 func TestF20TwoNodesThatFinishTheSameChangeDoItOnce(t *testing.T) {
-	a, b, g := shop(t, 5)
-	g.issue(5)
-	g.record(a.Ledger)
-	if _, err := a.Void(t.Context(), "test", "c", 2, "a mistake"); err != nil {
-		t.Fatal(err)
-	}
-	// Both read that the change is pending; a brings it to the gate, and before it
-	// notes that, b does all of it, and the next change too.
-	change := pendingOf(t, a)
-	if _, err := g.Apply(t.Context(), change); err != nil {
-		t.Fatal(err)
-	}
-	finish(t, b, 0)
-	g.issue(1) // the stock that came back
-	finish(t, b, b.quantity(t, 6))
-	if err := a.Applied(t.Context(), change, false); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := g.Apply(t.Context(), change); err != nil {
-		t.Fatal(err)
-	}
-	g.record(a.Ledger)
-	agree(t, a.Ledger, g, 6)
-	same(t, "in force at the gate and in the ledger", []int{5, 5}, []int{len(g.holders), int(books(t, a.Ledger).InForce)})
+	onEach(t, func(t *testing.T, name string) {
+		a, b, g := shop(t, name, 5)
+		g.issue(5)
+		g.record(a.Ledger)
+		if _, err := a.Void(t.Context(), "test", "c", 2, "a mistake"); err != nil {
+			t.Fatal(err)
+		}
+		// Both read that the change is pending; a brings it to the gate, and before it
+		// notes that, b does all of it, and the next change too.
+		change := pendingOf(t, a)
+		if _, err := g.Apply(t.Context(), change); err != nil {
+			t.Fatal(err)
+		}
+		finish(t, b, 0)
+		g.issue(1) // the stock that came back
+		finish(t, b, b.quantity(t, 6))
+		if err := a.Applied(t.Context(), change, false); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.Apply(t.Context(), change); err != nil {
+			t.Fatal(err)
+		}
+		g.record(a.Ledger)
+		agree(t, a.Ledger, g, 6)
+		same(t, "in force at the gate and in the ledger", []int{5, 5}, []int{len(g.holders), int(books(t, a.Ledger).InForce)})
+	})
 }
 
 func TestF20AGateWithMoreInForceThanTheLedgerKnowsRefusesALowerQuantity(t *testing.T) {
-	a, b, g := shop(t, 10)
-	g.issue(3)
-	g.record(a.Ledger)
-	g.issue(4) // the ledger does not know of these
-	version := a.quantity(t, 5)
-	status, err := a.Campaign(t.Context(), "c")
-	if err != nil || status.Quantity != 10 {
-		t.Errorf("the lower quantity is effective before the gate has it: %+v, %v", status, err)
-	}
-	if err := b.Finish(t.Context(), "c", 0); err != nil {
-		t.Errorf("another node's operator is told of it: %v", err)
-	}
-	if err := a.Finish(t.Context(), "c", version); !errors.Is(err, firstcome.ErrBelowInForce) {
-		t.Errorf("the operator is told %v", err)
-	}
-	g.record(a.Ledger)
-	agree(t, a.Ledger, g, 10)
-	terms, err := a.Terms(t.Context(), "c", version)
-	if err != nil || terms.Quantity != 10 {
-		t.Errorf("the terms as of the refused change have the quantity %d, %v", terms.Quantity, err)
-	}
-	finish(t, a, a.quantity(t, 7))
-	agree(t, a.Ledger, g, 7)
+	onEach(t, func(t *testing.T, name string) {
+		a, b, g := shop(t, name, 10)
+		g.issue(3)
+		g.record(a.Ledger)
+		g.issue(4) // the ledger does not know of these
+		version := a.quantity(t, 5)
+		status, err := a.Campaign(t.Context(), "c")
+		if err != nil || status.Quantity != 10 {
+			t.Errorf("the lower quantity is effective before the gate has it: %+v, %v", status, err)
+		}
+		if err := b.Finish(t.Context(), "c", 0); err != nil {
+			t.Errorf("another node's operator is told of it: %v", err)
+		}
+		if err := a.Finish(t.Context(), "c", version); !errors.Is(err, firstcome.ErrBelowInForce) {
+			t.Errorf("the operator is told %v", err)
+		}
+		g.record(a.Ledger)
+		agree(t, a.Ledger, g, 10)
+		terms, err := a.Terms(t.Context(), "c", version)
+		if err != nil || terms.Quantity != 10 {
+			t.Errorf("the terms as of the refused change have the quantity %d, %v", terms.Quantity, err)
+		}
+		finish(t, a, a.quantity(t, 7))
+		agree(t, a.Ledger, g, 7)
+	})
 }
 
 func TestF20ARaiseHoldsInTheLedgerBeforeTheGateIssuesMore(t *testing.T) {
-	a, _, g := shop(t, 3)
-	g.issue(3) // unrecorded while the raise is made
-	version := a.quantity(t, 5)
-	change := pendingOf(t, a)
-	if _, err := g.Apply(t.Context(), change); err != nil {
-		t.Fatal(err)
-	}
-	g.issue(2)
-	g.record(a.Ledger) // before anybody noted that the gate has it
-	finish(t, a, version)
-	agree(t, a.Ledger, g, 5)
-	same(t, "in force", int64(5), books(t, a.Ledger).InForce)
+	onEach(t, func(t *testing.T, name string) {
+		a, _, g := shop(t, name, 3)
+		g.issue(3) // unrecorded while the raise is made
+		version := a.quantity(t, 5)
+		change := pendingOf(t, a)
+		if _, err := g.Apply(t.Context(), change); err != nil {
+			t.Fatal(err)
+		}
+		g.issue(2)
+		g.record(a.Ledger) // before anybody noted that the gate has it
+		finish(t, a, version)
+		agree(t, a.Ledger, g, 5)
+		same(t, "in force", int64(5), books(t, a.Ledger).InForce)
+	})
 }
 
 func TestF20WhileTheGateIsAwayAChangeWaitsAndTheNextIsToldSo(t *testing.T) {
-	a, b, g := shop(t, 5)
-	g.down = errors.New("connection refused")
-	s, err := a.Switch(t.Context(), "test", "c", ledger.Close)
-	if err != nil || !s.Closed || s.Applied == s.Version {
-		t.Fatalf("%+v, %v", s, err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := a.Finish(ctx, "c", s.Change); err == nil {
-		t.Error("the operator is told that it is closed")
-	}
-	if _, err := b.Switch(t.Context(), "test", "c", ledger.Close); !errors.Is(err, firstcome.ErrPending) {
-		t.Errorf("the next operator is told %v", err)
-	}
-	g.down = nil
-	finish(t, b, s.Change)
-	agree(t, a.Ledger, g, 5)
-	same(t, "nothing is pending", 0, len(pendingAll(t, a)))
+	onEach(t, func(t *testing.T, name string) {
+		a, b, g := shop(t, name, 5)
+		g.down = errors.New("connection refused")
+		s, err := a.Switch(t.Context(), "test", "c", ledger.Close)
+		if err != nil || !s.Closed || s.Applied == s.Version {
+			t.Fatalf("%+v, %v", s, err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := a.Finish(ctx, "c", s.Change); err == nil {
+			t.Error("the operator is told that it is closed")
+		}
+		if _, err := b.Switch(t.Context(), "test", "c", ledger.Close); !errors.Is(err, firstcome.ErrPending) {
+			t.Errorf("the next operator is told %v", err)
+		}
+		g.down = nil
+		finish(t, b, s.Change)
+		agree(t, a.Ledger, g, 5)
+		same(t, "nothing is pending", 0, len(pendingAll(t, a)))
+	})
 }
 
 func pendingAll(t testing.TB, n node) []firstcome.Change {
@@ -290,60 +308,66 @@ func pendingAll(t testing.TB, n node) []firstcome.Change {
 }
 
 func TestAChangeIsNotNotedBeforeTheOneBeforeIt(t *testing.T) {
-	a, _, _ := shop(t, 5)
-	a.quantity(t, 6)
-	change := pendingOf(t, a)
-	change.Version++
-	if err := a.Applied(t.Context(), change, false); !errors.Is(err, flow.ErrGap) {
-		t.Errorf("a change that nobody made is noted: %v", err)
-	}
-	change.Version--
-	if err := a.Applied(t.Context(), change, true); err == nil {
-		t.Error("a refused raise is noted as if it were nothing")
-	}
+	onEach(t, func(t *testing.T, name string) {
+		a, _, _ := shop(t, name, 5)
+		a.quantity(t, 6)
+		change := pendingOf(t, a)
+		change.Version++
+		if err := a.Applied(t.Context(), change, false); !errors.Is(err, flow.ErrGap) {
+			t.Errorf("a change that nobody made is noted: %v", err)
+		}
+		change.Version--
+		if err := a.Applied(t.Context(), change, true); err == nil {
+			t.Error("a refused raise is noted as if it were nothing")
+		}
+	})
 }
 
 func TestF19AVoidedCouponStaysVoidedWhenItsEntryComesAgain(t *testing.T) {
-	a, _, g := shop(t, 5)
-	g.issue(5)
-	entries := g.journal
-	g.record(a.Ledger)
-	if _, err := a.Void(t.Context(), "test", "c", 3, "a mistake"); err != nil {
-		t.Fatal(err)
-	}
-	before := books(t, a.Ledger)
-	finish(t, a, 0)
-	record(t, a.Ledger, entries...)
-	same(t, "the books", before, books(t, a.Ledger))
-	same(t, "in force at the gate", 4, len(g.holders))
-	if err := a.Applied(t.Context(), firstcome.Change{Campaign: "c", Version: 2}, false); err != nil {
-		t.Fatal(err)
-	}
-	// The user claims again; the old void comes again and leaves the new coupon alone.
-	void := firstcome.Change{Campaign: "c", Version: 2, Kind: firstcome.ChangeVoid, Number: 3, User: "user-3"}
-	g.holders["user-3"] = 6
-	if _, err := g.Apply(t.Context(), void); err != nil || g.holders["user-3"] != 6 {
-		t.Errorf("holders: %v, %v", g.holders, err)
-	}
+	onEach(t, func(t *testing.T, name string) {
+		a, _, g := shop(t, name, 5)
+		g.issue(5)
+		entries := g.journal
+		g.record(a.Ledger)
+		if _, err := a.Void(t.Context(), "test", "c", 3, "a mistake"); err != nil {
+			t.Fatal(err)
+		}
+		before := books(t, a.Ledger)
+		finish(t, a, 0)
+		record(t, a.Ledger, entries...)
+		same(t, "the books", before, books(t, a.Ledger))
+		same(t, "in force at the gate", 4, len(g.holders))
+		if err := a.Applied(t.Context(), firstcome.Change{Campaign: "c", Version: 2}, false); err != nil {
+			t.Fatal(err)
+		}
+		// The user claims again; the old void comes again and leaves the new coupon alone.
+		void := firstcome.Change{Campaign: "c", Version: 2, Kind: firstcome.ChangeVoid, Number: 3, User: "user-3"}
+		g.holders["user-3"] = 6
+		if _, err := g.Apply(t.Context(), void); err != nil || g.holders["user-3"] != 6 {
+			t.Errorf("holders: %v, %v", g.holders, err)
+		}
+	})
 }
 
 func TestAVoidOfANumberThatIsNotRecordedYetSaysSo(t *testing.T) {
-	a, _, g := shop(t, 5)
-	g.issue(3)
-	g.record(a.Ledger)
-	for number, want := range map[int64]error{0: firstcome.ErrNoCoupon, 4: firstcome.ErrNotRecorded} {
-		if _, err := a.Void(t.Context(), "test", "c", number, ""); !errors.Is(err, want) {
-			t.Errorf("number %d: %v, want %v", number, err, want)
+	onEach(t, func(t *testing.T, name string) {
+		a, _, g := shop(t, name, 5)
+		g.issue(3)
+		g.record(a.Ledger)
+		for number, want := range map[int64]error{0: firstcome.ErrNoCoupon, 4: firstcome.ErrNotRecorded} {
+			if _, err := a.Void(t.Context(), "test", "c", number, ""); !errors.Is(err, want) {
+				t.Errorf("number %d: %v, want %v", number, err, want)
+			}
 		}
-	}
-	bury(t, a.Ledger, "refused", decided(t, 4))
-	if _, err := a.Void(t.Context(), "test", "c", 4, ""); !errors.Is(err, firstcome.ErrNoCoupon) {
-		t.Errorf("a dead letter: %v", err)
-	}
-	here, stop := open(t, filepath.Join(t.TempDir(), "firstcome.db"), nil)
-	defer stop()
-	create(t, here, "c", 5)
-	if _, err := here.Void(t.Context(), "test", "c", 4, ""); !errors.Is(err, firstcome.ErrNoCoupon) {
-		t.Errorf("the ledger as the gate: %v", err)
-	}
+		bury(t, a.Ledger, "refused", decided(t, 4))
+		if _, err := a.Void(t.Context(), "test", "c", 4, ""); !errors.Is(err, firstcome.ErrNoCoupon) {
+			t.Errorf("a dead letter: %v", err)
+		}
+		here, stop := open(t, filepath.Join(t.TempDir(), "firstcome.db"), nil)
+		defer stop()
+		create(t, here, "c", 5)
+		if _, err := here.Void(t.Context(), "test", "c", 4, ""); !errors.Is(err, firstcome.ErrNoCoupon) {
+			t.Errorf("the ledger as the gate: %v", err)
+		}
+	})
 }

@@ -2,14 +2,16 @@ package ledger_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
-	"path/filepath"
+
 	"strings"
 	"testing"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
 )
 
 // bury buries a coupon, and returns what is settled.
@@ -22,6 +24,20 @@ func bury(t testing.TB, l *ledger.Ledger, cause string, c firstcome.Coupon) flow
 	return settled
 }
 
+// beside opens the ledger's database as an intruder would.
+func beside(t testing.TB, name string) *sql.DB {
+	t.Helper()
+	if !ledger.OnServer(name) {
+		return raw(t, name)
+	}
+	db, err := services.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
 func letters(t testing.TB, l *ledger.Ledger, p ledger.Letters) []ledger.DeadLetter {
 	t.Helper()
 	all, err := l.DeadLetters(context.Background(), p)
@@ -32,153 +48,166 @@ func letters(t testing.TB, l *ledger.Ledger, p ledger.Letters) []ledger.DeadLett
 }
 
 func TestADeadLetterSettlesItsNumberAndIsUnrecorded(t *testing.T) {
-	l := remote(t, 10)
-	record(t, l, between(t, 1, 2)...)
-	record(t, l, decided(t, 4))
-	same(t, "settled", flow.Settled{Through: 4, Unrecorded: []int64{3}}, bury(t, l, "refused", decided(t, 3)))
-	same(t, "settled again", flow.Settled{Through: 4, Unrecorded: []int64{3}}, bury(t, l, "refused again", decided(t, 3)))
-	same(t, "settled far above", flow.Settled{Through: 4, Unrecorded: []int64{3}}, bury(t, l, "refused", decided(t, 6)))
-	same(t, "settled through both", flow.Settled{Through: 6, Unrecorded: []int64{3, 6}}, record(t, l, decided(t, 5)))
-	// The entry is given again: it stays a dead letter.
-	same(t, "settled", flow.Settled{Through: 6, Unrecorded: []int64{3, 6}}, record(t, l, between(t, 1, 6)...))
-	same(t, "in force", int64(4), books(t, l).InForce)
-	found := letters(t, l, ledger.Letters{Campaign: "c"})
-	if len(found) != 2 || found[0].Number != 3 || found[0].User != "user-3" || found[0].Cause != "refused" {
-		t.Errorf("the dead letters are %+v", found)
-	}
+	onEach(t, func(t *testing.T, name string) {
+		l := remote(t, name, 10)
+		record(t, l, between(t, 1, 2)...)
+		record(t, l, decided(t, 4))
+		same(t, "settled", flow.Settled{Through: 4, Unrecorded: []int64{3}}, bury(t, l, "refused", decided(t, 3)))
+		same(t, "settled again", flow.Settled{Through: 4, Unrecorded: []int64{3}}, bury(t, l, "refused again", decided(t, 3)))
+		same(t, "settled far above", flow.Settled{Through: 4, Unrecorded: []int64{3}}, bury(t, l, "refused", decided(t, 6)))
+		same(t, "settled through both", flow.Settled{Through: 6, Unrecorded: []int64{3, 6}}, record(t, l, decided(t, 5)))
+		// The entry is given again: it stays a dead letter.
+		same(t, "settled", flow.Settled{Through: 6, Unrecorded: []int64{3, 6}}, record(t, l, between(t, 1, 6)...))
+		same(t, "in force", int64(4), books(t, l).InForce)
+		found := letters(t, l, ledger.Letters{Campaign: "c"})
+		if len(found) != 2 || found[0].Number != 3 || found[0].User != "user-3" || found[0].Cause != "refused" {
+			t.Errorf("the dead letters are %+v", found)
+		}
+	})
 }
 
 func TestF44GarbageIsADeadLetterOnce(t *testing.T) {
-	l := remote(t, 10)
-	garbage := flow.DeadLetter{Garbage: flow.Garbage{Source: "journal/7-0", Payload: "\x00\xff" + strings.Repeat("x", 100_000)}, Cause: "unknown version"}
-	for range 2 {
-		if _, err := l.Bury(t.Context(), "c", []flow.DeadLetter{garbage}); err != nil {
-			t.Fatal(err)
+	onEach(t, func(t *testing.T, name string) {
+		l := remote(t, name, 10)
+		garbage := flow.DeadLetter{Garbage: flow.Garbage{Source: "journal/7-0", Payload: "\x00\xff" + strings.Repeat("x", 100_000)}, Cause: "unknown version"}
+		for range 2 {
+			if _, err := l.Bury(t.Context(), "c", []flow.DeadLetter{garbage}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.Bury(t.Context(), "unknown", []flow.DeadLetter{{Coupon: decided(t, 1), Cause: "no such campaign"}}); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if _, err := l.Bury(t.Context(), "unknown", []flow.DeadLetter{{Coupon: decided(t, 1), Cause: "no such campaign"}}); err != nil {
-			t.Fatal(err)
+		found := letters(t, l, ledger.Letters{})
+		if len(found) != 2 || found[0].Source != "journal/7-0" || !strings.HasPrefix(found[0].Payload, `"\x00\xffxx`) || len(found[0].Payload) > 60_000 {
+			t.Errorf("the dead letters are %.200v", found)
 		}
-	}
-	found := letters(t, l, ledger.Letters{})
-	if len(found) != 2 || found[0].Source != "journal/7-0" || !strings.HasPrefix(found[0].Payload, `"\x00\xffxx`) || len(found[0].Payload) > 60_000 {
-		t.Errorf("the dead letters are %.200v", found)
-	}
-	if _, err := l.Replay(t.Context(), "op", found[0].ID); !errors.Is(err, flow.ErrRefused) {
-		t.Errorf("garbage was replayed: %v", err)
-	}
-	if id, err := l.VoidLetter(t.Context(), "op", found[0].ID, "looked at"); err != nil || id != "" {
-		t.Errorf("voiding garbage: %q, %v", id, err)
-	}
-	same(t, "open ones", 1, len(letters(t, l, ledger.Letters{})))
-	same(t, "all", 2, len(letters(t, l, ledger.Letters{Settled: true})))
-	same(t, "the first", 1, len(letters(t, l, ledger.Letters{Settled: true, Limit: 1})))
-	same(t, "behind the first", 1, len(letters(t, l, ledger.Letters{Settled: true, After: found[0].ID})))
+		if _, err := l.Replay(t.Context(), "op", found[0].ID); !errors.Is(err, flow.ErrRefused) {
+			t.Errorf("garbage was replayed: %v", err)
+		}
+		if id, err := l.VoidLetter(t.Context(), "op", found[0].ID, "looked at"); err != nil || id != "" {
+			t.Errorf("voiding garbage: %q, %v", id, err)
+		}
+		same(t, "open ones", 1, len(letters(t, l, ledger.Letters{})))
+		same(t, "all", 2, len(letters(t, l, ledger.Letters{Settled: true})))
+		same(t, "the first", 1, len(letters(t, l, ledger.Letters{Settled: true, Limit: 1})))
+		same(t, "behind the first", 1, len(letters(t, l, ledger.Letters{Settled: true, After: found[0].ID})))
+	})
 }
 
 func TestF44ADeadLetterIsReplayedOnce(t *testing.T) {
-	a, _, g := shop(t, 3)
-	g.issue(3)
-	third := g.journal[2]
-	record(t, a.Ledger, g.journal[:2]...)
-	bury(t, a.Ledger, "a trial", third)
-	letter := letters(t, a.Ledger, ledger.Letters{})[0].ID
-	settled, err := a.Replay(t.Context(), "op", letter)
-	if err != nil {
-		t.Fatal(err)
-	}
-	same(t, "settled", flow.Settled{Through: 3}, settled)
-	if _, err := a.Replay(t.Context(), "op", letter); !errors.Is(err, firstcome.ErrSettledLetter) {
-		t.Errorf("replayed twice: %v", err)
-	}
-	if _, err := a.VoidLetter(t.Context(), "op", letter, ""); !errors.Is(err, firstcome.ErrSettledLetter) {
-		t.Errorf("voided after it was replayed: %v", err)
-	}
-	if _, err := a.Replay(t.Context(), "op", letter+1); !errors.Is(err, firstcome.ErrNoDeadLetter) {
-		t.Errorf("no letter: %v", err)
-	}
-	record(t, a.Ledger, third)
-	same(t, "in force", int64(3), books(t, a.Ledger).InForce)
-	log, err := a.AuditLog(t.Context(), ledger.LogFilter{Campaign: "c", Limit: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if last := log[0]; last.Actor != "op" || last.Action != "dead_letter.replay" || last.User != "user-3" || last.Number != 3 {
-		t.Errorf("the audit log ends with %+v", last)
-	}
+	onEach(t, func(t *testing.T, name string) {
+		a, _, g := shop(t, name, 3)
+		g.issue(3)
+		third := g.journal[2]
+		record(t, a.Ledger, g.journal[:2]...)
+		bury(t, a.Ledger, "a trial", third)
+		letter := letters(t, a.Ledger, ledger.Letters{})[0].ID
+		settled, err := a.Replay(t.Context(), "op", letter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "settled", flow.Settled{Through: 3}, settled)
+		if _, err := a.Replay(t.Context(), "op", letter); !errors.Is(err, firstcome.ErrSettledLetter) {
+			t.Errorf("replayed twice: %v", err)
+		}
+		if _, err := a.VoidLetter(t.Context(), "op", letter, ""); !errors.Is(err, firstcome.ErrSettledLetter) {
+			t.Errorf("voided after it was replayed: %v", err)
+		}
+		if _, err := a.Replay(t.Context(), "op", letter+1); !errors.Is(err, firstcome.ErrNoDeadLetter) {
+			t.Errorf("no letter: %v", err)
+		}
+		record(t, a.Ledger, third)
+		same(t, "in force", int64(3), books(t, a.Ledger).InForce)
+		log, err := a.AuditLog(t.Context(), ledger.LogFilter{Campaign: "c", Limit: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last := log[0]; last.Actor != "op" || last.Action != "dead_letter.replay" || last.User != "user-3" || last.Number != 3 {
+			t.Errorf("the audit log ends with %+v", last)
+		}
+	})
 }
 
 func TestADeadLetterThatIsStillRefusedStaysOpen(t *testing.T) {
-	l := remote(t, 2)
-	record(t, l, between(t, 1, 2)...)
-	bury(t, l, "over the quantity", decided(t, 3))
-	old := decided(t, 4)
-	old.Epoch = 7
-	bury(t, l, "of another epoch", old)
-	for _, letter := range letters(t, l, ledger.Letters{}) {
-		if _, err := l.Replay(t.Context(), "op", letter.ID); !errors.Is(err, flow.ErrRefused) {
-			t.Errorf("number %d was replayed: %v", letter.Number, err)
+	onEach(t, func(t *testing.T, name string) {
+		l := remote(t, name, 2)
+		record(t, l, between(t, 1, 2)...)
+		bury(t, l, "over the quantity", decided(t, 3))
+		old := decided(t, 4)
+		old.Epoch = 7
+		bury(t, l, "of another epoch", old)
+		for _, letter := range letters(t, l, ledger.Letters{}) {
+			if _, err := l.Replay(t.Context(), "op", letter.ID); !errors.Is(err, flow.ErrRefused) {
+				t.Errorf("number %d was replayed: %v", letter.Number, err)
+			}
 		}
-	}
-	same(t, "open ones", 2, len(letters(t, l, ledger.Letters{})))
-	same(t, "in force", int64(2), books(t, l).InForce)
+		same(t, "open ones", 2, len(letters(t, l, ledger.Letters{})))
+		same(t, "in force", int64(2), books(t, l).InForce)
+	})
 }
 
 func TestAVoidedDeadLetterGivesTheGateItsStockBack(t *testing.T) {
-	a, _, g := shop(t, 3)
-	g.issue(3)
-	third := g.journal[2]
-	record(t, a.Ledger, g.journal[:2]...)
-	bury(t, a.Ledger, "a trial", third)
-	letter := letters(t, a.Ledger, ledger.Letters{})[0].ID
-	id, err := a.VoidLetter(t.Context(), "op", letter, "the user left")
-	if err != nil {
-		t.Fatal(err)
-	}
-	finish(t, a, 0)
-	same(t, "the campaign whose change has to be finished", "c", string(id))
-	same(t, "holders", 2, len(g.holders))
-	agree(t, a.Ledger, g, 3)
-	// Its entry comes again, and the user has claimed again since.
-	g.journal = []firstcome.Coupon{third}
-	again := decided(t, 4)
-	again.User = third.User
-	g.journal = append(g.journal, again)
-	g.holders[third.User] = 4
-	g.record(a.Ledger)
-	got := books(t, a.Ledger)
-	same(t, "in force", int64(3), got.InForce)
-	same(t, "the last coupon's number", int64(4), got.Coupons[2].Number)
-	same(t, "settled", flow.Settled{Through: 4}, record(t, a.Ledger))
-	if _, err := a.VoidLetter(t.Context(), "op", letter, ""); !errors.Is(err, firstcome.ErrSettledLetter) {
-		t.Errorf("voided twice: %v", err)
-	}
+	onEach(t, func(t *testing.T, name string) {
+		a, _, g := shop(t, name, 3)
+		g.issue(3)
+		third := g.journal[2]
+		record(t, a.Ledger, g.journal[:2]...)
+		bury(t, a.Ledger, "a trial", third)
+		letter := letters(t, a.Ledger, ledger.Letters{})[0].ID
+		id, err := a.VoidLetter(t.Context(), "op", letter, "the user left")
+		if err != nil {
+			t.Fatal(err)
+		}
+		finish(t, a, 0)
+		same(t, "the campaign whose change has to be finished", "c", string(id))
+		same(t, "holders", 2, len(g.holders))
+		agree(t, a.Ledger, g, 3)
+		// Its entry comes again, and the user has claimed again since.
+		g.journal = []firstcome.Coupon{third}
+		again := decided(t, 4)
+		again.User = third.User
+		g.journal = append(g.journal, again)
+		g.holders[third.User] = 4
+		g.record(a.Ledger)
+		got := books(t, a.Ledger)
+		same(t, "in force", int64(3), got.InForce)
+		same(t, "the last coupon's number", int64(4), got.Coupons[2].Number)
+		same(t, "settled", flow.Settled{Through: 4}, record(t, a.Ledger))
+		if _, err := a.VoidLetter(t.Context(), "op", letter, ""); !errors.Is(err, firstcome.ErrSettledLetter) {
+			t.Errorf("voided twice: %v", err)
+		}
+	})
 }
 
 func TestACouponThatCameInMeanwhileIsNotBuried(t *testing.T) {
-	l := remote(t, 3)
-	record(t, l, decided(t, 1))
-	same(t, "settled", flow.Settled{Through: 1}, bury(t, l, "refused a moment ago", decided(t, 1)))
-	same(t, "dead letters", 0, len(letters(t, l, ledger.Letters{Settled: true})))
-	other := decided(t, 1)
-	other.User = "another"
-	same(t, "settled beside another of its number", flow.Settled{Through: 1}, bury(t, l, "given twice", other))
-	same(t, "dead letters", 1, len(letters(t, l, ledger.Letters{})))
+	onEach(t, func(t *testing.T, name string) {
+		l := remote(t, name, 3)
+		record(t, l, decided(t, 1))
+		same(t, "settled", flow.Settled{Through: 1}, bury(t, l, "refused a moment ago", decided(t, 1)))
+		same(t, "dead letters", 0, len(letters(t, l, ledger.Letters{Settled: true})))
+		other := decided(t, 1)
+		other.User = "another"
+		same(t, "settled beside another of its number", flow.Settled{Through: 1}, bury(t, l, "given twice", other))
+		same(t, "dead letters", 1, len(letters(t, l, ledger.Letters{})))
+	})
 }
 
 func TestLostNumbersAreSettledAndUnrecorded(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "firstcome.db")
-	l := remoteAt(t, path)
-	create(t, l, "c", 10)
-	record(t, l, between(t, 1, 2)...)
-	db := raw(t, path)
-	for _, s := range []string{`INSERT INTO lost VALUES ('c', 3, 4, 2)`, `UPDATE campaigns SET epoch = 2`} {
-		if _, err := db.Exec(s); err != nil {
-			t.Fatal(err)
+	onEach(t, func(t *testing.T, name string) {
+		l := remoteAt(t, name)
+		create(t, l, "c", 10)
+		record(t, l, between(t, 1, 2)...)
+		db := beside(t, name)
+		for _, s := range []string{`INSERT INTO lost VALUES ('c', 3, 4, 2)`, `UPDATE campaigns SET epoch = 2`} {
+			if _, err := db.Exec(s); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	refused(t, l, "of the epoch before", decided(t, 7))
-	seventh := decided(t, 7)
-	seventh.Epoch = 2
-	same(t, "settled", flow.Settled{Through: 7, Unrecorded: []int64{3, 4, 5, 6}}, record(t, l, seventh))
-	same(t, "settled later", flow.Settled{Through: 7}, record(t, l, seventh))
+		refused(t, l, "of the epoch before", decided(t, 7))
+		seventh := decided(t, 7)
+		seventh.Epoch = 2
+		same(t, "settled", flow.Settled{Through: 7, Unrecorded: []int64{3, 4, 5, 6}}, record(t, l, seventh))
+		same(t, "settled later", flow.Settled{Through: 7}, record(t, l, seventh))
+	})
 }

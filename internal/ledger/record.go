@@ -26,8 +26,13 @@ func (l *Ledger) Record(ctx context.Context, id firstcome.CampaignID, coupons []
 	var settled flow.Settled
 	given, err := inNumberOrder(id, coupons)
 	if err == nil {
+		runs := 0
 		err = l.repeat(ctx, func(t *tx) (err error) {
-			settled, err = l.record(t, id, given)
+			// Users hold no other coupon unless a gate is wrong: then the schema says so in
+			// the insert, and the transaction runs again and looks first.
+			runs++
+			look := t.lookFirst && (runs > 1 || !l.dialect.shared)
+			settled, err = l.record(t, id, given, look)
 			return err
 		})
 	}
@@ -103,6 +108,7 @@ type recording struct {
 	fresh   []firstcome.Coupon // those of given that the ledger has not seen
 	letters map[int64]fate     // numbers of dead letters that are open, or above what is settled
 	replay  bool               // of a dead letter: it is to leave its state
+	look    bool               // look the users up before their coupons are inserted
 }
 
 // recordingOf locks the campaign.
@@ -119,7 +125,7 @@ func (l *Ledger) recordingOf(t *tx, id firstcome.CampaignID) (*recording, error)
 }
 
 // record is Record within its transaction. Nothing is written before all is checked.
-func (l *Ledger) record(t *tx, id firstcome.CampaignID, given []firstcome.Coupon) (flow.Settled, error) {
+func (l *Ledger) record(t *tx, id firstcome.CampaignID, given []firstcome.Coupon, look bool) (flow.Settled, error) {
 	r, err := l.recordingOf(t, id)
 	if errors.Is(err, firstcome.ErrNoCampaign) {
 		return flow.Settled{}, fmt.Errorf("%w: %w", flow.ErrRefused, err)
@@ -127,7 +133,7 @@ func (l *Ledger) record(t *tx, id firstcome.CampaignID, given []firstcome.Coupon
 	if err != nil {
 		return flow.Settled{}, err
 	}
-	r.given = given
+	r.given, r.look = given, look
 	return r.do()
 }
 
@@ -220,18 +226,16 @@ func (r *recording) check() error {
 		case r.inForce+int64(n) >= r.Quantity:
 			return refuse(*c, "is over the quantity of %d", r.Quantity)
 		}
-		if r.lookFirst {
+		if r.look {
 			holders[c.User] = c
 		}
 	}
 	return nil
 }
 
-// holders returns the coupons in force of the users of fresh ones. Users hold no
-// other coupon unless a gate is wrong: then the schema says so in the insert, and
-// the writer comes again to look first.
+// holders returns the coupons in force of the users of fresh ones, if they are to be looked up.
 func (r *recording) holders() (map[firstcome.UserID]*firstcome.Coupon, error) {
-	if !r.lookFirst {
+	if !r.look {
 		return nil, nil
 	}
 	holders := make(map[firstcome.UserID]*firstcome.Coupon, len(r.fresh))
@@ -253,7 +257,7 @@ func (r *recording) insert() error {
 		coupons[n] = placed{c, r.position + int64(n) + 1, now.UnixMicro()}
 	}
 	err = r.dialect.insert(r.tx, coupons)
-	if r.lookFirst && r.dialect.classify(err) == refused {
+	if r.look && r.dialect.classify(err) == refused {
 		return fmt.Errorf("%w: the schema does: %w", flow.ErrRefused, err)
 	}
 	if err != nil {

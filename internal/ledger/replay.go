@@ -73,7 +73,7 @@ func (l *Ledger) replay(t *tx, actor string, letter int64) (flow.Settled, error)
 	if r.given, err = inNumberOrder(d.Campaign, []firstcome.Coupon{c}); err != nil {
 		return flow.Settled{}, err
 	}
-	r.replay = true
+	r.replay, r.look = true, true
 	settled, err := r.do()
 	if err != nil {
 		return flow.Settled{}, err
