@@ -21,7 +21,7 @@ func (c *migrateCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(t.out, "The ledger %s has the schema of this firstcome.\n", c.Ledger.path())
+	_, err = fmt.Fprintf(t.out, "The ledger %s has a schema that this firstcome serves on.\n", c.Ledger.path())
 	return err
 }
 

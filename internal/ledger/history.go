@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 
 	"github.com/firstcome/firstcome"
@@ -35,7 +34,7 @@ func scanChanges(rows *sql.Rows, id firstcome.CampaignID, each func(c firstcome.
 			return err
 		}
 		c.At = instant(changedAt)
-		if err := readPayload(&c, payload); err != nil {
+		if err := decodeChange(&c, payload, 0); err != nil {
 			return fmt.Errorf("version %d: %w", c.Version, err)
 		}
 		if err := each(c, refused); err != nil {
@@ -43,19 +42,6 @@ func scanChanges(rows *sql.Rows, id firstcome.CampaignID, each func(c firstcome.
 		}
 	}
 	return rows.Err()
-}
-
-// readPayload reads what a change of its kind holds.
-func readPayload(c *firstcome.Change, payload string) (err error) {
-	switch c.Kind {
-	case firstcome.ChangeTerms:
-		c.Terms, err = decodeTerms(payload)
-	case firstcome.ChangeVoid:
-		var void storedVoid
-		err = json.Unmarshal([]byte(payload), &void)
-		c.Number, c.User = void.Number, void.User
-	}
-	return err
 }
 
 // tell calls each with every fact of the run. rows are the coupons of its numbers;

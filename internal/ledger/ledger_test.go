@@ -73,13 +73,18 @@ func TestF55ASecondProcessIsToldWhoHasTheLedger(t *testing.T) {
 	stop()
 }
 
-func TestF56ASchemaNewerThanTheBinaryIsRefusedWithAdvice(t *testing.T) {
+func TestF56ASchemaThatIsCompatibleWithNewerBinariesOnlyIsRefusedWithAdvice(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "firstcome.db")
 	_, stop := open(t, path, nil)
 	stop()
 	db := raw(t, path)
-	if _, err := db.Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)`); err != nil {
-		t.Fatal(err)
+	for _, statement := range []string{
+		`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)`,
+		`UPDATE compatibility SET compatible_from = 9998`,
+	} {
+		if _, err := db.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for name, open := range map[string]func() error{
 		"Open": func() error {
@@ -91,8 +96,17 @@ func TestF56ASchemaNewerThanTheBinaryIsRefusedWithAdvice(t *testing.T) {
 			return err
 		},
 	} {
-		if err := open(); err == nil || !strings.Contains(err.Error(), "run the newer firstcome") {
+		if err := open(); err == nil || !strings.Contains(err.Error(), "run the newer firstcome") || !strings.Contains(err.Error(), "9998") {
 			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := db.Exec(`DROP TABLE IF EXISTS compatibility`); err != nil {
+			t.Fatal(err)
+		}
+		if err := open(); err == nil || !strings.Contains(err.Error(), "run the newer firstcome") {
+			t.Errorf("%s, where the ledger does not say so: %v", name, err)
+		}
+		if _, err := db.Exec(`CREATE TABLE compatibility AS SELECT 9998 AS compatible_from`); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

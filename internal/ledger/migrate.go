@@ -35,7 +35,7 @@ const migrateTimeout = 5 * time.Minute
 
 // tables are those of the ledger and of goose.
 var tables = []string{
-	"campaigns", "coupons", "facts", "changes", "dead_letters", "lost", "audit_log", "api_keys", "goose_db_version",
+	"campaigns", "coupons", "facts", "changes", "dead_letters", "lost", "audit_log", "api_keys", "compatibility", "goose_db_version",
 }
 
 func migrator(d *dialect, db *sql.DB) (*goose.Provider, error) {
@@ -54,7 +54,8 @@ func migrator(d *dialect, db *sql.DB) (*goose.Provider, error) {
 	return goose.NewProvider(d.schema.goose, db, dir, options...)
 }
 
-// migrate brings the schema up to this binary's. On SQLite and PostgreSQL each step
+// migrate brings the schema up to this binary's, or checks that the binary may serve
+// on a newer one. On SQLite and PostgreSQL each step
 // is one transaction, on MySQL its statements may run again: so one that is killed goes on
 // where it was.
 func migrate(ctx context.Context, d *dialect, db *sql.DB) error {
@@ -67,7 +68,7 @@ func migrate(ctx context.Context, d *dialect, db *sql.DB) error {
 		return err
 	}
 	if has > wants {
-		return newerSchema(has, wants)
+		return checkNewer(ctx, db, has, wants)
 	}
 	_, err = m.Up(ctx)
 	return err
@@ -118,7 +119,7 @@ func tablesOf(ctx context.Context, d *dialect, db *sql.DB) ([]string, error) {
 
 var errOlderSchema = errors.New("run firstcome migrate")
 
-// checkVersion returns an error that says what to do if the schema is not this binary's.
+// checkVersion returns an error that says what to do if this binary may not serve on the schema.
 func checkVersion(ctx context.Context, d *dialect, db *sql.DB) error {
 	m, err := migrator(d, db)
 	if err != nil {
@@ -131,15 +132,11 @@ func checkVersion(ctx context.Context, d *dialect, db *sql.DB) error {
 	sources := m.ListSources()
 	switch wants := sources[len(sources)-1].Version; {
 	case has.Int64 > wants:
-		return newerSchema(has.Int64, wants)
+		return checkNewer(ctx, db, has.Int64, wants)
 	case has.Int64 < wants:
 		return fmt.Errorf("the ledger's schema is version %d and this firstcome needs %d: %w", has.Int64, wants, errOlderSchema)
 	}
 	return nil
-}
-
-func newerSchema(has, wants int64) error {
-	return fmt.Errorf("the ledger's schema is version %d and this firstcome knows only %d: run the newer firstcome that migrated it", has, wants)
 }
 
 // idColumns are those by which campaigns, users and coupons are told apart, with

@@ -63,12 +63,44 @@ func TestF56OneOfTwoMigratesAndTheOtherIsToldWho(t *testing.T) {
 	p.stop()
 }
 
+// expand returns what a newer release's migration may do to a ledger while the
+// release before it serves.
+func expand() []string {
+	return []string{
+		`INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, 1)`,
+		`ALTER TABLE campaigns ADD COLUMN colour TEXT`,
+		`ALTER TABLE coupons ADD COLUMN weight INTEGER NOT NULL DEFAULT 1`,
+		`CREATE INDEX coupons_weight ON coupons (weight)`,
+		`CREATE TABLE more (id INTEGER)`,
+	}
+}
+
+func TestF56TheReleaseBeforeServesOnANewerSchemaThatIsCompatible(t *testing.T) {
+	p := serve(t, launch{})
+	p.create("spring", 10_000_000)
+	p.stop()
+	alter(t, p.ledger(), expand()...)
+	p = serve(t, launch{dir: p.dir})
+	p.create("autumn", 10_000_000)
+	for _, id := range []string{"spring", "autumn"} {
+		if answer, err := p.calls.Claim(t.Context(), id, "u"); err != nil || answer.Outcome != "issued" {
+			t.Errorf("a claim of %s gets %+v, %v", id, answer, err)
+		}
+	}
+	p.audit()
+	p.stop()
+	if status, output := execute(t, p.dir, "migrate"); status != 0 {
+		t.Errorf("migrate exits with %d and says: %s", status, output)
+	}
+}
+
 func TestF56ASchemaNewerThanTheBinaryIsRefusedWithAdvice(t *testing.T) {
 	dir := t.TempDir()
 	if status, output := execute(t, dir, "migrate"); status != 0 {
 		t.Fatal(output)
 	}
-	alter(t, filepath.Join(dir, "firstcome.db"), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, 1)`)
+	file := filepath.Join(dir, "firstcome.db")
+	alter(t, file, append(expand(), `UPDATE compatibility SET compatible_from = 99999`)...)
 	for _, command := range [][]string{{"serve", "--ops", "off", "--listen", "127.0.0.1:0"}, {"migrate"}, {"key", "list"}, {"audit"}, {"backup", "b.db"}} {
 		status, output := execute(t, dir, command...)
 		if status != 1 || !strings.Contains(output, "run the newer firstcome") {

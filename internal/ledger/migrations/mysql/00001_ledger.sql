@@ -124,3 +124,11 @@ CREATE TABLE IF NOT EXISTS api_keys (
     created_at    BIGINT         NOT NULL,
     revoked_at    BIGINT
 ) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
+
+-- Which binaries may serve: those that know the schema's version compatible_from. Only a
+-- migration that takes something away from older ones raises it.
+CREATE TABLE IF NOT EXISTS compatibility (
+    id              BIGINT NOT NULL PRIMARY KEY CHECK (id = 1), -- one row
+    compatible_from BIGINT NOT NULL
+) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
+REPLACE INTO compatibility (id, compatible_from) VALUES (1, 1);

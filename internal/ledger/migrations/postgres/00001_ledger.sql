@@ -120,3 +120,11 @@ CREATE TABLE api_keys (
     created_at    BIGINT           NOT NULL,
     revoked_at    BIGINT
 );
+
+-- Which binaries may serve: those that know the schema's version compatible_from. Only a
+-- migration that takes something away from older ones raises it.
+CREATE TABLE compatibility (
+    id              BIGINT NOT NULL PRIMARY KEY CHECK (id = 1), -- one row
+    compatible_from BIGINT NOT NULL
+);
+INSERT INTO compatibility (id, compatible_from) VALUES (1, 1);

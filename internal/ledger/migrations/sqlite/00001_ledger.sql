@@ -119,3 +119,11 @@ CREATE TABLE api_keys (
     created_at INTEGER NOT NULL,
     revoked_at INTEGER
 ) STRICT, WITHOUT ROWID;
+
+-- Which binaries may serve: those that know the schema's version compatible_from. Only a
+-- migration that takes something away from older ones raises it.
+CREATE TABLE compatibility (
+    id              INTEGER NOT NULL PRIMARY KEY CHECK (id = 1), -- one row
+    compatible_from INTEGER NOT NULL
+) STRICT;
+INSERT INTO compatibility (id, compatible_from) VALUES (1, 1);
