@@ -1,0 +1,79 @@
+package ledger_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+func TestAFactWhoseCouponIsGoneHasItsNumberOnly(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "firstcome.db")
+	l, stop := open(t, path, nil)
+	defer stop()
+	create(t, l, "c", 9)
+	claim(t, l, "c", "a", "b", "d", "e")
+	if _, err := l.Void(t.Context(), "test", "c", 2, "r"); err != nil {
+		t.Fatal(err)
+	}
+	claim(t, l, "c", "f")
+	if _, err := raw(t, path).Exec(`DELETE FROM coupons WHERE number IN (1, 3, 5)`); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for after := range int64(7) { // each page of one, and the whole
+		limit := 1
+		if after == 6 {
+			after, limit = 0, 100
+		}
+		err := l.Facts(t.Context(), "c", after, limit, func(f firstcome.Fact) error {
+			got = append(got, fmt.Sprintf("%d %s %d by %q", f.Position, f.Kind, f.Coupon.Number, f.Coupon.User))
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := []string{
+		`1 coupon.issued 1 by ""`, `2 coupon.issued 2 by "b"`, `3 coupon.issued 3 by ""`, `4 coupon.issued 4 by "e"`,
+		`5 coupon.voided 2 by "b"`, `6 coupon.issued 5 by ""`,
+	}
+	if diff := cmp.Diff(append(all, all...), got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestChangesAreListedInTheirOrder(t *testing.T) {
+	l, stop := open(t, filepath.Join(t.TempDir(), "firstcome.db"), nil)
+	defer stop()
+	create(t, l, "c", 9)
+	create(t, l, "other", 9)
+	claim(t, l, "c", "a", "b")
+	for _, to := range []ledger.Switch{ledger.Pause, ledger.Resume} {
+		if _, err := l.Switch(t.Context(), "test", "c", to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := l.Void(t.Context(), "test", "c", 2, "r"); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	each := func(c firstcome.Change, refused bool) error {
+		got = append(got, fmt.Sprintf("%s %d %s %t %d %q %d", c.Campaign, c.Version, c.Kind, refused, c.Terms.Quantity, c.User, c.Number))
+		return nil
+	}
+	if err := l.Changes(t.Context(), "c", 0, 2, each); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Changes(t.Context(), "c", 2, 9, each); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`c 1 terms false 9 "" 0`, `c 2 pause false 0 "" 0`, `c 3 resume false 0 "" 0`, `c 4 void false 0 "b" 2`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
