@@ -34,6 +34,7 @@ type recipe struct {
 	prepare func(data string) []string          // the command that fills the data directory; nil if none has to
 	command func(data, port string) []string    // the server's
 	stop    syscall.Signal                      // asks it to end and waits for no client
+	remove  func(data string) error             // what a killed server has left outside of its directory; nil if nothing
 	end     string                              // the signal that ends it at once and leaves nothing behind
 	url     func(address string) string         // for who may do everything
 	ping    func(context.Context, string) error // nil if it answers

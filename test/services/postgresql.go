@@ -1,6 +1,14 @@
 package services
 
-import "syscall"
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
 
 // postgreSQLRecipe has a server with PostgreSQL's own settings, but small. Its
 // packages make the account postgres; as root the server would refuse.
@@ -24,9 +32,31 @@ func postgreSQLRecipe() (recipe, error) {
 				"-c", "dynamic_shared_memory_type=mmap",
 			}
 		},
-		stop: syscall.SIGINT, // SIGTERM would wait for the clients to leave
-		end:  "QUIT",         // which, unlike KILL, removes its segment of shared memory
-		url:  func(address string) string { return "postgres://postgres@" + address + "/postgres?sslmode=disable" },
-		ping: pingSQL,
+		stop:   syscall.SIGINT, // SIGTERM would wait for the clients to leave
+		end:    "QUIT",         // which, unlike KILL, removes its segment of shared memory
+		remove: removeSegment,
+		url:    func(address string) string { return "postgres://postgres@" + address + "/postgres?sslmode=disable" },
+		ping:   pingSQL,
 	}, err
+}
+
+// removeSegment removes the segment of shared memory by which a server that did not end
+// in order would know that its processes live. Line 7 of its lock file names it.
+func removeSegment(data string) error {
+	text, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it ended in order
+	}
+	if err != nil {
+		return err
+	}
+	lines := strings.Split(string(text), "\n")
+	if len(lines) < 7 {
+		return nil // it ended before it had one
+	}
+	var key, id int
+	if _, err := fmt.Sscan(lines[6], &key, &id); err != nil {
+		return nil
+	}
+	return removeSharedMemory(id)
 }

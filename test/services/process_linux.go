@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -119,6 +121,15 @@ func (p *process) ended() bool {
 func (p *process) stopped() bool {
 	state, _ := status(p.pid)
 	return state == 'T' || state == 'Z' || state == 0
+}
+
+// removeSharedMemory removes a segment, if it is there.
+func removeSharedMemory(id int) error {
+	_, err := unix.SysvShmCtl(id, unix.IPC_RMID, nil)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EIDRM) {
+		return nil
+	}
+	return err
 }
 
 func (p *process) signal(s syscall.Signal) error { return syscall.Kill(p.pid, s) }

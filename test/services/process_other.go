@@ -22,6 +22,8 @@ func attributes(string) (*syscall.SysProcAttr, error) { return nil, errors.ErrUn
 
 func give(_, _ string) error { return errors.ErrUnsupported }
 
+func removeSharedMemory(int) error { return errors.ErrUnsupported }
+
 func (*process) end(bool) error                 { return errors.ErrUnsupported }
 func (*process) signal(syscall.Signal) error    { return errors.ErrUnsupported }
 func (*process) signalAll(syscall.Signal) error { return errors.ErrUnsupported }

@@ -10,7 +10,9 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +84,41 @@ func soon(t *testing.T, what string, so func() bool) {
 			t.Fatalf("%s: not after a minute", what)
 		}
 	}
+}
+
+func TestAServerThatWasKilledLeavesNoSharedMemory(t *testing.T) {
+	temporary := directoryForAll(t)
+	t.Setenv("TMPDIR", temporary)
+	server := services.PostgreSQL.Server(t)
+	locks, err := filepath.Glob(temporary + "/*/data/postmaster.pid")
+	must(t, err)
+	if len(locks) != 1 {
+		t.Fatalf("its lock files are %v", locks)
+	}
+	lock, err := os.ReadFile(locks[0])
+	must(t, err)
+	segment := strings.Fields(strings.Split(string(lock), "\n")[6])
+	must(t, server.Kill())
+	if !hasSegment(t, segment) {
+		t.Fatalf("a killed server has no segment %v", segment)
+	}
+	must(t, server.Close())
+	if hasSegment(t, segment) {
+		t.Errorf("its segment %v is left", segment)
+	}
+}
+
+// hasSegment tells whether the system has a segment of shared memory, by key and id.
+func hasSegment(t *testing.T, segment []string) bool {
+	t.Helper()
+	text, err := os.ReadFile("/proc/sysvipc/shm")
+	must(t, err)
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); slices.Equal(fields[:2], segment) {
+			return true
+		}
+	}
+	return false
 }
 
 // A skipping is a test that keeps why it was skipped.

@@ -3,9 +3,11 @@ package services_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/url"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -63,6 +65,8 @@ func dial(t *testing.T, address string) caller {
 	c, err := net.Dial("tcp", address)
 	must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
+	// Whoever waits for an answer that never comes shall fail and not hang.
+	must(t, c.SetDeadline(time.Now().Add(10*time.Second)))
 	return caller{c, bufio.NewReader(c)}
 }
 
@@ -84,6 +88,16 @@ func (c caller) wantsNone(t *testing.T, line string) {
 	t.Helper()
 	if got, err := c.ask(line); err == nil {
 		t.Fatalf("%q is answered with %q", line, got)
+	}
+}
+
+// waitsFor sends a line and wants neither an answer nor an end, in a time in which a
+// proxy that passes it on would long have answered.
+func (c caller) waitsFor(t *testing.T, line string) {
+	t.Helper()
+	must(t, c.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
+	if got, err := c.ask(line); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("%q is answered with %q, %v", line, got, err)
 	}
 }
 
@@ -116,17 +130,16 @@ func TestAFrozenProxyPassesNothingUntilItHeals(t *testing.T) {
 	before.wants(t, "one", "one")
 
 	p.Freeze()
-	_, err := io.WriteString(before, "two\n")
-	must(t, err)
 	late := dial(t, p.Address())
-	_, err = io.WriteString(late, "three\n")
-	must(t, err)
+	before.waitsFor(t, "two")
+	late.waitsFor(t, "three")
 	if n := e.lines.Load(); n != 1 {
 		t.Errorf("%d lines went through", n)
 	}
 
 	p.Heal()
 	for want, c := range map[string]caller{"two\n": before, "three\n": late} {
+		must(t, c.SetReadDeadline(time.Now().Add(10*time.Second)))
 		if got, err := c.answers.ReadString('\n'); err != nil || got != want {
 			t.Errorf("after healing it answers %q, %v", got, err)
 		}
@@ -138,10 +151,10 @@ func TestAFrozenProxyCanBeCut(t *testing.T) {
 	p := services.Through(t, e.listener.Addr().String())
 	c := dial(t, p.Address())
 	p.Freeze()
-	_, err := io.WriteString(c, "one\n")
-	must(t, err)
+	c.waitsFor(t, "one")
 	p.Cut()
-	if _, err := c.answers.ReadString('\n'); err == nil || e.lines.Load() > 0 {
+	must(t, c.SetReadDeadline(time.Now().Add(10*time.Second)))
+	if _, err := c.answers.ReadString('\n'); err == nil || errors.Is(err, os.ErrDeadlineExceeded) || e.lines.Load() > 0 {
 		t.Errorf("%d lines went through, and the client has %v", e.lines.Load(), err)
 	}
 }

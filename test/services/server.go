@@ -285,6 +285,8 @@ func (s *Server) Close() error {
 	if s.process != nil {
 		err = errors.Join(s.Continue(), s.process.end(false))
 		s.process = nil
+	} else if s.recipe.remove != nil {
+		err = s.recipe.remove(s.data())
 	}
 	// The keeper has removed it if there was one.
 	return errors.Join(err, os.RemoveAll(s.directory))
