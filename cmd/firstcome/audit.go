@@ -178,7 +178,26 @@ func source(l *ledger.Ledger, read *atomic.Int64) audit.Source {
 	return audit.Source{
 		Campaign: func(ctx context.Context, id firstcome.CampaignID) (audit.Campaign, error) {
 			s, err := l.Campaign(ctx, id)
-			return audit.Campaign{Campaign: s.Campaign, InForce: s.InForce, Issued: s.Issued, Position: s.Position}, err
+			return audit.Campaign{
+				Campaign: s.Campaign, InForce: s.InForce, Issued: s.Issued, Position: s.Position,
+				Remote: s.Remote(), Settled: s.Settled, Applied: s.Applied, Epoch: s.Epoch,
+			}, err
+		},
+		Letters: func(ctx context.Context, id firstcome.CampaignID, each func(audit.Letter) error) error {
+			all, err := l.DeadLetters(ctx, ledger.Letters{Campaign: id, Settled: true})
+			for _, d := range all {
+				if d.Number > 0 {
+					err = errors.Join(err, each(audit.Letter{Number: d.Number, User: d.User, Open: d.SettledAt.IsZero()}))
+				}
+			}
+			return err
+		},
+		Lost: func(ctx context.Context, id firstcome.CampaignID, each func(audit.Range) error) error {
+			all, err := l.Lost(ctx, id)
+			for _, r := range all {
+				err = errors.Join(err, each(audit.Range(r)))
+			}
+			return err
 		},
 		Terms: l.Terms,
 		Coupons: func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"errors"
-	"sort"
 
 	"github.com/firstcome/firstcome"
 )
@@ -14,7 +13,9 @@ type factAudit struct {
 	*Breaches
 	campaign Campaign // as read before the coupons
 	terms    versions
-	rows     []row // in number order
+	rows     rows
+	again    map[int64]int64 // see couponAudit
+	newest   int64           // version of terms
 	position int64
 	issued   int64
 	inForce  int64
@@ -80,9 +81,11 @@ func (a *factAudit) compare() {
 	}
 }
 
-// stock checks P1 at the instant of an issue, by the terms it was issued under.
+// stock checks P1 at the instant of an issue, by the terms it was issued under, or
+// later ones if a remote gate's coupons came out of order.
 func (a *factAudit) stock(f firstcome.Fact) error {
-	terms, err := a.terms.at(f.Coupon.TermsVersion)
+	a.newest = max(a.newest, f.Coupon.TermsVersion)
+	terms, err := a.terms.at(a.newest)
 	if err != nil {
 		return err
 	}
@@ -97,7 +100,12 @@ func (a *factAudit) stock(f firstcome.Fact) error {
 func (a *factAudit) issue(f firstcome.Fact) {
 	a.issued++
 	a.inForce++
-	r := a.row(f.Coupon.Number)
+	if before, ok := a.again[f.Coupon.Number]; ok {
+		if r := a.rows.find(before); r == nil || r.state&voidedFact == 0 {
+			a.add("P3", "the user of number %d was issued it while number %d was in force", f.Coupon.Number, before)
+		}
+	}
+	r := a.rows.find(f.Coupon.Number)
 	switch {
 	case r == nil && (a.since(f) || f.Coupon.User == ""):
 	case r == nil:
@@ -110,7 +118,7 @@ func (a *factAudit) issue(f firstcome.Fact) {
 }
 
 func (a *factAudit) void(f firstcome.Fact) {
-	r := a.row(f.Coupon.Number)
+	r := a.rows.find(f.Coupon.Number)
 	switch {
 	case r == nil && a.since(f):
 	case r == nil:
@@ -134,19 +142,7 @@ func (a *factAudit) since(f firstcome.Fact) bool {
 	if len(a.rows) > 0 {
 		highest = a.rows[len(a.rows)-1].number
 	}
-	return f.Position > a.campaign.Position && f.Coupon.Number > highest
-}
-
-// row returns the coupon of a number, or nil.
-func (a *factAudit) row(number int64) *row {
-	n := int(number - 1) // where it stands if no number is missing
-	if n < 0 || n >= len(a.rows) || a.rows[n].number != number {
-		n = sort.Search(len(a.rows), func(i int) bool { return a.rows[i].number >= number })
-	}
-	if n == len(a.rows) || a.rows[n].number != number {
-		return nil
-	}
-	return &a.rows[n]
+	return f.Position > a.campaign.Position && (a.campaign.Remote || f.Coupon.Number > highest)
 }
 
 // end checks what all the facts together must have said.

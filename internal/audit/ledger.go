@@ -20,6 +20,10 @@ type Source struct {
 	// Facts calls each with every fact in position order. The coupon of a fact has no
 	// user if the ledger has lost it.
 	Facts func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Fact) error) error
+	// Letters calls each with every dead letter that has a number, settled ones too,
+	// and Lost with every range of lost numbers. Nil: there are none.
+	Letters func(ctx context.Context, id firstcome.CampaignID, each func(Letter) error) error
+	Lost    func(ctx context.Context, id firstcome.CampaignID, each func(Range) error) error
 }
 
 // A Campaign is a campaign with the counters of its row.
@@ -28,6 +32,13 @@ type Campaign struct {
 	InForce  int64
 	Issued   int64
 	Position int64 // of the last fact
+	// Remote tells that another gate than the ledger decides: coupons reach the ledger
+	// later, and not always in number order.
+	Remote  bool
+	Settled int64 // of a remote gate: every number up to it is a coupon, a dead letter or lost
+	// Of a remote gate, which the ledger's changes reach later:
+	Applied int64 // the last change that it has
+	Epoch   int64
 }
 
 // A Report is what the audit of a campaign found.
@@ -37,6 +48,9 @@ type Report struct {
 	InForce  int64                `json:"in_force"`
 	Voided   int64                `json:"voided"`
 	Facts    int64                `json:"facts"`
+	Letters  int64                `json:"dead_letters"` // open ones
+	Lost     int64                `json:"lost"`         // numbers
+	Missing  int64                `json:"missing"`      // numbers above what is settled, on their way to the ledger
 	Breaches Breaches             `json:"breaches"`
 }
 
@@ -54,10 +68,14 @@ func Ledger(ctx context.Context, source Source, id firstcome.CampaignID, secret 
 		return source.Terms(ctx, id, version)
 	}}
 	coupons := couponAudit{
-		Breaches: breaches, id: id, secret: secret, terms: terms,
+		Breaches: breaches, id: id, secret: secret, terms: terms, remote: campaign.Remote, again: map[int64]int64{},
 		holders: make(map[firstcome.UserID]held, campaign.InForce),
 	}
 	if err := source.Coupons(ctx, id, coupons.coupon); err != nil {
+		return Report{}, fmt.Errorf("audit %s: %w", id, err)
+	}
+	numbers := numberAudit{Breaches: breaches, rows: coupons.rows, settled: campaign.Settled}
+	if err := numbers.read(ctx, source, id); err != nil {
 		return Report{}, fmt.Errorf("audit %s: %w", id, err)
 	}
 	// The quantity may have been raised since the campaign was read.
@@ -68,15 +86,17 @@ func Ledger(ctx context.Context, source Source, id firstcome.CampaignID, secret 
 	if most := max(campaign.Quantity, now.Quantity); coupons.inForce > most {
 		breaches.add("P1", "%d coupons are in force, the quantity is %d", coupons.inForce, most)
 	}
+	numbers.end(campaign.Remote, now.Settled)
 	coupons.holders = nil
-	facts := factAudit{Breaches: breaches, campaign: campaign, terms: terms, rows: coupons.rows}
+	facts := factAudit{Breaches: breaches, campaign: campaign, terms: terms, rows: coupons.rows, again: coupons.again}
 	if err := source.Facts(ctx, id, facts.fact); err != nil && !errors.Is(err, errLost) {
 		return Report{}, fmt.Errorf("audit %s: %w", id, err)
 	}
 	facts.end()
 	return Report{
 		Campaign: id, Coupons: int64(len(coupons.rows)), InForce: coupons.inForce,
-		Voided: int64(len(coupons.rows)) - coupons.inForce, Facts: facts.position, Breaches: *breaches,
+		Voided: int64(len(coupons.rows)) - coupons.inForce, Facts: facts.position,
+		Letters: numbers.open, Lost: numbers.lost, Missing: numbers.missing, Breaches: *breaches,
 	}, nil
 }
 

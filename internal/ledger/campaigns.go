@@ -29,6 +29,9 @@ type Status struct {
 	Change int64
 }
 
+// Remote tells whether another gate than the ledger decides the campaign's claims.
+func (s *Status) Remote() bool { return s.Gate != gateKind }
+
 // firstEpoch is the epoch of a campaign whose gate has never lost anything.
 const firstEpoch = 1
 

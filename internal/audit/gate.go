@@ -1,0 +1,218 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A GateSource is a remote gate to compare with the ledger.
+type GateSource struct {
+	State func(context.Context, firstcome.CampaignID) (GateState, error)
+	// Holders calls each with every holder of a coupon in force and its number, as the
+	// gate has them; 0 if it does not say.
+	Holders func(ctx context.Context, id firstcome.CampaignID, each func(user firstcome.UserID, number int64) error) error
+	// Journal calls each with every coupon that is on its way to the ledger. It may name
+	// some that the ledger has already.
+	Journal func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error
+}
+
+// A GateState is a campaign's counters at a remote gate.
+type GateState struct {
+	Version    int64
+	Epoch      int64
+	InForce    int64
+	LastNumber int64
+}
+
+// A GateReport is what the comparison of a campaign's gate with the ledger found.
+type GateReport struct {
+	Campaign   firstcome.CampaignID `json:"campaign_id"`
+	Holders    int64                `json:"holders"`    // at the gate
+	Unrecorded int64                `json:"unrecorded"` // of them, in the journal only
+	// Moving tells that the campaign was in use, so that its counters were not compared.
+	Moving   bool     `json:"moving"`
+	Breaches Breaches `json:"breaches"`
+}
+
+// Gate compares a campaign's gate with the ledger: who holds a coupon at the gate
+// is who holds one in force in the ledger, is an open dead letter, or is in the
+// journal. It reads at different instants, so what differs is read once more, and
+// only what still differs is a breach. It keeps the set of users in memory, three times.
+func Gate(ctx context.Context, ledger Source, gate GateSource, id firstcome.CampaignID) (GateReport, error) {
+	first, err := compareGate(ctx, ledger, gate, id)
+	if err != nil {
+		return GateReport{}, fmt.Errorf("compare the gate of %s with the ledger: %w", id, err)
+	}
+	if len(first.differ) == 0 {
+		return first.report(id, first.differ), nil
+	}
+	second, err := compareGate(ctx, ledger, gate, id)
+	if err != nil {
+		return GateReport{}, fmt.Errorf("compare the gate of %s with the ledger: %w", id, err)
+	}
+	lasting := maps.Clone(second.differ)
+	maps.DeleteFunc(lasting, func(d difference, _ int64) bool {
+		_, before := first.differ[d]
+		return !before
+	})
+	return second.report(id, lasting), nil
+}
+
+// A difference is between gate and ledger, without the counters that may move.
+type difference struct {
+	promise string
+	text    string
+}
+
+// A comparison is one reading of both.
+type comparison struct {
+	before, after GateState
+	campaign      Campaign
+	holders       map[firstcome.UserID]int64
+	highest       int64 // number that ledger, dead letters or journal know
+	unrecorded    int64
+	differ        map[difference]int64 // by the order in which they were found
+}
+
+func compareGate(ctx context.Context, ledger Source, gate GateSource, id firstcome.CampaignID) (*comparison, error) {
+	c := &comparison{holders: map[firstcome.UserID]int64{}, differ: map[difference]int64{}}
+	var err error
+	if c.before, err = gate.State(ctx, id); err != nil {
+		return nil, err
+	}
+	err = gate.Holders(ctx, id, func(user firstcome.UserID, number int64) error {
+		c.holders[user] = number
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	expected, err := c.expected(ctx, ledger, gate, id)
+	if err != nil {
+		return nil, err
+	}
+	if c.campaign, err = ledger.Campaign(ctx, id); err != nil {
+		return nil, err
+	}
+	if c.after, err = gate.State(ctx, id); err != nil {
+		return nil, err
+	}
+	c.compareHolders(expected)
+	if !c.moving() {
+		c.compareCounters()
+	}
+	return c, nil
+}
+
+// expected returns who must hold which number at the gate. The journal is read
+// before the ledger, into which its coupons go.
+func (c *comparison) expected(ctx context.Context, ledger Source, gate GateSource, id firstcome.CampaignID) (map[firstcome.UserID]int64, error) {
+	journal := map[int64]firstcome.UserID{}
+	err := gate.Journal(ctx, id, func(coupon firstcome.Coupon) error {
+		journal[coupon.Number] = coupon.User
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	expected := map[firstcome.UserID]int64{}
+	known := func(number int64) {
+		c.highest = max(c.highest, number)
+		delete(journal, number)
+	}
+	err = ledger.Coupons(ctx, id, func(coupon firstcome.Coupon) error {
+		known(coupon.Number)
+		if coupon.VoidedAt.IsZero() {
+			expected[coupon.User] = coupon.Number
+		}
+		return nil
+	})
+	if err == nil && ledger.Letters != nil {
+		err = ledger.Letters(ctx, id, func(l Letter) error {
+			known(l.Number)
+			if _, holds := expected[l.User]; l.Open && !holds {
+				expected[l.User] = l.Number
+			}
+			return nil
+		})
+	}
+	if err == nil && ledger.Lost != nil {
+		err = ledger.Lost(ctx, id, func(r Range) error {
+			c.highest = max(c.highest, r.last())
+			return nil
+		})
+	}
+	for number, user := range journal {
+		c.highest = max(c.highest, number)
+		expected[user] = number
+	}
+	c.unrecorded = int64(len(journal))
+	return expected, err
+}
+
+// pending tells whether a change is on its way to the gate.
+func (c *comparison) pending() bool { return c.campaign.Applied != c.campaign.Version }
+
+// moving tells whether somebody claimed or changed the campaign in between.
+func (c *comparison) moving() bool { return c.before != c.after || c.pending() }
+
+func (c *comparison) differs(promise, format string, args ...any) {
+	d := difference{promise, fmt.Sprintf(format, args...)}
+	if _, known := c.differ[d]; !known {
+		c.differ[d] = int64(len(c.differ))
+	}
+}
+
+// compareHolders names users in their order, so that two readings name the same ones first.
+func (c *comparison) compareHolders(expected map[firstcome.UserID]int64) {
+	for _, user := range slices.Sorted(maps.Keys(c.holders)) {
+		number := c.holders[user]
+		switch wanted, ok := expected[user]; {
+		case !ok && c.pending(): // a void may be what is on its way
+		case !ok:
+			c.differs("P5", "the user %q holds number %d at the gate, which is neither in the ledger nor on its way", user, number)
+		case number != 0 && number != wanted:
+			c.differs("P4", "the user %q holds number %d at the gate, and number %d in the ledger or on its way", user, number, wanted)
+		}
+	}
+	for _, user := range slices.Sorted(maps.Keys(expected)) {
+		if _, ok := c.holders[user]; !ok {
+			c.differs("P3", "the user %q holds number %d, and may claim another one at the gate", user, expected[user])
+		}
+	}
+}
+
+func (c *comparison) compareCounters() {
+	g := c.after
+	if g.InForce > c.campaign.Quantity {
+		c.differs("P1", "%d coupons are in force at the gate, the quantity is %d", g.InForce, c.campaign.Quantity)
+	}
+	if holders := int64(len(c.holders)); g.InForce != holders {
+		c.differs("counters", "the gate counts %d coupons in force, and has %d holders", g.InForce, holders)
+	}
+	switch {
+	case g.LastNumber < c.highest:
+		c.differs("P4", "the gate's last number is %d, and it would give those up to %d again", g.LastNumber, c.highest)
+	case g.LastNumber > c.highest:
+		c.differs("P5", "the gate issued the numbers %d to %d, which are neither in the ledger nor on their way", c.highest+1, g.LastNumber)
+	}
+	if g.Version != c.campaign.Applied {
+		c.differs("counters", "the gate is at change %d, the ledger has noted %d", g.Version, c.campaign.Applied)
+	}
+	if g.Epoch != c.campaign.Epoch {
+		c.differs("counters", "the gate is in epoch %d, the ledger in %d", g.Epoch, c.campaign.Epoch)
+	}
+}
+
+func (c *comparison) report(id firstcome.CampaignID, differ map[difference]int64) GateReport {
+	r := GateReport{Campaign: id, Holders: int64(len(c.holders)), Unrecorded: c.unrecorded, Moving: c.moving()}
+	found := slices.SortedFunc(maps.Keys(differ), func(a, b difference) int { return int(differ[a] - differ[b]) })
+	for _, d := range found {
+		r.Breaches.add(d.promise, "%s", d.text)
+	}
+	return r
+}

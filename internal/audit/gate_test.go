@@ -1,0 +1,224 @@
+package audit_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/audit"
+)
+
+// A shop is the books of a campaign with a remote gate, and that gate.
+type shop struct {
+	*books
+	letters []audit.Letter
+	lost    []audit.Range
+	state   audit.GateState
+	holders map[firstcome.UserID]int64
+	journal []firstcome.Coupon
+	// between, if set, runs once, between the reading of the gate and of the ledger.
+	between func()
+}
+
+func (s *shop) source() audit.Source {
+	source := s.books.source()
+	coupons := source.Coupons
+	source.Coupons = func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
+		if between := s.between; between != nil {
+			s.between = nil
+			between()
+		}
+		return coupons(ctx, id, each)
+	}
+	source.Letters = func(_ context.Context, _ firstcome.CampaignID, each func(audit.Letter) error) error {
+		for _, l := range s.letters {
+			if err := each(l); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	source.Lost = func(_ context.Context, _ firstcome.CampaignID, each func(audit.Range) error) error {
+		for _, r := range s.lost {
+			if err := each(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return source
+}
+
+func (s *shop) gate() audit.GateSource {
+	return audit.GateSource{
+		State: func(context.Context, firstcome.CampaignID) (audit.GateState, error) { return s.state, nil },
+		Holders: func(_ context.Context, _ firstcome.CampaignID, each func(firstcome.UserID, int64) error) error {
+			for user, number := range s.holders {
+				if err := each(user, number); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		Journal: func(_ context.Context, _ firstcome.CampaignID, each func(firstcome.Coupon) error) error {
+			for _, c := range s.journal {
+				if err := each(c); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// atRest returns a shop without a breach: numbers 1 to 4 as in sound, 5 a dead
+// letter of the user e, 6 to 8 lost, 9 of the user i, and 10 in the journal only.
+func atRest() *shop {
+	s := &shop{books: sound()}
+	terms := s.terms[1]
+	terms.Quantity = 6
+	s.terms[1], s.campaign.Terms = terms, terms
+	s.letters = []audit.Letter{{Number: 5, User: "e", Open: true}}
+	s.lost = []audit.Range{{First: 6, Count: 3}}
+	s.issueAs(9, "i")
+	s.campaign.Remote, s.campaign.Settled, s.campaign.Applied, s.campaign.Epoch = true, 9, 1, 2
+	s.state = audit.GateState{Version: 1, Epoch: 2, InForce: 6, LastNumber: 10}
+	s.holders = map[firstcome.UserID]int64{"a": 1, "c": 3, "b": 4, "e": 5, "i": 9, "j": 10}
+	s.journal = []firstcome.Coupon{{Campaign: "c", Number: 9, User: "i"}, {Campaign: "c", Number: 10, User: "j"}}
+	return s
+}
+
+// issueAs issues a number that is not the next.
+func (s *shop) issueAs(number int64, user firstcome.UserID) {
+	s.issue(string(user))
+	c := &s.coupons[len(s.coupons)-1]
+	c.Number, c.Code = number, secret.Code("c", number)
+	c.IssuedAt = opening.Add(time.Duration(number-1) * time.Second)
+	s.facts[len(s.facts)-1].Coupon = *c
+}
+
+func TestASoundShopHasNoBreach(t *testing.T) {
+	s := atRest()
+	ledger, err := audit.Ledger(t.Context(), s.source(), "c", &secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := audit.Report{Campaign: "c", Coupons: 5, InForce: 4, Voided: 1, Facts: 6, Letters: 1, Lost: 3}
+	if diff := cmp.Diff(want, ledger); diff != "" {
+		t.Error(diff)
+	}
+	gate, err := audit.Gate(t.Context(), s.source(), s.gate(), "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(audit.GateReport{Campaign: "c", Holders: 6, Unrecorded: 1}, gate); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNumbersAboveWhatIsSettledMayBeOnTheirWay(t *testing.T) {
+	s := atRest()
+	s.campaign.Settled = 8
+	s.coupons, s.facts = s.coupons[:4], s.facts[:5]
+	s.campaign.Issued, s.campaign.InForce, s.campaign.Position = 4, 3, 5
+	s.issueAs(12, "l")
+	report, err := audit.Ledger(t.Context(), s.source(), "c", &secret)
+	if err != nil || report.Breaches.Total != 0 || report.Missing != 3 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+func TestEveryBreachOfTheNumbersOfARemoteGateIsFound(t *testing.T) {
+	for name, test := range map[string]struct {
+		spoil   func(s *shop)
+		promise []string
+		text    string
+	}{
+		"a number is nothing":            {func(s *shop) { s.letters = nil }, []string{"P4"}, "the numbers 5 to 5 are missing"},
+		"lost ones are nothing":          {func(s *shop) { s.lost = nil }, []string{"P4"}, "the numbers 6 to 8 are missing"},
+		"settled above what there is":    {func(s *shop) { s.campaign.Settled = 11 }, []string{"P4"}, "the numbers 10 to 11 are missing"},
+		"settled too little":             {func(s *shop) { s.campaign.Settled = 8 }, []string{"counters"}, "every number up to 9 is in the ledger"},
+		"a lost number that is a coupon": {func(s *shop) { s.lost[0].Count = 4 }, []string{"P4"}, "number 9 is a coupon, and it was lost"},
+		"a dead letter beside a coupon": {func(s *shop) {
+			s.letters = append(s.letters, audit.Letter{Number: 1, User: "z", Open: true})
+		}, []string{"P4"}, "number 1 is a coupon, and a dead letter"},
+		"a user twice": {func(s *shop) { s.coupons[4].User, s.facts[5].Coupon.User = "a", "a" }, []string{"P3"}, "while number 1 was in force"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := atRest()
+			test.spoil(s)
+			report, err := audit.Ledger(t.Context(), s.source(), "c", &secret)
+			if err != nil {
+				t.Fatal(err)
+			}
+			expectBreaches(t, report.Breaches, test.promise, test.text)
+		})
+	}
+}
+
+func expectBreaches(t *testing.T, found audit.Breaches, promises []string, text string) {
+	t.Helper()
+	if diff := cmp.Diff(promises, found.Promises()); diff != "" {
+		t.Errorf("promises broken: %s%v", diff, found.Shown)
+	}
+	if !mentions(found, text) {
+		t.Errorf("no breach says %q: %v", text, found.Shown)
+	}
+}
+
+func TestEveryBreachBetweenGateAndLedgerIsFound(t *testing.T) {
+	for name, test := range map[string]struct {
+		spoil   func(s *shop)
+		promise []string
+		text    string
+	}{
+		"a holder that is nowhere": {func(s *shop) { s.journal = nil; s.state.LastNumber = 9 }, []string{"P5"}, `the user "j" holds number 10 at the gate`},
+		"a number that is nowhere": {func(s *shop) { s.state.LastNumber = 12 }, []string{"P5"}, "issued the numbers 11 to 12"},
+		"a holder that the gate forgot": {func(s *shop) {
+			delete(s.holders, "e")
+			s.state.InForce--
+		}, []string{"P3"}, `the user "e" holds number 5`},
+		"another number":             {func(s *shop) { s.holders["a"] = 2 }, []string{"P4"}, `the user "a" holds number 2 at the gate, and number 1`},
+		"numbers that come again":    {func(s *shop) { s.state.LastNumber = 9 }, []string{"P4"}, "would give those up to 10 again"},
+		"more than the quantity":     {func(s *shop) { s.campaign.Quantity = 5 }, []string{"P1"}, "6 coupons are in force at the gate"},
+		"a wrong counter":            {func(s *shop) { s.state.InForce = 5 }, []string{"counters"}, "the gate counts 5"},
+		"another version":            {func(s *shop) { s.state.Version = 3 }, []string{"counters"}, "the gate is at change 3"},
+		"another epoch":              {func(s *shop) { s.state.Epoch = 1 }, []string{"counters"}, "the gate is in epoch 1"},
+		"a voided coupon that holds": {func(s *shop) { s.coupons[0].VoidedAt = opening.Add(time.Minute) }, []string{"P5"}, `the user "a" holds number 1`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := atRest()
+			test.spoil(s)
+			report, err := audit.Gate(t.Context(), s.source(), s.gate(), "c")
+			if err != nil {
+				t.Fatal(err)
+			}
+			expectBreaches(t, report.Breaches, test.promise, test.text)
+		})
+	}
+}
+
+func TestAShopInUseHasNoBreach(t *testing.T) {
+	s := atRest()
+	s.between = func() { // after the gate was read, it issues, and a recorder records
+		s.holders["k"], s.state.InForce, s.state.LastNumber = 11, 7, 11
+		s.campaign.Quantity = 9
+		s.issueAs(10, "j")
+		s.issueAs(11, "k")
+		s.journal = nil
+	}
+	report, err := audit.Gate(t.Context(), s.source(), s.gate(), "c")
+	if err != nil || report.Breaches.Total != 0 || report.Moving {
+		t.Errorf("%+v, %v", report, err)
+	}
+	// A void that has not reached the gate yet.
+	s.coupons[0].VoidedAt = opening.Add(time.Minute)
+	s.campaign.Version = 2
+	report, err = audit.Gate(t.Context(), s.source(), s.gate(), "c")
+	if err != nil || report.Breaches.Total != 0 || !report.Moving {
+		t.Errorf("with a change on its way: %+v, %v", report, err)
+	}
+}
