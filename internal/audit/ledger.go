@@ -48,9 +48,9 @@ type Report struct {
 	InForce  int64                `json:"in_force"`
 	Voided   int64                `json:"voided"`
 	Facts    int64                `json:"facts"`
-	Letters  int64                `json:"dead_letters"` // open ones
-	Lost     int64                `json:"lost"`         // numbers
-	Missing  int64                `json:"missing"`      // numbers above what is settled, on their way to the ledger
+	Letters  int64                `json:"dead_letters,omitempty"` // open ones
+	Lost     int64                `json:"lost,omitempty"`         // numbers
+	Missing  int64                `json:"missing,omitempty"`      // numbers above what is settled, on their way to the ledger
 	Breaches Breaches             `json:"breaches"`
 }
 
