@@ -106,8 +106,8 @@ func (c *auditCmd) secret(t terminal) (*firstcome.Secret, error) {
 
 // auditLedger audits by the tables.
 func (c *auditCmd) auditLedger(ctx context.Context, t terminal, report *auditReport, secret *firstcome.Secret) error {
-	report.Ledger = c.Ledger.path()
-	return readLedger(ctx, report.Ledger, func(l *ledger.Ledger) error {
+	report.Ledger = ledger.Masked(c.Ledger.path())
+	return readLedger(ctx, c.Ledger.path(), func(l *ledger.Ledger) error {
 		ids := []firstcome.CampaignID{firstcome.CampaignID(c.Campaign)}
 		if c.Campaign == "" {
 			var err error

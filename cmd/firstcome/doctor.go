@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"text/tabwriter"
+
+	"github.com/firstcome/firstcome/internal/ledger"
 )
 
 // Help is the long help of doctor.
@@ -59,11 +61,27 @@ func (c *doctorCmd) examine(ctx context.Context, t terminal) []finding {
 	path := c.Ledger.path()
 	findings := c.configuration(t)
 	findings = append(findings, finding{ok, "version", thisBuild().String(), ""})
-	findings = append(findings, directoryRights(path)...)
-	findings = append(findings, freeSpace(path), fsyncTime(path))
-	findings = append(findings, ledgerFile(ctx, path)...)
-	findings = append(findings, lockHolder(path), secretMode(path, c.SecretFile, t), clockSanity(ctx, path), openFiles(int(c.MaxConnections)))
-	return findings
+	if ledger.OnServer(path) {
+		findings = append(findings, ledgerOnServer(ctx, path))
+	} else {
+		findings = append(findings, directoryRights(path)...)
+		findings = append(findings, freeSpace(path), fsyncTime(path))
+		findings = append(findings, ledgerFile(ctx, path)...)
+		findings = append(findings, lockHolder(path))
+	}
+	if c.SecretFile != "" || !ledger.OnServer(path) {
+		findings = append(findings, secretMode(path, c.SecretFile, t))
+	}
+	return append(findings, clockSanity(ctx, path), openFiles(int(c.MaxConnections)))
+}
+
+// ledgerOnServer says whether the ledger can be opened as it is.
+func ledgerOnServer(ctx context.Context, path string) finding {
+	const what = "ledger"
+	if err := readLedger(ctx, path, func(*ledger.Ledger) error { return nil }); err != nil {
+		return finding{fail, what, mask(err.Error(), nil), "firstcome migrate makes the tables, in a database of the ledger's own: docs/operate.md"}
+	}
+	return finding{ok, what, ledger.Masked(path) + " has the schema of this firstcome, with columns that keep ids byte by byte", ""}
 }
 
 // configuration says whether the flags of serve fit together.

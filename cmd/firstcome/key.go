@@ -95,7 +95,7 @@ type keyRevokeCmd struct {
 
 // Run revokes a key.
 func (c *keyRevokeCmd) Run(ctx context.Context, t terminal) error {
-	if _, err := os.Stat(c.Ledger.path()); err != nil {
+	if _, err := os.Stat(c.Ledger.path()); err != nil && !ledger.OnServer(c.Ledger.path()) {
 		return usageError{fmt.Errorf("there is no ledger: %w", err)}
 	}
 	err := writeLedger(ctx, c.Ledger.path(), func(l *ledger.Ledger) error { return l.RevokeKey(ctx, actor(), c.ID) })

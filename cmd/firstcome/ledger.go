@@ -11,7 +11,7 @@ import (
 
 // readLedger opens the ledger beside whoever serves it, and reads.
 func readLedger(ctx context.Context, path string, read func(*ledger.Ledger) error) error {
-	if _, err := os.Stat(path); err != nil {
+	if _, err := os.Stat(path); err != nil && !ledger.OnServer(path) {
 		return usageError{fmt.Errorf("there is no ledger: %w. Name it with --ledger sqlite:FILE", err)}
 	}
 	l, err := ledger.OpenShared(ctx, path)
@@ -38,6 +38,9 @@ func writeLedger(ctx context.Context, path string, write func(*ledger.Ledger) er
 }
 
 func openToWrite(ctx context.Context, path string) (*ledger.Ledger, error) {
+	if ledger.OnServer(path) {
+		return ledger.Open(ctx, path, ledger.Options{Secret: noSecret()})
+	}
 	if size(path) == 0 {
 		if err := makeLedger(ctx, path, "making it"); err != nil {
 			return nil, err
@@ -60,7 +63,11 @@ func makeLedger(ctx context.Context, path, owner string) error {
 
 // makePrivate makes the ledger's file, empty, if there is none, so that only its
 // owner can read the coupon codes in it. SQLite gives the files beside it the same mode.
+// A ledger on a server has no file.
 func makePrivate(path string) error {
+	if ledger.OnServer(path) {
+		return nil
+	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if errors.Is(err, os.ErrExist) {
 		return nil

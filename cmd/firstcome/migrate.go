@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
 )
 
 type migrateCmd struct{ ledgerFlag }
@@ -21,7 +22,8 @@ func (c *migrateCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(t.out, "The ledger %s has a schema that this firstcome serves on.\n", c.Ledger.path())
+	_, err = fmt.Fprintf(t.out, "The ledger %s has a schema that this firstcome serves on.
+", ledger.Masked(c.Ledger.path()))
 	return err
 }
 

@@ -31,7 +31,7 @@ func secretText(t terminal, file, ledgerPath string) ([]byte, error) {
 			return nil, fmt.Errorf("read the code secret: %w", err)
 		}
 		return text, nil
-	case ledgerPath == "":
+	case ledgerPath == "" || ledger.OnServer(ledgerPath):
 		return nil, nil
 	}
 	text, err := os.ReadFile(secretBeside(ledgerPath))
@@ -64,11 +64,17 @@ func newSecretText() []byte {
 	return append([]byte(hex.EncodeToString(key)), '\n')
 }
 
+// errNoSecret says why a node of a ledger on a server makes no secret itself.
+var errNoSecret = errors.New("the nodes of a ledger on a server have one secret of the coupon codes: give each the same FIRSTCOME_SECRET or --secret-file; openssl rand -hex 32 makes one")
+
 // openLedger opens the ledger for this process with its secret. At the first
 // start it makes the secret and keeps it beside the ledger. A ledger with
 // campaigns never gets a new secret: none of them could be decided with it.
 func openLedger(ctx context.Context, path, owner string, text []byte) (l *ledger.Ledger, secret firstcome.Secret, err error) {
 	fresh := text == nil
+	if fresh && ledger.OnServer(path) {
+		return nil, secret, usageError{errNoSecret}
+	}
 	if fresh {
 		text = newSecretText()
 	}

@@ -91,12 +91,14 @@ func (c *serveCmd) check(t terminal) []error {
 	}
 	if text, err := secretText(t, c.SecretFile, c.Ledger.path()); err != nil {
 		errs = append(errs, err)
+	} else if text == nil && ledger.OnServer(c.Ledger.path()) {
+		errs = append(errs, errNoSecret)
 	} else if text != nil {
 		if _, err := parseSecret(text); err != nil {
 			errs = append(errs, err)
 		}
 	}
-	if _, err := os.Stat(c.Ledger.path()); errors.Is(err, os.ErrNotExist) && !c.hasTokens(t) && !c.CreateKey && !c.Listen.isLoopback() {
+	if _, err := os.Stat(c.Ledger.path()); errors.Is(err, os.ErrNotExist) && !ledger.OnServer(c.Ledger.path()) && !c.hasTokens(t) && !c.CreateKey && !c.Listen.isLoopback() {
 		errs = append(errs, c.refuseOpen()) // before a ledger is made
 	}
 	if _, err := c.tls(); err != nil {
@@ -130,7 +132,7 @@ func (c *serveCmd) Run(ctx context.Context, t terminal) error {
 func (c *serveCmd) announce(n *node) {
 	log := n.settings.log
 	log.Info("serving", "version", thisBuild().Version, "address", n.address(), "tls", n.settings.tls != nil,
-		"ops", n.opsAddress(), "ledger", n.settings.ledgerPath, "development", n.auth.Open())
+		"ops", n.opsAddress(), "ledger", ledger.Masked(n.settings.ledgerPath), "development", n.auth.Open())
 	if n.auth.Open() {
 		log.Warn("development mode: there is no key and no token configuration, so every caller is admin")
 	}

@@ -12,20 +12,26 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// A ledgerName is sqlite:FILE.
+// A ledgerName is sqlite:FILE, or the URL of a database on a server.
 type ledgerName string
 
 // UnmarshalText checks the name.
 func (n *ledgerName) UnmarshalText(text []byte) error {
-	if _, err := ledger.Path(string(text)); err != nil {
+	if err := ledger.CheckName(string(text)); err != nil {
 		return err
 	}
 	*n = ledgerName(text)
 	return nil
 }
 
-// path returns the ledger's file.
+// String returns the name as it may be shown.
+func (n ledgerName) String() string { return ledger.Masked(string(n)) }
+
+// path returns what ledger.Open takes: the ledger's file, or the URL.
 func (n ledgerName) path() string {
+	if ledger.OnServer(string(n)) {
+		return string(n)
+	}
 	path, _ := ledger.Path(string(n)) // UnmarshalText has checked it
 	return path
 }

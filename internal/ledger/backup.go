@@ -7,9 +7,12 @@ import (
 	"os"
 )
 
-// Backup writes the ledger, as it is at one instant, into a new file, while
+// Backup writes SQLite's ledger, as it is at one instant, into a new file, while
 // others write to it. The file is a ledger itself.
 func (l *Ledger) Backup(ctx context.Context, file string) error {
+	if l.dialect.backup != "" {
+		return fmt.Errorf("a ledger on a server is backed up by the server's own tool: %s", l.dialect.backup)
+	}
 	if _, err := os.Stat(file); err == nil {
 		return fmt.Errorf("back up the ledger: %s exists", file)
 	}
@@ -25,8 +28,11 @@ func (l *Ledger) Backup(ctx context.Context, file string) error {
 }
 
 // Verify has SQLite check the file's pages, indexes and constraints, and returns
-// what it found wrong.
+// what it found wrong. On a server it finds nothing: that is the server's to check.
 func (l *Ledger) Verify(ctx context.Context) ([]string, error) {
+	if l.dialect.shared {
+		return nil, nil
+	}
 	rows, err := l.read.QueryContext(ctx, `PRAGMA integrity_check`)
 	if err != nil {
 		return nil, fmt.Errorf("check the ledger's file: %w", err)

@@ -43,6 +43,7 @@ type dialect struct {
 	// first used. Nil: it is a file.
 	connect func(*url.URL) (*sql.DB, error)
 	schema  schema
+	backup  string // the command that copies the ledger as it is at one instant; empty: Backup does
 }
 
 // A verdict says what an error of a statement means for its transaction.
