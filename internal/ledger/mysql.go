@@ -53,8 +53,9 @@ func connectMySQL(u *url.URL) (*sql.DB, error) {
 		c.TLSConfig = values[0]
 	}
 	c.Collation = "utf8mb4_bin"
-	c.InterpolateParams = true // a statement is one round trip, and wide ones need not be prepared
-	c.RejectReadOnly = true    // a primary that became a replica: connect again
+	c.InterpolateParams = true    // a statement is one round trip, and wide ones need not be prepared
+	c.Logger = &mysql.NopLogger{} // what it would write is in the errors too
+	c.RejectReadOnly = true       // a primary that became a replica: connect again
 	c.Timeout, c.ReadTimeout, c.WriteTimeout = connectTimeout, 30*time.Second, 30*time.Second
 	c.Params = map[string]string{
 		"sql_mode":                 "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO'", // too long is an error, never cut

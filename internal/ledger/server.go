@@ -154,7 +154,7 @@ var errUnknown = errors.New("whether it was committed is unknown")
 func (l *Ledger) attempt(ctx context.Context, do func(*tx) error) (*tx, error) {
 	began, err := l.write.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
-		return nil, err
+		return nil, l.dialect.explain("BEGIN", err)
 	}
 	t := newTx(l.dialect)
 	t.server = &serverTx{ctx, began, l.dialect}

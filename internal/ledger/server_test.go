@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"database/sql"
 	"testing"
 	"time"
 
@@ -60,4 +61,15 @@ func TestClaimsAndChangesThroughThreeNodesAreLinearizable(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		conform.Linearizable(t, func(t *testing.T) conform.Subject { return freshCluster(t, kind) })
 	})
+}
+
+// rawServer opens a database beside the ledger, as an intruder would.
+func rawServer(t testing.TB, name string) *sql.DB {
+	t.Helper()
+	db, err := services.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
 }

@@ -1,0 +1,246 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// nodesOn returns nodes on one new database, by the server's clock, with the campaign c.
+func nodesOn(t *testing.T, kind services.Kind, nodes int, quantity int64) (all []*ledger.Ledger, name string) {
+	t.Helper()
+	name = kind.Database(t)
+	for range nodes {
+		all = append(all, start(t, name, nil))
+	}
+	create(t, all[0], "c", quantity)
+	return all, name
+}
+
+// allCoupons returns the coupons of c in number order.
+func allCoupons(t *testing.T, l *ledger.Ledger) (all []firstcome.Coupon) {
+	t.Helper()
+	err := l.Coupons(t.Context(), "c", ledger.Page{Voided: true}, func(c firstcome.Coupon) error {
+		all = append(all, c)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestF25OneUserWhoClaimsAtEveryNodeAtOnceIsIssuedOnce(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		nodes, _ := nodesOn(t, kind, 3, 50)
+		var outcomes [10]atomic.Int64
+		var all sync.WaitGroup
+		for n := range 100 {
+			all.Go(func() {
+				d, err := nodes[n%3].Claim(context.Background(), "c", []firstcome.UserID{"a"})
+				if err != nil || d[0].Coupon.Number != 1 || d[0].Lease != 0 {
+					t.Errorf("got %+v, %v", d, err)
+					return
+				}
+				outcomes[d[0].Outcome].Add(1)
+			})
+		}
+		all.Wait()
+		same(t, "issued", int64(1), outcomes[firstcome.Issued].Load())
+		same(t, "already issued", int64(99), outcomes[firstcome.AlreadyIssued].Load())
+	})
+}
+
+// TestF16NodesWhoseClocksDifferKeepTheOrder has two nodes with clocks five minutes
+// apart, one of which then jumps back an hour.
+func TestF16NodesWhoseClocksDifferKeepTheOrder(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		var ahead atomic.Int64
+		noon := time.Date(2026, 12, 24, 12, 0, 0, 0, time.UTC)
+		ahead.Store(int64(5 * time.Minute))
+		name := kind.Database(t)
+		early := start(t, name, func() time.Time { return noon })
+		late := start(t, name, func() time.Time { return noon.Add(time.Duration(ahead.Load())) })
+		_, err := early.Create(t.Context(), "test", "c", firstcome.Terms{
+			Name: "Test", Quantity: 9, OpensAt: noon.Add(time.Minute), Answer: firstcome.Recorded, Benefit: []byte(`{}`),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "before opening", "not_open:0", claim(t, early, "c", "a"))
+		same(t, "open", "issued:1", claim(t, late, "c", "a"))
+		same(t, "it does not un-open", "issued:2", claim(t, early, "c", "b"))
+		ahead.Store(-int64(time.Hour))
+		same(t, "nor after a jump", "issued:3", claim(t, late, "c", "c"))
+		for n, c := range allCoupons(t, early) {
+			if at := noon.Add(5 * time.Minute); c.Number != int64(n+1) || !c.IssuedAt.Equal(at) {
+				t.Errorf("number %d was issued at %v", c.Number, c.IssuedAt)
+			}
+		}
+	})
+}
+
+// TestF16TheServersClockDecides holds what a node without a clock of its own says
+// against the server's clock.
+func TestF16TheServersClockDecides(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		nodes, name := nodesOn(t, kind, 1, 5)
+		db := rawServer(t, name)
+		clock := map[services.Kind]string{
+			services.MariaDB:    `SELECT CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)`,
+			services.PostgreSQL: `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`,
+		}[kind]
+		server := func() (at int64) {
+			if err := db.QueryRow(clock).Scan(&at); err != nil {
+				t.Fatal(err)
+			}
+			return at
+		}
+		before := server()
+		claim(t, nodes[0], "c", "a")
+		after := server()
+		if at := allCoupons(t, nodes[0])[0].IssuedAt.UnixMicro(); at < before || at > after {
+			t.Errorf("issued at %d, between %d and %d of the server", at, before, after)
+		}
+		status, err := nodes[0].Campaign(t.Context(), "c")
+		if now := status.Now.UnixMicro(); err != nil || now < after || now > server() {
+			t.Errorf("the gate's time is %d, %v", now, err)
+		}
+	})
+}
+
+func TestF27TheQuantityHoldsAcrossNodesAndAfterChanges(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		nodes, _ := nodesOn(t, kind, 2, 0)
+		set := func(quantity int64) error {
+			_, err := nodes[0].SetTerms(t.Context(), "test", "c", 0, func(terms *firstcome.Terms) error {
+				terms.Quantity = quantity
+				return nil
+			})
+			return err
+		}
+		same(t, "none", "sold_out:0", claim(t, nodes[1], "c", "a"))
+		if err := set(1); err != nil {
+			t.Fatal(err)
+		}
+		same(t, "one", "issued:1", claimUntil(t, nodes[1], firstcome.Issued, "a"))
+		same(t, "one and no more", "sold_out:0", claim(t, nodes[0], "c", "b"))
+		if err := set(0); !errors.Is(err, firstcome.ErrBelowInForce) {
+			t.Errorf("below what is in force: %v", err)
+		}
+		if err := set(10_000_000); err != nil {
+			t.Fatal(err)
+		}
+		same(t, "raised", "issued:2", claimUntil(t, nodes[1], firstcome.Issued, "b"))
+	})
+}
+
+// claimUntil claims of c until the outcome is the one wanted, which it is when what
+// came back is no longer held.
+func claimUntil(t *testing.T, l *ledger.Ledger, want firstcome.Outcome, user firstcome.UserID) string {
+	t.Helper()
+	for {
+		if got := claim(t, l, "c", user); strings.HasPrefix(got, want.String()+":") || t.Context().Err() != nil {
+			return got
+		}
+	}
+}
+
+// TestF62AVoidedCouponsStockComesBackToEveryNodeAtOnce claims at another node than
+// the one that voids: held for a while, then the stock is there once.
+func TestF62AVoidedCouponsStockComesBackToEveryNodeAtOnce(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		nodes, _ := nodesOn(t, kind, 2, 2)
+		same(t, "all", "issued:1 issued:2 sold_out:0", claim(t, nodes[0], "c", "a", "b", "x"))
+		if _, err := nodes[0].Void(t.Context(), "test", "c", 1, "a mistake"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := nodes[1].Void(t.Context(), "test", "c", 1, "again"); !errors.Is(err, firstcome.ErrAlreadyVoided) {
+			t.Errorf("voided twice: %v", err)
+		}
+		d, err := nodes[1].Claim(t.Context(), "c", []firstcome.UserID{"x"})
+		if err != nil || d[0].Outcome == firstcome.SoldOut && d[0].Lease != 0 {
+			t.Errorf("a refusal while stock is held is repeated: %+v, %v", d, err)
+		}
+		same(t, "when released", "issued:3", claimUntil(t, nodes[1], firstcome.Issued, "x"))
+		same(t, "once", "sold_out:0 already_issued:3", claim(t, nodes[0], "c", "a", "x"))
+	})
+}
+
+// TestF51ManyBatchesAndChangesAtOnceFinish has nodes claim, void and change terms of
+// two campaigns at the same time.
+func TestF51ManyBatchesAndChangesAtOnceFinish(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		nodes, _ := nodesOn(t, kind, 3, firstcome.Unlimited)
+		create(t, nodes[0], "d", firstcome.Unlimited)
+		const batches, size = 10, 40
+		var all sync.WaitGroup
+		for worker := range 12 {
+			all.Go(func() {
+				for batch := range batches {
+					id := firstcome.CampaignID([]string{"c", "d"}[(worker+batch)%2])
+					users := make([]firstcome.UserID, size)
+					for n := range users { // every user comes at several workers, in another order at each
+						users[n] = firstcome.UserID(fmt.Sprint("user-", (batch*size+n*(worker+1))%(batches*size)))
+					}
+					if _, err := nodes[worker%3].Claim(context.Background(), id, users); err != nil {
+						t.Errorf("worker %d: %v", worker, err)
+					}
+					if _, err := nodes[worker%3].Void(context.Background(), "test", id, int64(1+batch*3+worker), "test"); err != nil &&
+						!errors.Is(err, firstcome.ErrAlreadyVoided) && !errors.Is(err, firstcome.ErrNoCoupon) {
+						t.Errorf("worker %d: %v", worker, err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		sound := map[firstcome.UserID]bool{}
+		for n, c := range allCoupons(t, nodes[0]) {
+			if c.Number != int64(n+1) || c.VoidedAt.IsZero() && sound[c.User] {
+				t.Fatalf("number %d of %s is in the place of %d, or a second one", c.Number, c.User, n+1)
+			}
+			sound[c.User] = sound[c.User] || c.VoidedAt.IsZero()
+		}
+	})
+}
+
+// TestFactsOfOneNodeWakeWhoWaitsAtAnother follows a campaign at the node that does nothing.
+func TestFactsOfOneNodeWakeWhoWaitsAtAnother(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		nodes, _ := nodesOn(t, kind, 2, 10)
+		seen := int64(0)
+		for seen < 4 {
+			news, forget := nodes[1].NewFacts("c")
+			before := seen
+			err := nodes[1].Facts(t.Context(), "c", seen, 100, func(f firstcome.Fact) error {
+				seen = f.Position
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch {
+			case seen == 0:
+				claim(t, nodes[0], "c", "a", "b")
+			case seen == 2 && before < 2:
+				claim(t, nodes[0], "c", "d")
+				if _, err := nodes[0].Void(t.Context(), "test", "c", 1, "test"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if seen < 4 {
+				<-news
+			}
+			forget()
+		}
+	})
+}

@@ -1,0 +1,217 @@
+package ledger_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// through returns a proxy to a database's server, and the database's name through it.
+func through(t *testing.T, name string) (proxy *services.Proxy, far string) {
+	t.Helper()
+	u, err := url.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy = services.Through(t, u.Host)
+	if far, err = proxy.URL(name); err != nil {
+		t.Fatal(err)
+	}
+	return proxy, far
+}
+
+// TestF52AClaimWhoseReplyIsLostAtAnyPointIsDecidedOnce drops each reply of a claim's
+// transaction in turn, that of COMMIT among them.
+func TestF52AClaimWhoseReplyIsLostAtAnyPointIsDecidedOnce(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		name := kind.Database(t)
+		direct := start(t, name, nil)
+		create(t, direct, "c", firstcome.Unlimited)
+		proxy, far := through(t, name)
+		l := start(t, far, nil)
+		claim(t, l, "c", "warm")
+		foundAgain, dropped := false, true
+		for k := 1; dropped; k++ {
+			user := firstcome.UserID(fmt.Sprint("user-", k))
+			lost := proxy.DropReply(k)
+			first, err := l.Claim(t.Context(), "c", []firstcome.UserID{user})
+			select {
+			case <-lost:
+			default:
+				dropped = false
+			}
+			proxy.Heal()
+			if err != nil {
+				t.Logf("reply %d lost: %v", k, err)
+				continue
+			}
+			foundAgain = foundAgain || first[0].Outcome == firstcome.AlreadyIssued
+			same(t, fmt.Sprintf("asked again after reply %d was lost", k),
+				fmt.Sprintf("already_issued:%d", first[0].Coupon.Number), claim(t, direct, "c", user))
+		}
+		if !foundAgain {
+			t.Error("no reply of COMMIT was lost: no claim found the coupon that it had made itself")
+		}
+		users := map[firstcome.UserID]bool{}
+		for n, c := range allCoupons(t, direct) {
+			if c.Number != int64(n+1) || users[c.User] {
+				t.Errorf("%s has number %d in the place of %d, or two", c.User, c.Number, n+1)
+			}
+			users[c.User] = true
+		}
+	})
+}
+
+// TestF52AVoidWhoseCommitIsUnknownIsNotRunAgain drops each reply of a void in turn:
+// either it says that it is unknown, or it was done once, and never that somebody
+// else had done it before.
+func TestF52AVoidWhoseCommitIsUnknownIsNotRunAgain(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		name := kind.Database(t)
+		direct := start(t, name, nil)
+		create(t, direct, "c", firstcome.Unlimited)
+		proxy, far := through(t, name)
+		l := start(t, far, nil)
+		unknown, dropped := false, true
+		for k := 1; dropped; k++ {
+			user := firstcome.UserID(fmt.Sprint("user-", k))
+			claim(t, l, "c", user)
+			lost := proxy.DropReply(k)
+			_, err := l.Void(t.Context(), "test", "c", int64(k), "test")
+			select {
+			case <-lost:
+			default:
+				dropped = false
+			}
+			proxy.Heal()
+			if errors.Is(err, firstcome.ErrAlreadyVoided) {
+				t.Errorf("reply %d lost: %v", k, err)
+			}
+			unknown = unknown || err != nil
+			_, err = direct.CouponOf(t.Context(), "c", user)
+			if !errors.Is(err, firstcome.ErrNoCoupon) && !unknown {
+				t.Errorf("reply %d lost, told that it is voided: %v", k, err)
+			}
+		}
+		if !unknown {
+			t.Error("no reply of COMMIT was lost")
+		}
+	})
+}
+
+// TestF51AVoidThatIsTheVictimOfADeadlockIsRunAgain takes the void's locks in the
+// opposite order, by hand.
+func TestF51AVoidThatIsTheVictimOfADeadlockIsRunAgain(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		nodes, name := nodesOn(t, kind, 1, 10)
+		claim(t, nodes[0], "c", "a")
+		hand := lockByHand(t, rawServer(t, name))
+		voided := make(chan error, 1)
+		go func() {
+			_, err := nodes[0].Void(context.Background(), "test", "c", 1, "test")
+			voided <- err
+		}()
+		waitUntilBlocked(t, kind, rawServer(t, name))
+		if _, err := hand.Exec(`UPDATE campaigns SET decided_at = decided_at + 1 WHERE id = 'c'`); err != nil {
+			t.Fatalf("the hand was the victim: %v", err)
+		}
+		if err := hand.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-voided; err != nil {
+			t.Errorf("the void was not run again: %v", err)
+		}
+	})
+}
+
+// lockByHand begins a transaction that has the coupon's row, and has written so much
+// that MariaDB makes the other one the victim.
+func lockByHand(t *testing.T, db *sql.DB) *sql.Tx {
+	t.Helper()
+	hand, err := db.BeginTx(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = hand.Rollback() })
+	for range 50 {
+		if _, err := hand.Exec(`INSERT INTO audit_log (at, actor, action, detail) VALUES (1, 'hand', 'hand', '{}')`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := hand.Exec(`UPDATE coupons SET recorded_at = recorded_at + 1 WHERE campaign_id = 'c' AND number = 1`); err != nil {
+		t.Fatal(err)
+	}
+	return hand
+}
+
+// waitUntilBlocked returns when a transaction of the server waits for a lock.
+func waitUntilBlocked(t *testing.T, kind services.Kind, db *sql.DB) {
+	t.Helper()
+	query := map[services.Kind]string{
+		services.MariaDB:    `SELECT count(*) FROM information_schema.processlist WHERE info LIKE 'UPDATE coupons SET voided_at%'`,
+		services.PostgreSQL: `SELECT count(*) FROM pg_locks WHERE NOT granted`,
+	}[kind]
+	for waiting := 0; waiting == 0; {
+		if err := db.QueryRowContext(t.Context(), query).Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestF53AKilledServerIsTroubleAtOnceAndHealsWithoutARestart kills the database
+// under a node.
+func TestF53AKilledServerIsTroubleAtOnceAndHealsWithoutARestart(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		server := kind.Server(t)
+		name, err := server.Database(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := start(t, name, nil)
+		create(t, l, "c", 10)
+		same(t, "before", "issued:1", claim(t, l, "c", "a"))
+		if err := server.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Claim(t.Context(), "c", []firstcome.UserID{"b"}); err == nil || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a claim without a server: %v", err)
+		}
+		if err := server.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		same(t, "after", "already_issued:1 issued:2", claim(t, l, "c", "a", "b"))
+	})
+}
+
+// TestF53AFrozenServerIsToldByTheDeadline freezes the database under a node.
+func TestF53AFrozenServerIsToldByTheDeadline(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		server := kind.Server(t)
+		name, err := server.Database(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := start(t, name, nil)
+		create(t, l, "c", 10)
+		if err := server.Freeze(); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		if _, err := l.Claim(ctx, "c", []firstcome.UserID{"a"}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a claim on a frozen server: %v", err)
+		}
+		if err := server.Continue(); err != nil {
+			t.Fatal(err)
+		}
+		claim(t, l, "c", "a", "b")
+		same(t, "after", "already_issued:1 already_issued:2", claim(t, l, "c", "a", "b"))
+	})
+}
