@@ -89,9 +89,14 @@ func migrateServer(ctx context.Context, d *dialect, db *sql.DB) error {
 	} else if foreign := foreigners(there); len(foreign) > 0 {
 		return fmt.Errorf("the database has tables of something else (%s): create database firstcome for the ledger alone", strings.Join(foreign, ", "))
 	}
-	ctx, cancel := context.WithTimeout(ctx, migrateTimeout)
-	defer cancel()
-	return migrate(ctx, d, db)
+	m, err := migrator(d, db)
+	if err != nil {
+		return err
+	}
+	if _, err = m.Up(ctx); d.denied(err) {
+		err = fmt.Errorf("the ledger's database user lacks the right to make its tables: run firstcome migrate as a user who owns the database: %w", err)
+	}
+	return err
 }
 
 // foreigners returns what tables there are beside the ledger's, at most five.

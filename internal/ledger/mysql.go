@@ -161,9 +161,24 @@ func (mySQLLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 			return fmt.Errorf("wait for another node that migrates: %w", err)
 		}
 		if got.Int64 == 1 {
-			return nil
+			return noteNoVersion(ctx, conn)
 		}
 	}
+}
+
+// noteNoVersion notes version 0 in goose's table if it has none at all. goose makes the
+// table and notes that at once, and a table cannot be rolled back here: if it is killed in
+// between, it would refuse to go on.
+func noteNoVersion(ctx context.Context, conn *sql.Conn) error {
+	var tables int
+	err := conn.QueryRowContext(ctx, `SELECT count(*) FROM information_schema.tables
+		WHERE table_schema = database() AND table_name = 'goose_db_version'`).Scan(&tables)
+	if err != nil || tables == 0 {
+		return err
+	}
+	_, err = conn.ExecContext(ctx, `INSERT INTO goose_db_version (version_id, is_applied)
+		SELECT 0, 1 FROM (SELECT count(*) AS n FROM goose_db_version) AS versions WHERE n = 0`)
+	return err
 }
 
 // SessionUnlock gives the lock back.

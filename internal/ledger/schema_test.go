@@ -1,0 +1,221 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// openError opens a ledger and returns why it cannot be.
+func openError(t *testing.T, name string) string {
+	t.Helper()
+	l, err := ledger.Open(t.Context(), name, ledger.Options{Secret: secret(t)})
+	if err == nil {
+		err = errors.Join(errors.New("it was opened"), l.Close())
+	}
+	return err.Error()
+}
+
+func wantAdvice(t *testing.T, got string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(got, part) {
+			t.Errorf("%q does not say %q", got, part)
+		}
+	}
+}
+
+func TestF56OfNodesThatMigrateAtOnceOneDoes(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		name := kind.Database(t)
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				l, err := ledger.Open(context.Background(), name, ledger.Options{Secret: secret(t)})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := l.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		var versions int
+		if err := rawServer(t, name).QueryRow(`SELECT count(*) FROM goose_db_version`).Scan(&versions); err != nil || versions != 2 {
+			t.Errorf("%d versions are noted, want 0 and 1, each once: %v", versions, err)
+		}
+	})
+}
+
+// TestF56AMigrationThatIsCutAtAnyPointGoesOn drops every other reply of a migration in turn,
+// each time on a new database, and opens that again.
+func TestF56AMigrationThatIsCutAtAnyPointGoesOn(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		dropped, cut := true, 0
+		for k := 1; dropped; k += 2 {
+			name := kind.Database(t)
+			proxy, far := through(t, name)
+			lost := proxy.DropReply(k)
+			l, err := ledger.Open(t.Context(), far, ledger.Options{Secret: secret(t)})
+			select {
+			case <-lost:
+			default:
+				dropped = false
+			}
+			proxy.Heal()
+			if err != nil {
+				cut++
+			} else if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+			l, stop := open(t, name, nil)
+			create(t, l, "c", 1)
+			same(t, "after a cut", "issued:1 sold_out:0", claim(t, l, "c", "a", "b"))
+			stop()
+		}
+		if cut < 10 {
+			t.Errorf("only %d migrations were cut", cut)
+		}
+	})
+}
+
+func TestF56ASchemaOnAServerThatIsNewerIsRefusedWithAdvice(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		name := kind.Database(t)
+		_, stop := open(t, name, nil)
+		stop()
+		newer := map[services.Kind]string{services.MariaDB: `1`, services.PostgreSQL: `true`}[kind]
+		if _, err := rawServer(t, name).Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, ` + newer + `)`); err != nil {
+			t.Fatal(err)
+		}
+		wantAdvice(t, openError(t, name), "run the newer firstcome")
+		if _, err := ledger.OpenShared(t.Context(), name); err == nil || !strings.Contains(err.Error(), "run the newer firstcome") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestADatabaseOfSomethingElseIsRefused(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		name := kind.Database(t)
+		if _, err := rawServer(t, name).Exec(`CREATE TABLE orders (id INTEGER)`); err != nil {
+			t.Fatal(err)
+		}
+		wantAdvice(t, openError(t, name), "orders", "create database firstcome")
+		_, err := ledger.OpenShared(t.Context(), kind.Database(t))
+		if err == nil || !strings.Contains(err.Error(), "not a ledger") {
+			t.Errorf("an empty database is a ledger: %v", err)
+		}
+	})
+}
+
+// TestF57AColumnThatWouldMergeUsersIsRefused gives the users' column a collation that
+// takes case and accents for the same, or too few bytes.
+func TestF57AColumnThatWouldMergeUsersIsRefused(t *testing.T) {
+	for kind, changes := range map[services.Kind][]string{
+		services.MariaDB: {
+			`ALTER TABLE coupons MODIFY user_id VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NOT NULL`,
+			`ALTER TABLE coupons MODIFY user_id VARBINARY(16) NOT NULL`,
+		},
+		services.PostgreSQL: {
+			`CREATE COLLATION lax (provider = icu, locale = 'und-u-ks-level1', deterministic = false);
+				ALTER TABLE coupons ALTER COLUMN user_id TYPE text COLLATE lax`,
+			`ALTER TABLE coupons ALTER COLUMN user_id TYPE varchar(16) COLLATE "C"`,
+		},
+	} {
+		for _, change := range changes {
+			t.Run(string(kind), func(t *testing.T) {
+				name := kind.Database(t)
+				_, stop := open(t, name, nil)
+				stop()
+				if _, err := rawServer(t, name).Exec(change); err != nil {
+					t.Fatal(err)
+				}
+				wantAdvice(t, openError(t, name), "coupons.user_id", "ALTER TABLE coupons")
+			})
+		}
+	}
+}
+
+// TestF57F28UsersAreTheirBytesInTheTablesToo claims with ids that lax columns take for
+// the same, and then writes what would break a promise, as an intruder would.
+func TestF57F28UsersAreTheirBytesInTheTablesToo(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		nodes, name := nodesOn(t, kind, 1, firstcome.Unlimited)
+		users := []firstcome.UserID{"user1", "User1", "user1 ", "us\u00e9r", "use\u0301r", "007", "7", firstcome.UserID(strings.Repeat("\U0001F380", 32))}
+		claim(t, nodes[0], "c", users...)
+		for n, user := range users {
+			c, err := nodes[0].CouponOf(t.Context(), "c", user)
+			if err != nil || c.Number != int64(n+1) || c.User != user {
+				t.Errorf("%q has %+v, %v", user, c, err)
+			}
+		}
+		const insert = `INSERT INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position) VALUES `
+		for promise, statement := range map[string]string{
+			"P1": `UPDATE campaigns SET quantity = 3 WHERE id = 'c'`,
+			"P3": insert + `('c', 99, 'user1', 'x', 1, 1, 1, 99)`,
+			"P4": insert + `('c', 2, 'z', 'x', 1, 1, 1, 99)`,
+		} {
+			if _, err := rawServer(t, name).Exec(statement); err == nil {
+				t.Errorf("the schema takes what would break %s", promise)
+			}
+		}
+	})
+}
+
+func TestF65AUserWithDataRightsServesAndAMissingRightIsNamed(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		name := kind.Database(t)
+		wantAdvice(t, openError(t, services.User(t, name)), "lacks the right to make its tables", "firstcome migrate")
+		_, stop := open(t, name, nil)
+		stop()
+		l := start(t, services.User(t, name), nil)
+		create(t, l, "c", 2)
+		same(t, "with SELECT, INSERT and UPDATE", "issued:1", claim(t, l, "c", "a"))
+		if _, err := l.Void(t.Context(), "test", "c", 1, "test"); err != nil {
+			t.Error(err)
+		}
+		reader := start(t, services.User(t, name, "SELECT"), nil)
+		_, err := reader.Claim(t.Context(), "c", []firstcome.UserID{"c"})
+		wantAdvice(t, fmt.Sprint(err), "lacks the right to "+map[services.Kind]string{
+			services.MariaDB: "INSERT", services.PostgreSQL: "SELECT and UPDATE",
+		}[kind])
+		updater := start(t, services.User(t, name, "SELECT", "UPDATE"), nil)
+		_, err = updater.Switch(t.Context(), "test", "c", ledger.Pause)
+		wantAdvice(t, fmt.Sprint(err), "lacks the right to INSERT")
+	})
+}
+
+func TestF64ALedgersPasswordIsShownNowhere(t *testing.T) {
+	for _, name := range []string{
+		"mysql://root:hunter2@127.0.0.1:1/firstcome", "mariadb://root:hunter2@127.0.0.1:1/firstcome?tls=nonsense",
+		"mysql://root:hunter2@127.0.0.1:1/firstcome?password=hunter2", "mysql://root:hunt%er2@h/d", "mysql://root:hunter2@127.0.0.1:1",
+		"postgres://root:hunter2@127.0.0.1:1/firstcome", "postgresql://root:hunter2@127.0.0.1:1/firstcome?sslmode=nonsense",
+		"postgres://root:hunter2@127.0.0.1:port/firstcome", "postgres://127.0.0.1:1/firstcome?user=root&password=hunter2",
+	} {
+		for what, text := range map[string]string{"opening": openError(t, name), "showing": ledger.Masked(name)} {
+			if strings.Contains(text, "hunter2") || strings.Contains(text, "er2") {
+				t.Errorf("%s %s says %q", what, name, text)
+			}
+		}
+	}
+	for name, want := range map[string]string{
+		"sqlite:firstcome.db":                           "sqlite:firstcome.db",
+		"mysql://root:hunter2@db:3306/firstcome":        "mysql://root@db:3306/firstcome",
+		"postgres://db/firstcome?password=hunter2":      "postgres://db/firstcome",
+		"mysql://root:hunt%er2@db:3306/firstcome":       "a ledger whose name cannot be read",
+		(&url.URL{Scheme: "mysql", Host: "h"}).String(): "a ledger whose name cannot be read",
+	} {
+		same(t, name, want, ledger.Masked(name))
+	}
+}
