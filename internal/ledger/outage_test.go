@@ -113,6 +113,11 @@ func TestF51AVoidThatIsTheVictimOfADeadlockIsRunAgain(t *testing.T) {
 		nodes, name := nodesOn(t, kind, 1, 10)
 		claim(t, nodes[0], "c", "a")
 		hand := lockByHand(t, rawServer(t, name))
+		if kind == services.PostgreSQL { // the first who looks for a dead-lock is its victim
+			if _, err := hand.Exec(`SET LOCAL deadlock_timeout = '1min'`); err != nil {
+				t.Fatal(err)
+			}
+		}
 		voided := make(chan error, 1)
 		go func() {
 			_, err := nodes[0].Void(context.Background(), "test", "c", 1, "test")
