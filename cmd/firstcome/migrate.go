@@ -22,8 +22,7 @@ func (c *migrateCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(t.out, "The ledger %s has a schema that this firstcome serves on.
-", ledger.Masked(c.Ledger.path()))
+	_, err = fmt.Fprintf(t.out, "The ledger %s has a schema that this firstcome serves on.\n", ledger.Masked(c.Ledger.path()))
 	return err
 }
 

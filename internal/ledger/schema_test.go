@@ -89,22 +89,6 @@ func TestF56AMigrationThatIsCutAtAnyPointGoesOn(t *testing.T) {
 	})
 }
 
-func TestF56ASchemaOnAServerThatIsNewerIsRefusedWithAdvice(t *testing.T) {
-	onServers(t, func(t *testing.T, kind services.Kind) {
-		name := kind.Database(t)
-		_, stop := open(t, name, nil)
-		stop()
-		newer := map[services.Kind]string{services.MariaDB: `1`, services.PostgreSQL: `true`}[kind]
-		if _, err := rawServer(t, name).Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, ` + newer + `)`); err != nil {
-			t.Fatal(err)
-		}
-		wantAdvice(t, openError(t, name), "run the newer firstcome")
-		if _, err := ledger.OpenShared(t.Context(), name); err == nil || !strings.Contains(err.Error(), "run the newer firstcome") {
-			t.Errorf("got %v", err)
-		}
-	})
-}
-
 func TestADatabaseOfSomethingElseIsRefused(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		name := kind.Database(t)
