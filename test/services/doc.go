@@ -15,6 +15,15 @@
 //	err = server.Restart(ctx) // the same port, the same data
 //	err = server.Freeze()     // SIGSTOP; Continue ends it
 //
+// A Proxy between the two loses answers, delays them, or cuts the connection; User makes
+// a user who may not do everything:
+//
+//	proxy := services.Through(t, server.Address())
+//	url, err = proxy.URL(url)
+//	dropped := proxy.DropReply(2) // the second from now
+//	proxy.Cut()                   // Heal ends it
+//	url = services.User(t, url)   // reads and writes rows, makes no tables
+//
 // A program that is no test calls Kind.Start, and Server.Close at its end.
 //
 // # Where the servers come from
