@@ -346,9 +346,16 @@ func (i *Issuer) decide(q *queue, batch []*claim, epoch uint64, learn bool) {
 		i.learn(q, decisions, sent, epoch)
 	}
 	for n, c := range batch {
-		c.answer(decisions[n], nil)
+		if decisions[n].Outcome == 0 {
+			c.answer(firstcome.Decision{}, errFull)
+		} else {
+			c.answer(decisions[n], nil)
+		}
 	}
 }
+
+// errFull is for a claim that the gate did not decide: see Gate.Claim.
+var errFull = fmt.Errorf("%w: the gate issues no more until the ledger has more of what it issued", firstcome.ErrBusy)
 
 // shed refuses what gathered while the gate let a batch wait for all of its time:
 // so nobody waits longer than twice that.

@@ -339,3 +339,26 @@ func TestAnIdleCampaignCostsNoGoroutineAndIsForgotten(t *testing.T) {
 		ran.Wait()
 	})
 }
+
+// A full gate decides nothing about those who hold nothing.
+type full struct{ *memory }
+
+func (f full) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	decisions, err := f.memory.Claim(ctx, id, users)
+	for n := range decisions {
+		if decisions[n].Outcome == firstcome.Issued {
+			decisions[n] = firstcome.Decision{}
+		}
+	}
+	return decisions, err
+}
+
+func TestAFullGateIsBusyAndItsHoldersAreFound(t *testing.T) {
+	m := newMemory(100, "c")
+	want(t, issuer(t, m, flow.Limits{}), "c", "holder", firstcome.Issued)
+	i := issuer(t, full{m}, flow.Limits{})
+	if _, err := i.Claim(t.Context(), "c", "other"); !errors.Is(err, firstcome.ErrBusy) {
+		t.Errorf("a claim that was not decided got %v", err)
+	}
+	want(t, i, "c", "holder", firstcome.AlreadyIssued)
+}

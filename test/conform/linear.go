@@ -21,6 +21,10 @@ const (
 	clients   = 16
 	steps     = 16 // a client's; 256 operations a history
 	users     = 48
+	// A gate that holds stock has fewer clients: each answer leaves it open whether it
+	// still does, and the checker tries all. With several nodes more of it overlaps.
+	holdingClients   = 9
+	clusteredClients = 6
 )
 
 // Linearizable runs short histories of concurrent claims and changes through an
@@ -38,32 +42,40 @@ func Linearizable(t *testing.T, fresh func(t *testing.T) Subject) {
 	}
 	issuers := make([]*flow.Issuer, len(nodes))
 	for n, node := range nodes {
-		issuers[n] = flow.NewIssuer(&flaky{Gate: node}, flow.Limits{})
+		issuers[n] = flow.NewIssuer(&flaky{Gate: node, every: int64(8 * len(nodes) * len(nodes))}, flow.Limits{})
 		defer func() {
 			if err := issuers[n].Stop(context.Background()); err != nil {
 				t.Error(err)
 			}
 		}()
 	}
-	first := state{quantity: 12, holding: holdsFor(s) > 0, leases: len(nodes) > 1}
+	first, crowd := state{quantity: 12, holding: holdsFor(s) > 0, leases: len(nodes) > 1}, clients
+	switch {
+	case first.leases:
+		crowd = clusteredClients
+	case first.holding:
+		crowd = holdingClients
+	}
 	for n := range histories {
-		h := &history{s: s, issuers: issuers, id: firstcome.CampaignID(fmt.Sprintf("history-%d", n)), first: first}
+		h := &history{s: s, issuers: issuers, clients: crowd, id: firstcome.CampaignID(fmt.Sprintf("history-%d", n)), first: first}
 		h.run(t, uint64(n))
 	}
 }
 
-// A flaky gate loses the question of one small batch in eight and the answer of
+// A flaky gate loses the question of one small batch in so many and the answer of
 // another. It has decided, or never will, when it says so. Large batches come
-// through: each claim without an answer doubles what the checker has to try.
+// through, and of several nodes, whose batches are smaller, each loses fewer: each claim
+// without an answer doubles what the checker has to try.
 type flaky struct {
 	flow.Gate
+	every int64
 	calls atomic.Int64
 }
 
 var errLost = errors.New("lost")
 
 func (f *flaky) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	n := f.calls.Add(1) % 8
+	n := f.calls.Add(1) % f.every
 	if len(users) > 3 {
 		n = 0
 	}
@@ -81,6 +93,7 @@ func (f *flaky) Claim(ctx context.Context, id firstcome.CampaignID, users []firs
 type history struct {
 	s       Subject
 	issuers []*flow.Issuer
+	clients int
 	id      firstcome.CampaignID
 	first   state
 	start   time.Time
@@ -111,7 +124,7 @@ func (h *history) run(t *testing.T, seed uint64) {
 	}
 	h.start = time.Now()
 	var all sync.WaitGroup
-	for client := range clients {
+	for client := range h.clients {
 		all.Go(func() {
 			random := rand.New(rand.NewPCG(seed, uint64(client)))
 			for range steps {

@@ -1,0 +1,161 @@
+package redis
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/firstcome/firstcome"
+)
+
+// nothing as the limit of unsettled numbers has the claim script issue nothing,
+// so that it needs no memory.
+const nothing = "0"
+
+// Claim decides claims in one script: see flow.Gate. The coupons issued are in
+// the campaign's journal when it returns. A decision without an outcome says that
+// the claim was not decided, because the journal or Redis is full.
+func (g *Gate) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	decisions, err := g.claimWithin(ctx, id, users, backlogArg(g.options.Backlog))
+	if isFull(err) {
+		decisions, err = g.claimWithin(ctx, id, users, nothing)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decide %d claims of %s: %w", len(users), id, err)
+	}
+	return decisions, nil
+}
+
+// errUser is for callers that pass on what firstcome.ParseUserID would refuse.
+var errUser = errors.New("a user id has no control characters")
+
+func (g *Gate) claimWithin(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID, backlog string) ([]firstcome.Decision, error) {
+	args := make([]string, 0, 6+len(users))
+	args = append(args, g.instance, g.options.Secret.Fingerprint(), g.clock(), backlog, g.wakeChannel(), string(id))
+	for _, user := range users {
+		if strings.Contains(string(user), separator) {
+			return nil, errUser
+		}
+		args = append(args, string(user))
+	}
+	word, parts, err := g.run(ctx, g.claim, id, args...)
+	switch {
+	case err != nil:
+		return nil, err
+	case word == "absent":
+		return nil, g.missing(ctx, id)
+	case word != "decided":
+		return nil, fmt.Errorf("the claim script answered %q", word)
+	}
+	return g.decisions(id, users, parts)
+}
+
+// A verdict is what the claim script says of a batch: see lua/claim.lua.
+type verdict struct {
+	outcomes              string
+	first                 int64
+	now                   int64
+	version, termsVersion int64
+	opensAt, closesAt     int64 // 0: none
+	heldUntil             int64
+	entries               []string
+}
+
+// readVerdict reads the parts of the claim script's answer.
+func readVerdict(parts []rueidis.RedisMessage) (v verdict, err error) {
+	if len(parts) != 9 {
+		return v, fmt.Errorf("the claim script answered %d parts", len(parts)+1)
+	}
+	if v.outcomes, err = parts[0].ToString(); err != nil {
+		return v, err
+	}
+	for n, into := range []*int64{&v.first, &v.now, &v.version, &v.termsVersion, &v.opensAt, &v.closesAt, &v.heldUntil} {
+		if *into, err = whole(parts[1+n]); err != nil {
+			return v, err
+		}
+	}
+	v.entries, err = parts[8].AsStrSlice()
+	return v, err
+}
+
+// decisions makes decisions of the claim script's answer.
+func (g *Gate) decisions(id firstcome.CampaignID, users []firstcome.UserID, parts []rueidis.RedisMessage) ([]firstcome.Decision, error) {
+	v, err := readVerdict(parts)
+	if err != nil {
+		return nil, fmt.Errorf("the claim script's answer cannot be read: %w", err)
+	}
+	if len(v.outcomes) != len(users) {
+		return nil, fmt.Errorf("the claim script answered %d claims of %d", len(v.outcomes), len(users))
+	}
+	at, number, entries := time.UnixMicro(v.now).UTC(), v.first, v.entries
+	decisions := make([]firstcome.Decision, len(users))
+	for n, user := range users {
+		d := firstcome.Decision{Outcome: firstcome.Outcome(v.outcomes[n] - '0'), At: at, Version: v.version}
+		d.Lease = v.lease(d.Outcome)
+		switch d.Outcome {
+		case firstcome.Issued:
+			d.Coupon = firstcome.Coupon{Campaign: id, Number: number, User: user, IssuedAt: at, TermsVersion: v.termsVersion}
+			number++
+		case firstcome.AlreadyIssued:
+			if len(entries) == 0 {
+				return nil, errors.New("the claim script names too few coupons")
+			}
+			if d.Coupon, err = readEntry(id, user, entries[0][1:]); err != nil {
+				return nil, err
+			}
+			d.Coupon.Recorded = entries[0][0] == '1'
+			entries = entries[1:]
+		}
+		if d.Outcome.HasCoupon() {
+			d.Coupon.Code = g.options.Secret.Code(id, d.Coupon.Number)
+		}
+		decisions[n] = d
+	}
+	return decisions, nil
+}
+
+// lease returns how long a decision may be repeated: no coupon, because another node
+// may void it; none while stock is held; a refusal not past the instant at which the
+// window answers otherwise, and a pause not at all.
+func (v *verdict) lease(o firstcome.Outcome) time.Duration {
+	until := func(at int64) time.Duration {
+		return max(0, min(refusalLease, time.Duration(at-v.now)*time.Microsecond))
+	}
+	switch {
+	case v.now < v.heldUntil:
+		return 0
+	case o == firstcome.NotOpen:
+		return until(v.opensAt)
+	case o == firstcome.SoldOut && v.closesAt != 0:
+		return until(v.closesAt)
+	case o == firstcome.SoldOut || o == firstcome.Closed:
+		return refusalLease
+	}
+	return 0
+}
+
+// entryBytes is the length of what the holders hash keeps of a coupon: its number in
+// 6 bytes, the microseconds of its issue in 7 and its terms' version in 4, big endian.
+const entryBytes = 6 + 7 + 4
+
+// readEntry reads a coupon from the holders hash.
+func readEntry(id firstcome.CampaignID, user firstcome.UserID, entry string) (firstcome.Coupon, error) {
+	if len(entry) != entryBytes {
+		return firstcome.Coupon{}, fmt.Errorf("a holder of %s has %d bytes instead of %d", id, len(entry), entryBytes)
+	}
+	var padded [3 * 8]byte
+	copy(padded[2:8], entry[:6])
+	copy(padded[9:16], entry[6:13])
+	copy(padded[20:24], entry[13:])
+	number := int64(binary.BigEndian.Uint64(padded[:8]))     //nolint:gosec // 6 bytes
+	issuedAt := int64(binary.BigEndian.Uint64(padded[8:16])) //nolint:gosec // 7 bytes
+	terms := int64(binary.BigEndian.Uint64(padded[16:]))     //nolint:gosec // 4 bytes
+	return firstcome.Coupon{
+		Campaign: id, Number: number, User: user, IssuedAt: time.UnixMicro(issuedAt).UTC(), TermsVersion: terms,
+	}, nil
+}

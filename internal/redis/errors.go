@@ -1,0 +1,122 @@
+package redis
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A Class says what the error of a call means.
+type Class uint8
+
+// The classes.
+const (
+	// Unknown: the call may have been done, or may yet be.
+	Unknown Class = iota
+	// Safe: nothing was done, and the same call may succeed soon.
+	Safe
+	// Fatal: nothing was done, and nothing will be until an operator acts.
+	Fatal
+)
+
+// An Error is what Redis or the connection to it answered instead of an answer.
+// One whose class is Safe is firstcome.ErrBusy.
+type Error struct {
+	Class  Class
+	Code   string // the first word of Redis's answer; empty for an error of the connection
+	Advice string // what an operator may do, if anything
+	err    error
+}
+
+func (e *Error) Error() string {
+	if e.Advice == "" {
+		return "Redis: " + e.err.Error()
+	}
+	return fmt.Sprintf("Redis: %v (%s)", e.err, e.Advice)
+}
+
+// Unwrap returns what the client reported.
+func (e *Error) Unwrap() error { return e.err }
+
+// Is tells whether the error says for certain that nothing was done and that
+// asking again is safe.
+func (e *Error) Is(target error) bool {
+	return target == firstcome.ErrBusy && e.Class == Safe
+}
+
+// codeOOM is Redis's when it has no memory left for a write.
+const codeOOM = "OOM"
+
+// codeOf says what a code of Redis means, and an operator's advice. It is the one table of
+// them. A code that is not here leaves it unknown what happened.
+func codeOf(code string) (Class, string) {
+	switch code {
+	case "READONLY", "MASTERDOWN", "LOADING", "REDIRECT", "MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "NOSCRIPT":
+		return Safe, ""
+	case "NOREPLICAS":
+		return Safe, "fewer replicas follow than min-replicas-to-write asks for"
+	case "BUSY":
+		return Safe, "somebody's script runs for long: SCRIPT KILL ends it"
+	case codeOOM:
+		return Safe, "Redis is full: raise maxmemory, or see why the recorders do not drain"
+	case "MISCONF":
+		return Fatal, "Redis refuses writes because it cannot save to its disk"
+	case "NOAUTH", "WRONGPASS":
+		return Fatal, "give a user and password that Redis knows"
+	case "NOPERM":
+		return Fatal, "the user lacks a right: ACL SETUSER NAME " + Rights
+	case "WRONGTYPE":
+		return Fatal, "something else than firstcome wrote a key that begins with firstcome:"
+	case "CROSSSLOT", "NOPROTO", "DENIED":
+		return Fatal, ""
+	}
+	return Unknown, ""
+}
+
+// maxClients is how Redis, without a code for it, turns a connection away before it reads a command.
+const maxClients = "ERR max number of clients reached"
+
+// classify returns the Error that an error of the client is; nil for nil.
+func classify(err error) error {
+	if err == nil {
+		return nil
+	}
+	e := &Error{err: err}
+	var refused *net.OpError
+	var answer *rueidis.RedisError
+	switch {
+	case errors.As(err, &answer):
+		text := inner(answer.Error())
+		e.Code, _, _ = strings.Cut(text, " ")
+		e.Class, e.Advice = codeOf(e.Code)
+		if strings.HasPrefix(text, maxClients) {
+			e.Class, e.Advice = Safe, "raise maxclients of Redis"
+		}
+	case errors.As(err, &refused) && refused.Op == "dial":
+		e.Class = Safe // there was no connection to send the call on
+	}
+	return e
+}
+
+// inner returns the answer that a script's error is about: servers before 7 put
+// where in the script it happened before it.
+func inner(text string) string {
+	if !strings.HasPrefix(text, "ERR Error running script") && !strings.HasPrefix(text, "@user_script") {
+		return text
+	}
+	if at := strings.LastIndex(text, " -"); at >= 0 {
+		return text[at+2:]
+	}
+	return text
+}
+
+// isFull tells whether Redis has no memory left for what was asked; nothing was done then.
+func isFull(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == codeOOM
+}

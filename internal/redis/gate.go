@@ -1,0 +1,126 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+const (
+	// refusalLease is how long a node may repeat a refusal: at most five calls a
+	// second for a campaign that is sold out.
+	refusalLease = 200 * time.Millisecond
+	// hold is how long stock that came back counts as in force: longer than any lease
+	// that was granted before, by a quarter for clocks that do not run alike.
+	hold = 250 * time.Millisecond
+
+	// defaultBacklog is about a minute of issuing at the fastest: who has a ledger that
+	// is down longer should know it from 503s rather than from a Redis without memory.
+	defaultBacklog = 1_000_000
+
+	// callTimeout bounds the calls that have no deadline of their caller's.
+	callTimeout = 5 * time.Second
+)
+
+// Options say which Redis decides, and how.
+type Options struct {
+	// URL is redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// for TLS. More nodes of a
+	// cluster may follow as ?addr=HOST:PORT, Sentinel's name of the primary as ?master_set=.
+	URL string
+	// Username and Password, if set, stand for those of the URL.
+	Username, Password string
+	// Secret makes the codes, and its fingerprint is held against each campaign's.
+	Secret firstcome.Secret
+	// AnyEviction accepts a Redis that may evict keys; it is a warning then.
+	AnyEviction bool
+	// Backlog is how many numbers of a campaign may be unsettled before no more are
+	// issued. Default 1,000,000; negative: any.
+	Backlog int64
+	// Clock is the gate's, for tests. Nil: the server's.
+	Clock func() time.Time
+	// Missing says what it means that the gate has no such campaign: the ledger knows
+	// whether it should have it. Nil, or if it returns nil: firstcome.ErrNoCampaign.
+	Missing func(context.Context, firstcome.CampaignID) error
+}
+
+// A Gate decides claims in Redis. Make one with Open. Its methods may be called
+// from many goroutines. Their errors are Errors, firstcome's and flow's.
+type Gate struct {
+	client   rueidis.Client
+	options  Options
+	instance string
+	warnings []string
+
+	claim, apply, settle *rueidis.Lua
+}
+
+var _ flow.RemoteGate = (*Gate)(nil)
+
+// Name returns what a campaign says of its gate: redis:INSTANCE.
+func (g *Gate) Name() string { return "redis:" + g.instance }
+
+// Warnings returns what an operator should know of this Redis.
+func (g *Gate) Warnings() []string { return g.warnings }
+
+// Close ends the connections. Calls under way fail.
+func (g *Gate) Close() { g.client.Close() }
+
+// Ping returns nil if Redis answers.
+func (g *Gate) Ping(ctx context.Context) error {
+	if err := g.client.Do(ctx, g.client.B().Ping().Build()).Error(); err != nil {
+		return fmt.Errorf("ping Redis: %w", classify(err))
+	}
+	return nil
+}
+
+// clock returns the gate's time as the scripts take it: empty for the server's own.
+func (g *Gate) clock() string {
+	if g.options.Clock == nil {
+		return ""
+	}
+	return micros(g.options.Clock())
+}
+
+// run runs a script on a campaign and returns the parts of its answer, the first of which is a word.
+func (g *Gate) run(ctx context.Context, script *rueidis.Lua, id firstcome.CampaignID, args ...string) (word string, parts []rueidis.RedisMessage, err error) {
+	answer, err := script.Exec(ctx, g.client, keysOf(id), args).ToArray()
+	if err != nil {
+		return "", nil, classify(err)
+	}
+	if len(answer) == 0 {
+		return "", nil, fmt.Errorf("a script answered nothing")
+	}
+	if word, err = answer[0].ToString(); err != nil {
+		return "", nil, fmt.Errorf("a script answered without a word: %w", err)
+	}
+	if word == "mismatch" {
+		return "", nil, g.mismatch(answer[1:])
+	}
+	return word, answer[1:], nil
+}
+
+// mismatch is the error of a campaign that has another gate or secret than this node.
+func (g *Gate) mismatch(of []rueidis.RedisMessage) error {
+	var instance, secret string
+	if len(of) == 2 {
+		instance, _ = of[0].ToString()
+		secret, _ = of[1].ToString()
+	}
+	return fmt.Errorf("%w: it is decided by the gate redis:%s with the secret of fingerprint %s, this node has the gate %s and %s",
+		firstcome.ErrGateMismatch, instance, secret, g.Name(), g.options.Secret.Fingerprint())
+}
+
+// missing is the error of a campaign that the gate does not have.
+func (g *Gate) missing(ctx context.Context, id firstcome.CampaignID) error {
+	if g.options.Missing != nil {
+		if err := g.options.Missing(ctx, id); err != nil {
+			return err
+		}
+	}
+	return firstcome.ErrNoCampaign
+}

@@ -1,0 +1,191 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+const (
+	// scanPage is how many holders one command returns, about: some 100 µs of Redis's time.
+	scanPage = 1000
+	// scanAttempts is how often the holders are read again because a change came in between.
+	scanAttempts = 3
+)
+
+// errMoving says that the holders could not be read at one version.
+var errMoving = errors.New("the campaign changes while its holders are read")
+
+// Holders reads who holds a coupon in force: see flow.Gate. It reads page by page, so
+// that Redis does not stop meanwhile, and takes what it read as of one instant
+// because the version was the same before and after: a campaign that refuses
+// everybody has the same holders until its version changes. Of a campaign that still
+// issues, those who were issued a coupon meanwhile may be missing.
+func (g *Gate) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error) {
+	for range scanAttempts {
+		var users map[firstcome.UserID]struct{}
+		users, version, err = g.scan(ctx, id)
+		if errors.Is(err, errMoving) {
+			continue
+		}
+		if err != nil {
+			break
+		}
+		for user := range users {
+			each(user)
+		}
+		return version, nil
+	}
+	return 0, fmt.Errorf("read the holders of %s: %w", id, err)
+}
+
+// scan reads the holders once. A page may name a user again while the hash grows.
+func (g *Gate) scan(ctx context.Context, id firstcome.CampaignID) (users map[firstcome.UserID]struct{}, version int64, err error) {
+	before, err := g.version(ctx, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	users = map[firstcome.UserID]struct{}{}
+	for cursor := uint64(0); ; {
+		page, err := g.page(ctx, id, cursor)
+		if err != nil {
+			return nil, 0, err
+		}
+		for n := 0; n < len(page.Elements); n += 2 {
+			users[firstcome.UserID(page.Elements[n])] = struct{}{}
+		}
+		if cursor = page.Cursor; cursor == 0 {
+			break
+		}
+	}
+	after, err := g.version(ctx, id)
+	if err == nil && before != after {
+		err = errMoving
+	}
+	return users, after, err
+}
+
+func (g *Gate) page(ctx context.Context, id firstcome.CampaignID, cursor uint64) (rueidis.ScanEntry, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	page, err := g.client.Do(ctx, g.client.B().Hscan().Key(holdersKey(id)).Cursor(cursor).Count(scanPage).Build()).AsScanEntry()
+	return page, classify(err)
+}
+
+func (g *Gate) version(ctx context.Context, id firstcome.CampaignID) (int64, error) {
+	fields, err := g.fields(ctx, id, "version")
+	if err != nil {
+		return 0, err
+	}
+	return fields[0], nil
+}
+
+// fields returns numbers of the campaign's hash.
+func (g *Gate) fields(ctx context.Context, id firstcome.CampaignID, names ...string) ([]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	values, err := g.client.Do(ctx, g.client.B().Hmget().Key(campaignKey(id)).Field(names...).Build()).ToArray()
+	if err != nil {
+		return nil, classify(err)
+	}
+	numbers := make([]int64, len(values))
+	for n := range values {
+		if values[n].IsNil() {
+			return nil, g.missing(ctx, id)
+		}
+		if numbers[n], err = whole(values[n]); err != nil {
+			return nil, fmt.Errorf("%s is not a number: %w", names[n], err)
+		}
+	}
+	return numbers, nil
+}
+
+// whole returns the number that a message is the text of, and 0 for no text.
+func whole(m rueidis.RedisMessage) (int64, error) {
+	text, err := m.ToString()
+	if err != nil || text == "" {
+		return 0, err
+	}
+	return strconv.ParseInt(text, 10, 64)
+}
+
+// CouponOf returns the coupon in force that a user holds: see flow.RemoteGate.
+func (g *Gate) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
+	c, err := g.couponOf(ctx, id, user)
+	if err != nil {
+		return firstcome.Coupon{}, fmt.Errorf("look for the coupon of %s: %w", id, err)
+	}
+	return c, nil
+}
+
+func (g *Gate) couponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (c firstcome.Coupon, err error) {
+	entry, err := g.client.Do(ctx, g.client.B().Hget().Key(holdersKey(id)).Field(string(user)).Build()).ToString()
+	if rueidis.IsRedisNil(err) {
+		if _, err := g.version(ctx, id); err != nil {
+			return c, err
+		}
+		return c, firstcome.ErrNoCoupon
+	}
+	if err != nil {
+		return c, classify(err)
+	}
+	if c, err = readEntry(id, user, entry); err != nil {
+		return c, err
+	}
+	c.Code = g.options.Secret.Code(id, c.Number)
+	c.Recorded, err = g.recorded(ctx, id, c.Number)
+	return c, err
+}
+
+// recorded tells whether the ledger has a number as a coupon.
+func (g *Gate) recorded(ctx context.Context, id firstcome.CampaignID, number int64) (bool, error) {
+	settled, err := g.fields(ctx, id, "settled")
+	if err != nil || number > settled[0] {
+		return false, err
+	}
+	member := strconv.FormatInt(number, 10)
+	unrecorded, err := g.client.Do(ctx, g.client.B().Sismember().Key(unrecordedKey(id)).Member(member).Build()).AsBool()
+	return err == nil && !unrecorded, classify(err)
+}
+
+// State returns the campaign's counters: see flow.RemoteGate.
+func (g *Gate) State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error) {
+	n, err := g.fields(ctx, id, "version", "epoch", "in_force", "issued", "last_number", "settled", "decided_at")
+	if err != nil {
+		return flow.GateState{}, fmt.Errorf("read the state of %s: %w", id, err)
+	}
+	now, err := g.now(ctx)
+	if err != nil {
+		return flow.GateState{}, fmt.Errorf("read the state of %s: %w", id, err)
+	}
+	if decidedAt := time.UnixMicro(n[6]).UTC(); now.Before(decidedAt) {
+		now = decidedAt
+	}
+	return flow.GateState{
+		Version: n[0], Epoch: n[1], InForce: n[2], Issued: n[3], LastNumber: n[4], Settled: n[5], Now: now,
+	}, nil
+}
+
+// now returns the server's time, or that of the tests' clock.
+func (g *Gate) now(ctx context.Context) (time.Time, error) {
+	if g.options.Clock != nil {
+		return g.options.Clock().UTC().Truncate(time.Microsecond), nil
+	}
+	parts, err := g.client.Do(ctx, g.client.B().Time().Build()).AsStrSlice()
+	if err != nil {
+		return time.Time{}, classify(err)
+	}
+	if len(parts) != 2 {
+		return time.Time{}, errors.New("the answer to TIME cannot be read")
+	}
+	seconds, err1 := strconv.ParseInt(parts[0], 10, 64)
+	fraction, err2 := strconv.ParseInt(parts[1], 10, 64)
+	return time.UnixMicro(seconds*1_000_000 + fraction).UTC(), errors.Join(err1, err2)
+}

@@ -1,0 +1,45 @@
+package redis
+
+import "github.com/firstcome/firstcome"
+
+// The keys. All begin with firstcome:, so that one pattern of an access list
+// covers them, and none ever expires. Those of a campaign have its id as hash tag: a
+// cluster keeps them in one slot, where one script can use them all. Campaign ids
+// are restricted to characters that mean nothing in a key; users are never in one.
+const (
+	// instanceKey is a string: the random name of this Redis as a gate, made once.
+	instanceKey = "firstcome:instance"
+
+	// group is the recorders' consumer group of each journal.
+	group = "recorders"
+)
+
+// settledChannel carries what recorders settled. Channels keep nothing; those of a
+// Redis are not apart by database, so the instance is in their names.
+func (g *Gate) settledChannel() string { return "firstcome:settled:" + g.instance }
+
+// wakeChannel carries the ids of campaigns whose journal has something new.
+func (g *Gate) wakeChannel() string { return "firstcome:wake:" + g.instance }
+
+// campaignKey is a hash: terms as far as they decide, version, counters and the
+// gate's time. Made by change 1, until the campaign is retired.
+func campaignKey(id firstcome.CampaignID) string { return "firstcome:{" + string(id) + "}:campaign" }
+
+// holdersKey is a hash from user to coupon, of the coupons in force (see entry).
+// Until the campaign is retired.
+func holdersKey(id firstcome.CampaignID) string { return "firstcome:{" + string(id) + "}:holders" }
+
+// journalKey is a stream, an entry for each decided batch that issued. An entry
+// is deleted when the ledger has it; the stream goes when the campaign is retired.
+func journalKey(id firstcome.CampaignID) string { return "firstcome:{" + string(id) + "}:journal" }
+
+// unrecordedKey is a set of the settled numbers that are no coupons in the
+// ledger: open dead letters and lost ones. Until the campaign is retired.
+func unrecordedKey(id firstcome.CampaignID) string {
+	return "firstcome:{" + string(id) + "}:unrecorded"
+}
+
+// keysOf returns a campaign's keys in the order in which the scripts take them.
+func keysOf(id firstcome.CampaignID) []string {
+	return []string{campaignKey(id), holdersKey(id), journalKey(id), unrecordedKey(id)}
+}

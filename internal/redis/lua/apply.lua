@@ -1,0 +1,103 @@
+-- Applies one numbered change of a campaign: change v after v-1, once. Change 1 makes the campaign.
+--
+-- KEYS  campaign (hash), holders (hash), journal (stream), unrecorded (set)
+-- ARGV  1 instance and 2 secret, which must be the campaign's
+--       3 the gate's time in microseconds, or '' for the server's own clock
+--       4 how long stock that came back is held, in microseconds
+--       5 the change's version, 6 its kind: terms, pause, resume, close or void
+--       of terms: 7 quantity, 8 opens_at, 9 closes_at ('' for none), 10 the epoch of a new campaign,
+--       11 the recorders' group
+--       of void: 7 number, 8 user
+-- Returns {word, …}
+--   'applied'   it is applied, now or before
+--   'refused'   the quantity was below what is in force, now or then: its version is used up
+--   'gap', v    earlier changes are missing: v is the last
+--   'lost'      the gate should know the campaign and does not
+--   'mismatch', instance, secret
+--
+-- As in claim.lua, whatever can fail does so at or before the first write. An empty
+-- journal that a campaign was not made with is no leftover: making it again is safe.
+
+local campaign_key, holders_key, journal_key, unrecorded_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local instance, secret, clock, hold = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local version, kind = tonumber(ARGV[5]), ARGV[6]
+
+local function whole(n) return string.format('%.0f', n) end
+
+local c = redis.call('HMGET', campaign_key, 'instance', 'secret', 'version', 'quantity', 'opens_at', 'closes_at',
+  'in_force', 'decided_at', 'held', 'held_until', 'was_opens_at', 'was_closes_at', 'refused:' .. whole(version))
+local leftovers = redis.call('HLEN', holders_key) + redis.call('XLEN', journal_key) + redis.call('SCARD', unrecorded_key)
+local known = tonumber(c[3])
+
+local now = tonumber(clock)
+if not now then
+  local t = redis.call('TIME')
+  now = t[1] * 1000000 + t[2]
+end
+
+if not known then
+  if version ~= 1 or kind ~= 'terms' or leftovers > 0 then return {'lost'} end
+  local made = redis.pcall('XGROUP', 'CREATE', journal_key, ARGV[11], '0', 'MKSTREAM')
+  if type(made) == 'table' and made.err and not string.find(made.err, 'BUSYGROUP', 1, true) then return made end
+  redis.call('HSET', campaign_key, 'instance', instance, 'secret', secret, 'epoch', ARGV[10],
+    'version', '1', 'terms_version', '1', 'quantity', ARGV[7], 'opens_at', ARGV[8], 'closes_at', ARGV[9],
+    'paused', '0', 'closed', '0', 'in_force', '0', 'issued', '0', 'last_number', '0', 'settled', '0',
+    'decided_at', whole(now), 'held', '0', 'held_until', '0', 'was_opens_at', '', 'was_closes_at', '')
+  return {'applied'}
+end
+if c[1] ~= instance or c[2] ~= secret then return {'mismatch', c[1], c[2]} end
+if version <= known then return {c[13] == '1' and 'refused' or 'applied'} end
+if version > known + 1 then return {'gap', whole(known)} end
+
+local quantity, opens_at, closes_at, in_force = tonumber(c[4]), tonumber(c[5]), tonumber(c[6]), tonumber(c[7])
+if now < tonumber(c[8]) then now = tonumber(c[8]) end
+
+-- What an earlier change holds still.
+local held, held_until, was_opens_at, was_closes_at = 0, tonumber(c[10]), nil, nil
+if now < held_until then
+  held, was_opens_at, was_closes_at = tonumber(c[9]), tonumber(c[11]), tonumber(c[12])
+end
+
+-- write keeps the change: pairs of fields and values beside those that every change has.
+local function write(...)
+  redis.call('HSET', campaign_key, 'version', whole(version), 'decided_at', whole(now),
+    'held', whole(held), 'held_until', whole(held_until),
+    'was_opens_at', was_opens_at and whole(was_opens_at) or '', 'was_closes_at', was_closes_at and whole(was_closes_at) or '', ...)
+  return {'applied'}
+end
+
+if kind == 'pause' then return write('paused', '1') end
+if kind == 'resume' then return write('paused', '0') end
+if kind == 'close' then return write('closed', '1') end
+
+if kind == 'void' then
+  local number, user = tonumber(ARGV[7]), ARGV[8]
+  local entry = redis.call('HGET', holders_key, user)
+  if not entry or struct.unpack('>I6', entry) ~= number then return write() end
+  held, held_until = held + 1, now + hold
+  -- The hold goes first: it may be refused for lack of memory or rights, and alone it only delays.
+  redis.call('HSET', campaign_key, 'held_until', whole(held_until))
+  redis.call('HDEL', holders_key, user)
+  return write('in_force', whole(in_force - 1))
+end
+
+if kind ~= 'terms' then return redis.error_reply('ERR firstcome: no change is of the kind ' .. kind) end
+
+local to_quantity, to_opens_at, to_closes_at = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
+if to_quantity < in_force then
+  redis.call('HSET', campaign_key, 'version', whole(version), 'refused:' .. whole(version), '1')
+  return {'refused'}
+end
+
+-- A window that opens earlier, or that has closed and opens again, stays as narrow as it
+-- was for as long as stock is held: else a node could still repeat not_open or closed.
+local was = {opens_at = math.max(opens_at or 0, was_opens_at or 0), closes_at = math.min(closes_at or math.huge, was_closes_at or math.huge)}
+local opens_earlier = now < was.opens_at and (to_opens_at or 0) < was.opens_at
+local opens_again = now >= was.closes_at and (to_closes_at or math.huge) > was.closes_at
+if opens_earlier or opens_again then
+  was_opens_at = was.opens_at > 0 and was.opens_at or nil
+  was_closes_at = was.closes_at < math.huge and was.closes_at or nil
+end
+if opens_earlier or opens_again or to_quantity > quantity then held_until = now + hold end
+held = math.max(0, held + (to_quantity - quantity)) -- in this order no sum is above 2^53
+return write('quantity', whole(to_quantity), 'opens_at', ARGV[8], 'closes_at', ARGV[9], 'terms_version', whole(version))

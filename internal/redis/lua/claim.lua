@@ -1,0 +1,141 @@
+-- Decides one claim by each of the users, in order, by the rule firstcome.Decide,
+-- and appends what it issues to the journal: all of it or nothing.
+--
+-- KEYS  campaign (hash), holders (hash), journal (stream), unrecorded (set)
+-- ARGV  1 instance and 2 secret, which must be the campaign's
+--       3 the gate's time in microseconds, or '' for the server's own clock
+--       4 how many numbers may be unsettled, or '' for any; above, nothing is issued
+--       5 the channel that wakes recorders, 6 the campaign's id
+--       7 and following: the users
+-- Returns one of
+--   {'absent'}                         the gate has no such campaign
+--   {'mismatch', instance, secret}     it belongs to another gate or secret
+--   {'decided', outcomes, first, now, version, terms_version, opens_at, closes_at,
+--    held_until, {entry, …}}           outcomes has a digit for each user, 0 for not
+--                                      decided because the backlog is full; the users
+--                                      who were issued have the numbers from first on; of
+--                                      those who hold there is an entry each, in order, with
+--                                      1 before it if the ledger has it, else 0
+--
+-- Numbers and instants are whole and below 2^53, so Lua's doubles hold them; they are
+-- printed by whole() because tostring() would round them. Everything that can fail
+-- (types of keys, memory, rights) fails at or before the XADD, and what is written before
+-- it changes no answer.
+
+local ALREADY_ISSUED, NOT_OPEN, CLOSED, PAUSED, SOLD_OUT, ISSUED = 1, 2, 3, 4, 5, 6
+local UNDECIDED = 0
+local CHUNK = 1000 -- values that unpack() puts on Lua's stack, which has room for about 8,000
+
+local campaign_key, holders_key, journal_key, unrecorded_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local instance, secret, clock, backlog, wake, id = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local FIRST_USER = 7
+local users = #ARGV - FIRST_USER + 1
+
+local function whole(n) return string.format('%.0f', n) end
+
+local c = redis.call('HMGET', campaign_key,
+  'instance', 'secret', 'version', 'terms_version', 'epoch', 'quantity', 'opens_at', 'closes_at', 'paused', 'closed',
+  'in_force', 'issued', 'last_number', 'settled', 'decided_at', 'held', 'held_until', 'was_opens_at', 'was_closes_at')
+local version, terms_version, epoch, quantity = c[3], tonumber(c[4]), c[5], tonumber(c[6])
+if not version then return {'absent'} end
+if c[1] ~= instance or c[2] ~= secret then return {'mismatch', c[1], c[2]} end
+local opens_at, closes_at = tonumber(c[7]), tonumber(c[8])
+local paused, closed = c[9] == '1', c[10] == '1'
+local in_force, issued, last_number, settled = tonumber(c[11]), tonumber(c[12]), tonumber(c[13]), tonumber(c[14])
+local decided_at, held, held_until = tonumber(c[15]), tonumber(c[16]), tonumber(c[17])
+local was_opens_at, was_closes_at = tonumber(c[18]), tonumber(c[19])
+
+-- The gate's time never goes back behind what the campaign has seen.
+local now = tonumber(clock)
+if not now then
+  local t = redis.call('TIME')
+  now = t[1] * 1000000 + t[2]
+end
+if now < decided_at then now = decided_at end
+
+-- While stock that came back is held, it counts as in force, and a window that was
+-- widened is still as narrow as it was.
+local released = (was_opens_at or was_closes_at) and decided_at < held_until and now >= held_until
+if now >= held_until then
+  held = 0
+else
+  if was_opens_at and was_opens_at > (opens_at or 0) then opens_at = was_opens_at end
+  if was_closes_at and was_closes_at < (closes_at or math.huge) then closes_at = was_closes_at end
+end
+
+local function phase(at)
+  if opens_at and at < opens_at then return NOT_OPEN end
+  if closes_at and at >= closes_at then return CLOSED end
+  return ISSUED
+end
+
+local before_stock = phase(now)
+if before_stock ~= NOT_OPEN and closed then before_stock = CLOSED end
+if before_stock == ISSUED and paused then before_stock = PAUSED end
+
+local may_issue = users
+if backlog ~= '' then may_issue = math.max(0, tonumber(backlog) - (last_number - settled)) end
+
+-- Read. A key of another type ends the script here, before the first write.
+redis.call('XLEN', journal_key)
+local some_unrecorded = redis.call('SCARD', unrecorded_key) > 0
+local holds = {}
+for from = 1, users, CHUNK do
+  local to = math.min(from + CHUNK - 1, users)
+  local found = redis.call('HMGET', holders_key, unpack(ARGV, FIRST_USER + from - 1, FIRST_USER + to - 1))
+  for n = 1, to - from + 1 do holds[from + n - 1] = found[n] end
+end
+
+local function recorded(entry)
+  local number = struct.unpack('>I6', entry)
+  return number <= settled and not (some_unrecorded and redis.call('SISMEMBER', unrecorded_key, whole(number)) == 1)
+end
+
+-- Decide.
+local outcomes, entries, winners, pairs_of, new = {}, {}, {}, {}, {}
+local suffix = struct.pack('>I7I4', now, terms_version)
+for n = 1, users do
+  local user = ARGV[FIRST_USER + n - 1]
+  local entry, outcome = holds[n], before_stock
+  if entry then
+    outcome = ALREADY_ISSUED
+    entries[#entries + 1] = (recorded(entry) and '1' or '0') .. entry
+  elseif new[user] then
+    outcome = ALREADY_ISSUED
+    entries[#entries + 1] = '0' .. new[user]
+  elseif outcome == ISSUED then
+    if in_force + #winners + held >= quantity then
+      outcome = SOLD_OUT
+    elseif #winners >= may_issue then
+      outcome = UNDECIDED
+    else
+      winners[#winners + 1] = user
+      new[user] = struct.pack('>I6', last_number + #winners) .. suffix
+      pairs_of[#pairs_of + 1] = user
+      pairs_of[#pairs_of + 1] = new[user]
+    end
+  end
+  outcomes[n] = outcome
+end
+
+-- Write.
+local won = #winners
+if won > 0 or released or phase(now) ~= phase(decided_at) then
+  local moved = redis.pcall('HSET', campaign_key, 'decided_at', whole(now))
+  -- Without memory holders are still found, and refusals are still true.
+  if type(moved) == 'table' and moved.err and (won > 0 or not string.find(moved.err, 'OOM', 1, true)) then return moved end
+end
+if won > 0 then
+  local appended = redis.pcall('XADD', journal_key, '*', 'format', '1', 'epoch', epoch, 'at', whole(now),
+    'terms', whole(terms_version), 'first', whole(last_number + 1), 'users', table.concat(winners, '\n'))
+  if type(appended) == 'table' and appended.err then return appended end
+  for from = 1, #pairs_of, CHUNK do
+    redis.call('HSET', holders_key, unpack(pairs_of, from, math.min(from + CHUNK - 1, #pairs_of)))
+  end
+  redis.call('HSET', campaign_key, 'in_force', whole(in_force + won), 'issued', whole(issued + won),
+    'last_number', whole(last_number + won))
+  redis.pcall('PUBLISH', wake, id) -- a hint: who may not publish is found by the recorders' own clock
+end
+
+return {'decided', table.concat(outcomes), whole(last_number + 1), whole(now), version, whole(terms_version),
+  opens_at and whole(opens_at) or '', closes_at and whole(closes_at) or '', whole(held_until), entries}

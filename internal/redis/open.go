@@ -1,0 +1,169 @@
+package redis
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// Rights are what a Redis user needs, as ACL SETUSER spells them.
+const Rights = "~firstcome:* &firstcome:* +@connection +eval +evalsha +info +time +get +set +del +unlink " +
+	"+hset +hget +hmget +hlen +hdel +hscan +sadd +scard +sismember +smembers +publish +subscribe +unsubscribe " +
+	"+xadd +xlen +xrange +xdel +xack +xgroup +xreadgroup +xautoclaim +xclaim +xpending"
+
+const (
+	dialTimeout = 2 * time.Second
+	// writeTimeout is how long a connection may give no sign of life, by a ping a
+	// second, before it is given up.
+	writeTimeout = 4 * time.Second
+	pingEvery    = time.Second
+	// buffer of each connection, in bytes: a batch of 512 claims is some 20 KB.
+	buffer = 128 << 10
+	// poolSize bounds the connections for what blocks, of which there is nothing but subscriptions.
+	poolSize = 16
+	// redirections bounds how often a call follows a slot that moves.
+	redirections = 8
+)
+
+// Open connects to Redis, checks that it may be a gate, and makes its instance
+// name if it has none. No error or warning has the password.
+func Open(ctx context.Context, options Options) (*Gate, error) {
+	client, err := connect(options)
+	if err != nil {
+		return nil, err
+	}
+	g := &Gate{
+		client: client, options: options,
+		claim: rueidis.NewLuaScript(claimScript), apply: rueidis.NewLuaScript(applyScript),
+		settle: rueidis.NewLuaScript(settleScript),
+	}
+	if err := g.check(ctx); err != nil {
+		client.Close()
+		return nil, fmt.Errorf("open the Redis gate: %w", err)
+	}
+	return g, nil
+}
+
+// connect returns a client. It sends nothing a second time by itself: see the
+// package's comment.
+func connect(options Options) (rueidis.Client, error) {
+	o, err := rueidis.ParseURL(options.URL)
+	if err != nil {
+		// The error's own text may have a part of the password in it.
+		return nil, errors.New("the Redis URL cannot be read: it is like redis://USER:PASSWORD@HOST:6379/0, or rediss:// for TLS; write special characters of the password as %XX")
+	}
+	if options.Username != "" {
+		o.Username = options.Username
+	}
+	if options.Password != "" {
+		o.Password = options.Password
+	}
+	o.DisableRetry, o.DisableCache = true, true
+	o.ClientName, o.ClientSetInfo = "firstcome", rueidis.DisableClientSetInfo
+	o.Dialer.Timeout, o.Dialer.KeepAlive, o.ConnWriteTimeout = dialTimeout, pingEvery, writeTimeout
+	o.ReadBufferEachConn, o.WriteBufferEachConn = buffer, buffer
+	o.BlockingPoolSize = poolSize
+	o.ClusterOption.MaxMovedRedirections = redirections
+	client, err := rueidis.NewClient(o)
+	if err != nil {
+		return nil, fmt.Errorf("connect to Redis at %s: %w", strings.Join(o.InitAddress, ", "), classify(err))
+	}
+	return client, nil
+}
+
+// check refuses a Redis that cannot be a gate.
+func (g *Gate) check(ctx context.Context) error {
+	for address, node := range g.client.Nodes() {
+		info, err := node.Do(ctx, node.B().Info().Build()).ToString()
+		if err != nil {
+			return classify(err)
+		}
+		warnings, err := checkInfo(parseInfo(info), g.options.AnyEviction)
+		if err != nil {
+			return fmt.Errorf("%s: %w", address, err)
+		}
+		g.warnings = append(g.warnings, warnings...)
+	}
+	if err := g.checkRights(ctx); err != nil {
+		return err
+	}
+	return g.name(ctx)
+}
+
+// parseInfo reads the lines of INFO, name:value.
+func parseInfo(text string) map[string]string {
+	info := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			info[name] = value
+		}
+	}
+	return info
+}
+
+// checkInfo says whether a server's INFO is that of a gate. Managed services do not
+// allow CONFIG, and INFO has the same.
+func checkInfo(info map[string]string, anyEviction bool) (warnings []string, err error) {
+	if v := info["redis_version"]; !atLeast(v, 6, 2) {
+		return nil, fmt.Errorf("this is version %q: firstcome needs Redis 6.2 or later, or Valkey", v)
+	}
+	if policy := info["maxmemory_policy"]; policy != "noeviction" {
+		reason := fmt.Sprintf("maxmemory-policy is %q: when memory is short Redis would throw away holders and journals, and coupons "+
+			"would be issued twice; set it to noeviction (CONFIG SET, or the parameter group of a managed service)", policy)
+		if !anyEviction {
+			return nil, errors.New(reason)
+		}
+		warnings = append(warnings, reason)
+	}
+	if info["aof_enabled"] == "0" {
+		warnings = append(warnings, "the append-only file is off: a restart of Redis loses what the ledger does not have yet; set appendonly yes")
+	}
+	return warnings, nil
+}
+
+// atLeast tells whether a version like 7.0.15 is major.minor or later.
+func atLeast(version string, major, minor int) bool {
+	parts := strings.SplitN(version, ".", 3)
+	if len(parts) < 2 {
+		return false
+	}
+	a, err1 := strconv.Atoi(parts[0])
+	b, err2 := strconv.Atoi(parts[1])
+	return err1 == nil && err2 == nil && (a > major || a == major && b >= minor)
+}
+
+// checkRights tries what the scripts do on keys of its own, so that a right that is
+// missing is known now, and not in the middle of a script.
+func (g *Gate) checkRights(ctx context.Context) error {
+	keys := []string{"firstcome:{rights}:" + rand.Text(), "firstcome:{rights}:" + rand.Text()}
+	missing, err := rueidis.NewLuaScript(rightsScript).Exec(ctx, g.client, keys, []string{g.wakeChannel()}).AsStrSlice()
+	if err != nil {
+		return classify(err)
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("the user may not run %s: ACL SETUSER NAME %s", strings.Join(missing, ", "), Rights)
+	}
+	return nil
+}
+
+// name reads the instance's name, and makes it if there is none.
+func (g *Gate) name(ctx context.Context) error {
+	var random [8]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return err
+	}
+	made := g.client.Do(ctx, g.client.B().Set().Key(instanceKey).Value(hex.EncodeToString(random[:])).Nx().Build()).Error()
+	if made != nil && !rueidis.IsRedisNil(made) {
+		return classify(made)
+	}
+	instance, err := g.client.Do(ctx, g.client.B().Get().Key(instanceKey).Build()).ToString()
+	g.instance = instance
+	return classify(err)
+}

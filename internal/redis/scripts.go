@@ -1,0 +1,53 @@
+package redis
+
+import (
+	_ "embed"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+var (
+	//go:embed lua/claim.lua
+	claimScript string
+	//go:embed lua/apply.lua
+	applyScript string
+	//go:embed lua/settle.lua
+	settleScript string
+	//go:embed lua/rights.lua
+	rightsScript string
+)
+
+// unlimited stands for firstcome.Unlimited in Redis: the largest number that
+// Lua counts to without rounding.
+const unlimited = 1<<53 - 1
+
+// quantityArg returns a quantity as the scripts take it.
+func quantityArg(quantity int64) string {
+	if quantity == firstcome.Unlimited {
+		quantity = unlimited
+	}
+	return strconv.FormatInt(quantity, 10)
+}
+
+// micros returns an instant as the scripts take it: microseconds since 1970, or
+// nothing for the zero time.
+func micros(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return strconv.FormatInt(at.UnixMicro(), 10)
+}
+
+// backlogArg returns the limit of unsettled numbers as the claim script takes it.
+func backlogArg(limit int64) string {
+	switch {
+	case limit < 0 || limit == math.MaxInt64:
+		return ""
+	case limit == 0:
+		limit = defaultBacklog
+	}
+	return strconv.FormatInt(limit, 10)
+}
