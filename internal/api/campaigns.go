@@ -33,7 +33,9 @@ func (s *Server) createCampaign(w http.ResponseWriter, r *http.Request, c auth.C
 	if err := e.fill(&terms, o); err != nil {
 		return err
 	}
-	made, err := s.Ledger.Create(r.Context(), c.Name, id, terms)
+	made, err := s.changed(r.Context(), id, func(ctx context.Context) (ledger.Status, error) {
+		return s.Ledger.Create(ctx, c.Name, id, terms)
+	})
 	if err != nil {
 		return err
 	}
@@ -86,6 +88,9 @@ func (s *Server) listCampaigns(w http.ResponseWriter, r *http.Request, _ auth.Ca
 		list.Next = &next
 	}
 	for _, status := range found {
+		if status, err = s.counted(r.Context(), status); err != nil {
+			return err
+		}
 		list.Items = append(list.Items, wireCampaign(status))
 	}
 	return writeJSON(w, http.StatusOK, list)
@@ -99,6 +104,9 @@ func (s *Server) readCampaign(w http.ResponseWriter, r *http.Request, _ auth.Cal
 	}
 	found, err := s.Ledger.Campaign(r.Context(), id)
 	if err != nil {
+		return err
+	}
+	if found, err = s.counted(r.Context(), found); err != nil {
 		return err
 	}
 	return writeCampaign(w, http.StatusOK, found)
@@ -175,7 +183,7 @@ func (s *Server) change(w http.ResponseWriter, r *http.Request, do func(context.
 	}
 	var changed ledger.Status
 	err = s.Issuer.Change(id, func() (err error) {
-		changed, err = do(r.Context(), id)
+		changed, err = s.changed(r.Context(), id, func(ctx context.Context) (ledger.Status, error) { return do(ctx, id) })
 		return err
 	})
 	if err != nil {

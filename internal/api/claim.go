@@ -30,7 +30,7 @@ func (s *Server) claim(w http.ResponseWriter, r *http.Request, c auth.Caller) er
 			return err
 		}
 	}
-	d, err := s.Issuer.Claim(r.Context(), id, user)
+	d, err := s.claims.Claim(r.Context(), id, user)
 	if err != nil {
 		s.metrics.unknown.Inc()
 		return err
@@ -83,7 +83,7 @@ func (s *Server) readClaim(w http.ResponseWriter, r *http.Request, c auth.Caller
 	if err != nil {
 		return err
 	}
-	coupon, err := s.Ledger.CouponOf(r.Context(), id, user)
+	coupon, err := s.couponOf(r.Context(), id, user)
 	if err != nil {
 		return err
 	}

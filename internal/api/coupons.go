@@ -27,7 +27,7 @@ func (s *Server) issueCoupons(w http.ResponseWriter, r *http.Request, _ auth.Cal
 	if err != nil {
 		return err
 	}
-	decisions, err := s.Issuer.ClaimAll(r.Context(), id, users)
+	decisions, err := s.claims.ClaimAll(r.Context(), id, users)
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (s *Server) voidCoupon(w http.ResponseWriter, r *http.Request, c auth.Calle
 	}
 	var coupon firstcome.Coupon
 	err = s.Issuer.Change(id, func() (err error) {
-		coupon, err = s.Ledger.Void(r.Context(), c.Name, id, number, reason)
+		coupon, err = s.voided(r.Context(), c.Name, id, number, reason)
 		return err
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // Header values that every answer shares. They are never written to.
@@ -64,7 +65,7 @@ func problemOf(err error) *client.Problem {
 		return notAllowed(fields...)
 	}
 	switch {
-	case errors.Is(err, firstcome.ErrNoCampaign), errors.Is(err, firstcome.ErrNoCoupon):
+	case errors.Is(err, firstcome.ErrNoCampaign), errors.Is(err, firstcome.ErrNoCoupon), errors.Is(err, firstcome.ErrNoDeadLetter):
 		return notFound()
 	case errors.Is(err, firstcome.ErrCampaignExists):
 		return newProblem(http.StatusConflict, firstcome.ErrCampaignExists.Error())
@@ -74,10 +75,22 @@ func problemOf(err error) *client.Problem {
 		return newProblem(http.StatusConflict, firstcome.ErrClosed.Error())
 	case errors.Is(err, firstcome.ErrAlreadyVoided):
 		return newProblem(http.StatusConflict, firstcome.ErrAlreadyVoided.Error())
+	case errors.Is(err, firstcome.ErrSettledLetter):
+		return newProblem(http.StatusConflict, firstcome.ErrSettledLetter.Error())
 	case errors.Is(err, firstcome.ErrStale):
 		return newProblem(http.StatusPreconditionFailed, firstcome.ErrStale.Error())
 	case errors.Is(err, firstcome.ErrGateMismatch):
 		return unavailable(firstcome.ErrGateMismatch.Error() + ": nothing was decided. Give this node the campaign's secret")
+	case errors.Is(err, errUnfinished):
+		return unavailable(errUnfinished.Error())
+	case errors.Is(err, firstcome.ErrPending):
+		return unavailable(firstcome.ErrPending.Error() + ", so nothing was changed. Ask again")
+	case errors.Is(err, firstcome.ErrNotRecorded):
+		return unavailable("the number is issued and not in the ledger yet, so nothing was changed. Ask again")
+	case errors.Is(err, flow.ErrNotRecordedYet):
+		return unavailable(flow.ErrNotRecordedYet.Error())
+	case errors.Is(err, flow.ErrUnrecorded):
+		return unavailable("the coupon was issued and the ledger did not take it: an operator has to look at it. Ask again: it is safe")
 	case errors.Is(err, firstcome.ErrBusy):
 		return unavailable("too many claims are waiting, and this one was not decided. Ask again: it is safe")
 	}

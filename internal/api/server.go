@@ -19,6 +19,7 @@ import (
 type Config struct {
 	Ledger *ledger.Ledger
 	Issuer *flow.Issuer
+	Remote *Remote // nil: the ledger decides
 	Auth   *auth.Authenticator
 	Log    *slog.Logger // nil: slog.Default()
 	Limits Limits       // zero fields: their defaults
@@ -36,6 +37,7 @@ type Config struct {
 type Server struct {
 	Config
 	terms   *termsCache
+	claims  flow.Claimer
 	metrics *metrics
 	conns   *conns
 	buffers sync.Pool // of *buffer
@@ -69,6 +71,7 @@ func New(c Config) *Server {
 		exports:  make(chan struct{}, exports),
 		draining: make(chan struct{}),
 	}
+	s.claims = s.claimer()
 	s.metrics = newMetrics(s)
 	c.Issuer.OnBatch = s.metrics.onBatch
 	c.Ledger.OnCommit = s.metrics.onCommit

@@ -73,6 +73,17 @@ func (a *Answerer) ClaimAll(ctx context.Context, id firstcome.CampaignID, users 
 	return decisions, nil
 }
 
+// Await returns a coupon that was issued when its campaign lets it be named. The
+// errors are those of Claim.
+func (a *Answerer) Await(ctx context.Context, c firstcome.Coupon) (firstcome.Coupon, error) {
+	ctx, cancel := a.deadline(ctx)
+	defer cancel()
+	if err := a.await(ctx, &c); err != nil {
+		return firstcome.Coupon{}, err
+	}
+	return c, nil
+}
+
 func (a *Answerer) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	wait := a.Wait
 	if wait == 0 {

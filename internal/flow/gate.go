@@ -83,3 +83,7 @@ var (
 	ErrGap  = errors.New("the gate lacks earlier changes")
 	ErrLost = errors.New("the gate has lost the campaign")
 )
+
+// ErrRetired says that a campaign is over for long, and that its gate has forgotten
+// it: the ledger answers.
+var ErrRetired = errors.New("the campaign is over and its gate has forgotten it")

@@ -25,6 +25,8 @@ type Status struct {
 	Epoch      int64  // of the gate
 	Settled    int64  // see flow.Settled; 0 where the ledger decides
 	LastNumber int64  // the highest that the ledger has
+	// RetiredAt is when the gate forgot the campaign, so that the ledger answers; zero: it did not.
+	RetiredAt time.Time
 	// Change is the version that the call which returned this made; 0: it changed nothing.
 	Change int64
 }
@@ -355,7 +357,7 @@ func (t *tx) terms(id firstcome.CampaignID, version int64) (payload string, err 
 // statusQuery returns the query of campaigns' statuses, up to its WHERE.
 func (d *dialect) statusQuery() string {
 	return `SELECT c.id, c.paused, c.closed, c.version, c.in_force, c.issued, c.position, c.decided_at, c.created_at,
-	c.gate, c.applied, c.epoch, c.settled, c.last_number, t.payload, ` + d.clock + `
+	c.gate, c.applied, c.epoch, c.settled, c.last_number, c.retired_at, t.payload, ` + d.clock + `
 	FROM campaigns c JOIN changes t ON t.campaign_id = c.id AND t.version = c.terms_version `
 }
 
@@ -394,17 +396,17 @@ func (l *Ledger) scanStatuses(rows *sql.Rows) ([]Status, error) {
 	var all []Status
 	for rows.Next() {
 		var s Status
-		var decidedAt, createdAt, clock sql.NullInt64
+		var decidedAt, createdAt, retiredAt, clock sql.NullInt64
 		var payload string
 		err := rows.Scan(&s.ID, &s.Paused, &s.Closed, &s.Version, &s.InForce, &s.Issued, &s.Position, &decidedAt, &createdAt,
-			&s.Gate, &s.Applied, &s.Epoch, &s.Settled, &s.LastNumber, &payload, &clock)
+			&s.Gate, &s.Applied, &s.Epoch, &s.Settled, &s.LastNumber, &retiredAt, &payload, &clock)
 		if err != nil {
 			return nil, err
 		}
 		if s.Terms, err = decodeTerms(payload); err != nil {
 			return nil, fmt.Errorf("the terms of %s: %w", s.ID, err)
 		}
-		s.Recorded, s.CreatedAt = s.Issued, instant(createdAt)
+		s.Recorded, s.CreatedAt, s.RetiredAt = s.Issued, instant(createdAt), instant(retiredAt)
 		if l.clock != nil {
 			clock.Valid = false
 		}
