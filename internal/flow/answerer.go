@@ -101,7 +101,7 @@ func (a *Answerer) await(ctx context.Context, c *firstcome.Coupon) error {
 	if terms.Answer == firstcome.Decided {
 		return nil
 	}
-	err = a.Recorded.Wait(ctx, c.Campaign, c.Number)
+	err = a.Recorded.Wait(ctx, *c)
 	if err == nil {
 		c.Recorded = true
 		return nil

@@ -40,60 +40,9 @@ type Recorded struct {
 	gate SettledWatch
 	wake chan struct{} // has room for one: somebody began to wait
 
-	mu       sync.Mutex // guards what follows
-	states   map[firstcome.CampaignID]*settling
-	watching bool   // what is settled now will be heard
-	watch    uint64 // counts the watches begun, so that what one of them taught ends with it
-	failing  error  // why the last watch or reading failed
-}
-
-// settling is what is known of a campaign for which somebody waits.
-//
-// A message tells what one call of a recorder settled, so it says that a number is
-// recorded only to whoever has heard all messages before it. What a reading says
-// is complete. So messages count only behind a reading that was sent while the
-// watch was on already, and what is heard during a reading is added to what it says.
-type settling struct {
-	waiters waiters
-	through int64
-	not     map[int64]bool // unrecorded ones up to through
-	known   bool           // it was read at least once
-	synced  bool
-	heard   []Settled // since the reading under way was sent
-	reading bool
-}
-
-// A waiter is one call of Wait.
-type waiter struct {
-	number int64
-	place  int        // in the heap; -1: answered
-	done   chan error // has room for the one answer
-}
-
-// waiters are a heap by number.
-type waiters []*waiter
-
-func (w waiters) Len() int           { return len(w) }
-func (w waiters) Less(a, b int) bool { return w[a].number < w[b].number }
-func (w waiters) Swap(a, b int) {
-	w[a], w[b] = w[b], w[a]
-	w[a].place, w[b].place = a, b
-}
-
-// Push adds a waiter: see heap.Interface.
-func (w *waiters) Push(x any) {
-	one := x.(*waiter)
-	one.place = len(*w)
-	*w = append(*w, one)
-}
-
-// Pop takes the last one away: see heap.Interface.
-func (w *waiters) Pop() any {
-	all := *w
-	last := all[len(all)-1]
-	all[len(all)-1] = nil
-	*w, last.place = all[:len(all)-1], -1
-	return last
+	mu      sync.Mutex // guards what follows
+	states  map[firstcome.CampaignID]*settling
+	failing error // why the last watch or reading failed
 }
 
 // NewRecorded returns a Recorded that asks a gate.
@@ -101,20 +50,21 @@ func NewRecorded(gate SettledWatch) *Recorded {
 	return &Recorded{gate: gate, wake: make(chan struct{}, 1), states: map[firstcome.CampaignID]*settling{}}
 }
 
-// Wait returns nil when the number of a campaign is in the ledger, ErrUnrecorded
-// when it is settled otherwise, and an error when ctx ends before it is known.
-func (r *Recorded) Wait(ctx context.Context, id firstcome.CampaignID, number int64) error {
-	w := r.enter(id, number)
+// Wait returns nil when a coupon, of which campaign, number and epoch matter, is in
+// the ledger, ErrUnrecorded when its number is settled otherwise or may be lost, and
+// an error when ctx ends before it is known.
+func (r *Recorded) Wait(ctx context.Context, c firstcome.Coupon) error {
+	w := r.enter(c)
 	select {
 	case err := <-w.done:
 		return err
 	case <-ctx.Done():
-		r.leave(id, w)
+		r.leave(c.Campaign, w)
 		select {
 		case err := <-w.done: // it was answered just before
 			return err
 		default:
-			return fmt.Errorf("wait until number %d of %s is recorded: %w", number, id, ctx.Err())
+			return fmt.Errorf("wait until number %d of %s is recorded: %w", c.Number, c.Campaign, ctx.Err())
 		}
 	}
 }
@@ -130,8 +80,8 @@ func (r *Recorded) Waiting() (calls int, err error) {
 	return calls, r.failing
 }
 
-func (r *Recorded) enter(id firstcome.CampaignID, number int64) *waiter {
-	w := &waiter{number: number, done: make(chan error, 1)}
+func (r *Recorded) enter(c firstcome.Coupon) *waiter {
+	id, w := c.Campaign, &waiter{number: c.Number, epoch: c.Epoch, done: make(chan error, 1)}
 	r.mu.Lock()
 	s := r.states[id]
 	first := s == nil
@@ -170,40 +120,12 @@ func (r *Recorded) forget(id firstcome.CampaignID, s *settling) {
 	}
 }
 
-// answer answers who waits for numbers that are settled.
-func (s *settling) answer() {
-	for len(s.waiters) > 0 && s.waiters[0].number <= s.through {
-		w := heap.Pop(&s.waiters).(*waiter)
-		if s.not[w.number] {
-			w.done <- ErrUnrecorded
-		} else {
-			w.done <- nil
-		}
-	}
-}
-
-// add takes over what is settled.
-func (s *settling) add(news Settled) {
-	s.through = max(s.through, news.Through)
-	for _, number := range news.Unrecorded {
-		s.not[number] = true
-	}
-}
-
-// hear takes over a message.
-func (r *Recorded) hear(id firstcome.CampaignID, news Settled) {
+// learn takes over what is settled of a campaign, as it was heard or read.
+func (r *Recorded) learn(id firstcome.CampaignID, news Settled) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.states[id]
-	if s == nil || !r.watching {
-		return
-	}
-	if s.reading {
-		s.heard = append(s.heard, news)
-	}
-	if s.synced {
-		s.add(news)
-		s.answer()
+	if s := r.states[id]; s != nil {
+		s.learn(news)
 		r.forget(id, s)
 	}
 }
@@ -223,10 +145,9 @@ func (r *Recorded) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		ready := func() {
 			waits.Reset()
-			r.turn(true, nil)
+			r.fail(nil)
 		}
-		err := r.gate.WatchSettled(ctx, ready, r.hear)
-		r.turn(false, err)
+		r.fail(r.gate.WatchSettled(ctx, ready, r.learn))
 		select {
 		case <-time.After(waits.NextBackOff()):
 		case <-ctx.Done():
@@ -234,16 +155,10 @@ func (r *Recorded) follow(ctx context.Context) {
 	}
 }
 
-// turn notes that a watch began or ended: nothing that was learned before is
-// complete any more.
-func (r *Recorded) turn(watching bool, err error) {
+func (r *Recorded) fail(err error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.watching, r.failing = watching, err
-	r.watch++
-	for _, s := range r.states {
-		s.synced, s.heard = false, nil
-	}
+	r.failing = err
+	r.mu.Unlock()
 }
 
 // poll reads the gate while anybody waits.
@@ -293,36 +208,17 @@ func (r *Recorded) read(ctx context.Context, onlyNew bool) (some bool) {
 }
 
 func (r *Recorded) readOne(ctx context.Context, id firstcome.CampaignID) {
-	r.mu.Lock()
-	s, watch, watching := r.states[id], r.watch, r.watching
-	if s == nil {
-		r.mu.Unlock()
-		return
-	}
-	s.reading, s.heard = true, nil
-	r.mu.Unlock()
-
 	ctx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
 	news, err := r.gate.SettledThrough(ctx, id)
-	cancel()
-
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s.reading = false
 	if err != nil {
-		r.failing = err
+		r.fail(err)
 		return
 	}
-	if r.watching == watching && r.watch == watch {
-		s.synced = watching
-		r.failing = nil
-	} else {
-		s.heard = nil
+	r.mu.Lock()
+	if s := r.states[id]; s != nil {
+		s.known = true
 	}
-	s.known, s.not = true, map[int64]bool{}
-	for _, n := range append([]Settled{news}, s.heard...) {
-		s.add(n)
-	}
-	s.answer()
-	r.forget(id, s)
+	r.mu.Unlock()
+	r.learn(id, news)
 }

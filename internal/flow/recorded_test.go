@@ -115,7 +115,7 @@ func wait(r *flow.Recorded, id firstcome.CampaignID, number int64) *answer {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		a.err = r.Wait(ctx, id, number)
+		a.err = r.Wait(ctx, firstcome.Coupon{Campaign: id, Number: number, Epoch: 1})
 		a.took = time.Since(start)
 		close(a.done)
 	}()
@@ -201,26 +201,33 @@ func TestWhoWaitsTooLongIsToldThatItIsUnknown(t *testing.T) {
 	})
 }
 
-// TestAMissedMessageAnswersNobodyWrongly has a recorder settle a lost number while
-// the watch is away: the next message, of later numbers, does not name it again.
 func TestAMissedMessageAnswersNobodyWrongly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard()
 		r := recorded(t, b)
-		lost := wait(r, "c", 5)
+		letter, next := wait(r, "c", 5), wait(r, "c", 12)
 		b.mu.Lock()
 		b.down = errors.New("the gate is failing over")
 		b.mu.Unlock()
 		b.cut <- struct{}{}
 		time.Sleep(time.Second) // the watch is on again, and what was said meanwhile is not heard
-		b.tell("c", 9)
-		same(t, "after the first message since", "waiting", lost.is())
-		b.mu.Lock()
-		b.down = nil
-		b.mu.Unlock()
-		b.settle("c", 9, 5)
-		time.Sleep(60 * time.Millisecond)
-		same(t, "after a reading", "unrecorded", lost.is())
+		same(t, "meanwhile", []string{"waiting", "waiting"}, all(letter, next))
+		b.tell("c", 9, 5)
+		same(t, "after the next message", []string{"unrecorded", "waiting"}, all(letter, next))
+		b.tell("c", 7) // an older one that was on its way longer
+		same(t, "what was known stays known", []string{"unrecorded"}, all(wait(r, "c", 5)))
+		b.tell("c", 12, 5)
+		same(t, "at last", []string{"recorded"}, all(next))
+	})
+}
+
+func TestANumberOfAnEarlierEpochMayBeLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard()
+		r := recorded(t, b)
+		before := wait(r, "c", 5) // of epoch 1
+		b.messages <- message{"c", flow.Settled{Through: 9, Epoch: 2}}
+		same(t, "after the gate was rebuilt", "unrecorded", before.is())
 	})
 }
 
@@ -230,12 +237,14 @@ func TestAMessageDuringAReadingIsNotForgotten(t *testing.T) {
 		letGo := make(chan struct{})
 		b.during = func() { <-letGo }
 		r := recorded(t, b)
-		next, letter := wait(r, "c", 1), wait(r, "c", 2)
-		b.tell("c", 2, 2) // the reading saw the state before
-		same(t, "while it is read", []string{"waiting", "waiting"}, all(next, letter))
-		close(letGo)
-		same(t, "after it", []string{"recorded", "unrecorded"}, all(next, letter))
+		later := wait(r, "c", 9)
+		b.tell("c", 2, 2)
+		close(letGo) // the reading saw the state before
+		synctest.Wait()
+		same(t, "after both", []string{"recorded", "unrecorded", "waiting"}, all(wait(r, "c", 1), wait(r, "c", 2), later))
 		same(t, "readings", 1, b.readings())
+		b.tell("c", 9, 2)
+		same(t, "at last", []string{"recorded"}, all(later))
 	})
 }
 
@@ -268,7 +277,7 @@ func TestThousandsWaitForAFewReadings(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		for n := range int64(claims) {
 			answered.Go(func() {
-				err := r.Wait(ctx, "c", claims-n)
+				err := r.Wait(ctx, firstcome.Coupon{Campaign: "c", Number: claims - n})
 				if late := claims-n > claims-1000; late != (err != nil) {
 					t.Errorf("number %d: %v", claims-n, err)
 				}

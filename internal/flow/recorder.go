@@ -188,7 +188,7 @@ func (r *Recorder) settle(ctx context.Context, b Batch) (Settled, error) {
 func (s Settled) and(b Settled) Settled {
 	all := slices.Concat(s.Unrecorded, b.Unrecorded)
 	slices.Sort(all)
-	return Settled{Through: max(s.Through, b.Through), Unrecorded: slices.Compact(all)}
+	return Settled{Through: max(s.Through, b.Through), Unrecorded: slices.Compact(all), Epoch: max(s.Epoch, b.Epoch)}
 }
 
 // throttle waits until the ledger may be given so many coupons.

@@ -39,8 +39,12 @@ type Garbage struct {
 type Settled struct {
 	// Through is the number up to which each is a coupon in the ledger, a dead letter or lost.
 	Through int64
-	// Unrecorded are those up to Through that are not coupons in the ledger: open dead letters and lost ones.
+	// Unrecorded are those up to Through that are dead letters and no coupons in the
+	// ledger, always all of them.
 	Unrecorded []int64
+	// Epoch is that of the campaign's gate by then; 0: not said. Numbers are lost
+	// between epochs only, so one of an earlier epoch may be lost.
+	Epoch int64
 }
 
 // ErrRefused says that the ledger will never take something of what it was given:

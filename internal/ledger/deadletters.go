@@ -205,12 +205,12 @@ const (
 	couponToo      // another coupon has the number, or this one since it was replayed
 )
 
-// readLetters reads which numbers are dead letters: open ones, and those above
-// what is settled.
+// readLetters reads which numbers are dead letters that were not replayed. There
+// are few, and who is told what is settled has to know all of them.
 func (r *recording) readLetters() error {
 	rows, err := r.query(`SELECT d.number, count(c.number) FROM dead_letters d
 		LEFT JOIN coupons c ON c.campaign_id = d.campaign_id AND c.number = d.number
-		WHERE d.campaign_id = ? AND d.number > 0 AND (d.settled_at IS NULL OR d.number > ?) GROUP BY d.number`, string(r.ID), r.settled)
+		WHERE d.campaign_id = ? AND d.number > 0 AND (d.settled_by IS NULL OR d.settled_by <> 'replayed') GROUP BY d.number`, string(r.ID))
 	if err != nil {
 		return err
 	}

@@ -20,8 +20,7 @@ import (
 // that another node has to record them. After any other error it is unknown what is
 // recorded, and to record the same again is right.
 //
-// Settled.Unrecorded are the numbers of all open dead letters, and besides those
-// dead letters and lost numbers that this call settled.
+// What it returns as settled is complete, whatever the calls before returned.
 func (l *Ledger) Record(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (flow.Settled, error) {
 	var settled flow.Settled
 	given, err := inNumberOrder(id, coupons)
@@ -106,7 +105,7 @@ type recording struct {
 	stock   // as it was before
 	given   []firstcome.Coupon
 	fresh   []firstcome.Coupon // those of given that the ledger has not seen
-	letters map[int64]fate     // numbers of dead letters that are open, or above what is settled
+	letters map[int64]fate     // numbers of dead letters, but for those that were replayed
 	replay  bool               // of a dead letter: it is to leave its state
 	look    bool               // look the users up before their coupons are inserted
 }

@@ -68,13 +68,14 @@ func between(t testing.TB, first, last int64) []firstcome.Coupon {
 	return coupons
 }
 
-// record records, and returns what is settled.
+// record records, and returns what is settled, without the epoch.
 func record(t testing.TB, l *ledger.Ledger, coupons ...firstcome.Coupon) flow.Settled {
 	t.Helper()
 	settled, err := l.Record(context.Background(), "c", coupons)
 	if err != nil {
 		t.Fatal(err)
 	}
+	settled.Epoch = 0
 	return settled
 }
 
@@ -239,5 +240,22 @@ func TestF45F51OverlappingBatchesInAnyOrderLeaveTheSameLedger(t *testing.T) {
 		}
 		slices.Sort(got.Facts)
 		same(t, "facts", last, len(slices.Compact(got.Facts)))
+	})
+}
+
+// TestF18ALateRecorderFindsItsBatchDone has a recorder frozen with a batch, while the
+// gate is rebuilt under a new epoch and another recorder drains what it held.
+func TestF18ALateRecorderFindsItsBatchDone(t *testing.T) {
+	onEach(t, func(t *testing.T, name string) {
+		l := remote(t, name, 10)
+		held := between(t, 1, 5)
+		record(t, l, held[:4]...)
+		if _, err := beside(t, name).Exec(`UPDATE campaigns SET epoch = 2 WHERE id = 'c'`); err != nil {
+			t.Fatal(err)
+		}
+		before := books(t, l)
+		same(t, "settled", flow.Settled{Through: 4}, record(t, l, held[:4]...))
+		same(t, "the books", before, books(t, l))
+		refused(t, l, "what nobody drained belongs to the epoch that is over", held...)
 	})
 }

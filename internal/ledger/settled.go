@@ -32,7 +32,7 @@ func (r *recording) settle() (flow.Settled, error) {
 			return flow.Settled{}, err
 		}
 	}
-	return r.unrecorded(after.settled)
+	return r.unrecorded(after.settled), nil
 }
 
 // through returns the number up to which each is a coupon, a dead letter or lost,
@@ -101,43 +101,14 @@ func (r *recording) throughCoupons(through *int64) error {
 	}
 }
 
-// lostBetween returns the lost numbers above after and up to through.
-func (r *recording) lostBetween(after, through int64) ([]int64, error) {
-	rows, err := r.query(`SELECT number, count FROM lost WHERE campaign_id = ? AND number <= ? AND number + count > ?`,
-		string(r.ID), through, after+1)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var lost []int64
-	for rows.Next() {
-		var number, count int64
-		if err := rows.Scan(&number, &count); err != nil {
-			return nil, err
-		}
-		for n := max(number, after+1); n <= min(number+count-1, through); n++ {
-			lost = append(lost, n)
-		}
-	}
-	return lost, rows.Err()
-}
-
 // unrecorded returns what is settled through a number: see Record.
-func (r *recording) unrecorded(through int64) (flow.Settled, error) {
-	s := flow.Settled{Through: through}
+func (r *recording) unrecorded(through int64) flow.Settled {
+	s := flow.Settled{Through: through, Epoch: r.epoch}
 	for number, fate := range r.letters {
 		if number <= through && fate&couponToo == 0 {
 			s.Unrecorded = append(s.Unrecorded, number)
 		}
 	}
-	if through > r.settled && r.epoch != firstEpoch {
-		lost, err := r.lostBetween(r.settled, through)
-		if err != nil {
-			return s, err
-		}
-		s.Unrecorded = append(s.Unrecorded, lost...)
-	}
 	slices.Sort(s.Unrecorded)
-	s.Unrecorded = slices.Compact(s.Unrecorded)
-	return s, nil
+	return s
 }
