@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,29 +9,6 @@ import (
 
 	"github.com/firstcome/firstcome"
 )
-
-// A Status is a campaign with its counters at one instant.
-type Status struct {
-	firstcome.Campaign
-	InForce  int64     // coupons in force
-	Issued   int64     // coupons ever issued, voided ones too
-	Recorded int64     // those of them that the ledger has
-	Position int64     // of the last fact
-	Now      time.Time // the gate's time
-
-	Gate       string // the name of what decides
-	Applied    int64  // the last change that the gate has: less than Version while one is on its way
-	Epoch      int64  // of the gate
-	Settled    int64  // see flow.Settled; 0 where the ledger decides
-	LastNumber int64  // the highest that the ledger has
-	// RetiredAt is when the gate forgot the campaign, so that the ledger answers; zero: it did not.
-	RetiredAt time.Time
-	// Change is the version that the call which returned this made; 0: it changed nothing.
-	Change int64
-}
-
-// Remote tells whether another gate than the ledger decides the campaign's claims.
-func (s *Status) Remote() bool { return s.Gate != gateKind }
 
 // firstEpoch is the epoch of a campaign whose gate has never lost anything.
 const firstEpoch = 1
@@ -146,13 +122,6 @@ func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func
 	return made.Version, t.log(made.At, actor, "campaign.update", entry{campaign: s.ID, detail: payload})
 }
 
-// putTerms makes the terms of a version effective.
-func (t *tx) putTerms(id firstcome.CampaignID, terms firstcome.Terms, version int64) error {
-	_, err := t.change(`UPDATE campaigns SET quantity = ?, opens_at = ?, closes_at = ?, terms_version = ? WHERE id = ?`,
-		quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt), version, string(id))
-	return err
-}
-
 // A Switch is a change of a campaign without terms.
 type Switch string
 
@@ -191,73 +160,6 @@ func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.Campaign
 		return Status{}, fmt.Errorf("%s the campaign %s: %w", to, id, err)
 	}
 	return l.changed(ctx, id, version)
-}
-
-// Void takes a coupon back: its stock returns, its number is never given again,
-// and its user may claim again. ErrNoCoupon and ErrAlreadyVoided say that
-// nothing was done. So does ErrNotRecorded: the ledger does not have the number, and
-// only the gate's last number tells whether it may come. ErrPending says that an
-// earlier change has to reach the gate first.
-func (l *Ledger) Void(ctx context.Context, actor string, id firstcome.CampaignID, number int64, reason string) (firstcome.Coupon, error) {
-	var voided firstcome.Coupon
-	err := l.change(ctx, id, func(t *tx, s stock) (err error) {
-		voided, err = l.void(t, s, actor, number, reason)
-		return err
-	})
-	if err != nil {
-		return firstcome.Coupon{}, fmt.Errorf("void number %d of %s: %w", number, id, err)
-	}
-	return voided, nil
-}
-
-// void is Void in its transaction.
-func (l *Ledger) void(t *tx, s stock, actor string, number int64, reason string) (firstcome.Coupon, error) {
-	c, err := t.coupon(s.ID, number)
-	if errors.Is(err, firstcome.ErrNoCoupon) && l.remote() {
-		err = t.notRecorded(s, number)
-	}
-	if err != nil {
-		return c, err
-	}
-	if !c.VoidedAt.IsZero() {
-		return c, firstcome.ErrAlreadyVoided
-	}
-	if err := t.addVoidFact(s, number); err != nil {
-		return c, err
-	}
-	made, err := l.addChange(t, s, firstcome.ChangeVoid, voidPayload(number, c.User))
-	if err != nil {
-		return c, err
-	}
-	if err := t.holdVoided(s, made.At); err != nil {
-		return c, err
-	}
-	c.VoidedAt = made.At
-	_, err = t.change(`UPDATE coupons SET voided_at = ?, void_reason = ? WHERE campaign_id = ? AND number = ?`,
-		made.At.UnixMicro(), reason, string(s.ID), number)
-	if err != nil {
-		return c, err
-	}
-	_, err = t.change(`UPDATE campaigns SET in_force = ?, position = ? WHERE id = ?`, s.inForce-1, s.position+1, string(s.ID))
-	if err != nil {
-		return c, err
-	}
-	return c, t.logReason(made.At, actor, "coupon.void", reason, entry{campaign: s.ID, user: c.User, number: number})
-}
-
-// voidPayload is what the change of a void holds.
-func voidPayload(number int64, user firstcome.UserID) string {
-	text, err := json.Marshal(storedVoid{number, user})
-	if err != nil {
-		panic(err) // a number and a string are always JSON
-	}
-	return string(text)
-}
-
-// A storedVoid is a void as the ledger keeps it among the changes.
-type storedVoid struct {
-	Number int64            `json:"number"`
-	User   firstcome.UserID `json:"user_id"`
 }
 
 // change has the writer do a change of a campaign, which is in the state s. It
@@ -322,168 +224,8 @@ func (t *tx) logReason(at time.Time, actor, action, reason string, e entry) erro
 	return t.log(at, actor, action, e)
 }
 
-// addVoidFact adds the fact that a number was voided, behind the run of those
-// issued since the last void, which is written only now.
-func (t *tx) addVoidFact(s stock, number int64) error {
-	t.touched[s.ID] = true
-	var last int64 // position that a run holds
-	err := t.row(`SELECT position + count - 1 FROM facts WHERE campaign_id = ? ORDER BY position DESC LIMIT 1`, s.ID).Scan(&last)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return err
-	}
-	runs := []run{openRun(last, s.position, s.lastNumber), {s.position + 1, 1, number, firstcome.CouponVoided}}
-	for _, r := range runs {
-		if r.count == 0 {
-			continue
-		}
-		if err := t.addFacts(s.ID, r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (t *tx) addFacts(id firstcome.CampaignID, r run) error {
 	_, err := t.change(`INSERT INTO facts (campaign_id, position, count, kind, number) VALUES (?, ?, ?, ?, ?)`,
 		string(id), r.position, r.count, string(r.kind), r.number)
 	return err
-}
-
-func (t *tx) terms(id firstcome.CampaignID, version int64) (payload string, err error) {
-	err = t.row(`SELECT payload FROM changes WHERE campaign_id = ? AND version = ?`, id, version).Scan(&payload)
-	return payload, err
-}
-
-// statusQuery returns the query of campaigns' statuses, up to its WHERE.
-func (d *dialect) statusQuery() string {
-	return `SELECT c.id, c.paused, c.closed, c.version, c.in_force, c.issued, c.position, c.decided_at, c.created_at,
-	c.gate, c.applied, c.epoch, c.settled, c.last_number, c.retired_at, t.payload, ` + d.clock + `
-	FROM campaigns c JOIN changes t ON t.campaign_id = c.id AND t.version = c.terms_version `
-}
-
-// Campaign returns a campaign, or ErrNoCampaign.
-func (l *Ledger) Campaign(ctx context.Context, id firstcome.CampaignID) (Status, error) {
-	rows, err := l.read.QueryContext(ctx, l.dialect.statusQuery()+`WHERE c.id = ?`, id)
-	if err != nil {
-		return Status{}, fmt.Errorf("read the campaign %s: %w", id, err)
-	}
-	all, err := l.scanStatuses(rows)
-	if err != nil {
-		return Status{}, fmt.Errorf("read the campaign %s: %w", id, err)
-	}
-	if len(all) == 0 {
-		return Status{}, firstcome.ErrNoCampaign
-	}
-	return all[0], nil
-}
-
-// Campaigns returns at most limit campaigns in the order of their ids, from the
-// one behind after on.
-func (l *Ledger) Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]Status, error) {
-	rows, err := l.read.QueryContext(ctx, l.dialect.statusQuery()+`WHERE c.id > ? ORDER BY c.id LIMIT ?`, after, limit)
-	if err != nil {
-		return nil, fmt.Errorf("read the campaigns: %w", err)
-	}
-	all, err := l.scanStatuses(rows)
-	if err != nil {
-		return nil, fmt.Errorf("read the campaigns: %w", err)
-	}
-	return all, nil
-}
-
-func (l *Ledger) scanStatuses(rows *sql.Rows) ([]Status, error) {
-	defer rows.Close()
-	var all []Status
-	for rows.Next() {
-		var s Status
-		var decidedAt, createdAt, retiredAt, clock sql.NullInt64
-		var payload string
-		err := rows.Scan(&s.ID, &s.Paused, &s.Closed, &s.Version, &s.InForce, &s.Issued, &s.Position, &decidedAt, &createdAt,
-			&s.Gate, &s.Applied, &s.Epoch, &s.Settled, &s.LastNumber, &retiredAt, &payload, &clock)
-		if err != nil {
-			return nil, err
-		}
-		if s.Terms, err = decodeTerms(payload); err != nil {
-			return nil, fmt.Errorf("the terms of %s: %w", s.ID, err)
-		}
-		s.Recorded, s.CreatedAt, s.RetiredAt = s.Issued, instant(createdAt), instant(retiredAt)
-		if l.clock != nil {
-			clock.Valid = false
-		}
-		s.Now = l.decidesAt(stock{decidedAt: instant(decidedAt), clock: instant(clock)})
-		all = append(all, s)
-	}
-	return all, rows.Err()
-}
-
-// Terms returns the terms of a campaign as of a version, or ErrNoCampaign. They
-// never change.
-func (l *Ledger) Terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
-	var payload string
-	err := l.read.QueryRowContext(ctx, `SELECT payload FROM changes
-		WHERE campaign_id = ? AND version <= ? AND kind = 'terms' AND NOT refused ORDER BY version DESC LIMIT 1`, id, version).Scan(&payload)
-	if errors.Is(err, sql.ErrNoRows) {
-		return firstcome.Terms{}, firstcome.ErrNoCampaign
-	}
-	if err != nil {
-		return firstcome.Terms{}, fmt.Errorf("read the terms of %s: %w", id, err)
-	}
-	return decodeTerms(payload)
-}
-
-// storedTerms are terms as the ledger keeps them: a column's instants and durations.
-type storedTerms struct {
-	Name       string               `json:"name"`
-	Quantity   *int64               `json:"quantity"`
-	OpensAt    *int64               `json:"opens_at"`
-	ClosesAt   *int64               `json:"closes_at"`
-	Answer     firstcome.AnswerWhen `json:"answer"`
-	Benefit    json.RawMessage      `json:"benefit"`
-	ValidUntil *int64               `json:"valid_until"`
-	ValidFor   *int64               `json:"valid_for"`
-}
-
-func encodeTerms(t firstcome.Terms) (string, error) {
-	validFor := t.ValidFor.Microseconds()
-	s := storedTerms{
-		Name: t.Name, Answer: t.Answer, Benefit: t.Benefit,
-		Quantity: pointer(quantityColumn(t.Quantity)),
-		OpensAt:  pointer(micros(t.OpensAt)), ClosesAt: pointer(micros(t.ClosesAt)),
-		ValidUntil: pointer(micros(t.ValidUntil)), ValidFor: pointer(sql.NullInt64{Int64: validFor, Valid: validFor != 0}),
-	}
-	text, err := json.Marshal(s)
-	if err != nil {
-		return "", fmt.Errorf("the benefit is not JSON: %w", err)
-	}
-	return string(text), nil
-}
-
-func decodeTerms(payload string) (firstcome.Terms, error) {
-	var s storedTerms
-	if err := json.Unmarshal([]byte(payload), &s); err != nil {
-		return firstcome.Terms{}, err
-	}
-	return firstcome.Terms{
-		Name: s.Name, Answer: s.Answer, Benefit: s.Benefit, Quantity: unlimited(column(s.Quantity)),
-		OpensAt: instant(column(s.OpensAt)), ClosesAt: instant(column(s.ClosesAt)), ValidUntil: instant(column(s.ValidUntil)),
-		ValidFor: time.Duration(column(s.ValidFor).Int64) * time.Microsecond,
-	}, nil
-}
-
-func quantityColumn(quantity int64) sql.NullInt64 {
-	return sql.NullInt64{Int64: quantity, Valid: quantity != firstcome.Unlimited}
-}
-
-func pointer(n sql.NullInt64) *int64 {
-	if !n.Valid {
-		return nil
-	}
-	return &n.Int64
-}
-
-func column(n *int64) sql.NullInt64 {
-	if n == nil {
-		return sql.NullInt64{}
-	}
-	return sql.NullInt64{Int64: *n, Valid: true}
 }

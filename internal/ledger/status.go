@@ -1,0 +1,95 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A Status is a campaign with its counters at one instant.
+type Status struct {
+	firstcome.Campaign
+	InForce  int64     // coupons in force
+	Issued   int64     // coupons ever issued, voided ones too
+	Recorded int64     // those of them that the ledger has
+	Position int64     // of the last fact
+	Now      time.Time // the gate's time
+
+	Gate       string // the name of what decides
+	Applied    int64  // the last change that the gate has: less than Version while one is on its way
+	Epoch      int64  // of the gate
+	Settled    int64  // see flow.Settled; 0 where the ledger decides
+	LastNumber int64  // the highest that the ledger has
+	// RetiredAt is when the gate forgot the campaign, so that the ledger answers; zero: it did not.
+	RetiredAt time.Time
+	// Change is the version that the call which returned this made; 0: it changed nothing.
+	Change int64
+}
+
+// Remote tells whether another gate than the ledger decides the campaign's claims.
+func (s *Status) Remote() bool { return s.Gate != gateKind }
+
+// statusQuery returns the query of campaigns' statuses, up to its WHERE.
+func (d *dialect) statusQuery() string {
+	return `SELECT c.id, c.paused, c.closed, c.version, c.in_force, c.issued, c.position, c.decided_at, c.created_at,
+	c.gate, c.applied, c.epoch, c.settled, c.last_number, c.retired_at, t.payload, ` + d.clock + `
+	FROM campaigns c JOIN changes t ON t.campaign_id = c.id AND t.version = c.terms_version `
+}
+
+// Campaign returns a campaign, or ErrNoCampaign.
+func (l *Ledger) Campaign(ctx context.Context, id firstcome.CampaignID) (Status, error) {
+	rows, err := l.read.QueryContext(ctx, l.dialect.statusQuery()+`WHERE c.id = ?`, id)
+	if err != nil {
+		return Status{}, fmt.Errorf("read the campaign %s: %w", id, err)
+	}
+	all, err := l.scanStatuses(rows)
+	if err != nil {
+		return Status{}, fmt.Errorf("read the campaign %s: %w", id, err)
+	}
+	if len(all) == 0 {
+		return Status{}, firstcome.ErrNoCampaign
+	}
+	return all[0], nil
+}
+
+// Campaigns returns at most limit campaigns in the order of their ids, from the
+// one behind after on.
+func (l *Ledger) Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]Status, error) {
+	rows, err := l.read.QueryContext(ctx, l.dialect.statusQuery()+`WHERE c.id > ? ORDER BY c.id LIMIT ?`, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read the campaigns: %w", err)
+	}
+	all, err := l.scanStatuses(rows)
+	if err != nil {
+		return nil, fmt.Errorf("read the campaigns: %w", err)
+	}
+	return all, nil
+}
+
+func (l *Ledger) scanStatuses(rows *sql.Rows) ([]Status, error) {
+	defer rows.Close()
+	var all []Status
+	for rows.Next() {
+		var s Status
+		var decidedAt, createdAt, retiredAt, clock sql.NullInt64
+		var payload string
+		err := rows.Scan(&s.ID, &s.Paused, &s.Closed, &s.Version, &s.InForce, &s.Issued, &s.Position, &decidedAt, &createdAt,
+			&s.Gate, &s.Applied, &s.Epoch, &s.Settled, &s.LastNumber, &retiredAt, &payload, &clock)
+		if err != nil {
+			return nil, err
+		}
+		if s.Terms, err = decodeTerms(payload); err != nil {
+			return nil, fmt.Errorf("the terms of %s: %w", s.ID, err)
+		}
+		s.Recorded, s.CreatedAt, s.RetiredAt = s.Issued, instant(createdAt), instant(retiredAt)
+		if l.clock != nil {
+			clock.Valid = false
+		}
+		s.Now = l.decidesAt(stock{decidedAt: instant(decidedAt), clock: instant(clock)})
+		all = append(all, s)
+	}
+	return all, rows.Err()
+}

@@ -1,0 +1,96 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// putTerms makes the terms of a version effective.
+func (t *tx) putTerms(id firstcome.CampaignID, terms firstcome.Terms, version int64) error {
+	_, err := t.change(`UPDATE campaigns SET quantity = ?, opens_at = ?, closes_at = ?, terms_version = ? WHERE id = ?`,
+		quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt), version, string(id))
+	return err
+}
+
+func (t *tx) terms(id firstcome.CampaignID, version int64) (payload string, err error) {
+	err = t.row(`SELECT payload FROM changes WHERE campaign_id = ? AND version = ?`, id, version).Scan(&payload)
+	return payload, err
+}
+
+// Terms returns the terms of a campaign as of a version, or ErrNoCampaign. They
+// never change.
+func (l *Ledger) Terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
+	var payload string
+	err := l.read.QueryRowContext(ctx, `SELECT payload FROM changes
+		WHERE campaign_id = ? AND version <= ? AND kind = 'terms' AND NOT refused ORDER BY version DESC LIMIT 1`, id, version).Scan(&payload)
+	if errors.Is(err, sql.ErrNoRows) {
+		return firstcome.Terms{}, firstcome.ErrNoCampaign
+	}
+	if err != nil {
+		return firstcome.Terms{}, fmt.Errorf("read the terms of %s: %w", id, err)
+	}
+	return decodeTerms(payload)
+}
+
+// storedTerms are terms as the ledger keeps them: a column's instants and durations.
+type storedTerms struct {
+	Name       string               `json:"name"`
+	Quantity   *int64               `json:"quantity"`
+	OpensAt    *int64               `json:"opens_at"`
+	ClosesAt   *int64               `json:"closes_at"`
+	Answer     firstcome.AnswerWhen `json:"answer"`
+	Benefit    json.RawMessage      `json:"benefit"`
+	ValidUntil *int64               `json:"valid_until"`
+	ValidFor   *int64               `json:"valid_for"`
+}
+
+func encodeTerms(t firstcome.Terms) (string, error) {
+	validFor := t.ValidFor.Microseconds()
+	s := storedTerms{
+		Name: t.Name, Answer: t.Answer, Benefit: t.Benefit,
+		Quantity: pointer(quantityColumn(t.Quantity)),
+		OpensAt:  pointer(micros(t.OpensAt)), ClosesAt: pointer(micros(t.ClosesAt)),
+		ValidUntil: pointer(micros(t.ValidUntil)), ValidFor: pointer(sql.NullInt64{Int64: validFor, Valid: validFor != 0}),
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return "", fmt.Errorf("the benefit is not JSON: %w", err)
+	}
+	return string(text), nil
+}
+
+func decodeTerms(payload string) (firstcome.Terms, error) {
+	var s storedTerms
+	if err := json.Unmarshal([]byte(payload), &s); err != nil {
+		return firstcome.Terms{}, err
+	}
+	return firstcome.Terms{
+		Name: s.Name, Answer: s.Answer, Benefit: s.Benefit, Quantity: unlimited(column(s.Quantity)),
+		OpensAt: instant(column(s.OpensAt)), ClosesAt: instant(column(s.ClosesAt)), ValidUntil: instant(column(s.ValidUntil)),
+		ValidFor: time.Duration(column(s.ValidFor).Int64) * time.Microsecond,
+	}, nil
+}
+
+func quantityColumn(quantity int64) sql.NullInt64 {
+	return sql.NullInt64{Int64: quantity, Valid: quantity != firstcome.Unlimited}
+}
+
+func pointer(n sql.NullInt64) *int64 {
+	if !n.Valid {
+		return nil
+	}
+	return &n.Int64
+}
+
+func column(n *int64) sql.NullInt64 {
+	if n == nil {
+		return sql.NullInt64{}
+	}
+	return sql.NullInt64{Int64: *n, Valid: true}
+}

@@ -1,0 +1,99 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/firstcome/firstcome"
+)
+
+// Void takes a coupon back: its stock returns, its number is never given again,
+// and its user may claim again. ErrNoCoupon and ErrAlreadyVoided say that
+// nothing was done. So does ErrNotRecorded: the ledger does not have the number, and
+// only the gate's last number tells whether it may come. ErrPending says that an
+// earlier change has to reach the gate first.
+func (l *Ledger) Void(ctx context.Context, actor string, id firstcome.CampaignID, number int64, reason string) (firstcome.Coupon, error) {
+	var voided firstcome.Coupon
+	err := l.change(ctx, id, func(t *tx, s stock) (err error) {
+		voided, err = l.void(t, s, actor, number, reason)
+		return err
+	})
+	if err != nil {
+		return firstcome.Coupon{}, fmt.Errorf("void number %d of %s: %w", number, id, err)
+	}
+	return voided, nil
+}
+
+// void is Void in its transaction.
+func (l *Ledger) void(t *tx, s stock, actor string, number int64, reason string) (firstcome.Coupon, error) {
+	c, err := t.coupon(s.ID, number)
+	if errors.Is(err, firstcome.ErrNoCoupon) && l.remote() {
+		err = t.notRecorded(s, number)
+	}
+	if err != nil {
+		return c, err
+	}
+	if !c.VoidedAt.IsZero() {
+		return c, firstcome.ErrAlreadyVoided
+	}
+	if err := t.addVoidFact(s, number); err != nil {
+		return c, err
+	}
+	made, err := l.addChange(t, s, firstcome.ChangeVoid, voidPayload(number, c.User))
+	if err != nil {
+		return c, err
+	}
+	if err := t.holdVoided(s, made.At); err != nil {
+		return c, err
+	}
+	c.VoidedAt = made.At
+	_, err = t.change(`UPDATE coupons SET voided_at = ?, void_reason = ? WHERE campaign_id = ? AND number = ?`,
+		made.At.UnixMicro(), reason, string(s.ID), number)
+	if err != nil {
+		return c, err
+	}
+	_, err = t.change(`UPDATE campaigns SET in_force = ?, position = ? WHERE id = ?`, s.inForce-1, s.position+1, string(s.ID))
+	if err != nil {
+		return c, err
+	}
+	return c, t.logReason(made.At, actor, "coupon.void", reason, entry{campaign: s.ID, user: c.User, number: number})
+}
+
+// voidPayload is what the change of a void holds.
+func voidPayload(number int64, user firstcome.UserID) string {
+	text, err := json.Marshal(storedVoid{number, user})
+	if err != nil {
+		panic(err) // a number and a string are always JSON
+	}
+	return string(text)
+}
+
+// A storedVoid is a void as the ledger keeps it among the changes.
+type storedVoid struct {
+	Number int64            `json:"number"`
+	User   firstcome.UserID `json:"user_id"`
+}
+
+// addVoidFact adds the fact that a number was voided, behind the run of those
+// issued since the last void, which is written only now.
+func (t *tx) addVoidFact(s stock, number int64) error {
+	t.touched[s.ID] = true
+	var last int64 // position that a run holds
+	err := t.row(`SELECT position + count - 1 FROM facts WHERE campaign_id = ? ORDER BY position DESC LIMIT 1`, s.ID).Scan(&last)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	runs := []run{openRun(last, s.position, s.lastNumber), {s.position + 1, 1, number, firstcome.CouponVoided}}
+	for _, r := range runs {
+		if r.count == 0 {
+			continue
+		}
+		if err := t.addFacts(s.ID, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
