@@ -1,5 +1,117 @@
 package redis
 
-// separator stands between the users of a journal entry. No user id has one:
-// ids have no control characters.
-const separator = "\n"
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+const (
+	// entryFormat is what the claim script writes; another is of another release.
+	entryFormat = "1"
+	// separator stands between the users of a journal entry. No user id has one:
+	// ids have no control characters.
+	separator = "\n"
+	// maxPayload bounds what is kept of an entry that cannot be read, in bytes.
+	maxPayload = 16 << 10
+)
+
+// An item is an entry of a journal: its id in the stream, and its fields. Without
+// fields it was deleted while somebody had it.
+type item struct {
+	id     string
+	fields map[string]string
+}
+
+// coupons returns the coupons that an entry is about, in number order. The error
+// says why it cannot be read.
+func (e item) coupons(id firstcome.CampaignID, secret firstcome.Secret) ([]firstcome.Coupon, error) {
+	if format := e.fields["format"]; format != entryFormat {
+		return nil, fmt.Errorf("its format is %q, this release reads %s", format, entryFormat)
+	}
+	var epoch, at, terms, first int64
+	for name, into := range map[string]*int64{"epoch": &epoch, "at": &at, "terms": &terms, "first": &first} {
+		n, err := strconv.ParseInt(e.fields[name], 10, 64)
+		if err != nil || n < 1 || n > unlimited {
+			return nil, fmt.Errorf("its field %s is %q", name, e.fields[name])
+		}
+		*into = n
+	}
+	users := strings.Split(e.fields["users"], separator)
+	seen := make(map[string]bool, len(users))
+	coupons := make([]firstcome.Coupon, len(users))
+	for n, text := range users {
+		user, err := firstcome.ParseUserID(text)
+		if err != nil {
+			return nil, fmt.Errorf("its user %d: %w", n+1, err)
+		}
+		if seen[text] {
+			return nil, errors.New("it has a user twice")
+		}
+		seen[text] = true
+		number := first + int64(n)
+		coupons[n] = firstcome.Coupon{
+			Campaign: id, Number: number, User: user, Code: secret.Code(id, number),
+			IssuedAt: time.UnixMicro(at).UTC(), TermsVersion: terms, Epoch: epoch,
+		}
+	}
+	return coupons, nil
+}
+
+// garbage returns what is kept of an entry that cannot be read. Its source names
+// the entry among all of all campaigns and gates.
+func (e item) garbage(gate string, id firstcome.CampaignID, cause error) flow.Garbage {
+	var payload strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(e.fields)) {
+		fmt.Fprintf(&payload, "%q=%q ", name, e.fields[name])
+	}
+	text := strings.TrimSpace(payload.String())
+	return flow.Garbage{
+		Source:  gate + "/" + string(id) + "/" + e.id,
+		Payload: text[:min(len(text), maxPayload)],
+		Cause:   cause.Error(),
+	}
+}
+
+// A share is what is given to the sink at once, and the entries that it is of.
+type share struct {
+	flow.Batch
+	entries []string
+}
+
+// shares merges entries to batches of at most limit coupons, or of one entry, each
+// in number order.
+func shares(gate string, id firstcome.CampaignID, secret firstcome.Secret, items []item, limit int) []share {
+	var all []share
+	now := share{Batch: flow.Batch{Campaign: id}}
+	for _, e := range items {
+		coupons, err := e.coupons(id, secret)
+		if len(now.entries) > 0 && len(now.Coupons)+len(coupons) > limit {
+			all = append(all, now)
+			now = share{Batch: flow.Batch{Campaign: id}}
+		}
+		now.entries = append(now.entries, e.id)
+		now.Coupons = append(now.Coupons, coupons...)
+		if err != nil {
+			now.Garbage = append(now.Garbage, e.garbage(gate, id, err))
+		}
+	}
+	if len(now.entries) > 0 {
+		all = append(all, now)
+	}
+	for n := range all {
+		slices.SortStableFunc(all[n].Coupons, byNumber)
+		all[n].Coupons = slices.Compact(all[n].Coupons) // an entry may have been given twice
+	}
+	return all
+}
+
+func byNumber(a, b firstcome.Coupon) int { return cmp.Compare(a.Number, b.Number) }

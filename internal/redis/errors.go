@@ -52,11 +52,14 @@ func (e *Error) Is(target error) bool {
 // codeOOM is Redis's when it has no memory left for a write.
 const codeOOM = "OOM"
 
+// codeNoGroup is Redis's when the recorders' group of a journal is gone.
+const codeNoGroup = "NOGROUP"
+
 // codeOf says what a code of Redis means, and an operator's advice. It is the one table of
 // them. A code that is not here leaves it unknown what happened.
 func codeOf(code string) (Class, string) {
 	switch code {
-	case "READONLY", "MASTERDOWN", "LOADING", "REDIRECT", "MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "NOSCRIPT":
+	case "READONLY", "MASTERDOWN", "LOADING", "REDIRECT", "MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "NOSCRIPT", codeNoGroup:
 		return Safe, ""
 	case "NOREPLICAS":
 		return Safe, "fewer replicas follow than min-replicas-to-write asks for"

@@ -56,7 +56,7 @@ type Gate struct {
 	instance string
 	warnings []string
 
-	claim, apply, settle *rueidis.Lua
+	claim, apply, settle, look *rueidis.Lua
 }
 
 var _ flow.RemoteGate = (*Gate)(nil)

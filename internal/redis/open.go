@@ -42,7 +42,7 @@ func Open(ctx context.Context, options Options) (*Gate, error) {
 	g := &Gate{
 		client: client, options: options,
 		claim: rueidis.NewLuaScript(claimScript), apply: rueidis.NewLuaScript(applyScript),
-		settle: rueidis.NewLuaScript(settleScript),
+		settle: rueidis.NewLuaScript(settleScript), look: rueidis.NewLuaScript(lookScript),
 	}
 	if err := g.check(ctx); err != nil {
 		client.Close()

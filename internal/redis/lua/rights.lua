@@ -1,4 +1,4 @@
--- Tries each command that the scripts use, and returns those that this user may not run.
+-- Tries each command that firstcome uses on keys, and returns those that this user may not run.
 --
 -- KEYS  1 a key that nothing else uses, 2 another in the same slot
 -- ARGV  1 a channel
@@ -31,6 +31,12 @@ try('XLEN', stream)
 try('XRANGE', stream, '-', '+')
 try('XACK', stream, 'g', '1-1')
 try('XDEL', stream, '1-1')
+try('XREADGROUP', 'GROUP', 'g', 'c', 'STREAMS', stream, '>')
+try('XAUTOCLAIM', stream, 'g', 'c', '0', '0-0')
+try('XCLAIM', stream, 'g', 'c', '0', '1-1')
+try('HSCAN', hash, '0')
+try('SMEMBERS', hash)
 try('PUBLISH', channel, '')
+try('UNLINK', hash)
 try('DEL', hash, stream)
 return missing

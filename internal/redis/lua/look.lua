@@ -1,0 +1,12 @@
+-- Looks at a campaign's journal at one instant. It writes nothing.
+--
+-- KEYS  campaign (hash), holders (hash), journal (stream), unrecorded (set)
+-- Returns {'absent'} or {'there', last_number, settled, epoch, entries, id of the oldest or '', now},
+-- all as text; now is in milliseconds, as the ids of entries begin.
+
+local c = redis.call('HMGET', KEYS[1], 'last_number', 'settled', 'epoch')
+if not c[1] then return {'absent'} end
+local oldest = redis.call('XRANGE', KEYS[3], '-', '+', 'COUNT', '1')
+local t = redis.call('TIME')
+return {'there', c[1], c[2], c[3], tostring(redis.call('XLEN', KEYS[3])), oldest[1] and oldest[1][1] or '',
+  string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000))}

@@ -1,0 +1,147 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// A glance is a campaign's journal at one instant: see lua/look.lua.
+type glance struct {
+	last, settled, epoch int64
+	entries              int64
+	age                  time.Duration // of the oldest entry
+}
+
+func (g *Gate) glance(ctx context.Context, id firstcome.CampaignID) (l glance, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	word, parts, err := g.run(ctx, g.look, id)
+	if err != nil {
+		return l, err
+	}
+	if word == "absent" {
+		return l, g.missing(ctx, id)
+	}
+	if len(parts) != 6 {
+		return l, fmt.Errorf("the look script answered %d parts", len(parts)+1)
+	}
+	for n, into := range []*int64{&l.last, &l.settled, &l.epoch, &l.entries} {
+		if *into, err = whole(parts[n]); err != nil {
+			return l, err
+		}
+	}
+	oldest, _ := parts[4].ToString()
+	now, err := whole(parts[5])
+	if made, _, ok := strings.Cut(oldest, "-"); ok && err == nil {
+		var since int64
+		if since, err = strconv.ParseInt(made, 10, 64); err == nil {
+			l.age = max(0, time.Duration(now-since)*time.Millisecond)
+		}
+	}
+	return l, err
+}
+
+// refillEvery is how often a journal is made again that stays behind.
+const refillEvery = time.Minute
+
+// errBehind says that a journal is empty and its campaign is not settled.
+var errBehind = errors.New("the journal is empty, and not all that was issued is recorded")
+
+// heal makes again from the holders what is gone of a journal: if something was seen
+// to be gone, or if the journal is empty and the campaign not settled. It is an alarm.
+func (j *Journal) heal(ctx context.Context, s *stream, to flow.Sink, some bool) error {
+	if s.holed == nil && (some || time.Since(s.glanced) < j.options.Sweep) {
+		return nil
+	}
+	s.glanced = time.Now()
+	l, err := j.gate.glance(ctx, s.id)
+	if err != nil {
+		return err
+	}
+	if s.holed == nil {
+		if l.entries > 0 || l.last <= l.settled || time.Since(s.refilled) < refillEvery {
+			return nil
+		}
+		s.holed = errBehind
+	}
+	coupons, err := j.unsettled(ctx, s.id, l)
+	if err != nil {
+		return err
+	}
+	j.alarm(s.id, fmt.Errorf("%w; %d coupons from number %d on are recorded from the gate's holders", s.holed, len(coupons), l.settled+1))
+	for part := range slices.Chunk(coupons, j.options.Coupons) {
+		if err := j.give(ctx, s, to, share{Batch: flow.Batch{Campaign: s.id, Coupons: part}}); err != nil {
+			return err
+		}
+	}
+	s.holed, s.refilled = nil, time.Now()
+	return nil
+}
+
+// unsettled returns the coupons in force above the settled number, in number order.
+func (j *Journal) unsettled(ctx context.Context, id firstcome.CampaignID, l glance) ([]firstcome.Coupon, error) {
+	found := map[int64]firstcome.Coupon{} // a page may name a holder again
+	for cursor := uint64(0); ; {
+		page, err := j.gate.page(ctx, id, cursor)
+		if err != nil {
+			return nil, err
+		}
+		for n := 0; n+1 < len(page.Elements); n += 2 {
+			c, err := readEntry(id, firstcome.UserID(page.Elements[n]), page.Elements[n+1])
+			if err != nil {
+				return nil, err
+			}
+			if c.Number > l.settled && c.Number <= l.last {
+				c.Code, c.Epoch = j.gate.options.Secret.Code(id, c.Number), l.epoch
+				found[c.Number] = c
+			}
+		}
+		if cursor = page.Cursor; cursor == 0 {
+			break
+		}
+	}
+	return slices.SortedFunc(maps.Values(found), byNumber), nil
+}
+
+// A Lag says how far the ledger is behind the gate in one campaign.
+type Lag struct {
+	Campaign firstcome.CampaignID
+	Numbers  int64         // issued and not settled
+	Oldest   time.Duration // how long the oldest entry has been in the journal
+}
+
+// Lag returns the lag of each active campaign that has any.
+func (j *Journal) Lag(ctx context.Context) ([]Lag, error) {
+	var all []Lag
+	for _, id := range j.known() {
+		l, err := j.gate.glance(ctx, id)
+		if errors.Is(err, firstcome.ErrNoCampaign) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the lag of %s: %w", id, err)
+		}
+		if l.last > l.settled || l.entries > 0 {
+			all = append(all, Lag{id, l.last - l.settled, l.age})
+		}
+	}
+	return all, nil
+}
+
+// Retire deletes a campaign's keys. The ledger must have said first that it
+// answers for the campaign from now on. It may be repeated.
+func (g *Gate) Retire(ctx context.Context, id firstcome.CampaignID) error {
+	if err := g.client.Do(ctx, g.client.B().Unlink().Key(keysOf(id)...).Build()).Error(); err != nil {
+		return fmt.Errorf("retire %s: %w", id, classify(err))
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// A stream is what a Journal knows of one campaign's. One worker at a time has it.
+type stream struct {
+	id         firstcome.CampaignID
+	unfinished bool      // entries that were given to this consumer may be unfinished
+	looked     time.Time // when entries of other recorders were last looked for
+	perEntry   int       // coupons of an entry, about
+	holed      error     // something of the stream is gone
+	glanced    time.Time // when it was last held against the campaign's counters
+	refilled   time.Time // when it was last made again from the holders
+}
+
+// drain gives one reading of a campaign's entries to the sink. more tells that there may be others.
+func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool, err error) {
+	items, err := j.read(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	if err := j.heal(ctx, s, to, len(items) > 0); err != nil {
+		return false, err
+	}
+	coupons, before := 0, s.unfinished
+	s.unfinished = before || len(items) > 0
+	for _, part := range shares(j.gate.Name(), s.id, j.gate.options.Secret, items, j.options.Coupons) {
+		coupons += len(part.Coupons)
+		if err := j.give(ctx, s, to, part); err != nil {
+			return false, err
+		}
+	}
+	if len(items) > 0 {
+		s.perEntry = max(1, coupons/len(items))
+		s.unfinished = before
+	}
+	return len(items) > 0, nil
+}
+
+// give gives a share to the sink, and is done with its entries when it has taken it.
+func (j *Journal) give(ctx context.Context, s *stream, to flow.Sink, part share) error {
+	settled, err := j.sink(ctx, s, to, part)
+	if err != nil {
+		return fmt.Errorf("record %d coupons of %s: %w", len(part.Coupons), s.id, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if err := j.gate.settleEntries(ctx, s.id, settled, part.entries); err != nil {
+		return fmt.Errorf("settle %s through %d: %w", s.id, settled.Through, err)
+	}
+	return nil
+}
+
+// sink calls the sink, and meanwhile says now and then that the entries are at work.
+func (j *Journal) sink(ctx context.Context, s *stream, to flow.Sink, part share) (flow.Settled, error) {
+	ended := make(chan struct{})
+	var sign sync.WaitGroup
+	sign.Go(func() {
+		tick := time.NewTicker(j.options.Idle / 3)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-tick.C:
+				j.keep(ctx, s, part.entries)
+			}
+		}
+	})
+	settled, err := to(ctx, part.Batch)
+	close(ended)
+	sign.Wait()
+	return settled, err
+}
+
+// keep resets the idle time of entries. If it fails another recorder takes them over.
+func (j *Journal) keep(ctx context.Context, s *stream, entries []string) {
+	if len(entries) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, j.options.Idle/3)
+	defer cancel()
+	_ = j.gate.client.Do(ctx, j.gate.client.B().Xclaim().Key(journalKey(s.id)).Group(group).Consumer(j.consumer).
+		MinIdleTime("0").Id(entries...).Justid().Build()).Error()
+}
+
+// read returns entries to work on: what this consumer left unfinished, else what others
+// did, else new ones. A group that is gone is made again from the beginning of the stream.
+func (j *Journal) read(ctx context.Context, s *stream) ([]item, error) {
+	items, err := j.readOnce(ctx, s)
+	var e *Error
+	if !errors.As(err, &e) || e.Code != codeNoGroup {
+		return items, err
+	}
+	s.holed = errors.New("the recorders' group was gone: it is made again from the beginning of the journal")
+	made := j.gate.client.Do(ctx, j.gate.client.B().XgroupCreate().Key(journalKey(s.id)).Group(group).Id("0").Mkstream().Build()).Error()
+	if made != nil && !rueidis.IsRedisBusyGroup(made) {
+		return nil, classify(made)
+	}
+	return j.readOnce(ctx, s)
+}
+
+func (j *Journal) readOnce(ctx context.Context, s *stream) ([]item, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if s.unfinished {
+		items, err := j.readGroup(ctx, s, "0")
+		if err != nil || len(items) > 0 {
+			return items, err
+		}
+		s.unfinished = false
+	}
+	if time.Since(s.looked) > j.options.Idle/2 {
+		items, err := j.takeOver(ctx, s)
+		if err != nil || len(items) > 0 {
+			return items, err
+		}
+		s.looked = time.Now()
+	}
+	return j.readGroup(ctx, s, ">")
+}
+
+// count returns how many entries to read for about one batch.
+func (j *Journal) count(s *stream) int64 {
+	return int64(min(maxEntries, max(1, j.options.Coupons/s.perEntry)))
+}
+
+// readGroup reads new entries (from >) or this consumer's unfinished ones (from 0).
+func (j *Journal) readGroup(ctx context.Context, s *stream, from string) ([]item, error) {
+	answer := j.gate.client.Do(ctx, j.gate.client.B().Xreadgroup().Group(group, j.consumer).Count(j.count(s)).
+		Streams().Key(journalKey(s.id)).Id(from).Build())
+	streams, err := answer.AsXRead()
+	if rueidis.IsRedisNil(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, classify(err)
+	}
+	return j.present(ctx, s, streams[journalKey(s.id)])
+}
+
+// takeOver makes entries this consumer's that have been with another for too long.
+func (j *Journal) takeOver(ctx context.Context, s *stream) ([]item, error) {
+	answer, err := j.gate.client.Do(ctx, j.gate.client.B().Xautoclaim().Key(journalKey(s.id)).Group(group).Consumer(j.consumer).
+		MinIdleTime(strconv.FormatInt(j.options.Idle.Milliseconds(), 10)).Start("0-0").Count(j.count(s)).Build()).ToArray()
+	if err != nil {
+		return nil, classify(err)
+	}
+	if len(answer) < 2 {
+		return nil, errors.New("the answer to XAUTOCLAIM cannot be read")
+	}
+	entries, err := answer[1].AsXRange()
+	if err != nil {
+		return nil, classify(err)
+	}
+	if len(answer) > 2 {
+		if gone, err := answer[2].AsStrSlice(); err == nil && len(gone) > 0 {
+			s.holed = errDeleted
+		}
+	}
+	return j.present(ctx, s, entries)
+}
+
+// errDeleted says that somebody deleted entries that a recorder had.
+var errDeleted = errors.New("entries of the journal were deleted before they were recorded")
+
+// present returns the entries that are still there, and is done with those that are not.
+func (j *Journal) present(ctx context.Context, s *stream, entries []rueidis.XRangeEntry) ([]item, error) {
+	var items []item
+	var gone []string
+	for _, e := range entries {
+		if e.FieldValues == nil {
+			gone = append(gone, e.ID)
+			continue
+		}
+		items = append(items, item{e.ID, e.FieldValues})
+	}
+	if len(gone) == 0 {
+		return items, nil
+	}
+	s.holed = errDeleted
+	err := j.gate.client.Do(ctx, j.gate.client.B().Xack().Key(journalKey(s.id)).Group(group).Id(gone...).Build()).Error()
+	return items, classify(err)
+}
