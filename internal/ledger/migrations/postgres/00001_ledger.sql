@@ -31,6 +31,9 @@ CREATE TABLE campaigns (
     CONSTRAINT p4_every_number CHECK (issued <= last_number AND (gate <> 'ledger' OR last_number <= position))
 );
 
+-- Finds the campaigns that recorders have to look at, whatever the number of those that are over.
+CREATE INDEX campaigns_active ON campaigns (gate, id) WHERE retired_at IS NULL;
+
 CREATE TABLE coupons (
     campaign_id   TEXT COLLATE "C" NOT NULL,
     number        BIGINT           NOT NULL CHECK (number > 0),

@@ -30,6 +30,9 @@ CREATE TABLE campaigns (
     CONSTRAINT p4_every_number CHECK (issued <= last_number AND (gate <> 'ledger' OR last_number <= position))
 ) STRICT, WITHOUT ROWID;
 
+-- Finds the campaigns that recorders have to look at, whatever the number of those that are over.
+CREATE INDEX campaigns_active ON campaigns (gate, id) WHERE retired_at IS NULL;
+
 CREATE TABLE coupons (
     campaign_id   TEXT    NOT NULL REFERENCES campaigns (id),
     number        INTEGER NOT NULL CHECK (number > 0),

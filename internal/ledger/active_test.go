@@ -1,0 +1,71 @@
+package ledger_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// active expects the active campaigns.
+func active(t testing.TB, l *ledger.Ledger, want ...firstcome.CampaignID) {
+	t.Helper()
+	got, err := l.Active(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("active (-want +got):\n%s", diff)
+	}
+}
+
+func TestActiveCampaignsAreThoseOfTheNodesGateThatAreNotRetired(t *testing.T) {
+	onEach(t, func(t *testing.T, name string) {
+		l := remoteAt(t, name)
+		active(t, l)
+		for _, id := range []firstcome.CampaignID{"old", "another-gates", "b-", "b", "another-secrets"} {
+			create(t, l, id, 5)
+		}
+		db := beside(t, name)
+		for _, change := range []string{
+			`UPDATE campaigns SET retired_at = 1 WHERE id = 'old'`,
+			`UPDATE campaigns SET gate = 'redis:other' WHERE id = 'another-gates'`,
+			`UPDATE campaigns SET secret = 'other' WHERE id = 'another-secrets'`,
+		} {
+			if _, err := db.Exec(change); err != nil {
+				t.Fatal(err)
+			}
+		}
+		active(t, l, "b", "b-")
+	})
+}
+
+func TestActiveCampaignsMayBeMoreThanAPage(t *testing.T) {
+	onEach(t, func(t *testing.T, name string) {
+		l := remoteAt(t, name)
+		create(t, l, "c", 5)
+		db := beside(t, name)
+		var want []firstcome.CampaignID
+		for n := range 2000 {
+			want = append(want, firstcome.CampaignID(fmt.Sprintf("c-%04d", n)))
+		}
+		copyRow := `INSERT INTO campaigns (id, version, terms_version, applied, gate, epoch, secret, decided_at, created_at)
+			SELECT '%s', version, terms_version, applied, gate, epoch, secret, decided_at, created_at FROM campaigns WHERE id = 'c'`
+		tx, err := db.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range want {
+			if _, err := tx.Exec(fmt.Sprintf(copyRow, id)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		active(t, l, append([]firstcome.CampaignID{"c"}, want...)...)
+	})
+}
