@@ -58,7 +58,7 @@ type Issuer struct {
 // Stats are an Issuer's counters since its start, and what waits now.
 type Stats struct {
 	Waiting  int64 // claims that wait for the gate or are at it
-	Shed     int64 // claims refused with ErrBusy
+	Shed     int64 // claims refused with ErrBusy, those that a full gate did not decide too
 	Repeated int64 // claims answered from a lease
 	Batches  int64 // calls of the gate
 	Failed   int64 // calls of the gate that returned an error
@@ -347,6 +347,7 @@ func (i *Issuer) decide(q *queue, batch []*claim, epoch uint64, learn bool) {
 	}
 	for n, c := range batch {
 		if decisions[n].Outcome == 0 {
+			i.stats.shed.Add(1)
 			c.answer(firstcome.Decision{}, errFull)
 		} else {
 			c.answer(decisions[n], nil)

@@ -361,4 +361,10 @@ func TestAFullGateIsBusyAndItsHoldersAreFound(t *testing.T) {
 		t.Errorf("a claim that was not decided got %v", err)
 	}
 	want(t, i, "c", "holder", firstcome.AlreadyIssued)
+	if _, err := i.ClaimAll(t.Context(), "c", []firstcome.UserID{"holder", "third", "fourth"}); !errors.Is(err, firstcome.ErrBusy) {
+		t.Errorf("claims of which two were not decided got %v", err)
+	}
+	if s := i.Stats(); s.Shed != 3 || s.Failed != 0 {
+		t.Errorf("counted %+v", s)
+	}
 }
