@@ -3,12 +3,14 @@ package ledger_test
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/services"
 )
 
 // BenchmarkBatch issues coupons in batches of one size, synced; the time is a
@@ -72,4 +74,70 @@ func issue(b *testing.B, callers, campaigns int) {
 	}
 	all.Wait()
 	b.ReportMetric(float64(b.N)/float64(i.Stats().Batches), "claims/batch")
+}
+
+// BenchmarkServers issues coupons in batches of one size on a durable server, and
+// besides inserts the same rows with one plain statement a transaction: the
+// reference. The time is a claim's.
+func BenchmarkServers(b *testing.B) {
+	for _, kind := range []services.Kind{services.MariaDB, services.PostgreSQL} {
+		server := kind.Server(b)
+		for _, size := range []int{64, 512} {
+			name, err := server.Database(b.Context())
+			if err != nil {
+				b.Fatal(err)
+			}
+			l := start(b, name, nil)
+			b.Run(fmt.Sprintf("%s/claims/%d", kind, size), func(b *testing.B) {
+				id := firstcome.CampaignID(fmt.Sprint("c", b.N))
+				create(b, l, id, firstcome.Unlimited)
+				b.ResetTimer()
+				inBatches(b, size, func(users []firstcome.UserID) error {
+					_, err := l.Claim(b.Context(), id, users)
+					return err
+				})
+			})
+			db := rawServer(b, name)
+			b.Run(fmt.Sprintf("%s/rows/%d", kind, size), func(b *testing.B) {
+				number := 0
+				campaign := fmt.Sprint("r", b.N)
+				inBatches(b, size, func(users []firstcome.UserID) error {
+					query, args := rows(kind, campaign, number, users)
+					number += len(users)
+					_, err := db.Exec(query, args...)
+					return err
+				})
+			})
+		}
+	}
+}
+
+// inBatches calls do with batches of new users, b.N users in all or a few more.
+func inBatches(b *testing.B, size int, do func([]firstcome.UserID) error) {
+	users := make([]firstcome.UserID, size)
+	batches := 0
+	for n := 0; n < b.N; n += size {
+		for k := range users {
+			users[k] = firstcome.UserID(fmt.Sprintf("user-%09d", n+k))
+		}
+		if err := do(users); err != nil {
+			b.Fatal(err)
+		}
+		batches++
+	}
+	b.ReportMetric(b.Elapsed().Seconds()*1000/float64(batches), "ms/batch")
+}
+
+// rows returns the insert of coupons for users, as one would write it.
+func rows(kind services.Kind, campaign string, number int, users []firstcome.UserID) (query string, args []any) {
+	values := make([]string, len(users))
+	for n, user := range users {
+		values[n] = "(?, ?, ?, ?, 1, 1, 1, 1)"
+		if kind == services.PostgreSQL {
+			values[n] = fmt.Sprintf("($%d, $%d, $%d, $%d, 1, 1, 1, 1)", 4*n+1, 4*n+2, 4*n+3, 4*n+4)
+		}
+		args = append(args, campaign, number+n+1, string(user), "0123456789ABCDEF")
+	}
+	return `INSERT INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position)
+		VALUES ` + strings.Join(values, ", "), args
 }

@@ -56,6 +56,11 @@ func connectPostgreSQL(u *url.URL) (*sql.DB, error) {
 	return stdlib.OpenDB(*c), nil
 }
 
+// lookPostgreSQLQuery seeks each user in the index: LIMIT keeps the planner from
+// reading the whole campaign by its primary key instead, which it would rather do.
+const lookPostgreSQLQuery = `SELECT ` + couponColumns + ` FROM unnest(?::text[]) AS claimant
+	CROSS JOIN LATERAL (SELECT * FROM coupons WHERE user_id = claimant COLLATE "C" AND campaign_id = ? AND voided_at IS NULL LIMIT 1) AS held`
+
 // lookPostgreSQL is dialect.look.
 func lookPostgreSQL(t *tx, id firstcome.CampaignID, users []firstcome.UserID, each func(firstcome.Coupon) error) error {
 	return inChunks(users, func(users []firstcome.UserID) error {
@@ -63,8 +68,7 @@ func lookPostgreSQL(t *tx, id firstcome.CampaignID, users []firstcome.UserID, ea
 		for n, user := range users {
 			names[n] = string(user)
 		}
-		rows, err := t.query(`SELECT `+couponColumns+` FROM coupons
-			WHERE user_id = ANY(?) AND campaign_id = ? AND voided_at IS NULL`, names, string(id))
+		rows, err := t.query(lookPostgreSQLQuery, names, string(id))
 		if err != nil {
 			return err
 		}
