@@ -41,7 +41,7 @@ type dialect struct {
 
 	// connect returns connections to the database that a URL names, which open when
 	// first used. Nil: it is a file.
-	connect func(*url.URL) (*sql.DB, error)
+	connect func(*url.URL, patience) (*sql.DB, error)
 	schema  schema
 	backup  string // the command that copies the ledger as it is at one instant; empty: Backup does
 }

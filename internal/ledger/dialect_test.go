@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -51,5 +53,26 @@ func TestArgumentsAreMarkedAsTheDatabaseWantsThem(t *testing.T) {
 		if got := d.rebind(query); got != want {
 			t.Errorf("%s: %s", d.name, got)
 		}
+	}
+}
+
+func TestF53AServerThatStopsInMidAnswerIsTrouble(t *testing.T) {
+	near, far := net.Pipe()
+	defer far.Close()
+	c := &impatient{Conn: near, answer: 10 * time.Millisecond}
+	defer c.Close()
+	go func() { _, _ = far.Write([]byte("begun")) }()
+	if n, err := c.Read(make([]byte, 10)); n != 5 || err != nil {
+		t.Errorf("read %d, %v", n, err)
+	}
+	_, err := c.Read(make([]byte, 10))
+	if classifyConnection(err) != unreachable {
+		t.Errorf("an answer that does not go on: %v", err)
+	}
+	if err := c.SetDeadline(time.Now().Add(-time.Second)); err != nil { // as a driver does whose caller gave up
+		t.Fatal(err)
+	}
+	if _, err := c.Read(make([]byte, 10)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("after the driver's deadline: %v", err)
 	}
 }

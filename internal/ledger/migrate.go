@@ -76,7 +76,16 @@ func migrate(ctx context.Context, d *dialect, db *sql.DB) error {
 
 // migrateServer is migrate for a database that may be current, in which case no right
 // but to read is needed, or somebody else's.
-func migrateServer(ctx context.Context, d *dialect, db *sql.DB) error {
+func migrateServer(ctx context.Context, d *dialect, name string) error {
+	u, err := parseServer(name)
+	if err != nil {
+		return err
+	}
+	db, err := d.connect(u, migrating)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
 	there, err := tablesOf(ctx, d, db)
 	if err != nil {
 		return err

@@ -38,7 +38,7 @@ var mySQL = dialect{
 
 // connectMySQL returns connections to the database that a URL names. Its options
 // are tls=true, preferred or skip-verify.
-func connectMySQL(u *url.URL) (*sql.DB, error) {
+func connectMySQL(u *url.URL, p patience) (*sql.DB, error) {
 	c := mysql.NewConfig()
 	c.Net, c.Addr, c.DBName = "tcp", u.Host, strings.Trim(u.Path, "/")
 	if u.Port() == "" {
@@ -56,13 +56,14 @@ func connectMySQL(u *url.URL) (*sql.DB, error) {
 	c.InterpolateParams = true    // a statement is one round trip, and wide ones need not be prepared
 	c.Logger = &mysql.NopLogger{} // what it would write is in the errors too
 	c.RejectReadOnly = true       // a primary that became a replica: connect again
-	c.Timeout, c.ReadTimeout, c.WriteTimeout = connectTimeout, 30*time.Second, 30*time.Second
+	c.Timeout, c.ReadTimeout, c.WriteTimeout = connectTimeout, p.answer, p.answer
 	c.Params = map[string]string{
 		"sql_mode":                 "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO'", // too long is an error, never cut
 		"time_zone":                "'+00:00'",
-		"innodb_lock_wait_timeout": "5",
-		// A node that is frozen in a transaction must not keep a campaign from the others.
-		"wait_timeout": "10",
+		"innodb_lock_wait_timeout": fmt.Sprint(int(lockTimeout / time.Second)),
+	}
+	if p.idle > 0 {
+		c.Params["wait_timeout"] = fmt.Sprint(int(p.idle / time.Second))
 	}
 	connector, err := mysql.NewConnector(c)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"time"
 
@@ -34,7 +35,7 @@ var postgreSQL = dialect{
 }
 
 // connectPostgreSQL returns connections to a database that a libpq URL names.
-func connectPostgreSQL(u *url.URL) (*sql.DB, error) {
+func connectPostgreSQL(u *url.URL, p patience) (*sql.DB, error) {
 	named := *u
 	named.Scheme = "postgres"
 	c, err := pgx.ParseConfig(named.String())
@@ -42,12 +43,21 @@ func connectPostgreSQL(u *url.URL) (*sql.DB, error) {
 		return nil, errors.New("the ledger's name has an option that PostgreSQL does not know, or a bad value of one")
 	}
 	c.ConnectTimeout = connectTimeout
+	if p.answer > 0 {
+		dial := c.DialFunc
+		c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dial(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return &impatient{Conn: conn, answer: p.answer}, nil
+		}
+	}
 	for name, value := range map[string]string{
-		"application_name": "firstcome",
-		"timezone":         "UTC",
-		"lock_timeout":     "5000",
-		// A node that is frozen in a transaction must not keep a campaign from the others.
-		"idle_in_transaction_session_timeout": "5000",
+		"application_name":                    "firstcome",
+		"timezone":                            "UTC",
+		"lock_timeout":                        fmt.Sprint(lockTimeout.Milliseconds()),
+		"idle_in_transaction_session_timeout": fmt.Sprint(p.idle.Milliseconds()),
 	} {
 		if _, set := c.RuntimeParams[name]; !set {
 			c.RuntimeParams[name] = value

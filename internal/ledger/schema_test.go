@@ -163,7 +163,7 @@ func TestF65AUserWithDataRightsServesAndAMissingRightIsNamed(t *testing.T) {
 		wantAdvice(t, openError(t, services.User(t, name)), "lacks the right to make its tables", "firstcome migrate")
 		_, stop := open(t, name, nil)
 		stop()
-		l := start(t, services.User(t, name), nil)
+		l := start(t, services.User(t, name, "SELECT", "INSERT", "UPDATE"), nil)
 		create(t, l, "c", 2)
 		same(t, "with SELECT, INSERT and UPDATE", "issued:1", claim(t, l, "c", "a"))
 		if _, err := l.Void(t.Context(), "test", "c", 1, "test"); err != nil {

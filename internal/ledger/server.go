@@ -17,6 +17,9 @@ import (
 
 const (
 	connectTimeout = 5 * time.Second
+	// lockTimeout is how long a transaction waits for another's locks before it runs
+	// again: as long as an Issuer allows a batch by default.
+	lockTimeout = 5 * time.Second
 	// transactionTimeout bounds a transaction with all its repeats where the caller
 	// sets no shorter time. It is twice what an Issuer allows a batch by default.
 	transactionTimeout = 10 * time.Second
@@ -201,58 +204,4 @@ func updateEach(t *tx, ids []firstcome.CampaignID) error {
 		}
 	}
 	return nil
-}
-
-// openServer opens the ledger on a server, and migrates it if wanted.
-func openServer(ctx context.Context, name string, o Options, migrating bool) (*Ledger, error) {
-	l, err := connectServer(name, o)
-	if err != nil {
-		return nil, err
-	}
-	check, cancel := context.WithTimeout(ctx, migrateTimeout)
-	defer cancel()
-	if migrating {
-		l.fingerprint = o.Secret.Fingerprint()
-		err = migrateServer(check, l.dialect, l.write)
-	} else {
-		err = checkVersion(check, l.dialect, l.read.db)
-	}
-	if err == nil {
-		err = l.dialect.schema.check(check, l.read.db)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open the ledger %s: %w", Masked(name), err), l.Close())
-	}
-	return l, nil
-}
-
-const (
-	// serverWriters bounds the transactions of a node at once: one a campaign that
-	// is being claimed, and those of one campaign follow one another anyway.
-	serverWriters = 16
-	// serverReaders bounds what reads, exports too, so that it never takes a writer's place.
-	serverReaders = 8
-	// idleFor is less than the time after which the server ends an idle connection.
-	idleFor = 5 * time.Second
-)
-
-// connectServer returns a ledger with its connections, which open when first used.
-func connectServer(name string, o Options) (*Ledger, error) {
-	u, err := parseServer(name)
-	if err != nil {
-		return nil, err
-	}
-	l := newLedger(serverDialect(u.Scheme), o)
-	if l.write, err = l.dialect.connect(u); err != nil {
-		return nil, err
-	}
-	if l.read.db, err = l.dialect.connect(u); err != nil {
-		return nil, errors.Join(err, l.write.Close())
-	}
-	for db, most := range map[*sql.DB]int{l.write: serverWriters, l.read.db: serverReaders} {
-		db.SetMaxOpenConns(most)
-		db.SetMaxIdleConns(most)
-		db.SetConnMaxIdleTime(idleFor)
-	}
-	return l, nil
 }

@@ -1,0 +1,114 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// A patience is how long connections wait.
+type patience struct {
+	// answer is how long the server may take to answer, or between two parts of an
+	// answer. 0: as long as the caller waits.
+	answer time.Duration
+	// idle is after how long the server ends a transaction that does nothing, so that
+	// a node that is frozen in it does not keep a campaign from the others. 0: as the server has it.
+	idle time.Duration
+}
+
+var (
+	deciding  = patience{answer: 2 * lockTimeout, idle: 10 * time.Second}
+	reading   = patience{answer: 30 * time.Second} // a long export waits for its client, too
+	migrating = patience{}                         // a statement may rewrite a table
+)
+
+// An impatient connection fails where an answer takes too long, for a driver that
+// knows deadlines of whole calls only. Such a deadline stands over it.
+type impatient struct {
+	net.Conn
+	answer time.Duration
+
+	mu      sync.Mutex // guards what follows, and the connection's deadline
+	driving bool       // the driver has set a deadline
+}
+
+// Read reads what comes in time.
+func (c *impatient) Read(b []byte) (int, error) {
+	c.mu.Lock()
+	var err error
+	if !c.driving {
+		err = c.Conn.SetReadDeadline(time.Now().Add(c.answer))
+	}
+	c.mu.Unlock()
+	if err != nil {
+		return 0, err
+	}
+	return c.Conn.Read(b)
+}
+
+// SetDeadline sets the driver's deadline; the zero time takes it away.
+func (c *impatient) SetDeadline(at time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.driving = !at.IsZero()
+	return c.Conn.SetDeadline(at)
+}
+
+// openServer opens the ledger on a server, and migrates it if wanted.
+func openServer(ctx context.Context, name string, o Options, migrates bool) (*Ledger, error) {
+	l, err := connectServer(name, o)
+	if err != nil {
+		return nil, err
+	}
+	check, cancel := context.WithTimeout(ctx, migrateTimeout)
+	defer cancel()
+	if migrates {
+		l.fingerprint = o.Secret.Fingerprint()
+		err = migrateServer(check, l.dialect, name)
+	} else {
+		err = checkVersion(check, l.dialect, l.read.db)
+	}
+	if err == nil {
+		err = l.dialect.schema.check(check, l.read.db)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open the ledger %s: %w", Masked(name), err), l.Close())
+	}
+	return l, nil
+}
+
+const (
+	// serverWriters bounds the transactions of a node at once: one a campaign that
+	// is being claimed, and those of one campaign follow one another anyway.
+	serverWriters = 16
+	// serverReaders bounds what reads, exports too, so that it never takes a writer's place.
+	serverReaders = 8
+	// idleFor is less than deciding.idle, so that no connection is used that the server
+	// has ended.
+	idleFor = 5 * time.Second
+)
+
+// connectServer returns a ledger with its connections, which open when first used.
+func connectServer(name string, o Options) (*Ledger, error) {
+	u, err := parseServer(name)
+	if err != nil {
+		return nil, err
+	}
+	l := newLedger(serverDialect(u.Scheme), o)
+	if l.write, err = l.dialect.connect(u, deciding); err != nil {
+		return nil, err
+	}
+	if l.read.db, err = l.dialect.connect(u, reading); err != nil {
+		return nil, errors.Join(err, l.write.Close())
+	}
+	for db, most := range map[*sql.DB]int{l.write: serverWriters, l.read.db: serverReaders} {
+		db.SetMaxOpenConns(most)
+		db.SetMaxIdleConns(most)
+		db.SetConnMaxIdleTime(idleFor)
+	}
+	return l, nil
+}
