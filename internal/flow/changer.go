@@ -72,6 +72,25 @@ func (c *Changer) Stats() ChangerStats {
 	return s
 }
 
+// Do makes a change of a campaign in the ledger, by change, and brings it to the gate.
+// change returns the version that it made, 0 if there was nothing to change; while an
+// earlier change is on its way (firstcome.ErrPending) that is finished first and
+// change is called again. Do returns change's error or Finish's.
+func (c *Changer) Do(ctx context.Context, id firstcome.CampaignID, change func() (version int64, err error)) error {
+	for {
+		version, err := change()
+		if err == nil {
+			return c.Finish(ctx, id, version)
+		}
+		if !errors.Is(err, firstcome.ErrPending) {
+			return err
+		}
+		if err := c.Finish(ctx, id, 0); err != nil {
+			return err
+		}
+	}
+}
+
 // Finish brings a campaign's changes to the gate. It tries until ctx ends, which is
 // an error and means that it will be done by whoever sweeps. If version is not 0
 // and the gate refused that change, it is firstcome.ErrBelowInForce.

@@ -152,3 +152,26 @@ func TestF20WhoSweepsFinishesWhatADeadNodeLeft(t *testing.T) {
 		}
 	})
 }
+
+func TestAChangeIsMadeOnceTheOneBeforeItIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := pendingBook("c", 2)
+		g := &applier{apply: func(c firstcome.Change) (bool, error) { return c.Version == 3, nil }}
+		c, tries := flow.NewChanger(b, g), 0
+		err := c.Do(t.Context(), "c", func() (int64, error) {
+			if tries++; len(b.pending) > 0 {
+				return 0, firstcome.ErrPending
+			}
+			b.pending = []firstcome.Change{{Campaign: "c", Version: 3}}
+			return 3, nil
+		})
+		if !errors.Is(err, firstcome.ErrBelowInForce) || tries != 2 {
+			t.Errorf("after %d tries: %v", tries, err)
+		}
+		same(t, "noted", []int64{2, 3}, b.noted)
+		err = c.Do(t.Context(), "c", func() (int64, error) { return 0, firstcome.ErrClosed })
+		if !errors.Is(err, firstcome.ErrClosed) {
+			t.Errorf("a change that is not allowed: %v", err)
+		}
+	})
+}

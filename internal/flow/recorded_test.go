@@ -75,6 +75,7 @@ func (b *board) settle(id firstcome.CampaignID, through int64, not ...int64) {
 // tell says what a recorder settled.
 func (b *board) tell(id firstcome.CampaignID, through int64, not ...int64) {
 	b.messages <- message{id, flow.Settled{Through: through, Unrecorded: not}}
+	synctest.Wait() // until it is heard
 }
 
 func (b *board) readings() int {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
@@ -345,6 +346,20 @@ func TestF19AVoidedCouponStaysVoidedWhenItsEntryComesAgain(t *testing.T) {
 		g.holders["user-3"] = 6
 		if _, err := g.Apply(t.Context(), void); err != nil || g.holders["user-3"] != 6 {
 			t.Errorf("holders: %v, %v", g.holders, err)
+		}
+	})
+}
+
+func TestF16ACouponIsNotVoidedBeforeItWasIssued(t *testing.T) {
+	onEach(t, func(t *testing.T, name string) {
+		a, _, g := shop(t, name, 5)
+		g.issue(1)
+		g.journal[0].IssuedAt = time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond) // by the gate's clock
+		issued := g.journal[0]
+		g.record(a.Ledger)
+		voided, err := a.Void(t.Context(), "test", "c", 1, "a mistake")
+		if err != nil || voided.VoidedAt.Before(issued.IssuedAt) {
+			t.Errorf("voided at %v, issued at %v, %v", voided.VoidedAt, issued.IssuedAt, err)
 		}
 	})
 }

@@ -135,16 +135,37 @@ func TestADeadLetterThatIsStillRefusedStaysOpen(t *testing.T) {
 		l := remote(t, name, 2)
 		record(t, l, between(t, 1, 2)...)
 		bury(t, l, "over the quantity", decided(t, 3))
-		old := decided(t, 4)
-		old.Epoch = 7
-		bury(t, l, "of another epoch", old)
-		for _, letter := range letters(t, l, ledger.Letters{}) {
-			if _, err := l.Replay(t.Context(), "op", letter.ID); !errors.Is(err, flow.ErrRefused) {
-				t.Errorf("number %d was replayed: %v", letter.Number, err)
-			}
-		}
-		same(t, "open ones", 2, len(letters(t, l, ledger.Letters{})))
+		replayRefused(t, l)
 		same(t, "in force", int64(2), books(t, l).InForce)
+	})
+}
+
+func replayRefused(t *testing.T, l *ledger.Ledger) {
+	t.Helper()
+	open := letters(t, l, ledger.Letters{})
+	for _, letter := range open {
+		if _, err := l.Replay(t.Context(), "op", letter.ID); !errors.Is(err, flow.ErrRefused) {
+			t.Errorf("number %d was replayed: %v", letter.Number, err)
+		}
+	}
+	same(t, "open ones", open, letters(t, l, ledger.Letters{}))
+}
+
+// TestADeadLetterIsReplayedInALaterEpochUnlessItWasOfAnother: the gate that was
+// rebuilt has loaded the one as a holder, and knows nothing of the other.
+func TestADeadLetterIsReplayedInALaterEpochUnlessItWasOfAnother(t *testing.T) {
+	onEach(t, func(t *testing.T, name string) {
+		l := remote(t, name, 5)
+		bury(t, l, "a trial", decided(t, 1))
+		if _, err := beside(t, name).Exec(`UPDATE campaigns SET epoch = 2 WHERE id = 'c'`); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Replay(t.Context(), "op", letters(t, l, ledger.Letters{})[0].ID); err != nil {
+			t.Error(err)
+		}
+		bury(t, l, "of another epoch", decided(t, 2))
+		replayRefused(t, l)
+		same(t, "in force", int64(1), books(t, l).InForce)
 	})
 }
 
@@ -156,6 +177,11 @@ func TestAVoidedDeadLetterGivesTheGateItsStockBack(t *testing.T) {
 		record(t, a.Ledger, g.journal[:2]...)
 		bury(t, a.Ledger, "a trial", third)
 		letter := letters(t, a.Ledger, ledger.Letters{})[0].ID
+		version := a.quantity(t, 4)
+		if _, err := a.VoidLetter(t.Context(), "op", letter, ""); !errors.Is(err, firstcome.ErrPending) {
+			t.Errorf("while another change is on its way: %v", err)
+		}
+		finish(t, a, version)
 		id, err := a.VoidLetter(t.Context(), "op", letter, "the user left")
 		if err != nil {
 			t.Fatal(err)
@@ -163,7 +189,7 @@ func TestAVoidedDeadLetterGivesTheGateItsStockBack(t *testing.T) {
 		finish(t, a, 0)
 		same(t, "the campaign whose change has to be finished", "c", string(id))
 		same(t, "holders", 2, len(g.holders))
-		agree(t, a.Ledger, g, 3)
+		agree(t, a.Ledger, g, 4)
 		// Its entry comes again, and the user has claimed again since.
 		g.journal = []firstcome.Coupon{third}
 		again := decided(t, 4)
