@@ -95,7 +95,8 @@ func books(t testing.TB, l *ledger.Ledger) (all struct {
 	InForce, Issued, Position int64
 	Coupons                   []firstcome.Coupon
 	Facts                     []string
-}) {
+},
+) {
 	t.Helper()
 	status, err := l.Campaign(context.Background(), "c")
 	if err != nil {
