@@ -23,6 +23,7 @@ type metrics struct {
 	gate    prometheus.Histogram
 	commit  prometheus.Histogram
 	failed  prometheus.Counter
+	remote  *remoteMetrics // nil: the ledger decides
 
 	warned atomic.Int64 // when warn last logged, in seconds since 1970
 }
@@ -50,13 +51,23 @@ func newMetrics(s *Server) *metrics {
 	s.Registry.MustRegister(claims, m.latency, m.batch, m.gate, m.commit, m.failed)
 	registerIssuer(s.Registry, s.Issuer)
 	registerConns(s.Registry, s.conns)
-	s.Registry.MustRegister(&stockCollector{s.Ledger, prometheus.NewDesc(
-		"firstcome_in_force_coupons", "Coupons in force, of campaigns that are not closed.", []string{"campaign"}, nil)})
+	s.Registry.MustRegister(newLedgerCollector(s.Ledger), &stockCollector{
+		ledger:  s.Ledger,
+		inForce: describe("firstcome_in_force_coupons", "Coupons in force in the ledger, of campaigns that are not closed.", "campaign"),
+		epoch:   describe("firstcome_gate_epoch", "Epoch of the campaign's gate, of campaigns that are not closed.", "campaign"),
+	})
+	if s.Remote != nil {
+		m.remote = newRemoteMetrics(s)
+	}
 	return m
 }
 
 func histogram(name, help string, buckets []float64) prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
+}
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
 }
 
 func counter(name, help string) prometheus.Counter {
@@ -93,6 +104,7 @@ func (m *metrics) onBatch(claims int, took time.Duration, err error) {
 	m.batch.Observe(float64(claims))
 	m.gate.Observe(took.Seconds())
 	if err != nil {
+		m.remote.undecided(err)
 		m.warn(m.log, "a batch of claims was not decided", "claims", claims, "err", err)
 	}
 }
@@ -116,10 +128,10 @@ func (m *metrics) warn(log *slog.Logger, text string, args ...any) {
 	log.Warn(text, args...)
 }
 
-// A stockCollector reads the coupons in force from the ledger when asked.
+// A stockCollector reads the campaigns from the ledger when asked.
 type stockCollector struct {
-	ledger *ledger.Ledger
-	desc   *prometheus.Desc
+	ledger         *ledger.Ledger
+	inForce, epoch *prometheus.Desc
 }
 
 const (
@@ -131,14 +143,17 @@ const (
 	scrapePatience = 2 * time.Second
 )
 
-func (c *stockCollector) Describe(to chan<- *prometheus.Desc) { to <- c.desc }
+func (c *stockCollector) Describe(to chan<- *prometheus.Desc) {
+	to <- c.inForce
+	to <- c.epoch
+}
 
 func (c *stockCollector) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
 	defer cancel()
 	found, err := c.ledger.Campaigns(ctx, "", maxScan)
 	if err != nil {
-		return // a gap in this one series is what tells; the others are true
+		return // a gap in these series is what tells; the others are true
 	}
 	series := 0
 	for _, s := range found {
@@ -148,6 +163,7 @@ func (c *stockCollector) Collect(to chan<- prometheus.Metric) {
 		if series++; series > maxSeries {
 			return
 		}
-		to <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(s.InForce), string(s.ID))
+		to <- gauge(c.inForce, float64(s.InForce), string(s.ID))
+		to <- gauge(c.epoch, float64(s.Epoch), string(s.ID))
 	}
 }

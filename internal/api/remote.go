@@ -20,6 +20,11 @@ type Remote struct {
 	// AnswerWait is how long a claim waits for the ledger, where its campaign wants
 	// that; 0: flow.DefaultAnswerWait.
 	AnswerWait time.Duration
+	// Recorder is this node's, for its metrics; nil: it records nothing.
+	Recorder *flow.Recorder
+	// Lag returns how far the ledger is behind the gate in each of these campaigns
+	// that has anything unrecorded, for the metrics; nil: they do not say.
+	Lag func(context.Context, []firstcome.CampaignID) ([]flow.Lag, error)
 }
 
 // changeWait is how long an operator waits for a change to reach the gate: as long

@@ -53,8 +53,8 @@ type Server struct {
 // the ledger's four reading connections for as long as its client takes.
 const exports = 2
 
-// New returns the Server. It sets the ledger's OnCommit and the issuer's OnBatch,
-// so it has to be called before the ledger runs and before the first claim.
+// New returns the Server. It sets the ledger's OnCommit, the issuer's OnBatch and the
+// recorder's OnRecord, so it has to be called before these run and before the first claim.
 func New(c Config) *Server {
 	if c.Log == nil {
 		c.Log = slog.Default()

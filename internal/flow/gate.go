@@ -78,6 +78,13 @@ type GateState struct {
 	Now        time.Time // the gate's time
 }
 
+// A Lag says how far the ledger is behind a gate in one campaign.
+type Lag struct {
+	Campaign firstcome.CampaignID
+	Numbers  int64         // issued and not settled
+	Oldest   time.Duration // how long the oldest entry has been in the journal
+}
+
 // Errors of Apply.
 var (
 	ErrGap  = errors.New("the gate lacks earlier changes")

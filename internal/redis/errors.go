@@ -49,6 +49,9 @@ func (e *Error) Is(target error) bool {
 	return target == firstcome.ErrBusy && e.Class == Safe
 }
 
+// Fatal tells whether nothing was done, and nothing will be until an operator acts.
+func (e *Error) Fatal() bool { return e.Class == Fatal }
+
 // codeOOM is Redis's when it has no memory left for a write.
 const codeOOM = "OOM"
 

@@ -454,7 +454,7 @@ func TestTheLagIsTheNumbersThatAreNotSettled(t *testing.T) {
 	}
 	j := s.journal()
 	s.drain(j, p.take)
-	var lags []redis.Lag
+	var lags []flow.Lag
 	for len(lags) == 0 {
 		var err error
 		if lags, err = j.Lag(t.Context()); err != nil {

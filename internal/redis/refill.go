@@ -112,30 +112,29 @@ func (j *Journal) unsettled(ctx context.Context, id firstcome.CampaignID, l glan
 	return slices.SortedFunc(maps.Values(found), byNumber), nil
 }
 
-// A Lag says how far the ledger is behind the gate in one campaign.
-type Lag struct {
-	Campaign firstcome.CampaignID
-	Numbers  int64         // issued and not settled
-	Oldest   time.Duration // how long the oldest entry has been in the journal
-}
-
-// Lag returns the lag of each active campaign that has any.
-func (j *Journal) Lag(ctx context.Context) ([]Lag, error) {
-	var all []Lag
-	for _, id := range j.known() {
-		l, err := j.gate.glance(ctx, id)
-		if errors.Is(err, firstcome.ErrNoCampaign) {
-			continue
-		}
-		if err != nil {
+// Lag returns the lag of each of these campaigns that has any. A campaign that the
+// gate does not have is passed over. An error says that Redis does not answer, also
+// where there are no campaigns.
+func (g *Gate) Lag(ctx context.Context, ids []firstcome.CampaignID) ([]flow.Lag, error) {
+	if len(ids) == 0 {
+		return nil, g.Ping(ctx)
+	}
+	var all []flow.Lag
+	for _, id := range ids {
+		l, err := g.glance(ctx, id)
+		var e *Error
+		switch {
+		case errors.As(err, &e):
 			return nil, fmt.Errorf("read the lag of %s: %w", id, err)
-		}
-		if l.last > l.settled || l.entries > 0 {
-			all = append(all, Lag{id, l.last - l.settled, l.age})
+		case err == nil && (l.last > l.settled || l.entries > 0):
+			all = append(all, flow.Lag{Campaign: id, Numbers: l.last - l.settled, Oldest: l.age})
 		}
 	}
 	return all, nil
 }
+
+// Lag is that of the gate, of the active campaigns.
+func (j *Journal) Lag(ctx context.Context) ([]flow.Lag, error) { return j.gate.Lag(ctx, j.known()) }
 
 // Retire deletes a campaign's keys. The ledger must have said first that it
 // answers for the campaign from now on. It may be repeated.

@@ -1,0 +1,240 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// remoteMetrics are what a node counts besides where another gate than the ledger
+// decides. A nil one counts nothing.
+type remoteMetrics struct {
+	failures *prometheus.CounterVec // of the gate, by class
+	lag      prometheus.Histogram
+	took     prometheus.Histogram
+}
+
+// lags are the buckets of the time from issue to ledger, in seconds: from a commit
+// to an outage of ten minutes.
+var lags = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 600}
+
+func newRemoteMetrics(s *Server) *remoteMetrics {
+	m := &remoteMetrics{
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "firstcome_gate_failures_total", Help: "Calls of the gate that failed, by what that means.",
+		}, []string{"class"}),
+		lag:  histogram("firstcome_record_lag_seconds", "Time from the issue of a batch's first coupon to its being recorded.", lags),
+		took: histogram("firstcome_record_seconds", "Time of a recorder's call of the ledger.", latencies),
+	}
+	for _, class := range classes {
+		m.failures.WithLabelValues(class)
+	}
+	s.Registry.MustRegister(m.failures)
+	registerChanger(s.Registry, s.Remote.Changer)
+	s.Registry.MustRegister(
+		gaugeFunc("firstcome_unrecorded_claims", "Claims that are decided and wait until they are recorded.", func() float64 {
+			calls, _ := s.Remote.Recorded.Waiting()
+			return float64(calls)
+		}))
+	if s.Remote.Lag != nil {
+		s.Registry.MustRegister(newBacklogCollector(s))
+	}
+	if r := s.Remote.Recorder; r != nil {
+		s.Registry.MustRegister(m.lag, m.took)
+		registerRecorder(s.Registry, r)
+		r.OnRecord = func(one flow.Recording) { m.recorded(s, one) }
+	}
+	return m
+}
+
+// Classes of the gate's failures.
+const (
+	classSafe     = "safe"     // nothing was done; asking again soon succeeds
+	classUnknown  = "unknown"  // it may have been done
+	classFatal    = "fatal"    // nothing is done until an operator acts
+	classLost     = "lost"     // the gate has lost a campaign
+	classMismatch = "mismatch" // the node has another gate or secret than the campaign
+)
+
+var classes = []string{classSafe, classUnknown, classFatal, classLost, classMismatch}
+
+// classOf says what a failure of the gate means.
+func classOf(err error) string {
+	var operator interface{ Fatal() bool }
+	switch {
+	case errors.Is(err, firstcome.ErrGateMismatch):
+		return classMismatch
+	case errors.Is(err, flow.ErrLost):
+		return classLost
+	case errors.Is(err, firstcome.ErrBusy):
+		return classSafe
+	case errors.As(err, &operator) && operator.Fatal():
+		return classFatal
+	}
+	return classUnknown
+}
+
+// undecided counts a failure of the gate. That there is no such campaign is none.
+func (m *remoteMetrics) undecided(err error) {
+	if m != nil && !errors.Is(err, firstcome.ErrNoCampaign) {
+		m.failures.WithLabelValues(classOf(err)).Inc()
+	}
+}
+
+// recorded is flow.Recorder.OnRecord.
+func (m *remoteMetrics) recorded(s *Server, one flow.Recording) {
+	m.took.Observe(one.Took.Seconds())
+	switch {
+	case one.Err != nil:
+		s.metrics.warn(s.Log, "the ledger did not record", "campaign", one.Campaign, "coupons", one.Coupons, "letters", one.Letters, "err", one.Err)
+	case one.Coupons > 0:
+		m.lag.Observe(max(0, time.Since(one.Oldest).Seconds()))
+	}
+}
+
+func gaugeFunc(name, help string, value func() float64) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
+}
+
+func counterFunc(name, help string, value func() int64) prometheus.Collector {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
+}
+
+// breakerStates are the values of a recorder's breaker as a number: the higher, the worse.
+var breakerStates = []string{"closed", "half-open", "open"}
+
+func registerRecorder(to *prometheus.Registry, r *flow.Recorder) {
+	to.MustRegister(
+		counterFunc("firstcome_recorded_coupons_total", "Coupons recorded by this node, or found recorded.", func() int64 { return r.Stats().Coupons }),
+		counterFunc("firstcome_recorded_batches_total", "Batches of the journal that this node settled.", func() int64 { return r.Stats().Batches }),
+		counterFunc("firstcome_record_retries_total", "Calls of the ledger or the journal that a recorder repeated.", func() int64 { return r.Stats().Retries }),
+		counterFunc("firstcome_dead_letters_total", "Dead letters that this node made.", func() int64 { return r.Stats().Letters }),
+		gaugeFunc("firstcome_breaker_state", "The recorder's breaker: 0 closed, 1 half-open, 2 open.", func() float64 {
+			return float64(slices.Index(breakerStates, r.Stats().Breaker))
+		}),
+	)
+}
+
+func registerChanger(to *prometheus.Registry, c *flow.Changer) {
+	for result, value := range map[string]func() int64{
+		"applied": func() int64 { return c.Stats().Applied },
+		"refused": func() int64 { return c.Stats().Refused },
+		"failed":  func() int64 { return c.Stats().Failed },
+	} {
+		to.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "firstcome_changes_total", Help: "Changes that this node brought to the gate, and attempts that failed.",
+			ConstLabels: prometheus.Labels{"result": result},
+		}, func() float64 { return float64(value()) }))
+	}
+}
+
+func gauge(of *prometheus.Desc, value float64, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value, labels...)
+}
+
+// up is the value of a metric that says whether somebody answers.
+func up(err error) float64 {
+	if err != nil {
+		return 0
+	}
+	return 1
+}
+
+// A ledgerCollector counts what waits in the ledger when asked.
+type ledgerCollector struct {
+	ledger               *ledger.Ledger
+	up, letters, pending *prometheus.Desc
+}
+
+func newLedgerCollector(l *ledger.Ledger) *ledgerCollector {
+	return &ledgerCollector{
+		ledger:  l,
+		up:      describe("firstcome_ledger_up", "Whether the ledger answered this scrape."),
+		letters: describe("firstcome_open_dead_letters", "Dead letters in the ledger that nobody has replayed or voided."),
+		pending: describe("firstcome_pending_changes", "Changes in the ledger that the gate lacks."),
+	}
+}
+
+func (c *ledgerCollector) Describe(to chan<- *prometheus.Desc) {
+	to <- c.up
+	to <- c.letters
+	to <- c.pending
+}
+
+func (c *ledgerCollector) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
+	defer cancel()
+	counts, err := c.ledger.Counts(ctx)
+	to <- gauge(c.up, up(err))
+	if err == nil {
+		to <- gauge(c.letters, float64(counts.Letters))
+		to <- gauge(c.pending, float64(counts.Pending))
+	}
+}
+
+// A backlogCollector asks the gate when asked what the ledger does not have yet. Every node
+// says so, since the recorders themselves may be down.
+type backlogCollector struct {
+	ledger           *ledger.Ledger
+	lag              func(context.Context, []firstcome.CampaignID) ([]flow.Lag, error)
+	up, coupons, age *prometheus.Desc
+
+	mu     sync.Mutex // guards active
+	active []firstcome.CampaignID
+}
+
+func newBacklogCollector(s *Server) *backlogCollector {
+	return &backlogCollector{
+		ledger: s.Ledger, lag: s.Remote.Lag,
+		up:      describe("firstcome_gate_up", "Whether the gate answered this scrape."),
+		coupons: describe("firstcome_backlog_coupons", "Coupons that are decided and not recorded."),
+		age:     describe("firstcome_backlog_age_seconds", "How long the oldest of them has been in the journal."),
+	}
+}
+
+func (c *backlogCollector) Describe(to chan<- *prometheus.Desc) {
+	to <- c.up
+	to <- c.coupons
+	to <- c.age
+}
+
+func (c *backlogCollector) Collect(to chan<- prometheus.Metric) {
+	ids := c.campaigns()
+	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
+	defer cancel()
+	all, err := c.lag(ctx, ids)
+	to <- gauge(c.up, up(err))
+	if err != nil {
+		return
+	}
+	var numbers int64
+	var oldest time.Duration
+	for _, l := range all {
+		numbers += l.Numbers
+		oldest = max(oldest, l.Oldest)
+	}
+	to <- gauge(c.coupons, float64(numbers))
+	to <- gauge(c.age, oldest.Seconds())
+}
+
+// campaigns returns the active campaigns. While the ledger is down, which is when
+// the backlog matters, they are those that it last named.
+func (c *backlogCollector) campaigns() []firstcome.CampaignID {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
+	defer cancel()
+	ids, err := c.ledger.Active(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil {
+		c.active = ids
+	}
+	return c.active
+}
