@@ -85,7 +85,10 @@ func codeOf(code string) (Class, string) {
 }
 
 // maxClients is how Redis, without a code for it, turns a connection away before it reads a command.
-const maxClients = "ERR max number of clients reached"
+const maxClients = "max number of clients reached"
+
+// plain is the code that Redis gives an error that has none of its own; the client leaves it out.
+const plain = "ERR"
 
 // classify returns the Error that an error of the client is; nil for nil.
 func classify(err error) error {
@@ -97,8 +100,10 @@ func classify(err error) error {
 	var answer *rueidis.RedisError
 	switch {
 	case errors.As(err, &answer):
-		text := inner(answer.Error())
-		e.Code, _, _ = strings.Cut(text, " ")
+		text := inner(strings.TrimPrefix(answer.Error(), plain+" "))
+		if e.Code, _, _ = strings.Cut(text, " "); e.Code != strings.ToUpper(e.Code) {
+			e.Code = plain
+		}
 		e.Class, e.Advice = codeOf(e.Code)
 		if strings.HasPrefix(text, maxClients) {
 			e.Class, e.Advice = Safe, "raise maxclients of Redis"
@@ -112,7 +117,7 @@ func classify(err error) error {
 // inner returns the answer that a script's error is about: servers before 7 put
 // where in the script it happened before it.
 func inner(text string) string {
-	if !strings.HasPrefix(text, "ERR Error running script") && !strings.HasPrefix(text, "@user_script") {
+	if !strings.HasPrefix(text, "Error running script") && !strings.HasPrefix(text, "@user_script") {
 		return text
 	}
 	if at := strings.LastIndex(text, " -"); at >= 0 {

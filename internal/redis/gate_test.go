@@ -17,7 +17,10 @@ import (
 	"github.com/firstcome/firstcome/test/services"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// The client looks once more, within a second, at a server that it left.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
+}
 
 func TestTheRedisGateConforms(t *testing.T) {
 	conform.Gate(t, func(t *testing.T) conform.Subject {

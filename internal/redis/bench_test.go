@@ -1,0 +1,90 @@
+package redis_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/redis"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// BenchmarkClaim measures batches of claims that are issued, and beside each, as the
+// reference, a script that only counts and appends the same bytes: what is between
+// them is the rule, its holders, and reading the answer.
+func BenchmarkClaim(b *testing.B) {
+	for _, batch := range []int{64, 512} {
+		b.Run(fmt.Sprintf("gate/batch=%d", batch), func(b *testing.B) {
+			s := newShop(b, services.Redis.Server(b).URL(), firstcome.Unlimited)
+			n := 0
+			for b.Loop() {
+				s.issue(n, batch)
+				if n += batch; n%(1<<16) < batch {
+					s.do("XTRIM", keysOf[2], "MAXLEN", "0")
+				}
+			}
+			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "claims/s")
+		})
+		b.Run(fmt.Sprintf("reference/batch=%d", batch), func(b *testing.B) {
+			client := connect(b, services.Redis.Server(b).URL())
+			script := rueidis.NewLuaScript(`redis.call('INCRBY', KEYS[1], #ARGV) return redis.call('XADD', KEYS[2], 'MAXLEN', '~', '1000', '*', 'users', table.concat(ARGV, '\n'))`)
+			n := 0
+			for b.Loop() {
+				users := make([]string, batch)
+				for k := range users {
+					users[k] = "user-" + strconv.Itoa(n+k)
+				}
+				if err := script.Exec(b.Context(), client, []string{"n", "s"}, users).Error(); err != nil {
+					b.Fatal(err)
+				}
+				n += batch
+			}
+			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "claims/s")
+		})
+	}
+}
+
+// BenchmarkHolder measures what a holder costs in Redis's memory, with ids of 8 bytes.
+func BenchmarkHolder(b *testing.B) {
+	s := newShop(b, services.Redis.Server(b, services.Redis.Fast()...).URL(), firstcome.Unlimited, func(o *redis.Options) { o.Backlog = -1 })
+	const holders, batch = 1_000_000, 1000
+	for b.Loop() {
+		before := s.memory()
+		for n := 0; n < holders; n += batch {
+			users := make([]firstcome.UserID, batch)
+			for k := range users {
+				users[k] = firstcome.UserID(fmt.Sprintf("%08d", n+k))
+			}
+			if _, err := s.gate.Claim(b.Context(), "c", users); err != nil {
+				b.Fatal(err)
+			}
+		}
+		s.do("XTRIM", keysOf[2], "MAXLEN", "0")
+		b.ReportMetric(float64(s.memory()-before)/holders, "bytes/holder")
+		s.do("DEL", keysOf[1])
+	}
+}
+
+// memory returns how many bytes Redis's data takes.
+func (s *shop) memory() int64 {
+	s.t.Helper()
+	info, err := s.do("INFO", "memory").ToString()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for line := range strings.Lines(info) {
+		if text, ok := strings.CutPrefix(strings.TrimSpace(line), "used_memory_dataset:"); ok {
+			n, err := strconv.ParseInt(text, 10, 64)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			return n
+		}
+	}
+	s.t.Fatal("INFO does not say how much memory is used")
+	return 0
+}

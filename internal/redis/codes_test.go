@@ -1,0 +1,196 @@
+package redis_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/redis"
+)
+
+// An actor plays a Redis that is a good gate until it is told what to answer to scripts.
+type actor struct {
+	listener net.Listener
+	version  string
+
+	mu     sync.Mutex // guards what follows
+	answer string     // to scripts; empty: that no right is missing
+	conns  []net.Conn
+}
+
+// hangUp as an answer closes the connection.
+const hangUp = "hang up"
+
+func newActor(t *testing.T) *actor {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &actor{listener: listener, version: "7.0.15"}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			a.mu.Lock()
+			a.conns = append(a.conns, conn)
+			a.mu.Unlock()
+			all.Go(func() { a.play(conn) })
+		}
+	})
+	t.Cleanup(func() {
+		a.end()
+		all.Wait()
+	})
+	return a
+}
+
+// end closes everything.
+func (a *actor) end() {
+	_ = a.listener.Close()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, conn := range a.conns {
+		_ = conn.Close()
+	}
+}
+
+func (a *actor) say(answer string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.answer = answer
+}
+
+func (a *actor) play(conn net.Conn) {
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	for {
+		words, err := readCommand(in)
+		if err != nil {
+			return
+		}
+		line := a.line(strings.ToUpper(words[0]))
+		if line == hangUp {
+			return
+		}
+		if _, err := io.WriteString(conn, line); err != nil {
+			return
+		}
+	}
+}
+
+// line returns what is answered to a command.
+func (a *actor) line(command string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	bulk := func(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
+	switch command {
+	case "HELLO":
+		return "%2\r\n" + bulk("version") + bulk("7.0.15") + bulk("proto") + ":3\r\n"
+	case "CLUSTER":
+		return "-ERR This instance has cluster support disabled\r\n"
+	case "INFO":
+		return bulk("redis_version:" + a.version + "\r\nmaxmemory_policy:noeviction\r\naof_enabled:1\r\n")
+	case "GET":
+		return bulk("0123456789abcdef")
+	case "EVALSHA", "EVAL":
+		switch a.answer {
+		case "":
+			return "*0\r\n"
+		case hangUp:
+			return hangUp
+		}
+		return "-" + a.answer + "\r\n"
+	}
+	return "+OK\r\n"
+}
+
+// readCommand reads an array of bulk strings.
+func readCommand(in *bufio.Reader) (words []string, err error) {
+	number := func(sign byte) int {
+		line, err2 := in.ReadString('\n')
+		if err2 != nil || line[0] != sign {
+			err = errors.Join(err2, io.ErrUnexpectedEOF)
+			return 0
+		}
+		n, err2 := strconv.Atoi(strings.TrimSpace(line[1:]))
+		err = errors.Join(err, err2)
+		return n
+	}
+	for n := number('*'); n > 0 && err == nil; n-- {
+		text := make([]byte, number('$')+len("\r\n"))
+		if _, err2 := io.ReadFull(in, text); err2 != nil {
+			return nil, err2
+		}
+		words = append(words, string(text[:len(text)-2]))
+	}
+	return words, err
+}
+
+func TestF13OneTableClassifiesWhatRedisAnswers(t *testing.T) {
+	a := newActor(t)
+	g := open(t, "redis://"+a.listener.Addr().String())
+	for answer, want := range map[string]redis.Class{
+		"READONLY You can't write against a read only replica.":   redis.Safe,
+		"MOVED 3999 127.0.0.1:6381":                               redis.Safe,
+		"ASK 3999 127.0.0.1:6381":                                 redis.Safe,
+		"TRYAGAIN Multiple keys request during rehashing of slot": redis.Safe,
+		"CLUSTERDOWN The cluster is down":                         redis.Safe,
+		"MASTERDOWN Link with MASTER is down":                     redis.Safe,
+		"LOADING Redis is loading the dataset in memory":          redis.Safe,
+		"NOREPLICAS Not enough good replicas to write.":           redis.Safe,
+		"OOM command not allowed when used memory > 'maxmemory'.": redis.Safe,
+		"BUSY Redis is busy running a script.":                    redis.Safe,
+		"NOSCRIPT No matching script.":                            redis.Safe,
+		"ERR max number of clients reached":                       redis.Safe,
+		"ERR Error running script (call to f_12): @user_script:7: @user_script: 7: -OOM command not allowed": redis.Safe,
+		"NOPERM this user has no permissions to run the 'evalsha' command":                                   redis.Fatal,
+		"NOAUTH Authentication required.":                                                redis.Fatal,
+		"WRONGTYPE Operation against a key holding the wrong kind of value":              redis.Fatal,
+		"MISCONF Redis is configured to save RDB snapshots, but it's unable to persist.": redis.Fatal,
+		"CROSSSLOT Keys in request don't hash to the same slot":                          redis.Fatal,
+		"ERR something else":         redis.Unknown,
+		"NEWCODE of a later release": redis.Unknown,
+		hangUp:                       redis.Unknown,
+	} {
+		a.say(answer)
+		_, err := g.Claim(t.Context(), "c", crowd(0, 2))
+		if got := classOf(t, err); got != want || errors.Is(err, firstcome.ErrBusy) != (want == redis.Safe) {
+			t.Errorf("%q is of class %d, instead of %d: %v", answer, got, want, err)
+		}
+	}
+	a.end()
+	for {
+		_, err := g.Claim(t.Context(), "c", crowd(0, 2))
+		if errors.Is(err, firstcome.ErrBusy) {
+			return // nobody listens any more: nothing was sent
+		}
+		if classOf(t, err) != redis.Unknown {
+			t.Fatalf("a connection that ends is %v", err)
+		}
+	}
+}
+
+func TestF65AnOldRedisIsRefusedWithAdvice(t *testing.T) {
+	for version, good := range map[string]bool{"6.0.16": false, "5": false, "": false, "6.2.0": true, "7.2.4": true, "10.0.0": true} {
+		a := newActor(t)
+		a.version = version
+		g, err := redis.Open(t.Context(), redis.Options{URL: "redis://" + a.listener.Addr().String(), Secret: secret(t)})
+		if err == nil {
+			g.Close()
+		}
+		if (err == nil) != good || err != nil && !strings.Contains(err.Error(), "6.2") {
+			t.Errorf("version %q: %v", version, err)
+		}
+	}
+}

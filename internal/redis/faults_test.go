@@ -1,0 +1,338 @@
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/redis"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// keysOf are the keys of the campaign c.
+var keysOf = []string{"firstcome:{c}:campaign", "firstcome:{c}:holders", "firstcome:{c}:journal", "firstcome:{c}:unrecorded"}
+
+// dump returns what the campaign's keys hold.
+func (s *shop) dump() map[string]string {
+	s.t.Helper()
+	all := map[string]string{}
+	for _, key := range keysOf {
+		all[key], _ = s.do("DUMP", key).ToString()
+	}
+	return all
+}
+
+// outcomes returns the outcomes and numbers of decisions, as a vector spells them.
+func outcomes(decisions []firstcome.Decision) (all []string) {
+	for _, d := range decisions {
+		word := "undecided"
+		if d.Outcome != 0 {
+			word = d.Outcome.String()
+		}
+		if d.Outcome.HasCoupon() {
+			word = fmt.Sprintf("%s:%d", word, d.Coupon.Number)
+		}
+		all = append(all, word)
+	}
+	return all
+}
+
+// want claims for users and checks what they get.
+func (s *shop) want(g *redis.Gate, users []firstcome.UserID, want ...string) {
+	s.t.Helper()
+	decisions, err := g.Claim(s.t.Context(), "c", users)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, outcomes(decisions)); diff != "" {
+		s.t.Errorf("the claims of %q are answered otherwise (-want +got):\n%s", users, diff)
+	}
+}
+
+// classOf returns the class of an error; it fails the test if there is none.
+func classOf(t testing.TB, err error) redis.Class {
+	t.Helper()
+	var e *redis.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("%v is no error of Redis", err)
+	}
+	return e.Class
+}
+
+func TestF06ARedisThatEvictsIsRefused(t *testing.T) {
+	server := services.Redis.Server(t, "--maxmemory-policy", "allkeys-lru")
+	options := redis.Options{URL: server.URL(), Secret: secret(t)}
+	if g, err := redis.Open(t.Context(), options); err == nil || !strings.Contains(err.Error(), "noeviction") {
+		t.Errorf("got %v, %v", g, err)
+	}
+	g := open(t, server.URL(), func(o *redis.Options) { o.AnyEviction = true })
+	if w := strings.Join(g.Warnings(), "\n"); !strings.Contains(w, "allkeys-lru") {
+		t.Errorf("the warnings are %q", w)
+	}
+}
+
+func TestF07WithoutMemoryNothingIsHalfDoneAndHoldersAreFound(t *testing.T) {
+	server := services.Redis.Server(t)
+	s, p := newShop(t, server.URL(), firstcome.Unlimited), newPage()
+	s.issue(0, 10)
+	s.do("CONFIG", "SET", "maxmemory", "1")
+	before := s.dump()
+	s.want(s.gate, crowd(9, 3), "already_issued:10", "undecided", "undecided")
+	if diff := cmp.Diff(before, s.dump()); diff != "" {
+		t.Errorf("a claim without memory left something (-before +after):\n%s", diff)
+	}
+	_, err := s.gate.Apply(t.Context(), firstcome.Change{Campaign: "c", Version: 2, Kind: firstcome.ChangePause})
+	if !errors.Is(err, firstcome.ErrBusy) {
+		t.Errorf("a change without memory got %v", err)
+	}
+	s.drain(s.journal(), p.take) // recording is what gives memory back
+	p.waitFor(t, 10)
+	s.settled(10)
+	s.do("CONFIG", "SET", "maxmemory", "0")
+	s.want(s.gate, crowd(10, 1), "issued:11")
+}
+
+func TestF08AKeyOfAnotherTypeIsSeenBeforeTheFirstWrite(t *testing.T) {
+	s := newShop(t, services.Redis.Database(t), 100)
+	s.issue(0, 3)
+	for _, key := range keysOf {
+		t.Run(key, func(t *testing.T) {
+			there, err := s.do("EXISTS", key).AsBool()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if there {
+				s.do("RENAME", key, "kept")
+			}
+			s.do("SET", key, "somebody's")
+			before := s.dump()
+			_, err = s.gate.Claim(t.Context(), "c", crowd(2, 5))
+			if classOf(t, err) != redis.Fatal {
+				t.Errorf("a claim got %v", err)
+			}
+			_, err = s.gate.Apply(t.Context(), firstcome.Change{Campaign: "c", Version: 2, Kind: firstcome.ChangePause})
+			if classOf(t, err) != redis.Fatal {
+				t.Errorf("a change got %v", err)
+			}
+			if diff := cmp.Diff(before, s.dump()); diff != "" {
+				t.Errorf("something was written (-before +after):\n%s", diff)
+			}
+			s.do("DEL", key)
+			if there {
+				s.do("RENAME", "kept", key)
+			}
+		})
+	}
+	s.want(s.gate, crowd(2, 2), "already_issued:3", "issued:4")
+}
+
+func TestF09ARedisThatHangsIsGivenUpAtTheDeadlineAndHeals(t *testing.T) {
+	server := services.Redis.Server(t)
+	s := newShop(t, server.URL(), firstcome.Unlimited)
+	s.issue(0, 1)
+	if err := server.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	const callers = 64
+	before := runtime.NumGoroutine()
+	for range 4 {
+		var all sync.WaitGroup
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		for n := range callers {
+			all.Go(func() {
+				if _, err := s.gate.Claim(ctx, "c", crowd(n, 1)); err == nil || ctx.Err() == nil {
+					t.Errorf("a Redis that hangs said %v before the deadline", err)
+				}
+			})
+		}
+		all.Wait()
+		cancel()
+	}
+	// Who waits for an answer that nobody takes any more is one for each call at most.
+	if now := runtime.NumGoroutine(); now > before+5*callers {
+		t.Errorf("%d goroutines became %d", before, now)
+	}
+	if err := server.Continue(); err != nil {
+		t.Fatal(err)
+	}
+	s.heals(2)
+}
+
+// heals waits until the gate decides again.
+func (s *shop) heals(user int) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
+	defer cancel()
+	for {
+		_, err := s.gate.Claim(ctx, "c", crowd(user, 1))
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil {
+			s.t.Fatalf("it does not heal: %v", err)
+		}
+	}
+}
+
+func TestF10ScriptsThatAreForgottenInMidLoadAreNotNoticed(t *testing.T) {
+	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
+	var all sync.WaitGroup
+	ended := make(chan struct{})
+	var flushing sync.WaitGroup
+	flushing.Go(func() {
+		for {
+			select {
+			case <-ended:
+				return
+			default:
+				s.do("SCRIPT", "FLUSH")
+			}
+		}
+	})
+	for n := range 8 {
+		all.Go(func() {
+			for k := range 50 {
+				if _, err := s.gate.Claim(t.Context(), "c", crowd((n*50+k)*10, 10)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	close(ended)
+	flushing.Wait()
+	if state := s.state(); state.LastNumber != 4_000 || state.InForce != 4_000 {
+		t.Errorf("the state is %+v", state)
+	}
+}
+
+func TestF11AClaimWhoseReplyIsLostIsFoundByAskingAgain(t *testing.T) {
+	url := services.Redis.Database(t)
+	s := newShop(t, url, firstcome.Unlimited)
+	proxy := services.Through(t, address(t, url))
+	through, err := proxy.URL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := open(t, through)
+	const enough, most = 10, 1000 // replies lost, and users who claim until then
+	lost, users := 0, 0
+	for ; lost < enough && users < most; users++ {
+		n := users
+		for err := errors.New("not yet"); err != nil; { // so that it is not the reply to a greeting
+			err = errors.Join(g.Ping(t.Context()), g.Ping(t.Context()), g.Ping(t.Context()))
+		}
+		proxy.DropReply(1)
+		_, err := g.Claim(t.Context(), "c", crowd(n, 1))
+		if err == nil {
+			continue // what was dropped was another reply
+		}
+		if classOf(t, err) == redis.Fatal {
+			t.Errorf("a lost reply is %v", err)
+		}
+		proxy.Heal()
+		d := s.issue(n, 1)[0]
+		if d.Coupon.Number != int64(n+1) || d.Outcome == firstcome.AlreadyIssued && errors.Is(err, firstcome.ErrBusy) {
+			t.Errorf("user %d has %v of number %d after %v", n, d.Outcome, d.Coupon.Number, err)
+		}
+		if d.Outcome == firstcome.AlreadyIssued {
+			lost++
+		}
+	}
+	if state := s.state(); state.LastNumber != int64(users) || lost < enough {
+		t.Errorf("%d users have numbers up to %d, %d replies were lost", users, state.LastNumber, lost)
+	}
+}
+
+func TestF13WhatAnUnwillingRedisAnswersIsSafe(t *testing.T) {
+	server := services.Redis.Server(t)
+	s := newShop(t, server.URL(), firstcome.Unlimited)
+	s.issue(0, 1)
+	for name, test := range map[string]struct{ begin, end []string }{
+		"READONLY":   {[]string{"REPLICAOF", "127.0.0.1", "1"}, []string{"REPLICAOF", "NO", "ONE"}},
+		"NOREPLICAS": {[]string{"CONFIG", "SET", "min-replicas-to-write", "1"}, []string{"CONFIG", "SET", "min-replicas-to-write", "0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.do(test.begin...)
+			before := s.dump()
+			_, err := s.gate.Claim(t.Context(), "c", crowd(1, 5))
+			var e *redis.Error
+			if !errors.Is(err, firstcome.ErrBusy) || !errors.As(err, &e) || e.Code != name {
+				t.Errorf("got %v", err)
+			}
+			if diff := cmp.Diff(before, s.dump()); diff != "" {
+				t.Errorf("something was written (-before +after):\n%s", diff)
+			}
+			s.do(test.end...)
+		})
+	}
+	s.want(s.gate, crowd(0, 2), "already_issued:1", "issued:2")
+}
+
+func TestF65AMissingRightIsNamed(t *testing.T) {
+	url := services.Redis.Database(t)
+	for _, right := range []string{"evalsha", "eval", "xadd", "hset", "publish", "xautoclaim", "info", "time"} {
+		t.Run(right, func(t *testing.T) {
+			as := services.User(t, url, append(strings.Fields(redis.Rights), "-"+right)...)
+			g, err := redis.Open(t.Context(), redis.Options{URL: as, Secret: secret(t)})
+			if err == nil {
+				g.Close()
+			}
+			if err == nil || !strings.Contains(strings.ToLower(err.Error()), right) || !strings.Contains(err.Error(), "ACL SETUSER") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestF65TheRightsThatAreDocumentedAreEnough(t *testing.T) {
+	url := services.Redis.Database(t)
+	s, p := newShop(t, url, firstcome.Unlimited), newPage()
+	as := services.User(t, url, strings.Fields(redis.Rights)...)
+	s.gate = open(t, as)
+	s.drain(s.journal(), p.take)
+	heard := make(chan flow.Settled, 100)
+	watch(t, s.gate, func(_ firstcome.CampaignID, settled flow.Settled) { heard <- settled })
+	s.issue(0, 10)
+	p.waitFor(t, 10)
+	s.settled(10)
+	<-heard
+	if _, err := s.gate.Holders(t.Context(), "c", func(firstcome.UserID) {}); err != nil {
+		t.Error(err)
+	}
+	s.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeVoid, Number: 1, User: "user-0"})
+	if _, err := s.gate.SettledThrough(t.Context(), "c"); err != nil {
+		t.Error(err)
+	}
+	if err := s.gate.Retire(t.Context(), "c"); err != nil {
+		t.Error(err)
+	}
+}
+
+// watch watches what is settled until the test ends, and returns when nothing is missed.
+func watch(t *testing.T, g *redis.Gate, each func(firstcome.CampaignID, flow.Settled)) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- g.WatchSettled(ctx, func() { close(ready) }, each) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	select {
+	case <-ready:
+	case err := <-ended:
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,404 @@
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/redis"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// address returns the HOST:PORT of a URL.
+func address(t testing.TB, at string) string {
+	t.Helper()
+	u, err := url.Parse(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Host
+}
+
+func TestTheScriptHasTheOutcomesOfTheRule(t *testing.T) {
+	text, err := os.ReadFile("lua/claim.lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^local ([A-Z_, ]+) = ([0-9, ]+)$`).FindSubmatch(text)
+	if line == nil {
+		t.Fatal("the script has no line of outcomes")
+	}
+	names, numbers := strings.Split(string(line[1]), ", "), strings.Split(string(line[2]), ", ")
+	var want, got []string
+	for _, o := range firstcome.Outcomes() {
+		want = append(want, strings.ToUpper(o.String())+" "+strconv.Itoa(int(o)))
+	}
+	for n, name := range names {
+		got = append(got, name+" "+numbers[n])
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the script has others (-Go +Lua):\n%s", diff)
+	}
+}
+
+func TestF15AUserIsNeverPartOfAKey(t *testing.T) {
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	users := []firstcome.UserID{"{x}", "firstcome:{c}:campaign", ":", "a b", "*", "$(id)", "'; return 1 --", "\x00\r", "version"}
+	for n, user := range users {
+		s.want(s.gate, []firstcome.UserID{user, user}, "issued:"+strconv.Itoa(n+1), "already_issued:"+strconv.Itoa(n+1))
+	}
+	if _, err := s.gate.Claim(t.Context(), "c", []firstcome.UserID{"a\nb"}); err == nil {
+		t.Error("a user with a line feed was taken: it would be two in the journal")
+	}
+	keys, err := s.do("KEYS", "*").AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(keys)
+	want := []string{"firstcome:instance", keysOf[0], keysOf[1], keysOf[2]}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, keys); diff != "" {
+		t.Errorf("there are other keys (-want +got):\n%s", diff)
+	}
+	s.drain(s.journal(), p.take)
+	p.wait(t, "all but the one that is no user", func() bool { return len(p.coupons) == len(users)-1 && len(p.garbage) == 1 })
+}
+
+func TestF16TheGatesTimeNeverGoesBack(t *testing.T) {
+	var clock atomic.Int64
+	opens := time.Date(2026, 12, 24, 1, 0, 0, 0, time.UTC)
+	clock.Store(opens.UnixNano() - 1000)
+	s := newShop(t, services.Redis.Database(t), 100, func(o *redis.Options) { o.Clock = func() time.Time { return time.Unix(0, clock.Load()) } })
+	s.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeTerms, Terms: firstcome.Terms{Quantity: 100, OpensAt: opens}})
+	s.want(s.gate, crowd(0, 1), "not_open")
+	clock.Store(opens.UnixNano())
+	s.want(s.gate, crowd(0, 1), "issued:1")
+	clock.Store(opens.Add(-time.Hour).UnixNano())
+	d := s.issue(1, 1)[0]
+	if d.Outcome != firstcome.Issued || d.Coupon.Number != 2 || !d.At.Equal(opens) {
+		t.Errorf("after the clock went back: %+v", d)
+	}
+	clock.Store(opens.Add(time.Hour).UnixNano())
+	s.want(s.gate, crowd(2, 1), "issued:3")
+}
+
+func TestF19AVoidTakesTheCouponOfItsNumberOnly(t *testing.T) {
+	var clock atomic.Int64
+	s := newShop(t, services.Redis.Database(t), 2, func(o *redis.Options) { o.Clock = func() time.Time { return time.Unix(clock.Load(), 0) } })
+	s.want(s.gate, crowd(0, 3), "issued:1", "issued:2", "sold_out")
+	void := firstcome.Change{Version: 2, Kind: firstcome.ChangeVoid, Number: 1, User: "user-0"}
+	s.apply(void)
+	s.apply(void) // again: done
+	clock.Add(1)
+	s.want(s.gate, crowd(0, 1), "issued:3")
+	void.Version = 3 // of the number that the user held before
+	s.apply(void)
+	clock.Add(1)
+	s.want(s.gate, crowd(0, 3), "already_issued:3", "already_issued:2", "sold_out")
+	if state := s.state(); state.InForce != 2 || state.Issued != 3 {
+		t.Errorf("the state is %+v", state)
+	}
+}
+
+func TestF25OneUserWhoClaimsAtOnceThroughThreeNodesIsIssuedOneCoupon(t *testing.T) {
+	url := services.Redis.Database(t)
+	s := newShop(t, url, 100)
+	gates := []*redis.Gate{s.gate, open(t, url), open(t, url)}
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	got := map[string]int{}
+	for n := range 100 {
+		all.Go(func() {
+			decisions, err := gates[n%3].Claim(t.Context(), "c", crowd(0, 1))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			got[outcomes(decisions)[0]]++
+		})
+	}
+	all.Wait()
+	if diff := cmp.Diff(map[string]int{"issued:1": 1, "already_issued:1": 99}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestF27TheQuantityHoldsAtEveryValue(t *testing.T) {
+	for _, quantity := range []int64{0, 1, 40, 10_000_000, firstcome.MaxQuantity, firstcome.Unlimited} {
+		s := newShop(t, services.Redis.Database(t), quantity)
+		issued := 0
+		for _, d := range s.issue(0, 40) {
+			if d.Outcome == firstcome.Issued {
+				issued++
+			}
+		}
+		if want := min(quantity, 40); int64(issued) != want {
+			t.Errorf("of %d coupons %d were issued to 40 users", quantity, issued)
+		}
+	}
+}
+
+func TestF27AQuantityBelowWhatIsInForceIsRefusedForGood(t *testing.T) {
+	s := newShop(t, services.Redis.Database(t), 10)
+	s.issue(0, 5)
+	lower := firstcome.Change{Version: 2, Kind: firstcome.ChangeTerms, Terms: firstcome.Terms{Quantity: 4}}
+	if !s.apply(lower) || s.state().Version != 2 {
+		t.Error("it was not refused, or its version not used up")
+	}
+	s.apply(firstcome.Change{Version: 3, Kind: firstcome.ChangeVoid, Number: 5, User: "user-4"})
+	if !s.apply(lower) {
+		t.Error("asked again, the refusal is forgotten")
+	}
+	lower.Version = 4
+	if once, again := s.apply(lower), s.apply(lower); once || again {
+		t.Error("a quantity of what is in force was refused")
+	}
+	s.want(s.gate, crowd(5, 1), "sold_out")
+}
+
+func TestF28UsersAreByteExactInTheGateAndItsJournal(t *testing.T) {
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	users := []firstcome.UserID{"user1", "User1", "user1 ", " user1", "\u00e9", "e\u0301", "007", "7", "\U0001f39f", "\u202eabc", firstcome.UserID(strings.Repeat("x", 128))}
+	for _, user := range users {
+		if d, err := s.gate.Claim(t.Context(), "c", []firstcome.UserID{user}); err != nil || d[0].Outcome != firstcome.Issued {
+			t.Errorf("%q: %v, %v", user, d, err)
+		}
+	}
+	s.drain(s.journal(), p.take)
+	p.waitFor(t, len(users))
+	for n, user := range users {
+		if got := p.coupons[int64(n+1)].User; got != user {
+			t.Errorf("%q became %q", user, got)
+		}
+		if c, err := s.gate.CouponOf(t.Context(), "c", user); err != nil || c.Number != int64(n+1) {
+			t.Errorf("%q holds %+v, %v", user, c, err)
+		}
+	}
+}
+
+func TestF32ANodeWithAnotherSecretOrGateDecidesNothing(t *testing.T) {
+	at := services.Redis.Database(t)
+	s := newShop(t, at, 100)
+	other, err := firstcome.NewSecret([]byte("another secret of the tests, 32 bytes and more"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger := open(t, at, func(o *redis.Options) { o.Secret = other })
+	s.do("SET", "firstcome:instance", "0123456789abcdef")
+	for _, g := range []*redis.Gate{stranger, open(t, at)} {
+		if _, err := g.Claim(t.Context(), "c", crowd(0, 1)); !errors.Is(err, firstcome.ErrGateMismatch) {
+			t.Errorf("a claim got %v", err)
+		}
+		if _, err := g.Apply(t.Context(), firstcome.Change{Campaign: "c", Version: 2, Kind: firstcome.ChangePause}); !errors.Is(err, firstcome.ErrGateMismatch) {
+			t.Errorf("a change got %v", err)
+		}
+	}
+	s.want(s.gate, crowd(0, 1), "issued:1")
+}
+
+// TestF62NoLeaseOutlivesStockThatCameBack has one node repeat sold_out while another
+// gives stock back: as soon as anybody is issued it, nobody is refused.
+func TestF62NoLeaseOutlivesStockThatCameBack(t *testing.T) {
+	at := services.Redis.Database(t)
+	s := newShop(t, at, 10)
+	nodes := []*flow.Issuer{flow.NewIssuer(s.gate, flow.Limits{}), flow.NewIssuer(open(t, at), flow.Limits{})}
+	for _, n := range nodes {
+		defer func() { _ = n.Stop(context.Background()) }()
+	}
+	s.issue(0, 10)
+	claim := func(node int, user firstcome.UserID) firstcome.Outcome {
+		d, err := nodes[node].Claim(t.Context(), "c", user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Outcome
+	}
+	for nodes[1].Stats().Repeated == 0 {
+		claim(1, "late")
+	}
+	for number := range 2 {
+		change := firstcome.Change{Version: int64(number + 2), Kind: firstcome.ChangeVoid, Number: int64(number + 1), User: crowd(number, 1)[0]}
+		if err := nodes[0].Change("c", func() error {
+			s.apply(change)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := 0
+	for claim(0, "first") == firstcome.SoldOut {
+		refused++
+		claim(1, "another") // asks again and again, and has no lease afterwards
+	}
+	if got := claim(1, "second"); got != firstcome.Issued && got != firstcome.SoldOut || got == firstcome.SoldOut && !s.held("another") {
+		t.Errorf("somebody was issued what came back, and then the other node said %v", got)
+	}
+	if refused == 0 {
+		t.Error("what came back was not held")
+	}
+}
+
+// held tells whether a user holds a coupon.
+func (s *shop) held(user firstcome.UserID) bool {
+	_, err := s.gate.CouponOf(s.t.Context(), "c", user)
+	return err == nil
+}
+
+func TestAGateWithAFullBacklogIssuesNothingAndKnowsItsHolders(t *testing.T) {
+	s, p := newShop(t, services.Redis.Database(t), 12, func(o *redis.Options) { o.Backlog = 10 }), newPage()
+	decisions := s.issue(0, 11)
+	if decisions[9].Outcome != firstcome.Issued || decisions[10].Outcome != 0 {
+		t.Errorf("got %v", outcomes(decisions))
+	}
+	s.want(s.gate, crowd(9, 2), "already_issued:10", "undecided")
+	s.drain(s.journal(), p.take)
+	s.settled(10)
+	s.want(s.gate, crowd(9, 4), "already_issued:10", "issued:11", "issued:12", "sold_out")
+}
+
+func TestChangesAreAppliedInOrderAndOnce(t *testing.T) {
+	s := newShop(t, services.Redis.Database(t), 1)
+	pause := firstcome.Change{Campaign: "c", Version: 3, Kind: firstcome.ChangePause}
+	if _, err := s.gate.Apply(t.Context(), pause); !errors.Is(err, flow.ErrGap) {
+		t.Errorf("a change before its turn got %v", err)
+	}
+	pause.Version = 2
+	s.apply(pause)
+	s.apply(firstcome.Change{Version: 3, Kind: firstcome.ChangeResume})
+	s.apply(pause) // late, and done before
+	s.want(s.gate, crowd(0, 1), "issued:1")
+	s.do("DEL", keysOf[0])
+	for _, version := range []int64{1, 4} {
+		change := firstcome.Change{Campaign: "c", Version: version, Kind: firstcome.ChangeTerms, Epoch: 1, Terms: firstcome.Terms{Quantity: 1}}
+		if _, err := s.gate.Apply(t.Context(), change); !errors.Is(err, flow.ErrLost) {
+			t.Errorf("change %d of a campaign that was lost got %v", version, err)
+		}
+	}
+}
+
+func TestACampaignThatTheGateLacksIsWhatTheLedgerSays(t *testing.T) {
+	at := services.Redis.Database(t)
+	if _, err := open(t, at).Claim(t.Context(), "nowhere", crowd(0, 1)); !errors.Is(err, firstcome.ErrNoCampaign) {
+		t.Errorf("got %v", err)
+	}
+	g := open(t, at, func(o *redis.Options) {
+		o.Missing = func(context.Context, firstcome.CampaignID) error { return flow.ErrLost }
+	})
+	if _, err := g.Claim(t.Context(), "lost", crowd(0, 1)); !errors.Is(err, flow.ErrLost) || errors.Is(err, firstcome.ErrNoCampaign) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhatIsSettledIsPublishedAndNeverGoesBack(t *testing.T) {
+	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
+	s.issue(0, 500)
+	heard := make(chan flow.Settled, 10)
+	watch(t, s.gate, func(id firstcome.CampaignID, settled flow.Settled) {
+		if id == "c" {
+			heard <- settled
+		}
+	})
+	var lost []int64
+	for n := range 200 {
+		lost = append(lost, int64(n+100))
+	}
+	for _, settled := range []flow.Settled{{Through: 10, Unrecorded: []int64{3, 7}}, {Through: 400, Unrecorded: lost}} {
+		if err := s.gate.Settle(t.Context(), "c", settled); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.gate.Settle(t.Context(), "c", flow.Settled{Through: 5}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(settled, <-heard); diff != "" {
+			t.Errorf("what was heard is otherwise (-settled +heard):\n%s", diff)
+		}
+		read, err := s.gate.SettledThrough(t.Context(), "c")
+		if diff := cmp.Diff(settled, read); diff != "" || err != nil {
+			t.Errorf("what is read is otherwise: %v (-settled +read):\n%s", err, diff)
+		}
+	}
+	for user, recorded := range map[int]bool{0: true, 100: false, 99: false, 98: true, 399: true, 400: false} {
+		d := s.issue(user, 1)[0]
+		c, err := s.gate.CouponOf(t.Context(), "c", crowd(user, 1)[0])
+		if err != nil || d.Coupon.Recorded != recorded || c.Recorded != recorded {
+			t.Errorf("number %d is recorded: %v and %v, %v", user+1, d.Coupon.Recorded, c.Recorded, err)
+		}
+	}
+}
+
+func TestARetiredCampaignLeavesNoKeys(t *testing.T) {
+	s := newShop(t, services.Redis.Database(t), 5)
+	s.issue(0, 3)
+	if err := s.gate.Retire(t.Context(), "c"); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := s.do("KEYS", "*").AsStrSlice()
+	if diff := cmp.Diff([]string{"firstcome:instance"}, keys); diff != "" || err != nil {
+		t.Errorf("keys are left: %v\n%s", err, diff)
+	}
+}
+
+// A window that opens earlier, or opens again, does so when nobody can repeat any more that it is closed.
+func TestAWindowThatIsWidenedStaysAsItWasWhileLeasesMayLast(t *testing.T) {
+	var clock atomic.Int64
+	epoch := time.Date(2026, 12, 24, 1, 0, 0, 0, time.UTC)
+	at := func(d time.Duration) { clock.Store(epoch.Add(d).UnixNano()) }
+	at(0)
+	s := newShop(t, services.Redis.Database(t), 5, func(o *redis.Options) { o.Clock = func() time.Time { return time.Unix(0, clock.Load()) } })
+	terms := func(version int64, opens, closes time.Duration) {
+		s.apply(firstcome.Change{Version: version, Kind: firstcome.ChangeTerms, Terms: firstcome.Terms{Quantity: 5, OpensAt: epoch.Add(opens), ClosesAt: epoch.Add(closes)}})
+	}
+	terms(2, time.Hour, 2*time.Hour)
+	s.want(s.gate, crowd(0, 1), "not_open")
+	terms(3, time.Second, 2*time.Second)
+	at(250 * time.Millisecond)
+	s.want(s.gate, crowd(0, 1), "not_open") // until it opens
+	terms(4, 0, 2*time.Second)
+	at(499 * time.Millisecond)
+	if d := s.issue(0, 1)[0]; d.Outcome != firstcome.NotOpen || d.Lease != 0 {
+		t.Errorf("while it is held: %+v", d)
+	}
+	at(500 * time.Millisecond)
+	s.want(s.gate, crowd(0, 1), "issued:1")
+	at(499 * time.Millisecond)
+	s.want(s.gate, crowd(1, 1), "issued:2") // once open it does not un-open
+	at(3 * time.Second)
+	s.want(s.gate, crowd(2, 1), "closed")
+	terms(5, 0, 10*time.Second)
+	s.want(s.gate, crowd(2, 1), "closed")
+	at(3250 * time.Millisecond)
+	s.want(s.gate, crowd(2, 1), "issued:3")
+}
+
+func TestNoErrorHasThePassword(t *testing.T) {
+	const password = "hunter2"
+	server := services.Redis.Server(t, "--requirepass", "another")
+	for _, at := range []string{
+		"redis://user:" + password + "@" + server.Address() + "/0", "redis://user:" + password + "@" + server.Address() + "/x",
+		"redis://user:" + password + "%zz@host", "redis://:" + password + "@127.0.0.1:1", "http://user:" + password + "@host", "user:" + password,
+	} {
+		_, err := redis.Open(t.Context(), redis.Options{URL: at, Secret: secret(t)})
+		if err == nil || strings.Contains(err.Error(), password) {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
+	g := open(t, "redis://"+server.Address()+"/0", func(o *redis.Options) { o.Password = "another" })
+	if err := g.Ping(t.Context()); err != nil || !strings.HasPrefix(g.Name(), "redis:") {
+		t.Errorf("%s: %v", g.Name(), err)
+	}
+}
