@@ -69,8 +69,9 @@ var errNoSecret = errors.New("the nodes of a ledger on a server have one secret 
 
 // openLedger opens the ledger for this process with its secret. At the first
 // start it makes the secret and keeps it beside the ledger. A ledger with
-// campaigns never gets a new secret: none of them could be decided with it.
-func openLedger(ctx context.Context, path, owner string, text []byte) (l *ledger.Ledger, secret firstcome.Secret, err error) {
+// campaigns never gets a new secret: none of them could be decided with it. dial
+// connects to the gate and returns its name; empty: the ledger decides.
+func openLedger(ctx context.Context, path, owner string, text []byte, dial func(context.Context, firstcome.Secret) (string, error)) (l *ledger.Ledger, secret firstcome.Secret, err error) {
 	fresh := text == nil
 	if fresh && ledger.OnServer(path) {
 		return nil, secret, usageError{errNoSecret}
@@ -84,7 +85,11 @@ func openLedger(ctx context.Context, path, owner string, text []byte) (l *ledger
 	if err := makePrivate(path); err != nil {
 		return nil, secret, err
 	}
-	l, err = ledger.Open(ctx, path, ledger.Options{Owner: owner, Secret: secret})
+	gate, err := dial(ctx, secret)
+	if err != nil {
+		return nil, secret, err
+	}
+	l, err = ledger.Open(ctx, path, ledger.Options{Owner: owner, Secret: secret, Gate: gate})
 	if err != nil || !fresh {
 		return l, secret, err
 	}

@@ -20,15 +20,15 @@ import (
 type serveCmd struct {
 	ledgerFlag
 	SecretFile string        `placeholder:"FILE" help:"The secret of the coupon codes, at least 32 bytes or 64 hexadecimal digits (default: made at the first start and kept beside the ledger as FILE.secret). FIRSTCOME_SECRET may hold it instead."`
-	Gate       gateName      `default:"ledger" placeholder:"ledger" help:"What decides claims: ledger, which is the only one that this firstcome has (default: ledger)."`
 	Listen     listenAddress `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Where to serve the API (default: 127.0.0.1:8080). Elsewhere than on loopback there must be a key or a token configuration."`
 	Ops        opsAddress    `default:"127.0.0.1:9090" placeholder:"HOST:PORT" help:"Where to serve metrics and profiles, never in public; off for nowhere (default: 127.0.0.1:9090)."`
 	CreateKey  bool          `help:"If the ledger has no key, make the first admin key and print it, once, to standard output."`
 	TLSCert    string        `name:"tls-cert" placeholder:"FILE" help:"PEM file of the certificate and its chain; without it the API is plain HTTP."`
 	TLSKey     string        `name:"tls-key" placeholder:"FILE" help:"PEM file of the certificate's private key."`
+	gateFlags
 	tokenFlags
 	limitFlags
-	AnswerWait    time.Duration `default:"5s" help:"How long the ledger may take to decide a batch of claims, and claims wait for their turn, before they are answered 503, ask again (default: 5s)."`
+	AnswerWait    time.Duration `default:"5s" help:"How long the gate may take to decide a batch of claims, and claims wait for their turn and then for the ledger, before they are answered 503, ask again (default: 5s)."`
 	DrainDelay    time.Duration `default:"0s" help:"How long to go on accepting after SIGTERM while /readyz says no, for load balancers to notice (default: 0s)."`
 	ShutdownGrace time.Duration `default:"30s" help:"How long what is in flight may take after that (default: 30s)."`
 	LogLevel      slog.Level    `default:"info" placeholder:"info" help:"Log debug, info, warn or error and above (default: info)."`
@@ -60,18 +60,6 @@ type limitFlags struct {
 // rememberedLimits is for how many users or addresses a rate is kept: some 30 MB when full.
 const rememberedLimits = 100_000
 
-// A gateName is ledger: later ones have more.
-type gateName string
-
-// UnmarshalText checks the name.
-func (g *gateName) UnmarshalText(text []byte) error {
-	if string(text) != "ledger" {
-		return errors.New("this firstcome decides claims in its ledger: --gate ledger is the only one it has")
-	}
-	*g = gateName(text)
-	return nil
-}
-
 // Help is the long help of serve.
 func (c *serveCmd) Help() string {
 	return `Without any key in the ledger and without a token configuration this is development mode: every
@@ -85,7 +73,7 @@ The mode is fixed at the start: revoking the last key of a running server refuse
 
 // check returns what does not fit together, before anything is opened.
 func (c *serveCmd) check(t terminal) []error {
-	var errs []error
+	errs := c.gateFlags.check()
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		errs = append(errs, errors.New("--tls-cert and --tls-key go together: name both or neither"))
 	}
@@ -132,7 +120,7 @@ func (c *serveCmd) Run(ctx context.Context, t terminal) error {
 func (c *serveCmd) announce(n *node) {
 	log := n.settings.log
 	log.Info("serving", "version", thisBuild().Version, "address", n.address(), "tls", n.settings.tls != nil,
-		"ops", n.opsAddress(), "ledger", ledger.Masked(n.settings.ledgerPath), "development", n.auth.Open())
+		"ops", n.opsAddress(), "gate", c.Gate.String(), "role", c.Role, "ledger", ledger.Masked(n.settings.ledgerPath), "development", n.auth.Open())
 	if n.auth.Open() {
 		log.Warn("development mode: there is no key and no token configuration, so every caller is admin")
 	}
@@ -144,6 +132,7 @@ func (c *serveCmd) announce(n *node) {
 func (c *serveCmd) settings(t terminal) (settings, error) {
 	s := settings{
 		listen: string(c.Listen), ops: string(c.Ops), ledgerPath: c.Ledger.path(),
+		gate:       c.gateSettings(),
 		queue:      flow.Limits{Batch: int(c.MaxBatch), Waiting: int(c.MaxWaiting), Gate: c.AnswerWait},
 		limits:     api.Limits{MaxConnections: int(c.MaxConnections), Grace: c.ShutdownGrace},
 		drainDelay: c.DrainDelay,

@@ -26,6 +26,7 @@ import (
 type settings struct {
 	listen, ops string // ops is empty for none
 	ledgerPath  string
+	gate        gateSettings
 	secret      []byte // the text of the code secret; nil makes one at the first start
 	jwt         *auth.JWT
 	tls         *tls.Config // nil: plain HTTP
@@ -49,6 +50,7 @@ type node struct {
 	settings settings
 	ledger   *ledger.Ledger
 	secret   firstcome.Secret
+	remote   *remoteGate // nil: the ledger decides
 	issuer   *flow.Issuer
 	auth     *auth.Authenticator
 	api      *api.Server
@@ -59,11 +61,12 @@ type node struct {
 // newNode opens the ledger and the addresses. From here on clients can connect;
 // they are answered when the node runs.
 func newNode(ctx context.Context, s settings) (*node, error) {
-	l, secret, err := openLedger(ctx, s.ledgerPath, "serving "+s.listen, s.secret)
-	if err != nil {
+	n := &node{settings: s}
+	var err error
+	if n.ledger, n.secret, err = openLedger(ctx, s.ledgerPath, "serving "+s.listen, s.secret, n.dial); err != nil {
+		n.remote.close()
 		return nil, err
 	}
-	n := &node{settings: s, ledger: l, secret: secret}
 	if err := n.open(ctx); err != nil {
 		return nil, errors.Join(err, n.close())
 	}
@@ -79,13 +82,19 @@ func (n *node) open(ctx context.Context) error {
 	if err := n.compareSecret(ctx); err != nil {
 		return err
 	}
-	n.issuer = flow.NewIssuer(n.ledger, s.queue)
+	var beside *api.Remote
+	if n.remote == nil {
+		n.issuer = flow.NewIssuer(n.ledger, s.queue)
+	} else {
+		beside = n.join()
+		n.issuer = flow.NewIssuer(beside.Gate, s.queue)
+	}
 	n.auth = auth.New(auth.Config{Keys: n.ledger, JWT: s.jwt, Open: open, Log: s.log})
 	if err := n.auth.Reload(ctx); err != nil {
 		return err
 	}
 	n.api = api.New(api.Config{
-		Ledger: n.ledger, Issuer: n.issuer, Auth: n.auth, Log: s.log, Limits: s.limits,
+		Ledger: n.ledger, Issuer: n.issuer, Remote: beside, Auth: n.auth, Log: s.log, Limits: s.limits,
 		UserLimit: s.userLimit, AddressLimit: s.addressLimit, TrustedProxies: s.trustedProxies,
 		Version: thisBuild().Version,
 	})
@@ -107,11 +116,12 @@ func (n *node) listen(ctx context.Context) error {
 	var config net.ListenConfig
 	// A socket of multipath TCP takes no filter, with which api.Serve stops gracefully.
 	config.SetMultipathTCP(false)
-	ln, err := config.Listen(ctx, "tcp", n.settings.listen)
-	if err != nil {
-		return listenError("--listen", n.settings.listen, err)
+	var err error
+	if !n.settings.gate.silent {
+		if n.http, err = config.Listen(ctx, "tcp", n.settings.listen); err != nil {
+			return listenError("--listen", n.settings.listen, err)
+		}
 	}
-	n.http = ln
 	if n.settings.ops == "" {
 		return nil
 	}
@@ -127,6 +137,7 @@ func listenError(flag, address string, err error) error {
 
 // close closes what newNode opened.
 func (n *node) close() error {
+	n.remote.close()
 	errs := []error{n.ledger.Close()}
 	for _, ln := range []net.Listener{n.http, n.ops} {
 		if ln != nil {
@@ -138,8 +149,13 @@ func (n *node) close() error {
 	return errors.Join(errs...)
 }
 
-// address is where the API is: HOST:PORT.
-func (n *node) address() string { return n.http.Addr().String() }
+// address is where the API is: HOST:PORT, or off where this node only records.
+func (n *node) address() string {
+	if n.http == nil {
+		return "off"
+	}
+	return n.http.Addr().String()
+}
 
 // opsAddress is where metrics and profiles are: HOST:PORT, or off.
 func (n *node) opsAddress() string {
@@ -152,9 +168,9 @@ func (n *node) opsAddress() string {
 // run serves until ctx ends, then stops gracefully. It starts what others need
 // first and stops it last:
 //
-//	start: ledger, issuer, keys, ops, API
+//	start: ledger, issuer, recorder and what belongs to it, keys, ops, API
 //	stop:  not ready → wait for the load balancer → API (answers what is in flight)
-//	       → issuer (decides what waits) → keys, ops → ledger (commits what waits) → close
+//	       → issuer (decides what waits) → recorder, keys, ops → ledger (commits what waits) → close
 //
 // If one of them fails, the others are stopped in the same order.
 func (n *node) run(ctx context.Context) error {
@@ -183,6 +199,9 @@ func (n *node) run(ctx context.Context) error {
 	}
 	start(writing, n.ledger.Run)
 	start(beside, n.issuer.Run)
+	for _, run := range n.remote.runs() {
+		start(beside, run)
+	}
 	start(beside, n.auth.Run)
 	if n.ops != nil {
 		start(beside, n.serveOps)
@@ -198,6 +217,10 @@ func (n *node) run(ctx context.Context) error {
 func (n *node) serve(ctx context.Context) error {
 	accepting, stopAccepting := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopAccepting()
+	if n.http == nil {
+		<-ctx.Done()
+		return nil
+	}
 	served := make(chan error, 1)
 	go func() { served <- n.api.Serve(accepting, n.http, n.settings.tls) }()
 	select {

@@ -235,10 +235,16 @@ func (p *process) ledger() string { return filepath.Join(p.dir, "firstcome.db") 
 // execute runs firstcome in a directory and returns its exit status and what it wrote.
 func execute(t *testing.T, dir string, args ...string) (status int, output string) {
 	t.Helper()
+	return executeWith(t, dir, nil, args...)
+}
+
+// executeWith is execute with more variables.
+func executeWith(t *testing.T, dir string, env []string, args ...string) (status int, output string) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, firstcomeBinary(), args...)
-	cmd.Dir, cmd.Env = dir, environ()
+	cmd.Dir, cmd.Env = dir, append(environ(), env...)
 	text, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

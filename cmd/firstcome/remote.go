@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/api"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/redis"
+)
+
+// A gateName is ledger, or the URL of Redis.
+type gateName string
+
+// UnmarshalText checks the name.
+func (g *gateName) UnmarshalText(text []byte) error {
+	name := string(text)
+	if name != "ledger" {
+		u, err := url.Parse(name)
+		if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" || u.Host == "" {
+			return errors.New("a gate is ledger, redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// with TLS")
+		}
+	}
+	*g = gateName(text)
+	return nil
+}
+
+// String returns the name as it may be shown.
+func (g gateName) String() string {
+	u, err := url.Parse(string(g))
+	if err != nil || u.Host == "" {
+		return string(g)
+	}
+	return u.Scheme + "://" + u.Host + u.Path
+}
+
+// url is Redis's, or empty where the ledger decides.
+func (g gateName) url() string {
+	if g == "ledger" {
+		return ""
+	}
+	return string(g)
+}
+
+// gateFlags say what decides, and how what it decides gets into the ledger.
+type gateFlags struct {
+	Gate        gateName  `default:"ledger" placeholder:"ledger" help:"What decides claims: ledger, or redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// with TLS (default: ledger). FIRSTCOME_GATE keeps the password out of sight."`
+	Role        string    `enum:"all,api,recorder" default:"all" placeholder:"all" help:"With Redis as the gate: all, api (answers and does not record), or recorder (records and does not answer) (default: all)."`
+	AnyEviction bool      `help:"Accept a Redis that may evict keys: coupons are lost when it does."`
+	Backlog     count     `default:"1000000" help:"Coupons of a campaign that may wait for the ledger; with more, claims are answered 503 (default: 1000000)."`
+	RecordRate  perSecond `default:"0" placeholder:"N" help:"Coupons a second that a recorder writes, for a database that others use too (default: 0, no limit)."`
+}
+
+// A gateSettings is what a node needs to know of a gate that is not the ledger.
+type gateSettings struct {
+	url         string // of Redis; empty: the ledger decides
+	anyEviction bool
+	backlog     int64
+	rows        int  // coupons a second that are recorded; 0: no limit
+	records     bool // this node records
+	silent      bool // it does nothing else
+}
+
+func (c *gateFlags) gateSettings() gateSettings {
+	return gateSettings{
+		url: c.Gate.url(), anyEviction: c.AnyEviction, backlog: int64(c.Backlog), rows: int(c.RecordRate),
+		records: c.Role != "api", silent: c.Role == "recorder",
+	}
+}
+
+// check returns what does not fit together.
+func (c *gateFlags) check() []error {
+	if c.Role != "all" && c.Gate.url() == "" {
+		return []error{fmt.Errorf("--role %s: where the ledger decides, what is decided is recorded, and every node is the same. Leave --role out, or name the gate with --gate redis://…", c.Role)}
+	}
+	return nil
+}
+
+// A remoteGate is what a node has besides where Redis decides.
+type remoteGate struct {
+	gate     *redis.Gate
+	changer  *flow.Changer
+	recorded *flow.Recorded
+	recorder *flow.Recorder // nil: this node does not record
+}
+
+// dial connects to the gate, if it is not the ledger, and returns its name.
+func (n *node) dial(ctx context.Context, secret firstcome.Secret) (name string, err error) {
+	s := n.settings.gate
+	if s.url == "" {
+		return "", nil
+	}
+	gate, err := redis.Open(ctx, redis.Options{
+		URL: s.url, Secret: secret, AnyEviction: s.anyEviction, Backlog: s.backlog, Missing: n.missing,
+	})
+	if err != nil {
+		return "", fmt.Errorf("--gate: %w", err)
+	}
+	for _, warning := range gate.Warnings() {
+		n.settings.log.Warn("the gate: " + warning)
+	}
+	n.remote = &remoteGate{gate: gate}
+	return gate.Name(), nil
+}
+
+// missing says what it means that the gate has no such campaign.
+func (n *node) missing(ctx context.Context, id firstcome.CampaignID) error {
+	c, err := n.ledger.Campaign(ctx, id)
+	switch {
+	case errors.Is(err, firstcome.ErrNoCampaign):
+		return nil
+	case err != nil:
+		return err
+	case c.Gate != n.remote.gate.Name():
+		return fmt.Errorf("%w: it is decided by %s", firstcome.ErrGateMismatch, c.Gate)
+	case !c.RetiredAt.IsZero():
+		return flow.ErrRetired
+	case c.Applied == 0:
+		return fmt.Errorf("%w: it is being made", firstcome.ErrBusy)
+	}
+	return flow.ErrLost
+}
+
+// join lets the node's parts use the gate.
+func (n *node) join() *api.Remote {
+	r := n.remote
+	r.changer = flow.NewChanger(n.ledger, r.gate)
+	r.recorded = flow.NewRecorded(r.gate)
+	if n.settings.gate.records {
+		journal := r.gate.Journal(redis.JournalOptions{Active: n.ledger.Active, OnAlarm: n.alarm})
+		r.recorder = flow.NewRecorder(journal, n.ledger, flow.RecorderLimits{Rows: n.settings.gate.rows})
+	}
+	return &api.Remote{
+		Gate: r.gate, Name: r.gate.Name(), Changer: r.changer, Recorded: r.recorded, AnswerWait: n.settings.queue.Gate,
+	}
+}
+
+// alarm logs what an operator should know of the journal.
+func (n *node) alarm(id firstcome.CampaignID, err error) {
+	n.settings.log.Error("the journal", "campaign", id, "err", err)
+}
+
+// runs returns what runs beside the node's other parts. Nil has none.
+func (r *remoteGate) runs() []func(context.Context) error {
+	if r == nil {
+		return nil
+	}
+	runs := []func(context.Context) error{r.changer.Run, r.recorded.Run}
+	if r.recorder != nil {
+		runs = append(runs, r.recorder.Run)
+	}
+	return runs
+}
+
+// close closes the connections to the gate. Nil has none.
+func (r *remoteGate) close() {
+	if r != nil {
+		r.gate.Close()
+	}
+}

@@ -1,0 +1,114 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// TestF21F41F52F53AFleetWhoseProcessesAreKilledInTurnKeepsEveryPromise kills nodes,
+// recorders and the database with SIGKILL while every user asks twice, through
+// different nodes. A kill counts if a coupon was answered within the 50 ms before it
+// and stock was left after it.
+func TestF21F41F52F53AFleetWhoseProcessesAreKilledInTurnKeepsEveryPromise(t *testing.T) {
+	const clients, fresh = 12, 50 * time.Millisecond
+	for _, s := range setups {
+		t.Run(s.name, func(t *testing.T) {
+			kills := rounds(6, 60)
+			d := s.deploy(t)
+			d.create("spring", 10_000_000, firstcome.Recorded)
+			crowd := newCrowd("spring")
+			stop := d.claimUntil(crowd, clients)
+			defer stop()
+			counted, tried := 0, 0
+			for ; counted < kills && tried < 3*kills; tried++ {
+				crowd.awaitAnswers(t, 50+rand.IntN(200))
+				<-time.After(rand.N(5 * time.Millisecond))
+				if _, last, _ := crowd.answered(); time.Since(last) < fresh {
+					counted++
+				}
+				d.killOne(tried)
+			}
+			crowd.awaitAnswers(t, 50)
+			stop()
+			if left := remaining(t, d.node(0), "spring"); left == 0 {
+				t.Error("no stock is left, so the kills do not count")
+			}
+			if counted < kills {
+				t.Errorf("of %d kills only %d came while coupons were issued, want %d", tried, counted, kills)
+			}
+			t.Logf("%d kills counted; drained in %v", counted, d.drained("spring"))
+			d.verdict(crowd)
+		})
+	}
+}
+
+// killOne kills a node, the database, or one who records, in turn.
+func (d *deployment) killOne(turn int) {
+	role := []string{}
+	if d.toGate != nil {
+		role = []string{"--role", "api"}
+	}
+	switch turn % 3 {
+	case 0:
+		d.kill(d.nodes, rand.IntN(len(d.nodes)), role...)
+	case 1:
+		d.restart(0)
+	case 2:
+		if len(d.recorders) == 0 {
+			d.kill(d.nodes, rand.IntN(len(d.nodes)), role...)
+			return
+		}
+		d.kill(d.recorders, rand.IntN(len(d.recorders)), "--role", "recorder")
+	}
+}
+
+// TestF11F12F17F52AFleetWhoseRepliesAreLostKeepsEveryPromise cuts and delays the
+// connections to the gate and to the ledger, and loses single replies, while
+// coupons are issued.
+func TestF11F12F17F52AFleetWhoseRepliesAreLostKeepsEveryPromise(t *testing.T) {
+	for _, s := range setups {
+		t.Run(s.name, func(t *testing.T) {
+			d := s.deploy(t)
+			d.create("spring", 10_000_000, firstcome.Recorded)
+			crowd := newCrowd("spring")
+			stop := d.claimUntil(crowd, 12)
+			defer stop()
+			proxies := []*services.Proxy{d.toLedger}
+			if d.toGate != nil {
+				proxies = append(proxies, d.toGate)
+			}
+			for turn := range rounds(8, 100) {
+				crowd.awaitAnswers(t, 20)
+				harm(proxies[turn%len(proxies)], turn/len(proxies))
+			}
+			crowd.awaitAnswers(t, 20)
+			stop()
+			t.Logf("drained in %v", d.drained("spring"))
+			d.verdict(crowd)
+		})
+	}
+}
+
+// harm does one kind of harm, and heals it.
+func harm(p *services.Proxy, kind int) {
+	switch kind % 4 {
+	case 0, 2:
+		select {
+		case <-p.DropReply(1 + rand.IntN(10)):
+		case <-time.After(time.Second):
+		}
+	case 1:
+		p.Cut()
+		<-time.After(200 * time.Millisecond)
+	case 3:
+		p.Delay(100 * time.Millisecond)
+		<-time.After(time.Second)
+	}
+	p.Heal()
+}

@@ -1,0 +1,236 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// A fleet is many nodes of one ledger, and of one gate.
+type fleet struct {
+	t    *testing.T
+	args []string // of each node: ledger and gate
+	env  []string
+
+	mu        sync.Mutex // guards what follows
+	nodes     []*process // which answer
+	recorders []*process // which only record
+}
+
+// fleetSecret is the secret of the nodes' coupon codes.
+const fleetSecret = "a secret of the tests, 32 bytes and more"
+
+// newFleet starts so many nodes on a ledger. gate is a URL of Redis, or empty: then the ledger
+// decides, and there is nobody who only records.
+func newFleet(t *testing.T, ledger, gate string, nodes, recorders int) *fleet {
+	t.Helper()
+	f := &fleet{t: t, args: []string{"--ledger", ledger}, env: []string{"FIRSTCOME_SECRET=" + fleetSecret}}
+	role := []string{}
+	if gate != "" {
+		f.args = append(f.args, "--gate", gate)
+		role = []string{"--role", "api"}
+	}
+	f.nodes, f.recorders = make([]*process, nodes), make([]*process, recorders)
+	for n := range f.nodes {
+		f.nodes[n] = f.start(role...)
+	}
+	for n := range f.recorders {
+		f.recorders[n] = f.start("--role", "recorder")
+	}
+	return f
+}
+
+func (f *fleet) start(args ...string) *process {
+	f.t.Helper()
+	return serve(f.t, launch{args: append(args, f.args...), env: f.env})
+}
+
+// kill kills a node, or one who only records, and starts another in its place.
+func (f *fleet) kill(all []*process, n int, args ...string) {
+	f.t.Helper()
+	f.mu.Lock()
+	killed := all[n]
+	f.mu.Unlock()
+	killed.kill()
+	started := f.start(args...)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all[n] = started
+}
+
+// node returns one of the nodes.
+func (f *fleet) node(n int) *process {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.nodes[n%len(f.nodes)]
+}
+
+// create makes a campaign that is open.
+func (f *fleet) create(id string, quantity int64, answer firstcome.AnswerWhen) {
+	f.t.Helper()
+	body := fmt.Sprintf(`{"id":%q,"name":%q,"quantity":%d,"answer":%q}`, id, id, quantity, answer)
+	p := f.node(0)
+	if answer, text := p.ask(http.MethodPost, p.url+"/v1/campaigns", body); answer.StatusCode != http.StatusCreated {
+		f.t.Fatalf("create a campaign: %s %s", answer.Status, text)
+	}
+}
+
+// insist has new users claim at one node after the other until ctx ends. Whoever is
+// answered asks the next node again; who is not asks the next until there is an answer.
+func (c *crowd) insistOn(ctx context.Context, f *fleet) {
+	for at := rand.IntN(100); ctx.Err() == nil; {
+		user := c.user()
+		for answered := 0; answered < 2; at++ {
+			_, err := c.claim(context.WithoutCancel(ctx), f.node(at).calls, user)
+			switch {
+			case err == nil:
+				answered++
+			case ctx.Err() != nil:
+				return // nobody was told anything that would have to hold
+			default:
+				<-time.After(time.Duration(1+rand.IntN(20)) * time.Millisecond)
+			}
+		}
+	}
+}
+
+// claimUntil has clients insist until stop is called, which waits for them.
+func (f *fleet) claimUntil(c *crowd, clients int) (stop func()) {
+	ctx, cancel := context.WithCancel(f.t.Context())
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() { c.insistOn(ctx, f) })
+	}
+	return func() {
+		cancel()
+		all.Wait()
+	}
+}
+
+// drained waits until the ledger has all that was issued, and returns how long that took.
+func (f *fleet) drained(id string) time.Duration {
+	f.t.Helper()
+	started := time.Now()
+	waitFor(f.t, "the ledger to have all that was issued", func() bool {
+		c, err := f.node(0).calls.Campaign(f.t.Context(), id)
+		return err == nil && c.Recorded == c.Issued
+	})
+	return time.Since(started)
+}
+
+// verdict holds all answers against the ledger, and the ledger against the promises.
+func (f *fleet) verdict(c *crowd) {
+	f.t.Helper()
+	f.audit()
+	calls := f.node(0).calls
+	campaign, err := calls.Campaign(f.t.Context(), c.campaign)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	history := audit.History{Claims: c.claims, Quantity: *campaign.Quantity}
+	err = calls.Coupons(f.t.Context(), c.campaign, true, func(k client.Coupon) error {
+		history.Coupons = append(history.Coupons, firstcome.Coupon{
+			Campaign: firstcome.CampaignID(k.CampaignID), Number: k.Number, User: firstcome.UserID(k.UserID), Code: k.Code,
+			IssuedAt: k.IssuedAt.Time, Recorded: k.Recorded,
+		})
+		return nil
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	found := audit.Answers(history)
+	for _, breach := range found.Shown {
+		f.t.Errorf("%s: %s", breach.Promise, breach.Text)
+	}
+	f.t.Logf("%d claims, %d of them unknown; %d coupons; %d breaches", len(c.claims), len(c.errs), len(history.Coupons), found.Total)
+}
+
+// audit has firstcome audit read the ledger, and wants no breach.
+func (f *fleet) audit() {
+	f.t.Helper()
+	if status, out := f.execute("audit", f.args[0], f.args[1]); status != 0 {
+		f.t.Errorf("the audit ends with %d:\n%s", status, out)
+	}
+}
+
+// execute runs firstcome with the fleet's secret.
+func (f *fleet) execute(args ...string) (status int, out string) {
+	f.t.Helper()
+	return executeWith(f.t, f.t.TempDir(), f.env, args...)
+}
+
+// A setup is one way to run a fleet.
+type setup struct {
+	name   string
+	ledger services.Kind
+	redis  bool // Redis is the gate
+}
+
+var setups = []setup{
+	{"MariaDB is ledger and gate", services.MariaDB, false},
+	{"PostgreSQL is ledger and gate", services.PostgreSQL, false},
+	{"Redis is the gate of MariaDB", services.MariaDB, true},
+	{"Redis is the gate of PostgreSQL", services.PostgreSQL, true},
+}
+
+// A deployment is a fleet with its servers, each behind a proxy.
+type deployment struct {
+	*fleet
+	ledger *services.Server
+	// The nodes reach the servers through these.
+	toLedger, toGate *services.Proxy
+}
+
+// deploy starts servers and a fleet of three nodes, and with Redis as the gate two
+// that record.
+func (s setup) deploy(t *testing.T) *deployment {
+	t.Helper()
+	d := &deployment{ledger: s.ledger.Server(t)}
+	url, err := d.ledger.Database(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.toLedger, url = through(t, d.ledger, url)
+	if !s.redis {
+		d.fleet = newFleet(t, url, "", 3, 0)
+		return d
+	}
+	gate := services.Redis.Server(t)
+	var gateURL string
+	d.toGate, gateURL = through(t, gate, gate.URL())
+	d.fleet = newFleet(t, url, gateURL, 3, 2)
+	return d
+}
+
+// through returns a proxy to a server, and a URL of the server through it.
+func through(t *testing.T, s *services.Server, url string) (*services.Proxy, string) {
+	t.Helper()
+	p := services.Through(t, s.Address())
+	url, err := p.URL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, url
+}
+
+// restart kills the ledger's server and starts it again, without it for some time.
+func (d *deployment) restart(without time.Duration) {
+	d.t.Helper()
+	err := d.ledger.Kill()
+	<-time.After(without)
+	if err := errors.Join(err, d.ledger.Restart(d.t.Context())); err != nil {
+		d.t.Fatal(err)
+	}
+}
