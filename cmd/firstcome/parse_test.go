@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/firstcome/firstcome"
 )
 
 func TestAFlagStandsOverTheEnvironmentAndThatOverTheDefault(t *testing.T) {
@@ -134,7 +136,7 @@ func TestAnInterruptedDemoLeavesNothingBehind(t *testing.T) {
 
 func TestF64ADifferentSecretIsNoticed(t *testing.T) {
 	path := t.TempDir() + "/x.db"
-	l, _, err := openLedger(t.Context(), path, "test", nil)
+	l, _, err := openLedger(t.Context(), path, "test", nil, noGate)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,3 +201,6 @@ func FuzzConfiguration(f *testing.F) {
 		}
 	})
 }
+
+// noGate is the dial of a node whose ledger decides.
+func noGate(context.Context, firstcome.Secret) (string, error) { return "", nil }

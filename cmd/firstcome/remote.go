@@ -9,7 +9,6 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/flow"
-	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/redis"
 )
 
@@ -22,7 +21,7 @@ func (g *gateName) UnmarshalText(text []byte) error {
 	if name != "ledger" {
 		u, err := url.Parse(name)
 		if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" || u.Host == "" {
-			return errors.New("a gate is ledger, redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// with TLS")
+			return errors.New("a gate is ledger, redis://HOST:PORT/DB, or rediss:// with TLS")
 		}
 	}
 	*g = gateName(text)

@@ -19,7 +19,7 @@ func TestF21F41F52F53AFleetWhoseProcessesAreKilledInTurnKeepsEveryPromise(t *tes
 	const clients, fresh = 12, 50 * time.Millisecond
 	for _, s := range setups {
 		t.Run(s.name, func(t *testing.T) {
-			kills := rounds(6, 60)
+			kills := rounds(8, 60)
 			d := s.deploy(t)
 			d.create("spring", 10_000_000, firstcome.Recorded)
 			crowd := newCrowd("spring")
