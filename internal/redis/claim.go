@@ -61,6 +61,7 @@ type verdict struct {
 	first                 int64
 	now                   int64
 	version, termsVersion int64
+	epoch                 int64
 	opensAt, closesAt     int64 // 0: none
 	heldUntil             int64
 	entries               []string
@@ -68,18 +69,18 @@ type verdict struct {
 
 // readVerdict reads the parts of the claim script's answer.
 func readVerdict(parts []rueidis.RedisMessage) (v verdict, err error) {
-	if len(parts) != 9 {
+	if len(parts) != 10 {
 		return v, fmt.Errorf("the claim script answered %d parts", len(parts)+1)
 	}
 	if v.outcomes, err = parts[0].ToString(); err != nil {
 		return v, err
 	}
-	for n, into := range []*int64{&v.first, &v.now, &v.version, &v.termsVersion, &v.opensAt, &v.closesAt, &v.heldUntil} {
+	for n, into := range []*int64{&v.first, &v.now, &v.version, &v.termsVersion, &v.epoch, &v.opensAt, &v.closesAt, &v.heldUntil} {
 		if *into, err = whole(parts[1+n]); err != nil {
 			return v, err
 		}
 	}
-	v.entries, err = parts[8].AsStrSlice()
+	v.entries, err = parts[9].AsStrSlice()
 	return v, err
 }
 
@@ -99,7 +100,7 @@ func (g *Gate) decisions(id firstcome.CampaignID, users []firstcome.UserID, part
 		d.Lease = v.lease(d.Outcome)
 		switch d.Outcome {
 		case firstcome.Issued:
-			d.Coupon = firstcome.Coupon{Campaign: id, Number: number, User: user, IssuedAt: at, TermsVersion: v.termsVersion}
+			d.Coupon = firstcome.Coupon{Campaign: id, Number: number, User: user, IssuedAt: at, TermsVersion: v.termsVersion, Epoch: v.epoch}
 			number++
 		case firstcome.AlreadyIssued:
 			if len(entries) == 0 {

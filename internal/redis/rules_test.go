@@ -317,12 +317,14 @@ func TestWhatIsSettledIsPublishedAndNeverGoesBack(t *testing.T) {
 	for n := range 200 {
 		lost = append(lost, int64(n+100))
 	}
-	for _, settled := range []flow.Settled{{Through: 10, Unrecorded: []int64{3, 7}}, {Through: 400, Unrecorded: lost}} {
+	for _, settled := range []flow.Settled{{Through: 10, Unrecorded: []int64{3, 7}, Epoch: 1}, {Through: 10, Unrecorded: []int64{7}, Epoch: 1}, {Through: 400, Unrecorded: lost, Epoch: 2}} {
 		if err := s.gate.Settle(t.Context(), "c", settled); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.gate.Settle(t.Context(), "c", flow.Settled{Through: 5}); err != nil {
-			t.Fatal(err)
+		for _, late := range []flow.Settled{{Through: 5, Epoch: 2}, {Through: 10, Unrecorded: []int64{3, 7}, Epoch: 1}} {
+			if err := s.gate.Settle(t.Context(), "c", late); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if diff := cmp.Diff(settled, <-heard); diff != "" {
 			t.Errorf("what was heard is otherwise (-settled +heard):\n%s", diff)

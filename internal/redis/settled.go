@@ -28,7 +28,10 @@ func (g *Gate) Settle(ctx context.Context, id firstcome.CampaignID, settled flow
 
 // settleEntries does the same, and is done with entries of the journal.
 func (g *Gate) settleEntries(ctx context.Context, id firstcome.CampaignID, settled flow.Settled, entries []string) error {
-	args := []string{group, g.settledChannel(), string(id), strconv.FormatInt(settled.Through, 10), strconv.Itoa(len(settled.Unrecorded))}
+	args := []string{
+		group, g.settledChannel(), string(id),
+		strconv.FormatInt(settled.Through, 10), strconv.FormatInt(settled.Epoch, 10), strconv.Itoa(len(settled.Unrecorded)),
+	}
 	for _, number := range settled.Unrecorded {
 		args = append(args, strconv.FormatInt(number, 10))
 	}
@@ -47,7 +50,7 @@ func (g *Gate) SettledThrough(ctx context.Context, id firstcome.CampaignID) (flo
 // settledThrough reads the numbers that are unrecorded after the number through
 // which all are settled: so a number is never taken as recorded before it is known not to be.
 func (g *Gate) settledThrough(ctx context.Context, id firstcome.CampaignID) (flow.Settled, error) {
-	through, err := g.fields(ctx, id, "settled")
+	settled, err := g.fields(ctx, id, "settled", "settled_epoch")
 	if err != nil {
 		return flow.Settled{}, err
 	}
@@ -55,7 +58,7 @@ func (g *Gate) settledThrough(ctx context.Context, id firstcome.CampaignID) (flo
 	if err != nil {
 		return flow.Settled{}, classify(err)
 	}
-	s := flow.Settled{Through: through[0]}
+	s := flow.Settled{Through: settled[0], Epoch: settled[1]}
 	for _, member := range members {
 		number, err := strconv.ParseInt(member, 10, 64)
 		if err != nil {
@@ -90,10 +93,10 @@ func (g *Gate) WatchSettled(ctx context.Context, ready func(), each func(firstco
 var errMany = errors.New("more numbers are unrecorded than the message has")
 
 // readSettled reads a message: the campaign, the number through which all are
-// settled, and those of them that are unrecorded.
+// settled, the epoch of that, and the numbers that are unrecorded.
 func readSettled(message string) (id firstcome.CampaignID, s flow.Settled, err error) {
 	words := strings.Fields(message)
-	if len(words) < 2 {
+	if len(words) < 3 {
 		return "", s, fmt.Errorf("the message %q is not about a campaign", message)
 	}
 	if id, err = firstcome.ParseCampaignID(words[0]); err != nil {
@@ -105,7 +108,10 @@ func readSettled(message string) (id firstcome.CampaignID, s flow.Settled, err e
 	if s.Through, err = strconv.ParseInt(words[1], 10, 64); err != nil {
 		return "", s, err
 	}
-	for _, word := range words[2:] {
+	if s.Epoch, err = strconv.ParseInt(words[2], 10, 64); err != nil {
+		return "", s, err
+	}
+	for _, word := range words[3:] {
 		number, err := strconv.ParseInt(word, 10, 64)
 		if err != nil {
 			return "", s, err

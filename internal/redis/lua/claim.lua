@@ -10,7 +10,7 @@
 -- Returns one of
 --   {'absent'}                         the gate has no such campaign
 --   {'mismatch', instance, secret}     it belongs to another gate or secret
---   {'decided', outcomes, first, now, version, terms_version, opens_at, closes_at,
+--   {'decided', outcomes, first, now, version, terms_version, epoch, opens_at, closes_at,
 --    held_until, {entry, …}}           outcomes has a digit for each user, 0 for not
 --                                      decided because the backlog is full; the users
 --                                      who were issued have the numbers from first on; of
@@ -137,5 +137,5 @@ if won > 0 then
   redis.pcall('PUBLISH', wake, id) -- a hint: who may not publish is found by the recorders' own clock
 end
 
-return {'decided', table.concat(outcomes), whole(last_number + 1), whole(now), version, whole(terms_version),
+return {'decided', table.concat(outcomes), whole(last_number + 1), whole(now), version, whole(terms_version), epoch,
   opens_at and whole(opens_at) or '', closes_at and whole(closes_at) or '', whole(held_until), entries}
