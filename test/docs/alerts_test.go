@@ -1,0 +1,155 @@
+package docs_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	rulesFile     = "packaging/prometheus/firstcome.rules.yaml"
+	dashboardFile = "packaging/grafana/firstcome.json"
+)
+
+// An alert is one of the rules for Prometheus.
+type alert struct {
+	Alert       string
+	Expr        string
+	For         string
+	Labels      map[string]string
+	Annotations map[string]string
+}
+
+func alerts(t *testing.T) []alert {
+	t.Helper()
+	var rules struct {
+		Groups []struct {
+			Name  string
+			Rules []alert
+		}
+	}
+	decoder := yaml.NewDecoder(strings.NewReader(read(t, rulesFile)))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&rules); err != nil {
+		t.Fatal(err)
+	}
+	var all []alert
+	for _, group := range rules.Groups {
+		all = append(all, group.Rules...)
+	}
+	if len(all) == 0 {
+		t.Fatal("there are no alerts")
+	}
+	return all
+}
+
+// panels returns the queries of the dashboard by the titles of their panels.
+func panels(t *testing.T) map[string][]string {
+	t.Helper()
+	var dashboard struct {
+		Panels []struct {
+			Type, Title string
+			Targets     []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal([]byte(read(t, dashboardFile)), &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	queries := map[string][]string{}
+	for _, p := range dashboard.Panels {
+		for _, target := range p.Targets {
+			queries[p.Title] = append(queries[p.Title], target.Expr)
+		}
+		if p.Type != "row" && len(p.Targets) == 0 {
+			t.Errorf("the panel %q asks nothing", p.Title)
+		}
+	}
+	return queries
+}
+
+var metricName = regexp.MustCompile(`firstcome_[a-z_]+`)
+
+// checkQuery holds a query against the metrics that there are, and notes those it has.
+func checkQuery(t *testing.T, where, query string, served, used map[string]bool) {
+	t.Helper()
+	names := metricName.FindAllString(query, -1)
+	if len(names) == 0 && !strings.Contains(query, "up{") {
+		t.Errorf("%s asks for no metric: %s", where, query)
+	}
+	for _, name := range names {
+		if !served[name] {
+			name = strings.TrimSuffix(name, "_bucket")
+		}
+		if !served[name] {
+			t.Errorf("%s asks for %s, which no server has", where, name)
+		}
+		used[name] = true
+	}
+	for _, pair := range []string{"()", "{}", "[]"} {
+		if strings.Count(query, pair[:1]) != strings.Count(query, pair[1:]) {
+			t.Errorf("%s has brackets that do not match: %s", where, query)
+		}
+	}
+}
+
+func TestDashboardAndAlertsAskForMetricsThatThereAre(t *testing.T) {
+	served, shown := servedMetrics(t), map[string]bool{}
+	for title, queries := range panels(t) {
+		for _, query := range queries {
+			checkQuery(t, "the panel "+title, query, served, shown)
+		}
+	}
+	for _, a := range alerts(t) {
+		checkQuery(t, "the alert "+a.Alert, a.Expr, served, map[string]bool{})
+	}
+	for name := range served {
+		if !shown[name] {
+			t.Errorf("the dashboard does not show %s", name)
+		}
+	}
+}
+
+// runbookParts are what each runbook says, in this order.
+var runbookParts = []string{"**Symptom.**", "**What it means.**", "**Look at**", "**Do**", "**Over when.**"}
+
+func TestEveryAlertHasItsRunbookAndEveryRunbookItsAlert(t *testing.T) {
+	const folder = "docs/runbooks/"
+	wanted := map[string]bool{}
+	for _, a := range alerts(t) {
+		page := folder + a.Alert + ".md"
+		wanted[page] = true
+		if !strings.HasSuffix(a.Annotations["runbook_url"], "/"+page) || a.Annotations["summary"] == "" {
+			t.Errorf("%s does not lead to %s, or says nothing: %v", a.Alert, page, a.Annotations)
+		}
+		if severity := a.Labels["severity"]; severity != "critical" && severity != "warning" {
+			t.Errorf("%s has the severity %q", a.Alert, severity)
+		}
+		if _, err := time.ParseDuration(a.For); err != nil {
+			t.Errorf("%s: %v", a.Alert, err)
+		}
+		text := read(t, page)
+		if !strings.HasPrefix(text, "# "+a.Alert+"\n") {
+			t.Errorf("%s has another heading", page)
+		}
+		for _, part := range runbookParts {
+			_, rest, found := strings.Cut(text, part)
+			if !found {
+				t.Errorf("%s does not say %s, or not in order", page, part)
+			}
+			text = rest
+		}
+	}
+	for _, page := range files(t, ".md") {
+		if filepath.Dir(page)+"/" == folder && !wanted[page] {
+			t.Errorf("%s is of no alert", page)
+		}
+	}
+	if documented := read(t, "docs/operate.md"); !strings.Contains(documented, rulesFile) || !strings.Contains(documented, dashboardFile) {
+		t.Error("docs/operate.md does not name the rules and the dashboard")
+	}
+}
