@@ -78,9 +78,8 @@ type stock struct {
 	position     int64
 	decidedAt    time.Time
 	// Where nodes share the ledger:
-	clock     time.Time // the server's, read after the row was locked
-	held      int64     // coupons that came back, and are nobody's before heldUntil
-	heldUntil time.Time
+	clock time.Time // the server's, read after the row was locked
+	hold  hold
 	// Of a campaign with a remote gate:
 	applied int64 // the last change that the gate has
 	epoch   int64
@@ -91,7 +90,8 @@ type stock struct {
 func (s *stock) pending() bool { return s.applied < s.Version }
 
 const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, terms_version,
-	gate, secret, in_force, issued, last_number, position, decided_at, held, held_until, applied, epoch, settled`
+	gate, secret, in_force, issued, last_number, position, decided_at,
+	held, held_until, was_opens_at, was_closes_at, applied, epoch, settled`
 
 // stock returns what decides the campaign's claims, and refuses a campaign that
 // another gate or another secret decides.
@@ -108,12 +108,12 @@ func (l *Ledger) stock(t *tx, id firstcome.CampaignID) (stock, error) {
 
 func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 	s := stock{Campaign: firstcome.Campaign{ID: id}}
-	var quantity, opensAt, closesAt, decidedAt, heldUntil sql.NullInt64
+	var quantity, opensAt, closesAt, decidedAt, heldUntil, wasOpensAt, wasClosesAt sql.NullInt64
 	var gate, secret string
 	err := t.row(`SELECT `+stockColumns+` FROM campaigns WHERE id = ?`+l.dialect.forUpdate, id).Scan(
 		&quantity, &opensAt, &closesAt, &s.Paused, &s.Closed, &s.Version, &s.termsVersion,
 		&gate, &secret, &s.inForce, &s.issued, &s.lastNumber, &s.position, &decidedAt,
-		&s.held, &heldUntil, &s.applied, &s.epoch, &s.settled)
+		&s.hold.coupons, &heldUntil, &wasOpensAt, &wasClosesAt, &s.applied, &s.epoch, &s.settled)
 	if errors.Is(err, sql.ErrNoRows) {
 		return s, firstcome.ErrNoCampaign
 	}
@@ -126,7 +126,7 @@ func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 	}
 	s.Quantity = unlimited(quantity)
 	s.OpensAt, s.ClosesAt, s.decidedAt = instant(opensAt), instant(closesAt), instant(decidedAt)
-	s.heldUntil = instant(heldUntil)
+	s.hold.until, s.hold.opensAt, s.hold.closesAt = instant(heldUntil), instant(wasOpensAt), instant(wasClosesAt)
 	if l.dialect.shared {
 		s.clock, err = l.now(t)
 	}
@@ -178,8 +178,8 @@ func (l *Ledger) decide(t *tx, id firstcome.CampaignID, users []firstcome.UserID
 	// Claimants are rarely holders while coupons are left: then the schema finds the
 	// few in the insert, and the writer comes again to look first.
 	holds := make(map[firstcome.UserID]*firstcome.Coupon, len(users))
-	held := s.holding(now)
-	if t.lookFirst || firstcome.Decide(s.Campaign, now, s.inForce+int64(len(users))-1, false) != firstcome.Issued {
+	campaign, held := s.at(now), s.hold.at(now).coupons
+	if t.lookFirst || firstcome.Decide(campaign, now, s.inForce+int64(len(users))-1, false) != firstcome.Issued {
 		if err := t.couponsOf(id, users, holds); err != nil {
 			return nil, err
 		}
@@ -189,7 +189,7 @@ func (l *Ledger) decide(t *tx, id firstcome.CampaignID, users []firstcome.UserID
 	issued := make([]firstcome.Coupon, 0, len(users)) // never grows: holds points into it
 	for n, user := range users {
 		coupon := holds[user]
-		outcome := firstcome.Decide(s.Campaign, now, s.inForce+held, coupon != nil)
+		outcome := firstcome.Decide(campaign, now, s.inForce+held, coupon != nil)
 		if outcome == firstcome.Issued {
 			issued = append(issued, l.issue(&s, user, now))
 			coupon = &issued[len(issued)-1]
@@ -221,7 +221,7 @@ func (l *Ledger) issue(s *stock, user firstcome.UserID, now time.Time) firstcome
 // operator ends at any time. Where nodes share the ledger, none is granted while stock
 // is held, and none of a coupon, which another node may void.
 func (t *tx) lease(s *stock, now time.Time, o firstcome.Outcome) time.Duration {
-	if t.dialect.shared && (o.HasCoupon() || now.Before(s.heldUntil)) {
+	if t.dialect.shared && (o.HasCoupon() || now.Before(s.hold.until)) {
 		return 0
 	}
 	switch o {
@@ -260,7 +260,8 @@ func (t *tx) keep(before, s stock, issued []firstcome.Coupon, now time.Time) {
 
 // phase returns what the window alone answers at an instant.
 func phase(s stock, at time.Time) firstcome.Outcome {
+	c := s.at(at)
 	return firstcome.Decide(firstcome.Campaign{Terms: firstcome.Terms{
-		OpensAt: s.OpensAt, ClosesAt: s.ClosesAt, Quantity: math.MaxInt64,
+		OpensAt: c.OpensAt, ClosesAt: c.ClosesAt, Quantity: math.MaxInt64,
 	}}, at, 0, false)
 }

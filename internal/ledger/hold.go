@@ -14,47 +14,71 @@ import (
 // clocks of two machines may differ in running for so long.
 const holdFor = 250 * time.Millisecond
 
-// holding returns the coupons held at an instant.
-func (s *stock) holding(now time.Time) int64 {
-	if now.Before(s.heldUntil) {
-		return s.held
+// A hold is what is kept back from claimants until an instant.
+type hold struct {
+	coupons int64
+	until   time.Time
+	// The window as it was, zero where it was not widened.
+	opensAt, closesAt time.Time
+}
+
+// at returns what is kept back at an instant.
+func (h hold) at(now time.Time) hold {
+	if now.Before(h.until) {
+		return h
 	}
-	return 0
+	return hold{until: h.until}
 }
 
-// hold takes count more coupons back from claimants until holdFor from now.
-func (s *stock) hold(count int64, now time.Time) {
-	s.held, s.heldUntil = s.holding(now)+count, now.Add(holdFor)
+// at returns the campaign as claims see it at an instant, but for the coupons kept
+// back: a window that was widened stays as narrow as it was.
+func (s *stock) at(now time.Time) firstcome.Campaign {
+	c, h := s.Campaign, s.hold.at(now)
+	if h.opensAt.After(c.OpensAt) {
+		c.OpensAt = h.opensAt
+	}
+	if !h.closesAt.IsZero() && (c.ClosesAt.IsZero() || h.closesAt.Before(c.ClosesAt)) {
+		c.ClosesAt = h.closesAt
+	}
+	return c
 }
 
-// holdFrom sets what is held after terms took the place of others at now: what a
-// raised quantity added, and everything where the window answers otherwise than it
-// did, because that was under lease too. A lowered quantity is taken from what is held first.
-func (s *stock) holdFrom(before firstcome.Terms, now time.Time) {
-	was := stock{Campaign: firstcome.Campaign{Terms: before}}
-	more := s.Quantity - before.Quantity
-	switch {
-	case phase(was, now) != firstcome.Issued && phase(*s, now) != phase(was, now):
-		s.held = 0
-		s.hold(s.Quantity-s.inForce, now)
-	case more > 0:
-		s.hold(more, now)
-	default:
-		s.held = max(0, s.holding(now)+more)
+// holdMore keeps count more coupons back from now on.
+func (s *stock) holdMore(count int64, now time.Time) {
+	s.hold = s.hold.at(now)
+	s.hold.coupons += count
+	s.hold.until = now.Add(holdFor)
+}
+
+// take gives the campaign other terms at now. What a raised quantity adds is kept back,
+// and a window that opens earlier, or opens again, is as it was: not_open and closed
+// may be under lease as sold_out may. A lowered quantity is taken from what is kept back first.
+func (s *stock) take(terms firstcome.Terms, now time.Time) {
+	was := s.at(now)
+	more := terms.Quantity - s.Quantity
+	s.Terms = terms
+	s.hold = s.hold.at(now)
+	opensEarlier := now.Before(was.OpensAt) && terms.OpensAt.Before(was.OpensAt)
+	closed := !was.ClosesAt.IsZero() && !now.Before(was.ClosesAt)
+	opensAgain := closed && (terms.ClosesAt.IsZero() || terms.ClosesAt.After(was.ClosesAt))
+	if opensEarlier || opensAgain {
+		s.hold.opensAt, s.hold.closesAt = was.OpensAt, was.ClosesAt
+	}
+	s.hold.coupons = max(0, s.hold.coupons+more)
+	if opensEarlier || opensAgain || more > 0 {
+		s.hold.until = now.Add(holdFor)
 	}
 }
 
 // holdReturned holds what new terms of a campaign, which was in the state s, return to it.
 func (t *tx) holdReturned(s stock, terms firstcome.Terms, now time.Time) error {
-	before := s.Terms
-	s.Terms = terms
-	s.holdFrom(before, now)
+	s.take(terms, now)
 	return t.keepHold(s)
 }
 
 // holdVoided holds the one coupon that was voided of a campaign, which was in the state s.
 func (t *tx) holdVoided(s stock, now time.Time) error {
-	s.hold(1, now)
+	s.holdMore(1, now)
 	return t.keepHold(s)
 }
 
@@ -63,6 +87,7 @@ func (t *tx) keepHold(s stock) error {
 	if !t.dialect.shared {
 		return nil
 	}
-	_, err := t.change(`UPDATE campaigns SET held = ?, held_until = ? WHERE id = ?`, s.held, s.heldUntil.UnixMicro(), s.ID)
+	_, err := t.change(`UPDATE campaigns SET held = ?, held_until = ?, was_opens_at = ?, was_closes_at = ? WHERE id = ?`,
+		s.hold.coupons, s.hold.until.UnixMicro(), micros(s.hold.opensAt), micros(s.hold.closesAt), s.ID)
 	return err
 }

@@ -244,3 +244,74 @@ func TestFactsOfOneNodeWakeWhoWaitsAtAnother(t *testing.T) {
 		}
 	})
 }
+
+// TestWhatOneNodeWroteEveryNodeReads makes changes at one node and reads all there is at
+// another, and at one that only reads.
+func TestWhatOneNodeWroteEveryNodeReads(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		nodes, name := nodesOn(t, kind, 2, 10)
+		create(t, nodes[0], "d", firstcome.Unlimited)
+		claim(t, nodes[0], "c", "a", "b", "c")
+		claim(t, nodes[1], "d", "a")
+		if _, err := nodes[0].Void(t.Context(), "test", "c", 2, "a mistake"); err != nil {
+			t.Fatal(err)
+		}
+		key := firstcome.Key{ID: "k", Name: "test", Role: firstcome.Admin, Hash: [32]byte{0, 255, 39, 92}, CreatedAt: time.Now()}
+		for _, err := range []error{nodes[0].AddKey(t.Context(), "test", key), nodes[1].RevokeKey(t.Context(), "test", "k")} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		shared, err := ledger.OpenShared(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer shared.Close()
+		for what, l := range map[string]*ledger.Ledger{"another": nodes[1], "a reader": shared} {
+			readAll(t, what, l, key)
+		}
+		if n, err := shared.Mismatched(t.Context(), secret(t)); err != nil || n != 0 {
+			t.Errorf("%d campaigns mismatch, %v", n, err)
+		}
+	})
+}
+
+func readAll(t *testing.T, what string, l *ledger.Ledger, key firstcome.Key) {
+	t.Helper()
+	keys, err := l.Keys(t.Context())
+	if err != nil || len(keys) != 1 || keys[0].Hash != key.Hash || keys[0].RevokedAt.Before(keys[0].CreatedAt) {
+		t.Errorf("%s: the keys are %+v, %v", what, keys, err)
+	}
+	campaigns, err := l.Campaigns(t.Context(), "c", 5)
+	if err != nil || len(campaigns) != 1 || campaigns[0].ID != "d" || campaigns[0].Quantity != firstcome.Unlimited {
+		t.Errorf("%s: the campaigns behind c are %+v, %v", what, campaigns, err)
+	}
+	for wallet, after := range map[string]firstcome.CampaignID{"[c d]": "", "[d]": "c", "[]": "d"} {
+		coupons, err := l.Wallet(t.Context(), "a", after, 5)
+		ids := []firstcome.CampaignID{}
+		for _, c := range coupons {
+			ids = append(ids, c.Campaign)
+		}
+		if err != nil || fmt.Sprint(ids) != wallet {
+			t.Errorf("%s: the wallet behind %q is %v, want %s, %v", what, after, ids, wallet, err)
+		}
+	}
+	var actions []string
+	log, err := l.AuditLog(t.Context(), ledger.LogFilter{Limit: 10})
+	for _, e := range log {
+		actions = append(actions, e.Action)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	same(t, what+": the audit log", []string{"key.revoke", "key.create", "coupon.void", "campaign.create", "campaign.create"}, actions)
+	var numbers []int64
+	err = l.Coupons(t.Context(), "c", ledger.Page{After: 1, Limit: 1}, func(c firstcome.Coupon) error {
+		numbers = append(numbers, c.Number)
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	same(t, what+": a page of coupons in force", []int64{3}, numbers)
+}

@@ -1,10 +1,12 @@
 package ledger_test
 
 import (
+	"context"
 	"database/sql"
 	"testing"
 	"time"
 
+	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/conform"
@@ -24,13 +26,34 @@ type holding struct{ subject }
 // Holds is how long the gate holds stock that came back.
 func (*holding) Holds() time.Duration { return 250 * time.Millisecond }
 
+// A round is a subject of three nodes on one database, each of which gets every
+// third claim. Changes pass through the first.
+type round struct {
+	holding
+	nodes []*ledger.Ledger
+	next  int
+}
+
+func (r *round) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	r.next++
+	return r.nodes[r.next%len(r.nodes)].Claim(ctx, id, users)
+}
+
+func (r *round) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (int64, error) {
+	return r.nodes[r.next%len(r.nodes)].Holders(ctx, id, each)
+}
+
 // freshOn returns a subject on a new database.
 func freshOn(kind services.Kind) func(t *testing.T) conform.Subject {
 	return func(t *testing.T) conform.Subject {
-		s := &holding{}
-		s.SetClock(conform.Epoch)
-		s.Ledger = start(t, kind.Database(t), s.now)
-		return s
+		r := &round{}
+		r.SetClock(conform.Epoch)
+		name := kind.Database(t)
+		for range 3 {
+			r.nodes = append(r.nodes, start(t, name, r.now))
+		}
+		r.Ledger = r.nodes[0]
+		return r
 	}
 }
 

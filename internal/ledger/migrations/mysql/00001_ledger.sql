@@ -28,6 +28,8 @@ CREATE TABLE IF NOT EXISTS campaigns (
     position      BIGINT         NOT NULL DEFAULT 0,    -- of the last fact
     held          BIGINT         NOT NULL DEFAULT 0,    -- coupons of stock that came back, which nobody is issued before held_until;
     held_until    BIGINT         NOT NULL DEFAULT 0,    -- where several nodes share the ledger they must forget refusals first
+    was_opens_at  BIGINT,                               -- so long a window that was widened stays as narrow as it was
+    was_closes_at BIGINT,
     decided_at    BIGINT         NOT NULL,              -- the gate's clock does not go back behind this
     created_at    BIGINT         NOT NULL,
     retired_at    BIGINT,                               -- the gate has forgotten the campaign: the ledger answers

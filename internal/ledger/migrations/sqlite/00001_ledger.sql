@@ -23,6 +23,8 @@ CREATE TABLE campaigns (
     position      INTEGER NOT NULL DEFAULT 0,  -- of the last fact
     held          INTEGER NOT NULL DEFAULT 0,  -- coupons of stock that came back, which nobody is issued before held_until;
     held_until    INTEGER NOT NULL DEFAULT 0,  -- where several nodes share the ledger they must forget refusals first
+    was_opens_at  INTEGER,                     -- so long a window that was widened stays as narrow as it was
+    was_closes_at INTEGER,
     decided_at    INTEGER NOT NULL,            -- the gate's clock does not go back behind this
     created_at    INTEGER NOT NULL,
     retired_at    INTEGER,                     -- the gate has forgotten the campaign: the ledger answers
