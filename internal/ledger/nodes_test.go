@@ -315,3 +315,65 @@ func readAll(t *testing.T, what string, l *ledger.Ledger, key firstcome.Key) {
 	}
 	same(t, what+": a page of coupons in force", []int64{3}, numbers)
 }
+
+// claimBehind has a claim by a and b wait for a transaction by hand, which runs the
+// statements, and returns the decisions, and the gate's time before the hand committed.
+func claimBehind(t *testing.T, kind services.Kind, statements ...string) (decisions []firstcome.Decision, held time.Time) {
+	t.Helper()
+	nodes, name := nodesOn(t, kind, 1, 10)
+	db := rawServer(t, name)
+	hand, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = hand.Rollback() }()
+	for _, statement := range statements {
+		if _, err := hand.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	claimed := make(chan error, 1)
+	go func() {
+		var err error
+		decisions, err = nodes[0].Claim(context.Background(), "c", []firstcome.UserID{"a", "b"})
+		claimed <- err
+	}()
+	waitUntilBlocked(t, kind, db)
+	before, err := nodes[0].Campaign(t.Context(), "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(hand.Commit(), <-claimed); err != nil {
+		t.Fatal(err)
+	}
+	return decisions, before.Now
+}
+
+// TestTheClockAndTheHoldersAreReadAfterTheLock has another node, here a hand, issue the
+// claimant a coupon while the claim waits for the campaign's row.
+func TestTheClockAndTheHoldersAreReadAfterTheLock(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		got, held := claimBehind(t, kind,
+			`UPDATE campaigns SET in_force = 1, issued = 1, last_number = 1, position = 1 WHERE id = 'c'`,
+			`INSERT INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position)
+				VALUES ('c', 1, 'a', 'x', 1, 1, 1, 1)`)
+		if got[0].Outcome != firstcome.AlreadyIssued || got[0].Coupon.Number != 1 || got[1].Outcome != firstcome.Issued || got[1].Coupon.Number != 2 {
+			t.Errorf("got %+v", got)
+		}
+		if got[1].At.Before(held) {
+			t.Errorf("decided at %v, while the lock was still held at %v", got[1].At, held)
+		}
+	})
+}
+
+// TestF61AClaimWaitsForAChangeThatIsUnderWay has a hand close the campaign.
+func TestF61AClaimWaitsForAChangeThatIsUnderWay(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		got, _ := claimBehind(t, kind, `UPDATE campaigns SET closed = true, version = 2 WHERE id = 'c'`)
+		for _, d := range got {
+			if d.Outcome != firstcome.Closed || d.Version != 2 {
+				t.Errorf("got %+v", d)
+			}
+		}
+	})
+}

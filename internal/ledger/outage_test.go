@@ -160,8 +160,9 @@ func lockByHand(t *testing.T, db *sql.DB) *sql.Tx {
 func waitUntilBlocked(t *testing.T, kind services.Kind, db *sql.DB) {
 	t.Helper()
 	query := map[services.Kind]string{
-		services.MariaDB:    `SELECT count(*) FROM information_schema.processlist WHERE info LIKE 'UPDATE coupons SET voided_at%'`,
-		services.PostgreSQL: `SELECT count(*) FROM pg_locks WHERE NOT granted`,
+		services.MariaDB: `SELECT count(*) FROM information_schema.processlist
+			WHERE db = database() AND info NOT LIKE '%processlist%' AND time_ms > 50`,
+		services.PostgreSQL: `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
 	}[kind]
 	for waiting := 0; waiting == 0; {
 		if err := db.QueryRowContext(t.Context(), query).Scan(&waiting); err != nil {
