@@ -404,3 +404,13 @@ func TestNoErrorHasThePassword(t *testing.T) {
 		t.Errorf("%s: %v", g.Name(), err)
 	}
 }
+
+func TestTheRightsInTheManualAreThoseThatAreTried(t *testing.T) {
+	text, err := os.ReadFile("../../docs/operate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), " "+redis.Rights+"\n") {
+		t.Errorf("docs/operate.md does not have the rights %s", redis.Rights)
+	}
+}
