@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"time"
 
@@ -29,14 +30,45 @@ func (l *Ledger) remote() bool { return l.gate != gateKind }
 // on the disk when it returns.
 func (l *Ledger) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	var decisions []firstcome.Decision
+	var own attempted
 	err := l.repeat(ctx, func(t *tx) (err error) {
 		decisions, err = l.decide(t, id, users)
+		if l.dialect.shared && err == nil {
+			own.claim(decisions)
+		}
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("decide %d claims of %s: %w", len(users), id, err)
 	}
 	return decisions, nil
+}
+
+// Attempted is what the transactions of one call of Claim issued. Behind one whose
+// commit is unknown the next finds its coupons, and these were issued by this very call.
+type attempted map[firstcome.UserID]firstcome.Coupon
+
+// claim takes the decisions of one more run, and says issued of what an earlier one issued.
+func (a *attempted) claim(decisions []firstcome.Decision) {
+	this := attempted{}
+	for n := range decisions {
+		d := &decisions[n]
+		user := d.Coupon.User
+		_, again := this[user] // a user who claims twice in the batch
+		before, found := (*a)[user]
+		found = found && before.Number == d.Coupon.Number && before.IssuedAt.Equal(d.Coupon.IssuedAt)
+		if d.Outcome == firstcome.AlreadyIssued && found && !again {
+			d.Outcome = firstcome.Issued
+		}
+		if d.Outcome == firstcome.Issued {
+			this[user] = d.Coupon
+		}
+	}
+	if *a == nil {
+		*a = this
+		return
+	}
+	maps.Copy(*a, this)
 }
 
 // Holders reads who holds a coupon in force: see flow.Gate.
