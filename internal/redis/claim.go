@@ -153,9 +153,9 @@ func readEntry(id firstcome.CampaignID, user firstcome.UserID, entry string) (fi
 	copy(padded[2:8], entry[:6])
 	copy(padded[9:16], entry[6:13])
 	copy(padded[20:24], entry[13:])
-	number := int64(binary.BigEndian.Uint64(padded[:8]))     //nolint:gosec // 6 bytes
-	issuedAt := int64(binary.BigEndian.Uint64(padded[8:16])) //nolint:gosec // 7 bytes
-	terms := int64(binary.BigEndian.Uint64(padded[16:]))     //nolint:gosec // 4 bytes
+	number := int64(binary.BigEndian.Uint64(padded[:8]))
+	issuedAt := int64(binary.BigEndian.Uint64(padded[8:16]))
+	terms := int64(binary.BigEndian.Uint64(padded[16:]))
 	return firstcome.Coupon{
 		Campaign: id, Number: number, User: user, IssuedAt: time.UnixMicro(issuedAt).UTC(), TermsVersion: terms,
 	}, nil

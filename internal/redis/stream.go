@@ -21,6 +21,7 @@ type stream struct {
 	looked     time.Time // when entries of other recorders were last looked for
 	perEntry   int       // coupons of an entry, about
 	holed      error     // something of the stream is gone
+	behind     time.Time // since when what is recorded does not follow on what is settled; zero: it does
 	glanced    time.Time // when it was last held against the campaign's counters
 	refilled   time.Time // when it was last made again from the holders
 }
@@ -55,12 +56,31 @@ func (j *Journal) give(ctx context.Context, s *stream, to flow.Sink, part share)
 	if err != nil {
 		return fmt.Errorf("record %d coupons of %s: %w", len(part.Coupons), s.id, err)
 	}
+	j.follow(s, part.Coupons, settled)
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if err := j.gate.settleEntries(ctx, s.id, settled, part.entries); err != nil {
 		return fmt.Errorf("settle %s through %d: %w", s.id, settled.Through, err)
 	}
 	return nil
+}
+
+// errGap says that there are numbers below which no recorder has brought for long.
+var errGap = errors.New("numbers between those that are recorded do not come")
+
+// follow notes whether what was recorded follows on what is settled. If numbers in between
+// have not come for twice the time that another recorder may be silent with them, they
+// are gone, also where the journal is never empty.
+func (j *Journal) follow(s *stream, coupons []firstcome.Coupon, settled flow.Settled) {
+	switch {
+	case len(coupons) == 0:
+	case settled.Through >= coupons[0].Number-1:
+		s.behind = time.Time{}
+	case s.behind.IsZero():
+		s.behind = time.Now()
+	case time.Since(s.behind) > 2*j.options.Idle && time.Since(s.refilled) > refillEvery:
+		s.holed = errGap
+	}
 }
 
 // sink calls the sink, and meanwhile says now and then that the entries are at work.
