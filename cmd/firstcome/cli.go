@@ -27,7 +27,7 @@ configuration, and nothing was done.`
 
 // ledgerFlag names the ledger of a command that reads or writes one itself.
 type ledgerFlag struct {
-	Ledger ledgerName `default:"${ledger}" placeholder:"sqlite:FILE" help:"The ledger (default: ${ledger})."`
+	Ledger ledgerName `default:"${ledger}" placeholder:"sqlite:FILE" help:"The ledger: sqlite:FILE, or a database on a server: mysql://USER@HOST/DATABASE or postgres://USER@HOST/DATABASE (default: ${ledger}). With a password, put it into FIRSTCOME_LEDGER."`
 }
 
 // serverFlags name the server of a command that is a client.
