@@ -7,40 +7,51 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// activePage is how many campaigns are read at once: some 30 kB.
-const activePage = 1000
+// campaignsPage is how many ids of campaigns are read at once: some 30 kB.
+const campaignsPage = 1000
 
 // Active returns the campaigns that recorders have to look at, in the order of their
-// ids: those of this node's gate and secret that the gate has not forgotten. One that is made or
+// ids: those of this node's gate and secret that are not retired. One that is made or
 // retired meanwhile may be among them or not.
 func (l *Ledger) Active(ctx context.Context) ([]firstcome.CampaignID, error) {
-	var all []firstcome.CampaignID
-	for after := firstcome.CampaignID(""); ; after = all[len(all)-1] {
-		before := len(all)
-		err := l.activeBehind(ctx, after, &all)
-		if err != nil {
-			return nil, fmt.Errorf("read the active campaigns: %w", err)
-		}
-		if len(all) < before+activePage {
-			return all, nil
-		}
+	all, err := l.atGate(ctx, `c.retired_at IS NULL`)
+	if err != nil {
+		return nil, fmt.Errorf("read the active campaigns: %w", err)
 	}
+	return all, nil
 }
 
-// activeBehind adds the next page of active campaigns to all.
-func (l *Ledger) activeBehind(ctx context.Context, after firstcome.CampaignID, all *[]firstcome.CampaignID) error {
-	rows, err := l.read.QueryContext(ctx, `SELECT id FROM campaigns
-		WHERE gate = ? AND retired_at IS NULL AND id > ? AND secret = ? ORDER BY id LIMIT ?`, l.gate, string(after), l.fingerprint, activePage)
+// atGate returns the campaigns of this node's gate and secret that the gate has not
+// forgotten and for which a condition holds, in the order of their ids.
+func (l *Ledger) atGate(ctx context.Context, condition string, args ...any) (all []firstcome.CampaignID, err error) {
+	for after, more := firstcome.CampaignID(""), true; more; {
+		before := len(all)
+		if all, err = l.atGateBehind(ctx, all, after, condition, args); err != nil {
+			return nil, err
+		}
+		if more = len(all) == before+campaignsPage; more {
+			after = all[len(all)-1]
+		}
+	}
+	return all, nil
+}
+
+// atGateBehind appends the page of atGate behind an id.
+func (l *Ledger) atGateBehind(ctx context.Context, all []firstcome.CampaignID, after firstcome.CampaignID, condition string, args []any) ([]firstcome.CampaignID, error) {
+	given := append([]any{l.gate, string(after), l.fingerprint}, args...)
+	rows, err := l.read.QueryContext(ctx, `SELECT c.id FROM campaigns c
+		WHERE c.gate = ? AND c.forgotten_at IS NULL AND c.id > ? AND c.secret = ? AND `+condition+` ORDER BY c.id LIMIT ?`,
+		append(given, campaignsPage)...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var id firstcome.CampaignID
 		if err := rows.Scan(&id); err != nil {
-			return err
+			return nil, err
 		}
-		*all = append(*all, id)
+		all = append(all, id)
 	}
-	return rows.Err()
+	return all, rows.Err()
 }

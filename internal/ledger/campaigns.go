@@ -86,7 +86,7 @@ func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func
 	if version != 0 && version != s.Version {
 		return 0, firstcome.ErrStale
 	}
-	if s.Closed {
+	if s.over() {
 		return 0, firstcome.ErrClosed
 	}
 	before, err := t.terms(s.ID, s.termsVersion)
@@ -139,7 +139,7 @@ func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.Campaign
 	var version int64
 	err := l.change(ctx, id, func(t *tx, s stock) error {
 		version = 0
-		if s.Closed && to != Close {
+		if s.over() && to != Close {
 			return firstcome.ErrClosed
 		}
 		paused, closed := to == Pause || to == Close && s.Paused, s.Closed || to == Close

@@ -116,6 +116,8 @@ type stock struct {
 	applied int64 // the last change that the gate has
 	epoch   int64
 	settled int64
+	// retiredAt is when the ledger began to answer instead of the gate; zero: it did not.
+	retiredAt time.Time
 }
 
 // pending tells whether the gate lacks changes.
@@ -123,7 +125,7 @@ func (s *stock) pending() bool { return s.applied < s.Version }
 
 const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, terms_version,
 	gate, secret, in_force, issued, last_number, position, decided_at,
-	held, held_until, was_opens_at, was_closes_at, applied, epoch, settled`
+	held, held_until, was_opens_at, was_closes_at, applied, epoch, settled, retired_at`
 
 // stock returns what decides the campaign's claims, and refuses a campaign that
 // another gate or another secret decides.
@@ -140,12 +142,12 @@ func (l *Ledger) stock(t *tx, id firstcome.CampaignID) (stock, error) {
 
 func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 	s := stock{Campaign: firstcome.Campaign{ID: id}}
-	var quantity, opensAt, closesAt, decidedAt, heldUntil, wasOpensAt, wasClosesAt sql.NullInt64
+	var quantity, opensAt, closesAt, decidedAt, heldUntil, wasOpensAt, wasClosesAt, retiredAt sql.NullInt64
 	var gate, secret string
 	err := t.row(`SELECT `+stockColumns+` FROM campaigns WHERE id = ?`+l.dialect.forUpdate, id).Scan(
 		&quantity, &opensAt, &closesAt, &s.Paused, &s.Closed, &s.Version, &s.termsVersion,
 		&gate, &secret, &s.inForce, &s.issued, &s.lastNumber, &s.position, &decidedAt,
-		&s.hold.coupons, &heldUntil, &wasOpensAt, &wasClosesAt, &s.applied, &s.epoch, &s.settled)
+		&s.hold.coupons, &heldUntil, &wasOpensAt, &wasClosesAt, &s.applied, &s.epoch, &s.settled, &retiredAt)
 	if errors.Is(err, sql.ErrNoRows) {
 		return s, firstcome.ErrNoCampaign
 	}
@@ -159,6 +161,7 @@ func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 	s.Quantity = unlimited(quantity)
 	s.OpensAt, s.ClosesAt, s.decidedAt = instant(opensAt), instant(closesAt), instant(decidedAt)
 	s.hold.until, s.hold.opensAt, s.hold.closesAt = instant(heldUntil), instant(wasOpensAt), instant(wasClosesAt)
+	s.retiredAt = instant(retiredAt)
 	if l.dialect.shared {
 		s.clock, err = l.now(t)
 	}

@@ -23,7 +23,7 @@ type Status struct {
 	Epoch      int64  // of the gate
 	Settled    int64  // see flow.Settled; 0 where the ledger decides
 	LastNumber int64  // the highest that the ledger has
-	// RetiredAt is when the gate forgot the campaign, so that the ledger answers; zero: it did not.
+	// RetiredAt is when the ledger began to answer instead of the gate; zero: it did not.
 	RetiredAt time.Time
 	// Change is the version that the call which returned this made; 0: it changed nothing.
 	Change int64

@@ -32,9 +32,10 @@ CREATE TABLE IF NOT EXISTS campaigns (
     was_closes_at BIGINT,
     decided_at    BIGINT         NOT NULL,              -- the gate's clock does not go back behind this
     created_at    BIGINT         NOT NULL,
-    retired_at    BIGINT,                               -- the gate has forgotten the campaign: the ledger answers
-    -- Finds the campaigns that recorders have to look at, whatever the number of those that are over.
-    INDEX campaigns_active (gate, retired_at, id),
+    retired_at    BIGINT,                               -- over for long: the ledger answers instead of the gate
+    forgotten_at  BIGINT,                               -- the gate has nothing of it any more
+    -- Finds the campaigns that a gate knows, whatever the number of those that it has forgotten.
+    INDEX campaigns_at_gate (gate, forgotten_at, id),
     CONSTRAINT p1_never_more CHECK (in_force >= 0 AND (quantity IS NULL OR in_force <= quantity)),
     CONSTRAINT p4_every_number CHECK (issued <= last_number AND (gate <> 'ledger' OR last_number <= position))
 ) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;

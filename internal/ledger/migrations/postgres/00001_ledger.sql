@@ -28,13 +28,14 @@ CREATE TABLE campaigns (
     was_closes_at BIGINT,
     decided_at    BIGINT           NOT NULL,              -- the gate's clock does not go back behind this
     created_at    BIGINT           NOT NULL,
-    retired_at    BIGINT,                                 -- the gate has forgotten the campaign: the ledger answers
+    retired_at    BIGINT,                                 -- over for long: the ledger answers instead of the gate
+    forgotten_at  BIGINT,                                 -- the gate has nothing of it any more
     CONSTRAINT p1_never_more CHECK (in_force >= 0 AND (quantity IS NULL OR in_force <= quantity)),
     CONSTRAINT p4_every_number CHECK (issued <= last_number AND (gate <> 'ledger' OR last_number <= position))
 );
 
--- Finds the campaigns that recorders have to look at, whatever the number of those that are over.
-CREATE INDEX campaigns_active ON campaigns (gate, id) WHERE retired_at IS NULL;
+-- Finds the campaigns that a gate knows, whatever the number of those that it has forgotten.
+CREATE INDEX campaigns_at_gate ON campaigns (gate, id) WHERE forgotten_at IS NULL;
 
 CREATE TABLE coupons (
     campaign_id   TEXT COLLATE "C" NOT NULL,

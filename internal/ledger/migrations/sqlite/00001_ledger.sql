@@ -27,13 +27,14 @@ CREATE TABLE campaigns (
     was_closes_at INTEGER,
     decided_at    INTEGER NOT NULL,            -- the gate's clock does not go back behind this
     created_at    INTEGER NOT NULL,
-    retired_at    INTEGER,                     -- the gate has forgotten the campaign: the ledger answers
+    retired_at    INTEGER,                     -- over for long: the ledger answers instead of the gate
+    forgotten_at  INTEGER,                     -- the gate has nothing of it any more
     CONSTRAINT p1_never_more CHECK (in_force >= 0 AND (quantity IS NULL OR in_force <= quantity)),
     CONSTRAINT p4_every_number CHECK (issued <= last_number AND (gate <> 'ledger' OR last_number <= position))
 ) STRICT, WITHOUT ROWID;
 
--- Finds the campaigns that recorders have to look at, whatever the number of those that are over.
-CREATE INDEX campaigns_active ON campaigns (gate, id) WHERE retired_at IS NULL;
+-- Finds the campaigns that a gate knows, whatever the number of those that it has forgotten.
+CREATE INDEX campaigns_at_gate ON campaigns (gate, id) WHERE forgotten_at IS NULL;
 
 CREATE TABLE coupons (
     campaign_id   TEXT    NOT NULL REFERENCES campaigns (id),

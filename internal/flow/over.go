@@ -1,0 +1,95 @@
+package flow
+
+import (
+	"context"
+	"errors"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A RetiredBook is a ledger as it answers for campaigns that their gate has forgotten.
+type RetiredBook interface {
+	// ClaimRetired decides claims of a retired campaign. Of any other it is ErrLost.
+	ClaimRetired(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
+	// StateRetired returns the counters of a retired campaign. Of any other it is ErrLost.
+	StateRetired(ctx context.Context, id firstcome.CampaignID) (GateState, error)
+	// Holders and CouponOf are those of a gate.
+	Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error)
+	CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error)
+	// Record, of no coupons, tells how far a campaign is settled.
+	Record(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (Settled, error)
+}
+
+// Over is a remote gate for which the ledger answers once it has forgotten a
+// campaign: where the gate says ErrRetired or ErrLost and the ledger says that the
+// campaign is retired. So a campaign that is over is never made again at its gate.
+type Over struct {
+	RemoteGate
+	Book RetiredBook
+}
+
+var _ RemoteGate = (*Over)(nil)
+
+// answers tells whether the ledger answers for a campaign after an error of the gate.
+func (o *Over) answers(ctx context.Context, id firstcome.CampaignID, err error) bool {
+	if !errors.Is(err, ErrRetired) && !errors.Is(err, ErrLost) {
+		return false
+	}
+	_, err = o.Book.StateRetired(ctx, id)
+	return err == nil
+}
+
+// Claim is a Gate's.
+func (o *Over) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	decisions, err := o.RemoteGate.Claim(ctx, id, users)
+	if o.answers(ctx, id, err) {
+		return o.Book.ClaimRetired(ctx, id, users)
+	}
+	return decisions, err
+}
+
+// Holders is a Gate's.
+func (o *Over) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error) {
+	version, err = o.RemoteGate.Holders(ctx, id, each)
+	if o.answers(ctx, id, err) {
+		return o.Book.Holders(ctx, id, each)
+	}
+	return version, err
+}
+
+// Apply is a RemoteGate's. A change of a retired campaign, which is a void or a
+// close, is done in the ledger alone.
+func (o *Over) Apply(ctx context.Context, change firstcome.Change) (refused bool, err error) {
+	refused, err = o.RemoteGate.Apply(ctx, change)
+	if o.answers(ctx, change.Campaign, err) {
+		return false, nil
+	}
+	return refused, err
+}
+
+// CouponOf is a RemoteGate's.
+func (o *Over) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
+	c, err := o.RemoteGate.CouponOf(ctx, id, user)
+	if o.answers(ctx, id, err) {
+		return o.Book.CouponOf(ctx, id, user)
+	}
+	return c, err
+}
+
+// State is a RemoteGate's.
+func (o *Over) State(ctx context.Context, id firstcome.CampaignID) (GateState, error) {
+	s, err := o.RemoteGate.State(ctx, id)
+	if o.answers(ctx, id, err) {
+		return o.Book.StateRetired(ctx, id)
+	}
+	return s, err
+}
+
+// SettledThrough is a RemoteGate's.
+func (o *Over) SettledThrough(ctx context.Context, id firstcome.CampaignID) (Settled, error) {
+	s, err := o.RemoteGate.SettledThrough(ctx, id)
+	if o.answers(ctx, id, err) {
+		return o.Book.Record(ctx, id, nil)
+	}
+	return s, err
+}

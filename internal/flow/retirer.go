@@ -1,0 +1,166 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A RetireBook is a ledger as a Retirer needs it.
+type RetireBook interface {
+	// Retirable returns campaigns that have been closed for an age.
+	Retirable(ctx context.Context, age time.Duration) ([]firstcome.CampaignID, error)
+	// Retire marks a campaign as retired, unless the ledger knows of anything of it that
+	// is under way, or of more than its gate in the state seen. It may be repeated.
+	Retire(ctx context.Context, id firstcome.CampaignID, seen GateState, age time.Duration) (retired bool, err error)
+	// Unforgotten returns the campaigns that were retired an age ago and of which
+	// the gate may still have something.
+	Unforgotten(ctx context.Context, age time.Duration) ([]firstcome.CampaignID, error)
+	// Forgotten notes that the gate has nothing of a campaign any more. It may be repeated.
+	Forgotten(ctx context.Context, id firstcome.CampaignID) error
+}
+
+// A Forgetter is a remote gate as a Retirer needs it.
+type Forgetter interface {
+	State(ctx context.Context, id firstcome.CampaignID) (GateState, error)
+	// Retire has the gate forget a campaign, for which the ledger answers. It may be
+	// repeated, also of a campaign that the gate does not know.
+	Retire(ctx context.Context, id firstcome.CampaignID) error
+}
+
+const (
+	// DefaultRetireAfter is how long a campaign that is over stays at its gate: people
+	// look for their coupons for some days after a drop, and operators correct its end.
+	DefaultRetireAfter = 7 * 24 * time.Hour
+	// forgetAfter is how long a retired campaign stays at its gate: every recorder
+	// looks for active campaigns about once a second and gives up a call after 30 s, so that none
+	// is at the campaign's journal when it is deleted.
+	forgetAfter = time.Minute
+	// retireEvery is how often each node looks for campaigns that are over: those are
+	// few, and an hour is little beside days.
+	retireEvery = time.Hour
+	// firstRetire bounds the wait for the first look, so that nodes that start together
+	// do not look together.
+	firstRetire = time.Minute
+	// retireTime bounds what is done about one campaign.
+	retireTime = 10 * time.Second
+)
+
+// A Retirer has gates forget campaigns that are over. The ledger marks a campaign
+// as retired first, and from then on answers where the gate no longer does; a later look
+// deletes it at the gate, so that it does not matter which node dies when, and that a
+// claim or a change which saw the campaign active finds it there. Any number may run.
+type Retirer struct {
+	book  RetireBook
+	gate  Forgetter
+	after time.Duration
+	stats struct {
+		retired, forgotten, failed atomic.Int64
+		failing                    atomic.Pointer[error]
+	}
+}
+
+// RetirerStats are a Retirer's counters since its start.
+type RetirerStats struct {
+	Retired   int64 // campaigns that this Retirer found retired after it tried
+	Forgotten int64 // campaigns that this Retirer had the gate forget
+	Failed    int64 // campaigns at which it failed, each time
+	// Err is why the last look left something undone, or nil.
+	Err error
+}
+
+// NewRetirer returns a Retirer of campaigns that have been over for after; 0:
+// DefaultRetireAfter.
+func NewRetirer(book RetireBook, gate Forgetter, after time.Duration) *Retirer {
+	if after == 0 {
+		after = DefaultRetireAfter
+	}
+	return &Retirer{book: book, gate: gate, after: after}
+}
+
+// Stats returns the counters.
+func (r *Retirer) Stats() RetirerStats {
+	s := RetirerStats{Retired: r.stats.retired.Load(), Forgotten: r.stats.forgotten.Load(), Failed: r.stats.failed.Load()}
+	if err := r.stats.failing.Load(); err != nil {
+		s.Err = *err
+	}
+	return s
+}
+
+// Run looks about once an hour, the first time within a minute, until ctx ends.
+func (r *Retirer) Run(ctx context.Context) error {
+	for pause := rand.N(firstRetire); ; pause = retireEvery/2 + rand.N(retireEvery) {
+		wait := time.NewTimer(pause)
+		select {
+		case <-wait.C:
+			_ = r.Look(ctx) // Stats tells
+		case <-ctx.Done():
+			wait.Stop()
+			return nil
+		}
+	}
+}
+
+// Look has the gate forget the campaigns that were retired before, and retires those
+// that are over. One that fails does not hold up the others, and is tried again at the next look.
+func (r *Retirer) Look(ctx context.Context) error {
+	err := errors.Join(
+		r.each(ctx, func(ctx context.Context) ([]firstcome.CampaignID, error) { return r.book.Unforgotten(ctx, forgetAfter) }, r.forget),
+		r.each(ctx, func(ctx context.Context) ([]firstcome.CampaignID, error) { return r.book.Retirable(ctx, r.after) }, r.retire),
+	)
+	if err == nil || ctx.Err() != nil {
+		r.stats.failing.Store(nil)
+	} else {
+		r.stats.failing.Store(&err)
+	}
+	return err
+}
+
+// each does something about each campaign of a list. It returns the last error.
+func (r *Retirer) each(ctx context.Context, list func(context.Context) ([]firstcome.CampaignID, error), do func(context.Context, firstcome.CampaignID) error) error {
+	bounded, cancel := context.WithTimeout(ctx, retireTime)
+	ids, failed := list(bounded)
+	cancel()
+	for _, id := range ids {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		bounded, cancel := context.WithTimeout(ctx, retireTime)
+		if err := do(bounded, id); err != nil {
+			r.stats.failed.Add(1)
+			failed = fmt.Errorf("retire %s: %w", id, err)
+		}
+		cancel()
+	}
+	return failed
+}
+
+// retire retires a campaign, if the ledger agrees.
+func (r *Retirer) retire(ctx context.Context, id firstcome.CampaignID) error {
+	seen, err := r.gate.State(ctx, id)
+	if err != nil {
+		return err
+	}
+	retired, err := r.book.Retire(ctx, id, seen, r.after)
+	if retired {
+		r.stats.retired.Add(1)
+	}
+	return err
+}
+
+// forget has the gate forget a campaign.
+func (r *Retirer) forget(ctx context.Context, id firstcome.CampaignID) error {
+	if err := r.gate.Retire(ctx, id); err != nil {
+		return err
+	}
+	if err := r.book.Forgotten(ctx, id); err != nil {
+		return err
+	}
+	r.stats.forgotten.Add(1)
+	return nil
+}

@@ -1,0 +1,102 @@
+package flow_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// A retireBook is a ledger with campaigns that are over, and the gate that knows them.
+type retireBook struct {
+	mu     sync.Mutex
+	over   []firstcome.CampaignID
+	marked []firstcome.CampaignID
+	looks  []time.Time
+	fails  map[firstcome.CampaignID]error
+}
+
+func (b *retireBook) Retirable(context.Context, time.Duration) ([]firstcome.CampaignID, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.looks = append(b.looks, time.Now())
+	return slices.Clone(b.over), nil
+}
+
+func (b *retireBook) Retire(_ context.Context, id firstcome.CampaignID, _ flow.GateState, _ time.Duration) (bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.over = slices.DeleteFunc(b.over, func(other firstcome.CampaignID) bool { return other == id })
+	b.marked = append(b.marked, id)
+	return true, nil
+}
+
+func (b *retireBook) Unforgotten(context.Context, time.Duration) ([]firstcome.CampaignID, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.marked), nil
+}
+
+func (b *retireBook) Forgotten(_ context.Context, id firstcome.CampaignID) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.marked = slices.DeleteFunc(b.marked, func(other firstcome.CampaignID) bool { return other == id })
+	return nil
+}
+
+// A retireGate is the gate of a retireBook.
+type retireGate struct{ *retireBook }
+
+func (g retireGate) State(_ context.Context, id firstcome.CampaignID) (flow.GateState, error) {
+	return flow.GateState{}, g.fails[id]
+}
+
+func (g retireGate) Retire(context.Context, firstcome.CampaignID) error { return nil }
+
+func TestARetirerLooksSoonAndThenAboutOnceAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &retireBook{over: []firstcome.CampaignID{"a", "b"}}
+		r := flow.NewRetirer(b, retireGate{b}, 0)
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+		defer cancel()
+		if err := r.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if first := b.looks[0].Sub(began); first > time.Minute {
+			t.Errorf("the first look was after %v", first)
+		}
+		for n, at := range b.looks[1:] {
+			if pause := at.Sub(b.looks[n]); pause < 30*time.Minute || pause > 90*time.Minute {
+				t.Errorf("look %d was %v after the one before", n+2, pause)
+			}
+		}
+		if diff := cmp.Diff(flow.RetirerStats{Retired: 2, Forgotten: 2}, r.Stats()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestACampaignThatCannotBeRetiredDoesNotHoldUpTheOthers(t *testing.T) {
+	lost := errors.New("lost")
+	b := &retireBook{over: []firstcome.CampaignID{"a", "b", "c"}, fails: map[firstcome.CampaignID]error{"a": lost}}
+	r := flow.NewRetirer(b, retireGate{b}, 0)
+	if err := r.Look(t.Context()); !errors.Is(err, lost) || !errors.Is(r.Stats().Err, lost) {
+		t.Errorf("got %v, and %v in the counters", err, r.Stats().Err)
+	}
+	if diff := cmp.Diff([]firstcome.CampaignID{"b", "c"}, b.marked); diff != "" {
+		t.Error(diff)
+	}
+	b.fails = nil
+	if err := r.Look(t.Context()); err != nil || r.Stats().Err != nil || r.Stats().Failed != 1 {
+		t.Errorf("got %v, and %+v", err, r.Stats())
+	}
+}

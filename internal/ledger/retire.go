@@ -1,0 +1,198 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// over tells whether the campaign never issues again: an operator closed it, or it
+// is retired, and then its window is not opened again.
+func (s *stock) over() bool { return s.Closed || !s.retiredAt.IsZero() }
+
+// Retirable returns campaigns of this node's gate that have been closed for an age,
+// by an operator or by their window, and whose changes the gate has. Retire looks closer.
+func (l *Ledger) Retirable(ctx context.Context, age time.Duration) ([]firstcome.CampaignID, error) {
+	now, err := l.readNow(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read which campaigns are over: %w", err)
+	}
+	by := now.Add(-age).UnixMicro()
+	all, err := l.atGate(ctx, `c.retired_at IS NULL AND c.applied = c.version AND (c.closes_at <= ? OR c.closed AND EXISTS
+		(SELECT 1 FROM changes h WHERE h.campaign_id = c.id AND h.kind = 'close' AND h.changed_at <= ?))`, by, by)
+	if err != nil {
+		return nil, fmt.Errorf("read which campaigns are over: %w", err)
+	}
+	return all, nil
+}
+
+// readNow is now without a transaction.
+func (l *Ledger) readNow(ctx context.Context) (time.Time, error) {
+	if l.clock != nil {
+		return l.clock().UTC(), nil
+	}
+	var at int64
+	err := l.read.QueryRowContext(ctx, `SELECT `+l.dialect.clock).Scan(&at)
+	return time.UnixMicro(at).UTC(), err
+}
+
+// retiredBy is who retires campaigns, in the audit log.
+const retiredBy = "firstcome"
+
+// Retire marks a campaign as retired, if it has been closed for an age by the
+// ledger's time and by the gate's, nothing has changed since the gate was in the state seen,
+// all of its numbers are settled and none of them is an open dead letter; it
+// tells whether the campaign is retired. From then on the ledger answers for the
+// campaign, and the gate may forget it. To retire it again is the same as once.
+func (l *Ledger) Retire(ctx context.Context, id firstcome.CampaignID, seen flow.GateState, age time.Duration) (retired bool, err error) {
+	err = l.locked(ctx, id, func(t *tx, s stock) (err error) {
+		if retired = !s.retiredAt.IsZero(); retired {
+			return nil
+		}
+		now := l.decidesAt(s)
+		by := now
+		if seen.Now.Before(by) {
+			by = seen.Now
+		}
+		if retired, err = l.mayRetire(t, s, seen, by.Add(-age)); err != nil || !retired {
+			return err
+		}
+		// The time kept keeps the window closed, wherever the clock goes.
+		_, err = t.change(`UPDATE campaigns SET retired_at = ?, decided_at = ? WHERE id = ?`, now.UnixMicro(), now.UnixMicro(), string(id))
+		if err != nil {
+			return err
+		}
+		return t.log(now, retiredBy, "campaign.retire", entry{campaign: id, detail: "{}"})
+	})
+	if err != nil {
+		return false, fmt.Errorf("retire the campaign %s: %w", id, err)
+	}
+	return retired, nil
+}
+
+// mayRetire tells whether a campaign whose row is locked was closed by an instant,
+// and nothing of it is under way.
+func (l *Ledger) mayRetire(t *tx, s stock, seen flow.GateState, by time.Time) (bool, error) {
+	changed := s.pending() || seen.Version != s.Version || seen.Epoch != s.epoch
+	unsettled := s.settled < max(seen.LastNumber, s.lastNumber)
+	if !l.remote() || changed || unsettled {
+		return false, nil
+	}
+	if closed, err := t.closedBy(s, by); err != nil || !closed {
+		return false, err
+	}
+	open, err := t.exists(`SELECT count(*) FROM dead_letters WHERE campaign_id = ? AND settled_at IS NULL`, string(s.ID))
+	return !open, err
+}
+
+// closedBy tells whether a campaign was closed by an instant: by its window or an operator.
+func (t *tx) closedBy(s stock, by time.Time) (bool, error) {
+	if !s.ClosesAt.IsZero() && !s.ClosesAt.After(by) {
+		return true, nil
+	}
+	if !s.Closed {
+		return false, nil
+	}
+	return t.exists(`SELECT count(*) FROM changes WHERE campaign_id = ? AND kind = 'close' AND changed_at <= ?`, string(s.ID), by.UnixMicro())
+}
+
+// Unforgotten returns the retired campaigns of which the gate may still have
+// something, that were retired an age ago.
+func (l *Ledger) Unforgotten(ctx context.Context, age time.Duration) ([]firstcome.CampaignID, error) {
+	now, err := l.readNow(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read what gates have to forget: %w", err)
+	}
+	all, err := l.atGate(ctx, `c.retired_at <= ?`, now.Add(-age).UnixMicro())
+	if err != nil {
+		return nil, fmt.Errorf("read what gates have to forget: %w", err)
+	}
+	return all, nil
+}
+
+// Forgotten notes that the gate has nothing of a retired campaign any more. It may be repeated.
+func (l *Ledger) Forgotten(ctx context.Context, id firstcome.CampaignID) error {
+	err := l.locked(ctx, id, func(t *tx, s stock) error {
+		if s.retiredAt.IsZero() {
+			return errNotRetired
+		}
+		_, err := t.change(`UPDATE campaigns SET forgotten_at = ? WHERE id = ? AND forgotten_at IS NULL`, l.decidesAt(s).UnixMicro(), string(id))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("note that the gate has forgotten %s: %w", id, err)
+	}
+	return nil
+}
+
+// errNotRetired is about a campaign for which its gate has to answer.
+var errNotRetired = fmt.Errorf("%w: it is not retired", flow.ErrLost)
+
+// ClaimRetired decides claims of a retired campaign as its gate did while it knew
+// it: who holds a coupon is told so, nobody is issued one. Of any other campaign it is flow.ErrLost.
+func (l *Ledger) ClaimRetired(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	var decisions []firstcome.Decision
+	err := l.repeat(ctx, func(t *tx) (err error) {
+		decisions, err = l.decideRetired(t, id, users)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("decide %d claims of %s: %w", len(users), id, err)
+	}
+	return decisions, nil
+}
+
+// decideRetired is ClaimRetired within its transaction.
+func (l *Ledger) decideRetired(t *tx, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	s, err := l.stock(t, id)
+	if err != nil {
+		return nil, err
+	}
+	if s.retiredAt.IsZero() {
+		return nil, errNotRetired
+	}
+	holds := make(map[firstcome.UserID]*firstcome.Coupon, len(users))
+	if err := t.couponsOf(id, users, holds); err != nil {
+		return nil, err
+	}
+	now := l.decidesAt(s)
+	decisions := make([]firstcome.Decision, len(users))
+	for n, user := range users {
+		coupon := holds[user]
+		outcome := firstcome.Decide(s.Campaign, now, s.inForce, coupon != nil)
+		decisions[n] = firstcome.Decision{Outcome: outcome, At: now, Version: s.Version, Lease: t.lease(&s, now, outcome)}
+		if coupon != nil {
+			decisions[n].Coupon = *coupon
+		}
+	}
+	return decisions, nil
+}
+
+// StateRetired returns the counters of a retired campaign, as its gate told them while
+// it knew it. Of any other campaign it is flow.ErrLost.
+func (l *Ledger) StateRetired(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error) {
+	var s flow.GateState
+	var retiredAt, decidedAt, clock sql.NullInt64
+	err := l.read.QueryRowContext(ctx, `SELECT version, epoch, in_force, issued, last_number, settled, retired_at, decided_at, `+l.dialect.clock+`
+		FROM campaigns WHERE id = ?`, string(id)).Scan(
+		&s.Version, &s.Epoch, &s.InForce, &s.Issued, &s.LastNumber, &s.Settled, &retiredAt, &decidedAt, &clock)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return s, firstcome.ErrNoCampaign
+	case err != nil:
+		return s, fmt.Errorf("read the retired campaign %s: %w", id, err)
+	case !retiredAt.Valid:
+		return s, errNotRetired
+	}
+	s.LastNumber = max(s.LastNumber, s.Settled) // the last may be a dead letter
+	if l.clock != nil {
+		clock.Valid = false
+	}
+	s.Now = l.decidesAt(stock{decidedAt: instant(decidedAt), clock: instant(clock)})
+	return s, nil
+}
