@@ -139,7 +139,7 @@ func addConstants(file *ast.File, into map[string]string) {
 // units are what stands behind a number: bytes, or nanoseconds.
 var units = map[string]int64{
 	"": 1, "bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20,
-	"ms": int64(time.Millisecond), "s": int64(time.Second), "min": int64(time.Minute),
+	"ms": int64(time.Millisecond), "s": int64(time.Second), "min": int64(time.Minute), "h": int64(time.Hour),
 }
 
 // value returns the number that a cell like 16 KiB or 200 ms says.
@@ -157,7 +157,7 @@ func value(t *testing.T, cell string) int64 {
 func evaluate(t *testing.T, expression string) int64 {
 	t.Helper()
 	for unit, length := range map[string]time.Duration{
-		"time.Millisecond": time.Millisecond, "time.Second": time.Second, "time.Minute": time.Minute,
+		"time.Millisecond": time.Millisecond, "time.Second": time.Second, "time.Minute": time.Minute, "time.Hour": time.Hour,
 	} {
 		expression = strings.ReplaceAll(expression, unit, strconv.FormatInt(int64(length), 10))
 	}
