@@ -101,12 +101,12 @@ func (n *node) open(ctx context.Context) error {
 	return n.listen(ctx)
 }
 
-// compareSecret logs where campaigns have another secret: their claims are
+// compareSecret logs where campaigns have another secret or gate: their claims are
 // refused until the node has theirs, while the others are served.
 func (n *node) compareSecret(ctx context.Context) error {
 	campaigns, err := n.ledger.Mismatched(ctx, n.secret)
 	if err == nil && campaigns > 0 {
-		n.settings.log.Error("campaigns have another code secret than this node, so none of their claims is decided: name theirs with FIRSTCOME_SECRET or --secret-file",
+		n.settings.log.Error("campaigns have another gate or code secret than this node, so none of their claims is decided: name theirs with --gate, and FIRSTCOME_SECRET or --secret-file",
 			"campaigns", campaigns, "fingerprint", n.secret.Fingerprint())
 	}
 	return err

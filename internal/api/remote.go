@@ -101,7 +101,7 @@ func (s *Server) changed(ctx context.Context, id firstcome.CampaignID, do func(c
 				continue
 			}
 		}
-		if err == nil && c.Change > 0 {
+		if err == nil && c.Applied < c.Version {
 			if err = s.finish(ctx, id, c.Change); err == nil {
 				c, err = s.Ledger.Campaign(ctx, id)
 			}
