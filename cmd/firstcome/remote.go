@@ -84,6 +84,7 @@ type remoteGate struct {
 	gate     *redis.Gate
 	changer  *flow.Changer
 	recorded *flow.Recorded
+	retirer  *flow.Retirer
 	recorder *flow.Recorder // nil: this node does not record
 }
 
@@ -127,14 +128,16 @@ func (n *node) missing(ctx context.Context, id firstcome.CampaignID) error {
 // join lets the node's parts use the gate.
 func (n *node) join() *api.Remote {
 	r := n.remote
-	r.changer = flow.NewChanger(n.ledger, r.gate)
-	r.recorded = flow.NewRecorded(r.gate)
+	gate := &flow.Over{RemoteGate: r.gate, Book: n.ledger}
+	r.changer = flow.NewChanger(n.ledger, gate)
+	r.recorded = flow.NewRecorded(gate)
+	r.retirer = flow.NewRetirer(n.ledger, r.gate, 0)
 	if n.settings.gate.records {
 		journal := r.gate.Journal(redis.JournalOptions{Active: n.ledger.Active, OnAlarm: n.alarm})
 		r.recorder = flow.NewRecorder(journal, n.ledger, flow.RecorderLimits{Rows: n.settings.gate.rows})
 	}
 	return &api.Remote{
-		Gate: r.gate, Name: r.gate.Name(), Changer: r.changer, Recorded: r.recorded, AnswerWait: n.settings.queue.Gate,
+		Gate: gate, Name: r.gate.Name(), Changer: r.changer, Recorded: r.recorded, AnswerWait: n.settings.queue.Gate,
 	}
 }
 
@@ -148,7 +151,7 @@ func (r *remoteGate) runs() []func(context.Context) error {
 	if r == nil {
 		return nil
 	}
-	runs := []func(context.Context) error{r.changer.Run, r.recorded.Run}
+	runs := []func(context.Context) error{r.changer.Run, r.recorded.Run, r.retirer.Run}
 	if r.recorder != nil {
 		runs = append(runs, r.recorder.Run)
 	}
