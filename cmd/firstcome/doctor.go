@@ -12,7 +12,8 @@ import (
 
 // Help is the long help of doctor.
 func (c *doctorCmd) Help() string {
-	return `It reads the flags and the environment of serve, and takes nothing that a running server has.
+	return `It reads the flags and the environment of serve, and takes nothing that a running server has. It looks at
+this machine, at the database of the ledger and at Redis, and needs no more rights there than serve does.
 A FAIL says that serve would not start or would not keep a promise; the exit status is then 1.`
 }
 
@@ -62,26 +63,18 @@ func (c *doctorCmd) examine(ctx context.Context, t terminal) []finding {
 	findings := c.configuration(t)
 	findings = append(findings, finding{ok, "version", thisBuild().String(), ""})
 	if ledger.OnServer(path) {
-		findings = append(findings, ledgerOnServer(ctx, path))
+		findings = append(findings, ledgerOnServer(ctx, path)...)
 	} else {
 		findings = append(findings, directoryRights(path)...)
 		findings = append(findings, freeSpace(path), fsyncTime(path))
 		findings = append(findings, ledgerFile(ctx, path)...)
 		findings = append(findings, lockHolder(path))
 	}
+	findings = append(findings, c.gateOnServer(ctx)...)
 	if c.SecretFile != "" || !ledger.OnServer(path) {
 		findings = append(findings, secretMode(path, c.SecretFile, t))
 	}
 	return append(findings, clockSanity(ctx, path), openFiles(int(c.MaxConnections)))
-}
-
-// ledgerOnServer says whether the ledger can be opened as it is.
-func ledgerOnServer(ctx context.Context, path string) finding {
-	const what = "ledger"
-	if err := readLedger(ctx, path, func(*ledger.Ledger) error { return nil }); err != nil {
-		return finding{fail, what, mask(err.Error(), nil), "firstcome migrate makes the tables, in a database of the ledger's own: docs/operate.md"}
-	}
-	return finding{ok, what, ledger.Masked(path) + " has the schema of this firstcome, with columns that keep ids byte by byte", ""}
 }
 
 // configuration says whether the flags of serve fit together.

@@ -43,7 +43,8 @@ type dialect struct {
 	// first used. Nil: it is a file.
 	connect func(*url.URL, patience) (*sql.DB, error)
 	schema  schema
-	backup  string // the command that copies the ledger as it is at one instant; empty: Backup does
+	examine func(*exam) // adds what Examine finds that only this database has
+	backup  string      // the command that copies the ledger as it is at one instant; empty: Backup does
 }
 
 // A verdict says what an error of a statement means for its transaction.

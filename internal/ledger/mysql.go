@@ -29,7 +29,7 @@ var mySQL = dialect{
 	couponOf: `SELECT ` + couponColumns + ` FROM coupons WHERE holder = ? AND campaign_id = ? AND voided_at IS NULL`,
 	look:     lookMySQL, insert: insertMySQL, update: updateEach,
 	classify: classifyMySQL, denied: deniedMySQL,
-	connect: connectMySQL, backup: "mariadb-dump --single-transaction DATABASE, or mysqldump",
+	connect: connectMySQL, examine: examineMySQL, backup: "mariadb-dump --single-transaction DATABASE, or mysqldump",
 	schema: schema{
 		goose: goose.DialectMySQL, database: `database()`,
 		locker: lockMySQL, check: checkMySQL,

@@ -27,7 +27,7 @@ var postgreSQL = dialect{
 	couponOf: `SELECT ` + couponColumns + ` FROM coupons WHERE user_id = ? AND campaign_id = ? AND voided_at IS NULL`,
 	look:     lookPostgreSQL, insert: insertPostgreSQL, update: updateEach,
 	classify: classifyPostgreSQL, denied: deniedPostgreSQL,
-	connect: connectPostgreSQL, backup: "pg_dump --format=custom DATABASE",
+	connect: connectPostgreSQL, examine: examinePostgreSQL, backup: "pg_dump --format=custom DATABASE",
 	schema: schema{
 		goose: goose.DialectPostgres, database: `current_schema()`,
 		locker: lockPostgreSQL, check: checkPostgreSQL,

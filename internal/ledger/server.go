@@ -152,10 +152,13 @@ func (l *Ledger) attempts(ctx context.Context, repeatable bool, do func(*tx) err
 // errUnknown says that COMMIT was sent and not answered.
 var errUnknown = errors.New("whether it was committed is unknown")
 
+// readCommitted begins every transaction that writes.
+func readCommitted() *sql.TxOptions { return &sql.TxOptions{Isolation: sql.LevelReadCommitted} }
+
 // attempt runs a job in one transaction. Isolation is the transaction's own, so that
 // no default of the server changes what it reads.
 func (l *Ledger) attempt(ctx context.Context, do func(*tx) error) (*tx, error) {
-	began, err := l.write.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	began, err := l.write.BeginTx(ctx, readCommitted())
 	if err != nil {
 		return nil, l.dialect.explain("BEGIN", err)
 	}

@@ -1,0 +1,84 @@
+package ledger
+
+import (
+	"strconv"
+	"strings"
+)
+
+// The oldest servers that check CHECKs and lock as the ledger needs it.
+var (
+	leastMariaDB = []int{10, 6}
+	leastMySQL   = []int{8, 0, 16}
+)
+
+// examineMySQL is dialect.examine. None of the questions needs a right.
+func examineMySQL(e *exam) {
+	const what = "server"
+	s, err := e.settings(`SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'read_only', 'log_bin', 'binlog_format', 'sync_binlog',
+		'innodb_flush_log_at_trx_commit', 'innodb_doublewrite', 'innodb_flush_method', 'max_connections', 'max_user_connections')`)
+	if err != nil {
+		e.unknown(what, err)
+		return
+	}
+	kind, least := "MySQL", leastMySQL
+	if strings.Contains(s["version"], "MariaDB") {
+		kind, least = "MariaDB", leastMariaDB
+	}
+	e.hold(newer(s["version"], least), Fail, what, "MariaDB 10.6 or MySQL 8.0.16, or later", "%s %s", kind, s["version"])
+	e.want(s, "read_only", "OFF", Fail, "name the primary: this server takes no writes")
+	e.want(s, "innodb_flush_log_at_trx_commit", "1", Fail, "set it to 1: else a coupon answered as recorded is lost when the machine stops")
+	e.want(s, "innodb_doublewrite", "ON", Warn, "set it to ON, unless the disk never tears a page of 16 KiB")
+	if method := s["innodb_flush_method"]; method == "nosync" || method == "littlesync" {
+		e.add(Fail, "innodb_flush_method", "set it to fsync or O_DIRECT: else nothing is synced", "%s", method)
+	}
+	e.binlog(s)
+	e.mySQLConnections(s)
+}
+
+// binlog holds the settings of the binary log, if it is on: a transaction that is
+// missing in it is rolled back when the server recovers.
+func (e *exam) binlog(s map[string]string) {
+	if s["log_bin"] != "ON" && s["log_bin"] != "1" {
+		e.add(OK, "binary log", "", "off: there is nothing to replicate from, and nothing to sync")
+		e.add(OK, "isolation", "", "transactions set READ COMMITTED themselves")
+		return
+	}
+	e.want(s, "sync_binlog", "1", Fail, "set it to 1: else a coupon answered as recorded is lost when the machine stops")
+	e.hold(s["binlog_format"] != "STATEMENT", Fail, "isolation", "set binlog_format to ROW or MIXED: transactions are READ COMMITTED, which STATEMENT cannot log",
+		"transactions set READ COMMITTED themselves; binlog_format is %s", s["binlog_format"])
+}
+
+func (e *exam) mySQLConnections(s map[string]string) {
+	most, err := strconv.ParseInt(s["max_connections"], 10, 64)
+	if err != nil {
+		e.unknown("connections", err)
+		return
+	}
+	fix := "raise max_connections"
+	if own, err := strconv.ParseInt(s["max_user_connections"], 10, 64); err == nil && own > 0 && own < most {
+		most, fix = own, "raise max_user_connections"
+	}
+	status, err := e.settings(`SHOW GLOBAL STATUS LIKE 'Threads_connected'`)
+	if err != nil {
+		e.unknown("connections", err)
+		return
+	}
+	used, _ := strconv.ParseInt(status["threads_connected"], 10, 64) // 0 is as good as unknown
+	e.connections(most, used, fix)
+}
+
+// newer tells whether a version like 10.11.6-MariaDB is least or later.
+func newer(version string, least []int) bool {
+	number, _, _ := strings.Cut(version, "-")
+	parts := strings.Split(number, ".")
+	for n, want := range least {
+		if n >= len(parts) {
+			return false
+		}
+		has, err := strconv.Atoi(parts[n])
+		if err != nil || has != want {
+			return err == nil && has > want
+		}
+	}
+	return true
+}

@@ -1,0 +1,59 @@
+package ledger
+
+import (
+	"context"
+	"strconv"
+)
+
+// leastPostgreSQL is the oldest server that the ledger is tested on, as it numbers itself.
+const leastPostgreSQL = 130000
+
+// examinePostgreSQL is dialect.examine. None of the questions needs a right.
+func examinePostgreSQL(e *exam) {
+	const what = "server"
+	s, err := e.settings(`SELECT name, setting FROM pg_settings WHERE name IN ('server_version', 'server_version_num', 'fsync',
+		'synchronous_commit', 'full_page_writes', 'max_connections', 'superuser_reserved_connections', 'transaction_read_only')
+		UNION ALL SELECT 'recovery', pg_is_in_recovery()::text
+		UNION ALL SELECT 'used', count(*)::text FROM pg_stat_activity WHERE datname IS NOT NULL
+		UNION ALL SELECT 'role', rolconnlimit::text FROM pg_roles WHERE rolname = current_user`)
+	if err != nil {
+		e.unknown(what, err)
+		return
+	}
+	number, _ := strconv.Atoi(s["server_version_num"]) // 0 is too old
+	e.hold(number >= leastPostgreSQL, Fail, what, "PostgreSQL 13 or later", "PostgreSQL %s", s["server_version"])
+	e.hold(s["recovery"] == "false" && s["transaction_read_only"] == "off", Fail, "writes", "name the primary, and a user whose transactions are not read-only",
+		"the server is a standby: %s; transactions are read-only: %s", s["recovery"], s["transaction_read_only"])
+	e.want(s, "fsync", "on", Fail, "set it to on: else a coupon answered as recorded is lost when the machine stops")
+	e.hold(s["synchronous_commit"] != "off", Fail, "synchronous_commit", "set it to on, for this user at least: ALTER ROLE NAME SET synchronous_commit = on",
+		"%s", s["synchronous_commit"])
+	e.want(s, "full_page_writes", "on", Fail, "set it to on, unless the disk never tears a page of 8 KiB")
+	e.isolation()
+	most, _ := strconv.ParseInt(s["max_connections"], 10, 64)
+	reserved, _ := strconv.ParseInt(s["superuser_reserved_connections"], 10, 64)
+	used, _ := strconv.ParseInt(s["used"], 10, 64)
+	most, fix := most-reserved, "raise max_connections"
+	if own, err := strconv.ParseInt(s["role"], 10, 64); err == nil && own >= 0 && own < most {
+		most, fix = own, "ALTER ROLE NAME CONNECTION LIMIT, higher"
+	}
+	e.connections(most, used, fix)
+}
+
+// isolation asks in a transaction that is begun as the ledger begins its own.
+func (e *exam) isolation() {
+	const what = "isolation"
+	ctx, cancel := context.WithTimeout(e.ctx, examineTimeout)
+	defer cancel()
+	tx, err := e.db.BeginTx(ctx, readCommitted())
+	if err != nil {
+		e.unknown(what, err)
+		return
+	}
+	defer func() { _ = tx.Rollback() }() // it was only read
+	var level string
+	if err := tx.QueryRowContext(ctx, `SHOW transaction_isolation`).Scan(&level); err != nil {
+		e.unknown(what, err)
+		return
+	}
+	e.hold(level == "read committed", Fail, what, "let nothing between firstcome and the server change transactions", "transactions are %s, as the ledger asks", level)
+}

@@ -1,0 +1,128 @@
+package redis
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/redis/rueidis"
+)
+
+// server looks at one server of a Redis.
+func (e *exam) server(address string, node rueidis.Client) {
+	ctx, cancel := context.WithTimeout(e.ctx, callTimeout)
+	defer cancel()
+	text, err := node.Do(ctx, node.B().Info().Build()).ToString()
+	if err != nil {
+		e.add(Fail, "server", "ACL SETUSER NAME +info", "%s: INFO cannot be read: %v", address, classify(err))
+		return
+	}
+	info := parseInfo(text)
+	e.version(address, info)
+	e.eviction(info)
+	e.memory(info)
+	e.persistence(ctx, node, info)
+	e.replicas(info)
+	e.clients(info)
+}
+
+func (e *exam) version(address string, info map[string]string) {
+	name, version := "Redis", info["redis_version"]
+	if v := info["valkey_version"]; v != "" {
+		name, version = "Valkey", v
+	}
+	mode := info["redis_mode"]
+	e.hold(atLeast(info["redis_version"], 6, 2) && mode != "sentinel", Fail, "server", "Redis 6.2 or later, or Valkey; of a Sentinel name the primary with ?master_set=NAME",
+		"%s %s at %s, %s, %s, up for %s s", name, version, address, mode, info["role"], info["uptime_in_seconds"])
+	if mode != "cluster" {
+		e.hold(info["role"] == "master", Fail, "role", "name the primary: a replica decides nothing", "%s", info["role"])
+	}
+}
+
+func (e *exam) eviction(info map[string]string) {
+	grade := Fail
+	if e.gate.options.AnyEviction {
+		grade = Warn
+	}
+	e.hold(info["maxmemory_policy"] == "noeviction", grade, "eviction", "set maxmemory-policy to noeviction: else holders and journals are thrown away, and coupons issued twice",
+		"%s", info["maxmemory_policy"])
+}
+
+// A server at nearlyFull parts of its memory has some minutes left in a rush.
+const nearlyFull = 0.8
+
+func (e *exam) memory(info map[string]string) {
+	const what = "memory"
+	used, most, machine := number(info, "used_memory"), number(info, "maxmemory"), number(info, "total_system_memory")
+	switch {
+	case most == 0 && machine > 0:
+		e.add(Warn, what, "set maxmemory to about half of the machine's: then a full Redis answers OOM, and is not killed by the system",
+			"%d MiB used, no limit, of %d MiB of the machine", used>>20, machine>>20)
+	case most == 0:
+		e.add(Warn, what, "set maxmemory", "%d MiB used, no limit", used>>20)
+	default:
+		e.hold(float64(used) < nearlyFull*float64(most), Warn, what, "raise maxmemory: when it is full, claims are answered 503", "%d of %d MiB used", used>>20, most>>20)
+	}
+}
+
+// persistence says what a restart, and the end of the machine, lose of what the
+// ledger does not have yet.
+func (e *exam) persistence(ctx context.Context, node rueidis.Client, info map[string]string) {
+	const what = "persistence"
+	if info["aof_enabled"] != "1" {
+		e.add(Warn, what, "set appendonly yes", "the append-only file is off: a restart loses what was issued and not recorded since the last snapshot")
+	} else {
+		e.hold(info["aof_last_write_status"] == "ok", Fail, what, "make room on Redis's disk: until it can write, it refuses writes",
+			"the append-only file is on; its last write was %s", info["aof_last_write_status"])
+		e.sync(ctx, node)
+	}
+	e.hold(info["rdb_last_bgsave_status"] == "ok", Warn, "snapshots", "see Redis's log: with stop-writes-on-bgsave-error it refuses writes",
+		"the last one was %s", info["rdb_last_bgsave_status"])
+}
+
+// sync says how often the append-only file is synced, which INFO does not tell.
+func (e *exam) sync(ctx context.Context, node rueidis.Client) {
+	const what = "appendfsync"
+	settings, err := node.Do(ctx, node.B().ConfigGet().Parameter(what).Build()).AsStrMap()
+	switch {
+	case err != nil:
+		e.add(Warn, what, "look it up where the service is set up: it should be everysec or always", "the user may not read CONFIG, so it cannot be known")
+	case settings[what] == "always":
+		e.add(OK, what, "", "always: what is answered survives the end of the machine")
+	case settings[what] == "everysec":
+		e.add(OK, what, "", "everysec: the end of the machine loses up to a second or two of what is not recorded")
+	default:
+		e.add(Warn, what, "set it to everysec or always", "%s: the end of the machine loses what the system had not written", settings[what])
+	}
+}
+
+// replicas says what becomes of a primary that is cut off. INFO tells how many good
+// replicas there are only where min-replicas-to-write asks for some.
+func (e *exam) replicas(info map[string]string) {
+	const what = "replicas"
+	count := number(info, "connected_slaves")
+	good, asked := info["min_slaves_good_slaves"]
+	switch {
+	case asked:
+		e.add(OK, what, "", "%d, %s of them good; without enough of them Redis refuses writes", count, good)
+	case count == 0:
+		e.add(OK, what, "", "none: while this server is away, claims are answered 503")
+	default:
+		e.add(Warn, what, "set min-replicas-to-write 1 and min-replicas-max-lag 2",
+			"%d, and min-replicas-to-write is 0: a primary that is cut off goes on issuing what a fail-over then loses", count)
+	}
+}
+
+func (e *exam) clients(info map[string]string) {
+	most, used := number(info, "maxclients"), number(info, "connected_clients")
+	if most == 0 {
+		return
+	}
+	// A node has a few connections that all calls share, and one for its subscriptions.
+	e.hold(most-used >= 100, Warn, "clients", "raise maxclients", "%d of %d", used, most)
+}
+
+// number returns a number of INFO, or 0.
+func number(info map[string]string, name string) int64 {
+	n, _ := strconv.ParseInt(info[name], 10, 64)
+	return n
+}
