@@ -147,6 +147,20 @@ type Terms struct {
 	Coupon   CouponSpec `json:"coupon"`
 }
 
+// A DeadLetter is what the ledger would not take, until an operator replays or voids it.
+type DeadLetter struct {
+	ID         int64   `json:"id"`
+	CampaignID *string `json:"campaign_id"` // null: the entry does not say
+	Number     *int64  `json:"number"`      // null: there is no coupon in it
+	UserID     *string `json:"user_id"`
+	Source     string  `json:"source"`  // names the entry
+	Payload    string  `json:"payload"` // the coupon as JSON, or the entry as it was found
+	Cause      string  `json:"cause"`
+	CreatedAt  Time    `json:"created_at"`
+	SettledAt  *Time   `json:"settled_at"` // null while it is open
+	SettledBy  *string `json:"settled_by"` // replayed or voided
+}
+
 // A LogEntry is a line of the audit log.
 type LogEntry struct {
 	ID         int64           `json:"id"`

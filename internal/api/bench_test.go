@@ -55,7 +55,7 @@ func BenchmarkClaimHandler(b *testing.B) {
 
 // handlerWith returns the public surface over a gate that decides so.
 func handlerWith(b *testing.B, d firstcome.Decision) http.Handler {
-	l := startLedger(b, time.Now)
+	l := startLedger(b, time.Now, "")
 	server := api.New(api.Config{Ledger: l.Ledger, Issuer: flow.NewIssuer(fixedGate{d}, flow.Limits{}), Auth: auth.New(auth.Config{Open: true}), Log: quiet()})
 	l.run(b)
 	if _, err := l.Create(context.Background(), "test", "c", firstcome.Terms{

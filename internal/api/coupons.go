@@ -87,7 +87,7 @@ func (s *Server) listCoupons(w http.ResponseWriter, r *http.Request, _ auth.Call
 		return err
 	}
 	q := parseQuery(r)
-	page := ledger.Page{After: q.number("after"), Limit: q.limit(), Voided: q.voided()}
+	page := ledger.Page{After: q.number("after"), Limit: q.limit(), Voided: q.included("voided")}
 	if q.err() != nil {
 		return q.err()
 	}
@@ -101,18 +101,6 @@ func (s *Server) listCoupons(w http.ResponseWriter, r *http.Request, _ auth.Call
 		return s.export(w, r, id, page, typeNDJSON)
 	}
 	return s.pageOfCoupons(w, r, id, page)
-}
-
-// voided tells whether voided coupons are asked for, too.
-func (q *query) voided() bool {
-	switch q.text("voided") {
-	case "include":
-		return true
-	case "", "exclude":
-	default:
-		q.refuse("voided", `must be "include" or "exclude"`)
-	}
-	return false
 }
 
 func (s *Server) pageOfCoupons(w http.ResponseWriter, r *http.Request, id firstcome.CampaignID, page ledger.Page) error {

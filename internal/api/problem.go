@@ -77,14 +77,16 @@ func problemOf(err error) *client.Problem {
 		return newProblem(http.StatusConflict, firstcome.ErrAlreadyVoided.Error())
 	case errors.Is(err, firstcome.ErrSettledLetter):
 		return newProblem(http.StatusConflict, firstcome.ErrSettledLetter.Error())
+	case errors.Is(err, flow.ErrRefused):
+		return newProblem(http.StatusConflict, err.Error())
 	case errors.Is(err, firstcome.ErrStale):
 		return newProblem(http.StatusPreconditionFailed, firstcome.ErrStale.Error())
 	case errors.Is(err, firstcome.ErrGateMismatch):
-		return unavailable(firstcome.ErrGateMismatch.Error() + ": nothing was decided. Give this node the campaign's secret")
+		return unavailable(firstcome.ErrGateMismatch.Error() + ": nothing was decided. Give this node the campaign's gate and secret")
+	case errors.Is(err, firstcome.ErrPending): // also where finishing that one is what failed
+		return unavailable(firstcome.ErrPending.Error() + ", so nothing was changed. Ask again")
 	case errors.Is(err, errUnfinished):
 		return unavailable(errUnfinished.Error())
-	case errors.Is(err, firstcome.ErrPending):
-		return unavailable(firstcome.ErrPending.Error() + ", so nothing was changed. Ask again")
 	case errors.Is(err, firstcome.ErrNotRecorded):
 		return unavailable("the number is issued and not in the ledger yet, so nothing was changed. Ask again")
 	case errors.Is(err, flow.ErrNotRecordedYet):

@@ -49,6 +49,18 @@ func (q *query) number(name string) int64 {
 	return n
 }
 
+// included tells whether what a parameter names is asked for, too.
+func (q *query) included(name string) bool {
+	switch q.text(name) {
+	case "include":
+		return true
+	case "", "exclude":
+	default:
+		q.refuse(name, `must be "include" or "exclude"`)
+	}
+	return false
+}
+
 // limit returns how many items the page may have.
 func (q *query) limit() int {
 	text := q.text("limit")

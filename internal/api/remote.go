@@ -97,7 +97,7 @@ func (s *Server) changed(ctx context.Context, id firstcome.CampaignID, do func(c
 	for {
 		c, err := do(ctx)
 		if errors.Is(err, firstcome.ErrPending) {
-			if err = s.finish(ctx, id, 0); err == nil {
+			if err = s.finishEarlier(ctx, id); err == nil {
 				continue
 			}
 		}
@@ -115,13 +115,21 @@ func (s *Server) changed(ctx context.Context, id firstcome.CampaignID, do func(c
 
 // finish brings a campaign's changes to the gate, and says what became of one.
 func (s *Server) finish(ctx context.Context, id firstcome.CampaignID, version int64) error {
-	bounded, cancel := context.WithTimeout(ctx, changeWait)
+	ctx, cancel := context.WithTimeout(ctx, changeWait)
 	defer cancel()
-	err := s.Remote.Changer.Finish(bounded, id, version)
-	if err != nil && bounded.Err() != nil {
+	err := s.Remote.Changer.Finish(ctx, id, version)
+	if err != nil && !errors.Is(err, firstcome.ErrBelowInForce) {
 		return errors.Join(errUnfinished, err)
 	}
 	return err
+}
+
+// finishEarlier brings the changes to the gate for which the next has to wait.
+func (s *Server) finishEarlier(ctx context.Context, id firstcome.CampaignID) error {
+	if err := s.finish(ctx, id, 0); err != nil {
+		return errors.Join(firstcome.ErrPending, err)
+	}
+	return nil
 }
 
 // voided takes a coupon back, at the gate too.
@@ -133,7 +141,7 @@ func (s *Server) voided(ctx context.Context, actor string, id firstcome.Campaign
 		coupon, err := s.Ledger.Void(ctx, actor, id, number, reason)
 		switch {
 		case errors.Is(err, firstcome.ErrPending):
-			if err := s.finish(ctx, id, 0); err != nil {
+			if err := s.finishEarlier(ctx, id); err != nil {
 				return coupon, err
 			}
 		case errors.Is(err, firstcome.ErrNotRecorded):

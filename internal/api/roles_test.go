@@ -33,6 +33,9 @@ var surface = map[string]struct {
 	"GET /v1/campaigns/{id}/coupons":                {"", [6]int{200, 403, 403, 403, 403, 401}},
 	"POST /v1/campaigns/{id}/coupons/{number}/void": {`{"reason":"r"}`, [6]int{404, 403, 403, 403, 403, 401}},
 	"GET /v1/campaigns/{id}/facts":                  {"", [6]int{200, 403, 403, 403, 403, 401}},
+	"GET /v1/dead-letters":                          {"", [6]int{200, 403, 403, 403, 403, 401}},
+	"POST /v1/dead-letters/{letter}/replay":         {"", [6]int{404, 403, 403, 403, 403, 401}},
+	"POST /v1/dead-letters/{letter}/void":           {`{"reason":"r"}`, [6]int{404, 403, 403, 403, 403, 401}},
 	"GET /v1/users/{user_id}/coupons":               {"", [6]int{200, 200, 200, 200, 404, 401}},
 	"GET /v1/audit-log":                             {"", [6]int{200, 403, 403, 403, 403, 401}},
 	"GET /livez":                                    {"", [6]int{200, 200, 200, 200, 200, 200}},
@@ -57,7 +60,7 @@ func TestEveryOperationIsRefusedToWhoIsNotNamed(t *testing.T) {
 		if strings.HasSuffix(path, "/close") {
 			id = "closing" // for good
 		}
-		path = strings.NewReplacer("{id}", id, "{user_id}", "me", "{number}", "7").Replace(path)
+		path = strings.NewReplacer("{id}", id, "{user_id}", "me", "{number}", "7", "{letter}", "7").Replace(path)
 		for n, caller := range callers {
 			if got := s.call(method, path, want.body, headers[n]...); got.status != want.status[n] {
 				t.Errorf("%s by %s answers %d, want %d", operation, caller, got.status, want.status[n])

@@ -35,6 +35,10 @@ func (s *Server) routes() []route {
 		{"GET", "/v1/campaigns/{id}/facts", admin, s.listFacts},
 
 		{"GET", "/v1/users/{user_id}/coupons", readers | self, s.readWallet},
+
+		{"GET", "/v1/dead-letters", admin, s.listDeadLetters},
+		{"POST", "/v1/dead-letters/{letter}/replay", admin, s.replayDeadLetter},
+		{"POST", "/v1/dead-letters/{letter}/void", admin, s.voidDeadLetter},
 		{"GET", "/v1/audit-log", admin, s.listAuditLog},
 
 		{"GET", "/livez", everyone, s.livez},

@@ -229,7 +229,7 @@ func TestAClaimThatWaitsTooLongIs503(t *testing.T) {
 func TestServeAnswersWhatIsInFlightBeforeItEnds(t *testing.T) {
 	var gate heldGate
 	s := &shop{t: t, client: &http.Client{Transport: &http.Transport{}}}
-	s.ledger = startLedger(t, s.now)
+	s.ledger = startLedger(t, s.now, "")
 	s.auth = auth.New(auth.Config{Open: true})
 	config := api.Config{Ledger: s.ledger.Ledger, Auth: s.auth, Log: quiet()}
 	held(&gate, flow.Limits{})(s, &config)

@@ -31,17 +31,27 @@ func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 // A testLedger is a ledger in a file of the test's.
 type testLedger struct {
 	*ledger.Ledger
+	path string
 	stop func() // as if the ledger failed: writing is an error from then on
 }
 
-// startLedger opens a ledger; run runs it, once the server hangs on it.
-func startLedger(t testing.TB, clock func() time.Time) *testLedger {
+// codes returns the secret of the tests' codes.
+func codes(t testing.TB) firstcome.Secret {
 	t.Helper()
 	secret, err := firstcome.NewSecret([]byte("a secret of the tests, 32 bytes and more"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := ledger.Open(context.Background(), filepath.Join(t.TempDir(), "firstcome.db"), ledger.Options{Owner: "a test", Secret: secret, Clock: clock})
+	return secret
+}
+
+// startLedger opens a ledger for a gate, "" for its own; run runs it, once the server
+// hangs on it.
+func startLedger(t testing.TB, clock func() time.Time, gate string) *testLedger {
+	t.Helper()
+	options := ledger.Options{Owner: "a test", Secret: codes(t), Clock: clock, Gate: gate}
+	path := filepath.Join(t.TempDir(), "firstcome.db")
+	l, err := ledger.Open(context.Background(), path, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +60,7 @@ func startLedger(t testing.TB, clock func() time.Time) *testLedger {
 			t.Error(err)
 		}
 	})
-	return &testLedger{Ledger: l}
+	return &testLedger{Ledger: l, path: path}
 }
 
 func (l *testLedger) run(t testing.TB) {
@@ -87,8 +97,14 @@ type shop struct {
 // open opens a shop in development mode, unless change says otherwise.
 func open(t testing.TB, change ...func(*shop, *api.Config)) *shop {
 	t.Helper()
+	return openFor(t, "", change...)
+}
+
+// openFor opens a shop whose campaigns are decided by the gate of a name.
+func openFor(t testing.TB, gate string, change ...func(*shop, *api.Config)) *shop {
+	t.Helper()
 	s := &shop{t: t, client: &http.Client{Transport: &http.Transport{}}}
-	s.ledger = startLedger(t, s.now)
+	s.ledger = startLedger(t, s.now, gate)
 	s.issuer = flow.NewIssuer(s.ledger, flow.Limits{})
 	s.auth = auth.New(auth.Config{Open: true})
 	config := api.Config{Ledger: s.ledger.Ledger, Issuer: s.issuer, Log: quiet(), Version: "test"}

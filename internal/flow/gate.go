@@ -61,6 +61,10 @@ type RemoteGate interface {
 	// SettledThrough returns how far the campaign is in the ledger, as the recorders said.
 	SettledThrough(ctx context.Context, id firstcome.CampaignID) (Settled, error)
 
+	// Settle notes how far the campaign is in the ledger, and tells who watches. What is
+	// older than what the gate knows changes nothing.
+	Settle(ctx context.Context, id firstcome.CampaignID, settled Settled) error
+
 	// WatchSettled calls each with what recorders settle of any campaign, soon after
 	// they do, until ctx ends or the connection is lost, which is an error.
 	// ready is called once when nothing that is settled from then on is missed.

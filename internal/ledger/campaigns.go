@@ -51,7 +51,7 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 	if err != nil {
 		return Status{}, fmt.Errorf("create the campaign %s: %w", id, err)
 	}
-	return l.Campaign(ctx, id)
+	return l.changed(ctx, id, 1)
 }
 
 // SetTerms changes a campaign's terms by edit, which may run more than once. If

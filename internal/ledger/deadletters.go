@@ -275,6 +275,18 @@ func (l *Ledger) DeadLetters(ctx context.Context, p Letters) ([]DeadLetter, erro
 	return all, rows.Err()
 }
 
+// DeadLetter returns a dead letter, or firstcome.ErrNoDeadLetter.
+func (l *Ledger) DeadLetter(ctx context.Context, id int64) (DeadLetter, error) {
+	found, err := l.DeadLetters(ctx, Letters{After: id - 1, Limit: 1, Settled: true})
+	if err != nil {
+		return DeadLetter{}, err
+	}
+	if len(found) == 0 || found[0].ID != id {
+		return DeadLetter{}, firstcome.ErrNoDeadLetter
+	}
+	return found[0], nil
+}
+
 // A Range is count numbers of a campaign from First on.
 type Range struct{ First, Count int64 }
 

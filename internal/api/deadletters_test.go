@@ -1,0 +1,170 @@
+package api_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// openDead opens a shop with the campaign "winter" of three coupons, of which the
+// ledger has number 1, of "user-1", and refused number 2, of "user-2".
+func openDead(t *testing.T) *farShop {
+	t.Helper()
+	f := openFar(t)
+	f.create(`{"id":"winter","name":"Winter sale","quantity":3,"answer":"decided"}`)
+	f.claim("winter", "user-1").want(t, 201, "issued")
+	f.record("winter")
+	f.claim("winter", "user-2").want(t, 201, "issued")
+	f.bury("winter", "number 2 is of epoch 1, the campaign is in 2")
+	return f
+}
+
+func TestF44ADeadLetterIsListedAndReplayedOverHTTP(t *testing.T) {
+	f := openDead(t)
+	if r := f.call("GET", "/v1/campaigns/winter/claims/user-2", ""); r.json("coupon", "recorded") != false {
+		t.Errorf("the coupon is %s", r.body)
+	}
+	letters := f.call("GET", "/v1/dead-letters?campaign=winter", "").items()
+	if len(letters) != 1 || letters[0]["number"] != 2.0 || letters[0]["user_id"] != "user-2" || letters[0]["settled_by"] != nil {
+		t.Fatalf("the dead letters are %v", letters)
+	}
+	if other := f.call("GET", "/v1/dead-letters?campaign=spring", "").items(); len(other) != 0 {
+		t.Errorf("those of another campaign are %v", other)
+	}
+	r := f.call("POST", "/v1/dead-letters/1/replay", "").want(t, 200, "")
+	if r.text("settled_by") != "replayed" || r.text("settled_at") == "" {
+		t.Errorf("the letter is %s", r.body)
+	}
+	f.call("POST", "/v1/dead-letters/1/replay", "").want(t, 409, "")
+	f.call("POST", "/v1/dead-letters/1/void", `{"reason":"r"}`).want(t, 409, "")
+	f.call("POST", "/v1/dead-letters/2/replay", "").want(t, 404, "")
+	f.call("POST", "/v1/dead-letters/none/replay", "").want(t, 404, "")
+	// The gate knows, so the user is told.
+	if r := f.call("GET", "/v1/campaigns/winter/claims/user-2", ""); r.json("coupon", "recorded") != true {
+		t.Errorf("the coupon is %s", r.body)
+	}
+	if open := f.call("GET", "/v1/dead-letters", "").items(); len(open) != 0 {
+		t.Errorf("open are %v", open)
+	}
+	all := f.call("GET", "/v1/dead-letters?settled=include&limit=1", "")
+	if len(all.items()) != 1 || all.json("next") != nil {
+		t.Errorf("all are %s", all.body)
+	}
+	f.call("GET", "/v1/dead-letters?settled=yes", "").want(t, 422, "")
+	log := f.call("GET", "/v1/audit-log?campaign=winter", "").items()[0]
+	if log["action"] != "dead_letter.replay" || log["number"] != 2.0 {
+		t.Errorf("the log says %v", log)
+	}
+}
+
+func TestADeadLetterThatTheLedgerRefusesAgainIs409WithTheCause(t *testing.T) {
+	f := openDead(t)
+	// Garbage, and a coupon over the quantity.
+	_, err := f.ledger.Bury(context.Background(), "winter", []flow.DeadLetter{
+		{Garbage: flow.Garbage{Source: "journal/7-0", Payload: "\x00?"}, Cause: "unknown format"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.behind(`UPDATE campaigns SET quantity = 1`)
+	for path, cause := range map[string]string{"1": "over the quantity of 1", "2": "no coupon in it"} {
+		r := f.call("POST", "/v1/dead-letters/"+path+"/replay", "").want(t, 409, "")
+		if !strings.Contains(r.text("detail"), cause) {
+			t.Errorf("the cause is not %q: %s", cause, r.body)
+		}
+	}
+	if letters := f.call("GET", "/v1/dead-letters?limit=1", ""); len(letters.items()) != 1 || letters.text("next") != "1" {
+		t.Errorf("the first page is %s", letters.body)
+	}
+	letters := f.call("GET", "/v1/dead-letters?after=1", "").items()
+	if len(letters) != 1 || letters[0]["number"] != nil || letters[0]["user_id"] != nil || letters[0]["cause"] != "unknown format" {
+		t.Errorf("the second page is %v", letters)
+	}
+	f.call("POST", "/v1/dead-letters/2/void", `{"reason":"looked at"}`).want(t, 200, "")
+	f.call("POST", "/v1/dead-letters/2/void", `{"reason":"looked at"}`).want(t, 409, "")
+}
+
+func TestAVoidedDeadLettersStockReturnsAndItsNumberNever(t *testing.T) {
+	f := openDead(t)
+	if r := f.call("POST", "/v1/campaigns/winter/coupons/2/void", `{"reason":"r"}`).want(t, 404, ""); r.status != 404 {
+		t.Errorf("it is no coupon of the ledger: %s", r.body)
+	}
+	f.claim("winter", "user-3").want(t, 201, "issued")
+	f.claim("winter", "user-4").want(t, 410, "sold_out")
+	f.call("POST", "/v1/dead-letters/1/void", `{}`).want(t, 422, "")
+	r := f.call("POST", "/v1/dead-letters/1/void", `{"reason":"answered nobody"}`).want(t, 200, "")
+	if r.text("settled_by") != "voided" {
+		t.Errorf("the letter is %s", r.body)
+	}
+	f.call("GET", "/v1/campaigns/winter/claims/user-2", "").want(t, 404, "")
+	if again := f.claim("winter", "user-2").want(t, 201, "issued"); again.number("coupon", "number") != 4 {
+		t.Errorf("the next number is %s", again.body)
+	}
+	f.record("winter")
+	if s := f.call("GET", "/v1/campaigns/winter", ""); s.number("in_force") != 3 || s.number("recorded") != 3 || s.number("issued") != 4 {
+		t.Errorf("the campaign is %s", s.body)
+	}
+}
+
+func TestAGateThatWasNotToldOfAReplayIsToldWhenAskedAgain(t *testing.T) {
+	f := openDead(t)
+	f.gate.set(func() { f.gate.away = errAway })
+	for range 2 {
+		f.call("POST", "/v1/dead-letters/1/replay", "").want(t, 503, "")
+	}
+	f.gate.set(func() { f.gate.away = nil })
+	f.call("POST", "/v1/dead-letters/1/replay", "").want(t, 409, "")
+	if r := f.call("GET", "/v1/campaigns/winter/claims/user-2", ""); r.json("coupon", "recorded") != true {
+		t.Errorf("the coupon is %s", r.body)
+	}
+}
+
+func TestF20ALetterVoidedWhileTheGateIsAwayIsVoidedThereLater(t *testing.T) {
+	f := openDead(t)
+	f.gate.set(func() { f.gate.away = errAway })
+	void := func() reply { return f.call("POST", "/v1/dead-letters/1/void", `{"reason":"r"}`) }
+	if r := void().want(t, 503, ""); !strings.Contains(r.text("detail"), "will be done") {
+		t.Errorf("it is answered %s", r.body)
+	}
+	void().want(t, 409, "")
+	f.gate.set(func() { f.gate.away = nil })
+	f.call("POST", "/v1/campaigns/winter/pause", "").want(t, 200, "") // the void goes first
+	f.call("GET", "/v1/campaigns/winter/claims/user-2", "").want(t, 404, "")
+}
+
+func TestALedgerThatDecidesHasNoDeadLetters(t *testing.T) {
+	s := open(t)
+	if r := s.call("GET", "/v1/dead-letters?settled=include", "").want(t, 200, ""); len(r.items()) != 0 {
+		t.Errorf("it has %s", r.body)
+	}
+	s.call("POST", "/v1/dead-letters/1/void", `{"reason":"r"}`).want(t, 404, "")
+}
+
+func TestTheClientSettlesDeadLetters(t *testing.T) {
+	f := openDead(t)
+	f.claim("winter", "user-3").want(t, 201, "issued")
+	f.bury("winter", "a trial")
+	ctx := context.Background()
+	c := client.New(f.url, "")
+	t.Cleanup(c.CloseIdle)
+	first, err := c.DeadLetters(ctx, client.LetterFilter{Campaign: "winter", Limit: 1})
+	if err != nil || len(first.Items) != 1 || *first.Items[0].Number != 2 || first.Next == nil {
+		t.Fatalf("the first page is %+v, %v", first, err)
+	}
+	if letter, err := c.ReplayDeadLetter(ctx, first.Items[0].ID); err != nil || *letter.SettledBy != "replayed" {
+		t.Errorf("the letter is %+v, %v", letter, err)
+	}
+	if _, err := c.ReplayDeadLetter(ctx, first.Items[0].ID); status(err) != 409 {
+		t.Errorf("replayed twice: %v", err)
+	}
+	second, err := c.DeadLetters(ctx, client.LetterFilter{After: *first.Next, Settled: true})
+	if err != nil || len(second.Items) != 1 {
+		t.Fatalf("the second page is %+v, %v", second, err)
+	}
+	if letter, err := c.VoidDeadLetter(ctx, second.Items[0].ID, "r"); err != nil || *letter.SettledBy != "voided" {
+		t.Errorf("the letter is %+v, %v", letter, err)
+	}
+}

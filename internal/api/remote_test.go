@@ -1,0 +1,245 @@
+package api_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/api"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// later claims for a user, and sends the answer when it comes.
+func (f *farShop) later(id, user string) <-chan reply {
+	answer := make(chan reply, 1)
+	go func() {
+		r, err := f.try("POST", "/v1/campaigns/"+id+"/claims", `{"user_id":"`+user+`"}`)
+		if err != nil {
+			f.t.Error(err)
+		}
+		answer <- r
+	}()
+	return answer
+}
+
+func TestAClaimIsAnsweredOnceItsCouponIsRecorded(t *testing.T) {
+	f := openFar(t)
+	f.create(`{"id":"c","name":"n","quantity":2}`)
+	answer := f.later("c", "u")
+	<-f.gate.issued
+	if s := f.call("GET", "/v1/campaigns/c", ""); s.number("issued") != 1 || s.number("recorded") != 0 {
+		t.Errorf("before it is recorded the campaign says %s", s.body)
+	}
+	select {
+	case r := <-answer:
+		t.Fatalf("it was answered %s before it was recorded", r.body)
+	default:
+	}
+	f.record("c")
+	r := (<-answer).want(t, 201, "issued")
+	if r.json("coupon", "recorded") != true {
+		t.Errorf("it was answered %s", r.body)
+	}
+	again := f.claim("c", "u").want(t, 200, "already_issued")
+	if again.json("coupon", "recorded") != true || again.text("coupon", "code") != r.text("coupon", "code") {
+		t.Errorf("asking again was answered %s", again.body)
+	}
+	f.call("GET", "/v1/campaigns/c/claims/u", "").want(t, 200, "already_issued")
+}
+
+func TestAClaimThatIsNotRecordedInTimeIs503AndFoundLater(t *testing.T) {
+	f := openFar(t, func(r *api.Remote) { r.AnswerWait = time.Millisecond })
+	f.create(`{"id":"c","name":"n","quantity":2}`)
+	for range 2 {
+		r := f.claim("c", "u").want(t, 503, "")
+		if r.header.Get("Retry-After") == "" || !strings.Contains(r.text("detail"), "ask again") {
+			t.Errorf("it is answered %s", r.body)
+		}
+	}
+	f.call("GET", "/v1/campaigns/c/claims/u", "").want(t, 503, "")
+	f.record("c")
+	f.claim("c", "u").want(t, 200, "already_issued")
+}
+
+func TestACampaignThatAnswersWhenDecidedSaysTheTruthAboutRecorded(t *testing.T) {
+	f := openFar(t)
+	f.create(`{"id":"c","name":"n","quantity":2,"answer":"decided"}`)
+	for _, want := range []bool{false, true} {
+		if r := f.claim("c", "u"); r.json("coupon", "recorded") != want {
+			t.Errorf("recorded should be %v: %s", want, r.body)
+		}
+		if r := f.call("GET", "/v1/campaigns/c/claims/u", "").want(t, 200, "already_issued"); r.json("coupon", "recorded") != want {
+			t.Errorf("recorded should be %v: %s", want, r.body)
+		}
+		f.record("c")
+	}
+	issued := f.call("POST", "/v1/campaigns/c/coupons", `{"user_ids":["u","v","w"]}`)
+	var got []string
+	for _, item := range issued.items() {
+		got = append(got, item["outcome"].(string))
+	}
+	if strings.Join(got, " ") != "already_issued issued sold_out" {
+		t.Errorf("they are answered %v", got)
+	}
+}
+
+func TestACampaignShowsTheGatesCountersWhileTheLedgerLags(t *testing.T) {
+	f := openFar(t)
+	f.create(`{"id":"c","name":"n","quantity":3,"answer":"decided"}`)
+	for n := range 3 {
+		f.claim("c", fmt.Sprint("u", n)).want(t, 201, "issued")
+	}
+	f.claim("c", "late").want(t, 410, "sold_out")
+	for _, recorded := range []int64{0, 3} {
+		one, all := f.call("GET", "/v1/campaigns/c", ""), f.call("GET", "/v1/campaigns", "").items()[0]
+		for name, want := range map[string]int64{"in_force": 3, "issued": 3, "recorded": recorded, "remaining": 0} {
+			if one.number(name) != want || int64(all[name].(float64)) != want {
+				t.Errorf("%s is %v and should be %d: %s", name, all[name], want, one.body)
+			}
+		}
+		if one.text("state") != "sold_out" {
+			t.Errorf("the state is %s", one.text("state"))
+		}
+		f.record("c")
+	}
+}
+
+func TestF20WhileTheGateIsAwayAChangeIs503AndWillBeDone(t *testing.T) {
+	f := openFar(t)
+	f.create(`{"id":"c","name":"n","quantity":3}`)
+	f.gate.set(func() { f.gate.away = errAway })
+	r := f.call("POST", "/v1/campaigns/c/close", "").want(t, 503, "")
+	if !strings.Contains(r.text("detail"), "will be done") {
+		t.Errorf("it is answered %s", r.body)
+	}
+	if r := f.call("POST", "/v1/campaigns/c/pause", "").want(t, 503, ""); !strings.Contains(r.text("detail"), "nothing was changed") {
+		t.Errorf("the next one is answered %s", r.body)
+	}
+	f.gate.set(func() { f.gate.away = nil })
+	// Whoever asks for the same again finishes it, and finds it done.
+	if s := f.call("POST", "/v1/campaigns/c/close", "").want(t, 200, ""); s.number("version") != 2 {
+		t.Errorf("the campaign is %s", s.body)
+	}
+	f.claim("c", "u").want(t, 410, "closed")
+	f.call("POST", "/v1/campaigns/c/pause", "").want(t, 409, "")
+}
+
+func TestF20AChangeThatTheGateMissedIsDoneBeforeTheNext(t *testing.T) {
+	f := openFar(t)
+	f.create(`{"id":"c","name":"n","quantity":3}`)
+	f.gate.set(func() { f.gate.away = errAway })
+	f.call("PATCH", "/v1/campaigns/c", `{"quantity":1}`).want(t, 503, "")
+	if s := f.call("GET", "/v1/campaigns/c", ""); s.number("quantity") != 3 || s.number("version") != 2 {
+		t.Errorf("a lower quantity is only proposed, and the campaign is %s", s.body)
+	}
+	f.gate.set(func() { f.gate.away = nil })
+	if s := f.call("POST", "/v1/campaigns/c/pause", "").want(t, 200, ""); s.number("quantity") != 1 || s.number("version") != 3 {
+		t.Errorf("the campaign is %s", s.body)
+	}
+}
+
+func TestF20ALowerQuantityThanTheGateHasInForceIs409(t *testing.T) {
+	f := openFar(t)
+	f.create(`{"id":"c","name":"n","quantity":3,"answer":"decided"}`)
+	f.claim("c", "u").want(t, 201, "issued")
+	f.claim("c", "v").want(t, 201, "issued")
+	f.call("PATCH", "/v1/campaigns/c", `{"quantity":1}`).want(t, 409, "") // the ledger knows of none
+	s := f.call("GET", "/v1/campaigns/c", "")
+	if s.number("quantity") != 3 || s.number("in_force") != 2 {
+		t.Errorf("the campaign is %s", s.body)
+	}
+	changes := f.call("GET", "/v1/campaigns/c/changes", "").items()
+	if changes[1]["refused"] != true {
+		t.Errorf("the changes are %v", changes)
+	}
+	f.record("c")
+	f.call("PATCH", "/v1/campaigns/c", `{"quantity":2}`).want(t, 200, "")
+	f.claim("c", "w").want(t, 410, "sold_out")
+}
+
+func TestAVoidReachesTheGateAndWaitsForTheLedger(t *testing.T) {
+	f := openFar(t)
+	f.create(`{"id":"c","name":"n","quantity":1,"answer":"decided"}`)
+	f.claim("c", "u").want(t, 201, "issued")
+	void := func(number string) reply {
+		return f.call("POST", "/v1/campaigns/c/coupons/"+number+"/void", `{"reason":"r"}`)
+	}
+	if r := void("1").want(t, 503, ""); !strings.Contains(r.text("detail"), "not in the ledger yet") {
+		t.Errorf("it is answered %s", r.body)
+	}
+	void("2").want(t, 404, "")
+	f.record("c")
+	void("1").want(t, 200, "")
+	void("1").want(t, 409, "")
+	f.call("GET", "/v1/campaigns/c/claims/u", "").want(t, 404, "")
+	if r := f.claim("c", "v").want(t, 201, "issued"); r.number("coupon", "number") != 2 {
+		t.Errorf("the number is given again: %s", r.body)
+	}
+}
+
+func TestAVoidThatTheGateDoesNotHaveYetIs503AndWillBeDone(t *testing.T) {
+	f := openFar(t)
+	f.create(`{"id":"c","name":"n","quantity":1,"answer":"decided"}`)
+	f.claim("c", "u").want(t, 201, "issued")
+	f.record("c")
+	f.gate.set(func() { f.gate.away = errAway })
+	f.call("POST", "/v1/campaigns/c/coupons/1/void", `{"reason":"r"}`).want(t, 503, "")
+	f.gate.set(func() { f.gate.away = nil })
+	f.call("POST", "/v1/campaigns/c/pause", "").want(t, 200, "") // the void goes first
+	f.call("GET", "/v1/campaigns/c/claims/u", "").want(t, 404, "")
+}
+
+func TestARetiredCampaignIsReadFromTheLedger(t *testing.T) {
+	f := openFar(t)
+	f.create(`{"id":"c","name":"n","quantity":1,"answer":"decided"}`)
+	f.claim("c", "u").want(t, 201, "issued")
+	f.record("c")
+	f.gate.set(func() { f.gate.gone = flow.ErrRetired })
+	r := f.call("GET", "/v1/campaigns/c/claims/u", "").want(t, 200, "already_issued")
+	if r.json("coupon", "recorded") != true {
+		t.Errorf("it is answered %s", r.body)
+	}
+	f.call("GET", "/v1/campaigns/c/claims/v", "").want(t, 404, "")
+}
+
+func TestF32ANodeWithAnotherGateThanTheCampaignsDecidesNothingAndSaysWhy(t *testing.T) {
+	f := openFar(t)
+	f.create(`{"id":"c","name":"n","quantity":1,"answer":"decided"}`)
+	f.claim("c", "u").want(t, 201, "issued")
+	f.bury("c", "a trial")
+	f.behind(`UPDATE campaigns SET gate = 'redis:another'`)
+	f.gate.set(func() { f.gate.refuses = firstcome.ErrGateMismatch })
+	for _, r := range []reply{
+		f.claim("c", "v"),
+		f.call("POST", "/v1/campaigns/c/coupons", `{"user_ids":["v"]}`),
+		f.call("POST", "/v1/campaigns/c/pause", ""),
+		f.call("PATCH", "/v1/campaigns/c", `{"quantity":2}`),
+		f.call("POST", "/v1/campaigns/c/coupons/1/void", `{"reason":"r"}`),
+		f.call("POST", "/v1/dead-letters/1/replay", ""),
+		f.call("POST", "/v1/dead-letters/1/void", `{"reason":"r"}`),
+	} {
+		if r.want(t, 503, ""); !strings.Contains(r.text("detail"), "another gate") {
+			t.Errorf("it is answered %s", r.body)
+		}
+	}
+	if s := f.call("GET", "/v1/campaigns/c", ""); s.number("version") != 1 || s.number("issued") != 0 {
+		t.Errorf("the campaign, as the ledger has it, is %s", s.body)
+	}
+}
+
+// behind changes the ledger behind firstcome's back.
+func (f *farShop) behind(statement string) {
+	f.t.Helper()
+	db, err := sql.Open("sqlite", f.ledger.path)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(context.Background(), statement); err != nil {
+		f.t.Fatal(err)
+	}
+}
