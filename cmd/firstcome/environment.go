@@ -57,7 +57,7 @@ func (r *reader) environment(root, command *kong.Node) {
 	for _, f := range flagsOf(command) {
 		name := variableOf(f.Name)
 		value, ok := r.env[name]
-		if !ok || f.Name == "help" {
+		if !ok || !hasVariable(f) {
 			continue
 		}
 		if err := try(f, value); err != nil {
@@ -87,9 +87,13 @@ func variableOf(flag string) string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
+// hasVariable tells whether a flag has a variable: one has none that is called as
+// another command's flag and means something else.
+func hasVariable(f *kong.Flag) bool { return f.Name != "help" && f.Tag.Get("variable") != "none" }
+
 // resolve gives kong the value of a flag that is not on the command line.
 func (r *reader) resolve(_ *kong.Context, _ *kong.Path, f *kong.Flag) (any, error) {
-	if value, ok := r.env[variableOf(f.Name)]; ok && f.Name != "help" {
+	if value, ok := r.env[variableOf(f.Name)]; ok && hasVariable(f) {
 		return value, nil
 	}
 	return nil, nil
@@ -97,7 +101,7 @@ func (r *reader) resolve(_ *kong.Context, _ *kong.Path, f *kong.Flag) (any, erro
 
 // helpWithVariable returns a flag's help with the name of its variable.
 func helpWithVariable(v *kong.Value) string {
-	if v.Flag == nil || v.Name == "help" {
+	if v.Flag == nil || !hasVariable(v.Flag) {
 		return v.Help
 	}
 	return strings.TrimSuffix(v.Help, ".") + " ($" + variableOf(v.Name) + ")."

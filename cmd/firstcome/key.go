@@ -25,7 +25,7 @@ type keyCreateCmd struct {
 	ledgerFlag
 	outputFlag
 	Name string `required:"" placeholder:"NAME" help:"Who or what uses the key."`
-	Role string `enum:"admin,service,viewer" default:"service" placeholder:"service" help:"admin: everything; service: claims and reads for any user; viewer: reads (default: service)."`
+	Role string `variable:"none" enum:"admin,service,viewer" default:"service" placeholder:"service" help:"admin: everything; service: claims and reads for any user; viewer: reads (default: service)."`
 }
 
 // Run makes a key.
