@@ -72,6 +72,13 @@ func (c *Client) Changes(ctx context.Context, id string, after int64, limit int)
 	return found, err
 }
 
+// LedgerState returns what the ledger has of a campaign.
+func (c *Client) LedgerState(ctx context.Context, id string) (LedgerState, error) {
+	var found LedgerState
+	err := c.do(ctx, request{method: http.MethodGet, path: campaignPath(id, "ledger")}, &found)
+	return found, err
+}
+
 // A LogFilter chooses lines of the audit log. The zero value of a field chooses all.
 type LogFilter struct {
 	Campaign string

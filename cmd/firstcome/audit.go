@@ -25,7 +25,7 @@ type auditCmd struct {
 // Help says what differs.
 func (*auditCmd) Help() string {
 	return `With --ledger it reads the tables, beside whoever serves them, and checks the file too. With
---server it asks over HTTP for what the server lists (coupons, facts, changes): from anywhere, and
+--server it asks over HTTP for what the server lists (coupons, facts, changes, dead letters): from anywhere, and
 through whatever stands between.`
 }
 

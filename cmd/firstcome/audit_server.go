@@ -60,23 +60,71 @@ type span struct{ first, last, version int64 }
 
 func (r *remote) source() audit.Source {
 	r.voided = map[int64]time.Time{}
-	return audit.Source{Campaign: r.campaign, Terms: r.terms, Coupons: r.coupons, Facts: r.facts}
+	return audit.Source{
+		Campaign: r.campaign, Terms: r.terms, Coupons: r.coupons, Facts: r.facts, Letters: r.letters, Lost: r.lostNumbers,
+	}
 }
+
+// ledgerGate is the gate of a campaign that the ledger decides.
+const ledgerGate = "ledger"
 
 func (r *remote) campaign(ctx context.Context, _ firstcome.CampaignID) (audit.Campaign, error) {
 	c, err := r.calls.Campaign(ctx, r.id)
 	if err != nil {
 		return audit.Campaign{}, err
 	}
-	if c.Recorded < c.Issued {
-		return audit.Campaign{}, fmt.Errorf("%d coupons are not recorded yet: audit %s again when its recorded equals its issued", c.Issued-c.Recorded, r.id)
+	kept, err := r.calls.LedgerState(ctx, r.id)
+	if err != nil {
+		return audit.Campaign{}, err
 	}
-	read := audit.Campaign{InForce: c.InForce, Issued: c.Issued}
-	// A fact for each issue and one for each void.
-	read.Position = c.Issued + (c.Issued - c.InForce)
+	read := audit.Campaign{
+		InForce: kept.InForce, Issued: kept.Recorded, Position: kept.Position,
+		Remote: kept.Gate != ledgerGate, Settled: kept.Settled, Applied: kept.Applied, Epoch: kept.Epoch,
+	}
 	read.ID, read.Version, read.CreatedAt = firstcome.CampaignID(c.ID), c.Version, c.CreatedAt.Time
 	read.Terms = termsOf(client.Terms{Name: c.Name, Quantity: c.Quantity, OpensAt: c.OpensAt, ClosesAt: c.ClosesAt, Answer: c.Answer, Coupon: c.Coupon})
 	return read, nil
+}
+
+// letters calls each with every dead letter that has a number.
+func (r *remote) letters(ctx context.Context, _ firstcome.CampaignID, each func(audit.Letter) error) error {
+	filter := client.LetterFilter{Campaign: r.id, Settled: true, Limit: maxPage}
+	for {
+		page, err := r.calls.DeadLetters(ctx, filter)
+		if err != nil {
+			return err
+		}
+		for _, d := range page.Items {
+			if d.Number == nil {
+				continue
+			}
+			letter := audit.Letter{Number: *d.Number, Open: d.SettledAt == nil}
+			if d.UserID != nil {
+				letter.User = firstcome.UserID(*d.UserID)
+			}
+			if err := each(letter); err != nil {
+				return err
+			}
+		}
+		if page.Next == nil {
+			return nil
+		}
+		filter.After = *page.Next
+	}
+}
+
+// lostNumbers calls each with every range of lost numbers.
+func (r *remote) lostNumbers(ctx context.Context, _ firstcome.CampaignID, each func(audit.Range) error) error {
+	kept, err := r.calls.LedgerState(ctx, r.id)
+	if err != nil {
+		return err
+	}
+	for _, numbers := range kept.Lost {
+		if err := each(audit.Range(numbers)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // terms returns the terms as of a version.

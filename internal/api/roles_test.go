@@ -27,6 +27,7 @@ var surface = map[string]struct {
 	"POST /v1/campaigns/{id}/resume":                {"", [6]int{200, 403, 403, 403, 403, 401}},
 	"POST /v1/campaigns/{id}/close":                 {"", [6]int{200, 403, 403, 403, 403, 401}},
 	"GET /v1/campaigns/{id}/changes":                {"", [6]int{200, 403, 403, 403, 403, 401}},
+	"GET /v1/campaigns/{id}/ledger":                 {"", [6]int{200, 403, 403, 403, 403, 401}},
 	"POST /v1/campaigns/{id}/claims":                {`{"user_id":"me"}`, [6]int{200, 200, 403, 200, 404, 401}},
 	"GET /v1/campaigns/{id}/claims/{user_id}":       {"", [6]int{200, 200, 200, 200, 404, 401}},
 	"POST /v1/campaigns/{id}/coupons":               {`{"user_ids":["me"]}`, [6]int{200, 403, 403, 403, 403, 401}},

@@ -26,6 +26,7 @@ func (s *Server) routes() []route {
 		{"POST", "/v1/campaigns/{id}/resume", admin, s.resumeCampaign},
 		{"POST", "/v1/campaigns/{id}/close", admin, s.closeCampaign},
 		{"GET", "/v1/campaigns/{id}/changes", admin, s.listChanges},
+		{"GET", "/v1/campaigns/{id}/ledger", admin, s.readLedger},
 
 		{"POST", "/v1/campaigns/{id}/claims", keys | self, s.claim},
 		{"GET", "/v1/campaigns/{id}/claims/{user_id}", readers | self, s.readClaim},

@@ -1,7 +1,9 @@
 package audit
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -32,11 +34,18 @@ type History struct {
 	Returned bool
 	// Others says that others claimed too, whose claims are not in the history.
 	Others bool
+	// Recorded says that a coupon is answered once it is in the ledger, and not before.
+	Recorded bool
+	// Letters are the campaign's dead letters with numbers, settled ones too, and Lost
+	// its lost numbers.
+	Letters []Letter
+	Lost    []Range
 }
 
 // Answers returns the breaches of P1 to P6 in a history, in O(n log n).
 func Answers(h History) Breaches {
 	a := answers{History: h, users: make(map[firstcome.UserID]*asked, len(h.Claims)), soldOut: never}
+	a.numbers()
 	a.server()
 	for n := range h.Claims {
 		a.note(&h.Claims[n])
@@ -68,6 +77,8 @@ type answers struct {
 	History
 	Breaches
 	users   map[firstcome.UserID]*asked
+	absent  []Range       // numbers that are dead letters or lost, sorted
+	letters int64         // open ones, whose stock is taken
 	inForce int64         // of the server's coupons
 	soldOut time.Duration // when the first answer sold_out was received, or never
 }
@@ -91,6 +102,18 @@ func (a *answers) coupon(number int64) *firstcome.Coupon {
 	return &a.Coupons[low]
 }
 
+// numbers takes note of those that are no coupons.
+func (a *answers) numbers() {
+	a.absent = slices.Clone(a.Lost)
+	for _, l := range a.Letters {
+		a.absent = append(a.absent, Range{l.Number, 1})
+		if l.Open {
+			a.letters++
+		}
+	}
+	slices.SortFunc(a.absent, func(x, y Range) int { return cmp.Compare(x.First, y.First) })
+}
+
 // server checks P3 and P4 among the server's coupons.
 func (a *answers) server() {
 	holders := make(map[firstcome.UserID]int64, len(a.Coupons))
@@ -99,8 +122,8 @@ func (a *answers) server() {
 		switch {
 		case c.Number <= last:
 			a.add("P4", "the server has number %d twice, or not in number order", c.Number)
-		case c.Number > last+1:
-			a.add("P4", "the server lacks the numbers %d to %d", last+1, c.Number-1)
+		default:
+			a.gap(last+1, c.Number)
 		}
 		last = c.Number
 		if !c.VoidedAt.IsZero() {
@@ -114,6 +137,26 @@ func (a *answers) server() {
 	}
 	if a.inForce > a.Quantity {
 		a.add("P1", "the server has %d coupons in force, the quantity is %d", a.inForce, a.Quantity)
+	}
+}
+
+// gap reports the numbers from first on and below next that are nothing.
+func (a *answers) gap(first, next int64) {
+	for _, known := range a.absent {
+		if known.last() < first || first >= next {
+			continue
+		}
+		if known.First > first {
+			a.lacks(first, min(known.First, next))
+		}
+		first = known.last() + 1
+	}
+	a.lacks(first, next)
+}
+
+func (a *answers) lacks(first, next int64) {
+	if first < next {
+		a.add("P4", "the server lacks the numbers %d to %d", first, next-1)
 	}
 }
 
@@ -167,6 +210,9 @@ func (a *answers) claim(c *Claim) {
 	case !kept.VoidedAt.IsZero() && !a.Returned:
 		a.add("P5", "number %d was answered to the user %q, on the server it is voided", c.Number, c.User)
 	}
+	if a.Recorded && !c.Recorded {
+		a.add("P5", "number %d was answered to the user %q before it was recorded, and the campaign answers what is recorded", c.Number, c.User)
+	}
 	if c.Outcome == firstcome.Issued && c.Number <= a.Before {
 		a.add("P4", "number %d was issued to the user %q, it was given before", c.Number, c.User)
 	}
@@ -199,8 +245,8 @@ func (a *answers) stock() {
 	if a.Returned {
 		return
 	}
-	if a.soldOut != never && a.inForce < a.Quantity {
-		a.add("P2", "claims were refused as sold out, and %d coupons of %d are in force", a.inForce, a.Quantity)
+	if taken := a.inForce + a.letters; a.soldOut != never && taken < a.Quantity {
+		a.add("P2", "claims were refused as sold out, and %d coupons of %d are in force", taken, a.Quantity)
 	}
 	numbers := map[int64]bool{}
 	for n := range a.Claims {

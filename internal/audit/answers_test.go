@@ -103,6 +103,22 @@ func TestEveryBreachOfAHistoryIsFound(t *testing.T) {
 			h.Claims[2].Recorded = false
 			h.Quantity = 3
 		}, []string{"P5"}, "the server does not have it"},
+		"answered before it was recorded": {func(h *history) {
+			h.Recorded = true
+			h.Claims[0].Recorded = false
+		}, []string{"P5"}, "number 1 was answered to the user \"a\" before it was recorded"},
+		"a dead letter was answered": {func(h *history) {
+			h.Claims[2].Recorded = false
+			h.Coupons = h.Coupons[:2]
+			h.Letters = []audit.Letter{{Number: 3, User: "c", Open: true}}
+		}, []string{"P5"}, "number 3 was answered"},
+		"numbers missing beside dead letters and lost ones": {func(h *history) {
+			h.Quantity = 4
+			h.keep("f", 10)
+			h.Others = true
+			h.Lost = []audit.Range{{First: 5, Count: 2}}
+			h.Letters = []audit.Letter{{Number: 8}, {Number: 2}}
+		}, []string{"P4"}, "lacks the numbers 7 to 7"},
 		"a recorded coupon is lost": {func(h *history) {
 			h.Claims = h.Claims[:4]
 			h.Coupons = h.Coupons[:2]
@@ -179,6 +195,18 @@ func TestEveryBreachOfAHistoryIsFound(t *testing.T) {
 
 func mentions(found audit.Breaches, text string) bool {
 	return slices.ContainsFunc(found.Shown, func(b audit.Breach) bool { return strings.Contains(b.Text, text) })
+}
+
+func TestDeadLettersAndLostNumbersAreNoBreach(t *testing.T) {
+	h := clean()
+	h.Quantity = 5
+	h.Others = true
+	h.keep("f", 9)
+	h.Lost = []audit.Range{{First: 6, Count: 3}}
+	h.Letters = []audit.Letter{{Number: 5, User: "g", Open: true}, {Number: 4, User: "h"}}
+	if found := audit.Answers(h.History); found.Total != 0 {
+		t.Errorf("breaches: %v", found.Shown)
+	}
 }
 
 func TestReturnedStockMayBeIssuedAfterSoldOut(t *testing.T) {

@@ -91,7 +91,9 @@ func (g *oldGate) SettledThrough(context.Context, firstcome.CampaignID) (flow.Se
 	return flow.Settled{Through: g.last}, g.missing()
 }
 
-func (g *oldGate) Settle(context.Context, firstcome.CampaignID, flow.Settled) error { return g.missing() }
+func (g *oldGate) Settle(context.Context, firstcome.CampaignID, flow.Settled) error {
+	return g.missing()
+}
 
 func (g *oldGate) WatchSettled(context.Context, func(), func(firstcome.CampaignID, flow.Settled)) error {
 	return nil

@@ -77,6 +77,42 @@ func TestAnotherRunOnTheSameCampaignHasNoBreach(t *testing.T) {
 	}
 }
 
+func TestTheVerdictWaitsUntilAllIsRecorded(t *testing.T) {
+	s := &shop{quantity: 30, answer: "decided", behind: 3, spoil: unrecorded}
+	if r := run(t, load.Config{Server: open(t, s), Users: 20}); !r.Verdict.OK() || s.behind != 0 {
+		t.Errorf("%d behind, %+v", s.behind, r.Verdict)
+	}
+}
+
+func TestACouponAnsweredBeforeItWasRecordedIsABreachIfTheCampaignAnswersWhatIsRecorded(t *testing.T) {
+	for answer, breaches := range map[string]int64{"recorded": 20, "decided": 0} {
+		r := run(t, load.Config{Server: open(t, &shop{quantity: 30, answer: answer, spoil: unrecorded}), Users: 20})
+		if !r.Verdict.Checked || r.Verdict.Breaches.Count["P5"] != breaches {
+			t.Errorf("%s: %v", answer, r.Verdict)
+		}
+	}
+}
+
+// unrecorded is a server that answers before the ledger has a coupon.
+func unrecorded(_ *shop, _ string, o firstcome.Outcome, c *client.Coupon) firstcome.Outcome {
+	c.Recorded = false
+	return o
+}
+
+func TestDeadLettersAndLostNumbersAreNotMissing(t *testing.T) {
+	number, other, replayed, someone := int64(1), int64(8), "replayed", "someone"
+	s := &shop{quantity: 30, lost: []client.Range{{First: 2, Count: 6}}, dead: []client.DeadLetter{
+		{ID: 1}, {ID: 2, Number: &other, UserID: &someone, SettledAt: &client.Time{}, SettledBy: &replayed}, {ID: 3, Number: &number, UserID: &someone},
+	}}
+	url := open(t, s)
+	s.next = 7                    // as if 1 to 7 had been given: of them 1 was issued, and not recorded
+	s.holders["someone else"] = 0 // whose stock is taken
+	r := run(t, load.Config{Server: url, Users: 40})
+	if !r.Verdict.OK() {
+		t.Errorf("%v: %+v", r.Verdict, r.Verdict.Breaches.Shown)
+	}
+}
+
 func TestEveryKindOfWrongServerIsFound(t *testing.T) {
 	for name, test := range map[string]struct {
 		spoil   func(s *shop, user string, o firstcome.Outcome, c *client.Coupon) firstcome.Outcome

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -19,6 +20,10 @@ type shop struct {
 	name     string
 	quantity int64
 	key      string // that an admin has; empty: everyone
+	answer   string // when claims are answered
+	lost     []client.Range
+	dead     []client.DeadLetter
+	behind   int64 // coupons that the ledger does not have yet: one comes each time that the campaign is read
 
 	// spoil, if set, changes what a claim gets, before it is answered. It may
 	// change the shop too.
@@ -45,6 +50,8 @@ func open(t *testing.T, s *shop) string {
 	mux.HandleFunc("POST /v1/campaigns/{id}/claims", s.claim)
 	mux.HandleFunc("GET /v1/campaigns/{id}", s.read)
 	mux.HandleFunc("GET /v1/campaigns/{id}/coupons", s.list)
+	mux.HandleFunc("GET /v1/campaigns/{id}/ledger", s.ledger)
+	mux.HandleFunc("GET /v1/dead-letters", s.letters)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	return server.URL
@@ -117,21 +124,63 @@ func (s *shop) read(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(client.Problem{Title: "no such campaign", Status: http.StatusNotFound})
 		return
 	}
+	issued := s.next
+	for _, numbers := range s.lost {
+		issued -= numbers.Count
+	}
+	recorded := issued - min(s.behind, issued)
+	for _, d := range s.dead {
+		if d.Number != nil && d.SettledBy == nil {
+			recorded--
+		}
+	}
+	s.behind = max(0, s.behind-1)
 	_ = json.NewEncoder(w).Encode(client.Campaign{
-		ID: s.id, Name: s.name, Version: s.version, State: "open", Quantity: &s.quantity,
-		InForce: int64(len(s.holders)), Issued: s.next, Recorded: s.next,
+		Answer: s.answer, ID: s.id, Name: s.name, Version: s.version, State: "open", Quantity: &s.quantity,
+		InForce: int64(len(s.holders)), Issued: issued, Recorded: recorded,
 		CreatedAt: client.Time{Time: time.Unix(1_800_000_000, 0)}, ServerTime: client.Time{Time: time.Unix(1_800_000_000, 0)},
 		Coupon: client.CouponSpec{Benefit: json.RawMessage("null")},
 	})
+}
+
+// forAdmins tells whether who asks is one, and answers if not.
+func (s *shop) forAdmins(w http.ResponseWriter, r *http.Request) bool {
+	if s.key == "" || r.Header.Get("Authorization") == "Bearer "+s.key {
+		return true
+	}
+	w.WriteHeader(http.StatusForbidden)
+	_ = json.NewEncoder(w).Encode(client.Problem{Title: "not your role", Status: http.StatusForbidden})
+	return false
+}
+
+func (s *shop) ledger(w http.ResponseWriter, r *http.Request) {
+	if s.forAdmins(w, r) {
+		_ = json.NewEncoder(w).Encode(client.LedgerState{CampaignID: s.id, Gate: "redis:test", Lost: s.lost})
+	}
+}
+
+// letters answers with the dead letters, one to a page.
+func (s *shop) letters(w http.ResponseWriter, r *http.Request) {
+	if !s.forAdmins(w, r) {
+		return
+	}
+	after, _ := strconv.Atoi(r.URL.Query().Get("after"))
+	page := client.List[client.DeadLetter]{Items: []client.DeadLetter{}}
+	if after < len(s.dead) {
+		page.Items = s.dead[after : after+1]
+	}
+	if after+1 < len(s.dead) {
+		next := strconv.Itoa(after + 1)
+		page.Next = &next
+	}
+	_ = json.NewEncoder(w).Encode(page)
 }
 
 // list answers with all coupons, in whichever of its forms the client asks for.
 func (s *shop) list(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.key != "" && r.Header.Get("Authorization") != "Bearer "+s.key {
-		w.WriteHeader(http.StatusForbidden)
-		_ = json.NewEncoder(w).Encode(client.Problem{Title: "not your role", Status: http.StatusForbidden})
+	if !s.forAdmins(w, r) {
 		return
 	}
 	if r.Header.Get("Accept") == "application/x-ndjson" {

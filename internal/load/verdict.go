@@ -19,10 +19,18 @@ func verdict(ctx context.Context, c Config, reader *client.Client, before client
 		return unchecked(err)
 	}
 	h := audit.History{
-		Claims: claims, Quantity: firstcome.Unlimited, Before: before.Issued, Others: c.Others,
+		Claims: claims, Quantity: firstcome.Unlimited, Others: c.Others,
 		// Every void and every change of terms is a version.
 		Returned: c.Returned || before.Version != after.Version,
+		Recorded: before.Answer == string(firstcome.Recorded) && after.Answer == before.Answer,
 	}
+	if h.Letters, err = letters(ctx, c, reader); err != nil {
+		return unchecked(err)
+	}
+	if h.Lost, err = lost(ctx, c, reader); err != nil {
+		return unchecked(err)
+	}
+	h.Before = numberOf(before.Issued, h.Lost)
 	if after.Quantity != nil {
 		h.Quantity = *after.Quantity
 	}
@@ -51,15 +59,16 @@ func verdict(ctx context.Context, c Config, reader *client.Client, before client
 	return v
 }
 
-// recorded returns the campaign once the ledger has every coupon that was issued.
+// recorded returns the campaign once every coupon that was issued is in the ledger, or
+// is a dead letter.
 func recorded(ctx context.Context, c Config, reader *client.Client) (client.Campaign, error) {
 	ctx, cancel := context.WithTimeout(ctx, settle)
 	defer cancel()
 	ticks := time.NewTicker(100 * time.Millisecond)
 	defer ticks.Stop()
 	for {
-		campaign, err := reader.Campaign(ctx, c.Campaign)
-		if err == nil && campaign.Recorded >= campaign.Issued {
+		campaign, missing, err := unrecorded(ctx, c, reader)
+		if err == nil && missing <= 0 {
 			return campaign, nil
 		}
 		var problem *client.Problem
@@ -69,9 +78,69 @@ func recorded(ctx context.Context, c Config, reader *client.Client) (client.Camp
 		select {
 		case <-ticks.C:
 		case <-ctx.Done():
-			return campaign, errors.Join(errors.New("the server did not record all that it issued in time"), err)
+			return campaign, errors.Join(fmt.Errorf("the server did not record all that it issued in time: %s are missing", grouped(missing)), err)
 		}
 	}
+}
+
+// unrecorded returns the campaign, and how many coupons are on their way to the ledger.
+func unrecorded(ctx context.Context, c Config, reader *client.Client) (campaign client.Campaign, missing int64, err error) {
+	campaign, err = reader.Campaign(ctx, c.Campaign)
+	missing = campaign.Issued - campaign.Recorded
+	if err != nil || missing <= 0 {
+		return campaign, missing, err
+	}
+	dead, err := letters(ctx, c, reader)
+	return campaign, missing - int64(len(dead)), err
+}
+
+// letters returns the campaign's dead letters that are no coupons of the ledger.
+func letters(ctx context.Context, c Config, reader *client.Client) ([]audit.Letter, error) {
+	var all []audit.Letter
+	filter := client.LetterFilter{Campaign: c.Campaign, Settled: true}
+	for {
+		page, err := reader.DeadLetters(ctx, filter)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range page.Items {
+			if d.Number == nil || d.SettledBy != nil && *d.SettledBy == "replayed" {
+				continue
+			}
+			letter := audit.Letter{Number: *d.Number, Open: d.SettledAt == nil}
+			if d.UserID != nil {
+				letter.User = firstcome.UserID(*d.UserID)
+			}
+			all = append(all, letter)
+		}
+		if page.Next == nil {
+			return all, nil
+		}
+		filter.After = *page.Next
+	}
+}
+
+// lost returns the campaign's lost numbers, the lowest first.
+func lost(ctx context.Context, c Config, reader *client.Client) ([]audit.Range, error) {
+	kept, err := reader.LedgerState(ctx, c.Campaign)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]audit.Range, len(kept.Lost))
+	for n, numbers := range kept.Lost {
+		all[n] = audit.Range(numbers)
+	}
+	return all, nil
+}
+
+// numberOf returns the number of the last of so many coupons.
+func numberOf(issued int64, lost []audit.Range) int64 {
+	for _, numbers := range lost {
+		if numbers.First <= issued {
+			issued += numbers.Count
+		}
+	}
+	return issued
 }
 
 // unchecked is the verdict if the server's coupons could not be read.

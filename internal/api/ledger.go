@@ -1,0 +1,36 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/internal/auth"
+)
+
+// readLedger answers GET /v1/campaigns/{id}/ledger.
+func (s *Server) readLedger(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
+	id, err := campaignID(r)
+	if err != nil {
+		return err
+	}
+	found, err := s.Ledger.Campaign(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	lost, err := s.Ledger.Lost(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	state := client.LedgerState{
+		CampaignID: string(found.ID), Gate: found.Gate, Epoch: found.Epoch, Version: found.Version, Applied: found.Applied,
+		InForce: found.InForce, Recorded: found.Recorded, LastNumber: found.LastNumber, Position: found.Position,
+		Settled: found.Settled, Lost: []client.Range{}, RetiredAt: wireTime(found.RetiredAt),
+	}
+	if !found.Remote() {
+		state.Settled = found.LastNumber // what the ledger decides is recorded
+	}
+	for _, numbers := range lost {
+		state.Lost = append(state.Lost, client.Range(numbers))
+	}
+	return writeJSON(w, http.StatusOK, state)
+}
