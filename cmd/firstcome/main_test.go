@@ -35,9 +35,12 @@ func (l leakless) Run() int {
 	return status
 }
 
-func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+func TestScripts(t *testing.T) { testscript.Run(t, scripts("testdata/script")) }
+
+// scripts returns how the scripts of a directory are run.
+func scripts(directory string) testscript.Params {
+	return testscript.Params{
+		Dir: directory,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "serve": serve, "stop": stop, "json": isJSON, "soon": soon, "logged": logged, "sql": alter, "set": set,
 		},
@@ -47,7 +50,7 @@ func TestScripts(t *testing.T) {
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-	})
+	}
 }
 
 // serverOf is the key of a script's server.
