@@ -94,7 +94,7 @@ func TestEverySettingThatLosesWhatWasConfirmedIsFound(t *testing.T) {
 	}
 }
 
-func TestAServerThatTakesNoWritesIsFound(t *testing.T) {
+func TestAUserWhoseWritesAreNotTakenIsFound(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		name := kind.Database(t)
 		_, stop := open(t, name, nil)
