@@ -205,7 +205,7 @@ func TestCampaignsAreListedInPages(t *testing.T) {
 	if strings.Join(ids, " ") != "c0 c1 c2 c3 c4" {
 		t.Errorf("the pages have %v", ids)
 	}
-	for _, query := range []string{"limit=0", "limit=501", "limit=x"} {
+	for _, query := range []string{"limit=0", "limit=501", "limit=x", "after=%00", "after=%ff"} {
 		s.call("GET", "/v1/campaigns?"+query, "").want(t, 422, "")
 	}
 }

@@ -194,6 +194,9 @@ func (s *Server) reason(w http.ResponseWriter, r *http.Request) (string, error) 
 	if err == nil && (reason == "" || len(reason) > maxReason) {
 		err = notAllowed(client.FieldError{Field: "reason", Reason: "must have 1 to " + strconv.Itoa(maxReason) + " bytes"})
 	}
+	if err == nil && !storable(reason) {
+		err = notAllowed(client.FieldError{Field: "reason", Reason: unstorable})
+	}
 	return reason, err
 }
 

@@ -36,7 +36,7 @@ func TestF62AVoidedCouponsStockReturnsOnceAndItsNumberNever(t *testing.T) {
 			t.Errorf("number %s answers %d", number, r.status)
 		}
 	}
-	for _, body := range []string{``, `{}`, `{"reason":""}`, `{"reason":"` + strings.Repeat("r", 501) + `"}`} {
+	for _, body := range []string{``, `{}`, `{"reason":""}`, `{"reason":"a\u0000b"}`, `{"reason":"` + strings.Repeat("r", 501) + `"}`} {
 		s.call("POST", "/v1/campaigns/c/coupons/2/void", body).want(t, 422, "")
 	}
 	if log := s.call("GET", "/v1/audit-log?user_id=a", "").items(); len(log) != 1 || log[0]["number"] != 1.0 {

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/firstcome/firstcome/client"
 )
@@ -34,7 +36,20 @@ func (q *query) refuse(name, reason string) {
 	q.wrong = append(q.wrong, client.FieldError{Field: name, Reason: reason})
 }
 
-func (q *query) text(name string) string { return q.values.Get(name) }
+// text returns a parameter; absent means empty.
+func (q *query) text(name string) string {
+	text := q.values.Get(name)
+	if !storable(text) {
+		q.refuse(name, unstorable)
+		return ""
+	}
+	return text
+}
+
+// storable tells whether every ledger takes a text: PostgreSQL takes no NUL.
+func storable(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
+
+const unstorable = "must be UTF-8 without NUL"
 
 // number returns a parameter that is an integer of at least 0; absent means 0.
 func (q *query) number(name string) int64 {

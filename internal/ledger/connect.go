@@ -18,10 +18,12 @@ type patience struct {
 	// idle is after how long the server ends a transaction that does nothing, so that
 	// a node that is frozen in it does not keep a campaign from the others. 0: as the server has it.
 	idle time.Duration
+	// writes tells that a server which only reads is of no use.
+	writes bool
 }
 
 var (
-	deciding  = patience{answer: 2 * lockTimeout, idle: 10 * time.Second}
+	deciding  = patience{answer: 2 * lockTimeout, idle: 10 * time.Second, writes: true}
 	reading   = patience{answer: 30 * time.Second} // a long export waits for its client, too
 	migrating = patience{}                         // a statement may rewrite a table
 )

@@ -120,8 +120,10 @@ func classifyMySQL(err error) verdict {
 	}
 	switch e.Number {
 	case 1205, // ER_LOCK_WAIT_TIMEOUT
-		1213, // ER_LOCK_DEADLOCK
-		1020: // ER_CHECKREAD: MariaDB's snapshot isolation found a newer row
+		1213,       // ER_LOCK_DEADLOCK
+		1020,       // ER_CHECKREAD: MariaDB's snapshot isolation found a newer row
+		1412,       // ER_TABLE_DEF_CHANGED: somebody migrates
+		1615, 3101: // to be prepared again; rolled back in favour of another node of a group
 		return again
 	case 1022, 1062, 1169, 1586, // duplicate keys
 		1048, 1364, // NULL or nothing where there must be something
@@ -130,7 +132,8 @@ func classifyMySQL(err error) verdict {
 		3819, 4025: // a CHECK: MySQL's, MariaDB's
 		return refused
 	case 1037, 1038, 1040, 1041, 1203, 1226, // out of memory, connections or a user's share of them
-		1053, 1077, 1079, 1927, 3024, 1317, 1969, 1021, // shutting down, killed, timed out, disk full
+		1047, 1158, 1159, 1160, 1161, // a node of a cluster that is not ready, the network
+		1053, 1077, 1079, 1927, 3024, 1317, 1969, 1021, 1114, // shutting down, killed, timed out, disk full
 		1290, 1792, 1836, 4031: // read-only, idle for too long
 		return unreachable
 	}

@@ -43,6 +43,11 @@ func connectPostgreSQL(u *url.URL, p patience) (*sql.DB, error) {
 		return nil, errors.New("the ledger's name has an option that PostgreSQL does not know, or a bad value of one")
 	}
 	c.ConnectTimeout = connectTimeout
+	if p.writes && c.ValidateConnect == nil {
+		// An address may lead to a standby for a while: a connection that stays would keep
+		// the node from writing for as long as it is busy.
+		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
 	if p.answer > 0 {
 		dial := c.DialFunc
 		c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -122,7 +127,10 @@ func classifyPostgreSQL(err error) verdict {
 	switch e.Code {
 	case "40001", // serialization_failure
 		"40P01", // deadlock_detected
-		"55P03": // lock_not_available: lock_timeout
+		"55P03", // lock_not_available: lock_timeout
+		// Statements prepared before a migration changed a column, or on another connection
+		// of a pooler: the driver prepares them again.
+		"0A000", "26000":
 		return again
 	}
 	switch e.Code[:2] {
@@ -130,10 +138,13 @@ func classifyPostgreSQL(err error) verdict {
 		return refused
 	case "08", // connection exception
 		"57", // operator intervention: shutting down, starting up, cancelled
-		"53": // insufficient resources
+		"53", // insufficient resources
+		"58": // system error: of its disk
 		return unreachable
 	case "25":
-		if e.Code == "25P03" { // idle_in_transaction_session_timeout
+		switch e.Code {
+		case "25P03", // idle_in_transaction_session_timeout
+			"25006": // read_only_sql_transaction
 			return unreachable
 		}
 	}

@@ -1,0 +1,202 @@
+package ledger_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// begin begins a transaction by hand, which runs the statements.
+func begin(t *testing.T, db *sql.DB, statements ...string) *sql.Tx {
+	t.Helper()
+	hand, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = hand.Rollback() })
+	for _, statement := range statements {
+		if _, err := hand.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return hand
+}
+
+// TestOfTwoNodesThatCreateACampaignAtOnceOneDoes has another node, here a hand, make
+// the campaign between the look whether there is one and the insert, and then commit or not.
+func TestOfTwoNodesThatCreateACampaignAtOnceOneDoes(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		name := kind.Database(t)
+		l := start(t, name, nil)
+		create(t, l, "other", 5)
+		db := rawServer(t, name)
+		for id, end := range map[firstcome.CampaignID]func(*sql.Tx) error{"kept": (*sql.Tx).Commit, "dropped": (*sql.Tx).Rollback} {
+			hand := begin(t, db, `INSERT INTO campaigns (id, version, terms_version, applied, gate, epoch, secret, decided_at, created_at)
+				SELECT '`+string(id)+`', version, terms_version, applied, gate, epoch, secret, decided_at, created_at FROM campaigns WHERE id = 'other'`)
+			made := make(chan error, 1)
+			go func() {
+				_, err := l.Create(context.Background(), "test", id, firstcome.Terms{Name: "Test", Quantity: 5, Answer: firstcome.Recorded, Benefit: []byte(`{}`)})
+				made <- err
+			}()
+			waitUntilBlocked(t, kind, db)
+			if err := end(hand); err != nil {
+				t.Fatal(err)
+			}
+			err := <-made
+			if exists := errors.Is(err, firstcome.ErrCampaignExists); exists != (id == "kept") || !exists && err != nil {
+				t.Errorf("%s: %v", id, err)
+			}
+		}
+	})
+}
+
+// isolated makes every transaction that does not say otherwise one of another level.
+func isolated(t *testing.T, kind services.Kind, server *services.Server, name, level string) {
+	t.Helper()
+	u, err := url.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	statement := map[services.Kind]string{
+		services.MariaDB:    `SET GLOBAL TRANSACTION ISOLATION LEVEL ` + level,
+		services.PostgreSQL: `ALTER DATABASE "` + strings.Trim(u.Path, "/") + `" SET default_transaction_isolation = '` + strings.ToLower(level) + `'`,
+	}[kind]
+	if _, err := rawServer(t, server.URL()).Exec(statement); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// otherLevel counts what waits for a lock in a transaction of another level than READ
+// COMMITTED. PostgreSQL shows that of SERIALIZABLE only, by the locks that it takes.
+func otherLevel(t *testing.T, kind services.Kind, db *sql.DB) (transactions int) {
+	t.Helper()
+	query := map[services.Kind]string{
+		services.MariaDB: `SELECT count(*) FROM information_schema.innodb_trx
+			WHERE trx_state = 'LOCK WAIT' AND trx_isolation_level <> 'READ COMMITTED'`,
+		services.PostgreSQL: `SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+			WHERE l.mode = 'SIReadLock' AND a.wait_event_type = 'Lock'`,
+	}[kind]
+	if err := db.QueryRowContext(t.Context(), query).Scan(&transactions); err != nil {
+		t.Fatal(err)
+	}
+	return transactions
+}
+
+// TestTheServersDefaultIsolationDoesNotMatter has a coupon issued by hand while a
+// claim by the same user waits, where transactions by default see what was before.
+func TestTheServersDefaultIsolationDoesNotMatter(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		server := kind.Server(t, kind.Fast()...)
+		for _, level := range []string{"REPEATABLE READ", "SERIALIZABLE"} {
+			name, err := server.Database(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			isolated(t, kind, server, name, level)
+			l := start(t, name, nil)
+			create(t, l, "c", 2)
+			db := rawServer(t, name)
+			hand := begin(t, db,
+				`UPDATE campaigns SET in_force = 1, issued = 1, last_number = 1, position = 1 WHERE id = 'c'`,
+				`INSERT INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position)
+					VALUES ('c', 1, 'a', 'x', 1, 1, 1, 1)`)
+			claimed := make(chan string, 1)
+			go func() { claimed <- claim(t, l, "c", "a", "b", "d") }()
+			waitUntilBlocked(t, kind, db)
+			same(t, level+": transactions of another level", 0, otherLevel(t, kind, db))
+			if err := hand.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			same(t, level, "already_issued:1 issued:2 sold_out:0", <-claimed)
+		}
+	})
+}
+
+// TestF52AConnectionThatDiesWhileALockIsWaitedForDecidesNothing cuts a node's
+// connection while its claim waits for the campaign's row. What the server goes on doing for
+// the connection that is gone must not count.
+func TestF52AConnectionThatDiesWhileALockIsWaitedForDecidesNothing(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		nodes, name := nodesOn(t, kind, 1, 2)
+		proxy, far := through(t, name)
+		l := start(t, far, nil)
+		claim(t, nodes[0], "c", "first")
+		db := rawServer(t, name)
+		hand := begin(t, db, `SELECT id FROM campaigns WHERE id = 'c' FOR UPDATE`)
+		claimed := make(chan error, 1)
+		go func() {
+			_, err := l.Claim(context.Background(), "c", []firstcome.UserID{"a"})
+			claimed <- err
+		}()
+		waitUntilBlocked(t, kind, db)
+		proxy.Cut()
+		if err := <-claimed; err == nil {
+			t.Error("a claim without a connection was answered")
+		}
+		if err := hand.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		same(t, "at another node", "issued:2 sold_out:0", claim(t, nodes[0], "c", "b", "a"))
+		proxy.Heal()
+		same(t, "and at this one", "already_issued:2 sold_out:0", claim(t, l, "c", "b", "a"))
+	})
+}
+
+// TestF53AServerThatWasReadOnlyIsWrittenToAsSoonAsItMayBe opens a node where new connections
+// get a server that only reads, as behind an address that still leads to a standby.
+func TestF53AServerThatWasReadOnlyIsWrittenToAsSoonAsItMayBe(t *testing.T) {
+	name := services.PostgreSQL.Database(t)
+	l := start(t, name, nil)
+	create(t, l, "c", 5)
+	u, err := url.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin := rawServer(t, name)
+	database := `ALTER DATABASE "` + strings.Trim(u.Path, "/") + `" `
+	if _, err := admin.Exec(database + `SET default_transaction_read_only = on`); err != nil {
+		t.Fatal(err)
+	}
+	late := start(t, name, nil)
+	if _, err := late.Claim(t.Context(), "c", []firstcome.UserID{"a"}); err == nil {
+		t.Fatal("it was written to")
+	}
+	if _, err := late.Campaign(t.Context(), "c"); err != nil {
+		t.Errorf("reading: %v", err)
+	}
+	conn, err := admin.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, statement := range []string{`SET default_transaction_read_only = off`, database + `RESET default_transaction_read_only`} {
+		if _, err := conn.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	same(t, "it may be written to", "issued:1", claim(t, late, "c", "a"))
+}
+
+// TestF65AColumnThatChangesItsTypeMeetsNoClaim changes one that statements which the
+// connections have prepared return, as a newer release's migration might.
+func TestF65AColumnThatChangesItsTypeMeetsNoClaim(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		nodes, name := nodesOn(t, kind, 1, 2)
+		same(t, "before", "issued:1", claim(t, nodes[0], "c", "a"))
+		same(t, "prepared", "already_issued:1", claim(t, nodes[0], "c", "a"))
+		change := map[services.Kind]string{
+			services.MariaDB:    `ALTER TABLE coupons MODIFY code VARBINARY(64) NOT NULL`,
+			services.PostgreSQL: `ALTER TABLE coupons ALTER code TYPE varchar(64)`,
+		}[kind]
+		if _, err := rawServer(t, name).Exec(change); err != nil {
+			t.Fatal(err)
+		}
+		same(t, "behind it", "already_issued:1 issued:2", claim(t, nodes[0], "c", "a", "b"))
+	})
+}
