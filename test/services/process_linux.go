@@ -134,18 +134,29 @@ func removeSharedMemory(id int) error {
 
 func (p *process) signal(s syscall.Signal) error { return syscall.Kill(p.pid, s) }
 
-// signalAll signals all that the server has started, and then the server itself.
-func (p *process) signalAll(s syscall.Signal) error {
-	family, err := descendants(p.pid)
-	if err != nil {
-		return err
+// signalAll signals all that the server has started, which it returns, and then the
+// server itself.
+func (p *process) signalAll(s syscall.Signal) (family []int, err error) {
+	if family, err = descendants(p.pid); err != nil {
+		return nil, err
 	}
 	for _, pid := range family {
 		if err := syscall.Kill(pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
-			return err
+			return nil, err
 		}
 	}
-	return p.signal(s)
+	return family, p.signal(s)
+}
+
+// allEnded tells whether processes have ended: one that was killed while it waits for the
+// disk keeps its memory until that is done.
+func allEnded(pids []int) bool {
+	for _, pid := range pids {
+		if state, _ := status(pid); state != 'Z' && state != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // descendants returns the children of a process, and theirs.

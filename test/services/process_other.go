@@ -24,8 +24,9 @@ func give(_, _ string) error { return errors.ErrUnsupported }
 
 func removeSharedMemory(int) error { return errors.ErrUnsupported }
 
-func (*process) end(bool) error                 { return errors.ErrUnsupported }
-func (*process) signal(syscall.Signal) error    { return errors.ErrUnsupported }
-func (*process) signalAll(syscall.Signal) error { return errors.ErrUnsupported }
-func (*process) ended() bool                    { return true }
-func (*process) stopped() bool                  { return true }
+func (*process) end(bool) error                          { return errors.ErrUnsupported }
+func (*process) signal(syscall.Signal) error             { return errors.ErrUnsupported }
+func (*process) signalAll(syscall.Signal) ([]int, error) { return nil, errors.ErrUnsupported }
+func allEnded([]int) bool                                { return true }
+func (*process) ended() bool                             { return true }
+func (*process) stopped() bool                           { return true }

@@ -195,10 +195,11 @@ func (s *Server) Kill() error {
 	if err := s.Freeze(); err != nil {
 		return err
 	}
-	if err := s.process.signalAll(syscall.SIGKILL); err != nil {
+	family, err := s.process.signalAll(syscall.SIGKILL)
+	if err != nil {
 		return fmt.Errorf("kill %s: %w", s.kind, err)
 	}
-	return s.ended()
+	return s.ended(family...)
 }
 
 // Stop asks the server to end, as an operator does, and returns when it has: it
@@ -213,11 +214,11 @@ func (s *Server) Stop() error {
 	return s.ended()
 }
 
-// ended waits until the server has ended, and keeps its directory.
-func (s *Server) ended() error {
+// ended waits until the server and what it had started have ended, and keeps its directory.
+func (s *Server) ended(family ...int) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if err := until(ctx, s.process.ended); err != nil {
+	if err := until(ctx, func() bool { return s.process.ended() && allEnded(family) }); err != nil {
 		return fmt.Errorf("%s does not end: %w\n%s", s.kind, err, s.Log())
 	}
 	return s.finish()
@@ -244,7 +245,7 @@ func (s *Server) Freeze() error {
 		err = until(ctx, s.process.stopped)
 	}
 	if err == nil {
-		err = s.process.signalAll(sigFreeze)
+		_, err = s.process.signalAll(sigFreeze)
 	}
 	if err != nil {
 		return fmt.Errorf("freeze %s: %w", s.kind, err)
@@ -257,7 +258,7 @@ func (s *Server) Continue() error {
 	if s.process == nil {
 		return fmt.Errorf("continue %s: %w", s.kind, errEnded)
 	}
-	if err := s.process.signalAll(sigThaw); err != nil {
+	if _, err := s.process.signalAll(sigThaw); err != nil {
 		return fmt.Errorf("continue %s: %w", s.kind, err)
 	}
 	return nil
