@@ -23,12 +23,13 @@ func TestMain(m *testing.M) {
 	testscript.Main(leakless{m}, map[string]func(){"firstcome": main})
 }
 
-// leakless fails a run of tests that leaves goroutines behind.
+// leakless fails a run of tests that leaves goroutines behind, but for the Redis
+// client's, which looks once more, within a second, at a server that it left.
 type leakless struct{ tests *testing.M }
 
 func (l leakless) Run() int {
 	status := l.tests.Run()
-	if err := goleak.Find(); err != nil && status == 0 {
+	if err := goleak.Find(goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1")); err != nil && status == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
