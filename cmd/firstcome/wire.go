@@ -187,9 +187,9 @@ func (n *node) run(ctx context.Context) error {
 	writing, stopWriting := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWriting()
 
-	var all errgroup.Group
-	start := func(ctx context.Context, run func(context.Context) error) {
-		all.Go(func() error {
+	var besides, writer errgroup.Group
+	start := func(group *errgroup.Group, ctx context.Context, run func(context.Context) error) {
+		group.Go(func() error {
 			err := run(ctx)
 			if err != nil {
 				failed(err)
@@ -197,20 +197,21 @@ func (n *node) run(ctx context.Context) error {
 			return err
 		})
 	}
-	start(writing, n.ledger.Run)
-	start(beside, n.issuer.Run)
+	start(&writer, writing, n.ledger.Run)
+	start(&besides, beside, n.issuer.Run)
 	for _, run := range n.remote.runs() {
-		start(beside, run)
+		start(&besides, beside, run)
 	}
-	start(beside, n.auth.Run)
+	start(&besides, beside, n.auth.Run)
 	if n.ops != nil {
-		start(beside, n.serveOps)
+		start(&besides, beside, n.serveOps)
 	}
 	stopped := n.serve(serving)
 	stopped = errors.Join(stopped, n.stopIssuer(ctx))
 	stopBeside()
+	stopped = errors.Join(stopped, besides.Wait()) // the recorder records what it has
 	stopWriting()
-	return errors.Join(stopped, all.Wait(), n.close())
+	return errors.Join(stopped, writer.Wait(), n.close())
 }
 
 // serve serves the API until ctx ends and what is in flight is answered.

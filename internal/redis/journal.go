@@ -46,6 +46,9 @@ const (
 	defaultSweep = time.Second
 	// sweepPage bounds the commands of a sweep that are sent at once.
 	sweepPage = 500
+	// finishing is how long a batch that is under way when Drain has to end may go on:
+	// a hundred times what it takes, and less than whoever waits for its coupons does.
+	finishing = 2 * time.Second
 	// maxEntries bounds what one reading of a stream brings.
 	maxEntries = 2000
 )
@@ -81,7 +84,9 @@ func (g *Gate) Journal(options JournalOptions) *Journal {
 	}
 }
 
-// Drain gives what was issued to a sink until ctx ends: see flow.Source. An error
+// Drain gives what was issued to a sink until ctx ends: see flow.Source. A batch that
+// is under way then is finished, if that takes no more than two seconds: else those who
+// wait for its coupons would wait until another recorder takes it over. An error
 // is Redis's, or the sink's; what was not taken then comes again with the next Drain.
 // One Drain at a time.
 func (j *Journal) Drain(ctx context.Context, to flow.Sink) error {
@@ -194,7 +199,9 @@ func (j *Journal) work(ctx context.Context, to flow.Sink) error {
 		if !ok {
 			return ctx.Err()
 		}
-		more, err := j.drain(ctx, j.stream(id), to)
+		longer, cancel := outlasting(ctx, finishing)
+		more, err := j.drain(longer, j.stream(id), to)
+		cancel()
 		if more {
 			j.agenda.add(id)
 		}
@@ -202,6 +209,16 @@ func (j *Journal) work(ctx context.Context, to flow.Sink) error {
 		if err := j.isolate(id, err); err != nil {
 			return err
 		}
+	}
+}
+
+// outlasting returns a context that ends so much later than its parent.
+func outlasting(parent context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
+	stop := context.AfterFunc(parent, func() { time.AfterFunc(by, cancel) })
+	return ctx, func() {
+		stop()
+		cancel()
 	}
 }
 

@@ -50,6 +50,23 @@ func TestASinkThatFailsIsGivenTheSameAgain(t *testing.T) {
 	s.settled(10)
 }
 
+func TestF22ARecorderThatStopsIsDoneWithItsBatch(t *testing.T) {
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	s.issue(0, 10)
+	drain, stop := context.WithCancel(t.Context())
+	err := s.journal().Drain(drain, func(ctx context.Context, b flow.Batch) (flow.Settled, error) {
+		stop()
+		if ctx.Err() != nil {
+			t.Error("the ledger is told to stop, too")
+		}
+		return p.take(ctx, b)
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	s.settled(10) // with nobody else who records
+}
+
 func TestF42TwoRecordersOfTheSameEntriesRecordEachCouponOnce(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
 	for n := range 40 {
