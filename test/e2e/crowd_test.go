@@ -22,7 +22,8 @@ import (
 type crowd struct {
 	campaign string
 	start    time.Time
-	next     atomic.Int64 // the user who came last
+	longest  time.Duration // how long whoever insists waits for an answer; 0: as long as it takes
+	next     atomic.Int64  // the user who came last
 
 	mu      sync.Mutex // guards what follows
 	claims  []audit.Claim

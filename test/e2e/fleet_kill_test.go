@@ -50,18 +50,14 @@ func TestF21F41F52F53AFleetWhoseProcessesAreKilledInTurnKeepsEveryPromise(t *tes
 
 // killOne kills a node, the database, or one who records, in turn.
 func (d *deployment) killOne(turn int) {
-	role := []string{}
-	if d.toGate != nil {
-		role = []string{"--role", "api"}
-	}
 	switch turn % 3 {
 	case 0:
-		d.kill(d.nodes, rand.IntN(len(d.nodes)), role...)
+		d.kill(d.nodes, rand.IntN(len(d.nodes)), d.role...)
 	case 1:
 		d.restart(0)
 	case 2:
 		if len(d.recorders) == 0 {
-			d.kill(d.nodes, rand.IntN(len(d.nodes)), role...)
+			d.kill(d.nodes, rand.IntN(len(d.nodes)), d.role...)
 			return
 		}
 		d.kill(d.recorders, rand.IntN(len(d.recorders)), "--role", "recorder")

@@ -22,6 +22,7 @@ import (
 type fleet struct {
 	t    *testing.T
 	args []string // of each node: ledger and gate
+	role []string // of those that answer
 	env  []string
 
 	mu        sync.Mutex // guards what follows
@@ -32,19 +33,19 @@ type fleet struct {
 // fleetSecret is the secret of the nodes' coupon codes.
 const fleetSecret = "a secret of the tests, 32 bytes and more"
 
-// newFleet starts so many nodes on a ledger. gate is a URL of Redis, or empty: then the ledger
-// decides, and there is nobody who only records.
-func newFleet(t *testing.T, ledger, gate string, nodes, recorders int) *fleet {
+// newFleet starts three nodes on a ledger, with more arguments. gate is a URL of Redis, and then
+// two more only record, or empty: then the ledger decides.
+func newFleet(t *testing.T, ledger, gate string, more ...string) *fleet {
 	t.Helper()
-	f := &fleet{t: t, args: []string{"--ledger", ledger}, env: []string{"FIRSTCOME_SECRET=" + fleetSecret}}
-	role := []string{}
+	f := &fleet{t: t, args: append([]string{"--ledger", ledger}, more...), env: []string{"FIRSTCOME_SECRET=" + fleetSecret}}
+	f.nodes = make([]*process, 3)
 	if gate != "" {
 		f.args = append(f.args, "--gate", gate)
-		role = []string{"--role", "api"}
+		f.role = []string{"--role", "api"}
+		f.recorders = make([]*process, 2)
 	}
-	f.nodes, f.recorders = make([]*process, nodes), make([]*process, recorders)
 	for n := range f.nodes {
-		f.nodes[n] = f.start(role...)
+		f.nodes[n] = f.start(f.role...)
 	}
 	for n := range f.recorders {
 		f.recorders[n] = f.start("--role", "recorder")
@@ -87,13 +88,13 @@ func (f *fleet) create(id string, quantity int64, answer firstcome.AnswerWhen) {
 	}
 }
 
-// insist has new users claim at one node after the other until ctx ends. Whoever is
+// insistOn has new users claim at one node after the other until ctx ends. Whoever is
 // answered asks the next node again; who is not asks the next until there is an answer.
 func (c *crowd) insistOn(ctx context.Context, f *fleet) {
 	for at := rand.IntN(100); ctx.Err() == nil; {
 		user := c.user()
 		for answered := 0; answered < 2; at++ {
-			_, err := c.claim(context.WithoutCancel(ctx), f.node(at).calls, user)
+			_, err := c.claimWithin(context.WithoutCancel(ctx), f.node(at).calls, user)
 			switch {
 			case err == nil:
 				answered++
@@ -104,6 +105,16 @@ func (c *crowd) insistOn(ctx context.Context, f *fleet) {
 			}
 		}
 	}
+}
+
+// claimWithin claims once, and waits for the answer no longer than the crowd does.
+func (c *crowd) claimWithin(ctx context.Context, calls *client.Client, user string) (client.Answer, error) {
+	if c.longest > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.longest)
+		defer cancel()
+	}
+	return c.claim(ctx, calls, user)
 }
 
 // claimUntil has clients insist until stop is called, which waits for them.
@@ -189,13 +200,13 @@ var setups = []setup{
 type deployment struct {
 	*fleet
 	ledger *services.Server
+	gate   *services.Server // nil: the ledger decides
 	// The nodes reach the servers through these.
 	toLedger, toGate *services.Proxy
 }
 
-// deploy starts servers and a fleet of three nodes, and with Redis as the gate two
-// that record.
-func (s setup) deploy(t *testing.T) *deployment {
+// deploy starts servers and a fleet, with more arguments.
+func (s setup) deploy(t *testing.T, more ...string) *deployment {
 	t.Helper()
 	d := &deployment{ledger: s.ledger.Server(t)}
 	url, err := d.ledger.Database(t.Context())
@@ -204,14 +215,32 @@ func (s setup) deploy(t *testing.T) *deployment {
 	}
 	d.toLedger, url = through(t, d.ledger, url)
 	if !s.redis {
-		d.fleet = newFleet(t, url, "", 3, 0)
+		d.fleet = newFleet(t, url, "", more...)
 		return d
 	}
-	gate := services.Redis.Server(t)
+	d.gate = services.Redis.Server(t)
 	var gateURL string
-	d.toGate, gateURL = through(t, gate, gate.URL())
-	d.fleet = newFleet(t, url, gateURL, 3, 2)
+	d.toGate, gateURL = through(t, d.gate, d.gate.URL())
+	d.fleet = newFleet(t, url, gateURL, more...)
 	return d
+}
+
+// fleet starts a fleet on servers that others use too, so that nobody may harm them.
+func (s setup) fleet(t *testing.T, more ...string) *fleet {
+	t.Helper()
+	gate := ""
+	if s.redis {
+		gate = services.Redis.Database(t)
+	}
+	return newFleet(t, s.ledger.Database(t), gate, more...)
+}
+
+// decider returns the server that decides, and the proxy to it.
+func (d *deployment) decider() (*services.Server, *services.Proxy) {
+	if d.gate != nil {
+		return d.gate, d.toGate
+	}
+	return d.ledger, d.toLedger
 }
 
 // through returns a proxy to a server, and a URL of the server through it.

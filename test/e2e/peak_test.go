@@ -40,26 +40,20 @@ func (e *early) note(answer *http.Response, text []byte, sent, opens time.Time) 
 	}
 }
 
-// TestF24ACrowdBeforeTheOpening has a crowd ask without pause until the campaign
-// opens: everybody is told when to come, nobody is early, and the gate sees little
-// of it, because what it said is repeated for 200 ms.
-func TestF24ACrowdBeforeTheOpening(t *testing.T) {
-	const clients, quantity, before = 32, 2000, 2 * time.Second
-	p := serve(t, launch{})
-	opens := time.Now().Add(before).Truncate(time.Microsecond).UTC()
-	number := int64(quantity)
-	_, err := p.calls.CreateCampaign(t.Context(), client.NewCampaign{ID: "spring", Name: "n", Quantity: &number, OpensAt: &client.Time{Time: opens}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	crowd, told := newCrowd("spring"), &early{waits: map[string]int{}}
-	gate := make(chan float64, clients) // calls of the gate by the first answer other than not_open
+// comeEarly has clients ask nodes in turn without pause until the campaign opens, and wants
+// that nobody is issued early. It returns what they were told, and how often the nodes
+// called the gate by the first answer other than not_open.
+func (c *crowd) comeEarly(t *testing.T, nodes []*process, opens time.Time, clients int) (told *early, calls float64) {
+	t.Helper()
+	told = &early{waits: map[string]int{}}
+	gate := make(chan float64, clients)
 	var all sync.WaitGroup
-	for range clients {
+	for n := range clients {
+		p := nodes[n%len(nodes)]
 		all.Go(func() {
 			for {
 				sent := time.Now()
-				answer, text := crowd.post(p, crowd.user())
+				answer, text := c.post(p, c.user())
 				if answer.StatusCode != http.StatusForbidden {
 					break // the verdict wants that it was issued
 				}
@@ -68,7 +62,11 @@ func TestF24ACrowdBeforeTheOpening(t *testing.T) {
 			if now := time.Now(); now.Before(opens) {
 				t.Errorf("a coupon was issued %v early", opens.Sub(now))
 			}
-			gate <- p.metric("firstcome_batch_claims_count")
+			sum := 0.0
+			for _, p := range nodes {
+				sum += p.metric("firstcome_batch_claims_count")
+			}
+			gate <- sum
 		})
 	}
 	all.Wait()
@@ -78,9 +76,31 @@ func TestF24ACrowdBeforeTheOpening(t *testing.T) {
 	if len(told.waits) < 2 {
 		t.Errorf("everybody was told to come back at once: %v", told.waits)
 	}
+	return told, <-gate
+}
+
+// openAt makes a campaign that opens at an instant.
+func (p *process) openAt(id string, quantity int64, opens time.Time) {
+	p.t.Helper()
+	_, err := p.calls.CreateCampaign(p.t.Context(), client.NewCampaign{ID: id, Name: id, Quantity: &quantity, OpensAt: &client.Time{Time: opens}})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// TestF24ACrowdBeforeTheOpening has a crowd ask without pause until the campaign
+// opens: everybody is told when to come, nobody is early, and the gate sees little
+// of it, because what it said is repeated for 200 ms.
+func TestF24ACrowdBeforeTheOpening(t *testing.T) {
+	const clients, quantity, before = 32, 2000, 2 * time.Second
+	p := serve(t, launch{})
+	opens := time.Now().Add(before).Truncate(time.Microsecond).UTC()
+	p.openAt("spring", quantity, opens)
+	crowd := newCrowd("spring")
+	told, calls := crowd.comeEarly(t, []*process{p}, opens, clients)
 	// Five a second before, one for each who was issued, and some around the first
 	// refusal, when nothing is known yet.
-	calls, most := <-gate, 5*before.Seconds()+2*clients
+	most := 5*before.Seconds() + 2*clients
 	if calls > most || float64(told.refused) < 10*most {
 		t.Errorf("the gate was called %v times for %d refusals, want at most %v", calls, told.refused, most)
 	}
@@ -92,10 +112,10 @@ func TestF24ACrowdBeforeTheOpening(t *testing.T) {
 	p.stop()
 }
 
-// rate has so many users claim, each of them attempts times at once, and returns
-// how many users a second were answered.
-func (c *crowd) rate(p *process, users, attempts int) float64 {
-	p.t.Helper()
+// rate has so many users claim, each of them attempts times at once at nodes in turn,
+// and returns how many users a second were answered.
+func (c *crowd) rate(t *testing.T, nodes []*process, users, attempts int) float64 {
+	t.Helper()
 	const clients = 64
 	started := time.Now()
 	work := make(chan string)
@@ -104,10 +124,11 @@ func (c *crowd) rate(p *process, users, attempts int) float64 {
 		all.Go(func() {
 			for user := range work {
 				var tries sync.WaitGroup
-				for range attempts {
+				for n := range attempts {
 					tries.Go(func() {
-						if _, err := c.claim(p.t.Context(), p.calls, user); err != nil {
-							p.t.Errorf("%s claims: %v", user, err)
+						p := nodes[n%len(nodes)]
+						if _, err := c.claim(t.Context(), p.calls, user); err != nil {
+							t.Errorf("%s claims: %v", user, err)
 						}
 					})
 				}
@@ -133,14 +154,20 @@ func TestF26RetriesWithoutPauseDoNotCollapse(t *testing.T) {
 	p.create("calm", 10_000_000)
 	p.create("storm", 10_000_000)
 	calm, storm := newCrowd("calm"), newCrowd("storm")
-	calm.rate(p, users/5, 1) // connections are made, and caches filled
-	once := calm.rate(p, users, 1)
-	often := storm.rate(p, users, attempts)
-	t.Logf("%.0f users a second who claim once, %.0f who claim %d times at once", once, often, attempts)
-	if often < once/attempts/2 {
-		t.Errorf("the useful answers fell to %.3f of those without retries", often/once)
-	}
+	notCollapsing(t, []*process{p}, calm, storm, users, attempts)
 	calm.verdict(p)
 	storm.verdict(p)
 	p.stop()
+}
+
+// notCollapsing has users of one crowd claim once and those of another many times at once.
+func notCollapsing(t *testing.T, nodes []*process, calm, storm *crowd, users, attempts int) {
+	t.Helper()
+	calm.rate(t, nodes, users/5, 1) // connections are made, and caches filled
+	once := calm.rate(t, nodes, users, 1)
+	often := storm.rate(t, nodes, users, attempts)
+	t.Logf("%.0f users a second who claim once, %.0f who claim %d times at once", once, often, attempts)
+	if often < once/float64(attempts)/2 {
+		t.Errorf("the useful answers fell to %.3f of those without retries", often/once)
+	}
 }

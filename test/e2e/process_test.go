@@ -229,6 +229,9 @@ func (p *process) create(id string, quantity int64) {
 	}
 }
 
+// address returns the HOST:PORT of the API.
+func (p *process) address() string { return strings.TrimPrefix(p.url, "http://") }
+
 // ledger returns the file of the server's ledger.
 func (p *process) ledger() string { return filepath.Join(p.dir, "firstcome.db") }
 

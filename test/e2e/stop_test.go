@@ -114,7 +114,7 @@ func TestF22SIGTERMUnderLoadAnswersEveryConnection(t *testing.T) {
 		if dir = p.dir; n == 0 {
 			p.create("spring", 10_000_000)
 		}
-		address := strings.TrimPrefix(p.url, "http://")
+		address := p.address()
 		var all sync.WaitGroup
 		for k := range callers {
 			c := &caller{crowd: crowd, address: address, keep: k%2 == 0}

@@ -1,0 +1,99 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
+)
+
+// TestF24ACrowdBeforeTheOpeningOfAFleet has a crowd ask three nodes without pause until
+// the campaign opens by the gate's clock.
+func TestF24ACrowdBeforeTheOpeningOfAFleet(t *testing.T) {
+	const clients, quantity, before = 24, 2000, 2 * time.Second
+	for _, s := range setups {
+		t.Run(s.name, func(t *testing.T) {
+			f := s.fleet(t)
+			opens := time.Now().Add(before).Truncate(time.Microsecond).UTC()
+			f.node(0).openAt("spring", quantity, opens)
+			crowd := newCrowd("spring")
+			told, calls := crowd.comeEarly(t, f.nodes, opens, clients)
+			// As with one node, at each of them.
+			most := 5*before.Seconds()*float64(len(f.nodes)) + 2*clients
+			if calls > most || float64(told.refused) < 5*most {
+				t.Errorf("the gate was called %v times for %d refusals, want at most %v", calls, told.refused, most)
+			}
+			t.Logf("%d refusals, %v calls of the gate, Retry-After %v", told.refused, calls, told.waits)
+			f.drained("spring")
+			f.verdict(crowd)
+		})
+	}
+}
+
+// TestF26RetriesWithoutPauseDoNotCollapseAFleet is the same test as with one server,
+// the attempts of each client going to all nodes.
+func TestF26RetriesWithoutPauseDoNotCollapseAFleet(t *testing.T) {
+	const users, attempts = 1500, 6
+	for _, s := range setups {
+		t.Run(s.name, func(t *testing.T) {
+			f := s.fleet(t)
+			f.create("calm", 10_000_000, firstcome.Recorded)
+			f.create("storm", 10_000_000, firstcome.Recorded)
+			calm, storm := newCrowd("calm"), newCrowd("storm")
+			notCollapsing(t, f.nodes, calm, storm, users, attempts)
+			f.verdict(calm)
+			f.verdict(storm)
+		})
+	}
+}
+
+// TestF25OneUserWhoClaimsAHundredTimesAtOnceAtAllNodesIsIssuedOneCoupon has one user
+// after the other do that.
+func TestF25OneUserWhoClaimsAHundredTimesAtOnceAtAllNodesIsIssuedOneCoupon(t *testing.T) {
+	const users, claims = 5, 100
+	for _, s := range setups {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			f := s.fleet(t)
+			f.create("spring", users, firstcome.Recorded)
+			crowd := newCrowd("spring")
+			for number := range int64(users) {
+				for _, answer := range f.claimAtOnce(crowd, claims) {
+					if answer.Coupon == nil || answer.Coupon.Number != number+1 {
+						t.Errorf("the answer is %+v, want number %d", answer, number+1)
+					}
+				}
+			}
+			issued := 0
+			for _, claim := range crowd.claims {
+				if claim.Outcome == firstcome.Issued {
+					issued++
+				}
+			}
+			if len(crowd.errs) > 0 || issued != users || len(crowd.claims) != users*claims {
+				t.Errorf("of %d claims %d were issued, and %d unknown", len(crowd.claims), issued, len(crowd.errs))
+			}
+			f.verdict(crowd)
+		})
+	}
+}
+
+// claimAtOnce has a new user claim so often at once, at one node after the other.
+func (f *fleet) claimAtOnce(c *crowd, claims int) (answers []client.Answer) {
+	user, answers := c.user(), make([]client.Answer, claims)
+	start := make(chan struct{})
+	var all sync.WaitGroup
+	for n := range claims {
+		all.Go(func() {
+			<-start
+			answers[n], _ = c.claim(f.t.Context(), f.node(n).calls, user) // the crowd keeps errors
+		})
+	}
+	close(start)
+	all.Wait()
+	return answers
+}

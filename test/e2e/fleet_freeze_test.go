@@ -1,0 +1,139 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// freeze stops a process as it stands (SIGSTOP), until thaw.
+func (p *process) freeze() { p.signal(syscall.SIGSTOP) }
+
+func (p *process) thaw() { p.signal(syscall.SIGCONT) }
+
+func (p *process) signal(s syscall.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// TestF23WhoIsFrozenInMidIssueAndContinuedBreaksNothing freezes a node, and one who
+// records, for longer than others wait before they take over what it has. The
+// others go on meanwhile. Then it goes on with whatever it was about to write.
+func TestF23WhoIsFrozenInMidIssueAndContinuedBreaksNothing(t *testing.T) {
+	frozen := time.Duration(rounds(6, 30)) * time.Second // entries are taken over after 5
+	for _, s := range setups {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			d := s.deploy(t)
+			d.create("spring", 10_000_000, firstcome.Recorded)
+			crowd := newCrowd("spring")
+			crowd.longest = time.Second // nobody waits for a node that does not answer
+			stop := d.claimUntil(crowd, 12)
+			defer stop()
+			for _, p := range slices.Concat(d.nodes[:1], d.recorders[:min(1, len(d.recorders))]) {
+				crowd.awaitAnswers(t, 100)
+				p.freeze()
+				<-time.After(frozen)
+				crowd.awaitAnswers(t, 50)
+				p.thaw()
+				crowd.awaitAnswers(t, 50)
+			}
+			if len(d.recorders) > 0 { // who was frozen records on, alone
+				d.recorders[1].stop()
+				crowd.awaitAnswers(t, 50)
+			}
+			stop()
+			t.Logf("drained in %v", d.drained("spring"))
+			d.verdict(crowd)
+		})
+	}
+}
+
+// goroutines returns how many a process has, by its profile.
+func (p *process) goroutines() (count int) {
+	p.t.Helper()
+	_, text := p.ask(http.MethodGet, "http://"+p.ops+"/debug/pprof/goroutine?debug=1", "")
+	if _, err := fmt.Sscanf(string(text), "goroutine profile: total %d", &count); err != nil {
+		p.t.Errorf("the profile of goroutines: %v in %.100s", err, text)
+	}
+	return count
+}
+
+// TestF09F12AGateThatHangsIsToldByTheDeadlineAndHeals freezes the server that
+// decides while users claim without pause. Each of them is answered: 503 after the
+// deadline. What waits for the server is no more than who asks.
+func TestF09F12AGateThatHangsIsToldByTheDeadlineAndHeals(t *testing.T) {
+	const clients, frozen = 24, 3 * time.Second
+	for _, s := range setups {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			d := s.deploy(t, "--answer-wait", "1s")
+			d.create("spring", 10_000_000, firstcome.Recorded)
+			crowd := newCrowd("spring")
+			stop := d.claimUntil(crowd, clients)
+			defer stop()
+			crowd.awaitAnswers(t, 100)
+			before := d.node(1).goroutines()
+			server, _ := d.decider()
+			if err := server.Freeze(); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(frozen)
+			hanging := d.node(1).goroutines()
+			unknown := crowd.unknown()
+			if err := server.Continue(); err != nil {
+				t.Fatal(err)
+			}
+			crowd.awaitAnswers(t, 200)
+			stop()
+			d.closeIdle()
+			waitFor(t, "the goroutines to end", func() bool { return d.node(1).goroutines() <= before+5 })
+			// A client has a connection to each node, and a request is up to four goroutines.
+			if hanging > before+4*clients {
+				t.Errorf("there were %d goroutines before and %d while the gate hung", before, hanging)
+			}
+			if len(unknown) == 0 {
+				t.Error("nobody was told that the gate hangs")
+			}
+			unavailable(t, unknown)
+			t.Logf("%d goroutines, %d while it hung; %d claims unknown by then; drained in %v", before, hanging, len(unknown), d.drained("spring"))
+			d.verdict(crowd)
+		})
+	}
+}
+
+// unknown returns why claims have no outcome.
+func (c *crowd) unknown() []error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.errs)
+}
+
+// unavailable wants that each claim without an outcome was answered so: 503, with the
+// time to come again.
+func unavailable(t *testing.T, errs []error) {
+	t.Helper()
+	for _, err := range errs {
+		if p := isProblem(err); p == nil || p.Status != http.StatusServiceUnavailable || p.RetryAfter <= 0 {
+			t.Errorf("an outcome is unknown without 503 and Retry-After: %v", err)
+		}
+	}
+}
+
+// closeIdle closes the clients' connections that are not in use.
+func (f *fleet) closeIdle() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range f.nodes {
+		p.closeIdle()
+	}
+}
