@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/api"
@@ -19,9 +20,11 @@ type gateName string
 func (g *gateName) UnmarshalText(text []byte) error {
 	name := string(text)
 	if name != "ledger" {
-		u, err := url.Parse(name)
-		if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" || u.Host == "" {
+		if scheme, _, _ := strings.Cut(name, ":"); scheme != "redis" && scheme != "rediss" {
 			return errors.New("a gate is ledger, redis://HOST:PORT/DB, or rediss:// with TLS")
+		}
+		if err := redis.CheckURL(name); err != nil {
+			return err
 		}
 	}
 	*g = gateName(text)
@@ -47,7 +50,7 @@ func (g gateName) url() string {
 
 // gateFlags say what decides, and how what it decides gets into the ledger.
 type gateFlags struct {
-	Gate        gateName  `default:"ledger" placeholder:"ledger" help:"What decides claims: ledger, or redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// with TLS (default: ledger). FIRSTCOME_GATE keeps the password out of sight."`
+	Gate        gateName  `default:"ledger" placeholder:"ledger" help:"What decides claims: ledger, or redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// with TLS and, where the system does not know its authority, ?sslrootcert=FILE (default: ledger). FIRSTCOME_GATE keeps the password out of sight."`
 	Role        string    `enum:"all,api,recorder" default:"all" placeholder:"all" help:"With Redis as the gate: all, api (answers and does not record), or recorder (records and does not answer) (default: all)."`
 	AnyEviction bool      `help:"Accept a Redis that may evict keys: coupons are lost when it does."`
 	Backlog     count     `default:"1000000" help:"Coupons of a campaign that may wait for the ledger; with more, claims are answered 503 (default: 1000000)."`

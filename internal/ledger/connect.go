@@ -78,7 +78,7 @@ func openServer(ctx context.Context, name string, o Options, migrates bool) (*Le
 		err = l.dialect.schema.check(check, l.read.db)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open the ledger %s: %w", Masked(name), err), l.Close())
+		return nil, errors.Join(fmt.Errorf("open the ledger %s: %w", Masked(name), l.dialect.advised(err)), l.Close())
 	}
 	return l, nil
 }
@@ -101,10 +101,10 @@ func connectServer(name string, o Options) (*Ledger, error) {
 		return nil, err
 	}
 	l := newLedger(serverDialect(u.Scheme), o)
-	if l.write, err = l.dialect.connect(u, deciding); err != nil {
+	if l.write, err = l.dialect.open(u, deciding); err != nil {
 		return nil, err
 	}
-	if l.read.db, err = l.dialect.connect(u, reading); err != nil {
+	if l.read.db, err = l.dialect.open(u, reading); err != nil {
 		return nil, errors.Join(err, l.write.Close())
 	}
 	for db, most := range map[*sql.DB]int{l.write: serverWriters, l.read.db: serverReaders} {

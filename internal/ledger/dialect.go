@@ -1,12 +1,16 @@
 package ledger
 
 import (
+	"cmp"
 	"database/sql"
+	"database/sql/driver"
+	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/trust"
 )
 
 // A dialect is what one kind of database wants otherwise than the others. All
@@ -39,13 +43,35 @@ type dialect struct {
 	// denied tells whether an error says that the user lacks a right. Nil: there are none.
 	denied func(error) bool
 
-	// connect returns connections to the database that a URL names, which open when
-	// first used. Nil: it is a file.
-	connect func(*url.URL, patience) (*sql.DB, error)
-	schema  schema
-	examine func(*exam) // adds what Examine finds that only this database has
-	backup  string      // the command that copies the ledger as it is at one instant; empty: Backup does
+	// advise returns what to do about an error of logging in, and nothing for any other.
+	// Nil: nobody logs in.
+	advise func(error) string
+
+	// connector makes connections to the database that a URL names. Nil: it is a file.
+	connector func(*url.URL, patience) (driver.Connector, error)
+	schema    schema
+	examine   func(*exam) // adds what Examine finds that only this database has
+	backup    string      // the command that copies the ledger as it is at one instant; empty: Backup does
 }
+
+// open returns connections to the database that a URL names, which open when first used.
+func (d *dialect) open(u *url.URL, p patience) (*sql.DB, error) {
+	connector, err := d.connector(u, p)
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(connector), nil
+}
+
+// advised adds to an error of opening a ledger what to do about it.
+func (d *dialect) advised(err error) error {
+	if advice := d.advice(err); advice != "" {
+		return fmt.Errorf("%w: %s", err, advice)
+	}
+	return err
+}
+
+func (d *dialect) advice(err error) string { return cmp.Or(trust.Advice(err), d.advise(err)) }
 
 // A verdict says what an error of a statement means for its transaction.
 type verdict int

@@ -45,7 +45,7 @@ func Examine(ctx context.Context, name string) []Finding {
 		return []Finding{{Fail, what, err.Error(), "see firstcome serve --help"}}
 	}
 	d := serverDialect(u.Scheme)
-	db, err := d.connect(u, reading)
+	db, err := d.open(u, reading)
 	if err != nil {
 		return []Finding{{Fail, what, err.Error(), "see docs/operate.md"}}
 	}
@@ -98,6 +98,7 @@ func (e *exam) reach(name string) bool {
 	defer cancel()
 	took := make([]time.Duration, trips)
 	if err := e.db.PingContext(ctx); err != nil {
+		err = e.d.advised(err)
 		e.add(Fail, what, "host, port, user, password and database are right, and the server runs?", "%s does not answer: %v", name, err)
 		return false
 	}

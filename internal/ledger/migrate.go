@@ -81,7 +81,7 @@ func migrateServer(ctx context.Context, d *dialect, name string) error {
 	if err != nil {
 		return err
 	}
-	db, err := d.connect(u, migrating)
+	db, err := d.open(u, migrating)
 	if err != nil {
 		return err
 	}
@@ -141,6 +141,9 @@ func checkVersion(ctx context.Context, d *dialect, db *sql.DB) error {
 	}
 	var has sql.NullInt64
 	if err := db.QueryRowContext(ctx, `SELECT max(version_id) FROM goose_db_version`).Scan(&has); err != nil {
+		if d.shared && (d.classify(err) != broken || d.advice(err) != "") {
+			return err // the database was not reached
+		}
 		return fmt.Errorf("this is not a ledger of firstcome, or an empty one: %w", err)
 	}
 	sources := m.ListSources()

@@ -2,11 +2,14 @@ package ledger
 
 import (
 	"context"
+	"crypto/tls"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +18,7 @@ import (
 	"github.com/pressly/goose/v3/lock"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/trust"
 )
 
 // mySQL is the dialect of MariaDB from 10.6 on and MySQL from 8.0.16 on, which check
@@ -28,17 +32,32 @@ var mySQL = dialect{
 	holder:   `holder`,
 	couponOf: `SELECT ` + couponColumns + ` FROM coupons WHERE holder = ? AND campaign_id = ? AND voided_at IS NULL`,
 	look:     lookMySQL, insert: insertMySQL, update: updateEach,
-	classify: classifyMySQL, denied: deniedMySQL,
-	connect: connectMySQL, examine: examineMySQL, backup: "mariadb-dump --single-transaction DATABASE, or mysqldump",
+	classify: classifyMySQL, denied: deniedMySQL, advise: adviseMySQL,
+	connector: connectorMySQL, examine: examineMySQL, backup: "mariadb-dump --single-transaction DATABASE, or mysqldump",
 	schema: schema{
 		goose: goose.DialectMySQL, database: `database()`,
 		locker: lockMySQL, check: checkMySQL,
 	},
 }
 
-// connectMySQL returns connections to the database that a URL names. Its options
-// are tls=true, preferred or skip-verify.
-func connectMySQL(u *url.URL, p patience) (*sql.DB, error) {
+// adviseMySQL is dialect.advise.
+func adviseMySQL(err error) string {
+	var e *mysql.MySQLError
+	switch {
+	case errors.Is(err, mysql.ErrNoTLS):
+		return "have the server speak TLS (ssl_cert, ssl_key), or leave tls= out where nobody else is on the network"
+	case !errors.As(err, &e):
+	case e.Number == 1045: // ER_ACCESS_DENIED_ERROR, which is all it says of a missing certificate, too
+		return "give the user and password that the server knows, and where it asks that user for TLS or for a certificate, tls=true or sslcert and sslkey"
+	case e.Number == 3159: // ER_SECURE_TRANSPORT_REQUIRED
+		return "the server wants TLS: add tls=true"
+	}
+	return ""
+}
+
+// connectorMySQL is dialect.connector. The URL's options are tls=true, preferred or
+// skip-verify, and package trust's, which mean tls=true.
+func connectorMySQL(u *url.URL, p patience) (driver.Connector, error) {
 	c := mysql.NewConfig()
 	c.Net, c.Addr, c.DBName = "tcp", u.Host, strings.Trim(u.Path, "/")
 	if u.Port() == "" {
@@ -46,11 +65,8 @@ func connectMySQL(u *url.URL, p patience) (*sql.DB, error) {
 	}
 	c.User = u.User.Username()
 	c.Passwd, _ = u.User.Password()
-	for name, values := range u.Query() {
-		if name != "tls" {
-			return nil, fmt.Errorf("the ledger's name has the option %q, and there is only tls", name)
-		}
-		c.TLSConfig = values[0]
+	if err := tlsMySQL(c, u.Query()); err != nil {
+		return nil, fmt.Errorf("the ledger's name: %w", err)
 	}
 	c.Collation = "utf8mb4_bin"
 	c.InterpolateParams = true    // a statement is one round trip, and wide ones need not be prepared
@@ -65,11 +81,28 @@ func connectMySQL(u *url.URL, p patience) (*sql.DB, error) {
 	if p.idle > 0 {
 		c.Params["wait_timeout"] = fmt.Sprint(int(p.idle / time.Second))
 	}
-	connector, err := mysql.NewConnector(c)
-	if err != nil {
-		return nil, errors.New("the ledger's name has a bad value of tls: write true, preferred or skip-verify")
+	return mysql.NewConnector(c)
+}
+
+// tlsMySQL reads the options of a name.
+func tlsMySQL(c *mysql.Config, options url.Values) error {
+	files := trust.Take(options)
+	wanted := options.Get("tls")
+	options.Del("tls")
+	for name := range options {
+		return fmt.Errorf("it has the option %q, and there are only tls, %s, %s and %s", name, trust.RootOption, trust.CertOption, trust.KeyOption)
 	}
-	return sql.OpenDB(connector), nil
+	switch {
+	case wanted == "true" || wanted == "" && files != trust.Files{}:
+		c.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+		return files.Apply(c.TLS)
+	case files != trust.Files{}:
+		return fmt.Errorf("with %s, %s and %s there is only tls=true", trust.RootOption, trust.CertOption, trust.KeyOption)
+	case !slices.Contains([]string{"", "false", "preferred", "skip-verify"}, wanted):
+		return errors.New("it has a bad value of tls: write true, preferred or skip-verify")
+	}
+	c.TLSConfig = wanted
+	return nil
 }
 
 // lookMySQLQuery finds coupons by the index of P3. Without the hint the server would

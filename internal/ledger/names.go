@@ -34,7 +34,11 @@ func CheckName(name string) error {
 		_, err := Path(name)
 		return err
 	}
-	_, err := parseServer(name)
+	u, err := parseServer(name)
+	if err != nil {
+		return err
+	}
+	_, err = serverDialect(u.Scheme).connector(u, reading)
 	return err
 }
 

@@ -2,7 +2,9 @@ package ledger
 
 import (
 	"context"
+	"crypto/tls"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net"
@@ -16,6 +18,7 @@ import (
 	"github.com/pressly/goose/v3/lock"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/trust"
 )
 
 // postgreSQL is the dialect of PostgreSQL from 13 on.
@@ -26,16 +29,32 @@ var postgreSQL = dialect{
 	holder:   `user_id`,
 	couponOf: `SELECT ` + couponColumns + ` FROM coupons WHERE user_id = ? AND campaign_id = ? AND voided_at IS NULL`,
 	look:     lookPostgreSQL, insert: insertPostgreSQL, update: updateEach,
-	classify: classifyPostgreSQL, denied: deniedPostgreSQL,
-	connect: connectPostgreSQL, examine: examinePostgreSQL, backup: "pg_dump --format=custom DATABASE",
+	classify: classifyPostgreSQL, denied: deniedPostgreSQL, advise: advisePostgreSQL,
+	connector: connectorPostgreSQL, examine: examinePostgreSQL, backup: "pg_dump --format=custom DATABASE",
 	schema: schema{
 		goose: goose.DialectPostgres, database: `current_schema()`,
 		locker: lockPostgreSQL, check: checkPostgreSQL,
 	},
 }
 
-// connectPostgreSQL returns connections to a database that a libpq URL names.
-func connectPostgreSQL(u *url.URL, p patience) (*sql.DB, error) {
+// advisePostgreSQL is dialect.advise.
+func advisePostgreSQL(err error) string {
+	var e *pgconn.PgError
+	switch {
+	case !errors.As(err, &e):
+	case e.Code == "28P01": // invalid_password
+		return "give the user and password that the server knows"
+	case e.Code == "28000": // invalid_authorization_specification
+		return "the server's pg_hba.conf has no line for this user, database and address that this connection fits: see sslmode, sslcert and sslkey, or add one"
+	}
+	return ""
+}
+
+// connectorPostgreSQL is dialect.connector. The URL is libpq's.
+func connectorPostgreSQL(u *url.URL, p patience) (driver.Connector, error) {
+	if err := checkFiles(u.Query()); err != nil {
+		return nil, fmt.Errorf("the ledger's name: %w", err)
+	}
 	named := *u
 	named.Scheme = "postgres"
 	c, err := pgx.ParseConfig(named.String())
@@ -68,7 +87,20 @@ func connectPostgreSQL(u *url.URL, p patience) (*sql.DB, error) {
 			c.RuntimeParams[name] = value
 		}
 	}
-	return stdlib.OpenDB(*c), nil
+	return stdlib.GetConnector(*c), nil
+}
+
+// checkFiles reads the files that options name, because the driver's own error may have
+// the password in it.
+func checkFiles(options url.Values) error {
+	files, encrypted := trust.Take(options), options.Has("sslpassword")
+	if files.Root == "system" {
+		files.Root = ""
+	}
+	if encrypted {
+		files.Cert, files.Key = "", ""
+	}
+	return files.Apply(&tls.Config{MinVersion: tls.VersionTLS12})
 }
 
 // lookPostgreSQLQuery seeks each user in the index: LIMIT keeps the planner from

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/trust"
 )
 
 // A Class says what the error of a call means.
@@ -84,6 +86,24 @@ func codeOf(code string) (Class, string) {
 	return Unknown, ""
 }
 
+// greeting returns the Error of a connection that failed before its first answer. Who
+// speaks TLS to a port without, or the other way round, is seldom told so.
+func greeting(err error, secured bool) error {
+	var e *Error
+	var network net.Error
+	err = classify(err)
+	switch {
+	case !errors.As(err, &e) || e.Advice != "" || e.Code != "" || e.Class == Safe:
+	case !secured:
+		e.Advice = "if this port speaks TLS, the URL begins with rediss://"
+	case errors.Is(e.err, context.DeadlineExceeded) || errors.As(e.err, &network) && network.Timeout():
+		e.Advice = "if this port does not speak TLS, name the one that does"
+	default:
+		e.Advice = "if Redis asks for a certificate, name one with " + trust.CertOption + " and " + trust.KeyOption
+	}
+	return err
+}
+
 // maxClients is how Redis, without a code for it, turns a connection away before it reads a command.
 const maxClients = "max number of clients reached"
 
@@ -110,6 +130,8 @@ func classify(err error) error {
 		}
 	case errors.As(err, &refused) && refused.Op == "dial":
 		e.Class = Safe // there was no connection to send the call on
+	default:
+		e.Advice = trust.Advice(err)
 	}
 	return e
 }

@@ -54,10 +54,9 @@ func Open(ctx context.Context, options Options) (*Gate, error) {
 // connect returns a client. It sends nothing a second time by itself: see the
 // package's comment.
 func connect(options Options) (rueidis.Client, error) {
-	o, err := rueidis.ParseURL(options.URL)
+	o, err := readURL(options.URL)
 	if err != nil {
-		// The error's own text may have a part of the password in it.
-		return nil, errors.New("the Redis URL cannot be read: it is like redis://USER:PASSWORD@HOST:6379/0, or rediss:// for TLS; write special characters of the password as %XX")
+		return nil, err
 	}
 	if options.Username != "" {
 		o.Username = options.Username
@@ -73,7 +72,7 @@ func connect(options Options) (rueidis.Client, error) {
 	o.ClusterOption.MaxMovedRedirections = redirections
 	client, err := rueidis.NewClient(o)
 	if err != nil {
-		return nil, fmt.Errorf("connect to Redis at %s: %w", strings.Join(o.InitAddress, ", "), classify(err))
+		return nil, fmt.Errorf("connect to Redis at %s: %w", strings.Join(o.InitAddress, ", "), greeting(err, o.TLSConfig != nil))
 	}
 	return client, nil
 }

@@ -1,0 +1,84 @@
+// Package trust reads the certificates by which a server is known to us, and we to
+// it, and says what to do about a connection that fails for theirs.
+package trust
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+)
+
+// The options of a server's URL, by libpq's names for them. Each names a PEM file.
+const (
+	RootOption = "sslrootcert" // the authorities that may vouch for the server, instead of the system's
+	CertOption = "sslcert"     // our own certificate, with its chain
+	KeyOption  = "sslkey"      // its private key
+)
+
+// Files are the PEM files of a connection; empty ones are not used.
+type Files struct{ Root, Cert, Key string }
+
+// Take returns the files that options name, and takes them out of the options.
+func Take(options url.Values) Files {
+	take := func(name string) string {
+		value := options.Get(name)
+		options.Del(name)
+		return value
+	}
+	return Files{Root: take(RootOption), Cert: take(CertOption), Key: take(KeyOption)}
+}
+
+// Apply has a configuration trust and present what the files have. An error says
+// which option is wrong.
+func (f Files) Apply(c *tls.Config) error {
+	if (f.Cert == "") != (f.Key == "") {
+		return fmt.Errorf("%s and %s go together: name both or neither", CertOption, KeyOption)
+	}
+	if f.Root != "" {
+		text, err := os.ReadFile(f.Root)
+		if err != nil {
+			return fmt.Errorf("%s: %w", RootOption, err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(text) {
+			return fmt.Errorf("%s: %s has no certificate in PEM", RootOption, f.Root)
+		}
+	}
+	if f.Cert != "" {
+		own, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+		if err != nil {
+			return fmt.Errorf("%s and %s: %w", CertOption, KeyOption, err)
+		}
+		c.Certificates = []tls.Certificate{own}
+	}
+	return nil
+}
+
+// Advice returns what to do about an error of a connection that failed for TLS, and
+// nothing for any other.
+func Advice(err error) string {
+	var authority x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	var record tls.RecordHeaderError
+	switch {
+	case errors.As(err, &host):
+		return "name the server in the URL as its certificate does, or have one made for this name"
+	case errors.As(err, &authority):
+		return "name the file of the authority that made the server's certificate with " + RootOption
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "renew the server's certificate, and see that the clocks are right"
+	case errors.As(err, &record):
+		return "the server speaks no TLS on this port: name the one on which it does"
+	}
+	// crypto/tls has this name for what the other side sent, and no type that others may see.
+	var operation *net.OpError
+	if errors.As(err, &operation) && operation.Op == "remote error" {
+		return "the server did not take our certificate, or wants one: see " + CertOption + " and " + KeyOption
+	}
+	return ""
+}
