@@ -16,6 +16,7 @@ import (
 
 type auditCmd struct {
 	Ledger ledgerName `placeholder:"sqlite:FILE" help:"The ledger to read (default: ${ledger}, unless there is a server)."`
+	Gate   gateName   `placeholder:"URL" help:"Compare the gate with the ledger too: redis://HOST:PORT/DB, or rediss:// with TLS. FIRSTCOME_GATE keeps the password out of sight."`
 	Server serverURL  `placeholder:"URL" help:"Ask a server instead. Its API key, of the role admin, is read from FIRSTCOME_KEY."`
 	outputFlag
 	SecretFile string `placeholder:"FILE" help:"The secret of the coupon codes, to check these too (default: the one beside the ledger, if it can be read)."`
@@ -24,7 +25,8 @@ type auditCmd struct {
 
 // Help says what differs.
 func (*auditCmd) Help() string {
-	return `With --ledger it reads the tables, beside whoever serves them, and checks the file too. With
+	return `With --ledger it reads the tables, beside whoever serves them, and checks the file too; with --gate
+besides, it compares who holds a coupon at the gate with the ledger and what is on its way to it. With
 --server it asks over HTTP for what the server lists (coupons, facts, changes, dead letters): from anywhere, and
 through whatever stands between.`
 }
@@ -33,6 +35,9 @@ through whatever stands between.`
 func (c *auditCmd) check(t terminal) []error {
 	ledgerIsFlag := string(c.Ledger) != t.variable(variableOf("ledger"))
 	serverIsFlag := string(c.Server) != strings.TrimSuffix(t.variable(variableOf("server")), "/")
+	if gateIsFlag := string(c.Gate) != t.variable(variableOf("gate")); gateIsFlag && c.Gate.url() != "" && serverIsFlag {
+		return []error{errors.New("--gate: is compared with a ledger, not with what a server lists: name it with --ledger")}
+	}
 	switch {
 	case c.Ledger == "" || c.Server == "":
 	case ledgerIsFlag == serverIsFlag:
@@ -50,12 +55,13 @@ func (c *auditCmd) check(t terminal) []error {
 
 // An auditReport is what audit prints.
 type auditReport struct {
-	Ledger    string         `json:"ledger,omitempty"` // one of these
-	Server    string         `json:"server,omitempty"`
-	Codes     bool           `json:"codes_checked"`
-	Campaigns []audit.Report `json:"campaigns"`
-	File      []string       `json:"file"` // what is wrong with the ledger's file
-	Breaches  int64          `json:"breaches"`
+	Ledger    string             `json:"ledger,omitempty"` // one of these
+	Server    string             `json:"server,omitempty"`
+	Codes     bool               `json:"codes_checked"`
+	Campaigns []audit.Report     `json:"campaigns"`
+	Gates     []audit.GateReport `json:"gates,omitempty"` // the campaigns as their gate has them
+	File      []string           `json:"file"`            // what is wrong with the ledger's file
+	Breaches  int64              `json:"breaches"`
 }
 
 // errBreach says that a promise is broken: what was printed says which.
@@ -121,9 +127,13 @@ func (c *auditCmd) auditLedger(ctx context.Context, t terminal, report *auditRep
 			report.File = append(report.File, wrong...)
 			report.Breaches = int64(len(wrong))
 		}
-		return report.audit(ctx, t, ids, secret, func(_ firstcome.CampaignID, read *atomic.Int64) audit.Source {
+		err := report.audit(ctx, t, ids, secret, func(_ firstcome.CampaignID, read *atomic.Int64) audit.Source {
 			return source(l, read)
 		})
+		if err != nil || c.Gate.url() == "" {
+			return err
+		}
+		return c.auditGate(ctx, l, report, ids)
 	})
 }
 
@@ -223,6 +233,10 @@ func (r *auditReport) print(t terminal) {
 		fmt.Fprintf(t.out, "%s: %d coupons, %d in force, %d voided, %d facts, %d breaches\n",
 			c.Campaign, c.Coupons, c.InForce, c.Voided, c.Facts, c.Breaches.Total)
 		printBreaches(t, c.Breaches)
+	}
+	for _, g := range r.Gates {
+		fmt.Fprintf(t.out, "%s at its gate: %d holders, %d unrecorded, %d breaches\n", g.Campaign, g.Holders, g.Unrecorded, g.Breaches.Total)
+		printBreaches(t, g.Breaches)
 	}
 	switch {
 	case r.Codes:

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 // A GateSource is a remote gate to compare with the ledger.
 type GateSource struct {
+	// State is firstcome.ErrNoCampaign if the gate does not have it.
 	State func(context.Context, firstcome.CampaignID) (GateState, error)
 	// Holders calls each with every holder of a coupon in force and its number, as the
 	// gate has them; 0 if it does not say.
@@ -44,6 +46,11 @@ type GateReport struct {
 // only what still differs is a breach. It keeps the set of users in memory, three times.
 func Gate(ctx context.Context, ledger Source, gate GateSource, id firstcome.CampaignID) (GateReport, error) {
 	first, err := compareGate(ctx, ledger, gate, id)
+	if errors.Is(err, firstcome.ErrNoCampaign) {
+		r := GateReport{Campaign: id}
+		r.Breaches.add("gate", "the gate has lost the campaign, and decides nothing until it is rebuilt")
+		return r, nil
+	}
 	if err != nil {
 		return GateReport{}, fmt.Errorf("compare the gate of %s with the ledger: %w", id, err)
 	}

@@ -201,6 +201,18 @@ func TestEveryBreachBetweenGateAndLedgerIsFound(t *testing.T) {
 	}
 }
 
+func TestACampaignThatItsGateHasLostIsABreach(t *testing.T) {
+	s := atRest()
+	gate := s.gate()
+	gate.State = func(context.Context, firstcome.CampaignID) (audit.GateState, error) {
+		return audit.GateState{}, firstcome.ErrNoCampaign
+	}
+	report, err := audit.Gate(t.Context(), s.source(), gate, "c")
+	if err != nil || report.Breaches.Count["gate"] != 1 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
 func TestAShopInUseHasNoBreach(t *testing.T) {
 	s := atRest()
 	s.between = func() { // after the gate was read, it issues, and a recorder records

@@ -1,0 +1,73 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redis/rueidis"
+
+	"github.com/firstcome/firstcome"
+)
+
+// Coupons calls each with the coupon in force of every holder, in no order, until it
+// returns an error. It reads page by page while claims go on: what is issued or voided
+// meanwhile may be there or not, and a coupon may come twice. None has Code and Epoch.
+func (g *Gate) Coupons(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
+	for cursor := uint64(0); ; {
+		page, err := g.page(ctx, id, cursor)
+		if err != nil {
+			return fmt.Errorf("read the holders of %s: %w", id, err)
+		}
+		for n := 0; n+1 < len(page.Elements); n += 2 {
+			c, err := readEntry(id, firstcome.UserID(page.Elements[n]), page.Elements[n+1])
+			if err != nil {
+				return err
+			}
+			if err := each(c); err != nil {
+				return err
+			}
+		}
+		if cursor = page.Cursor; cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// inspectEntries is how many entries one command returns: some 10,000 coupons of a
+// busy campaign.
+const inspectEntries = 100
+
+// Unrecorded calls each with every coupon of the journal, which is on its way to the
+// ledger or has just arrived, in the order of issue, until it returns an error. It
+// takes nothing away from recorders. An entry that cannot be read is passed over: a
+// recorder makes a dead letter of it.
+func (g *Gate) Unrecorded(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
+	for from := "-"; ; {
+		entries, err := g.entries(ctx, id, from)
+		if err != nil {
+			return fmt.Errorf("read the journal of %s: %w", id, err)
+		}
+		for _, e := range entries {
+			coupons, err := item{id: e.ID, fields: e.FieldValues}.coupons(id, g.options.Secret)
+			if err != nil {
+				continue
+			}
+			for _, c := range coupons {
+				if err := each(c); err != nil {
+					return err
+				}
+			}
+		}
+		if len(entries) < inspectEntries {
+			return nil
+		}
+		from = "(" + entries[len(entries)-1].ID
+	}
+}
+
+func (g *Gate) entries(ctx context.Context, id firstcome.CampaignID, from string) ([]rueidis.XRangeEntry, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	entries, err := g.client.Do(ctx, g.client.B().Xrange().Key(journalKey(id)).Start(from).End("+").Count(inspectEntries).Build()).AsXRange()
+	return entries, classify(err)
+}
