@@ -244,11 +244,12 @@ func (r *Recorder) bury(ctx context.Context, id firstcome.CampaignID, letters []
 	return settled, err
 }
 
-// keep calls the ledger until it answers, however long that is, or ctx ends.
+// keep calls the ledger until it answers, however long that is, or ctx ends. That
+// another node has to record the campaign is an answer too.
 func (r *Recorder) keep(ctx context.Context, about Recording, call func(context.Context) (Settled, error)) (Settled, error) {
 	attempt := func() (Settled, error) {
 		settled, err := r.breaker.Execute(func() (Settled, error) { return r.try(ctx, about, call) })
-		if errors.Is(err, ErrRefused) {
+		if answers(err) {
 			err = backoff.Permanent(err)
 		}
 		return settled, err

@@ -19,6 +19,8 @@ type Source interface {
 
 // A Sink returns nil only when all of a batch is settled: durable in the ledger as
 // coupons or as dead letters. Taking a batch twice is the same as taking it once.
+// firstcome.ErrGateMismatch says that another node has to take the campaign's: a source
+// goes on with the other campaigns and gives it again later.
 type Sink func(ctx context.Context, b Batch) (Settled, error)
 
 // A Batch is what a source hands out at once, of one campaign.

@@ -147,7 +147,7 @@ const entryBytes = 6 + 7 + 4
 // readEntry reads a coupon from the holders hash.
 func readEntry(id firstcome.CampaignID, user firstcome.UserID, entry string) (firstcome.Coupon, error) {
 	if len(entry) != entryBytes {
-		return firstcome.Coupon{}, fmt.Errorf("a holder of %s has %d bytes instead of %d", id, len(entry), entryBytes)
+		return firstcome.Coupon{}, fmt.Errorf("%w: one of %s has %d bytes instead of %d", errHolder, id, len(entry), entryBytes)
 	}
 	var padded [3 * 8]byte
 	copy(padded[2:8], entry[:6])

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,7 +32,8 @@ type JournalOptions struct {
 	// wakes the journal besides.
 	Sweep time.Duration
 	// OnAlarm, if set, is told what an operator should know: what was lost of a journal and
-	// made again, and a campaign that cannot be drained.
+	// made again, and a campaign that cannot be drained, the same about once a minute. What
+	// is about all campaigns names none.
 	OnAlarm func(firstcome.CampaignID, error)
 }
 
@@ -65,9 +66,14 @@ type Journal struct {
 	consumer string
 	agenda   *agenda
 
+	unknown chan struct{} // has room for one: a campaign that is not known issued something
+
 	mu      sync.Mutex // guards what follows
 	active  []firstcome.CampaignID
 	streams map[firstcome.CampaignID]*stream
+	// strangers are the campaigns that woke the journal since the last sweep and were not
+	// active: those that are new, and those that another ledger has at the same Redis.
+	strangers map[firstcome.CampaignID]bool
 }
 
 var _ flow.Source = (*Journal)(nil)
@@ -80,7 +86,7 @@ func (g *Gate) Journal(options JournalOptions) *Journal {
 	options.Sweep = cmp.Or(options.Sweep, defaultSweep)
 	return &Journal{
 		gate: g, options: options, consumer: rand.Text(), agenda: newAgenda(),
-		streams: map[firstcome.CampaignID]*stream{},
+		unknown: make(chan struct{}, 1), streams: map[firstcome.CampaignID]*stream{}, strangers: map[firstcome.CampaignID]bool{},
 	}
 }
 
@@ -107,15 +113,6 @@ func (j *Journal) Drain(ctx context.Context, to flow.Sink) error {
 	return fmt.Errorf("drain the Redis journal: %w", err)
 }
 
-// listen puts campaigns on the agenda as soon as something is issued.
-func (j *Journal) listen(ctx context.Context) error {
-	return j.gate.subscribe(ctx, j.gate.wakeChannel(), func() {}, func(message string) {
-		if id, err := firstcome.ParseCampaignID(message); err == nil {
-			j.agenda.add(id)
-		}
-	})
-}
-
 // sweep puts those of the active campaigns on the agenda that have something.
 func (j *Journal) sweep(ctx context.Context) error {
 	tick := time.NewTicker(j.options.Sweep)
@@ -135,6 +132,8 @@ func (j *Journal) sweep(ctx context.Context) error {
 		}
 		select {
 		case <-tick.C:
+			j.meet()
+		case <-j.unknown:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -145,7 +144,7 @@ func (j *Journal) sweep(ctx context.Context) error {
 func (j *Journal) setActive(ids []firstcome.CampaignID) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.active = ids
+	j.active = slices.Sorted(slices.Values(ids))
 	streams := make(map[firstcome.CampaignID]*stream, len(ids))
 	for _, id := range ids {
 		if s, ok := j.streams[id]; ok {
@@ -231,21 +230,4 @@ func (j *Journal) stream(id firstcome.CampaignID) *stream {
 		j.streams[id] = s
 	}
 	return s
-}
-
-// isolate keeps an error of one campaign, which only an operator ends, from the
-// others: it is told and nil. Any other error is returned.
-func (j *Journal) isolate(id firstcome.CampaignID, err error) error {
-	var e *Error
-	if errors.As(err, &e) && e.Code == "WRONGTYPE" || errors.Is(err, firstcome.ErrNoCampaign) {
-		j.alarm(id, err)
-		return nil
-	}
-	return err
-}
-
-func (j *Journal) alarm(id firstcome.CampaignID, err error) {
-	if j.options.OnAlarm != nil {
-		j.options.OnAlarm(id, err)
-	}
 }

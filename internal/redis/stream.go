@@ -24,10 +24,18 @@ type stream struct {
 	behind     time.Time // since when what is recorded does not follow on what is settled; zero: it does
 	glanced    time.Time // when it was last held against the campaign's counters
 	refilled   time.Time // when it was last made again from the holders
+
+	// Of a campaign that cannot be drained, guarded by the journal's mu:
+	rest   time.Time // until when it is not tried
+	told   string    // what was told of it last
+	toldAt time.Time
 }
 
 // drain gives one reading of a campaign's entries to the sink. more tells that there may be others.
 func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool, err error) {
+	if j.rests(s) {
+		return false, nil
+	}
 	items, err := j.read(ctx, s)
 	if err != nil {
 		return false, err

@@ -1,0 +1,150 @@
+package redis_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/redis"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// make makes another campaign at the gate and has it issue a coupon.
+func (s *shop) make(id firstcome.CampaignID) {
+	s.t.Helper()
+	change := firstcome.Change{Campaign: id, Version: 1, Kind: firstcome.ChangeTerms, Epoch: 1, Terms: firstcome.Terms{Quantity: 100}}
+	if _, err := s.gate.Apply(s.t.Context(), change); err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := s.gate.Claim(s.t.Context(), id, crowd(0, 1)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// alarmed waits for an alarm.
+func (s *shop) alarmed() {
+	s.t.Helper()
+	select {
+	case <-s.alarms:
+	case <-time.After(30 * time.Second):
+		s.t.Fatal("nobody was told")
+	}
+}
+
+// drainOnce drains a journal until the end of the test. That the drain ends before is a failure.
+func (s *shop) drainOnce(j *redis.Journal, to flow.Sink) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := j.Drain(ctx, to); err != nil {
+			s.t.Errorf("the drain ended: %v", err)
+		}
+	}()
+	s.t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+}
+
+func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		ail  func(s *shop, id string)
+		sink error
+	}{
+		{"the ledger says that another node records it", func(*shop, string) {}, firstcome.ErrGateMismatch},
+		{"a holder cannot be read", func(s *shop, id string) {
+			s.do("HSET", "firstcome:{"+id+"}:holders", "user-0", "?")
+			s.do("DEL", "firstcome:{"+id+"}:journal")
+		}, nil},
+		{"the gate has lost it", func(s *shop, id string) { s.do("DEL", "firstcome:{"+id+"}:campaign") }, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited, func(o *redis.Options) {
+				o.Missing = func(_ context.Context, id firstcome.CampaignID) error {
+					if strings.HasPrefix(string(id), "bad-") {
+						return flow.ErrLost
+					}
+					return firstcome.ErrBusy
+				}
+			}), newPage()
+			var bad []firstcome.CampaignID
+			for n := range 8 {
+				bad = append(bad, firstcome.CampaignID(fmt.Sprint("bad-", n)))
+				s.make(bad[n])
+				c.ail(s, string(bad[n]))
+			}
+			j := s.journal(func(o *redis.JournalOptions) {
+				o.Active = func(context.Context) ([]firstcome.CampaignID, error) { return append(bad[:8:8], "c"), nil }
+			})
+			s.drainOnce(j, func(ctx context.Context, b flow.Batch) (flow.Settled, error) {
+				if b.Campaign != "c" {
+					return flow.Settled{}, c.sink
+				}
+				return p.take(ctx, b)
+			})
+			s.alarmed()
+			for n := range 20 {
+				s.issue(n, 1)
+				p.waitFor(t, n+1)
+			}
+		})
+	}
+}
+
+func TestACampaignThatIsNotOfTheLedgerIsLeftAlone(t *testing.T) {
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	s.make("foreign")
+	s.drainOnce(s.journal(func(o *redis.JournalOptions) { o.Workers = 1 }), func(ctx context.Context, b flow.Batch) (flow.Settled, error) {
+		if b.Campaign != "c" {
+			t.Errorf("the sink is given coupons of %s", b.Campaign)
+		}
+		return p.take(ctx, b)
+	})
+	for n := range 10 {
+		if _, err := s.gate.Claim(t.Context(), "foreign", crowd(n+1, 1)); err != nil {
+			t.Fatal(err)
+		}
+		s.issue(n, 1)
+		p.waitFor(t, n+1)
+	}
+	if n, err := s.do("XLEN", "firstcome:{foreign}:journal").AsInt64(); err != nil || n != 11 {
+		t.Errorf("its journal has %d entries, %v", n, err)
+	}
+}
+
+func TestACampaignThatIsNewIsDrainedBeforeTheNextSweep(t *testing.T) {
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	var looks atomic.Int64
+	looked := make(chan struct{}, 100)
+	s.drainOnce(s.journal(func(o *redis.JournalOptions) {
+		o.Sweep = time.Hour
+		o.Active = func(context.Context) (ids []firstcome.CampaignID, err error) {
+			if looks.Add(1) > 1 {
+				ids = append(ids, "c")
+			}
+			looked <- struct{}{}
+			return ids, nil
+		}
+	}), p.take)
+	<-looked
+	s.issue(0, 1)
+	p.waitFor(t, 1)
+}
+
+func TestTheJournalIsDrainedWhereNobodyMaySubscribe(t *testing.T) {
+	url := services.Redis.Database(t)
+	s, p := newShop(t, url, firstcome.Unlimited), newPage()
+	s.gate = open(t, services.User(t, url, append(strings.Fields(redis.Rights), "-subscribe")...))
+	s.drainOnce(s.journal(), p.take)
+	s.alarmed()
+	s.issue(0, 10)
+	p.waitFor(t, 10)
+	s.settled(10)
+}
