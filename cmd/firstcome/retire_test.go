@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/api"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/redis"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// A remoteNode is what a node wires beside HTTP where Redis decides, with a clock of its own.
+type remoteNode struct {
+	*node
+	*api.Remote
+	clock atomic.Int64
+}
+
+func newRemoteNode(t *testing.T, url string) *remoteNode {
+	t.Helper()
+	secret, err := firstcome.NewSecret([]byte(strings.Repeat("s", firstcome.MinSecret)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &remoteNode{node: &node{settings: settings{log: slog.New(slog.DiscardHandler), gate: gateSettings{records: true}}}}
+	r.clock.Store(time.Now().UnixNano())
+	now := func() time.Time { return time.Unix(0, r.clock.Load()) }
+	gate, err := redis.Open(t.Context(), redis.Options{URL: url, Secret: secret, Clock: now, Missing: r.missing})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(gate.Close)
+	r.remote = &remoteGate{gate: gate}
+	r.ledger, err = ledger.Open(t.Context(), filepath.Join(t.TempDir(), "firstcome.db"), ledger.Options{Secret: secret, Gate: gate.Name(), Clock: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Remote = r.join()
+	r.start(t)
+	return r
+}
+
+// start runs what a node runs, until the test ends.
+func (r *remoteNode) start(t *testing.T) {
+	ctx, stop := context.WithCancel(context.Background())
+	writing, stopWriting := context.WithCancel(context.Background())
+	var beside, ledgers sync.WaitGroup
+	ledgers.Go(func() { _ = r.ledger.Run(writing) })
+	for _, run := range r.remote.runs() {
+		beside.Go(func() { _ = run(ctx) })
+	}
+	t.Cleanup(func() {
+		stop()
+		beside.Wait()
+		stopWriting()
+		ledgers.Wait()
+		if err := r.ledger.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// claims returns what users' claims get.
+func (r *remoteNode) claims(t *testing.T, users ...firstcome.UserID) (outcomes []firstcome.Outcome) {
+	t.Helper()
+	decisions, err := r.Gate.Claim(t.Context(), "c", users)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range decisions {
+		outcomes = append(outcomes, d.Outcome)
+		if d.Outcome == firstcome.Issued {
+			if err := r.Recorded.Wait(t.Context(), d.Coupon); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return outcomes
+}
+
+// keysOf returns how many keys Redis has of the campaign.
+func keysOf(t *testing.T, url string) int {
+	t.Helper()
+	option, err := rueidis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	option.DisableCache = true
+	client, err := rueidis.NewClient(option)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	keys, err := client.Do(t.Context(), client.B().Keys().Pattern("firstcome:{c}:*").Build()).AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(keys)
+}
+
+// TestACampaignThatIsOverLeavesRedisAndIsAnsweredForByTheLedger follows a campaign
+// from its making to a void long after its end, through the parts that a node has.
+func TestACampaignThatIsOverLeavesRedisAndIsAnsweredForByTheLedger(t *testing.T) {
+	url := services.Redis.Database(t)
+	r := newRemoteNode(t, url)
+	ctx := t.Context()
+	step := func(_ any, err error) {
+		t.Helper()
+		if err == nil {
+			err = r.Changer.Finish(ctx, "c", 0)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(what string, got []firstcome.Outcome, outcomes ...firstcome.Outcome) {
+		t.Helper()
+		for n := range outcomes {
+			if got[n] != outcomes[n] {
+				t.Errorf("%s: claim %d got %v, want %v", what, n, got[n], outcomes[n])
+			}
+		}
+	}
+	step(r.ledger.Create(ctx, "test", "c", firstcome.Terms{Name: "Test", Quantity: 2, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}))
+	want("open", r.claims(t, "a", "b", "d"), firstcome.Issued, firstcome.Issued, firstcome.SoldOut)
+	r.clock.Add(int64(time.Second))
+	step(r.ledger.Switch(ctx, "test", "c", ledger.Close))
+	for _, pause := range []time.Duration{flow.DefaultRetireAfter, time.Minute} {
+		r.clock.Add(int64(pause))
+		if err := r.remote.retirer.Look(ctx); err != nil {
+			t.Fatal(err)
+		}
+		want("over", r.claims(t, "a", "d"), firstcome.AlreadyIssued, firstcome.Closed)
+	}
+	if n := keysOf(t, url); n != 0 {
+		t.Errorf("Redis has %d keys of the campaign", n)
+	}
+	step(r.ledger.Void(ctx, "test", "c", 1, "a refund"))
+	want("voided", r.claims(t, "a", "b"), firstcome.Closed, firstcome.AlreadyIssued)
+	if _, err := r.Gate.CouponOf(ctx, "c", "a"); !errors.Is(err, firstcome.ErrNoCoupon) {
+		t.Errorf("the voided coupon: %v", err)
+	}
+	state, err := r.Gate.State(ctx, "c")
+	if err != nil || state.InForce != 1 || state.LastNumber != 2 {
+		t.Errorf("the state: %+v, %v", state, err)
+	}
+	if _, err := r.Gate.Claim(ctx, "nowhere", []firstcome.UserID{"a"}); !errors.Is(err, firstcome.ErrNoCampaign) {
+		t.Errorf("no campaign: %v", err)
+	}
+	if n := keysOf(t, url); n != 0 {
+		t.Errorf("the campaign was made again: Redis has %d keys of it", n)
+	}
+}
