@@ -19,6 +19,7 @@ import (
 type actor struct {
 	listener net.Listener
 	version  string
+	info     string // more lines of INFO
 
 	mu     sync.Mutex // guards what follows
 	answer string     // to scripts; empty: that no right is missing
@@ -100,7 +101,7 @@ func (a *actor) line(command string) string {
 	case "CLUSTER":
 		return "-ERR This instance has cluster support disabled\r\n"
 	case "INFO":
-		return bulk("redis_version:" + a.version + "\r\nmaxmemory_policy:noeviction\r\naof_enabled:1\r\n")
+		return bulk("redis_version:" + a.version + "\r\nmaxmemory_policy:noeviction\r\naof_enabled:1\r\n" + a.info)
 	case "GET":
 		return bulk("0123456789abcdef")
 	case "EVALSHA", "EVAL":
@@ -155,10 +156,10 @@ func TestF13OneTableClassifiesWhatRedisAnswers(t *testing.T) {
 		"ERR max number of clients reached":                       redis.Safe,
 		"ERR Error running script (call to f_12): @user_script:7: @user_script: 7: -OOM command not allowed": redis.Safe,
 		"NOPERM this user has no permissions to run the 'evalsha' command":                                   redis.Fatal,
-		"NOAUTH Authentication required.":                                                redis.Fatal,
-		"WRONGTYPE Operation against a key holding the wrong kind of value":              redis.Fatal,
-		"MISCONF Redis is configured to save RDB snapshots, but it's unable to persist.": redis.Fatal,
-		"CROSSSLOT Keys in request don't hash to the same slot":                          redis.Fatal,
+		"NOAUTH Authentication required.":                                                                    redis.Fatal,
+		"WRONGTYPE Operation against a key holding the wrong kind of value":                                  redis.Fatal,
+		"MISCONF Redis is configured to save RDB snapshots, but it's unable to persist.":                     redis.Fatal,
+		"CROSSSLOT Keys in request don't hash to the same slot":                                              redis.Fatal,
 		"ERR something else":         redis.Unknown,
 		"NEWCODE of a later release": redis.Unknown,
 		hangUp:                       redis.Unknown,
@@ -193,4 +194,24 @@ func TestF65AnOldRedisIsRefusedWithAdvice(t *testing.T) {
 			t.Errorf("version %q: %v", version, err)
 		}
 	}
+}
+
+// TestAValkeyIsKnownByWhatItSays has the fields of INFO that differ from Redis's, as a
+// replica in a cluster of Valkey 8 answers them.
+func TestAValkeyIsKnownByWhatItSays(t *testing.T) {
+	a := newActor(t)
+	a.version = "7.2.4"
+	a.info = "server_name:valkey\r\nvalkey_version:8.1.3\r\nserver_mode:cluster\r\nrole:slave\r\n"
+	found := examine(t, "redis://"+a.listener.Addr().String())
+	if f := found["server"]; f.Grade != redis.OK || !strings.HasPrefix(f.Found, "Valkey 8.1.3 at ") || !strings.Contains(f.Found, "cluster, slave") {
+		t.Errorf("the server is %+v", f)
+	}
+	if f, ok := found["role"]; ok {
+		t.Errorf("a replica is none of ours in a cluster, and it is told: %+v", f)
+	}
+	g, err := redis.Open(t.Context(), redis.Options{URL: "redis://" + a.listener.Addr().String(), Secret: secret(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Close()
 }

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 
@@ -30,7 +31,7 @@ func (e *exam) version(address string, info map[string]string) {
 	if v := info["valkey_version"]; v != "" {
 		name, version = "Valkey", v
 	}
-	mode := info["redis_mode"]
+	mode := cmp.Or(info["redis_mode"], info["server_mode"]) // Valkey's name for it from 8.0 on
 	e.hold(atLeast(info["redis_version"], 6, 2) && mode != "sentinel", Fail, "server", "Redis 6.2 or later, or Valkey; of a Sentinel name the primary with ?master_set=NAME",
 		"%s %s at %s, %s, %s, up for %s s", name, version, address, mode, info["role"], info["uptime_in_seconds"])
 	if mode != "cluster" {

@@ -80,6 +80,35 @@ func TestF06ARedisThatEvictsIsRefused(t *testing.T) {
 	}
 }
 
+func TestWhatARedisMayLoseIsWarnedOf(t *testing.T) {
+	durable := services.Redis.Server(t)
+	if w := open(t, durable.URL()).Warnings(); len(w) > 0 {
+		t.Errorf("of a Redis with appendfsync everysec it warns: %q", w)
+	}
+	if w := open(t, services.Redis.Server(t, "--appendonly", "no").URL()).Warnings(); len(w) != 1 || !strings.Contains(w[0], "set appendonly yes") {
+		t.Errorf("of a Redis without an append-only file it warns: %q", w)
+	}
+	services.Redis.Server(t, "--replicaof", strings.Replace(durable.Address(), ":", " ", 1))
+	for connected := ""; connected != "1"; { // the replica connects when it has started
+		connected = connectedReplicas(t, durable.URL())
+	}
+	if w := open(t, durable.URL()).Warnings(); len(w) != 1 || !strings.Contains(w[0], "min-replicas-to-write 1") {
+		t.Errorf("of a primary that does not wait for its replica it warns: %q", w)
+	}
+}
+
+func connectedReplicas(t *testing.T, url string) string {
+	t.Helper()
+	client := connect(t, url)
+	info, err := client.Do(t.Context(), client.B().Info().Section("replication").Build()).ToString()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(info, "connected_slaves:")
+	count, _, _ := strings.Cut(after, "\r\n")
+	return count
+}
+
 func TestF07WithoutMemoryNothingIsHalfDoneAndHoldersAreFound(t *testing.T) {
 	server := services.Redis.Server(t)
 	s, p := newShop(t, server.URL(), firstcome.Unlimited), newPage()

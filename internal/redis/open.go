@@ -124,6 +124,9 @@ func checkInfo(info map[string]string, anyEviction bool) (warnings []string, err
 	if info["aof_enabled"] == "0" {
 		warnings = append(warnings, "the append-only file is off: a restart of Redis loses what the ledger does not have yet; set appendonly yes")
 	}
+	if _, asked := info["min_slaves_good_slaves"]; !asked && number(info, "connected_slaves") > 0 {
+		warnings = append(warnings, "there is a replica and min-replicas-to-write is 0: a primary that is cut off goes on issuing what a fail-over then loses; set min-replicas-to-write 1 and min-replicas-max-lag 2")
+	}
 	return warnings, nil
 }
 
