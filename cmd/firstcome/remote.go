@@ -141,6 +141,7 @@ func (n *node) join() *api.Remote {
 	}
 	return &api.Remote{
 		Gate: gate, Name: r.gate.Name(), Changer: r.changer, Recorded: r.recorded, AnswerWait: n.settings.queue.Gate,
+		Recorder: r.recorder, Lag: r.gate.Lag,
 	}
 }
 
