@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
 )
 
@@ -198,5 +200,32 @@ func TestF65AColumnThatChangesItsTypeMeetsNoClaim(t *testing.T) {
 			t.Fatal(err)
 		}
 		same(t, "behind it", "already_issued:1 issued:2", claim(t, nodes[0], "c", "a", "b"))
+	})
+}
+
+// TestADeadLetterOfNoCampaignIsVoidedOnce has another operator, here a hand, void the
+// letter at the same time: there is no campaign's row that both would lock.
+func TestADeadLetterOfNoCampaignIsVoidedOnce(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		name := kind.Database(t)
+		l := remoteAt(t, name)
+		if _, err := l.Bury(t.Context(), "unknown", []flow.DeadLetter{{Coupon: decided(t, 1), Cause: "no such campaign"}}); err != nil {
+			t.Fatal(err)
+		}
+		db := rawServer(t, name)
+		hand := begin(t, db, `UPDATE dead_letters SET settled_at = 1, settled_by = 'voided'`)
+		voided := make(chan error, 1)
+		letter := letters(t, l, ledger.Letters{})[0].ID
+		go func() {
+			_, err := l.VoidLetter(context.Background(), "op", letter, "looked at")
+			voided <- err
+		}()
+		waitUntilBlocked(t, kind, db)
+		if err := hand.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-voided; !errors.Is(err, firstcome.ErrSettledLetter) {
+			t.Errorf("voided twice: %v", err)
+		}
 	})
 }

@@ -14,14 +14,14 @@ import (
 
 // openLetter returns a dead letter and locks its campaign, if the ledger knows one.
 func (l *Ledger) openLetter(t *tx, id int64) (DeadLetter, *recording, error) {
-	read := func() (DeadLetter, error) {
-		d, err := scanLetter(t.row(`SELECT `+letterColumns+` FROM dead_letters WHERE id = ?`, id).Scan)
+	read := func(locking string) (DeadLetter, error) {
+		d, err := scanLetter(t.row(`SELECT `+letterColumns+` FROM dead_letters WHERE id = ?`+locking, id).Scan)
 		if errors.Is(err, sql.ErrNoRows) {
 			err = firstcome.ErrNoDeadLetter
 		}
 		return d, err
 	}
-	d, err := read()
+	d, err := read("")
 	if err != nil {
 		return d, nil, err
 	}
@@ -29,7 +29,8 @@ func (l *Ledger) openLetter(t *tx, id int64) (DeadLetter, *recording, error) {
 	if err != nil && !errors.Is(err, firstcome.ErrNoCampaign) {
 		return d, nil, err
 	}
-	if d, err = read(); err == nil && !d.SettledAt.IsZero() { // now that nobody else settles it
+	// Now that nobody else settles it: a letter of no campaign is locked itself.
+	if d, err = read(l.dialect.forUpdate); err == nil && !d.SettledAt.IsZero() {
 		err = firstcome.ErrSettledLetter
 	}
 	return d, r, err
