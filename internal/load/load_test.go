@@ -105,8 +105,8 @@ func TestDeadLettersAndLostNumbersAreNotMissing(t *testing.T) {
 		{ID: 1}, {ID: 2, Number: &other, UserID: &someone, SettledAt: &client.Time{}, SettledBy: &replayed}, {ID: 3, Number: &number, UserID: &someone},
 	}}
 	url := open(t, s)
-	s.next = 7                    // as if 1 to 7 had been given: of them 1 was issued, and not recorded
-	s.holders["someone else"] = 0 // whose stock is taken
+	s.next = 7                                           // as if 1 to 7 had been given: of them 1 was issued, and not recorded
+	s.holders["someone else"] = 0                        // whose stock is taken
 	for _, prefix := range []string{"first-", "then-"} { // who finds the first run's coupons
 		r := run(t, load.Config{Server: url, Users: 20, Prefix: prefix})
 		if !r.Verdict.OK() {

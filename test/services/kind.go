@@ -75,10 +75,19 @@ func (k Kind) variable() string {
 	}[k]
 }
 
+// unlessShort leaves a test out of the quick subset of all tests.
+func (k Kind) unlessShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skipf("%s: -short leaves out what needs a server", k)
+	}
+}
+
 // Server starts a server for t; see Start. It ends with the test, and if that has
 // failed, what the server wrote goes to the test's log.
 func (k Kind) Server(t testing.TB, arguments ...string) *Server {
 	t.Helper()
+	k.unlessShort(t)
 	s, err := k.Start(t.Context(), arguments...)
 	k.must(t, err)
 	t.Cleanup(func() {
@@ -116,6 +125,7 @@ var shared = map[Kind]func() (*Server, error){
 // publications are not part of it.
 func (k Kind) Database(t testing.TB) string {
 	t.Helper()
+	k.unlessShort(t)
 	if url := os.Getenv(k.variable()); url != "" {
 		return k.databaseAt(t, url)
 	}
