@@ -91,7 +91,9 @@ func (s *Server) listCoupons(w http.ResponseWriter, r *http.Request, _ auth.Call
 	if q.err() != nil {
 		return q.err()
 	}
-	if _, err := s.Ledger.Campaign(r.Context(), id); err != nil {
+	bounded, over := reading(r)
+	defer over()
+	if _, err := s.Ledger.Campaign(bounded.Context(), id); err != nil {
 		return err
 	}
 	switch accept := r.Header.Get("Accept"); {
@@ -100,7 +102,7 @@ func (s *Server) listCoupons(w http.ResponseWriter, r *http.Request, _ auth.Call
 	case strings.Contains(accept, typeNDJSON):
 		return s.export(w, r, id, page, typeNDJSON)
 	}
-	return s.pageOfCoupons(w, r, id, page)
+	return s.pageOfCoupons(w, bounded, id, page)
 }
 
 func (s *Server) pageOfCoupons(w http.ResponseWriter, r *http.Request, id firstcome.CampaignID, page ledger.Page) error {

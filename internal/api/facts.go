@@ -27,7 +27,7 @@ func (s *Server) listFacts(w http.ResponseWriter, r *http.Request, _ auth.Caller
 	if q.err() != nil {
 		return q.err()
 	}
-	if _, err := s.Ledger.Campaign(r.Context(), id); err != nil {
+	if err := s.known(r, id); err != nil {
 		return err
 	}
 	extend(http.NewResponseController(w), wait+s.Limits.Write)
@@ -38,6 +38,14 @@ func (s *Server) listFacts(w http.ResponseWriter, r *http.Request, _ auth.Caller
 	// Whoever follows goes on behind the last position, at the end as well.
 	next := strconv.FormatInt(after+int64(len(facts)), 10)
 	return writeJSON(w, http.StatusOK, client.List[wireFact]{Items: facts, Next: &next})
+}
+
+// known returns an error if there is no such campaign.
+func (s *Server) known(r *http.Request, id firstcome.CampaignID) error {
+	r, over := reading(r)
+	defer over()
+	_, err := s.Ledger.Campaign(r.Context(), id)
+	return err
 }
 
 // A wireFact is a client.Fact with null for what is not known.
@@ -103,6 +111,8 @@ func (s *Server) waitForFacts(r *http.Request, id firstcome.CampaignID, after in
 }
 
 func (s *Server) factsAfter(r *http.Request, id firstcome.CampaignID, after int64, most int) ([]wireFact, error) {
+	r, over := reading(r)
+	defer over()
 	facts := []wireFact{}
 	err := s.Ledger.Facts(r.Context(), id, after, most, func(f firstcome.Fact) error {
 		facts = append(facts, wireFactOf(&f))

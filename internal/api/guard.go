@@ -104,11 +104,26 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	caller, err := g.admit(r)
 	if err == nil {
+		if r.Method == http.MethodGet && !g.route.long {
+			var over context.CancelFunc
+			r, over = reading(r)
+			defer over()
+		}
 		err = g.route.serve(w, r, caller)
 	}
 	if err != nil {
 		g.server.refuse(w, r, err)
 	}
+}
+
+// readWait is how long a request may read: as long as one that writes to the ledger
+// waits for it. What reads takes milliseconds where nothing hangs.
+const readWait = 10 * time.Second
+
+// reading returns a request that ends after readWait.
+func reading(r *http.Request) (*http.Request, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(r.Context(), readWait)
+	return r.WithContext(ctx), cancel
 }
 
 // survive answers for a handler that panicked, and logs where.

@@ -12,39 +12,41 @@ type route struct {
 	method, path string
 	who          who
 	serve        func(http.ResponseWriter, *http.Request, auth.Caller) error
+	long         bool // it bounds its reading itself, because its answer may take long
 }
 
 // routes is the whole surface.
 func (s *Server) routes() []route {
 	const keys, readers = admin | service, admin | service | viewer
+	const short, long = false, true
 	return []route{
-		{"POST", "/v1/campaigns", admin, s.createCampaign},
-		{"GET", "/v1/campaigns", admin, s.listCampaigns},
-		{"GET", "/v1/campaigns/{id}", readers | self, s.readCampaign},
-		{"PATCH", "/v1/campaigns/{id}", admin, s.updateCampaign},
-		{"POST", "/v1/campaigns/{id}/pause", admin, s.pauseCampaign},
-		{"POST", "/v1/campaigns/{id}/resume", admin, s.resumeCampaign},
-		{"POST", "/v1/campaigns/{id}/close", admin, s.closeCampaign},
-		{"GET", "/v1/campaigns/{id}/changes", admin, s.listChanges},
-		{"GET", "/v1/campaigns/{id}/ledger", admin, s.readLedger},
+		{"POST", "/v1/campaigns", admin, s.createCampaign, short},
+		{"GET", "/v1/campaigns", admin, s.listCampaigns, short},
+		{"GET", "/v1/campaigns/{id}", readers | self, s.readCampaign, short},
+		{"PATCH", "/v1/campaigns/{id}", admin, s.updateCampaign, short},
+		{"POST", "/v1/campaigns/{id}/pause", admin, s.pauseCampaign, short},
+		{"POST", "/v1/campaigns/{id}/resume", admin, s.resumeCampaign, short},
+		{"POST", "/v1/campaigns/{id}/close", admin, s.closeCampaign, short},
+		{"GET", "/v1/campaigns/{id}/changes", admin, s.listChanges, short},
+		{"GET", "/v1/campaigns/{id}/ledger", admin, s.readLedger, short},
 
-		{"POST", "/v1/campaigns/{id}/claims", keys | self, s.claim},
-		{"GET", "/v1/campaigns/{id}/claims/{user_id}", readers | self, s.readClaim},
-		{"POST", "/v1/campaigns/{id}/coupons", admin, s.issueCoupons},
-		{"GET", "/v1/campaigns/{id}/coupons", admin, s.listCoupons},
-		{"POST", "/v1/campaigns/{id}/coupons/{number}/void", admin, s.voidCoupon},
-		{"GET", "/v1/campaigns/{id}/facts", admin, s.listFacts},
+		{"POST", "/v1/campaigns/{id}/claims", keys | self, s.claim, short},
+		{"GET", "/v1/campaigns/{id}/claims/{user_id}", readers | self, s.readClaim, short},
+		{"POST", "/v1/campaigns/{id}/coupons", admin, s.issueCoupons, short},
+		{"GET", "/v1/campaigns/{id}/coupons", admin, s.listCoupons, long},
+		{"POST", "/v1/campaigns/{id}/coupons/{number}/void", admin, s.voidCoupon, short},
+		{"GET", "/v1/campaigns/{id}/facts", admin, s.listFacts, long},
 
-		{"GET", "/v1/users/{user_id}/coupons", readers | self, s.readWallet},
+		{"GET", "/v1/users/{user_id}/coupons", readers | self, s.readWallet, short},
 
-		{"GET", "/v1/dead-letters", admin, s.listDeadLetters},
-		{"POST", "/v1/dead-letters/{letter}/replay", admin, s.replayDeadLetter},
-		{"POST", "/v1/dead-letters/{letter}/void", admin, s.voidDeadLetter},
-		{"GET", "/v1/audit-log", admin, s.listAuditLog},
+		{"GET", "/v1/dead-letters", admin, s.listDeadLetters, short},
+		{"POST", "/v1/dead-letters/{letter}/replay", admin, s.replayDeadLetter, short},
+		{"POST", "/v1/dead-letters/{letter}/void", admin, s.voidDeadLetter, short},
+		{"GET", "/v1/audit-log", admin, s.listAuditLog, short},
 
-		{"GET", "/livez", everyone, s.livez},
-		{"GET", "/readyz", everyone, s.readyz},
-		{"GET", "/openapi.yaml", everyone, s.openAPI},
+		{"GET", "/livez", everyone, s.livez, short},
+		{"GET", "/readyz", everyone, s.readyz, short},
+		{"GET", "/openapi.yaml", everyone, s.openAPI, short},
 	}
 }
 
