@@ -2,20 +2,28 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// Apply applies a change: see flow.RemoteGate. It may be repeated.
+// makeWithin is how long after the gate told its time a campaign may be made: in between
+// the ledger says whether it may, which takes some milliseconds.
+const makeWithin = time.Second
+
+// Apply applies a change: see flow.RemoteGate. It may be repeated. firstcome.ErrBusy says
+// that it was not done, and may be soon.
 func (g *Gate) Apply(ctx context.Context, change firstcome.Change) (refused bool, err error) {
-	args := append([]string{
-		g.instance, g.options.Secret.Fingerprint(), g.clock(), strconv.FormatInt(hold.Microseconds(), 10),
-		strconv.FormatInt(change.Version, 10), string(change.Kind),
-	}, detail(change)...)
-	word, parts, err := g.run(ctx, g.apply, change.Campaign, args...)
+	word, parts, err := g.applyUntil(ctx, change, time.Time{})
+	if err == nil && word == "absent" {
+		word, parts, err = g.make(ctx, change)
+	}
 	if err == nil {
 		refused, err = word == "refused", meaning(word)
 	}
@@ -29,13 +37,45 @@ func (g *Gate) Apply(ctx context.Context, change firstcome.Change) (refused bool
 	return refused, nil
 }
 
+// applyUntil runs the script. A campaign that is not there is made until an instant.
+func (g *Gate) applyUntil(ctx context.Context, change firstcome.Change, until time.Time) (word string, parts []rueidis.RedisMessage, err error) {
+	args := append([]string{
+		g.instance, g.options.Secret.Fingerprint(), g.clock(), strconv.FormatInt(hold.Microseconds(), 10),
+		strconv.FormatInt(change.Version, 10), string(change.Kind),
+	}, detail(change, until)...)
+	return g.run(ctx, g.apply, change.Campaign, args...)
+}
+
+// make applies the change that makes a campaign, if no gate ever had it: not where Redis
+// was emptied, or replaced by another one, since. The gate's time is read first, so that
+// a node which stops in between comes too late.
+func (g *Gate) make(ctx context.Context, change firstcome.Change) (word string, parts []rueidis.RedisMessage, err error) {
+	now, err := g.now(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	instance, err := g.client.Do(ctx, g.client.B().Get().Key(instanceKey).Build()).ToString()
+	if err != nil && !rueidis.IsRedisNil(err) {
+		return "", nil, classify(err)
+	}
+	if instance != g.instance {
+		return "", nil, fmt.Errorf("%w: Redis was emptied, or is another one", flow.ErrLost)
+	}
+	if g.options.Missing != nil {
+		if err := g.options.Missing(ctx, change.Campaign); err != nil && !errors.Is(err, firstcome.ErrBusy) {
+			return "", nil, err
+		}
+	}
+	return g.applyUntil(ctx, change, now.Add(makeWithin))
+}
+
 // detail returns what the script takes of a change's kind.
-func detail(change firstcome.Change) []string {
+func detail(change firstcome.Change, until time.Time) []string {
 	switch change.Kind {
 	case firstcome.ChangeTerms:
 		return []string{
 			quantityArg(change.Terms.Quantity), micros(change.Terms.OpensAt), micros(change.Terms.ClosesAt),
-			strconv.FormatInt(change.Epoch, 10), group,
+			strconv.FormatInt(change.Epoch, 10), group, micros(until),
 		}
 	case firstcome.ChangeVoid:
 		return []string{strconv.FormatInt(change.Number, 10), string(change.User)}
@@ -51,7 +91,9 @@ func meaning(word string) error {
 	case "gap":
 		return flow.ErrGap
 	case "lost":
-		return flow.ErrLost
+		return errPart
+	case "late":
+		return fmt.Errorf("%w: the ledger's word that no gate had the campaign came too late", firstcome.ErrBusy)
 	}
 	return fmt.Errorf("the apply script answered %q", word)
 }

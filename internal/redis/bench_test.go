@@ -66,6 +66,7 @@ func BenchmarkHolder(b *testing.B) {
 		s.do("XTRIM", keysOf[2], "MAXLEN", "0")
 		b.ReportMetric(float64(s.memory()-before)/holders, "bytes/holder")
 		s.do("DEL", keysOf[1])
+		s.do("HSET", keysOf[0], "in_force", "0")
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // nothing as the limit of unsettled numbers has the claim script issue nothing,
@@ -31,6 +32,9 @@ func (g *Gate) Claim(ctx context.Context, id firstcome.CampaignID, users []first
 	return decisions, nil
 }
 
+// errPart says that a gate's keys of a campaign do not agree.
+var errPart = fmt.Errorf("%w: part of it is gone", flow.ErrLost)
+
 // errUser is for callers that pass on what firstcome.ParseUserID would refuse.
 var errUser = errors.New("a user id has no control characters")
 
@@ -49,6 +53,8 @@ func (g *Gate) claimWithin(ctx context.Context, id firstcome.CampaignID, users [
 		return nil, err
 	case word == "absent":
 		return nil, g.missing(ctx, id)
+	case word == "lost":
+		return nil, errPart
 	case word != "decided":
 		return nil, fmt.Errorf("the claim script answered %q", word)
 	}

@@ -44,7 +44,8 @@ type Options struct {
 	// Clock is the gate's, for tests. Nil: the server's.
 	Clock func() time.Time
 	// Missing says what it means that the gate has no such campaign: the ledger knows
-	// whether it should have it. Nil, or if it returns nil: firstcome.ErrNoCampaign.
+	// whether it should have it; firstcome.ErrBusy: it is being made, and no gate ever
+	// had it. Nil, or if it returns nil: firstcome.ErrNoCampaign.
 	Missing func(context.Context, firstcome.CampaignID) error
 }
 

@@ -6,17 +6,23 @@
 --       4 how long stock that came back is held, in microseconds
 --       5 the change's version, 6 its kind: terms, pause, resume, close or void
 --       of terms: 7 quantity, 8 opens_at, 9 closes_at ('' for none), 10 the epoch of a new campaign,
---       11 the recorders' group
+--       11 the recorders' group, 12 until when, in microseconds, a new campaign may be made,
+--       or '' for not at all
 --       of void: 7 number, 8 user
 -- Returns {word, …}
 --   'applied'   it is applied, now or before
 --   'refused'   the quantity was below what is in force, now or then: its version is used up
 --   'gap', v    earlier changes are missing: v is the last
---   'lost'      the gate should know the campaign and does not
+--   'lost'      the gate should know the campaign and does not, or not all of it
+--   'absent'    the campaign may be made: by the same with argument 12
+--   'late'      the campaign was to be made earlier
 --   'mismatch', instance, secret
 --
 -- As in claim.lua, whatever can fail does so at or before the first write. An empty
 -- journal that a campaign was not made with is no leftover: making it again is safe.
+--
+-- A campaign is never made twice, else its stock would be full again: who makes it asks the
+-- ledger first whether there was one, and the time tells how long that may be ago.
 
 local campaign_key, holders_key, journal_key, unrecorded_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local instance, secret, clock, hold = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
@@ -25,8 +31,10 @@ local version, kind = tonumber(ARGV[5]), ARGV[6]
 local function whole(n) return string.format('%.0f', n) end
 
 local c = redis.call('HMGET', campaign_key, 'instance', 'secret', 'version', 'quantity', 'opens_at', 'closes_at',
-  'in_force', 'decided_at', 'held', 'held_until', 'was_opens_at', 'was_closes_at', 'refused:' .. whole(version))
-local leftovers = redis.call('HLEN', holders_key) + redis.call('XLEN', journal_key) + redis.call('SCARD', unrecorded_key)
+  'in_force', 'decided_at', 'held', 'held_until', 'was_opens_at', 'was_closes_at', 'refused:' .. whole(version),
+  'last_number', 'settled')
+local holders = redis.call('HLEN', holders_key)
+local leftovers = holders + redis.call('XLEN', journal_key) + redis.call('SCARD', unrecorded_key)
 local known = tonumber(c[3])
 
 local now = tonumber(clock)
@@ -37,6 +45,8 @@ end
 
 if not known then
   if version ~= 1 or kind ~= 'terms' or leftovers > 0 then return {'lost'} end
+  if ARGV[12] == '' then return {'absent'} end
+  if now > tonumber(ARGV[12]) then return {'late'} end
   local made = redis.pcall('XGROUP', 'CREATE', journal_key, ARGV[11], '0', 'MKSTREAM')
   if type(made) == 'table' and made.err and not string.find(made.err, 'BUSYGROUP', 1, true) then return made end
   redis.call('HSET', campaign_key, 'instance', instance, 'secret', secret, 'epoch', ARGV[10],
@@ -46,6 +56,7 @@ if not known then
   return {'applied'}
 end
 if c[1] ~= instance or c[2] ~= secret then return {'mismatch', c[1], c[2]} end
+if holders ~= tonumber(c[7]) or tonumber(c[14]) < tonumber(c[15]) then return {'lost'} end
 if version <= known then return {c[13] == '1' and 'refused' or 'applied'} end
 if version > known + 1 then return {'gap', whole(known)} end
 

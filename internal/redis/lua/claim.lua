@@ -9,6 +9,7 @@
 --       7 and following: the users
 -- Returns one of
 --   {'absent'}                         the gate has no such campaign
+--   {'lost'}                           part of what the gate knew of it is gone
 --   {'mismatch', instance, secret}     it belongs to another gate or secret
 --   {'decided', outcomes, first, now, version, terms_version, epoch, opens_at, closes_at,
 --    held_until, {entry, …}}           outcomes has a digit for each user, 0 for not
@@ -44,6 +45,10 @@ local paused, closed = c[9] == '1', c[10] == '1'
 local in_force, issued, last_number, settled = tonumber(c[11]), tonumber(c[12]), tonumber(c[13]), tonumber(c[14])
 local decided_at, held, held_until = tonumber(c[15]), tonumber(c[16]), tonumber(c[17])
 local was_opens_at, was_closes_at = tonumber(c[18]), tonumber(c[19])
+
+-- Where the keys do not agree, or the ledger has numbers that were not given, something is
+-- gone, and whatever was decided would be a guess.
+if redis.call('HLEN', holders_key) ~= in_force or last_number < settled then return {'lost'} end
 
 -- The gate's time never goes back behind what the campaign has seen.
 local now = tonumber(clock)

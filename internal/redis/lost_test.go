@@ -1,0 +1,99 @@
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/redis"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+func TestAGateThatHasLostPartOfACampaignDecidesNothing(t *testing.T) {
+	for name, lose := range map[string]func(s *shop){
+		"holders":    func(s *shop) { s.do("DEL", keysOf[1]) },
+		"one holder": func(s *shop) { s.do("HDEL", keysOf[1], "user-3") },
+		"the campaign": func(s *shop) {
+			s.do("DEL", keysOf[0])
+		},
+		"the latest claims, which the ledger has": func(s *shop) {
+			s.do("COPY", keysOf[0], "old-campaign")
+			s.do("COPY", keysOf[1], "old-holders")
+			s.issue(10, 10)
+			s.do("COPY", "old-campaign", keysOf[0], "REPLACE")
+			s.do("COPY", "old-holders", keysOf[1], "REPLACE")
+			if err := s.gate.Settle(s.t.Context(), "c", flow.Settled{Through: 20, Epoch: 1}); err != nil {
+				s.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShop(t, services.Redis.Database(t), 100, func(o *redis.Options) { o.Missing = beingMade })
+			s.issue(0, 10)
+			lose(s)
+			s.gate = open(t, s.url, func(o *redis.Options) {
+				o.Missing = func(context.Context, firstcome.CampaignID) error { return flow.ErrLost }
+			})
+			if d, err := s.gate.Claim(t.Context(), "c", crowd(3, 1)); !errors.Is(err, flow.ErrLost) {
+				t.Errorf("a claim got %v, %v", outcomes(d), err)
+			}
+			for _, change := range []firstcome.Change{
+				{Campaign: "c", Version: 1, Kind: firstcome.ChangeTerms, Epoch: 1, Terms: firstcome.Terms{Quantity: 100}},
+				{Campaign: "c", Version: 2, Kind: firstcome.ChangeVoid, Number: 4, User: "user-3"},
+			} {
+				if _, err := s.gate.Apply(t.Context(), change); !errors.Is(err, flow.ErrLost) {
+					t.Errorf("change %d got %v", change.Version, err)
+				}
+			}
+		})
+	}
+}
+
+// beingMade is what the ledger says of a campaign that no gate has yet.
+func beingMade(context.Context, firstcome.CampaignID) error { return firstcome.ErrBusy }
+
+// first is the change that makes the campaign c.
+var first = firstcome.Change{Campaign: "c", Version: 1, Kind: firstcome.ChangeTerms, Epoch: 1, Terms: firstcome.Terms{Quantity: 3}}
+
+func TestAGateThatWasEmptiedIsNotMadeAgain(t *testing.T) {
+	says := beingMade
+	s := newShop(t, services.Redis.Database(t), 3, func(o *redis.Options) {
+		o.Missing = func(ctx context.Context, id firstcome.CampaignID) error { return says(ctx, id) }
+	})
+	s.issue(0, 3)
+	says = func(context.Context, firstcome.CampaignID) error { return flow.ErrLost }
+	if _, err := s.gate.Apply(t.Context(), first); err != nil {
+		t.Errorf("a change that the gate has got %v", err)
+	}
+	s.do("DEL", keysOf[0], keysOf[1], keysOf[2])
+	if _, err := s.gate.Apply(t.Context(), first); !errors.Is(err, flow.ErrLost) {
+		t.Errorf("a campaign that the ledger knows at the gate got %v", err)
+	}
+	says = beingMade
+	s.do("FLUSHDB")
+	if _, err := s.gate.Apply(t.Context(), first); !errors.Is(err, flow.ErrLost) {
+		t.Errorf("a Redis that is not the gate any more got %v", err)
+	}
+}
+
+func TestANodeThatStoppedWhileItMadeACampaignMakesNone(t *testing.T) {
+	var clock atomic.Int64
+	clock.Store(time.Now().UnixMicro())
+	g := open(t, services.Redis.Database(t), func(o *redis.Options) {
+		o.Clock = func() time.Time { return time.UnixMicro(clock.Load()) }
+		o.Missing = func(context.Context, firstcome.CampaignID) error {
+			clock.Add((10 * time.Second).Microseconds()) // meanwhile others make it, issue, and Redis loses it
+			return firstcome.ErrBusy
+		}
+	})
+	if _, err := g.Apply(t.Context(), first); !errors.Is(err, firstcome.ErrBusy) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := g.State(t.Context(), "c"); err == nil {
+		t.Error("the campaign is there")
+	}
+}
