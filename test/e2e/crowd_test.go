@@ -23,6 +23,7 @@ type crowd struct {
 	campaign string
 	start    time.Time
 	longest  time.Duration // how long whoever insists waits for an answer; 0: as long as it takes
+	returned bool          // stock came back meanwhile
 	next     atomic.Int64  // the user who came last
 
 	mu      sync.Mutex // guards what follows

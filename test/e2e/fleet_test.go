@@ -150,12 +150,16 @@ func (f *fleet) verdict(c *crowd) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	history := audit.History{Claims: c.claims, Quantity: *campaign.Quantity}
+	history := audit.History{Claims: c.claims, Quantity: *campaign.Quantity, Returned: c.returned}
 	err = calls.Coupons(f.t.Context(), c.campaign, true, func(k client.Coupon) error {
-		history.Coupons = append(history.Coupons, firstcome.Coupon{
+		coupon := firstcome.Coupon{
 			Campaign: firstcome.CampaignID(k.CampaignID), Number: k.Number, User: firstcome.UserID(k.UserID), Code: k.Code,
 			IssuedAt: k.IssuedAt.Time, Recorded: k.Recorded,
-		})
+		}
+		if k.State == "voided" {
+			coupon.VoidedAt = k.IssuedAt.Time // when is not asked
+		}
+		history.Coupons = append(history.Coupons, coupon)
 		return nil
 	})
 	if err != nil {
