@@ -1,0 +1,141 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"net"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// askRedis sends commands to a Redis.
+func askRedis(t *testing.T, url string, commands ...[]string) {
+	t.Helper()
+	option, err := rueidis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	option.DisableCache, option.ForceSingleClient = true, true
+	c, err := rueidis.NewClient(option)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, command := range commands {
+		if err := c.Do(t.Context(), c.B().Arbitrary(command...).Build()).Error(); err != nil {
+			t.Fatalf("%v: %v", command, err)
+		}
+	}
+}
+
+// TestF10ScriptsThatAFleetsRedisForgetsInMidLoadAreNotNoticed has Redis forget the
+// scripts again and again while coupons are issued.
+func TestF10ScriptsThatAFleetsRedisForgetsInMidLoadAreNotNoticed(t *testing.T) {
+	t.Parallel()
+	gate := services.Redis.Database(t)
+	f := newFleet(t, services.MariaDB.Database(t), gate)
+	f.create("spring", 10_000_000, firstcome.Recorded)
+	crowd := newCrowd("spring")
+	stop := f.claimUntil(crowd, 12)
+	defer stop()
+	for range rounds(20, 1000) {
+		crowd.awaitAnswers(t, 20)
+		askRedis(t, gate, []string{"SCRIPT", "FLUSH"})
+	}
+	crowd.awaitAnswers(t, 20)
+	stop()
+	for _, err := range crowd.errs {
+		t.Error(err)
+	}
+	f.drained("spring")
+	f.verdict(crowd)
+}
+
+// occupy takes all connections that a server gives, and returns what lets them go.
+func occupy(t *testing.T, s *services.Server, gate bool) (release func()) {
+	t.Helper()
+	if gate {
+		return occupyRedis(t, s)
+	}
+	db, err := services.Open(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	closes := []func() error{db.Close}
+	for {
+		c, err := db.Conn(t.Context())
+		if err != nil {
+			t.Logf("%d connections are taken: %v", len(closes)-1, err)
+			break
+		}
+		closes = append(closes, c.Close)
+	}
+	return func() {
+		for _, end := range closes {
+			if err := end(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// occupyRedis has Redis take fewer clients, and then takes all of those connections.
+func occupyRedis(t *testing.T, s *services.Server) (release func()) {
+	t.Helper()
+	askRedis(t, s.URL(), []string{"CONFIG", "SET", "maxclients", "20"})
+	var all []net.Conn
+	for {
+		c, err := net.Dial("tcp", s.Address())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, c)
+		answer := make([]byte, 64)
+		_, err = c.Write([]byte("PING\r\n"))
+		if n, _ := c.Read(answer); err != nil || n == 0 || answer[0] == '-' {
+			t.Logf("%d connections are taken: %s", len(all)-1, answer)
+			break
+		}
+	}
+	return func() {
+		for _, c := range all {
+			_ = c.Close() // the last one is closed already
+		}
+	}
+}
+
+// TestF17WhereTheDecidersConnectionsAreUsedUpClaimsAre503AndItHeals takes all
+// connections of the server that decides away from the nodes.
+func TestF17WhereTheDecidersConnectionsAreUsedUpClaimsAre503AndItHeals(t *testing.T) {
+	for _, s := range setups {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			d := s.deploy(t)
+			d.create("spring", 10_000_000, firstcome.Recorded)
+			crowd := newCrowd("spring")
+			stop := d.claimUntil(crowd, 12)
+			defer stop()
+			crowd.awaitAnswers(t, 100)
+			server, proxy := d.decider()
+			proxy.Cut()
+			release := occupy(t, server, d.gate != nil)
+			proxy.Heal()
+			before, _, _ := crowd.answered()
+			told := len(crowd.unknown())
+			waitFor(t, "claims that are not decided", func() bool { return len(crowd.unknown()) > told+100 })
+			if now, _, _ := crowd.answered(); now > before {
+				t.Errorf("%d coupons were answered while nobody could connect", now-before)
+			}
+			release()
+			crowd.awaitAnswers(t, 100)
+			stop()
+			unavailable(t, crowd.errs)
+			t.Logf("drained in %v", d.drained("spring"))
+			d.verdict(crowd)
+		})
+	}
+}
