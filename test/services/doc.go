@@ -24,6 +24,11 @@
 //	proxy.Cut()                   // Heal ends it
 //	url = services.User(t, url)   // reads and writes rows, makes no tables
 //
+// A Redis Cluster moves a key's slot to another master while it is used:
+//
+//	cluster := services.RedisCluster(t, 3)
+//	err = cluster.Move(ctx, "firstcome:{spring}:campaign")
+//
 // A program that is no test calls Kind.Start, and Server.Close at its end.
 //
 // # Where the servers come from
