@@ -13,11 +13,12 @@ import (
 )
 
 type loadCmd struct {
-	serverFlags
+	Server []serverURL `default:"http://127.0.0.1:8080" placeholder:"URL" help:"The server, or several nodes of one fleet with commas between, which are asked in turn (default: http://127.0.0.1:8080). Their API key is read from FIRSTCOME_KEY."`
+	outputFlag
 	Campaign    string        `required:"" placeholder:"ID" help:"The campaign to claim coupons of."`
 	Users       count         `default:"10000" placeholder:"N" help:"How many users claim (default: 10000; with --rate and --duration: as many as these make)."`
 	Repeat      count         `default:"1" placeholder:"N" help:"How often each user claims (default: 1)."`
-	Concurrency count         `default:"64" placeholder:"N" help:"Connections, each with one claim at a time (default: 64)."`
+	Concurrency count         `default:"64" placeholder:"N" help:"Connections to each server; so many claims are under way at once (default: 64)."`
 	Rate        perSecond     `default:"0" placeholder:"N" help:"Send so many claims a second, whatever the server does; 0 sends the next when the last was answered (default: 0)."`
 	Duration    time.Duration `default:"0s" placeholder:"TIME" help:"Send no claim later than this (default: until all are sent)."`
 	Timeout     time.Duration `default:"10s" placeholder:"TIME" help:"How long to wait for an answer (default: 10s)."`
@@ -34,7 +35,7 @@ type loadCmd struct {
 // Help is the long help of load.
 func (c *loadCmd) Help() string {
 	return `Every answer is held against the coupons that the server has in the end, so the key has to be an
-admin's. The exit status is 1 on any breach, and where the answers could not be checked.`
+admin's. Of several nodes the first is asked for them: a fleet has one ledger. The exit status is 1 on any breach, and where the answers could not be checked.`
 }
 
 // Run loads the server.
@@ -62,7 +63,7 @@ func (c *loadCmd) Run(ctx context.Context, t terminal) error {
 
 func (c *loadCmd) config(t terminal) load.Config {
 	config := load.Config{
-		Server: string(c.Server), Key: t.variable(keyVariable), Campaign: c.Campaign,
+		Server: string(c.Server[0]), Nodes: c.nodes(), Key: t.variable(keyVariable), Campaign: c.Campaign,
 		Users: int(c.Users), Repeat: int(c.Repeat), Prefix: c.UserPrefix, Shuffle: c.Shuffle, Seed: c.Seed,
 		Concurrency: int(c.Concurrency), Rate: float64(c.Rate), Duration: c.Duration, Timeout: c.Timeout,
 		Again: c.Again, Returned: c.Returned, Others: c.Others,
@@ -71,6 +72,15 @@ func (c *loadCmd) config(t terminal) load.Config {
 		config.Users = 0
 	}
 	return config
+}
+
+// nodes are the servers behind the first.
+func (c *loadCmd) nodes() []string {
+	var nodes []string
+	for _, s := range c.Server[1:] {
+		nodes = append(nodes, string(s))
+	}
+	return nodes
 }
 
 func (c *loadCmd) write(t terminal, result *load.Result) error {

@@ -31,8 +31,9 @@ import (
 // A Config says whom to ask for what, and how. Server, Campaign and Users must be
 // given; the rest has defaults.
 type Config struct {
-	Server   string // URL, like http://127.0.0.1:8080
-	Key      string // API key; empty for a server in development mode
+	Server   string   // URL, like http://127.0.0.1:8080
+	Nodes    []string // URLs of other nodes of the same fleet: each worker asks Server and these in turn
+	Key      string   // API key; empty for a server in development mode
 	Campaign string
 
 	Users   int    // how many users claim; 0: as many as Rate and Duration make
@@ -70,7 +71,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	wire, err := newWire(c)
+	fleet, err := newFleet(c)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +81,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the campaign %s: %w", c.Campaign, err)
 	}
-	result := Drive(ctx, c, wire.worker)
+	result := Drive(ctx, c, fleet.worker)
 	// Whoever interrupts a run still wants to know what became of it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*settle)
 	defer cancel()

@@ -12,10 +12,47 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
 )
+
+// A fleet is the wires to all nodes.
+type fleet struct {
+	wires   []*wire
+	workers atomic.Int64 // that there are
+}
+
+func newFleet(c Config) (*fleet, error) {
+	f := &fleet{}
+	for _, server := range append([]string{c.Server}, c.Nodes...) {
+		w, err := newWire(c, server)
+		if err != nil {
+			return nil, err
+		}
+		f.wires = append(f.wires, w)
+	}
+	return f, nil
+}
+
+// worker returns a worker's way to ask: one node after the other, over a connection of
+// its own to each. Workers begin at different nodes. closed ends the connections.
+func (f *fleet) worker() (ask Ask, closed func()) {
+	asks, ends := make([]Ask, len(f.wires)), make([]func(), len(f.wires))
+	for n, w := range f.wires {
+		asks[n], ends[n] = w.worker()
+	}
+	next := int(f.workers.Add(1)) - 1
+	return func(user int) Answer {
+			next++
+			return asks[next%len(asks)](user)
+		}, func() {
+			for _, end := range ends {
+				end()
+			}
+		}
+}
 
 // A wire makes the workers' connections to one server.
 type wire struct {
@@ -27,10 +64,10 @@ type wire struct {
 	timeout time.Duration
 }
 
-func newWire(c Config) (*wire, error) {
-	u, err := url.Parse(c.Server)
+func newWire(c Config, server string) (*wire, error) {
+	u, err := url.Parse(server)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("the server is a URL like http://127.0.0.1:8080, not %q", c.Server)
+		return nil, fmt.Errorf("the server is a URL like http://127.0.0.1:8080, not %q", server)
 	}
 	w := &wire{address: u.Host, tls: u.Scheme == "https", key: c.Key, timeout: c.Timeout}
 	if u.Port() == "" {
