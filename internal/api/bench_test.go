@@ -41,16 +41,16 @@ func BenchmarkClaimHandler(b *testing.B) {
 	}
 	b.Run("bare", func(b *testing.B) {
 		answer := claimOnce(handlerWith(b, issued)).Body.Bytes()
-		loop(b, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		loop(b, http.StatusCreated, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.ReadAll(r.Body)
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusCreated)
 			_, _ = w.Write(answer)
 		}))
 	})
-	b.Run("issued", func(b *testing.B) { loop(b, handlerWith(b, issued)) })
+	b.Run("issued", func(b *testing.B) { loop(b, http.StatusCreated, handlerWith(b, issued)) })
 	soldOut := firstcome.Decision{Outcome: firstcome.SoldOut, Version: 1, At: time.Now(), Lease: time.Hour}
-	b.Run("sold_out", func(b *testing.B) { loop(b, handlerWith(b, soldOut)) })
+	b.Run("sold_out", func(b *testing.B) { loop(b, http.StatusGone, handlerWith(b, soldOut)) })
 }
 
 // handlerWith returns the public surface over a gate that decides so.
@@ -75,11 +75,12 @@ func claimOnce(h http.Handler) *httptest.ResponseRecorder {
 func claimRequest() *http.Request {
 	r := httptest.NewRequest(http.MethodPost, "/v1/campaigns/c/claims", strings.NewReader(`{"user_id":"user-0000001"}`))
 	r.Header.Set("Content-Type", "application/json")
+	r.Host = "127.0.0.1:8080"
 	return r
 }
 
-// loop serves one request again and again.
-func loop(b *testing.B, h http.Handler) {
+// loop serves one request again and again, and wants one status.
+func loop(b *testing.B, status int, h http.Handler) {
 	r := claimRequest()
 	body := strings.NewReader("")
 	r.Body = io.NopCloser(body)
@@ -89,12 +90,18 @@ func loop(b *testing.B, h http.Handler) {
 		body.Reset(`{"user_id":"user-0000001"}`)
 		clear(w.header)
 		h.ServeHTTP(w, r)
+		if w.status != status {
+			b.Fatalf("the answer is %d, want %d", w.status, status)
+		}
 	}
 }
 
 // A discard is a ResponseWriter that allocates nothing.
-type discard struct{ header http.Header }
+type discard struct {
+	header http.Header
+	status int
+}
 
 func (d *discard) Header() http.Header         { return d.header }
-func (d *discard) WriteHeader(int)             {}
+func (d *discard) WriteHeader(status int)      { d.status = status }
 func (d *discard) Write(b []byte) (int, error) { return len(b), nil }
