@@ -242,6 +242,8 @@ func (r *auditReport) print(t terminal) {
 	case r.Codes:
 	case r.Server != "":
 		fmt.Fprintln(t.out, "The codes were not checked: name their secret with --secret-file.")
+	case ledger.OnServer(r.Ledger):
+		fmt.Fprintln(t.out, "The codes were not checked: set FIRSTCOME_SECRET, or name their secret with --secret-file.")
 	default:
 		fmt.Fprintln(t.out, "The codes were not checked: there is no secret beside the ledger; name it with --secret-file.")
 	}

@@ -39,7 +39,7 @@ func (c *keyCreateCmd) Run(ctx context.Context, t terminal) error {
 		row.Key = plain
 		return printJSON(t, row)
 	}
-	_, err = fmt.Fprintf(t.out, "Key %s (%s) for %s. It is shown this once; keep it as FIRSTCOME_KEY:\n%s\n", key.ID, key.Role, key.Name, plain)
+	_, err = fmt.Fprintf(t.out, "Key %s (%s) for %s. Nodes know it within a second. It is shown this once; keep it as FIRSTCOME_KEY:\n%s\n", key.ID, key.Role, key.Name, plain)
 	return err
 }
 
@@ -100,7 +100,7 @@ func (c *keyRevokeCmd) Run(ctx context.Context, t terminal) error {
 	}
 	err := writeLedger(ctx, c.Ledger.path(), func(l *ledger.Ledger) error { return l.RevokeKey(ctx, actor(), c.ID) })
 	if errors.Is(err, ledger.ErrNoKey) {
-		return fmt.Errorf("%w: firstcome key list --ledger %s shows the ids", err, c.Ledger)
+		return fmt.Errorf("%w: firstcome key list%s shows the ids", err, c.Ledger.flag())
 	}
 	if err != nil {
 		return err

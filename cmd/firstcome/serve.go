@@ -180,10 +180,10 @@ func (c *serveCmd) mode(ctx context.Context, t terminal, l *ledger.Ledger) (open
 
 func (c *serveCmd) refuseOpen() error {
 	return fmt.Errorf(`--listen %s: others than this machine could call, and there is no key, so every caller would be admin. Make a key with
-    firstcome key create --ledger %s --name first --role admin
+    firstcome key create%s --name first --role admin
   or have this start make one and print it, once, with
-    firstcome serve --listen %s --ledger %s --create-key
-  or configure users' tokens with --jwt-public-key or FIRSTCOME_JWT_SECRET`, c.Listen, c.Ledger, c.Listen, c.Ledger)
+    firstcome serve --listen %s%s --create-key
+  or configure users' tokens with --jwt-public-key or FIRSTCOME_JWT_SECRET`, c.Listen, c.Ledger.flag(), c.Listen, c.Ledger.flag())
 }
 
 func (c *serveCmd) createFirstKey(ctx context.Context, t terminal) error {

@@ -27,6 +27,15 @@ func (n *ledgerName) UnmarshalText(text []byte) error {
 // String returns the name as it may be shown.
 func (n ledgerName) String() string { return ledger.Masked(string(n)) }
 
+// flag returns the flag that names the ledger, for a command that is shown. A name that
+// cannot be shown as it is, because it has a password or options, is left to FIRSTCOME_LEDGER.
+func (n ledgerName) flag() string {
+	if n.String() != string(n) {
+		return ""
+	}
+	return " --ledger " + string(n)
+}
+
 // path returns what ledger.Open takes: the ledger's file, or the URL.
 func (n ledgerName) path() string {
 	if ledger.OnServer(string(n)) {
@@ -86,7 +95,7 @@ type serverURL string
 func (s *serverURL) UnmarshalText(text []byte) error {
 	u, err := url.Parse(string(text))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return errors.New("a server is a URL like http://127.0.0.1:8080")
+		return errors.New("a server is a URL like http://127.0.0.1:8080; only firstcome load takes several, with commas between")
 	}
 	if u.User != nil {
 		return errors.New("a server's URL has no user and password: the API key is FIRSTCOME_KEY")
