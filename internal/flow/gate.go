@@ -66,7 +66,8 @@ type RemoteGate interface {
 	Settle(ctx context.Context, id firstcome.CampaignID, settled Settled) error
 
 	// WatchSettled calls each with what recorders settle of any campaign, soon after
-	// they do, until ctx ends or the connection is lost, which is an error.
+	// they do, until ctx ends or the connection is lost, which is an error. each may be
+	// called from more than one goroutine, and must not wait.
 	// ready is called once when nothing that is settled from then on is missed.
 	WatchSettled(ctx context.Context, ready func(), each func(firstcome.CampaignID, Settled)) error
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/redis/rueidis"
 
@@ -74,19 +75,46 @@ func (g *Gate) settledThrough(ctx context.Context, id firstcome.CampaignID) (flo
 
 // WatchSettled calls each with what recorders settle: see flow.RemoteGate.
 func (g *Gate) WatchSettled(ctx context.Context, ready func(), each func(firstcome.CampaignID, flow.Settled)) error {
+	watching, stop := context.WithCancel(ctx)
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	defer stop()
+	long := make(chan firstcome.CampaignID, maxLong)
+	reading.Go(func() { g.readLong(watching, long, each) })
 	err := g.subscribe(ctx, g.settledChannel(), ready, func(message string) {
 		id, settled, err := readSettled(message)
-		if errors.Is(err, errMany) {
-			settled, err = g.settledThrough(ctx, id)
-		}
-		if err == nil {
+		switch {
+		case err == nil:
 			each(id, settled)
+		case errors.Is(err, errMany):
+			select {
+			case long <- id:
+			default: // who waits reads it soon
+			}
 		}
 	})
 	if ctx.Err() != nil {
 		return nil
 	}
 	return fmt.Errorf("watch what is settled: %w", err)
+}
+
+// maxLong bounds the messages without their numbers that wait to be read.
+const maxLong = 16
+
+// readLong reads what does not fit in a message. It is apart from the subscription,
+// whose connection reads no answer while a message waits.
+func (g *Gate) readLong(ctx context.Context, long <-chan firstcome.CampaignID, each func(firstcome.CampaignID, flow.Settled)) {
+	for {
+		select {
+		case id := <-long:
+			if settled, err := g.settledThrough(ctx, id); err == nil {
+				each(id, settled)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // errMany says that a message does not have all unrecorded numbers.
