@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -184,11 +183,13 @@ func (r *Recorder) settle(ctx context.Context, b Batch) (Settled, error) {
 	return settled, nil
 }
 
-// and returns what is settled when b was after s.
+// and returns what is settled when b was after s: b, which is complete, unless it is
+// about nothing.
 func (s Settled) and(b Settled) Settled {
-	all := slices.Concat(s.Unrecorded, b.Unrecorded)
-	slices.Sort(all)
-	return Settled{Through: max(s.Through, b.Through), Unrecorded: slices.Compact(all), Epoch: max(s.Epoch, b.Epoch)}
+	if b.Through < s.Through {
+		return s
+	}
+	return b
 }
 
 // throttle waits until the ledger may be given so many coupons.

@@ -432,3 +432,33 @@ func (m mismatched) Record(ctx context.Context, id firstcome.CampaignID, coupons
 	}
 	return m.page.Record(ctx, id, coupons)
 }
+
+func TestWhatIsSettledLastIsWhatASourceIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []flow.Settled
+		j := &journal{took: func(s flow.Settled) error {
+			told = append(told, s)
+			return nil
+		}}
+		j.add(flow.Batch{Campaign: "c", Coupons: coupons("c", 1, 2)})
+		runFor(t, flow.NewRecorder(j, replaying{newPage()}, flow.RecorderLimits{}), time.Minute)
+		if diff := cmp.Diff([]flow.Settled{{Through: 2, Epoch: 1}}, told); diff != "" {
+			t.Errorf("told otherwise (-want +told):\n%s", diff)
+		}
+	})
+}
+
+// replaying is a keeper that refuses number 1, whose dead letter an operator replays
+// before number 2 is recorded.
+type replaying struct{ *page }
+
+func (k replaying) Record(_ context.Context, _ firstcome.CampaignID, coupons []firstcome.Coupon) (flow.Settled, error) {
+	if coupons[0].Number == 1 {
+		return flow.Settled{}, flow.ErrRefused
+	}
+	return flow.Settled{Through: 2, Epoch: 1}, nil
+}
+
+func (k replaying) Bury(context.Context, firstcome.CampaignID, []flow.DeadLetter) (flow.Settled, error) {
+	return flow.Settled{Through: 1, Unrecorded: []int64{1}, Epoch: 1}, nil
+}

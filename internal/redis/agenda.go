@@ -59,16 +59,16 @@ func (a *agenda) tell() {
 
 // next returns a campaign to work on, or false when ctx ends.
 func (a *agenda) next(ctx context.Context) (firstcome.CampaignID, bool) {
-	for {
+	for ctx.Err() == nil {
 		if id, ok := a.take(); ok {
 			return id, true
 		}
 		select {
 		case <-a.signal:
 		case <-ctx.Done():
-			return "", false
 		}
 	}
+	return "", false
 }
 
 func (a *agenda) take() (firstcome.CampaignID, bool) {

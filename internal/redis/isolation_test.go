@@ -150,3 +150,19 @@ func TestTheJournalIsDrainedWhereNobodyMaySubscribe(t *testing.T) {
 	p.waitFor(t, 10)
 	s.settled(10)
 }
+
+func TestARecorderThatIsStoppedTakesNothingNew(t *testing.T) {
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	for n := range 10 {
+		s.issue(n, 1)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	j := s.journal(func(o *redis.JournalOptions) { o.Workers, o.Coupons = 1, 1 })
+	err := j.Drain(ctx, func(ctx context.Context, b flow.Batch) (flow.Settled, error) {
+		stop()
+		return p.take(ctx, b)
+	})
+	if state := s.state(); err != nil || state.Settled != 1 || len(p.coupons) != 1 {
+		t.Errorf("%d coupons are recorded, settled through %d, %v", len(p.coupons), state.Settled, err)
+	}
+}
