@@ -81,6 +81,14 @@ func (e item) garbage(gate string, id firstcome.CampaignID, cause error) flow.Ga
 	}
 }
 
+func idsOf(items []item) []string {
+	ids := make([]string, len(items))
+	for n := range items {
+		ids[n] = items[n].id
+	}
+	return ids
+}
+
 // A share is what is given to the sink at once, and the entries that it is of.
 type share struct {
 	flow.Batch

@@ -94,15 +94,16 @@ func TestF42TwoRecordersOfTheSameEntriesRecordEachCouponOnce(t *testing.T) {
 
 func TestARecorderThatIsAtWorkKeepsItsEntries(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
-	s.issue(0, 10)
-	at, let := make(chan struct{}), make(chan struct{})
+	s.issue(0, 10) // the second is read with the first, and waits
+	s.issue(10, 10)
+	at, let := make(chan struct{}, 2), make(chan struct{})
 	p.before = func(flow.Batch) error {
-		close(at)
+		at <- struct{}{}
 		<-let
 		return nil
 	}
 	const idle = 300 * time.Millisecond // so that the machine may stop for 200
-	s.drain(s.journal(func(o *redis.JournalOptions) { o.Idle = idle }), p.take)
+	s.drain(s.journal(func(o *redis.JournalOptions) { o.Idle, o.Coupons = idle, 10 }), p.take)
 	<-at
 	other := newPage()
 	s.drain(s.journal(func(o *redis.JournalOptions) { o.Idle = idle }), other.take)
@@ -114,22 +115,22 @@ func TestARecorderThatIsAtWorkKeepsItsEntries(t *testing.T) {
 		before = idleNow
 	}
 	close(let)
-	p.waitFor(t, 10)
-	s.settled(10)
+	p.waitFor(t, 20)
+	s.settled(20)
 	if len(other.coupons) > 0 {
 		t.Error("another recorder took over what was at work")
 	}
 }
 
-// pendingIdle returns for how many milliseconds the first pending entry has been
+// pendingIdle returns for how many milliseconds the last pending entry has been
 // with its recorder without a sign of life.
 func (s *shop) pendingIdle() int64 {
 	s.t.Helper()
-	entries, err := s.do("XPENDING", "firstcome:{c}:journal", "recorders", "-", "+", "1").ToArray()
+	entries, err := s.do("XPENDING", "firstcome:{c}:journal", "recorders", "-", "+", "10").ToArray()
 	if err != nil || len(entries) == 0 {
 		s.t.Fatalf("nothing is pending: %v", err)
 	}
-	entry, err := entries[0].ToArray()
+	entry, err := entries[len(entries)-1].ToArray()
 	if err != nil || len(entry) != 4 {
 		s.t.Fatalf("an entry is pending as %v: %v", entry, err)
 	}

@@ -77,13 +77,16 @@ func (j *Journal) heal(ctx context.Context, s *stream, to flow.Sink, some bool) 
 	if err != nil {
 		return err
 	}
-	j.alarm(s.id, fmt.Errorf("%w; %d coupons from number %d on are recorded from the gate's holders", s.holed, len(coupons), l.settled+1))
+	if !s.holeTold {
+		s.holeTold = true
+		j.alarm(s.id, fmt.Errorf("%w; %d coupons from number %d on are recorded from the gate's holders", s.holed, len(coupons), l.settled+1))
+	}
 	for part := range slices.Chunk(coupons, j.options.Coupons) {
-		if err := j.give(ctx, s, to, share{Batch: flow.Batch{Campaign: s.id, Coupons: part}}); err != nil {
+		if err := j.give(ctx, s, to, share{Batch: flow.Batch{Campaign: s.id, Coupons: part}}, nil); err != nil {
 			return err
 		}
 	}
-	s.holed, s.refilled = nil, time.Now()
+	s.holed, s.holeTold, s.refilled = nil, false, time.Now()
 	return nil
 }
 

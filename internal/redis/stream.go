@@ -21,6 +21,7 @@ type stream struct {
 	looked     time.Time // when entries of other recorders were last looked for
 	perEntry   int       // coupons of an entry, about
 	holed      error     // something of the stream is gone
+	holeTold   bool
 	behind     time.Time // since when what is recorded does not follow on what is settled; zero: it does
 	glanced    time.Time // when it was last held against the campaign's counters
 	refilled   time.Time // when it was last made again from the holders
@@ -45,11 +46,13 @@ func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool
 	}
 	coupons, before := 0, s.unfinished
 	s.unfinished = before || len(items) > 0
+	undone := idsOf(items)
 	for _, part := range shares(j.gate.Name(), s.id, j.gate.options.Secret, items, j.options.Coupons) {
 		coupons += len(part.Coupons)
-		if err := j.give(ctx, s, to, part); err != nil {
+		if err := j.give(ctx, s, to, part, undone); err != nil {
 			return false, err
 		}
+		undone = undone[len(part.entries):]
 	}
 	if len(items) > 0 {
 		s.perEntry = max(1, coupons/len(items))
@@ -59,8 +62,9 @@ func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool
 }
 
 // give gives a share to the sink, and is done with its entries when it has taken it.
-func (j *Journal) give(ctx context.Context, s *stream, to flow.Sink, part share) error {
-	settled, err := j.sink(ctx, s, to, part)
+// Meanwhile all that are undone of what was read are at work.
+func (j *Journal) give(ctx context.Context, s *stream, to flow.Sink, part share, undone []string) error {
+	settled, err := j.sink(ctx, s, to, part.Batch, undone)
 	if err != nil {
 		return fmt.Errorf("record %d coupons of %s: %w", len(part.Coupons), s.id, err)
 	}
@@ -92,7 +96,7 @@ func (j *Journal) follow(s *stream, coupons []firstcome.Coupon, settled flow.Set
 }
 
 // sink calls the sink, and meanwhile says now and then that the entries are at work.
-func (j *Journal) sink(ctx context.Context, s *stream, to flow.Sink, part share) (flow.Settled, error) {
+func (j *Journal) sink(ctx context.Context, s *stream, to flow.Sink, b flow.Batch, undone []string) (flow.Settled, error) {
 	ended := make(chan struct{})
 	var sign sync.WaitGroup
 	sign.Go(func() {
@@ -103,11 +107,11 @@ func (j *Journal) sink(ctx context.Context, s *stream, to flow.Sink, part share)
 			case <-ended:
 				return
 			case <-tick.C:
-				j.keep(ctx, s, part.entries)
+				j.keep(ctx, s, undone)
 			}
 		}
 	})
-	settled, err := to(ctx, part.Batch)
+	settled, err := to(ctx, b)
 	close(ended)
 	sign.Wait()
 	return settled, err
