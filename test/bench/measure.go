@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 )
 
@@ -33,8 +34,20 @@ func (b *bench) campaign(ctx context.Context, s *server, quantity int64) (string
 	if quantity >= 0 {
 		c.Quantity = &quantity
 	}
+	return c.ID, b.create(ctx, s, c)
+}
+
+// answering makes an unlimited campaign whose claims are answered as told; "" is the
+// server's default.
+func (b *bench) answering(ctx context.Context, s *server, answer firstcome.AnswerWhen) (string, error) {
+	b.made++
+	c := client.NewCampaign{ID: fmt.Sprintf("bench-%d", b.made), Name: "bench", Answer: string(answer), Coupon: client.CouponSpec{Benefit: []byte(`{"percent":20}`)}}
+	return c.ID, b.create(ctx, s, c)
+}
+
+func (b *bench) create(ctx context.Context, s *server, c client.NewCampaign) error {
 	_, err := client.New("http://"+s.address, "").CreateCampaign(ctx, c)
-	return c.ID, err
+	return err
 }
 
 // sequential and scattered name users: as a counter in order, and as the same

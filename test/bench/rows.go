@@ -7,14 +7,16 @@ import "context"
 type row struct {
 	name    string
 	measure func(context.Context, *bench) error
+	long    bool // it takes minutes: measured only if -only names it
 }
 
 var rows = []row{
-	{"winners", winners},
-	{"refused", refused},
-	{"latency", latency},
-	{"campaigns", campaigns},
-	{"growth", growth},
+	{name: "winners", measure: winners},
+	{name: "refused", measure: refused},
+	{name: "latency", measure: latency},
+	{name: "campaigns", measure: campaigns},
+	{name: "growth", measure: growth},
+	{name: "fleet", measure: fleet, long: true},
 }
 
 // References: a bare net/http handler that reads the same body and returns the

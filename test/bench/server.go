@@ -48,6 +48,11 @@ func freeAddress() (string, error) {
 
 // firstcome starts a server on a ledger in the given directory.
 func (b *bench) firstcome(ctx context.Context, ledger string) (*server, error) {
+	return b.serve(ctx, nil, "--ledger", "sqlite:"+filepath.Join(b.dir, ledger))
+}
+
+// serve starts a server with more variables and arguments.
+func (b *bench) serve(ctx context.Context, env []string, args ...string) (*server, error) {
 	address, err := freeAddress()
 	if err != nil {
 		return nil, err
@@ -56,8 +61,9 @@ func (b *bench) firstcome(ctx context.Context, ledger string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := begin(exec.Command(b.binary, "serve", "--listen", address, "--ops", ops,
-		"--ledger", "sqlite:"+filepath.Join(b.dir, ledger), "--log-level", "error"), address)
+	cmd := exec.Command(b.binary, append([]string{"serve", "--listen", address, "--ops", ops, "--log-level", "error"}, args...)...)
+	cmd.Env = append(os.Environ(), env...)
+	s, err := begin(cmd, address)
 	if err != nil {
 		return nil, err
 	}
