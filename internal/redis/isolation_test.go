@@ -136,8 +136,27 @@ func TestACampaignThatIsNewIsDrainedBeforeTheNextSweep(t *testing.T) {
 		}
 	}), p.take)
 	<-looked
+	s.awaitListener()
 	s.issue(0, 1)
 	p.waitFor(t, 1)
+}
+
+// awaitListener waits until a journal hears what wakes it.
+func (s *shop) awaitListener() {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
+	defer cancel()
+	channel := "firstcome:wake:" + strings.TrimPrefix(s.gate.Name(), "redis:")
+	for ctx.Err() == nil {
+		heard, err := s.do("PUBSUB", "NUMSUB", channel).AsIntMap()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if heard[channel] > 0 {
+			return
+		}
+	}
+	s.t.Fatal("no journal listens")
 }
 
 func TestTheJournalIsDrainedWhereNobodyMaySubscribe(t *testing.T) {
