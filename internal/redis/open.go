@@ -67,6 +67,7 @@ func connect(options Options) (rueidis.Client, error) {
 	o.DisableRetry, o.DisableCache = true, true
 	o.ClientName, o.ClientSetInfo = "firstcome", rueidis.DisableClientSetInfo
 	o.Dialer.Timeout, o.Dialer.KeepAlive, o.ConnWriteTimeout = dialTimeout, pingEvery, writeTimeout
+	o.Sentinel.Dialer = o.Dialer
 	o.ReadBufferEachConn, o.WriteBufferEachConn = buffer, buffer
 	o.BlockingPoolSize = poolSize
 	o.ClusterOption.MaxMovedRedirections = redirections
