@@ -101,7 +101,8 @@ func (s *Server) changed(ctx context.Context, id firstcome.CampaignID, do func(c
 				continue
 			}
 		}
-		if err == nil && c.Applied < c.Version {
+		// Another node may have brought it there already, and the gate refused it.
+		if err == nil && (c.Change > 0 || c.Applied < c.Version) {
 			if err = s.finish(ctx, id, c.Change); err == nil {
 				c, err = s.Ledger.Campaign(ctx, id)
 			}

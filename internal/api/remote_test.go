@@ -161,6 +161,18 @@ func TestF20ALowerQuantityThanTheGateHasInForceIs409(t *testing.T) {
 	f.claim("c", "w").want(t, 410, "sold_out")
 }
 
+func TestF20ARefusalThatAnotherNodeNotesFirstIs409(t *testing.T) {
+	f := openFar(t)
+	f.create(`{"id":"c","name":"n","quantity":3,"answer":"decided"}`)
+	f.claim("c", "u").want(t, 201, "issued")
+	f.claim("c", "v").want(t, 201, "issued")
+	f.ledger.OnCommit = func(int, time.Duration, error) { // the change is in the ledger now, and another node brings it to the gate
+		f.behind(`UPDATE changes SET refused = TRUE WHERE version = 2`)
+		f.behind(`UPDATE campaigns SET applied = 2`)
+	}
+	f.call("PATCH", "/v1/campaigns/c", `{"quantity":1}`).want(t, 409, "")
+}
+
 func TestAVoidReachesTheGateAndWaitsForTheLedger(t *testing.T) {
 	f := openFar(t)
 	f.create(`{"id":"c","name":"n","quantity":1,"answer":"decided"}`)
