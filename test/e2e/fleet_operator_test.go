@@ -53,6 +53,16 @@ func (o *operator) issuing(from time.Duration) {
 	})
 }
 
+// issued returns how many coupons the gate has issued.
+func (o *operator) issued() int64 {
+	o.f.t.Helper()
+	now, err := o.f.node(o.turn).calls.Campaign(o.f.t.Context(), o.crowd.campaign)
+	if err != nil {
+		o.f.t.Fatal(err)
+	}
+	return now.Issued
+}
+
 func (o *operator) pause(ctx context.Context, c *client.Client) error {
 	_, err := c.Pause(ctx, o.crowd.campaign)
 	return err
@@ -109,12 +119,15 @@ func TestF20F61F62AfterTheOperatorsAnswerAtAnyNodeNobodyNewIsIssued(t *testing.T
 				_, paused := o.do(o.pause)
 				o.issuing(o.between(paused, o.resume))
 				_, soldOut := o.do(o.sellOut)
-				voided := o.between(soldOut, func(ctx context.Context, c *client.Client) error {
+				sold := o.issued()
+				o.between(soldOut, func(ctx context.Context, c *client.Client) error {
 					_, err := c.Void(ctx, "spring", int64(n+1), "e2e")
 					return err
 				})
-				o.issuing(voided) // once: all that is in force is the quantity again
-				waitFor(t, "the stock to be out again", func() bool { return remaining(t, f.node(n), "spring") == 0 })
+				waitFor(t, "the stock to be out again", func() bool { return o.issued() > sold })
+				if now := o.issued(); now != sold+1 || remaining(t, f.node(n), "spring") != 0 {
+					t.Errorf("%d coupons were issued for the one that was voided", now-sold)
+				}
 				raised := o.between(time.Since(o.crowd.start), o.quantity(most))
 				o.issuing(raised)
 			}
