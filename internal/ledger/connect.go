@@ -71,7 +71,7 @@ func openServer(ctx context.Context, name string, o Options, migrates bool) (*Le
 	if migrates {
 		l.fingerprint = o.Secret.Fingerprint()
 		err = migrateServer(check, l.dialect, name)
-	} else {
+	} else if err = reach(check, l.read.db); err == nil {
 		err = checkVersion(check, l.dialect, l.read.db)
 	}
 	if err == nil {
@@ -81,6 +81,17 @@ func openServer(ctx context.Context, name string, o Options, migrates bool) (*Le
 		return nil, errors.Join(fmt.Errorf("open the ledger %s: %w", Masked(name), l.dialect.advised(err)), l.Close())
 	}
 	return l, nil
+}
+
+// reach connects: who waits for another that migrates does not wait for a server that hangs.
+func reach(ctx context.Context, db *sql.DB) error {
+	within, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	err := db.PingContext(within)
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("the server did not answer within %v: %w", connectTimeout, err)
+	}
+	return err
 }
 
 const (

@@ -86,6 +86,9 @@ func migrateServer(ctx context.Context, d *dialect, name string) error {
 		return err
 	}
 	defer db.Close()
+	if err := reach(ctx, db); err != nil {
+		return err
+	}
 	there, err := tablesOf(ctx, d, db)
 	if err != nil {
 		return err

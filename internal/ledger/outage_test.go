@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
 )
 
@@ -225,5 +228,37 @@ func TestF53AFrozenServerIsToldByTheDeadline(t *testing.T) {
 		}
 		claim(t, l, "c", "a", "b")
 		same(t, "after", "already_issued:1 already_issued:2", claim(t, l, "c", "a", "b"))
+	})
+}
+
+// TestF53AServerThatHangsIsToldAtTheStart freezes the database before a node starts.
+func TestF53AServerThatHangsIsToldAtTheStart(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		server := kind.Server(t, kind.Fast()...)
+		name, err := server.Database(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		start(t, name, nil)
+		if err := server.Freeze(); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // far above the time of connecting, and below that of migrating
+		defer cancel()
+		var all sync.WaitGroup
+		for what, open := range map[string]func() (*ledger.Ledger, error){
+			"a node":   func() (*ledger.Ledger, error) { return ledger.Open(ctx, name, ledger.Options{Secret: secret(t)}) },
+			"a reader": func() (*ledger.Ledger, error) { return ledger.OpenShared(ctx, name) },
+		} {
+			all.Go(func() {
+				l, err := open()
+				if err == nil {
+					t.Errorf("%s is open: %v", what, l.Close())
+				} else if ctx.Err() != nil || !strings.Contains(err.Error(), "did not answer within") {
+					t.Errorf("%s is told: %v", what, err)
+				}
+			})
+		}
+		all.Wait()
 	})
 }

@@ -94,10 +94,13 @@ func greeting(err error, secured bool) error {
 	err = classify(err)
 	switch {
 	case !errors.As(err, &e) || e.Advice != "" || e.Code != "" || e.Class == Safe:
+	case errors.Is(e.err, context.DeadlineExceeded) || errors.As(e.err, &network) && network.Timeout():
+		e.Advice = "it takes connections and does not answer"
+		if secured {
+			e.Advice += "; if this port does not speak TLS, name the one that does"
+		}
 	case !secured:
 		e.Advice = "if this port speaks TLS, the URL begins with rediss://"
-	case errors.Is(e.err, context.DeadlineExceeded) || errors.As(e.err, &network) && network.Timeout():
-		e.Advice = "if this port does not speak TLS, name the one that does"
 	default:
 		e.Advice = "if Redis asks for a certificate, name one with " + trust.CertOption + " and " + trust.KeyOption
 	}

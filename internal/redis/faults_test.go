@@ -196,6 +196,22 @@ func TestF09ARedisThatHangsIsGivenUpAtTheDeadlineAndHeals(t *testing.T) {
 	s.heals(2)
 }
 
+func TestF09ARedisThatHangsIsToldAtTheStart(t *testing.T) {
+	server := services.Redis.Server(t)
+	if err := server.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // far above what each connection has
+	defer cancel()
+	g, err := redis.Open(ctx, redis.Options{URL: server.URL(), Secret: secret(t)})
+	if err == nil {
+		g.Close()
+	}
+	if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "does not answer") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // heals waits until the gate decides again.
 func (s *shop) heals(user int) {
 	s.t.Helper()
