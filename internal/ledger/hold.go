@@ -30,6 +30,16 @@ func (h hold) at(now time.Time) hold {
 	return hold{until: h.until}
 }
 
+// end returns until when what comes back now is held. Since a hold began no lease was
+// granted, so what comes back during it need not be held for longer: else changes one
+// after the other would hold all of it for ever.
+func (h hold) end(now time.Time) time.Time {
+	if now.Before(h.until) {
+		return h.until
+	}
+	return now.Add(holdFor)
+}
+
 // at returns the campaign as claims see it at an instant, but for the coupons kept
 // back: a window that was widened stays as narrow as it was.
 func (s *stock) at(now time.Time) firstcome.Campaign {
@@ -47,7 +57,7 @@ func (s *stock) at(now time.Time) firstcome.Campaign {
 func (s *stock) holdMore(count int64, now time.Time) {
 	s.hold = s.hold.at(now)
 	s.hold.coupons += count
-	s.hold.until = now.Add(holdFor)
+	s.hold.until = s.hold.end(now)
 }
 
 // take gives the campaign other terms at now. What a raised quantity adds is kept back,
@@ -66,7 +76,7 @@ func (s *stock) take(terms firstcome.Terms, now time.Time) {
 	}
 	s.hold.coupons = max(0, s.hold.coupons+more)
 	if opensEarlier || opensAgain || more > 0 {
-		s.hold.until = now.Add(holdFor)
+		s.hold.until = s.hold.end(now)
 	}
 }
 

@@ -39,7 +39,7 @@ func (m *model) heldAt(at time.Time) int64 {
 func (m *model) giveBack(back int64) {
 	now := m.now()
 	m.held = max(0, m.heldAt(now)+back)
-	if back > 0 {
+	if back > 0 && !now.Before(m.heldUntil) {
 		m.heldUntil = now.Add(m.holdsFor)
 	}
 }

@@ -69,6 +69,11 @@ if now < held_until then
   held, was_opens_at, was_closes_at = tonumber(c[9]), tonumber(c[11]), tonumber(c[12])
 end
 
+-- hold_until returns until when what comes back now is held. Since a hold began no lease was
+-- granted, so what comes back during it need not be held for longer: else changes one
+-- after the other would hold all of it for ever.
+local function hold_until() return now < held_until and held_until or now + hold end
+
 -- write keeps the change: pairs of fields and values beside those that every change has.
 local function write(...)
   redis.call('HSET', campaign_key, 'version', whole(version), 'decided_at', whole(now),
@@ -85,7 +90,7 @@ if kind == 'void' then
   local number, user = tonumber(ARGV[7]), ARGV[8]
   local entry = redis.call('HGET', holders_key, user)
   if not entry or struct.unpack('>I6', entry) ~= number then return write() end
-  held, held_until = held + 1, now + hold
+  held, held_until = held + 1, hold_until()
   -- The hold goes first: it may be refused for lack of memory or rights, and alone it only delays.
   redis.call('HSET', campaign_key, 'held_until', whole(held_until))
   redis.call('HDEL', holders_key, user)
@@ -109,6 +114,6 @@ if opens_earlier or opens_again then
   was_opens_at = was.opens_at > 0 and was.opens_at or nil
   was_closes_at = was.closes_at < math.huge and was.closes_at or nil
 end
-if opens_earlier or opens_again or to_quantity > quantity then held_until = now + hold end
+if opens_earlier or opens_again or to_quantity > quantity then held_until = hold_until() end
 held = math.max(0, held + (to_quantity - quantity)) -- in this order no sum is above 2^53
 return write('quantity', whole(to_quantity), 'opens_at', ARGV[8], 'closes_at', ARGV[9], 'terms_version', whole(version))
