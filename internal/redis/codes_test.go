@@ -154,12 +154,15 @@ func TestF13OneTableClassifiesWhatRedisAnswers(t *testing.T) {
 		"BUSY Redis is busy running a script.":                    redis.Safe,
 		"NOSCRIPT No matching script.":                            redis.Safe,
 		"ERR max number of clients reached":                       redis.Safe,
+
 		"ERR Error running script (call to f_12): @user_script:7: @user_script: 7: -OOM command not allowed": redis.Safe,
 		"NOPERM this user has no permissions to run the 'evalsha' command":                                   redis.Fatal,
+
 		"NOAUTH Authentication required.":                                                redis.Fatal,
 		"WRONGTYPE Operation against a key holding the wrong kind of value":              redis.Fatal,
 		"MISCONF Redis is configured to save RDB snapshots, but it's unable to persist.": redis.Fatal,
 		"CROSSSLOT Keys in request don't hash to the same slot":                          redis.Fatal,
+
 		"ERR something else":         redis.Unknown,
 		"NEWCODE of a later release": redis.Unknown,
 		hangUp:                       redis.Unknown,
