@@ -183,13 +183,17 @@ func (b *bench) refusal(ctx context.Context, s, bare *server, outcome string, t 
 	if err := copyAnswer(ctx, s, bare, t.campaigns[0], t.user(0)); err != nil {
 		return err
 	}
+	claims := b.claims
+	if outcome == "sold_out" {
+		claims *= 4 // seconds, of which each may have five calls of the gate
+	}
 	calls, seconds := 0.0, 0.0
 	refuse := func() (figure, error) {
 		before, err := s.metric("firstcome_batch_claims_count")
 		if err != nil {
 			return figure{}, err
 		}
-		f, err := drive(ctx, t, b.claims, 64, 0, outcome)
+		f, err := drive(ctx, t, claims, 64, 0, outcome)
 		if err != nil {
 			return f, err
 		}
@@ -198,7 +202,7 @@ func (b *bench) refusal(ctx context.Context, s, bare *server, outcome string, t 
 		return f, err
 	}
 	reference := func() (figure, error) {
-		return drive(ctx, target{bare, t.campaigns, t.user}, b.claims, 64, 0, outcome)
+		return drive(ctx, target{bare, t.campaigns, t.user}, claims, 64, 0, outcome)
 	}
 	got, ref, r, cpu, cpuGot, cpuRef, err := b.pair(refuse, reference)
 	if err != nil {
