@@ -23,6 +23,11 @@ func (l *Ledger) appliedAt(v int64) int64 {
 // addChange numbers a change of a campaign in the state s. With a remote gate it
 // is on its way from then on.
 func (l *Ledger) addChange(t *tx, s stock, kind firstcome.ChangeKind, payload string) (firstcome.Change, error) {
+	if s.holdMoved {
+		if err := t.keepHold(s); err != nil {
+			return firstcome.Change{}, err
+		}
+	}
 	made := firstcome.Change{Campaign: s.ID, Version: s.Version + 1, Kind: kind, At: l.decidesAt(s)}
 	if err := t.insertChange(s.ID, made.Version, kind, payload, made.At); err != nil {
 		return made, err

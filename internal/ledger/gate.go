@@ -112,6 +112,8 @@ type stock struct {
 	// Where nodes share the ledger:
 	clock time.Time // the server's, read after the row was locked
 	hold  hold
+	// holdMoved tells that the row has another hold, which is over or began anew.
+	holdMoved bool
 	// Of a campaign with a remote gate:
 	applied int64 // the last change that the gate has
 	epoch   int64
@@ -164,6 +166,7 @@ func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 	s.retiredAt = instant(retiredAt)
 	if l.dialect.shared {
 		s.clock, err = l.now(t)
+		s.recallHold()
 	}
 	return s, err
 }
@@ -209,11 +212,16 @@ func (l *Ledger) decide(t *tx, id firstcome.CampaignID, users []firstcome.UserID
 	if l.remote() {
 		return nil, fmt.Errorf("%w: %s decides its claims", firstcome.ErrGateMismatch, l.gate)
 	}
+	if s.holdMoved {
+		if err := t.keepHold(s); err != nil {
+			return nil, err
+		}
+	}
 	now := l.decidesAt(s)
 	// Claimants are rarely holders while coupons are left: then the schema finds the
 	// few in the insert, and the writer comes again to look first.
 	holds := make(map[firstcome.UserID]*firstcome.Coupon, len(users))
-	campaign, held := s.at(now), s.hold.at(now).coupons
+	campaign, held := s.seen(), s.hold.coupons
 	if t.lookFirst || firstcome.Decide(campaign, now, s.inForce+int64(len(users))-1, false) != firstcome.Issued {
 		if err := t.couponsOf(id, users, holds); err != nil {
 			return nil, err
@@ -256,7 +264,7 @@ func (l *Ledger) issue(s *stock, user firstcome.UserID, now time.Time) firstcome
 // operator ends at any time. Where nodes share the ledger, none is granted while stock
 // is held, and none of a coupon, which another node may void.
 func (t *tx) lease(s *stock, now time.Time, o firstcome.Outcome) time.Duration {
-	if t.dialect.shared && (o.HasCoupon() || now.Before(s.hold.until)) {
+	if t.dialect.shared && (o.HasCoupon() || s.isHeld()) {
 		return 0
 	}
 	switch o {
@@ -295,7 +303,7 @@ func (t *tx) keep(before, s stock, issued []firstcome.Coupon, now time.Time) {
 
 // phase returns what the window alone answers at an instant.
 func phase(s stock, at time.Time) firstcome.Outcome {
-	c := s.at(at)
+	c := s.seen()
 	return firstcome.Decide(firstcome.Campaign{Terms: firstcome.Terms{
 		OpensAt: c.OpensAt, ClosesAt: c.ClosesAt, Quantity: math.MaxInt64,
 	}}, at, 0, false)

@@ -14,7 +14,9 @@ import (
 // clocks of two machines may differ in running for so long.
 const holdFor = 250 * time.Millisecond
 
-// A hold is what is kept back from claimants until an instant.
+// A hold is what is kept back from claimants until an instant by the clock. That is
+// not the gate's time, which stands still after the clock went back, for as long as it
+// went: what is held must not wait for that.
 type hold struct {
 	coupons int64
 	until   time.Time
@@ -22,28 +24,37 @@ type hold struct {
 	opensAt, closesAt time.Time
 }
 
-// at returns what is kept back at an instant.
-func (h hold) at(now time.Time) hold {
-	if now.Before(h.until) {
-		return h
+// recallHold brings what the row has of a hold up to the clock, which was just read.
+// What is held until later than if it were held from now on was held before the clock went
+// back: it is held from now on. What is held no longer is forgotten, so that it is not
+// held again if the clock goes back.
+func (s *stock) recallHold() {
+	if latest := s.clock.Add(holdFor); s.hold.until.After(latest) {
+		s.hold.until, s.holdMoved = latest, true
 	}
-	return hold{until: h.until}
+	over := hold{until: s.hold.until}
+	if !s.isHeld() && s.hold != over {
+		s.hold, s.holdMoved = over, true
+	}
 }
 
-// end returns until when what comes back now is held. Since a hold began no lease was
+// isHeld tells whether something is held now.
+func (s *stock) isHeld() bool { return s.clock.Before(s.hold.until) }
+
+// holdEnd returns until when what comes back now is held. Since a hold began no lease was
 // granted, so what comes back during it need not be held for longer: else changes one
 // after the other would hold all of it for ever.
-func (h hold) end(now time.Time) time.Time {
-	if now.Before(h.until) {
-		return h.until
+func (s *stock) holdEnd() time.Time {
+	if s.isHeld() {
+		return s.hold.until
 	}
-	return now.Add(holdFor)
+	return s.clock.Add(holdFor)
 }
 
-// at returns the campaign as claims see it at an instant, but for the coupons kept
-// back: a window that was widened stays as narrow as it was.
-func (s *stock) at(now time.Time) firstcome.Campaign {
-	c, h := s.Campaign, s.hold.at(now)
+// seen returns the campaign as claims see it now, but for the coupons kept back: a
+// window that was widened stays as narrow as it was.
+func (s *stock) seen() firstcome.Campaign {
+	c, h := s.Campaign, s.hold
 	if h.opensAt.After(c.OpensAt) {
 		c.OpensAt = h.opensAt
 	}
@@ -54,20 +65,18 @@ func (s *stock) at(now time.Time) firstcome.Campaign {
 }
 
 // holdMore keeps count more coupons back from now on.
-func (s *stock) holdMore(count int64, now time.Time) {
-	s.hold = s.hold.at(now)
+func (s *stock) holdMore(count int64) {
 	s.hold.coupons += count
-	s.hold.until = s.hold.end(now)
+	s.hold.until = s.holdEnd()
 }
 
 // take gives the campaign other terms at now. What a raised quantity adds is kept back,
 // and a window that opens earlier, or opens again, is as it was: not_open and closed
 // may be under lease as sold_out may. A lowered quantity is taken from what is kept back first.
 func (s *stock) take(terms firstcome.Terms, now time.Time) {
-	was := s.at(now)
+	was := s.seen()
 	more := terms.Quantity - s.Quantity
 	s.Terms = terms
-	s.hold = s.hold.at(now)
 	opensEarlier := now.Before(was.OpensAt) && terms.OpensAt.Before(was.OpensAt)
 	closed := !was.ClosesAt.IsZero() && !now.Before(was.ClosesAt)
 	opensAgain := closed && (terms.ClosesAt.IsZero() || terms.ClosesAt.After(was.ClosesAt))
@@ -76,7 +85,7 @@ func (s *stock) take(terms firstcome.Terms, now time.Time) {
 	}
 	s.hold.coupons = max(0, s.hold.coupons+more)
 	if opensEarlier || opensAgain || more > 0 {
-		s.hold.until = s.hold.end(now)
+		s.hold.until = s.holdEnd()
 	}
 }
 
@@ -87,8 +96,8 @@ func (t *tx) holdReturned(s stock, terms firstcome.Terms, now time.Time) error {
 }
 
 // holdVoided holds the one coupon that was voided of a campaign, which was in the state s.
-func (t *tx) holdVoided(s stock, now time.Time) error {
-	s.holdMore(1, now)
+func (t *tx) holdVoided(s stock) error {
+	s.holdMore(1)
 	return t.keepHold(s)
 }
 

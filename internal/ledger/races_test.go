@@ -6,7 +6,9 @@ import (
 	"errors"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
@@ -226,6 +228,37 @@ func TestADeadLetterOfNoCampaignIsVoidedOnce(t *testing.T) {
 		}
 		if err := <-voided; !errors.Is(err, firstcome.ErrSettledLetter) {
 			t.Errorf("voided twice: %v", err)
+		}
+	})
+}
+
+// TestF16StockComesBackAlthoughTheClockWentBack has the database's clock be an hour
+// ahead for a while, before a coupon is voided or at the time: the gate's time then stands still for an
+// hour, and what came back must not.
+func TestF16StockComesBackAlthoughTheClockWentBack(t *testing.T) {
+	noon := time.Date(2026, 12, 24, 12, 0, 0, 0, time.UTC)
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		for what, voided := range map[string]time.Duration{"voided after": 0, "voided before": time.Hour} {
+			var now atomic.Int64
+			at := func(d time.Duration) { now.Store(noon.Add(d).UnixMicro()) }
+			l := start(t, kind.Database(t), func() time.Time { return time.UnixMicro(now.Load()) })
+			at(0)
+			create(t, l, "c", 1)
+			at(time.Hour)
+			same(t, what+": ahead", "issued:1", claim(t, l, "c", "a"))
+			at(voided)
+			if _, err := l.Void(t.Context(), "test", "c", 1, "test"); err != nil {
+				t.Fatal(err)
+			}
+			at(0)
+			d, err := l.Claim(t.Context(), "c", []firstcome.UserID{"b"})
+			if err != nil || d[0].Outcome != firstcome.SoldOut || d[0].Lease != 0 || !d[0].At.Equal(noon.Add(time.Hour)) {
+				t.Errorf("%s: while it is held: %+v, %v", what, d, err)
+			}
+			at(250*time.Millisecond - time.Microsecond)
+			same(t, what+": the instant before", "sold_out:0", claim(t, l, "c", "b"))
+			at(250 * time.Millisecond)
+			same(t, what+": released", "issued:2", claim(t, l, "c", "b"))
 		}
 	})
 }

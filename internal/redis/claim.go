@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -39,8 +40,9 @@ var errPart = fmt.Errorf("%w: part of it is gone", flow.ErrLost)
 var errUser = errors.New("a user id has no control characters")
 
 func (g *Gate) claimWithin(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID, backlog string) ([]firstcome.Decision, error) {
-	args := make([]string, 0, 6+len(users))
-	args = append(args, g.instance, g.options.Secret.Fingerprint(), g.clock(), backlog, g.wakeChannel(), string(id))
+	args := make([]string, 0, 7+len(users))
+	args = append(args, g.instance, g.options.Secret.Fingerprint(), g.clock(), backlog, g.wakeChannel(), string(id),
+		strconv.FormatInt(hold.Microseconds(), 10))
 	for _, user := range users {
 		if strings.Contains(string(user), separator) {
 			return nil, errUser
@@ -69,7 +71,7 @@ type verdict struct {
 	version, termsVersion int64
 	epoch                 int64
 	opensAt, closesAt     int64 // 0: none
-	heldUntil             int64
+	held                  int64 // 1: stock that came back is held, 0: none is
 	entries               []string
 }
 
@@ -81,7 +83,7 @@ func readVerdict(parts []rueidis.RedisMessage) (v verdict, err error) {
 	if v.outcomes, err = parts[0].ToString(); err != nil {
 		return v, err
 	}
-	for n, into := range []*int64{&v.first, &v.now, &v.version, &v.termsVersion, &v.epoch, &v.opensAt, &v.closesAt, &v.heldUntil} {
+	for n, into := range []*int64{&v.first, &v.now, &v.version, &v.termsVersion, &v.epoch, &v.opensAt, &v.closesAt, &v.held} {
 		if *into, err = whole(parts[1+n]); err != nil {
 			return v, err
 		}
@@ -134,7 +136,7 @@ func (v *verdict) lease(o firstcome.Outcome) time.Duration {
 		return max(0, min(refusalLease, time.Duration(at-v.now)*time.Microsecond))
 	}
 	switch {
-	case v.now < v.heldUntil:
+	case v.held != 0:
 		return 0
 	case o == firstcome.NotOpen:
 		return until(v.opensAt)

@@ -13,7 +13,7 @@ type model struct {
 	coupons     []firstcome.Coupon
 	holds       map[firstcome.UserID]int64 // numbers in force
 
-	// Stock that came back counts as in force until heldUntil: held coupons.
+	// Stock that came back counts as in force until heldUntil by the clock: held coupons.
 	holdsFor  time.Duration
 	held      int64
 	heldUntil time.Time
@@ -26,21 +26,26 @@ func newModel(id firstcome.CampaignID, terms firstcome.Terms, clock time.Time, h
 	}
 }
 
-// heldAt returns how many coupons that came back are still held at an instant.
-func (m *model) heldAt(at time.Time) int64 {
-	if at.Before(m.heldUntil) {
-		return m.held
+// recallHold brings the hold up to the clock, as whatever the gate decides does: if
+// that went back what is held is held from now on, and what is held no longer stays so.
+func (m *model) recallHold() {
+	if latest := m.clock.Add(m.holdsFor); m.heldUntil.After(latest) {
+		m.heldUntil = latest
 	}
-	return 0
+	if !m.isHeld() {
+		m.held = 0
+	}
 }
+
+// isHeld tells whether stock is held, so that no lease may be granted.
+func (m *model) isHeld() bool { return m.clock.Before(m.heldUntil) }
 
 // giveBack holds stock that came back; a lowered quantity (back < 0) is taken
 // from what is held first.
 func (m *model) giveBack(back int64) {
-	now := m.now()
-	m.held = max(0, m.heldAt(now)+back)
-	if back > 0 && !now.Before(m.heldUntil) {
-		m.heldUntil = now.Add(m.holdsFor)
+	m.held = max(0, m.held+back)
+	if back > 0 && !m.isHeld() {
+		m.heldUntil = m.clock.Add(m.holdsFor)
 	}
 }
 
@@ -60,9 +65,10 @@ func (m *model) window(at time.Time) firstcome.Outcome {
 }
 
 func (m *model) claim(user firstcome.UserID) firstcome.Decision {
+	m.recallHold()
 	number, holds := m.holds[user]
 	now := m.now()
-	outcome := firstcome.Decide(m.Campaign, now, int64(len(m.holds))+m.heldAt(now), holds)
+	outcome := firstcome.Decide(m.Campaign, now, int64(len(m.holds))+m.held, holds)
 	if outcome == firstcome.Issued {
 		number = int64(len(m.coupons)) + 1
 		m.holds[user] = number
@@ -92,6 +98,7 @@ func (m *model) setQuantity(quantity int64) error {
 		return firstcome.ErrBelowInForce
 	}
 	if quantity != m.Quantity {
+		m.recallHold()
 		m.giveBack(quantity - m.Quantity)
 		m.Quantity = quantity
 		m.changed()
@@ -105,6 +112,7 @@ func (m *model) turn(to string) error {
 	}
 	paused, closed := to == "pause" || to == "close" && m.Paused, m.Closed || to == "close"
 	if paused != m.Paused || closed != m.Closed {
+		m.recallHold()
 		m.Paused, m.Closed = paused, closed
 		m.changed()
 	}
@@ -121,6 +129,7 @@ func (m *model) void(number int64) error {
 	}
 	c.VoidedAt = m.now()
 	delete(m.holds, c.User)
+	m.recallHold()
 	m.giveBack(1)
 	m.changed()
 	return nil

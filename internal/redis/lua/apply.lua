@@ -61,18 +61,19 @@ if version <= known then return {c[13] == '1' and 'refused' or 'applied'} end
 if version > known + 1 then return {'gap', whole(known)} end
 
 local quantity, opens_at, closes_at, in_force = tonumber(c[4]), tonumber(c[5]), tonumber(c[6]), tonumber(c[7])
+local read = now -- what is held goes by the clock: see claim.lua
 if now < tonumber(c[8]) then now = tonumber(c[8]) end
 
 -- What an earlier change holds still.
-local held, held_until, was_opens_at, was_closes_at = 0, tonumber(c[10]), nil, nil
-if now < held_until then
+local held, held_until, was_opens_at, was_closes_at = 0, math.min(tonumber(c[10]), read + hold), nil, nil
+if read < held_until then
   held, was_opens_at, was_closes_at = tonumber(c[9]), tonumber(c[11]), tonumber(c[12])
 end
 
 -- hold_until returns until when what comes back now is held. Since a hold began no lease was
 -- granted, so what comes back during it need not be held for longer: else changes one
 -- after the other would hold all of it for ever.
-local function hold_until() return now < held_until and held_until or now + hold end
+local function hold_until() return read < held_until and held_until or read + hold end
 
 -- write keeps the change: pairs of fields and values beside those that every change has.
 local function write(...)

@@ -6,13 +6,14 @@
 --       3 the gate's time in microseconds, or '' for the server's own clock
 --       4 how many numbers may be unsettled, or '' for any; above, nothing is issued
 --       5 the channel that wakes recorders, 6 the campaign's id
---       7 and following: the users
+--       7 how long stock that came back is held, in microseconds
+--       8 and following: the users
 -- Returns one of
 --   {'absent'}                         the gate has no such campaign
 --   {'lost'}                           part of what the gate knew of it is gone
 --   {'mismatch', instance, secret}     it belongs to another gate or secret
 --   {'decided', outcomes, first, now, version, terms_version, epoch, opens_at, closes_at,
---    held_until, {entry, …}}           outcomes has a digit for each user, 0 for not
+--    held, {entry, …}}           outcomes has a digit for each user, 0 for not
 --                                      decided because the backlog is full; the users
 --                                      who were issued have the numbers from first on; of
 --                                      those who hold there is an entry each, in order, with
@@ -29,7 +30,8 @@ local CHUNK = 1000 -- values that unpack() puts on Lua's stack, which has room f
 
 local campaign_key, holders_key, journal_key, unrecorded_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local instance, secret, clock, backlog, wake, id = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local FIRST_USER = 7
+local hold = tonumber(ARGV[7])
+local FIRST_USER = 8
 local users = #ARGV - FIRST_USER + 1
 
 local function whole(n) return string.format('%.0f', n) end
@@ -56,13 +58,18 @@ if not now then
   local t = redis.call('TIME')
   now = t[1] * 1000000 + t[2]
 end
+local read = now -- what is held goes by the clock: the gate's time stands still after that went back
 if now < decided_at then now = decided_at end
 
 -- While stock that came back is held, it counts as in force, and a window that was
--- widened is still as narrow as it was.
-local released = (was_opens_at or was_closes_at) and decided_at < held_until and now >= held_until
-if now >= held_until then
-  held = 0
+-- widened is still as narrow as it was. What is held for longer than if it were held from now
+-- on was held before the clock went back: it is held from now on. What is held no longer is
+-- forgotten, so that it is not held again.
+local moved = false
+if held_until > read + hold then held_until, moved = read + hold, true end
+if read >= held_until then
+  moved = moved or held > 0 or was_opens_at ~= nil or was_closes_at ~= nil
+  held, was_opens_at, was_closes_at = 0, nil, nil
 else
   if was_opens_at and was_opens_at > (opens_at or 0) then opens_at = was_opens_at end
   if was_closes_at and was_closes_at < (closes_at or math.huge) then closes_at = was_closes_at end
@@ -125,10 +132,18 @@ end
 
 -- Write.
 local won = #winners
-if won > 0 or released or phase(now) ~= phase(decided_at) then
-  local moved = redis.pcall('HSET', campaign_key, 'decided_at', whole(now))
+local fields = {}
+if won > 0 or phase(now) ~= phase(decided_at) then fields = {'decided_at', whole(now)} end
+if moved then
+  for _, f in ipairs({'held', whole(held), 'held_until', whole(held_until),
+    'was_opens_at', was_opens_at and whole(was_opens_at) or '', 'was_closes_at', was_closes_at and whole(was_closes_at) or ''}) do
+    fields[#fields + 1] = f
+  end
+end
+if #fields > 0 then
+  local kept = redis.pcall('HSET', campaign_key, unpack(fields))
   -- Without memory holders are still found, and refusals are still true.
-  if type(moved) == 'table' and moved.err and (won > 0 or not string.find(moved.err, 'OOM', 1, true)) then return moved end
+  if type(kept) == 'table' and kept.err and (won > 0 or not string.find(kept.err, 'OOM', 1, true)) then return kept end
 end
 if won > 0 then
   local appended = redis.pcall('XADD', journal_key, '*', 'format', '1', 'epoch', epoch, 'at', whole(now),
@@ -143,4 +158,4 @@ if won > 0 then
 end
 
 return {'decided', table.concat(outcomes), whole(last_number + 1), whole(now), version, whole(terms_version), epoch,
-  opens_at and whole(opens_at) or '', closes_at and whole(closes_at) or '', whole(held_until), entries}
+  opens_at and whole(opens_at) or '', closes_at and whole(closes_at) or '', read < held_until and '1' or '0', entries}
