@@ -53,8 +53,10 @@ build:
 unit:
 	CGO_ENABLED=0 .ci/gotest -shuffle=on -count=1 ./...
 
+# The end-to-end tests' processes are out of the detector's sight, so that a second run
+# of these tests is left to soak.
 race:
-	.ci/gotest -race -shuffle=on -count=1 ./...
+	.ci/gotest -race -shuffle=on -count=1 $$(go list ./... | grep -v /test/e2e)
 
 demo: build
 	bin/firstcome demo

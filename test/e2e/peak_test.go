@@ -167,7 +167,8 @@ func notCollapsing(t *testing.T, nodes []*process, calm, storm *crowd, users, at
 	once := calm.rate(t, nodes, users, 1)
 	often := storm.rate(t, nodes, users, attempts)
 	t.Logf("%.0f users a second who claim once, %.0f who claim %d times at once", once, often, attempts)
-	if often < once/float64(attempts)/2 {
+	// Six times the claims are six times the work; the rest is what a busy machine may add.
+	if often < once/float64(attempts)/4 {
 		t.Errorf("the useful answers fell to %.3f of those without retries", often/once)
 	}
 }
