@@ -25,6 +25,9 @@ type schema struct {
 	database string // expression: where information_schema has the ledger's tables
 	// locker has one node migrate at a time; a lock ends with its connection.
 	locker func() (lock.SessionLocker, error)
+	// alone waits until no other node looks for what is to be migrated, and keeps others
+	// from it until release. Nil: locker is enough.
+	alone func(context.Context, *sql.DB) (release func(), err error)
 	// check returns an error that says what to do if the tables would not keep ids
 	// byte by byte.
 	check func(context.Context, *sql.DB) error
@@ -104,6 +107,13 @@ func migrateServer(ctx context.Context, d *dialect, name string) error {
 	m, err := migrator(d, db)
 	if err != nil {
 		return err
+	}
+	if d.schema.alone != nil {
+		release, err := d.schema.alone(ctx, db)
+		if err != nil {
+			return err
+		}
+		defer release()
 	}
 	if _, err = m.Up(ctx); d.denied(err) {
 		err = fmt.Errorf("the ledger's database user lacks the right to make its tables: run firstcome migrate as a user who owns the database: %w", err)

@@ -36,7 +36,7 @@ var mySQL = dialect{
 	connector: connectorMySQL, examine: examineMySQL, backup: "mariadb-dump --single-transaction DATABASE, or mysqldump",
 	schema: schema{
 		goose: goose.DialectMySQL, database: `database()`,
-		locker: lockMySQL, check: checkMySQL,
+		locker: lockMySQL, alone: aloneMySQL, check: checkMySQL,
 	},
 }
 
@@ -187,22 +187,47 @@ func deniedMySQL(err error) bool {
 }
 
 // A mySQLLock has one node migrate at a time: see schema.locker.
-type mySQLLock struct{}
+type mySQLLock struct{ does string }
 
-func lockMySQL() (lock.SessionLocker, error) { return mySQLLock{}, nil }
+func lockMySQL() (lock.SessionLocker, error) { return mySQLLock{"migrates"}, nil }
 
-// The lock's name has the database in it: such locks are the whole server's.
-const mySQLLockName = `concat('firstcome migrates ', database())`
+// name returns the lock's name, which has the database in it: such locks are the whole
+// server's.
+func (l mySQLLock) name() string { return `sha1(concat('firstcome ` + l.does + ` ', database()))` }
+
+// aloneMySQL is schema.alone: goose looks for what is pending, and makes its table for
+// that, before it takes its lock; of two that do so at once each would note version 0.
+func aloneMySQL(ctx context.Context, db *sql.DB) (release func(), err error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := mySQLLock{"opens"}
+	if err := l.take(ctx, conn); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return func() {
+		_ = l.SessionUnlock(context.WithoutCancel(ctx), conn) // it ends with the connection at the latest
+		_ = conn.Close()
+	}, nil
+}
 
 // SessionLock takes the lock, which ends with the connection.
-func (mySQLLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
+func (l mySQLLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
+	if err := l.take(ctx, conn); err != nil {
+		return err
+	}
+	return noteNoVersion(ctx, conn)
+}
+
+func (l mySQLLock) take(ctx context.Context, conn *sql.Conn) error {
 	for {
 		var got sql.NullInt64
-		if err := conn.QueryRowContext(ctx, `SELECT GET_LOCK(sha1(`+mySQLLockName+`), 1)`).Scan(&got); err != nil {
+		if err := conn.QueryRowContext(ctx, `SELECT GET_LOCK(`+l.name()+`, 1)`).Scan(&got); err != nil {
 			return fmt.Errorf("wait for another node that migrates: %w", err)
 		}
 		if got.Int64 == 1 {
-			return noteNoVersion(ctx, conn)
+			return nil
 		}
 	}
 }
@@ -223,8 +248,8 @@ func noteNoVersion(ctx context.Context, conn *sql.Conn) error {
 }
 
 // SessionUnlock gives the lock back.
-func (mySQLLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
-	_, err := conn.ExecContext(ctx, `DO RELEASE_LOCK(sha1(`+mySQLLockName+`))`)
+func (l mySQLLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, `DO RELEASE_LOCK(`+l.name()+`)`)
 	return err
 }
 
