@@ -7,7 +7,9 @@ import (
 	"os"
 	"text/tabwriter"
 
+	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/redis"
 )
 
 // Help is the long help of doctor.
@@ -25,21 +27,6 @@ type doctorCmd struct {
 // check leaves what does not fit together to the findings.
 func (c *doctorCmd) check(terminal) []error { return nil }
 
-// Grades of findings.
-const (
-	ok   = "OK"
-	warn = "WARN"
-	fail = "FAIL"
-)
-
-// A finding is what doctor has to say of one thing.
-type finding struct {
-	Grade string `json:"grade"` // OK, WARN or FAIL
-	What  string `json:"what"`
-	Found string `json:"found"`
-	Fix   string `json:"fix,omitempty"`
-}
-
 // Run examines the machine.
 func (c *doctorCmd) Run(ctx context.Context, t terminal) error {
 	findings := c.examine(ctx, t)
@@ -50,47 +37,61 @@ func (c *doctorCmd) Run(ctx context.Context, t terminal) error {
 	} else if err := printFindings(t, findings); err != nil {
 		return err
 	}
-	for _, f := range findings {
-		if f.Grade == fail {
-			return errors.New("serve would not work here: see FAIL above")
-		}
+	if findings.Failed() {
+		return errors.New("serve would not work here: see FAIL above")
 	}
 	return nil
 }
 
-func (c *doctorCmd) examine(ctx context.Context, t terminal) []finding {
-	path := c.Ledger.path()
-	findings := c.configuration(t)
-	findings = append(findings, finding{ok, "version", thisBuild().String(), ""})
-	if ledger.OnServer(path) {
-		findings = append(findings, ledgerOnServer(ctx, path)...)
+// An exam looks at one set-up of serve.
+type exam struct {
+	doctor.Findings
+	ctx  context.Context
+	t    terminal
+	path string // of the ledger
+}
+
+func (c *doctorCmd) examine(ctx context.Context, t terminal) doctor.Findings {
+	e := &exam{ctx: ctx, t: t, path: c.Ledger.path()}
+	e.configuration(c.serveCmd.check(t))
+	e.Add(doctor.OK, "version", "", "%s", thisBuild())
+	onServer := ledger.OnServer(e.path)
+	if onServer {
+		e.server(ledger.Examine(ctx, e.path))
 	} else {
-		findings = append(findings, directoryRights(path)...)
-		findings = append(findings, freeSpace(path), fsyncTime(path))
-		findings = append(findings, ledgerFile(ctx, path)...)
-		findings = append(findings, lockHolder(path))
+		e.machine()
 	}
-	findings = append(findings, c.gateOnServer(ctx)...)
-	if c.SecretFile != "" || !ledger.OnServer(path) {
-		findings = append(findings, secretMode(path, c.SecretFile, t))
+	if gate := c.Gate.url(); gate != "" {
+		e.server(redis.Examine(ctx, redis.Options{URL: gate, AnyEviction: c.AnyEviction}))
 	}
-	return append(findings, clockSanity(ctx, path), openFiles(int(c.MaxConnections)))
+	if c.SecretFile != "" || !onServer {
+		e.secretMode(c.SecretFile)
+	}
+	e.clockSanity()
+	e.openFiles(int(c.MaxConnections))
+	return e.Findings
 }
 
-// configuration says whether the flags of serve fit together.
-func (c *doctorCmd) configuration(t terminal) []finding {
-	errs := c.serveCmd.check(t)
+// configuration says whether the flags of serve fit together: errs are what does not.
+func (e *exam) configuration(errs []error) {
+	const what = "configuration"
 	if len(errs) == 0 {
-		return []finding{{ok, "configuration", "the flags and variables of serve fit together", ""}}
+		e.Add(doctor.OK, what, "", "the flags and variables of serve fit together")
 	}
-	var findings []finding
 	for _, err := range errs {
-		findings = append(findings, finding{fail, "configuration", mask(err.Error(), secretsIn(t.env)), "see firstcome serve --help"})
+		e.Add(doctor.Fail, what, "see firstcome serve --help", "%s", mask(err.Error(), secretsIn(e.t.env)))
 	}
-	return findings
 }
 
-func printFindings(t terminal, findings []finding) error {
+// server takes over what a room found of its server, without passwords.
+func (e *exam) server(found doctor.Findings) {
+	for _, f := range found {
+		f.Found = mask(f.Found, nil)
+		e.Findings = append(e.Findings, f)
+	}
+}
+
+func printFindings(t terminal, findings doctor.Findings) error {
 	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
 	for _, f := range findings {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Grade, f.What, f.Found)
@@ -102,22 +103,24 @@ func printFindings(t terminal, findings []finding) error {
 }
 
 // secretMode says whether others can read the secret of the coupon codes.
-func secretMode(path, file string, t terminal) finding {
+func (e *exam) secretMode(file string) {
 	const what = "secret"
-	if t.variable(secretVariable) != "" {
-		return finding{ok, what, "in FIRSTCOME_SECRET", ""}
+	if e.t.variable(secretVariable) != "" {
+		e.Add(doctor.OK, what, "", "in FIRSTCOME_SECRET")
+		return
 	}
 	if file == "" {
-		file = secretBeside(path)
+		file = secretBeside(e.path)
 	}
 	info, err := os.Stat(file)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return finding{ok, what, "there is none yet: the first start of serve makes " + file, ""}
+		e.Add(doctor.OK, what, "", "there is none yet: the first start of serve makes %s", file)
 	case err != nil:
-		return finding{fail, what, err.Error(), "let the user who runs serve read it"}
+		e.Add(doctor.Fail, what, "let the user who runs serve read it", "%v", err)
 	case info.Mode().Perm()&0o077 != 0:
-		return finding{warn, what, fmt.Sprintf("others can read %s (mode %04o): who has it can make coupon codes", file, info.Mode().Perm()), "chmod 600 " + file}
+		e.Add(doctor.Warn, what, "chmod 600 "+file, "others can read %s (mode %04o): who has it can make coupon codes", file, info.Mode().Perm())
+	default:
+		e.Add(doctor.OK, what, "", "%s, mode %04o", file, info.Mode().Perm())
 	}
-	return finding{ok, what, fmt.Sprintf("%s, mode %04o", file, info.Mode().Perm()), ""}
 }

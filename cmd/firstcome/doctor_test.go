@@ -10,8 +10,8 @@ import (
 	"github.com/firstcome/firstcome/test/services"
 )
 
-// doctor runs firstcome doctor on a ledger and a gate and returns its exit status and what it prints.
-func doctor(t *testing.T, ledger, gate string) (status int, out string) {
+// runDoctor runs firstcome doctor on a ledger and a gate and returns its exit status and what it prints.
+func runDoctor(t *testing.T, ledger, gate string) (status int, out string) {
 	t.Helper()
 	var both bytes.Buffer
 	status = run(t.Context(), []string{"doctor"}, terminal{out: &both, err: &both, env: []string{
@@ -29,7 +29,7 @@ func TestDoctorLooksAtTheDatabaseAndAtRedis(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			status, out := doctor(t, ledger, gate.URL())
+			status, out := runDoctor(t, ledger, gate.URL())
 			if status != exitFailed || !regexp.MustCompile(`FAIL +tables .*\n.*fix: firstcome migrate`).MatchString(out) {
 				t.Errorf("without tables it ends with %d:\n%s", status, out)
 			}
@@ -37,7 +37,7 @@ func TestDoctorLooksAtTheDatabaseAndAtRedis(t *testing.T) {
 			if status := run(t.Context(), []string{"migrate", "--ledger", ledger}, terminal{out: &errs, err: &errs}); status != exitOK {
 				t.Fatalf("migrate ends with %d: %s", status, &errs)
 			}
-			status, out = doctor(t, services.User(t, ledger), services.User(t, gate.URL(), "~*", "&*", "+@all"))
+			status, out = runDoctor(t, services.User(t, ledger), services.User(t, gate.URL(), "~*", "&*", "+@all"))
 			if status != exitOK || strings.Contains(out, "FAIL") {
 				t.Errorf("with tables it ends with %d:\n%s", status, out)
 			}
@@ -46,7 +46,7 @@ func TestDoctorLooksAtTheDatabaseAndAtRedis(t *testing.T) {
 					t.Errorf("it does not find %s in order:\n%s", want, out)
 				}
 			}
-			if strings.Contains(out, "open-sesame") {
+			if strings.Contains(out, services.Password) {
 				t.Errorf("it shows a password:\n%s", out)
 			}
 		})
@@ -55,7 +55,7 @@ func TestDoctorLooksAtTheDatabaseAndAtRedis(t *testing.T) {
 
 func TestDoctorFindsServersThatAreAway(t *testing.T) {
 	u := url.URL{Scheme: "mysql", User: url.UserPassword("root", "hunter2"), Host: "127.0.0.1:1", Path: "/firstcome"}
-	status, out := doctor(t, u.String(), "redis://default:hunter2@127.0.0.1:1/0")
+	status, out := runDoctor(t, u.String(), "redis://default:hunter2@127.0.0.1:1/0")
 	if status != exitFailed || !regexp.MustCompile(`FAIL +ledger`).MatchString(out) || !regexp.MustCompile(`FAIL +gate`).MatchString(out) {
 		t.Errorf("it ends with %d:\n%s", status, out)
 	}

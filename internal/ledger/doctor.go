@@ -8,87 +8,57 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/firstcome/firstcome/internal/doctor"
 )
-
-// A Grade says how bad a Finding is.
-type Grade string
-
-// The grades.
-const (
-	OK   Grade = "OK"
-	Warn Grade = "WARN" // it works, and something is not as it should be, or cannot be known
-	Fail Grade = "FAIL" // serve would not start, or would not keep a promise
-)
-
-// A Finding is what there is to say of one thing, and what mends it.
-type Finding struct {
-	Grade            Grade
-	What, Found, Fix string
-}
 
 const (
 	// slowTrip is half of what a claim should take: a transaction is about four round trips.
 	slowTrip = time.Millisecond
-	trips    = 11
-	// tolerated is how far the server's clock may be from this machine's.
-	tolerated = time.Second
 	// examineTimeout bounds each question to the server.
 	examineTimeout = 5 * time.Second
 )
 
 // Examine says of the ledger's server whether firstcome can stand on it. It changes
 // nothing. The server's clock and limits are held against this machine's and one node's.
-func Examine(ctx context.Context, name string) []Finding {
+func Examine(ctx context.Context, name string) doctor.Findings {
 	const what = "ledger"
+	e := &exam{ctx: ctx}
 	u, err := parseServer(name)
 	if err != nil {
-		return []Finding{{Fail, what, err.Error(), "see firstcome serve --help"}}
+		e.Add(doctor.Fail, what, "see firstcome serve --help", "%v", err)
+		return e.Findings
 	}
-	d := serverDialect(u.Scheme)
-	db, err := d.open(u, reading)
+	e.d = serverDialect(u.Scheme)
+	e.db, err = e.d.open(u, reading)
 	if err != nil {
-		return []Finding{{Fail, what, err.Error(), "see docs/operate.md"}}
+		e.Add(doctor.Fail, what, "see docs/operate.md", "%v", err)
+		return e.Findings
 	}
-	defer func() { _ = db.Close() }() // it was only read
-	db.SetMaxOpenConns(1)
-	e := &exam{ctx: ctx, db: db, d: d}
+	defer func() { _ = e.db.Close() }() // it was only read
+	e.db.SetMaxOpenConns(1)
 	if !e.reach(Masked(name)) {
-		return e.findings
+		return e.Findings
 	}
-	d.examine(e)
+	e.d.examine(e)
 	e.clock()
 	if e.schema() {
 		e.rights()
 	}
-	return e.findings
+	return e.Findings
 }
 
 // An exam looks at one server.
 type exam struct {
-	ctx      context.Context
-	db       *sql.DB
-	d        *dialect
-	findings []Finding
-}
-
-func (e *exam) add(g Grade, what, fix, found string, args ...any) {
-	if g == OK {
-		fix = ""
-	}
-	e.findings = append(e.findings, Finding{g, what, fmt.Sprintf(found, args...), fix})
-}
-
-// hold adds a finding that is OK if a condition holds, and else has a grade.
-func (e *exam) hold(condition bool, otherwise Grade, what, fix, found string, args ...any) {
-	if condition {
-		otherwise = OK
-	}
-	e.add(otherwise, what, fix, found, args...)
+	doctor.Findings
+	ctx context.Context
+	db  *sql.DB
+	d   *dialect
 }
 
 // unknown adds that something cannot be known.
 func (e *exam) unknown(what string, err error) {
-	e.add(Warn, what, "let this user read it, or ask who runs the server", "it cannot be told: %v", err)
+	e.Add(doctor.Warn, what, "let this user read it, or ask who runs the server", "it cannot be told: %v", err)
 }
 
 // reach connects, and measures how long an answer takes.
@@ -96,23 +66,21 @@ func (e *exam) reach(name string) bool {
 	const what = "ledger"
 	ctx, cancel := context.WithTimeout(e.ctx, examineTimeout)
 	defer cancel()
-	took := make([]time.Duration, trips)
 	if err := e.db.PingContext(ctx); err != nil {
 		err = e.d.advised(err)
-		e.add(Fail, what, "host, port, user, password and database are right, and the server runs?", "%s does not answer: %v", name, err)
+		e.Add(doctor.Fail, what, "host, port, user, password and database are right, and the server runs?", "%s does not answer: %v", name, err)
 		return false
 	}
-	for n := range took {
-		started := time.Now()
-		if _, err := e.db.ExecContext(ctx, `SELECT 1`); err != nil {
-			e.unknown(what, err)
-			return false
-		}
-		took[n] = time.Since(started)
+	took, err := doctor.Median(func() error {
+		_, err := e.db.ExecContext(ctx, `SELECT 1`)
+		return err
+	})
+	if err != nil {
+		e.unknown(what, err)
+		return false
 	}
-	slices.Sort(took)
-	e.hold(took[trips/2] <= slowTrip, Warn, what, "bring nodes and database closer together: a transaction is several of them",
-		"%s answers in %v (median of %d)", name, took[trips/2].Round(10*time.Microsecond), trips)
+	e.Hold(took <= slowTrip, doctor.Warn, what, "bring nodes and database closer together: a transaction is several of them",
+		"%s answers in %v (median of %d)", name, took, doctor.Rounds)
 	return true
 }
 
@@ -137,26 +105,26 @@ func (e *exam) settings(query string) (map[string]string, error) {
 }
 
 // want holds a setting against what it has to be. One that the server does not have is passed over.
-func (e *exam) want(settings map[string]string, name, value string, otherwise Grade, fix string) {
+func (e *exam) want(settings map[string]string, name, value string, otherwise doctor.Grade, fix string) {
 	has, there := settings[name]
 	if !there {
 		return
 	}
-	e.hold(strings.EqualFold(has, value), otherwise, name, fix, "%s", has)
+	e.Hold(strings.EqualFold(has, value), otherwise, name, fix, "%s", has)
 }
 
 // connections holds the server's limit against what nodes take.
 func (e *exam) connections(most, used int64, fix string) {
 	const each = serverWriters + serverReaders
 	nodes := most / each
-	grade := OK
+	grade := doctor.OK
 	switch {
 	case nodes < 1:
-		grade = Fail
+		grade = doctor.Fail
 	case nodes < 2:
-		grade = Warn
+		grade = doctor.Warn
 	}
-	e.add(grade, "connections", fix, "at most %d, %d in use; a node takes up to %d, so there is room for %d nodes", most, used, each, nodes)
+	e.Add(grade, "connections", fix, "at most %d, %d in use; a node takes up to %d, so there is room for %d nodes", most, used, each, nodes)
 }
 
 // clock holds the server's clock, which decides, against this machine's.
@@ -164,16 +132,14 @@ func (e *exam) clock() {
 	const what = "the ledger's clock"
 	ctx, cancel := context.WithTimeout(e.ctx, examineTimeout)
 	defer cancel()
-	var at int64
-	before := time.Now()
-	if err := e.db.QueryRowContext(ctx, `SELECT `+e.d.clock).Scan(&at); err != nil {
+	err := e.Clock(what, "set both with NTP: the server's clock opens and closes campaigns, where the ledger decides", func() (time.Time, error) {
+		var at int64
+		err := e.db.QueryRowContext(ctx, `SELECT `+e.d.clock).Scan(&at)
+		return time.UnixMicro(at), err
+	})
+	if err != nil {
 		e.unknown(what, err)
-		return
 	}
-	middle := before.Add(time.Since(before) / 2)
-	apart := time.UnixMicro(at).Sub(middle)
-	e.hold(apart.Abs() <= tolerated, Warn, what, "set both with NTP: the server's clock opens and closes campaigns, where the ledger decides",
-		"%v from this machine's", apart.Round(time.Millisecond))
 }
 
 // schema says whether the tables are there, of this binary's version, and keep ids byte by byte.
@@ -188,9 +154,9 @@ func (e *exam) schema() (there bool) {
 	}
 	if !slices.Contains(found, "campaigns") || !slices.Contains(found, "goose_db_version") {
 		if foreign := foreigners(found); len(foreign) > 0 {
-			e.add(Fail, what, "create database firstcome, for the ledger alone", "the database has tables of something else: %s", strings.Join(foreign, ", "))
+			e.Add(doctor.Fail, what, "create database firstcome, for the ledger alone", "the database has tables of something else: %s", strings.Join(foreign, ", "))
 		} else {
-			e.add(Fail, what, migrate, "there are none yet")
+			e.Add(doctor.Fail, what, migrate, "there are none yet")
 		}
 		return false
 	}
@@ -199,15 +165,15 @@ func (e *exam) schema() (there bool) {
 		if !errors.Is(err, errOlderSchema) {
 			fix = "run the newer firstcome"
 		}
-		e.add(Fail, what, fix, "%v", err)
+		e.Add(doctor.Fail, what, fix, "%v", err)
 		return true
 	}
-	e.add(OK, what, "", "they are those of this firstcome")
+	e.Add(doctor.OK, what, "", "they are those of this firstcome")
 	err = e.d.schema.check(ctx, e.db)
 	if err != nil {
-		e.add(Fail, "ids", "the statement that is named", "%v", err)
+		e.Add(doctor.Fail, "ids", "the statement that is named", "%v", err)
 	} else {
-		e.add(OK, "ids", "", "the columns and the database keep them byte by byte")
+		e.Add(doctor.OK, "ids", "", "the columns and the database keep them byte by byte")
 	}
 	return true
 }
@@ -233,15 +199,15 @@ func (e *exam) rights() {
 		case e.d.denied(err):
 			missing = append(missing, right.name)
 		case err != nil && e.d.classify(err) == unreachable:
-			e.add(Fail, what, "the primary, with room for writes: is this a replica?", "%s: %v", right.name, err)
+			e.Add(doctor.Fail, what, "the primary, with room for writes: is this a replica?", "%s: %v", right.name, err)
 			return
 		}
 	}
 	if len(missing) > 0 {
-		e.add(Fail, what, fix, "the user may not %s", strings.Join(missing, ", "))
+		e.Add(doctor.Fail, what, fix, "the user may not %s", strings.Join(missing, ", "))
 		return
 	}
-	e.add(OK, what, "", "the user may read and write the ledger's rows; only firstcome migrate makes tables")
+	e.Add(doctor.OK, what, "", "the user may read and write the ledger's rows; only firstcome migrate makes tables")
 }
 
 // A right is one that serving needs, and a statement that needs it and touches no row.

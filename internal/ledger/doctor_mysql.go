@@ -3,6 +3,8 @@ package ledger
 import (
 	"strconv"
 	"strings"
+
+	"github.com/firstcome/firstcome/internal/doctor"
 )
 
 // The oldest servers that check CHECKs and lock as the ledger needs it.
@@ -24,12 +26,12 @@ func examineMySQL(e *exam) {
 	if strings.Contains(s["version"], "MariaDB") {
 		kind, least = "MariaDB", leastMariaDB
 	}
-	e.hold(newer(s["version"], least), Fail, what, "MariaDB 10.6 or MySQL 8.0.16, or later", "%s %s", kind, s["version"])
-	e.want(s, "read_only", "OFF", Fail, "name the primary: this server takes no writes")
-	e.want(s, "innodb_flush_log_at_trx_commit", "1", Fail, "set it to 1: else a coupon answered as recorded is lost when the machine stops")
-	e.want(s, "innodb_doublewrite", "ON", Warn, "set it to ON, unless the disk never tears a page of 16 KiB")
+	e.Hold(newer(s["version"], least), doctor.Fail, what, "MariaDB 10.6 or MySQL 8.0.16, or later", "%s %s", kind, s["version"])
+	e.want(s, "read_only", "OFF", doctor.Fail, "name the primary: this server takes no writes")
+	e.want(s, "innodb_flush_log_at_trx_commit", "1", doctor.Fail, "set it to 1: else a coupon answered as recorded is lost when the machine stops")
+	e.want(s, "innodb_doublewrite", "ON", doctor.Warn, "set it to ON, unless the disk never tears a page of 16 KiB")
 	if method := s["innodb_flush_method"]; method == "nosync" || method == "littlesync" {
-		e.add(Fail, "innodb_flush_method", "set it to fsync or O_DIRECT: else nothing is synced", "%s", method)
+		e.Add(doctor.Fail, "innodb_flush_method", "set it to fsync or O_DIRECT: else nothing is synced", "%s", method)
 	}
 	e.binlog(s)
 	e.mySQLConnections(s)
@@ -39,12 +41,12 @@ func examineMySQL(e *exam) {
 // missing in it is rolled back when the server recovers.
 func (e *exam) binlog(s map[string]string) {
 	if s["log_bin"] != "ON" && s["log_bin"] != "1" {
-		e.add(OK, "binary log", "", "off: there is nothing to replicate from, and nothing to sync")
-		e.add(OK, "isolation", "", "transactions set READ COMMITTED themselves")
+		e.Add(doctor.OK, "binary log", "", "off: there is nothing to replicate from, and nothing to sync")
+		e.Add(doctor.OK, "isolation", "", "transactions set READ COMMITTED themselves")
 		return
 	}
-	e.want(s, "sync_binlog", "1", Fail, "set it to 1: else a coupon answered as recorded is lost when the machine stops")
-	e.hold(s["binlog_format"] != "STATEMENT", Fail, "isolation", "set binlog_format to ROW or MIXED: transactions are READ COMMITTED, which STATEMENT cannot log",
+	e.want(s, "sync_binlog", "1", doctor.Fail, "set it to 1: else a coupon answered as recorded is lost when the machine stops")
+	e.Hold(s["binlog_format"] != "STATEMENT", doctor.Fail, "isolation", "set binlog_format to ROW or MIXED: transactions are READ COMMITTED, which STATEMENT cannot log",
 		"transactions set READ COMMITTED themselves; binlog_format is %s", s["binlog_format"])
 }
 

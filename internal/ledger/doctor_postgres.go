@@ -3,6 +3,8 @@ package ledger
 import (
 	"context"
 	"strconv"
+
+	"github.com/firstcome/firstcome/internal/doctor"
 )
 
 // leastPostgreSQL is the oldest server that the ledger is tested on, as it numbers itself.
@@ -21,13 +23,13 @@ func examinePostgreSQL(e *exam) {
 		return
 	}
 	number, _ := strconv.Atoi(s["server_version_num"]) // 0 is too old
-	e.hold(number >= leastPostgreSQL, Fail, what, "PostgreSQL 13 or later", "PostgreSQL %s", s["server_version"])
-	e.hold(s["recovery"] == "false" && s["transaction_read_only"] == "off", Fail, "writes", "name the primary, and a user whose transactions are not read-only",
+	e.Hold(number >= leastPostgreSQL, doctor.Fail, what, "PostgreSQL 13 or later", "PostgreSQL %s", s["server_version"])
+	e.Hold(s["recovery"] == "false" && s["transaction_read_only"] == "off", doctor.Fail, "writes", "name the primary, and a user whose transactions are not read-only",
 		"the server is a standby: %s; transactions are read-only: %s", s["recovery"], s["transaction_read_only"])
-	e.want(s, "fsync", "on", Fail, "set it to on: else a coupon answered as recorded is lost when the machine stops")
-	e.hold(s["synchronous_commit"] != "off", Fail, "synchronous_commit", "set it to on, for this user at least: ALTER ROLE NAME SET synchronous_commit = on",
+	e.want(s, "fsync", "on", doctor.Fail, "set it to on: else a coupon answered as recorded is lost when the machine stops")
+	e.Hold(s["synchronous_commit"] != "off", doctor.Fail, "synchronous_commit", "set it to on, for this user at least: ALTER ROLE NAME SET synchronous_commit = on",
 		"%s", s["synchronous_commit"])
-	e.want(s, "full_page_writes", "on", Fail, "set it to on, unless the disk never tears a page of 8 KiB")
+	e.want(s, "full_page_writes", "on", doctor.Fail, "set it to on, unless the disk never tears a page of 8 KiB")
 	e.isolation()
 	most, _ := strconv.ParseInt(s["max_connections"], 10, 64)
 	reserved, _ := strconv.ParseInt(s["superuser_reserved_connections"], 10, 64)
@@ -55,5 +57,5 @@ func (e *exam) isolation() {
 		e.unknown(what, err)
 		return
 	}
-	e.hold(level == "read committed", Fail, what, "let nothing between firstcome and the server change transactions", "transactions are %s, as the ledger asks", level)
+	e.Hold(level == "read committed", doctor.Fail, what, "let nothing between firstcome and the server change transactions", "transactions are %s, as the ledger asks", level)
 }

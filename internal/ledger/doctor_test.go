@@ -5,33 +5,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
 )
 
-// examine returns what is found of a ledger's server, by what it is about.
-func examine(t testing.TB, name string) map[string]ledger.Finding {
+// examine returns what is found of a ledger's server.
+func examine(t testing.TB, name string) conform.Examination {
 	t.Helper()
-	found := map[string]ledger.Finding{}
-	for _, f := range ledger.Examine(t.Context(), name) {
-		if f.Grade != ledger.OK && f.Fix == "" {
-			t.Errorf("%s has no fix: %+v", f.What, f)
-		}
-		if strings.Contains(f.Found+f.Fix, "open-sesame") {
-			t.Errorf("%s shows a password: %+v", f.What, f)
-		}
-		found[f.What] = f
-	}
-	return found
-}
-
-func wantGrade(t testing.TB, found map[string]ledger.Finding, grade ledger.Grade, what ...string) {
-	t.Helper()
-	for _, one := range what {
-		if f := found[one]; f.Grade != grade {
-			t.Errorf("%s is %q, want %q: %+v", one, f.Grade, grade, f)
-		}
-	}
+	return conform.Examined(t, ledger.Examine(t.Context(), name), services.Password)
 }
 
 // database makes a database on a server, with the ledger's tables in it or not.
@@ -57,17 +40,17 @@ func TestAServerThatKeepsWhatItConfirmsIsFoundGood(t *testing.T) {
 			server := kind.Server(t)
 			good := database(t, server, true)
 			found := examine(t, services.User(t, good)) // who may read and write rows, and nothing else
-			wantGrade(t, found, ledger.OK, append(settings, "connections", "the ledger's clock", "tables", "ids", "rights")...)
+			found.Want(t, doctor.OK, append(settings, "connections", "the ledger's clock", "tables", "ids", "rights")...)
 			for what, f := range found {
-				if f.Grade == ledger.Fail {
+				if f.Grade == doctor.Fail {
 					t.Errorf("%s fails: %+v", what, f)
 				}
 			}
-			wantGrade(t, examine(t, services.User(t, good, "SELECT")), ledger.Fail, "rights")
-			wantGrade(t, examine(t, database(t, server, false)), ledger.Fail, "tables")
+			examine(t, services.User(t, good, "SELECT")).Want(t, doctor.Fail, "rights")
+			examine(t, database(t, server, false)).Want(t, doctor.Fail, "tables")
 			proxy, far := through(t, good)
 			proxy.Cut()
-			wantGrade(t, examine(t, far), ledger.Fail, "ledger")
+			examine(t, far).Want(t, doctor.Fail, "ledger")
 		})
 	}
 }
@@ -87,9 +70,9 @@ func TestEverySettingThatLosesWhatWasConfirmedIsFound(t *testing.T) {
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			found := examine(t, database(t, kind.Server(t, bad.arguments...), false))
-			wantGrade(t, found, ledger.Fail, bad.fails...)
-			wantGrade(t, found, ledger.Warn, bad.warns...)
-			wantGrade(t, found, ledger.OK, "server")
+			found.Want(t, doctor.Fail, bad.fails...)
+			found.Want(t, doctor.Warn, bad.warns...)
+			found.Want(t, doctor.OK, "server")
 		})
 	}
 }
@@ -112,7 +95,7 @@ func TestAUserWhoseWritesAreNotTakenIsFound(t *testing.T) {
 		} else if _, err := rawServer(t, name).Exec(`REVOKE UPDATE ON ` + strings.Trim(u.Path, "/") + `.* FROM ` + u.User.Username()); err != nil {
 			t.Fatal(err)
 		}
-		wantGrade(t, examine(t, u.String()), ledger.Fail, what)
+		examine(t, u.String()).Want(t, doctor.Fail, what)
 	})
 }
 
@@ -127,6 +110,6 @@ func TestAColumnThatWouldMergeUsersIsFound(t *testing.T) {
 		}[kind]); err != nil {
 			t.Fatal(err)
 		}
-		wantGrade(t, examine(t, name), ledger.Fail, "ids")
+		examine(t, name).Want(t, doctor.Fail, "ids")
 	})
 }

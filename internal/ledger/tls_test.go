@@ -110,7 +110,7 @@ func TestF64AServerThatCannotBeTrustedIsRefusedWithWhatToDoAndNoPassword(t *test
 			t.Fatal(err)
 		}
 		plain.RawQuery = parse(t, good).RawQuery
-		plain.User = url.UserPassword(plain.User.Username(), "open-sesame")
+		plain.User = url.UserPassword(plain.User.Username(), services.Password)
 		for name, test := range map[string]struct{ at, advice string }{
 			"another authority":  {s.trusting(t, s.files.Other), "sslrootcert"},
 			"another name":       {strings.Replace(good, "localhost", "127.0.0.1", 1), "as its certificate does"},

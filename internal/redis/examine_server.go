@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"github.com/redis/rueidis"
+
+	"github.com/firstcome/firstcome/internal/doctor"
 )
 
 // server looks at one server of a Redis.
@@ -14,7 +16,7 @@ func (e *exam) server(address string, node rueidis.Client) {
 	defer cancel()
 	text, err := node.Do(ctx, node.B().Info().Build()).ToString()
 	if err != nil {
-		e.add(Fail, "server", "ACL SETUSER NAME +info", "%s: INFO cannot be read: %v", address, classify(err))
+		e.Add(doctor.Fail, "server", "ACL SETUSER NAME +info", "%s: INFO cannot be read: %v", address, classify(err))
 		return
 	}
 	info := parseInfo(text)
@@ -32,19 +34,19 @@ func (e *exam) version(address string, info map[string]string) {
 		name, version = "Valkey", v
 	}
 	mode := cmp.Or(info["redis_mode"], info["server_mode"]) // Valkey's name for it from 8.0 on
-	e.hold(atLeast(info["redis_version"], 6, 2) && mode != "sentinel", Fail, "server", "Redis 6.2 or later, or Valkey; of a Sentinel name the primary with ?master_set=NAME",
+	e.Hold(atLeast(info["redis_version"], 6, 2) && mode != "sentinel", doctor.Fail, "server", "Redis 6.2 or later, or Valkey; of a Sentinel name the primary with ?master_set=NAME",
 		"%s %s at %s, %s, %s, up for %s s", name, version, address, mode, info["role"], info["uptime_in_seconds"])
 	if mode != "cluster" {
-		e.hold(info["role"] == "master", Fail, "role", "name the primary: a replica decides nothing", "%s", info["role"])
+		e.Hold(info["role"] == "master", doctor.Fail, "role", "name the primary: a replica decides nothing", "%s", info["role"])
 	}
 }
 
 func (e *exam) eviction(info map[string]string) {
-	grade := Fail
+	grade := doctor.Fail
 	if e.gate.options.AnyEviction {
-		grade = Warn
+		grade = doctor.Warn
 	}
-	e.hold(info["maxmemory_policy"] == "noeviction", grade, "eviction", "set maxmemory-policy to noeviction: else holders and journals are thrown away, and coupons issued twice",
+	e.Hold(info["maxmemory_policy"] == "noeviction", grade, "eviction", "set maxmemory-policy to noeviction: else holders and journals are thrown away, and coupons issued twice",
 		"%s", info["maxmemory_policy"])
 }
 
@@ -56,12 +58,12 @@ func (e *exam) memory(info map[string]string) {
 	used, most, machine := number(info, "used_memory"), number(info, "maxmemory"), number(info, "total_system_memory")
 	switch {
 	case most == 0 && machine > 0:
-		e.add(Warn, what, "set maxmemory to about half of the machine's: then a full Redis answers OOM, and is not killed by the system",
+		e.Add(doctor.Warn, what, "set maxmemory to about half of the machine's: then a full Redis answers OOM, and is not killed by the system",
 			"%d MiB used, no limit, of %d MiB of the machine", used>>20, machine>>20)
 	case most == 0:
-		e.add(Warn, what, "set maxmemory", "%d MiB used, no limit", used>>20)
+		e.Add(doctor.Warn, what, "set maxmemory", "%d MiB used, no limit", used>>20)
 	default:
-		e.hold(float64(used) < nearlyFull*float64(most), Warn, what, "raise maxmemory: when it is full, claims are answered 503", "%d of %d MiB used", used>>20, most>>20)
+		e.Hold(float64(used) < nearlyFull*float64(most), doctor.Warn, what, "raise maxmemory: when it is full, claims are answered 503", "%d of %d MiB used", used>>20, most>>20)
 	}
 }
 
@@ -70,13 +72,13 @@ func (e *exam) memory(info map[string]string) {
 func (e *exam) persistence(ctx context.Context, node rueidis.Client, info map[string]string) {
 	const what = "persistence"
 	if info["aof_enabled"] != "1" {
-		e.add(Warn, what, "set appendonly yes", "the append-only file is off: a restart loses what was issued and not recorded since the last snapshot")
+		e.Add(doctor.Warn, what, "set appendonly yes", "the append-only file is off: a restart loses what was issued and not recorded since the last snapshot")
 	} else {
-		e.hold(info["aof_last_write_status"] == "ok", Fail, what, "make room on Redis's disk: until it can write, it refuses writes",
+		e.Hold(info["aof_last_write_status"] == "ok", doctor.Fail, what, "make room on Redis's disk: until it can write, it refuses writes",
 			"the append-only file is on; its last write was %s", info["aof_last_write_status"])
 		e.sync(ctx, node)
 	}
-	e.hold(info["rdb_last_bgsave_status"] == "ok", Warn, "snapshots", "see Redis's log: with stop-writes-on-bgsave-error it refuses writes",
+	e.Hold(info["rdb_last_bgsave_status"] == "ok", doctor.Warn, "snapshots", "see Redis's log: with stop-writes-on-bgsave-error it refuses writes",
 		"the last one was %s", info["rdb_last_bgsave_status"])
 }
 
@@ -86,13 +88,13 @@ func (e *exam) sync(ctx context.Context, node rueidis.Client) {
 	settings, err := node.Do(ctx, node.B().ConfigGet().Parameter(what).Build()).AsStrMap()
 	switch {
 	case err != nil:
-		e.add(Warn, what, "look it up where the service is set up: it should be everysec or always", "the user may not read CONFIG, so it cannot be known")
+		e.Add(doctor.Warn, what, "look it up where the service is set up: it should be everysec or always", "the user may not read CONFIG, so it cannot be known")
 	case settings[what] == "always":
-		e.add(OK, what, "", "always: what is answered survives the end of the machine")
+		e.Add(doctor.OK, what, "", "always: what is answered survives the end of the machine")
 	case settings[what] == "everysec":
-		e.add(OK, what, "", "everysec: the end of the machine loses up to a second or two of what is not recorded")
+		e.Add(doctor.OK, what, "", "everysec: the end of the machine loses up to a second or two of what is not recorded")
 	default:
-		e.add(Warn, what, "set it to everysec or always", "%s: the end of the machine loses what the system had not written", settings[what])
+		e.Add(doctor.Warn, what, "set it to everysec or always", "%s: the end of the machine loses what the system had not written", settings[what])
 	}
 }
 
@@ -104,11 +106,11 @@ func (e *exam) replicas(info map[string]string) {
 	good, asked := info["min_slaves_good_slaves"]
 	switch {
 	case asked:
-		e.add(OK, what, "", "%d, %s of them good; without enough of them Redis refuses writes", count, good)
+		e.Add(doctor.OK, what, "", "%d, %s of them good; without enough of them Redis refuses writes", count, good)
 	case count == 0:
-		e.add(OK, what, "", "none: while this server is away, claims are answered 503")
+		e.Add(doctor.OK, what, "", "none: while this server is away, claims are answered 503")
 	default:
-		e.add(Warn, what, "set min-replicas-to-write 1 and min-replicas-max-lag 2",
+		e.Add(doctor.Warn, what, "set min-replicas-to-write 1 and min-replicas-max-lag 2",
 			"%d, and min-replicas-to-write is 0: a primary that is cut off goes on issuing what a fail-over then loses", count)
 	}
 }
@@ -119,7 +121,7 @@ func (e *exam) clients(info map[string]string) {
 		return
 	}
 	// A node has a few connections that all calls share, and one for its subscriptions.
-	e.hold(most-used >= 100, Warn, "clients", "raise maxclients", "%d of %d", used, most)
+	e.Hold(most-used >= 100, doctor.Warn, "clients", "raise maxclients", "%d of %d", used, most)
 }
 
 // number returns a number of INFO, or 0.

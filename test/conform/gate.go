@@ -1,9 +1,10 @@
-// Package conform says what a gate must do, as tests that every gate runs.
+// Package conform says what a gate must do, as tests that every gate runs, and what the
+// examination of a server must say.
 //
 // Gate runs the vectors in testdata/gate, and a random walk of claims, changes and
 // clock jumps during which the rule in the model and the gate agree at every step.
 // Linearizable runs short concurrent histories through an Issuer and has them
-// checked.
+// checked. Examined checks what was found of a gate's or a ledger's server.
 package conform
 
 import (

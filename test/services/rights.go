@@ -33,12 +33,12 @@ func User(t testing.TB, at string, rights ...string) string {
 			t.Errorf("drop a user: %v", err)
 		}
 	})
-	u.User = url.UserPassword(name, password)
+	u.User = url.UserPassword(name, Password)
 	return u.String()
 }
 
-// password is every user's: the servers are for tests.
-const password = "open-sesame"
+// Password is that of every user whom User makes: the servers are for tests.
+const Password = "open-sesame"
 
 // An account makes and unmakes a user, through a URL for who may do that.
 type account struct {
@@ -47,7 +47,7 @@ type account struct {
 
 func accountOf(u *url.URL, name string, rights []string) account {
 	if u.Scheme == "redis" || u.Scheme == "rediss" {
-		return commands(append([]string{"ACL", "SETUSER", name, "reset", "on", ">" + password}, rights...), []string{"ACL", "DELUSER", name})
+		return commands(append([]string{"ACL", "SETUSER", name, "reset", "on", ">" + Password}, rights...), []string{"ACL", "DELUSER", name})
 	}
 	if len(rights) == 0 {
 		rights = []string{"SELECT", "INSERT", "UPDATE", "DELETE"}
@@ -55,12 +55,12 @@ func accountOf(u *url.URL, name string, rights []string) account {
 	privileges, database := strings.Join(rights, ", "), strings.TrimPrefix(u.Path, "/")
 	if u.Scheme == "mysql" {
 		return statements([]string{
-			fmt.Sprintf("CREATE USER %s IDENTIFIED BY '%s'", name, password),
+			fmt.Sprintf("CREATE USER %s IDENTIFIED BY '%s'", name, Password),
 			fmt.Sprintf("GRANT %s ON %s.* TO %s", privileges, database, name),
 		}, []string{"DROP USER " + name})
 	}
 	return statements([]string{
-		fmt.Sprintf("CREATE ROLE %s LOGIN PASSWORD '%s'", name, password),
+		fmt.Sprintf("CREATE ROLE %s LOGIN PASSWORD '%s'", name, Password),
 		// Before version 15 everybody may make tables here.
 		"REVOKE CREATE ON SCHEMA public FROM PUBLIC",
 		fmt.Sprintf("GRANT %s ON ALL TABLES IN SCHEMA public TO %s", privileges, name),

@@ -1,0 +1,38 @@
+package conform
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/firstcome/firstcome/internal/doctor"
+)
+
+// An Examination is what was found of a server, by what it is about.
+type Examination map[string]doctor.Finding
+
+// Examined returns findings by what they are about. Whatever is not OK has a fix, and none
+// shows the password of the user who looked.
+func Examined(t testing.TB, findings doctor.Findings, password string) Examination {
+	t.Helper()
+	found := Examination{}
+	for _, f := range findings {
+		if f.Grade != doctor.OK && f.Fix == "" {
+			t.Errorf("%s has no fix: %+v", f.What, f)
+		}
+		if strings.Contains(f.Found+f.Fix, password) {
+			t.Errorf("%s shows a password: %+v", f.What, f)
+		}
+		found[f.What] = f
+	}
+	return found
+}
+
+// Want wants a grade of each of some things. A thing of which nothing was found has none.
+func (e Examination) Want(t testing.TB, grade doctor.Grade, what ...string) {
+	t.Helper()
+	for _, one := range what {
+		if f := e[one]; f.Grade != grade {
+			t.Errorf("%s is %q, want %q: %+v", one, f.Grade, grade, f)
+		}
+	}
+}
