@@ -135,19 +135,26 @@ func (n *node) join() *api.Remote {
 	r.changer = flow.NewChanger(n.ledger, gate)
 	r.recorded = flow.NewRecorded(gate)
 	r.retirer = flow.NewRetirer(n.ledger, r.gate, 0)
+	beside := &api.Remote{
+		Gate: gate, Name: r.gate.Name(), Changer: r.changer, Recorded: r.recorded, AnswerWait: n.settings.queue.Gate,
+		Retirer: r.retirer, Lag: r.gate.Lag,
+	}
 	if n.settings.gate.records {
 		journal := r.gate.Journal(redis.JournalOptions{Active: n.ledger.Active, OnAlarm: n.alarm})
 		r.recorder = flow.NewRecorder(journal, n.ledger, flow.RecorderLimits{Rows: n.settings.gate.rows})
+		beside.Recorder, beside.Alarms = r.recorder, journal.Alarms
 	}
-	return &api.Remote{
-		Gate: gate, Name: r.gate.Name(), Changer: r.changer, Recorded: r.recorded, AnswerWait: n.settings.queue.Gate,
-		Recorder: r.recorder, Lag: r.gate.Lag,
-	}
+	return beside
 }
 
-// alarm logs what an operator should know of the journal.
+// alarm logs what an operator should know of the journal; id is empty where it is about
+// no single campaign.
 func (n *node) alarm(id firstcome.CampaignID, err error) {
-	n.settings.log.Error("the journal", "campaign", id, "err", err)
+	about := []any{"err", err}
+	if id != "" {
+		about = append([]any{"campaign", id}, about...)
+	}
+	n.settings.log.Error("the journal needs a look", about...)
 }
 
 // runs returns what runs beside the node's other parts. Nil has none.

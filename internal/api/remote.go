@@ -22,9 +22,14 @@ type Remote struct {
 	AnswerWait time.Duration
 	// Recorder is this node's, for its metrics; nil: it records nothing.
 	Recorder *flow.Recorder
+	// Retirer is this node's, for its metrics; nil: they do not say.
+	Retirer *flow.Retirer
+	// Alarms returns how many alarms there were of the journal that this node drains; nil:
+	// it drains none.
+	Alarms func() int64
 	// Lag returns how far the ledger is behind the gate in each of these campaigns
 	// that has anything unrecorded, for the metrics; nil: they do not say.
-	Lag func(context.Context, []firstcome.CampaignID) ([]flow.Lag, error)
+	Lag func(context.Context, []flow.Revision) ([]flow.Lag, error)
 }
 
 // changeWait is how long an operator waits for a change to reach the gate: as long

@@ -39,6 +39,14 @@ func newRemoteMetrics(s *Server) *remoteMetrics {
 	}
 	s.Registry.MustRegister(m.failures)
 	registerChanger(s.Registry, s.Remote.Changer)
+	s.Remote.Changer.OnFail = func(err error) { s.metrics.warn(s.Log, "changes do not reach the gate", "err", err) }
+	if r := s.Remote.Retirer; r != nil {
+		registerRetirer(s.Registry, r)
+		r.OnFail = func(err error) { s.Log.Warn("a campaign that is over was not retired", "err", err) } // once an hour
+	}
+	if s.Remote.Alarms != nil {
+		s.Registry.MustRegister(counterFunc("firstcome_journal_alarms_total", "What an operator should know of the journal, each time it was logged.", s.Remote.Alarms))
+	}
 	s.Registry.MustRegister(
 		gaugeFunc("firstcome_unrecorded_claims", "Claims that are decided and wait until they are recorded.", func() float64 {
 			calls, _ := s.Remote.Recorded.Waiting()
@@ -124,14 +132,26 @@ func registerRecorder(to *prometheus.Registry, r *flow.Recorder) {
 }
 
 func registerChanger(to *prometheus.Registry, c *flow.Changer) {
-	for result, value := range map[string]func() int64{
+	registerResults(to, "firstcome_changes_total", "Changes that this node brought to the gate, and attempts that failed.", map[string]func() int64{
 		"applied": func() int64 { return c.Stats().Applied },
 		"refused": func() int64 { return c.Stats().Refused },
 		"failed":  func() int64 { return c.Stats().Failed },
-	} {
+	})
+}
+
+func registerRetirer(to *prometheus.Registry, r *flow.Retirer) {
+	registerResults(to, "firstcome_retirements_total", "Campaigns that this node retired or had the gate forget, and attempts that failed.", map[string]func() int64{
+		"retired":   func() int64 { return r.Stats().Retired },
+		"forgotten": func() int64 { return r.Stats().Forgotten },
+		"failed":    func() int64 { return r.Stats().Failed },
+	})
+}
+
+// registerResults registers a counter by result.
+func registerResults(to *prometheus.Registry, name, help string, results map[string]func() int64) {
+	for result, value := range results {
 		to.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "firstcome_changes_total", Help: "Changes that this node brought to the gate, and attempts that failed.",
-			ConstLabels: prometheus.Labels{"result": result},
+			Name: name, Help: help, ConstLabels: prometheus.Labels{"result": result},
 		}, func() float64 { return float64(value()) }))
 	}
 }
@@ -184,11 +204,11 @@ func (c *ledgerCollector) Collect(to chan<- prometheus.Metric) {
 // says so, since the recorders themselves may be down.
 type backlogCollector struct {
 	ledger           *ledger.Ledger
-	lag              func(context.Context, []firstcome.CampaignID) ([]flow.Lag, error)
+	lag              func(context.Context, []flow.Revision) ([]flow.Lag, error)
 	up, coupons, age *prometheus.Desc
 
 	mu     sync.Mutex // guards active
-	active []firstcome.CampaignID
+	active []flow.Revision
 }
 
 func newBacklogCollector(s *Server) *backlogCollector {
@@ -207,10 +227,10 @@ func (c *backlogCollector) Describe(to chan<- *prometheus.Desc) {
 }
 
 func (c *backlogCollector) Collect(to chan<- prometheus.Metric) {
-	ids := c.campaigns()
+	active := c.campaigns()
 	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
 	defer cancel()
-	all, err := c.lag(ctx, ids)
+	all, err := c.lag(ctx, active)
 	to <- gauge(c.up, up(err))
 	if err != nil {
 		return
@@ -227,14 +247,14 @@ func (c *backlogCollector) Collect(to chan<- prometheus.Metric) {
 
 // campaigns returns the active campaigns. While the ledger is down, which is when
 // the backlog matters, they are those that it last named.
-func (c *backlogCollector) campaigns() []firstcome.CampaignID {
+func (c *backlogCollector) campaigns() []flow.Revision {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
 	defer cancel()
-	ids, err := c.ledger.Active(ctx)
+	active, err := c.ledger.Active(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err == nil {
-		c.active = ids
+		c.active = active
 	}
 	return c.active
 }

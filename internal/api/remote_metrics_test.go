@@ -1,9 +1,11 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -86,15 +88,15 @@ func TestTheMetricsOfARemoteGateSayWhatIsNotRecorded(t *testing.T) {
 		{Campaign: "c", Number: 1, User: "a", IssuedAt: time.Now().Add(-time.Minute)}, {Campaign: "c", Number: 2, User: "b"},
 	}}
 	recorder := flow.NewRecorder(source, source, flow.RecorderLimits{})
-	var asked []firstcome.CampaignID
+	var asked []flow.Revision
 	var lagError error
 	s := open(t, func(s *shop, c *api.Config) {
 		s.issuer = flow.NewIssuer(gate, flow.Limits{})
 		c.Issuer = s.issuer
 		c.Remote = &api.Remote{
 			Gate: gate, Name: "ledger", Changer: flow.NewChanger(s.ledger, gate), Recorded: flow.NewRecorded(gate), Recorder: recorder,
-			Lag: func(_ context.Context, ids []firstcome.CampaignID) ([]flow.Lag, error) {
-				asked = ids
+			Lag: func(_ context.Context, active []flow.Revision) ([]flow.Lag, error) {
+				asked = active
 				return []flow.Lag{{Campaign: "c", Numbers: 3, Oldest: 2 * time.Second}, {Campaign: "d", Numbers: 4, Oldest: time.Second}}, lagError
 			},
 		}
@@ -105,7 +107,7 @@ func TestTheMetricsOfARemoteGateSayWhatIsNotRecorded(t *testing.T) {
 	s.wantMetrics(`firstcome_backlog_coupons 7`, `firstcome_backlog_age_seconds 2`, `firstcome_gate_up 1`, `firstcome_ledger_up 1`,
 		`firstcome_open_dead_letters 0`, `firstcome_pending_changes 0`, `firstcome_unrecorded_claims 0`, `firstcome_gate_epoch{campaign="c"} 1`,
 		`firstcome_breaker_state 0`, `firstcome_changes_total{result="refused"} 0`, `firstcome_dead_letters_total 0`)
-	if len(asked) != 1 || asked[0] != "c" {
+	if len(asked) != 1 || asked[0] != (flow.Revision{Campaign: "c", Version: 1, Epoch: 1}) {
 		t.Errorf("the backlog is that of %v", asked)
 	}
 
@@ -151,4 +153,54 @@ func TestEveryFailureOfAGateIsCountedByItsClass(t *testing.T) {
 	if err := <-ran; err != nil {
 		t.Error(err)
 	}
+}
+
+// A lostGate has lost every campaign.
+type lostGate struct{}
+
+func (lostGate) State(context.Context, firstcome.CampaignID) (flow.GateState, error) {
+	return flow.GateState{}, flow.ErrLost
+}
+
+func (lostGate) Retire(context.Context, firstcome.CampaignID) error { return nil }
+
+// A bookOfTwo is a ledger with a campaign to retire and one to forget.
+type bookOfTwo struct{}
+
+func (bookOfTwo) Retirable(context.Context, time.Duration) ([]firstcome.CampaignID, error) {
+	return []firstcome.CampaignID{"over"}, nil
+}
+
+func (bookOfTwo) Retire(context.Context, firstcome.CampaignID, flow.GateState, time.Duration) (bool, error) {
+	return true, nil
+}
+
+func (bookOfTwo) Unforgotten(context.Context, time.Duration) ([]firstcome.CampaignID, error) {
+	return []firstcome.CampaignID{"retired"}, nil
+}
+
+func (bookOfTwo) Forgotten(context.Context, firstcome.CampaignID) error { return nil }
+
+func TestTheMetricsSayWhatIsRetiredAndWhatIsAlarming(t *testing.T) {
+	gate := &failingGate{}
+	retirer := flow.NewRetirer(bookOfTwo{}, lostGate{}, 0)
+	var alarms int64
+	var logged bytes.Buffer
+	s := open(t, func(s *shop, c *api.Config) {
+		c.Remote = &api.Remote{
+			Gate: gate, Name: "redis:x", Changer: flow.NewChanger(s.ledger, gate), Recorded: flow.NewRecorded(gate),
+			Retirer: retirer, Alarms: func() int64 { return alarms },
+		}
+		c.Log = slog.New(slog.NewTextHandler(&logged, nil))
+	})
+	s.wantMetrics(`firstcome_retirements_total{result="failed"} 0`, `firstcome_journal_alarms_total 0`)
+	if err := retirer.Look(t.Context()); !errors.Is(err, flow.ErrLost) {
+		t.Errorf("the look ends with %v", err)
+	}
+	if text := logged.String(); !strings.Contains(text, "was not retired") || !strings.Contains(text, "retire over: "+flow.ErrLost.Error()) {
+		t.Errorf("the log says %q", text)
+	}
+	alarms = 3
+	s.wantMetrics(`firstcome_retirements_total{result="failed"} 1`, `firstcome_retirements_total{result="forgotten"} 1`,
+		`firstcome_retirements_total{result="retired"} 0`, `firstcome_journal_alarms_total 3`)
 }

@@ -41,6 +41,8 @@ type Changer struct {
 		applied, refused, failed atomic.Int64
 		failing                  atomic.Pointer[error]
 	}
+	// OnFail, if set before Run, is told of each sweep that left something undone, and why.
+	OnFail func(error)
 }
 
 // ChangerStats are a Changer's counters since its start.
@@ -157,6 +159,9 @@ func (c *Changer) Run(ctx context.Context) error {
 		case <-wait.C:
 			if err := c.sweep(ctx); err != nil {
 				c.stats.failing.Store(&err)
+				if c.OnFail != nil {
+					c.OnFail(err)
+				}
 			} else {
 				c.stats.failing.Store(nil)
 			}

@@ -130,7 +130,12 @@ func TestF20WhoSweepsFinishesWhatADeadNodeLeft(t *testing.T) {
 			}
 			return c.Version == 3, nil
 		}}
-		c := flow.NewChanger(b, g)
+		c, told := flow.NewChanger(b, g), 0
+		c.OnFail = func(err error) {
+			if told++; told > 1 && !errors.Is(err, flow.ErrLost) {
+				t.Errorf("a sweep left something undone: %v", err)
+			}
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		if err := c.Run(ctx); err != nil {
@@ -146,6 +151,9 @@ func TestF20WhoSweepsFinishesWhatADeadNodeLeft(t *testing.T) {
 		s := c.Stats()
 		if s.Applied != 2 || s.Refused != 1 || !errors.Is(s.Err, flow.ErrLost) {
 			t.Errorf("stats: %+v", s)
+		}
+		if told < 5 {
+			t.Errorf("%d sweeps were told to have failed", told)
 		}
 		if b.reads < 6 || b.reads > 21 {
 			t.Errorf("%d sweeps in ten seconds", b.reads)

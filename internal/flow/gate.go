@@ -49,7 +49,7 @@ type RemoteGate interface {
 	// it. A change that the gate has applied before is done; refused tells that the
 	// gate refused it, now or then, because the quantity would be below what is in force:
 	// then its version is used up and nothing else changed. ErrGap says that the gate
-	// lacks earlier changes, ErrLost that the gate should know the campaign and does not.
+	// lacks earlier changes, ErrLost that the gate should know the campaign and does not, or not all of it.
 	Apply(ctx context.Context, change firstcome.Change) (refused bool, err error)
 
 	// CouponOf returns the coupon in force that a user holds, or firstcome.ErrNoCoupon.
@@ -92,7 +92,9 @@ type Lag struct {
 
 // Errors of Apply.
 var (
-	ErrGap  = errors.New("the gate lacks earlier changes")
+	ErrGap = errors.New("the gate lacks earlier changes")
+	// ErrLost is said too of a campaign of which the gate has lost a part: what is left does
+	// not agree, and nothing is decided on it.
 	ErrLost = errors.New("the gate has lost the campaign")
 )
 

@@ -63,6 +63,8 @@ type Retirer struct {
 		retired, forgotten, failed atomic.Int64
 		failing                    atomic.Pointer[error]
 	}
+	// OnFail, if set before Run, is told of each look that left something undone, and why.
+	OnFail func(error)
 }
 
 // RetirerStats are a Retirer's counters since its start.
@@ -117,6 +119,9 @@ func (r *Retirer) Look(ctx context.Context) error {
 		r.stats.failing.Store(nil)
 	} else {
 		r.stats.failing.Store(&err)
+		if r.OnFail != nil {
+			r.OnFail(err)
+		}
 	}
 	return err
 }

@@ -23,6 +23,14 @@ type Source interface {
 // goes on with the other campaigns and gives it again later.
 type Sink func(ctx context.Context, b Batch) (Settled, error)
 
+// A Revision is a campaign as of its last numbered change and of its gate's epoch. While
+// the ledger says the same revision, neither its terms nor its gate are others.
+type Revision struct {
+	Campaign firstcome.CampaignID
+	Version  int64 // of the last numbered change
+	Epoch    int64
+}
+
 // A Batch is what a source hands out at once, of one campaign.
 type Batch struct {
 	Campaign firstcome.CampaignID

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // campaignsPage is how many ids of campaigns are read at once: some 30 kB.
@@ -13,7 +14,7 @@ const campaignsPage = 1000
 // Active returns the campaigns that recorders have to look at, in the order of their
 // ids: those of this node's gate and secret that are not retired. One that is made or
 // retired meanwhile may be among them or not.
-func (l *Ledger) Active(ctx context.Context) ([]firstcome.CampaignID, error) {
+func (l *Ledger) Active(ctx context.Context) ([]flow.Revision, error) {
 	all, err := l.atGate(ctx, `c.retired_at IS NULL`)
 	if err != nil {
 		return nil, fmt.Errorf("read the active campaigns: %w", err)
@@ -23,35 +24,47 @@ func (l *Ledger) Active(ctx context.Context) ([]firstcome.CampaignID, error) {
 
 // atGate returns the campaigns of this node's gate and secret that the gate has not
 // forgotten and for which a condition holds, in the order of their ids.
-func (l *Ledger) atGate(ctx context.Context, condition string, args ...any) (all []firstcome.CampaignID, err error) {
+func (l *Ledger) atGate(ctx context.Context, condition string, args ...any) (all []flow.Revision, err error) {
 	for after, more := firstcome.CampaignID(""), true; more; {
 		before := len(all)
 		if all, err = l.atGateBehind(ctx, all, after, condition, args); err != nil {
 			return nil, err
 		}
 		if more = len(all) == before+campaignsPage; more {
-			after = all[len(all)-1]
+			after = all[len(all)-1].Campaign
 		}
 	}
 	return all, nil
 }
 
+// atGateQuery returns the query of a page of atGate.
+func atGateQuery(condition string) string {
+	return `SELECT c.id, c.version, c.epoch FROM campaigns c
+		WHERE c.gate = ? AND c.forgotten_at IS NULL AND c.id > ? AND c.secret = ? AND ` + condition + ` ORDER BY c.id LIMIT ?`
+}
+
 // atGateBehind appends the page of atGate behind an id.
-func (l *Ledger) atGateBehind(ctx context.Context, all []firstcome.CampaignID, after firstcome.CampaignID, condition string, args []any) ([]firstcome.CampaignID, error) {
+func (l *Ledger) atGateBehind(ctx context.Context, all []flow.Revision, after firstcome.CampaignID, condition string, args []any) ([]flow.Revision, error) {
 	given := append([]any{l.gate, string(after), l.fingerprint}, args...)
-	rows, err := l.read.QueryContext(ctx, `SELECT c.id FROM campaigns c
-		WHERE c.gate = ? AND c.forgotten_at IS NULL AND c.id > ? AND c.secret = ? AND `+condition+` ORDER BY c.id LIMIT ?`,
-		append(given, campaignsPage)...)
+	rows, err := l.read.QueryContext(ctx, atGateQuery(condition), append(given, campaignsPage)...)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var id firstcome.CampaignID
-		if err := rows.Scan(&id); err != nil {
+		var r flow.Revision
+		if err := rows.Scan(&r.Campaign, &r.Version, &r.Epoch); err != nil {
 			return nil, err
 		}
-		all = append(all, id)
+		all = append(all, r)
 	}
 	return all, rows.Err()
+}
+
+// idsOf returns the campaigns of revisions.
+func idsOf(revisions []flow.Revision) (ids []firstcome.CampaignID) {
+	for _, r := range revisions {
+		ids = append(ids, r.Campaign)
+	}
+	return ids
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
@@ -17,7 +18,11 @@ func active(t testing.TB, l *ledger.Ledger, want ...firstcome.CampaignID) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	var ids []firstcome.CampaignID
+	for _, r := range got {
+		ids = append(ids, r.Campaign)
+	}
+	if diff := cmp.Diff(want, ids); diff != "" {
 		t.Errorf("active (-want +got):\n%s", diff)
 	}
 }
@@ -40,6 +45,20 @@ func TestActiveCampaignsAreThoseOfTheNodesGateThatAreNotRetired(t *testing.T) {
 			}
 		}
 		active(t, l, "b", "b-")
+		if err := l.Applied(t.Context(), firstcome.Change{Campaign: "b", Version: 1, Kind: firstcome.ChangeTerms}, false); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Switch(t.Context(), "test", "b", ledger.Close); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Exec(`UPDATE campaigns SET epoch = 7 WHERE id = 'b-'`); err != nil {
+			t.Fatal(err)
+		}
+		got, err := l.Active(t.Context())
+		want := []flow.Revision{{Campaign: "b", Version: 2, Epoch: 1}, {Campaign: "b-", Version: 1, Epoch: 7}}
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("active, %v (-want +got):\n%s", err, diff)
+		}
 	})
 }
 

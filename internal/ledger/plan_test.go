@@ -78,6 +78,67 @@ func TestServersLookUsersUpInTheIndexToo(t *testing.T) {
 	}
 }
 
+// TestActiveCampaignsAreReadInTheOrderOfTheirIndex looks at what every recorder asks once a
+// second, where another gate has most of the campaigns: none of those is read, and nothing is sorted.
+func TestActiveCampaignsAreReadInTheOrderOfTheirIndex(t *testing.T) {
+	for kind, at := range map[services.Kind]func(testing.TB) string{
+		"sqlite":            func(t testing.TB) string { return filepath.Join(t.(*testing.T).TempDir(), "firstcome.db") },
+		services.MariaDB:    services.MariaDB.Database,
+		services.PostgreSQL: services.PostgreSQL.Database,
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			secret, err := firstcome.NewSecret(make([]byte, firstcome.MinSecret))
+			if err != nil {
+				t.Fatal(err)
+			}
+			l, err := Open(t.Context(), at(t), Options{Secret: secret, Gate: "redis:another"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			fill(t, l, 3000)
+			query := atGateQuery(`c.retired_at IS NULL`)
+			if kind == "sqlite" {
+				query = `QUERY PLAN ` + query
+			} else {
+				query = l.dialect.rebind(query)
+			}
+			plan := explain(t, l, query, []any{l.gate, "", l.fingerprint, campaignsPage})
+			if !strings.Contains(plan, "campaigns_at_gate") {
+				t.Errorf("the campaigns are read by:\n%s", plan)
+			}
+			for _, slow := range []string{"Seq Scan", "Sort", "filesort", "TEMP B-TREE"} {
+				if strings.Contains(plan, slow) {
+					t.Errorf("the campaigns are read with %s:\n%s", slow, plan)
+				}
+			}
+		})
+	}
+}
+
+// fill makes so many campaigns, of which the ledger's gate has a few.
+func fill(t *testing.T, l *Ledger, count int) {
+	t.Helper()
+	tx, err := l.write.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range count {
+		gate := "redis:other"
+		if n%100 == 0 {
+			gate = l.gate
+		}
+		_, err := tx.Exec(fmt.Sprintf(`INSERT INTO campaigns (id, version, terms_version, applied, gate, epoch, secret, decided_at, created_at)
+			VALUES ('c-%d', 1, 1, 1, '%s', 1, '%s', 1, 1)`, n, gate, l.fingerprint))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // explain returns what the server says of how it runs a query.
 func explain(t *testing.T, l *Ledger, query string, args []any) (plan string) {
 	t.Helper()

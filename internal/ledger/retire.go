@@ -28,7 +28,7 @@ func (l *Ledger) Retirable(ctx context.Context, age time.Duration) ([]firstcome.
 	if err != nil {
 		return nil, fmt.Errorf("read which campaigns are over: %w", err)
 	}
-	return all, nil
+	return idsOf(all), nil
 }
 
 // readNow is now without a transaction.
@@ -112,7 +112,7 @@ func (l *Ledger) Unforgotten(ctx context.Context, age time.Duration) ([]firstcom
 	if err != nil {
 		return nil, fmt.Errorf("read what gates have to forget: %w", err)
 	}
-	return all, nil
+	return idsOf(all), nil
 }
 
 // Forgotten notes that the gate has nothing of a retired campaign any more. It may be repeated.

@@ -185,7 +185,7 @@ func (s *season) expect(what string, retired, gone bool) {
 		s.t.Fatal(err)
 	}
 	same(s.t, what+": retired, inactive, gone from the gate", []bool{retired, retired, gone},
-		[]bool{!c.RetiredAt.IsZero(), !slices.Contains(active, "c"), s.gate.gone})
+		[]bool{!c.RetiredAt.IsZero(), !slices.ContainsFunc(active, func(r flow.Revision) bool { return r.Campaign == "c" }), s.gate.gone})
 }
 
 // forgotten lets the campaign be retired and its gate forget it.

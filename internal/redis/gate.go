@@ -57,7 +57,9 @@ type Gate struct {
 	instance string
 	warnings []string
 
-	claim, apply, settle, look *rueidis.Lua
+	overs overs
+
+	claim, apply, settle, look, over, tidy *rueidis.Lua
 }
 
 var _ flow.RemoteGate = (*Gate)(nil)

@@ -83,7 +83,7 @@ func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
 			}
 			made.Store(true)
 			j := s.journal(func(o *redis.JournalOptions) {
-				o.Active = func(context.Context) ([]firstcome.CampaignID, error) { return append(bad[:8:8], "c"), nil }
+				o.Active = func(context.Context) ([]flow.Revision, error) { return revisions(append(bad[:8:8], "c")...), nil }
 			})
 			s.drainOnce(j, func(ctx context.Context, b flow.Batch) (flow.Settled, error) {
 				if b.Campaign != "c" {
@@ -127,12 +127,12 @@ func TestACampaignThatIsNewIsDrainedBeforeTheNextSweep(t *testing.T) {
 	looked := make(chan struct{}, 100)
 	s.drainOnce(s.journal(func(o *redis.JournalOptions) {
 		o.Sweep = time.Hour
-		o.Active = func(context.Context) (ids []firstcome.CampaignID, err error) {
+		o.Active = func(context.Context) (active []flow.Revision, err error) {
 			if looks.Add(1) > 1 {
-				ids = append(ids, "c")
+				active = revisions("c")
 			}
 			looked <- struct{}{}
-			return ids, nil
+			return active, nil
 		}
 	}), p.take)
 	<-looked

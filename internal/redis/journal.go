@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/redis/rueidis"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/firstcome/firstcome"
@@ -18,9 +18,9 @@ import (
 
 // JournalOptions say how a Journal is drained. The zero value of a field means its default.
 type JournalOptions struct {
-	// Active returns the campaigns of this gate that may have something to drain; the
-	// ledger knows them. Required.
-	Active func(context.Context) ([]firstcome.CampaignID, error)
+	// Active returns the campaigns of this gate that may have something to drain, as the
+	// ledger knows them. One that is over is looked at once in each of its revisions. Required.
+	Active func(context.Context) ([]flow.Revision, error)
 	// Workers is how many campaigns are drained side by side; default 4.
 	Workers int
 	// Coupons is how many are given to the sink at once, unless a single entry has more; default 2,000.
@@ -31,9 +31,12 @@ type JournalOptions struct {
 	// Sweep is how often the active campaigns are looked at; default 1 s. What is issued
 	// wakes the journal besides.
 	Sweep time.Duration
+	// Silent is how long a recorder that has no entries gives no sign of life before its
+	// name is deleted from a campaign's group; default 1 h.
+	Silent time.Duration
 	// OnAlarm, if set, is told what an operator should know: what was lost of a journal and
-	// made again, and a campaign that cannot be drained, the same about once a minute. What
-	// is about all campaigns names none.
+	// made again, and a campaign that cannot be drained, the same about once a minute. The
+	// id is empty where it is about no single campaign, as when nothing wakes the journal.
 	OnAlarm func(firstcome.CampaignID, error)
 }
 
@@ -45,6 +48,9 @@ const (
 	// collection or a slow network costs nothing.
 	defaultIdle  = 5 * time.Second
 	defaultSweep = time.Second
+	// An operator who looks for what became of a recorder still finds its name, and no
+	// pause after which a recorder goes on is as long.
+	defaultSilent = time.Hour
 	// sweepPage bounds the commands of a sweep that are sent at once.
 	sweepPage = 500
 	// finishing is how long a batch that is under way when Drain has to end may go on:
@@ -66,10 +72,12 @@ type Journal struct {
 	consumer string
 	agenda   *agenda
 
+	alarms atomic.Int64
+
 	unknown chan struct{} // has room for one: a campaign that is not known issued something
 
-	mu      sync.Mutex // guards what follows
-	active  []firstcome.CampaignID
+	mu      sync.Mutex      // guards what follows
+	active  []flow.Revision // in the order of their ids
 	streams map[firstcome.CampaignID]*stream
 	// strangers are the campaigns that woke the journal since the last sweep and were not
 	// active: those that are new, and those that another ledger has at the same Redis.
@@ -84,6 +92,7 @@ func (g *Gate) Journal(options JournalOptions) *Journal {
 	options.Coupons = cmp.Or(options.Coupons, defaultCoupons)
 	options.Idle = cmp.Or(options.Idle, defaultIdle)
 	options.Sweep = cmp.Or(options.Sweep, defaultSweep)
+	options.Silent = cmp.Or(options.Silent, defaultSilent)
 	return &Journal{
 		gate: g, options: options, consumer: rand.Text(), agenda: newAgenda(),
 		unknown: make(chan struct{}, 1), streams: map[firstcome.CampaignID]*stream{}, strangers: map[firstcome.CampaignID]bool{},
@@ -100,6 +109,7 @@ func (j *Journal) Drain(ctx context.Context, to flow.Sink) error {
 	clear(j.streams) // what an earlier Drain left unfinished is looked for
 	j.agenda = newAgenda()
 	j.mu.Unlock()
+	j.gate.overs.clear() // Redis may be another since
 	all, ctx2 := errgroup.WithContext(ctx)
 	all.Go(func() error { return j.listen(ctx2) })
 	all.Go(func() error { return j.sweep(ctx2) })
@@ -119,14 +129,12 @@ func (j *Journal) sweep(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		// Without the ledger the last list is as good: nothing can be recorded now.
-		if ids, err := j.options.Active(ctx); err == nil {
-			j.setActive(ids)
+		if active, err := j.options.Active(ctx); err == nil {
+			j.setActive(active)
 		}
-		ids := j.known()
-		for len(ids) > 0 {
-			page := ids[:min(len(ids), sweepPage)]
-			ids = ids[len(page):]
-			if err := j.sweepPage(ctx, page); err != nil {
+		rest, turn := j.gate.overs.others(j.known())
+		for page := range slices.Chunk(rest, sweepPage) {
+			if err := j.sweepPage(ctx, page, turn); err != nil {
 				return err
 			}
 		}
@@ -140,55 +148,54 @@ func (j *Journal) sweep(ctx context.Context) error {
 	}
 }
 
-// setActive replaces the list, and forgets what is known of other campaigns.
-func (j *Journal) setActive(ids []firstcome.CampaignID) {
+// setActive replaces the list, and forgets what is known of other campaigns and, but for
+// that they are over, of those that are.
+func (j *Journal) setActive(active []flow.Revision) {
+	active = slices.SortedFunc(slices.Values(active), byCampaign)
+	j.gate.overs.keep(active)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.active = slices.Sorted(slices.Values(ids))
-	streams := make(map[firstcome.CampaignID]*stream, len(ids))
-	for _, id := range ids {
-		if s, ok := j.streams[id]; ok {
-			streams[id] = s
+	j.active = active
+	streams := map[firstcome.CampaignID]*stream{}
+	for _, r := range active {
+		if s, ok := j.streams[r.Campaign]; ok && !j.gate.overs.has(r.Campaign) {
+			streams[r.Campaign] = s
 		}
 	}
 	j.streams = streams
 }
 
-func (j *Journal) known() []firstcome.CampaignID {
+func byCampaign(a, b flow.Revision) int { return cmp.Compare(a.Campaign, b.Campaign) }
+
+func (j *Journal) known() []flow.Revision {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.active
 }
 
-// sweepPage looks at campaigns in one round trip: whether there are entries, and
-// whether all that was issued is settled.
-func (j *Journal) sweepPage(ctx context.Context, ids []firstcome.CampaignID) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	b := j.gate.client.B()
-	commands := make(rueidis.Commands, 0, 2*len(ids))
-	for _, id := range ids {
-		commands = append(commands, b.Xlen().Key(journalKey(id)).Build(),
-			b.Hmget().Key(campaignKey(id)).Field("last_number", "settled").Build())
-	}
-	answers := j.gate.client.DoMulti(ctx, commands...)
-	for n, id := range ids {
-		entries, err1 := answers[2*n].AsInt64()
-		counters, err2 := answers[2*n+1].AsStrSlice()
-		if err1 == nil {
-			err1 = err2
-		}
-		if err1 != nil {
-			if err := j.isolate(id, classify(err1)); err != nil {
+// sweepPage looks at campaigns: whether there are entries, and whether all that was
+// issued is settled; and, if so, whether they are over.
+func (j *Journal) sweepPage(ctx context.Context, page []flow.Revision, turn int) error {
+	var candidates []flow.Revision
+	now := j.gate.guess()
+	for n, s := range j.gate.surveyed(ctx, page) {
+		id := page[n].Campaign
+		switch {
+		case s.err != nil:
+			if err := j.isolate(id, s.err); err != nil {
 				return err
 			}
-			continue
-		}
-		if entries > 0 || counters[0] != counters[1] {
+		case !s.idle():
 			j.agenda.add(id)
+		case s.mayBeOver(page[n], now):
+			candidates = append(candidates, page[n])
 		}
 	}
-	return nil
+	busy, err := j.gate.rest(ctx, candidates, turn)
+	for _, id := range busy {
+		j.agenda.add(id)
+	}
+	return err
 }
 
 // work drains campaigns in turn, one batch of entries each.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -314,7 +313,7 @@ func TestManyCampaignsAreDrainedSideBySide(t *testing.T) {
 		return nil
 	}
 	j := s.journal(func(o *redis.JournalOptions) {
-		o.Active = func(context.Context) ([]firstcome.CampaignID, error) { return slices.Clone(ids), nil }
+		o.Active = func(context.Context) ([]flow.Revision, error) { return revisions(ids...), nil }
 	})
 	s.drain(j, func(ctx context.Context, b flow.Batch) (flow.Settled, error) { return pages[b.Campaign].take(ctx, b) })
 	for _, id := range ids[1:] {

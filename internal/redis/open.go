@@ -16,7 +16,7 @@ import (
 // Rights are what a Redis user needs, as ACL SETUSER spells them.
 const Rights = "~firstcome:* &firstcome:* +@connection +eval +evalsha +info +time +get +set +del +unlink " +
 	"+hset +hget +hmget +hlen +hdel +hscan +sadd +scard +sismember +smembers +publish +subscribe +unsubscribe " +
-	"+xadd +xlen +xrange +xdel +xack +xgroup +xreadgroup +xautoclaim +xclaim +xpending"
+	"+xadd +xlen +xrange +xdel +xack +xgroup +xreadgroup +xautoclaim +xclaim +xpending +xinfo"
 
 const (
 	dialTimeout = 2 * time.Second
@@ -43,6 +43,7 @@ func Open(ctx context.Context, options Options) (*Gate, error) {
 		client: client, options: options,
 		claim: rueidis.NewLuaScript(claimScript), apply: rueidis.NewLuaScript(applyScript),
 		settle: rueidis.NewLuaScript(settleScript), look: rueidis.NewLuaScript(lookScript),
+		over: rueidis.NewLuaScript(overScript), tidy: rueidis.NewLuaScript(tidyScript),
 	}
 	if err := g.check(ctx); err != nil {
 		client.Close()

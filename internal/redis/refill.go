@@ -116,22 +116,55 @@ func (j *Journal) unsettled(ctx context.Context, id firstcome.CampaignID, l glan
 }
 
 // Lag returns the lag of each of these campaigns that has any. A campaign that the
-// gate does not have is passed over. An error says that Redis does not answer, also
-// where there are no campaigns.
-func (g *Gate) Lag(ctx context.Context, ids []firstcome.CampaignID) ([]flow.Lag, error) {
-	if len(ids) == 0 {
-		return nil, g.Ping(ctx)
+// gate does not have is passed over, and one that is over is not asked for again while its
+// revision is the same. An error says that Redis does not answer, also where nothing is asked.
+func (g *Gate) Lag(ctx context.Context, active []flow.Revision) ([]flow.Lag, error) {
+	g.overs.keep(active)
+	rest, turn := g.overs.others(active)
+	all, err := g.lags(ctx, rest, turn)
+	if err == nil && len(rest) == 0 {
+		err = g.Ping(ctx)
 	}
-	var all []flow.Lag
-	for _, id := range ids {
-		l, err := g.glance(ctx, id)
-		var e *Error
-		switch {
-		case errors.As(err, &e):
-			return nil, fmt.Errorf("read the lag of %s: %w", id, err)
-		case err == nil && (l.last > l.settled || l.entries > 0):
-			all = append(all, flow.Lag{Campaign: id, Numbers: l.last - l.settled, Oldest: l.age})
+	if err != nil {
+		g.overs.clear() // Redis may be another when it answers again
+	}
+	return all, err
+}
+
+// lags is Lag of campaigns that are not known to be over.
+func (g *Gate) lags(ctx context.Context, active []flow.Revision, turn int) (all []flow.Lag, err error) {
+	now := g.guess()
+	for page := range slices.Chunk(active, sweepPage) {
+		var candidates []flow.Revision
+		for n, s := range g.surveyed(ctx, page) {
+			id := page[n].Campaign
+			switch {
+			case s.err != nil:
+				return nil, fmt.Errorf("read the lag of %s: %w", id, s.err)
+			case !s.idle():
+				if all, err = g.appendLag(ctx, all, id); err != nil {
+					return nil, err
+				}
+			case s.mayBeOver(page[n], now):
+				candidates = append(candidates, page[n])
+			}
 		}
+		if _, err := g.rest(ctx, candidates, turn); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// appendLag appends a campaign's lag, if it has any.
+func (g *Gate) appendLag(ctx context.Context, all []flow.Lag, id firstcome.CampaignID) ([]flow.Lag, error) {
+	l, err := g.glance(ctx, id)
+	var e *Error
+	switch {
+	case errors.As(err, &e):
+		return nil, fmt.Errorf("read the lag of %s: %w", id, err)
+	case err == nil && (l.last > l.settled || l.entries > 0):
+		all = append(all, flow.Lag{Campaign: id, Numbers: l.last - l.settled, Oldest: l.age})
 	}
 	return all, nil
 }

@@ -189,7 +189,7 @@ func (s *shop) state() flow.GateState {
 // journal returns the journal with the times of the tests.
 func (s *shop) journal(edit ...func(*redis.JournalOptions)) *redis.Journal {
 	o := redis.JournalOptions{
-		Active: func(context.Context) ([]firstcome.CampaignID, error) { return []firstcome.CampaignID{"c"}, nil },
+		Active: func(context.Context) ([]flow.Revision, error) { return revisions("c"), nil },
 		Sweep:  10 * time.Millisecond, Idle: 50 * time.Millisecond,
 		OnAlarm: func(_ firstcome.CampaignID, err error) {
 			select {
@@ -202,6 +202,14 @@ func (s *shop) journal(edit ...func(*redis.JournalOptions)) *redis.Journal {
 		e(&o)
 	}
 	return s.gate.Journal(o)
+}
+
+// revisions returns campaigns as they are made.
+func revisions(ids ...firstcome.CampaignID) (all []flow.Revision) {
+	for _, id := range ids {
+		all = append(all, flow.Revision{Campaign: id, Version: 1, Epoch: 1})
+	}
+	return all
 }
 
 // drain drains a journal until the returned function or the end of the test.

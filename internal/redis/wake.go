@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // listen puts campaigns on the agenda as soon as something is issued, until ctx ends.
@@ -24,6 +26,7 @@ func (j *Journal) listen(ctx context.Context) error {
 			told = true
 			j.alarm("", fmt.Errorf("nothing wakes the journal, which looks by itself every %s: %w", j.options.Sweep, err))
 		}
+		j.gate.overs.clear() // what issued meanwhile woke nobody
 		pause := time.NewTimer(j.options.Sweep)
 		select {
 		case <-pause.C:
@@ -38,7 +41,7 @@ func (j *Journal) listen(ctx context.Context) error {
 // asked, once a sweep: what it does not have is another ledger's, and no business of this journal.
 func (j *Journal) wake(id firstcome.CampaignID) {
 	j.mu.Lock()
-	_, active := slices.BinarySearch(j.active, id)
+	_, active := slices.BinarySearchFunc(j.active, id, func(r flow.Revision, id firstcome.CampaignID) int { return cmp.Compare(r.Campaign, id) })
 	met := j.strangers[id]
 	if !active {
 		j.strangers[id] = true
@@ -46,6 +49,7 @@ func (j *Journal) wake(id firstcome.CampaignID) {
 	j.mu.Unlock()
 	switch {
 	case active:
+		j.gate.overs.forget(id)
 		j.agenda.add(id)
 	case !met:
 		select {
