@@ -98,7 +98,8 @@ func (n *node) dial(ctx context.Context, secret firstcome.Secret) (name string, 
 		return "", nil
 	}
 	gate, err := redis.Open(ctx, redis.Options{
-		URL: s.url, Secret: secret, AnyEviction: s.anyEviction, Backlog: s.backlog, Missing: n.missing,
+		URL: s.url, Secret: secret, AnyEviction: s.anyEviction, Backlog: s.backlog,
+		Missing: n.missing, SettledSince: n.settledSince,
 	})
 	if err != nil {
 		return "", fmt.Errorf("--gate: %w", err)
@@ -108,6 +109,12 @@ func (n *node) dial(ctx context.Context, secret firstcome.Secret) (name string, 
 	}
 	n.remote = &remoteGate{gate: gate}
 	return gate.Name(), nil
+}
+
+// settledSince says what of a campaign is settled that the gate did not hear of. The
+// ledger is there before anything is recorded.
+func (n *node) settledSince(ctx context.Context, id firstcome.CampaignID, order int64) (flow.Settled, error) {
+	return n.ledger.SettledSince(ctx, id, order)
 }
 
 // missing says what it means that the gate has no such campaign.

@@ -24,6 +24,8 @@ var errAway = flow.ErrLost
 type farGate struct {
 	secret firstcome.Secret
 	issued chan int64 // the numbers that it issued; has room for those of a test
+	// since is redis.Options.SettledSince.
+	since func(ctx context.Context, id firstcome.CampaignID, order int64) (flow.Settled, error)
 
 	mu        sync.Mutex // guards what follows
 	away      error      // what changes and settlings get
@@ -192,7 +194,7 @@ func (g *farGate) State(_ context.Context, id firstcome.CampaignID) (flow.GateSt
 	}, nil
 }
 
-func (g *farGate) SettledThrough(_ context.Context, id firstcome.CampaignID) (flow.Settled, error) {
+func (g *farGate) SettledThrough(_ context.Context, id firstcome.CampaignID, _ []int64) (flow.Settled, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c, err := g.campaign(id)
@@ -202,14 +204,19 @@ func (g *farGate) SettledThrough(_ context.Context, id firstcome.CampaignID) (fl
 	return c.settled, nil
 }
 
-func (g *farGate) Settle(_ context.Context, id firstcome.CampaignID, settled flow.Settled) error {
+func (g *farGate) Settle(ctx context.Context, id firstcome.CampaignID, settled flow.Settled) error {
 	g.mu.Lock()
 	c, err := g.campaign(id)
 	if g.away != nil {
 		err = g.away
 	}
-	if err == nil && settled.Through >= c.settled.Through {
-		c.settled = settled
+	if err == nil && settled.Since > c.settled.Order {
+		var missed flow.Settled
+		missed, err = g.since(ctx, id, c.settled.Order)
+		c.learn(missed)
+	}
+	if err == nil {
+		settled = c.learn(settled)
 	}
 	tell := slices.Collect(maps.Values(g.watchers))
 	g.mu.Unlock()
@@ -219,6 +226,18 @@ func (g *farGate) Settle(_ context.Context, id firstcome.CampaignID, settled flo
 		}
 	}
 	return err
+}
+
+// learn takes over what is later than what is known, and returns what is known then.
+func (c *farCampaign) learn(settled flow.Settled) flow.Settled {
+	if settled.Order > c.settled.Order {
+		c.settled.Order = settled.Order
+		c.settled.Unrecorded = slices.DeleteFunc(slices.Concat(c.settled.Unrecorded, settled.Unrecorded), func(n int64) bool {
+			return slices.Contains(settled.Recorded, n)
+		})
+	}
+	c.settled.Through, c.settled.Epoch = max(c.settled.Through, settled.Through), max(c.settled.Epoch, settled.Epoch)
+	return c.settled
 }
 
 func (g *farGate) WatchSettled(ctx context.Context, ready func(), each func(firstcome.CampaignID, flow.Settled)) error {
@@ -265,6 +284,7 @@ func openFar(t testing.TB, change ...func(*api.Remote)) *farShop {
 			}
 		})
 	})
+	f.gate.set(func() { f.gate.since = f.ledger.SettledSince })
 	return f
 }
 

@@ -58,16 +58,20 @@ type RemoteGate interface {
 	// State returns the campaign's counters at the gate.
 	State(ctx context.Context, id firstcome.CampaignID) (GateState, error)
 
-	// SettledThrough returns how far the campaign is in the ledger, as the recorders said.
-	SettledThrough(ctx context.Context, id firstcome.CampaignID) (Settled, error)
+	// SettledThrough returns how far the campaign is in the ledger, as the recorders said,
+	// and which of these numbers are unrecorded, as far as they are settled. Since is 0 where no
+	// others are, else it is Order.
+	SettledThrough(ctx context.Context, id firstcome.CampaignID, numbers []int64) (Settled, error)
 
 	// Settle notes how far the campaign is in the ledger, and tells who watches. What is
-	// older than what the gate knows changes nothing.
+	// older than what the gate knows changes nothing; what the gate lacks before Since it
+	// asks the ledger for.
 	Settle(ctx context.Context, id firstcome.CampaignID, settled Settled) error
 
 	// WatchSettled calls each with what recorders settle of any campaign, soon after
-	// they do, until ctx ends or the connection is lost, which is an error. each may be
-	// called from more than one goroutine, and must not wait.
+	// they do, until ctx ends or the connection is lost, which is an error. Unrecorded are all
+	// there are where Since is 0, else nothing is said of them: SettledThrough tells. each may
+	// be called from more than one goroutine, and must not wait.
 	// ready is called once when nothing that is settled from then on is missed.
 	WatchSettled(ctx context.Context, ready func(), each func(firstcome.CampaignID, Settled)) error
 }

@@ -16,8 +16,8 @@ type RetiredBook interface {
 	// Holders and CouponOf are those of a gate.
 	Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error)
 	CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error)
-	// Record, of no coupons, tells how far a campaign is settled.
-	Record(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (Settled, error)
+	// SettledThrough is that of a remote gate.
+	SettledThrough(ctx context.Context, id firstcome.CampaignID, numbers []int64) (Settled, error)
 }
 
 // Over is a remote gate for which the ledger answers once it has forgotten a
@@ -86,10 +86,10 @@ func (o *Over) State(ctx context.Context, id firstcome.CampaignID) (GateState, e
 }
 
 // SettledThrough is a RemoteGate's.
-func (o *Over) SettledThrough(ctx context.Context, id firstcome.CampaignID) (Settled, error) {
-	s, err := o.RemoteGate.SettledThrough(ctx, id)
+func (o *Over) SettledThrough(ctx context.Context, id firstcome.CampaignID, numbers []int64) (Settled, error) {
+	s, err := o.RemoteGate.SettledThrough(ctx, id, numbers)
 	if o.answers(ctx, id, err) {
-		return o.Book.Record(ctx, id, nil)
+		return o.Book.SettledThrough(ctx, id, numbers)
 	}
 	return s, err
 }

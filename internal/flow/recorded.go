@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 
 // A SettledWatch is a remote gate as Recorded needs it: see RemoteGate.
 type SettledWatch interface {
-	SettledThrough(ctx context.Context, id firstcome.CampaignID) (Settled, error)
+	SettledThrough(ctx context.Context, id firstcome.CampaignID, numbers []int64) (Settled, error)
 	WatchSettled(ctx context.Context, ready func(), each func(firstcome.CampaignID, Settled)) error
 }
 
@@ -92,14 +93,20 @@ func (r *Recorded) enter(c firstcome.Coupon) *waiter {
 	heap.Push(&s.waiters, w)
 	s.answer()
 	r.forget(id, s)
-	r.mu.Unlock()
-	if first {
-		select {
-		case r.wake <- struct{}{}:
-		default:
-		}
+	if first || s.due() {
+		r.readSoon(s)
 	}
+	r.mu.Unlock()
 	return w
+}
+
+// readSoon has a campaign read before the clock says so. mu is held.
+func (r *Recorded) readSoon(s *settling) {
+	s.known = false
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
 }
 
 func (r *Recorded) leave(id firstcome.CampaignID, w *waiter) {
@@ -120,13 +127,18 @@ func (r *Recorded) forget(id firstcome.CampaignID, s *settling) {
 	}
 }
 
-// learn takes over what is settled of a campaign, as it was heard or read.
-func (r *Recorded) learn(id firstcome.CampaignID, news Settled) {
+// hear takes over what is settled of a campaign, as a recorder told it.
+func (r *Recorded) hear(id firstcome.CampaignID, news Settled) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if s := r.states[id]; s != nil {
-		s.learn(news)
-		r.forget(id, s)
+	s := r.states[id]
+	if s == nil {
+		return
+	}
+	s.learn(news, nil)
+	r.forget(id, s)
+	if s.due() {
+		r.readSoon(s)
 	}
 }
 
@@ -147,7 +159,7 @@ func (r *Recorded) follow(ctx context.Context) {
 			waits.Reset()
 			r.fail(nil)
 		}
-		r.fail(r.gate.WatchSettled(ctx, ready, r.learn))
+		r.fail(r.gate.WatchSettled(ctx, ready, r.hear))
 		select {
 		case <-time.After(waits.NextBackOff()):
 		case <-ctx.Done():
@@ -210,15 +222,31 @@ func (r *Recorded) read(ctx context.Context, onlyNew bool) (some bool) {
 func (r *Recorded) readOne(ctx context.Context, id firstcome.CampaignID) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	news, err := r.gate.SettledThrough(ctx, id)
+	asked := r.waitingFor(id)
+	numbers := make([]int64, len(asked))
+	for n, w := range asked {
+		numbers[n] = w.number
+	}
+	news, err := r.gate.SettledThrough(ctx, id, numbers)
 	if err != nil {
 		r.fail(err)
 		return
 	}
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	if s := r.states[id]; s != nil {
 		s.known = true
+		s.learn(news, asked)
+		r.forget(id, s)
 	}
-	r.mu.Unlock()
-	r.learn(id, news)
+}
+
+// waitingFor returns who waits for a number of a campaign.
+func (r *Recorded) waitingFor(id firstcome.CampaignID) []*waiter {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.states[id]; s != nil {
+		return slices.Clone(s.waiters)
+	}
+	return nil
 }

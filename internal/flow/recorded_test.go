@@ -3,6 +3,7 @@ package flow_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -34,11 +35,14 @@ func newBoard() *board {
 	return &board{settled: map[firstcome.CampaignID]flow.Settled{}, messages: make(chan message), cut: make(chan struct{})}
 }
 
-func (b *board) SettledThrough(_ context.Context, id firstcome.CampaignID) (flow.Settled, error) {
+func (b *board) SettledThrough(_ context.Context, id firstcome.CampaignID, numbers []int64) (flow.Settled, error) {
 	b.mu.Lock()
 	b.reads++
 	s, err, during := b.settled[id], b.down, b.during
 	b.mu.Unlock()
+	if s.Since > 0 { // it tells of those only that it is asked for
+		s.Unrecorded = slices.DeleteFunc(slices.Clone(s.Unrecorded), func(n int64) bool { return !slices.Contains(numbers, n) })
+	}
 	if during != nil {
 		during()
 	}
@@ -67,9 +71,13 @@ func (b *board) WatchSettled(ctx context.Context, ready func(), each func(firstc
 
 // settle writes what is settled, and does not say so.
 func (b *board) settle(id firstcome.CampaignID, through int64, not ...int64) {
+	b.set(id, flow.Settled{Through: through, Unrecorded: not})
+}
+
+func (b *board) set(id firstcome.CampaignID, s flow.Settled) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.settled[id] = flow.Settled{Through: through, Unrecorded: not}
+	b.settled[id] = s
 }
 
 // tell says what a recorder settled.
@@ -320,6 +328,48 @@ func (u unrecorded) Claim(ctx context.Context, id firstcome.CampaignID, users []
 		decisions[n].Coupon.Recorded, decisions[n].Lease = false, 0
 	}
 	return decisions, err
+}
+
+// TestOfManyDeadLettersThoseAreReadThatSomebodyWaitsFor has more of them than are told.
+func TestOfManyDeadLettersThoseAreReadThatSomebodyWaitsFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard()
+		many := func(through, order int64, not ...int64) flow.Settled {
+			return flow.Settled{Through: through, Order: order, Since: order, Unrecorded: not}
+		}
+		b.set("c", many(4, 7, 3))
+		r := recorded(t, b)
+		coupon, letter, next, last := wait(r, "c", 2), wait(r, "c", 3), wait(r, "c", 5), wait(r, "c", 6)
+		same(t, "at first", []string{"recorded", "unrecorded", "waiting", "waiting"}, all(coupon, letter, next, last))
+		b.set("c", many(5, 8, 3, 5))
+		b.messages <- message{"c", flow.Settled{Through: 5, Order: 8, Since: 8}}
+		synctest.Wait()
+		same(t, "who waits", []string{"unrecorded", "waiting"}, all(next, last))
+		same(t, "who comes then", []string{"unrecorded", "recorded", "unrecorded"}, all(wait(r, "c", 3), wait(r, "c", 4), wait(r, "c", 5)))
+		before := b.readings()
+		b.messages <- message{"c", flow.Settled{Through: 5, Order: 9, Unrecorded: []int64{5}}} // they are few again
+		synctest.Wait()
+		same(t, "without a reading", []string{"recorded", "unrecorded"}, all(wait(r, "c", 3), wait(r, "c", 5)))
+		same(t, "readings", before, b.readings())
+		b.messages <- message{"c", flow.Settled{Through: 6, Order: 9}}
+		same(t, "the last", "recorded", last.is())
+	})
+}
+
+func TestWhatIsOlderThanWhatIsKnownIsNotTakenForNews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard()
+		r := recorded(t, b)
+		later := wait(r, "c", 9)
+		b.set("c", flow.Settled{Through: 5, Order: 2})
+		b.messages <- message{"c", flow.Settled{Through: 5, Order: 2}}
+		b.messages <- message{"c", flow.Settled{Through: 5, Order: 1, Unrecorded: []int64{3}}} // number 3 was replayed since
+		synctest.Wait()
+		same(t, "number 3", "recorded", wait(r, "c", 3).is())
+		same(t, "number 9", "waiting", later.is())
+		b.messages <- message{"c", flow.Settled{Through: 9, Order: 2}}
+		same(t, "number 9", "recorded", later.is())
+	})
 }
 
 func TestACampaignThatAnswersWhenRecordedNeverNamesAnUnrecordedCoupon(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -183,13 +184,30 @@ func (r *Recorder) settle(ctx context.Context, b Batch) (Settled, error) {
 	return settled, nil
 }
 
-// and returns what is settled when b was after s: b, which is complete, unless it is
-// about nothing.
+// and returns what is settled when b was after s, with what changed in both. If
+// something changed in between, b is all that can be told, and its Since says so.
 func (s Settled) and(b Settled) Settled {
-	if b.Through < s.Through {
+	switch {
+	case b.Through < s.Through: // it is about nothing
 		return s
+	case b.Since > s.Order:
+		return b
 	}
+	b.Unrecorded, b.Recorded = append(without(s.Unrecorded, b.Recorded), b.Unrecorded...), append(without(s.Recorded, b.Unrecorded), b.Recorded...)
+	b.Since = s.Since
 	return b
+}
+
+// without returns those of numbers that are not among others, in a slice of its own.
+func without(numbers, others []int64) []int64 {
+	if len(others) == 0 {
+		return slices.Clone(numbers)
+	}
+	out := make(map[int64]bool, len(others))
+	for _, n := range others {
+		out[n] = true
+	}
+	return slices.DeleteFunc(slices.Clone(numbers), func(n int64) bool { return out[n] })
 }
 
 // throttle waits until the ledger may be given so many coupons.

@@ -8,7 +8,9 @@ import (
 // settling is what is known of a campaign for which somebody waits.
 type settling struct {
 	waiters waiters
-	known   bool // it was read at least once
+	known   bool // nobody waits for the next reading but by the clock
+	// Settled is the latest that was learned. If its Since is not 0, it does not say
+	// which numbers are unrecorded.
 	Settled
 }
 
@@ -46,23 +48,44 @@ func (w *waiters) Pop() any {
 	return last
 }
 
-// learn takes over what is settled, if it is news, and answers who waits for it.
-// Each Settled is complete, so it does not matter which ones were missed.
-func (s *settling) learn(news Settled) {
-	if news.Through >= s.Through {
+// learn takes over what is settled, if it is not older than what is known, and answers
+// who waits for it: where which numbers are unrecorded is not said of all, those who
+// were asked for. It does not matter what was missed.
+func (s *settling) learn(news Settled, asked []*waiter) {
+	switch {
+	case news.Through < s.Through || news.Order < s.Order:
+		return
+	case news.Since == 0:
 		s.Settled = news
+	case s.Since == 0 && s.Order == news.Order: // then which are unrecorded is known
+		s.Through, s.Epoch = news.Through, max(s.Epoch, news.Epoch)
+	default:
+		s.Settled = Settled{Through: news.Through, Order: news.Order, Since: news.Since, Epoch: news.Epoch}
+		for _, w := range asked {
+			if w.place >= 0 && w.number <= news.Through {
+				heap.Remove(&s.waiters, w.place)
+				w.answer(news)
+			}
+		}
 	}
 	s.answer()
 }
 
-// answer answers who waits for numbers that are settled.
+// answer answers who waits for numbers that are settled, if it is known how.
 func (s *settling) answer() {
-	for len(s.waiters) > 0 && s.waiters[0].number <= s.Through {
-		w := heap.Pop(&s.waiters).(*waiter)
-		if slices.Contains(s.Unrecorded, w.number) || w.epoch != 0 && w.epoch < s.Epoch {
-			w.done <- ErrUnrecorded
-		} else {
-			w.done <- nil
-		}
+	for s.Since == 0 && s.due() {
+		heap.Pop(&s.waiters).(*waiter).answer(s.Settled)
+	}
+}
+
+// due tells whether anybody waits for a number that is settled.
+func (s *settling) due() bool { return len(s.waiters) > 0 && s.waiters[0].number <= s.Through }
+
+// answer says how the waiter's number is settled.
+func (w *waiter) answer(s Settled) {
+	if slices.Contains(s.Unrecorded, w.number) || w.epoch != 0 && w.epoch < s.Epoch {
+		w.done <- ErrUnrecorded
+	} else {
+		w.done <- nil
 	}
 }

@@ -49,9 +49,16 @@ type Garbage struct {
 type Settled struct {
 	// Through is the number up to which each is a coupon in the ledger, a dead letter or lost.
 	Through int64
-	// Unrecorded are those up to Through that are dead letters and no coupons in the
-	// ledger, always all of them.
-	Unrecorded []int64
+	// Order is raised in the ledger by each transaction that changes which numbers are
+	// unrecorded, that is dead letters and no coupons in the ledger. So of two that are
+	// told in any order the one with the higher is the later.
+	Order int64
+	// Unrecorded are the numbers that became unrecorded since the order Since, and
+	// Recorded those that were and are no more: to whoever knows which were unrecorded at
+	// Since, or at any time from then to Order, they tell which are at Order. Since is 0
+	// where they tell all. Some may be above Through.
+	Since                int64
+	Unrecorded, Recorded []int64
 	// Epoch is that of the campaign's gate by then; 0: not said. Numbers are lost
 	// between epochs only, so one of an earlier epoch may be lost.
 	Epoch int64

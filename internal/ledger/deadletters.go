@@ -121,8 +121,16 @@ func (l *Ledger) bury(t *tx, id firstcome.CampaignID, letters []flow.DeadLetter)
 		} else if err := row.hold(letter.Coupon, r); err != nil {
 			return flow.Settled{}, err
 		}
-		if err := t.bury(row); err != nil {
+		var order int64
+		if known {
+			order = r.letters + 1
+		}
+		unrecorded, err := t.bury(row, order)
+		if err != nil {
 			return flow.Settled{}, err
+		}
+		if known && unrecorded {
+			r.unrecorded = append(r.unrecorded, row.Number)
 		}
 	}
 	if !known {
@@ -145,28 +153,33 @@ func (d *DeadLetter) hold(c firstcome.Coupon, r *recording) error {
 	return err
 }
 
-// bury inserts a letter that is not there.
-func (t *tx) bury(d DeadLetter) error {
+// bury inserts a letter that is not there, with the order of the letters of its
+// campaign from then on. unrecorded tells that it has a number that is no coupon.
+func (t *tx) bury(d DeadLetter, order int64) (unrecorded bool, err error) {
 	exists, err := t.exists(`SELECT count(*) FROM dead_letters WHERE source = ?`, d.Source)
 	if err != nil || exists {
-		return err
+		return false, err
 	}
 	if d.Number > 0 {
 		// Another node may have recorded it since it was refused here.
 		known, err := t.coupon(d.Campaign, d.Number)
 		if err == nil && letterSource(known) == d.Source {
-			return nil
+			return false, nil
 		}
-		if err != nil && !errors.Is(err, firstcome.ErrNoCoupon) {
-			return err
+		unrecorded = errors.Is(err, firstcome.ErrNoCoupon)
+		if err != nil && !unrecorded {
+			return false, err
 		}
 	}
-	_, err = t.change(`INSERT INTO dead_letters (campaign_id, number, user_id, source, payload, cause, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?)`,
+	if !unrecorded {
+		order = 0
+	}
+	_, err = t.change(`INSERT INTO dead_letters (campaign_id, number, user_id, source, payload, cause, created_at, letters_order)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 		null(string(d.Campaign)), sql.NullInt64{Int64: d.Number, Valid: d.Number > 0},
 		null(storable(string(d.User), firstcome.MaxUserID)), d.Source,
-		storable(d.Payload, maxPayload), storable(d.Cause, maxCause), d.CreatedAt.UnixMicro())
-	return err
+		storable(d.Payload, maxPayload), storable(d.Cause, maxCause), d.CreatedAt.UnixMicro(), order)
+	return unrecorded, err
 }
 
 // null returns a column's text, NULL if there is none.
@@ -197,41 +210,26 @@ func storable(text string, limit int) string {
 	return text
 }
 
-// A fate is what became of a number beside a dead letter of it.
-type fate uint8
-
-const (
-	isLetter  fate = 1 << iota
-	couponToo      // another coupon has the number, or this one since it was replayed
-)
-
-// readLetters reads which numbers are dead letters that were not replayed. There
-// are few, and who is told what is settled has to know all of them.
-func (r *recording) readLetters() error {
-	rows, err := r.query(`SELECT d.number, count(c.number) FROM dead_letters d
-		LEFT JOIN coupons c ON c.campaign_id = d.campaign_id AND c.number = d.number
-		WHERE d.campaign_id = ? AND d.number > 0 AND (d.settled_by IS NULL OR d.settled_by <> 'replayed') GROUP BY d.number`, string(r.ID))
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	r.letters = map[int64]fate{}
-	for rows.Next() {
-		var number, coupons int64
-		if err := rows.Scan(&number, &coupons); err != nil {
-			return err
+// lettersOf returns the sources of the dead letters whose numbers are those of coupons.
+func (r *recording) lettersOf(coupons []firstcome.Coupon) (map[int64][]string, error) {
+	letters := map[int64][]string{}
+	for _, run := range runs(coupons) {
+		rows, err := r.query(`SELECT number, source FROM dead_letters WHERE campaign_id = ? AND number >= ? AND number <= ?`,
+			string(r.ID), run[0].Number, run[len(run)-1].Number)
+		if err != nil {
+			return nil, err
 		}
-		r.letters[number] = isLetter
-		if coupons > 0 {
-			r.letters[number] |= couponToo
+		for rows.Next() && err == nil {
+			var number int64
+			var source string
+			err = rows.Scan(&number, &source)
+			letters[number] = append(letters[number], source)
+		}
+		if err = errors.Join(err, rows.Err(), rows.Close()); err != nil {
+			return nil, err
 		}
 	}
-	return rows.Err()
-}
-
-// hasLetter tells whether this very coupon is a dead letter.
-func (r *recording) hasLetter(c firstcome.Coupon) (bool, error) {
-	return r.exists(`SELECT count(*) FROM dead_letters WHERE source = ?`, letterSource(c))
+	return letters, nil
 }
 
 const letterColumns = `id, campaign_id, number, user_id, source, payload, cause, created_at, settled_at, settled_by`

@@ -118,6 +118,7 @@ type stock struct {
 	applied int64 // the last change that the gate has
 	epoch   int64
 	settled int64
+	letters int64 // the order of the last change of which numbers are unrecorded; 0: none ever was
 	// retiredAt is when the ledger began to answer instead of the gate; zero: it did not.
 	retiredAt time.Time
 }
@@ -127,7 +128,7 @@ func (s *stock) pending() bool { return s.applied < s.Version }
 
 const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, terms_version,
 	gate, secret, in_force, issued, last_number, position, decided_at,
-	held, held_until, was_opens_at, was_closes_at, applied, epoch, settled, retired_at`
+	held, held_until, was_opens_at, was_closes_at, applied, epoch, settled, letters_order, retired_at`
 
 // stock returns what decides the campaign's claims, and refuses a campaign that
 // another gate or another secret decides.
@@ -149,7 +150,7 @@ func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 	err := t.row(`SELECT `+stockColumns+` FROM campaigns WHERE id = ?`+l.dialect.forUpdate, id).Scan(
 		&quantity, &opensAt, &closesAt, &s.Paused, &s.Closed, &s.Version, &s.termsVersion,
 		&gate, &secret, &s.inForce, &s.issued, &s.lastNumber, &s.position, &decidedAt,
-		&s.hold.coupons, &heldUntil, &wasOpensAt, &wasClosesAt, &s.applied, &s.epoch, &s.settled, &retiredAt)
+		&s.hold.coupons, &heldUntil, &wasOpensAt, &wasClosesAt, &s.applied, &s.epoch, &s.settled, &s.letters, &retiredAt)
 	if errors.Is(err, sql.ErrNoRows) {
 		return s, firstcome.ErrNoCampaign
 	}

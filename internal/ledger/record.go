@@ -20,7 +20,8 @@ import (
 // that another node has to record them. After any other error it is unknown what is
 // recorded, and to record the same again is right.
 //
-// What it returns as settled is complete, whatever the calls before returned.
+// What it returns as settled tells of dead letters what this call changed: see
+// SettledSince for what others did.
 func (l *Ledger) Record(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (flow.Settled, error) {
 	var settled flow.Settled
 	given, err := inNumberOrder(id, coupons)
@@ -101,13 +102,14 @@ func checkCoupon(id firstcome.CampaignID, c firstcome.Coupon) error {
 // A recording is one call of Record or Bury, within its transaction.
 type recording struct {
 	*tx
-	ledger  *Ledger
-	stock   // as it was before
-	given   []firstcome.Coupon
-	fresh   []firstcome.Coupon // those of given that the ledger has not seen
-	letters map[int64]fate     // numbers of dead letters, but for those that were replayed
-	replay  bool               // of a dead letter: it is to leave its state
-	look    bool               // look the users up before their coupons are inserted
+	ledger *Ledger
+	stock  // as it was before
+	given  []firstcome.Coupon
+	fresh  []firstcome.Coupon // those of given that the ledger has not seen
+	replay bool               // of a dead letter: it is to leave its state
+	look   bool               // look the users up before their coupons are inserted
+	// Numbers that become dead letters and no coupons, and those that were and become coupons.
+	unrecorded, recorded []int64
 }
 
 // recordingOf locks the campaign.
@@ -137,7 +139,7 @@ func (l *Ledger) record(t *tx, id firstcome.CampaignID, given []firstcome.Coupon
 }
 
 func (r *recording) do() (flow.Settled, error) {
-	for _, step := range []func() error{r.readLetters, r.compare, r.leaveLetters, r.check, r.insert} {
+	for _, step := range []func() error{r.compare, r.leaveLetters, r.check, r.insert} {
 		if err := step(); err != nil {
 			return flow.Settled{}, err
 		}
@@ -191,17 +193,22 @@ func runs(coupons []firstcome.Coupon) [][]firstcome.Coupon {
 	return all
 }
 
-// leaveLetters takes those from fresh that are dead letters, settled or not.
-func (r *recording) leaveLetters() (err error) {
-	if r.replay {
+// leaveLetters takes those from fresh that are dead letters, settled or not. Others
+// whose number is a dead letter make a coupon of it.
+func (r *recording) leaveLetters() error {
+	if r.letters == 0 {
 		return nil
 	}
-	r.fresh = slices.DeleteFunc(r.fresh, func(c firstcome.Coupon) (is bool) {
-		_, near := r.letters[c.Number]
-		if err == nil && (near || c.Number <= r.settled) {
-			is, err = r.hasLetter(c)
+	letters, err := r.lettersOf(r.fresh)
+	r.fresh = slices.DeleteFunc(r.fresh, func(c firstcome.Coupon) bool {
+		sources := letters[c.Number]
+		if !r.replay && slices.Contains(sources, letterSource(c)) {
+			return true
 		}
-		return is
+		if len(sources) > 0 {
+			r.recorded = append(r.recorded, c.Number)
+		}
+		return false
 	})
 	return err
 }
@@ -270,11 +277,6 @@ func (r *recording) insert() error {
 		}
 		position += count
 		r.touched[r.ID] = true
-	}
-	for _, c := range r.fresh {
-		if fate, ok := r.letters[c.Number]; ok {
-			r.letters[c.Number] = fate | couponToo
-		}
 	}
 	return nil
 }

@@ -68,15 +68,32 @@ func between(t testing.TB, first, last int64) []firstcome.Coupon {
 	return coupons
 }
 
-// record records, and returns what is settled, without the epoch.
+// record records, and returns what is settled then: see whole.
 func record(t testing.TB, l *ledger.Ledger, coupons ...firstcome.Coupon) flow.Settled {
 	t.Helper()
 	settled, err := l.Record(context.Background(), "c", coupons)
 	if err != nil {
 		t.Fatal(err)
 	}
-	settled.Epoch = 0
-	return settled
+	return whole(t, l, settled)
+}
+
+// whole returns the number through which a call said that all are settled, and all of
+// those up to it that are unrecorded.
+func whole(t testing.TB, l *ledger.Ledger, said flow.Settled) flow.Settled {
+	t.Helper()
+	all, err := l.SettledSince(context.Background(), "c", 0)
+	if err != nil && !errors.Is(err, firstcome.ErrNoCampaign) {
+		t.Fatal(err)
+	}
+	if all.Order != said.Order || all.Through != said.Through {
+		t.Errorf("it is settled through %d in the order %d, and the call said %+v", all.Through, all.Order, said)
+	}
+	numbers := slices.DeleteFunc(all.Unrecorded, func(n int64) bool { return n > said.Through })
+	if len(numbers) == 0 {
+		numbers = nil
+	}
+	return flow.Settled{Through: said.Through, Unrecorded: numbers}
 }
 
 // refused expects that the ledger refuses, and writes nothing.

@@ -222,7 +222,7 @@ func TestTheLedgerAnswersForAForgottenCampaignAsTheGateDid(t *testing.T) {
 			t.Fatal(err)
 		}
 		same(t, "state", flow.GateState{Version: 2, Epoch: 1, InForce: 3, Issued: 3, LastNumber: 3, Settled: 3, Now: s.now()}, state)
-		settled, err := s.over.SettledThrough(ctx, "c")
+		settled, err := s.over.SettledThrough(ctx, "c", nil)
 		if err != nil || settled.Through != 3 {
 			t.Errorf("settled: %+v, %v", settled, err)
 		}
@@ -293,7 +293,7 @@ func TestAGateThatLostACampaignWhichIsNotRetiredIsNotAnsweredFor(t *testing.T) {
 		_, applied := s.over.Apply(ctx, pendingOf(t, s.a))
 		_, state := s.over.State(ctx, "c")
 		_, coupon := s.over.CouponOf(ctx, "c", "user-2")
-		_, settled := s.over.SettledThrough(ctx, "c")
+		_, settled := s.over.SettledThrough(ctx, "c", nil)
 		_, decided := s.a.ClaimRetired(ctx, "c", []firstcome.UserID{"user-2"})
 		for what, err := range map[string]error{
 			"a claim": claimed, "holders": held, "a change": applied, "the state": state, "a coupon": coupon, "settled": settled,

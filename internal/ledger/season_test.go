@@ -87,7 +87,7 @@ func (g *oldGate) CouponOf(_ context.Context, _ firstcome.CampaignID, user first
 	return firstcome.Coupon{Number: g.holders[user]}, g.missing()
 }
 
-func (g *oldGate) SettledThrough(context.Context, firstcome.CampaignID) (flow.Settled, error) {
+func (g *oldGate) SettledThrough(context.Context, firstcome.CampaignID, []int64) (flow.Settled, error) {
 	return flow.Settled{Through: g.last}, g.missing()
 }
 

@@ -3,7 +3,6 @@ package ledger
 import (
 	"database/sql"
 	"errors"
-	"slices"
 
 	"github.com/firstcome/firstcome/internal/flow"
 )
@@ -25,14 +24,34 @@ func (r *recording) settle() (flow.Settled, error) {
 	if after.settled, err = r.through(after.lastNumber); err != nil {
 		return flow.Settled{}, err
 	}
-	if len(r.fresh) > 0 || after.settled != r.settled {
-		_, err = r.change(`UPDATE campaigns SET in_force = ?, issued = ?, last_number = ?, position = ?, settled = ?, decided_at = ? WHERE id = ?`,
-			after.inForce, after.issued, after.lastNumber, after.position, after.settled, after.decidedAt.UnixMicro(), string(r.ID))
+	if len(r.unrecorded)+len(r.recorded) > 0 {
+		after.letters++
+		if err := r.orderLetters(after.letters); err != nil {
+			return flow.Settled{}, err
+		}
+	}
+	if len(r.fresh) > 0 || after.settled != r.settled || after.letters != r.letters {
+		_, err = r.change(`UPDATE campaigns SET in_force = ?, issued = ?, last_number = ?, position = ?, settled = ?, letters_order = ?, decided_at = ? WHERE id = ?`,
+			after.inForce, after.issued, after.lastNumber, after.position, after.settled, after.letters, after.decidedAt.UnixMicro(), string(r.ID))
 		if err != nil {
 			return flow.Settled{}, err
 		}
 	}
-	return r.unrecorded(after.settled), nil
+	return flow.Settled{
+		Through: after.settled, Epoch: r.epoch, Order: after.letters, Since: r.letters, Unrecorded: r.unrecorded, Recorded: r.recorded,
+	}, nil
+}
+
+// orderLetters gives the dead letters whose numbers become coupons their order. Those
+// that are new have it.
+func (r *recording) orderLetters(order int64) error {
+	for _, number := range r.recorded {
+		_, err := r.change(`UPDATE dead_letters SET letters_order = ? WHERE campaign_id = ? AND number = ?`, order, string(r.ID), number)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // through returns the number up to which each is a coupon, a dead letter or lost,
@@ -44,14 +63,12 @@ func (r *recording) through(lastNumber int64) (int64, error) {
 			through = max(through, run[len(run)-1].Number)
 		}
 	}
+	letters := r.letters > 0 || len(r.unrecorded) > 0
 	for {
 		before := through
-		for r.letters[through+1] != 0 {
-			through++
-		}
 		err := r.throughLost(&through)
-		if err == nil && through < lastNumber {
-			err = r.throughCoupons(&through)
+		if err == nil && (letters || through < lastNumber) {
+			err = r.throughKnown(&through, letters)
 		}
 		if err != nil || through == before {
 			return through, err
@@ -77,12 +94,19 @@ func (r *recording) throughLost(through *int64) error {
 // throughStep is how many numbers are read at once: some 10 kB.
 const throughStep = 1000
 
-// throughCoupons moves through to the end of the coupons that begin behind it:
-// those were recorded before the numbers below them.
-func (r *recording) throughCoupons(through *int64) error {
+// throughKnown moves through to the end of the coupons, and dead letters if there are
+// any, that begin behind it: those were recorded before the numbers below them.
+func (r *recording) throughKnown(through *int64, letters bool) error {
+	query := `SELECT number FROM coupons WHERE campaign_id = ? AND number > ? AND number <= ?`
+	if letters {
+		query += ` UNION SELECT number FROM dead_letters WHERE campaign_id = ? AND number > ? AND number <= ?`
+	}
 	for {
-		rows, err := r.query(`SELECT number FROM coupons WHERE campaign_id = ? AND number > ? AND number <= ? ORDER BY number`,
-			string(r.ID), *through, *through+throughStep)
+		args := []any{string(r.ID), *through, *through + throughStep}
+		if letters {
+			args = append(args, args...)
+		}
+		rows, err := r.query(query+` ORDER BY number`, args...)
 		if err != nil {
 			return err
 		}
@@ -99,16 +123,4 @@ func (r *recording) throughCoupons(through *int64) error {
 			return err
 		}
 	}
-}
-
-// unrecorded returns what is settled through a number: see Record.
-func (r *recording) unrecorded(through int64) flow.Settled {
-	s := flow.Settled{Through: through, Epoch: r.epoch}
-	for number, fate := range r.letters {
-		if number <= through && fate&couponToo == 0 {
-			s.Unrecorded = append(s.Unrecorded, number)
-		}
-	}
-	slices.Sort(s.Unrecorded)
-	return s
 }

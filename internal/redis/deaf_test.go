@@ -24,7 +24,7 @@ func TestManyUnrecordedNumbersKeepNoConnectionBusy(t *testing.T) {
 		all.Go(func() {
 			g := open(t, s.url)
 			for n := range 100 {
-				if err := g.Settle(t.Context(), "c", flow.Settled{Through: int64(102 + from*100 + n), Unrecorded: numbers, Epoch: 1}); err != nil {
+				if err := g.Settle(t.Context(), "c", flow.Settled{Through: int64(102 + from*100 + n), Order: int64(1 + from*100 + n), Unrecorded: numbers, Epoch: 1}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -33,7 +33,7 @@ func TestManyUnrecordedNumbersKeepNoConnectionBusy(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	for range 100 {
-		if _, err := s.gate.SettledThrough(ctx, "c"); err != nil {
+		if _, err := s.gate.SettledThrough(ctx, "c", numbers); err != nil {
 			t.Error(err)
 			break
 		}

@@ -355,7 +355,7 @@ func TestF65TheRightsThatAreDocumentedAreEnough(t *testing.T) {
 		t.Error(err)
 	}
 	s.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeVoid, Number: 1, User: "user-0"})
-	if _, err := s.gate.SettledThrough(t.Context(), "c"); err != nil {
+	if _, err := s.gate.SettledThrough(t.Context(), "c", nil); err != nil {
 		t.Error(err)
 	}
 	if err := s.gate.Retire(t.Context(), "c"); err != nil {

@@ -41,7 +41,7 @@ func ofOne(err error) bool {
 	if errors.As(err, &e) {
 		return e.Code == "WRONGTYPE"
 	}
-	for _, known := range []error{firstcome.ErrNoCampaign, firstcome.ErrGateMismatch, firstcome.ErrBusy, flow.ErrLost, flow.ErrRetired, errHolder} {
+	for _, known := range []error{firstcome.ErrNoCampaign, firstcome.ErrGateMismatch, firstcome.ErrBusy, flow.ErrLost, flow.ErrRetired, errHolder, errSince} {
 		if errors.Is(err, known) {
 			return true
 		}

@@ -33,8 +33,8 @@ func holdersKey(id firstcome.CampaignID) string { return "firstcome:{" + string(
 // is deleted when the ledger has it; the stream goes when the campaign is retired.
 func journalKey(id firstcome.CampaignID) string { return "firstcome:{" + string(id) + "}:journal" }
 
-// unrecordedKey is a set of the settled numbers that are no coupons in the
-// ledger: open dead letters and lost ones. Until the campaign is retired.
+// unrecordedKey is a set of the numbers that are dead letters and no coupons in
+// the ledger, as of letters_order of the campaign. Until the campaign is retired.
 func unrecordedKey(id firstcome.CampaignID) string {
 	return "firstcome:{" + string(id) + "}:unrecorded"
 }

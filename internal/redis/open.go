@@ -15,7 +15,7 @@ import (
 
 // Rights are what a Redis user needs, as ACL SETUSER spells them.
 const Rights = "~firstcome:* &firstcome:* +@connection +eval +evalsha +info +time +get +set +del +unlink " +
-	"+hset +hget +hmget +hlen +hdel +hscan +sadd +scard +sismember +smembers +publish +subscribe +unsubscribe " +
+	"+hset +hget +hmget +hlen +hdel +hscan +sadd +scard +sismember +smembers +smismember +srem +publish +subscribe +unsubscribe " +
 	"+xadd +xlen +xrange +xdel +xack +xgroup +xreadgroup +xautoclaim +xclaim +xpending +xinfo"
 
 const (

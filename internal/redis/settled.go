@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/redis/rueidis"
 
@@ -27,70 +26,98 @@ func (g *Gate) Settle(ctx context.Context, id firstcome.CampaignID, settled flow
 	return nil
 }
 
-// settleEntries does the same, and is done with entries of the journal.
+// settleEntries does the same, and is done with entries of the journal. What the
+// gate lacks before is read from the ledger and noted first.
 func (g *Gate) settleEntries(ctx context.Context, id firstcome.CampaignID, settled flow.Settled, entries []string) error {
-	args := []string{
-		group, g.settledChannel(), string(id),
-		strconv.FormatInt(settled.Through, 10), strconv.FormatInt(settled.Epoch, 10), strconv.Itoa(len(settled.Unrecorded)),
+	known, err := g.settleOnce(ctx, id, settled, entries)
+	for err == nil && known < settled.Since {
+		if known, err = g.catchUp(ctx, id, known); err == nil && known >= settled.Since {
+			known, err = g.settleOnce(ctx, id, settled, entries)
+		}
 	}
-	for _, number := range settled.Unrecorded {
-		args = append(args, strconv.FormatInt(number, 10))
+	return err
+}
+
+// errSince says that what changed of a campaign's dead letters cannot be had.
+var errSince = errors.New("what changed of its dead letters cannot be read from the ledger")
+
+// catchUp notes what changed since an order that the gate has, or the first of it, and
+// returns the order that it has then.
+func (g *Gate) catchUp(ctx context.Context, id firstcome.CampaignID, order int64) (known int64, err error) {
+	if g.options.SettledSince == nil {
+		return order, fmt.Errorf("%w: nobody was named who has it", errSince)
 	}
-	return classify(g.settle.Exec(ctx, g.client, keysOf(id), append(args, entries...)).Error())
+	missed, err := g.options.SettledSince(ctx, id, order)
+	if err == nil && (missed.Since > order || missed.Order <= order) {
+		err = fmt.Errorf("it has nothing between %d and %d", order, missed.Order)
+	}
+	if err != nil {
+		return order, fmt.Errorf("%w: %w", errSince, err)
+	}
+	return g.settleOnce(ctx, id, missed, nil)
+}
+
+// settleOnce runs the script and returns the order that the gate has then. If that is
+// below settled.Since, nothing was done.
+func (g *Gate) settleOnce(ctx context.Context, id firstcome.CampaignID, settled flow.Settled, entries []string) (known int64, err error) {
+	args := make([]string, 0, 9+len(settled.Unrecorded)+len(settled.Recorded)+len(entries))
+	args = append(args, group, g.settledChannel(), string(id))
+	for _, n := range slices.Concat([]int64{
+		settled.Through, settled.Epoch, settled.Order, settled.Since, int64(len(settled.Unrecorded)), int64(len(settled.Recorded)),
+	}, settled.Unrecorded, settled.Recorded) {
+		args = append(args, strconv.FormatInt(n, 10))
+	}
+	known, err = g.settle.Exec(ctx, g.client, keysOf(id), append(args, entries...)).AsInt64()
+	return known, classify(err)
 }
 
 // SettledThrough returns how far a campaign is in the ledger: see flow.RemoteGate.
-func (g *Gate) SettledThrough(ctx context.Context, id firstcome.CampaignID) (flow.Settled, error) {
-	settled, err := g.settledThrough(ctx, id)
+func (g *Gate) SettledThrough(ctx context.Context, id firstcome.CampaignID, numbers []int64) (flow.Settled, error) {
+	settled, err := g.settledThrough(ctx, id, numbers)
 	if err != nil {
 		return flow.Settled{}, fmt.Errorf("read how far %s is settled: %w", id, err)
 	}
 	return settled, nil
 }
 
-// settledThrough reads the numbers that are unrecorded after the number through
-// which all are settled: so a number is never taken as recorded before it is known not to be.
-func (g *Gate) settledThrough(ctx context.Context, id firstcome.CampaignID) (flow.Settled, error) {
-	settled, err := g.fields(ctx, id, "settled", "settled_epoch")
+// askChunk bounds the numbers that one command looks for.
+const askChunk = 1000
+
+// settledThrough looks for the numbers after it read the number through which all are
+// settled: so none is taken as recorded before it is known not to be.
+func (g *Gate) settledThrough(ctx context.Context, id firstcome.CampaignID, numbers []int64) (flow.Settled, error) {
+	settled, err := g.fields(ctx, id, "settled", "settled_epoch", "letters_order")
 	if err != nil {
 		return flow.Settled{}, err
 	}
-	members, err := g.client.Do(ctx, g.client.B().Smembers().Key(unrecordedKey(id)).Build()).AsStrSlice()
-	if err != nil {
-		return flow.Settled{}, classify(err)
+	s := flow.Settled{Through: settled[0], Epoch: settled[1], Order: settled[2], Since: settled[2]}
+	if s.Order == 0 {
+		return s, nil
 	}
-	s := flow.Settled{Through: settled[0], Epoch: settled[1]}
-	for _, member := range members {
-		number, err := strconv.ParseInt(member, 10, 64)
+	numbers = slices.DeleteFunc(slices.Clone(numbers), func(n int64) bool { return n > s.Through })
+	for part := range slices.Chunk(numbers, askChunk) {
+		members := make([]string, len(part))
+		for n, number := range part {
+			members[n] = strconv.FormatInt(number, 10)
+		}
+		are, err := g.client.Do(ctx, g.client.B().Smismember().Key(unrecordedKey(id)).Member(members...).Build()).AsIntSlice()
 		if err != nil {
-			return s, fmt.Errorf("an unrecorded number is %q", member)
+			return flow.Settled{}, classify(err)
 		}
-		if number <= s.Through { // a later one is of a settling that came in between
-			s.Unrecorded = append(s.Unrecorded, number)
+		for n, is := range are {
+			if is == 1 {
+				s.Unrecorded = append(s.Unrecorded, part[n])
+			}
 		}
 	}
-	slices.Sort(s.Unrecorded)
 	return s, nil
 }
 
 // WatchSettled calls each with what recorders settle: see flow.RemoteGate.
 func (g *Gate) WatchSettled(ctx context.Context, ready func(), each func(firstcome.CampaignID, flow.Settled)) error {
-	watching, stop := context.WithCancel(ctx)
-	var reading sync.WaitGroup
-	defer reading.Wait()
-	defer stop()
-	long := make(chan firstcome.CampaignID, maxLong)
-	reading.Go(func() { g.readLong(watching, long, each) })
 	err := g.subscribe(ctx, g.settledChannel(), ready, func(message string) {
-		id, settled, err := readSettled(message)
-		switch {
-		case err == nil:
+		if id, settled, err := readSettled(message); err == nil {
 			each(id, settled)
-		case errors.Is(err, errMany):
-			select {
-			case long <- id:
-			default: // who waits reads it soon
-			}
 		}
 	})
 	if ctx.Err() != nil {
@@ -99,52 +126,32 @@ func (g *Gate) WatchSettled(ctx context.Context, ready func(), each func(firstco
 	return fmt.Errorf("watch what is settled: %w", err)
 }
 
-// maxLong bounds the messages without their numbers that wait to be read.
-const maxLong = 16
-
-// readLong reads what does not fit in a message. It is apart from the subscription,
-// whose connection reads no answer while a message waits.
-func (g *Gate) readLong(ctx context.Context, long <-chan firstcome.CampaignID, each func(firstcome.CampaignID, flow.Settled)) {
-	for {
-		select {
-		case id := <-long:
-			if settled, err := g.settledThrough(ctx, id); err == nil {
-				each(id, settled)
-			}
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// errMany says that a message does not have all unrecorded numbers.
-var errMany = errors.New("more numbers are unrecorded than the message has")
-
 // readSettled reads a message: the campaign, the number through which all are
-// settled, the epoch of that, and the numbers that are unrecorded.
+// settled, the epoch of that, the order, and the numbers that are unrecorded or that they are many.
 func readSettled(message string) (id firstcome.CampaignID, s flow.Settled, err error) {
 	words := strings.Fields(message)
-	if len(words) < 3 {
+	if len(words) < 4 {
 		return "", s, fmt.Errorf("the message %q is not about a campaign", message)
 	}
 	if id, err = firstcome.ParseCampaignID(words[0]); err != nil {
 		return "", s, err
 	}
-	if words[len(words)-1] == many {
-		return id, s, errMany
+	all := words[len(words)-1] != many
+	if !all {
+		words = words[:len(words)-1]
 	}
-	if s.Through, err = strconv.ParseInt(words[1], 10, 64); err != nil {
-		return "", s, err
-	}
-	if s.Epoch, err = strconv.ParseInt(words[2], 10, 64); err != nil {
-		return "", s, err
-	}
-	for _, word := range words[3:] {
-		number, err := strconv.ParseInt(word, 10, 64)
-		if err != nil {
+	numbers := make([]int64, len(words)-1)
+	for n, word := range words[1:] {
+		if numbers[n], err = strconv.ParseInt(word, 10, 64); err != nil {
 			return "", s, err
 		}
-		s.Unrecorded = append(s.Unrecorded, number)
+	}
+	s.Through, s.Epoch, s.Order = numbers[0], numbers[1], numbers[2]
+	if !all {
+		s.Since = s.Order
+	} else if len(numbers) > 3 {
+		s.Unrecorded = numbers[3:]
+		slices.Sort(s.Unrecorded)
 	}
 	return id, s, nil
 }

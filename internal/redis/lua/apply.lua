@@ -51,7 +51,7 @@ if not known then
   if type(made) == 'table' and made.err and not string.find(made.err, 'BUSYGROUP', 1, true) then return made end
   redis.call('HSET', campaign_key, 'instance', instance, 'secret', secret, 'epoch', ARGV[10],
     'version', '1', 'terms_version', '1', 'quantity', ARGV[7], 'opens_at', ARGV[8], 'closes_at', ARGV[9],
-    'paused', '0', 'closed', '0', 'in_force', '0', 'issued', '0', 'last_number', '0', 'settled', '0', 'settled_epoch', '0',
+    'paused', '0', 'closed', '0', 'in_force', '0', 'issued', '0', 'last_number', '0', 'settled', '0', 'settled_epoch', '0', 'letters_order', '0',
     'decided_at', whole(now), 'held', '0', 'held_until', '0', 'was_opens_at', '', 'was_closes_at', '')
   return {'applied'}
 end

@@ -2,48 +2,57 @@
 --
 -- KEYS  campaign (hash), holders (hash), journal (stream), unrecorded (set)
 -- ARGV  1 the recorders' group, 2 the channel to tell, 3 the campaign's id
---       4 the number through which all are settled, 5 the epoch of that, or 0 if it is not said, 6 how many of them are
---       unrecorded; then those numbers, then the ids of the entries
--- Returns how many entries there were to delete.
+--       4 the number through which all are settled, 5 the epoch of that, or 0 if it is not said
+--       6 the ledger's order of what changed in the set, 7 the order since which all that changed is told
+--       8 how many numbers became unrecorded, 9 how many were and are no more; then the former, then the
+--       latter, then the ids of the entries
+-- Returns the order of the set afterwards. If that is below 7, nothing was done: what changed in between is missing.
 --
--- It begins with a write that needs no memory, because it is what gives memory back; Redis
--- looks at memory before a script's first write only. Settled never goes back: neither does the
--- number nor the epoch, and of two sets of unrecorded numbers up to the same one the smaller is
--- the later, because a number that is settled can only become recorded.
+-- Neither the number nor the epoch ever goes back, and of the set the ledger's order says what is later. It
+-- begins with a write that needs no memory, because it is what gives memory back; Redis looks at memory
+-- before a script's first write only.
 
 local CHUNK = 1000 -- values that unpack() puts on Lua's stack, which has room for about 8,000
 local SPELLED = 100 -- unrecorded numbers that fit in a message; of more, the reader asks
 
 local campaign_key, journal_key, unrecorded_key = KEYS[1], KEYS[3], KEYS[4]
-local group, channel, id, through, epoch, unrecorded = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
-local FIRST = 7
-local first_entry = FIRST + unrecorded
+local group, channel, id = ARGV[1], ARGV[2], ARGV[3]
+local through, epoch, order, since = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local FIRST = 10
+local first_recorded = FIRST + tonumber(ARGV[8])
+local first_entry = first_recorded + tonumber(ARGV[9])
 
-local done = 0
-for from = first_entry, #ARGV, CHUNK do
-  local to = math.min(from + CHUNK - 1, #ARGV)
-  redis.pcall('XACK', journal_key, group, unpack(ARGV, from, to)) -- the group may be gone
-  done = done + redis.call('XDEL', journal_key, unpack(ARGV, from, to))
+local function whole(n) return string.format('%.0f', n) end
+
+-- each calls with the arguments from one to another, some at a time.
+local function each(from, to, call)
+  for first = from, to, CHUNK do call(unpack(ARGV, first, math.min(first + CHUNK - 1, to))) end
 end
 
-local before = redis.call('HMGET', campaign_key, 'settled', 'settled_epoch')
-local settled, settled_epoch = tonumber(before[1]), tonumber(before[2] or '0')
-if tonumber(epoch) == 0 then epoch = before[2] or '0' end
-if not settled or tonumber(through) < settled or tonumber(epoch) < settled_epoch then return done end
-local later = tonumber(through) > settled or tonumber(epoch) > settled_epoch
-if not later and unrecorded >= redis.call('SCARD', unrecorded_key) then return done end
+local before = redis.call('HMGET', campaign_key, 'settled', 'settled_epoch', 'letters_order')
+local settled, settled_epoch, known = tonumber(before[1]), tonumber(before[2] or '0'), tonumber(before[3] or '0')
+if settled and known < since then return known end
 
-redis.call('DEL', unrecorded_key)
-for from = FIRST, first_entry - 1, CHUNK do
-  redis.call('SADD', unrecorded_key, unpack(ARGV, from, math.min(from + CHUNK - 1, first_entry - 1)))
+redis.call('SREM', unrecorded_key, '')
+each(first_entry, #ARGV, function(...)
+  redis.pcall('XACK', journal_key, group, ...) -- the group may be gone
+  redis.call('XDEL', journal_key, ...)
+end)
+if not settled then return order end
+if through <= settled and epoch <= settled_epoch and order <= known then return known end
+
+if order > known then
+  each(first_recorded, first_entry - 1, function(...) redis.call('SREM', unrecorded_key, ...) end)
+  each(FIRST, first_recorded - 1, function(...) redis.call('SADD', unrecorded_key, ...) end)
 end
-redis.call('HSET', campaign_key, 'settled', through, 'settled_epoch', epoch)
+through, epoch, order = math.max(through, settled), math.max(epoch, settled_epoch), math.max(order, known)
+redis.call('HSET', campaign_key, 'settled', whole(through), 'settled_epoch', whole(epoch), 'letters_order', whole(order))
 
-local message = {id, through, epoch}
-if unrecorded > SPELLED then
-  message[4] = '*'
+local message = {id, whole(through), whole(epoch), whole(order)}
+if redis.call('SCARD', unrecorded_key) > SPELLED then
+  message[5] = '*'
 else
-  for n = FIRST, first_entry - 1 do message[#message + 1] = ARGV[n] end
+  for _, number in ipairs(redis.call('SMEMBERS', unrecorded_key)) do message[#message + 1] = number end
 end
 redis.pcall('PUBLISH', channel, table.concat(message, ' '))
-return done
+return order

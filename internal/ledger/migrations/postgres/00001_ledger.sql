@@ -21,6 +21,7 @@ CREATE TABLE campaigns (
     issued        BIGINT           NOT NULL DEFAULT 0,    -- coupons ever issued, voided ones too
     last_number   BIGINT           NOT NULL DEFAULT 0,    -- the highest that the ledger has
     settled       BIGINT           NOT NULL DEFAULT 0,    -- every number up to it is a coupon, a dead letter or lost; with the gate ledger it stays 0
+    letters_order BIGINT           NOT NULL DEFAULT 0,    -- raised by what changes which numbers are dead letters and no coupons
     position      BIGINT           NOT NULL DEFAULT 0,    -- of the last fact
     held          BIGINT           NOT NULL DEFAULT 0,    -- coupons of stock that came back, which nobody is issued before held_until;
     held_until    BIGINT           NOT NULL DEFAULT 0,    -- where several nodes share the ledger they must forget refusals first
@@ -89,9 +90,11 @@ CREATE TABLE dead_letters (
     created_at    BIGINT           NOT NULL,
     settled_at    BIGINT,                                 -- NULL: open
     settled_by    TEXT             CHECK (settled_by IN ('replayed', 'voided')),
+    letters_order BIGINT           NOT NULL DEFAULT 0,    -- the campaign's, when it last changed whether the number is a coupon
     UNIQUE (source)
 );
 CREATE INDEX dead_letters_campaign ON dead_letters (campaign_id, number);
+CREATE INDEX dead_letters_order ON dead_letters (campaign_id, letters_order); -- finds what changed since
 
 -- Numbers that were skipped because the gate lost its memory: none was answered as recorded.
 CREATE TABLE lost (
