@@ -1,0 +1,131 @@
+package ledger_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// buryAll buries the coupons with the numbers from first to last, at once.
+func buryAll(t testing.TB, l *ledger.Ledger, first, last int64) flow.Settled {
+	t.Helper()
+	var dead []flow.DeadLetter
+	for _, c := range between(t, first, last) {
+		dead = append(dead, flow.DeadLetter{Coupon: c, Cause: "refused"})
+	}
+	settled, err := l.Bury(context.Background(), "c", dead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return settled
+}
+
+func since(t testing.TB, l *ledger.Ledger, order int64) flow.Settled {
+	t.Helper()
+	settled, err := l.SettledSince(context.Background(), "c", order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return settled
+}
+
+func TestWhatIsSettledTellsWhatChangedAndInWhichOrder(t *testing.T) {
+	onEach(t, func(t *testing.T, name string) {
+		l := remote(t, name, 10)
+		said := func(settled flow.Settled, err error) flow.Settled {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return settled
+		}
+		same(t, "before any dead letter", flow.Settled{Through: 2, Epoch: 1}, said(l.Record(t.Context(), "c", between(t, 1, 2))))
+		same(t, "two dead letters", flow.Settled{Through: 4, Order: 1, Unrecorded: []int64{3, 4}, Epoch: 1}, buryAll(t, l, 3, 4))
+		same(t, "the same again", flow.Settled{Through: 4, Order: 1, Since: 1, Epoch: 1}, buryAll(t, l, 3, 4))
+		same(t, "no dead letters", flow.Settled{Through: 6, Order: 1, Since: 1, Epoch: 1}, said(l.Record(t.Context(), "c", between(t, 1, 6))))
+		same(t, "a third", flow.Settled{Through: 7, Order: 2, Since: 1, Unrecorded: []int64{7}, Epoch: 1}, buryAll(t, l, 7, 7))
+		letter := letters(t, l, ledger.Letters{})[0].ID
+		same(t, "a replay", flow.Settled{Through: 7, Order: 3, Since: 2, Recorded: []int64{3}, Epoch: 1}, said(l.Replay(t.Context(), "op", letter)))
+
+		same(t, "since the first", flow.Settled{Through: 7, Order: 3, Unrecorded: []int64{4, 7}, Recorded: []int64{3}, Epoch: 1}, since(t, l, 0))
+		same(t, "since the second", flow.Settled{Through: 7, Order: 3, Since: 1, Unrecorded: []int64{7}, Recorded: []int64{3}, Epoch: 1}, since(t, l, 1))
+		same(t, "since the last", flow.Settled{Through: 7, Order: 3, Since: 3, Epoch: 1}, since(t, l, 3))
+		same(t, "of some", flow.Settled{Through: 7, Order: 3, Since: 3, Unrecorded: []int64{4, 7}, Epoch: 1},
+			said(l.SettledThrough(t.Context(), "c", []int64{1, 3, 4, 7, 8})))
+		if _, err := l.SettledSince(t.Context(), "unknown", 0); !errors.Is(err, firstcome.ErrNoCampaign) {
+			t.Errorf("of no campaign: %v", err)
+		}
+	})
+}
+
+// TestADeadLetterOfACampaignThatWasNotThereYetIsItsOwn buries a coupon before its
+// campaign is made.
+func TestADeadLetterOfACampaignThatWasNotThereYetIsItsOwn(t *testing.T) {
+	onEach(t, func(t *testing.T, name string) {
+		l := remoteAt(t, name)
+		if settled := buryAll(t, l, 1, 1); settled.Order != 0 {
+			t.Errorf("of no campaign: %+v", settled)
+		}
+		create(t, l, "c", 10)
+		same(t, "settled", flow.Settled{Through: 2, Unrecorded: []int64{1}}, record(t, l, between(t, 1, 2)...))
+		same(t, "in force", int64(1), books(t, l).InForce)
+	})
+}
+
+func TestManyChangesAreReadInParts(t *testing.T) {
+	l := remote(t, t.TempDir()+"/firstcome.db", firstcome.Unlimited)
+	const each, times = 3000, 5
+	for n := range int64(times) {
+		buryAll(t, l, n*each+1, (n+1)*each)
+	}
+	first := since(t, l, 0)
+	same(t, "the first part", flow.Settled{Order: 4, Unrecorded: first.Unrecorded}, first)
+	same(t, "its numbers", 4*each, len(first.Unrecorded))
+	second := since(t, l, first.Order)
+	same(t, "the second part", flow.Settled{Through: times * each, Order: 5, Since: 4, Unrecorded: second.Unrecorded, Epoch: 1}, second)
+	same(t, "its numbers", each, len(second.Unrecorded))
+}
+
+// TestARecordingReadsNoMoreWhenManyDeadLettersAreOpen counts the rows that the server
+// reads and the bytes that it sends and gets for a batch and a burial.
+func TestARecordingReadsNoMoreWhenManyDeadLettersAreOpen(t *testing.T) {
+	name := services.MariaDB.Database(t)
+	l, db := remote(t, name, firstcome.Unlimited), rawServer(t, name)
+	work := func(from int64) (rows, bytes int64) {
+		t.Helper()
+		rowsBefore, bytesBefore := served(t, db)
+		if _, err := l.Record(t.Context(), "c", between(t, from, from+9)); err != nil {
+			t.Fatal(err)
+		}
+		buryAll(t, l, from+10, from+10)
+		rows, bytes = served(t, db)
+		return rows - rowsBefore, bytes - bytesBefore
+	}
+	record(t, l, between(t, 1, 10)...)
+	buryAll(t, l, 11, 20)
+	fewRows, fewBytes := work(21)
+	buryAll(t, l, 32, 2031)
+	manyRows, manyBytes := work(2032)
+	// A number has more digits; the rows of the status itself are few and always the same.
+	if manyRows > fewRows+20 || manyBytes > fewBytes+500 {
+		t.Errorf("%d rows and %d bytes with 11 dead letters, %d and %d with 2,011", fewRows, fewBytes, manyRows, manyBytes)
+	}
+}
+
+// served returns how many rows the server has read, and the bytes on its connections.
+func served(t *testing.T, db *sql.DB) (rows, bytes int64) {
+	t.Helper()
+	err := db.QueryRow(`SELECT CAST(sum(IF(variable_name LIKE 'HANDLER_READ%', variable_value, 0)) AS INTEGER),
+		CAST(sum(IF(variable_name LIKE 'BYTES%', variable_value, 0)) AS INTEGER)
+		FROM information_schema.global_status`).Scan(&rows, &bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows, bytes
+}
