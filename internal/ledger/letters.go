@@ -87,8 +87,8 @@ func (l *Ledger) settledIn(ctx context.Context, id firstcome.CampaignID, read fu
 }
 
 // letters adds the numbers of the dead letters where a condition holds.
-func (t *snapshot) letters(ctx context.Context, s *flow.Settled, where string, args ...any) error {
-	rows, err := t.QueryContext(ctx, `SELECT d.number, count(c.number) FROM dead_letters d
+func (s *snapshot) letters(ctx context.Context, into *flow.Settled, where string, args ...any) error {
+	rows, err := s.QueryContext(ctx, `SELECT d.number, count(c.number) FROM dead_letters d
 		LEFT JOIN coupons c ON c.campaign_id = d.campaign_id AND c.number = d.number
 		WHERE `+where+` GROUP BY d.number ORDER BY d.number`, args...)
 	if err != nil {
@@ -101,9 +101,9 @@ func (t *snapshot) letters(ctx context.Context, s *flow.Settled, where string, a
 			return err
 		}
 		if coupons == 0 {
-			s.Unrecorded = append(s.Unrecorded, number)
+			into.Unrecorded = append(into.Unrecorded, number)
 		} else {
-			s.Recorded = append(s.Recorded, number)
+			into.Recorded = append(into.Recorded, number)
 		}
 	}
 	return rows.Err()

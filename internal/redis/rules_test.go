@@ -342,8 +342,10 @@ func TestWhatIsSettledIsPublishedAndNeverGoesBack(t *testing.T) {
 		},
 	} {
 		late := []flow.Settled{
-			{Through: 5, Order: 2, Since: 1, Epoch: 2}, {Through: 10, Order: 2, Unrecorded: []int64{3, 7, 8}, Epoch: 1},
-			{Through: 5, Order: 1, Recorded: []int64{3, 7, 150}, Epoch: 1}, step.settle,
+			{Through: 5, Order: 2, Since: 1, Epoch: 2},
+			{Through: 10, Order: 2, Unrecorded: []int64{3, 7, 8}, Epoch: 1},
+			{Through: 5, Order: 1, Recorded: []int64{3, 7, 150}, Epoch: 1},
+			step.settle,
 		}
 		for _, settled := range append([]flow.Settled{step.settle}, late...) {
 			if settled.Epoch > step.settle.Epoch {
