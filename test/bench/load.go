@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -15,17 +16,22 @@ import (
 	"github.com/firstcome/firstcome/internal/load"
 )
 
-// A target is where a round's claims go: claim n goes to campaigns[n modulo their
-// number].
+// A target is where a round's claims go: those of connection n to servers[n modulo
+// their number], and claim n to campaigns[n modulo theirs].
 type target struct {
-	server    *server
+	servers   []*server
 	campaigns []string
 	user      func(n int) string
 }
 
-// worker returns one connection's way to ask.
-func (t target) worker() (ask load.Ask, closed func()) {
-	conn, err := net.Dial("tcp", t.server.address)
+// at returns a target on one server.
+func at(s *server, campaign string, user func(n int) string) target {
+	return target{[]*server{s}, []string{campaign}, user}
+}
+
+// worker returns one connection's way to ask a server.
+func (t target) worker(s *server) (ask load.Ask, closed func()) {
+	conn, err := net.Dial("tcp", s.address)
 	if err != nil {
 		return func(int) load.Answer { return load.Answer{Trouble: err.Error()} }, func() {}
 	}
@@ -33,7 +39,7 @@ func (t target) worker() (ask load.Ask, closed func()) {
 	var response fasthttp.Response
 	request.Header.SetMethod(fasthttp.MethodPost)
 	request.Header.SetContentType("application/json")
-	request.Header.SetHost(t.server.address)
+	request.Header.SetHost(s.address)
 	reader, writer := bufio.NewReader(conn), bufio.NewWriter(conn)
 	return func(n int) load.Answer {
 		request.SetRequestURI("/v1/campaigns/" + t.campaigns[n%len(t.campaigns)] + "/claims")
@@ -54,18 +60,33 @@ func (t target) worker() (ask load.Ask, closed func()) {
 // A figure is what a round gave.
 type figure struct {
 	perSecond float64
-	cpu       time.Duration // of the server, a claim
+	cpu       time.Duration // of the servers, a claim
 	result    *load.Result
+}
+
+// cpu returns the processor time that the servers have used.
+func (t target) cpu() (sum time.Duration, err error) {
+	for _, s := range t.servers {
+		used, err := s.cpu()
+		if err != nil {
+			return 0, err
+		}
+		sum += used
+	}
+	return sum, nil
 }
 
 // drive sends claims to a target and checks that all got the outcome wanted.
 func drive(ctx context.Context, t target, claims, connections int, rate float64, outcome string) (figure, error) {
-	before, err := t.server.cpu()
+	before, err := t.cpu()
 	if err != nil {
 		return figure{}, err
 	}
-	r := load.Drive(ctx, load.Config{Users: claims, Repeat: 1, Concurrency: connections, Rate: rate}, t.worker)
-	after, err := t.server.cpu()
+	var opened atomic.Int64
+	r := load.Drive(ctx, load.Config{Users: claims, Repeat: 1, Concurrency: connections, Rate: rate}, func() (load.Ask, func()) {
+		return t.worker(t.servers[int(opened.Add(1))%len(t.servers)])
+	})
+	after, err := t.cpu()
 	if err != nil {
 		return figure{}, err
 	}

@@ -10,23 +10,30 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"time"
 )
 
 func main() {
-	only := flag.String("only", "", "measure only rows whose name contains this (fleet, which needs database servers, is measured only so)")
+	only := flag.String("only", "", "measure only rows whose name contains this")
 	rounds := flag.Int("rounds", 5, "rounds of each pair")
 	claims := flag.Int("claims", 60_000, "claims of a round")
 	holders := flag.Int("holders", 1_000_000, "coupons of the large campaign")
-	bare := flag.String("bare", "", "be the reference server at this address")
+	listen := flag.String("listen", "", "be a reference server at this address")
+	bare := flag.Bool("bare", false, "be the one that answers what it was told to")
+	locking := flag.String("locking", "", "be the one that decides in transactions of the ledger of this URL")
+	connections := flag.Int("connections", 64, "connections of that one to the ledger")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	var err error
-	if *bare != "" {
-		err = serveBare(ctx, *bare)
-	} else {
+	switch {
+	case *bare:
+		err = serveBare(ctx, *listen)
+	case *locking != "":
+		err = serveLocking(ctx, *listen, *locking, *connections)
+	default:
 		err = run(ctx, &bench{only: *only, rounds: *rounds, claims: *claims, holders: *holders})
 	}
 	if err != nil {
@@ -46,15 +53,20 @@ func run(ctx context.Context, b *bench) error {
 	if err := b.build(ctx); err != nil {
 		return err
 	}
+	selected := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return !strings.Contains(r.name, b.only) })
+	for _, r := range selected {
+		for _, kind := range r.needs {
+			if err := kind.Installed(); err != nil {
+				return fmt.Errorf("%s: %w", r.name, err)
+			}
+		}
+	}
 	sync, err := fsyncTime(dir)
 	if err != nil {
 		return err
 	}
 	fmt.Printf("An fdatasync of 64 KiB takes %v here (median of 200).\n\n| what | firstcome | reference | ratio | wanted |\n|---|---|---|---|---|\n", sync.Round(time.Microsecond))
-	for _, r := range rows {
-		if !strings.Contains(r.name, b.only) || r.long && b.only == "" {
-			continue
-		}
+	for _, r := range selected {
 		if err := r.measure(ctx, b); err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}

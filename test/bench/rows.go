@@ -1,13 +1,17 @@
 package main
 
-import "context"
+import (
+	"context"
+
+	"github.com/firstcome/firstcome/test/services"
+)
 
 // A row is a group of figures. What is wanted of them stands beside the figure in
 // the measuring function; this list is the whole of what is measured.
 type row struct {
 	name    string
 	measure func(context.Context, *bench) error
-	long    bool // it takes minutes: measured only if -only names it
+	needs   []services.Kind // which it starts
 }
 
 var rows = []row{
@@ -16,12 +20,20 @@ var rows = []row{
 	{name: "latency", measure: latency},
 	{name: "campaigns", measure: campaigns},
 	{name: "growth", measure: growth},
-	{name: "fleet", measure: fleet, long: true},
+	{"claimants", claimants, []services.Kind{services.Redis}},
+	{"sql-gates", sqlGates, []services.Kind{services.MariaDB, services.PostgreSQL}},
+	{"decided", decided, []services.Kind{services.Redis, services.MariaDB}},
+	{"recorded", recorded, []services.Kind{services.Redis, services.MariaDB, services.PostgreSQL}},
+	{"nodes", nodes, []services.Kind{services.Redis, services.MariaDB}},
+	{"drain", recorder, []services.Kind{services.Redis, services.MariaDB, services.PostgreSQL}},
+	{"memory", memory, []services.Kind{services.Redis}},
 }
 
 // References: a bare net/http handler that reads the same body and returns the
 // same bytes under the same load (winners, refused); one campaign (campaigns); the
-// same campaign when it was new (growth).
+// same campaign when it was new (growth); a call of the script for each claim
+// (claimants); a transaction for each claim (sql-gates); winners on SQLite (decided);
+// one node (nodes); plain inserts of the same rows (drain).
 const (
 	wantWinners   = "≥ 0.50"
 	wantCPU       = "≤ 2.5"
@@ -32,4 +44,12 @@ const (
 	wantGrowth    = "≥ 0.80"
 	wantMemory    = "≤ 64"
 	wantStart     = "≤ 3 s"
+	wantClaimants = "≥ 4"
+	wantSQLGate   = "≥ 8"
+	wantDecided   = "≥ 0.70"
+	wantRecorded  = "p99 ≤ 50 ms"
+	wantNodes     = "≥ 1 within the noise"
+	wantRecorder  = "≥ 0.60"
+	wantHolder    = "≤ 96 bytes"
+	wantJournal   = "0"
 )

@@ -71,8 +71,11 @@ func (b *bench) serve(ctx context.Context, env []string, args ...string) (*serve
 	return s, s.ready(ctx)
 }
 
-// bare starts the reference.
-func (b *bench) bare(ctx context.Context) (*server, error) {
+// bare starts the reference that only answers.
+func (b *bench) bare(ctx context.Context) (*server, error) { return b.reference(ctx, "-bare") }
+
+// reference starts this program as a reference server.
+func (b *bench) reference(ctx context.Context, args ...string) (*server, error) {
 	address, err := freeAddress()
 	if err != nil {
 		return nil, err
@@ -81,7 +84,7 @@ func (b *bench) bare(ctx context.Context) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := begin(exec.Command(self, "-bare", address), address)
+	s, err := begin(exec.Command(self, append(args, "-listen", address)...), address)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +179,8 @@ func (s *server) metric(name string) (float64, error) {
 
 // serveBare is the reference: a bare handler that reads the body of a request and
 // answers with the status and the bytes that a PUT gave it before. The http.Server
-// around it has the time-outs that any server in public needs, firstcome's own.
+// around it, as around the other reference, has the time-outs that any server in public
+// needs, firstcome's own.
 func serveBare(ctx context.Context, address string) error {
 	status, kind, answer := http.StatusOK, "text/plain", []byte("ok")
 	handler := func(w http.ResponseWriter, r *http.Request) {
@@ -196,8 +200,13 @@ func serveBare(ctx context.Context, address string) error {
 		w.WriteHeader(status)
 		_, _ = w.Write(answer)
 	}
+	return serveHTTP(ctx, address, http.HandlerFunc(handler))
+}
+
+// serveHTTP serves until ctx ends.
+func serveHTTP(ctx context.Context, address string, handler http.Handler) error {
 	s := &http.Server{
-		Addr: address, Handler: http.HandlerFunc(handler),
+		Addr: address, Handler: handler,
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
 	}
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })

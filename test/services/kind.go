@@ -56,6 +56,17 @@ func (k Kind) recipe() (recipe, error) {
 	return r, nil
 }
 
+// Installed returns nil if this machine has the binaries of a kind, else an error that
+// is ErrMissing and names Debian's package of them, which .ci/install installs.
+func (k Kind) Installed() error {
+	_, err := k.recipe()
+	if errors.Is(err, ErrMissing) {
+		packages := map[Kind]string{Redis: "redis-server", MariaDB: "mariadb-server", PostgreSQL: "postgresql"}
+		err = fmt.Errorf("%w: install %s, or run make install", err, packages[k])
+	}
+	return err
+}
+
 // Fast returns arguments for Start and Server that give up durability for speed: the
 // server loses what it has if the machine stops, and Redis also if it is killed.
 func (k Kind) Fast() []string {

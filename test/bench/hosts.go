@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/redis"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// secret makes the codes of the fleets' coupons.
+const secret = "a secret of benchmarks, of 32 bytes and more"
+
+// arguments are those of a server beside its own: as large as its authors deliver it
+// where the tests' are small, and as many connections as the reference needs.
+var arguments = map[services.Kind][]string{
+	services.MariaDB:    {"--innodb-log-file-size=96M", "--innodb-buffer-pool-size=128M"},
+	services.PostgreSQL: {"-c", "shared_buffers=128MB", "-c", "max_connections=400"},
+}
+
+// Hosts are servers of a row: durable ones, as for production. Close them.
+type hosts struct{ servers []*services.Server }
+
+// database starts a server and returns the URL of a database.
+func (h *hosts) database(ctx context.Context, kind services.Kind) (string, error) {
+	s, err := kind.Start(ctx, arguments[kind]...)
+	if err != nil {
+		return "", err
+	}
+	h.servers = append(h.servers, s)
+	return s.Database(ctx)
+}
+
+// fleet starts Redis and a database server, and returns the arguments of their nodes.
+func (h *hosts) fleet(ctx context.Context, kind services.Kind) ([]string, error) {
+	gate, err := h.database(ctx, services.Redis)
+	if err != nil {
+		return nil, err
+	}
+	ledger, err := h.database(ctx, kind)
+	return []string{"--ledger", ledger, "--gate", gate}, err
+}
+
+func (h *hosts) close() {
+	for _, s := range h.servers {
+		_ = s.Close() // which only leaves its directory behind
+	}
+}
+
+// node starts a node of a fleet.
+func (b *bench) node(ctx context.Context, args ...string) (*server, error) {
+	return b.serve(ctx, []string{"FIRSTCOME_SECRET=" + secret}, args...)
+}
+
+// Parts are those of a node that decide and record, in this process.
+type parts struct {
+	gate   *redis.Gate
+	ledger *ledger.Ledger
+	stop   context.CancelFunc
+	runs   errgroup.Group
+}
+
+// parts opens a gate and a ledger.
+func (b *bench) parts(ctx context.Context, gate, keeps string) (*parts, error) {
+	key, err := firstcome.NewSecret([]byte(secret))
+	if err != nil {
+		return nil, err
+	}
+	p := &parts{}
+	if p.gate, err = redis.Open(ctx, redis.Options{URL: gate, Secret: key, Backlog: -1}); err != nil {
+		return nil, err
+	}
+	if p.ledger, err = ledger.Open(ctx, keeps, ledger.Options{Secret: key, Gate: p.gate.Name()}); err != nil {
+		p.gate.Close()
+		return nil, err
+	}
+	ctx, p.stop = context.WithCancel(ctx)
+	p.runs.Go(func() error { return p.ledger.Run(ctx) })
+	return p, nil
+}
+
+func (p *parts) close() {
+	p.stop()
+	_ = p.runs.Wait()
+	p.gate.Close()
+	_ = p.ledger.Close()
+}
+
+// create makes an unlimited campaign.
+func (p *parts) create(ctx context.Context, id firstcome.CampaignID) error {
+	c, err := p.ledger.Create(ctx, "bench", id, firstcome.Terms{Name: "bench", Quantity: firstcome.Unlimited, Answer: firstcome.Decided, Benefit: []byte(`{"percent":20}`)})
+	if err != nil {
+		return err
+	}
+	return flow.NewChanger(p.ledger, p.gate).Finish(ctx, id, c.Change)
+}
+
+// record records what the gate has issued of a campaign until all is settled, and
+// returns how long it took, and how many coupons a transaction had.
+func (p *parts) record(ctx context.Context, id firstcome.CampaignID) (took time.Duration, batch float64, err error) {
+	state, err := p.gate.State(ctx, id)
+	if err != nil {
+		return 0, 0, err
+	}
+	running, stop := context.WithCancel(ctx)
+	journal := p.gate.Journal(redis.JournalOptions{Active: p.ledger.Active})
+	recorder := flow.NewRecorder(journal, p.ledger, flow.RecorderLimits{})
+	began := time.Now()
+	var run errgroup.Group
+	run.Go(func() error { return recorder.Run(running) })
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for end := state.LastNumber; err == nil && state.Settled < end; state, err = p.gate.State(ctx, id) {
+		<-tick.C
+	}
+	took = time.Since(began)
+	stop()
+	if failed := run.Wait(); err == nil {
+		err = failed
+	}
+	s := recorder.Stats()
+	return took, float64(s.Coupons) / float64(max(s.Batches, 1)), err
+}
