@@ -254,9 +254,12 @@ func (r *recording) holders() (map[firstcome.UserID]*firstcome.Coupon, error) {
 
 // insert writes the fresh coupons in number order, and the facts about them.
 func (r *recording) insert() error {
-	now, err := r.ledger.now(r.tx)
-	if err != nil {
-		return err
+	now := r.clock // read behind the lock, where nodes share the ledger
+	var err error
+	if now.IsZero() {
+		if now, err = r.ledger.now(r.tx); err != nil {
+			return err
+		}
 	}
 	coupons := make([]placed, len(r.fresh))
 	for n, c := range r.fresh {

@@ -14,10 +14,10 @@ import (
 	"github.com/firstcome/firstcome/test/services"
 )
 
-// claimants are those of the row of the same name.
+// inProcess is how many goroutines claim.
 const inProcess = 256
 
-// claimants: 256 goroutines of this process claim from the Redis gate through an
+// claimants: goroutines of this process claim from the Redis gate through an
 // Issuer, as a node's callers do, against one call of the same script a claim
 // through the same client.
 func claimants(ctx context.Context, b *bench) error {
