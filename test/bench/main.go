@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	only := flag.String("only", "", "measure only rows whose name contains this")
+	only := flag.String("only", "", "measure only rows with one of these names, with commas")
 	rounds := flag.Int("rounds", 5, "rounds of each pair")
 	claims := flag.Int("claims", 60_000, "claims of a round")
 	holders := flag.Int("holders", 1_000_000, "coupons of the large campaign")
@@ -53,7 +53,12 @@ func run(ctx context.Context, b *bench) error {
 	if err := b.build(ctx); err != nil {
 		return err
 	}
-	selected := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return !strings.Contains(r.name, b.only) })
+	selected := slices.DeleteFunc(slices.Clone(rows), func(r row) bool {
+		return b.only != "" && !slices.Contains(strings.Split(b.only, ","), r.name)
+	})
+	if len(selected) == 0 {
+		return fmt.Errorf("there is no row of the name %s", b.only)
+	}
 	for _, r := range selected {
 		for _, kind := range r.needs {
 			if err := kind.Installed(); err != nil {

@@ -98,8 +98,7 @@ func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsec
 func perSecond(v float64) string { return fmt.Sprintf("%.0f/s", v) }
 func ratio(v float64) string     { return fmt.Sprintf("%.2f", v) }
 
-// printLatency prints how long claims waited.
-func (b *bench) printLatency(what string, f figure, want string) {
-	l := f.result.Latency
-	b.print(what, fmt.Sprintf("p50 %.1f, p99 %.1f, max %.1f ms", l.P50, l.P99, l.Max), "", "", want)
+// latencies says how long claims waited, in milliseconds.
+func latencies(p50, p99, longest float64) string {
+	return fmt.Sprintf("p50 %.1f, p99 %.1f, max %.1f ms", p50, p99, longest)
 }

@@ -82,7 +82,8 @@ func latency(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	b.printLatency(fmt.Sprintf("latency, open loop, %d s at %s", seconds, perSecond(rate)), f, wantLatency)
+	l := f.result.Latency
+	b.print(fmt.Sprintf("latency, open loop, %d s at %s", seconds, perSecond(rate)), latencies(l.P50, l.P99, l.Max), "", "", wantLatency)
 	return nil
 }
 

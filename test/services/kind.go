@@ -60,7 +60,7 @@ func (k Kind) recipe() (recipe, error) {
 // is ErrMissing and names Debian's package of them, which .ci/install installs.
 func (k Kind) Installed() error {
 	_, err := k.recipe()
-	if errors.Is(err, ErrMissing) {
+	if errors.Is(err, ErrMissing) && runtime.GOOS == "linux" {
 		packages := map[Kind]string{Redis: "redis-server", MariaDB: "mariadb-server", PostgreSQL: "postgresql"}
 		err = fmt.Errorf("%w: install %s, or run make install", err, packages[k])
 	}
