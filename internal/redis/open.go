@@ -13,10 +13,12 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Rights are what a Redis user needs, as ACL SETUSER spells them.
+// Rights are what a Redis user needs, as ACL SETUSER spells them; the last three of a
+// cluster and of a primary that Sentinel names.
 const Rights = "~firstcome:* &firstcome:* +@connection +eval +evalsha +info +time +get +set +del +unlink " +
 	"+hset +hget +hmget +hlen +hdel +hscan +sadd +scard +sismember +smembers +smismember +srem +publish +subscribe +unsubscribe " +
-	"+xadd +xlen +xrange +xdel +xack +xgroup +xreadgroup +xautoclaim +xclaim +xpending +xinfo"
+	"+xadd +xlen +xrange +xdel +xack +xgroup +xreadgroup +xautoclaim +xclaim +xpending +xinfo " +
+	"+cluster|slots +cluster|shards +role"
 
 const (
 	dialTimeout = 2 * time.Second

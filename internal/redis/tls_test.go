@@ -1,10 +1,14 @@
 package redis_test
 
 import (
+	"context"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
 
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 )
@@ -94,4 +98,40 @@ func refused(t *testing.T, at, advice string) {
 	if err != nil && (strings.Contains(err.Error(), "sesame") || strings.Contains(err.Error(), "barley")) {
 		t.Errorf("the password is shown: %v", err)
 	}
+}
+
+func TestTheGateDecidesOnAClusterOverTLSAlsoWhileSlotsMove(t *testing.T) {
+	cluster, files := services.SecuredRedisCluster(t, 3)
+	s := &shop{t: t, alarms: make(chan error, 100)}
+	s.gate = open(t, with(t, cluster.User(t, strings.Fields(redis.Rights)...), "sslrootcert", files.Root))
+	var ids []firstcome.CampaignID
+	pages := map[firstcome.CampaignID]*page{}
+	for n := range 6 { // some at each master
+		id := firstcome.CampaignID(fmt.Sprint("at-", n))
+		s.make(id)
+		ids, pages[id] = append(ids, id), newPage()
+	}
+	s.drain(s.journal(func(o *redis.JournalOptions) {
+		o.Active = func(context.Context) ([]flow.Revision, error) { return revisions(ids...), nil }
+	}), func(ctx context.Context, b flow.Batch) (flow.Settled, error) { return pages[b.Campaign].take(ctx, b) })
+	for round := range 2 {
+		for _, id := range ids {
+			if _, err := s.gate.Claim(t.Context(), id, crowd(1+10*round, 10)); err != nil {
+				t.Fatal(err)
+			}
+			pages[id].waitFor(t, 1+10*(round+1))
+			if err := cluster.Move(t.Context(), "firstcome:{"+string(id)+"}:campaign"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	refused(t, cluster.URL(), "sslrootcert")
+}
+
+func TestTheGateDecidesOverTLSOnThePrimaryThatSentinelNames(t *testing.T) {
+	primary, at, files := services.SecuredSentinel(t)
+	g := open(t, with(t, user(t, primary.URL(), at), "sslrootcert", files.Root))
+	s := newShop(t, primary.URL(), 2)
+	s.want(g, crowd(0, 3), "issued:1", "issued:2", "sold_out")
+	refused(t, at, "sslrootcert")
 }

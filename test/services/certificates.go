@@ -34,18 +34,7 @@ const CertifiedUser = "certified"
 // client trusts. Server.URL goes on without TLS.
 func (k Kind) Secured(t testing.TB, arguments ...string) (*Server, string, Certificates) {
 	t.Helper()
-	recipe, err := k.recipe()
-	k.must(t, err)
-	// Not t.TempDir: the server's account could not read it.
-	dir, err := os.MkdirTemp("", "firstcome-tls-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	c, err := newCertificates(dir, recipe.account)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir, c := k.certificates(t)
 	port, err := freePort()
 	if err != nil {
 		t.Fatal(err)
@@ -56,6 +45,23 @@ func (k Kind) Secured(t testing.TB, arguments ...string) (*Server, string, Certi
 		t.Fatal(err)
 	}
 	return s, at, c
+}
+
+// certificates makes a directory with what servers of a kind, and their clients, need.
+func (k Kind) certificates(t testing.TB) (dir string, c Certificates) {
+	t.Helper()
+	recipe, err := k.recipe()
+	k.must(t, err)
+	// Not t.TempDir: the server's account could not read it.
+	dir, err = os.MkdirTemp("", "firstcome-tls-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if c, err = newCertificates(dir, recipe.account); err != nil {
+		t.Fatal(err)
+	}
+	return dir, c
 }
 
 // secure returns the arguments with which a server takes the certificates in a
@@ -105,7 +111,7 @@ func newCertificates(dir, account string) (Certificates, error) {
 	_, other := newAuthority(file("other.pem"))
 	errs := []error{
 		other,
-		root.issue(file("server"), "localhost", x509.ExtKeyUsageServerAuth),
+		root.issue(file("server"), "localhost", x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth), // of a cluster, also its peers' client
 		root.issue(file("client"), CertifiedUser, x509.ExtKeyUsageClientAuth),
 		os.WriteFile(file("hba"), []byte(hba), 0o644),
 		give(dir, account), give(file("server.key"), account),
@@ -138,13 +144,13 @@ func newAuthority(file string) (*authority, error) {
 }
 
 // issue writes a certificate for a name, FILE.pem, and its key, FILE.key.
-func (a *authority) issue(file, name string, usage x509.ExtKeyUsage) error {
+func (a *authority) issue(file, name string, usages ...x509.ExtKeyUsage) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return err
 	}
 	c := certificate(name)
-	c.DNSNames, c.KeyUsage, c.ExtKeyUsage = []string{name}, x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{usage}
+	c.DNSNames, c.KeyUsage, c.ExtKeyUsage = []string{name}, x509.KeyUsageDigitalSignature, usages
 	der, err := x509.CreateCertificate(rand.Reader, c, a.certificate, key.Public(), a.key)
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ const slots = 16384
 // at a time may use its methods.
 type Cluster struct {
 	masters []*Server
+	secured []int       // the masters' ports for TLS; nil: without
 	names   []string    // by which the masters know each other
 	moved   map[int]int // slots whose master is not the first one's
 }
@@ -38,6 +39,35 @@ func RedisCluster(t testing.TB, masters int) *Cluster {
 	return c
 }
 
+// SecuredRedisCluster is RedisCluster with TLS, also among the masters; all have the same
+// certificate, whose name is localhost.
+func SecuredRedisCluster(t testing.TB, masters int) (*Cluster, Certificates) {
+	t.Helper()
+	dir, files := Redis.certificates(t)
+	c := &Cluster{moved: map[int]int{}}
+	for range masters {
+		port, err := freePort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.secured = append(c.secured, port)
+		c.masters = append(c.masters, Redis.Server(t, append(Redis.secure(dir, port), "--cluster-enabled", "yes", "--tls-cluster", "yes")...))
+	}
+	if err := c.join(t.Context()); err != nil {
+		t.Fatalf("make a Redis Cluster with TLS: %v", err)
+	}
+	return c, files
+}
+
+// peer returns the host and port at which a master's peers reach it.
+func (c *Cluster) peer(n int) (host, port string, err error) {
+	host, port, err = net.SplitHostPort(c.masters[n].Address())
+	if c.secured != nil {
+		port = strconv.Itoa(c.secured[n])
+	}
+	return host, port, err
+}
+
 // join shares the slots out, has the masters meet, and waits until each of them says
 // that all is well.
 func (c *Cluster) join(ctx context.Context) error {
@@ -45,7 +75,7 @@ func (c *Cluster) join(ctx context.Context) error {
 	defer cancel()
 	for n, s := range c.masters {
 		first, last := n*slots/len(c.masters), (n+1)*slots/len(c.masters)-1
-		host, port, err := net.SplitHostPort(c.masters[0].Address())
+		host, port, err := c.peer(0)
 		if err != nil {
 			return err
 		}
@@ -76,14 +106,41 @@ func (c *Cluster) well(ctx context.Context, s *Server) bool {
 	return strings.Contains(text, "cluster_state:ok") && strings.Contains(text, "cluster_known_nodes:"+strconv.Itoa(len(c.masters))+"\r")
 }
 
-// URL returns the URL of the cluster, which names every master.
+// URL returns the URL of the cluster, which names every master. With TLS it says nothing
+// of what the client trusts.
 func (c *Cluster) URL() string {
-	u := url.URL{Scheme: "redis", Host: c.masters[0].Address()}
-	q := url.Values{}
-	for _, s := range c.masters[1:] {
-		q.Add("addr", s.Address())
+	u, q := url.URL{Scheme: "redis"}, url.Values{}
+	for n, s := range c.masters {
+		address := s.Address()
+		if c.secured != nil {
+			u.Scheme, address = "rediss", net.JoinHostPort("localhost", strconv.Itoa(c.secured[n]))
+		}
+		if n == 0 {
+			u.Host = address
+		} else {
+			q.Add("addr", address)
+		}
 	}
 	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// User makes a user of every master who has the rights given and no
+// others, and returns the cluster's URL for that user: see User.
+func (c *Cluster) User(t testing.TB, rights ...string) string {
+	t.Helper()
+	u, err := url.Parse(c.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "user_" + random()
+	a := accountOf(u, name, rights)
+	for _, s := range c.masters {
+		if err := a.make(t.Context(), s.URL()); err != nil {
+			t.Fatalf("make a user of a cluster: %v", err)
+		}
+	}
+	u.User = url.UserPassword(name, Password)
 	return u.String()
 }
 
@@ -125,7 +182,7 @@ func (c *Cluster) move(ctx context.Context, slot string, from, to int) error {
 		}
 		more = len(keys) > 0
 		for _, key := range keys {
-			host, port, err := net.SplitHostPort(target.Address())
+			host, port, err := c.peer(to)
 			if err != nil {
 				return err
 			}

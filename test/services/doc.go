@@ -29,6 +29,9 @@
 //	cluster := services.RedisCluster(t, 3)
 //	err = cluster.Move(ctx, "firstcome:{spring}:campaign")
 //
+// SecuredRedisCluster is one with TLS, as Secured is a server with TLS; SecuredSentinel
+// is a Redis and the Sentinel that names it, with TLS.
+//
 // A program that is no test calls Kind.Start, and Server.Close at its end.
 //
 // # Where the servers come from

@@ -100,6 +100,13 @@ func (k Kind) Server(t testing.TB, arguments ...string) *Server {
 	t.Helper()
 	k.unlessShort(t)
 	s, err := k.Start(t.Context(), arguments...)
+	k.ends(t, s, err)
+	return s
+}
+
+// ends has a server that was started end with the test.
+func (k Kind) ends(t testing.TB, s *Server, err error) {
+	t.Helper()
 	k.must(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -109,7 +116,6 @@ func (k Kind) Server(t testing.TB, arguments ...string) *Server {
 			t.Errorf("close %s: %v", k, err)
 		}
 	})
-	return s
 }
 
 // must skips or fails a test.

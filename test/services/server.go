@@ -44,6 +44,11 @@ func (k Kind) Start(ctx context.Context, arguments ...string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	return k.start(ctx, recipe, arguments...)
+}
+
+// start is Start by a recipe.
+func (k Kind) start(ctx context.Context, recipe recipe, arguments ...string) (*Server, error) {
 	s := &Server{kind: k, recipe: recipe, arguments: arguments}
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", k, err), s.Close())

@@ -15,7 +15,10 @@ import (
 	"github.com/firstcome/firstcome/test/services"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// The client of a cluster looks once more, within a second, at a server that it left.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
+}
 
 // kinds are all kinds of servers.
 var kinds = []services.Kind{services.Redis, services.MariaDB, services.PostgreSQL}
