@@ -18,23 +18,33 @@ import (
 type desk struct {
 	*node
 	t    *testing.T
-	path string // of the ledger's file
+	path string // of the ledger, if it is a file
 }
 
+// newDesk returns a desk with a ledger in a file and the campaign c.
 func newDesk(t *testing.T) *desk {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "firstcome.db")
+	d := newDeskOn(t, path, "c")
+	d.path = path
+	return d
+}
+
+// newDeskOn returns a desk with a ledger and campaigns.
+func newDeskOn(t *testing.T, name string, campaigns ...firstcome.CampaignID) *desk {
 	t.Helper()
 	secret, err := firstcome.NewSecret([]byte(strings.Repeat("s", firstcome.MinSecret)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &desk{node: &node{}, t: t, path: filepath.Join(t.TempDir(), "firstcome.db")}
+	d := &desk{node: &node{}, t: t}
 	gate, err := redis.Open(t.Context(), redis.Options{URL: services.Redis.Database(t), Secret: secret, Missing: d.missing, SettledSince: d.settledSince})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(gate.Close)
 	d.remote = &remoteGate{gate: gate}
-	d.ledger, err = ledger.Open(t.Context(), d.path, ledger.Options{Secret: secret, Gate: gate.Name()})
+	d.ledger, err = ledger.Open(t.Context(), name, ledger.Options{Secret: secret, Gate: gate.Name()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,19 +61,21 @@ func newDesk(t *testing.T) *desk {
 		}
 	})
 	terms := firstcome.Terms{Name: "Test", Quantity: 100, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}
-	if _, err := d.ledger.Create(t.Context(), "test", "c", terms); err != nil {
-		t.Fatal(err)
-	}
-	if err := flow.NewChanger(d.ledger, gate).Finish(t.Context(), "c", 1); err != nil {
-		t.Fatal(err)
+	for _, id := range campaigns {
+		if _, err := d.ledger.Create(t.Context(), "test", id, terms); err != nil {
+			t.Fatal(err)
+		}
+		if err := flow.NewChanger(d.ledger, gate).Finish(t.Context(), id, 1); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return d
 }
 
-// issue returns the coupons of new users.
-func (d *desk) issue(users ...firstcome.UserID) (coupons []firstcome.Coupon) {
+// issue returns the coupons of a campaign's new users.
+func (d *desk) issue(id firstcome.CampaignID, users ...firstcome.UserID) (coupons []firstcome.Coupon) {
 	d.t.Helper()
-	decisions, err := d.remote.gate.Claim(d.t.Context(), "c", users)
+	decisions, err := d.remote.gate.Claim(d.t.Context(), id, users)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -134,7 +146,7 @@ func (d *desk) unrecorded(what string, through int64, want ...int64) {
 // frozen between the ledger and the gate.
 func TestF23ASettlingThatComesAfterAnOperatorsReplayPutsNothingBack(t *testing.T) {
 	d := newDesk(t)
-	c := d.issue("user-1", "user-2", "user-3", "user-4")
+	c := d.issue("c", "user-1", "user-2", "user-3", "user-4")
 	d.settle(d.record(c[0], c[1]))
 	frozen := []flow.Settled{d.bury(c[2]), d.record(c[3])}
 	d.unrecorded("while it is frozen", 2)
@@ -151,7 +163,7 @@ func TestF23ASettlingThatComesAfterAnOperatorsReplayPutsNothingBack(t *testing.T
 
 func TestSettlingsMayReachTheGateInAnyOrder(t *testing.T) {
 	d := newDesk(t)
-	c := d.issue("user-1", "user-2", "user-3")
+	c := d.issue("c", "user-1", "user-2", "user-3")
 	early, dead := d.record(c[0]), d.bury(c[1])
 	d.settle(d.record(c[2]))
 	for _, late := range []flow.Settled{dead, early, dead} {
@@ -166,7 +178,7 @@ func TestSettlingsMayReachTheGateInAnyOrder(t *testing.T) {
 // TestALostNumberThatTurnsOutToBeADeadLetterIsKnownAtTheGate buries a number that was settled before.
 func TestALostNumberThatTurnsOutToBeADeadLetterIsKnownAtTheGate(t *testing.T) {
 	d := newDesk(t)
-	c := d.issue("user-1", "user-2", "user-3")
+	c := d.issue("c", "user-1", "user-2", "user-3")
 	d.record(c[0])
 	db, err := sql.Open("sqlite", d.path)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 // same given again is the same as once.
 type Keeper interface {
 	// Record keeps coupons of a campaign, all or none. ErrRefused says that it never
-	// takes all of these; after any other error it is unknown whether it did.
+	// takes all of these, ErrHeld that it did not; after any other error it is unknown whether it did.
 	Record(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (Settled, error)
 	// Bury keeps what Record refuses, and what cannot be read, as dead letters.
 	Bury(ctx context.Context, id firstcome.CampaignID, letters []DeadLetter) (Settled, error)
@@ -106,7 +106,7 @@ func NewRecorder(source Source, keeper Keeper, limits RecorderLimits) *Recorder 
 
 // answers tells whether an error is the ledger's own answer: then it is well.
 func answers(err error) bool {
-	return errors.Is(err, ErrRefused) || errors.Is(err, firstcome.ErrGateMismatch)
+	return errors.Is(err, ErrRefused) || errors.Is(err, ErrHeld) || errors.Is(err, firstcome.ErrGateMismatch)
 }
 
 // Run records until ctx ends. A batch that is under way then comes again, here or
@@ -264,7 +264,7 @@ func (r *Recorder) bury(ctx context.Context, id firstcome.CampaignID, letters []
 }
 
 // keep calls the ledger until it answers, however long that is, or ctx ends. That
-// another node has to record the campaign is an answer too.
+// another node has to record the campaign, or that nobody can at present, is an answer too.
 func (r *Recorder) keep(ctx context.Context, about Recording, call func(context.Context) (Settled, error)) (Settled, error) {
 	attempt := func() (Settled, error) {
 		settled, err := r.breaker.Execute(func() (Settled, error) { return r.try(ctx, about, call) })
@@ -295,6 +295,9 @@ func (r *Recorder) try(ctx context.Context, about Recording, call func(context.C
 		r.stats.failing.Store(nil)
 	} else {
 		r.failed(err)
+	}
+	if errors.Is(err, ErrHeld) {
+		r.stats.retries.Add(1) // the source gives it again
 	}
 	return settled, err
 }

@@ -65,7 +65,7 @@ func (j *journal) Drain(ctx context.Context, to flow.Sink) error {
 				if err == nil && j.took != nil {
 					err = j.took(settled)
 				}
-				if errors.Is(err, firstcome.ErrGateMismatch) {
+				if errors.Is(err, firstcome.ErrGateMismatch) || errors.Is(err, flow.ErrHeld) {
 					return
 				}
 				if err != nil {
@@ -424,14 +424,32 @@ func TestOneCampaignThatCannotBeRecordedHereDoesNotHoldUpAnother(t *testing.T) {
 	})
 }
 
-// mismatched is a keeper of which one campaign has another gate.
+// mismatched is a keeper of which one campaign has another gate, and one is held by somebody.
 type mismatched struct{ *page }
 
 func (m mismatched) Record(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (flow.Settled, error) {
-	if id == "other" {
+	switch id {
+	case "other":
 		return flow.Settled{}, firstcome.ErrGateMismatch
+	case "held":
+		return flow.Settled{}, flow.ErrHeld
 	}
 	return m.page.Record(ctx, id, coupons)
+}
+
+func TestACampaignThatSomebodyHoldsIsGivenBackAndOpensNoBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j, p := &journal{}, newPage()
+		j.add(flow.Batch{Campaign: "held", Coupons: coupons("held", 1, 5)})
+		j.add(flow.Batch{Campaign: "c", Coupons: coupons("c", 1, 5)})
+		r := flow.NewRecorder(j, mismatched{p}, flow.RecorderLimits{Failures: 1})
+		runFor(t, r, time.Minute)
+		same(t, "recorded", numbers(1, 5), p.order)
+		same(t, "of the held one is left", 1, len(j.batches["held"]))
+		s := r.Stats()
+		s.Err = nil // which of the two was last
+		same(t, "stats", flow.RecorderStats{Coupons: 5, Batches: 1, Retries: 1, Breaker: "closed"}, s)
+	})
 }
 
 // TestWhatIsSettledInSeveralCallsIsToldAsOne has number 1 refused and buried before

@@ -19,8 +19,8 @@ type Source interface {
 
 // A Sink returns nil only when all of a batch is settled: durable in the ledger as
 // coupons or as dead letters. Taking a batch twice is the same as taking it once.
-// firstcome.ErrGateMismatch says that another node has to take the campaign's: a source
-// goes on with the other campaigns and gives it again later.
+// firstcome.ErrGateMismatch says that another node has to take the campaign's, ErrHeld that
+// nobody can at present: a source goes on with the other campaigns and gives it again later.
 type Sink func(ctx context.Context, b Batch) (Settled, error)
 
 // A Revision is a campaign as of its last numbered change and of its gate's epoch. While
@@ -63,6 +63,11 @@ type Settled struct {
 	// between epochs only, so one of an earlier epoch may be lost.
 	Epoch int64
 }
+
+// ErrHeld says that somebody else has a campaign's row in the ledger, or another row that
+// it needs, locked for longer than a call waits. The ledger is well: it is trouble of that
+// campaign alone, for as long as whoever has the row keeps it.
+var ErrHeld = errors.New("somebody else keeps it locked in the ledger")
 
 // ErrRefused says that the ledger will never take something of what it was given:
 // giving the same again is of no use.

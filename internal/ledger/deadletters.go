@@ -96,7 +96,7 @@ func (l *Ledger) Bury(ctx context.Context, id firstcome.CampaignID, letters []fl
 	var settled flow.Settled
 	err := l.repeat(ctx, func(t *tx) (err error) {
 		settled, err = l.bury(t, id, letters)
-		return err
+		return l.ofOne(err)
 	})
 	if err != nil {
 		return flow.Settled{}, fmt.Errorf("bury %d dead letters of %s: %w", len(letters), id, err)

@@ -40,6 +40,9 @@ type dialect struct {
 
 	// classify says what an error of the driver means, by its code.
 	classify func(error) verdict
+	// held tells whether an error says that another transaction kept a lock for too long.
+	// Nil: the process has the database alone.
+	held func(error) bool
 	// denied tells whether an error says that the user lacks a right. Nil: there are none.
 	denied func(error) bool
 

@@ -32,7 +32,7 @@ var mySQL = dialect{
 	holder:   `holder`,
 	couponOf: `SELECT ` + couponColumns + ` FROM coupons WHERE holder = ? AND campaign_id = ? AND voided_at IS NULL`,
 	look:     lookMySQL, insert: insertMySQL, update: updateEach,
-	classify: classifyMySQL, denied: deniedMySQL, advise: adviseMySQL,
+	classify: classifyMySQL, held: heldMySQL, denied: deniedMySQL, advise: adviseMySQL,
 	connector: connectorMySQL, examine: examineMySQL, backup: "mariadb-dump --single-transaction DATABASE, or mysqldump",
 	schema: schema{
 		goose: goose.DialectMySQL, database: `database()`,
@@ -171,6 +171,12 @@ func classifyMySQL(err error) verdict {
 		return unreachable
 	}
 	return broken
+}
+
+// heldMySQL is dialect.held: ER_LOCK_WAIT_TIMEOUT.
+func heldMySQL(err error) bool {
+	var e *mysql.MySQLError
+	return errors.As(err, &e) && e.Number == 1205
 }
 
 // deniedMySQL is dialect.denied.

@@ -29,7 +29,7 @@ var postgreSQL = dialect{
 	holder:   `user_id`,
 	couponOf: `SELECT ` + couponColumns + ` FROM coupons WHERE user_id = ? AND campaign_id = ? AND voided_at IS NULL`,
 	look:     lookPostgreSQL, insert: insertPostgreSQL, update: updateEach,
-	classify: classifyPostgreSQL, denied: deniedPostgreSQL, advise: advisePostgreSQL,
+	classify: classifyPostgreSQL, held: heldPostgreSQL, denied: deniedPostgreSQL, advise: advisePostgreSQL,
 	connector: connectorPostgreSQL, examine: examinePostgreSQL, backup: "pg_dump --format=custom DATABASE",
 	schema: schema{
 		goose: goose.DialectPostgres, database: `current_schema()`,
@@ -181,6 +181,12 @@ func classifyPostgreSQL(err error) verdict {
 		}
 	}
 	return broken
+}
+
+// heldPostgreSQL is dialect.held: lock_not_available, which is lock_timeout's.
+func heldPostgreSQL(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && e.Code == "55P03"
 }
 
 // deniedPostgreSQL is dialect.denied: insufficient_privilege.

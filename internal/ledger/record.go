@@ -17,7 +17,8 @@ import (
 // these, and which is the first that it does not: a different coupon under a known
 // number, or a new one of a user who holds another, over the quantity, of another
 // epoch than the campaign's, or that is no coupon. firstcome.ErrGateMismatch says
-// that another node has to record them. After any other error it is unknown what is
+// that another node has to record them, flow.ErrHeld that somebody keeps the campaign locked
+// for longer than five seconds: then nothing was written. After any other error it is unknown what is
 // recorded, and to record the same again is right.
 //
 // What it returns as settled tells of dead letters what this call changed: see
@@ -33,13 +34,23 @@ func (l *Ledger) Record(ctx context.Context, id firstcome.CampaignID, coupons []
 			runs++
 			look := t.lookFirst && (runs > 1 || !l.dialect.shared)
 			settled, err = l.record(t, id, given, look)
-			return err
+			return l.ofOne(err)
 		})
 	}
 	if err != nil {
 		return flow.Settled{}, fmt.Errorf("record %d coupons of %s: %w", len(coupons), id, err)
 	}
 	return settled, nil
+}
+
+// ofOne says of a lock that a recording did not get in time that somebody keeps it.
+// To wait again at once would only keep a recorder from other campaigns: so the error is
+// none of those after which a transaction runs again.
+func (l *Ledger) ofOne(err error) error {
+	if err == nil || l.dialect.held == nil || !l.dialect.held(err) {
+		return err
+	}
+	return fmt.Errorf("%w: end the transaction that has it (%v)", flow.ErrHeld, err)
 }
 
 // refuse returns the refusal of a coupon.

@@ -8,14 +8,25 @@ import (
 )
 
 // An agenda hands campaigns to workers: each to one at a time, in turn, and once
-// more if something came while it was worked on.
+// more if something came while it was worked on. Those that are held have workers of
+// their own, so that to wait for them keeps nobody from the others.
 type agenda struct {
-	signal chan struct{} // has room for one: the queue may have something
+	signals [lanes]chan struct{} // each has room for one: the lane's queue may have something
 
-	mu    sync.Mutex // guards what follows
-	queue []firstcome.CampaignID
-	state map[firstcome.CampaignID]place
+	mu     sync.Mutex // guards what follows
+	queues [lanes][]firstcome.CampaignID
+	state  map[firstcome.CampaignID]place
+	held   map[firstcome.CampaignID]bool
 }
+
+// A lane is one of the queues of an agenda.
+type lane int
+
+const (
+	free lane = iota
+	held
+	lanes
+)
 
 // A place is where a campaign is on the agenda; none: nowhere.
 type place uint8
@@ -27,7 +38,11 @@ const (
 )
 
 func newAgenda() *agenda {
-	return &agenda{signal: make(chan struct{}, 1), state: map[firstcome.CampaignID]place{}}
+	a := &agenda{state: map[firstcome.CampaignID]place{}, held: map[firstcome.CampaignID]bool{}}
+	for of := range a.signals {
+		a.signals[of] = make(chan struct{}, 1)
+	}
+	return a
 }
 
 // add puts a campaign on the agenda, if it is not there.
@@ -43,45 +58,63 @@ func (a *agenda) add(id firstcome.CampaignID) {
 	}
 }
 
-// enqueue puts a campaign at the end. mu is held.
-func (a *agenda) enqueue(id firstcome.CampaignID) {
-	a.state[id] = queued
-	a.queue = append(a.queue, id)
-	a.tell()
+// hold has a campaign that is worked on go to the held ones from the next time on.
+func (a *agenda) hold(id firstcome.CampaignID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.held[id] = true
 }
 
-func (a *agenda) tell() {
+// release ends hold.
+func (a *agenda) release(id firstcome.CampaignID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.held, id)
+}
+
+// enqueue puts a campaign at the end of its lane. mu is held.
+func (a *agenda) enqueue(id firstcome.CampaignID) {
+	of := free
+	if a.held[id] {
+		of = held
+	}
+	a.state[id] = queued
+	a.queues[of] = append(a.queues[of], id)
+	a.tell(of)
+}
+
+func (a *agenda) tell(of lane) {
 	select {
-	case a.signal <- struct{}{}:
+	case a.signals[of] <- struct{}{}:
 	default:
 	}
 }
 
-// next returns a campaign to work on, or false when ctx ends.
-func (a *agenda) next(ctx context.Context) (firstcome.CampaignID, bool) {
+// next returns a campaign of a lane to work on, or false when ctx ends.
+func (a *agenda) next(ctx context.Context, of lane) (firstcome.CampaignID, bool) {
 	for ctx.Err() == nil {
-		if id, ok := a.take(); ok {
+		if id, ok := a.take(of); ok {
 			return id, true
 		}
 		select {
-		case <-a.signal:
+		case <-a.signals[of]:
 		case <-ctx.Done():
 		}
 	}
 	return "", false
 }
 
-func (a *agenda) take() (firstcome.CampaignID, bool) {
+func (a *agenda) take(of lane) (firstcome.CampaignID, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.queue) == 0 {
+	if len(a.queues[of]) == 0 {
 		return "", false
 	}
-	id := a.queue[0]
-	a.queue = a.queue[1:]
+	id := a.queues[of][0]
+	a.queues[of] = a.queues[of][1:]
 	a.state[id] = working
-	if len(a.queue) > 0 {
-		a.tell() // for another worker
+	if len(a.queues[of]) > 0 {
+		a.tell(of) // for another worker
 	}
 	return id, true
 }

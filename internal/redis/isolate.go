@@ -2,6 +2,7 @@ package redis
 
 import (
 	"errors"
+	"math/rand/v2"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -21,9 +22,14 @@ func (j *Journal) isolate(id firstcome.CampaignID, err error) error {
 	if err == nil || !ofOne(err) {
 		return err
 	}
-	s, now := j.stream(id), time.Now()
+	s, now, pause := j.stream(id), time.Now(), j.options.Sweep/2
 	j.mu.Lock()
-	s.rest = now.Add(j.options.Sweep / 2)
+	if errors.Is(err, flow.ErrHeld) {
+		s.held++
+		j.agenda.hold(id)
+		pause = j.pause(s.held)
+	}
+	s.rest = now.Add(pause)
 	again := s.told == err.Error() && now.Sub(s.toldAt) < tellEvery
 	if !again {
 		s.told, s.toldAt = err.Error(), now
@@ -41,12 +47,33 @@ func ofOne(err error) bool {
 	if errors.As(err, &e) {
 		return e.Code == "WRONGTYPE"
 	}
-	for _, known := range []error{firstcome.ErrNoCampaign, firstcome.ErrGateMismatch, firstcome.ErrBusy, flow.ErrLost, flow.ErrRetired, errHolder, errSince} {
+	for _, known := range []error{firstcome.ErrNoCampaign, firstcome.ErrGateMismatch, firstcome.ErrBusy, flow.ErrLost, flow.ErrRetired, errHolder, errSince, flow.ErrHeld} {
 		if errors.Is(err, known) {
 			return true
 		}
 	}
 	return false
+}
+
+// longestPause is how long a campaign rests at most that somebody keeps locked, in sweeps: by
+// default it is recorded within about ten seconds of its release.
+const longestPause = 10
+
+// pause returns how long a campaign rests that was held so often in a row: about a
+// sweep, and twice as long each time, a quarter of it either way so that nodes do not keep step.
+func (j *Journal) pause(held int) time.Duration {
+	pause := j.options.Sweep * time.Duration(min(longestPause, 1<<min(held-1, longestPause)))
+	return pause*3/4 + rand.N(pause/2+1)
+}
+
+// release notes that a campaign was worked on: nobody holds it.
+func (j *Journal) release(s *stream) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if s.held > 0 && !time.Now().Before(s.rest) {
+		s.held = 0
+		j.agenda.release(s.id)
+	}
 }
 
 // rests tells whether a campaign is not to be tried yet.

@@ -59,6 +59,7 @@ func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
 		sink error
 	}{
 		{"the ledger says that another node records it", func(*shop, string) {}, firstcome.ErrGateMismatch},
+		{"somebody keeps it locked in the ledger", func(*shop, string) {}, flow.ErrHeld},
 		{"a holder cannot be read", func(s *shop, id string) {
 			s.do("HSET", "firstcome:{"+id+"}:holders", "user-0", "?")
 			s.do("DEL", "firstcome:{"+id+"}:journal")
@@ -97,6 +98,48 @@ func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
 				p.waitFor(t, n+1)
 			}
 		})
+	}
+}
+
+// TestWhoWaitsForAHeldCampaignKeepsNobodyFromTheOthers has one worker, and a sink that
+// waits for the held campaign's lock until it is released.
+func TestWhoWaitsForAHeldCampaignKeepsNobodyFromTheOthers(t *testing.T) {
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	s.make("held")
+	var once atomic.Bool
+	waits, released, took := make(chan struct{}), make(chan struct{}), make(chan int, 1)
+	s.drainOnce(s.journal(func(o *redis.JournalOptions) {
+		o.Workers = 1
+		o.Active = func(context.Context) ([]flow.Revision, error) {
+			return []flow.Revision{{Campaign: "c", Version: 1, Epoch: 1}, {Campaign: "held", Version: 1, Epoch: 1}}, nil
+		}
+	}), func(ctx context.Context, b flow.Batch) (flow.Settled, error) {
+		if b.Campaign != "held" {
+			return p.take(ctx, b)
+		}
+		if once.CompareAndSwap(false, true) {
+			return flow.Settled{}, flow.ErrHeld
+		}
+		select {
+		case waits <- struct{}{}:
+		case <-released:
+		}
+		select {
+		case <-released:
+			took <- len(b.Coupons)
+			return flow.Settled{Through: 1}, nil
+		case <-ctx.Done():
+			return flow.Settled{}, ctx.Err()
+		}
+	})
+	<-waits
+	for n := range 20 {
+		s.issue(n, 1)
+		p.waitFor(t, n+1)
+	}
+	close(released)
+	if n := <-took; n != 1 {
+		t.Errorf("%d coupons of the held campaign came", n)
 	}
 }
 

@@ -21,7 +21,8 @@ type JournalOptions struct {
 	// Active returns the campaigns of this gate that may have something to drain, as the
 	// ledger knows them. One that is over is looked at once in each of its revisions. Required.
 	Active func(context.Context) ([]flow.Revision, error)
-	// Workers is how many campaigns are drained side by side; default 4.
+	// Workers is how many campaigns are drained side by side; default 4. One more drains
+	// those that somebody kept locked in the ledger when they were drained last.
 	Workers int
 	// Coupons is how many are given to the sink at once, unless a single entry has more; default 2,000.
 	Coupons int
@@ -114,8 +115,9 @@ func (j *Journal) Drain(ctx context.Context, to flow.Sink) error {
 	all.Go(func() error { return j.listen(ctx2) })
 	all.Go(func() error { return j.sweep(ctx2) })
 	for range j.options.Workers {
-		all.Go(func() error { return j.work(ctx2, to) })
+		all.Go(func() error { return j.work(ctx2, to, free) })
 	}
+	all.Go(func() error { return j.work(ctx2, to, held) })
 	err := all.Wait()
 	if ctx.Err() != nil {
 		return nil
@@ -198,23 +200,26 @@ func (j *Journal) sweepPage(ctx context.Context, page []flow.Revision, turn int)
 	return err
 }
 
-// work drains campaigns in turn, one batch of entries each.
-func (j *Journal) work(ctx context.Context, to flow.Sink) error {
+// work drains campaigns of a lane in turn, one batch of entries each.
+func (j *Journal) work(ctx context.Context, to flow.Sink, of lane) error {
 	for {
-		id, ok := j.agenda.next(ctx)
+		id, ok := j.agenda.next(ctx, of)
 		if !ok {
 			return ctx.Err()
 		}
+		s := j.stream(id)
 		longer, cancel := outlasting(ctx, finishing)
-		more, err := j.drain(longer, j.stream(id), to)
+		more, err := j.drain(longer, s, to)
 		cancel()
+		if err == nil {
+			j.release(s)
+		} else if err = j.isolate(id, err); err != nil {
+			return err
+		}
 		if more {
 			j.agenda.add(id)
 		}
-		j.agenda.done(id)
-		if err := j.isolate(id, err); err != nil {
-			return err
-		}
+		j.agenda.done(id) // last: whoever has it next sees that it rests, or is held
 	}
 }
 

@@ -29,6 +29,7 @@ type stream struct {
 
 	// Of a campaign that cannot be drained, guarded by the journal's mu:
 	rest   time.Time // until when it is not tried
+	held   int       // how often in a row somebody else kept it locked
 	told   string    // what was told of it last
 	toldAt time.Time
 }

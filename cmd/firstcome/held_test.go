@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/redis"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// TestF51ACampaignWhoseRowSomebodyKeepsLockedHoldsUpNoOther locks a campaign's row by hand, as an
+// operator does who leaves a transaction open, while a recorder drains it and another.
+func TestF51ACampaignWhoseRowSomebodyKeepsLockedHoldsUpNoOther(t *testing.T) {
+	for _, kind := range []services.Kind{services.MariaDB, services.PostgreSQL} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel() // they wait for locks
+			name := kind.Database(t)
+			d := newDeskOn(t, name, "c", "d")
+			told := make(chan error, 1000)
+			journal := d.remote.gate.Journal(redis.JournalOptions{Active: d.ledger.Active, Workers: 1, OnAlarm: func(_ firstcome.CampaignID, err error) {
+				told <- err
+			}})
+			// A single failure that counts would open the breaker.
+			recorder := flow.NewRecorder(journal, d.ledger, flow.RecorderLimits{Failures: 1, Probe: time.Hour})
+			recorded := flow.NewRecorded(d.remote.gate)
+			release := lockRow(t, name, "c")
+			runUntilTheEnd(t, recorder.Run, recorded.Run)
+			locked := d.issue("c", "user-1", "user-2")
+			select {
+			case err := <-told:
+				if !errors.Is(err, flow.ErrHeld) {
+					t.Fatalf("told otherwise: %v", err)
+				}
+			case <-time.After(40 * time.Second):
+				t.Fatalf("nobody was told: %+v", recorder.Stats())
+			}
+			for n := range 20 {
+				other := d.issue("d", firstcome.UserID(fmt.Sprint("user-", n)))[0]
+				await(t, recorded, other)
+			}
+			release()
+			await(t, recorded, locked[1])
+			s := recorder.Stats()
+			if s.Breaker != "closed" || s.Coupons != 22 || s.Retries == 0 {
+				t.Errorf("the recorder's counters are %+v", s)
+			}
+		})
+	}
+}
+
+// lockRow locks a campaign's row until release.
+func lockRow(t *testing.T, name string, id firstcome.CampaignID) (release func()) {
+	t.Helper()
+	db, err := services.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hand, err := db.BeginTx(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var version int
+	if err := hand.QueryRow(`SELECT version FROM campaigns WHERE id = '` + string(id) + `' FOR UPDATE`).Scan(&version); err != nil {
+		t.Fatal(err)
+	}
+	release = sync.OnceFunc(func() { _ = hand.Rollback() })
+	t.Cleanup(func() {
+		release()
+		_ = db.Close()
+	})
+	return release
+}
+
+// runUntilTheEnd runs what has a Run until the test ends.
+func runUntilTheEnd(t *testing.T, runs ...func(context.Context) error) {
+	ctx, stop := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	for _, run := range runs {
+		all.Go(func() {
+			if err := run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	t.Cleanup(func() {
+		stop()
+		all.Wait()
+	})
+}
+
+// await waits until a coupon is recorded.
+func await(t *testing.T, recorded *flow.Recorded, c firstcome.Coupon) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	defer cancel()
+	if err := recorded.Wait(ctx, c); err != nil {
+		t.Fatal(err)
+	}
+}
