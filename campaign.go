@@ -76,6 +76,9 @@ type Coupon struct {
 	// Epoch is that of the gate which issued the coupon. It is known on the way
 	// to the ledger only, which holds it against what it has not seen yet.
 	Epoch int64
+	// Marker is that of the campaign which issued it: see Change. It is known on the way
+	// from a journal to the ledger only; empty: not said.
+	Marker string
 }
 
 // A Decision is a gate's answer to one claim.

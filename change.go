@@ -9,6 +9,9 @@ type Change struct {
 	Version  int64 // from 1, which makes the campaign
 	Kind     ChangeKind
 	At       time.Time // when the ledger took it, by the ledger's clock
+	// Marker is the campaign's, and never changes: by it a gate tells the campaign from one
+	// that another ledger has under the same id. Empty: not said.
+	Marker string
 
 	Terms  Terms  // of ChangeTerms: the whole terms as they shall be
 	Epoch  int64  // of ChangeTerms with version 1: the gate's first epoch

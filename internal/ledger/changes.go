@@ -66,7 +66,7 @@ const maxPending = 1000
 // the campaigns' ids and of their versions: of one campaign, or of all of this
 // node's gate if id is empty.
 func (l *Ledger) Pending(ctx context.Context, id firstcome.CampaignID) ([]firstcome.Change, error) {
-	query := `SELECT h.campaign_id, h.version, h.kind, h.payload, h.changed_at, c.epoch
+	query := `SELECT h.campaign_id, h.version, h.kind, h.payload, h.changed_at, c.epoch, c.created_at
 		FROM campaigns c JOIN changes h ON h.campaign_id = c.id AND h.version > c.applied
 		WHERE c.applied < c.version AND c.gate = ? AND c.secret = ?`
 	args := []any{l.gate, l.fingerprint}
@@ -82,11 +82,11 @@ func (l *Ledger) Pending(ctx context.Context, id firstcome.CampaignID) ([]firstc
 	for rows.Next() {
 		var c firstcome.Change
 		var payload string
-		var at, epoch int64
-		if err := rows.Scan(&c.Campaign, &c.Version, &c.Kind, &payload, &at, &epoch); err != nil {
+		var at, epoch, createdAt int64
+		if err := rows.Scan(&c.Campaign, &c.Version, &c.Kind, &payload, &at, &epoch, &createdAt); err != nil {
 			return nil, fmt.Errorf("read the changes that the gate lacks: %w", err)
 		}
-		c.At = time.UnixMicro(at).UTC()
+		c.At, c.Marker = time.UnixMicro(at).UTC(), l.marker(time.UnixMicro(createdAt))
 		if err := decodeChange(&c, payload, epoch); err != nil {
 			return nil, fmt.Errorf("change %d of %s: %w", c.Version, c.Campaign, err)
 		}

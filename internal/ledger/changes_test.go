@@ -149,7 +149,7 @@ func TestACampaignOfARemoteGateIsMadeThereByItsFirstChange(t *testing.T) {
 			t.Fatalf("pending: %v, %v", pending, err)
 		}
 		c := pending[0]
-		same(t, "the change", firstcome.Change{Campaign: "c", Version: 1, Kind: "terms", Epoch: 1, At: s.CreatedAt, Terms: s.Terms}, c)
+		same(t, "the change", firstcome.Change{Campaign: "c", Version: 1, Kind: "terms", Epoch: 1, At: s.CreatedAt, Marker: s.Marker, Terms: s.Terms}, c)
 		if _, err := l.Switch(t.Context(), "test", "c", ledger.Pause); !errors.Is(err, firstcome.ErrPending) {
 			t.Errorf("a second change before the first is there: %v", err)
 		}

@@ -77,6 +77,9 @@ func openServer(ctx context.Context, name string, o Options, migrates bool) (*Le
 	if err == nil {
 		err = l.dialect.schema.check(check, l.read.db)
 	}
+	if err == nil {
+		err = l.identify(check, migrates)
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open the ledger %s: %w", Masked(name), l.dialect.advised(err)), l.Close())
 	}

@@ -114,7 +114,14 @@ func (l *Ledger) bury(t *tx, id firstcome.CampaignID, letters []flow.DeadLetter)
 	if err != nil {
 		return flow.Settled{}, err
 	}
+	var marker string
+	if known {
+		marker = r.marker
+	}
 	for _, letter := range letters {
+		if err := foreign([]firstcome.Coupon{letter.Coupon}, marker); err != nil {
+			return flow.Settled{}, err
+		}
 		row := DeadLetter{Campaign: id, Cause: letter.Cause, CreatedAt: now}
 		if letter.Coupon.Number == 0 && letter.Coupon.User == "" {
 			row.Source, row.Payload = letter.Garbage.Source, letter.Garbage.Payload

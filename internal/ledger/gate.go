@@ -118,7 +118,8 @@ type stock struct {
 	applied int64 // the last change that the gate has
 	epoch   int64
 	settled int64
-	letters int64 // the order of the last change of which numbers are unrecorded; 0: none ever was
+	letters int64  // the order of the last change of which numbers are unrecorded; 0: none ever was
+	marker  string // see firstcome.Change
 	// retiredAt is when the ledger began to answer instead of the gate; zero: it did not.
 	retiredAt time.Time
 }
@@ -128,7 +129,7 @@ func (s *stock) pending() bool { return s.applied < s.Version }
 
 const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, terms_version,
 	gate, secret, in_force, issued, last_number, position, decided_at,
-	held, held_until, was_opens_at, was_closes_at, applied, epoch, settled, letters_order, retired_at`
+	held, held_until, was_opens_at, was_closes_at, applied, epoch, settled, letters_order, created_at, retired_at`
 
 // stock returns what decides the campaign's claims, and refuses a campaign that
 // another gate or another secret decides.
@@ -145,12 +146,12 @@ func (l *Ledger) stock(t *tx, id firstcome.CampaignID) (stock, error) {
 
 func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 	s := stock{Campaign: firstcome.Campaign{ID: id}}
-	var quantity, opensAt, closesAt, decidedAt, heldUntil, wasOpensAt, wasClosesAt, retiredAt sql.NullInt64
+	var quantity, opensAt, closesAt, decidedAt, heldUntil, wasOpensAt, wasClosesAt, createdAt, retiredAt sql.NullInt64
 	var gate, secret string
 	err := t.row(`SELECT `+stockColumns+` FROM campaigns WHERE id = ?`+l.dialect.forUpdate, id).Scan(
 		&quantity, &opensAt, &closesAt, &s.Paused, &s.Closed, &s.Version, &s.termsVersion,
 		&gate, &secret, &s.inForce, &s.issued, &s.lastNumber, &s.position, &decidedAt,
-		&s.hold.coupons, &heldUntil, &wasOpensAt, &wasClosesAt, &s.applied, &s.epoch, &s.settled, &s.letters, &retiredAt)
+		&s.hold.coupons, &heldUntil, &wasOpensAt, &wasClosesAt, &s.applied, &s.epoch, &s.settled, &s.letters, &createdAt, &retiredAt)
 	if errors.Is(err, sql.ErrNoRows) {
 		return s, firstcome.ErrNoCampaign
 	}
@@ -164,7 +165,7 @@ func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 	s.Quantity = unlimited(quantity)
 	s.OpensAt, s.ClosesAt, s.decidedAt = instant(opensAt), instant(closesAt), instant(decidedAt)
 	s.hold.until, s.hold.opensAt, s.hold.closesAt = instant(heldUntil), instant(wasOpensAt), instant(wasClosesAt)
-	s.retiredAt = instant(retiredAt)
+	s.marker, s.retiredAt = l.marker(instant(createdAt)), instant(retiredAt)
 	if l.dialect.shared {
 		s.clock, err = l.now(t)
 		s.recallHold()

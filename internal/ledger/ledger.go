@@ -49,6 +49,7 @@ type Ledger struct {
 	jobs        chan *job
 	// fingerprint is that of secret.
 	fingerprint string
+	identity    string // see Identity
 
 	// OnCommit, if set before Run, is told of each transaction.
 	OnCommit func(jobs int, took time.Duration, err error)
@@ -108,7 +109,11 @@ func OpenShared(ctx context.Context, name string) (*Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkVersion(ctx, l.dialect, l.read.db); err != nil {
+	err = checkVersion(ctx, l.dialect, l.read.db)
+	if err == nil {
+		err = l.identify(ctx, false)
+	}
+	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
@@ -121,6 +126,9 @@ func open(ctx context.Context, path string, o Options) (*Ledger, error) {
 	}
 	if err := migrate(ctx, l.dialect, l.write); err != nil {
 		return nil, errors.Join(fmt.Errorf("migrate %s: %w", path, err), l.Close())
+	}
+	if err := l.identify(ctx, true); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), l.Close())
 	}
 	if err := extendLog(ctx, path, l.write); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), l.Close())

@@ -38,7 +38,7 @@ const migrateTimeout = 5 * time.Minute
 
 // tables are those of the ledger and of goose.
 var tables = []string{
-	"campaigns", "coupons", "facts", "changes", "dead_letters", "lost", "audit_log", "api_keys", "compatibility", "goose_db_version",
+	"campaigns", "coupons", "facts", "changes", "dead_letters", "lost", "audit_log", "api_keys", "compatibility", "identity", "goose_db_version",
 }
 
 func migrator(d *dialect, db *sql.DB) (*goose.Provider, error) {

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 // these, and which is the first that it does not: a different coupon under a known
 // number, or a new one of a user who holds another, over the quantity, of another
 // epoch than the campaign's, or that is no coupon. firstcome.ErrGateMismatch says
-// that another node has to record them, flow.ErrHeld that somebody keeps the campaign locked
+// that another node has to record them, or one of another ledger; flow.ErrHeld that somebody keeps the campaign locked
 // for longer than five seconds: then nothing was written. After any other error it is unknown what is
 // recorded, and to record the same again is right.
 //
@@ -140,13 +141,27 @@ func (l *Ledger) recordingOf(t *tx, id firstcome.CampaignID) (*recording, error)
 func (l *Ledger) record(t *tx, id firstcome.CampaignID, given []firstcome.Coupon, look bool) (flow.Settled, error) {
 	r, err := l.recordingOf(t, id)
 	if errors.Is(err, firstcome.ErrNoCampaign) {
-		return flow.Settled{}, fmt.Errorf("%w: %w", flow.ErrRefused, err)
+		return flow.Settled{}, cmp.Or(foreign(given, ""), fmt.Errorf("%w: %w", flow.ErrRefused, err))
 	}
 	if err != nil {
 		return flow.Settled{}, err
 	}
+	if err := foreign(given, r.marker); err != nil {
+		return flow.Settled{}, err
+	}
 	r.given, r.look = given, look
 	return r.do()
+}
+
+// foreign returns an error if a coupon says that it is of another campaign than the one
+// with a marker: of one that another ledger has, or this one had before it was replaced by a copy.
+func foreign(coupons []firstcome.Coupon, marker string) error {
+	for _, c := range coupons {
+		if c.Marker != "" && c.Marker != marker {
+			return fmt.Errorf("%w: number %d is of the campaign with the marker %q, the ledger's has %q", firstcome.ErrGateMismatch, c.Number, c.Marker, marker)
+		}
+	}
+	return nil
 }
 
 func (r *recording) do() (flow.Settled, error) {

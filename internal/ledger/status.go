@@ -23,6 +23,7 @@ type Status struct {
 	Epoch      int64  // of the gate
 	Settled    int64  // see flow.Settled; 0 where the ledger decides
 	LastNumber int64  // the highest that the ledger has
+	Marker     string // of the campaign, at a gate: see firstcome.Change
 	// RetiredAt is when the ledger began to answer instead of the gate; zero: it did not.
 	RetiredAt time.Time
 	// Change is the version that the call which returned this made; 0: it changed nothing.
@@ -85,6 +86,7 @@ func (l *Ledger) scanStatuses(rows *sql.Rows) ([]Status, error) {
 			return nil, fmt.Errorf("the terms of %s: %w", s.ID, err)
 		}
 		s.Recorded, s.CreatedAt, s.RetiredAt = s.Issued, instant(createdAt), instant(retiredAt)
+		s.Marker = l.marker(s.CreatedAt)
 		if l.clock != nil {
 			clock.Valid = false
 		}

@@ -140,3 +140,10 @@ CREATE TABLE IF NOT EXISTS compatibility (
     compatible_from BIGINT NOT NULL
 ) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
 REPLACE INTO compatibility (id, compatible_from) VALUES (1, 1);
+
+-- Which ledger this is, of all that there are: by it a gate tells ledgers apart. The first start
+-- makes it up, and it goes into every copy.
+CREATE TABLE IF NOT EXISTS identity (
+    id            BIGINT         NOT NULL PRIMARY KEY CHECK (id = 1), -- one row
+    ledger        VARBINARY(64)  NOT NULL
+) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;

@@ -136,3 +136,10 @@ CREATE TABLE compatibility (
     compatible_from INTEGER NOT NULL
 ) STRICT;
 INSERT INTO compatibility (id, compatible_from) VALUES (1, 1);
+
+-- Which ledger this is, of all that there are: by it a gate tells ledgers apart. The first start
+-- makes it up, and it goes into every copy.
+CREATE TABLE identity (
+    id     INTEGER NOT NULL PRIMARY KEY CHECK (id = 1), -- one row
+    ledger TEXT    NOT NULL
+) STRICT;
