@@ -77,7 +77,7 @@ type Coupon struct {
 	// to the ledger only, which holds it against what it has not seen yet.
 	Epoch int64
 	// Marker is that of the campaign which issued it: see Change. It is known on the way
-	// from a journal to the ledger only; empty: not said.
+	// to the ledger only; empty: not said.
 	Marker string
 }
 

@@ -39,8 +39,14 @@ func (g *Gate) Apply(ctx context.Context, change firstcome.Change) (refused bool
 
 // applyUntil runs the script. A campaign that is not there is made until an instant.
 func (g *Gate) applyUntil(ctx context.Context, change firstcome.Change, until time.Time) (word string, parts []rueidis.RedisMessage, err error) {
+	marker := change.Marker
+	if marker == "" {
+		if marker, err = g.marker(ctx, change.Campaign); err != nil {
+			return "", nil, err
+		}
+	}
 	args := append([]string{
-		g.instance, g.options.Secret.Fingerprint(), g.clock(), strconv.FormatInt(hold.Microseconds(), 10),
+		g.instance, g.options.Secret.Fingerprint(), marker, g.clock(), strconv.FormatInt(hold.Microseconds(), 10),
 		strconv.FormatInt(change.Version, 10), string(change.Kind),
 	}, detail(change, until)...)
 	return g.run(ctx, g.apply, change.Campaign, args...)

@@ -40,8 +40,12 @@ var errPart = fmt.Errorf("%w: part of it is gone", flow.ErrLost)
 var errUser = errors.New("a user id has no control characters")
 
 func (g *Gate) claimWithin(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID, backlog string) ([]firstcome.Decision, error) {
-	args := make([]string, 0, 7+len(users))
-	args = append(args, g.instance, g.options.Secret.Fingerprint(), g.clock(), backlog, g.wakeChannel(), string(id),
+	marker, err := g.marker(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	args := make([]string, 0, 8+len(users))
+	args = append(args, g.instance, g.options.Secret.Fingerprint(), marker, g.clock(), backlog, g.wakeChannel(), string(id),
 		strconv.FormatInt(hold.Microseconds(), 10))
 	for _, user := range users {
 		if strings.Contains(string(user), separator) {
@@ -60,7 +64,7 @@ func (g *Gate) claimWithin(ctx context.Context, id firstcome.CampaignID, users [
 	case word != "decided":
 		return nil, fmt.Errorf("the claim script answered %q", word)
 	}
-	return g.decisions(id, users, parts)
+	return g.decisions(id, marker, users, parts)
 }
 
 // A verdict is what the claim script says of a batch: see lua/claim.lua.
@@ -92,8 +96,8 @@ func readVerdict(parts []rueidis.RedisMessage) (v verdict, err error) {
 	return v, err
 }
 
-// decisions makes decisions of the claim script's answer.
-func (g *Gate) decisions(id firstcome.CampaignID, users []firstcome.UserID, parts []rueidis.RedisMessage) ([]firstcome.Decision, error) {
+// decisions makes decisions of the claim script's answer about the campaign with a marker.
+func (g *Gate) decisions(id firstcome.CampaignID, marker string, users []firstcome.UserID, parts []rueidis.RedisMessage) ([]firstcome.Decision, error) {
 	v, err := readVerdict(parts)
 	if err != nil {
 		return nil, fmt.Errorf("the claim script's answer cannot be read: %w", err)
@@ -108,7 +112,7 @@ func (g *Gate) decisions(id firstcome.CampaignID, users []firstcome.UserID, part
 		d.Lease = v.lease(d.Outcome)
 		switch d.Outcome {
 		case firstcome.Issued:
-			d.Coupon = firstcome.Coupon{Campaign: id, Number: number, User: user, IssuedAt: at, TermsVersion: v.termsVersion, Epoch: v.epoch}
+			d.Coupon = firstcome.Coupon{Campaign: id, Number: number, User: user, IssuedAt: at, TermsVersion: v.termsVersion, Epoch: v.epoch, Marker: marker}
 			number++
 		case firstcome.AlreadyIssued:
 			if len(entries) == 0 {

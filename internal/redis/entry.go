@@ -32,10 +32,14 @@ type item struct {
 }
 
 // coupons returns the coupons that an entry is about, in number order. The error
-// says why it cannot be read.
+// says why it cannot be read, also where it does not say of which ledger it is.
 func (e item) coupons(id firstcome.CampaignID, secret firstcome.Secret) ([]firstcome.Coupon, error) {
 	if format := e.fields["format"]; format != entryFormat {
 		return nil, fmt.Errorf("its format is %q, this release reads %s", format, entryFormat)
+	}
+	marker, marked := e.fields["marker"]
+	if !marked {
+		return nil, errors.New("it has no marker")
 	}
 	var epoch, at, terms, first int64
 	for name, into := range map[string]*int64{"epoch": &epoch, "at": &at, "terms": &terms, "first": &first} {
@@ -60,7 +64,7 @@ func (e item) coupons(id firstcome.CampaignID, secret firstcome.Secret) ([]first
 		number := first + int64(n)
 		coupons[n] = firstcome.Coupon{
 			Campaign: id, Number: number, User: user, Code: secret.Code(id, number),
-			IssuedAt: time.UnixMicro(at).UTC(), TermsVersion: terms, Epoch: epoch,
+			IssuedAt: time.UnixMicro(at).UTC(), TermsVersion: terms, Epoch: epoch, Marker: marker,
 		}
 	}
 	return coupons, nil
@@ -92,19 +96,20 @@ func idsOf(items []item) []string {
 // A share is what is given to the sink at once, and the entries that it is of.
 type share struct {
 	flow.Batch
+	marker  string // of the campaign
 	entries []string
 }
 
 // shares merges entries to batches of at most limit coupons, or of one entry, each
 // in number order.
-func shares(gate string, id firstcome.CampaignID, secret firstcome.Secret, items []item, limit int) []share {
+func shares(gate string, id firstcome.CampaignID, marker string, secret firstcome.Secret, items []item, limit int) []share {
 	var all []share
-	now := share{Batch: flow.Batch{Campaign: id}}
+	now := share{Batch: flow.Batch{Campaign: id}, marker: marker}
 	for _, e := range items {
 		coupons, err := e.coupons(id, secret)
 		if len(now.entries) > 0 && len(now.Coupons)+len(coupons) > limit {
 			all = append(all, now)
-			now = share{Batch: flow.Batch{Campaign: id}}
+			now = share{Batch: flow.Batch{Campaign: id}, marker: marker}
 		}
 		now.entries = append(now.entries, e.id)
 		now.Coupons = append(now.Coupons, coupons...)

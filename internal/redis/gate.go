@@ -43,6 +43,13 @@ type Options struct {
 	Backlog int64
 	// Clock is the gate's, for tests. Nil: the server's.
 	Clock func() time.Time
+	// Ledger names the ledger that the gate decides for, of all that may share a Redis. It is
+	// first called when Open has returned. Nil: it has no name.
+	Ledger func() string
+	// Marker returns what the ledger calls a campaign, for good, or firstcome.ErrNoCampaign: see
+	// firstcome.Change. A campaign with another marker is another ledger's. Nil: all are
+	// called the same.
+	Marker func(context.Context, firstcome.CampaignID) (string, error)
 	// Missing says what it means that the gate has no such campaign: the ledger knows
 	// whether it should have it; firstcome.ErrBusy: it is being made, and no gate ever
 	// had it. Nil, or if it returns nil: firstcome.ErrNoCampaign.
@@ -61,9 +68,10 @@ type Gate struct {
 	instance string
 	warnings []string
 
-	overs overs
+	claim, apply, settle, look, over, tidy, forget *rueidis.Lua
 
-	claim, apply, settle, look, over, tidy *rueidis.Lua
+	overs   overs
+	markers markers
 }
 
 var _ flow.RemoteGate = (*Gate)(nil)
@@ -106,17 +114,20 @@ func (g *Gate) run(ctx context.Context, script *rueidis.Lua, id firstcome.Campai
 		return "", nil, fmt.Errorf("a script answered without a word: %w", err)
 	}
 	if word == "mismatch" {
-		return "", nil, g.mismatch(answer[1:])
+		return "", nil, g.mismatch(ctx, id, answer[1:])
 	}
 	return word, answer[1:], nil
 }
 
-// mismatch is the error of a campaign that has another gate or secret than this node.
-func (g *Gate) mismatch(of []rueidis.RedisMessage) error {
-	var instance, secret string
-	if len(of) == 2 {
-		instance, _ = of[0].ToString()
-		secret, _ = of[1].ToString()
+// mismatch is the error of a campaign that has another gate, secret or ledger than this node.
+func (g *Gate) mismatch(ctx context.Context, id firstcome.CampaignID, of []rueidis.RedisMessage) error {
+	var words [3]string
+	for n := range min(len(of), len(words)) {
+		words[n], _ = of[n].ToString()
+	}
+	instance, secret, marker := words[0], words[1], words[2]
+	if instance == g.instance && secret == g.options.Secret.Fingerprint() {
+		return g.foreign(ctx, id, marker)
 	}
 	return fmt.Errorf("%w: it is decided by the gate redis:%s with the secret of fingerprint %s, this node has the gate %s and %s",
 		firstcome.ErrGateMismatch, instance, secret, g.Name(), g.options.Secret.Fingerprint())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -87,19 +88,26 @@ func (g *Gate) version(ctx context.Context, id firstcome.CampaignID) (int64, err
 	return fields[0], nil
 }
 
-// fields returns numbers of the campaign's hash.
+// fields returns numbers of the campaign's hash, if the campaign is the ledger's.
 func (g *Gate) fields(ctx context.Context, id firstcome.CampaignID, names ...string) ([]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	values, err := g.client.Do(ctx, g.client.B().Hmget().Key(campaignKey(id)).Field(names...).Build()).ToArray()
+	own, err := g.marker(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	values, err := g.client.Do(ctx, g.client.B().Hmget().Key(campaignKey(id)).Field(names...).Field("marker").Build()).ToArray()
 	if err != nil {
 		return nil, classify(err)
 	}
-	numbers := make([]int64, len(values))
-	for n := range values {
-		if values[n].IsNil() {
-			return nil, g.missing(ctx, id)
-		}
+	if slices.ContainsFunc(values[:len(names)], func(m rueidis.RedisMessage) bool { return m.IsNil() }) {
+		return nil, g.missing(ctx, id)
+	}
+	if marker, _ := values[len(names)].ToString(); marker != own {
+		return nil, g.foreign(ctx, id, marker)
+	}
+	numbers := make([]int64, len(names))
+	for n := range numbers {
 		if numbers[n], err = whole(values[n]); err != nil {
 			return nil, fmt.Errorf("%s is not a number: %w", names[n], err)
 		}

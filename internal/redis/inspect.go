@@ -11,7 +11,7 @@ import (
 
 // Coupons calls each with the coupon in force of every holder, in no order, until it
 // returns an error. It reads page by page while claims go on: what is issued or voided
-// meanwhile may be there or not, and a coupon may come twice. None has Code and Epoch.
+// meanwhile may be there or not, and a coupon may come twice. None has Code, Epoch and Marker.
 func (g *Gate) Coupons(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
 	for cursor := uint64(0); ; {
 		page, err := g.page(ctx, id, cursor)

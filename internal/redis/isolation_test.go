@@ -29,10 +29,18 @@ func (s *shop) make(id firstcome.CampaignID) {
 // alarmed waits for an alarm.
 func (s *shop) alarmed() {
 	s.t.Helper()
-	select {
-	case <-s.alarms:
-	case <-time.After(30 * time.Second):
+	if s.told() == nil {
 		s.t.Fatal("nobody was told")
+	}
+}
+
+// told waits for an alarm and returns it, and nil if there is none.
+func (s *shop) told() error {
+	select {
+	case err := <-s.alarms:
+		return err
+	case <-time.After(30 * time.Second):
+		return nil
 	}
 }
 
@@ -189,7 +197,7 @@ func (s *shop) awaitListener() {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
 	defer cancel()
-	channel := "firstcome:wake:" + strings.TrimPrefix(s.gate.Name(), "redis:")
+	channel := "firstcome:wake:" + strings.TrimPrefix(s.gate.Name(), "redis:") + ":-"
 	for ctx.Err() == nil {
 		heard, err := s.do("PUBSUB", "NUMSUB", channel).AsIntMap()
 		if err != nil {

@@ -80,9 +80,7 @@ type Journal struct {
 	mu      sync.Mutex      // guards what follows
 	active  []flow.Revision // in the order of their ids
 	streams map[firstcome.CampaignID]*stream
-	// strangers are the campaigns that woke the journal since the last sweep and were not
-	// active: those that are new, and those that another ledger has at the same Redis.
-	strangers map[firstcome.CampaignID]bool
+	asked   bool // the ledger was asked about a campaign that is not active, since the last tick
 }
 
 var _ flow.Source = (*Journal)(nil)
@@ -96,7 +94,7 @@ func (g *Gate) Journal(options JournalOptions) *Journal {
 	options.Silent = cmp.Or(options.Silent, defaultSilent)
 	return &Journal{
 		gate: g, options: options, consumer: rand.Text(), agenda: newAgenda(),
-		unknown: make(chan struct{}, 1), streams: map[firstcome.CampaignID]*stream{}, strangers: map[firstcome.CampaignID]bool{},
+		unknown: make(chan struct{}, 1), streams: map[firstcome.CampaignID]*stream{},
 	}
 }
 
@@ -142,7 +140,7 @@ func (j *Journal) sweep(ctx context.Context) error {
 		}
 		select {
 		case <-tick.C:
-			j.meet()
+			j.setAsked(false)
 		case <-j.unknown:
 		case <-ctx.Done():
 			return ctx.Err()

@@ -244,7 +244,7 @@ func TestF45AnyOrderOfTheEntriesGivesTheSameLedger(t *testing.T) {
 		order := rapid.SliceOfN(rapid.IntRange(0, len(entries)-1), 0, 20).Draw(r, "again")
 		for _, n := range order {
 			e := entries[n].FieldValues
-			s.do("XADD", "firstcome:{c}:journal", "*", "format", e["format"], "epoch", e["epoch"], "at", e["at"],
+			s.do("XADD", "firstcome:{c}:journal", "*", "format", e["format"], "marker", e["marker"], "epoch", e["epoch"], "at", e["at"],
 				"terms", e["terms"], "first", e["first"], "users", e["users"])
 		}
 		random := rand.New(rand.NewPCG(1, uint64(issued)))

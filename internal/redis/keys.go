@@ -15,14 +15,14 @@ const (
 )
 
 // settledChannel carries what recorders settled. Channels keep nothing; those of a
-// Redis are not apart by database, so the instance is in their names.
-func (g *Gate) settledChannel() string { return "firstcome:settled:" + g.instance }
+// Redis are not apart by database, so the instance is in their names, and the ledger too.
+func (g *Gate) settledChannel() string { return "firstcome:settled:" + g.instance + ":" + g.ledger() }
 
 // wakeChannel carries the ids of campaigns whose journal has something new.
-func (g *Gate) wakeChannel() string { return "firstcome:wake:" + g.instance }
+func (g *Gate) wakeChannel() string { return "firstcome:wake:" + g.instance + ":" + g.ledger() }
 
-// campaignKey is a hash: terms as far as they decide, version, counters and the
-// gate's time. Made by change 1, until the campaign is retired.
+// campaignKey is a hash: whose it is (instance, secret, marker), terms as far as they
+// decide, version, counters and the gate's time. Made by change 1, until the campaign is retired.
 func campaignKey(id firstcome.CampaignID) string { return "firstcome:{" + string(id) + "}:campaign" }
 
 // holdersKey is a hash from user to coupon, of the coupons in force (see entry).

@@ -45,7 +45,7 @@ func Open(ctx context.Context, options Options) (*Gate, error) {
 		client: client, options: options,
 		claim: rueidis.NewLuaScript(claimScript), apply: rueidis.NewLuaScript(applyScript),
 		settle: rueidis.NewLuaScript(settleScript), look: rueidis.NewLuaScript(lookScript),
-		over: rueidis.NewLuaScript(overScript), tidy: rueidis.NewLuaScript(tidyScript),
+		over: rueidis.NewLuaScript(overScript), tidy: rueidis.NewLuaScript(tidyScript), forget: rueidis.NewLuaScript(forgetScript),
 	}
 	if err := g.check(ctx); err != nil {
 		client.Close()
@@ -149,7 +149,7 @@ func atLeast(version string, major, minor int) bool {
 // missing is known now, and not in the middle of a script.
 func (g *Gate) checkRights(ctx context.Context) error {
 	keys := []string{"firstcome:{rights}:" + rand.Text(), "firstcome:{rights}:" + rand.Text()}
-	missing, err := rueidis.NewLuaScript(rightsScript).Exec(ctx, g.client, keys, []string{g.wakeChannel()}).AsStrSlice()
+	missing, err := rueidis.NewLuaScript(rightsScript).Exec(ctx, g.client, keys, []string{"firstcome:wake:rights"}).AsStrSlice()
 	if err != nil {
 		return classify(err)
 	}

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 // A glance is a campaign's journal at one instant: see lua/look.lua.
 type glance struct {
+	marker               string
 	last, settled, epoch int64
 	entries              int64
 	age                  time.Duration // of the oldest entry
@@ -24,7 +26,10 @@ type glance struct {
 func (g *Gate) glance(ctx context.Context, id firstcome.CampaignID) (l glance, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	word, parts, err := g.run(ctx, g.look, id)
+	if l.marker, err = g.marker(ctx, id); err != nil {
+		return l, err
+	}
+	word, parts, err := g.run(ctx, g.look, id, l.marker)
 	if err != nil {
 		return l, err
 	}
@@ -52,6 +57,9 @@ func (g *Gate) glance(ctx context.Context, id firstcome.CampaignID) (l glance, e
 
 // refillEvery is how often a journal is made again that stays behind.
 const refillEvery = time.Minute
+
+// errReplaced says that a campaign became another one while it was read.
+var errReplaced = fmt.Errorf("%w: it was replaced while its holders were read", firstcome.ErrGateMismatch)
 
 // errBehind says that a journal is empty and its campaign is not settled.
 var errBehind = errors.New("the journal is empty, and not all that was issued is recorded")
@@ -82,7 +90,7 @@ func (j *Journal) heal(ctx context.Context, s *stream, to flow.Sink, some bool) 
 		j.alarm(s.id, fmt.Errorf("%w; %d coupons from number %d on are recorded from the gate's holders", s.holed, len(coupons), l.settled+1))
 	}
 	for part := range slices.Chunk(coupons, j.options.Coupons) {
-		if err := j.give(ctx, s, to, share{Batch: flow.Batch{Campaign: s.id, Coupons: part}}, nil); err != nil {
+		if err := j.give(ctx, s, to, share{Batch: flow.Batch{Campaign: s.id, Coupons: part}, marker: l.marker}, nil); err != nil {
 			return err
 		}
 	}
@@ -90,7 +98,8 @@ func (j *Journal) heal(ctx context.Context, s *stream, to flow.Sink, some bool) 
 	return nil
 }
 
-// unsettled returns the coupons in force above the settled number, in number order.
+// unsettled returns the coupons in force above the settled number, in number order. Whose
+// they are is looked at once more afterwards, because holders do not say it.
 func (j *Journal) unsettled(ctx context.Context, id firstcome.CampaignID, l glance) ([]firstcome.Coupon, error) {
 	found := map[int64]firstcome.Coupon{} // a page may name a holder again
 	for cursor := uint64(0); ; {
@@ -104,13 +113,16 @@ func (j *Journal) unsettled(ctx context.Context, id firstcome.CampaignID, l glan
 				return nil, err
 			}
 			if c.Number > l.settled && c.Number <= l.last {
-				c.Code, c.Epoch = j.gate.options.Secret.Code(id, c.Number), l.epoch
+				c.Code, c.Epoch, c.Marker = j.gate.options.Secret.Code(id, c.Number), l.epoch, l.marker
 				found[c.Number] = c
 			}
 		}
 		if cursor = page.Cursor; cursor == 0 {
 			break
 		}
+	}
+	if again, err := j.gate.glance(ctx, id); err != nil || again.marker != l.marker {
+		return nil, cmp.Or(err, errReplaced)
 	}
 	return slices.SortedFunc(maps.Values(found), byNumber), nil
 }
@@ -172,11 +184,16 @@ func (g *Gate) appendLag(ctx context.Context, all []flow.Lag, id firstcome.Campa
 // Lag is that of the gate, of the active campaigns.
 func (j *Journal) Lag(ctx context.Context) ([]flow.Lag, error) { return j.gate.Lag(ctx, j.known()) }
 
-// Retire deletes a campaign's keys. The ledger must have said first that it
+// Retire deletes a campaign's keys, and leaves those of another ledger's campaign of the same
+// id: then this ledger's has none any more. The ledger must have said first that it
 // answers for the campaign from now on. It may be repeated.
 func (g *Gate) Retire(ctx context.Context, id firstcome.CampaignID) error {
-	if err := g.client.Do(ctx, g.client.B().Unlink().Key(keysOf(id)...).Build()).Error(); err != nil {
-		return fmt.Errorf("retire %s: %w", id, classify(err))
+	marker, err := g.marker(ctx, id)
+	if err == nil {
+		_, _, err = g.run(ctx, g.forget, id, marker)
+	}
+	if err != nil {
+		return fmt.Errorf("retire %s: %w", id, err)
 	}
 	return nil
 }

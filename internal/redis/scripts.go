@@ -16,6 +16,8 @@ var (
 	applyScript string
 	//go:embed lua/settle.lua
 	settleScript string
+	//go:embed lua/forget.lua
+	forgetScript string
 	//go:embed lua/look.lua
 	lookScript string
 	//go:embed lua/over.lua

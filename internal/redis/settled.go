@@ -20,19 +20,23 @@ const many = "*"
 // Settle notes how far a campaign is in the ledger, and publishes it. What is
 // older than what the gate knows changes nothing.
 func (g *Gate) Settle(ctx context.Context, id firstcome.CampaignID, settled flow.Settled) error {
-	if err := g.settleEntries(ctx, id, settled, nil); err != nil {
+	marker, err := g.marker(ctx, id)
+	if err == nil {
+		err = g.settleEntries(ctx, id, marker, settled, nil)
+	}
+	if err != nil {
 		return fmt.Errorf("settle %s through %d: %w", id, settled.Through, err)
 	}
 	return nil
 }
 
-// settleEntries does the same, and is done with entries of the journal. What the
+// settleEntries does the same of the campaign with a marker, and is done with entries of its journal. What the
 // gate lacks before is read from the ledger and noted first.
-func (g *Gate) settleEntries(ctx context.Context, id firstcome.CampaignID, settled flow.Settled, entries []string) error {
-	known, err := g.settleOnce(ctx, id, settled, entries)
+func (g *Gate) settleEntries(ctx context.Context, id firstcome.CampaignID, marker string, settled flow.Settled, entries []string) error {
+	known, err := g.settleOnce(ctx, id, marker, settled, entries)
 	for err == nil && known < settled.Since {
-		if known, err = g.catchUp(ctx, id, known); err == nil && known >= settled.Since {
-			known, err = g.settleOnce(ctx, id, settled, entries)
+		if known, err = g.catchUp(ctx, id, marker, known); err == nil && known >= settled.Since {
+			known, err = g.settleOnce(ctx, id, marker, settled, entries)
 		}
 	}
 	return err
@@ -43,7 +47,7 @@ var errSince = errors.New("what changed of its dead letters cannot be read from 
 
 // catchUp notes what changed since an order that the gate has, or the first of it, and
 // returns the order that it has then.
-func (g *Gate) catchUp(ctx context.Context, id firstcome.CampaignID, order int64) (known int64, err error) {
+func (g *Gate) catchUp(ctx context.Context, id firstcome.CampaignID, marker string, order int64) (known int64, err error) {
 	if g.options.SettledSince == nil {
 		return order, fmt.Errorf("%w: nobody was named who has it", errSince)
 	}
@@ -54,21 +58,27 @@ func (g *Gate) catchUp(ctx context.Context, id firstcome.CampaignID, order int64
 	if err != nil {
 		return order, fmt.Errorf("%w: %w", errSince, err)
 	}
-	return g.settleOnce(ctx, id, missed, nil)
+	return g.settleOnce(ctx, id, marker, missed, nil)
 }
 
 // settleOnce runs the script and returns the order that the gate has then. If that is
 // below settled.Since, nothing was done.
-func (g *Gate) settleOnce(ctx context.Context, id firstcome.CampaignID, settled flow.Settled, entries []string) (known int64, err error) {
-	args := make([]string, 0, 9+len(settled.Unrecorded)+len(settled.Recorded)+len(entries))
-	args = append(args, group, g.settledChannel(), string(id))
+func (g *Gate) settleOnce(ctx context.Context, id firstcome.CampaignID, marker string, settled flow.Settled, entries []string) (known int64, err error) {
+	args := make([]string, 0, 10+len(settled.Unrecorded)+len(settled.Recorded)+len(entries))
+	args = append(args, group, g.settledChannel(), string(id), marker)
 	for _, n := range slices.Concat([]int64{
 		settled.Through, settled.Epoch, settled.Order, settled.Since, int64(len(settled.Unrecorded)), int64(len(settled.Recorded)),
 	}, settled.Unrecorded, settled.Recorded) {
 		args = append(args, strconv.FormatInt(n, 10))
 	}
-	known, err = g.settle.Exec(ctx, g.client, keysOf(id), append(args, entries...)).AsInt64()
-	return known, classify(err)
+	word, parts, err := g.run(ctx, g.settle, id, append(args, entries...)...)
+	if err == nil && len(parts) != 1 {
+		err = fmt.Errorf("the settle script answered %q and %d parts", word, len(parts))
+	}
+	if err != nil {
+		return 0, err
+	}
+	return whole(parts[0])
 }
 
 // SettledThrough returns how far a campaign is in the ledger: see flow.RemoteGate.
@@ -116,7 +126,8 @@ func (g *Gate) settledThrough(ctx context.Context, id firstcome.CampaignID, numb
 // WatchSettled calls each with what recorders settle: see flow.RemoteGate.
 func (g *Gate) WatchSettled(ctx context.Context, ready func(), each func(firstcome.CampaignID, flow.Settled)) error {
 	err := g.subscribe(ctx, g.settledChannel(), ready, func(message string) {
-		if id, settled, err := readSettled(message); err == nil {
+		id, marker, settled, err := readSettled(message)
+		if own, known := g.known(id); err == nil && known && marker == own { // else nobody here waits for it, or it is of a copy of this ledger
 			each(id, settled)
 		}
 	})
@@ -126,24 +137,24 @@ func (g *Gate) WatchSettled(ctx context.Context, ready func(), each func(firstco
 	return fmt.Errorf("watch what is settled: %w", err)
 }
 
-// readSettled reads a message: the campaign, the number through which all are
+// readSettled reads a message: the campaign and its marker, the number through which all are
 // settled, the epoch of that, the order, and the numbers that are unrecorded or that they are many.
-func readSettled(message string) (id firstcome.CampaignID, s flow.Settled, err error) {
+func readSettled(message string) (id firstcome.CampaignID, marker string, s flow.Settled, err error) {
 	words := strings.Fields(message)
-	if len(words) < 4 {
-		return "", s, fmt.Errorf("the message %q is not about a campaign", message)
+	if len(words) < 5 {
+		return "", "", s, fmt.Errorf("the message %q is not about a campaign", message)
 	}
 	if id, err = firstcome.ParseCampaignID(words[0]); err != nil {
-		return "", s, err
+		return "", "", s, err
 	}
 	all := words[len(words)-1] != many
 	if !all {
 		words = words[:len(words)-1]
 	}
-	numbers := make([]int64, len(words)-1)
-	for n, word := range words[1:] {
+	numbers := make([]int64, len(words)-2)
+	for n, word := range words[2:] {
 		if numbers[n], err = strconv.ParseInt(word, 10, 64); err != nil {
-			return "", s, err
+			return "", "", s, err
 		}
 	}
 	s.Through, s.Epoch, s.Order = numbers[0], numbers[1], numbers[2]
@@ -153,7 +164,7 @@ func readSettled(message string) (id firstcome.CampaignID, s flow.Settled, err e
 		s.Unrecorded = numbers[3:]
 		slices.Sort(s.Unrecorded)
 	}
-	return id, s, nil
+	return id, words[1], s, nil
 }
 
 // subscribe calls each with every message on a channel until ctx ends or the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ import (
 type stream struct {
 	id         firstcome.CampaignID
 	unfinished bool      // entries that were given to this consumer may be unfinished
+	compared   time.Time // when whose the campaign in Redis is was last looked at
 	looked     time.Time // when entries of other recorders were last looked for
 	perEntry   int       // coupons of an entry, about
 	holed      error     // something of the stream is gone
@@ -39,9 +41,18 @@ func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool
 	if j.rests(s) {
 		return false, nil
 	}
+	marker, err := j.own(ctx, s)
+	if err != nil {
+		return false, err
+	}
 	items, err := j.read(ctx, s)
 	if err != nil {
 		return false, err
+	}
+	if slices.ContainsFunc(items, func(e item) bool { return e.foreign(marker) }) {
+		// Whose they are takes them over when they have not been asked for for long.
+		s.unfinished, s.compared = false, time.Time{}
+		return false, errEntry
 	}
 	if err := j.heal(ctx, s, to, len(items) > 0); err != nil {
 		return false, err
@@ -49,7 +60,7 @@ func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool
 	coupons, before := 0, s.unfinished
 	s.unfinished = before || len(items) > 0
 	undone := idsOf(items)
-	for _, part := range shares(j.gate.Name(), s.id, j.gate.options.Secret, items, j.options.Coupons) {
+	for _, part := range shares(j.gate.Name(), s.id, marker, j.gate.options.Secret, items, j.options.Coupons) {
 		coupons += len(part.Coupons)
 		if err := j.give(ctx, s, to, part, undone); err != nil {
 			return false, err
@@ -90,7 +101,7 @@ func (j *Journal) give(ctx context.Context, s *stream, to flow.Sink, part share,
 	j.follow(s, part.Coupons, settled)
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if err := j.gate.settleEntries(ctx, s.id, settled, part.entries); err != nil {
+	if err := j.gate.settleEntries(ctx, s.id, part.marker, settled, part.entries); err != nil {
 		return fmt.Errorf("settle %s through %d: %w", s.id, settled.Through, err)
 	}
 	return nil

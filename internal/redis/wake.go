@@ -37,21 +37,13 @@ func (j *Journal) listen(ctx context.Context) error {
 	}
 }
 
-// wake puts a campaign on the agenda, if it is active. Of one that is not known the ledger is
-// asked, once a sweep: what it does not have is another ledger's, and no business of this journal.
+// wake puts a campaign on the agenda, if it is active. About one that is not, which is new
+// or which nodes with another secret have, the ledger is asked, once between two ticks of the sweep.
 func (j *Journal) wake(id firstcome.CampaignID) {
-	j.mu.Lock()
-	_, active := slices.BinarySearchFunc(j.active, id, func(r flow.Revision, id firstcome.CampaignID) int { return cmp.Compare(r.Campaign, id) })
-	met := j.strangers[id]
-	if !active {
-		j.strangers[id] = true
-	}
-	j.mu.Unlock()
-	switch {
-	case active:
+	if _, active := slices.BinarySearchFunc(j.known(), id, func(r flow.Revision, id firstcome.CampaignID) int { return cmp.Compare(r.Campaign, id) }); active {
 		j.gate.overs.forget(id)
 		j.agenda.add(id)
-	case !met:
+	} else if !j.setAsked(true) {
 		select {
 		case j.unknown <- struct{}{}:
 		default:
@@ -59,9 +51,36 @@ func (j *Journal) wake(id firstcome.CampaignID) {
 	}
 }
 
-// meet forgets who was met.
-func (j *Journal) meet() {
+// setAsked notes whether the ledger was asked, and tells what was noted before.
+func (j *Journal) setAsked(asked bool) (before bool) {
 	j.mu.Lock()
-	clear(j.strangers)
-	j.mu.Unlock()
+	defer j.mu.Unlock()
+	before, j.asked = j.asked, asked
+	return before
+}
+
+// own returns the campaign's marker, by which its journal is this ledger's. Whose the keys in
+// Redis are is looked at once a sweep: in between each entry, and the script that deletes them,
+// says the same. Of a campaign that the gate has lost, or that is being made, only the entries do.
+func (j *Journal) own(ctx context.Context, s *stream) (marker string, err error) {
+	if marker, err = j.gate.marker(ctx, s.id); err != nil || time.Since(s.compared) < j.options.Sweep {
+		return marker, err
+	}
+	_, err = j.gate.version(ctx, s.id)
+	if e := (*Error)(nil); errors.Is(err, firstcome.ErrGateMismatch) || errors.As(err, &e) {
+		return "", err
+	}
+	if err == nil {
+		s.compared = time.Now()
+	}
+	return marker, nil
+}
+
+// errEntry says that an entry is of another ledger's campaign.
+var errEntry = fmt.Errorf("%w: the journal has entries of another ledger's campaign of the same id, which are left to it", firstcome.ErrGateMismatch)
+
+// foreign tells whether an entry is of a campaign with another marker.
+func (e item) foreign(marker string) bool {
+	of, said := e.fields["marker"]
+	return said && of != marker
 }

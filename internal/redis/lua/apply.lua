@@ -1,22 +1,22 @@
 -- Applies one numbered change of a campaign: change v after v-1, once. Change 1 makes the campaign.
 --
 -- KEYS  campaign (hash), holders (hash), journal (stream), unrecorded (set)
--- ARGV  1 instance and 2 secret, which must be the campaign's
---       3 the gate's time in microseconds, or '' for the server's own clock
---       4 how long stock that came back is held, in microseconds
---       5 the change's version, 6 its kind: terms, pause, resume, close or void
---       of terms: 7 quantity, 8 opens_at, 9 closes_at ('' for none), 10 the epoch of a new campaign,
---       11 the recorders' group, 12 until when, in microseconds, a new campaign may be made,
+-- ARGV  1 instance, 2 secret and 3 marker, which must be the campaign's
+--       4 the gate's time in microseconds, or '' for the server's own clock
+--       5 how long stock that came back is held, in microseconds
+--       6 the change's version, 7 its kind: terms, pause, resume, close or void
+--       of terms: 8 quantity, 9 opens_at, 10 closes_at ('' for none), 11 the epoch of a new campaign,
+--       12 the recorders' group, 13 until when, in microseconds, a new campaign may be made,
 --       or '' for not at all
---       of void: 7 number, 8 user
+--       of void: 8 number, 9 user
 -- Returns {word, …}
 --   'applied'   it is applied, now or before
 --   'refused'   the quantity was below what is in force, now or then: its version is used up
 --   'gap', v    earlier changes are missing: v is the last
 --   'lost'      the gate should know the campaign and does not, or not all of it
---   'absent'    the campaign may be made: by the same with argument 12
+--   'absent'    the campaign may be made: by the same with argument 13
 --   'late'      the campaign was to be made earlier
---   'mismatch', instance, secret
+--   'mismatch', instance, secret, marker
 --
 -- As in claim.lua, whatever can fail does so at or before the first write. An empty
 -- journal that a campaign was not made with is no leftover: making it again is safe.
@@ -25,14 +25,14 @@
 -- ledger first whether there was one, and the time tells how long that may be ago.
 
 local campaign_key, holders_key, journal_key, unrecorded_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local instance, secret, clock, hold = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-local version, kind = tonumber(ARGV[5]), ARGV[6]
+local instance, secret, marker, clock, hold = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
+local version, kind = tonumber(ARGV[6]), ARGV[7]
 
 local function whole(n) return string.format('%.0f', n) end
 
 local c = redis.call('HMGET', campaign_key, 'instance', 'secret', 'version', 'quantity', 'opens_at', 'closes_at',
   'in_force', 'decided_at', 'held', 'held_until', 'was_opens_at', 'was_closes_at', 'refused:' .. whole(version),
-  'last_number', 'settled')
+  'last_number', 'settled', 'marker')
 local holders = redis.call('HLEN', holders_key)
 local leftovers = holders + redis.call('XLEN', journal_key) + redis.call('SCARD', unrecorded_key)
 local known = tonumber(c[3])
@@ -45,17 +45,17 @@ end
 
 if not known then
   if version ~= 1 or kind ~= 'terms' or leftovers > 0 then return {'lost'} end
-  if ARGV[12] == '' then return {'absent'} end
-  if now > tonumber(ARGV[12]) then return {'late'} end
-  local made = redis.pcall('XGROUP', 'CREATE', journal_key, ARGV[11], '0', 'MKSTREAM')
+  if ARGV[13] == '' then return {'absent'} end
+  if now > tonumber(ARGV[13]) then return {'late'} end
+  local made = redis.pcall('XGROUP', 'CREATE', journal_key, ARGV[12], '0', 'MKSTREAM')
   if type(made) == 'table' and made.err and not string.find(made.err, 'BUSYGROUP', 1, true) then return made end
-  redis.call('HSET', campaign_key, 'instance', instance, 'secret', secret, 'epoch', ARGV[10],
-    'version', '1', 'terms_version', '1', 'quantity', ARGV[7], 'opens_at', ARGV[8], 'closes_at', ARGV[9],
+  redis.call('HSET', campaign_key, 'instance', instance, 'secret', secret, 'marker', marker, 'epoch', ARGV[11],
+    'version', '1', 'terms_version', '1', 'quantity', ARGV[8], 'opens_at', ARGV[9], 'closes_at', ARGV[10],
     'paused', '0', 'closed', '0', 'in_force', '0', 'issued', '0', 'last_number', '0', 'settled', '0', 'settled_epoch', '0', 'letters_order', '0',
     'decided_at', whole(now), 'held', '0', 'held_until', '0', 'was_opens_at', '', 'was_closes_at', '')
   return {'applied'}
 end
-if c[1] ~= instance or c[2] ~= secret then return {'mismatch', c[1], c[2]} end
+if c[1] ~= instance or c[2] ~= secret or c[16] ~= marker then return {'mismatch', c[1], c[2], c[16] or ''} end
 if holders ~= tonumber(c[7]) or tonumber(c[14]) < tonumber(c[15]) then return {'lost'} end
 if version <= known then return {c[13] == '1' and 'refused' or 'applied'} end
 if version > known + 1 then return {'gap', whole(known)} end
@@ -88,7 +88,7 @@ if kind == 'resume' then return write('paused', '0') end
 if kind == 'close' then return write('closed', '1') end
 
 if kind == 'void' then
-  local number, user = tonumber(ARGV[7]), ARGV[8]
+  local number, user = tonumber(ARGV[8]), ARGV[9]
   local entry = redis.call('HGET', holders_key, user)
   if not entry or struct.unpack('>I6', entry) ~= number then return write() end
   held, held_until = held + 1, hold_until()
@@ -100,7 +100,7 @@ end
 
 if kind ~= 'terms' then return redis.error_reply('ERR firstcome: no change is of the kind ' .. kind) end
 
-local to_quantity, to_opens_at, to_closes_at = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
+local to_quantity, to_opens_at, to_closes_at = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
 if to_quantity < in_force then
   redis.call('HSET', campaign_key, 'version', whole(version), 'refused:' .. whole(version), '1')
   return {'refused'}
@@ -117,4 +117,4 @@ if opens_earlier or opens_again then
 end
 if opens_earlier or opens_again or to_quantity > quantity then held_until = hold_until() end
 held = math.max(0, held + (to_quantity - quantity)) -- in this order no sum is above 2^53
-return write('quantity', whole(to_quantity), 'opens_at', ARGV[8], 'closes_at', ARGV[9], 'terms_version', whole(version))
+return write('quantity', whole(to_quantity), 'opens_at', ARGV[9], 'closes_at', ARGV[10], 'terms_version', whole(version))

@@ -2,16 +2,16 @@
 -- and appends what it issues to the journal: all of it or nothing.
 --
 -- KEYS  campaign (hash), holders (hash), journal (stream), unrecorded (set)
--- ARGV  1 instance and 2 secret, which must be the campaign's
---       3 the gate's time in microseconds, or '' for the server's own clock
---       4 how many numbers may be unsettled, or '' for any; above, nothing is issued
---       5 the channel that wakes recorders, 6 the campaign's id
---       7 how long stock that came back is held, in microseconds
---       8 and following: the users
+-- ARGV  1 instance, 2 secret and 3 marker, which must be the campaign's
+--       4 the gate's time in microseconds, or '' for the server's own clock
+--       5 how many numbers may be unsettled, or '' for any; above, nothing is issued
+--       6 the channel that wakes recorders, 7 the campaign's id
+--       8 how long stock that came back is held, in microseconds
+--       9 and following: the users
 -- Returns one of
 --   {'absent'}                         the gate has no such campaign
 --   {'lost'}                           part of what the gate knew of it is gone
---   {'mismatch', instance, secret}     it belongs to another gate or secret
+--   {'mismatch', instance, secret, marker}  it belongs to another gate, secret or ledger
 --   {'decided', outcomes, first, now, version, terms_version, epoch, opens_at, closes_at,
 --    held, {entry, …}}           outcomes has a digit for each user, 0 for not
 --                                      decided because the backlog is full; the users
@@ -29,19 +29,19 @@ local UNDECIDED = 0
 local CHUNK = 1000 -- values that unpack() puts on Lua's stack, which has room for about 8,000
 
 local campaign_key, holders_key, journal_key, unrecorded_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local instance, secret, clock, backlog, wake, id = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local hold = tonumber(ARGV[7])
-local FIRST_USER = 8
+local instance, secret, marker, clock, backlog, wake, id = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local hold = tonumber(ARGV[8])
+local FIRST_USER = 9
 local users = #ARGV - FIRST_USER + 1
 
 local function whole(n) return string.format('%.0f', n) end
 
 local c = redis.call('HMGET', campaign_key,
   'instance', 'secret', 'version', 'terms_version', 'epoch', 'quantity', 'opens_at', 'closes_at', 'paused', 'closed',
-  'in_force', 'issued', 'last_number', 'settled', 'decided_at', 'held', 'held_until', 'was_opens_at', 'was_closes_at')
+  'in_force', 'issued', 'last_number', 'settled', 'decided_at', 'held', 'held_until', 'was_opens_at', 'was_closes_at', 'marker')
 local version, terms_version, epoch, quantity = c[3], tonumber(c[4]), c[5], tonumber(c[6])
 if not version then return {'absent'} end
-if c[1] ~= instance or c[2] ~= secret then return {'mismatch', c[1], c[2]} end
+if c[1] ~= instance or c[2] ~= secret or c[20] ~= marker then return {'mismatch', c[1], c[2], c[20] or ''} end
 local opens_at, closes_at = tonumber(c[7]), tonumber(c[8])
 local paused, closed = c[9] == '1', c[10] == '1'
 local in_force, issued, last_number, settled = tonumber(c[11]), tonumber(c[12]), tonumber(c[13]), tonumber(c[14])
@@ -146,7 +146,7 @@ if #fields > 0 then
   if type(kept) == 'table' and kept.err and (won > 0 or not string.find(kept.err, 'OOM', 1, true)) then return kept end
 end
 if won > 0 then
-  local appended = redis.pcall('XADD', journal_key, '*', 'format', '1', 'epoch', epoch, 'at', whole(now),
+  local appended = redis.pcall('XADD', journal_key, '*', 'format', '1', 'marker', marker, 'epoch', epoch, 'at', whole(now),
     'terms', whole(terms_version), 'first', whole(last_number + 1), 'users', table.concat(winners, '\n'))
   if type(appended) == 'table' and appended.err then return appended end
   for from = 1, #pairs_of, CHUNK do

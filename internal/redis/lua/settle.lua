@@ -1,26 +1,28 @@
 -- Notes how far a campaign is in the ledger, and is done with entries of its journal.
 --
 -- KEYS  campaign (hash), holders (hash), journal (stream), unrecorded (set)
--- ARGV  1 the recorders' group, 2 the channel to tell, 3 the campaign's id
---       4 the number through which all are settled, 5 the epoch of that, or 0 if it is not said
---       6 the ledger's order of what changed in the set, 7 the order since which all that changed is told
---       8 how many numbers became unrecorded, 9 how many were and are no more; then the former, then the
+-- ARGV  1 the recorders' group, 2 the channel to tell, 3 the campaign's id, 4 its marker
+--       5 the number through which all are settled, 6 the epoch of that, or 0 if it is not said
+--       7 the ledger's order of what changed in the set, 8 the order since which all that changed is told
+--       9 how many numbers became unrecorded, 10 how many were and are no more; then the former, then the
 --       latter, then the ids of the entries
--- Returns the order of the set afterwards. If that is below 7, nothing was done: what changed in between is missing.
+-- Returns {word, …}
+--   'set', order   of the set afterwards. If that is below 8, nothing was done: what changed in between is missing.
+--   'mismatch', instance, secret, marker   of a campaign of another ledger: nothing was done
 --
--- Neither the number nor the epoch ever goes back, and of the set the ledger's order says what is later. It
--- begins with a write that needs no memory, because it is what gives memory back; Redis looks at memory
+-- Neither the number nor the epoch ever goes back, and of the set the ledger's order says what is later. Its first
+-- write is one that needs no memory, because it is what gives memory back; Redis looks at memory
 -- before a script's first write only.
 
 local CHUNK = 1000 -- values that unpack() puts on Lua's stack, which has room for about 8,000
 local SPELLED = 100 -- unrecorded numbers that fit in a message; of more, the reader asks
 
 local campaign_key, journal_key, unrecorded_key = KEYS[1], KEYS[3], KEYS[4]
-local group, channel, id = ARGV[1], ARGV[2], ARGV[3]
-local through, epoch, order, since = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-local FIRST = 10
-local first_recorded = FIRST + tonumber(ARGV[8])
-local first_entry = first_recorded + tonumber(ARGV[9])
+local group, channel, id, marker = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local through, epoch, order, since = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local FIRST = 11
+local first_recorded = FIRST + tonumber(ARGV[9])
+local first_entry = first_recorded + tonumber(ARGV[10])
 
 local function whole(n) return string.format('%.0f', n) end
 
@@ -29,17 +31,18 @@ local function each(from, to, call)
   for first = from, to, CHUNK do call(unpack(ARGV, first, math.min(first + CHUNK - 1, to))) end
 end
 
-local before = redis.call('HMGET', campaign_key, 'settled', 'settled_epoch', 'letters_order')
+local before = redis.call('HMGET', campaign_key, 'settled', 'settled_epoch', 'letters_order', 'marker', 'instance', 'secret')
 local settled, settled_epoch, known = tonumber(before[1]), tonumber(before[2] or '0'), tonumber(before[3] or '0')
-if settled and known < since then return known end
+if settled and before[4] ~= marker then return {'mismatch', before[5] or '', before[6] or '', before[4] or ''} end
+if settled and known < since then return {'set', whole(known)} end
 
 redis.call('SREM', unrecorded_key, '')
 each(first_entry, #ARGV, function(...)
   redis.pcall('XACK', journal_key, group, ...) -- the group may be gone
   redis.call('XDEL', journal_key, ...)
 end)
-if not settled then return order end
-if through <= settled and epoch <= settled_epoch and order <= known then return known end
+if not settled then return {'set', whole(order)} end
+if through <= settled and epoch <= settled_epoch and order <= known then return {'set', whole(known)} end
 
 if order > known then
   each(first_recorded, first_entry - 1, function(...) redis.call('SREM', unrecorded_key, ...) end)
@@ -48,11 +51,11 @@ end
 through, epoch, order = math.max(through, settled), math.max(epoch, settled_epoch), math.max(order, known)
 redis.call('HSET', campaign_key, 'settled', whole(through), 'settled_epoch', whole(epoch), 'letters_order', whole(order))
 
-local message = {id, whole(through), whole(epoch), whole(order)}
+local message = {id, marker, whole(through), whole(epoch), whole(order)}
 if redis.call('SCARD', unrecorded_key) > SPELLED then
-  message[5] = '*'
+  message[6] = '*'
 else
   for _, number in ipairs(redis.call('SMEMBERS', unrecorded_key)) do message[#message + 1] = number end
 end
 redis.pcall('PUBLISH', channel, table.concat(message, ' '))
-return order
+return {'set', whole(order)}
