@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -12,15 +13,21 @@ import (
 )
 
 // auditGate compares the campaigns that the gate decides with the ledger. Those that it
-// has forgotten because they are over for long, and those that were never made there,
-// are passed over.
+// has forgotten because they are over for long, and those that were never made there, unless
+// another ledger's campaign is why, are passed over.
 func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *auditReport, ids []firstcome.CampaignID) error {
 	// Codes are held against the ledger's coupons; the gate keeps none, so any secret will do.
 	secret, err := firstcome.NewSecret(make([]byte, firstcome.MinSecret))
 	if err != nil {
 		return err
 	}
-	gate, err := redis.Open(ctx, redis.Options{URL: c.Gate.url(), Secret: secret, AnyEviction: true})
+	gate, err := redis.Open(ctx, redis.Options{
+		URL: c.Gate.url(), Secret: secret, AnyEviction: true, Ledger: l.Identity,
+		Marker: func(ctx context.Context, id firstcome.CampaignID) (string, error) {
+			campaign, err := l.Campaign(ctx, id)
+			return campaign.Marker, err
+		},
+	})
 	if err != nil {
 		return fmt.Errorf("--gate: %w", err)
 	}
@@ -33,8 +40,13 @@ func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *audi
 			return err
 		case campaign.Gate != gate.Name() && c.Campaign != "":
 			return fmt.Errorf("the campaign is decided by %s, not by %s: name its gate with --gate", campaign.Gate, gate.Name())
-		case campaign.Gate != gate.Name() || !campaign.RetiredAt.IsZero() || campaign.Applied == 0:
+		case campaign.Gate != gate.Name() || !campaign.RetiredAt.IsZero():
 			continue
+		}
+		if campaign.Applied == 0 {
+			if _, err := gate.State(ctx, id); !errors.Is(err, firstcome.ErrGateMismatch) {
+				continue
+			}
 		}
 		one, err := audit.Gate(ctx, source(l, &read), gateSource(gate), id)
 		if err != nil {

@@ -63,6 +63,7 @@ func (c *doctorCmd) examine(ctx context.Context, t terminal) doctor.Findings {
 	}
 	if gate := c.Gate.url(); gate != "" {
 		e.server(redis.Examine(ctx, redis.Options{URL: gate, AnyEviction: c.AnyEviction}))
+		e.server(campaignsAtGate(ctx, e.path, gate))
 	}
 	if c.SecretFile != "" || !onServer {
 		e.secretMode(c.SecretFile)

@@ -99,7 +99,7 @@ func (n *node) dial(ctx context.Context, secret firstcome.Secret) (name string, 
 	}
 	gate, err := redis.Open(ctx, redis.Options{
 		URL: s.url, Secret: secret, AnyEviction: s.anyEviction, Backlog: s.backlog,
-		Missing: n.missing, SettledSince: n.settledSince,
+		Ledger: func() string { return n.ledger.Identity() }, Marker: n.marker, Missing: n.missing, SettledSince: n.settledSince,
 	})
 	if err != nil {
 		return "", fmt.Errorf("--gate: %w", err)
@@ -115,6 +115,15 @@ func (n *node) dial(ctx context.Context, secret firstcome.Secret) (name string, 
 // ledger is there before anything is recorded.
 func (n *node) settledSince(ctx context.Context, id firstcome.CampaignID, order int64) (flow.Settled, error) {
 	return n.ledger.SettledSince(ctx, id, order)
+}
+
+// marker returns what the ledger calls a campaign of this node's gate.
+func (n *node) marker(ctx context.Context, id firstcome.CampaignID) (string, error) {
+	c, err := n.ledger.Campaign(ctx, id)
+	if err == nil && c.Gate != n.remote.gate.Name() {
+		err = fmt.Errorf("%w: it is decided by %s", firstcome.ErrGateMismatch, c.Gate)
+	}
+	return c.Marker, err
 }
 
 // missing says what it means that the gate has no such campaign.

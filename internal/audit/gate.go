@@ -12,7 +12,8 @@ import (
 
 // A GateSource is a remote gate to compare with the ledger.
 type GateSource struct {
-	// State is firstcome.ErrNoCampaign if the gate does not have it.
+	// State is firstcome.ErrNoCampaign if the gate does not have it, firstcome.ErrGateMismatch
+	// if it has another ledger's campaign of the id.
 	State func(context.Context, firstcome.CampaignID) (GateState, error)
 	// Holders calls each with every holder of a coupon in force and its number, as the
 	// gate has them; 0 if it does not say.
@@ -49,6 +50,11 @@ func Gate(ctx context.Context, ledger Source, gate GateSource, id firstcome.Camp
 	if errors.Is(err, firstcome.ErrNoCampaign) {
 		r := GateReport{Campaign: id}
 		r.Breaches.add("gate", "the gate has lost the campaign, and decides nothing until it is rebuilt")
+		return r, nil
+	}
+	if errors.Is(err, firstcome.ErrGateMismatch) {
+		r := GateReport{Campaign: id}
+		r.Breaches.add("gate", "%v", err)
 		return r, nil
 	}
 	if err != nil {

@@ -99,7 +99,7 @@ func (c *Changer) Do(ctx context.Context, id firstcome.CampaignID, change func()
 func (c *Changer) Finish(ctx context.Context, id firstcome.CampaignID, version int64) error {
 	attempt := func() (struct{}, error) {
 		err := c.finish(ctx, id)
-		if errors.Is(err, ErrLost) || errors.Is(err, ErrGap) {
+		if errors.Is(err, ErrLost) || errors.Is(err, ErrGap) || errors.Is(err, firstcome.ErrGateMismatch) {
 			err = backoff.Permanent(err) // it is not there soon: somebody has to verify the gate first
 		}
 		return struct{}{}, err
