@@ -107,7 +107,7 @@ func TestTheMetricsOfARemoteGateSayWhatIsNotRecorded(t *testing.T) {
 	s.wantMetrics(`firstcome_backlog_coupons 7`, `firstcome_backlog_age_seconds 2`, `firstcome_gate_up 1`, `firstcome_ledger_up 1`,
 		`firstcome_open_dead_letters 0`, `firstcome_pending_changes 0`, `firstcome_unrecorded_claims 0`, `firstcome_gate_epoch{campaign="c"} 1`,
 		`firstcome_breaker_state 0`, `firstcome_changes_total{result="refused"} 0`, `firstcome_dead_letters_total 0`)
-	if len(asked) != 1 || asked[0] != (flow.Revision{Campaign: "c", Version: 1, Epoch: 1}) {
+	if len(asked) != 1 || asked[0] != (flow.Revision{Campaign: "c", Version: 1, Epoch: 1, Marker: asked[0].Marker}) {
 		t.Errorf("the backlog is that of %v", asked)
 	}
 

@@ -29,6 +29,7 @@ type Revision struct {
 	Campaign firstcome.CampaignID
 	Version  int64 // of the last numbered change
 	Epoch    int64
+	Marker   string // of the campaign: see firstcome.Change; empty: not said
 }
 
 // A Batch is what a source hands out at once, of one campaign.

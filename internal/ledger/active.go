@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
@@ -39,7 +40,7 @@ func (l *Ledger) atGate(ctx context.Context, condition string, args ...any) (all
 
 // atGateQuery returns the query of a page of atGate.
 func atGateQuery(condition string) string {
-	return `SELECT c.id, c.version, c.epoch FROM campaigns c
+	return `SELECT c.id, c.version, c.epoch, c.created_at FROM campaigns c
 		WHERE c.gate = ? AND c.forgotten_at IS NULL AND c.id > ? AND c.secret = ? AND ` + condition + ` ORDER BY c.id LIMIT ?`
 }
 
@@ -53,9 +54,11 @@ func (l *Ledger) atGateBehind(ctx context.Context, all []flow.Revision, after fi
 	defer rows.Close()
 	for rows.Next() {
 		var r flow.Revision
-		if err := rows.Scan(&r.Campaign, &r.Version, &r.Epoch); err != nil {
+		var createdAt int64
+		if err := rows.Scan(&r.Campaign, &r.Version, &r.Epoch, &createdAt); err != nil {
 			return nil, err
 		}
+		r.Marker = l.marker(time.UnixMicro(createdAt))
 		all = append(all, r)
 	}
 	return all, rows.Err()

@@ -70,6 +70,15 @@ func (g *Gate) marker(ctx context.Context, id firstcome.CampaignID) (string, err
 	return marker, nil
 }
 
+// marked returns the marker of the campaign that a revision is of.
+func (g *Gate) marked(r flow.Revision) string {
+	if r.Marker != "" {
+		return r.Marker
+	}
+	marker, _ := g.known(r.Campaign)
+	return marker
+}
+
 // known returns the marker of a campaign, if it was asked for.
 func (g *Gate) known(id firstcome.CampaignID) (string, bool) {
 	if g.options.Marker == nil {

@@ -65,7 +65,7 @@ func TestF32ANodeOfAnotherLedgerDecidesNothing(t *testing.T) {
 	} {
 		mismatched(t, what, do())
 	}
-	if lag, err := g.Lag(ctx, []firstcome.CampaignID{"c"}); err != nil || len(lag) > 0 {
+	if lag, err := g.Lag(ctx, revisions("c")); err != nil || len(lag) > 0 {
 		t.Errorf("the other ledger lags behind by %v, %v", lag, err)
 	}
 	after := one.state()
@@ -303,5 +303,28 @@ func TestWhatACopyOfTheLedgerSettlesIsNotHeard(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+func TestACampaignOfAnotherLedgerIsNotFoundOver(t *testing.T) {
+	url := services.Redis.Database(t)
+	one, other := newShop(t, url, 100, of("one", "1")), open(t, url, of("other", "1"))
+	one.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeClose})
+	one.do("XGROUP", "CREATECONSUMER", keysOf[2], "recorders", "one's")
+	recorders := func() int {
+		t.Helper()
+		all, err := one.do("XINFO", "CONSUMERS", keysOf[2], "recorders").ToArray()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	closed := flow.Revision{Campaign: "c", Version: 2, Epoch: 1, Marker: "other.1"}
+	if _, err := other.Lag(t.Context(), []flow.Revision{closed}); err != nil || recorders() != 1 {
+		t.Errorf("the other ledger left %d recorders, %v", recorders(), err)
+	}
+	closed.Marker = "one.1"
+	if _, err := one.gate.Lag(t.Context(), []flow.Revision{closed}); err != nil || recorders() != 0 {
+		t.Errorf("its own ledger left %d recorders, %v", recorders(), err)
 	}
 }

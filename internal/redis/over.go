@@ -96,7 +96,7 @@ type survey struct {
 }
 
 // campaignFields are what a survey reads of a campaign's hash.
-var campaignFields = [...]string{"last_number", "settled", "version", "epoch", "closed", "closes_at"}
+var campaignFields = [...]string{"last_number", "settled", "version", "epoch", "closed", "closes_at", "marker"}
 
 // surveyed looks at campaigns in one round trip.
 func (g *Gate) surveyed(ctx context.Context, page []flow.Revision) []survey {
@@ -168,6 +168,6 @@ func (g *Gate) rest(ctx context.Context, candidates []flow.Revision, turn int) (
 func (g *Gate) isOver(ctx context.Context, r flow.Revision) (word string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	word, _, err = g.run(ctx, g.over, r.Campaign, strconv.FormatInt(r.Version, 10), strconv.FormatInt(r.Epoch, 10), g.clock(), group)
+	word, _, err = g.run(ctx, g.over, r.Campaign, strconv.FormatInt(r.Version, 10), strconv.FormatInt(r.Epoch, 10), g.clock(), group, g.marked(r))
 	return word, err
 }

@@ -70,7 +70,7 @@ func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool
 	if len(items) > 0 {
 		s.perEntry = max(1, coupons/len(items))
 		s.unfinished = before
-	} else if err := j.tidy(ctx, s); err != nil {
+	} else if err := j.tidy(ctx, s, marker); err != nil {
 		return false, err
 	}
 	return len(items) > 0, nil
@@ -78,13 +78,13 @@ func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool
 
 // tidy deletes the names of recorders that are gone, now and then: each start of one
 // makes a name, and nothing else deletes them while the campaign lasts.
-func (j *Journal) tidy(ctx context.Context, s *stream) error {
+func (j *Journal) tidy(ctx context.Context, s *stream, marker string) error {
 	if time.Since(s.tidied) < j.options.Silent {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if _, _, err := j.gate.run(ctx, j.gate.tidy, s.id, group, strconv.FormatInt(j.options.Silent.Milliseconds(), 10)); err != nil {
+	if _, _, err := j.gate.run(ctx, j.gate.tidy, s.id, group, strconv.FormatInt(j.options.Silent.Milliseconds(), 10), marker); err != nil {
 		return fmt.Errorf("tidy the recorders of %s: %w", s.id, err)
 	}
 	s.tidied = time.Now()

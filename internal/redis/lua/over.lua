@@ -4,9 +4,9 @@
 -- KEYS  campaign (hash), holders (hash), journal (stream), unrecorded (set)
 -- ARGV  1 the version and 2 the epoch that the ledger has of the campaign
 --       3 the gate's time in microseconds, or '' for the server's own clock
---       4 the recorders' group
+--       4 the recorders' group, 5 the campaign's marker
 -- Returns one of
---   {'open'}   it is not over, or of another version or epoch, or it cannot be told
+--   {'open'}   it is not over, or of another version, epoch or ledger, or it cannot be told
 --   {'busy'}   a recorder has entries that are not in the journal any more
 --   {'over'}   it is over, and stays so wherever the clock goes
 --
@@ -15,12 +15,12 @@
 -- that reads the journal all the same is made known by its reading.
 
 local campaign_key, journal_key = KEYS[1], KEYS[3]
-local version, epoch, clock, group = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local version, epoch, clock, group, marker = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 local function whole(n) return string.format('%.0f', n) end
 
-local c = redis.call('HMGET', campaign_key, 'version', 'epoch', 'closed', 'closes_at', 'last_number', 'settled', 'decided_at')
-if c[1] ~= version or c[2] ~= epoch then return {'open'} end
+local c = redis.call('HMGET', campaign_key, 'version', 'epoch', 'closed', 'closes_at', 'last_number', 'settled', 'decided_at', 'marker')
+if c[1] ~= version or c[2] ~= epoch or c[8] ~= marker then return {'open'} end
 if redis.call('XLEN', journal_key) > 0 or c[5] ~= c[6] then return {'open'} end
 
 local now = tonumber(clock)

@@ -3,11 +3,12 @@
 -- name, and one that comes back is made known by its reading.
 --
 -- KEYS  campaign (hash), holders (hash), journal (stream), unrecorded (set)
--- ARGV  1 the recorders' group, 2 for how many milliseconds they were silent
--- Returns {'tidy'}. A user who may not look deletes nothing.
+-- ARGV  1 the recorders' group, 2 for how many milliseconds they were silent, 3 the campaign's marker
+-- Returns {'tidy'}. A user who may not look deletes nothing, nor who has another ledger's marker.
 
-local journal_key, group, silent = KEYS[3], ARGV[1], tonumber(ARGV[2])
+local journal_key, group, silent, marker = KEYS[3], ARGV[1], tonumber(ARGV[2]), ARGV[3]
 
+if redis.call('HGET', KEYS[1], 'marker') ~= marker then return {'tidy'} end
 local recorders = redis.pcall('XINFO', 'CONSUMERS', journal_key, group)
 if recorders.err then return {'tidy'} end
 for _, r in ipairs(recorders) do
