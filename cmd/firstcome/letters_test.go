@@ -38,7 +38,10 @@ func newDeskOn(t *testing.T, name string, campaigns ...firstcome.CampaignID) *de
 		t.Fatal(err)
 	}
 	d := &desk{node: &node{}, t: t}
-	gate, err := redis.Open(t.Context(), redis.Options{URL: services.Redis.Database(t), Secret: secret, Missing: d.missing, SettledSince: d.settledSince})
+	gate, err := redis.Open(t.Context(), redis.Options{
+		URL: services.Redis.Database(t), Secret: secret,
+		Ledger: d.identity, Marker: d.marker, Missing: d.missing, SettledSince: d.settledSince,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,7 +99,7 @@ func (n *node) dial(ctx context.Context, secret firstcome.Secret) (name string, 
 	}
 	gate, err := redis.Open(ctx, redis.Options{
 		URL: s.url, Secret: secret, AnyEviction: s.anyEviction, Backlog: s.backlog,
-		Ledger: func() string { return n.ledger.Identity() }, Marker: n.marker, Missing: n.missing, SettledSince: n.settledSince,
+		Ledger: n.identity, Marker: n.marker, Missing: n.missing, SettledSince: n.settledSince,
 	})
 	if err != nil {
 		return "", fmt.Errorf("--gate: %w", err)
@@ -116,6 +116,9 @@ func (n *node) dial(ctx context.Context, secret firstcome.Secret) (name string, 
 func (n *node) settledSince(ctx context.Context, id firstcome.CampaignID, order int64) (flow.Settled, error) {
 	return n.ledger.SettledSince(ctx, id, order)
 }
+
+// identity names the ledger, which is open before the gate is used.
+func (n *node) identity() string { return n.ledger.Identity() }
 
 // marker returns what the ledger calls a campaign of this node's gate.
 func (n *node) marker(ctx context.Context, id firstcome.CampaignID) (string, error) {

@@ -37,7 +37,7 @@ func newRemoteNode(t *testing.T, url string) *remoteNode {
 	r := &remoteNode{node: &node{settings: settings{log: slog.New(slog.DiscardHandler), gate: gateSettings{records: true}}}}
 	r.clock.Store(time.Now().UnixNano())
 	now := func() time.Time { return time.Unix(0, r.clock.Load()) }
-	gate, err := redis.Open(t.Context(), redis.Options{URL: url, Secret: secret, Clock: now, Ledger: func() string { return r.ledger.Identity() }, Marker: r.marker, Missing: r.missing})
+	gate, err := redis.Open(t.Context(), redis.Options{URL: url, Secret: secret, Clock: now, Ledger: r.identity, Marker: r.marker, Missing: r.missing})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func TestF32ANodeOfAnotherLedgerDecidesNothing(t *testing.T) {
 		"who looks for nobody's coupon":   func() error { _, err := g.CouponOf(ctx, "c", "nobody"); return err },
 		"who reads the holders":           func() error { _, err := g.Holders(ctx, "c", func(firstcome.UserID) {}); return err },
 		"who reads the state":             func() error { _, err := g.State(ctx, "c"); return err },
-		"who reads what is settled":       func() error { _, err := g.SettledThrough(ctx, "c"); return err },
+		"who reads what is settled":       func() error { _, err := g.SettledThrough(ctx, "c", nil); return err },
 		"who notes how far its ledger is": func() error { return g.Settle(ctx, "c", flow.Settled{Through: 9, Epoch: 1}) },
 	} {
 		mismatched(t, what, do())
