@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -62,6 +63,9 @@ type Recorder struct {
 	}
 	// OnRecord, if set before Run, is told of each call of the ledger.
 	OnRecord func(Recording)
+
+	mu   sync.Mutex                   // guards what follows
+	paid map[firstcome.CampaignID]int // coupons that waited for their turn in vain: see throttle
 }
 
 // A Recording is one call of the ledger by a Recorder.
@@ -91,7 +95,7 @@ func NewRecorder(source Source, keeper Keeper, limits RecorderLimits) *Recorder 
 	limits.Wait = cmp.Or(limits.Wait, defaultWait)
 	limits.Failures = cmp.Or(limits.Failures, defaultFailures)
 	limits.Probe = cmp.Or(limits.Probe, defaultProbe)
-	r := &Recorder{source: source, keeper: keeper, limits: limits}
+	r := &Recorder{source: source, keeper: keeper, limits: limits, paid: map[firstcome.CampaignID]int{}}
 	r.breaker = gobreaker.NewCircuitBreaker[Settled](gobreaker.Settings{
 		Name: "ledger", MaxRequests: 1, Timeout: limits.Probe,
 		ReadyToTrip:  func(c gobreaker.Counts) bool { return int(c.ConsecutiveFailures) >= limits.Failures },
@@ -171,11 +175,12 @@ func (r *Recorder) settle(ctx context.Context, b Batch) (Settled, error) {
 		settled = s
 	}
 	if len(b.Coupons) > 0 || len(letters) == 0 {
-		if err := r.throttle(ctx, len(b.Coupons)); err != nil {
+		if err := r.throttle(ctx, b.Campaign, len(b.Coupons)); err != nil {
 			return Settled{}, err
 		}
 		s, err := r.record(ctx, b.Campaign, b.Coupons)
 		if err != nil {
+			r.credit(b.Campaign, len(b.Coupons))
 			return Settled{}, err
 		}
 		settled = settled.and(s)
@@ -210,11 +215,17 @@ func without(numbers, others []int64) []int64 {
 	return slices.DeleteFunc(slices.Clone(numbers), func(n int64) bool { return out[n] })
 }
 
-// throttle waits until the ledger may be given so many coupons.
-func (r *Recorder) throttle(ctx context.Context, coupons int) error {
+// throttle waits until the ledger may be given so many coupons of a campaign. Those that
+// waited and were not recorded do not wait again: else a campaign that somebody holds would
+// take the turns of all others.
+func (r *Recorder) throttle(ctx context.Context, id firstcome.CampaignID, coupons int) error {
 	if r.rows == nil {
 		return nil
 	}
+	r.mu.Lock()
+	coupons -= r.paid[id]
+	delete(r.paid, id)
+	r.mu.Unlock()
 	for coupons > 0 {
 		some := min(coupons, r.rows.Burst())
 		if err := r.rows.WaitN(ctx, some); err != nil {
@@ -223,6 +234,15 @@ func (r *Recorder) throttle(ctx context.Context, coupons int) error {
 		coupons -= some
 	}
 	return nil
+}
+
+// credit notes that coupons waited for their turn and were not recorded.
+func (r *Recorder) credit(id firstcome.CampaignID, coupons int) {
+	if r.rows != nil {
+		r.mu.Lock()
+		r.paid[id] = coupons
+		r.mu.Unlock()
+	}
 }
 
 // record records coupons in their order. What the ledger refuses is halved until

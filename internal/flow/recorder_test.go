@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
@@ -435,67 +434,4 @@ func (m mismatched) Record(ctx context.Context, id firstcome.CampaignID, coupons
 		return flow.Settled{}, flow.ErrHeld
 	}
 	return m.page.Record(ctx, id, coupons)
-}
-
-func TestACampaignThatSomebodyHoldsIsGivenBackAndOpensNoBreaker(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		j, p := &journal{}, newPage()
-		j.add(flow.Batch{Campaign: "held", Coupons: coupons("held", 1, 5)})
-		j.add(flow.Batch{Campaign: "c", Coupons: coupons("c", 1, 5)})
-		r := flow.NewRecorder(j, mismatched{p}, flow.RecorderLimits{Failures: 1})
-		runFor(t, r, time.Minute)
-		same(t, "recorded", numbers(1, 5), p.order)
-		same(t, "of the held one is left", 1, len(j.batches["held"]))
-		s := r.Stats()
-		s.Err = nil // which of the two was last
-		same(t, "stats", flow.RecorderStats{Coupons: 5, Batches: 1, Retries: 1, Breaker: "closed"}, s)
-	})
-}
-
-// TestWhatIsSettledInSeveralCallsIsToldAsOne has number 1 refused and buried before
-// number 2 is recorded.
-func TestWhatIsSettledInSeveralCallsIsToldAsOne(t *testing.T) {
-	buried := flow.Settled{Through: 1, Order: 4, Since: 3, Unrecorded: []int64{1}, Epoch: 1}
-	for name, c := range map[string]struct{ second, want flow.Settled }{
-		"nothing changed": {
-			flow.Settled{Through: 2, Order: 4, Since: 4, Epoch: 1}, flow.Settled{Through: 2, Order: 4, Since: 3, Unrecorded: []int64{1}, Epoch: 1},
-		},
-		"it changed what the first did": {
-			flow.Settled{Through: 2, Order: 5, Since: 4, Unrecorded: []int64{2}, Recorded: []int64{1}, Epoch: 1},
-			flow.Settled{Through: 2, Order: 5, Since: 3, Unrecorded: []int64{2}, Recorded: []int64{1}, Epoch: 1},
-		},
-		"an operator replayed it in between": {
-			flow.Settled{Through: 2, Order: 5, Since: 5, Epoch: 1}, flow.Settled{Through: 2, Order: 5, Since: 5, Epoch: 1},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var told []flow.Settled
-				j := &journal{took: func(s flow.Settled) error {
-					told = append(told, s)
-					return nil
-				}}
-				j.add(flow.Batch{Campaign: "c", Coupons: coupons("c", 1, 2)})
-				runFor(t, flow.NewRecorder(j, inTurn{buried, c.second}, flow.RecorderLimits{}), time.Minute)
-				if diff := cmp.Diff([]flow.Settled{c.want}, told, cmpopts.EquateEmpty()); diff != "" {
-					t.Errorf("told otherwise (-want +told):\n%s", diff)
-				}
-			})
-		})
-	}
-}
-
-// inTurn is a keeper that refuses number 1, and returns the one when it is buried and
-// the other when number 2 is recorded.
-type inTurn struct{ buried, recorded flow.Settled }
-
-func (k inTurn) Record(_ context.Context, _ firstcome.CampaignID, coupons []firstcome.Coupon) (flow.Settled, error) {
-	if coupons[0].Number == 1 {
-		return flow.Settled{}, flow.ErrRefused
-	}
-	return k.recorded, nil
-}
-
-func (k inTurn) Bury(context.Context, firstcome.CampaignID, []flow.DeadLetter) (flow.Settled, error) {
-	return k.buried, nil
 }
