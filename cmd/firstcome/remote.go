@@ -155,7 +155,7 @@ func (n *node) join() *api.Remote {
 	r.recorded = flow.NewRecorded(gate)
 	r.retirer = flow.NewRetirer(n.ledger, r.gate, 0)
 	beside := &api.Remote{
-		Gate: gate, Name: r.gate.Name(), Changer: r.changer, Recorded: r.recorded, AnswerWait: n.settings.queue.Gate,
+		Gate: gate, Name: r.gate.Name(), Changer: r.changer, Recorded: r.recorded, Taken: r.gate.Taken, AnswerWait: n.settings.queue.Gate,
 		Retirer: r.retirer, Lag: r.gate.Lag,
 	}
 	if n.settings.gate.records {

@@ -33,6 +33,9 @@ func (s *Server) createCampaign(w http.ResponseWriter, r *http.Request, c auth.C
 	if err := e.fill(&terms, o); err != nil {
 		return err
 	}
+	if err := s.taken(r.Context(), id); err != nil {
+		return err
+	}
 	made, err := s.changed(r.Context(), id, func(ctx context.Context) (ledger.Status, error) {
 		return s.Ledger.Create(ctx, c.Name, id, terms)
 	})

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -17,6 +18,9 @@ type Remote struct {
 	Name     string // of the gate, as the campaigns have it
 	Changer  *flow.Changer
 	Recorded *flow.Recorded
+	// Taken returns firstcome.ErrGateMismatch if the gate has another ledger's campaign of
+	// an id; nil: nobody knows.
+	Taken func(context.Context, firstcome.CampaignID) error
 	// AnswerWait is how long a claim waits for the ledger, where its campaign wants
 	// that; 0: flow.DefaultAnswerWait.
 	AnswerWait time.Duration
@@ -35,6 +39,24 @@ type Remote struct {
 // changeWait is how long an operator waits for a change to reach the gate: as long
 // as a claim may wait for one.
 const changeWait = 5 * time.Second
+
+// takenWait is how long who makes a campaign waits to hear that its id is taken at the gate. That
+// is not known for certain before the gate makes it, and this is a few milliseconds' work.
+const takenWait = time.Second
+
+// taken returns an error if another ledger has a campaign of an id at the gate, so that none is
+// made here which is never decided.
+func (s *Server) taken(ctx context.Context, id firstcome.CampaignID) error {
+	if s.Remote == nil || s.Remote.Taken == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, takenWait)
+	defer cancel()
+	if errors.Is(s.Remote.Taken(ctx, id), firstcome.ErrGateMismatch) {
+		return newProblem(http.StatusConflict, "the gate has a campaign of this id of another ledger, and nothing was made: choose another id, or give each ledger a gate of its own")
+	}
+	return nil
+}
 
 // errUnfinished says that a change is in the ledger and has not reached the gate.
 var errUnfinished = errors.New("the change is in the ledger, and the gate does not have it yet: it will be done. Read the campaign to see it")

@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -254,4 +255,18 @@ func (f *farShop) behind(statement string) {
 	if _, err := db.ExecContext(context.Background(), statement); err != nil {
 		f.t.Fatal(err)
 	}
+}
+
+func TestACampaignWhoseIDAnotherLedgerHasAtTheGateIsNotMade(t *testing.T) {
+	says := error(firstcome.ErrGateMismatch)
+	f := openFar(t, func(r *api.Remote) {
+		r.Taken = func(context.Context, firstcome.CampaignID) error { return says }
+	})
+	body := `{"id":"c","name":"n","quantity":1}`
+	if r := f.call("POST", "/v1/campaigns", body).want(t, 409, ""); !strings.Contains(r.text("detail"), "choose another id") {
+		t.Errorf("it is answered %s", r.body)
+	}
+	f.call("GET", "/v1/campaigns/c", "").want(t, 404, "")
+	says = errors.New("the gate does not say") // which is no hindrance
+	f.call("POST", "/v1/campaigns", body).want(t, 201, "")
 }

@@ -70,6 +70,23 @@ func (g *Gate) marker(ctx context.Context, id firstcome.CampaignID) (string, err
 	return marker, nil
 }
 
+// Taken returns firstcome.ErrGateMismatch if the gate has a campaign of an id that the ledger
+// does not have: it is another ledger's. Any other error says that this cannot be told.
+func (g *Gate) Taken(ctx context.Context, id firstcome.CampaignID) error {
+	if _, err := g.marker(ctx, id); !errors.Is(err, firstcome.ErrNoCampaign) {
+		return err
+	}
+	values, err := g.client.Do(ctx, g.client.B().Hmget().Key(campaignKey(id)).Field("version", "marker").Build()).ToArray()
+	if err != nil {
+		return classify(err)
+	}
+	if values[0].IsNil() {
+		return nil
+	}
+	marker, _ := values[1].ToString()
+	return g.foreign(ctx, id, marker)
+}
+
 // marked returns the marker of the campaign that a revision is of.
 func (g *Gate) marked(r flow.Revision) string {
 	if r.Marker != "" {

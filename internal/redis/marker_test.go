@@ -328,3 +328,24 @@ func TestACampaignOfAnotherLedgerIsNotFoundOver(t *testing.T) {
 		t.Errorf("its own ledger left %d recorders, %v", recorders(), err)
 	}
 }
+
+func TestAnIDThatAnotherLedgerHasIsTaken(t *testing.T) {
+	one, other := twoLedgers(t)
+	knows := false
+	g := open(t, one.url, of("other", "1"), func(o *redis.Options) {
+		o.Marker = func(context.Context, firstcome.CampaignID) (string, error) {
+			if knows {
+				return "other.1", nil
+			}
+			return "", firstcome.ErrNoCampaign
+		}
+	})
+	mismatched(t, "who wants the id", g.Taken(t.Context(), "c"))
+	if err := errors.Join(g.Taken(t.Context(), "d"), one.gate.Taken(t.Context(), "c"), other.gate.Taken(t.Context(), "d")); err != nil {
+		t.Errorf("an id that nobody has, or the ledger itself: %v", err)
+	}
+	knows = true
+	if err := g.Taken(t.Context(), "c"); err != nil {
+		t.Errorf("who has the campaign already is told by the ledger, not with %v", err)
+	}
+}
