@@ -99,13 +99,18 @@ func (s *Server) listCampaigns(w http.ResponseWriter, r *http.Request, _ auth.Ca
 	return writeJSON(w, http.StatusOK, list)
 }
 
-// readCampaign answers GET /v1/campaigns/{id}.
-func (s *Server) readCampaign(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
+// kept returns the campaign in a request's path as the ledger has it.
+func (s *Server) kept(r *http.Request) (ledger.Status, error) {
 	id, err := campaignID(r)
 	if err != nil {
-		return err
+		return ledger.Status{}, err
 	}
-	found, err := s.Ledger.Campaign(r.Context(), id)
+	return s.Ledger.Campaign(r.Context(), id)
+}
+
+// readCampaign answers GET /v1/campaigns/{id}.
+func (s *Server) readCampaign(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
+	found, err := s.kept(r)
 	if err != nil {
 		return err
 	}

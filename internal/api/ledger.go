@@ -9,15 +9,11 @@ import (
 
 // readLedger answers GET /v1/campaigns/{id}/ledger.
 func (s *Server) readLedger(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
-	id, err := campaignID(r)
+	found, err := s.kept(r)
 	if err != nil {
 		return err
 	}
-	found, err := s.Ledger.Campaign(r.Context(), id)
-	if err != nil {
-		return err
-	}
-	lost, err := s.Ledger.Lost(r.Context(), id)
+	lost, err := s.Ledger.Lost(r.Context(), found.ID)
 	if err != nil {
 		return err
 	}

@@ -168,93 +168,95 @@ func up(err error) float64 {
 	return 1
 }
 
-// A ledgerCollector counts what waits in the ledger when asked.
-type ledgerCollector struct {
-	ledger               *ledger.Ledger
-	up, letters, pending *prometheus.Desc
+// An askingCollector asks somebody at each scrape. The first of its metrics says whether
+// there was an answer; the others are what it was, in the order of ask.
+type askingCollector struct {
+	metrics []*prometheus.Desc
+	ask     func() ([]float64, error)
 }
 
-func newLedgerCollector(l *ledger.Ledger) *ledgerCollector {
-	return &ledgerCollector{
-		ledger:  l,
-		up:      describe("firstcome_ledger_up", "Whether the ledger answered this scrape."),
-		letters: describe("firstcome_open_dead_letters", "Dead letters in the ledger that nobody has replayed or voided."),
-		pending: describe("firstcome_pending_changes", "Changes in the ledger that the gate lacks."),
+func (a *askingCollector) Describe(to chan<- *prometheus.Desc) {
+	for _, metric := range a.metrics {
+		to <- metric
 	}
 }
 
-func (c *ledgerCollector) Describe(to chan<- *prometheus.Desc) {
-	to <- c.up
-	to <- c.letters
-	to <- c.pending
-}
-
-func (c *ledgerCollector) Collect(to chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
-	defer cancel()
-	counts, err := c.ledger.Counts(ctx)
-	to <- gauge(c.up, up(err))
-	if err == nil {
-		to <- gauge(c.letters, float64(counts.Letters))
-		to <- gauge(c.pending, float64(counts.Pending))
+func (a *askingCollector) Collect(to chan<- prometheus.Metric) {
+	values, err := a.ask()
+	to <- gauge(a.metrics[0], up(err))
+	if err != nil {
+		return
+	}
+	for n, value := range values {
+		to <- gauge(a.metrics[1+n], value)
 	}
 }
 
-// A backlogCollector asks the gate when asked what the ledger does not have yet. Every node
-// says so, since the recorders themselves may be down.
-type backlogCollector struct {
-	ledger           *ledger.Ledger
-	lag              func(context.Context, []flow.Revision) ([]flow.Lag, error)
-	up, coupons, age *prometheus.Desc
+// newLedgerCollector counts what waits in the ledger.
+func newLedgerCollector(l *ledger.Ledger) *askingCollector {
+	return &askingCollector{
+		metrics: []*prometheus.Desc{
+			describe("firstcome_ledger_up", "Whether the ledger answered this scrape."),
+			describe("firstcome_open_dead_letters", "Dead letters in the ledger that nobody has replayed or voided."),
+			describe("firstcome_pending_changes", "Changes in the ledger that the gate lacks."),
+		},
+		ask: func() ([]float64, error) {
+			ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
+			defer cancel()
+			counts, err := l.Counts(ctx)
+			return []float64{float64(counts.Letters), float64(counts.Pending)}, err
+		},
+	}
+}
+
+// newBacklogCollector asks the gate what the ledger does not have yet. Every node says so,
+// since the recorders themselves may be down.
+func newBacklogCollector(s *Server) *askingCollector {
+	b := &backlog{ledger: s.Ledger, lag: s.Remote.Lag}
+	return &askingCollector{
+		metrics: []*prometheus.Desc{
+			describe("firstcome_gate_up", "Whether the gate answered this scrape."),
+			describe("firstcome_backlog_coupons", "Coupons that are decided and not recorded."),
+			describe("firstcome_backlog_age_seconds", "How long the oldest of them has been in the journal."),
+		},
+		ask: b.ask,
+	}
+}
+
+// A backlog is what the ledger does not have yet of the campaigns that are active.
+type backlog struct {
+	ledger *ledger.Ledger
+	lag    func(context.Context, []flow.Revision) ([]flow.Lag, error)
 
 	mu     sync.Mutex // guards active
 	active []flow.Revision
 }
 
-func newBacklogCollector(s *Server) *backlogCollector {
-	return &backlogCollector{
-		ledger: s.Ledger, lag: s.Remote.Lag,
-		up:      describe("firstcome_gate_up", "Whether the gate answered this scrape."),
-		coupons: describe("firstcome_backlog_coupons", "Coupons that are decided and not recorded."),
-		age:     describe("firstcome_backlog_age_seconds", "How long the oldest of them has been in the journal."),
-	}
-}
-
-func (c *backlogCollector) Describe(to chan<- *prometheus.Desc) {
-	to <- c.up
-	to <- c.coupons
-	to <- c.age
-}
-
-func (c *backlogCollector) Collect(to chan<- prometheus.Metric) {
-	active := c.campaigns()
+// ask returns how many coupons it is, and for how many seconds the oldest has waited.
+func (b *backlog) ask() ([]float64, error) {
+	active := b.campaigns()
 	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
 	defer cancel()
-	all, err := c.lag(ctx, active)
-	to <- gauge(c.up, up(err))
-	if err != nil {
-		return
-	}
+	all, err := b.lag(ctx, active)
 	var numbers int64
 	var oldest time.Duration
 	for _, l := range all {
 		numbers += l.Numbers
 		oldest = max(oldest, l.Oldest)
 	}
-	to <- gauge(c.coupons, float64(numbers))
-	to <- gauge(c.age, oldest.Seconds())
+	return []float64{float64(numbers), oldest.Seconds()}, err
 }
 
 // campaigns returns the active campaigns. While the ledger is down, which is when
 // the backlog matters, they are those that it last named.
-func (c *backlogCollector) campaigns() []flow.Revision {
+func (b *backlog) campaigns() []flow.Revision {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
 	defer cancel()
-	active, err := c.ledger.Active(ctx)
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	active, err := b.ledger.Active(ctx)
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if err == nil {
-		c.active = active
+		b.active = active
 	}
-	return c.active
+	return b.active
 }

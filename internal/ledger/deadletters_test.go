@@ -23,6 +23,17 @@ func bury(t testing.TB, l *ledger.Ledger, cause string, c firstcome.Coupon) flow
 	return whole(t, l, settled)
 }
 
+// buried makes a campaign whose gate has issued three coupons, of which the ledger has the
+// first two and the third as a dead letter.
+func buried(t testing.TB, name string) (a node, g *farGate, letter int64) {
+	t.Helper()
+	a, _, g = shop(t, name, 3)
+	g.issue(3)
+	record(t, a.Ledger, g.journal[:2]...)
+	bury(t, a.Ledger, "a trial", g.journal[2])
+	return a, g, letters(t, a.Ledger, ledger.Letters{})[0].ID
+}
+
 // beside opens the ledger's database as an intruder would.
 func beside(t testing.TB, name string) *sql.DB {
 	t.Helper()
@@ -96,12 +107,8 @@ func TestF44GarbageIsADeadLetterOnce(t *testing.T) {
 
 func TestF44ADeadLetterIsReplayedOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
-		a, _, g := shop(t, name, 3)
-		g.issue(3)
+		a, g, letter := buried(t, name)
 		third := g.journal[2]
-		record(t, a.Ledger, g.journal[:2]...)
-		bury(t, a.Ledger, "a trial", third)
-		letter := letters(t, a.Ledger, ledger.Letters{})[0].ID
 		settled, err := a.Replay(t.Context(), "op", letter)
 		if err != nil {
 			t.Fatal(err)
@@ -169,12 +176,8 @@ func TestADeadLetterIsReplayedInALaterEpochUnlessItWasOfAnother(t *testing.T) {
 
 func TestAVoidedDeadLetterGivesTheGateItsStockBack(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
-		a, _, g := shop(t, name, 3)
-		g.issue(3)
+		a, g, letter := buried(t, name)
 		third := g.journal[2]
-		record(t, a.Ledger, g.journal[:2]...)
-		bury(t, a.Ledger, "a trial", third)
-		letter := letters(t, a.Ledger, ledger.Letters{})[0].ID
 		version := a.quantity(t, 4)
 		if _, err := a.VoidLetter(t.Context(), "op", letter, ""); !errors.Is(err, firstcome.ErrPending) {
 			t.Errorf("while another change is on its way: %v", err)

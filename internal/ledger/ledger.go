@@ -153,7 +153,7 @@ func connect(path string, o Options) (*Ledger, error) {
 // newLedger returns a ledger without connections.
 func newLedger(d *dialect, o Options) *Ledger {
 	return &Ledger{
-		dialect: d, read: &pool{d: d},
+		dialect: d, read: &pool{reader[*sql.DB]{d: d}},
 		secret: o.Secret, clock: o.Clock, gate: cmp.Or(o.Gate, gateKind),
 		jobs:    make(chan *job, maxJobs),
 		waiters: map[firstcome.CampaignID]map[chan struct{}]bool{},

@@ -112,17 +112,12 @@ const lookMySQLQuery = `SELECT ` + couponColumns + ` FROM coupons FORCE INDEX (c
 
 // lookMySQL is dialect.look.
 func lookMySQL(t *tx, id firstcome.CampaignID, users []firstcome.UserID, each func(firstcome.Coupon) error) error {
-	return inChunks(users, func(users []firstcome.UserID) error {
-		args := make([]any, 0, len(users)+1)
+	return lookInChunks(t, users, each, func(users []firstcome.UserID) (query string, args []any) {
+		args = make([]any, 0, len(users)+1)
 		for _, user := range users {
 			args = append(args, string(user))
 		}
-		rows, err := t.query(repeated(lookMySQLQuery, `?`, len(users)), append(args, string(id))...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		return scanCoupons(rows, each)
+		return repeated(lookMySQLQuery, `?`, len(users)), append(args, string(id))
 	})
 }
 

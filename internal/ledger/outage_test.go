@@ -185,11 +185,7 @@ func waitUntilBlocked(t *testing.T, kind services.Kind, db *sql.DB) {
 func TestF53AKilledServerIsTroubleAtOnceAndHealsWithoutARestart(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		server := kind.Server(t)
-		name, err := server.Database(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		l := start(t, name, nil)
+		l := start(t, database(t, server, false), nil)
 		create(t, l, "c", 10)
 		same(t, "before", "issued:1", claim(t, l, "c", "a"))
 		if err := server.Kill(); err != nil {
@@ -209,11 +205,7 @@ func TestF53AKilledServerIsTroubleAtOnceAndHealsWithoutARestart(t *testing.T) {
 func TestF53AFrozenServerIsToldByTheDeadline(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		server := kind.Server(t)
-		name, err := server.Database(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		l := start(t, name, nil)
+		l := start(t, database(t, server, false), nil)
 		create(t, l, "c", 10)
 		if err := server.Freeze(); err != nil {
 			t.Fatal(err)

@@ -5,21 +5,30 @@ import (
 	"database/sql"
 )
 
-// A pool is connections that read. Its queries have ? for an argument in every dialect.
-type pool struct {
-	db *sql.DB
+// An asked is a sql.DB or a sql.Tx, as far as both are read.
+type asked interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// A reader asks what it is made of. Its queries have ? for an argument in every dialect.
+type reader[A asked] struct {
+	db A
 	d  *dialect
 }
 
-// QueryContext is that of sql.DB.
-func (p *pool) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	return p.db.QueryContext(ctx, p.d.rebind(query), args...)
+// QueryContext is that of sql.DB and of sql.Tx.
+func (r *reader[A]) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	return r.db.QueryContext(ctx, r.d.rebind(query), args...)
 }
 
-// QueryRowContext is that of sql.DB.
-func (p *pool) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	return p.db.QueryRowContext(ctx, p.d.rebind(query), args...)
+// QueryRowContext is that of sql.DB and of sql.Tx.
+func (r *reader[A]) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	return r.db.QueryRowContext(ctx, r.d.rebind(query), args...)
 }
+
+// A pool is connections that read.
+type pool struct{ reader[*sql.DB] }
 
 // BeginTx begins a transaction that reads what was committed at one instant.
 func (p *pool) BeginTx(ctx context.Context, o *sql.TxOptions) (*snapshot, error) {
@@ -27,27 +36,14 @@ func (p *pool) BeginTx(ctx context.Context, o *sql.TxOptions) (*snapshot, error)
 		o.Isolation = sql.LevelRepeatableRead
 	}
 	tx, err := p.db.BeginTx(ctx, o)
-	return &snapshot{tx, p.d}, err
+	return &snapshot{reader[*sql.Tx]{tx, p.d}}, err
 }
 
 // Close is that of sql.DB.
 func (p *pool) Close() error { return p.db.Close() }
 
 // A snapshot is a transaction of a pool.
-type snapshot struct {
-	tx *sql.Tx
-	d  *dialect
-}
-
-// QueryContext is that of sql.Tx.
-func (s *snapshot) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	return s.tx.QueryContext(ctx, s.d.rebind(query), args...)
-}
-
-// QueryRowContext is that of sql.Tx.
-func (s *snapshot) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	return s.tx.QueryRowContext(ctx, s.d.rebind(query), args...)
-}
+type snapshot struct{ reader[*sql.Tx] }
 
 // Rollback is that of sql.Tx.
-func (s *snapshot) Rollback() error { return s.tx.Rollback() }
+func (s *snapshot) Rollback() error { return s.db.Rollback() }

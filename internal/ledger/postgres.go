@@ -110,17 +110,12 @@ const lookPostgreSQLQuery = `SELECT ` + couponColumns + ` FROM unnest(?::text[])
 
 // lookPostgreSQL is dialect.look.
 func lookPostgreSQL(t *tx, id firstcome.CampaignID, users []firstcome.UserID, each func(firstcome.Coupon) error) error {
-	return inChunks(users, func(users []firstcome.UserID) error {
+	return lookInChunks(t, users, each, func(users []firstcome.UserID) (query string, args []any) {
 		names := make([]string, len(users))
 		for n, user := range users {
 			names[n] = string(user)
 		}
-		rows, err := t.query(lookPostgreSQLQuery, names, string(id))
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		return scanCoupons(rows, each)
+		return lookPostgreSQLQuery, []any{names, string(id)}
 	})
 }
 

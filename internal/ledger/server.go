@@ -196,6 +196,20 @@ func inChunks[V any](all []V, do func(part []V) error) error {
 	return nil
 }
 
+// lookInChunks asks a query for each chunk of users, and calls each with the coupons that
+// it finds.
+func lookInChunks(t *tx, users []firstcome.UserID, each func(firstcome.Coupon) error, of func([]firstcome.UserID) (query string, args []any)) error {
+	return inChunks(users, func(users []firstcome.UserID) error {
+		query, args := of(users)
+		rows, err := t.query(query, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		return scanCoupons(rows, each)
+	})
+}
+
 // updateEach is dialect.update where a transaction mostly is about one campaign.
 func updateEach(t *tx, ids []firstcome.CampaignID) error {
 	for _, id := range ids {

@@ -31,19 +31,11 @@ func TestTheAuditOfAServerFindsNoBreachWhileItIssuesAndVoids(t *testing.T) {
 	p := serve(t, launch{})
 	p.create("spring", 10_000_000)
 	crowd := newCrowd("spring")
-	var all sync.WaitGroup
-	var stopped atomic.Bool
-	for range clients {
-		all.Go(func() {
-			for !stopped.Load() {
-				if _, err := crowd.claim(t.Context(), p.calls, crowd.user()); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
+	stop := crowd.claimUntil(p, clients)
 	crowd.awaitAnswers(t, 1000)
-	all.Go(func() {
+	var changes sync.WaitGroup
+	var stopped atomic.Bool
+	changes.Go(func() {
 		for number := int64(1); !stopped.Load(); number++ {
 			if _, err := p.calls.Void(t.Context(), "spring", number, "e2e"); err != nil {
 				t.Error(err)
@@ -57,7 +49,8 @@ func TestTheAuditOfAServerFindsNoBreachWhileItIssuesAndVoids(t *testing.T) {
 		p.auditServer()
 	}
 	stopped.Store(true)
-	all.Wait()
+	changes.Wait()
+	stop()
 	p.auditServer()
 	p.audit()
 	p.stop()

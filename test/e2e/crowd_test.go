@@ -116,21 +116,51 @@ func (c *crowd) awaitAnswers(t *testing.T, more int) {
 	}
 }
 
+// claimUntil has clients claim for new users until stop is called, which waits for them.
+// Every claim is answered.
+func (c *crowd) claimUntil(p *process, clients int) (stop func()) {
+	var all sync.WaitGroup
+	var stopped atomic.Bool
+	for range clients {
+		all.Go(func() {
+			for !stopped.Load() {
+				if _, err := c.claim(p.t.Context(), p.calls, c.user()); err != nil {
+					p.t.Error(err)
+				}
+			}
+		})
+	}
+	return func() {
+		stopped.Store(true)
+		all.Wait()
+	}
+}
+
 // verdict holds all answers against the coupons that the server has, and its
 // ledger against the promises.
 func (c *crowd) verdict(p *process) {
 	p.t.Helper()
 	p.audit()
+	c.wereTrue(p)
+}
+
+// wereTrue holds all answers against the coupons that a node has.
+func (c *crowd) wereTrue(p *process) {
+	p.t.Helper()
 	campaign, err := p.calls.Campaign(p.t.Context(), c.campaign)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	history := audit.History{Claims: c.claims, Quantity: *campaign.Quantity}
+	history := audit.History{Claims: c.claims, Quantity: *campaign.Quantity, Returned: c.returned}
 	err = p.calls.Coupons(p.t.Context(), c.campaign, true, func(k client.Coupon) error {
-		history.Coupons = append(history.Coupons, firstcome.Coupon{
+		coupon := firstcome.Coupon{
 			Campaign: firstcome.CampaignID(k.CampaignID), Number: k.Number, User: firstcome.UserID(k.UserID), Code: k.Code,
 			IssuedAt: k.IssuedAt.Time, Recorded: k.Recorded,
-		})
+		}
+		if k.State == "voided" {
+			coupon.VoidedAt = k.IssuedAt.Time // when is not asked
+		}
+		history.Coupons = append(history.Coupons, coupon)
 		return nil
 	})
 	if err != nil {

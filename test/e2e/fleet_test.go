@@ -14,7 +14,6 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
-	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/test/services"
 )
 
@@ -145,31 +144,7 @@ func (f *fleet) drained(id string) time.Duration {
 func (f *fleet) verdict(c *crowd) {
 	f.t.Helper()
 	f.audit()
-	calls := f.node(0).calls
-	campaign, err := calls.Campaign(f.t.Context(), c.campaign)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	history := audit.History{Claims: c.claims, Quantity: *campaign.Quantity, Returned: c.returned}
-	err = calls.Coupons(f.t.Context(), c.campaign, true, func(k client.Coupon) error {
-		coupon := firstcome.Coupon{
-			Campaign: firstcome.CampaignID(k.CampaignID), Number: k.Number, User: firstcome.UserID(k.UserID), Code: k.Code,
-			IssuedAt: k.IssuedAt.Time, Recorded: k.Recorded,
-		}
-		if k.State == "voided" {
-			coupon.VoidedAt = k.IssuedAt.Time // when is not asked
-		}
-		history.Coupons = append(history.Coupons, coupon)
-		return nil
-	})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	found := audit.Answers(history)
-	for _, breach := range found.Shown {
-		f.t.Errorf("%s: %s", breach.Promise, breach.Text)
-	}
-	f.t.Logf("%d claims, %d of them unknown; %d coupons; %d breaches", len(c.claims), len(c.errs), len(history.Coupons), found.Total)
+	c.wereTrue(f.node(0))
 }
 
 // audit has firstcome audit read the ledger, and wants no breach.

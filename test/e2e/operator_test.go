@@ -3,8 +3,6 @@
 package e2e_test
 
 import (
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,17 +45,7 @@ func TestF61AfterTheOperatorsAnswerNobodyNewIsIssued(t *testing.T) {
 	p := serve(t, launch{})
 	p.create("spring", 10_000_000)
 	crowd := newCrowd("spring")
-	var all sync.WaitGroup
-	var stopped atomic.Bool
-	for range clients {
-		all.Go(func() {
-			for !stopped.Load() {
-				if _, err := crowd.claim(t.Context(), p.calls, crowd.user()); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
+	stop := crowd.claimUntil(p, clients)
 	change := func(do func() (client.Campaign, error)) (sent, answered time.Duration) {
 		sent = time.Since(crowd.start)
 		if _, err := do(); err != nil {
@@ -78,8 +66,7 @@ func TestF61AfterTheOperatorsAnswerNobodyNewIsIssued(t *testing.T) {
 	_, closed := change(func() (client.Campaign, error) { return p.calls.Close(t.Context(), "spring") })
 	left, before := remaining(t, p, "spring"), crowd.asked()
 	waitFor(t, "claims after it was closed", func() bool { return crowd.asked() > before+1000 })
-	stopped.Store(true)
-	all.Wait()
+	stop()
 	if now := remaining(t, p, "spring"); now != left {
 		t.Errorf("%d coupons were left when it was closed, and %d later", left, now)
 	}

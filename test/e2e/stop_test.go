@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -146,25 +145,14 @@ func TestF22SIGTERMAtPeakLosesNoAnswerAndResetsNoConnection(t *testing.T) {
 	p := serve(t, launch{args: []string{"--drain-delay", "1s", "--shutdown-grace", "10s"}})
 	p.create("spring", 10_000_000)
 	crowd := newCrowd("spring")
-	var all sync.WaitGroup
-	var stopped atomic.Bool
-	for range clients {
-		all.Go(func() {
-			for !stopped.Load() {
-				if _, err := crowd.claim(t.Context(), p.calls, crowd.user()); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
+	stop := crowd.claimUntil(p, clients)
 	crowd.awaitAnswers(t, 1000)
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, "the server to be unready", func() bool { return p.calls.Ready(t.Context()) != nil })
 	crowd.awaitAnswers(t, 100)
-	stopped.Store(true)
-	all.Wait()
+	stop()
 	p.closeIdle()
 	p.awaitEnd()
 	again := serve(t, launch{dir: p.dir})

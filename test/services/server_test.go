@@ -82,6 +82,15 @@ func get(ctx context.Context, at string) (text string, err error) {
 	return text, db.QueryRowContext(ctx, "SELECT text FROM kept").Scan(&text)
 }
 
+// comesBack restarts a server, and wants that it has what was put there before.
+func comesBack(t *testing.T, server *services.Server, at string) {
+	t.Helper()
+	must(t, server.Restart(t.Context()))
+	if text, err := get(t.Context(), at); err != nil || text != "before" {
+		t.Fatalf("after the restart it has %q, %v", text, err)
+	}
+}
+
 func TestAKilledServerComesBackWithItsDataAndItsAddress(t *testing.T) {
 	each(t, func(t *testing.T, kind services.Kind) {
 		server := kind.Server(t)
@@ -92,10 +101,7 @@ func TestAKilledServerComesBackWithItsDataAndItsAddress(t *testing.T) {
 		if _, err := get(t.Context(), at); err == nil {
 			t.Fatal("a killed server answers")
 		}
-		must(t, server.Restart(t.Context()))
-		if text, err := get(t.Context(), at); err != nil || text != "before" {
-			t.Fatalf("after the restart it has %q, %v", text, err)
-		}
+		comesBack(t, server, at)
 	})
 }
 
@@ -109,10 +115,7 @@ func TestAServerThatWasStoppedComesBackWithItsData(t *testing.T) {
 		if err := server.Stop(); err == nil {
 			t.Error("it was stopped twice")
 		}
-		must(t, server.Restart(t.Context()))
-		if text, err := get(t.Context(), at); err != nil || text != "before" {
-			t.Fatalf("after the restart it has %q, %v", text, err)
-		}
+		comesBack(t, server, at)
 	})
 }
 
