@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -116,7 +117,7 @@ func TestF24ACrowdBeforeTheOpening(t *testing.T) {
 // and returns how many users a second were answered.
 func (c *crowd) rate(t *testing.T, nodes []*process, users, attempts int) float64 {
 	t.Helper()
-	const clients = 64
+	const clients = 40 // six times as many are fewer than the connections that a client.Client keeps
 	started := time.Now()
 	work := make(chan string)
 	var all sync.WaitGroup
@@ -147,28 +148,37 @@ func (c *crowd) rate(t *testing.T, nodes []*process, users, attempts int) float6
 // TestF26RetriesWithoutPauseDoNotCollapse has every client ask five times more
 // without pause or patience. That is six times the requests, so a sixth of the
 // users a second would be fair; half of that is the bound, against one attempt in
-// the same run.
+// the same rounds.
 func TestF26RetriesWithoutPauseDoNotCollapse(t *testing.T) {
-	const users, attempts = 5000, 6
 	p := serve(t, launch{})
 	p.create("calm", 10_000_000)
 	p.create("storm", 10_000_000)
 	calm, storm := newCrowd("calm"), newCrowd("storm")
-	notCollapsing(t, []*process{p}, calm, storm, users, attempts)
+	notCollapsing(t, []*process{p}, calm, storm, 400)
 	calm.verdict(p)
 	storm.verdict(p)
 	p.stop()
 }
 
-// notCollapsing has users of one crowd claim once and those of another many times at once.
-func notCollapsing(t *testing.T, nodes []*process, calm, storm *crowd, users, attempts int) {
+// notCollapsing has users of one crowd claim once and those of another six times at once,
+// in turn, with as many claims in each. So whatever else the machine does, it does to both: a
+// round's ratio is of the storm to the calm before and after it, and the median of the rounds
+// is the verdict.
+func notCollapsing(t *testing.T, nodes []*process, calm, storm *crowd, users int) {
 	t.Helper()
-	calm.rate(t, nodes, users/5, 1) // connections are made, and caches filled
-	once := calm.rate(t, nodes, users, 1)
-	often := storm.rate(t, nodes, users, attempts)
-	t.Logf("%.0f users a second who claim once, %.0f who claim %d times at once", once, often, attempts)
-	// Six times the claims are six times the work; the rest is what a busy machine may add.
-	if often < once/float64(attempts)/4 {
-		t.Errorf("the useful answers fell to %.3f of those without retries", often/once)
+	const attempts, rounds = 6, 7
+	storm.rate(t, nodes, users, attempts) // connections are made, and caches filled
+	before := calm.rate(t, nodes, users*attempts, 1)
+	ratios := make([]float64, rounds)
+	for n := range ratios {
+		often := storm.rate(t, nodes, users, attempts)
+		after := calm.rate(t, nodes, users*attempts, 1)
+		ratios[n] = 2 * often / (before + after)
+		t.Logf("%.0f users a second who claim once, then %.0f who claim %d times at once, then %.0f: %.3f", before, often, attempts, after, ratios[n])
+		before = after
+	}
+	slices.Sort(ratios)
+	if median := ratios[rounds/2]; median < 1/float64(attempts)/2 {
+		t.Errorf("the useful answers fell to %.3f of those without retries", median)
 	}
 }
