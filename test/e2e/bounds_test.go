@@ -182,13 +182,10 @@ func TestF34FiftyThousandRequestsWaitInBoundedMemory(t *testing.T) {
 	}
 	release()
 	<-ended
-	resident := p.status("VmHWM")
+	resident := p.mostResident(residentLimit)
 	t.Logf("%d issued, %d told to come again, at most %d MiB resident", f.issued.Load(), f.told.Load(), resident>>20)
 	if f.wrong.Load() > 0 || f.issued.Load()+f.told.Load() != requests || f.issued.Load() < waiting/2 {
 		t.Errorf("of %d requests %d were issued, %d were told to come again, %d got something else", requests, f.issued.Load(), f.told.Load(), f.wrong.Load())
-	}
-	if resident > residentLimit {
-		t.Errorf("%d MiB were resident, with a limit of %d MiB", resident>>20, goLimit>>20)
 	}
 	p.audit()
 }

@@ -42,10 +42,14 @@ func run(m *testing.M) (status int) {
 	return status
 }
 
-// build makes the binary as it is released.
+// build makes the binary as it is released; for tests that run under the race detector it has
+// the detector, too, since theirs does not see into other processes.
 func build(file string) error {
 	cmd := exec.Command("go", "build", "-trimpath", "-o", file, "../../cmd/firstcome")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if underRace {
+		cmd = exec.Command("go", "build", "-race", "-o", file, "../../cmd/firstcome")
+	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build firstcome: %w\n%s", err, out)
 	}

@@ -83,7 +83,10 @@ func serve(t *testing.T, l launch) *process {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatalf("start %s: %v", line[0], err)
 	}
-	t.Cleanup(p.kill)
+	t.Cleanup(func() {
+		p.kill()
+		wantNoRace(t, p.text())
+	})
 	p.awaitServing(stderr)
 	return p
 }
@@ -143,6 +146,14 @@ func (p *process) printed() string {
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill() // it may have ended
 	<-p.ended
+}
+
+// wantNoRace wants that the race detector, where the binary has it, has found nothing.
+func wantNoRace(t *testing.T, text string) {
+	t.Helper()
+	if strings.Contains(text, "WARNING: DATA RACE") {
+		t.Errorf("firstcome has a data race:\n%s", text)
+	}
 }
 
 // stop sends SIGTERM and wants the exit status 0.
@@ -253,6 +264,7 @@ func executeWith(t *testing.T, dir string, env []string, args ...string) (status
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
+	wantNoRace(t, string(text))
 	return cmd.ProcessState.ExitCode(), string(text)
 }
 
@@ -307,6 +319,17 @@ func (p *process) status(name string) int64 {
 	}
 	p.t.Fatalf("there is no %s", name)
 	return 0
+}
+
+// mostResident returns the most memory that was ever resident, and wants that it is at most a
+// limit. The limit is the released binary's: the race detector takes several times as much.
+func (p *process) mostResident(limit int64) int64 {
+	p.t.Helper()
+	resident := p.status("VmHWM")
+	if resident > limit && !underRace {
+		p.t.Errorf("%d MiB were resident, want at most %d", resident>>20, limit>>20)
+	}
+	return resident
 }
 
 // waitFor waits until something holds, where nobody tells when it does.

@@ -111,11 +111,8 @@ func TestF30RapidResetsKeepNobodyOut(t *testing.T) {
 	stopped.Store(true)
 	healthy.Wait()
 	answers, _, _ := crowd.answered()
-	resident := p.status("VmHWM")
+	resident := p.mostResident(residentLimit)
 	t.Logf("%d requests were cancelled, %d healthy claims answered, at most %d MiB resident", sent.Load(), answers, resident>>20)
-	if resident > residentLimit {
-		t.Errorf("%d MiB were resident", resident>>20)
-	}
 	p.audit()
 	p.stop()
 }
