@@ -2,9 +2,7 @@ package flow
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"hash/maphash"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -274,135 +272,6 @@ func (i *Issuer) enqueue(id firstcome.CampaignID, q *queue, cs ...*claim) error 
 		go i.drain(q)
 	}
 	return nil
-}
-
-// drain sends what waits to the gate, a batch at a time, until nothing waits.
-func (i *Issuer) drain(q *queue) {
-	defer i.working.Done()
-	for {
-		q.gather()
-		batch, epoch, learn := q.take(i.limits.Batch)
-		if len(batch) == 0 {
-			i.forgetUnknown(q)
-			return
-		}
-		i.decide(q, i.answerRepeats(q, batch), epoch, learn)
-		i.stats.waiting.Add(int64(-len(batch)))
-		q.reuse(batch)
-	}
-}
-
-// forgetUnknown forgets a queue that the gate has no campaign for, so that ids
-// that somebody makes up take no memory.
-func (i *Issuer) forgetUnknown(q *queue) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.gone {
-		i.queues.CompareAndDelete(q.id, q)
-	}
-}
-
-// answerRepeats answers the claims of a batch whose answer became known while
-// they waited, and returns the others in a slice of its own, in order.
-func (i *Issuer) answerRepeats(q *queue, batch []*claim) []*claim {
-	rest := batch[:0]
-	for _, c := range batch {
-		if d, ok := i.repeat(q, c.user); ok {
-			c.answer(d, nil)
-		} else {
-			rest = append(rest, c)
-		}
-	}
-	return rest
-}
-
-// decide has the gate decide a batch and answers its claims.
-func (i *Issuer) decide(q *queue, batch []*claim, epoch uint64, learn bool) {
-	if len(batch) == 0 {
-		return
-	}
-	users := make([]firstcome.UserID, len(batch)) // the gate may hold on to it past its deadline
-	for n, c := range batch {
-		users[n] = c.user
-	}
-	sent := i.now()
-	decisions, err := i.ask(q.id, users)
-	i.stats.batches.Add(1)
-	if i.OnBatch != nil {
-		i.OnBatch(len(batch), i.now()-sent, err)
-	}
-	q.known(!errors.Is(err, firstcome.ErrNoCampaign))
-	if err != nil {
-		i.stats.failed.Add(1)
-		for _, c := range batch {
-			c.answer(firstcome.Decision{}, err)
-		}
-		if errors.Is(err, context.DeadlineExceeded) {
-			i.shed(q)
-		}
-		return
-	}
-	if learn {
-		i.learn(q, decisions, sent, epoch)
-	}
-	for n, c := range batch {
-		if decisions[n].Outcome == 0 {
-			i.stats.shed.Add(1)
-			c.answer(firstcome.Decision{}, errFull)
-		} else {
-			c.answer(decisions[n], nil)
-		}
-	}
-}
-
-// errFull is for a claim that the gate did not decide: see Gate.Claim.
-var errFull = fmt.Errorf("%w: the gate issues no more until the ledger has more of what it issued", firstcome.ErrBusy)
-
-// shed refuses what gathered while the gate let a batch wait for all of its time:
-// so nobody waits longer than twice that.
-func (i *Issuer) shed(q *queue) {
-	claims := int64(q.shed(fmt.Errorf("%w: the gate does not answer", firstcome.ErrBusy)))
-	i.stats.waiting.Add(-claims)
-	i.stats.shed.Add(claims)
-}
-
-// ask calls the gate, within the time that it may take.
-func (i *Issuer) ask(id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	ctx, cancel := context.WithTimeout(i.ctx, i.limits.Gate)
-	defer cancel()
-	decisions, err := i.gate.Claim(ctx, id, users)
-	if err == nil && len(decisions) != len(users) {
-		err = fmt.Errorf("the gate gave %d decisions for %d claims", len(decisions), len(users))
-	}
-	return decisions, err
-}
-
-// learn remembers what may be repeated of a batch's decisions.
-func (i *Issuer) learn(q *queue, decisions []firstcome.Decision, sent time.Duration, epoch uint64) {
-	for n := range decisions {
-		if d := &decisions[n]; d.Outcome.HasCoupon() && d.Lease > 0 {
-			i.known.put(q, d, sent+d.Lease, epoch)
-		}
-	}
-	if refusal := lastRefusal(decisions); refusal != nil && q.learn(*refusal, sent, epoch) {
-		i.working.Add(1)
-		go i.build(q, *refusal, epoch)
-	}
-}
-
-// build reads the holders filter for a refusal.
-func (i *Issuer) build(q *queue, refusal firstcome.Decision, epoch uint64) {
-	defer i.working.Done()
-	seed := maphash.MakeSeed()
-	var hashes []uint64
-	version, err := i.gate.Holders(i.ctx, q.id, func(user firstcome.UserID) {
-		hashes = append(hashes, maphash.String(seed, string(user)))
-	})
-	if err != nil || version != refusal.Version {
-		q.built(nil, refusal, epoch)
-		return
-	}
-	q.built(newFilter(seed, hashes), refusal, epoch)
 }
 
 // sweep forgets the queues that were not used since the last sweep.

@@ -1,0 +1,124 @@
+package ledger
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A stock is the part of a campaign's row that decides.
+type stock struct {
+	firstcome.Campaign
+	termsVersion int64
+	inForce      int64
+	issued       int64
+	lastNumber   int64
+	position     int64
+	decidedAt    time.Time
+	// Where nodes share the ledger:
+	clock time.Time // the server's, read after the row was locked
+	hold  hold
+	// holdMoved tells that the row has another hold, which is over or began anew.
+	holdMoved bool
+	// Of a campaign with a remote gate:
+	applied int64 // the last change that the gate has
+	epoch   int64
+	settled int64
+	letters int64  // the order of the last change of which numbers are unrecorded; 0: none ever was
+	marker  string // see firstcome.Change
+	// retiredAt is when the ledger began to answer instead of the gate; zero: it did not.
+	retiredAt time.Time
+}
+
+// pending tells whether the gate lacks changes.
+func (s *stock) pending() bool { return s.applied < s.Version }
+
+const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, terms_version,
+	gate, secret, in_force, issued, last_number, position, decided_at,
+	held, held_until, was_opens_at, was_closes_at, applied, epoch, settled, letters_order, created_at, retired_at`
+
+// stock returns what decides the campaign's claims, and refuses a campaign that
+// another gate or another secret decides.
+func (l *Ledger) stock(t *tx, id firstcome.CampaignID) (stock, error) {
+	if s, ok := t.stocks[id]; ok {
+		return s, nil
+	}
+	s, err := l.readStock(t, id)
+	if err == nil {
+		t.stocks[id] = s
+	}
+	return s, err
+}
+
+func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
+	s := stock{Campaign: firstcome.Campaign{ID: id}}
+	var quantity, opensAt, closesAt, decidedAt, heldUntil, wasOpensAt, wasClosesAt, createdAt, retiredAt sql.NullInt64
+	var gate, secret string
+	err := t.row(`SELECT `+stockColumns+` FROM campaigns WHERE id = ?`+l.dialect.forUpdate, id).Scan(
+		&quantity, &opensAt, &closesAt, &s.Paused, &s.Closed, &s.Version, &s.termsVersion,
+		&gate, &secret, &s.inForce, &s.issued, &s.lastNumber, &s.position, &decidedAt,
+		&s.hold.coupons, &heldUntil, &wasOpensAt, &wasClosesAt, &s.applied, &s.epoch, &s.settled, &s.letters, &createdAt, &retiredAt)
+	if errors.Is(err, sql.ErrNoRows) {
+		return s, firstcome.ErrNoCampaign
+	}
+	if err != nil {
+		return s, err
+	}
+	if gate != l.gate || secret != l.fingerprint {
+		return s, fmt.Errorf("%w: it is decided by the gate %q with the secret of fingerprint %s, this node has the gate %q and %s",
+			firstcome.ErrGateMismatch, gate, secret, l.gate, l.fingerprint)
+	}
+	s.Quantity = unlimited(quantity)
+	s.OpensAt, s.ClosesAt, s.decidedAt = instant(opensAt), instant(closesAt), instant(decidedAt)
+	s.hold.until, s.hold.opensAt, s.hold.closesAt = instant(heldUntil), instant(wasOpensAt), instant(wasClosesAt)
+	s.marker, s.retiredAt = l.marker(instant(createdAt)), instant(retiredAt)
+	if l.dialect.shared {
+		s.clock, err = l.now(t)
+		s.recallHold()
+	}
+	return s, err
+}
+
+// unlimited returns the quantity that a column holds.
+func unlimited(quantity sql.NullInt64) int64 {
+	if !quantity.Valid {
+		return firstcome.Unlimited
+	}
+	return quantity.Int64
+}
+
+// now returns the clock's instant: that of the server where there is one, by a
+// statement of its own, because the one that waits for a lock tells the time before it had it.
+func (l *Ledger) now(t *tx) (time.Time, error) {
+	if l.clock != nil {
+		return l.clock().UTC().Truncate(time.Microsecond), nil
+	}
+	var at int64
+	err := t.row(`SELECT ` + l.dialect.clock).Scan(&at)
+	return time.UnixMicro(at).UTC(), err
+}
+
+// decidesAt returns the gate's time for a campaign: the clock, in whole
+// microseconds, unless the campaign has seen a later instant.
+func (l *Ledger) decidesAt(s stock) time.Time {
+	now := s.clock
+	if now.IsZero() {
+		now = l.clock().UTC().Truncate(time.Microsecond)
+	}
+	if now.Before(s.decidedAt) {
+		return s.decidedAt
+	}
+	return now
+}
+
+// phase returns what the window alone answers at an instant.
+func phase(s stock, at time.Time) firstcome.Outcome {
+	c := s.seen()
+	return firstcome.Decide(firstcome.Campaign{Terms: firstcome.Terms{
+		OpensAt: c.OpensAt, ClosesAt: c.ClosesAt, Quantity: math.MaxInt64,
+	}}, at, 0, false)
+}
