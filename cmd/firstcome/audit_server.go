@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -210,10 +211,10 @@ func (r *remote) coupon(c *client.Coupon) (coupon firstcome.Coupon, known bool) 
 // do not say, it is that of the number before.
 func (r *remote) versionOf(number int64) (version int64, known bool) {
 	if r.unsorted {
-		slices.SortFunc(r.issued, func(x, y span) int { return int(min(max(x.first-y.first, -1), 1)) })
+		slices.SortFunc(r.issued, func(x, y span) int { return cmp.Compare(x.first, y.first) })
 		r.unsorted = false
 	}
-	n, ok := slices.BinarySearchFunc(r.issued, number, func(s span, number int64) int { return int(min(max(s.first-number, -1), 1)) })
+	n, ok := slices.BinarySearchFunc(r.issued, number, func(s span, number int64) int { return cmp.Compare(s.first, number) })
 	if !ok {
 		n--
 	}

@@ -125,7 +125,7 @@ func (c *crowd) claimUntil(p *process, clients int) (stop func()) {
 		all.Go(func() {
 			for !stopped.Load() {
 				if _, err := c.claim(p.t.Context(), p.calls, c.user()); err != nil {
-					p.t.Error(err)
+					p.t.Errorf("a client gets %v", err)
 				}
 			}
 		})

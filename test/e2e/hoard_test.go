@@ -4,7 +4,6 @@ package e2e_test
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -163,18 +162,8 @@ func keepsNobodyOut(t *testing.T, room int) {
 	p := serve(t, launch{under: roomy(room), args: []string{"--max-connections", strconv.Itoa(room)}})
 	p.create("spring", 10_000_000)
 	crowd := newCrowd("spring")
-	claiming, stop := context.WithCancel(t.Context())
+	stop := crowd.claimUntil(p, clients)
 	defer stop()
-	var all sync.WaitGroup
-	for range clients {
-		all.Go(func() {
-			for claiming.Err() == nil {
-				if _, err := crowd.claim(t.Context(), p.calls, crowd.user()); err != nil {
-					t.Errorf("a healthy client gets %v", err)
-				}
-			}
-		})
-	}
 	crowd.awaitAnswers(t, 100)
 	started := time.Since(crowd.start)
 	release := hoard(t, p, connections)
@@ -185,7 +174,6 @@ func keepsNobodyOut(t *testing.T, room int) {
 		t.Errorf("among the hoarders a new client gets %s", answer.Status)
 	}
 	stop()
-	all.Wait()
 	open, evicted, resident := p.metric("firstcome_open_connections"), p.metric("firstcome_evicted_connections_total"), p.mostResident(residentLimit)
 	slowest := crowd.slowest(started)
 	t.Logf("of %d idle connections %v are open and %v were cut; the slowest healthy claim took %v; at most %d MiB resident",
