@@ -102,12 +102,16 @@ func (s *Server) couponOf(ctx context.Context, id firstcome.CampaignID, user fir
 	return s.answerer().Await(ctx, c)
 }
 
-// counted returns a campaign with the gate's counters, of what is not recorded too.
+// counted returns a campaign with the gate's counters, of what is not recorded too. Of
+// one that the gate has of another ledger they are the ledger's, as of one of another gate.
 func (s *Server) counted(ctx context.Context, c ledger.Status) (ledger.Status, error) {
 	if !s.remote(&c) || c.Applied == 0 {
 		return c, nil
 	}
 	g, err := s.Remote.Gate.State(ctx, c.ID)
+	if errors.Is(err, firstcome.ErrGateMismatch) {
+		return c, nil
+	}
 	if err != nil {
 		return c, err
 	}

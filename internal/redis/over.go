@@ -124,8 +124,11 @@ func (g *Gate) surveyed(ctx context.Context, page []flow.Revision) []survey {
 func (s *survey) idle() bool { return s.entries == 0 && s.counters[0] == s.counters[1] }
 
 // mayBeOver tells whether it is worth while to ask whether an idle campaign is over. The
-// time is this machine's, and so a hint only.
+// time is this machine's, and so a hint only. Another ledger's is never over here.
 func (s *survey) mayBeOver(r flow.Revision, now time.Time) bool {
+	if r.Marker != "" && s.counters[6] != r.Marker {
+		return false
+	}
 	if s.counters[2] != strconv.FormatInt(r.Version, 10) || s.counters[3] != strconv.FormatInt(r.Epoch, 10) {
 		return false
 	}
