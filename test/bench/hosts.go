@@ -72,7 +72,11 @@ func (b *bench) parts(ctx context.Context, gate, keeps string) (*parts, error) {
 		return nil, err
 	}
 	p := &parts{}
-	if p.gate, err = redis.Open(ctx, redis.Options{URL: gate, Secret: key, Backlog: -1}); err != nil {
+	options := redis.Options{
+		URL: gate, Secret: key, Backlog: -1,
+		Ledger: func() string { return p.ledger.Identity() }, Marker: p.marker, SettledSince: p.settledSince,
+	}
+	if p.gate, err = redis.Open(ctx, options); err != nil {
 		return nil, err
 	}
 	if p.ledger, err = ledger.Open(ctx, keeps, ledger.Options{Secret: key, Gate: p.gate.Name()}); err != nil {
@@ -82,6 +86,15 @@ func (b *bench) parts(ctx context.Context, gate, keeps string) (*parts, error) {
 	ctx, p.stop = context.WithCancel(ctx)
 	p.runs.Go(func() error { return p.ledger.Run(ctx) })
 	return p, nil
+}
+
+func (p *parts) marker(ctx context.Context, id firstcome.CampaignID) (string, error) {
+	c, err := p.ledger.Campaign(ctx, id)
+	return c.Marker, err
+}
+
+func (p *parts) settledSince(ctx context.Context, id firstcome.CampaignID, order int64) (flow.Settled, error) {
+	return p.ledger.SettledSince(ctx, id, order)
 }
 
 func (p *parts) close() {

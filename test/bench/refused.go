@@ -48,6 +48,10 @@ func (b *bench) refusal(ctx context.Context, s, bare *server, outcome string, t 
 	}
 	calls, seconds := 0.0, 0.0
 	refuse := func() (figure, error) {
+		// The first call of a round would be one more than the seconds have.
+		if _, err := drive(ctx, t, 1, 1, 0, outcome); err != nil {
+			return figure{}, err
+		}
 		before, err := s.metric("firstcome_batch_claims_count")
 		if err != nil {
 			return figure{}, err
