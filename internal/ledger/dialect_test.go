@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -83,22 +84,24 @@ func TestArgumentsAreMarkedAsTheDatabaseWantsThem(t *testing.T) {
 }
 
 func TestF53AServerThatStopsInMidAnswerIsTrouble(t *testing.T) {
-	near, far := net.Pipe()
-	defer far.Close()
-	c := &impatient{Conn: near, answer: 10 * time.Millisecond}
-	defer c.Close()
-	go func() { _, _ = far.Write([]byte("begun")) }()
-	if n, err := c.Read(make([]byte, 10)); n != 5 || err != nil {
-		t.Errorf("read %d, %v", n, err)
-	}
-	_, err := c.Read(make([]byte, 10))
-	if classifyConnection(err) != unreachable {
-		t.Errorf("an answer that does not go on: %v", err)
-	}
-	if err := c.SetDeadline(time.Now().Add(-time.Second)); err != nil { // as a driver does whose caller gave up
-		t.Fatal(err)
-	}
-	if _, err := c.Read(make([]byte, 10)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("after the driver's deadline: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		defer far.Close()
+		c := &impatient{Conn: near, answer: 10 * time.Millisecond}
+		defer c.Close()
+		go func() { _, _ = far.Write([]byte("begun")) }()
+		if n, err := c.Read(make([]byte, 10)); n != 5 || err != nil {
+			t.Errorf("read %d, %v", n, err)
+		}
+		_, err := c.Read(make([]byte, 10))
+		if classifyConnection(err) != unreachable {
+			t.Errorf("an answer that does not go on: %v", err)
+		}
+		if err := c.SetDeadline(time.Now().Add(-time.Second)); err != nil { // as a driver does whose caller gave up
+			t.Fatal(err)
+		}
+		if _, err := c.Read(make([]byte, 10)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("after the driver's deadline: %v", err)
+		}
+	})
 }

@@ -156,7 +156,11 @@ func TestF13OneTableClassifiesWhatRedisAnswers(t *testing.T) {
 		"NOSCRIPT No matching script.":                            redis.Safe,
 		"ERR max number of clients reached":                       redis.Safe,
 
+		// Before 7, an error of a command within a script says where it happened.
 		"ERR Error running script (call to f_12): @user_script:7: @user_script: 7: -OOM command not allowed": redis.Safe,
+		"ERR Error running script (call to f_12): @user_script:39: WRONGTYPE Operation against a key - hm":   redis.Fatal,
+		"ERR Error running script (call to f_12): @user_script:39: attempt to compare nil with number":       redis.Unknown,
+		"@user_script: 151: -READONLY You can't write against a read only replica.":                          redis.Safe,
 		"NOPERM this user has no permissions to run the 'evalsha' command":                                   redis.Fatal,
 
 		"NOAUTH Authentication required.":                                                redis.Fatal,

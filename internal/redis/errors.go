@@ -140,15 +140,19 @@ func classify(err error) error {
 }
 
 // inner returns the answer that a script's error is about: servers before 7 put
-// where in the script it happened before it.
+// where in the script it happened before it, once or twice, and leave the minus of some.
 func inner(text string) string {
-	if !strings.HasPrefix(text, "Error running script") && !strings.HasPrefix(text, "@user_script") {
+	const script = "@user_script:"
+	if !strings.HasPrefix(text, "Error running script") && !strings.HasPrefix(text, script) {
 		return text
 	}
-	if at := strings.LastIndex(text, " -"); at >= 0 {
-		return text[at+2:]
+	for {
+		_, behind, found := strings.Cut(text, script)
+		if !found {
+			return strings.TrimPrefix(text, "-")
+		}
+		_, text, _ = strings.Cut(behind, ": ") // the line
 	}
-	return text
 }
 
 // isFull tells whether Redis has no memory left for what was asked; nothing was done then.

@@ -1,7 +1,6 @@
 package redis_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -63,7 +62,7 @@ func TestWhatARedisWouldLoseIsFound(t *testing.T) {
 func TestAReplicaIsNoGateAndAPrimaryShouldWaitForOne(t *testing.T) {
 	primary := services.Redis.Server(t)
 	host, port, _ := strings.Cut(primary.Address(), ":")
-	replica := services.Redis.Server(t, "--replicaof", fmt.Sprintf("%s %s", host, port))
+	replica := services.Redis.Server(t, "--replicaof", host, port)
 	examine(t, replica.URL()).Want(t, doctor.Fail, "role")
 	for found := examine(t, primary.URL()); ; found = examine(t, primary.URL()) {
 		if strings.HasPrefix(found["replicas"].Found, "1,") {

@@ -178,6 +178,45 @@ func TestF43WhatIsGoneOfAJournalIsMadeAgainFromTheHolders(t *testing.T) {
 	}
 }
 
+// Redis 6.2 hands such entries out without saying which they are.
+func TestF43EntriesThatAreGoneWithADeadRecorderHoldUpNothing(t *testing.T) {
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	const stream = "firstcome:{c}:journal"
+	for n := range 4 {
+		s.issue(n, 1)
+	}
+	s.do("XREADGROUP", "GROUP", "recorders", "dead", "COUNT", "3", "STREAMS", stream, ">")
+	entries, err := s.do("XRANGE", stream, "-", "+").AsXRange()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.do("XDEL", stream, entries[0].ID, entries[2].ID)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- s.journal(func(o *redis.JournalOptions) { o.Idle = time.Millisecond }).Drain(ctx, p.take)
+	}()
+	defer func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the drain ended: %v", err)
+		}
+	}()
+	p.waitFor(t, 4)
+	s.issue(4, 1)
+	p.waitFor(t, 5)
+	s.settled(5)
+	for pending := int64(1); pending > 0 && t.Context().Err() == nil; {
+		left, err := s.do("XPENDING", stream, "recorders").ToArray()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pending, err = left[0].AsInt64(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestF43AHoleInAJournalThatIsNeverEmptyIsFilledFromTheHolders(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
 	// Somebody is at work on an entry without end, so that the journal is never empty.

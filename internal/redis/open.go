@@ -14,8 +14,9 @@ import (
 )
 
 // Rights are what a Redis user needs, as ACL SETUSER spells them; the last three of a
-// cluster and of a primary that Sentinel names.
-const Rights = "~firstcome:* &firstcome:* +@connection +eval +evalsha +info +time +get +set +del +unlink " +
+// cluster and of a primary that Sentinel names. Before Redis 7 a new user may use every
+// channel, and naming one in addition is an error.
+const Rights = "~firstcome:* resetchannels &firstcome:* +@connection +eval +evalsha +info +time +get +set +del +unlink " +
 	"+hset +hget +hmget +hlen +hdel +hscan +sadd +scard +sismember +smembers +smismember +srem +publish +subscribe +unsubscribe " +
 	"+xadd +xlen +xrange +xdel +xack +xgroup +xreadgroup +xautoclaim +xclaim +xpending +xinfo " +
 	"+cluster|slots +cluster|shards +role"

@@ -57,3 +57,38 @@ func TestTheExampleFleetHasThreeNodesThatAnswerAndTwoThatRecord(t *testing.T) {
 		t.Errorf("the nodes have the roles %v", roles)
 	}
 }
+
+// TestTheTestsServersComeInContainersToo holds compose.yaml against what names it: the
+// documents, and the variables by which package services knows a server.
+func TestTheTestsServersComeInContainersToo(t *testing.T) {
+	for _, file := range []string{"README.md", "README.ko.md", "CONTRIBUTING.md"} {
+		if text := read(t, file); !strings.Contains(text, "Docker Compose") || !strings.Contains(text, "(compose.yaml)") {
+			t.Errorf("%s does not name compose.yaml, for Docker Compose", file)
+		}
+	}
+	text := read(t, "compose.yaml")
+	var servers struct {
+		Services map[string]struct {
+			Ports       []string
+			Healthcheck struct{ Test []string }
+		}
+	}
+	if err := yaml.Unmarshal([]byte(text), &servers); err != nil {
+		t.Fatal(err)
+	}
+	known := read(t, "test/services/kind.go")
+	for name, server := range servers.Services {
+		variable := "FIRSTCOME_TEST_" + strings.ToUpper(name) + "_URL"
+		if !strings.Contains(known, `"`+variable+`"`) || len(server.Ports) != 1 || len(server.Healthcheck.Test) == 0 {
+			t.Errorf("%s is %+v, and the tests know no %s", name, server, variable)
+			continue
+		}
+		at, _, _ := strings.Cut(strings.TrimPrefix(server.Ports[0], "127.0.0.1:"), ":")
+		if !regexp.MustCompile(variable + `=.*127\.0\.0\.1:` + at + `/`).MatchString(text) {
+			t.Errorf("no comment of compose.yaml exports %s at port %s", variable, at)
+		}
+	}
+	if len(servers.Services) != 3 {
+		t.Errorf("compose.yaml has %d servers", len(servers.Services))
+	}
+}
