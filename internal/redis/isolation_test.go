@@ -151,6 +151,67 @@ func TestWhoWaitsForAHeldCampaignKeepsNobodyFromTheOthers(t *testing.T) {
 	}
 }
 
+// TestACampaignThatWasHeldAndThenNotActiveIsOneOfTheOthersAgain has one worker. When the
+// campaign is active again, another is held.
+func TestACampaignThatWasHeldAndThenNotActiveIsOneOfTheOthersAgain(t *testing.T) {
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	s.make("held")
+	s.issue(0, 1)
+	var active atomic.Pointer[[]flow.Revision]
+	asked := make(chan struct{})
+	activate := func(ids ...firstcome.CampaignID) {
+		now := revisions(ids...)
+		active.Store(&now)
+		for range 3 { // the first may have got the list before, and the last comes when the second's is in use
+			<-asked
+		}
+	}
+	var locked, once atomic.Bool
+	locked.Store(true)
+	waits, released := make(chan struct{}), make(chan struct{})
+	defer close(released)
+	none := revisions()
+	active.Store(&none)
+	s.drainOnce(s.journal(func(o *redis.JournalOptions) {
+		o.Workers = 1
+		o.Active = func(context.Context) ([]flow.Revision, error) {
+			now := *active.Load()
+			select {
+			case asked <- struct{}{}:
+			default:
+			}
+			return now, nil
+		}
+	}), func(ctx context.Context, b flow.Batch) (flow.Settled, error) {
+		switch {
+		case b.Campaign == "c" && locked.Load(), b.Campaign == "held" && once.CompareAndSwap(false, true):
+			return flow.Settled{}, flow.ErrHeld
+		case b.Campaign == "c":
+			return p.take(ctx, b)
+		}
+		select {
+		case waits <- struct{}{}:
+		case <-released:
+		}
+		select {
+		case <-released:
+			return flow.Settled{Through: 1}, nil
+		case <-ctx.Done():
+			return flow.Settled{}, ctx.Err()
+		}
+	})
+	activate("c")
+	s.alarmed()
+	activate()
+	locked.Store(false)
+	activate("c")
+	p.waitFor(t, 1)
+	activate("c", "held")
+	<-waits
+	s.issue(1, 1)
+	p.waitFor(t, 2)
+}
+
 func TestACampaignThatIsNotOfTheLedgerIsLeftAlone(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
 	s.make("foreign")

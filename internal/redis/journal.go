@@ -162,6 +162,11 @@ func (j *Journal) setActive(active []flow.Revision) {
 			streams[r.Campaign] = s
 		}
 	}
+	for id, s := range j.streams {
+		if streams[id] == nil && s.held > 0 {
+			j.agenda.release(id) // whoever forgets how often it was held forgets that it was
+		}
+	}
 	j.streams = streams
 }
 
