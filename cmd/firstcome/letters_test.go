@@ -33,13 +33,19 @@ func newDesk(t *testing.T) *desk {
 // newDeskOn returns a desk with a ledger and campaigns.
 func newDeskOn(t *testing.T, name string, campaigns ...firstcome.CampaignID) *desk {
 	t.Helper()
+	return newDeskAt(t, services.Redis.Database(t), name, campaigns...)
+}
+
+// newDeskAt returns a desk of a node at a Redis, and makes campaigns.
+func newDeskAt(t *testing.T, url, name string, campaigns ...firstcome.CampaignID) *desk {
+	t.Helper()
 	secret, err := firstcome.NewSecret([]byte(strings.Repeat("s", firstcome.MinSecret)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := &desk{node: &node{}, t: t}
 	gate, err := redis.Open(t.Context(), redis.Options{
-		URL: services.Redis.Database(t), Secret: secret,
+		URL: url, Secret: secret,
 		Ledger: d.identity, Marker: d.marker, Missing: d.missing, SettledSince: d.settledSince,
 	})
 	if err != nil {

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/redis"
+)
+
+// A mail is settlings on their way to the gate, which may come late, twice, in any
+// order or never.
+type mail struct {
+	mu      sync.Mutex // guards what follows
+	random  *rand.Rand
+	letters []flow.Settled
+	fair    bool // nothing is lost any more
+}
+
+// chance tells whether something happens that does so once in so often.
+func (m *mail) chance(often int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.fair && m.random.IntN(often) == 0
+}
+
+func (m *mail) post(s flow.Settled) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.letters = append(m.letters, s)
+}
+
+// one returns one of what was ever posted.
+func (m *mail) one() (s flow.Settled, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.letters) == 0 {
+		return s, false
+	}
+	return m.letters[m.random.IntN(len(m.letters))], true
+}
+
+// A crashing is a source whose recorder dies now and then when the ledger has a batch and
+// the gate does not know it. What it would have told comes later, if at all.
+type crashing struct {
+	flow.Source
+	mail *mail
+}
+
+var errCrash = errors.New("the recorder died")
+
+func (c crashing) Drain(ctx context.Context, to flow.Sink) error {
+	return c.Source.Drain(ctx, func(ctx context.Context, b flow.Batch) (flow.Settled, error) {
+		s, err := to(ctx, b)
+		if err == nil {
+			c.mail.post(s)
+			if c.mail.chance(8) {
+				return s, errCrash
+			}
+		}
+		return s, err
+	})
+}
+
+// A dull gate tells half of what is settled, and now and then what was told before.
+type dull struct {
+	*redis.Gate
+	mail *mail
+}
+
+func (d dull) WatchSettled(ctx context.Context, ready func(), each func(firstcome.CampaignID, flow.Settled)) error {
+	var before flow.Settled
+	return d.Gate.WatchSettled(ctx, ready, func(id firstcome.CampaignID, s flow.Settled) {
+		if d.mail.chance(2) {
+			before = s
+			return
+		}
+		each(id, s)
+		each(id, before)
+	})
+}
+
+// A picky ledger refuses some numbers, and now and then says nothing of what it did.
+type picky struct {
+	flow.Keeper
+	mail *mail
+}
+
+func (p picky) Record(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (flow.Settled, error) {
+	for _, c := range coupons {
+		if c.Number%5 == 2 {
+			return flow.Settled{}, fmt.Errorf("%w: number %d", flow.ErrRefused, c.Number)
+		}
+	}
+	if p.mail.chance(20) {
+		return flow.Settled{}, flow.ErrHeld
+	}
+	s, err := p.Keeper.Record(ctx, id, coupons)
+	if err == nil && p.mail.chance(10) {
+		return s, errors.New("no answer came")
+	}
+	return s, err
+}
