@@ -152,7 +152,7 @@ func (e *exam) schema() (there bool) {
 		e.unknown(what, err)
 		return false
 	}
-	if !slices.Contains(found, "campaigns") || !slices.Contains(found, "goose_db_version") {
+	if !isLedger(found) {
 		if foreign := foreigners(found); len(foreign) > 0 {
 			e.Add(doctor.Fail, what, "create database firstcome, for the ledger alone", "the database has tables of something else: %s", strings.Join(foreign, ", "))
 		} else {

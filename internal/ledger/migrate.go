@@ -38,8 +38,11 @@ const migrateTimeout = 5 * time.Minute
 
 // tables are those of the ledger and of goose.
 var tables = []string{
-	"campaigns", "coupons", "facts", "changes", "dead_letters", "lost", "audit_log", "api_keys", "compatibility", "identity", "goose_db_version",
+	"campaigns", "coupons", "facts", "changes", "dead_letters", "lost", "audit_log", "api_keys", "compatibility", "identity", versionTable,
 }
+
+// versionTable is goose's: it has the versions of the schema.
+const versionTable = "goose_db_version"
 
 func migrator(d *dialect, db *sql.DB) (*goose.Provider, error) {
 	dir, err := fs.Sub(migrations, "migrations/"+d.name)
@@ -96,7 +99,7 @@ func migrateServer(ctx context.Context, d *dialect, name string) error {
 	if err != nil {
 		return err
 	}
-	if slices.Contains(there, "goose_db_version") && slices.Contains(there, "campaigns") {
+	if isLedger(there) {
 		switch err := checkVersion(ctx, d, db); {
 		case err == nil || !errors.Is(err, errOlderSchema):
 			return err
@@ -121,9 +124,23 @@ func migrateServer(ctx context.Context, d *dialect, name string) error {
 	return err
 }
 
-// foreigners returns what tables there are beside the ledger's, at most five.
+// isLedger tells whether tables are those of a ledger: others keep campaigns, too, and
+// also use goose.
+func isLedger(there []string) bool {
+	for _, table := range []string{versionTable, "campaigns", "coupons", "compatibility"} {
+		if !slices.Contains(there, table) {
+			return false
+		}
+	}
+	return true
+}
+
+// foreigners returns which of the tables of a database that is no ledger yet are not of one
+// that is being made, at most five. A migration makes goose's table first: where that is missing,
+// tables with the ledger's names are somebody else's.
 func foreigners(there []string) []string {
-	foreign := slices.DeleteFunc(slices.Clone(there), func(table string) bool { return slices.Contains(tables, table) })
+	begun := slices.Contains(there, versionTable)
+	foreign := slices.DeleteFunc(slices.Clone(there), func(table string) bool { return begun && slices.Contains(tables, table) })
 	return foreign[:min(len(foreign), 5)]
 }
 

@@ -91,11 +91,23 @@ func TestF56AMigrationThatIsCutAtAnyPointGoesOn(t *testing.T) {
 
 func TestADatabaseOfSomethingElseIsRefused(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
-		name := kind.Database(t)
-		if _, err := rawServer(t, name).Exec(`CREATE TABLE orders (id INTEGER)`); err != nil {
-			t.Fatal(err)
+		for theirs, statements := range map[string][]string{
+			"orders": {`CREATE TABLE orders (id INTEGER)`},
+			// A shop has campaigns and coupons of its own.
+			"coupons": {`CREATE TABLE campaigns (id INTEGER)`, `CREATE TABLE coupons (id INTEGER)`},
+			"accounts": {
+				`CREATE TABLE goose_db_version (id INTEGER, version_id BIGINT, is_applied BOOLEAN)`, `INSERT INTO goose_db_version VALUES (1, 1, true)`,
+				`CREATE TABLE campaigns (id INTEGER)`, `CREATE TABLE accounts (id INTEGER)`,
+			},
+		} {
+			name := kind.Database(t)
+			for _, s := range statements {
+				if _, err := rawServer(t, name).Exec(s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			wantAdvice(t, openError(t, name), theirs, "create database firstcome")
 		}
-		wantAdvice(t, openError(t, name), "orders", "create database firstcome")
 		_, err := ledger.OpenShared(t.Context(), kind.Database(t))
 		if err == nil || !strings.Contains(err.Error(), "not a ledger") {
 			t.Errorf("an empty database is a ledger: %v", err)
