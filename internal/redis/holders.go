@@ -154,13 +154,8 @@ func (g *Gate) couponOf(ctx context.Context, id firstcome.CampaignID, user first
 
 // recorded tells whether the ledger has a number as a coupon.
 func (g *Gate) recorded(ctx context.Context, id firstcome.CampaignID, number int64) (bool, error) {
-	settled, err := g.fields(ctx, id, "settled")
-	if err != nil || number > settled[0] {
-		return false, err
-	}
-	member := strconv.FormatInt(number, 10)
-	unrecorded, err := g.client.Do(ctx, g.client.B().Sismember().Key(unrecordedKey(id)).Member(member).Build()).AsBool()
-	return err == nil && !unrecorded, classify(err)
+	settled, err := g.settledThrough(ctx, id, []int64{number})
+	return err == nil && number <= settled.Through && len(settled.Unrecorded) == 0, err
 }
 
 // State returns the campaign's counters: see flow.RemoteGate.

@@ -66,11 +66,11 @@ func (j *Journal) pause(held int) time.Duration {
 	return pause*3/4 + rand.N(pause/2+1)
 }
 
-// release notes that a campaign was worked on: nobody holds it.
+// release notes that a campaign was drained: nobody holds it.
 func (j *Journal) release(s *stream) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if s.held > 0 && !time.Now().Before(s.rest) {
+	if s.held > 0 {
 		s.held = 0
 		j.agenda.release(s.id)
 	}

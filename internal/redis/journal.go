@@ -214,9 +214,7 @@ func (j *Journal) work(ctx context.Context, to flow.Sink, of lane) error {
 		longer, cancel := outlasting(ctx, finishing)
 		more, err := j.drain(longer, s, to)
 		cancel()
-		if err == nil {
-			j.release(s)
-		} else if err = j.isolate(id, err); err != nil {
+		if err := j.isolate(id, err); err != nil {
 			return err
 		}
 		if more {

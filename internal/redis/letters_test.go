@@ -1,8 +1,11 @@
 package redis_test
 
 import (
+	"bytes"
+	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/firstcome/firstcome"
@@ -72,4 +75,74 @@ func (s *shop) moved() (bytes int64) {
 		}
 	}
 	return bytes
+}
+
+// TestADeadLetterIsNotTakenAsRecordedWhereRedisGoesBackWhileItIsRead empties Redis, or takes
+// it back, between what is read of it.
+func TestADeadLetterIsNotTakenAsRecordedWhereRedisGoesBackWhileItIsRead(t *testing.T) {
+	for name, back := range map[string][]string{
+		"emptied": {"DEL", keysOf[0], keysOf[1], keysOf[2], "firstcome:{c}:unrecorded"},
+		"stale":   {"EVAL", "redis.call('DEL', KEYS[2]) return redis.call('HSET', KEYS[1], 'settled', 0, 'letters_order', 0)", "2", keysOf[0], "firstcome:{c}:unrecorded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := services.Redis.Database(t)
+			s := newShop(t, url, firstcome.Unlimited)
+			s.issue(0, 2)
+			if err := s.gate.Settle(t.Context(), "c", flow.Settled{Through: 2, Order: 1, Unrecorded: []int64{2}, Epoch: 1}); err != nil {
+				t.Fatal(err)
+			}
+			behind := open(t, before(t, url, "SMISMEMBER", func() { s.do(back...) }))
+			if got, err := behind.SettledThrough(t.Context(), "c", []int64{1, 2}); err == nil {
+				t.Errorf("it was read as %+v", got)
+			}
+		})
+	}
+}
+
+// before returns the URL of a Redis through which something is done before a command is passed on.
+func before(t *testing.T, at, command string, do func()) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	pass := func(to, from net.Conn, each func([]byte)) {
+		defer to.Close()
+		defer from.Close()
+		part := make([]byte, 64<<10)
+		for {
+			n, err := from.Read(part)
+			each(part[:n])
+			if _, failed := to.Write(part[:n]); err != nil || failed != nil {
+				return
+			}
+		}
+	}
+	all.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", address(t, at))
+			if err != nil {
+				_ = client.Close()
+				return
+			}
+			all.Go(func() {
+				pass(server, client, func(part []byte) {
+					if bytes.Contains(part, []byte(command)) {
+						do()
+					}
+				})
+			})
+			all.Go(func() { pass(client, server, func([]byte) {}) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		all.Wait()
+	})
+	return strings.Replace(at, address(t, at), listener.Addr().String(), 1)
 }

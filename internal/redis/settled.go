@@ -94,7 +94,8 @@ func (g *Gate) SettledThrough(ctx context.Context, id firstcome.CampaignID, numb
 const askChunk = 1000
 
 // settledThrough looks for the numbers after it read the number through which all are
-// settled: so none is taken as recorded before it is known not to be.
+// settled: so none is taken as recorded before it is known not to be. Nor because Redis
+// lost what it knew in between, as a replica may when it takes over: so it reads that once more.
 func (g *Gate) settledThrough(ctx context.Context, id firstcome.CampaignID, numbers []int64) (flow.Settled, error) {
 	settled, err := g.fields(ctx, id, "settled", "settled_epoch", "letters_order")
 	if err != nil {
@@ -120,8 +121,18 @@ func (g *Gate) settledThrough(ctx context.Context, id firstcome.CampaignID, numb
 			}
 		}
 	}
+	again, err := g.fields(ctx, id, "settled", "letters_order")
+	if err == nil && (again[0] < s.Through || again[1] < s.Order) {
+		err = errBack
+	}
+	if err != nil {
+		return flow.Settled{}, err
+	}
 	return s, nil
 }
+
+// errBack says that Redis forgot something: it was restarted, or is another one.
+var errBack = errors.New("Redis went back while it was read")
 
 // WatchSettled calls each with what recorders settle: see flow.RemoteGate.
 func (g *Gate) WatchSettled(ctx context.Context, ready func(), each func(firstcome.CampaignID, flow.Settled)) error {

@@ -73,6 +73,7 @@ func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool
 	} else if err := j.tidy(ctx, s, marker); err != nil {
 		return false, err
 	}
+	j.release(s)
 	return len(items) > 0, nil
 }
 
