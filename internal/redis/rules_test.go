@@ -340,6 +340,11 @@ func TestWhatIsSettledIsPublishedAndNeverGoesBack(t *testing.T) {
 			flow.Settled{Through: 400, Order: 5, Since: 5, Epoch: 2}, // they are many
 			flow.Settled{Through: 400, Order: 5, Since: 5, Unrecorded: append([]int64{3, 7}, letters...), Epoch: 2},
 		},
+		{ // a later order about an earlier number and epoch
+			flow.Settled{Through: 390, Order: 6, Since: 5, Recorded: []int64{7}, Epoch: 1},
+			flow.Settled{Through: 400, Order: 6, Since: 6, Epoch: 2},
+			flow.Settled{Through: 400, Order: 6, Since: 6, Unrecorded: append([]int64{3}, letters...), Epoch: 2},
+		},
 	} {
 		late := []flow.Settled{
 			{Through: 5, Order: 2, Since: 1, Epoch: 2},
