@@ -41,7 +41,7 @@ func (c *auditCmd) check(t terminal) []error {
 	switch {
 	case c.Ledger == "" || c.Server == "":
 	case ledgerIsFlag == serverIsFlag:
-		return []error{errors.New("--server: stands beside --ledger: name the one to audit")}
+		return []error{errors.New("--server: stands beside --ledger, each as a flag or each as a variable: name the one to audit")}
 	case ledgerIsFlag:
 		c.Server = ""
 	case serverIsFlag:
@@ -230,12 +230,12 @@ func (r *auditReport) print(t terminal) {
 		fmt.Fprintln(t.out, "the file:", wrong)
 	}
 	for _, c := range r.Campaigns {
-		fmt.Fprintf(t.out, "%s: %d coupons, %d in force, %d voided, %d facts, %d breaches\n",
-			c.Campaign, c.Coupons, c.InForce, c.Voided, c.Facts, c.Breaches.Total)
+		fmt.Fprintf(t.out, "%s: %s, %d in force, %d voided, %s, %s\n", c.Campaign, counted(c.Coupons, "coupon", "s"),
+			c.InForce, c.Voided, counted(c.Facts, "fact", "s"), counted(c.Breaches.Total, "breach", "es"))
 		printBreaches(t, c.Breaches)
 	}
 	for _, g := range r.Gates {
-		fmt.Fprintf(t.out, "%s at its gate: %d holders, %d unrecorded, %d breaches\n", g.Campaign, g.Holders, g.Unrecorded, g.Breaches.Total)
+		fmt.Fprintf(t.out, "%s at its gate: %s, %d unrecorded, %s\n", g.Campaign, counted(g.Holders, "holder", "s"), g.Unrecorded, counted(g.Breaches.Total, "breach", "es"))
 		printBreaches(t, g.Breaches)
 	}
 	switch {
@@ -247,7 +247,15 @@ func (r *auditReport) print(t terminal) {
 	default:
 		fmt.Fprintln(t.out, "The codes were not checked: there is no secret beside the ledger; name it with --secret-file.")
 	}
-	fmt.Fprintf(t.out, "verdict: %d breaches in %d campaigns\n", r.Breaches, len(r.Campaigns))
+	fmt.Fprintf(t.out, "verdict: %s in %s\n", counted(r.Breaches, "breach", "es"), counted(int64(len(r.Campaigns)), "campaign", "s"))
+}
+
+// counted returns a number and what is counted, with the ending of more than one.
+func counted(n int64, one, ending string) string {
+	if n == 1 {
+		ending = ""
+	}
+	return fmt.Sprintf("%d %s%s", n, one, ending)
 }
 
 func printBreaches(t terminal, b audit.Breaches) {

@@ -31,7 +31,7 @@ type termsFlags struct {
 	Answer     string         `enum:",recorded,decided" default:"" placeholder:"recorded" help:"Answer a claim when its coupon is recorded, or when it is decided."`
 	Benefit    jsonText       `placeholder:"JSON" help:"What a coupon is good for: any JSON, like {\"percent_off\":10}."`
 	ValidUntil timeOrNone     `placeholder:"TIME" help:"When coupons expire, or none."`
-	ValidFor   durationOrNone `placeholder:"TIME" help:"How long after its issue a coupon expires, like 720h, or none."`
+	ValidFor   durationOrNone `placeholder:"DURATION" help:"How long after its issue a coupon expires, like 720h, or none."`
 }
 
 // changes returns the terms that are set, as the API names them.

@@ -20,6 +20,14 @@ func (c *claimCmd) Help() string {
 Asking again is safe.`
 }
 
+// check wants a user where the key cannot be a user's own token.
+func (c *claimCmd) check(t terminal) []error {
+	if c.User == "" && t.variable(keyVariable) == "" {
+		return []error{errors.New("<user>: say who claims; only with a user's own token in FIRSTCOME_KEY may it be absent")}
+	}
+	return nil
+}
+
 // Run claims.
 func (c *claimCmd) Run(ctx context.Context, t terminal) error {
 	answer, err := c.client(t).Claim(ctx, c.Campaign, c.User)
@@ -53,7 +61,7 @@ func explain(err error) error {
 	case 401:
 		return fmt.Errorf("%w. Set FIRSTCOME_KEY; firstcome key create makes a key", err)
 	case 503, 429:
-		return fmt.Errorf("%w. Ask again in %v", err, p.RetryAfter)
+		return fmt.Errorf("%w (in %v)", err, p.RetryAfter)
 	}
 	return err
 }

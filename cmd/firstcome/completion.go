@@ -13,9 +13,11 @@ type completionCmd struct {
 
 // Help is the long help of completion.
 func (c *completionCmd) Help() string {
-	return `bash:  source <(firstcome completion bash)
-zsh:   source <(firstcome completion zsh)
-fish:  firstcome completion fish | source`
+	return `Put the line of your shell into its start-up file:
+
+    bash:  source <(firstcome completion bash)
+    zsh:   source <(firstcome completion zsh)
+    fish:  firstcome completion fish | source`
 }
 
 // Run prints the script.

@@ -20,8 +20,8 @@ type loadCmd struct {
 	Repeat      count         `default:"1" placeholder:"N" help:"How often each user claims (default: 1)."`
 	Concurrency count         `default:"64" placeholder:"N" help:"Connections to each server; so many claims are under way at once (default: 64)."`
 	Rate        perSecond     `default:"0" placeholder:"N" help:"Send so many claims a second, whatever the server does; 0 sends the next when the last was answered (default: 0)."`
-	Duration    time.Duration `default:"0s" placeholder:"TIME" help:"Send no claim later than this (default: until all are sent)."`
-	Timeout     time.Duration `default:"10s" placeholder:"TIME" help:"How long to wait for an answer (default: 10s)."`
+	Duration    time.Duration `default:"0s" placeholder:"DURATION" help:"Send no claim later than this (default: until all are sent)."`
+	Timeout     time.Duration `default:"10s" placeholder:"DURATION" help:"How long to wait for an answer (default: 10s)."`
 	Again       int           `default:"0" placeholder:"N" help:"How often to ask again where the outcome is unknown (default: 0)."`
 	UserPrefix  string        `placeholder:"TEXT" help:"Of the users' ids, before their index (default: one of its own for each run)."`
 	Shuffle     bool          `help:"Let users claim in a random order, instead of by their index."`

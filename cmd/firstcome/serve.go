@@ -39,7 +39,7 @@ type serveCmd struct {
 type tokenFlags struct {
 	JWTSecretFile string   `name:"jwt-secret-file" placeholder:"FILE" help:"Secret of users' tokens with HS256 (at least 32 bytes), HS384 (48) or HS512 (64). FIRSTCOME_JWT_SECRET may hold it instead."`
 	JWTPublicKey  string   `name:"jwt-public-key" placeholder:"FILE" help:"PEM file of the public key of users' tokens with RS256 or ES256."`
-	JWTAlgorithms []string `name:"jwt-algorithms" placeholder:"HS256,..." help:"Allow only these algorithms (default: all for which there is a key)."`
+	JWTAlgorithms []string `name:"jwt-algorithms" placeholder:"HS256" help:"Allow only these algorithms (default: all for which there is a key)."`
 	JWTUserClaim  string   `name:"jwt-user-claim" default:"sub" placeholder:"sub" help:"The claim that holds the user's id (default: sub)."`
 	JWTIssuer     string   `name:"jwt-issuer" placeholder:"ISS" help:"Refuse tokens without this iss."`
 	JWTAudience   string   `name:"jwt-audience" placeholder:"AUD" help:"Refuse tokens without this aud."`

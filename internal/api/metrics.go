@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -103,7 +104,7 @@ func registerConns(r *prometheus.Registry, c *conns) {
 func (m *metrics) onBatch(claims int, took time.Duration, err error) {
 	m.batch.Observe(float64(claims))
 	m.gate.Observe(took.Seconds())
-	if err != nil {
+	if err != nil && !errors.Is(err, firstcome.ErrNoCampaign) { // anybody can ask for what is not there
 		m.remote.undecided(err)
 		m.warn(m.log, "a batch of claims was not decided", "claims", claims, "err", err)
 	}

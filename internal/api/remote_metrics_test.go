@@ -204,3 +204,15 @@ func TestTheMetricsSayWhatIsRetiredAndWhatIsAlarming(t *testing.T) {
 	s.wantMetrics(`firstcome_retirements_total{result="failed"} 1`, `firstcome_retirements_total{result="forgotten"} 1`,
 		`firstcome_retirements_total{result="retired"} 0`, `firstcome_journal_alarms_total 3`)
 }
+
+func TestAClaimOfACampaignThatIsNotThereIsNoFailure(t *testing.T) {
+	var logged bytes.Buffer
+	s := open(t, func(_ *shop, c *api.Config) { c.Log = slog.New(slog.NewTextHandler(&logged, nil)) })
+	if r := s.claim("nowhere", "mina"); r.status != 404 {
+		t.Errorf("a claim of no campaign got %d", r.status)
+	}
+	s.wantMetrics(`firstcome_batch_failures_total 0`)
+	if strings.Contains(logged.String(), "not decided") {
+		t.Errorf("it is logged: %s", logged.String())
+	}
+}

@@ -65,9 +65,12 @@ func (i *Issuer) decide(q *queue, batch []*claim, epoch uint64, learn bool) {
 	if i.OnBatch != nil {
 		i.OnBatch(len(batch), i.now()-sent, err)
 	}
-	q.known(!errors.Is(err, firstcome.ErrNoCampaign))
+	known := !errors.Is(err, firstcome.ErrNoCampaign)
+	q.known(known)
 	if err != nil {
-		i.stats.failed.Add(1)
+		if known { // that there is no such campaign is an answer: anybody can ask for one
+			i.stats.failed.Add(1)
+		}
 		for _, c := range batch {
 			c.answer(firstcome.Decision{}, err)
 		}

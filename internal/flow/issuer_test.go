@@ -161,7 +161,7 @@ func TestAnErrorOfTheGateIsEveryClaimsOfTheBatchAndOnlyThose(t *testing.T) {
 	}
 	m.before = nil
 	want(t, i, "c", "a", firstcome.Issued)
-	if _, err := i.Claim(t.Context(), "nowhere", "a"); !errors.Is(err, firstcome.ErrNoCampaign) {
+	if _, err := i.Claim(t.Context(), "nowhere", "a"); !errors.Is(err, firstcome.ErrNoCampaign) || i.Stats().Failed != 1 {
 		t.Errorf("got %v", err)
 	}
 }

@@ -171,7 +171,10 @@ func checkVersion(ctx context.Context, d *dialect, db *sql.DB) error {
 	}
 	var has sql.NullInt64
 	if err := db.QueryRowContext(ctx, `SELECT max(version_id) FROM goose_db_version`).Scan(&has); err != nil {
-		if d.shared && (d.classify(err) != broken || d.advice(err) != "") {
+		switch {
+		case !d.shared && !isOther(err):
+			return fmt.Errorf("read the ledger's schema: %w. The user needs the right to write the file and its directory, where SQLite keeps FILE-wal and FILE-shm: also to read", err)
+		case d.shared && (d.classify(err) != broken || d.advice(err) != ""):
 			return err // the database was not reached
 		}
 		return fmt.Errorf("this is not a ledger of firstcome, or an empty one: %w", err)

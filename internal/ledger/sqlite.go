@@ -66,6 +66,17 @@ func isMachine(err error) bool {
 		errors.Is(err, sql.ErrConnDone) || errors.Is(err, driver.ErrBadConn)
 }
 
+// isOther tells whether an error says that the file is there to be read and is no
+// ledger's: it has no such table, or is no database.
+func isOther(err error) bool {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	code := e.Code() & 0xff
+	return code == sqlitelib.SQLITE_ERROR || code == sqlitelib.SQLITE_NOTADB
+}
+
 // classifySQLite is dialect.classify. The writer itself decides by isMachine.
 func classifySQLite(err error) verdict {
 	var e *sqlite.Error

@@ -27,7 +27,11 @@ func outcomeWords(r *Result) []string {
 // WriteTable writes the result for a terminal, on one screen.
 func (r *Result) WriteTable(w io.Writer) error {
 	var t strings.Builder
-	fmt.Fprintf(&t, "%s: %s, %s\n\n", r.Campaign.ID, printable(r.Campaign.Name), r.Load)
+	fmt.Fprintf(&t, "%s: ", r.Campaign.ID)
+	if r.Campaign.Name != r.Campaign.ID {
+		fmt.Fprintf(&t, "%s, ", printable(r.Campaign.Name))
+	}
+	fmt.Fprintf(&t, "%s\n\n", r.Load)
 	fmt.Fprintf(&t, "  %-16s %10s %9s %9s %9s %9s %9s\n", "", "claims", "p50 ms", "p95 ms", "p99 ms", "p99.9 ms", "max ms")
 	line := func(name string, l Latency) {
 		fmt.Fprintf(&t, "  %-16s %10s %9.2f %9.2f %9.2f %9.2f %9.2f\n", name, grouped(l.Count), l.P50, l.P95, l.P99, l.P999, l.Max)

@@ -19,7 +19,7 @@ func (p *process) auditServer() {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, firstcomeBinary(), "audit", "--server", p.url, "--secret-file", p.ledger()+".secret")
 	cmd.Env = environ()
-	if text, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(text), "verdict: 0 breaches in 1 campaigns") {
+	if text, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(text), "verdict: 0 breaches in 1 campaign") {
 		p.t.Errorf("the audit of the server: %v\n%s", err, text)
 	}
 }
