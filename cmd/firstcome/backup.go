@@ -18,8 +18,10 @@ type backupCmd struct {
 
 // Help is the long help of backup.
 func (c *backupCmd) Help() string {
-	return `The file is a ledger itself: to restore it, stop the server, put the file in the place of the
-ledger, remove FILE-wal and FILE-shm beside it, and start the server. Keep the secret of the coupon
+	return `A ledger of SQLite only; a database on a server is backed up by its own tools. The file is a ledger
+itself: to restore it, stop the server, move the ledger, FILE-wal and FILE-shm away, put the file in
+the ledger's place, and start the server. Nothing that was issued after it is known then: read what
+docs/operate.md says of that first. Keep the secret of the coupon
 codes (FILE.secret) with the backup: without it the campaigns in it cannot be decided.`
 }
 
