@@ -211,7 +211,7 @@ func TestAValkeyIsKnownByWhatItSays(t *testing.T) {
 	a.version = "7.2.4"
 	a.info = "server_name:valkey\r\nvalkey_version:8.1.3\r\nserver_mode:cluster\r\nrole:slave\r\n"
 	found := examine(t, "redis://"+a.listener.Addr().String())
-	if f := found["server"]; f.Grade != doctor.OK || !strings.HasPrefix(f.Found, "Valkey 8.1.3 at ") || !strings.Contains(f.Found, "cluster, slave") {
+	if f := found["the gate's server"]; f.Grade != doctor.OK || !strings.HasPrefix(f.Found, "Valkey 8.1.3 at ") || !strings.Contains(f.Found, "cluster, slave") {
 		t.Errorf("the server is %+v", f)
 	}
 	if f, ok := found["role"]; ok {

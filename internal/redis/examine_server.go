@@ -16,7 +16,7 @@ func (e *exam) server(address string, node rueidis.Client) {
 	defer cancel()
 	text, err := node.Do(ctx, node.B().Info().Build()).ToString()
 	if err != nil {
-		e.Add(doctor.Fail, "server", "ACL SETUSER NAME +info", "%s: INFO cannot be read: %v", address, classify(err))
+		e.Add(doctor.Fail, "the gate's server", "ACL SETUSER NAME +info", "%s: INFO cannot be read: %v", address, classify(err))
 		return
 	}
 	info := parseInfo(text)
@@ -34,7 +34,7 @@ func (e *exam) version(address string, info map[string]string) {
 		name, version = "Valkey", v
 	}
 	mode := cmp.Or(info["redis_mode"], info["server_mode"]) // Valkey's name for it from 8.0 on
-	e.Hold(atLeast(info["redis_version"], 6, 2) && mode != "sentinel", doctor.Fail, "server", "Redis 6.2 or later, or Valkey; of a Sentinel name the primary with ?master_set=NAME",
+	e.Hold(atLeast(info["redis_version"], 6, 2) && mode != "sentinel", doctor.Fail, "the gate's server", "Redis 6.2 or later, or Valkey; of a Sentinel name the primary with ?master_set=NAME",
 		"%s %s at %s, %s, %s, up for %s s", name, version, address, mode, info["role"], info["uptime_in_seconds"])
 	if mode != "cluster" {
 		e.Hold(info["role"] == "master", doctor.Fail, "role", "name the primary: a replica decides nothing", "%s", info["role"])

@@ -21,7 +21,7 @@ func examine(t testing.TB, url string, edit ...func(*redis.Options)) conform.Exa
 }
 
 var allOfRedis = []string{
-	"gate", "server", "role", "eviction", "memory", "persistence", "appendfsync", "snapshots", "replicas", "clients", "the gate's clock", "the gate's rights",
+	"gate", "the gate's server", "role", "eviction", "memory", "persistence", "appendfsync", "snapshots", "replicas", "clients", "the gate's clock", "the gate's rights",
 }
 
 func TestARedisThatMayBeAGateIsFoundGood(t *testing.T) {
@@ -29,7 +29,7 @@ func TestARedisThatMayBeAGateIsFoundGood(t *testing.T) {
 	examine(t, server.URL()).Want(t, doctor.OK, allOfRedis...)
 
 	found := examine(t, services.User(t, server.URL(), strings.Fields(redis.Rights)...))
-	found.Want(t, doctor.OK, "gate", "server", "eviction", "persistence", "the gate's clock", "the gate's rights")
+	found.Want(t, doctor.OK, "gate", "the gate's server", "eviction", "persistence", "the gate's clock", "the gate's rights")
 	found.Want(t, doctor.Warn, "appendfsync")
 	if f := found["appendfsync"]; !strings.Contains(f.Found, "cannot be known") {
 		t.Errorf("without CONFIG appendfsync is %q", f.Found)
@@ -52,7 +52,7 @@ func TestWhatARedisWouldLoseIsFound(t *testing.T) {
 	if f := found["the gate's rights"]; !strings.Contains(f.Found, "XADD") {
 		t.Errorf("the right that is missing is not named: %+v", f)
 	}
-	examine(t, services.User(t, server.URL(), "~firstcome:*", "+@connection")).Want(t, doctor.Fail, "server")
+	examine(t, services.User(t, server.URL(), "~firstcome:*", "+@connection")).Want(t, doctor.Fail, "the gate's server")
 	if err := unsynced.Kill(); err != nil {
 		t.Fatal(err)
 	}
