@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
@@ -53,5 +54,33 @@ func TestACampaignThatIsHeldTakesNobodysTurnUnderALimitOfRows(t *testing.T) {
 		runFor(t, flow.NewRecorder(insistence{50}, mismatched{p}, flow.RecorderLimits{Rows: 100}), time.Hour)
 		same(t, "recorded", numbers(1, 100), p.order)
 		same(t, "when", time.Second, took) // the limit lets a second's worth through at once
+	})
+}
+
+// A recovering ledger fails once, and then the campaign that it was asked about is held.
+type recovering struct {
+	*page
+	failed bool
+}
+
+func (r *recovering) Record(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (flow.Settled, error) {
+	switch {
+	case id != "held":
+		return r.page.Record(ctx, id, coupons)
+	case !r.failed:
+		r.failed = true
+		return flow.Settled{}, errors.New("the ledger is down")
+	}
+	time.Sleep(5 * time.Second) // as long as a lock is waited for
+	return flow.Settled{}, flow.ErrHeld
+}
+
+func TestAHeldCampaignThatIsTheProbeOfAnOpenBreakerClosesIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPage()
+		r := flow.NewRecorder(insistence{1}, &recovering{page: p}, flow.RecorderLimits{Failures: 1})
+		runFor(t, r, 10*time.Second)
+		same(t, "recorded", numbers(1, 100), p.order)
+		same(t, "breaker", "closed", r.Stats().Breaker)
 	})
 }
