@@ -168,6 +168,10 @@ func (e *exam) schema() (there bool) {
 		e.Add(doctor.Fail, what, fix, "%v", err)
 		return true
 	}
+	if !slices.Contains(found, "identity") {
+		e.Add(doctor.Fail, what, adviceUnreleased, "%v", errUnreleased)
+		return true
+	}
 	e.Add(doctor.OK, what, "", "they are those of this firstcome")
 	err = e.d.schema.check(ctx, e.db)
 	if err != nil {

@@ -1,13 +1,16 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -25,8 +28,12 @@ func (l *Ledger) marker(createdAt time.Time) string {
 // identify reads which ledger this is, and makes it up if it is not said yet and may be. Of
 // nodes that do so at once the schema lets one.
 func (l *Ledger) identify(ctx context.Context, may bool) error {
-	found, err := l.readIdentity(ctx)
+	found, err := l.readIdentity(ctx, l.read.db)
 	if err != nil || found || !may {
+		return err
+	}
+	// What was read may be a standby, which does not have yet what was just written.
+	if found, err = l.readIdentity(ctx, l.write); err != nil || found {
 		return err
 	}
 	var random [8]byte
@@ -34,20 +41,51 @@ func (l *Ledger) identify(ctx context.Context, may bool) error {
 		return err
 	}
 	_, insert := l.write.ExecContext(ctx, l.dialect.rebind(`INSERT INTO identity (id, ledger) VALUES (1, ?)`), hex.EncodeToString(random[:]))
-	found, err = l.readIdentity(ctx)
-	if err == nil && !found {
-		err = fmt.Errorf("say which ledger this is: %w", insert)
+	if found, err = l.readIdentity(ctx, l.write); err != nil || found {
+		return err
 	}
-	return err
+	return fmt.Errorf("say which ledger this is: %w", l.dialect.explain(`INSERT`, insert))
 }
 
-func (l *Ledger) readIdentity(ctx context.Context) (found bool, err error) {
-	err = l.read.QueryRowContext(ctx, `SELECT ledger FROM identity`).Scan(&l.identity)
-	if errors.Is(err, sql.ErrNoRows) {
+func (l *Ledger) readIdentity(ctx context.Context, db *sql.DB) (found bool, err error) {
+	err = db.QueryRowContext(ctx, `SELECT ledger FROM identity`).Scan(&l.identity)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
 		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("read which ledger this is: %w", err)
+	case err != nil:
+		return false, fmt.Errorf("read which ledger this is: %w", cmp.Or(l.dialect.lacking(ctx, db, err), l.dialect.explain(`SELECT`, err)))
+	case !isIdentity(l.identity):
+		return false, fmt.Errorf("the ledger is called %q, and a ledger's name is 1 to %d letters of English, digits, - and _: give it one, UPDATE identity SET ledger = 'staging-2026'", l.identity, maxIdentity)
 	}
 	return true, nil
 }
+
+// maxIdentity is what the column takes.
+const maxIdentity = 64
+
+// isIdentity tells whether a name may be a ledger's: messages, markers and channels have
+// it between other words.
+func isIdentity(name string) bool {
+	other := strings.IndexFunc(name, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && r != '-' && r != '_'
+	})
+	return other < 0 && name != "" && len(name) <= maxIdentity
+}
+
+// lacking returns an error that says what to do, if an error of reading the identity is that
+// there is no table of it. Then the schema's version is this binary's, and yet the table is missing.
+func (d *dialect) lacking(ctx context.Context, db *sql.DB, err error) error {
+	if d.denied != nil && d.denied(err) {
+		return nil
+	}
+	there, err := tablesOf(ctx, d, db)
+	if err != nil || slices.Contains(there, "identity") {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", errUnreleased, adviceUnreleased)
+}
+
+// Before the first release what a schema's version has was not for good.
+var errUnreleased = errors.New("the ledger lacks the table identity, so a firstcome from before the first release made it")
+
+const adviceUnreleased = "give serve a new ledger, another file or an empty database, and make its campaigns under new ids; if a backup was restored, restore all of its tables"

@@ -2,11 +2,14 @@ package ledger_test
 
 import (
 	"errors"
+	"net/url"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
@@ -68,6 +71,51 @@ func TestOfNodesThatOpenALedgerAtOnceOneSaysWhichItIs(t *testing.T) {
 	})
 }
 
+// TestANodeThatReadsAtALateStandbyMakesUpNoSecondIdentity has a name with two servers, of which
+// the first only reads and has nothing of what was written to the second.
+func TestANodeThatReadsAtALateStandbyMakesUpNoSecondIdentity(t *testing.T) {
+	name := services.PostgreSQL.Database(t)
+	_, stop := open(t, name, nil)
+	stop()
+	late := services.PostgreSQL.Server(t, services.PostgreSQL.Fast()...)
+	primary, err := url.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	database := strings.Trim(primary.Path, "/")
+	if _, err := beside(t, late.URL()).Exec(`CREATE DATABASE "` + database + `"`); err != nil {
+		t.Fatal(err)
+	}
+	standby := *primary
+	standby.Host = late.Address()
+	_, stop = open(t, standby.String(), nil)
+	stop()
+	for at, statement := range map[string]string{
+		name:             `DELETE FROM identity`,
+		standby.String(): `DELETE FROM identity; ALTER DATABASE "` + database + `" SET default_transaction_read_only = on`,
+	} {
+		if _, err := beside(t, at).Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	both := *primary
+	both.Host = late.Address() + "," + primary.Host
+	var found [2]string
+	for n := range found {
+		l, err := ledger.Open(t.Context(), both.String(), ledger.Options{Secret: secret(t), Gate: "redis:test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		found[n] = l.Identity()
+	}
+	if found[0] == "" || found[0] != found[1] {
+		t.Errorf("the ledger is %q", found)
+	}
+}
+
 func TestCampaignsOfTwoLedgersHaveDifferentMarkers(t *testing.T) {
 	one, other := remote(t, filepath.Join(t.TempDir(), "firstcome.db"), 1), remote(t, filepath.Join(t.TempDir(), "firstcome.db"), 1)
 	a, err1 := one.Campaign(t.Context(), "c")
@@ -106,6 +154,93 @@ func TestF32TheLedgerTakesNothingOfAnotherLedgersCampaign(t *testing.T) {
 		letters, err := l.DeadLetters(t.Context(), ledger.Letters{})
 		if err != nil || len(letters) > 0 {
 			t.Errorf("there are the letters %v, %v", letters, err)
+		}
+	})
+}
+
+// openings are the ways in which a ledger is opened, and what doctor does.
+func openings(t *testing.T, name string) map[string]error {
+	t.Helper()
+	l, err := ledger.Open(t.Context(), name, ledger.Options{Secret: secret(t)})
+	shared, err2 := ledger.OpenShared(t.Context(), name)
+	for _, opened := range []*ledger.Ledger{l, shared} {
+		if opened != nil {
+			t.Cleanup(func() { _ = opened.Close() })
+		}
+	}
+	errs := map[string]error{"to decide": err, "beside": err2}
+	if ledger.OnServer(name) {
+		if f := examine(t, name)["tables"]; f.Grade == doctor.Fail {
+			errs["doctor"] = errors.New(f.Found + ": " + f.Fix)
+		} else {
+			errs["doctor"] = nil
+		}
+	}
+	return errs
+}
+
+func TestF56ALedgerFromBeforeTheFirstReleaseSaysWhatToDo(t *testing.T) {
+	onEach(t, func(t *testing.T, name string) {
+		_, stop := open(t, name, nil)
+		stop()
+		if _, err := beside(t, name).Exec(`DROP TABLE identity`); err != nil {
+			t.Fatal(err)
+		}
+		for how, err := range openings(t, name) {
+			if err == nil || !strings.Contains(err.Error(), "lacks the table identity") || !strings.Contains(err.Error(), "give serve a new ledger") {
+				t.Errorf("opened %s it got %v", how, err)
+			}
+		}
+	})
+}
+
+func TestANameThatAnOperatorGivesALedgerFitsWhereItIsUsed(t *testing.T) {
+	onEach(t, func(t *testing.T, name string) {
+		_, stop := open(t, name, nil)
+		stop()
+		for _, bad := range []string{"", "staging 2026", "staging.2026", "스테이징", "a\nb"} {
+			if _, err := beside(t, name).Exec(`UPDATE identity SET ledger = '` + bad + `'`); err != nil {
+				t.Fatal(err)
+			}
+			for how, err := range openings(t, name) {
+				if how != "doctor" && (err == nil || !strings.Contains(err.Error(), "UPDATE identity SET ledger = ")) {
+					t.Errorf("called %q and opened %s it got %v", bad, how, err)
+				}
+			}
+		}
+		if _, err := beside(t, name).Exec(`UPDATE identity SET ledger = 'staging-2026-11'`); err != nil {
+			t.Fatal(err)
+		}
+		l, stop := open(t, name, nil)
+		defer stop()
+		if l.Identity() != "staging-2026-11" {
+			t.Errorf("it is %q", l.Identity())
+		}
+	})
+}
+
+// TestF65AUserWhoMayNotTouchTheIdentityIsToldWhichRightIsMissing has a ledger of which no
+// node has said yet which it is, as of one whose migration was killed right behind its end.
+func TestF65AUserWhoMayNotTouchTheIdentityIsToldWhichRightIsMissing(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		name := kind.Database(t)
+		_, stop := open(t, name, nil)
+		stop()
+		if _, err := beside(t, name).Exec(`DELETE FROM identity`); err != nil {
+			t.Fatal(err)
+		}
+		for right, lacks := range map[string]string{"SELECT": "INSERT", "INSERT": "SELECT"} {
+			_, err := ledger.Open(t.Context(), services.User(t, name, right), ledger.Options{Secret: secret(t)})
+			if err == nil || !strings.Contains(err.Error(), "lacks the right to "+lacks) {
+				t.Errorf("who may %s alone got %v", right, err)
+			}
+		}
+		l, err := ledger.Open(t.Context(), services.User(t, name), ledger.Options{Secret: secret(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Close(); err != nil || l.Identity() == "" {
+			t.Errorf("a user who may write rows has the ledger %q, %v", l.Identity(), err)
 		}
 	})
 }

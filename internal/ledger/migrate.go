@@ -20,9 +20,9 @@ var migrations embed.FS
 
 // A schema is how a dialect's tables are made and checked.
 type schema struct {
-	goose goose.Dialect
+	goose  goose.Dialect
+	tables string // query: the names of the tables that are there
 	// What follows is for servers.
-	database string // expression: where information_schema has the ledger's tables
 	// locker has one node migrate at a time; a lock ends with its connection.
 	locker func() (lock.SessionLocker, error)
 	// alone waits until no other node looks for what is to be migrated, and keeps others
@@ -145,7 +145,7 @@ func foreigners(there []string) []string {
 }
 
 func tablesOf(ctx context.Context, d *dialect, db *sql.DB) ([]string, error) {
-	rows, err := db.QueryContext(ctx, `SELECT table_name FROM information_schema.tables WHERE table_schema = `+d.schema.database)
+	rows, err := db.QueryContext(ctx, d.schema.tables)
 	if err != nil {
 		return nil, err
 	}
@@ -174,8 +174,8 @@ func checkVersion(ctx context.Context, d *dialect, db *sql.DB) error {
 		switch {
 		case !d.shared && !isOther(err):
 			return fmt.Errorf("read the ledger's schema: %w. The user needs the right to write the file and its directory, where SQLite keeps FILE-wal and FILE-shm: also to read", err)
-		case d.shared && (d.classify(err) != broken || d.advice(err) != ""):
-			return err // the database was not reached
+		case d.shared && (d.classify(err) != broken || d.advice(err) != "" || d.denied(err)):
+			return d.explain(`SELECT`, err) // the database was not reached, or not this far
 		}
 		return fmt.Errorf("this is not a ledger of firstcome, or an empty one: %w", err)
 	}

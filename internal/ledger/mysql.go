@@ -35,7 +35,7 @@ var mySQL = dialect{
 	classify: classifyMySQL, held: heldMySQL, denied: deniedMySQL, advise: adviseMySQL,
 	connector: connectorMySQL, examine: examineMySQL, backup: "mariadb-dump --single-transaction DATABASE, or mysqldump",
 	schema: schema{
-		goose: goose.DialectMySQL, database: `database()`,
+		goose: goose.DialectMySQL, tables: `SELECT table_name FROM information_schema.tables WHERE table_schema = database()`,
 		locker: lockMySQL, alone: aloneMySQL, check: checkMySQL,
 	},
 }

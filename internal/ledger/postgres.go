@@ -32,7 +32,7 @@ var postgreSQL = dialect{
 	classify: classifyPostgreSQL, held: heldPostgreSQL, denied: deniedPostgreSQL, advise: advisePostgreSQL,
 	connector: connectorPostgreSQL, examine: examinePostgreSQL, backup: "pg_dump --format=custom DATABASE",
 	schema: schema{
-		goose: goose.DialectPostgres, database: `current_schema()`,
+		goose: goose.DialectPostgres, tables: `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()`,
 		locker: lockPostgreSQL, check: checkPostgreSQL,
 	},
 }

@@ -81,8 +81,8 @@ func (s *serverTx) query(query string, args []any) (*sql.Rows, error) {
 // explain says which right is missing, if that is what an error of a query is about.
 func (d *dialect) explain(query string, err error) error {
 	switch {
-	case err == nil:
-		return nil
+	case err == nil || !d.shared:
+		return err
 	case d.classify(err) == notOurs:
 		return fmt.Errorf("%w: %w", errDriver, err)
 	case !d.denied(err):

@@ -16,7 +16,7 @@ var sqLite = dialect{
 	name: "sqlite", clock: `NULL`, holder: `user_id`, couponOf: lookQueries[1],
 	look: lookSQLite, insert: insertSQLite, update: updateSQLite,
 	classify: classifySQLite,
-	schema:   schema{goose: goose.DialectSQLite3},
+	schema:   schema{goose: goose.DialectSQLite3, tables: `SELECT name FROM sqlite_schema WHERE type = 'table'`},
 }
 
 // readers is the number of connections that read: enough for both cores of a
