@@ -24,8 +24,9 @@ type early struct {
 	wrong   []string
 }
 
-// note keeps a refusal of a claim that was sent at an instant.
-func (e *early) note(answer *http.Response, text []byte, sent, opens time.Time) {
+// note keeps a refusal that was received at an instant, from which its Retry-After counts:
+// the gate may have decided long after the claim was sent.
+func (e *early) note(answer *http.Response, text []byte, received, opens time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.refused++
@@ -36,8 +37,8 @@ func (e *early) note(answer *http.Response, text []byte, sent, opens time.Time) 
 		said.Outcome != firstcome.NotOpen.String() || said.OpensAt == nil || !said.OpensAt.Equal(opens) {
 		e.wrong = append(e.wrong, answer.Status+string(text))
 	}
-	if seconds, err := strconv.Atoi(header); err != nil || sent.Add(time.Duration(seconds)*time.Second).Before(opens) {
-		e.wrong = append(e.wrong, fmt.Sprintf("%v before the opening: come back in %q seconds", opens.Sub(sent), header))
+	if seconds, err := strconv.Atoi(header); err != nil || received.Add(time.Duration(seconds)*time.Second).Before(opens) {
+		e.wrong = append(e.wrong, fmt.Sprintf("%v before the opening: come back in %q seconds", opens.Sub(received), header))
 	}
 }
 
@@ -53,12 +54,12 @@ func (c *crowd) comeEarly(t *testing.T, nodes []*process, opens time.Time, clien
 		p := nodes[n%len(nodes)]
 		all.Go(func() {
 			for {
-				sent := time.Now()
 				answer, text := c.post(p, c.user())
+				received := time.Now()
 				if answer.StatusCode != http.StatusForbidden {
 					break // the verdict wants that it was issued
 				}
-				told.note(answer, text, sent, opens)
+				told.note(answer, text, received, opens)
 			}
 			if now := time.Now(); now.Before(opens) {
 				t.Errorf("a coupon was issued %v early", opens.Sub(now))
