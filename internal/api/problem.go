@@ -90,7 +90,7 @@ func problemOf(err error) *client.Problem {
 	case errors.Is(err, firstcome.ErrNotRecorded):
 		return unavailable("the number is issued and not in the ledger yet, so nothing was changed. Ask again")
 	case errors.Is(err, flow.ErrNotRecordedYet):
-		return unavailable(flow.ErrNotRecordedYet.Error())
+		return unavailable("the claim was decided, and its coupon not recorded in time. Ask again: it is safe")
 	case errors.Is(err, flow.ErrUnrecorded):
 		return unavailable("the coupon was issued and the ledger did not take it: an operator has to look at it. Ask again: it is safe")
 	case errors.Is(err, firstcome.ErrBusy):

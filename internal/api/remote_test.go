@@ -57,7 +57,7 @@ func TestAClaimThatIsNotRecordedInTimeIs503AndFoundLater(t *testing.T) {
 	f.create(`{"id":"c","name":"n","quantity":2}`)
 	for range 2 {
 		r := f.claim("c", "u").want(t, 503, "")
-		if r.header.Get("Retry-After") == "" || !strings.Contains(strings.ToLower(r.text("detail")), "ask again") {
+		if r.header.Get("Retry-After") == "" || !strings.Contains(r.text("detail"), "Ask again: it is safe") {
 			t.Errorf("it is answered %s", r.body)
 		}
 	}

@@ -20,7 +20,7 @@ type Claimer interface {
 
 // ErrNotRecordedYet says that a claim was decided and its coupon did not reach the
 // ledger within the time that claims wait. Asking again is safe and finds it.
-var ErrNotRecordedYet = errors.New("decided, and not recorded in time: ask again, it is safe")
+var ErrNotRecordedYet = errors.New("decided, and not recorded in time")
 
 // DefaultAnswerWait is how long a claim waits for the ledger by default: a recorder
 // behind a ledger that is well takes some 10 ms, and people wait that long for a page.
