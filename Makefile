@@ -9,7 +9,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .PHONY: test check soak bench build install tools lint unit race demo clean
 
-TOOLS       := $(CURDIR)/.tools/bin
+TOOLS       := .tools/bin
 STATICCHECK := $(TOOLS)/staticcheck-v0.8.0
 GOFUMPT     := $(TOOLS)/gofumpt-v0.12.0
 
@@ -34,11 +34,11 @@ install: tools
 tools: $(STATICCHECK) $(GOFUMPT)
 
 $(STATICCHECK):
-	GOBIN=$(TOOLS) go install honnef.co/go/tools/cmd/staticcheck@v0.8.0
+	GOBIN="$(CURDIR)/$(TOOLS)" go install honnef.co/go/tools/cmd/staticcheck@v0.8.0
 	mv $(TOOLS)/staticcheck $@
 
 $(GOFUMPT):
-	GOBIN=$(TOOLS) go install mvdan.cc/gofumpt@v0.12.0
+	GOBIN="$(CURDIR)/$(TOOLS)" go install mvdan.cc/gofumpt@v0.12.0
 	mv $(TOOLS)/gofumpt $@
 
 lint: tools
