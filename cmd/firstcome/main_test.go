@@ -15,6 +15,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
+
+	"github.com/firstcome/firstcome/test/services"
 )
 
 // TestMain lets the test binary stand in for firstcome: a process that is started
@@ -23,13 +25,12 @@ func TestMain(m *testing.M) {
 	testscript.Main(leakless{m}, map[string]func(){"firstcome": main})
 }
 
-// leakless fails a run of tests that leaves goroutines behind, but for the Redis
-// client's, which looks once more, within a second, at a server that it left.
+// leakless fails a run of tests that leaves goroutines behind.
 type leakless struct{ tests *testing.M }
 
 func (l leakless) Run() int {
 	status := l.tests.Run()
-	if err := goleak.Find(goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1")); err != nil && status == 0 {
+	if err := goleak.Find(services.LeftByClients()...); err != nil && status == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -17,13 +17,7 @@ import (
 	"github.com/firstcome/firstcome/test/services"
 )
 
-// The client looks once more, within a second, at a server that it left, and closes its
-// connections to a cluster's server that it left after five.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"),
-		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"),
-		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient).redirectOrNew.func1"))
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, services.LeftByClients()...) }
 
 func TestTheRedisGateConforms(t *testing.T) {
 	conform.Gate(t, func(t *testing.T) conform.Subject {

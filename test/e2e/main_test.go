@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/firstcome/firstcome/test/services"
 )
 
 // binaryVariable names the binary to a test that runs itself again in a child process.
@@ -35,7 +37,7 @@ func run(m *testing.M) (status int) {
 		}
 	}
 	status = m.Run()
-	if err := goleak.Find(); err != nil && status == 0 {
+	if err := goleak.Find(services.LeftByClients()...); err != nil && status == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -15,10 +15,7 @@ import (
 	"github.com/firstcome/firstcome/test/services"
 )
 
-// The client of a cluster looks once more, within a second, at a server that it left.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, services.LeftByClients()...) }
 
 // kinds are all kinds of servers.
 var kinds = []services.Kind{services.Redis, services.MariaDB, services.PostgreSQL}
