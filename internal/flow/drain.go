@@ -105,9 +105,7 @@ func (i *Issuer) shed(q *queue) {
 
 // ask calls the gate, within the time that it may take.
 func (i *Issuer) ask(id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	ctx, cancel := context.WithTimeout(i.ctx, i.limits.Gate)
-	defer cancel()
-	decisions, err := i.gate.Claim(ctx, id, users)
+	decisions, err := i.gate.Claim(i.calls.context(), id, users)
 	if err == nil && len(decisions) != len(users) {
 		err = fmt.Errorf("the gate gave %d decisions for %d claims", len(decisions), len(users))
 	}

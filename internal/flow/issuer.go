@@ -14,7 +14,7 @@ import (
 type Limits struct {
 	Batch   int           // claims that go to the gate at once; default 512
 	Waiting int           // claims of one campaign that wait; more are ErrBusy; default 16384
-	Gate    time.Duration // how long a call of the gate may take, and a claim wait for its turn; default 5s
+	Gate    time.Duration // how long a call of the gate may take (or up to a 64th less), and a claim wait for its turn; default 5s
 }
 
 const (
@@ -44,7 +44,8 @@ type Issuer struct {
 	stopping atomic.Bool
 	working  sync.WaitGroup // queues that drain, filters that are read
 	cancel   context.CancelFunc
-	ctx      context.Context // of the gate's calls: ends when Stop gives up
+	ctx      context.Context // of what the gate is asked: ends when Stop gives up
+	calls    *deadlines      // of its calls to decide
 
 	stats struct {
 		waiting, shed, repeated, batches, failed atomic.Int64
@@ -78,6 +79,7 @@ func NewIssuer(gate Gate, limits Limits) *Issuer {
 	i := &Issuer{gate: gate, limits: limits, start: time.Now(), known: newKnown()}
 	i.claims.New = func() any { return &claim{done: make(chan struct{}, 1)} }
 	i.ctx, i.cancel = context.WithCancel(context.Background())
+	i.calls = newDeadlines(i.ctx, limits.Gate)
 	return i
 }
 

@@ -203,6 +203,38 @@ func TestAGateThatHangsIsGivenUpAtTheDeadline(t *testing.T) {
 	})
 }
 
+func TestACallHasItsTimeLessASixtyFourthAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(100)
+		m.before = func(ctx context.Context, _ firstcome.CampaignID) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		const limit = 64 * time.Second
+		i := issuer(t, m, flow.Limits{Gate: limit})
+		var all sync.WaitGroup
+		for _, c := range []struct {
+			id         firstcome.CampaignID
+			begin, end time.Duration
+		}{
+			{"first", 0, limit},
+			{"beside it", limit/64 - 1, limit},
+			{"behind it", limit / 64, limit/64 + limit},
+			{"later", limit / 2, limit/2 + limit},
+		} {
+			began := time.Now()
+			all.Go(func() {
+				time.Sleep(c.begin)
+				_, err := i.Claim(t.Context(), c.id, "a")
+				if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != c.end {
+					t.Errorf("%s: got %v at %v, want it at %v", c.id, err, time.Since(began), c.end)
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
 func TestWhoWaitsWhileTheGateHangsIsShedAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory(100, "c")

@@ -23,6 +23,8 @@ const (
 	maxJobs = 1024
 	// maxStocks bounds the campaigns whose rows are kept in memory: about 3 MB.
 	maxStocks = 10_000
+	// gatherFor bounds how long a transaction waits for jobs that it expects.
+	gatherFor = time.Millisecond
 	// carefulFor is the number of transactions in which users are looked up before
 	// coupons are inserted, after an insert without a look was refused: repeated
 	// claims come in crowds.
@@ -37,11 +39,15 @@ func (l *Ledger) update(ctx context.Context, do func(*tx) error) error {
 	}
 	j := &job{ctx: ctx, do: do, done: make(chan struct{})}
 	select {
-	case l.jobs <- j:
-	case <-l.done:
-		return errors.New("the ledger is closed")
-	case <-ctx.Done():
-		return fmt.Errorf("the ledger is busy: %w", ctx.Err())
+	case l.jobs <- j: // mostly there is room, and no need to look at more
+	default:
+		select {
+		case l.jobs <- j:
+		case <-l.done:
+			return errors.New("the ledger is closed")
+		case <-ctx.Done():
+			return fmt.Errorf("the ledger is busy: %w", ctx.Err())
+		}
 	}
 	select {
 	case <-j.done:
@@ -74,7 +80,8 @@ func (l *Ledger) Run(ctx context.Context) error {
 	if l.dialect.shared {
 		return l.follow(ctx)
 	}
-	w := &writer{ledger: l, tx: newTx(l.dialect)}
+	w := &writer{ledger: l, tx: newTx(l.dialect), late: time.NewTimer(gatherFor)}
+	w.late.Stop()
 	defer w.disconnect()
 	stop := w.startCheckpoints()
 	defer stop()
@@ -100,24 +107,18 @@ type writer struct {
 	ledger  *Ledger
 	tx      *tx
 	jobs    []*job
-	careful int // transactions left in which users are looked up first
+	before  int         // jobs of the transaction before
+	late    *time.Timer // ends the wait for as many
+	careful int         // transactions left in which users are looked up first
 
 	checkpoints checkpointer
 	log         log
 }
 
-// group takes all that waits beside the first job, and answers it.
+// group takes the first job and those that gather, and answers them.
 func (w *writer) group(first *job) {
 	w.jobs = append(w.jobs[:0], first)
-	for len(w.jobs) < maxJobs {
-		select {
-		case j := <-w.ledger.jobs:
-			w.jobs = append(w.jobs, j)
-			continue
-		default:
-		}
-		break
-	}
+	w.gather()
 	started := time.Now()
 	err := w.commit()
 	if w.ledger.OnCommit != nil && (w.tx.writes > 0 || err != nil) {
@@ -134,6 +135,36 @@ func (w *writer) group(first *job) {
 	}
 	clear(w.jobs)
 	w.written(err != nil)
+}
+
+// gather takes all jobs that wait. While most of those whom the transaction before answered have
+// not come again, it waits for them: crowds at many campaigns would else be split into many small
+// transactions, each with a sync and with the pages that all of them write. Who comes alone never
+// waits; who comes when a crowd has gone does so once.
+func (w *writer) gather() {
+	defer func() { w.before = len(w.jobs) }()
+	expected := w.before - w.before/10
+	if len(w.jobs) < expected {
+		w.late.Reset(gatherFor)
+		defer w.late.Stop()
+	}
+	for len(w.jobs) < maxJobs {
+		if len(w.jobs) < expected {
+			select {
+			case j := <-w.ledger.jobs:
+				w.jobs = append(w.jobs, j)
+			case <-w.late.C:
+				expected = 0
+			}
+			continue
+		}
+		select {
+		case j := <-w.ledger.jobs:
+			w.jobs = append(w.jobs, j)
+		default:
+			return
+		}
+	}
 }
 
 // errAgain says that a job was refused after it wrote, and that the jobs have
