@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"go.uber.org/goleak"
 
 	"github.com/firstcome/firstcome/test/services"
 )
@@ -30,7 +29,7 @@ type leakless struct{ tests *testing.M }
 
 func (l leakless) Run() int {
 	status := l.tests.Run()
-	if err := goleak.Find(services.LeftByClients()...); err != nil && status == 0 {
+	if err := services.Leaks(); err != nil && status == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -7,14 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/conform"
+	"github.com/firstcome/firstcome/test/services"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { services.Main(m) }
 
 func TestTheSQLiteGateConforms(t *testing.T) {
 	conform.Gate(t, fresh)

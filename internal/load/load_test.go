@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/load"
+	"github.com/firstcome/firstcome/test/services"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { services.Main(m) }
 
 func run(t *testing.T, c load.Config) *load.Result {
 	t.Helper()

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/redis"
@@ -17,7 +15,7 @@ import (
 	"github.com/firstcome/firstcome/test/services"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, services.LeftByClients()...) }
+func TestMain(m *testing.M) { services.Main(m) }
 
 func TestTheRedisGateConforms(t *testing.T) {
 	conform.Gate(t, func(t *testing.T) conform.Subject {

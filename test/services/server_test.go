@@ -10,12 +10,11 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
-	"go.uber.org/goleak"
 
 	"github.com/firstcome/firstcome/test/services"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, services.LeftByClients()...) }
+func TestMain(m *testing.M) { services.Main(m) }
 
 // kinds are all kinds of servers.
 var kinds = []services.Kind{services.Redis, services.MariaDB, services.PostgreSQL}
