@@ -35,10 +35,7 @@ const CertifiedUser = "certified"
 func (k Kind) Secured(t testing.TB, arguments ...string) (*Server, string, Certificates) {
 	t.Helper()
 	dir, c := k.certificates(t)
-	port, err := freePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := portFor(t)
 	s := k.Server(t, append(k.secure(dir, port), arguments...)...)
 	at, err := k.secureURL(s, port)
 	if err != nil {

@@ -46,10 +46,7 @@ func SecuredRedisCluster(t testing.TB, masters int) (*Cluster, Certificates) {
 	dir, files := Redis.certificates(t)
 	c := &Cluster{moved: map[int]int{}}
 	for range masters {
-		port, err := freePort()
-		if err != nil {
-			t.Fatal(err)
-		}
+		port := portFor(t)
 		c.secured = append(c.secured, port)
 		c.masters = append(c.masters, Redis.Server(t, append(Redis.secure(dir, port), "--cluster-enabled", "yes", "--tls-cluster", "yes")...))
 	}

@@ -153,3 +153,26 @@ func TestAServerThatDoesNotStartSaysWhy(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 }
+
+// TestAServersPortIsItsOwnUntilItIsClosed looks for the name by which other processes know
+// that the port is taken.
+func TestAServersPortIsItsOwnUntilItIsClosed(t *testing.T) {
+	server := services.Redis.Server(t)
+	_, port, err := net.SplitHostPort(server.Address())
+	must(t, err)
+	isTaken := func() bool {
+		l, err := net.Listen("unix", "@firstcome-test-port-"+port)
+		if err == nil {
+			must(t, l.Close())
+		}
+		return err != nil
+	}
+	must(t, server.Kill())
+	if !isTaken() {
+		t.Error("while the server is down others may take its port")
+	}
+	must(t, server.Close())
+	if isTaken() {
+		t.Error("the port is taken after the server was closed")
+	}
+}

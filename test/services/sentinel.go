@@ -17,13 +17,7 @@ const primarySet = "primary"
 func SecuredSentinel(t testing.TB) (*Server, string, Certificates) {
 	t.Helper()
 	dir, files := Redis.certificates(t)
-	ports := make([]int, 2)
-	for n := range ports {
-		var err error
-		if ports[n], err = freePort(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	ports := []int{portFor(t), portFor(t)}
 	primary := Redis.Server(t, append(Redis.secure(dir, ports[0]), "--tls-replication", "yes")...)
 	recipe, err := sentinelRecipe()
 	Redis.must(t, err)

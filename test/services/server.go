@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
 )
@@ -31,7 +29,7 @@ type Server struct {
 	recipe    recipe
 	arguments []string
 	directory string
-	address   string
+	port      *port    // nil before the first start
 	process   *process // nil if it does not run
 }
 
@@ -59,19 +57,19 @@ func (k Kind) start(ctx context.Context, recipe recipe, arguments ...string) (*S
 func (s *Server) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if err := s.prepare(ctx); err != nil {
+	err := s.prepare(ctx)
+	if err != nil {
 		return err
 	}
 	for try := 1; ; try++ {
-		port, err := freePort()
-		if err != nil {
+		if s.port, err = takePort(); err != nil {
 			return err
 		}
-		s.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 		err = s.run(ctx)
 		if err == nil || try == tries || !errors.Is(err, errEnded) {
 			return err
 		}
+		s.port.release()
 	}
 }
 
@@ -112,31 +110,12 @@ func environment(directory string) []string {
 
 func (s *Server) data() string { return filepath.Join(s.directory, "data") }
 
-// freePort returns a port on which nobody listens. It is below those that the system
-// gives to clients (from 32768 on): one of them could take the port while the server
-// is down, or connect to itself there. So is the port 10,000 above, at which masters of a
-// Redis Cluster listen to each other; none of those is ever returned.
-func freePort() (int, error) {
-	var err error
-	for range 100 {
-		port := 15000 + rand.IntN(22768-15000)
-		var l net.Listener
-		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
-			return port, l.Close()
-		}
-	}
-	return 0, fmt.Errorf("no free port: %w", err)
-}
-
 var errEnded = errors.New("the server has ended")
 
 // run launches the server and waits until it answers.
 func (s *Server) run(ctx context.Context) error {
-	_, port, err := net.SplitHostPort(s.address)
-	if err != nil {
-		return err
-	}
-	line := append(s.recipe.command(s.data(), port), s.arguments...)
+	line := append(s.recipe.command(s.data(), s.port.String()), s.arguments...)
+	var err error
 	if s.process, err = launch(s.directory, s.recipe.account, s.recipe.end, line); err != nil {
 		return err
 	}
@@ -147,11 +126,11 @@ func (s *Server) run(ctx context.Context) error {
 }
 
 // Address returns the server's HOST:PORT, the same as long as it lives.
-func (s *Server) Address() string { return s.address }
+func (s *Server) Address() string { return net.JoinHostPort("127.0.0.1", s.port.String()) }
 
 // URL returns the server's URL for a user who may do everything, without a database of
 // one's own; see Database.
-func (s *Server) URL() string { return s.recipe.url(s.address) }
+func (s *Server) URL() string { return s.recipe.url(s.Address()) }
 
 // Log returns what the server wrote, the last 8 KiB at most.
 func (s *Server) Log() string {
@@ -295,6 +274,7 @@ func (s *Server) Close() error {
 	} else if s.recipe.remove != nil {
 		err = s.recipe.remove(s.data())
 	}
+	s.port.release()
 	// The keeper has removed it if there was one.
 	return errors.Join(err, os.RemoveAll(s.directory))
 }
