@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/firstcome/firstcome/test/services"
 )
 
@@ -37,7 +35,7 @@ func run(m *testing.M) (status int) {
 		}
 	}
 	status = m.Run()
-	if err := goleak.Find(services.LeftByClients()...); err != nil && status == 0 {
+	if err := services.Leaks(); err != nil && status == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
