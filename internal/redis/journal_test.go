@@ -101,12 +101,12 @@ func TestARecorderThatIsAtWorkKeepsItsEntries(t *testing.T) {
 		<-let
 		return nil
 	}
-	const idle = 300 * time.Millisecond // so that the machine may stop for 200
+	const idle = 1500 * time.Millisecond // so that the machine may stop for 1,000
 	s.drain(s.journal(func(o *redis.JournalOptions) { o.Idle, o.Coupons = idle, 10 }), p.take)
 	<-at
 	other := newPage()
 	s.drain(s.journal(func(o *redis.JournalOptions) { o.Idle = idle }), other.take)
-	for resets, before := 0, int64(0); resets < 5; {
+	for resets, before := 0, int64(0); resets < 4; { // which takes longer than to be idle
 		idleNow := s.pendingIdle()
 		if idleNow < before {
 			resets++
