@@ -71,22 +71,24 @@ func TestALeaseEndsBeforeAChange(t *testing.T) {
 }
 
 func TestAVoidedCouponIsNotRepeated(t *testing.T) {
-	m := newMemory(2, "c")
-	i := issuer(t, m, flow.Limits{})
-	want(t, i, "c", "a", firstcome.Issued)
-	want(t, i, "c", "a", firstcome.AlreadyIssued)
-	if calls := len(m.seen()); calls != 1 {
-		t.Errorf("the gate was asked %d times about a coupon that it had just named", calls)
-	}
-	refused := errors.New("refused")
-	err := i.Change("c", func() error {
-		m.change("c", func(_ *firstcome.Campaign, holds map[firstcome.UserID]int64) { delete(holds, "a") })
-		return refused
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(2, "c")
+		i := issuer(t, m, flow.Limits{})
+		want(t, i, "c", "a", firstcome.Issued)
+		want(t, i, "c", "a", firstcome.AlreadyIssued)
+		if calls := len(m.seen()); calls != 1 {
+			t.Errorf("the gate was asked %d times about a coupon that it had just named", calls)
+		}
+		refused := errors.New("refused")
+		err := i.Change("c", func() error {
+			m.change("c", func(_ *firstcome.Campaign, holds map[firstcome.UserID]int64) { delete(holds, "a") })
+			return refused
+		})
+		if !errors.Is(err, refused) {
+			t.Errorf("the change's error became %v", err)
+		}
+		want(t, i, "c", "a", firstcome.Issued)
 	})
-	if !errors.Is(err, refused) {
-		t.Errorf("the change's error became %v", err)
-	}
-	want(t, i, "c", "a", firstcome.Issued)
 }
 
 func TestAPauseIsNeverRepeated(t *testing.T) {

@@ -91,7 +91,7 @@ func serve(t *testing.T, dir string) string {
 		return at
 	case err := <-ended:
 		t.Fatalf("the server ended before it served: %v", err)
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		_ = c.Process.Kill()
 		t.Fatal("the server does not say that it serves")
 	}
