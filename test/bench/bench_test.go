@@ -10,7 +10,7 @@ import (
 // Figures are asked for seldom, so that what they need of the rooms breaks unseen. Left
 // out are the rows that take their time: latency, growth and recorded.
 func TestRowsGiveFiguresOfAFewClaims(t *testing.T) {
-	const rows = "winners,refused,campaigns,claimants,sql-gates,decided,nodes,drain,memory"
+	const rows = "winners,floor,refused,campaigns,claimants,sql-gates,decided,nodes,drain,memory"
 	binary := filepath.Join(t.TempDir(), "bench")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -22,7 +22,7 @@ func TestRowsGiveFiguresOfAFewClaims(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, want := range []string{
-		"user ids in order", "user ids scattered", "sold_out, 64", "already_issued, 64", "1,000 open campaigns", "256 claimants", "MariaDB decides", "PostgreSQL decides",
+		"user ids in order", "user ids scattered", "synced a batch", "sold_out, 64", "already_issued, 64", "1,000 open campaigns", "256 claimants", "MariaDB decides", "PostgreSQL decides",
 		"nobody records", "while MariaDB records", "two nodes", "recorder alone, MariaDB", "recorder alone, PostgreSQL", "memory a holder",
 	} {
 		row := regexp.MustCompile(`(?m)^\| [^|]*` + regexp.QuoteMeta(want) + `[^|]*\| [1-9]`)

@@ -22,6 +22,7 @@ func main() {
 	holders := flag.Int("holders", 1_000_000, "coupons of the large campaign")
 	listen := flag.String("listen", "", "be a reference server at this address")
 	bare := flag.Bool("bare", false, "be the one that answers what it was told to")
+	syncs := flag.String("synced", "", "be that one, behind a queue that syncs a page of each batch to this file")
 	locking := flag.String("locking", "", "be the one that decides in transactions of the ledger of this URL")
 	connections := flag.Int("connections", 64, "connections of that one to the ledger")
 	flag.Parse()
@@ -30,7 +31,9 @@ func main() {
 	var err error
 	switch {
 	case *bare:
-		err = serveBare(ctx, *listen)
+		err = serveBare(ctx, *listen, nil)
+	case *syncs != "":
+		err = serveSynced(ctx, *listen, *syncs)
 	case *locking != "":
 		err = serveLocking(ctx, *listen, *locking, *connections)
 	default:

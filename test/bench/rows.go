@@ -16,6 +16,7 @@ type row struct {
 
 var rows = []row{
 	{name: "winners", measure: winners},
+	{name: "floor", measure: floor},
 	{name: "refused", measure: refused},
 	{name: "latency", measure: latency},
 	{name: "campaigns", measure: campaigns},

@@ -177,11 +177,11 @@ func (s *server) metric(name string) (float64, error) {
 	return sum, nil
 }
 
-// serveBare is the reference: a bare handler that reads the body of a request and
-// answers with the status and the bytes that a PUT gave it before. The http.Server
+// serveBare is the reference: a bare handler that reads the body of a request and, after
+// first if there is one, answers with the status and the bytes that a PUT gave it before. The http.Server
 // around it, as around the other reference, has the time-outs that any server in public
 // needs, firstcome's own.
-func serveBare(ctx context.Context, address string) error {
+func serveBare(ctx context.Context, address string, first func(ctx context.Context, body []byte) error) error {
 	status, kind, answer := http.StatusOK, "text/plain", []byte("ok")
 	handler := func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(io.LimitReader(r.Body, 64<<10))
@@ -195,6 +195,12 @@ func serveBare(ctx context.Context, address string) error {
 		}
 		if r.Method != http.MethodPost {
 			return
+		}
+		if first != nil {
+			if err := first(r.Context(), body); err != nil {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
 		}
 		w.Header().Set("Content-Type", kind)
 		w.WriteHeader(status)

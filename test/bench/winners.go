@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 )
 
 // both starts firstcome and the reference.
@@ -59,6 +60,45 @@ func winners(ctx context.Context, b *bench) error {
 			b.printCPU(c, wantCPU)
 		}
 	}
+	return nil
+}
+
+// floor: what winners at 64 connections would be if nothing but the queue and the syncs of its
+// batches took time: no database, no API.
+func floor(ctx context.Context, b *bench) error {
+	s, bare, err := b.both(ctx, "floor.db")
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	defer bare.stop()
+	synced, err := b.reference(ctx, "-synced", filepath.Join(b.dir, "synced"))
+	if err != nil {
+		return err
+	}
+	defer synced.stop()
+	id, err := b.campaign(ctx, s, -1)
+	if err != nil {
+		return err
+	}
+	asked := func(to *server) (func() (figure, error), error) {
+		return func() (figure, error) { return drive(ctx, at(to, id, sequential(0)), b.claims, 64, 0, "issued") },
+			copyAnswer(ctx, s, to, id, to.address) // whoever asks first is issued one
+	}
+	measured, err := asked(synced)
+	if err != nil {
+		return err
+	}
+	reference, err := asked(bare)
+	if err != nil {
+		return err
+	}
+	c, err := b.pair(measured, reference)
+	if err != nil {
+		return err
+	}
+	b.printRate("a page synced a batch and nothing else, 64 connections", c, "bare", "")
+	b.printCPU(c, "")
 	return nil
 }
 
