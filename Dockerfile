@@ -8,12 +8,15 @@ COPY . .
 ARG VERSION=devel
 ARG COMMIT=unknown
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o /firstcome ./cmd/firstcome \
- && mkdir /data
+ && mkdir -p /data /image/usr/bin /image/etc/ssl/certs && mkdir --mode 1777 /image/tmp && cp /firstcome /image/usr/bin/ \
+ && cp /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ \
+ && echo 'nonroot:x:65532:65532::/data:/sbin/nologin' >/image/etc/passwd
 
-# No shell, no package manager, user 65532.
-FROM gcr.io/distroless/static-debian12:nonroot
-COPY --from=build /firstcome /usr/bin/firstcome
-COPY --from=build --chown=nonroot:nonroot /data /data
+# Distroless: the program, the authorities that TLS trusts, a user; no shell, no package manager.
+FROM scratch
+COPY --from=build /image/ /
+COPY --from=build --chown=65532:65532 /data /data
+USER 65532:65532
 WORKDIR /data
 VOLUME /data
 # In a container loopback reaches nobody: the first start needs a key (--create-key).
