@@ -43,7 +43,7 @@ func scripts(directory string) testscript.Params {
 	return testscript.Params{
 		Dir: directory,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "serve": serve, "stop": stop, "json": isJSON, "soon": soon, "logged": logged, "sql": alter, "set": set,
+			"exits": exits, "serve": serve, "ends": ends, "json": isJSON, "soon": soon, "logged": logged, "sql": alter, "set": set,
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Values[serverOf{}] = new(*process)
@@ -92,8 +92,8 @@ func logged(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// stop ends the server with SIGTERM and wants it to exit with 0.
-func stop(ts *testscript.TestScript, _ bool, _ []string) {
+// ends ends the server with SIGTERM and wants it to exit with 0.
+func ends(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check((*ts.Value(serverOf{}).(**process)).stop())
 }
 
