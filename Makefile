@@ -18,6 +18,9 @@ COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 FUZZTIME ?= 5m
+# A package's tests may take: test/e2e, the longest, takes some 4 minutes here, and a slow machine
+# that is busy would come near to the 10 that go test has by default.
+TIMEOUT  ?= 40m
 ROUNDS   ?= 20
 
 test: install lint build unit race demo
@@ -51,7 +54,7 @@ build:
 
 # Unit, property, conformance and end-to-end tests, with the seeds of the fuzzers.
 unit:
-	CGO_ENABLED=0 .ci/gotest -shuffle=on -count=1 ./...
+	CGO_ENABLED=0 .ci/gotest -shuffle=on -count=1 -timeout $(TIMEOUT) ./...
 
 # The detector does not see into other processes, so the end-to-end tests that run under it
 # build a server that has it, too, and what it says fails them; those of the bench have none. Here it is those in which
@@ -60,8 +63,8 @@ unit:
 RACE_E2E := ^Test(F10|F20|F21F41|F23|F61)
 
 race:
-	.ci/gotest -race -shuffle=on -count=1 $$(go list ./... | grep -vE '/test/(bench|e2e)$$')
-	.ci/gotest -race -shuffle=on -count=1 -run '$(RACE_E2E)' ./test/e2e
+	.ci/gotest -race -shuffle=on -count=1 -timeout $(TIMEOUT) $$(go list ./... | grep -vE '/test/(bench|e2e)$$')
+	.ci/gotest -race -shuffle=on -count=1 -timeout $(TIMEOUT) -run '$(RACE_E2E)' ./test/e2e
 
 demo: build
 	bin/firstcome demo

@@ -33,3 +33,22 @@ func refuseNew(ln net.Listener) {
 			&unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
 	})
 }
+
+// unaccepted returns how many connections are made and wait to be accepted.
+func unaccepted(ln net.Listener) (waiting int) {
+	socket, ok := ln.(syscall.Conn)
+	if !ok {
+		return 0
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = raw.Control(func(fd uintptr) {
+		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+		if err == nil {
+			waiting = int(info.Unacked) // which is that of a socket that listens
+		}
+	})
+	return waiting
+}

@@ -39,7 +39,8 @@ func (s *Server) stop(server *http.Server, ln net.Listener, served <-chan error)
 	s.Drain()
 	refuseNew(ln)
 	over := time.Now().Add(lastHandshake)
-	s.conns.seeOff(grace, func(int) bool { return time.Now().After(over) })
+	// On a machine with other work the accepting may be late.
+	s.conns.seeOff(grace, func(int) bool { return time.Now().After(over) && unaccepted(ln) == 0 })
 	closed := ln.Close()
 	if err := <-served; !errors.Is(err, net.ErrClosed) {
 		closed = errors.Join(closed, err)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"syscall"
 	"testing"
 	"time"
 
@@ -59,5 +60,54 @@ func TestConnectionsThatNobodyUsesDoNotKeepTheServerFromStopping(t *testing.T) {
 	}
 	for _, c := range conns {
 		isCut(t, c)
+	}
+}
+
+// A late listener accepts only when it is told to.
+type late struct {
+	*net.TCPListener
+	accepts chan struct{}
+}
+
+func (l late) Accept() (net.Conn, error) {
+	<-l.accepts
+	return l.TCPListener.Accept()
+}
+
+var _ syscall.Conn = late{}
+
+// TestF22AConnectionThatIsAcceptedLateIsAnswered stops a server that has not accepted a connection
+// which its client has sent a request on, for longer than clients may take to make one.
+func TestF22AConnectionThatIsAcceptedLateIsAnswered(t *testing.T) {
+	s := open(t)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := late{ln.(*net.TCPListener), make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- s.server.Serve(ctx, held, nil) }()
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	<-time.After(300 * time.Millisecond)
+	close(held.accepts)
+	r, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = r.Body.Close()
+	if r.StatusCode != http.StatusOK || !r.Close {
+		t.Errorf("it answers %s, and closes: %t", r.Status, r.Close)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
 	}
 }

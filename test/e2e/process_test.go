@@ -85,7 +85,11 @@ func serve(t *testing.T, l launch) *process {
 	}
 	t.Cleanup(func() {
 		p.kill()
-		wantNoRace(t, p.text())
+		text := p.text()
+		wantNoRace(t, text)
+		if t.Failed() {
+			t.Logf("the end of a server's log:\n%s", text[max(0, len(text)-4<<10):])
+		}
 	})
 	p.awaitServing(stderr)
 	return p

@@ -139,10 +139,11 @@ func TestF22SIGTERMUnderLoadAnswersEveryConnection(t *testing.T) {
 }
 
 // TestF22SIGTERMAtPeakLosesNoAnswerAndResetsNoConnection has clients behind a load
-// balancer, which sends nobody any more once the server is not ready.
+// balancer, which sends nobody any more once the server is not ready. It has five seconds
+// for that: the machine may have other work.
 func TestF22SIGTERMAtPeakLosesNoAnswerAndResetsNoConnection(t *testing.T) {
 	const clients = 32
-	p := serve(t, launch{args: []string{"--drain-delay", "1s", "--shutdown-grace", "10s"}})
+	p := serve(t, launch{args: []string{"--drain-delay", "5s", "--shutdown-grace", "10s"}})
 	p.create("spring", 10_000_000)
 	crowd := newCrowd("spring")
 	stop := crowd.claimUntil(p, clients)
