@@ -101,9 +101,7 @@ func TestF65UsersWithTheDocumentedRightsServeAFleet(t *testing.T) {
 			crowd.awaitAnswers(t, 100)
 			_, paused := o.do(o.pause)
 			o.issuing(o.between(paused, o.resume))
-			if _, err := f.node(1).calls.Void(t.Context(), "spring", 1, "e2e"); err != nil {
-				t.Error(err)
-			}
+			o.do(o.void(1))
 			crowd.awaitAnswers(t, 100)
 			stop()
 			for _, err := range crowd.errs {

@@ -100,11 +100,20 @@ func TestF21F55AServerKilledInMidCommitKeepsWhatItAnswered(t *testing.T) {
 	p.stop()
 }
 
+// campaign returns what a server says of a campaign.
+func (p *process) campaign(id string) (campaign client.Campaign) {
+	p.t.Helper()
+	err := insist(p.t, func() (err error) {
+		campaign, err = p.calls.Campaign(p.t.Context(), id)
+		return err
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return campaign
+}
+
 func remaining(t *testing.T, p *process, id string) int64 {
 	t.Helper()
-	campaign, err := p.calls.Campaign(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return *campaign.Remaining
+	return *p.campaign(id).Remaining
 }

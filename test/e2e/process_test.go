@@ -350,3 +350,15 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 		}
 	}
 }
+
+// insist asks until the answer is another than 503: who is told that it is not known whether
+// something was done, as on a machine that is busy, asks again.
+func insist(t *testing.T, ask func() error) (err error) {
+	t.Helper()
+	waitFor(t, "an answer other than 503", func() bool {
+		err = ask()
+		p := isProblem(err)
+		return p == nil || p.Status != http.StatusServiceUnavailable
+	})
+	return err
+}
