@@ -19,7 +19,7 @@ var (
 	ErrNotRecorded    = errors.New("the ledger does not have this number yet: the gate may have issued it")
 	ErrNoDeadLetter   = errors.New("no such dead letter")
 	ErrSettledLetter  = errors.New("the dead letter was replayed or voided before")
-	ErrGateMismatch   = errors.New("this node has another gate, code secret or ledger than the campaign")
+	ErrGateMismatch   = errors.New("this node has another gate, code secret or ledger than the campaign, or is too old for it")
 )
 
 // ErrBusy says for certain that nothing was decided: the queue is full or the

@@ -82,7 +82,7 @@ func problemOf(err error) *client.Problem {
 	case errors.Is(err, firstcome.ErrStale):
 		return newProblem(http.StatusPreconditionFailed, firstcome.ErrStale.Error())
 	case errors.Is(err, firstcome.ErrGateMismatch):
-		return unavailable(firstcome.ErrGateMismatch.Error() + ": nothing was decided. Its log says which. Give this node the campaign's gate, secret and ledger")
+		return unavailable(firstcome.ErrGateMismatch.Error() + ": nothing was decided. Its log says which. Give this node the campaign's gate, secret and ledger, or the newer firstcome")
 	case errors.Is(err, firstcome.ErrPending): // also where finishing that one is what failed
 		return unavailable(firstcome.ErrPending.Error() + ", so nothing was changed. Ask again")
 	case errors.Is(err, errUnfinished):

@@ -67,6 +67,9 @@ func (g *Gate) make(ctx context.Context, change firstcome.Change) (word string, 
 	if instance != g.instance {
 		return "", nil, fmt.Errorf("%w: Redis was emptied, or is another one", flow.ErrLost)
 	}
+	if err := g.checkLayout(ctx); err != nil {
+		return "", nil, err
+	}
 	if g.options.Missing != nil {
 		if err := g.options.Missing(ctx, change.Campaign); err != nil && !errors.Is(err, firstcome.ErrBusy) {
 			return "", nil, err

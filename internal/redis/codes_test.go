@@ -81,7 +81,7 @@ func (a *actor) play(conn net.Conn) {
 		if err != nil {
 			return
 		}
-		line := a.line(strings.ToUpper(words[0]))
+		line := a.line(words)
 		if line == hangUp {
 			return
 		}
@@ -92,11 +92,11 @@ func (a *actor) play(conn net.Conn) {
 }
 
 // line returns what is answered to a command.
-func (a *actor) line(command string) string {
+func (a *actor) line(words []string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	bulk := func(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
-	switch command {
+	switch strings.ToUpper(words[0]) {
 	case "HELLO":
 		return "%2\r\n" + bulk("version") + bulk("7.0.15") + bulk("proto") + ":3\r\n"
 	case "CLUSTER":
@@ -104,6 +104,9 @@ func (a *actor) line(command string) string {
 	case "INFO":
 		return bulk("redis_version:" + a.version + "\r\nmaxmemory_policy:noeviction\r\naof_enabled:1\r\n" + a.info)
 	case "GET":
+		if words[1] == "firstcome:layout" {
+			return bulk("1")
+		}
 		return bulk("0123456789abcdef")
 	case "EVALSHA", "EVAL":
 		switch a.answer {

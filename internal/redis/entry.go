@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// entryFormat is what the claim script writes; another is of another release.
-	entryFormat = "1"
+	// entryFormat is what the claim script writes; a higher one is a newer release's.
+	entryFormat = 1
 	// separator stands between the users of a journal entry. No user id has one:
 	// ids have no control characters.
 	separator = "\n"
@@ -34,8 +34,8 @@ type item struct {
 // coupons returns the coupons that an entry is about, in number order. The error
 // says why it cannot be read, also where it does not say of which ledger it is.
 func (e item) coupons(id firstcome.CampaignID, secret firstcome.Secret) ([]firstcome.Coupon, error) {
-	if format := e.fields["format"]; format != entryFormat {
-		return nil, fmt.Errorf("its format is %q, this release reads %s", format, entryFormat)
+	if format := e.fields["format"]; format != strconv.Itoa(entryFormat) {
+		return nil, fmt.Errorf("its format is %q, this release reads %d", format, entryFormat)
 	}
 	marker, marked := e.fields["marker"]
 	if !marked {
@@ -68,6 +68,13 @@ func (e item) coupons(id firstcome.CampaignID, secret firstcome.Secret) ([]first
 		}
 	}
 	return coupons, nil
+}
+
+// newer tells whether an entry of the campaign with a marker is of a release newer than this
+// one, so that it is no garbage.
+func (e item) newer(marker string) bool {
+	n, err := strconv.Atoi(e.fields["format"])
+	return err == nil && n > entryFormat && e.fields["marker"] == marker
 }
 
 // garbage returns what is kept of an entry that cannot be read. Its source names

@@ -31,6 +31,7 @@ func Examine(ctx context.Context, options Options) doctor.Findings {
 	}
 	e.clock()
 	e.rights()
+	e.layout()
 	return e.Findings
 }
 
@@ -74,4 +75,20 @@ func (e *exam) rights() {
 		return
 	}
 	e.Add(doctor.OK, "the gate's rights", "", "the user may run all that the scripts need")
+}
+
+// layout says whether this firstcome knows how the gate's keys are written.
+func (e *exam) layout() {
+	const what = "the gate's layout"
+	ctx, cancel := context.WithTimeout(e.ctx, callTimeout)
+	defer cancel()
+	of, err := e.gate.layout(ctx)
+	switch {
+	case err != nil:
+		e.Add(doctor.Fail, what, "what the message says", "it cannot be read: %v", err)
+	case of == "":
+		e.Add(doctor.OK, what, "", "none yet: the first start of serve says %d", layout)
+	default:
+		e.Hold(knows(of), doctor.Fail, what, "run the newer firstcome on this node too", "%s; this firstcome knows those up to %d", of, layout)
+	}
 }

@@ -21,7 +21,7 @@ func examine(t testing.TB, url string, edit ...func(*redis.Options)) conform.Exa
 }
 
 var allOfRedis = []string{
-	"gate", "the gate's server", "role", "eviction", "memory", "persistence", "appendfsync", "snapshots", "replicas", "clients", "the gate's clock", "the gate's rights",
+	"gate", "the gate's server", "role", "eviction", "memory", "persistence", "appendfsync", "snapshots", "replicas", "clients", "the gate's clock", "the gate's rights", "the gate's layout",
 }
 
 func TestARedisThatMayBeAGateIsFoundGood(t *testing.T) {

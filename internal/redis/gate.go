@@ -113,8 +113,12 @@ func (g *Gate) run(ctx context.Context, script *rueidis.Lua, id firstcome.Campai
 	if word, err = answer[0].ToString(); err != nil {
 		return "", nil, fmt.Errorf("a script answered without a word: %w", err)
 	}
-	if word == "mismatch" {
+	switch word {
+	case "mismatch":
 		return "", nil, g.mismatch(ctx, id, answer[1:])
+	case "newer":
+		of, _ := answer[1].ToString()
+		return "", nil, newer(of)
 	}
 	return word, answer[1:], nil
 }

@@ -96,9 +96,12 @@ func (g *Gate) fields(ctx context.Context, id firstcome.CampaignID, names ...str
 	if err != nil {
 		return nil, err
 	}
-	values, err := g.client.Do(ctx, g.client.B().Hmget().Key(campaignKey(id)).Field(names...).Field("marker").Build()).ToArray()
+	values, err := g.client.Do(ctx, g.client.B().Hmget().Key(campaignKey(id)).Field(names...).Field("marker", "layout").Build()).ToArray()
 	if err != nil {
 		return nil, classify(err)
+	}
+	if of, _ := values[len(names)+1].ToString(); !knows(of) {
+		return nil, newer(of)
 	}
 	if slices.ContainsFunc(values[:len(names)], func(m rueidis.RedisMessage) bool { return m.IsNil() }) {
 		return nil, g.missing(ctx, id)

@@ -40,7 +40,7 @@ const inspectEntries = 100
 // Unrecorded calls each with every coupon of the journal, which is on its way to the
 // ledger or has just arrived, in the order of issue, until it returns an error. It
 // takes nothing away from recorders. An entry that cannot be read is passed over: a
-// recorder makes a dead letter of it.
+// recorder makes a dead letter of it, or leaves it to a newer one.
 func (g *Gate) Unrecorded(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
 	for from := "-"; ; {
 		entries, err := g.entries(ctx, id, from)

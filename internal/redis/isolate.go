@@ -22,23 +22,31 @@ func (j *Journal) isolate(id firstcome.CampaignID, err error) error {
 	if err == nil || !ofOne(err) {
 		return err
 	}
-	s, now, pause := j.stream(id), time.Now(), j.options.Sweep/2
+	s, pause := j.stream(id), j.options.Sweep/2
 	j.mu.Lock()
 	if errors.Is(err, flow.ErrHeld) {
 		s.held++
 		j.agenda.hold(id)
 		pause = j.pause(s.held)
 	}
-	s.rest = now.Add(pause)
+	s.rest = time.Now().Add(pause)
+	j.mu.Unlock()
+	j.tell(s, err)
+	return nil
+}
+
+// tell tells what is the matter with a campaign, the same once in a while.
+func (j *Journal) tell(s *stream, err error) {
+	now := time.Now()
+	j.mu.Lock()
 	again := s.told == err.Error() && now.Sub(s.toldAt) < tellEvery
 	if !again {
 		s.told, s.toldAt = err.Error(), now
 	}
 	j.mu.Unlock()
 	if !again {
-		j.alarm(id, err)
+		j.alarm(s.id, err)
 	}
-	return nil
 }
 
 // ofOne tells whether an error is of one campaign.

@@ -10,19 +10,23 @@ const (
 	// instanceKey is a string: the random name of this Redis as a gate, made once.
 	instanceKey = "firstcome:instance"
 
+	// layoutKey is a string: the newest layout that any campaign's keys may have: see layout.go.
+	layoutKey = "firstcome:layout"
+
 	// group is the recorders' consumer group of each journal.
 	group = "recorders"
 )
 
 // settledChannel carries what recorders settled. Channels keep nothing; those of a
-// Redis are not apart by database, so the instance is in their names, and the ledger too.
+// Redis are not apart by database, so the instance is in their names, and the ledger too. On
+// either a message of a later form begins with what no campaign id has, and is passed over here.
 func (g *Gate) settledChannel() string { return "firstcome:settled:" + g.instance + ":" + g.ledger() }
 
 // wakeChannel carries the ids of campaigns whose journal has something new.
 func (g *Gate) wakeChannel() string { return "firstcome:wake:" + g.instance + ":" + g.ledger() }
 
-// campaignKey is a hash: whose it is (instance, secret, marker), terms as far as they
-// decide, version, counters and the gate's time. Made by change 1, until the campaign is retired.
+// campaignKey is a hash: whose it is (instance, secret, marker), the layout of the keys, terms as far
+// as they decide, version, counters and the gate's time. Made by change 1, until the campaign is retired.
 func campaignKey(id firstcome.CampaignID) string { return "firstcome:{" + string(id) + "}:campaign" }
 
 // holdersKey is a hash from user to coupon, of the coupons in force (see entry).

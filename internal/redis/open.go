@@ -98,7 +98,10 @@ func (g *Gate) check(ctx context.Context) error {
 	if err := g.checkRights(ctx); err != nil {
 		return err
 	}
-	return g.name(ctx)
+	if err := g.name(ctx); err != nil {
+		return err
+	}
+	return g.openLayout(ctx)
 }
 
 // parseInfo reads the lines of INFO, name:value.
@@ -166,11 +169,17 @@ func (g *Gate) name(ctx context.Context) error {
 	if _, err := rand.Read(random[:]); err != nil {
 		return err
 	}
-	made := g.client.Do(ctx, g.client.B().Set().Key(instanceKey).Value(hex.EncodeToString(random[:])).Nx().Build()).Error()
+	var err error
+	g.instance, err = g.once(ctx, instanceKey, hex.EncodeToString(random[:]))
+	return err
+}
+
+// once reads a key, and makes it first if there is none.
+func (g *Gate) once(ctx context.Context, key, value string) (string, error) {
+	made := g.client.Do(ctx, g.client.B().Set().Key(key).Value(value).Nx().Build()).Error()
 	if made != nil && !rueidis.IsRedisNil(made) {
-		return classify(made)
+		return "", classify(made)
 	}
-	instance, err := g.client.Do(ctx, g.client.B().Get().Key(instanceKey).Build()).ToString()
-	g.instance = instance
-	return classify(err)
+	text, err := g.client.Do(ctx, g.client.B().Get().Key(key).Build()).ToString()
+	return text, classify(err)
 }

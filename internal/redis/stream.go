@@ -54,6 +54,7 @@ func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool
 		s.unfinished, s.compared = false, time.Time{}
 		return false, errEntry
 	}
+	items = j.setAside(s, marker, items)
 	if err := j.heal(ctx, s, to, len(items) > 0); err != nil {
 		return false, err
 	}

@@ -17,6 +17,7 @@
 --   'absent'    the campaign may be made: by the same with argument 13
 --   'late'      the campaign was to be made earlier
 --   'mismatch', instance, secret, marker
+--   'newer', layout   the keys have a layout that this script does not know: nothing was done
 --
 -- As in claim.lua, whatever can fail does so at or before the first write. An empty
 -- journal that a campaign was not made with is no leftover: making it again is safe.
@@ -28,11 +29,14 @@ local campaign_key, holders_key, journal_key, unrecorded_key = KEYS[1], KEYS[2],
 local instance, secret, marker, clock, hold = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local version, kind = tonumber(ARGV[6]), ARGV[7]
 
+local LAYOUT = 1 -- the newest layout of a campaign's keys that this script knows: see layout.go
+
 local function whole(n) return string.format('%.0f', n) end
 
 local c = redis.call('HMGET', campaign_key, 'instance', 'secret', 'version', 'quantity', 'opens_at', 'closes_at',
   'in_force', 'decided_at', 'held', 'held_until', 'was_opens_at', 'was_closes_at', 'refused:' .. whole(version),
-  'last_number', 'settled', 'marker')
+  'last_number', 'settled', 'marker', 'layout')
+if (tonumber(c[17] or 1) or math.huge) > LAYOUT then return {'newer', c[17]} end
 local holders = redis.call('HLEN', holders_key)
 local leftovers = holders + redis.call('XLEN', journal_key) + redis.call('SCARD', unrecorded_key)
 local known = tonumber(c[3])
@@ -49,7 +53,7 @@ if not known then
   if now > tonumber(ARGV[13]) then return {'late'} end
   local made = redis.pcall('XGROUP', 'CREATE', journal_key, ARGV[12], '0', 'MKSTREAM')
   if type(made) == 'table' and made.err and not string.find(made.err, 'BUSYGROUP', 1, true) then return made end
-  redis.call('HSET', campaign_key, 'instance', instance, 'secret', secret, 'marker', marker, 'epoch', ARGV[11],
+  redis.call('HSET', campaign_key, 'instance', instance, 'secret', secret, 'marker', marker, 'layout', whole(LAYOUT), 'epoch', ARGV[11],
     'version', '1', 'terms_version', '1', 'quantity', ARGV[8], 'opens_at', ARGV[9], 'closes_at', ARGV[10],
     'paused', '0', 'closed', '0', 'in_force', '0', 'issued', '0', 'last_number', '0', 'settled', '0', 'settled_epoch', '0', 'letters_order', '0',
     'decided_at', whole(now), 'held', '0', 'held_until', '0', 'was_opens_at', '', 'was_closes_at', '')

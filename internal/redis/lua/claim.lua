@@ -12,6 +12,7 @@
 --   {'absent'}                         the gate has no such campaign
 --   {'lost'}                           part of what the gate knew of it is gone
 --   {'mismatch', instance, secret, marker}  it belongs to another gate, secret or ledger
+--   {'newer', layout}                  its keys have a layout that this script does not know
 --   {'decided', outcomes, first, now, version, terms_version, epoch, opens_at, closes_at,
 --    held, {entry, …}}           outcomes has a digit for each user, 0 for not
 --                                      decided because the backlog is full; the users
@@ -26,6 +27,7 @@
 
 local ALREADY_ISSUED, NOT_OPEN, CLOSED, PAUSED, SOLD_OUT, ISSUED = 1, 2, 3, 4, 5, 6
 local UNDECIDED = 0
+local LAYOUT = 1 -- the newest layout of a campaign's keys that this script knows: see layout.go
 local CHUNK = 1000 -- values that unpack() puts on Lua's stack, which has room for about 8,000
 
 local campaign_key, holders_key, journal_key, unrecorded_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -38,7 +40,8 @@ local function whole(n) return string.format('%.0f', n) end
 
 local c = redis.call('HMGET', campaign_key,
   'instance', 'secret', 'version', 'terms_version', 'epoch', 'quantity', 'opens_at', 'closes_at', 'paused', 'closed',
-  'in_force', 'issued', 'last_number', 'settled', 'decided_at', 'held', 'held_until', 'was_opens_at', 'was_closes_at', 'marker')
+  'in_force', 'issued', 'last_number', 'settled', 'decided_at', 'held', 'held_until', 'was_opens_at', 'was_closes_at', 'marker', 'layout')
+if (tonumber(c[21] or 1) or math.huge) > LAYOUT then return {'newer', c[21]} end
 local version, terms_version, epoch, quantity = c[3], tonumber(c[4]), c[5], tonumber(c[6])
 if not version then return {'absent'} end
 if c[1] ~= instance or c[2] ~= secret or c[20] ~= marker then return {'mismatch', c[1], c[2], c[20] or ''} end

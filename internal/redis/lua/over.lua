@@ -6,7 +6,7 @@
 --       3 the gate's time in microseconds, or '' for the server's own clock
 --       4 the recorders' group, 5 the campaign's marker
 -- Returns one of
---   {'open'}   it is not over, or of another version, epoch or ledger, or it cannot be told
+--   {'open'}   it is not over, or of another version, epoch or ledger, or of a newer layout, or it cannot be told
 --   {'busy'}   a recorder has entries that are not in the journal any more
 --   {'over'}   it is over, and stays so wherever the clock goes
 --
@@ -17,9 +17,12 @@
 local campaign_key, journal_key = KEYS[1], KEYS[3]
 local version, epoch, clock, group, marker = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
+local LAYOUT = 1 -- the newest layout of a campaign's keys that this script knows: see layout.go
+
 local function whole(n) return string.format('%.0f', n) end
 
-local c = redis.call('HMGET', campaign_key, 'version', 'epoch', 'closed', 'closes_at', 'last_number', 'settled', 'decided_at', 'marker')
+local c = redis.call('HMGET', campaign_key, 'version', 'epoch', 'closed', 'closes_at', 'last_number', 'settled', 'decided_at', 'marker', 'layout')
+if (tonumber(c[9] or 1) or math.huge) > LAYOUT then return {'open'} end
 if c[1] ~= version or c[2] ~= epoch or c[8] ~= marker then return {'open'} end
 if redis.call('XLEN', journal_key) > 0 or c[5] ~= c[6] then return {'open'} end
 

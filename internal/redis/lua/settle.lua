@@ -9,6 +9,7 @@
 -- Returns {word, …}
 --   'set', order   of the set afterwards. If that is below 8, nothing was done: what changed in between is missing.
 --   'mismatch', instance, secret, marker   of a campaign of another ledger: nothing was done
+--   'newer', layout   the keys have a layout that this script does not know: nothing was done
 --
 -- Neither the number nor the epoch ever goes back, and of the set the ledger's order says what is later. Its first
 -- write is one that needs no memory, because it is what gives memory back; Redis looks at memory
@@ -16,6 +17,7 @@
 
 local CHUNK = 1000 -- values that unpack() puts on Lua's stack, which has room for about 8,000
 local SPELLED = 100 -- unrecorded numbers that fit in a message; of more, the reader asks
+local LAYOUT = 1 -- the newest layout of a campaign's keys that this script knows: see layout.go
 
 local campaign_key, journal_key, unrecorded_key = KEYS[1], KEYS[3], KEYS[4]
 local group, channel, id, marker = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -31,7 +33,8 @@ local function each(from, to, call)
   for first = from, to, CHUNK do call(unpack(ARGV, first, math.min(first + CHUNK - 1, to))) end
 end
 
-local before = redis.call('HMGET', campaign_key, 'settled', 'settled_epoch', 'letters_order', 'marker', 'instance', 'secret')
+local before = redis.call('HMGET', campaign_key, 'settled', 'settled_epoch', 'letters_order', 'marker', 'instance', 'secret', 'layout')
+if (tonumber(before[7] or 1) or math.huge) > LAYOUT then return {'newer', before[7]} end
 local settled, settled_epoch, known = tonumber(before[1]), tonumber(before[2] or '0'), tonumber(before[3] or '0')
 if settled and before[4] ~= marker then return {'mismatch', before[5] or '', before[6] or '', before[4] or ''} end
 if settled and known < since then return {'set', whole(known)} end

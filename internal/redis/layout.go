@@ -1,0 +1,88 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/firstcome/firstcome"
+)
+
+// layout is the newest layout of the gate's keys that this firstcome knows. A release that
+// writes keys which those before it would misread has a higher one; the scripts say the same. See docs/adr/0014.
+//
+// Two places say which one is written. layoutKey is raised first, and keeps older programs
+// from starting and from making campaigns. The field layout of a campaign's hash is raised by the
+// script that first writes that campaign's keys so. Every script and every reading compares it,
+// so that a program which runs already stops at that very instant, campaign by campaign.
+const layout = 1
+
+// knows tells whether this firstcome knows a layout; none at all is the first.
+func knows(of string) bool {
+	n, err := strconv.Atoi(of)
+	return of == "" || err == nil && n <= layout
+}
+
+// A newerError says that keys have a layout that this firstcome does not know.
+type newerError struct{ layout string }
+
+func (e newerError) Error() string {
+	return fmt.Sprintf("a newer firstcome writes the gate's keys in this Redis, in the layout %q, and this one knows none above %d: run the newer firstcome on this node too", e.layout, layout)
+}
+
+// newer is the error of a campaign whose keys have a layout that this firstcome does not know.
+func newer(of string) error {
+	return fmt.Errorf("%w: %w", firstcome.ErrGateMismatch, newerError{of})
+}
+
+// openLayout refuses a Redis with a layout that this firstcome does not know. It says of
+// one that has none yet that it has this one.
+func (g *Gate) openLayout(ctx context.Context) error {
+	of, err := g.once(ctx, layoutKey, strconv.Itoa(layout))
+	if err == nil && !knows(of) {
+		err = newerError{of}
+	}
+	return err
+}
+
+// checkLayout returns firstcome.ErrGateMismatch if campaigns of this Redis may have a layout
+// that this firstcome does not know.
+func (g *Gate) checkLayout(ctx context.Context) error {
+	of, err := g.layout(ctx)
+	if err == nil && !knows(of) {
+		err = newer(of)
+	}
+	return err
+}
+
+// layout returns the newest layout that a campaign's keys may have; empty: Redis does not say.
+func (g *Gate) layout(ctx context.Context) (string, error) {
+	of, err := g.client.Do(ctx, g.client.B().Get().Key(layoutKey).Build()).ToString()
+	if rueidis.IsRedisNil(err) {
+		return "", nil
+	}
+	return of, classify(err)
+}
+
+// errNewer says that a journal has entries that this firstcome cannot read, and that are no garbage.
+var errNewer = fmt.Errorf("%w: the journal has entries of a newer firstcome, which are left to its recorders: see that one runs", firstcome.ErrGateMismatch)
+
+// setAside returns the entries that are not of a newer firstcome. Those that are stay in the journal:
+// once they have been with this recorder for Idle, a newer one takes them over. Until it has
+// surely done so this recorder takes over nothing, because that makes them its own anew.
+func (j *Journal) setAside(s *stream, marker string, items []item) []item {
+	rest := slices.DeleteFunc(items, func(e item) bool { return e.newer(marker) })
+	if len(rest) == len(items) {
+		return items
+	}
+	s.looked = time.Now().Add(2 * j.options.Idle)
+	if len(rest) == 0 {
+		s.unfinished = false // else it would read the same for ever
+	}
+	j.tell(s, errNewer)
+	return rest
+}

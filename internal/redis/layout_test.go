@@ -1,0 +1,259 @@
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/doctor"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/redis"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+const layoutKey = "firstcome:layout"
+
+// raise raises the layout of the campaign as a newer program does, and returns how many
+// numbers it had at that instant.
+func (s *shop) raise() (last int64) {
+	s.t.Helper()
+	s.do("SET", layoutKey, "2")
+	last, err := s.do("EVAL", "redis.call('HSET', KEYS[1], 'layout', '2') return tonumber(redis.call('HGET', KEYS[1], 'last_number'))", "1", keysOf[0]).AsInt64()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return last
+}
+
+// outdated tells whether an error says that this program is too old, and what to do.
+func outdated(err error) bool {
+	return errors.Is(err, firstcome.ErrGateMismatch) && strings.Contains(err.Error(), "run the newer firstcome")
+}
+
+func TestF65AnOlderProgramIsRefusedAtTheStartWithAdvice(t *testing.T) {
+	s := newShop(t, services.Redis.Database(t), 5)
+	for layout, good := range map[string]bool{"1": true, "2": false, "10": false, "two": false} {
+		s.do("SET", layoutKey, layout)
+		g, err := redis.Open(t.Context(), redis.Options{URL: s.url, Secret: secret(t)})
+		if err == nil {
+			g.Close()
+		}
+		if (err == nil) != good || err != nil && (!strings.Contains(err.Error(), "run the newer firstcome") || !strings.Contains(err.Error(), layout)) {
+			t.Errorf("the layout %s: %v", layout, err)
+		}
+		if is, err := s.do("GET", layoutKey).ToString(); err != nil || is != layout {
+			t.Errorf("the layout %s became %q, %v", layout, is, err)
+		}
+		want := doctor.Fail
+		if good {
+			want = doctor.OK
+		}
+		examine(t, s.url).Want(t, want, "the gate's layout")
+	}
+}
+
+func TestF65ANodeThatRunsLeavesACampaignOfANewerLayoutAlone(t *testing.T) {
+	s := newShop(t, services.Redis.Database(t), 100)
+	s.issue(0, 10)
+	g, ctx := s.gate, t.Context()
+	s.raise()
+	s.do("HDEL", keysOf[0], "issued") // of what a newer layout has none
+	before := s.dump()
+	for what, do := range map[string]func() error{
+		"a claim":                func() error { _, err := g.Claim(ctx, "c", crowd(0, 20)); return err },
+		"the change of a making": func() error { _, err := g.Apply(ctx, first); return err },
+		"a void": func() error {
+			_, err := g.Apply(ctx, firstcome.Change{Campaign: "c", Version: 2, Kind: firstcome.ChangeVoid, Number: 1, User: "user-0"})
+			return err
+		},
+		"who looks for a coupon":          func() error { _, err := g.CouponOf(ctx, "c", "user-0"); return err },
+		"who looks for nobody's coupon":   func() error { _, err := g.CouponOf(ctx, "c", "nobody"); return err },
+		"who reads the holders":           func() error { _, err := g.Holders(ctx, "c", func(firstcome.UserID) {}); return err },
+		"who reads the state":             func() error { _, err := g.State(ctx, "c"); return err },
+		"who reads what is settled":       func() error { _, err := g.SettledThrough(ctx, "c", nil); return err },
+		"who notes how far its ledger is": func() error { return g.Settle(ctx, "c", flow.Settled{Through: 9, Epoch: 1}) },
+		"who has it forgotten":            func() error { return g.Retire(ctx, "c") },
+	} {
+		if err := do(); !outdated(err) {
+			t.Errorf("%s got %v", what, err)
+		}
+	}
+	if lag, err := g.Lag(ctx, revisions("c")); err != nil || len(lag) > 0 {
+		t.Errorf("it lags behind by %v, %v", lag, err)
+	}
+	s.drainOnce(s.journal(), func(_ context.Context, b flow.Batch) (flow.Settled, error) {
+		t.Errorf("a recorder has %+v", b)
+		return flow.Settled{}, nil
+	})
+	if err := s.told(); !outdated(err) {
+		t.Errorf("of the journal was told %v", err)
+	}
+	if diff := cmp.Diff(before, s.dump()); diff != "" {
+		t.Errorf("something was written (-before +after):\n%s", diff)
+	}
+}
+
+// TestF65ACampaignThatIsOverIsLeftToWhoKnowsItsLayout has one that would be found over, with
+// the name of a recorder that would be deleted.
+func TestF65ACampaignThatIsOverIsLeftToWhoKnowsItsLayout(t *testing.T) {
+	s := newShop(t, services.Redis.Database(t), 100)
+	s.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeClose})
+	s.do("XGROUP", "CREATECONSUMER", keysOf[2], "recorders", "gone")
+	s.raise()
+	before := s.dump()
+	for range 2 {
+		if lag, err := s.gate.Lag(t.Context(), []flow.Revision{{Campaign: "c", Version: 2, Epoch: 1}}); err != nil || len(lag) > 0 {
+			t.Errorf("it lags behind by %v, %v", lag, err)
+		}
+	}
+	if diff := cmp.Diff(before, s.dump()); diff != "" {
+		t.Errorf("something was written (-before +after):\n%s", diff)
+	}
+	s.do("HSET", keysOf[0], "layout", "1")
+	if _, err := s.gate.Lag(t.Context(), []flow.Revision{{Campaign: "c", Version: 2, Epoch: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if before[keysOf[2]] == s.dump()[keysOf[2]] {
+		t.Error("a campaign of the layout that is known is not found over")
+	}
+}
+
+func TestF65ANodeThatRunsMakesNoCampaignOnceALayoutItDoesNotKnowIsWritten(t *testing.T) {
+	s := newShop(t, services.Redis.Database(t), 100)
+	s.do("SET", layoutKey, "2")
+	change := first
+	change.Campaign = "another"
+	if _, err := s.gate.Apply(t.Context(), change); !outdated(err) {
+		t.Errorf("got %v", err)
+	}
+	if n, err := s.do("EXISTS", "firstcome:{another}:campaign").AsInt64(); err != nil || n != 0 {
+		t.Errorf("it was made: %d, %v", n, err)
+	}
+	s.want(s.gate, crowd(0, 1), "issued:1") // the layout of this one is known
+}
+
+// TestF65AnOlderNodeDecidesNothingFromTheInstantAtWhichTheLayoutIsRaised has claims under
+// way at that instant.
+func TestF65AnOlderNodeDecidesNothingFromTheInstantAtWhichTheLayoutIsRaised(t *testing.T) {
+	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
+	const claimants = 4
+	issued, busy := make([]int64, claimants), make(chan struct{}, claimants)
+	var raised atomic.Bool
+	var all sync.WaitGroup
+	for n := range claimants {
+		all.Go(func() {
+			for round := 0; ; round++ {
+				late := raised.Load()
+				decisions, err := s.gate.Claim(t.Context(), "c", crowd((round*claimants+n)*10, 10))
+				if err != nil {
+					if !outdated(err) {
+						t.Errorf("a claim got %v", err)
+					}
+					return
+				}
+				if late {
+					t.Errorf("a claim after that got %v", outcomes(decisions))
+					return
+				}
+				issued[n] += int64(len(decisions))
+				if round == 3 {
+					busy <- struct{}{}
+				}
+			}
+		})
+	}
+	for range claimants {
+		<-busy
+	}
+	last := s.raise()
+	raised.Store(true)
+	all.Wait()
+	var sum int64
+	for _, n := range issued {
+		sum += n
+	}
+	if now, err := s.do("HGET", keysOf[0], "last_number").AsInt64(); err != nil || now != last || sum != last {
+		t.Errorf("there were %d numbers when the layout was raised, there are %d, and %d were answered: %v", last, now, sum, err)
+	}
+}
+
+// TestF65ANewerProgramsEntriesAreLeftToItsRecorders has them in the midst of others, and what
+// only looks like them is garbage.
+func TestF65ANewerProgramsEntriesAreLeftToItsRecorders(t *testing.T) {
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	s.issue(0, 3)
+	newer, err := s.do("XADD", keysOf[2], "*", "format", "2", "marker", "-", "users", "x").ToString()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.do("XADD", keysOf[2], "*", "format", "2", "users", "x")
+	s.do("XADD", keysOf[2], "*", "format", "two", "marker", "-", "users", "x")
+	s.issue(3, 3)
+	const idle = 50 * time.Millisecond
+	j := s.journal(func(o *redis.JournalOptions) { o.Idle = idle })
+	stop := s.drain(j, p.take)
+	p.waitFor(t, 6)
+	if err := s.told(); !errors.Is(err, firstcome.ErrGateMismatch) || !strings.Contains(err.Error(), "left to its recorders") {
+		t.Errorf("was told %v", err)
+	}
+	stop()
+	s.drain(j, p.take) // it finds the entry with itself
+	s.issue(6, 3)
+	p.waitFor(t, 9)
+	s.takeOver(newer, idle)
+	s.settled(9)
+	p.wait(t, "2 dead letters", func() bool { return len(p.garbage) == 2 })
+}
+
+// takeOver has a newer recorder take an entry over from one that has it for long, and finish it.
+func (s *shop) takeOver(entry string, idle time.Duration) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
+	defer cancel()
+	for {
+		answer, err := s.do("XAUTOCLAIM", keysOf[2], "recorders", "newer", strconv.FormatInt(idle.Milliseconds(), 10), "0-0", "JUSTID").ToArray()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		ids, err := answer[1].AsStrSlice()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if slices.Contains(ids, entry) {
+			break
+		}
+		if ctx.Err() != nil {
+			s.t.Fatal("a newer recorder never gets its entry")
+		}
+	}
+	s.do("XACK", keysOf[2], "recorders", entry)
+	s.do("XDEL", keysOf[2], entry)
+}
+
+func TestF65AMessageOfAnotherFormIsPassedOver(t *testing.T) {
+	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
+	s.issue(0, 5)
+	heard := make(chan flow.Settled, 10)
+	watch(t, s.gate, func(_ firstcome.CampaignID, settled flow.Settled) { heard <- settled })
+	_, instance, _ := strings.Cut(s.gate.Name(), ":")
+	for _, message := range []string{"=2 c - 5 1 1", "=c - 5 1 1", ""} {
+		if n, err := s.do("PUBLISH", "firstcome:settled:"+instance+":-", message).AsInt64(); err != nil || n != 1 {
+			t.Errorf("%d hear it, %v", n, err)
+		}
+	}
+	if err := s.gate.Settle(t.Context(), "c", flow.Settled{Through: 4, Epoch: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-heard; got.Through != 4 {
+		t.Errorf("heard that number %d is settled", got.Through)
+	}
+}
