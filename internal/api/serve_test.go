@@ -232,6 +232,28 @@ func TestAClaimThatWaitsTooLongIs503(t *testing.T) {
 	await(t, func() bool { return s.claim("c", "u").status == 200 })
 }
 
+// TestAClaimMayWaitForLongerThanItsRequestAndItsAnswerTake has an operator who wants that.
+func TestAClaimMayWaitForLongerThanItsRequestAndItsAnswerTake(t *testing.T) {
+	const short = 100 * time.Millisecond
+	var gate heldGate
+	s := open(t, held(&gate, flow.Limits{Gate: time.Hour}), limited(api.Limits{Read: short, Write: short, Wait: time.Hour}))
+	s.create(`{"id":"c","name":"n","quantity":9}`)
+	answer := make(chan error, 1)
+	go func() {
+		r, err := s.try("POST", "/v1/campaigns/c/claims", `{"user_id":"u"}`)
+		if err == nil && r.status != http.StatusCreated {
+			err = fmt.Errorf("it is answered %d", r.status)
+		}
+		answer <- err
+	}()
+	<-gate.at
+	<-time.After(3 * short)
+	close(gate.letGo)
+	if err := <-answer; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestServeAnswersWhatIsInFlightBeforeItEnds(t *testing.T) {
 	var gate heldGate
 	s := &shop{t: t, client: &http.Client{Transport: &http.Transport{}}}

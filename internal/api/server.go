@@ -100,15 +100,18 @@ type Limits struct {
 	Header         time.Duration // for a request's headers to arrive; default 5s
 	Read           time.Duration // for a whole request to arrive; default 15s
 	Write          time.Duration // for an answer, or a part of a stream, to leave; default 30s
-	Idle           time.Duration // for the next request of a connection; default 2m
-	Grace          time.Duration // for requests in flight when Serve has to end; default 15s
+	// Wait is added to Read and Write where claims wait longer than these allow for: at
+	// their end the connection is given up, with whatever was decided.
+	Wait  time.Duration
+	Idle  time.Duration // for the next request of a connection; default 2m
+	Grace time.Duration // for requests in flight when Serve has to end; default 15s
 }
 
 func (l Limits) withDefaults() Limits {
 	l.MaxConnections = orDefault(l.MaxConnections, 8192)
 	l.Header = orDefault(l.Header, 5*time.Second)
-	l.Read = orDefault(l.Read, 15*time.Second)
-	l.Write = orDefault(l.Write, 30*time.Second)
+	l.Read = orDefault(l.Read, 15*time.Second) + l.Wait
+	l.Write = orDefault(l.Write, 30*time.Second) + l.Wait
 	l.Idle = orDefault(l.Idle, 2*time.Minute)
 	l.Grace = orDefault(l.Grace, 15*time.Second)
 	return l

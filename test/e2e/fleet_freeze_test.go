@@ -95,6 +95,7 @@ func TestF09F12AGateThatHangsIsToldByTheDeadlineAndHeals(t *testing.T) {
 			}
 			<-time.After(frozen)
 			hanging := d.node(1).goroutines()
+			waitFor(t, "somebody to be told that the gate hangs", func() bool { return len(crowd.unknown()) > 0 })
 			unknown := crowd.unknown()
 			if err := server.Continue(); err != nil {
 				t.Fatal(err)
@@ -106,9 +107,6 @@ func TestF09F12AGateThatHangsIsToldByTheDeadlineAndHeals(t *testing.T) {
 			// A client has a connection to each node, and a request is up to four goroutines.
 			if hanging > before+4*clients {
 				t.Errorf("there were %d goroutines before and %d while the gate hung", before, hanging)
-			}
-			if len(unknown) == 0 {
-				t.Error("nobody was told that the gate hangs")
 			}
 			unavailable(t, unknown)
 			t.Logf("%d goroutines, %d while it hung; %d claims unknown by then; drained in %v", before, hanging, len(unknown), d.drained("spring"))
