@@ -104,17 +104,20 @@ func TestF29LargeBodiesTakeLittleMemory(t *testing.T) {
 		}
 	}
 	runtime.ReadMemStats(&after)
-	if took := after.TotalAlloc - before.TotalAlloc; took > 16<<20 {
+	if took := after.TotalAlloc - before.TotalAlloc; took > 4<<20 {
 		t.Errorf("two bodies of 100 MB took %d bytes", took)
 	}
 	s.claim("c", "u").want(t, 201, "issued")
 }
 
-// zeros is a body without end.
+// zeros is a body without end, which takes no memory itself however much of it is sent.
 type zeros struct{}
 
 func (zeros) Read(into []byte) (int, error) {
-	return copy(into, bytes.Repeat([]byte("0"), len(into))), nil
+	for n := range into {
+		into[n] = '0'
+	}
+	return len(into), nil
 }
 
 func FuzzClaimBodies(f *testing.F) {
