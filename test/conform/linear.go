@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anishathalye/porcupine"
-
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 )
@@ -22,7 +20,7 @@ const (
 	steps     = 16 // a client's; 256 operations a history
 	users     = 48
 	// A gate that holds stock has fewer clients: each answer leaves it open whether it
-	// still does, and the checker tries all. With several nodes more of it overlaps.
+	// still does, and the search tries both. With several nodes more of it overlaps.
 	holdingClients   = 9
 	clusteredClients = 6
 )
@@ -65,7 +63,7 @@ func Linearizable(t *testing.T, fresh func(t *testing.T) Subject) {
 // A flaky gate loses the question of one small batch in so many and the answer of
 // another. It has decided, or never will, when it says so. Large batches come
 // through, and of several nodes, whose batches are smaller, each loses fewer: each claim
-// without an answer doubles what the checker has to try.
+// without an answer doubles what the search has to try.
 type flaky struct {
 	flow.Gate
 	every int64
@@ -97,8 +95,8 @@ type history struct {
 	id      firstcome.CampaignID
 	first   state
 	start   time.Time
-	mu      sync.Mutex // guards ops
-	ops     []porcupine.Operation
+	mu      sync.Mutex // guards events
+	events  []event
 }
 
 // An op is what a client asks: a claim by user, or a change.
@@ -133,8 +131,8 @@ func (h *history) run(t *testing.T, seed uint64) {
 		})
 	}
 	all.Wait()
-	if got := porcupine.CheckOperationsTimeout(rule(h.first).ToModel(), h.ops, 2*time.Minute); got != porcupine.Ok {
-		t.Fatalf("the history of seed %d is %s: no order of its operations gives these answers", seed, got)
+	if !ordered(h.first, h.events) {
+		t.Fatalf("no order of the operations of seed %d gives these answers: %+v", seed, h.events)
 	}
 }
 
@@ -161,7 +159,7 @@ func (h *history) do(ctx context.Context, client int, o op) {
 	back := time.Since(h.start)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: o, Output: r, Call: int64(call), Return: int64(back)})
+	h.events = append(h.events, event{o, r, call, back})
 }
 
 func (h *history) ask(ctx context.Context, issuer *flow.Issuer, o op) result {
@@ -207,31 +205,14 @@ func (s *state) giveBack(back int64) {
 	}
 }
 
-// rule is the campaign as one operation after the other.
-func rule(first state) *porcupine.NondeterministicModel {
-	return &porcupine.NondeterministicModel{
-		Init: func() []any { return []any{first} },
-		Step: func(before, input, output any) []any {
-			s := before.(state)
-			after := s.steps(input.(op), output.(result))
-			if s.held > 0 {
-				s.held = 0
-				after = append(after, s.steps(input.(op), output.(result))...)
-			}
-			return after
-		},
-		Equal: func(a, b any) bool { return a.(state) == b.(state) },
-	}
-}
-
 // steps returns the states that an operation with this answer may lead to.
-func (s state) steps(o op, r result) []any {
+func (s state) steps(o op, r result) []state {
 	after, right := s.step(o, r)
 	switch {
 	case r.unknown:
-		return []any{s, after}
+		return []state{after, s}
 	case right:
-		return []any{after}
+		return []state{after}
 	}
 	return nil
 }
