@@ -104,10 +104,9 @@ func isJSON(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// soon STATUS COMMAND… runs a command again and again until it exits with the
-// status, at most for ten seconds: starting a process is slow under the race detector.
+// soon STATUS COMMAND… runs a command again and again until it exits with the status.
 func soon(ts *testscript.TestScript, _ bool, args []string) {
-	until := time.Now().Add(10 * time.Second)
+	until := time.Now().Add(patience)
 	for {
 		cmd := exec.Command(args[1], args[2:]...)
 		cmd.Env = scriptEnviron(ts)
@@ -116,7 +115,7 @@ func soon(ts *testscript.TestScript, _ bool, args []string) {
 			return
 		}
 		if time.Now().After(until) {
-			ts.Fatalf("after ten seconds still: %v", err)
+			ts.Fatalf("after %v still: %v", patience, err)
 		}
 	}
 }
