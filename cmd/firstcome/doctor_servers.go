@@ -34,7 +34,10 @@ func placed(ctx context.Context, l *ledger.Ledger) (all []redis.Placed, err erro
 		}
 		for _, c := range page {
 			if c.Remote() && c.RetiredAt.IsZero() {
-				all = append(all, redis.Placed{Campaign: c.ID, Gate: c.Gate, Marker: c.Marker})
+				all = append(all, redis.Placed{Campaign: c.ID, Gate: c.Gate, Marker: c.Marker, Settled: func(ctx context.Context) (int64, error) {
+					again, err := l.Campaign(ctx, c.ID)
+					return again.Settled, err
+				}})
 			}
 		}
 		if len(page) < placedPage {

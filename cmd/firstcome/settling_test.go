@@ -40,7 +40,7 @@ func newTrial(t *testing.T, seed uint64) *trial {
 	}
 	var runs []func(context.Context) error
 	for _, d := range r.nodes {
-		recorded := flow.NewRecorded(dull{d.remote.gate, r.mail})
+		recorded := flow.NewRecorded(&flow.Over{RemoteGate: dull{d.remote.gate, r.mail}, Book: d.ledger})
 		journal := d.remote.gate.Journal(redis.JournalOptions{
 			Active: d.ledger.Active, Coupons: 7, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, Silent: time.Millisecond,
 		})

@@ -204,6 +204,17 @@ func (g *farGate) SettledThrough(_ context.Context, id firstcome.CampaignID, _ [
 	return c.settled, nil
 }
 
+func (g *farGate) Has(_ context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, err := g.campaign(id)
+	has := make([]bool, len(coupons))
+	for n := range has {
+		has[n] = true
+	}
+	return has, err
+}
+
 func (g *farGate) Settle(ctx context.Context, id firstcome.CampaignID, settled flow.Settled) error {
 	g.mu.Lock()
 	c, err := g.campaign(id)

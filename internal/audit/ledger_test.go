@@ -148,6 +148,9 @@ func TestEveryBreachOfALedgerIsFound(t *testing.T) {
 		"in force counter": {func(b *books) {
 			b.campaign.InForce--
 		}, []string{"counters"}, "counts 2 coupons in force"},
+		"settled counter": {func(b *books) {
+			b.campaign.Remote, b.campaign.Settled = true, 2
+		}, []string{"counters"}, "the campaign says so only up to 2"},
 		"position counter": {func(b *books) { b.campaign.Position++ }, []string{"counters"}, "last position is 6"},
 		"a user twice":     {func(b *books) { b.coupons[2].User = "a" }, []string{"P3"}, "number 3 while number 1 was in force"},
 		"a user twice until a void": {func(b *books) {

@@ -63,6 +63,12 @@ type RemoteGate interface {
 	// others are, else it is Order.
 	SettledThrough(ctx context.Context, id firstcome.CampaignID, numbers []int64) (Settled, error)
 
+	// Has tells of each of these coupons whether it surely is the one of its number in the ledger: it is
+	// settled and recorded, and its user holds it here. One that is not may be in the ledger all
+	// the same: it was voided since, or a gate that lost its latest decisions has forgotten it, or
+	// nothing said yet what became of it.
+	Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error)
+
 	// Settle notes how far the campaign is in the ledger, and tells who watches. What is
 	// older than what the gate knows changes nothing; what the gate lacks before Since it
 	// asks the ledger for.

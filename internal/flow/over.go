@@ -18,6 +18,8 @@ type RetiredBook interface {
 	CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error)
 	// SettledThrough is that of a remote gate.
 	SettledThrough(ctx context.Context, id firstcome.CampaignID, numbers []int64) (Settled, error)
+	// Has tells of each of these coupons of any campaign whether the ledger has it, voided or not.
+	Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error)
 }
 
 // Over is a remote gate for which the ledger answers once it has forgotten a
@@ -83,6 +85,36 @@ func (o *Over) State(ctx context.Context, id firstcome.CampaignID) (GateState, e
 		return o.Book.StateRetired(ctx, id)
 	}
 	return s, err
+}
+
+// Has is a RemoteGate's, and sure of all: where the gate is not, the ledger is asked.
+func (o *Over) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
+	has, err := o.RemoteGate.Has(ctx, id, coupons)
+	if o.answers(ctx, id, err) {
+		return o.Book.Has(ctx, id, coupons)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var rest []firstcome.Coupon
+	for n, c := range coupons {
+		if !has[n] {
+			rest = append(rest, c)
+		}
+	}
+	if len(rest) == 0 {
+		return has, nil
+	}
+	found, err := o.Book.Has(ctx, id, rest)
+	if err != nil {
+		return nil, err
+	}
+	for n := range has {
+		if !has[n] {
+			has[n], found = found[0], found[1:]
+		}
+	}
+	return has, nil
 }
 
 // SettledThrough is a RemoteGate's.

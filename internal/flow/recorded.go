@@ -18,11 +18,12 @@ import (
 type SettledWatch interface {
 	SettledThrough(ctx context.Context, id firstcome.CampaignID, numbers []int64) (Settled, error)
 	WatchSettled(ctx context.Context, ready func(), each func(firstcome.CampaignID, Settled)) error
+	Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error)
 }
 
 // ErrUnrecorded says that a number is settled, and not as a coupon in the ledger:
-// it is a dead letter, until an operator looks at it, or lost.
-var ErrUnrecorded = errors.New("the coupon is not in the ledger: it is a dead letter or lost")
+// it is a dead letter, until an operator looks at it, or lost, or somebody else's.
+var ErrUnrecorded = errors.New("the coupon is not in the ledger: it is a dead letter, lost, or its number is somebody else's")
 
 const (
 	// rereadEvery is how often the gate is read while somebody waits: a message that
@@ -34,12 +35,16 @@ const (
 	maxReads = 8
 )
 
-// Recorded lets claims wait until their number is in the ledger. It hears from the
+// Recorded lets claims wait until their coupon is in the ledger. It hears from the
 // gate what recorders settle, and reads it while anybody waits. While nobody does,
 // it remembers nothing and reads nothing. Make one with NewRecorded; it needs Run.
+//
+// That a number is settled does not say whose it is: a gate that lost its latest decisions
+// gives their numbers again. So the gate is asked about those who are due, many at once.
 type Recorded struct {
 	gate SettledWatch
 	wake chan struct{} // has room for one: somebody began to wait
+	dues chan struct{} // has room for one: somebody's number is settled
 
 	mu      sync.Mutex // guards what follows
 	states  map[firstcome.CampaignID]*settling
@@ -48,12 +53,12 @@ type Recorded struct {
 
 // NewRecorded returns a Recorded that asks a gate.
 func NewRecorded(gate SettledWatch) *Recorded {
-	return &Recorded{gate: gate, wake: make(chan struct{}, 1), states: map[firstcome.CampaignID]*settling{}}
+	return &Recorded{gate: gate, wake: make(chan struct{}, 1), dues: make(chan struct{}, 1), states: map[firstcome.CampaignID]*settling{}}
 }
 
-// Wait returns nil when a coupon, of which campaign, number and epoch matter, is in
-// the ledger, ErrUnrecorded when its number is settled otherwise or may be lost, and
-// an error when ctx ends before it is known.
+// Wait returns nil when a coupon is in the ledger, ErrUnrecorded when its number is settled
+// otherwise or may be lost, and an error when ctx ends before it is known. Of the coupon its
+// code does not matter.
 func (r *Recorded) Wait(ctx context.Context, c firstcome.Coupon) error {
 	w := r.enter(c)
 	select {
@@ -76,13 +81,13 @@ func (r *Recorded) Waiting() (calls int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range r.states {
-		calls += len(s.waiters)
+		calls += s.calls()
 	}
 	return calls, r.failing
 }
 
 func (r *Recorded) enter(c firstcome.Coupon) *waiter {
-	id, w := c.Campaign, &waiter{number: c.Number, epoch: c.Epoch, done: make(chan error, 1)}
+	id, w := c.Campaign, &waiter{coupon: c, done: make(chan error, 1)}
 	r.mu.Lock()
 	s := r.states[id]
 	first := s == nil
@@ -92,8 +97,8 @@ func (r *Recorded) enter(c firstcome.Coupon) *waiter {
 	}
 	heap.Push(&s.waiters, w)
 	s.answer()
-	r.forget(id, s)
-	if first || s.due() {
+	r.moved(id, s)
+	if first || s.reached() {
 		r.readSoon(s)
 	}
 	r.mu.Unlock()
@@ -103,8 +108,12 @@ func (r *Recorded) enter(c firstcome.Coupon) *waiter {
 // readSoon has a campaign read before the clock says so. mu is held.
 func (r *Recorded) readSoon(s *settling) {
 	s.known = false
+	tell(r.wake)
+}
+
+func tell(signal chan<- struct{}) {
 	select {
-	case r.wake <- struct{}{}:
+	case signal <- struct{}{}:
 	default:
 	}
 }
@@ -112,17 +121,20 @@ func (r *Recorded) readSoon(s *settling) {
 func (r *Recorded) leave(id firstcome.CampaignID, w *waiter) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if w.place < 0 {
+	if w.left = true; w.place < 0 {
 		return
 	}
 	s := r.states[id]
 	heap.Remove(&s.waiters, w.place)
-	r.forget(id, s)
+	r.moved(id, s)
 }
 
-// forget drops a campaign for which nobody waits.
-func (r *Recorded) forget(id firstcome.CampaignID, s *settling) {
-	if len(s.waiters) == 0 && r.states[id] == s {
+// moved has the gate asked of those who are due, and drops a campaign for which nobody waits. mu is held.
+func (r *Recorded) moved(id firstcome.CampaignID, s *settling) {
+	if len(s.due) > 0 && s.asked == 0 {
+		tell(r.dues)
+	}
+	if s.calls() == 0 && r.states[id] == s {
 		delete(r.states, id)
 	}
 }
@@ -136,8 +148,8 @@ func (r *Recorded) hear(id firstcome.CampaignID, news Settled) {
 		return
 	}
 	s.learn(news, nil)
-	r.forget(id, s)
-	if s.due() {
+	r.moved(id, s)
+	if s.reached() {
 		r.readSoon(s)
 	}
 }
@@ -147,6 +159,7 @@ func (r *Recorded) Run(ctx context.Context) error {
 	var both sync.WaitGroup
 	both.Go(func() { r.follow(ctx) })
 	both.Go(func() { r.poll(ctx) })
+	both.Go(func() { r.askAll(ctx) })
 	both.Wait()
 	return nil
 }
@@ -201,7 +214,8 @@ func (r *Recorded) read(ctx context.Context, onlyNew bool) (some bool) {
 	r.mu.Lock()
 	ids := make([]firstcome.CampaignID, 0, len(r.states))
 	for id, s := range r.states {
-		if !onlyNew || !s.known {
+		some = true
+		if len(s.waiters) > 0 && (!onlyNew || !s.known) {
 			ids = append(ids, id)
 		}
 	}
@@ -216,7 +230,7 @@ func (r *Recorded) read(ctx context.Context, onlyNew bool) (some bool) {
 		})
 	}
 	all.Wait()
-	return len(ids) > 0
+	return some
 }
 
 func (r *Recorded) readOne(ctx context.Context, id firstcome.CampaignID) {
@@ -225,7 +239,7 @@ func (r *Recorded) readOne(ctx context.Context, id firstcome.CampaignID) {
 	asked := r.waitingFor(id)
 	numbers := make([]int64, len(asked))
 	for n, w := range asked {
-		numbers[n] = w.number
+		numbers[n] = w.coupon.Number
 	}
 	news, err := r.gate.SettledThrough(ctx, id, numbers)
 	if err != nil {
@@ -237,7 +251,7 @@ func (r *Recorded) readOne(ctx context.Context, id firstcome.CampaignID) {
 	if s := r.states[id]; s != nil {
 		s.known = true
 		s.learn(news, asked)
-		r.forget(id, s)
+		r.moved(id, s)
 	}
 }
 

@@ -18,8 +18,10 @@ type board struct {
 	mu       sync.Mutex
 	settled  map[firstcome.CampaignID]flow.Settled
 	reads    int
-	down     error // of readings
-	away     error // of watches
+	down     error   // of readings
+	away     error   // of watches
+	mute     error   // of questions whose a number is
+	others   []int64 // numbers that are somebody else's
 	messages chan message
 	cut      chan struct{}
 	// during, if set, is called in the middle of a reading.
@@ -47,6 +49,17 @@ func (b *board) SettledThrough(_ context.Context, id firstcome.CampaignID, numbe
 		during()
 	}
 	return s, err
+}
+
+// Has says that all are whose they are asked for, unless they are somebody else's.
+func (b *board) Has(_ context.Context, _ firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	has := make([]bool, len(coupons))
+	for n, c := range coupons {
+		has[n] = !slices.Contains(b.others, c.Number)
+	}
+	return has, b.mute
 }
 
 func (b *board) WatchSettled(ctx context.Context, ready func(), each func(firstcome.CampaignID, flow.Settled)) error {
@@ -227,6 +240,49 @@ func TestAMissedMessageAnswersNobodyWrongly(t *testing.T) {
 		same(t, "what was known stays known", []string{"unrecorded"}, all(wait(r, "c", 5)))
 		b.tell("c", 12, 5)
 		same(t, "at last", []string{"recorded"}, all(next))
+	})
+}
+
+// TestANumberThatIsSomebodyElsesIsNobodysWhoWaits has a gate that gave number 2 again.
+func TestANumberThatIsSomebodyElsesIsNobodysWhoWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard()
+		b.others = []int64{2}
+		r := recorded(t, b)
+		first, second, last := wait(r, "c", 1), wait(r, "c", 2), wait(r, "c", 3)
+		b.tell("c", 2)
+		same(t, "after a message", []string{"recorded", "unrecorded", "waiting"}, all(first, second, last))
+		same(t, "who comes later", "unrecorded", wait(r, "c", 2).is())
+		b.settle("c", 3)
+		time.Sleep(60 * time.Millisecond)
+		same(t, "after a reading", "recorded", last.is())
+	})
+}
+
+func TestWhoseNumberTheGateDidNotSayWaitsOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard()
+		b.mute = errors.New("connection refused")
+		r := recorded(t, b)
+		b.settle("c", 2)
+		first, other := wait(r, "c", 1), wait(r, "c", 2)
+		ctx, cancel := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		go func() { left <- r.Wait(ctx, firstcome.Coupon{Campaign: "c", Number: 2}) }()
+		time.Sleep(time.Second)
+		same(t, "meanwhile", []string{"waiting", "waiting"}, all(first, other))
+		if n, err := r.Waiting(); n != 3 || err == nil {
+			t.Errorf("%d calls wait, %v", n, err)
+		}
+		cancel()
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			t.Errorf("who left was told %v", err)
+		}
+		b.mu.Lock()
+		b.mute = nil
+		b.mu.Unlock()
+		time.Sleep(60 * time.Millisecond)
+		same(t, "when it says it", []string{"recorded", "recorded"}, all(first, other))
 	})
 }
 

@@ -192,8 +192,10 @@ func (r *Recorder) settle(ctx context.Context, b Batch) (Settled, error) {
 // and returns what is settled when b was after s, with what changed in both. If
 // something changed in between, b is all that can be told, and its Since says so.
 func (s Settled) and(b Settled) Settled {
+	b.Twice = slices.Concat(s.Twice, b.Twice)
 	switch {
 	case b.Through < s.Through: // it is about nothing
+		s.Twice = b.Twice
 		return s
 	case b.Since > s.Order:
 		return b

@@ -23,13 +23,15 @@ type Source interface {
 // nobody can at present: a source goes on with the other campaigns and gives it again later.
 type Sink func(ctx context.Context, b Batch) (Settled, error)
 
-// A Revision is a campaign as of its last numbered change and of its gate's epoch. While
-// the ledger says the same revision, neither its terms nor its gate are others.
+// A Revision is a campaign as of its last numbered change, its gate's epoch and what is settled of
+// it. While the ledger says the same revision, none of these is another.
 type Revision struct {
 	Campaign firstcome.CampaignID
 	Version  int64 // of the last numbered change
 	Epoch    int64
-	Marker   string // of the campaign: see firstcome.Change; empty: not said
+	Marker   string // of the campaign: see firstcome.Change; empty: not said, nor what follows
+	// Settled and Letters are Through and Order of what the ledger has settled.
+	Settled, Letters int64
 }
 
 // A Batch is what a source hands out at once, of one campaign.
@@ -60,6 +62,9 @@ type Settled struct {
 	// where they tell all. Some may be above Through.
 	Since                int64
 	Unrecorded, Recorded []int64
+	// Twice are numbers that the gate gave and that are other coupons in the ledger, so that it
+	// gave them twice: at the gate they are unrecorded for good.
+	Twice []int64
 	// Epoch is that of the campaign's gate by then; 0: not said. Numbers are lost
 	// between epochs only, so one of an earlier epoch may be lost.
 	Epoch int64

@@ -91,7 +91,8 @@ func letterSource(c firstcome.Coupon) string {
 
 // Bury keeps dead letters of a campaign, all or none of them, and returns how far
 // the campaign is settled then: see Record. To bury one again is the same as once,
-// and a coupon that has come into the ledger meanwhile is not buried.
+// and a coupon that has come into the ledger meanwhile is not buried. One whose number is another
+// coupon in the ledger is named each time: see flow.Settled.Twice.
 func (l *Ledger) Bury(ctx context.Context, id firstcome.CampaignID, letters []flow.DeadLetter) (flow.Settled, error) {
 	var settled flow.Settled
 	err := l.repeat(ctx, func(t *tx) (err error) {
@@ -132,12 +133,14 @@ func (l *Ledger) bury(t *tx, id firstcome.CampaignID, letters []flow.DeadLetter)
 		if known {
 			order = r.letters + 1
 		}
-		unrecorded, err := t.bury(row, order)
-		if err != nil {
+		unrecorded, twice, err := t.bury(row, order)
+		switch {
+		case err != nil:
 			return flow.Settled{}, err
-		}
-		if known && unrecorded {
+		case known && unrecorded:
 			r.unrecorded = append(r.unrecorded, row.Number)
+		case twice:
+			r.twice = append(r.twice, row.Number)
 		}
 	}
 	if !known {
@@ -161,22 +164,24 @@ func (d *DeadLetter) hold(c firstcome.Coupon, r *recording) error {
 }
 
 // bury inserts a letter that is not there, with the order of the letters of its
-// campaign from then on. unrecorded tells that it has a number that is no coupon.
-func (t *tx) bury(d DeadLetter, order int64) (unrecorded bool, err error) {
-	exists, err := t.exists(`SELECT count(*) FROM dead_letters WHERE source = ?`, d.Source)
-	if err != nil || exists {
-		return false, err
-	}
+// campaign from then on. unrecorded tells that it is new and has a number that is no coupon, twice
+// that its number is another coupon.
+func (t *tx) bury(d DeadLetter, order int64) (unrecorded, twice bool, err error) {
 	if d.Number > 0 {
 		// Another node may have recorded it since it was refused here.
 		known, err := t.coupon(d.Campaign, d.Number)
 		if err == nil && letterSource(known) == d.Source {
-			return false, nil
+			return false, false, nil
 		}
 		unrecorded = errors.Is(err, firstcome.ErrNoCoupon)
 		if err != nil && !unrecorded {
-			return false, err
+			return false, false, err
 		}
+		twice = !unrecorded
+	}
+	exists, err := t.exists(`SELECT count(*) FROM dead_letters WHERE source = ?`, d.Source)
+	if err != nil || exists {
+		return false, twice, err
 	}
 	if !unrecorded {
 		order = 0
@@ -186,7 +191,7 @@ func (t *tx) bury(d DeadLetter, order int64) (unrecorded bool, err error) {
 		null(string(d.Campaign)), sql.NullInt64{Int64: d.Number, Valid: d.Number > 0},
 		null(storable(string(d.User), firstcome.MaxUserID)), d.Source,
 		storable(d.Payload, maxPayload), storable(d.Cause, maxCause), d.CreatedAt.UnixMicro(), order)
-	return unrecorded, err
+	return unrecorded, twice, err
 }
 
 // null returns a column's text, NULL if there is none.

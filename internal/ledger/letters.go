@@ -24,8 +24,42 @@ const maxSince = 10_000
 // SettledSince returns how far a campaign is settled, and which numbers changed since
 // an order: see flow.Settled. If more than 10,000 did, it returns the first of them with an
 // Order to ask from again, and no Through and Epoch, which hold once all are known.
+//
+// Where the ledger does not know that order yet, because it was replaced by an older copy of itself, it goes
+// on behind it, and returns all of the campaign's: else what it orders from now on would be taken for old.
 func (l *Ledger) SettledSince(ctx context.Context, id firstcome.CampaignID, since int64) (flow.Settled, error) {
-	s, err := l.settledIn(ctx, id, func(t *snapshot, s *flow.Settled) error {
+	s, err := l.settledSince(ctx, id, since)
+	if err == nil && s.Order < since {
+		if err = l.goOnBehind(ctx, id, since); err == nil {
+			s, err = l.settledSince(ctx, id, since)
+		}
+	}
+	if err != nil {
+		return s, fmt.Errorf("read what of %s is settled since %d: %w", id, since, err)
+	}
+	return s, nil
+}
+
+// goOnBehind raises a campaign's order of dead letters above one, if it is below, and that of all of them.
+func (l *Ledger) goOnBehind(ctx context.Context, id firstcome.CampaignID, order int64) error {
+	return l.locked(ctx, id, func(t *tx, s stock) error {
+		if s.letters >= order {
+			return nil
+		}
+		for _, update := range []string{
+			`UPDATE campaigns SET letters_order = ? WHERE id = ?`,
+			`UPDATE dead_letters SET letters_order = ? WHERE campaign_id = ? AND letters_order > 0`,
+		} {
+			if _, err := t.change(update, order+1, string(id)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (l *Ledger) settledSince(ctx context.Context, id firstcome.CampaignID, since int64) (flow.Settled, error) {
+	return l.settledIn(ctx, id, func(t *snapshot, s *flow.Settled) error {
 		s.Since = min(since, s.Order)
 		var end int64
 		err := t.QueryRowContext(ctx, `SELECT letters_order FROM dead_letters WHERE campaign_id = ? AND letters_order > ?
@@ -39,10 +73,6 @@ func (l *Ledger) SettledSince(ctx context.Context, id firstcome.CampaignID, sinc
 		}
 		return t.letters(ctx, s, `d.campaign_id = ? AND d.letters_order > ? AND d.letters_order <= ?`, string(id), s.Since, s.Order)
 	})
-	if err != nil {
-		return s, fmt.Errorf("read what of %s is settled since %d: %w", id, since, err)
-	}
-	return s, nil
 }
 
 // SettledThrough returns how far a campaign is settled and which of these numbers are
@@ -67,6 +97,37 @@ func (l *Ledger) SettledThrough(ctx context.Context, id firstcome.CampaignID, nu
 		return s, fmt.Errorf("read what of %s is settled: %w", id, err)
 	}
 	return s, nil
+}
+
+// Has tells of each of these coupons whether the ledger has it, voided or not: the same number,
+// user, instant and terms.
+func (l *Ledger) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
+	has := make([]bool, 0, len(coupons))
+	err := inChunks(coupons, func(coupons []firstcome.Coupon) error {
+		args := []any{string(id)}
+		for _, c := range coupons {
+			args = append(args, c.Number)
+		}
+		rows, err := l.read.QueryContext(ctx, repeated(`SELECT `+couponColumns+` FROM coupons WHERE campaign_id = ? AND number IN (%s)`, `?`, len(coupons)), args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		known := make(map[int64]firstcome.Coupon, len(coupons))
+		err = scanCoupons(rows, func(c firstcome.Coupon) error {
+			known[c.Number] = c
+			return nil
+		})
+		for _, c := range coupons {
+			c.Code = known[c.Number].Code // it follows from the number
+			has = append(has, c.Number > 0 && sameCoupon(c, known[c.Number]))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for %d coupons of %s: %w", len(coupons), id, err)
+	}
+	return has, nil
 }
 
 // settledIn reads what a campaign's row says is settled, and what read adds to it, at one instant.

@@ -64,6 +64,43 @@ func TestWhatIsSettledTellsWhatChangedAndInWhichOrder(t *testing.T) {
 	})
 }
 
+// TestANumberThatNamesTwoCouponsIsNamedEachTime buries a coupon whose number is somebody else's.
+func TestANumberThatNamesTwoCouponsIsNamedEachTime(t *testing.T) {
+	onEach(t, func(t *testing.T, name string) {
+		l := remote(t, name, 10)
+		record(t, l, between(t, 1, 3)...)
+		twice := decided(t, 2)
+		twice.User = "another"
+		for range 2 {
+			settled, err := l.Bury(t.Context(), "c", []flow.DeadLetter{{Coupon: twice, Cause: "given twice"}, {Coupon: decided(t, 3), Cause: "a mistake"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, "settled", flow.Settled{Through: 3, Twice: []int64{2}, Epoch: 1}, settled)
+		}
+		same(t, "dead letters", 1, len(letters(t, l, ledger.Letters{})))
+		has, err := l.Has(t.Context(), "c", []firstcome.Coupon{decided(t, 2), twice, decided(t, 3), decided(t, 4)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "it has", []bool{true, false, true, false}, has)
+	})
+}
+
+// TestALedgerThatIsAskedForALaterOrderThanItsOwnGoesOnBehindThat is one that was replaced by an older copy.
+func TestALedgerThatIsAskedForALaterOrderThanItsOwnGoesOnBehindThat(t *testing.T) {
+	onEach(t, func(t *testing.T, name string) {
+		l := remote(t, name, 10)
+		record(t, l, between(t, 1, 2)...)
+		buryAll(t, l, 3, 4)
+		want := flow.Settled{Through: 4, Order: 8, Since: 7, Unrecorded: []int64{3, 4}, Epoch: 1}
+		for range 2 {
+			same(t, "since order 7", want, since(t, l, 7))
+		}
+		same(t, "the next", flow.Settled{Through: 5, Order: 9, Since: 8, Unrecorded: []int64{5}, Epoch: 1}, buryAll(t, l, 5, 5))
+	})
+}
+
 // TestADeadLetterOfACampaignThatWasNotThereYetIsItsOwn buries a coupon before its
 // campaign is made.
 func TestADeadLetterOfACampaignThatWasNotThereYetIsItsOwn(t *testing.T) {

@@ -122,6 +122,7 @@ type recording struct {
 	look   bool               // look the users up before their coupons are inserted
 	// Numbers that become dead letters and no coupons, and those that were and become coupons.
 	unrecorded, recorded []int64
+	twice                []int64 // numbers that are dead letters and other coupons
 }
 
 // recordingOf locks the campaign.

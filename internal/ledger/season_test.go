@@ -91,6 +91,10 @@ func (g *oldGate) SettledThrough(context.Context, firstcome.CampaignID, []int64)
 	return flow.Settled{Through: g.last}, g.missing()
 }
 
+func (g *oldGate) Has(_ context.Context, _ firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
+	return make([]bool, len(coupons)), g.missing()
+}
+
 func (g *oldGate) Settle(context.Context, firstcome.CampaignID, flow.Settled) error {
 	return g.missing()
 }

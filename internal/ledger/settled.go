@@ -38,7 +38,7 @@ func (r *recording) settle() (flow.Settled, error) {
 		}
 	}
 	return flow.Settled{
-		Through: after.settled, Epoch: r.epoch, Order: after.letters, Since: r.letters, Unrecorded: r.unrecorded, Recorded: r.recorded,
+		Through: after.settled, Epoch: r.epoch, Order: after.letters, Since: r.letters, Unrecorded: r.unrecorded, Recorded: r.recorded, Twice: r.twice,
 	}, nil
 }
 

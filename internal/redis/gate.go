@@ -68,7 +68,7 @@ type Gate struct {
 	instance string
 	warnings []string
 
-	claim, apply, settle, look, over, tidy, forget *rueidis.Lua
+	claim, apply, settle, has, look, over, tidy, forget *rueidis.Lua
 
 	overs   overs
 	markers markers

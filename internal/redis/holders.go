@@ -151,14 +151,9 @@ func (g *Gate) couponOf(ctx context.Context, id firstcome.CampaignID, user first
 		return c, err
 	}
 	c.Code = g.options.Secret.Code(id, c.Number)
-	c.Recorded, err = g.recorded(ctx, id, c.Number)
+	has, err := g.Has(ctx, id, []firstcome.Coupon{c})
+	c.Recorded = err == nil && has[0]
 	return c, err
-}
-
-// recorded tells whether the ledger has a number as a coupon.
-func (g *Gate) recorded(ctx context.Context, id firstcome.CampaignID, number int64) (bool, error) {
-	settled, err := g.settledThrough(ctx, id, []int64{number})
-	return err == nil && number <= settled.Through && len(settled.Unrecorded) == 0, err
 }
 
 // State returns the campaign's counters: see flow.RemoteGate.

@@ -81,6 +81,8 @@ type Journal struct {
 	active  []flow.Revision // in the order of their ids
 	streams map[firstcome.CampaignID]*stream
 	asked   bool // the ledger was asked about a campaign that is not active, since the last tick
+
+	seen reaches // of the gate, at the last sweep; the sweep's own
 }
 
 var _ flow.Source = (*Journal)(nil)
@@ -129,15 +131,20 @@ func (j *Journal) sweep(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		// Without the ledger the last list is as good: nothing can be recorded now.
-		if active, err := j.options.Active(ctx); err == nil {
+		active, err := j.options.Active(ctx)
+		if err == nil {
 			j.setActive(active)
+		} else {
+			j.seen = nil
 		}
 		rest, turn := j.gate.overs.others(j.known())
+		seen := reaches{}
 		for page := range slices.Chunk(rest, sweepPage) {
-			if err := j.sweepPage(ctx, page, turn); err != nil {
+			if err := j.sweepPage(ctx, page, turn, seen); err != nil {
 				return err
 			}
 		}
+		j.seen = seen
 		select {
 		case <-tick.C:
 			j.setAsked(false)
@@ -179,8 +186,8 @@ func (j *Journal) known() []flow.Revision {
 }
 
 // sweepPage looks at campaigns: whether there are entries, and whether all that was
-// issued is settled; and, if so, whether they are over.
-func (j *Journal) sweepPage(ctx context.Context, page []flow.Revision, turn int) error {
+// issued is settled; and, if so, whether they are over. seen takes how far the gate says the ledger is.
+func (j *Journal) sweepPage(ctx context.Context, page []flow.Revision, turn int, seen reaches) error {
 	var candidates []flow.Revision
 	now := j.gate.guess()
 	for n, s := range j.gate.surveyed(ctx, page) {
@@ -190,7 +197,7 @@ func (j *Journal) sweepPage(ctx context.Context, page []flow.Revision, turn int)
 			if err := j.isolate(id, s.err); err != nil {
 				return err
 			}
-		case !s.idle():
+		case j.differs(page[n], s, seen) || !s.idle():
 			j.agenda.add(id)
 		case s.mayBeOver(page[n], now):
 			candidates = append(candidates, page[n])

@@ -45,7 +45,7 @@ func Open(ctx context.Context, options Options) (*Gate, error) {
 	g := &Gate{
 		client: client, options: options,
 		claim: rueidis.NewLuaScript(claimScript), apply: rueidis.NewLuaScript(applyScript),
-		settle: rueidis.NewLuaScript(settleScript), look: rueidis.NewLuaScript(lookScript),
+		settle: rueidis.NewLuaScript(settleScript), has: rueidis.NewLuaScript(hasScript), look: rueidis.NewLuaScript(lookScript),
 		over: rueidis.NewLuaScript(overScript), tidy: rueidis.NewLuaScript(tidyScript), forget: rueidis.NewLuaScript(forgetScript),
 	}
 	if err := g.check(ctx); err != nil {

@@ -96,7 +96,7 @@ type survey struct {
 }
 
 // campaignFields are what a survey reads of a campaign's hash.
-var campaignFields = [...]string{"last_number", "settled", "version", "epoch", "closed", "closes_at", "marker"}
+var campaignFields = [...]string{"last_number", "settled", "version", "epoch", "closed", "closes_at", "marker", "letters_order"}
 
 // surveyed looks at campaigns in one round trip.
 func (g *Gate) surveyed(ctx context.Context, page []flow.Revision) []survey {

@@ -18,6 +18,8 @@ var (
 	settleScript string
 	//go:embed lua/forget.lua
 	forgetScript string
+	//go:embed lua/has.lua
+	hasScript string
 	//go:embed lua/look.lua
 	lookScript string
 	//go:embed lua/over.lua

@@ -64,11 +64,11 @@ func (g *Gate) catchUp(ctx context.Context, id firstcome.CampaignID, marker stri
 // settleOnce runs the script and returns the order that the gate has then. If that is
 // below settled.Since, nothing was done.
 func (g *Gate) settleOnce(ctx context.Context, id firstcome.CampaignID, marker string, settled flow.Settled, entries []string) (known int64, err error) {
-	args := make([]string, 0, 10+len(settled.Unrecorded)+len(settled.Recorded)+len(entries))
+	args := make([]string, 0, 11+len(settled.Unrecorded)+len(settled.Recorded)+len(settled.Twice)+len(entries))
 	args = append(args, group, g.settledChannel(), string(id), marker)
 	for _, n := range slices.Concat([]int64{
-		settled.Through, settled.Epoch, settled.Order, settled.Since, int64(len(settled.Unrecorded)), int64(len(settled.Recorded)),
-	}, settled.Unrecorded, settled.Recorded) {
+		settled.Through, settled.Epoch, settled.Order, settled.Since, int64(len(settled.Unrecorded)), int64(len(settled.Recorded)), int64(len(settled.Twice)),
+	}, settled.Unrecorded, settled.Recorded, settled.Twice) {
 		args = append(args, strconv.FormatInt(n, 10))
 	}
 	word, parts, err := g.run(ctx, g.settle, id, append(args, entries...)...)
@@ -129,6 +129,47 @@ func (g *Gate) settledThrough(ctx context.Context, id firstcome.CampaignID, numb
 		return flow.Settled{}, err
 	}
 	return s, nil
+}
+
+// Has tells of coupons whether each surely is the one of its number in the ledger: see flow.RemoteGate.
+func (g *Gate) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (has []bool, err error) {
+	marker, err := g.marker(ctx, id)
+	for part := range slices.Chunk(coupons, askChunk) {
+		if err == nil {
+			has, err = g.hasSome(ctx, id, marker, part, has)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask whose %d coupons of %s are: %w", len(coupons), id, err)
+	}
+	return has, nil
+}
+
+// hasSome appends what the script says of some coupons.
+func (g *Gate) hasSome(ctx context.Context, id firstcome.CampaignID, marker string, coupons []firstcome.Coupon, has []bool) ([]bool, error) {
+	args := make([]string, 1, 1+2*len(coupons))
+	args[0] = marker
+	for _, c := range coupons {
+		args = append(args, string(c.User), entryOf(c))
+	}
+	word, parts, err := g.run(ctx, g.has, id, args...)
+	if err != nil {
+		return nil, err
+	}
+	if word == "absent" {
+		return nil, g.missing(ctx, id)
+	}
+	var digits string
+	if len(parts) == 1 {
+		digits, _ = parts[0].ToString()
+	}
+	if len(digits) != len(coupons) {
+		return nil, fmt.Errorf("the has script answered %q and %d parts about %d coupons", word, len(parts), len(coupons))
+	}
+	for _, digit := range digits {
+		has = append(has, digit == '1')
+	}
+	return has, nil
 }
 
 // errBack says that Redis forgot something: it was restarted, or is another one.

@@ -29,6 +29,10 @@ type stream struct {
 	refilled   time.Time // when it was last made again from the holders
 	tidied     time.Time // when names of recorders were last deleted
 
+	warned   error // what was told of it though it is drained, and when
+	warnedAt time.Time
+
+	differs bool // what the gate knows is settled may not be what the ledger says; guarded by the journal's mu
 	// Of a campaign that cannot be drained, guarded by the journal's mu:
 	rest   time.Time // until when it is not tried
 	held   int       // how often in a row somebody else kept it locked
@@ -43,6 +47,9 @@ func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool
 	}
 	marker, err := j.own(ctx, s)
 	if err != nil {
+		return false, err
+	}
+	if err := j.agree(ctx, s, marker, to); err != nil {
 		return false, err
 	}
 	items, err := j.read(ctx, s)
@@ -101,6 +108,9 @@ func (j *Journal) give(ctx context.Context, s *stream, to flow.Sink, part share,
 		return fmt.Errorf("record %d coupons of %s: %w", len(part.Coupons), s.id, err)
 	}
 	j.follow(s, part.Coupons, settled)
+	if len(settled.Twice) > 0 {
+		j.warn(s, errTwice)
+	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if err := j.gate.settleEntries(ctx, s.id, part.marker, settled, part.entries); err != nil {

@@ -101,9 +101,26 @@ for from = 1, users, CHUNK do
   for n = 1, to - from + 1 do holds[from + n - 1] = found[n] end
 end
 
+-- through returns the number through which the journal's entries are gone. What is settled may be
+-- above it: see has.lua, which does the same.
+local gone
+local function through()
+  if gone then return gone end
+  gone = math.huge
+  local oldest = redis.call('XRANGE', journal_key, '-', '+', 'COUNT', '1')[1]
+  if oldest then
+    local of, first = oldest[2], 1
+    for n = 1, #of, 2 do
+      if of[n] == 'first' then first = tonumber(of[n + 1]) or 1 end
+    end
+    gone = first - 1
+  end
+  return gone
+end
+
 local function recorded(entry)
   local number = struct.unpack('>I6', entry)
-  return number <= settled and not (some_unrecorded and redis.call('SISMEMBER', unrecorded_key, whole(number)) == 1)
+  return number <= settled and number <= through() and not (some_unrecorded and redis.call('SISMEMBER', unrecorded_key, whole(number)) == 1)
 end
 
 -- Decide.

@@ -4,13 +4,14 @@
 -- ARGV  1 the recorders' group, 2 the channel to tell, 3 the campaign's id, 4 its marker
 --       5 the number through which all are settled, 6 the epoch of that, or 0 if it is not said
 --       7 the ledger's order of what changed in the set, 8 the order since which all that changed is told
---       9 how many numbers became unrecorded, 10 how many were and are no more; then the former, then the
---       latter, then the ids of the entries
+--       9 how many numbers became unrecorded, 10 how many were and are no more, 11 how many are other
+--       coupons in the ledger; then those of 9, of 10, of 11, then the ids of the entries
 -- Returns {word, …}
 --   'set', order   of the set afterwards. If that is below 8, nothing was done: what changed in between is missing.
 --   'mismatch', instance, secret, marker   of a campaign of another ledger: nothing was done
 --   'newer', layout   the keys have a layout that this script does not know: nothing was done
 --
+-- What was given twice goes into the set in the same call as its entry leaves the journal, and stays in it.
 -- Neither the number nor the epoch ever goes back, and of the set the ledger's order says what is later. Its first
 -- write is one that needs no memory, because it is what gives memory back; Redis looks at memory
 -- before a script's first write only.
@@ -22,9 +23,10 @@ local LAYOUT = 1 -- the newest layout of a campaign's keys that this script know
 local campaign_key, journal_key, unrecorded_key = KEYS[1], KEYS[3], KEYS[4]
 local group, channel, id, marker = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local through, epoch, order, since = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-local FIRST = 11
+local FIRST = 12
 local first_recorded = FIRST + tonumber(ARGV[9])
-local first_entry = first_recorded + tonumber(ARGV[10])
+local first_twice = first_recorded + tonumber(ARGV[10])
+local first_entry = first_twice + tonumber(ARGV[11])
 
 local function whole(n) return string.format('%.0f', n) end
 
@@ -45,12 +47,13 @@ each(first_entry, #ARGV, function(...)
   redis.call('XDEL', journal_key, ...)
 end)
 if not settled then return {'set', whole(order)} end
-if through <= settled and epoch <= settled_epoch and order <= known then return {'set', whole(known)} end
-
+local added = 0
 if order > known then
-  each(first_recorded, first_entry - 1, function(...) redis.call('SREM', unrecorded_key, ...) end)
+  each(first_recorded, first_twice - 1, function(...) redis.call('SREM', unrecorded_key, ...) end)
   each(FIRST, first_recorded - 1, function(...) redis.call('SADD', unrecorded_key, ...) end)
 end
+each(first_twice, first_entry - 1, function(...) added = added + redis.call('SADD', unrecorded_key, ...) end)
+if through <= settled and epoch <= settled_epoch and order <= known and added == 0 then return {'set', whole(known)} end
 through, epoch, order = math.max(through, settled), math.max(epoch, settled_epoch), math.max(order, known)
 redis.call('HSET', campaign_key, 'settled', whole(through), 'settled_epoch', whole(epoch), 'letters_order', whole(order))
 

@@ -1,0 +1,48 @@
+-- Tells of coupons whether each surely is the one of its number in the ledger. It writes nothing.
+--
+-- KEYS  campaign (hash), holders (hash), journal (stream), unrecorded (set)
+-- ARGV  1 marker, which must be the campaign's; then of each coupon its user and its entry as holders has it
+-- Returns {'absent'}, {'mismatch', instance, secret, marker}, {'newer', layout} (which this script does not
+-- know) or {'has', digits}: a digit for each, 1 where it is sure, else 0
+--
+-- It is sure of a coupon whose user holds it here, whose number is settled and not unrecorded, and whose
+-- entry has left the journal. How far the ledger is does not say that by itself: it may have been
+-- there when this gate lost its latest decisions and gave their numbers again.
+
+local CHUNK = 1000 -- values that unpack() puts on Lua's stack, which has room for about 8,000
+
+local LAYOUT = 1 -- the newest layout of a campaign's keys that this script knows: see layout.go
+
+local campaign_key, holders_key, journal_key, unrecorded_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+
+local c = redis.call('HMGET', campaign_key, 'settled', 'marker', 'instance', 'secret', 'layout')
+if (tonumber(c[5] or 1) or math.huge) > LAYOUT then return {'newer', c[5]} end
+if not c[1] then return {'absent'} end
+if c[2] ~= ARGV[1] then return {'mismatch', c[3] or '', c[4] or '', c[2] or ''} end
+
+local sure = tonumber(c[1])
+local oldest = redis.call('XRANGE', journal_key, '-', '+', 'COUNT', '1')[1]
+if oldest then
+  local fields, first = oldest[2], 1 -- one that does not say its numbers may be about any
+  for n = 1, #fields, 2 do
+    if fields[n] == 'first' then first = tonumber(fields[n + 1]) or 1 end
+  end
+  sure = math.min(sure, first - 1)
+end
+
+local some_unrecorded = redis.call('SCARD', unrecorded_key) > 0
+local users, digits = {}, {}
+for n = 2, #ARGV, 2 do users[#users + 1] = ARGV[n] end
+for from = 1, #users, CHUNK do
+  local found = redis.call('HMGET', holders_key, unpack(users, from, math.min(from + CHUNK - 1, #users)))
+  for n = 1, #found do
+    local entry = ARGV[2 * (from + n - 1) + 1]
+    local number = struct.unpack('>I6', entry)
+    local is = found[n] == entry and number <= sure
+    if is and some_unrecorded then
+      is = redis.call('SISMEMBER', unrecorded_key, string.format('%.0f', number)) == 0
+    end
+    digits[from + n - 1] = is and '1' or '0'
+  end
+end
+return {'has', table.concat(digits)}
