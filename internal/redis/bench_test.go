@@ -48,6 +48,22 @@ func BenchmarkClaim(b *testing.B) {
 	}
 }
 
+// BenchmarkHas asks whose the numbers of a batch are, as is done once of each claim that waits for the ledger.
+func BenchmarkHas(b *testing.B) {
+	const batch = 512
+	s := newShop(b, services.Redis.Server(b).URL(), firstcome.Unlimited)
+	var coupons []firstcome.Coupon
+	for _, d := range s.issue(0, batch) {
+		coupons = append(coupons, d.Coupon)
+	}
+	for b.Loop() {
+		if _, err := s.gate.Has(b.Context(), "c", coupons); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/batch, "ns/claim")
+}
+
 // BenchmarkHolder measures what a holder costs in Redis's memory, with ids of 8 bytes.
 func BenchmarkHolder(b *testing.B) {
 	s := newShop(b, services.Redis.Server(b, services.Redis.Fast()...).URL(), firstcome.Unlimited, func(o *redis.Options) { o.Backlog = -1 })
