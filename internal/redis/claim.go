@@ -156,13 +156,15 @@ func (v *verdict) lease(o firstcome.Outcome) time.Duration {
 // 6 bytes, the microseconds of its issue in 7 and its terms' version in 4, big endian.
 const entryBytes = 6 + 7 + 4
 
-// entryOf returns what the holders hash keeps of a coupon.
-func entryOf(c firstcome.Coupon) string {
+// appendEntry appends what the holders hash keeps of a coupon.
+func appendEntry(to []byte, c firstcome.Coupon) []byte {
 	var padded [3 * 8]byte
 	binary.BigEndian.PutUint64(padded[:8], uint64(c.Number))
 	binary.BigEndian.PutUint64(padded[8:16], uint64(c.IssuedAt.UnixMicro()))
 	binary.BigEndian.PutUint64(padded[16:], uint64(c.TermsVersion))
-	return string(padded[2:8]) + string(padded[9:16]) + string(padded[20:24])
+	to = append(to, padded[2:8]...)
+	to = append(to, padded[9:16]...)
+	return append(to, padded[20:24]...)
 }
 
 // readEntry reads a coupon from the holders hash.

@@ -147,11 +147,11 @@ func (g *Gate) Has(ctx context.Context, id firstcome.CampaignID, coupons []first
 
 // hasSome appends what the script says of some coupons.
 func (g *Gate) hasSome(ctx context.Context, id firstcome.CampaignID, marker string, coupons []firstcome.Coupon, has []bool) ([]bool, error) {
-	args := make([]string, 1, 1+2*len(coupons))
-	args[0] = marker
+	args, entries := make([]string, 2, 2+len(coupons)), make([]byte, 0, entryBytes*len(coupons))
 	for _, c := range coupons {
-		args = append(args, string(c.User), entryOf(c))
+		args, entries = append(args, string(c.User)), appendEntry(entries, c)
 	}
+	args[0], args[1] = marker, string(entries)
 	word, parts, err := g.run(ctx, g.has, id, args...)
 	if err != nil {
 		return nil, err

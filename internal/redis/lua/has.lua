@@ -1,7 +1,8 @@
 -- Tells of coupons whether each surely is the one of its number in the ledger. It writes nothing.
 --
 -- KEYS  campaign (hash), holders (hash), journal (stream), unrecorded (set)
--- ARGV  1 marker, which must be the campaign's; then of each coupon its user and its entry as holders has it
+-- ARGV  1 marker, which must be the campaign's, 2 the entries of all coupons, as holders has them, one behind
+--       the other; 3 and following: their users
 -- Returns {'absent'}, {'mismatch', instance, secret, marker}, {'newer', layout} (which this script does not
 -- know) or {'has', digits}: a digit for each, 1 where it is sure, else 0
 --
@@ -11,6 +12,8 @@
 
 local CHUNK = 1000 -- values that unpack() puts on Lua's stack, which has room for about 8,000
 
+local FIRST_USER = 3
+local ENTRY = 17 -- bytes: see claim.lua
 local LAYOUT = 1 -- the newest layout of a campaign's keys that this script knows: see layout.go
 
 local campaign_key, holders_key, journal_key, unrecorded_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -31,18 +34,17 @@ if oldest then
 end
 
 local some_unrecorded = redis.call('SCARD', unrecorded_key) > 0
-local users, digits = {}, {}
-for n = 2, #ARGV, 2 do users[#users + 1] = ARGV[n] end
-for from = 1, #users, CHUNK do
-  local found = redis.call('HMGET', holders_key, unpack(users, from, math.min(from + CHUNK - 1, #users)))
+local entries, digits, at = ARGV[2], {}, 1
+for from = FIRST_USER, #ARGV, CHUNK do
+  local found = redis.call('HMGET', holders_key, unpack(ARGV, from, math.min(from + CHUNK - 1, #ARGV)))
   for n = 1, #found do
-    local entry = ARGV[2 * (from + n - 1) + 1]
-    local number = struct.unpack('>I6', entry)
-    local is = found[n] == entry and number <= sure
+    local number = struct.unpack('>I6', entries, at)
+    local is = number <= sure and found[n] == string.sub(entries, at, at + ENTRY - 1)
     if is and some_unrecorded then
       is = redis.call('SISMEMBER', unrecorded_key, string.format('%.0f', number)) == 0
     end
-    digits[from + n - 1] = is and '1' or '0'
+    digits[#digits + 1] = is and '1' or '0'
+    at = at + ENTRY
   end
 end
 return {'has', table.concat(digits)}
