@@ -194,7 +194,9 @@ func lockMySQL() (lock.SessionLocker, error) { return mySQLLock{"migrates"}, nil
 
 // name returns the lock's name, which has the database in it: such locks are the whole
 // server's.
-func (l mySQLLock) name() string { return `left(sha2(concat('firstcome ` + l.does + ` ', database()), 256), 40)` }
+func (l mySQLLock) name() string {
+	return `left(sha2(concat('firstcome ` + l.does + ` ', database()), 256), 40)`
+}
 
 // aloneMySQL is schema.alone: goose looks for what is pending, and makes its table for
 // that, before it takes its lock; of two that do so at once each would note version 0.
