@@ -81,8 +81,10 @@ func problemOf(err error) *client.Problem {
 		return newProblem(http.StatusConflict, err.Error())
 	case errors.Is(err, firstcome.ErrStale):
 		return newProblem(http.StatusPreconditionFailed, firstcome.ErrStale.Error())
+	case errors.Is(err, errUnfinished) && errors.Is(err, firstcome.ErrGateMismatch) && !errors.Is(err, firstcome.ErrPending):
+		return unavailable(errUnfinished.Error() + ". Not by this node: " + firstcome.ErrGateMismatch.Error() + ". " + mend)
 	case errors.Is(err, firstcome.ErrGateMismatch):
-		return unavailable(firstcome.ErrGateMismatch.Error() + ": nothing was decided. Its log says which. Give this node the campaign's gate, secret and ledger, or the newer firstcome")
+		return unavailable(firstcome.ErrGateMismatch.Error() + ": nothing was decided. " + mend)
 	case errors.Is(err, firstcome.ErrPending): // also where finishing that one is what failed
 		return unavailable(firstcome.ErrPending.Error() + ", so nothing was changed. Ask again")
 	case errors.Is(err, errUnfinished):
@@ -115,6 +117,9 @@ func fieldErrors(err error) []client.FieldError {
 	}
 	return fieldErrors(errors.Unwrap(err))
 }
+
+// mend says what to do about a campaign that this node may not decide.
+const mend = "Its log says which. Give this node the campaign's gate, secret and ledger, or the newer firstcome"
 
 // writeProblem answers with a problem.
 func writeProblem(w http.ResponseWriter, p *client.Problem) {

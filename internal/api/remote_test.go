@@ -244,6 +244,26 @@ func TestF32ANodeWithAnotherGateThanTheCampaignsDecidesNothingAndSaysWhy(t *test
 	}
 }
 
+func TestAChangeThatTheGateTakesFromOthersOnlyIsSaidToBeInTheLedger(t *testing.T) {
+	f := openFar(t)
+	f.create(`{"id":"c","name":"n","quantity":1}`)
+	f.gate.set(func() { f.gate.away = firstcome.ErrGateMismatch })
+	for id, r := range map[string]reply{
+		"c":     f.call("POST", "/v1/campaigns/c/pause", ""),
+		"newer": f.call("POST", "/v1/campaigns", `{"id":"newer","name":"n","quantity":1}`),
+	} {
+		r.want(t, 503, "")
+		for _, says := range []string{"in the ledger", "Not by this node", "the newer firstcome"} {
+			if !strings.Contains(r.text("detail"), says) {
+				t.Errorf("it is answered %s, which does not say %q", r.body, says)
+			}
+		}
+		if s := f.call("GET", "/v1/campaigns/"+id, "").want(t, 200, ""); s.number("version") == 0 {
+			t.Errorf("the ledger has %s", s.body)
+		}
+	}
+}
+
 // behind changes the ledger behind firstcome's back.
 func (f *farShop) behind(statement string) {
 	f.t.Helper()
