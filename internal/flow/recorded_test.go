@@ -286,6 +286,28 @@ func TestWhoseNumberTheGateDidNotSayWaitsOn(t *testing.T) {
 	})
 }
 
+// TestWhoseNumberAGateThatWentBackDidNotSayIsAskedForAgain has a gate that does not say whose a
+// number is, and then knows less than it told before, as after a fail-over.
+func TestWhoseNumberAGateThatWentBackDidNotSayIsAskedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard()
+		b.settle("c", 2)
+		b.mute = errors.New("connection refused")
+		r := recorded(t, b)
+		a, later := wait(r, "c", 5), wait(r, "c", 6)
+		b.tell("c", 5)
+		time.Sleep(time.Second)
+		same(t, "meanwhile", []string{"waiting", "waiting"}, all(a, later))
+		b.mu.Lock()
+		b.mute = nil
+		b.mu.Unlock()
+		time.Sleep(60 * time.Millisecond)
+		same(t, "when it says it", []string{"recorded", "waiting"}, all(a, later))
+		b.tell("c", 6)
+		same(t, "at last", "recorded", later.is())
+	})
+}
+
 func TestANumberOfAnEarlierEpochMayBeLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard()

@@ -60,7 +60,7 @@ func (w *waiters) Pop() any {
 func (s *settling) learn(news Settled, asked []*waiter) {
 	switch {
 	case news.Through < s.Through || news.Order < s.Order:
-		return
+		// Who waits again because the gate did not say whose a number is does not wait for news.
 	case news.Since == 0:
 		s.Settled = news
 	case s.Since == 0 && s.Order == news.Order: // then which are unrecorded is known
