@@ -75,13 +75,15 @@ var errNewer = fmt.Errorf("%w: the journal has entries of a newer firstcome, whi
 // once they have been with this recorder for Idle, a newer one takes them over. Until it has
 // surely done so this recorder takes over nothing, because that makes them its own anew.
 func (j *Journal) setAside(s *stream, marker string, items []item) []item {
-	rest := slices.DeleteFunc(items, func(e item) bool { return e.newer(marker) })
-	if len(rest) == len(items) {
+	newer := func(e item) bool { return e.newer(marker) }
+	if !slices.ContainsFunc(items, newer) {
 		return items
 	}
+	last := items[len(items)-1].id
+	rest := slices.DeleteFunc(items, newer)
 	s.looked = time.Now().Add(2 * j.options.Idle)
-	if len(rest) == 0 {
-		s.unfinished = false // else it would read the same for ever
+	if len(rest) == 0 && s.unfinished {
+		s.aside = last // else it would read the same for ever
 	}
 	j.tell(s, errNewer)
 	return rest

@@ -218,6 +218,23 @@ func TestF65ANewerProgramsEntriesAreLeftToItsRecorders(t *testing.T) {
 	p.wait(t, "2 dead letters", func() bool { return len(p.garbage) == 2 })
 }
 
+// TestF65WhatIsBehindANewerProgramsEntriesIsNotLeftToo has a recorder that reads one entry at a time
+// begin again with a newer one's before what it left unfinished.
+func TestF65WhatIsBehindANewerProgramsEntriesIsNotLeftToo(t *testing.T) {
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	for range 3 {
+		s.do("XADD", keysOf[2], "*", "format", "2", "marker", "-", "users", "x")
+	}
+	s.issue(0, 1)
+	j := s.journal(func(o *redis.JournalOptions) { o.Coupons = 1 })
+	gone := errors.New("the ledger is gone")
+	if err := j.Drain(t.Context(), func(context.Context, flow.Batch) (flow.Settled, error) { return flow.Settled{}, gone }); !errors.Is(err, gone) {
+		t.Fatal(err)
+	}
+	s.drain(j, p.take)
+	p.waitFor(t, 1)
+}
+
 // takeOver has a newer recorder take an entry over from one that has it for long, and finish it.
 func (s *shop) takeOver(entry string, idle time.Duration) {
 	s.t.Helper()

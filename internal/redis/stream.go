@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 type stream struct {
 	id         firstcome.CampaignID
 	unfinished bool      // entries that were given to this consumer may be unfinished
+	aside      string    // behind which of them they are read: see setAside; empty: from the first
 	compared   time.Time // when whose the campaign in Redis is was last looked at
 	looked     time.Time // when entries of other recorders were last looked for
 	perEntry   int       // coupons of an entry, about
@@ -58,7 +60,7 @@ func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool
 	}
 	if slices.ContainsFunc(items, func(e item) bool { return e.foreign(marker) }) {
 		// Whose they are takes them over when they have not been asked for for long.
-		s.unfinished, s.compared = false, time.Time{}
+		s.unfinished, s.aside, s.compared = false, "", time.Time{}
 		return false, errEntry
 	}
 	items = j.setAside(s, marker, items)
@@ -82,7 +84,7 @@ func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool
 		return false, err
 	}
 	j.release(s)
-	return len(items) > 0, nil
+	return len(items) > 0 || s.aside != "", nil
 }
 
 // tidy deletes the names of recorders that are gone, now and then: each start of one
@@ -190,11 +192,11 @@ func (j *Journal) readOnce(ctx context.Context, s *stream) ([]item, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if s.unfinished {
-		items, err := j.readGroup(ctx, s, "0")
+		items, err := j.readGroup(ctx, s, cmp.Or(s.aside, "0"))
 		if err != nil || len(items) > 0 {
 			return items, err
 		}
-		s.unfinished = false
+		s.unfinished, s.aside = false, ""
 	}
 	if time.Since(s.looked) > j.options.Idle/2 {
 		items, err := j.takeOver(ctx, s)
@@ -246,7 +248,7 @@ func (j *Journal) takeOver(ctx context.Context, s *stream) ([]item, error) {
 	if err != nil || len(taken) == 0 {
 		return nil, classify(err)
 	}
-	s.unfinished = true // until they are read
+	s.unfinished, s.aside = true, "" // until they are read
 	return j.readGroup(ctx, s, "0")
 }
 
