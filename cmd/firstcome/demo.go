@@ -61,7 +61,7 @@ func demoSettings(path string) settings {
 	return settings{
 		listen: "127.0.0.1:0", ledgerPath: path,
 		admit:  func(context.Context, *ledger.Ledger) (bool, error) { return true, nil },
-		limits: api.Limits{Grace: demoAnswerWait},
+		limits: api.Limits{Grace: demoAnswerWait, Wait: longerWait(demoAnswerWait)},
 		queue:  flow.Limits{Gate: demoAnswerWait},
 		log:    slog.New(slog.DiscardHandler),
 	}

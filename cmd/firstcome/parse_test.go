@@ -76,6 +76,13 @@ func TestTheSettingsOfServeReachTheNode(t *testing.T) {
 	}
 }
 
+func TestADemosClaimsHaveTheirConnectionsForAsLongAsTheyMayWait(t *testing.T) {
+	s := demoSettings("x.db")
+	if want := longerWait(s.queue.Gate); want == 0 || s.limits.Wait != want {
+		t.Errorf("they have their connections for %v longer, want %v", s.limits.Wait, want)
+	}
+}
+
 func TestLoopbackIsOnlyWhatOthersCannotReach(t *testing.T) {
 	for address, want := range map[string]bool{
 		"127.0.0.1:1": true, "[::1]:1": true, "localhost:1": true, "127.9.9.9:1": true, "[::ffff:127.0.0.1]:1": true,

@@ -134,7 +134,7 @@ func (c *serveCmd) settings(t terminal) (settings, error) {
 		listen: string(c.Listen), ops: string(c.Ops), ledgerPath: c.Ledger.path(),
 		gate:       c.gateSettings(),
 		queue:      flow.Limits{Batch: int(c.MaxBatch), Waiting: int(c.MaxWaiting), Gate: c.AnswerWait},
-		limits:     api.Limits{MaxConnections: int(c.MaxConnections), Grace: c.ShutdownGrace, Wait: c.longerWait()},
+		limits:     api.Limits{MaxConnections: int(c.MaxConnections), Grace: c.ShutdownGrace, Wait: longerWait(c.AnswerWait)},
 		drainDelay: c.DrainDelay,
 		log:        newLog(t, c.LogLevel, c.LogFormat),
 	}
@@ -160,9 +160,9 @@ func (c *serveCmd) settings(t terminal) (settings, error) {
 
 // longerWait is how much longer than by default a claim may wait in all: for its turn, for the
 // gate, and for the ledger.
-func (c *serveCmd) longerWait() time.Duration {
+func longerWait(answerWait time.Duration) time.Duration {
 	const byDefault = 5 * time.Second
-	return 3 * max(0, c.AnswerWait-byDefault)
+	return 3 * max(0, answerWait-byDefault)
 }
 
 // mode tells whether this is development mode. It refuses to serve others than
