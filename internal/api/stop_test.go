@@ -97,6 +97,7 @@ func TestF22AConnectionThatIsAcceptedLateIsAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel()
+	await(t, func() bool { return s.call("GET", "/readyz", "").status == http.StatusServiceUnavailable })
 	<-time.After(300 * time.Millisecond)
 	close(held.accepts)
 	r, err := http.ReadResponse(bufio.NewReader(c), nil)
