@@ -236,7 +236,7 @@ func fsyncTime(dir string) (time.Duration, error) {
 		if _, err := file.WriteAt(block, 0); err != nil {
 			return 0, err
 		}
-		if err := syscall.Fdatasync(int(file.Fd())); err != nil {
+		if err := syncData(file); err != nil {
 			return 0, err
 		}
 		times[n] = time.Since(began)

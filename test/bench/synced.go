@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"syscall"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
@@ -40,7 +39,7 @@ func (s *synced) Claim(_ context.Context, _ firstcome.CampaignID, users []firstc
 	for n := range decisions {
 		decisions[n].Outcome = firstcome.Issued
 	}
-	return decisions, syscall.Fdatasync(int(s.file.Fd()))
+	return decisions, syncData(s.file)
 }
 
 // Holders is flow.Gate's. Nobody is refused, so nobody asks.

@@ -12,8 +12,9 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// redisRecipe is durable to the second, as Redis is run for a gate: what was
-// answered survives a kill of the process, because it is written before the answer.
+// redisRecipe is durable to the second, as Redis is run for a gate: what was answered
+// survives a kill of the process, because it is written before the answer, unless a sync was
+// under way, behind which it is written later.
 func redisRecipe() (recipe, error) {
 	server, err := binary(nil, "redis-server", "valkey-server")
 	return recipe{

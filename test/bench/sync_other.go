@@ -1,0 +1,8 @@
+//go:build !linux
+
+package main
+
+import "os"
+
+// syncData has what was written to a file on the disk.
+func syncData(f *os.File) error { return f.Sync() }
