@@ -63,10 +63,11 @@ func TestConnectionsThatNobodyUsesDoNotKeepTheServerFromStopping(t *testing.T) {
 	}
 }
 
-// A late listener accepts only when it is told to.
+// A late listener accepts only when it is told to. It tells each look at it, and when it is closed.
 type late struct {
 	*net.TCPListener
-	accepts chan struct{}
+	accepts, closed chan struct{}
+	looks           chan struct{} // has room for those of a test
 }
 
 func (l late) Accept() (net.Conn, error) {
@@ -74,17 +75,33 @@ func (l late) Accept() (net.Conn, error) {
 	return l.TCPListener.Accept()
 }
 
-var _ syscall.Conn = late{}
+func (l late) SyscallConn() (syscall.RawConn, error) {
+	select {
+	case l.looks <- struct{}{}:
+	default:
+	}
+	return l.TCPListener.SyscallConn()
+}
+
+func (l late) Close() error {
+	select {
+	case <-l.closed:
+	default:
+		close(l.closed)
+	}
+	return l.TCPListener.Close()
+}
 
 // TestF22AConnectionThatIsAcceptedLateIsAnswered stops a server that has not accepted a connection
-// which its client has sent a request on, for longer than clients may take to make one.
+// which its client has sent a request on, for longer than clients may take to make one: until
+// the server has looked at what is unaccepted, and once more.
 func TestF22AConnectionThatIsAcceptedLateIsAnswered(t *testing.T) {
 	s := open(t)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	held := late{ln.(*net.TCPListener), make(chan struct{})}
+	held := late{ln.(*net.TCPListener), make(chan struct{}), make(chan struct{}), make(chan struct{}, 3)}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- s.server.Serve(ctx, held, nil) }()
@@ -97,8 +114,13 @@ func TestF22AConnectionThatIsAcceptedLateIsAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel()
-	await(t, func() bool { return s.call("GET", "/readyz", "").status == http.StatusServiceUnavailable })
-	<-time.After(300 * time.Millisecond)
+	for range cap(held.looks) { // the first refuses new connections
+		select {
+		case <-held.looks:
+		case <-held.closed:
+			t.Error("it is closed with a connection that is not accepted")
+		}
+	}
 	close(held.accepts)
 	r, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {

@@ -68,25 +68,9 @@ func TestF65ANodeThatRunsLeavesACampaignOfANewerLayoutAlone(t *testing.T) {
 	s.raise()
 	s.do("HDEL", keysOf[0], "issued") // of what a newer layout has none
 	before := s.dump()
-	for what, do := range map[string]func() error{
-		"a claim":                func() error { _, err := g.Claim(ctx, "c", crowd(0, 20)); return err },
-		"the change of a making": func() error { _, err := g.Apply(ctx, first); return err },
-		"a void": func() error {
-			_, err := g.Apply(ctx, firstcome.Change{Campaign: "c", Version: 2, Kind: firstcome.ChangeVoid, Number: 1, User: "user-0"})
-			return err
-		},
-		"who looks for a coupon":        func() error { _, err := g.CouponOf(ctx, "c", "user-0"); return err },
-		"who looks for nobody's coupon": func() error { _, err := g.CouponOf(ctx, "c", "nobody"); return err },
-		"who reads the holders":         func() error { _, err := g.Holders(ctx, "c", func(firstcome.UserID) {}); return err },
-		"who reads the state":           func() error { _, err := g.State(ctx, "c"); return err },
-		"who reads what is settled":     func() error { _, err := g.SettledThrough(ctx, "c", nil); return err },
-		"who asks whose a number is": func() error {
-			_, err := g.Has(ctx, "c", []firstcome.Coupon{{Number: 1, User: "user-0"}})
-			return err
-		},
-		"who notes how far its ledger is": func() error { return g.Settle(ctx, "c", flow.Settled{Through: 9, Epoch: 1}) },
-		"who has it forgotten":            func() error { return g.Retire(ctx, "c") },
-	} {
+	all := calls(ctx, g)
+	all["who has it forgotten"] = func() error { return g.Retire(ctx, "c") }
+	for what, do := range all {
 		if err := do(); !outdated(err) {
 			t.Errorf("%s got %v", what, err)
 		}

@@ -42,11 +42,10 @@ func mismatched(t *testing.T, what string, err error) {
 	}
 }
 
-func TestF32ANodeOfAnotherLedgerDecidesNothing(t *testing.T) {
-	one, other := twoLedgers(t)
-	before := one.state()
-	g, ctx := other.gate, t.Context()
-	for what, do := range map[string]func() error{
+// calls are what a node asks a gate about the campaign c, but to forget it; c has no other change
+// than its first, and coupons in force.
+func calls(ctx context.Context, g *redis.Gate) map[string]func() error {
+	return map[string]func() error{
 		"a claim":                func() error { _, err := g.Claim(ctx, "c", crowd(0, 20)); return err },
 		"the change of a making": func() error { _, err := g.Apply(ctx, first); return err },
 		"a pause": func() error {
@@ -67,7 +66,14 @@ func TestF32ANodeOfAnotherLedgerDecidesNothing(t *testing.T) {
 			return err
 		},
 		"who notes how far its ledger is": func() error { return g.Settle(ctx, "c", flow.Settled{Through: 9, Epoch: 1}) },
-	} {
+	}
+}
+
+func TestF32ANodeOfAnotherLedgerDecidesNothing(t *testing.T) {
+	one, other := twoLedgers(t)
+	before := one.state()
+	g, ctx := other.gate, t.Context()
+	for what, do := range calls(ctx, g) {
 		mismatched(t, what, do())
 	}
 	if lag, err := g.Lag(ctx, revisions("c")); err != nil || len(lag) > 0 {

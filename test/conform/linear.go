@@ -131,8 +131,12 @@ func (h *history) run(t *testing.T, seed uint64) {
 		})
 	}
 	all.Wait()
-	if !ordered(h.first, h.events) {
+	order, found := ordered(h.first, h.events)
+	if !found {
 		t.Fatalf("no order of the operations of seed %d gives these answers: %+v", seed, h.events)
+	}
+	if !confirmed(h.first, h.events, order) {
+		t.Fatalf("the order %v of the operations of seed %d does not give these answers: %+v", order, seed, h.events)
 	}
 }
 

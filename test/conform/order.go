@@ -1,6 +1,10 @@
 package conform
 
-import "time"
+import (
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
 
 // An event is an operation of a history with its answer, and when it was asked and
 // answered, since the start.
@@ -34,23 +38,69 @@ func (p place) behind(n int, s state) place {
 type search struct {
 	events []event
 	been   map[place]bool
+	order  []int // of those that have come
 }
 
-// ordered tells whether events have such an order.
-func ordered(first state, events []event) bool {
-	s := search{events, map[place]bool{}}
-	return s.from(place{state: first})
+// ordered returns such an order of events, if they have one.
+func ordered(first state, events []event) (order []int, found bool) {
+	s := search{events: events, been: map[place]bool{}}
+	found = s.from(place{state: first})
+	return s.order, found
+}
+
+// confirmed tells whether porcupine, too, finds the answers right in an order, and each event
+// in it between its question and its answer. All the orders of a history it cannot always try.
+func confirmed(first state, events []event, order []int) bool {
+	var operations []porcupine.Operation
+	var now time.Duration
+	for n, at := range order {
+		e := events[at]
+		if now = max(now, e.call); now > e.back {
+			return false
+		}
+		operations = append(operations, porcupine.Operation{Input: e.op, Output: e.result, Call: int64(2 * n), Return: int64(2*n + 1)})
+	}
+	return len(order) == len(events) && porcupine.CheckOperations(rule(first).ToModel(), operations)
+}
+
+// rule is the campaign as one operation after the other.
+func rule(first state) *porcupine.NondeterministicModel {
+	return &porcupine.NondeterministicModel{
+		Init: func() []any { return []any{first} },
+		Step: func(before, input, output any) (all []any) {
+			s := before.(state)
+			after := s.steps(input.(op), output.(result))
+			if s.held > 0 {
+				s.held = 0
+				after = append(after, s.steps(input.(op), output.(result))...)
+			}
+			for _, s := range after {
+				all = append(all, s)
+			}
+			return all
+		},
+		Equal: func(a, b any) bool { return a.(state) == b.(state) },
+	}
 }
 
 // from tells whether what has not come at a place has an order.
 func (s *search) from(p place) bool {
+	before := len(s.order)
+	found := s.search(p)
+	if !found {
+		s.order = s.order[:before]
+	}
+	return found
+}
+
+func (s *search) search(p place) bool {
 	next, all := s.next(p)
 	for len(next) > 0 {
 		n := next[0]
 		next = next[1:]
 		if e := s.events[n]; !e.result.unknown {
 			if after, right := p.state.step(e.op, e.result); right && after == p.state {
-				p = p.behind(n, after)
+				p = s.come(p, n, after)
 				next, all = s.next(p)
 			}
 		}
@@ -60,6 +110,12 @@ func (s *search) from(p place) bool {
 	}
 	s.been[p] = true
 	return s.released(p) || s.changed(p)
+}
+
+// come returns the place when an event came that led to a state.
+func (s *search) come(p place, n int, after state) place {
+	s.order = append(s.order, n)
+	return p.behind(n, after)
 }
 
 // next returns which events may come next, and whether all have come.
@@ -93,9 +149,11 @@ func (s *search) changed(p place) bool {
 	may, _ := s.next(p)
 	for _, n := range may {
 		for _, after := range p.state.steps(s.events[n].op, s.events[n].result) {
-			if s.from(p.behind(n, after)) {
+			before := len(s.order)
+			if s.from(s.come(p, n, after)) {
 				return true
 			}
+			s.order = s.order[:before]
 		}
 	}
 	return false
