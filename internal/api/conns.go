@@ -26,6 +26,7 @@ type conn struct {
 	net.Conn
 	in        *conns
 	idleSince atomic.Int64 // nanoseconds since 1970; 0: it has a request
+	lane      *lane        // nil: net/http reads for itself
 }
 
 func newConns(most int) *conns {
@@ -45,12 +46,27 @@ func (c *conns) count() int {
 	return len(c.open)
 }
 
-// listener returns ln with connections bounded.
-func (c *conns) listener(ln net.Listener) net.Listener { return &listener{ln, c} }
+// busy returns how many connections have a request.
+func (c *conns) busy() (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for o := range c.open {
+		if o.idleSince.Load() == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// listener returns ln with connections bounded, and with lanes if there are such.
+func (c *conns) listener(ln net.Listener, lanes *lanes) net.Listener {
+	return &listener{ln, c, lanes}
+}
 
 type listener struct {
 	net.Listener
 	conns *conns
+	lanes *lanes
 }
 
 // Accept returns the next connection for which there is room.
@@ -60,7 +76,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if c, ok := l.conns.add(accepted); ok {
+		if c, ok := l.conns.add(accepted, l.lanes); ok {
 			return c, nil
 		}
 		turnAway(accepted)
@@ -75,9 +91,12 @@ func turnAway(c net.Conn) {
 	_ = c.Close()
 }
 
-// add takes a connection in, if room can be made.
-func (c *conns) add(accepted net.Conn) (net.Conn, bool) {
+// add takes a connection in, if room can be made. lanes is nil where net/http reads alone.
+func (c *conns) add(accepted net.Conn, lanes *lanes) (net.Conn, bool) {
 	added := &conn{Conn: accepted, in: c}
+	if lanes != nil {
+		added.lane = &lane{lanes: lanes, from: accepted.RemoteAddr().String()}
+	}
 	added.idleSince.Store(time.Now().UnixNano())
 	c.mu.Lock()
 	var victims []*conn
@@ -122,6 +141,14 @@ func (c *conns) longestIdle() []*conn {
 	return victims
 }
 
+// Read reads from the connection, or answers what a lane may answer and reads what follows.
+func (c *conn) Read(p []byte) (int, error) {
+	if c.lane == nil {
+		return c.Conn.Read(p)
+	}
+	return c.lane.read(c, p)
+}
+
 // Close closes the connection and gives its room back.
 func (c *conn) Close() error {
 	c.in.mu.Lock()
@@ -144,5 +171,8 @@ func noteState(nc net.Conn, state http.ConnState) {
 		c.idleSince.Store(0)
 	case http.StateIdle:
 		c.idleSince.Store(time.Now().UnixNano())
+		if c.lane != nil {
+			c.lane.idle()
+		}
 	}
 }

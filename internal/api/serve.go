@@ -25,10 +25,10 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, config *tls.Config)
 	served := make(chan error, 1)
 	go func() {
 		if config != nil {
-			served <- server.ServeTLS(s.conns.listener(ln), "", "")
+			served <- server.ServeTLS(s.conns.listener(ln, nil), "", "")
 			return
 		}
-		served <- server.Serve(s.conns.listener(ln))
+		served <- server.Serve(s.conns.listener(ln, newLanes(server.Handler, s.Limits)))
 	}()
 	select {
 	case err := <-served:

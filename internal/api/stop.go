@@ -46,7 +46,10 @@ func (s *Server) stop(server *http.Server, ln net.Listener, served <-chan error)
 		closed = errors.Join(closed, err)
 	}
 	s.conns.seeOff(grace, func(open int) bool { return open == 0 })
-	err := server.Shutdown(grace)
+	err := grace.Err()
+	if s.conns.busy() == 0 { // net/http does not know of those in lanes
+		err = server.Shutdown(grace)
+	}
 	if err != nil {
 		err = fmt.Errorf("requests were still in flight after %v: %w", s.Limits.Grace, errors.Join(err, server.Close()))
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome/internal/api"
+	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // TestConnectionsThatNobodyUsesDoNotKeepTheServerFromStopping has a grace within
@@ -133,4 +134,45 @@ func TestF22AConnectionThatIsAcceptedLateIsAnswered(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Error(err)
 	}
+}
+
+// TestF22AStopThatGivesUpAClaimSaysSo: the second claim of a connection is one that net/http does not know of.
+func TestF22AStopThatGivesUpAClaimSaysSo(t *testing.T) {
+	var gate heldGate
+	s := open(t, held(&gate, flow.Limits{}), limited(api.Limits{Grace: 500 * time.Millisecond}))
+	s.createInLedger("c")
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	served := make(chan error, 1)
+	go func() { served <- s.server.Serve(ctx, ln, nil) }()
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	answers := bufio.NewReader(c)
+	for _, user := range []string{"u", "v"} {
+		body := `{"user_id":"` + user + `"}`
+		if _, err := io.WriteString(c, "POST /v1/campaigns/c/claims HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n"+body); err != nil {
+			t.Fatal(err)
+		}
+		<-gate.at
+		if user == "u" {
+			gate.letGo <- struct{}{}
+			r, err := http.ReadResponse(answers, nil)
+			if err != nil || r.StatusCode != 201 {
+				t.Fatalf("it answers %v, %v", r, err)
+			}
+			_, _ = io.Copy(io.Discard, r.Body)
+		}
+	}
+	cancel()
+	if err := <-served; err == nil {
+		t.Error("it ends as if all were answered")
+	}
+	close(gate.letGo)
 }

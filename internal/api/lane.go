@@ -1,0 +1,186 @@
+package api
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// A lane answers, beneath net/http, the claims of a connection that are plain. Between a server of
+// net/http and its connection, it gives net/http what comes: but while net/http waits for the next
+// request, and what comes is a plain claim and nothing else, it calls the handler
+// itself, writes the answer, and lets net/http wait on. That saves most of what a
+// request costs there; adr 15 has the figures.
+//
+// It must know where a request begins: bytes of one client's body, read as another's
+// request, would be a hole. It does if net/http was given one plain request, not a byte
+// more, and says now that it waits for the next. A connection on which it was
+// ever otherwise is net/http's alone.
+type lane struct {
+	*lanes
+	from   string // the client's address
+	stage  stage
+	posted bool // the last request that net/http had was a POST
+	// When the deadlines of reading and writing were set; zero: they are net/http's.
+	reads, writes time.Time
+}
+
+// A stage is where net/http is with a connection.
+type stage int
+
+const (
+	waiting stage = iota // it waits for a request
+	between              // it waits, and what comes may be answered here
+	during               // it answers a plain request
+	apart                // it was given what is not a plain request
+)
+
+// lanes are what the lanes of a server share.
+type lanes struct {
+	handler http.Handler
+	limits  Limits
+	turns   sync.Pool // of *turn
+}
+
+func newLanes(h http.Handler, l Limits) *lanes {
+	return &lanes{handler: h, limits: l, turns: sync.Pool{New: func() any { return &turn{} }}}
+}
+
+// A turn is what a request takes up. Nobody keeps any of it but strings.
+type turn struct {
+	plain plain
+	r     http.Request
+	url   url.URL
+	body  body
+	reply reply
+	out   []byte
+}
+
+type body struct{ bytes.Reader }
+
+func (*body) Close() error { return nil }
+
+// idle notes that net/http waits for the connection's next request. Behind a POST it takes
+// no offence at an empty line; so that it does behind each claim as it would without a lane, it
+// must have had such a request last.
+func (l *lane) idle() {
+	l.reads, l.writes = time.Time{}, time.Time{}
+	switch {
+	case l.stage != during:
+	case l.posted:
+		l.stage = between
+	default:
+		l.stage = waiting
+	}
+}
+
+// read is the connection's Read.
+func (l *lane) read(c *conn, p []byte) (int, error) {
+	switch l.stage {
+	case apart:
+		return c.Conn.Read(p)
+	case during: // net/http looks whether the client has gone away
+		n, err := c.Conn.Read(p)
+		if n > 0 {
+			l.stage = apart
+		}
+		return n, err
+	}
+	for {
+		n, err := c.Conn.Read(p)
+		if err != nil {
+			l.stage = apart
+			return n, err
+		}
+		t := l.turns.Get().(*turn)
+		n, found := l.complete(c, p, n, &t.plain)
+		mine := l.stage == between && found == whole && t.plain.isClaim()
+		posted := t.plain.method == http.MethodPost
+		if mine {
+			err = l.answer(c, t)
+		}
+		l.turns.Put(t)
+		switch {
+		case mine && err != nil:
+			return 0, err
+		case mine:
+			continue
+		case found == whole:
+			l.stage, l.posted = during, posted
+		default:
+			l.stage = apart
+		}
+		return n, nil
+	}
+}
+
+// complete reads on while the n bytes of p may become a plain request.
+func (l *lane) complete(c *conn, p []byte, n int, q *plain) (int, finding) {
+	for begun := false; ; begun = true {
+		found := q.read(p[:n])
+		if found != part {
+			return n, found
+		}
+		if n == len(p) {
+			return n, other
+		}
+		if !begun {
+			l.reads = time.Time{}
+			if err := c.Conn.SetReadDeadline(time.Now().Add(l.limits.Header)); err != nil {
+				return n, other
+			}
+		}
+		more, err := c.Conn.Read(p[n:])
+		n += more
+		if err != nil { // the next Read says it again
+			return n, other
+		}
+	}
+}
+
+// answer answers a claim and makes the connection wait for the next request.
+func (l *lane) answer(c *conn, t *turn) error {
+	c.idleSince.Store(0)
+	t.url = url.URL{Path: t.plain.target}
+	t.body.Reset(t.plain.body)
+	t.r = http.Request{
+		Method: t.plain.method, URL: &t.url, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: t.plain.header, Host: t.plain.host, Body: &t.body, ContentLength: int64(len(t.plain.body)),
+		RemoteAddr: l.from, RequestURI: t.plain.target,
+	}
+	t.reply.reset()
+	l.handler.ServeHTTP(&t.reply, &t.r)
+	now := time.Now()
+	t.out = t.reply.appendTo(t.out[:0], now)
+	if isDue(&l.writes, now, l.limits.Write) {
+		if err := c.Conn.SetWriteDeadline(now.Add(l.limits.Write)); err != nil {
+			return err
+		}
+	}
+	if _, err := c.Conn.Write(t.out); err != nil {
+		return err
+	}
+	if t.reply.closes() {
+		return io.EOF
+	}
+	if isDue(&l.reads, now, l.limits.Idle) {
+		if err := c.Conn.SetReadDeadline(now.Add(l.limits.Idle)); err != nil {
+			return err
+		}
+	}
+	c.idleSince.Store(now.UnixNano())
+	return nil
+}
+
+// isDue tells whether to set a deadline anew that was set at an instant to be so long
+// behind it, and sets the instant: a deadline may be a little early, and costs more than the claim's own code.
+func isDue(set *time.Time, now time.Time, long time.Duration) bool {
+	if now.Sub(*set) < long/16 {
+		return false
+	}
+	*set = now
+	return true
+}

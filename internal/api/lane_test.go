@@ -1,0 +1,304 @@
+package api
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A pipes is a listener of net.Pipe's connections.
+type pipes struct {
+	made   chan net.Conn
+	closed chan struct{}
+}
+
+func newPipes() *pipes { return &pipes{make(chan net.Conn), make(chan struct{})} }
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.made:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	close(p.closed)
+	return nil
+}
+
+func (*pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+func (p *pipes) dial() net.Conn {
+	here, there := net.Pipe()
+	p.made <- there
+	return here
+}
+
+// An exchange is what a client got of a stream of requests, and what a handler saw.
+type exchange struct {
+	Answers []string
+	Calls   []string
+	lane    int // of the calls, those that did not come by net/http
+}
+
+// handle notes a call and answers with its number.
+func (e *exchange) handle(w http.ResponseWriter, r *http.Request) {
+	if r.Context().Value(http.ServerContextKey) == nil {
+		e.lane++
+	}
+	body, err := io.ReadAll(r.Body)
+	e.Calls = append(e.Calls, fmt.Sprintf("%s %s %s %s %s %d %v %v: %q, %v", r.Method, r.URL, r.RequestURI, r.Host, r.Proto, r.ContentLength, r.RemoteAddr, r.Header, body, err))
+	h := w.Header()
+	h["Content-Type"] = []string{"text/plain"}
+	h["X-Twice"] = []string{"a", "b"}
+	if strings.Contains(string(body), "last") {
+		h["Connection"] = []string{"close"}
+	}
+	w.WriteHeader(http.StatusOK + len(e.Calls)%3)
+	fmt.Fprintf(w, "answer %d to ", len(e.Calls))
+	_, _ = w.Write(body)
+}
+
+var laneLimits = Limits{Header: 5 * time.Second, Read: 15 * time.Second, Write: 30 * time.Second, Idle: 2 * time.Minute}
+
+// serve serves l in lanes, or with net/http alone, until the test's end.
+func serve(t *testing.T, handler http.Handler, inLanes bool) *pipes {
+	s := &http.Server{
+		Handler: handler, ConnState: noteState,
+		ReadHeaderTimeout: laneLimits.Header, ReadTimeout: laneLimits.Read, WriteTimeout: laneLimits.Write, IdleTimeout: laneLimits.Idle,
+	}
+	var in *lanes
+	if inLanes {
+		in = newLanes(handler, laneLimits)
+	}
+	ln := newPipes()
+	go func() { _ = s.Serve(newConns(100).listener(ln, in)) }()
+	t.Cleanup(func() { _ = s.Close() })
+	return ln
+}
+
+// exchanged sends pieces of a stream, some of them only when all before is answered.
+func exchanged(t *testing.T, inLanes bool, pieces []string, waits func(n int) bool) (e exchange) {
+	synctest.Test(t, func(t *testing.T) {
+		c := serve(t, http.HandlerFunc(e.handle), inLanes).dial()
+		got, read := make(chan []string), bufio.NewReader(c)
+		go func() {
+			var answers []string
+			for {
+				r, err := http.ReadResponse(read, nil)
+				if err != nil {
+					got <- answers
+					return
+				}
+				body, err := io.ReadAll(r.Body)
+				r.Header.Del("Date")
+				answers = append(answers, fmt.Sprintf("%s %v %t: %q, %v", r.Status, r.Header, r.Close, body, err))
+			}
+		}()
+		for n, piece := range pieces {
+			if waits(n) {
+				synctest.Wait()
+			}
+			if _, err := io.WriteString(c, piece); err != nil {
+				break
+			}
+		}
+		time.Sleep(2 * laneLimits.Idle) // synctest's time: the server gives the connection up
+		e.Answers = <-got
+		_ = c.Close()
+	})
+	return e
+}
+
+// Of these are the streams. Some are plain, some not, and some hold what would be a claim if it
+// stood elsewhere.
+var streamed = []string{
+	aClaim, aClaim, aClaim, aClaim,
+	strings.Replace(aClaim, `"u"`, `"v"`, 1),
+	with("Authorization: Bearer x"), with("Connection: keep-alive"), with("x-forwarded-for: 10.0.0.1\r\nX-Forwarded-For: 10.0.0.2"),
+	with("Transfer-Encoding: chunked"), with("Content-Length: 15"), with("Expect: 100-continue"), with("Connection: close"),
+	"GET /v1/campaigns/c HTTP/1.1\r\nHost: h\r\n\r\n", "GET /v1/campaigns/c HTTP/1.1\r\nHost: h\r\n\r\n",
+	"GET /a HTTP/1.0\r\nHost: h\r\n\r\n", "GET /a HTTP/1.1\nHost: h\n\n", "\r\n", "\n", "garbage\r\n\r\n",
+	"POST /v1/campaigns/c/claims HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+	fmt.Sprintf("POST /v1/campaigns HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s", len(aClaim), aClaim),
+	fmt.Sprintf("POST /v1/campaigns/c/claims HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s", len(aClaim), aClaim),
+	"POST /v1/campaigns/c/claims HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nlast",
+	"POST /v1/campaigns/c/claims HTTP/1.1\r\nHost: h\r\nContent-Length: 5000\r\n\r\n" + strings.Repeat("x", 5000),
+	"GET /a HTTP/1.1\r\nHost: h\r\nX: " + strings.Repeat("x", 6000) + "\r\n\r\n",
+}
+
+// cut cuts a text into pieces.
+func cut(random *rand.Rand, text string) (pieces []string) {
+	for len(text) > 0 {
+		n := len(text)
+		if random.IntN(3) == 0 {
+			n = 1 + random.IntN(n)
+		}
+		pieces, text = append(pieces, text[:n]), text[n:]
+	}
+	return pieces
+}
+
+// TestAConnectionIsAnsweredAsByNetHTTPAlone sends streams of requests, cut anywhere, to a server with
+// lanes and to one without.
+func TestAConnectionIsAnsweredAsByNetHTTPAlone(t *testing.T) {
+	inLane := 0
+	for seed := range uint64(1500) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		var pieces []string
+		for range 1 + random.IntN(14) {
+			text := streamed[random.IntN(8)] // plain
+			if random.IntN(4) == 0 {
+				text = streamed[random.IntN(len(streamed))]
+			}
+			if random.IntN(8) == 0 {
+				text += streamed[random.IntN(len(streamed))]
+			}
+			pieces = append(pieces, cut(random, text)...)
+		}
+		patience := random.IntN(4)
+		waits := func(n int) bool { return int(seed+uint64(n)*7)%4 <= patience }
+		lanes, alone := exchanged(t, true, pieces, waits), exchanged(t, false, pieces, waits)
+		inLane += lanes.lane
+		lanes.lane = 0
+		if difference := cmp.Diff(alone, lanes, cmp.AllowUnexported(exchange{})); difference != "" {
+			t.Fatalf("seed %d: %s\nof %q", seed, difference, pieces)
+		}
+	}
+	if inLane < 1000 {
+		t.Errorf("only %d requests were answered in a lane", inLane)
+	}
+}
+
+// asked sends a request and returns the answer.
+func asked(t *testing.T, c net.Conn, text string) *http.Response {
+	t.Helper()
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = r.Body.Close()
+	return r
+}
+
+func TestALaneGoesOnBehindWhatNetHTTPAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var e exchange
+		c := serve(t, http.HandlerFunc(e.handle), true).dial()
+		for n, want := range []int{0, 1, 2, 2, 2, 3, 3, 3, 4} {
+			text := aClaim
+			if n == 3 || n == 6 {
+				text = "GET /v1/facts?from=1 HTTP/1.1\r\nHost: h\r\n\r\n"
+			}
+			asked(t, c, text)
+			synctest.Wait()
+			if e.lane != want {
+				t.Errorf("behind request %d there were %d in the lane, not %d", n, e.lane, want)
+			}
+		}
+	})
+}
+
+func TestF30ALaneCutsWhoIsSlowOrIdle(t *testing.T) {
+	for what, c := range map[string]struct {
+		sent string
+		took time.Duration // at most
+	}{
+		"an idler":                  {"", laneLimits.Idle},
+		"half a head":               {aClaim[:60], 2 * laneLimits.Header},
+		"half a body":               {aClaim[:len(aClaim)-3], laneLimits.Header + laneLimits.Read},
+		"another request's head":    {"GET /a HTTP/1.1\r\nX-Slow: ", 2 * laneLimits.Header},
+		"a body that is no claim's": {"POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n12345678", laneLimits.Header + laneLimits.Read},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var e exchange
+				conn := serve(t, http.HandlerFunc(e.handle), true).dial()
+				for range 3 {
+					asked(t, conn, aClaim)
+					synctest.Wait()
+				}
+				began := time.Now()
+				if c.sent != "" {
+					if _, err := io.WriteString(conn, c.sent); err != nil {
+						t.Fatal(err)
+					}
+				}
+				_, _ = io.Copy(io.Discard, conn)
+				if took := time.Since(began); took > c.took || took < c.took/4 {
+					t.Errorf("it is cut behind %v, not %v", took, c.took)
+				}
+			})
+		})
+	}
+}
+
+// TestAConnectionInUseIsNotCutForBeingIdle sends claims for longer than one may be idle.
+func TestAConnectionInUseIsNotCutForBeingIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var e exchange
+		c := serve(t, http.HandlerFunc(e.handle), true).dial()
+		for range 20 {
+			asked(t, c, aClaim)
+			time.Sleep(laneLimits.Idle / 4) // synctest's time
+		}
+	})
+}
+
+// TestF30ALaneCutsWhoDoesNotReadItsAnswer: a pipe holds nothing, so that a write waits for who reads.
+func TestF30ALaneCutsWhoDoesNotReadItsAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var e exchange
+		c := serve(t, http.HandlerFunc(e.handle), true).dial()
+		for range 3 {
+			asked(t, c, aClaim)
+			synctest.Wait()
+		}
+		if _, err := io.WriteString(c, aClaim); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(laneLimits.Write) // synctest's time
+		synctest.Wait()
+		if _, err := http.ReadResponse(bufio.NewReader(c), nil); err == nil {
+			t.Error("it waits for longer")
+		}
+	})
+}
+
+// TestAPanicInALaneEndsItsConnection panics as net/http wants it of a handler that gives up.
+func TestAPanicInALaneEndsItsConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int64
+		in := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if calls.Add(1) == 2 {
+				panic(http.ErrAbortHandler)
+			}
+			_, _ = io.WriteString(w, "ok")
+		}), true)
+		c := in.dial()
+		asked(t, c, aClaim)
+		synctest.Wait()
+		if _, err := io.WriteString(c, aClaim); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := c.Read(make([]byte, 1)); n > 0 || err != io.EOF {
+			t.Errorf("it answers %d bytes, %v", n, err)
+		}
+		asked(t, in.dial(), aClaim)
+	})
+}

@@ -1,0 +1,207 @@
+package api
+
+import (
+	"bytes"
+	"net/http"
+	"net/textproto"
+	"slices"
+	"strings"
+)
+
+// A plain request is one of HTTP/1.1 whose bytes can be read in one way only: it says how long its
+// body is by Content-Length or has none, and asks for nothing about its connection.
+type plain struct {
+	method, target, host string
+	header               http.Header // without Host, as in an http.Request
+	body                 []byte
+
+	values []string // that the header's slices are of
+}
+
+// A finding is what a buffer holds.
+type finding int
+
+const (
+	other finding = iota // what is not a plain request, or not alone
+	part                 // what may become one
+	whole                // one plain request, and nothing behind it
+)
+
+// blank ends the head of a request.
+const blank = "\r\n\r\n"
+
+// read reads a buffer. The body is the buffer's, the rest is not; only of a whole request
+// do the fields count.
+func (p *plain) read(b []byte) finding {
+	end := bytes.Index(b, []byte(blank))
+	if end < 0 {
+		return p.readPart(string(b))
+	}
+	body := b[end+len(blank):]
+	if !p.readHead(string(b[:end])) || p.host == "" {
+		return other
+	}
+	length, ok := p.length()
+	switch {
+	case !ok || len(body) > length:
+		return other
+	case len(body) < length:
+		return part
+	}
+	p.body = body
+	return whole
+}
+
+// readPart reads a head that is not complete, so that net/http need not wait with what
+// it has to say of it.
+func (p *plain) readPart(head string) finding {
+	last := head // the line that is not complete
+	if end := strings.LastIndex(head, "\r\n"); end >= 0 {
+		if last = head[end+len("\r\n"):]; !p.readHead(head[:end]) {
+			return other
+		}
+	}
+	if strings.Contains(last, "\n") {
+		return other
+	}
+	return part
+}
+
+// readHead reads lines of a head, complete ones. Whether there is a host it leaves open.
+func (p *plain) readHead(head string) bool {
+	line, fields, _ := strings.Cut(head, "\r\n")
+	return p.readLine(line) && p.readFields(fields)
+}
+
+// readLine reads a request's first line.
+func (p *plain) readLine(line string) (ok bool) {
+	p.method, line, _ = strings.Cut(line, " ")
+	switch p.method {
+	case "GET", "POST", "PUT", "PATCH", "DELETE":
+	default:
+		return false
+	}
+	p.target, ok = strings.CutSuffix(line, " HTTP/1.1")
+	return ok && strings.HasPrefix(p.target, "/") && isTarget(p.target)
+}
+
+// readFields reads a request's header lines.
+func (p *plain) readFields(lines string) bool {
+	if p.header == nil {
+		p.header = http.Header{}
+	}
+	clear(p.header)
+	p.values, p.host = p.values[:0], ""
+	for lines != "" {
+		var line string
+		line, lines, _ = strings.Cut(lines, "\r\n")
+		name, value, ok := strings.Cut(line, ":")
+		if value = strings.Trim(value, " \t"); !ok || name == "" || !all(name, isToken) || !all(value, isText) {
+			return false
+		}
+		name = textproto.CanonicalMIMEHeaderKey(name)
+		switch name {
+		case "Host":
+			if p.host != "" || value == "" || !all(value, isHost) {
+				return false
+			}
+			p.host = value
+			continue
+		case "Connection":
+			if !strings.EqualFold(value, "keep-alive") {
+				return false
+			}
+		case "Transfer-Encoding", "Trailer", "Te", "Expect", "Upgrade", "Keep-Alive", "Proxy-Connection", "Http2-Settings", "Pragma":
+			return false // net/http acts on these, or may in a version to come
+		}
+		p.add(name, value)
+	}
+	return true
+}
+
+// add adds a header. One that comes once, as nearly all do, needs no memory of its own.
+func (p *plain) add(name, value string) {
+	if before := p.header[name]; before != nil {
+		p.header[name] = append(slices.Clip(before), value)
+		return
+	}
+	p.values = append(p.values, value)
+	n := len(p.values)
+	p.header[name] = p.values[n-1 : n : n]
+}
+
+// length returns how long the body is said to be, in bytes.
+func (p *plain) length() (length int, ok bool) {
+	texts := p.header["Content-Length"]
+	if texts == nil {
+		return 0, true
+	}
+	if len(texts) > 1 || texts[0] == "" || len(texts[0]) > len("99999") {
+		return 0, false
+	}
+	for _, c := range []byte(texts[0]) {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		length = 10*length + int(c-'0')
+	}
+	return length, true
+}
+
+// isClaim tells whether it has the method and the path of a claim, and the path no escapes.
+func (p *plain) isClaim() bool {
+	const before, after = "/v1/campaigns/", "/claims"
+	id, ok := strings.CutPrefix(p.target, before)
+	if !ok || p.method != http.MethodPost {
+		return false
+	}
+	id, ok = strings.CutSuffix(id, after)
+	return ok && id != "" && all(id, isUnreserved)
+}
+
+func all(text string, is func(byte) bool) bool {
+	for n := range len(text) {
+		if !is(text[n]) {
+			return false
+		}
+	}
+	return true
+}
+
+func isAlphanumeric(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+}
+
+// isUnreserved tells of RFC 3986's characters that stand for themselves in a path.
+func isUnreserved(c byte) bool {
+	return isAlphanumeric(c) || c == '-' || c == '.' || c == '_' || c == '~'
+}
+
+// isTarget tells of RFC 3986's texts for a path and its query.
+func isTarget(text string) bool {
+	for n := range len(text) {
+		c := text[n]
+		switch {
+		case isUnreserved(c) || strings.IndexByte("/?:@!$&'()*+,;=", c) >= 0:
+		case c == '%' && n+2 < len(text) && isHex(text[n+1]) && isHex(text[n+2]):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func isHex(c byte) bool { return strings.IndexByte("0123456789abcdefABCDEF", c) >= 0 }
+
+// isHost tells of the characters of names, IP addresses and ports.
+func isHost(c byte) bool {
+	return isUnreserved(c) || c == ':' || c == '[' || c == ']'
+}
+
+// isToken tells of RFC 9110's characters of a header's name.
+func isToken(c byte) bool {
+	return isAlphanumeric(c) || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
+}
+
+// isText tells of what may stand in a header's value.
+func isText(c byte) bool { return c >= ' ' && c != 0x7f || c == '\t' }

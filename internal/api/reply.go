@@ -1,0 +1,62 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// A reply is an http.ResponseWriter that keeps what was written, a status that has a body.
+type reply struct {
+	header http.Header
+	status int
+	body   []byte
+}
+
+func (r *reply) reset() {
+	if r.header == nil {
+		r.header = http.Header{}
+	}
+	clear(r.header)
+	r.status, r.body = 0, r.body[:0]
+}
+
+func (r *reply) Header() http.Header { return r.header }
+
+func (r *reply) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
+	}
+}
+
+func (r *reply) Write(b []byte) (int, error) {
+	r.WriteHeader(http.StatusOK)
+	r.body = append(r.body, b...)
+	return len(b), nil
+}
+
+// closes tells whether the reply is the last of its connection.
+func (r *reply) closes() bool { return r.header["Connection"] != nil }
+
+// appendTo appends the reply as HTTP/1.1 has it.
+func (r *reply) appendTo(b []byte, now time.Time) []byte {
+	b = append(b, "HTTP/1.1 "...)
+	b = strconv.AppendInt(b, int64(r.status), 10)
+	b = append(b, ' ')
+	b = append(b, http.StatusText(r.status)...)
+	b = append(b, "\r\n"...)
+	for name, values := range r.header {
+		for _, value := range values {
+			b = append(b, name...)
+			b = append(b, ": "...)
+			b = append(b, value...)
+			b = append(b, "\r\n"...)
+		}
+	}
+	b = append(b, "Date: "...)
+	b = now.UTC().AppendFormat(b, http.TimeFormat)
+	b = append(b, "\r\nContent-Length: "...)
+	b = strconv.AppendInt(b, int64(len(r.body)), 10)
+	b = append(b, "\r\n\r\n"...)
+	return append(b, r.body...)
+}
