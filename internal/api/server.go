@@ -65,7 +65,7 @@ func New(c Config) *Server {
 	c.Limits = c.Limits.withDefaults()
 	s := &Server{
 		Config:   c,
-		terms:    newTermsCache(c.Ledger),
+		terms:    newTermsCache(c.Ledger.Terms),
 		conns:    newConns(c.Limits.MaxConnections),
 		buffers:  sync.Pool{New: func() any { return &buffer{} }},
 		exports:  make(chan struct{}, exports),

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"sync"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/ledger"
 )
 
 // Terms are what answers about a campaign say under one version of it.
@@ -18,14 +20,18 @@ type terms struct {
 }
 
 // A termsCache keeps terms of versions, which never change. When it is full it
-// forgets all: what is still asked for is read again once.
+// forgets all: what is still asked for is read again once, whatever the crowd.
 type termsCache struct {
-	ledger *ledger.Ledger
+	read  readTerms
+	reads singleflight.Group
 
 	mu   sync.RWMutex // guards what follows
 	kept map[termsKey]*terms
 	size int
 }
+
+// A readTerms reads terms from the ledger.
+type readTerms func(context.Context, firstcome.CampaignID, int64) (firstcome.Terms, error)
 
 type termsKey struct {
 	campaign firstcome.CampaignID
@@ -40,8 +46,8 @@ const (
 	termsOverhead = 1500
 )
 
-func newTermsCache(l *ledger.Ledger) *termsCache {
-	return &termsCache{ledger: l, kept: map[termsKey]*terms{}}
+func newTermsCache(read readTerms) *termsCache {
+	return &termsCache{read: read, kept: map[termsKey]*terms{}}
 }
 
 // get returns the terms of a campaign as of a version.
@@ -53,11 +59,29 @@ func (c *termsCache) get(ctx context.Context, id firstcome.CampaignID, version i
 	if ok {
 		return t, nil
 	}
-	read, err := c.ledger.Terms(ctx, id, version)
-	if err != nil {
-		return nil, err
+	// Whoever reads it reads for all who ask, also when they go away themself.
+	done := c.reads.DoChan(fmt.Sprintf("%s %d", id, version), func() (any, error) {
+		ctx, over := context.WithTimeout(context.WithoutCancel(ctx), readWait)
+		defer over()
+		read, err := c.read(ctx, id, version)
+		if err != nil {
+			return nil, err
+		}
+		t := render(read)
+		c.keep(key, t)
+		return t, nil
+	})
+	select {
+	case r := <-done:
+		t, _ := r.Val.(*terms)
+		return t, r.Err
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	t = render(read)
+}
+
+// keep keeps terms that were read.
+func (c *termsCache) keep(key termsKey, t *terms) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.size += termsOverhead + len(t.benefit); c.size > maxTermsSize {
@@ -65,7 +89,6 @@ func (c *termsCache) get(ctx context.Context, id firstcome.CampaignID, version i
 		c.size = termsOverhead + len(t.benefit)
 	}
 	c.kept[key] = t
-	return t, nil
 }
 
 // render returns terms with what answers say of them.
