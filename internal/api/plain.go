@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"net/http"
 	"net/textproto"
-	"slices"
 	"strings"
 )
 
@@ -15,7 +14,7 @@ type plain struct {
 	header               http.Header // without Host, as in an http.Request
 	body                 []byte
 
-	values []string // that the header's slices are of
+	values []string // what the header's slices are parts of
 }
 
 // A finding is what a buffer holds.
@@ -26,6 +25,10 @@ const (
 	part                 // what may become one
 	whole                // one plain request, and nothing behind it
 )
+
+// maxLines is how many lines a plain request's header may have: twice what browsers and their proxies
+// send. A head that comes in pieces is read again with each, so that reading it must cost little.
+const maxLines = 64
 
 // blank ends the head of a request.
 const blank = "\r\n\r\n"
@@ -49,11 +52,12 @@ func (p *plain) read(b []byte) finding {
 		return part
 	}
 	p.body = body
+	p.target = strings.Clone(p.target) // who keeps the campaign's id shall not keep the whole head
 	return whole
 }
 
-// readPart reads a head that is not complete, so that net/http need not wait with what
-// it has to say of it.
+// readPart reads a head that is not complete: what makes it not plain is found at once, as net/http may
+// have to answer it without waiting for the rest.
 func (p *plain) readPart(head string) finding {
 	last := head // the line that is not complete
 	if end := strings.LastIndex(head, "\r\n"); end >= 0 {
@@ -92,7 +96,10 @@ func (p *plain) readFields(lines string) bool {
 	}
 	clear(p.header)
 	p.values, p.host = p.values[:0], ""
-	for lines != "" {
+	for n := 0; lines != ""; n++ {
+		if n == maxLines {
+			return false
+		}
 		var line string
 		line, lines, _ = strings.Cut(lines, "\r\n")
 		name, value, ok := strings.Cut(line, ":")
@@ -122,7 +129,7 @@ func (p *plain) readFields(lines string) bool {
 // add adds a header. One that comes once, as nearly all do, needs no memory of its own.
 func (p *plain) add(name, value string) {
 	if before := p.header[name]; before != nil {
-		p.header[name] = append(slices.Clip(before), value)
+		p.header[name] = append(before, value)
 		return
 	}
 	p.values = append(p.values, value)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -26,6 +27,7 @@ var findings = []struct {
 	{"a claim with a token", with("Authorization: Bearer abc.def"), whole},
 	{"a header twice", with("X-Forwarded-For: 10.0.0.1\r\nx-forwarded-for: 10.0.0.2"), whole},
 	{"a header without a value", with("Accept:"), whole},
+	{"many lines", with(strings.Repeat("X: y\r\n", maxLines-4) + "X: z"), whole},
 	{"keep-alive", with("Connection: Keep-Alive"), whole},
 	{"a request without a body", "GET /v1/facts?from=1 HTTP/1.1\r\nHost: h\r\n\r\n", whole},
 	{"an escape", "GET /v1/users/a%2Fb%ea/coupons HTTP/1.1\r\nHost: h\r\n\r\n", whole},
@@ -69,6 +71,7 @@ var findings = []struct {
 	{"a line that is no header", "GET / HTTP/1.1\r\nHost h\r\n", other},
 	{"a line's end before it", "\r\n" + aClaim, other},
 	{"a zero", with("X: a\x00b"), other},
+	{"too many lines", with(strings.Repeat("X: y\r\n", maxLines-3) + "X: z"), other},
 }
 
 func TestWhatCanBeReadInOneWayOnlyIsPlain(t *testing.T) {
@@ -98,6 +101,32 @@ func TestOnlyAClaimIsAClaim(t *testing.T) {
 			t.Errorf("%s is a claim: %t", line, !want)
 		}
 	}
+}
+
+// TestWhoKeepsACampaignsIDKeepsNothingElse: the id of a request's path is a key of maps, and its head may
+// be long and hold a token.
+func TestWhoKeepsACampaignsIDKeepsNothingElse(t *testing.T) {
+	const heads = 1000
+	text := []byte(with("Authorization: Bearer " + strings.Repeat("x", 3000)))
+	inUse := func() int {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	var kept [heads]string
+	before := inUse()
+	for n := range heads {
+		var p plain
+		if p.read(text) != whole {
+			t.Fatal("it is not whole")
+		}
+		kept[n] = p.target
+	}
+	if each := (inUse() - before) / heads; each > 1000 {
+		t.Errorf("who keeps the path of a request keeps %d bytes", each)
+	}
+	runtime.KeepAlive(&kept)
 }
 
 // A watchedReader knows whether it was asked for more than there is.
