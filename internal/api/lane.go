@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// A lane answers, beneath net/http, the claims of a connection that are plain. Between a server of
-// net/http and its connection, it gives net/http what comes: but while net/http waits for the next
+// A lane answers, beneath net/http, the claims of a connection that are plain. It stands between a server
+// of net/http and the connection, and gives net/http what comes. But while net/http waits for the next
 // request, and what comes is a plain claim and nothing else, it calls the handler
 // itself, writes the answer, and lets net/http wait on. That saves most of what a
 // request costs there; adr 15 has the figures.
 //
 // It must know where a request begins: bytes of one client's body, read as another's
-// request, would be a hole. It does if net/http was given one plain request, not a byte
+// request, would be a hole. It knows if net/http was given one plain request, not a byte
 // more, and says now that it waits for the next. A connection on which it was
 // ever otherwise is net/http's alone.
 type lane struct {
@@ -49,7 +49,8 @@ func newLanes(h http.Handler, l Limits) *lanes {
 	return &lanes{handler: h, limits: l, turns: sync.Pool{New: func() any { return &turn{} }}}
 }
 
-// A turn is what a request takes up. Nobody keeps any of it but strings.
+// A turn is what it takes to answer a request, and is used again for another: the handler keeps nothing
+// of it but strings.
 type turn struct {
 	plain plain
 	r     http.Request
@@ -63,9 +64,9 @@ type body struct{ bytes.Reader }
 
 func (*body) Close() error { return nil }
 
-// idle notes that net/http waits for the connection's next request. Behind a POST it takes
-// no offence at an empty line; so that it does behind each claim as it would without a lane, it
-// must have had such a request last.
+// idle notes that net/http waits for the connection's next request. Only behind a POST it skips an
+// empty line. So a lane answers claims, which are POSTs, only where the last request that net/http
+// had was one, too: then it does the same with such a line as it would without a lane.
 func (l *lane) idle() {
 	l.reads, l.writes = time.Time{}, time.Time{}
 	switch {
@@ -133,6 +134,9 @@ func (l *lane) complete(c *conn, p []byte, n int, q *plain) (int, finding) {
 				return n, other
 			}
 		}
+		if bytes.Contains(p[:n], []byte(blank)) {
+			c.idleSince.Store(0) // as with net/http: what remains to come is the body
+		}
 		more, err := c.Conn.Read(p[n:])
 		n += more
 		if err != nil { // the next Read says it again
@@ -153,6 +157,7 @@ func (l *lane) answer(c *conn, t *turn) error {
 	}
 	t.reply.reset()
 	l.handler.ServeHTTP(&t.reply, &t.r)
+	t.reply.WriteHeader(http.StatusOK) // if the handler did not
 	now := time.Now()
 	t.out = t.reply.appendTo(t.out[:0], now)
 	if isDue(&l.writes, now, l.limits.Write) {
@@ -175,8 +180,9 @@ func (l *lane) answer(c *conn, t *turn) error {
 	return nil
 }
 
-// isDue tells whether to set a deadline anew that was set at an instant to be so long
-// behind it, and sets the instant: a deadline may be a little early, and costs more than the claim's own code.
+// isDue tells whether it is time to set a deadline anew, which was set to be so long behind the instant
+// set, and if so makes that instant now. Setting one costs more than the claim's own code, so it
+// may be a sixteenth of its time early.
 func isDue(set *time.Time, now time.Time, long time.Duration) bool {
 	if now.Sub(*set) < long/16 {
 		return false

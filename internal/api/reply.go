@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// A reply is an http.ResponseWriter that keeps what was written, a status that has a body.
+// A reply is an http.ResponseWriter that keeps what was written. Unlike net/http's it takes the handler at its
+// word: the status has a body, a header's value has no line's end, and Date and Content-Length are not set.
 type reply struct {
 	header http.Header
 	status int
