@@ -2,9 +2,11 @@ package api
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"sync"
 	"time"
 )
@@ -97,7 +99,7 @@ func (l *lane) read(c *conn, p []byte) (int, error) {
 			return n, err
 		}
 		t := l.turns.Get().(*turn)
-		n, found := l.complete(c, p, n, &t.plain)
+		n, found, err := l.complete(c, p, n, &t.plain)
 		mine := l.stage == between && found == whole && t.plain.isClaim()
 		posted := t.plain.method == http.MethodPost
 		if mine {
@@ -105,7 +107,7 @@ func (l *lane) read(c *conn, p []byte) (int, error) {
 		}
 		l.turns.Put(t)
 		switch {
-		case mine && err != nil:
+		case err != nil:
 			return 0, err
 		case mine:
 			continue
@@ -118,29 +120,35 @@ func (l *lane) read(c *conn, p []byte) (int, error) {
 	}
 }
 
-// complete reads on while the n bytes of p may become a plain request.
-func (l *lane) complete(c *conn, p []byte, n int, q *plain) (int, finding) {
-	for begun := false; ; begun = true {
+// complete reads on while the n bytes of p may become a plain request. An error says that it took too long.
+func (l *lane) complete(c *conn, p []byte, n int, q *plain) (int, finding, error) {
+	var began time.Time
+	for {
 		found := q.read(p[:n])
 		if found != part {
-			return n, found
+			return n, found, nil
 		}
 		if n == len(p) {
-			return n, other
+			return n, other, nil
 		}
-		if !begun {
-			l.reads = time.Time{}
-			if err := c.Conn.SetReadDeadline(time.Now().Add(l.limits.Header)); err != nil {
-				return n, other
-			}
+		if began.IsZero() {
+			began, l.reads = time.Now(), time.Time{}
 		}
-		if bytes.Contains(p[:n], []byte(blank)) {
-			c.idleSince.Store(0) // as with net/http: what remains to come is the body
+		long := l.limits.Header
+		if bytes.Contains(p[:n], []byte(blank)) { // the rest of the body is to come
+			long = l.limits.Read
+			c.idleSince.Store(0) // as net/http has it
+		}
+		if err := c.Conn.SetReadDeadline(began.Add(long)); err != nil {
+			return n, other, nil // the next Read says it again
 		}
 		more, err := c.Conn.Read(p[n:])
 		n += more
-		if err != nil { // the next Read says it again
-			return n, other
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return 0, other, err
+		case err != nil:
+			return n, other, nil
 		}
 	}
 }

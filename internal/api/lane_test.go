@@ -248,16 +248,19 @@ func TestALaneGoesOnBehindWhatNetHTTPAnswers(t *testing.T) {
 	})
 }
 
+// TestF30ALaneCutsWhoIsSlowOrIdle, and no later than net/http alone would.
 func TestF30ALaneCutsWhoIsSlowOrIdle(t *testing.T) {
 	for what, c := range map[string]struct {
-		sent string
-		took time.Duration // at most
+		sent []string // a second apart
+		took time.Duration
 	}{
-		"an idler":                  {"", laneLimits.Idle},
-		"half a head":               {aClaim[:60], 2 * laneLimits.Header},
-		"half a body":               {aClaim[:len(aClaim)-3], laneLimits.Header + laneLimits.Read},
-		"another request's head":    {"GET /a HTTP/1.1\r\nX-Slow: ", 2 * laneLimits.Header},
-		"a body that is no claim's": {"POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n12345678", laneLimits.Header + laneLimits.Read},
+		"an idler":                  {nil, laneLimits.Idle},
+		"half a head":               {[]string{aClaim[:60]}, laneLimits.Header},
+		"a head in pieces":          {[]string{aClaim[:60], aClaim[60:70], aClaim[70:80]}, laneLimits.Header},
+		"half a body":               {[]string{aClaim[:len(aClaim)-3]}, laneLimits.Read},
+		"a body in pieces":          {[]string{aClaim[:60], aClaim[60 : len(aClaim)-3], aClaim[len(aClaim)-3 : len(aClaim)-1]}, laneLimits.Read},
+		"another request's head":    {[]string{"GET /a HTTP/1.1\r\nX-Slow: "}, laneLimits.Header},
+		"a body that is no claim's": {[]string{"POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n12345678"}, laneLimits.Read},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -268,13 +271,14 @@ func TestF30ALaneCutsWhoIsSlowOrIdle(t *testing.T) {
 					synctest.Wait()
 				}
 				began := time.Now()
-				if c.sent != "" {
-					if _, err := io.WriteString(conn, c.sent); err != nil {
+				for _, piece := range c.sent {
+					if _, err := io.WriteString(conn, piece); err != nil {
 						t.Fatal(err)
 					}
+					time.Sleep(time.Second) // synctest's time
 				}
 				_, _ = io.Copy(io.Discard, conn)
-				if took := time.Since(began); took > c.took || took < c.took/4 {
+				if took := time.Since(began); took != c.took {
 					t.Errorf("it is cut behind %v, not %v", took, c.took)
 				}
 			})
@@ -342,13 +346,27 @@ func TestF30ALaneCutsWhoDoesNotReadItsAnswer(t *testing.T) {
 			}
 			time.Sleep(laneLimits.Write) // synctest's time
 			synctest.Wait()
-			if _, err := http.ReadResponse(bufio.NewReader(c), nil); err == nil {
+			cut := time.Now()
+			if _, err := http.ReadResponse(bufio.NewReader(c), nil); err == nil || time.Since(cut) > 0 {
 				t.Errorf("behind %d requests it waits for longer", len(before))
 			}
 			if e.lane != inLane+1 {
 				t.Errorf("behind %d requests it was not in the lane", len(before))
 			}
 		})
+	}
+}
+
+func TestADeadlineIsSetAnewWhenASixteenthOfItIsOver(t *testing.T) {
+	var set time.Time
+	now := time.Now()
+	for _, c := range []struct {
+		later time.Duration
+		want  bool
+	}{{0, true}, {0, false}, {time.Second - 1, false}, {time.Second, true}, {time.Second, false}, {2 * time.Second, true}} {
+		if got := isDue(&set, now.Add(c.later), 16*time.Second); got != c.want {
+			t.Errorf("%v later it is due: %t", c.later, got)
+		}
 	}
 }
 
