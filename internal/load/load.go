@@ -110,6 +110,12 @@ func (c Config) withDefaults() (Config, error) {
 	return c, c.check()
 }
 
+// Check returns what Run would refuse of the configuration, joined, or nil.
+func (c Config) Check() error {
+	_, err := c.withDefaults()
+	return err
+}
+
 func (c Config) check() error {
 	var errs []error
 	refuse := func(wrong bool, text string, args ...any) {
@@ -124,7 +130,7 @@ func (c Config) check() error {
 	refuse(c.Rate < 0, "rate must not be negative")
 	refuse(c.Duration < 0 || c.Timeout < 0 || c.Again < 0, "duration, timeout and again must not be negative")
 	if _, err := firstcome.ParseCampaignID(c.Campaign); err != nil {
-		errs = append(errs, err)
+		errs = append(errs, fmt.Errorf("campaign: %w", err))
 	}
 	if _, err := firstcome.ParseUserID(userID(c.Prefix, max(c.Users-1, 0))); err != nil {
 		errs = append(errs, fmt.Errorf("prefix: %w", err))

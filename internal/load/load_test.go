@@ -3,6 +3,7 @@ package load_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -224,6 +225,21 @@ func TestLostAnswersAreUnknownAndMayBeAskedAgain(t *testing.T) {
 	}
 }
 
+func TestWhereNothingWasAnsweredNothingIsChecked(t *testing.T) {
+	server := open(t, &shop{quantity: 80, fails: func(w http.ResponseWriter, _ int, _ bool) bool {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	}})
+	for name, c := range map[string]load.Config{
+		"every claim was answered 503": {Server: server, Users: 20, Concurrency: 4},
+		"no claim was sent":            {Server: server, Users: 20, Duration: time.Nanosecond},
+	} {
+		if r := run(t, c); r.Verdict.OK() || r.Verdict.Checked || r.Verdict.Why == "" {
+			t.Errorf("%s: %+v", name, r.Verdict)
+		}
+	}
+}
+
 func TestAConnectionThatBreaksIsUnknown(t *testing.T) {
 	server := open(t, &shop{quantity: 80, fails: func(w http.ResponseWriter, claim int, after bool) bool {
 		if claim == 7 && after {
@@ -283,6 +299,19 @@ func TestMistakesInAConfigAreNamedTogether(t *testing.T) {
 	server := open(t, &shop{quantity: 1})
 	if _, err := load.Run(t.Context(), load.Config{Server: server, Campaign: "other", Users: 1}); err == nil {
 		t.Error("a campaign that is not there has a result")
+	}
+}
+
+func TestOneOfAThingIsOne(t *testing.T) {
+	r := run(t, load.Config{Server: open(t, &shop{quantity: 1}), Users: 1})
+	var text bytes.Buffer
+	if err := errors.Join(r.WriteTable(&text), r.WriteReport(&text)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"launch: Launch, 1 user, 64 at once", "1 answer held against 1 coupon of the server", "· 1 coupon ·"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("it does not say %q", want)
+		}
 	}
 }
 

@@ -53,7 +53,7 @@ type chartData struct {
 // WriteReport writes the result as one HTML file that needs no other: it opens
 // offline and asks nobody for anything.
 func (r *Result) WriteReport(w io.Writer) error {
-	t, err := template.New("report").Funcs(template.FuncMap{"grouped": grouped}).Parse(reportPage)
+	t, err := template.New("report").Funcs(template.FuncMap{"grouped": grouped, "counted": counted}).Parse(reportPage)
 	if err != nil {
 		return fmt.Errorf("the report's page: %w", err)
 	}

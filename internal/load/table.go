@@ -69,7 +69,7 @@ func (v Verdict) write(t *strings.Builder) {
 
 // String says in words what was asked for.
 func (l Load) String() string {
-	text := grouped(int64(l.Users)) + " users"
+	text := counted(int64(l.Users), "user")
 	if l.Repeat > 1 {
 		text += fmt.Sprintf(" × %d", l.Repeat)
 	}
@@ -94,6 +94,14 @@ func grouped(n int64) string {
 		digits = digits[:at] + "," + digits[at:]
 	}
 	return digits
+}
+
+// counted writes how many of a thing there are.
+func counted(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return grouped(n) + " " + thing + "s"
 }
 
 // printable returns text without what would steer a terminal.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -52,7 +53,10 @@ func verdict(ctx context.Context, c Config, reader *client.Client, before client
 		return unchecked(err)
 	}
 	v.Coupons, v.Breaches = len(h.Coupons), audit.Answers(h)
-	v.Why = fmt.Sprintf("%s answers held against %s coupons of the server", grouped(int64(len(claims))), grouped(int64(v.Coupons)))
+	if v.Breaches.Total == 0 && !slices.ContainsFunc(claims, func(c audit.Claim) bool { return c.Outcome != 0 }) {
+		return Verdict{Why: "no claim had a known outcome", Coupons: v.Coupons, InForce: v.InForce}
+	}
+	v.Why = fmt.Sprintf("%s held against %s of the server", counted(int64(len(claims)), "answer"), counted(int64(v.Coupons), "coupon"))
 	if h.Returned && !c.Returned {
 		v.Why += "; the campaign changed during the run, so stock may have come back"
 	}

@@ -3,7 +3,8 @@
 (() => {
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
   const grouped = (v) => v.toLocaleString("en-US", { maximumFractionDigits: 0 });
-  const seconds = (v) => +v.toFixed(3) + " s";
+  const whole = Array.from({ length: 30 }, (_, n) => [1, 2, 5][n % 3] * 10 ** Math.floor(n / 3)); // steps of an axis that counts
+  const seconds = (v) => +v.toFixed(6) + " s";
   const milliseconds = (v) => (v == null ? "" : v.toFixed(2) + " ms");
   const end = Math.max(data.series.interval_seconds, ...(data.series.at || []).map((at) => at + data.series.interval_seconds));
 
@@ -28,7 +29,7 @@
     names.forEach((name, n) => sums.push(rates[name].map((v, i) => v + (n ? sums[n - 1][i] : 0))));
     const order = names.map((_, n) => n).reverse();
     return new uPlot(options(element, {
-      values: grouped, scales: { y: { range: (_, low, high) => [0, Math.max(1, high * 1.08)] } },
+      values: grouped, axis: { incrs: whole }, scales: { y: { range: (_, low, high) => [0, Math.max(1, high * 1.08)] } },
       series: order.map((n) => ({
         label: names[n], stroke: colour(names[n]), fill: colour(names[n]), width: 0, points: { show: false },
         paths: uPlot.paths.stepped({ align: 1 }), value: (_, v, series, i) => (i == null ? "" : grouped(rates[names[n]][Math.min(i, at.length - 1)])),
@@ -57,7 +58,7 @@
     const all = data.numbers; // in the order of their issue
     return new uPlot(options(element, {
       end: all.at(-1).at * 1.01 || data.series.interval_seconds,
-      values: grouped, scales: { y: { range: (_, low, high) => [0, Math.max(1, high * 1.05)] } },
+      values: grouped, axis: { incrs: whole }, scales: { y: { range: (_, low, high) => [0, Math.max(1, high * 1.05)] } },
       series: [{
         label: "number", stroke: colour("issued"), paths: () => null,
         points: { show: true, size: 4, width: 0, fill: colour("issued") }, value: (_, v) => (v == null ? "" : grouped(v)),
