@@ -158,7 +158,7 @@ func (c *Client) Ready(ctx context.Context) error {
 func refused(err error) (Answer, error) {
 	var p *Problem
 	if errors.As(err, &p) && p.Outcome != "" {
-		return Answer{Outcome: p.Outcome}, nil
+		return Answer{Outcome: p.Outcome, Refusal: p}, nil
 	}
 	return Answer{}, err
 }

@@ -111,6 +111,9 @@ type Coupon struct {
 type Answer struct {
 	Outcome string  `json:"outcome"`
 	Coupon  *Coupon `json:"coupon"` // nil for a refusal
+	// Refusal is what the server said of the refusal of a single claim: when the
+	// campaign opens, and when to ask again. Nil where there is a coupon.
+	Refusal *Problem `json:"-"`
 }
 
 // A Fact is one thing that happened to a coupon. What is behind Number is null on

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"time"
 
 	"github.com/firstcome/firstcome/client"
 )
@@ -41,9 +43,24 @@ func (c *claimCmd) Run(ctx context.Context, t terminal) error {
 			answer.Coupon.Number, answer.Coupon.CampaignID, answer.Coupon.UserID, answer.Coupon.Code)
 	}
 	if err == nil && answer.Coupon == nil {
-		err = fmt.Errorf("no coupon: %s", answer.Outcome)
+		err = errors.New("no coupon: " + answer.Outcome + whyRefused(answer.Refusal))
 	}
 	return err
+}
+
+// whyRefused returns what a server says of a refusal besides its outcome.
+func whyRefused(p *client.Problem) string {
+	if p == nil || p.Detail == "" {
+		return ""
+	}
+	text := ", " + p.Detail
+	if p.OpensAt != nil {
+		text += "; it opens at " + p.OpensAt.Format(time.RFC3339Nano)
+	}
+	if p.RetryAfter > 0 {
+		text += fmt.Sprintf("; ask again in %v", p.RetryAfter)
+	}
+	return text
 }
 
 // client returns the client of the server, with the key from the environment.
@@ -53,9 +70,13 @@ func (f serverFlags) client(t terminal) *client.Client {
 
 // explain adds to an error of the server what to do about it.
 func explain(err error) error {
+	var unreached *net.OpError
+	if errors.As(err, &unreached) && unreached.Op == "dial" {
+		return fmt.Errorf("%w. Is a server running there? firstcome serve starts one, and --server names it", err)
+	}
 	var p *client.Problem
 	if !errors.As(err, &p) {
-		return fmt.Errorf("%w. Is a server running there? firstcome serve starts one, and --server names it", err)
+		return err
 	}
 	switch p.Status {
 	case 401:

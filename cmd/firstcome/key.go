@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/user"
 	"text/tabwriter"
 	"time"
@@ -95,8 +94,8 @@ type keyRevokeCmd struct {
 
 // Run revokes a key.
 func (c *keyRevokeCmd) Run(ctx context.Context, t terminal) error {
-	if _, err := os.Stat(c.Ledger.path()); err != nil && !ledger.OnServer(c.Ledger.path()) {
-		return usageError{fmt.Errorf("there is no ledger: %w", err)}
+	if err := mustExist(c.Ledger.path()); err != nil {
+		return err
 	}
 	err := writeLedger(ctx, c.Ledger.path(), func(l *ledger.Ledger) error { return l.RevokeKey(ctx, actor(), c.ID) })
 	if errors.Is(err, ledger.ErrNoKey) {

@@ -11,14 +11,22 @@ import (
 
 // readLedger opens the ledger beside whoever serves it, and reads.
 func readLedger(ctx context.Context, path string, read func(*ledger.Ledger) error) error {
-	if _, err := os.Stat(path); err != nil && !ledger.OnServer(path) {
-		return usageError{fmt.Errorf("there is no ledger: %w. Name it with --ledger sqlite:FILE", err)}
+	if err := mustExist(path); err != nil {
+		return err
 	}
 	l, err := ledger.OpenShared(ctx, path)
 	if err != nil {
 		return err
 	}
 	return errors.Join(read(l), l.Close())
+}
+
+// mustExist returns a mistake if there is no ledger.
+func mustExist(path string) error {
+	if _, err := os.Stat(path); err != nil && !ledger.OnServer(path) {
+		return usageError{fmt.Errorf("there is no ledger: %w. Name it with --ledger sqlite:FILE", err)}
+	}
+	return nil
 }
 
 // writeLedger opens the ledger beside whoever serves it, makes it if there is

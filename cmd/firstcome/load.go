@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -16,13 +17,13 @@ type loadCmd struct {
 	Server []serverURL `default:"http://127.0.0.1:8080" placeholder:"URL" help:"The server, or several nodes of one fleet with commas between, which are asked in turn (default: http://127.0.0.1:8080). Their API key is read from FIRSTCOME_KEY."`
 	outputFlag
 	Campaign    string        `required:"" placeholder:"ID" help:"The campaign to claim coupons of."`
-	Users       count         `default:"10000" placeholder:"N" help:"How many users claim (default: 10000; with --rate and --duration: as many as these make)."`
+	Users       count         `placeholder:"N" help:"How many users claim (default: 10000; with --rate and --duration: as many as these make)."`
 	Repeat      count         `default:"1" placeholder:"N" help:"How often each user claims (default: 1)."`
 	Concurrency count         `default:"64" placeholder:"N" help:"Connections to each server; so many claims are under way at once (default: 64)."`
 	Rate        perSecond     `default:"0" placeholder:"N" help:"Send so many claims a second, whatever the server does; 0 sends the next when the last was answered (default: 0)."`
 	Duration    time.Duration `default:"0s" placeholder:"DURATION" help:"Send no claim later than this (default: until all are sent)."`
 	Timeout     time.Duration `default:"10s" placeholder:"DURATION" help:"How long to wait for an answer (default: 10s)."`
-	Again       int           `default:"0" placeholder:"N" help:"How often to ask again where the outcome is unknown (default: 0)."`
+	Again       uint16        `default:"0" placeholder:"N" help:"How often to ask again where the outcome is unknown (default: 0)."`
 	UserPrefix  string        `placeholder:"TEXT" help:"Of the users' ids, before their index (default: one of its own for each run)."`
 	Shuffle     bool          `help:"Let users claim in a random order, instead of by their index."`
 	Seed        uint64        `default:"1" placeholder:"N" help:"Of the random order (default: 1)."`
@@ -32,10 +33,30 @@ type loadCmd struct {
 	Report      string        `placeholder:"FILE" help:"Write the result as one HTML page that opens offline."`
 }
 
+// loadUsers is how many users claim unless it is said, or a rate and a duration say it.
+const loadUsers = 10_000
+
 // Help is the long help of load.
 func (c *loadCmd) Help() string {
 	return `Every answer is held against the coupons that the server has in the end, so the key has to be an
 admin's. Of several nodes the first is asked for them: a fleet has one ledger. The exit status is 1 on any breach, and where the answers could not be checked.`
+}
+
+// check returns what cannot be done, before anything is sent.
+func (c *loadCmd) check(t terminal) []error {
+	var errs []error
+	if c.Timeout == 0 {
+		errs = append(errs, errors.New("--timeout: no answer comes in 0s"))
+	}
+	for _, file := range []struct{ flag, name string }{{"--json", c.JSON}, {"--report", c.Report}} {
+		if _, err := os.Stat(filepath.Dir(file.name)); err != nil { // of no name it is the directory here
+			errs = append(errs, fmt.Errorf("%s: there is no directory for it: %w", file.flag, err))
+		}
+	}
+	if err := c.config(t).Check(); err != nil {
+		errs = append(errs, err)
+	}
+	return errs
 }
 
 // Run loads the server.
@@ -66,10 +87,10 @@ func (c *loadCmd) config(t terminal) load.Config {
 		Server: string(c.Server[0]), Nodes: c.nodes(), Key: t.variable(keyVariable), Campaign: c.Campaign,
 		Users: int(c.Users), Repeat: int(c.Repeat), Prefix: c.UserPrefix, Shuffle: c.Shuffle, Seed: c.Seed,
 		Concurrency: int(c.Concurrency), Rate: float64(c.Rate), Duration: c.Duration, Timeout: c.Timeout,
-		Again: c.Again, Returned: c.Returned, Others: c.Others,
+		Again: int(c.Again), Returned: c.Returned, Others: c.Others,
 	}
-	if c.Rate > 0 && c.Duration > 0 {
-		config.Users = 0
+	if c.Users == 0 && (c.Rate == 0 || c.Duration == 0) {
+		config.Users = loadUsers
 	}
 	return config
 }

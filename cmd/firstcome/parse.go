@@ -28,10 +28,7 @@ func parse(grammar any, args []string, t terminal) (*kong.Context, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the grammar of the command line: %w", err)
 	}
-	if len(args) == 0 {
-		args = []string{"--help"}
-	}
-	parsed, err := k.Parse(r.flags(k.Model.Node, args))
+	parsed, err := k.Parse(r.flags(k.Model.Node, asMeant(args)))
 	switch {
 	case helped:
 		return nil, nil
@@ -46,6 +43,20 @@ func parse(grammar any, args []string, t terminal) (*kong.Context, error) {
 		return nil, usageError{errors.Join(r.mistakes...)}
 	}
 	return parsed, nil
+}
+
+// asMeant returns the arguments for those that other programs have for the same:
+// nothing, help and --version.
+func asMeant(args []string) []string {
+	switch {
+	case len(args) == 0:
+		return []string{"--help"}
+	case args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help")
+	case len(args) == 1 && args[0] == "--version":
+		return []string{"version"}
+	}
+	return args
 }
 
 // A reader gathers the mistakes of one command line.

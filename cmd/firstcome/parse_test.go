@@ -83,6 +83,23 @@ func TestADemosClaimsHaveTheirConnectionsForAsLongAsTheyMayWait(t *testing.T) {
 	}
 }
 
+func TestALoadHasTheUsersThatAreNamedElseThoseOfItsRate(t *testing.T) {
+	for args, want := range map[string]int{
+		"":                                    10_000,
+		"--rate 500":                          10_000,
+		"--duration 2s":                       10_000,
+		"--rate 500 --duration 2s":            0, // as many as these make
+		"--rate 500 --duration 2s --users 30": 30,
+		"--users 30":                          30,
+	} {
+		var grammar cli
+		_, err := parse(&grammar, append([]string{"load", "--campaign", "c"}, strings.Fields(args)...), terminal{})
+		if got := grammar.Load.config(terminal{}).Users; err != nil || got != want {
+			t.Errorf("%q: %d users, %v; want %d", args, got, err, want)
+		}
+	}
+}
+
 func TestLoopbackIsOnlyWhatOthersCannotReach(t *testing.T) {
 	for address, want := range map[string]bool{
 		"127.0.0.1:1": true, "[::1]:1": true, "localhost:1": true, "127.9.9.9:1": true, "[::ffff:127.0.0.1]:1": true,

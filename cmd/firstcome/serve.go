@@ -31,7 +31,7 @@ type serveCmd struct {
 	AnswerWait    time.Duration `default:"5s" help:"How long the gate may take to decide a batch of claims, and claims wait for their turn and then for the ledger, before they are answered 503, ask again (default: 5s)."`
 	DrainDelay    time.Duration `default:"0s" help:"How long to go on accepting after SIGTERM while /readyz says no, for load balancers to notice (default: 0s)."`
 	ShutdownGrace time.Duration `default:"30s" help:"How long what is in flight may take after that (default: 30s)."`
-	LogLevel      slog.Level    `default:"info" placeholder:"info" help:"Log debug, info, warn or error and above (default: info)."`
+	LogLevel      logLevel      `default:"info" placeholder:"info" help:"Log debug, info, warn or error and above (default: info)."`
 	LogFormat     string        `enum:"text,json" default:"text" placeholder:"text" help:"Log text or json (default: text)."`
 }
 
@@ -136,7 +136,7 @@ func (c *serveCmd) settings(t terminal) (settings, error) {
 		queue:      flow.Limits{Batch: int(c.MaxBatch), Waiting: int(c.MaxWaiting), Gate: c.AnswerWait},
 		limits:     api.Limits{MaxConnections: int(c.MaxConnections), Grace: c.ShutdownGrace, Wait: longerWait(c.AnswerWait)},
 		drainDelay: c.DrainDelay,
-		log:        newLog(t, c.LogLevel, c.LogFormat),
+		log:        newLog(t, slog.Level(c.LogLevel), c.LogFormat),
 	}
 	for _, n := range c.TrustedProxy {
 		s.trustedProxies = append(s.trustedProxies, netip.Prefix(n))

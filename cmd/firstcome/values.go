@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"net/url"
@@ -131,6 +132,17 @@ func (c *count) UnmarshalText(text []byte) error {
 		return fmt.Errorf("%q is not a whole number from 1 on", text)
 	}
 	*c = count(n)
+	return nil
+}
+
+// A logLevel is debug, info, warn or error.
+type logLevel slog.Level
+
+// UnmarshalText reads the level.
+func (l *logLevel) UnmarshalText(text []byte) error {
+	if err := (*slog.Level)(l).UnmarshalText(text); err != nil {
+		return fmt.Errorf("%q is none of debug, info, warn, error", text)
+	}
 	return nil
 }
 
