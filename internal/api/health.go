@@ -49,6 +49,9 @@ func (s *Server) ledgerState(ctx context.Context) string {
 		s.metrics.warn(s.Log, "the ledger cannot be read", "err", err)
 		return "cannot be read: the log says why"
 	}
+	if s.metrics.unwritten.Load() {
+		return "did not take the last write: the log says why"
+	}
 	return "ok"
 }
 

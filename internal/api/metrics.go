@@ -26,6 +26,8 @@ type metrics struct {
 	failed  prometheus.Counter
 	remote  *remoteMetrics // nil: the ledger decides
 
+	unwritten atomic.Bool // the ledger's last transaction failed
+
 	warned atomic.Int64 // when warn last logged, in seconds since 1970
 }
 
@@ -113,9 +115,11 @@ func (m *metrics) onBatch(claims int, took time.Duration, err error) {
 // onCommit is ledger.Ledger.OnCommit.
 func (m *metrics) onCommit(jobs int, took time.Duration, err error) {
 	m.commit.Observe(took.Seconds())
+	m.unwritten.Store(err != nil)
 	if err != nil {
 		m.failed.Inc()
-		m.warn(m.log, "the ledger could not write", "jobs", jobs, "err", err)
+		m.warn(m.log, "the ledger could not write", "jobs", jobs, "err", err,
+			"fix", "firstcome doctor, with the flags of serve, says whether it has room and may be written")
 	}
 }
 

@@ -113,6 +113,9 @@ func (c *crowd) isHonest(p *process) {
 	if got.StatusCode != http.StatusServiceUnavailable || got.Header.Get("Retry-After") == "" || got.Header.Get("Content-Type") != "application/problem+json" {
 		p.t.Errorf("a claim gets %s, %v: %s", got.Status, got.Header, text)
 	}
+	if _, text := p.ask(http.MethodGet, p.url+"/readyz?verbose", ""); !strings.Contains(string(text), "did not take the last write") {
+		p.t.Errorf("whoever asks is not told of the disk: %s", text)
+	}
 }
 
 // heals waits until claims are issued again, and has everybody ask again.
