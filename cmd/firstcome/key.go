@@ -38,7 +38,7 @@ func (c *keyCreateCmd) Run(ctx context.Context, t terminal) error {
 		row.Key = plain
 		return printJSON(t, row)
 	}
-	_, err = fmt.Fprintf(t.out, "Key %s (%s) for %s. Nodes know it within a second. It is shown this once; keep it as FIRSTCOME_KEY:\n%s\n", key.ID, key.Role, key.Name, plain)
+	_, err = fmt.Fprintf(t.out, "Key %s (%s) for %s. Nodes know it within a second; one that was started without any key asks for none until it is restarted.\nIt is shown this once; keep it as FIRSTCOME_KEY:\n%s\n", key.ID, key.Role, key.Name, plain)
 	return err
 }
 
