@@ -82,7 +82,7 @@ func TestCouponsAreListedInPagesAndStreamedWhole(t *testing.T) {
 func TestF63CellsThatASpreadsheetWouldRunAreHarmless(t *testing.T) {
 	s := open(t)
 	s.create(`{"id":"c","name":"n","quantity":null,"coupon":{"benefit":-5}}`)
-	users := []string{`=cmd|' /C calc'!A0`, "+1", "-1", "@x", `a,"b"`, "plain"}
+	users := []string{`=cmd|' /C calc'!A0`, "+1", "-1", "@x", "＝1", "＠x", `a,"b"`, "plain", "한국"}
 	for _, user := range users {
 		s.claim("c", user).want(t, 201, "issued")
 	}
@@ -92,7 +92,7 @@ func TestF63CellsThatASpreadsheetWouldRunAreHarmless(t *testing.T) {
 	}
 	for n, user := range users {
 		want := user
-		if strings.ContainsAny(user[:1], "=+-@") {
+		if strings.IndexAny(user, "=+-@＝＠") == 0 {
 			want = "'" + user
 		}
 		if row := table[n+1]; row[2] != want || row[5] != "'-5" {
@@ -140,6 +140,32 @@ func TestAnExportThatFailsHalfWayHasNoCleanEnd(t *testing.T) {
 	})
 	if err != nil || whole != len(users) {
 		t.Errorf("afterwards it has %d coupons, %v", whole, err)
+	}
+}
+
+// TestAnExportWhoseLedgerFailsHalfWayHasNoCleanEnd has a client that reads all the time:
+// what it gets would end well if the server did not see to it.
+func TestAnExportWhoseLedgerFailsHalfWayHasNoCleanEnd(t *testing.T) {
+	s := open(t)
+	s.create(`{"id":"c","name":"n","quantity":null,"coupon":{"benefit":"` + strings.Repeat("b", 1000) + `"}}`)
+	users := make([]firstcome.UserID, 200) // 200 KB: several parts of a stream
+	for n := range users {
+		users[n] = firstcome.UserID(strconv.Itoa(n))
+	}
+	if _, err := s.issuer.ClaimAll(context.Background(), "c", users); err != nil {
+		t.Fatal(err)
+	}
+	s.behind(`UPDATE coupons SET terms_version = 0 WHERE number = 150`) // no terms are as old
+	for _, media := range []string{"text/csv", "application/x-ndjson"} {
+		r, err := s.try("GET", "/v1/campaigns/c/coupons", "", "Accept", media)
+		if lines := strings.Count(string(r.body), "\n"); err == nil || lines < 100 {
+			t.Errorf("%s: after %d lines it ends with %v", media, lines, err)
+		}
+	}
+	c := client.New(s.url, "")
+	defer c.CloseIdle()
+	if err := c.Coupons(context.Background(), "c", false, func(client.Coupon) error { return nil }); err == nil {
+		t.Error("the client takes a part of the campaign for the whole")
 	}
 }
 

@@ -114,9 +114,10 @@ func (s *Server) cells(out io.Writer) func(context.Context, *firstcome.Coupon) e
 	}
 }
 
-// harmless keeps a spreadsheet from taking a user's text for a formula.
+// harmless keeps a spreadsheet from taking a user's text for a formula. Some take the
+// full-width signs of East Asian keyboards for the same.
 func harmless(cell string) string {
-	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
+	if cell != "" && strings.IndexAny(cell, "=+-@\t\r＝＋－＠") == 0 {
 		return "'" + cell
 	}
 	return cell

@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -261,19 +260,6 @@ func TestAChangeThatTheGateTakesFromOthersOnlyIsSaidToBeInTheLedger(t *testing.T
 		if s := f.call("GET", "/v1/campaigns/"+id, "").want(t, 200, ""); s.number("version") == 0 {
 			t.Errorf("the ledger has %s", s.body)
 		}
-	}
-}
-
-// behind changes the ledger behind firstcome's back.
-func (f *farShop) behind(statement string) {
-	f.t.Helper()
-	db, err := sql.Open("sqlite", f.ledger.path)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	defer db.Close()
-	if _, err := db.ExecContext(context.Background(), statement); err != nil {
-		f.t.Fatal(err)
 	}
 }
 

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -142,6 +143,19 @@ func (s *shop) listen() {
 		}
 	})
 	s.t.Cleanup(s.finish)
+}
+
+// behind changes the ledger behind firstcome's back.
+func (s *shop) behind(statement string) {
+	s.t.Helper()
+	db, err := sql.Open("sqlite", s.ledger.path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(context.Background(), statement); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // as returns the shop for a part of the test.
