@@ -316,13 +316,17 @@ func TestF22AClaimWhoseBodyIsOnItsWayIsNotCutAsIdle(t *testing.T) {
 	}
 }
 
-// TestAConnectionInUseIsNotCutForBeingIdle sends claims for longer than one may be idle.
+// TestAConnectionInUseIsNotCutForBeingIdle sends claims for longer than one may be idle, some in pieces.
 func TestAConnectionInUseIsNotCutForBeingIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var e exchange
 		c := serve(t, http.HandlerFunc(e.handle), true).dial()
 		for range 20 {
 			asked(t, c, aClaim)
+			if _, err := io.WriteString(c, aClaim[:len(aClaim)-1]); err != nil {
+				t.Fatal(err)
+			}
+			asked(t, c, aClaim[len(aClaim)-1:])
 			time.Sleep(laneLimits.Idle / 4) // synctest's time
 		}
 	})

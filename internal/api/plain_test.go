@@ -46,6 +46,7 @@ var findings = []struct {
 	{"two lengths", with("Content-Length: 15"), other},
 	{"two lengths in one", strings.Replace(aClaim, ": 15", ": 15, 15", 1), other},
 	{"a length with a sign", strings.Replace(aClaim, ": 15", ": +15", 1), other},
+	{"a length with another sign", strings.Replace(aClaim, ": 15", ": 1:", 1), other},
 	{"a length that is long", strings.Replace(aClaim, ": 15", ": 0000015", 1), other},
 	{"a length that is empty", strings.Replace(aClaim, ": 15", ":", 1), other},
 	{"chunks", with("Transfer-Encoding: chunked"), other},
@@ -78,6 +79,16 @@ func TestWhatCanBeReadInOneWayOnlyIsPlain(t *testing.T) {
 	for _, c := range findings {
 		if found := new(plain).read([]byte(c.text)); found != c.found {
 			t.Errorf("%s is found to be %d, not %d: %q", c.what, found, c.found, c.text)
+		}
+	}
+}
+
+func TestWhatNetHTTPMayActOnIsNotPlain(t *testing.T) {
+	for _, name := range []string{"Transfer-Encoding", "Trailer", "TE", "Expect", "Upgrade", "Keep-Alive", "Proxy-Connection", "HTTP2-Settings", "Pragma"} {
+		for _, name := range []string{name, strings.ToLower(name), strings.ToUpper(name)} {
+			if found := new(plain).read([]byte(with(name + ": x"))); found != other {
+				t.Errorf("with %s it is found to be %d", name, found)
+			}
 		}
 	}
 }
