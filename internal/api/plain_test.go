@@ -27,6 +27,7 @@ var findings = []struct {
 	{"a claim with a token", with("Authorization: Bearer abc.def"), whole},
 	{"a header twice", with("X-Forwarded-For: 10.0.0.1\r\nx-forwarded-for: 10.0.0.2"), whole},
 	{"a header without a value", with("Accept:"), whole},
+	{"a value between blanks", with("Accept: \t a b\t "), whole},
 	{"many lines", with(strings.Repeat("X: y\r\n", maxLines-4) + "X: z"), whole},
 	{"keep-alive", with("Connection: Keep-Alive"), whole},
 	{"a request without a body", "GET /v1/facts?from=1 HTTP/1.1\r\nHost: h\r\n\r\n", whole},

@@ -136,7 +136,36 @@ func TestF22AConnectionThatIsAcceptedLateIsAnswered(t *testing.T) {
 	}
 }
 
-// TestF22AStopThatGivesUpAClaimSaysSo: the second claim of a connection is one that net/http does not know of.
+// A waits listener tells when the server begins to wait for a connection's next request: it sets the
+// deadline of an idle one.
+type waits struct {
+	*net.TCPListener
+	begun chan struct{} // has room for one
+}
+
+func (w waits) Accept() (net.Conn, error) {
+	c, err := w.TCPListener.Accept()
+	return waitsConn{c, w.begun}, err
+}
+
+type waitsConn struct {
+	net.Conn
+	begun chan struct{}
+}
+
+func (c waitsConn) SetReadDeadline(t time.Time) error {
+	err := c.Conn.SetReadDeadline(t)
+	if time.Until(t) > time.Minute {
+		select {
+		case c.begun <- struct{}{}:
+		default:
+		}
+	}
+	return err
+}
+
+// TestF22AStopThatGivesUpAClaimSaysSo: the second claim of a connection is one that net/http does not know of,
+// if it comes when net/http is done with the first.
 func TestF22AStopThatGivesUpAClaimSaysSo(t *testing.T) {
 	var gate heldGate
 	s := open(t, held(&gate, flow.Limits{}), limited(api.Limits{Grace: 500 * time.Millisecond}))
@@ -148,7 +177,8 @@ func TestF22AStopThatGivesUpAClaimSaysSo(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	served := make(chan error, 1)
-	go func() { served <- s.server.Serve(ctx, ln, nil) }()
+	watched := waits{ln.(*net.TCPListener), make(chan struct{}, 1)}
+	go func() { served <- s.server.Serve(ctx, watched, nil) }()
 	c, err := net.Dial("tcp", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -168,6 +198,7 @@ func TestF22AStopThatGivesUpAClaimSaysSo(t *testing.T) {
 				t.Fatalf("it answers %v, %v", r, err)
 			}
 			_, _ = io.Copy(io.Discard, r.Body)
+			<-watched.begun
 		}
 	}
 	cancel()
