@@ -62,6 +62,19 @@ func TestF30SlowHeadersSlowBodiesAndIdlersAreCut(t *testing.T) {
 	}
 }
 
+func TestAClaimWhoseBodyEndsEarlyIs400(t *testing.T) {
+	s := open(t)
+	c := s.dial("POST /v1/campaigns/c/claims HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n{\"user_id")
+	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil || r.StatusCode != http.StatusBadRequest {
+		t.Fatalf("it answers %v, %v", r, err)
+	}
+	_ = r.Body.Close()
+}
+
 func TestF30LargeHeadersAreRefused(t *testing.T) {
 	s := open(t)
 	r := s.call("GET", "/livez", "", "X-Large", strings.Repeat("x", 12<<10))
