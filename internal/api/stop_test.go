@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -141,23 +142,25 @@ func TestF22AConnectionThatIsAcceptedLateIsAnswered(t *testing.T) {
 type waits struct {
 	*net.TCPListener
 	begun chan struct{} // has room for one
+	set   *atomic.Int64 // how often a deadline of reading was set
 }
 
 func (w waits) Accept() (net.Conn, error) {
 	c, err := w.TCPListener.Accept()
-	return waitsConn{c, w.begun}, err
+	return waitsConn{c, w}, err
 }
 
 type waitsConn struct {
 	net.Conn
-	begun chan struct{}
+	in waits
 }
 
 func (c waitsConn) SetReadDeadline(t time.Time) error {
 	err := c.Conn.SetReadDeadline(t)
+	c.in.set.Add(1)
 	if time.Until(t) > time.Minute {
 		select {
-		case c.begun <- struct{}{}:
+		case c.in.begun <- struct{}{}:
 		default:
 		}
 	}
@@ -177,7 +180,7 @@ func TestF22AStopThatGivesUpAClaimSaysSo(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	served := make(chan error, 1)
-	watched := waits{ln.(*net.TCPListener), make(chan struct{}, 1)}
+	watched := waits{ln.(*net.TCPListener), make(chan struct{}, 1), new(atomic.Int64)}
 	go func() { served <- s.server.Serve(ctx, watched, nil) }()
 	c, err := net.Dial("tcp", ln.Addr().String())
 	if err != nil {
@@ -199,7 +202,11 @@ func TestF22AStopThatGivesUpAClaimSaysSo(t *testing.T) {
 			}
 			_, _ = io.Copy(io.Discard, r.Body)
 			<-watched.begun
+			watched.set.Store(0)
 		}
+	}
+	if watched.set.Load() > 0 {
+		t.Error("net/http has the second claim")
 	}
 	cancel()
 	if err := <-served; err == nil {
