@@ -126,3 +126,21 @@ func TestF24ACrowdBeforeTheOpeningBarelyLoadsTheGate(t *testing.T) {
 		want(t, i, "c", "late", firstcome.Issued)
 	})
 }
+
+// TestTheHoldersOfAnEarlierVersionAreNotTakenForThoseOfThis has another node's operator
+// take a coupon back, which somebody else is issued there.
+func TestTheHoldersOfAnEarlierVersionAreNotTakenForThoseOfThis(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(1, "c")
+		i, other := issuer(t, m, flow.Limits{}), issuer(t, m, flow.Limits{})
+		want(t, other, "c", "a", firstcome.Issued)
+		want(t, i, "c", "loser", firstcome.SoldOut)
+		synctest.Wait() // the holders filter is read
+		m.change("c", func(_ *firstcome.Campaign, holds map[firstcome.UserID]int64) { delete(holds, "a") })
+		want(t, other, "c", "b", firstcome.Issued)
+		time.Sleep(m.lease)
+		want(t, i, "c", "loser", firstcome.SoldOut)
+		synctest.Wait()
+		want(t, i, "c", "b", firstcome.AlreadyIssued)
+	})
+}
