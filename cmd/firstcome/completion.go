@@ -35,18 +35,21 @@ type completion struct {
 }
 
 // A word is a command, or a flag with its dashes.
-type word struct{ text, help string }
+type word struct {
+	text, help string
+	takes      bool // a value comes behind it
+}
 
 // completions returns what may follow the node and every command under it.
 func completions(path string, node *kong.Node) []completion {
 	here := completion{path: path}
 	var under []completion
 	for _, child := range node.Children {
-		here.words = append(here.words, word{child.Name, plainHelp(child.Help)})
+		here.words = append(here.words, word{child.Name, plainHelp(child.Help), false})
 		under = append(under, completions(strings.TrimSpace(path+" "+child.Name), child)...)
 	}
 	for _, f := range flagsOf(node) {
-		here.words = append(here.words, word{"--" + f.Name, plainHelp(f.Help)})
+		here.words = append(here.words, word{"--" + f.Name, plainHelp(f.Help), !f.IsBool()})
 	}
 	return append([]completion{here}, under...)
 }
@@ -138,6 +141,9 @@ func fishScript(all []completion) string {
 			option := "-a " + w.text
 			if long, ok := strings.CutPrefix(w.text, "--"); ok {
 				option = "-l " + long
+			}
+			if w.takes {
+				option += " -r -F" // many values are files
 			}
 			fmt.Fprintf(&b, "complete -c firstcome -n '%s' %s -d '%s'\n", condition, option, w.help)
 		}
