@@ -152,5 +152,6 @@ func campaigns(ctx context.Context, b *bench) error {
 		return err
 	}
 	b.printRate("1,000 open campaigns, 256 connections", c, "one", wantCampaigns)
+	b.printCPU(c, "")
 	return nil
 }
