@@ -190,8 +190,8 @@ func TestAConnectionIsAnsweredAsByNetHTTPAlone(t *testing.T) {
 	}
 }
 
-// asked sends a request and returns the answer.
-func asked(t *testing.T, c net.Conn, text string) *http.Response {
+// Asked sends a request and returns the answer.
+func Asked(t *testing.T, c net.Conn, text string) *http.Response {
 	t.Helper()
 	if _, err := io.WriteString(c, text); err != nil {
 		t.Fatal(err)
@@ -224,7 +224,7 @@ func TestALaneAnswersNothingBehindAByteThatNetHTTPHas(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = r.Body.Close()
-		asked(t, c, aClaim)
+		Asked(t, c, aClaim)
 		if difference := cmp.Diff([]string{"POST", "XPOST"}, methods); difference != "" {
 			t.Error(difference)
 		}
@@ -240,7 +240,7 @@ func TestALaneGoesOnBehindWhatNetHTTPAnswers(t *testing.T) {
 			if n == 3 || n == 6 {
 				text = "GET /v1/facts?from=1 HTTP/1.1\r\nHost: h\r\n\r\n"
 			}
-			asked(t, c, text)
+			Asked(t, c, text)
 			synctest.Wait()
 			if e.lane != want {
 				t.Errorf("behind request %d there were %d in the lane, not %d", n, e.lane, want)
@@ -268,7 +268,7 @@ func TestF30ALaneCutsWhoIsSlowOrIdle(t *testing.T) {
 				var e exchange
 				conn := serve(t, http.HandlerFunc(e.handle), true).dial()
 				for range 3 {
-					asked(t, conn, aClaim)
+					Asked(t, conn, aClaim)
 					synctest.Wait()
 				}
 				began := time.Now()
@@ -297,7 +297,7 @@ func TestF22AClaimWhoseBodyIsOnItsWayIsNotCutAsIdle(t *testing.T) {
 			in := serve(t, http.HandlerFunc(e.handle), true)
 			c := in.dial()
 			for range 3 {
-				asked(t, c, aClaim)
+				Asked(t, c, aClaim)
 				synctest.Wait()
 			}
 			if _, err := io.WriteString(c, aClaim[:n]); err != nil {
@@ -311,7 +311,7 @@ func TestF22AClaimWhoseBodyIsOnItsWayIsNotCutAsIdle(t *testing.T) {
 				t.Errorf("behind %d bytes %d connections are open, not %d", n, got, open)
 			}
 			if open > 0 {
-				asked(t, c, aClaim[n:])
+				Asked(t, c, aClaim[n:])
 			}
 		})
 	}
@@ -323,11 +323,11 @@ func TestAConnectionInUseIsNotCutForBeingIdle(t *testing.T) {
 		var e exchange
 		c := serve(t, http.HandlerFunc(e.handle), true).dial()
 		for range 20 {
-			asked(t, c, aClaim)
+			Asked(t, c, aClaim)
 			if _, err := io.WriteString(c, aClaim[:len(aClaim)-1]); err != nil {
 				t.Fatal(err)
 			}
-			asked(t, c, aClaim[len(aClaim)-1:])
+			Asked(t, c, aClaim[len(aClaim)-1:])
 			time.Sleep(laneLimits.Idle / 4) // synctest's time
 		}
 	})
@@ -342,7 +342,7 @@ func TestF30ALaneCutsWhoDoesNotReadItsAnswer(t *testing.T) {
 			var e exchange
 			c := serve(t, http.HandlerFunc(e.handle), true).dial()
 			for _, text := range before {
-				asked(t, c, text)
+				Asked(t, c, text)
 				synctest.Wait()
 			}
 			inLane := e.lane
@@ -386,7 +386,7 @@ func TestAPanicInALaneEndsItsConnection(t *testing.T) {
 			_, _ = io.WriteString(w, "ok")
 		}), true)
 		c := in.dial()
-		asked(t, c, aClaim)
+		Asked(t, c, aClaim)
 		synctest.Wait()
 		if _, err := io.WriteString(c, aClaim); err != nil {
 			t.Fatal(err)
@@ -394,6 +394,6 @@ func TestAPanicInALaneEndsItsConnection(t *testing.T) {
 		if n, err := c.Read(make([]byte, 1)); n > 0 || err != io.EOF {
 			t.Errorf("it answers %d bytes, %v", n, err)
 		}
-		asked(t, in.dial(), aClaim)
+		Asked(t, in.dial(), aClaim)
 	})
 }

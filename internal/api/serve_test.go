@@ -276,14 +276,9 @@ func TestServeAnswersWhatIsInFlightBeforeItEnds(t *testing.T) {
 	held(&gate, flow.Limits{})(s, &config)
 	s.server = api.New(config)
 	s.ledger.run(t)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := loopback(t)
 	s.url = "http://" + ln.Addr().String()
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- s.server.Serve(ctx, ln, nil) }()
+	cancel, served := s.serveOn(ln)
 	s.create(`{"id":"c","name":"n","quantity":9}`)
 	answer := make(chan reply, 1)
 	go func() { answer <- s.claim("c", "u") }()
@@ -313,10 +308,7 @@ func TestServeSpeaksHTTP2OverTLS(t *testing.T) {
 	lender := httptest.NewUnstartedServer(nil) // for its certificate
 	lender.StartTLS()
 	defer lender.Close()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := loopback(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- s.server.Serve(ctx, ln, &tls.Config{Certificates: lender.TLS.Certificates}) }()

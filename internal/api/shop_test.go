@@ -122,14 +122,9 @@ func openFor(t testing.TB, gate string, change ...func(*shop, *api.Config)) *sho
 // listen serves until the test ends.
 func (s *shop) listen() {
 	s.t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	ln := loopback(s.t)
 	s.url = "http://" + ln.Addr().String()
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- s.server.Serve(ctx, ln, nil) }()
+	cancel, served := s.serveOn(ln)
 	s.finish = sync.OnceFunc(func() {
 		s.client.CloseIdleConnections()
 		cancel()
@@ -143,6 +138,24 @@ func (s *shop) listen() {
 		}
 	})
 	s.t.Cleanup(s.finish)
+}
+
+// serveOn serves ln until cancel is called, and tells what that ended with.
+func (s *shop) serveOn(ln net.Listener) (cancel context.CancelFunc, served <-chan error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.server.Serve(ctx, ln, nil) }()
+	return cancel, ended
+}
+
+// loopback returns a listener on a free port.
+func loopback(t testing.TB) *net.TCPListener {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ln.(*net.TCPListener)
 }
 
 // behind changes the ledger behind firstcome's back.

@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"bufio"
-	"context"
 	"io"
 	"net"
 	"net/http"
@@ -19,14 +18,9 @@ import (
 // which net/http alone would not close a connection that is new.
 func TestConnectionsThatNobodyUsesDoNotKeepTheServerFromStopping(t *testing.T) {
 	s := open(t, limited(api.Limits{Grace: 3 * time.Second}))
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ln := loopback(t)
+	cancel, served := s.serveOn(ln)
 	defer cancel()
-	served := make(chan error, 1)
-	go func() { served <- s.server.Serve(ctx, ln, nil) }()
 	var conns []net.Conn
 	for range 3 {
 		c, err := net.Dial("tcp", ln.Addr().String())
@@ -36,26 +30,15 @@ func TestConnectionsThatNobodyUsesDoNotKeepTheServerFromStopping(t *testing.T) {
 		defer c.Close()
 		conns = append(conns, c)
 	}
-	ask := func(c net.Conn) *http.Response {
-		t.Helper()
-		if _, err := io.WriteString(c, "GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
-		r, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = r.Body.Close()
-		return r
-	}
+	const ready = "GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 	for _, c := range conns[1:] { // accepted after the first, which is unused
-		if r := ask(c); r.StatusCode != 200 || r.Close {
+		if r := api.Asked(t, c, ready); r.StatusCode != 200 || r.Close {
 			t.Errorf("it answers %s, and closes: %t", r.Status, r.Close)
 		}
 	}
 	cancel()
 	await(t, func() bool { // it asks whether it is ready, on what it has
-		return ask(conns[1]).Close
+		return api.Asked(t, conns[1], ready).Close
 	})
 	if err := <-served; err != nil {
 		t.Error(err)
@@ -99,14 +82,10 @@ func (l late) Close() error {
 // the server has looked at what is unaccepted, and once more.
 func TestF22AConnectionThatIsAcceptedLateIsAnswered(t *testing.T) {
 	s := open(t)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	held := late{ln.(*net.TCPListener), make(chan struct{}), make(chan struct{}), make(chan struct{}, 3)}
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- s.server.Serve(ctx, held, nil) }()
+	ln := loopback(t)
+	held := late{ln, make(chan struct{}), make(chan struct{}), make(chan struct{}, 3)}
+	cancel, served := s.serveOn(held)
+	defer cancel()
 	c, err := net.Dial("tcp", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -173,15 +152,10 @@ func TestF22AStopThatGivesUpAClaimSaysSo(t *testing.T) {
 	var gate heldGate
 	s := open(t, held(&gate, flow.Limits{}), limited(api.Limits{Grace: 500 * time.Millisecond}))
 	s.createInLedger("c")
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ln := loopback(t)
+	watched := waits{ln, make(chan struct{}, 1), new(atomic.Int64)}
+	cancel, served := s.serveOn(watched)
 	defer cancel()
-	served := make(chan error, 1)
-	watched := waits{ln.(*net.TCPListener), make(chan struct{}, 1), new(atomic.Int64)}
-	go func() { served <- s.server.Serve(ctx, watched, nil) }()
 	c, err := net.Dial("tcp", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
