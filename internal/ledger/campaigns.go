@@ -186,6 +186,7 @@ func (l *Ledger) locked(ctx context.Context, id firstcome.CampaignID, do func(t 
 		if err != nil {
 			return err
 		}
+		t.bringUp(s)
 		if err := t.flush(); err != nil {
 			return err
 		}

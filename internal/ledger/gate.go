@@ -185,9 +185,13 @@ func (t *tx) keep(before, s stock, issued []firstcome.Coupon, now time.Time) {
 	if len(issued) == 0 && phase(s, now) == phase(s, before.decidedAt) {
 		return // what the window answers is the same by the instant kept
 	}
-	for _, c := range issued {
+	for n, c := range issued {
 		s.position++
-		t.coupons = append(t.coupons, placed{c, s.position, now.UnixMicro()})
+		p := placed{c, s.position, now.UnixMicro(), nil}
+		if s.Quantity != firstcome.Unlimited {
+			p.stock = s.Quantity - before.inForce - int64(n) - 1
+		}
+		t.coupons = append(t.coupons, p)
 	}
 	if len(issued) > 0 {
 		t.touched[s.ID] = true // the facts are those between the last run and the campaign's position
@@ -195,4 +199,9 @@ func (t *tx) keep(before, s stock, issued []firstcome.Coupon, now time.Time) {
 	s.decidedAt = now
 	t.stocks[s.ID] = s
 	t.dirty[s.ID] = true
+	if len(issued) == 0 || t.dialect.shared {
+		t.rows[s.ID] = true
+	} else {
+		t.behind[s.ID] = true
+	}
 }

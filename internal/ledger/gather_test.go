@@ -75,6 +75,7 @@ func TestATransactionWaitsForWhomTheOneBeforeAnswered(t *testing.T) {
 		asks(0, 3, 0)
 		goOn <- struct{}{}
 		wantCommit(1, 0)
+		watched.Store(false)
 		goOn <- struct{}{}
 		claims.Wait()
 	})

@@ -37,6 +37,23 @@ func TestUsersAreLookedUpInTheIndex(t *testing.T) {
 	}
 }
 
+// TestTheLastCouponIsFoundInTheKey holds the plan of what every look at a campaign asks.
+func TestTheLastCouponIsFoundInTheKey(t *testing.T) {
+	secret, err := firstcome.NewSecret(make([]byte, firstcome.MinSecret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := Open(t.Context(), filepath.Join(t.TempDir(), "firstcome.db"), Options{Secret: secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	plan := explain(t, l, `QUERY PLAN `+l.dialect.statusQuery()+`WHERE c.id > ? ORDER BY c.id LIMIT ?`, []any{"", 10})
+	if strings.Count(plan, "SEARCH coupons USING PRIMARY KEY (campaign_id=?)") != 2 || strings.Contains(plan, "TEMP B-TREE") {
+		t.Errorf("a campaign's last coupon is found by:\n%s", plan)
+	}
+}
+
 // TestServersLookUsersUpInTheIndexToo fills a campaign without telling the server's
 // planner, which would then rather read all of it.
 func TestServersLookUsersUpInTheIndexToo(t *testing.T) {

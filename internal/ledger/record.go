@@ -290,7 +290,7 @@ func (r *recording) insert() error {
 	}
 	coupons := make([]placed, len(r.fresh))
 	for n, c := range r.fresh {
-		coupons[n] = placed{c, r.position + int64(n) + 1, now.UnixMicro()}
+		coupons[n] = placed{c, r.position + int64(n) + 1, now.UnixMicro(), nil}
 	}
 	err = r.dialect.insert(r.tx, coupons)
 	if r.look && r.dialect.classify(err) == refused {

@@ -60,7 +60,7 @@ var (
 	lookQueries = inEveryWidth(`SELECT `+couponColumns+` FROM coupons INDEXED BY coupons_p3_one_per_user
 		WHERE user_id IN (%s) AND campaign_id = ? AND voided_at IS NULL`, `?`)
 	insertCoupons = newWide(`INSERT`, `INTO coupons
-		(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position) VALUES %s`, `(?,?,?,?,?,?,?,?)`)
+		(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position, stock) VALUES %s`, `(?,?,?,?,?,?,?,?,?)`)
 	updateStocks = newWide(`UPDATE`, `campaigns
 		SET in_force = s.column1, issued = s.column2, last_number = s.column3, position = s.column4, decided_at = s.column5
 		FROM (VALUES %s) AS s WHERE campaigns.id = s.column6`, `(?,?,?,?,?,?)`)
@@ -105,6 +105,7 @@ type placed struct {
 	firstcome.Coupon
 	position   int64
 	recordedAt int64 // microseconds
+	stock      any   // left behind it: an int64, or nil for unlimited or not known
 }
 
 // flush writes what the claims of the transaction decided so far. Many campaigns'
@@ -116,16 +117,24 @@ func (t *tx) flush() error {
 			return err
 		}
 	}
-	return t.dialect.update(t, slices.Collect(maps.Keys(t.dirty)))
+	if err := t.dialect.update(t, slices.Collect(maps.Keys(t.rows))); err != nil {
+		return err
+	}
+	for id := range t.rows {
+		s := t.stocks[id]
+		s.rowNumber = s.lastNumber
+		t.stocks[id] = s
+	}
+	return nil
 }
 
 // insertSQLite is dialect.insert.
 func insertSQLite(t *tx, coupons []placed) error {
-	args := make([]any, 0, widths[0]*8)
+	args := make([]any, 0, widths[0]*9)
 	return inWidths(len(coupons), func(from, width int) error {
 		args = args[:0]
 		for _, c := range coupons[from : from+width] {
-			args = append(args, string(c.Campaign), c.Number, string(c.User), c.Code, c.TermsVersion, c.IssuedAt.UnixMicro(), c.recordedAt, c.position)
+			args = append(args, string(c.Campaign), c.Number, string(c.User), c.Code, c.TermsVersion, c.IssuedAt.UnixMicro(), c.recordedAt, c.position, c.stock)
 		}
 		return t.write(insertCoupons, width, args)
 	})
@@ -151,6 +160,7 @@ func updateSQLite(t *tx, ids []firstcome.CampaignID) error {
 func (t *tx) forget() {
 	t.coupons = t.coupons[:0]
 	clear(t.dirty)
+	clear(t.rows)
 }
 
 // write runs the statement of a width, in the form that the transaction needs.

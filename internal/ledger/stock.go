@@ -13,12 +13,9 @@ import (
 // A stock is the part of a campaign's row that decides.
 type stock struct {
 	firstcome.Campaign
+	counters
 	termsVersion int64
-	inForce      int64
-	issued       int64
-	lastNumber   int64
-	position     int64
-	decidedAt    time.Time
+	rowNumber    int64 // the last number that the row has
 	// Where nodes share the ledger:
 	clock time.Time // the server's, read after the row was locked
 	hold  hold
@@ -39,7 +36,7 @@ func (s *stock) pending() bool { return s.applied < s.Version }
 
 const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, terms_version,
 	gate, secret, in_force, issued, last_number, position, decided_at,
-	held, held_until, was_opens_at, was_closes_at, applied, epoch, settled, letters_order, created_at, retired_at`
+	held, held_until, was_opens_at, was_closes_at, applied, epoch, settled, letters_order, created_at, retired_at, `
 
 // stock returns what decides the campaign's claims, and refuses a campaign that
 // another gate or another secret decides.
@@ -57,11 +54,13 @@ func (l *Ledger) stock(t *tx, id firstcome.CampaignID) (stock, error) {
 func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 	s := stock{Campaign: firstcome.Campaign{ID: id}}
 	var quantity, opensAt, closesAt, decidedAt, heldUntil, wasOpensAt, wasClosesAt, createdAt, retiredAt sql.NullInt64
+	var last lastCoupon
 	var gate, secret string
-	err := t.row(`SELECT `+stockColumns+` FROM campaigns WHERE id = ?`+l.dialect.forUpdate, id).Scan(
+	err := t.row(`SELECT `+stockColumns+l.dialect.lastCoupon+` FROM campaigns c WHERE id = ?`+l.dialect.forUpdate, id).Scan(
 		&quantity, &opensAt, &closesAt, &s.Paused, &s.Closed, &s.Version, &s.termsVersion,
 		&gate, &secret, &s.inForce, &s.issued, &s.lastNumber, &s.position, &decidedAt,
-		&s.hold.coupons, &heldUntil, &wasOpensAt, &wasClosesAt, &s.applied, &s.epoch, &s.settled, &s.letters, &createdAt, &retiredAt)
+		&s.hold.coupons, &heldUntil, &wasOpensAt, &wasClosesAt, &s.applied, &s.epoch, &s.settled, &s.letters, &createdAt, &retiredAt,
+		&last.number, &last.issuedAt)
 	if errors.Is(err, sql.ErrNoRows) {
 		return s, firstcome.ErrNoCampaign
 	}
@@ -74,6 +73,8 @@ func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 	}
 	s.Quantity = unlimited(quantity)
 	s.OpensAt, s.ClosesAt, s.decidedAt = instant(opensAt), instant(closesAt), instant(decidedAt)
+	s.rowNumber = s.lastNumber
+	s.catchUp(last)
 	s.hold.until, s.hold.opensAt, s.hold.closesAt = instant(heldUntil), instant(wasOpensAt), instant(wasClosesAt)
 	s.marker, s.retiredAt = l.marker(instant(createdAt)), instant(retiredAt)
 	if l.dialect.shared {

@@ -80,7 +80,7 @@ func (l *Ledger) Run(ctx context.Context) error {
 	if l.dialect.shared {
 		return l.follow(ctx)
 	}
-	w := &writer{ledger: l, tx: newTx(l.dialect), late: time.NewTimer(gatherFor)}
+	w := &writer{ledger: l, tx: newTx(l.dialect), late: time.NewTimer(gatherFor), rows: newFollower()}
 	w.late.Stop()
 	defer w.disconnect()
 	stop := w.startCheckpoints()
@@ -89,12 +89,15 @@ func (l *Ledger) Run(ctx context.Context) error {
 		select {
 		case j := <-l.jobs:
 			w.group(j)
+		case <-w.rows.timer.C:
+			w.bringUp()
 		case <-ctx.Done():
 			for {
 				select {
 				case j := <-l.jobs:
 					w.group(j)
 				default:
+					w.bringUpAll()
 					return nil
 				}
 			}
@@ -110,6 +113,7 @@ type writer struct {
 	before  int         // jobs of the transaction before
 	late    *time.Timer // ends the wait for as many
 	careful int         // transactions left in which users are looked up first
+	rows    follower
 
 	checkpoints checkpointer
 	log         log
@@ -135,6 +139,7 @@ func (w *writer) group(first *job) {
 	}
 	clear(w.jobs)
 	w.written(err != nil)
+	w.follow(rowsAfter)
 }
 
 // gather takes all jobs that wait. While most of those whom the transaction before answered have
