@@ -127,7 +127,7 @@ func latency(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// campaigns: 1,000 open campaigns together against one.
+// campaigns: 1,000 open campaigns together against one, all of them with a limit.
 func campaigns(ctx context.Context, b *bench) error {
 	s, err := b.firstcome(ctx, "campaigns.db")
 	if err != nil {
@@ -139,7 +139,7 @@ func campaigns(ctx context.Context, b *bench) error {
 		return func() (figure, error) {
 			ids := make([]string, many)
 			for n := range ids {
-				if ids[n], err = b.campaign(ctx, s, -1); err != nil {
+				if ids[n], err = b.campaign(ctx, s, int64(b.claims)); err != nil {
 					return figure{}, err
 				}
 			}
