@@ -74,10 +74,18 @@ func run(ctx context.Context, b *bench) error {
 		return err
 	}
 	fmt.Printf("An fdatasync of 64 KiB takes %v here (median of 200).\n\n| what | firstcome | reference | ratio | wanted |\n|---|---|---|---|---|\n", sync.Round(time.Microsecond))
+	before, err := processors()
+	if err != nil {
+		return err
+	}
 	for _, r := range selected {
 		if err := r.measure(ctx, b); err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
 	}
-	return nil
+	after, err := processors()
+	if taken := after.takenSince(before); taken != "" {
+		fmt.Printf("\nMeanwhile %s away.\n", taken)
+	}
+	return err
 }

@@ -102,3 +102,14 @@ func ratio(v float64) string     { return fmt.Sprintf("%.2f", v) }
 func latencies(p50, p99, longest float64) string {
 	return fmt.Sprintf("p50 %.1f, p99 %.1f, max %.1f ms", p50, p99, longest)
 }
+
+// Ticks are the time of all processors, and what the host of a virtual machine gave of it to others.
+type ticks struct{ stolen, all int64 }
+
+// takenSince says how much of the processors' time the host took away since an earlier reading.
+func (t ticks) takenSince(before ticks) string {
+	if t.all == before.all {
+		return ""
+	}
+	return fmt.Sprintf("the host took %.0f %% of the processors", 100*float64(t.stolen-before.stolen)/float64(t.all-before.all))
+}

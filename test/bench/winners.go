@@ -118,12 +118,20 @@ func latency(ctx context.Context, b *bench) error {
 	}
 	const seconds = 20
 	rate := 0.7 * b.capacity
+	before, err := processors()
+	if err != nil {
+		return err
+	}
 	f, err := drive(ctx, at(s, id, sequential(0)), int(rate*seconds), 256, rate, "issued")
 	if err != nil {
 		return err
 	}
+	after, err := processors()
+	if err != nil {
+		return err
+	}
 	l := f.result.Latency
-	b.print(fmt.Sprintf("latency, open loop, %d s at %s", seconds, perSecond(rate)), latencies(l.P50, l.P99, l.Max), "", "", wantLatency)
+	b.print(fmt.Sprintf("latency, open loop, %d s at %s", seconds, perSecond(rate)), latencies(l.P50, l.P99, l.Max), after.takenSince(before), "", wantLatency)
 	return nil
 }
 
