@@ -19,13 +19,15 @@ import (
 //
 // It must know where a request begins: bytes of one client's body, read as another's
 // request, would be a hole. It knows if net/http was given one plain request, not a byte
-// more, and says now that it waits for the next. A connection on which it was
-// ever otherwise is net/http's alone.
+// more, and says now that it waits for the next. A request of which net/http took the first
+// byte early is net/http's, and if it proves to be a plain one, the lane
+// knows again behind it. A connection on which it was ever otherwise is net/http's alone.
 type lane struct {
 	*lanes
 	from   string // the client's address
 	stage  stage
-	posted bool // the last request that net/http had was a POST
+	posted bool   // the last request that net/http had was a POST
+	early  []byte // what net/http has of the next request already: nothing, or a byte
 	// When the deadlines of reading and writing were set; zero: they are net/http's.
 	reads, writes time.Time
 }
@@ -73,7 +75,7 @@ func (l *lane) idle() {
 	l.reads, l.writes = time.Time{}, time.Time{}
 	switch {
 	case l.stage != during:
-	case l.posted:
+	case l.posted && len(l.early) == 0:
 		l.stage = between
 	default:
 		l.stage = waiting
@@ -85,9 +87,9 @@ func (l *lane) read(c *conn, p []byte) (int, error) {
 	switch l.stage {
 	case apart:
 		return c.Conn.Read(p)
-	case during: // net/http looks whether the client has gone away
+	case during: // net/http looks whether the client has gone away: a byte that comes begins the next request
 		n, err := c.Conn.Read(p)
-		if n > 0 {
+		if l.early = append(l.early, p[:n]...); len(l.early) > 1 {
 			l.stage = apart
 		}
 		return n, err
@@ -99,7 +101,7 @@ func (l *lane) read(c *conn, p []byte) (int, error) {
 			return n, err
 		}
 		t := l.turns.Get().(*turn)
-		n, found, err := l.complete(c, p, n, &t.plain)
+		n, found, err := l.complete(c, p, n, t)
 		mine := l.stage == between && found == whole && t.plain.isClaim()
 		posted := t.plain.method == http.MethodPost
 		if mine {
@@ -112,7 +114,7 @@ func (l *lane) read(c *conn, p []byte) (int, error) {
 		case mine:
 			continue
 		case found == whole:
-			l.stage, l.posted = during, posted
+			l.stage, l.posted, l.early = during, posted, l.early[:0]
 		default:
 			l.stage = apart
 		}
@@ -121,10 +123,10 @@ func (l *lane) read(c *conn, p []byte) (int, error) {
 }
 
 // complete reads on while the n bytes of p may become a plain request. An error says that it took too long.
-func (l *lane) complete(c *conn, p []byte, n int, q *plain) (int, finding, error) {
+func (l *lane) complete(c *conn, p []byte, n int, t *turn) (int, finding, error) {
 	var began time.Time
 	for {
-		found := q.read(p[:n])
+		found := t.plain.read(l.request(t, p[:n]))
 		if found != part {
 			return n, found, nil
 		}
@@ -151,6 +153,15 @@ func (l *lane) complete(c *conn, p []byte, n int, q *plain) (int, finding, error
 			return n, other, nil
 		}
 	}
+}
+
+// request returns what there is of a request: what net/http has of it already, and what came now.
+func (l *lane) request(t *turn, came []byte) []byte {
+	if len(l.early) == 0 {
+		return came
+	}
+	t.out = append(append(t.out[:0], l.early...), came...)
+	return t.out
 }
 
 // answer answers a claim and makes the connection wait for the next request.

@@ -62,6 +62,9 @@ func (e *exchange) handle(w http.ResponseWriter, r *http.Request) {
 		e.lane++
 	}
 	body, err := io.ReadAll(r.Body)
+	if strings.Contains(string(body), "slow") {
+		time.Sleep(aWhile / 2) // synctest's time: what comes meanwhile net/http begins to read
+	}
 	e.Calls = append(e.Calls, fmt.Sprintf("%s %s %s %s %s %d %v %v: %q, %v", r.Method, r.URL, r.RequestURI, r.Host, r.Proto, r.ContentLength, r.RemoteAddr, r.Header, body, err))
 	if strings.Contains(string(body), "nothing") {
 		return
@@ -97,6 +100,9 @@ func serve(t *testing.T, handler http.Handler, inLanes bool) *pipes {
 	return ln
 }
 
+// aWhile is longer than any answer takes, and no deadline.
+const aWhile = 2 * time.Millisecond
+
 // exchanged sends pieces of a stream, some of them only when all before is answered.
 func exchanged(t *testing.T, inLanes bool, pieces []string, waits func(n int) bool) (e exchange) {
 	synctest.Test(t, func(t *testing.T) {
@@ -116,7 +122,7 @@ func exchanged(t *testing.T, inLanes bool, pieces []string, waits func(n int) bo
 		}()
 		for n, piece := range pieces {
 			if waits(n) {
-				synctest.Wait()
+				time.Sleep(aWhile) // synctest's time
 			}
 			if _, err := io.WriteString(c, piece); err != nil {
 				break
@@ -129,10 +135,12 @@ func exchanged(t *testing.T, inLanes bool, pieces []string, waits func(n int) bo
 	return e
 }
 
+var aSlowClaim = strings.Replace(aClaim, "user_id", "is_slow", 1)
+
 // Of these are the streams. Some are plain, some not, and some hold what would be a claim if it
 // stood elsewhere.
 var streamed = []string{
-	aClaim, aClaim, aClaim, aClaim,
+	aClaim, aClaim, aSlowClaim, aSlowClaim,
 	strings.Replace(aClaim, `"u"`, `"v"`, 1),
 	with("Authorization: Bearer x"), with("Connection: keep-alive"), with("x-forwarded-for: 10.0.0.1\r\nX-Forwarded-For: 10.0.0.2"),
 	with("Transfer-Encoding: chunked"), with("Content-Length: 15"), with("Expect: 100-continue"), with("Connection: close"),
@@ -248,6 +256,68 @@ func TestALaneGoesOnBehindWhatNetHTTPAnswers(t *testing.T) {
 		}
 	})
 }
+
+// TestALaneGoesOnBehindWhatBeganEarly: net/http has a byte of each request that is sent while it answers
+// the one before, and answers that, too. Behind it the lane goes on, if it was plain and alone.
+func TestALaneGoesOnBehindWhatBeganEarly(t *testing.T) {
+	const aGet, later = "GET /v1/facts HTTP/1.1\r\nHost: h\r\n\r\n", ""
+	for _, c := range []struct {
+		what    string
+		sent    []string // each before the one before is answered, or behind it and later
+		inLanes int
+	}{
+		{"a claim", []string{aSlowClaim, aClaim, later, aClaim}, 1},
+		{"many", []string{aSlowClaim, aSlowClaim, aSlowClaim, aClaim, later, aClaim, later, aClaim}, 2},
+		{"a claim in pieces", []string{aSlowClaim, aClaim[:1], later, aClaim[1:60], later, aClaim[60:], later, aClaim}, 1},
+		{"again", []string{aSlowClaim, aClaim, later, aGet, later, aSlowClaim, aClaim, later, aClaim}, 1},
+		{"no POST", []string{aSlowClaim, aGet, later, aClaim, later, aClaim}, 1},
+		{"two claims", []string{aSlowClaim, aClaim + aClaim, later, aClaim, later, aClaim}, 0},
+		{"what is not plain", []string{aSlowClaim, with("Expect: 100-continue"), later, aClaim, later, aClaim}, 0},
+		{"what would be a claim", []string{aSlowClaim, "X" + aClaim, later, aClaim, later, aClaim}, 0},
+		{"an empty line", []string{aSlowClaim, "\r\n" + aClaim, later, aClaim, later, aClaim}, 0},
+	} {
+		pieces, waits := []string{}, map[int]bool{}
+		for _, piece := range c.sent {
+			if piece == later {
+				waits[len(pieces)] = true
+				continue
+			}
+			pieces = append(pieces, piece)
+		}
+		waiting := func(n int) bool { return waits[n] }
+		e, alone := exchanged(t, true, pieces, waiting), exchanged(t, false, pieces, waiting)
+		if e.lane != c.inLanes {
+			t.Errorf("behind %s there were %d in the lane, not %d", c.what, e.lane, c.inLanes)
+		}
+		e.lane = 0
+		if difference := cmp.Diff(alone, e, cmp.AllowUnexported(exchange{})); difference != "" {
+			t.Errorf("%s: %s", c.what, difference)
+		}
+	}
+}
+
+// TestALaneEndsWhereNetHTTPReadsAheadMoreThanAByte, as it does in no version there is.
+func TestALaneEndsWhereNetHTTPReadsAheadMoreThanAByte(t *testing.T) {
+	for text, want := range map[string]stage{"P": waiting, "PO": apart} {
+		l := &lane{lanes: newLanes(nil, laneLimits), stage: during, posted: true}
+		if n, err := l.read(&conn{Conn: textConn{Reader: strings.NewReader(text)}}, make([]byte, 8)); n != len(text) || err != nil {
+			t.Errorf("it reads %d of %q: %v", n, text, err)
+		}
+		if l.idle(); l.stage != want {
+			t.Errorf("behind %q its stage is %d", text, l.stage)
+		}
+	}
+}
+
+// A textConn is a connection on which a text came, and nothing else will.
+type textConn struct {
+	io.Reader
+	net.Conn
+}
+
+func (c textConn) Read(p []byte) (int, error) { return c.Reader.Read(p) }
+
+func (textConn) SetReadDeadline(time.Time) error { return nil }
 
 // TestF30ALaneCutsWhoIsSlowOrIdle, and no later than net/http alone would.
 func TestF30ALaneCutsWhoIsSlowOrIdle(t *testing.T) {

@@ -154,7 +154,7 @@ func (w *watchedReader) Read(p []byte) (int, error) {
 }
 
 // FuzzPlain: what is plain is the same to net/http, with nothing left over; and for what may become
-// plain net/http would wait, too.
+// plain net/http would wait, too. A lane finds the same where net/http has its first byte already.
 func FuzzPlain(f *testing.F) {
 	for _, c := range findings {
 		f.Add([]byte(c.text))
@@ -162,6 +162,15 @@ func FuzzPlain(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var p plain
 		found := p.read(b)
+		if n := len(b); 1 < n && n <= 4096 {
+			l := &lane{lanes: newLanes(nil, laneLimits), early: b[:1]}
+			if _, err := l.read(&conn{Conn: textConn{Reader: bytes.NewReader(b[1:])}}, make([]byte, 4095)); err != nil {
+				t.Fatal(err)
+			}
+			if goesOn := l.stage == during && len(l.early) == 0; goesOn != (found == whole) {
+				t.Errorf("behind %q with its first byte early a lane's stage is %d", b, l.stage)
+			}
+		}
 		if found == other {
 			return
 		}
