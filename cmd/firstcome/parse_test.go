@@ -62,10 +62,7 @@ func TestTheSettingsOfServeReachTheNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := grammar.Serve.settings(terminal{err: os.Stderr})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := grammar.Serve.settings(terminal{err: os.Stderr})
 	got := []any{s.ops, s.queue.Batch, s.queue.Waiting, s.limits.MaxConnections, s.queue.Gate, s.limits.Wait, s.limits.Grace, s.drainDelay, s.userLimit != nil, s.addressLimit != nil}
 	want := []any{"", 7, 8, 9, 6 * time.Second, 3 * time.Second, 2 * time.Second, 3 * time.Second, true, false}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -33,6 +33,15 @@ type serveCmd struct {
 	ShutdownGrace time.Duration `default:"30s" help:"How long what is in flight may take after that (default: 30s)."`
 	LogLevel      logLevel      `default:"info" placeholder:"info" help:"Log debug, info, warn or error and above (default: info)."`
 	LogFormat     string        `enum:"text,json" default:"text" placeholder:"text" help:"Log text or json (default: text)."`
+
+	files files
+}
+
+// files are what the flags' files hold. check reads each of them once: it may be a pipe, as of <(…).
+type files struct {
+	secret []byte      // the text of the code secret; nil makes one at the first start
+	tls    *tls.Config // nil: plain HTTP
+	jwt    *auth.JWT   // nil: users have no tokens
 }
 
 // tokenFlags say whose users' tokens (JWT) are good.
@@ -77,22 +86,23 @@ func (c *serveCmd) check(t terminal) []error {
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		errs = append(errs, errors.New("--tls-cert and --tls-key go together: name both or neither"))
 	}
-	if text, err := secretText(t, c.SecretFile, c.Ledger.path()); err != nil {
+	var err error
+	if c.files.secret, err = secretText(t, c.SecretFile, c.Ledger.path()); err != nil {
 		errs = append(errs, err)
-	} else if text == nil && ledger.OnServer(c.Ledger.path()) {
+	} else if c.files.secret == nil && ledger.OnServer(c.Ledger.path()) {
 		errs = append(errs, errNoSecret)
-	} else if text != nil {
-		if _, err := parseSecret(text); err != nil {
+	} else if c.files.secret != nil {
+		if _, err := parseSecret(c.files.secret); err != nil {
 			errs = append(errs, err)
 		}
 	}
 	if _, err := os.Stat(c.Ledger.path()); errors.Is(err, os.ErrNotExist) && !ledger.OnServer(c.Ledger.path()) && !c.hasTokens(t) && !c.CreateKey && !c.Listen.isLoopback() {
 		errs = append(errs, c.refuseOpen()) // before a ledger is made
 	}
-	if _, err := c.tls(); err != nil {
+	if c.files.tls, err = c.tls(); err != nil {
 		errs = append(errs, err)
 	}
-	if _, err := c.jwt(t); err != nil {
+	if c.files.jwt, err = c.jwt(t); err != nil {
 		errs = append(errs, err)
 	}
 	return errs
@@ -100,10 +110,7 @@ func (c *serveCmd) check(t terminal) []error {
 
 // Run serves until a signal.
 func (c *serveCmd) Run(ctx context.Context, t terminal) error {
-	s, err := c.settings(t)
-	if err != nil {
-		return err
-	}
+	s := c.settings(t)
 	n, err := newNode(ctx, s)
 	if err != nil {
 		return err
@@ -129,10 +136,11 @@ func (c *serveCmd) announce(n *node) {
 	}
 }
 
-func (c *serveCmd) settings(t terminal) (settings, error) {
+func (c *serveCmd) settings(t terminal) settings {
 	s := settings{
 		listen: string(c.Listen), ops: string(c.Ops), ledgerPath: c.Ledger.path(),
-		gate:       c.gateSettings(),
+		gate:   c.gateSettings(),
+		secret: c.files.secret, tls: c.files.tls, jwt: c.files.jwt,
 		queue:      flow.Limits{Batch: int(c.MaxBatch), Waiting: int(c.MaxWaiting), Gate: c.AnswerWait},
 		limits:     api.Limits{MaxConnections: int(c.MaxConnections), Grace: c.ShutdownGrace, Wait: longerWait(c.AnswerWait)},
 		drainDelay: c.DrainDelay,
@@ -147,15 +155,8 @@ func (c *serveCmd) settings(t terminal) (settings, error) {
 	if c.AddressRate > 0 {
 		s.addressLimit = auth.NewLimiter(float64(c.AddressRate), int(c.AddressBurst), rememberedLimits)
 	}
-	var errs [3]error
-	s.secret, errs[0] = secretText(t, c.SecretFile, s.ledgerPath)
-	s.tls, errs[1] = c.tls()
-	s.jwt, errs[2] = c.jwt(t)
-	if err := errors.Join(errs[:]...); err != nil {
-		return s, usageError{err}
-	}
 	s.admit = func(ctx context.Context, l *ledger.Ledger) (bool, error) { return c.mode(ctx, t, l) }
-	return s, nil
+	return s
 }
 
 // longerWait is how much longer than by default a claim may wait in all: for its turn, for the
