@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
+	"slices"
 	"sync/atomic"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
@@ -21,6 +23,8 @@ type auditCmd struct {
 	outputFlag
 	SecretFile string `placeholder:"FILE" help:"The secret of the coupon codes, to check these too (default: the one beside the ledger, if it can be read)."`
 	Campaign   string `arg:"" optional:"" help:"The campaign (default: all, and the ledger's file itself)."`
+
+	flags []string // those on the command line
 }
 
 // Help says what differs.
@@ -31,21 +35,33 @@ besides, it compares who holds a coupon at the gate with the ledger and what is 
 through whatever stands between.`
 }
 
-// check chooses between ledger and server: a flag stands over the environment.
-func (c *auditCmd) check(t terminal) []error {
-	ledgerIsFlag := string(c.Ledger) != t.variable(variableOf("ledger"))
-	serverIsFlag := string(c.Server) != strings.TrimSuffix(t.variable(variableOf("server")), "/")
-	if gateIsFlag := string(c.Gate) != t.variable(variableOf("gate")); gateIsFlag && c.Gate.url() != "" && serverIsFlag {
-		return []error{errors.New("--gate: is compared with a ledger, not with what a server lists: name it with --ledger")}
+// BeforeResolve notes the flags: kong calls it when it has read the command line, and then reads
+// the environment.
+func (c *auditCmd) BeforeResolve(line *kong.Context) error {
+	for _, p := range line.Path {
+		if p.Flag != nil {
+			c.flags = append(c.flags, p.Flag.Name)
+		}
 	}
+	return nil
+}
+
+// check chooses between ledger, with its gate, and server: a flag stands over the environment.
+func (c *auditCmd) check(terminal) []error {
+	ledgerIsFlag, serverIsFlag := slices.Contains(c.flags, "ledger"), slices.Contains(c.flags, "server")
+	gateIsFlag := slices.Contains(c.flags, "gate") && c.Gate.url() != ""
+	both := []error{errors.New("--server: stands beside --ledger, each as a flag or each as a variable: name the one to audit")}
 	switch {
-	case c.Ledger == "" || c.Server == "":
-	case ledgerIsFlag == serverIsFlag:
-		return []error{errors.New("--server: stands beside --ledger, each as a flag or each as a variable: name the one to audit")}
-	case ledgerIsFlag:
-		c.Server = ""
+	case serverIsFlag && ledgerIsFlag:
+		return both
+	case serverIsFlag && gateIsFlag:
+		return []error{errors.New("--gate: is compared with a ledger, not with what a server lists: name that with --ledger instead of --server, or audit the server without --gate")}
 	case serverIsFlag:
 		c.Ledger = ""
+	case ledgerIsFlag || gateIsFlag:
+		c.Server = ""
+	case c.Server != "" && c.Ledger != "":
+		return both
 	}
 	if c.Ledger == "" && c.Server == "" {
 		c.Ledger = ledgerName(vars()["ledger"])
