@@ -26,6 +26,7 @@ type trial struct {
 	nodes    []*desk
 	recorded []*flow.Recorded
 	last     firstcome.Coupon
+	waited   map[int64]firstcome.Coupon // for which somebody waited, by number
 	// known are the numbers of replayed dead letters of which the gate was told.
 	known   sync.Map
 	waiting sync.WaitGroup
@@ -36,7 +37,7 @@ func newTrial(t *testing.T, seed uint64) *trial {
 	url, name := services.Redis.Database(t), services.MariaDB.Database(t)
 	r := &trial{
 		t: t, random: rand.New(rand.NewPCG(seed, 1)), mail: &mail{random: rand.New(rand.NewPCG(seed, 2))},
-		nodes: []*desk{newDeskAt(t, url, name, "c"), newDeskAt(t, url, name)},
+		nodes: []*desk{newDeskAt(t, url, name, "c"), newDeskAt(t, url, name)}, waited: map[int64]firstcome.Coupon{},
 	}
 	var runs []func(context.Context) error
 	for _, d := range r.nodes {
@@ -78,6 +79,7 @@ func (r *trial) claim() (open bool) {
 			if c.Number > r.last.Number {
 				r.last = c
 			}
+			r.waited[c.Number] = c
 			at := r.random.IntN(len(r.nodes))
 			r.waiting.Go(func() { r.wait(at, c) })
 		}
@@ -130,7 +132,8 @@ func (r *trial) letters(p ledger.Letters) []ledger.DeadLetter {
 	return all
 }
 
-// replay replays an open dead letter, and tells the gate now, or later, or never.
+// replay replays an open dead letter, and tells the gate now, or later, or never. Once it
+// is told, who waited for the number asks again, at every node.
 func (r *trial) replay(l ledger.DeadLetter) {
 	d := r.node()
 	settled, err := d.ledger.Replay(r.t.Context(), "op", l.ID)
@@ -146,6 +149,11 @@ func (r *trial) replay(l ledger.DeadLetter) {
 	}
 	r.settle(d, settled)
 	r.known.Store(l.Number, true)
+	if c, ok := r.waited[l.Number]; ok {
+		for at := range r.nodes {
+			r.waiting.Go(func() { r.wait(at, c) })
+		}
+	}
 }
 
 func (r *trial) settle(d *desk, settled flow.Settled) {

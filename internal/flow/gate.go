@@ -59,8 +59,8 @@ type RemoteGate interface {
 	State(ctx context.Context, id firstcome.CampaignID) (GateState, error)
 
 	// SettledThrough returns how far the campaign is in the ledger, as the recorders said,
-	// and which of these numbers are unrecorded, as far as they are settled. Since is 0 where no
-	// others are, else it is Order.
+	// and which of these numbers are unrecorded, as far as they are settled, at some time since it
+	// was called. Since is 0 where no others are, else it is Order.
 	SettledThrough(ctx context.Context, id firstcome.CampaignID, numbers []int64) (Settled, error)
 
 	// Has tells of each of these coupons whether it surely is the one of its number in the ledger: it is

@@ -57,8 +57,8 @@ func NewRecorded(gate SettledWatch) *Recorded {
 }
 
 // Wait returns nil when a coupon is in the ledger, ErrUnrecorded when its number is settled
-// otherwise or may be lost, and an error when ctx ends before it is known. Of the coupon its
-// code does not matter.
+// otherwise, at some time since Wait was called, or may be lost, and an error when ctx ends
+// before it is known. Of the coupon its code does not matter.
 func (r *Recorded) Wait(ctx context.Context, c firstcome.Coupon) error {
 	w := r.enter(c)
 	select {
@@ -249,17 +249,17 @@ func (r *Recorded) readOne(ctx context.Context, id firstcome.CampaignID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s := r.states[id]; s != nil {
-		s.known = true
 		s.learn(news, asked)
 		r.moved(id, s)
 	}
 }
 
-// waitingFor returns who waits for a number of a campaign.
+// waitingFor returns who waits for a number of a campaign, for a reading that begins now.
 func (r *Recorded) waitingFor(id firstcome.CampaignID) []*waiter {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s := r.states[id]; s != nil {
+		s.known = true
 		return slices.Clone(s.waiters)
 	}
 	return nil

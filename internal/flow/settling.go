@@ -16,7 +16,7 @@ type settling struct {
 	due   []*waiter
 	asked int
 	// Settled is the latest that was learned. If its Since is not 0, it does not say
-	// which numbers are unrecorded.
+	// which numbers are unrecorded. Those that it names may be recorded by now.
 	Settled
 }
 
@@ -55,9 +55,17 @@ func (w *waiters) Pop() any {
 }
 
 // learn takes over what is settled, if it is not older than what is known, and answers
-// who waits for it: where which numbers are unrecorded is not said of all, those who
-// were asked for. It does not matter what was missed.
+// who waits for it. It does not matter what was missed. asked are those for whom it was read,
+// who waited before that began.
 func (s *settling) learn(news Settled, asked []*waiter) {
+	if news.Order >= s.Order {
+		for _, w := range asked {
+			if w.place >= 0 && w.coupon.Number <= news.Through {
+				heap.Remove(&s.waiters, w.place)
+				s.settle(w, news)
+			}
+		}
+	}
 	switch {
 	case news.Through < s.Through || news.Order < s.Order:
 		// Who waits again because the gate did not say whose a number is does not wait for news.
@@ -67,19 +75,15 @@ func (s *settling) learn(news Settled, asked []*waiter) {
 		s.Through, s.Epoch = news.Through, max(s.Epoch, news.Epoch)
 	default:
 		s.Settled = Settled{Through: news.Through, Order: news.Order, Since: news.Since, Epoch: news.Epoch}
-		for _, w := range asked {
-			if w.place >= 0 && w.coupon.Number <= news.Through {
-				heap.Remove(&s.waiters, w.place)
-				s.settle(w, news)
-			}
-		}
 	}
 	s.answer()
 }
 
-// answer takes those out who wait for numbers that are settled, if it is known how.
+// answer takes those out who wait for numbers that are settled, if it is known how, up to the
+// first that is known as unrecorded. It may have been replayed before its waiter came, and that
+// may not be heard of yet: so it and those behind it wait for a reading.
 func (s *settling) answer() {
-	for s.Since == 0 && s.reached() {
+	for s.Since == 0 && s.reached() && !slices.Contains(s.Unrecorded, s.waiters[0].coupon.Number) {
 		s.settle(heap.Pop(&s.waiters).(*waiter), s.Settled)
 	}
 }
