@@ -106,29 +106,3 @@ func run(t testing.TB, l *ledger.Ledger) (stop func()) {
 		}
 	}
 }
-
-// TestALeaseEndsWithTheWindowThatItIsOf claims just before what the window answers
-// changes: whoever repeated the refusal for longer would refuse who is in time, or call
-// sold out what is closed.
-func TestALeaseEndsWithTheWindowThatItIsOf(t *testing.T) {
-	l := start(t, filepath.Join(t.TempDir(), "firstcome.db"), func() time.Time { return conform.Epoch })
-	for id, c := range map[firstcome.CampaignID]struct {
-		terms   firstcome.Terms
-		outcome firstcome.Outcome
-		lease   time.Duration
-	}{
-		"opens-soon":  {firstcome.Terms{Quantity: 1, OpensAt: conform.Epoch.Add(30 * time.Millisecond)}, firstcome.NotOpen, 30 * time.Millisecond},
-		"opens-later": {firstcome.Terms{Quantity: 1, OpensAt: conform.Epoch.Add(time.Hour)}, firstcome.NotOpen, 200 * time.Millisecond},
-		"closes-soon": {firstcome.Terms{Quantity: 0, ClosesAt: conform.Epoch.Add(30 * time.Millisecond)}, firstcome.SoldOut, 30 * time.Millisecond},
-		"sold-out":    {firstcome.Terms{Quantity: 0}, firstcome.SoldOut, 200 * time.Millisecond},
-	} {
-		c.terms.Name, c.terms.Answer, c.terms.Benefit = "Test", firstcome.Recorded, []byte(`{}`)
-		if _, err := l.Create(t.Context(), "test", id, c.terms); err != nil {
-			t.Fatal(err)
-		}
-		d, err := l.Claim(t.Context(), id, []firstcome.UserID{"u"})
-		if err != nil || d[0].Outcome != c.outcome || d[0].Lease != c.lease {
-			t.Errorf("%s: %v, want %v under a lease of %v", id, d, c.outcome, c.lease)
-		}
-	}
-}

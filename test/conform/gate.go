@@ -2,7 +2,8 @@
 // examination of a server must say.
 //
 // Gate runs the vectors in testdata/gate, and a random walk of claims, changes and
-// clock jumps during which the rule in the model and the gate agree at every step.
+// clock jumps during which the rule in the model and the gate agree at every step, and
+// for as long as the gate says that a refusal may be repeated.
 // Linearizable runs short concurrent histories through an Issuer and has them
 // checked. Examined checks what was found of a gate's or a ledger's server.
 package conform
@@ -68,6 +69,7 @@ func Gate(t *testing.T, fresh func(t *testing.T) Subject) {
 	if holdsFor(fresh(t)) > 0 {
 		runVectors(t, fresh, heldVectors, "testdata/held", runHeldVector)
 	}
+	t.Run("a lease ends with the window that it is of", func(t *testing.T) { endings(t, fresh(t)) })
 	t.Run("the rule and the gate agree at every step", func(t *testing.T) { agree(t, fresh(t)) })
 }
 

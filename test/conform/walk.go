@@ -62,11 +62,8 @@ func (w *walk) claim(r *rapid.T) {
 			!got.At.Equal(want.At) || got.Version != want.Version || !got.Coupon.IssuedAt.Equal(want.Coupon.IssuedAt) {
 			r.Fatalf("claim %d by %q: the gate says %+v, the rule %+v", n, user, got, want)
 		}
-		if ends := w.m.ClosesAt; got.Lease < 0 || got.Outcome == firstcome.SoldOut && !ends.IsZero() && got.At.Add(got.Lease).After(ends) {
-			r.Fatalf("claim %d by %q: the lease of %v goes past the window", n, user, got.Lease)
-		}
-		if w.m.isHeld() && got.Lease != 0 {
-			r.Fatalf("claim %d by %q: a lease of %v while stock that came back is held", n, user, got.Lease)
+		if err := w.m.checkLease(got); err != nil {
+			r.Fatalf("claim %d by %q: %s under a lease of %v: %v", n, user, got.Outcome, got.Lease, err)
 		}
 	}
 }
