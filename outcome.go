@@ -2,6 +2,7 @@ package firstcome
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -48,14 +49,16 @@ func (o Outcome) String() string {
 	return outcomes[o]
 }
 
-// ParseOutcome returns the outcome that a word names.
+// ParseOutcome returns the outcome that a word names, such as the word in the answer of an HTTP
+// client, and 0 with an error if none does.
 func ParseOutcome(word string) (Outcome, error) {
-	for _, o := range Outcomes() {
+	for o := AlreadyIssued; o <= Issued; o++ {
 		if outcomes[o] == word {
 			return o, nil
 		}
 	}
-	return 0, fmt.Errorf("unknown outcome %q", word)
+	// A clone, so that the word does not escape: who has bytes then converts them without an allocation.
+	return 0, fmt.Errorf("unknown outcome %q", strings.Clone(word))
 }
 
 // HasCoupon tells whether a decision with this outcome names a coupon.

@@ -109,8 +109,8 @@ type Coupon struct {
 
 // An Answer is what a claim got: a coupon, or a refusal.
 type Answer struct {
-	Outcome string  `json:"outcome"`
-	Coupon  *Coupon `json:"coupon"` // nil for a refusal
+	Outcome string  `json:"outcome"` // a word that firstcome.ParseOutcome knows
+	Coupon  *Coupon `json:"coupon"`  // nil for a refusal
 	// Refusal is what the server said of the refusal of a single claim: when the
 	// campaign opens, and when to ask again. Nil where there is a coupon.
 	Refusal *Problem `json:"-"`

@@ -32,8 +32,8 @@ var statuses = [...]int{
 // outcome with its status, and with a coupon where it has one, is unknown.
 func ParseAnswer(status int, body []byte) Answer {
 	f, ok := scanAnswer(body)
-	outcome := outcomeOf(f.outcome)
-	if outcome == 0 || statuses[outcome] != status {
+	outcome, err := firstcome.ParseOutcome(string(f.outcome))
+	if err != nil || statuses[outcome] != status {
 		return Answer{Trouble: "HTTP " + strconv.Itoa(status)}
 	}
 	if !ok {
@@ -52,26 +52,6 @@ func ParseAnswer(status int, body []byte) Answer {
 		answer.IssuedAt = issuedAt.UnixMicro()
 	}
 	return answer
-}
-
-// outcomeOf returns the outcome that a word names, or 0.
-func outcomeOf(word []byte) firstcome.Outcome {
-	// The words of a switch are compared without an allocation, by length first.
-	switch string(word) {
-	case "issued":
-		return firstcome.Issued
-	case "sold_out":
-		return firstcome.SoldOut
-	case "already_issued":
-		return firstcome.AlreadyIssued
-	case "not_open":
-		return firstcome.NotOpen
-	case "closed":
-		return firstcome.Closed
-	case "paused":
-		return firstcome.Paused
-	}
-	return 0
 }
 
 // digits returns the positive number that is written in decimal digits.

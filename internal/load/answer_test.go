@@ -47,6 +47,14 @@ func TestAnswersAreReadAsTheyStand(t *testing.T) {
 	}
 }
 
+// TestReadingARefusalTakesNoMemory, of which a load has as many as the server can send.
+func TestReadingARefusalTakesNoMemory(t *testing.T) {
+	body := []byte(`{"outcome":"sold_out"}`)
+	if n := testing.AllocsPerRun(100, func() { load.ParseAnswer(410, body) }); n != 0 {
+		t.Errorf("it takes memory %v times", n)
+	}
+}
+
 // FuzzAnswer holds the hand-written reader against encoding/json wherever a body
 // is JSON without what only the latter does: keys in other case or with escapes,
 // and twice the same key.
