@@ -131,10 +131,10 @@ func (l *Ledger) recordingOf(t *tx, id firstcome.CampaignID) (*recording, error)
 	if err != nil {
 		return nil, err
 	}
-	delete(t.stocks, id)
 	if !l.remote() {
 		return nil, fmt.Errorf("%w: the ledger decides its claims", firstcome.ErrGateMismatch)
 	}
+	delete(t.stocks, id)
 	return &recording{tx: t, ledger: l, stock: s}, nil
 }
 
