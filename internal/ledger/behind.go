@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -79,28 +80,15 @@ func (w *writer) isBehind() bool { return len(w.rows.due)+len(w.tx.behind) > 0 }
 // these were done, and tells whether the ledger could be written. Claims that wait are in the same transaction.
 func (w *writer) bringUp() bool {
 	if len(w.rows.due) == 0 {
-		w.rows.due = slices.Collect(maps.Keys(w.tx.behind))
+		w.rows.due = slices.Sorted(maps.Keys(w.tx.behind))
 		clear(w.tx.behind)
 	}
 	part := w.rows.due[:min(len(w.rows.due), rowsAtOnce)]
-	j := &job{ctx: context.Background(), done: make(chan struct{}), do: func(t *tx) error {
-		for _, id := range part {
-			s, err := w.ledger.stock(t, id)
-			if err != nil {
-				return err
-			}
-			t.bringUp(s)
-		}
-		return nil
-	}}
-	w.group(j)
+	written := w.bringUpThese(part)
 	w.rows.set = false
-	if isMachine(j.err) {
+	if !written {
 		w.follow(rowsAfter)
 		return false
-	}
-	if j.err != nil && w.ledger.OnCommit != nil {
-		w.ledger.OnCommit(1, 0, fmt.Errorf("bring up the rows of %d campaigns: %w", len(part), j.err))
 	}
 	w.rows.due = w.rows.due[len(part):] // one that the schema refuses is tried again behind its next claim
 	if len(w.rows.due) > 0 {
@@ -111,10 +99,37 @@ func (w *writer) bringUp() bool {
 	return true
 }
 
-// bringUpAll leaves no row behind, unless the ledger cannot be written.
-func (w *writer) bringUpAll() {
-	for w.isBehind() && w.bringUp() {
+// bringUpThese is bringUp for some campaigns. A row that the schema refuses is found by halving, so
+// that the others follow.
+func (w *writer) bringUpThese(ids []firstcome.CampaignID) bool {
+	j := &job{ctx: context.Background(), done: make(chan struct{}), do: func(t *tx) error {
+		for _, id := range ids {
+			s, err := w.ledger.stock(t, id)
+			if errors.Is(err, firstcome.ErrNoCampaign) {
+				continue // it was made in a transaction that failed
+			}
+			if err != nil {
+				return err
+			}
+			t.bringUp(s)
+		}
+		return nil
+	}}
+	w.group(j)
+	w.before-- // nobody comes again for it
+	switch {
+	case j.err == nil:
+		return true
+	case isMachine(j.err):
+		return false
+	case len(ids) > 1:
+		half := len(ids) / 2
+		return w.bringUpThese(ids[:half]) && w.bringUpThese(ids[half:])
 	}
+	if w.ledger.OnCommit != nil {
+		w.ledger.OnCommit(1, 0, fmt.Errorf("bring up the row of %s: %w", ids[0], j.err))
+	}
+	return true
 }
 
 // bringUp has the transaction write the campaign's row if it is behind.

@@ -3,7 +3,9 @@ package ledger_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -93,5 +95,126 @@ func TestALetterFromTheDaysOfAnotherGateLeavesTheRowAsItIs(t *testing.T) {
 		if s, err := l.Campaign(t.Context(), "c"); err != nil || s.InForce != 2 || s.LastNumber != 2 || s.Now.Before(closes) {
 			t.Errorf("%+v, %v", s, err)
 		}
+	})
+}
+
+// TestARowThatIsRefusedKeepsNoOtherBehind has the schema refuse the row of one campaign, and a hand
+// delete another, while those of a hundred are behind.
+func TestARowThatIsRefusedKeepsNoOtherBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "firstcome.db")
+		l, stop := haltingLedger(t, path, nil)
+		defer stop()
+		db := raw(t, path)
+		defer db.Close()
+		const campaigns = 100
+		for n := range campaigns {
+			id := firstcome.CampaignID(fmt.Sprint("c", n))
+			create(t, l.Ledger, id, 5)
+			claim(t, l.Ledger, id, "a")
+		}
+		for _, s := range []string{
+			`CREATE TRIGGER refuse BEFORE UPDATE ON campaigns WHEN NEW.id = 'c7' BEGIN SELECT RAISE(ABORT, 'not this row'); END`,
+			`DELETE FROM campaigns WHERE id = 'c8'`,
+		} {
+			if _, err := db.Exec(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		var follow int
+		if err := db.QueryRow(`SELECT sum(last_number) FROM campaigns`).Scan(&follow); err != nil {
+			t.Fatal(err)
+		}
+		same(t, "rows that follow", campaigns-2, follow)
+		if len(l.refusals) != 1 || !strings.Contains(l.refusals[0], "the row of c7") || !strings.Contains(l.refusals[0], "not this row") {
+			t.Errorf("told: %q", l.refusals)
+		}
+	})
+}
+
+// TestWhoComesWhileTheLastRowsFollowIsAnswered has a claim come while a ledger that is to stop
+// brings up its rows.
+func TestWhoComesWhileTheLastRowsFollowIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "firstcome.db")
+		l, stop := haltingLedger(t, path, nil)
+		create(t, l.Ledger, "c", 5)
+		claim(t, l.Ledger, "c", "a")
+		l.during(stop, func() { same(t, "the last claim", "issued:2", claim(t, l.Ledger, "c", "b")) })
+		db := raw(t, path)
+		defer db.Close()
+		var row int
+		if err := db.QueryRow(`SELECT last_number FROM campaigns`).Scan(&row); err != nil || row != 2 {
+			t.Errorf("the row has %d: %v", row, err)
+		}
+	})
+}
+
+// TestWhoComesAloneWaitsForNoRow has one user claim after the other while rows are brought up: those are
+// nobody who would come again.
+func TestWhoComesAloneWaitsForNoRow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, stop := haltingLedger(t, filepath.Join(t.TempDir(), "firstcome.db"), nil)
+		defer stop()
+		create(t, l.Ledger, "c", 1000)
+		for n := range 20 { // whether the row or the claim that waits comes first is drawn
+			ask := func(what string) func() {
+				return func() { claim(t, l.Ledger, "c", firstcome.UserID(fmt.Sprint(what, n))) }
+			}
+			claim(t, l.Ledger, "c", firstcome.UserID(fmt.Sprint(n)))
+			l.during(ask("first"), ask("second"))
+			came := time.Now()
+			ask("third")()
+			if waited := time.Since(came); waited != 0 {
+				t.Fatalf("in round %d the claim waited for %v", n, waited)
+			}
+		}
+	})
+}
+
+// TestRowsFollowOnceTheyCanBeWritten has SQLite fail to write rows, as on a broken disk, twice: the
+// first time it heals, the second time the ledger is stopped meanwhile.
+func TestRowsFollowOnceTheyCanBeWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "firstcome.db")
+		l, stop := haltingLedger(t, path, nil)
+		create(t, l.Ledger, "c", 9)
+		db := raw(t, path)
+		defer db.Close()
+		broken := func(do func()) {
+			for _, s := range []string{`CREATE TRIGGER broken BEFORE UPDATE ON campaigns BEGIN SELECT json('none'); END`, `DROP TRIGGER broken`} {
+				if _, err := db.Exec(s); err != nil {
+					t.Fatal(err)
+				}
+				do()
+				do = func() {}
+			}
+		}
+		row := func() (number int) {
+			if err := db.QueryRow(`SELECT last_number FROM campaigns`).Scan(&number); err != nil {
+				t.Fatal(err)
+			}
+			return number
+		}
+		broken(func() {
+			claim(t, l.Ledger, "c", "a")
+			time.Sleep(10500 * time.Millisecond)
+			synctest.Wait()
+			same(t, "times that it was told", 10, len(l.refusals))
+			same(t, "another claim", "issued:2", claim(t, l.Ledger, "c", "b"))
+		})
+		same(t, "the row", 0, row())
+		time.Sleep(1100 * time.Millisecond)
+		synctest.Wait()
+		same(t, "the row a second after it could be written", 2, row())
+
+		claim(t, l.Ledger, "c", "d")
+		broken(stop)
+		same(t, "the row that a stop could not write", 2, row())
+		l, stop = haltingLedger(t, path, nil)
+		defer stop()
+		same(t, "claims", "already_issued:3 issued:4", claim(t, l.Ledger, "c", "d", "e"))
 	})
 }

@@ -97,8 +97,9 @@ func (l *Ledger) Run(ctx context.Context) error {
 				case j := <-l.jobs:
 					w.group(j)
 				default:
-					w.bringUpAll()
-					return nil
+					if !w.isBehind() || !w.bringUp() {
+						return nil
+					}
 				}
 			}
 		}
