@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -170,6 +171,33 @@ func TestWhoComesAloneWaitsForNoRow(t *testing.T) {
 			if waited := time.Since(came); waited != 0 {
 				t.Fatalf("in round %d the claim waited for %v", n, waited)
 			}
+		}
+	})
+}
+
+// TestARowThatAKillLeftBehindFollowsAnyClaim puts rows back, as a kill leaves them, and has users
+// claim who are issued nothing.
+func TestARowThatAKillLeftBehindFollowsAnyClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "firstcome.db")
+		l, stop := haltingLedger(t, path, nil)
+		create(t, l.Ledger, "c", 2)
+		claim(t, l.Ledger, "c", "a", "b")
+		stop()
+		db := raw(t, path)
+		defer db.Close()
+		if _, err := db.Exec(`UPDATE campaigns SET in_force = 0, issued = 0, last_number = 0, position = 0`); err != nil {
+			t.Fatal(err)
+		}
+		l, stop = haltingLedger(t, path, nil)
+		defer stop()
+		same(t, "claims", "sold_out:0 already_issued:1", claim(t, l.Ledger, "c", "d", "a"))
+		time.Sleep(1100 * time.Millisecond)
+		synctest.Wait()
+		var row [4]int
+		err := db.QueryRow(`SELECT in_force, issued, last_number, position FROM campaigns`).Scan(&row[0], &row[1], &row[2], &row[3])
+		if err != nil || slices.Min(row[:]) != 2 || slices.Max(row[:]) != 2 {
+			t.Errorf("the row is %v: %v", row, err)
 		}
 	})
 }

@@ -182,6 +182,9 @@ func (t *tx) lease(s *stock, now time.Time, o firstcome.Outcome) time.Duration {
 // keep has the transaction write what was issued at now, and the campaign's
 // counters.
 func (t *tx) keep(before, s stock, issued []firstcome.Coupon, now time.Time) {
+	if s.lastNumber > s.rowNumber && !t.dialect.shared {
+		t.behind[s.ID] = true
+	}
 	if len(issued) == 0 && phase(s, now) == phase(s, before.decidedAt) {
 		return // what the window answers is the same by the instant kept
 	}
@@ -201,7 +204,5 @@ func (t *tx) keep(before, s stock, issued []firstcome.Coupon, now time.Time) {
 	t.dirty[s.ID] = true
 	if len(issued) == 0 || t.dialect.shared {
 		t.rows[s.ID] = true
-	} else {
-		t.behind[s.ID] = true
 	}
 }
