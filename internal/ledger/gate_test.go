@@ -24,10 +24,29 @@ func TestClaimsAndChangesThroughAnIssuerAreLinearizable(t *testing.T) {
 }
 
 func fresh(t *testing.T) conform.Subject {
-	s := &subject{}
+	s := &killable{t: t}
 	s.SetClock(conform.Epoch)
-	s.Ledger = start(t, filepath.Join(t.TempDir(), "firstcome.db"), s.now)
+	s.Ledger, s.stop = open(t, filepath.Join(t.TempDir(), "firstcome.db"), s.now)
+	t.Cleanup(func() { s.stop() })
 	return s
+}
+
+// A killable subject is a file, which goes on with a copy of what is in it.
+type killable struct {
+	subject
+	t    *testing.T
+	stop func()
+}
+
+// Kill leaves the campaigns' rows behind their coupons, where a stop would not.
+func (s *killable) Kill() error {
+	left := filepath.Join(s.t.TempDir(), "firstcome.db")
+	if err := s.Backup(s.t.Context(), left); err != nil {
+		return err
+	}
+	s.stop()
+	s.Ledger, s.stop = open(s.t, left, s.now)
+	return nil
 }
 
 // A subject is a ledger whose clock the test sets.

@@ -54,6 +54,9 @@ func holdsFor(s Subject) time.Duration {
 // operator's changes pass through the first.
 type Cluster interface{ Nodes() []flow.Gate }
 
+// A Killable subject goes on as if its process had been killed and started again.
+type Killable interface{ Kill() error }
+
 // Epoch is the instant from which the vectors' clock counts.
 var Epoch = time.Date(2026, 12, 24, 1, 0, 0, 0, time.UTC)
 

@@ -19,9 +19,13 @@ func agree(t *testing.T, s Subject) {
 		campaigns++
 		id := firstcome.CampaignID(fmt.Sprintf("walk-%d", campaigns))
 		w := begin(t.Context(), r, s, id)
-		r.Repeat(map[string]func(*rapid.T){
+		steps := map[string]func(*rapid.T){
 			"claim": w.claim, "clock": w.clock, "quantity": w.quantity, "turn": w.turn, "void": w.void, "": w.holders,
-		})
+		}
+		if k, ok := s.(Killable); ok {
+			steps["kill"] = func(r *rapid.T) { kill(r, k) }
+		}
+		r.Repeat(steps)
 	})
 }
 
@@ -48,6 +52,16 @@ func begin(ctx context.Context, r *rapid.T, s Subject, id firstcome.CampaignID) 
 		r.Fatal(err)
 	}
 	return &walk{ctx, s, newModel(id, terms, Epoch, holdsFor(s))}
+}
+
+// kill kills a subject now and then: it takes as long as fifty other steps.
+func kill(r *rapid.T, s Killable) {
+	if rapid.IntRange(0, 19).Draw(r, "kill if 0") > 0 {
+		return
+	}
+	if err := s.Kill(); err != nil {
+		r.Fatal(err)
+	}
 }
 
 func (w *walk) claim(r *rapid.T) {
