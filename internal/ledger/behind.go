@@ -26,8 +26,8 @@ type counters struct {
 	decidedAt  time.Time
 }
 
-// A lastCoupon is the number of a campaign's last coupon and when it was issued. Where each
-// claim writes the row both are NULL, as they are where there is no coupon.
+// A lastCoupon is the number of a campaign's last coupon and when it was issued. Where the row is
+// written with the coupons both are NULL, as they are where there is no coupon.
 type lastCoupon struct{ number, issuedAt sql.NullInt64 }
 
 // catchUp brings the counters, as the row has them, up to the last coupon.

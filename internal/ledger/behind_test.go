@@ -216,3 +216,21 @@ func TestRowsFollowTheirCoupons(t *testing.T) {
 		}
 	})
 }
+
+// TestTheRowOfAnotherGatesCampaignIsWhatItCounts has a coupon that nobody recorded behind those
+// that were: the audit finds it only if the counters do not follow it.
+func TestTheRowOfAnotherGatesCampaignIsWhatItCounts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "firstcome.db")
+	l := remote(t, path, 9)
+	record(t, l, decided(t, 1), decided(t, 2))
+	_, err := raw(t, path).Exec(`INSERT INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position)
+		VALUES ('c', 7, 'intruder', 'x', 1, 1, 1, 3)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record(t, l, decided(t, 3))
+	s, err := l.Campaign(t.Context(), "c")
+	if err != nil || s.InForce != 3 || s.Issued != 3 || s.LastNumber != 3 || s.Position != 3 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
