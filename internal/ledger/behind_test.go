@@ -142,6 +142,37 @@ func TestACampaignWhoseRowIsBehindItsCouponsIsAsItIs(t *testing.T) {
 	}
 }
 
+// TestACouponSaysWhatStockIsLeftBehindIt reads what P1 is held by: see coupons.stock.
+func TestACouponSaysWhatStockIsLeftBehindIt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "firstcome.db")
+	l := start(t, path, nil)
+	create(t, l, "c", 3)
+	quantity := func(n int64) {
+		_, err := l.SetTerms(t.Context(), "test", "c", 0, func(terms *firstcome.Terms) error {
+			terms.Quantity = n
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	claim(t, l, "c", "a", "b", "d", "e")
+	if _, err := l.Void(t.Context(), "test", "c", 1, "r"); err != nil {
+		t.Fatal(err)
+	}
+	claim(t, l, "c", "b", "e", "f")
+	quantity(firstcome.Unlimited)
+	claim(t, l, "c", "g")
+	quantity(5)
+	claim(t, l, "c", "h")
+	var got string
+	err := raw(t, path).QueryRow(`SELECT group_concat(coalesce(stock, '-'), ' ' ORDER BY number) FROM coupons`).Scan(&got)
+	same(t, "the stock behind each", "2 1 0 0 - 0", got)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // TestRowsFollowTheirCoupons has claims at more campaigns than one transaction brings up, looks a
 // second later, and then whether anything goes on.
 func TestRowsFollowTheirCoupons(t *testing.T) {

@@ -23,7 +23,8 @@ type halting struct {
 	halt     atomic.Bool
 	halts    chan struct{}
 	goOn     chan struct{}
-	refusals []string // that OnCommit told; whoever reads them waits for the writer first
+	commits  int      // of OnCommit; who reads these two waits for the writer first
+	refusals []string // that it told
 }
 
 // haltingLedger must be called in a synctest bubble, and so must what it returns.
@@ -35,6 +36,7 @@ func haltingLedger(t *testing.T, path string, clock func() time.Time) (l *haltin
 		t.Fatal(err)
 	}
 	l.OnCommit = func(_ int, _ time.Duration, err error) {
+		l.commits++
 		if err != nil {
 			l.refusals = append(l.refusals, err.Error())
 		}
@@ -198,6 +200,33 @@ func TestARowThatAKillLeftBehindFollowsAnyClaim(t *testing.T) {
 		err := db.QueryRow(`SELECT in_force, issued, last_number, position FROM campaigns`).Scan(&row[0], &row[1], &row[2], &row[3])
 		if err != nil || slices.Min(row[:]) != 2 || slices.Max(row[:]) != 2 {
 			t.Errorf("the row is %v: %v", row, err)
+		}
+
+		before := l.commits
+		same(t, "a claim", "sold_out:0", claim(t, l.Ledger, "c", "d"))
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		same(t, "what is written behind a row that is not behind", before, l.commits)
+	})
+}
+
+// TestRowsFollowWhileClaimsGoOn claims ten times a second: each time the row is as it was a second before.
+func TestRowsFollowWhileClaimsGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "firstcome.db")
+		l, stop := haltingLedger(t, path, nil)
+		defer stop()
+		create(t, l.Ledger, "c", 1000)
+		db := raw(t, path)
+		defer db.Close()
+		for n := range 50 {
+			claim(t, l.Ledger, "c", firstcome.UserID(fmt.Sprint(n)))
+			var row int
+			if err := db.QueryRow(`SELECT last_number FROM campaigns`).Scan(&row); err != nil || row < n-10 {
+				t.Fatalf("the row has %d of %d coupons: %v", row, n+1, err)
+			}
+			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
 		}
 	})
 }
