@@ -24,12 +24,12 @@ import (
 // postgreSQL is the dialect of PostgreSQL from 13 on.
 var postgreSQL = dialect{
 	name: "postgres", shared: true, numbered: true, forUpdate: ` FOR UPDATE`,
-	// Not now(): that is the time at which the transaction began, before it had its locks.
 	lastCoupon: `NULL::bigint, NULL::bigint`,
-	clock:      `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`,
-	holder:     `user_id`,
-	couponOf:   `SELECT ` + couponColumns + ` FROM coupons WHERE user_id = ? AND campaign_id = ? AND voided_at IS NULL`,
-	look:       lookPostgreSQL, insert: insertPostgreSQL, update: updateEach,
+	// Not now(): that is the time at which the transaction began, before it had its locks.
+	clock:    `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`,
+	holder:   `user_id`,
+	couponOf: `SELECT ` + couponColumns + ` FROM coupons WHERE user_id = ? AND campaign_id = ? AND voided_at IS NULL`,
+	look:     lookPostgreSQL, insert: insertPostgreSQL, update: updateEach,
 	classify: classifyPostgreSQL, held: heldPostgreSQL, denied: deniedPostgreSQL, advise: advisePostgreSQL,
 	connector: connectorPostgreSQL, examine: examinePostgreSQL, backup: "pg_dump --format=custom DATABASE",
 	schema: schema{
