@@ -179,8 +179,8 @@ func (t *tx) lease(s *stock, now time.Time, o firstcome.Outcome) time.Duration {
 	return 0
 }
 
-// keep has the transaction write what was issued at now, and the campaign's
-// counters.
+// keep has the transaction write what was issued at now, and the campaign's row where that does
+// not follow the coupons later.
 func (t *tx) keep(before, s stock, issued []firstcome.Coupon, now time.Time) {
 	if s.lastNumber > s.rowNumber && !t.dialect.shared {
 		t.behind[s.ID] = true

@@ -12,18 +12,29 @@ import (
 	"github.com/firstcome/firstcome/test/services"
 )
 
-// TestUsersAreLookedUpInTheIndex holds the plan of every width: without a hint,
-// SQLite read the whole campaign for more than one user.
-func TestUsersAreLookedUpInTheIndex(t *testing.T) {
+// opened opens a ledger for a gate (empty: its own) that nobody runs.
+func opened(t *testing.T, name, gate string) *Ledger {
+	t.Helper()
 	secret, err := firstcome.NewSecret(make([]byte, firstcome.MinSecret))
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := Open(context.Background(), filepath.Join(t.TempDir(), "firstcome.db"), Options{Secret: secret})
+	l, err := Open(context.Background(), name, Options{Secret: secret, Gate: gate})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// TestUsersAreLookedUpInTheIndex holds the plan of every width: without a hint,
+// SQLite read the whole campaign for more than one user.
+func TestUsersAreLookedUpInTheIndex(t *testing.T) {
+	l := opened(t, filepath.Join(t.TempDir(), "firstcome.db"), "")
 	for width, query := range lookQueries {
 		var id, parent, unused int
 		var plan string
@@ -39,15 +50,7 @@ func TestUsersAreLookedUpInTheIndex(t *testing.T) {
 
 // TestTheLastCouponIsFoundInTheKey holds the plan of what every look at a campaign asks.
 func TestTheLastCouponIsFoundInTheKey(t *testing.T) {
-	secret, err := firstcome.NewSecret(make([]byte, firstcome.MinSecret))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := Open(t.Context(), filepath.Join(t.TempDir(), "firstcome.db"), Options{Secret: secret})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
+	l := opened(t, filepath.Join(t.TempDir(), "firstcome.db"), "")
 	plan := explain(t, l, `QUERY PLAN `+l.dialect.statusQuery()+`WHERE c.id > ? ORDER BY c.id LIMIT ?`, []any{"", 10})
 	if strings.Count(plan, "SEARCH coupons USING PRIMARY KEY (campaign_id=?)") != 2 || strings.Contains(plan, "TEMP B-TREE") {
 		t.Errorf("a campaign's last coupon is found by:\n%s", plan)
@@ -62,15 +65,7 @@ func TestServersLookUsersUpInTheIndexToo(t *testing.T) {
 	}
 	for kind, query := range queries {
 		t.Run(string(kind), func(t *testing.T) {
-			secret, err := firstcome.NewSecret(make([]byte, firstcome.MinSecret))
-			if err != nil {
-				t.Fatal(err)
-			}
-			l, err := Open(t.Context(), kind.Database(t), Options{Secret: secret})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer l.Close()
+			l := opened(t, kind.Database(t), "")
 			if _, err := l.Create(t.Context(), "test", "c", firstcome.Terms{Name: "Test", Quantity: firstcome.Unlimited, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}); err != nil {
 				t.Fatal(err)
 			}
@@ -104,15 +99,7 @@ func TestActiveCampaignsAreReadInTheOrderOfTheirIndex(t *testing.T) {
 		services.PostgreSQL: services.PostgreSQL.Database,
 	} {
 		t.Run(string(kind), func(t *testing.T) {
-			secret, err := firstcome.NewSecret(make([]byte, firstcome.MinSecret))
-			if err != nil {
-				t.Fatal(err)
-			}
-			l, err := Open(t.Context(), at(t), Options{Secret: secret, Gate: "redis:another"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer l.Close()
+			l := opened(t, at(t), "redis:another")
 			fill(t, l, 3000)
 			query := atGateQuery(`c.retired_at IS NULL`)
 			if kind == "sqlite" {
