@@ -60,9 +60,9 @@ func (g *Gate) make(ctx context.Context, change firstcome.Change) (word string, 
 	if err != nil {
 		return "", nil, err
 	}
-	instance, err := g.client.Do(ctx, g.client.B().Get().Key(instanceKey).Build()).ToString()
-	if err != nil && !rueidis.IsRedisNil(err) {
-		return "", nil, classify(err)
+	instance, err := g.text(ctx, instanceKey)
+	if err != nil {
+		return "", nil, err
 	}
 	if instance != g.instance {
 		return "", nil, fmt.Errorf("%w: Redis was emptied, or is another one", flow.ErrLost)

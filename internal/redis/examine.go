@@ -82,7 +82,7 @@ func (e *exam) layout() {
 	const what = "the gate's layout"
 	ctx, cancel := context.WithTimeout(e.ctx, callTimeout)
 	defer cancel()
-	of, err := e.gate.layout(ctx)
+	of, err := e.gate.text(ctx, layoutKey)
 	switch {
 	case err != nil:
 		e.Add(doctor.Fail, what, "what the message says", "it cannot be read: %v", err)

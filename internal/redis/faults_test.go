@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"runtime"
@@ -120,15 +121,66 @@ func TestF07WithoutMemoryNothingIsHalfDoneAndHoldersAreFound(t *testing.T) {
 	if diff := cmp.Diff(before, s.dump()); diff != "" {
 		t.Errorf("a claim without memory left something (-before +after):\n%s", diff)
 	}
-	_, err := s.gate.Apply(t.Context(), firstcome.Change{Campaign: "c", Version: 2, Kind: firstcome.ChangePause})
-	if !errors.Is(err, firstcome.ErrBusy) {
-		t.Errorf("a change without memory got %v", err)
-	}
 	s.drain(s.journal(), p.take) // recording is what gives memory back
 	p.waitFor(t, 10)
 	s.settled(10)
 	s.do("CONFIG", "SET", "maxmemory", "0")
 	s.want(s.gate, crowd(10, 1), "issued:11")
+}
+
+// What an operator orders is how a full Redis is helped.
+func TestF07AFullRedisTakesEveryChangeAndANewNodeAndIssuesNothing(t *testing.T) {
+	server := services.Redis.Server(t, "--maxmemory", "4mb")
+	s := newShop(t, server.URL(), 20)
+	s.issue(0, 10)
+	for n, step := range []struct {
+		change  firstcome.Change
+		refused bool
+		then    string // what a new user is told
+	}{
+		{change: firstcome.Change{Kind: firstcome.ChangePause}, then: "paused"},
+		{change: firstcome.Change{Kind: firstcome.ChangeResume}, then: "undecided"},
+		{change: firstcome.Change{Kind: firstcome.ChangeVoid, Number: 10, User: crowd(9, 1)[0]}, then: "undecided"},
+		{change: terms(12), then: "undecided"},
+		{change: terms(1), refused: true, then: "undecided"},
+		{change: terms(9), then: "sold_out"},
+		{change: firstcome.Change{Kind: firstcome.ChangeClose}, then: "closed"},
+	} {
+		s.fill()
+		step.change.Version = int64(n + 2)
+		if refused := s.apply(step.change); refused != step.refused {
+			t.Errorf("change %d, %s, was refused: %v", step.change.Version, step.change.Kind, refused)
+		}
+		s.fill()
+		s.want(s.gate, crowd(8, 1), "already_issued:9")
+		s.want(s.gate, crowd(10, 1), step.then)
+	}
+	s.want(open(t, server.URL()), crowd(8, 2), "already_issued:9", "closed")
+	_, err := s.gate.Apply(t.Context(), firstcome.Change{Campaign: "another", Version: 1, Kind: firstcome.ChangeTerms, Epoch: 1})
+	if !errors.Is(err, firstcome.ErrBusy) {
+		t.Errorf("a campaign that needs memory got %v", err)
+	}
+	if n, err := s.do("EXISTS", "firstcome:{another}:campaign", "firstcome:{another}:journal").AsInt64(); n != 0 || err != nil {
+		t.Errorf("the campaign that was not made left %d keys, %v", n, err)
+	}
+}
+
+func terms(quantity int64) firstcome.Change {
+	return firstcome.Change{Kind: firstcome.ChangeTerms, Terms: firstcome.Terms{Quantity: quantity}}
+}
+
+// fill writes until Redis takes no more, not even a little: what the refused write itself would need is left.
+func (s *shop) fill() {
+	s.t.Helper()
+	for _, size := range []int{10_000, 100, 1} {
+		var err error
+		for err == nil {
+			err = s.client.Do(s.t.Context(), s.client.B().Set().Key("filler:"+rand.Text()).Value(strings.Repeat("x", size)).Build()).Error()
+		}
+		if !strings.HasPrefix(err.Error(), "OOM") {
+			s.t.Fatal(err)
+		}
+	}
 }
 
 func TestF08AKeyOfAnotherTypeIsSeenBeforeTheFirstWrite(t *testing.T) {

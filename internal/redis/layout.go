@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/firstcome/firstcome"
 )
 
@@ -52,20 +50,11 @@ func (g *Gate) openLayout(ctx context.Context) error {
 // checkLayout returns firstcome.ErrGateMismatch if campaigns of this Redis may have a layout
 // that this firstcome does not know.
 func (g *Gate) checkLayout(ctx context.Context) error {
-	of, err := g.layout(ctx)
+	of, err := g.text(ctx, layoutKey)
 	if err == nil && !knows(of) {
 		err = newer(of)
 	}
 	return err
-}
-
-// layout returns the newest layout that a campaign's keys may have; empty: Redis does not say.
-func (g *Gate) layout(ctx context.Context) (string, error) {
-	of, err := g.client.Do(ctx, g.client.B().Get().Key(layoutKey).Build()).ToString()
-	if rueidis.IsRedisNil(err) {
-		return "", nil
-	}
-	return of, classify(err)
 }
 
 // errNewer says that a journal has entries that this firstcome cannot read, and that are no garbage.

@@ -174,12 +174,23 @@ func (g *Gate) name(ctx context.Context) error {
 	return err
 }
 
-// once reads a key, and makes it first if there is none.
+// once reads a key, and makes it first if there is none. It writes only then: a Redis that is full takes new nodes.
 func (g *Gate) once(ctx context.Context, key, value string) (string, error) {
+	if text, err := g.text(ctx, key); err != nil || text != "" {
+		return text, err
+	}
 	made := g.client.Do(ctx, g.client.B().Set().Key(key).Value(value).Nx().Build()).Error()
 	if made != nil && !rueidis.IsRedisNil(made) {
 		return "", classify(made)
 	}
+	return g.text(ctx, key)
+}
+
+// text returns a string, or the empty one where there is none.
+func (g *Gate) text(ctx context.Context, key string) (string, error) {
 	text, err := g.client.Do(ctx, g.client.B().Get().Key(key).Build()).ToString()
+	if rueidis.IsRedisNil(err) {
+		return "", nil
+	}
 	return text, classify(err)
 }

@@ -19,7 +19,9 @@
 --   'mismatch', instance, secret, marker
 --   'newer', layout   the keys have a layout that this script does not know: nothing was done
 --
--- As in claim.lua, whatever can fail does so at or before the first write. An empty
+-- As in claim.lua, whatever can fail does so at or before the first write; and that of a campaign
+-- which is there needs no memory, as in settle.lua, because what an operator orders is how a full
+-- Redis is helped. Only a new campaign has to find memory. An empty
 -- journal that a campaign was not made with is no leftover: making it again is safe.
 --
 -- A campaign is never made twice, else its stock would be full again: who makes it asks the
@@ -63,6 +65,7 @@ if c[1] ~= instance or c[2] ~= secret or c[16] ~= marker then return {'mismatch'
 if holders ~= tonumber(c[7]) or tonumber(c[14]) < tonumber(c[15]) then return {'lost'} end
 if version <= known then return {c[13] == '1' and 'refused' or 'applied'} end
 if version > known + 1 then return {'gap', whole(known)} end
+redis.call('SREM', unrecorded_key, '') -- the write that needs no memory
 
 local quantity, opens_at, closes_at, in_force = tonumber(c[4]), tonumber(c[5]), tonumber(c[6]), tonumber(c[7])
 local read = now -- what is held goes by the clock: see claim.lua
@@ -96,7 +99,7 @@ if kind == 'void' then
   local entry = redis.call('HGET', holders_key, user)
   if not entry or struct.unpack('>I6', entry) ~= number then return write() end
   held, held_until = held + 1, hold_until()
-  -- The hold goes first: it may be refused for lack of memory or rights, and alone it only delays.
+  -- The hold goes first: it may be refused for lack of rights, and alone it only delays.
   redis.call('HSET', campaign_key, 'held_until', whole(held_until))
   redis.call('HDEL', holders_key, user)
   return write('in_force', whole(in_force - 1))
