@@ -158,9 +158,9 @@ func (s *Server) voidCoupon(w http.ResponseWriter, r *http.Request, c auth.Calle
 	if err != nil {
 		return err
 	}
-	number, err := strconv.ParseInt(r.PathValue("number"), 10, 64)
-	if err != nil || number < 1 {
-		return notFound()
+	number, err := pathNumber(r, "number")
+	if err != nil {
+		return err
 	}
 	reason, err := s.reason(w, r)
 	if err != nil {

@@ -66,9 +66,9 @@ func (s *Server) voidDeadLetter(w http.ResponseWriter, r *http.Request, c auth.C
 // settleLetter replays or voids the dead letter that the path names, and answers
 // with it.
 func (s *Server) settleLetter(w http.ResponseWriter, r *http.Request, do func(context.Context, ledger.DeadLetter) error) error {
-	id, err := strconv.ParseInt(r.PathValue("letter"), 10, 64)
-	if err != nil || id < 1 {
-		return notFound()
+	id, err := pathNumber(r, "letter")
+	if err != nil {
+		return err
 	}
 	letter, err := s.Ledger.DeadLetter(r.Context(), id)
 	if err != nil {

@@ -147,7 +147,7 @@ func (p *plain) length() (length int, ok bool) {
 		return 0, false
 	}
 	for _, c := range []byte(texts[0]) {
-		if c < '0' || c > '9' {
+		if !isDigit(c) {
 			return 0, false
 		}
 		length = 10*length + int(c-'0')

@@ -51,17 +51,42 @@ func storable(text string) bool { return utf8.ValidString(text) && !strings.Cont
 
 const unstorable = "must be UTF-8 without NUL"
 
-// number returns a parameter that is an integer of at least 0; absent means 0.
+// maxInteger is the largest integer of a path or a query, and the largest that JavaScript counts
+// exactly. No counter comes as far, and what is added to it is an integer still.
+const maxInteger = 1<<53 - 1
+
+// parseInteger reads an integer of 0 to maxInteger, in digits and without leading zeros: for
+// each there is one text.
+func parseInteger(text string) (n int64, ok bool) {
+	if text == "" || len(text) > 1 && text[0] == '0' || !all(text, isDigit) {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, err == nil && n <= maxInteger
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// number returns a parameter that is an integer; absent means 0.
 func (q *query) number(name string) int64 {
 	text := q.text(name)
 	if text == "" {
 		return 0
 	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 {
-		q.refuse(name, "must be an integer of at least 0")
+	n, ok := parseInteger(text)
+	if !ok {
+		q.refuse(name, "must be an integer of 0 to "+strconv.FormatInt(maxInteger, 10)+", in digits and without leading zeros")
 	}
 	return n
+}
+
+// pathNumber returns the integer of at least 1 that a part of the path is. What is none names nothing.
+func pathNumber(r *http.Request, name string) (int64, error) {
+	n, ok := parseInteger(r.PathValue(name))
+	if !ok || n < 1 {
+		return 0, notFound()
+	}
+	return n, nil
 }
 
 // included tells whether what a parameter names is asked for, too.
@@ -82,9 +107,9 @@ func (q *query) limit() int {
 	if text == "" {
 		return defaultLimit
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > maxLimit {
+	n, ok := parseInteger(text)
+	if !ok || n < 1 || n > maxLimit {
 		q.refuse("limit", "must be 1 to "+strconv.Itoa(maxLimit))
 	}
-	return n
+	return int(n)
 }

@@ -127,6 +127,11 @@ type run struct {
 	kind                    firstcome.FactKind
 }
 
+// possible tells whether its positions and numbers are ones.
+func (r run) possible() bool {
+	return min(r.position, r.count, r.number) >= 1 && max(r.position, r.number) <= math.MaxInt64-r.count
+}
+
 // openRun returns the run behind the last position that a run in the ledger holds,
 // up to the campaign's position. Its facts are the latest issues, up to the last
 // number, so that issuing need not write it.
@@ -136,7 +141,8 @@ func openRun(last, position, lastNumber int64) run {
 }
 
 func facts(ctx context.Context, snapshot *snapshot, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error {
-	for limit > 0 {
+	after = max(after, 0)
+	for limit > 0 && after < math.MaxInt64 { // the largest position has none behind it
 		r, err := runAt(ctx, snapshot, id, after+1)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
@@ -151,7 +157,7 @@ func facts(ctx context.Context, snapshot *snapshot, id firstcome.CampaignID, aft
 		if err != nil {
 			return err
 		}
-		err = want.tell(id, rows, each)
+		err = want.tell(ctx, id, rows, each)
 		rows.Close()
 		if err != nil {
 			return err
@@ -168,6 +174,9 @@ func runAt(ctx context.Context, snapshot *snapshot, id firstcome.CampaignID, pos
 		WHERE campaign_id = ? AND position <= ? ORDER BY position DESC LIMIT 1`, id, position).Scan(&r.position, &r.count, &r.kind, &r.number)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return run{}, err
+	}
+	if err == nil && !r.possible() {
+		return run{}, fmt.Errorf("the run of facts at position %d cannot be", r.position)
 	}
 	if err == nil && position < r.position+r.count {
 		return r, nil

@@ -44,12 +44,15 @@ func scanChanges(rows *sql.Rows, id firstcome.CampaignID, each func(c firstcome.
 	return rows.Err()
 }
 
-// tell calls each with every fact of the run. rows are the coupons of its numbers;
-// of one that is not among them the fact has the number only.
-func (r run) tell(id firstcome.CampaignID, rows *sql.Rows, each func(firstcome.Fact) error) error {
+// tell calls each with every fact of the run, until ctx ends. rows are the coupons of its
+// numbers; of one that is not among them the fact has the number only.
+func (r run) tell(ctx context.Context, id firstcome.CampaignID, rows *sql.Rows, each func(firstcome.Fact) error) error {
 	told := int64(0)
 	until := func(number int64) error { // the numbers before it have no coupon
 		for ; r.number+told < number; told++ {
+			if err := ctx.Err(); err != nil { // which no row says
+				return err
+			}
 			gone := firstcome.Coupon{Campaign: id, Number: r.number + told}
 			if err := each(firstcome.Fact{Position: r.position + told, Kind: r.kind, Coupon: gone}); err != nil {
 				return err
