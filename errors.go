@@ -53,6 +53,15 @@ func (t Terms) Check() error {
 	if t.Quantity < 0 || t.Quantity > MaxQuantity && t.Quantity != Unlimited {
 		refuse("quantity", "must be 0 to %d, or null for no limit", MaxQuantity)
 	}
+	instant := func(field string, at time.Time) {
+		// Gates and columns count from 1970, and behind 9999 texts do not sort as instants do.
+		if year := at.UTC().Year(); !at.IsZero() && (year < 1970 || year > 9999) {
+			refuse(field, "must be in the years 1970 to 9999 in UTC")
+		}
+	}
+	instant("opens_at", t.OpensAt)
+	instant("closes_at", t.ClosesAt)
+	instant("coupon.valid_until", t.ValidUntil)
 	if !t.OpensAt.IsZero() && !t.ClosesAt.IsZero() && !t.OpensAt.Before(t.ClosesAt) {
 		refuse("closes_at", "must be after opens_at")
 	}

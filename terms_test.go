@@ -42,6 +42,33 @@ func TestQuantitiesHaveBounds(t *testing.T) {
 	}
 }
 
+// TestInstantsHaveBounds has the instants at the edges of what the wire, the columns and the gates hold.
+func TestInstantsHaveBounds(t *testing.T) {
+	for at, good := range map[string]bool{
+		"0001-01-01T00:00:00.000001Z": false, "1582-10-14T00:00:00Z": false, "1969-12-31T23:59:59.999999Z": false,
+		"1970-01-01T00:00:00Z": true, "1970-01-01T00:00:00+09:00": false, "2255-06-05T23:47:34.740993Z": true, "2318-01-01T00:00:00Z": true,
+		"9999-12-31T23:59:59.999999Z": true, "9999-12-31T23:59:59.999999-00:01": false,
+	} {
+		instant, err := time.Parse(time.RFC3339Nano, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for field, set := range map[string]func(*firstcome.Terms){
+			"opens_at":           func(t *firstcome.Terms) { t.OpensAt = instant },
+			"closes_at":          func(t *firstcome.Terms) { t.ClosesAt = instant },
+			"coupon.valid_until": func(t *firstcome.Terms) { t.ValidUntil = instant },
+		} {
+			terms := firstcome.Terms{Name: "summer", Quantity: 1, Answer: firstcome.Recorded}
+			set(&terms)
+			err := terms.Check()
+			var wrong *firstcome.FieldError
+			if good != (err == nil) || !good && (!errors.As(err, &wrong) || wrong.Field != field) {
+				t.Errorf("%s %s: %v", field, at, err)
+			}
+		}
+	}
+}
+
 func TestACouponExpiresByItsTerms(t *testing.T) {
 	for name, test := range map[string]struct {
 		terms firstcome.Terms

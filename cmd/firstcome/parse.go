@@ -192,6 +192,10 @@ func unknownFlag(node *kong.Node, arg string) string {
 	return fmt.Sprintf("%s: there is no such flag: %s --help lists them", name, node.FullPath())
 }
 
+// longestFlag is the longest duration that a flag takes: what is made of one, like three times as
+// long, has room in a Duration.
+const longestFlag = 365 * 24 * time.Hour
+
 // try reads a value as a flag would.
 func try(f *kong.Flag, value string) error {
 	trial := *f.Value // Parse marks the value as set
@@ -207,6 +211,8 @@ func try(f *kong.Flag, value string) error {
 	}
 	if d, ok := target.Interface().(time.Duration); ok && d < 0 {
 		return fmt.Errorf("%v is negative", d)
+	} else if ok && d > longestFlag {
+		return fmt.Errorf("%v is longer than a year", d)
 	}
 	return nil
 }

@@ -32,6 +32,18 @@ func TestAFlagStandsOverTheEnvironmentAndThatOverTheDefault(t *testing.T) {
 	}
 }
 
+func TestADurationHasBounds(t *testing.T) {
+	for text, good := range map[string]bool{
+		"0s": true, "8760h": true, "-1ns": false, "8760h0m1s": false, "2562047h": false, "2562048h": false,
+	} {
+		var grammar cli
+		_, err := parse(&grammar, []string{"serve", "--answer-wait=" + text}, terminal{})
+		if good != (err == nil) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 func TestEveryFlagHasAVariableAndNoVariableIsKubernetes(t *testing.T) {
 	var grammar cli
 	parsed, err := parse(&grammar, []string{"version"}, terminal{})

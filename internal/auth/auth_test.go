@@ -224,6 +224,16 @@ func TestALimiterSaysHowLongToWait(t *testing.T) {
 	})
 }
 
+func TestALimiterNeverSaysToWaitForCenturies(t *testing.T) {
+	for _, perSecond := range []float64{1e-6, 1e-10, 1e-300} { // a Duration has room for 292 years
+		l := auth.NewLimiter(perSecond, 1, 10)
+		l.Allow("a")
+		if wait, ok := l.Allow("a"); ok || wait != 24*time.Hour {
+			t.Errorf("%v a second: %v, %v; want a wait of a day", perSecond, wait, ok)
+		}
+	}
+}
+
 func TestALimiterRemembersABoundedNumberOfKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := auth.NewLimiter(1, 1, 100)

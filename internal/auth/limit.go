@@ -36,6 +36,10 @@ func NewLimiter(perSecond float64, burst, maxEntries int) *Limiter {
 	}
 }
 
+// longestWait is the longest that anybody is told to wait: a Duration has no room for what
+// the lowest rates would say.
+const longestWait = 24 * time.Hour
+
 // Allow tells whether key may ask now, and if not, how long to wait.
 func (l *Limiter) Allow(key string) (wait time.Duration, ok bool) {
 	if l == nil {
@@ -47,7 +51,7 @@ func (l *Limiter) Allow(key string) (wait time.Duration, ok bool) {
 		return 0, true
 	}
 	missing := 1 - allow.TokensAt(now)
-	return time.Duration(missing / float64(l.perSecond) * float64(time.Second)), false
+	return time.Duration(min(missing/float64(l.perSecond), longestWait.Seconds()) * float64(time.Second)), false
 }
 
 // Len returns how many keys are remembered.

@@ -60,6 +60,9 @@ func Drive(ctx context.Context, c Config, worker func() (ask Ask, closed func())
 	return figures(c, d.start, records)
 }
 
+// endless is longer than any run; what is due later has no room in a Duration.
+const endless = 100 * 365 * 24 * time.Hour
+
 // work sends claims until none is left.
 func (d *driver) work(ctx context.Context, ask Ask, records []record) []record {
 	pause := time.NewTimer(0)
@@ -72,7 +75,7 @@ func (d *driver) work(ctx context.Context, ask Ask, records []record) []record {
 		due := time.Since(d.start)
 		if d.Rate > 0 {
 			// Due at its own instant: if no worker was free by then, its clock runs.
-			due = time.Duration(float64(n) / d.Rate * float64(time.Second))
+			due = time.Duration(min(float64(n)/d.Rate, endless.Seconds()) * float64(time.Second))
 		}
 		if d.Duration > 0 && due >= d.Duration || !d.until(ctx, pause, due) {
 			break

@@ -120,6 +120,18 @@ func TestNoClaimIsSentAfterTheDuration(t *testing.T) {
 	})
 }
 
+func TestAClaimThatIsDueInCenturiesIsNotSentNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := load.Config{Users: 2, Repeat: 1, Concurrency: 1, Rate: 1e-10, Duration: time.Hour}
+		r := load.Drive(t.Context(), c, func() (load.Ask, func()) {
+			return func(int) load.Answer { return load.Answer{Outcome: firstcome.SoldOut} }, func() {}
+		})
+		if r.Claims != 1 {
+			t.Errorf("%d claims were sent", r.Claims)
+		}
+	})
+}
+
 // TestNumbersStandAtTheInstantOfTheirIssue has a server whose clock is another than
 // the client's, and whose answers come in another order than it decides.
 func TestNumbersStandAtTheInstantOfTheirIssue(t *testing.T) {

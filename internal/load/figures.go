@@ -187,7 +187,7 @@ func numbers(records []record) []Number {
 	})
 	all := make([]Number, len(issued))
 	for n, a := range issued {
-		all[n] = Number{At: time.Duration((a.IssuedAt - issued[0].IssuedAt) * int64(time.Microsecond)).Seconds(), Number: a.Number}
+		all[n] = Number{At: float64(a.IssuedAt-issued[0].IssuedAt) / 1e6, Number: a.Number}
 	}
 	if len(all) <= maxNumbers {
 		return all

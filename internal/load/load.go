@@ -129,6 +129,7 @@ func (c Config) check() error {
 	refuse(c.Concurrency < 1 || c.Concurrency > MaxConcurrency, "concurrency must be 1 to %d", MaxConcurrency)
 	refuse(c.Rate < 0, "rate must not be negative")
 	refuse(c.Duration < 0 || c.Timeout < 0 || c.Again < 0, "duration, timeout and again must not be negative")
+	refuse(c.Timeout > longest, "timeout must be at most %v", longest)
 	if _, err := firstcome.ParseCampaignID(c.Campaign); err != nil {
 		errs = append(errs, fmt.Errorf("campaign: %w", err))
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -299,6 +300,15 @@ func TestMistakesInAConfigAreNamedTogether(t *testing.T) {
 	server := open(t, &shop{quantity: 1})
 	if _, err := load.Run(t.Context(), load.Config{Server: server, Campaign: "other", Users: 1}); err == nil {
 		t.Error("a campaign that is not there has a result")
+	}
+}
+
+func TestATimeOutHasABound(t *testing.T) {
+	for timeout, good := range map[time.Duration]bool{time.Hour: true, time.Hour + 1: false, math.MaxInt64: false} {
+		err := load.Config{Campaign: "c", Users: 1, Timeout: timeout}.Check()
+		if good != (err == nil) {
+			t.Errorf("%v: %v", timeout, err)
+		}
 	}
 }
 

@@ -137,7 +137,8 @@ func (g *Gate) decisions(id firstcome.CampaignID, marker string, users []firstco
 // window answers otherwise, and a pause not at all.
 func (v *verdict) lease(o firstcome.Outcome) time.Duration {
 	until := func(at int64) time.Duration {
-		return max(0, min(refusalLease, time.Duration(at-v.now)*time.Microsecond))
+		// Held against the lease before it is a duration, which has room for 292 years only.
+		return time.Duration(max(0, min(at-v.now, refusalLease.Microseconds()))) * time.Microsecond
 	}
 	switch {
 	case v.held != 0:

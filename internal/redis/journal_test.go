@@ -303,6 +303,16 @@ func TestF45AnyOrderOfTheEntriesGivesTheSameLedger(t *testing.T) {
 	})
 }
 
+// TestAnEntryOfACenturyToComeIsNotAnOldOne has a journal whose server's clock was once far ahead.
+func TestAnEntryOfACenturyToComeIsNotAnOldOne(t *testing.T) {
+	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
+	s.do("XADD", "firstcome:{c}:journal", "9223372036854775807-0", "format", "9", "users", "x")
+	s.issue(0, 1)
+	if lags, err := s.gate.Lag(t.Context(), revisions("c")); err != nil || len(lags) != 1 || lags[0].Oldest != 0 {
+		t.Errorf("the lag is %+v, %v", lags, err)
+	}
+}
+
 func TestTheLagIsTheNumbersThatAreNotSettled(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
 	s.issue(0, 10)

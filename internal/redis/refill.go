@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,7 +50,7 @@ func (g *Gate) glance(ctx context.Context, id firstcome.CampaignID) (l glance, e
 	if made, _, ok := strings.Cut(oldest, "-"); ok && err == nil {
 		var since int64
 		if since, err = strconv.ParseInt(made, 10, 64); err == nil {
-			l.age = max(0, time.Duration(now-since)*time.Millisecond)
+			l.age = time.Duration(max(0, min(now-since, math.MaxInt64/int64(time.Millisecond)))) * time.Millisecond
 		}
 	}
 	return l, err

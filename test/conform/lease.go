@@ -3,6 +3,7 @@ package conform
 import (
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -36,6 +37,7 @@ func (m *model) checkLease(d firstcome.Decision) error {
 // longer would refuse who is in time, or call sold out what is closed.
 func endings(t *testing.T, s Subject) {
 	const soon, longest = 30 * time.Millisecond, 200 * time.Millisecond // adr 3
+	first, last := time.UnixMicro(0).UTC(), time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC)
 	s.SetClock(Epoch)
 	for id, c := range map[firstcome.CampaignID]struct {
 		terms   firstcome.Terms
@@ -47,6 +49,14 @@ func endings(t *testing.T, s Subject) {
 		"closes-soon": {firstcome.Terms{Quantity: 0, ClosesAt: Epoch.Add(soon)}, firstcome.SoldOut, soon},
 		"sold-out":    {firstcome.Terms{Quantity: 0}, firstcome.SoldOut, longest},
 		"closed":      {firstcome.Terms{Quantity: 1, ClosesAt: Epoch}, firstcome.Closed, longest},
+
+		// A time.Duration has room for 292 years, and the numbers of Lua are exact until the year 2255.
+		"opens-last":   {firstcome.Terms{Quantity: 1, OpensAt: last}, firstcome.NotOpen, longest},
+		"closes-last":  {firstcome.Terms{Quantity: 0, ClosesAt: last}, firstcome.SoldOut, longest},
+		"closes-2318":  {firstcome.Terms{Quantity: 0, ClosesAt: Epoch.Add(math.MaxInt64).Add(time.Hour)}, firstcome.SoldOut, longest},
+		"closes-2900":  {firstcome.Terms{Quantity: 0, ClosesAt: Epoch.AddDate(877, 0, 0)}, firstcome.SoldOut, longest},
+		"closed-first": {firstcome.Terms{Quantity: 1, ClosesAt: first.Add(time.Microsecond)}, firstcome.Closed, longest},
+		"always":       {firstcome.Terms{Quantity: 0, OpensAt: first, ClosesAt: last}, firstcome.SoldOut, longest},
 	} {
 		c.terms.Name, c.terms.Answer, c.terms.Benefit = "lease", firstcome.Recorded, []byte(`{}`)
 		if err := s.Create(t.Context(), id, c.terms); err != nil {
