@@ -186,16 +186,10 @@ func (e *exam) clockSanity() {
 	e.Add(doctor.OK, what, "", "%s", now.UTC().Format(time.RFC3339))
 }
 
-// lastDecision returns the gate's time of the campaign that is furthest, zero if
-// there is none.
+// lastDecision returns when a campaign was last decided, zero if there is none.
 func lastDecision(ctx context.Context, path string) (last time.Time) {
-	_ = readLedger(ctx, path, func(l *ledger.Ledger) error { // the ledger's own finding says why not
-		all, err := l.Campaigns(ctx, "", 1000)
-		for _, c := range all {
-			if c.Now.After(last) {
-				last = c.Now
-			}
-		}
+	_ = readLedger(ctx, path, func(l *ledger.Ledger) (err error) { // the ledger's own finding says why not
+		last, err = l.LastDecision(ctx)
 		return err
 	})
 	return last

@@ -2,20 +2,26 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
 )
 
 // runDoctor runs firstcome doctor on a ledger and a gate and returns its exit status and what it prints.
-func runDoctor(t *testing.T, ledger, gate string) (status int, out string) {
+func runDoctor(t *testing.T, name, gate string) (status int, out string) {
 	t.Helper()
 	var both bytes.Buffer
 	status = run(t.Context(), []string{"doctor"}, terminal{out: &both, err: &both, env: []string{
-		"FIRSTCOME_LEDGER=" + ledger, "FIRSTCOME_GATE=" + gate, "FIRSTCOME_SECRET=" + strings.Repeat("5", 64),
+		"FIRSTCOME_LEDGER=" + name, "FIRSTCOME_GATE=" + gate, "FIRSTCOME_SECRET=" + strings.Repeat("5", 64),
 		"FIRSTCOME_MAX_CONNECTIONS=100",
 	}})
 	return status, both.String()
@@ -25,19 +31,19 @@ func TestDoctorLooksAtTheDatabaseAndAtRedis(t *testing.T) {
 	for _, kind := range []services.Kind{services.MariaDB, services.PostgreSQL} {
 		t.Run(string(kind), func(t *testing.T) {
 			server, gate := kind.Server(t), services.Redis.Server(t, "--maxmemory", "256mb")
-			ledger, err := server.Database(t.Context())
+			name, err := server.Database(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			status, out := runDoctor(t, ledger, gate.URL())
+			status, out := runDoctor(t, name, gate.URL())
 			if status != exitFailed || !regexp.MustCompile(`FAIL +tables .*\n.*fix: firstcome migrate`).MatchString(out) {
 				t.Errorf("without tables it ends with %d:\n%s", status, out)
 			}
 			var errs bytes.Buffer
-			if status := run(t.Context(), []string{"migrate", "--ledger", ledger}, terminal{out: &errs, err: &errs}); status != exitOK {
+			if status := run(t.Context(), []string{"migrate", "--ledger", name}, terminal{out: &errs, err: &errs}); status != exitOK {
 				t.Fatalf("migrate ends with %d: %s", status, &errs)
 			}
-			status, out = runDoctor(t, services.User(t, ledger), services.User(t, gate.URL(), "~*", "&*", "+@all"))
+			status, out = runDoctor(t, services.User(t, name), services.User(t, gate.URL(), "~*", "&*", "+@all"))
 			if status != exitOK || strings.Contains(out, "FAIL") {
 				t.Errorf("with tables it ends with %d:\n%s", status, out)
 			}
@@ -61,5 +67,36 @@ func TestDoctorFindsServersThatAreAway(t *testing.T) {
 	}
 	if strings.Contains(out, "hunter2") {
 		t.Errorf("it shows a password:\n%s", out)
+	}
+}
+
+func TestDoctorHoldsTheClockAgainstEveryCampaign(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "firstcome.db")
+	secret, err := firstcome.NewSecret(bytes.Repeat([]byte{5}, firstcome.MinSecret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	behind := func(id string, ahead time.Duration) {
+		t.Helper()
+		l, err := ledger.Open(t.Context(), path, ledger.Options{Owner: "a test", Secret: secret, Clock: func() time.Time { return time.Now().Add(ahead) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ran := make(chan error, 1)
+		go func() { ran <- l.Run(ctx) }()
+		_, made := l.Create(t.Context(), "test", firstcome.CampaignID(id), firstcome.Terms{Name: "n", Answer: firstcome.Recorded, Benefit: []byte(`{}`)})
+		stop()
+		if err := errors.Join(made, <-ran, l.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	behind("a", 0)
+	if _, out := runDoctor(t, "sqlite:"+path, "ledger"); !regexp.MustCompile(`OK +clock`).MatchString(out) {
+		t.Errorf("a clock that is right is not:\n%s", out)
+	}
+	behind("z", time.Hour)
+	if _, out := runDoctor(t, "sqlite:"+path, "ledger"); !regexp.MustCompile(`WARN +clock +it is 1h0m0s behind`).MatchString(out) {
+		t.Errorf("a clock that is behind is not noticed:\n%s", out)
 	}
 }

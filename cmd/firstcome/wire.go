@@ -96,7 +96,7 @@ func (n *node) open(ctx context.Context) error {
 	n.api = api.New(api.Config{
 		Ledger: n.ledger, Issuer: n.issuer, Remote: beside, Auth: n.auth, Log: s.log, Limits: s.limits,
 		UserLimit: s.userLimit, AddressLimit: s.addressLimit, TrustedProxies: s.trustedProxies,
-		Version: thisBuild().Version,
+		Version: thisBuild().Version, Commit: thisBuild().Commit,
 	})
 	return n.listen(ctx)
 }

@@ -32,11 +32,12 @@ func (s *Server) claim(w http.ResponseWriter, r *http.Request, c auth.Caller) er
 	}
 	d, err := s.claims.Claim(r.Context(), id, user)
 	if err != nil {
-		s.metrics.unknown.Inc()
+		s.metrics.unanswered(r.Context(), err)
 		return err
 	}
 	t, err := s.terms.get(r.Context(), id, termsVersion(&d))
 	if err != nil {
+		s.metrics.unanswered(r.Context(), err)
 		return err
 	}
 	s.metrics.claims[d.Outcome].Inc()

@@ -4,21 +4,22 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
-	"github.com/firstcome/firstcome/internal/ledger"
 )
 
 // metrics are what a node counts. Labels have few values and never name a user.
 type metrics struct {
 	log     *slog.Logger
 	claims  [firstcome.Issued + 1]prometheus.Counter // by outcome
-	unknown prometheus.Counter
+	without map[string]prometheus.Counter            // claims without an outcome, by why
 	latency prometheus.Histogram
 	batch   prometheus.Histogram
 	gate    prometheus.Histogram
@@ -37,11 +38,11 @@ var latencies = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .0
 
 func newMetrics(s *Server) *metrics {
 	claims := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "firstcome_claims_total", Help: "Claims answered, by outcome; unknown: answered with 503.",
+		Name: "firstcome_claims_total", Help: "Claims, by outcome; of those without: unknown (it may have been decided), shed, mismatch, not_found (nothing was), gone (the caller left).",
 	}, []string{"outcome"})
 	m := &metrics{
 		log:     s.Log,
-		unknown: claims.WithLabelValues("unknown"),
+		without: map[string]prometheus.Counter{},
 		latency: histogram("firstcome_claim_seconds", "Time from a claim's arrival to its answer.", latencies),
 		batch:   histogram("firstcome_batch_claims", "Claims that went to the gate at once.", prometheus.ExponentialBuckets(1, 2, 10)),
 		gate:    histogram("firstcome_gate_seconds", "Time of a call of the gate.", latencies),
@@ -51,14 +52,14 @@ func newMetrics(s *Server) *metrics {
 	for _, o := range firstcome.Outcomes() {
 		m.claims[o] = claims.WithLabelValues(o.String())
 	}
+	for _, why := range undecided {
+		m.without[why] = claims.WithLabelValues(why)
+	}
 	s.Registry.MustRegister(claims, m.latency, m.batch, m.gate, m.commit, m.failed)
 	registerIssuer(s.Registry, s.Issuer)
 	registerConns(s.Registry, s.conns)
-	s.Registry.MustRegister(newLedgerCollector(s.Ledger), &stockCollector{
-		ledger:  s.Ledger,
-		inForce: describe("firstcome_in_force_coupons", "Coupons in force in the ledger, of campaigns that are not closed.", "campaign"),
-		epoch:   describe("firstcome_gate_epoch", "Epoch of the campaign's gate, of campaigns that are not closed.", "campaign"),
-	})
+	registerProcess(s.Registry, s.Version, s.Commit)
+	s.Registry.MustRegister(newLedgerCollector(s.Ledger), newStockCollector(s.Ledger))
 	if s.Remote != nil {
 		m.remote = newRemoteMetrics(s)
 	}
@@ -102,6 +103,43 @@ func registerConns(r *prometheus.Registry, c *conns) {
 	)
 }
 
+// registerProcess adds what is of the process: memory, goroutines, open files, and which firstcome it is.
+func registerProcess(r *prometheus.Registry, version, commit string) {
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "firstcome_build_info", Help: "1; its labels say which firstcome this is.",
+			ConstLabels: prometheus.Labels{"version": version, "commit": commit, "goversion": runtime.Version()},
+		}, func() float64 { return 1 }))
+}
+
+// Why a claim has no outcome. Only unknown is a matter for operators by itself: anybody can ask for
+// what is not there, and leave before the answer.
+const (
+	claimUnknown  = "unknown"   // it may have been decided: 503
+	claimShed     = "shed"      // there was no room, and nothing was decided: 503
+	claimMismatch = "mismatch"  // the node may not decide the campaign, and nothing was: 503
+	claimNotFound = "not_found" // there is no such campaign: 404
+	claimGone     = "gone"      // the caller left before the answer
+)
+
+var undecided = []string{claimUnknown, claimShed, claimMismatch, claimNotFound, claimGone}
+
+// unanswered counts a claim, made with ctx, that ended with an error.
+func (m *metrics) unanswered(ctx context.Context, err error) {
+	why := claimUnknown
+	switch {
+	case errors.Is(err, firstcome.ErrNoCampaign):
+		why = claimNotFound
+	case errors.Is(err, firstcome.ErrBusy):
+		why = claimShed
+	case errors.Is(err, firstcome.ErrGateMismatch):
+		why = claimMismatch
+	case ctx.Err() != nil:
+		why = claimGone
+	}
+	m.without[why].Inc()
+}
+
 // onBatch is flow.Issuer.OnBatch.
 func (m *metrics) onBatch(claims int, took time.Duration, err error) {
 	m.batch.Observe(float64(claims))
@@ -131,44 +169,4 @@ func (m *metrics) warn(log *slog.Logger, text string, args ...any) {
 		return
 	}
 	log.Warn(text, args...)
-}
-
-// A stockCollector reads the campaigns from the ledger when asked.
-type stockCollector struct {
-	ledger         *ledger.Ledger
-	inForce, epoch *prometheus.Desc
-}
-
-const (
-	// maxSeries bounds the campaigns that have a series of their own.
-	maxSeries = 200
-	// maxScan bounds the campaigns that are read to find them.
-	maxScan = 1000
-	// scrapePatience is how long a scrape waits for the ledger.
-	scrapePatience = 2 * time.Second
-)
-
-func (c *stockCollector) Describe(to chan<- *prometheus.Desc) {
-	to <- c.inForce
-	to <- c.epoch
-}
-
-func (c *stockCollector) Collect(to chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
-	defer cancel()
-	found, err := c.ledger.Campaigns(ctx, "", maxScan)
-	if err != nil {
-		return // a gap in these series is what tells; the others are true
-	}
-	series := 0
-	for _, s := range found {
-		if campaignState(s) == firstcome.Closed.String() {
-			continue
-		}
-		if series++; series > maxSeries {
-			return
-		}
-		to <- gauge(c.inForce, float64(s.InForce), string(s.ID))
-		to <- gauge(c.epoch, float64(s.Epoch), string(s.ID))
-	}
 }

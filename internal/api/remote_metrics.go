@@ -57,7 +57,7 @@ func newRemoteMetrics(s *Server) *remoteMetrics {
 	}
 	if r := s.Remote.Recorder; r != nil {
 		s.Registry.MustRegister(m.lag, m.took)
-		registerRecorder(s.Registry, r)
+		registerRecorder(s.Registry, r, s.journal())
 		r.OnRecord = func(one flow.Recording) { m.recorded(s, one) }
 	}
 	return m
@@ -119,15 +119,21 @@ func counterFunc(name, help string, value func() int64) prometheus.Collector {
 // breakerStates are the values of a recorder's breaker as a number: the higher, the worse.
 var breakerStates = []string{"closed", "half-open", "open"}
 
-func registerRecorder(to *prometheus.Registry, r *flow.Recorder) {
+// journal returns labels that say which journal it is, to who fills it and to who drains it: two
+// fleets that one Prometheus watches have two, whatever their jobs are called.
+func (s *Server) journal() prometheus.Labels {
+	return prometheus.Labels{"ledger": s.Ledger.Identity(), "gate": s.Remote.Name}
+}
+
+func registerRecorder(to *prometheus.Registry, r *flow.Recorder, journal prometheus.Labels) {
 	to.MustRegister(
 		counterFunc("firstcome_recorded_coupons_total", "Coupons recorded by this node, or found recorded.", func() int64 { return r.Stats().Coupons }),
 		counterFunc("firstcome_recorded_batches_total", "Batches of the journal that this node settled.", func() int64 { return r.Stats().Batches }),
 		counterFunc("firstcome_record_retries_total", "Calls of the ledger or the journal that a recorder repeated.", func() int64 { return r.Stats().Retries }),
 		counterFunc("firstcome_dead_letters_total", "Dead letters that this node made.", func() int64 { return r.Stats().Letters }),
-		gaugeFunc("firstcome_breaker_state", "The recorder's breaker: 0 closed, 1 half-open, 2 open.", func() float64 {
-			return float64(slices.Index(breakerStates, r.Stats().Breaker))
-		}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "firstcome_breaker_state", Help: "The recorder's breaker: 0 closed, 1 half-open, 2 open.", ConstLabels: journal,
+		}, func() float64 { return float64(slices.Index(breakerStates, r.Stats().Breaker)) }),
 	)
 }
 
@@ -216,8 +222,8 @@ func newBacklogCollector(s *Server) *askingCollector {
 	return &askingCollector{
 		metrics: []*prometheus.Desc{
 			describe("firstcome_gate_up", "Whether the gate answered this scrape."),
-			describe("firstcome_backlog_coupons", "Coupons that are decided and not recorded."),
-			describe("firstcome_backlog_age_seconds", "How long the oldest of them has been in the journal."),
+			prometheus.NewDesc("firstcome_backlog_coupons", "Coupons that are decided and not recorded.", nil, s.journal()),
+			prometheus.NewDesc("firstcome_backlog_age_seconds", "How long the oldest of them has been in the journal.", nil, s.journal()),
 		},
 		ask: b.ask,
 	}

@@ -94,7 +94,7 @@ func TestTheMetricsOfARemoteGateSayWhatIsNotRecorded(t *testing.T) {
 		s.issuer = flow.NewIssuer(gate, flow.Limits{})
 		c.Issuer = s.issuer
 		c.Remote = &api.Remote{
-			Gate: gate, Name: "ledger", Changer: flow.NewChanger(s.ledger, gate), Recorded: flow.NewRecorded(gate), Recorder: recorder,
+			Gate: gate, Name: "redis:x", Changer: flow.NewChanger(s.ledger, gate), Recorded: flow.NewRecorded(gate), Recorder: recorder,
 			Lag: func(_ context.Context, active []flow.Revision) ([]flow.Lag, error) {
 				asked = active
 				return []flow.Lag{{Campaign: "c", Numbers: 3, Oldest: 2 * time.Second}, {Campaign: "d", Numbers: 4, Oldest: time.Second}}, lagError
@@ -104,9 +104,10 @@ func TestTheMetricsOfARemoteGateSayWhatIsNotRecorded(t *testing.T) {
 	if _, err := s.ledger.Create(t.Context(), "test", "c", firstcome.Terms{Name: "c", Quantity: 5, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}); err != nil {
 		t.Fatal(err)
 	}
-	s.wantMetrics(`firstcome_backlog_coupons 7`, `firstcome_backlog_age_seconds 2`, `firstcome_gate_up 1`, `firstcome_ledger_up 1`,
+	journal := `{gate="redis:x",ledger="` + s.ledger.Identity() + `"} `
+	s.wantMetrics(`firstcome_backlog_coupons`+journal+`7`, `firstcome_backlog_age_seconds`+journal+`2`, `firstcome_gate_up 1`, `firstcome_ledger_up 1`,
 		`firstcome_open_dead_letters 0`, `firstcome_pending_changes 0`, `firstcome_unrecorded_claims 0`, `firstcome_gate_epoch{campaign="c"} 1`,
-		`firstcome_breaker_state 0`, `firstcome_changes_total{result="refused"} 0`, `firstcome_dead_letters_total 0`)
+		`firstcome_breaker_state`+journal+`0`, `firstcome_changes_total{result="refused"} 0`, `firstcome_dead_letters_total 0`)
 	if len(asked) != 1 || asked[0] != (flow.Revision{Campaign: "c", Version: 1, Epoch: 1, Marker: asked[0].Marker}) {
 		t.Errorf("the backlog is that of %v", asked)
 	}

@@ -30,7 +30,8 @@ type Config struct {
 	UserLimit, AddressLimit *auth.Limiter
 	// TrustedProxies are believed when they say, in X-Forwarded-For, who the client is.
 	TrustedProxies []netip.Prefix
-	Version        string // of this program, for /readyz?verbose
+	// Version and Commit are of this program, for /readyz?verbose and the metrics.
+	Version, Commit string
 }
 
 // A Server is the HTTP API. Make one with New.

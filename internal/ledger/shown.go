@@ -1,0 +1,52 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+)
+
+// unclosed holds for the campaigns that a newcomer may be issued a coupon of, now or later, at
+// an instant: the parameter.
+const unclosed = `NOT c.closed AND c.retired_at IS NULL AND (c.closes_at IS NULL OR c.closes_at > ?)`
+
+// Unclosed returns at most limit of the campaigns that are not closed, and how many more there
+// are: first those that are open and have stock, then those that opened lately or will soon. So
+// however many campaigns there ever were, the ones that are issued now are among them.
+func (l *Ledger) Unclosed(ctx context.Context, limit int) (all []Status, more int64, err error) {
+	now := l.wall().UnixMicro()
+	rows, err := l.read.QueryContext(ctx, l.dialect.statusQuery()+`WHERE `+unclosed+`
+		ORDER BY CASE WHEN (c.opens_at IS NULL OR c.opens_at <= ?) AND (c.quantity IS NULL OR c.in_force < c.quantity) THEN 0 ELSE 1 END,
+			ABS(COALESCE(c.opens_at, c.created_at) - ?), c.id LIMIT ?`, now, now, now, limit)
+	if err == nil {
+		all, err = l.scanStatuses(rows)
+	}
+	if err == nil && len(all) == limit { // else nothing is left out
+		err = l.read.QueryRowContext(ctx, `SELECT count(*) FROM campaigns c WHERE `+unclosed, now).Scan(&more)
+		more = max(0, more-int64(limit))
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("read the campaigns that are not closed: %w", err)
+	}
+	return all, more, nil
+}
+
+// wall returns the gate's clock where it is this process's, and else the process's own, which is
+// good enough to choose by.
+func (l *Ledger) wall() time.Time {
+	if l.clock == nil {
+		return time.Now()
+	}
+	return l.clock()
+}
+
+// LastDecision returns the latest instant that is written down as a campaign's last decision,
+// zero if there is no campaign.
+func (l *Ledger) LastDecision(ctx context.Context) (time.Time, error) {
+	var last sql.NullInt64
+	if err := l.read.QueryRowContext(ctx, `SELECT max(decided_at) FROM campaigns`).Scan(&last); err != nil {
+		return time.Time{}, fmt.Errorf("read the last decision: %w", err)
+	}
+	return instant(last), nil
+}

@@ -1,0 +1,63 @@
+package docs_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// promtool runs Prometheus's own checker, which .ci/install installs.
+func promtool(t *testing.T, args ...string) {
+	t.Helper()
+	c := exec.Command("promtool", args...)
+	c.Dir = root
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+func TestPromtoolTakesTheRulesAndTheirTests(t *testing.T) {
+	promtool(t, "check", "rules", rulesFile)
+	promtool(t, "test", "rules", strings.Replace(rulesFile, ".yaml", ".test.yaml", 1))
+}
+
+// grafana has what Grafana puts in the place of its variables.
+var grafana = strings.NewReplacer("$job", ".*", "$__rate_interval", "1m", "$__range", "30m")
+
+func TestPromtoolTakesEveryQueryOfTheDashboard(t *testing.T) {
+	type rule struct{ Record, Expr string }
+	var rules []rule
+	for _, queries := range panels(t) {
+		for _, query := range queries {
+			rules = append(rules, rule{fmt.Sprintf("dashboard:query_%d", len(rules)), grafana.Replace(query)})
+		}
+	}
+	text, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboard", "rules": rules}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "dashboard.rules.yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	promtool(t, "check", "rules", file)
+}
+
+func TestTheDashboardBeginsWithARowOfFigures(t *testing.T) {
+	want := []string{"Issued", "Remaining", "Claims a second", "p95", "Unknown", "Backlog"}
+	var got []string
+	for _, p := range dashboard(t)[1:] { // behind the row's title
+		if p.Type != "stat" {
+			break
+		}
+		got = append(got, p.Title)
+	}
+	if strings.Join(got, ", ") != strings.Join(want, ", ") {
+		t.Errorf("the first row has %v, want %v", got, want)
+	}
+}
