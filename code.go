@@ -1,6 +1,7 @@
 package firstcome
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base32"
@@ -8,6 +9,7 @@ import (
 	"errors"
 	"hash"
 	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -66,3 +68,35 @@ func (s Secret) Fingerprint() string {
 
 // crockford is Douglas Crockford's base 32: no I, L, O or U.
 var crockford = base32.NewEncoding("0123456789ABCDEFGHJKMNPQRSTVWXYZ").WithPadding(base32.NoPadding)
+
+// ParseCode returns a coupon code as it is written, of what a person typed: in small letters,
+// with O for 0, I or L for 1, or with hyphens and spaces in between.
+func ParseCode(text string) (string, error) {
+	code := typedCode.Replace(strings.ToUpper(text))
+	if _, err := crockford.DecodeString(code); err != nil || len(code) != codeLength {
+		return "", errors.New("a coupon code has 16 letters and digits, without U")
+	}
+	return code, nil
+}
+
+const codeLength = 16
+
+var typedCode = strings.NewReplacer("O", "0", "I", "1", "L", "1", "-", "", " ", "")
+
+// NumberOf returns the number of a campaign, from first to last, that has a code; 0 if none has.
+// The code does not tell its number, so that each is tried: some 5 million a second.
+func (s Secret) NumberOf(id CampaignID, code string, first, last int64) int64 {
+	want, err := crockford.DecodeString(code)
+	if err != nil {
+		return 0
+	}
+	m := s.macs.Get().(*mac)
+	defer s.macs.Put(m)
+	m.input = append(append(m.input[:0], id...), 0)
+	for number := first; number <= last; number++ {
+		if bytes.Equal(m.sum80(strconv.AppendInt(m.input, number, 10)), want) {
+			return number
+		}
+	}
+	return 0
+}

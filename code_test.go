@@ -78,3 +78,37 @@ func TestASecretIsLong(t *testing.T) {
 		t.Error("31 bytes were taken")
 	}
 }
+
+func TestANumberIsFoundByItsCode(t *testing.T) {
+	s := newSecret(t, key)
+	code := s.Code("summer", 4711)
+	for _, c := range []struct{ first, last, want int64 }{{1, 5000, 4711}, {4711, 4711, 4711}, {1, 4710, 0}, {4712, 5000, 0}} {
+		if got := s.NumberOf("summer", code, c.first, c.last); got != c.want {
+			t.Errorf("from %d to %d it is %d, want %d", c.first, c.last, got, c.want)
+		}
+	}
+	if got := s.NumberOf("winter", code, 1, 5000); got != 0 {
+		t.Errorf("another campaign has it as %d", got)
+	}
+}
+
+func TestACodeIsReadAsPeopleTypeIt(t *testing.T) {
+	const code = "7ZK2M0Q9X4T1B8RC"
+	for _, text := range []string{code, strings.ToLower(code), "7ZK2-MOQ9 X4TI-B8RC", "7zk2m0q9x4tlb8rc"} {
+		if got, err := firstcome.ParseCode(text); got != code || err != nil {
+			t.Errorf("%q is %q, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", code[1:], code + "7", "UZK2M0Q9X4T1B8RC", "한국한국한1", "7ZK2M0Q9X4T1B8R\x00"} {
+		if got, err := firstcome.ParseCode(text); err == nil {
+			t.Errorf("%q is %q", text, got)
+		}
+	}
+}
+
+func BenchmarkNumberOf(b *testing.B) {
+	s := newSecret(b, key)
+	for b.Loop() {
+		s.NumberOf("summer", "0000000000000000", 1_000_000, 2_000_000)
+	}
+}

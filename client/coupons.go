@@ -87,6 +87,36 @@ func (c *Client) Coupons(ctx context.Context, id string, voided bool, each func(
 	}
 }
 
+// A CouponFilter chooses coupons of a campaign. The zero value of User, Code and Number chooses all.
+type CouponFilter struct {
+	User   string
+	Code   string // as people type it: small letters, hyphens and O for 0 are understood
+	Number int64
+	Voided bool   // voided ones too
+	After  string // the Next of the page before
+	Limit  int    // at most so many; 0: 100
+}
+
+// FindCoupons returns the chosen coupons of a campaign in number order. Next, if not nil, says that
+// there may be more: with Code that the search goes on there.
+func (c *Client) FindCoupons(ctx context.Context, id string, f CouponFilter) (List[Coupon], error) {
+	q := page(f.After, f.Limit)
+	for name, value := range map[string]string{"user_id": f.User, "code": f.Code} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	if f.Number != 0 {
+		q.Set("number", strconv.FormatInt(f.Number, 10))
+	}
+	if f.Voided {
+		q.Set("voided", "include")
+	}
+	var found List[Coupon]
+	err := c.do(ctx, request{method: http.MethodGet, path: campaignPath(id, "coupons"), query: q}, &found)
+	return found, err
+}
+
 // Facts returns at most limit facts of a campaign (0: 100) with positions above
 // after. If there are none, it waits for one, a minute at most, and returns none
 // if none comes. The list's Next is always the position to go on from.

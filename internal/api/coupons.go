@@ -88,6 +88,8 @@ func (s *Server) listCoupons(w http.ResponseWriter, r *http.Request, _ auth.Call
 	}
 	q := parseQuery(r)
 	page := ledger.Page{After: q.number("after"), Limit: q.limit(), Voided: q.included("voided")}
+	choice := ledger.Choice{Page: page, User: q.user("user_id"), Code: q.code("code"), Number: q.positive("number")}
+	media := couponsAs(r, q)
 	if q.err() != nil {
 		return q.err()
 	}
@@ -96,13 +98,53 @@ func (s *Server) listCoupons(w http.ResponseWriter, r *http.Request, _ auth.Call
 	if _, err := s.Ledger.Campaign(bounded.Context(), id); err != nil {
 		return err
 	}
-	switch accept := r.Header.Get("Accept"); {
-	case strings.Contains(accept, typeCSV):
-		return s.export(w, r, id, page, typeCSV)
-	case strings.Contains(accept, typeNDJSON):
-		return s.export(w, r, id, page, typeNDJSON)
+	switch {
+	case media != "":
+		return s.export(w, r, id, page, media)
+	case choice.Chosen():
+		return s.chosenCoupons(w, bounded, id, choice)
 	}
 	return s.pageOfCoupons(w, bounded, id, page)
+}
+
+// couponsAs returns the media type of a whole campaign that is asked for, "" for a page of JSON.
+// Who streams a campaign has all of it: only of a page some are chosen.
+func couponsAs(r *http.Request, q *query) string {
+	accept := r.Header.Get("Accept")
+	for _, media := range []string{typeCSV, typeNDJSON} {
+		if !strings.Contains(accept, media) {
+			continue
+		}
+		for _, name := range []string{"user_id", "code", "number"} {
+			if q.values.Has(name) {
+				q.refuse(name, "is for pages of JSON only")
+			}
+		}
+		return media
+	}
+	return ""
+}
+
+// chosenCoupons answers with the coupons that a caller looks for. Trying numbers for a code
+// is work for a processor, which claims need too: one does so at a time.
+func (s *Server) chosenCoupons(w http.ResponseWriter, r *http.Request, id firstcome.CampaignID, c ledger.Choice) error {
+	if c.Code != "" {
+		select {
+		case s.searches <- struct{}{}:
+			defer func() { <-s.searches }()
+		case <-r.Context().Done():
+			return unavailable("others are looking for codes, one at a time. Ask again: it is safe")
+		}
+	}
+	found, next, err := s.Ledger.Find(r.Context(), id, c)
+	if err != nil {
+		return err
+	}
+	after := ""
+	if next != 0 {
+		after = strconv.FormatInt(next, 10)
+	}
+	return s.writeCoupons(w, r, found, after)
 }
 
 func (s *Server) pageOfCoupons(w http.ResponseWriter, r *http.Request, id firstcome.CampaignID, page ledger.Page) error {
@@ -116,18 +158,17 @@ func (s *Server) pageOfCoupons(w http.ResponseWriter, r *http.Request, id firstc
 	if err != nil {
 		return err
 	}
-	return s.writeCoupons(w, r, found, page.Limit, func(last firstcome.Coupon) string {
-		return strconv.FormatInt(last.Number, 10)
-	})
+	next := ""
+	if len(found) > page.Limit {
+		found = found[:page.Limit]
+		next = strconv.FormatInt(found[page.Limit-1].Number, 10)
+	}
+	return s.writeCoupons(w, r, found, next)
 }
 
-// writeCoupons answers with a page of at most most coupons of those found; next
-// says where the page behind a coupon begins.
-func (s *Server) writeCoupons(w http.ResponseWriter, r *http.Request, found []firstcome.Coupon, most int, next func(firstcome.Coupon) string) error {
-	more := len(found) > most
-	if more {
-		found = found[:most]
-	}
+// writeCoupons answers with a page of coupons; next says where the one behind it begins, ""
+// that there is none.
+func (s *Server) writeCoupons(w http.ResponseWriter, r *http.Request, found []firstcome.Coupon, next string) error {
 	body := []byte(`{"items":[`)
 	for n := range found {
 		t, err := s.terms.get(r.Context(), found[n].Campaign, found[n].TermsVersion)
@@ -140,8 +181,8 @@ func (s *Server) writeCoupons(w http.ResponseWriter, r *http.Request, found []fi
 		body = appendCoupon(body, &found[n], t)
 	}
 	body = append(body, `],"next":`...)
-	if more {
-		body = appendText(body, next(found[most-1]))
+	if next != "" {
+		body = appendText(body, next)
 	} else {
 		body = append(body, "null"...)
 	}
@@ -217,5 +258,10 @@ func (s *Server) readWallet(w http.ResponseWriter, r *http.Request, c auth.Calle
 	if err != nil {
 		return err
 	}
-	return s.writeCoupons(w, r, found, most, func(last firstcome.Coupon) string { return string(last.Campaign) })
+	next := ""
+	if len(found) > most {
+		found = found[:most]
+		next = string(found[most-1].Campaign)
+	}
+	return s.writeCoupons(w, r, found, next)
 }

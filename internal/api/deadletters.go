@@ -17,7 +17,7 @@ func (s *Server) listDeadLetters(w http.ResponseWriter, r *http.Request, _ auth.
 	q := parseQuery(r)
 	most := q.limit()
 	page := ledger.Letters{
-		Campaign: firstcome.CampaignID(q.text("campaign")), After: q.number("after"), Limit: most + 1, Settled: q.included("settled"),
+		Campaign: q.campaign("campaign"), After: q.number("after"), Limit: most + 1, Settled: q.included("settled"),
 	}
 	if q.err() != nil {
 		return q.err()

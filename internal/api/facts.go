@@ -126,7 +126,7 @@ func (s *Server) listAuditLog(w http.ResponseWriter, r *http.Request, _ auth.Cal
 	q := parseQuery(r)
 	most := q.limit()
 	filter := ledger.LogFilter{
-		Campaign: firstcome.CampaignID(q.text("campaign")), User: firstcome.UserID(q.text("user_id")),
+		Campaign: q.campaign("campaign"), User: q.user("user_id"),
 		Before: q.number("before"), Limit: most + 1,
 	}
 	if q.err() != nil {

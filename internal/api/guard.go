@@ -104,6 +104,9 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	caller, err := g.admit(r)
 	if err == nil {
+		err = checkQuery(r, g.route.params)
+	}
+	if err == nil {
 		if r.Method == http.MethodGet && !g.route.long {
 			var over context.CancelFunc
 			r, over = reading(r)

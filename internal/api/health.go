@@ -76,6 +76,6 @@ func (s *Server) Ops() http.Handler {
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	mux.Handle("GET /livez", &guard{server: s, route: route{who: everyone, serve: s.livez}})
-	mux.Handle("GET /readyz", &guard{server: s, route: route{who: everyone, serve: s.readyz}})
+	mux.Handle("GET /readyz", &guard{server: s, route: route{who: everyone, params: "verbose", serve: s.readyz}})
 	return mux
 }

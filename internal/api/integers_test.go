@@ -113,7 +113,9 @@ func (s *shop) tryInteger(i integer, text string) {
 		want = map[int]bool{200: true, 404: true, 409: true}
 	case inPath:
 		want = map[int]bool{404: true, 400: text == "" || text == "1\x00", 405: text == ""}
-	case i.allows(text), text == "": // an empty parameter is none
+	case text == "": // an empty parameter is none, but a filter must not choose all
+		want = map[int]bool{200: i.Name != "number", 422: i.Name == "number"}
+	case i.allows(text):
 		want = map[int]bool{200: true}
 	}
 	got, err := s.try(i.method, i.request(text), body)

@@ -1,12 +1,15 @@
 package api
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 )
 
@@ -23,6 +26,30 @@ type query struct {
 }
 
 func parseQuery(r *http.Request) *query { return &query{values: r.URL.Query()} }
+
+// checkQuery returns nil if a request has only parameters that its route knows, each once. Nobody
+// shall take an answer for one to a question that was not understood.
+func checkQuery(r *http.Request, known string) error {
+	if r.URL.RawQuery == "" {
+		return nil
+	}
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return badRequest("the query cannot be read: parameters are percent-encoded, with & in between")
+	}
+	q, names := &query{values: values}, strings.Fields(known)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		switch {
+		case len(names) == 0:
+			q.refuse(name, "there is no such parameter: this has none")
+		case !slices.Contains(names, name):
+			q.refuse(name, "there is no such parameter: this has "+strings.Join(names, ", "))
+		case len(values[name]) > 1:
+			q.refuse(name, "is given more than once")
+		}
+	}
+	return q.err()
+}
 
 // err returns what is wrong with the parameters that were read, or nil.
 func (q *query) err() error {
@@ -87,6 +114,64 @@ func pathNumber(r *http.Request, name string) (int64, error) {
 		return 0, notFound()
 	}
 	return n, nil
+}
+
+// positive returns a parameter that is an integer of at least 1; absent means 0.
+func (q *query) positive(name string) int64 {
+	text, ok := q.given(name)
+	if !ok {
+		return 0
+	}
+	n, ok := parseInteger(text)
+	if !ok || n < 1 {
+		q.refuse(name, "must be an integer of 1 to "+strconv.FormatInt(maxInteger, 10)+", in digits and without leading zeros")
+	}
+	return n
+}
+
+// user returns a parameter that is a user id; absent means "".
+func (q *query) user(name string) firstcome.UserID {
+	text, ok := q.given(name)
+	if !ok {
+		return ""
+	}
+	user, err := firstcome.ParseUserID(text)
+	if err != nil {
+		q.refuse(name, err.Error())
+	}
+	return user
+}
+
+// campaign returns a parameter that is a campaign's id; absent means "".
+func (q *query) campaign(name string) firstcome.CampaignID {
+	text, ok := q.given(name)
+	if !ok {
+		return ""
+	}
+	id, err := firstcome.ParseCampaignID(text)
+	if err != nil {
+		q.refuse(name, err.Error())
+	}
+	return id
+}
+
+// code returns a parameter that is a coupon code, as people type it; absent means "".
+func (q *query) code(name string) string {
+	text, ok := q.given(name)
+	if !ok {
+		return ""
+	}
+	code, err := firstcome.ParseCode(text)
+	if err != nil {
+		q.refuse(name, err.Error())
+	}
+	return code
+}
+
+// given returns a parameter, and whether it is there: one that is there and empty chooses nothing,
+// and must not choose all.
+func (q *query) given(name string) (text string, ok bool) {
+	return q.values.Get(name), q.values.Has(name)
 }
 
 // included tells whether what a parameter names is asked for, too.

@@ -11,6 +11,7 @@ import (
 type route struct {
 	method, path string
 	who          who
+	params       string // its query parameters; any other is refused
 	serve        func(http.ResponseWriter, *http.Request, auth.Caller) error
 	long         bool // it bounds its reading itself, because its answer may take long
 }
@@ -20,33 +21,33 @@ func (s *Server) routes() []route {
 	const keys, readers = admin | service, admin | service | viewer
 	const short, long = false, true
 	return []route{
-		{"POST", "/v1/campaigns", admin, s.createCampaign, short},
-		{"GET", "/v1/campaigns", admin, s.listCampaigns, short},
-		{"GET", "/v1/campaigns/{id}", readers | self, s.readCampaign, short},
-		{"PATCH", "/v1/campaigns/{id}", admin, s.updateCampaign, short},
-		{"POST", "/v1/campaigns/{id}/pause", admin, s.pauseCampaign, short},
-		{"POST", "/v1/campaigns/{id}/resume", admin, s.resumeCampaign, short},
-		{"POST", "/v1/campaigns/{id}/close", admin, s.closeCampaign, short},
-		{"GET", "/v1/campaigns/{id}/changes", admin, s.listChanges, short},
-		{"GET", "/v1/campaigns/{id}/ledger", admin, s.readLedger, short},
+		{"POST", "/v1/campaigns", admin, "", s.createCampaign, short},
+		{"GET", "/v1/campaigns", admin, "after limit", s.listCampaigns, short},
+		{"GET", "/v1/campaigns/{id}", readers | self, "", s.readCampaign, short},
+		{"PATCH", "/v1/campaigns/{id}", admin, "", s.updateCampaign, short},
+		{"POST", "/v1/campaigns/{id}/pause", admin, "", s.pauseCampaign, short},
+		{"POST", "/v1/campaigns/{id}/resume", admin, "", s.resumeCampaign, short},
+		{"POST", "/v1/campaigns/{id}/close", admin, "", s.closeCampaign, short},
+		{"GET", "/v1/campaigns/{id}/changes", admin, "after limit", s.listChanges, short},
+		{"GET", "/v1/campaigns/{id}/ledger", admin, "", s.readLedger, short},
 
-		{"POST", "/v1/campaigns/{id}/claims", keys | self, s.claim, short},
-		{"GET", "/v1/campaigns/{id}/claims/{user_id}", readers | self, s.readClaim, short},
-		{"POST", "/v1/campaigns/{id}/coupons", admin, s.issueCoupons, short},
-		{"GET", "/v1/campaigns/{id}/coupons", admin, s.listCoupons, long},
-		{"POST", "/v1/campaigns/{id}/coupons/{number}/void", admin, s.voidCoupon, short},
-		{"GET", "/v1/campaigns/{id}/facts", admin, s.listFacts, long},
+		{"POST", "/v1/campaigns/{id}/claims", keys | self, "", s.claim, short},
+		{"GET", "/v1/campaigns/{id}/claims/{user_id}", readers | self, "", s.readClaim, short},
+		{"POST", "/v1/campaigns/{id}/coupons", admin, "", s.issueCoupons, short},
+		{"GET", "/v1/campaigns/{id}/coupons", admin, "after limit voided user_id code number", s.listCoupons, long},
+		{"POST", "/v1/campaigns/{id}/coupons/{number}/void", admin, "", s.voidCoupon, short},
+		{"GET", "/v1/campaigns/{id}/facts", admin, "after limit wait", s.listFacts, long},
 
-		{"GET", "/v1/users/{user_id}/coupons", readers | self, s.readWallet, short},
+		{"GET", "/v1/users/{user_id}/coupons", readers | self, "after limit", s.readWallet, short},
 
-		{"GET", "/v1/dead-letters", admin, s.listDeadLetters, short},
-		{"POST", "/v1/dead-letters/{letter}/replay", admin, s.replayDeadLetter, short},
-		{"POST", "/v1/dead-letters/{letter}/void", admin, s.voidDeadLetter, short},
-		{"GET", "/v1/audit-log", admin, s.listAuditLog, short},
+		{"GET", "/v1/dead-letters", admin, "campaign settled after limit", s.listDeadLetters, short},
+		{"POST", "/v1/dead-letters/{letter}/replay", admin, "", s.replayDeadLetter, short},
+		{"POST", "/v1/dead-letters/{letter}/void", admin, "", s.voidDeadLetter, short},
+		{"GET", "/v1/audit-log", admin, "campaign user_id before limit", s.listAuditLog, short},
 
-		{"GET", "/livez", everyone, s.livez, short},
-		{"GET", "/readyz", everyone, s.readyz, short},
-		{"GET", "/openapi.yaml", everyone, s.openAPI, short},
+		{"GET", "/livez", everyone, "", s.livez, short},
+		{"GET", "/readyz", everyone, "verbose", s.readyz, short},
+		{"GET", "/openapi.yaml", everyone, "", s.openAPI, short},
 	}
 }
 

@@ -37,13 +37,14 @@ type Config struct {
 // A Server is the HTTP API. Make one with New.
 type Server struct {
 	Config
-	terms   *termsCache
-	claims  flow.Claimer
-	metrics *metrics
-	conns   *conns
-	buffers sync.Pool // of *buffer
-	exports chan struct{}
-	origins http.CrossOriginProtection
+	terms    *termsCache
+	claims   flow.Claimer
+	metrics  *metrics
+	conns    *conns
+	buffers  sync.Pool // of *buffer
+	exports  chan struct{}
+	searches chan struct{} // one looks for a code at a time
+	origins  http.CrossOriginProtection
 
 	drain    sync.Once
 	draining chan struct{} // closed by Drain
@@ -70,6 +71,7 @@ func New(c Config) *Server {
 		conns:    newConns(c.Limits.MaxConnections),
 		buffers:  sync.Pool{New: func() any { return &buffer{} }},
 		exports:  make(chan struct{}, exports),
+		searches: make(chan struct{}, 1),
 		draining: make(chan struct{}),
 	}
 	s.claims = s.claimer()

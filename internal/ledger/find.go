@@ -1,0 +1,148 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A Choice chooses coupons of a campaign: the zero value of User, Code and Number chooses all.
+type Choice struct {
+	Page
+	User   firstcome.UserID
+	Code   string
+	Number int64
+}
+
+// Chosen tells whether anything but a page is chosen.
+func (c Choice) Chosen() bool { return c.User != "" || c.Code != "" || c.Number != 0 }
+
+// codesAtOnce is how many numbers are tried for a code by one call of Find: about a second's work. An
+// index of the codes would cost every claim something; this costs only who asks.
+const codesAtOnce = 5_000_000
+
+// Find returns the coupons that a Choice chooses, in number order. If next is not 0, there may
+// be more: asking again with it as After goes on. A code of another secret than this node's is
+// ErrGateMismatch, since this node cannot tell whose it is.
+func (l *Ledger) Find(ctx context.Context, id firstcome.CampaignID, c Choice) (found []firstcome.Coupon, next int64, err error) {
+	numbers, next, err := l.candidates(ctx, id, c)
+	if err == nil {
+		found, err = l.couponsAt(ctx, id, numbers)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("look for a coupon of %s: %w", id, err)
+	}
+	found = slices.DeleteFunc(found, func(f firstcome.Coupon) bool { return !c.has(f) })
+	if c.Limit > 0 && len(found) > c.Limit {
+		found = found[:c.Limit]
+		next = found[c.Limit-1].Number
+	}
+	return found, next, nil
+}
+
+func (c Choice) has(f firstcome.Coupon) bool {
+	return f.Number > c.After && (c.Voided || f.VoidedAt.IsZero()) &&
+		(c.User == "" || c.User == f.User) && (c.Code == "" || c.Code == f.Code) && (c.Number == 0 || c.Number == f.Number)
+}
+
+// candidates returns numbers among which are those of the chosen coupons.
+func (l *Ledger) candidates(ctx context.Context, id firstcome.CampaignID, c Choice) (numbers []int64, next int64, err error) {
+	switch {
+	case c.Number != 0:
+		return []int64{c.Number}, 0, nil
+	case c.User != "":
+		return l.numbersOf(ctx, id, c)
+	}
+	return l.numbersWith(ctx, id, c)
+}
+
+// numbersOf returns the numbers that a user holds or held. Those held are in no index of the
+// coupons, which would cost every claim something on MariaDB: the audit log has the voids of each user.
+func (l *Ledger) numbersOf(ctx context.Context, id firstcome.CampaignID, c Choice) (numbers []int64, next int64, err error) {
+	held, err := l.CouponOf(ctx, id, c.User)
+	switch {
+	case err == nil:
+		numbers = append(numbers, held.Number)
+	case !errors.Is(err, firstcome.ErrNoCoupon):
+		return nil, 0, err
+	}
+	if !c.Voided {
+		return numbers, 0, nil
+	}
+	// COALESCE keeps the planner from reading all lines of the campaign by the index that it has for those.
+	rows, err := l.read.QueryContext(ctx, `SELECT number FROM audit_log
+		WHERE user_id = ? AND COALESCE(campaign_id, '') = ? AND action = 'coupon.void' AND number > ? ORDER BY number LIMIT ?`,
+		string(c.User), string(id), c.After, maxFound)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer rows.Close()
+	voided := 0
+	for ; rows.Next(); voided++ {
+		var number int64
+		if err := rows.Scan(&number); err != nil {
+			return nil, 0, err
+		}
+		if numbers = append(numbers, number); voided == maxFound-1 {
+			next = number
+		}
+	}
+	if next != 0 { // what is behind it comes with the next page
+		numbers = slices.DeleteFunc(numbers, func(number int64) bool { return number > next })
+	}
+	return numbers, next, rows.Err()
+}
+
+// maxFound bounds how many voids of a user are looked at by one call of Find.
+const maxFound = 1000
+
+// numbersWith returns the number that has a code, if it is among the next ones.
+func (l *Ledger) numbersWith(ctx context.Context, id firstcome.CampaignID, c Choice) (numbers []int64, next int64, err error) {
+	var secret string
+	if err := l.read.QueryRowContext(ctx, `SELECT secret FROM campaigns WHERE id = ?`, string(id)).Scan(&secret); err != nil {
+		return nil, 0, err
+	}
+	if secret != l.fingerprint {
+		return nil, 0, firstcome.ErrGateMismatch
+	}
+	status, err := l.Campaign(ctx, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	if c.After >= status.LastNumber {
+		return nil, 0, nil
+	}
+	last := min(status.LastNumber, c.After+codesAtOnce)
+	if number := l.secret.NumberOf(id, c.Code, c.After+1, last); number != 0 {
+		return []int64{number}, 0, nil
+	}
+	if last < status.LastNumber {
+		next = last
+	}
+	return nil, next, nil
+}
+
+// couponsAt returns the coupons of numbers, in number order; numbers without one are left out.
+func (l *Ledger) couponsAt(ctx context.Context, id firstcome.CampaignID, numbers []int64) (found []firstcome.Coupon, err error) {
+	slices.Sort(numbers)
+	err = inChunks(slices.Compact(numbers), func(numbers []int64) error {
+		args := []any{string(id)}
+		for _, number := range numbers {
+			args = append(args, number)
+		}
+		rows, err := l.read.QueryContext(ctx, repeated(`SELECT `+couponColumns+` FROM coupons
+			WHERE campaign_id = ? AND number IN (%s) ORDER BY number`, `?`, len(numbers)), args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		return scanCoupons(rows, func(c firstcome.Coupon) error {
+			found = append(found, c)
+			return nil
+		})
+	})
+	return found, err
+}

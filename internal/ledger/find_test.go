@@ -1,0 +1,102 @@
+package ledger_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+func TestCouponsAreFoundByUserCodeAndNumber(t *testing.T) {
+	onEach(t, func(t *testing.T, name string) {
+		l, stop := open(t, name, nil)
+		defer stop()
+		create(t, l, "c", 100)
+		create(t, l, "other", 100)
+		claim(t, l, "c", "a", "b")
+		claim(t, l, "other", "a")
+		for _, of := range []struct {
+			id     firstcome.CampaignID
+			number int64
+		}{{"c", 1}, {"other", 1}} {
+			if _, err := l.Void(t.Context(), "test", of.id, of.number, "r"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		claim(t, l, "c", "x")
+		code := secret(t).Code("c", 1)
+		for _, c := range []struct {
+			choice ledger.Choice
+			want   string
+		}{
+			{ledger.Choice{User: "a"}, "[]"},
+			{ledger.Choice{User: "a", Page: ledger.Page{Voided: true}}, "[1]"},
+			{ledger.Choice{User: "a", Page: ledger.Page{Voided: true, After: 1}}, "[]"},
+			{ledger.Choice{User: "A", Page: ledger.Page{Voided: true}}, "[]"},
+			{ledger.Choice{User: "b"}, "[2]"},
+			{ledger.Choice{Number: 2}, "[2]"},
+			{ledger.Choice{Number: 1}, "[]"},
+			{ledger.Choice{Code: code}, "[]"},
+			{ledger.Choice{Code: code, Page: ledger.Page{Voided: true}}, "[1]"},
+			{ledger.Choice{Code: secret(t).Code("other", 2), Page: ledger.Page{Voided: true}}, "[]"},
+		} {
+			found, next, err := l.Find(t.Context(), "c", c.choice)
+			numbers := []int64{}
+			for _, f := range found {
+				numbers = append(numbers, f.Number)
+			}
+			if err != nil || next != 0 || fmt.Sprint(numbers) != c.want {
+				t.Errorf("%+v finds %v, next %d, %v; want %s", c.choice, numbers, next, err, c.want)
+			}
+		}
+	})
+}
+
+func TestACodeOfAnotherSecretIsNotGuessedAt(t *testing.T) {
+	onEach(t, func(t *testing.T, name string) {
+		l, stop := open(t, name, nil)
+		defer stop()
+		create(t, l, "c", 100)
+		if _, err := beside(t, name).Exec(`UPDATE campaigns SET secret = 'another'`); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := l.Find(t.Context(), "c", ledger.Choice{Code: secret(t).Code("c", 1)}); !errors.Is(err, firstcome.ErrGateMismatch) {
+			t.Errorf("it is %v", err)
+		}
+	})
+}
+
+// TestACodeIsLookedForInParts has a campaign of more numbers than are tried at once. The last one's
+// code is found by who goes on.
+func TestACodeIsLookedForInParts(t *testing.T) {
+	onEach(t, func(t *testing.T, name string) {
+		const last = 5_000_001
+		l, stop := open(t, name, nil)
+		create(t, l, "c", firstcome.Unlimited)
+		claim(t, l, "c", "a")
+		stop()
+		db := beside(t, name)
+		for _, change := range []string{
+			`UPDATE coupons SET number = 5000001, position = 5000001, code = '` + secret(t).Code("c", last) + `'`,
+			`UPDATE campaigns SET last_number = 5000001, issued = 1, position = 5000001`,
+		} {
+			if _, err := db.Exec(change); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l, stop = open(t, name, nil)
+		defer stop()
+		choice := ledger.Choice{Code: secret(t).Code("c", last)}
+		found, next, err := l.Find(t.Context(), "c", choice)
+		if err != nil || len(found) != 0 || next != last-1 {
+			t.Fatalf("at first it finds %v, next %d, %v", found, next, err)
+		}
+		choice.After = next
+		found, next, err = l.Find(t.Context(), "c", choice)
+		if err != nil || len(found) != 1 || found[0].Number != last || next != 0 {
+			t.Errorf("then it finds %v, next %d, %v", found, next, err)
+		}
+	})
+}
