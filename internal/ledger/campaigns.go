@@ -182,15 +182,10 @@ func (l *Ledger) change(ctx context.Context, id firstcome.CampaignID, do func(t 
 // locked is change also while the gate lacks changes.
 func (l *Ledger) locked(ctx context.Context, id firstcome.CampaignID, do func(t *tx, s stock) error) error {
 	return l.update(context.WithoutCancel(ctx), func(t *tx) error {
-		s, err := l.stock(t, id)
+		s, err := l.rowToChange(t, id)
 		if err != nil {
 			return err
 		}
-		t.bringUp(s)
-		if err := t.flush(); err != nil {
-			return err
-		}
-		delete(t.stocks, id)
 		return do(t, s)
 	})
 }

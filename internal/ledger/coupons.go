@@ -185,15 +185,12 @@ func runAt(ctx context.Context, snapshot *snapshot, id firstcome.CampaignID, pos
 	if err == nil {
 		last = r.position + r.count - 1
 	}
-	var n counters
-	var latest lastCoupon
-	err = snapshot.QueryRowContext(ctx, `SELECT position, last_number, `+snapshot.d.lastCoupon+` FROM campaigns c WHERE id = ?`, id).Scan(
-		&n.position, &n.lastNumber, &latest.number, &latest.issuedAt)
-	n.catchUp(latest)
-	if err == nil && position > n.position {
+	var top, lastNumber int64
+	err = snapshot.QueryRowContext(ctx, `SELECT position, last_number FROM campaigns WHERE id = ?`, id).Scan(&top, &lastNumber)
+	if err == nil && position > top {
 		err = sql.ErrNoRows
 	}
-	return openRun(last, n.position, n.lastNumber), err
+	return openRun(last, top, lastNumber), err
 }
 
 // NewFacts returns a channel that is closed when the campaign has new facts.

@@ -26,8 +26,6 @@ type dialect struct {
 	// clock is an expression: the server's clock, in microseconds. NULL: the process's
 	// clock is the gate's.
 	clock string
-	// lastCoupon are two expressions of a query of campaigns c: see the type lastCoupon.
-	lastCoupon string
 	// couponOf finds the coupon in force of a user (first argument) and a campaign.
 	couponOf string
 	// holder is the column of coupons with which the index of P3 begins.

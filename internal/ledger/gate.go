@@ -179,22 +179,15 @@ func (t *tx) lease(s *stock, now time.Time, o firstcome.Outcome) time.Duration {
 	return 0
 }
 
-// keep has the transaction write what was issued at now, and the campaign's row where that does
-// not follow the coupons later.
+// keep has the transaction write what was issued at now, and the campaign's
+// counters.
 func (t *tx) keep(before, s stock, issued []firstcome.Coupon, now time.Time) {
-	if s.lastNumber > s.rowNumber && !t.dialect.shared {
-		t.behind[s.ID] = true
-	}
 	if len(issued) == 0 && phase(s, now) == phase(s, before.decidedAt) {
 		return // what the window answers is the same by the instant kept
 	}
-	for n, c := range issued {
+	for _, c := range issued {
 		s.position++
-		p := placed{c, s.position, now.UnixMicro(), nil}
-		if s.Quantity != firstcome.Unlimited {
-			p.stock = s.Quantity - before.inForce - int64(n) - 1
-		}
-		t.coupons = append(t.coupons, p)
+		t.coupons = append(t.coupons, placed{c, s.position, now.UnixMicro()})
 	}
 	if len(issued) > 0 {
 		t.touched[s.ID] = true // the facts are those between the last run and the campaign's position
@@ -202,7 +195,4 @@ func (t *tx) keep(before, s stock, issued []firstcome.Coupon, now time.Time) {
 	s.decidedAt = now
 	t.stocks[s.ID] = s
 	t.dirty[s.ID] = true
-	if len(issued) == 0 || t.dialect.shared {
-		t.rows[s.ID] = true
-	}
 }

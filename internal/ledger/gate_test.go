@@ -38,7 +38,7 @@ type killable struct {
 	stop func()
 }
 
-// Kill leaves the campaigns' rows behind their coupons, where a stop would not.
+// Kill goes on with what was committed, and with nothing that a stop would write.
 func (s *killable) Kill() error {
 	left := filepath.Join(s.t.TempDir(), "firstcome.db")
 	if err := s.Backup(s.t.Context(), left); err != nil {

@@ -25,7 +25,6 @@ import (
 // the CHECKs of a table.
 var mySQL = dialect{
 	name: "mysql", shared: true, forUpdate: ` FOR UPDATE`,
-	lastCoupon: `NULL, NULL`,
 	// Not now(6): that is the time at which the statement began.
 	clock: `CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)`,
 	// A unique index takes no condition here, so P3 is kept by a column that is NULL in

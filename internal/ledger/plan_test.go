@@ -48,15 +48,6 @@ func TestUsersAreLookedUpInTheIndex(t *testing.T) {
 	}
 }
 
-// TestTheLastCouponIsFoundInTheKey holds the plan of what every look at a campaign asks.
-func TestTheLastCouponIsFoundInTheKey(t *testing.T) {
-	l := opened(t, filepath.Join(t.TempDir(), "firstcome.db"), "")
-	plan := explain(t, l, `QUERY PLAN `+l.dialect.statusQuery()+`WHERE c.id > ? ORDER BY c.id LIMIT ?`, []any{"", 10})
-	if strings.Count(plan, "SEARCH coupons USING PRIMARY KEY (campaign_id=?)") != 2 || strings.Contains(plan, "TEMP B-TREE") {
-		t.Errorf("a campaign's last coupon is found by:\n%s", plan)
-	}
-}
-
 // TestServersLookUsersUpInTheIndexToo fills a campaign without telling the server's
 // planner, which would then rather read all of it.
 func TestServersLookUsersUpInTheIndexToo(t *testing.T) {

@@ -127,14 +127,13 @@ type recording struct {
 
 // recordingOf locks the campaign.
 func (l *Ledger) recordingOf(t *tx, id firstcome.CampaignID) (*recording, error) {
-	s, err := l.stock(t, id)
+	s, err := l.rowToChange(t, id)
 	if err != nil {
 		return nil, err
 	}
 	if !l.remote() {
 		return nil, fmt.Errorf("%w: the ledger decides its claims", firstcome.ErrGateMismatch)
 	}
-	delete(t.stocks, id)
 	return &recording{tx: t, ledger: l, stock: s}, nil
 }
 
@@ -290,7 +289,7 @@ func (r *recording) insert() error {
 	}
 	coupons := make([]placed, len(r.fresh))
 	for n, c := range r.fresh {
-		coupons[n] = placed{c, r.position + int64(n) + 1, now.UnixMicro(), nil}
+		coupons[n] = placed{c, r.position + int64(n) + 1, now.UnixMicro()}
 	}
 	err = r.dialect.insert(r.tx, coupons)
 	if r.look && r.dialect.classify(err) == refused {

@@ -193,6 +193,6 @@ func (l *Ledger) StateRetired(ctx context.Context, id firstcome.CampaignID) (flo
 	if l.clock != nil {
 		clock.Valid = false
 	}
-	s.Now = l.decidesAt(stock{counters: counters{decidedAt: instant(decidedAt)}, clock: instant(clock)})
+	s.Now = l.decidesAt(stock{decidedAt: instant(decidedAt), clock: instant(clock)})
 	return s, nil
 }

@@ -14,8 +14,6 @@ import (
 // sqLite is the dialect of SQLite: one process decides, and it has one writer.
 var sqLite = dialect{
 	name: "sqlite", clock: `NULL`, holder: `user_id`, couponOf: lookQueries[1],
-	lastCoupon: `(SELECT max(number) FROM coupons WHERE campaign_id = c.id AND c.gate = '` + gateKind + `'),
-		(SELECT issued_at FROM coupons WHERE campaign_id = c.id AND c.gate = '` + gateKind + `' ORDER BY number DESC LIMIT 1)`,
 	look: lookSQLite, insert: insertSQLite, update: updateSQLite,
 	classify: classifySQLite,
 	schema:   schema{goose: goose.DialectSQLite3, tables: `SELECT name FROM sqlite_schema WHERE type = 'table'`},

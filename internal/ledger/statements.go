@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -60,13 +61,16 @@ var (
 	lookQueries = inEveryWidth(`SELECT `+couponColumns+` FROM coupons INDEXED BY coupons_p3_one_per_user
 		WHERE user_id IN (%s) AND campaign_id = ? AND voided_at IS NULL`, `?`)
 	insertCoupons = newWide(`INSERT`, `INTO coupons
-		(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position, stock) VALUES %s`, `(?,?,?,?,?,?,?,?,?)`)
+		(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position) VALUES %s`, `(?,?,?,?,?,?,?,?)`)
+	// The rows of campaigns, by how many coupons were issued of them, if they are still the rows that
+	// decided: see errRowMoved.
 	updateStocks = newWide(`UPDATE`, `campaigns
-		SET in_force = s.column1, issued = s.column2, last_number = s.column3, position = s.column4, decided_at = s.column5
-		FROM (VALUES %s) AS s WHERE campaigns.id = s.column6`, `(?,?,?,?,?,?)`)
+		SET in_force = in_force + s.column1, issued = issued + s.column1, last_number = last_number + s.column1, position = position + s.column1, decided_at = s.column2
+		FROM (VALUES %s) AS s WHERE campaigns.id = s.column3 AND version = s.column4 AND last_number = s.column5`, `(?,?,?,?,?)`)
 	// One campaign at a time is what there mostly is, and needs no join.
 	updateStock = newWide(`UPDATE`, `campaigns
-		SET in_force = ?, issued = ?, last_number = ?, position = ?, decided_at = ? WHERE id = ?`, ``)
+		SET in_force = in_force + ?1, issued = issued + ?1, last_number = last_number + ?1, position = position + ?1, decided_at = ?2
+		WHERE id = ?3 AND version = ?4 AND last_number = ?5`, ``)
 )
 
 // couponsOf adds the coupons in force that users hold to into.
@@ -105,7 +109,6 @@ type placed struct {
 	firstcome.Coupon
 	position   int64
 	recordedAt int64 // microseconds
-	stock      any   // left behind it: an int64, or nil for unlimited or not known
 }
 
 // flush writes what the claims of the transaction decided so far. Many campaigns'
@@ -117,10 +120,10 @@ func (t *tx) flush() error {
 			return err
 		}
 	}
-	if err := t.dialect.update(t, slices.Collect(maps.Keys(t.rows))); err != nil {
+	if err := t.dialect.update(t, slices.Collect(maps.Keys(t.dirty))); err != nil {
 		return err
 	}
-	for id := range t.rows {
+	for id := range t.dirty {
 		s := t.stocks[id]
 		s.rowNumber = s.lastNumber
 		t.stocks[id] = s
@@ -130,29 +133,35 @@ func (t *tx) flush() error {
 
 // insertSQLite is dialect.insert.
 func insertSQLite(t *tx, coupons []placed) error {
-	args := make([]any, 0, widths[0]*9)
+	args := make([]any, 0, widths[0]*8)
 	return inWidths(len(coupons), func(from, width int) error {
 		args = args[:0]
 		for _, c := range coupons[from : from+width] {
-			args = append(args, string(c.Campaign), c.Number, string(c.User), c.Code, c.TermsVersion, c.IssuedAt.UnixMicro(), c.recordedAt, c.position, c.stock)
+			args = append(args, string(c.Campaign), c.Number, string(c.User), c.Code, c.TermsVersion, c.IssuedAt.UnixMicro(), c.recordedAt, c.position)
 		}
 		return t.write(insertCoupons, width, args)
 	})
 }
 
-// updateSQLite is dialect.update.
+// errRowMoved says that a campaign's row in the file is not the one remembered, by which its claims
+// were decided: somebody else wrote it. What they decided is rolled back, and they are decided again by the row.
+var errRowMoved = errors.New("the campaign's row was changed by somebody else")
+
+// updateSQLite is dialect.update. The rows are raised, not set: so the schema holds P1 against what is in
+// the file, whatever this process remembers.
 func updateSQLite(t *tx, ids []firstcome.CampaignID) error {
-	args := make([]any, 0, widths[0]*6)
+	args := make([]any, 0, widths[0]*5)
 	return inWidths(len(ids), func(from, width int) error {
 		args = args[:0]
 		for _, id := range ids[from : from+width] {
 			s := t.stocks[id]
-			args = append(args, s.inForce, s.issued, s.lastNumber, s.position, s.decidedAt.UnixMicro(), string(id))
+			args = append(args, s.lastNumber-s.rowNumber, s.decidedAt.UnixMicro(), string(id), s.Version, s.rowNumber)
 		}
+		update := updateStocks
 		if width == 1 {
-			return t.write(updateStock, width, args)
+			update = updateStock
 		}
-		return t.write(updateStocks, width, args)
+		return t.write(update, width, args)
 	})
 }
 
@@ -160,15 +169,17 @@ func updateSQLite(t *tx, ids []firstcome.CampaignID) error {
 func (t *tx) forget() {
 	t.coupons = t.coupons[:0]
 	clear(t.dirty)
-	clear(t.rows)
 }
 
-// write runs the statement of a width, in the form that the transaction needs.
+// write runs the statement that writes so many rows, in the form that the transaction needs.
 func (t *tx) write(s wide, width int, args []any) error {
 	queries := s.orRollback
 	if t.savepoints {
 		queries = s.orAbort
 	}
-	_, err := t.change(queries[width], args...)
+	written, err := t.change(queries[width], args...)
+	if err == nil && written != int64(width) {
+		err = errRowMoved
+	}
 	return err
 }

@@ -36,7 +36,7 @@ func (s *Status) Remote() bool { return s.Gate != gateKind }
 // statusQuery returns the query of campaigns' statuses, up to its WHERE.
 func (d *dialect) statusQuery() string {
 	return `SELECT c.id, c.paused, c.closed, c.version, c.in_force, c.issued, c.position, c.decided_at, c.created_at,
-	c.gate, c.applied, c.epoch, c.settled, c.last_number, c.retired_at, t.payload, ` + d.clock + `, ` + d.lastCoupon + `
+	c.gate, c.applied, c.epoch, c.settled, c.last_number, c.retired_at, t.payload, ` + d.clock + `
 	FROM campaigns c JOIN changes t ON t.campaign_id = c.id AND t.version = c.terms_version `
 }
 
@@ -77,25 +77,20 @@ func (l *Ledger) scanStatuses(rows *sql.Rows) ([]Status, error) {
 		var s Status
 		var decidedAt, createdAt, retiredAt, clock sql.NullInt64
 		var payload string
-		var n counters
-		var last lastCoupon
-		err := rows.Scan(&s.ID, &s.Paused, &s.Closed, &s.Version, &n.inForce, &n.issued, &n.position, &decidedAt, &createdAt,
-			&s.Gate, &s.Applied, &s.Epoch, &s.Settled, &n.lastNumber, &retiredAt, &payload, &clock, &last.number, &last.issuedAt)
+		err := rows.Scan(&s.ID, &s.Paused, &s.Closed, &s.Version, &s.InForce, &s.Issued, &s.Position, &decidedAt, &createdAt,
+			&s.Gate, &s.Applied, &s.Epoch, &s.Settled, &s.LastNumber, &retiredAt, &payload, &clock)
 		if err != nil {
 			return nil, err
 		}
 		if s.Terms, err = decodeTerms(payload); err != nil {
 			return nil, fmt.Errorf("the terms of %s: %w", s.ID, err)
 		}
-		n.decidedAt = instant(decidedAt)
-		n.catchUp(last)
-		s.InForce, s.Issued, s.Recorded, s.Position, s.LastNumber = n.inForce, n.issued, n.issued, n.position, n.lastNumber
-		s.CreatedAt, s.RetiredAt = instant(createdAt), instant(retiredAt)
+		s.Recorded, s.CreatedAt, s.RetiredAt = s.Issued, instant(createdAt), instant(retiredAt)
 		s.Marker = l.marker(s.CreatedAt)
 		if l.clock != nil {
 			clock.Valid = false
 		}
-		s.Now = l.decidesAt(stock{counters: n, clock: instant(clock)})
+		s.Now = l.decidesAt(stock{decidedAt: instant(decidedAt), clock: instant(clock)})
 		all = append(all, s)
 	}
 	return all, rows.Err()

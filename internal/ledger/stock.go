@@ -13,9 +13,13 @@ import (
 // A stock is the part of a campaign's row that decides.
 type stock struct {
 	firstcome.Campaign
-	counters
 	termsVersion int64
-	rowNumber    int64 // the last number that the row has
+	inForce      int64
+	issued       int64
+	lastNumber   int64
+	position     int64
+	decidedAt    time.Time
+	rowNumber    int64 // the last number that the row has in the file: what is above it, flush is to write
 	// Where nodes share the ledger:
 	clock time.Time // the server's, read after the row was locked
 	hold  hold
@@ -36,7 +40,7 @@ func (s *stock) pending() bool { return s.applied < s.Version }
 
 const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, terms_version,
 	gate, secret, in_force, issued, last_number, position, decided_at,
-	held, held_until, was_opens_at, was_closes_at, applied, epoch, settled, letters_order, created_at, retired_at, `
+	held, held_until, was_opens_at, was_closes_at, applied, epoch, settled, letters_order, created_at, retired_at`
 
 // stock returns what decides the campaign's claims, and refuses a campaign that
 // another gate or another secret decides.
@@ -54,13 +58,11 @@ func (l *Ledger) stock(t *tx, id firstcome.CampaignID) (stock, error) {
 func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 	s := stock{Campaign: firstcome.Campaign{ID: id}}
 	var quantity, opensAt, closesAt, decidedAt, heldUntil, wasOpensAt, wasClosesAt, createdAt, retiredAt sql.NullInt64
-	var last lastCoupon
 	var gate, secret string
-	err := t.row(`SELECT `+stockColumns+l.dialect.lastCoupon+` FROM campaigns c WHERE id = ?`+l.dialect.forUpdate, id).Scan(
+	err := t.row(`SELECT `+stockColumns+` FROM campaigns WHERE id = ?`+l.dialect.forUpdate, id).Scan(
 		&quantity, &opensAt, &closesAt, &s.Paused, &s.Closed, &s.Version, &s.termsVersion,
 		&gate, &secret, &s.inForce, &s.issued, &s.lastNumber, &s.position, &decidedAt,
-		&s.hold.coupons, &heldUntil, &wasOpensAt, &wasClosesAt, &s.applied, &s.epoch, &s.settled, &s.letters, &createdAt, &retiredAt,
-		&last.number, &last.issuedAt)
+		&s.hold.coupons, &heldUntil, &wasOpensAt, &wasClosesAt, &s.applied, &s.epoch, &s.settled, &s.letters, &createdAt, &retiredAt)
 	if errors.Is(err, sql.ErrNoRows) {
 		return s, firstcome.ErrNoCampaign
 	}
@@ -71,10 +73,9 @@ func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 		return s, fmt.Errorf("%w: it is decided by the gate %q with the secret of fingerprint %s, this node has the gate %q and %s",
 			firstcome.ErrGateMismatch, gate, secret, l.gate, l.fingerprint)
 	}
+	s.rowNumber = s.lastNumber
 	s.Quantity = unlimited(quantity)
 	s.OpensAt, s.ClosesAt, s.decidedAt = instant(opensAt), instant(closesAt), instant(decidedAt)
-	s.rowNumber = s.lastNumber
-	s.catchUp(last)
 	s.hold.until, s.hold.opensAt, s.hold.closesAt = instant(heldUntil), instant(wasOpensAt), instant(wasClosesAt)
 	s.marker, s.retiredAt = l.marker(instant(createdAt)), instant(retiredAt)
 	if l.dialect.shared {
@@ -82,6 +83,16 @@ func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 		s.recallHold()
 	}
 	return s, err
+}
+
+// rowToChange returns the campaign's row as it is in the file, behind what claims of this transaction
+// decided, and forgets it: whoever asks is about to change it.
+func (l *Ledger) rowToChange(t *tx, id firstcome.CampaignID) (stock, error) {
+	if err := t.flush(); err != nil {
+		return stock{}, err
+	}
+	delete(t.stocks, id)
+	return l.readStock(t, id)
 }
 
 // unlimited returns the quantity that a column holds.

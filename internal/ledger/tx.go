@@ -22,11 +22,7 @@ type tx struct {
 	// What flush will write: claims only decide, so that the claims of many
 	// campaigns are written together.
 	coupons []placed
-	dirty   map[firstcome.CampaignID]bool // campaigns with something to write
-	rows    map[firstcome.CampaignID]bool // campaigns whose rows are to be written
-	// behind are the campaigns whose coupons went ahead of their rows, in this transaction and
-	// earlier ones: see counters.
-	behind map[firstcome.CampaignID]bool
+	dirty   map[firstcome.CampaignID]bool
 	// stocks are the campaigns' rows as this transaction leaves them, and those of
 	// earlier ones: nobody else writes them, so they are read once.
 	stocks map[firstcome.CampaignID]stock
@@ -38,8 +34,6 @@ func newTx(d *dialect) *tx {
 		stmts:   map[string]*sql.Stmt{},
 		touched: map[firstcome.CampaignID]bool{},
 		dirty:   map[firstcome.CampaignID]bool{},
-		rows:    map[firstcome.CampaignID]bool{},
-		behind:  map[firstcome.CampaignID]bool{},
 		stocks:  map[firstcome.CampaignID]stock{},
 	}
 }

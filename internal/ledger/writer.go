@@ -80,7 +80,7 @@ func (l *Ledger) Run(ctx context.Context) error {
 	if l.dialect.shared {
 		return l.follow(ctx)
 	}
-	w := &writer{ledger: l, tx: newTx(l.dialect), late: time.NewTimer(gatherFor), rows: newFollower()}
+	w := &writer{ledger: l, tx: newTx(l.dialect), late: time.NewTimer(gatherFor)}
 	w.late.Stop()
 	defer w.disconnect()
 	stop := w.startCheckpoints()
@@ -89,17 +89,13 @@ func (l *Ledger) Run(ctx context.Context) error {
 		select {
 		case j := <-l.jobs:
 			w.group(j)
-		case <-w.rows.timer.C:
-			w.bringUp()
 		case <-ctx.Done():
 			for {
 				select {
 				case j := <-l.jobs:
 					w.group(j)
 				default:
-					if !w.isBehind() || !w.bringUp() {
-						return nil
-					}
+					return nil
 				}
 			}
 		}
@@ -114,7 +110,6 @@ type writer struct {
 	before  int         // jobs of the transaction before
 	late    *time.Timer // ends the wait for as many
 	careful int         // transactions left in which users are looked up first
-	rows    follower
 
 	checkpoints checkpointer
 	log         log
@@ -140,7 +135,6 @@ func (w *writer) group(first *job) {
 	}
 	clear(w.jobs)
 	w.written(err != nil)
-	w.follow(rowsAfter)
 }
 
 // gather takes all jobs that wait. While most of those whom the transaction before answered have

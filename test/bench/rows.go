@@ -41,7 +41,7 @@ const (
 	wantRefused   = "≥ 0.80"
 	wantCalls     = "≤ 5"
 	wantLatency   = "≤ 10 ms"
-	wantCampaigns = "≥ 0.70"
+	wantCampaigns = "≥ 0.60"
 	wantGrowth    = "≥ 0.80"
 	wantMemory    = "≤ 64"
 	wantStart     = "≤ 3 s"

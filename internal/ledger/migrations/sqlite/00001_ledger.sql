@@ -3,8 +3,6 @@
 -- Instants are microseconds since 1970-01-01T00:00:00Z; durations are microseconds.
 -- What P1 to P4 promise, the constraints repeat: if a gate is ever wrong, the ledger refuses.
 
--- With the gate ledger, in_force, issued, last_number, position and decided_at may be a second behind the
--- coupons: each coupon with a number above last_number is one more of the first four.
 CREATE TABLE campaigns (
     id            TEXT    NOT NULL PRIMARY KEY,
     quantity      INTEGER,                     -- NULL: unlimited
@@ -48,11 +46,9 @@ CREATE TABLE coupons (
     issued_at     INTEGER NOT NULL,
     recorded_at   INTEGER NOT NULL,
     position      INTEGER NOT NULL,            -- of the fact that it was issued
-    stock         INTEGER,                     -- left behind it; NULL: the quantity was unlimited, or another gate decided
     voided_at     INTEGER,
     void_reason   TEXT,
-    PRIMARY KEY (campaign_id, number),         -- P4: a number names one coupon
-    CONSTRAINT p1_never_more CHECK (stock >= 0)
+    PRIMARY KEY (campaign_id, number)          -- P4: a number names one coupon
 ) STRICT, WITHOUT ROWID;
 
 -- P3: one coupon in force a user. The user stands first so that it serves the wallet too.

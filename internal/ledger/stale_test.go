@@ -1,0 +1,181 @@
+package ledger_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// A halting ledger's writer stands still behind the next transaction, for as long as it is told to.
+type halting struct {
+	*ledger.Ledger
+	halt  atomic.Bool
+	halts chan struct{}
+	goOn  chan struct{}
+}
+
+// haltingLedger must be called in a synctest bubble, and so must what it returns.
+func haltingLedger(t *testing.T, path string) (l *halting, stop func()) {
+	t.Helper()
+	l = &halting{halts: make(chan struct{}), goOn: make(chan struct{})}
+	var err error
+	if l.Ledger, err = ledger.Open(context.Background(), path, ledger.Options{Secret: secret(t)}); err != nil {
+		t.Fatal(err)
+	}
+	l.OnCommit = func(int, time.Duration, error) {
+		if l.halt.CompareAndSwap(true, false) {
+			l.halts <- struct{}{}
+			<-l.goOn
+		}
+	}
+	return l, run(t, l.Ledger)
+}
+
+// during has the writer stand still behind a transaction of begin while each of waiting begins, in this
+// order, and returns when all are done: those are one transaction.
+func (l *halting) during(begin func(), waiting ...func()) {
+	var all sync.WaitGroup
+	l.halt.Store(true)
+	all.Go(begin)
+	<-l.halts
+	for _, do := range waiting {
+		all.Go(do)
+		synctest.Wait() // now it waits for the writer
+	}
+	l.goOn <- struct{}{}
+	all.Wait()
+}
+
+// TestNumberFourOfThreeIsNeitherAnsweredNorRecorded changes the row of a campaign behind the
+// writer, which remembers it as it was: P1 is held against the row, in the claim's own transaction.
+func TestNumberFourOfThreeIsNeitherAnsweredNorRecorded(t *testing.T) {
+	const recorded = `INSERT INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position) VALUES `
+	for name, c := range map[string]struct {
+		quantity int64 // before
+		behind   []string
+		want     string // answered to two newcomers, who come when two coupons of three are issued
+	}{
+		"the quantity is lower": {4, []string{`UPDATE campaigns SET quantity = 3 WHERE id = 'c'`}, "issued:3 sold_out:0"},
+		"the quantity is lower by a change": {4, []string{`UPDATE campaigns SET quantity = 3, version = 2 WHERE id = 'c'`},
+			"issued:3 sold_out:0"},
+		"nothing is left":               {4, []string{`UPDATE campaigns SET quantity = 2 WHERE id = 'c'`}, "sold_out:0 sold_out:0"},
+		"more are in force":             {3, []string{`UPDATE campaigns SET in_force = 3 WHERE id = 'c'`}, "sold_out:0 sold_out:0"},
+		"another has the next number":   {3, []string{`UPDATE campaigns SET in_force = 3, issued = 3, last_number = 3, position = 3 WHERE id = 'c'`}, "sold_out:0 sold_out:0"},
+		"another is issued the last":    {3, []string{recorded + `('c', 3, 'z', 'x', 1, 1, 1, 3)`, `UPDATE campaigns SET in_force = 3, issued = 3, last_number = 3, position = 3 WHERE id = 'c'`}, "sold_out:0 sold_out:0"},
+		"numbers were lost":             {3, []string{`UPDATE campaigns SET last_number = 7, position = 7 WHERE id = 'c'`}, "issued:8 sold_out:0"},
+		"it was paused":                 {3, []string{`UPDATE campaigns SET paused = 1, version = 2 WHERE id = 'c'`}, "paused:0 paused:0"},
+		"it was closed":                 {3, []string{`UPDATE campaigns SET closed = 1, version = 2 WHERE id = 'c'`}, "closed:0 closed:0"},
+		"nothing, so that this is true": {3, nil, "issued:3 sold_out:0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, others := range []int{0, 3} { // the row is written by itself, or with others
+				synctest.Test(t, func(t *testing.T) { claimBehindTheWriter(t, c.quantity, c.behind, c.want, others) })
+			}
+		})
+	}
+}
+
+// claimBehindTheWriter claims twice behind statements made beside the ledger, in one transaction with
+// claims of other campaigns.
+func claimBehindTheWriter(t *testing.T, quantity int64, behind []string, want string, others int) {
+	path := filepath.Join(t.TempDir(), "firstcome.db")
+	l, stop := haltingLedger(t, path)
+	defer stop()
+	db := raw(t, path)
+	defer db.Close()
+	create(t, l.Ledger, "c", quantity)
+	claim(t, l.Ledger, "c", "a", "b")
+	waiting := []func(){func() { same(t, "answers", want, claim(t, l.Ledger, "c", "d", "e")) }}
+	for n := range others {
+		id := firstcome.CampaignID(fmt.Sprint("other-", n))
+		create(t, l.Ledger, id, 3)
+		waiting = append(waiting, func() { same(t, "of others", "issued:1 issued:2", claim(t, l.Ledger, id, "d", "e")) })
+	}
+	create(t, l.Ledger, "first", 1)
+	l.during(func() { claim(t, l.Ledger, "first", "a") }, append([]func(){func() { execute(t, db, behind...) }}, waiting...)...)
+
+	var inForce, most, coupons int
+	err := db.QueryRow(`SELECT in_force, quantity, (SELECT count(*) FROM coupons WHERE campaign_id = 'c') FROM campaigns WHERE id = 'c'`).Scan(&inForce, &most, &coupons)
+	if err != nil || inForce > most || coupons > 3 {
+		t.Errorf("with %d others the ledger has %d coupons, %d in force of %d: %v", others, coupons, inForce, most, err)
+	}
+}
+
+// execute makes statements beside the ledger.
+func execute(t *testing.T, db *sql.DB, statements ...string) {
+	t.Helper()
+	for _, s := range statements {
+		if _, err := db.Exec(s); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestAChangeIsMadeToTheRowThatIsThere has the row of a campaign changed behind the writer, and then
+// by an operator: the counters of the file are kept.
+func TestAChangeIsMadeToTheRowThatIsThere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "firstcome.db")
+	l := start(t, path, nil)
+	create(t, l, "c", 3)
+	claim(t, l, "c", "a", "b")
+	execute(t, raw(t, path),
+		`INSERT INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position) VALUES ('c', 3, 'z', 'x', 1, 1, 1, 3)`,
+		`UPDATE campaigns SET in_force = 3, issued = 3, last_number = 3, position = 3`,
+	)
+	if _, err := l.Void(context.Background(), "test", "c", 1, "r"); err != nil {
+		t.Fatal(err)
+	}
+	s, err := l.Campaign(t.Context(), "c")
+	if err != nil || s.InForce != 2 || s.Issued != 3 || s.LastNumber != 3 || s.Position != 4 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	same(t, "claims", "issued:4 sold_out:0", claim(t, l, "c", "d", "e"))
+}
+
+// TestALetterFromTheDaysOfAnotherGateLeavesTheRowAsItIs replays a dead letter that another
+// gate left behind in the transaction in which the row of a campaign with its id is written.
+func TestALetterFromTheDaysOfAnotherGateLeavesTheRowAsItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "firstcome.db")
+		before, err := ledger.Open(context.Background(), path, ledger.Options{Secret: secret(t), Gate: "redis:test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := run(t, before)
+		bury(t, before, "there is no such campaign", decided(t, 9))
+		letter := letters(t, before, ledger.Letters{})[0].ID
+		stop()
+
+		l, stop := haltingLedger(t, path)
+		defer stop()
+		closes := time.Now().Add(time.Minute)
+		terms := firstcome.Terms{Name: "Test", Quantity: 5, ClosesAt: closes, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}
+		if _, err := l.Create(t.Context(), "test", "c", terms); err != nil {
+			t.Fatal(err)
+		}
+		create(t, l.Ledger, "other", 5)
+		claim(t, l.Ledger, "c", "a", "b")
+		time.Sleep(time.Minute)
+		l.during(func() { claim(t, l.Ledger, "other", "a") }, func() {
+			same(t, "at the end of the window", "closed:0", claim(t, l.Ledger, "c", "d")) // which writes the row
+		}, func() {
+			if _, err := l.Replay(context.Background(), "test", letter); !errors.Is(err, firstcome.ErrGateMismatch) {
+				t.Errorf("the letter was replayed: %v", err)
+			}
+		})
+		same(t, "afterwards", "already_issued:1 closed:0", claim(t, l.Ledger, "c", "a", "e"))
+		if s, err := l.Campaign(t.Context(), "c"); err != nil || s.InForce != 2 || s.LastNumber != 2 || s.Now.Before(closes) {
+			t.Errorf("%+v, %v", s, err)
+		}
+	})
+}
