@@ -77,10 +77,13 @@ type CouponSpec struct {
 
 // A Campaign is a campaign's terms and counters at ServerTime.
 type Campaign struct {
-	ID         string     `json:"id"`
-	Name       string     `json:"name"`
-	Version    int64      `json:"version"`
-	State      string     `json:"state"` // not_open, open, paused, sold_out or closed
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Version int64  `json:"version"`
+	State   string `json:"state"` // not_open, open, paused, sold_out, closed or unknown
+	// GateState is ok, or says why InForce and Issued are the ledger's and claims are answered 503: the gate has
+	// lost the campaign (lost), it is another gate, secret or ledger (mismatch), or it did not answer (unknown).
+	GateState  string     `json:"gate_state"`
 	Quantity   *int64     `json:"quantity"`
 	OpensAt    *Time      `json:"opens_at"`
 	ClosesAt   *Time      `json:"closes_at"`

@@ -113,7 +113,7 @@ func (c *campaignListCmd) Run(ctx context.Context, t terminal) error {
 	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tSTATE\tQUANTITY\tIN FORCE\tISSUED\tNAME")
 	for _, one := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\n", one.ID, one.State, quantityText(one.Quantity), one.InForce, one.Issued, one.Name)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\n", one.ID, stateText(one), quantityText(one.Quantity), one.InForce, one.Issued, one.Name)
 	}
 	return w.Flush()
 }
@@ -190,7 +190,7 @@ func (f serverFlags) print(t terminal, c client.Campaign, err error) error {
 		return printJSON(t, c)
 	}
 	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "id\t%s\nname\t%s\nstate\t%s\nversion\t%d\n", c.ID, c.Name, c.State, c.Version)
+	fmt.Fprintf(w, "id\t%s\nname\t%s\nstate\t%s\nversion\t%d\n", c.ID, c.Name, stateText(c), c.Version)
 	fmt.Fprintf(w, "quantity\t%s\nin force\t%d\nissued\t%d\nremaining\t%s\n", quantityText(c.Quantity), c.InForce, c.Issued, quantityText(c.Remaining))
 	fmt.Fprintf(w, "opens at\t%s\ncloses at\t%s\nanswer\t%s\nbenefit\t%s\n", timeText(c.OpensAt), timeText(c.ClosesAt), c.Answer, c.Coupon.Benefit)
 	switch {
@@ -200,6 +200,19 @@ func (f serverFlags) print(t terminal, c client.Campaign, err error) error {
 		fmt.Fprintf(w, "valid for\t%v\n", time.Duration(*c.Coupon.ValidFor))
 	}
 	return w.Flush()
+}
+
+// stateText returns a campaign's state, and what is the matter with its gate.
+func stateText(c client.Campaign) string {
+	switch c.GateState {
+	case "lost":
+		return c.State + " (the gate has lost it; the figures are the ledger's)"
+	case "mismatch":
+		return c.State + " (the server has another gate or ledger; the figures are the ledger's)"
+	case "unknown":
+		return c.State + " (the gate does not answer; the figures are the ledger's)"
+	}
+	return c.State
 }
 
 func quantityText(n *int64) string {

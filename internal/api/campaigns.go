@@ -90,11 +90,8 @@ func (s *Server) listCampaigns(w http.ResponseWriter, r *http.Request, _ auth.Ca
 		next := string(found[most-1].ID)
 		list.Next = &next
 	}
-	for _, status := range found {
-		if status, err = s.counted(r.Context(), status); err != nil {
-			return err
-		}
-		list.Items = append(list.Items, wireCampaign(status))
+	for _, c := range s.listed(r.Context(), found) {
+		list.Items = append(list.Items, wireCampaign(c))
 	}
 	return writeJSON(w, http.StatusOK, list)
 }
@@ -114,10 +111,11 @@ func (s *Server) readCampaign(w http.ResponseWriter, r *http.Request, _ auth.Cal
 	if err != nil {
 		return err
 	}
-	if found, err = s.counted(r.Context(), found); err != nil {
+	c, err := s.counted(r.Context(), found)
+	if err != nil {
 		return err
 	}
-	return writeCampaign(w, http.StatusOK, found)
+	return writeCampaign(w, http.StatusOK, c)
 }
 
 // updateCampaign answers PATCH /v1/campaigns/{id}.
@@ -189,7 +187,7 @@ func (s *Server) change(w http.ResponseWriter, r *http.Request, do func(context.
 	if err != nil {
 		return err
 	}
-	var changed ledger.Status
+	var changed told
 	err = s.Issuer.Change(id, func() (err error) {
 		changed, err = s.changed(r.Context(), id, func(ctx context.Context) (ledger.Status, error) { return do(ctx, id) })
 		return err
@@ -200,16 +198,16 @@ func (s *Server) change(w http.ResponseWriter, r *http.Request, do func(context.
 	return writeCampaign(w, http.StatusOK, changed)
 }
 
-func writeCampaign(w http.ResponseWriter, status int, c ledger.Status) error {
+func writeCampaign(w http.ResponseWriter, status int, c told) error {
 	w.Header().Set("ETag", etag(c.Version))
 	return writeJSON(w, status, wireCampaign(c))
 }
 
 // wireCampaign returns a campaign as the wire has it.
-func wireCampaign(s ledger.Status) client.Campaign {
+func wireCampaign(s told) client.Campaign {
 	t := wireTerms(&s.Terms)
 	c := client.Campaign{
-		ID: string(s.ID), Name: t.Name, Version: s.Version, State: campaignState(s),
+		ID: string(s.ID), Name: t.Name, Version: s.Version, State: s.state(), GateState: s.gate,
 		Quantity: t.Quantity, OpensAt: t.OpensAt, ClosesAt: t.ClosesAt, Answer: t.Answer, Coupon: t.Coupon,
 		InForce: s.InForce, Issued: s.Issued, Recorded: s.Recorded,
 		CreatedAt: client.Time{Time: s.CreatedAt}, ServerTime: client.Time{Time: s.Now},
@@ -221,7 +219,7 @@ func wireCampaign(s ledger.Status) client.Campaign {
 	return c
 }
 
-// campaignState returns the word for what a newcomer's claim would get.
+// campaignState returns the word for what a newcomer's claim would get where the gate has these counters.
 func campaignState(s ledger.Status) string {
 	if o := firstcome.Decide(s.Campaign, s.Now, s.InForce, false); o != firstcome.Issued {
 		return o.String()

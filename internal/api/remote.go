@@ -102,28 +102,12 @@ func (s *Server) couponOf(ctx context.Context, id firstcome.CampaignID, user fir
 	return s.answerer().Await(ctx, c)
 }
 
-// counted returns a campaign with the gate's counters, of what is not recorded too. Of
-// one that the gate has of another ledger they are the ledger's, as of one of another gate.
-func (s *Server) counted(ctx context.Context, c ledger.Status) (ledger.Status, error) {
-	if !s.remote(&c) || c.Applied == 0 {
-		return c, nil
-	}
-	g, err := s.Remote.Gate.State(ctx, c.ID)
-	if errors.Is(err, firstcome.ErrGateMismatch) {
-		return c, nil
-	}
-	if err != nil {
-		return c, err
-	}
-	c.InForce, c.Issued, c.Now = g.InForce, g.Issued, g.Now
-	return c, nil
-}
-
 // changed does a change of a campaign in the ledger, and sees to it that the gate
 // has it: then it is done.
-func (s *Server) changed(ctx context.Context, id firstcome.CampaignID, do func(context.Context) (ledger.Status, error)) (ledger.Status, error) {
+func (s *Server) changed(ctx context.Context, id firstcome.CampaignID, do func(context.Context) (ledger.Status, error)) (told, error) {
 	if s.Remote == nil {
-		return do(ctx)
+		c, err := do(ctx)
+		return told{c, gateOK}, err
 	}
 	for {
 		c, err := do(ctx)
@@ -139,7 +123,7 @@ func (s *Server) changed(ctx context.Context, id firstcome.CampaignID, do func(c
 			}
 		}
 		if err != nil {
-			return c, err
+			return told{}, err
 		}
 		return s.counted(ctx, c)
 	}

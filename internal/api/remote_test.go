@@ -218,6 +218,61 @@ func TestARetiredCampaignIsReadFromTheLedger(t *testing.T) {
 	f.call("GET", "/v1/campaigns/c/claims/v", "").want(t, 404, "")
 }
 
+func TestACampaignThatItsGateHasLostIsShownFromTheLedgerAndHidesNoOther(t *testing.T) {
+	f := openFar(t)
+	for _, id := range []string{"a", "b", "c", "d"} {
+		f.create(`{"id":"` + id + `","name":"n","quantity":5,"answer":"decided"}`)
+		f.claim(id, "u").want(t, 201, "issued")
+		f.record(firstcome.CampaignID(id))
+		f.claim(id, "v").want(t, 201, "issued") // which only the gate knows
+	}
+	f.gate.set(func() {
+		f.gate.states = map[firstcome.CampaignID]error{"b": fmt.Errorf("%w: part of it is gone", flow.ErrLost), "c": firstcome.ErrGateMismatch}
+	})
+	for id, want := range map[string]string{"a": "open ok 2", "b": "unknown lost 1", "c": "unknown mismatch 1", "d": "open ok 2"} {
+		if got := seen(f.call("GET", "/v1/campaigns/"+id, "").want(t, 200, "").json()); got != want {
+			t.Errorf("the campaign %s is %q, want %q", id, got, want)
+		}
+		for _, c := range f.call("GET", "/v1/campaigns", "").want(t, 200, "").items() {
+			if c["id"] == id && seen(c) != want {
+				t.Errorf("in the list the campaign %s is %q, want %q", id, seen(c), want)
+			}
+		}
+	}
+	f.call("POST", "/v1/campaigns/d/close", "").want(t, 200, "")
+	f.gate.set(func() { f.gate.states["d"] = flow.ErrLost })
+	if got := seen(f.call("GET", "/v1/campaigns/d", "").want(t, 200, "").json()); got != "closed lost 1" {
+		t.Errorf("a lost campaign that an operator closed is %q", got)
+	}
+}
+
+func TestAListWhileTheGateIsAwayIsTheLedgersAndAsksTheGateOnce(t *testing.T) {
+	f := openFar(t)
+	away := map[firstcome.CampaignID]error{}
+	for _, id := range []string{"a", "b", "c"} {
+		f.create(`{"id":"` + id + `","name":"n","quantity":5}`)
+		away[firstcome.CampaignID(id)] = errors.New("it does not answer")
+	}
+	f.gate.set(func() { f.gate.states, f.gate.asked = away, 0 })
+	for _, c := range f.call("GET", "/v1/campaigns", "").want(t, 200, "").items() {
+		if got := seen(c); got != "unknown unknown 0" {
+			t.Errorf("the campaign %s is %q", c["id"], got)
+		}
+	}
+	f.gate.set(func() {
+		if f.gate.asked != 1 {
+			t.Errorf("the gate that does not answer was asked %d times", f.gate.asked)
+		}
+	})
+	f.call("GET", "/v1/campaigns/a", "").want(t, 503, "")
+}
+
+// seen returns what matters of a campaign on the wire.
+func seen(campaign any) string {
+	c, _ := campaign.(map[string]any)
+	return fmt.Sprint(c["state"], " ", c["gate_state"], " ", c["in_force"])
+}
+
 func TestF32ANodeWithAnotherGateThanTheCampaignsDecidesNothingAndSaysWhy(t *testing.T) {
 	f := openFar(t)
 	f.create(`{"id":"c","name":"n","quantity":1,"answer":"decided"}`)
@@ -238,7 +293,7 @@ func TestF32ANodeWithAnotherGateThanTheCampaignsDecidesNothingAndSaysWhy(t *test
 			t.Errorf("it is answered %s", r.body)
 		}
 	}
-	if s := f.call("GET", "/v1/campaigns/c", ""); s.number("version") != 1 || s.number("issued") != 0 {
+	if s := f.call("GET", "/v1/campaigns/c", ""); s.number("version") != 1 || s.number("issued") != 0 || seen(s.json()) != "unknown mismatch 0" {
 		t.Errorf("the campaign, as the ledger has it, is %s", s.body)
 	}
 }

@@ -22,6 +22,9 @@ const ownLease = 24 * time.Hour
 // gateKind is what a campaign whose claims are decided here says of its gate.
 const gateKind = "ledger"
 
+// GateName returns what the campaigns that this node decides call their gate.
+func (l *Ledger) GateName() string { return l.gate }
+
 // remote tells whether another gate than the ledger decides this node's campaigns.
 func (l *Ledger) remote() bool { return l.gate != gateKind }
 

@@ -297,3 +297,14 @@ func TestARecorderThatIsStoppedTakesNothingNew(t *testing.T) {
 		t.Errorf("%d coupons are recorded, settled through %d, %v", len(p.coupons), state.Settled, err)
 	}
 }
+
+func TestACampaignWhoseKeysAreSomebodyElsesHidesNoOthersLag(t *testing.T) {
+	for _, key := range []string{"firstcome:{ill}:journal", "firstcome:{ill}:campaign"} {
+		s := newShop(t, services.Redis.Database(t), 10)
+		s.issue(0, 3)
+		s.do("SET", key, "somebody's")
+		if lags, err := s.gate.Lag(t.Context(), revisions("c", "ill")); err != nil || len(lags) != 1 || lags[0].Numbers != 3 {
+			t.Errorf("with %s of another type the lag is %v, %v", key, lags, err)
+		}
+	}
+}

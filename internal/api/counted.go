@@ -1,0 +1,79 @@
+package api
+
+import (
+	"context"
+	"errors"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// What a node knows of a campaign from its gate, as the wire says it. Where it is not gateOK the counters are the
+// ledger's, and claims are answered 503.
+const (
+	gateOK       = "ok"
+	gateLost     = "lost"     // see flow.ErrLost
+	gateMismatch = "mismatch" // see firstcome.ErrGateMismatch
+	gateUnknown  = "unknown"  // the gate did not answer
+)
+
+// stateUnknown is a campaign's state where nobody can say what a claim would get.
+const stateUnknown = "unknown"
+
+// A told campaign is what its reader is told: the ledger's, with the gate's counters, of what is not recorded too.
+type told struct {
+	ledger.Status
+	gate string // gateOK, or why the counters are the ledger's
+}
+
+// state returns the word for what a newcomer's claim would get. What an operator closed stays closed, whatever
+// became of its gate.
+func (c *told) state() string {
+	if c.gate != gateOK && !c.Closed {
+		return stateUnknown
+	}
+	return campaignState(c.Status)
+}
+
+// counted returns a campaign with the gate's counters. That the gate has lost it, or has another
+// ledger's, is no error, because whoever operates it has to read it then most of all.
+func (s *Server) counted(ctx context.Context, c ledger.Status) (told, error) {
+	switch {
+	case !c.RetiredAt.IsZero():
+		return told{c, gateOK}, nil
+	case c.Gate != s.Ledger.GateName():
+		return told{c, gateMismatch}, nil
+	case s.Remote == nil || c.Applied == 0:
+		return told{c, gateOK}, nil
+	}
+	g, err := s.Remote.Gate.State(ctx, c.ID)
+	switch {
+	case errors.Is(err, firstcome.ErrGateMismatch):
+		return told{c, gateMismatch}, nil
+	case errors.Is(err, flow.ErrLost):
+		return told{c, gateLost}, nil
+	case err != nil:
+		return told{c, gateUnknown}, err
+	}
+	c.InForce, c.Issued, c.Now = g.InForce, g.Issued, g.Now
+	return told{c, gateOK}, nil
+}
+
+// listed returns campaigns with the gate's counters. None keeps the others from being listed; where the gate does not
+// answer, it is not asked again for the rest.
+func (s *Server) listed(ctx context.Context, found []ledger.Status) []told {
+	all := make([]told, len(found))
+	var away error
+	for n, c := range found {
+		if away != nil && s.remote(&c) {
+			all[n] = told{c, gateUnknown}
+			continue
+		}
+		var err error
+		if all[n], err = s.counted(ctx, c); classOf(err) != classFatal { // which is an answer
+			away = err
+		}
+	}
+	return all
+}
