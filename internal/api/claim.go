@@ -51,7 +51,7 @@ func termsVersion(d *firstcome.Decision) int64 {
 	if d.Outcome.HasCoupon() {
 		return d.Coupon.TermsVersion
 	}
-	return d.Version
+	return d.TermsVersion
 }
 
 // answer writes the answer to a decided claim.

@@ -90,7 +90,7 @@ func (g *farGate) Claim(_ context.Context, id firstcome.CampaignID, users []firs
 func (g *farGate) decide(c *farCampaign, user firstcome.UserID) firstcome.Decision {
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	held, holds := c.holders[user]
-	d := firstcome.Decision{Outcome: firstcome.Decide(c.Campaign, now, int64(len(c.holders)), holds), At: now, Version: c.Version}
+	d := firstcome.Decision{Outcome: firstcome.Decide(c.Campaign, now, int64(len(c.holders)), holds), At: now, Version: c.Version, TermsVersion: c.termsVersion}
 	if d.Outcome == firstcome.Issued {
 		c.last++
 		held = firstcome.Coupon{

@@ -26,6 +26,47 @@ func (f *farShop) later(id, user string) <-chan reply {
 	return answer
 }
 
+// TestARefusalNeverNamesTermsThatTheGateRefused has a node read the terms while a change that
+// the gate refused is not noted as refused in the ledger yet.
+func TestARefusalNeverNamesTermsThatTheGateRefused(t *testing.T) {
+	f := openFar(t)
+	ctx := t.Context()
+	const closed, proposed = "2020-01-01T00:00:00.000000Z", "2020-02-02T00:00:00.000000Z"
+	step := func(what string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	// 1. A coupon is issued, and the window closes.
+	f.create(`{"id":"c","name":"n","quantity":2,"answer":"decided"}`)
+	f.claim("c", "u").want(t, 201, "issued")
+	f.call("PATCH", "/v1/campaigns/c", `{"closes_at":"`+closed+`"}`).want(t, 200, "")
+	// 2. An operator lowers the quantity below what is in force, of which the ledger has nothing yet, and moves the end: the ledger proposes it.
+	_, err := f.ledger.SetTerms(ctx, "operator", "c", 0, func(t *firstcome.Terms) error {
+		t.Quantity, t.ClosesAt = 0, time.Date(2020, 2, 2, 0, 0, 0, 0, time.UTC)
+		return nil
+	})
+	step("propose", err)
+	// 3. The gate refuses it.
+	pending, err := f.ledger.Pending(ctx, "c")
+	step("read what is pending", err)
+	refused, err := f.gate.Apply(ctx, pending[0])
+	step("apply", err)
+	if !refused || pending[0].Version != 3 {
+		t.Fatalf("the gate took %+v", pending[0])
+	}
+	// 4. The node that brought it there stands still. Another one tells a refusal, and reads terms for it.
+	for _, when := range []string{"before", "after"} {
+		r := f.claim("c", "late").want(t, 410, "closed")
+		if r.text("closes_at") != closed {
+			t.Errorf("%s the note the window closes at %s, want %s; %s was refused", when, r.text("closes_at"), closed, proposed)
+		}
+		// 5. It goes on and notes the refusal.
+		step("note", f.ledger.Applied(ctx, pending[0], true))
+	}
+}
+
 func TestAClaimIsAnsweredOnceItsCouponIsRecorded(t *testing.T) {
 	f := openFar(t)
 	f.create(`{"id":"c","name":"n","quantity":2}`)

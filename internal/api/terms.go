@@ -19,8 +19,10 @@ type terms struct {
 	refusals [firstcome.Issued][]byte // bodies, by outcome
 }
 
-// A termsCache keeps terms of versions, which never change. When it is full it
-// forgets all: what is still asked for is read again once, whatever the crowd.
+// A termsCache keeps terms of versions that a gate or a coupon names as those of a change of
+// terms, which never change. Of other versions it is not asked: what the ledger only proposes
+// is there while the gate may refuse it. When it is full it forgets all: what is still asked
+// for is read again once, whatever the crowd.
 type termsCache struct {
 	read  readTerms
 	reads singleflight.Group

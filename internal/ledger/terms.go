@@ -23,8 +23,8 @@ func (t *tx) terms(id firstcome.CampaignID, version int64) (payload string, err 
 	return payload, err
 }
 
-// Terms returns the terms of a campaign as of a version, or ErrNoCampaign. They
-// never change.
+// Terms returns the terms of a campaign as of a version, or ErrNoCampaign. They never change
+// where its gate took that version; until then they may be terms that it refuses.
 func (l *Ledger) Terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
 	var payload string
 	err := l.read.QueryRowContext(ctx, `SELECT payload FROM changes

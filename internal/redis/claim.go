@@ -108,7 +108,7 @@ func (g *Gate) decisions(id firstcome.CampaignID, marker string, users []firstco
 	at, number, entries := time.UnixMicro(v.now).UTC(), v.first, v.entries
 	decisions := make([]firstcome.Decision, len(users))
 	for n, user := range users {
-		d := firstcome.Decision{Outcome: firstcome.Outcome(v.outcomes[n] - '0'), At: at, Version: v.version}
+		d := firstcome.Decision{Outcome: firstcome.Outcome(v.outcomes[n] - '0'), At: at, Version: v.version, TermsVersion: v.termsVersion}
 		d.Lease = v.lease(d.Outcome)
 		switch d.Outcome {
 		case firstcome.Issued:

@@ -74,6 +74,7 @@ type subject struct {
 type campaign struct {
 	firstcome.Campaign
 	refused int64                      // versions that the gate has used up for nothing
+	before  int64                      // those of them before the last change of terms
 	users   map[int64]firstcome.UserID // by number
 	voided  map[int64]bool
 }
@@ -120,6 +121,7 @@ func (s *subject) Claim(ctx context.Context, id firstcome.CampaignID, users []fi
 	decisions, err := (&node{s.gates[0], s}).Claim(ctx, id, users)
 	for n := range decisions {
 		decisions[n].Version -= s.usedUp(id)
+		decisions[n].TermsVersion -= s.usedUpByTerms(id)
 	}
 	return decisions, err
 }
@@ -145,6 +147,16 @@ func (s *subject) usedUp(id firstcome.CampaignID) int64 {
 	defer s.mu.Unlock()
 	if c, ok := s.campaigns[id]; ok {
 		return c.refused
+	}
+	return 0
+}
+
+// usedUpByTerms is usedUp when the terms were last changed.
+func (s *subject) usedUpByTerms(id firstcome.CampaignID) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c, ok := s.campaigns[id]; ok {
+		return c.before
 	}
 	return 0
 }
@@ -193,7 +205,7 @@ func (s *subject) SetTerms(ctx context.Context, id firstcome.CampaignID, edit fu
 		return firstcome.ErrBelowInForce
 	}
 	if err == nil {
-		c.Terms = terms
+		c.Terms, c.before = terms, c.refused
 	}
 	return err
 }

@@ -9,9 +9,10 @@ import (
 // A model is a campaign in memory, decided by the rule itself.
 type model struct {
 	firstcome.Campaign
-	clock, seen time.Time // the clock, and the latest instant that the campaign has seen
-	coupons     []firstcome.Coupon
-	holds       map[firstcome.UserID]int64 // numbers in force
+	termsVersion int64
+	clock, seen  time.Time // the clock, and the latest instant that the campaign has seen
+	coupons      []firstcome.Coupon
+	holds        map[firstcome.UserID]int64 // numbers in force
 
 	// Stock that came back counts as in force until heldUntil by the clock: held coupons.
 	holdsFor  time.Duration
@@ -21,8 +22,9 @@ type model struct {
 
 func newModel(id firstcome.CampaignID, terms firstcome.Terms, clock time.Time, holdsFor time.Duration) *model {
 	return &model{
-		Campaign: firstcome.Campaign{ID: id, Terms: terms, Version: 1},
-		clock:    clock, seen: clock, holds: map[firstcome.UserID]int64{}, holdsFor: holdsFor,
+		Campaign:     firstcome.Campaign{ID: id, Terms: terms, Version: 1},
+		termsVersion: 1,
+		clock:        clock, seen: clock, holds: map[firstcome.UserID]int64{}, holdsFor: holdsFor,
 	}
 }
 
@@ -77,7 +79,7 @@ func (m *model) claim(user firstcome.UserID) firstcome.Decision {
 	if outcome == firstcome.Issued || m.window(now) != m.window(m.seen) {
 		m.seen = now
 	}
-	d := firstcome.Decision{Outcome: outcome, At: now, Version: m.Version}
+	d := firstcome.Decision{Outcome: outcome, At: now, Version: m.Version, TermsVersion: m.termsVersion}
 	if outcome.HasCoupon() {
 		d.Coupon = m.coupons[number-1]
 	}
@@ -102,6 +104,7 @@ func (m *model) setQuantity(quantity int64) error {
 		m.giveBack(quantity - m.Quantity)
 		m.Quantity = quantity
 		m.changed()
+		m.termsVersion = m.Version
 	}
 	return nil
 }
