@@ -23,6 +23,8 @@ VOLUME /data
 ENV FIRSTCOME_LISTEN=:8080 \
     FIRSTCOME_LEDGER=sqlite:/data/firstcome.db
 EXPOSE 8080
+# Where serve is said to be by variables, not by flags: this is another process, which does not see these.
+HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 CMD ["/usr/bin/firstcome", "ready"]
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["/usr/bin/firstcome"]
 CMD ["serve"]

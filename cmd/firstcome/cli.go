@@ -11,6 +11,7 @@ type cli struct {
 	Dead       deadCmd       `cmd:"" help:"List, replay and void what the ledger of a server would not take."`
 	Key        keyCmd        `cmd:"" help:"Make, list and revoke API keys in a ledger, also while it is served."`
 	Doctor     doctorCmd     `cmd:"" help:"Check this machine and the configuration of serve."`
+	Ready      readyCmd      `cmd:"" help:"Ask a server whether it is ready, for health checks: exit 0 if it is, else 1."`
 	Migrate    migrateCmd    `cmd:"" help:"Bring a ledger's schema up to this binary's."`
 	Backup     backupCmd     `cmd:"" help:"Copy a ledger, as it is at one instant, into a new file, also while it is served."`
 	Version    versionCmd    `cmd:"" help:"Print version and commit."`

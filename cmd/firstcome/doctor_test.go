@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -76,7 +77,7 @@ func TestDoctorHoldsTheClockAgainstEveryCampaign(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	behind := func(id string, ahead time.Duration) {
+	behind := func(ahead time.Duration, ids ...string) {
 		t.Helper()
 		l, err := ledger.Open(t.Context(), path, ledger.Options{Owner: "a test", Secret: secret, Clock: func() time.Time { return time.Now().Add(ahead) }})
 		if err != nil {
@@ -85,17 +86,25 @@ func TestDoctorHoldsTheClockAgainstEveryCampaign(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ran := make(chan error, 1)
 		go func() { ran <- l.Run(ctx) }()
-		_, made := l.Create(t.Context(), "test", firstcome.CampaignID(id), firstcome.Terms{Name: "n", Answer: firstcome.Recorded, Benefit: []byte(`{}`)})
+		var made []error
+		for _, id := range ids {
+			_, err := l.Create(t.Context(), "test", firstcome.CampaignID(id), firstcome.Terms{Name: "n", Answer: firstcome.Recorded, Benefit: []byte(`{}`)})
+			made = append(made, err)
+		}
 		stop()
-		if err := errors.Join(made, <-ran, l.Close()); err != nil {
+		if err := errors.Join(errors.Join(made...), <-ran, l.Close()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	behind("a", 0)
+	many := make([]string, 1000)
+	for n := range many {
+		many[n] = fmt.Sprintf("a-%d", n)
+	}
+	behind(0, many...)
 	if _, out := runDoctor(t, "sqlite:"+path, "ledger"); !regexp.MustCompile(`OK +clock`).MatchString(out) {
 		t.Errorf("a clock that is right is not:\n%s", out)
 	}
-	behind("z", time.Hour)
+	behind(time.Hour, "z")
 	if _, out := runDoctor(t, "sqlite:"+path, "ledger"); !regexp.MustCompile(`WARN +clock +it is 1h0m0s behind`).MatchString(out) {
 		t.Errorf("a clock that is behind is not noticed:\n%s", out)
 	}

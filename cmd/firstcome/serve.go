@@ -21,7 +21,7 @@ type serveCmd struct {
 	ledgerFlag
 	SecretFile string        `placeholder:"FILE" help:"The secret of the coupon codes, at least 32 bytes or 64 hexadecimal digits (default: made at the first start and kept beside the ledger as FILE.secret). FIRSTCOME_SECRET may hold it instead."`
 	Listen     listenAddress `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Where to serve the API (default: 127.0.0.1:8080). Elsewhere than on loopback there must be a key or a token configuration."`
-	Ops        opsAddress    `default:"127.0.0.1:9090" placeholder:"HOST:PORT" help:"Where to serve metrics and profiles, never in public; off for nowhere (default: 127.0.0.1:9090)."`
+	Ops        opsAddress    `placeholder:"HOST:PORT" help:"Where to serve metrics and profiles, never in public; off for nowhere (default: the port of --listen + 1, on 127.0.0.1)."`
 	CreateKey  bool          `help:"If the ledger has no key, make the first admin key and print it, once, to standard output."`
 	TLSCert    string        `name:"tls-cert" placeholder:"FILE" help:"PEM file of the certificate and its chain; without it the API is plain HTTP."`
 	TLSKey     string        `name:"tls-key" placeholder:"FILE" help:"PEM file of the certificate's private key."`
@@ -131,14 +131,14 @@ func (c *serveCmd) announce(n *node) {
 	if n.auth.Open() {
 		log.Warn("development mode: there is no key and no token configuration, so every caller is admin")
 	}
-	if c.Ops != "" && !listenAddress(c.Ops).isLoopback() {
+	if n.ops != nil && !listenAddress(c.Ops.beside(c.Listen)).isLoopback() {
 		log.Warn("metrics and profiles ask for no key, and others than this machine can reach them", "ops", n.opsAddress())
 	}
 }
 
 func (c *serveCmd) settings(t terminal) settings {
 	s := settings{
-		listen: string(c.Listen), ops: string(c.Ops), ledgerPath: c.Ledger.path(),
+		listen: string(c.Listen), ops: c.Ops.beside(c.Listen), ledgerPath: c.Ledger.path(),
 		gate:   c.gateSettings(),
 		secret: c.files.secret, tls: c.files.tls, jwt: c.files.jwt,
 		queue:      flow.Limits{Batch: int(c.MaxBatch), Waiting: int(c.MaxWaiting), Gate: c.AnswerWait},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/netip"
 	"net/url"
@@ -62,6 +63,25 @@ func (a *listenAddress) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// port returns the address's port; 0: any that is free.
+func (a listenAddress) port() int {
+	_, text, _ := net.SplitHostPort(string(a)) // UnmarshalText has checked it
+	port, _ := strconv.Atoi(text)
+	return port
+}
+
+// here returns where this machine reaches the address: itself, or loopback where it is every address.
+func (a listenAddress) here() string {
+	host, port, _ := net.SplitHostPort(string(a))
+	switch ip, err := netip.ParseAddr(host); {
+	case host == "", err == nil && ip == netip.IPv4Unspecified():
+		host = "127.0.0.1"
+	case err == nil && ip == netip.IPv6Unspecified():
+		host = "::1"
+	}
+	return net.JoinHostPort(host, port)
+}
+
 // isLoopback tells whether only this machine can reach the address.
 func (a listenAddress) isLoopback() bool {
 	host, _, _ := net.SplitHostPort(string(a))
@@ -72,13 +92,15 @@ func (a listenAddress) isLoopback() bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// An opsAddress is a listenAddress, or off.
+// An opsAddress is a listenAddress, or off. The empty one is beside another address.
 type opsAddress string
+
+const opsOff opsAddress = "off"
 
 // UnmarshalText checks the address.
 func (a *opsAddress) UnmarshalText(text []byte) error {
-	if string(text) == "off" {
-		*a = ""
+	if opsAddress(text) == opsOff {
+		*a = opsOff
 		return nil
 	}
 	var address listenAddress
@@ -87,6 +109,27 @@ func (a *opsAddress) UnmarshalText(text []byte) error {
 	}
 	*a = opsAddress(address)
 	return nil
+}
+
+// beside returns the address of a node that serves the API at listen, "" for none. If none was named
+// it is the port above that, so that a second node on the same machine starts; below where that
+// is the last one, and any where listen's is any.
+func (a opsAddress) beside(listen listenAddress) string {
+	if a == opsOff {
+		return ""
+	}
+	if a != "" {
+		return string(a)
+	}
+	port := listen.port()
+	switch port {
+	case 0:
+	case math.MaxUint16:
+		port--
+	default:
+		port++
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }
 
 // A serverURL is http://HOST:PORT or https://HOST.

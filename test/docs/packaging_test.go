@@ -2,8 +2,10 @@ package docs_test
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -34,8 +36,10 @@ func TestEverySettingThatPackagesNameIsOneOfServe(t *testing.T) {
 func TestTheExampleFleetHasThreeNodesThatAnswerAndTwoThatRecord(t *testing.T) {
 	var fleet struct {
 		Services map[string]struct {
-			Environment map[string]string
-			Image       string
+			Environment     map[string]string
+			Image           string
+			StopGracePeriod string `yaml:"stop_grace_period"`
+			Healthcheck     struct{ Test []string }
 		}
 	}
 	if err := yaml.Unmarshal([]byte(read(t, "packaging/nodes.compose.yaml")), &fleet); err != nil {
@@ -47,6 +51,10 @@ func TestTheExampleFleetHasThreeNodesThatAnswerAndTwoThatRecord(t *testing.T) {
 			continue
 		}
 		roles[service.Environment["FIRSTCOME_ROLE"]]++
+		if got := strings.Join(service.Healthcheck.Test, " "); got != "CMD /usr/bin/firstcome ready" {
+			t.Errorf("%s is asked by %q whether it is ready", name, got)
+		}
+		wantTimeToStop(t, name, service.StopGracePeriod, service.Environment["FIRSTCOME_DRAIN_DELAY"])
 		for _, one := range []string{"FIRSTCOME_LEDGER", "FIRSTCOME_GATE", "FIRSTCOME_SECRET"} {
 			if got, want := service.Environment[one], fleet.Services["answer-1"].Environment[one]; got != want || got == "" {
 				t.Errorf("%s has another %s than answer-1", name, one)
@@ -55,6 +63,67 @@ func TestTheExampleFleetHasThreeNodesThatAnswerAndTwoThatRecord(t *testing.T) {
 	}
 	if roles["api"] != 3 || roles["recorder"] != 2 {
 		t.Errorf("the nodes have the roles %v", roles)
+	}
+}
+
+// wantTimeToStop wants what kills a node to wait longer than the node takes to stop at worst: the delay,
+// and twice the grace, whose default the manual has.
+func wantTimeToStop(t *testing.T, name, has, delay string) {
+	t.Helper()
+	var needs time.Duration
+	for _, row := range table(t, read(t, "docs/operate.md"), "flag") {
+		if row["flag"] == "--shutdown-grace" {
+			needs = 2 * duration(t, row["default"])
+		}
+	}
+	if delay != "" {
+		needs += duration(t, delay)
+	}
+	if needs == 0 || duration(t, has) <= needs {
+		t.Errorf("%s is killed after %s, and needs %v", name, has, needs)
+	}
+}
+
+func duration(t *testing.T, text string) time.Duration {
+	t.Helper()
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Errorf("%q is no duration", text)
+	}
+	return d
+}
+
+// unit returns the settings of the systemd unit.
+func unit(t *testing.T) map[string]string {
+	t.Helper()
+	settings := map[string]string{}
+	for _, found := range regexp.MustCompile(`(?m)^([A-Za-z]+)=(.*)$`).FindAllStringSubmatch(read(t, "packaging/firstcome.service"), -1) {
+		settings[found[1]] = found[2]
+	}
+	return settings
+}
+
+// TestTheUnitHidesNothingThatAServerReads holds that Go finds net.core.somaxconn, by which it lets so
+// many connections wait to be accepted: where /proc/sys is hidden it takes 128, and a crowd is refused.
+func TestTheUnitHidesNothingThatAServerReads(t *testing.T) {
+	settings := unit(t)
+	if subset := settings["ProcSubset"]; subset != "" && subset != "all" {
+		t.Errorf("ProcSubset=%s hides /proc/sys", subset)
+	}
+	for _, name := range []string{"InaccessiblePaths", "TemporaryFileSystem", "BindReadOnlyPaths", "ReadOnlyPaths"} {
+		if strings.Contains(settings[name], "/proc") {
+			t.Errorf("%s=%s may hide /proc/sys", name, settings[name])
+		}
+	}
+	if limit, err := strconv.Atoi(settings["LimitNOFILE"]); err != nil || limit < 8192+100 {
+		t.Errorf("LimitNOFILE=%s is too few for --max-connections", settings["LimitNOFILE"])
+	}
+	wantTimeToStop(t, "the unit", settings["TimeoutStopSec"]+"s", "")
+}
+
+func TestTheImageSaysWhetherItIsReady(t *testing.T) {
+	if !strings.Contains(read(t, "Dockerfile"), `CMD ["/usr/bin/firstcome", "ready"]`) {
+		t.Error("the Dockerfile has no health check that runs firstcome ready")
 	}
 }
 

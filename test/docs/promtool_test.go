@@ -22,6 +22,7 @@ func promtool(t *testing.T, args ...string) {
 }
 
 func TestPromtoolTakesTheRulesAndTheirTests(t *testing.T) {
+	promtool(t, "check", "config", "packaging/prometheus/prometheus.yaml")
 	promtool(t, "check", "rules", rulesFile)
 	promtool(t, "test", "rules", strings.Replace(rulesFile, ".yaml", ".test.yaml", 1))
 }
