@@ -90,6 +90,9 @@ type Decision struct {
 	// TermsVersion is the version of the last change of terms that the gate had: whatever a
 	// later version was to change, the gate has refused. Zero where a node repeats a coupon.
 	TermsVersion int64
+	// InForce is how many coupons the gate had in force behind the decision. Zero where a
+	// node repeats a coupon.
+	InForce int64
 	// Lease is how long a node may repeat this answer without asking the gate,
 	// counted from the instant at which it sent the call: a refusal to every user
 	// who holds no coupon, a coupon to its user as AlreadyIssued. Zero: not at all.

@@ -99,6 +99,7 @@ func (g *farGate) decide(c *farCampaign, user firstcome.UserID) firstcome.Decisi
 		c.holders[user], c.journal = held, append(c.journal, held)
 		g.issued <- c.last
 	}
+	d.InForce = int64(len(c.holders))
 	if d.Outcome.HasCoupon() {
 		d.Coupon = c.told(held)
 	}

@@ -133,7 +133,9 @@ func (i *Issuer) build(q *queue, refusal firstcome.Decision, epoch uint64) {
 	version, err := i.gate.Holders(i.ctx, q.id, func(user firstcome.UserID) {
 		hashes = append(hashes, maphash.String(seed, string(user)))
 	})
-	if err != nil || version != refusal.Version {
+	// Fewer than the gate had in force are read from a copy that lags behind it, and whom it
+	// lacks would be refused.
+	if err != nil || version != refusal.Version || int64(len(hashes)) < refusal.InForce {
 		q.built(nil, refusal, epoch)
 		return
 	}

@@ -36,7 +36,8 @@ type Gate interface {
 	Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
 
 	// Holders calls each with every user who holds a coupon in force of the
-	// campaign at one instant, and returns the campaign's version at that instant.
+	// campaign at one instant, and returns the campaign's version at that instant. It may
+	// read a copy that lags: who needs all of them holds their number against a decision's InForce.
 	Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error)
 }
 

@@ -1,6 +1,7 @@
 package flow_test
 
 import (
+	"context"
 	"errors"
 	"strconv"
 	"testing"
@@ -124,6 +125,42 @@ func TestF24ACrowdBeforeTheOpeningBarelyLoadsTheGate(t *testing.T) {
 			t.Errorf("the gate was asked %d times in a second", calls)
 		}
 		want(t, i, "c", "late", firstcome.Issued)
+	})
+}
+
+// A lagging gate reads its holders from a copy that lacks the newest of them.
+type lagging struct {
+	*memory
+	lacks firstcome.UserID
+}
+
+func (l *lagging) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (int64, error) {
+	return l.memory.Holders(ctx, id, func(user firstcome.UserID) {
+		if user != l.lacks {
+			each(user)
+		}
+	})
+}
+
+// TestHoldersWhoAreTooFewAreNotTakenForAll has the copy at the version that refused, and behind it.
+func TestHoldersWhoAreTooFewAreNotTakenForAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(2, "c")
+		l := &lagging{memory: m, lacks: "b"}
+		i, other := issuer(t, l, flow.Limits{}), issuer(t, m, flow.Limits{})
+		want(t, other, "c", "a", firstcome.Issued)
+		want(t, other, "c", "b", firstcome.Issued)
+		want(t, i, "c", "loser", firstcome.SoldOut)
+		synctest.Wait() // the holders were read
+		want(t, i, "c", "b", firstcome.AlreadyIssued)
+		l.lacks = ""
+		want(t, i, "c", "loser", firstcome.SoldOut)
+		synctest.Wait()
+		before := len(m.seen())
+		want(t, i, "c", "another", firstcome.SoldOut)
+		if calls := len(m.seen()) - before; calls > 0 {
+			t.Errorf("once the copy has all of them, the gate is still asked")
+		}
 	})
 }
 

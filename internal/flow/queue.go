@@ -170,9 +170,10 @@ func lastRefusal(decisions []firstcome.Decision) *firstcome.Decision {
 // sameState tells whether between two refusals nobody can have been issued a
 // coupon, so that the holders are the same: a gate that said sold_out or closed
 // says so until the campaign's version changes, and the clock goes from not_open
-// to open but never back.
+// to open but never back. One that has another number of them in force has lost or
+// issued some all the same.
 func sameState(a, b firstcome.Decision) bool {
-	return a.Version == b.Version && a.Outcome == b.Outcome
+	return a.Version == b.Version && a.Outcome == b.Outcome && a.InForce == b.InForce
 }
 
 // built ends the reading of a holders filter for the refusal that was seen

@@ -138,7 +138,7 @@ func (l *Ledger) decide(t *tx, id firstcome.CampaignID, users []firstcome.UserID
 			holds[user] = coupon
 		}
 		d := &decisions[n]
-		*d = firstcome.Decision{Outcome: outcome, At: now, Version: s.Version, TermsVersion: s.termsVersion, Lease: t.lease(&s, now, outcome)}
+		*d = firstcome.Decision{Outcome: outcome, At: now, Version: s.Version, TermsVersion: s.termsVersion, InForce: s.inForce, Lease: t.lease(&s, now, outcome)}
 		if coupon != nil {
 			d.Coupon = *coupon
 		}

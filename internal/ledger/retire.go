@@ -165,7 +165,7 @@ func (l *Ledger) decideRetired(t *tx, id firstcome.CampaignID, users []firstcome
 	for n, user := range users {
 		coupon := holds[user]
 		outcome := firstcome.Decide(s.Campaign, now, s.inForce, coupon != nil)
-		decisions[n] = firstcome.Decision{Outcome: outcome, At: now, Version: s.Version, TermsVersion: s.termsVersion, Lease: t.lease(&s, now, outcome)}
+		decisions[n] = firstcome.Decision{Outcome: outcome, At: now, Version: s.Version, TermsVersion: s.termsVersion, InForce: s.inForce, Lease: t.lease(&s, now, outcome)}
 		if coupon != nil {
 			decisions[n].Coupon = *coupon
 		}

@@ -76,23 +76,27 @@ type verdict struct {
 	epoch                 int64
 	opensAt, closesAt     int64 // 0: none
 	held                  int64 // 1: stock that came back is held, 0: none is
+	inForce               int64 // behind the batch
 	entries               []string
 }
 
+// issuedDigit is firstcome.Issued among the outcomes of a verdict.
+const issuedDigit = string('0' + rune(firstcome.Issued))
+
 // readVerdict reads the parts of the claim script's answer.
 func readVerdict(parts []rueidis.RedisMessage) (v verdict, err error) {
-	if len(parts) != 10 {
+	if len(parts) != 11 {
 		return v, fmt.Errorf("the claim script answered %d parts", len(parts)+1)
 	}
 	if v.outcomes, err = parts[0].ToString(); err != nil {
 		return v, err
 	}
-	for n, into := range []*int64{&v.first, &v.now, &v.version, &v.termsVersion, &v.epoch, &v.opensAt, &v.closesAt, &v.held} {
+	for n, into := range []*int64{&v.first, &v.now, &v.version, &v.termsVersion, &v.epoch, &v.opensAt, &v.closesAt, &v.held, &v.inForce} {
 		if *into, err = whole(parts[1+n]); err != nil {
 			return v, err
 		}
 	}
-	v.entries, err = parts[9].AsStrSlice()
+	v.entries, err = parts[10].AsStrSlice()
 	return v, err
 }
 
@@ -106,6 +110,7 @@ func (g *Gate) decisions(id firstcome.CampaignID, marker string, users []firstco
 		return nil, fmt.Errorf("the claim script answered %d claims of %d", len(v.outcomes), len(users))
 	}
 	at, number, entries := time.UnixMicro(v.now).UTC(), v.first, v.entries
+	inForce := v.inForce - int64(strings.Count(v.outcomes, issuedDigit))
 	decisions := make([]firstcome.Decision, len(users))
 	for n, user := range users {
 		d := firstcome.Decision{Outcome: firstcome.Outcome(v.outcomes[n] - '0'), At: at, Version: v.version, TermsVersion: v.termsVersion}
@@ -114,6 +119,7 @@ func (g *Gate) decisions(id firstcome.CampaignID, marker string, users []firstco
 		case firstcome.Issued:
 			d.Coupon = firstcome.Coupon{Campaign: id, Number: number, User: user, IssuedAt: at, TermsVersion: v.termsVersion, Epoch: v.epoch, Marker: marker}
 			number++
+			inForce++
 		case firstcome.AlreadyIssued:
 			if len(entries) == 0 {
 				return nil, errors.New("the claim script names too few coupons")
@@ -127,6 +133,7 @@ func (g *Gate) decisions(id firstcome.CampaignID, marker string, users []firstco
 		if d.Outcome.HasCoupon() {
 			d.Coupon.Code = g.options.Secret.Code(id, d.Coupon.Number)
 		}
+		d.InForce = inForce
 		decisions[n] = d
 	}
 	return decisions, nil

@@ -79,7 +79,7 @@ func (m *model) claim(user firstcome.UserID) firstcome.Decision {
 	if outcome == firstcome.Issued || m.window(now) != m.window(m.seen) {
 		m.seen = now
 	}
-	d := firstcome.Decision{Outcome: outcome, At: now, Version: m.Version, TermsVersion: m.termsVersion}
+	d := firstcome.Decision{Outcome: outcome, At: now, Version: m.Version, TermsVersion: m.termsVersion, InForce: int64(len(m.holds))}
 	if outcome.HasCoupon() {
 		d.Coupon = m.coupons[number-1]
 	}

@@ -14,14 +14,15 @@
 --   {'mismatch', instance, secret, marker}  it belongs to another gate, secret or ledger
 --   {'newer', layout}                  its keys have a layout that this script does not know
 --   {'decided', outcomes, first, now, version, terms_version, epoch, opens_at, closes_at,
---    held, {entry, …}}           outcomes has a digit for each user, 0 for not
+--    held, in_force, {entry, …}} outcomes has a digit for each user, 0 for not
 --                                      decided because the backlog is full; the users
 --                                      who were issued have the numbers from first on; of
 --                                      those who hold there is an entry each, in order, with
 --                                      1 before it if the ledger has it, else 0
 --
 -- Numbers and instants are whole and below 2^53, so Lua's doubles hold them; they are
--- printed by whole() because tostring() would round them. Everything that can fail
+-- printed by whole() because tostring() would round them. A window that ends after the year
+-- 2255 is rounded to some microseconds, which the clock will not see. Everything that can fail
 -- (types of keys, memory, rights) fails at or before the XADD, and what is written before
 -- it changes no answer.
 
@@ -178,4 +179,4 @@ if won > 0 then
 end
 
 return {'decided', table.concat(outcomes), whole(last_number + 1), whole(now), version, whole(terms_version), epoch,
-  opens_at and whole(opens_at) or '', closes_at and whole(closes_at) or '', read < held_until and '1' or '0', entries}
+  opens_at and whole(opens_at) or '', closes_at and whole(closes_at) or '', read < held_until and '1' or '0', whole(in_force + won), entries}
