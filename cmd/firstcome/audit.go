@@ -32,7 +32,7 @@ func (*auditCmd) Help() string {
 	return `With --ledger it reads the tables, beside whoever serves them, and checks the file too; with --gate
 besides, it compares who holds a coupon at the gate with the ledger and what is on its way to it. With
 --server it asks over HTTP for what the server lists (coupons, facts, changes, dead letters): from anywhere, and
-through whatever stands between.`
+through whatever stands between. Where FIRSTCOME_LEDGER and FIRSTCOME_SERVER are both set, it reads the ledger.`
 }
 
 // BeforeResolve notes the flags: kong calls it when it has read the command line, and then reads
@@ -46,22 +46,22 @@ func (c *auditCmd) BeforeResolve(line *kong.Context) error {
 	return nil
 }
 
-// check chooses between ledger, with its gate, and server: a flag stands over the environment.
+// check chooses between ledger, with its gate, and server: a flag stands over the environment, and there
+// the ledger over the server.
 func (c *auditCmd) check(terminal) []error {
 	ledgerIsFlag, serverIsFlag := slices.Contains(c.flags, "ledger"), slices.Contains(c.flags, "server")
 	gateIsFlag := slices.Contains(c.flags, "gate") && c.Gate.url() != ""
-	both := []error{errors.New("--server: stands beside --ledger, each as a flag or each as a variable: name the one to audit")}
 	switch {
 	case serverIsFlag && ledgerIsFlag:
-		return both
+		return []error{errors.New("--server: stands beside --ledger: name the one to audit")}
 	case serverIsFlag && gateIsFlag:
 		return []error{errors.New("--gate: is compared with a ledger, not with what a server lists: name that with --ledger instead of --server, or audit the server without --gate")}
 	case serverIsFlag:
 		c.Ledger = ""
 	case ledgerIsFlag || gateIsFlag:
 		c.Server = ""
-	case c.Server != "" && c.Ledger != "":
-		return both
+	case c.Ledger != "": // and both are variables: what has the tables checks more
+		c.Server = ""
 	}
 	if c.Ledger == "" && c.Server == "" {
 		c.Ledger = ledgerName(vars()["ledger"])

@@ -26,12 +26,25 @@ type campaignCmd struct {
 // termsFlags are a campaign's terms; what is absent is not set.
 type termsFlags struct {
 	Quantity   quantity       `placeholder:"N" help:"Coupons that may be in force at once, or unlimited."`
-	OpensAt    timeOrNone     `placeholder:"TIME" help:"First instant at which a coupon is issued, like 2026-12-24T10:00:00+09:00, or none."`
+	OpensAt    timeOrNone     `placeholder:"TIME" help:"First instant at which a coupon is issued, like 2026-12-24T10:00:00+09:00, or \"2026-12-24 10:00\" with --tz, or none."`
 	ClosesAt   timeOrNone     `placeholder:"TIME" help:"First instant at which none is issued any more, or none."`
 	Answer     string         `enum:",recorded,decided" default:"" placeholder:"recorded" help:"Answer a claim when its coupon is recorded, or when it is decided."`
 	Benefit    jsonText       `placeholder:"JSON" help:"What a coupon is good for: any JSON, like {\"percent_off\":10}."`
 	ValidUntil timeOrNone     `placeholder:"TIME" help:"When coupons expire, or none."`
-	ValidFor   durationOrNone `placeholder:"DURATION" help:"How long after its issue a coupon expires, like 720h, or none."`
+	ValidFor   durationOrNone `placeholder:"DURATION" help:"How long after its issue a coupon expires, like 30d or 36h, or none."`
+}
+
+// check gives instants without a zone the one of --tz, and returns which have none.
+func (f *termsFlags) check(zone zoneName) (errs []error) {
+	for _, one := range []struct {
+		flag string
+		at   *timeOrNone
+	}{{"--opens-at", &f.OpensAt}, {"--closes-at", &f.ClosesAt}, {"--valid-until", &f.ValidUntil}} {
+		if err := one.at.in(zone); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", one.flag, err))
+		}
+	}
+	return errs
 }
 
 // changes returns the terms that are set, as the API names them.
@@ -64,10 +77,11 @@ type campaignCreateCmd struct {
 
 // check returns what is missing.
 func (c *campaignCreateCmd) check(terminal) []error {
+	errs := c.termsFlags.check(c.TZ)
 	if c.Quantity == "" {
-		return []error{errors.New("--quantity: say how many coupons there are, or unlimited")}
+		errs = append(errs, errors.New("--quantity: say how many coupons there are, or unlimited"))
 	}
-	return nil
+	return errs
 }
 
 // Run makes a campaign.
@@ -111,9 +125,9 @@ func (c *campaignListCmd) Run(ctx context.Context, t terminal) error {
 		return printJSON(t, all)
 	}
 	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tSTATE\tQUANTITY\tIN FORCE\tISSUED\tNAME")
+	fmt.Fprintln(w, "ID\tSTATE\tQUANTITY\tIN FORCE\tISSUED\tOPENS AT\tNAME")
 	for _, one := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\n", one.ID, stateText(one), quantityText(one.Quantity), one.InForce, one.Issued, one.Name)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", one.ID, stateText(one), quantityText(one.Quantity), one.InForce, one.Issued, c.TZ.text(one.OpensAt), cell(one.Name))
 	}
 	return w.Flush()
 }
@@ -138,7 +152,7 @@ func (c *campaignUpdateCmd) check(terminal) []error {
 	if c.Name == "" && len(c.changes()) == 0 {
 		return []error{errors.New("name at least one of the terms to change: see firstcome campaign update --help")}
 	}
-	return nil
+	return c.termsFlags.check(c.TZ)
 }
 
 // Run changes terms.
@@ -167,10 +181,18 @@ func (c *campaignResumeCmd) Run(ctx context.Context, t terminal) error {
 	return c.print(t, changed, err)
 }
 
-type campaignCloseCmd struct{ oneCampaign }
+type campaignCloseCmd struct {
+	oneCampaign
+	Yes bool `variable:"none" help:"Close it without asking."`
+}
 
-// Run closes a campaign.
+// Run closes a campaign, if whoever calls means this one.
 func (c *campaignCloseCmd) Run(ctx context.Context, t terminal) error {
+	if !c.Yes {
+		if err := t.confirm("A campaign that is closed never issues again.", c.ID); err != nil {
+			return err
+		}
+	}
 	changed, err := c.client(t).Close(ctx, c.ID)
 	return c.print(t, changed, err)
 }
@@ -190,12 +212,12 @@ func (f serverFlags) print(t terminal, c client.Campaign, err error) error {
 		return printJSON(t, c)
 	}
 	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "id\t%s\nname\t%s\nstate\t%s\nversion\t%d\n", c.ID, c.Name, stateText(c), c.Version)
+	fmt.Fprintf(w, "id\t%s\nname\t%s\nstate\t%s\nversion\t%d\n", c.ID, cell(c.Name), stateText(c), c.Version)
 	fmt.Fprintf(w, "quantity\t%s\nin force\t%d\nissued\t%d\nremaining\t%s\n", quantityText(c.Quantity), c.InForce, c.Issued, quantityText(c.Remaining))
-	fmt.Fprintf(w, "opens at\t%s\ncloses at\t%s\nanswer\t%s\nbenefit\t%s\n", timeText(c.OpensAt), timeText(c.ClosesAt), c.Answer, c.Coupon.Benefit)
+	fmt.Fprintf(w, "opens at\t%s\ncloses at\t%s\nanswer\t%s\nbenefit\t%s\n", f.TZ.text(c.OpensAt), f.TZ.text(c.ClosesAt), c.Answer, c.Coupon.Benefit)
 	switch {
 	case c.Coupon.ValidUntil != nil:
-		fmt.Fprintf(w, "valid until\t%s\n", timeText(c.Coupon.ValidUntil))
+		fmt.Fprintf(w, "valid until\t%s\n", f.TZ.text(c.Coupon.ValidUntil))
 	case c.Coupon.ValidFor != nil:
 		fmt.Fprintf(w, "valid for\t%v\n", time.Duration(*c.Coupon.ValidFor))
 	}

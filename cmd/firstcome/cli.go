@@ -32,9 +32,13 @@ type ledgerFlag struct {
 	Ledger ledgerName `default:"${ledger}" placeholder:"sqlite:FILE" help:"The ledger: sqlite:FILE, or a database on a server: mysql://USER@HOST/DATABASE or postgres://USER@HOST/DATABASE (default: ${ledger}). With a password, put it into FIRSTCOME_LEDGER."`
 }
 
+// defaultServer is where serve is by default.
+const defaultServer = "http://127.0.0.1:8080"
+
 // serverFlags name the server of a command that is a client.
 type serverFlags struct {
-	Server serverURL `default:"http://127.0.0.1:8080" placeholder:"URL" help:"The server (default: http://127.0.0.1:8080). Its API key is read from FIRSTCOME_KEY."`
+	Server serverURL `default:"${server}" placeholder:"URL" help:"The server (default: ${server}). Its API key is read from FIRSTCOME_KEY."`
+	TZ     zoneName  `name:"tz" placeholder:"ZONE" help:"The zone of times that say none, and of those shown beside UTC, like Asia/Seoul (default: times have to say theirs, and this machine's is shown)."`
 	outputFlag
 }
 

@@ -37,7 +37,8 @@ type completion struct {
 // A word is a command, or a flag with its dashes.
 type word struct {
 	text, help string
-	takes      bool // a value comes behind it
+	takes      bool     // a value comes behind it
+	values     []string // those that may; nil: not known
 }
 
 // completions returns what may follow the node and every command under it.
@@ -45,13 +46,23 @@ func completions(path string, node *kong.Node) []completion {
 	here := completion{path: path}
 	var under []completion
 	for _, child := range node.Children {
-		here.words = append(here.words, word{child.Name, plainHelp(child.Help), false})
+		here.words = append(here.words, word{text: child.Name, help: plainHelp(child.Help)})
 		under = append(under, completions(strings.TrimSpace(path+" "+child.Name), child)...)
 	}
 	for _, f := range flagsOf(node) {
-		here.words = append(here.words, word{"--" + f.Name, plainHelp(f.Help), !f.IsBool()})
+		here.words = append(here.words, word{"--" + f.Name, plainHelp(f.Help), !f.IsBool(), valuesOf(f.Value)})
+	}
+	for _, argument := range node.Positional {
+		for _, value := range valuesOf(argument) {
+			here.words = append(here.words, word{text: value, help: plainHelp(argument.Help)})
+		}
 	}
 	return append([]completion{here}, under...)
+}
+
+// valuesOf returns the values that a flag or an argument may have, if these are a few words.
+func valuesOf(v *kong.Value) []string {
+	return strings.FieldsFunc(v.Enum, func(r rune) bool { return r == ',' })
 }
 
 // plainHelp returns the first sentence of a help text without what shells read specially.
@@ -74,6 +85,19 @@ func cases(all []completion) string {
 			texts = append(texts, w.text)
 		}
 		fmt.Fprintf(&b, "    '%s') words='%s' ;;\n", c.path, strings.Join(texts, " "))
+	}
+	return b.String()
+}
+
+// values returns the shell case lines that give what may follow each flag that takes a value.
+func values(all []completion) string {
+	var b strings.Builder
+	for _, c := range all {
+		for _, w := range c.words {
+			if w.takes {
+				fmt.Fprintf(&b, "    '%s %s') words='%s' ;;\n", c.path, w.text, strings.Join(w.values, " "))
+			}
+		}
 	}
 	return b.String()
 }
@@ -105,6 +129,8 @@ func bashScript(all []completion) string {
 ` + fmt.Sprintf(chain, knownChains(all)) + `  done
   case "$path" in
 ` + cases(all) + `  esac
+  case "$path ${COMP_WORDS[COMP_CWORD-1]}" in
+` + values(all) + `  esac
   COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F _firstcome firstcome
@@ -119,6 +145,8 @@ _firstcome() {
 ` + strings.ReplaceAll(fmt.Sprintf(chain, knownChains(all)), "path", "path_") + `  done
   case "$path_" in
 ` + strings.ReplaceAll(cases(all), "words=", "words_=") + `  esac
+  case "$path_ ${words[CURRENT-1]}" in
+` + strings.ReplaceAll(values(all), "words=", "words_=") + `  esac
   compadd -- ${=words_} || _files
 }
 compdef _firstcome firstcome
@@ -142,7 +170,10 @@ func fishScript(all []completion) string {
 			if long, ok := strings.CutPrefix(w.text, "--"); ok {
 				option = "-l " + long
 			}
-			if w.takes {
+			switch {
+			case len(w.values) > 0:
+				option += " -x -a '" + strings.Join(w.values, " ") + "'"
+			case w.takes:
 				option += " -r -F" // many values are files
 			}
 			fmt.Fprintf(&b, "complete -c firstcome -n '%s' %s -d '%s'\n", condition, option, w.help)

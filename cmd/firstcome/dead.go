@@ -45,7 +45,7 @@ func (c *deadListCmd) Run(ctx context.Context, t terminal) error {
 	fmt.Fprintln(w, "ID\tSTATE\tCAMPAIGN\tNUMBER\tUSER\tCREATED\tCAUSE")
 	for _, d := range all {
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", d.ID, letterState(d), orNone(d.CampaignID), numberText(d.Number),
-			orNone(d.UserID), timeText(&d.CreatedAt), d.Cause)
+			orNone(d.UserID), c.TZ.text(&d.CreatedAt), cell(d.Cause))
 	}
 	return w.Flush()
 }

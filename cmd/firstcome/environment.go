@@ -42,7 +42,9 @@ func (t terminal) variable(name string) string { return variables(t.env)[name] }
 func (r *reader) environment(root, command *kong.Node) {
 	known := secretVariables()
 	for _, f := range allFlags(root) {
-		known = append(known, variableOf(f.Name))
+		if hasVariable(f) {
+			known = append(known, variableOf(f.Name))
+		}
 	}
 	names := make([]string, 0, len(r.env))
 	for name := range r.env {

@@ -46,13 +46,6 @@ func untilSignal() (context.Context, func()) {
 	return ctx, cancel
 }
 
-// A terminal is what a command may see of the world outside.
-type terminal struct {
-	in       io.Reader
-	out, err io.Writer
-	env      []string // NAME=value
-}
-
 // A usageError is a mistake of the one who calls: nothing was done.
 type usageError struct{ error }
 
@@ -60,6 +53,7 @@ func (e usageError) Unwrap() error { return e.error }
 
 // run runs one command and returns the exit status.
 func run(ctx context.Context, args []string, t terminal) int {
+	t.out = visible{t.out}
 	var grammar cli
 	parsed, err := parse(&grammar, args, t)
 	if err == nil && parsed != nil {
@@ -80,12 +74,12 @@ func run(ctx context.Context, args []string, t terminal) int {
 func report(w io.Writer, err error, secrets []string) {
 	all := flatten(err)
 	if len(all) == 1 {
-		fmt.Fprintln(w, "firstcome:", mask(all[0].Error(), secrets))
+		fmt.Fprintln(w, "firstcome:", spelled(mask(all[0].Error(), secrets)))
 		return
 	}
 	fmt.Fprintf(w, "firstcome: %d mistakes:\n", len(all))
 	for _, e := range all {
-		fmt.Fprintln(w, "  "+mask(e.Error(), secrets))
+		fmt.Fprintln(w, "  "+spelled(mask(e.Error(), secrets)))
 	}
 }
 
@@ -107,4 +101,4 @@ func flatten(err error) []error {
 }
 
 // vars are what the grammar's help refers to.
-func vars() kong.Vars { return kong.Vars{"ledger": "sqlite:firstcome.db"} }
+func vars() kong.Vars { return kong.Vars{"ledger": "sqlite:firstcome.db", "server": defaultServer} }

@@ -116,6 +116,9 @@ func (c *serveCmd) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	c.announce(n)
+	if isTerminal(t.raw()) {
+		c.welcome(t, n)
+	}
 	if err := n.run(ctx); err != nil {
 		return err
 	}
@@ -134,6 +137,36 @@ func (c *serveCmd) announce(n *node) {
 	if n.ops != nil && !listenAddress(c.Ops.beside(c.Listen)).isLoopback() {
 		log.Warn("metrics and profiles ask for no key, and others than this machine can reach them", "ops", n.opsAddress())
 	}
+}
+
+// welcome tells who sits before a terminal where the server is, and what to type next.
+func (c *serveCmd) welcome(t terminal, n *node) {
+	if n.http == nil {
+		fmt.Fprintf(t.out, "\nThis node records what others issue, and answers nobody.\n\n")
+		return
+	}
+	url := "http://" + n.address()
+	if n.settings.tls != nil {
+		url = "https://" + n.address()
+	}
+	server := ""
+	if url != defaultServer {
+		server = " --server " + url
+	}
+	mode := "every caller needs a key or a user's token. Commands take their key from FIRSTCOME_KEY."
+	if n.auth.Open() {
+		mode = "development mode: there is no key, and whoever can reach it is admin."
+	}
+	fmt.Fprintf(t.out, `
+firstcome serves at %s
+%s
+
+In another terminal:
+  firstcome campaign create spring --quantity 100%s
+  firstcome claim spring mina%s
+  firstcome audit --server %s
+
+`, url, mode, server, server, url)
 }
 
 func (c *serveCmd) settings(t terminal) settings {

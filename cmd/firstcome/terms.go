@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/firstcome/firstcome/client"
 )
@@ -34,37 +36,74 @@ func (q quantity) wire() json.RawMessage {
 	return json.RawMessage(q)
 }
 
-// A timeOrNone is an instant with a zone, or none.
+// A timeOrNone is an instant, or none. One without a zone is in that of --tz: see in.
 type timeOrNone string
 
-// UnmarshalText checks the instant.
+// UnmarshalText checks the form of the instant; what zone it is in is known when all flags are read.
 func (v *timeOrNone) UnmarshalText(text []byte) error {
-	if string(text) != none {
+	if _, local := wallClock(string(text)); string(text) != none && !local {
 		if err := new(client.Time).UnmarshalJSON(quoted(string(text))); err != nil {
-			return fmt.Errorf("%q: write an instant with its zone, like 2026-12-24T10:00:00+09:00, or none", text)
+			return fmt.Errorf("%q: write an instant with its zone, like 2026-12-24T10:00:00+09:00, or like \"2026-12-24 10:00\" beside --tz Asia/Seoul, or none", text)
 		}
 	}
 	*v = timeOrNone(text)
 	return nil
 }
 
+// in gives an instant that has no zone the one of --tz. The error says what is to be written instead.
+func (v *timeOrNone) in(zone zoneName) error {
+	at, local := wallClock(string(*v))
+	if !local {
+		return nil
+	}
+	if zone == "" {
+		return fmt.Errorf("%q has no zone: write it like %s+09:00, or name the zone with --tz, like --tz Asia/Seoul", string(*v), at.Format("2006-01-02T15:04:05"))
+	}
+	there, err := inZone(at, zone.location())
+	if err != nil {
+		return fmt.Errorf("%q: %w", string(*v), err)
+	}
+	*v = timeOrNone(there.Format(time.RFC3339Nano))
+	return nil
+}
+
 func (v timeOrNone) wire() json.RawMessage { return nullOr(string(v)) }
 
-// A durationOrNone is a Go duration, or none.
+// A durationOrNone is a Go duration, before which there may be days, or none.
 type durationOrNone string
 
 // UnmarshalText checks the duration.
 func (v *durationOrNone) UnmarshalText(text []byte) error {
-	if string(text) != none {
-		if err := new(client.Duration).UnmarshalJSON(quoted(string(text))); err != nil {
-			return fmt.Errorf("%q: write a duration like 720h, or none", text)
-		}
+	if string(text) == none {
+		*v = none
+		return nil
 	}
-	*v = durationOrNone(text)
+	d, err := durationOf(string(text))
+	if err != nil {
+		return fmt.Errorf("%q: write a duration like 30d, 36h or 1d12h, or none", text)
+	}
+	*v = durationOrNone(d.String())
 	return nil
 }
 
 func (v durationOrNone) wire() json.RawMessage { return nullOr(string(v)) }
+
+// durationOf reads a Go duration, before which there may be days of 24 hours.
+func durationOf(text string) (time.Duration, error) {
+	days, rest, has := strings.Cut(text, "d")
+	if !has {
+		return time.ParseDuration(text)
+	}
+	n, err := strconv.ParseUint(days, 10, 15)
+	if err != nil || rest == "" {
+		return time.Duration(n) * 24 * time.Hour, err
+	}
+	d, err := time.ParseDuration(rest)
+	if err == nil && d < 0 {
+		err = errors.New("a part of it is negative")
+	}
+	return time.Duration(n)*24*time.Hour + d, err
+}
 
 // A jsonText is JSON.
 type jsonText string

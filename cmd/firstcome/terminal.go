@@ -1,0 +1,77 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// A terminal is what a command may see of the world outside.
+type terminal struct {
+	in       io.Reader
+	out, err io.Writer
+	env      []string // NAME=value
+}
+
+// confirm returns nil once somebody has typed the word, and an error if something else was typed or nothing can be.
+func (t terminal) confirm(what, word string) error {
+	fmt.Fprintf(t.err, "%s Type %s to go on: ", what, word)
+	typed, err := bufio.NewReader(io.LimitReader(t.in, 1024)).ReadString('\n')
+	switch typed = strings.TrimSpace(typed); {
+	case typed == word:
+		return nil
+	case typed == "" && err != nil:
+		fmt.Fprintln(t.err)
+		return usageError{errors.New("nobody can be asked here, so nothing was done: say --yes")}
+	}
+	return fmt.Errorf("%q is not %s: nothing was done", typed, word)
+}
+
+// raw returns where bytes go as they are, such as a file that was asked for.
+func (t terminal) raw() io.Writer {
+	if v, ok := t.out.(visible); ok {
+		return v.to
+	}
+	return t.out
+}
+
+// A visible writes text as it is but for control characters, by which names could rule a
+// terminal: these it spells as JSON does, so that JSON stays the same.
+type visible struct{ to io.Writer }
+
+// Write is an io.Writer's. Each call has whole characters, as those of fmt and of encoders have.
+func (v visible) Write(text []byte) (int, error) {
+	if _, err := io.WriteString(v.to, spelled(string(text))); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
+// spelled returns a text with its control characters spelled, but for the ends of lines and tabs.
+func spelled(text string) string {
+	if strings.IndexFunc(text, controls) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if controls(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// cell returns a text for a line of a table, which it cannot end.
+func cell(text string) string {
+	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(text)
+}
+
+// controls tells whether a character rules a terminal: those of ASCII and of Latin-1, and those that turn
+// the direction in which text is read.
+func controls(r rune) bool {
+	return r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+}
