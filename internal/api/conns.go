@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net"
 	"net/http"
 	"slices"
@@ -10,9 +11,9 @@ import (
 )
 
 // conns bounds the open connections. When there is no room for a new one, those
-// that have been idle longest are closed, also those that have never sent a whole
-// request; only when all are busy is the new one turned away. So neither
-// hoarders nor a crowd can keep a healthy client out, and accepting never waits.
+// that have waited longest for their clients are closed, whatever they wait for: a request,
+// the rest of one, or that an answer is read. Only where all are at work is the new one
+// turned away. So neither hoarders nor a crowd can keep a healthy client out, and accepting never waits.
 type conns struct {
 	most          int
 	evicted, shed atomic.Int64
@@ -21,11 +22,12 @@ type conns struct {
 	open map[*conn]struct{}
 }
 
-// A conn is a connection that knows since when it is idle.
+// A conn is a connection that knows since when it is idle, and since when it waits for its client.
 type conn struct {
 	net.Conn
 	in        *conns
-	idleSince atomic.Int64 // nanoseconds since 1970; 0: it has a request
+	idleSince atomic.Int64 // nanoseconds since 1970; 0: it has a request, or a part of one
+	waits     atomic.Int64 // attend.go says of what
 	lane      *lane        // nil: net/http reads for itself
 }
 
@@ -97,11 +99,13 @@ func (c *conns) add(accepted net.Conn, lanes *lanes) (net.Conn, bool) {
 	if lanes != nil {
 		added.lane = &lane{lanes: lanes, from: accepted.RemoteAddr().String()}
 	}
-	added.idleSince.Store(time.Now().UnixNano())
+	now := time.Now().UnixNano()
+	added.idleSince.Store(now)
+	added.waits.Store(now)
 	c.mu.Lock()
 	var victims []*conn
 	if len(c.open) >= c.most {
-		victims = c.longestIdle()
+		victims = c.longestWaiting()
 		for _, v := range victims {
 			delete(c.open, v)
 		}
@@ -121,22 +125,23 @@ func (c *conns) add(accepted net.Conn, lanes *lanes) (net.Conn, bool) {
 	return added, ok
 }
 
-// longestIdle returns those of the idle connections to close. mu is held.
-func (c *conns) longestIdle() []*conn {
-	type idle struct {
+// longestWaiting returns those of the connections to close: of all that wait for their
+// clients. mu is held.
+func (c *conns) longestWaiting() []*conn {
+	type waiter struct {
 		conn  *conn
 		since int64
 	}
-	var all []idle
+	var all []waiter
 	for o := range c.open {
-		if since := o.idleSince.Load(); since != 0 {
-			all = append(all, idle{o, since})
+		if since := o.waits.Load(); since > 0 {
+			all = append(all, waiter{o, since})
 		}
 	}
-	slices.SortFunc(all, func(a, b idle) int { return int(min(max(a.since-b.since, -1), 1)) })
+	slices.SortFunc(all, func(a, b waiter) int { return cmp.Compare(a.since, b.since) })
 	victims := make([]*conn, 0, c.most/evictAtOnce+1)
-	for _, i := range all[:min(len(all), cap(victims))] {
-		victims = append(victims, i.conn)
+	for _, w := range all[:min(len(all), cap(victims))] {
+		victims = append(victims, w.conn)
 	}
 	return victims
 }
@@ -159,11 +164,8 @@ func (c *conn) Close() error {
 
 // noteState is http.Server.ConnState: it marks a connection busy while it has a request.
 func noteState(nc net.Conn, state http.ConnState) {
-	if wrapped, ok := nc.(interface{ NetConn() net.Conn }); ok { // TLS
-		nc = wrapped.NetConn()
-	}
-	c, ok := nc.(*conn)
-	if !ok {
+	c := connOf(nc)
+	if c == nil {
 		return
 	}
 	switch state {

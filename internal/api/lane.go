@@ -27,6 +27,7 @@ type lane struct {
 	from   string // the client's address
 	stage  stage
 	posted bool   // the last request that net/http had was a POST
+	rest   int    // of the bytes of that request's body, those that net/http was not given yet
 	early  []byte // what net/http has of the next request already: nothing, or a byte
 	// When the deadlines of reading and writing were set; zero: they are net/http's.
 	reads, writes time.Time
@@ -46,7 +47,10 @@ const (
 type lanes struct {
 	handler http.Handler
 	limits  Limits
-	turns   sync.Pool // of *turn
+	// handsOver has net/http answer a request whose body is still to come: there its address
+	// is counted before its body is waited for.
+	handsOver bool
+	turns     sync.Pool // of *turn
 }
 
 func newLanes(h http.Handler, l Limits) *lanes {
@@ -75,6 +79,8 @@ func (l *lane) idle() {
 	l.reads, l.writes = time.Time{}, time.Time{}
 	switch {
 	case l.stage != during:
+	case l.rest > 0: // where the next request begins is not certain
+		l.stage = apart
 	case l.posted && len(l.early) == 0:
 		l.stage = between
 	default:
@@ -87,9 +93,11 @@ func (l *lane) read(c *conn, p []byte) (int, error) {
 	switch l.stage {
 	case apart:
 		return c.Conn.Read(p)
-	case during: // net/http looks whether the client has gone away: a byte that comes begins the next request
+	case during: // net/http looks whether the client has gone away: a byte behind the body begins the next request
 		n, err := c.Conn.Read(p)
-		if l.early = append(l.early, p[:n]...); len(l.early) > 1 {
+		body := min(n, l.rest)
+		l.rest -= body
+		if l.early = append(l.early, p[body:n]...); len(l.early) > 1 {
 			l.stage = apart
 		}
 		return n, err
@@ -103,7 +111,7 @@ func (l *lane) read(c *conn, p []byte) (int, error) {
 		t := l.turns.Get().(*turn)
 		n, found, err := l.complete(c, p, n, t)
 		mine := l.stage == between && found == whole && t.plain.isClaim()
-		posted := t.plain.method == http.MethodPost
+		posted, rest := t.plain.method == http.MethodPost, t.plain.rest
 		if mine {
 			err = l.answer(c, t)
 		}
@@ -113,8 +121,8 @@ func (l *lane) read(c *conn, p []byte) (int, error) {
 			return 0, err
 		case mine:
 			continue
-		case found == whole:
-			l.stage, l.posted, l.early = during, posted, l.early[:0]
+		case found == whole, found == headed:
+			l.stage, l.posted, l.rest, l.early = during, posted, rest, l.early[:0]
 		default:
 			l.stage = apart
 		}
@@ -127,7 +135,7 @@ func (l *lane) complete(c *conn, p []byte, n int, t *turn) (int, finding, error)
 	var began time.Time
 	for {
 		found := t.plain.read(l.request(t, p[:n]))
-		if found != part {
+		if found != part && (found != headed || l.handsOver) {
 			return n, found, nil
 		}
 		if n == len(p) {
@@ -137,7 +145,7 @@ func (l *lane) complete(c *conn, p []byte, n int, t *turn) (int, finding, error)
 			began, l.reads = time.Now(), time.Time{}
 		}
 		long := l.limits.Header
-		if bytes.Contains(p[:n], []byte(blank)) { // the rest of the body is to come
+		if found == headed {
 			long = l.limits.Read
 			c.idleSince.Store(0) // as net/http has it
 		}
@@ -167,6 +175,7 @@ func (l *lane) request(t *turn, came []byte) []byte {
 // answer answers a claim and makes the connection wait for the next request.
 func (l *lane) answer(c *conn, t *turn) error {
 	c.idleSince.Store(0)
+	c.work()
 	t.url = url.URL{Path: t.plain.target}
 	t.body.Reset(t.plain.body)
 	t.r = http.Request{
@@ -178,6 +187,7 @@ func (l *lane) answer(c *conn, t *turn) error {
 	l.handler.ServeHTTP(&t.reply, &t.r)
 	t.reply.WriteHeader(http.StatusOK) // if the handler did not
 	now := time.Now()
+	c.rest(now.UnixNano())
 	t.out = t.reply.appendTo(t.out[:0], now)
 	if isDue(&l.writes, now, l.limits.Write) {
 		if err := c.Conn.SetWriteDeadline(now.Add(l.limits.Write)); err != nil {

@@ -61,7 +61,11 @@ func (e *exchange) handle(w http.ResponseWriter, r *http.Request) {
 	if r.Context().Value(http.ServerContextKey) == nil {
 		e.lane++
 	}
-	body, err := io.ReadAll(r.Body)
+	var body []byte
+	var err error
+	if r.Header["Authorization"] == nil { // else it is refused before its body, which net/http reads then
+		body, err = io.ReadAll(r.Body)
+	}
 	if strings.Contains(string(body), "slow") {
 		time.Sleep(aWhile / 2) // synctest's time: what comes meanwhile net/http begins to read
 	}
@@ -84,15 +88,19 @@ func (e *exchange) handle(w http.ResponseWriter, r *http.Request) {
 
 var laneLimits = Limits{Header: 5 * time.Second, Read: 15 * time.Second, Write: 30 * time.Second, Idle: 2 * time.Minute}
 
-// serve serves l in lanes, or with net/http alone, until the test's end.
-func serve(t *testing.T, handler http.Handler, inLanes bool) *pipes {
-	s := &http.Server{
-		Handler: handler, ConnState: noteState,
-		ReadHeaderTimeout: laneLimits.Header, ReadTimeout: laneLimits.Read, WriteTimeout: laneLimits.Write, IdleTimeout: laneLimits.Idle,
-	}
+// serve serves in lanes, or with net/http alone, until the test's end.
+func serve(t *testing.T, handler http.Handler, laned bool) *pipes {
 	var in *lanes
-	if inLanes {
+	if laned {
 		in = newLanes(handler, laneLimits)
+	}
+	return serveIn(t, handler, in)
+}
+
+func serveIn(t *testing.T, handler http.Handler, in *lanes) *pipes {
+	s := &http.Server{
+		Handler: attend(handler), ConnState: noteState, ConnContext: keepConn,
+		ReadHeaderTimeout: laneLimits.Header, ReadTimeout: laneLimits.Read, WriteTimeout: laneLimits.Write, IdleTimeout: laneLimits.Idle,
 	}
 	ln := newPipes()
 	go func() { _ = s.Serve(ln.listener(ln, in)) }()
@@ -103,10 +111,22 @@ func serve(t *testing.T, handler http.Handler, inLanes bool) *pipes {
 // aWhile is longer than any answer takes, and no deadline.
 const aWhile = 2 * time.Millisecond
 
+// The ways in which a stream is answered.
+const (
+	alone = iota // by net/http
+	inLanes
+	withoutBodies // in lanes, and by net/http where a body is to come
+)
+
 // exchanged sends pieces of a stream, some of them only when all before is answered.
-func exchanged(t *testing.T, inLanes bool, pieces []string, waits func(n int) bool) (e exchange) {
+func exchanged(t *testing.T, way int, pieces []string, waits func(n int) bool) (e exchange) {
 	synctest.Test(t, func(t *testing.T) {
-		c := serve(t, http.HandlerFunc(e.handle), inLanes).dial()
+		var in *lanes
+		if way != alone {
+			in = newLanes(http.HandlerFunc(e.handle), laneLimits)
+			in.handsOver = way == withoutBodies
+		}
+		c := serveIn(t, http.HandlerFunc(e.handle), in).dial()
 		got, read := make(chan []string), bufio.NewReader(c)
 		go func() {
 			var answers []string
@@ -170,7 +190,7 @@ func cut(random *rand.Rand, text string) (pieces []string) {
 // TestAConnectionIsAnsweredAsByNetHTTPAlone sends streams of requests, cut anywhere, to a server with
 // lanes and to one without.
 func TestAConnectionIsAnsweredAsByNetHTTPAlone(t *testing.T) {
-	inLane := 0
+	inLane := [3]int{}
 	for seed := range uint64(1500) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		var pieces []string
@@ -186,14 +206,17 @@ func TestAConnectionIsAnsweredAsByNetHTTPAlone(t *testing.T) {
 		}
 		patience := random.IntN(4)
 		waits := func(n int) bool { return int(seed+uint64(n)*7)%4 <= patience }
-		lanes, alone := exchanged(t, true, pieces, waits), exchanged(t, false, pieces, waits)
-		inLane += lanes.lane
-		lanes.lane = 0
-		if difference := cmp.Diff(alone, lanes, cmp.AllowUnexported(exchange{})); difference != "" {
-			t.Fatalf("seed %d: %s\nof %q", seed, difference, pieces)
+		want := exchanged(t, alone, pieces, waits)
+		for way := inLanes; way <= withoutBodies; way++ {
+			lanes := exchanged(t, way, pieces, waits)
+			inLane[way] += lanes.lane
+			lanes.lane = 0
+			if difference := cmp.Diff(want, lanes, cmp.AllowUnexported(exchange{})); difference != "" {
+				t.Fatalf("seed %d, %d: %s\nof %q", seed, way, difference, pieces)
+			}
 		}
 	}
-	if inLane < 1000 {
+	if inLane[inLanes] < 1000 || inLane[withoutBodies] < 500 {
 		t.Errorf("only %d requests were answered in a lane", inLane)
 	}
 }
@@ -237,6 +260,32 @@ func TestALaneAnswersNothingBehindAByteThatNetHTTPHas(t *testing.T) {
 			t.Error(difference)
 		}
 	})
+}
+
+// TestALaneGoesOnBehindABodyThatCameLate: net/http had the request, with its body.
+func TestALaneGoesOnBehindABodyThatCameLate(t *testing.T) {
+	head := strings.Index(aClaim, blank) + len(blank)
+	for _, refused := range []string{"", "Authorization: Bearer x\r\n"} { // before its body
+		synctest.Test(t, func(t *testing.T) {
+			var e exchange
+			in := newLanes(http.HandlerFunc(e.handle), laneLimits)
+			in.handsOver = true
+			c := serveIn(t, http.HandlerFunc(e.handle), in).dial()
+			Asked(t, c, aClaim)
+			synctest.Wait()
+			for _, piece := range []string{aClaim[:head-2] + refused + aClaim[head-2:head], aClaim[head : head+5], aClaim[head+5 : len(aClaim)-1]} {
+				if _, err := io.WriteString(c, piece); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+			}
+			Asked(t, c, aClaim[len(aClaim)-1:])
+			synctest.Wait()
+			if Asked(t, c, aClaim); e.lane != 1 {
+				t.Errorf("%d claims of %q are answered in the lane, not the last of 3", e.lane, e.Calls)
+			}
+		})
+	}
 }
 
 func TestALaneGoesOnBehindWhatNetHTTPAnswers(t *testing.T) {
@@ -285,12 +334,12 @@ func TestALaneGoesOnBehindWhatBeganEarly(t *testing.T) {
 			pieces = append(pieces, piece)
 		}
 		waiting := func(n int) bool { return waits[n] }
-		e, alone := exchanged(t, true, pieces, waiting), exchanged(t, false, pieces, waiting)
+		e, want := exchanged(t, inLanes, pieces, waiting), exchanged(t, alone, pieces, waiting)
 		if e.lane != c.inLanes {
 			t.Errorf("behind %s there were %d in the lane, not %d", c.what, e.lane, c.inLanes)
 		}
 		e.lane = 0
-		if difference := cmp.Diff(alone, e, cmp.AllowUnexported(exchange{})); difference != "" {
+		if difference := cmp.Diff(want, e, cmp.AllowUnexported(exchange{})); difference != "" {
 			t.Errorf("%s: %s", c.what, difference)
 		}
 	}

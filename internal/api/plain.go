@@ -13,6 +13,7 @@ type plain struct {
 	method, target, host string
 	header               http.Header // without Host, as in an http.Request
 	body                 []byte
+	rest                 int // of the body's bytes, those that are still to come
 
 	values []string // what the header's slices are parts of
 }
@@ -21,9 +22,10 @@ type plain struct {
 type finding int
 
 const (
-	other finding = iota // what is not a plain request, or not alone
-	part                 // what may become one
-	whole                // one plain request, and nothing behind it
+	other  finding = iota // what is not a plain request, or not alone
+	part                  // what may become one
+	headed                // the head of one, and a part of its body
+	whole                 // one plain request, and nothing behind it
 )
 
 // maxLines is how many lines a plain request's header may have: twice what browsers and their proxies
@@ -33,8 +35,8 @@ const maxLines = 64
 // blank ends the head of a request.
 const blank = "\r\n\r\n"
 
-// read reads a buffer. The body is the buffer's, the rest is not; only of a whole request
-// do the fields count.
+// read reads a buffer. The body is the buffer's, all else is not; only of a whole request
+// and of one that is headed do the fields count.
 func (p *plain) read(b []byte) finding {
 	end := bytes.Index(b, []byte(blank))
 	if end < 0 {
@@ -48,10 +50,11 @@ func (p *plain) read(b []byte) finding {
 	switch {
 	case !ok || len(body) > length:
 		return other
-	case len(body) < length:
-		return part
 	}
-	p.body = body
+	p.body, p.rest = body, length-len(body)
+	if p.rest > 0 {
+		return headed
+	}
 	p.target = strings.Clone(p.target) // who keeps the campaign's id shall not keep the whole head
 	return whole
 }

@@ -39,7 +39,7 @@ var findings = []struct {
 	{"a line", "POST /v1/campaigns/c/claims HTTP/1.1\r\n", part},
 	{"half a line's end", "POST /v1/campaigns/c/claims HTTP/1.1\r", part},
 	{"half a head", aClaim[:70], part},
-	{"a body without its end", aClaim[:len(aClaim)-1], part},
+	{"a body without its end", aClaim[:len(aClaim)-1], headed},
 
 	{"two claims", aClaim + aClaim, other},
 	{"a byte behind it", aClaim + "\n", other},
@@ -171,6 +171,16 @@ func FuzzPlain(f *testing.F) {
 				t.Errorf("behind %q with its first byte early a lane's stage is %d", b, l.stage)
 			}
 		}
+		if n := len(b); 0 < n && n <= 4096 {
+			l := &lane{lanes: &lanes{limits: laneLimits, handsOver: true}}
+			l.turns.New = func() any { return &turn{} }
+			if _, err := l.read(&conn{Conn: textConn{Reader: bytes.NewReader(b)}}, make([]byte, 4096)); err != nil {
+				t.Fatal(err)
+			}
+			if goesOn := l.stage == during; goesOn != (found == whole || found == headed) || goesOn && l.rest != p.rest {
+				t.Errorf("behind %q the stage of a lane without bodies is %d, and %d bytes are to come", b, l.stage, l.rest)
+			}
+		}
 		if found == other {
 			return
 		}
@@ -181,7 +191,7 @@ func FuzzPlain(f *testing.F) {
 		if err == nil {
 			sent, err = io.ReadAll(r.Body)
 		}
-		if found == part {
+		if found == part || found == headed {
 			if !came.ended {
 				t.Fatalf("net/http does not wait for the rest of %q: %v", b, err)
 			}

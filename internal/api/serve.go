@@ -28,7 +28,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, config *tls.Config)
 			served <- server.ServeTLS(s.conns.listener(ln, nil), "", "")
 			return
 		}
-		served <- server.Serve(s.conns.listener(ln, newLanes(server.Handler, s.Limits)))
+		served <- server.Serve(s.conns.listener(ln, s.lanes()))
 	}()
 	select {
 	case err := <-served:
@@ -38,10 +38,17 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, config *tls.Config)
 	return s.stop(server, ln, served)
 }
 
+// lanes returns what answers claims beneath net/http.
+func (s *Server) lanes() *lanes {
+	l := newLanes(s.Handler(), s.Limits)
+	l.handsOver = s.AddressLimit != nil
+	return l
+}
+
 // httpServer returns the server with every time-out and bound set.
 func (s *Server) httpServer(config *tls.Config) *http.Server {
 	return &http.Server{
-		Handler:           s.Handler(),
+		Handler:           attend(s.Handler()),
 		TLSConfig:         config,
 		ReadHeaderTimeout: s.Limits.Header,
 		ReadTimeout:       s.Limits.Read,
@@ -49,6 +56,7 @@ func (s *Server) httpServer(config *tls.Config) *http.Server {
 		IdleTimeout:       s.Limits.Idle,
 		MaxHeaderBytes:    maxHeader - headerSlop,
 		ConnState:         noteState,
+		ConnContext:       keepConn,
 		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 	}

@@ -23,7 +23,7 @@ import (
 // dial opens a bare connection to the shop and sends text.
 func (s *shop) dial(text string) net.Conn {
 	s.t.Helper()
-	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	c, err := net.Dial("tcp", strings.TrimPrefix(strings.TrimPrefix(s.url, "http://"), "https://"))
 	if err != nil {
 		s.t.Fatal(err)
 	}

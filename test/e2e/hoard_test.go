@@ -103,8 +103,8 @@ func hoard(t *testing.T, p *process, connections int) (release func()) {
 // hoarding is what a hoarder says when it has its connections.
 const hoarding = "hoarding"
 
-// hoarder is the process that hoards: one third of its connections says nothing,
-// one stops within its headers, one was answered and holds on. They come from
+// hoarder is the process that hoards: a quarter of its connections says nothing,
+// one stops within its headers, one before its body, one was answered and holds on. They come from
 // several addresses, so that there are ports enough. It ends with its input.
 func hoarder(t *testing.T, task string) {
 	const dialers = 4
@@ -113,7 +113,8 @@ func hoarder(t *testing.T, task string) {
 	if _, err := fmt.Sscan(task, &address, &connections, &process); err != nil {
 		t.Fatal(err)
 	}
-	texts := []string{"", "POST /v1/campaigns/spring/claims HTTP/1.1\r\nHost: localhost\r\n", "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"}
+	head := "POST /v1/campaigns/spring/claims HTTP/1.1\r\nHost: localhost\r\n"
+	texts := []string{"", head, head + "Content-Type: application/json\r\nContent-Length: 20\r\n\r\n{", "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"}
 	held := make([]net.Conn, connections)
 	var all sync.WaitGroup
 	for n := range dialers {

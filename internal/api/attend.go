@@ -1,0 +1,114 @@
+package api
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+// waits is whether a connection waits for its client. Above zero it does, since that
+// many nanoseconds after 1970; below zero so many of its requests are at work. A
+// request that reads its body or writes its answer is not at work: however long that
+// takes, it is the client whom it waits for.
+
+// work notes that a request of the connection is at work.
+func (c *conn) work() {
+	for {
+		was := c.waits.Load()
+		if c.waits.CompareAndSwap(was, min(was, 0)-1) {
+			return
+		}
+	}
+}
+
+// rest notes that a request that was at work waits for the client, since an instant in
+// nanoseconds since 1970.
+func (c *conn) rest(since int64) {
+	for {
+		was := c.waits.Load()
+		now := was + 1
+		if now == 0 {
+			now = since
+		}
+		if c.waits.CompareAndSwap(was, now) {
+			return
+		}
+	}
+}
+
+// connOf returns the connection that a server of net/http was given, nil if it is not of conns.
+func connOf(nc net.Conn) *conn {
+	if secure, ok := nc.(*tls.Conn); ok {
+		nc = secure.NetConn()
+	}
+	c, _ := nc.(*conn)
+	return c
+}
+
+type connKey struct{}
+
+// keepConn is http.Server.ConnContext: it has each request know its connection.
+func keepConn(ctx context.Context, nc net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, connOf(nc))
+}
+
+// attend returns a handler that notes of each request when it is at work, and when it waits for its client.
+func attend(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, _ := r.Context().Value(connKey{}).(*conn)
+		if c == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		c.work()
+		defer func() { c.rest(time.Now().UnixNano()) }()
+		a := &attended{ResponseWriter: w, conn: c, request: *r, body: r.Body}
+		a.request.Body = (*attendedBody)(a) // net/http's own request keeps its body: it looks at it behind the answer
+		next.ServeHTTP(a, &a.request)
+	})
+}
+
+// An attended is a request and its answer, which tell the connection when they wait for its client.
+type attended struct {
+	http.ResponseWriter
+	conn    *conn
+	request http.Request
+	body    io.ReadCloser
+	reads   int64 // since when its body is read: who sends it byte by byte gains nothing by that
+}
+
+// wait notes that the request waits for the client until the function that it returns is called.
+func (a *attended) wait(since int64) (over func()) {
+	a.conn.rest(since)
+	return a.conn.work
+}
+
+func (a *attended) Write(part []byte) (int, error) {
+	defer a.wait(time.Now().UnixNano())()
+	return a.ResponseWriter.Write(part)
+}
+
+// FlushError is for http.ResponseController.
+func (a *attended) FlushError() error {
+	defer a.wait(time.Now().UnixNano())()
+	return http.NewResponseController(a.ResponseWriter).Flush()
+}
+
+// Unwrap is for http.ResponseController.
+func (a *attended) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// An attendedBody is the body of an attended request.
+type attendedBody attended
+
+func (b *attendedBody) Read(p []byte) (int, error) {
+	if b.reads == 0 {
+		b.reads = time.Now().UnixNano()
+	}
+	defer (*attended)(b).wait(b.reads)()
+	return b.body.Read(p)
+}
+
+func (b *attendedBody) Close() error { return b.body.Close() }
