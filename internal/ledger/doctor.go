@@ -161,15 +161,18 @@ func (e *exam) schema() (there bool) {
 		return false
 	}
 	if err := checkVersion(ctx, e.d, e.db); err != nil {
-		fix := migrate
-		if !errors.Is(err, errOlderSchema) {
-			fix = "run the newer firstcome"
+		fix := "run the newer firstcome"
+		switch {
+		case errors.Is(err, errOlderSchema):
+			fix = migrate
+		case errors.Is(err, errDevelopment):
+			fix, err = adviceDevelopment, errDevelopment
 		}
 		e.Add(doctor.Fail, what, fix, "%v", err)
 		return true
 	}
 	if !slices.Contains(found, "identity") {
-		e.Add(doctor.Fail, what, adviceUnreleased, "%v", errUnreleased)
+		e.Add(doctor.Fail, what, adviceRestored, "%v", errNoIdentity)
 		return true
 	}
 	e.Add(doctor.OK, what, "", "they are those of this firstcome")

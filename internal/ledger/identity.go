@@ -73,7 +73,7 @@ func isIdentity(name string) bool {
 }
 
 // lacking returns an error that says what to do, if an error of reading the identity is that
-// there is no table of it. Then the schema's version is this binary's, and yet the table is missing.
+// there is no table of it. Then the schema is this binary's, and yet the table is missing.
 func (d *dialect) lacking(ctx context.Context, db *sql.DB, err error) error {
 	if d.denied != nil && d.denied(err) {
 		return nil
@@ -82,10 +82,9 @@ func (d *dialect) lacking(ctx context.Context, db *sql.DB, err error) error {
 	if err != nil || slices.Contains(there, "identity") {
 		return nil
 	}
-	return fmt.Errorf("%w: %s", errUnreleased, adviceUnreleased)
+	return fmt.Errorf("%w: %s", errNoIdentity, adviceRestored)
 }
 
-// Before the first release what a schema's version has was not for good.
-var errUnreleased = errors.New("the ledger lacks the table identity, so a firstcome from before the first release made it")
+var errNoIdentity = errors.New("the ledger lacks the table identity, which it was made with")
 
-const adviceUnreleased = "give serve a new ledger, another file or an empty database, and make its campaigns under new ids; if a backup was restored, restore all of its tables"
+const adviceRestored = "if a backup was restored, restore all of its tables; else give serve a new ledger, another file or an empty database, and make its campaigns under new ids"

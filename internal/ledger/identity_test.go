@@ -179,7 +179,7 @@ func openings(t *testing.T, name string) map[string]error {
 	return errs
 }
 
-func TestF56ALedgerFromBeforeTheFirstReleaseSaysWhatToDo(t *testing.T) {
+func TestF56ALedgerThatLacksItsIdentitySaysWhatToDo(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		_, stop := open(t, name, nil)
 		stop()
@@ -187,7 +187,7 @@ func TestF56ALedgerFromBeforeTheFirstReleaseSaysWhatToDo(t *testing.T) {
 			t.Fatal(err)
 		}
 		for how, err := range openings(t, name) {
-			if err == nil || !strings.Contains(err.Error(), "lacks the table identity") || !strings.Contains(err.Error(), "give serve a new ledger") {
+			if err == nil || !strings.Contains(err.Error(), "lacks the table identity") || !strings.Contains(err.Error(), "restore all of its tables") {
 				t.Errorf("opened %s it got %v", how, err)
 			}
 		}

@@ -38,14 +38,16 @@ const migrateTimeout = 5 * time.Minute
 
 // tables are those of the ledger and of goose.
 var tables = []string{
-	"campaigns", "coupons", "facts", "changes", "dead_letters", "lost", "audit_log", "api_keys", "compatibility", "identity", versionTable,
+	"campaigns", "coupons", "facts", "changes", "dead_letters", "lost", "audit_log", "api_keys", "compatibility", "identity", "schema_checksums", versionTable,
 }
 
 // versionTable is goose's: it has the versions of the schema.
 const versionTable = "goose_db_version"
 
+func migrationsOf(d *dialect) (fs.FS, error) { return fs.Sub(migrations, "migrations/"+d.name) }
+
 func migrator(d *dialect, db *sql.DB) (*goose.Provider, error) {
-	dir, err := fs.Sub(migrations, "migrations/"+d.name)
+	dir, err := migrationsOf(d)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +59,7 @@ func migrator(d *dialect, db *sql.DB) (*goose.Provider, error) {
 		}
 		options = append(options, goose.WithSessionLocker(locker))
 	}
-	return goose.NewProvider(d.schema.goose, db, dir, options...)
+	return goose.NewProvider(d.schema.goose, db, summed{dir}, options...)
 }
 
 // migrate brings the schema up to this binary's, or checks that the binary may serve
@@ -71,6 +73,9 @@ func migrate(ctx context.Context, d *dialect, db *sql.DB) error {
 	}
 	has, wants, err := m.GetVersions(ctx)
 	if err != nil {
+		return err
+	}
+	if err := checkSums(ctx, d, db, m, has); err != nil {
 		return err
 	}
 	if has > wants {
@@ -118,10 +123,13 @@ func migrateServer(ctx context.Context, d *dialect, name string) error {
 		}
 		defer release()
 	}
-	if _, err = m.Up(ctx); d.denied(err) {
-		err = fmt.Errorf("the ledger's database user lacks the right to make its tables: run firstcome migrate as a user who owns the database: %w", err)
+	switch _, err = m.Up(ctx); {
+	case d.denied(err):
+		return fmt.Errorf("the ledger's database user lacks the right to make its tables: run firstcome migrate as a user who owns the database: %w", err)
+	case err != nil:
+		return err
 	}
-	return err
+	return checkVersion(ctx, d, db) // tables that were there may be too old to be known as a ledger's
 }
 
 // isLedger tells whether tables are those of a ledger: others keep campaigns, too, and
@@ -178,6 +186,9 @@ func checkVersion(ctx context.Context, d *dialect, db *sql.DB) error {
 			return d.explain(`SELECT`, err) // the database was not reached, or not this far
 		}
 		return fmt.Errorf("this is not a ledger of firstcome, or an empty one: %w", err)
+	}
+	if err := checkSums(ctx, d, db, m, has.Int64); err != nil {
+		return err
 	}
 	sources := m.ListSources()
 	switch wants := sources[len(sources)-1].Version; {

@@ -66,8 +66,11 @@ func TestNumberFourOfThreeIsNeitherAnsweredNorRecorded(t *testing.T) {
 		want     string // answered to two newcomers, who come when two coupons of three are issued
 	}{
 		"the quantity is lower": {4, []string{`UPDATE campaigns SET quantity = 3 WHERE id = 'c'`}, "issued:3 sold_out:0"},
-		"the quantity is lower by a change": {4, []string{`UPDATE campaigns SET quantity = 3, version = 2 WHERE id = 'c'`},
-			"issued:3 sold_out:0"},
+		"the quantity is lower by a change": {
+			4,
+			[]string{`UPDATE campaigns SET quantity = 3, version = 2 WHERE id = 'c'`},
+			"issued:3 sold_out:0",
+		},
 		"nothing is left":               {4, []string{`UPDATE campaigns SET quantity = 2 WHERE id = 'c'`}, "sold_out:0 sold_out:0"},
 		"more are in force":             {3, []string{`UPDATE campaigns SET in_force = 3 WHERE id = 'c'`}, "sold_out:0 sold_out:0"},
 		"another has the next number":   {3, []string{`UPDATE campaigns SET in_force = 3, issued = 3, last_number = 3, position = 3 WHERE id = 'c'`}, "sold_out:0 sold_out:0"},

@@ -141,6 +141,12 @@ CREATE TABLE IF NOT EXISTS compatibility (
 ) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
 REPLACE INTO compatibility (id, compatible_from) VALUES (1, 1);
 
+-- Which migrations made the tables, by the SHA-256 of their files. A migration of a release is never edited.
+CREATE TABLE IF NOT EXISTS schema_checksums (
+    version       BIGINT         NOT NULL PRIMARY KEY,
+    checksum      VARCHAR(64)    NOT NULL
+) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
+
 -- Which ledger this is, of all that there are: by it a gate tells ledgers apart. The first start
 -- makes it up, and it goes into every copy.
 CREATE TABLE IF NOT EXISTS identity (

@@ -138,6 +138,12 @@ CREATE TABLE compatibility (
 );
 INSERT INTO compatibility (id, compatible_from) VALUES (1, 1);
 
+-- Which migrations made the tables, by the SHA-256 of their files. A migration of a release is never edited.
+CREATE TABLE schema_checksums (
+    version       BIGINT NOT NULL PRIMARY KEY,
+    checksum      TEXT   NOT NULL
+);
+
 -- Which ledger this is, of all that there are: by it a gate tells ledgers apart. The first start
 -- makes it up, and it goes into every copy.
 CREATE TABLE identity (

@@ -137,6 +137,12 @@ CREATE TABLE compatibility (
 ) STRICT;
 INSERT INTO compatibility (id, compatible_from) VALUES (1, 1);
 
+-- Which migrations made the tables, by the SHA-256 of their files. A migration of a release is never edited.
+CREATE TABLE schema_checksums (
+    version  INTEGER NOT NULL PRIMARY KEY,
+    checksum TEXT    NOT NULL
+) STRICT;
+
 -- Which ledger this is, of all that there are: by it a gate tells ledgers apart. The first start
 -- makes it up, and it goes into every copy.
 CREATE TABLE identity (
