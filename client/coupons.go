@@ -87,6 +87,36 @@ func (c *Client) Coupons(ctx context.Context, id string, voided bool, each func(
 	}
 }
 
+// An Export says how all coupons of a campaign are written. The zero value is CSV without the voided ones.
+type Export struct {
+	NDJSON bool // a line of JSON a coupon, instead of CSV
+	Voided bool // voided ones too
+}
+
+// ExportCoupons writes every coupon that the ledger has of a campaign to w, in number order, as they are
+// at one instant. It returns nil only if all of them came; else what was written is a part.
+func (c *Client) ExportCoupons(ctx context.Context, id string, e Export, w io.Writer) error {
+	r := request{method: http.MethodGet, path: campaignPath(id, "coupons"), header: http.Header{"Accept": {"text/csv"}}}
+	if e.NDJSON {
+		r.header.Set("Accept", "application/x-ndjson")
+	}
+	if e.Voided {
+		r.query = url.Values{"voided": {"include"}}
+	}
+	response, err := c.send(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return problem(response)
+	}
+	if _, err := io.Copy(w, response.Body); err != nil {
+		return fmt.Errorf("the coupons of %s came in part only: %w", id, err)
+	}
+	return nil
+}
+
 // A CouponFilter chooses coupons of a campaign. The zero value of User, Code and Number chooses all.
 type CouponFilter struct {
 	User   string

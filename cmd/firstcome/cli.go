@@ -5,6 +5,8 @@ type cli struct {
 	Demo       demoCmd       `cmd:"" help:"A server on a temporary ledger, 10,000 users over HTTP for 5,000 coupons, and the audit's verdict."`
 	Serve      serveCmd      `cmd:"" help:"Serve the HTTP API on a ledger."`
 	Campaign   campaignCmd   `cmd:"" help:"Make, show and change campaigns of a server."`
+	Coupon     couponCmd     `cmd:"" help:"List, show, void, issue and export coupons of a server."`
+	Wallet     walletCmd     `cmd:"" help:"List the coupons that a user holds, of all campaigns."`
 	Claim      claimCmd      `cmd:"" help:"Claim a coupon for a user."`
 	Load       loadCmd       `cmd:"" help:"Load a server with claims and hold every answer against its coupons."`
 	Audit      auditCmd      `cmd:"" help:"Check the promises in a ledger, or at a server: exit 1 on any breach."`

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
+)
+
+type couponCmd struct {
+	List   couponListCmd   `cmd:"" help:"List coupons of a campaign: a user's, a code's, or all."`
+	Show   couponShowCmd   `cmd:"" help:"Show one coupon by its number or its code."`
+	Void   couponVoidCmd   `cmd:"" help:"Take a coupon back: its stock returns, and its user may claim again."`
+	Issue  couponIssueCmd  `cmd:"" help:"Issue coupons to users directly, in the order given, by the same rule as claims."`
+	Export couponExportCmd `cmd:"" help:"Write all coupons of a campaign, as they are at one instant, as CSV or JSON lines."`
+}
+
+type couponListCmd struct {
+	oneCampaign
+	User   string `variable:"none" placeholder:"USER" help:"Only this user's."`
+	Code   string `variable:"none" placeholder:"CODE" help:"Only that with this code, as people type it."`
+	Voided bool   `variable:"none" help:"Voided ones too."`
+	Limit  count  `variable:"none" default:"100" help:"At most so many (default: 100). For all of them see coupon export."`
+}
+
+// pageOfCoupons is the largest page that the server gives.
+const pageOfCoupons = 500
+
+// Run lists coupons.
+func (c *couponListCmd) Run(ctx context.Context, t terminal) error {
+	calls := c.client(t)
+	defer calls.CloseIdle()
+	filter := client.CouponFilter{User: c.User, Code: c.Code, Voided: c.Voided}
+	found := []client.Coupon{}
+	more := true
+	for more && len(found) < int(c.Limit) {
+		filter.Limit = min(int(c.Limit)-len(found), pageOfCoupons)
+		page, err := calls.FindCoupons(ctx, c.ID, filter)
+		if err != nil {
+			return explain(err)
+		}
+		found = append(found, page.Items...)
+		if more = page.Next != nil; more {
+			filter.After = *page.Next
+		}
+	}
+	if err := c.printCoupons(t, found); err != nil {
+		return err
+	}
+	if more {
+		fmt.Fprintf(t.err, "There may be more: raise --limit, or take all with firstcome coupon export %s\n", c.ID)
+	}
+	return nil
+}
+
+type couponShowCmd struct {
+	oneCampaign
+	Coupon string `arg:"" help:"The coupon's number, or its code."`
+}
+
+// Run shows a coupon.
+func (c *couponShowCmd) Run(ctx context.Context, t terminal) error {
+	filter := client.CouponFilter{Voided: true, Limit: 1}
+	number, err := strconv.ParseInt(c.Coupon, 10, 64)
+	if isNumber := err == nil && len(c.Coupon) < codeLength; isNumber {
+		filter.Number = number
+	} else {
+		filter.Code = c.Coupon
+	}
+	calls := c.client(t)
+	defer calls.CloseIdle()
+	for {
+		page, err := calls.FindCoupons(ctx, c.ID, filter)
+		switch {
+		case err != nil:
+			return explain(err)
+		case len(page.Items) > 0:
+			return c.printCoupon(t, page.Items[0])
+		case page.Next == nil:
+			return fmt.Errorf("the campaign %s has no coupon %s", c.ID, c.Coupon)
+		}
+		filter.After = *page.Next
+	}
+}
+
+// codeLength is how many characters a coupon's code has. No number has as many digits.
+const codeLength = 16
+
+type couponVoidCmd struct {
+	oneCampaign
+	Number int64  `arg:"" help:"The coupon's number."`
+	Reason string `required:"" variable:"none" placeholder:"TEXT" help:"Why, for the audit log."`
+}
+
+// Run voids a coupon.
+func (c *couponVoidCmd) Run(ctx context.Context, t terminal) error {
+	voided, err := c.client(t).Void(ctx, c.ID, c.Number, c.Reason)
+	if err != nil {
+		return explain(err)
+	}
+	return c.printCoupon(t, voided)
+}
+
+type couponIssueCmd struct {
+	oneCampaign
+	Users []string `arg:"" optional:"" help:"The users' ids."`
+	File  string   `variable:"none" placeholder:"FILE" help:"A file of users' ids, one a line; - reads standard input."`
+}
+
+// Help is the long help of coupon issue.
+func (c *couponIssueCmd) Help() string {
+	return `No other claim comes in between up to 1,000 users. The exit status is 0 if each of them has a coupon now, also
+one from before, and 1 if one was refused. Asking again is safe: who has a coupon keeps it.`
+}
+
+// issueChunk is the most users that one call takes.
+const issueChunk = 1000
+
+// Run issues coupons.
+func (c *couponIssueCmd) Run(ctx context.Context, t terminal) error {
+	users, err := c.users(t)
+	if err != nil {
+		return err
+	}
+	calls := c.client(t)
+	defer calls.CloseIdle()
+	answers := make([]issued, 0, len(users))
+	refused := 0
+	for len(users) > 0 && err == nil {
+		some := users[:min(len(users), issueChunk)]
+		var got []client.Answer
+		got, err = calls.Issue(ctx, c.ID, some)
+		for n, a := range got {
+			answers = append(answers, issued{some[n], a.Outcome, a.Coupon})
+			if a.Coupon == nil {
+				refused++
+			}
+		}
+		users = users[len(some):]
+	}
+	// What was answered is shown also where a later call failed.
+	if shown := c.printIssued(t, answers); err == nil {
+		err = shown
+	}
+	if err == nil && refused > 0 {
+		err = fmt.Errorf("no coupon for %s: the table says why", counted(int64(refused), "user", "s"))
+	}
+	return explain(err)
+}
+
+// An issued is what one user got.
+type issued struct {
+	User    string         `json:"user_id"`
+	Outcome string         `json:"outcome"`
+	Coupon  *client.Coupon `json:"coupon"`
+}
+
+// users returns the ids of the arguments and of the file. A mistake in one of them is told with its line,
+// before anybody is issued anything.
+func (c *couponIssueCmd) users(t terminal) ([]string, error) {
+	users := c.Users
+	var errs []error
+	check := func(where, user string) {
+		if _, err := firstcome.ParseUserID(user); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", where, err))
+		}
+	}
+	for _, user := range users {
+		check("<users>", user)
+	}
+	if c.File != "" {
+		in, err := c.open(t)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		defer in.Close()
+		lines := bufio.NewScanner(in)
+		for n := 1; lines.Scan(); n++ {
+			if user := strings.TrimSuffix(lines.Text(), "\r"); user != "" {
+				check(fmt.Sprintf("%s line %d", c.File, n), user)
+				users = append(users, user)
+			}
+		}
+		if err := lines.Err(); err != nil {
+			errs = append(errs, fmt.Errorf("read %s: %w", c.File, err))
+		}
+	}
+	if len(users) == 0 {
+		errs = append(errs, errors.New("<users>: say who is issued a coupon, or name a file of them with --file"))
+	}
+	if len(errs) > 0 {
+		return nil, usageError{errors.Join(errs...)}
+	}
+	return users, nil
+}
+
+func (c *couponIssueCmd) open(t terminal) (io.ReadCloser, error) {
+	if c.File == "-" {
+		return io.NopCloser(t.in), nil
+	}
+	f, err := os.Open(c.File)
+	if err != nil {
+		err = fmt.Errorf("--file: %w", err)
+	}
+	return f, err
+}
+
+func (c *couponIssueCmd) printIssued(t terminal, answers []issued) error {
+	if c.json() {
+		return printJSON(t, answers)
+	}
+	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "USER\tOUTCOME\tNUMBER\tCODE")
+	for _, a := range answers {
+		number, code := "-", "-"
+		if a.Coupon != nil {
+			number, code = strconv.FormatInt(a.Coupon.Number, 10), a.Coupon.Code
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", a.User, a.Outcome, number, code)
+	}
+	return w.Flush()
+}
+
+// printCoupons prints coupons as a table.
+func (f serverFlags) printCoupons(t terminal, coupons []client.Coupon) error {
+	if f.json() {
+		return printJSON(t, coupons)
+	}
+	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "CAMPAIGN\tNUMBER\tUSER\tCODE\tSTATE\tISSUED AT\tEXPIRES AT")
+	for _, c := range coupons {
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\n", c.CampaignID, c.Number, c.UserID, c.Code, c.State, f.TZ.text(&c.IssuedAt), f.TZ.text(c.ExpiresAt))
+	}
+	return w.Flush()
+}
+
+// printCoupon prints one coupon.
+func (f serverFlags) printCoupon(t terminal, c client.Coupon) error {
+	if f.json() {
+		return printJSON(t, c)
+	}
+	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "campaign\t%s\nnumber\t%d\nuser\t%s\ncode\t%s\nstate\t%s\n", c.CampaignID, c.Number, c.UserID, c.Code, c.State)
+	fmt.Fprintf(w, "benefit\t%s\nissued at\t%s\nexpires at\t%s\nrecorded\t%t\n", c.Benefit, f.TZ.text(&c.IssuedAt), f.TZ.text(c.ExpiresAt), c.Recorded)
+	return w.Flush()
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/firstcome/firstcome/client"
+)
+
+type couponExportCmd struct {
+	Server serverURL `default:"${server}" placeholder:"URL" help:"The server (default: ${server}). Its API key is read from FIRSTCOME_KEY."`
+	ID     string    `arg:"" help:"The campaign's id."`
+	Format string    `variable:"none" enum:"csv,ndjson" default:"csv" help:"Write csv, or ndjson: a line of JSON a coupon (default: csv)."`
+	To     string    `variable:"none" placeholder:"FILE" help:"The file to write, which must not be there (default: standard output). It is there only once all coupons are in it."`
+	Voided bool      `variable:"none" help:"Voided ones too."`
+}
+
+// Run writes the coupons.
+func (c *couponExportCmd) Run(ctx context.Context, t terminal) error {
+	export := client.Export{NDJSON: c.Format == "ndjson", Voided: c.Voided}
+	calls := client.New(string(c.Server), t.variable(keyVariable))
+	defer calls.CloseIdle()
+	if c.To == "" {
+		return explain(calls.ExportCoupons(ctx, c.ID, export, t.raw()))
+	}
+	return explain(wholeFile(c.To, func(w io.Writer) error { return calls.ExportCoupons(ctx, c.ID, export, w) }))
+}
+
+// wholeFile makes a file of what write writes, once that is all: a part is never found under its name.
+func wholeFile(path string, write func(io.Writer) error) (err error) {
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		return usageError{fmt.Errorf("--to: there is something at %s already: name another file", path)}
+	}
+	part, err := os.CreateTemp(filepath.Dir(path), ".firstcome-*") // for the owner only: there are user ids in it
+	if err != nil {
+		return usageError{fmt.Errorf("--to: %w", err)}
+	}
+	defer func() { err = errors.Join(err, ifThere(os.Remove(part.Name()))) }()
+	if err := errors.Join(write(part), part.Sync(), part.Close()); err != nil {
+		return err
+	}
+	return os.Rename(part.Name(), path)
+}
+
+// ifThere returns an error, but not that there is no such file.
+func ifThere(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
