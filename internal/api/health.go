@@ -12,6 +12,18 @@ import (
 	"github.com/firstcome/firstcome/internal/auth"
 )
 
+const about = `This is firstcome: it gives a limited number of coupons to the people who ask first.
+
+/openapi.yaml describes its HTTP API, which is below /v1. /livez and /readyz say how this node is.
+`
+
+// about answers GET /: whoever comes by with a browser is told what this is.
+func (s *Server) about(w http.ResponseWriter, _ *http.Request, _ auth.Caller) error {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, err := w.Write([]byte(about))
+	return err
+}
+
 // livez answers GET /livez: the process answers. It touches nothing.
 func (s *Server) livez(w http.ResponseWriter, _ *http.Request, _ auth.Caller) error {
 	writeBody(w, http.StatusOK, []byte(`{"status":"ok"}`))

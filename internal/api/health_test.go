@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 )
@@ -15,5 +16,12 @@ func TestALedgerThatDoesNotTakeWritesIsShownUntilItDoes(t *testing.T) {
 	s.create(`{"id":"c","name":"n","quantity":1}`)
 	if r := s.call("GET", "/readyz?verbose", ""); r.status != 200 || r.text("ledger") != "ok" {
 		t.Errorf("once it writes: %d %s", r.status, r.body)
+	}
+}
+
+func TestTheRootSaysWhatThisIs(t *testing.T) {
+	r := open(t).call("GET", "/", "").want(t, 200, "")
+	if !strings.Contains(string(r.body), "firstcome") || !strings.Contains(string(r.body), "/openapi.yaml") {
+		t.Errorf("it says %s", r.body)
 	}
 }

@@ -39,6 +39,7 @@ var surface = map[string]struct {
 	"POST /v1/dead-letters/{letter}/void":           {`{"reason":"r"}`, [6]int{404, 403, 403, 403, 403, 401}},
 	"GET /v1/users/{user_id}/coupons":               {"", [6]int{200, 200, 200, 200, 404, 401}},
 	"GET /v1/audit-log":                             {"", [6]int{200, 403, 403, 403, 403, 401}},
+	"GET /":                                         {"", [6]int{200, 200, 200, 200, 200, 200}},
 	"GET /livez":                                    {"", [6]int{200, 200, 200, 200, 200, 200}},
 	"GET /readyz":                                   {"", [6]int{200, 200, 200, 200, 200, 200}},
 	"GET /openapi.yaml":                             {"", [6]int{200, 200, 200, 200, 200, 200}},

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/auth"
@@ -45,6 +46,7 @@ func (s *Server) routes() []route {
 		{"POST", "/v1/dead-letters/{letter}/void", admin, "", s.voidDeadLetter, short},
 		{"GET", "/v1/audit-log", admin, "campaign user_id before limit", s.listAuditLog, short},
 
+		{"GET", "/{$}", everyone, "", s.about, short}, // the path / alone
 		{"GET", "/livez", everyone, "", s.livez, short},
 		{"GET", "/readyz", everyone, "verbose", s.readyz, short},
 		{"GET", "/openapi.yaml", everyone, "", s.openAPI, short},
@@ -55,7 +57,7 @@ func (s *Server) routes() []route {
 func (s *Server) Operations() []string {
 	var operations []string
 	for _, r := range s.routes() {
-		operations = append(operations, r.method+" "+r.path)
+		operations = append(operations, r.method+" "+strings.TrimSuffix(r.path, "{$}"))
 	}
 	return operations
 }

@@ -330,7 +330,7 @@ func TestServeSpeaksHTTP2OverTLS(t *testing.T) {
 
 func TestPathsAndMethodsThatAreNotServedAreProblems(t *testing.T) {
 	s := open(t)
-	for _, path := range []string{"/", "/v1", "/v1/", "/v1/campaigns/", "/v2/campaigns", "/metrics", "/debug/pprof/", "/v1/campaigns/c/claims/u/x"} {
+	for _, path := range []string{"/index.html", "/v1", "/v1/", "/v1/campaigns/", "/v2/campaigns", "/metrics", "/debug/pprof/", "/v1/campaigns/c/claims/u/x"} {
 		s.call("GET", path, "").want(t, 404, "")
 	}
 	for path, allow := range map[string]string{"/v1/campaigns": "POST, GET", "/v1/campaigns/c": "GET, PATCH", "/v1/campaigns/c/claims": "POST", "/livez": "GET"} {
