@@ -149,7 +149,7 @@ func (c *auditCmd) auditLedger(ctx context.Context, t terminal, report *auditRep
 		if err != nil || c.Gate.url() == "" {
 			return err
 		}
-		return c.auditGate(ctx, l, report, ids)
+		return c.auditGate(ctx, l, report, ids, secret)
 	})
 }
 
@@ -206,7 +206,7 @@ func source(l *ledger.Ledger, read *atomic.Int64) audit.Source {
 			s, err := l.Campaign(ctx, id)
 			return audit.Campaign{
 				Campaign: s.Campaign, InForce: s.InForce, Issued: s.Issued, Position: s.Position,
-				Remote: s.Remote(), Settled: s.Settled, Applied: s.Applied, Epoch: s.Epoch,
+				Remote: s.Remote(), Secret: s.Secret, Settled: s.Settled, Applied: s.Applied, Epoch: s.Epoch,
 			}, err
 		},
 		Letters: func(ctx context.Context, id firstcome.CampaignID, each func(audit.Letter) error) error {

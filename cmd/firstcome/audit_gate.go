@@ -12,17 +12,13 @@ import (
 	"github.com/firstcome/firstcome/internal/redis"
 )
 
-// auditGate compares the campaigns that the gate decides with the ledger. Those that it
-// has forgotten because they are over for long, and those that were never made there, unless
+// auditGate compares the campaigns that a gate beside the ledger decides with the ledger, and reads only. Those that the
+// gate has forgotten because they are over for long, and those that were never made there, unless
 // another ledger's campaign is why, are passed over.
-func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *auditReport, ids []firstcome.CampaignID) error {
-	// Codes are held against the ledger's coupons; the gate keeps none, so any secret will do.
-	secret, err := firstcome.NewSecret(make([]byte, firstcome.MinSecret))
-	if err != nil {
-		return err
-	}
-	gate, err := redis.Open(ctx, redis.Options{
-		URL: c.Gate.url(), Secret: secret, AnyEviction: true, Ledger: l.Identity,
+func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *auditReport, ids []firstcome.CampaignID, secret *firstcome.Secret) error {
+	gate, err := redis.Inspect(ctx, redis.Options{
+		URL: c.Gate.url(), Ledger: l.Identity,
+		Secret: noSecret(), // the gate keeps no codes
 		Marker: func(ctx context.Context, id firstcome.CampaignID) (string, error) {
 			campaign, err := l.Campaign(ctx, id)
 			return campaign.Marker, err
@@ -35,20 +31,16 @@ func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *audi
 	var read atomic.Int64
 	for _, id := range ids {
 		campaign, err := l.Campaign(ctx, id)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case campaign.Gate != gate.Name() && c.Campaign != "":
-			return fmt.Errorf("the campaign is decided by %s, not by %s: name its gate with --gate", campaign.Gate, gate.Name())
-		case campaign.Gate != gate.Name() || !campaign.RetiredAt.IsZero():
+		}
+		if !campaign.Remote() || !campaign.RetiredAt.IsZero() {
 			continue
 		}
-		if campaign.Applied == 0 {
-			if _, err := gate.State(ctx, id); !errors.Is(err, firstcome.ErrGateMismatch) {
-				continue
-			}
+		one, err := compareWithGate(ctx, source(l, &read), gate, &campaign, secret)
+		if errors.Is(err, errUnmade) {
+			continue
 		}
-		one, err := audit.Gate(ctx, source(l, &read), gateSource(gate), id)
 		if err != nil {
 			return err
 		}
@@ -58,12 +50,39 @@ func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *audi
 	return nil
 }
 
+// errUnmade says that a campaign has not come to its gate yet.
+var errUnmade = errors.New("the campaign is being made")
+
+// compareWithGate compares one campaign.
+func compareWithGate(ctx context.Context, l audit.Source, gate *redis.Gate, campaign *ledger.Status, secret *firstcome.Secret) (audit.GateReport, error) {
+	const advice = "name its gate with --gate, or bring that Redis back with its data; see docs/runbooks/FirstcomeGateLost.md"
+	switch {
+	case campaign.Gate != gate.Name() && gate.Name() == "":
+		return audit.NotCompared(campaign.ID, "it is decided by %s, and this Redis has no name: it was emptied, or never was a gate; %s", campaign.Gate, advice), nil
+	case campaign.Gate != gate.Name():
+		return audit.NotCompared(campaign.ID, "it is decided by %s, and this Redis is %s: %s", campaign.Gate, gate.Name(), advice), nil
+	case campaign.Applied == 0:
+		if _, err := gate.State(ctx, campaign.ID); !errors.Is(err, firstcome.ErrGateMismatch) {
+			return audit.GateReport{}, errUnmade
+		}
+	}
+	of := gateSource(gate)
+	if secret != nil {
+		of.Secret = secret.Fingerprint()
+	}
+	return audit.Gate(ctx, l, of, campaign.ID)
+}
+
 // gateSource returns the gate as an audit reads it.
 func gateSource(gate *redis.Gate) audit.GateSource {
 	return audit.GateSource{
 		State: func(ctx context.Context, id firstcome.CampaignID) (audit.GateState, error) {
 			s, err := gate.State(ctx, id)
-			return audit.GateState{Version: s.Version, Epoch: s.Epoch, InForce: s.InForce, LastNumber: s.LastNumber}, err
+			if err != nil {
+				return audit.GateState{}, err
+			}
+			secret, err := gate.SecretOf(ctx, id)
+			return audit.GateState{Version: s.Version, Epoch: s.Epoch, InForce: s.InForce, LastNumber: s.LastNumber, Secret: secret}, err
 		},
 		Holders: func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID, int64) error) error {
 			return gate.Coupons(ctx, id, func(c firstcome.Coupon) error { return each(c.User, c.Number) })

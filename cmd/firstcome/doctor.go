@@ -63,8 +63,8 @@ func (c *doctorCmd) examine(ctx context.Context, t terminal) doctor.Findings {
 	}
 	if gate := c.Gate.url(); gate != "" {
 		e.server(redis.Examine(ctx, redis.Options{URL: gate, AnyEviction: c.AnyEviction}))
-		e.server(campaignsAtGate(ctx, e.path, gate))
 	}
+	c.campaigns(e)
 	if c.SecretFile != "" || !onServer {
 		e.secretMode(c.SecretFile)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/redis/rueidis"
@@ -11,7 +12,8 @@ import (
 	"github.com/firstcome/firstcome/test/services"
 )
 
-// TestScriptsOnRedis runs the scripts whose gate is Redis: $REDIS names an empty one.
+// TestScriptsOnRedis runs the scripts whose gate is Redis: $REDIS names an empty one, $READER the same
+// for a user who may only read.
 func TestScriptsOnRedis(t *testing.T) {
 	files, err := filepath.Glob("testdata/redis/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -19,15 +21,17 @@ func TestScriptsOnRedis(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			url := services.Redis.Database(t)
+			url := services.Redis.Server(t).URL()
+			reader := services.User(t, url, "~firstcome:*", "+@read", "+@connection", "+time")
 			params := scripts("")
 			params.Files = []string{file}
 			setup := params.Setup
 			params.Setup = func(e *testscript.Env) error {
 				e.Setenv("REDIS", url)
+				e.Setenv("READER", reader)
 				return setup(e)
 			}
-			params.Cmds["redis"] = behindTheGate
+			params.Cmds["redis"], params.Cmds["written"], params.Cmds["unwritten"] = behindTheGate, written, unwritten
 			testscript.Run(t, params)
 		})
 	}
@@ -35,11 +39,41 @@ func TestScriptsOnRedis(t *testing.T) {
 
 // behindTheGate COMMAND… changes what Redis holds behind firstcome's back.
 func behindTheGate(ts *testscript.TestScript, _ bool, args []string) {
+	_, err := askRedis(ts, args...)
+	ts.Check(err)
+}
+
+// written notes how often Redis was written to, and unwritten wants that it was not since.
+func written(ts *testscript.TestScript, _ bool, _ []string) { ts.Setenv("WRITTEN", writes(ts)) }
+
+func unwritten(ts *testscript.TestScript, _ bool, _ []string) {
+	if before, now := ts.Getenv("WRITTEN"), writes(ts); before != now {
+		ts.Fatalf("Redis was written to: %s instead of %s", now, before)
+	}
+}
+
+// writes returns the changes of the data since the last snapshot: Redis makes none by itself when it was told so.
+func writes(ts *testscript.TestScript) string {
+	_, err := askRedis(ts, "CONFIG", "SET", "save", "")
+	ts.Check(err)
+	info, err := askRedis(ts, "INFO", "persistence")
+	ts.Check(err)
+	text, err := info.ToString()
+	ts.Check(err)
+	_, behind, found := strings.Cut(text, "rdb_changes_since_last_save:")
+	count, _, ended := strings.Cut(behind, "\r\n")
+	if !found || !ended {
+		ts.Fatalf("Redis does not say: %s", text)
+	}
+	return count
+}
+
+func askRedis(ts *testscript.TestScript, words ...string) (rueidis.RedisMessage, error) {
 	option, err := rueidis.ParseURL(ts.Getenv("REDIS"))
 	ts.Check(err)
 	option.DisableCache = true
 	client, err := rueidis.NewClient(option)
 	ts.Check(err)
 	defer client.Close()
-	ts.Check(client.Do(context.Background(), client.B().Arbitrary(args...).Build()).Error())
+	return client.Do(context.Background(), client.B().Arbitrary(words...).Build()).ToMessage()
 }

@@ -21,6 +21,8 @@ type GateSource struct {
 	// Journal calls each with every coupon that is on its way to the ledger. It may name
 	// some that the ledger has already.
 	Journal func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error
+	// Secret is the fingerprint of the code secret that the nodes are believed to have; empty: nobody says.
+	Secret string
 }
 
 // A GateState is a campaign's counters at a remote gate.
@@ -29,6 +31,7 @@ type GateState struct {
 	Epoch      int64
 	InForce    int64
 	LastNumber int64
+	Secret     string // fingerprint of the code secret
 }
 
 // A GateReport is what the comparison of a campaign's gate with the ledger found.
@@ -41,6 +44,13 @@ type GateReport struct {
 	Breaches Breaches `json:"breaches"`
 }
 
+// NotCompared returns the report of a campaign whose gate is not the one at hand, and why.
+func NotCompared(id firstcome.CampaignID, format string, args ...any) GateReport {
+	r := GateReport{Campaign: id}
+	r.Breaches.add("gate", format, args...)
+	return r
+}
+
 // Gate compares a campaign's gate with the ledger: who holds a coupon at the gate
 // is who holds one in force in the ledger, is an open dead letter, or is in the
 // journal. It reads at different instants, so what differs is read once more, and
@@ -48,14 +58,10 @@ type GateReport struct {
 func Gate(ctx context.Context, ledger Source, gate GateSource, id firstcome.CampaignID) (GateReport, error) {
 	first, err := compareGate(ctx, ledger, gate, id)
 	if errors.Is(err, firstcome.ErrNoCampaign) {
-		r := GateReport{Campaign: id}
-		r.Breaches.add("gate", "the gate has lost the campaign, and decides nothing until it is rebuilt")
-		return r, nil
+		return NotCompared(id, "the gate has lost the campaign, and decides nothing of it: see docs/runbooks/FirstcomeGateLost.md"), nil
 	}
 	if errors.Is(err, firstcome.ErrGateMismatch) {
-		r := GateReport{Campaign: id}
-		r.Breaches.add("gate", "%v", err)
-		return r, nil
+		return NotCompared(id, "%v", err), nil
 	}
 	if err != nil {
 		return GateReport{}, fmt.Errorf("compare the gate of %s with the ledger: %w", id, err)
@@ -114,6 +120,7 @@ func compareGate(ctx context.Context, ledger Source, gate GateSource, id firstco
 	if c.after, err = gate.State(ctx, id); err != nil {
 		return nil, err
 	}
+	c.compareSecrets(gate.Secret)
 	c.compareHolders(expected)
 	if !c.moving() {
 		c.compareCounters()
@@ -177,6 +184,17 @@ func (c *comparison) differs(promise, format string, args ...any) {
 	d := difference{promise, fmt.Sprintf(format, args...)}
 	if _, known := c.differ[d]; !known {
 		c.differ[d] = int64(len(c.differ))
+	}
+}
+
+// compareSecrets compares what never changes: the ledger's, the gate's, and the one that was given.
+func (c *comparison) compareSecrets(given string) {
+	kept := c.campaign.Secret
+	if c.after.Secret != kept {
+		c.differs("identity", "the gate has the campaign with the code secret of fingerprint %s, and the ledger with %s: somebody changed one of them by hand; bring back what it was", c.after.Secret, kept)
+	}
+	if given != "" && given != kept {
+		c.differs("identity", "the codes are made with the secret of fingerprint %s, and the one given has %s: a node with it decides nothing of the campaign; give the right one with FIRSTCOME_SECRET or --secret-file", kept, given)
 	}
 }
 

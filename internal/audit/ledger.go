@@ -39,6 +39,7 @@ type Campaign struct {
 	// Of a remote gate, which the ledger's changes reach later:
 	Applied int64 // the last change that it has
 	Epoch   int64
+	Secret  string // fingerprint of the code secret
 }
 
 // A Report is what the audit of a campaign found.

@@ -19,6 +19,7 @@ type Status struct {
 	Now      time.Time // the gate's time
 
 	Gate       string // the name of what decides
+	Secret     string // fingerprint of the code secret
 	Applied    int64  // the last change that the gate has: less than Version while one is on its way
 	Epoch      int64  // of the gate
 	Settled    int64  // see flow.Settled; 0 where the ledger decides
@@ -36,7 +37,7 @@ func (s *Status) Remote() bool { return s.Gate != gateKind }
 // statusQuery returns the query of campaigns' statuses, up to its WHERE.
 func (d *dialect) statusQuery() string {
 	return `SELECT c.id, c.paused, c.closed, c.version, c.in_force, c.issued, c.position, c.decided_at, c.created_at,
-	c.gate, c.applied, c.epoch, c.settled, c.last_number, c.retired_at, t.payload, ` + d.clock + `
+	c.gate, c.secret, c.applied, c.epoch, c.settled, c.last_number, c.retired_at, t.payload, ` + d.clock + `
 	FROM campaigns c JOIN changes t ON t.campaign_id = c.id AND t.version = c.terms_version `
 }
 
@@ -78,7 +79,7 @@ func (l *Ledger) scanStatuses(rows *sql.Rows) ([]Status, error) {
 		var decidedAt, createdAt, retiredAt, clock sql.NullInt64
 		var payload string
 		err := rows.Scan(&s.ID, &s.Paused, &s.Closed, &s.Version, &s.InForce, &s.Issued, &s.Position, &decidedAt, &createdAt,
-			&s.Gate, &s.Applied, &s.Epoch, &s.Settled, &s.LastNumber, &retiredAt, &payload, &clock)
+			&s.Gate, &s.Secret, &s.Applied, &s.Epoch, &s.Settled, &s.LastNumber, &retiredAt, &payload, &clock)
 		if err != nil {
 			return nil, err
 		}

@@ -12,9 +12,8 @@ import (
 // slowTrip is a tenth of what a claim should take: each waits for up to two round trips.
 const slowTrip = time.Millisecond
 
-// Examine says of a Redis whether it may be a gate, and what it loses when. What it
-// writes to try the user's rights it deletes. It needs no right to CONFIG, and says what
-// it then cannot know.
+// Examine says of a Redis whether it may be a gate, and what it loses when. It writes
+// nothing, needs no right to CONFIG, and says what it then cannot know.
 func Examine(ctx context.Context, options Options) doctor.Findings {
 	e := &exam{ctx: ctx}
 	client, err := connect(options)

@@ -16,6 +16,9 @@ type Placed struct {
 	Campaign firstcome.CampaignID
 	Gate     string // its name
 	Marker   string // see firstcome.Change
+	Secret   string // the fingerprint of its code secret
+	Made     bool   // the gate had it
+	Closed   bool   // it issues nothing any more
 	// Settled returns how far the ledger has it: see flow.Settled.Through. It is asked after Redis,
 	// because a campaign goes on meanwhile.
 	Settled func(context.Context) (int64, error)
@@ -24,69 +27,125 @@ type Placed struct {
 // named is how many campaigns a finding names.
 const named = 5
 
-// ExamineCampaigns says whether those of a ledger's campaigns that this Redis decides are the
-// ledger's there, and whether the ledger has what Redis was told that it has. An error is Redis's,
-// or the ledger's.
-func ExamineCampaigns(ctx context.Context, options Options, ledger string, at []Placed) (doctor.Findings, error) {
-	client, err := connect(options)
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
-	e := &exam{ctx: ctx, gate: &Gate{client: client, options: options}}
-	own, foreign, ahead, err := e.tell(at)
-	if err != nil {
-		return nil, err
-	}
-	const what = "the gate's campaigns"
-	if len(foreign)+len(ahead) == 0 {
-		e.Add(doctor.OK, what, "", "%d of the ledger %s, and none of its ids is another ledger's", own, ledger)
-	}
-	if len(ahead) > 0 {
-		e.Add(doctor.Fail, what, "bring the newer ledger back, or do as operate.md says of an older backup",
-			"of %d campaigns Redis knows more as recorded than the ledger %s has, so the ledger is older than it was: %s",
-			len(ahead), ledger, strings.Join(ahead[:min(len(ahead), named)], ", "))
-	}
-	if len(foreign) > 0 {
-		e.Add(doctor.Fail, what, "give each ledger a Redis or a database of Redis of its own, and campaigns that both have another id",
-			"Redis has %d campaigns of another ledger, or of a copy of this one, under ids of the ledger %s, which decides none of them: %s",
-			len(foreign), ledger, strings.Join(foreign[:min(len(foreign), named)], ", "))
-	}
-	return e.Findings, nil
+// A census is what Redis has of a ledger's campaigns: each is a text that names the campaign, in one of these.
+type census struct {
+	own       []string // as the ledger has them
+	ahead     []string // of which the ledger has less than Redis was told
+	foreign   []string // another ledger's under the id
+	others    []string // with another code secret
+	lost      []string // that Redis had
+	elsewhere []string // of another gate
+	past      []string // of another gate, and closed
 }
 
-// tell counts the campaigns that are the ledger's, and returns those that are another's, and those
-// of which the ledger has less than Redis was told.
-func (e *exam) tell(at []Placed) (own int, foreign, ahead []string, err error) {
+// ExamineCampaigns says whether this Redis has those of a ledger's campaigns that a gate beside the ledger decides, as
+// the ledger's, and whether the ledger has what Redis was told that it has. It reads only.
+func ExamineCampaigns(ctx context.Context, options Options, ledger string, at []Placed) doctor.Findings {
+	e := &exam{ctx: ctx}
+	const what = "the gate's campaigns"
+	gate, err := Inspect(ctx, options)
+	if err != nil {
+		return nil // Examine says it
+	}
+	defer gate.Close()
+	e.gate = gate
+	c, err := e.count(at)
+	if err != nil {
+		e.Add(doctor.Fail, what, "what the message says", "they cannot be read: %v", err)
+		return e.Findings
+	}
+	if len(c.own) == len(at) {
+		e.Add(doctor.OK, what, "", "%d of the ledger %s, and none of its ids is another ledger's", len(c.own), ledger)
+	}
+	for _, f := range c.findings(gate.Name(), ledger) {
+		if len(f.ids) > 0 {
+			e.Add(f.grade, what, f.fix, f.found+": %s", len(f.ids), strings.Join(f.ids[:min(len(f.ids), named)], ", "))
+		}
+	}
+	return e.Findings
+}
+
+// A wrong is what is found of some campaigns; found takes how many they are.
+type wrong struct {
+	grade      doctor.Grade
+	ids        []string
+	found, fix string
+}
+
+func (c *census) findings(gate, ledger string) []wrong {
+	const runbook = "if its data is gone, see docs/runbooks/FirstcomeGateLost.md"
+	this := "this Redis (which is " + gate + ")"
+	if gate == "" {
+		this = "this Redis (which has no name: it was emptied, or never was a gate)"
+	}
+	return []wrong{
+		{doctor.Fail, c.elsewhere, "%d campaigns are decided by another gate than " + this, "name their gate with --gate, or bring that Redis back with its data; " + runbook},
+		{doctor.Warn, c.past, "%d closed campaigns were decided by another gate than " + this, "nothing, if they are in the ledger: firstcome audit says so where --gate names theirs"},
+		{doctor.Fail, c.lost, "Redis has lost %d campaigns", "bring its data back; " + runbook},
+		{doctor.Fail, c.others, "Redis has %d campaigns with another code secret than the ledger", "somebody changed Redis or the ledger by hand: bring back what it was"},
+		{
+			doctor.Fail, c.ahead, "of %d campaigns Redis knows more as recorded than the ledger " + ledger + " has, so the ledger is older than it was",
+			"bring the newer ledger back, or do as operate.md says of an older backup",
+		},
+		{
+			doctor.Fail, c.foreign, "Redis has %d campaigns of another ledger, or of a copy of this one, under ids of the ledger " + ledger + ", which decides none of them",
+			"give each ledger a Redis or a database of Redis of its own, and campaigns that both have another id",
+		},
+	}
+}
+
+// count looks at each campaign.
+func (e *exam) count(at []Placed) (*census, error) {
 	ctx, cancel := context.WithTimeout(e.ctx, callTimeout)
 	defer cancel()
-	client := e.gate.client
-	instance, err := client.Do(ctx, client.B().Get().Key(instanceKey).Build()).ToString()
-	if err != nil && !rueidis.IsRedisNil(err) {
-		return 0, nil, nil, classify(err)
-	}
+	all := &census{}
 	for _, c := range at {
-		if c.Gate != "redis:"+instance {
-			continue
-		}
-		values, err := client.Do(ctx, client.B().Hmget().Key(campaignKey(c.Campaign)).Field("version", "marker", "settled").Build()).ToArray()
-		if err != nil {
-			return 0, nil, nil, classify(err)
-		}
-		switch marker, _ := values[1].ToString(); {
-		case values[0].IsNil(): // it is being made, or lost: the audit tells
-		case marker == c.Marker:
-			own++
-			less, err := c.less(ctx, values[2])
-			if err != nil {
-				return 0, nil, nil, err
-			}
-			ahead = append(ahead, less...)
-		default:
-			foreign = append(foreign, fmt.Sprintf("%s (its marker is %q)", c.Campaign, marker))
+		if err := e.gate.countOne(ctx, all, c); err != nil {
+			return nil, err
 		}
 	}
-	return own, foreign, ahead, nil
+	return all, nil
+}
+
+func (g *Gate) countOne(ctx context.Context, all *census, c Placed) error {
+	switch {
+	case c.Gate != g.Name() && c.Closed:
+		all.past = append(all.past, fmt.Sprintf("%s (%s)", c.Campaign, c.Gate))
+		return nil
+	case c.Gate != g.Name():
+		all.elsewhere = append(all.elsewhere, fmt.Sprintf("%s (%s)", c.Campaign, c.Gate))
+		return nil
+	}
+	values, err := g.client.Do(ctx, g.client.B().Hmget().Key(campaignKey(c.Campaign)).Field("version", "marker", "settled", "secret").Build()).ToArray()
+	if err = classify(err); err != nil && ofOne(err) {
+		all.lost = append(all.lost, fmt.Sprintf("%s (its key is somebody else's: %v)", c.Campaign, err))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	marker, _ := values[1].ToString()
+	secret, _ := values[3].ToString()
+	switch {
+	case values[0].IsNil() && c.Made:
+		all.lost = append(all.lost, string(c.Campaign))
+	case values[0].IsNil(): // it is being made
+		all.own = append(all.own, string(c.Campaign))
+	case marker != c.Marker:
+		all.foreign = append(all.foreign, fmt.Sprintf("%s (its marker is %q)", c.Campaign, marker))
+	case secret != c.Secret:
+		all.others = append(all.others, fmt.Sprintf("%s (%s, and %s in the ledger)", c.Campaign, secret, c.Secret))
+	default:
+		less, err := c.less(ctx, values[2])
+		if err != nil {
+			return err
+		}
+		all.ahead = append(all.ahead, less...)
+		if len(less) == 0 {
+			all.own = append(all.own, string(c.Campaign))
+		}
+	}
+	return nil
 }
 
 // less returns that the ledger has less of a campaign than Redis was told, if it has.

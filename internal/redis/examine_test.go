@@ -1,6 +1,7 @@
 package redis_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,3 +81,45 @@ func TestAReplicaIsNoGateAndAPrimaryShouldWaitForOne(t *testing.T) {
 	cautious := services.Redis.Server(t, "--min-replicas-to-write", "1")
 	examine(t, cautious.URL()).Want(t, doctor.OK, "replicas")
 }
+
+func TestEveryRightThatIsMissingIsNamedAndTryingWritesNothing(t *testing.T) {
+	server := services.Redis.Server(t, "--save", "")
+	s := newShop(t, server.URL(), 10)
+	s.issue(0, 3)
+	written := func() string {
+		t.Helper()
+		info, err := s.do("INFO", "persistence").ToString()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, behind, _ := strings.Cut(info, "rdb_changes_since_last_save:")
+		count, _, _ := strings.Cut(behind, "\r\n")
+		return count
+	}
+	before := written()
+	if before == "" || before == "0" {
+		t.Fatalf("Redis says that it was written to %q times", before)
+	}
+	examine(t, server.URL()).Want(t, doctor.OK, "the gate's rights")
+	tried := 0
+	for _, right := range strings.Fields(redis.Rights) {
+		command := strings.TrimPrefix(right, "+")
+		if !strings.HasPrefix(right, "+") || strings.ContainsAny(command, "|") || slices.Contains(untried, command) {
+			continue
+		}
+		tried++
+		found := examine(t, services.User(t, server.URL(), append(strings.Fields(redis.Rights), "-"+command)...))["the gate's rights"]
+		if found.Grade != doctor.Fail || !strings.Contains(found.Found, strings.ToUpper(command)) {
+			t.Errorf("without %s the rights are %+v", command, found)
+		}
+	}
+	if tried < 20 {
+		t.Errorf("only %d rights were tried", tried)
+	}
+	if now := written(); now != before {
+		t.Errorf("looking at rights wrote to Redis: %s changes instead of %s", now, before)
+	}
+}
+
+// untried are rights that need no trial on keys: without them nothing else works, or their lack costs time only.
+var untried = []string{"@connection", "eval", "evalsha", "info", "subscribe", "unsubscribe", "role", "xpending"}

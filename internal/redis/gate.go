@@ -76,8 +76,13 @@ type Gate struct {
 
 var _ flow.RemoteGate = (*Gate)(nil)
 
-// Name returns what a campaign says of its gate: redis:INSTANCE.
-func (g *Gate) Name() string { return "redis:" + g.instance }
+// Name returns what a campaign says of its gate: redis:INSTANCE; or nothing, if Inspect found no gate.
+func (g *Gate) Name() string {
+	if g.instance == "" {
+		return ""
+	}
+	return "redis:" + g.instance
+}
 
 // Warnings returns what an operator should know of this Redis.
 func (g *Gate) Warnings() []string { return g.warnings }

@@ -71,3 +71,14 @@ func (g *Gate) entries(ctx context.Context, id firstcome.CampaignID, from string
 	entries, err := g.client.Do(ctx, g.client.B().Xrange().Key(journalKey(id)).Start(from).End("+").Count(inspectEntries).Build()).AsXRange()
 	return entries, classify(err)
 }
+
+// SecretOf returns the fingerprint of the code secret with which the gate has a campaign.
+func (g *Gate) SecretOf(ctx context.Context, id firstcome.CampaignID) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	fingerprint, err := g.client.Do(ctx, g.client.B().Hget().Key(campaignKey(id)).Field("secret").Build()).ToString()
+	if rueidis.IsRedisNil(err) {
+		return "", g.missing(ctx, id)
+	}
+	return fingerprint, classify(err)
+}

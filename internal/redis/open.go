@@ -55,6 +55,24 @@ func Open(ctx context.Context, options Options) (*Gate, error) {
 	return g, nil
 }
 
+// Inspect connects to Redis to read what a gate has there: Name, State, Coupons, Unrecorded and SecretOf. It writes
+// nothing, and reading is all that the user has to have the right to. Of a Redis that is no gate, or was emptied, Name is empty.
+func Inspect(ctx context.Context, options Options) (*Gate, error) {
+	client, err := connect(options)
+	if err != nil {
+		return nil, err
+	}
+	g := &Gate{client: client, options: options}
+	if g.instance, err = g.text(ctx, instanceKey); err == nil {
+		err = g.checkLayout(ctx)
+	}
+	if err != nil {
+		client.Close()
+		return nil, fmt.Errorf("open the Redis gate: %w", err)
+	}
+	return g, nil
+}
+
 // connect returns a client. It sends nothing a second time by itself: see the
 // package's comment.
 func connect(options Options) (rueidis.Client, error) {
@@ -95,10 +113,10 @@ func (g *Gate) check(ctx context.Context) error {
 		}
 		g.warnings = append(g.warnings, warnings...)
 	}
-	if err := g.checkRights(ctx); err != nil {
+	if err := g.name(ctx); err != nil {
 		return err
 	}
-	if err := g.name(ctx); err != nil {
+	if err := g.checkRights(ctx); err != nil {
 		return err
 	}
 	return g.openLayout(ctx)
@@ -149,10 +167,10 @@ func atLeast(version string, major, minor int) bool {
 	return err1 == nil && err2 == nil && (a > major || a == major && b >= minor)
 }
 
-// checkRights tries what the scripts do on keys of its own, so that a right that is
+// checkRights tries what the scripts do, and writes nothing, so that a right that is
 // missing is known now, and not in the middle of a script.
 func (g *Gate) checkRights(ctx context.Context) error {
-	keys := []string{"firstcome:{rights}:" + rand.Text(), "firstcome:{rights}:" + rand.Text()}
+	keys := []string{instanceKey, "firstcome:{" + instanceKey + "}:rights:" + rand.Text()}
 	missing, err := rueidis.NewLuaScript(rightsScript).Exec(ctx, g.client, keys, []string{"firstcome:wake:rights"}).AsStrSlice()
 	if err != nil {
 		return classify(err)

@@ -1,8 +1,9 @@
--- Tries each command that firstcome uses on keys, and returns those that this user may not run.
+-- Tries each command that firstcome uses on keys, and returns those that this user may not run. It writes nothing:
+-- Redis looks at rights first, and what is tried is then refused or finds nothing to do.
 --
--- KEYS  1 a key that nothing else uses, 2 another in the same slot
+-- KEYS  1 the instance's name, a string, 2 a key that is not there, in the same slot
 -- ARGV  1 a channel
--- Returns the commands' names. What it writes is deleted by itself.
+-- Returns the commands' names. SADD cannot be tried before the instance has its name.
 
 local missing = {}
 local function try(...)
@@ -13,33 +14,35 @@ local function try(...)
       missing[#missing + 1] = (...)
     end
   end
+  return answer
 end
 
-local hash, stream, channel = KEYS[1], KEYS[2], ARGV[1]
+local name, none, channel = KEYS[1], KEYS[2], ARGV[1]
 try('TIME')
-try('HSET', hash, 'a', '1')
-try('HMGET', hash, 'a')
-try('HGET', hash, 'a')
-try('HLEN', hash)
-try('HDEL', hash, 'a')
-try('SADD', hash, '1')
-try('SCARD', hash)
-try('SISMEMBER', hash, '1')
-try('SMISMEMBER', hash, '1')
-try('SREM', hash, '1')
-try('XGROUP', 'CREATE', stream, 'g', '0', 'MKSTREAM')
-try('XADD', stream, '*', 'a', '1')
-try('XLEN', stream)
-try('XRANGE', stream, '-', '+')
-try('XACK', stream, 'g', '1-1')
-try('XDEL', stream, '1-1')
-try('XREADGROUP', 'GROUP', 'g', 'c', 'STREAMS', stream, '>')
-try('XAUTOCLAIM', stream, 'g', 'c', '0', '0-0')
-try('XCLAIM', stream, 'g', 'c', '0', '1-1')
-try('XINFO', 'CONSUMERS', stream, 'g')
-try('HSCAN', hash, '0')
-try('SMEMBERS', hash)
+if type(try('GET', name)) == 'string' then try('SADD', name, '1') end -- of the wrong type
+try('SET', none, '', 'XX')
+try('HSET', none, 'a', '1', 'b') -- no value
+try('HMGET', none, 'a')
+try('HGET', none, 'a')
+try('HLEN', none)
+try('HDEL', none, 'a')
+try('HSCAN', none, '0')
+try('SCARD', none)
+try('SISMEMBER', none, '1')
+try('SMISMEMBER', none, '1')
+try('SMEMBERS', none)
+try('SREM', none, '1')
+try('XGROUP', 'CREATE', none, 'g', '0') -- no stream
+try('XADD', none, 'NOMKSTREAM', '*', 'a', '1')
+try('XLEN', none)
+try('XRANGE', none, '-', '+')
+try('XACK', none, 'g', '1-1')
+try('XDEL', none, '1-1')
+try('XREADGROUP', 'GROUP', 'g', 'c', 'STREAMS', none, '>')
+try('XAUTOCLAIM', none, 'g', 'c', '0', '0-0')
+try('XCLAIM', none, 'g', 'c', '0', '1-1')
+try('XINFO', 'CONSUMERS', none, 'g')
 try('PUBLISH', channel, '')
-try('UNLINK', hash)
-try('DEL', hash, stream)
+try('UNLINK', none)
+try('DEL', none)
 return missing
