@@ -5,6 +5,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/firstcome/firstcome"
@@ -42,10 +43,9 @@ func (b *buffer) read(w http.ResponseWriter, r *http.Request, most int64) error 
 	case r.ContentLength > most:
 		err = &http.MaxBytesError{Limit: most}
 	case r.ContentLength >= 0:
-		b.bytes = append(b.bytes, make([]byte, r.ContentLength)...)
-		_, err = io.ReadFull(r.Body, b.bytes)
+		err = b.fill(r.Body, int(r.ContentLength))
 	default:
-		b.bytes, err = io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+		err = b.fill(http.MaxBytesReader(w, r.Body, most), -1)
 	}
 	if err != nil {
 		return unreadable(err)
@@ -55,6 +55,34 @@ func (b *buffer) read(w http.ResponseWriter, r *http.Request, most int64) error 
 	}
 	return nil
 }
+
+// fill reads so many bytes, below zero all that come. It makes room for what arrives, as much
+// again as came before, and not for what is announced: announcing costs a client nothing.
+func (b *buffer) fill(body io.Reader, length int) error {
+	for len(b.bytes) != length {
+		if len(b.bytes) == cap(b.bytes) {
+			b.bytes = slices.Grow(b.bytes, max(firstRoom, len(b.bytes)))
+		}
+		room := b.bytes[len(b.bytes):cap(b.bytes)]
+		if length >= 0 {
+			room = room[:min(len(room), length-len(b.bytes))]
+		}
+		n, err := body.Read(room)
+		b.bytes = b.bytes[:len(b.bytes)+n]
+		switch {
+		case err == io.EOF && length > len(b.bytes):
+			return io.ErrUnexpectedEOF
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// firstRoom is for the bodies of nearly all claims.
+const firstRoom = 512
 
 // unreadable says why a body was not read.
 func unreadable(err error) error {
