@@ -2,6 +2,7 @@ package firstcome
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -10,18 +11,22 @@ type Role string
 
 // The roles.
 const (
-	Admin   Role = "admin"   // everything
-	Service Role = "service" // claims and reads for any user
-	Viewer  Role = "viewer"  // reads
+	Admin    Role = "admin"    // everything
+	Operator Role = "operator" // all of a campaign, dead letters and the audit log; no keys
+	Support  Role = "support"  // what a viewer reads, one user or code at a time, and voids
+	Viewer   Role = "viewer"   // campaigns and counts; no user's id
+	Service  Role = "service"  // claims and reads for any user
 )
+
+// Roles returns every role.
+func Roles() []Role { return []Role{Admin, Operator, Support, Viewer, Service} }
 
 // ParseRole returns the role that a word names.
 func ParseRole(word string) (Role, error) {
-	switch r := Role(word); r {
-	case Admin, Service, Viewer:
+	if r := Role(word); slices.Contains(Roles(), r) {
 		return r, nil
 	}
-	return "", fmt.Errorf("there is no role %q: it is admin, service or viewer", word)
+	return "", fmt.Errorf("there is no role %q: it is admin, operator, support, viewer or service", word)
 }
 
 // A Key is an API key as the ledger keeps it: without the key itself.

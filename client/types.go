@@ -189,16 +189,21 @@ type DeadLetter struct {
 	SettledBy  *string `json:"settled_by"` // replayed or voided
 }
 
-// A LogEntry is a line of the audit log.
+// A LogEntry is a line of the audit log: who changed what, from Old to New. Both have what
+// changed and nothing else, as the other answers spell it: New of a campaign.update is the PATCH that
+// would do the same. Null is what was not there before, or is not any more.
 type LogEntry struct {
 	ID         int64           `json:"id"`
 	At         Time            `json:"at"`
-	Actor      string          `json:"actor"`
+	Actor      string          `json:"actor"`      // key:ID, user:SUB, local:USER, or local in development mode
+	ActorName  *string         `json:"actor_name"` // of a key
 	Action     string          `json:"action"`
 	CampaignID *string         `json:"campaign_id"`
 	UserID     *string         `json:"user_id"`
 	Number     *int64          `json:"number"`
-	Detail     json.RawMessage `json:"detail"`
+	Old        json.RawMessage `json:"old"`
+	New        json.RawMessage `json:"new"`
+	Detail     json.RawMessage `json:"detail"` // the reason that was given, and what else there is to say
 }
 
 // A List is a page of items. Next, if not nil, is what to ask the next page after.

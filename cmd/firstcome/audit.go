@@ -19,7 +19,7 @@ import (
 type auditCmd struct {
 	Ledger ledgerName `placeholder:"sqlite:FILE" help:"The ledger to read (default: ${ledger}, unless there is a server)."`
 	Gate   gateName   `placeholder:"URL" help:"Compare the gate with the ledger too: redis://HOST:PORT/DB, or rediss:// with TLS. FIRSTCOME_GATE keeps the password out of sight."`
-	Server serverURL  `placeholder:"URL" help:"Ask a server instead. Its API key, of the role admin, is read from FIRSTCOME_KEY."`
+	Server serverURL  `placeholder:"URL" help:"Ask a server instead. Its API key, of the role operator or admin, is read from FIRSTCOME_KEY."`
 	outputFlag
 	SecretFile string `placeholder:"FILE" help:"The secret of the coupon codes, to check these too (default: the one beside the ledger, if it can be read)."`
 	Campaign   string `arg:"" optional:"" help:"The campaign (default: all, and the ledger's file itself)."`

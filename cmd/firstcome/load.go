@@ -39,7 +39,7 @@ const loadUsers = 10_000
 // Help is the long help of load.
 func (c *loadCmd) Help() string {
 	return `Every answer is held against the coupons that the server has in the end, so the key has to be an
-admin's. Of several nodes the first is asked for them: a fleet has one ledger. The exit status is 1 on any breach, and where the answers could not be checked.`
+operator's or an admin's. Of several nodes the first is asked for them: a fleet has one ledger. The exit status is 1 on any breach, and where the answers could not be checked.`
 }
 
 // check returns what cannot be done, before anything is sent.

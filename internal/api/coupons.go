@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
@@ -81,7 +82,7 @@ func parseUsers(body []byte) ([]firstcome.UserID, error) {
 
 // listCoupons answers GET /v1/campaigns/{id}/coupons: a page of JSON, or the
 // whole campaign as CSV or NDJSON.
-func (s *Server) listCoupons(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
+func (s *Server) listCoupons(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
 	id, err := campaignID(r)
 	if err != nil {
 		return err
@@ -93,6 +94,10 @@ func (s *Server) listCoupons(w http.ResponseWriter, r *http.Request, _ auth.Call
 	if q.err() != nil {
 		return q.err()
 	}
+	if media != "" && !seesAll.has(c) {
+		return newProblem(http.StatusForbidden, "your role may not export a campaign")
+	}
+	named := seesAll.has(c) || choice.User != "" || choice.Code != ""
 	bounded, over := reading(r)
 	defer over()
 	if _, err := s.Ledger.Campaign(bounded.Context(), id); err != nil {
@@ -102,9 +107,9 @@ func (s *Server) listCoupons(w http.ResponseWriter, r *http.Request, _ auth.Call
 	case media != "":
 		return s.export(w, r, id, page, media)
 	case choice.Chosen():
-		return s.chosenCoupons(w, bounded, id, choice)
+		return s.chosenCoupons(w, bounded, id, choice, named)
 	}
-	return s.pageOfCoupons(w, bounded, id, page)
+	return s.pageOfCoupons(w, bounded, id, page, named)
 }
 
 // couponsAs returns the media type of a whole campaign that is asked for, "" for a page of JSON.
@@ -127,7 +132,7 @@ func couponsAs(r *http.Request, q *query) string {
 
 // chosenCoupons answers with the coupons that a caller looks for. Trying numbers for a code
 // is work for a processor, which claims need too: one does so at a time.
-func (s *Server) chosenCoupons(w http.ResponseWriter, r *http.Request, id firstcome.CampaignID, c ledger.Choice) error {
+func (s *Server) chosenCoupons(w http.ResponseWriter, r *http.Request, id firstcome.CampaignID, c ledger.Choice, named bool) error {
 	if c.Code != "" {
 		select {
 		case s.searches <- struct{}{}:
@@ -144,10 +149,10 @@ func (s *Server) chosenCoupons(w http.ResponseWriter, r *http.Request, id firstc
 	if next != 0 {
 		after = strconv.FormatInt(next, 10)
 	}
-	return s.writeCoupons(w, r, found, after)
+	return s.writeCoupons(w, r, found, after, named)
 }
 
-func (s *Server) pageOfCoupons(w http.ResponseWriter, r *http.Request, id firstcome.CampaignID, page ledger.Page) error {
+func (s *Server) pageOfCoupons(w http.ResponseWriter, r *http.Request, id firstcome.CampaignID, page ledger.Page, named bool) error {
 	var found []firstcome.Coupon
 	ask := page
 	ask.Limit++
@@ -163,14 +168,17 @@ func (s *Server) pageOfCoupons(w http.ResponseWriter, r *http.Request, id firstc
 		found = found[:page.Limit]
 		next = strconv.FormatInt(found[page.Limit-1].Number, 10)
 	}
-	return s.writeCoupons(w, r, found, next)
+	return s.writeCoupons(w, r, found, next, named)
 }
 
-// writeCoupons answers with a page of coupons; next says where the one behind it begins, ""
-// that there is none.
-func (s *Server) writeCoupons(w http.ResponseWriter, r *http.Request, found []firstcome.Coupon, next string) error {
+// writeCoupons answers with a page of coupons, masked unless who asks has named whose they are; next says where the one behind
+// it begins, "" that there is none.
+func (s *Server) writeCoupons(w http.ResponseWriter, r *http.Request, found []firstcome.Coupon, next string, named bool) error {
 	body := []byte(`{"items":[`)
 	for n := range found {
+		if !named {
+			found[n] = masked(found[n])
+		}
 		t, err := s.terms.get(r.Context(), found[n].Campaign, found[n].TermsVersion)
 		if err != nil {
 			return err
@@ -188,6 +196,15 @@ func (s *Server) writeCoupons(w http.ResponseWriter, r *http.Request, found []fi
 	}
 	writeBody(w, http.StatusOK, append(body, '}'))
 	return nil
+}
+
+// masked returns a coupon without what tells whose it is or lets somebody use it: support sees
+// these in answer to a question that names the user or the code. What is left tells rows apart.
+func masked(c firstcome.Coupon) firstcome.Coupon {
+	first, _ := utf8.DecodeRuneInString(string(c.User))
+	c.User = firstcome.UserID(string(first) + "***")
+	c.Code = c.Code[:min(4, len(c.Code))] + "************"
+	return c
 }
 
 // maxReason is the length of the longest reason for a void, in bytes.
@@ -219,6 +236,9 @@ func (s *Server) voidCoupon(w http.ResponseWriter, r *http.Request, c auth.Calle
 	if err != nil {
 		return err
 	}
+	if !seesAll.has(c) { // who named a number, not a user
+		coupon = masked(coupon)
+	}
 	writeBody(w, http.StatusOK, appendCoupon(nil, &coupon, t))
 	return nil
 }
@@ -234,8 +254,8 @@ func (s *Server) reason(w http.ResponseWriter, r *http.Request) (string, error) 
 		return "", notAllowed(required("reason"))
 	}
 	reason, err := parseString("reason", raw)
-	if err == nil && (reason == "" || len(reason) > maxReason) {
-		err = notAllowed(client.FieldError{Field: "reason", Reason: "must have 1 to " + strconv.Itoa(maxReason) + " bytes"})
+	if err == nil && (strings.TrimSpace(reason) == "" || len(reason) > maxReason) {
+		err = notAllowed(client.FieldError{Field: "reason", Reason: "must have 1 to " + strconv.Itoa(maxReason) + " bytes, and more than blanks"})
 	}
 	if err == nil && !storable(reason) {
 		err = notAllowed(client.FieldError{Field: "reason", Reason: unstorable})
@@ -263,5 +283,5 @@ func (s *Server) readWallet(w http.ResponseWriter, r *http.Request, c auth.Calle
 		found = found[:most]
 		next = string(found[most-1].Campaign)
 	}
-	return s.writeCoupons(w, r, found, next)
+	return s.writeCoupons(w, r, found, next, true)
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/auth"
-	"github.com/firstcome/firstcome/internal/ledger"
 )
 
 // maxWait is how long a request may wait for facts: below the time-outs of
@@ -119,48 +117,4 @@ func (s *Server) factsAfter(r *http.Request, id firstcome.CampaignID, after int6
 		return nil
 	})
 	return facts, err
-}
-
-// listAuditLog answers GET /v1/audit-log.
-func (s *Server) listAuditLog(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
-	q := parseQuery(r)
-	most := q.limit()
-	filter := ledger.LogFilter{
-		Campaign: q.campaign("campaign"), User: q.user("user_id"),
-		Before: q.number("before"), Limit: most + 1,
-	}
-	if q.err() != nil {
-		return q.err()
-	}
-	lines, err := s.Ledger.AuditLog(r.Context(), filter)
-	if err != nil {
-		return err
-	}
-	list := client.List[client.LogEntry]{Items: []client.LogEntry{}}
-	if len(lines) > most {
-		lines = lines[:most]
-		next := strconv.FormatInt(lines[most-1].ID, 10)
-		list.Next = &next
-	}
-	for _, line := range lines {
-		list.Items = append(list.Items, wireLine(line))
-	}
-	return writeJSON(w, http.StatusOK, list)
-}
-
-// wireLine returns a line of the audit log as the wire has it.
-func wireLine(e ledger.LogEntry) client.LogEntry {
-	line := client.LogEntry{
-		ID: e.ID, At: client.Time{Time: e.At}, Actor: e.Actor, Action: e.Action, Detail: json.RawMessage(e.Detail),
-	}
-	if campaign := string(e.Campaign); campaign != "" {
-		line.CampaignID = &campaign
-	}
-	if user := string(e.User); user != "" {
-		line.UserID = &user
-	}
-	if e.Number != 0 {
-		line.Number = &e.Number
-	}
-	return line
 }

@@ -1,6 +1,9 @@
 package api_test
 
 import (
+	"maps"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -11,69 +14,177 @@ import (
 )
 
 // callers are everyone who may ask.
-var callers = []string{"admin", "service", "viewer", "the user", "another user", "nobody"}
+var callers = []string{"admin", "operator", "support", "viewer", "service", "the user", "another user", "nobody"}
+
+// me is the user whom the table is about: a text that no answer has by accident.
+const me = "user-4711"
 
 // surface says, by hand, what each caller in the order of callers gets from
-// each operation about the user "me".
-var surface = map[string]struct {
-	body   string
-	status [6]int
+// each operation about the user me. ids says how the answers with 2xx name the user: a letter for
+// each caller, w for whole, m for masked and - for not at all; empty is - for all.
+var surface = []struct {
+	operation, query, accept, body string
+	status                         [8]int
+	ids                            string
 }{
-	"POST /v1/campaigns":                            {`{"name":"n","quantity":1}`, [6]int{201, 403, 403, 403, 403, 401}},
-	"GET /v1/campaigns":                             {"", [6]int{200, 403, 403, 403, 403, 401}},
-	"GET /v1/campaigns/{id}":                        {"", [6]int{200, 200, 200, 200, 200, 401}},
-	"PATCH /v1/campaigns/{id}":                      {`{"name":"m"}`, [6]int{200, 403, 403, 403, 403, 401}},
-	"POST /v1/campaigns/{id}/pause":                 {"", [6]int{200, 403, 403, 403, 403, 401}},
-	"POST /v1/campaigns/{id}/resume":                {"", [6]int{200, 403, 403, 403, 403, 401}},
-	"POST /v1/campaigns/{id}/close":                 {"", [6]int{200, 403, 403, 403, 403, 401}},
-	"GET /v1/campaigns/{id}/changes":                {"", [6]int{200, 403, 403, 403, 403, 401}},
-	"GET /v1/campaigns/{id}/ledger":                 {"", [6]int{200, 403, 403, 403, 403, 401}},
-	"POST /v1/campaigns/{id}/claims":                {`{"user_id":"me"}`, [6]int{200, 200, 403, 200, 404, 401}},
-	"GET /v1/campaigns/{id}/claims/{user_id}":       {"", [6]int{200, 200, 200, 200, 404, 401}},
-	"POST /v1/campaigns/{id}/coupons":               {`{"user_ids":["me"]}`, [6]int{200, 403, 403, 403, 403, 401}},
-	"GET /v1/campaigns/{id}/coupons":                {"", [6]int{200, 403, 403, 403, 403, 401}},
-	"POST /v1/campaigns/{id}/coupons/{number}/void": {`{"reason":"r"}`, [6]int{404, 403, 403, 403, 403, 401}},
-	"GET /v1/campaigns/{id}/facts":                  {"", [6]int{200, 403, 403, 403, 403, 401}},
-	"GET /v1/dead-letters":                          {"", [6]int{200, 403, 403, 403, 403, 401}},
-	"POST /v1/dead-letters/{letter}/replay":         {"", [6]int{404, 403, 403, 403, 403, 401}},
-	"POST /v1/dead-letters/{letter}/void":           {`{"reason":"r"}`, [6]int{404, 403, 403, 403, 403, 401}},
-	"GET /v1/users/{user_id}/coupons":               {"", [6]int{200, 200, 200, 200, 404, 401}},
-	"GET /v1/audit-log":                             {"", [6]int{200, 403, 403, 403, 403, 401}},
-	"GET /":                                         {"", [6]int{200, 200, 200, 200, 200, 200}},
-	"GET /livez":                                    {"", [6]int{200, 200, 200, 200, 200, 200}},
-	"GET /readyz":                                   {"", [6]int{200, 200, 200, 200, 200, 200}},
-	"GET /openapi.yaml":                             {"", [6]int{200, 200, 200, 200, 200, 200}},
+	{operation: "POST /v1/campaigns", body: `{"name":"n","quantity":1}`, status: runs(201)},
+	{operation: "GET /v1/campaigns", status: [8]int{200, 200, 200, 200, 403, 403, 403, 401}},
+	{operation: "GET /v1/campaigns/{id}", status: [8]int{200, 200, 200, 200, 200, 200, 200, 401}},
+	{operation: "PATCH /v1/campaigns/{id}", body: `{"name":"m"}`, status: runs(200)},
+	{operation: "POST /v1/campaigns/{id}/pause", status: runs(200)},
+	{operation: "POST /v1/campaigns/{id}/resume", status: runs(200)},
+	{operation: "POST /v1/campaigns/{id}/close", status: runs(200)},
+	{operation: "GET /v1/campaigns/{id}/changes", status: runs(200), ids: "ww------"},
+	{operation: "GET /v1/campaigns/{id}/ledger", status: [8]int{200, 200, 200, 200, 403, 403, 403, 401}},
+	{operation: "POST /v1/campaigns/{id}/claims", body: `{"user_id":"user-4711"}`, status: [8]int{200, 200, 403, 403, 200, 200, 404, 401}, ids: "ww--ww--"},
+	{operation: "GET /v1/campaigns/{id}/claims/{user_id}", status: [8]int{200, 200, 200, 403, 200, 200, 404, 401}, ids: "www-ww--"},
+	{operation: "POST /v1/campaigns/{id}/coupons", body: `{"user_ids":["user-4711"]}`, status: runs(200), ids: "ww------"},
+	{operation: "GET /v1/campaigns/{id}/coupons", status: looks(200), ids: "wwm-----"},
+	{operation: "GET /v1/campaigns/{id}/coupons", query: "?number=2", status: looks(200), ids: "wwm-----"},
+	{operation: "GET /v1/campaigns/{id}/coupons", query: "?voided=include&user_id=user-4711", status: looks(200), ids: "www-----"},
+	{operation: "GET /v1/campaigns/{id}/coupons", query: "?code={code}", status: looks(200), ids: "www-----"},
+	{operation: "GET /v1/campaigns/{id}/coupons", accept: "text/csv", status: runs(200), ids: "ww------"},
+	{operation: "GET /v1/campaigns/{id}/coupons", accept: "application/x-ndjson", status: runs(200), ids: "ww------"},
+	{operation: "POST /v1/campaigns/{id}/coupons/{number}/void", body: `{"reason":"r"}`, status: looks(404)},
+	{operation: "GET /v1/campaigns/{id}/facts", status: runs(200), ids: "ww------"},
+	{operation: "GET /v1/dead-letters", status: runs(200)},
+	{operation: "POST /v1/dead-letters/{letter}/replay", status: runs(404)},
+	{operation: "POST /v1/dead-letters/{letter}/void", body: `{"reason":"r"}`, status: runs(404)},
+	{operation: "GET /v1/users/{user_id}/coupons", status: [8]int{200, 200, 200, 403, 200, 200, 404, 401}, ids: "www-ww--"},
+	{operation: "GET /v1/audit-log", status: runs(200), ids: "ww------"},
+	{operation: "GET /", status: [8]int{200, 200, 200, 200, 200, 200, 200, 200}},
+	{operation: "GET /livez", status: [8]int{200, 200, 200, 200, 200, 200, 200, 200}},
+	{operation: "GET /readyz", status: [8]int{200, 200, 200, 200, 200, 200, 200, 200}},
+	{operation: "GET /openapi.yaml", status: [8]int{200, 200, 200, 200, 200, 200, 200, 200}},
+}
+
+// runs is what an operation of operators answers with a status, looks one of support too.
+func runs(status int) [8]int  { return [8]int{status, status, 403, 403, 403, 403, 403, 401} }
+func looks(status int) [8]int { return [8]int{status, status, status, 403, 403, 403, 403, 401} }
+
+// naming says how an answer names the user.
+func (r reply) naming(code string) string {
+	text := string(r.body)
+	switch {
+	case r.status > 299:
+		return "-" + strings.Repeat("!", strings.Count(text, me))
+	case strings.Contains(text, me):
+		return "w"
+	case strings.Contains(text, `"u***"`) && !strings.Contains(text, code):
+		return "m"
+	case strings.Contains(text, code):
+		return "a code"
+	}
+	return "-"
 }
 
 func TestEveryOperationIsRefusedToWhoIsNotNamed(t *testing.T) {
 	s := open(t, guarded)
-	headers := [][]string{
-		s.key(firstcome.Admin), s.key(firstcome.Service), s.key(firstcome.Viewer), s.token("me"), s.token("other"), nil,
+	var headers [][]string
+	for _, role := range firstcome.Roles() {
+		headers = append(headers, s.key(role))
 	}
+	headers = append(headers, s.token(me), s.token("other"), nil)
 	s.call("POST", "/v1/campaigns", `{"id":"c","name":"n","quantity":9}`, headers[0]...).want(t, 201, "")
 	s.call("POST", "/v1/campaigns", `{"id":"closing","name":"n","quantity":9}`, headers[0]...).want(t, 201, "")
-	s.call("POST", "/v1/campaigns/c/claims", "", headers[3]...).want(t, 201, "issued")
+	s.call("POST", "/v1/campaigns/c/claims", "", headers[5]...).want(t, 201, "issued")
+	s.call("POST", "/v1/campaigns/c/coupons/1/void", `{"reason":"r"}`, headers[0]...).want(t, 200, "")
+	code := s.call("POST", "/v1/campaigns/c/claims", "", headers[5]...).want(t, 201, "issued").text("coupon", "code")
 
-	var tested []string
-	for operation, want := range surface {
-		tested = append(tested, operation)
-		method, path, _ := strings.Cut(operation, " ")
+	tested := map[string]bool{}
+	for _, want := range surface {
+		tested[want.operation] = true
+		method, path, _ := strings.Cut(want.operation, " ")
 		id := "c"
 		if strings.HasSuffix(path, "/close") {
 			id = "closing" // for good
 		}
-		path = strings.NewReplacer("{id}", id, "{user_id}", "me", "{number}", "7", "{letter}", "7").Replace(path)
+		path = strings.NewReplacer("{id}", id, "{user_id}", me, "{number}", "7", "{letter}", "7", "{code}", code).Replace(path + want.query)
 		for n, caller := range callers {
-			if got := s.call(method, path, want.body, headers[n]...); got.status != want.status[n] {
-				t.Errorf("%s by %s answers %d, want %d", operation, caller, got.status, want.status[n])
+			header := headers[n]
+			if want.accept != "" {
+				header = append(header[:len(header):len(header)], "Accept", want.accept)
+			}
+			got := s.call(method, path, want.body, header...)
+			if got.status != want.status[n] {
+				t.Errorf("%s %s by %s answers %d, want %d", method, path, caller, got.status, want.status[n])
+			}
+			naming := "-"
+			if want.ids != "" {
+				naming = want.ids[n : n+1]
+			}
+			if how := got.naming(code); how != naming && want.operation != "GET /openapi.yaml" {
+				t.Errorf("%s %s by %s names the user %s, want %s: %s", method, path, caller, how, naming, got.body)
 			}
 		}
 	}
 	served := s.server.Operations()
-	slices.Sort(tested)
 	slices.Sort(served)
-	if diff := cmp.Diff(served, tested); diff != "" {
+	if diff := cmp.Diff(served, slices.Sorted(maps.Keys(tested))); diff != "" {
 		t.Errorf("served (-) and tested (+) differ:\n%s", diff)
+	}
+}
+
+// TestTheTablesOfRolesSayTheSame holds docs/api.md and openapi.yaml against the table above: who is not
+// refused by role may call.
+func TestTheTablesOfRolesSayTheSame(t *testing.T) {
+	text, err := os.ReadFile("../../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := readContract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inDocs := map[string][]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z]+ /[^`]*)` ((?:\\|[^|\n]*){6})\\|$").FindAllStringSubmatch(string(text), -1) {
+		for n, cell := range strings.Split(row[2], "|")[1:] {
+			if strings.TrimSpace(cell) != "" {
+				inDocs[row[1]] = append(inDocs[row[1]], callers[n])
+			}
+		}
+	}
+	want := map[string][]string{}
+	for _, row := range surface {
+		for n, caller := range callers[:6] {
+			if row.accept == "" && row.query == "" && row.status[7] == 401 && row.status[n] != 403 {
+				want[row.operation] = append(want[row.operation], caller)
+			}
+		}
+	}
+	if diff := cmp.Diff(want, inDocs); diff != "" {
+		t.Errorf("docs/api.md (+) says otherwise:\n%s", diff)
+	}
+	for operation, may := range want {
+		method, path, _ := strings.Cut(operation, " ")
+		text := spec.Paths.Find(path).Operations()[method].Description
+		keys := slices.DeleteFunc(slices.Clone(may), func(caller string) bool { return caller == "the user" })
+		sentence := "For the roles " + strings.Join(keys[:len(keys)-1], ", ") + " and " + keys[len(keys)-1]
+		if len(keys) == len(firstcome.Roles()) {
+			sentence = "For every role"
+		}
+		if rest, ok := strings.CutPrefix(text, sentence); !ok || strings.HasPrefix(rest, ", and for users themselves") != slices.Contains(may, "the user") {
+			t.Errorf("%s: openapi.yaml says %q, and may be called by %v", operation, text, may)
+		}
+	}
+}
+
+// TestSupportVoidsOneCoupon looks a user up, as support does, and voids what it finds.
+func TestSupportVoidsOneCoupon(t *testing.T) {
+	s := open(t, guarded)
+	s.call("POST", "/v1/campaigns", `{"id":"c","name":"n","quantity":9}`, s.key(firstcome.Admin)...).want(t, 201, "")
+	s.call("POST", "/v1/campaigns/c/claims", "", s.token("한국 user")...).want(t, 201, "issued")
+	support := s.key(firstcome.Support)
+	for _, body := range []string{"", "{}", `{"reason":""}`, `{"reason":" \t"}`} {
+		s.call("POST", "/v1/campaigns/c/coupons/1/void", body, support...).want(t, 422, "")
+	}
+	voided := s.call("POST", "/v1/campaigns/c/coupons/1/void", `{"reason":"returned"}`, support...).want(t, 200, "")
+	if voided.text("user_id") != "한***" || voided.text("state") != "voided" || !strings.HasSuffix(voided.text("code"), "***") {
+		t.Errorf("the answer is %s", voided.body)
+	}
+	line := s.call("GET", "/v1/audit-log?user_id=%ED%95%9C%EA%B5%AD%20user", "", s.key(firstcome.Operator)...).items()[0]
+	if line["action"] != "coupon.void" || line["actor_name"] != "test" || !strings.HasPrefix(line["actor"].(string), "key:") {
+		t.Errorf("the log has %v", line)
 	}
 }
 

@@ -19,32 +19,37 @@ type route struct {
 
 // routes is the whole surface.
 func (s *Server) routes() []route {
-	const keys, readers = admin | service, admin | service | viewer
+	const run = seesAll            // all of a campaign
+	const look = run | support     // a user's coupons, one user at a time
+	const counts = look | viewer   // no user's id
+	const claim = run | service    // for any user
+	const ask = look | service     // about any user
+	const staff = counts | service // every key
 	const short, long = false, true
 	return []route{
-		{"POST", "/v1/campaigns", admin, "", s.createCampaign, short},
-		{"GET", "/v1/campaigns", admin, "after limit", s.listCampaigns, short},
-		{"GET", "/v1/campaigns/{id}", readers | self, "", s.readCampaign, short},
-		{"PATCH", "/v1/campaigns/{id}", admin, "", s.updateCampaign, short},
-		{"POST", "/v1/campaigns/{id}/pause", admin, "", s.pauseCampaign, short},
-		{"POST", "/v1/campaigns/{id}/resume", admin, "", s.resumeCampaign, short},
-		{"POST", "/v1/campaigns/{id}/close", admin, "", s.closeCampaign, short},
-		{"GET", "/v1/campaigns/{id}/changes", admin, "after limit", s.listChanges, short},
-		{"GET", "/v1/campaigns/{id}/ledger", admin, "", s.readLedger, short},
+		{"POST", "/v1/campaigns", run, "", s.createCampaign, short},
+		{"GET", "/v1/campaigns", counts, "after limit", s.listCampaigns, short},
+		{"GET", "/v1/campaigns/{id}", staff | self, "", s.readCampaign, short},
+		{"PATCH", "/v1/campaigns/{id}", run, "", s.updateCampaign, short},
+		{"POST", "/v1/campaigns/{id}/pause", run, "", s.pauseCampaign, short},
+		{"POST", "/v1/campaigns/{id}/resume", run, "", s.resumeCampaign, short},
+		{"POST", "/v1/campaigns/{id}/close", run, "", s.closeCampaign, short},
+		{"GET", "/v1/campaigns/{id}/changes", run, "after limit", s.listChanges, short},
+		{"GET", "/v1/campaigns/{id}/ledger", counts, "", s.readLedger, short},
 
-		{"POST", "/v1/campaigns/{id}/claims", keys | self, "", s.claim, short},
-		{"GET", "/v1/campaigns/{id}/claims/{user_id}", readers | self, "", s.readClaim, short},
-		{"POST", "/v1/campaigns/{id}/coupons", admin, "", s.issueCoupons, short},
-		{"GET", "/v1/campaigns/{id}/coupons", admin, "after limit voided user_id code number", s.listCoupons, long},
-		{"POST", "/v1/campaigns/{id}/coupons/{number}/void", admin, "", s.voidCoupon, short},
-		{"GET", "/v1/campaigns/{id}/facts", admin, "after limit wait", s.listFacts, long},
+		{"POST", "/v1/campaigns/{id}/claims", claim | self, "", s.claim, short},
+		{"GET", "/v1/campaigns/{id}/claims/{user_id}", ask | self, "", s.readClaim, short},
+		{"POST", "/v1/campaigns/{id}/coupons", run, "", s.issueCoupons, short},
+		{"GET", "/v1/campaigns/{id}/coupons", look, "after limit voided user_id code number", s.listCoupons, long},
+		{"POST", "/v1/campaigns/{id}/coupons/{number}/void", look, "", s.voidCoupon, short},
+		{"GET", "/v1/campaigns/{id}/facts", run, "after limit wait", s.listFacts, long},
 
-		{"GET", "/v1/users/{user_id}/coupons", readers | self, "after limit", s.readWallet, short},
+		{"GET", "/v1/users/{user_id}/coupons", ask | self, "after limit", s.readWallet, short},
 
-		{"GET", "/v1/dead-letters", admin, "campaign settled after limit", s.listDeadLetters, short},
-		{"POST", "/v1/dead-letters/{letter}/replay", admin, "", s.replayDeadLetter, short},
-		{"POST", "/v1/dead-letters/{letter}/void", admin, "", s.voidDeadLetter, short},
-		{"GET", "/v1/audit-log", admin, "campaign user_id before limit", s.listAuditLog, short},
+		{"GET", "/v1/dead-letters", run, "campaign settled after limit", s.listDeadLetters, short},
+		{"POST", "/v1/dead-letters/{letter}/replay", run, "", s.replayDeadLetter, short},
+		{"POST", "/v1/dead-letters/{letter}/void", run, "", s.voidDeadLetter, short},
+		{"GET", "/v1/audit-log", run, "campaign user_id before limit", s.listAuditLog, short},
 
 		{"GET", "/{$}", everyone, "", s.about, short}, // the path / alone
 		{"GET", "/livez", everyone, "", s.livez, short},
@@ -67,23 +72,32 @@ type who uint8
 
 const (
 	admin    who = 1 << iota // API keys by their roles
-	service                  //
+	operator                 //
+	support                  //
 	viewer                   //
+	service                  //
 	self                     // a user's own token, about themself alone
 	everyone                 // also without credentials
 )
 
-// has tells whether the caller is in the set.
+// seesAll are those who see every user's id and code. All others see those of whom they named.
+const seesAll = admin | operator
+
+// has tells whether the caller is in the set. A role that is not here may do nothing.
 func (w who) has(c auth.Caller) bool {
 	switch {
 	case c.User != "":
 		return w&self != 0
 	case c.Role == firstcome.Admin:
 		return w&admin != 0
-	case c.Role == firstcome.Service:
-		return w&service != 0
+	case c.Role == firstcome.Operator:
+		return w&operator != 0
+	case c.Role == firstcome.Support:
+		return w&support != 0
 	case c.Role == firstcome.Viewer:
 		return w&viewer != 0
+	case c.Role == firstcome.Service:
+		return w&service != 0
 	}
 	return false
 }

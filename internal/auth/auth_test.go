@@ -58,7 +58,7 @@ func newKey(t *testing.T, role firstcome.Role) (string, firstcome.Key) {
 }
 
 func TestAKeySaysItsRoleAndName(t *testing.T) {
-	for _, role := range []firstcome.Role{firstcome.Admin, firstcome.Service, firstcome.Viewer} {
+	for _, role := range firstcome.Roles() {
 		plain, key := newKey(t, role)
 		a := auth.New(auth.Config{Keys: &keyring{keys: []firstcome.Key{key}}})
 		if err := a.Reload(t.Context()); err != nil {

@@ -50,7 +50,7 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 		if err := t.insertChange(id, 1, firstcome.ChangeTerms, payload, now); err != nil {
 			return err
 		}
-		return t.log(now, actor, "campaign.create", entry{campaign: id, detail: payload})
+		return t.log(now, actor, "campaign.create", entry{campaign: id, detail: termsDetail("null", payload)})
 	})
 	if err != nil {
 		return Status{}, fmt.Errorf("create the campaign %s: %w", id, err)
@@ -123,7 +123,7 @@ func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func
 			return 0, err
 		}
 	}
-	return made.Version, t.log(made.At, actor, "campaign.update", entry{campaign: s.ID, detail: payload})
+	return made.Version, t.log(made.At, actor, "campaign.update", entry{campaign: s.ID, detail: termsDetail(before, payload)})
 }
 
 // A Switch is a change of a campaign without terms.
@@ -204,6 +204,9 @@ func (t *tx) log(at time.Time, actor, action string, e entry) error {
 		at.UnixMicro(), actor, action, nullable(e.campaign), nullable(e.user), nullable(e.number), e.detail)
 	return err
 }
+
+// termsDetail is what a line of the audit log has of terms, before and after.
+func termsDetail(before, after string) string { return `{"old":` + before + `,"new":` + after + `}` }
 
 // nullable returns the column of a value of which the zero value is none.
 func nullable[V comparable](v V) any {

@@ -19,7 +19,7 @@ func (l *Ledger) AddKey(ctx context.Context, actor string, k firstcome.Key) erro
 		if err != nil {
 			return err
 		}
-		return t.logKey(actor, "key.create", k.ID)
+		return t.logKey(k.CreatedAt, actor, "key.create", map[string]string{"key": k.ID, "name": k.Name, "role": string(k.Role)})
 	})
 	if err != nil {
 		return fmt.Errorf("add a key: %w", err)
@@ -48,7 +48,7 @@ func (l *Ledger) RevokeKey(ctx context.Context, actor, id string) error {
 		if _, err := t.change(`UPDATE api_keys SET revoked_at = ? WHERE id = ?`, now.UnixMicro(), id); err != nil {
 			return err
 		}
-		return t.logKey(actor, "key.revoke", id)
+		return t.logKey(now, actor, "key.revoke", map[string]string{"key": id})
 	})
 	if err != nil {
 		return fmt.Errorf("revoke the key %s: %w", id, err)
@@ -56,12 +56,12 @@ func (l *Ledger) RevokeKey(ctx context.Context, actor, id string) error {
 	return nil
 }
 
-func (t *tx) logKey(actor, action, id string) error {
-	detail, err := json.Marshal(map[string]string{"key": id})
+func (t *tx) logKey(at time.Time, actor, action string, of map[string]string) error {
+	detail, err := json.Marshal(of)
 	if err != nil {
 		return err
 	}
-	return t.log(time.Now(), actor, action, entry{detail: string(detail)})
+	return t.log(at, actor, action, entry{detail: string(detail)})
 }
 
 // Keys returns every key, revoked ones too, in the order of their making.

@@ -127,7 +127,7 @@ CREATE TABLE IF NOT EXISTS audit_log (
 CREATE TABLE IF NOT EXISTS api_keys (
     id            VARBINARY(64)  NOT NULL PRIMARY KEY,
     name          MEDIUMTEXT     NOT NULL,
-    role          VARBINARY(16)  NOT NULL CHECK (role IN ('admin', 'service', 'viewer')),
+    role          VARBINARY(16)  NOT NULL CHECK (role IN ('admin', 'operator', 'support', 'viewer', 'service')),
     hash          VARBINARY(32)  NOT NULL UNIQUE,       -- SHA-256 of the key
     created_at    BIGINT         NOT NULL,
     revoked_at    BIGINT

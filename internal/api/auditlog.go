@@ -1,0 +1,162 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// listAuditLog answers GET /v1/audit-log.
+func (s *Server) listAuditLog(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
+	q := parseQuery(r)
+	most := q.limit()
+	filter := ledger.LogFilter{
+		Campaign: q.campaign("campaign"), User: q.user("user_id"),
+		Before: q.number("before"), Limit: most + 1,
+	}
+	if q.err() != nil {
+		return q.err()
+	}
+	lines, err := s.Ledger.AuditLog(r.Context(), filter)
+	if err != nil {
+		return err
+	}
+	keys, err := s.Ledger.Keys(r.Context())
+	if err != nil {
+		return err
+	}
+	list := client.List[client.LogEntry]{Items: []client.LogEntry{}}
+	if len(lines) > most {
+		lines = lines[:most]
+		next := strconv.FormatInt(lines[most-1].ID, 10)
+		list.Next = &next
+	}
+	for _, line := range lines {
+		wire, err := wireLine(line, keys)
+		if err != nil {
+			return err
+		}
+		list.Items = append(list.Items, wire)
+	}
+	return writeJSON(w, http.StatusOK, list)
+}
+
+// wireLine returns a line of the audit log as the wire has it.
+func wireLine(e ledger.LogEntry, keys []firstcome.Key) (line client.LogEntry, err error) {
+	line = client.LogEntry{ID: e.ID, At: client.Time{Time: e.At}, Actor: e.Actor, ActorName: keyName(e.Actor, keys), Action: e.Action}
+	if campaign := string(e.Campaign); campaign != "" {
+		line.CampaignID = &campaign
+	}
+	if user := string(e.User); user != "" {
+		line.UserID = &user
+	}
+	if e.Number != 0 {
+		line.Number = &e.Number
+	}
+	var detail map[string]any
+	if err := json.Unmarshal(e.Detail, &detail); err != nil {
+		return line, err
+	}
+	before, after := any(nil), any(nil)
+	if detail["new"] == nil {
+		before, after = turned(e, detail)
+	} else if before, after, err = termsTurned(e); err != nil {
+		return line, err
+	}
+	delete(detail, "old")
+	delete(detail, "new")
+	if line.Old, err = json.Marshal(before); err != nil {
+		return line, err
+	}
+	if line.New, err = json.Marshal(after); err != nil {
+		return line, err
+	}
+	line.Detail, err = json.Marshal(detail)
+	return line, err
+}
+
+// keyName returns the name of the key that an actor is; nil if it is none.
+func keyName(actor string, keys []firstcome.Key) *string {
+	for n := range keys {
+		if actor == "key:"+keys[n].ID {
+			return &keys[n].Name
+		}
+	}
+	return nil
+}
+
+// turned returns what an action changed that has no terms: what was before follows from it.
+func turned(e ledger.LogEntry, detail map[string]any) (before, after any) {
+	type values map[string]any
+	switch e.Action {
+	case "campaign.pause":
+		return values{"paused": false}, values{"paused": true}
+	case "campaign.resume":
+		return values{"paused": true}, values{"paused": false}
+	case "campaign.close":
+		return values{"closed": false}, values{"closed": true}
+	case "campaign.retire":
+		return values{"retired_at": nil}, values{"retired_at": wireTime(e.At)}
+	case "coupon.void":
+		return values{"state": "in_force"}, values{"state": "voided"}
+	case "dead_letter.replay":
+		return values{"settled_by": nil}, values{"settled_by": "replayed"}
+	case "dead_letter.void":
+		return values{"settled_by": nil}, values{"settled_by": "voided"}
+	case "key.create":
+		return nil, values{"id": detail["key"], "name": detail["name"], "role": detail["role"]}
+	case "key.revoke":
+		return values{"revoked_at": nil}, values{"revoked_at": wireTime(e.At)}
+	}
+	return nil, nil
+}
+
+// termsTurned returns what differs between the terms before and after.
+func termsTurned(e ledger.LogEntry) (before, after any, err error) {
+	old, changed, err := e.TermsOf()
+	if err != nil || changed == nil {
+		return nil, nil, err
+	}
+	if old == nil {
+		return nil, wireTerms(changed), nil
+	}
+	a, b := wireTerms(old), wireTerms(changed)
+	from, to, err := differing(a, b)
+	if err != nil || to["coupon"] == nil {
+		return from, to, err
+	}
+	// A coupon's fields are changed one by one, as by PATCH.
+	from["coupon"], to["coupon"], err = differing(a.Coupon, b.Coupon)
+	return from, to, err
+}
+
+// differing returns the fields of two values of one type that are not the same as JSON.
+func differing(a, b any) (from, to map[string]any, err error) {
+	before, err := fieldsOf(a)
+	if err != nil {
+		return nil, nil, err
+	}
+	after, err := fieldsOf(b)
+	from, to = map[string]any{}, map[string]any{}
+	for name := range after {
+		if !bytes.Equal(before[name], after[name]) {
+			from[name], to[name] = before[name], after[name]
+		}
+	}
+	return from, to, err
+}
+
+// fieldsOf returns the fields of a value as JSON has them.
+func fieldsOf(value any) (o object, err error) {
+	text, err := json.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(text, &o)
+	}
+	return o, err
+}
