@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// told are the commands that the runbooks and operate.md tell an operator to give: in the text, and alone in a line.
+var told = regexp.MustCompile("`(firstcome [a-z][^`]*)`|(?m:^(firstcome [a-z].*)$)")
+
+func commandsOfTheRunbooks(t *testing.T) (commands []string) {
+	t.Helper()
+	files, err := filepath.Glob("../../docs/runbooks/*.md")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there are no runbooks: %v", err)
+	}
+	for _, file := range append(files, "../../docs/operate.md") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range told.FindAllStringSubmatch(string(text), -1) {
+			command, _, _ := strings.Cut(found[1]+found[2], " #")
+			commands = append(commands, strings.TrimSpace(command))
+		}
+	}
+	slices.Sort(commands)
+	return slices.Compact(commands)
+}
+
+// words splits a command as a shell does that knows quotes and nothing else.
+func words(command string) (all []string) {
+	for _, w := range regexp.MustCompile(`'[^']*'|"[^"]*"|\S+`).FindAllString(command, -1) {
+		all = append(all, strings.Trim(w, `'"`))
+	}
+	return all[1:] // without firstcome
+}
+
+func TestEveryCommandOfTheRunbooksIsOne(t *testing.T) {
+	commands := commandsOfTheRunbooks(t)
+	if len(commands) < 20 {
+		t.Fatalf("only %d commands are told: %q", len(commands), commands)
+	}
+	gate := regexp.MustCompile(`--gate( URL)?$`)
+	for _, command := range commands {
+		command = gate.ReplaceAllString(command, "--gate redis://gate.internal:6379")
+		command = strings.NewReplacer("--ledger URL", "--ledger mysql://ledger.internal/firstcome", " ROLE", " admin", "replay ID", "replay 1", "void ID", "void 1", "LETTER", "1",
+			" ID", " spring", " C", " spring").Replace(command)
+		switch command { // which need an argument that the text leaves out
+		case "firstcome load":
+			command += " --campaign spring --users 1"
+		case "firstcome serve --role recorder":
+			command += " --gate redis://gate.internal:6379"
+		case "firstcome backup":
+			command += " copy.db"
+		}
+		var out bytes.Buffer
+		if _, err := parse(&cli{}, words(command), terminal{out: &out, err: &out}); err != nil {
+			t.Errorf("%s: %v", command, err)
+		}
+	}
+}
+
+// TestTheCommandsOfTheRunbooksDoWhatTheseSay gives the commands of the runbooks beside a node with the campaigns spring,
+// which its gate has lost, and autumn, which has a dead letter.
+func TestTheCommandsOfTheRunbooksDoWhatTheseSay(t *testing.T) {
+	d := newDisaster(t)
+	rest := commandsOfTheRunbooks(t)
+	for _, c := range []struct {
+		command string
+		exit    int
+		says    string // a pattern in what it prints
+	}{
+		{"firstcome version", exitOK, `firstcome`},
+		{"firstcome ready", exitOK, ``},
+		{"firstcome campaign list", exitOK, `spring +unknown \(the gate has lost it`},
+		{"firstcome campaign show ID", exitOK, `state +unknown \(the gate has lost it`},
+		{"firstcome audit ID --ledger URL --gate URL", exitFailed, `the gate has lost the campaign`},
+		{"firstcome audit --gate", exitFailed, `autumn at its gate: .* 0 breaches`},
+		{"firstcome doctor", exitFailed, `FAIL +the gate.s campaigns +Redis has lost 1 campaigns: spring\n.*fix: `},
+		{"firstcome audit ID --ledger URL", exitOK, `verdict: 0 breaches in 1 campaign`},
+		{"firstcome audit ID --ledger URL --gate ledger", exitOK, `verdict: 0 breaches in 1 campaign`},
+		{"firstcome audit --ledger sqlite:firstcome.db", exitOK, `verdict: 0 breaches in 2 campaigns`},
+		{"firstcome campaign close ID --yes", exitFailed, `the change is in the ledger`},
+		{"firstcome campaign show ID", exitOK, `state +closed \(the gate has lost it`},
+		{"firstcome dead list", exitOK, `autumn`},
+		{"firstcome dead replay ID", exitFailed, `ledger`},
+		{"firstcome dead void LETTER --reason TEXT", exitOK, ``},
+		{"firstcome dead void ID --reason TEXT", exitFailed, ``}, // it is void
+		{"firstcome key create --name NAME --role ROLE", exitOK, `fc`},
+	} {
+		if !slices.Contains(rest, c.command) {
+			t.Errorf("%q is not told any more: take it out here", c.command)
+		}
+		status, out := d.run(c.command)
+		if status != c.exit || !regexp.MustCompile(c.says).MatchString(out) {
+			t.Errorf("%s ends with %d instead of %d, or does not say %q:\n%s", c.command, status, c.exit, c.says, out)
+		}
+	}
+}
+
+// A disaster is a node and what is wrong with it.
+type disaster struct {
+	t   *testing.T
+	env []string
+	url map[string]string // by flag
+}
+
+func newDisaster(t *testing.T) *disaster {
+	t.Helper()
+	redis, dir := services.Redis.Server(t).URL(), t.TempDir()
+	d := &disaster{t: t, url: map[string]string{"--ledger": "sqlite:" + filepath.Join(dir, "firstcome.db"), "--gate": redis}}
+	secret := "FIRSTCOME_SECRET=" + strings.Repeat("5", 64)
+	p, err := launch(dir, append(os.Environ(), secret), "serve", "--listen", "127.0.0.1:0", "--ops", "off", "--ledger", d.url["--ledger"], "--gate", redis)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.kill)
+	d.env = []string{secret, "FIRSTCOME_SERVER=http://" + p.address, "FIRSTCOME_LEDGER=" + d.url["--ledger"], "FIRSTCOME_GATE=" + redis, "FIRSTCOME_MAX_CONNECTIONS=100"}
+	for _, command := range []string{"campaign create spring --quantity 3", "campaign create autumn --quantity 3", "claim spring alice", "claim autumn alice"} {
+		if status, out := d.run("firstcome " + command); status != exitOK {
+			t.Fatalf("%s: %s", command, out)
+		}
+	}
+	d.redis("DEL", "firstcome:{spring}:campaign", "firstcome:{spring}:holders")
+	d.redis("XADD", "firstcome:{autumn}:journal", "*", "format", "1", "users", "nobody can read this")
+	until := time.Now().Add(patience)
+	for {
+		if _, out := d.run("firstcome dead list"); strings.Contains(out, "autumn") {
+			return d
+		} else if time.Now().After(until) {
+			t.Fatalf("there is no dead letter: %s", out)
+		}
+	}
+}
+
+func (d *disaster) redis(command ...string) {
+	d.t.Helper()
+	u, err := url.Parse(d.url["--gate"])
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{u.Host}, DisableCache: true})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer client.Close()
+	if err := client.Do(d.t.Context(), client.B().Arbitrary(command...).Build()).Error(); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// run gives a command, with the names of this disaster in the place of those that the text leaves open.
+func (d *disaster) run(command string) (status int, out string) {
+	d.t.Helper()
+	args := words(command)
+	for n, arg := range args {
+		letter := len(args) > 1 && args[0] == "dead"
+		switch {
+		case arg == "URL", arg == "sqlite:firstcome.db":
+			args[n] = d.url[args[n-1]]
+		case letter && (arg == "ID" || arg == "LETTER"):
+			args[n] = "1"
+		case arg == "ID":
+			args[n] = "spring"
+		case arg == "ROLE":
+			args[n] = "viewer"
+		}
+	}
+	env := d.env
+	switch {
+	case args[0] == "audit" && args[len(args)-1] == "--gate":
+		args = append(args, d.url["--gate"])
+		fallthrough
+	case args[0] == "audit" || args[0] == "key":
+		env = []string{env[0], env[2]} // as beside the ledger, and not beside a node
+	case args[0] == "doctor":
+		env = slices.DeleteFunc(slices.Clone(env), func(v string) bool { return strings.HasPrefix(v, "FIRSTCOME_SERVER=") })
+	}
+	var both bytes.Buffer
+	ctx, cancel := context.WithTimeout(d.t.Context(), patience)
+	defer cancel()
+	status = run(ctx, args, terminal{in: strings.NewReader(""), out: &both, err: &both, env: env})
+	return status, both.String()
+}
