@@ -177,7 +177,7 @@ func (c *auditCmd) auditServer(ctx context.Context, t terminal, report *auditRep
 // audit adds the campaigns' reports.
 func (r *auditReport) audit(ctx context.Context, t terminal, ids []firstcome.CampaignID, secret *firstcome.Secret, source func(firstcome.CampaignID, *atomic.Int64) audit.Source) error {
 	var read atomic.Int64
-	done := showProgress(ctx, t, "audit: coupons and facts read", func() (int64, int64) { return read.Load(), 0 })
+	done := showProgress(ctx, t, "audit: coupons and facts read", func() course { return course{done: read.Load()} })
 	defer done()
 	for _, id := range ids {
 		one, err := audit.Ledger(ctx, source(id, &read), id, secret)

@@ -28,7 +28,7 @@ codes (FILE.secret) with the backup: without it the campaigns in it cannot be de
 // Run copies the ledger, as it is at one instant.
 func (c *backupCmd) Run(ctx context.Context, t terminal) error {
 	err := readLedger(ctx, c.Ledger.path(), func(l *ledger.Ledger) error {
-		done := showProgress(ctx, t, "back up", func() (int64, int64) { return size(c.File), size(c.Ledger.path()) })
+		done := showProgress(ctx, t, "back up", func() course { return course{done: size(c.File), total: size(c.Ledger.path())} })
 		defer done()
 		return l.Backup(ctx, c.File)
 	})

@@ -27,7 +27,7 @@ the environment, and the environment over the default. Secrets are never flags: 
 (coupon codes), FIRSTCOME_KEY (API key of client commands), FIRSTCOME_JWT_SECRET (users' tokens).
 
 Exit status: 0 done; 1 a breach, a refusal, or a failure; 2 a mistake in flags, environment or
-configuration, and nothing was done.`
+configuration, and nothing was done; 3 (of load alone) every promise was kept and a threshold was not.`
 
 // ledgerFlag names the ledger of a command that reads or writes one itself.
 type ledgerFlag struct {

@@ -104,7 +104,7 @@ func (c *demoCmd) show(ctx context.Context, t terminal, n *node) error {
 func (c *demoCmd) load(ctx context.Context, t terminal, n *node) (*load.Result, error) {
 	var sent atomic.Int64
 	all := int64(c.Users) * int64(c.Repeat)
-	stopProgress := showProgress(ctx, t, "claims", func() (int64, int64) { return sent.Load(), all })
+	stopProgress := showProgress(ctx, t, "claims", func() course { return course{done: sent.Load(), total: all} })
 	defer stopProgress()
 	return load.Run(ctx, load.Config{
 		Server: "http://" + n.address(), Campaign: demoCampaign, Prefix: "user-",

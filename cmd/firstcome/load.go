@@ -21,7 +21,7 @@ type loadCmd struct {
 	Repeat      count         `default:"1" placeholder:"N" help:"How often each user claims (default: 1)."`
 	Concurrency count         `default:"64" placeholder:"N" help:"Connections to each server; so many claims are under way at once (default: 64)."`
 	Rate        perSecond     `default:"0" placeholder:"N" help:"Send so many claims a second, whatever the server does; 0 sends the next when the last was answered (default: 0)."`
-	Duration    time.Duration `default:"0s" placeholder:"DURATION" help:"Send no claim later than this (default: until all are sent)."`
+	Duration    time.Duration `default:"0s" placeholder:"DURATION" help:"Send claims for so long; who is under way then is waited for (default: until all are sent)."`
 	Timeout     time.Duration `default:"10s" placeholder:"DURATION" help:"How long to wait for an answer (default: 10s)."`
 	Again       uint16        `default:"0" placeholder:"N" help:"How often to ask again where the outcome is unknown (default: 0)."`
 	UserPrefix  string        `placeholder:"TEXT" help:"Of the users' ids, before their index (default: one of its own for each run)."`
@@ -29,6 +29,8 @@ type loadCmd struct {
 	Seed        uint64        `default:"1" placeholder:"N" help:"Of the random order (default: 1)."`
 	Others      bool          `help:"Others claim during the run: do not expect their coupons to be known."`
 	Returned    bool          `help:"Coupons may be voided during the run: allow issues after sold_out."`
+	P99         time.Duration `name:"p99" default:"0s" placeholder:"DURATION" help:"Exit 3 if the 99th percentile of the latency is over this (default: no limit)."`
+	Errors      *uint32       `placeholder:"N" help:"Exit 3 if more claims than this end with an unknown outcome (default: no limit)."`
 	JSON        string        `name:"json" placeholder:"FILE" help:"Write the result as JSON."`
 	Report      string        `placeholder:"FILE" help:"Write the result as one HTML page that opens offline."`
 }
@@ -39,7 +41,11 @@ const loadUsers = 10_000
 // Help is the long help of load.
 func (c *loadCmd) Help() string {
 	return `Every answer is held against the coupons that the server has in the end, so the key has to be an
-operator's or an admin's. Of several nodes the first is asked for them: a fleet has one ledger. The exit status is 1 on any breach, and where the answers could not be checked.`
+operator's or an admin's. Of several nodes the first is asked for them: a fleet has one ledger.
+
+Exit status: 0 every promise and every threshold was kept; 1 a breach, or the answers could not be checked,
+or the run was interrupted; 2 a mistake in flags, and nothing was sent; 3 every promise was kept, and a
+threshold (--p99, --errors) was not.`
 }
 
 // check returns what cannot be done, before anything is sent.
@@ -62,12 +68,16 @@ func (c *loadCmd) check(t terminal) []error {
 // Run loads the server.
 func (c *loadCmd) Run(ctx context.Context, t terminal) error {
 	config := c.config(t)
-	var sent, due atomic.Int64
+	var far atomic.Pointer[course]
+	far.Store(&course{began: time.Now()})
 	config.Progress = func(done, total int64) {
-		sent.Store(done)
-		due.Store(total)
+		next := course{done: done, total: total, began: far.Load().began, longest: c.Duration}
+		if far.Load().total == 0 {
+			next.began = time.Now() // of the load: a server may have taken its time to say what the campaign is
+		}
+		far.Store(&next)
 	}
-	stopProgress := showProgress(ctx, t, "load: claims", func() (int64, int64) { return sent.Load(), due.Load() })
+	stopProgress := showProgress(ctx, t, "load: claims", func() course { return *far.Load() })
 	result, err := load.Run(ctx, config)
 	stopProgress()
 	if err != nil {
@@ -76,10 +86,18 @@ func (c *loadCmd) Run(ctx context.Context, t terminal) error {
 	if err := c.write(t, result); err != nil {
 		return err
 	}
-	if !result.Verdict.OK() {
-		return errors.New(result.Verdict.String())
+	return c.judge(result)
+}
+
+// judge returns why the exit status is not 0.
+func (c *loadCmd) judge(result *load.Result) error {
+	switch {
+	case result.OK():
+		return nil
+	case result.Verdict.OK() && !result.Interrupted:
+		return thresholdError{errors.New(result.InAll())}
 	}
-	return nil
+	return errors.New(result.InAll())
 }
 
 func (c *loadCmd) config(t terminal) load.Config {
@@ -87,7 +105,11 @@ func (c *loadCmd) config(t terminal) load.Config {
 		Server: string(c.Server[0]), Nodes: c.nodes(), Key: t.variable(keyVariable), Campaign: c.Campaign,
 		Users: int(c.Users), Repeat: int(c.Repeat), Prefix: c.UserPrefix, Shuffle: c.Shuffle, Seed: c.Seed,
 		Concurrency: int(c.Concurrency), Rate: float64(c.Rate), Duration: c.Duration, Timeout: c.Timeout,
-		Again: int(c.Again), Returned: c.Returned, Others: c.Others,
+		Again: int(c.Again), Returned: c.Returned, Others: c.Others, P99: c.P99, Version: thisBuild().Version,
+	}
+	if c.Errors != nil {
+		most := int64(*c.Errors)
+		config.Errors = &most
 	}
 	if c.Users == 0 && (c.Rate == 0 || c.Duration == 0) {
 		config.Users = loadUsers

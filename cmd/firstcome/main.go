@@ -22,6 +22,7 @@ const (
 	exitOK     = 0
 	exitFailed = 1 // a breach, a refusal, or something that did not work
 	exitUsage  = 2 // a mistake in flags, environment or configuration: nothing was done
+	exitMissed = 3 // every promise was kept, and a threshold of firstcome load was not
 )
 
 func main() {
@@ -51,6 +52,9 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// A thresholdError is a threshold that was not kept, where all promises were.
+type thresholdError struct{ error }
+
 // run runs one command and returns the exit status.
 func run(ctx context.Context, args []string, t terminal) int {
 	t.out = visible{t.out}
@@ -66,6 +70,9 @@ func run(ctx context.Context, args []string, t terminal) int {
 	report(t.err, err, secretsIn(t.env))
 	if usage := (usageError{}); errors.As(err, &usage) {
 		return exitUsage
+	}
+	if missed := (thresholdError{}); errors.As(err, &missed) {
+		return exitMissed
 	}
 	return exitFailed
 }

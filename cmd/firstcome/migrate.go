@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
@@ -14,9 +13,8 @@ type migrateCmd struct{ ledgerFlag }
 // Run migrates the ledger. It is for who wants to do so before serve does; one
 // that is killed half-way goes on where it was.
 func (c *migrateCmd) Run(ctx context.Context, t terminal) error {
-	started := time.Now()
 	// A step is one statement to the database, which does not say how far it is.
-	done := showProgress(ctx, t, "migrate: seconds so far", func() (int64, int64) { return int64(time.Since(started).Seconds()), 0 })
+	done := showProgress(ctx, t, "migrate", func() course { return course{} })
 	err := makeLedger(ctx, c.Ledger.path(), "migrating it")
 	done()
 	if err != nil {

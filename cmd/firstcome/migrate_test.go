@@ -40,7 +40,7 @@ func TestAMigrationThatTakesLongShowsProgress(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	errs := &notice{text: "migrate: seconds so far: ", found: make(chan struct{})}
+	errs := &notice{text: "migrate, 2s", found: make(chan struct{})}
 	status := make(chan int, 1)
 	go func() {
 		status <- run(t.Context(), []string{"migrate", "--ledger", "sqlite:" + file}, terminal{out: io.Discard, err: errs})

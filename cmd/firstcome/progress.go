@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
@@ -17,13 +17,28 @@ const (
 	progressAfter = 2 * time.Second
 	barEvery      = 100 * time.Millisecond
 	lineEvery     = 5 * time.Second
+	barCells      = 24
 )
 
-// showProgress shows how far something is, on standard error: a bar on a
-// terminal, else lines. It shows nothing of what takes less than two seconds. A
-// total of 0 says that the end is not known. The caller calls done at the end.
-func showProgress(ctx context.Context, t terminal, what string, far func() (done, total int64)) (done func()) {
+// A course is how far something is. The zero value of a field says that it is not known.
+type course struct {
+	done, total int64
+	began       time.Time     // before anything was done; not known: when its progress was asked for
+	longest     time.Duration // it ends by then, whatever is done
+}
+
+// showProgress shows how far something is, on standard error: a bar on a terminal, else lines. It
+// shows nothing of what takes less than two seconds. The caller calls done at the end.
+func showProgress(ctx context.Context, t terminal, what string, far func() course) (done func()) {
 	ctx, stop := context.WithCancel(ctx)
+	asked := time.Now()
+	now := func() string {
+		c := far()
+		if c.began.IsZero() {
+			c.began = asked
+		}
+		return what + c.text(time.Since(c.began), isTerminal(t.err))
+	}
 	var shown sync.WaitGroup
 	shown.Go(func() {
 		wait := time.NewTimer(progressAfter)
@@ -31,11 +46,7 @@ func showProgress(ctx context.Context, t terminal, what string, far func() (done
 		select {
 		case <-ctx.Done():
 		case <-wait.C:
-			if isTerminal(t.err) {
-				showBar(ctx, t.err, what, far)
-			} else {
-				showLines(ctx, t.err, what, far)
-			}
+			show(ctx, t.err, now)
 		}
 	})
 	return func() {
@@ -49,33 +60,47 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-func showBar(ctx context.Context, w io.Writer, what string, far func() (done, total int64)) {
-	_, total := far()
-	if total <= 0 {
-		total = -1 // a spinner
+// show writes what now says until ctx ends: on a terminal over what it said before, and nothing is left.
+func show(ctx context.Context, w io.Writer, now func() string) {
+	if !isTerminal(w) {
+		every(ctx, lineEvery, func() { fmt.Fprintln(w, now()) })
+		return
 	}
-	bar := progressbar.NewOptions64(total, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what),
-		progressbar.OptionSetWidth(30), progressbar.OptionClearOnFinish(), progressbar.OptionShowCount())
-	every(ctx, barEvery, func() {
-		done, now := far()
-		if total > 0 && now > 0 {
-			done = min(done, now)
-			bar.ChangeMax64(now)
-		}
-		_ = bar.Set64(done)
-	})
-	_ = bar.Clear()
+	const clear = "\r\x1b[K"
+	every(ctx, barEvery, func() { fmt.Fprint(w, clear+now()) })
+	fmt.Fprint(w, clear)
 }
 
-func showLines(ctx context.Context, w io.Writer, what string, far func() (done, total int64)) {
-	every(ctx, lineEvery, func() {
-		done, total := far()
-		if total > 0 {
-			fmt.Fprintf(w, "%s: %d of %d\n", what, done, total)
-		} else {
-			fmt.Fprintf(w, "%s: %d\n", what, done)
+// text says how far it is after a time, with a bar if asked for.
+func (c course) text(elapsed time.Duration, bar bool) string {
+	var parts []string
+	switch {
+	case c.total > 0:
+		done := min(c.done, c.total)
+		cells := int(done * barCells / c.total)
+		if bar {
+			parts = append(parts, " "+strings.Repeat("█", cells)+strings.Repeat("░", barCells-cells))
 		}
-	})
+		parts = append(parts, fmt.Sprintf(" %d of %d", done, c.total))
+	case c.done > 0:
+		parts = append(parts, fmt.Sprintf(" %d", c.done))
+	}
+	parts = append(parts, fmt.Sprintf(", %v", elapsed.Round(time.Second)))
+	if left, known := c.left(elapsed); known {
+		parts = append(parts, fmt.Sprintf(", about %v to go", left.Round(time.Second)))
+	}
+	return strings.Join(parts, "")
+}
+
+// left returns how much longer it takes if it goes on as until now.
+func (c course) left(elapsed time.Duration) (left time.Duration, known bool) {
+	if c.done > 0 && c.total > 0 {
+		left, known = time.Duration(float64(elapsed)*float64(max(0, c.total-c.done))/float64(c.done)), true
+	}
+	if end := max(0, c.longest-elapsed); c.longest > 0 && (!known || end < left) {
+		return end, true
+	}
+	return left, known
 }
 
 // every does now, and again and again until ctx ends.

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,8 +27,15 @@ type driver struct {
 	order   []uint32
 	start   time.Time
 	next    atomic.Int64 // index into order of the next claim to be sent
-	stopped atomic.Bool
+	stopped atomic.Bool  // ctx ended
+	sent    atomic.Int64 // claims, without those asked again
+	cut     atomic.Bool  // there were more to send when ctx ended
 }
+
+// grace is how much later than the duration a claim may be sent that was due before: what a timer
+// and a busy machine take. A server that does not keep up with the rate would else be asked until it
+// has answered all that was ever due.
+const grace = time.Second
 
 // Drive asks by as many workers as c.Concurrency, each with an Ask of its own that
 // worker makes and that it closes in the end, and returns the figures. c must be
@@ -57,7 +65,20 @@ func Drive(ctx context.Context, c Config, worker func() (ask Ask, closed func())
 	working.Wait()
 	close(over)
 	reporting.Wait()
-	return figures(c, d.start, records)
+	r := figures(c, d.start, records)
+	r.Interrupted, r.Unsent = d.cut.Load(), d.unsent()
+	r.Thresholds, r.Warnings = thresholds(c, r), warnings(r)
+	return r
+}
+
+// unsent returns how many claims of the open loop were due in the duration and never sent, because
+// no worker was free.
+func (d *driver) unsent() int64 {
+	if d.Rate == 0 || d.Duration == 0 || d.cut.Load() {
+		return 0
+	}
+	due := math.Ceil(d.Rate * d.Duration.Seconds())
+	return max(0, int64(min(due, float64(len(d.order))))-d.sent.Load())
 }
 
 // endless is longer than any run; what is due later has no room in a Duration.
@@ -67,9 +88,13 @@ const endless = 100 * 365 * 24 * time.Hour
 func (d *driver) work(ctx context.Context, ask Ask, records []record) []record {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
-	for !d.stopped.Load() {
+	for {
 		n := d.next.Add(1) - 1
 		if n >= int64(len(d.order)) {
+			break
+		}
+		if d.stopped.Load() {
+			d.cut.Store(true)
 			break
 		}
 		due := time.Since(d.start)
@@ -77,9 +102,17 @@ func (d *driver) work(ctx context.Context, ask Ask, records []record) []record {
 			// Due at its own instant: if no worker was free by then, its clock runs.
 			due = time.Duration(min(float64(n)/d.Rate, endless.Seconds()) * float64(time.Second))
 		}
-		if d.Duration > 0 && due >= d.Duration || !d.until(ctx, pause, due) {
+		if d.Duration > 0 && due >= d.Duration {
 			break
 		}
+		if !d.until(ctx, pause, due) {
+			d.cut.Store(true)
+			break
+		}
+		if d.late() {
+			break
+		}
+		d.sent.Add(1)
 		records = d.claim(ctx, ask, pause, record{user: d.order[n], due: due}, records)
 	}
 	return records
@@ -94,12 +127,15 @@ func (d *driver) claim(ctx context.Context, ask Ask, pause *time.Timer, r record
 		r.answer = ask(int(r.user))
 		r.received = time.Since(d.start)
 		records = append(records, r)
-		if r.answer.Outcome != 0 || again >= d.Again || !d.until(ctx, pause, r.received+wait) {
+		if r.answer.Outcome != 0 || again >= d.Again || !d.until(ctx, pause, r.received+wait) || d.late() {
 			return records
 		}
 		wait = min(2*wait, longest)
 	}
 }
+
+// late tells whether it is too late to send anything.
+func (d *driver) late() bool { return d.Duration > 0 && time.Since(d.start) > d.Duration+grace }
 
 // until waits for an instant of the run. It tells whether it came before ctx ended.
 // Go's timers ring up to a millisecond late when little else goes on, which the

@@ -17,7 +17,7 @@ func figures(c Config, start time.Time, byWorker [][]record) *Result {
 	r := &Result{
 		Load: Load{
 			Loop: "closed", Users: c.Users, Repeat: c.Repeat, Concurrency: c.Concurrency,
-			Rate: c.Rate, Prefix: c.Prefix, Shuffle: c.Shuffle, Seed: c.Seed,
+			Rate: c.Rate, Duration: c.Duration.Seconds(), Prefix: c.Prefix, Shuffle: c.Shuffle, Seed: c.Seed,
 		},
 		Started: start.UTC(), Outcomes: map[string]int64{}, Trouble: map[string]int64{}, LatencyOf: map[string]Latency{},
 	}
@@ -36,7 +36,7 @@ func figures(c Config, start time.Time, byWorker [][]record) *Result {
 	if r.Seconds > 0 {
 		r.PerSecond = float64(r.Claims-r.Outcomes[unknown]) / r.Seconds
 	}
-	r.Numbers = numbers(records)
+	r.Numbers, r.SoldOut = numbers(records), soldOut(records)
 	r.history = history(c, records)
 	return r
 }
@@ -119,16 +119,18 @@ func interval(run time.Duration) time.Duration {
 func series(records []record, end time.Duration) Series {
 	width := interval(end)
 	s := Series{Interval: width.Seconds(), PerSecond: map[string][]float64{}}
-	count := int(end/width) + 1
+	count := max(1, int(end/width))
 	for n, from := 0, 0; n < count; n++ {
-		begin := time.Duration(n) * width
+		begin, lasted := time.Duration(n)*width, width
+		if n == count-1 {
+			// The last interval goes on to the end of the run: what happened in the rest of one would
+			// have to be scaled up to a rate, and that is mostly chance.
+			lasted = max(end-begin, width)
+		}
 		to := from
-		for to < len(records) && records[to].received < begin+width {
+		for to < len(records) && (n == count-1 || records[to].received < begin+width) {
 			to++
 		}
-		// The last interval is cut short by the end of the run; what a tenth of one
-		// would say is mostly chance.
-		lasted := max(min(width, end-begin), width/10)
 		s.At = append(s.At, begin.Seconds())
 		s.rates(n, count, records[from:to], lasted)
 		s.percentiles(records[from:to])
@@ -168,6 +170,24 @@ func (s *Series) percentiles(records []record) {
 		return &ms
 	}
 	s.P50, s.P95, s.P99 = append(s.P50, at(0.50)), append(s.P95, at(0.95)), append(s.P99, at(0.99))
+}
+
+// soldOut returns how many seconds into the run the last coupon was answered before anybody was
+// refused because none was left; nil: nobody was, or there was none from the start.
+func soldOut(records []record) *float64 {
+	refused := slices.IndexFunc(records, func(r record) bool { return r.answer.Outcome == firstcome.SoldOut })
+	if refused < 0 {
+		return nil
+	}
+	var last *float64
+	for n := range records {
+		// One that was sent before the refusal came may be answered behind it.
+		if r := &records[n]; r.answer.Outcome == firstcome.Issued && r.sent <= records[refused].received {
+			at := r.received.Seconds()
+			last = &at
+		}
+	}
+	return last
 }
 
 // maxNumbers is how many points show the course of the numbers: more than a

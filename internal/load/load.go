@@ -44,9 +44,14 @@ type Config struct {
 
 	Concurrency int           // workers, each with one connection; default 64
 	Rate        float64       // claims sent per second: the open loop; 0: the closed loop
-	Duration    time.Duration // no claim is sent later than this; 0: until all are sent
+	Duration    time.Duration // no claim is due later than this, and none sent much later; 0: until all are sent
 	Timeout     time.Duration // of one claim; default 10 s
 	Again       int           // how often a claim is asked again whose outcome is unknown; default 0
+
+	P99    time.Duration // that the 99th percentile of the latency may not exceed; 0: any
+	Errors *int64        // how many claims may end with an unknown outcome; nil: any number
+
+	Version string // of this program, for the result
 
 	Returned bool // stock may come back during the run: see audit.History
 	Others   bool // others claim during the run: see audit.History
@@ -85,7 +90,8 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	// Whoever interrupts a run still wants to know what became of it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*settle)
 	defer cancel()
-	result.Campaign = campaignFigures(before)
+	result.Campaign, result.Generator = campaignFigures(before), thisMachine(c.Version)
+	result.Server = serverFigures(ctx, c, reader)
 	result.Verdict = verdict(ctx, c, reader, before, result.history)
 	return result, nil
 }
@@ -129,6 +135,7 @@ func (c Config) check() error {
 	refuse(c.Concurrency < 1 || c.Concurrency > MaxConcurrency, "concurrency must be 1 to %d", MaxConcurrency)
 	refuse(c.Rate < 0, "rate must not be negative")
 	refuse(c.Duration < 0 || c.Timeout < 0 || c.Again < 0, "duration, timeout and again must not be negative")
+	refuse(c.P99 < 0 || c.Errors != nil && *c.Errors < 0, "p99 and errors must not be negative")
 	refuse(c.Timeout > longest, "timeout must be at most %v", longest)
 	if _, err := firstcome.ParseCampaignID(c.Campaign); err != nil {
 		errs = append(errs, fmt.Errorf("campaign: %w", err))

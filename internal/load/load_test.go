@@ -318,7 +318,7 @@ func TestOneOfAThingIsOne(t *testing.T) {
 	if err := errors.Join(r.WriteTable(&text), r.WriteReport(&text)); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"launch: Launch, 1 user, 64 at once", "1 answer held against 1 coupon of the server", "· 1 coupon ·"} {
+	for _, want := range []string{"launch: Launch, 1 user, 64 at once", "1 answer held against 1 coupon of the server", ", 1 coupon<"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("it does not say %q", want)
 		}
@@ -340,6 +340,26 @@ func TestAnInterruptedRunHasTheVerdictOfWhatWasSent(t *testing.T) {
 	}
 	if !r.Verdict.OK() || r.Claims < 100 || r.Claims > 100_000 {
 		t.Errorf("%d claims, %+v", r.Claims, r.Verdict)
+	}
+	var table, report, object bytes.Buffer
+	if err := errors.Join(r.WriteTable(&table), r.WriteReport(&report), r.WriteJSON(&object)); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range []struct{ text, want string }{
+		{table.String(), "verdict: 0 breaches; interrupted"},
+		{table.String(), "! interrupted: not all claims were sent"},
+		{report.String(), "0 breaches until it was interrupted"},
+		{object.String(), `"interrupted": true`},
+	} {
+		if !strings.Contains(one.text, one.want) {
+			t.Errorf("it does not say %q:\n%s", one.want, table.String())
+		}
+	}
+	if r.OK() {
+		t.Error("an interrupted run is complete")
+	}
+	if r := run(t, load.Config{Server: server, Users: 10}); !r.OK() || r.Interrupted || len(r.Warnings) > 0 {
+		t.Errorf("a run to its end is interrupted, or warns: %+v", r.Warnings)
 	}
 }
 

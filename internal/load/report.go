@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
+
+	"github.com/firstcome/firstcome"
 )
 
 // What the report is made of. uPlot is MIT licensed: report/uPlot.LICENSE.
@@ -27,7 +30,7 @@ type page struct {
 	Style, UPlotStyle   template.CSS
 	UPlotScript, Charts template.JS
 	Tone                string // of the banner: good, bad or doubtful
-	Headline            string
+	Banner              string
 	Cards               []card
 	Rows                []latencyRow
 	More                int64 // breaches that are not shown
@@ -35,7 +38,10 @@ type page struct {
 }
 
 // A card is a figure with its name.
-type card struct{ Name, Value, Unit, Tone string }
+type card struct {
+	Name, Value, Unit, Tone string
+	Alarming                bool
+}
 
 // A latencyRow is an outcome's line in the table.
 type latencyRow struct {
@@ -46,6 +52,8 @@ type latencyRow struct {
 // chartData is what the charts draw.
 type chartData struct {
 	Outcomes []string `json:"outcomes"`
+	Seconds  float64  `json:"seconds"`
+	SoldOut  *float64 `json:"sold_out"`
 	Series   Series   `json:"series"`
 	Numbers  []Number `json:"numbers"`
 }
@@ -53,7 +61,7 @@ type chartData struct {
 // WriteReport writes the result as one HTML file that needs no other: it opens
 // offline and asks nobody for anything.
 func (r *Result) WriteReport(w io.Writer) error {
-	t, err := template.New("report").Funcs(template.FuncMap{"grouped": grouped, "counted": counted}).Parse(reportPage)
+	t, err := template.New("report").Funcs(template.FuncMap{"grouped": grouped, "counted": counted, "ms": milliseconds}).Parse(reportPage)
 	if err != nil {
 		return fmt.Errorf("the report's page: %w", err)
 	}
@@ -62,9 +70,9 @@ func (r *Result) WriteReport(w io.Writer) error {
 		Result: r, Style: template.CSS(reportStyle), UPlotStyle: template.CSS(uPlotStyle),
 		UPlotScript: template.JS(uPlotScript), Charts: template.JS(reportCharts),
 		Cards: r.cards(words), More: r.Verdict.Breaches.Total - int64(len(r.Verdict.Breaches.Shown)),
-		Data: chartData{Outcomes: words, Series: r.Series, Numbers: r.Numbers},
+		Data: chartData{Outcomes: words, Seconds: r.Seconds, SoldOut: r.SoldOut, Series: r.Series, Numbers: r.Numbers},
 	}
-	p.Tone, p.Headline = r.Verdict.banner()
+	p.Tone, p.Banner = r.banner()
 	for _, name := range words {
 		p.Rows = append(p.Rows, latencyRow{name, r.LatencyOf[name]})
 	}
@@ -72,17 +80,31 @@ func (r *Result) WriteReport(w io.Writer) error {
 	return t.Execute(w, p)
 }
 
-// banner returns the tone and the words of the verdict's banner.
-func (v Verdict) banner() (tone, headline string) {
+// banner returns the tone and the words of the verdict's banner: the worst of what there is to say.
+func (r *Result) banner() (tone, text string) {
+	v := r.Verdict
 	switch {
+	case v.Checked && v.Breaches.Total == 1:
+		return "bad", "1 breach"
+	case v.Checked && v.Breaches.Total > 0:
+		return "bad", grouped(v.Breaches.Total) + " breaches"
 	case !v.Checked:
 		return "doubtful", "Not checked"
-	case v.Breaches.Total == 1:
-		return "bad", "1 breach"
-	case v.Breaches.Total > 0:
-		return "bad", grouped(v.Breaches.Total) + " breaches"
+	case r.Missed() != "":
+		return "bad", "0 breaches, but a threshold was not kept"
+	case r.Interrupted:
+		return "doubtful", "0 breaches until it was interrupted"
 	}
 	return "good", "0 breaches: every promise kept"
+}
+
+// Summary says in a line what is behind the headline.
+func (r *Result) Summary() string {
+	text := fmt.Sprintf("%s in %s: %s answers a second", counted(r.Claims, "claim"), seconds(r.Seconds), grouped(int64(math.Round(r.PerSecond))))
+	if r.SoldOut != nil {
+		text = counted(r.Outcomes[firstcome.Issued.String()], "coupon") + ", " + text
+	}
+	return text
 }
 
 func (r *Result) cards(words []string) []card {
@@ -90,17 +112,19 @@ func (r *Result) cards(words []string) []card {
 	for _, name := range words {
 		cards = append(cards, card{Name: name, Value: grouped(r.Outcomes[name]), Tone: name})
 	}
-	ms := func(v float64) string {
-		if v >= 100 {
-			return grouped(int64(v))
-		}
-		return fmt.Sprintf("%.2f", v)
+	cards = append(cards, card{Name: "answers a second", Value: grouped(int64(math.Round(r.PerSecond)))})
+	for _, c := range []struct {
+		name string
+		ms   float64
+	}{{"p50", r.Latency.P50}, {"p95", r.Latency.P95}, {"p99", r.Latency.P99}, {"longest", r.Latency.Max}} {
+		cards = append(cards, card{Name: c.name, Value: milliseconds(c.ms), Unit: "ms"})
 	}
-	return append(cards,
-		card{Name: "answers a second", Value: grouped(int64(r.PerSecond))},
-		card{Name: "p50", Value: ms(r.Latency.P50), Unit: "ms"},
-		card{Name: "p95", Value: ms(r.Latency.P95), Unit: "ms"},
-		card{Name: "p99", Value: ms(r.Latency.P99), Unit: "ms"},
-		card{Name: "longest", Value: ms(r.Latency.Max), Unit: "ms"},
-	)
+	if r.Load.Loop == "open" {
+		late := card{Name: "sent late, p99", Value: milliseconds(r.Lag.P99), Unit: "ms"}
+		if late.Alarming = r.LagMatters(); late.Alarming {
+			late.Tone = "doubtful"
+		}
+		cards = append(cards, late)
+	}
+	return cards
 }

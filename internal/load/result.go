@@ -12,11 +12,18 @@ import (
 // A Result is what a run measured and found. Its JSON form is stable: fields are
 // added, and none is renamed or taken away.
 type Result struct {
-	Campaign Campaign  `json:"campaign"`
-	Load     Load      `json:"load"`
-	Started  time.Time `json:"started"`
-	Seconds  float64   `json:"seconds"` // from the start to the last answer
-	Claims   int64     `json:"claims"`  // sent, those asked again too
+	Campaign  Campaign  `json:"campaign"`
+	Load      Load      `json:"load"`
+	Server    Server    `json:"server"`
+	Generator Machine   `json:"generator"`
+	Started   time.Time `json:"started"`
+	Seconds   float64   `json:"seconds"` // from the start to the last answer
+	// Interrupted tells that the run was ended before all was sent: the figures are of what was.
+	Interrupted bool `json:"interrupted"`
+	// SoldOut is after how many seconds the last coupon was answered; null: the run did not see it.
+	SoldOut *float64 `json:"sold_out_seconds"`
+	Claims  int64    `json:"claims"` // sent, those asked again too
+	Unsent  int64    `json:"unsent"` // claims of the open loop that were due and never sent: no worker was free
 	// PerSecond is how many claims with a known outcome were answered per second.
 	PerSecond float64          `json:"per_second"`
 	Outcomes  map[string]int64 `json:"outcomes"` // claims by outcome, or unknown
@@ -31,6 +38,9 @@ type Result struct {
 	Series  Series   `json:"series"`
 	Numbers []Number `json:"numbers"` // of issued coupons in the order of their issue, at most 2,000 of them, evenly chosen
 	Verdict Verdict  `json:"verdict"`
+	// Thresholds are the limits that were set, and whether they were kept.
+	Thresholds []Threshold `json:"thresholds"`
+	Warnings   []string    `json:"warnings"` // what makes the figures mean less than they seem to
 
 	history []audit.Claim
 }
@@ -49,7 +59,8 @@ type Load struct {
 	Users       int     `json:"users"`
 	Repeat      int     `json:"repeat"`
 	Concurrency int     `json:"concurrency"`
-	Rate        float64 `json:"rate"` // claims due per second; 0 in the closed loop
+	Rate        float64 `json:"rate"`             // claims due per second; 0 in the closed loop
+	Duration    float64 `json:"duration_seconds"` // 0: until all were sent
 	Prefix      string  `json:"prefix"`
 	Shuffle     bool    `json:"shuffle"`
 	Seed        uint64  `json:"seed"`
@@ -93,6 +104,9 @@ type Verdict struct {
 	InForce  int            `json:"in_force"`
 	Breaches audit.Breaches `json:"breaches"`
 }
+
+// OK tells whether the run was complete, and its answers keep every promise and every threshold.
+func (r *Result) OK() bool { return r.Verdict.OK() && !r.Interrupted && r.Missed() == "" }
 
 // OK tells whether the answers were checked and keep every promise.
 func (v Verdict) OK() bool { return v.Checked && v.Breaches.Total == 0 }

@@ -52,6 +52,9 @@ func open(t *testing.T, s *shop) string {
 	mux.HandleFunc("GET /v1/campaigns/{id}/coupons", s.list)
 	mux.HandleFunc("GET /v1/campaigns/{id}/ledger", s.ledger)
 	mux.HandleFunc("GET /v1/dead-letters", s.letters)
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(client.Readiness{Status: "ready", Version: "v9.8"})
+	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	return server.URL

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/firstcome/firstcome"
 )
@@ -31,31 +33,36 @@ func (r *Result) WriteTable(w io.Writer) error {
 	if r.Campaign.Name != r.Campaign.ID {
 		fmt.Fprintf(&t, "%s, ", printable(r.Campaign.Name))
 	}
-	fmt.Fprintf(&t, "%s\n\n", r.Load)
+	fmt.Fprintf(&t, "%s\n%s; from %s\n\n  %s\n\n", r.Load, r.Server, r.Generator, r.Headline())
 	fmt.Fprintf(&t, "  %-16s %10s %9s %9s %9s %9s %9s\n", "", "claims", "p50 ms", "p95 ms", "p99 ms", "p99.9 ms", "max ms")
 	line := func(name string, l Latency) {
-		fmt.Fprintf(&t, "  %-16s %10s %9.2f %9.2f %9.2f %9.2f %9.2f\n", name, grouped(l.Count), l.P50, l.P95, l.P99, l.P999, l.Max)
+		fmt.Fprintf(&t, "  %-16s %10s %9s %9s %9s %9s %9s\n", name, grouped(l.Count), milliseconds(l.P50), milliseconds(l.P95),
+			milliseconds(l.P99), milliseconds(l.P999), milliseconds(l.Max))
 	}
 	for _, name := range outcomeWords(r) {
 		line(name, r.LatencyOf[name])
 	}
 	line("all", r.Latency)
-	fmt.Fprintf(&t, "\n  %s answers a second for %.2f s", grouped(int64(r.PerSecond)), r.Seconds)
+	fmt.Fprintf(&t, "\n  %s answers a second for %.2f s", grouped(int64(math.Round(r.PerSecond))), r.Seconds)
 	if r.Load.Loop == "open" {
-		fmt.Fprintf(&t, "; sent %.2f ms after they were due at p99", r.Lag.P99)
+		fmt.Fprintf(&t, "; sent %s ms after they were due at p99", milliseconds(r.Lag.P99))
 	}
 	t.WriteString("\n")
 	for _, cause := range slices.Sorted(maps.Keys(r.Trouble)) {
 		fmt.Fprintf(&t, "  unknown: %s × %s\n", grouped(r.Trouble[cause]), printable(cause))
 	}
-	r.Verdict.write(&t)
+	for _, warning := range r.Warnings {
+		fmt.Fprintf(&t, "  ! %s\n", warning)
+	}
+	r.write(&t)
 	_, err := io.WriteString(w, t.String())
 	return err
 }
 
 // write writes the verdict, with the breaches that are shown.
-func (v Verdict) write(t *strings.Builder) {
-	fmt.Fprintf(t, "\n  %s\n", v)
+func (r *Result) write(t *strings.Builder) {
+	v := r.Verdict
+	fmt.Fprintf(t, "\n  %s\n", r.InAll())
 	if v.Checked {
 		fmt.Fprintf(t, "  %s\n", v.Why)
 	}
@@ -67,6 +74,48 @@ func (v Verdict) write(t *strings.Builder) {
 	}
 }
 
+// InAll says in one line how the run went: breaches, thresholds, and whether it was complete.
+func (r *Result) InAll() string {
+	text := r.Verdict.String()
+	for _, threshold := range r.Thresholds {
+		text += "; " + threshold.String()
+	}
+	if r.Interrupted {
+		text += "; interrupted"
+	}
+	return text
+}
+
+// Headline says in a few words what happened.
+func (r *Result) Headline() string {
+	issued, refused := r.Outcomes[firstcome.Issued.String()], r.Outcomes[firstcome.SoldOut.String()]
+	switch {
+	case r.SoldOut != nil:
+		return "Sold out after " + seconds(*r.SoldOut)
+	case issued > 0:
+		return counted(issued, "coupon") + " issued in " + seconds(r.Seconds)
+	case refused > 0:
+		return "Sold out before it began"
+	}
+	return "No coupon was issued"
+}
+
+// seconds writes a duration with the digits that tell.
+func seconds(s float64) string {
+	if s < 60 {
+		return fmt.Sprintf("%.2f s", s)
+	}
+	return time.Duration(s * float64(time.Second)).Round(time.Second).String()
+}
+
+// milliseconds writes a latency, of which there are three digits: everywhere the same.
+func milliseconds(ms float64) string {
+	if ms < 100 {
+		return fmt.Sprintf("%.2f", ms)
+	}
+	return grouped(int64(math.Round(ms)))
+}
+
 // String says in words what was asked for.
 func (l Load) String() string {
 	text := counted(int64(l.Users), "user")
@@ -74,9 +123,14 @@ func (l Load) String() string {
 		text += fmt.Sprintf(" × %d", l.Repeat)
 	}
 	if l.Loop == "open" {
-		return fmt.Sprintf("%s, %s claims a second due, at most %d at once", text, rate(l.Rate), l.Concurrency)
+		text = fmt.Sprintf("%s, %s claims a second due, at most %d at once", text, rate(l.Rate), l.Concurrency)
+	} else {
+		text = fmt.Sprintf("%s, %d at once", text, l.Concurrency)
 	}
-	return fmt.Sprintf("%s, %d at once", text, l.Concurrency)
+	if l.Duration > 0 {
+		text += ", for " + seconds(l.Duration)
+	}
+	return text
 }
 
 // rate writes a rate, whole if it is.

@@ -2,20 +2,51 @@
 // Draws the charts from `data`, again when the colour scheme or the width changes.
 (() => {
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  const height = 280;
   const grouped = (v) => v.toLocaleString("en-US", { maximumFractionDigits: 0 });
   const whole = Array.from({ length: 30 }, (_, n) => [1, 2, 5][n % 3] * 10 ** Math.floor(n / 3)); // steps of an axis that counts
   const seconds = (v) => +v.toFixed(6) + " s";
   const milliseconds = (v) => (v == null ? "" : v.toFixed(2) + " ms");
-  const end = Math.max(data.series.interval_seconds, ...(data.series.at || []).map((at) => at + data.series.interval_seconds));
+  const end = Math.max(data.seconds, data.series.interval_seconds) || 1;
+
+  // An axis is as wide as its longest label: uPlot clips what has no room.
+  const size = (chart, labels, index, cycle) => {
+    const axis = chart.axes[index];
+    if (cycle > 1) return axis._size;
+    const longest = (labels || []).reduce((longest, label) => (label && label.length > longest.length ? label : longest), "");
+    chart.ctx.font = axis.font[0];
+    return Math.ceil(axis.ticks.size + axis.gap + chart.ctx.measureText(longest).width / devicePixelRatio) + 4;
+  };
+  // The instant from which nothing was left, as a dashed line with its name.
+  function soldOut(chart) {
+    if (data.sold_out == null) return;
+    const { ctx, bbox } = chart;
+    const x = Math.round(chart.valToPos(data.sold_out, "x", true));
+    if (x < bbox.left || x > bbox.left + bbox.width) return;
+    ctx.save();
+    ctx.strokeStyle = ctx.fillStyle = colour("text");
+    ctx.lineWidth = devicePixelRatio;
+    ctx.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+    ctx.font = `600 ${12 * devicePixelRatio}px system-ui, sans-serif`;
+    const left = x > bbox.left + bbox.width / 2;
+    ctx.textAlign = left ? "right" : "left";
+    ctx.textBaseline = "top";
+    ctx.fillText("sold out", x + (left ? -6 : 6) * devicePixelRatio, bbox.top + 4 * devicePixelRatio);
+    ctx.restore();
+  }
 
   const axis = (values, more) => ({
     stroke: colour("quiet"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1 },
     font: "12px system-ui, sans-serif", values: (_, splits) => splits.map((v) => (v == null ? "" : values(v))), ...more,
   });
   const options = (element, more) => ({
-    width: element.clientWidth, height: 270, cursor: { points: { size: 7 }, y: false },
+    width: element.clientWidth, height, cursor: { points: { size: 7 }, y: false },
     scales: { x: { time: false, range: [0, more.end || end] }, ...more.scales },
-    axes: [axis(seconds, {}), axis(more.values, { size: 72, ...more.axis })],
+    axes: [axis(seconds, { space: 64, size: 38 }), axis(more.values, { size, ...more.axis })], hooks: more.hooks || {},
     series: [{ label: "at", value: (_, v) => (v == null ? "" : seconds(v)) }, ...more.series],
   });
 
@@ -29,7 +60,8 @@
     names.forEach((name, n) => sums.push(rates[name].map((v, i) => v + (n ? sums[n - 1][i] : 0))));
     const order = names.map((_, n) => n).reverse();
     return new uPlot(options(element, {
-      values: grouped, axis: { incrs: whole }, scales: { y: { range: (_, low, high) => [0, Math.max(1, high * 1.08)] } },
+      values: grouped, axis: { incrs: whole }, scales: { y: { range: (_, low, high) => [0, Math.max(1, high * 1.15)] } },
+      hooks: { draw: [soldOut] },
       series: order.map((n) => ({
         label: names[n], stroke: colour(names[n]), fill: colour(names[n]), width: 0, points: { show: false },
         paths: uPlot.paths.stepped({ align: 1 }), value: (_, v, series, i) => (i == null ? "" : grouped(rates[names[n]][Math.min(i, at.length - 1)])),
@@ -49,7 +81,7 @@
       label: name, stroke: colour(name), width: 2, spanGaps: true, points: { show: s.at.length < 3 }, value: (_, v) => milliseconds(v),
     });
     return new uPlot(options(element, {
-      values: (v) => v.toLocaleString("en-US") + " ms", scales: { y: { distr: 3 } }, axis: { splits: decades },
+      values: (v) => v.toLocaleString("en-US") + " ms", scales: { y: { distr: 3 } }, axis: { splits: decades }, hooks: { draw: [soldOut] },
       series: [line("p50"), line("p95"), line("p99")],
     }), [s.at, s.p50_ms, s.p95_ms, s.p99_ms], element);
   }
@@ -81,6 +113,6 @@
   draw();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   addEventListener("resize", () => charts.forEach((chart) => {
-    chart.setSize({ width: chart.root.parentElement.clientWidth, height: 270 });
+    chart.setSize({ width: chart.root.parentElement.clientWidth, height });
   }));
 })();

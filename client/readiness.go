@@ -1,0 +1,22 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+)
+
+// A Readiness is what a server says of itself.
+type Readiness struct {
+	Status  string `json:"status"`  // ready or draining
+	Version string `json:"version"` // of firstcome; empty: it does not say
+	Ledger  string `json:"ledger"`  // ok, or what is wrong with it; empty: it does not say
+}
+
+// Readiness asks a server whether it takes requests, which version it is, and whether its ledger answers. A
+// server that drains is a *Problem.
+func (c *Client) Readiness(ctx context.Context) (Readiness, error) {
+	var r Readiness
+	err := c.do(ctx, request{method: http.MethodGet, path: "/readyz", query: url.Values{"verbose": {""}}}, &r)
+	return r, err
+}

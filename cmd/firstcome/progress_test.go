@@ -1,0 +1,51 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestTheRestOfACourseIsToldFromItsOwnBeginning(t *testing.T) {
+	for want, c := range map[string]struct {
+		course
+		elapsed time.Duration
+	}{
+		" 250 of 1000, 10s, about 30s to go": {course{done: 250, total: 1000}, 10 * time.Second},
+		" 250 of 1000, 10s, about 6s to go":  {course{done: 250, total: 1000, longest: 16 * time.Second}, 10 * time.Second},
+		" 250 of 1000, 20s, about 0s to go":  {course{done: 250, total: 1000, longest: 16 * time.Second}, 20 * time.Second},
+		" 0 of 1000, 10s":                    {course{total: 1000}, 10 * time.Second},
+		" 0 of 1000, 10s, about 6s to go":    {course{total: 1000, longest: 16 * time.Second}, 10 * time.Second},
+		" 1000 of 1000, 10s, about 0s to go": {course{done: 1001, total: 1000}, 10 * time.Second},
+		" 7, 10s":                            {course{done: 7}, 10 * time.Second},
+		", 10s":                              {course{}, 10 * time.Second},
+	} {
+		if got := c.text(c.elapsed, false); got != want {
+			t.Errorf("%+v says %q, want %q", c.course, got, want)
+		}
+	}
+	if bar := (course{done: 1, total: 4}).text(time.Second, true); !strings.HasPrefix(bar, " ██████░░") || strings.Count(bar, "░") != 18 {
+		t.Errorf("a quarter is drawn as %q", bar)
+	}
+}
+
+// TestProgressCountsFromTheBeginningAndNotFromItsFirstLine has something that was half done when
+// progress is first shown.
+func TestProgressCountsFromTheBeginningAndNotFromItsFirstLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		began := time.Now()
+		done := showProgress(context.Background(), terminal{err: &out}, "x", func() course {
+			return course{done: int64(time.Since(began) / time.Second), total: 10}
+		})
+		time.Sleep(progressAfter + lineEvery + time.Millisecond)
+		done()
+		const want = "x 2 of 10, 2s, about 8s to go\nx 7 of 10, 7s, about 3s to go\n"
+		if out.String() != want {
+			t.Errorf("it says %q, want %q", out.String(), want)
+		}
+	})
+}

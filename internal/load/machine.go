@@ -1,0 +1,90 @@
+package load
+
+import (
+	"context"
+	"net/netip"
+	"net/url"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/firstcome/firstcome/client"
+)
+
+// A Server is what was asked.
+type Server struct {
+	URL     string   `json:"url"`
+	Nodes   []string `json:"nodes,omitempty"` // the URLs of others of its fleet that were asked in turn
+	Version string   `json:"version"`         // empty: it does not say
+	Local   bool     `json:"local"`           // on the generator's machine, whose processors the two shared
+}
+
+// A Machine is where the generator ran.
+type Machine struct {
+	Version   string `json:"version"` // of firstcome load
+	Platform  string `json:"platform"`
+	CPUs      int    `json:"cpus"`
+	Processor string `json:"processor"` // empty: the system does not say
+}
+
+func thisMachine(version string) Machine {
+	return Machine{Version: version, Platform: runtime.GOOS + "/" + runtime.GOARCH, CPUs: runtime.NumCPU(), Processor: processor()}
+}
+
+// processor returns what Linux calls the processor.
+func processor() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return ""
+	}
+	_, found, _ := strings.Cut(string(text), "\nmodel name")
+	_, found, _ = strings.Cut(found, ":")
+	name, _, _ := strings.Cut(found, "\n")
+	return strings.Join(strings.Fields(printable(name)), " ")
+}
+
+// patience is how long a server may take to say which version it is.
+const patience = 2 * time.Second
+
+// serverFigures says what was asked. That a server does not say its version ends nothing.
+func serverFigures(ctx context.Context, c Config, reader *client.Client) Server {
+	s := Server{URL: c.Server, Nodes: c.Nodes, Local: isLocal(c.Server)}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if said, err := reader.Readiness(ctx); err == nil {
+		s.Version = printable(said.Version)
+	}
+	return s
+}
+
+// isLocal tells whether a server's URL is of this machine's loopback.
+func isLocal(server string) bool {
+	u, err := url.Parse(server)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return u.Hostname() == "localhost" || err == nil && ip.Unmap().IsLoopback()
+}
+
+// String names the server in a line.
+func (s Server) String() string {
+	text := s.URL
+	if n := len(s.Nodes); n > 0 {
+		text += " and " + counted(int64(n), "other node")
+	}
+	if s.Version != "" {
+		text += ", firstcome " + s.Version
+	}
+	return text
+}
+
+// String names the machine in a line.
+func (m Machine) String() string {
+	text := m.Platform + ", " + counted(int64(m.CPUs), "processor")
+	if m.Processor != "" {
+		text += ", " + m.Processor
+	}
+	return text
+}

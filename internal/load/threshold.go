@@ -1,0 +1,88 @@
+package load
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Threshold is a limit that was set for a run, and what the run had.
+type Threshold struct {
+	Name  string  `json:"name"` // p99_ms, or errors: claims whose outcome is unknown
+	Limit float64 `json:"limit"`
+	Got   float64 `json:"got"`
+	Kept  bool    `json:"kept"`
+}
+
+const (
+	thresholdP99    = "p99_ms"
+	thresholdErrors = "errors"
+)
+
+// thresholds holds a run against its limits.
+func thresholds(c Config, r *Result) []Threshold {
+	all := []Threshold{}
+	if c.P99 > 0 {
+		// Of a run without answers it is not known how long one takes.
+		limit := float64(c.P99.Microseconds()) / 1000
+		all = append(all, Threshold{thresholdP99, limit, r.Latency.P99, r.Latency.Count > 0 && r.Latency.P99 <= limit})
+	}
+	if c.Errors != nil {
+		got := r.Outcomes[unknown]
+		all = append(all, Threshold{thresholdErrors, float64(*c.Errors), float64(got), got <= *c.Errors})
+	}
+	return all
+}
+
+// String says in words how it went.
+func (t Threshold) String() string {
+	is := map[bool]string{true: "within", false: "over"}[t.Kept]
+	if t.Name == thresholdErrors {
+		return fmt.Sprintf("%s, %s %s", counted(int64(t.Got), "error"), is, grouped(int64(t.Limit)))
+	}
+	return fmt.Sprintf("p99 %s ms, %s %s ms", milliseconds(t.Got), is, milliseconds(t.Limit))
+}
+
+// Missed says which thresholds were not kept; "" if all were.
+func (r *Result) Missed() string {
+	var missed []string
+	for _, t := range r.Thresholds {
+		if !t.Kept {
+			missed = append(missed, t.String())
+		}
+	}
+	return strings.Join(missed, "; ")
+}
+
+// A generator's lag matters above lagShare of the latency, at the 99th percentile, and above lagLeast:
+// a timer rings up to a millisecond late.
+const (
+	lagShare = 0.1
+	lagLeast = 5 // ms
+)
+
+// LagMatters tells whether claims waited so long for a free worker that the latency is the generator's, too.
+func (r *Result) LagMatters() bool {
+	return r.Load.Loop == "open" && r.Lag.P99 > lagLeast && r.Lag.P99 > lagShare*r.Latency.P99
+}
+
+// warnings says what makes a run's figures mean less than they seem to.
+func warnings(r *Result) []string {
+	all := []string{}
+	if r.Interrupted {
+		all = append(all, "interrupted: not all claims were sent, and the figures are of those that were")
+	}
+	if r.Unsent > 0 {
+		all = append(all, fmt.Sprintf("%s due and never sent: no worker was free, and the latency lacks what they would have waited. Raise --concurrency, or lower --rate", were(r.Unsent, "claim")))
+	}
+	if r.LagMatters() {
+		all = append(all, fmt.Sprintf("claims were sent %s ms late at p99, because no worker was free or this machine was busy: that is in the latency. Raise --concurrency, lower --rate, or give the generator a machine of its own", milliseconds(r.Lag.P99)))
+	}
+	return all
+}
+
+func were(n int64, thing string) string {
+	if n == 1 {
+		return counted(n, thing) + " was"
+	}
+	return counted(n, thing) + " were"
+}
