@@ -47,7 +47,7 @@ func atGateQuery(condition string) string {
 // atGateBehind appends the page of atGate behind an id.
 func (l *Ledger) atGateBehind(ctx context.Context, all []flow.Revision, after firstcome.CampaignID, condition string, args []any) ([]flow.Revision, error) {
 	given := append([]any{l.gate, string(after), l.fingerprint}, args...)
-	rows, err := l.read.QueryContext(ctx, atGateQuery(condition), append(given, campaignsPage)...)
+	rows, err := l.conclude.QueryContext(ctx, atGateQuery(condition), append(given, campaignsPage)...)
 	if err != nil {
 		return nil, err
 	}

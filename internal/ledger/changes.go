@@ -73,7 +73,7 @@ func (l *Ledger) Pending(ctx context.Context, id firstcome.CampaignID) ([]firstc
 	if id != "" {
 		query, args = query+` AND c.id = ?`, append(args, string(id))
 	}
-	rows, err := l.read.QueryContext(ctx, query+` ORDER BY h.campaign_id, h.version LIMIT ?`, append(args, maxPending)...)
+	rows, err := l.conclude.QueryContext(ctx, query+` ORDER BY h.campaign_id, h.version LIMIT ?`, append(args, maxPending)...)
 	if err != nil {
 		return nil, fmt.Errorf("read the changes that the gate lacks: %w", err)
 	}
@@ -164,7 +164,7 @@ func (t *tx) conclude(s stock, version int64, refused bool) error {
 
 // Refused tells whether the gate refused a change of a campaign.
 func (l *Ledger) Refused(ctx context.Context, id firstcome.CampaignID, version int64) (refused bool, err error) {
-	err = l.read.QueryRowContext(ctx, `SELECT count(*) > 0 FROM changes WHERE campaign_id = ? AND version = ? AND refused`,
+	err = l.conclude.QueryRowContext(ctx, `SELECT count(*) > 0 FROM changes WHERE campaign_id = ? AND version = ? AND refused`,
 		string(id), version).Scan(&refused)
 	if err != nil {
 		return false, fmt.Errorf("read change %d of %s: %w", version, id, err)

@@ -18,15 +18,19 @@ type patience struct {
 	// idle is after how long the server ends a transaction that does nothing, so that
 	// a node that is frozen in it does not keep a campaign from the others. 0: as the server has it.
 	idle time.Duration
-	// writes tells that a server which only reads is of no use.
-	writes bool
+	// primary tells that a server which only reads is of no use.
+	primary bool
 }
 
 var (
-	deciding  = patience{answer: 2 * lockTimeout, idle: 10 * time.Second, writes: true}
-	reading   = patience{answer: 30 * time.Second} // a long export waits for its client, too
-	migrating = patience{}                         // a statement may rewrite a table
+	deciding   = patience{answer: 2 * lockTimeout, idle: 10 * time.Second, primary: true}
+	concluding = deciding
+	reading    = patience{answer: 30 * time.Second} // a long export waits for its client, too
+	migrating  = patience{primary: true}            // a statement may rewrite a table
 )
+
+// errStandby says that a server may not be asked, because it may not have what was written.
+var errStandby = errors.New("the server is a standby, or takes no writes for another reason: name the primary, or wait until there is one")
 
 // An impatient connection fails where an answer takes too long, for a driver that
 // knows deadlines of whole calls only. Such a deadline stands over it.
@@ -60,9 +64,10 @@ func (c *impatient) SetDeadline(at time.Time) error {
 	return c.Conn.SetDeadline(at)
 }
 
-// openServer opens the ledger on a server, and migrates it if wanted.
-func openServer(ctx context.Context, name string, o Options, migrates bool) (*Ledger, error) {
-	l, err := connectServer(name, o)
+// openServer opens the ledger on a server, and migrates it if wanted. concludes and reads are
+// how long the connections of these pools wait, and at which servers.
+func openServer(ctx context.Context, name string, o Options, migrates bool, concludes, reads patience) (*Ledger, error) {
+	l, err := connectServer(name, o, concludes, reads)
 	if err != nil {
 		return nil, err
 	}
@@ -71,11 +76,11 @@ func openServer(ctx context.Context, name string, o Options, migrates bool) (*Le
 	if migrates {
 		l.fingerprint = o.Secret.Fingerprint()
 		err = migrateServer(check, l.dialect, name)
-	} else if err = reach(check, l.read.db); err == nil {
-		err = checkVersion(check, l.dialect, l.read.db)
+	} else if err = reach(check, l.conclude.db); err == nil {
+		err = checkVersion(check, l.dialect, l.conclude.db)
 	}
 	if err == nil {
-		err = l.dialect.schema.check(check, l.read.db)
+		err = l.dialect.schema.check(check, l.conclude.db)
 	}
 	if err == nil {
 		err = l.identify(check, migrates)
@@ -101,30 +106,38 @@ const (
 	// serverWriters bounds the transactions of a node at once: one a campaign that
 	// is being claimed, and those of one campaign follow one another anyway.
 	serverWriters = 16
-	// serverReaders bounds what reads, exports too, so that it never takes a writer's place.
+	// serverConcluders bounds the reads from which something is concluded: each is of a few
+	// rows, but for the holders of a campaign that is sold out.
+	serverConcluders = 8
+	// serverReaders bounds what else reads, exports too, so that it never takes another's place.
 	serverReaders = 8
+	// serverConnections are those of a node.
+	serverConnections = serverWriters + serverConcluders + serverReaders
 	// idleFor is less than deciding.idle, so that no connection is used that the server
 	// has ended.
 	idleFor = 5 * time.Second
 )
 
 // connectServer returns a ledger with its connections, which open when first used.
-func connectServer(name string, o Options) (*Ledger, error) {
+func connectServer(name string, o Options, concludes, reads patience) (*Ledger, error) {
 	u, err := parseServer(name)
 	if err != nil {
 		return nil, err
 	}
 	l := newLedger(serverDialect(u.Scheme), o)
-	if l.write, err = l.dialect.open(u, deciding); err != nil {
-		return nil, err
-	}
-	if l.read.db, err = l.dialect.open(u, reading); err != nil {
-		return nil, errors.Join(err, l.write.Close())
-	}
-	for db, most := range map[*sql.DB]int{l.write: serverWriters, l.read.db: serverReaders} {
-		db.SetMaxOpenConns(most)
-		db.SetMaxIdleConns(most)
+	for _, p := range []struct {
+		db   **sql.DB
+		p    patience
+		most int
+	}{{&l.write, deciding, serverWriters}, {&l.conclude.db, concludes, serverConcluders}, {&l.read.db, reads, serverReaders}} {
+		db, err := l.dialect.open(u, p.p)
+		if err != nil {
+			return nil, err // it is of the name, so that none was opened before
+		}
+		db.SetMaxOpenConns(p.most)
+		db.SetMaxIdleConns(p.most)
 		db.SetConnMaxIdleTime(idleFor)
+		*p.db = db
 	}
 	return l, nil
 }

@@ -53,7 +53,7 @@ func only(rows *sql.Rows) (firstcome.Coupon, error) {
 
 // CouponOf returns the coupon in force that a user holds of a campaign, or ErrNoCoupon.
 func (l *Ledger) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
-	rows, err := l.read.QueryContext(ctx, l.dialect.couponOf, user, id)
+	rows, err := l.conclude.QueryContext(ctx, l.dialect.couponOf, user, id)
 	if err != nil {
 		return firstcome.Coupon{}, fmt.Errorf("read a coupon of %s: %w", id, err)
 	}
@@ -89,7 +89,7 @@ func (l *Ledger) Coupons(ctx context.Context, id firstcome.CampaignID, p Page, e
 // Wallet returns at most limit coupons in force of a user, in the order of their
 // campaigns' ids, from the campaign behind after on.
 func (l *Ledger) Wallet(ctx context.Context, user firstcome.UserID, after firstcome.CampaignID, limit int) ([]firstcome.Coupon, error) {
-	rows, err := l.read.QueryContext(ctx, `SELECT `+couponColumns+` FROM coupons
+	rows, err := l.conclude.QueryContext(ctx, `SELECT `+couponColumns+` FROM coupons
 		WHERE `+l.dialect.holder+` = ? AND campaign_id > ? AND voided_at IS NULL ORDER BY campaign_id LIMIT ?`, user, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read a wallet: %w", err)

@@ -258,6 +258,10 @@ func scanLetter(scan func(...any) error) (DeadLetter, error) {
 
 // DeadLetters returns a page of dead letters in the order in which they came.
 func (l *Ledger) DeadLetters(ctx context.Context, p Letters) ([]DeadLetter, error) {
+	return l.read.deadLetters(ctx, p)
+}
+
+func (r *pool) deadLetters(ctx context.Context, p Letters) ([]DeadLetter, error) {
 	query, args := `SELECT `+letterColumns+` FROM dead_letters WHERE id > ?`, []any{p.After}
 	if p.Campaign != "" {
 		query, args = query+` AND campaign_id = ?`, append(args, string(p.Campaign))
@@ -269,7 +273,7 @@ func (l *Ledger) DeadLetters(ctx context.Context, p Letters) ([]DeadLetter, erro
 	if p.Limit > 0 {
 		query, args = query+` LIMIT ?`, append(args, p.Limit)
 	}
-	rows, err := l.read.QueryContext(ctx, query, args...)
+	rows, err := r.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read the dead letters: %w", err)
 	}
@@ -287,7 +291,7 @@ func (l *Ledger) DeadLetters(ctx context.Context, p Letters) ([]DeadLetter, erro
 
 // DeadLetter returns a dead letter, or firstcome.ErrNoDeadLetter.
 func (l *Ledger) DeadLetter(ctx context.Context, id int64) (DeadLetter, error) {
-	found, err := l.DeadLetters(ctx, Letters{After: id - 1, Limit: 1, Settled: true})
+	found, err := l.conclude.deadLetters(ctx, Letters{After: id - 1, Limit: 1, Settled: true})
 	if err != nil {
 		return DeadLetter{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -30,13 +31,11 @@ func Examine(ctx context.Context, name string) doctor.Findings {
 		return e.Findings
 	}
 	e.d = serverDialect(u.Scheme)
-	e.db, err = e.d.open(u, reading)
-	if err != nil {
+	if err := e.open(u); err != nil {
 		e.Add(doctor.Fail, what, "see docs/operate.md", "%v", err)
 		return e.Findings
 	}
 	defer func() { _ = e.db.Close() }() // it was only read
-	e.db.SetMaxOpenConns(1)
 	if !e.reach(Masked(name)) {
 		return e.Findings
 	}
@@ -59,6 +58,25 @@ type exam struct {
 // unknown adds that something cannot be known.
 func (e *exam) unknown(what string, err error) {
 	e.Add(doctor.Warn, what, "let this user read it, or ask who runs the server", "it cannot be told: %v", err)
+}
+
+// open connects to the server at which a node would write, and if there is none to one that only
+// reads, which is then found to do so.
+func (e *exam) open(u *url.URL) (err error) {
+	for _, p := range []patience{concluding, reading} {
+		if e.db, err = e.d.open(u, p); err != nil {
+			return err
+		}
+		e.db.SetMaxOpenConns(1)
+		ctx, cancel := context.WithTimeout(e.ctx, examineTimeout)
+		err = e.db.PingContext(ctx)
+		cancel()
+		if !errors.Is(err, errStandby) {
+			break
+		}
+		_ = e.db.Close()
+	}
+	return nil
 }
 
 // reach connects, and measures how long an answer takes.
@@ -115,8 +133,7 @@ func (e *exam) want(settings map[string]string, name, value string, otherwise do
 
 // connections holds the server's limit against what nodes take.
 func (e *exam) connections(most, used int64, fix string) {
-	const each = serverWriters + serverReaders
-	nodes := most / each
+	nodes := most / serverConnections
 	grade := doctor.OK
 	switch {
 	case nodes < 1:
@@ -124,7 +141,7 @@ func (e *exam) connections(most, used int64, fix string) {
 	case nodes < 2:
 		grade = doctor.Warn
 	}
-	e.Add(grade, "connections", fix, "at most %d, %d in use; a node takes up to %d, so there is room for %d nodes", most, used, each, nodes)
+	e.Add(grade, "connections", fix, "at most %d, %d in use; a node takes up to %d, so there is room for %d nodes", most, used, serverConnections, nodes)
 }
 
 // clock holds the server's clock, which decides, against this machine's.

@@ -75,7 +75,7 @@ func (a *attempted) claim(decisions []firstcome.Decision) {
 
 // Holders reads who holds a coupon in force: see flow.Gate.
 func (l *Ledger) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error) {
-	snapshot, err := l.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	snapshot, err := l.conclude.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return 0, fmt.Errorf("read the holders of %s: %w", id, err)
 	}

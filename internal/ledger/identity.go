@@ -28,12 +28,8 @@ func (l *Ledger) marker(createdAt time.Time) string {
 // identify reads which ledger this is, and makes it up if it is not said yet and may be. Of
 // nodes that do so at once the schema lets one.
 func (l *Ledger) identify(ctx context.Context, may bool) error {
-	found, err := l.readIdentity(ctx, l.read.db)
+	found, err := l.readIdentity(ctx, l.conclude.db)
 	if err != nil || found || !may {
-		return err
-	}
-	// What was read may be a standby, which does not have yet what was just written.
-	if found, err = l.readIdentity(ctx, l.write); err != nil || found {
 		return err
 	}
 	var random [8]byte

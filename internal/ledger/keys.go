@@ -66,7 +66,7 @@ func (t *tx) logKey(at time.Time, actor, action string, of map[string]string) er
 
 // Keys returns every key, revoked ones too, in the order of their making.
 func (l *Ledger) Keys(ctx context.Context) ([]firstcome.Key, error) {
-	rows, err := l.read.QueryContext(ctx, `SELECT id, name, role, hash, created_at, revoked_at FROM api_keys ORDER BY created_at, id`)
+	rows, err := l.conclude.QueryContext(ctx, `SELECT id, name, role, hash, created_at, revoked_at FROM api_keys ORDER BY created_at, id`)
 	if err != nil {
 		return nil, fmt.Errorf("read the keys: %w", err)
 	}

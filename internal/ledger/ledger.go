@@ -39,7 +39,9 @@ type Ledger struct {
 	dialect *dialect
 	path    string  // of SQLite's file
 	write   *sql.DB // on SQLite one connection
-	read    *pool
+	// conclude reads what somebody concludes something from, where writes go; read lists and
+	// exports, perhaps from a standby that lags. On SQLite they are the same.
+	conclude, read *pool
 	// checkpoints copies the log of write to the database; nil on a server.
 	checkpoints *sql.DB
 	lock        *flock.Flock
@@ -80,7 +82,7 @@ type Options struct {
 // and Close at the end.
 func Open(ctx context.Context, name string, o Options) (*Ledger, error) {
 	if OnServer(name) {
-		return openServer(ctx, name, o, true)
+		return openServer(ctx, name, o, true, concluding, reading)
 	}
 	path := strings.TrimPrefix(name, "sqlite:")
 	lock, err := acquire(path, o.Owner)
@@ -96,10 +98,21 @@ func Open(ctx context.Context, name string, o Options) (*Ledger, error) {
 }
 
 // OpenShared opens the ledger of a name, as Open takes it, beside the processes that
-// decide in it, to read it or to write keys. It must exist and have this binary's schema.
+// decide in it, to read it or to write keys. It must exist and have this binary's schema. Of
+// several servers only the primary is read.
 func OpenShared(ctx context.Context, name string) (*Ledger, error) {
+	return openShared(ctx, name, patience{answer: reading.answer, primary: true})
+}
+
+// OpenCopy is OpenShared for who looks at the ledger as it was at some instant: it is read
+// at whichever server the name leads to, a standby that lags too, and all of it there.
+func OpenCopy(ctx context.Context, name string) (*Ledger, error) {
+	return openShared(ctx, name, reading)
+}
+
+func openShared(ctx context.Context, name string, p patience) (*Ledger, error) {
 	if OnServer(name) {
-		return openServer(ctx, name, Options{}, false)
+		return openServer(ctx, name, Options{}, false, p, p)
 	}
 	path := strings.TrimPrefix(name, "sqlite:")
 	if _, err := os.Stat(path); err != nil {
@@ -152,8 +165,13 @@ func connect(path string, o Options) (*Ledger, error) {
 
 // newLedger returns a ledger without connections.
 func newLedger(d *dialect, o Options) *Ledger {
+	read := &pool{reader[*sql.DB]{d: d}}
+	conclude := read
+	if d.shared {
+		conclude = &pool{reader[*sql.DB]{d: d}}
+	}
 	return &Ledger{
-		dialect: d, read: &pool{reader[*sql.DB]{d: d}},
+		dialect: d, read: read, conclude: conclude,
 		secret: o.Secret, clock: o.Clock, gate: cmp.Or(o.Gate, gateKind),
 		jobs:    make(chan *job, maxJobs),
 		waiters: map[firstcome.CampaignID]map[chan struct{}]bool{},
@@ -168,6 +186,7 @@ func (l *Ledger) Close() error {
 	if l.dialect.shared {
 		// A connection that is gone cannot be closed in order, and need not: what was answered is committed.
 		_ = l.write.Close()
+		_ = l.conclude.Close()
 		return nil
 	}
 	if l.checkpoints != nil {

@@ -108,7 +108,7 @@ func (l *Ledger) Has(ctx context.Context, id firstcome.CampaignID, coupons []fir
 		for _, c := range coupons {
 			args = append(args, c.Number)
 		}
-		rows, err := l.read.QueryContext(ctx, repeated(`SELECT `+couponColumns+` FROM coupons WHERE campaign_id = ? AND number IN (%s)`, `?`, len(coupons)), args...)
+		rows, err := l.conclude.QueryContext(ctx, repeated(`SELECT `+couponColumns+` FROM coupons WHERE campaign_id = ? AND number IN (%s)`, `?`, len(coupons)), args...)
 		if err != nil {
 			return err
 		}
@@ -132,7 +132,7 @@ func (l *Ledger) Has(ctx context.Context, id firstcome.CampaignID, coupons []fir
 
 // settledIn reads what a campaign's row says is settled, and what read adds to it, at one instant.
 func (l *Ledger) settledIn(ctx context.Context, id firstcome.CampaignID, read func(*snapshot, *flow.Settled) error) (s flow.Settled, err error) {
-	t, err := l.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	t, err := l.conclude.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return s, err
 	}

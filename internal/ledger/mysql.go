@@ -58,6 +58,9 @@ func adviseMySQL(err error) string {
 // connectorMySQL is dialect.connector. The URL's options are tls=true, preferred or
 // skip-verify, and package trust's, which mean tls=true.
 func connectorMySQL(u *url.URL, p patience) (driver.Connector, error) {
+	if strings.Contains(u.Host, ",") {
+		return nil, errors.New("the ledger's name has several hosts, of which MariaDB and MySQL take one: a name that leads to the primary")
+	}
 	c := mysql.NewConfig()
 	c.Net, c.Addr, c.DBName = "tcp", u.Host, strings.Trim(u.Path, "/")
 	if u.Port() == "" {
@@ -81,7 +84,12 @@ func connectorMySQL(u *url.URL, p patience) (driver.Connector, error) {
 	if p.idle > 0 {
 		c.Params["wait_timeout"] = fmt.Sprint(int(p.idle / time.Second))
 	}
-	return mysql.NewConnector(c)
+	c.MultiStatements = p.primary // see primaryConn; every value is an argument
+	connector, err := mysql.NewConnector(c)
+	if err == nil && p.primary {
+		connector = mySQLPrimary{connector}
+	}
+	return connector, err
 }
 
 // tlsMySQL reads the options of a name.

@@ -62,10 +62,9 @@ func connectorPostgreSQL(u *url.URL, p patience) (driver.Connector, error) {
 		return nil, errors.New("the ledger's name has an option that PostgreSQL does not know, or a bad value of one")
 	}
 	c.ConnectTimeout = connectTimeout
-	if p.writes && c.ValidateConnect == nil {
-		// An address may lead to a standby for a while: a connection that stays would keep
-		// the node from writing for as long as it is busy.
-		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	var options []stdlib.OptionOpenDB
+	if p.primary {
+		options = onlyPrimary(c)
 	}
 	if p.answer > 0 {
 		dial := c.DialFunc
@@ -87,7 +86,29 @@ func connectorPostgreSQL(u *url.URL, p patience) (driver.Connector, error) {
 			c.RuntimeParams[name] = value
 		}
 	}
-	return stdlib.GetConnector(*c), nil
+	return stdlib.GetConnector(*c, options...), nil
+}
+
+// onlyPrimary has connections be to the primary, whichever servers the name wants to be read, and
+// be bad when it is one no longer: see primary.go.
+func onlyPrimary(c *pgx.ConnConfig) []stdlib.OptionOpenDB {
+	c.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		err := pgconn.ValidateConnectTargetSessionAttrsReadWrite(ctx, conn)
+		if errors.Is(err, pgconn.ErrReadOnlyConnection) {
+			err = errStandby
+		}
+		return err
+	}
+	fatal := c.OnPgError
+	c.OnPgError = func(conn *pgconn.PgConn, e *pgconn.PgError) bool {
+		return fatal(conn, e) && e.Code != "25006" // read_only_sql_transaction
+	}
+	return []stdlib.OptionOpenDB{stdlib.OptionResetSession(func(_ context.Context, conn *pgx.Conn) error {
+		if conn.PgConn().ParameterStatus("default_transaction_read_only") == "on" {
+			return driver.ErrBadConn
+		}
+		return nil
+	})}
 }
 
 // checkFiles reads the files that options name, because the driver's own error may have

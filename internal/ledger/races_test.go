@@ -152,7 +152,7 @@ func TestF52AConnectionThatDiesWhileALockIsWaitedForDecidesNothing(t *testing.T)
 	})
 }
 
-// TestF53AServerThatWasReadOnlyIsWrittenToAsSoonAsItMayBe opens a node where new connections
+// TestF53AServerThatWasReadOnlyIsWrittenToAsSoonAsItMayBe has a node whose new connections
 // get a server that only reads, as behind an address that still leads to a standby.
 func TestF53AServerThatWasReadOnlyIsWrittenToAsSoonAsItMayBe(t *testing.T) {
 	name := services.PostgreSQL.Database(t)
@@ -167,12 +167,20 @@ func TestF53AServerThatWasReadOnlyIsWrittenToAsSoonAsItMayBe(t *testing.T) {
 	if _, err := admin.Exec(database + `SET default_transaction_read_only = on`); err != nil {
 		t.Fatal(err)
 	}
-	late := start(t, name, nil)
-	if _, err := late.Claim(t.Context(), "c", []firstcome.UserID{"a"}); err == nil {
+	if _, err := ledger.Open(t.Context(), name, ledger.Options{Secret: secret(t)}); err == nil {
+		t.Error("a node started where nothing can be decided")
+	}
+	if _, err := admin.Exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'firstcome'`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Claim(t.Context(), "c", []firstcome.UserID{"a"}); err == nil {
 		t.Fatal("it was written to")
 	}
-	if _, err := late.Campaign(t.Context(), "c"); err != nil {
-		t.Errorf("reading: %v", err)
+	if _, err := l.Campaign(t.Context(), "c"); err == nil || errors.Is(err, firstcome.ErrNoCampaign) {
+		t.Errorf("it concludes: %v", err)
+	}
+	if _, err := l.Campaigns(t.Context(), "", 10); err != nil {
+		t.Errorf("a list: %v", err)
 	}
 	conn, err := admin.Conn(t.Context())
 	if err != nil {
@@ -184,7 +192,7 @@ func TestF53AServerThatWasReadOnlyIsWrittenToAsSoonAsItMayBe(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	same(t, "it may be written to", "issued:1", claim(t, late, "c", "a"))
+	same(t, "it may be written to", "issued:1", claim(t, l, "c", "a"))
 }
 
 // TestF65AColumnThatChangesItsTypeMeetsNoClaim changes one that statements which the

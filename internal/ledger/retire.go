@@ -37,7 +37,7 @@ func (l *Ledger) readNow(ctx context.Context) (time.Time, error) {
 		return l.clock().UTC(), nil
 	}
 	var at int64
-	err := l.read.QueryRowContext(ctx, `SELECT `+l.dialect.clock).Scan(&at)
+	err := l.conclude.QueryRowContext(ctx, `SELECT `+l.dialect.clock).Scan(&at)
 	return time.UnixMicro(at).UTC(), err
 }
 
@@ -178,7 +178,7 @@ func (l *Ledger) decideRetired(t *tx, id firstcome.CampaignID, users []firstcome
 func (l *Ledger) StateRetired(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error) {
 	var s flow.GateState
 	var retiredAt, decidedAt, clock sql.NullInt64
-	err := l.read.QueryRowContext(ctx, `SELECT version, epoch, in_force, issued, last_number, settled, retired_at, decided_at, `+l.dialect.clock+`
+	err := l.conclude.QueryRowContext(ctx, `SELECT version, epoch, in_force, issued, last_number, settled, retired_at, decided_at, `+l.dialect.clock+`
 		FROM campaigns WHERE id = ?`, string(id)).Scan(
 		&s.Version, &s.Epoch, &s.InForce, &s.Issued, &s.LastNumber, &s.Settled, &retiredAt, &decidedAt, &clock)
 	switch {

@@ -45,7 +45,7 @@ func classifyConnection(err error) verdict {
 	switch {
 	case err == nil:
 		return notOurs
-	case errors.As(err, &network), errors.Is(err, errUnknown), errors.Is(err, errDriver),
+	case errors.As(err, &network), errors.Is(err, errUnknown), errors.Is(err, errDriver), errors.Is(err, errStandby),
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
 		errors.Is(err, sql.ErrConnDone), errors.Is(err, sql.ErrTxDone), errors.Is(err, driver.ErrBadConn),
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

@@ -43,7 +43,7 @@ func (d *dialect) statusQuery() string {
 
 // Campaign returns a campaign, or ErrNoCampaign.
 func (l *Ledger) Campaign(ctx context.Context, id firstcome.CampaignID) (Status, error) {
-	rows, err := l.read.QueryContext(ctx, l.dialect.statusQuery()+`WHERE c.id = ?`, id)
+	rows, err := l.conclude.QueryContext(ctx, l.dialect.statusQuery()+`WHERE c.id = ?`, id)
 	if err != nil {
 		return Status{}, fmt.Errorf("read the campaign %s: %w", id, err)
 	}

@@ -27,7 +27,7 @@ func (t *tx) terms(id firstcome.CampaignID, version int64) (payload string, err 
 // where its gate took that version; until then they may be terms that it refuses.
 func (l *Ledger) Terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
 	var payload string
-	err := l.read.QueryRowContext(ctx, `SELECT payload FROM changes
+	err := l.conclude.QueryRowContext(ctx, `SELECT payload FROM changes
 		WHERE campaign_id = ? AND version <= ? AND kind = 'terms' AND NOT refused ORDER BY version DESC LIMIT 1`, id, version).Scan(&payload)
 	if errors.Is(err, sql.ErrNoRows) {
 		return firstcome.Terms{}, firstcome.ErrNoCampaign

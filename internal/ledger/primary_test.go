@@ -1,0 +1,131 @@
+package ledger
+
+import (
+	"database/sql"
+	"errors"
+	"net/url"
+	"slices"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// demotions are how a server stops to be the primary while connections to it live on.
+var demotions = map[services.Kind][]string{
+	services.MariaDB:    {`SET GLOBAL read_only = 1`},
+	services.PostgreSQL: {`ALTER SYSTEM SET default_transaction_read_only = on`, `SELECT pg_reload_conf()`},
+}
+
+// TestF61AConnectionToAPrimaryThatIsOneNoLongerConcludesNothing has a node that keeps its connections
+// while the server at their other end is demoted and a standby is promoted, where the campaign goes on:
+// nobody is told what the old primary believes.
+func TestF61AConnectionToAPrimaryThatIsOneNoLongerConcludesNothing(t *testing.T) {
+	for kind, demotion := range demotions {
+		t.Run(string(kind), func(t *testing.T) {
+			primary := kind.Primary(t)
+			first, err := primary.Database(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			u, err := url.Parse(first)
+			if err != nil {
+				t.Fatal(err)
+			}
+			proxy := services.Through(t, u.Host)
+			name, err := proxy.URL(first)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := opened(t, name, "")
+			for _, db := range []*sql.DB{l.write, l.conclude.db} {
+				db.SetConnMaxIdleTime(0) // they are not made anew meanwhile
+			}
+			quantity(t, l, 1)
+			told(t, l, "a", firstcome.Issued)
+			told(t, l, "b", firstcome.SoldOut)
+
+			standby := primary.Standby(t)
+			second, err := standby.At(first)
+			if err != nil {
+				t.Fatal(err)
+			}
+			perform(t, first, demotion...)
+			if err := errors.Join(standby.CatchUp(t.Context()), standby.Promote(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+			other := opened(t, second, "")
+			quantity(t, other, 2)
+			for at(t, other, "b") != firstcome.Issued { // which it is when what came back is no longer held
+			}
+			proxy.SetUpstream(standby.Address())
+
+			if kind == services.PostgreSQL {
+				// It is heard with the next answer that the server takes no writes.
+				if _, err := l.Campaign(t.Context(), "c"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if s, err := l.Campaign(t.Context(), "c"); err != nil || s.Version != 2 {
+				t.Errorf("the campaign is at version %d, %v", s.Version, err)
+			}
+			if c, err := l.CouponOf(t.Context(), "c", "b"); err != nil || c.Number != 2 {
+				t.Errorf("the holder is told of number %d, %v", c.Number, err)
+			}
+			var holders []firstcome.UserID
+			version, err := l.Holders(t.Context(), "c", func(user firstcome.UserID) { holders = append(holders, user) })
+			if slices.Sort(holders); err != nil || version != 2 || len(holders) != 2 {
+				t.Errorf("at version %d %v hold one, %v", version, holders, err)
+			}
+			told(t, l, "b", firstcome.AlreadyIssued)
+			told(t, l, "d", firstcome.SoldOut)
+		})
+	}
+}
+
+// quantity makes the campaign c, or changes it.
+func quantity(t *testing.T, l *Ledger, quantity int64) {
+	t.Helper()
+	_, err := l.SetTerms(t.Context(), "test", "c", 0, func(terms *firstcome.Terms) error {
+		terms.Quantity = quantity
+		return nil
+	})
+	if errors.Is(err, firstcome.ErrNoCampaign) {
+		_, err = l.Create(t.Context(), "test", "c", firstcome.Terms{Name: "Test", Quantity: quantity, Answer: firstcome.Recorded, Benefit: []byte(`{}`)})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// at returns what a user gets.
+func at(t *testing.T, l *Ledger, user firstcome.UserID) firstcome.Outcome {
+	t.Helper()
+	d, err := l.Claim(t.Context(), "c", []firstcome.UserID{user})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d[0].Outcome
+}
+
+func told(t *testing.T, l *Ledger, user firstcome.UserID, want firstcome.Outcome) {
+	t.Helper()
+	if got := at(t, l, user); got != want {
+		t.Errorf("%s is told %v and should be told %v", user, got, want)
+	}
+}
+
+// perform runs statements at a server, by the URL of a database.
+func perform(t *testing.T, name string, statements ...string) {
+	t.Helper()
+	db, err := services.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, statement := range statements {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package services
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"testing"
+)
+
+// A Standby is a server that follows another one, the primary, and takes no writes itself. Of
+// PostgreSQL it is a copy that streams, of MariaDB a replica that begins with the primary's first
+// statement.
+type Standby struct {
+	*Server
+	primary *Server
+}
+
+// Primary starts a MariaDB or PostgreSQL for t that a Standby may follow, fast and not durable.
+func (k Kind) Primary(t testing.TB) *Server {
+	t.Helper()
+	return k.Server(t, append(k.Fast(), map[Kind][]string{
+		MariaDB:    {"--log-bin=log", "--server-id=1", "--sync-binlog=0"},
+		PostgreSQL: {"-c", "synchronous_commit=on"}, // so that what is committed is flushed, and sent
+	}[k]...)...)
+}
+
+// Standby starts a standby of a Primary for t. It has all that the primary has when this returns.
+func (s *Server) Standby(t testing.TB) *Standby {
+	t.Helper()
+	recipe, err := s.kind.recipe()
+	s.kind.must(t, err)
+	arguments := s.kind.Fast()
+	if s.kind == PostgreSQL {
+		copier, err := binary(newestFirst("/usr/lib/postgresql/*/bin"), "pg_basebackup")
+		s.kind.must(t, err)
+		recipe.prepare = func(data string) []string {
+			return []string{copier, "-D", data, "-h", "127.0.0.1", "-p", s.port.String(), "-U", "postgres", "-R", "-c", "fast", "--no-sync"}
+		}
+	} else {
+		arguments = append(arguments, "--server-id=2", "--read-only=1", "--log-bin=log", "--sync-binlog=0")
+	}
+	started, err := s.kind.start(t.Context(), recipe, arguments...)
+	s.kind.ends(t, started, err)
+	standby := &Standby{started, s}
+	if err := standby.follow(t.Context()); err != nil {
+		t.Fatalf("follow %s: %v", s.Address(), err)
+	}
+	return standby
+}
+
+// follow has the standby begin to follow, and waits until it has what there is.
+func (s *Standby) follow(ctx context.Context) error {
+	if s.kind == MariaDB {
+		err := execute(ctx, s.URL(), fmt.Sprintf(
+			`CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %s, MASTER_USER = 'root', MASTER_USE_GTID = slave_pos`, s.primary.port))
+		if err != nil {
+			return err
+		}
+	}
+	return s.CatchUp(ctx)
+}
+
+// At returns the URL of a database of the primary, at the standby.
+func (s *Standby) At(database string) (string, error) {
+	u, err := url.Parse(database)
+	if err != nil {
+		return "", err
+	}
+	u.Host = s.Address()
+	return u.String(), nil
+}
+
+// Lag has the standby stay as it is now, until CatchUp or Promote.
+func (s *Standby) Lag(ctx context.Context) error {
+	if s.kind == MariaDB {
+		return execute(ctx, s.URL(), `STOP SLAVE SQL_THREAD`)
+	}
+	if err := execute(ctx, s.URL(), `SELECT pg_wal_replay_pause()`); err != nil {
+		return err
+	}
+	return s.awaitTrue(ctx, `SELECT pg_get_wal_replay_pause_state() = 'paused'`)
+}
+
+// CatchUp has the standby follow again, and returns when it has what the primary had when this
+// was called.
+func (s *Standby) CatchUp(ctx context.Context) error {
+	follow, position, reached := `SELECT pg_wal_replay_resume()`, `SELECT pg_current_wal_flush_lsn()::text`,
+		`SELECT pg_last_wal_replay_lsn() >= '%s'::pg_lsn`
+	if s.kind == MariaDB {
+		follow, position, reached = `START SLAVE`, `SELECT @@global.gtid_binlog_pos`, `SELECT MASTER_GTID_WAIT('%s', 10) = 0`
+	}
+	if err := execute(ctx, s.URL(), follow); err != nil {
+		return err
+	}
+	var at string
+	if err := s.primary.scan(ctx, position, &at); err != nil {
+		return err
+	}
+	return s.awaitTrue(ctx, fmt.Sprintf(reached, at))
+}
+
+// Promote makes the standby a primary, with what it has. Connections to it stay.
+func (s *Standby) Promote(ctx context.Context) error {
+	if s.kind == PostgreSQL {
+		return execute(ctx, s.URL(), `SELECT pg_promote()`)
+	}
+	return execute(ctx, s.URL(), `STOP SLAVE`, `RESET SLAVE ALL`, `SET GLOBAL read_only = 0`)
+}
+
+// Demote has a primary take no more writes, as an operator does before another one is promoted:
+// MariaDB goes on and keeps its connections, PostgreSQL stops.
+func (s *Server) Demote(ctx context.Context) error {
+	if s.kind == PostgreSQL {
+		return s.Stop()
+	}
+	return execute(ctx, s.URL(), `SET GLOBAL read_only = 1`)
+}
+
+// scan reads the one value of a query of the server.
+func (s *Server) scan(ctx context.Context, query string, into any) error {
+	db, err := Open(s.URL())
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := db.QueryRowContext(ctx, query).Scan(into); err != nil {
+		return fmt.Errorf("%s: %w", query, err)
+	}
+	return nil
+}
+
+// awaitTrue asks the server until the answer is true.
+func (s *Server) awaitTrue(ctx context.Context, query string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var last error
+	err := until(ctx, func() bool {
+		var so bool
+		last = s.scan(ctx, query, &so)
+		return last == nil && so
+	})
+	if err != nil && last != nil {
+		return fmt.Errorf("%w: %w", err, last)
+	}
+	return err
+}
