@@ -129,7 +129,11 @@ func (c *auditCmd) secret(t terminal) (*firstcome.Secret, error) {
 // auditLedger audits by the tables.
 func (c *auditCmd) auditLedger(ctx context.Context, t terminal, report *auditReport, secret *firstcome.Secret) error {
 	report.Ledger = ledger.Masked(c.Ledger.path())
-	return readLedger(ctx, c.Ledger.path(), func(l *ledger.Ledger) error {
+	open := ledger.OpenCopy
+	if c.Gate.url() != "" {
+		open = ledger.OpenShared // a standby that lags has less than the gate
+	}
+	return readOpened(ctx, c.Ledger.path(), open, func(l *ledger.Ledger) error {
 		ids := []firstcome.CampaignID{firstcome.CampaignID(c.Campaign)}
 		if c.Campaign == "" {
 			var err error

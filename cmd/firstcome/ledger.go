@@ -11,10 +11,15 @@ import (
 
 // readLedger opens the ledger beside whoever serves it, and reads.
 func readLedger(ctx context.Context, path string, read func(*ledger.Ledger) error) error {
+	return readOpened(ctx, path, ledger.OpenShared, read)
+}
+
+// readOpened is readLedger with a way to open it.
+func readOpened(ctx context.Context, path string, open func(context.Context, string) (*ledger.Ledger, error), read func(*ledger.Ledger) error) error {
 	if err := mustExist(path); err != nil {
 		return err
 	}
-	l, err := ledger.OpenShared(ctx, path)
+	l, err := open(ctx, path)
 	if err != nil {
 		return err
 	}

@@ -261,19 +261,19 @@ func (l *Ledger) DeadLetters(ctx context.Context, p Letters) ([]DeadLetter, erro
 	return l.read.deadLetters(ctx, p)
 }
 
-func (r *pool) deadLetters(ctx context.Context, p Letters) ([]DeadLetter, error) {
-	query, args := `SELECT `+letterColumns+` FROM dead_letters WHERE id > ?`, []any{p.After}
-	if p.Campaign != "" {
-		query, args = query+` AND campaign_id = ?`, append(args, string(p.Campaign))
+func (p *pool) deadLetters(ctx context.Context, page Letters) ([]DeadLetter, error) {
+	query, args := `SELECT `+letterColumns+` FROM dead_letters WHERE id > ?`, []any{page.After}
+	if page.Campaign != "" {
+		query, args = query+` AND campaign_id = ?`, append(args, string(page.Campaign))
 	}
-	if !p.Settled {
+	if !page.Settled {
 		query += ` AND settled_at IS NULL`
 	}
 	query += ` ORDER BY id`
-	if p.Limit > 0 {
-		query, args = query+` LIMIT ?`, append(args, p.Limit)
+	if page.Limit > 0 {
+		query, args = query+` LIMIT ?`, append(args, page.Limit)
 	}
-	rows, err := r.QueryContext(ctx, query, args...)
+	rows, err := p.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read the dead letters: %w", err)
 	}

@@ -73,7 +73,7 @@ func (l *Ledger) numbersOf(ctx context.Context, id firstcome.CampaignID, c Choic
 		return numbers, 0, nil
 	}
 	// COALESCE keeps the planner from reading all lines of the campaign by the index that it has for those.
-	rows, err := l.read.QueryContext(ctx, `SELECT number FROM audit_log
+	rows, err := l.conclude.QueryContext(ctx, `SELECT number FROM audit_log
 		WHERE user_id = ? AND COALESCE(campaign_id, '') = ? AND action = 'coupon.void' AND number > ? ORDER BY number LIMIT ?`,
 		string(c.User), string(id), c.After, maxFound)
 	if err != nil {
@@ -102,7 +102,7 @@ const maxFound = 1000
 // numbersWith returns the number that has a code, if it is among the next ones.
 func (l *Ledger) numbersWith(ctx context.Context, id firstcome.CampaignID, c Choice) (numbers []int64, next int64, err error) {
 	var secret string
-	if err := l.read.QueryRowContext(ctx, `SELECT secret FROM campaigns WHERE id = ?`, string(id)).Scan(&secret); err != nil {
+	if err := l.conclude.QueryRowContext(ctx, `SELECT secret FROM campaigns WHERE id = ?`, string(id)).Scan(&secret); err != nil {
 		return nil, 0, err
 	}
 	if secret != l.fingerprint {
@@ -133,7 +133,7 @@ func (l *Ledger) couponsAt(ctx context.Context, id firstcome.CampaignID, numbers
 		for _, number := range numbers {
 			args = append(args, number)
 		}
-		rows, err := l.read.QueryContext(ctx, repeated(`SELECT `+couponColumns+` FROM coupons
+		rows, err := l.conclude.QueryContext(ctx, repeated(`SELECT `+couponColumns+` FROM coupons
 			WHERE campaign_id = ? AND number IN (%s) ORDER BY number`, `?`, len(numbers)), args...)
 		if err != nil {
 			return err

@@ -45,7 +45,7 @@ func (l *Ledger) wall() time.Time {
 // zero if there is no campaign.
 func (l *Ledger) LastDecision(ctx context.Context) (time.Time, error) {
 	var last sql.NullInt64
-	if err := l.read.QueryRowContext(ctx, `SELECT max(decided_at) FROM campaigns`).Scan(&last); err != nil {
+	if err := l.conclude.QueryRowContext(ctx, `SELECT max(decided_at) FROM campaigns`).Scan(&last); err != nil {
 		return time.Time{}, fmt.Errorf("read the last decision: %w", err)
 	}
 	return instant(last), nil

@@ -79,7 +79,11 @@ var concludes = map[string]use{
 		return err
 	},
 	"DeadLetter": func(ctx context.Context, l *ledger.Ledger) error { _, err := l.DeadLetter(ctx, 1); return err },
-	"Forgotten":  func(ctx context.Context, l *ledger.Ledger) error { return l.Forgotten(ctx, "c") },
+	"Find": func(ctx context.Context, l *ledger.Ledger) error {
+		_, _, err := l.Find(ctx, "c", ledger.Choice{User: "a"})
+		return err
+	},
+	"Forgotten": func(ctx context.Context, l *ledger.Ledger) error { return l.Forgotten(ctx, "c") },
 	"Has": func(ctx context.Context, l *ledger.Ledger) error {
 		_, err := l.Has(ctx, "c", []firstcome.Coupon{{Campaign: "c", Number: 1, User: "a"}})
 		return err
@@ -88,7 +92,8 @@ var concludes = map[string]use{
 		_, err := l.Holders(ctx, "c", func(firstcome.UserID) {})
 		return err
 	},
-	"Keys": func(ctx context.Context, l *ledger.Ledger) error { _, err := l.Keys(ctx); return err },
+	"Keys":         func(ctx context.Context, l *ledger.Ledger) error { _, err := l.Keys(ctx); return err },
+	"LastDecision": func(ctx context.Context, l *ledger.Ledger) error { _, err := l.LastDecision(ctx); return err },
 	"Mismatched": func(ctx context.Context, l *ledger.Ledger) error {
 		secret, err := firstcome.NewSecret(make([]byte, firstcome.MinSecret))
 		if err == nil {
@@ -156,7 +161,8 @@ var lists = map[string]use{
 	"Facts": func(ctx context.Context, l *ledger.Ledger) error {
 		return l.Facts(ctx, "c", 0, 9, func(firstcome.Fact) error { return nil })
 	},
-	"Lost": func(ctx context.Context, l *ledger.Ledger) error { _, err := l.Lost(ctx, "c"); return err },
+	"Unclosed": func(ctx context.Context, l *ledger.Ledger) error { _, _, err := l.Unclosed(ctx, 9); return err },
+	"Lost":     func(ctx context.Context, l *ledger.Ledger) error { _, err := l.Lost(ctx, "c"); return err },
 }
 
 func users(names ...firstcome.UserID) []firstcome.UserID { return names }
