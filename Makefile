@@ -70,6 +70,8 @@ demo: build
 	bin/firstcome demo
 
 soak: install build
+	.ci/install callers
+	.ci/callers
 	.ci/fuzz $(FUZZTIME)
 	SOAK=1 .ci/gotest -shuffle=on -count=1 -timeout 12h ./test/...
 	.ci/gotest -race -shuffle=on -count=$(ROUNDS) -timeout 12h ./...

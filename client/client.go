@@ -47,6 +47,14 @@ func New(server, key string) *Client {
 	return &Client{server: strings.TrimRight(server, "/"), key: key, http: &http.Client{Transport: transport}}
 }
 
+// WithHTTP returns a Client that calls the same server through h: for proxies, tracing, or a transport that a
+// program has already. A time-out of h had better be longer than claims wait at the server, 20 s by default.
+func (c *Client) WithHTTP(h *http.Client) *Client {
+	with := *c
+	with.http = h
+	return &with
+}
+
 // CloseIdle closes the connections that are kept open for the next call.
 func (c *Client) CloseIdle() { c.http.CloseIdleConnections() }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 )
 
@@ -18,6 +19,17 @@ func status(err error) int {
 		return p.Status
 	}
 	return 0
+}
+
+func TestTheClientHasEveryOutcome(t *testing.T) {
+	var words []string
+	for _, o := range firstcome.Outcomes() {
+		words = append(words, o.String())
+	}
+	has := []string{client.AlreadyIssued, client.NotOpen, client.Closed, client.Paused, client.SoldOut, client.Issued}
+	if diff := cmp.Diff(words, has); diff != "" {
+		t.Errorf("the rule (-) and the client (+):\n%s", diff)
+	}
 }
 
 func TestTheClientDoesWhatItsContractSays(t *testing.T) {

@@ -1,0 +1,50 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+)
+
+// The outcomes of a claim, as Answer.Outcome and Problem.Outcome have them.
+const (
+	Issued        = "issued"         // this claim made the coupon
+	AlreadyIssued = "already_issued" // the user holds a coupon from before
+	NotOpen       = "not_open"       // before the campaign opens: Refusal says when
+	Closed        = "closed"         // at or after its closing, or closed by an operator
+	Paused        = "paused"         // an operator paused it
+	SoldOut       = "sold_out"       // every coupon is in force
+)
+
+const (
+	// firstAgain and longestAgain bound the waits of ClaimUntilKnown: a lost answer is soon asked for
+	// again, and a server that is down is not hammered.
+	firstAgain   = 100 * time.Millisecond
+	longestAgain = 5 * time.Second
+)
+
+// ClaimUntilKnown claims as Claim does, and asks again for as long as the answer is unknown: after a 5xx, a 429
+// and a lost answer, no sooner than Retry-After says. It returns an error where asking again does not
+// help, such as a bad key or an unknown campaign, and when ctx ends: then the user may hold a coupon, and
+// asking again later is safe. Give ctx a deadline.
+func (c *Client) ClaimUntilKnown(ctx context.Context, id, user string) (Answer, error) {
+	for wait := firstAgain; ; wait = min(2*wait, longestAgain) {
+		answer, err := c.Claim(ctx, id, user)
+		var p *Problem
+		if told := errors.As(err, &p); err == nil || told && p.Status < 500 && p.Status != http.StatusTooManyRequests {
+			return answer, err
+		}
+		pause := rand.N(wait) // so that a crowd that was cut off together does not come back together
+		if p != nil {
+			pause += p.RetryAfter
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return Answer{}, fmt.Errorf("the claim's answer is still unknown: %w", errors.Join(ctx.Err(), err))
+		}
+	}
+}

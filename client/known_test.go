@@ -1,0 +1,77 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firstcome/firstcome/client"
+)
+
+// A script is a server that gives its answers in turn, each as a status, Retry-After and body; the last one again and again.
+type script []func() (*http.Response, error)
+
+func (s *script) RoundTrip(*http.Request) (*http.Response, error) {
+	next := (*s)[0]
+	if len(*s) > 1 {
+		*s = (*s)[1:]
+	}
+	return next()
+}
+
+func answers(status int, retryAfter, body string) func() (*http.Response, error) {
+	return func() (*http.Response, error) {
+		return &http.Response{StatusCode: status, Header: http.Header{"Retry-After": {retryAfter}}, Body: io.NopCloser(strings.NewReader(body))}, nil
+	}
+}
+
+func loses() (*http.Response, error) { return nil, io.ErrUnexpectedEOF }
+
+func through(s script) *client.Client {
+	return client.New("http://shop.invalid", "").WithHTTP(&http.Client{Transport: &s})
+}
+
+const heldCoupon = `{"outcome":"already_issued","coupon":{"number":7}}`
+
+func TestAClaimIsAskedForAgainUntilItIsKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := through(script{loses, answers(503, "7", `{"title":"x"}`), answers(502, "", "no JSON"), answers(429, "2", `{}`), answers(200, "", heldCoupon)})
+		started := time.Now()
+		a, err := c.ClaimUntilKnown(t.Context(), "c", "u")
+		if err != nil || a.Outcome != client.AlreadyIssued || a.Coupon.Number != 7 {
+			t.Fatalf("%+v, %v", a, err)
+		}
+		if waited := time.Since(started); waited < 9*time.Second || waited > 12*time.Second {
+			t.Errorf("it waited %v, and was asked to wait 9s", waited)
+		}
+	})
+}
+
+func TestAClaimThatIsKnownIsNotAskedForAgain(t *testing.T) {
+	for status, outcome := range map[int]string{410: client.SoldOut, 403: client.Paused, 404: "", 401: "", 422: ""} {
+		body := fmt.Sprintf(`{"title":"t","outcome":%q}`, outcome)
+		c := through(script{answers(status, "", body), answers(200, "", heldCoupon)})
+		a, err := c.ClaimUntilKnown(t.Context(), "c", "u")
+		if a.Coupon != nil || a.Outcome != outcome || (err == nil) != (outcome != "") {
+			t.Errorf("%d: %+v, %v", status, a, err)
+		}
+	}
+}
+
+func TestAClaimWhoseCallerGoesAwayIsUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := through(script{answers(503, "1", `{"title":"Service Unavailable"}`)}).ClaimUntilKnown(ctx, "c", "u")
+		var p *client.Problem
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &p) || p.Status != 503 {
+			t.Errorf("%v", err)
+		}
+	})
+}
