@@ -1,0 +1,87 @@
+package redis_test
+
+import (
+	"errors"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/doctor"
+	"github.com/firstcome/firstcome/internal/redis"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// hardened starts a Redis with an access list, and returns it with the URL of its user firstcome.
+func hardened(t *testing.T, defaultUser string) (server *services.Server, at string) {
+	t.Helper()
+	list := filepath.Join(t.TempDir(), "users.acl")
+	lines := defaultUser + "\nuser firstcome on >" + services.Password + " " + redis.Rights + "\nuser operator on >" + services.Password + " ~* &* +@all\n"
+	if err := os.WriteFile(list, []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server = services.Redis.Server(t, "--aclfile", list)
+	return server, as(t, server.URL(), "firstcome")
+}
+
+// as returns a URL with a user of an access list.
+func as(t *testing.T, at, user string) string {
+	t.Helper()
+	u, err := url.Parse(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.UserPassword(user, services.Password)
+	return u.String()
+}
+
+func TestARestartLosesNothingWithTheSafeLineOfTheDefaultUserAndEverythingWithoutIt(t *testing.T) {
+	for line, kept := range map[string]bool{redis.SafeDefault: true, "user default off": false} {
+		t.Run(line, func(t *testing.T) {
+			server, at := hardened(t, line)
+			s := newShop(t, at, 100)
+			s.issue(0, 10)
+			before := s.state()
+
+			grade := doctor.Fail
+			if kept {
+				grade = doctor.OK
+			}
+			examine(t, as(t, server.URL(), "operator")).Want(t, grade, "the user default")
+			examine(t, at).Want(t, doctor.Warn, "the user default") // who may not look
+
+			if err := server.Stop(); err != nil {
+				t.Fatal(err)
+			}
+			if err := server.Restart(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			after, err := open(t, at).State(t.Context(), "c")
+			switch {
+			case !kept && !errors.Is(err, firstcome.ErrNoCampaign):
+				t.Errorf("this Redis loads what the user default may not write, so there is nothing to warn of: %+v, %v", after, err)
+			case kept && (err != nil || after.InForce != before.InForce || after.LastNumber != before.LastNumber):
+				t.Errorf("after the restart the campaign is %+v, %v, and was %+v", after, err, before)
+			case kept:
+				s := &shop{t: t, gate: open(t, at), client: connect(t, at)}
+				s.want(s.gate, crowd(9, 2), "already_issued:10", "issued:11")
+			}
+		})
+	}
+}
+
+func TestADefaultUserThatIsOpenOrHasAPasswordIsSafe(t *testing.T) {
+	for _, line := range []string{"user default on nopass ~* &* +@all", "user default on >" + services.Password + " ~* &* +@all -@dangerous"} {
+		server, at := hardened(t, line)
+		examine(t, as(t, server.URL(), "operator")).Want(t, doctor.OK, "the user default")
+		if strings.Contains(line, "nopass") {
+			examine(t, at).Want(t, doctor.OK, "the user default") // it tries
+			examine(t, server.URL()).Want(t, doctor.OK, "the user default")
+		}
+	}
+	server, at := hardened(t, "user default on nopass ~cached:* &* +@all")
+	examine(t, as(t, server.URL(), "operator")).Want(t, doctor.Fail, "the user default")
+	examine(t, at).Want(t, doctor.Warn, "the user default")
+}

@@ -1,0 +1,86 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"github.com/firstcome/firstcome/internal/doctor"
+)
+
+// SafeDefault keeps everybody out who does not log in, and lets Redis load its append-only file.
+const SafeDefault = "user default off nopass ~* &* +@all"
+
+// defaultUser says whether Redis can load its append-only file. It loads with the rights of the user default,
+// and passes over what that may not write in a transaction, which is what each script of ours
+// is in the file: upstream, redis#14541 and valkey#3983. So a user default that was only switched off loses every
+// campaign at the next restart, without a word in Redis's log.
+func (e *exam) defaultUser(ctx context.Context, node rueidis.Client) {
+	const what = "the user default"
+	may, known := e.defaultMay(ctx, node)
+	switch {
+	case !known:
+		e.Add(doctor.Warn, what, "see that the access list has the line "+SafeDefault+", or leaves the user default on", "this user may not look at it (ACL GETUSER); if it was switched off without all rights, a restart of Redis loses every campaign")
+	case may:
+		e.Add(doctor.OK, what, "", "it has the rights with which Redis loads its append-only file")
+	default:
+		e.Add(doctor.Fail, what, "at once, and in the file that a restart reads: "+SafeDefault+" (ACL SETUSER default off nopass ~* &* +@all): nobody can log in as it",
+			"it may not write all keys, and with its rights Redis loads the append-only file: a restart would lose every campaign")
+	}
+}
+
+// defaultMay tells whether the user default may write all keys, and whether that is known.
+func (e *exam) defaultMay(ctx context.Context, node rueidis.Client) (may, known bool) {
+	if e.asDefault() {
+		return true, true // what the scripts need, which is tried besides
+	}
+	user, err := node.Do(ctx, node.B().AclGetuser().Username("default").Build()).AsMap()
+	if err == nil {
+		return allKeys(user) && allCommands(user), true
+	}
+	return true, e.openToAll(ctx)
+}
+
+// asDefault tells whether the exam itself is the user default's.
+func (e *exam) asDefault() bool {
+	u, err := readURL(e.gate.options.URL)
+	return err == nil && cmp.Or(e.gate.options.Username, u.Username, "default") == "default"
+}
+
+func allKeys(user map[string]rueidis.RedisMessage) bool {
+	return has(user, "flags", "allkeys") || has(user, "keys", "~*") || has(user, "keys", "*")
+}
+
+func allCommands(user map[string]rueidis.RedisMessage) bool {
+	return has(user, "flags", "allcommands") || has(user, "commands", "+@all") && !has(user, "commands", "-@write")
+}
+
+// has tells whether a part of the answer to ACL GETUSER, which is a text or a list of them, has a word.
+func has(user map[string]rueidis.RedisMessage, part, word string) bool {
+	message := user[part]
+	words, err := message.AsStrSlice()
+	if err != nil {
+		text, _ := message.ToString()
+		words = strings.Fields(text)
+	}
+	return slices.Contains(words, word)
+}
+
+// openToAll tells whether who does not log in, and so is the user default, may do what the scripts do.
+func (e *exam) openToAll(ctx context.Context) bool {
+	u, err := url.Parse(e.gate.options.URL)
+	if err != nil {
+		return false
+	}
+	u.User = nil
+	client, err := connect(Options{URL: u.String()})
+	if err != nil {
+		return false
+	}
+	defer client.Close()
+	return (&Gate{client: client}).checkRights(ctx) == nil
+}
