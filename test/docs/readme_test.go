@@ -5,11 +5,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -180,4 +182,48 @@ func (e eye) name(key, text string) string {
 		e[key] = append(e[key], text)
 	}
 	return fmt.Sprintf("%s %d", key, n+1)
+}
+
+// measured are the rows of the figures that the READMEs quote, in their order.
+var measured = []string{
+	"winners, 64 connections, user ids in order", "winners, 64 connections, user ids scattered",
+	"winners, 256 connections, user ids in order", "winners, 256 connections, user ids scattered",
+	"sold_out, 64 connections", "already_issued, 64 connections",
+}
+
+// TestTheReadmesQuoteTheFiguresAsMeasured holds their tables against docs/benchmarks.md: scattered ids
+// stand beside ids in order, and a rate is rounded to hundreds.
+func TestTheReadmesQuoteTheFiguresAsMeasured(t *testing.T) {
+	var want [][]string
+	for _, row := range table(t, read(t, "docs/benchmarks.md"), "what") {
+		if !slices.Contains(measured, row["what"]) {
+			continue
+		}
+		rate, err := strconv.ParseFloat(strings.TrimSuffix(row["firstcome"], "/s"), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hundreds := int(math.Round(rate / 100))
+		want = append(want, []string{fmt.Sprintf("%d,%d00", hundreds/10, hundreds%10), row["ratio"]})
+	}
+	if len(want) != len(measured) {
+		t.Fatalf("docs/benchmarks.md has %d of the rows that the READMEs quote", len(want))
+	}
+	for _, file := range []string{"README.md", "README.ko.md"} {
+		var got [][]string
+		for _, cells := range regexp.MustCompile(`(?m)^\| .* \| ([\d,]+) \| (\d\.\d\d) \|$`).FindAllStringSubmatch(read(t, file), -1) {
+			got = append(got, cells[1:])
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s quotes other figures than docs/benchmarks.md (-benchmarks +README):\n%s", file, diff)
+		}
+	}
+}
+
+func TestTheReadmesSayWhichDocumentsAreEnglish(t *testing.T) {
+	for file, want := range map[string]string{"README.md": "All other documents are in English.", "README.ko.md": "나머지 문서는 모두 영어입니다."} {
+		if !strings.Contains(read(t, file), want) {
+			t.Errorf("%s does not say that the other documents are English", file)
+		}
+	}
 }
