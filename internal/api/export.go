@@ -23,6 +23,10 @@ const (
 // export streams a campaign's coupons as they are at one instant. If that fails
 // half-way the connection is cut, so that nobody takes a part for the whole.
 func (s *Server) export(w http.ResponseWriter, r *http.Request, id firstcome.CampaignID, p ledger.Page, media string) error {
+	w.Header().Set("Content-Type", media+"; charset=utf-8")
+	if r.Method == http.MethodHead {
+		return nil // the rest would be read for nobody
+	}
 	select {
 	case s.exports <- struct{}{}:
 		defer func() { <-s.exports }()
@@ -31,7 +35,6 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, id firstcome.Cam
 	}
 	p.Limit = 0
 	out := bufio.NewWriterSize(&stream{ResponseWriter: w, control: http.NewResponseController(w), wait: s.Limits.Write}, 32<<10)
-	w.Header().Set("Content-Type", media+"; charset=utf-8")
 	write := s.lines(out)
 	if media == typeCSV {
 		write = s.cells(out)

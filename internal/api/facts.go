@@ -28,6 +28,9 @@ func (s *Server) listFacts(w http.ResponseWriter, r *http.Request, _ auth.Caller
 	if err := s.known(r, id); err != nil {
 		return err
 	}
+	if r.Method == http.MethodHead {
+		wait = 0 // there is nobody to tell
+	}
 	extend(http.NewResponseController(w), wait+s.Limits.Write)
 	facts, err := s.waitForFacts(r, id, after, most, wait)
 	if err != nil {

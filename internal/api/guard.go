@@ -107,7 +107,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = checkQuery(r, g.route.params)
 	}
 	if err == nil {
-		if r.Method == http.MethodGet && !g.route.long {
+		if (r.Method == http.MethodGet || r.Method == http.MethodHead) && !g.route.long {
 			var over context.CancelFunc
 			r, over = reading(r)
 			defer over()
@@ -203,22 +203,42 @@ func limit(l *auth.Limiter, key string) error {
 }
 
 // address returns the client's address: the connection's, or, where that is a
-// trusted proxy's, the last one in X-Forwarded-For that is not.
+// trusted proxy's, the last one in X-Forwarded-For that is not. Of IPv6 it is the network:
+// a client has as many addresses of its own as it likes.
 func (s *Server) address(r *http.Request) string {
-	remote, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
+	client, ok := parseAddress(r.RemoteAddr)
+	if !ok {
 		return r.RemoteAddr
 	}
-	client := remote.Addr().Unmap()
 	hops := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
 	for i := len(hops) - 1; i >= 0 && s.trusts(client); i-- {
-		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
-		if err != nil {
+		hop, ok := parseAddress(strings.Trim(hops[i], " \t\""))
+		if !ok {
 			break
 		}
-		client = hop.Unmap()
+		client = hop
 	}
-	return client.String()
+	if client.Is4() {
+		return client.String()
+	}
+	return netip.PrefixFrom(client, clientNetwork).Masked().String()
+}
+
+// clientNetwork is how many bits of an IPv6 address are its client's network (RFC 6177).
+const clientNetwork = 64
+
+// parseAddress reads an IP address, with a port or without: some proxies add the client's.
+func parseAddress(text string) (a netip.Addr, ok bool) {
+	if at, err := netip.ParseAddrPort(text); err == nil {
+		return at.Addr().Unmap().WithZone(""), true
+	}
+	if inside, ok := strings.CutPrefix(text, "["); ok {
+		if text, ok = strings.CutSuffix(inside, "]"); !ok {
+			return a, false
+		}
+	}
+	a, err := netip.ParseAddr(text)
+	return a.Unmap().WithZone(""), err == nil
 }
 
 func (s *Server) trusts(a netip.Addr) bool {

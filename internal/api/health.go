@@ -43,15 +43,31 @@ const ledgerPatience = time.Second
 // readyz answers GET /readyz. Only what is this node's own makes it unready: a
 // ledger that is down is shown, and answered by truthful 503s.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
+	return s.tellReadiness(w, r, s.mayLook)
+}
+
+// opsReadyz is readyz for whoever reaches the ops listener.
+func (s *Server) opsReadyz(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
+	return s.tellReadiness(w, r, func(*http.Request) bool { return true })
+}
+
+func (s *Server) tellReadiness(w http.ResponseWriter, r *http.Request, mayLook func(*http.Request) bool) error {
 	status, answer := http.StatusOK, readiness{Status: "ready"}
 	if s.isDraining() {
 		status, answer.Status = http.StatusServiceUnavailable, "draining"
 		w.Header()["Retry-After"] = seconds(unavailableRetry)
 	}
-	if r.URL.Query().Has("verbose") {
+	if r.URL.Query().Has("verbose") && mayLook(r) {
 		answer.Version, answer.Ledger = s.Version, s.ledgerState(r.Context())
 	}
 	return writeJSON(w, status, answer)
+}
+
+// mayLook tells whether the ledger may be asked for who sent a request: who has a key. Else strangers
+// could keep the ledger busy; they are told what a probe needs, and no more.
+func (s *Server) mayLook(r *http.Request) bool {
+	_, err := (&guard{server: s, route: route{who: seesAll | support | viewer | service}}).admit(r)
+	return err == nil
 }
 
 func (s *Server) ledgerState(ctx context.Context) string {
@@ -88,6 +104,6 @@ func (s *Server) Ops() http.Handler {
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	mux.Handle("GET /livez", &guard{server: s, route: route{who: everyone, serve: s.livez}})
-	mux.Handle("GET /readyz", &guard{server: s, route: route{who: everyone, params: "verbose", serve: s.readyz}})
+	mux.Handle("GET /readyz", &guard{server: s, route: route{who: everyone, params: "verbose", serve: s.opsReadyz}})
 	return mux
 }

@@ -1,0 +1,95 @@
+package api_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/api"
+)
+
+// TestAHeadIsAsBoundedAsItsGet asks every operation that is read for its headers alone. Nothing of a
+// campaign is streamed for that, and nobody waits for news.
+func TestAHeadIsAsBoundedAsItsGet(t *testing.T) {
+	s := open(t)
+	s.createInLedger("c")
+	for range 20 {
+		s.call("POST", "/v1/campaigns/c/coupons", `{"user_ids":["`+strings.Repeat(`x","`, 200)+`y"]}`).want(t, 200, "")
+	}
+	s.client.Timeout = 20 * time.Second // which would end the wait for news, too
+	for _, operation := range s.server.Operations() {
+		path, ok := strings.CutPrefix(operation, "GET ")
+		if !ok {
+			continue
+		}
+		path = strings.NewReplacer("{id}", "c", "{user_id}", "x").Replace(path)
+		query := ""
+		if strings.HasSuffix(path, "/facts") {
+			query = "?after=900&wait=1m"
+		}
+		for _, accept := range []string{"application/json", "text/csv", "application/x-ndjson"} {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodHead, s.url+path+query, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Accept", accept)
+			answer, err := s.client.Do(r)
+			if err != nil {
+				t.Errorf("%s ends in %v", path, err)
+				continue
+			}
+			body, err := io.ReadAll(answer.Body)
+			_ = answer.Body.Close()
+			if answer.StatusCode != http.StatusOK || len(body) > 0 || err != nil {
+				t.Errorf("%s as %s answers %d with %d bytes, %v", path, accept, answer.StatusCode, len(body), err)
+			}
+			if media := answer.Header.Get("Content-Type"); strings.HasSuffix(path, "/coupons") && !strings.Contains(path, "users") && !strings.HasPrefix(media, accept) {
+				t.Errorf("%s as %s answers as %s", path, accept, media)
+			}
+		}
+	}
+}
+
+// TestAHeadOfAnExportReadsNoCoupon has a ledger that cannot be streamed: who tries is cut.
+func TestAHeadOfAnExportReadsNoCoupon(t *testing.T) {
+	s := open(t)
+	s.createInLedger("c")
+	s.behind(`DROP TABLE coupons`)
+	for method, want := range map[string]any{"GET": http.ErrAbortHandler, "HEAD": nil} {
+		r := httptest.NewRequest(method, "/v1/campaigns/c/coupons", nil)
+		r.Host = "localhost"
+		r.Header.Set("Accept", "text/csv")
+		answer, ended := httptest.NewRecorder(), any(nil)
+		func() {
+			defer func() { ended = recover() }()
+			s.server.Handler().ServeHTTP(answer, r)
+		}()
+		if ended != want || answer.Code != http.StatusOK || answer.Header().Get("Content-Type") != "text/csv; charset=utf-8" {
+			t.Errorf("%s ends in %v and answers %d %v", method, ended, answer.Code, answer.Header())
+		}
+	}
+}
+
+// TestWhoHasNoKeyDoesNotHaveTheLedgerAsked asks /readyz?verbose as those who have a key and as those who have none.
+func TestWhoHasNoKeyDoesNotHaveTheLedgerAsked(t *testing.T) {
+	s := open(t, guarded, func(_ *shop, c *api.Config) { c.Version = "test" })
+	for _, role := range []firstcome.Role{firstcome.Admin, firstcome.Service, firstcome.Viewer} {
+		if r := s.call("GET", "/readyz?verbose", "", s.key(role)...); r.status != 200 || r.text("ledger") != "ok" || r.text("version") != "test" {
+			t.Errorf("as %s it answers %d %s", role, r.status, r.body)
+		}
+	}
+	ops := httptest.NewRecorder()
+	s.server.Ops().ServeHTTP(ops, httptest.NewRequest("GET", "/readyz?verbose", nil))
+	if !strings.Contains(ops.Body.String(), `"ledger":"ok"`) {
+		t.Errorf("to operators it answers %s", ops.Body)
+	}
+	for name, header := range map[string][]string{"nobody": nil, "a user": s.token("u"), "a wrong key": {"Authorization", "Bearer fc_x_y"}} {
+		if r := s.call("GET", "/readyz?verbose", "", header...); r.status != 200 || string(r.body) != `{"status":"ready"}` {
+			t.Errorf("as %s it answers %d %s", name, r.status, r.body)
+		}
+	}
+}
