@@ -38,13 +38,13 @@ func (n ledgerName) flag() string {
 	return " --ledger " + string(n)
 }
 
-// path returns what ledger.Open takes: the ledger's file, or the URL.
+// path returns what ledger.Open takes: the ledger's file, behind links, or the URL.
 func (n ledgerName) path() string {
 	if ledger.OnServer(string(n)) {
 		return string(n)
 	}
 	path, _ := ledger.Path(string(n)) // UnmarshalText has checked it
-	return path
+	return ledger.File(path)
 }
 
 // A listenAddress is HOST:PORT, of which the host may be absent; port 0 takes a free one.

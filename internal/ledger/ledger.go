@@ -84,7 +84,7 @@ func Open(ctx context.Context, name string, o Options) (*Ledger, error) {
 	if OnServer(name) {
 		return openServer(ctx, name, o, true, concluding, reading)
 	}
-	path := strings.TrimPrefix(name, "sqlite:")
+	path := File(strings.TrimPrefix(name, "sqlite:"))
 	lock, err := acquire(path, o.Owner)
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func openShared(ctx context.Context, name string, p patience) (*Ledger, error) {
 	if OnServer(name) {
 		return openServer(ctx, name, Options{}, false, p, p)
 	}
-	path := strings.TrimPrefix(name, "sqlite:")
+	path := File(strings.TrimPrefix(name, "sqlite:"))
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("there is no ledger: %w", err)
 	}
@@ -151,6 +151,9 @@ func open(ctx context.Context, path string, o Options) (*Ledger, error) {
 
 // connect returns a ledger with its connections, which open when first used.
 func connect(path string, o Options) (*Ledger, error) {
+	if err := checkNames(path); err != nil {
+		return nil, err
+	}
 	l := newLedger(&sqLite, o)
 	l.path = path
 	if l.clock == nil {

@@ -1,0 +1,96 @@
+package ledger_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// TestF55TheLockIsOfTheFileByWhateverNameItIsOpened opens one ledger by two names, one after the other, before
+// there is a file and behind it.
+func TestF55TheLockIsOfTheFileByWhateverNameItIsOpened(t *testing.T) {
+	for what, second := range map[string]string{
+		"a link beside it":    "data/link.db",
+		"a link elsewhere":    "link.db",
+		"a link to a link":    "chain.db",
+		"an absolute link":    "absolute.db",
+		"a linked directory":  "linked/firstcome.db",
+		"a link in such":      "linked/link.db",
+		"the same, otherwise": "data/../data/./firstcome.db",
+	} {
+		t.Run(what, func(t *testing.T) {
+			for _, exists := range []bool{false, true} {
+				dir := t.TempDir()
+				at := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
+				file, other := at("data/firstcome.db"), dir+"/"+second
+				if err := os.Mkdir(at("data"), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				for name, target := range map[string]string{
+					"data/link.db": "firstcome.db", "link.db": "data/firstcome.db", "chain.db": "link.db", "absolute.db": file, "linked": "data",
+				} {
+					if err := os.Symlink(target, at(name)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if exists {
+					_, stop := open(t, file, nil)
+					stop()
+				}
+				for _, names := range [][2]string{{other, file}, {file, other}} {
+					l, stop := open(t, names[0], nil)
+					if !exists {
+						create(t, l, "c", 1)
+						exists = true
+					}
+					wantAdvice(t, openError(t, names[1]), "another firstcome has the ledger", "process ")
+					stop()
+				}
+				beside, err := filepath.Glob(dir + "/*.db-*")
+				if more, err2 := filepath.Glob(dir + "/*.lock"); err != nil || err2 != nil || len(beside)+len(more) > 0 {
+					t.Errorf("beside the links there are %q and %q: %v, %v", beside, more, err, err2)
+				}
+			}
+		})
+	}
+}
+
+// TestF55ALedgerWithTwoNamesOnTheDiskIsRefused gives it a hard link: no name is the file's own then.
+func TestF55ALedgerWithTwoNamesOnTheDiskIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "firstcome.db")
+	_, stop := open(t, path, nil)
+	stop()
+	other := path + ".other"
+	if err := os.Link(path, other); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{path, other} {
+		wantAdvice(t, openError(t, name), "2 names (hard links)", "-samefile "+name)
+		if _, err := ledger.OpenShared(t.Context(), name); err == nil || !strings.Contains(err.Error(), "hard links") {
+			t.Errorf("beside others it got %v", err)
+		}
+	}
+	if err := os.Remove(other); err != nil {
+		t.Fatal(err)
+	}
+	_, stop = open(t, path, nil)
+	stop()
+}
+
+// TestAPathThatCannotBeFollowedIsLeftAsItIs has links that lead to themselves and into a directory that is missing.
+func TestAPathThatCannotBeFollowedIsLeftAsItIs(t *testing.T) {
+	dir := t.TempDir()
+	for name, target := range map[string]string{"round.db": "round.db", "lost.db": "missing/firstcome.db"} {
+		path := filepath.Join(dir, name)
+		if err := os.Symlink(target, path); err != nil {
+			t.Fatal(err)
+		}
+		same(t, name, path, ledger.File(path))
+		openError(t, path)
+	}
+	same(t, "a directory that is missing", "missing/firstcome.db", ledger.File("missing/firstcome.db"))
+	same(t, "a plain name", "firstcome.db", ledger.File("firstcome.db"))
+}

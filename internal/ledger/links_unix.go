@@ -1,0 +1,16 @@
+//go:build unix
+
+package ledger
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// hardLinks returns how many names a file has.
+func hardLinks(f fs.FileInfo) uint64 {
+	if stat, ok := f.Sys().(*syscall.Stat_t); ok {
+		return uint64(stat.Nlink) // narrower on other systems
+	}
+	return 1
+}
