@@ -31,6 +31,45 @@ func TestASoldOutCampaignAsksTheGateFiveTimesASecond(t *testing.T) {
 	})
 }
 
+// A late gate's answers take a while from its deciding.
+type late struct {
+	*memory
+	by time.Duration
+}
+
+func (l *late) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	decisions, err := l.memory.Claim(ctx, id, users)
+	time.Sleep(l.by)
+	return decisions, err
+}
+
+// TestALeaseCountsFromTheSending has answers take 150 ms: what is left of 200 ms when one comes are 50. Stock
+// that came back at another node is held for 250 ms since the gate took it, so whoever repeated a refusal for
+// longer would refuse somebody after somebody else was issued it.
+func TestALeaseCountsFromTheSending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(1, "c")
+		gate := &late{memory: m}
+		i := issuer(t, gate, flow.Limits{})
+		want(t, i, "c", "winner", firstcome.Issued)
+		gate.by = 150 * time.Millisecond
+		sent := time.Now()
+		want(t, i, "c", "loser", firstcome.SoldOut)
+		synctest.Wait() // the holders filter is read
+		asked := len(m.seen())
+		time.Sleep(time.Until(sent.Add(199 * time.Millisecond)))
+		want(t, i, "c", "loser-1", firstcome.SoldOut)
+		if calls := len(m.seen()) - asked; calls != 0 {
+			t.Errorf("within the lease the gate was asked %d times", calls)
+		}
+		time.Sleep(time.Until(sent.Add(201 * time.Millisecond)))
+		want(t, i, "c", "loser-2", firstcome.SoldOut)
+		if calls := len(m.seen()) - asked; calls != 1 {
+			t.Errorf("behind the lease the gate was asked %d times", calls)
+		}
+	})
+}
+
 func TestAHolderIsFoundWhileTheRefusalIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory(2, "c")

@@ -18,6 +18,8 @@ type model struct {
 	holdsFor  time.Duration
 	held      int64
 	heldUntil time.Time
+	// The window as it was before it was widened, for as long; zero: it was not.
+	wasOpens, wasCloses time.Time
 }
 
 func newModel(id firstcome.CampaignID, terms firstcome.Terms, clock time.Time, holdsFor time.Duration) *model {
@@ -35,12 +37,24 @@ func (m *model) recallHold() {
 		m.heldUntil = latest
 	}
 	if !m.isHeld() {
-		m.held = 0
+		m.held, m.wasOpens, m.wasCloses = 0, time.Time{}, time.Time{}
 	}
 }
 
 // isHeld tells whether stock is held, so that no lease may be granted.
 func (m *model) isHeld() bool { return m.clock.Before(m.heldUntil) }
+
+// asSeen returns the campaign with its window as claims see it: as narrow as it was, while that is held.
+func (m *model) asSeen() firstcome.Campaign {
+	c := m.Campaign
+	if m.wasOpens.After(c.OpensAt) {
+		c.OpensAt = m.wasOpens
+	}
+	if !m.wasCloses.IsZero() && (c.ClosesAt.IsZero() || m.wasCloses.Before(c.ClosesAt)) {
+		c.ClosesAt = m.wasCloses
+	}
+	return c
+}
 
 // giveBack holds stock that came back; a lowered quantity (back < 0) is taken
 // from what is held first.
@@ -61,8 +75,9 @@ func (m *model) now() time.Time {
 
 // window returns what the window alone answers at an instant.
 func (m *model) window(at time.Time) firstcome.Outcome {
+	seen := m.asSeen()
 	return firstcome.Decide(firstcome.Campaign{Terms: firstcome.Terms{
-		OpensAt: m.OpensAt, ClosesAt: m.ClosesAt, Quantity: firstcome.Unlimited,
+		OpensAt: seen.OpensAt, ClosesAt: seen.ClosesAt, Quantity: firstcome.Unlimited,
 	}}, at, 0, false)
 }
 
@@ -70,7 +85,7 @@ func (m *model) claim(user firstcome.UserID) firstcome.Decision {
 	m.recallHold()
 	number, holds := m.holds[user]
 	now := m.now()
-	outcome := firstcome.Decide(m.Campaign, now, int64(len(m.holds))+m.held, holds)
+	outcome := firstcome.Decide(m.asSeen(), now, int64(len(m.holds))+m.held, holds)
 	if outcome == firstcome.Issued {
 		number = int64(len(m.coupons)) + 1
 		m.holds[user] = number
@@ -92,21 +107,39 @@ func (m *model) changed() {
 	m.seen = m.now()
 }
 
-func (m *model) setQuantity(quantity int64) error {
+// setTerms changes quantity and window at once, as one change.
+func (m *model) setTerms(quantity int64, opens, closes time.Time) error {
 	switch {
 	case m.Closed:
 		return firstcome.ErrClosed
 	case quantity < int64(len(m.holds)):
 		return firstcome.ErrBelowInForce
 	}
-	if quantity != m.Quantity {
-		m.recallHold()
-		m.giveBack(quantity - m.Quantity)
-		m.Quantity = quantity
-		m.changed()
-		m.termsVersion = m.Version
+	if quantity == m.Quantity && opens.Equal(m.OpensAt) && closes.Equal(m.ClosesAt) {
+		return nil
 	}
+	m.recallHold()
+	m.keepNarrow(opens, closes)
+	m.giveBack(quantity - m.Quantity)
+	m.Quantity, m.OpensAt, m.ClosesAt = quantity, opens, closes
+	m.changed()
+	m.termsVersion = m.Version
 	return nil
+}
+
+// keepNarrow holds the window as it was, if the new one opens earlier or opens again what has closed: not_open and
+// closed may be under lease.
+func (m *model) keepNarrow(opens, closes time.Time) {
+	was, now := m.asSeen(), m.now()
+	earlier := now.Before(was.OpensAt) && opens.Before(was.OpensAt)
+	again := !was.ClosesAt.IsZero() && !now.Before(was.ClosesAt) && (closes.IsZero() || closes.After(was.ClosesAt))
+	if !earlier && !again {
+		return
+	}
+	m.wasOpens, m.wasCloses = was.OpensAt, was.ClosesAt
+	if !m.isHeld() {
+		m.heldUntil = m.clock.Add(m.holdsFor)
+	}
 }
 
 func (m *model) turn(to string) error {

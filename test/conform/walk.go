@@ -20,7 +20,7 @@ func agree(t *testing.T, s Subject) {
 		id := firstcome.CampaignID(fmt.Sprintf("walk-%d", campaigns))
 		w := begin(t.Context(), r, s, id)
 		steps := map[string]func(*rapid.T){
-			"claim": w.claim, "clock": w.clock, "quantity": w.quantity, "turn": w.turn, "void": w.void, "": w.holders,
+			"claim": w.claim, "clock": w.clock, "quantity": w.quantity, "window": w.window, "turn": w.turn, "void": w.void, "": w.holders,
 		}
 		if k, ok := s.(Killable); ok {
 			steps["kill"] = func(r *rapid.T) { kill(r, k) }
@@ -88,6 +88,7 @@ func (w *walk) clock(r *rapid.T) {
 	if rapid.Bool().Draw(r, "edge") {
 		at = Epoch.Add(rapid.SampledFrom([]time.Duration{
 			10*time.Second - time.Microsecond, 10 * time.Second, 30*time.Second - time.Microsecond, 30 * time.Second, 0,
+			5*time.Second - time.Microsecond, 5 * time.Second, 20*time.Second - time.Microsecond, 20 * time.Second,
 		}).Draw(r, "at"))
 	}
 	w.m.clock = at
@@ -96,8 +97,27 @@ func (w *walk) clock(r *rapid.T) {
 
 func (w *walk) quantity(r *rapid.T) {
 	quantity := rapid.SampledFrom([]int64{0, 1, 2, 3, 5, 8, firstcome.Unlimited}).Draw(r, "quantity")
-	err := w.s.SetTerms(w.ctx, w.m.ID, func(t *firstcome.Terms) { t.Quantity = quantity })
-	w.same(r, "quantity", err, w.m.setQuantity(quantity))
+	w.setTerms(r, "quantity", quantity, w.m.OpensAt, w.m.ClosesAt)
+}
+
+// window changes when the campaign opens and closes, also to what is over, and now and then the quantity with it.
+func (w *walk) window(r *rapid.T) {
+	at := func(label string, offsets ...time.Duration) time.Time {
+		if after := rapid.SampledFrom(append(offsets, 0)).Draw(r, label); after > 0 {
+			return Epoch.Add(after)
+		}
+		return time.Time{} // none
+	}
+	quantity := w.m.Quantity
+	if rapid.IntRange(0, 3).Draw(r, "with the quantity if 0") == 0 {
+		quantity = rapid.SampledFrom([]int64{2, 5, firstcome.Unlimited}).Draw(r, "quantity")
+	}
+	w.setTerms(r, "window", quantity, at("opens", 5*time.Second, 10*time.Second), at("closes", 20*time.Second, 30*time.Second))
+}
+
+func (w *walk) setTerms(r *rapid.T, what string, quantity int64, opens, closes time.Time) {
+	err := w.s.SetTerms(w.ctx, w.m.ID, func(t *firstcome.Terms) { t.Quantity, t.OpensAt, t.ClosesAt = quantity, opens, closes })
+	w.same(r, what, err, w.m.setTerms(quantity, opens, closes))
 }
 
 func (w *walk) turn(r *rapid.T) {
