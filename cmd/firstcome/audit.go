@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"sync/atomic"
 
@@ -77,6 +76,7 @@ type auditReport struct {
 	Campaigns []audit.Report     `json:"campaigns"`
 	Gates     []audit.GateReport `json:"gates,omitempty"` // the campaigns as their gate has them
 	File      []string           `json:"file"`            // what is wrong with the ledger's file
+	Other     audit.Breaches     `json:"other,omitzero"`  // and with what is of no campaign
 	Breaches  int64              `json:"breaches"`
 }
 
@@ -133,28 +133,59 @@ func (c *auditCmd) auditLedger(ctx context.Context, t terminal, report *auditRep
 	if c.Gate.url() != "" {
 		open = ledger.OpenShared // a standby that lags has less than the gate
 	}
-	return readOpened(ctx, c.Ledger.path(), open, func(l *ledger.Ledger) error {
-		ids := []firstcome.CampaignID{firstcome.CampaignID(c.Campaign)}
-		if c.Campaign == "" {
-			var err error
-			if ids, err = campaignIDs(ctx, l); err != nil {
-				return err
-			}
-			wrong, err := l.Verify(ctx)
-			if err != nil {
-				return err
-			}
-			report.File = append(report.File, wrong...)
-			report.Breaches = int64(len(wrong))
-		}
-		err := report.audit(ctx, t, ids, secret, func(_ firstcome.CampaignID, read *atomic.Int64) audit.Source {
-			return source(l, read)
-		})
-		if err != nil || c.Gate.url() == "" {
+	return readOpened(ctx, c.Ledger.path(), open, func(l *ledger.Ledger) error { return c.auditTables(ctx, t, l, report, secret) })
+}
+
+// auditTables is auditLedger of an open ledger. It reads each campaign at one instant.
+func (c *auditCmd) auditTables(ctx context.Context, t terminal, l *ledger.Ledger, report *auditReport, secret *firstcome.Secret) error {
+	ids, err := c.campaigns(ctx, l)
+	if err != nil {
+		return err
+	}
+	if c.Campaign == "" {
+		if err := report.auditOther(ctx, l); err != nil {
 			return err
 		}
-		return c.auditGate(ctx, l, report, ids, secret)
+	}
+	err = report.audit(ctx, t, ids, func(id firstcome.CampaignID, read *atomic.Int64) (one audit.Report, err error) {
+		err = l.AtOnce(ctx, func(b *ledger.Books) (err error) {
+			one, err = audit.Ledger(ctx, counting(b.Source(), read), id, secret)
+			return err
+		})
+		return one, err
 	})
+	if err != nil || c.Gate.url() == "" {
+		return err
+	}
+	return c.auditGate(ctx, l, report, ids, secret)
+}
+
+// campaigns returns the ids of the campaigns to audit: also of those of which the row is gone.
+func (c *auditCmd) campaigns(ctx context.Context, l *ledger.Ledger) ([]firstcome.CampaignID, error) {
+	ids, err := l.Books().Campaigns(ctx)
+	if err != nil || c.Campaign == "" {
+		return ids, err
+	}
+	id := firstcome.CampaignID(c.Campaign)
+	if !slices.Contains(ids, id) {
+		return nil, firstcome.ErrNoCampaign
+	}
+	return []firstcome.CampaignID{id}, nil
+}
+
+// auditOther adds what is wrong with the ledger beside its campaigns.
+func (r *auditReport) auditOther(ctx context.Context, l *ledger.Ledger) error {
+	wrong, err := l.Verify(ctx)
+	if err != nil {
+		return err
+	}
+	r.File = append(r.File, wrong...)
+	err = l.AtOnce(ctx, func(b *ledger.Books) (err error) {
+		r.Other, err = audit.Other(ctx, b.Other())
+		return err
+	})
+	r.Breaches = int64(len(wrong)) + r.Other.Total
+	return err
 }
 
 // auditServer audits by what a server lists.
@@ -169,8 +200,8 @@ func (c *auditCmd) auditServer(ctx context.Context, t terminal, report *auditRep
 			return explain(err)
 		}
 	}
-	err := report.audit(ctx, t, ids, secret, func(id firstcome.CampaignID, read *atomic.Int64) audit.Source {
-		return (&remote{calls: calls, id: string(id), read: read}).source()
+	err := report.audit(ctx, t, ids, func(id firstcome.CampaignID, read *atomic.Int64) (audit.Report, error) {
+		return audit.Ledger(ctx, counting((&remote{calls: calls, id: string(id)}).source(), read), id, secret)
 	})
 	if err != nil {
 		return explain(err)
@@ -179,75 +210,46 @@ func (c *auditCmd) auditServer(ctx context.Context, t terminal, report *auditRep
 }
 
 // audit adds the campaigns' reports.
-func (r *auditReport) audit(ctx context.Context, t terminal, ids []firstcome.CampaignID, secret *firstcome.Secret, source func(firstcome.CampaignID, *atomic.Int64) audit.Source) error {
+func (r *auditReport) audit(ctx context.Context, t terminal, ids []firstcome.CampaignID, one func(firstcome.CampaignID, *atomic.Int64) (audit.Report, error)) error {
 	var read atomic.Int64
 	done := showProgress(ctx, t, "audit: coupons and facts read", func() course { return course{done: read.Load()} })
 	defer done()
 	for _, id := range ids {
-		one, err := audit.Ledger(ctx, source(id, &read), id, secret)
+		report, err := one(id, &read)
 		if err != nil {
 			return err
 		}
-		r.Campaigns = append(r.Campaigns, one)
-		r.Breaches += one.Breaches.Total
+		r.Campaigns = append(r.Campaigns, report)
+		r.Breaches += report.Breaches.Total
 	}
 	return nil
 }
 
-func campaignIDs(ctx context.Context, l *ledger.Ledger) ([]firstcome.CampaignID, error) {
-	all, err := l.Campaigns(ctx, "", math.MaxInt32)
-	var ids []firstcome.CampaignID
-	for _, c := range all {
-		ids = append(ids, c.ID)
+// counting returns a source that counts what is read of it.
+func counting(source audit.Source, read *atomic.Int64) audit.Source {
+	coupons, runs := source.Coupons, source.Runs
+	source.Coupons = func(ctx context.Context, id firstcome.CampaignID, each func(audit.Coupon) error) error {
+		return coupons(ctx, id, func(c audit.Coupon) error {
+			read.Add(1)
+			return each(c)
+		})
 	}
-	return ids, err
-}
-
-// source returns the ledger as an audit reads it, and counts what is read.
-func source(l *ledger.Ledger, read *atomic.Int64) audit.Source {
-	return audit.Source{
-		Campaign: func(ctx context.Context, id firstcome.CampaignID) (audit.Campaign, error) {
-			s, err := l.Campaign(ctx, id)
-			return audit.Campaign{
-				Campaign: s.Campaign, InForce: s.InForce, Issued: s.Issued, Position: s.Position,
-				Remote: s.Remote(), Secret: s.Secret, Settled: s.Settled, Applied: s.Applied, Epoch: s.Epoch,
-			}, err
-		},
-		Letters: func(ctx context.Context, id firstcome.CampaignID, each func(audit.Letter) error) error {
-			all, err := l.DeadLetters(ctx, ledger.Letters{Campaign: id, Settled: true})
-			for _, d := range all {
-				if d.Number > 0 {
-					err = errors.Join(err, each(audit.Letter{Number: d.Number, User: d.User, Open: d.SettledAt.IsZero()}))
-				}
-			}
-			return err
-		},
-		Lost: func(ctx context.Context, id firstcome.CampaignID, each func(audit.Range) error) error {
-			all, err := l.Lost(ctx, id)
-			for _, r := range all {
-				err = errors.Join(err, each(audit.Range(r)))
-			}
-			return err
-		},
-		Terms: l.Terms,
-		Coupons: func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
-			return l.Coupons(ctx, id, ledger.Page{Voided: true}, func(c firstcome.Coupon) error {
-				read.Add(1)
-				return each(c)
-			})
-		},
-		Facts: func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Fact) error) error {
-			return l.Facts(ctx, id, 0, math.MaxInt, func(f firstcome.Fact) error {
-				read.Add(1)
-				return each(f)
-			})
-		},
+	source.Runs = func(ctx context.Context, id firstcome.CampaignID, each func(audit.Run) error) error {
+		return runs(ctx, id, func(r audit.Run) error {
+			read.Add(1)
+			return each(r)
+		})
 	}
+	return source
 }
 
 func (r *auditReport) print(t terminal) {
 	for _, wrong := range r.File {
 		fmt.Fprintln(t.out, "the file:", wrong)
+	}
+	if r.Other.Total > 0 {
+		fmt.Fprintf(t.out, "of no campaign: %s\n", counted(r.Other.Total, "breach", "es"))
+		printBreaches(t, r.Other)
 	}
 	for _, c := range r.Campaigns {
 		fmt.Fprintf(t.out, "%s: %s, %d in force, %d voided, %s, %s\n", c.Campaign, counted(c.Coupons, "coupon", "s"),

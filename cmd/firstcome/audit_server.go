@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/internal/ledger"
 )
 
 // serverCampaigns returns the ids of all campaigns of a server.
@@ -36,58 +36,59 @@ func serverCampaigns(ctx context.Context, calls *client.Client) ([]firstcome.Cam
 // maxPage is how many items a server gives at once.
 const maxPage = 500
 
-// A remote is one campaign of a server, as an audit reads it. A coupon on the wire
-// says neither under which version of the terms it was issued nor when it was
+// A remote is one campaign of a server, as an audit reads it, at the instant of a position: of what came
+// later nothing is told. A coupon on the wire says neither under which version of the terms it was issued nor when it was
 // voided; its facts do. So facts are read first, up to the end, and again whenever
 // a coupon comes of which they did not tell yet.
 type remote struct {
 	calls *client.Client
 	id    string
-	read  *atomic.Int64 // coupons and facts
 
-	changes []client.Change // of terms, in the order of their versions
-	version int64           // of the last change that was read
-
-	position int64               // of the last fact that was read
-	issued   []span              // sorted by their numbers, unless unsorted
-	unsorted bool                // the last span is before another
-	voided   map[int64]time.Time // numbers, with when
-	over     bool                // facts do not tell of a coupon that came
-	lost     int                 // facts without a coupon
+	at      *client.LedgerState // as it was read first
+	last    int64               // position of the last fact that was read
+	issued  []span              // sorted by their numbers, unless unsorted
+	voided  map[int64]voidFact  // by number
+	missing int                 // facts without a coupon
+	// unsorted tells that the last span is before another, over that facts do not tell of a coupon that came.
+	unsorted, over bool
 }
 
-// A span is of numbers that were issued under the terms of one version.
-type span struct{ first, last, version int64 }
+// A span is of numbers that were issued under the terms of one version, the first of them at a position.
+type span struct{ first, last, version, position int64 }
+
+// A voidFact is the fact that a coupon was voided.
+type voidFact struct {
+	position int64
+	at       time.Time
+}
 
 func (r *remote) source() audit.Source {
-	r.voided = map[int64]time.Time{}
+	r.voided = map[int64]voidFact{}
 	return audit.Source{
-		Campaign: r.campaign, Terms: r.terms, Coupons: r.coupons, Facts: r.facts, Letters: r.letters, Lost: r.lostNumbers,
+		Campaign: r.campaign, Changes: r.changes, Coupons: r.coupons, Runs: r.runs, Letters: r.letters, Lost: r.lostNumbers,
 	}
 }
 
 // ledgerGate is the gate of a campaign that the ledger decides.
 const ledgerGate = "ledger"
 
-func (r *remote) campaign(ctx context.Context, _ firstcome.CampaignID) (audit.Campaign, error) {
-	c, err := r.calls.Campaign(ctx, r.id)
-	if err != nil {
-		return audit.Campaign{}, err
-	}
+func (r *remote) campaign(ctx context.Context, id firstcome.CampaignID) (audit.Campaign, error) {
 	kept, err := r.calls.LedgerState(ctx, r.id)
 	if err != nil {
 		return audit.Campaign{}, err
 	}
+	if r.at == nil {
+		r.at = &kept
+	}
 	read := audit.Campaign{
-		InForce: kept.InForce, Issued: kept.Recorded, Position: kept.Position,
+		InForce: kept.InForce, Issued: kept.Recorded, LastNumber: kept.LastNumber, Position: kept.Position,
 		Remote: kept.Gate != ledgerGate, Settled: kept.Settled, Applied: kept.Applied, Epoch: kept.Epoch,
 	}
-	read.ID, read.Version, read.CreatedAt = firstcome.CampaignID(c.ID), c.Version, c.CreatedAt.Time
-	read.Terms = termsOf(client.Terms{Name: c.Name, Quantity: c.Quantity, OpensAt: c.OpensAt, ClosesAt: c.ClosesAt, Answer: c.Answer, Coupon: c.Coupon})
+	read.ID, read.Version = id, kept.Version
 	return read, nil
 }
 
-// letters calls each with every dead letter that has a number.
+// letters calls each with every dead letter.
 func (r *remote) letters(ctx context.Context, _ firstcome.CampaignID, each func(audit.Letter) error) error {
 	filter := client.LetterFilter{Campaign: r.id, Settled: true, Limit: maxPage}
 	for {
@@ -96,14 +97,7 @@ func (r *remote) letters(ctx context.Context, _ firstcome.CampaignID, each func(
 			return err
 		}
 		for _, d := range page.Items {
-			if d.Number == nil {
-				continue
-			}
-			letter := audit.Letter{Number: *d.Number, Open: d.SettledAt == nil}
-			if d.UserID != nil {
-				letter.User = firstcome.UserID(*d.UserID)
-			}
-			if err := each(letter); err != nil {
+			if err := each(letterOf(d)); err != nil {
 				return err
 			}
 		}
@@ -114,43 +108,67 @@ func (r *remote) letters(ctx context.Context, _ firstcome.CampaignID, each func(
 	}
 }
 
-// lostNumbers calls each with every range of lost numbers.
-func (r *remote) lostNumbers(ctx context.Context, _ firstcome.CampaignID, each func(audit.Range) error) error {
-	kept, err := r.calls.LedgerState(ctx, r.id)
-	if err != nil {
-		return err
+func letterOf(d client.DeadLetter) audit.Letter {
+	l := audit.Letter{ID: d.ID, Open: d.SettledAt == nil}
+	if d.Number != nil {
+		l.Number = *d.Number
 	}
-	for _, numbers := range kept.Lost {
-		if err := each(audit.Range(numbers)); err != nil {
+	if d.UserID != nil {
+		l.User = firstcome.UserID(*d.UserID)
+	}
+	if d.SettledAt != nil {
+		l.SettledAt = d.SettledAt.Time
+	}
+	if d.SettledBy != nil {
+		l.Voided = *d.SettledBy == string(ledger.Voided)
+	}
+	return l
+}
+
+// lostNumbers calls each with every range of lost numbers.
+func (r *remote) lostNumbers(_ context.Context, _ firstcome.CampaignID, each func(audit.Range) error) error {
+	for _, numbers := range r.at.Lost {
+		if err := each(audit.Range{First: numbers.First, Count: numbers.Count}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// terms returns the terms as of a version.
-func (r *remote) terms(ctx context.Context, _ firstcome.CampaignID, version int64) (firstcome.Terms, error) {
-	for r.version < version {
-		page, err := r.calls.Changes(ctx, r.id, r.version, maxPage)
+// changes calls each with every change.
+func (r *remote) changes(ctx context.Context, id firstcome.CampaignID, each func(audit.Change) error) error {
+	for after := int64(0); after < r.at.Version; {
+		page, err := r.calls.Changes(ctx, r.id, after, maxPage)
 		if err != nil {
-			return firstcome.Terms{}, err
+			return err
 		}
 		if len(page.Items) == 0 {
-			break
+			return nil
 		}
 		for _, c := range page.Items {
-			r.version = c.Version
-			if c.Terms != nil && !c.Refused {
-				r.changes = append(r.changes, c)
+			if after = c.Version; after > r.at.Version {
+				break
+			}
+			if err := each(changeOf(id, c)); err != nil {
+				return err
 			}
 		}
 	}
-	for _, c := range slices.Backward(r.changes) {
-		if c.Version <= version {
-			return termsOf(*c.Terms), nil
-		}
+	return nil
+}
+
+func changeOf(id firstcome.CampaignID, c client.Change) audit.Change {
+	change := audit.Change{Change: firstcome.Change{Campaign: id, Version: c.Version, Kind: firstcome.ChangeKind(c.Kind), At: c.At.Time}, Refused: c.Refused}
+	if c.Terms != nil {
+		change.Terms = termsOf(*c.Terms)
 	}
-	return firstcome.Terms{}, fmt.Errorf("no change of %s holds the terms of its version %d", r.id, version)
+	if c.Number != nil {
+		change.Number = *c.Number
+	}
+	if c.UserID != nil {
+		change.User = firstcome.UserID(*c.UserID)
+	}
+	return change
 }
 
 // termsOf returns terms on the wire as the rule has them.
@@ -171,45 +189,49 @@ func termsOf(t client.Terms) firstcome.Terms {
 }
 
 // coupons calls each with every coupon in number order.
-func (r *remote) coupons(ctx context.Context, _ firstcome.CampaignID, each func(firstcome.Coupon) error) error {
+func (r *remote) coupons(ctx context.Context, _ firstcome.CampaignID, each func(audit.Coupon) error) error {
 	if err := r.learn(ctx); err != nil {
 		return err
 	}
 	return r.calls.Coupons(ctx, r.id, true, func(c client.Coupon) error {
-		r.read.Add(1)
 		coupon, known := r.coupon(&c)
 		if !known && !r.over {
-			before := r.position
+			before := r.last
 			if err := r.learn(ctx); err != nil {
 				return err
 			}
 			coupon, _ = r.coupon(&c)
-			r.over = r.position == before // the audit of the facts reports it
+			r.over = r.last == before // the audit of the facts reports it
+		}
+		if coupon.Position > r.at.Position {
+			return nil
 		}
 		return each(coupon)
 	})
 }
 
 // coupon returns a coupon with what the facts say of it, and whether they told all.
-func (r *remote) coupon(c *client.Coupon) (coupon firstcome.Coupon, known bool) {
-	coupon = firstcome.Coupon{
+func (r *remote) coupon(c *client.Coupon) (coupon audit.Coupon, known bool) {
+	coupon.Coupon = firstcome.Coupon{
 		Campaign: firstcome.CampaignID(c.CampaignID), Number: c.Number, User: firstcome.UserID(c.UserID),
 		Code: c.Code, IssuedAt: c.IssuedAt.Time, Recorded: c.Recorded,
 	}
-	coupon.TermsVersion, known = r.versionOf(c.Number)
+	coupon.TermsVersion, coupon.Position, known = r.fact(c.Number)
 	if c.State == "voided" {
-		at, told := r.voided[c.Number]
-		if !told {
-			at = coupon.IssuedAt // so that it counts as voided
+		void, told := r.voided[c.Number]
+		switch {
+		case !told:
+			coupon.VoidedAt, known = coupon.IssuedAt, false // so that it counts as voided
+		case void.position <= r.at.Position:
+			coupon.VoidedAt = void.at
 		}
-		coupon.VoidedAt, known = at, known && told
 	}
 	return coupon, known
 }
 
-// versionOf returns the version under whose terms a number was issued. If the facts
-// do not say, it is that of the number before.
-func (r *remote) versionOf(number int64) (version int64, known bool) {
+// fact returns the version under whose terms a number was issued, and at which position. If the facts
+// do not say, it is the version of the number before, and no position.
+func (r *remote) fact(number int64) (version, position int64, known bool) {
 	if r.unsorted {
 		slices.SortFunc(r.issued, func(x, y span) int { return cmp.Compare(x.first, y.first) })
 		r.unsorted = false
@@ -219,35 +241,39 @@ func (r *remote) versionOf(number int64) (version int64, known bool) {
 		n--
 	}
 	if n < 0 {
-		return 1, false
+		return 1, 0, false
 	}
-	return r.issued[n].version, number <= r.issued[n].last
+	s := r.issued[n]
+	if number > s.last {
+		return s.version, 0, false
+	}
+	return s.version, s.position + number - s.first, true
 }
 
-// maxLost is how many facts without their coupons are read: a position that is out
+// maxMissing is how many facts without their coupons are read: a position that is out
 // of all reason has no end.
-const maxLost = 1_000_000
+const maxMissing = 1_000_000
 
 // errOver says that the rest of the facts is not worth reading.
 var errOver = errors.New("the facts have no coupons any more")
 
 // learn reads the facts that came since the last that was read.
 func (r *remote) learn(ctx context.Context) error {
-	err := r.follow(ctx, r.position, func(f client.Fact) error {
-		r.position = f.Position
+	err := r.follow(ctx, r.last, func(f client.Fact) error {
+		r.last = f.Position
 		switch last := len(r.issued) - 1; {
 		case f.UserID == "": // its coupon is lost, and will not come
-			if r.lost++; r.lost == maxLost {
+			if r.missing++; r.missing == maxMissing {
 				r.over = true
 				return errOver
 			}
 		case f.Kind == string(firstcome.CouponVoided):
-			r.voided[f.Number] = f.At.Time
-		case last >= 0 && r.issued[last].last+1 == f.Number && r.issued[last].version == f.TermsVersion:
+			r.voided[f.Number] = voidFact{f.Position, f.At.Time}
+		case last >= 0 && r.issued[last].last+1 == f.Number && r.issued[last].version == f.TermsVersion && r.issued[last].next() == f.Position:
 			r.issued[last].last = f.Number
 		default:
 			r.unsorted = r.unsorted || last >= 0 && r.issued[last].first > f.Number
-			r.issued = append(r.issued, span{f.Number, f.Number, f.TermsVersion})
+			r.issued = append(r.issued, span{f.Number, f.Number, f.TermsVersion, f.Position})
 		}
 		return nil
 	})
@@ -257,15 +283,25 @@ func (r *remote) learn(ctx context.Context) error {
 	return err
 }
 
-// facts calls each with every fact.
-func (r *remote) facts(ctx context.Context, _ firstcome.CampaignID, each func(firstcome.Fact) error) error {
-	return r.follow(ctx, 0, func(f client.Fact) error {
-		r.read.Add(1)
-		return each(firstcome.Fact{Position: f.Position, Kind: firstcome.FactKind(f.Kind), Coupon: firstcome.Coupon{
-			Campaign: firstcome.CampaignID(f.CampaignID), Number: f.Number, User: firstcome.UserID(f.UserID),
-			Code: f.Code, TermsVersion: f.TermsVersion,
-		}})
+// next returns the position behind the span.
+func (s span) next() int64 { return s.position + s.last - s.first + 1 }
+
+// runs calls each with every fact, as a run of its own.
+func (r *remote) runs(ctx context.Context, _ firstcome.CampaignID, each func(audit.Run) error) error {
+	missing := 0
+	err := r.follow(ctx, 0, func(f client.Fact) error {
+		if f.UserID == "" {
+			missing++
+		}
+		if f.Position > r.at.Position || missing == maxMissing {
+			return errOver
+		}
+		return each(audit.Run{Position: f.Position, Count: 1, Number: f.Number, Kind: firstcome.FactKind(f.Kind)})
 	})
+	if errors.Is(err, errOver) {
+		return nil
+	}
+	return err
 }
 
 // follow calls each with the facts behind a position, to the end.

@@ -90,7 +90,11 @@ func (c *demoCmd) show(ctx context.Context, t terminal, n *node) error {
 	if err != nil {
 		return err
 	}
-	report, err := audit.Ledger(ctx, source(n.ledger, new(atomic.Int64)), demoCampaign, &secret)
+	var report audit.Report
+	err = n.ledger.AtOnce(ctx, func(b *ledger.Books) (err error) {
+		report, err = audit.Ledger(ctx, b.Source(), demoCampaign, &secret)
+		return err
+	})
 	if err != nil {
 		return err
 	}

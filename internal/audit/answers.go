@@ -106,7 +106,7 @@ func (a *answers) coupon(number int64) *firstcome.Coupon {
 func (a *answers) numbers() {
 	a.absent = slices.Clone(a.Lost)
 	for _, l := range a.Letters {
-		a.absent = append(a.absent, Range{l.Number, 1})
+		a.absent = append(a.absent, Range{First: l.Number, Count: 1})
 		if l.Open {
 			a.letters++
 		}

@@ -1,16 +1,20 @@
 // Package audit holds what firstcome did against what it promises.
 //
-// [Ledger] reads a campaign's own rows. [Answers] compares what clients were
-// told with the coupons that the server has in the end. Neither repairs
-// anything: a breach is for people to read.
+// [Ledger] reads a campaign's own rows, [Other] what is of no campaign, [Gate] who holds a coupon at a
+// remote gate. [Answers] compares what clients were told with the coupons that the server has in the end. None
+// repairs anything: a breach is for people to read.
+//
+// What a ledger says only once cannot be held against anything: the operator's manual lists it.
 //
 // # Promises
 //
 // A breach names the promise that it breaks: P1 to P8 as the design numbers
-// them, or one of what those rest on: counters (of the campaign's row), facts
+// them, or one of what those rest on: changes (numbered without a gap, in the order of their instants, and the
+// campaign's row is what they make of it), counters (of the campaign's row), facts
 // (dense, one for each issue and void), identity (ids and codes are well-formed
-// and the secret's own), books (the histories of server and clients agree about
-// who asked at all).
+// and the secret's own), letters (dead letters say the same of their coupon in each column), log (each change has its line
+// in the audit log), keys (so has each key), gate (it has what the ledger says it has), unreadable (a row that is there
+// says nothing), books (the histories of server and clients agree about who asked at all).
 package audit
 
 import (
@@ -20,7 +24,7 @@ import (
 
 // A Breach is a promise broken, and how.
 type Breach struct {
-	Promise string `json:"promise"` // P1 to P8, counters, facts, identity or books
+	Promise string `json:"promise"` // P1 to P8, or what they rest on
 	Text    string `json:"text"`
 }
 

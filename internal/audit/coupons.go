@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"math"
 	"sort"
 	"time"
 
@@ -9,8 +10,10 @@ import (
 
 // A row is what is kept of a coupon for the audit of the facts.
 type row struct {
-	number int64
-	state  state
+	number   int64
+	position int64
+	terms    int32 // index of its terms in the history; -1: there are none
+	state    state
 }
 
 // A state is what is known of a coupon: of its row, and of its facts.
@@ -25,18 +28,23 @@ const (
 // held is the last coupon of a user.
 type held struct {
 	number   int64
-	voidedAt time.Time
+	voidedAt int64 // microseconds; math.MaxInt64: it is in force
 }
 
 // rows are the coupons in number order.
 type rows []row
 
+// from returns the index of the first coupon from a number on.
+func (r rows) from(number int64) int {
+	if n := number - 1; n >= 0 && n < int64(len(r)) && r[n].number == number {
+		return int(n) // where it stands if no number is missing
+	}
+	return sort.Search(len(r), func(i int) bool { return r[i].number >= number })
+}
+
 // find returns the coupon of a number, or nil.
 func (r rows) find(number int64) *row {
-	n := int(number - 1) // where it stands if no number is missing
-	if n < 0 || n >= len(r) || r[n].number != number {
-		n = sort.Search(len(r), func(i int) bool { return r[i].number >= number })
-	}
+	n := r.from(number)
 	if n == len(r) || r[n].number != number {
 		return nil
 	}
@@ -46,30 +54,33 @@ func (r rows) find(number int64) *row {
 // couponAudit reads the coupons in number order.
 type couponAudit struct {
 	*Breaches
-	id      firstcome.CampaignID
-	secret  *firstcome.Secret
-	terms   versions
-	holders map[firstcome.UserID]held
-	rows    rows
-	inForce int64
-	last    firstcome.Coupon
-	remote  bool
+	id       firstcome.CampaignID
+	secret   *firstcome.Secret
+	history  *history
+	campaign *Campaign
+	logged   bool // the audit log was read
+	holders  map[firstcome.UserID]held
+	rows     rows
+	inForce  int64
+	last     Coupon
+	latest   time.Time // of an issue
 	// again holds, where a remote gate decides, the number that a user had before, by
 	// that of the user's next coupon: the clocks of gate and ledger differ, so
 	// the facts say whether it was voided by then.
 	again map[int64]int64
 }
 
-func (a *couponAudit) coupon(c firstcome.Coupon) error {
-	terms, err := a.terms.at(c.TermsVersion)
-	if err != nil {
-		return err
+func (a *couponAudit) coupon(c Coupon) error {
+	a.identity(c.Coupon)
+	a.sequence(c.Coupon)
+	index, terms := a.history.termsOf(c.TermsVersion)
+	a.window(c.Coupon, terms)
+	if !a.campaign.Remote {
+		a.instants(c, index, terms)
 	}
-	a.identity(c)
-	a.sequence(c)
-	a.window(c, terms)
-	a.oneAUser(c)
-	r := row{number: c.Number}
+	a.oneAUser(c.Coupon)
+	a.void(c)
+	r := row{number: c.Number, position: c.Position, terms: int32(index)}
 	if c.VoidedAt.IsZero() {
 		a.inForce++
 	} else {
@@ -77,7 +88,32 @@ func (a *couponAudit) coupon(c firstcome.Coupon) error {
 	}
 	a.rows = append(a.rows, r)
 	a.last = c
+	if c.IssuedAt.After(a.latest) {
+		a.latest = c.IssuedAt
+	}
 	return nil
+}
+
+// end holds the campaign's row against the coupons.
+func (a *couponAudit) end() {
+	most := a.campaign.Quantity
+	if a.campaign.Row == nil {
+		most = firstcome.Unlimited
+	}
+	if len(a.history.terms) > 0 {
+		most = min(most, a.history.terms[a.history.effective].quantity)
+	}
+	if a.inForce > most {
+		a.add("P1", "%d coupons are in force, the quantity is %d", a.inForce, most)
+	}
+	if a.last.Number != a.campaign.LastNumber {
+		a.add("counters", "the campaign's last number is %d, that of its coupons %d", a.campaign.LastNumber, a.last.Number)
+	}
+	if a.secret != nil && a.campaign.Secret != "" && a.campaign.Secret != a.secret.Fingerprint() {
+		a.add("identity", "the campaign's codes are those of the secret with the fingerprint %s, and this one's is %s", a.campaign.Secret, a.secret.Fingerprint())
+	}
+	a.history.decided(a.latest)
+	a.holders = nil
 }
 
 func (a *couponAudit) identity(c firstcome.Coupon) {
@@ -110,7 +146,7 @@ func wellFormedCode(code string) bool {
 
 // sequence checks P4 between a coupon and the one before it.
 func (a *couponAudit) sequence(c firstcome.Coupon) {
-	switch before := a.last; {
+	switch before := a.last.Coupon; {
 	case c.Number == before.Number:
 		a.add("P4", "number %d names two coupons, of the users %q and %q", c.Number, before.User, c.User)
 	case c.Number < before.Number:
@@ -124,30 +160,80 @@ func (a *couponAudit) sequence(c firstcome.Coupon) {
 	}
 }
 
-// window checks that a coupon was issued while its terms were open.
-func (a *couponAudit) window(c firstcome.Coupon, terms firstcome.Terms) {
-	if !terms.OpensAt.IsZero() && c.IssuedAt.Before(terms.OpensAt) {
-		a.add("P7", "number %d was issued at %s, before the opening at %s", c.Number, text(c.IssuedAt), text(terms.OpensAt))
-	}
-	if !terms.ClosesAt.IsZero() && !c.IssuedAt.Before(terms.ClosesAt) {
-		a.add("P7", "number %d was issued at %s, not before the closing at %s", c.Number, text(c.IssuedAt), text(terms.ClosesAt))
-	}
+// window checks that a coupon was issued while its terms were open: both are by the gate's clock.
+func (a *couponAudit) window(c firstcome.Coupon, terms *termsFrom) {
 	if !c.VoidedAt.IsZero() && c.VoidedAt.Before(c.IssuedAt) {
 		a.add("P4", "number %d was voided at %s, before it was issued at %s", c.Number, text(c.VoidedAt), text(c.IssuedAt))
+	}
+	if terms == nil {
+		a.add("changes", "number %d has the terms of version %d, which are none", c.Number, c.TermsVersion)
+		return
+	}
+	if !terms.opensAt.IsZero() && c.IssuedAt.Before(terms.opensAt) {
+		a.add("P7", "number %d was issued at %s, before the opening at %s", c.Number, text(c.IssuedAt), text(terms.opensAt))
+	}
+	if !terms.closesAt.IsZero() && !c.IssuedAt.Before(terms.closesAt) {
+		a.add("P7", "number %d was issued at %s, not before the closing at %s", c.Number, text(c.IssuedAt), text(terms.closesAt))
+	}
+}
+
+// instants holds a coupon that the ledger decided against the changes, which are by the same clock. Of
+// what is of the same microsecond either may have been first.
+func (a *couponAudit) instants(c Coupon, index int, terms *termsFrom) {
+	if !c.RecordedAt.IsZero() && !c.RecordedAt.Equal(c.IssuedAt) {
+		a.add("P5", "number %d was issued at %s and recorded at %s, and the ledger does both at once", c.Number, text(c.IssuedAt), text(c.RecordedAt))
+	}
+	if s := a.history.barred(c.IssuedAt); s != nil {
+		a.add("P7", "number %d was issued at %s, after %s at %s", c.Number, text(c.IssuedAt), s.why, text(s.from))
+	}
+	if terms == nil {
+		return
+	}
+	next := a.history.terms[index+1:]
+	if c.IssuedAt.Before(terms.at) || len(next) > 0 && c.IssuedAt.After(next[0].at) {
+		a.add("P4", "number %d was issued at %s and has the terms of version %d, which were not those of that instant", c.Number, text(c.IssuedAt), terms.version)
 	}
 }
 
 // oneAUser checks P3: that the user's coupon before was voided by then.
 func (a *couponAudit) oneAUser(c firstcome.Coupon) {
 	if before, ok := a.holders[c.User]; ok {
-		if a.remote {
+		if a.campaign.Remote {
 			a.again[c.Number] = before.number
-		} else if before.voidedAt.IsZero() || before.voidedAt.After(c.IssuedAt) {
+		} else if before.voidedAt > c.IssuedAt.UnixMicro() {
 			a.add("P3", "the user %q was issued number %d while number %d was in force", c.User, c.Number, before.number)
 		}
 	}
-	a.holders[c.User] = held{c.Number, c.VoidedAt}
+	until := int64(math.MaxInt64)
+	if !c.VoidedAt.IsZero() {
+		until = c.VoidedAt.UnixMicro()
+	}
+	a.holders[c.User] = held{c.Number, until}
+}
+
+// void holds what a coupon says of its void against the changes and the audit log.
+func (a *couponAudit) void(c Coupon) {
+	if c.VoidedAt.IsZero() {
+		if c.Reason != "" {
+			a.add("changes", "number %d is in force, and it was voided because of %q", c.Number, c.Reason)
+		}
+		return
+	}
+	change := a.history.void(c.Number, c.VoidedAt, c.User)
+	if change == nil {
+		a.add("changes", "number %d of the user %q was voided at %s, and no change says so", c.Number, c.User, text(c.VoidedAt))
+		return
+	}
+	change.known = true
+	if a.logged && change.detail != hash(c.Reason) {
+		a.add("log", "number %d was voided because of %q, the audit log says otherwise", c.Number, c.Reason)
+	}
 }
 
 // text returns an instant as firstcome writes it.
-func text(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
+func text(t time.Time) string {
+	if t.IsZero() {
+		return "no instant"
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000000Z")
+}

@@ -1,157 +1,152 @@
 package audit
 
 import (
-	"errors"
+	"fmt"
+	"math"
 
 	"github.com/firstcome/firstcome"
 )
 
-// factAudit reads the facts in position order, behind the coupons. What came
-// into the ledger since the campaign was read is at positions behind the
-// campaign's, and may concern coupons as they were not yet when they were read.
+// factAudit reads the runs of facts in position order, behind the coupons.
 type factAudit struct {
 	*Breaches
-	campaign Campaign // as read before the coupons
-	terms    versions
+	campaign *Campaign
+	history  *history
 	rows     rows
 	again    map[int64]int64 // see couponAudit
-	newest   int64           // version of terms
+	newest   int32           // index of the latest terms
 	position int64
 	issued   int64
 	inForce  int64
-	lost     int  // issued, and no coupon is left
 	over     bool // in force was above the quantity at the last issue
-	compared bool // the counters
 }
 
-// maxLost is how many facts without their coupons are read: a position that is out
-// of all reason would have the audit read on for ever.
-const maxLost = 1_000_000
+// maxCount bounds what a run counts for, so that no sum of such is out of range.
+const maxCount = 1 << 40
 
-// errLost says that so many facts have no coupon that the rest is not read.
-var errLost = errors.New("the ledger lacks the coupons of its facts")
-
-func (a *factAudit) fact(f firstcome.Fact) error {
-	if a.position == 0 {
-		a.compare()
+func (a *factAudit) run(r Run) error {
+	if r.Position != a.position+1 {
+		a.add("facts", "position %d follows position %d", r.Position, a.position)
 	}
-	if f.Position != a.position+1 {
-		a.add("facts", "position %d follows position %d", f.Position, a.position)
+	if r.Count < 1 || r.Position < 1 || r.Position > math.MaxInt64-r.Count {
+		a.add("facts", "a run of %d facts from position %d on is none", r.Count, r.Position)
+		return nil
 	}
-	a.position = f.Position
-	var err error
-	switch f.Kind {
-	case firstcome.CouponIssued:
-		a.issue(f)
-		if f.Coupon.User == "" {
-			err = a.lose(f)
-		} else {
-			err = a.stock(f)
-		}
-	case firstcome.CouponVoided:
-		a.inForce--
-		a.void(f)
-	default:
-		a.add("facts", "position %d has the unknown kind %q", f.Position, f.Kind)
+	a.position = r.Position + r.Count - 1
+	if r.Number < 1 || r.Number > math.MaxInt64-r.Count {
+		a.add("facts", "the positions %d to %d are about numbers from %d on", r.Position, a.position, r.Number)
+		return nil
 	}
-	a.compare()
-	return err
-}
-
-// lose takes note of an issue whose coupon the ledger does not have any more.
-func (a *factAudit) lose(f firstcome.Fact) error {
-	a.add("P5", "position %d issued number %d, and the ledger does not have it", f.Position, f.Coupon.Number)
-	if a.lost++; a.lost == maxLost {
-		return errLost
+	if r.Kind != firstcome.CouponIssued && r.Kind != firstcome.CouponVoided {
+		a.add("facts", "position %d has the unknown kind %q", r.Position, r.Kind)
+		return nil
 	}
+	a.each(r)
 	return nil
 }
 
-// compare holds the counters against the facts up to the campaign's position.
-func (a *factAudit) compare() {
-	if a.compared || a.position < a.campaign.Position {
+// each audits the facts of a run: those of coupons one by one, those without one by their count.
+func (a *factAudit) each(r Run) {
+	next := r.Number
+	for n := a.rows.from(r.Number); n < len(a.rows) && a.rows[n].number < r.Number+r.Count; n++ {
+		c := &a.rows[n]
+		a.gone(r, next, c.number)
+		position := r.Position + c.number - r.Number
+		if r.Kind == firstcome.CouponIssued {
+			a.issue(c, position)
+		} else {
+			a.void(c, position)
+		}
+		next = c.number + 1
+	}
+	a.gone(r, next, r.Number+r.Count)
+}
+
+// gone reports the facts of a run about the numbers before next, which are no coupons.
+func (a *factAudit) gone(r Run, first, next int64) {
+	count := min(next-first, maxCount)
+	if count <= 0 {
 		return
 	}
-	a.compared = true
-	if a.issued != a.campaign.Issued {
-		a.add("counters", "the campaign counts %d coupons issued, the facts to position %d name %d", a.campaign.Issued, a.position, a.issued)
+	if r.Kind == firstcome.CouponIssued {
+		a.issued += count
+		a.inForce += count
+		a.add("P5", "position %d issued number %d, and the ledger does not have it%s", r.Position+first-r.Number, first, through(first, count))
+		return
 	}
-	if a.inForce != a.campaign.InForce {
-		a.add("counters", "the campaign counts %d coupons in force, the facts to position %d leave %d", a.campaign.InForce, a.position, a.inForce)
+	a.inForce -= count
+	a.add("facts", "position %d voids number %d, which no coupon has%s", r.Position+first-r.Number, first, through(first, count))
+}
+
+// through says how far what is said of a number goes on.
+func through(first, count int64) string {
+	if count == 1 {
+		return ""
 	}
+	return fmt.Sprintf(", and so on to number %d", first+count-1)
+}
+
+func (a *factAudit) issue(c *row, position int64) {
+	a.issued++
+	a.inForce++
+	if before, ok := a.again[c.number]; ok {
+		if r := a.rows.find(before); r == nil || r.state&voidedFact == 0 {
+			a.add("P3", "the user of number %d was issued it while number %d was in force", c.number, before)
+		}
+	}
+	if c.state&issuedFact != 0 {
+		a.add("facts", "position %d issues number %d again", position, c.number)
+	} else if c.position != position {
+		a.add("facts", "position %d issues number %d, whose coupon says that it was position %d", position, c.number, c.position)
+	}
+	c.state |= issuedFact
+	a.stock(c)
 }
 
 // stock checks P1 at the instant of an issue, by the terms it was issued under, or
 // later ones if a remote gate's coupons came out of order.
-func (a *factAudit) stock(f firstcome.Fact) error {
-	a.newest = max(a.newest, f.Coupon.TermsVersion)
-	terms, err := a.terms.at(a.newest)
-	if err != nil {
-		return err
+func (a *factAudit) stock(c *row) {
+	a.newest = max(a.newest, c.terms)
+	if int(a.newest) >= len(a.history.terms) {
+		return
 	}
-	over := a.inForce > terms.Quantity
+	quantity := a.history.terms[a.newest].quantity
+	over := a.inForce > quantity
 	if over && !a.over {
-		a.add("P1", "number %d made %d coupons in force, the quantity was %d", f.Coupon.Number, a.inForce, terms.Quantity)
+		a.add("P1", "number %d made %d coupons in force, the quantity was %d", c.number, a.inForce, quantity)
 	}
 	a.over = over
-	return nil
 }
 
-func (a *factAudit) issue(f firstcome.Fact) {
-	a.issued++
-	a.inForce++
-	if before, ok := a.again[f.Coupon.Number]; ok {
-		if r := a.rows.find(before); r == nil || r.state&voidedFact == 0 {
-			a.add("P3", "the user of number %d was issued it while number %d was in force", f.Coupon.Number, before)
-		}
-	}
-	r := a.rows.find(f.Coupon.Number)
+func (a *factAudit) void(c *row, position int64) {
+	a.inForce--
 	switch {
-	case r == nil && (a.since(f) || f.Coupon.User == ""):
-	case r == nil:
-		a.add("facts", "position %d issues number %d, which no coupon has", f.Position, f.Coupon.Number)
-	case r.state&issuedFact != 0:
-		a.add("facts", "position %d issues number %d again", f.Position, r.number)
-	default:
-		r.state |= issuedFact
+	case c.state&issuedFact == 0:
+		a.add("facts", "position %d voids number %d, which was not issued by then", position, c.number)
+	case c.state&voidedFact != 0:
+		a.add("facts", "position %d voids number %d again", position, c.number)
+	case c.state&voidedRow == 0:
+		a.add("facts", "position %d voids number %d, which is in force", position, c.number)
 	}
+	c.state |= voidedFact
 }
 
-func (a *factAudit) void(f firstcome.Fact) {
-	r := a.rows.find(f.Coupon.Number)
-	switch {
-	case r == nil && a.since(f):
-	case r == nil:
-		a.add("facts", "position %d voids number %d, which no coupon has", f.Position, f.Coupon.Number)
-	case r.state&issuedFact == 0:
-		a.add("facts", "position %d voids number %d, which was not issued by then", f.Position, r.number)
-	case r.state&voidedFact != 0:
-		a.add("facts", "position %d voids number %d again", f.Position, r.number)
-	default:
-		if r.state&voidedRow == 0 && f.Position <= a.campaign.Position {
-			a.add("facts", "position %d voids number %d, which is in force", f.Position, r.number)
-		}
-		r.state |= voidedFact
-	}
-}
-
-// since tells whether a fact concerns a coupon that was issued after the coupons
-// were read.
-func (a *factAudit) since(f firstcome.Fact) bool {
-	highest := int64(0)
-	if len(a.rows) > 0 {
-		highest = a.rows[len(a.rows)-1].number
-	}
-	return f.Position > a.campaign.Position && (a.campaign.Remote || f.Coupon.Number > highest)
-}
-
-// end checks what all the facts together must have said.
+// end adds the last run, which the ledger leaves unwritten where it decides, and
+// checks what all the facts together must have said.
 func (a *factAudit) end() {
-	if a.position < a.campaign.Position {
-		a.add("counters", "the campaign's last position is %d, the facts end at %d", a.campaign.Position, a.position)
-		a.campaign.Position = a.position
+	c := a.campaign
+	if count := c.Position - a.position; count > 0 && count <= c.LastNumber && c.Row != nil && !c.Remote {
+		_ = a.run(Run{a.position + 1, count, c.LastNumber - count + 1, firstcome.CouponIssued})
 	}
-	a.compare()
+	if a.position != c.Position {
+		a.add("counters", "the campaign's last position is %d, the facts end at %d", c.Position, a.position)
+	}
+	if a.issued != c.Issued {
+		a.add("counters", "the campaign counts %d coupons issued, the facts name %d", c.Issued, a.issued)
+	}
+	if a.inForce != c.InForce {
+		a.add("counters", "the campaign counts %d coupons in force, the facts leave %d", c.InForce, a.inForce)
+	}
 	for _, r := range a.rows {
 		if r.state&issuedFact == 0 {
 			a.add("facts", "no position issues number %d", r.number)

@@ -144,7 +144,7 @@ func (c *comparison) expected(ctx context.Context, ledger Source, gate GateSourc
 		c.highest = max(c.highest, number)
 		delete(journal, number)
 	}
-	err = ledger.Coupons(ctx, id, func(coupon firstcome.Coupon) error {
+	err = ledger.Coupons(ctx, id, func(coupon Coupon) error {
 		known(coupon.Number)
 		if coupon.VoidedAt.IsZero() {
 			expected[coupon.User] = coupon.Number
@@ -153,6 +153,9 @@ func (c *comparison) expected(ctx context.Context, ledger Source, gate GateSourc
 	})
 	if err == nil && ledger.Letters != nil {
 		err = ledger.Letters(ctx, id, func(l Letter) error {
+			if l.Number == 0 {
+				return nil
+			}
 			known(l.Number)
 			if _, holds := expected[l.User]; l.Open && !holds {
 				expected[l.User] = l.Number

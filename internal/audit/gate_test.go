@@ -14,8 +14,6 @@ import (
 // A shop is the books of a campaign with a remote gate, and that gate.
 type shop struct {
 	*books
-	letters []audit.Letter
-	lost    []audit.Range
 	state   audit.GateState
 	holders map[firstcome.UserID]int64
 	journal []firstcome.Coupon
@@ -26,28 +24,12 @@ type shop struct {
 func (s *shop) source() audit.Source {
 	source := s.books.source()
 	coupons := source.Coupons
-	source.Coupons = func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
+	source.Coupons = func(ctx context.Context, id firstcome.CampaignID, each func(audit.Coupon) error) error {
 		if between := s.between; between != nil {
 			s.between = nil
 			between()
 		}
 		return coupons(ctx, id, each)
-	}
-	source.Letters = func(_ context.Context, _ firstcome.CampaignID, each func(audit.Letter) error) error {
-		for _, l := range s.letters {
-			if err := each(l); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	source.Lost = func(_ context.Context, _ firstcome.CampaignID, each func(audit.Range) error) error {
-		for _, r := range s.lost {
-			if err := each(r); err != nil {
-				return err
-			}
-		}
-		return nil
 	}
 	return source
 }
@@ -78,14 +60,13 @@ func (s *shop) gate() audit.GateSource {
 // letter of the user e, 6 to 8 lost, 9 of the user i, and 10 in the journal only.
 func atRest() *shop {
 	s := &shop{books: sound()}
-	terms := s.terms[1]
-	terms.Quantity = 6
-	s.terms[1], s.campaign.Terms = terms, terms
-	s.letters = []audit.Letter{{Number: 5, User: "e", Open: true}}
-	s.lost = []audit.Range{{First: 6, Count: 3}}
+	s.changes[0].Terms.Quantity, s.campaign.Quantity = 6, 6
+	s.letters = []audit.Letter{{ID: 1, Number: 5, User: "e", Open: true, Order: 1}}
+	s.lost = []audit.Range{{First: 6, Count: 3, Epoch: 2}}
+	s.runs = append(s.runs, audit.Run{Position: 5, Count: 1, Number: 4, Kind: firstcome.CouponIssued})
+	s.campaign.Remote, s.campaign.Settled, s.campaign.Epoch, s.campaign.Row.LettersOrder = true, 9, 2, 1
 	s.issueAs(9, "i")
-	s.campaign.Remote, s.campaign.Settled, s.campaign.Applied, s.campaign.Epoch = true, 9, 1, 2
-	s.state = audit.GateState{Version: 1, Epoch: 2, InForce: 6, LastNumber: 10}
+	s.state = audit.GateState{Version: 2, Epoch: 2, InForce: 6, LastNumber: 10, Secret: secret.Fingerprint()}
 	s.holders = map[firstcome.UserID]int64{"a": 1, "c": 3, "b": 4, "e": 5, "i": 9, "j": 10}
 	s.journal = []firstcome.Coupon{{Campaign: "c", Number: 9, User: "i"}, {Campaign: "c", Number: 10, User: "j"}}
 	return s
@@ -96,8 +77,9 @@ func (s *shop) issueAs(number int64, user firstcome.UserID) {
 	s.issue(string(user))
 	c := &s.coupons[len(s.coupons)-1]
 	c.Number, c.Code = number, secret.Code("c", number)
-	c.IssuedAt = opening.Add(time.Duration(number-1) * time.Second)
-	s.facts[len(s.facts)-1].Coupon = *c
+	c.IssuedAt, c.RecordedAt = at(int(number-1)), at(-30) // the ledger's clock is another one
+	s.campaign.LastNumber, s.campaign.Row.DecidedAt = number, c.IssuedAt
+	s.runs = append(s.runs, audit.Run{Position: c.Position, Count: 1, Number: number, Kind: firstcome.CouponIssued})
 }
 
 func TestASoundShopHasNoBreach(t *testing.T) {
@@ -122,7 +104,7 @@ func TestASoundShopHasNoBreach(t *testing.T) {
 func TestNumbersAboveWhatIsSettledMayBeOnTheirWay(t *testing.T) {
 	s := atRest()
 	s.campaign.Settled = 8
-	s.coupons, s.facts = s.coupons[:4], s.facts[:5]
+	s.coupons, s.runs = s.coupons[:4], s.runs[:3]
 	s.campaign.Issued, s.campaign.InForce, s.campaign.Position = 4, 3, 5
 	s.issueAs(12, "l")
 	report, err := audit.Ledger(t.Context(), s.source(), "c", &secret)
@@ -145,7 +127,26 @@ func TestEveryBreachOfTheNumbersOfARemoteGateIsFound(t *testing.T) {
 		"a dead letter beside a coupon": {func(s *shop) {
 			s.letters = append(s.letters, audit.Letter{Number: 1, User: "z", Open: true})
 		}, []string{"P4"}, "number 1 is a coupon, and a dead letter"},
-		"a user twice": {func(s *shop) { s.coupons[4].User, s.facts[5].Coupon.User = "a", "a" }, []string{"P3"}, "while number 1 was in force"},
+		"a user twice":                     {func(s *shop) { s.coupons[4].User = "a" }, []string{"P3"}, "while number 1 was in force"},
+		"lost twice":                       {func(s *shop) { s.lost = append(s.lost, audit.Range{First: 8, Count: 1, Epoch: 2}) }, []string{"P4"}, "number 8 was lost twice"},
+		"lost in no epoch":                 {func(s *shop) { s.lost[0].Epoch = 3 }, []string{"changes"}, "lost before epoch 3, the campaign is in 2"},
+		"positions in no run":              {func(s *shop) { s.runs = s.runs[:3] }, []string{"counters", "facts"}, "no position issues number 9"},
+		"a letter that contradicts itself": {func(s *shop) { s.letters[0].Wrong = "its payload has another user" }, []string{"letters"}, "the dead letter 1 contradicts itself"},
+		"a letter of later":                {func(s *shop) { s.letters[0].Order = 2 }, []string{"counters"}, "a dead letter is of order 2"},
+		"settled, and nobody logged it": {func(s *shop) {
+			s.letters = append(s.letters, audit.Letter{ID: 2, Number: 1, User: "a", SettledAt: at(9), Order: 1})
+		}, []string{"log"}, "settling of the dead letter 2"},
+		"replayed, and no coupon": {func(s *shop) {
+			s.letters[0].Open, s.letters[0].SettledAt = false, at(9)
+			s.log = append(s.log, audit.Line{Action: "dead_letter.replay", About: audit.About{Letter: 1}, Number: 5, User: "e", At: at(9)})
+		}, []string{"P5"}, "the dead letter 1 was replayed, and its number 5 is no coupon"},
+		"voided, and no change": {func(s *shop) {
+			s.letters[0].Open, s.letters[0].Voided, s.letters[0].SettledAt = false, true, at(9)
+			s.log = append(s.log, audit.Line{Action: "dead_letter.void", About: audit.About{Letter: 1}, Number: 5, User: "e", At: at(9)})
+		}, []string{"changes"}, "the dead letter 1, number 5 of the user \"e\", was voided"},
+		"open, and settled by the log": {func(s *shop) {
+			s.log = append(s.log, audit.Line{ID: 30, Action: "dead_letter.replay", About: audit.About{Letter: 1}, Number: 5, User: "e", At: at(9)})
+		}, []string{"log"}, "the dead letter 1 is open, by line 30"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := atRest()
@@ -228,7 +229,7 @@ func TestAShopInUseHasNoBreach(t *testing.T) {
 	}
 	// A void that has not reached the gate yet.
 	s.coupons[0].VoidedAt = opening.Add(time.Minute)
-	s.campaign.Version = 2
+	s.campaign.Version = 3
 	report, err = audit.Gate(t.Context(), s.source(), s.gate(), "c")
 	if err != nil || report.Breaches.Total != 0 || !report.Moving {
 		t.Errorf("with a change on its way: %+v, %v", report, err)

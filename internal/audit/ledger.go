@@ -8,40 +8,6 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A Source is a ledger to audit. Its functions may read at different instants
-// while the ledger is in use: Ledger calls Campaign first and Facts last, and
-// holds against the counters what the facts said by then.
-type Source struct {
-	Campaign func(context.Context, firstcome.CampaignID) (Campaign, error)
-	// Terms returns the terms as of a version of the campaign.
-	Terms func(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error)
-	// Coupons calls each with every coupon in number order, voided ones too.
-	Coupons func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error
-	// Facts calls each with every fact in position order. The coupon of a fact has no
-	// user if the ledger has lost it.
-	Facts func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Fact) error) error
-	// Letters calls each with every dead letter that has a number, settled ones too,
-	// and Lost with every range of lost numbers. Nil: there are none.
-	Letters func(ctx context.Context, id firstcome.CampaignID, each func(Letter) error) error
-	Lost    func(ctx context.Context, id firstcome.CampaignID, each func(Range) error) error
-}
-
-// A Campaign is a campaign with the counters of its row.
-type Campaign struct {
-	firstcome.Campaign
-	InForce  int64
-	Issued   int64
-	Position int64 // of the last fact
-	// Remote tells that another gate than the ledger decides: coupons reach the ledger
-	// later, and not always in number order.
-	Remote  bool
-	Settled int64 // of a remote gate: every number up to it is a coupon, a dead letter or lost
-	// Of a remote gate, which the ledger's changes reach later:
-	Applied int64 // the last change that it has
-	Epoch   int64
-	Secret  string // fingerprint of the code secret
-}
-
 // A Report is what the audit of a campaign found.
 type Report struct {
 	Campaign firstcome.CampaignID `json:"campaign_id"`
@@ -55,66 +21,113 @@ type Report struct {
 	Breaches Breaches             `json:"breaches"`
 }
 
-// Ledger audits a campaign by its rows: P1, P3, P4, the counters, the facts and
-// the identities, and the codes too if there is a secret. An error means that it
-// could not be read; breaches are in the report. It keeps 16 bytes a coupon and
-// the set of users in memory.
+// Ledger audits a campaign: it holds whatever the ledger says twice against each
+// other, and all of it against the promises; the codes too if there is a secret. A campaign whose row is
+// gone, or of which something cannot be read, is a breach in its report; an error means that the ledger could not be
+// asked. It keeps some 24 bytes a coupon, 64 a change and the set of users in memory.
 func Ledger(ctx context.Context, source Source, id firstcome.CampaignID, secret *firstcome.Secret) (Report, error) {
-	campaign, err := source.Campaign(ctx, id)
+	a := &ledgerAudit{Breaches: &Breaches{}, source: source, id: id, secret: secret}
+	err := a.run(ctx)
+	switch {
+	case errors.Is(err, firstcome.ErrNoCampaign):
+		a.add("P5", "the ledger lacks the campaign, of which other tables tell")
+	case errors.Is(err, ErrUnreadable):
+		a.add("unreadable", "%v", err)
+	case err != nil:
+		return Report{}, fmt.Errorf("audit %s: %w", id, err)
+	}
+	a.report.Campaign, a.report.Breaches = id, *a.Breaches
+	return a.report, nil
+}
+
+// ledgerAudit is one call of Ledger.
+type ledgerAudit struct {
+	*Breaches
+	source   Source
+	id       firstcome.CampaignID
+	secret   *firstcome.Secret
+	campaign Campaign
+	history  *history
+	log      logAudit
+	coupons  couponAudit
+	numbers  numberAudit
+	report   Report
+}
+
+func (a *ledgerAudit) run(ctx context.Context) (err error) {
+	if a.campaign, err = a.source.Campaign(ctx, a.id); err != nil {
+		return err
+	}
+	for _, part := range []func(context.Context) error{a.readChanges, a.readLog, a.readCoupons, a.readNumbers, a.readFacts} {
+		if err := part(ctx); err != nil {
+			return err
+		}
+	}
+	a.history.end()
+	return nil
+}
+
+func (a *ledgerAudit) readChanges(ctx context.Context) error {
+	a.history = &history{Breaches: a.Breaches, campaign: &a.campaign}
+	if err := a.source.Changes(ctx, a.id, a.history.change); err != nil {
+		return err
+	}
+	a.history.read()
+	return nil
+}
+
+func (a *ledgerAudit) readLog(ctx context.Context) error {
+	a.log = logAudit{Breaches: a.Breaches, changes: a.history.changes, row: a.campaign.Row, letters: map[int64]Line{}}
+	if a.source.Log == nil {
+		return nil
+	}
+	if err := a.source.Log(ctx, a.id, a.log.line); err != nil {
+		return err
+	}
+	a.log.end()
+	return nil
+}
+
+func (a *ledgerAudit) readCoupons(ctx context.Context) error {
+	a.coupons = couponAudit{
+		Breaches: a.Breaches, id: a.id, secret: a.secret, history: a.history, campaign: &a.campaign, again: map[int64]int64{},
+		holders: make(map[firstcome.UserID]held, min(max(a.campaign.InForce, 0), 1_000_000)), logged: a.source.Log != nil,
+	}
+	if err := a.source.Coupons(ctx, a.id, a.coupons.coupon); err != nil {
+		return err
+	}
+	a.coupons.end()
+	all := int64(len(a.coupons.rows))
+	a.report.Coupons, a.report.InForce, a.report.Voided = all, a.coupons.inForce, all-a.coupons.inForce
+	return nil
+}
+
+func (a *ledgerAudit) readNumbers(ctx context.Context) error {
+	a.numbers = numberAudit{Breaches: a.Breaches, rows: a.coupons.rows, campaign: &a.campaign, history: a.history, log: &a.log, logged: a.source.Log != nil}
+	if a.source.Letters != nil {
+		if err := a.source.Letters(ctx, a.id, a.numbers.letter); err != nil {
+			return err
+		}
+	}
+	if a.source.Lost != nil {
+		if err := a.source.Lost(ctx, a.id, a.numbers.lose); err != nil {
+			return err
+		}
+	}
+	// Dead letters may be of later than the campaign.
+	now, err := a.source.Campaign(ctx, a.id)
 	if err != nil {
-		return Report{}, fmt.Errorf("audit %s: %w", id, err)
+		return err
 	}
-	breaches := &Breaches{}
-	terms := versions{terms: map[int64]firstcome.Terms{}, read: func(version int64) (firstcome.Terms, error) {
-		return source.Terms(ctx, id, version)
-	}}
-	coupons := couponAudit{
-		Breaches: breaches, id: id, secret: secret, terms: terms, remote: campaign.Remote, again: map[int64]int64{},
-		holders: make(map[firstcome.UserID]held, campaign.InForce),
-	}
-	if err := source.Coupons(ctx, id, coupons.coupon); err != nil {
-		return Report{}, fmt.Errorf("audit %s: %w", id, err)
-	}
-	numbers := numberAudit{Breaches: breaches, rows: coupons.rows, settled: campaign.Settled}
-	if err := numbers.read(ctx, source, id); err != nil {
-		return Report{}, fmt.Errorf("audit %s: %w", id, err)
-	}
-	// The quantity may have been raised since the campaign was read.
-	now, err := source.Campaign(ctx, id)
-	if err != nil {
-		return Report{}, fmt.Errorf("audit %s: %w", id, err)
-	}
-	if most := max(campaign.Quantity, now.Quantity); coupons.inForce > most {
-		breaches.add("P1", "%d coupons are in force, the quantity is %d", coupons.inForce, most)
-	}
-	numbers.end(campaign.Remote, now.Settled)
-	coupons.holders = nil
-	facts := factAudit{Breaches: breaches, campaign: campaign, terms: terms, rows: coupons.rows, again: coupons.again}
-	if err := source.Facts(ctx, id, facts.fact); err != nil && !errors.Is(err, errLost) {
-		return Report{}, fmt.Errorf("audit %s: %w", id, err)
-	}
+	a.numbers.end(now.Settled)
+	a.report.Letters, a.report.Lost, a.report.Missing = a.numbers.open, a.numbers.lost, a.numbers.missing
+	return nil
+}
+
+func (a *ledgerAudit) readFacts(ctx context.Context) error {
+	facts := factAudit{Breaches: a.Breaches, campaign: &a.campaign, history: a.history, rows: a.coupons.rows, again: a.coupons.again}
+	err := a.source.Runs(ctx, a.id, facts.run)
 	facts.end()
-	return Report{
-		Campaign: id, Coupons: int64(len(coupons.rows)), InForce: coupons.inForce,
-		Voided: int64(len(coupons.rows)) - coupons.inForce, Facts: facts.position,
-		Letters: numbers.open, Lost: numbers.lost, Missing: numbers.missing, Breaches: *breaches,
-	}, nil
-}
-
-// versions reads the terms of each version once.
-type versions struct {
-	terms map[int64]firstcome.Terms
-	read  func(version int64) (firstcome.Terms, error)
-}
-
-func (v versions) at(version int64) (firstcome.Terms, error) {
-	if terms, ok := v.terms[version]; ok {
-		return terms, nil
-	}
-	terms, err := v.read(version)
-	if err != nil {
-		return terms, fmt.Errorf("the terms of version %d: %w", version, err)
-	}
-	v.terms[version] = terms
-	return terms, nil
+	a.report.Facts = facts.position
+	return err
 }

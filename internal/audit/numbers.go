@@ -2,56 +2,51 @@ package audit
 
 import (
 	"cmp"
-	"context"
 	"slices"
-
-	"github.com/firstcome/firstcome"
 )
-
-// A Letter is a dead letter that has a number.
-type Letter struct {
-	Number int64
-	User   firstcome.UserID
-	Open   bool // no operator has replayed or voided it
-}
-
-// A Range is count numbers from First on.
-type Range struct{ First, Count int64 }
-
-// last returns the highest number of a range.
-func (r Range) last() int64 { return r.First + r.Count - 1 }
 
 // numberAudit checks that every number is exactly one of coupon, dead letter and lost.
 type numberAudit struct {
 	*Breaches
-	rows    rows
-	settled int64   // as read before the coupons
-	known   []Range // of dead letters and lost numbers
-	open    int64
-	lost    int64
-	missing int64 // above what is settled
-}
-
-// read reads the dead letters and the lost numbers, behind the coupons.
-func (a *numberAudit) read(ctx context.Context, source Source, id firstcome.CampaignID) error {
-	if source.Letters != nil {
-		if err := source.Letters(ctx, id, a.letter); err != nil {
-			return err
-		}
-	}
-	if source.Lost != nil {
-		return source.Lost(ctx, id, a.lose)
-	}
-	return nil
+	rows     rows
+	campaign *Campaign
+	history  *history
+	log      *logAudit
+	logged   bool    // the audit log was read
+	known    []Range // of dead letters and lost numbers
+	open     int64
+	lost     int64
+	missing  int64 // above what is settled
+	order    int64 // the latest of the dead letters
+	before   Range // of lost numbers
 }
 
 func (a *numberAudit) letter(l Letter) error {
-	a.known = append(a.known, Range{l.Number, 1})
+	if a.order = max(a.order, l.Order); l.Wrong != "" {
+		a.add("letters", "the dead letter %d contradicts itself: %s", l.ID, l.Wrong)
+	}
+	if a.logged {
+		a.log.settled(l)
+	}
+	if l.Number > 0 {
+		a.known = append(a.known, Range{First: l.Number, Count: 1})
+	}
 	if l.Open {
 		a.open++
-		if a.rows.find(l.Number) != nil {
-			a.add("P4", "number %d is a coupon, and a dead letter for the user %q", l.Number, l.User)
+	}
+	is := a.rows.find(l.Number)
+	switch whole := a.campaign.Row != nil; {
+	case l.Open && is != nil:
+		a.add("P4", "number %d is a coupon, and a dead letter for the user %q", l.Number, l.User)
+	case l.Open || l.Number == 0:
+	case l.Voided:
+		if c := a.history.void(l.Number, l.SettledAt, l.User); c != nil {
+			c.known = true
+		} else if whole && l.User != "" && !l.SettledAt.Before(a.campaign.CreatedAt) {
+			a.add("changes", "the dead letter %d, number %d of the user %q, was voided at %s, and no change says so", l.ID, l.Number, l.User, text(l.SettledAt))
 		}
+	case is == nil && whole:
+		a.add("P5", "the dead letter %d was replayed, and its number %d is no coupon", l.ID, l.Number)
 	}
 	return nil
 }
@@ -59,16 +54,32 @@ func (a *numberAudit) letter(l Letter) error {
 func (a *numberAudit) lose(r Range) error {
 	a.known = append(a.known, r)
 	a.lost += r.Count
-	from, _ := slices.BinarySearchFunc(a.rows, r.First, func(one row, number int64) int { return cmp.Compare(one.number, number) })
-	if from < len(a.rows) && a.rows[from].number <= r.last() {
+	if from := a.rows.from(r.First); from < len(a.rows) && a.rows[from].number <= r.last() {
 		a.add("P4", "number %d is a coupon, and it was lost: %d to %d were", a.rows[from].number, r.First, r.last())
 	}
+	if a.before.Count > 0 && r.First <= a.before.last() {
+		a.add("P4", "number %d was lost twice", r.First)
+	}
+	if r.Epoch != 0 && (r.Epoch < 2 || r.Epoch > a.campaign.Epoch || r.Epoch < a.before.Epoch) {
+		a.add("changes", "the numbers %d to %d were lost before epoch %d, the campaign is in %d, and those before were lost before epoch %d", r.First, r.last(), r.Epoch, a.campaign.Epoch, a.before.Epoch)
+	}
+	a.before = r
 	return nil
 }
 
-// end reports the numbers that are nothing. With a remote gate those above what was
-// settled before they were read may be on their way; settled is what it was after.
-func (a *numberAudit) end(remote bool, settled int64) {
+// end reports the numbers that are nothing. With a remote gate those above what is
+// settled may be on their way; settled is what it was after the dead letters were read.
+func (a *numberAudit) end(settled int64) {
+	remote := a.campaign.Remote
+	if a.logged {
+		a.log.endLetters()
+	}
+	if row := a.campaign.Row; row != nil && a.order > row.LettersOrder {
+		a.add("counters", "a dead letter is of order %d, the campaign's last is %d", a.order, row.LettersOrder)
+	}
+	if !remote && a.campaign.Row != nil && a.campaign.Settled != 0 {
+		a.add("counters", "numbers are settled up to %d, and without a remote gate none are", a.campaign.Settled)
+	}
 	slices.SortFunc(a.known, func(x, y Range) int { return cmp.Compare(x.First, y.First) })
 	through := int64(0) // each number up to it is something
 	var first int64     // that is nothing
@@ -79,7 +90,7 @@ func (a *numberAudit) end(remote bool, settled int64) {
 		if first == 0 {
 			first = through + 1
 		}
-		a.absent(Range{through + 1, next - through - 1}, remote)
+		a.absent(Range{First: through + 1, Count: next - through - 1}, remote)
 	}
 	known := a.known
 	for n := 0; n < len(a.rows) || len(known) > 0; {
@@ -96,9 +107,9 @@ func (a *numberAudit) end(remote bool, settled int64) {
 	if !remote {
 		return
 	}
-	gap(a.settled + 1)
+	gap(a.campaign.Settled + 1)
 	if first == 0 {
-		first = max(through, a.settled) + 1
+		first = max(through, a.campaign.Settled) + 1
 	}
 	if first-1 > settled {
 		a.add("counters", "every number up to %d is in the ledger, the campaign says so only up to %d", first-1, settled)
@@ -109,7 +120,7 @@ func (a *numberAudit) end(remote bool, settled int64) {
 func (a *numberAudit) absent(r Range, remote bool) {
 	above := int64(0)
 	if remote {
-		above = min(r.Count, max(0, r.last()-a.settled))
+		above = min(r.Count, max(0, r.last()-a.campaign.Settled))
 	}
 	a.missing += above
 	if r.Count -= above; r.Count > 0 {

@@ -50,7 +50,7 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 		if err := t.insertChange(id, 1, firstcome.ChangeTerms, payload, now); err != nil {
 			return err
 		}
-		return t.log(now, actor, "campaign.create", entry{campaign: id, detail: termsDetail("null", payload)})
+		return t.log(now, actor, "campaign.create", entry{campaign: id, detail: logDetail(firstcome.ChangeTerms, "", payload)})
 	})
 	if err != nil {
 		return Status{}, fmt.Errorf("create the campaign %s: %w", id, err)
@@ -123,7 +123,7 @@ func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func
 			return 0, err
 		}
 	}
-	return made.Version, t.log(made.At, actor, "campaign.update", entry{campaign: s.ID, detail: termsDetail(before, payload)})
+	return made.Version, t.log(made.At, actor, "campaign.update", entry{campaign: s.ID, detail: logDetail(firstcome.ChangeTerms, before, payload)})
 }
 
 // A Switch is a change of a campaign without terms.
@@ -150,7 +150,7 @@ func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.Campaign
 		if paused == s.Paused && closed == s.Closed {
 			return nil
 		}
-		made, err := l.addChange(t, s, firstcome.ChangeKind(to), "{}")
+		made, err := l.addChange(t, s, firstcome.ChangeKind(to), nothing)
 		if err != nil {
 			return err
 		}
@@ -158,7 +158,7 @@ func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.Campaign
 		if _, err := t.change(`UPDATE campaigns SET paused = ?, closed = ? WHERE id = ?`, paused, closed, string(id)); err != nil {
 			return err
 		}
-		return t.log(made.At, actor, "campaign."+string(to), entry{campaign: id, detail: "{}"})
+		return t.log(made.At, actor, "campaign."+string(to), entry{campaign: id, detail: logDetail(firstcome.ChangeKind(to), "", nothing)})
 	})
 	if err != nil {
 		return Status{}, fmt.Errorf("%s the campaign %s: %w", to, id, err)

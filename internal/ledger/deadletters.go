@@ -86,8 +86,11 @@ func letterSource(c firstcome.Coupon) string {
 	if err != nil {
 		panic(err) // strings and numbers are always JSON
 	}
-	return fmt.Sprintf("coupon/%x", sha256.Sum256(text))
+	return fmt.Sprintf(couponSource+"%x", sha256.Sum256(text))
 }
+
+// couponSource begins the source of every letter of a coupon.
+const couponSource = "coupon/"
 
 // Bury keeps dead letters of a campaign, all or none of them, and returns how far
 // the campaign is settled then: see Record. To bury one again is the same as once,

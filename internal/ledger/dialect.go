@@ -40,6 +40,8 @@ type dialect struct {
 
 	// classify says what an error of the driver means, by its code.
 	classify func(error) verdict
+	// damaged tells whether an error says that a row or a page is there and cannot be read.
+	damaged func(error) bool
 	// held tells whether an error says that another transaction kept a lock for too long.
 	// Nil: the process has the database alone.
 	held func(error) bool

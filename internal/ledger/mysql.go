@@ -32,7 +32,7 @@ var mySQL = dialect{
 	holder:   `holder`,
 	couponOf: `SELECT ` + couponColumns + ` FROM coupons WHERE holder = ? AND campaign_id = ? AND voided_at IS NULL`,
 	look:     lookMySQL, insert: insertMySQL, update: updateEach,
-	classify: classifyMySQL, held: heldMySQL, denied: deniedMySQL, advise: adviseMySQL,
+	classify: classifyMySQL, damaged: damagedMySQL, held: heldMySQL, denied: deniedMySQL, advise: adviseMySQL,
 	connector: connectorMySQL, examine: examineMySQL, backup: "mariadb-dump --single-transaction DATABASE, or mysqldump",
 	schema: schema{
 		goose: goose.DialectMySQL, tables: `SELECT table_name FROM information_schema.tables WHERE table_schema = database()`,
@@ -269,4 +269,10 @@ func checkMySQL(ctx context.Context, db *sql.DB) error {
 	return checkColumns(ctx, db, `SELECT table_name, column_name, coalesce(collation_name, ''), coalesce(character_octet_length, 2147483647)
 		FROM information_schema.columns WHERE table_schema = database()`, "",
 		"ALTER TABLE %s MODIFY %s VARBINARY of the length in the migration")
+}
+
+// damagedMySQL is dialect.damaged: ER_NOT_KEYFILE, ER_CRASHED_ON_USAGE, ER_INDEX_CORRUPT and ER_TABLE_CORRUPT.
+func damagedMySQL(err error) bool {
+	var e *mysql.MySQLError
+	return errors.As(err, &e) && slices.Contains([]uint16{1034, 1194, 1712, 1877}, e.Number)
 }

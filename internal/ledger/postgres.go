@@ -29,7 +29,7 @@ var postgreSQL = dialect{
 	holder:   `user_id`,
 	couponOf: `SELECT ` + couponColumns + ` FROM coupons WHERE user_id = ? AND campaign_id = ? AND voided_at IS NULL`,
 	look:     lookPostgreSQL, insert: insertPostgreSQL, update: updateEach,
-	classify: classifyPostgreSQL, held: heldPostgreSQL, denied: deniedPostgreSQL, advise: advisePostgreSQL,
+	classify: classifyPostgreSQL, damaged: damagedPostgreSQL, held: heldPostgreSQL, denied: deniedPostgreSQL, advise: advisePostgreSQL,
 	connector: connectorPostgreSQL, examine: examinePostgreSQL, backup: "pg_dump --format=custom DATABASE",
 	schema: schema{
 		goose: goose.DialectPostgres, tables: `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()`,
@@ -228,4 +228,10 @@ func checkPostgreSQL(ctx context.Context, db *sql.DB) error {
 	return checkColumns(ctx, db, `SELECT table_name, column_name, coalesce(collation_name, ''), coalesce(character_maximum_length, 2147483647)
 		FROM information_schema.columns WHERE table_schema = current_schema()`, "C",
 		`ALTER TABLE %s ALTER COLUMN %s TYPE text COLLATE "C"`)
+}
+
+// damagedPostgreSQL is dialect.damaged: data_corrupted and index_corrupted.
+func damagedPostgreSQL(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && (e.Code == "XX001" || e.Code == "XX002")
 }

@@ -16,6 +16,7 @@ var sqLite = dialect{
 	name: "sqlite", clock: `NULL`, holder: `user_id`, couponOf: lookQueries[1],
 	look: lookSQLite, insert: insertSQLite, update: updateSQLite,
 	classify: classifySQLite,
+	damaged:  damagedSQLite,
 	schema:   schema{goose: goose.DialectSQLite3, tables: `SELECT name FROM sqlite_schema WHERE type = 'table'`},
 }
 
@@ -87,4 +88,10 @@ func classifySQLite(err error) verdict {
 		return unreachable
 	}
 	return notOurs
+}
+
+// damagedSQLite is dialect.damaged.
+func damagedSQLite(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && e.Code()&0xff == sqlitelib.SQLITE_CORRUPT
 }

@@ -132,7 +132,7 @@ func lost(ctx context.Context, c Config, reader *client.Client) ([]audit.Range, 
 	}
 	all := make([]audit.Range, len(kept.Lost))
 	for n, numbers := range kept.Lost {
-		all[n] = audit.Range(numbers)
+		all[n] = audit.Range{First: numbers.First, Count: numbers.Count}
 	}
 	return all, nil
 }

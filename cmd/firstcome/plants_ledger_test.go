@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// plantSecret makes the codes of plantable.
+var plantSecret, _ = firstcome.NewSecret([]byte("plants, plants, plants, and more"))
+
+// A scene makes a ledger in which every table has rows of all kinds.
+type scene struct {
+	*ledger.Ledger
+	t     *testing.T
+	start time.Time
+	ticks *atomic.Int64
+	// beside is the database, as an intruder has it.
+	beside *sql.DB
+}
+
+// now is a clock that shows another instant each time.
+func (s *scene) now() time.Time { return s.start.Add(time.Duration(s.ticks.Add(1)) * time.Millisecond) }
+
+// plantable makes a ledger without a breach, for the plants.
+func plantable(t *testing.T, name string, beside *sql.DB) {
+	s := &scene{t: t, beside: beside, start: time.Unix(1_700_000_000, 0), ticks: new(atomic.Int64)}
+	s.as(name, "", func() {
+		s.spring()
+		s.switched("autumn", ledger.Close)
+		s.switched("winter", ledger.Pause)
+		s.create("empty", firstcome.Terms{Quantity: 1})
+		s.keys()
+	})
+	s.as(name, "redis:elsewhere", func() {
+		s.old()
+		s.summer()
+	})
+}
+
+// as opens the ledger as a node of a gate does, and closes it.
+func (s *scene) as(name, gate string, do func()) {
+	l, err := ledger.Open(s.t.Context(), name, ledger.Options{Secret: plantSecret, Gate: gate, Clock: s.now})
+	s.must(err)
+	s.Ledger = l
+	ctx, stop := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- l.Run(ctx) }()
+	defer func() {
+		stop()
+		s.must(errors.Join(<-ran, l.Close()))
+	}()
+	do()
+}
+
+func (s *scene) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *scene) create(id firstcome.CampaignID, terms firstcome.Terms) {
+	terms.Name, terms.Answer, terms.Benefit = "Test", firstcome.Recorded, []byte(`{}`)
+	_, err := s.Create(s.t.Context(), "op", id, terms)
+	s.must(err)
+}
+
+func (s *scene) claim(id firstcome.CampaignID, users ...firstcome.UserID) {
+	for _, user := range users {
+		decisions, err := s.Claim(s.t.Context(), id, []firstcome.UserID{user})
+		s.must(err)
+		if decisions[0].Outcome != firstcome.Issued {
+			s.t.Fatalf("%s claims of %s and gets %v", user, id, decisions[0].Outcome)
+		}
+	}
+}
+
+func (s *scene) quantity(id firstcome.CampaignID, n int64) {
+	_, err := s.SetTerms(s.t.Context(), "op", id, 0, func(t *firstcome.Terms) error {
+		t.Quantity = n
+		return nil
+	})
+	s.must(err)
+}
+
+func (s *scene) turn(id firstcome.CampaignID, to ledger.Switch) {
+	_, err := s.Switch(s.t.Context(), "op", id, to)
+	s.must(err)
+}
+
+// spring has coupons of two terms, a pause that is over, and a void whose user came again.
+func (s *scene) spring() {
+	s.create("spring", firstcome.Terms{Quantity: 10, OpensAt: s.start, ClosesAt: s.start.Add(24 * time.Hour)})
+	s.claim("spring", "a", "b", "c")
+	s.quantity("spring", 12)
+	s.claim("spring", "d")
+	s.turn("spring", ledger.Pause)
+	s.turn("spring", ledger.Resume)
+	s.claim("spring", "e")
+	_, err := s.Void(s.t.Context(), "op", "spring", 2, "sold")
+	s.must(err)
+	s.claim("spring", "b")
+}
+
+func (s *scene) switched(id firstcome.CampaignID, to ledger.Switch) {
+	s.create(id, firstcome.Terms{Quantity: 10})
+	s.claim(id, "a", "b")
+	s.turn(id, to)
+}
+
+func (s *scene) keys() {
+	for n, id := range []string{"good", "bad"} {
+		s.must(s.AddKey(s.t.Context(), "op", firstcome.Key{ID: id, Name: id, Role: firstcome.Viewer, Hash: [32]byte{byte(n + 1)}, CreatedAt: s.start}))
+	}
+	s.must(s.RevokeKey(s.t.Context(), "op", "bad"))
+}
+
+// applied notes that the gate has the campaign's last change, or refused it.
+func (s *scene) applied(id firstcome.CampaignID, refused bool) {
+	c, err := s.Campaign(s.t.Context(), id)
+	s.must(err)
+	s.must(s.Applied(s.t.Context(), firstcome.Change{Campaign: id, Version: c.Version}, refused))
+}
+
+// old is over for long.
+func (s *scene) old() {
+	s.create("old", firstcome.Terms{Quantity: 10, ClosesAt: s.now().Add(time.Millisecond)})
+	s.applied("old", false)
+	s.ticks.Add(10)
+	retired, err := s.Retire(s.t.Context(), "old", flow.GateState{Version: 1, Epoch: 1, Now: s.now()}, 0)
+	if err != nil || !retired {
+		s.t.Fatal("not retired", err)
+	}
+	s.must(s.Forgotten(s.t.Context(), "old"))
+}
+
+// issued is a coupon of summer, as its gate issued it.
+func (s *scene) issued(number, epoch, version int64, user firstcome.UserID) firstcome.Coupon {
+	return firstcome.Coupon{
+		Campaign: "summer", Number: number, User: user, Code: plantSecret.Code("summer", number),
+		IssuedAt: s.now(), TermsVersion: version, Epoch: epoch,
+	}
+}
+
+// summer has the numbers 1, which is voided, 2, 3, 4, a dead letter that was replayed, 5, one that was voided,
+// 6 and 7, which are lost, 8 of the second epoch and of later terms, and 9, an open dead letter; of no campaign there is another one.
+func (s *scene) summer() {
+	ctx := s.t.Context()
+	s.create("summer", firstcome.Terms{Quantity: 10})
+	s.applied("summer", false)
+	record := func(coupons ...firstcome.Coupon) {
+		_, err := s.Record(ctx, "summer", coupons)
+		s.must(err)
+	}
+	bury := func(id firstcome.CampaignID, letters ...flow.DeadLetter) {
+		_, err := s.Bury(ctx, id, letters)
+		s.must(err)
+	}
+	record(s.issued(1, 1, 1, "u1"), s.issued(2, 1, 1, "u2"), s.issued(3, 1, 1, "u3"))
+	bury("summer", flow.DeadLetter{Coupon: s.issued(4, 1, 1, "u4"), Cause: "a trial"}, flow.DeadLetter{Coupon: s.issued(5, 1, 1, "u5"), Cause: "a trial"})
+	letters, err := s.DeadLetters(ctx, ledger.Letters{Campaign: "summer"})
+	s.must(err)
+	_, err = s.Replay(ctx, "op", letters[0].ID)
+	s.must(err)
+	_, err = s.VoidLetter(ctx, "op", letters[1].ID, "gone") // version 2
+	s.must(err)
+	s.applied("summer", false)
+	_, err = s.Void(ctx, "op", "summer", 1, "sold") // 3
+	s.must(err)
+	s.applied("summer", false)
+	for _, n := range []int64{20, 9, 15, 16} { // 4, 5, which is refused, 6 and 7
+		s.quantity("summer", n)
+		s.applied("summer", n == 9)
+	}
+	s.lose()
+	record(s.issued(8, 2, 4, "u8"))
+	bury("summer", flow.DeadLetter{Coupon: s.issued(9, 2, 4, "u9"), Cause: "a trial"})
+	bury("nowhere", flow.DeadLetter{Garbage: flow.Garbage{Source: "stream/1", Payload: "?"}, Cause: "a trial"})
+}
+
+// lose loses the numbers 6 and 7, as a gate that lost its memory would.
+func (s *scene) lose() {
+	for _, statement := range []string{`INSERT INTO lost VALUES ('summer', 6, 2, 2)`, `UPDATE campaigns SET epoch = 2 WHERE id = 'summer'`} {
+		_, err := s.beside.ExecContext(s.t.Context(), statement)
+		s.must(err)
+	}
+}

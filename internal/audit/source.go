@@ -1,0 +1,125 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// ErrUnreadable says that something of a campaign is there and cannot be read. It is
+// a breach of that campaign and ends its audit, and no other's.
+var ErrUnreadable = errors.New("it cannot be read")
+
+// A Source is a ledger to audit. [Ledger] calls each of its functions once, in the order in which
+// they stand here, and Campaign once more in the end; all of them have to tell of one instant: that of
+// the first call of Campaign. [Gate] calls them at different instants.
+type Source struct {
+	// Campaign is firstcome.ErrNoCampaign if there is no row of it.
+	Campaign func(context.Context, firstcome.CampaignID) (Campaign, error)
+	// Changes calls each with every change in the order of their versions.
+	Changes func(ctx context.Context, id firstcome.CampaignID, each func(Change) error) error
+	// Log calls each with every line of the audit log about the campaign, in their order.
+	// Nil: it is not audited.
+	Log func(ctx context.Context, id firstcome.CampaignID, each func(Line) error) error
+	// Coupons calls each with every coupon in number order, voided ones too.
+	Coupons func(ctx context.Context, id firstcome.CampaignID, each func(Coupon) error) error
+	// Letters calls each with every dead letter of the campaign, settled ones too,
+	// and Lost with every range of lost numbers. Nil: there are none.
+	Letters func(ctx context.Context, id firstcome.CampaignID, each func(Letter) error) error
+	Lost    func(ctx context.Context, id firstcome.CampaignID, each func(Range) error) error
+	// Runs calls each with every run of facts that is written, in position order.
+	Runs func(ctx context.Context, id firstcome.CampaignID, each func(Run) error) error
+}
+
+// A Campaign is a campaign with the counters of its row.
+type Campaign struct {
+	firstcome.Campaign // its quantity, window, pause and close are those of Row
+	InForce            int64
+	Issued             int64
+	LastNumber         int64
+	Position           int64 // of the last fact
+	// Remote tells that another gate than the ledger decides: coupons reach the ledger
+	// later, and not always in number order.
+	Remote  bool
+	Settled int64 // of a remote gate: every number up to it is a coupon, a dead letter or lost
+	Applied int64 // the last change that the gate has
+	Epoch   int64
+	Secret  string // fingerprint of the code secret; empty: not known
+	// Row is what the row says besides. Nil: it was not read, and quantity, window, pause
+	// and close are not known either.
+	Row *Row
+}
+
+// A Row is what a campaign's row says that clients are not told.
+type Row struct {
+	TermsVersion int64
+	LettersOrder int64
+	DecidedAt    time.Time // the last instant of the gate's clock
+	RetiredAt    time.Time // zero: it is not
+	ForgottenAt  time.Time // by its gate; zero: it is not
+}
+
+// A Change is a change of a campaign, as it is kept.
+type Change struct {
+	firstcome.Change
+	Refused bool
+	Logged  string // what its line in the audit log has to say of it; empty: of a void
+	Wrong   error  // why what it holds cannot be read; nil: it can
+}
+
+// A Line is a line of the audit log.
+type Line struct {
+	ID     int64
+	At     time.Time
+	Action string
+	User   firstcome.UserID
+	Number int64
+	Detail string
+	About
+}
+
+// About is what a line's detail says.
+type About struct {
+	Reason string // of a void
+	Letter int64  // id of the dead letter
+	Key    string // id of the key
+	Name   string // of a new key
+	Role   firstcome.Role
+}
+
+// A Coupon is a coupon of the ledger.
+type Coupon struct {
+	firstcome.Coupon
+	Position   int64     // of the fact that it was issued
+	RecordedAt time.Time // zero: not known
+	Reason     string    // why it was voided
+}
+
+// A Run is count facts of one kind from a position on about the numbers from another on.
+type Run struct {
+	Position, Count, Number int64
+	Kind                    firstcome.FactKind
+}
+
+// A Letter is a dead letter.
+type Letter struct {
+	ID        int64
+	Number    int64 // 0: there is no coupon in it
+	User      firstcome.UserID
+	Open      bool // no operator has replayed or voided it
+	Voided    bool // by an operator
+	SettledAt time.Time
+	Order     int64  // when it last changed whether the number is a coupon
+	Wrong     string // how its columns contradict each other; empty: they do not
+}
+
+// A Range is Count numbers from First on.
+type Range struct {
+	First, Count int64
+	Epoch        int64 // that began behind them; 0: not known
+}
+
+// last returns the highest number of a range.
+func (r Range) last() int64 { return r.First + r.Count - 1 }

@@ -1,0 +1,183 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/audit"
+)
+
+// Books are the ledger's tables as an audit reads them: row by row, whatever they hold.
+type Books struct {
+	db interface {
+		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	}
+	dialect *dialect
+}
+
+// Books returns the tables, each reading of which is at an instant of its own.
+func (l *Ledger) Books() *Books { return &Books{&l.read.reader, l.dialect} }
+
+// AtOnce calls read with the tables as they are at one instant.
+func (l *Ledger) AtOnce(ctx context.Context, read func(*Books) error) error {
+	snapshot, err := l.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return fmt.Errorf("read the ledger: %w", err)
+	}
+	defer func() { _ = snapshot.Rollback() }()
+	return read(&Books{&snapshot.reader, l.dialect})
+}
+
+// Source returns what an audit reads of a campaign.
+func (b *Books) Source() audit.Source {
+	return audit.Source{
+		Campaign: b.campaign, Changes: b.changes, Log: b.log, Coupons: b.coupons, Letters: b.letters, Lost: b.lost, Runs: b.runs,
+	}
+}
+
+// Other returns what an audit reads of no campaign.
+func (b *Books) Other() audit.OtherSource {
+	return audit.OtherSource{Keys: b.keys, Letters: b.otherLetters, Log: b.otherLog}
+}
+
+// idsIn finds the campaigns of which a table has rows by its primary key, which begins with their ids, a
+// step each: a table may have millions of rows of each.
+const idsIn = `WITH RECURSIVE ids (id) AS (SELECT min(campaign_id) FROM %[1]s
+	UNION ALL SELECT (SELECT min(campaign_id) FROM %[1]s t WHERE t.campaign_id > ids.id) FROM ids WHERE ids.id IS NOT NULL)
+	SELECT id FROM ids WHERE id IS NOT NULL`
+
+// Campaigns returns the ids of all campaigns of which the ledger says anything, in
+// order: also of those whose row is gone.
+func (b *Books) Campaigns(ctx context.Context) ([]firstcome.CampaignID, error) {
+	queries := []string{`SELECT id FROM campaigns`, `SELECT DISTINCT campaign_id FROM audit_log WHERE action = 'campaign.create' AND campaign_id IS NOT NULL`}
+	for _, table := range []string{"coupons", "facts", "changes", "lost"} {
+		queries = append(queries, fmt.Sprintf(idsIn, table))
+	}
+	var ids []firstcome.CampaignID
+	for _, query := range queries {
+		err := b.each(ctx, "the campaigns' ids", func(take scan) error {
+			var id firstcome.CampaignID
+			err := take(&id)
+			ids = append(ids, id)
+			return err
+		}, query)
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// scan is that of sql.Rows.
+type scan func(into ...any) error
+
+// each has row take every row of a query. What a row says and a variable does not take, and
+// what the database finds to be damaged, is audit.ErrUnreadable.
+func (b *Books) each(ctx context.Context, what string, row func(scan) error, query string, args ...any) error {
+	rows, err := b.db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return b.failed(what, err)
+	}
+	defer rows.Close()
+	take := func(into ...any) error {
+		err := rows.Scan(into...)
+		if err != nil && ctx.Err() == nil {
+			return fmt.Errorf("%w: %w", audit.ErrUnreadable, err)
+		}
+		return err
+	}
+	for rows.Next() {
+		if err := row(take); err != nil {
+			return fmt.Errorf("read %s: %w", what, err)
+		}
+	}
+	return b.failed(what, rows.Err())
+}
+
+func (b *Books) failed(what string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case b.dialect.damaged(err):
+		return fmt.Errorf("read %s: %w: %w", what, audit.ErrUnreadable, err)
+	}
+	return fmt.Errorf("read %s: %w", what, err)
+}
+
+func (b *Books) campaign(ctx context.Context, id firstcome.CampaignID) (audit.Campaign, error) {
+	c := audit.Campaign{Row: &audit.Row{}}
+	c.ID = id
+	found := false
+	err := b.each(ctx, "the campaign", func(take scan) error {
+		found = true
+		var gate string
+		var quantity, opensAt, closesAt, decidedAt, createdAt, retiredAt, forgottenAt sql.NullInt64
+		err := take(&quantity, &opensAt, &closesAt, &c.Paused, &c.Closed, &c.Version, &c.Row.TermsVersion, &c.Applied, &gate, &c.Epoch,
+			&c.Secret, &c.InForce, &c.Issued, &c.LastNumber, &c.Settled, &c.Row.LettersOrder, &c.Position, &decidedAt, &createdAt, &retiredAt, &forgottenAt)
+		c.Quantity, c.OpensAt, c.ClosesAt, c.CreatedAt = unlimited(quantity), instant(opensAt), instant(closesAt), instant(createdAt)
+		c.Row.DecidedAt, c.Row.RetiredAt, c.Row.ForgottenAt = instant(decidedAt), instant(retiredAt), instant(forgottenAt)
+		c.Remote = gate != gateKind
+		return err
+	}, `SELECT quantity, opens_at, closes_at, paused, closed, version, terms_version, applied, gate, epoch,
+		secret, in_force, issued, last_number, settled, letters_order, position, decided_at, created_at, retired_at, forgotten_at
+		FROM campaigns WHERE id = ?`, string(id))
+	if err == nil && !found {
+		err = firstcome.ErrNoCampaign
+	}
+	return c, err
+}
+
+func (b *Books) coupons(ctx context.Context, id firstcome.CampaignID, each func(audit.Coupon) error) error {
+	return b.each(ctx, "the coupons", func(take scan) error {
+		c := audit.Coupon{Coupon: firstcome.Coupon{Recorded: true}}
+		var issuedAt, recordedAt, voidedAt sql.NullInt64
+		var reason sql.NullString
+		err := take(&c.Campaign, &c.Number, &c.User, &c.Code, &c.TermsVersion, &issuedAt, &recordedAt, &c.Position, &voidedAt, &reason)
+		if err != nil {
+			return err
+		}
+		c.IssuedAt, c.RecordedAt, c.VoidedAt, c.Reason = instant(issuedAt), instant(recordedAt), instant(voidedAt), reason.String
+		return each(c)
+	}, `SELECT campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position, voided_at, void_reason
+		FROM coupons WHERE campaign_id = ? ORDER BY number`, string(id))
+}
+
+func (b *Books) runs(ctx context.Context, id firstcome.CampaignID, each func(audit.Run) error) error {
+	return b.each(ctx, "the facts", func(take scan) error {
+		var r audit.Run
+		if err := take(&r.Position, &r.Count, &r.Kind, &r.Number); err != nil {
+			return err
+		}
+		return each(r)
+	}, `SELECT position, count, kind, number FROM facts WHERE campaign_id = ? ORDER BY position`, string(id))
+}
+
+func (b *Books) lost(ctx context.Context, id firstcome.CampaignID, each func(audit.Range) error) error {
+	return b.each(ctx, "the lost numbers", func(take scan) error {
+		var r audit.Range
+		if err := take(&r.First, &r.Count, &r.Epoch); err != nil {
+			return err
+		}
+		return each(r)
+	}, `SELECT number, count, epoch FROM lost WHERE campaign_id = ? ORDER BY number`, string(id))
+}
+
+func (b *Books) keys(ctx context.Context, each func(audit.Key) error) error {
+	return b.each(ctx, "the keys", func(take scan) error {
+		var k audit.Key
+		var createdAt, revokedAt sql.NullInt64
+		if err := take(&k.ID, &k.Name, &k.Role, &createdAt, &revokedAt); err != nil {
+			return err
+		}
+		k.CreatedAt, k.RevokedAt = instant(createdAt), instant(revokedAt)
+		return each(k)
+	}, `SELECT id, name, role, created_at, revoked_at FROM api_keys ORDER BY id`)
+}
+
+// errKind is about a change of a kind that there is not, or that holds what its kind does not.
+var errKind = errors.New("it holds what a change of its kind does not")

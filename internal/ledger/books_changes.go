@@ -1,0 +1,150 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/audit"
+)
+
+// nothing is what a change holds that is neither of terms nor a void.
+const nothing = "{}"
+
+// logDetail is what the audit log says of a change that holds payload, where before was the payload of the
+// terms until then, empty if the change makes the campaign. The audit expects the same.
+func logDetail(kind firstcome.ChangeKind, before, payload string) string {
+	if kind != firstcome.ChangeTerms {
+		return nothing
+	}
+	return termsDetail(cmp.Or(before, "null"), payload)
+}
+
+func (b *Books) changes(ctx context.Context, id firstcome.CampaignID, each func(audit.Change) error) error {
+	before := ""
+	return b.each(ctx, "the changes", func(take scan) error {
+		c := audit.Change{Change: firstcome.Change{Campaign: id}}
+		var payload string
+		var changedAt sql.NullInt64
+		if err := take(&c.Version, &c.Kind, &payload, &changedAt, &c.Refused); err != nil {
+			return err
+		}
+		c.At, c.Wrong = instant(changedAt), decodeChange(&c.Change, payload, 0)
+		if c.Kind != firstcome.ChangeVoid {
+			c.Logged = logDetail(c.Kind, before, payload)
+		}
+		if c.Kind == firstcome.ChangeTerms && !c.Refused {
+			before = payload
+		} else if c.Wrong == nil && c.Logged == nothing && payload != nothing {
+			c.Wrong = errKind
+		}
+		return each(c)
+	}, `SELECT version, kind, payload, changed_at, refused FROM changes WHERE campaign_id = ? ORDER BY version`, string(id))
+}
+
+const lineColumns = `id, at, action, user_id, number, detail`
+
+func (b *Books) log(ctx context.Context, id firstcome.CampaignID, each func(audit.Line) error) error {
+	return b.lines(ctx, each, `WHERE campaign_id = ?`, string(id))
+}
+
+func (b *Books) otherLog(ctx context.Context, each func(audit.Line) error) error {
+	return b.lines(ctx, each, `WHERE campaign_id IS NULL OR NOT EXISTS (SELECT 1 FROM campaigns WHERE campaigns.id = campaign_id)`)
+}
+
+func (b *Books) lines(ctx context.Context, each func(audit.Line) error, where string, args ...any) error {
+	return b.each(ctx, "the audit log", func(take scan) error {
+		var l audit.Line
+		var at, number sql.NullInt64
+		var user sql.NullString
+		if err := take(&l.ID, &at, &l.Action, &user, &number, &l.Detail); err != nil {
+			return err
+		}
+		l.At, l.Number, l.User = instant(at), number.Int64, firstcome.UserID(user.String)
+		l.About = about(l.Detail)
+		return each(l)
+	}, `SELECT `+lineColumns+` FROM audit_log `+where+` ORDER BY audit_log.id`, args...)
+}
+
+// about returns what the detail of a line says it is about. Of one that cannot be read it is nothing, which is
+// not what it has to be.
+func about(detail string) audit.About {
+	var d struct {
+		Reason string         `json:"reason"`
+		Letter int64          `json:"dead_letter"`
+		Key    string         `json:"key"`
+		Name   string         `json:"name"`
+		Role   firstcome.Role `json:"role"`
+	}
+	if json.Unmarshal([]byte(detail), &d) != nil {
+		return audit.About{}
+	}
+	return audit.About{Reason: d.Reason, Letter: d.Letter, Key: d.Key, Name: d.Name, Role: d.Role}
+}
+
+func (b *Books) letters(ctx context.Context, id firstcome.CampaignID, each func(audit.Letter) error) error {
+	return b.lettersWhere(ctx, each, `WHERE campaign_id = ?`, string(id))
+}
+
+func (b *Books) otherLetters(ctx context.Context, each func(audit.Letter) error) error {
+	return b.lettersWhere(ctx, each, `WHERE campaign_id IS NULL OR NOT EXISTS (SELECT 1 FROM campaigns WHERE campaigns.id = campaign_id)`)
+}
+
+func (b *Books) lettersWhere(ctx context.Context, each func(audit.Letter) error, where string, args ...any) error {
+	return b.each(ctx, "the dead letters", func(take scan) error {
+		var order int64
+		d, err := scanLetter(func(into ...any) error { return take(append(into, &order)...) })
+		if err != nil {
+			return err
+		}
+		return each(audit.Letter{
+			ID: d.ID, Number: d.Number, User: d.User, Open: d.SettledAt.IsZero(), Voided: d.SettledBy == Voided,
+			SettledAt: d.SettledAt, Order: order, Wrong: d.contradiction(order),
+		})
+	}, `SELECT `+letterColumns+`, letters_order FROM dead_letters `+where+` ORDER BY dead_letters.id`, args...)
+}
+
+// contradiction returns how the columns of a letter, which has an order, contradict each other; empty: they do not.
+func (d *DeadLetter) contradiction(order int64) string {
+	switch {
+	case d.SettledAt.IsZero() != (d.SettledBy == ""):
+		return "it says when it was settled or how, and not both"
+	case order > 0 && d.Number == 0:
+		return "it has an order, and no number"
+	case strings.HasPrefix(d.Source, couponSource):
+		return d.ofCoupon()
+	case d.Number != 0 || d.User != "":
+		return "it has a number or a user, and its source is that of no coupon"
+	}
+	return ""
+}
+
+// ofCoupon is contradiction for the letter of a coupon. A payload or a user that was cut, or changed so that the
+// columns take it, is not held against the others.
+func (d *DeadLetter) ofCoupon() string {
+	var s storedCoupon
+	if err := json.Unmarshal([]byte(d.Payload), &s); err != nil {
+		if len(d.Payload) > maxPayload-utf8.UTFMax {
+			return ""
+		}
+		return "its payload is no coupon"
+	}
+	number := int64(0)
+	if s.Campaign == d.Campaign {
+		number = max(s.Number, 0)
+	}
+	changed := strings.ContainsRune(string(s.User)+s.Code+string(s.Campaign), utf8.RuneError)
+	switch {
+	case d.Number != number:
+		return "its payload has another number, or campaign"
+	case !changed && string(d.User) != storable(string(s.User), firstcome.MaxUserID):
+		return "its payload has another user"
+	case !changed && letterSource(s.coupon()) != d.Source:
+		return "its payload is not what its source was made of"
+	}
+	return ""
+}
