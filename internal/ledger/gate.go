@@ -31,6 +31,9 @@ func (l *Ledger) remote() bool { return l.gate != gateKind }
 // Claim decides claims in one transaction: see flow.Gate. The coupons issued are
 // on the disk when it returns.
 func (l *Ledger) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	if l.isMadeUp(ctx, id) {
+		return nil, fmt.Errorf("decide %d claims of %s: %w", len(users), id, firstcome.ErrNoCampaign)
+	}
 	var decisions []firstcome.Decision
 	var own attempted
 	err := l.repeat(ctx, func(t *tx) (err error) {
@@ -40,6 +43,9 @@ func (l *Ledger) Claim(ctx context.Context, id firstcome.CampaignID, users []fir
 		}
 		return err
 	})
+	if errors.Is(err, firstcome.ErrNoCampaign) {
+		l.existing.remove(id) // somebody has deleted it
+	}
 	if err != nil {
 		return nil, fmt.Errorf("decide %d claims of %s: %w", len(users), id, err)
 	}

@@ -49,6 +49,7 @@ type Ledger struct {
 	clock       func() time.Time // nil: the database server's
 	gate        string           // the name of this node's gate: gateKind, or that of a remote one
 	jobs        chan *job
+	existing    existing
 	// fingerprint is that of secret.
 	fingerprint string
 	identity    string // see Identity
