@@ -34,7 +34,8 @@ const (
 	// own patience and the longest wait for facts.
 	answerTimeout = 90 * time.Second
 	// maxProblem is the length of the longest error that is read, in bytes.
-	maxProblem = 64 << 10
+	// A request may have a thousand mistakes.
+	maxProblem = 1 << 20
 )
 
 // New returns a Client of the server at a URL like http://127.0.0.1:8080. The
@@ -129,7 +130,7 @@ func problem(response *http.Response) *Problem {
 	if json.Unmarshal(text, p) != nil {
 		p = &Problem{Title: http.StatusText(response.StatusCode), Detail: strings.TrimSpace(string(text))}
 	}
-	p.Status = response.StatusCode
+	p.Status, p.Challenge = response.StatusCode, response.Header.Get("WWW-Authenticate")
 	if s, err := strconv.ParseInt(response.Header.Get("Retry-After"), 10, 32); err == nil {
 		p.RetryAfter = time.Duration(s) * time.Second
 	}

@@ -218,18 +218,22 @@ type Problem struct {
 	Type     string       `json:"type"`
 	Title    string       `json:"title"`
 	Status   int          `json:"status"`
+	Code     string       `json:"code"` // what it is, for programs: docs/api.md lists them; of a refused claim the outcome
 	Detail   string       `json:"detail,omitempty"`
 	Outcome  string       `json:"outcome,omitempty"` // of a refused claim
 	OpensAt  *Time        `json:"opens_at,omitempty"`
 	ClosesAt *Time        `json:"closes_at,omitempty"`
-	Fields   []FieldError `json:"fields,omitempty"`
+	Errors   []FieldError `json:"errors,omitempty"` // every mistake of the request
 	// RetryAfter is the header of this name: how long to wait before asking again; 0: absent.
 	RetryAfter time.Duration `json:"-"`
+	// Challenge is the header WWW-Authenticate of a 401.
+	Challenge string `json:"-"`
 }
 
-// A FieldError says what is wrong with one field of the request.
+// A FieldError is one mistake of a request.
 type FieldError struct {
-	Field  string `json:"field"`
+	Field  string `json:"field,omitempty"`  // or parameter, like coupon.valid_for or user_ids[17]; empty: the body as a whole
+	Offset int64  `json:"offset,omitempty"` // of a body that is not JSON: how many bytes were read when that was found
 	Reason string `json:"reason"`
 }
 
@@ -239,8 +243,15 @@ func (p *Problem) Error() string {
 	if p.Detail != "" {
 		text += ": " + p.Detail
 	}
-	for _, f := range p.Fields {
-		text += fmt.Sprintf("; %s: %s", f.Field, f.Reason)
+	for _, e := range p.Errors {
+		switch {
+		case e.Field != "":
+			text += fmt.Sprintf("; %s: %s", e.Field, e.Reason)
+		case e.Offset != 0:
+			text += fmt.Sprintf("; at byte %d: %s", e.Offset, e.Reason)
+		default:
+			text += "; " + e.Reason
+		}
 	}
 	return text
 }

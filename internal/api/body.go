@@ -35,7 +35,7 @@ func (s *Server) release(b *buffer) {
 // read reads a request's body, which is JSON or empty, into the buffer.
 func (b *buffer) read(w http.ResponseWriter, r *http.Request, most int64) error {
 	if encoding := r.Header["Content-Encoding"]; encoding != nil && !isIdentity(encoding) {
-		return newProblem(http.StatusUnsupportedMediaType, "the body has a Content-Encoding: send it as it is")
+		return newProblem(unsupportedMedia, "the body has a Content-Encoding: send it as it is")
 	}
 	b.bytes = b.bytes[:0]
 	var err error
@@ -51,7 +51,7 @@ func (b *buffer) read(w http.ResponseWriter, r *http.Request, most int64) error 
 		return unreadable(err)
 	}
 	if !isJSON(r.Header["Content-Type"], len(b.bytes) == 0) {
-		return newProblem(http.StatusUnsupportedMediaType, "the body must be application/json")
+		return newProblem(unsupportedMedia, "the body must be application/json")
 	}
 	return nil
 }
@@ -88,9 +88,9 @@ const firstRoom = 512
 func unreadable(err error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		return newProblem(http.StatusRequestEntityTooLarge, "the body is too large")
+		return newProblem(bodyTooLarge, "the body is too large")
 	}
-	return badRequest("the body did not arrive whole")
+	return newProblem(malformedBody, "the body did not arrive whole")
 }
 
 func isIdentity(encoding []string) bool {
@@ -121,20 +121,21 @@ func claimant(body []byte, c auth.Caller) (firstcome.UserID, error) {
 		if len(body) == 0 && c.User != "" {
 			return c.User, nil
 		}
-		o, err := parseObject(body, "user_id")
+		o, wrong, err := parseObject(body, "user_id")
 		if err != nil {
 			return "", err
 		}
 		raw, ok := o["user_id"]
 		switch {
 		case ok:
-			if user, err = parseUser(raw); err != nil {
-				return "", err
-			}
+			user = wrong.readUser("user_id", raw)
 		case c.User != "":
 			user = c.User
 		default:
-			return "", notAllowed(required("user_id"))
+			wrong.require("user_id")
+		}
+		if err := wrong.err(); err != nil {
+			return "", err
 		}
 	}
 	if c.User != "" && c.User != user {

@@ -17,22 +17,25 @@ import (
 
 // createCampaign answers POST /v1/campaigns.
 func (s *Server) createCampaign(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
-	o, err := s.readObject(w, r, append([]string{"id"}, termsFields...)...)
+	o, wrong, err := s.readObject(w, r, append([]string{"id"}, termsFields...)...)
 	if err != nil {
 		return err
 	}
-	id, err := o.newID()
+	id, err := o.newID(wrong)
 	if err != nil {
 		return err
 	}
-	e, err := parseTerms(o)
+	for _, field := range []string{"name", "quantity"} {
+		if _, ok := o[field]; !ok {
+			wrong.require(field)
+		}
+	}
+	e, err := parseTerms(o, wrong)
 	if err != nil {
 		return err
 	}
 	terms := firstcome.Terms{Answer: firstcome.Recorded}
-	if err := e.fill(&terms, o); err != nil {
-		return err
-	}
+	e.apply(&terms)
 	if err := s.taken(r.Context(), id); err != nil {
 		return err
 	}
@@ -47,18 +50,15 @@ func (s *Server) createCampaign(w http.ResponseWriter, r *http.Request, c auth.C
 }
 
 // newID returns the id that the caller chose for a campaign, or a new one.
-func (o object) newID() (firstcome.CampaignID, error) {
+func (o object) newID(wrong *mistakes) (firstcome.CampaignID, error) {
 	raw, ok := o["id"]
 	if !ok {
 		return makeID()
 	}
-	text, err := parseString("id", raw)
-	if err != nil {
-		return "", err
-	}
+	text := wrong.readString("id", raw)
 	id, err := firstcome.ParseCampaignID(text)
-	if err != nil {
-		return "", notAllowed(client.FieldError{Field: "id", Reason: err.Error()})
+	if err != nil && !wrong.names("id") {
+		wrong.refuse("id", err.Error())
 	}
 	return id, nil
 }
@@ -124,11 +124,11 @@ func (s *Server) updateCampaign(w http.ResponseWriter, r *http.Request, c auth.C
 	if err != nil {
 		return err
 	}
-	o, err := s.readObject(w, r, termsFields...)
+	o, wrong, err := s.readObject(w, r, termsFields...)
 	if err != nil {
 		return err
 	}
-	e, err := parseTerms(o)
+	e, err := parseTerms(o, wrong)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func ifMatch(r *http.Request) (int64, error) {
 	quoted, err := strconv.Unquote(tag)
 	version, err2 := strconv.ParseInt(quoted, 10, 64)
 	if err != nil || err2 != nil || version < 1 || tag != etag(version) {
-		return 0, badRequest(`If-Match is a campaign's ETag, like "3"`)
+		return 0, malformed(`If-Match is a campaign's ETag, like "3"`)
 	}
 	return version, nil
 }
@@ -173,7 +173,7 @@ func (s *Server) closeCampaign(w http.ResponseWriter, r *http.Request, c auth.Ca
 }
 
 func (s *Server) turn(w http.ResponseWriter, r *http.Request, c auth.Caller, to ledger.Switch) error {
-	if _, err := s.readObject(w, r); err != nil {
+	if err := s.readNothing(w, r); err != nil {
 		return err
 	}
 	return s.change(w, r, func(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error) {

@@ -111,7 +111,7 @@ func campaignID(r *http.Request) (firstcome.CampaignID, error) {
 func userID(r *http.Request, c auth.Caller) (firstcome.UserID, error) {
 	user, err := firstcome.ParseUserID(r.PathValue("user_id"))
 	if err != nil {
-		return "", badRequest(err.Error())
+		return "", malformed("the user id in the path: " + err.Error())
 	}
 	if c.User != "" && c.User != user {
 		return "", notFound()

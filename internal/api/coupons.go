@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
@@ -56,28 +55,25 @@ func (s *Server) issueCoupons(w http.ResponseWriter, r *http.Request, _ auth.Cal
 
 // parseUsers reads {"user_ids":[…]}.
 func parseUsers(body []byte) ([]firstcome.UserID, error) {
-	o, err := parseObject(body, "user_ids")
+	o, wrong, err := parseObject(body, "user_ids")
 	if err != nil {
 		return nil, err
 	}
 	raw, ok := o["user_ids"]
-	if !ok {
-		return nil, notAllowed(required("user_ids"))
-	}
 	var ids []json.RawMessage
-	if err := json.Unmarshal(raw, &ids); err != nil || ids == nil {
-		return nil, wrongType("user_ids", "an array of user ids")
-	}
-	if len(ids) == 0 || len(ids) > maxUserIDs {
-		return nil, notAllowed(client.FieldError{Field: "user_ids", Reason: "must have 1 to " + strconv.Itoa(maxUserIDs) + " user ids"})
+	switch {
+	case !ok:
+		wrong.require("user_ids")
+	case json.Unmarshal(raw, &ids) != nil || ids == nil:
+		wrong.mistype("user_ids", "an array of user ids")
+	case len(ids) == 0 || len(ids) > maxUserIDs:
+		wrong.refuse("user_ids", "must have 1 to "+strconv.Itoa(maxUserIDs)+" user ids")
 	}
 	users := make([]firstcome.UserID, len(ids))
 	for n, raw := range ids {
-		if users[n], err = parseUser(raw); err != nil {
-			return nil, err
-		}
+		users[n] = wrong.readUser("user_ids["+strconv.Itoa(n)+"]", raw)
 	}
-	return users, nil
+	return users, wrong.err()
 }
 
 // listCoupons answers GET /v1/campaigns/{id}/coupons: a page of JSON, or the
@@ -95,7 +91,7 @@ func (s *Server) listCoupons(w http.ResponseWriter, r *http.Request, c auth.Call
 		return q.err()
 	}
 	if media != "" && !seesAll.has(c) {
-		return newProblem(http.StatusForbidden, "your role may not export a campaign")
+		return newProblem(roleForbidden, "your role may not export a campaign")
 	}
 	named := seesAll.has(c) || choice.User != "" || choice.Code != ""
 	bounded, over := reading(r)
@@ -138,7 +134,7 @@ func (s *Server) chosenCoupons(w http.ResponseWriter, r *http.Request, id firstc
 		case s.searches <- struct{}{}:
 			defer func() { <-s.searches }()
 		case <-r.Context().Done():
-			return unavailable("others are looking for codes, one at a time. Ask again: it is safe")
+			return unavailable(busy, "others are looking for codes, one at a time. Ask again: it is safe")
 		}
 	}
 	found, next, err := s.Ledger.Find(r.Context(), id, c)
@@ -245,22 +241,24 @@ func (s *Server) voidCoupon(w http.ResponseWriter, r *http.Request, c auth.Calle
 
 // reason reads why a coupon is voided.
 func (s *Server) reason(w http.ResponseWriter, r *http.Request) (string, error) {
-	o, err := s.readObject(w, r, "reason")
+	o, wrong, err := s.readObject(w, r, "reason")
 	if err != nil {
 		return "", err
 	}
 	raw, ok := o["reason"]
 	if !ok {
-		return "", notAllowed(required("reason"))
+		wrong.require("reason")
+		return "", wrong.err()
 	}
-	reason, err := parseString("reason", raw)
-	if err == nil && (strings.TrimSpace(reason) == "" || len(reason) > maxReason) {
-		err = notAllowed(client.FieldError{Field: "reason", Reason: "must have 1 to " + strconv.Itoa(maxReason) + " bytes, and more than blanks"})
+	reason := wrong.readString("reason", raw)
+	switch {
+	case wrong.names("reason"):
+	case strings.TrimSpace(reason) == "" || len(reason) > maxReason:
+		wrong.refuse("reason", "must have 1 to "+strconv.Itoa(maxReason)+" bytes, and more than blanks")
+	case !storable(reason):
+		wrong.refuse("reason", unstorable)
 	}
-	if err == nil && !storable(reason) {
-		err = notAllowed(client.FieldError{Field: "reason", Reason: unstorable})
-	}
-	return reason, err
+	return reason, wrong.err()
 }
 
 // readWallet answers GET /v1/users/{user_id}/coupons.

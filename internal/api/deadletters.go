@@ -40,7 +40,7 @@ func (s *Server) listDeadLetters(w http.ResponseWriter, r *http.Request, _ auth.
 
 // replayDeadLetter answers POST /v1/dead-letters/{letter}/replay.
 func (s *Server) replayDeadLetter(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
-	if _, err := s.readObject(w, r); err != nil {
+	if err := s.readNothing(w, r); err != nil {
 		return err
 	}
 	return s.settleLetter(w, r, func(ctx context.Context, d ledger.DeadLetter) error {

@@ -31,7 +31,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, id firstcome.Cam
 	case s.exports <- struct{}{}:
 		defer func() { <-s.exports }()
 	default:
-		return unavailable("too many exports are under way. Ask again: it is safe")
+		return unavailable(busy, "too many exports are under way. Ask again: it is safe")
 	}
 	p.Limit = 0
 	out := bufio.NewWriterSize(&stream{ResponseWriter: w, control: http.NewResponseController(w), wait: s.Limits.Write}, 32<<10)

@@ -44,7 +44,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if path := r.URL.EscapedPath(); strings.Contains(path, "/.") && hasDots(path) || strings.Contains(path, "//") {
 		setCommonHeaders(w)
-		writeProblem(w, badRequest("the path has a segment that is empty, . or .."))
+		writeProblem(w, malformed("the path has a segment that is empty, . or .."))
 		return
 	}
 	f.mux.ServeHTTP(w, r)
@@ -79,7 +79,7 @@ func (f *front) lost(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	writeProblem(w, newProblem(http.StatusMethodNotAllowed, "this is not done with "+r.Method))
+	writeProblem(w, newProblem(methodNotAllowed, "this is not done with "+r.Method))
 }
 
 func setCommonHeaders(w http.ResponseWriter) {
@@ -139,7 +139,7 @@ func (s *Server) survive(w http.ResponseWriter, r *http.Request) {
 		panic(cause)
 	}
 	s.Log.Error("a request failed on a fault of firstcome", "route", r.Pattern, "cause", cause, "stack", string(debug.Stack()))
-	writeProblem(w, newProblem(http.StatusInternalServerError, "a fault of firstcome: its log says more"))
+	writeProblem(w, newProblem(fault, "a fault of firstcome: its log says more"))
 }
 
 // refuse answers with an error.
@@ -163,17 +163,17 @@ func (g *guard) admit(r *http.Request) (auth.Caller, error) {
 		}
 	}
 	if s.Auth.Open() && !isLoopback(r.Host) {
-		return auth.Caller{}, newProblem(http.StatusForbidden, "in development mode this server answers to localhost and loopback addresses only")
+		return auth.Caller{}, newProblem(notLoopback, "in development mode this server answers to localhost and loopback addresses only")
 	}
 	caller, err := s.Auth.Authenticate(r)
 	if err != nil {
-		return caller, newProblem(http.StatusUnauthorized, "credentials are missing or not good")
+		return caller, unauthorized(err)
 	}
 	if err := s.origins.Check(r); err != nil {
-		return caller, newProblem(http.StatusForbidden, "another site's page may not ask for this")
+		return caller, newProblem(crossSite, "another site's page may not ask for this")
 	}
 	if !g.route.who.has(caller) {
-		return caller, newProblem(http.StatusForbidden, "your role may not do this")
+		return caller, newProblem(roleForbidden, "your role may not do this")
 	}
 	if caller.User != "" {
 		return caller, limit(s.UserLimit, string(caller.User))
@@ -197,7 +197,7 @@ func isLoopback(host string) bool {
 // limit returns nil if key may ask now.
 func limit(l *auth.Limiter, key string) error {
 	if wait, ok := l.Allow(key); !ok {
-		return later(http.StatusTooManyRequests, "you ask too often", wait+jitter(time.Second))
+		return later(rateLimited, "you ask too often", wait+jitter(time.Second))
 	}
 	return nil
 }

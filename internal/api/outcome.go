@@ -28,7 +28,7 @@ var replies = [...]struct {
 // refusal returns the body of a refused claim under the given terms.
 func refusal(o firstcome.Outcome, t firstcome.Terms) []byte {
 	reply := replies[o]
-	p := newProblem(reply.status, reply.detail)
+	p := newProblem(code(o.String()), reply.detail)
 	p.Outcome = o.String()
 	switch o {
 	case firstcome.NotOpen:

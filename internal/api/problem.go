@@ -19,29 +19,30 @@ var (
 	noSniff     = []string{"nosniff"}
 )
 
-// newProblem returns the answer with a status and a sentence that says why.
-func newProblem(status int, detail string) *client.Problem {
-	return &client.Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail}
+// newProblem returns the answer with a code and a sentence that says why.
+func newProblem(c code, detail string) *client.Problem {
+	status := c.status()
+	return &client.Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Code: string(c), Detail: detail}
 }
 
-// badRequest is a request that cannot be read.
-func badRequest(detail string) *client.Problem { return newProblem(http.StatusBadRequest, detail) }
+// malformed is a request that cannot be read.
+func malformed(detail string) *client.Problem { return newProblem(malformedRequest, detail) }
 
-// notAllowed is a request that can be read and names a field that may not be so.
-func notAllowed(fields ...client.FieldError) *client.Problem {
-	p := newProblem(http.StatusUnprocessableEntity, "the request can be read but is not allowed")
-	p.Fields = fields
+// notAllowed is a request that can be read and names what may not be so.
+func notAllowed(wrong ...client.FieldError) *client.Problem {
+	p := newProblem(notAllowedCode, "the request can be read but is not allowed: see errors")
+	p.Errors = wrong
 	return p
 }
 
 // notFound is the one answer about what is not there and what is another's.
 func notFound() *client.Problem {
-	return newProblem(http.StatusNotFound, "there is no such thing, or it is not yours")
+	return newProblem(notFoundCode, "there is no such thing, or it is not yours")
 }
 
 // later is an answer that says when to ask again.
-func later(status int, detail string, wait time.Duration) *client.Problem {
-	p := newProblem(status, detail)
+func later(c code, detail string, wait time.Duration) *client.Problem {
+	p := newProblem(c, detail)
 	p.RetryAfter = wait
 	return p
 }
@@ -51,8 +52,8 @@ func later(status int, detail string, wait time.Duration) *client.Problem {
 const unavailableRetry = time.Second
 
 // unavailable is the answer when firstcome cannot tell, or has no room.
-func unavailable(detail string) *client.Problem {
-	return later(http.StatusServiceUnavailable, detail, unavailableRetry+jitter(2*unavailableRetry))
+func unavailable(c code, detail string) *client.Problem {
+	return later(c, detail, unavailableRetry+jitter(2*unavailableRetry))
 }
 
 // problemOf is the one table from errors to HTTP.
@@ -68,37 +69,37 @@ func problemOf(err error) *client.Problem {
 	case errors.Is(err, firstcome.ErrNoCampaign), errors.Is(err, firstcome.ErrNoCoupon), errors.Is(err, firstcome.ErrNoDeadLetter):
 		return notFound()
 	case errors.Is(err, firstcome.ErrCampaignExists):
-		return newProblem(http.StatusConflict, firstcome.ErrCampaignExists.Error())
+		return newProblem(campaignExists, firstcome.ErrCampaignExists.Error())
 	case errors.Is(err, firstcome.ErrBelowInForce):
-		return newProblem(http.StatusConflict, err.Error())
+		return newProblem(belowInForce, err.Error())
 	case errors.Is(err, firstcome.ErrClosed):
-		return newProblem(http.StatusConflict, firstcome.ErrClosed.Error())
+		return newProblem(campaignClosed, firstcome.ErrClosed.Error())
 	case errors.Is(err, firstcome.ErrAlreadyVoided):
-		return newProblem(http.StatusConflict, firstcome.ErrAlreadyVoided.Error())
+		return newProblem(alreadyVoided, firstcome.ErrAlreadyVoided.Error())
 	case errors.Is(err, firstcome.ErrSettledLetter):
-		return newProblem(http.StatusConflict, firstcome.ErrSettledLetter.Error())
+		return newProblem(letterSettled, firstcome.ErrSettledLetter.Error())
 	case errors.Is(err, flow.ErrRefused):
-		return newProblem(http.StatusConflict, err.Error())
+		return newProblem(letterRefused, err.Error())
 	case errors.Is(err, firstcome.ErrStale):
-		return newProblem(http.StatusPreconditionFailed, firstcome.ErrStale.Error())
+		return newProblem(stale, firstcome.ErrStale.Error())
 	case errors.Is(err, errUnfinished) && errors.Is(err, firstcome.ErrGateMismatch) && !errors.Is(err, firstcome.ErrPending):
-		return unavailable(errUnfinished.Error() + ". Not by this node: " + firstcome.ErrGateMismatch.Error() + ". " + mend)
+		return unavailable(wrongNode, errUnfinished.Error()+". Not by this node: "+firstcome.ErrGateMismatch.Error()+". "+mend)
 	case errors.Is(err, firstcome.ErrGateMismatch):
-		return unavailable(firstcome.ErrGateMismatch.Error() + ": nothing was decided. " + mend)
+		return unavailable(wrongNode, firstcome.ErrGateMismatch.Error()+": nothing was decided. "+mend)
 	case errors.Is(err, firstcome.ErrPending): // also where finishing that one is what failed
-		return unavailable(firstcome.ErrPending.Error() + ", so nothing was changed. Ask again")
+		return unavailable(changePending, firstcome.ErrPending.Error()+", so nothing was changed. Ask again")
 	case errors.Is(err, errUnfinished):
-		return unavailable(errUnfinished.Error())
+		return unavailable(changeUnfinished, errUnfinished.Error())
 	case errors.Is(err, firstcome.ErrNotRecorded):
-		return unavailable("the number is issued and not in the ledger yet, so nothing was changed. Ask again")
+		return unavailable(notRecorded, "the number is issued and not in the ledger yet, so nothing was changed. Ask again")
 	case errors.Is(err, flow.ErrNotRecordedYet):
-		return unavailable("the claim was decided, and its coupon not recorded in time. Ask again: it is safe")
+		return unavailable(notRecorded, "the claim was decided, and its coupon not recorded in time. Ask again: it is safe")
 	case errors.Is(err, flow.ErrUnrecorded):
-		return unavailable("the coupon was issued and the ledger did not take it: an operator has to look at it. Ask again: it is safe")
+		return unavailable(unrecorded, "the coupon was issued and the ledger did not take it: an operator has to look at it. Ask again: it is safe")
 	case errors.Is(err, firstcome.ErrBusy):
-		return unavailable("too many claims are waiting, and this one was not decided. Ask again: it is safe")
+		return unavailable(busy, "too many claims are waiting, and this one was not decided. Ask again: it is safe")
 	}
-	return unavailable("it is not known whether this was done. Ask again: it is safe")
+	return unavailable(unknown, "it is not known whether this was done. Ask again: it is safe")
 }
 
 // fieldErrors returns what a joined error says of fields.
@@ -132,8 +133,8 @@ func writeProblem(w http.ResponseWriter, p *client.Problem) {
 	if p.RetryAfter > 0 {
 		h["Retry-After"] = seconds(p.RetryAfter)
 	}
-	if p.Status == http.StatusUnauthorized {
-		h.Set("WWW-Authenticate", "Bearer")
+	if p.Challenge != "" {
+		h.Set("WWW-Authenticate", p.Challenge)
 	}
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(body)

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/client"
 )
 
 // The items of a page.
@@ -22,7 +21,7 @@ const (
 // A query reads a request's parameters and collects what is wrong with them.
 type query struct {
 	values url.Values
-	wrong  []client.FieldError
+	mistakes
 }
 
 func parseQuery(r *http.Request) *query { return &query{values: r.URL.Query()} }
@@ -35,7 +34,7 @@ func checkQuery(r *http.Request, known string) error {
 	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return badRequest("the query cannot be read: parameters are percent-encoded, with & in between")
+		return malformed("the query cannot be read: parameters are percent-encoded, with & in between")
 	}
 	q, names := &query{values: values}, strings.Fields(known)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -49,18 +48,6 @@ func checkQuery(r *http.Request, known string) error {
 		}
 	}
 	return q.err()
-}
-
-// err returns what is wrong with the parameters that were read, or nil.
-func (q *query) err() error {
-	if len(q.wrong) == 0 {
-		return nil
-	}
-	return notAllowed(q.wrong...)
-}
-
-func (q *query) refuse(name, reason string) {
-	q.wrong = append(q.wrong, client.FieldError{Field: name, Reason: reason})
 }
 
 // text returns a parameter; absent means empty.

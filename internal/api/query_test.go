@@ -45,7 +45,7 @@ func fillIn(path string) string {
 // reasons returns what a 422 says of each field.
 func (r reply) reasons() map[string]string {
 	all := map[string]string{}
-	wrong, _ := r.json("fields").([]any)
+	wrong, _ := r.json("errors").([]any)
 	for _, w := range wrong {
 		at := w.(map[string]any)
 		all[at["field"].(string)] = at["reason"].(string)

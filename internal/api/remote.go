@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"net/http"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -53,7 +52,7 @@ func (s *Server) taken(ctx context.Context, id firstcome.CampaignID) error {
 	ctx, cancel := context.WithTimeout(ctx, takenWait)
 	defer cancel()
 	if errors.Is(s.Remote.Taken(ctx, id), firstcome.ErrGateMismatch) {
-		return newProblem(http.StatusConflict, "the gate has a campaign of this id of another ledger, and nothing was made: choose another id, or give each ledger a gate of its own")
+		return newProblem(idAtGate, "the gate has a campaign of this id of another ledger, and nothing was made: choose another id, or give each ledger a gate of its own")
 	}
 	return nil
 }

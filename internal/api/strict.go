@@ -3,7 +3,9 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -20,69 +22,71 @@ const maxDepth = 32
 type object map[string]json.RawMessage
 
 // parseObject reads a body that must be one JSON object. A field that is not
-// among the known ones is 422.
-func parseObject(body []byte, known ...string) (object, error) {
-	if err := checkJSON(body); err != nil {
-		return nil, badRequest("the body cannot be read: " + err.Error())
+// among the known ones is a mistake. An error says that there is no object to read.
+func parseObject(body []byte, known ...string) (object, *mistakes, error) {
+	if wrong := checkJSON(body); wrong != nil {
+		p := newProblem(malformedBody, "the body cannot be read: "+wrong.Reason)
+		p.Errors = []client.FieldError{*wrong}
+		return nil, nil, p
 	}
 	var o object
 	if err := json.Unmarshal(body, &o); err != nil || o == nil {
-		return nil, badRequest("the body must be a JSON object")
+		return nil, nil, newProblem(malformedBody, "the body must be a JSON object")
 	}
-	return o, o.only("", known)
+	m := &mistakes{}
+	o.only(m, "", known)
+	return o, m, nil
 }
 
-// only returns nil if every field is known, else a problem that names the others.
-func (o object) only(parent string, known []string) error {
-	var unknown []client.FieldError
-	for name := range o {
+// only notes the fields that are not known.
+func (o object) only(m *mistakes, parent string, known []string) {
+	for _, name := range slices.Sorted(maps.Keys(o)) {
 		if !slices.Contains(known, name) {
-			unknown = append(unknown, client.FieldError{Field: parent + name, Reason: "there is no such field"})
+			m.refuse(parent+name, "there is no such field")
 		}
 	}
-	if len(unknown) == 0 {
-		return nil
-	}
-	slices.SortFunc(unknown, func(a, b client.FieldError) int { return bytes.Compare([]byte(a.Field), []byte(b.Field)) })
-	return notAllowed(unknown...)
-}
-
-// required says that a field is missing.
-func required(field string) client.FieldError {
-	return client.FieldError{Field: field, Reason: "is required"}
-}
-
-// wrongType says that a field has another JSON type than it must have.
-func wrongType(field, want string) *client.Problem {
-	p := badRequest("a field has the wrong type")
-	p.Fields = []client.FieldError{{Field: field, Reason: "must be " + want}}
-	return p
 }
 
 // checkJSON returns nil if text is one JSON value that every reader reads alike:
 // well-formed UTF-8, no lone surrogates, no key twice, not nested too deep.
 // encoding/json would accept those and change them in silence.
-func checkJSON(text []byte) error {
-	switch {
-	case len(text) == 0:
-		return fmt.Errorf("it is empty")
-	case !utf8.Valid(text):
-		return fmt.Errorf("it is not well-formed UTF-8")
-	case !json.Valid(text):
-		return fmt.Errorf("it is not one JSON value")
-	case hasLoneSurrogate(text):
-		return fmt.Errorf("it has a \\u escape of half a surrogate pair")
+func checkJSON(text []byte) *client.FieldError {
+	if len(text) == 0 {
+		return &client.FieldError{Reason: "it is empty"}
+	}
+	if at := brokenUTF8(text); at > 0 {
+		return &client.FieldError{Reason: "it is not well-formed UTF-8", Offset: at}
+	}
+	var value json.RawMessage
+	var syntax *json.SyntaxError
+	if err := json.Unmarshal(text, &value); errors.As(err, &syntax) {
+		return &client.FieldError{Reason: "it is not one JSON value: " + syntax.Error(), Offset: syntax.Offset}
+	}
+	if at := loneSurrogate(text); at > 0 {
+		return &client.FieldError{Reason: "it has a \\u escape of half a surrogate pair", Offset: at}
 	}
 	return checkNesting(text)
 }
 
-// hasLoneSurrogate looks for an escape \ud800 to \udfff of valid JSON that is not
-// one half of a pair.
-func hasLoneSurrogate(text []byte) bool {
-	for {
+// brokenUTF8 returns where text ceases to be UTF-8, from 1; 0 if nowhere.
+func brokenUTF8(text []byte) int64 {
+	for at := 0; at < len(text); {
+		r, size := utf8.DecodeRune(text[at:])
+		if r == utf8.RuneError && size == 1 {
+			return int64(at) + 1
+		}
+		at += size
+	}
+	return 0
+}
+
+// loneSurrogate returns where an escape \ud800 to \udfff of valid JSON is that is not
+// one half of a pair, from 1; 0 if nowhere.
+func loneSurrogate(all []byte) int64 {
+	for text := all; ; {
 		i := bytes.IndexByte(text, '\\')
 		if i < 0 {
-			return false
+			return 0
 		}
 		text = text[i:]
 		r, isEscape := escapedRune(text)
@@ -96,7 +100,7 @@ func hasLoneSurrogate(text []byte) bool {
 		}
 		low, isEscape := escapedRune(text[6:])
 		if r >= 0xdc00 || !isEscape || low < 0xdc00 || low > 0xdfff {
-			return true
+			return int64(len(all)-len(text)) + 1
 		}
 		text = text[12:]
 	}
@@ -118,14 +122,14 @@ type level struct {
 }
 
 // checkNesting refuses valid JSON with a key twice in one object, or too deep.
-func checkNesting(text []byte) error {
+func checkNesting(text []byte) *client.FieldError {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	var levels []level
 	for {
 		token, err := d.Token()
 		if err != nil {
-			return nil //nolint:nilerr // the text is valid, so this is its end
+			return nil // the text is valid, so this is its end
 		}
 		if token == json.Delim('}') || token == json.Delim(']') {
 			levels = levels[:len(levels)-1]
@@ -136,7 +140,7 @@ func checkNesting(text []byte) error {
 			if in.value = !in.value; in.value {
 				key, _ := token.(string)
 				if in.keys[key] {
-					return fmt.Errorf("an object has the key %q twice", key)
+					return &client.FieldError{Reason: fmt.Sprintf("an object has the key %q twice", key), Offset: d.InputOffset()}
 				}
 				in.keys[key] = true
 				continue
@@ -149,30 +153,40 @@ func checkNesting(text []byte) error {
 			levels = append(levels, level{})
 		}
 		if len(levels) > maxDepth {
-			return fmt.Errorf("it is nested deeper than %d", maxDepth)
+			return &client.FieldError{Reason: fmt.Sprintf("it is nested deeper than %d", maxDepth), Offset: d.InputOffset()}
 		}
 	}
 }
 
-// parseUser reads a user id: a string, or an integer in canonical form, which
+// readUser reads a user id: a string, or an integer in canonical form, which
 // counts as its digits.
-func parseUser(raw json.RawMessage) (firstcome.UserID, error) {
+func (m *mistakes) readUser(field string, raw json.RawMessage) firstcome.UserID {
 	text := string(raw)
-	switch {
-	case text[0] == '"':
+	if text[0] == '"' {
 		if err := json.Unmarshal(raw, &text); err != nil {
-			return "", wrongType("user_id", "a string")
+			m.mistype(field, "a string")
+			return ""
 		}
-	case !isInteger(text):
-		return "", wrongType("user_id", "a string, or an integer without leading zeros, fraction or exponent")
+	} else if !isInteger(text) {
+		m.mistype(field, "a string, or an integer without leading zeros, fraction or exponent")
+		return ""
 	}
 	user, err := firstcome.ParseUserID(text)
 	if err != nil {
-		p := badRequest("the user id is not one")
-		p.Fields = []client.FieldError{{Field: "user_id", Reason: err.Error()}}
-		return "", p
+		m.refuse(field, err.Error())
+		m.unreadable = true
 	}
-	return user, nil
+	return user
+}
+
+// readString reads a field that must be a string.
+func (m *mistakes) readString(field string, raw json.RawMessage) string {
+	var s *string
+	if err := json.Unmarshal(raw, &s); err != nil || s == nil {
+		m.mistype(field, "a string")
+		return ""
+	}
+	return *s
 }
 
 // isInteger tells whether a JSON number is an integer in canonical form. Of

@@ -3,8 +3,8 @@
 //
 // # Non-obvious
 //
-// Every refusal is the same ErrUnauthorized, so that nobody learns from the answer
-// whether a key exists, was revoked, or a token was nearly right. The reason is
+// Every refusal is an ErrUnauthorized, and says of a token what its own holder can mend. Nobody learns from
+// it whether a key exists or was revoked, or of a token whose signature is not good anything else. The reason is
 // logged at debug level, without the credential.
 //
 // Nothing in a token chooses how it is checked: the algorithms and the keys are
@@ -129,7 +129,7 @@ func (a *Authenticator) Reload(ctx context.Context) error {
 	return nil
 }
 
-// Authenticate returns who sent a request, or ErrUnauthorized.
+// Authenticate returns who sent a request, or a *Refusal, which is an ErrUnauthorized.
 func (a *Authenticator) Authenticate(r *http.Request) (Caller, error) {
 	if a.config.Open {
 		return Caller{Role: firstcome.Admin, Name: "local"}, nil
@@ -137,7 +137,7 @@ func (a *Authenticator) Authenticate(r *http.Request) (Caller, error) {
 	caller, err := a.check(r.Header["Authorization"])
 	if err != nil {
 		a.config.Log.DebugContext(r.Context(), "credentials refused", "reason", err)
-		return Caller{}, ErrUnauthorized
+		return Caller{}, refusal(err)
 	}
 	return caller, nil
 }
@@ -145,18 +145,22 @@ func (a *Authenticator) Authenticate(r *http.Request) (Caller, error) {
 // check returns whose credentials a request's Authorization headers are. The
 // error says why not.
 func (a *Authenticator) check(headers []string) (Caller, error) {
-	if len(headers) != 1 {
-		return Caller{}, errors.New("there is not exactly one Authorization header")
+	switch len(headers) {
+	case 0:
+		return Caller{}, errMissing
+	case 1:
+	default:
+		return Caller{}, errMany
 	}
 	scheme, credential, _ := strings.Cut(headers[0], " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return Caller{}, errors.New("the Authorization header is not Bearer")
+		return Caller{}, errMissing
 	}
 	if strings.HasPrefix(credential, keyPrefix) {
 		return a.checkKey(credential)
 	}
 	if a.config.JWT == nil {
-		return Caller{}, errors.New("it is not an API key, and tokens are not configured")
+		return Caller{}, errNoTokens
 	}
 	user, err := a.config.JWT.user(credential)
 	if err != nil {
@@ -168,14 +172,14 @@ func (a *Authenticator) check(headers []string) (Caller, error) {
 func (a *Authenticator) checkKey(plain string) (Caller, error) {
 	id, ok := keyID(plain)
 	if !ok {
-		return Caller{}, errors.New("it is not an API key")
+		return Caller{}, errUnknownKey
 	}
 	// The hash is compared also where there is no such key, so that both take the
 	// same time.
 	known, ok := (*a.keys.Load())[id]
 	hash := sha256.Sum256([]byte(plain))
 	if subtle.ConstantTimeCompare(hash[:], known.Hash[:]) != 1 || !ok {
-		return Caller{}, errors.New("there is no such API key, or it was revoked")
+		return Caller{}, errUnknownKey
 	}
 	return Caller{Role: known.Role, Name: "key:" + known.ID}, nil
 }

@@ -74,7 +74,7 @@ func TestAKeySaysItsRoleAndName(t *testing.T) {
 	}
 }
 
-func TestEveryBadCredentialGetsTheSameError(t *testing.T) {
+func TestEveryBadCredentialIsRefusedForWhatItsHolderMayKnow(t *testing.T) {
 	plain, key := newKey(t, firstcome.Admin)
 	other, _ := newKey(t, firstcome.Admin)
 	revokedPlain, revoked := newKey(t, firstcome.Admin)
@@ -83,24 +83,28 @@ func TestEveryBadCredentialGetsTheSameError(t *testing.T) {
 	if err := a.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for name, headers := range map[string][]string{
-		"none":            nil,
-		"empty":           {""},
-		"basic":           {"Basic " + plain},
-		"no scheme":       {plain},
-		"unknown key":     {"Bearer " + other},
-		"revoked key":     {"Bearer " + revokedPlain},
-		"id only":         {"Bearer fc_" + key.ID},
-		"zero hash":       {"Bearer fc_" + strings.Repeat("0", 12) + "_" + strings.Repeat("0", 64)},
-		"one digit wrong": {"Bearer " + flipLast(plain)},
-		"one digit more":  {"Bearer " + plain + "0"},
-		"blank in front":  {"Bearer  " + plain},
-		"two headers":     {"Bearer " + plain, "Bearer " + plain},
-		"a token":         {"Bearer a.b.c"},
+	for name, bad := range map[string]struct {
+		headers []string
+		why     auth.Why
+	}{
+		"none":            {nil, auth.Missing},
+		"empty":           {[]string{""}, auth.Missing},
+		"basic":           {[]string{"Basic " + plain}, auth.Missing},
+		"no scheme":       {[]string{plain}, auth.Missing},
+		"unknown key":     {[]string{"Bearer " + other}, auth.UnknownKey},
+		"revoked key":     {[]string{"Bearer " + revokedPlain}, auth.UnknownKey},
+		"id only":         {[]string{"Bearer fc_" + key.ID}, auth.UnknownKey},
+		"zero hash":       {[]string{"Bearer fc_" + strings.Repeat("0", 12) + "_" + strings.Repeat("0", 64)}, auth.UnknownKey},
+		"one digit wrong": {[]string{"Bearer " + flipLast(plain)}, auth.UnknownKey},
+		"one digit more":  {[]string{"Bearer " + plain + "0"}, auth.UnknownKey},
+		"blank in front":  {[]string{"Bearer  " + plain}, auth.NoTokens},
+		"two headers":     {[]string{"Bearer " + plain, "Bearer " + plain}, auth.Many},
+		"a token":         {[]string{"Bearer a.b.c"}, auth.NoTokens},
 	} {
-		caller, err := a.Authenticate(request(headers...))
-		if err != auth.ErrUnauthorized {
-			t.Errorf("%s: got %+v and the error %v, want exactly ErrUnauthorized", name, caller, err)
+		caller, err := a.Authenticate(request(bad.headers...))
+		var refused *auth.Refusal
+		if !errors.As(err, &refused) || !errors.Is(err, auth.ErrUnauthorized) || refused.Why != bad.why {
+			t.Errorf("%s: got %+v and the error %#v, want a Refusal for %d", name, caller, err, bad.why)
 		}
 	}
 	if _, err := a.Authenticate(request("bearer " + plain)); err != nil {
@@ -181,7 +185,7 @@ func TestANodeWithoutKeysAndTokensRefusesAll(t *testing.T) {
 	if err := a.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Authenticate(request()); err != auth.ErrUnauthorized {
+	if _, err := a.Authenticate(request()); !errors.Is(err, auth.ErrUnauthorized) {
 		t.Errorf("got %v: revoking the last key must not open the server", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -97,7 +98,7 @@ func TestATokenMakesItsUserTheCaller(t *testing.T) {
 	}
 }
 
-func TestF31ABadTokenGetsTheOneRefusal(t *testing.T) {
+func TestF31ABadTokenIsRefusedAndOnlyAWellSignedOneIsToldOfItself(t *testing.T) {
 	rsaKey, ecKey := keys(t)
 	fetched := 0
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { fetched++ }))
@@ -107,10 +108,17 @@ func TestF31ABadTokenGetsTheOneRefusal(t *testing.T) {
 	both := auth.JWTConfig{Secret: secret, PublicKey: publicPEM(t, &rsaKey.PublicKey)}
 	hs := func(changes jwt.MapClaims) string { return sign(t, jwt.SigningMethodHS256, secret, good(changes), nil) }
 	none := sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, good(nil), nil)
+	told := map[string]auth.Why{
+		"expired": auth.Expired, "not before": auth.Early, "expired, another secret": auth.BadSignature, "not before, another secret": auth.BadSignature,
+		"another secret": auth.BadSignature, "HS256 not in the list": auth.BadSignature, "no exp": auth.BadToken, "wrong aud": auth.BadToken, "no sub": auth.BadToken,
+	}
+	stranger := func(changes jwt.MapClaims) string { return sign(t, jwt.SigningMethodHS256, other, good(changes), nil) }
 	for name, c := range map[string]struct {
 		config auth.JWTConfig
 		token  string
 	}{
+		"expired, another secret":    {strict, stranger(jwt.MapClaims{"exp": time.Now().Add(-time.Hour).Unix()})},
+		"not before, another secret": {strict, stranger(jwt.MapClaims{"nbf": time.Now().Add(time.Hour).Unix()})},
 		"alg none":                   {strict, none},
 		"alg none, other case":       {strict, strings.Replace(none, header(t, none), encode(`{"alg":"nOnE","typ":"JWT"}`), 1)},
 		"alg absent":                 {strict, encode(`{"typ":"JWT"}`) + hs(nil)[strings.Index(hs(nil), "."):]},
@@ -148,8 +156,17 @@ func TestF31ABadTokenGetsTheOneRefusal(t *testing.T) {
 		"signature over other bytes": {strict, swapClaims(hs(nil), hs(jwt.MapClaims{"sub": "mallory"}))},
 	} {
 		caller, err := authenticator(t, c.config).Authenticate(request("Bearer " + c.token))
-		if err != auth.ErrUnauthorized || caller != (auth.Caller{}) {
-			t.Errorf("%s: got %+v and the error %v, want exactly ErrUnauthorized", name, caller, err)
+		if !errors.Is(err, auth.ErrUnauthorized) || caller != (auth.Caller{}) {
+			t.Errorf("%s: got %+v and the error %v, want ErrUnauthorized", name, caller, err)
+		}
+		// Only of a token that was signed well anything is said that is in it.
+		want, ok := told[name]
+		var refused *auth.Refusal
+		if errors.As(err, &refused) && refused.Why != auth.BadSignature && refused.Why != auth.BadToken && (!ok || refused.Why != want) {
+			t.Errorf("%s: it is told %d", name, refused.Why)
+		}
+		if ok && (refused == nil || refused.Why != want) {
+			t.Errorf("%s: it is told %v, want %d", name, refused, want)
 		}
 	}
 	if fetched > 0 {
