@@ -15,6 +15,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/redis"
+	"github.com/firstcome/firstcome/test/seed"
 	"github.com/firstcome/firstcome/test/services"
 )
 
@@ -33,10 +34,10 @@ type trial struct {
 	answers [2]atomic.Int64 // recorded, unrecorded
 }
 
-func newTrial(t *testing.T, seed uint64) *trial {
+func newTrial(t *testing.T) *trial {
 	url, name := services.Redis.Database(t), services.MariaDB.Database(t)
 	r := &trial{
-		t: t, random: rand.New(rand.NewPCG(seed, 1)), mail: &mail{random: rand.New(rand.NewPCG(seed, 2))},
+		t: t, random: seed.Rand(t, "what happens"), mail: &mail{random: seed.Rand(t, "mail")},
 		nodes: []*desk{newDeskAt(t, url, name, "c"), newDeskAt(t, url, name)}, waited: map[int64]firstcome.Coupon{},
 	}
 	var runs []func(context.Context) error
@@ -288,9 +289,7 @@ func (r *trial) agree() {
 // callers, recorders and operators of two nodes do, while recorders die between the
 // ledger and the gate, and what is settled comes to the gate late, twice, or never.
 func TestF18F23WhatIsAnsweredOfANumberIsTrueWhateverBecomesOfItsSettling(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := newTrial(t, seed)
+	r := newTrial(t)
 	for range 400 {
 		r.step()
 	}

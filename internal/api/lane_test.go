@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/firstcome/firstcome/test/seed"
 )
 
 // A pipes is a listener of net.Pipe's connections, and the server's conns.
@@ -191,8 +193,8 @@ func cut(random *rand.Rand, text string) (pieces []string) {
 // lanes and to one without.
 func TestAConnectionIsAnsweredAsByNetHTTPAlone(t *testing.T) {
 	inLane := [3]int{}
-	for seed := range uint64(1500) {
-		random := rand.New(rand.NewPCG(seed, 0))
+	for from := range seed.Each(t, 1500) {
+		random := rand.New(rand.NewPCG(from, 0))
 		var pieces []string
 		for range 1 + random.IntN(14) {
 			text := streamed[random.IntN(8)] // plain
@@ -205,18 +207,18 @@ func TestAConnectionIsAnsweredAsByNetHTTPAlone(t *testing.T) {
 			pieces = append(pieces, cut(random, text)...)
 		}
 		patience := random.IntN(4)
-		waits := func(n int) bool { return int(seed+uint64(n)*7)%4 <= patience }
+		waits := func(n int) bool { return int(from+uint64(n)*7)%4 <= patience }
 		want := exchanged(t, alone, pieces, waits)
 		for way := inLanes; way <= withoutBodies; way++ {
 			lanes := exchanged(t, way, pieces, waits)
 			inLane[way] += lanes.lane
 			lanes.lane = 0
 			if difference := cmp.Diff(want, lanes, cmp.AllowUnexported(exchange{})); difference != "" {
-				t.Fatalf("seed %d, %d: %s\nof %q", seed, way, difference, pieces)
+				t.Fatalf("seed %d, %d: %s\nof %q", from, way, difference, pieces)
 			}
 		}
 	}
-	if inLane[inLanes] < 1000 || inLane[withoutBodies] < 500 {
+	if !seed.Given() && (inLane[inLanes] < 1000 || inLane[withoutBodies] < 500) {
 		t.Errorf("only %d requests were answered in a lane", inLane)
 	}
 }

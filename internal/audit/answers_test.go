@@ -12,6 +12,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/test/seed"
 )
 
 // A history is built one claim after the other: each is sent and answered
@@ -259,7 +260,7 @@ func TestBreachesAreCountedAndOnlyTheFirstAreShown(t *testing.T) {
 }
 
 func TestTheOrderCheckIsItsDefinition(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seed.Check(t, func(t *rapid.T) {
 		h := audit.History{Quantity: 100, Returned: true}
 		n := rapid.IntRange(0, 12).Draw(t, "n")
 		for number := range n {

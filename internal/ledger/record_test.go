@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/seed"
 	"github.com/firstcome/firstcome/test/services"
 )
 
@@ -232,7 +232,7 @@ func TestF45F51OverlappingBatchesInAnyOrderLeaveTheSameLedger(t *testing.T) {
 		}
 		for recorder := range uint64(2) {
 			wait.Go(func() {
-				random := rand.New(rand.NewPCG(recorder, 1))
+				random := seed.Rand(t, recorder)
 				var batches [][]firstcome.Coupon
 				for first := int64(1); first <= last; first += 5 {
 					batches = append(batches, between(t, first, min(last, first+random.Int64N(20))))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/redis"
+	"github.com/firstcome/firstcome/test/seed"
 	"github.com/firstcome/firstcome/test/services"
 )
 
@@ -268,7 +268,7 @@ func TestF44GarbageIsADeadLetterAndTheRestFlows(t *testing.T) {
 // TestF45AnyOrderOfTheEntriesGivesTheSameLedger gives the entries of a journal as
 // failures would: any of them again, in any order, to several recorders.
 func TestF45AnyOrderOfTheEntriesGivesTheSameLedger(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	seed.Check(t, func(r *rapid.T) {
 		s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
 		batches := rapid.SliceOfN(rapid.IntRange(1, 30), 1, 12).Draw(r, "batches")
 		issued := 0
@@ -286,7 +286,7 @@ func TestF45AnyOrderOfTheEntriesGivesTheSameLedger(t *testing.T) {
 			s.do("XADD", "firstcome:{c}:journal", "*", "format", e["format"], "marker", e["marker"], "epoch", e["epoch"], "at", e["at"],
 				"terms", e["terms"], "first", e["first"], "users", e["users"])
 		}
-		random := rand.New(rand.NewPCG(1, uint64(issued)))
+		random := seed.Rand(t, issued)
 		p.before = func(flow.Batch) error {
 			if random.IntN(4) == 0 {
 				return errors.New("lost")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/seed"
 )
 
 const (
@@ -54,9 +55,9 @@ func Linearizable(t *testing.T, fresh func(t *testing.T) Subject) {
 	case first.holding:
 		crowd = holdingClients
 	}
-	for n := range histories {
+	for n := range seed.Each(t, histories) {
 		h := &history{s: s, issuers: issuers, clients: crowd, id: firstcome.CampaignID(fmt.Sprintf("history-%d", n)), first: first}
-		h.run(t, uint64(n))
+		h.run(t, n)
 	}
 }
 
@@ -114,7 +115,7 @@ type result struct {
 	err     error // a refused change
 }
 
-func (h *history) run(t *testing.T, seed uint64) {
+func (h *history) run(t *testing.T, from uint64) {
 	t.Helper()
 	terms := firstcome.Terms{Name: "history", Quantity: h.first.quantity, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}
 	if err := h.s.Create(t.Context(), h.id, terms); err != nil {
@@ -124,7 +125,7 @@ func (h *history) run(t *testing.T, seed uint64) {
 	var all sync.WaitGroup
 	for client := range h.clients {
 		all.Go(func() {
-			random := rand.New(rand.NewPCG(seed, uint64(client)))
+			random := rand.New(rand.NewPCG(from, uint64(client)))
 			for range steps {
 				h.do(t.Context(), client, draw(random, client))
 			}
@@ -133,10 +134,10 @@ func (h *history) run(t *testing.T, seed uint64) {
 	all.Wait()
 	order, found := ordered(h.first, h.events)
 	if !found {
-		t.Fatalf("no order of the operations of seed %d gives these answers: %+v", seed, h.events)
+		t.Fatalf("no order of the operations of seed %d gives these answers: %+v", from, h.events)
 	}
 	if !confirmed(h.first, h.events, order) {
-		t.Fatalf("the order %v of the operations of seed %d does not give these answers: %+v", order, seed, h.events)
+		t.Fatalf("the order %v of the operations of seed %d does not give these answers: %+v", order, from, h.events)
 	}
 }
 

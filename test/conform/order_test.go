@@ -8,6 +8,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/seed"
 )
 
 // answer returns the state behind an operation, and its answer: of what is held now and
@@ -65,9 +66,9 @@ func drawn(random *rand.Rand, first state) (events []event) {
 
 func TestTheSearchForAnOrderFindsWhatAnotherCheckerFinds(t *testing.T) {
 	found := map[bool]int{}
-	for seed := range uint64(3000) {
-		random := rand.New(rand.NewPCG(seed, 4))
-		first := state{quantity: 4, holding: seed%2 == 0, leases: seed%4 == 0}
+	for from := range seed.Each(t, 3000) {
+		random := rand.New(rand.NewPCG(from, 4))
+		first := state{quantity: 4, holding: from%2 == 0, leases: from%4 == 0}
 		events := drawn(random, first)
 		var operations []porcupine.Operation
 		for n, e := range events {
@@ -76,11 +77,11 @@ func TestTheSearchForAnOrderFindsWhatAnotherCheckerFinds(t *testing.T) {
 		want := porcupine.CheckOperations(rule(first).ToModel(), operations)
 		order, got := ordered(first, events)
 		if got != want || got && !confirmed(first, events, order) {
-			t.Fatalf("the history of seed %d has an order: %t, and the search says %t, %v: %+v", seed, want, got, order, events)
+			t.Fatalf("the history of seed %d has an order: %t, and the search says %t, %v: %+v", from, want, got, order, events)
 		}
 		found[want]++
 	}
-	if found[true] < 1000 || found[false] < 500 {
+	if !seed.Given() && (found[true] < 1000 || found[false] < 500) {
 		t.Errorf("%d histories had an order and %d had none", found[true], found[false])
 	}
 }

@@ -10,12 +10,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/seed"
 )
 
 // agree walks at random over one campaign after the other.
 func agree(t *testing.T, s Subject) {
 	campaigns := 0
-	rapid.Check(t, func(r *rapid.T) {
+	seed.Check(t, func(r *rapid.T) {
 		campaigns++
 		id := firstcome.CampaignID(fmt.Sprintf("walk-%d", campaigns))
 		w := begin(t.Context(), r, s, id)

@@ -13,7 +13,9 @@ import (
 const module = "github.com/firstcome/firstcome"
 
 // isCommon tells whether every room's tests may use a room.
-func isCommon(room string) bool { return room == "test/conform" || room == "test/services" }
+func isCommon(room string) bool {
+	return room == "test/conform" || room == "test/seed" || room == "test/services"
+}
 
 // A room is a line of the table of rooms.
 type room struct {

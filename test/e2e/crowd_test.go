@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/test/seed"
 )
 
 // A crowd is many clients of one campaign, who keep what each claim was answered.
@@ -25,6 +27,7 @@ type crowd struct {
 	longest  time.Duration // how long whoever insists waits for an answer; 0: as long as it takes
 	returned bool          // stock came back meanwhile
 	next     atomic.Int64  // the user who came last
+	random   *rand.Rand    // whom it asks, and who
 
 	mu      sync.Mutex // guards what follows
 	claims  []audit.Claim
@@ -37,7 +40,7 @@ type crowd struct {
 }
 
 func newCrowd(campaign string) *crowd {
-	return &crowd{campaign: campaign, start: time.Now(), held: map[string]bool{}, grown: make(chan struct{})}
+	return &crowd{campaign: campaign, start: time.Now(), random: seed.Of("crowd of " + campaign), held: map[string]bool{}, grown: make(chan struct{})}
 }
 
 // user returns a user who did not claim yet.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/seed"
 	"github.com/firstcome/firstcome/test/services"
 )
 
@@ -19,7 +20,7 @@ func TestF21F41F52F53AFleetWhoseProcessesAreKilledInTurnKeepsEveryPromise(t *tes
 	const clients, fresh = 12, 50 * time.Millisecond
 	for _, s := range setups {
 		t.Run(s.name, func(t *testing.T) {
-			kills := rounds(8, 60)
+			kills, random := rounds(8, 60), seed.Rand(t)
 			d := s.deploy(t)
 			d.create("spring", 10_000_000, firstcome.Recorded)
 			crowd := newCrowd("spring")
@@ -27,12 +28,12 @@ func TestF21F41F52F53AFleetWhoseProcessesAreKilledInTurnKeepsEveryPromise(t *tes
 			defer stop()
 			counted, tried := 0, 0
 			for ; counted < kills && tried < 3*kills; tried++ {
-				crowd.awaitAnswers(t, 50+rand.IntN(200))
-				<-time.After(rand.N(5 * time.Millisecond))
+				crowd.awaitAnswers(t, 50+random.IntN(200))
+				<-time.After(time.Duration(random.IntN(5000)) * time.Microsecond)
 				if _, last, _ := crowd.answered(); time.Since(last) < fresh {
 					counted++
 				}
-				d.killOne(tried)
+				d.killOne(tried, random)
 			}
 			crowd.awaitAnswers(t, 50)
 			stop()
@@ -49,18 +50,18 @@ func TestF21F41F52F53AFleetWhoseProcessesAreKilledInTurnKeepsEveryPromise(t *tes
 }
 
 // killOne kills a node, the database, or one who records, in turn.
-func (d *deployment) killOne(turn int) {
+func (d *deployment) killOne(turn int, random *rand.Rand) {
 	switch turn % 3 {
 	case 0:
-		d.kill(d.nodes, rand.IntN(len(d.nodes)), d.role...)
+		d.kill(d.nodes, random.IntN(len(d.nodes)), d.role...)
 	case 1:
 		d.restart(0)
 	case 2:
 		if len(d.recorders) == 0 {
-			d.kill(d.nodes, rand.IntN(len(d.nodes)), d.role...)
+			d.kill(d.nodes, random.IntN(len(d.nodes)), d.role...)
 			return
 		}
-		d.kill(d.recorders, rand.IntN(len(d.recorders)), "--role", "recorder")
+		d.kill(d.recorders, random.IntN(len(d.recorders)), "--role", "recorder")
 	}
 }
 
@@ -79,9 +80,10 @@ func TestF11F12F17F52AFleetWhoseRepliesAreLostKeepsEveryPromise(t *testing.T) {
 			if d.toGate != nil {
 				proxies = append(proxies, d.toGate)
 			}
+			random := seed.Rand(t)
 			for turn := range rounds(8, 100) {
 				crowd.awaitAnswers(t, 20)
-				harm(proxies[turn%len(proxies)], turn/len(proxies))
+				harm(proxies[turn%len(proxies)], turn/len(proxies), random)
 			}
 			crowd.awaitAnswers(t, 20)
 			stop()
@@ -92,11 +94,11 @@ func TestF11F12F17F52AFleetWhoseRepliesAreLostKeepsEveryPromise(t *testing.T) {
 }
 
 // harm does one kind of harm, and heals it.
-func harm(p *services.Proxy, kind int) {
+func harm(p *services.Proxy, kind int, random *rand.Rand) {
 	switch kind % 4 {
 	case 0, 2:
 		select {
-		case <-p.DropReply(1 + rand.IntN(10)):
+		case <-p.DropReply(1 + random.IntN(10)):
 		case <-time.After(time.Second):
 		}
 	case 1:

@@ -4,13 +4,13 @@ package e2e_test
 
 import (
 	"context"
-	"math/rand/v2"
 	"net/http"
 	"testing"
 	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/test/seed"
 )
 
 // An operator changes a fleet's campaign, each time at another node, while a crowd
@@ -265,7 +265,7 @@ func TestF20ChangesOfANodeThatIsKilledAreAppliedOnceInOrder(t *testing.T) {
 			stop := f.claimUntil(crowd, 8)
 			defer stop()
 			var done deeds
-			turn := int64(0)
+			turn, random := int64(0), seed.Rand(t)
 			for range rounds(6, 100) {
 				crowd.awaitAnswers(t, 100) // coupons to void
 				made := make(chan struct{}, 1000)
@@ -273,7 +273,7 @@ func TestF20ChangesOfANodeThatIsKilledAreAppliedOnceInOrder(t *testing.T) {
 				for range 3 {
 					<-made
 				}
-				<-time.After(rand.N(20 * time.Millisecond))
+				<-time.After(time.Duration(random.IntN(20_000)) * time.Microsecond)
 				f.kill(f.nodes, 0, f.role...)
 				for range made {
 				}

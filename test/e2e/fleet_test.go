@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"sync"
 	"testing"
@@ -90,7 +89,7 @@ func (f *fleet) create(id string, quantity int64, answer firstcome.AnswerWhen) {
 // insistOn has new users claim at one node after the other until ctx ends. Whoever is
 // answered asks the next node again; who is not asks the next until there is an answer.
 func (c *crowd) insistOn(ctx context.Context, f *fleet) {
-	for at := rand.IntN(100); ctx.Err() == nil; {
+	for at := c.random.IntN(100); ctx.Err() == nil; {
 		user := c.user()
 		for answered := 0; answered < 2; at++ {
 			_, err := c.claimWithin(context.WithoutCancel(ctx), f.node(at).calls, user)
@@ -100,7 +99,7 @@ func (c *crowd) insistOn(ctx context.Context, f *fleet) {
 			case ctx.Err() != nil:
 				return // nobody was told anything that would have to hold
 			default:
-				<-time.After(time.Duration(1+rand.IntN(20)) * time.Millisecond)
+				<-time.After(time.Duration(1+c.random.IntN(20)) * time.Millisecond)
 			}
 		}
 	}

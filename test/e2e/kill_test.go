@@ -4,12 +4,12 @@ package e2e_test
 
 import (
 	"context"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/test/seed"
 )
 
 // A place is where clients find the server that is up now.
@@ -52,7 +52,7 @@ func (c *crowd) insist(ctx context.Context, l *place) {
 			<-moved
 		}
 		c.mu.Lock()
-		before := c.holders[rand.IntN(len(c.holders))]
+		before := c.holders[c.random.IntN(len(c.holders))]
 		c.mu.Unlock()
 		calls, _ := l.now()
 		_, _ = c.claim(context.WithoutCancel(ctx), calls, before) // the verdict judges it
@@ -64,7 +64,7 @@ func (c *crowd) insist(ctx context.Context, l *place) {
 // 50 ms before it and stock was left after it.
 func TestF21F55AServerKilledInMidCommitKeepsWhatItAnswered(t *testing.T) {
 	const clients, fresh = 16, 50 * time.Millisecond
-	kills := rounds(20, 200)
+	kills, random := rounds(20, 200), seed.Rand(t)
 	p := serve(t, launch{})
 	p.create("spring", 10_000_000)
 	crowd, at := newCrowd("spring"), newPlace(p)
@@ -76,9 +76,9 @@ func TestF21F55AServerKilledInMidCommitKeepsWhatItAnswered(t *testing.T) {
 	}
 	counted, tried := 0, 0
 	for ; counted < kills && tried < 3*kills; tried++ {
-		crowd.awaitAnswers(t, 100+rand.IntN(900))
+		crowd.awaitAnswers(t, 100+random.IntN(900))
 		// Commits take some milliseconds: any instant of one is as good.
-		<-time.After(rand.N(5 * time.Millisecond))
+		<-time.After(time.Duration(random.IntN(5000)) * time.Microsecond)
 		_, last, _ := crowd.answered()
 		if time.Since(last) < fresh {
 			counted++
