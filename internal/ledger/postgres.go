@@ -7,6 +7,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"time"
@@ -76,17 +77,36 @@ func connectorPostgreSQL(u *url.URL, p patience) (driver.Connector, error) {
 			return &impatient{Conn: conn, answer: p.answer}, nil
 		}
 	}
-	for name, value := range map[string]string{
+	settings := map[string]string{
 		"application_name":                    "firstcome",
 		"timezone":                            "UTC",
 		"lock_timeout":                        fmt.Sprint(lockTimeout.Milliseconds()),
 		"idle_in_transaction_session_timeout": fmt.Sprint(p.idle.Milliseconds()),
-	} {
+	}
+	if p.primary {
+		maps.Copy(settings, seeks)
+	}
+	for name, value := range settings {
 		if _, set := c.RuntimeParams[name]; !set {
 			c.RuntimeParams[name] = value
 		}
 	}
 	return stdlib.GetConnector(*c, options...), nil
+}
+
+// seeks are settings under which look-ups seek their rows in an index, however small the tables
+// were. The driver prepares each statement once, and the server then keeps a plan: one that was made
+// for a campaign of 60 coupons reads the whole table for each user, and goes on so while the table
+// grows, in a trial 52,000,000 rows for 10,240 claims. So where there is an index, to read the table is
+// no plan: planning each execution alone still read 13 rows a claim while it was small. And no plan is
+// kept, so that none is of an index which was as good as another only then; that costs some 15 µs a batch.
+//
+// A look-up that names only users behind a fence (OFFSET 0) needs no such setting of the first kind, but
+// reads all the coupons of each user, of whatever campaign: this reads none of them.
+var seeks = map[string]string{
+	"plan_cache_mode": "force_custom_plan",
+	"enable_seqscan":  "off",
+	"jit":             "off", // for what has no index the cost is past all bounds, and would be compiled
 }
 
 // onlyPrimary has connections be to the primary, whichever servers the name wants to be read, and

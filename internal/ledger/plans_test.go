@@ -1,0 +1,145 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// A planned load has users and numbers that are new.
+type planned struct {
+	t    *testing.T
+	last int64
+}
+
+// claims has new users claim.
+func (p *planned) claims(l *Ledger, size int) {
+	p.t.Helper()
+	users := make([]firstcome.UserID, size)
+	for n := range users {
+		p.last++
+		users[n] = firstcome.UserID(fmt.Sprint("user-", p.last))
+	}
+	if _, err := l.Claim(context.Background(), "c", users); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// records has coupons recorded twice, the second time behind a dead letter.
+func (p *planned) records(l *Ledger, size int) {
+	p.t.Helper()
+	coupons := make([]firstcome.Coupon, size)
+	for n := range coupons {
+		p.last++
+		coupons[n] = firstcome.Coupon{
+			Campaign: "c", Number: p.last, User: firstcome.UserID(fmt.Sprint("user-", p.last)), Code: "0123456789ABCDEF",
+			IssuedAt: time.UnixMicro(p.last), TermsVersion: 1, Epoch: 1,
+		}
+	}
+	if p.last == int64(size) { // the first ones
+		if _, err := l.Bury(context.Background(), "c", []flow.DeadLetter{{Coupon: coupons[0], Cause: "test"}}); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if _, err := l.Record(context.Background(), "c", coupons); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+}
+
+// reads asks for each of the latest coupons, and for the campaign.
+func (p *planned) reads(l *Ledger, size int) {
+	p.t.Helper()
+	for n := range min(size, 20) {
+		_, err := l.Campaign(context.Background(), "c")
+		if err == nil {
+			_, err = l.CouponOf(context.Background(), "c", firstcome.UserID(fmt.Sprint("user-", p.last-int64(n))))
+		}
+		if err == nil {
+			_, err = l.Has(context.Background(), "c", []firstcome.Coupon{{Campaign: "c", Number: p.last}})
+		}
+		if err != nil {
+			p.t.Fatal(err)
+		}
+	}
+}
+
+// TestAPlanMadeForAFewCouponsIsNotKeptForMany has the server analyse a ledger with a small test
+// campaign, then small batches, of which it keeps plans, and then large ones: rows that are read follow the
+// claims, and not the size of the table.
+func TestAPlanMadeForAFewCouponsIsNotKeptForMany(t *testing.T) {
+	for kind, analyze := range map[services.Kind]string{services.PostgreSQL: `ANALYZE`, services.MariaDB: `ANALYZE TABLE coupons, campaigns, changes, dead_letters`} {
+		for what, gate := range map[string]string{"claims": "", "records": "redis:test"} {
+			t.Run(string(kind)+" "+what, func(t *testing.T) {
+				server := kind.Server(t, append(kind.Fast(), map[services.Kind][]string{services.MariaDB: {"--userstat=1"}}[kind]...)...)
+				name, err := server.Database(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				p := &planned{t: t}
+				write := map[string]func(*Ledger, int){"claims": p.claims, "records": p.records}[what]
+				first := opened(t, name, gate)
+				quantity(t, first, firstcome.Unlimited)
+				write(first, 60)
+				perform(t, name, others, analyze)
+				before, coupons := rowsRead(t, kind, name, first), int64(0)
+				l := opened(t, name, gate) // on connections of its own
+				for range 12 {
+					write(l, 5)
+					p.reads(l, 1)
+				}
+				for range 12 {
+					write(l, 256)
+					p.reads(l, 256)
+					coupons += 256
+				}
+				if read := rowsRead(t, kind, name, l) - before; read > 3*coupons {
+					t.Errorf("%d rows were read for %d coupons", read, coupons)
+				}
+			})
+		}
+	}
+}
+
+// others makes a thousand campaigns of one coupon each, so that the key of coupons, which begins with the campaign, looks
+// as good for a look-up as the index of users.
+const others = `INSERT INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position)
+	WITH RECURSIVE other AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM other WHERE n < 1000)
+	SELECT concat('other-', n), 1, concat('user-', n), '0123456789ABCDEF', 1, 1, 1, 1 FROM other`
+
+// rowsRead closes ledgers, with which the server counts what their connections read, and returns how many
+// rows of the ledger's tables were read until now.
+func rowsRead(t *testing.T, kind services.Kind, name string, ledgers ...*Ledger) (rows int64) {
+	t.Helper()
+	for _, l := range ledgers {
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	db, err := services.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	open, read := `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'firstcome'`,
+		`SELECT sum(seq_tup_read)::bigint + (SELECT sum(idx_tup_read)::bigint FROM pg_stat_user_indexes) FROM pg_stat_user_tables`
+	if kind == services.MariaDB {
+		open = `SELECT count(*) - 1 FROM information_schema.processlist WHERE db = database()`
+		read = `SELECT sum(rows_read) FROM information_schema.table_statistics WHERE table_schema = database()`
+	}
+	for there := 1; there > 0; {
+		if err := db.QueryRowContext(t.Context(), open).Scan(&there); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.QueryRowContext(t.Context(), read).Scan(&rows); err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
