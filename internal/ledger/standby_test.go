@@ -143,6 +143,9 @@ var concludes = map[string]use{
 
 // lists are the methods that show what there is at an instant, and may do so at a standby.
 var lists = map[string]use{
+	"AtOnce": func(ctx context.Context, l *ledger.Ledger) error {
+		return l.AtOnce(ctx, func(b *ledger.Books) error { _, err := b.Campaigns(ctx); return err })
+	},
 	"AuditLog": func(ctx context.Context, l *ledger.Ledger) error {
 		_, err := l.AuditLog(ctx, ledger.LogFilter{Limit: 9})
 		return err
