@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"errors"
 	"io/fs"
 	"maps"
 	"os"
@@ -9,16 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-)
 
-// planned are the faults of the test plan that one machine, or many, must survive. The
-// table may show more.
-var planned = []string{
-	"F06", "F07", "F08", "F09", "F10", "F11", "F12", "F13", "F14", "F15", "F16", "F17", "F19", "F20",
-	"F21", "F22", "F23", "F24", "F25", "F26", "F27", "F28", "F29", "F30", "F31", "F32", "F33", "F34",
-	"F41", "F42", "F43", "F44", "F45", "F49", "F51", "F52", "F53", "F55", "F56", "F57",
-	"F61", "F62", "F63", "F64", "F65",
-}
+	"github.com/google/go-cmp/cmp"
+)
 
 var (
 	testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
@@ -79,7 +73,13 @@ func TestEveryFaultThatIsPlannedHasItsTestsAndTheirCommands(t *testing.T) {
 	for _, row := range table(t, read(t, "docs/faults.md"), "id") {
 		id := row["id"]
 		ids = append(ids, id)
+		if row["what is done"] == "" || row["what must be seen"] == "" {
+			t.Errorf("%s does not say what is done, or what must be seen", id)
+		}
 		rooms := named(row["tests, by room"])
+		if !strings.Contains(row["tests, by room"], id) {
+			t.Errorf("%s has no test with its id in the name", id)
+		}
 		for room, names := range rooms {
 			for _, name := range names {
 				if !slices.Contains(tests[room], name) {
@@ -91,11 +91,87 @@ func TestEveryFaultThatIsPlannedHasItsTestsAndTheirCommands(t *testing.T) {
 			}
 		}
 	}
-	for _, id := range planned {
-		if !slices.Contains(ids, id) {
-			t.Errorf("docs/faults.md has no row %s", id)
+	var planned []string
+	for id := range documentedPlan(t) {
+		planned = append(planned, id)
+	}
+	slices.Sort(planned)
+	slices.Sort(ids)
+	if diff := cmp.Diff(planned, ids); diff != "" {
+		t.Errorf("docs/faults.md has not the same rows in its plan and among its tests (-plan +tests):\n%s", diff)
+	}
+}
+
+// A promise is a row of the plan: a fault, and what is expected of firstcome under it.
+type promise struct{ Fault, Expected string }
+
+// documentedPlan returns the plan as docs/faults.md has it.
+func documentedPlan(t *testing.T) map[string]promise {
+	t.Helper()
+	plan := map[string]promise{}
+	for _, row := range table(t, read(t, "docs/faults.md"), "planned") {
+		if _, twice := plan[row["planned"]]; twice || !faultID.MatchString(row["planned"]) {
+			t.Errorf("the plan of docs/faults.md has %s twice, or it is no id", row["planned"])
+		}
+		plan[row["planned"]] = promise{row["fault"], row["expected"]}
+	}
+	return plan
+}
+
+// leastPlanned is how many rows the plan has at least, so that none goes unnoticed where the plan's
+// source is not at hand.
+const leastPlanned = 46
+
+func TestEveryRowOfThePlanSaysItsFaultAndWhatIsExpected(t *testing.T) {
+	plan := documentedPlan(t)
+	if len(plan) < leastPlanned {
+		t.Errorf("the plan has %d rows, and had %d", len(plan), leastPlanned)
+	}
+	for id, p := range plan {
+		if p.Fault == "" || p.Expected == "" {
+			t.Errorf("%s says no fault, or not what is expected: %+v", id, p)
 		}
 	}
+	source := sharedPlan(t)
+	for id, want := range source {
+		if got, has := plan[id]; has || want.soon {
+			if diff := cmp.Diff(want.promise, got); diff != "" {
+				t.Errorf("docs/faults.md says other of %s than the plan's source (-source +docs):\n%s", id, diff)
+			}
+		}
+	}
+	for id := range plan {
+		if _, has := source[id]; !has && source != nil {
+			t.Errorf("the plan's source has no %s", id)
+		}
+	}
+}
+
+// A sharedPromise is a row of the plan's source; soon: it is one machine's or many machines', which are built.
+type sharedPromise struct {
+	promise
+	soon bool
+}
+
+// sharedPlan returns the plan from its source, FAULTS.md in the directory shared beside the tree; nil if
+// there is none, as in a clone: then docs/faults.md stands for itself.
+func sharedPlan(t *testing.T) map[string]sharedPromise {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "..", "shared", "FAULTS.md"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	plan := map[string]sharedPromise{}
+	for _, row := range table(t, string(text), "id") {
+		where := strings.Fields(row["where, how"])
+		plan[row["id"]] = sharedPromise{promise{row["fault"], row["expected"]}, slices.Contains(where, "1") || slices.Contains(where, "2")}
+	}
+	if len(plan) < leastPlanned {
+		t.Errorf("the plan's source has %d rows that can be read", len(plan))
+	}
+	return plan
 }
 
 func TestEveryTestOfAFaultIsInItsTable(t *testing.T) {
