@@ -4,11 +4,12 @@ package e2e_test
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,25 +21,29 @@ import (
 // the trace: what stands above came first.
 type trace struct {
 	commits []commit
-	answers map[int64]int // the line in which the answer 201 with a number is begun
+	answers map[string]int // by the code of the coupon, the line in which the answer 201 is begun
 }
 
-// A commit is one transaction in the log: its writes, and their way to the disk.
-type commit struct{ written, synced int } // lines of the last write, and of the end of the sync
+// A commit is one transaction in the log: the coupons that its writes brought, by their codes, and the line in
+// which its sync ends.
+type commit struct {
+	codes  []string
+	synced int
+}
 
 var (
 	logWrite = regexp.MustCompile(`^\d+ +pwrite64\(\d+<[^>]*\.db-wal>`)
 	logSync  = regexp.MustCompile(`^(\d+) +f(?:data)?sync\(\d+<[^>]*\.db-wal>(.*)`)
 	resumed  = regexp.MustCompile(`^(\d+) +<\.\.\. f(?:data)?sync resumed>`)
-	answered = regexp.MustCompile(`^\d+ +write\(.*HTTP/1\.1 201.*\\"number\\":(\d+)`)
+	answered = regexp.MustCompile(`^\d+ +write\(.*HTTP/1\.1 201.*\\"code\\":\\"([^\\]+)\\"`)
 )
 
-// readTrace reads a trace. Threads run beside each other, so a sync may end lines
-// below its beginning.
-func readTrace(text string) (trace, error) {
-	found := trace{answers: map[int64]int{}}
-	written, syncing := 0, ""
-	n := 0
+// readTrace reads a trace of a server that issued coupons of these codes. Threads run beside each other, so a sync
+// may end lines below its beginning. A page is written again with each of its coupons: what counts is the first
+// time that a code is written.
+func readTrace(text string, codes []string) (trace, error) {
+	found := trace{answers: map[string]int{}}
+	unseen, fresh, syncing, n := slices.Clone(codes), []string(nil), "", 0
 	for line := range strings.Lines(text) {
 		n++
 		sync, again := logSync.FindStringSubmatch(line), resumed.FindStringSubmatch(line)
@@ -47,64 +52,63 @@ func readTrace(text string) (trace, error) {
 			if syncing != "" {
 				return found, fmt.Errorf("line %d writes to the log while it is synced", n)
 			}
-			written = n
+			unseen = slices.DeleteFunc(unseen, func(code string) bool {
+				there := strings.Contains(line, code)
+				if there {
+					fresh = append(fresh, code)
+				}
+				return there
+			})
 		case sync != nil && strings.Contains(sync[2], "unfinished"):
 			syncing = sync[1]
 		case sync != nil && !strings.Contains(sync[2], "= 0"), again != nil && again[1] == syncing && !strings.Contains(line, "= 0"):
 			return found, fmt.Errorf("a sync failed: %s", line)
 		case sync != nil, again != nil && again[1] == syncing:
-			found.commits = append(found.commits, commit{written, n})
-			written, syncing = 0, ""
+			found.commits = append(found.commits, commit{fresh, n})
+			fresh, syncing = nil, ""
 		case answer != nil:
-			number, err := strconv.ParseInt(answer[1], 10, 64)
-			if err != nil {
-				return found, err
-			}
-			found.answers[number] = n
+			found.answers[answer[1]] = n
 		}
+	}
+	if len(unseen)+len(fresh) > 0 {
+		return found, fmt.Errorf("%d coupons are not in the log, and %d are not synced", len(unseen), len(fresh))
 	}
 	return found, nil
 }
 
-// batches returns the coupons' numbers by the instant of their batch, in order: a
-// batch has one.
-func batches(t *testing.T, p *process, id string) (numbers [][]int64) {
+// codesOf returns the codes of a campaign's coupons.
+func codesOf(t *testing.T, p *process, id string) (codes []string) {
 	t.Helper()
-	var last client.Time
 	err := p.calls.Coupons(t.Context(), id, true, func(c client.Coupon) error {
-		if len(numbers) == 0 || !c.IssuedAt.Equal(last.Time) {
-			numbers = append(numbers, nil)
-		}
-		last = c.IssuedAt
-		numbers[len(numbers)-1] = append(numbers[len(numbers)-1], c.Number)
+		codes = append(codes, c.Code)
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return numbers
+	return codes
+}
+
+// strace is the command that traces the system calls of the server which it is put before, into a file.
+// -D has strace beside the server instead of above it, so that signals reach the server.
+func strace(t *testing.T, file string, options ...string) []string {
+	t.Helper()
+	if _, err := exec.LookPath("strace"); err != nil {
+		t.Fatal("strace is missing: make install installs it, or apt-get install strace")
+	}
+	return append([]string{"strace", "-D", "-f", "-y", "-o", file}, options...)
 }
 
 // TestF55EveryBatchIsOnTheDiskBeforeItsFirstAnswer traces the server's system
 // calls while many claim at once: SIGKILL alone does not show durability, because
-// the kernel keeps what was written. The n-th batch is the n-th transaction: its
-// writes are followed by one sync of the log, and only then by its answers.
+// the kernel keeps what was written. Each coupon is found in the write to the log that brings it;
+// that is followed by a sync of the log, and only then by its answer.
 func TestF55EveryBatchIsOnTheDiskBeforeItsFirstAnswer(t *testing.T) {
-	const clients, each = 16, 12
-	if _, err := exec.LookPath("strace"); err != nil {
-		t.Fatal("strace is missing: make install installs it, or apt-get install strace")
-	}
+	const clients, each, page = 16, 12, 4096
 	file := filepath.Join(t.TempDir(), "trace")
-	// -D has strace beside the server instead of above it, so that signals reach the server.
-	p := serve(t, launch{under: []string{
-		"strace", "-D", "-f", "-y", "-s", "512", "-e", "trace=pwrite64,fsync,fdatasync,write", "-o", file,
-	}})
+	p := serve(t, launch{under: strace(t, file, "-s", fmt.Sprint(page), "-e", "trace=pwrite64,fsync,fdatasync,write")})
 	p.create("spring", 1_000_000)
 	crowd := newCrowd("spring")
-	// The first batch is one claim, so that its transaction is told from what came before.
-	if _, err := crowd.claim(t.Context(), p.calls, crowd.user()); err != nil {
-		t.Fatal(err)
-	}
 	var all sync.WaitGroup
 	for range clients {
 		all.Go(func() {
@@ -116,68 +120,73 @@ func TestF55EveryBatchIsOnTheDiskBeforeItsFirstAnswer(t *testing.T) {
 		})
 	}
 	all.Wait()
-	numbers := batches(t, p, "spring")
+	codes := codesOf(t, p, "spring")
 	crowd.verdict(p)
 	p.stop()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := readTrace(string(text))
+	found, err := readTrace(string(text), codes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found.hold(t, numbers)
-	t.Logf("%d coupons in %d batches", 1+clients*each, len(numbers))
+	found.hold(t, len(codes))
 }
 
-// hold wants one sync for each batch, after its writes and before its answers.
-func (f trace) hold(t *testing.T, batches [][]int64) {
+// hold wants each coupon answered behind the sync of its transaction, and no sync between the first
+// transaction and the last that brings none.
+func (f trace) hold(t *testing.T, coupons int) {
 	t.Helper()
-	if len(f.commits) < len(batches) {
-		t.Fatalf("%d batches were on the disk after %d syncs", len(batches), len(f.commits))
+	commits := slices.Clone(f.commits)
+	bringsNone := func(c commit) bool { return len(c.codes) == 0 }
+	for len(commits) > 0 && bringsNone(commits[0]) { // the schema, the campaign
+		commits = commits[1:]
 	}
-	// What came before the claims, and what came after them: the schema and the
-	// campaign; the checkpoint at the end.
-	first := f.firstBatch(batches[0])
-	for n, numbers := range batches {
-		commit := f.commits[first+n]
-		if commit.written == 0 {
-			t.Errorf("sync %d has no writes before it", first+n)
+	for len(commits) > 0 && bringsNone(commits[len(commits)-1]) { // the checkpoint at the end
+		commits = commits[:len(commits)-1]
+	}
+	held := 0
+	for n, c := range commits {
+		if bringsNone(c) {
+			t.Errorf("of %d transactions number %d is synced, in line %d of the trace, and brings no coupon", len(commits), n, c.synced)
 		}
-		for _, number := range numbers {
-			if line, ok := f.answers[number]; !ok || line < commit.synced {
-				t.Errorf("number %d of batch %d is answered in line %d of the trace, its sync ends in line %d", number, n, line, commit.synced)
+		for _, code := range c.codes {
+			held++
+			if line, ok := f.answers[code]; !ok || line < c.synced {
+				t.Errorf("%s is answered in line %d of the trace, its sync ends in line %d", code, line, c.synced)
 			}
 		}
 	}
-	if last := first + len(batches) - 1; last+1 < len(f.commits) && f.commits[last+1].synced < f.lastAnswer() {
-		t.Errorf("there are more syncs than batches")
+	if held != coupons || len(f.answers) != coupons {
+		t.Errorf("of %d coupons %d are in transactions, %d are answered", coupons, held, len(f.answers))
 	}
+	t.Logf("%d coupons in %d transactions", coupons, len(commits))
 }
 
-// firstBatch returns the commit of the first batch: the last that was synced
-// before its first answer.
-func (f trace) firstBatch(numbers []int64) int {
-	answer := 0
-	for _, number := range numbers {
-		if line := f.answers[number]; answer == 0 || line < answer {
-			answer = line
-		}
+// TestF52ACouponWhoseSyncFailedIsFoundAgain has the kernel refuse a sync of a commit: whether what was written
+// before it stays is then not known to anybody. The server says so, is killed, and finds the coupon at its next start.
+func TestF52ACouponWhoseSyncFailedIsFoundAgain(t *testing.T) {
+	// Each thread counts its own: the first syncs are those of the start.
+	fault := strace(t, filepath.Join(t.TempDir(), "trace"), "-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO:when=50+")
+	p := serve(t, launch{under: fault})
+	p.create("spring", 1_000_000)
+	crowd := newCrowd("spring")
+	user, err := "", error(nil)
+	for n := 0; err == nil && n < 10_000; n++ {
+		user = crowd.user()
+		_, err = crowd.claim(t.Context(), p.calls, user)
 	}
-	found := 0
-	for n, c := range f.commits {
-		if c.synced < answer {
-			found = n
-		}
+	if problem := isProblem(err); problem == nil || problem.Status != http.StatusServiceUnavailable || problem.RetryAfter == 0 {
+		t.Fatalf("when a sync fails a claim gets %v", err)
 	}
-	return found
-}
-
-func (f trace) lastAnswer() int {
-	last := 0
-	for _, line := range f.answers {
-		last = max(last, line)
+	p.kill()
+	p = serve(t, launch{dir: p.dir})
+	answer, err := crowd.claim(t.Context(), p.calls, user)
+	if err != nil || answer.Outcome != "already_issued" {
+		t.Errorf("asked again it is %+v, %v", answer, err)
 	}
-	return last
+	crowd.findAgain(p)
+	crowd.verdict(p)
+	p.stop()
 }
