@@ -69,7 +69,7 @@ func TestTheSettingsOfServeReachTheNode(t *testing.T) {
 	_, err := parse(&grammar, []string{
 		"serve", "--ledger", "sqlite:" + dir + "/x.db", "--max-batch", "7", "--max-waiting=8", "--max-connections", "9",
 		"--answer-wait", "6s", "--shutdown-grace", "2s", "--drain-delay", "3s", "--trusted-proxy", "10.1.2.3,10.2.0.0/16",
-		"--user-rate", "1.5", "--ops", "off",
+		"--user-rate", "1.5", "--ops", "off", "--cors-origin", "https://app.shop.example,http://localhost:5173",
 	}, terminal{})
 	if err != nil {
 		t.Fatal(err)
@@ -79,6 +79,9 @@ func TestTheSettingsOfServeReachTheNode(t *testing.T) {
 	want := []any{"", 7, 8, 9, 6 * time.Second, 3 * time.Second, 2 * time.Second, 3 * time.Second, true, false}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"https://app.shop.example", "http://localhost:5173"}, s.corsOrigins); diff != "" {
+		t.Errorf("origins (-want +got):\n%s", diff)
 	}
 	if len(s.trustedProxies) != 2 || s.trustedProxies[0].String() != "10.1.2.3/32" || s.trustedProxies[1].String() != "10.2.0.0/16" {
 		t.Errorf("trusted proxies: %v", s.trustedProxies)

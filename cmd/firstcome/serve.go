@@ -64,6 +64,7 @@ type limitFlags struct {
 	AddressRate    perSecond `default:"0" placeholder:"N" help:"Requests a second from one address (default: 0, no limit)."`
 	AddressBurst   count     `default:"100" placeholder:"N" help:"Requests from one address at once, with --address-rate (default: 100)."`
 	TrustedProxy   []network `placeholder:"RANGE" help:"Proxies whose X-Forwarded-For says the client's address, like 10.0.0.0/8 (default: none)."`
+	CORSOrigin     []origin  `name:"cors-origin" placeholder:"ORIGIN" help:"Origins whose pages may ask, exactly, like https://app.shop.example (default: none)."`
 }
 
 // rememberedLimits is for how many users or addresses a rate is kept: some 30 MB when full.
@@ -181,6 +182,9 @@ func (c *serveCmd) settings(t terminal) settings {
 	}
 	for _, n := range c.TrustedProxy {
 		s.trustedProxies = append(s.trustedProxies, netip.Prefix(n))
+	}
+	for _, o := range c.CORSOrigin {
+		s.corsOrigins = append(s.corsOrigins, string(o))
 	}
 	if c.UserRate > 0 {
 		s.userLimit = auth.NewLimiter(float64(c.UserRate), int(c.UserBurst), rememberedLimits)

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
@@ -163,6 +164,16 @@ func (n *network) UnmarshalText(text []byte) error {
 	}
 	*n = network(prefix.Masked())
 	return nil
+}
+
+// An origin is one of pages that may ask.
+type origin string
+
+// UnmarshalText reads https://app.shop.example.
+func (o *origin) UnmarshalText(text []byte) error {
+	parsed, err := api.ParseOrigin(string(text))
+	*o = origin(parsed)
+	return err
 }
 
 // A count is a whole number from 1 on.

@@ -39,6 +39,7 @@ type settings struct {
 	userLimit      *auth.Limiter
 	addressLimit   *auth.Limiter
 	trustedProxies []netip.Prefix
+	corsOrigins    []string
 	drainDelay     time.Duration // how long it is not ready before it stops accepting
 
 	log *slog.Logger
@@ -95,7 +96,7 @@ func (n *node) open(ctx context.Context) error {
 	}
 	n.api = api.New(api.Config{
 		Ledger: n.ledger, Issuer: n.issuer, Remote: beside, Auth: n.auth, Log: s.log, Limits: s.limits,
-		UserLimit: s.userLimit, AddressLimit: s.addressLimit, TrustedProxies: s.trustedProxies,
+		UserLimit: s.userLimit, AddressLimit: s.addressLimit, TrustedProxies: s.trustedProxies, CORSOrigins: s.corsOrigins,
 		Version: thisBuild().Version, Commit: thisBuild().Commit,
 	})
 	return n.listen(ctx)

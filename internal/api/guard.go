@@ -24,10 +24,11 @@ func (s *Server) Handler() http.Handler {
 		}
 	}
 	f.mux.HandleFunc("/", f.lost)
+	handler := letAsk(s.CORSOrigins, f.methods, f)
 	if s.Log.Enabled(context.Background(), slog.LevelDebug) {
-		return &accessLog{next: f, log: s.Log}
+		return &accessLog{next: handler, log: s.Log}
 	}
-	return f
+	return handler
 }
 
 // A front refuses paths that ServeMux would redirect, and answers those that no
@@ -162,15 +163,14 @@ func (g *guard) admit(r *http.Request) (auth.Caller, error) {
 			return auth.Caller{}, err
 		}
 	}
-	if s.Auth.Open() && !isLoopback(r.Host) {
-		return auth.Caller{}, newProblem(notLoopback, "in development mode this server answers to localhost and loopback addresses only")
+	if s.Auth.Open() {
+		if err := s.admitUnnamed(r); err != nil {
+			return auth.Caller{}, err
+		}
 	}
 	caller, err := s.Auth.Authenticate(r)
 	if err != nil {
 		return caller, unauthorized(err)
-	}
-	if err := s.origins.Check(r); err != nil {
-		return caller, newProblem(crossSite, "another site's page may not ask for this")
 	}
 	if !g.route.who.has(caller) {
 		return caller, newProblem(roleForbidden, "your role may not do this")
@@ -179,6 +179,18 @@ func (g *guard) admit(r *http.Request) (auth.Caller, error) {
 		return caller, limit(s.UserLimit, string(caller.User))
 	}
 	return caller, nil
+}
+
+// admitUnnamed returns nil unless some page may have had a browser on this machine send a request for which
+// it needs no credentials. Where they are needed no such page has them: a browser adds none by itself.
+func (s *Server) admitUnnamed(r *http.Request) error {
+	if !isLoopback(r.Host) {
+		return newProblem(notLoopback, "in development mode this server answers to localhost and loopback addresses only")
+	}
+	if err := s.origins.Check(r); err != nil {
+		return newProblem(crossSite, "in development mode another site's page may not ask for this: name its origin with --cors-origin, or configure users' tokens")
+	}
+	return nil
 }
 
 // isLoopback tells whether a Host header names this machine: a page from elsewhere

@@ -30,6 +30,8 @@ type Config struct {
 	UserLimit, AddressLimit *auth.Limiter
 	// TrustedProxies are believed when they say, in X-Forwarded-For, who the client is.
 	TrustedProxies []netip.Prefix
+	// CORSOrigins are those whose pages may ask, beside the server's own: see ParseOrigin.
+	CORSOrigins []string
 	// Version and Commit are of this program, for /readyz?verbose and the metrics.
 	Version, Commit string
 }
@@ -75,6 +77,11 @@ func New(c Config) *Server {
 		draining: make(chan struct{}),
 	}
 	s.claims = s.claimer()
+	for _, origin := range c.CORSOrigins {
+		if err := s.origins.AddTrustedOrigin(origin); err != nil {
+			panic(err) // ParseOrigin takes none that is not one
+		}
+	}
 	s.metrics = newMetrics(s)
 	c.Issuer.OnBatch = s.metrics.onBatch
 	c.Ledger.OnCommit = s.metrics.onCommit

@@ -1,0 +1,74 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// A crossOrigin lets pages of other origins ask. A browser sends what they ask first and then asks
+// whether they may read the answer; before what a plain form could not send, like a token,
+// it asks whether it may send it at all. Neither keeps anybody else from asking.
+type crossOrigin struct {
+	origins map[string][]string // as header values
+	methods []string            // that there are, as one header value
+	next    http.Handler
+}
+
+// Header values of crossOrigin. What a page may set are the headers that the API reads, and what it
+// may read those that say when to come again and which version it saw.
+var (
+	varyOrigin     = []string{"Origin"}
+	allowedHeaders = []string{"Authorization, Content-Type, If-Match"}
+	exposedHeaders = []string{"Retry-After, ETag, WWW-Authenticate"}
+	preflightAge   = []string{"600"} // seconds: an origin that is taken out is refused soon
+)
+
+// letAsk returns a handler that lets pages of origins ask next, which has the methods.
+func letAsk(origins, methods []string, next http.Handler) http.Handler {
+	if len(origins) == 0 {
+		return next
+	}
+	c := &crossOrigin{map[string][]string{}, []string{strings.Join(methods, ", ")}, next}
+	for _, origin := range origins {
+		c.origins[origin] = []string{origin}
+	}
+	return c
+}
+
+func (c *crossOrigin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h["Vary"] = varyOrigin
+	origin := c.origins[r.Header.Get("Origin")]
+	if origin != nil {
+		h["Access-Control-Allow-Origin"] = origin
+		h["Access-Control-Expose-Headers"] = exposedHeaders
+	}
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		c.next.ServeHTTP(w, r)
+		return
+	}
+	setCommonHeaders(w)
+	if origin == nil {
+		writeProblem(w, newProblem(crossSite, "pages of this origin may not ask: --cors-origin names those that may"))
+		return
+	}
+	h["Access-Control-Allow-Methods"] = c.methods
+	h["Access-Control-Allow-Headers"] = allowedHeaders
+	h["Access-Control-Max-Age"] = preflightAge
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// ParseOrigin reads an origin as browsers send it, like https://app.shop.example. All
+// origins, or all of a domain, are none.
+func ParseOrigin(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || strings.Contains(u.Host, "*") ||
+		text != u.Scheme+"://"+strings.ToLower(u.Host) || u.Port() == defaultPort[u.Scheme] || strings.HasSuffix(u.Host, ":") {
+		return "", fmt.Errorf("%q is no origin as browsers send it: scheme, host in lower case, and a port only if it is not the scheme's own, like https://app.shop.example", text)
+	}
+	return text, nil
+}
+
+var defaultPort = map[string]string{"http": "80", "https": "443"}
