@@ -29,7 +29,7 @@ func (p *process) signal(s syscall.Signal) {
 // records, for longer than others wait before they take over what these have. The
 // others go on meanwhile. Then both go on with whatever they were about to write.
 func TestF23WhoIsFrozenInMidIssueAndContinuedBreaksNothing(t *testing.T) {
-	for _, s := range setups {
+	for _, s := range trials() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			frozen := time.Duration(rounds(2, 30)) * time.Second
@@ -37,7 +37,7 @@ func TestF23WhoIsFrozenInMidIssueAndContinuedBreaksNothing(t *testing.T) {
 				frozen = time.Duration(rounds(6, 30)) * time.Second // entries are taken over after 5
 			}
 			d := s.deploy(t)
-			d.create("spring", 10_000_000, firstcome.Recorded)
+			d.create("spring", 10_000_000, s.answer)
 			crowd := newCrowd("spring")
 			crowd.longest = time.Second // nobody waits for a node that does not answer
 			stop := d.claimUntil(crowd, 12)

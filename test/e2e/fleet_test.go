@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,6 +23,7 @@ type fleet struct {
 	t    *testing.T
 	args []string // of each node: ledger and gate
 	role []string // of those that answer
+	own  []string // of those that only record: ledger and gate, as they reach them
 	env  []string
 
 	mu        sync.Mutex // guards what follows
@@ -35,11 +38,19 @@ const fleetSecret = "a secret of the tests, 32 bytes and more"
 // two more only record, or empty: then the ledger decides.
 func newFleet(t *testing.T, ledger, gate string, more ...string) *fleet {
 	t.Helper()
-	f := &fleet{t: t, args: append([]string{"--ledger", ledger}, more...), env: []string{"FIRSTCOME_SECRET=" + fleetSecret}}
+	if gate == "" {
+		return (&fleet{t: t, args: append([]string{"--ledger", ledger}, more...)}).open()
+	}
+	args := append([]string{"--ledger", ledger, "--gate", gate}, more...)
+	return (&fleet{t: t, args: args, own: args, role: []string{"--role", "api"}}).open()
+}
+
+// open starts the nodes.
+func (f *fleet) open() *fleet {
+	f.t.Helper()
+	f.env = []string{"FIRSTCOME_SECRET=" + fleetSecret}
 	f.nodes = make([]*process, 3)
-	if gate != "" {
-		f.args = append(f.args, "--gate", gate)
-		f.role = []string{"--role", "api"}
+	if f.own != nil {
 		f.recorders = make([]*process, 2)
 	}
 	for n := range f.nodes {
@@ -53,7 +64,11 @@ func newFleet(t *testing.T, ledger, gate string, more ...string) *fleet {
 
 func (f *fleet) start(args ...string) *process {
 	f.t.Helper()
-	return serve(f.t, launch{args: append(args, f.args...), env: f.env})
+	at := f.args
+	if slices.Contains(args, "recorder") {
+		at = f.own
+	}
+	return serve(f.t, launch{args: slices.Concat(args, at), env: f.env})
 }
 
 // kill kills a node, or one who only records, and starts another in its place.
@@ -146,10 +161,15 @@ func (f *fleet) verdict(c *crowd) {
 	c.wereTrue(f.node(0))
 }
 
-// audit has firstcome audit read the ledger, and wants no breach.
+// audit has firstcome audit read the ledger, and compare the gate with it, and wants no breach.
 func (f *fleet) audit() {
 	f.t.Helper()
-	if status, out := f.execute("audit", f.args[0], f.args[1]); status != 0 {
+	of := f.args[:2]
+	if f.own != nil {
+		of = f.args[:4]
+	}
+	status, out := f.execute(append([]string{"audit"}, of...)...)
+	if status != 0 || strings.Contains(out, " at its gate: ") != (f.own != nil) {
 		f.t.Errorf("the audit ends with %d:\n%s", status, out)
 	}
 }
@@ -167,6 +187,25 @@ type setup struct {
 	redis  bool // Redis is the gate
 }
 
+// A trial is a setup, and when its campaigns are answered.
+type trial struct {
+	setup
+	answer firstcome.AnswerWhen
+}
+
+// trials are all setups answered when recorded, and those of which a gate of its own decides answered when decided
+// too: without a soak that of MariaDB.
+func trials() (all []trial) {
+	for _, s := range setups {
+		all = append(all, trial{s, firstcome.Recorded})
+		if s.redis && (s.ledger == services.MariaDB || rounds(0, 1) > 0) {
+			s.name += ", answered when decided"
+			all = append(all, trial{s, firstcome.Decided})
+		}
+	}
+	return all
+}
+
 var setups = []setup{
 	{"MariaDB is ledger and gate", services.MariaDB, false},
 	{"PostgreSQL is ledger and gate", services.PostgreSQL, false},
@@ -179,8 +218,33 @@ type deployment struct {
 	*fleet
 	ledger *services.Server
 	gate   *services.Server // nil: the ledger decides
-	// The nodes reach the servers through these.
-	toLedger, toGate *services.Proxy
+	// The nodes that answer reach the servers through these, and those that only record through theirs.
+	toLedger, toGate         *services.Proxy
+	recordLedger, recordGate *services.Proxy
+}
+
+// proxies returns all that there are between nodes and servers.
+func (d *deployment) proxies() []*services.Proxy {
+	if d.gate == nil {
+		return []*services.Proxy{d.toLedger}
+	}
+	return []*services.Proxy{d.toLedger, d.toGate, d.recordLedger, d.recordGate}
+}
+
+// proxied has the clients reach each node through a proxy, and returns these.
+func (f *fleet) proxied() (all []*services.Proxy) {
+	f.t.Helper()
+	for _, p := range f.nodes {
+		proxy := services.Through(f.t, p.address())
+		at, err := proxy.URL(p.url)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		p.url, p.calls = at, client.New(at, "")
+		f.t.Cleanup(p.calls.CloseIdle)
+		all = append(all, proxy)
+	}
+	return all
 }
 
 // deploy starts servers and a fleet, with more arguments.
@@ -191,15 +255,18 @@ func (s setup) deploy(t *testing.T, more ...string) *deployment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.toLedger, url = through(t, d.ledger, url)
+	var at, own [2]string
+	d.toLedger, at[0] = through(t, d.ledger, url)
 	if !s.redis {
-		d.fleet = newFleet(t, url, "", more...)
+		d.fleet = newFleet(t, at[0], "", more...)
 		return d
 	}
 	d.gate = services.Redis.Server(t)
-	var gateURL string
-	d.toGate, gateURL = through(t, d.gate, d.gate.URL())
-	d.fleet = newFleet(t, url, gateURL, more...)
+	d.toGate, at[1] = through(t, d.gate, d.gate.URL())
+	d.recordLedger, own[0] = through(t, d.ledger, url)
+	d.recordGate, own[1] = through(t, d.gate, d.gate.URL())
+	args := func(of [2]string) []string { return append([]string{"--ledger", of[0], "--gate", of[1]}, more...) }
+	d.fleet = (&fleet{t: t, args: args(at), own: args(own), role: []string{"--role", "api"}}).open()
 	return d
 }
 
