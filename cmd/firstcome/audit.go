@@ -138,7 +138,7 @@ func (c *auditCmd) auditLedger(ctx context.Context, t terminal, report *auditRep
 
 // auditTables is auditLedger of an open ledger. It reads each campaign at one instant.
 func (c *auditCmd) auditTables(ctx context.Context, t terminal, l *ledger.Ledger, report *auditReport, secret *firstcome.Secret) error {
-	ids, err := c.campaigns(ctx, l)
+	ids, err := c.campaigns(ctx, l, report)
 	if err != nil {
 		return err
 	}
@@ -161,8 +161,12 @@ func (c *auditCmd) auditTables(ctx context.Context, t terminal, l *ledger.Ledger
 }
 
 // campaigns returns the ids of the campaigns to audit: also of those of which the row is gone.
-func (c *auditCmd) campaigns(ctx context.Context, l *ledger.Ledger) ([]firstcome.CampaignID, error) {
+func (c *auditCmd) campaigns(ctx context.Context, l *ledger.Ledger, report *auditReport) ([]firstcome.CampaignID, error) {
 	ids, err := l.Books().Campaigns(ctx)
+	if errors.Is(err, audit.ErrUnreadable) {
+		report.damaged(err.Error())
+		err = nil
+	}
 	if err != nil || c.Campaign == "" {
 		return ids, err
 	}
@@ -179,13 +183,19 @@ func (r *auditReport) auditOther(ctx context.Context, l *ledger.Ledger) error {
 	if err != nil {
 		return err
 	}
-	r.File = append(r.File, wrong...)
+	r.damaged(wrong...)
 	err = l.AtOnce(ctx, func(b *ledger.Books) (err error) {
 		r.Other, err = audit.Other(ctx, b.Other())
 		return err
 	})
-	r.Breaches = int64(len(wrong)) + r.Other.Total
+	r.Breaches += r.Other.Total
 	return err
+}
+
+// damaged adds what is wrong with the ledger's file, or with tables.
+func (r *auditReport) damaged(wrong ...string) {
+	r.File = append(r.File, wrong...)
+	r.Breaches += int64(len(wrong))
 }
 
 // auditServer audits by what a server lists.

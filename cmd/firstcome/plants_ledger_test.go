@@ -21,7 +21,7 @@ type scene struct {
 	*ledger.Ledger
 	t     *testing.T
 	start time.Time
-	ticks *atomic.Int64
+	ticks atomic.Int64
 	// beside is the database, as an intruder has it.
 	beside *sql.DB
 }
@@ -31,7 +31,7 @@ func (s *scene) now() time.Time { return s.start.Add(time.Duration(s.ticks.Add(1
 
 // plantable makes a ledger without a breach, for the plants.
 func plantable(t *testing.T, name string, beside *sql.DB) {
-	s := &scene{t: t, beside: beside, start: time.Unix(1_700_000_000, 0), ticks: new(atomic.Int64)}
+	s := &scene{t: t, beside: beside, start: time.Unix(1_700_000_000, 0)}
 	s.as(name, "", func() {
 		s.spring()
 		s.switched("autumn", ledger.Close)

@@ -34,6 +34,9 @@ func (l *Ledger) Verify(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	rows, err := l.read.QueryContext(ctx, `PRAGMA integrity_check`)
+	if l.dialect.damaged(err) {
+		return []string{err.Error()}, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("check the ledger's file: %w", err)
 	}
@@ -47,6 +50,9 @@ func (l *Ledger) Verify(ctx context.Context) ([]string, error) {
 		if line != "ok" {
 			wrong = append(wrong, line)
 		}
+	}
+	if err := rows.Err(); l.dialect.damaged(err) {
+		return append(wrong, err.Error()), nil
 	}
 	return wrong, rows.Err()
 }

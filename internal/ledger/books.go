@@ -51,13 +51,15 @@ const idsIn = `WITH RECURSIVE ids (id) AS (SELECT min(campaign_id) FROM %[1]s
 	SELECT id FROM ids WHERE id IS NOT NULL`
 
 // Campaigns returns the ids of all campaigns of which the ledger says anything, in
-// order: also of those whose row is gone.
+// order: also of those whose row is gone. audit.ErrUnreadable says that a table could not be
+// read, and that the ids are those of the others.
 func (b *Books) Campaigns(ctx context.Context) ([]firstcome.CampaignID, error) {
 	queries := []string{`SELECT id FROM campaigns`, `SELECT DISTINCT campaign_id FROM audit_log WHERE action = 'campaign.create' AND campaign_id IS NOT NULL`}
 	for _, table := range []string{"coupons", "facts", "changes", "lost"} {
 		queries = append(queries, fmt.Sprintf(idsIn, table))
 	}
 	var ids []firstcome.CampaignID
+	var unreadable error
 	for _, query := range queries {
 		err := b.each(ctx, "the campaigns' ids", func(take scan) error {
 			var id firstcome.CampaignID
@@ -65,12 +67,14 @@ func (b *Books) Campaigns(ctx context.Context) ([]firstcome.CampaignID, error) {
 			ids = append(ids, id)
 			return err
 		}, query)
-		if err != nil {
+		if errors.Is(err, audit.ErrUnreadable) {
+			unreadable = errors.Join(unreadable, err)
+		} else if err != nil {
 			return nil, err
 		}
 	}
 	slices.Sort(ids)
-	return slices.Compact(ids), nil
+	return slices.Compact(ids), unreadable
 }
 
 // scan is that of sql.Rows.

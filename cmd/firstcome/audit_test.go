@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// auditing returns what the command finds in the tables of an open ledger.
+func auditing(t *testing.T, l *ledger.Ledger) *auditReport {
+	t.Helper()
+	report := &auditReport{}
+	if err := new(auditCmd).auditTables(t.Context(), terminal{err: new(bytes.Buffer)}, l, report, &plantSecret); err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// decider opens a ledger to decide in it, until the test ends.
+func decider(t *testing.T, name string) *ledger.Ledger {
+	l, err := ledger.Open(t.Context(), name, ledger.Options{Secret: plantSecret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- l.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := errors.Join(<-ran, l.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// TestTheAuditFindsNoBreachWhileClaimsAndChangesAreDecided audits again and again while coupons are issued and voided,
+// terms change, and the campaign is paused and goes on.
+func TestTheAuditFindsNoBreachWhileClaimsAndChangesAreDecided(t *testing.T) {
+	const clients, audits, coupons = 3, 15, 3000
+	for _, kind := range databases {
+		t.Run(kind, func(t *testing.T) {
+			name, _ := newLedgerOn(t, kind)
+			l := decider(t, name)
+			s := &scene{Ledger: l, t: t}
+			s.create("spring", firstcome.Terms{Quantity: 1_000_000})
+			var all sync.WaitGroup
+			var over atomic.Bool
+			var issued atomic.Int64
+			for client := range clients {
+				all.Go(func() {
+					for n := 0; !over.Load(); n++ {
+						var users []firstcome.UserID
+						for k := range 20 {
+							users = append(users, firstcome.UserID(fmt.Sprint(client, "-", n, "-", k)))
+						}
+						decisions, err := l.Claim(t.Context(), "spring", users)
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						if decisions[0].Outcome == firstcome.Issued {
+							issued.Add(20)
+						}
+					}
+				})
+			}
+			all.Go(func() {
+				for n := int64(1); !over.Load(); n++ {
+					if _, err := l.Void(t.Context(), "op", "spring", n, "sold"); err != nil && !errors.Is(err, firstcome.ErrNoCoupon) {
+						t.Error(err)
+					}
+					s.quantity("spring", 1_000_000+n)
+					s.turn("spring", ledger.Pause)
+					s.turn("spring", ledger.Resume)
+				}
+			})
+			reader := readable(t, name)
+			for n := 0; !t.Failed() && (n < audits || issued.Load() < coupons); n++ {
+				if lines := linesOf(auditing(t, reader)); len(lines) > 0 {
+					t.Errorf("while it decides: %q", lines)
+				}
+			}
+			over.Store(true)
+			all.Wait()
+			if lines := linesOf(auditing(t, reader)); len(lines) > 0 || issued.Load() == 0 {
+				t.Errorf("in the end, with %d issued: %q", issued.Load(), lines)
+			}
+		})
+	}
+}
+
+// TestAPageThatCannotBeReadIsABreachOfItsCampaignAndEndsNothingElse spoils a page of SQLite's file.
+func TestAPageThatCannotBeReadIsABreachOfItsCampaignAndEndsNothingElse(t *testing.T) {
+	name, _ := newLedgerOn(t, "sqlite")
+	s := &scene{t: t}
+	s.as(name, "", func() {
+		for _, id := range []firstcome.CampaignID{"autumn", "spring", "winter"} {
+			s.create(id, firstcome.Terms{Quantity: 10_000})
+			for n := range 20 {
+				var users []firstcome.UserID
+				for k := range 100 {
+					users = append(users, firstcome.UserID(fmt.Sprint("user-", n, "-", k)))
+				}
+				if _, err := s.Claim(t.Context(), id, users); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+	spoilPage(t, name, plantSecret.Code("spring", 1000))
+	report := auditing(t, readable(t, name))
+	if len(report.Campaigns) != 3 || len(report.File) == 0 {
+		t.Fatalf("%+v", report)
+	}
+	for _, c := range report.Campaigns {
+		want := int64(0)
+		if c.Campaign == "spring" {
+			want = 1
+		} else if c.Coupons != 2000 {
+			t.Errorf("of %s %d coupons are audited", c.Campaign, c.Coupons)
+		}
+		if c.Breaches.Total != want || c.Breaches.Count["unreadable"] != want {
+			t.Errorf("%s: %v", c.Campaign, c.Breaches.Shown)
+		}
+	}
+}
+
+// spoilPage overwrites the beginning of the page of a file that has a text.
+func spoilPage(t *testing.T, name, text string) {
+	t.Helper()
+	const page = 4096
+	all, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(all, []byte(text))
+	if at < page {
+		t.Fatalf("%q is not in the file", text)
+	}
+	copy(all[at/page*page:], "spoiled")
+	if err := os.WriteFile(name, all, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
