@@ -60,6 +60,52 @@ type Campaign struct {
 	// terms, pause, resume, close and void.
 	Version   int64
 	CreatedAt time.Time
+	Instants
+}
+
+// Instants are what a gate keeps of a campaign's course, by its clock. The zero time: it was
+// not, or is not.
+type Instants struct {
+	// OpenedAt is the first decision while the campaign was open, that is neither before nor
+	// behind its window, paused or closed. It stays.
+	OpenedAt time.Time
+	// SoldOutAt is since when every coupon is in force: the decision that issued the last of
+	// them, or the change that lowered the quantity to them. Whatever brings stock back ends it.
+	SoldOutAt time.Time
+	ClosedAt  time.Time // when an operator closed it
+}
+
+// Since returns the instant from which on a gate gives newcomers a refusal, where it is
+// known: of SoldOut, and of Closed.
+func (c Campaign) Since(o Outcome) time.Time {
+	switch {
+	case o == SoldOut:
+		return c.SoldOutAt
+	case o != Closed:
+		return time.Time{}
+	case c.ClosedAt.IsZero() || !c.ClosesAt.IsZero() && c.ClosesAt.Before(c.ClosedAt):
+		return c.ClosesAt
+	}
+	return c.ClosedAt
+}
+
+// Full returns since when every coupon is in force, if inForce are at now.
+func (c Campaign) Full(inForce int64, now time.Time) time.Time {
+	switch {
+	case inForce < c.Quantity:
+		return time.Time{}
+	case c.SoldOutAt.IsZero():
+		return now
+	}
+	return c.SoldOutAt
+}
+
+// Opened returns when the campaign opened, if something is decided at now.
+func (c Campaign) Opened(now time.Time) time.Time {
+	if anyStock := int64(-1); c.OpenedAt.IsZero() && Decide(c, now, anyStock, false) == Issued {
+		return now
+	}
+	return c.OpenedAt
 }
 
 // A Coupon is the fact that a user was issued a number of a campaign.
@@ -93,6 +139,9 @@ type Decision struct {
 	// InForce is how many coupons the gate had in force behind the decision. Zero where a
 	// node repeats a coupon.
 	InForce int64
+	// Since is the instant from which on the gate refuses so, of SoldOut and Closed: see
+	// Campaign.Since. Zero: it does not say, as while stock that came back is held.
+	Since time.Time
 	// Lease is how long a node may repeat this answer without asking the gate,
 	// counted from the instant at which it sent the call: a refusal to every user
 	// who holds no coupon, a coupon to its user as AlreadyIssued. Zero: not at all.

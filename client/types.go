@@ -83,18 +83,22 @@ type Campaign struct {
 	State   string `json:"state"` // not_open, open, paused, sold_out, closed or unknown
 	// GateState is ok, or says why InForce and Issued are the ledger's and claims are answered 503: the gate has
 	// lost the campaign (lost), it is another gate, secret or ledger (mismatch), or it did not answer (unknown).
-	GateState  string     `json:"gate_state"`
-	Quantity   *int64     `json:"quantity"`
-	OpensAt    *Time      `json:"opens_at"`
-	ClosesAt   *Time      `json:"closes_at"`
-	Answer     string     `json:"answer"`
-	Coupon     CouponSpec `json:"coupon"`
-	InForce    int64      `json:"in_force"`
-	Issued     int64      `json:"issued"`
-	Recorded   int64      `json:"recorded"`
-	Remaining  *int64     `json:"remaining"` // null: unlimited
-	CreatedAt  Time       `json:"created_at"`
-	ServerTime Time       `json:"server_time"`
+	GateState string     `json:"gate_state"`
+	Quantity  *int64     `json:"quantity"`
+	OpensAt   *Time      `json:"opens_at"`
+	ClosesAt  *Time      `json:"closes_at"`
+	Answer    string     `json:"answer"`
+	Coupon    CouponSpec `json:"coupon"`
+	InForce   int64      `json:"in_force"`
+	Issued    int64      `json:"issued"`
+	Recorded  int64      `json:"recorded"`
+	Remaining *int64     `json:"remaining"` // null: unlimited
+	// By the gate's clock; nil: not so far, or, of the latter two, not now.
+	OpenedAt   *Time `json:"opened_at"`   // the first decision while it was open
+	SoldOutAt  *Time `json:"sold_out_at"` // since when every coupon is in force
+	ClosedAt   *Time `json:"closed_at"`   // when an operator closed it
+	CreatedAt  Time  `json:"created_at"`
+	ServerTime Time  `json:"server_time"`
 }
 
 // A Coupon is the fact that a user was issued a number.
@@ -215,15 +219,19 @@ type List[T any] struct {
 // A Problem is a refusal or an error (RFC 9457). It is the error that calls
 // return when the server answered other than 2xx.
 type Problem struct {
-	Type     string       `json:"type"`
-	Title    string       `json:"title"`
-	Status   int          `json:"status"`
-	Code     string       `json:"code"` // what it is, for programs: docs/api.md lists them; of a refused claim the outcome
-	Detail   string       `json:"detail,omitempty"`
-	Outcome  string       `json:"outcome,omitempty"` // of a refused claim
-	OpensAt  *Time        `json:"opens_at,omitempty"`
-	ClosesAt *Time        `json:"closes_at,omitempty"`
-	Errors   []FieldError `json:"errors,omitempty"` // every mistake of the request
+	Type     string `json:"type"`
+	Title    string `json:"title"`
+	Status   int    `json:"status"`
+	Code     string `json:"code"` // what it is, for programs: docs/api.md lists them; of a refused claim the outcome
+	Detail   string `json:"detail,omitempty"`
+	Outcome  string `json:"outcome,omitempty"` // of a refused claim
+	OpensAt  *Time  `json:"opens_at,omitempty"`
+	ClosesAt *Time  `json:"closes_at,omitempty"`
+	// Of a refused claim: since when every coupon is in force, and when the window ended or an
+	// operator closed the campaign.
+	SoldOutAt *Time        `json:"sold_out_at,omitempty"`
+	ClosedAt  *Time        `json:"closed_at,omitempty"`
+	Errors    []FieldError `json:"errors,omitempty"` // every mistake of the request
 	// RetryAfter is the header of this name: how long to wait before asking again; 0: absent.
 	RetryAfter time.Duration `json:"-"`
 	// Challenge is the header WWW-Authenticate of a 401.

@@ -215,6 +215,7 @@ func (f serverFlags) print(t terminal, c client.Campaign, err error) error {
 	fmt.Fprintf(w, "id\t%s\nname\t%s\nstate\t%s\nversion\t%d\n", c.ID, cell(c.Name), stateText(c), c.Version)
 	fmt.Fprintf(w, "quantity\t%s\nin force\t%d\nissued\t%d\nremaining\t%s\n", quantityText(c.Quantity), c.InForce, c.Issued, quantityText(c.Remaining))
 	fmt.Fprintf(w, "opens at\t%s\ncloses at\t%s\nanswer\t%s\nbenefit\t%s\n", f.TZ.text(c.OpensAt), f.TZ.text(c.ClosesAt), c.Answer, c.Coupon.Benefit)
+	fmt.Fprintf(w, "opened at\t%s\nsold out at\t%s\nclosed at\t%s\n", f.TZ.text(c.OpenedAt), f.TZ.text(c.SoldOutAt), f.TZ.text(c.ClosedAt))
 	switch {
 	case c.Coupon.ValidUntil != nil:
 		fmt.Fprintf(w, "valid until\t%s\n", f.TZ.text(c.Coupon.ValidUntil))

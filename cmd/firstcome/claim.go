@@ -57,6 +57,12 @@ func whyRefused(p *client.Problem) string {
 	if p.OpensAt != nil {
 		text += "; it opens at " + p.OpensAt.Format(time.RFC3339Nano)
 	}
+	if p.SoldOutAt != nil {
+		text += "; sold out at " + p.SoldOutAt.Format(time.RFC3339Nano)
+	}
+	if p.ClosedAt != nil {
+		text += "; closed at " + p.ClosedAt.Format(time.RFC3339Nano)
+	}
 	if p.RetryAfter > 0 {
 		text += fmt.Sprintf("; ask again in %v", p.RetryAfter)
 	}

@@ -37,6 +37,7 @@ func plantable(t *testing.T, name string, beside *sql.DB) {
 		s.switched("autumn", ledger.Close)
 		s.switched("winter", ledger.Pause)
 		s.create("empty", firstcome.Terms{Quantity: 1})
+		s.soldOut()
 		s.keys()
 	})
 	s.as(name, "redis:elsewhere", func() {
@@ -114,6 +115,20 @@ func (s *scene) switched(id firstcome.CampaignID, to ledger.Switch) {
 	s.create(id, firstcome.Terms{Quantity: 10})
 	s.claim(id, "a", "b")
 	s.turn(id, to)
+}
+
+// soldOut has a campaign that is sold out since its last coupon, and lowered one that is since then.
+func (s *scene) soldOut() {
+	s.create("full", firstcome.Terms{Quantity: 2})
+	s.claim("full", "a", "b")
+	s.create("lowered", firstcome.Terms{Quantity: 9})
+	s.claim("lowered", "a", "b", "c")
+	for _, n := range []int64{1, 3} {
+		_, err := s.Void(s.t.Context(), "op", "lowered", n, "sold")
+		s.must(err)
+	}
+	s.quantity("lowered", 1)
+	s.turn("lowered", ledger.Pause)
 }
 
 func (s *scene) keys() {

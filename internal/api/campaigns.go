@@ -210,6 +210,7 @@ func wireCampaign(s told) client.Campaign {
 		ID: string(s.ID), Name: t.Name, Version: s.Version, State: s.state(), GateState: s.gate,
 		Quantity: t.Quantity, OpensAt: t.OpensAt, ClosesAt: t.ClosesAt, Answer: t.Answer, Coupon: t.Coupon,
 		InForce: s.InForce, Issued: s.Issued, Recorded: s.Recorded,
+		OpenedAt: wireTime(s.OpenedAt), SoldOutAt: wireTime(s.SoldOutAt), ClosedAt: wireTime(s.ClosedAt),
 		CreatedAt: client.Time{Time: s.CreatedAt}, ServerTime: client.Time{Time: s.Now},
 	}
 	if t.Quantity != nil {

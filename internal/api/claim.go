@@ -57,21 +57,23 @@ func termsVersion(d *firstcome.Decision) int64 {
 // answer writes the answer to a decided claim.
 func (b *buffer) answer(w http.ResponseWriter, d *firstcome.Decision, t *terms) {
 	if !d.Outcome.HasCoupon() {
-		writeRefusal(w, d, t)
+		b.refuse(w, d, t)
 		return
 	}
 	b.bytes = appendAnswer(b.bytes[:0], d.Outcome, &d.Coupon, t)
 	writeBody(w, replies[d.Outcome].status, b.bytes)
 }
 
-func writeRefusal(w http.ResponseWriter, d *firstcome.Decision, t *terms) {
+// refuse writes the answer to a refused claim.
+func (b *buffer) refuse(w http.ResponseWriter, d *firstcome.Decision, t *terms) {
 	h := w.Header()
 	h["Content-Type"] = typeProblem
 	if wait := retryAfter(*d, t.OpensAt); wait > 0 {
 		h["Retry-After"] = seconds(wait)
 	}
 	w.WriteHeader(replies[d.Outcome].status)
-	_, _ = w.Write(t.refusals[d.Outcome])
+	b.bytes = appendSince(append(b.bytes[:0], t.refusals[d.Outcome]...), d)
+	_, _ = w.Write(b.bytes)
 }
 
 // readClaim answers GET /v1/campaigns/{id}/claims/{user_id}.

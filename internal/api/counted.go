@@ -56,7 +56,7 @@ func (s *Server) counted(ctx context.Context, c ledger.Status) (told, error) {
 	case err != nil:
 		return told{c, gateUnknown}, err
 	}
-	c.InForce, c.Issued, c.Now = g.InForce, g.Issued, g.Now
+	c.InForce, c.Issued, c.Now, c.Instants = g.InForce, g.Issued, g.Now, g.Instants
 	return told{c, gateOK}, nil
 }
 

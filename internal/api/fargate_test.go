@@ -97,6 +97,7 @@ func (g *farGate) decide(c *farCampaign, user firstcome.UserID) firstcome.Decisi
 			Campaign: c.ID, Number: c.last, User: user, Code: g.secret.Code(c.ID, c.last), IssuedAt: now, TermsVersion: c.termsVersion, Epoch: 1,
 		}
 		c.holders[user], c.journal = held, append(c.journal, held)
+		c.OpenedAt, c.SoldOutAt = c.Opened(now), c.Full(int64(len(c.holders)), now)
 		g.issued <- c.last
 	}
 	d.InForce = int64(len(c.holders))
@@ -197,7 +198,7 @@ func (g *farGate) State(_ context.Context, id firstcome.CampaignID) (flow.GateSt
 	}
 	return flow.GateState{
 		Version: c.Version, Epoch: 1, InForce: int64(len(c.holders)), Issued: c.last, LastNumber: c.last,
-		Settled: c.settled.Through, Now: time.Now().UTC(),
+		Settled: c.settled.Through, Now: time.Now().UTC(), Instants: c.Instants,
 	}, nil
 }
 

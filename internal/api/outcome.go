@@ -43,6 +43,19 @@ func refusal(o firstcome.Outcome, t firstcome.Terms) []byte {
 	return body
 }
 
+// appendSince adds to a refusal's body since when the gate refuses so, where it says it.
+func appendSince(body []byte, d *firstcome.Decision) []byte {
+	if d.Since.IsZero() {
+		return body
+	}
+	name := `,"sold_out_at":`
+	if d.Outcome == firstcome.Closed {
+		name = `,"closed_at":`
+	}
+	body = append(body[:len(body)-1], name...)
+	return append(appendTime(body, d.Since), '}')
+}
+
 const (
 	// near is how close to its opening a campaign tells a client when to come back
 	// rather than that it is early: a crowd gathers in the last minutes.

@@ -67,6 +67,20 @@ func TestARefusalNeverNamesTermsThatTheGateRefused(t *testing.T) {
 	}
 }
 
+func TestTheGateSaysWhenItsCampaignOpenedAndSoldOut(t *testing.T) {
+	f := openFar(t)
+	f.create(`{"id":"c","name":"n","quantity":1,"answer":"decided"}`)
+	at := f.claim("c", "u").want(t, 201, "issued").text("coupon", "issued_at")
+	for _, path := range []string{"/v1/campaigns/c", "/v1/campaigns"} {
+		answer := string(f.call("GET", path, "").body)
+		for _, field := range []string{"opened_at", "sold_out_at"} {
+			if !strings.Contains(answer, `"`+field+`":"`+at+`"`) {
+				t.Errorf("%s: %s should be %s: %s", path, field, at, answer)
+			}
+		}
+	}
+}
+
 func TestAClaimIsAnsweredOnceItsCouponIsRecorded(t *testing.T) {
 	f := openFar(t)
 	f.create(`{"id":"c","name":"n","quantity":2}`)

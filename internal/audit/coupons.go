@@ -64,6 +64,9 @@ type couponAudit struct {
 	inForce  int64
 	last     Coupon
 	latest   time.Time // of an issue
+	// Of the lowest number.
+	first      time.Time
+	firstTerms int64
 	// again holds, where a remote gate decides, the number that a user had before, by
 	// that of the user's next coupon: the clocks of gate and ledger differ, so
 	// the facts say whether it was voided by then.
@@ -85,6 +88,9 @@ func (a *couponAudit) coupon(c Coupon) error {
 		a.inForce++
 	} else {
 		r.state = voidedRow
+	}
+	if len(a.rows) == 0 {
+		a.first, a.firstTerms = c.IssuedAt, c.TermsVersion
 	}
 	a.rows = append(a.rows, r)
 	a.last = c
@@ -113,6 +119,7 @@ func (a *couponAudit) end() {
 		a.add("identity", "the campaign's codes are those of the secret with the fingerprint %s, and this one's is %s", a.campaign.Secret, a.secret.Fingerprint())
 	}
 	a.history.decided(a.latest)
+	a.course()
 	a.holders = nil
 }
 

@@ -65,6 +65,7 @@ func atRest() *shop {
 	s.lost = []audit.Range{{First: 6, Count: 3, Epoch: 2}}
 	s.runs = append(s.runs, audit.Run{Position: 5, Count: 1, Number: 4, Kind: firstcome.CouponIssued})
 	s.campaign.Remote, s.campaign.Settled, s.campaign.Epoch, s.campaign.Row.LettersOrder = true, 9, 2, 1
+	s.campaign.OpenedAt, s.campaign.SoldOutAt = time.Time{}, time.Time{} // its gate keeps them
 	s.issueAs(9, "i")
 	s.state = audit.GateState{Version: 2, Epoch: 2, InForce: 6, LastNumber: 10, Secret: secret.Fingerprint()}
 	s.holders = map[firstcome.UserID]int64{"a": 1, "c": 3, "b": 4, "e": 5, "i": 9, "j": 10}

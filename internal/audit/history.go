@@ -43,6 +43,7 @@ type history struct {
 	terms          []termsFrom // in the order of their versions, without refused ones
 	effective      int         // index of those in force; of a lower quantity, once the gate has taken it
 	paused, closed bool
+	closedAt       time.Time
 	spans          []span
 	voids          []int32 // indexes of changes by number
 }
@@ -110,6 +111,9 @@ func (h *history) turn(c firstcome.Change) {
 	case firstcome.ChangeResume:
 		h.paused = false
 	case firstcome.ChangeClose:
+		if !h.closed {
+			h.closedAt = c.At
+		}
 		h.closed = true
 		h.spans = append(h.spans, span{from: c.At, why: "the close"})
 	default:

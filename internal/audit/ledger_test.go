@@ -78,6 +78,10 @@ func (b *books) issue(user string) {
 	b.campaign.Position++
 	b.campaign.LastNumber = n
 	b.campaign.Row.DecidedAt = at(int(n - 1))
+	if !b.campaign.Remote { // else its gate keeps them
+		b.campaign.OpenedAt = at(0)
+		b.campaign.SoldOutAt = b.campaign.Full(b.campaign.InForce, at(int(n-1)))
+	}
 	b.coupons = append(b.coupons, audit.Coupon{Position: b.campaign.Position, RecordedAt: at(int(n - 1)), Coupon: firstcome.Coupon{
 		Campaign: "c", Number: n, User: firstcome.UserID(user), Code: secret.Code("c", n),
 		IssuedAt: at(int(n - 1)), TermsVersion: b.campaign.Row.TermsVersion, Recorded: true,
@@ -106,6 +110,7 @@ func (b *books) void(number int64) {
 	}
 	b.campaign.Position++
 	b.campaign.InForce--
+	b.campaign.SoldOutAt = time.Time{}
 	b.runs = append(b.runs, audit.Run{Position: b.campaign.Position, Count: 1, Number: number, Kind: firstcome.CouponVoided})
 	c := &b.coupons[number-1]
 	c.VoidedAt, c.Reason = at(len(b.coupons)-1), "sold"
@@ -121,12 +126,16 @@ func (b *books) take(terms firstcome.Terms, at time.Time) {
 	}
 	b.order(action, firstcome.Change{Kind: firstcome.ChangeTerms, Terms: terms, At: at}, audit.Line{Detail: fmt.Sprint(terms)})
 	b.campaign.Terms, b.campaign.Row.TermsVersion = terms, b.campaign.Version
+	b.campaign.SoldOutAt = b.campaign.Full(b.campaign.InForce, at)
 }
 
 func (b *books) turn(kind firstcome.ChangeKind, at time.Time) {
 	b.order("campaign."+string(kind), firstcome.Change{Kind: kind, At: at}, audit.Line{Detail: "{}"})
 	b.campaign.Paused = kind == firstcome.ChangePause || kind == firstcome.ChangeClose && b.campaign.Paused
 	b.campaign.Closed = kind == firstcome.ChangeClose
+	if b.campaign.Closed {
+		b.campaign.ClosedAt = at
+	}
 }
 
 // sound returns books without a breach: number 2 is voided, and its user has
@@ -228,10 +237,10 @@ func TestEveryBreachOfALedgerIsFound(t *testing.T) {
 		"issued after the close": {func(b *books) { b.turn(firstcome.ChangeClose, at(2)) }, "P7 counters", "after the close at"},
 		"issued before the opening": {func(b *books) {
 			b.coupons[0].IssuedAt, b.coupons[0].RecordedAt = at(-1), at(-1)
-		}, "P7", "before the opening"},
+		}, "P7 counters", "before the opening"},
 		"issued at the closing": {func(b *books) {
 			b.coupons[3].IssuedAt, b.coupons[3].RecordedAt, b.campaign.Row.DecidedAt = at(3600), at(3600), at(3600)
-		}, "P7", "not before the closing"},
+		}, "P7 counters", "not before the closing"},
 		"another campaign's coupon": {func(b *books) { b.coupons[0].Campaign = "d" }, "identity", `campaign "d"`},
 		"a user that is none":       {func(b *books) { b.coupons[0].User = "a\n" }, "identity", "control"},
 		"a code that is none":       {func(b *books) { b.coupons[0].Code = "ILOU" }, "identity", "Crockford"},
@@ -247,7 +256,7 @@ func TestEveryBreachOfALedgerIsFound(t *testing.T) {
 		"another position":          {func(b *books) { b.coupons[3].Position = 4 }, "facts", "position 5 issues number 4, whose coupon says that it was position 4"},
 		"a coupon that no fact has": {func(b *books) { b.runs[0].Count, b.runs[1].Position = 2, 3; b.campaign.Position-- }, "counters facts", "no position issues number 3"},
 		"an issue twice":            {func(b *books) { b.runs[0].Count, b.runs[1].Position = 4, 5; b.campaign.Position++ }, "P1 counters facts", "issues number 4 again"},
-		"a coupon that is gone":     {func(b *books) { b.coupons = slices.Delete(b.coupons, 2, 3) }, "P4 P5", "position 3 issued number 3, and the ledger does not have it"},
+		"a coupon that is gone":     {func(b *books) { b.coupons = slices.Delete(b.coupons, 2, 3) }, "P4 P5 counters", "position 3 issued number 3, and the ledger does not have it"},
 		"the last coupon is gone":   {func(b *books) { b.coupons = b.coupons[:3] }, "P5 counters", "position 5 issued number 4, and the ledger does not have it"},
 		"a void of no coupon":       {func(b *books) { b.runs[1].Number = 9 }, "facts", "voids number 9, which no coupon has"},
 		"a void before its issue":   {func(b *books) { b.runs[1].Number = 4 }, "facts", "not issued by then"},

@@ -71,7 +71,7 @@ func (h *history) decided(lastIssue time.Time) {
 		return
 	}
 	known := lastIssue
-	for _, at := range []time.Time{h.changes[len(h.changes)-1].at, h.campaign.Row.RetiredAt} {
+	for _, at := range []time.Time{h.changes[len(h.changes)-1].at, h.campaign.Row.RetiredAt, h.campaign.OpenedAt} {
 		if at.After(known) {
 			known = at
 		}

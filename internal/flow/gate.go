@@ -92,6 +92,7 @@ type GateState struct {
 	LastNumber int64
 	Settled    int64     // every number up to it is in the ledger, a dead letter or lost
 	Now        time.Time // the gate's time
+	firstcome.Instants
 }
 
 // A Lag says how far the ledger is behind a gate in one campaign.

@@ -63,7 +63,7 @@ func (m *memory) decide(c *firstcome.Campaign, user firstcome.UserID) firstcome.
 		number = int64(len(holds)) + 1
 		holds[user] = number
 	}
-	d.InForce = int64(len(holds))
+	d.InForce, d.Since = int64(len(holds)), c.Since(d.Outcome)
 	if d.Outcome.HasCoupon() {
 		d.Coupon = firstcome.Coupon{Campaign: c.ID, Number: number, User: user, Code: "0123456789ABCDEF", Recorded: true}
 	}

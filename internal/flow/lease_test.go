@@ -70,6 +70,24 @@ func TestALeaseCountsFromTheSending(t *testing.T) {
 	})
 }
 
+func TestWhatIsRepeatedSaysSinceWhenItIsSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(1, "c")
+		m.campaigns["c"].SoldOutAt = time.Now().Add(-time.Hour)
+		i := issuer(t, m, flow.Limits{})
+		want(t, i, "c", "winner", firstcome.Issued)
+		for range 3 {
+			if d := want(t, i, "c", "loser", firstcome.SoldOut); !d.Since.Equal(m.campaigns["c"].SoldOutAt) {
+				t.Errorf("since %v", d.Since)
+			}
+			synctest.Wait() // the holders filter is read
+		}
+		if i.Stats().Repeated == 0 {
+			t.Error("nothing was repeated")
+		}
+	})
+}
+
 func TestAHolderIsFoundWhileTheRefusalIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory(2, "c")

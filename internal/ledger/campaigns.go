@@ -40,10 +40,11 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 			return err
 		}
 		_, err = t.change(`INSERT INTO campaigns
-			(id, quantity, opens_at, closes_at, version, terms_version, applied, gate, epoch, secret, letters_order, decided_at, created_at)
-			VALUES (?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?)`,
+			(id, quantity, opens_at, closes_at, version, terms_version, applied, gate, epoch, secret, letters_order, decided_at, created_at, sold_out_at)
+			VALUES (?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			id, quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt),
-			l.appliedAt(1), l.gate, firstEpoch, l.fingerprint, letters, now.UnixMicro(), now.UnixMicro())
+			l.appliedAt(1), l.gate, firstEpoch, l.fingerprint, letters, now.UnixMicro(), now.UnixMicro(),
+			micros(l.soldOutAt(stock{}, terms, now)))
 		if err != nil {
 			return err
 		}
@@ -119,7 +120,7 @@ func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func
 		return 0, err
 	}
 	if proposed := l.remote() && terms.Quantity < s.Quantity; !proposed {
-		if err := t.putTerms(s.ID, terms, made.Version); err != nil {
+		if err := t.putTerms(s.ID, terms, made.Version, l.soldOutAt(s, terms, made.At)); err != nil {
 			return 0, err
 		}
 	}
@@ -155,7 +156,11 @@ func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.Campaign
 			return err
 		}
 		version = made.Version
-		if _, err := t.change(`UPDATE campaigns SET paused = ?, closed = ? WHERE id = ?`, paused, closed, string(id)); err != nil {
+		if closed && !s.Closed {
+			s.ClosedAt = made.At
+		}
+		_, err = t.change(`UPDATE campaigns SET paused = ?, closed = ?, closed_at = ? WHERE id = ?`, paused, closed, micros(s.ClosedAt), string(id))
+		if err != nil {
 			return err
 		}
 		return t.log(made.At, actor, "campaign."+string(to), entry{campaign: id, detail: logDetail(firstcome.ChangeKind(to), "", nothing)})

@@ -159,7 +159,7 @@ func (t *tx) conclude(s stock, version int64, refused bool) error {
 	if err != nil {
 		return err
 	}
-	return t.putTerms(s.ID, terms, version)
+	return t.putTerms(s.ID, terms, version, time.Time{})
 }
 
 // Refused tells whether the gate refused a change of a campaign.

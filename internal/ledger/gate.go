@@ -133,6 +133,7 @@ func (l *Ledger) decide(t *tx, id firstcome.CampaignID, users []firstcome.UserID
 		}
 	}
 	before := s
+	campaign.OpenedAt = campaign.Opened(now)
 	decisions := make([]firstcome.Decision, len(users))
 	issued := make([]firstcome.Coupon, 0, len(users)) // never grows: holds points into it
 	for n, user := range users {
@@ -140,15 +141,20 @@ func (l *Ledger) decide(t *tx, id firstcome.CampaignID, users []firstcome.UserID
 		outcome := firstcome.Decide(campaign, now, s.inForce+held, coupon != nil)
 		if outcome == firstcome.Issued {
 			issued = append(issued, l.issue(&s, user, now))
+			campaign.SoldOutAt = campaign.Full(s.inForce, now)
 			coupon = &issued[len(issued)-1]
 			holds[user] = coupon
 		}
 		d := &decisions[n]
-		*d = firstcome.Decision{Outcome: outcome, At: now, Version: s.Version, TermsVersion: s.termsVersion, InForce: s.inForce, Lease: t.lease(&s, now, outcome)}
+		*d = firstcome.Decision{
+			Outcome: outcome, At: now, Version: s.Version, TermsVersion: s.termsVersion, InForce: s.inForce,
+			Since: campaign.Since(outcome), Lease: t.lease(&s, now, outcome),
+		}
 		if coupon != nil {
 			d.Coupon = *coupon
 		}
 	}
+	s.Instants = campaign.Instants
 	t.keep(before, s, issued, now)
 	return decisions, nil
 }
@@ -191,7 +197,7 @@ func (t *tx) lease(s *stock, now time.Time, o firstcome.Outcome) time.Duration {
 // keep has the transaction write what was issued at now, and the campaign's
 // counters.
 func (t *tx) keep(before, s stock, issued []firstcome.Coupon, now time.Time) {
-	if len(issued) == 0 && phase(s, now) == phase(s, before.decidedAt) {
+	if len(issued) == 0 && phase(s, now) == phase(s, before.decidedAt) && s.Instants == before.Instants {
 		return // what the window answers is the same by the instant kept
 	}
 	for _, c := range issued {

@@ -81,6 +81,11 @@ func (s *subject) Void(ctx context.Context, id firstcome.CampaignID, number int6
 	return err
 }
 
+func (s *subject) Instants(ctx context.Context, id firstcome.CampaignID) (firstcome.Instants, error) {
+	c, err := s.Campaign(ctx, id)
+	return c.Instants, err
+}
+
 // secret returns the secret of the tests.
 func secret(t testing.TB) firstcome.Secret {
 	t.Helper()

@@ -63,7 +63,9 @@ func (l *Ledger) Retire(ctx context.Context, id firstcome.CampaignID, seen flow.
 			return err
 		}
 		// The time kept keeps the window closed, wherever the clock goes.
-		_, err = t.change(`UPDATE campaigns SET retired_at = ?, decided_at = ? WHERE id = ?`, now.UnixMicro(), now.UnixMicro(), string(id))
+		course := courseOf(seen.Instants)
+		_, err = t.change(`UPDATE campaigns SET retired_at = ?, decided_at = ?, opened_at = ?, sold_out_at = ?, closed_at = ? WHERE id = ?`,
+			now.UnixMicro(), now.UnixMicro(), course.openedAt, course.soldOutAt, course.closedAt, string(id))
 		if err != nil {
 			return err
 		}
@@ -165,7 +167,10 @@ func (l *Ledger) decideRetired(t *tx, id firstcome.CampaignID, users []firstcome
 	for n, user := range users {
 		coupon := holds[user]
 		outcome := firstcome.Decide(s.Campaign, now, s.inForce, coupon != nil)
-		decisions[n] = firstcome.Decision{Outcome: outcome, At: now, Version: s.Version, TermsVersion: s.termsVersion, InForce: s.inForce, Lease: t.lease(&s, now, outcome)}
+		decisions[n] = firstcome.Decision{
+			Outcome: outcome, At: now, Version: s.Version, TermsVersion: s.termsVersion, InForce: s.inForce,
+			Since: s.Since(outcome), Lease: t.lease(&s, now, outcome),
+		}
 		if coupon != nil {
 			decisions[n].Coupon = *coupon
 		}
@@ -178,9 +183,11 @@ func (l *Ledger) decideRetired(t *tx, id firstcome.CampaignID, users []firstcome
 func (l *Ledger) StateRetired(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error) {
 	var s flow.GateState
 	var retiredAt, decidedAt, clock sql.NullInt64
-	err := l.conclude.QueryRowContext(ctx, `SELECT version, epoch, in_force, issued, last_number, settled, retired_at, decided_at, `+l.dialect.clock+`
-		FROM campaigns WHERE id = ?`, string(id)).Scan(
-		&s.Version, &s.Epoch, &s.InForce, &s.Issued, &s.LastNumber, &s.Settled, &retiredAt, &decidedAt, &clock)
+	var course course
+	err := l.conclude.QueryRowContext(ctx, `SELECT version, epoch, in_force, issued, last_number, settled, retired_at, decided_at,
+		opened_at, sold_out_at, closed_at, `+l.dialect.clock+` FROM campaigns WHERE id = ?`, string(id)).Scan(
+		&s.Version, &s.Epoch, &s.InForce, &s.Issued, &s.LastNumber, &s.Settled, &retiredAt, &decidedAt,
+		&course.openedAt, &course.soldOutAt, &course.closedAt, &clock)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return s, firstcome.ErrNoCampaign
@@ -189,6 +196,7 @@ func (l *Ledger) StateRetired(ctx context.Context, id firstcome.CampaignID) (flo
 	case !retiredAt.Valid:
 		return s, errNotRetired
 	}
+	s.Instants = course.instants()
 	s.LastNumber = max(s.LastNumber, s.Settled) // the last may be a dead letter
 	if l.clock != nil {
 		clock.Valid = false

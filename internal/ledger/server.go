@@ -214,8 +214,9 @@ func lookInChunks(t *tx, users []firstcome.UserID, each func(firstcome.Coupon) e
 func updateEach(t *tx, ids []firstcome.CampaignID) error {
 	for _, id := range ids {
 		s := t.stocks[id]
-		_, err := t.change(`UPDATE campaigns SET in_force = ?, issued = ?, last_number = ?, position = ?, decided_at = ? WHERE id = ?`,
-			s.inForce, s.issued, s.lastNumber, s.position, s.decidedAt.UnixMicro(), id)
+		_, err := t.change(`UPDATE campaigns SET in_force = ?, issued = ?, last_number = ?, position = ?, decided_at = ?,
+			opened_at = ?, sold_out_at = ? WHERE id = ?`,
+			s.inForce, s.issued, s.lastNumber, s.position, s.decidedAt.UnixMicro(), micros(s.OpenedAt), micros(s.SoldOutAt), id)
 		if err != nil {
 			return err
 		}

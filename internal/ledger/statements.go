@@ -65,11 +65,13 @@ var (
 	// The rows of campaigns, by how many coupons were issued of them, if they are still the rows that
 	// decided: see errRowMoved.
 	updateStocks = newWide(`UPDATE`, `campaigns
-		SET in_force = in_force + s.column1, issued = issued + s.column1, last_number = last_number + s.column1, position = position + s.column1, decided_at = s.column2
-		FROM (VALUES %s) AS s WHERE campaigns.id = s.column3 AND version = s.column4 AND last_number = s.column5`, `(?,?,?,?,?)`)
+		SET in_force = in_force + s.column1, issued = issued + s.column1, last_number = last_number + s.column1, position = position + s.column1, decided_at = s.column2,
+			opened_at = s.column6, sold_out_at = s.column7
+		FROM (VALUES %s) AS s WHERE campaigns.id = s.column3 AND version = s.column4 AND last_number = s.column5`, `(?,?,?,?,?,?,?)`)
 	// One campaign at a time is what there mostly is, and needs no join.
 	updateStock = newWide(`UPDATE`, `campaigns
-		SET in_force = in_force + ?1, issued = issued + ?1, last_number = last_number + ?1, position = position + ?1, decided_at = ?2
+		SET in_force = in_force + ?1, issued = issued + ?1, last_number = last_number + ?1, position = position + ?1, decided_at = ?2,
+			opened_at = ?6, sold_out_at = ?7
 		WHERE id = ?3 AND version = ?4 AND last_number = ?5`, ``)
 )
 
@@ -150,12 +152,12 @@ var errRowMoved = errors.New("the campaign's row was changed by somebody else")
 // updateSQLite is dialect.update. The rows are raised, not set: so the schema holds P1 against what is in
 // the file, whatever this process remembers.
 func updateSQLite(t *tx, ids []firstcome.CampaignID) error {
-	args := make([]any, 0, widths[0]*5)
+	args := make([]any, 0, widths[0]*7)
 	return inWidths(len(ids), func(from, width int) error {
 		args = args[:0]
 		for _, id := range ids[from : from+width] {
 			s := t.stocks[id]
-			args = append(args, s.lastNumber-s.rowNumber, s.decidedAt.UnixMicro(), string(id), s.Version, s.rowNumber)
+			args = append(args, s.lastNumber-s.rowNumber, s.decidedAt.UnixMicro(), string(id), s.Version, s.rowNumber, micros(s.OpenedAt), micros(s.SoldOutAt))
 		}
 		update := updateStocks
 		if width == 1 {

@@ -37,7 +37,7 @@ func (s *Status) Remote() bool { return s.Gate != gateKind }
 // statusQuery returns the query of campaigns' statuses, up to its WHERE.
 func (d *dialect) statusQuery() string {
 	return `SELECT c.id, c.paused, c.closed, c.version, c.in_force, c.issued, c.position, c.decided_at, c.created_at,
-	c.gate, c.secret, c.applied, c.epoch, c.settled, c.last_number, c.retired_at, t.payload, ` + d.clock + `
+	c.gate, c.secret, c.applied, c.epoch, c.settled, c.last_number, c.retired_at, c.opened_at, c.sold_out_at, c.closed_at, t.payload, ` + d.clock + `
 	FROM campaigns c JOIN changes t ON t.campaign_id = c.id AND t.version = c.terms_version `
 }
 
@@ -78,14 +78,17 @@ func (l *Ledger) scanStatuses(rows *sql.Rows) ([]Status, error) {
 		var s Status
 		var decidedAt, createdAt, retiredAt, clock sql.NullInt64
 		var payload string
+		var course course
 		err := rows.Scan(&s.ID, &s.Paused, &s.Closed, &s.Version, &s.InForce, &s.Issued, &s.Position, &decidedAt, &createdAt,
-			&s.Gate, &s.Secret, &s.Applied, &s.Epoch, &s.Settled, &s.LastNumber, &retiredAt, &payload, &clock)
+			&s.Gate, &s.Secret, &s.Applied, &s.Epoch, &s.Settled, &s.LastNumber, &retiredAt,
+			&course.openedAt, &course.soldOutAt, &course.closedAt, &payload, &clock)
 		if err != nil {
 			return nil, err
 		}
 		if s.Terms, err = decodeTerms(payload); err != nil {
 			return nil, fmt.Errorf("the terms of %s: %w", s.ID, err)
 		}
+		s.Instants = course.instants()
 		s.Recorded, s.CreatedAt, s.RetiredAt = s.Issued, instant(createdAt), instant(retiredAt)
 		s.Marker = l.marker(s.CreatedAt)
 		if l.clock != nil {

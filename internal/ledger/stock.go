@@ -40,7 +40,8 @@ func (s *stock) pending() bool { return s.applied < s.Version }
 
 const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, terms_version,
 	gate, secret, in_force, issued, last_number, position, decided_at,
-	held, held_until, was_opens_at, was_closes_at, applied, epoch, settled, letters_order, created_at, retired_at`
+	held, held_until, was_opens_at, was_closes_at, applied, epoch, settled, letters_order, created_at, retired_at,
+	opened_at, sold_out_at, closed_at`
 
 // stock returns what decides the campaign's claims, and refuses a campaign that
 // another gate or another secret decides.
@@ -58,11 +59,13 @@ func (l *Ledger) stock(t *tx, id firstcome.CampaignID) (stock, error) {
 func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 	s := stock{Campaign: firstcome.Campaign{ID: id}}
 	var quantity, opensAt, closesAt, decidedAt, heldUntil, wasOpensAt, wasClosesAt, createdAt, retiredAt sql.NullInt64
+	var course course
 	var gate, secret string
 	err := t.row(`SELECT `+stockColumns+` FROM campaigns WHERE id = ?`+l.dialect.forUpdate, id).Scan(
 		&quantity, &opensAt, &closesAt, &s.Paused, &s.Closed, &s.Version, &s.termsVersion,
 		&gate, &secret, &s.inForce, &s.issued, &s.lastNumber, &s.position, &decidedAt,
-		&s.hold.coupons, &heldUntil, &wasOpensAt, &wasClosesAt, &s.applied, &s.epoch, &s.settled, &s.letters, &createdAt, &retiredAt)
+		&s.hold.coupons, &heldUntil, &wasOpensAt, &wasClosesAt, &s.applied, &s.epoch, &s.settled, &s.letters, &createdAt, &retiredAt,
+		&course.openedAt, &course.soldOutAt, &course.closedAt)
 	if errors.Is(err, sql.ErrNoRows) {
 		return s, firstcome.ErrNoCampaign
 	}
@@ -76,6 +79,7 @@ func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 	s.rowNumber = s.lastNumber
 	s.Quantity = unlimited(quantity)
 	s.OpensAt, s.ClosesAt, s.decidedAt = instant(opensAt), instant(closesAt), instant(decidedAt)
+	s.Instants = course.instants()
 	s.hold.until, s.hold.opensAt, s.hold.closesAt = instant(heldUntil), instant(wasOpensAt), instant(wasClosesAt)
 	s.marker, s.retiredAt = l.marker(instant(createdAt)), instant(retiredAt)
 	if l.dialect.shared {
@@ -93,6 +97,17 @@ func (l *Ledger) rowToChange(t *tx, id firstcome.CampaignID) (stock, error) {
 	}
 	delete(t.stocks, id)
 	return l.readStock(t, id)
+}
+
+// A course is what a campaign's row has of its firstcome.Instants.
+type course struct{ openedAt, soldOutAt, closedAt sql.NullInt64 }
+
+func courseOf(i firstcome.Instants) course {
+	return course{micros(i.OpenedAt), micros(i.SoldOutAt), micros(i.ClosedAt)}
+}
+
+func (c course) instants() firstcome.Instants {
+	return firstcome.Instants{OpenedAt: instant(c.openedAt), SoldOutAt: instant(c.soldOutAt), ClosedAt: instant(c.closedAt)}
 }
 
 // unlimited returns the quantity that a column holds.

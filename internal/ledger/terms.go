@@ -11,11 +11,22 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// putTerms makes the terms of a version effective.
-func (t *tx) putTerms(id firstcome.CampaignID, terms firstcome.Terms, version int64) error {
-	_, err := t.change(`UPDATE campaigns SET quantity = ?, opens_at = ?, closes_at = ?, terms_version = ? WHERE id = ?`,
-		quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt), version, string(id))
+// putTerms makes the terms of a version effective, under which every coupon is in force since
+// soldOutAt, or, at the zero time, is not.
+func (t *tx) putTerms(id firstcome.CampaignID, terms firstcome.Terms, version int64, soldOutAt time.Time) error {
+	_, err := t.change(`UPDATE campaigns SET quantity = ?, opens_at = ?, closes_at = ?, terms_version = ?, sold_out_at = ? WHERE id = ?`,
+		quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt), version, micros(soldOutAt), string(id))
 	return err
+}
+
+// soldOutAt returns since when every coupon is in force under new terms of a campaign, which
+// was in the state s. Of a remote gate the ledger does not know that.
+func (l *Ledger) soldOutAt(s stock, terms firstcome.Terms, now time.Time) time.Time {
+	if l.remote() {
+		return time.Time{}
+	}
+	s.Terms = terms
+	return s.Full(s.inForce, now)
 }
 
 func (t *tx) terms(id firstcome.CampaignID, version int64) (payload string, err error) {

@@ -142,6 +142,11 @@ func (s *subject) Holders(ctx context.Context, id firstcome.CampaignID, each fun
 	return version - s.usedUp(id), err
 }
 
+func (s *subject) Instants(ctx context.Context, id firstcome.CampaignID) (firstcome.Instants, error) {
+	state, err := s.gates[0].State(ctx, id)
+	return state.Instants, err
+}
+
 func (s *subject) usedUp(id firstcome.CampaignID) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -158,7 +158,7 @@ func (g *Gate) couponOf(ctx context.Context, id firstcome.CampaignID, user first
 
 // State returns the campaign's counters: see flow.RemoteGate.
 func (g *Gate) State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error) {
-	n, err := g.fields(ctx, id, "version", "epoch", "in_force", "issued", "last_number", "settled", "decided_at")
+	n, err := g.fields(ctx, id, "version", "epoch", "in_force", "issued", "last_number", "settled", "decided_at", "opened_at", "sold_out_at", "closed_at")
 	if err != nil {
 		return flow.GateState{}, fmt.Errorf("read the state of %s: %w", id, err)
 	}
@@ -171,6 +171,7 @@ func (g *Gate) State(ctx context.Context, id firstcome.CampaignID) (flow.GateSta
 	}
 	return flow.GateState{
 		Version: n[0], Epoch: n[1], InForce: n[2], Issued: n[3], LastNumber: n[4], Settled: n[5], Now: now,
+		Instants: firstcome.Instants{OpenedAt: instant(n[7]), SoldOutAt: instant(n[8]), ClosedAt: instant(n[9])},
 	}, nil
 }
 

@@ -51,6 +51,14 @@ func micros(at time.Time) string {
 	return strconv.FormatInt(at.UnixMicro(), 10)
 }
 
+// instant returns what micros was made of; 0 is no instant.
+func instant(micros int64) time.Time {
+	if micros == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(micros).UTC()
+}
+
 // backlogArg returns the limit of unsettled numbers as the claim script takes it.
 func backlogArg(limit int64) string {
 	switch {

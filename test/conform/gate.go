@@ -33,6 +33,8 @@ type Subject interface {
 	SetTerms(ctx context.Context, id firstcome.CampaignID, edit func(*firstcome.Terms)) error
 	Switch(ctx context.Context, id firstcome.CampaignID, to string) error // pause, resume or close
 	Void(ctx context.Context, id firstcome.CampaignID, number int64) error
+	// Instants returns what the gate keeps of a campaign's course.
+	Instants(ctx context.Context, id firstcome.CampaignID) (firstcome.Instants, error)
 	// SetClock sets the gate's clock, which stands still until it is set again.
 	SetClock(at time.Time)
 }
@@ -179,7 +181,10 @@ func runCommand(ctx context.Context, s Subject, words []string) (string, error) 
 			return "", err
 		}
 		return refusal(s.Void(ctx, id, number))
-	case "claim":
+	case "instants":
+		i, err := s.Instants(ctx, id)
+		return spellInstants(i.OpenedAt, i.SoldOutAt, i.ClosedAt), err
+	case "claim", "since":
 		users := make([]firstcome.UserID, len(args))
 		for n, arg := range args {
 			users[n] = firstcome.UserID(arg)
@@ -190,6 +195,9 @@ func runCommand(ctx context.Context, s Subject, words []string) (string, error) 
 		decisions, err := s.Claim(ctx, id, users)
 		if err != nil {
 			return refusal(err)
+		}
+		if command == "since" {
+			return spellSince(decisions), nil
 		}
 		return spell(decisions), nil
 	}
@@ -255,6 +263,27 @@ func spell(decisions []firstcome.Decision) string {
 			word += ":" + strconv.FormatInt(d.Coupon.Number, 10)
 		}
 		words = append(words, word)
+	}
+	return strings.Join(words, " ")
+}
+
+// spellSince returns since when decisions are so: never 14s.
+func spellSince(decisions []firstcome.Decision) string {
+	since := make([]time.Time, len(decisions))
+	for n, d := range decisions {
+		since[n] = d.Since
+	}
+	return spellInstants(since...)
+}
+
+// spellInstants returns instants as offset spells them.
+func spellInstants(instants ...time.Time) string {
+	words := make([]string, len(instants))
+	for n, at := range instants {
+		words[n] = "never"
+		if !at.IsZero() {
+			words[n] = at.Sub(Epoch).String()
+		}
 	}
 	return strings.Join(words, " ")
 }

@@ -23,11 +23,38 @@ type model struct {
 }
 
 func newModel(id firstcome.CampaignID, terms firstcome.Terms, clock time.Time, holdsFor time.Duration) *model {
-	return &model{
+	m := &model{
 		Campaign:     firstcome.Campaign{ID: id, Terms: terms, Version: 1},
 		termsVersion: 1,
 		clock:        clock, seen: clock, holds: map[firstcome.UserID]int64{}, holdsFor: holdsFor,
 	}
+	m.fill(clock)
+	return m
+}
+
+// fill keeps since when every coupon is in force.
+func (m *model) fill(now time.Time) {
+	switch full := int64(len(m.holds)) >= m.Quantity; {
+	case !full:
+		m.SoldOutAt = time.Time{}
+	case m.SoldOutAt.IsZero():
+		m.SoldOutAt = now
+	}
+}
+
+// since returns from when on who holds no coupon gets an outcome.
+func (m *model) since(o firstcome.Outcome) time.Time {
+	switch o {
+	case firstcome.SoldOut:
+		return m.SoldOutAt
+	case firstcome.Closed:
+		closes := m.asSeen().ClosesAt
+		if m.Closed && (closes.IsZero() || m.ClosedAt.Before(closes)) {
+			return m.ClosedAt
+		}
+		return closes
+	}
+	return time.Time{}
 }
 
 // recallHold brings the hold up to the clock, as whatever the gate decides does: if
@@ -85,16 +112,23 @@ func (m *model) claim(user firstcome.UserID) firstcome.Decision {
 	m.recallHold()
 	number, holds := m.holds[user]
 	now := m.now()
-	outcome := firstcome.Decide(m.asSeen(), now, int64(len(m.holds))+m.held, holds)
+	seen := m.asSeen()
+	outcome := firstcome.Decide(seen, now, int64(len(m.holds))+m.held, holds)
+	seen.Quantity = firstcome.Unlimited
+	opens := m.OpenedAt.IsZero() && firstcome.Decide(seen, now, 0, false) == firstcome.Issued
+	if opens {
+		m.OpenedAt = now
+	}
 	if outcome == firstcome.Issued {
 		number = int64(len(m.coupons)) + 1
 		m.holds[user] = number
 		m.coupons = append(m.coupons, firstcome.Coupon{Campaign: m.ID, Number: number, User: user, IssuedAt: now})
 	}
-	if outcome == firstcome.Issued || m.window(now) != m.window(m.seen) {
+	m.fill(now)
+	if outcome == firstcome.Issued || opens || m.window(now) != m.window(m.seen) {
 		m.seen = now
 	}
-	d := firstcome.Decision{Outcome: outcome, At: now, Version: m.Version, TermsVersion: m.termsVersion, InForce: int64(len(m.holds))}
+	d := firstcome.Decision{Outcome: outcome, At: now, Version: m.Version, TermsVersion: m.termsVersion, InForce: int64(len(m.holds)), Since: m.since(outcome)}
 	if outcome.HasCoupon() {
 		d.Coupon = m.coupons[number-1]
 	}
@@ -123,6 +157,7 @@ func (m *model) setTerms(quantity int64, opens, closes time.Time) error {
 	m.giveBack(quantity - m.Quantity)
 	m.Quantity, m.OpensAt, m.ClosesAt = quantity, opens, closes
 	m.changed()
+	m.fill(m.seen)
 	m.termsVersion = m.Version
 	return nil
 }
@@ -149,6 +184,9 @@ func (m *model) turn(to string) error {
 	paused, closed := to == "pause" || to == "close" && m.Paused, m.Closed || to == "close"
 	if paused != m.Paused || closed != m.Closed {
 		m.recallHold()
+		if closed && !m.Closed {
+			m.ClosedAt = m.now()
+		}
 		m.Paused, m.Closed = paused, closed
 		m.changed()
 	}
@@ -168,5 +206,6 @@ func (m *model) void(number int64) error {
 	m.recallHold()
 	m.giveBack(1)
 	m.changed()
+	m.fill(m.seen)
 	return nil
 }

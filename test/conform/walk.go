@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/firstcome/firstcome"
@@ -21,7 +22,7 @@ func agree(t *testing.T, s Subject) {
 		id := firstcome.CampaignID(fmt.Sprintf("walk-%d", campaigns))
 		w := begin(t.Context(), r, s, id)
 		steps := map[string]func(*rapid.T){
-			"claim": w.claim, "clock": w.clock, "quantity": w.quantity, "window": w.window, "turn": w.turn, "void": w.void, "": w.holders,
+			"claim": w.claim, "clock": w.clock, "quantity": w.quantity, "window": w.window, "turn": w.turn, "void": w.void, "": w.same,
 		}
 		if k, ok := s.(Killable); ok {
 			steps["kill"] = func(r *rapid.T) { kill(r, k) }
@@ -74,7 +75,7 @@ func (w *walk) claim(r *rapid.T) {
 	for n, user := range users {
 		want, got := w.m.claim(user), got[n]
 		if got.Outcome != want.Outcome || got.Coupon.Number != want.Coupon.Number || got.Coupon.User != want.Coupon.User ||
-			!got.At.Equal(want.At) || got.Version != want.Version || got.TermsVersion != want.TermsVersion || got.InForce != want.InForce || !got.Coupon.IssuedAt.Equal(want.Coupon.IssuedAt) {
+			!got.At.Equal(want.At) || got.Version != want.Version || got.TermsVersion != want.TermsVersion || got.InForce != want.InForce || !got.Since.Equal(want.Since) || !got.Coupon.IssuedAt.Equal(want.Coupon.IssuedAt) {
 			r.Fatalf("claim %d by %q: the gate says %+v, the rule %+v", n, user, got, want)
 		}
 		if err := w.m.checkLease(got); err != nil {
@@ -118,27 +119,36 @@ func (w *walk) window(r *rapid.T) {
 
 func (w *walk) setTerms(r *rapid.T, what string, quantity int64, opens, closes time.Time) {
 	err := w.s.SetTerms(w.ctx, w.m.ID, func(t *firstcome.Terms) { t.Quantity, t.OpensAt, t.ClosesAt = quantity, opens, closes })
-	w.same(r, what, err, w.m.setTerms(quantity, opens, closes))
+	w.agrees(r, what, err, w.m.setTerms(quantity, opens, closes))
 }
 
 func (w *walk) turn(r *rapid.T) {
 	// A close ends the walk's claims, so it is rare.
 	to := rapid.SampledFrom([]string{"pause", "resume", "resume", "pause", "resume", "close"}).Draw(r, "to")
-	w.same(r, to, w.s.Switch(w.ctx, w.m.ID, to), w.m.turn(to))
+	w.agrees(r, to, w.s.Switch(w.ctx, w.m.ID, to), w.m.turn(to))
 }
 
 func (w *walk) void(r *rapid.T) {
 	number := rapid.Int64Range(0, int64(len(w.m.coupons))+1).Draw(r, "number")
-	w.same(r, "void", w.s.Void(w.ctx, w.m.ID, number), w.m.void(number))
+	w.agrees(r, "void", w.s.Void(w.ctx, w.m.ID, number), w.m.void(number))
 }
 
-func (w *walk) same(r *rapid.T, what string, got, want error) {
+func (w *walk) agrees(r *rapid.T, what string, got, want error) {
 	if (got == nil) != (want == nil) || want != nil && !errors.Is(got, want) {
 		r.Fatalf("%s: the gate says %v, the rule %v", what, got, want)
 	}
 }
 
-// holders checks after each step that the gate and the model have the same holders.
+// same checks after each step what the gate and the model have.
+func (w *walk) same(r *rapid.T) {
+	w.holders(r)
+	kept, err := w.s.Instants(w.ctx, w.m.ID)
+	if diff := cmp.Diff(w.m.Instants, kept); err != nil || diff != "" {
+		r.Fatalf("the gate keeps other instants than the rule says (-rule +gate): %v\n%s", err, diff)
+	}
+}
+
+// holders checks that the gate and the model have the same holders.
 func (w *walk) holders(r *rapid.T) {
 	seen := map[firstcome.UserID]bool{}
 	version, err := w.s.Holders(w.ctx, w.m.ID, func(user firstcome.UserID) {

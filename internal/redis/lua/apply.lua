@@ -37,7 +37,7 @@ local function whole(n) return string.format('%.0f', n) end
 
 local c = redis.call('HMGET', campaign_key, 'instance', 'secret', 'version', 'quantity', 'opens_at', 'closes_at',
   'in_force', 'decided_at', 'held', 'held_until', 'was_opens_at', 'was_closes_at', 'refused:' .. whole(version),
-  'last_number', 'settled', 'marker', 'layout')
+  'last_number', 'settled', 'marker', 'layout', 'sold_out_at')
 if (tonumber(c[17] or 1) or math.huge) > LAYOUT then return {'newer', c[17]} end
 local holders = redis.call('HLEN', holders_key)
 local leftovers = holders + redis.call('XLEN', journal_key) + redis.call('SCARD', unrecorded_key)
@@ -58,7 +58,8 @@ if not known then
   redis.call('HSET', campaign_key, 'instance', instance, 'secret', secret, 'marker', marker, 'layout', whole(LAYOUT), 'epoch', ARGV[11],
     'version', '1', 'terms_version', '1', 'quantity', ARGV[8], 'opens_at', ARGV[9], 'closes_at', ARGV[10],
     'paused', '0', 'closed', '0', 'in_force', '0', 'issued', '0', 'last_number', '0', 'settled', '0', 'settled_epoch', '0', 'letters_order', '0',
-    'decided_at', whole(now), 'held', '0', 'held_until', '0', 'was_opens_at', '', 'was_closes_at', '')
+    'decided_at', whole(now), 'held', '0', 'held_until', '0', 'was_opens_at', '', 'was_closes_at', '',
+    'opened_at', '', 'sold_out_at', tonumber(ARGV[8]) == 0 and whole(now) or '', 'closed_at', '')
   return {'applied'}
 end
 if c[1] ~= instance or c[2] ~= secret or c[16] ~= marker then return {'mismatch', c[1], c[2], c[16] or ''} end
@@ -92,7 +93,7 @@ end
 
 if kind == 'pause' then return write('paused', '1') end
 if kind == 'resume' then return write('paused', '0') end
-if kind == 'close' then return write('closed', '1') end
+if kind == 'close' then return write('closed', '1', 'closed_at', whole(now)) end
 
 if kind == 'void' then
   local number, user = tonumber(ARGV[8]), ARGV[9]
@@ -102,7 +103,7 @@ if kind == 'void' then
   -- The hold goes first: it may be refused for lack of rights, and alone it only delays.
   redis.call('HSET', campaign_key, 'held_until', whole(held_until))
   redis.call('HDEL', holders_key, user)
-  return write('in_force', whole(in_force - 1))
+  return write('in_force', whole(in_force - 1), 'sold_out_at', '')
 end
 
 if kind ~= 'terms' then return redis.error_reply('ERR firstcome: no change is of the kind ' .. kind) end
@@ -124,4 +125,7 @@ if opens_earlier or opens_again then
 end
 if opens_earlier or opens_again or to_quantity > quantity then held_until = hold_until() end
 held = math.max(0, held + (to_quantity - quantity)) -- in this order no sum is above 2^53
-return write('quantity', whole(to_quantity), 'opens_at', ARGV[9], 'closes_at', ARGV[10], 'terms_version', whole(version))
+local sold_out_at = ''
+if to_quantity <= in_force then sold_out_at = tonumber(c[18]) and c[18] or whole(now) end
+return write('quantity', whole(to_quantity), 'opens_at', ARGV[9], 'closes_at', ARGV[10], 'terms_version', whole(version),
+  'sold_out_at', sold_out_at)

@@ -14,7 +14,8 @@
 --   {'mismatch', instance, secret, marker}  it belongs to another gate, secret or ledger
 --   {'newer', layout}                  its keys have a layout that this script does not know
 --   {'decided', outcomes, first, now, version, terms_version, epoch, opens_at, closes_at,
---    held, in_force, {entry, …}} outcomes has a digit for each user, 0 for not
+--    held, in_force, sold_out_at, closed_at, {entry, …}}
+--                                      all as they are behind the batch. outcomes has a digit for each user, 0 for not
 --                                      decided because the backlog is full; the users
 --                                      who were issued have the numbers from first on; of
 --                                      those who hold there is an entry each, in order, with
@@ -41,7 +42,8 @@ local function whole(n) return string.format('%.0f', n) end
 
 local c = redis.call('HMGET', campaign_key,
   'instance', 'secret', 'version', 'terms_version', 'epoch', 'quantity', 'opens_at', 'closes_at', 'paused', 'closed',
-  'in_force', 'issued', 'last_number', 'settled', 'decided_at', 'held', 'held_until', 'was_opens_at', 'was_closes_at', 'marker', 'layout')
+  'in_force', 'issued', 'last_number', 'settled', 'decided_at', 'held', 'held_until', 'was_opens_at', 'was_closes_at', 'marker', 'layout',
+  'opened_at', 'sold_out_at', 'closed_at')
 if (tonumber(c[21] or 1) or math.huge) > LAYOUT then return {'newer', c[21]} end
 local version, terms_version, epoch, quantity = c[3], tonumber(c[4]), c[5], tonumber(c[6])
 if not version then return {'absent'} end
@@ -51,6 +53,7 @@ local paused, closed = c[9] == '1', c[10] == '1'
 local in_force, issued, last_number, settled = tonumber(c[11]), tonumber(c[12]), tonumber(c[13]), tonumber(c[14])
 local decided_at, held, held_until = tonumber(c[15]), tonumber(c[16]), tonumber(c[17])
 local was_opens_at, was_closes_at = tonumber(c[18]), tonumber(c[19])
+local opened_at, sold_out_at, closed_at = tonumber(c[22]), tonumber(c[23]), tonumber(c[24])
 
 -- Where the keys do not agree, or the ledger has numbers that were not given, something is
 -- gone, and whatever was decided would be a guess.
@@ -154,7 +157,11 @@ end
 -- Write.
 local won = #winners
 local fields = {}
-if won > 0 or phase(now) ~= phase(decided_at) then fields = {'decided_at', whole(now)} end
+local opens = not opened_at and before_stock == ISSUED
+if won > 0 or opens or phase(now) ~= phase(decided_at) then fields = {'decided_at', whole(now)} end
+if opens then
+  fields[3], fields[4] = 'opened_at', whole(now)
+end
 if moved then
   for _, f in ipairs({'held', whole(held), 'held_until', whole(held_until),
     'was_opens_at', was_opens_at and whole(was_opens_at) or '', 'was_closes_at', was_closes_at and whole(was_closes_at) or ''}) do
@@ -173,10 +180,12 @@ if won > 0 then
   for from = 1, #pairs_of, CHUNK do
     redis.call('HSET', holders_key, unpack(pairs_of, from, math.min(from + CHUNK - 1, #pairs_of)))
   end
+  if in_force + won >= quantity then sold_out_at = now end
   redis.call('HSET', campaign_key, 'in_force', whole(in_force + won), 'issued', whole(issued + won),
-    'last_number', whole(last_number + won))
+    'last_number', whole(last_number + won), 'sold_out_at', sold_out_at and whole(sold_out_at) or '')
   redis.pcall('PUBLISH', wake, id) -- a hint: who may not publish is found by the recorders' own clock
 end
 
 return {'decided', table.concat(outcomes), whole(last_number + 1), whole(now), version, whole(terms_version), epoch,
-  opens_at and whole(opens_at) or '', closes_at and whole(closes_at) or '', read < held_until and '1' or '0', whole(in_force + won), entries}
+  opens_at and whole(opens_at) or '', closes_at and whole(closes_at) or '', read < held_until and '1' or '0', whole(in_force + won),
+  sold_out_at and whole(sold_out_at) or '', closed_at and whole(closed_at) or '', entries}

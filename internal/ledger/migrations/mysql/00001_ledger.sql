@@ -33,6 +33,9 @@ CREATE TABLE IF NOT EXISTS campaigns (
     was_closes_at BIGINT,
     decided_at    BIGINT         NOT NULL,              -- the gate's clock does not go back behind this
     created_at    BIGINT         NOT NULL,
+    opened_at     BIGINT,                               -- the first decision while it was open, by the gate's clock; of another gate than the ledger: NULL until it is retired
+    sold_out_at   BIGINT,                               -- since when every coupon is in force; NULL: they are not; else like opened_at
+    closed_at     BIGINT,                               -- when an operator closed it
     retired_at    BIGINT,                               -- over for long: the ledger answers instead of the gate
     forgotten_at  BIGINT,                               -- the gate has nothing of it any more
     -- Finds the campaigns that a gate knows, whatever the number of those that it has forgotten.

@@ -29,6 +29,9 @@ CREATE TABLE campaigns (
     was_closes_at BIGINT,
     decided_at    BIGINT           NOT NULL,              -- the gate's clock does not go back behind this
     created_at    BIGINT           NOT NULL,
+    opened_at     BIGINT,                                 -- the first decision while it was open, by the gate's clock; of another gate than the ledger: NULL until it is retired
+    sold_out_at   BIGINT,                                 -- since when every coupon is in force; NULL: they are not; else like opened_at
+    closed_at     BIGINT,                                 -- when an operator closed it
     retired_at    BIGINT,                                 -- over for long: the ledger answers instead of the gate
     forgotten_at  BIGINT,                                 -- the gate has nothing of it any more
     CONSTRAINT p1_never_more CHECK (in_force >= 0 AND (quantity IS NULL OR in_force <= quantity)),

@@ -28,6 +28,9 @@ CREATE TABLE campaigns (
     was_closes_at INTEGER,
     decided_at    INTEGER NOT NULL,            -- the gate's clock does not go back behind this
     created_at    INTEGER NOT NULL,
+    opened_at     INTEGER,                     -- the first decision while it was open, by the gate's clock; of another gate than the ledger: NULL until it is retired
+    sold_out_at   INTEGER,                     -- since when every coupon is in force; NULL: they are not; else like opened_at
+    closed_at     INTEGER,                     -- when an operator closed it
     retired_at    INTEGER,                     -- over for long: the ledger answers instead of the gate
     forgotten_at  INTEGER,                     -- the gate has nothing of it any more
     CONSTRAINT p1_never_more CHECK (in_force >= 0 AND (quantity IS NULL OR in_force <= quantity)),
