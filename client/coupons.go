@@ -89,8 +89,10 @@ func (c *Client) Coupons(ctx context.Context, id string, voided bool, each func(
 
 // An Export says how all coupons of a campaign are written. The zero value is CSV without the voided ones.
 type Export struct {
-	NDJSON bool // a line of JSON a coupon, instead of CSV
-	Voided bool // voided ones too
+	NDJSON bool   // a line of JSON a coupon, instead of CSV
+	Voided bool   // voided ones too
+	Excel  bool   // CSV that Excel opens as it is meant
+	Zone   string // of the instants in CSV, like Asia/Seoul; empty: UTC
 }
 
 // ExportCoupons writes every coupon that the ledger has of a campaign to w, in number order, as they are
@@ -100,8 +102,15 @@ func (c *Client) ExportCoupons(ctx context.Context, id string, e Export, w io.Wr
 	if e.NDJSON {
 		r.header.Set("Accept", "application/x-ndjson")
 	}
+	r.query = url.Values{}
 	if e.Voided {
-		r.query = url.Values{"voided": {"include"}}
+		r.query.Set("voided", "include")
+	}
+	if e.Excel {
+		r.query.Set("excel", "1")
+	}
+	if e.Zone != "" {
+		r.query.Set("tz", e.Zone)
 	}
 	response, err := c.send(ctx, r)
 	if err != nil {

@@ -17,11 +17,13 @@ type couponExportCmd struct {
 	Format string    `variable:"none" enum:"csv,ndjson" default:"csv" help:"Write csv, or ndjson: a line of JSON a coupon (default: csv)."`
 	To     string    `variable:"none" placeholder:"FILE" help:"The file to write, which must not be there (default: standard output). It is there only once all coupons are in it."`
 	Voided bool      `variable:"none" help:"Voided ones too."`
+	Excel  bool      `variable:"none" help:"CSV that Excel opens as it is meant: with Korean as it is, ids and codes as texts, and dates."`
+	TZ     zoneName  `name:"tz" placeholder:"ZONE" help:"The zone of instants in CSV, like Asia/Seoul (default: UTC)."`
 }
 
 // Run writes the coupons.
 func (c *couponExportCmd) Run(ctx context.Context, t terminal) error {
-	export := client.Export{NDJSON: c.Format == "ndjson", Voided: c.Voided}
+	export := client.Export{NDJSON: c.Format == "ndjson", Voided: c.Voided, Excel: c.Excel, Zone: string(c.TZ)}
 	calls := client.New(string(c.Server), t.variable(keyVariable))
 	defer calls.CloseIdle()
 	if c.To == "" {

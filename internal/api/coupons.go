@@ -86,44 +86,53 @@ func (s *Server) listCoupons(w http.ResponseWriter, r *http.Request, c auth.Call
 	q := parseQuery(r)
 	page := ledger.Page{After: q.number("after"), Limit: q.limit(), Voided: q.included("voided")}
 	choice := ledger.Choice{Page: page, User: q.user("user_id"), Code: q.code("code"), Number: q.positive("number")}
-	media := couponsAs(r, q)
+	as := couponsAs(r, q)
 	if q.err() != nil {
 		return q.err()
 	}
-	if media != "" && !seesAll.has(c) {
+	if as.media != "" && !seesAll.has(c) {
 		return newProblem(roleForbidden, "your role may not export a campaign")
 	}
 	named := seesAll.has(c) || choice.User != "" || choice.Code != ""
 	bounded, over := reading(r)
 	defer over()
-	if _, err := s.Ledger.Campaign(bounded.Context(), id); err != nil {
+	found, err := s.Ledger.Campaign(bounded.Context(), id)
+	if err != nil {
 		return err
 	}
 	switch {
-	case media != "":
-		return s.export(w, r, id, page, media)
+	case as.media != "":
+		return s.export(w, r, found, page, as)
 	case choice.Chosen():
 		return s.chosenCoupons(w, bounded, id, choice, named)
 	}
 	return s.pageOfCoupons(w, bounded, id, page, named)
 }
 
-// couponsAs returns the media type of a whole campaign that is asked for, "" for a page of JSON.
-// Who streams a campaign has all of it: only of a page some are chosen.
-func couponsAs(r *http.Request, q *query) string {
+// couponsAs returns how a whole campaign is asked for, if it is. Who streams a campaign has
+// all of it: only of a page some are chosen.
+func couponsAs(r *http.Request, q *query) form {
+	as := form{sheet: sheet{excel: q.flag("excel"), zone: q.zone("tz")}}
 	accept := r.Header.Get("Accept")
-	for _, media := range []string{typeCSV, typeNDJSON} {
-		if !strings.Contains(accept, media) {
-			continue
-		}
-		for _, name := range []string{"user_id", "code", "number"} {
-			if q.values.Has(name) {
-				q.refuse(name, "is for pages of JSON only")
-			}
-		}
-		return media
+	switch {
+	case strings.Contains(accept, typeCSV):
+		as.media = typeCSV
+	case strings.Contains(accept, typeNDJSON):
+		as.media = typeNDJSON
+	case as.excel: // as from a link in a page, which chooses no type
+		as.media = typeCSV
 	}
-	return ""
+	for _, name := range []string{"user_id", "code", "number"} {
+		if as.media != "" && q.values.Has(name) {
+			q.refuse(name, "is for pages of JSON only")
+		}
+	}
+	for _, name := range []string{"excel", "tz"} {
+		if as.media != typeCSV && q.values.Has(name) {
+			q.refuse(name, "is for CSV only")
+		}
+	}
+	return as
 }
 
 // chosenCoupons answers with the coupons that a caller looks for. Trying numbers for a code

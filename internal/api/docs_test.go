@@ -64,7 +64,7 @@ func shown(t *testing.T, kind string, text []byte) any {
 	t.Helper()
 	if kind == "csv" {
 		names, rows, _ := strings.Cut(string(text), "\n")
-		return []any{names, strings.Count(rows, "\n")}
+		return []any{strings.Trim(names, "\ufeff\r"), strings.Count(rows, "\n")}
 	}
 	var value any
 	if err := json.Unmarshal(text, &value); err != nil {

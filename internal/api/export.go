@@ -3,11 +3,8 @@ package api
 import (
 	"bufio"
 	"context"
-	"encoding/csv"
 	"io"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -20,10 +17,16 @@ const (
 	typeNDJSON = "application/x-ndjson"
 )
 
+// A form is how a whole campaign is written.
+type form struct {
+	media string // empty: it is not, but a page of it
+	sheet
+}
+
 // export streams a campaign's coupons as they are at one instant. If that fails
 // half-way the connection is cut, so that nobody takes a part for the whole.
-func (s *Server) export(w http.ResponseWriter, r *http.Request, id firstcome.CampaignID, p ledger.Page, media string) error {
-	w.Header().Set("Content-Type", media+"; charset=utf-8")
+func (s *Server) export(w http.ResponseWriter, r *http.Request, of ledger.Status, p ledger.Page, as form) error {
+	w.Header().Set("Content-Type", as.media+"; charset=utf-8")
 	if r.Method == http.MethodHead {
 		return nil // the rest would be read for nobody
 	}
@@ -33,20 +36,26 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, id firstcome.Cam
 	default:
 		return unavailable(busy, "too many exports are under way. Ask again: it is safe")
 	}
+	if as.excel {
+		w.Header().Set("Content-Disposition", disposition(of.ID, of.Terms.Name))
+	}
 	p.Limit = 0
 	out := bufio.NewWriterSize(&stream{ResponseWriter: w, control: http.NewResponseController(w), wait: s.Limits.Write}, 32<<10)
 	write := s.lines(out)
-	if media == typeCSV {
-		write = s.cells(out)
+	if as.media == typeCSV {
+		write = s.cells(out, as.sheet)
 	}
-	err := s.Ledger.Coupons(r.Context(), id, p, func(c firstcome.Coupon) error {
-		return write(r.Context(), &c)
-	})
+	err := write(r.Context(), nil, "")
+	if err == nil {
+		err = s.Ledger.Export(r.Context(), of.ID, p, func(c firstcome.Coupon, reason string) error {
+			return write(r.Context(), &c, reason)
+		})
+	}
 	if err == nil {
 		err = out.Flush()
 	}
 	if err != nil {
-		s.metrics.warn(s.Log, "an export was cut", "campaign", id, "err", err)
+		s.metrics.warn(s.Log, "an export was cut", "campaign", of.ID, "err", err)
 		panic(http.ErrAbortHandler)
 	}
 	return nil
@@ -78,10 +87,13 @@ func extend(c *http.ResponseController, wait time.Duration) {
 	_ = c.SetReadDeadline(until)
 }
 
-// lines returns what writes a coupon as a line of JSON.
-func (s *Server) lines(out io.Writer) func(context.Context, *firstcome.Coupon) error {
+// lines returns what writes a coupon as a line of JSON, and nothing for none.
+func (s *Server) lines(out io.Writer) func(context.Context, *firstcome.Coupon, string) error {
 	var line []byte
-	return func(ctx context.Context, c *firstcome.Coupon) error {
+	return func(ctx context.Context, c *firstcome.Coupon, _ string) error {
+		if c == nil {
+			return nil
+		}
 		t, err := s.terms.get(ctx, c.Campaign, c.TermsVersion)
 		if err != nil {
 			return err
@@ -90,46 +102,4 @@ func (s *Server) lines(out io.Writer) func(context.Context, *firstcome.Coupon) e
 		_, err = out.Write(line)
 		return err
 	}
-}
-
-// columns are those of a CSV export.
-var columns = []string{"campaign_id", "number", "user_id", "code", "state", "benefit", "issued_at", "expires_at", "recorded"}
-
-// cells returns what writes a coupon as a row of CSV, below a row of column names.
-func (s *Server) cells(out io.Writer) func(context.Context, *firstcome.Coupon) error {
-	table := csv.NewWriter(out)
-	_ = table.Write(columns) // into the buffer: an error comes again with the flush
-	table.Flush()
-	return func(ctx context.Context, c *firstcome.Coupon) error {
-		t, err := s.terms.get(ctx, c.Campaign, c.TermsVersion)
-		if err != nil {
-			return err
-		}
-		row := []string{
-			string(c.Campaign), strconv.FormatInt(c.Number, 10), harmless(string(c.User)), c.Code, state(c), harmless(string(t.benefit)),
-			cellTime(c.IssuedAt), cellTime(t.ExpiresAt(c.IssuedAt)), strconv.FormatBool(c.Recorded),
-		}
-		if err := table.Write(row); err != nil {
-			return err
-		}
-		table.Flush()
-		return table.Error()
-	}
-}
-
-// harmless keeps a spreadsheet from taking a user's text for a formula. Some take the
-// full-width signs of East Asian keyboards for the same.
-func harmless(cell string) string {
-	if cell != "" && strings.IndexAny(cell, "=+-@\t\r＝＋－＠") == 0 {
-		return "'" + cell
-	}
-	return cell
-}
-
-// cellTime returns an instant as a cell; the zero time is empty.
-func cellTime(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(timeLayout)
 }

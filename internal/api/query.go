@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+	_ "time/tzdata" // the zones, where the system has none, as in an image from scratch
 	"unicode/utf8"
 
 	"github.com/firstcome/firstcome"
@@ -171,6 +173,29 @@ func (q *query) included(name string) bool {
 		q.refuse(name, `must be "include" or "exclude"`)
 	}
 	return false
+}
+
+// flag tells whether a parameter that is 1 or absent is there.
+func (q *query) flag(name string) bool {
+	text, ok := q.given(name)
+	if ok && text != "1" {
+		q.refuse(name, "must be 1")
+	}
+	return ok
+}
+
+// zone returns a parameter that names a time zone; absent means UTC. The server's own is nothing to a caller.
+func (q *query) zone(name string) *time.Location {
+	text, ok := q.given(name)
+	if !ok {
+		return time.UTC
+	}
+	zone, err := time.LoadLocation(text)
+	if err != nil || text == "" || text == "Local" {
+		q.refuse(name, "must be the name of a time zone, like Asia/Seoul")
+		return time.UTC
+	}
+	return zone
 }
 
 // limit returns how many items the page may have.

@@ -40,7 +40,7 @@ func (s *Server) routes() []route {
 		{"POST", "/v1/campaigns/{id}/claims", claim | self, "", s.claim, short},
 		{"GET", "/v1/campaigns/{id}/claims/{user_id}", ask | self, "", s.readClaim, short},
 		{"POST", "/v1/campaigns/{id}/coupons", run, "", s.issueCoupons, short},
-		{"GET", "/v1/campaigns/{id}/coupons", look, "after limit voided user_id code number", s.listCoupons, long},
+		{"GET", "/v1/campaigns/{id}/coupons", look, "after limit voided user_id code number excel tz", s.listCoupons, long},
 		{"POST", "/v1/campaigns/{id}/coupons/{number}/void", look, "", s.voidCoupon, short},
 		{"GET", "/v1/campaigns/{id}/facts", run, "after limit wait", s.listFacts, long},
 

@@ -12,12 +12,15 @@ import (
 
 const couponColumns = `campaign_id, number, user_id, code, terms_version, issued_at, voided_at`
 
-// scanCoupons calls each with the coupon of every row, until it returns an error.
-func scanCoupons(rows *sql.Rows, each func(firstcome.Coupon) error) error {
+// scanCoupons calls each with the coupon of every row, until it returns an error. What else a
+// row has is scanned into more.
+func scanCoupons(rows *sql.Rows, each func(firstcome.Coupon) error, more ...any) error {
+	var c firstcome.Coupon
+	var issuedAt, voidedAt sql.NullInt64
+	into := append([]any{&c.Campaign, &c.Number, &c.User, &c.Code, &c.TermsVersion, &issuedAt, &voidedAt}, more...)
 	for rows.Next() {
-		c := firstcome.Coupon{Recorded: true}
-		var issuedAt, voidedAt sql.NullInt64
-		if err := rows.Scan(&c.Campaign, &c.Number, &c.User, &c.Code, &c.TermsVersion, &issuedAt, &voidedAt); err != nil {
+		c = firstcome.Coupon{Recorded: true}
+		if err := rows.Scan(into...); err != nil {
 			return err
 		}
 		c.IssuedAt, c.VoidedAt = instant(issuedAt), instant(voidedAt)
@@ -71,16 +74,23 @@ type Page struct {
 // Coupons calls each with the coupons of a page, in number order, as they are at
 // one instant, until it returns an error.
 func (l *Ledger) Coupons(ctx context.Context, id firstcome.CampaignID, p Page, each func(firstcome.Coupon) error) error {
+	return l.Export(ctx, id, p, func(c firstcome.Coupon, _ string) error { return each(c) })
+}
+
+// Export is Coupons that also tells why each was voided, "" of one in force.
+func (l *Ledger) Export(ctx context.Context, id firstcome.CampaignID, p Page, each func(c firstcome.Coupon, reason string) error) error {
 	if p.Limit == 0 {
 		p.Limit = math.MaxInt
 	}
-	rows, err := l.read.QueryContext(ctx, `SELECT `+couponColumns+` FROM coupons
+	rows, err := l.read.QueryContext(ctx, `SELECT `+couponColumns+`, void_reason FROM coupons
 		WHERE campaign_id = ? AND number > ? AND (? OR voided_at IS NULL) ORDER BY number LIMIT ?`, id, p.After, p.Voided, p.Limit)
 	if err != nil {
 		return fmt.Errorf("read the coupons of %s: %w", id, err)
 	}
 	defer rows.Close()
-	if err := scanCoupons(rows, each); err != nil {
+	var reason sql.NullString
+	err = scanCoupons(rows, func(c firstcome.Coupon) error { return each(c, reason.String) }, &reason)
+	if err != nil {
 		return fmt.Errorf("read the coupons of %s: %w", id, err)
 	}
 	return nil

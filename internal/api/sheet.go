@@ -1,0 +1,153 @@
+package api
+
+import (
+	"context"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/firstcome/firstcome"
+)
+
+// columns are those of a CSV export.
+var columns = []string{
+	"campaign_id", "number", "user_id", "code", "state", "benefit", "issued_at", "expires_at", "recorded", "voided_at", "void_reason",
+}
+
+// A sheet is how a campaign is written as CSV (RFC 4180): for programs, or for Excel.
+type sheet struct {
+	excel bool           // with a byte order mark, texts that stay texts, and whole seconds
+	zone  *time.Location // of the instants
+}
+
+// cells returns what writes a coupon as a row of CSV, below a row of column names.
+func (s *Server) cells(out io.Writer, as sheet) func(context.Context, *firstcome.Coupon, string) error {
+	var row []byte
+	if as.excel {
+		row = append(row, byteOrderMark...)
+	}
+	row = as.appendRow(row, as.ordered(as.titles()...)...)
+	return func(ctx context.Context, c *firstcome.Coupon, reason string) error {
+		if c != nil {
+			t, err := s.terms.get(ctx, c.Campaign, c.TermsVersion)
+			if err != nil {
+				return err
+			}
+			row = as.appendRow(row, as.ordered(
+				as.text(string(c.Campaign)), strconv.FormatInt(c.Number, 10), as.text(string(c.User)), as.text(c.Code), state(c), harmless(string(t.benefit)),
+				as.instant(c.IssuedAt), as.instant(t.ExpiresAt(c.IssuedAt)), strconv.FormatBool(c.Recorded), as.instant(c.VoidedAt), harmless(reason))...)
+		}
+		_, err := out.Write(row)
+		row = row[:0]
+		return err
+	}
+}
+
+// titles returns the names of the columns. Those of instants say the zone, if they do not say it themselves.
+func (s sheet) titles() []string {
+	if !s.excel {
+		return columns
+	}
+	titles := make([]string, len(columns))
+	for n, name := range columns {
+		if titles[n] = name; strings.HasSuffix(name, "_at") {
+			titles[n] += " (" + s.zone.String() + ")"
+		}
+	}
+	return titles
+}
+
+// ordered puts the number first for Excel: one that splits lines elsewhere than at commas takes the whole line for
+// the first cell, which must not begin as a formula does.
+func (s sheet) ordered(cells ...string) []string {
+	if !s.excel {
+		return cells
+	}
+	cells[0], cells[1] = cells[1], cells[0]
+	return cells
+}
+
+// byteOrderMark tells Excel that a file is UTF-8: in Korea it would read it as CP949.
+const byteOrderMark = "\ufeff"
+
+// text returns a text as a cell. Excel takes 00123 for 123, 12E45 for a number and a campaign's id for a
+// date, unless the cell is a formula of that text. It is at most 128 bytes, of the 255 characters that a formula's text may have.
+func (s sheet) text(text string) string {
+	if !s.excel {
+		return harmless(text)
+	}
+	return `="` + strings.ReplaceAll(harmless(text), `"`, `""`) + `"`
+}
+
+// instant returns an instant as a cell; the zero time is empty. What has a zone or parts of seconds is no
+// date to Excel.
+func (s sheet) instant(t time.Time) string {
+	switch {
+	case t.IsZero():
+		return ""
+	case s.excel:
+		return t.In(s.zone).Format("2006-01-02 15:04:05")
+	case s.zone == time.UTC:
+		return t.UTC().Format(timeLayout)
+	}
+	return t.In(s.zone).Format("2006-01-02T15:04:05.000000-07:00")
+}
+
+// appendRow appends a line of cells.
+func (s sheet) appendRow(b []byte, cells ...string) []byte {
+	for n, cell := range cells {
+		if n > 0 {
+			b = append(b, ',')
+		}
+		if strings.ContainsAny(cell, ",;\"\t\r\n") || strings.HasPrefix(cell, " ") {
+			cell = `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
+		}
+		b = append(b, cell...)
+	}
+	if s.excel {
+		b = append(b, '\r')
+	}
+	return append(b, '\n')
+}
+
+// harmless keeps a spreadsheet from taking a user's text for a formula, also where one that splits
+// cells at semicolons, tabs or line ends would begin a cell. Some take the full-width signs of East Asian keyboards for
+// the same.
+func harmless(cell string) string {
+	if !strings.ContainsAny(cell, formulas) {
+		return cell
+	}
+	var b strings.Builder
+	begins, split := true, false
+	for _, r := range cell {
+		if begins && strings.ContainsRune(formulas, r) {
+			b.WriteByte('\'')
+		}
+		if strings.ContainsRune(";\t\r\n", r) {
+			begins, split = true, true
+		} else {
+			// Blanks before a formula are passed over by some, and quotes are where a cell was split.
+			begins = begins && (r == ' ' || split && r == '"')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+const formulas = "=+-@\t\r＝＋－＠"
+
+// disposition returns the header Content-Disposition of a campaign's file: its name as it is (RFC 5987), and
+// its id for who does not read that.
+func disposition(id firstcome.CampaignID, name string) string {
+	name = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || strings.ContainsRune(`\/:*?"<>|`, r) {
+			return '_' // no file system takes these, and none shall be led elsewhere
+		}
+		return r
+	}, name)
+	name = strings.Trim(name, " .") + " (" + string(id) + ").csv"
+	return `attachment; filename="` + string(id) + `.csv"; filename*=UTF-8''` + strings.ReplaceAll(url.PathEscape(name), "'", "%27")
+}
