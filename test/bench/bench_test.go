@@ -22,7 +22,7 @@ func TestRowsGiveFiguresOfAFewClaims(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, want := range []string{
-		"user ids in order", "user ids scattered", "synced a batch", "sold_out, 64", "already_issued, 64", "1,000 open campaigns", "256 claimants", "MariaDB decides", "PostgreSQL decides",
+		"user ids in order", "user ids scattered", "synced a batch", "sold_out, 64", "already_issued, 64", "already_issued, of 2000 holders", "1,000 open campaigns", "256 claimants", "MariaDB decides", "PostgreSQL decides",
 		"nobody records", "while MariaDB records", "two nodes", "recorder alone, MariaDB", "recorder alone, PostgreSQL", "memory a holder",
 	} {
 		row := regexp.MustCompile(`(?m)^\| [^|]*` + regexp.QuoteMeta(want) + `[^|]*\| [1-9]`)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// refused: claims of a campaign that is sold out, and of users who hold a coupon.
+// refused: claims of a campaign that is sold out, and of users who hold a coupon that the node knows or not.
 func refused(ctx context.Context, b *bench) error {
 	s, bare, err := b.both(ctx, "refused.db")
 	if err != nil {
@@ -35,6 +35,40 @@ func refused(ctx context.Context, b *bench) error {
 			return err
 		}
 	}
+	return b.beyondCache(ctx, s, bare)
+}
+
+// known is how many coupons a node keeps to repeat them: flow's knownSets times its ways.
+const known = 131_072
+
+// beyondCache: claims of users who hold a coupon that the node has forgotten since. Between two claims of one
+// user as many others ask as the node knows, and twice.
+func (b *bench) beyondCache(ctx context.Context, s, bare *server) error {
+	holders := min(b.holders, 2*known+b.claims)
+	held, err := b.campaign(ctx, s, int64(holders))
+	if err != nil {
+		return err
+	}
+	if _, err := drive(ctx, at(s, held, scattered(0)), holders, 64, 0, "issued"); err != nil {
+		return err
+	}
+	if err := copyAnswer(ctx, s, bare, held, scattered(0)(holders-1)); err != nil {
+		return err
+	}
+	from := 0
+	again := func() (figure, error) {
+		first := from
+		from += b.claims
+		return drive(ctx, at(s, held, func(n int) string { return scattered(0)((first + n) % holders) }), b.claims, 64, 0, "already_issued")
+	}
+	c, err := b.pair(again, func() (figure, error) {
+		return drive(ctx, at(bare, held, scattered(0)), b.claims, 64, 0, "already_issued")
+	})
+	if err != nil {
+		return err
+	}
+	b.printRate(fmt.Sprintf("already_issued, of %d holders in turn, 64 connections", holders), c, "bare", "")
+	b.printCPU(c, "")
 	return nil
 }
 
