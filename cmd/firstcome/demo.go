@@ -120,6 +120,7 @@ func (c *demoCmd) load(ctx context.Context, t terminal, n *node) (*load.Result, 
 func (c *demoCmd) print(t terminal, r *load.Result, report audit.Report) {
 	issued, soldOut, already := r.Outcomes["issued"], r.Outcomes["sold_out"], r.Outcomes["already_issued"]
 	w := t.out
+	fmt.Fprintf(w, "%s.\n\n", r.Headline())
 	line(w, "issued", issued)
 	line(w, "sold out", soldOut)
 	line(w, "already issued", already)

@@ -53,8 +53,8 @@ func (c *stockCollector) Collect(to chan<- prometheus.Metric) {
 	to <- gauge(c.left, float64(more))
 	for _, s := range found {
 		id := string(s.ID)
-		if s.Terms.Quantity != firstcome.Unlimited {
-			to <- gauge(c.quantity, float64(s.Terms.Quantity), id)
+		if s.Quantity != firstcome.Unlimited {
+			to <- gauge(c.quantity, float64(s.Quantity), id)
 		}
 		to <- gauge(c.inForce, float64(s.InForce), id)
 		to <- gauge(c.issued, float64(s.Issued), id)

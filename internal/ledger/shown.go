@@ -5,22 +5,33 @@ import (
 	"database/sql"
 	"fmt"
 	"time"
+
+	"github.com/firstcome/firstcome"
 )
 
 // unclosed holds for the campaigns that a newcomer may be issued a coupon of, now or later, at
 // an instant: the parameter.
 const unclosed = `NOT c.closed AND c.retired_at IS NULL AND (c.closes_at IS NULL OR c.closes_at > ?)`
 
+// A Shown campaign is what a figure says of one: it needs no terms, and so shows also a campaign of
+// which these cannot be read.
+type Shown struct {
+	ID              firstcome.CampaignID
+	Quantity        int64 // firstcome.Unlimited for no bound
+	InForce, Issued int64
+	Epoch           int64
+}
+
 // Unclosed returns at most limit of the campaigns that are not closed, and how many more there
 // are: first those that are open and have stock, then those that opened lately or will soon. So
 // however many campaigns there ever were, the ones that are issued now are among them.
-func (l *Ledger) Unclosed(ctx context.Context, limit int) (all []Status, more int64, err error) {
+func (l *Ledger) Unclosed(ctx context.Context, limit int) (all []Shown, more int64, err error) {
 	now := l.wall().UnixMicro()
-	rows, err := l.read.QueryContext(ctx, l.dialect.statusQuery()+`WHERE `+unclosed+`
+	rows, err := l.read.QueryContext(ctx, `SELECT c.id, c.quantity, c.in_force, c.issued, c.epoch FROM campaigns c WHERE `+unclosed+`
 		ORDER BY CASE WHEN (c.opens_at IS NULL OR c.opens_at <= ?) AND (c.quantity IS NULL OR c.in_force < c.quantity) THEN 0 ELSE 1 END,
 			ABS(COALESCE(c.opens_at, c.created_at) - ?), c.id LIMIT ?`, now, now, now, limit)
 	if err == nil {
-		all, err = l.scanStatuses(rows)
+		all, err = scanShown(rows)
 	}
 	if err == nil && len(all) == limit { // else nothing is left out
 		err = l.read.QueryRowContext(ctx, `SELECT count(*) FROM campaigns c WHERE `+unclosed, now).Scan(&more)
@@ -30,6 +41,22 @@ func (l *Ledger) Unclosed(ctx context.Context, limit int) (all []Status, more in
 		return nil, 0, fmt.Errorf("read the campaigns that are not closed: %w", err)
 	}
 	return all, more, nil
+}
+
+func scanShown(rows *sql.Rows) (all []Shown, err error) {
+	defer rows.Close()
+	for rows.Next() {
+		var s Shown
+		var quantity sql.NullInt64
+		if err := rows.Scan(&s.ID, &quantity, &s.InForce, &s.Issued, &s.Epoch); err != nil {
+			return nil, err
+		}
+		if s.Quantity = quantity.Int64; !quantity.Valid {
+			s.Quantity = firstcome.Unlimited
+		}
+		all = append(all, s)
+	}
+	return all, rows.Err()
 }
 
 // wall returns the gate's clock where it is this process's, and else the process's own, which is

@@ -166,6 +166,9 @@ func TestTheHeadNamesServerVersionAndMachine(t *testing.T) {
 			t.Errorf("table and report do not both say %q", want)
 		}
 	}
+	if head, _, _ := strings.Cut(report.String(), "</header>"); !strings.Contains(head, server+", firstcome v9.8") || !strings.Contains(head, r.Generator.Platform) {
+		t.Error("they are not in the head of the report")
+	}
 	if !strings.Contains(report.String(), "firstcome v9.9") || !strings.Contains(report.String(), "on the generator&#39;s machine") && !strings.Contains(report.String(), "on the generator's machine") {
 		t.Error("the report does not say which firstcome the load is of, or where the server is")
 	}
