@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -8,10 +9,18 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/big"
+	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/firstcome/firstcome/internal/auth"
 )
 
 // TestAFileOfServeMayBeAPipe, which can be read once.
@@ -59,4 +68,70 @@ func pipe(t *testing.T, text []byte) string {
 		t.Fatal(err)
 	}
 	return fmt.Sprintf("/dev/fd/%d", r.Fd())
+}
+
+// TestTheTokensPublicKeysAreReadAgain replaces the file, as a deployment does, and makes it too large.
+func TestTheTokensPublicKeysAreReadAgain(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "keys")
+	put := func(text []byte) {
+		next := filepath.Join(dir, "next")
+		if err := errors.Join(os.WriteFile(next, text, 0o600), os.Rename(next, file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own := make([]*ecdsa.PrivateKey, 2)
+	inPEM := make([][]byte, 2)
+	for n := range own {
+		var err error
+		if own[n], err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+			t.Fatal(err)
+		}
+		der, err := x509.MarshalPKIXPublicKey(own[n].Public())
+		if err != nil {
+			t.Fatal(err)
+		}
+		inPEM[n] = pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+	}
+	put(inPEM[0])
+	check, err := (&tokenFlags{JWTPublicKey: file}).jwt(terminal{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	logged := make(lines, 10)
+	a := auth.New(auth.Config{JWT: check, Log: slog.New(slog.NewTextHandler(logged, nil))})
+	ctx, stop := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- a.Run(ctx) }()
+	put(inPEM[1])
+	if line := <-logged; !strings.Contains(line, "other public keys") {
+		t.Errorf("the log says %s", line)
+	}
+	for n, key := range own {
+		token, err := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{"sub": "a", "exp": time.Now().Add(time.Hour).Unix()}).SignedString(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		if _, err := a.Authenticate(r); (err == nil) != (n == 1) {
+			t.Errorf("a token of key %d: %v", n, err)
+		}
+	}
+	put(make([]byte, maxPublicKeys+1))
+	if line := <-logged; !strings.Contains(line, "the last ones stand") {
+		t.Errorf("the log says %s", line)
+	}
+	stop()
+	if err := <-ran; err != nil {
+		t.Error(err)
+	}
+}
+
+// lines are those of a log.
+type lines chan string
+
+func (l lines) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
 }

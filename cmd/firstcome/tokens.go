@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/firstcome/firstcome/internal/auth"
@@ -33,14 +34,34 @@ func (c *tokenFlags) jwt(t terminal) (*auth.JWT, error) {
 		config.Secret = bytes.TrimRight(text, "\r\n") // an editor's last line end
 	}
 	if c.JWTPublicKey != "" {
-		text, err := os.ReadFile(c.JWTPublicKey)
+		text, err := readPublicKeys(c.JWTPublicKey)
 		errs = append(errs, err)
 		config.PublicKey = text
+		if file, err := os.Stat(c.JWTPublicKey); err == nil && file.Mode().IsRegular() { // a pipe is read once
+			config.Again = func() ([]byte, error) { return readPublicKeys(c.JWTPublicKey) }
+		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	return auth.NewJWT(config)
+}
+
+// maxPublicKeys bounds the file of the tokens' public keys, which is read again and again: a set of 32 keys with
+// their certificates has a tenth of it.
+const maxPublicKeys = 1 << 20
+
+func readPublicKeys(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxPublicKeys+1))
+	if err == nil && len(text) > maxPublicKeys {
+		err = fmt.Errorf("%s has more than %d bytes: is it the tokens' public keys?", file, maxPublicKeys)
+	}
+	return text, err
 }
 
 // refuseOrphans refuses settings of tokens where no tokens are configured: who

@@ -8,7 +8,8 @@
 // logged at debug level, without the credential.
 //
 // Nothing in a token chooses how it is checked: the algorithms and the keys are
-// configured, and kid, jku, jwk and x5u are not read.
+// configured, and jku, jwk and x5u are not read. Where a set of keys is configured, kid chooses
+// among them, and nothing else.
 package auth
 
 import (
@@ -31,6 +32,10 @@ var ErrUnauthorized = errors.New("credentials are missing or not good")
 // reloadEvery leaves half of the second, within which a key has to be effective,
 // for a slow read.
 const reloadEvery = 500 * time.Millisecond
+
+// lookEvery is how often the tokens' public keys are looked at: they change some times a year, and a
+// token that is signed with a new one comes soon after.
+const lookEvery = time.Second
 
 // reloadTimeout bounds one read of the keys.
 const reloadTimeout = 5 * time.Second
@@ -80,19 +85,43 @@ func New(c Config) *Authenticator {
 func (a *Authenticator) Open() bool { return a.config.Open }
 
 // Run reads the keys again and again, so that a new or a revoked key is effective
-// within a second, until ctx ends. While they cannot be read, the last ones stand.
+// within a second, until ctx ends, and those of the tokens each second. While they cannot be read, the last ones stand.
 func (a *Authenticator) Run(ctx context.Context) error {
 	tick := time.NewTicker(reloadEvery)
 	defer tick.Stop()
-	failing := false
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	failing, refused := false, ""
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 			failing = a.reloadAndLog(ctx, failing)
+		case <-look.C:
+			refused = a.lookAndLog(refused)
 		}
 	}
+}
+
+// lookAndLog logs that the tokens' keys are others, or what is wrong with them, which it returns, unless it was told before.
+func (a *Authenticator) lookAndLog(told string) (refused string) {
+	if a.config.JWT == nil || a.config.JWT.config.Again == nil {
+		return ""
+	}
+	changed, err := a.config.JWT.look()
+	switch {
+	case err != nil && err.Error() != told:
+		a.config.Log.Error("the tokens' public keys cannot be taken: the last ones stand", "err", err)
+	case len(changed) > 0:
+		a.config.Log.Info("users' tokens have other public keys", "keys", changed)
+	case err == nil && told != "":
+		a.config.Log.Info("the tokens' public keys are as before")
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // reloadAndLog logs where reading begins or ceases to fail, and returns whether it fails.

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rsa"
@@ -11,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -37,8 +39,12 @@ func minSecret(algorithm string) int {
 
 // JWTConfig says which users' tokens are good.
 type JWTConfig struct {
-	Secret    []byte // for HS256, HS384 and HS512; empty: none of them
-	PublicKey []byte // PEM of an RSA (RS256) or P-256 (ES256) public key or certificate; empty: neither
+	Secret []byte // for HS256, HS384 and HS512; empty: none of them
+	// PublicKey is PEM of an RSA (RS256) or P-256 (ES256) public key or certificate, or a JWK set
+	// (RFC 7517) of several; nil: neither algorithm.
+	PublicKey []byte
+	// Again reads PublicKey's text once more, where it may change; nil: it does not.
+	Again func() ([]byte, error)
 	// Algorithms is the allow-list; empty means all for which there is a key.
 	Algorithms []string
 	UserClaim  string // holds the user's id; empty means sub
@@ -46,20 +52,58 @@ type JWTConfig struct {
 	Audience   string // if set, a token must have this aud
 }
 
-// A JWT checks users' tokens with static keys. Make one with NewJWT.
+// A JWT checks users' tokens with the keys that it was given last. Make one with NewJWT.
 type JWT struct {
+	config JWTConfig               // but for the PublicKey, which look changes
+	now    atomic.Pointer[checker] // what tokens are checked with
+}
+
+// A checker checks tokens with static keys.
+type checker struct {
+	text   []byte // of the public keys
 	parser *jwt.Parser
 	secret []byte
-	public any // *rsa.PublicKey, *ecdsa.PublicKey or nil
+	public []publicKey
+	set    bool // the public keys are a set, of which a token may name one
 	claim  string
 }
 
 // NewJWT returns the checker of tokens, or an error that says everything that is
 // wrong with the configuration.
 func NewJWT(c JWTConfig) (*JWT, error) {
-	public, publicAlgorithm, err := parsePublicKey(c.PublicKey)
+	now, err := newChecker(c)
+	if err != nil {
+		return nil, err
+	}
+	j := &JWT{config: c}
+	j.now.Store(now)
+	return j, nil
+}
+
+// look reads the public keys once more. If they are others, those are taken, and their ids returned; if they
+// cannot be, the last ones stand. It may not be called twice at once.
+func (j *JWT) look() (changed []string, err error) {
+	text, err := j.config.Again()
+	if err != nil || bytes.Equal(text, j.now.Load().text) {
+		return nil, err
+	}
+	c := j.config
+	c.PublicKey = text
+	next, err := newChecker(c)
+	if err != nil {
+		return nil, err
+	}
+	j.now.Store(next)
+	for _, k := range next.public {
+		changed = append(changed, k.algorithm+" "+k.id)
+	}
+	return changed, nil
+}
+
+func newChecker(c JWTConfig) (*checker, error) {
+	public, set, err := parsePublicKeys(c.PublicKey)
 	errs := []error{err}
-	possible := possibleAlgorithms(c.Secret, publicAlgorithm)
+	possible := possibleAlgorithms(c.Secret, public)
 	if len(c.Secret) > 0 && len(c.Secret) < minSecret("HS256") {
 		errs = append(errs, fmt.Errorf("the token secret has %d bytes and needs at least %d (RFC 7518)", len(c.Secret), minSecret("HS256")))
 	}
@@ -81,7 +125,7 @@ func NewJWT(c JWTConfig) (*JWT, error) {
 	if c.UserClaim == "" {
 		c.UserClaim = "sub"
 	}
-	return &JWT{parser: newParser(c, allowed), secret: c.Secret, public: public, claim: c.UserClaim}, nil
+	return &checker{text: c.PublicKey, parser: newParser(c, allowed), secret: c.Secret, public: public, set: set, claim: c.UserClaim}, nil
 }
 
 func newParser(c JWTConfig, allowed []string) *jwt.Parser {
@@ -102,15 +146,17 @@ func newParser(c JWTConfig, allowed []string) *jwt.Parser {
 }
 
 // possibleAlgorithms returns the algorithms for which there is a key.
-func possibleAlgorithms(secret []byte, public string) []string {
+func possibleAlgorithms(secret []byte, public []publicKey) []string {
 	var possible []string
 	for _, a := range []string{"HS256", "HS384", "HS512"} {
 		if len(secret) >= minSecret(a) {
 			possible = append(possible, a)
 		}
 	}
-	if public != "" {
-		possible = append(possible, public)
+	for _, k := range public {
+		if k.algorithm != "" && !slices.Contains(possible, k.algorithm) {
+			possible = append(possible, k.algorithm)
+		}
 	}
 	return possible
 }
@@ -174,8 +220,9 @@ func (j *JWT) user(token string) (firstcome.UserID, error) {
 	if len(token) > maxToken {
 		return "", fmt.Errorf("the token has more than %d bytes", maxToken)
 	}
+	c := j.now.Load()
 	claims := jwt.MapClaims{}
-	parsed, err := j.parser.ParseWithClaims(token, claims, j.key)
+	parsed, err := c.parser.ParseWithClaims(token, claims, c.key)
 	if err != nil {
 		return "", err
 	}
@@ -183,16 +230,26 @@ func (j *JWT) user(token string) (firstcome.UserID, error) {
 	if _, critical := parsed.Header["crit"]; critical {
 		return "", errors.New("the token has critical headers")
 	}
-	return userOf(claims[j.claim])
+	return userOf(claims[c.claim])
 }
 
-// key returns the configured key of the token's kind of algorithm, which the
-// parser has found in the allow-list.
-func (j *JWT) key(t *jwt.Token) (any, error) {
+// key returns the configured keys of the token's algorithm, which the parser has found in the
+// allow-list: of a set the one that the token names, if it names any.
+func (c *checker) key(t *jwt.Token) (any, error) {
 	if _, secret := t.Method.(*jwt.SigningMethodHMAC); secret {
-		return j.secret, nil
+		return c.secret, nil
 	}
-	return j.public, nil
+	id, named := t.Header["kid"]
+	var fit jwt.VerificationKeySet
+	for _, k := range c.public {
+		if k.algorithm == t.Method.Alg() && (!c.set || !named || id == k.id) {
+			fit.Keys = append(fit.Keys, k.key)
+		}
+	}
+	if len(fit.Keys) == 0 {
+		return nil, fmt.Errorf("%w: there is no such key", jwt.ErrTokenSignatureInvalid)
+	}
+	return fit, nil
 }
 
 // userOf returns the user that a claim names: a string, or an integer in canonical form.
