@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/url"
 	"runtime"
 	"strings"
 	"sync"
@@ -213,6 +214,46 @@ func TestF08AKeyOfAnotherTypeIsSeenBeforeTheFirstWrite(t *testing.T) {
 				s.do("RENAME", "kept", key)
 			}
 		})
+	}
+	s.want(s.gate, crowd(2, 2), "already_issued:3", "issued:4")
+}
+
+// TestF08ARightThatIsTakenAwayLeavesNothingHalfDone takes away the right to what the script writes, from a gate that
+// has tried its rights before.
+func TestF08ARightThatIsTakenAwayLeavesNothingHalfDone(t *testing.T) {
+	address := services.Redis.Database(t)
+	s := newShop(t, address, 100)
+	as := services.User(t, address, strings.Fields(redis.Rights)...)
+	user, err := url.Parse(as)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.gate = open(t, as)
+	s.issue(0, 3)
+	counters := func() []string {
+		c, err := s.do("HMGET", keysOf[0], "in_force", "issued", "last_number", "version").AsStrSlice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, count := range []string{"HLEN", "XLEN"} {
+			has, err := s.do(count, keysOf[n+1]).AsInt64()
+			if err != nil {
+				t.Fatal(err)
+			}
+			c = append(c, fmt.Sprint(has))
+		}
+		return c
+	}
+	before := counters()
+	for _, right := range []string{"xadd", "hset"} {
+		s.do("ACL", "SETUSER", user.User.Username(), "-"+right)
+		if _, err := s.gate.Claim(t.Context(), "c", crowd(3, 5)); err == nil {
+			t.Errorf("without %s a claim was decided", right)
+		}
+		if diff := cmp.Diff(before, counters()); diff != "" {
+			t.Errorf("without %s something was written (-before +after):\n%s", right, diff)
+		}
+		s.do("ACL", "SETUSER", user.User.Username(), "+"+right)
 	}
 	s.want(s.gate, crowd(2, 2), "already_issued:3", "issued:4")
 }

@@ -1,0 +1,145 @@
+package mutants_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/firstcome/firstcome/test/services"
+)
+
+func TestMain(m *testing.M) { services.Main(m) }
+
+// root is the repository's.
+const root = "../.."
+
+// A mutant is one bug: in file, old is replaced by new, and the test of the package has to fail.
+type mutant struct {
+	bug       string
+	file      string
+	old, new  string
+	pkg, test string
+}
+
+var mutants = []mutant{
+	{
+		bug:  "the rule ignores when a campaign closes",
+		file: "outcome.go", old: "c.Closed || !c.ClosesAt.IsZero() && !now.Before(c.ClosesAt)", new: "c.Closed",
+		pkg: ".", test: "TestDecideGivesEachOutcome",
+	},
+	{
+		bug:  "the rule issues one more than the quantity",
+		file: "outcome.go", old: "inForce >= c.Quantity", new: "inForce > c.Quantity",
+		pkg: ".", test: "TestDecideGivesEachOutcome",
+	},
+	{
+		bug:  "a lease counts from the answer",
+		file: "internal/flow/drain.go", old: "i.learn(q, decisions, sent, epoch)", new: "i.learn(q, decisions, i.now(), epoch)",
+		pkg: "./internal/flow", test: "TestALeaseCountsFromTheSending",
+	},
+	{
+		bug:  "a voided coupon is repeated from memory",
+		file: "internal/flow/known.go", old: "now >= e.until || e.epoch != q.epoch.Load()", new: "now >= e.until",
+		pkg: "./internal/flow", test: "TestAVoidedCouponIsNotRepeated",
+	},
+	{
+		bug:  "what may be repeated is not forgotten when a change begins",
+		file: "internal/flow/queue.go", old: "	q.local.Store(nil)\n", new: "",
+		pkg: "./internal/flow", test: "TestALeaseEndsBeforeAChange",
+	},
+	{
+		bug:  "a holder is told sold out from memory",
+		file: "internal/flow/queue.go", old: "now >= l.until || l.holders.mayHave(user)", new: "now >= l.until",
+		pkg: "./internal/flow", test: "TestAHolderIsFoundWhileTheRefusalIsRepeated",
+	},
+	{
+		bug:  "a recorder is done with a batch that the ledger did not take",
+		file: "internal/flow/recorder.go", old: "			r.credit(b.Campaign, len(b.Coupons))\n			return Settled{}, err", new: "			return settled, nil",
+		pkg: "./internal/flow", test: "Recorder",
+	},
+	{
+		bug:  "SQLite's gate ignores a new closing time",
+		file: "internal/ledger/stock.go", old: "s.OpensAt, s.ClosesAt, s.decidedAt = instant(opensAt), instant(closesAt), instant(decidedAt)", new: "s.OpensAt, s.decidedAt = instant(opensAt), instant(decidedAt)",
+		pkg: "./internal/ledger", test: "TestTheSQLiteGateConforms",
+	},
+	{
+		bug:  "a claim's row is raised whatever row it is",
+		file: "internal/ledger/statements.go", old: "WHERE id = ?3 AND version = ?4 AND last_number = ?5", new: "WHERE id = ?3 AND version >= 0*?4 AND last_number >= 0*?5",
+		pkg: "./internal/ledger", test: "TestNumberFourOfThreeIsNeitherAnsweredNorRecorded",
+	},
+	{
+		bug:  "the Redis gate ignores when a campaign closes",
+		file: "internal/redis/lua/claim.lua", old: "if closes_at and at >= closes_at then return CLOSED end", new: "",
+		pkg: "./internal/redis", test: "Conforms",
+	},
+	{
+		bug:  "the Redis gate ignores a new closing time",
+		file: "internal/redis/lua/apply.lua", old: "'closes_at', ARGV[10], 'terms_version'", new: "'closes_at', c[6], 'terms_version'",
+		pkg: "./internal/redis", test: "Conforms",
+	},
+	{
+		bug:  "returned stock is claimable at once where nodes repeat refusals",
+		file: "internal/redis/lua/apply.lua", old: "held, held_until = held + 1, hold_until()", new: "held_until = read",
+		pkg: "./internal/redis", test: "Conforms",
+	},
+	{
+		bug:  "a coupon is issued that the journal does not have",
+		file: "internal/redis/lua/claim.lua", old: "  if type(appended) == 'table' and appended.err then return appended end\n", new: "",
+		pkg: "./internal/redis", test: "F08",
+	},
+}
+
+// TestEveryPlantedBugIsFound wants each test to pass on the sources as they are, where another test runs it, and
+// to fail with its bug.
+func TestEveryPlantedBugIsFound(t *testing.T) {
+	for _, m := range mutants {
+		t.Run(m.bug, func(t *testing.T) {
+			out, err := m.run(t)
+			switch text := string(out); {
+			case err == nil && strings.Contains(text, "no tests to run"):
+				t.Errorf("%s has no test %s", m.pkg, m.test)
+			case err == nil:
+				t.Errorf("%s of %s passes with this bug in %s", m.test, m.pkg, m.file)
+			case !strings.Contains(text, "--- FAIL") || strings.Contains(text, "[build failed]"):
+				t.Errorf("the bug does not make a test fail:\n%s", text)
+			}
+		})
+	}
+}
+
+// run runs the mutant's test with its bug.
+func (m mutant) run(t *testing.T) ([]byte, error) {
+	t.Helper()
+	source, err := os.ReadFile(filepath.Join(root, m.file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(source), m.old); n != 1 {
+		t.Fatalf("%s has %d times what the bug replaces: %s", m.file, n, m.old)
+	}
+	dir := t.TempDir()
+	planted := filepath.Join(dir, "planted"+filepath.Ext(m.file))
+	original, err := filepath.Abs(filepath.Join(root, m.file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{original: planted}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, planted, strings.Replace(string(source), m.old, m.new, 1))
+	write(t, filepath.Join(dir, "overlay.json"), string(overlay))
+	test := exec.Command("go", "test", "-count=1", "-failfast", "-overlay", filepath.Join(dir, "overlay.json"), "-run", m.test, m.pkg)
+	test.Dir = root
+	return test.CombinedOutput()
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
