@@ -44,37 +44,51 @@ func (b *Books) Other() audit.OtherSource {
 	return audit.OtherSource{Keys: b.keys, Letters: b.otherLetters, Log: b.otherLog}
 }
 
-// idsIn finds the campaigns of which a table has rows by its primary key, which begins with their ids, a
-// step each: a table may have millions of rows of each.
-const idsIn = `WITH RECURSIVE ids (id) AS (SELECT min(campaign_id) FROM %[1]s
-	UNION ALL SELECT (SELECT min(campaign_id) FROM %[1]s t WHERE t.campaign_id > ids.id) FROM ids WHERE ids.id IS NOT NULL)
-	SELECT id FROM ids WHERE id IS NOT NULL`
-
 // Campaigns returns the ids of all campaigns of which the ledger says anything, in
 // order: also of those whose row is gone. audit.ErrUnreadable says that a table could not be
 // read, and that the ids are those of the others.
 func (b *Books) Campaigns(ctx context.Context) ([]firstcome.CampaignID, error) {
-	queries := []string{`SELECT id FROM campaigns`, `SELECT DISTINCT campaign_id FROM audit_log WHERE action = 'campaign.create' AND campaign_id IS NOT NULL`}
-	for _, table := range []string{"coupons", "facts", "changes", "lost"} {
-		queries = append(queries, fmt.Sprintf(idsIn, table))
-	}
 	var ids []firstcome.CampaignID
 	var unreadable error
-	for _, query := range queries {
-		err := b.each(ctx, "the campaigns' ids", func(take scan) error {
-			var id firstcome.CampaignID
-			err := take(&id)
-			ids = append(ids, id)
-			return err
-		}, query)
+	for _, table := range []string{"campaigns", "audit_log", "coupons", "facts", "changes", "lost"} {
+		found, err := b.idsIn(ctx, table)
 		if errors.Is(err, audit.ErrUnreadable) {
 			unreadable = errors.Join(unreadable, err)
 		} else if err != nil {
 			return nil, err
 		}
+		ids = append(ids, found...)
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids), unreadable
+}
+
+// idsIn returns the ids of the campaigns that a table names. Those whose primary keys begin with the id may have millions of
+// rows of each, and are asked for the next one again and again: as one statement, MariaDB would read all of them.
+func (b *Books) idsIn(ctx context.Context, table string) (ids []firstcome.CampaignID, err error) {
+	read := func(query string, args ...any) error {
+		return b.each(ctx, "the campaigns' ids", func(take scan) error {
+			var id firstcome.CampaignID
+			err := take(&id)
+			ids = append(ids, id)
+			return err
+		}, query, args...)
+	}
+	switch table {
+	case "campaigns":
+		err = read(`SELECT id FROM campaigns`)
+		return ids, err
+	case "audit_log":
+		err = read(`SELECT DISTINCT campaign_id FROM audit_log WHERE action = 'campaign.create' AND campaign_id IS NOT NULL`)
+		return ids, err
+	}
+	for after := ""; ; after = string(ids[len(ids)-1]) {
+		known := len(ids)
+		err := read(`SELECT campaign_id FROM `+table+` WHERE campaign_id > ? ORDER BY campaign_id LIMIT 1`, after)
+		if err != nil || len(ids) == known {
+			return ids, err
+		}
+	}
 }
 
 // scan is that of sql.Rows.
