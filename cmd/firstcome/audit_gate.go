@@ -88,7 +88,7 @@ func gateSource(gate *redis.Gate) audit.GateSource {
 				return audit.GateState{}, err
 			}
 			secret, err := gate.SecretOf(ctx, id)
-			return audit.GateState{Version: s.Version, Epoch: s.Epoch, InForce: s.InForce, LastNumber: s.LastNumber, Secret: secret}, err
+			return audit.GateState{Version: s.Version, Epoch: s.Epoch, InForce: s.InForce, LastNumber: s.LastNumber, Secret: secret, Instants: s.Instants}, err
 		},
 		Holders: func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID, int64) error) error {
 			return gate.Coupons(ctx, id, func(c firstcome.Coupon) error { return each(c.User, c.Number) })

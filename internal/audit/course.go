@@ -81,3 +81,32 @@ func (h *history) fullSince(inForce int64, last Coupon) time.Time {
 	}
 	return last.IssuedAt
 }
+
+// saw keeps a coupon if its number is the lowest or the highest of those that were seen.
+func (c *comparison) saw(coupon firstcome.Coupon) {
+	if c.first.Number == 0 || coupon.Number < c.first.Number {
+		c.first = coupon
+	}
+	if coupon.Number > c.last.Number {
+		c.last = coupon
+	}
+}
+
+// compareCourse holds when the campaign opened, sold out and was closed, as its gate says it, against the
+// coupons, which are of the gate's clock, and the ledger. What the last one is may not be known: it is a
+// dead letter then, or was lost.
+func (c *comparison) compareCourse() {
+	g := c.after
+	if c.first.Number > 0 && (g.OpenedAt.IsZero() || g.OpenedAt.After(c.first.IssuedAt)) {
+		c.differs("counters", "by the gate the campaign opened at %s, and number %d was issued at %s", text(g.OpenedAt), c.first.Number, text(c.first.IssuedAt))
+	}
+	full := g.InForce >= c.campaign.Quantity
+	early := c.last.Number > 0 && g.SoldOutAt.Before(c.last.IssuedAt)
+	if full == g.SoldOutAt.IsZero() || full && early {
+		c.differs("counters", "by the gate the campaign is sold out since %s, %d coupons of %s are in force there, and number %d was issued at %s",
+			text(g.SoldOutAt), g.InForce, quantityText(c.campaign.Quantity), c.last.Number, text(c.last.IssuedAt))
+	}
+	if c.campaign.Closed == g.ClosedAt.IsZero() {
+		c.differs("counters", "by the gate an operator closed the campaign at %s, by the ledger at %s", text(g.ClosedAt), text(c.campaign.ClosedAt))
+	}
+}

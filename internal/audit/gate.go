@@ -32,6 +32,7 @@ type GateState struct {
 	InForce    int64
 	LastNumber int64
 	Secret     string // fingerprint of the code secret
+	firstcome.Instants
 }
 
 // A GateReport is what the comparison of a campaign's gate with the ledger found.
@@ -94,6 +95,7 @@ type comparison struct {
 	holders       map[firstcome.UserID]int64
 	highest       int64 // number that ledger, dead letters or journal know
 	unrecorded    int64
+	first, last   firstcome.Coupon     // of the lowest and the highest number, of ledger and journal
 	differ        map[difference]int64 // by the order in which they were found
 }
 
@@ -134,6 +136,7 @@ func (c *comparison) expected(ctx context.Context, ledger Source, gate GateSourc
 	journal := map[int64]firstcome.UserID{}
 	err := gate.Journal(ctx, id, func(coupon firstcome.Coupon) error {
 		journal[coupon.Number] = coupon.User
+		c.saw(coupon)
 		return nil
 	})
 	if err != nil {
@@ -146,6 +149,7 @@ func (c *comparison) expected(ctx context.Context, ledger Source, gate GateSourc
 	}
 	err = ledger.Coupons(ctx, id, func(coupon Coupon) error {
 		known(coupon.Number)
+		c.saw(coupon.Coupon)
 		if coupon.VoidedAt.IsZero() {
 			expected[coupon.User] = coupon.Number
 		}
@@ -240,6 +244,7 @@ func (c *comparison) compareCounters() {
 	if g.Epoch != c.campaign.Epoch {
 		c.differs("counters", "the gate is in epoch %d, the ledger in %d", g.Epoch, c.campaign.Epoch)
 	}
+	c.compareCourse()
 }
 
 func (c *comparison) report(id firstcome.CampaignID, differ map[difference]int64) GateReport {

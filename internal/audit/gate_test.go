@@ -68,8 +68,9 @@ func atRest() *shop {
 	s.campaign.OpenedAt, s.campaign.SoldOutAt = time.Time{}, time.Time{} // its gate keeps them
 	s.issueAs(9, "i")
 	s.state = audit.GateState{Version: 2, Epoch: 2, InForce: 6, LastNumber: 10, Secret: secret.Fingerprint()}
+	s.state.OpenedAt, s.state.SoldOutAt = at(0), at(9)
 	s.holders = map[firstcome.UserID]int64{"a": 1, "c": 3, "b": 4, "e": 5, "i": 9, "j": 10}
-	s.journal = []firstcome.Coupon{{Campaign: "c", Number: 9, User: "i"}, {Campaign: "c", Number: 10, User: "j"}}
+	s.journal = []firstcome.Coupon{{Campaign: "c", Number: 9, User: "i", IssuedAt: at(8)}, {Campaign: "c", Number: 10, User: "j", IssuedAt: at(9)}}
 	return s
 }
 
@@ -182,12 +183,19 @@ func TestEveryBreachBetweenGateAndLedgerIsFound(t *testing.T) {
 		"a holder that the gate forgot": {func(s *shop) {
 			delete(s.holders, "e")
 			s.state.InForce--
+			s.state.SoldOutAt = time.Time{}
 		}, []string{"P3"}, `the user "e" holds number 5`},
 		"another number":             {func(s *shop) { s.holders["a"] = 2 }, []string{"P4"}, `the user "a" holds number 2 at the gate, and number 1`},
 		"numbers that come again":    {func(s *shop) { s.state.LastNumber = 9 }, []string{"P4"}, "would give those up to 10 again"},
 		"more than the quantity":     {func(s *shop) { s.campaign.Quantity = 5 }, []string{"P1"}, "6 coupons are in force at the gate"},
 		"a wrong counter":            {func(s *shop) { s.state.InForce = 5 }, []string{"counters"}, "the gate counts 5"},
 		"another version":            {func(s *shop) { s.state.Version = 3 }, []string{"counters"}, "the gate is at change 3"},
+		"open before it was":         {func(s *shop) { s.state.OpenedAt = at(1) }, []string{"counters"}, "opened at 2026-12-24T10:00:01.000000Z, and number 1"},
+		"never open":                 {func(s *shop) { s.state.OpenedAt = time.Time{} }, []string{"counters"}, "opened at no instant, and number 1"},
+		"sold out before it was":     {func(s *shop) { s.state.SoldOutAt = at(8) }, []string{"counters"}, "sold out since 2026-12-24T10:00:08.000000Z"},
+		"never sold out":             {func(s *shop) { s.state.SoldOutAt = time.Time{} }, []string{"counters"}, "sold out since no instant"},
+		"sold out with some left":    {func(s *shop) { s.campaign.Quantity = 7 }, []string{"counters"}, "6 coupons of 7"},
+		"closed at the gate only":    {func(s *shop) { s.state.ClosedAt = at(9) }, []string{"counters"}, "closed the campaign at 2026-12-24T10:00:09.000000Z, by the ledger at no instant"},
 		"another epoch":              {func(s *shop) { s.state.Epoch = 1 }, []string{"counters"}, "the gate is in epoch 1"},
 		"a voided coupon that holds": {func(s *shop) { s.coupons[0].VoidedAt = opening.Add(time.Minute) }, []string{"P5"}, `the user "a" holds number 1`},
 	} {
@@ -219,7 +227,7 @@ func TestAShopInUseHasNoBreach(t *testing.T) {
 	s := atRest()
 	s.between = func() { // after the gate was read, it issues, and a recorder records
 		s.holders["k"], s.state.InForce, s.state.LastNumber = 11, 7, 11
-		s.campaign.Quantity = 9
+		s.campaign.Quantity, s.state.SoldOutAt = 9, time.Time{}
 		s.issueAs(10, "j")
 		s.issueAs(11, "k")
 		s.journal = nil
