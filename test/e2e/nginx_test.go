@@ -1,0 +1,224 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/firstcome/firstcome/client"
+)
+
+// nginxMain is the rest of a configuration around the one that is shipped.
+const nginxMain = `daemon off; master_process off; pid %[1]s/pid;
+events { worker_connections 1024; }
+http {
+	access_log off;
+	client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy;
+	fastcgi_temp_path %[1]s/fastcgi; uwsgi_temp_path %[1]s/uwsgi; scgi_temp_path %[1]s/scgi;
+	include %[1]s/firstcome.conf;
+}
+`
+
+// proxied starts nginx with packaging/nginx/firstcome.conf, one of whose nodes is at an address and the
+// other cannot be reached, and returns its URL.
+func proxied(t *testing.T, node string) string {
+	t.Helper()
+	binary, err := exec.LookPath("nginx")
+	if err != nil {
+		binary = "/usr/sbin/nginx" // where the path of most users does not lead
+	}
+	conf, err := os.ReadFile("../../packaging/nginx/firstcome.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Nobody else listens at this address, so the port stays free.
+	free, err := net.Listen("tcp", "127.7.7.7:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = free.Close()
+	text, dir := string(conf), t.TempDir()
+	for from, to := range map[string]string{"127.0.0.1:8080": free.Addr().String(), "127.0.0.1:8081": node, "127.0.0.1:8082": "127.7.7.7:1"} {
+		if strings.Count(text, from) != 1 {
+			t.Fatalf("the configuration does not have %s once", from)
+		}
+		text = strings.Replace(text, from, to, 1)
+	}
+	for name, text := range map[string]string{"firstcome.conf": text, "nginx.conf": fmt.Sprintf(nginxMain, dir)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(binary, "-p", dir, "-c", filepath.Join(dir, "nginx.conf"), "-e", "stderr")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	var says strings.Builder
+	cmd.Stderr = &says
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("%v: .ci/install installs nginx-light", err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("nginx said:\n%s", &says)
+		}
+	})
+	waitFor(t, "nginx to listen", func() bool {
+		c, err := net.Dial("tcp", free.Addr().String())
+		if err == nil {
+			_ = c.Close()
+		}
+		return err == nil
+	})
+	return "http://" + free.Addr().String()
+}
+
+// A page is one of the shop, in the browser of somebody at an address.
+type page struct {
+	t    *testing.T
+	shop string
+	http *http.Client
+}
+
+func openPage(t *testing.T, shop, from string) *page {
+	transport := &http.Transport{DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).DialContext}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &page{t, shop, &http.Client{Transport: transport}}
+}
+
+// asks sends a request as a browser does for a page of the shop itself.
+func (p *page) asks(method, path, token string, header ...string) (status int, body []byte) {
+	p.t.Helper()
+	r, err := http.NewRequestWithContext(p.t.Context(), method, p.shop+path, http.NoBody)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for name, value := range map[string]string{"Origin": p.shop, "Sec-Fetch-Site": "same-origin", "Cookie": "session=1", "Authorization": "Bearer " + token} {
+		r.Header.Set(name, value)
+	}
+	for n := 0; n < len(header); n += 2 {
+		r.Header.Set(header[n], header[n+1])
+	}
+	answer, err := p.http.Do(r)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if body, err = io.ReadAll(answer.Body); err != nil {
+		p.t.Fatal(err)
+	}
+	return answer.StatusCode, body
+}
+
+// TestThePagesOfAShopClaimThroughItsOwnProxy runs nginx with the configuration that is shipped.
+func TestThePagesOfAShopClaimThroughItsOwnProxy(t *testing.T) {
+	const secret, burst = "a token secret of the tests, 32 bytes and more", 40
+	dir := t.TempDir()
+	status, key := execute(t, dir, "key", "create", "--name", "first", "--role", "admin")
+	if status != 0 {
+		t.Fatal(key)
+	}
+	key = lastLine(key)
+	p := serve(t, launch{dir: dir, env: []string{"FIRSTCOME_JWT_SECRET=" + secret}, args: []string{
+		"--trusted-proxy", "127.0.0.1", "--address-rate", "0.001", "--address-burst", fmt.Sprint(burst),
+	}})
+	admin := client.New(p.url, key)
+	defer admin.CloseIdle()
+	if _, err := admin.CreateCampaign(t.Context(), client.NewCampaign{ID: "spring", Name: "Spring"}); err != nil {
+		t.Fatal(err)
+	}
+	shop := openPage(t, proxied(t, p.address()), "127.7.7.8")
+	token := func(user string) string {
+		text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"sub": user, "exp": time.Now().Add(time.Hour).Unix()}).SignedString([]byte(secret))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	asked := 0
+	for n, user := range []string{"alice", "a b/ü%2F", "..x", "c"} {
+		own := url.PathEscape(user)
+		for _, c := range []struct {
+			method, path string
+			want         int
+		}{
+			{"POST", "/v1/campaigns/spring/claims", 201},
+			{"POST", "/v1/campaigns/spring/claims", 200},
+			{"GET", "/v1/campaigns/spring/claims/" + own, 200},
+			{"GET", "/v1/users/" + own + "/coupons", 200},
+			{"GET", "/v1/campaigns/spring", 200},
+		} {
+			asked++
+			status, body := shop.asks(c.method, c.path, token(user))
+			var found struct{ Coupon struct{ Number int } }
+			if err := json.Unmarshal(body, &found); err != nil || status != c.want || strings.Contains(c.path, "/claims") && found.Coupon.Number != n+1 {
+				t.Errorf("%s %s by %q answers %d %s", c.method, c.path, user, status, body)
+			}
+		}
+	}
+	for operation, want := range map[string]int{
+		"GET /v1/campaigns": 404, "POST /v1/campaigns": 404, "POST /v1/campaigns/spring/close": 404, "GET /v1/campaigns/spring/coupons": 404, "GET /v1/campaigns/spring/facts": 404,
+		"PATCH /v1/campaigns/spring": 403, "GET /v1/audit-log": 404, "GET /v1/dead-letters": 404, "GET /v1/campaigns/spring/claims/../coupons": 404, "GET /": 204, "GET /readyz": 204,
+	} {
+		method, path, _ := strings.Cut(operation, " ")
+		if status, body := shop.asks(method, path, key); status != want {
+			t.Errorf("%s with an operator's key answers %d %s", operation, status, body)
+		}
+	}
+	// What a client says of where it is counts for nothing, and nobody else is limited for it.
+	for n := asked; n < burst; n++ {
+		if status, body := shop.asks("GET", "/v1/campaigns/spring", token("c"), "X-Forwarded-For", fmt.Sprintf("203.0.113.%d", n)); status != 200 {
+			t.Fatalf("request %d of an address answers %d %s", n, status, body)
+		}
+	}
+	if status, _ := shop.asks("GET", "/v1/campaigns/spring", token("c"), "X-Forwarded-For", "203.0.113.250"); status != 429 {
+		t.Errorf("behind %d requests an address is answered %d", burst, status)
+	}
+	if status, _ := openPage(t, shop.shop, "127.7.7.9").asks("GET", "/v1/campaigns/spring", token("c")); status != 200 {
+		t.Errorf("another address is answered %d", status)
+	}
+}
+
+// TestTheShopsProxyKeepsItsConnectionsAndTheShopsCookies has a node that notes what it is sent.
+func TestTheShopsProxyKeepsItsConnectionsAndTheShopsCookies(t *testing.T) {
+	var made atomic.Int64
+	headers := make(chan http.Header, 1)
+	node := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { headers <- r.Header }))
+	node.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			made.Add(1)
+		}
+	}
+	node.Start()
+	defer node.Close()
+	shop := openPage(t, proxied(t, node.Listener.Addr().String()), "127.7.7.8")
+	const claims = 20
+	for range claims {
+		if status, _ := shop.asks("POST", "/v1/campaigns/spring/claims", "x", "X-Forwarded-For", "203.0.113.9"); status != http.StatusOK {
+			t.Fatalf("a claim is answered %d", status)
+		}
+		h := <-headers
+		if from := h["X-Forwarded-For"]; len(from) != 1 || from[0] != "127.7.7.8" || h.Get("Cookie") != "" || h.Get("Authorization") != "Bearer x" {
+			t.Errorf("a node is sent %v", h)
+		}
+	}
+	if made.Load() > 2 {
+		t.Errorf("%d claims in turn came over %d connections", claims, made.Load())
+	}
+}
