@@ -31,6 +31,9 @@ type item struct {
 	fields map[string]string
 }
 
+// claims returns how many coupons an entry is about, if it can be read.
+func (e item) claims() int { return strings.Count(e.fields["users"], separator) + 1 }
+
 // coupons returns the coupons that an entry is about, in number order. The error
 // says why it cannot be read, also where it does not say of which ledger it is.
 func (e item) coupons(id firstcome.CampaignID, secret firstcome.Secret) ([]firstcome.Coupon, error) {

@@ -371,3 +371,38 @@ func TestManyCampaignsAreDrainedSideBySide(t *testing.T) {
 	close(let)
 	pages[ids[0]].waitFor(t, 50)
 }
+
+// TestF49ARecorderTakesNoMoreOfABacklogThanABatchNeeds has a backlog of single coupons and then of a crowd's: whoever
+// took as many entries of these as of those would hold hundreds of thousands of coupons.
+func TestF49ARecorderTakesNoMoreOfABacklogThanABatchNeeds(t *testing.T) {
+	const singles, crowds, each, page = 250, 300, 100, 100
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	for n := range singles {
+		s.issue(n, 1)
+	}
+	for n := range crowds {
+		s.issue(singles+n*each, each)
+	}
+	var most, batches int
+	p.before = func(b flow.Batch) error {
+		batches++
+		summary, err := s.do("XPENDING", "firstcome:{c}:journal", "recorders").ToArray()
+		if err != nil {
+			return err
+		}
+		taken, err := summary[0].AsInt64()
+		if b.Coupons[0].Number > singles { // before, it does not know what comes
+			most = max(most, int(taken))
+		}
+		return err
+	}
+	s.drain(s.journal(func(o *redis.JournalOptions) { o.Workers, o.Coupons = 1, 2000 }), p.take)
+	p.waitFor(t, singles+crowds*each)
+	s.settled(singles + crowds*each)
+	if most == 0 || most > page {
+		t.Errorf("a recorder has taken %d entries of %d coupons each at once", most, each)
+	}
+	if least := (singles + crowds*each) / 2000; batches < least || batches > 4*least {
+		t.Errorf("%d coupons were recorded in %d batches", singles+crowds*each, batches)
+	}
+}

@@ -205,7 +205,26 @@ func (j *Journal) readOnce(ctx context.Context, s *stream) ([]item, error) {
 		}
 		s.looked = time.Now()
 	}
-	return j.readGroup(ctx, s, ">")
+	return j.readNew(ctx, s)
+}
+
+// readNew reads new entries until they are about a batch. It reads some at a time, because it knows what they are
+// only then: of single coupons two thousand are a batch, and of a crowd's they are a million.
+func (j *Journal) readNew(ctx context.Context, s *stream) (items []item, err error) {
+	coupons := 0
+	for rest := j.count(s); rest > 0 && coupons < j.options.Coupons; rest -= pageEntries {
+		page, err := j.readGroup(ctx, s, ">")
+		if err != nil {
+			return nil, err // what was read comes again with the next Drain
+		}
+		for _, e := range page {
+			coupons += e.claims()
+		}
+		if items = append(items, page...); int64(len(page)) < min(rest, pageEntries) {
+			break
+		}
+	}
+	return items, nil
 }
 
 // count returns how many entries to read for about one batch.
@@ -213,9 +232,9 @@ func (j *Journal) count(s *stream) int64 {
 	return int64(min(maxEntries, max(1, j.options.Coupons/s.perEntry)))
 }
 
-// readGroup reads new entries (from >) or this consumer's unfinished ones (from 0).
+// readGroup reads some new entries (from >) or this consumer's unfinished ones (from 0).
 func (j *Journal) readGroup(ctx context.Context, s *stream, from string) ([]item, error) {
-	answer := j.gate.client.Do(ctx, j.gate.client.B().Xreadgroup().Group(group, j.consumer).Count(j.count(s)).
+	answer := j.gate.client.Do(ctx, j.gate.client.B().Xreadgroup().Group(group, j.consumer).Count(min(pageEntries, j.count(s))).
 		Streams().Key(journalKey(s.id)).Id(from).Build())
 	streams, err := answer.AsXRead()
 	if rueidis.IsRedisNil(err) {
