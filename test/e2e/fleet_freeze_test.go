@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -76,12 +77,17 @@ func (p *process) goroutines() (count int) {
 
 // TestF09F12AGateThatHangsIsToldByTheDeadlineAndHeals freezes the server that
 // decides while users claim without pause. Each of them is answered: 503 after the
-// deadline. What waits for the server is no more than who asks.
+// deadline. What waits for the server is no more than who asks. Redis is frozen for longer than
+// its clients wait for a sign of life, four seconds, so that they give the connections up.
 func TestF09F12AGateThatHangsIsToldByTheDeadlineAndHeals(t *testing.T) {
-	const clients, frozen = 24, 3 * time.Second
+	const clients = 24
 	for _, s := range setups {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
+			frozen := time.Duration(rounds(3, 15)) * time.Second
+			if s.redis {
+				frozen = time.Duration(rounds(6, 15)) * time.Second
+			}
 			d := s.deploy(t, "--answer-wait", "1s")
 			d.create("spring", 10_000_000, firstcome.Recorded)
 			crowd := newCrowd("spring")
@@ -90,6 +96,7 @@ func TestF09F12AGateThatHangsIsToldByTheDeadlineAndHeals(t *testing.T) {
 			crowd.awaitAnswers(t, 100)
 			before := d.node(1).goroutines()
 			server, _ := d.decider()
+			connections := d.connections()
 			if err := server.Freeze(); err != nil {
 				t.Fatal(err)
 			}
@@ -101,6 +108,9 @@ func TestF09F12AGateThatHangsIsToldByTheDeadlineAndHeals(t *testing.T) {
 				t.Fatal(err)
 			}
 			crowd.awaitAnswers(t, 200)
+			if now := d.connections(); s.redis && now < connections+int64(len(d.nodes)) {
+				t.Errorf("Redis was connected to %d times before it froze for %v, and %d times since: the nodes did not give it up", connections, frozen, now)
+			}
 			stop()
 			d.closeIdle()
 			waitFor(t, "the goroutines to end", func() bool { return d.node(1).goroutines() <= before+5 })
@@ -113,6 +123,23 @@ func TestF09F12AGateThatHangsIsToldByTheDeadlineAndHeals(t *testing.T) {
 			d.verdict(crowd)
 		})
 	}
+}
+
+// connections returns how often Redis was connected to since its start; 0 where the ledger decides.
+func (d *deployment) connections() (count int64) {
+	d.t.Helper()
+	if d.gate == nil {
+		return 0
+	}
+	text, err := tellRedis(d.t, d.gate.URL(), "INFO", "stats").ToString()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	_, behind, _ := strings.Cut(text, "total_connections_received:")
+	if _, err := fmt.Sscan(behind, &count); err != nil {
+		d.t.Fatal(err)
+	}
+	return count
 }
 
 // unknown returns why claims have no outcome.

@@ -16,6 +16,14 @@ import (
 // askRedis sends commands to a Redis.
 func askRedis(t *testing.T, url string, commands ...[]string) {
 	t.Helper()
+	for _, command := range commands {
+		tellRedis(t, url, command...)
+	}
+}
+
+// tellRedis sends a command to a Redis, and returns its answer.
+func tellRedis(t *testing.T, url string, command ...string) rueidis.RedisResult {
+	t.Helper()
 	option, err := rueidis.ParseURL(url)
 	if err != nil {
 		t.Fatal(err)
@@ -26,11 +34,11 @@ func askRedis(t *testing.T, url string, commands ...[]string) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	for _, command := range commands {
-		if err := c.Do(t.Context(), c.B().Arbitrary(command...).Build()).Error(); err != nil {
-			t.Fatalf("%v: %v", command, err)
-		}
+	answer := c.Do(t.Context(), c.B().Arbitrary(command...).Build())
+	if err := answer.Error(); err != nil {
+		t.Fatalf("%v: %v", command, err)
 	}
+	return answer
 }
 
 // TestF10ScriptsThatAFleetsRedisForgetsInMidLoadAreNotNoticed has Redis forget the

@@ -31,9 +31,11 @@ func TestF49F53ADatabaseThatIsDownInMidSpikeLosesNothing(t *testing.T) {
 				before, _, _ := crowd.answered()
 				d.restart(down)
 				during, _, _ := crowd.answered()
+				caught := d.catchesUp("spring")
 				crowd.awaitAnswers(t, 200)
 				stop()
-				t.Logf("down for %v: %d answers meanwhile; the backlog drained within %v", down, during-before, d.drained("spring"))
+				t.Logf("down for %v: %d answers meanwhile; what was issued by then was recorded %v later, under way; all drained within %v",
+					down, during-before, caught, d.drained("spring"))
 				if answer == firstcome.Decided && during-before < 100 {
 					t.Errorf("only %d answers came while the database was down", during-before)
 				}
@@ -41,4 +43,17 @@ func TestF49F53ADatabaseThatIsDownInMidSpikeLosesNothing(t *testing.T) {
 			})
 		}
 	}
+}
+
+// catchesUp waits until the ledger has what is issued now, while more is, and returns how long that took.
+func (f *fleet) catchesUp(id string) time.Duration {
+	f.t.Helper()
+	started, issued := time.Now(), int64(0)
+	waitFor(f.t, "the campaign's counters", func() bool {
+		c, err := f.node(0).calls.Campaign(f.t.Context(), id)
+		issued = c.Issued
+		return err == nil
+	})
+	f.recorded(id, issued)
+	return time.Since(started)
 }
