@@ -49,7 +49,7 @@ func BenchmarkClaimHandler(b *testing.B) {
 		}))
 	})
 	b.Run("issued", func(b *testing.B) { loop(b, http.StatusCreated, handlerWith(b, issued)) })
-	soldOut := firstcome.Decision{Outcome: firstcome.SoldOut, Version: 1, TermsVersion: 1, At: time.Now(), Lease: time.Hour}
+	soldOut := firstcome.Decision{Outcome: firstcome.SoldOut, Version: 1, TermsVersion: 1, At: time.Now(), Since: time.Now(), Lease: time.Hour}
 	b.Run("sold_out", func(b *testing.B) { loop(b, http.StatusGone, handlerWith(b, soldOut)) })
 }
 
