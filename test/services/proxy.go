@@ -22,6 +22,7 @@ type Proxy struct {
 	delay    time.Duration
 	replies  int           // so many more replies until one is dropped; 0: none will be
 	dropped  chan struct{} // closed when it is
+	cuts     bool          // all connections then, until Heal
 	turned   chan struct{} // closed when the mode changes
 	links    map[*link]struct{}
 }
@@ -124,6 +125,11 @@ func (p *Proxy) Heal() {
 func (p *Proxy) turn(to mode) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.become(to)
+}
+
+// become is turn for who has the lock.
+func (p *Proxy) become(to mode) {
 	p.mode = to
 	close(p.turned)
 	p.turned = make(chan struct{})
@@ -149,7 +155,16 @@ func (p *Proxy) Delay(d time.Duration) {
 func (p *Proxy) DropReply(k int) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.replies, p.dropped = k, make(chan struct{})
+	p.replies, p.dropped, p.cuts = k, make(chan struct{}), false
+	return p.dropped
+}
+
+// CutAtReply is DropReply and, at the same instant, Cut: nobody learns what became of what was
+// asked before Heal.
+func (p *Proxy) CutAtReply(k int) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.replies, p.dropped, p.cuts = k, make(chan struct{}), true
 	return p.dropped
 }
 
@@ -163,6 +178,9 @@ func (p *Proxy) drops() bool {
 	p.replies--
 	if p.replies > 0 {
 		return false
+	}
+	if p.cuts {
+		p.become(cut)
 	}
 	close(p.dropped)
 	return true

@@ -189,6 +189,23 @@ func TestTheDroppedReplyIsTheKthAndWasExecuted(t *testing.T) {
 	dial(t, p.Address()).wants(t, "six", "six")
 }
 
+func TestAtTheReplyThatCutsEverybodyIsCutUntilItHeals(t *testing.T) {
+	e := newEcho(t, "")
+	p := services.Through(t, e.listener.Addr().String())
+	c, other := dial(t, p.Address()), dial(t, p.Address())
+	c.wants(t, "one", "one")
+	other.wants(t, "two", "two")
+	dropped := p.CutAtReply(1)
+	c.wantsNone(t, "three")
+	<-dropped
+	other.wantsNone(t, "four")
+	p.Heal()
+	dial(t, p.Address()).wants(t, "six", "six")
+	if n := e.lines.Load(); n != 4 {
+		t.Errorf("the server has received %d lines", n)
+	}
+}
+
 func TestAProxyTakesNewConnectionsElsewhere(t *testing.T) {
 	p := services.Through(t, newEcho(t, "first ").listener.Addr().String())
 	old := dial(t, p.Address())
