@@ -161,6 +161,9 @@ var lists = map[string]use{
 		_, err := l.DeadLetters(ctx, ledger.Letters{})
 		return err
 	},
+	"Export": func(ctx context.Context, l *ledger.Ledger) error {
+		return l.Export(ctx, "c", ledger.Page{}, func(firstcome.Coupon, string) error { return nil })
+	},
 	"Facts": func(ctx context.Context, l *ledger.Ledger) error {
 		return l.Facts(ctx, "c", 0, 9, func(firstcome.Fact) error { return nil })
 	},
