@@ -95,7 +95,11 @@ func (c course) text(elapsed time.Duration, bar bool) string {
 // left returns how much longer it takes if it goes on as until now.
 func (c course) left(elapsed time.Duration) (left time.Duration, known bool) {
 	if c.done > 0 && c.total > 0 {
-		left, known = time.Duration(float64(elapsed)*float64(max(0, c.total-c.done))/float64(c.done)), true
+		seconds := elapsed.Seconds() * float64(max(0, c.total-c.done)) / float64(c.done)
+		// The first of many says nothing, and centuries have no room in a Duration.
+		if known = seconds < longestFlag.Seconds(); known {
+			left = time.Duration(seconds * float64(time.Second))
+		}
 	}
 	if end := max(0, c.longest-elapsed); c.longest > 0 && (!known || end < left) {
 		return end, true

@@ -20,8 +20,10 @@ func TestTheRestOfACourseIsToldFromItsOwnBeginning(t *testing.T) {
 		" 0 of 1000, 10s":                    {course{total: 1000}, 10 * time.Second},
 		" 0 of 1000, 10s, about 6s to go":    {course{total: 1000, longest: 16 * time.Second}, 10 * time.Second},
 		" 1000 of 1000, 10s, about 0s to go": {course{done: 1001, total: 1000}, 10 * time.Second},
-		" 7, 10s":                            {course{done: 7}, 10 * time.Second},
-		", 10s":                              {course{}, 10 * time.Second},
+		" 1 of 50000000, 10m0s":              {course{done: 1, total: 50_000_000}, 10 * time.Minute}, // 951 years
+
+		" 7, 10s": {course{done: 7}, 10 * time.Second},
+		", 10s":   {course{}, 10 * time.Second},
 	} {
 		if got := c.text(c.elapsed, false); got != want {
 			t.Errorf("%+v says %q, want %q", c.course, got, want)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -99,10 +100,14 @@ func durationOf(text string) (time.Duration, error) {
 		return time.Duration(n) * 24 * time.Hour, err
 	}
 	d, err := time.ParseDuration(rest)
-	if err == nil && d < 0 {
+	whole := time.Duration(n) * 24 * time.Hour
+	switch {
+	case err == nil && d < 0:
 		err = errors.New("a part of it is negative")
+	case err == nil && d > math.MaxInt64-whole:
+		err = errors.New("it is longer than 292 years")
 	}
-	return time.Duration(n)*24*time.Hour + d, err
+	return whole + d, err
 }
 
 // A jsonText is JSON.
