@@ -74,8 +74,8 @@ func wireFactOf(f *firstcome.Fact) wireFact {
 
 // wait returns how long to wait for facts.
 func (q *query) wait() time.Duration {
-	text := q.text("wait")
-	if text == "" {
+	text, ok := q.given("wait")
+	if !ok {
 		return 0
 	}
 	d, err := time.ParseDuration(text)

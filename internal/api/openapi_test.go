@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -102,5 +103,99 @@ func TestTheContractIsServedAsItIs(t *testing.T) {
 	got := open(t).call("GET", "/openapi.yaml", "")
 	if got.status != 200 || !bytes.Equal(got.body, want) {
 		t.Errorf("it answers %d and %d bytes of %d", got.status, len(got.body), len(want))
+	}
+}
+
+// TestTheContractSaysWhatEachValueMayBe walks every schema, for those who make clients of the contract: a type
+// beside nullable, a format of every integer, and bounds of what a request may have.
+func TestTheContractSaysWhatEachValueMayBe(t *testing.T) {
+	spec, err := readContract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(spec.Servers) == 0 {
+		t.Error("there are no servers")
+	}
+	seen := 0
+	var walk func(at string, request bool, s *openapi3.SchemaRef)
+	walk = func(at string, request bool, ref *openapi3.SchemaRef) {
+		if ref == nil {
+			return
+		}
+		seen++
+		s := ref.Value
+		integer, text := s.Type.Is("integer"), s.Type.Is("string")
+		anySize := s.Description == "Of any size" // a user id that is an integer counts as its digits
+		switch {
+		case s.Nullable && s.Type == nil:
+			t.Errorf("%s: nullable without a type", at)
+		case integer && s.Format == "" && !anySize:
+			t.Errorf("%s: an integer without a format", at)
+		case integer && request && (s.Min == nil || s.Max == nil) && !anySize:
+			t.Errorf("%s: an integer of a request without bounds", at)
+		case text && request && s.MaxLength == nil && s.Pattern == "" && s.Enum == nil && s.Format == "" && !unbounded[at]:
+			t.Errorf("%s: a text of a request without bounds", at)
+		}
+		for name, property := range s.Properties {
+			walk(at+"."+name, request, property)
+		}
+		for _, of := range slices.Concat(s.AllOf, s.AnyOf, s.OneOf) {
+			if !strings.HasSuffix(at, ".benefit") { // any JSON
+				walk(at, request, of)
+			}
+		}
+		walk(at+"[]", request, s.Items)
+	}
+	for path, item := range spec.Paths.Map() {
+		for method, operation := range item.Operations() {
+			at := method + " " + path
+			for _, p := range slices.Concat(item.Parameters, operation.Parameters) {
+				walk(at+" "+p.Value.Name, true, p.Value.Schema)
+			}
+			if operation.RequestBody != nil {
+				for _, media := range operation.RequestBody.Value.Content {
+					walk(at, true, media.Schema)
+				}
+			}
+			for status, response := range operation.Responses.Map() {
+				for _, media := range response.Value.Content {
+					walk(at+" "+status, false, media.Schema)
+				}
+			}
+		}
+	}
+	if seen < 500 {
+		t.Errorf("only %d schemas were seen", seen)
+	}
+}
+
+// unbounded are the texts of requests that the server takes as they are.
+var unbounded = map[string]bool{
+	"GET /v1/campaigns after": true, "GET /v1/users/{user_id}/coupons after": true, "PATCH /v1/campaigns/{id} If-Match": true,
+	"GET /v1/campaigns/{id}/coupons code": true, "GET /v1/campaigns/{id}/coupons tz": true, "GET /readyz verbose": true,
+}
+
+func TestABodyThatMayBeEmptyIsDocumentedSo(t *testing.T) {
+	spec, err := readContract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := open(t)
+	s.create(`{"id":"c","name":"n","quantity":9}`)
+	for path, item := range spec.Paths.Map() {
+		for method, operation := range item.Operations() {
+			if operation.RequestBody == nil {
+				continue
+			}
+			r := s.call(method, fillIn(path), "")
+			missing := r.status == 400 || r.status == 422
+			if documented := operation.RequestBody.Value.Required; documented != missing && operation.OperationID != "claim" {
+				t.Errorf("%s %s without a body answers %d %s, and openapi.yaml says required: %t", method, path, r.status, r.body, documented)
+			}
+		}
+	}
+	s.create(`{"id":"d","name":"n","quantity":9}`)
+	if d := s.call("PATCH", "/v1/campaigns/d", "").want(t, 200, ""); d.number("version") != 1 {
+		t.Errorf("an empty change is one: %s", d.body)
 	}
 }

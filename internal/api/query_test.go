@@ -98,7 +98,7 @@ func TestAFilterThatIsThereAndEmptyDoesNotChooseAll(t *testing.T) {
 	s.create(`{"id":"c","name":"n","quantity":9}`)
 	for _, path := range []string{
 		"/v1/campaigns/c/coupons?user_id=", "/v1/campaigns/c/coupons?code=", "/v1/campaigns/c/coupons?number=", "/v1/campaigns/c/coupons?number=0",
-		"/v1/audit-log?user_id=", "/v1/audit-log?campaign=", "/v1/dead-letters?campaign=",
+		"/v1/campaigns/c/facts?wait=", "/v1/audit-log?user_id=", "/v1/audit-log?campaign=", "/v1/dead-letters?campaign=",
 	} {
 		s.call("GET", path, "").want(t, 422, "")
 	}
