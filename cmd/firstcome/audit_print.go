@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+func (r *auditReport) print(t terminal) {
+	for _, wrong := range r.File {
+		fmt.Fprintln(t.out, "the file:", wrong)
+	}
+	if r.Other.Total > 0 {
+		fmt.Fprintf(t.out, "of no campaign: %s\n", counted(r.Other.Total, "breach", "es"))
+		printBreaches(t, r.Other)
+	}
+	for _, c := range r.Campaigns {
+		fmt.Fprintf(t.out, "%s: %s, %d in force, %d voided, %s, %s\n", c.Campaign, counted(c.Coupons, "coupon", "s"),
+			c.InForce, c.Voided, counted(c.Facts, "fact", "s"), counted(c.Breaches.Total, "breach", "es"))
+		printBreaches(t, c.Breaches)
+	}
+	for _, g := range r.Gates {
+		fmt.Fprintf(t.out, "%s at its gate: %s, %d unrecorded, %s\n", g.Campaign, counted(g.Holders, "holder", "s"), g.Unrecorded, counted(g.Breaches.Total, "breach", "es"))
+		printBreaches(t, g.Breaches)
+	}
+	switch {
+	case r.Codes:
+	case r.Server != "":
+		fmt.Fprintln(t.out, "The codes were not checked: name their secret with --secret-file.")
+	case ledger.OnServer(r.Ledger):
+		fmt.Fprintln(t.out, "The codes were not checked: set FIRSTCOME_SECRET, or name their secret with --secret-file.")
+	default:
+		fmt.Fprintln(t.out, "The codes were not checked: there is no secret beside the ledger; name it with --secret-file.")
+	}
+	fmt.Fprintf(t.out, "verdict: %s in %s\n", counted(r.Breaches, "breach", "es"), counted(int64(len(r.Campaigns)), "campaign", "s"))
+}
+
+// counted returns a number and what is counted, with the ending of more than one.
+func counted(n int64, one, ending string) string {
+	if n == 1 {
+		ending = ""
+	}
+	return fmt.Sprintf("%d %s%s", n, one, ending)
+}
+
+func printBreaches(t terminal, b audit.Breaches) {
+	for _, shown := range b.Shown {
+		fmt.Fprintf(t.out, "  %s: %s\n", shown.Promise, shown.Text)
+	}
+	for _, promise := range b.Promises() {
+		if more := b.Count[promise] - shownOf(b, promise); more > 0 {
+			fmt.Fprintf(t.out, "  %s: and %d more\n", promise, more)
+		}
+	}
+}
+
+func shownOf(b audit.Breaches, promise string) (n int64) {
+	for _, shown := range b.Shown {
+		if shown.Promise == promise {
+			n++
+		}
+	}
+	return n
+}
