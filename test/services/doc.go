@@ -24,6 +24,14 @@
 //	proxy.Cut()                   // Heal ends it
 //	url = services.User(t, url)   // reads and writes rows, makes no tables
 //
+// A Standby follows a MariaDB or PostgreSQL that was started as a Primary, lags, and is promoted:
+//
+//	primary := services.MariaDB.Primary(t)
+//	standby := primary.Standby(t)
+//	err = standby.Lag(ctx)                                        // CatchUp ends it
+//	err = errors.Join(primary.Demote(ctx), standby.Promote(ctx))
+//	proxy.SetUpstream(standby.Address())                          // the name moves
+//
 // A Redis Cluster moves a key's slot to another master while it is used:
 //
 //	cluster := services.RedisCluster(t, 3)
