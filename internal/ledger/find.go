@@ -72,10 +72,7 @@ func (l *Ledger) numbersOf(ctx context.Context, id firstcome.CampaignID, c Choic
 	if !c.Voided {
 		return numbers, 0, nil
 	}
-	// COALESCE keeps the planner from reading all lines of the campaign by the index that it has for those.
-	rows, err := l.conclude.QueryContext(ctx, `SELECT number FROM audit_log
-		WHERE user_id = ? AND COALESCE(campaign_id, '') = ? AND action = 'coupon.void' AND number > ? ORDER BY number LIMIT ?`,
-		string(c.User), string(id), c.After, maxFound)
+	rows, err := l.conclude.QueryContext(ctx, voidsOfQuery, string(c.User), string(id), c.After, maxFound)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -95,6 +92,11 @@ func (l *Ledger) numbersOf(ctx context.Context, id firstcome.CampaignID, c Choic
 	}
 	return numbers, next, rows.Err()
 }
+
+// voidsOfQuery finds the voids of a user and a campaign. COALESCE keeps the planner from reading all lines
+// of the campaign by the index that it has for those.
+const voidsOfQuery = `SELECT number FROM audit_log
+	WHERE user_id = ? AND COALESCE(campaign_id, '') = ? AND action = 'coupon.void' AND number > ? ORDER BY number LIMIT ?`
 
 // maxFound bounds how many voids of a user are looked at by one call of Find.
 const maxFound = 1000

@@ -163,3 +163,37 @@ func explain(t *testing.T, l *Ledger, query string, args []any) (plan string) {
 	}
 	return plan
 }
+
+// TestVoidsOfAUserAreReadByTheirIndex has a campaign with thousands of voids, of which a user has few.
+func TestVoidsOfAUserAreReadByTheirIndex(t *testing.T) {
+	for kind, at := range map[services.Kind]func(testing.TB) string{
+		"sqlite":            func(t testing.TB) string { return filepath.Join(t.(*testing.T).TempDir(), "firstcome.db") },
+		services.MariaDB:    services.MariaDB.Database,
+		services.PostgreSQL: services.PostgreSQL.Database,
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			l := opened(t, at(t), "")
+			tx, err := l.write.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for n := range 3000 {
+				_, err := tx.Exec(fmt.Sprintf(`INSERT INTO audit_log (at, actor, action, campaign_id, user_id, number, detail)
+					VALUES (1, 'a', 'coupon.void', 'c', 'user-%d', %d, '{}')`, n/3, n+1))
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := tx.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			query := l.dialect.rebind(voidsOfQuery)
+			if kind == "sqlite" {
+				query = `QUERY PLAN ` + query
+			}
+			if plan := explain(t, l, query, []any{"user-7", "c", 0, maxFound}); !strings.Contains(plan, "audit_log_user") || strings.Contains(plan, "audit_log_campaign") {
+				t.Errorf("the voids are read by:\n%s", plan)
+			}
+		})
+	}
+}
