@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -8,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/firstcome/firstcome/client"
 )
 
 func TestACampaignIsReadAsItWasMade(t *testing.T) {
@@ -240,4 +243,27 @@ func TestF61AfterTheOperatorsAnswerNobodyNewIsIssuedAndTheLogSaysWho(t *testing.
 			t.Errorf("the log has %v", log)
 		}
 	}
+}
+
+// TestACampaignWhoseTermsCannotBeReadHidesNoOther spoils the terms of one campaign behind the server's back, and takes
+// those of another away.
+func TestACampaignWhoseTermsCannotBeReadHidesNoOther(t *testing.T) {
+	s := open(t)
+	for _, id := range []string{"gone", "good", "spoiled"} {
+		s.create(`{"id":"` + id + `","name":"n","quantity":3}`)
+	}
+	s.behind(`UPDATE changes SET payload = 'no JSON' WHERE campaign_id = 'spoiled'`)
+	s.behind(`UPDATE campaigns SET terms_version = 7 WHERE id = 'gone'`)
+	r := s.call("GET", "/v1/campaigns", "").want(t, 200, "")
+	var list client.List[client.Campaign]
+	if err := json.Unmarshal(r.body, &list); err != nil || len(list.Items) != 3 {
+		t.Fatalf("%d campaigns, %v: %s", len(list.Items), err, r.body)
+	}
+	for n, want := range []client.Campaign{{ID: "gone", Name: "gone", State: "unknown"}, {ID: "good", Name: "n", State: "open"}, {ID: "spoiled", Name: "spoiled", State: "unknown"}} {
+		if got := list.Items[n]; got.ID != want.ID || got.Name != want.Name || got.State != want.State || *got.Quantity != 3 {
+			t.Errorf("%+v is listed as %+v", want, got)
+		}
+	}
+	s.call("GET", "/v1/campaigns/spoiled", "").want(t, 503, "")
+	s.call("GET", "/v1/campaigns/gone", "").want(t, 503, "")
 }

@@ -30,7 +30,7 @@ type told struct {
 // state returns the word for what a newcomer's claim would get. What an operator closed stays closed, whatever
 // became of its gate.
 func (c *told) state() string {
-	if c.gate != gateOK && !c.Closed {
+	if (c.gate != gateOK || c.Unreadable != nil) && !c.Closed {
 		return stateUnknown
 	}
 	return campaignState(c.Status)

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -27,6 +28,9 @@ type Status struct {
 	Marker     string // of the campaign, at a gate: see firstcome.Change
 	// RetiredAt is when the ledger began to answer instead of the gate; zero: it did not.
 	RetiredAt time.Time
+	// Unreadable is why the terms cannot be read, or nil. Then Terms has what the campaign's own row says of them, and
+	// the campaign's id as its name.
+	Unreadable error
 	// Change is the version that the call which returned this made; 0: it changed nothing.
 	Change int64
 }
@@ -37,8 +41,9 @@ func (s *Status) Remote() bool { return s.Gate != gateKind }
 // statusQuery returns the query of campaigns' statuses, up to its WHERE.
 func (d *dialect) statusQuery() string {
 	return `SELECT c.id, c.paused, c.closed, c.version, c.in_force, c.issued, c.position, c.decided_at, c.created_at,
-	c.gate, c.secret, c.applied, c.epoch, c.settled, c.last_number, c.retired_at, c.opened_at, c.sold_out_at, c.closed_at, t.payload, ` + d.clock + `
-	FROM campaigns c JOIN changes t ON t.campaign_id = c.id AND t.version = c.terms_version `
+	c.gate, c.secret, c.applied, c.epoch, c.settled, c.last_number, c.retired_at, c.opened_at, c.sold_out_at, c.closed_at,
+	c.quantity, c.opens_at, c.closes_at, t.payload, ` + d.clock + `
+	FROM campaigns c LEFT JOIN changes t ON t.campaign_id = c.id AND t.version = c.terms_version `
 }
 
 // Campaign returns a campaign, or ErrNoCampaign.
@@ -54,11 +59,14 @@ func (l *Ledger) Campaign(ctx context.Context, id firstcome.CampaignID) (Status,
 	if len(all) == 0 {
 		return Status{}, firstcome.ErrNoCampaign
 	}
+	if err := all[0].Unreadable; err != nil {
+		return Status{}, fmt.Errorf("read the campaign %s: %w", id, err)
+	}
 	return all[0], nil
 }
 
 // Campaigns returns at most limit campaigns in the order of their ids, from the
-// one behind after on.
+// one behind after on. Those whose terms cannot be read are among them: see Status.Unreadable.
 func (l *Ledger) Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]Status, error) {
 	rows, err := l.read.QueryContext(ctx, l.dialect.statusQuery()+`WHERE c.id > ? ORDER BY c.id LIMIT ?`, after, limit)
 	if err != nil {
@@ -77,16 +85,19 @@ func (l *Ledger) scanStatuses(rows *sql.Rows) ([]Status, error) {
 	for rows.Next() {
 		var s Status
 		var decidedAt, createdAt, retiredAt, clock sql.NullInt64
-		var payload string
+		var payload sql.NullString
+		var quantity, opensAt, closesAt sql.NullInt64
 		var course course
 		err := rows.Scan(&s.ID, &s.Paused, &s.Closed, &s.Version, &s.InForce, &s.Issued, &s.Position, &decidedAt, &createdAt,
 			&s.Gate, &s.Secret, &s.Applied, &s.Epoch, &s.Settled, &s.LastNumber, &retiredAt,
-			&course.openedAt, &course.soldOutAt, &course.closedAt, &payload, &clock)
+			&course.openedAt, &course.soldOutAt, &course.closedAt, &quantity, &opensAt, &closesAt, &payload, &clock)
 		if err != nil {
 			return nil, err
 		}
-		if s.Terms, err = decodeTerms(payload); err != nil {
-			return nil, fmt.Errorf("the terms of %s: %w", s.ID, err)
+		if s.Terms, s.Unreadable = readTerms(payload); s.Unreadable != nil {
+			s.Terms = firstcome.Terms{
+				Name: string(s.ID), Answer: firstcome.Recorded, Quantity: unlimited(quantity), OpensAt: instant(opensAt), ClosesAt: instant(closesAt),
+			}
 		}
 		s.Instants = course.instants()
 		s.Recorded, s.CreatedAt, s.RetiredAt = s.Issued, instant(createdAt), instant(retiredAt)
@@ -98,4 +109,16 @@ func (l *Ledger) scanStatuses(rows *sql.Rows) ([]Status, error) {
 		all = append(all, s)
 	}
 	return all, rows.Err()
+}
+
+// readTerms reads the terms of a change, which may be gone.
+func readTerms(payload sql.NullString) (firstcome.Terms, error) {
+	if !payload.Valid {
+		return firstcome.Terms{}, errors.New("the change that has its terms is not in the ledger: see firstcome audit")
+	}
+	terms, err := decodeTerms(payload.String)
+	if err != nil {
+		err = fmt.Errorf("its terms: %w: see firstcome audit", err)
+	}
+	return terms, err
 }
