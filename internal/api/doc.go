@@ -4,7 +4,7 @@
 //
 // routes.go is the whole surface on one screen: every operation, who may call
 // it, and what serves it. outcome.go is the one table from outcomes to HTTP, and
-// problem.go the one from errors. openapi.yaml is the reference for callers; a
+// problem.go the one from errors, with the codes of codes.go. openapi.yaml is the reference for callers; a
 // test checks that it lists the same operations and that every answer fits it.
 //
 // # Non-obvious

@@ -14,7 +14,7 @@ type mistakes struct {
 }
 
 // maxMistakes bounds an answer: as many as a direct issue has users.
-const maxMistakes = maxUserIDs
+const maxMistakes = 1000
 
 // refuse notes a field that can be read but is not allowed.
 func (m *mistakes) refuse(field, reason string) {
