@@ -141,7 +141,11 @@ func (s *Server) finish(ctx context.Context, id firstcome.CampaignID, version in
 
 // finishEarlier brings the changes to the gate for which the next has to wait.
 func (s *Server) finishEarlier(ctx context.Context, id firstcome.CampaignID) error {
-	if err := s.finish(ctx, id, 0); err != nil {
+	err := s.finish(ctx, id, 0)
+	if err == nil {
+		err = ctx.Err() // whoever asks again and again ends with it, whatever the ledger says
+	}
+	if err != nil {
 		return errors.Join(firstcome.ErrPending, err)
 	}
 	return nil
