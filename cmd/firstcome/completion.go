@@ -37,6 +37,7 @@ type completion struct {
 // A word is a command, or a flag with its dashes.
 type word struct {
 	text, help string
+	short      string   // "-o", or nothing
 	takes      bool     // a value comes behind it
 	values     []string // those that may; nil: not known
 }
@@ -50,7 +51,7 @@ func completions(path string, node *kong.Node) []completion {
 		under = append(under, completions(strings.TrimSpace(path+" "+child.Name), child)...)
 	}
 	for _, f := range flagsOf(node) {
-		here.words = append(here.words, word{"--" + f.Name, plainHelp(f.Help), !f.IsBool(), valuesOf(f.Value)})
+		here.words = append(here.words, word{"--" + f.Name, plainHelp(f.Help), short(f), !f.IsBool(), valuesOf(f.Value)})
 	}
 	for _, argument := range node.Positional {
 		for _, value := range valuesOf(argument) {
@@ -60,8 +61,18 @@ func completions(path string, node *kong.Node) []completion {
 	return append([]completion{here}, under...)
 }
 
+func short(f *kong.Flag) string {
+	if f.Short == 0 {
+		return ""
+	}
+	return "-" + string(f.Short)
+}
+
 // valuesOf returns the values that a flag or an argument may have, if these are a few words.
 func valuesOf(v *kong.Value) []string {
+	if few, ok := v.Target.Addr().Interface().(interface{ words() []string }); ok {
+		return few.words()
+	}
 	return strings.FieldsFunc(v.Enum, func(r rune) bool { return r == ',' })
 }
 
@@ -94,9 +105,14 @@ func values(all []completion) string {
 	var b strings.Builder
 	for _, c := range all {
 		for _, w := range c.words {
-			if w.takes {
-				fmt.Fprintf(&b, "    '%s %s') words='%s' ;;\n", c.path, w.text, strings.Join(w.values, " "))
+			if !w.takes {
+				continue
 			}
+			flag := fmt.Sprintf("'%s %s'", c.path, w.text)
+			if w.short != "" {
+				flag += fmt.Sprintf("|'%s %s'", c.path, w.short)
+			}
+			fmt.Fprintf(&b, "    %s) words='%s' ;;\n", flag, strings.Join(w.values, " "))
 		}
 	}
 	return b.String()
@@ -121,17 +137,23 @@ func knownChains(all []completion) string {
 	return "      " + strings.Join(patterns, "|") + ")\n"
 }
 
+// bashScript returns bash's script. To bash the = of --output=json is a word of its own.
 func bashScript(all []completion) string {
 	return `_firstcome() {
-  local path='' word words=''
+  local path='' word words='' before="${COMP_WORDS[COMP_CWORD-1]}" here="${COMP_WORDS[COMP_CWORD]}"
   COMPREPLY=()
+  if [ "$here" = = ]; then
+    here=''
+  elif [ "$before" = = ]; then
+    before="${COMP_WORDS[COMP_CWORD-2]}"
+  fi
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
 ` + fmt.Sprintf(chain, knownChains(all)) + `  done
   case "$path" in
 ` + cases(all) + `  esac
-  case "$path ${COMP_WORDS[COMP_CWORD-1]}" in
+  case "$path $before" in
 ` + values(all) + `  esac
-  COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))
+  COMPREPLY=($(compgen -W "$words" -- "$here"))
 }
 complete -o default -F _firstcome firstcome
 `
@@ -169,6 +191,9 @@ func fishScript(all []completion) string {
 			option := "-a " + w.text
 			if long, ok := strings.CutPrefix(w.text, "--"); ok {
 				option = "-l " + long
+				if w.short != "" {
+					option += " -s " + w.short[1:]
+				}
 			}
 			switch {
 			case len(w.values) > 0:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -25,10 +26,10 @@ type couponCmd struct {
 
 type couponListCmd struct {
 	oneCampaign
-	User   string `variable:"none" placeholder:"USER" help:"Only this user's."`
-	Code   string `variable:"none" placeholder:"CODE" help:"Only that with this code, as people type it."`
-	Voided bool   `variable:"none" help:"Voided ones too."`
-	Limit  count  `variable:"none" default:"100" help:"At most so many (default: 100). For all of them see coupon export."`
+	User   userName   `variable:"none" placeholder:"USER" help:"Only this user's."`
+	Code   couponCode `variable:"none" placeholder:"CODE" help:"Only that with this code, as people type it."`
+	Voided bool       `variable:"none" help:"Voided ones too."`
+	Limit  count      `variable:"none" default:"100" help:"At most so many (default: 100). For all of them see coupon export."`
 }
 
 // pageOfCoupons is the largest page that the server gives.
@@ -38,7 +39,7 @@ const pageOfCoupons = 500
 func (c *couponListCmd) Run(ctx context.Context, t terminal) error {
 	calls := c.client(t)
 	defer calls.CloseIdle()
-	filter := client.CouponFilter{User: c.User, Code: c.Code, Voided: c.Voided}
+	filter := client.CouponFilter{User: string(c.User), Code: string(c.Code), Voided: c.Voided}
 	found := []client.Coupon{}
 	more := true
 	for more && len(found) < int(c.Limit) {
@@ -63,18 +64,12 @@ func (c *couponListCmd) Run(ctx context.Context, t terminal) error {
 
 type couponShowCmd struct {
 	oneCampaign
-	Coupon string `arg:"" help:"The coupon's number, or its code."`
+	Coupon couponName `arg:"" help:"The coupon's number, or its code."`
 }
 
 // Run shows a coupon.
 func (c *couponShowCmd) Run(ctx context.Context, t terminal) error {
-	filter := client.CouponFilter{Voided: true, Limit: 1}
-	number, err := strconv.ParseInt(c.Coupon, 10, 64)
-	if isNumber := err == nil && len(c.Coupon) < codeLength; isNumber {
-		filter.Number = number
-	} else {
-		filter.Code = c.Coupon
-	}
+	filter := client.CouponFilter{Voided: true, Limit: 1, Number: c.Coupon.number, Code: c.Coupon.code}
 	calls := c.client(t)
 	defer calls.CloseIdle()
 	for {
@@ -85,14 +80,11 @@ func (c *couponShowCmd) Run(ctx context.Context, t terminal) error {
 		case len(page.Items) > 0:
 			return c.printCoupon(t, page.Items[0])
 		case page.Next == nil:
-			return fmt.Errorf("the campaign %s has no coupon %s", c.ID, c.Coupon)
+			return fmt.Errorf("the campaign %s has no coupon %s", c.ID, c.Coupon.text)
 		}
 		filter.After = *page.Next
 	}
 }
-
-// codeLength is how many characters a coupon's code has. No number has as many digits.
-const codeLength = 16
 
 type couponVoidCmd struct {
 	oneCampaign
@@ -184,7 +176,11 @@ func (c *couponIssueCmd) users(t terminal) ([]string, error) {
 		defer in.Close()
 		lines := bufio.NewScanner(in)
 		for n := 1; lines.Scan(); n++ {
-			if user := strings.TrimSuffix(lines.Text(), "\r"); user != "" {
+			line := lines.Text()
+			if n == 1 {
+				line = strings.TrimPrefix(line, byteOrderMark)
+			}
+			if user := strings.TrimSuffix(line, "\r"); user != "" {
 				check(fmt.Sprintf("%s line %d", c.File, n), user)
 				users = append(users, user)
 			}
@@ -201,6 +197,9 @@ func (c *couponIssueCmd) users(t terminal) ([]string, error) {
 	}
 	return users, nil
 }
+
+// byteOrderMark is what editors and Excel of Windows write before a text in UTF-8. It is no part of it.
+const byteOrderMark = "\ufeff"
 
 func (c *couponIssueCmd) open(t terminal) (io.ReadCloser, error) {
 	if c.File == "-" {
@@ -231,6 +230,7 @@ func (c *couponIssueCmd) printIssued(t terminal, answers []issued) error {
 
 // printCoupons prints coupons as a table.
 func (f serverFlags) printCoupons(t terminal, coupons []client.Coupon) error {
+	defer tellMasked(t, coupons)
 	if f.json() {
 		return printJSON(t, coupons)
 	}
@@ -244,6 +244,7 @@ func (f serverFlags) printCoupons(t terminal, coupons []client.Coupon) error {
 
 // printCoupon prints one coupon.
 func (f serverFlags) printCoupon(t terminal, c client.Coupon) error {
+	defer tellMasked(t, []client.Coupon{c})
 	if f.json() {
 		return printJSON(t, c)
 	}
@@ -251,4 +252,12 @@ func (f serverFlags) printCoupon(t terminal, c client.Coupon) error {
 	fmt.Fprintf(w, "campaign\t%s\nnumber\t%d\nuser\t%s\ncode\t%s\nstate\t%s\n", c.CampaignID, c.Number, c.UserID, c.Code, c.State)
 	fmt.Fprintf(w, "benefit\t%s\nissued at\t%s\nexpires at\t%s\nrecorded\t%t\n", c.Benefit, f.TZ.text(&c.IssuedAt), f.TZ.text(c.ExpiresAt), c.Recorded)
 	return w.Flush()
+}
+
+// tellMasked says why ids and codes are not whole. No code has an asterisk of its own.
+func tellMasked(t terminal, coupons []client.Coupon) {
+	masked := func(c client.Coupon) bool { return strings.Contains(c.Code, "*") }
+	if slices.ContainsFunc(coupons, masked) {
+		fmt.Fprintln(t.err, "User ids and codes are masked: the role of this key sees them whole only where it asks by --user or by a code.")
+	}
 }

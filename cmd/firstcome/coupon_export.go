@@ -23,7 +23,10 @@ type couponExportCmd struct {
 
 // Run writes the coupons.
 func (c *couponExportCmd) Run(ctx context.Context, t terminal) error {
-	export := client.Export{NDJSON: c.Format == "ndjson", Voided: c.Voided, Excel: c.Excel, Zone: string(c.TZ)}
+	export := client.Export{NDJSON: c.Format == "ndjson", Voided: c.Voided, Excel: c.Excel}
+	if !export.NDJSON { // of which all times are UTC, whatever FIRSTCOME_TZ is for other commands
+		export.Zone = string(c.TZ)
+	}
 	calls := client.New(string(c.Server), t.variable(keyVariable))
 	defer calls.CloseIdle()
 	if c.To == "" {

@@ -146,9 +146,9 @@ func (c *serveCmd) welcome(t terminal, n *node) {
 		fmt.Fprintf(t.out, "\nThis node records what others issue, and answers nobody.\n\n")
 		return
 	}
-	url := "http://" + n.address()
+	url := "http://" + listenAddress(n.address()).here()
 	if n.settings.tls != nil {
-		url = "https://" + n.address()
+		url = "https://" + listenAddress(n.address()).here()
 	}
 	server := ""
 	if url != defaultServer {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
@@ -176,6 +177,53 @@ func (o *origin) UnmarshalText(text []byte) error {
 	return err
 }
 
+// A userName is a user's id.
+type userName string
+
+// UnmarshalText checks the id.
+func (u *userName) UnmarshalText(text []byte) error {
+	id, err := firstcome.ParseUserID(string(text))
+	*u = userName(id)
+	return err
+}
+
+// A couponCode is a coupon's code as people type it, which the server reads.
+type couponCode string
+
+// UnmarshalText refuses no code: a search by it would be one for all.
+func (c *couponCode) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		return errors.New("a coupon's code is not empty")
+	}
+	*c = couponCode(text)
+	return nil
+}
+
+// A couponName is a coupon's number or its code, as it was typed.
+type couponName struct {
+	text   string
+	number int64 // 0: it is a code
+	code   string
+}
+
+// codeLength is how many characters a coupon's code has. No number has as many digits.
+const codeLength = 16
+
+// UnmarshalText tells numbers from codes.
+func (n *couponName) UnmarshalText(text []byte) error {
+	number, err := strconv.ParseInt(string(text), 10, 64)
+	isNumber := err == nil && len(text) < codeLength
+	switch {
+	case len(text) == 0, isNumber && number < 1:
+		return fmt.Errorf("%q is neither a number from 1 on nor a code", text)
+	case isNumber:
+		*n = couponName{text: string(text), number: number}
+	default:
+		*n = couponName{text: string(text), code: string(text)}
+	}
+	return nil
+}
+
 // A count is a whole number from 1 on.
 type count int
 
@@ -199,6 +247,9 @@ func (l *logLevel) UnmarshalText(text []byte) error {
 	}
 	return nil
 }
+
+// words are the levels.
+func (*logLevel) words() []string { return []string{"debug", "info", "warn", "error"} }
 
 // A perSecond is how often a second something may happen; 0 sets no limit.
 type perSecond float64
