@@ -42,6 +42,7 @@ func plantable(t *testing.T, name string, beside *sql.DB) {
 	})
 	s.as(name, "redis:elsewhere", func() {
 		s.old()
+		s.shut()
 		s.summer()
 	})
 }
@@ -155,6 +156,21 @@ func (s *scene) old() {
 		s.t.Fatal("not retired", err)
 	}
 	s.must(s.Forgotten(s.t.Context(), "old"))
+}
+
+// shut closes one campaign at its gate, and another one that is over for long since.
+func (s *scene) shut() {
+	for _, id := range []firstcome.CampaignID{"shutting", "shut"} {
+		s.create(id, firstcome.Terms{})
+		s.applied(id, false)
+		s.turn(id, ledger.Close)
+		s.applied(id, false)
+	}
+	seen := flow.GateState{Version: 2, Epoch: 1, Now: s.now(), Instants: firstcome.Instants{SoldOutAt: s.now(), ClosedAt: s.now()}}
+	retired, err := s.Retire(s.t.Context(), "shut", seen, 0)
+	if err != nil || !retired {
+		s.t.Fatal("not retired", err)
+	}
 }
 
 // issued is a coupon of summer, as its gate issued it.

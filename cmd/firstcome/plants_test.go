@@ -16,7 +16,8 @@ type plant struct {
 const refused = "refused"
 
 // plants has a line for each column of each table. The campaigns are those of plantable: the ledger decides spring, autumn, which
-// is closed, and winter, which is paused; Redis decides summer, and old, which is retired.
+// is closed, and winter, which is paused; Redis decides summer, shutting, which is closed, and
+// old and shut, which are retired.
 var plants = []plant{
 	{column: "campaigns.id", where: "id = 'autumn'", to: "'fall'", found: "P5: the ledger lacks the campaign"},
 	{column: "campaigns.id", where: "id = 'autumn'", to: "'fall'", found: "changes: there is no change"},
@@ -68,16 +69,20 @@ var plants = []plant{
 	{column: "campaigns.opened_at", where: "id = 'spring'", to: "NULL", found: "counters: the campaign opened at no instant, its first coupon was issued at"},
 	{column: "campaigns.opened_at", where: "id = 'empty'", to: "created_at", found: "counters: the campaign opened at"},
 	{column: "campaigns.opened_at", where: "id = 'summer'", to: "created_at", found: "counters: the campaign opened at"},
-	{column: "campaigns.opened_at", where: "id = 'old'", to: "created_at - 1", found: "counters: the campaign opened at"},
-	{column: "campaigns.opened_at", where: "id = 'old'", to: "created_at", once: "of a retired campaign, between its making and its first coupon"},
+	{column: "campaigns.opened_at", where: "id = 'old'", to: "created_at", once: "of a retired campaign, up to its first coupon"},
 	{column: "campaigns.sold_out_at", where: "id = 'spring'", to: "decided_at", found: "counters: the campaign is sold out since"},
 	{column: "campaigns.sold_out_at", where: "id = 'summer'", to: "decided_at", found: "counters: the campaign opened at no instant and sold out at"},
 	{column: "campaigns.sold_out_at", where: "id = 'old'", to: "retired_at", found: "counters: the campaign is sold out since"},
+	{column: "campaigns.sold_out_at", where: "id = 'shut'", to: "NULL", found: "counters: the campaign is sold out since no instant"},
+	{column: "campaigns.sold_out_at", where: "id = 'shut'", to: "sold_out_at + 1", once: "of a retired campaign that sold out, behind its last coupon"},
 	{column: "campaigns.sold_out_at", where: "id = 'full'", to: "NULL", found: "counters: the campaign is sold out since no instant, by its coupons"},
 	{column: "campaigns.sold_out_at", where: "id = 'full'", to: "sold_out_at + 1", found: "counters: the campaign is sold out since"},
 	{column: "campaigns.sold_out_at", where: "id = 'lowered'", to: "sold_out_at - 1", found: "counters: the campaign is sold out since"},
 	{column: "campaigns.closed_at", where: "id = 'autumn'", to: "closed_at + 1", found: "changes: an operator closed the campaign at"},
 	{column: "campaigns.closed_at", where: "id = 'autumn'", to: "NULL", found: "changes: an operator closed the campaign at no instant"},
+	{column: "campaigns.closed_at", where: "id = 'shutting'", to: "closed_at + 1", found: "changes: an operator closed the campaign at"},
+	{column: "campaigns.closed_at", where: "id = 'shut'", to: "NULL", found: "changes: an operator closed the campaign at no instant"},
+	{column: "campaigns.closed_at", where: "id = 'shut'", to: "closed_at + 1", once: "of a retired campaign: when, by Redis's clock"},
 	{column: "campaigns.closed_at", where: "id = 'spring'", to: "decided_at", found: "changes: an operator closed the campaign at"},
 	{column: "campaigns.forgotten_at", where: "id = 'spring'", to: "1", found: "changes: its gate has forgotten the campaign"},
 	{column: "campaigns.forgotten_at", where: "id = 'old'", to: "NULL", once: "of a retired campaign: whether Redis has forgotten it, and when"},

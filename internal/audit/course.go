@@ -13,7 +13,8 @@ func (a *couponAudit) course() {
 	if c.Row == nil || len(h.terms) == 0 {
 		return
 	}
-	if h.closed != !c.ClosedAt.IsZero() || !c.Remote && !c.ClosedAt.Equal(h.closedAt) {
+	byGate := c.Remote && !c.Row.RetiredAt.IsZero() // whose clock is another one
+	if h.closed != !c.ClosedAt.IsZero() || !byGate && !c.ClosedAt.Equal(h.closedAt) {
 		a.add("changes", "an operator closed the campaign at %s, by its changes at %s", text(c.ClosedAt), text(h.closedAt))
 	}
 	switch {
@@ -53,10 +54,11 @@ func (a *couponAudit) opened() {
 	a.openedFar()
 }
 
-// openedFar holds the opening to what is so of every gate.
+// openedFar holds the opening to what is so of every gate. When a campaign was made is by the ledger's clock.
 func (a *couponAudit) openedFar() {
 	at := a.campaign.OpenedAt
-	if !at.IsZero() && at.Before(a.campaign.CreatedAt) || len(a.rows) > 0 && (at.IsZero() || at.After(a.first)) {
+	early := !a.campaign.Remote && !at.IsZero() && at.Before(a.campaign.CreatedAt)
+	if early || len(a.rows) > 0 && (at.IsZero() || at.After(a.first)) {
 		a.add("counters", "the campaign opened at %s, it was made at %s and its first coupon was issued at %s", text(at), text(a.campaign.CreatedAt), text(a.first))
 	}
 }

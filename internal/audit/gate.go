@@ -13,7 +13,7 @@ import (
 // A GateSource is a remote gate to compare with the ledger.
 type GateSource struct {
 	// State is firstcome.ErrNoCampaign if the gate does not have it, firstcome.ErrGateMismatch
-	// if it has another ledger's campaign of the id.
+	// if it has another ledger's campaign of the id. Each may be ErrUnreadable.
 	State func(context.Context, firstcome.CampaignID) (GateState, error)
 	// Holders calls each with every holder of a coupon in force and its number, as the
 	// gate has them; 0 if it does not say.
@@ -57,29 +57,34 @@ func NotCompared(id firstcome.CampaignID, format string, args ...any) GateReport
 // journal. It reads at different instants, so what differs is read once more, and
 // only what still differs is a breach. It keeps the set of users in memory, three times.
 func Gate(ctx context.Context, ledger Source, gate GateSource, id firstcome.CampaignID) (GateReport, error) {
-	first, err := compareGate(ctx, ledger, gate, id)
-	if errors.Is(err, firstcome.ErrNoCampaign) {
+	last, lasting, err := compareTwice(ctx, ledger, gate, id)
+	switch {
+	case errors.Is(err, firstcome.ErrNoCampaign):
 		return NotCompared(id, "the gate has lost the campaign, and decides nothing of it: see docs/runbooks/FirstcomeGateLost.md"), nil
-	}
-	if errors.Is(err, firstcome.ErrGateMismatch) {
+	case errors.Is(err, firstcome.ErrGateMismatch) || errors.Is(err, ErrUnreadable):
 		return NotCompared(id, "%v", err), nil
-	}
-	if err != nil {
+	case err != nil:
 		return GateReport{}, fmt.Errorf("compare the gate of %s with the ledger: %w", id, err)
 	}
-	if len(first.differ) == 0 {
-		return first.report(id, first.differ), nil
+	return last.report(id, lasting), nil
+}
+
+// compareTwice returns the last comparison, and what differs in each: it compares again if anything does.
+func compareTwice(ctx context.Context, ledger Source, gate GateSource, id firstcome.CampaignID) (*comparison, map[difference]int64, error) {
+	first, err := compareGate(ctx, ledger, gate, id)
+	if err != nil || len(first.differ) == 0 {
+		return first, nil, err
 	}
 	second, err := compareGate(ctx, ledger, gate, id)
 	if err != nil {
-		return GateReport{}, fmt.Errorf("compare the gate of %s with the ledger: %w", id, err)
+		return nil, nil, err
 	}
 	lasting := maps.Clone(second.differ)
 	maps.DeleteFunc(lasting, func(d difference, _ int64) bool {
 		_, before := first.differ[d]
 		return !before
 	})
-	return second.report(id, lasting), nil
+	return second, lasting, nil
 }
 
 // A difference is between gate and ledger, without the counters that may move.

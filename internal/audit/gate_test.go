@@ -2,6 +2,8 @@ package audit_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -242,5 +244,57 @@ func TestAShopInUseHasNoBreach(t *testing.T) {
 	report, err = audit.Gate(t.Context(), s.source(), s.gate(), "c")
 	if err != nil || report.Breaches.Total != 0 || !report.Moving {
 		t.Errorf("with a change on its way: %+v, %v", report, err)
+	}
+}
+
+// TestTheClocksOfGateAndLedgerMayDiffer is of a campaign that opened by a gate's clock which was a minute behind that of the
+// ledger, in which it was made.
+func TestTheClocksOfGateAndLedgerMayDiffer(t *testing.T) {
+	s := atRest()
+	s.campaign.CreatedAt, s.changes[0].At, s.log[0].At = at(1), at(1), at(1)
+	s.turn(firstcome.ChangeClose, at(20))
+	s.letters, s.lost = nil, append(s.lost, audit.Range{First: 5, Count: 1, Epoch: 2})
+	s.lost[0], s.lost[1] = s.lost[1], s.lost[0]
+	s.retire(at(9999))
+	if found := auditOf(t, s.books).Breaches; found.Total != 0 {
+		t.Error(found.Shown)
+	}
+	s.campaign.OpenedAt = at(1)
+	if found := auditOf(t, s.books).Breaches; found.Count["counters"] != 1 || !mentions(found, "its first coupon was issued at") {
+		t.Error(found.Shown)
+	}
+}
+
+// retire retires the campaign, with what its gate kept of its course.
+func (s *shop) retire(at time.Time) {
+	s.campaign.Instants = s.state.Instants
+	s.campaign.SoldOutAt, s.campaign.ClosedAt = time.Time{}, at.Add(-time.Hour)
+	s.campaign.Row.RetiredAt, s.campaign.Row.DecidedAt = at, at
+	s.log = append(s.log, audit.Line{ID: 999, At: at, Action: "campaign.retire"})
+}
+
+// TestWhatCannotBeReadAtTheGateOrInTheLedgerIsABreachAndNoEnd is of one campaign; any other trouble ends the comparison.
+func TestWhatCannotBeReadAtTheGateOrInTheLedgerIsABreachAndNoEnd(t *testing.T) {
+	for name, spoil := range map[string]func(*audit.Source, *audit.GateSource, error){
+		"holders": func(_ *audit.Source, g *audit.GateSource, err error) {
+			g.Holders = func(context.Context, firstcome.CampaignID, func(firstcome.UserID, int64) error) error { return err }
+		},
+		"coupons": func(l *audit.Source, _ *audit.GateSource, err error) {
+			l.Coupons = func(context.Context, firstcome.CampaignID, func(audit.Coupon) error) error { return err }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := atRest()
+			ledger, gate := s.source(), s.gate()
+			spoil(&ledger, &gate, fmt.Errorf("number 3: %w", audit.ErrUnreadable))
+			report, err := audit.Gate(t.Context(), ledger, gate, "c")
+			if err != nil || report.Breaches.Count["gate"] != 1 || !mentions(report.Breaches, "number 3") {
+				t.Errorf("%+v, %v", report, err)
+			}
+			spoil(&ledger, &gate, context.DeadlineExceeded)
+			if _, err := audit.Gate(t.Context(), ledger, gate, "c"); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }
