@@ -85,14 +85,24 @@ func gateSource(gate *redis.Gate) audit.GateSource {
 		State: func(ctx context.Context, id firstcome.CampaignID) (audit.GateState, error) {
 			s, err := gate.State(ctx, id)
 			if err != nil {
-				return audit.GateState{}, err
+				return audit.GateState{}, spoiled(err)
 			}
 			secret, err := gate.SecretOf(ctx, id)
 			return audit.GateState{Version: s.Version, Epoch: s.Epoch, InForce: s.InForce, LastNumber: s.LastNumber, Secret: secret, Instants: s.Instants}, err
 		},
 		Holders: func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID, int64) error) error {
-			return gate.Coupons(ctx, id, func(c firstcome.Coupon) error { return each(c.User, c.Number) })
+			return spoiled(gate.Coupons(ctx, id, func(c firstcome.Coupon) error { return each(c.User, c.Number) }))
 		},
-		Journal: gate.Unrecorded,
+		Journal: func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
+			return spoiled(gate.Unrecorded(ctx, id, each))
+		},
 	}
+}
+
+// spoiled returns an error as the audit knows it: what somebody else wrote is a breach of its campaign.
+func spoiled(err error) error {
+	if redis.Spoiled(err) {
+		return fmt.Errorf("%w: %w", audit.ErrUnreadable, err)
+	}
+	return err
 }

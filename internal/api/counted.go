@@ -51,7 +51,7 @@ func (s *Server) counted(ctx context.Context, c ledger.Status) (told, error) {
 	switch {
 	case errors.Is(err, firstcome.ErrGateMismatch):
 		return told{c, gateMismatch}, nil
-	case errors.Is(err, flow.ErrLost):
+	case errors.Is(err, flow.ErrLost) || err == nil && g.Lost:
 		return told{c, gateLost}, nil
 	case err != nil:
 		return told{c, gateUnknown}, err

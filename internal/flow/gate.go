@@ -92,6 +92,8 @@ type GateState struct {
 	LastNumber int64
 	Settled    int64     // every number up to it is in the ledger, a dead letter or lost
 	Now        time.Time // the gate's time
+	// Lost tells that a part of what the gate had is gone, so that it decides nothing: see ErrLost.
+	Lost bool
 	firstcome.Instants
 }
 

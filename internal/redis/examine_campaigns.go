@@ -96,11 +96,12 @@ func (c *census) findings(gate, ledger string) []wrong {
 
 // count looks at each campaign.
 func (e *exam) count(at []Placed) (*census, error) {
-	ctx, cancel := context.WithTimeout(e.ctx, callTimeout)
-	defer cancel()
 	all := &census{}
 	for _, c := range at {
-		if err := e.gate.countOne(ctx, all, c); err != nil {
+		ctx, cancel := context.WithTimeout(e.ctx, callTimeout)
+		err := e.gate.countOne(ctx, all, c)
+		cancel()
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -116,7 +117,7 @@ func (g *Gate) countOne(ctx context.Context, all *census, c Placed) error {
 		all.elsewhere = append(all.elsewhere, fmt.Sprintf("%s (%s)", c.Campaign, c.Gate))
 		return nil
 	}
-	values, err := g.client.Do(ctx, g.client.B().Hmget().Key(campaignKey(c.Campaign)).Field("version", "marker", "settled", "secret").Build()).ToArray()
+	values, err := g.client.Do(ctx, g.client.B().Hmget().Key(campaignKey(c.Campaign)).Field("version", "marker", "settled", "secret", "in_force", "last_number").Build()).ToArray()
 	if err = classify(err); err != nil && ofOne(err) {
 		all.lost = append(all.lost, fmt.Sprintf("%s (its key is somebody else's: %v)", c.Campaign, err))
 		return nil
@@ -136,24 +137,42 @@ func (g *Gate) countOne(ctx context.Context, all *census, c Placed) error {
 	case secret != c.Secret:
 		all.others = append(all.others, fmt.Sprintf("%s (%s, and %s in the ledger)", c.Campaign, secret, c.Secret))
 	default:
-		less, err := c.less(ctx, values[2])
-		if err != nil {
-			return err
+		return g.countOwn(ctx, all, c, values)
+	}
+	return nil
+}
+
+// countOwn is countOne of the ledger's own campaign, of which the hash has these values.
+func (g *Gate) countOwn(ctx context.Context, all *census, c Placed, values []rueidis.RedisMessage) error {
+	var of parts
+	for n, into := range map[int]*int64{0: &of.version, 2: &of.settled, 4: &of.inForce, 5: &of.lastNumber} {
+		var err error
+		if *into, err = whole(values[n]); err != nil {
+			all.lost = append(all.lost, fmt.Sprintf("%s (its hash cannot be read: %v)", c.Campaign, err))
+			return nil
 		}
-		all.ahead = append(all.ahead, less...)
-		if len(less) == 0 {
-			all.own = append(all.own, string(c.Campaign))
-		}
+	}
+	gone, err := g.partGone(ctx, c.Campaign, of)
+	if err != nil {
+		return err
+	}
+	if gone {
+		all.lost = append(all.lost, fmt.Sprintf("%s (a part of it is gone)", c.Campaign))
+		return nil
+	}
+	less, err := c.less(ctx, of.settled)
+	if err != nil {
+		return err
+	}
+	all.ahead = append(all.ahead, less...)
+	if len(less) == 0 {
+		all.own = append(all.own, string(c.Campaign))
 	}
 	return nil
 }
 
 // less returns that the ledger has less of a campaign than Redis was told, if it has.
-func (c *Placed) less(ctx context.Context, told rueidis.RedisMessage) ([]string, error) {
-	through, err := whole(told)
-	if err != nil {
-		return nil, err
-	}
+func (c *Placed) less(ctx context.Context, through int64) ([]string, error) {
 	settled, err := c.Settled(ctx)
 	if err != nil || settled >= through {
 		return nil, err

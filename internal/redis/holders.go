@@ -112,7 +112,7 @@ func (g *Gate) fields(ctx context.Context, id firstcome.CampaignID, names ...str
 	numbers := make([]int64, len(names))
 	for n := range numbers {
 		if numbers[n], err = whole(values[n]); err != nil {
-			return nil, fmt.Errorf("%s is not a number: %w", names[n], err)
+			return nil, fmt.Errorf("%w: %s of %s is not a number: %w", errHolder, names[n], id, err)
 		}
 	}
 	return numbers, nil
@@ -166,13 +166,45 @@ func (g *Gate) State(ctx context.Context, id firstcome.CampaignID) (flow.GateSta
 	if err != nil {
 		return flow.GateState{}, fmt.Errorf("read the state of %s: %w", id, err)
 	}
+	lost, err := g.partGone(ctx, id, parts{version: n[0], inForce: n[2], lastNumber: n[4], settled: n[5]})
+	if err != nil {
+		return flow.GateState{}, fmt.Errorf("read the state of %s: %w", id, err)
+	}
 	if decidedAt := time.UnixMicro(n[6]).UTC(); now.Before(decidedAt) {
 		now = decidedAt
 	}
 	return flow.GateState{
-		Version: n[0], Epoch: n[1], InForce: n[2], Issued: n[3], LastNumber: n[4], Settled: n[5], Now: now,
+		Version: n[0], Epoch: n[1], InForce: n[2], Issued: n[3], LastNumber: n[4], Settled: n[5], Now: now, Lost: lost,
 		Instants: firstcome.Instants{OpenedAt: instant(n[7]), SoldOutAt: instant(n[8]), ClosedAt: instant(n[9])},
 	}, nil
+}
+
+// parts are what the campaign's hash says that the other keys have to agree with.
+type parts struct{ version, inForce, lastNumber, settled int64 }
+
+// partGone tells whether a part of a campaign is gone, as the scripts see it. They do nothing then, so where nothing has
+// been decided since the parts were read it is.
+func (g *Gate) partGone(ctx context.Context, id firstcome.CampaignID, was parts) (bool, error) {
+	if was.lastNumber < was.settled {
+		return true, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	holders, err := g.client.Do(ctx, g.client.B().Hlen().Key(holdersKey(id)).Build()).AsInt64()
+	if err = classify(err); Spoiled(err) {
+		return true, nil
+	}
+	if err != nil || holders == was.inForce {
+		return false, err
+	}
+	values, err := g.client.Do(ctx, g.client.B().Hmget().Key(campaignKey(id)).Field("version", "last_number").Build()).ToArray()
+	if err != nil {
+		return false, classify(err)
+	}
+	version, err1 := whole(values[0])
+	last, err2 := whole(values[1])
+	still := err1 == nil && err2 == nil && version == was.version && last == was.lastNumber
+	return still, nil
 }
 
 // now returns the server's time, or that of the tests' clock.

@@ -12,8 +12,8 @@ import (
 // tellEvery is how often the same is told of a campaign: it is tried again with each sweep.
 const tellEvery = time.Minute
 
-// errHolder says that what the gate has of a holder cannot be read.
-var errHolder = errors.New("a holder cannot be read")
+// errHolder says that what the gate has of a holder, or of the campaign, cannot be read.
+var errHolder = errors.New("what Redis has cannot be read")
 
 // isolate keeps an error of one campaign, which only an operator ends, from the
 // others: it is told and nil, and the campaign rests until the next sweep. Any
@@ -52,15 +52,21 @@ func (j *Journal) tell(s *stream, err error) {
 // ofOne tells whether an error is of one campaign.
 func ofOne(err error) bool {
 	var e *Error
-	if errors.As(err, &e) {
-		return e.Code == "WRONGTYPE"
+	if Spoiled(err) || errors.As(err, &e) {
+		return Spoiled(err)
 	}
-	for _, known := range []error{firstcome.ErrNoCampaign, firstcome.ErrGateMismatch, firstcome.ErrBusy, flow.ErrLost, flow.ErrRetired, errHolder, errSince, flow.ErrHeld} {
+	for _, known := range []error{firstcome.ErrNoCampaign, firstcome.ErrGateMismatch, firstcome.ErrBusy, flow.ErrLost, flow.ErrRetired, errSince, flow.ErrHeld} {
 		if errors.Is(err, known) {
 			return true
 		}
 	}
 	return false
+}
+
+// Spoiled tells whether an error says that what Redis has of a campaign cannot be read: somebody else wrote it.
+func Spoiled(err error) bool {
+	var e *Error
+	return errors.Is(err, errHolder) || errors.As(err, &e) && e.Code == "WRONGTYPE"
 }
 
 // longestPause is how long a campaign rests at most that somebody keeps locked, in sweeps: by
