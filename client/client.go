@@ -123,10 +123,14 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	return response, nil
 }
 
-// problem reads what an answer other than 2xx says.
-func problem(response *http.Response) *Problem {
+// problem returns the *Problem that an answer other than 2xx is. One that breaks off is none but a lost answer: of a
+// claim it does not say whether the user was refused.
+func problem(response *http.Response) error {
 	p := &Problem{}
-	text, _ := io.ReadAll(io.LimitReader(response.Body, maxProblem))
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxProblem))
+	if err != nil {
+		return fmt.Errorf("read the answer, which is %s: %w", response.Status, err)
+	}
 	if json.Unmarshal(text, p) != nil {
 		p = &Problem{Title: http.StatusText(response.StatusCode), Detail: strings.TrimSpace(string(text))}
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -31,6 +32,14 @@ func answers(status int, retryAfter, body string) func() (*http.Response, error)
 	}
 }
 
+// breaks answers with a status and a body that breaks off.
+func breaks(status int, body string) func() (*http.Response, error) {
+	return func() (*http.Response, error) {
+		broken := io.MultiReader(strings.NewReader(body), iotest.ErrReader(io.ErrUnexpectedEOF))
+		return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(broken)}, nil
+	}
+}
+
 func loses() (*http.Response, error) { return nil, io.ErrUnexpectedEOF }
 
 func through(s script) *client.Client {
@@ -51,6 +60,18 @@ func TestAClaimIsAskedForAgainUntilItIsKnown(t *testing.T) {
 			t.Errorf("it waited %v, and was asked to wait 9s", waited)
 		}
 	})
+}
+
+// TestAnAnswerThatBreaksOffIsLost: its status alone says neither which coupon nor why there is none.
+func TestAnAnswerThatBreaksOffIsLost(t *testing.T) {
+	for status, half := range map[int]string{201: heldCoupon[:20], 410: `{"title":"Gone","outc`, 403: "", 404: `{"title":`, 503: `{"ti`} {
+		synctest.Test(t, func(t *testing.T) {
+			c := through(script{breaks(status, half), answers(200, "", heldCoupon)})
+			if a, err := c.ClaimUntilKnown(t.Context(), "c", "u"); err != nil || a.Coupon == nil {
+				t.Errorf("behind half of a %d: %+v, %v", status, a, err)
+			}
+		})
+	}
 }
 
 func TestAClaimThatIsKnownIsNotAskedForAgain(t *testing.T) {

@@ -8,13 +8,15 @@ export async function claim({ server, key, campaign, user, signal }) {
   for (let wait = 100; ; wait = Math.min(2 * wait, 5_000)) {
     let response, body;
     try {
-      response = await fetch(`${server}/v1/campaigns/${encodeURIComponent(campaign)}/claims`, {
+      const came = await fetch(`${server}/v1/campaigns/${encodeURIComponent(campaign)}/claims`, {
         method: "POST",
         headers: { "Content-Type": "application/json", ...(key && { Authorization: `Bearer ${key}` }) },
         body: JSON.stringify({ user_id: user }),
         signal: AbortSignal.any([AbortSignal.timeout(20_000), ...(signal ? [signal] : [])]),
       });
-      body = await response.json();
+      const text = await came.text();
+      response = came; // it is whole; one that breaks off is lost, whatever its status
+      body = JSON.parse(text);
     } catch (error) {
       if (signal?.aborted) throw error; // else the answer was lost: it is unknown, as with a 5xx
     }
@@ -22,8 +24,8 @@ export async function claim({ server, key, campaign, user, signal }) {
     if (response && response.status < 500 && response.status !== 429) {
       throw new Error(`firstcome answers ${response.status} ${body?.title}: ${body?.detail ?? ""}`);
     }
-    // No sooner than the server says, and not all at once.
-    const least = 1_000 * Number(response?.headers.get("Retry-After") ?? 0);
+    // No sooner than the server says, and not all at once. A proxy may say it as a date, which is no number.
+    const least = 1_000 * (Number(response?.headers.get("Retry-After")) || 0);
     await new Promise((resolve) => setTimeout(resolve, least + wait * Math.random()));
     signal?.throwIfAborted();
   }

@@ -2,14 +2,16 @@ package shop;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.databind.JsonNode;
+import java.io.IOException;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Map;
 import java.util.concurrent.ThreadLocalRandom;
+import org.springframework.http.HttpHeaders;
 import org.springframework.http.MediaType;
 import org.springframework.http.client.JdkClientHttpRequestFactory;
-import org.springframework.web.client.ResourceAccessException;
 import org.springframework.web.client.RestClient;
+import org.springframework.web.client.RestClientException;
 
 /** Claims coupons of firstcome: see docs/spring.md. One is enough for a whole application. */
 public final class Firstcome {
@@ -58,11 +60,22 @@ public final class Firstcome {
       return client.post().uri("/v1/campaigns/{id}/claims", campaign).contentType(MediaType.APPLICATION_JSON).body(Map.of("user_id", user))
           .exchange((request, response) -> {
             var status = response.getStatusCode().value();
-            var seconds = response.getHeaders().getFirst("Retry-After");
-            return new Reply(status, Duration.ofSeconds(seconds == null ? 0 : Long.parseLong(seconds)), status < 500 ? response.bodyTo(Answer.class) : null);
+            return new Reply(status, retryAfter(response.getHeaders()), status < 500 ? response.bodyTo(Answer.class) : null);
           });
-    } catch (ResourceAccessException lost) { // no answer came: as good as a 503
-      return new Reply(503, Duration.ZERO, null);
+    } catch (RestClientException lost) {
+      if (!(lost.getMostSpecificCause() instanceof IOException)) {
+        throw lost;
+      }
+      return new Reply(503, Duration.ZERO, null); // no answer came, or half of one: as good as a 503
+    }
+  }
+
+  /** A proxy may say it as a date, which is no number. */
+  private static Duration retryAfter(HttpHeaders headers) {
+    try {
+      return Duration.ofSeconds(Long.parseLong(headers.getFirst("Retry-After")));
+    } catch (NumberFormatException none) {
+      return Duration.ZERO;
     }
   }
 }
