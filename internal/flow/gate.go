@@ -53,7 +53,7 @@ type RemoteGate interface {
 	// lacks earlier changes, ErrLost that the gate should know the campaign and does not, or not all of it.
 	Apply(ctx context.Context, change firstcome.Change) (refused bool, err error)
 
-	// CouponOf returns the coupon in force that a user holds, or firstcome.ErrNoCoupon.
+	// CouponOf returns the coupon in force that a user holds, or firstcome.ErrNoCoupon; ErrLost where the gate cannot say.
 	CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error)
 
 	// State returns the campaign's counters at the gate.

@@ -139,10 +139,7 @@ func (g *Gate) CouponOf(ctx context.Context, id firstcome.CampaignID, user first
 func (g *Gate) couponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (c firstcome.Coupon, err error) {
 	entry, err := g.client.Do(ctx, g.client.B().Hget().Key(holdersKey(id)).Field(string(user)).Build()).ToString()
 	if rueidis.IsRedisNil(err) {
-		if _, err := g.version(ctx, id); err != nil {
-			return c, err
-		}
-		return c, firstcome.ErrNoCoupon
+		return c, g.noCoupon(ctx, id)
 	}
 	if err != nil {
 		return c, classify(err)
@@ -154,6 +151,22 @@ func (g *Gate) couponOf(ctx context.Context, id firstcome.CampaignID, user first
 	has, err := g.Has(ctx, id, []firstcome.Coupon{c})
 	c.Recorded = err == nil && has[0]
 	return c, err
+}
+
+// noCoupon is the error about a user who is not among the holders: where some of these are gone, that says nothing.
+func (g *Gate) noCoupon(ctx context.Context, id firstcome.CampaignID) error {
+	n, err := g.fields(ctx, id, "version", "in_force", "last_number", "settled")
+	if err != nil {
+		return err
+	}
+	gone, err := g.partGone(ctx, id, parts{version: n[0], inForce: n[1], lastNumber: n[2], settled: n[3]})
+	switch {
+	case err != nil:
+		return err
+	case gone:
+		return errPart
+	}
+	return firstcome.ErrNoCoupon
 }
 
 // State returns the campaign's counters: see flow.RemoteGate.
