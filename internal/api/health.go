@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	_ "embed"
+	"net"
 	"net/http"
 	"net/http/pprof"
 	"time"
@@ -94,7 +95,7 @@ func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request, _ auth.Caller) 
 }
 
 // Ops returns what only operators may see: metrics, profiles and health. It
-// belongs on a listener of its own, never on the public one.
+// belongs on a listener of its own, never on the public one. At a loopback address it answers to who asks for one.
 func (s *Server) Ops() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.Registry, promhttp.HandlerOpts{}))
@@ -105,5 +106,13 @@ func (s *Server) Ops() http.Handler {
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	mux.Handle("GET /livez", &guard{server: s, route: route{who: everyone, serve: s.livez}})
 	mux.Handle("GET /readyz", &guard{server: s, route: route{who: everyone, params: "verbose", serve: s.opsReadyz}})
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		at, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+		if at != nil && at.IP.IsLoopback() && !isLoopback(r.Host) {
+			setCommonHeaders(w)
+			writeProblem(w, newProblem(notLoopback, "at a loopback address metrics and profiles are for who asks localhost or that address"))
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
