@@ -77,6 +77,9 @@ func wireLine(e ledger.LogEntry, keys []firstcome.Key) (line client.LogEntry, er
 	if line.New, err = json.Marshal(after); err != nil {
 		return line, err
 	}
+	if e.Refused {
+		detail["refused"] = true
+	}
 	line.Detail, err = json.Marshal(detail)
 	return line, err
 }

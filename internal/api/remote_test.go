@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/flow"
@@ -214,6 +216,13 @@ func TestF20ALowerQuantityThanTheGateHasInForceIs409(t *testing.T) {
 	f.record("c")
 	f.call("PATCH", "/v1/campaigns/c", `{"quantity":2}`).want(t, 200, "")
 	f.claim("c", "w").want(t, 410, "sold_out")
+	var details []any
+	for _, line := range f.call("GET", "/v1/audit-log?campaign=c", "").want(t, 200, "").items() {
+		details = append(details, line["detail"])
+	}
+	if diff := cmp.Diff([]any{map[string]any{}, map[string]any{"refused": true}, map[string]any{}}, details); diff != "" {
+		t.Errorf("of the refused change the log says otherwise:\n%s", diff)
+	}
 }
 
 func TestF20ARefusalThatAnotherNodeNotesFirstIs409(t *testing.T) {

@@ -95,6 +95,7 @@ type LogEntry struct {
 	Campaign firstcome.CampaignID
 	User     firstcome.UserID
 	Number   int64
+	Refused  bool // the gate refused the change: nothing became another
 	Detail   json.RawMessage
 }
 
@@ -108,7 +109,10 @@ type LogFilter struct {
 
 // AuditLog returns the chosen lines of the audit log, the latest first.
 func (l *Ledger) AuditLog(ctx context.Context, f LogFilter) ([]LogEntry, error) {
-	query, args := `SELECT id, at, actor, action, campaign_id, user_id, number, detail FROM audit_log WHERE true`, []any{}
+	query, args := `SELECT id, at, actor, action, campaign_id, user_id, number, detail,
+		action = 'campaign.update' AND EXISTS (SELECT 1 FROM changes
+			WHERE changes.campaign_id = audit_log.campaign_id AND changed_at = at AND kind = 'terms' AND refused)
+		FROM audit_log WHERE true`, []any{}
 	if f.Campaign != "" {
 		query, args = query+` AND campaign_id = ?`, append(args, f.Campaign)
 	}
@@ -129,7 +133,7 @@ func (l *Ledger) AuditLog(ctx context.Context, f LogFilter) ([]LogEntry, error) 
 		var at, number sql.NullInt64
 		var campaign, user sql.NullString
 		var detail string
-		if err := rows.Scan(&e.ID, &at, &e.Actor, &e.Action, &campaign, &user, &number, &detail); err != nil {
+		if err := rows.Scan(&e.ID, &at, &e.Actor, &e.Action, &campaign, &user, &number, &detail, &e.Refused); err != nil {
 			return nil, fmt.Errorf("read the audit log: %w", err)
 		}
 		e.At, e.Number, e.Detail = instant(at), number.Int64, json.RawMessage(detail)
