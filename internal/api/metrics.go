@@ -43,7 +43,7 @@ func newMetrics(s *Server) *metrics {
 	m := &metrics{
 		log:     s.Log,
 		without: map[string]prometheus.Counter{},
-		latency: histogram("firstcome_claim_seconds", "Time from a claim's arrival to its answer.", latencies),
+		latency: histogram("firstcome_claim_seconds", "Time from a claim's arrival, once all of its body is there, to its answer.", latencies),
 		batch:   histogram("firstcome_batch_claims", "Claims that went to the gate at once.", prometheus.ExponentialBuckets(1, 2, 10)),
 		gate:    histogram("firstcome_gate_seconds", "Time of a call of the gate.", latencies),
 		commit:  histogram("firstcome_commit_seconds", "Time of a transaction of the ledger, to the disk.", latencies),

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -37,8 +40,13 @@ func at(t *testing.T, gate flow.Gate) *shop {
 
 // post claims once with a context, past the network.
 func (s *shop) post(ctx context.Context) (status int) {
+	return s.send(ctx, strings.NewReader(`{"user_id":"mina"}`))
+}
+
+// send claims once with a body, past the network.
+func (s *shop) send(ctx context.Context, body io.Reader) (status int) {
 	w := httptest.NewRecorder()
-	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/campaigns/c/claims", strings.NewReader(`{"user_id":"mina"}`))
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/campaigns/c/claims", body)
 	r.Header.Set("Content-Type", "application/json")
 	r.Host = "127.0.0.1"
 	s.server.Handler().ServeHTTP(w, r)
@@ -70,6 +78,27 @@ func TestAClaimWhoseCallerLeftIsGoneAndNotUnknown(t *testing.T) {
 	leave()
 	s.post(ctx)
 	s.wantClaims(map[string]int{"gone": 1})
+}
+
+// A dawdler sends its body after a while.
+type dawdler struct{ io.Reader }
+
+func (d dawdler) Read(p []byte) (int, error) {
+	time.Sleep(time.Minute) // synctest's time
+	return d.Reader.Read(p)
+}
+
+// TestAClientThatDawdlesMakesNoClaimSlow holds that nobody can page an operator by sending a claim's body late.
+func TestAClientThatDawdlesMakesNoClaimSlow(t *testing.T) {
+	s := open(t)
+	s.create(`{"id":"c","name":"n","quantity":3}`)
+	s.claim("c", "joon").want(t, 201, "issued") // what serves the campaign is there, outside synctest's time
+	synctest.Test(t, func(t *testing.T) {
+		if status := s.send(t.Context(), dawdler{strings.NewReader(`{"user_id":"joon"}`)}); status != http.StatusOK {
+			t.Errorf("the claim is answered %d", status)
+		}
+	})
+	s.wantMetrics(`firstcome_claim_seconds_count 2`, `firstcome_claim_seconds_bucket{le="10"} 2`)
 }
 
 // wantClaims wants so many claims by outcome, and none by any other.
