@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -204,6 +205,9 @@ func try(f *kong.Flag, value string) error {
 		if target.Type() == reflect.TypeFor[time.Duration]() {
 			return fmt.Errorf("%q is not a duration: write it like 300ms, 5s or 1h30m", value)
 		}
+		if most, is := mostOf(target.Type()); is {
+			return fmt.Errorf("%q is not a whole number of 0 to %d", value, most)
+		}
 		return withoutPrefix(err)
 	}
 	if f.Enum != "" && !slices.Contains(f.EnumSlice(), value) {
@@ -215,6 +219,18 @@ func try(f *kong.Flag, value string) error {
 		return fmt.Errorf("%v is longer than a year", d)
 	}
 	return nil
+}
+
+// mostOf returns the largest number of an unsigned type, or of what points to one.
+func mostOf(t reflect.Type) (most uint64, is bool) {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return math.MaxUint64 >> (64 - t.Bits()), true
+	}
+	return 0, false
 }
 
 // withoutPrefix returns what kong put the flag's name in front of.
