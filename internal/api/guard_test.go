@@ -16,14 +16,7 @@ func TestAFaultOfAHandlerIs500AndTheNextRequestIsServed(t *testing.T) {
 		s.auth = nil // every route that asks who calls fails
 		c.Log = slog.New(slog.NewTextHandler(logged, nil))
 	})
-	response, err := s.client.Get(s.url + "/v1/campaigns")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = response.Body.Close()
-	if response.StatusCode != 500 || response.Header.Get("Content-Type") != "application/problem+json" {
-		t.Errorf("it answers %d %v", response.StatusCode, response.Header)
-	}
+	s.call("GET", "/v1/campaigns", "").want(t, 500, "")
 	if line := <-logged; !strings.Contains(line, "a request failed on a fault") || !strings.Contains(line, "Authenticator") {
 		t.Errorf("the log says %s", line)
 	}

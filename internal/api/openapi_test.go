@@ -175,6 +175,28 @@ var unbounded = map[string]bool{
 	"GET /v1/campaigns/{id}/coupons code": true, "GET /v1/campaigns/{id}/coupons tz": true, "GET /readyz verbose": true,
 }
 
+// TestTheContractHasWhatEveryOperationMayAnswer: a path or a query that cannot be read, parameters that there are not, and a
+// fault of firstcome. Where credentials are asked for, what is wrong with them, and that nobody knows.
+func TestTheContractHasWhatEveryOperationMayAnswer(t *testing.T) {
+	spec, err := readContract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, item := range spec.Paths.Map() {
+		for method, operation := range item.Operations() {
+			want := []string{"400", "422", "500"}
+			if operation.Security == nil {
+				want = append(want, "401", "403", "429", "503")
+			}
+			for _, status := range want {
+				if operation.Responses.Value(status) == nil {
+					t.Errorf("%s %s: there is no %s", method, path, status)
+				}
+			}
+		}
+	}
+}
+
 func TestABodyThatMayBeEmptyIsDocumentedSo(t *testing.T) {
 	spec, err := readContract()
 	if err != nil {
