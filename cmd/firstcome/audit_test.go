@@ -14,11 +14,14 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// auditing returns what the command finds in the tables of an open ledger.
-func auditing(t *testing.T, l *ledger.Ledger) *auditReport {
+// auditing returns what the command finds in the tables of an open ledger, of all campaigns or of one.
+func auditing(t *testing.T, l *ledger.Ledger, of ...firstcome.CampaignID) *auditReport {
 	t.Helper()
-	report := &auditReport{}
-	if err := new(auditCmd).auditTables(t.Context(), terminal{err: new(bytes.Buffer)}, l, report, &plantSecret); err != nil {
+	report, c := &auditReport{}, &auditCmd{}
+	if len(of) > 0 {
+		c.Campaign = string(of[0])
+	}
+	if err := c.auditTables(t.Context(), terminal{err: new(bytes.Buffer)}, l, report, &plantSecret); err != nil {
 		t.Fatal(err)
 	}
 	return report

@@ -22,6 +22,7 @@ type scene struct {
 	t     *testing.T
 	start time.Time
 	ticks atomic.Int64
+	clock func() time.Time // nil: now
 	// beside is the database, as an intruder has it.
 	beside *sql.DB
 }
@@ -49,7 +50,11 @@ func plantable(t *testing.T, name string, beside *sql.DB) {
 
 // as opens the ledger as a node of a gate does, and closes it.
 func (s *scene) as(name, gate string, do func()) {
-	l, err := ledger.Open(s.t.Context(), name, ledger.Options{Secret: plantSecret, Gate: gate, Clock: s.now})
+	clock := s.clock
+	if clock == nil {
+		clock = s.now
+	}
+	l, err := ledger.Open(s.t.Context(), name, ledger.Options{Secret: plantSecret, Gate: gate, Clock: clock})
 	s.must(err)
 	s.Ledger = l
 	ctx, stop := context.WithCancel(context.Background())
