@@ -72,6 +72,7 @@ demo: build
 soak: install build
 	.ci/install callers
 	.ci/callers
+	node .ci/axes.mjs
 	.ci/contract
 	.ci/fuzz $(FUZZTIME)
 	SOAK=1 .ci/gotest -shuffle=on -count=1 -timeout 12h ./test/...
