@@ -71,47 +71,49 @@ func (p *planned) reads(l *Ledger, size int) {
 }
 
 // TestAPlanMadeForAFewCouponsIsNotKeptForMany has the server analyse a ledger with a small test
-// campaign, then small batches, of which it keeps plans, and then large ones: rows that are read follow the
+// campaign, alone and beside others, then small batches, of which it keeps plans, and then large ones: rows that are read follow the
 // claims, and not the size of the table.
 func TestAPlanMadeForAFewCouponsIsNotKeptForMany(t *testing.T) {
 	for kind, analyze := range map[services.Kind]string{services.PostgreSQL: `ANALYZE`, services.MariaDB: `ANALYZE TABLE coupons, campaigns, changes, dead_letters`} {
 		for what, gate := range map[string]string{"claims": "", "records": "redis:test"} {
 			t.Run(string(kind)+" "+what, func(t *testing.T) {
 				server := kind.Server(t, append(kind.Fast(), map[services.Kind][]string{services.MariaDB: {"--userstat=1"}}[kind]...)...)
-				name, err := server.Database(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				p := &planned{t: t}
-				write := map[string]func(*Ledger, int){"claims": p.claims, "records": p.records}[what]
-				first := opened(t, name, gate)
-				quantity(t, first, firstcome.Unlimited)
-				write(first, 60)
-				perform(t, name, others, analyze)
-				before, coupons := rowsRead(t, kind, name, first), int64(0)
-				l := opened(t, name, gate) // on connections of its own
-				for range 12 {
-					write(l, 5)
-					p.reads(l, 1)
-				}
-				for range 12 {
-					write(l, 256)
-					p.reads(l, 256)
-					coupons += 256
-				}
-				if read := rowsRead(t, kind, name, l) - before; read > 3*coupons {
-					t.Errorf("%d rows were read for %d coupons", read, coupons)
+				for beside, statements := range map[string][]string{"alone": {analyze}, "beside others": {others, analyze}} {
+					name, err := server.Database(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					p := &planned{t: t}
+					write := map[string]func(*Ledger, int){"claims": p.claims, "records": p.records}[what]
+					first := opened(t, name, gate)
+					quantity(t, first, firstcome.Unlimited)
+					write(first, 60)
+					perform(t, name, statements...)
+					before, coupons := rowsRead(t, kind, name, first), int64(0)
+					l := opened(t, name, gate) // on connections of its own
+					for range 12 {
+						write(l, 5)
+						p.reads(l, 1)
+					}
+					for range 12 {
+						write(l, 256)
+						p.reads(l, 256)
+						coupons += 256
+					}
+					if read := rowsRead(t, kind, name, l) - before; read > 3*coupons {
+						t.Errorf("%s: %d rows were read for %d coupons", beside, read, coupons)
+					}
 				}
 			})
 		}
 	}
 }
 
-// others makes a thousand campaigns of one coupon each, so that the key of coupons, which begins with the campaign, looks
-// as good for a look-up as the index of users.
+// others makes campaigns of one coupon each, whose users have long ids: so the key of coupons, which begins with the campaign, is
+// smaller than the index of users, and to a plan for any campaign, of which most have one coupon, it looks better for a look-up.
 const others = `INSERT INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position)
-	WITH RECURSIVE other AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM other WHERE n < 1000)
-	SELECT concat('other-', n), 1, concat('user-', n), '0123456789ABCDEF', 1, 1, 1, 1 FROM other`
+	WITH RECURSIVE other AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM other WHERE n < 150)
+	SELECT concat('other-', n), 1, concat('user-', n, repeat('x', 110)), '0123456789ABCDEF', 1, 1, 1, 1 FROM other`
 
 // rowsRead closes ledgers, with which the server counts what their connections read, and returns how many
 // rows of the ledger's tables were read until now.
