@@ -74,7 +74,7 @@ func (s *Server) mayLook(r *http.Request) bool {
 func (s *Server) ledgerState(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, ledgerPatience)
 	defer cancel()
-	if _, err := s.Ledger.Campaigns(ctx, "", 1); err != nil {
+	if err := s.Ledger.Ping(ctx); err != nil {
 		s.metrics.warn(s.Log, "the ledger cannot be read", "err", err)
 		return "cannot be read: the log says why"
 	}

@@ -46,6 +46,16 @@ func (d *dialect) statusQuery() string {
 	FROM campaigns c LEFT JOIN changes t ON t.campaign_id = c.id AND t.version = c.terms_version `
 }
 
+// Ping returns an error where nothing can be concluded from the ledger now: it does not answer, or only a standby does.
+func (l *Ledger) Ping(ctx context.Context) error {
+	var campaigns int
+	err := l.conclude.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT id FROM campaigns LIMIT 1) AS first_of_all`).Scan(&campaigns)
+	if err != nil {
+		return fmt.Errorf("read a campaign: %w", err)
+	}
+	return nil
+}
+
 // Campaign returns a campaign, or ErrNoCampaign.
 func (l *Ledger) Campaign(ctx context.Context, id firstcome.CampaignID) (Status, error) {
 	rows, err := l.conclude.QueryContext(ctx, l.dialect.statusQuery()+`WHERE c.id = ?`, id)

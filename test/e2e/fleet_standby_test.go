@@ -159,6 +159,16 @@ func TestF61NodesThatListAtALaggingStandbyConcludeAtThePrimary(t *testing.T) {
 				p := isProblem(err)
 				return p != nil && p.Status == http.StatusUnauthorized
 			})
+			ledger := func(want string) {
+				if _, text := nodes[0].ask(http.MethodGet, "http://"+nodes[0].ops+"/readyz?verbose", ""); !strings.Contains(string(text), `"ledger":"`+want) {
+					t.Errorf("the node says %s and should say that the ledger %s", text, want)
+				}
+			}
+			ledger("ok")
+			if err := primary.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			ledger("cannot be read") // whatever the standby lists
 		})
 	}
 }
