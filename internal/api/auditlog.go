@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 
@@ -38,18 +39,15 @@ func (s *Server) listAuditLog(w http.ResponseWriter, r *http.Request, _ auth.Cal
 		list.Next = &next
 	}
 	for _, line := range lines {
-		wire, err := wireLine(line, keys)
-		if err != nil {
-			return err
-		}
-		list.Items = append(list.Items, wire)
+		list.Items = append(list.Items, wireLine(line, keys))
 	}
 	return writeJSON(w, http.StatusOK, list)
 }
 
-// wireLine returns a line of the audit log as the wire has it.
-func wireLine(e ledger.LogEntry, keys []firstcome.Key) (line client.LogEntry, err error) {
-	line = client.LogEntry{ID: e.ID, At: client.Time{Time: e.At}, Actor: e.Actor, ActorName: keyName(e.Actor, keys), Action: e.Action}
+// wireLine returns a line of the audit log as the wire has it. One whose detail cannot be read, because somebody
+// wrote in the ledger, hides no other: it is shown with what is there.
+func wireLine(e ledger.LogEntry, keys []firstcome.Key) client.LogEntry {
+	line := client.LogEntry{ID: e.ID, At: client.Time{Time: e.At}, Actor: e.Actor, ActorName: keyName(e.Actor, keys), Action: e.Action}
 	if campaign := string(e.Campaign); campaign != "" {
 		line.CampaignID = &campaign
 	}
@@ -59,29 +57,49 @@ func wireLine(e ledger.LogEntry, keys []firstcome.Key) (line client.LogEntry, er
 	if e.Number != 0 {
 		line.Number = &e.Number
 	}
+	if wireDetail(&line, e) != nil {
+		line.Old, line.New, line.Detail = nil, nil, asJSON(map[string]any{"unreadable": string(e.Detail)})
+	}
+	return line
+}
+
+// errNoDetail says that a detail is null.
+var errNoDetail = errors.New("there is no detail")
+
+// wireDetail writes into a line what changed, and what else there is to say.
+func wireDetail(line *client.LogEntry, e ledger.LogEntry) error {
 	var detail map[string]any
 	if err := json.Unmarshal(e.Detail, &detail); err != nil {
-		return line, err
+		return err
+	}
+	if detail == nil {
+		return errNoDetail
 	}
 	before, after := any(nil), any(nil)
 	if detail["new"] == nil {
 		before, after = turned(e, detail)
-	} else if before, after, err = termsTurned(e); err != nil {
-		return line, err
+	} else {
+		var err error
+		if before, after, err = termsTurned(e); err != nil {
+			return err
+		}
 	}
 	delete(detail, "old")
 	delete(detail, "new")
-	if line.Old, err = json.Marshal(before); err != nil {
-		return line, err
-	}
-	if line.New, err = json.Marshal(after); err != nil {
-		return line, err
-	}
 	if e.Refused {
 		detail["refused"] = true
 	}
-	line.Detail, err = json.Marshal(detail)
-	return line, err
+	line.Old, line.New, line.Detail = asJSON(before), asJSON(after), asJSON(detail)
+	return nil
+}
+
+// asJSON returns a value that was read from JSON, or made of texts and numbers, as JSON.
+func asJSON(value any) json.RawMessage {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	return text
 }
 
 // keyName returns the name of the key that an actor is; nil if it is none.

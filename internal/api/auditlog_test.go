@@ -74,6 +74,24 @@ func TestTheAuditLogSaysWhatChangedFromWhatToWhat(t *testing.T) {
 	}
 }
 
+// TestALineThatCannotBeReadHidesNoOther has somebody write into the ledger what it never writes.
+func TestALineThatCannotBeReadHidesNoOther(t *testing.T) {
+	for _, detail := range []string{"x", "[]", "null", "", `{"old":null,"new":7}`, `{"old":{"quantity":"many"},"new":{}}`, `{"old":{"benefit":1},"new":[]}`} {
+		s := open(t)
+		s.create(`{"id":"c","name":"n","quantity":9}`)
+		s.call("POST", "/v1/campaigns/c/pause", "").want(t, 200, "")
+		s.behind(`UPDATE audit_log SET detail = '` + detail + `' WHERE action = 'campaign.create'`)
+		items := s.call("GET", "/v1/audit-log", "").want(t, 200, "").items()
+		if len(items) != 2 || items[0]["action"] != "campaign.pause" || items[1]["action"] != "campaign.create" {
+			t.Errorf("with the detail %s the log is %v", detail, items)
+			continue
+		}
+		if diff := cmp.Diff(map[string]any{"unreadable": detail}, items[1]["detail"]); diff != "" {
+			t.Errorf("the detail %s:\n%s", detail, diff)
+		}
+	}
+}
+
 func TestTheAuditLogSaysWhoMadeAndRevokedKeys(t *testing.T) {
 	s := open(t, guarded)
 	admin := s.key(firstcome.Admin)
