@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -251,6 +252,28 @@ func TestAConnectionThatBreaksIsUnknown(t *testing.T) {
 	r := run(t, load.Config{Server: server, Users: 10, Concurrency: 1, Repeat: 2})
 	if r.Outcomes["unknown"] != 1 || !r.Verdict.OK() {
 		t.Errorf("outcomes %v, trouble %v, %+v", r.Outcomes, r.Trouble, r.Verdict)
+	}
+}
+
+func TestAClaimThatIsNotAnsweredInTimeSaysSo(t *testing.T) {
+	givenUp := make(chan struct{})
+	server := open(t, &shop{quantity: 80, fails: func(_ http.ResponseWriter, claim int, _ bool) bool {
+		if claim == 7 {
+			<-givenUp
+		}
+		return false
+	}})
+	release := sync.OnceFunc(func() { close(givenUp) })
+	r := run(t, load.Config{
+		Server: server, Users: 10, Concurrency: 1, Timeout: 100 * time.Millisecond,
+		Progress: func(sent, _ int64) {
+			if sent > 7 {
+				release()
+			}
+		},
+	})
+	if len(r.Trouble) != 1 || r.Trouble["no answer in time"] == 0 {
+		t.Errorf("outcomes %v, trouble %v", r.Outcomes, r.Trouble)
 	}
 }
 

@@ -188,7 +188,7 @@ func (l *line) hangUp() {
 // trouble names the cause of a lost answer, without what differs from one to the
 // next, such as ports.
 func trouble(err error) string {
-	var timeout net.Error
+	var timeout interface{ Timeout() bool } // fasthttp's is no net.Error
 	var operation *net.OpError
 	switch {
 	case errors.As(err, &timeout) && timeout.Timeout():
