@@ -45,7 +45,7 @@ func (b *buffer) read(w http.ResponseWriter, r *http.Request, most int64) error 
 	case r.ContentLength >= 0:
 		err = b.fill(r.Body, int(r.ContentLength))
 	default:
-		err = b.fill(http.MaxBytesReader(w, r.Body, most), -1)
+		err = b.fill(http.MaxBytesReader(innermost(w), r.Body, most), -1)
 	}
 	if err != nil {
 		return unreadable(err)
@@ -54,6 +54,18 @@ func (b *buffer) read(w http.ResponseWriter, r *http.Request, most int64) error 
 		return newProblem(unsupportedMedia, "the body must be application/json")
 	}
 	return nil
+}
+
+// innermost returns net/http's own writer, which answers at once where it is told that a body is too
+// large: else it would wait for the rest of it.
+func innermost(w http.ResponseWriter) http.ResponseWriter {
+	for {
+		outer, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return w
+		}
+		w = outer.Unwrap()
+	}
 }
 
 // fill reads so many bytes, below zero all that come. It makes room for what arrives, as much

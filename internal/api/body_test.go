@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
@@ -9,10 +10,28 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/firstcome/firstcome"
 )
+
+// TestF29WhoSendsTooMuchIsToldAtOnce sends more than a claim may have, and not its end.
+func TestF29WhoSendsTooMuchIsToldAtOnce(t *testing.T) {
+	s := open(t, patient(8))
+	c := s.dial(claimChunk + strings.Repeat("x", 14) + "\r\n11170\r\n" + strings.Repeat("x", 0x11170))
+	if err := c.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode != 413 || !answer.Close {
+		t.Errorf("the answer is %v", answer)
+	}
+}
 
 func TestF29BodiesThatAreNotWhatTheyShouldBeAreRefused(t *testing.T) {
 	s := open(t)
