@@ -30,6 +30,28 @@ func through(t *testing.T, name string) (proxy *services.Proxy, far string) {
 	return proxy, far
 }
 
+// TestTheFirstOfTwoHostsMayBeSilent has it say nothing any more, as a machine that lost its power: within the time of a
+// batch the second is asked.
+func TestTheFirstOfTwoHostsMayBeSilent(t *testing.T) {
+	name := services.PostgreSQL.Database(t)
+	proxy, _ := through(t, name)
+	u, err := url.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Host = proxy.Address() + "," + u.Host
+	l := start(t, u.String(), nil)
+	create(t, l, "c", 5)
+	claim(t, l, "c", "a")
+	proxy.Cut()
+	proxy.Freeze()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if d, err := l.Claim(ctx, "c", users("b")); err != nil || d[0].Outcome != firstcome.Issued {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
 // TestF52AClaimWhoseReplyIsLostAtAnyPointIsDecidedOnce drops each reply of a claim's
 // transaction in turn, that of COMMIT among them.
 func TestF52AClaimWhoseReplyIsLostAtAnyPointIsDecidedOnce(t *testing.T) {

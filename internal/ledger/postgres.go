@@ -62,7 +62,7 @@ func connectorPostgreSQL(u *url.URL, p patience) (driver.Connector, error) {
 	if err != nil {
 		return nil, errors.New("the ledger's name has an option that PostgreSQL does not know, or a bad value of one")
 	}
-	c.ConnectTimeout = connectTimeout
+	c.ConnectTimeout = connectTimeout / time.Duration(hosts(c))
 	var options []stdlib.OptionOpenDB
 	if p.primary {
 		options = onlyPrimary(c)
@@ -92,6 +92,16 @@ func connectorPostgreSQL(u *url.URL, p patience) (driver.Connector, error) {
 		}
 	}
 	return stdlib.GetConnector(*c, options...), nil
+}
+
+// hosts returns how many hosts a name has. They are asked in turn, each for its part of the time: so the last is asked
+// before whoever wants the connection waits no longer, also where those before it say nothing.
+func hosts(c *pgx.ConnConfig) int {
+	all := map[string]bool{fmt.Sprint(c.Host, ":", c.Port): true}
+	for _, other := range c.Fallbacks { // the same host again, without TLS, too
+		all[fmt.Sprint(other.Host, ":", other.Port)] = true
+	}
+	return len(all)
 }
 
 // seeks are settings under which look-ups seek their rows in an index, however small the tables
