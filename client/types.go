@@ -3,6 +3,7 @@ package client
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -245,21 +246,28 @@ type FieldError struct {
 	Reason string `json:"reason"`
 }
 
-// Error returns what the problem is, in one line.
+// Error returns what the problem is, in one line: all mistakes of the request, if it has some, else the detail.
 func (p *Problem) Error() string {
-	text := p.Title
-	if p.Detail != "" {
-		text += ": " + p.Detail
-	}
+	said := make([]string, 0, len(p.Errors)+1)
 	for _, e := range p.Errors {
-		switch {
-		case e.Field != "":
-			text += fmt.Sprintf("; %s: %s", e.Field, e.Reason)
-		case e.Offset != 0:
-			text += fmt.Sprintf("; at byte %d: %s", e.Offset, e.Reason)
-		default:
-			text += "; " + e.Reason
-		}
+		said = append(said, e.text())
 	}
-	return text
+	if len(said) == 0 && p.Detail != "" {
+		said = append(said, p.Detail)
+	}
+	if len(said) == 0 {
+		return p.Title
+	}
+	return p.Title + ": " + strings.Join(said, "; ")
+}
+
+// text is the mistake with its place.
+func (e FieldError) text() string {
+	switch {
+	case e.Field != "":
+		return e.Field + ": " + e.Reason
+	case e.Offset != 0:
+		return fmt.Sprintf("at byte %d: %s", e.Offset, e.Reason)
+	}
+	return e.Reason
 }
