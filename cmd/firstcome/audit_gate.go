@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
@@ -13,7 +14,8 @@ import (
 
 // auditGate compares the campaigns that a gate beside the ledger decides with the ledger, and reads only. Those that the
 // gate has forgotten because they are over for long, and those that were never made there, unless
-// another ledger's campaign is why, are passed over.
+// another ledger's campaign is why, are passed over. A ledger that moved to another Redis has campaigns of two gates: with
+// one that decides some of them, it is no breach that another one decided those which are closed.
 func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *auditReport, ids []firstcome.CampaignID, secret *firstcome.Secret) error {
 	gate, err := redis.Inspect(ctx, redis.Options{
 		URL: c.Gate.url(), Ledger: l.Identity,
@@ -27,16 +29,14 @@ func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *audi
 		return fmt.Errorf("--gate: %w", err)
 	}
 	defer gate.Close()
-	for n, id := range ids {
-		campaign, err := l.Campaign(ctx, id)
-		if err != nil && report.Campaigns[n].Breaches.Total > 0 {
-			report.addGate(audit.NotCompared(id, "what the ledger says of it cannot be used: %v", err))
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if !campaign.Remote() || !campaign.RetiredAt.IsZero() {
+	all, err := report.atGates(ctx, l, ids)
+	if err != nil {
+		return err
+	}
+	here := slices.ContainsFunc(all, func(c ledger.Status) bool { return c.Gate == gate.Name() })
+	for _, campaign := range all {
+		if here && campaign.Gate != gate.Name() && isClosed(&campaign) {
+			report.addGate(audit.GateReport{Campaign: campaign.ID, Elsewhere: campaign.Gate})
 			continue
 		}
 		one, err := compareWithGate(ctx, l.Books().Source(), gate, &campaign, secret)
@@ -49,6 +49,23 @@ func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *audi
 		report.addGate(one)
 	}
 	return nil
+}
+
+// atGates returns the campaigns that gates beside the ledger decide, but for those that are over for long. It reports those of
+// which that cannot be told.
+func (r *auditReport) atGates(ctx context.Context, l *ledger.Ledger, ids []firstcome.CampaignID) (all []ledger.Status, err error) {
+	for n, id := range ids {
+		campaign, err := l.Campaign(ctx, id)
+		switch {
+		case err != nil && r.Campaigns[n].Breaches.Total > 0:
+			r.addGate(audit.NotCompared(id, "what the ledger says of it cannot be used: %v", err))
+		case err != nil:
+			return nil, err
+		case campaign.Remote() && campaign.RetiredAt.IsZero():
+			all = append(all, campaign)
+		}
+	}
+	return all, nil
 }
 
 func (r *auditReport) addGate(one audit.GateReport) {

@@ -21,6 +21,10 @@ func (r *auditReport) print(t terminal) {
 		printBreaches(t, c.Breaches)
 	}
 	for _, g := range r.Gates {
+		if g.Elsewhere != "" {
+			fmt.Fprintf(t.out, "%s at its gate: not compared: it is closed, and was decided by %s\n", g.Campaign, g.Elsewhere)
+			continue
+		}
 		fmt.Fprintf(t.out, "%s at its gate: %s, %d unrecorded, %s\n", g.Campaign, counted(g.Holders, "holder", "s"), g.Unrecorded, counted(g.Breaches.Total, "breach", "es"))
 		printBreaches(t, g.Breaches)
 	}

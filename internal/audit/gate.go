@@ -41,8 +41,10 @@ type GateReport struct {
 	Holders    int64                `json:"holders"`    // at the gate
 	Unrecorded int64                `json:"unrecorded"` // of them, in the journal only
 	// Moving tells that the campaign was in use, so that its counters were not compared.
-	Moving   bool     `json:"moving"`
-	Breaches Breaches `json:"breaches"`
+	Moving bool `json:"moving"`
+	// Elsewhere names another gate, which decided the campaign, so that nothing was compared; empty: this one does.
+	Elsewhere string   `json:"elsewhere,omitempty"`
+	Breaches  Breaches `json:"breaches"`
 }
 
 // NotCompared returns the report of a campaign whose gate is not the one at hand, and why.
