@@ -34,7 +34,14 @@ func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *audi
 		return err
 	}
 	here := slices.ContainsFunc(all, func(c ledger.Status) bool { return c.Gate == gate.Name() })
-	for _, campaign := range all {
+	for _, c := range all {
+		campaign, err := l.Campaign(ctx, c.ID) // again: it may be over for long, and forgotten, since
+		if err != nil {
+			return err
+		}
+		if !campaign.RetiredAt.IsZero() {
+			continue
+		}
 		if here && campaign.Gate != gate.Name() && isClosed(&campaign) {
 			report.addGate(audit.GateReport{Campaign: campaign.ID, Elsewhere: campaign.Gate})
 			continue
