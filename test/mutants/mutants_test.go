@@ -66,6 +66,11 @@ var mutants = []mutant{
 		pkg: "./internal/ledger", test: "TestTheSQLiteGateConforms",
 	},
 	{
+		bug:  "SQLite's gate ignores a new opening time",
+		file: "internal/ledger/stock.go", old: "s.OpensAt, s.ClosesAt, s.decidedAt = instant(opensAt), instant(closesAt), instant(decidedAt)", new: "s.ClosesAt, s.decidedAt = instant(closesAt), instant(decidedAt)",
+		pkg: "./internal/ledger", test: "TestTheSQLiteGateConforms",
+	},
+	{
 		bug:  "a claim's row is raised whatever row it is",
 		file: "internal/ledger/statements.go", old: "WHERE id = ?3 AND version = ?4 AND last_number = ?5", new: "WHERE id = ?3 AND version >= 0*?4 AND last_number >= 0*?5",
 		pkg: "./internal/ledger", test: "TestNumberFourOfThreeIsNeitherAnsweredNorRecorded",
@@ -78,6 +83,11 @@ var mutants = []mutant{
 	{
 		bug:  "the Redis gate ignores a new closing time",
 		file: "internal/redis/lua/apply.lua", old: "'closes_at', ARGV[10], 'terms_version'", new: "'closes_at', c[6], 'terms_version'",
+		pkg: "./internal/redis", test: "Conforms",
+	},
+	{
+		bug:  "the Redis gate ignores a new opening time",
+		file: "internal/redis/lua/apply.lua", old: "'opens_at', ARGV[9], 'closes_at', ARGV[10], 'terms_version'", new: "'opens_at', c[5], 'closes_at', ARGV[10], 'terms_version'",
 		pkg: "./internal/redis", test: "Conforms",
 	},
 	{
