@@ -85,11 +85,19 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
+// turnedAwayRetry is when who is turned away may ask again.
+const turnedAwayRetry = 2 * time.Second
+
 // turnAway tells a client that there is no room, and closes. The text fits into
 // the socket's empty buffer; with TLS the client sees a failed handshake.
 func turnAway(c net.Conn) {
-	_ = c.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
-	_, _ = c.Write([]byte("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 2\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"))
+	var r reply
+	r.reset()
+	writeProblem(&r, later(busy, "there is no room for another connection. Ask again: it is safe", turnedAwayRetry))
+	r.header["Connection"] = closing
+	now := time.Now()
+	_ = c.SetWriteDeadline(now.Add(100 * time.Millisecond))
+	_, _ = c.Write(r.appendTo(nil, now))
 	_ = c.Close()
 }
 

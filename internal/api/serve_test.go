@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/flow"
@@ -144,10 +146,15 @@ func TestF17WhereEveryConnectionIsBusyTheNextIsTurnedAwayAndTheRestRecovers(t *t
 		<-gate.at
 	}
 	turnedAway, err := http.ReadResponse(bufio.NewReader(s.dial("")), nil)
-	if err != nil || turnedAway.StatusCode != 503 || turnedAway.Header.Get("Retry-After") == "" {
+	if err != nil || turnedAway.StatusCode != 503 || turnedAway.Header.Get("Retry-After") != "2" || !turnedAway.Close {
 		t.Fatalf("it answers %v, %v", turnedAway, err)
 	}
+	text, err := io.ReadAll(turnedAway.Body)
 	_ = turnedAway.Body.Close()
+	var p client.Problem
+	if unread := json.Unmarshal(text, &p); err != nil || unread != nil || p.Code != "busy" || turnedAway.Header.Get("Content-Type") != "application/problem+json" {
+		t.Fatalf("it says %s, %v", text, err)
+	}
 	close(gate.letGo)
 	for _, c := range busy {
 		answer, err := http.ReadResponse(bufio.NewReader(c), nil)
