@@ -204,6 +204,38 @@ func TestNodesThatRetireAtOnceDoItOnce(t *testing.T) {
 	})
 }
 
+// TestTheLedgerTakesWhatTheGateKeptOfACampaignsCourse has other instants at the gate than the ledger's own of the close.
+func TestTheLedgerTakesWhatTheGateKeptOfACampaignsCourse(t *testing.T) {
+	onEach(t, func(t *testing.T, name string) {
+		s := newSeason(t, name)
+		kept := firstcome.Instants{
+			OpenedAt: opening.Add(time.Microsecond), SoldOutAt: opening.Add(2 * time.Microsecond), ClosedAt: opening.Add(3 * time.Microsecond),
+		}
+		s.gate.instants = kept
+		s.forgotten()
+		says := func(what string, want firstcome.Instants) {
+			t.Helper()
+			state, err := s.over.State(t.Context(), "c")
+			if err != nil {
+				t.Fatal(err)
+			}
+			status, err := s.b.Campaign(t.Context(), "c")
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, what, []firstcome.Instants{want, want}, []firstcome.Instants{state.Instants, status.Instants})
+		}
+		says("as the gate did", kept)
+		decisions, err := s.over.Claim(t.Context(), "c", []firstcome.UserID{"user-9"})
+		if err != nil || !decisions[0].Since.Equal(kept.ClosedAt) {
+			t.Errorf("a refusal says %+v, %v", decisions, err)
+		}
+		s.void(2)
+		kept.SoldOutAt = time.Time{}
+		says("when stock came back", kept)
+	})
+}
+
 func TestTheLedgerAnswersForAForgottenCampaignAsTheGateDid(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		s := newSeason(t, name)

@@ -28,6 +28,7 @@ type oldGate struct {
 	behind   int64 // versions that State is behind
 	late     time.Duration
 	epoch    int64
+	instants firstcome.Instants
 	fails    error // of the next Retire, after it was done
 	unlisted bool  // not even that: it says ErrNoCampaign
 }
@@ -53,6 +54,7 @@ func (g *oldGate) Retire(context.Context, firstcome.CampaignID) error {
 func (g *oldGate) State(context.Context, firstcome.CampaignID) (flow.GateState, error) {
 	return flow.GateState{
 		Version: g.version - g.behind, Epoch: g.epoch, LastNumber: g.last, InForce: int64(len(g.holders)), Now: g.s.now().Add(-g.late),
+		Instants: g.instants,
 	}, g.missing()
 }
 
