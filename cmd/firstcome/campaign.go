@@ -189,7 +189,7 @@ type campaignCloseCmd struct {
 // Run closes a campaign, if whoever calls means this one.
 func (c *campaignCloseCmd) Run(ctx context.Context, t terminal) error {
 	if !c.Yes {
-		if err := t.confirm("A campaign that is closed never issues again.", c.ID); err != nil {
+		if err := t.confirm(ctx, "A campaign that is closed never issues again.", c.ID); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,9 +16,23 @@ type terminal struct {
 	env      []string // NAME=value
 }
 
-// confirm returns nil once somebody has typed the word, and an error if something else was typed or nothing can be.
-func (t terminal) confirm(what, word string) error {
+// confirm returns nil once somebody has typed the word, and an error if something else was typed, nothing
+// can be, or ctx ended first.
+func (t terminal) confirm(ctx context.Context, what, word string) error {
 	fmt.Fprintf(t.err, "%s Type %s to go on: ", what, word)
+	answered := make(chan error, 1)
+	go func() { answered <- t.typed(word) }() // nothing but the end of the process ends a read of a keyboard
+	select {
+	case err := <-answered:
+		return err
+	case <-ctx.Done():
+		fmt.Fprintln(t.err)
+		return errors.New("stopped: nothing was done")
+	}
+}
+
+// typed returns nil if the word is what is typed.
+func (t terminal) typed(word string) error {
 	typed, err := bufio.NewReader(io.LimitReader(t.in, 1024)).ReadString('\n')
 	switch typed = strings.TrimSpace(typed); {
 	case typed == word:
