@@ -20,6 +20,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -86,20 +87,26 @@ func (a *Authenticator) Open() bool { return a.config.Open }
 
 // Run reads the keys again and again, so that a new or a revoked key is effective
 // within a second, until ctx ends, and those of the tokens each second. While they cannot be read, the last ones stand.
+// Neither waits for the other: a file may hang, like a ledger.
 func (a *Authenticator) Run(ctx context.Context) error {
-	tick := time.NewTicker(reloadEvery)
+	var looks sync.WaitGroup
+	refused, failing := "", false
+	looks.Go(func() { each(ctx, lookEvery, func() { refused = a.lookAndLog(refused) }) })
+	each(ctx, reloadEvery, func() { failing = a.reloadAndLog(ctx, failing) })
+	looks.Wait()
+	return nil
+}
+
+// each calls do every so often until ctx ends.
+func each(ctx context.Context, often time.Duration, do func()) {
+	tick := time.NewTicker(often)
 	defer tick.Stop()
-	look := time.NewTicker(lookEvery)
-	defer look.Stop()
-	failing, refused := false, ""
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-tick.C:
-			failing = a.reloadAndLog(ctx, failing)
-		case <-look.C:
-			refused = a.lookAndLog(refused)
+			do()
 		}
 	}
 }

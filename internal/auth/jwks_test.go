@@ -22,6 +22,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/auth"
 )
 
@@ -254,6 +255,42 @@ func TestTokensKeysChangeWhileTheNodeRuns(t *testing.T) {
 		if file.reads > most {
 			t.Errorf("the file was read %d times in %d seconds", file.reads, most)
 		}
+		stop()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestAFileThatHangsKeepsNoRevokedKeyGood: reading a file has no time-out.
+func TestAFileThatHangsKeepsNoRevokedKeyGood(t *testing.T) {
+	signer, _ := keys(t)
+	synctest.Test(t, func(t *testing.T) {
+		plain, key := newKey(t, firstcome.Admin)
+		hangs, ledger := make(chan struct{}), &keyring{keys: []firstcome.Key{key}}
+		text := publicPEM(t, &signer.PublicKey)
+		j, err := auth.NewJWT(auth.JWTConfig{PublicKey: text, Again: func() ([]byte, error) {
+			<-hangs
+			return text, nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := auth.New(auth.Config{JWT: j, Keys: ledger})
+		ran := make(chan error, 1)
+		ctx, stop := context.WithCancel(context.Background())
+		go func() { ran <- a.Run(ctx) }()
+		time.Sleep(5 * time.Second) // synctest's time
+		if _, err := a.Authenticate(request("Bearer " + plain)); err != nil {
+			t.Error(err)
+		}
+		key.RevokedAt = time.Now()
+		ledger.set(nil, key)
+		time.Sleep(time.Second)
+		if _, err := a.Authenticate(request("Bearer " + plain)); err == nil {
+			t.Error("a second after it was revoked the key is good")
+		}
+		close(hangs)
 		stop()
 		if err := <-ran; err != nil {
 			t.Error(err)
