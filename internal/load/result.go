@@ -79,7 +79,7 @@ type Latency struct {
 }
 
 // A Series says what happened in each interval of the run, by when answers came.
-// All its lists have one entry an interval.
+// All its lists have one entry an interval. The last lasts until the run's end, up to twice as long.
 type Series struct {
 	Interval  float64              `json:"interval_seconds"`
 	At        []float64            `json:"at"`         // seconds from the start to the interval's
