@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/doctor"
@@ -38,7 +39,7 @@ func as(t *testing.T, at, user string) string {
 }
 
 func TestARestartLosesNothingWithTheSafeLineOfTheDefaultUserAndEverythingWithoutIt(t *testing.T) {
-	for line, kept := range map[string]bool{redis.SafeDefault: true, "user default off": false} {
+	for line, kept := range map[string]bool{redis.SafeDefault: true, "user default off nopass ~firstcome:* +@all": true, "user default off": false} {
 		t.Run(line, func(t *testing.T) {
 			server, at := hardened(t, line)
 			s := newShop(t, at, 100)
@@ -58,6 +59,7 @@ func TestARestartLosesNothingWithTheSafeLineOfTheDefaultUserAndEverythingWithout
 			if err := server.Restart(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			awaitLoaded(t, at)
 			after, err := open(t, at).State(t.Context(), "c")
 			switch {
 			case !kept && !errors.Is(err, firstcome.ErrNoCampaign):
@@ -69,6 +71,21 @@ func TestARestartLosesNothingWithTheSafeLineOfTheDefaultUserAndEverythingWithout
 				s.want(s.gate, crowd(9, 2), "already_issued:10", "issued:11")
 			}
 		})
+	}
+}
+
+// awaitLoaded waits until a Redis has read its append-only file: to who may not log in it answers before.
+func awaitLoaded(t *testing.T, at string) {
+	t.Helper()
+	for until := time.Now().Add(10 * time.Second); ; {
+		gate, err := redis.Open(t.Context(), redis.Options{URL: at})
+		if err == nil {
+			gate.Close()
+			return
+		}
+		if !strings.Contains(err.Error(), "LOADING") || time.Now().After(until) {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -29,11 +29,11 @@ func (e *exam) defaultUser(ctx context.Context, node rueidis.Client) {
 		e.Add(doctor.OK, what, "", "it has the rights with which Redis loads its append-only file")
 	default:
 		e.Add(doctor.Fail, what, "at once, and in the file that a restart reads: "+SafeDefault+" (ACL SETUSER default off nopass ~* &* +@all): nobody can log in as it",
-			"it may not write all keys, and with its rights Redis loads the append-only file: a restart would lose every campaign")
+			"it may not write all keys of firstcome, and with its rights Redis loads the append-only file: a restart would lose every campaign")
 	}
 }
 
-// defaultMay tells whether the user default may write all keys, and whether that is known.
+// defaultMay tells whether the user default may write all of our keys, and whether that is known.
 func (e *exam) defaultMay(ctx context.Context, node rueidis.Client) (may, known bool) {
 	if e.asDefault() {
 		return true, true // what the scripts need, which is tried besides
@@ -51,8 +51,11 @@ func (e *exam) asDefault() bool {
 	return err == nil && cmp.Or(e.gate.options.Username, u.Username, "default") == "default"
 }
 
+// allKeys tells whether a user may write all of our keys.
 func allKeys(user map[string]rueidis.RedisMessage) bool {
-	return has(user, "flags", "allkeys") || has(user, "keys", "~*") || has(user, "keys", "*")
+	return has(user, "flags", "allkeys") || slices.ContainsFunc([]string{"~*", "*", "~firstcome:*", "firstcome:*"}, func(keys string) bool {
+		return has(user, "keys", keys)
+	})
 }
 
 func allCommands(user map[string]rueidis.RedisMessage) bool {
