@@ -17,7 +17,7 @@ import (
 // A ChangeBook is a ledger as a Changer needs it.
 type ChangeBook interface {
 	// Pending returns the changes that the gate lacks, of one campaign or, if id is
-	// empty, of all, those of a campaign in their order.
+	// empty, of all, those of a campaign in their order; beside an error those that could be read.
 	Pending(ctx context.Context, id firstcome.CampaignID) ([]firstcome.Change, error)
 	// Applied notes that the gate has a change, or refused it. It may be repeated.
 	Applied(ctx context.Context, change firstcome.Change, refused bool) error
@@ -177,16 +177,12 @@ func (c *Changer) Run(ctx context.Context) error {
 func (c *Changer) sweep(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepTime)
 	defer cancel()
-	pending, err := c.book.Pending(ctx, "")
-	if err != nil {
-		return err
-	}
+	pending, failed := c.book.Pending(ctx, "")
 	if len(pending) == 0 {
-		return nil
+		return failed
 	}
 	// From another one each time: so a gate that hangs at one does not keep the rest
 	// from ever being tried.
-	var failed error
 	undone := map[firstcome.CampaignID]bool{}
 	first := rand.N(len(pending))
 	for first > 0 && pending[first].Campaign == pending[first-1].Campaign {

@@ -19,7 +19,8 @@ type changeBook struct {
 	refused map[int64]bool
 	noted   []int64
 	reads   int
-	fails   int // calls of Applied that fail first
+	fails   int   // calls of Applied that fail first
+	hidden  error // beside what is pending there are changes that cannot be read
 }
 
 func (b *changeBook) Pending(_ context.Context, id firstcome.CampaignID) ([]firstcome.Change, error) {
@@ -32,7 +33,7 @@ func (b *changeBook) Pending(_ context.Context, id firstcome.CampaignID) ([]firs
 			all = append(all, c)
 		}
 	}
-	return all, nil
+	return all, b.hidden
 }
 
 func (b *changeBook) Applied(_ context.Context, c firstcome.Change, refused bool) error {
@@ -157,6 +158,23 @@ func TestF20WhoSweepsFinishesWhatADeadNodeLeft(t *testing.T) {
 		}
 		if b.reads < 6 || b.reads > 21 {
 			t.Errorf("%d sweeps in ten seconds", b.reads)
+		}
+	})
+}
+
+func TestASweepDoesWhatCanBeReadAndTellsWhatCannot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := pendingBook("c", 2)
+		b.hidden = errors.New("change 1 of d cannot be read")
+		c := flow.NewChanger(b, &applier{apply: func(firstcome.Change) (bool, error) { return false, nil }})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if err := c.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		same(t, "noted", []int64{2}, b.noted)
+		if err := c.Stats().Err; !errors.Is(err, b.hidden) {
+			t.Errorf("what was left undone is told as %v", err)
 		}
 	})
 }

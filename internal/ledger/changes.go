@@ -64,7 +64,7 @@ const maxPending = 1000
 
 // Pending returns the changes that the gate lacks, at most 1,000, in the order of
 // the campaigns' ids and of their versions: of one campaign, or of all of this
-// node's gate if id is empty.
+// node's gate if id is empty. Those that cannot be read are an error, beside which the others are returned.
 func (l *Ledger) Pending(ctx context.Context, id firstcome.CampaignID) ([]firstcome.Change, error) {
 	query := `SELECT h.campaign_id, h.version, h.kind, h.payload, h.changed_at, c.epoch, c.created_at
 		FROM campaigns c JOIN changes h ON h.campaign_id = c.id AND h.version > c.applied
@@ -79,6 +79,7 @@ func (l *Ledger) Pending(ctx context.Context, id firstcome.CampaignID) ([]firstc
 	}
 	defer rows.Close()
 	var all []firstcome.Change
+	var unreadable []error
 	for rows.Next() {
 		var c firstcome.Change
 		var payload string
@@ -88,11 +89,12 @@ func (l *Ledger) Pending(ctx context.Context, id firstcome.CampaignID) ([]firstc
 		}
 		c.At, c.Marker = time.UnixMicro(at).UTC(), l.marker(time.UnixMicro(createdAt))
 		if err := decodeChange(&c, payload, epoch); err != nil {
-			return nil, fmt.Errorf("change %d of %s: %w", c.Version, c.Campaign, err)
+			unreadable = append(unreadable, fmt.Errorf("change %d of %s cannot be read: %w", c.Version, c.Campaign, err))
+			continue
 		}
 		all = append(all, c)
 	}
-	return all, rows.Err()
+	return all, errors.Join(append(unreadable, rows.Err())...)
 }
 
 // decodeChange adds to a change what its payload says.

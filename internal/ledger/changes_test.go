@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -383,6 +384,20 @@ func TestAVoidOfANumberThatIsNotRecordedYetSaysSo(t *testing.T) {
 		create(t, here, "c", 5)
 		if _, err := here.Void(t.Context(), "test", "c", 4, ""); !errors.Is(err, firstcome.ErrNoCoupon) {
 			t.Errorf("the ledger as the gate: %v", err)
+		}
+	})
+}
+
+func TestAChangeThatCannotBeReadHoldsUpNoOtherCampaigns(t *testing.T) {
+	onEach(t, func(t *testing.T, name string) {
+		l := remote(t, name, 5)
+		create(t, l, "d", 5)
+		if _, err := beside(t, name).Exec(`UPDATE changes SET payload = '{"quantity":"x"}' WHERE campaign_id = 'c'`); err != nil {
+			t.Fatal(err)
+		}
+		pending, err := l.Pending(t.Context(), "")
+		if err == nil || !strings.Contains(err.Error(), "change 1 of c cannot be read") || len(pending) != 1 || pending[0].Campaign != "d" {
+			t.Errorf("pending: %v, %v", pending, err)
 		}
 	})
 }
