@@ -142,6 +142,9 @@ type Decision struct {
 	// Since is the instant from which on the gate refuses so, of SoldOut and Closed: see
 	// Campaign.Since. Zero: it does not say, as while stock that came back is held.
 	Since time.Time
+	// OpenedAt is when the campaign opened, by this decision or before it: see Instants. Zero: it did not, or
+	// where a node repeats a coupon.
+	OpenedAt time.Time
 	// Lease is how long a node may repeat this answer without asking the gate,
 	// counted from the instant at which it sent the call: a refusal to every user
 	// who holds no coupon, a coupon to its user as AlreadyIssued. Zero: not at all.

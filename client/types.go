@@ -228,8 +228,9 @@ type Problem struct {
 	Outcome  string `json:"outcome,omitempty"` // of a refused claim
 	OpensAt  *Time  `json:"opens_at,omitempty"`
 	ClosesAt *Time  `json:"closes_at,omitempty"`
-	// Of a refused claim: since when every coupon is in force, and when the window ended or an
-	// operator closed the campaign.
+	// Of a refused claim: when the campaign opened, since when every coupon is in force, and when the window
+	// ended or an operator closed the campaign.
+	OpenedAt  *Time        `json:"opened_at,omitempty"`
 	SoldOutAt *Time        `json:"sold_out_at,omitempty"`
 	ClosedAt  *Time        `json:"closed_at,omitempty"`
 	Errors    []FieldError `json:"errors,omitempty"` // every mistake of the request

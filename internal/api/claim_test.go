@@ -68,7 +68,7 @@ func TestARefusalSaysSinceWhenItIsSo(t *testing.T) {
 	repeated := func() bool { return s.issuer.Stats().Repeated > 0 }
 	for again := false; !again; again = repeated() {
 		r := s.claim("c", "late").want(t, 410, "sold_out")
-		if r.text("sold_out_at") != soldOutAt {
+		if r.text("sold_out_at") != soldOutAt || r.text("opened_at") != openedAt {
 			t.Errorf("the refusal says %s", r.body)
 		}
 	}

@@ -43,8 +43,11 @@ func refusal(o firstcome.Outcome, t firstcome.Terms) []byte {
 	return body
 }
 
-// appendSince adds to a refusal's body since when the gate refuses so, where it says it.
+// appendSince adds to a refusal's body when the campaign opened, and since when the gate refuses so, where it says it.
 func appendSince(body []byte, d *firstcome.Decision) []byte {
+	if !d.OpenedAt.IsZero() {
+		body = append(appendTime(append(body[:len(body)-1], `,"opened_at":`...), d.OpenedAt), '}')
+	}
 	if d.Since.IsZero() {
 		return body
 	}

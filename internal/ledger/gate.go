@@ -148,7 +148,7 @@ func (l *Ledger) decide(t *tx, id firstcome.CampaignID, users []firstcome.UserID
 		d := &decisions[n]
 		*d = firstcome.Decision{
 			Outcome: outcome, At: now, Version: s.Version, TermsVersion: s.termsVersion, InForce: s.inForce,
-			Since: campaign.Since(outcome), Lease: t.lease(&s, now, outcome),
+			Since: campaign.Since(outcome), OpenedAt: campaign.OpenedAt, Lease: t.lease(&s, now, outcome),
 		}
 		if coupon != nil {
 			d.Coupon = *coupon

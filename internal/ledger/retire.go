@@ -169,7 +169,7 @@ func (l *Ledger) decideRetired(t *tx, id firstcome.CampaignID, users []firstcome
 		outcome := firstcome.Decide(s.Campaign, now, s.inForce, coupon != nil)
 		decisions[n] = firstcome.Decision{
 			Outcome: outcome, At: now, Version: s.Version, TermsVersion: s.termsVersion, InForce: s.inForce,
-			Since: s.Since(outcome), Lease: t.lease(&s, now, outcome),
+			Since: s.Since(outcome), OpenedAt: s.OpenedAt, Lease: t.lease(&s, now, outcome),
 		}
 		if coupon != nil {
 			decisions[n].Coupon = *coupon

@@ -77,13 +77,15 @@ type verdict struct {
 	opensAt, closesAt     int64 // 0: none
 	held                  int64 // 1: stock that came back is held, 0: none is
 	inForce               int64 // behind the batch
+	openedAt              int64 // 0: it did not
 	soldOutAt, closedAt   int64 // 0: it is not
 	entries               []string
 }
 
 // campaign returns what the verdict says of the campaign's course.
 func (v *verdict) campaign() (c firstcome.Campaign) {
-	c.ClosesAt, c.SoldOutAt, c.ClosedAt = instant(v.closesAt), instant(v.soldOutAt), instant(v.closedAt)
+	c.ClosesAt = instant(v.closesAt)
+	c.OpenedAt, c.SoldOutAt, c.ClosedAt = instant(v.openedAt), instant(v.soldOutAt), instant(v.closedAt)
 	return c
 }
 
@@ -92,18 +94,18 @@ const issuedDigit = string('0' + rune(firstcome.Issued))
 
 // readVerdict reads the parts of the claim script's answer.
 func readVerdict(parts []rueidis.RedisMessage) (v verdict, err error) {
-	if len(parts) != 13 {
+	if len(parts) != 14 {
 		return v, fmt.Errorf("the claim script answered %d parts", len(parts)+1)
 	}
 	if v.outcomes, err = parts[0].ToString(); err != nil {
 		return v, err
 	}
-	for n, into := range []*int64{&v.first, &v.now, &v.version, &v.termsVersion, &v.epoch, &v.opensAt, &v.closesAt, &v.held, &v.inForce, &v.soldOutAt, &v.closedAt} {
+	for n, into := range []*int64{&v.first, &v.now, &v.version, &v.termsVersion, &v.epoch, &v.opensAt, &v.closesAt, &v.held, &v.inForce, &v.openedAt, &v.soldOutAt, &v.closedAt} {
 		if *into, err = whole(parts[1+n]); err != nil {
 			return v, err
 		}
 	}
-	v.entries, err = parts[12].AsStrSlice()
+	v.entries, err = parts[13].AsStrSlice()
 	return v, err
 }
 
@@ -122,7 +124,7 @@ func (g *Gate) decisions(id firstcome.CampaignID, marker string, users []firstco
 	decisions := make([]firstcome.Decision, len(users))
 	for n, user := range users {
 		d := firstcome.Decision{Outcome: firstcome.Outcome(v.outcomes[n] - '0'), At: at, Version: v.version, TermsVersion: v.termsVersion}
-		d.Lease, d.Since = v.lease(d.Outcome), campaign.Since(d.Outcome)
+		d.Lease, d.Since, d.OpenedAt = v.lease(d.Outcome), campaign.Since(d.Outcome), campaign.OpenedAt
 		switch d.Outcome {
 		case firstcome.Issued:
 			d.Coupon = firstcome.Coupon{Campaign: id, Number: number, User: user, IssuedAt: at, TermsVersion: v.termsVersion, Epoch: v.epoch, Marker: marker}

@@ -128,7 +128,7 @@ func (m *model) claim(user firstcome.UserID) firstcome.Decision {
 	if outcome == firstcome.Issued || opens || m.window(now) != m.window(m.seen) {
 		m.seen = now
 	}
-	d := firstcome.Decision{Outcome: outcome, At: now, Version: m.Version, TermsVersion: m.termsVersion, InForce: int64(len(m.holds)), Since: m.since(outcome)}
+	d := firstcome.Decision{Outcome: outcome, At: now, Version: m.Version, TermsVersion: m.termsVersion, InForce: int64(len(m.holds)), Since: m.since(outcome), OpenedAt: m.OpenedAt}
 	if outcome.HasCoupon() {
 		d.Coupon = m.coupons[number-1]
 	}

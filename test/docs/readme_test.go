@@ -135,6 +135,7 @@ func promisedStatus(script string) string {
 var shapes = map[string]*regexp.Regexp{
 	"code":        regexp.MustCompile(`^[0-9A-HJKMNP-TV-Z]{16}$`),
 	"issued_at":   microseconds,
+	"opened_at":   microseconds,
 	"sold_out_at": microseconds,
 	"created_at":  microseconds,
 	"server_time": microseconds,

@@ -14,7 +14,7 @@
 --   {'mismatch', instance, secret, marker}  it belongs to another gate, secret or ledger
 --   {'newer', layout}                  its keys have a layout that this script does not know
 --   {'decided', outcomes, first, now, version, terms_version, epoch, opens_at, closes_at,
---    held, in_force, sold_out_at, closed_at, {entry, …}}
+--    held, in_force, opened_at, sold_out_at, closed_at, {entry, …}}
 --                                      all as they are behind the batch. outcomes has a digit for each user, 0 for not
 --                                      decided because the backlog is full; the users
 --                                      who were issued have the numbers from first on; of
@@ -171,7 +171,9 @@ end
 if #fields > 0 then
   local kept = redis.pcall('HSET', campaign_key, unpack(fields))
   -- Without memory holders are still found, and refusals are still true.
-  if type(kept) == 'table' and kept.err and (won > 0 or not string.find(kept.err, 'OOM', 1, true)) then return kept end
+  local failed = type(kept) == 'table' and kept.err
+  if failed and (won > 0 or not string.find(kept.err, 'OOM', 1, true)) then return kept end
+  if opens and not failed then opened_at = now end
 end
 if won > 0 then
   local appended = redis.pcall('XADD', journal_key, '*', 'format', '1', 'marker', marker, 'epoch', epoch, 'at', whole(now),
@@ -188,4 +190,4 @@ end
 
 return {'decided', table.concat(outcomes), whole(last_number + 1), whole(now), version, whole(terms_version), epoch,
   opens_at and whole(opens_at) or '', closes_at and whole(closes_at) or '', read < held_until and '1' or '0', whole(in_force + won),
-  sold_out_at and whole(sold_out_at) or '', closed_at and whole(closed_at) or '', entries}
+  opened_at and whole(opened_at) or '', sold_out_at and whole(sold_out_at) or '', closed_at and whole(closed_at) or '', entries}
