@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -39,32 +42,20 @@ func (t terminal) variable(name string) string { return variables(t.env)[name] }
 
 // environment goes over the variables: unknown ones, and bad values for the
 // command's flags, are mistakes.
-func (r *reader) environment(root, command *kong.Node) {
-	known := secretVariables()
-	for _, f := range allFlags(root) {
-		if hasVariable(f) {
-			known = append(known, variableOf(f.Name))
+func (r *reader) environment(traced *kong.Context) {
+	for _, name := range slices.Sorted(maps.Keys(r.env)) {
+		isOf := func(f *kong.Flag) bool { return hasVariable(f) && variableOf(f.Name) == name }
+		if !slices.ContainsFunc(allFlags(traced.Model.Node), isOf) && !slices.Contains(secretVariables(), name) && !isKubernetes(name) {
+			r.mistakes = append(r.mistakes, fmt.Errorf("%s: no flag has this variable: unset it, or see firstcome serve --help for the names", name))
 		}
 	}
-	names := make([]string, 0, len(r.env))
-	for name := range r.env {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if !slices.Contains(known, name) && !isKubernetes(name) {
-			r.mistake("%s: no flag has this variable: unset it, or see firstcome serve --help for the names", name)
-		}
-	}
-	for _, f := range flagsOf(command) {
-		name := variableOf(f.Name)
-		value, ok := r.env[name]
-		if !ok || !hasVariable(f) {
-			continue
-		}
-		if err := try(f, value); err != nil {
-			r.mistake("%s: %w", name, err)
-			delete(r.env, name)
+	for _, f := range flagsOf(commandOf(traced)) {
+		if value, _ := r.resolve(nil, nil, f); value != nil {
+			one := kong.DecodeContext{Value: f.Value, Scan: kong.Scan().PushTyped(value, kong.FlagValueToken)}
+			if err := f.Mapper.Decode(&one, reflect.New(f.Target.Type()).Elem()); err != nil {
+				r.mistakes = append(r.mistakes, fmt.Errorf("%s: %w", variableOf(f.Name), err))
+				delete(r.env, variableOf(f.Name))
+			}
 		}
 	}
 }
@@ -82,6 +73,11 @@ func allFlags(node *kong.Node) []*kong.Flag {
 		flags = append(flags, allFlags(child)...)
 	}
 	return flags
+}
+
+// flagsOf returns the flags of a command and of those above it.
+func flagsOf(node *kong.Node) []*kong.Flag {
+	return slices.Concat(node.AllFlags(false)...)
 }
 
 // variableOf returns the variable of a flag: FIRSTCOME_ANSWER_WAIT of answer-wait.

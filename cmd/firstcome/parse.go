@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,30 +17,34 @@ import (
 // A checker is a command whose flags have to fit each other.
 type checker interface{ check(t terminal) []error }
 
-// parse reads a command line and the environment into the grammar. It goes over
-// all flags and variables before kong does, which would stop at the first
-// mistake: the error joins every mistake there is. A nil context says that help
-// was asked for and printed.
+// parse reads a command line and the environment into the grammar. The error joins
+// every mistake there is. A nil context says that help was asked for and printed.
 func parse(grammar any, args []string, t terminal) (*kong.Context, error) {
 	helped := false
 	r := &reader{env: variables(t.env)}
 	k, err := kong.New(grammar, kong.Name("firstcome"), kong.Description(description), vars(),
 		kong.Writers(t.out, t.err), kong.Exit(func(int) { helped = true }),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(readDuration)),
+		kong.KindMapper(reflect.Uint16, kong.MapperFunc(readWhole)), kong.KindMapper(reflect.Uint32, kong.MapperFunc(readWhole)),
+		kong.KindMapper(reflect.Uint64, kong.MapperFunc(readWhole)),
 		kong.Resolvers(kong.ResolverFunc(r.resolve)), kong.ValueFormatter(helpWithVariable),
 		kong.ConfigureHelp(kong.HelpOptions{NoAppDescFormat: true, Compact: true, WrapUpperBound: 120, NoExpandSubcommands: true}))
 	if err != nil {
 		return nil, fmt.Errorf("the grammar of the command line: %w", err)
 	}
-	parsed, err := k.Parse(r.flags(k.Model.Node, asMeant(args)))
+	traced := r.trace(k, asMeant(args))
+	r.environment(traced)
+	var parsed *kong.Context
+	if !r.refused {
+		parsed, err = k.Parse(traced.Args)
+	}
 	switch {
 	case helped:
 		return nil, nil
-	case err != nil && !r.unknown:
-		// Behind an unknown flag its value looks like an argument: kong's complaint
-		// about that is no mistake of its own.
-		r.mistakes = append(r.mistakes, kongMistake(err))
-	case err == nil:
+	case parsed != nil:
 		r.check(parsed, t)
+	case !r.refused && !r.unknown:
+		r.mistakes = append(r.mistakes, kongMistake(traced, err))
 	}
 	if len(r.mistakes) > 0 {
 		return nil, usageError{errors.Join(r.mistakes...)}
@@ -60,192 +66,140 @@ func asMeant(args []string) []string {
 	return args
 }
 
-// A reader gathers the mistakes of one command line.
+// A reader gathers the mistakes of one command line, where kong stops at the first.
 type reader struct {
 	env      map[string]string // FIRSTCOME_ variables that are set; bad ones are taken out
 	mistakes []error
-	unknown  bool // a flag is unknown
+	left     int  // arguments that are behind the flag which was read last, and its value
+	unknown  bool // a flag is: its value looks like an argument, so what kong says of arguments from there on does not count
+	refused  bool // an argument is, by kong
 }
 
-func (r *reader) mistake(format string, args ...any) {
-	r.mistakes = append(r.mistakes, fmt.Errorf(format, args...))
+// trace has kong go through the arguments, again and again without what it stops at.
+func (r *reader) trace(k *kong.Kong, args []string) *kong.Context {
+	for _, f := range allFlags(k.Model.Node) {
+		f.Mapper = flagMapper{f.Mapper, r}
+	}
+	for {
+		traced, _ := kong.Trace(k, args) // the error is in what it returns
+		if traced.Error == nil {
+			return traced
+		}
+		at := len(args) - len(traced.Path[len(traced.Path)-1].Remainder())
+		if args[at] == "--" {
+			at++ // it stopped at the argument behind
+		}
+		args = slices.Concat(args[:at], r.behind(traced, args[at:]))
+	}
 }
 
-// check has the selected command check whether its flags fit each other.
+// behind notes the mistake that the first of the arguments is, and returns those behind it.
+func (r *reader) behind(traced *kong.Context, args []string) []string {
+	switch text := traced.Error.Error(); {
+	case strings.HasPrefix(text, "--"): // the value of that flag
+		r.mistakes = append(r.mistakes, traced.Error)
+		return args[len(args)-r.left:]
+	case strings.HasPrefix(text, "unknown flag "):
+		r.mistakes = append(r.mistakes, unknownFlag(commandOf(traced), args[0]))
+		r.unknown = true
+	case !r.refused && !r.unknown:
+		r.mistakes = append(r.mistakes, kongMistake(traced, traced.Error))
+		r.refused = true
+	}
+	return args[1:]
+}
+
+// check has the command check whether its flags fit each other. What it says of a flag that
+// has a mistake is none: a bad value looks like an absent one.
 func (r *reader) check(parsed *kong.Context, t terminal) {
 	if c, ok := parsed.Selected().Target.Addr().Interface().(checker); ok {
 		for _, err := range c.check(t) {
-			if !r.has(err) {
+			flag, _, _ := strings.Cut(err.Error(), ": ")
+			if !slices.ContainsFunc(r.mistakes, func(m error) bool { return strings.HasPrefix(m.Error(), flag+": ") }) {
 				r.mistakes = append(r.mistakes, err)
 			}
 		}
 	}
 }
 
-// has tells whether there is a mistake already about the flag that err begins with:
-// a bad value looks like an absent one afterwards.
-func (r *reader) has(err error) bool {
-	flag, _, ok := strings.Cut(err.Error(), ": ")
-	return ok && slices.ContainsFunc(r.mistakes, func(m error) bool { return strings.HasPrefix(m.Error(), flag+": ") })
+// commandOf returns the command that is named, or the root of all.
+func commandOf(traced *kong.Context) *kong.Node {
+	return cmp.Or(traced.Selected(), traced.Model.Node)
 }
 
-// flags goes over the arguments and the environment, and returns the arguments
-// without those that are mistakes.
-func (r *reader) flags(node *kong.Node, args []string) (good []string) {
-	root := node
-	for n := 0; n < len(args); n++ {
-		arg := args[n]
-		switch {
-		case arg == "--":
-			good = append(good, args[n:]...)
-			n = len(args)
-		case len(arg) > 1 && arg[0] == '-':
-			kept, more := r.flag(node, arg, args[n+1:])
-			good = append(good, kept...)
-			n += more
-		default:
-			if child := childNamed(node, arg); child != nil {
-				node = child
-			}
-			good = append(good, arg)
-		}
-	}
-	r.environment(root, node)
-	return good
+// A flagMapper reads the values of a flag: each is one argument, which may begin with one hyphen.
+type flagMapper struct {
+	kong.Mapper
+	reader *reader
 }
 
-func childNamed(node *kong.Node, name string) *kong.Node {
-	for _, child := range node.Children {
-		if child.Name == name {
-			return child
+// Decode reads a value into the target.
+func (m flagMapper) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
+	defer func() { m.reader.left = ctx.Scan.Len() }()
+	switch token := ctx.Scan.Peek(); {
+	case ctx.Value.IsBool():
+	case token.InferredType().IsAny(kong.EOLToken, kong.FlagToken):
+		return errors.New("needs a value")
+	default:
+		text := ctx.Scan.Pop().String()
+		if token.Type == kong.ShortFlagTailToken {
+			text = strings.TrimPrefix(text, "=") // -o=json
 		}
+		ctx.Scan.PushTyped(text, kong.FlagValueToken)
 	}
+	err, enum := m.Mapper.Decode(ctx, target), ctx.Value.EnumSlice()
+	if err == nil && ctx.Value.Enum != "" && !slices.Contains(enum, target.String()) {
+		err = fmt.Errorf("%q is none of %s", target, strings.Join(enum, ", "))
+	}
+	return err
+}
+
+// readWhole reads a whole number of a type that has no negative ones.
+func readWhole(ctx *kong.DecodeContext, target reflect.Value) error {
+	text, bits := ctx.Scan.Pop().String(), target.Type().Bits()
+	n, err := strconv.ParseUint(text, 0, bits)
+	if err != nil {
+		return fmt.Errorf("%q is not a whole number of 0 to %d", text, uint64(math.MaxUint64)>>(64-bits))
+	}
+	target.SetUint(n)
 	return nil
-}
-
-// flag reads one flag. It returns what to keep of it, and how many of the
-// arguments behind it were its value.
-func (r *reader) flag(node *kong.Node, arg string, behind []string) (kept []string, more int) {
-	f, value, has := findFlag(node, arg)
-	if f == nil {
-		r.unknown = true
-		r.mistake("%s", unknownFlag(node, arg))
-		if takesNoArguments(node) && !has && len(behind) > 0 && !strings.HasPrefix(behind[0], "-") {
-			return nil, 1 // its value
-		}
-		return nil, 0
-	}
-	name := "--" + f.Name
-	if !has && f.IsBool() {
-		return []string{name}, 0
-	}
-	if !has {
-		if len(behind) == 0 || len(behind[0]) > 1 && strings.HasPrefix(behind[0], "--") {
-			r.mistake("%s: needs a value", name)
-			return nil, 0
-		}
-		value, more = behind[0], 1
-	}
-	if err := try(f, value); err != nil {
-		r.mistake("%s: %w", name, err)
-		return nil, more
-	}
-	return []string{name + "=" + value}, more
-}
-
-func takesNoArguments(node *kong.Node) bool {
-	return len(node.Children) == 0 && len(node.Positional) == 0
-}
-
-// findFlag returns the flag that an argument names, and the value in the same argument.
-func findFlag(node *kong.Node, arg string) (f *kong.Flag, value string, has bool) {
-	long, isLong := strings.CutPrefix(arg, "--")
-	long, value, has = strings.Cut(long, "=")
-	has = has && isLong
-	for _, f := range flagsOf(node) {
-		if isLong && f.Name == long {
-			return f, value, has
-		}
-		if !isLong && f.Short == rune(arg[1]) {
-			rest := arg[2:]
-			return f, strings.TrimPrefix(rest, "="), rest != ""
-		}
-	}
-	return nil, "", has || !isLong && len(arg) > 2
-}
-
-// flagsOf returns the flags of a command and of those above it.
-func flagsOf(node *kong.Node) []*kong.Flag {
-	return slices.Concat(node.AllFlags(false)...)
-}
-
-func unknownFlag(node *kong.Node, arg string) string {
-	// The value, which may be a secret, is not repeated.
-	name, _, _ := strings.Cut(arg, "=")
-	switch name {
-	case "--secret":
-		return "--secret: a secret is never on the command line, where every user of the machine can read it: set FIRSTCOME_SECRET, or name a file with --secret-file"
-	case "--key":
-		return "--key: a key is never on the command line, where every user of the machine can read it: set FIRSTCOME_KEY"
-	case "--jwt-secret":
-		return "--jwt-secret: a secret is never on the command line, where every user of the machine can read it: set FIRSTCOME_JWT_SECRET, or name a file with --jwt-secret-file"
-	}
-	return fmt.Sprintf("%s: there is no such flag: %s --help lists them", name, node.FullPath())
 }
 
 // longestFlag is the longest duration that a flag takes: what is made of one, like three times as
 // long, has room in a Duration.
 const longestFlag = 365 * 24 * time.Hour
 
-// try reads a value as a flag would.
-func try(f *kong.Flag, value string) error {
-	trial := *f.Value // Parse marks the value as set
-	target := reflect.New(f.Target.Type()).Elem()
-	if err := trial.Parse(kong.ScanFromTokens(kong.Token{Type: kong.FlagValueToken, Value: value}), target); err != nil {
-		if target.Type() == reflect.TypeFor[time.Duration]() {
-			return fmt.Errorf("%q is not a duration: write it like 300ms, 5s or 1h30m", value)
-		}
-		if most, is := mostOf(target.Type()); is {
-			return fmt.Errorf("%q is not a whole number of 0 to %d", value, most)
-		}
-		return withoutPrefix(err)
-	}
-	if f.Enum != "" && !slices.Contains(f.EnumSlice(), value) {
-		return fmt.Errorf("%q is none of %s", value, strings.Join(f.EnumSlice(), ", "))
-	}
-	if d, ok := target.Interface().(time.Duration); ok && d < 0 {
+// readDuration reads a duration.
+func readDuration(ctx *kong.DecodeContext, target reflect.Value) error {
+	text := ctx.Scan.Pop().String()
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%q is not a duration: write it like 300ms, 5s or 1h30m", text)
+	case d < 0:
 		return fmt.Errorf("%v is negative", d)
-	} else if ok && d > longestFlag {
+	case d > longestFlag:
 		return fmt.Errorf("%v is longer than a year", d)
 	}
+	target.SetInt(int64(d))
 	return nil
 }
 
-// mostOf returns the largest number of an unsigned type, or of what points to one.
-func mostOf(t reflect.Type) (most uint64, is bool) {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
+func unknownFlag(node *kong.Node, arg string) error {
+	// The value, which may be a secret, is not repeated.
+	name, _, _ := strings.Cut(arg, "=")
+	switch name {
+	case "--secret":
+		return errors.New("--secret: a secret is never on the command line, where every user of the machine can read it: set FIRSTCOME_SECRET, or name a file with --secret-file")
+	case "--key":
+		return errors.New("--key: a key is never on the command line, where every user of the machine can read it: set FIRSTCOME_KEY")
+	case "--jwt-secret":
+		return errors.New("--jwt-secret: a secret is never on the command line, where every user of the machine can read it: set FIRSTCOME_JWT_SECRET, or name a file with --jwt-secret-file")
 	}
-	switch t.Kind() {
-	case reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return math.MaxUint64 >> (64 - t.Bits()), true
-	}
-	return 0, false
-}
-
-// withoutPrefix returns what kong put the flag's name in front of.
-func withoutPrefix(err error) error {
-	if inner := errors.Unwrap(err); inner != nil {
-		return inner
-	}
-	return err
+	return fmt.Errorf("%s: there is no such flag: %s --help lists them", name, node.FullPath())
 }
 
 // kongMistake returns kong's complaint with a way out.
-func kongMistake(err error) error {
-	var parseError *kong.ParseError
-	if errors.As(err, &parseError) && parseError.Context != nil && parseError.Context.Selected() != nil {
-		return fmt.Errorf("%w: see %s --help", err, parseError.Context.Selected().FullPath())
-	}
-	return fmt.Errorf("%w: see firstcome --help", err)
+func kongMistake(traced *kong.Context, err error) error {
+	return fmt.Errorf("%w: see %s --help", err, commandOf(traced).FullPath())
 }
