@@ -16,11 +16,11 @@ var setting = regexp.MustCompile(`\bFIRSTCOME_[A-Z_]+`)
 // manual against the table of flags, which another test holds against serve.
 func TestEverySettingThatPackagesNameIsOneOfServe(t *testing.T) {
 	known := map[string]bool{"FIRSTCOME_SECRET": true, "FIRSTCOME_JWT_SECRET": true, "FIRSTCOME_KEY": true, "FIRSTCOME_SERVER": true, "FIRSTCOME_": true}
-	for _, row := range table(t, read(t, "docs/operate.md"), "flag") {
+	for _, row := range table(t, read(t, "docs/limits.md"), "flag") {
 		name := strings.ReplaceAll(strings.TrimPrefix(row["flag"], "--"), "-", "_")
 		known["FIRSTCOME_"+strings.ToUpper(name)] = true
 	}
-	for _, file := range []string{"packaging/nodes.compose.yaml", "packaging/firstcome.service", "Dockerfile", "docs/operate.md"} {
+	for _, file := range []string{"packaging/nodes.compose.yaml", "packaging/firstcome.service", "Dockerfile", "docs/operate.md", "docs/limits.md"} {
 		found := setting.FindAllString(read(t, file), -1)
 		if len(found) == 0 {
 			t.Errorf("%s sets nothing", file)
@@ -67,11 +67,11 @@ func TestTheExampleFleetHasThreeNodesThatAnswerAndTwoThatRecord(t *testing.T) {
 }
 
 // wantTimeToStop wants what kills a node to wait longer than the node takes to stop at worst: the delay,
-// and twice the grace, whose default the manual has.
+// and twice the grace, whose default docs/limits.md has.
 func wantTimeToStop(t *testing.T, name, has, delay string) {
 	t.Helper()
 	var needs time.Duration
-	for _, row := range table(t, read(t, "docs/operate.md"), "flag") {
+	for _, row := range table(t, read(t, "docs/limits.md"), "flag") {
 		if row["flag"] == "--shutdown-grace" {
 			needs = 2 * duration(t, row["default"])
 		}

@@ -28,11 +28,11 @@ func TestEveryFlagOfServeHasItsDefaultInTheTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	documented := map[string]string{}
-	for _, row := range table(t, read(t, "docs/operate.md"), "flag") {
+	for _, row := range table(t, read(t, "docs/limits.md"), "flag") {
 		documented[row["flag"]] = row["default"]
 	}
 	if diff := cmp.Diff(defaults(string(help)), documented); diff != "" {
-		t.Errorf("docs/operate.md has other defaults than serve (-serve +operate.md):\n%s", diff)
+		t.Errorf("docs/limits.md has other defaults than serve (-serve +limits.md):\n%s", diff)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestEveryLimitWithAConstantIsTheConstants(t *testing.T) {
 			addConstants(parse(t, file), constants)
 		}
 	}
-	for _, row := range table(t, read(t, "docs/operate.md"), "limit") {
+	for _, row := range table(t, read(t, "docs/limits.md"), "limit") {
 		name := row["constant"]
 		if name == "" {
 			continue

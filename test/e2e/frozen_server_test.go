@@ -35,7 +35,7 @@ var asked = []question{
 	{http.MethodGet, "/readyz?verbose", ""},
 }
 
-// longestAnswer is what docs/operate.md says of every answer while a server hangs.
+// longestAnswer is what docs/limits.md says of every answer while a server hangs.
 const longestAnswer = 15 * time.Second
 
 // TestF09F53WhileAServerHangsEveryCallIsAnsweredAndTheNodeStops freezes each server that
