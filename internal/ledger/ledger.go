@@ -14,7 +14,8 @@
 //
 // # The tables
 //
-// migrations/ documents them; they are public to read. Only this package writes.
+// docs/tables.md says what each column means and which are public to read; migrations/ makes
+// them. Only this package writes.
 package ledger
 
 import (

@@ -1,38 +1,38 @@
 -- +goose Up
 
--- Instants are microseconds since 1970-01-01T00:00:00Z; durations are microseconds.
+-- docs/tables.md says what each table and column means; a test holds it to this file.
 -- What P1 to P4 promise, the constraints repeat: if a gate is ever wrong, the ledger refuses.
 
 CREATE TABLE campaigns (
     id            TEXT    NOT NULL PRIMARY KEY,
-    quantity      INTEGER,                     -- NULL: unlimited
+    quantity      INTEGER,
     opens_at      INTEGER,
     closes_at     INTEGER,
     paused        INTEGER NOT NULL DEFAULT 0,
     closed        INTEGER NOT NULL DEFAULT 0,
-    version       INTEGER NOT NULL,            -- of the last change
-    terms_version INTEGER NOT NULL,            -- of the last change of terms
-    applied       INTEGER NOT NULL,            -- the last change that the gate has applied or refused
-    gate          TEXT    NOT NULL,            -- what decides: ledger, or redis:INSTANCE
-    epoch         INTEGER NOT NULL,            -- of the gate: what an earlier one issued and the ledger has not seen is refused
-    secret        TEXT    NOT NULL,            -- fingerprint of the code secret
+    version       INTEGER NOT NULL,
+    terms_version INTEGER NOT NULL,
+    applied       INTEGER NOT NULL,
+    gate          TEXT    NOT NULL,
+    epoch         INTEGER NOT NULL,
+    secret        TEXT    NOT NULL,
     in_force      INTEGER NOT NULL DEFAULT 0,
-    issued        INTEGER NOT NULL DEFAULT 0,  -- coupons ever issued, voided ones too
-    last_number   INTEGER NOT NULL DEFAULT 0,  -- the highest that the ledger has
-    settled       INTEGER NOT NULL DEFAULT 0,  -- every number up to it is a coupon, a dead letter or lost; with the gate ledger it stays 0
-    letters_order INTEGER NOT NULL DEFAULT 0,  -- raised by what changes which numbers are dead letters and no coupons
-    position      INTEGER NOT NULL DEFAULT 0,  -- of the last fact
-    held          INTEGER NOT NULL DEFAULT 0,  -- coupons of stock that came back, which nobody is issued before held_until;
-    held_until    INTEGER NOT NULL DEFAULT 0,  -- where several nodes share the ledger they must forget refusals first
-    was_opens_at  INTEGER,                     -- so long a window that was widened stays as narrow as it was
+    issued        INTEGER NOT NULL DEFAULT 0,
+    last_number   INTEGER NOT NULL DEFAULT 0,
+    settled       INTEGER NOT NULL DEFAULT 0,
+    letters_order INTEGER NOT NULL DEFAULT 0,
+    position      INTEGER NOT NULL DEFAULT 0,
+    held          INTEGER NOT NULL DEFAULT 0,
+    held_until    INTEGER NOT NULL DEFAULT 0,
+    was_opens_at  INTEGER,
     was_closes_at INTEGER,
-    decided_at    INTEGER NOT NULL,            -- the gate's clock does not go back behind this
+    decided_at    INTEGER NOT NULL,
     created_at    INTEGER NOT NULL,
-    opened_at     INTEGER,                     -- the first decision while it was open, by the gate's clock; of another gate than the ledger: NULL until it is retired
-    sold_out_at   INTEGER,                     -- since when every coupon is in force; NULL: they are not; else like opened_at
-    closed_at     INTEGER,                     -- when an operator closed it
-    retired_at    INTEGER,                     -- over for long: the ledger answers instead of the gate
-    forgotten_at  INTEGER,                     -- the gate has nothing of it any more
+    opened_at     INTEGER,
+    sold_out_at   INTEGER,
+    closed_at     INTEGER,
+    retired_at    INTEGER,
+    forgotten_at  INTEGER,
     CONSTRAINT p1_never_more CHECK (in_force >= 0 AND (quantity IS NULL OR in_force <= quantity)),
     CONSTRAINT p4_every_number CHECK (issued <= last_number AND (gate <> 'ledger' OR last_number <= position))
 ) STRICT, WITHOUT ROWID;
@@ -45,10 +45,10 @@ CREATE TABLE coupons (
     number        INTEGER NOT NULL CHECK (number > 0),
     user_id       TEXT    NOT NULL,
     code          TEXT    NOT NULL,
-    terms_version INTEGER NOT NULL,            -- the change that holds the coupon's terms
+    terms_version INTEGER NOT NULL,
     issued_at     INTEGER NOT NULL,
     recorded_at   INTEGER NOT NULL,
-    position      INTEGER NOT NULL,            -- of the fact that it was issued
+    position      INTEGER NOT NULL,
     voided_at     INTEGER,
     void_reason   TEXT,
     PRIMARY KEY (campaign_id, number)          -- P4: a number names one coupon
@@ -57,9 +57,6 @@ CREATE TABLE coupons (
 -- P3: one coupon in force a user. The user stands first so that it serves the wallet too.
 CREATE UNIQUE INDEX coupons_p3_one_per_user ON coupons (user_id, campaign_id) WHERE voided_at IS NULL;
 
--- Runs of facts: count facts from position on, about the numbers from number on.
--- The facts behind the last run, up to the campaign's position, are the latest
--- issues, up to its last_number: their run is written with the next void.
 CREATE TABLE facts (
     campaign_id TEXT    NOT NULL REFERENCES campaigns (id),
     position    INTEGER NOT NULL,
@@ -69,41 +66,38 @@ CREATE TABLE facts (
     PRIMARY KEY (campaign_id, position)
 ) STRICT, WITHOUT ROWID;
 
--- The numbered changes of a campaign, from 1, without a gap.
 CREATE TABLE changes (
     campaign_id TEXT    NOT NULL REFERENCES campaigns (id),
     version     INTEGER NOT NULL CHECK (version > 0),
     kind        TEXT    NOT NULL CHECK (kind IN ('terms', 'pause', 'resume', 'close', 'void')),
-    payload     TEXT    NOT NULL,              -- JSON: the terms, or the number voided and its user
+    payload     TEXT    NOT NULL,
     changed_at  INTEGER NOT NULL,
-    refused     INTEGER NOT NULL DEFAULT 0,    -- the gate refused it: the number is used and nothing changed
+    refused     INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (campaign_id, version)
 ) STRICT, WITHOUT ROWID;
 
--- What the ledger will never take, until an operator replays or voids it.
 CREATE TABLE dead_letters (
     id          INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
-    campaign_id TEXT,                          -- NULL: the entry does not say
-    number      INTEGER,                       -- NULL: the entry could not be read
+    campaign_id TEXT,
+    number      INTEGER,
     user_id     TEXT,
-    source      TEXT    NOT NULL,              -- names the entry: the same one given again is the same letter
-    payload     TEXT    NOT NULL,              -- the coupon as JSON, or the entry as it was found
+    source      TEXT    NOT NULL,
+    payload     TEXT    NOT NULL,
     cause       TEXT    NOT NULL,
     created_at  INTEGER NOT NULL,
-    settled_at  INTEGER,                       -- NULL: open
+    settled_at  INTEGER,
     settled_by  TEXT CHECK (settled_by IN ('replayed', 'voided')),
-    letters_order INTEGER NOT NULL DEFAULT 0,  -- the campaign's, when it last changed whether the number is a coupon
+    letters_order INTEGER NOT NULL DEFAULT 0,
     UNIQUE (source)
 ) STRICT;
 CREATE INDEX dead_letters_campaign ON dead_letters (campaign_id, number);
 CREATE INDEX dead_letters_order ON dead_letters (campaign_id, letters_order); -- finds what changed since
 
--- Numbers that were skipped because the gate lost its memory: none was answered as recorded.
 CREATE TABLE lost (
     campaign_id TEXT    NOT NULL REFERENCES campaigns (id),
-    number      INTEGER NOT NULL CHECK (number > 0), -- the first of the range
+    number      INTEGER NOT NULL CHECK (number > 0),
     count       INTEGER NOT NULL CHECK (count > 0),
-    epoch       INTEGER NOT NULL,              -- the epoch that began behind it
+    epoch       INTEGER NOT NULL,
     PRIMARY KEY (campaign_id, number)
 ) STRICT, WITHOUT ROWID;
 
@@ -118,7 +112,7 @@ CREATE TABLE audit_log (
     campaign_id TEXT,
     user_id     TEXT,
     number      INTEGER,
-    detail      TEXT    NOT NULL               -- JSON
+    detail      TEXT    NOT NULL
 ) STRICT;
 CREATE INDEX audit_log_campaign ON audit_log (campaign_id, id);
 CREATE INDEX audit_log_user ON audit_log (user_id, id) WHERE user_id IS NOT NULL;
@@ -127,27 +121,22 @@ CREATE TABLE api_keys (
     id         TEXT    NOT NULL PRIMARY KEY,
     name       TEXT    NOT NULL,
     role       TEXT    NOT NULL CHECK (role IN ('admin', 'operator', 'support', 'viewer', 'service')),
-    hash       BLOB    NOT NULL UNIQUE,        -- SHA-256 of the key
+    hash       BLOB    NOT NULL UNIQUE,
     created_at INTEGER NOT NULL,
     revoked_at INTEGER
 ) STRICT, WITHOUT ROWID;
 
--- Which binaries may serve: those that know the schema's version compatible_from. Only a
--- migration that takes something away from older ones raises it.
 CREATE TABLE compatibility (
     id              INTEGER NOT NULL PRIMARY KEY CHECK (id = 1), -- one row
     compatible_from INTEGER NOT NULL
 ) STRICT;
 INSERT INTO compatibility (id, compatible_from) VALUES (1, 1);
 
--- Which migrations made the tables, by the SHA-256 of their files. A migration of a release is never edited.
 CREATE TABLE schema_checksums (
     version  INTEGER NOT NULL PRIMARY KEY,
     checksum TEXT    NOT NULL
 ) STRICT;
 
--- Which ledger this is, of all that there are: by it a gate tells ledgers apart. The first start
--- makes it up, and it goes into every copy.
 CREATE TABLE identity (
     id     INTEGER NOT NULL PRIMARY KEY CHECK (id = 1), -- one row
     ledger TEXT    NOT NULL

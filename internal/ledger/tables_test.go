@@ -1,0 +1,243 @@
+package ledger_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// tablesPage returns docs/tables.md.
+func tablesPage(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/tables.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// rowsOf calls each with the cells of every row of the page's tables whose first heading is the given one, and with the
+// heading of the section.
+func rowsOf(page, heading string, each func(section string, cells []string)) {
+	section, table := "", ""
+	for line := range strings.SplitSeq(page, "\n") {
+		if name, ok := strings.CutPrefix(line, "## "); ok {
+			section = name
+		}
+		inner, ok := strings.CutPrefix(line, "| ")
+		if !ok && !strings.HasPrefix(line, "|--") {
+			table = ""
+			continue
+		}
+		cells := strings.Split(strings.ReplaceAll(strings.TrimSuffix(inner, " |"), "`", ""), " | ")
+		switch {
+		case table == "":
+			table = cells[0]
+		case ok && table == heading:
+			each(section, cells)
+		}
+	}
+}
+
+// place returns where the page has what it says of a database: the place in lists like SQLite / MySQL / PostgreSQL, and
+// the name in the first lines of queries.
+func place(name string) (n int, database string) {
+	switch kind, _, _ := strings.Cut(name, ":"); {
+	case !ledger.OnServer(name):
+		return 0, "SQLite"
+	case kind == "postgres":
+		return 2, "PostgreSQL"
+	}
+	return 1, "MariaDB"
+}
+
+// toolsTable is the migration tool's.
+const toolsTable = "goose_db_version"
+
+// columnsOf lists the columns of a database: table, column, type, and whether it may be null.
+var columnsOf = []string{
+	`SELECT m.name, c.name, c.type, c."notnull" = 0 FROM sqlite_schema m JOIN pragma_table_xinfo(m.name) c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%'`,
+	`SELECT table_name, column_name, CASE WHEN data_type IN ('varbinary', 'varchar') THEN column_type
+		WHEN column_type = 'tinyint(1)' THEN 'boolean' ELSE data_type END, is_nullable = 'YES'
+		FROM information_schema.columns WHERE table_schema = database()`,
+	`SELECT table_name, column_name, data_type, is_nullable = 'YES' FROM information_schema.columns WHERE table_schema = current_schema()`,
+}
+
+// TestThePageOfTheTablesHasTheColumnsOfEachDatabase holds docs/tables.md to what the migrations made: neither has a
+// column, a type or a null that the other lacks.
+func TestThePageOfTheTablesHasTheColumnsOfEachDatabase(t *testing.T) {
+	onEach(t, func(t *testing.T, name string) {
+		_, stop := open(t, name, nil)
+		stop()
+		n, _ := place(name)
+		there, told := map[string]string{}, map[string]string{}
+		rows, err := beside(t, name).Query(columnsOf[n])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var table, column, kind string
+			var null bool
+			if err := rows.Scan(&table, &column, &kind, &null); err != nil {
+				t.Fatal(err)
+			}
+			if table != toolsTable {
+				there[table+"."+column] = fmt.Sprintf("%s, may be null: %v", strings.ToUpper(kind), null)
+			}
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+		rowsOf(tablesPage(t), "column", func(table string, cells []string) {
+			column := table + "." + cells[0]
+			if types := strings.Split(cells[1], " / "); told[column] != "" || len(types) != 3 || len(cells) != 5 {
+				t.Errorf("%s has a second line, or not the cells of one: %q", column, cells)
+			} else if types[n] != "-" {
+				told[column] = fmt.Sprintf("%s, may be null: %v", types[n], cells[3] != "no")
+			}
+		})
+		same(t, "the columns of the migrations, and those of docs/tables.md", there, told)
+	})
+}
+
+// TestThePageOfTheTablesListsThemAndSaysWhatItsUnitsMean holds the page to itself.
+func TestThePageOfTheTablesListsThemAndSaysWhatItsUnitsMean(t *testing.T) {
+	text := tablesPage(t)
+	var listed, sections []string
+	units := map[string]bool{"number of the letter": true, "number of the line": true, "version of the schema": true, "always 1": true}
+	rowsOf(text, "table", func(_ string, cells []string) { listed = append(listed, cells[0]) })
+	rowsOf(text, "unit", func(_ string, cells []string) { units[cells[0]] = true })
+	rowsOf(text, "column", func(table string, cells []string) {
+		if !slices.Contains(sections, table) {
+			sections = append(sections, table)
+		}
+		if unit := cells[2]; !units[unit] || isInstant(cells[0]) != (unit == "instant") {
+			t.Errorf("%s.%s has the unit %q", table, cells[0], unit)
+		}
+	})
+	same(t, "the tables that are listed, and those that have a section", listed, sections)
+}
+
+// isInstant tells whether a column has the name of an instant.
+func isInstant(column string) bool {
+	return column == "at" || strings.HasSuffix(column, "_at") || strings.HasSuffix(column, "_until")
+}
+
+// query is a query of the page with what stands below it.
+var query = regexp.MustCompile("(?ms)^```sql\n(?:-- ([^\n]*)\n)?(.*?)^```\n```text\n(.*?)^```$")
+
+func TestTheQueriesOfThePageOfTheTablesAnswerWhatItSays(t *testing.T) {
+	text := tablesPage(t)
+	all := query.FindAllStringSubmatch(text, -1)
+	if len(all) == 0 || len(all) != strings.Count(text, "```sql") {
+		t.Fatalf("%d of the page's %d queries have an answer", len(all), strings.Count(text, "```sql"))
+	}
+	onEach(t, func(t *testing.T, name string) {
+		fill(t, name)
+		_, database := place(name)
+		db, ran := beside(t, name), 0
+		for _, q := range all {
+			if q[1] == "" || slices.Contains(strings.Split(q[1], ", "), database) {
+				ran++
+				same(t, q[2], q[3], ask(t, db, q[2]))
+			}
+		}
+		if ran < 5 {
+			t.Errorf("%d queries are for %s", ran, database)
+		}
+	})
+}
+
+// fill makes the ledger that the page asks: two campaigns, a void, and a dead letter.
+func fill(t *testing.T, name string) {
+	t.Helper()
+	var clock atomic.Int64
+	at := func(text string) {
+		instant, err := time.Parse(time.DateTime, "2026-11-20 "+text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clock.Store(instant.UnixMicro())
+	}
+	now := func() time.Time { return time.UnixMicro(clock.Load()) }
+	done := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	at("09:50:00")
+	l := start(t, name, now)
+	done(l.AddKey(t.Context(), "local", firstcome.Key{ID: "4be1f0c2a97d", Name: "desk", Role: firstcome.Operator, CreatedAt: now()}))
+	for id, terms := range map[firstcome.CampaignID]firstcome.Terms{
+		"autumn": {Quantity: 5, Benefit: []byte(`{"percent":20}`)},
+		"winter": {Quantity: firstcome.Unlimited, Benefit: []byte(`{"percent":5}`)},
+	} {
+		terms.Name, terms.Answer, terms.OpensAt = string(id), firstcome.Recorded, now().Add(10*time.Minute)
+		_, err := l.Create(t.Context(), "key:4be1f0c2a97d", id, terms)
+		done(err)
+	}
+	at("10:00:00.25")
+	claim(t, l, "autumn", "user-1", "user-2", "user-3")
+	claim(t, l, "winter", "user-1")
+	at("10:01:02")
+	claim(t, l, "autumn", "user-4")
+	at("10:05:30")
+	_, err := l.Void(t.Context(), "key:4be1f0c2a97d", "autumn", 2, "order cancelled")
+	done(err)
+	at("10:06:00")
+	claim(t, l, "autumn", "user-5", "user-6", "user-7")
+	_, err = l.Bury(context.Background(), "spring", []flow.DeadLetter{{
+		Coupon: firstcome.Coupon{Campaign: "spring", Number: 7, User: "user-8", Code: secret(t).Code("spring", 7), IssuedAt: now(), TermsVersion: 1, Epoch: 1},
+		Cause:  "no such campaign",
+	}})
+	done(err)
+}
+
+// ask returns what a query answers: a line of the columns' names, and one for each row.
+func ask(t *testing.T, db *sql.DB, query string) string {
+	t.Helper()
+	rows, err := db.Query(query)
+	if err != nil {
+		t.Fatalf("%s\n%v", query, err)
+	}
+	defer rows.Close()
+	names, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := strings.Join(names, " | ") + "\n"
+	for rows.Next() {
+		cells, into := make([]sql.NullString, len(names)), make([]any, len(names))
+		for n := range cells {
+			into[n] = &cells[n]
+		}
+		if err := rows.Scan(into...); err != nil {
+			t.Fatal(err)
+		}
+		texts := make([]string, len(cells))
+		for n, c := range cells {
+			texts[n] = "null"
+			if c.Valid {
+				texts[n] = c.String
+			}
+		}
+		answer += strings.Join(texts, " | ") + "\n"
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
