@@ -57,21 +57,14 @@ func (c *Client) Issue(ctx context.Context, id string, users []string) ([]Answer
 // number order, as they are at one instant, until it returns an error; with the
 // voided ones or without. It returns nil only if all of them came.
 func (c *Client) Coupons(ctx context.Context, id string, voided bool, each func(Coupon) error) error {
-	r := request{method: http.MethodGet, path: campaignPath(id, "coupons"), header: http.Header{"Accept": {"application/x-ndjson"}}}
-	if voided {
-		r.query = url.Values{"voided": {"include"}}
-	}
-	response, err := c.send(ctx, r)
+	body, err := c.export(ctx, id, Export{NDJSON: true, Voided: voided})
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return problem(response)
-	}
+	defer body.Close()
 	// A server that fails half-way cuts the connection: the last chunk of the
 	// stream is then missing, which is an error other than io.EOF.
-	lines := json.NewDecoder(response.Body)
+	lines := json.NewDecoder(body)
 	for {
 		var coupon Coupon
 		err := lines.Decode(&coupon)
@@ -98,11 +91,23 @@ type Export struct {
 // ExportCoupons writes every coupon that the ledger has of a campaign to w, in number order, as they are
 // at one instant. It returns nil only if all of them came; else what was written is a part.
 func (c *Client) ExportCoupons(ctx context.Context, id string, e Export, w io.Writer) error {
-	r := request{method: http.MethodGet, path: campaignPath(id, "coupons"), header: http.Header{"Accept": {"text/csv"}}}
+	body, err := c.export(ctx, id, e)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if _, err := io.Copy(w, body); err != nil {
+		return fmt.Errorf("the coupons of %s came in part only: %w", id, err)
+	}
+	return nil
+}
+
+// export asks for all coupons of a campaign and returns the body of the answer, to be read and closed.
+func (c *Client) export(ctx context.Context, id string, e Export) (io.ReadCloser, error) {
+	r := request{method: http.MethodGet, path: campaignPath(id, "coupons"), query: url.Values{}, header: http.Header{"Accept": {"text/csv"}}}
 	if e.NDJSON {
 		r.header.Set("Accept", "application/x-ndjson")
 	}
-	r.query = url.Values{}
 	if e.Voided {
 		r.query.Set("voided", "include")
 	}
@@ -114,16 +119,13 @@ func (c *Client) ExportCoupons(ctx context.Context, id string, e Export, w io.Wr
 	}
 	response, err := c.send(ctx, r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return problem(response)
+		defer response.Body.Close()
+		return nil, problem(response)
 	}
-	if _, err := io.Copy(w, response.Body); err != nil {
-		return fmt.Errorf("the coupons of %s came in part only: %w", id, err)
-	}
-	return nil
+	return response.Body, nil
 }
 
 // A CouponFilter chooses coupons of a campaign. The zero value of User, Code and Number chooses all.

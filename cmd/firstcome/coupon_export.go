@@ -48,7 +48,7 @@ func wholeFile(path string, write func(io.Writer) error) (err error) {
 	if err := errors.Join(write(part), part.Sync(), part.Close()); err != nil {
 		return err
 	}
-	return os.Rename(part.Name(), path)
+	return errors.Join(os.Rename(part.Name(), path), syncDirectory(filepath.Dir(path)))
 }
 
 // ifThere returns an error, but not that there is no such file.
