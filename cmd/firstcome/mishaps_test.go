@@ -97,7 +97,7 @@ func (p picky) Record(ctx context.Context, id firstcome.CampaignID, coupons []fi
 		}
 	}
 	if p.mail.chance(20) {
-		return flow.Settled{}, flow.ErrHeld
+		return flow.Settled{}, flow.ErrRowLocked
 	}
 	s, err := p.Keeper.Record(ctx, id, coupons)
 	if err == nil && p.mail.chance(10) {

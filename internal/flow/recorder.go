@@ -21,7 +21,7 @@ import (
 // same given again is the same as once.
 type Keeper interface {
 	// Record keeps coupons of a campaign, all or none. ErrRefused says that it never
-	// takes all of these, ErrHeld that it did not; after any other error it is unknown whether it did.
+	// takes all of these, ErrRowLocked that it did not; after any other error it is unknown whether it did.
 	Record(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (Settled, error)
 	// Bury keeps what Record refuses, and what cannot be read, as dead letters.
 	Bury(ctx context.Context, id firstcome.CampaignID, letters []DeadLetter) (Settled, error)
@@ -110,7 +110,7 @@ func NewRecorder(source Source, keeper Keeper, limits RecorderLimits) *Recorder 
 
 // answers tells whether an error is the ledger's own answer: then it is well.
 func answers(err error) bool {
-	return errors.Is(err, ErrRefused) || errors.Is(err, ErrHeld) || errors.Is(err, firstcome.ErrGateMismatch)
+	return errors.Is(err, ErrRefused) || errors.Is(err, ErrRowLocked) || errors.Is(err, firstcome.ErrGateMismatch)
 }
 
 // Run records until ctx ends. A batch that is under way then comes again, here or
@@ -318,7 +318,7 @@ func (r *Recorder) try(ctx context.Context, about Recording, call func(context.C
 	} else {
 		r.failed(err)
 	}
-	if errors.Is(err, ErrHeld) {
+	if errors.Is(err, ErrRowLocked) {
 		r.stats.retries.Add(1) // the source gives it again
 	}
 	return settled, err

@@ -65,7 +65,7 @@ func (j *journal) Drain(ctx context.Context, to flow.Sink) error {
 				if err == nil && j.took != nil {
 					err = j.took(settled)
 				}
-				if errors.Is(err, firstcome.ErrGateMismatch) || errors.Is(err, flow.ErrHeld) {
+				if errors.Is(err, firstcome.ErrGateMismatch) || errors.Is(err, flow.ErrRowLocked) {
 					return
 				}
 				if err != nil {
@@ -432,7 +432,7 @@ func (m mismatched) Record(ctx context.Context, id firstcome.CampaignID, coupons
 	case "other":
 		return flow.Settled{}, firstcome.ErrGateMismatch
 	case "held":
-		return flow.Settled{}, flow.ErrHeld
+		return flow.Settled{}, flow.ErrRowLocked
 	}
 	return m.page.Record(ctx, id, coupons)
 }

@@ -19,7 +19,7 @@ type Source interface {
 
 // A Sink returns nil only when all of a batch is settled: durable in the ledger as
 // coupons or as dead letters. Taking a batch twice is the same as taking it once.
-// firstcome.ErrGateMismatch says that another node has to take the campaign's, ErrHeld that
+// firstcome.ErrGateMismatch says that another node has to take the campaign's, ErrRowLocked that
 // nobody can at present: a source goes on with the other campaigns and gives it again later.
 type Sink func(ctx context.Context, b Batch) (Settled, error)
 
@@ -70,10 +70,10 @@ type Settled struct {
 	Epoch int64
 }
 
-// ErrHeld says that somebody else has a campaign's row in the ledger, or another row that
+// ErrRowLocked says that somebody else has a campaign's row in the ledger, or another row that
 // it needs, locked for longer than a call waits. The ledger is well: it is trouble of that
 // campaign alone, for as long as whoever has the row keeps it.
-var ErrHeld = errors.New("somebody else keeps it locked in the ledger")
+var ErrRowLocked = errors.New("somebody else keeps it locked in the ledger")
 
 // ErrRefused says that the ledger will never take something of what it was given:
 // giving the same again is of no use.

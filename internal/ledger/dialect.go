@@ -42,9 +42,9 @@ type dialect struct {
 	classify func(error) verdict
 	// damaged tells whether an error says that a row or a page is there and cannot be read.
 	damaged func(error) bool
-	// held tells whether an error says that another transaction kept a lock for too long.
+	// rowLocked tells whether an error says that another transaction kept a lock for too long.
 	// Nil: the process has the database alone.
-	held func(error) bool
+	rowLocked func(error) bool
 	// denied tells whether an error says that the user lacks a right. Nil: there are none.
 	denied func(error) bool
 

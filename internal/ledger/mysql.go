@@ -32,7 +32,7 @@ var mySQL = dialect{
 	holder:   `holder`,
 	couponOf: `SELECT ` + couponColumns + ` FROM coupons WHERE holder = ? AND campaign_id = ? AND voided_at IS NULL`,
 	look:     lookMySQL, insert: insertMySQL, update: updateEach,
-	classify: classifyMySQL, damaged: damagedMySQL, held: heldMySQL, denied: deniedMySQL, advise: adviseMySQL,
+	classify: classifyMySQL, damaged: damagedMySQL, rowLocked: rowLockedMySQL, denied: deniedMySQL, advise: adviseMySQL,
 	connector: connectorMySQL, examine: examineMySQL, backup: "mariadb-dump --single-transaction DATABASE, or mysqldump",
 	schema: schema{
 		goose: goose.DialectMySQL, tables: `SELECT table_name FROM information_schema.tables WHERE table_schema = database()`,
@@ -176,8 +176,8 @@ func classifyMySQL(err error) verdict {
 	return broken
 }
 
-// heldMySQL is dialect.held: ER_LOCK_WAIT_TIMEOUT.
-func heldMySQL(err error) bool {
+// rowLockedMySQL is dialect.rowLocked: ER_LOCK_WAIT_TIMEOUT.
+func rowLockedMySQL(err error) bool {
 	var e *mysql.MySQLError
 	return errors.As(err, &e) && e.Number == 1205
 }

@@ -30,7 +30,7 @@ var postgreSQL = dialect{
 	holder:   `user_id`,
 	couponOf: `SELECT ` + couponColumns + ` FROM coupons WHERE user_id = ? AND campaign_id = ? AND voided_at IS NULL`,
 	look:     lookPostgreSQL, insert: insertPostgreSQL, update: updateEach,
-	classify: classifyPostgreSQL, damaged: damagedPostgreSQL, held: heldPostgreSQL, denied: deniedPostgreSQL, advise: advisePostgreSQL,
+	classify: classifyPostgreSQL, damaged: damagedPostgreSQL, rowLocked: rowLockedPostgreSQL, denied: deniedPostgreSQL, advise: advisePostgreSQL,
 	connector: connectorPostgreSQL, examine: examinePostgreSQL, backup: "pg_dump --format=custom DATABASE",
 	schema: schema{
 		goose: goose.DialectPostgres, tables: `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()`,
@@ -229,8 +229,8 @@ func classifyPostgreSQL(err error) verdict {
 	return broken
 }
 
-// heldPostgreSQL is dialect.held: lock_not_available, which is lock_timeout's.
-func heldPostgreSQL(err error) bool {
+// rowLockedPostgreSQL is dialect.rowLocked: lock_not_available, which is lock_timeout's.
+func rowLockedPostgreSQL(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && e.Code == "55P03"
 }

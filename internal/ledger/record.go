@@ -18,7 +18,7 @@ import (
 // these, and which is the first that it does not: a different coupon under a known
 // number, or a new one of a user who holds another, over the quantity, of another
 // epoch than the campaign's, or that is no coupon. firstcome.ErrGateMismatch says
-// that another node has to record them, or one of another ledger; flow.ErrHeld that somebody keeps the campaign locked
+// that another node has to record them, or one of another ledger; flow.ErrRowLocked that somebody keeps the campaign locked
 // for longer than five seconds: then nothing was written. After any other error it is unknown what is
 // recorded, and to record the same again is right.
 //
@@ -48,10 +48,10 @@ func (l *Ledger) Record(ctx context.Context, id firstcome.CampaignID, coupons []
 // To wait again at once would only keep a recorder from other campaigns: so the error is
 // none of those after which a transaction runs again.
 func (l *Ledger) ofOne(err error) error {
-	if err == nil || l.dialect.held == nil || !l.dialect.held(err) {
+	if err == nil || l.dialect.rowLocked == nil || !l.dialect.rowLocked(err) {
 		return err
 	}
-	return fmt.Errorf("%w: end the transaction that has it (%v)", flow.ErrHeld, err)
+	return fmt.Errorf("%w: end the transaction that has it (%v)", flow.ErrRowLocked, err)
 }
 
 // refuse returns the refusal of a coupon.

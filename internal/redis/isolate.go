@@ -24,7 +24,7 @@ func (j *Journal) isolate(id firstcome.CampaignID, err error) error {
 	}
 	s, pause := j.stream(id), j.options.Sweep/2
 	j.mu.Lock()
-	if errors.Is(err, flow.ErrHeld) {
+	if errors.Is(err, flow.ErrRowLocked) {
 		s.held++
 		j.agenda.hold(id)
 		pause = j.pause(s.held)
@@ -55,7 +55,7 @@ func ofOne(err error) bool {
 	if Spoiled(err) || errors.As(err, &e) {
 		return Spoiled(err)
 	}
-	for _, known := range []error{firstcome.ErrNoCampaign, firstcome.ErrGateMismatch, firstcome.ErrBusy, flow.ErrLost, flow.ErrRetired, errSince, flow.ErrHeld} {
+	for _, known := range []error{firstcome.ErrNoCampaign, firstcome.ErrGateMismatch, firstcome.ErrBusy, flow.ErrLost, flow.ErrRetired, errSince, flow.ErrRowLocked} {
 		if errors.Is(err, known) {
 			return true
 		}

@@ -67,7 +67,7 @@ func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
 		sink error
 	}{
 		{"the ledger says that another node records it", func(*shop, string) {}, firstcome.ErrGateMismatch},
-		{"somebody keeps it locked in the ledger", func(*shop, string) {}, flow.ErrHeld},
+		{"somebody keeps it locked in the ledger", func(*shop, string) {}, flow.ErrRowLocked},
 		{"a holder cannot be read", func(s *shop, id string) {
 			s.do("HSET", "firstcome:{"+id+"}:holders", "user-0", "?")
 			s.do("DEL", "firstcome:{"+id+"}:journal")
@@ -126,7 +126,7 @@ func TestWhoWaitsForAHeldCampaignKeepsNobodyFromTheOthers(t *testing.T) {
 			return p.take(ctx, b)
 		}
 		if once.CompareAndSwap(false, true) {
-			return flow.Settled{}, flow.ErrHeld
+			return flow.Settled{}, flow.ErrRowLocked
 		}
 		select {
 		case waits <- struct{}{}:
@@ -185,7 +185,7 @@ func TestACampaignThatWasHeldAndThenNotActiveIsOneOfTheOthersAgain(t *testing.T)
 	}), func(ctx context.Context, b flow.Batch) (flow.Settled, error) {
 		switch {
 		case b.Campaign == "c" && locked.Load(), b.Campaign == "held" && once.CompareAndSwap(false, true):
-			return flow.Settled{}, flow.ErrHeld
+			return flow.Settled{}, flow.ErrRowLocked
 		case b.Campaign == "c":
 			return p.take(ctx, b)
 		}

@@ -34,7 +34,7 @@ func TestF51ACampaignWhoseRowSomebodyKeepsLockedHoldsUpNoOther(t *testing.T) {
 			locked := d.issue("c", "user-1", "user-2")
 			select {
 			case err := <-told:
-				if !errors.Is(err, flow.ErrHeld) {
+				if !errors.Is(err, flow.ErrRowLocked) {
 					t.Fatalf("told otherwise: %v", err)
 				}
 			case <-time.After(40 * time.Second):

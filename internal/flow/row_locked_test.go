@@ -32,7 +32,7 @@ type insistence struct{ times int }
 
 func (s insistence) Drain(ctx context.Context, to flow.Sink) error {
 	for range s.times {
-		if _, err := to(ctx, flow.Batch{Campaign: "held", Coupons: coupons("held", 1, 100)}); !errors.Is(err, flow.ErrHeld) {
+		if _, err := to(ctx, flow.Batch{Campaign: "held", Coupons: coupons("held", 1, 100)}); !errors.Is(err, flow.ErrRowLocked) {
 			return err
 		}
 	}
@@ -72,7 +72,7 @@ func (r *recovering) Record(ctx context.Context, id firstcome.CampaignID, coupon
 		return flow.Settled{}, errors.New("the ledger is down")
 	}
 	time.Sleep(5 * time.Second) // as long as a lock is waited for
-	return flow.Settled{}, flow.ErrHeld
+	return flow.Settled{}, flow.ErrRowLocked
 }
 
 func TestAHeldCampaignThatIsTheProbeOfAnOpenBreakerClosesIt(t *testing.T) {
