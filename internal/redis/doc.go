@@ -4,7 +4,7 @@
 // issued to the campaign's journal, a stream. A Journal drains the streams into
 // the ledger. Changes come from the ledger, numbered, and are applied once each.
 //
-// The scripts in lua/ have their contracts on top; keys.go has every key.
+// The scripts in lua/ have their contracts on top, and begin with lua/prelude.lua, which says what they have in common; keys.go has every key.
 //
 // # When a call fails
 //

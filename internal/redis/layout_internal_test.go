@@ -7,11 +7,14 @@ import (
 )
 
 func TestEachScriptOfACampaignKnowsTheLayoutThatThisProgramKnows(t *testing.T) {
+	if !strings.Contains(prelude, fmt.Sprintf("\nlocal LAYOUT = %d --", layout)) || strings.Count(prelude, "> LAYOUT") != 1 {
+		t.Errorf("the prelude does not compare the layout with %d", layout)
+	}
 	for name, script := range map[string]string{
 		"claim": claimScript, "apply": applyScript, "settle": settleScript, "look": lookScript, "has": hasScript, "over": overScript, "tidy": tidyScript, "forget": forgetScript,
 	} {
-		if !strings.Contains(script, fmt.Sprintf("\nlocal LAYOUT = %d --", layout)) || strings.Count(script, "> LAYOUT") != 1 {
-			t.Errorf("the script %s does not compare the layout with %d", name, layout)
+		if before, _, compares := strings.Cut(script, "campaign('"); !compares || strings.Contains(before, "redis.") {
+			t.Errorf("the script %s does something before it compares the layout", name)
 		}
 	}
 }

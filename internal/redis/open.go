@@ -44,9 +44,9 @@ func Open(ctx context.Context, options Options) (*Gate, error) {
 	}
 	g := &Gate{
 		client: client, options: options,
-		claim: rueidis.NewLuaScript(claimScript), apply: rueidis.NewLuaScript(applyScript),
-		settle: rueidis.NewLuaScript(settleScript), has: rueidis.NewLuaScript(hasScript), look: rueidis.NewLuaScript(lookScript),
-		over: rueidis.NewLuaScript(overScript), tidy: rueidis.NewLuaScript(tidyScript), forget: rueidis.NewLuaScript(forgetScript),
+		claim: aboutCampaign(claimScript), apply: aboutCampaign(applyScript), settle: aboutCampaign(settleScript),
+		has: aboutCampaign(hasScript), look: aboutCampaign(lookScript), over: aboutCampaign(overScript),
+		tidy: aboutCampaign(tidyScript), forget: aboutCampaign(forgetScript),
 	}
 	if err := g.check(ctx); err != nil {
 		client.Close()

@@ -6,10 +6,14 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"github.com/firstcome/firstcome"
 )
 
 var (
+	//go:embed lua/prelude.lua
+	prelude string
 	//go:embed lua/claim.lua
 	claimScript string
 	//go:embed lua/apply.lua
@@ -29,6 +33,9 @@ var (
 	//go:embed lua/rights.lua
 	rightsScript string
 )
+
+// aboutCampaign returns a script about a campaign: it begins with the prelude.
+func aboutCampaign(script string) *rueidis.Lua { return rueidis.NewLuaScript(prelude + script) }
 
 // unlimited stands for firstcome.Unlimited in Redis: the largest number that
 // Lua counts to without rounding.

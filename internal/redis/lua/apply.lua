@@ -1,6 +1,5 @@
 -- Applies one numbered change of a campaign: change v after v-1, once. Change 1 makes the campaign.
 --
--- KEYS  campaign (hash), holders (hash), journal (stream), unrecorded (set)
 -- ARGV  1 instance, 2 secret and 3 marker, which must be the campaign's
 --       4 the gate's time in microseconds, or '' for the server's own clock
 --       5 how long stock that came back is held, in microseconds
@@ -17,7 +16,6 @@
 --   'absent'    the campaign may be made: by the same with argument 13
 --   'late'      the campaign was to be made earlier
 --   'mismatch', instance, secret, marker
---   'newer', layout   the keys have a layout that this script does not know: nothing was done
 --
 -- As in claim.lua, whatever can fail does so at or before the first write; and that of a campaign
 -- which is there needs no memory, as in settle.lua, because what an operator orders is how a full
@@ -27,18 +25,13 @@
 -- A campaign is never made twice, else its stock would be full again: who makes it asks the
 -- ledger first whether there was one, and the time tells how long that may be ago.
 
-local campaign_key, holders_key, journal_key, unrecorded_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local instance, secret, marker, clock, hold = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local version, kind = tonumber(ARGV[6]), ARGV[7]
 
-local LAYOUT = 1 -- the newest layout of a campaign's keys that this script knows: see layout.go
-
-local function whole(n) return string.format('%.0f', n) end
-
-local c = redis.call('HMGET', campaign_key, 'instance', 'secret', 'version', 'quantity', 'opens_at', 'closes_at',
+local c, instead = campaign('instance', 'secret', 'version', 'quantity', 'opens_at', 'closes_at',
   'in_force', 'decided_at', 'held', 'held_until', 'was_opens_at', 'was_closes_at', 'refused:' .. whole(version),
-  'last_number', 'settled', 'marker', 'layout', 'sold_out_at')
-if (tonumber(c[17] or 1) or math.huge) > LAYOUT then return {'newer', c[17]} end
+  'last_number', 'settled', 'marker', 'sold_out_at')
+if not c then return instead end
 local holders = redis.call('HLEN', holders_key)
 local leftovers = holders + redis.call('XLEN', journal_key) + redis.call('SCARD', unrecorded_key)
 local known = tonumber(c[3])
@@ -126,6 +119,6 @@ end
 if opens_earlier or opens_again or to_quantity > quantity then held_until = hold_until() end
 held = math.max(0, held + (to_quantity - quantity)) -- in this order no sum is above 2^53
 local sold_out_at = ''
-if to_quantity <= in_force then sold_out_at = tonumber(c[18]) and c[18] or whole(now) end
+if to_quantity <= in_force then sold_out_at = tonumber(c[17]) and c[17] or whole(now) end
 return write('quantity', whole(to_quantity), 'opens_at', ARGV[9], 'closes_at', ARGV[10], 'terms_version', whole(version),
   'sold_out_at', sold_out_at)

@@ -1,7 +1,6 @@
 -- Decides one claim by each of the users, in order, by the rule firstcome.Decide,
 -- and appends what it issues to the journal: all of it or nothing.
 --
--- KEYS  campaign (hash), holders (hash), journal (stream), unrecorded (set)
 -- ARGV  1 instance, 2 secret and 3 marker, which must be the campaign's
 --       4 the gate's time in microseconds, or '' for the server's own clock
 --       5 how many numbers may be unsettled, or '' for any; above, nothing is issued
@@ -12,7 +11,6 @@
 --   {'absent'}                         the gate has no such campaign
 --   {'lost'}                           part of what the gate knew of it is gone
 --   {'mismatch', instance, secret, marker}  it belongs to another gate, secret or ledger
---   {'newer', layout}                  its keys have a layout that this script does not know
 --   {'decided', outcomes, first, now, version, terms_version, epoch, opens_at, closes_at,
 --    held, in_force, opened_at, sold_out_at, closed_at, {entry, …}}
 --                                      all as they are behind the batch. outcomes has a digit for each user, 0 for not
@@ -21,30 +19,23 @@
 --                                      those who hold there is an entry each, in order, with
 --                                      1 before it if the ledger has it, else 0
 --
--- Numbers and instants are whole and below 2^53, so Lua's doubles hold them; they are
--- printed by whole() because tostring() would round them. A window that ends after the year
+-- Numbers and instants are whole and below 2^53, so Lua's doubles hold them. A window that ends after the year
 -- 2255 is rounded to some microseconds, which the clock will not see. Everything that can fail
 -- (types of keys, memory, rights) fails at or before the XADD, and what is written before
 -- it changes no answer.
 
 local ALREADY_ISSUED, NOT_OPEN, CLOSED, PAUSED, SOLD_OUT, ISSUED = 1, 2, 3, 4, 5, 6
 local UNDECIDED = 0
-local LAYOUT = 1 -- the newest layout of a campaign's keys that this script knows: see layout.go
-local CHUNK = 1000 -- values that unpack() puts on Lua's stack, which has room for about 8,000
 
-local campaign_key, holders_key, journal_key, unrecorded_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local instance, secret, marker, clock, backlog, wake, id = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local hold = tonumber(ARGV[8])
 local FIRST_USER = 9
 local users = #ARGV - FIRST_USER + 1
 
-local function whole(n) return string.format('%.0f', n) end
-
-local c = redis.call('HMGET', campaign_key,
-  'instance', 'secret', 'version', 'terms_version', 'epoch', 'quantity', 'opens_at', 'closes_at', 'paused', 'closed',
-  'in_force', 'issued', 'last_number', 'settled', 'decided_at', 'held', 'held_until', 'was_opens_at', 'was_closes_at', 'marker', 'layout',
+local c, instead = campaign('instance', 'secret', 'version', 'terms_version', 'epoch', 'quantity', 'opens_at', 'closes_at',
+  'paused', 'closed', 'in_force', 'issued', 'last_number', 'settled', 'decided_at', 'held', 'held_until', 'was_opens_at', 'was_closes_at', 'marker',
   'opened_at', 'sold_out_at', 'closed_at')
-if (tonumber(c[21] or 1) or math.huge) > LAYOUT then return {'newer', c[21]} end
+if not c then return instead end
 local version, terms_version, epoch, quantity = c[3], tonumber(c[4]), c[5], tonumber(c[6])
 if not version then return {'absent'} end
 if c[1] ~= instance or c[2] ~= secret or c[20] ~= marker then return {'mismatch', c[1], c[2], c[20] or ''} end
@@ -53,7 +44,7 @@ local paused, closed = c[9] == '1', c[10] == '1'
 local in_force, issued, last_number, settled = tonumber(c[11]), tonumber(c[12]), tonumber(c[13]), tonumber(c[14])
 local decided_at, held, held_until = tonumber(c[15]), tonumber(c[16]), tonumber(c[17])
 local was_opens_at, was_closes_at = tonumber(c[18]), tonumber(c[19])
-local opened_at, sold_out_at, closed_at = tonumber(c[22]), tonumber(c[23]), tonumber(c[24])
+local opened_at, sold_out_at, closed_at = tonumber(c[21]), tonumber(c[22]), tonumber(c[23])
 
 -- Where the keys do not agree, or the ledger has numbers that were not given, something is
 -- gone, and whatever was decided would be a guess.
@@ -99,11 +90,9 @@ if backlog ~= '' then may_issue = math.max(0, tonumber(backlog) - (last_number -
 redis.call('XLEN', journal_key)
 local some_unrecorded = redis.call('SCARD', unrecorded_key) > 0
 local holds = {}
-for from = 1, users, CHUNK do
-  local to = math.min(from + CHUNK - 1, users)
-  local found = redis.call('HMGET', holders_key, unpack(ARGV, FIRST_USER + from - 1, FIRST_USER + to - 1))
-  for n = 1, to - from + 1 do holds[from + n - 1] = found[n] end
-end
+each(FIRST_USER, #ARGV, function(...)
+  for _, entry in ipairs(redis.call('HMGET', holders_key, ...)) do holds[#holds + 1] = entry end
+end)
 
 -- through returns the number through which the journal's entries are gone. What is settled may be
 -- above it: see has.lua, which does the same.

@@ -1,25 +1,19 @@
 -- Tells of coupons whether each surely is the one of its number in the ledger. It writes nothing.
 --
--- KEYS  campaign (hash), holders (hash), journal (stream), unrecorded (set)
 -- ARGV  1 marker, which must be the campaign's, 2 the entries of all coupons, as holders has them, one behind
 --       the other; 3 and following: their users
--- Returns {'absent'}, {'mismatch', instance, secret, marker}, {'newer', layout} (which this script does not
--- know) or {'has', digits}: a digit for each, 1 where it is sure, else 0
+-- Returns {'absent'}, {'mismatch', instance, secret, marker} or
+-- {'has', digits}: a digit for each, 1 where it is sure, else 0
 --
 -- It is sure of a coupon whose user holds it here, whose number is settled and not unrecorded, and whose
 -- entry has left the journal. How far the ledger is does not say that by itself: it may have been
 -- there when this gate lost its latest decisions and gave their numbers again.
 
-local CHUNK = 1000 -- values that unpack() puts on Lua's stack, which has room for about 8,000
-
 local FIRST_USER = 3
 local ENTRY = 17 -- bytes: see claim.lua
-local LAYOUT = 1 -- the newest layout of a campaign's keys that this script knows: see layout.go
 
-local campaign_key, holders_key, journal_key, unrecorded_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-
-local c = redis.call('HMGET', campaign_key, 'settled', 'marker', 'instance', 'secret', 'layout')
-if (tonumber(c[5] or 1) or math.huge) > LAYOUT then return {'newer', c[5]} end
+local c, instead = campaign('settled', 'marker', 'instance', 'secret')
+if not c then return instead end
 if not c[1] then return {'absent'} end
 if c[2] ~= ARGV[1] then return {'mismatch', c[3] or '', c[4] or '', c[2] or ''} end
 
@@ -41,7 +35,7 @@ for from = FIRST_USER, #ARGV, CHUNK do
     local number = struct.unpack('>I6', entries, at)
     local is = number <= sure and found[n] == string.sub(entries, at, at + ENTRY - 1)
     if is and some_unrecorded then
-      is = redis.call('SISMEMBER', unrecorded_key, string.format('%.0f', number)) == 0
+      is = redis.call('SISMEMBER', unrecorded_key, whole(number)) == 0
     end
     digits[#digits + 1] = is and '1' or '0'
     at = at + ENTRY

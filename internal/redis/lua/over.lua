@@ -1,7 +1,6 @@
 -- Tells whether a campaign is over: nothing of it is under way, and none of its coupons is
 -- issued any more unless a change or an epoch comes.
 --
--- KEYS  campaign (hash), holders (hash), journal (stream), unrecorded (set)
 -- ARGV  1 the version and 2 the epoch that the ledger has of the campaign
 --       3 the gate's time in microseconds, or '' for the server's own clock
 --       4 the recorders' group, 5 the campaign's marker
@@ -14,15 +13,10 @@
 -- a clock which goes back does not open it again. No recorder has to be known of any more; one
 -- that reads the journal all the same is made known by its reading.
 
-local campaign_key, journal_key = KEYS[1], KEYS[3]
 local version, epoch, clock, group, marker = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
-local LAYOUT = 1 -- the newest layout of a campaign's keys that this script knows: see layout.go
-
-local function whole(n) return string.format('%.0f', n) end
-
-local c = redis.call('HMGET', campaign_key, 'version', 'epoch', 'closed', 'closes_at', 'last_number', 'settled', 'decided_at', 'marker', 'layout')
-if (tonumber(c[9] or 1) or math.huge) > LAYOUT then return {'open'} end
+local c = campaign('version', 'epoch', 'closed', 'closes_at', 'last_number', 'settled', 'decided_at', 'marker')
+if not c then return {'open'} end
 if c[1] ~= version or c[2] ~= epoch or c[8] ~= marker then return {'open'} end
 if redis.call('XLEN', journal_key) > 0 or c[5] ~= c[6] then return {'open'} end
 

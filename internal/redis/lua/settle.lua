@@ -1,6 +1,5 @@
 -- Notes how far a campaign is in the ledger, and is done with entries of its journal.
 --
--- KEYS  campaign (hash), holders (hash), journal (stream), unrecorded (set)
 -- ARGV  1 the recorders' group, 2 the channel to tell, 3 the campaign's id, 4 its marker
 --       5 the number through which all are settled, 6 the epoch of that, or 0 if it is not said
 --       7 the ledger's order of what changed in the set, 8 the order since which all that changed is told
@@ -9,18 +8,14 @@
 -- Returns {word, …}
 --   'set', order   of the set afterwards. If that is below 8, nothing was done: what changed in between is missing.
 --   'mismatch', instance, secret, marker   of a campaign of another ledger: nothing was done
---   'newer', layout   the keys have a layout that this script does not know: nothing was done
 --
 -- What was given twice goes into the set in the same call as its entry leaves the journal, and stays in it.
 -- Neither the number nor the epoch ever goes back, and of the set the ledger's order says what is later. Its first
 -- write is one that needs no memory, because it is what gives memory back; Redis looks at memory
 -- before a script's first write only.
 
-local CHUNK = 1000 -- values that unpack() puts on Lua's stack, which has room for about 8,000
 local SPELLED = 100 -- unrecorded numbers that fit in a message; of more, the reader asks
-local LAYOUT = 1 -- the newest layout of a campaign's keys that this script knows: see layout.go
 
-local campaign_key, journal_key, unrecorded_key = KEYS[1], KEYS[3], KEYS[4]
 local group, channel, id, marker = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local through, epoch, order, since = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local FIRST = 12
@@ -28,15 +23,8 @@ local first_recorded = FIRST + tonumber(ARGV[9])
 local first_twice = first_recorded + tonumber(ARGV[10])
 local first_entry = first_twice + tonumber(ARGV[11])
 
-local function whole(n) return string.format('%.0f', n) end
-
--- each calls with the arguments from one to another, some at a time.
-local function each(from, to, call)
-  for first = from, to, CHUNK do call(unpack(ARGV, first, math.min(first + CHUNK - 1, to))) end
-end
-
-local before = redis.call('HMGET', campaign_key, 'settled', 'settled_epoch', 'letters_order', 'marker', 'instance', 'secret', 'layout')
-if (tonumber(before[7] or 1) or math.huge) > LAYOUT then return {'newer', before[7]} end
+local before, instead = campaign('settled', 'settled_epoch', 'letters_order', 'marker', 'instance', 'secret')
+if not before then return instead end
 local settled, settled_epoch, known = tonumber(before[1]), tonumber(before[2] or '0'), tonumber(before[3] or '0')
 if settled and before[4] ~= marker then return {'mismatch', before[5] or '', before[6] or '', before[4] or ''} end
 if settled and known < since then return {'set', whole(known)} end
