@@ -208,19 +208,6 @@ func TestAVoidedDeadLetterGivesTheGateItsStockBack(t *testing.T) {
 	})
 }
 
-func TestACouponThatCameInMeanwhileIsNotBuried(t *testing.T) {
-	onEach(t, func(t *testing.T, name string) {
-		l := remote(t, name, 3)
-		record(t, l, decided(t, 1))
-		same(t, "settled", flow.Settled{Through: 1}, bury(t, l, "refused a moment ago", decided(t, 1)))
-		same(t, "dead letters", 0, len(letters(t, l, ledger.Letters{Settled: true})))
-		other := decided(t, 1)
-		other.User = "another"
-		same(t, "settled beside another of its number", flow.Settled{Through: 1}, bury(t, l, "given twice", other))
-		same(t, "dead letters", 1, len(letters(t, l, ledger.Letters{})))
-	})
-}
-
 func TestLostNumbersAreSettledAndOfAnEarlierEpoch(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remoteAt(t, name)

@@ -102,20 +102,6 @@ func TestALedgerThatIsAskedForALaterOrderThanItsOwnGoesOnBehindThat(t *testing.T
 	})
 }
 
-// TestADeadLetterOfACampaignThatWasNotThereYetIsItsOwn buries a coupon before its
-// campaign is made.
-func TestADeadLetterOfACampaignThatWasNotThereYetIsItsOwn(t *testing.T) {
-	onEach(t, func(t *testing.T, name string) {
-		l := remoteAt(t, name)
-		if settled := buryAll(t, l, 1, 1); settled.Order != 0 {
-			t.Errorf("of no campaign: %+v", settled)
-		}
-		create(t, l, "c", 10)
-		same(t, "settled", flow.Settled{Through: 2, Unrecorded: []int64{1}}, record(t, l, between(t, 1, 2)...))
-		same(t, "in force", int64(1), books(t, l).InForce)
-	})
-}
-
 func TestManyChangesAreReadInParts(t *testing.T) {
 	l := remote(t, t.TempDir()+"/firstcome.db", firstcome.Unlimited)
 	const each, times = 3000, 5

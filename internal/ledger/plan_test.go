@@ -84,16 +84,12 @@ func TestServersLookUsersUpInTheIndexToo(t *testing.T) {
 // TestActiveCampaignsAreReadInTheOrderOfTheirIndex looks at what every recorder asks once a
 // second, where another gate has most of the campaigns: none of those is read, and nothing is sorted.
 func TestActiveCampaignsAreReadInTheOrderOfTheirIndex(t *testing.T) {
-	for kind, at := range map[services.Kind]func(testing.TB) string{
-		"sqlite":            func(t testing.TB) string { return filepath.Join(t.(*testing.T).TempDir(), "firstcome.db") },
-		services.MariaDB:    services.MariaDB.Database,
-		services.PostgreSQL: services.PostgreSQL.Database,
-	} {
-		t.Run(string(kind), func(t *testing.T) {
+	for kind, at := range services.Ledgers {
+		t.Run(kind, func(t *testing.T) {
 			l := opened(t, at(t), "redis:another")
 			fill(t, l, 3000)
 			query := atGateQuery(`c.retired_at IS NULL`)
-			if kind == "sqlite" {
+			if kind == services.SQLite {
 				query = `QUERY PLAN ` + query
 			} else {
 				query = l.dialect.rebind(query)
@@ -166,12 +162,8 @@ func explain(t *testing.T, l *Ledger, query string, args []any) (plan string) {
 
 // TestVoidsOfAUserAreReadByTheirIndex has a campaign with thousands of voids, of which a user has few.
 func TestVoidsOfAUserAreReadByTheirIndex(t *testing.T) {
-	for kind, at := range map[services.Kind]func(testing.TB) string{
-		"sqlite":            func(t testing.TB) string { return filepath.Join(t.(*testing.T).TempDir(), "firstcome.db") },
-		services.MariaDB:    services.MariaDB.Database,
-		services.PostgreSQL: services.PostgreSQL.Database,
-	} {
-		t.Run(string(kind), func(t *testing.T) {
+	for kind, at := range services.Ledgers {
+		t.Run(kind, func(t *testing.T) {
 			l := opened(t, at(t), "")
 			tx, err := l.write.BeginTx(t.Context(), nil)
 			if err != nil {
@@ -188,7 +180,7 @@ func TestVoidsOfAUserAreReadByTheirIndex(t *testing.T) {
 				t.Fatal(err)
 			}
 			query := l.dialect.rebind(voidsOfQuery)
-			if kind == "sqlite" {
+			if kind == services.SQLite {
 				query = `QUERY PLAN ` + query
 			}
 			if plan := explain(t, l, query, []any{"user-7", "c", 0, maxFound}); !strings.Contains(plan, "audit_log_user") || strings.Contains(plan, "audit_log_campaign") {

@@ -6,16 +6,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
-	"github.com/firstcome/firstcome/test/seed"
+	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
 )
 
@@ -24,9 +21,8 @@ var opening = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
 // onEach runs a test with a ledger in each kind of database, by the name of a new one.
 func onEach(t *testing.T, test func(t *testing.T, name string)) {
-	t.Run("sqlite", func(t *testing.T) { test(t, filepath.Join(t.TempDir(), "firstcome.db")) })
-	for _, kind := range []services.Kind{services.MariaDB, services.PostgreSQL} {
-		t.Run(string(kind), func(t *testing.T) { test(t, kind.Database(t)) })
+	for kind, database := range services.Ledgers {
+		t.Run(kind, func(t *testing.T) { test(t, database(t)) })
 	}
 }
 
@@ -137,68 +133,43 @@ func books(t testing.TB, l *ledger.Ledger) (all struct {
 	return all
 }
 
-func TestF41WhatIsRecordedAgainIsDone(t *testing.T) {
-	onEach(t, func(t *testing.T, name string) {
-		l := remote(t, name, 10)
-		same(t, "settled", flow.Settled{Through: 5}, record(t, l, between(t, 1, 5)...))
-		before := books(t, l)
-		same(t, "settled again", flow.Settled{Through: 5}, record(t, l, between(t, 1, 5)...))
-		same(t, "the books", before, books(t, l))
-		for n := range before.Coupons {
-			want := decided(t, int64(n+1))
-			want.Epoch, want.Recorded = 0, true
-			same(t, "the coupon", want, before.Coupons[n])
-		}
-	})
+// A book is a ledger as conform.Ledger looks at it.
+type book struct {
+	*ledger.Ledger
+	t    *testing.T
+	name string
 }
 
-func TestF42HalfOfABatchMayBeRecordedAlready(t *testing.T) {
-	onEach(t, func(t *testing.T, name string) {
-		l := remote(t, name, 10)
-		record(t, l, between(t, 1, 3)...)
-		same(t, "settled", flow.Settled{Through: 6}, record(t, l, between(t, 2, 6)...))
-		same(t, "settled", flow.Settled{Through: 6}, record(t, l, decided(t, 5), decided(t, 2), decided(t, 2)))
-		same(t, "settled, with a gap", flow.Settled{Through: 6}, record(t, l, decided(t, 8)))
-		same(t, "settled, without", flow.Settled{Through: 8}, record(t, l, decided(t, 7), decided(t, 8)))
-		got := books(t, l)
-		same(t, "in force", int64(8), got.InForce)
-		same(t, "facts", []string{
-			"1coupon.issued1", "2coupon.issued2", "3coupon.issued3", "4coupon.issued4", "5coupon.issued5", "6coupon.issued6",
-			"7coupon.issued8", "8coupon.issued7",
-		}, got.Facts)
-	})
+func (b book) Create(ctx context.Context, id firstcome.CampaignID, terms firstcome.Terms) error {
+	_, err := b.Ledger.Create(ctx, "test", id, terms)
+	return err
 }
 
-func TestWhatWouldBreakAPromiseIsRefusedWhole(t *testing.T) {
-	onEach(t, func(t *testing.T, name string) {
-		l := remote(t, name, 5)
-		record(t, l, between(t, 1, 3)...)
-		with := func(number int64, edit func(*firstcome.Coupon)) firstcome.Coupon {
-			c := decided(t, number)
-			edit(&c)
-			return c
-		}
-		fourth := decided(t, 4)
-		refused(t, l, "another user under a known number", fourth, with(2, func(c *firstcome.Coupon) { c.User = "x" }))
-		refused(t, l, "another code", fourth, with(2, func(c *firstcome.Coupon) { c.Code = secret(t).Code("c", 9) }))
-		refused(t, l, "another instant", fourth, with(2, func(c *firstcome.Coupon) { c.IssuedAt = c.IssuedAt.Add(time.Microsecond) }))
-		refused(t, l, "other terms", fourth, with(2, func(c *firstcome.Coupon) { c.TermsVersion = 2 }))
-		refused(t, l, "terms that are none", with(4, func(c *firstcome.Coupon) { c.TermsVersion = 2 }))
-		refused(t, l, "a user who holds one", fourth, with(5, func(c *firstcome.Coupon) { c.User = "user-1" }))
-		refused(t, l, "a user twice in the batch", fourth, with(5, func(c *firstcome.Coupon) { c.User = "user-4" }))
-		refused(t, l, "a number twice in the batch", fourth, with(4, func(c *firstcome.Coupon) { c.User = "x" }))
-		refused(t, l, "over the quantity by one", between(t, 1, 6)...)
-		refused(t, l, "another epoch", fourth, with(5, func(c *firstcome.Coupon) { c.Epoch = 2 }))
-		refused(t, l, "no number", with(0, func(*firstcome.Coupon) {}))
-		refused(t, l, "no user", with(4, func(c *firstcome.Coupon) { c.User = "\x00" }))
-		refused(t, l, "no code", with(4, func(c *firstcome.Coupon) { c.Code = "" }))
-		refused(t, l, "another campaign", with(4, func(c *firstcome.Coupon) { c.Campaign = "d" }))
-		if _, err := l.Record(t.Context(), "d", []firstcome.Coupon{with(1, func(c *firstcome.Coupon) { c.Campaign = "d" })}); !errors.Is(err, flow.ErrRefused) {
-			t.Errorf("an unknown campaign: %v", err)
-		}
-		old := with(3, func(c *firstcome.Coupon) { c.Epoch = 7 })
-		same(t, "settled: a known coupon of another epoch is done", flow.Settled{Through: 5}, record(t, l, old, fourth, decided(t, 5)))
-	})
+func (b book) Kept(ctx context.Context, id firstcome.CampaignID) (coupons []firstcome.Coupon, letters int, err error) {
+	dead, err := b.DeadLetters(ctx, ledger.Letters{})
+	all := books(b.t, b.Ledger)
+	if in := int64(len(all.Coupons)); in != all.InForce || in != all.Issued || in != all.Position || in != int64(len(all.Facts)) {
+		b.t.Errorf("of %s the ledger counts %+v", id, all)
+	}
+	return all.Coupons, len(dead), err
+}
+
+func (b book) Another() flow.Keeper {
+	if ledger.OnServer(b.name) {
+		return remoteAt(b.t, b.name)
+	}
+	return b.Ledger
+}
+
+func TestF41F42F44F45F51TheLedgerConforms(t *testing.T) {
+	for kind, database := range services.Ledgers {
+		t.Run(kind, func(t *testing.T) {
+			conform.Ledger(t, func(t *testing.T) conform.Book {
+				name := database(t)
+				return book{remoteAt(t, name), t, name}
+			})
+		})
+	}
 }
 
 func TestTheLedgerOfAnotherGateRecordsNothing(t *testing.T) {
@@ -217,50 +188,6 @@ func TestTheLedgerOfAnotherGateRecordsNothing(t *testing.T) {
 	if _, err := l.Claim(t.Context(), "mine", []firstcome.UserID{"a"}); !errors.Is(err, firstcome.ErrGateMismatch) {
 		t.Errorf("the ledger decided a claim of a remote gate: %v", err)
 	}
-}
-
-// TestF45F51OverlappingBatchesInAnyOrderLeaveTheSameLedger has two recorders give
-// duplicated, reordered and overlapping batches at once.
-func TestF45F51OverlappingBatchesInAnyOrderLeaveTheSameLedger(t *testing.T) {
-	onEach(t, func(t *testing.T, name string) {
-		const last = 400
-		l := remote(t, name, last)
-		var wait sync.WaitGroup
-		nodes := []*ledger.Ledger{l, l}
-		if ledger.OnServer(name) {
-			nodes[1] = remoteAt(t, name)
-		}
-		for recorder := range uint64(2) {
-			wait.Go(func() {
-				random := seed.Rand(t, recorder)
-				var batches [][]firstcome.Coupon
-				const step = 5 // each batch goes on to the next one's first, so that every number is given
-				for first := int64(1); first <= last; first += step {
-					batches = append(batches, between(t, first, min(last, first+step-1+random.Int64N(20))))
-				}
-				batches = append(batches, between(t, last, last)) // no other one may reach so far
-				batches = append(batches, batches...)
-				random.Shuffle(len(batches), func(i, j int) { batches[i], batches[j] = batches[j], batches[i] })
-				for _, batch := range batches {
-					if _, err := nodes[recorder].Record(t.Context(), "c", batch); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
-		wait.Wait()
-		same(t, "settled", flow.Settled{Through: last}, record(t, l))
-		got := books(t, l)
-		same(t, "counters", []int64{last, last, last}, []int64{got.InForce, got.Issued, got.Position})
-		for n, c := range got.Coupons {
-			c.Epoch, c.Recorded = 1, false
-			if diff := cmp.Diff(decided(t, int64(n+1)), c); diff != "" {
-				t.Fatal(diff)
-			}
-		}
-		slices.Sort(got.Facts)
-		same(t, "facts", last, len(slices.Compact(got.Facts)))
-	})
 }
 
 // TestF18ALateRecorderFindsItsBatchDone has a recorder frozen with a batch, while the

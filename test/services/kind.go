@@ -25,6 +25,17 @@ const (
 	PostgreSQL Kind = "PostgreSQL"
 )
 
+// SQLite is the one among Ledgers that needs no server.
+const SQLite = "SQLite"
+
+// Ledgers are the kinds of databases that a ledger may be in: each makes a new and empty one for a test, and
+// returns the ledger's name.
+var Ledgers = map[string]func(testing.TB) string{
+	SQLite:             func(t testing.TB) string { return filepath.Join(t.TempDir(), "firstcome.db") },
+	string(MariaDB):    MariaDB.Database,
+	string(PostgreSQL): PostgreSQL.Database,
+}
+
 // ErrMissing says that this machine has no binary of a kind of server.
 var ErrMissing = errors.New("not installed")
 
