@@ -116,7 +116,7 @@ func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func
 	if err != nil {
 		return 0, err
 	}
-	if err := t.holdReturned(s, terms, made.At); err != nil {
+	if err := t.coolReturned(s, terms, made.At); err != nil {
 		return 0, err
 	}
 	if proposed := l.remote() && terms.Quantity < s.Quantity; !proposed {

@@ -23,8 +23,8 @@ func (l *Ledger) appliedAt(v int64) int64 {
 // addChange numbers a change of a campaign in the state s. With a remote gate it
 // is on its way from then on.
 func (l *Ledger) addChange(t *tx, s stock, kind firstcome.ChangeKind, payload string) (firstcome.Change, error) {
-	if s.holdMoved {
-		if err := t.keepHold(s); err != nil {
+	if s.coolingMoved {
+		if err := t.keepCooling(s); err != nil {
 			return firstcome.Change{}, err
 		}
 	}

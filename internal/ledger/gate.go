@@ -117,8 +117,8 @@ func (l *Ledger) decide(t *tx, id firstcome.CampaignID, users []firstcome.UserID
 	if l.remote() {
 		return nil, fmt.Errorf("%w: %s decides its claims", firstcome.ErrGateMismatch, l.gate)
 	}
-	if s.holdMoved {
-		if err := t.keepHold(s); err != nil {
+	if s.coolingMoved {
+		if err := t.keepCooling(s); err != nil {
 			return nil, err
 		}
 	}
@@ -126,7 +126,7 @@ func (l *Ledger) decide(t *tx, id firstcome.CampaignID, users []firstcome.UserID
 	// Claimants are rarely holders while coupons are left: then the schema finds the
 	// few in the insert, and the writer comes again to look first.
 	holds := make(map[firstcome.UserID]*firstcome.Coupon, len(users))
-	campaign, held := s.seen(), s.hold.coupons
+	campaign, cooling := s.seen(), s.cooling.coupons
 	if t.lookFirst || firstcome.Decide(campaign, now, s.inForce+int64(len(users))-1, false) != firstcome.Issued {
 		if err := t.couponsOf(id, users, holds); err != nil {
 			return nil, err
@@ -138,7 +138,7 @@ func (l *Ledger) decide(t *tx, id firstcome.CampaignID, users []firstcome.UserID
 	issued := make([]firstcome.Coupon, 0, len(users)) // never grows: holds points into it
 	for n, user := range users {
 		coupon := holds[user]
-		outcome := firstcome.Decide(campaign, now, s.inForce+held, coupon != nil)
+		outcome := firstcome.Decide(campaign, now, s.inForce+cooling, coupon != nil)
 		if outcome == firstcome.Issued {
 			issued = append(issued, l.issue(&s, user, now))
 			campaign.SoldOutAt = campaign.Full(s.inForce, now)
@@ -173,9 +173,9 @@ func (l *Ledger) issue(s *stock, user firstcome.UserID, now time.Time) firstcome
 // lease returns how long a decision made at now may be repeated: none past the
 // instant at which the window answers otherwise, and none for a pause, which an
 // operator ends at any time. Where nodes share the ledger, none is granted while stock
-// is held, and none of a coupon, which another node may void.
+// cools, and none of a coupon, which another node may void.
 func (t *tx) lease(s *stock, now time.Time, o firstcome.Outcome) time.Duration {
-	if t.dialect.shared && (o.HasCoupon() || s.isHeld()) {
+	if t.dialect.shared && (o.HasCoupon() || s.isCooling()) {
 		return 0
 	}
 	switch o {

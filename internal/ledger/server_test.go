@@ -20,16 +20,16 @@ func onServers(t *testing.T, test func(t *testing.T, kind services.Kind)) {
 	}
 }
 
-// holding is a subject of which nodes share the gate.
-type holding struct{ subject }
+// cooling is a subject of which nodes share the gate.
+type cooling struct{ subject }
 
-// Holds is how long the gate holds stock that came back.
-func (*holding) Holds() time.Duration { return 250 * time.Millisecond }
+// Cools is how long stock that came back cools at the gate.
+func (*cooling) Cools() time.Duration { return 250 * time.Millisecond }
 
 // A round is a subject of three nodes on one database, each of which gets every
 // third claim. Changes pass through the first.
 type round struct {
-	holding
+	cooling
 	nodes []*ledger.Ledger
 	next  int
 }
@@ -63,7 +63,7 @@ func TestTheServersGatesConform(t *testing.T) {
 
 // A cluster is three nodes on one database, by the server's clock.
 type cluster struct {
-	holding
+	cooling
 	nodes []flow.Gate
 }
 

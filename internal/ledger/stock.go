@@ -21,10 +21,10 @@ type stock struct {
 	decidedAt    time.Time
 	rowNumber    int64 // the last number that the row has in the file: what is above it, flush is to write
 	// Where nodes share the ledger:
-	clock time.Time // the server's, read after the row was locked
-	hold  hold
-	// holdMoved tells that the row has another hold, which is over or began anew.
-	holdMoved bool
+	clock   time.Time // the server's, read after the row was locked
+	cooling cooling
+	// coolingMoved tells that the row says otherwise what cools: that is over or began anew.
+	coolingMoved bool
 	// Of a campaign with a remote gate:
 	applied int64 // the last change that the gate has
 	epoch   int64
@@ -40,7 +40,7 @@ func (s *stock) pending() bool { return s.applied < s.Version }
 
 const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, terms_version,
 	gate, secret, in_force, issued, last_number, position, decided_at,
-	held, held_until, was_opens_at, was_closes_at, applied, epoch, settled, letters_order, created_at, retired_at,
+	cooling, cooling_until, was_opens_at, was_closes_at, applied, epoch, settled, letters_order, created_at, retired_at,
 	opened_at, sold_out_at, closed_at`
 
 // stock returns what decides the campaign's claims, and refuses a campaign that
@@ -58,13 +58,13 @@ func (l *Ledger) stock(t *tx, id firstcome.CampaignID) (stock, error) {
 
 func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 	s := stock{Campaign: firstcome.Campaign{ID: id}}
-	var quantity, opensAt, closesAt, decidedAt, heldUntil, wasOpensAt, wasClosesAt, createdAt, retiredAt sql.NullInt64
+	var quantity, opensAt, closesAt, decidedAt, coolingUntil, wasOpensAt, wasClosesAt, createdAt, retiredAt sql.NullInt64
 	var course course
 	var gate, secret string
 	err := t.row(`SELECT `+stockColumns+` FROM campaigns WHERE id = ?`+l.dialect.forUpdate, id).Scan(
 		&quantity, &opensAt, &closesAt, &s.Paused, &s.Closed, &s.Version, &s.termsVersion,
 		&gate, &secret, &s.inForce, &s.issued, &s.lastNumber, &s.position, &decidedAt,
-		&s.hold.coupons, &heldUntil, &wasOpensAt, &wasClosesAt, &s.applied, &s.epoch, &s.settled, &s.letters, &createdAt, &retiredAt,
+		&s.cooling.coupons, &coolingUntil, &wasOpensAt, &wasClosesAt, &s.applied, &s.epoch, &s.settled, &s.letters, &createdAt, &retiredAt,
 		&course.openedAt, &course.soldOutAt, &course.closedAt)
 	if errors.Is(err, sql.ErrNoRows) {
 		return s, firstcome.ErrNoCampaign
@@ -80,11 +80,11 @@ func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 	s.Quantity = unlimited(quantity)
 	s.OpensAt, s.ClosesAt, s.decidedAt = instant(opensAt), instant(closesAt), instant(decidedAt)
 	s.Instants = course.instants()
-	s.hold.until, s.hold.opensAt, s.hold.closesAt = instant(heldUntil), instant(wasOpensAt), instant(wasClosesAt)
+	s.cooling.until, s.cooling.opensAt, s.cooling.closesAt = instant(coolingUntil), instant(wasOpensAt), instant(wasClosesAt)
 	s.marker, s.retiredAt = l.marker(instant(createdAt)), instant(retiredAt)
 	if l.dialect.shared {
 		s.clock, err = l.now(t)
-		s.recallHold()
+		s.recallCooling()
 	}
 	return s, err
 }

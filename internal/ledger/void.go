@@ -46,7 +46,7 @@ func (l *Ledger) void(t *tx, s stock, actor string, number int64, reason string)
 	if err != nil {
 		return c, err
 	}
-	if err := t.holdVoided(s); err != nil {
+	if err := t.coolVoided(s); err != nil {
 		return c, err
 	}
 	c.VoidedAt = made.At

@@ -46,7 +46,7 @@ func (g *Gate) applyUntil(ctx context.Context, change firstcome.Change, until ti
 		}
 	}
 	args := append([]string{
-		g.instance, g.options.Secret.Fingerprint(), marker, g.clock(), strconv.FormatInt(hold.Microseconds(), 10),
+		g.instance, g.options.Secret.Fingerprint(), marker, g.clock(), strconv.FormatInt(coolFor.Microseconds(), 10),
 		strconv.FormatInt(change.Version, 10), string(change.Kind),
 	}, detail(change, until)...)
 	return g.run(ctx, g.apply, change.Campaign, args...)

@@ -46,7 +46,7 @@ func (g *Gate) claimWithin(ctx context.Context, id firstcome.CampaignID, users [
 	}
 	args := make([]string, 0, 8+len(users))
 	args = append(args, g.instance, g.options.Secret.Fingerprint(), marker, g.clock(), backlog, g.wakeChannel(), string(id),
-		strconv.FormatInt(hold.Microseconds(), 10))
+		strconv.FormatInt(coolFor.Microseconds(), 10))
 	for _, user := range users {
 		if strings.Contains(string(user), separator) {
 			return nil, errUser
@@ -75,7 +75,7 @@ type verdict struct {
 	version, termsVersion int64
 	epoch                 int64
 	opensAt, closesAt     int64 // 0: none
-	held                  int64 // 1: stock that came back is held, 0: none is
+	cooling               int64 // 1: stock that came back cools, 0: none does
 	inForce               int64 // behind the batch
 	openedAt              int64 // 0: it did not
 	soldOutAt, closedAt   int64 // 0: it is not
@@ -100,7 +100,7 @@ func readVerdict(parts []rueidis.RedisMessage) (v verdict, err error) {
 	if v.outcomes, err = parts[0].ToString(); err != nil {
 		return v, err
 	}
-	for n, into := range []*int64{&v.first, &v.now, &v.version, &v.termsVersion, &v.epoch, &v.opensAt, &v.closesAt, &v.held, &v.inForce, &v.openedAt, &v.soldOutAt, &v.closedAt} {
+	for n, into := range []*int64{&v.first, &v.now, &v.version, &v.termsVersion, &v.epoch, &v.opensAt, &v.closesAt, &v.cooling, &v.inForce, &v.openedAt, &v.soldOutAt, &v.closedAt} {
 		if *into, err = whole(parts[1+n]); err != nil {
 			return v, err
 		}
@@ -150,7 +150,7 @@ func (g *Gate) decisions(id firstcome.CampaignID, marker string, users []firstco
 }
 
 // lease returns how long a decision may be repeated: no coupon, because another node
-// may void it; none while stock is held; a refusal not past the instant at which the
+// may void it; none while stock cools; a refusal not past the instant at which the
 // window answers otherwise, and a pause not at all.
 func (v *verdict) lease(o firstcome.Outcome) time.Duration {
 	until := func(at int64) time.Duration {
@@ -158,7 +158,7 @@ func (v *verdict) lease(o firstcome.Outcome) time.Duration {
 		return time.Duration(max(0, min(at-v.now, refusalLease.Microseconds()))) * time.Microsecond
 	}
 	switch {
-	case v.held != 0:
+	case v.cooling != 0:
 		return 0
 	case o == firstcome.NotOpen:
 		return until(v.opensAt)

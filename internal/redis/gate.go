@@ -15,9 +15,9 @@ const (
 	// refusalLease is how long a node may repeat a refusal: at most five calls a
 	// second for a campaign that is sold out.
 	refusalLease = 200 * time.Millisecond
-	// hold is how long stock that came back counts as in force: longer than any lease
+	// coolFor is how long stock that came back counts as in force: longer than any lease
 	// that was granted before, by a quarter for clocks that do not run alike.
-	hold = 250 * time.Millisecond
+	coolFor = 250 * time.Millisecond
 
 	// defaultBacklog is about a minute of issuing at the fastest: who has a ledger that
 	// is down longer should know it from 503s rather than from a Redis without memory.

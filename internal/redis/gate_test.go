@@ -114,7 +114,7 @@ func (n *node) Claim(ctx context.Context, id firstcome.CampaignID, users []first
 
 func (s *subject) SetClock(at time.Time) { s.clock.Store(at.UnixNano()) }
 
-func (s *subject) Holds() time.Duration { return 250 * time.Millisecond }
+func (s *subject) Cools() time.Duration { return 250 * time.Millisecond }
 
 // Claim counts versions as a gate does that refuses nothing after it took it.
 func (s *subject) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {

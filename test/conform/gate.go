@@ -39,15 +39,15 @@ type Subject interface {
 	SetClock(at time.Time)
 }
 
-// A Holder is a subject that several nodes share, so that stock that came back
+// A Cooler is a subject that several nodes share, so that stock that came back
 // counts as in force for a while, by the gate's clock: until every lease of a
 // refusal that another node may have has ended.
-type Holder interface{ Holds() time.Duration }
+type Cooler interface{ Cools() time.Duration }
 
-// holdsFor returns how long a subject holds stock that came back.
-func holdsFor(s Subject) time.Duration {
-	if h, ok := s.(Holder); ok {
-		return h.Holds()
+// coolsFor returns how long stock that came back cools at a subject.
+func coolsFor(s Subject) time.Duration {
+	if h, ok := s.(Cooler); ok {
+		return h.Cools()
 	}
 	return 0
 }
@@ -65,14 +65,14 @@ var Epoch = time.Date(2026, 12, 24, 1, 0, 0, 0, time.UTC)
 //go:embed testdata/gate/*.txt
 var vectors embed.FS
 
-//go:embed testdata/held/*.txt
-var heldVectors embed.FS
+//go:embed testdata/cooling/*.txt
+var coolingVectors embed.FS
 
 // Gate runs everything that a gate must do. fresh returns a new subject without campaigns.
 func Gate(t *testing.T, fresh func(t *testing.T) Subject) {
 	runVectors(t, fresh, vectors, "testdata/gate", runVector)
-	if holdsFor(fresh(t)) > 0 {
-		runVectors(t, fresh, heldVectors, "testdata/held", runHeldVector)
+	if coolsFor(fresh(t)) > 0 {
+		runVectors(t, fresh, coolingVectors, "testdata/cooling", runCoolingVector)
 	}
 	t.Run("a lease ends with the window that it is of", func(t *testing.T) { endings(t, fresh(t)) })
 	t.Run("the rule and the gate agree at every step", func(t *testing.T) { agree(t, fresh(t)) })
@@ -97,21 +97,21 @@ func runVectors(t *testing.T, fresh func(t *testing.T) Subject, from embed.FS, d
 // runVector runs a script. Its lines are commands with words, and behind -> what
 // they answer; # begins a comment. A user may be quoted as in Go.
 //
-// These vectors say what a gate answers when it holds nothing: if it does hold
+// These vectors say what a gate answers when nothing cools: if stock does cool
 // stock that came back, the clock goes on until it is released.
 func runVector(t *testing.T, s Subject, script string) {
 	t.Helper()
-	if holds := holdsFor(s); holds > 0 {
-		s = &patient{Subject: s, holds: holds}
+	if cools := coolsFor(s); cools > 0 {
+		s = &patient{Subject: s, cools: cools}
 	}
-	runHeldVector(t, s, script)
+	runCoolingVector(t, s, script)
 }
 
-// A patient subject sets the clock past the end of the hold after each change
+// A patient subject sets the clock past the end of the cooling after each change
 // that may give stock back.
 type patient struct {
 	Subject
-	holds  time.Duration
+	cools  time.Duration
 	latest time.Time // that the clock has shown
 }
 
@@ -124,18 +124,18 @@ func (p *patient) SetClock(at time.Time) {
 
 func (p *patient) SetTerms(ctx context.Context, id firstcome.CampaignID, edit func(*firstcome.Terms)) error {
 	err := p.Subject.SetTerms(ctx, id, edit)
-	p.SetClock(p.latest.Add(p.holds))
+	p.SetClock(p.latest.Add(p.cools))
 	return err
 }
 
 func (p *patient) Void(ctx context.Context, id firstcome.CampaignID, number int64) error {
 	err := p.Subject.Void(ctx, id, number)
-	p.SetClock(p.latest.Add(p.holds))
+	p.SetClock(p.latest.Add(p.cools))
 	return err
 }
 
-// runHeldVector runs a script as it is written.
-func runHeldVector(t *testing.T, s Subject, script string) {
+// runCoolingVector runs a script as it is written.
+func runCoolingVector(t *testing.T, s Subject, script string) {
 	t.Helper()
 	s.SetClock(Epoch)
 	for n, line := range strings.Split(script, "\n") {

@@ -18,11 +18,11 @@ func (m *model) checkLease(d firstcome.Decision) error {
 		return errors.New("it ends before it begins")
 	case d.Lease == 0:
 		return nil
-	case m.isHeld():
-		return errors.New("stock that came back is held")
+	case m.isCooling():
+		return errors.New("stock that came back cools")
 	case d.Outcome == firstcome.Paused:
 		return errors.New("an operator may end a pause at any time")
-	case d.Outcome.HasCoupon() && m.holdsFor > 0:
+	case d.Outcome.HasCoupon() && m.coolsFor > 0:
 		return errors.New("another node may void the coupon")
 	case d.Outcome.HasCoupon():
 		return nil

@@ -14,19 +14,19 @@ type model struct {
 	coupons      []firstcome.Coupon
 	holds        map[firstcome.UserID]int64 // numbers in force
 
-	// Stock that came back counts as in force until heldUntil by the clock: held coupons.
-	holdsFor  time.Duration
-	held      int64
-	heldUntil time.Time
+	// Stock that came back counts as in force until coolingUntil by the clock: cooling coupons.
+	coolsFor     time.Duration
+	cooling      int64
+	coolingUntil time.Time
 	// The window as it was before it was widened, for as long; zero: it was not.
 	wasOpens, wasCloses time.Time
 }
 
-func newModel(id firstcome.CampaignID, terms firstcome.Terms, clock time.Time, holdsFor time.Duration) *model {
+func newModel(id firstcome.CampaignID, terms firstcome.Terms, clock time.Time, coolsFor time.Duration) *model {
 	m := &model{
 		Campaign:     firstcome.Campaign{ID: id, Terms: terms, Version: 1},
 		termsVersion: 1,
-		clock:        clock, seen: clock, holds: map[firstcome.UserID]int64{}, holdsFor: holdsFor,
+		clock:        clock, seen: clock, holds: map[firstcome.UserID]int64{}, coolsFor: coolsFor,
 	}
 	m.fill(clock)
 	return m
@@ -57,21 +57,21 @@ func (m *model) since(o firstcome.Outcome) time.Time {
 	return time.Time{}
 }
 
-// recallHold brings the hold up to the clock, as whatever the gate decides does: if
-// that went back what is held is held from now on, and what is held no longer stays so.
-func (m *model) recallHold() {
-	if latest := m.clock.Add(m.holdsFor); m.heldUntil.After(latest) {
-		m.heldUntil = latest
+// recallCooling brings what cools up to the clock, as whatever the gate decides does: if
+// that went back what cools begins anew, and what has cooled stays so.
+func (m *model) recallCooling() {
+	if latest := m.clock.Add(m.coolsFor); m.coolingUntil.After(latest) {
+		m.coolingUntil = latest
 	}
-	if !m.isHeld() {
-		m.held, m.wasOpens, m.wasCloses = 0, time.Time{}, time.Time{}
+	if !m.isCooling() {
+		m.cooling, m.wasOpens, m.wasCloses = 0, time.Time{}, time.Time{}
 	}
 }
 
-// isHeld tells whether stock is held, so that no lease may be granted.
-func (m *model) isHeld() bool { return m.clock.Before(m.heldUntil) }
+// isCooling tells whether stock cools, so that no lease may be granted.
+func (m *model) isCooling() bool { return m.clock.Before(m.coolingUntil) }
 
-// asSeen returns the campaign with its window as claims see it: as narrow as it was, while that is held.
+// asSeen returns the campaign with its window as claims see it: as narrow as it was, while stock cools.
 func (m *model) asSeen() firstcome.Campaign {
 	c := m.Campaign
 	if m.wasOpens.After(c.OpensAt) {
@@ -83,12 +83,12 @@ func (m *model) asSeen() firstcome.Campaign {
 	return c
 }
 
-// giveBack holds stock that came back; a lowered quantity (back < 0) is taken
-// from what is held first.
+// giveBack lets cool stock that came back; a lowered quantity (back < 0) is taken
+// from what cools first.
 func (m *model) giveBack(back int64) {
-	m.held = max(0, m.held+back)
-	if back > 0 && !m.isHeld() {
-		m.heldUntil = m.clock.Add(m.holdsFor)
+	m.cooling = max(0, m.cooling+back)
+	if back > 0 && !m.isCooling() {
+		m.coolingUntil = m.clock.Add(m.coolsFor)
 	}
 }
 
@@ -109,11 +109,11 @@ func (m *model) window(at time.Time) firstcome.Outcome {
 }
 
 func (m *model) claim(user firstcome.UserID) firstcome.Decision {
-	m.recallHold()
+	m.recallCooling()
 	number, holds := m.holds[user]
 	now := m.now()
 	seen := m.asSeen()
-	outcome := firstcome.Decide(seen, now, int64(len(m.holds))+m.held, holds)
+	outcome := firstcome.Decide(seen, now, int64(len(m.holds))+m.cooling, holds)
 	seen.Quantity = firstcome.Unlimited
 	opens := m.OpenedAt.IsZero() && firstcome.Decide(seen, now, 0, false) == firstcome.Issued
 	if opens {
@@ -152,7 +152,7 @@ func (m *model) setTerms(quantity int64, opens, closes time.Time) error {
 	if quantity == m.Quantity && opens.Equal(m.OpensAt) && closes.Equal(m.ClosesAt) {
 		return nil
 	}
-	m.recallHold()
+	m.recallCooling()
 	m.keepNarrow(opens, closes)
 	m.giveBack(quantity - m.Quantity)
 	m.Quantity, m.OpensAt, m.ClosesAt = quantity, opens, closes
@@ -172,8 +172,8 @@ func (m *model) keepNarrow(opens, closes time.Time) {
 		return
 	}
 	m.wasOpens, m.wasCloses = was.OpensAt, was.ClosesAt
-	if !m.isHeld() {
-		m.heldUntil = m.clock.Add(m.holdsFor)
+	if !m.isCooling() {
+		m.coolingUntil = m.clock.Add(m.coolsFor)
 	}
 }
 
@@ -183,7 +183,7 @@ func (m *model) turn(to string) error {
 	}
 	paused, closed := to == "pause" || to == "close" && m.Paused, m.Closed || to == "close"
 	if paused != m.Paused || closed != m.Closed {
-		m.recallHold()
+		m.recallCooling()
 		if closed && !m.Closed {
 			m.ClosedAt = m.now()
 		}
@@ -203,7 +203,7 @@ func (m *model) void(number int64) error {
 	}
 	c.VoidedAt = m.now()
 	delete(m.holds, c.User)
-	m.recallHold()
+	m.recallCooling()
 	m.giveBack(1)
 	m.changed()
 	m.fill(m.seen)

@@ -92,7 +92,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "returned stock is claimable at once where nodes repeat refusals",
-		file: "internal/redis/lua/apply.lua", old: "held, held_until = held + 1, hold_until()", new: "held_until = read",
+		file: "internal/redis/lua/apply.lua", old: "cooling, cooling_until = cooling + 1, cool_until()", new: "cooling_until = read",
 		pkg: "./internal/redis", test: "Conforms",
 	},
 	{

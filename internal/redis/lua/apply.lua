@@ -2,7 +2,7 @@
 --
 -- ARGV  1 instance, 2 secret and 3 marker, which must be the campaign's
 --       4 the gate's time in microseconds, or '' for the server's own clock
---       5 how long stock that came back is held, in microseconds
+--       5 how long stock that came back cools, in microseconds
 --       6 the change's version, 7 its kind: terms, pause, resume, close or void
 --       of terms: 8 quantity, 9 opens_at, 10 closes_at ('' for none), 11 the epoch of a new campaign,
 --       12 the recorders' group, 13 until when, in microseconds, a new campaign may be made,
@@ -25,11 +25,11 @@
 -- A campaign is never made twice, else its stock would be full again: who makes it asks the
 -- ledger first whether there was one, and the time tells how long that may be ago.
 
-local instance, secret, marker, clock, hold = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
+local instance, secret, marker, clock, cool_for = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local version, kind = tonumber(ARGV[6]), ARGV[7]
 
 local c, instead = campaign('instance', 'secret', 'version', 'quantity', 'opens_at', 'closes_at',
-  'in_force', 'decided_at', 'held', 'held_until', 'was_opens_at', 'was_closes_at', 'refused:' .. whole(version),
+  'in_force', 'decided_at', 'cooling', 'cooling_until', 'was_opens_at', 'was_closes_at', 'refused:' .. whole(version),
   'last_number', 'settled', 'marker', 'sold_out_at')
 if not c then return instead end
 local holders = redis.call('HLEN', holders_key)
@@ -51,7 +51,7 @@ if not known then
   redis.call('HSET', campaign_key, 'instance', instance, 'secret', secret, 'marker', marker, 'layout', whole(LAYOUT), 'epoch', ARGV[11],
     'version', '1', 'terms_version', '1', 'quantity', ARGV[8], 'opens_at', ARGV[9], 'closes_at', ARGV[10],
     'paused', '0', 'closed', '0', 'in_force', '0', 'issued', '0', 'last_number', '0', 'settled', '0', 'settled_epoch', '0', 'letters_order', '0',
-    'decided_at', whole(now), 'held', '0', 'held_until', '0', 'was_opens_at', '', 'was_closes_at', '',
+    'decided_at', whole(now), 'cooling', '0', 'cooling_until', '0', 'was_opens_at', '', 'was_closes_at', '',
     'opened_at', '', 'sold_out_at', tonumber(ARGV[8]) == 0 and whole(now) or '', 'closed_at', '')
   return {'applied'}
 end
@@ -62,24 +62,24 @@ if version > known + 1 then return {'gap', whole(known)} end
 redis.call('SREM', unrecorded_key, '') -- the write that needs no memory
 
 local quantity, opens_at, closes_at, in_force = tonumber(c[4]), tonumber(c[5]), tonumber(c[6]), tonumber(c[7])
-local read = now -- what is held goes by the clock: see claim.lua
+local read = now -- what cools goes by the clock: see claim.lua
 if now < tonumber(c[8]) then now = tonumber(c[8]) end
 
--- What an earlier change holds still.
-local held, held_until, was_opens_at, was_closes_at = 0, math.min(tonumber(c[10]), read + hold), nil, nil
-if read < held_until then
-  held, was_opens_at, was_closes_at = tonumber(c[9]), tonumber(c[11]), tonumber(c[12])
+-- What came back by an earlier change and cools still.
+local cooling, cooling_until, was_opens_at, was_closes_at = 0, math.min(tonumber(c[10]), read + cool_for), nil, nil
+if read < cooling_until then
+  cooling, was_opens_at, was_closes_at = tonumber(c[9]), tonumber(c[11]), tonumber(c[12])
 end
 
--- hold_until returns until when what comes back now is held. Since a hold began no lease was
--- granted, so what comes back during it need not be held for longer: else changes one
--- after the other would hold all of it for ever.
-local function hold_until() return read < held_until and held_until or read + hold end
+-- cool_until returns until when what comes back now cools. Since the first of it came back no lease was
+-- granted, so what comes back meanwhile need not cool for longer: else changes one
+-- after the other would keep all of it back for ever.
+local function cool_until() return read < cooling_until and cooling_until or read + cool_for end
 
 -- write keeps the change: pairs of fields and values beside those that every change has.
 local function write(...)
   redis.call('HSET', campaign_key, 'version', whole(version), 'decided_at', whole(now),
-    'held', whole(held), 'held_until', whole(held_until),
+    'cooling', whole(cooling), 'cooling_until', whole(cooling_until),
     'was_opens_at', was_opens_at and whole(was_opens_at) or '', 'was_closes_at', was_closes_at and whole(was_closes_at) or '', ...)
   return {'applied'}
 end
@@ -92,9 +92,9 @@ if kind == 'void' then
   local number, user = tonumber(ARGV[8]), ARGV[9]
   local entry = redis.call('HGET', holders_key, user)
   if not entry or struct.unpack('>I6', entry) ~= number then return write() end
-  held, held_until = held + 1, hold_until()
-  -- The hold goes first: it may be refused for lack of rights, and alone it only delays.
-  redis.call('HSET', campaign_key, 'held_until', whole(held_until))
+  cooling, cooling_until = cooling + 1, cool_until()
+  -- This goes first: it may be refused for lack of rights, and alone it only delays.
+  redis.call('HSET', campaign_key, 'cooling_until', whole(cooling_until))
   redis.call('HDEL', holders_key, user)
   return write('in_force', whole(in_force - 1), 'sold_out_at', '')
 end
@@ -108,7 +108,7 @@ if to_quantity < in_force then
 end
 
 -- A window that opens earlier, or that has closed and opens again, stays as narrow as it
--- was for as long as stock is held: else a node could still repeat not_open or closed.
+-- was for as long as stock cools: else a node could still repeat not_open or closed.
 local was = {opens_at = math.max(opens_at or 0, was_opens_at or 0), closes_at = math.min(closes_at or math.huge, was_closes_at or math.huge)}
 local opens_earlier = now < was.opens_at and (to_opens_at or 0) < was.opens_at
 local opens_again = now >= was.closes_at and (to_closes_at or math.huge) > was.closes_at
@@ -116,8 +116,8 @@ if opens_earlier or opens_again then
   was_opens_at = was.opens_at > 0 and was.opens_at or nil
   was_closes_at = was.closes_at < math.huge and was.closes_at or nil
 end
-if opens_earlier or opens_again or to_quantity > quantity then held_until = hold_until() end
-held = math.max(0, held + (to_quantity - quantity)) -- in this order no sum is above 2^53
+if opens_earlier or opens_again or to_quantity > quantity then cooling_until = cool_until() end
+cooling = math.max(0, cooling + (to_quantity - quantity)) -- in this order no sum is above 2^53
 local sold_out_at = ''
 if to_quantity <= in_force then sold_out_at = tonumber(c[17]) and c[17] or whole(now) end
 return write('quantity', whole(to_quantity), 'opens_at', ARGV[9], 'closes_at', ARGV[10], 'terms_version', whole(version),

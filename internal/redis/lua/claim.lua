@@ -5,14 +5,14 @@
 --       4 the gate's time in microseconds, or '' for the server's own clock
 --       5 how many numbers may be unsettled, or '' for any; above, nothing is issued
 --       6 the channel that wakes recorders, 7 the campaign's id
---       8 how long stock that came back is held, in microseconds
+--       8 how long stock that came back cools, in microseconds
 --       9 and following: the users
 -- Returns one of
 --   {'absent'}                         the gate has no such campaign
 --   {'lost'}                           part of what the gate knew of it is gone
 --   {'mismatch', instance, secret, marker}  it belongs to another gate, secret or ledger
 --   {'decided', outcomes, first, now, version, terms_version, epoch, opens_at, closes_at,
---    held, in_force, opened_at, sold_out_at, closed_at, {entry, …}}
+--    cooling, in_force, opened_at, sold_out_at, closed_at, {entry, …}}
 --                                      all as they are behind the batch. outcomes has a digit for each user, 0 for not
 --                                      decided because the backlog is full; the users
 --                                      who were issued have the numbers from first on; of
@@ -28,12 +28,12 @@ local ALREADY_ISSUED, NOT_OPEN, CLOSED, PAUSED, SOLD_OUT, ISSUED = 1, 2, 3, 4, 5
 local UNDECIDED = 0
 
 local instance, secret, marker, clock, backlog, wake, id = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
-local hold = tonumber(ARGV[8])
+local cool_for = tonumber(ARGV[8])
 local FIRST_USER = 9
 local users = #ARGV - FIRST_USER + 1
 
 local c, instead = campaign('instance', 'secret', 'version', 'terms_version', 'epoch', 'quantity', 'opens_at', 'closes_at',
-  'paused', 'closed', 'in_force', 'issued', 'last_number', 'settled', 'decided_at', 'held', 'held_until', 'was_opens_at', 'was_closes_at', 'marker',
+  'paused', 'closed', 'in_force', 'issued', 'last_number', 'settled', 'decided_at', 'cooling', 'cooling_until', 'was_opens_at', 'was_closes_at', 'marker',
   'opened_at', 'sold_out_at', 'closed_at')
 if not c then return instead end
 local version, terms_version, epoch, quantity = c[3], tonumber(c[4]), c[5], tonumber(c[6])
@@ -42,7 +42,7 @@ if c[1] ~= instance or c[2] ~= secret or c[20] ~= marker then return {'mismatch'
 local opens_at, closes_at = tonumber(c[7]), tonumber(c[8])
 local paused, closed = c[9] == '1', c[10] == '1'
 local in_force, issued, last_number, settled = tonumber(c[11]), tonumber(c[12]), tonumber(c[13]), tonumber(c[14])
-local decided_at, held, held_until = tonumber(c[15]), tonumber(c[16]), tonumber(c[17])
+local decided_at, cooling, cooling_until = tonumber(c[15]), tonumber(c[16]), tonumber(c[17])
 local was_opens_at, was_closes_at = tonumber(c[18]), tonumber(c[19])
 local opened_at, sold_out_at, closed_at = tonumber(c[21]), tonumber(c[22]), tonumber(c[23])
 
@@ -56,18 +56,18 @@ if not now then
   local t = redis.call('TIME')
   now = t[1] * 1000000 + t[2]
 end
-local read = now -- what is held goes by the clock: the gate's time stands still after that went back
+local read = now -- what cools goes by the clock: the gate's time stands still after that went back
 if now < decided_at then now = decided_at end
 
--- While stock that came back is held, it counts as in force, and a window that was
--- widened is still as narrow as it was. What is held for longer than if it were held from now
--- on was held before the clock went back: it is held from now on. What is held no longer is
--- forgotten, so that it is not held again.
+-- While stock that came back cools, it counts as in force, and a window that was
+-- widened is still as narrow as it was. What would cool for longer than if it began
+-- now began before the clock went back: it begins now. What has cooled is forgotten, so that it
+-- does not cool again.
 local moved = false
-if held_until > read + hold then held_until, moved = read + hold, true end
-if read >= held_until then
-  moved = moved or held > 0 or was_opens_at ~= nil or was_closes_at ~= nil
-  held, was_opens_at, was_closes_at = 0, nil, nil
+if cooling_until > read + cool_for then cooling_until, moved = read + cool_for, true end
+if read >= cooling_until then
+  moved = moved or cooling > 0 or was_opens_at ~= nil or was_closes_at ~= nil
+  cooling, was_opens_at, was_closes_at = 0, nil, nil
 else
   if was_opens_at and was_opens_at > (opens_at or 0) then opens_at = was_opens_at end
   if was_closes_at and was_closes_at < (closes_at or math.huge) then closes_at = was_closes_at end
@@ -129,7 +129,7 @@ for n = 1, users do
     outcome = ALREADY_ISSUED
     entries[#entries + 1] = '0' .. new[user]
   elseif outcome == ISSUED then
-    if in_force + #winners + held >= quantity then
+    if in_force + #winners + cooling >= quantity then
       outcome = SOLD_OUT
     elseif #winners >= may_issue then
       outcome = UNDECIDED
@@ -152,7 +152,7 @@ if opens then
   fields[3], fields[4] = 'opened_at', whole(now)
 end
 if moved then
-  for _, f in ipairs({'held', whole(held), 'held_until', whole(held_until),
+  for _, f in ipairs({'cooling', whole(cooling), 'cooling_until', whole(cooling_until),
     'was_opens_at', was_opens_at and whole(was_opens_at) or '', 'was_closes_at', was_closes_at and whole(was_closes_at) or ''}) do
     fields[#fields + 1] = f
   end
@@ -178,5 +178,5 @@ if won > 0 then
 end
 
 return {'decided', table.concat(outcomes), whole(last_number + 1), whole(now), version, whole(terms_version), epoch,
-  opens_at and whole(opens_at) or '', closes_at and whole(closes_at) or '', read < held_until and '1' or '0', whole(in_force + won),
+  opens_at and whole(opens_at) or '', closes_at and whole(closes_at) or '', read < cooling_until and '1' or '0', whole(in_force + won),
   opened_at and whole(opened_at) or '', sold_out_at and whole(sold_out_at) or '', closed_at and whole(closed_at) or '', entries}

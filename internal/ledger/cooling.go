@@ -1,0 +1,111 @@
+package ledger
+
+import (
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// Where several nodes share a gate, one of them may repeat "sold out" for as long as
+// its lease lasts after stock came back at another. So nobody is issued that stock before:
+// it cools for coolFor, and no lease is granted meanwhile.
+
+// coolFor is how long stock that came back cools: longer than refusalLease, by what
+// clocks of two machines may differ in running for so long.
+const coolFor = 250 * time.Millisecond
+
+// A cooling is what is kept back from claimants until an instant by the clock. That is
+// not the gate's time, which stands still after the clock went back, for as long as it
+// went: what cools must not wait for that.
+type cooling struct {
+	coupons int64
+	until   time.Time
+	// The window as it was, zero where it was not widened.
+	opensAt, closesAt time.Time
+}
+
+// recallCooling brings what the row says of it up to the clock, which was just read.
+// What would cool for longer than if it began now began before the clock went back: it begins
+// now. What has cooled is forgotten, so that it does not cool again if the clock goes back.
+func (s *stock) recallCooling() {
+	if latest := s.clock.Add(coolFor); s.cooling.until.After(latest) {
+		s.cooling.until, s.coolingMoved = latest, true
+	}
+	over := cooling{until: s.cooling.until}
+	if !s.isCooling() && s.cooling != over {
+		s.cooling, s.coolingMoved = over, true
+	}
+}
+
+// isCooling tells whether something cools now.
+func (s *stock) isCooling() bool { return s.clock.Before(s.cooling.until) }
+
+// coolEnd returns until when what comes back now cools. Since the first of it came back no lease was
+// granted, so what comes back meanwhile need not cool for longer: else changes one
+// after the other would keep all of it back for ever.
+func (s *stock) coolEnd() time.Time {
+	if s.isCooling() {
+		return s.cooling.until
+	}
+	return s.clock.Add(coolFor)
+}
+
+// seen returns the campaign as claims see it now, but for the coupons kept back: a
+// window that was widened stays as narrow as it was.
+func (s *stock) seen() firstcome.Campaign {
+	c, was := s.Campaign, s.cooling
+	if was.opensAt.After(c.OpensAt) {
+		c.OpensAt = was.opensAt
+	}
+	if !was.closesAt.IsZero() && (c.ClosesAt.IsZero() || was.closesAt.Before(c.ClosesAt)) {
+		c.ClosesAt = was.closesAt
+	}
+	return c
+}
+
+// coolMore keeps count more coupons back from now on.
+func (s *stock) coolMore(count int64) {
+	s.cooling.coupons += count
+	s.cooling.until = s.coolEnd()
+}
+
+// take gives the campaign other terms at now. What a raised quantity adds is kept back,
+// and a window that opens earlier, or opens again, is as it was: not_open and closed
+// may be under lease as sold_out may. A lowered quantity is taken from what is kept back first.
+func (s *stock) take(terms firstcome.Terms, now time.Time) {
+	was := s.seen()
+	more := terms.Quantity - s.Quantity
+	s.Terms = terms
+	opensEarlier := now.Before(was.OpensAt) && terms.OpensAt.Before(was.OpensAt)
+	closed := !was.ClosesAt.IsZero() && !now.Before(was.ClosesAt)
+	opensAgain := closed && (terms.ClosesAt.IsZero() || terms.ClosesAt.After(was.ClosesAt))
+	if opensEarlier || opensAgain {
+		s.cooling.opensAt, s.cooling.closesAt = was.OpensAt, was.ClosesAt
+	}
+	s.cooling.coupons = max(0, s.cooling.coupons+more)
+	if opensEarlier || opensAgain || more > 0 {
+		s.cooling.until = s.coolEnd()
+	}
+}
+
+// coolReturned lets cool what new terms of a campaign, which was in the state s, return to it.
+func (t *tx) coolReturned(s stock, terms firstcome.Terms, now time.Time) error {
+	s.take(terms, now)
+	return t.keepCooling(s)
+}
+
+// coolVoided lets cool the one coupon that was voided of a campaign, which was in the state s.
+func (t *tx) coolVoided(s stock) error {
+	s.coolMore(1)
+	return t.keepCooling(s)
+}
+
+// keepCooling writes what cools, where nodes share the ledger.
+func (t *tx) keepCooling(s stock) error {
+	if !t.dialect.shared {
+		return nil
+	}
+	_, err := t.change(`UPDATE campaigns SET cooling = ?, cooling_until = ?, was_opens_at = ?, was_closes_at = ? WHERE id = ?`,
+		s.cooling.coupons, s.cooling.until.UnixMicro(), micros(s.cooling.opensAt), micros(s.cooling.closesAt), s.ID)
+	return err
+}
