@@ -143,7 +143,7 @@ func (w *walker) farStep() {
 		w.allowed(err)
 	default:
 		q := w.rand.Int64N(9)
-		_, err := w.SetTerms(ctx, "op", w.id, 0, func(t *firstcome.Terms) error { t.Quantity = q; return nil })
+		_, err := w.SetTerms(ctx, "op", w.id, 0, func(t *firstcome.Terms) { t.Quantity = q })
 		w.said("quantity %d: %v", q, err)
 		w.allowed(err)
 	}

@@ -100,7 +100,7 @@ func (w *walker) step() {
 		w.allowed(err)
 		w.said("close")
 	default:
-		_, err := w.SetTerms(ctx, "op", w.id, 0, func(t *firstcome.Terms) error {
+		_, err := w.SetTerms(ctx, "op", w.id, 0, func(t *firstcome.Terms) {
 			switch w.rand.IntN(3) {
 			case 0:
 				t.Quantity = w.rand.Int64N(7)
@@ -110,7 +110,6 @@ func (w *walker) step() {
 				t.ClosesAt = w.edge()
 			}
 			w.said("terms %d %v %v", t.Quantity, t.OpensAt.Format("05.000"), t.ClosesAt.Format("05.000"))
-			return nil
 		})
 		w.allowed(err)
 		w.said("  %v", err)

@@ -72,7 +72,7 @@ func (c *demoCmd) show(ctx context.Context, t terminal, n *node) error {
 	fmt.Fprintf(t.out, "%d users ask for %d coupons at http://%s, every coupon fsynced in SQLite before its answer.\n\n",
 		c.Users, c.Coupons, n.address())
 	terms := firstcome.Terms{Name: "Demo", Quantity: int64(c.Coupons), Answer: firstcome.Recorded, Benefit: []byte(`{"percent_off":10}`)}
-	if _, err := n.ledger.Create(ctx, "demo", demoCampaign, terms); err != nil {
+	if _, err := n.operator.Create(ctx, "demo", demoCampaign, terms); err != nil {
 		return err
 	}
 	result, err := c.load(ctx, t, n)

@@ -91,9 +91,8 @@ func (s *scene) claim(id firstcome.CampaignID, users ...firstcome.UserID) {
 }
 
 func (s *scene) quantity(id firstcome.CampaignID, n int64) {
-	_, err := s.SetTerms(s.t.Context(), "op", id, 0, func(t *firstcome.Terms) error {
+	_, err := s.SetTerms(s.t.Context(), "op", id, 0, func(t *firstcome.Terms) {
 		t.Quantity = n
-		return nil
 	})
 	s.must(err)
 }

@@ -219,9 +219,8 @@ func (r *trial) step() {
 // close has the campaign close at an instant, or never.
 func (r *trial) close(at time.Time) {
 	r.change(func(d *desk) error {
-		_, err := d.ledger.SetTerms(r.t.Context(), "op", "c", 0, func(terms *firstcome.Terms) error {
+		_, err := d.ledger.SetTerms(r.t.Context(), "op", "c", 0, func(terms *firstcome.Terms) {
 			terms.ClosesAt = at
-			return nil
 		})
 		return err
 	})

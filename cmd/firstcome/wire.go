@@ -20,6 +20,7 @@ import (
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/operate"
 )
 
 // Settings are what a node needs to know, with every default filled in.
@@ -54,6 +55,7 @@ type node struct {
 	remote   *remoteGate // nil: the ledger decides
 	issuer   *flow.Issuer
 	auth     *auth.Authenticator
+	operator *operate.Operator
 	api      *api.Server
 	http     net.Listener
 	ops      net.Listener // nil: none
@@ -86,16 +88,18 @@ func (n *node) open(ctx context.Context) error {
 	var beside *api.Remote
 	if n.remote == nil {
 		n.issuer = flow.NewIssuer(n.ledger, s.queue)
+		n.operator = operate.New(n.ledger, n.issuer)
 	} else {
 		beside = n.join()
 		n.issuer = flow.NewIssuer(beside.Gate, s.queue)
+		n.operator = operate.NewRemote(n.ledger, n.issuer, n.remote.changer, beside.Gate)
 	}
 	n.auth = auth.New(auth.Config{Keys: n.ledger, JWT: s.jwt, Open: open, Log: s.log})
 	if err := n.auth.Reload(ctx); err != nil {
 		return err
 	}
 	n.api = api.New(api.Config{
-		Ledger: n.ledger, Issuer: n.issuer, Remote: beside, Auth: n.auth, Log: s.log, Limits: s.limits,
+		Ledger: n.ledger, Issuer: n.issuer, Remote: beside, Operator: n.operator, Auth: n.auth, Log: s.log, Limits: s.limits,
 		UserLimit: s.userLimit, AddressLimit: s.addressLimit, TrustedProxies: s.trustedProxies, CORSOrigins: s.corsOrigins,
 		Version: thisBuild().Version, Commit: thisBuild().Commit,
 	})

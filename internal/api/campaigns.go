@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -39,14 +38,12 @@ func (s *Server) createCampaign(w http.ResponseWriter, r *http.Request, c auth.C
 	if err := s.taken(r.Context(), id); err != nil {
 		return err
 	}
-	made, err := s.changed(r.Context(), id, func(ctx context.Context) (ledger.Status, error) {
-		return s.Ledger.Create(ctx, c.Name, id, terms)
-	})
+	made, err := s.Operator.Create(r.Context(), c.Name, id, terms)
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Location", "/v1/campaigns/"+string(id))
-	return writeCampaign(w, http.StatusCreated, made)
+	return s.writeCampaign(w, r, http.StatusCreated, made)
 }
 
 // newID returns the id that the caller chose for a campaign, or a new one.
@@ -111,11 +108,7 @@ func (s *Server) readCampaign(w http.ResponseWriter, r *http.Request, _ auth.Cal
 	if err != nil {
 		return err
 	}
-	c, err := s.counted(r.Context(), found)
-	if err != nil {
-		return err
-	}
-	return writeCampaign(w, http.StatusOK, c)
+	return s.writeCampaign(w, r, http.StatusOK, found)
 }
 
 // updateCampaign answers PATCH /v1/campaigns/{id}.
@@ -132,12 +125,15 @@ func (s *Server) updateCampaign(w http.ResponseWriter, r *http.Request, c auth.C
 	if err != nil {
 		return err
 	}
-	return s.change(w, r, func(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error) {
-		return s.Ledger.SetTerms(ctx, c.Name, id, version, func(t *firstcome.Terms) error {
-			e.apply(t)
-			return nil
-		})
-	})
+	id, err := campaignID(r)
+	if err != nil {
+		return err
+	}
+	changed, err := s.Operator.SetTerms(r.Context(), c.Name, id, version, e.apply)
+	if err != nil {
+		return err
+	}
+	return s.writeCampaign(w, r, http.StatusOK, changed)
 }
 
 // ifMatch returns the version that If-Match names; 0 means any.
@@ -176,29 +172,23 @@ func (s *Server) turn(w http.ResponseWriter, r *http.Request, c auth.Caller, to 
 	if err := s.readNothing(w, r); err != nil {
 		return err
 	}
-	return s.change(w, r, func(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error) {
-		return s.Ledger.Switch(ctx, c.Name, id, to)
-	})
-}
-
-// change does a change of the campaign that the path names, and answers with it.
-func (s *Server) change(w http.ResponseWriter, r *http.Request, do func(context.Context, firstcome.CampaignID) (ledger.Status, error)) error {
 	id, err := campaignID(r)
 	if err != nil {
 		return err
 	}
-	var changed told
-	err = s.Issuer.Change(id, func() (err error) {
-		changed, err = s.changed(r.Context(), id, func(ctx context.Context) (ledger.Status, error) { return do(ctx, id) })
-		return err
-	})
+	changed, err := s.Operator.Switch(r.Context(), c.Name, id, to)
 	if err != nil {
 		return err
 	}
-	return writeCampaign(w, http.StatusOK, changed)
+	return s.writeCampaign(w, r, http.StatusOK, changed)
 }
 
-func writeCampaign(w http.ResponseWriter, status int, c told) error {
+// writeCampaign answers with a campaign, with the gate's counters.
+func (s *Server) writeCampaign(w http.ResponseWriter, r *http.Request, status int, kept ledger.Status) error {
+	c, err := s.counted(r.Context(), kept)
+	if err != nil {
+		return err
+	}
 	w.Header().Set("ETag", etag(c.Version))
 	return writeJSON(w, status, wireCampaign(c))
 }

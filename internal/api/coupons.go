@@ -229,11 +229,7 @@ func (s *Server) voidCoupon(w http.ResponseWriter, r *http.Request, c auth.Calle
 	if err != nil {
 		return err
 	}
-	var coupon firstcome.Coupon
-	err = s.Issuer.Change(id, func() (err error) {
-		coupon, err = s.voided(r.Context(), c.Name, id, number, reason)
-		return err
-	})
+	coupon, err := s.Operator.Void(r.Context(), c.Name, id, number, reason)
 	if err != nil {
 		return err
 	}

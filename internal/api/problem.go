@@ -82,14 +82,14 @@ func problemOf(err error) *client.Problem {
 		return newProblem(letterRefused, err.Error())
 	case errors.Is(err, firstcome.ErrStale):
 		return newProblem(stale, firstcome.ErrStale.Error())
-	case errors.Is(err, errUnfinished) && errors.Is(err, firstcome.ErrGateMismatch) && !errors.Is(err, firstcome.ErrPending):
-		return unavailable(wrongNode, errUnfinished.Error()+". Not by this node: "+firstcome.ErrGateMismatch.Error()+". "+mend)
+	case errors.Is(err, flow.ErrUnfinished) && errors.Is(err, firstcome.ErrGateMismatch) && !errors.Is(err, firstcome.ErrPending):
+		return unavailable(wrongNode, flow.ErrUnfinished.Error()+". Not by this node: "+firstcome.ErrGateMismatch.Error()+". "+mend)
 	case errors.Is(err, firstcome.ErrGateMismatch):
 		return unavailable(wrongNode, firstcome.ErrGateMismatch.Error()+": nothing was decided. "+mend)
 	case errors.Is(err, firstcome.ErrPending): // also where finishing that one is what failed
 		return unavailable(changePending, firstcome.ErrPending.Error()+", so nothing was changed. Ask again")
-	case errors.Is(err, errUnfinished):
-		return unavailable(changeUnfinished, errUnfinished.Error())
+	case errors.Is(err, flow.ErrUnfinished):
+		return unavailable(changeUnfinished, flow.ErrUnfinished.Error())
 	case errors.Is(err, firstcome.ErrNotRecorded):
 		return unavailable(notRecorded, "the number is issued and not in the ledger yet, so nothing was changed. Ask again")
 	case errors.Is(err, flow.ErrNotRecordedYet):

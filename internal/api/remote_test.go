@@ -45,9 +45,8 @@ func TestARefusalNeverNamesTermsThatTheGateRefused(t *testing.T) {
 	f.claim("c", "u").want(t, 201, "issued")
 	f.call("PATCH", "/v1/campaigns/c", `{"closes_at":"`+closed+`"}`).want(t, 200, "")
 	// 2. An operator lowers the quantity below what is in force, of which the ledger has nothing yet, and moves the end: the ledger proposes it.
-	_, err := f.ledger.SetTerms(ctx, "operator", "c", 0, func(t *firstcome.Terms) error {
+	_, err := f.ledger.SetTerms(ctx, "operator", "c", 0, func(t *firstcome.Terms) {
 		t.Quantity, t.ClosesAt = 0, time.Date(2020, 2, 2, 0, 0, 0, 0, time.UTC)
-		return nil
 	})
 	step("propose", err)
 	// 3. The gate refuses it.

@@ -286,7 +286,7 @@ func TestServeAnswersWhatIsInFlightBeforeItEnds(t *testing.T) {
 	ln := loopback(t)
 	s.url = "http://" + ln.Addr().String()
 	cancel, served := s.serveOn(ln)
-	s.create(`{"id":"c","name":"n","quantity":9}`)
+	s.createInLedger("c")
 	answer := make(chan reply, 1)
 	go func() { answer <- s.claim("c", "u") }()
 	<-gate.at

@@ -13,6 +13,7 @@ import (
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/operate"
 )
 
 // Config is what a Server stands on.
@@ -20,9 +21,11 @@ type Config struct {
 	Ledger *ledger.Ledger
 	Issuer *flow.Issuer
 	Remote *Remote // nil: the ledger decides
-	Auth   *auth.Authenticator
-	Log    *slog.Logger // nil: slog.Default()
-	Limits Limits       // zero fields: their defaults
+	// Operator does what changes a campaign.
+	Operator *operate.Operator
+	Auth     *auth.Authenticator
+	Log      *slog.Logger // nil: slog.Default()
+	Limits   Limits       // zero fields: their defaults
 	// Registry takes the metrics; nil: one of the server's own.
 	Registry *prometheus.Registry
 	// UserLimit bounds how often a user may be claimed for and may ask with a token

@@ -22,6 +22,7 @@ import (
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/test/services"
 )
 
@@ -113,6 +114,10 @@ func openFor(t testing.TB, gate string, change ...func(*shop, *api.Config)) *sho
 		do(s, &config)
 	}
 	config.Auth = s.auth
+	config.Operator = operate.New(s.ledger, s.issuer)
+	if r := config.Remote; r != nil {
+		config.Operator = operate.NewRemote(s.ledger, s.issuer, r.Changer, r.Gate)
+	}
 	s.server = api.New(config)
 	s.ledger.run(t)
 	s.listen()

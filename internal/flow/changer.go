@@ -60,6 +60,9 @@ const (
 	sweepChanges = time.Second
 	// sweepTime bounds a sweep at a gate or a ledger that hangs.
 	sweepTime = 10 * time.Second
+	// operatorWait is how long an operator waits for a change to reach the gate: as long as a
+	// claim may wait for one.
+	operatorWait = 5 * time.Second
 )
 
 // NewChanger returns a Changer from a ledger to a gate.
@@ -74,23 +77,39 @@ func (c *Changer) Stats() ChangerStats {
 	return s
 }
 
-// Do makes a change of a campaign in the ledger, by change, and brings it to the gate.
-// change returns the version that it made, 0 if there was nothing to change; while an
-// earlier change is on its way (firstcome.ErrPending) that is finished first and
-// change is called again. Do returns change's error or Finish's.
-func (c *Changer) Do(ctx context.Context, id firstcome.CampaignID, change func() (version int64, err error)) error {
+// ErrUnfinished says that a change is in the ledger and has not reached the gate.
+var ErrUnfinished = errors.New("the change is in the ledger, and the gate does not have it yet: it will be done. Read the campaign to see it")
+
+// Do makes a change of a campaign in the ledger, by number, and brings it to the gate.
+// number returns the version that it made, 0 for one that no gate refuses and if there was
+// nothing to change; while an earlier change is on its way (firstcome.ErrPending) that is
+// finished first and number is called again. Do returns number's error, ErrUnfinished, or
+// firstcome.ErrBelowInForce if the gate refused the change.
+func (c *Changer) Do(ctx context.Context, id firstcome.CampaignID, number func() (version int64, err error)) error {
 	for {
-		version, err := change()
+		version, err := number()
 		if err == nil {
-			return c.Finish(ctx, id, version)
+			return c.finishSoon(ctx, id, version)
 		}
 		if !errors.Is(err, firstcome.ErrPending) {
 			return err
 		}
-		if err := c.Finish(ctx, id, 0); err != nil {
-			return err
+		// An operator for whom there is always an earlier change ends with ctx.
+		if err := errors.Join(c.finishSoon(ctx, id, 0), ctx.Err()); err != nil {
+			return errors.Join(firstcome.ErrPending, err)
 		}
 	}
+}
+
+// finishSoon is Finish for as long as an operator waits.
+func (c *Changer) finishSoon(ctx context.Context, id firstcome.CampaignID, version int64) error {
+	ctx, cancel := context.WithTimeout(ctx, operatorWait)
+	defer cancel()
+	err := c.Finish(ctx, id, version)
+	if err != nil && !errors.Is(err, firstcome.ErrBelowInForce) {
+		return errors.Join(ErrUnfinished, err)
+	}
+	return err
 }
 
 // Finish brings a campaign's changes to the gate. It tries until ctx ends, which is

@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -13,15 +12,15 @@ import (
 // firstEpoch is the epoch of a campaign whose gate has never lost anything.
 const firstEpoch = 1
 
-// Create makes a campaign. ErrCampaignExists says that there is one with its id,
-// a joined FieldError that its terms may not stand.
-func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) (Status, error) {
+// Create makes a campaign, which is its change 1. ErrCampaignExists says that there is one
+// with its id, a joined FieldError that its terms may not stand.
+func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) (version int64, err error) {
 	if err := terms.Check(); err != nil {
-		return Status{}, err
+		return 0, err
 	}
 	payload, err := encodeTerms(terms)
 	if err != nil {
-		return Status{}, err
+		return 0, err
 	}
 	err = l.update(ctx, func(t *tx) error {
 		var exists bool
@@ -54,40 +53,32 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 		return t.log(now, actor, "campaign.create", entry{campaign: id, detail: logDetail(firstcome.ChangeTerms, "", payload)})
 	})
 	if err != nil {
-		return Status{}, fmt.Errorf("create the campaign %s: %w", id, err)
+		return 0, fmt.Errorf("create the campaign %s: %w", id, err)
 	}
-	return l.changed(ctx, id, 1)
+	return 1, nil
 }
 
-// SetTerms changes a campaign's terms by edit, which may run more than once. If
-// version is not 0 and the campaign has another, it is ErrStale.
+// SetTerms changes a campaign's terms by edit, which may run more than once, and returns the
+// version that this made, 0 if it changed nothing. If version is not 0 and the campaign has another, it is ErrStale.
 // ErrBelowInForce and ErrClosed say that the change is not allowed, ErrPending that
 // an earlier one has to reach the gate first.
 //
 // With a remote gate the change is made when Applied says that the gate has it.
 // Until then a lower quantity, and the terms it comes with, are only proposed:
 // the gate may refuse it, because it has more in force than the ledger knows.
-func (l *Ledger) SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms) error) (Status, error) {
-	var made int64
-	err := l.change(ctx, id, func(t *tx, s stock) (err error) {
+func (l *Ledger) SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (made int64, err error) {
+	err = l.change(ctx, id, func(t *tx, s stock) (err error) {
 		made, err = l.setTerms(t, s, actor, version, edit)
 		return err
 	})
 	if err != nil {
-		return Status{}, fmt.Errorf("change the terms of %s: %w", id, err)
+		return 0, fmt.Errorf("change the terms of %s: %w", id, err)
 	}
-	return l.changed(ctx, id, made)
-}
-
-// changed returns the campaign after a call made a change, or none.
-func (l *Ledger) changed(ctx context.Context, id firstcome.CampaignID, made int64) (Status, error) {
-	s, err := l.Campaign(ctx, id)
-	s.Change = made
-	return s, err
+	return made, nil
 }
 
 // setTerms is SetTerms in its transaction; it returns the change's version.
-func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func(*firstcome.Terms) error) (int64, error) {
+func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func(*firstcome.Terms)) (int64, error) {
 	if version != 0 && version != s.Version {
 		return 0, firstcome.ErrStale
 	}
@@ -102,7 +93,8 @@ func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func
 	if err != nil {
 		return 0, err
 	}
-	if err := errors.Join(edit(&terms), terms.Check()); err != nil {
+	edit(&terms)
+	if err := terms.Check(); err != nil {
 		return 0, err
 	}
 	if terms.Quantity < s.inForce {
@@ -137,12 +129,11 @@ const (
 	Close  Switch = "close"  // for good
 )
 
-// Switch pauses, resumes or closes a campaign. To do so twice is the same as
-// once. A closed campaign can only be closed: else it is ErrClosed. ErrPending
+// Switch pauses, resumes or closes a campaign, and returns the version that this made. To do
+// so twice is the same as once: then it is 0. A closed campaign can only be closed: else it is ErrClosed. ErrPending
 // says that an earlier change has to reach the gate first.
-func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.CampaignID, to Switch) (Status, error) {
-	var version int64
-	err := l.change(ctx, id, func(t *tx, s stock) error {
+func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.CampaignID, to Switch) (version int64, err error) {
+	err = l.change(ctx, id, func(t *tx, s stock) error {
 		version = 0
 		if s.over() && to != Close {
 			return firstcome.ErrClosed
@@ -166,9 +157,9 @@ func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.Campaign
 		return t.log(made.At, actor, "campaign."+string(to), entry{campaign: id, detail: logDetail(firstcome.ChangeKind(to), "", nothing)})
 	})
 	if err != nil {
-		return Status{}, fmt.Errorf("%s the campaign %s: %w", to, id, err)
+		return 0, fmt.Errorf("%s the campaign %s: %w", to, id, err)
 	}
-	return l.changed(ctx, id, version)
+	return version, nil
 }
 
 // change has the writer do a change of a campaign, which is in the state s. It

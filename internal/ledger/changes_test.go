@@ -106,14 +106,13 @@ func shop(t testing.TB, name string, quantity int64) (node, node, *farGate) {
 // quantity asks for another quantity, and returns the version of the change.
 func (n node) quantity(t testing.TB, to int64) int64 {
 	t.Helper()
-	s, err := n.SetTerms(context.Background(), "test", "c", 0, func(terms *firstcome.Terms) error {
+	version, err := n.SetTerms(context.Background(), "test", "c", 0, func(terms *firstcome.Terms) {
 		terms.Quantity = to
-		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.Change
+	return version
 }
 
 func finish(t testing.TB, n node, version int64) {
@@ -281,20 +280,23 @@ func TestF20WhileTheGateIsAwayAChangeWaitsAndTheNextIsToldSo(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		a, b, g := shop(t, name, 5)
 		g.down = errors.New("connection refused")
-		s, err := a.Switch(t.Context(), "test", "c", ledger.Close)
-		if err != nil || !s.Closed || s.Applied == s.Version {
+		version, err := a.Switch(t.Context(), "test", "c", ledger.Close)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := a.Campaign(t.Context(), "c"); err != nil || !s.Closed || s.Applied == s.Version {
 			t.Fatalf("%+v, %v", s, err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := a.Finish(ctx, "c", s.Change); err == nil {
+		if err := a.Finish(ctx, "c", version); err == nil {
 			t.Error("the operator is told that it is closed")
 		}
 		if _, err := b.Switch(t.Context(), "test", "c", ledger.Close); !errors.Is(err, firstcome.ErrPending) {
 			t.Errorf("the next operator is told %v", err)
 		}
 		g.down = nil
-		finish(t, b, s.Change)
+		finish(t, b, version)
 		agree(t, a.Ledger, g, 5)
 		same(t, "nothing is pending", 0, len(pendingAll(t, a)))
 	})

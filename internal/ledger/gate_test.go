@@ -64,10 +64,7 @@ func (s *subject) Create(ctx context.Context, id firstcome.CampaignID, terms fir
 }
 
 func (s *subject) SetTerms(ctx context.Context, id firstcome.CampaignID, edit func(*firstcome.Terms)) error {
-	_, err := s.Ledger.SetTerms(ctx, "test", id, 0, func(t *firstcome.Terms) error {
-		edit(t)
-		return nil
-	})
+	_, err := s.Ledger.SetTerms(ctx, "test", id, 0, edit)
 	return err
 }
 

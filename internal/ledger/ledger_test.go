@@ -269,9 +269,8 @@ func TestACouponKeepsTheTermsUnderWhichItWasIssued(t *testing.T) {
 	if _, err := l.Void(t.Context(), "test", "c", 1, "a mistake"); err != nil { // a change that is not one of terms
 		t.Fatal(err)
 	}
-	_, err := l.SetTerms(t.Context(), "test", "c", 2, func(terms *firstcome.Terms) error {
+	_, err := l.SetTerms(t.Context(), "test", "c", 2, func(terms *firstcome.Terms) {
 		terms.Benefit = []byte(`{"percent":30}`)
-		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -292,15 +291,17 @@ func TestACouponKeepsTheTermsUnderWhichItWasIssued(t *testing.T) {
 func TestAStaleChangeIsRefusedAndARepeatedOneIsOne(t *testing.T) {
 	l := start(t, filepath.Join(t.TempDir(), "firstcome.db"), nil)
 	create(t, l, "c", 10)
-	for range 2 {
-		status, err := l.Switch(t.Context(), "test", "c", ledger.Pause)
-		if err != nil || status.Version != 2 || !status.Paused {
-			t.Fatalf("got %+v, %v", status, err)
+	for _, made := range []int64{2, 0} {
+		version, err := l.Switch(t.Context(), "test", "c", ledger.Pause)
+		if err != nil || version != made {
+			t.Fatalf("it made version %d, %v, and should make %d", version, err, made)
 		}
 	}
-	_, err := l.SetTerms(t.Context(), "test", "c", 1, func(terms *firstcome.Terms) error {
+	if status, err := l.Campaign(t.Context(), "c"); err != nil || status.Version != 2 || !status.Paused {
+		t.Fatalf("got %+v, %v", status, err)
+	}
+	_, err := l.SetTerms(t.Context(), "test", "c", 1, func(terms *firstcome.Terms) {
 		terms.Name = "stale"
-		return nil
 	})
 	if !errors.Is(err, firstcome.ErrStale) {
 		t.Errorf("got %v", err)

@@ -122,9 +122,8 @@ func TestF27TheQuantityHoldsAcrossNodesAndAfterChanges(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		nodes, _ := nodesOn(t, kind, 2, 0)
 		set := func(quantity int64) error {
-			_, err := nodes[0].SetTerms(t.Context(), "test", "c", 0, func(terms *firstcome.Terms) error {
+			_, err := nodes[0].SetTerms(t.Context(), "test", "c", 0, func(terms *firstcome.Terms) {
 				terms.Quantity = quantity
-				return nil
 			})
 			return err
 		}

@@ -86,9 +86,8 @@ func TestF61AConnectionToAPrimaryThatIsOneNoLongerConcludesNothing(t *testing.T)
 // quantity makes the campaign c, or changes it.
 func quantity(t *testing.T, l *Ledger, quantity int64) {
 	t.Helper()
-	_, err := l.SetTerms(t.Context(), "test", "c", 0, func(terms *firstcome.Terms) error {
+	_, err := l.SetTerms(t.Context(), "test", "c", 0, func(terms *firstcome.Terms) {
 		terms.Quantity = quantity
-		return nil
 	})
 	if errors.Is(err, firstcome.ErrNoCampaign) {
 		_, err = l.Create(t.Context(), "test", "c", firstcome.Terms{Name: "Test", Quantity: quantity, Answer: firstcome.Recorded, Benefit: []byte(`{}`)})

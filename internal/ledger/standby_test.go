@@ -118,7 +118,7 @@ var concludes = map[string]use{
 	},
 	"RevokeKey": func(ctx context.Context, l *ledger.Ledger) error { return l.RevokeKey(ctx, "test", "none") },
 	"SetTerms": func(ctx context.Context, l *ledger.Ledger) error {
-		_, err := l.SetTerms(ctx, "test", "c", 7, func(*firstcome.Terms) error { return nil })
+		_, err := l.SetTerms(ctx, "test", "c", 7, func(*firstcome.Terms) {})
 		return err
 	},
 	"SettledSince": func(ctx context.Context, l *ledger.Ledger) error { _, err := l.SettledSince(ctx, "c", 0); return err },

@@ -31,8 +31,6 @@ type Status struct {
 	// Unreadable is why the terms cannot be read, or nil. Then Terms has what the campaign's own row says of them, and
 	// the campaign's id as its name.
 	Unreadable error
-	// Change is the version that the call which returned this made; 0: it changed nothing.
-	Change int64
 }
 
 // Remote tells whether another gate than the ledger decides the campaign's claims.

@@ -106,11 +106,11 @@ func (p *parts) close() {
 
 // create makes an unlimited campaign.
 func (p *parts) create(ctx context.Context, id firstcome.CampaignID) error {
-	c, err := p.ledger.Create(ctx, "bench", id, firstcome.Terms{Name: "bench", Quantity: firstcome.Unlimited, Answer: firstcome.Decided, Benefit: []byte(`{"percent":20}`)})
+	version, err := p.ledger.Create(ctx, "bench", id, firstcome.Terms{Name: "bench", Quantity: firstcome.Unlimited, Answer: firstcome.Decided, Benefit: []byte(`{"percent":20}`)})
 	if err != nil {
 		return err
 	}
-	return flow.NewChanger(p.ledger, p.gate).Finish(ctx, id, c.Change)
+	return flow.NewChanger(p.ledger, p.gate).Finish(ctx, id, version)
 }
 
 // record records what the gate has issued of a campaign until all is settled, and

@@ -1,0 +1,190 @@
+// Package operate is the one door for what operators do to campaigns: API and console call it, and nothing else calls the
+// ledger's changing methods (test/docs holds every call against that).
+//
+// A change takes four steps, all of them in Operator.change:
+//
+//	end the leases → the ledger numbers the change → the gate applies it → grant leases again
+//	(flow.Issuer)    (an earlier one first)          (flow.Changer)
+//
+// Where the ledger decides, the third step is part of the second.
+package operate
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// Campaigns are a ledger's as an Operator changes them: see ledger.Ledger.
+type Campaigns interface {
+	Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) (version int64, err error)
+	SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (made int64, err error)
+	Switch(ctx context.Context, actor string, id firstcome.CampaignID, to ledger.Switch) (version int64, err error)
+	Void(ctx context.Context, actor string, id firstcome.CampaignID, number int64, reason string) (firstcome.Coupon, error)
+}
+
+// Letters are a ledger's dead letters as an Operator settles them: see ledger.Ledger.
+type Letters interface {
+	DeadLetter(ctx context.Context, letter int64) (ledger.DeadLetter, error)
+	Replay(ctx context.Context, actor string, letter int64) (flow.Settled, error)
+	VoidLetter(ctx context.Context, actor string, letter int64, reason string) (firstcome.CampaignID, error)
+	Record(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (flow.Settled, error)
+}
+
+// A Ledger is one as an Operator needs it.
+type Ledger interface {
+	Campaigns
+	Letters
+	// Campaign returns a campaign as the ledger has it.
+	Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error)
+}
+
+// An Issuer is one as an Operator needs it: see flow.Issuer.
+type Issuer interface {
+	Change(id firstcome.CampaignID, change func() error) error
+}
+
+// A Gate is a remote one as an Operator needs it: see flow.RemoteGate.
+type Gate interface {
+	State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error)
+	Settle(ctx context.Context, id firstcome.CampaignID, settled flow.Settled) error
+}
+
+// An Operator does what operators ask for. Each method takes who asks, for the audit log.
+//
+// The errors are those of the ledger's method. Besides, where a remote gate decides, flow.ErrUnfinished says that the change is in
+// the ledger and will reach the gate, and firstcome.ErrPending that an earlier one has to reach it first, so that nothing was changed.
+type Operator struct {
+	ledger  Ledger
+	issuer  Issuer
+	changer *flow.Changer // nil: the ledger decides
+	gate    Gate
+}
+
+// New returns the Operator of a node where the ledger decides.
+func New(l Ledger, i Issuer) *Operator { return &Operator{ledger: l, issuer: i} }
+
+// NewRemote returns the Operator of a node where a remote gate decides.
+func NewRemote(l Ledger, i Issuer, c *flow.Changer, g Gate) *Operator {
+	return &Operator{ledger: l, issuer: i, changer: c, gate: g}
+}
+
+// change does a change of a campaign, which number makes in the ledger: see flow.Changer.Do. It is the only way to one.
+func (o *Operator) change(ctx context.Context, id firstcome.CampaignID, number func() (version int64, err error)) error {
+	return o.issuer.Change(id, func() error {
+		if o.changer == nil {
+			_, err := number()
+			return err
+		}
+		return o.changer.Do(ctx, id, number)
+	})
+}
+
+// changed does a change of a campaign and returns the campaign.
+func (o *Operator) changed(ctx context.Context, id firstcome.CampaignID, number func() (version int64, err error)) (ledger.Status, error) {
+	if err := o.change(ctx, id, number); err != nil {
+		return ledger.Status{}, err
+	}
+	return o.ledger.Campaign(ctx, id)
+}
+
+// Create makes a campaign.
+func (o *Operator) Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) (ledger.Status, error) {
+	return o.changed(ctx, id, func() (int64, error) { return o.ledger.Create(ctx, actor, id, terms) })
+}
+
+// SetTerms changes a campaign's terms by edit, which may run more than once. If version is not 0, the campaign has to have it.
+func (o *Operator) SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (ledger.Status, error) {
+	return o.changed(ctx, id, func() (int64, error) { return o.ledger.SetTerms(ctx, actor, id, version, edit) })
+}
+
+// Switch pauses, resumes or closes a campaign.
+func (o *Operator) Switch(ctx context.Context, actor string, id firstcome.CampaignID, to ledger.Switch) (ledger.Status, error) {
+	return o.changed(ctx, id, func() (int64, error) { return o.ledger.Switch(ctx, actor, id, to) })
+}
+
+// Void takes a coupon back. firstcome.ErrNotRecorded says that the number is issued and not in the ledger yet.
+func (o *Operator) Void(ctx context.Context, actor string, id firstcome.CampaignID, number int64, reason string) (voided firstcome.Coupon, err error) {
+	err = o.change(ctx, id, func() (_ int64, err error) {
+		voided, err = o.ledger.Void(ctx, actor, id, number, reason)
+		return 0, err
+	})
+	if errors.Is(err, firstcome.ErrNotRecorded) {
+		err = o.notRecorded(ctx, id, number)
+	}
+	return voided, err
+}
+
+// notRecorded returns the error for a number that the ledger does not have: it is on its way, or was never issued.
+func (o *Operator) notRecorded(ctx context.Context, id firstcome.CampaignID, number int64) error {
+	g, err := o.gate.State(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case number > g.LastNumber:
+		return firstcome.ErrNoCoupon
+	}
+	return firstcome.ErrNotRecorded
+}
+
+// Replay records the coupon of a dead letter, and returns the letter.
+func (o *Operator) Replay(ctx context.Context, actor string, letter int64) (ledger.DeadLetter, error) {
+	d, err := o.ledger.DeadLetter(ctx, letter)
+	if err == nil {
+		err = o.replay(ctx, actor, d)
+	}
+	if err != nil {
+		return ledger.DeadLetter{}, err
+	}
+	return o.ledger.DeadLetter(ctx, letter)
+}
+
+// settleWait is how long an operator waits for the gate to hear of a replay.
+const settleWait = 5 * time.Second
+
+// replay is Replay, and sees to it that the gate knows the number as recorded: also of a letter that was settled before, when
+// that may have failed.
+func (o *Operator) replay(ctx context.Context, actor string, d ledger.DeadLetter) error {
+	settled, err := o.ledger.Replay(ctx, actor, d.ID)
+	if o.gate == nil || err != nil && (d.SettledBy != ledger.Replayed || !errors.Is(err, firstcome.ErrSettledLetter)) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleWait)
+	defer cancel()
+	var failed error
+	if err != nil {
+		settled, failed = o.ledger.Record(ctx, d.Campaign, nil)
+	}
+	if failed == nil {
+		failed = o.gate.Settle(ctx, d.Campaign, settled)
+	}
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+// VoidLetter settles a dead letter for good, and returns it: its coupon's stock returns, as with Void.
+func (o *Operator) VoidLetter(ctx context.Context, actor string, letter int64, reason string) (ledger.DeadLetter, error) {
+	d, err := o.ledger.DeadLetter(ctx, letter)
+	if err != nil {
+		return d, err
+	}
+	void := func() (int64, error) {
+		_, err := o.ledger.VoidLetter(ctx, actor, letter, reason)
+		return 0, err
+	}
+	if d.Number == 0 { // there is no coupon in it, so nothing of a campaign changes
+		_, err = void()
+	} else {
+		err = o.change(ctx, d.Campaign, void)
+	}
+	if err != nil {
+		return d, err
+	}
+	return o.ledger.DeadLetter(ctx, letter)
+}
