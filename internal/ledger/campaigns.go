@@ -2,9 +2,7 @@ package ledger
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/firstcome/firstcome"
 )
@@ -184,47 +182,4 @@ func (l *Ledger) locked(ctx context.Context, id firstcome.CampaignID, do func(t 
 		}
 		return do(t, s)
 	})
-}
-
-// An entry is what a line of the audit log is about.
-type entry struct {
-	campaign firstcome.CampaignID
-	user     firstcome.UserID
-	number   int64
-	detail   string // JSON
-}
-
-func (t *tx) log(at time.Time, actor, action string, e entry) error {
-	_, err := t.change(`INSERT INTO audit_log (at, actor, action, campaign_id, user_id, number, detail)
-		VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		at.UnixMicro(), actor, action, nullable(e.campaign), nullable(e.user), nullable(e.number), e.detail)
-	return err
-}
-
-// termsDetail is what a line of the audit log has of terms, before and after.
-func termsDetail(before, after string) string { return `{"old":` + before + `,"new":` + after + `}` }
-
-// nullable returns the column of a value of which the zero value is none.
-func nullable[V comparable](v V) any {
-	var none V
-	if v == none {
-		return nil
-	}
-	return v
-}
-
-// logReason is log with the reason that an operator gave.
-func (t *tx) logReason(at time.Time, actor, action, reason string, e entry) error {
-	detail, err := json.Marshal(map[string]string{"reason": reason})
-	if err != nil {
-		return err
-	}
-	e.detail = string(detail)
-	return t.log(at, actor, action, e)
-}
-
-func (t *tx) addFacts(id firstcome.CampaignID, r run) error {
-	_, err := t.change(`INSERT INTO facts (campaign_id, position, count, kind, number) VALUES (?, ?, ?, ?, ?)`,
-		string(id), r.position, r.count, string(r.kind), r.number)
-	return err
 }

@@ -3,10 +3,8 @@ package ledger
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/firstcome/firstcome"
 )
@@ -56,14 +54,6 @@ func (l *Ledger) RevokeKey(ctx context.Context, actor, id string) error {
 	return nil
 }
 
-func (t *tx) logKey(at time.Time, actor, action string, of map[string]string) error {
-	detail, err := json.Marshal(of)
-	if err != nil {
-		return err
-	}
-	return t.log(at, actor, action, entry{detail: string(detail)})
-}
-
 // Keys returns every key, revoked ones too, in the order of their making.
 func (l *Ledger) Keys(ctx context.Context) ([]firstcome.Key, error) {
 	rows, err := l.conclude.QueryContext(ctx, `SELECT id, name, role, hash, created_at, revoked_at FROM api_keys ORDER BY created_at, id`)
@@ -84,61 +74,4 @@ func (l *Ledger) Keys(ctx context.Context) ([]firstcome.Key, error) {
 		keys = append(keys, k)
 	}
 	return keys, rows.Err()
-}
-
-// A LogEntry is a line of the audit log: who changed what.
-type LogEntry struct {
-	ID       int64
-	At       time.Time
-	Actor    string
-	Action   string // campaign.create, coupon.void, key.revoke, …
-	Campaign firstcome.CampaignID
-	User     firstcome.UserID
-	Number   int64
-	Refused  bool // the gate refused the change: nothing became another
-	Detail   json.RawMessage
-}
-
-// A LogFilter chooses lines of the audit log. The zero value of a field chooses all.
-type LogFilter struct {
-	Campaign firstcome.CampaignID
-	User     firstcome.UserID
-	Before   int64 // lines with a smaller id
-	Limit    int   // at most so many
-}
-
-// AuditLog returns the chosen lines of the audit log, the latest first.
-func (l *Ledger) AuditLog(ctx context.Context, f LogFilter) ([]LogEntry, error) {
-	query, args := `SELECT id, at, actor, action, campaign_id, user_id, number, detail,
-		action = 'campaign.update' AND EXISTS (SELECT 1 FROM changes
-			WHERE changes.campaign_id = audit_log.campaign_id AND changed_at = at AND kind = 'terms' AND refused)
-		FROM audit_log WHERE true`, []any{}
-	if f.Campaign != "" {
-		query, args = query+` AND campaign_id = ?`, append(args, f.Campaign)
-	}
-	if f.User != "" {
-		query, args = query+` AND user_id = ?`, append(args, f.User)
-	}
-	if f.Before > 0 {
-		query, args = query+` AND id < ?`, append(args, f.Before)
-	}
-	rows, err := l.read.QueryContext(ctx, query+` ORDER BY id DESC LIMIT ?`, append(args, f.Limit)...)
-	if err != nil {
-		return nil, fmt.Errorf("read the audit log: %w", err)
-	}
-	defer rows.Close()
-	var entries []LogEntry
-	for rows.Next() {
-		var e LogEntry
-		var at, number sql.NullInt64
-		var campaign, user sql.NullString
-		var detail string
-		if err := rows.Scan(&e.ID, &at, &e.Actor, &e.Action, &campaign, &user, &number, &detail, &e.Refused); err != nil {
-			return nil, fmt.Errorf("read the audit log: %w", err)
-		}
-		e.At, e.Number, e.Detail = instant(at), number.Int64, json.RawMessage(detail)
-		e.Campaign, e.User = firstcome.CampaignID(campaign.String), firstcome.UserID(user.String)
-		entries = append(entries, e)
-	}
-	return entries, rows.Err()
 }

@@ -105,20 +105,3 @@ func column(n *int64) sql.NullInt64 {
 	}
 	return sql.NullInt64{Int64: *n, Valid: true}
 }
-
-// TermsOf returns the terms that a line of the audit log has, before and after; nil where it has none.
-func (e *LogEntry) TermsOf() (before, after *firstcome.Terms, err error) {
-	var detail struct{ Old, New json.RawMessage }
-	if err := json.Unmarshal(e.Detail, &detail); err != nil {
-		return nil, nil, err
-	}
-	read := func(payload json.RawMessage) *firstcome.Terms {
-		if len(payload) == 0 || string(payload) == "null" {
-			return nil
-		}
-		terms, failed := decodeTerms(string(payload))
-		err = errors.Join(err, failed)
-		return &terms
-	}
-	return read(detail.Old), read(detail.New), err
-}

@@ -78,7 +78,7 @@ func (l *Ledger) repeat(ctx context.Context, do func(*tx) error) error {
 func (l *Ledger) Run(ctx context.Context) error {
 	defer close(l.done)
 	if l.dialect.shared {
-		return l.follow(ctx)
+		return l.watchFacts(ctx)
 	}
 	w := &writer{ledger: l, tx: newTx(l.dialect), late: time.NewTimer(gatherFor)}
 	w.late.Stop()

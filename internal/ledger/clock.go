@@ -1,0 +1,40 @@
+package ledger
+
+import (
+	"math"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// now returns the clock's instant: that of the server where there is one, by a
+// statement of its own, because the one that waits for a lock tells the time before it had it.
+func (l *Ledger) now(t *tx) (time.Time, error) {
+	if l.clock != nil {
+		return l.clock().UTC().Truncate(time.Microsecond), nil
+	}
+	var at int64
+	err := t.row(`SELECT ` + l.dialect.clock).Scan(&at)
+	return time.UnixMicro(at).UTC(), err
+}
+
+// decidesAt returns the gate's time for a campaign: the clock, in whole
+// microseconds, unless the campaign has seen a later instant.
+func (l *Ledger) decidesAt(s stock) time.Time {
+	now := s.clock
+	if now.IsZero() {
+		now = l.clock().UTC().Truncate(time.Microsecond)
+	}
+	if now.Before(s.decidedAt) {
+		return s.decidedAt
+	}
+	return now
+}
+
+// phase returns what the window alone answers at an instant.
+func phase(s stock, at time.Time) firstcome.Outcome {
+	c := s.seen()
+	return firstcome.Decide(firstcome.Campaign{Terms: firstcome.Terms{
+		OpensAt: c.OpensAt, ClosesAt: c.ClosesAt, Quantity: math.MaxInt64,
+	}}, at, 0, false)
+}

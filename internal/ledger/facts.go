@@ -1,0 +1,215 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// Facts calls each with at most limit facts of a campaign with positions above
+// after, in their order, until it returns an error. If the ledger has lost the
+// coupon of a fact, which is a breach, the fact has its number only.
+func (l *Ledger) Facts(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error {
+	snapshot, err := l.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return fmt.Errorf("read the facts of %s: %w", id, err)
+	}
+	defer func() { _ = snapshot.Rollback() }()
+	if err := facts(ctx, snapshot, id, after, limit, each); err != nil {
+		return fmt.Errorf("read the facts of %s: %w", id, err)
+	}
+	return nil
+}
+
+// A run is count facts of one kind from position on about the numbers from number on.
+type run struct {
+	position, count, number int64
+	kind                    firstcome.FactKind
+}
+
+// possible tells whether its positions and numbers are ones.
+func (r run) possible() bool {
+	return min(r.position, r.count, r.number) >= 1 && max(r.position, r.number) <= math.MaxInt64-r.count
+}
+
+// openRun returns the run behind the last position that a run in the ledger holds,
+// up to the campaign's position. Its facts are the latest issues, up to the last
+// number, so that issuing need not write it.
+func openRun(last, position, lastNumber int64) run {
+	count := position - last
+	return run{last + 1, count, lastNumber - count + 1, firstcome.CouponIssued}
+}
+
+func facts(ctx context.Context, snapshot *snapshot, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error {
+	after = max(after, 0)
+	for limit > 0 && after < math.MaxInt64 { // the largest position has none behind it
+		r, err := runAt(ctx, snapshot, id, after+1)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		skip := after + 1 - r.position
+		want := run{after + 1, min(r.count-skip, int64(limit)), r.number + skip, r.kind}
+		rows, err := snapshot.QueryContext(ctx, `SELECT `+couponColumns+` FROM coupons
+			WHERE campaign_id = ? AND number >= ? AND number < ? ORDER BY number`, id, want.number, want.number+want.count)
+		if err != nil {
+			return err
+		}
+		err = want.tell(ctx, id, rows, each)
+		rows.Close()
+		if err != nil {
+			return err
+		}
+		after, limit = after+want.count, limit-int(want.count)
+	}
+	return nil
+}
+
+// runAt returns the run that holds a position, or sql.ErrNoRows.
+func runAt(ctx context.Context, snapshot *snapshot, id firstcome.CampaignID, position int64) (run, error) {
+	var r run
+	err := snapshot.QueryRowContext(ctx, `SELECT position, count, kind, number FROM facts
+		WHERE campaign_id = ? AND position <= ? ORDER BY position DESC LIMIT 1`, id, position).Scan(&r.position, &r.count, &r.kind, &r.number)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return run{}, err
+	}
+	if err == nil && !r.possible() {
+		return run{}, fmt.Errorf("the run of facts at position %d cannot be", r.position)
+	}
+	if err == nil && position < r.position+r.count {
+		return r, nil
+	}
+	last := int64(0)
+	if err == nil {
+		last = r.position + r.count - 1
+	}
+	var top, lastNumber int64
+	err = snapshot.QueryRowContext(ctx, `SELECT position, last_number FROM campaigns WHERE id = ?`, id).Scan(&top, &lastNumber)
+	if err == nil && position > top {
+		err = sql.ErrNoRows
+	}
+	return openRun(last, top, lastNumber), err
+}
+
+func (t *tx) addFacts(id firstcome.CampaignID, r run) error {
+	_, err := t.change(`INSERT INTO facts (campaign_id, position, count, kind, number) VALUES (?, ?, ?, ?, ?)`,
+		string(id), r.position, r.count, string(r.kind), r.number)
+	return err
+}
+
+// NewFacts returns a channel that is closed when the campaign has new facts.
+// Whoever asks for facts, finds none, and wants to wait asks for it first. forget
+// must be called when nobody waits any more.
+func (l *Ledger) NewFacts(id firstcome.CampaignID) (news <-chan struct{}, forget func()) {
+	c := make(chan struct{})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waiters[id] == nil {
+		l.waiters[id] = map[chan struct{}]bool{}
+	}
+	l.waiters[id][c] = true
+	return c, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.waiters[id], c)
+		if len(l.waiters[id]) == 0 {
+			delete(l.waiters, id)
+		}
+	}
+}
+
+// announce tells who waits for facts of the campaigns.
+func (l *Ledger) announce(touched map[firstcome.CampaignID]bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiters) == 0 {
+		return
+	}
+	for id := range touched {
+		for c := range l.waiters[id] {
+			close(c)
+		}
+		delete(l.waiters, id)
+	}
+}
+
+const (
+	// watchEvery is how late somebody who waits for facts may hear of another node's.
+	watchEvery = 100 * time.Millisecond
+	// watchTimeout bounds one look at the positions.
+	watchTimeout = 5 * time.Second
+	// watched bounds the campaigns of one look.
+	watched = 500
+)
+
+// watchFacts tells whoever waits for facts of those that other nodes made, until ctx ends.
+// It asks the database only while somebody waits.
+func (l *Ledger) watchFacts(ctx context.Context) error {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	known := map[firstcome.CampaignID]int64{}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		ids := l.awaited()
+		if len(ids) == 0 {
+			clear(known)
+			continue
+		}
+		l.announceMoved(ctx, ids, known)
+	}
+}
+
+// awaited returns the campaigns whose facts somebody waits for.
+func (l *Ledger) awaited() []firstcome.CampaignID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ids := make([]firstcome.CampaignID, 0, len(l.waiters))
+	for id := range l.waiters {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// announceMoved announces the campaigns whose position is not the known one. One that was
+// not known is announced too: who waits may have read before its last facts. What cannot be
+// read now is read at the next look.
+func (l *Ledger) announceMoved(ctx context.Context, ids []firstcome.CampaignID, known map[firstcome.CampaignID]int64) {
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
+	defer cancel()
+	touched := map[firstcome.CampaignID]bool{}
+	for part := range slices.Chunk(ids, watched) {
+		args := make([]any, len(part))
+		for n, id := range part {
+			args[n] = id
+		}
+		rows, err := l.read.QueryContext(ctx, repeated(`SELECT id, position FROM campaigns WHERE id IN (%s)`, `?`, len(part)), args...)
+		if err != nil {
+			return
+		}
+		for rows.Next() {
+			var id firstcome.CampaignID
+			var position int64
+			if rows.Scan(&id, &position) != nil {
+				break
+			}
+			if was, ok := known[id]; !ok || was != position {
+				touched[id] = true
+			}
+			known[id] = position
+		}
+		_ = rows.Close()
+	}
+	l.announce(touched)
+}
