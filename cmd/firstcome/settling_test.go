@@ -44,7 +44,7 @@ func newTrial(t *testing.T) *trial {
 	for _, d := range r.nodes {
 		recorded := flow.NewRecorded(&flow.Over{RemoteGate: dull{d.remote.gate, r.mail}, Book: d.ledger})
 		journal := d.remote.gate.Journal(redis.JournalOptions{
-			Active: d.ledger.Active, Coupons: 7, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, Silent: time.Millisecond,
+			Active: d.ledger.Active, Coupons: 7, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, Slow: 30 * time.Millisecond,
 		})
 		recorder := flow.NewRecorder(crashing{journal, r.mail}, picky{d.ledger, r.mail}, flow.RecorderLimits{Wait: 20 * time.Millisecond, Probe: 20 * time.Millisecond})
 		r.recorded = append(r.recorded, recorded)

@@ -27,12 +27,12 @@ var (
 // dead letters, as after an operator's replay of which nobody told it; or at the last sweep, before the
 // ledger was asked, it knew more than that said.
 func (j *Journal) differs(r flow.Revision, s survey, seen reaches) bool {
-	if r.Marker == "" || s.counters[6] != r.Marker {
+	if r.Marker == "" || s.fields[6] != r.Marker {
 		return false
 	}
 	var now reach
-	now.through, _ = strconv.ParseInt(s.counters[1], 10, 64)
-	now.order, _ = strconv.ParseInt(s.counters[7], 10, 64)
+	now.through, _ = strconv.ParseInt(s.fields[1], 10, 64)
+	now.order, _ = strconv.ParseInt(s.fields[7], 10, 64)
 	before, ok := j.seen[r.Campaign]
 	if !ok {
 		before = now // it may be ahead of r because it was read later; to ask once costs little

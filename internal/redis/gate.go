@@ -68,10 +68,10 @@ type Gate struct {
 	instance string
 	warnings []string
 
-	claim, apply, settle, has, look, over, tidy, forget *rueidis.Lua
+	claim, apply, settle, has, look, forget *rueidis.Lua
 
-	overs   overs
 	markers markers
+	lag     schedule // of Lag
 }
 
 var _ flow.RemoteGate = (*Gate)(nil)

@@ -23,6 +23,7 @@ func (j *Journal) isolate(id firstcome.CampaignID, err error) error {
 		return err
 	}
 	s, pause := j.stream(id), j.options.Sweep/2
+	j.schedule.soon(id)
 	j.mu.Lock()
 	if errors.Is(err, flow.ErrRowLocked) {
 		s.held++

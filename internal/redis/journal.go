@@ -19,7 +19,7 @@ import (
 // JournalOptions say how a Journal is drained. The zero value of a field means its default.
 type JournalOptions struct {
 	// Active returns the campaigns of this gate that may have something to drain, as the
-	// ledger knows them. One that is over is looked at once in each of its revisions. Required.
+	// ledger knows them. Required.
 	Active func(context.Context) ([]flow.Revision, error)
 	// Workers is how many campaigns are drained side by side; default 4. One more drains
 	// those that somebody kept locked in the ledger when they were drained last.
@@ -32,9 +32,9 @@ type JournalOptions struct {
 	// Sweep is how often the active campaigns are looked at; default 1 s. What is issued
 	// wakes the journal besides.
 	Sweep time.Duration
-	// Silent is how long a recorder that has no entries gives no sign of life before its
-	// name is deleted from a campaign's group; default 1 h.
-	Silent time.Duration
+	// Slow is how often a campaign is looked at that is closed and of which all is recorded, while
+	// its revision is the same; default 1 min.
+	Slow time.Duration
 	// OnAlarm, if set, is told what an operator should know: what was lost of a journal and
 	// made again, and a campaign that cannot be drained, the same about once a minute. The
 	// id is empty where it is about no single campaign, as when nothing wakes the journal.
@@ -49,11 +49,9 @@ const (
 	// collection or a slow network costs nothing.
 	defaultIdle  = 5 * time.Second
 	defaultSweep = time.Second
-	// An operator who looks for what became of a recorder still finds its name, and no
-	// pause after which a recorder goes on is as long.
-	defaultSilent = time.Hour
-	// sweepPage bounds the commands of a sweep that are sent at once.
-	sweepPage = 500
+	// What is issued of a closed campaign, because its window was raised or the gate's clock went back,
+	// waits so long at most if neither a message nor the ledger says it.
+	defaultSlow = time.Minute
 	// finishing is how long a batch that is under way when Drain has to end may go on:
 	// a hundred times what it takes, and less than whoever waits for its coupons does.
 	finishing = 2 * time.Second
@@ -75,6 +73,7 @@ type Journal struct {
 	options  JournalOptions
 	consumer string
 	agenda   *agenda
+	schedule schedule
 
 	alarms atomic.Int64
 
@@ -96,9 +95,9 @@ func (g *Gate) Journal(options JournalOptions) *Journal {
 	options.Coupons = cmp.Or(options.Coupons, defaultCoupons)
 	options.Idle = cmp.Or(options.Idle, defaultIdle)
 	options.Sweep = cmp.Or(options.Sweep, defaultSweep)
-	options.Silent = cmp.Or(options.Silent, defaultSilent)
+	options.Slow = cmp.Or(options.Slow, defaultSlow)
 	return &Journal{
-		gate: g, options: options, consumer: rand.Text(), agenda: newAgenda(),
+		gate: g, options: options, consumer: rand.Text(), agenda: newAgenda(), schedule: schedule{slow: options.Slow},
 		unknown: make(chan struct{}, 1), streams: map[firstcome.CampaignID]*stream{},
 	}
 }
@@ -113,7 +112,6 @@ func (j *Journal) Drain(ctx context.Context, to flow.Sink) error {
 	clear(j.streams) // what an earlier Drain left unfinished is looked for
 	j.agenda = newAgenda()
 	j.mu.Unlock()
-	j.gate.overs.clear() // Redis may be another since
 	all, ctx2 := errgroup.WithContext(ctx)
 	all.Go(func() error { return j.listen(ctx2) })
 	all.Go(func() error { return j.sweep(ctx2) })
@@ -140,14 +138,9 @@ func (j *Journal) sweep(ctx context.Context) error {
 		} else {
 			j.seen = nil
 		}
-		rest, turn := j.gate.overs.others(j.known())
-		seen := reaches{}
-		for page := range slices.Chunk(rest, sweepPage) {
-			if err := j.sweepPage(ctx, page, turn, seen); err != nil {
-				return err
-			}
+		if err := j.look(ctx); err != nil {
+			return err
 		}
-		j.seen = seen
 		select {
 		case <-tick.C:
 			j.setAsked(false)
@@ -158,17 +151,15 @@ func (j *Journal) sweep(ctx context.Context) error {
 	}
 }
 
-// setActive replaces the list, and forgets what is known of other campaigns and, but for
-// that they are over, of those that are.
+// setActive replaces the list, and forgets what is known of other campaigns.
 func (j *Journal) setActive(active []flow.Revision) {
 	active = slices.SortedFunc(slices.Values(active), byCampaign)
-	j.gate.overs.keep(active)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.active = active
 	streams := map[firstcome.CampaignID]*stream{}
 	for _, r := range active {
-		if s, ok := j.streams[r.Campaign]; ok && !j.gate.overs.has(r.Campaign) {
+		if s, ok := j.streams[r.Campaign]; ok {
 			streams[r.Campaign] = s
 		}
 	}
@@ -188,29 +179,20 @@ func (j *Journal) known() []flow.Revision {
 	return j.active
 }
 
-// sweepPage looks at campaigns: whether there are entries, and whether all that was
-// issued is settled; and, if so, whether they are over. seen takes how far the gate says the ledger is.
-func (j *Journal) sweepPage(ctx context.Context, page []flow.Revision, turn int, seen reaches) error {
-	var candidates []flow.Revision
-	now := j.gate.guess()
-	for n, s := range j.gate.surveyed(ctx, page) {
-		id := page[n].Campaign
-		switch {
-		case s.err != nil:
-			if err := j.isolate(id, s.err); err != nil {
-				return err
-			}
-		case j.differs(page[n], s, seen) || !s.idle():
-			j.agenda.add(id)
-		case s.mayBeOver(page[n], now):
-			candidates = append(candidates, page[n])
+// look puts those of the campaigns that are due on the agenda that have entries, or of which not all that was
+// issued is settled.
+func (j *Journal) look(ctx context.Context) error {
+	seen := reaches{}
+	defer func() { j.seen = seen }()
+	return j.gate.survey(ctx, &j.schedule, j.known(), func(r flow.Revision, s survey) error {
+		if s.err != nil {
+			return j.isolate(r.Campaign, s.err)
 		}
-	}
-	busy, err := j.gate.rest(ctx, candidates, turn)
-	for _, id := range busy {
-		j.agenda.add(id)
-	}
-	return err
+		if j.differs(r, s, seen) || !s.idle() {
+			j.agenda.add(r.Campaign)
+		}
+		return nil
+	})
 }
 
 // work drains campaigns of a lane in turn, one batch of entries each.

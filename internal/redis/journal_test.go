@@ -321,12 +321,11 @@ func TestTheLagIsTheNumbersThatAreNotSettled(t *testing.T) {
 		<-let
 		return nil
 	}
-	j := s.journal()
-	s.drain(j, p.take)
+	s.drain(s.journal(), p.take)
 	var lags []flow.Lag
 	for len(lags) == 0 {
 		var err error
-		if lags, err = j.Lag(t.Context()); err != nil {
+		if lags, err = s.gate.Lag(t.Context(), revisions("c")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -335,7 +334,7 @@ func TestTheLagIsTheNumbersThatAreNotSettled(t *testing.T) {
 	}
 	close(let)
 	s.settled(10)
-	if lags, err := j.Lag(t.Context()); err != nil || len(lags) > 0 {
+	if lags, err := s.gate.Lag(t.Context(), revisions("c")); err != nil || len(lags) > 0 {
 		t.Errorf("the lag is %+v, %v", lags, err)
 	}
 }

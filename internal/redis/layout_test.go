@@ -90,31 +90,6 @@ func TestF65ANodeThatRunsLeavesACampaignOfANewerLayoutAlone(t *testing.T) {
 	}
 }
 
-// TestF65ACampaignThatIsOverIsLeftToWhoKnowsItsLayout has one that would be found over, with
-// the name of a recorder that would be deleted.
-func TestF65ACampaignThatIsOverIsLeftToWhoKnowsItsLayout(t *testing.T) {
-	s := newShop(t, services.Redis.Database(t), 100)
-	s.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeClose})
-	s.do("XGROUP", "CREATECONSUMER", keysOf[2], "recorders", "gone")
-	s.raise()
-	before := s.dump()
-	for range 2 {
-		if lag, err := s.gate.Lag(t.Context(), []flow.Revision{{Campaign: "c", Version: 2, Epoch: 1}}); err != nil || len(lag) > 0 {
-			t.Errorf("it lags behind by %v, %v", lag, err)
-		}
-	}
-	if diff := cmp.Diff(before, s.dump()); diff != "" {
-		t.Errorf("something was written (-before +after):\n%s", diff)
-	}
-	s.do("HSET", keysOf[0], "layout", "1")
-	if _, err := s.gate.Lag(t.Context(), []flow.Revision{{Campaign: "c", Version: 2, Epoch: 1}}); err != nil {
-		t.Fatal(err)
-	}
-	if before[keysOf[2]] == s.dump()[keysOf[2]] {
-		t.Error("a campaign of the layout that is known is not found over")
-	}
-}
-
 func TestF65ANodeThatRunsMakesNoCampaignOnceALayoutItDoesNotKnowIsWritten(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), 100)
 	s.do("SET", layoutKey, "2")

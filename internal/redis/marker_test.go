@@ -3,7 +3,6 @@ package redis_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -317,29 +316,6 @@ func TestWhatACopyOfTheLedgerSettlesIsNotHeard(t *testing.T) {
 	}
 }
 
-func TestACampaignOfAnotherLedgerIsNotFoundOver(t *testing.T) {
-	url := services.Redis.Database(t)
-	one, other := newShop(t, url, 100, of("one", "1")), open(t, url, of("other", "1"))
-	one.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeClose})
-	one.do("XGROUP", "CREATECONSUMER", keysOf[2], "recorders", "one's")
-	recorders := func() int {
-		t.Helper()
-		all, err := one.do("XINFO", "CONSUMERS", keysOf[2], "recorders").ToArray()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(all)
-	}
-	closed := flow.Revision{Campaign: "c", Version: 2, Epoch: 1, Marker: "other.1"}
-	if _, err := other.Lag(t.Context(), []flow.Revision{closed}); err != nil || recorders() != 1 {
-		t.Errorf("the other ledger left %d recorders, %v", recorders(), err)
-	}
-	closed.Marker = "one.1"
-	if _, err := one.gate.Lag(t.Context(), []flow.Revision{closed}); err != nil || recorders() != 0 {
-		t.Errorf("its own ledger left %d recorders, %v", recorders(), err)
-	}
-}
-
 func TestAnIDThatAnotherLedgerHasIsTaken(t *testing.T) {
 	one, other := twoLedgers(t)
 	knows := false
@@ -358,32 +334,5 @@ func TestAnIDThatAnotherLedgerHasIsTaken(t *testing.T) {
 	knows = true
 	if err := g.Taken(t.Context(), "c"); err != nil {
 		t.Errorf("who has the campaign already is told by the ledger, not with %v", err)
-	}
-}
-
-// TestCampaignsOfAnotherLedgerKeepNoneFromBeingFoundOver has more of them than are asked of at once.
-func TestCampaignsOfAnotherLedgerKeepNoneFromBeingFoundOver(t *testing.T) {
-	url := services.Redis.Database(t)
-	one, other := newShop(t, url, 100, of("one", "1")), open(t, url, of("other", "1"))
-	var foreign []flow.Revision
-	closed := func(g *redis.Gate, id firstcome.CampaignID) flow.Revision {
-		for version, kind := range []firstcome.ChangeKind{firstcome.ChangeTerms, firstcome.ChangeClose} {
-			if _, err := g.Apply(t.Context(), firstcome.Change{Campaign: id, Version: int64(version + 1), Kind: kind, Epoch: 1}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return flow.Revision{Campaign: id, Version: 2, Epoch: 1, Marker: "one.1"}
-	}
-	for n := range 150 {
-		foreign = append(foreign, closed(other, firstcome.CampaignID(fmt.Sprint("foreign-", n))))
-	}
-	own := closed(one.gate, "own")
-	one.do("XGROUP", "CREATECONSUMER", "firstcome:{own}:journal", "recorders", "one's")
-	if _, err := one.gate.Lag(t.Context(), append(foreign, own)); err != nil {
-		t.Fatal(err)
-	}
-	left, err := one.do("XINFO", "CONSUMERS", "firstcome:{own}:journal", "recorders").ToArray()
-	if err != nil || len(left) > 0 {
-		t.Errorf("its own campaign has %d recorders left, %v", len(left), err)
 	}
 }

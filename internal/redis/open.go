@@ -18,7 +18,7 @@ import (
 // channel, and naming one in addition is an error.
 const Rights = "~firstcome:* resetchannels &firstcome:* +@connection +eval +evalsha +info +time +get +set +del +unlink " +
 	"+hset +hget +hmget +hlen +hdel +hscan +sadd +scard +sismember +smembers +smismember +srem +publish +subscribe +unsubscribe " +
-	"+xadd +xlen +xrange +xdel +xack +xgroup +xreadgroup +xautoclaim +xclaim +xpending +xinfo " +
+	"+xadd +xlen +xrange +xdel +xack +xgroup +xreadgroup +xautoclaim +xclaim " +
 	"+cluster|slots +cluster|shards +role"
 
 const (
@@ -45,8 +45,8 @@ func Open(ctx context.Context, options Options) (*Gate, error) {
 	g := &Gate{
 		client: client, options: options,
 		claim: aboutCampaign(claimScript), apply: aboutCampaign(applyScript), settle: aboutCampaign(settleScript),
-		has: aboutCampaign(hasScript), look: aboutCampaign(lookScript), over: aboutCampaign(overScript),
-		tidy: aboutCampaign(tidyScript), forget: aboutCampaign(forgetScript),
+		has: aboutCampaign(hasScript), look: aboutCampaign(lookScript), forget: aboutCampaign(forgetScript),
+		lag: schedule{slow: defaultSlow},
 	}
 	if err := g.check(ctx); err != nil {
 		client.Close()

@@ -128,46 +128,24 @@ func (j *Journal) unsettled(ctx context.Context, id firstcome.CampaignID, l glan
 	return slices.SortedFunc(maps.Values(found), byNumber), nil
 }
 
-// Lag returns the lag of each of these campaigns that has any. A campaign that the
-// gate does not have, or has under keys of other types, is passed over, and one that is over is not asked for again while its
-// revision is the same. An error says that Redis does not answer, also where nothing is asked.
-func (g *Gate) Lag(ctx context.Context, active []flow.Revision) ([]flow.Lag, error) {
-	g.overs.keep(active)
-	rest, turn := g.overs.others(active)
-	all, err := g.lags(ctx, rest, turn)
-	if err == nil && len(rest) == 0 {
+// Lag returns the lag of each of these campaigns that has any. A campaign that the gate does not have, or
+// has under keys of other types, is passed over, and a quiet one is looked at slowly. An error says that Redis
+// does not answer, also where nothing is asked.
+func (g *Gate) Lag(ctx context.Context, active []flow.Revision) (all []flow.Lag, err error) {
+	err = g.survey(ctx, &g.lag, active, func(r flow.Revision, s survey) (err error) {
+		switch {
+		case s.err != nil && ofOne(s.err): // its recorders say so
+		case s.err != nil:
+			return fmt.Errorf("read the lag of %s: %w", r.Campaign, s.err)
+		case !s.idle():
+			all, err = g.appendLag(ctx, all, r.Campaign)
+		}
+		return err
+	})
+	if err == nil {
 		err = g.Ping(ctx)
 	}
-	if err != nil {
-		g.overs.clear() // Redis may be another when it answers again
-	}
 	return all, err
-}
-
-// lags is Lag of campaigns that are not known to be over.
-func (g *Gate) lags(ctx context.Context, active []flow.Revision, turn int) (all []flow.Lag, err error) {
-	now := g.guess()
-	for page := range slices.Chunk(active, sweepPage) {
-		var candidates []flow.Revision
-		for n, s := range g.surveyed(ctx, page) {
-			id := page[n].Campaign
-			switch {
-			case s.err != nil && ofOne(s.err): // its recorders say so
-			case s.err != nil:
-				return nil, fmt.Errorf("read the lag of %s: %w", id, s.err)
-			case !s.idle():
-				if all, err = g.appendLag(ctx, all, id); err != nil {
-					return nil, err
-				}
-			case s.mayBeOver(page[n], now):
-				candidates = append(candidates, page[n])
-			}
-		}
-		if _, err := g.rest(ctx, candidates, turn); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
 }
 
 // appendLag appends a campaign's lag, if it has any.
@@ -182,9 +160,6 @@ func (g *Gate) appendLag(ctx context.Context, all []flow.Lag, id firstcome.Campa
 	}
 	return all, nil
 }
-
-// Lag is that of the gate, of the active campaigns.
-func (j *Journal) Lag(ctx context.Context) ([]flow.Lag, error) { return j.gate.Lag(ctx, j.known()) }
 
 // Retire deletes a campaign's keys, and leaves those of another ledger's campaign of the same
 // id: then this ledger's has none any more. The ledger must have said first that it

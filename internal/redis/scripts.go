@@ -26,10 +26,6 @@ var (
 	hasScript string
 	//go:embed lua/look.lua
 	lookScript string
-	//go:embed lua/over.lua
-	overScript string
-	//go:embed lua/tidy.lua
-	tidyScript string
 	//go:embed lua/rights.lua
 	rightsScript string
 )

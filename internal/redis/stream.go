@@ -29,7 +29,6 @@ type stream struct {
 	behind     time.Time // since when what is recorded does not follow on what is settled; zero: it does
 	glanced    time.Time // when it was last held against the campaign's counters
 	refilled   time.Time // when it was last made again from the holders
-	tidied     time.Time // when names of recorders were last deleted
 
 	warned   error // what was told of it though it is drained, and when
 	warnedAt time.Time
@@ -80,26 +79,9 @@ func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool
 	if len(items) > 0 {
 		s.perEntry = max(1, coupons/len(items))
 		s.unfinished = before
-	} else if err := j.tidy(ctx, s, marker); err != nil {
-		return false, err
 	}
 	j.release(s)
 	return len(items) > 0 || s.aside != "", nil
-}
-
-// tidy deletes the names of recorders that are gone, now and then: each start of one
-// makes a name, and nothing else deletes them while the campaign lasts.
-func (j *Journal) tidy(ctx context.Context, s *stream, marker string) error {
-	if time.Since(s.tidied) < j.options.Silent {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	if _, _, err := j.gate.run(ctx, j.gate.tidy, s.id, group, strconv.FormatInt(j.options.Silent.Milliseconds(), 10), marker); err != nil {
-		return fmt.Errorf("tidy the recorders of %s: %w", s.id, err)
-	}
-	s.tidied = time.Now()
-	return nil
 }
 
 // give gives a share to the sink, and is done with its entries when it has taken it.

@@ -26,7 +26,6 @@ func (j *Journal) listen(ctx context.Context) error {
 			told = true
 			j.alarm("", fmt.Errorf("nothing wakes the journal, which looks by itself every %s: %w", j.options.Sweep, err))
 		}
-		j.gate.overs.clear() // what issued meanwhile woke nobody
 		pause := time.NewTimer(j.options.Sweep)
 		select {
 		case <-pause.C:
@@ -41,7 +40,7 @@ func (j *Journal) listen(ctx context.Context) error {
 // or which nodes with another secret have, the ledger is asked, once between two ticks of the sweep.
 func (j *Journal) wake(id firstcome.CampaignID) {
 	if _, active := slices.BinarySearchFunc(j.known(), id, func(r flow.Revision, id firstcome.CampaignID) int { return cmp.Compare(r.Campaign, id) }); active {
-		j.gate.overs.forget(id)
+		j.schedule.soon(id)
 		j.agenda.add(id)
 	} else if !j.setAsked(true) {
 		select {
