@@ -201,3 +201,24 @@ func TestAChangeIsMadeOnceTheOneBeforeItIsThere(t *testing.T) {
 		}
 	})
 }
+
+func TestAnOperatorIsToldWhetherAChangeIsInTheLedger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, away := range map[string]error{"lost": flow.ErrLost, "hanging": context.DeadlineExceeded} {
+			b := pendingBook("c")
+			c := flow.NewChanger(b, &applier{apply: func(firstcome.Change) (bool, error) { return false, away }})
+			number := func() (int64, error) {
+				if len(b.pending) > 0 {
+					return 0, firstcome.ErrPending
+				}
+				b.pending = []firstcome.Change{{Campaign: "c", Version: 2}}
+				return 2, nil
+			}
+			for _, earlier := range []bool{false, true} {
+				if err := c.Do(t.Context(), "c", number); !errors.Is(err, flow.ErrUnfinished) || errors.Is(err, firstcome.ErrPending) != earlier {
+					t.Errorf("%s, a change on its way %v: %v", name, earlier, err)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,178 @@
+package operate_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/operate"
+)
+
+// A desk is an Operator's ledger, issuer and gate in one, which notes what is asked of it.
+type desk struct {
+	steps   []string
+	pending []firstcome.Change
+	letter  ledger.DeadLetter
+	fails   map[string]error // by steps
+}
+
+func (d *desk) step(name string) error {
+	d.steps = append(d.steps, name)
+	return d.fails[name]
+}
+
+// number makes a change.
+func (d *desk) number(id firstcome.CampaignID) (int64, error) {
+	err := d.step("number")
+	if len(d.pending) > 0 {
+		return 0, firstcome.ErrPending
+	}
+	if err == nil {
+		d.pending = []firstcome.Change{{Campaign: id, Version: 7}}
+	}
+	return 7, err
+}
+
+func (d *desk) Change(_ firstcome.CampaignID, change func() error) error {
+	return errors.Join(d.step("end leases"), change(), d.step("grant leases"))
+}
+
+func (d *desk) Create(_ context.Context, _ string, id firstcome.CampaignID, _ firstcome.Terms) (int64, error) {
+	return d.number(id)
+}
+
+func (d *desk) SetTerms(_ context.Context, _ string, id firstcome.CampaignID, _ int64, _ func(*firstcome.Terms)) (int64, error) {
+	return d.number(id)
+}
+
+func (d *desk) Switch(_ context.Context, _ string, id firstcome.CampaignID, _ ledger.Switch) (int64, error) {
+	return d.number(id)
+}
+
+func (d *desk) Void(_ context.Context, _ string, id firstcome.CampaignID, number int64, _ string) (firstcome.Coupon, error) {
+	_, err := d.number(id)
+	return firstcome.Coupon{Campaign: id, Number: number}, err
+}
+
+func (d *desk) VoidLetter(context.Context, string, int64, string) (firstcome.CampaignID, error) {
+	_, err := d.number(d.letter.Campaign)
+	return d.letter.Campaign, err
+}
+
+func (d *desk) Replay(context.Context, string, int64) (flow.Settled, error) {
+	return flow.Settled{}, d.step("replay")
+}
+
+func (d *desk) Record(context.Context, firstcome.CampaignID, []firstcome.Coupon) (flow.Settled, error) {
+	return flow.Settled{}, d.step("record")
+}
+
+func (d *desk) Settle(context.Context, firstcome.CampaignID, flow.Settled) error {
+	return d.step("settle")
+}
+
+func (d *desk) Campaign(_ context.Context, id firstcome.CampaignID) (ledger.Status, error) {
+	return ledger.Status{Campaign: firstcome.Campaign{ID: id}}, nil
+}
+
+func (d *desk) DeadLetter(context.Context, int64) (ledger.DeadLetter, error) { return d.letter, nil }
+
+func (d *desk) State(context.Context, firstcome.CampaignID) (flow.GateState, error) {
+	return flow.GateState{LastNumber: 3}, d.step("ask")
+}
+
+func (d *desk) Pending(context.Context, firstcome.CampaignID) ([]firstcome.Change, error) {
+	return slices.Clone(d.pending), nil
+}
+
+func (d *desk) Apply(context.Context, firstcome.Change) (bool, error) { return false, d.step("apply") }
+
+func (d *desk) Applied(context.Context, firstcome.Change, bool) error {
+	d.pending = nil
+	return nil
+}
+
+func (d *desk) Refused(context.Context, firstcome.CampaignID, int64) (bool, error) {
+	return false, nil
+}
+
+// local and remote return an Operator at the desk.
+func (d *desk) local() *operate.Operator { return operate.New(d, d) }
+func (d *desk) remote() *operate.Operator {
+	return operate.NewRemote(d, d, flow.NewChanger(d, d), d)
+}
+
+// does are the Operator's methods.
+var does = map[string]func(*operate.Operator, context.Context) error{
+	"Create": func(o *operate.Operator, ctx context.Context) error {
+		_, err := o.Create(ctx, "op", "c", firstcome.Terms{})
+		return err
+	},
+	"SetTerms": func(o *operate.Operator, ctx context.Context) error {
+		_, err := o.SetTerms(ctx, "op", "c", 0, func(*firstcome.Terms) {})
+		return err
+	},
+	"Switch": func(o *operate.Operator, ctx context.Context) error {
+		_, err := o.Switch(ctx, "op", "c", ledger.Pause)
+		return err
+	},
+	"Void": func(o *operate.Operator, ctx context.Context) error {
+		_, err := o.Void(ctx, "op", "c", 3, "r")
+		return err
+	},
+	"VoidLetter": func(o *operate.Operator, ctx context.Context) error {
+		_, err := o.VoidLetter(ctx, "op", 1, "r")
+		return err
+	},
+	"Replay": func(o *operate.Operator, ctx context.Context) error {
+		_, err := o.Replay(ctx, "op", 1)
+		return err
+	},
+}
+
+// TestEveryChangeEndsTheLeasesBeforeItBegins has a line for each of the Operator's methods.
+func TestEveryChangeEndsTheLeasesBeforeItBegins(t *testing.T) {
+	for method := range reflect.TypeFor[*operate.Operator]().Methods() {
+		do, ok := does[method.Name]
+		if !ok {
+			t.Errorf("%s is not tried", method.Name)
+			continue
+		}
+		local, remote, behind := "end leases, number, grant leases", "end leases, number, apply, grant leases", "end leases, number, apply, number, apply, grant leases"
+		if method.Name == "Replay" {
+			local, remote, behind = "replay", "replay, settle", "replay, settle"
+		}
+		for want, d := range map[string]*desk{local: {}, remote: {}, behind: {pending: []firstcome.Change{{Campaign: "c", Version: 6}}}} {
+			d.letter = ledger.DeadLetter{ID: 1, Campaign: "c", Number: 2}
+			o := d.remote()
+			if want == local {
+				o = d.local()
+			}
+			if err := do(o, t.Context()); err != nil || strings.Join(d.steps, ", ") != want {
+				t.Errorf("%s does %v, want %s; %v", method.Name, d.steps, want, err)
+			}
+		}
+	}
+}
+
+func TestALetterWithoutACouponChangesNoCampaign(t *testing.T) {
+	d := &desk{letter: ledger.DeadLetter{ID: 1}}
+	if err := does["VoidLetter"](d.remote(), t.Context()); err != nil || strings.Join(d.steps, ", ") != "number" {
+		t.Errorf("it does %v; %v", d.steps, err)
+	}
+}
+
+func TestANumberThatTheLedgerDoesNotHaveIsOnItsWayOrNoCoupon(t *testing.T) {
+	for number, want := range map[int64]error{3: firstcome.ErrNotRecorded, 4: firstcome.ErrNoCoupon} {
+		d := &desk{fails: map[string]error{"number": firstcome.ErrNotRecorded}}
+		if _, err := d.remote().Void(t.Context(), "op", "c", number, "r"); !errors.Is(err, want) {
+			t.Errorf("number %d: %v", number, err)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package docs_test
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// behindTheDoor are the methods that only internal/operate calls, by their rooms and types. A node that calls one elsewhere may
+// repeat from memory what the change has ended.
+var behindTheDoor = map[string]map[string][]string{
+	"internal/ledger": {"Ledger": {"Create", "SetTerms", "Switch", "Void", "VoidLetter", "Replay"}},
+	"internal/flow":   {"Issuer": {"Change"}, "Changer": {"Do"}},
+}
+
+// A listed package is one as go list tells of it.
+type listedPackage struct {
+	ImportPath, Dir, Export string
+	GoFiles                 []string
+}
+
+// listPackages returns the module's packages and what they import, with what the compiler exports of them.
+func listPackages(t *testing.T) map[string]listedPackage {
+	t.Helper()
+	c := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles", "./...")
+	c.Dir = root
+	out, err := c.Output()
+	if err != nil {
+		t.Fatalf("list the packages: %v", err)
+	}
+	all := map[string]listedPackage{}
+	for from := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listedPackage
+		if err := from.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all[p.ImportPath] = p
+	}
+}
+
+// A checker resolves the names in packages.
+type checker struct {
+	*testing.T
+	fset     *token.FileSet
+	importer types.Importer
+}
+
+// guarded returns the methods behind the door, by their names.
+func (c *checker) guarded() map[string]types.Type {
+	all := map[string]types.Type{}
+	for room, named := range behindTheDoor {
+		from, err := c.importer.Import(module + "/" + room)
+		if err != nil {
+			c.Fatal(err)
+		}
+		for name, methods := range named {
+			of := types.NewMethodSet(types.NewPointer(from.Scope().Lookup(name).Type()))
+			for _, method := range methods {
+				found := of.Lookup(from, method)
+				if found == nil {
+					c.Fatalf("%s.%s has no method %s", room, name, method)
+				}
+				all[method] = found.Obj().Type()
+			}
+		}
+	}
+	return all
+}
+
+// methods calls each with every method that a package calls or takes as a value, and with where.
+func (c *checker) methods(p listedPackage, each func(at token.Position, m types.Object)) {
+	var files []*ast.File
+	for _, name := range p.GoFiles {
+		file, err := parser.ParseFile(c.fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+		if err != nil {
+			c.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	info := &types.Info{Selections: map[*ast.SelectorExpr]*types.Selection{}}
+	config := types.Config{Importer: c.importer}
+	if _, err := config.Check(p.ImportPath, c.fset, files, info); err != nil {
+		c.Fatal(err)
+	}
+	for at, selected := range info.Selections {
+		if selected.Kind() != types.FieldVal {
+			each(c.fset.Position(at.Pos()), selected.Obj())
+		}
+	}
+}
+
+// isOperators tells whether a method is the Operator's own, which everybody may call.
+func isOperators(m types.Object) bool {
+	receiver := m.Type().(*types.Signature).Recv().Type()
+	return strings.TrimPrefix(receiver.String(), "*") == module+"/internal/operate.Operator"
+}
+
+// TestOnlyOperateCallsWhatChangesACampaign looks for calls through interfaces too: a method of the same name and signature is
+// taken for the same.
+func TestOnlyOperateCallsWhatChangesACampaign(t *testing.T) {
+	packages := listPackages(t)
+	c := &checker{T: t, fset: token.NewFileSet()}
+	c.importer = importer.ForCompiler(c.fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(packages[path].Export) })
+	guarded := c.guarded()
+	var through []string
+	for path, p := range packages {
+		room, ours := strings.CutPrefix(path, module+"/")
+		if _, defines := behindTheDoor[room]; !ours || defines || strings.HasPrefix(room, "test/") {
+			continue
+		}
+		c.methods(p, func(at token.Position, m types.Object) {
+			if signature, ok := guarded[m.Name()]; !ok || !types.Identical(signature, m.Type()) || isOperators(m) {
+				return
+			}
+			if room != "internal/operate" {
+				t.Errorf("%s calls %s, which only internal/operate may", at, m.Name())
+			}
+			through = append(through, m.Name())
+		})
+	}
+	for name := range guarded {
+		if !slices.Contains(through, name) {
+			t.Errorf("internal/operate does not call %s: take it off the list", name)
+		}
+	}
+}
