@@ -74,7 +74,7 @@ func newDeskAt(t *testing.T, url, name string, campaigns ...firstcome.CampaignID
 		if _, err := d.ledger.Create(t.Context(), "test", id, terms); err != nil {
 			t.Fatal(err)
 		}
-		if err := flow.NewChanger(d.ledger, gate).Finish(t.Context(), id, 1); err != nil {
+		if err := flow.NewChanger(d.ledger, gate, nil).Finish(t.Context(), id, 1); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
 )
 
 func TestAFlagStandsOverTheEnvironmentAndThatOverTheDefault(t *testing.T) {
@@ -176,7 +177,7 @@ func TestAnInterruptedDemoLeavesNothingBehind(t *testing.T) {
 
 func TestF64TheSecretOfTheFirstStartIsThatOfTheNext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
-	l, _, err := openLedger(t.Context(), path, "test", nil, noGate)
+	l, _, err := openLedger(t.Context(), path, ledger.Options{}, nil, noGate)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +203,7 @@ func TestF64ADifferentSecretIsNoticed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	claim := func(secret string) (logged string, err error) {
 		t.Helper()
-		l, codes, err := openLedger(t.Context(), path, "test", []byte(secret), noGate)
+		l, codes, err := openLedger(t.Context(), path, ledger.Options{}, []byte(secret), noGate)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +232,7 @@ func TestF64ADifferentSecretIsNoticed(t *testing.T) {
 	if strings.Contains(log+err.Error(), "b secret") {
 		t.Errorf("a secret is shown: %v %s", err, log)
 	}
-	if _, _, err := openLedger(t.Context(), path, "test", nil, noGate); err == nil || !strings.Contains(err.Error(), "the secret of their coupon codes is missing") {
+	if _, _, err := openLedger(t.Context(), path, ledger.Options{}, nil, noGate); err == nil || !strings.Contains(err.Error(), "the secret of their coupon codes is missing") {
 		t.Errorf("without the secret beside the ledger: %v", err)
 	}
 }

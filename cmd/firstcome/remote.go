@@ -10,6 +10,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ops"
 	"github.com/firstcome/firstcome/internal/redis"
 )
 
@@ -85,9 +86,10 @@ func (c *gateFlags) check() []error {
 // A remoteGate is what a node has besides where Redis decides.
 type remoteGate struct {
 	gate     *redis.Gate
+	over     *flow.Over
 	changer  *flow.Changer
-	recorded *flow.Recorded
 	retirer  *flow.Retirer
+	recorded *flow.Recorded // nil: this node answers nobody
 	recorder *flow.Recorder // nil: this node does not record
 }
 
@@ -147,33 +149,28 @@ func (n *node) missing(ctx context.Context, id firstcome.CampaignID) error {
 	return flow.ErrLost
 }
 
-// join lets the node's parts use the gate.
-func (n *node) join() *api.Remote {
+// join makes what brings changes to the gate, and what it issued to the ledger.
+func (n *node) join() {
 	r := n.remote
-	gate := &flow.Over{RemoteGate: r.gate, Book: n.ledger}
-	r.changer = flow.NewChanger(n.ledger, gate)
-	r.recorded = flow.NewRecorded(gate)
-	r.retirer = flow.NewRetirer(n.ledger, r.gate, 0)
-	beside := &api.Remote{
-		Gate: gate, Name: r.gate.Name(), Changer: r.changer, Recorded: r.recorded, Taken: r.gate.Taken, AnswerWait: n.settings.queue.Gate,
-		Retirer: r.retirer, Lag: r.gate.Lag,
+	r.over = &flow.Over{RemoteGate: r.gate, Book: n.ledger}
+	r.changer = flow.NewChanger(n.ledger, r.over, n.monitor.ChangeFailed)
+	r.retirer = flow.NewRetirer(n.ledger, r.gate, 0, n.monitor.RetireFailed)
+	if !n.settings.gate.silent {
+		r.recorded = flow.NewRecorded(r.over)
 	}
 	if n.settings.gate.records {
-		journal := r.gate.Journal(redis.JournalOptions{Active: n.ledger.Active, OnAlarm: n.alarm})
-		r.recorder = flow.NewRecorder(journal, n.ledger, flow.RecorderLimits{Rows: n.settings.gate.rows})
-		beside.Recorder, beside.Alarms = r.recorder, journal.Alarms
+		journal := r.gate.Journal(redis.JournalOptions{Active: n.ledger.Active, OnAlarm: n.monitor.Alarm})
+		r.recorder = flow.NewRecorder(journal, n.ledger, flow.RecorderLimits{Rows: n.settings.gate.rows, OnRecord: n.monitor.Record})
 	}
-	return beside
+	n.monitor.WatchGate(ops.Gate{Name: r.gate.Name(), Changer: r.changer, Retirer: r.retirer, Lag: r.gate.Lag, Recorded: r.recorded, Recorder: r.recorder})
 }
 
-// alarm logs what an operator should know of the journal; id is empty where it is about
-// no single campaign.
-func (n *node) alarm(id firstcome.CampaignID, err error) {
-	about := []any{"err", err}
-	if id != "" {
-		about = append([]any{"campaign", id}, about...)
+// beside returns what the API has besides where Redis decides.
+func (n *node) beside() *api.Remote {
+	r := n.remote
+	return &api.Remote{
+		Gate: r.over, Name: r.gate.Name(), Recorded: r.recorded, Taken: r.gate.Taken, AnswerWait: n.settings.queue.Gate,
 	}
-	n.settings.log.Error("the journal needs a look", about...)
 }
 
 // runs returns what runs beside the node's other parts. Nil has none.
@@ -181,7 +178,10 @@ func (r *remoteGate) runs() []func(context.Context) error {
 	if r == nil {
 		return nil
 	}
-	runs := []func(context.Context) error{r.changer.Run, r.recorded.Run, r.retirer.Run}
+	runs := []func(context.Context) error{r.changer.Run, r.retirer.Run}
+	if r.recorded != nil {
+		runs = append(runs, r.recorded.Run)
+	}
 	if r.recorder != nil {
 		runs = append(runs, r.recorder.Run)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/ops"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 )
@@ -34,7 +35,7 @@ func newRemoteNode(t *testing.T, url string) *remoteNode {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &remoteNode{node: &node{settings: settings{log: slog.New(slog.DiscardHandler), gate: gateSettings{records: true}}}}
+	r := &remoteNode{node: &node{settings: settings{log: slog.New(slog.DiscardHandler), gate: gateSettings{records: true}}, monitor: ops.New(slog.New(slog.DiscardHandler), "test", "test")}}
 	r.clock.Store(time.Now().UnixNano())
 	now := func() time.Time { return time.Unix(0, r.clock.Load()) }
 	gate, err := redis.Open(t.Context(), redis.Options{URL: url, Secret: secret, Clock: now, Ledger: r.identity, Marker: r.marker, Missing: r.missing})
@@ -47,7 +48,9 @@ func newRemoteNode(t *testing.T, url string) *remoteNode {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Remote = r.join()
+	r.monitor.WatchLedger(r.ledger)
+	r.join()
+	r.Remote = r.beside()
 	r.start(t)
 	return r
 }
@@ -119,7 +122,7 @@ func TestACampaignThatIsOverLeavesRedisAndIsAnsweredForByTheLedger(t *testing.T)
 	step := func(_ any, err error) {
 		t.Helper()
 		if err == nil {
-			err = r.Changer.Finish(ctx, "c", 0)
+			err = r.remote.changer.Finish(ctx, "c", 0)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -71,7 +71,7 @@ var errNoSecret = errors.New("the nodes of a ledger on a server have one secret 
 // start it makes the secret and keeps it beside the ledger. A ledger with
 // campaigns never gets a new secret: none of them could be decided with it. dial
 // connects to the gate and returns its name; empty: the ledger decides.
-func openLedger(ctx context.Context, path, owner string, text []byte, dial func(context.Context, firstcome.Secret) (string, error)) (l *ledger.Ledger, secret firstcome.Secret, err error) {
+func openLedger(ctx context.Context, path string, o ledger.Options, text []byte, dial func(context.Context, firstcome.Secret) (string, error)) (l *ledger.Ledger, secret firstcome.Secret, err error) {
 	fresh := text == nil
 	if fresh && ledger.OnServer(path) {
 		return nil, secret, usageError{errNoSecret}
@@ -85,11 +85,11 @@ func openLedger(ctx context.Context, path, owner string, text []byte, dial func(
 	if err := makePrivate(path); err != nil {
 		return nil, secret, err
 	}
-	gate, err := dial(ctx, secret)
-	if err != nil {
+	o.Secret = secret
+	if o.Gate, err = dial(ctx, secret); err != nil {
 		return nil, secret, err
 	}
-	l, err = ledger.Open(ctx, path, ledger.Options{Owner: owner, Secret: secret, Gate: gate})
+	l, err = ledger.Open(ctx, path, o)
 	if err != nil || !fresh {
 		return l, secret, err
 	}

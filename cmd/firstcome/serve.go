@@ -131,8 +131,8 @@ func (c *serveCmd) Run(ctx context.Context, t terminal) error {
 func (c *serveCmd) announce(n *node) {
 	log := n.settings.log
 	log.Info("serving", "version", thisBuild().Version, "address", n.address(), "tls", n.settings.tls != nil,
-		"ops", n.opsAddress(), "gate", c.Gate.String(), "role", c.Role, "ledger", ledger.Masked(n.settings.ledgerPath), "development", n.auth.Open())
-	if n.auth.Open() {
+		"ops", n.opsAddress(), "gate", c.Gate.String(), "role", c.Role, "ledger", ledger.Masked(n.settings.ledgerPath), "development", n.development)
+	if n.development {
 		log.Warn("development mode: there is no key and no token configuration, so every caller is admin")
 	}
 	if n.ops != nil && !listenAddress(c.Ops.beside(c.Listen)).isLoopback() {
@@ -142,7 +142,7 @@ func (c *serveCmd) announce(n *node) {
 
 // welcome tells who sits before a terminal where the server is, and what to type next.
 func (c *serveCmd) welcome(t terminal, n *node) {
-	if n.http == nil {
+	if n.api == nil {
 		fmt.Fprintf(t.out, "\nThis node records what others issue, and answers nobody.\n\n")
 		return
 	}
@@ -155,7 +155,7 @@ func (c *serveCmd) welcome(t terminal, n *node) {
 		server = " --server " + url
 	}
 	mode := "every caller needs a key or a user's token. Commands take their key from FIRSTCOME_KEY."
-	if n.auth.Open() {
+	if n.development {
 		mode = "development mode: there is no key, and whoever can reach it is admin."
 	}
 	fmt.Fprintf(t.out, `

@@ -166,7 +166,7 @@ func (r *trial) settle(d *desk, settled flow.Settled) {
 // change makes a numbered change at a node and brings it to the gate.
 func (r *trial) change(do func(*desk) error) {
 	d := r.node()
-	err := flow.NewChanger(d.ledger, d.remote.gate).Do(r.t.Context(), "c", func() (int64, error) { return 0, do(d) })
+	err := flow.NewChanger(d.ledger, d.remote.gate, nil).Do(r.t.Context(), "c", func() (int64, error) { return 0, do(d) })
 	for _, fine := range []error{firstcome.ErrNoCoupon, firstcome.ErrAlreadyVoided, firstcome.ErrNotRecorded, firstcome.ErrSettledLetter} {
 		if errors.Is(err, fine) {
 			return

@@ -21,6 +21,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
+	"github.com/firstcome/firstcome/internal/ops"
 )
 
 // Settings are what a node needs to know, with every default filled in.
@@ -49,24 +50,29 @@ type settings struct {
 // A node is a whole server in this process: ledger, issuer, keys, HTTP. Make one
 // with newNode; run it with run, once.
 type node struct {
-	settings settings
-	ledger   *ledger.Ledger
-	secret   firstcome.Secret
-	remote   *remoteGate // nil: the ledger decides
+	settings    settings
+	monitor     *ops.Monitor
+	ledger      *ledger.Ledger
+	secret      firstcome.Secret
+	remote      *remoteGate  // nil: the ledger decides
+	development bool         // every caller is admin
+	ops         net.Listener // nil: none
+
+	// What answers callers; nil where this node only records.
 	issuer   *flow.Issuer
-	auth     *auth.Authenticator
 	operator *operate.Operator
+	auth     *auth.Authenticator
 	api      *api.Server
 	http     net.Listener
-	ops      net.Listener // nil: none
 }
 
 // newNode opens the ledger and the addresses. From here on clients can connect;
 // they are answered when the node runs.
 func newNode(ctx context.Context, s settings) (*node, error) {
-	n := &node{settings: s}
+	n := &node{settings: s, monitor: ops.New(s.log, thisBuild().Version, thisBuild().Commit)}
+	options := ledger.Options{Owner: "serving " + s.listen, OnCommit: n.monitor.Commit}
 	var err error
-	if n.ledger, n.secret, err = openLedger(ctx, s.ledgerPath, "serving "+s.listen, s.secret, n.dial); err != nil {
+	if n.ledger, n.secret, err = openLedger(ctx, s.ledgerPath, options, s.secret, n.dial); err != nil {
 		n.remote.close()
 		return nil, err
 	}
@@ -77,33 +83,49 @@ func newNode(ctx context.Context, s settings) (*node, error) {
 }
 
 func (n *node) open(ctx context.Context) error {
-	s := n.settings
-	open, err := s.admit(ctx, n.ledger)
-	if err != nil {
+	var err error
+	if n.development, err = n.settings.admit(ctx, n.ledger); err != nil {
 		return err
 	}
 	if err := n.compareSecret(ctx); err != nil {
 		return err
 	}
-	var beside *api.Remote
-	if n.remote == nil {
-		n.issuer = flow.NewIssuer(n.ledger, s.queue)
-		n.operator = operate.New(n.ledger, n.issuer)
-	} else {
-		beside = n.join()
-		n.issuer = flow.NewIssuer(beside.Gate, s.queue)
-		n.operator = operate.NewRemote(n.ledger, n.issuer, n.remote.changer, beside.Gate)
+	n.monitor.WatchLedger(n.ledger)
+	if n.remote != nil {
+		n.join()
 	}
-	n.auth = auth.New(auth.Config{Keys: n.ledger, JWT: s.jwt, Open: open, Log: s.log})
+	if !n.settings.gate.silent {
+		if err := n.openAPI(ctx); err != nil {
+			return err
+		}
+	}
+	return n.listen(ctx)
+}
+
+// openAPI makes what answers callers.
+func (n *node) openAPI(ctx context.Context) error {
+	s := n.settings
+	var gate flow.Gate = n.ledger
+	var beside *api.Remote
+	if n.remote != nil {
+		gate, beside = n.remote.over, n.beside()
+	}
+	s.queue.OnBatch = n.monitor.Batch
+	n.issuer = flow.NewIssuer(gate, s.queue)
+	n.operator = operate.New(n.ledger, n.issuer)
+	if n.remote != nil {
+		n.operator = operate.NewRemote(n.ledger, n.issuer, n.remote.changer, n.remote.over)
+	}
+	n.auth = auth.New(auth.Config{Keys: n.ledger, JWT: s.jwt, Open: n.development, Log: s.log})
 	if err := n.auth.Reload(ctx); err != nil {
 		return err
 	}
 	n.api = api.New(api.Config{
-		Ledger: n.ledger, Issuer: n.issuer, Remote: beside, Operator: n.operator, Auth: n.auth, Log: s.log, Limits: s.limits,
+		Ledger: n.ledger, Issuer: n.issuer, Remote: beside, Operator: n.operator, Auth: n.auth, Log: s.log, Limits: s.limits, Observer: n.monitor, Health: n.monitor,
 		UserLimit: s.userLimit, AddressLimit: s.addressLimit, TrustedProxies: s.trustedProxies, CORSOrigins: s.corsOrigins,
-		Version: thisBuild().Version, Commit: thisBuild().Commit,
 	})
-	return n.listen(ctx)
+	n.monitor.WatchClaims(n.issuer, n.api.Connections)
+	return nil
 }
 
 // compareSecret logs where campaigns have another secret or gate: their claims are
@@ -122,7 +144,7 @@ func (n *node) listen(ctx context.Context) error {
 	// A socket of multipath TCP takes no filter, with which api.Serve stops gracefully.
 	config.SetMultipathTCP(false)
 	var err error
-	if !n.settings.gate.silent {
+	if n.api != nil {
 		if n.http, err = config.Listen(ctx, "tcp", n.settings.listen); err != nil {
 			return listenError("--listen", n.settings.listen, err)
 		}
@@ -203,13 +225,8 @@ func (n *node) run(ctx context.Context) error {
 		})
 	}
 	start(&writer, writing, n.ledger.Run)
-	start(&besides, beside, n.issuer.Run)
-	for _, run := range n.remote.runs() {
+	for _, run := range n.runs() {
 		start(&besides, beside, run)
-	}
-	start(&besides, beside, n.auth.Run)
-	if n.ops != nil {
-		start(&besides, beside, n.serveOps)
 	}
 	stopped := n.serve(serving)
 	stopped = errors.Join(stopped, n.stopIssuer(ctx))
@@ -219,12 +236,25 @@ func (n *node) run(ctx context.Context) error {
 	return errors.Join(stopped, writer.Wait(), n.close())
 }
 
+// runs returns what runs beside the ledger's writer and the API.
+func (n *node) runs() []func(context.Context) error {
+	runs := n.remote.runs()
+	if n.api != nil {
+		runs = append(runs, n.issuer.Run, n.auth.Run)
+	}
+	if n.ops != nil {
+		runs = append(runs, n.serveOps)
+	}
+	return runs
+}
+
 // serve serves the API until ctx ends and what is in flight is answered.
 func (n *node) serve(ctx context.Context) error {
 	accepting, stopAccepting := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopAccepting()
-	if n.http == nil {
+	if n.api == nil {
 		<-ctx.Done()
+		n.monitor.Drain()
 		return nil
 	}
 	served := make(chan error, 1)
@@ -250,13 +280,16 @@ func (n *node) serve(ctx context.Context) error {
 func (n *node) stopIssuer(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.settings.limits.Grace)
 	defer cancel()
+	if n.issuer == nil {
+		return nil
+	}
 	return n.issuer.Stop(bounded)
 }
 
 // serveOps serves metrics and profiles until ctx ends. Nobody waits for their
 // answers, so they are cut.
 func (n *node) serveOps(ctx context.Context) error {
-	server := &http.Server{Handler: n.api.Ops(), ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Handler: n.monitor.Handler(), ReadHeaderTimeout: 5 * time.Second}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	if err := server.Serve(n.ops); !errors.Is(err, http.ErrServerClosed) {

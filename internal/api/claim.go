@@ -32,16 +32,16 @@ func (s *Server) claim(w http.ResponseWriter, r *http.Request, c auth.Caller) er
 	}
 	d, err := s.claims.Claim(r.Context(), id, user)
 	if err != nil {
-		s.metrics.unanswered(r.Context(), err)
+		s.Observer.Undecided(r.Context(), err)
 		return err
 	}
 	t, err := s.terms.get(r.Context(), id, termsVersion(&d))
 	if err != nil {
-		s.metrics.unanswered(r.Context(), err)
+		s.Observer.Undecided(r.Context(), err)
 		return err
 	}
-	s.metrics.claims[d.Outcome].Inc()
-	s.metrics.latency.Observe(time.Since(started).Seconds())
+	s.Observer.Decided(d.Outcome)
+	s.Observer.Took(time.Since(started))
 	b.answer(w, &d, t)
 	return nil
 }

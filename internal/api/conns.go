@@ -42,10 +42,12 @@ const reservedDescriptors = 64
 // room: one look at all of them then makes room for many that come.
 const evictAtOnce = 64
 
-func (c *conns) count() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.open)
+// Connections returns how many connections of the public surface are open, how many were closed to
+// make room, and how many were turned away.
+func (s *Server) Connections() (open, evicted, shed int64) {
+	s.conns.mu.Lock()
+	defer s.conns.mu.Unlock()
+	return int64(len(s.conns.open)), s.conns.evicted.Load(), s.conns.shed.Load()
 }
 
 // busy returns how many connections have a request.

@@ -71,7 +71,7 @@ func (s *Server) listed(ctx context.Context, found []ledger.Status) []told {
 			continue
 		}
 		var err error
-		if all[n], err = s.counted(ctx, c); classOf(err) != classFatal { // which is an answer
+		if all[n], err = s.counted(ctx, c); !flow.IsFatal(err) { // which is an answer
 			away = err
 		}
 	}

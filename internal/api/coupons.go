@@ -34,7 +34,7 @@ func (s *Server) issueCoupons(w http.ResponseWriter, r *http.Request, _ auth.Cal
 	b.bytes = append(b.bytes[:0], `{"items":[`...)
 	for n := range decisions {
 		d := &decisions[n]
-		s.metrics.claims[d.Outcome].Inc()
+		s.Observer.Decided(d.Outcome)
 		if n > 0 {
 			b.bytes = append(b.bytes, ',')
 		}

@@ -55,7 +55,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, of ledger.Status
 		err = out.Flush()
 	}
 	if err != nil {
-		s.metrics.warn(s.Log, "an export was cut", "campaign", of.ID, "err", err)
+		s.Observer.Warn("an export was cut", "campaign", of.ID, "err", err)
 		panic(http.ErrAbortHandler)
 	}
 	return nil

@@ -286,7 +286,7 @@ func openFar(t testing.TB, change ...func(*api.Remote)) *farShop {
 	f.shop = openFor(t, farGateName, func(s *shop, c *api.Config) {
 		s.issuer = flow.NewIssuer(f.gate, flow.Limits{})
 		remote := &api.Remote{
-			Gate: f.gate, Name: farGateName, Changer: flow.NewChanger(s.ledger.Ledger, f.gate), Recorded: flow.NewRecorded(f.gate),
+			Gate: f.gate, Name: farGateName, Recorded: flow.NewRecorded(f.gate),
 			AnswerWait: time.Minute,
 		}
 		for _, do := range change {

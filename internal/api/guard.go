@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/netip"
 	"runtime/debug"
@@ -147,7 +146,7 @@ func (s *Server) survive(w http.ResponseWriter, r *http.Request) {
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(err)
 	if p.Status == http.StatusServiceUnavailable {
-		s.metrics.warn(s.Log, "a request was answered with 503", "route", r.Pattern, "err", err)
+		s.Observer.Warn("a request was answered with 503", "route", r.Pattern, "err", err)
 	}
 	writeProblem(w, p)
 }
@@ -184,26 +183,13 @@ func (g *guard) admit(r *http.Request) (auth.Caller, error) {
 // admitUnnamed returns nil unless some page may have had a browser on this machine send a request for which
 // it needs no credentials. Where they are needed no such page has them: a browser adds none by itself.
 func (s *Server) admitUnnamed(r *http.Request) error {
-	if !isLoopback(r.Host) {
+	if !auth.IsLoopback(r.Host) {
 		return newProblem(notLoopback, "in development mode this server answers to localhost and loopback addresses only")
 	}
 	if err := s.origins.Check(r); err != nil {
 		return newProblem(crossSite, "in development mode another site's page may not ask for this: name its origin with --cors-origin, or configure users' tokens")
 	}
 	return nil
-}
-
-// isLoopback tells whether a Host header names this machine: a page from elsewhere
-// whose name was made to resolve to it (DNS rebinding) has another.
-func isLoopback(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	if host == "localhost" {
-		return true
-	}
-	address, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err == nil && address.IsLoopback()
 }
 
 // limit returns nil if key may ask now.

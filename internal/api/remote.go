@@ -14,8 +14,7 @@ import (
 // decides.
 type Remote struct {
 	Gate     flow.RemoteGate
-	Name     string        // of the gate, as the campaigns have it
-	Changer  *flow.Changer // for its metrics
+	Name     string // of the gate, as the campaigns have it
 	Recorded *flow.Recorded
 	// Taken returns firstcome.ErrGateMismatch if the gate has another ledger's campaign of
 	// an id; nil: nobody knows.
@@ -23,16 +22,6 @@ type Remote struct {
 	// AnswerWait is how long a claim waits for the ledger, where its campaign wants
 	// that; 0: flow.DefaultAnswerWait.
 	AnswerWait time.Duration
-	// Recorder is this node's, for its metrics; nil: it records nothing.
-	Recorder *flow.Recorder
-	// Retirer is this node's, for its metrics; nil: they do not say.
-	Retirer *flow.Retirer
-	// Alarms returns how many alarms there were of the journal that this node drains; nil:
-	// it drains none.
-	Alarms func() int64
-	// Lag returns how far the ledger is behind the gate in each of these campaigns
-	// that has anything unrecorded, for the metrics; nil: they do not say.
-	Lag func(context.Context, []flow.Revision) ([]flow.Lag, error)
 }
 
 // takenWait is how long who makes a campaign waits to hear that its id is taken at the gate. That

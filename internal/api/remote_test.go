@@ -229,10 +229,11 @@ func TestF20ARefusalThatAnotherNodeNotesFirstIs409(t *testing.T) {
 	f.create(`{"id":"c","name":"n","quantity":3,"answer":"decided"}`)
 	f.claim("c", "u").want(t, 201, "issued")
 	f.claim("c", "v").want(t, 201, "issued")
-	f.ledger.OnCommit = func(int, time.Duration, error) { // the change is in the ledger now, and another node brings it to the gate
+	other := func() { // brings the change, which is in the ledger now, to the gate
 		f.behind(`UPDATE changes SET refused = TRUE WHERE version = 2`)
 		f.behind(`UPDATE campaigns SET applied = 2`)
 	}
+	f.ledger.committed.Store(&other)
 	f.call("PATCH", "/v1/campaigns/c", `{"quantity":1}`).want(t, 409, "")
 }
 

@@ -279,7 +279,7 @@ func TestServeAnswersWhatIsInFlightBeforeItEnds(t *testing.T) {
 	s := &shop{t: t, client: &http.Client{Transport: &http.Transport{}}}
 	s.ledger = startLedger(t, s.now, "")
 	s.auth = auth.New(auth.Config{Open: true})
-	config := api.Config{Ledger: s.ledger.Ledger, Auth: s.auth, Log: quiet()}
+	config := api.Config{Ledger: s.ledger.Ledger, Auth: s.auth, Log: quiet(), Observer: newObserver(), Health: newObserver()}
 	held(&gate, flow.Limits{})(s, &config)
 	s.server = api.New(config)
 	s.ledger.run(t)
@@ -380,38 +380,4 @@ func TestLimitsAre429WithRetryAfter(t *testing.T) {
 	s.call("GET", "/v1/campaigns/c", "", elsewhere...).want(t, 429, "")
 	s.call("GET", "/v1/campaigns/c", "", lying...).want(t, 429, "")
 	s.call("GET", "/v1/campaigns/c", "", admin...).want(t, 200, "")
-}
-
-func TestTheOpsListenerHasMetricsAndProfiles(t *testing.T) {
-	s := open(t)
-	s.create(`{"id":"c","name":"n","quantity":1}`)
-	s.claim("c", "a")
-	s.claim("c", "b")
-	ops := httptest.NewServer(s.server.Ops())
-	defer ops.Close()
-	body := func(path string) string {
-		response, err := ops.Client().Get(ops.URL + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
-		text, err := io.ReadAll(response.Body)
-		if err != nil || response.StatusCode != 200 {
-			t.Fatalf("%s answers %d, %v", path, response.StatusCode, err)
-		}
-		return string(text)
-	}
-	metrics := body("/metrics")
-	for _, want := range []string{
-		`firstcome_claims_total{outcome="issued"} 1`, `firstcome_claims_total{outcome="sold_out"} 1`, `firstcome_claims_total{outcome="unknown"} 0`,
-		`firstcome_claim_seconds_count 2`, `firstcome_in_force_coupons{campaign="c"} 1`, `firstcome_batch_claims_count 2`,
-		`firstcome_commit_seconds_count`, `firstcome_waiting_claims 0`, `firstcome_open_connections 1`, `firstcome_shed_claims_total 0`,
-	} {
-		if !strings.Contains(metrics, want) {
-			t.Errorf("the metrics have no %s", want)
-		}
-	}
-	body("/debug/pprof/goroutine?debug=1")
-	body("/livez")
-	body("/readyz")
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -8,8 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
+	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
@@ -26,8 +26,9 @@ type Config struct {
 	Auth     *auth.Authenticator
 	Log      *slog.Logger // nil: slog.Default()
 	Limits   Limits       // zero fields: their defaults
-	// Registry takes the metrics; nil: one of the server's own.
-	Registry *prometheus.Registry
+	// Observer hears what claims come to; Health answers /readyz.
+	Observer Observer
+	Health   Health
 	// UserLimit bounds how often a user may be claimed for and may ask with a token
 	// of their own; AddressLimit how often a client's address may ask. nil: no limit.
 	UserLimit, AddressLimit *auth.Limiter
@@ -35,8 +36,26 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	// CORSOrigins are those whose pages may ask, beside the server's own: see ParseOrigin.
 	CORSOrigins []string
-	// Version and Commit are of this program, for /readyz?verbose and the metrics.
-	Version, Commit string
+}
+
+// An Observer hears what a Server's claims come to, and what goes wrong.
+type Observer interface {
+	// Decided hears of an outcome that is answered.
+	Decided(outcome firstcome.Outcome)
+	// Took hears how long a claim took that got an outcome, once all of its body was there.
+	Took(long time.Duration)
+	// Undecided hears of a claim, made with ctx, that ended with an error.
+	Undecided(ctx context.Context, err error)
+	// Warn logs. What goes wrong once goes wrong thousands of times, so that not each is logged.
+	Warn(text string, args ...any)
+}
+
+// A Health knows how the node is.
+type Health interface {
+	// Drain has the node be not ready from now on.
+	Drain()
+	// Ready answers GET /readyz, in full to whom mayLook lets.
+	Ready(w http.ResponseWriter, r *http.Request, mayLook func(*http.Request) bool)
 }
 
 // A Server is the HTTP API. Make one with New.
@@ -44,7 +63,6 @@ type Server struct {
 	Config
 	terms    *termsCache
 	claims   flow.Claimer
-	metrics  *metrics
 	conns    *conns
 	buffers  sync.Pool // of *buffer
 	exports  chan struct{}
@@ -60,14 +78,10 @@ type Server struct {
 // the ledger's four reading connections for as long as its client takes.
 const exports = 2
 
-// New returns the Server. It sets the ledger's OnCommit, the issuer's OnBatch and the
-// recorder's OnRecord, so it has to be called before these run and before the first claim.
+// New returns the Server.
 func New(c Config) *Server {
 	if c.Log == nil {
 		c.Log = slog.Default()
-	}
-	if c.Registry == nil {
-		c.Registry = prometheus.NewRegistry()
 	}
 	c.Limits = c.Limits.withDefaults()
 	s := &Server{
@@ -85,15 +99,15 @@ func New(c Config) *Server {
 			panic(err) // ParseOrigin takes none that is not one
 		}
 	}
-	s.metrics = newMetrics(s)
-	c.Issuer.OnBatch = s.metrics.onBatch
-	c.Ledger.OnCommit = s.metrics.onCommit
 	return s
 }
 
 // Drain turns /readyz to 503 and ends every wait for facts. It may be called
 // more than once.
-func (s *Server) Drain() { s.drain.Do(func() { close(s.draining) }) }
+func (s *Server) Drain() {
+	s.Health.Drain()
+	s.drain.Do(func() { close(s.draining) })
+}
 
 // isDraining tells whether Drain was called.
 func (s *Server) isDraining() bool {

@@ -35,6 +35,8 @@ type testLedger struct {
 	*ledger.Ledger
 	path string
 	stop func() // as if the ledger failed: writing is an error from then on
+
+	committed atomic.Pointer[func()] // called after each transaction, if there is one
 }
 
 // codes returns the secret of the tests' codes.
@@ -51,9 +53,13 @@ func codes(t testing.TB) firstcome.Secret {
 // hangs on it.
 func startLedger(t testing.TB, clock func() time.Time, gate string) *testLedger {
 	t.Helper()
-	options := ledger.Options{Owner: "a test", Secret: codes(t), Clock: clock, Gate: gate}
-	path := filepath.Join(t.TempDir(), "firstcome.db")
-	l, err := ledger.Open(context.Background(), path, options)
+	kept := &testLedger{path: filepath.Join(t.TempDir(), "firstcome.db")}
+	options := ledger.Options{Owner: "a test", Secret: codes(t), Clock: clock, Gate: gate, OnCommit: func(int, time.Duration, error) {
+		if tell := kept.committed.Load(); tell != nil {
+			(*tell)()
+		}
+	}}
+	l, err := ledger.Open(context.Background(), kept.path, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +68,8 @@ func startLedger(t testing.TB, clock func() time.Time, gate string) *testLedger 
 			t.Error(err)
 		}
 	})
-	return &testLedger{Ledger: l, path: path}
+	kept.Ledger = l
+	return kept
 }
 
 func (l *testLedger) run(t testing.TB) {
@@ -94,6 +101,7 @@ type shop struct {
 	client *http.Client
 	finish func()       // ends serving; may be called before the test's end
 	clock  atomic.Int64 // nanoseconds since 1970; 0: the machine's
+	heard  *observer
 }
 
 // open opens a shop in development mode, unless change says otherwise.
@@ -109,14 +117,15 @@ func openFor(t testing.TB, gate string, change ...func(*shop, *api.Config)) *sho
 	s.ledger = startLedger(t, s.now, gate)
 	s.issuer = flow.NewIssuer(s.ledger, flow.Limits{})
 	s.auth = auth.New(auth.Config{Open: true})
-	config := api.Config{Ledger: s.ledger.Ledger, Issuer: s.issuer, Log: quiet(), Version: "test"}
+	s.heard = newObserver()
+	config := api.Config{Ledger: s.ledger.Ledger, Issuer: s.issuer, Log: quiet(), Observer: s.heard, Health: s.heard}
 	for _, do := range change {
 		do(s, &config)
 	}
 	config.Auth = s.auth
 	config.Operator = operate.New(s.ledger, s.issuer)
 	if r := config.Remote; r != nil {
-		config.Operator = operate.NewRemote(s.ledger, s.issuer, r.Changer, r.Gate)
+		config.Operator = operate.NewRemote(s.ledger, s.issuer, flow.NewChanger(s.ledger, r.Gate, nil), r.Gate)
 	}
 	s.server = api.New(config)
 	s.ledger.run(t)

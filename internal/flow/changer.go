@@ -41,8 +41,7 @@ type Changer struct {
 		applied, refused, failed atomic.Int64
 		failing                  atomic.Pointer[error]
 	}
-	// OnFail, if set before Run, is told of each sweep that left something undone, and why.
-	OnFail func(error)
+	onFail func(error) // nil: nobody is told
 }
 
 // ChangerStats are a Changer's counters since its start.
@@ -65,8 +64,11 @@ const (
 	operatorWait = 5 * time.Second
 )
 
-// NewChanger returns a Changer from a ledger to a gate.
-func NewChanger(book ChangeBook, gate Applier) *Changer { return &Changer{book: book, gate: gate} }
+// NewChanger returns a Changer from a ledger to a gate. onFail, if not nil, is told of each
+// sweep that left something undone, and why.
+func NewChanger(book ChangeBook, gate Applier, onFail func(error)) *Changer {
+	return &Changer{book: book, gate: gate, onFail: onFail}
+}
 
 // Stats returns the counters.
 func (c *Changer) Stats() ChangerStats {
@@ -178,8 +180,8 @@ func (c *Changer) Run(ctx context.Context) error {
 		case <-wait.C:
 			if err := c.sweep(ctx); err != nil {
 				c.stats.failing.Store(&err)
-				if c.OnFail != nil {
-					c.OnFail(err)
+				if c.onFail != nil {
+					c.onFail(err)
 				}
 			} else {
 				c.stats.failing.Store(nil)

@@ -93,7 +93,7 @@ func TestAnOperatorsChangeIsTriedUntilTheirTimeIsOver(t *testing.T) {
 			}
 			return false, nil
 		}}
-		c := flow.NewChanger(b, g)
+		c := flow.NewChanger(b, g, nil)
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		if err := c.Finish(ctx, "c", 2); err == nil || len(b.noted) != 0 {
@@ -112,7 +112,7 @@ func TestAGateThatLostTheCampaignIsNotAskedAgainAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, lost := range []error{flow.ErrLost, flow.ErrGap} {
 			g := &applier{apply: func(firstcome.Change) (bool, error) { return false, lost }}
-			err := flow.NewChanger(pendingBook("c", 2), g).Finish(t.Context(), "c", 2)
+			err := flow.NewChanger(pendingBook("c", 2), g, nil).Finish(t.Context(), "c", 2)
 			if !errors.Is(err, lost) || len(g.gets) != 1 {
 				t.Errorf("asked %d times, %v", len(g.gets), err)
 			}
@@ -131,12 +131,12 @@ func TestF20WhoSweepsFinishesWhatADeadNodeLeft(t *testing.T) {
 			}
 			return c.Version == 3, nil
 		}}
-		c, told := flow.NewChanger(b, g), 0
-		c.OnFail = func(err error) {
+		told := 0
+		c := flow.NewChanger(b, g, func(err error) {
 			if told++; told > 1 && !errors.Is(err, flow.ErrLost) {
 				t.Errorf("a sweep left something undone: %v", err)
 			}
-		}
+		})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		if err := c.Run(ctx); err != nil {
@@ -166,7 +166,7 @@ func TestASweepDoesWhatCanBeReadAndTellsWhatCannot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := pendingBook("c", 2)
 		b.hidden = errors.New("change 1 of d cannot be read")
-		c := flow.NewChanger(b, &applier{apply: func(firstcome.Change) (bool, error) { return false, nil }})
+		c := flow.NewChanger(b, &applier{apply: func(firstcome.Change) (bool, error) { return false, nil }}, nil)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		if err := c.Run(ctx); err != nil {
@@ -183,7 +183,7 @@ func TestAChangeIsMadeOnceTheOneBeforeItIsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := pendingBook("c", 2)
 		g := &applier{apply: func(c firstcome.Change) (bool, error) { return c.Version == 3, nil }}
-		c, tries := flow.NewChanger(b, g), 0
+		c, tries := flow.NewChanger(b, g, nil), 0
 		err := c.Do(t.Context(), "c", func() (int64, error) {
 			if tries++; len(b.pending) > 0 {
 				return 0, firstcome.ErrPending
@@ -206,7 +206,7 @@ func TestAnOperatorIsToldWhetherAChangeIsInTheLedger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, away := range map[string]error{"lost": flow.ErrLost, "hanging": context.DeadlineExceeded} {
 			b := pendingBook("c")
-			c := flow.NewChanger(b, &applier{apply: func(firstcome.Change) (bool, error) { return false, away }})
+			c := flow.NewChanger(b, &applier{apply: func(firstcome.Change) (bool, error) { return false, away }}, nil)
 			number := func() (int64, error) {
 				if len(b.pending) > 0 {
 					return 0, firstcome.ErrPending

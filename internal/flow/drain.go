@@ -62,8 +62,8 @@ func (i *Issuer) decide(q *queue, batch []*claim, epoch uint64, learn bool) {
 	sent := i.now()
 	decisions, err := i.ask(q.id, users)
 	i.stats.batches.Add(1)
-	if i.OnBatch != nil {
-		i.OnBatch(len(batch), i.now()-sent, err)
+	if i.limits.OnBatch != nil {
+		i.limits.OnBatch(len(batch), i.now()-sent, err)
 	}
 	known := !errors.Is(err, firstcome.ErrNoCampaign)
 	q.known(known)

@@ -83,6 +83,12 @@ type RemoteGate interface {
 	WatchSettled(ctx context.Context, ready func(), each func(firstcome.CampaignID, Settled)) error
 }
 
+// IsFatal tells whether an error of a gate is said again until an operator acts.
+func IsFatal(err error) bool {
+	var operator interface{ Fatal() bool }
+	return errors.As(err, &operator) && operator.Fatal()
+}
+
 // A GateState is a campaign's counters at a remote gate at one instant.
 type GateState struct {
 	Version    int64

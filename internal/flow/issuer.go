@@ -15,6 +15,8 @@ type Limits struct {
 	Batch   int           // claims that go to the gate at once; default 512
 	Waiting int           // claims of one campaign that wait; more are ErrBusy; default 16384
 	Gate    time.Duration // how long a call of the gate may take (or up to a 64th less), and a claim wait for its turn; default 5s
+	// OnBatch, if not nil, is told of each call of the gate.
+	OnBatch func(claims int, took time.Duration, err error)
 }
 
 const (
@@ -50,8 +52,6 @@ type Issuer struct {
 	stats struct {
 		waiting, shed, repeated, batches, failed atomic.Int64
 	}
-	// OnBatch, if set before the first claim, is told of each call of the gate.
-	OnBatch func(claims int, took time.Duration, err error)
 }
 
 // Stats are an Issuer's counters since its start, and what waits now.

@@ -34,6 +34,8 @@ type RecorderLimits struct {
 	Failures int           // in a row, that open the breaker; default 5
 	Probe    time.Duration // how long an open breaker lets no call through; default 1s
 	Rows     int           // coupons a second, for a database that others use too; default 0: no limit
+	// OnRecord, if not nil, is told of each call of the ledger.
+	OnRecord func(Recording)
 }
 
 const (
@@ -61,8 +63,6 @@ type Recorder struct {
 		coupons, batches, retries, letters atomic.Int64
 		failing                            atomic.Pointer[error]
 	}
-	// OnRecord, if set before Run, is told of each call of the ledger.
-	OnRecord func(Recording)
 
 	mu   sync.Mutex                   // guards what follows
 	paid map[firstcome.CampaignID]int // coupons that waited for their turn in vain: see throttle
@@ -310,8 +310,8 @@ func (r *Recorder) try(ctx context.Context, about Recording, call func(context.C
 	started := time.Now()
 	settled, err := call(ctx)
 	about.Took, about.Err = time.Since(started), err
-	if r.OnRecord != nil {
-		r.OnRecord(about)
+	if r.limits.OnRecord != nil {
+		r.limits.OnRecord(about)
 	}
 	if err == nil || errors.Is(err, ErrRefused) {
 		r.stats.failing.Store(nil)

@@ -63,8 +63,7 @@ type Retirer struct {
 		retired, forgotten, failed atomic.Int64
 		failing                    atomic.Pointer[error]
 	}
-	// OnFail, if set before Run, is told of each look that left something undone, and why.
-	OnFail func(error)
+	onFail func(error) // nil: nobody is told
 }
 
 // RetirerStats are a Retirer's counters since its start.
@@ -77,12 +76,12 @@ type RetirerStats struct {
 }
 
 // NewRetirer returns a Retirer of campaigns that have been over for after; 0:
-// DefaultRetireAfter.
-func NewRetirer(book RetireBook, gate Forgetter, after time.Duration) *Retirer {
+// DefaultRetireAfter. onFail, if not nil, is told of each look that left something undone, and why.
+func NewRetirer(book RetireBook, gate Forgetter, after time.Duration, onFail func(error)) *Retirer {
 	if after == 0 {
 		after = DefaultRetireAfter
 	}
-	return &Retirer{book: book, gate: gate, after: after}
+	return &Retirer{book: book, gate: gate, after: after, onFail: onFail}
 }
 
 // Stats returns the counters.
@@ -119,8 +118,8 @@ func (r *Retirer) Look(ctx context.Context) error {
 		r.stats.failing.Store(nil)
 	} else {
 		r.stats.failing.Store(&err)
-		if r.OnFail != nil {
-			r.OnFail(err)
+		if r.onFail != nil {
+			r.onFail(err)
 		}
 	}
 	return err

@@ -64,7 +64,7 @@ func (g retireGate) Retire(context.Context, firstcome.CampaignID) error { return
 func TestARetirerLooksSoonAndThenAboutOnceAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &retireBook{over: []firstcome.CampaignID{"a", "b"}}
-		r := flow.NewRetirer(b, retireGate{b}, 0)
+		r := flow.NewRetirer(b, retireGate{b}, 0, nil)
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 		defer cancel()
@@ -88,7 +88,7 @@ func TestARetirerLooksSoonAndThenAboutOnceAnHour(t *testing.T) {
 func TestACampaignThatCannotBeRetiredDoesNotHoldUpTheOthers(t *testing.T) {
 	lost := errors.New("lost")
 	b := &retireBook{over: []firstcome.CampaignID{"a", "b", "c"}, fails: map[firstcome.CampaignID]error{"a": lost}}
-	r := flow.NewRetirer(b, retireGate{b}, 0)
+	r := flow.NewRetirer(b, retireGate{b}, 0, nil)
 	if err := r.Look(t.Context()); !errors.Is(err, lost) || !errors.Is(r.Stats().Err, lost) {
 		t.Errorf("got %v, and %v in the counters", err, r.Stats().Err)
 	}

@@ -96,7 +96,7 @@ func shop(t testing.TB, name string, quantity int64) (node, node, *farGate) {
 	if ledger.OnServer(name) {
 		other = remoteAt(t, name)
 	}
-	a, b := node{l, flow.NewChanger(l, g)}, node{other, flow.NewChanger(other, g)}
+	a, b := node{l, flow.NewChanger(l, g, nil)}, node{other, flow.NewChanger(other, g, nil)}
 	if err := a.Finish(t.Context(), "c", 1); err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestACampaignOfARemoteGateIsMadeThereByItsFirstChange(t *testing.T) {
 		if _, err := l.Switch(t.Context(), "test", "c", ledger.Pause); !errors.Is(err, firstcome.ErrPending) {
 			t.Errorf("a second change before the first is there: %v", err)
 		}
-		if err := flow.NewChanger(l, g).Finish(t.Context(), "c", 1); err != nil {
+		if err := flow.NewChanger(l, g, nil).Finish(t.Context(), "c", 1); err != nil {
 			t.Fatal(err)
 		}
 		agree(t, l, g, 5)

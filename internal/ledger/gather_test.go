@@ -19,17 +19,17 @@ import (
 // all wait, so what a transaction waits for is all that it shows.
 func TestATransactionWaitsForWhomTheOneBeforeAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, err := ledger.Open(context.Background(), filepath.Join(t.TempDir(), "firstcome.db"), ledger.Options{Owner: "a test", Secret: secret(t)})
-		if err != nil {
-			t.Fatal(err)
-		}
 		var watched atomic.Bool
 		committed, goOn := make(chan int), make(chan struct{})
-		l.OnCommit = func(jobs int, _ time.Duration, _ error) {
+		onCommit := func(jobs int, _ time.Duration, _ error) {
 			if watched.Load() {
 				committed <- jobs
 				<-goOn
 			}
+		}
+		l, err := ledger.Open(context.Background(), filepath.Join(t.TempDir(), "firstcome.db"), ledger.Options{Secret: secret(t), OnCommit: onCommit})
+		if err != nil {
+			t.Fatal(err)
 		}
 		defer run(t, l)()
 		const crowd = 10

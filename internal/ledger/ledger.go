@@ -55,8 +55,7 @@ type Ledger struct {
 	fingerprint string
 	identity    string // see Identity
 
-	// OnCommit, if set before Run, is told of each transaction.
-	OnCommit func(jobs int, took time.Duration, err error)
+	onCommit func(jobs int, took time.Duration, err error) // nil: nobody is told
 
 	mu      sync.Mutex                                      // guards what follows
 	waiters map[firstcome.CampaignID]map[chan struct{}]bool // who waits for facts
@@ -76,6 +75,8 @@ type Options struct {
 	// Clock is the gate's clock. Nil means time.Now on SQLite, and else the database
 	// server's. It may jump: the gate's time does not go back.
 	Clock func() time.Time
+	// OnCommit, if not nil, is told of each transaction.
+	OnCommit func(jobs int, took time.Duration, err error)
 }
 
 // Open opens a ledger to decide in it, and migrates it. Its name is sqlite:FILE or the
@@ -177,7 +178,7 @@ func newLedger(d *dialect, o Options) *Ledger {
 	}
 	return &Ledger{
 		dialect: d, read: read, conclude: conclude,
-		secret: o.Secret, clock: o.Clock, gate: cmp.Or(o.Gate, gateKind),
+		secret: o.Secret, clock: o.Clock, gate: cmp.Or(o.Gate, gateKind), onCommit: o.OnCommit,
 		jobs:    make(chan *job, maxJobs),
 		waiters: map[firstcome.CampaignID]map[chan struct{}]bool{},
 		done:    make(chan struct{}),

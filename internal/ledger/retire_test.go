@@ -164,7 +164,7 @@ func TestANodeMayDieBetweenAnyTwoStepsOfRetiring(t *testing.T) {
 		s.expect("deleted, and dead", true, true)
 		same(t, "failed", int64(1), s.retirer.Stats().Failed)
 
-		s.retirer = flow.NewRetirer(s.b, s.gate, 0)
+		s.retirer = flow.NewRetirer(s.b, s.gate, 0, nil)
 		s.look("another node deletes again", true, true)
 		s.look("and no more", true, true)
 		same(t, "the gate was told", 2, s.gate.forgot)

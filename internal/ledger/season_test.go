@@ -135,13 +135,13 @@ func newSeason(t testing.TB, name string) *season {
 	l := at()
 	create(t, l, "c", 5)
 	s.over = &flow.Over{RemoteGate: s.gate, Book: l}
-	s.a = node{l, flow.NewChanger(l, s.over)}
+	s.a = node{l, flow.NewChanger(l, s.over, nil)}
 	s.b = s.a
 	if ledger.OnServer(name) {
 		l = at()
-		s.b = node{l, flow.NewChanger(l, s.over)}
+		s.b = node{l, flow.NewChanger(l, s.over, nil)}
 	}
-	s.retirer = flow.NewRetirer(s.a, s.gate, 0)
+	s.retirer = flow.NewRetirer(s.a, s.gate, 0, nil)
 	finish(t, s.a, 1)
 	s.gate.issue(3)
 	s.gate.record(s.a.Ledger)

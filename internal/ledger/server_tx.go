@@ -104,8 +104,8 @@ func (l *Ledger) transact(ctx context.Context, repeatable bool, do func(*tx) err
 	started := time.Now()
 	t, err := l.attempts(ctx, repeatable, do)
 	ours := l.dialect.classify(err) != notOurs
-	if l.OnCommit != nil && (ours || err == nil && t.writes > 0) {
-		l.OnCommit(1, time.Since(started), err)
+	if l.onCommit != nil && (ours || err == nil && t.writes > 0) {
+		l.onCommit(1, time.Since(started), err)
 	}
 	if err == nil {
 		l.announce(t.touched)

@@ -121,8 +121,8 @@ func (w *writer) group(first *job) {
 	w.gather()
 	started := time.Now()
 	err := w.commit()
-	if w.ledger.OnCommit != nil && (w.tx.writes > 0 || err != nil) {
-		w.ledger.OnCommit(len(w.jobs), time.Since(started), err)
+	if w.ledger.onCommit != nil && (w.tx.writes > 0 || err != nil) {
+		w.ledger.onCommit(len(w.jobs), time.Since(started), err)
 	}
 	if err == nil {
 		w.ledger.announce(w.tx.touched)

@@ -28,15 +28,15 @@ type halting struct {
 func haltingLedger(t *testing.T, path string) (l *halting, stop func()) {
 	t.Helper()
 	l = &halting{halts: make(chan struct{}), goOn: make(chan struct{})}
-	var err error
-	if l.Ledger, err = ledger.Open(context.Background(), path, ledger.Options{Secret: secret(t)}); err != nil {
-		t.Fatal(err)
-	}
-	l.OnCommit = func(int, time.Duration, error) {
+	halt := func(int, time.Duration, error) {
 		if l.halt.CompareAndSwap(true, false) {
 			l.halts <- struct{}{}
 			<-l.goOn
 		}
+	}
+	var err error
+	if l.Ledger, err = ledger.Open(context.Background(), path, ledger.Options{Secret: secret(t), OnCommit: halt}); err != nil {
+		t.Fatal(err)
 	}
 	return l, run(t, l.Ledger)
 }

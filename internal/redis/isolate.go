@@ -98,12 +98,8 @@ func (j *Journal) rests(s *stream) bool {
 	return time.Now().Before(s.rest)
 }
 
-// Alarms returns how many alarms there were, told to OnAlarm or not.
-func (j *Journal) Alarms() int64 { return j.alarms.Load() }
-
 // alarm tells an operator; id is empty for what is about no single campaign.
 func (j *Journal) alarm(id firstcome.CampaignID, err error) {
-	j.alarms.Add(1)
 	if j.options.OnAlarm != nil {
 		j.options.OnAlarm(id, err)
 	}

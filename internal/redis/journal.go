@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -74,8 +73,6 @@ type Journal struct {
 	consumer string
 	agenda   *agenda
 	schedule schedule
-
-	alarms atomic.Int64
 
 	unknown chan struct{} // has room for one: a campaign that is not known issued something
 

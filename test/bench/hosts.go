@@ -110,7 +110,7 @@ func (p *parts) create(ctx context.Context, id firstcome.CampaignID) error {
 	if err != nil {
 		return err
 	}
-	return flow.NewChanger(p.ledger, p.gate).Finish(ctx, id, version)
+	return flow.NewChanger(p.ledger, p.gate, nil).Finish(ctx, id, version)
 }
 
 // record records what the gate has issued of a campaign until all is settled, and

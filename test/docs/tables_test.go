@@ -67,7 +67,10 @@ func defaults(help string) map[string]string {
 func servedMetrics(t *testing.T) map[string]bool {
 	t.Helper()
 	served := map[string]bool{}
-	for _, file := range files(t, "metrics.go") {
+	for _, file := range files(t, ".go") {
+		if filepath.Dir(file) != "internal/ops" || strings.HasSuffix(file, "_test.go") {
+			continue
+		}
 		ast.Inspect(parse(t, file), func(n ast.Node) bool {
 			if literal, ok := n.(*ast.BasicLit); ok && strings.HasPrefix(literal.Value, `"firstcome_`) {
 				served[strings.Trim(literal.Value, `"`)] = true

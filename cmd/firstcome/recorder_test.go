@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+func TestARecorderHasNoAPIAndSaysHowItIs(t *testing.T) {
+	n, err := newNode(t.Context(), settings{
+		listen: "127.0.0.1:0", ops: "127.0.0.1:0", ledgerPath: filepath.Join(t.TempDir(), "firstcome.db"),
+		gate:  gateSettings{url: services.Redis.Database(t), records: true, silent: true},
+		admit: func(context.Context, *ledger.Ledger) (bool, error) { return true, nil },
+		log:   slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n.api != nil || n.issuer != nil || n.http != nil || n.address() != "off" {
+		t.Errorf("a recorder serves an API at %s: %+v", n.address(), n)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- n.run(ctx) }()
+	for path, want := range map[string]string{
+		"/livez": "ok", "/readyz?verbose": `"ledger":"ok"`, "/metrics": "\nfirstcome_breaker_state{", "/debug/pprof/cmdline": "",
+	} {
+		answer, err := http.Get("http://" + n.opsAddress() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		if err != nil || answer.StatusCode != http.StatusOK || !strings.Contains(string(text), want) {
+			t.Errorf("%s answers %s %s, %v", path, answer.Status, text, err)
+		}
+		if strings.Contains(string(text), "\nfirstcome_claims_total") {
+			t.Error("a recorder counts claims")
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+	stop()
+	if err := <-ran; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,98 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// claimMetrics are of a node that answers claims.
+type claimMetrics struct {
+	claims              *prometheus.CounterVec
+	decided             [firstcome.Issued + 1]prometheus.Counter // by outcome
+	took, batches, gate prometheus.Histogram
+}
+
+// Why a claim has no outcome. Only unknown is a matter for operators by itself: anybody can ask for
+// what is not there, and leave before the answer.
+const (
+	claimUnknown  = "unknown"   // it may have been decided: 503
+	claimShed     = "shed"      // there was no room, and nothing was decided: 503
+	claimMismatch = "mismatch"  // the node may not decide the campaign, and nothing was: 503
+	claimNotFound = "not_found" // there is no such campaign: 404
+	claimGone     = "gone"      // the caller left before the answer
+)
+
+func newClaimMetrics() claimMetrics {
+	m := claimMetrics{
+		claims: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "firstcome_claims_total", Help: "Claims, by outcome; of those without: unknown (it may have been decided), shed, mismatch, not_found (nothing was), gone (the caller left).",
+		}, []string{"outcome"}),
+		took:    histogram("firstcome_claim_seconds", "Time from a claim's arrival, once all of its body is there, to its answer.", latencies),
+		batches: histogram("firstcome_batch_claims", "Claims that went to the gate at once.", prometheus.ExponentialBuckets(1, 2, 10)),
+		gate:    histogram("firstcome_gate_seconds", "Time of a call of the gate.", latencies),
+	}
+	for _, o := range firstcome.Outcomes() {
+		m.decided[o] = m.claims.WithLabelValues(o.String())
+	}
+	for _, why := range []string{claimUnknown, claimShed, claimMismatch, claimNotFound, claimGone} {
+		m.claims.WithLabelValues(why)
+	}
+	return m
+}
+
+// Decided counts an outcome that is answered.
+func (m *Monitor) Decided(o firstcome.Outcome) { m.decided[o].Inc() }
+
+// Took notes how long a claim took that got an outcome.
+func (m *Monitor) Took(long time.Duration) { m.took.Observe(long.Seconds()) }
+
+// Undecided counts a claim, made with ctx, that ended with an error.
+func (m *Monitor) Undecided(ctx context.Context, err error) {
+	why := claimUnknown
+	switch {
+	case errors.Is(err, firstcome.ErrNoCampaign):
+		why = claimNotFound
+	case errors.Is(err, firstcome.ErrBusy):
+		why = claimShed
+	case errors.Is(err, firstcome.ErrGateMismatch):
+		why = claimMismatch
+	case ctx.Err() != nil:
+		why = claimGone
+	}
+	m.claims.WithLabelValues(why).Inc()
+}
+
+// Batch is flow.Limits.OnBatch.
+func (m *Monitor) Batch(claims int, took time.Duration, err error) {
+	m.batches.Observe(float64(claims))
+	m.gate.Observe(took.Seconds())
+	if err != nil && !errors.Is(err, firstcome.ErrNoCampaign) { // anybody can ask for what is not there
+		m.failures.WithLabelValues(classOf(err)).Inc()
+		m.Warn("a batch of claims was not decided", "claims", claims, "err", err)
+	}
+}
+
+// WatchClaims has the Monitor watch who answers claims, and the connections that they come on.
+func (m *Monitor) WatchClaims(i *flow.Issuer, connections func() (open, evicted, shed int64)) {
+	one := func(which int) func() int64 {
+		return func() int64 {
+			open, evicted, shed := connections()
+			return []int64{open, evicted, shed}[which]
+		}
+	}
+	m.registry.MustRegister(m.claims, m.took, m.batches, m.gate,
+		gaugeFunc("firstcome_waiting_claims", "Claims that wait for the gate or are at it.", func() int64 { return i.Stats().Waiting }),
+		counterFunc("firstcome_shed_claims_total", "Claims refused because too many waited.", func() int64 { return i.Stats().Shed }),
+		counterFunc("firstcome_repeated_claims_total", "Claims answered without asking the gate.", func() int64 { return i.Stats().Repeated }),
+		counterFunc("firstcome_batch_failures_total", "Calls of the gate that failed.", func() int64 { return i.Stats().Failed }),
+		gaugeFunc("firstcome_open_connections", "Open connections of the public listener.", one(0)),
+		counterFunc("firstcome_evicted_connections_total", "Idle connections closed to make room.", one(1)),
+		counterFunc("firstcome_shed_connections_total", "New connections closed for want of room.", one(2)),
+	)
+}

@@ -1,0 +1,221 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// gateMetrics are of a node where another gate than the ledger decides.
+type gateMetrics struct {
+	failures *prometheus.CounterVec // of the gate, by class
+	alarms   prometheus.Counter
+	lag      prometheus.Histogram
+	record   prometheus.Histogram
+}
+
+// lags are the buckets of the time from issue to ledger, in seconds: from a commit
+// to an outage of ten minutes.
+var lags = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 600}
+
+// Classes of the gate's failures.
+const (
+	classSafe     = "safe"     // nothing was done; asking again soon succeeds
+	classUnknown  = "unknown"  // it may have been done
+	classFatal    = "fatal"    // nothing is done until an operator acts
+	classLost     = "lost"     // the gate has lost a campaign
+	classMismatch = "mismatch" // the node has another gate or secret than the campaign
+)
+
+func newGateMetrics() gateMetrics {
+	m := gateMetrics{
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "firstcome_gate_failures_total", Help: "Calls of the gate that failed, by what that means.",
+		}, []string{"class"}),
+		alarms: counter("firstcome_journal_alarms_total", "What an operator should know of the journal, each time it was logged."),
+		lag:    histogram("firstcome_record_lag_seconds", "Time from the issue of a batch's first coupon to its being recorded.", lags),
+		record: histogram("firstcome_record_seconds", "Time of a recorder's call of the ledger.", latencies),
+	}
+	for _, class := range []string{classSafe, classUnknown, classFatal, classLost, classMismatch} {
+		m.failures.WithLabelValues(class)
+	}
+	return m
+}
+
+// classOf says what a failure of the gate means.
+func classOf(err error) string {
+	switch {
+	case errors.Is(err, firstcome.ErrGateMismatch):
+		return classMismatch
+	case errors.Is(err, flow.ErrLost):
+		return classLost
+	case errors.Is(err, firstcome.ErrBusy):
+		return classSafe
+	case flow.IsFatal(err):
+		return classFatal
+	}
+	return classUnknown
+}
+
+// ChangeFailed logs that changes do not reach the gate: see flow.NewChanger.
+func (m *Monitor) ChangeFailed(err error) { m.Warn("changes do not reach the gate", "err", err) }
+
+// RetireFailed logs that a campaign is not retired, at most once an hour: see flow.NewRetirer.
+func (m *Monitor) RetireFailed(err error) {
+	m.log.Warn("a campaign that is over was not retired", "err", err)
+}
+
+// Alarm counts and logs what an operator should know of the journal; id is empty where it is about
+// no single campaign.
+func (m *Monitor) Alarm(id firstcome.CampaignID, err error) {
+	m.alarms.Inc()
+	about := []any{"err", err}
+	if id != "" {
+		about = append([]any{"campaign", id}, about...)
+	}
+	m.log.Error("the journal needs a look", about...)
+}
+
+// Record is flow.RecorderLimits.OnRecord.
+func (m *Monitor) Record(one flow.Recording) {
+	m.record.Observe(one.Took.Seconds())
+	switch {
+	case one.Err != nil:
+		m.Warn("the ledger did not record", "campaign", one.Campaign, "coupons", one.Coupons, "letters", one.Letters, "err", one.Err)
+	case one.Coupons > 0:
+		m.lag.Observe(max(0, time.Since(one.Oldest).Seconds()))
+	}
+}
+
+// A Gate is what there is to watch of a gate beside the ledger.
+type Gate struct {
+	Name    string // as the campaigns have it
+	Changer *flow.Changer
+	Retirer *flow.Retirer
+	// Lag returns how far the ledger is behind the gate in each of these campaigns that has
+	// anything unrecorded.
+	Lag func(context.Context, []flow.Revision) ([]flow.Lag, error)
+	// Recorded is where claims wait; nil: this node answers none.
+	Recorded *flow.Recorded
+	// Recorder is this node's; nil: it records nothing.
+	Recorder *flow.Recorder
+}
+
+// WatchGate has the Monitor watch a gate beside the ledger, which is watched already.
+func (m *Monitor) WatchGate(g Gate) {
+	// These labels say which journal it is, to who fills it and to who drains it: two fleets that one
+	// Prometheus watches have two, whatever their jobs are called.
+	journal := prometheus.Labels{"ledger": m.ledger.Identity(), "gate": g.Name}
+	m.registry.MustRegister(m.failures)
+	m.watchChanger(g.Changer)
+	m.watchRetirer(g.Retirer)
+	m.watchBacklog(g.Lag, journal)
+	if g.Recorded != nil {
+		m.registry.MustRegister(gaugeFunc("firstcome_unrecorded_claims", "Claims that are decided and wait until they are recorded.", func() int64 {
+			calls, _ := g.Recorded.Waiting()
+			return int64(calls)
+		}))
+	}
+	if g.Recorder != nil {
+		m.watchRecorder(g.Recorder, journal)
+	}
+}
+
+// breakerStates are the values of a recorder's breaker as a number: the higher, the worse.
+var breakerStates = []string{"closed", "half-open", "open"}
+
+func (m *Monitor) watchRecorder(r *flow.Recorder, journal prometheus.Labels) {
+	m.registry.MustRegister(m.lag, m.record, m.alarms,
+		counterFunc("firstcome_recorded_coupons_total", "Coupons recorded by this node, or found recorded.", func() int64 { return r.Stats().Coupons }),
+		counterFunc("firstcome_recorded_batches_total", "Batches of the journal that this node settled.", func() int64 { return r.Stats().Batches }),
+		counterFunc("firstcome_record_retries_total", "Calls of the ledger or the journal that a recorder repeated.", func() int64 { return r.Stats().Retries }),
+		counterFunc("firstcome_dead_letters_total", "Dead letters that this node made.", func() int64 { return r.Stats().Letters }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "firstcome_breaker_state", Help: "The recorder's breaker: 0 closed, 1 half-open, 2 open.", ConstLabels: journal,
+		}, func() float64 { return float64(slices.Index(breakerStates, r.Stats().Breaker)) }),
+	)
+}
+
+func (m *Monitor) watchChanger(c *flow.Changer) {
+	m.results("firstcome_changes_total", "Changes that this node brought to the gate, and attempts that failed.", map[string]func() int64{
+		"applied": func() int64 { return c.Stats().Applied },
+		"refused": func() int64 { return c.Stats().Refused },
+		"failed":  func() int64 { return c.Stats().Failed },
+	})
+}
+
+func (m *Monitor) watchRetirer(r *flow.Retirer) {
+	m.results("firstcome_retirements_total", "Campaigns that this node retired or had the gate forget, and attempts that failed.", map[string]func() int64{
+		"retired":   func() int64 { return r.Stats().Retired },
+		"forgotten": func() int64 { return r.Stats().Forgotten },
+		"failed":    func() int64 { return r.Stats().Failed },
+	})
+}
+
+// results registers a counter by result.
+func (m *Monitor) results(name, help string, results map[string]func() int64) {
+	for result, value := range results {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: name, Help: help, ConstLabels: prometheus.Labels{"result": result},
+		}, func() float64 { return float64(value()) }))
+	}
+}
+
+// watchBacklog asks the gate what the ledger does not have yet. Every node says so, since the
+// recorders themselves may be down.
+func (m *Monitor) watchBacklog(lag func(context.Context, []flow.Revision) ([]flow.Lag, error), journal prometheus.Labels) {
+	b := &backlog{named: m.ledger.Active, lag: lag}
+	m.registry.MustRegister(&question{
+		metrics: []*prometheus.Desc{
+			describe("firstcome_gate_up", "Whether the gate answered this scrape."),
+			prometheus.NewDesc("firstcome_backlog_coupons", "Coupons that are decided and not recorded.", nil, journal),
+			prometheus.NewDesc("firstcome_backlog_age_seconds", "How long the oldest of them has been in the journal.", nil, journal),
+		},
+		ask: b.ask,
+	})
+}
+
+// A backlog is what the ledger does not have yet of the campaigns that are active.
+type backlog struct {
+	named func(context.Context) ([]flow.Revision, error)
+	lag   func(context.Context, []flow.Revision) ([]flow.Lag, error)
+
+	mu     sync.Mutex // guards active
+	active []flow.Revision
+}
+
+// ask returns how many coupons it is, and for how many seconds the oldest has waited.
+func (b *backlog) ask() ([]float64, error) {
+	active := b.campaigns()
+	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
+	defer cancel()
+	all, err := b.lag(ctx, active)
+	var numbers int64
+	var oldest time.Duration
+	for _, l := range all {
+		numbers += l.Numbers
+		oldest = max(oldest, l.Oldest)
+	}
+	return []float64{float64(numbers), oldest.Seconds()}, err
+}
+
+// campaigns returns the active campaigns. While the ledger is down, which is when
+// the backlog matters, they are those that it last named.
+func (b *backlog) campaigns() []flow.Revision {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
+	defer cancel()
+	active, err := b.named(ctx)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err == nil {
+		b.active = active
+	}
+	return b.active
+}

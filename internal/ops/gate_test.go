@@ -1,0 +1,164 @@
+package ops_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ops"
+)
+
+// A farGate has lost every campaign.
+type farGate struct{ flow.RemoteGate }
+
+func (farGate) State(context.Context, firstcome.CampaignID) (flow.GateState, error) {
+	return flow.GateState{}, flow.ErrLost
+}
+
+func (farGate) Retire(context.Context, firstcome.CampaignID) error { return nil }
+
+// gate returns what there is to watch of a gate of which nothing else is known.
+func (w *watched) gate() ops.Gate {
+	return ops.Gate{
+		Name: "redis:x", Changer: flow.NewChanger(w.ledger, farGate{}, w.ChangeFailed), Retirer: flow.NewRetirer(bookOfTwo{}, farGate{}, 0, w.RetireFailed),
+		Lag: func(context.Context, []flow.Revision) ([]flow.Lag, error) { return nil, nil },
+	}
+}
+
+// A oneBatch is a source with one batch, and a keeper that takes it at the second try.
+type oneBatch struct {
+	batch flow.Batch
+	tries int
+	done  chan struct{}
+}
+
+func (s *oneBatch) Drain(ctx context.Context, to flow.Sink) error {
+	_, err := to(ctx, s.batch)
+	if err == nil {
+		close(s.done)
+		<-ctx.Done()
+	}
+	return err
+}
+
+func (s *oneBatch) Record(context.Context, firstcome.CampaignID, []firstcome.Coupon) (flow.Settled, error) {
+	if s.tries++; s.tries == 1 {
+		return flow.Settled{}, errors.New("the ledger is away")
+	}
+	return flow.Settled{Through: 2}, nil
+}
+
+func (s *oneBatch) Bury(context.Context, firstcome.CampaignID, []flow.DeadLetter) (flow.Settled, error) {
+	return flow.Settled{}, nil
+}
+
+func TestTheMetricsSayWhatIsNotRecorded(t *testing.T) {
+	w := watch(t, "redis:x")
+	w.create("c", 5)
+	var asked []flow.Revision
+	var lagError error
+	gate := w.gate()
+	gate.Recorded = flow.NewRecorded(farGate{})
+	gate.Lag = func(_ context.Context, active []flow.Revision) ([]flow.Lag, error) {
+		asked = active
+		return []flow.Lag{{Campaign: "c", Numbers: 3, Oldest: 2 * time.Second}, {Campaign: "d", Numbers: 4, Oldest: time.Second}}, lagError
+	}
+	w.WatchGate(gate)
+	journal := `{gate="redis:x",ledger="` + w.ledger.Identity() + `"} `
+	w.want(`firstcome_backlog_coupons`+journal+`7`, `firstcome_backlog_age_seconds`+journal+`2`, `firstcome_gate_up 1`, `firstcome_ledger_up 1`,
+		`firstcome_open_dead_letters 0`, `firstcome_pending_changes 1`, `firstcome_unrecorded_claims 0`, `firstcome_gate_epoch{campaign="c"} 1`,
+		`firstcome_changes_total{result="refused"} 0`)
+	w.wantNone(`firstcome_breaker_state`, `firstcome_record_seconds`, `firstcome_journal_alarms_total`)
+	if len(asked) != 1 || asked[0] != (flow.Revision{Campaign: "c", Version: 1, Epoch: 1, Marker: asked[0].Marker}) {
+		t.Errorf("the backlog is that of %v", asked)
+	}
+	lagError = errors.New("no answer")
+	w.want(`firstcome_gate_up 0`, `firstcome_ledger_up 1`)
+	w.wantNone(`firstcome_backlog_coupons`)
+}
+
+func TestTheMetricsSayWhatARecorderDoes(t *testing.T) {
+	w := watch(t, "redis:x")
+	source := &oneBatch{done: make(chan struct{})}
+	source.batch = flow.Batch{Campaign: "c", Coupons: []firstcome.Coupon{
+		{Campaign: "c", Number: 1, User: "a", IssuedAt: time.Now().Add(-time.Minute)}, {Campaign: "c", Number: 2, User: "b"},
+	}}
+	gate := w.gate()
+	gate.Recorder = flow.NewRecorder(source, source, flow.RecorderLimits{OnRecord: w.Record})
+	w.WatchGate(gate)
+	running, stop := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- gate.Recorder.Run(running) }()
+	<-source.done
+	stop()
+	if err := <-ran; err != nil {
+		t.Error(err)
+	}
+	w.Alarm("", errors.New("nothing wakes the journal"))
+	w.Alarm("c", errors.New("a part was gone"))
+	w.want(`firstcome_recorded_coupons_total 2`, `firstcome_recorded_batches_total 1`, `firstcome_record_retries_total 1`, `firstcome_dead_letters_total 0`,
+		`firstcome_record_seconds_count 2`, `firstcome_record_lag_seconds_bucket{le="30"} 0`, `firstcome_record_lag_seconds_count 1`,
+		`firstcome_breaker_state{gate="redis:x",ledger="`+w.ledger.Identity()+`"} 0`, `firstcome_journal_alarms_total 2`)
+	w.wantNone(`firstcome_unrecorded_claims`, `firstcome_claims_total`, `firstcome_open_connections`)
+	for _, want := range []string{"the ledger did not record", `err="nothing wakes the journal"`, `campaign=c err="a part was gone"`} {
+		if !strings.Contains(w.log.String(), want) {
+			t.Errorf("the log has no %s: %s", want, &w.log)
+		}
+	}
+}
+
+// A fatalError is what only an operator ends.
+type fatalError struct{ error }
+
+func (fatalError) Fatal() bool { return true }
+
+func TestEveryFailureOfAGateIsCountedByItsClass(t *testing.T) {
+	w := watch(t, "redis:x")
+	w.WatchGate(w.gate())
+	for class, err := range map[string]error{
+		"safe": firstcome.ErrBusy, "unknown": errors.New("no answer"), "fatal": fatalError{errors.New("no right")},
+		"lost": flow.ErrLost, "mismatch": firstcome.ErrGateMismatch,
+	} {
+		w.want(`firstcome_gate_failures_total{class="` + class + `"} 0`)
+		w.Batch(1, time.Millisecond, err)
+		w.want(`firstcome_gate_failures_total{class="` + class + `"} 1`)
+	}
+	if !strings.Contains(w.log.String(), "a batch of claims was not decided") {
+		t.Errorf("the log says %s", &w.log)
+	}
+}
+
+// A bookOfTwo is a ledger with a campaign to retire and one to forget.
+type bookOfTwo struct{}
+
+func (bookOfTwo) Retirable(context.Context, time.Duration) ([]firstcome.CampaignID, error) {
+	return []firstcome.CampaignID{"over"}, nil
+}
+
+func (bookOfTwo) Retire(context.Context, firstcome.CampaignID, flow.GateState, time.Duration) (bool, error) {
+	return true, nil
+}
+
+func (bookOfTwo) Unforgotten(context.Context, time.Duration) ([]firstcome.CampaignID, error) {
+	return []firstcome.CampaignID{"retired"}, nil
+}
+
+func (bookOfTwo) Forgotten(context.Context, firstcome.CampaignID) error { return nil }
+
+func TestTheMetricsSayWhatIsRetired(t *testing.T) {
+	w := watch(t, "redis:x")
+	gate := w.gate()
+	w.WatchGate(gate)
+	w.want(`firstcome_retirements_total{result="failed"} 0`)
+	if err := gate.Retirer.Look(t.Context()); !errors.Is(err, flow.ErrLost) {
+		t.Errorf("the look ends with %v", err)
+	}
+	if text := w.log.String(); !strings.Contains(text, "was not retired") || !strings.Contains(text, "retire over: "+flow.ErrLost.Error()) {
+		t.Errorf("the log says %q", text)
+	}
+	w.want(`firstcome_retirements_total{result="failed"} 1`, `firstcome_retirements_total{result="forgotten"} 1`, `firstcome_retirements_total{result="retired"} 0`)
+}

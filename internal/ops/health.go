@@ -1,0 +1,94 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/firstcome/firstcome/internal/auth"
+)
+
+// Handler returns what only operators may see: metrics, profiles and health. It
+// belongs on a listener of its own, never on the public one. At a loopback address it answers to who asks for one.
+func (m *Monitor) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("GET /livez", live)
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		m.Ready(w, r, func(*http.Request) bool { return true })
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		at, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+		if at != nil && at.IP.IsLoopback() && !auth.IsLoopback(r.Host) {
+			http.Error(w, "at a loopback address metrics and profiles are for who asks localhost or that address", http.StatusForbidden)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// Drain has the node be not ready from now on. It may be called more than once.
+func (m *Monitor) Drain() { m.draining.Store(true) }
+
+// A readiness is the answer of /readyz. Version and Ledger are shown if asked for.
+type readiness struct {
+	Status  string `json:"status"` // ready or draining
+	Version string `json:"version,omitempty"`
+	Ledger  string `json:"ledger,omitempty"` // ok, or what is wrong with it
+}
+
+// live answers GET /livez: the process answers. It touches nothing.
+func live(w http.ResponseWriter, _ *http.Request) {
+	answer(w, http.StatusOK, readiness{Status: "ok"})
+}
+
+// Ready answers GET /readyz. Only what is this node's own makes it unready: a
+// ledger that is down is shown, and answered by truthful 503s. It is shown to whom mayLook lets.
+func (m *Monitor) Ready(w http.ResponseWriter, r *http.Request, mayLook func(*http.Request) bool) {
+	status, said := http.StatusOK, readiness{Status: "ready"}
+	if m.draining.Load() {
+		status, said.Status = http.StatusServiceUnavailable, "draining"
+		w.Header().Set("Retry-After", "1")
+	}
+	if r.URL.Query().Has("verbose") && mayLook(r) {
+		said.Version, said.Ledger = m.version, m.ledgerState(r.Context())
+	}
+	answer(w, status, said)
+}
+
+func answer(w http.ResponseWriter, status int, said readiness) {
+	body, err := json.Marshal(said)
+	if err != nil {
+		panic(err) // it has nothing that JSON cannot say
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // a client that is gone asks again
+}
+
+// ledgerPatience is how long /readyz?verbose waits for the ledger.
+const ledgerPatience = time.Second
+
+func (m *Monitor) ledgerState(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, ledgerPatience)
+	defer cancel()
+	if err := m.ledger.Ping(ctx); err != nil {
+		m.Warn("the ledger cannot be read", "err", err)
+		return "cannot be read: the log says why"
+	}
+	if m.unwritten.Load() {
+		return "did not take the last write: the log says why"
+	}
+	return "ok"
+}

@@ -1,0 +1,88 @@
+package ops_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestANodeIsReadyUntilItDrains(t *testing.T) {
+	w := watch(t, "")
+	for path, want := range map[string]string{
+		"/livez": `{"status":"ok"}`, "/readyz": `{"status":"ready"}`, "/readyz?verbose": `{"status":"ready","version":"v9","ledger":"ok"}`,
+	} {
+		if status, body := w.get(path); status != http.StatusOK || body != want {
+			t.Errorf("%s answers %d %s", path, status, body)
+		}
+	}
+	w.Drain()
+	w.Drain()
+	if status, body := w.get("/readyz?verbose"); status != http.StatusServiceUnavailable || body != `{"status":"draining","version":"v9","ledger":"ok"}` {
+		t.Errorf("a draining node answers %d %s", status, body)
+	}
+	if status, _ := w.get("/livez"); status != http.StatusOK {
+		t.Errorf("a draining node is said to be dead: %d", status)
+	}
+}
+
+func TestALedgerThatDoesNotTakeWritesIsShownUntilItDoes(t *testing.T) {
+	w := watch(t, "")
+	w.Commit(1, time.Millisecond, errors.New("the disk is full"))
+	w.want(`firstcome_commit_failures_total 1`)
+	if status, body := w.get("/readyz?verbose"); status != http.StatusOK || !strings.Contains(body, `"did not take the last write: the log says why"`) {
+		t.Errorf("while it fails: %d %s", status, body)
+	}
+	w.create("c", 1)
+	if status, body := w.get("/readyz?verbose"); status != http.StatusOK || !strings.Contains(body, `"ledger":"ok"`) {
+		t.Errorf("once it writes: %d %s", status, body)
+	}
+}
+
+func TestWhoMayNotLookLearnsNothingOfTheLedger(t *testing.T) {
+	w := watch(t, "")
+	answer := httptest.NewRecorder()
+	w.Ready(answer, httptest.NewRequest(http.MethodGet, "/readyz?verbose", http.NoBody), func(*http.Request) bool { return false })
+	if body := answer.Body.String(); body != `{"status":"ready"}` {
+		t.Errorf("it answers %s", body)
+	}
+}
+
+// TestTheOpsListenerOfThisMachineAnswersToItsOwnNames: a page whose name was made to resolve to this machine would else
+// read profiles in a browser on it.
+func TestTheOpsListenerOfThisMachineAnswersToItsOwnNames(t *testing.T) {
+	ops := httptest.NewServer(watch(t, "").Handler())
+	defer ops.Close()
+	_, port, err := net.SplitHostPort(ops.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, want := range map[string]int{"127.0.0.1": 200, "localhost": 200, "[::1]": 200, "evil.example": 403, "localhost.evil.example": 403, "10.0.0.11": 403} {
+		for _, path := range []string{"/metrics", "/debug/pprof/cmdline", "/debug/pprof/goroutine?debug=1", "/livez", "/readyz?verbose"} {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, ops.URL+path, http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Host = host + ":" + port
+			answer, err := ops.Client().Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = answer.Body.Close()
+			if answer.StatusCode != want {
+				t.Errorf("as %s %s answers %d, want %d", host, path, answer.StatusCode, want)
+			}
+		}
+	}
+	elsewhere := httptest.NewRequest(http.MethodGet, "http://node-1.internal:8081/metrics", http.NoBody)
+	at := context.WithValue(t.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(10, 0, 0, 11), Port: 8081})
+	answer := httptest.NewRecorder()
+	ops.Config.Handler.ServeHTTP(answer, elsewhere.WithContext(at))
+	if answer.Code != http.StatusOK {
+		t.Errorf("on an inner network, by a name of it, it answers %d", answer.Code)
+	}
+}

@@ -1,0 +1,109 @@
+package ops
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// ledgerMetrics are of what the node writes to the ledger.
+type ledgerMetrics struct {
+	commit    prometheus.Histogram
+	failed    prometheus.Counter
+	unwritten atomic.Bool // the last transaction failed
+}
+
+func newLedgerMetrics() ledgerMetrics {
+	return ledgerMetrics{
+		commit: histogram("firstcome_commit_seconds", "Time of a transaction of the ledger, to the disk.", latencies),
+		failed: counter("firstcome_commit_failures_total", "Transactions of the ledger that failed."),
+	}
+}
+
+// Commit is ledger.Options.OnCommit.
+func (m *Monitor) Commit(jobs int, took time.Duration, err error) {
+	m.commit.Observe(took.Seconds())
+	m.unwritten.Store(err != nil)
+	if err != nil {
+		m.failed.Inc()
+		m.Warn("the ledger could not write", "jobs", jobs, "err", err,
+			"fix", "firstcome doctor, with the flags of serve, says whether it has room and may be written")
+	}
+}
+
+// WatchLedger has the Monitor watch the ledger, in the metrics and for Ready.
+func (m *Monitor) WatchLedger(l *ledger.Ledger) {
+	m.ledger = l
+	m.registry.MustRegister(m.commit, m.failed, newStock(l), &question{
+		metrics: []*prometheus.Desc{
+			describe("firstcome_ledger_up", "Whether the ledger answered this scrape."),
+			describe("firstcome_open_dead_letters", "Dead letters in the ledger that nobody has replayed or voided."),
+			describe("firstcome_pending_changes", "Changes in the ledger that the gate lacks."),
+		},
+		ask: func() ([]float64, error) {
+			ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
+			defer cancel()
+			counts, err := l.Counts(ctx)
+			return []float64{float64(counts.Letters), float64(counts.Pending)}, err
+		},
+	})
+}
+
+// A stock reads the campaigns that are not closed from the ledger when asked.
+type stock struct {
+	ledger                           *ledger.Ledger
+	quantity, inForce, issued, epoch *prometheus.Desc
+	left                             *prometheus.Desc // campaigns that have no series of their own
+}
+
+const (
+	// maxSeries bounds the campaigns that have series of their own, of four metrics: as many as
+	// test/bench has on sale at once.
+	maxSeries = 1000
+	// scrapePatience is how long a scrape waits for the ledger.
+	scrapePatience = 2 * time.Second
+)
+
+func newStock(l *ledger.Ledger) *stock {
+	const of = ", of campaigns that are not closed."
+	return &stock{
+		ledger:   l,
+		quantity: describe("firstcome_quantity_coupons", "Coupons that there are to issue"+of+" None: there is no limit.", "campaign"),
+		inForce:  describe("firstcome_in_force_coupons", "Coupons in force in the ledger"+of, "campaign"),
+		issued:   describe("firstcome_issued_coupons", "Coupons in the ledger, voided ones too"+of, "campaign"),
+		epoch:    describe("firstcome_gate_epoch", "Epoch of the campaign's gate"+of, "campaign"),
+		left:     describe("firstcome_campaigns_without_series", "Campaigns that are not closed and that no other metric names, because they are too many."),
+	}
+}
+
+// Describe names the metrics.
+func (s *stock) Describe(to chan<- *prometheus.Desc) {
+	for _, metric := range []*prometheus.Desc{s.quantity, s.inForce, s.issued, s.epoch, s.left} {
+		to <- metric
+	}
+}
+
+// Collect reads the campaigns.
+func (s *stock) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
+	defer cancel()
+	found, more, err := s.ledger.Unclosed(ctx, maxSeries)
+	if err != nil {
+		return // a gap in these series is what tells; the others are true
+	}
+	to <- gauge(s.left, float64(more))
+	for _, c := range found {
+		id := string(c.ID)
+		if c.Quantity != firstcome.Unlimited {
+			to <- gauge(s.quantity, float64(c.Quantity), id)
+		}
+		to <- gauge(s.inForce, float64(c.InForce), id)
+		to <- gauge(s.issued, float64(c.Issued), id)
+		to <- gauge(s.epoch, float64(c.Epoch), id)
+	}
+}

@@ -1,0 +1,114 @@
+// Package ops is what operators see of a node: its metrics, its profiles, and whether it is
+// ready, on a listener of their own.
+//
+// A Monitor is made before the other parts of a node. Those that have something to report are
+// made with a method of it (Batch, Commit, Record, …); those that count themselves are given to a
+// Watch method, and read at each scrape.
+package ops
+
+import (
+	"log/slog"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// A Monitor counts what a node does, and says how it is. Make one with New. A metric is there
+// once the part is watched that it is about; labels have few values and never name a user.
+type Monitor struct {
+	log      *slog.Logger
+	version  string
+	registry *prometheus.Registry
+	ledger   *ledger.Ledger // nil until WatchLedger
+
+	claimMetrics
+	ledgerMetrics
+	gateMetrics
+
+	draining atomic.Bool
+	warned   atomic.Int64 // when Warn last logged, in seconds since 1970
+}
+
+// New returns a Monitor of a firstcome of a version, made of a commit.
+func New(log *slog.Logger, version, commit string) *Monitor {
+	m := &Monitor{
+		log: log, version: version, registry: prometheus.NewRegistry(),
+		claimMetrics: newClaimMetrics(), ledgerMetrics: newLedgerMetrics(), gateMetrics: newGateMetrics(),
+	}
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "firstcome_build_info", Help: "1; its labels say which firstcome this is.",
+			ConstLabels: prometheus.Labels{"version": version, "commit": commit, "goversion": runtime.Version()},
+		}, func() float64 { return 1 }))
+	return m
+}
+
+// Warn logs at most once a second: what fails for one claim fails for thousands,
+// and the counters say how many.
+func (m *Monitor) Warn(text string, args ...any) {
+	now := time.Now().Unix()
+	if last := m.warned.Load(); last == now || !m.warned.CompareAndSwap(last, now) {
+		return
+	}
+	m.log.Warn(text, args...)
+}
+
+// latencies are the buckets of times, in seconds: from a claim answered from a
+// lease to twice the time that a call of the gate may take.
+var latencies = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+
+func histogram(name, help string, buckets []float64) prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
+}
+
+func counter(name, help string) prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+}
+
+func counterFunc(name, help string, value func() int64) prometheus.Collector {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
+}
+
+func gaugeFunc(name, help string, value func() int64) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
+}
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
+}
+
+func gauge(of *prometheus.Desc, value float64, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value, labels...)
+}
+
+// A question is asked at each scrape. The first of its metrics says whether there was an
+// answer; the others are what it was, in the order of ask.
+type question struct {
+	metrics []*prometheus.Desc
+	ask     func() ([]float64, error)
+}
+
+// Describe names the metrics.
+func (q *question) Describe(to chan<- *prometheus.Desc) {
+	for _, metric := range q.metrics {
+		to <- metric
+	}
+}
+
+// Collect asks.
+func (q *question) Collect(to chan<- prometheus.Metric) {
+	values, err := q.ask()
+	if err != nil {
+		to <- gauge(q.metrics[0], 0)
+		return
+	}
+	to <- gauge(q.metrics[0], 1)
+	for n, value := range values {
+		to <- gauge(q.metrics[1+n], value)
+	}
+}
