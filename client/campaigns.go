@@ -10,24 +10,18 @@ import (
 // CreateCampaign makes a campaign. A Problem with status 409 says that there is
 // one with its id.
 func (c *Client) CreateCampaign(ctx context.Context, n NewCampaign) (Campaign, error) {
-	var made Campaign
-	err := c.do(ctx, request{method: http.MethodPost, path: "/v1/campaigns", body: n}, &made)
-	return made, err
+	return ask[Campaign](ctx, c, request{method: http.MethodPost, path: "/v1/campaigns", body: n})
 }
 
 // Campaign returns a campaign. A Problem with status 404 says that there is none.
 func (c *Client) Campaign(ctx context.Context, id string) (Campaign, error) {
-	var found Campaign
-	err := c.do(ctx, request{method: http.MethodGet, path: campaignPath(id)}, &found)
-	return found, err
+	return ask[Campaign](ctx, c, request{method: http.MethodGet, path: campaignPath(id)})
 }
 
 // Campaigns returns at most limit campaigns (0: 100) in the order of their ids,
 // from the one behind after on.
 func (c *Client) Campaigns(ctx context.Context, after string, limit int) (List[Campaign], error) {
-	var found List[Campaign]
-	err := c.do(ctx, request{method: http.MethodGet, path: "/v1/campaigns", query: page(after, limit)}, &found)
-	return found, err
+	return ask[List[Campaign]](ctx, c, request{method: http.MethodGet, path: "/v1/campaigns", query: page(after, limit)})
 }
 
 // UpdateCampaign changes the named terms of a campaign; nil clears one. If version
@@ -37,9 +31,7 @@ func (c *Client) UpdateCampaign(ctx context.Context, id string, version int64, c
 	if version != 0 {
 		r.header = http.Header{"If-Match": {`"` + strconv.FormatInt(version, 10) + `"`}}
 	}
-	var changed Campaign
-	err := c.do(ctx, r, &changed)
-	return changed, err
+	return ask[Campaign](ctx, c, r)
 }
 
 // Pause has claims answered with paused, until Resume.
@@ -58,25 +50,19 @@ func (c *Client) Close(ctx context.Context, id string) (Campaign, error) {
 }
 
 func (c *Client) turn(ctx context.Context, id, to string) (Campaign, error) {
-	var changed Campaign
-	err := c.do(ctx, request{method: http.MethodPost, path: campaignPath(id, to)}, &changed)
-	return changed, err
+	return ask[Campaign](ctx, c, request{method: http.MethodPost, path: campaignPath(id, to)})
 }
 
 // Changes returns at most limit changes of a campaign (0: 100) with versions above
 // after, in their order.
 func (c *Client) Changes(ctx context.Context, id string, after int64, limit int) (List[Change], error) {
-	var found List[Change]
 	q := page(strconv.FormatInt(after, 10), limit)
-	err := c.do(ctx, request{method: http.MethodGet, path: campaignPath(id, "changes"), query: q}, &found)
-	return found, err
+	return ask[List[Change]](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "changes"), query: q})
 }
 
 // LedgerState returns what the ledger has of a campaign.
 func (c *Client) LedgerState(ctx context.Context, id string) (LedgerState, error) {
-	var found LedgerState
-	err := c.do(ctx, request{method: http.MethodGet, path: campaignPath(id, "ledger")}, &found)
-	return found, err
+	return ask[LedgerState](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "ledger")})
 }
 
 // A LogFilter chooses lines of the audit log. The zero value of a field chooses all.
@@ -95,16 +81,12 @@ func (c *Client) AuditLog(ctx context.Context, f LogFilter) (List[LogEntry], err
 			q[name] = []string{value}
 		}
 	}
-	var found List[LogEntry]
-	err := c.do(ctx, request{method: http.MethodGet, path: "/v1/audit-log", query: q}, &found)
-	return found, err
+	return ask[List[LogEntry]](ctx, c, request{method: http.MethodGet, path: "/v1/audit-log", query: q})
 }
 
 // Wallet returns at most limit coupons in force of a user (0: 100), in the order
 // of their campaigns' ids, from the campaign behind after on.
 func (c *Client) Wallet(ctx context.Context, user, after string, limit int) (List[Coupon], error) {
-	var found List[Coupon]
 	path := "/v1/users/" + url.PathEscape(user) + "/coupons"
-	err := c.do(ctx, request{method: http.MethodGet, path: path, query: page(after, limit)}, &found)
-	return found, err
+	return ask[List[Coupon]](ctx, c, request{method: http.MethodGet, path: path, query: page(after, limit)})
 }

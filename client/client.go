@@ -88,6 +88,12 @@ func (c *Client) do(ctx context.Context, r request, into any) error {
 	return nil
 }
 
+// ask sends a request and returns what its answer holds.
+func ask[T any](ctx context.Context, c *Client, r request) (answer T, err error) {
+	err = c.do(ctx, r, &answer)
+	return answer, err
+}
+
 // send sends a request and returns the answer, whatever its status.
 func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	target := c.server + r.path

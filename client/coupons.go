@@ -35,9 +35,7 @@ type claim struct {
 // ClaimOf returns the coupon that a user holds of a campaign, as the answer to a
 // repeated claim would. A Problem with status 404 says that there is none.
 func (c *Client) ClaimOf(ctx context.Context, id, user string) (Answer, error) {
-	var answer Answer
-	err := c.do(ctx, request{method: http.MethodGet, path: campaignPath(id, "claims", user)}, &answer)
-	return answer, err
+	return ask[Answer](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "claims", user)})
 }
 
 // Issue claims for at most 1,000 users, with no other claim in between, and
@@ -153,9 +151,7 @@ func (c *Client) FindCoupons(ctx context.Context, id string, f CouponFilter) (Li
 	if f.Voided {
 		q.Set("voided", "include")
 	}
-	var found List[Coupon]
-	err := c.do(ctx, request{method: http.MethodGet, path: campaignPath(id, "coupons"), query: q}, &found)
-	return found, err
+	return ask[List[Coupon]](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "coupons"), query: q})
 }
 
 // Facts returns at most limit facts of a campaign (0: 100) with positions above
@@ -166,17 +162,13 @@ func (c *Client) Facts(ctx context.Context, id string, after int64, wait time.Du
 	if wait > 0 {
 		q.Set("wait", wait.String())
 	}
-	var found List[Fact]
-	err := c.do(ctx, request{method: http.MethodGet, path: campaignPath(id, "facts"), query: q}, &found)
-	return found, err
+	return ask[List[Fact]](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "facts"), query: q})
 }
 
 // Void takes a coupon back: its stock returns, its number is never given again,
 // and its user may claim again. Statuses of a Problem: 404, there is no such
 // coupon; 409, it was voided before.
 func (c *Client) Void(ctx context.Context, id string, number int64, reason string) (Coupon, error) {
-	var voided Coupon
 	path := campaignPath(id, "coupons", strconv.FormatInt(number, 10), "void")
-	err := c.do(ctx, request{method: http.MethodPost, path: path, body: map[string]string{"reason": reason}}, &voided)
-	return voided, err
+	return ask[Coupon](ctx, c, request{method: http.MethodPost, path: path, body: map[string]string{"reason": reason}})
 }

@@ -23,9 +23,7 @@ func (c *Client) DeadLetters(ctx context.Context, f LetterFilter) (List[DeadLett
 	if f.Settled {
 		q.Set("settled", "include")
 	}
-	var found List[DeadLetter]
-	err := c.do(ctx, request{method: http.MethodGet, path: "/v1/dead-letters", query: q}, &found)
-	return found, err
+	return ask[List[DeadLetter]](ctx, c, request{method: http.MethodGet, path: "/v1/dead-letters", query: q})
 }
 
 // ReplayDeadLetter records the coupon of a dead letter. Statuses of a Problem: 404,
@@ -43,8 +41,6 @@ func (c *Client) VoidDeadLetter(ctx context.Context, letter int64, reason string
 }
 
 func (c *Client) settle(ctx context.Context, letter int64, how string, body any) (DeadLetter, error) {
-	var settled DeadLetter
 	path := "/v1/dead-letters/" + strconv.FormatInt(letter, 10) + "/" + how
-	err := c.do(ctx, request{method: http.MethodPost, path: path, body: body}, &settled)
-	return settled, err
+	return ask[DeadLetter](ctx, c, request{method: http.MethodPost, path: path, body: body})
 }

@@ -16,7 +16,5 @@ type Readiness struct {
 // Readiness asks a server whether it takes requests, which version it is, and whether its ledger answers. A
 // server that drains is a *Problem.
 func (c *Client) Readiness(ctx context.Context) (Readiness, error) {
-	var r Readiness
-	err := c.do(ctx, request{method: http.MethodGet, path: "/readyz", query: url.Values{"verbose": {""}}}, &r)
-	return r, err
+	return ask[Readiness](ctx, c, request{method: http.MethodGet, path: "/readyz", query: url.Values{"verbose": {""}}})
 }
