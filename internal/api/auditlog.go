@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strconv"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
@@ -18,7 +17,7 @@ func (s *Server) listAuditLog(w http.ResponseWriter, r *http.Request, _ auth.Cal
 	q := parseQuery(r)
 	most := q.limit()
 	filter := ledger.LogFilter{
-		Campaign: q.campaign("campaign"), User: q.user("user_id"),
+		Campaign: parsed(q, "campaign", firstcome.ParseCampaignID), User: parsed(q, "user_id", firstcome.ParseUserID),
 		Before: q.number("before"), Limit: most + 1,
 	}
 	if q.err() != nil {
@@ -32,30 +31,16 @@ func (s *Server) listAuditLog(w http.ResponseWriter, r *http.Request, _ auth.Cal
 	if err != nil {
 		return err
 	}
-	list := client.List[client.LogEntry]{Items: []client.LogEntry{}}
-	if len(lines) > most {
-		lines = lines[:most]
-		next := strconv.FormatInt(lines[most-1].ID, 10)
-		list.Next = &next
-	}
-	for _, line := range lines {
-		list.Items = append(list.Items, wireLine(line, keys))
-	}
-	return writeJSON(w, http.StatusOK, list)
+	lines, next := pageOf(lines, most, func(e ledger.LogEntry) int64 { return e.ID })
+	return writeList(w, lines, next, func(e ledger.LogEntry) client.LogEntry { return wireLine(e, keys) })
 }
 
 // wireLine returns a line of the audit log as the wire has it. One whose detail cannot be read, because somebody
 // wrote in the ledger, hides no other: it is shown with what is there.
 func wireLine(e ledger.LogEntry, keys []firstcome.Key) client.LogEntry {
-	line := client.LogEntry{ID: e.ID, At: client.Time{Time: e.At}, Actor: e.Actor, ActorName: keyName(e.Actor, keys), Action: e.Action}
-	if campaign := string(e.Campaign); campaign != "" {
-		line.CampaignID = &campaign
-	}
-	if user := string(e.User); user != "" {
-		line.UserID = &user
-	}
-	if e.Number != 0 {
-		line.Number = &e.Number
+	line := client.LogEntry{
+		ID: e.ID, At: client.Time{Time: e.At}, Actor: e.Actor, ActorName: keyName(e.Actor, keys), Action: e.Action,
+		CampaignID: optional(string(e.Campaign)), UserID: optional(string(e.User)), Number: optional(e.Number),
 	}
 	if wireDetail(&line, e) != nil {
 		line.Old, line.New, line.Detail = nil, nil, asJSON(map[string]any{"unreadable": string(e.Detail)})

@@ -81,16 +81,8 @@ func (s *Server) listCampaigns(w http.ResponseWriter, r *http.Request, _ auth.Ca
 	if err != nil {
 		return err
 	}
-	list := client.List[client.Campaign]{Items: []client.Campaign{}}
-	if len(found) > most {
-		found = found[:most]
-		next := string(found[most-1].ID)
-		list.Next = &next
-	}
-	for _, c := range s.listed(r.Context(), found) {
-		list.Items = append(list.Items, wireCampaign(c))
-	}
-	return writeJSON(w, http.StatusOK, list)
+	found, next := pageOf(found, most, func(c ledger.Status) firstcome.CampaignID { return c.ID })
+	return writeList(w, s.listed(r.Context(), found), next, wireCampaign)
 }
 
 // kept returns the campaign in a request's path as the ledger has it.
@@ -153,34 +145,22 @@ func ifMatch(r *http.Request) (int64, error) {
 // etag returns a version as an ETag.
 func etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
 
-// pauseCampaign answers POST /v1/campaigns/{id}/pause.
-func (s *Server) pauseCampaign(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
-	return s.turn(w, r, c, ledger.Pause)
-}
-
-// resumeCampaign answers POST /v1/campaigns/{id}/resume.
-func (s *Server) resumeCampaign(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
-	return s.turn(w, r, c, ledger.Resume)
-}
-
-// closeCampaign answers POST /v1/campaigns/{id}/close.
-func (s *Server) closeCampaign(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
-	return s.turn(w, r, c, ledger.Close)
-}
-
-func (s *Server) turn(w http.ResponseWriter, r *http.Request, c auth.Caller, to ledger.Switch) error {
-	if err := s.readNothing(w, r); err != nil {
-		return err
+// switchCampaign returns what answers POST /v1/campaigns/{id}/pause, resume and close.
+func (s *Server) switchCampaign(to ledger.Switch) func(http.ResponseWriter, *http.Request, auth.Caller) error {
+	return func(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
+		if err := s.readNothing(w, r); err != nil {
+			return err
+		}
+		id, err := campaignID(r)
+		if err != nil {
+			return err
+		}
+		changed, err := s.Operator.Switch(r.Context(), c.Name, id, to)
+		if err != nil {
+			return err
+		}
+		return s.writeCampaign(w, r, http.StatusOK, changed)
 	}
-	id, err := campaignID(r)
-	if err != nil {
-		return err
-	}
-	changed, err := s.Operator.Switch(r.Context(), c.Name, id, to)
-	if err != nil {
-		return err
-	}
-	return s.writeCampaign(w, r, http.StatusOK, changed)
 }
 
 // writeCampaign answers with a campaign, with the gate's counters.

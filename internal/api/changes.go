@@ -2,7 +2,6 @@ package api
 
 import (
 	"net/http"
-	"strconv"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
@@ -23,20 +22,16 @@ func (s *Server) listChanges(w http.ResponseWriter, r *http.Request, _ auth.Call
 	if _, err := s.Ledger.Campaign(r.Context(), id); err != nil {
 		return err
 	}
-	list := client.List[client.Change]{Items: []client.Change{}}
+	changes := []client.Change{}
 	err = s.Ledger.Changes(r.Context(), id, after, most+1, func(c firstcome.Change, refused bool) error {
-		list.Items = append(list.Items, wireChange(&c, refused))
+		changes = append(changes, wireChange(&c, refused))
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if len(list.Items) > most {
-		list.Items = list.Items[:most]
-		next := strconv.FormatInt(list.Items[most-1].Version, 10)
-		list.Next = &next
-	}
-	return writeJSON(w, http.StatusOK, list)
+	changes, next := pageOf(changes, most, func(c client.Change) int64 { return c.Version })
+	return writeJSON(w, http.StatusOK, client.List[client.Change]{Items: changes, Next: next})
 }
 
 // wireChange returns a change as the wire has it.

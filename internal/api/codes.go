@@ -1,6 +1,7 @@
 package api
 
 import (
+	"maps"
 	"net/http"
 
 	"github.com/firstcome/firstcome"
@@ -51,49 +52,29 @@ const (
 	wrongNode        code = "wrong_node"
 )
 
-// codes are all of them by status, those of outcomes left out.
-var codes = [...]struct {
-	status int
-	codes  []code
-}{
-	{http.StatusBadRequest, []code{malformedRequest, malformedBody, malformedField}},
-	{http.StatusUnauthorized, []code{credentialsMissing, credentialsInvalid, tokenExpired}},
-	{http.StatusForbidden, []code{roleForbidden, crossSite, notLoopback}},
-	{http.StatusNotFound, []code{notFoundCode}},
-	{http.StatusMethodNotAllowed, []code{methodNotAllowed}},
-	{http.StatusConflict, []code{campaignExists, idAtGate, belowInForce, campaignClosed, alreadyVoided, letterSettled, letterRefused}},
-	{http.StatusPreconditionFailed, []code{stale}},
-	{http.StatusRequestEntityTooLarge, []code{bodyTooLarge}},
-	{http.StatusUnsupportedMediaType, []code{unsupportedMedia}},
-	{http.StatusUnprocessableEntity, []code{notAllowedCode}},
-	{http.StatusTooManyRequests, []code{rateLimited}},
-	{http.StatusInternalServerError, []code{fault}},
-	{http.StatusServiceUnavailable, []code{unknown, busy, notRecorded, unrecorded, changePending, changeUnfinished, wrongNode}},
-}
+// statuses are those of all codes.
+var statuses = statusesOf(map[int][]code{
+	http.StatusBadRequest:            {malformedRequest, malformedBody, malformedField},
+	http.StatusUnauthorized:          {credentialsMissing, credentialsInvalid, tokenExpired},
+	http.StatusForbidden:             {roleForbidden, crossSite, notLoopback},
+	http.StatusNotFound:              {notFoundCode},
+	http.StatusMethodNotAllowed:      {methodNotAllowed},
+	http.StatusConflict:              {campaignExists, idAtGate, belowInForce, campaignClosed, alreadyVoided, letterSettled, letterRefused},
+	http.StatusPreconditionFailed:    {stale},
+	http.StatusRequestEntityTooLarge: {bodyTooLarge},
+	http.StatusUnsupportedMediaType:  {unsupportedMedia},
+	http.StatusUnprocessableEntity:   {notAllowedCode},
+	http.StatusTooManyRequests:       {rateLimited},
+	http.StatusInternalServerError:   {fault},
+	http.StatusServiceUnavailable:    {unknown, busy, notRecorded, unrecorded, changePending, changeUnfinished, wrongNode},
+})
 
-// status returns the status of a code's answers.
-func (c code) status() int {
-	for _, of := range codes {
-		for _, known := range of.codes {
-			if known == c {
-				return of.status
-			}
-		}
-	}
-	for o, reply := range replies {
-		if reply.detail != "" && firstcome.Outcome(o).String() == string(c) {
-			return reply.status
-		}
-	}
-	panic("a code without a status: " + string(c))
-}
-
-// Codes returns every code that a problem may have, with its status.
-func Codes() map[string]int {
+// statusesOf adds the refusals' codes, which are their outcomes.
+func statusesOf(codes map[int][]code) map[string]int {
 	all := map[string]int{}
-	for _, of := range codes {
-		for _, c := range of.codes {
-			all[string(c)] = of.status
+	for status, of := range codes {
+		for _, c := range of {
+			all[string(c)] = status
 		}
 	}
 	for o, reply := range replies {
@@ -103,3 +84,6 @@ func Codes() map[string]int {
 	}
 	return all
 }
+
+// Codes returns every code that a problem may have, with its status.
+func Codes() map[string]int { return maps.Clone(statuses) }

@@ -85,7 +85,7 @@ func (s *Server) listCoupons(w http.ResponseWriter, r *http.Request, c auth.Call
 	}
 	q := parseQuery(r)
 	page := ledger.Page{After: q.number("after"), Limit: q.limit(), Voided: q.included("voided")}
-	choice := ledger.Choice{Page: page, User: q.user("user_id"), Code: q.code("code"), Number: q.positive("number")}
+	choice := ledger.Choice{Page: page, User: parsed(q, "user_id", firstcome.ParseUserID), Code: parsed(q, "code", firstcome.ParseCode), Number: q.positive("number")}
 	as := couponsAs(r, q)
 	if q.err() != nil {
 		return q.err()
@@ -150,9 +150,10 @@ func (s *Server) chosenCoupons(w http.ResponseWriter, r *http.Request, id firstc
 	if err != nil {
 		return err
 	}
-	after := ""
+	var after *string
 	if next != 0 {
-		after = strconv.FormatInt(next, 10)
+		text := strconv.FormatInt(next, 10)
+		after = &text
 	}
 	return s.writeCoupons(w, r, found, after, named)
 }
@@ -168,17 +169,13 @@ func (s *Server) pageOfCoupons(w http.ResponseWriter, r *http.Request, id firstc
 	if err != nil {
 		return err
 	}
-	next := ""
-	if len(found) > page.Limit {
-		found = found[:page.Limit]
-		next = strconv.FormatInt(found[page.Limit-1].Number, 10)
-	}
+	found, next := pageOf(found, page.Limit, func(c firstcome.Coupon) int64 { return c.Number })
 	return s.writeCoupons(w, r, found, next, named)
 }
 
 // writeCoupons answers with a page of coupons, masked unless who asks has named whose they are; next says where the one behind
-// it begins, "" that there is none.
-func (s *Server) writeCoupons(w http.ResponseWriter, r *http.Request, found []firstcome.Coupon, next string, named bool) error {
+// it begins, nil that there is none.
+func (s *Server) writeCoupons(w http.ResponseWriter, r *http.Request, found []firstcome.Coupon, next *string, named bool) error {
 	body := []byte(`{"items":[`)
 	for n := range found {
 		if !named {
@@ -194,8 +191,8 @@ func (s *Server) writeCoupons(w http.ResponseWriter, r *http.Request, found []fi
 		body = appendCoupon(body, &found[n], t)
 	}
 	body = append(body, `],"next":`...)
-	if next != "" {
-		body = appendText(body, next)
+	if next != nil {
+		body = appendText(body, *next)
 	} else {
 		body = append(body, "null"...)
 	}
@@ -281,10 +278,6 @@ func (s *Server) readWallet(w http.ResponseWriter, r *http.Request, c auth.Calle
 	if err != nil {
 		return err
 	}
-	next := ""
-	if len(found) > most {
-		found = found[:most]
-		next = string(found[most-1].Campaign)
-	}
+	found, next := pageOf(found, most, func(c firstcome.Coupon) firstcome.CampaignID { return c.Campaign })
 	return s.writeCoupons(w, r, found, next, true)
 }

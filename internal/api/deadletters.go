@@ -2,8 +2,8 @@ package api
 
 import (
 	"net/http"
-	"strconv"
 
+	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/ledger"
@@ -14,7 +14,7 @@ func (s *Server) listDeadLetters(w http.ResponseWriter, r *http.Request, _ auth.
 	q := parseQuery(r)
 	most := q.limit()
 	page := ledger.Letters{
-		Campaign: q.campaign("campaign"), After: q.number("after"), Limit: most + 1, Settled: q.included("settled"),
+		Campaign: parsed(q, "campaign", firstcome.ParseCampaignID), After: q.number("after"), Limit: most + 1, Settled: q.included("settled"),
 	}
 	if q.err() != nil {
 		return q.err()
@@ -23,16 +23,8 @@ func (s *Server) listDeadLetters(w http.ResponseWriter, r *http.Request, _ auth.
 	if err != nil {
 		return err
 	}
-	list := client.List[client.DeadLetter]{Items: []client.DeadLetter{}}
-	if len(found) > most {
-		found = found[:most]
-		next := strconv.FormatInt(found[most-1].ID, 10)
-		list.Next = &next
-	}
-	for _, letter := range found {
-		list.Items = append(list.Items, wireLetter(letter))
-	}
-	return writeJSON(w, http.StatusOK, list)
+	found, next := pageOf(found, most, func(d ledger.DeadLetter) int64 { return d.ID })
+	return writeList(w, found, next, wireLetter)
 }
 
 // replayDeadLetter answers POST /v1/dead-letters/{letter}/replay.
@@ -70,21 +62,9 @@ func (s *Server) voidDeadLetter(w http.ResponseWriter, r *http.Request, c auth.C
 
 // wireLetter returns a dead letter as the wire has it.
 func wireLetter(d ledger.DeadLetter) client.DeadLetter {
-	letter := client.DeadLetter{
-		ID: d.ID, Source: d.Source, Payload: d.Payload, Cause: d.Cause,
-		CreatedAt: client.Time{Time: d.CreatedAt}, SettledAt: wireTime(d.SettledAt),
+	return client.DeadLetter{
+		ID: d.ID, CampaignID: optional(string(d.Campaign)), Number: optional(d.Number), UserID: optional(string(d.User)),
+		Source: d.Source, Payload: d.Payload, Cause: d.Cause, CreatedAt: client.Time{Time: d.CreatedAt},
+		SettledAt: wireTime(d.SettledAt), SettledBy: optional(string(d.SettledBy)),
 	}
-	if campaign := string(d.Campaign); campaign != "" {
-		letter.CampaignID = &campaign
-	}
-	if d.Number != 0 {
-		letter.Number = &d.Number
-	}
-	if user := string(d.User); user != "" {
-		letter.UserID = &user
-	}
-	if by := string(d.SettledBy); by != "" {
-		letter.SettledBy = &by
-	}
-	return letter
 }

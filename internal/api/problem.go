@@ -21,7 +21,7 @@ var (
 
 // newProblem returns the answer with a code and a sentence that says why.
 func newProblem(c code, detail string) *client.Problem {
-	status := c.status()
+	status := statuses[string(c)]
 	return &client.Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Code: string(c), Detail: detail}
 }
 

@@ -10,8 +10,6 @@ import (
 	"time"
 	_ "time/tzdata" // the zones, where the system has none, as in an image from scratch
 	"unicode/utf8"
-
-	"github.com/firstcome/firstcome"
 )
 
 // The items of a page.
@@ -118,43 +116,17 @@ func (q *query) positive(name string) int64 {
 	return n
 }
 
-// user returns a parameter that is a user id; absent means "".
-func (q *query) user(name string) firstcome.UserID {
+// parsed returns a parameter as parse reads it; absent means "".
+func parsed[T ~string](q *query, name string, parse func(string) (T, error)) (value T) {
 	text, ok := q.given(name)
 	if !ok {
 		return ""
 	}
-	user, err := firstcome.ParseUserID(text)
+	value, err := parse(text)
 	if err != nil {
 		q.refuse(name, err.Error())
 	}
-	return user
-}
-
-// campaign returns a parameter that is a campaign's id; absent means "".
-func (q *query) campaign(name string) firstcome.CampaignID {
-	text, ok := q.given(name)
-	if !ok {
-		return ""
-	}
-	id, err := firstcome.ParseCampaignID(text)
-	if err != nil {
-		q.refuse(name, err.Error())
-	}
-	return id
-}
-
-// code returns a parameter that is a coupon code, as people type it; absent means "".
-func (q *query) code(name string) string {
-	text, ok := q.given(name)
-	if !ok {
-		return ""
-	}
-	code, err := firstcome.ParseCode(text)
-	if err != nil {
-		q.refuse(name, err.Error())
-	}
-	return code
+	return value
 }
 
 // given returns a parameter, and whether it is there: one that is there and empty chooses nothing,

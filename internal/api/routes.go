@@ -6,6 +6,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/ledger"
 )
 
 // A route is one operation. Who is not named in who may not call it.
@@ -31,9 +32,9 @@ func (s *Server) routes() []route {
 		{"GET", "/v1/campaigns", counts, "after limit", s.listCampaigns, short},
 		{"GET", "/v1/campaigns/{id}", staff | self, "", s.readCampaign, short},
 		{"PATCH", "/v1/campaigns/{id}", run, "", s.updateCampaign, short},
-		{"POST", "/v1/campaigns/{id}/pause", run, "", s.pauseCampaign, short},
-		{"POST", "/v1/campaigns/{id}/resume", run, "", s.resumeCampaign, short},
-		{"POST", "/v1/campaigns/{id}/close", run, "", s.closeCampaign, short},
+		{"POST", "/v1/campaigns/{id}/pause", run, "", s.switchCampaign(ledger.Pause), short},
+		{"POST", "/v1/campaigns/{id}/resume", run, "", s.switchCampaign(ledger.Resume), short},
+		{"POST", "/v1/campaigns/{id}/close", run, "", s.switchCampaign(ledger.Close), short},
 		{"GET", "/v1/campaigns/{id}/changes", run, "after limit", s.listChanges, short},
 		{"GET", "/v1/campaigns/{id}/ledger", counts, "", s.readLedger, short},
 

@@ -104,6 +104,7 @@ func (d *desk) Refused(context.Context, firstcome.CampaignID, int64) (bool, erro
 
 // local and remote return an Operator at the desk.
 func (d *desk) local() *operate.Operator { return operate.New(d, d) }
+
 func (d *desk) remote() *operate.Operator {
 	return operate.NewRemote(d, d, flow.NewChanger(d, d, nil), d)
 }
