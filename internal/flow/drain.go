@@ -15,12 +15,12 @@ func (i *Issuer) drain(q *queue) {
 	defer i.working.Done()
 	for {
 		q.gather()
-		batch, epoch, learn := q.take(i.limits.Batch)
+		batch, changes, learn := q.take(i.limits.Batch)
 		if len(batch) == 0 {
 			i.forgetUnknown(q)
 			return
 		}
-		i.decide(q, i.answerRepeats(q, batch), epoch, learn)
+		i.decide(q, i.answerRepeats(q, batch), changes, learn)
 		i.stats.waiting.Add(int64(-len(batch)))
 		q.reuse(batch)
 	}
@@ -51,7 +51,7 @@ func (i *Issuer) answerRepeats(q *queue, batch []*claim) []*claim {
 }
 
 // decide has the gate decide a batch and answers its claims.
-func (i *Issuer) decide(q *queue, batch []*claim, epoch uint64, learn bool) {
+func (i *Issuer) decide(q *queue, batch []*claim, changes uint64, learn bool) {
 	if len(batch) == 0 {
 		return
 	}
@@ -80,7 +80,7 @@ func (i *Issuer) decide(q *queue, batch []*claim, epoch uint64, learn bool) {
 		return
 	}
 	if learn {
-		i.learn(q, decisions, sent, epoch)
+		i.learn(q, decisions, sent, changes)
 	}
 	for n, c := range batch {
 		if decisions[n].Outcome == 0 {
@@ -113,20 +113,20 @@ func (i *Issuer) ask(id firstcome.CampaignID, users []firstcome.UserID) ([]first
 }
 
 // learn remembers what may be repeated of a batch's decisions.
-func (i *Issuer) learn(q *queue, decisions []firstcome.Decision, sent time.Duration, epoch uint64) {
+func (i *Issuer) learn(q *queue, decisions []firstcome.Decision, sent time.Duration, changes uint64) {
 	for n := range decisions {
 		if d := &decisions[n]; d.Outcome.HasCoupon() && d.Lease > 0 {
-			i.known.put(q, d, sent+d.Lease, epoch)
+			i.known.put(q, d, sent+d.Lease, changes)
 		}
 	}
-	if refusal := lastRefusal(decisions); refusal != nil && q.learn(*refusal, sent, epoch) {
+	if refusal := lastRefusal(decisions); refusal != nil && q.learn(*refusal, sent, changes) {
 		i.working.Add(1)
-		go i.build(q, *refusal, epoch)
+		go i.build(q, *refusal, changes)
 	}
 }
 
 // build reads the holders filter for a refusal.
-func (i *Issuer) build(q *queue, refusal firstcome.Decision, epoch uint64) {
+func (i *Issuer) build(q *queue, refusal firstcome.Decision, changes uint64) {
 	defer i.working.Done()
 	seed := maphash.MakeSeed()
 	var hashes []uint64
@@ -136,8 +136,8 @@ func (i *Issuer) build(q *queue, refusal firstcome.Decision, epoch uint64) {
 	// Fewer than the gate had in force are read from a copy that lags behind it, and whom it
 	// lacks would be refused.
 	if err != nil || version != refusal.Version || int64(len(hashes)) < refusal.InForce {
-		q.built(nil, refusal, epoch)
+		q.built(nil, refusal, changes)
 		return
 	}
-	q.built(newFilter(seed, hashes), refusal, epoch)
+	q.built(newFilter(seed, hashes), refusal, changes)
 }

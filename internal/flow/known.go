@@ -57,7 +57,7 @@ type entry struct {
 	number, terms, version int64
 	issuedAt, at           int64 // microseconds since 1970
 	until                  time.Duration
-	epoch                  uint64
+	changes                uint64
 	code                   [16]byte
 }
 
@@ -80,11 +80,11 @@ func (s *set) find(h *holder, tag uint32) int {
 }
 
 // put remembers a decision that names a coupon, until the given instant or the
-// end of the queue's epoch.
-func (k *known) put(q *queue, d *firstcome.Decision, until time.Duration, epoch uint64) {
+// next change of the campaign.
+func (k *known) put(q *queue, d *firstcome.Decision, until time.Duration, changes uint64) {
 	e := entry{
 		number: d.Coupon.Number, terms: d.Coupon.TermsVersion, version: d.Version,
-		issuedAt: d.Coupon.IssuedAt.UnixMicro(), at: d.At.UnixMicro(), until: until, epoch: epoch,
+		issuedAt: d.Coupon.IssuedAt.UnixMicro(), at: d.At.UnixMicro(), until: until, changes: changes,
 	}
 	h, short := holderOf(q, d.Coupon.User)
 	if !short || !d.Coupon.Recorded || len(d.Coupon.Code) != len(e.code) {
@@ -117,7 +117,7 @@ func (k *known) get(q *queue, user firstcome.UserID, now time.Duration) (firstco
 	}
 	e := s.entries[way]
 	s.Unlock()
-	if now >= e.until || e.epoch != q.epoch.Load() {
+	if now >= e.until || e.changes != q.changes.Load() {
 		return firstcome.Decision{}, false
 	}
 	return firstcome.Decision{

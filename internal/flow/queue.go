@@ -26,11 +26,11 @@ func (c *claim) answer(d firstcome.Decision, err error) {
 // A queue holds the claims of one campaign that wait for its gate, and what the
 // node may answer without asking.
 type queue struct {
-	id     firstcome.CampaignID
-	serial uint64                // tells it from an earlier queue of the same campaign
-	local  atomic.Pointer[local] // what may be repeated now; nil: nothing
-	epoch  atomic.Uint64         // changes begun and ended; what was learned in another epoch is void
-	used   atomic.Bool           // a claim came since the last sweep
+	id      firstcome.CampaignID
+	serial  uint64                // tells it from an earlier queue of the same campaign
+	local   atomic.Pointer[local] // what may be repeated now; nil: nothing
+	changes atomic.Uint64         // begun and ended, counted together; what was learned at another count is void
+	used    atomic.Bool           // a claim came since the last sweep
 
 	mu       sync.Mutex // guards what follows
 	waiting  []*claim   // in arrival order
@@ -58,10 +58,10 @@ func (l *local) refuse(user firstcome.UserID, now time.Duration) (firstcome.Deci
 	return l.refusal, true
 }
 
-// take returns the next batch of at most limit claims, and the epoch in which
+// take returns the next batch of at most limit claims, and the count of changes at which
 // it is sent (learn is false while a change is under way). An empty batch means
 // that the queue is idle now and its goroutine must return.
-func (q *queue) take(limit int) (batch []*claim, epoch uint64, learn bool) {
+func (q *queue) take(limit int) (batch []*claim, changes uint64, learn bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) == 0 {
@@ -75,7 +75,7 @@ func (q *queue) take(limit int) (batch []*claim, epoch uint64, learn bool) {
 		batch = append(batch, q.waiting[:limit]...)
 		q.waiting = append(q.waiting[:0], q.waiting[limit:]...)
 	}
-	return batch, q.epoch.Load(), q.changing == 0
+	return batch, q.changes.Load(), q.changing == 0
 }
 
 // reuse takes a batch's backing array back.
@@ -128,23 +128,23 @@ func (q *queue) shed(err error) (claims int) {
 
 // begin and end enclose a change of the campaign: in between and across it
 // nothing is learned, and what was learned before is forgotten.
-func (q *queue) begin() { q.turn(+1) }
-func (q *queue) end()   { q.turn(-1) }
+func (q *queue) begin() { q.count(+1) }
+func (q *queue) end()   { q.count(-1) }
 
-func (q *queue) turn(by int) {
+func (q *queue) count(by int) {
 	q.mu.Lock()
 	q.changing += by
-	q.epoch.Add(1)
+	q.changes.Add(1)
 	q.local.Store(nil)
 	q.mu.Unlock()
 }
 
 // learn stores the last refusal that the gate said to a batch sent at sent in
-// the given epoch. It tells whether a holders filter has to be read.
-func (q *queue) learn(refusal firstcome.Decision, sent time.Duration, epoch uint64) (build bool) {
+// the given count of changes. It tells whether a holders filter has to be read.
+func (q *queue) learn(refusal firstcome.Decision, sent time.Duration, changes uint64) (build bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.epoch.Load() != epoch {
+	if q.changes.Load() != changes {
 		return false
 	}
 	next := &local{refusal: refusal, until: sent + refusal.Lease}
@@ -178,12 +178,12 @@ func sameState(a, b firstcome.Decision) bool {
 
 // built ends the reading of a holders filter for the refusal that was seen
 // before; f is nil if it failed.
-func (q *queue) built(f *filter, refusal firstcome.Decision, epoch uint64) {
+func (q *queue) built(f *filter, refusal firstcome.Decision, changes uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.building = false
 	now := q.local.Load()
-	if f == nil || now == nil || q.epoch.Load() != epoch || !sameState(now.refusal, refusal) {
+	if f == nil || now == nil || q.changes.Load() != changes || !sameState(now.refusal, refusal) {
 		return
 	}
 	q.local.Store(&local{refusal: now.refusal, until: now.until, holders: f})

@@ -37,12 +37,12 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a lease counts from the answer",
-		file: "internal/flow/drain.go", old: "i.learn(q, decisions, sent, epoch)", new: "i.learn(q, decisions, i.now(), epoch)",
+		file: "internal/flow/drain.go", old: "i.learn(q, decisions, sent, changes)", new: "i.learn(q, decisions, i.now(), changes)",
 		pkg: "./internal/flow", test: "TestALeaseCountsFromTheSending",
 	},
 	{
 		bug:  "a voided coupon is repeated from memory",
-		file: "internal/flow/known.go", old: "now >= e.until || e.epoch != q.epoch.Load()", new: "now >= e.until",
+		file: "internal/flow/known.go", old: "now >= e.until || e.changes != q.changes.Load()", new: "now >= e.until",
 		pkg: "./internal/flow", test: "TestAVoidedCouponIsNotRepeated",
 	},
 	{
