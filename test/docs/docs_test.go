@@ -150,3 +150,20 @@ func TestEveryTestThatADocumentNamesExists(t *testing.T) {
 		}
 	}
 }
+
+var placeName = regexp.MustCompile("`([A-Za-z.]+(?:/[A-Za-z_.]+)+|[A-Za-z]+\\.(?:go|md))`")
+
+// Whoever changes something follows this table, so it must name what is there.
+func TestTheTableOfChangesNamesFilesThatExist(t *testing.T) {
+	_, section, _ := strings.Cut(read(t, "docs/ARCHITECTURE.md"), "## Where to change what")
+	section, _, _ = strings.Cut(section, "\n## ")
+	names := placeName.FindAllStringSubmatch(section, -1)
+	if len(names) < 30 {
+		t.Fatalf("the table names %d files and rooms", len(names))
+	}
+	for _, name := range names {
+		if _, err := os.Stat(filepath.Join(root, name[1])); err != nil {
+			t.Errorf("the table of changes names %s, which is not there", name[1])
+		}
+	}
+}
