@@ -1,11 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"text/tabwriter"
+	"time"
 
 	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/ledger"
@@ -43,53 +44,50 @@ func (c *doctorCmd) Run(ctx context.Context, t terminal) error {
 	return nil
 }
 
-// An exam looks at one set-up of serve.
-type exam struct {
-	doctor.Findings
-	ctx  context.Context
-	t    terminal
-	path string // of the ledger
-}
-
-func (c *doctorCmd) examine(ctx context.Context, t terminal) doctor.Findings {
-	e := &exam{ctx: ctx, t: t, path: c.Ledger.path()}
-	e.configuration(c.serveCmd.check(t))
-	e.Add(doctor.OK, "version", "", "%s", thisBuild())
-	onServer := ledger.OnServer(e.path)
-	if onServer {
-		e.server(ledger.Examine(ctx, e.path))
-	} else {
-		e.machine()
-	}
+// examine looks at the set-up of serve: first at what it stands on, each as its room knows it, then at this machine.
+func (c *doctorCmd) examine(ctx context.Context, t terminal) (found doctor.Findings) {
+	path := c.Ledger.path()
+	c.configuration(t, &found)
+	found.Add(doctor.OK, "version", "", "%s", thisBuild())
+	found = append(found, ledger.Examine(ctx, path)...)
 	if gate := c.Gate.url(); gate != "" {
-		e.server(redis.Examine(ctx, redis.Options{URL: gate, AnyEviction: c.AnyEviction}))
+		found = append(found, redis.Examine(ctx, redis.Options{URL: gate, AnyEviction: c.AnyEviction})...)
 	}
-	c.campaigns(e)
-	if c.SecretFile != "" || !onServer {
-		e.secretMode(c.SecretFile)
+	found = append(found, c.campaigns(ctx, t)...)
+	switch {
+	case c.SecretFile == "" && ledger.OnServer(path): // there is none on this machine
+	case t.variable(secretVariable) != "":
+		found.Add(doctor.OK, "secret", "", "in FIRSTCOME_SECRET")
+	default:
+		found.Secret(cmp.Or(c.SecretFile, secretBeside(path)))
 	}
-	e.clockSanity()
-	e.openFiles(int(c.MaxConnections))
-	return e.Findings
+	found.MachineClock(lastDecision(ctx, path))
+	found.OpenFiles(int(c.MaxConnections))
+	for n := range found {
+		found[n].Found = mask(found[n].Found, nil)
+	}
+	return found
 }
 
-// configuration says whether the flags of serve fit together: errs are what does not.
-func (e *exam) configuration(errs []error) {
+// configuration says whether the flags of serve fit together.
+func (c *doctorCmd) configuration(t terminal, found *doctor.Findings) {
 	const what = "configuration"
+	errs := c.serveCmd.check(t)
 	if len(errs) == 0 {
-		e.Add(doctor.OK, what, "", "the flags and variables of serve fit together")
+		found.Add(doctor.OK, what, "", "the flags and variables of serve fit together")
 	}
 	for _, err := range errs {
-		e.Add(doctor.Fail, what, "see firstcome serve --help", "%s", mask(err.Error(), secretsIn(e.t.env)))
+		found.Add(doctor.Fail, what, "see firstcome serve --help", "%s", mask(err.Error(), secretsIn(t.env)))
 	}
 }
 
-// server takes over what a room found of its server, without passwords.
-func (e *exam) server(found doctor.Findings) {
-	for _, f := range found {
-		f.Found = mask(f.Found, nil)
-		e.Findings = append(e.Findings, f)
-	}
+// lastDecision returns when a campaign was last decided, zero if there is none.
+func lastDecision(ctx context.Context, path string) (last time.Time) {
+	_ = readLedger(ctx, path, func(l *ledger.Ledger) (err error) { // the ledger's own finding says why not
+		last, err = l.LastDecision(ctx)
+		return err
+	})
+	return last
 }
 
 func printFindings(t terminal, findings doctor.Findings) error {
@@ -101,27 +99,4 @@ func printFindings(t terminal, findings doctor.Findings) error {
 		}
 	}
 	return w.Flush()
-}
-
-// secretMode says whether others can read the secret of the coupon codes.
-func (e *exam) secretMode(file string) {
-	const what = "secret"
-	if e.t.variable(secretVariable) != "" {
-		e.Add(doctor.OK, what, "", "in FIRSTCOME_SECRET")
-		return
-	}
-	if file == "" {
-		file = secretBeside(e.path)
-	}
-	info, err := os.Stat(file)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		e.Add(doctor.OK, what, "", "there is none yet: the first start of serve makes %s", file)
-	case err != nil:
-		e.Add(doctor.Fail, what, "let the user who runs serve read it", "%v", err)
-	case info.Mode().Perm()&0o077 != 0:
-		e.Add(doctor.Warn, what, "chmod 600 "+file, "others can read %s (mode %04o): who has it can make coupon codes", file, info.Mode().Perm())
-	default:
-		e.Add(doctor.OK, what, "", "%s, mode %04o", file, info.Mode().Perm())
-	}
 }

@@ -14,22 +14,23 @@ import (
 
 // campaigns says whether the ledger's campaigns are those that a node with this gate and secret decides. What of the
 // ledger cannot be read has been told before.
-func (c *doctorCmd) campaigns(e *exam) {
-	_ = readLedger(e.ctx, e.path, func(l *ledger.Ledger) error {
-		all, err := unretired(e.ctx, l)
+func (c *doctorCmd) campaigns(ctx context.Context, t terminal) (found doctor.Findings) {
+	_ = readLedger(ctx, c.Ledger.path(), func(l *ledger.Ledger) error {
+		all, err := unretired(ctx, l)
 		if err != nil {
 			return err
 		}
-		if text, err := secretText(e.t, c.SecretFile, e.path); err == nil && text != nil {
+		if text, err := secretText(t, c.SecretFile, c.Ledger.path()); err == nil && text != nil {
 			if secret, err := parseSecret(text); err == nil {
-				e.server(secretOf(all, secret.Fingerprint()))
+				found = secretOf(all, secret.Fingerprint())
 			}
 		}
 		if gate := c.Gate.url(); gate != "" {
-			e.server(redis.ExamineCampaigns(e.ctx, redis.Options{URL: gate}, l.Identity(), placed(l, all)))
+			found = append(found, redis.ExamineCampaigns(ctx, redis.Options{URL: gate}, l.Identity(), placed(l, all))...)
 		}
 		return nil
 	})
+	return found
 }
 
 // campaignsPage is how many campaigns are read at once.

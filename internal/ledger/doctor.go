@@ -20,10 +20,13 @@ const (
 	examineTimeout = 5 * time.Second
 )
 
-// Examine says of the ledger's server whether firstcome can stand on it. It changes
-// nothing. The server's clock and limits are held against this machine's and one node's.
+// Examine says of the ledger's server, or of its file and this machine's disk, whether firstcome can
+// stand on it. It changes nothing. A server's clock and limits are held against this machine's and one node's.
 func Examine(ctx context.Context, name string) doctor.Findings {
 	const what = "ledger"
+	if !OnServer(name) {
+		return examineFile(ctx, name)
+	}
 	e := &exam{ctx: ctx}
 	u, err := parseServer(name)
 	if err != nil {

@@ -1,13 +1,8 @@
 //go:build unix
 
-package main
+package doctor
 
-import (
-	"errors"
-	"os"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // maxOpenFiles returns how many files and connections this process may have open.
 func maxOpenFiles() (uint64, error) {
@@ -21,13 +16,4 @@ func freeBytes(dir string) (uint64, error) {
 	var stat unix.Statfs_t
 	err := unix.Statfs(dir, &stat)
 	return uint64(stat.Bavail) * uint64(stat.Bsize), err
-}
-
-// syncDirectory makes the names in a directory durable.
-func syncDirectory(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

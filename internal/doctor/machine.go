@@ -1,0 +1,130 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+const (
+	// leastSpace and enoughSpace: a million coupons take some 200 MB with their index
+	// and facts.
+	leastSpace  = 100 << 20
+	enoughSpace = 1 << 30
+	// slowSync is where a commit alone takes longer than the 10 ms that a claim
+	// should, twice over, since a claim waits for up to two.
+	slowSync = 20 * time.Millisecond
+	// earliest is before this firstcome was made: a clock that stands before it is not set.
+	earliest = 1_780_000_000 // seconds since 1970: May 2026
+)
+
+// Files adds whether files can be made in a directory, and whether those of these that are there
+// can be written.
+func (f *Findings) Files(dir string, names ...string) {
+	const what, fix = "rights", "let the user who runs serve "
+	made, err := os.CreateTemp(dir, ".firstcome-doctor-")
+	if err != nil {
+		f.Add(Fail, what, fix+"make files in "+dir, "%v", err)
+		return
+	}
+	if err := errors.Join(made.Close(), os.Remove(made.Name())); err != nil {
+		f.Add(Fail, what, fix+"remove files in "+dir, "%v", err)
+		return
+	}
+	for _, name := range names {
+		file, err := os.OpenFile(name, os.O_RDWR, 0)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			f.Add(Fail, what, fix+"write "+name, "%v", err)
+			return
+		}
+		_ = file.Close() // nothing was written
+	}
+	f.Add(OK, what, "", "files in %s can be made and written", dir)
+}
+
+// Space adds how much of a directory's disk is free.
+func (f *Findings) Space(dir string) {
+	const what, found = "disk", "%d MiB are free"
+	free, err := freeBytes(dir)
+	switch {
+	case err != nil:
+		f.Add(Warn, what, "", "how much is free cannot be told: %v", err)
+	case free < leastSpace:
+		f.Add(Fail, what, "make room: when the disk is full, claims are answered 503", found, free>>20)
+	default:
+		f.Hold(free >= enoughSpace, Warn, what, "a million coupons take some 200 MiB", found, free>>20)
+	}
+}
+
+// Sync adds how long a directory's disk takes to make 4 KiB durable.
+func (f *Findings) Sync(dir string) {
+	const what = "fsync"
+	file, err := os.CreateTemp(dir, ".firstcome-doctor-")
+	if err != nil {
+		f.Add(Fail, what, "see rights", "%v", err)
+		return
+	}
+	defer func() { _ = errors.Join(file.Close(), os.Remove(file.Name())) }()
+	var fix string
+	took, err := Median(func() error {
+		fix = "see disk"
+		if _, err := file.WriteAt(make([]byte, 4096), 0); err != nil {
+			return err
+		}
+		fix = "another file system: this one cannot make a coupon durable"
+		return file.Sync()
+	})
+	if err != nil {
+		f.Add(Fail, what, fix, "%v", err)
+		return
+	}
+	f.Hold(took <= slowSync, Warn, what, "a faster disk: a claim waits for about two of them", "%v to make a page durable (median of %d)", took, Rounds)
+}
+
+// Secret adds whether others can read the file of the codes' secret.
+func (f *Findings) Secret(file string) {
+	const what = "secret"
+	info, err := os.Stat(file)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		f.Add(OK, what, "", "there is none yet: the first start of serve makes %s", file)
+	case err != nil:
+		f.Add(Fail, what, "let the user who runs serve read it", "%v", err)
+	case info.Mode().Perm()&0o077 != 0:
+		f.Add(Warn, what, "chmod 600 "+file, "others can read %s (mode %04o): who has it can make coupon codes", file, info.Mode().Perm())
+	default:
+		f.Add(OK, what, "", "%s, mode %04o", file, info.Mode().Perm())
+	}
+}
+
+// MachineClock adds whether this machine's clock is set, and does not stand before the ledger's last
+// decision: the gate's time would stand still until it has passed. The zero time is none.
+func (f *Findings) MachineClock(lastDecision time.Time) {
+	const what, fix = "clock", "set it: timedatectl set-ntp true"
+	now := time.Now()
+	switch {
+	case now.Unix() < earliest:
+		f.Add(Fail, what, fix, "the clock says %s", now.UTC().Format(time.RFC3339))
+	case lastDecision.After(now.Add(time.Second)):
+		f.Add(Warn, what, fix, "it is %v behind the ledger's last decision", lastDecision.Sub(now).Round(time.Second))
+	default:
+		f.Add(OK, what, "", "%s", now.UTC().Format(time.RFC3339))
+	}
+}
+
+// OpenFiles adds whether every one of so many connections can have a file descriptor.
+func (f *Findings) OpenFiles(connections int) {
+	const what = "open files"
+	limit, err := maxOpenFiles()
+	if err != nil {
+		f.Add(Warn, what, "", "the limit cannot be told: %v", err)
+		return
+	}
+	f.Hold(limit >= uint64(connections)+100, Warn, what,
+		fmt.Sprintf("raise it: ulimit -n %d, or LimitNOFILE= in the unit; else fewer connections are served", connections+1000),
+		"at most %d, for --max-connections %d", limit, connections)
+}
