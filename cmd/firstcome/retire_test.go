@@ -113,21 +113,26 @@ func keysOf(t *testing.T, url string) int {
 	return len(keys)
 }
 
+// step returns what expects a step of an operator to reach the gate.
+func (r *remoteNode) step(t *testing.T) func(any, error) {
+	return func(_ any, err error) {
+		t.Helper()
+		if err == nil {
+			err = r.remote.changer.Finish(t.Context(), "c", 0)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestACampaignThatIsOverLeavesRedisAndIsAnsweredForByTheLedger follows a campaign
 // from its making to a void long after its end, through the parts that a node has.
 func TestACampaignThatIsOverLeavesRedisAndIsAnsweredForByTheLedger(t *testing.T) {
 	url := services.Redis.Database(t)
 	r := newRemoteNode(t, url)
 	ctx := t.Context()
-	step := func(_ any, err error) {
-		t.Helper()
-		if err == nil {
-			err = r.remote.changer.Finish(ctx, "c", 0)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	step := r.step(t)
 	want := func(what string, got []firstcome.Outcome, outcomes ...firstcome.Outcome) {
 		t.Helper()
 		for n := range outcomes {
@@ -164,5 +169,26 @@ func TestACampaignThatIsOverLeavesRedisAndIsAnsweredForByTheLedger(t *testing.T)
 	}
 	if n := keysOf(t, url); n != 0 {
 		t.Errorf("the campaign was made again: Redis has %d keys of it", n)
+	}
+}
+
+// TestAClockThatGoesBackOpensNoCampaignThatIsMarked has it go back before the keys are deleted: whoever was issued a
+// coupon then would lose it with them.
+func TestAClockThatGoesBackOpensNoCampaignThatIsMarked(t *testing.T) {
+	r := newRemoteNode(t, services.Redis.Database(t))
+	closesAt := time.Unix(0, r.clock.Load()).Add(time.Hour).UTC()
+	r.step(t)(r.ledger.Create(t.Context(), "test", "c", firstcome.Terms{
+		Name: "Test", Quantity: 2, Answer: firstcome.Recorded, Benefit: []byte(`{}`), ClosesAt: closesAt,
+	}))
+	r.clock.Store(closesAt.Add(flow.DefaultRetireAfter).UnixNano())
+	if err := r.remote.retirer.Look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := r.ledger.Campaign(t.Context(), "c"); err != nil || c.RetiredAt.IsZero() {
+		t.Fatalf("it is not marked: %+v, %v", c, err)
+	}
+	r.clock.Store(closesAt.Add(-time.Minute).UnixNano())
+	if got, err := r.Gate.Claim(t.Context(), "c", []firstcome.UserID{"a"}); err != nil || got[0].Outcome != firstcome.Closed {
+		t.Errorf("a claim got %+v, %v", got, err)
 	}
 }

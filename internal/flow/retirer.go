@@ -2,7 +2,6 @@ package flow
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
@@ -13,20 +12,26 @@ import (
 
 // A RetireBook is a ledger as a Retirer needs it.
 type RetireBook interface {
-	// Retirable returns campaigns that have been closed for an age.
-	Retirable(ctx context.Context, age time.Duration) ([]firstcome.CampaignID, error)
+	// Retiring returns the campaigns that have been closed for an age, and those that were marked an
+	// age ago and of which the gate may still have something.
+	Retiring(ctx context.Context, closed, marked time.Duration) ([]Retiring, error)
 	// Retire marks a campaign as retired, unless the ledger knows of anything of it that
 	// is under way, or of more than its gate in the state seen. It may be repeated.
 	Retire(ctx context.Context, id firstcome.CampaignID, seen GateState, age time.Duration) (retired bool, err error)
-	// Unforgotten returns the campaigns that were retired an age ago and of which
-	// the gate may still have something.
-	Unforgotten(ctx context.Context, age time.Duration) ([]firstcome.CampaignID, error)
 	// Forgotten notes that the gate has nothing of a campaign any more. It may be repeated.
 	Forgotten(ctx context.Context, id firstcome.CampaignID) error
 }
 
+// A Retiring is a campaign that a Retirer has to do something about.
+type Retiring struct {
+	Campaign firstcome.CampaignID
+	Marked   bool // in the ledger as retired
+}
+
 // A Forgetter is a remote gate as a Retirer needs it.
 type Forgetter interface {
+	// Claim is a Gate's.
+	Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
 	State(ctx context.Context, id firstcome.CampaignID) (GateState, error)
 	// Retire has the gate forget a campaign, for which the ledger answers. It may be
 	// repeated, also of a campaign that the gate does not know.
@@ -51,10 +56,13 @@ const (
 	retireTime = 10 * time.Second
 )
 
-// A Retirer has gates forget campaigns that are over. The ledger marks a campaign
-// as retired first, and from then on answers where the gate no longer does; a later look
-// deletes it at the gate, so that it does not matter which node dies when, and that a
-// claim or a change which saw the campaign active finds it there. Any number may run.
+// A Retirer has a gate forget campaigns that have been closed for long. Each look takes one step with
+// each of them:
+//
+//	closed → marked in the ledger, which answers where the gate no longer does → deleted at the gate, and noted
+//
+// A claim or a change that saw the campaign active finds it at the gate between the two. Each step may
+// be repeated, so it does not matter which node dies when. Any number may run.
 type Retirer struct {
 	book  RetireBook
 	gate  Forgetter
@@ -107,13 +115,10 @@ func (r *Retirer) Run(ctx context.Context) error {
 	}
 }
 
-// Look has the gate forget the campaigns that were retired before, and retires those
-// that are over. One that fails does not hold up the others, and is tried again at the next look.
+// Look takes the next step with each campaign. One that fails does not hold up the others, and is tried
+// again at the next look.
 func (r *Retirer) Look(ctx context.Context) error {
-	err := errors.Join(
-		r.each(ctx, func(ctx context.Context) ([]firstcome.CampaignID, error) { return r.book.Unforgotten(ctx, forgetAfter) }, r.forget),
-		r.each(ctx, func(ctx context.Context) ([]firstcome.CampaignID, error) { return r.book.Retirable(ctx, r.after) }, r.retire),
-	)
+	err := r.steps(ctx)
 	if err == nil || ctx.Err() != nil {
 		r.stats.failing.Store(nil)
 	} else {
@@ -125,27 +130,35 @@ func (r *Retirer) Look(ctx context.Context) error {
 	return err
 }
 
-// each does something about each campaign of a list. It returns the last error.
-func (r *Retirer) each(ctx context.Context, list func(context.Context) ([]firstcome.CampaignID, error), do func(context.Context, firstcome.CampaignID) error) error {
+// steps takes a step with each campaign. It returns the last error.
+func (r *Retirer) steps(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, retireTime)
-	ids, failed := list(bounded)
+	all, failed := r.book.Retiring(bounded, r.after, forgetAfter)
 	cancel()
-	for _, id := range ids {
+	for _, c := range all {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		step := r.mark
+		if c.Marked {
+			step = r.forget
+		}
 		bounded, cancel := context.WithTimeout(ctx, retireTime)
-		if err := do(bounded, id); err != nil {
+		if err := step(bounded, c.Campaign); err != nil {
 			r.stats.failed.Add(1)
-			failed = fmt.Errorf("retire %s: %w", id, err)
+			failed = fmt.Errorf("retire %s: %w", c.Campaign, err)
 		}
 		cancel()
 	}
 	return failed
 }
 
-// retire retires a campaign, if the ledger agrees.
-func (r *Retirer) retire(ctx context.Context, id firstcome.CampaignID) error {
+// mark marks a campaign, if the ledger agrees. The claim of nobody has the gate write down that the window has closed,
+// so that a clock which goes back does not open it before it is deleted.
+func (r *Retirer) mark(ctx context.Context, id firstcome.CampaignID) error {
+	if _, err := r.gate.Claim(ctx, id, nil); err != nil {
+		return err
+	}
 	seen, err := r.gate.State(ctx, id)
 	if err != nil {
 		return err
@@ -157,7 +170,7 @@ func (r *Retirer) retire(ctx context.Context, id firstcome.CampaignID) error {
 	return err
 }
 
-// forget has the gate forget a campaign.
+// forget has the gate forget a marked campaign.
 func (r *Retirer) forget(ctx context.Context, id firstcome.CampaignID) error {
 	if err := r.gate.Retire(ctx, id); err != nil {
 		return err

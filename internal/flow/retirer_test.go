@@ -24,11 +24,17 @@ type retireBook struct {
 	fails  map[firstcome.CampaignID]error
 }
 
-func (b *retireBook) Retirable(context.Context, time.Duration) ([]firstcome.CampaignID, error) {
+func (b *retireBook) Retiring(context.Context, time.Duration, time.Duration) (all []flow.Retiring, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.looks = append(b.looks, time.Now())
-	return slices.Clone(b.over), nil
+	for _, id := range b.marked {
+		all = append(all, flow.Retiring{Campaign: id, Marked: true})
+	}
+	for _, id := range b.over {
+		all = append(all, flow.Retiring{Campaign: id})
+	}
+	return all, nil
 }
 
 func (b *retireBook) Retire(_ context.Context, id firstcome.CampaignID, _ flow.GateState, _ time.Duration) (bool, error) {
@@ -37,12 +43,6 @@ func (b *retireBook) Retire(_ context.Context, id firstcome.CampaignID, _ flow.G
 	b.over = slices.DeleteFunc(b.over, func(other firstcome.CampaignID) bool { return other == id })
 	b.marked = append(b.marked, id)
 	return true, nil
-}
-
-func (b *retireBook) Unforgotten(context.Context, time.Duration) ([]firstcome.CampaignID, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Clone(b.marked), nil
 }
 
 func (b *retireBook) Forgotten(_ context.Context, id firstcome.CampaignID) error {
@@ -54,6 +54,10 @@ func (b *retireBook) Forgotten(_ context.Context, id firstcome.CampaignID) error
 
 // A retireGate is the gate of a retireBook.
 type retireGate struct{ *retireBook }
+
+func (g retireGate) Claim(context.Context, firstcome.CampaignID, []firstcome.UserID) ([]firstcome.Decision, error) {
+	return nil, nil
+}
 
 func (g retireGate) State(_ context.Context, id firstcome.CampaignID) (flow.GateState, error) {
 	return flow.GateState{}, g.fails[id]

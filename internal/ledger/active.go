@@ -63,11 +63,3 @@ func (l *Ledger) atGateBehind(ctx context.Context, all []flow.Revision, after fi
 	}
 	return all, rows.Err()
 }
-
-// idsOf returns the campaigns of revisions.
-func idsOf(revisions []flow.Revision) (ids []firstcome.CampaignID) {
-	for _, r := range revisions {
-		ids = append(ids, r.Campaign)
-	}
-	return ids
-}

@@ -15,20 +15,24 @@ import (
 // is retired, and then its window is not opened again.
 func (s *stock) over() bool { return s.Closed || !s.retiredAt.IsZero() }
 
-// Retirable returns campaigns of this node's gate that have been closed for an age,
-// by an operator or by their window, and whose changes the gate has. Retire looks closer.
-func (l *Ledger) Retirable(ctx context.Context, age time.Duration) ([]firstcome.CampaignID, error) {
+// Retiring returns the campaigns of this node's gate that have been closed for an age, by an operator or by their
+// window, and whose changes the gate has; and those that were retired an age ago and not forgotten. Retire looks closer.
+func (l *Ledger) Retiring(ctx context.Context, closed, retired time.Duration) ([]flow.Retiring, error) {
 	now, err := l.readNow(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read which campaigns are over: %w", err)
+		return nil, fmt.Errorf("read which campaigns retire: %w", err)
 	}
-	by := now.Add(-age).UnixMicro()
-	all, err := l.atGate(ctx, `c.retired_at IS NULL AND c.applied = c.version AND (c.closes_at <= ? OR c.closed AND EXISTS
-		(SELECT 1 FROM changes h WHERE h.campaign_id = c.id AND h.kind = 'close' AND h.changed_at <= ?))`, by, by)
-	if err != nil {
-		return nil, fmt.Errorf("read which campaigns are over: %w", err)
+	by := now.Add(-closed).UnixMicro()
+	over, err1 := l.atGate(ctx, `c.retired_at IS NULL AND c.applied = c.version AND (c.closes_at <= ? OR c.closed_at <= ?)`, by, by)
+	marked, err2 := l.atGate(ctx, `c.retired_at <= ?`, now.Add(-retired).UnixMicro())
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, fmt.Errorf("read which campaigns retire: %w", err)
 	}
-	return idsOf(all), nil
+	var all []flow.Retiring
+	for n, r := range append(marked, over...) {
+		all = append(all, flow.Retiring{Campaign: r.Campaign, Marked: n < len(marked)})
+	}
+	return all, nil
 }
 
 // readNow is now without a transaction.
@@ -82,39 +86,16 @@ func (l *Ledger) Retire(ctx context.Context, id firstcome.CampaignID, seen flow.
 func (l *Ledger) mayRetire(t *tx, s stock, seen flow.GateState, by time.Time) (bool, error) {
 	changed := s.pending() || seen.Version != s.Version || seen.Epoch != s.epoch
 	unsettled := s.settled < max(seen.LastNumber, s.lastNumber)
-	if !l.remote() || changed || unsettled {
+	if !l.remote() || changed || unsettled || !s.closedBy(by) {
 		return false, nil
-	}
-	if closed, err := t.closedBy(s, by); err != nil || !closed {
-		return false, err
 	}
 	open, err := t.exists(`SELECT count(*) FROM dead_letters WHERE campaign_id = ? AND settled_at IS NULL`, string(s.ID))
 	return !open, err
 }
 
 // closedBy tells whether a campaign was closed by an instant: by its window or an operator.
-func (t *tx) closedBy(s stock, by time.Time) (bool, error) {
-	if !s.ClosesAt.IsZero() && !s.ClosesAt.After(by) {
-		return true, nil
-	}
-	if !s.Closed {
-		return false, nil
-	}
-	return t.exists(`SELECT count(*) FROM changes WHERE campaign_id = ? AND kind = 'close' AND changed_at <= ?`, string(s.ID), by.UnixMicro())
-}
-
-// Unforgotten returns the retired campaigns of which the gate may still have
-// something, that were retired an age ago.
-func (l *Ledger) Unforgotten(ctx context.Context, age time.Duration) ([]firstcome.CampaignID, error) {
-	now, err := l.readNow(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read what gates have to forget: %w", err)
-	}
-	all, err := l.atGate(ctx, `c.retired_at <= ?`, now.Add(-age).UnixMicro())
-	if err != nil {
-		return nil, fmt.Errorf("read what gates have to forget: %w", err)
-	}
-	return idsOf(all), nil
+func (s *stock) closedBy(by time.Time) bool {
+	return !s.ClosesAt.IsZero() && !s.ClosesAt.After(by) || !s.ClosedAt.IsZero() && !s.ClosedAt.After(by)
 }
 
 // Forgotten notes that the gate has nothing of a retired campaign any more. It may be repeated.

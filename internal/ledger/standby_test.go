@@ -109,11 +109,14 @@ var concludes = map[string]use{
 		_, err := l.Record(ctx, "c", nil)
 		return err
 	},
-	"Refused":   func(ctx context.Context, l *ledger.Ledger) error { _, err := l.Refused(ctx, "c", 1); return err },
-	"Replay":    func(ctx context.Context, l *ledger.Ledger) error { _, err := l.Replay(ctx, "test", 1); return err },
-	"Retirable": func(ctx context.Context, l *ledger.Ledger) error { _, err := l.Retirable(ctx, time.Hour); return err },
+	"Refused": func(ctx context.Context, l *ledger.Ledger) error { _, err := l.Refused(ctx, "c", 1); return err },
+	"Replay":  func(ctx context.Context, l *ledger.Ledger) error { _, err := l.Replay(ctx, "test", 1); return err },
 	"Retire": func(ctx context.Context, l *ledger.Ledger) error {
 		_, err := l.Retire(ctx, "c", flow.GateState{}, time.Hour)
+		return err
+	},
+	"Retiring": func(ctx context.Context, l *ledger.Ledger) error {
+		_, err := l.Retiring(ctx, time.Hour, time.Hour)
 		return err
 	},
 	"RevokeKey": func(ctx context.Context, l *ledger.Ledger) error { return l.RevokeKey(ctx, "test", "none") },
@@ -131,8 +134,7 @@ var concludes = map[string]use{
 		_, err := l.Switch(ctx, "test", "c", ledger.Resume)
 		return err
 	},
-	"Terms":       func(ctx context.Context, l *ledger.Ledger) error { _, err := l.Terms(ctx, "c", 1); return err },
-	"Unforgotten": func(ctx context.Context, l *ledger.Ledger) error { _, err := l.Unforgotten(ctx, time.Hour); return err },
+	"Terms": func(ctx context.Context, l *ledger.Ledger) error { _, err := l.Terms(ctx, "c", 1); return err },
 	"Void": func(ctx context.Context, l *ledger.Ledger) error {
 		_, err := l.Void(ctx, "test", "c", 7, "r")
 		return err

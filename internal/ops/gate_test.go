@@ -15,6 +15,10 @@ import (
 // A farGate has lost every campaign.
 type farGate struct{ flow.RemoteGate }
 
+func (farGate) Claim(context.Context, firstcome.CampaignID, []firstcome.UserID) ([]firstcome.Decision, error) {
+	return nil, flow.ErrLost
+}
+
 func (farGate) State(context.Context, firstcome.CampaignID) (flow.GateState, error) {
 	return flow.GateState{}, flow.ErrLost
 }
@@ -135,16 +139,12 @@ func TestEveryFailureOfAGateIsCountedByItsClass(t *testing.T) {
 // A bookOfTwo is a ledger with a campaign to retire and one to forget.
 type bookOfTwo struct{}
 
-func (bookOfTwo) Retirable(context.Context, time.Duration) ([]firstcome.CampaignID, error) {
-	return []firstcome.CampaignID{"over"}, nil
+func (bookOfTwo) Retiring(context.Context, time.Duration, time.Duration) ([]flow.Retiring, error) {
+	return []flow.Retiring{{Campaign: "retired", Marked: true}, {Campaign: "over"}}, nil
 }
 
 func (bookOfTwo) Retire(context.Context, firstcome.CampaignID, flow.GateState, time.Duration) (bool, error) {
 	return true, nil
-}
-
-func (bookOfTwo) Unforgotten(context.Context, time.Duration) ([]firstcome.CampaignID, error) {
-	return []firstcome.CampaignID{"retired"}, nil
 }
 
 func (bookOfTwo) Forgotten(context.Context, firstcome.CampaignID) error { return nil }
