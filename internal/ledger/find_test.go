@@ -7,6 +7,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
 )
 
 func TestCouponsAreFoundByUserCodeAndNumber(t *testing.T) {
@@ -71,32 +72,31 @@ func TestACodeOfAnotherSecretIsNotGuessedAt(t *testing.T) {
 // TestACodeIsLookedForInParts has a campaign of more numbers than are tried at once. The last one's
 // code is found by who goes on.
 func TestACodeIsLookedForInParts(t *testing.T) {
-	onEach(t, func(t *testing.T, name string) {
-		const last = 5_000_001
-		l, stop := open(t, name, nil)
-		create(t, l, "c", firstcome.Unlimited)
-		claim(t, l, "c", "a")
-		stop()
-		db := beside(t, name)
-		for _, change := range []string{
-			`UPDATE coupons SET number = 5000001, position = 5000001, code = '` + secret(t).Code("c", last) + `'`,
-			`UPDATE campaigns SET last_number = 5000001, issued = 1, position = 5000001`,
-		} {
-			if _, err := db.Exec(change); err != nil {
-				t.Fatal(err)
-			}
+	const last = 5_000_001
+	name := services.Ledgers[services.SQLite](t) // no database has a part in it
+	l, stop := open(t, name, nil)
+	create(t, l, "c", firstcome.Unlimited)
+	claim(t, l, "c", "a")
+	stop()
+	db := beside(t, name)
+	for _, change := range []string{
+		`UPDATE coupons SET number = 5000001, position = 5000001, code = '` + secret(t).Code("c", last) + `'`,
+		`UPDATE campaigns SET last_number = 5000001, issued = 1, position = 5000001`,
+	} {
+		if _, err := db.Exec(change); err != nil {
+			t.Fatal(err)
 		}
-		l, stop = open(t, name, nil)
-		defer stop()
-		choice := ledger.Choice{Code: secret(t).Code("c", last)}
-		found, next, err := l.Find(t.Context(), "c", choice)
-		if err != nil || len(found) != 0 || next != last-1 {
-			t.Fatalf("at first it finds %v, next %d, %v", found, next, err)
-		}
-		choice.After = next
-		found, next, err = l.Find(t.Context(), "c", choice)
-		if err != nil || len(found) != 1 || found[0].Number != last || next != 0 {
-			t.Errorf("then it finds %v, next %d, %v", found, next, err)
-		}
-	})
+	}
+	l, stop = open(t, name, nil)
+	defer stop()
+	choice := ledger.Choice{Code: secret(t).Code("c", last)}
+	found, next, err := l.Find(t.Context(), "c", choice)
+	if err != nil || len(found) != 0 || next != last-1 {
+		t.Fatalf("at first it finds %v, next %d, %v", found, next, err)
+	}
+	choice.After = next
+	found, next, err = l.Find(t.Context(), "c", choice)
+	if err != nil || len(found) != 1 || found[0].Number != last || next != 0 {
+		t.Errorf("then it finds %v, next %d, %v", found, next, err)
+	}
 }

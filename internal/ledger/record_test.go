@@ -22,7 +22,10 @@ var opening = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 // onEach runs a test with a ledger in each kind of database, by the name of a new one.
 func onEach(t *testing.T, test func(t *testing.T, name string)) {
 	for kind, database := range services.Ledgers {
-		t.Run(kind, func(t *testing.T) { test(t, database(t)) })
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel() // they wait for their servers
+			test(t, database(t))
+		})
 	}
 }
 
@@ -164,6 +167,7 @@ func (b book) Another() flow.Keeper {
 func TestF41F42F44F45F51TheLedgerConforms(t *testing.T) {
 	for kind, database := range services.Ledgers {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			conform.Ledger(t, func(t *testing.T) conform.Book {
 				name := database(t)
 				return book{remoteAt(t, name), t, name}

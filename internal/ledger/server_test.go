@@ -16,7 +16,10 @@ import (
 // onServers runs a test on each kind of database that nodes may share.
 func onServers(t *testing.T, test func(t *testing.T, kind services.Kind)) {
 	for _, kind := range []services.Kind{services.MariaDB, services.PostgreSQL} {
-		t.Run(string(kind), func(t *testing.T) { test(t, kind) })
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel() // they wait for their servers
+			test(t, kind)
+		})
 	}
 }
 
