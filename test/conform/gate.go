@@ -1,11 +1,12 @@
-// Package conform says what a gate and a ledger must do, as tests that every one runs, and what the
+// Package conform says what a gate, a journal and a ledger must do, as tests that every one runs, and what the
 // examination of a server must say.
 //
 // Gate runs the vectors in testdata/gate, and a random walk of claims, changes and
 // clock jumps during which the rule in the model and the gate agree at every step, and
 // for as long as the gate says that a refusal may be repeated.
 // Linearizable runs short concurrent histories through an Issuer and has them
-// checked. Ledger gives a ledger what recorders give it. Examined checks what was found of a gate's or a ledger's server.
+// checked. Journal drains a journal into a sink that fails, hangs or
+// is gone; Ledger gives a ledger what recorders give it. Examined checks what was found of a gate's or a ledger's server.
 package conform
 
 import (

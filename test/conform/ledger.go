@@ -3,7 +3,6 @@ package conform
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/test/seed"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A Book is a ledger under test, beside a gate that is not it.
@@ -57,22 +57,6 @@ func (k *kept) create(quantity int64) {
 	}
 }
 
-// Decided returns the coupon that a gate gave a number of the campaign c, to the user named after it.
-func Decided(number int64) firstcome.Coupon {
-	return firstcome.Coupon{
-		Campaign: "c", Number: number, User: firstcome.UserID(fmt.Sprint("user-", number)), Code: fmt.Sprintf("%016d", number),
-		IssuedAt: Epoch.Add(time.Duration(number) * time.Millisecond), TermsVersion: 1, Epoch: 1,
-	}
-}
-
-// Between returns the coupons with the numbers from first to last.
-func Between(first, last int64) (coupons []firstcome.Coupon) {
-	for n := first; n <= last; n++ {
-		coupons = append(coupons, Decided(n))
-	}
-	return coupons
-}
-
 // records expects that the ledger takes coupons, and says that it is drained through a number then.
 func (k *kept) records(through int64, coupons ...firstcome.Coupon) {
 	k.t.Helper()
@@ -103,7 +87,7 @@ func (k *kept) has(letters int, numbers ...int64) {
 	}
 	var want []firstcome.Coupon
 	for _, n := range numbers {
-		want = append(want, Decided(n))
+		want = append(want, stage.Coupon("c", n))
 	}
 	for n := range coupons { // of which the ledger says no epoch, or the gate's
 		coupons[n].Epoch, coupons[n].Marker, coupons[n].Recorded = 1, "", false
@@ -116,41 +100,41 @@ func (k *kept) has(letters int, numbers ...int64) {
 func recordedAgain(k *kept) {
 	k.create(10)
 	for range 2 {
-		k.records(5, Between(1, 5)...)
+		k.records(5, stage.Coupons("c", 1, 5)...)
 		k.has(0, 1, 2, 3, 4, 5)
 	}
 }
 
 func halfRecorded(k *kept) {
 	k.create(10)
-	k.records(3, Between(1, 3)...)
-	k.records(6, Between(2, 6)...)
-	k.records(6, Decided(5), Decided(2), Decided(2))
-	k.records(6, Decided(8)) // with a gap
-	k.records(8, Decided(7), Decided(8))
+	k.records(3, stage.Coupons("c", 1, 3)...)
+	k.records(6, stage.Coupons("c", 2, 6)...)
+	k.records(6, stage.Coupon("c", 5), stage.Coupon("c", 2), stage.Coupon("c", 2))
+	k.records(6, stage.Coupon("c", 8)) // with a gap
+	k.records(8, stage.Coupon("c", 7), stage.Coupon("c", 8))
 	k.records(8)
 	k.has(0, 1, 2, 3, 4, 5, 6, 7, 8)
 }
 
 func brokenPromises(k *kept) {
 	k.create(5)
-	k.records(3, Between(1, 3)...)
+	k.records(3, stage.Coupons("c", 1, 3)...)
 	with := func(number int64, edit func(*firstcome.Coupon)) firstcome.Coupon {
-		c := Decided(number)
+		c := stage.Coupon("c", number)
 		edit(&c)
 		return c
 	}
 	for why, batch := range map[string][]firstcome.Coupon{
-		"another user under a known number": {Decided(4), with(2, func(c *firstcome.Coupon) { c.User = "x" })},
-		"another code":                      {Decided(4), with(2, func(c *firstcome.Coupon) { c.Code = Decided(9).Code })},
-		"another instant":                   {Decided(4), with(2, func(c *firstcome.Coupon) { c.IssuedAt = c.IssuedAt.Add(time.Microsecond) })},
-		"other terms":                       {Decided(4), with(2, func(c *firstcome.Coupon) { c.TermsVersion = 2 })},
+		"another user under a known number": {stage.Coupon("c", 4), with(2, func(c *firstcome.Coupon) { c.User = "x" })},
+		"another code":                      {stage.Coupon("c", 4), with(2, func(c *firstcome.Coupon) { c.Code = stage.Coupon("c", 9).Code })},
+		"another instant":                   {stage.Coupon("c", 4), with(2, func(c *firstcome.Coupon) { c.IssuedAt = c.IssuedAt.Add(time.Microsecond) })},
+		"other terms":                       {stage.Coupon("c", 4), with(2, func(c *firstcome.Coupon) { c.TermsVersion = 2 })},
 		"terms that are none":               {with(4, func(c *firstcome.Coupon) { c.TermsVersion = 2 })},
-		"a user who holds one":              {Decided(4), with(5, func(c *firstcome.Coupon) { c.User = "user-1" })},
-		"a user twice in the batch":         {Decided(4), with(5, func(c *firstcome.Coupon) { c.User = "user-4" })},
-		"a number twice in the batch":       {Decided(4), with(4, func(c *firstcome.Coupon) { c.User = "x" })},
-		"over the quantity by one":          Between(1, 6),
-		"another epoch":                     {Decided(4), with(5, func(c *firstcome.Coupon) { c.Epoch = 2 })},
+		"a user who holds one":              {stage.Coupon("c", 4), with(5, func(c *firstcome.Coupon) { c.User = "user-1" })},
+		"a user twice in the batch":         {stage.Coupon("c", 4), with(5, func(c *firstcome.Coupon) { c.User = "user-4" })},
+		"a number twice in the batch":       {stage.Coupon("c", 4), with(4, func(c *firstcome.Coupon) { c.User = "x" })},
+		"over the quantity by one":          stage.Coupons("c", 1, 6),
+		"another epoch":                     {stage.Coupon("c", 4), with(5, func(c *firstcome.Coupon) { c.Epoch = 2 })},
 		"no number":                         {with(0, func(*firstcome.Coupon) {})},
 		"no user":                           {with(4, func(c *firstcome.Coupon) { c.User = "\x00" })},
 		"no code":                           {with(4, func(c *firstcome.Coupon) { c.Code = "" })},
@@ -166,7 +150,7 @@ func brokenPromises(k *kept) {
 		k.t.Errorf("an unknown campaign: %v", err)
 	}
 	// A known coupon of another epoch is done.
-	k.records(5, with(3, func(c *firstcome.Coupon) { c.Epoch = 7 }), Decided(4), Decided(5))
+	k.records(5, with(3, func(c *firstcome.Coupon) { c.Epoch = 7 }), stage.Coupon("c", 4), stage.Coupon("c", 5))
 }
 
 // overlapping has two recorders give duplicated, reordered and overlapping batches at once.
@@ -179,9 +163,9 @@ func overlapping(k *kept) {
 			random := seed.Rand(k.t, n)
 			var batches [][]firstcome.Coupon
 			for first := int64(1); first <= last; first += step {
-				batches = append(batches, Between(first, min(last, first+step-1+random.Int64N(20))))
+				batches = append(batches, stage.Coupons("c", first, min(last, first+step-1+random.Int64N(20))))
 			}
-			batches = append(batches, Between(last, last)) // no other one may reach so far
+			batches = append(batches, stage.Coupons("c", last, last)) // no other one may reach so far
 			batches = append(batches, batches...)
 			random.Shuffle(len(batches), func(i, j int) { batches[i], batches[j] = batches[j], batches[i] })
 			for _, batch := range batches {
@@ -193,11 +177,7 @@ func overlapping(k *kept) {
 	}
 	wait.Wait()
 	k.records(last)
-	var all []int64
-	for n := range int64(last) {
-		all = append(all, n+1)
-	}
-	k.has(0, all...)
+	k.has(0, stage.Numbers(1, last)...)
 }
 
 func garbageOnce(k *kept) {
@@ -212,33 +192,33 @@ func garbageOnce(k *kept) {
 
 func staysDead(k *kept) {
 	k.create(10)
-	k.records(2, Between(1, 2)...)
-	k.records(2, Decided(4))
-	k.buries(4, Decided(3))
-	k.buries(4, Decided(3))
-	k.buries(4, Decided(6)) // far above
-	k.records(6, Decided(5))
-	k.records(6, Between(1, 6)...) // the entry is given again
+	k.records(2, stage.Coupons("c", 1, 2)...)
+	k.records(2, stage.Coupon("c", 4))
+	k.buries(4, stage.Coupon("c", 3))
+	k.buries(4, stage.Coupon("c", 3))
+	k.buries(4, stage.Coupon("c", 6)) // far above
+	k.records(6, stage.Coupon("c", 5))
+	k.records(6, stage.Coupons("c", 1, 6)...) // the entry is given again
 	k.has(2, 1, 2, 4, 5)
 }
 
 func cameMeanwhile(k *kept) {
 	k.create(3)
-	k.records(1, Decided(1))
-	k.buries(1, Decided(1))
+	k.records(1, stage.Coupon("c", 1))
+	k.buries(1, stage.Coupon("c", 1))
 	k.has(0, 1)
-	other := Decided(1) // beside another of its number
+	other := stage.Coupon("c", 1) // beside another of its number
 	other.User = "another"
 	k.buries(1, other)
 	k.has(1, 1)
 }
 
 func deadBeforeMade(k *kept) {
-	_, err := k.Bury(k.t.Context(), "c", []flow.DeadLetter{{Coupon: Decided(1), Cause: "no such campaign"}})
+	_, err := k.Bury(k.t.Context(), "c", []flow.DeadLetter{{Coupon: stage.Coupon("c", 1), Cause: "no such campaign"}})
 	if err != nil {
 		k.t.Fatal(err)
 	}
 	k.create(10)
-	k.records(2, Between(1, 2)...)
+	k.records(2, stage.Coupons("c", 1, 2)...)
 	k.has(1, 2)
 }

@@ -35,6 +35,7 @@ type Ledger struct {
 // An account is what the ledger has of a campaign.
 type account struct {
 	terms   firstcome.Terms
+	any     bool // versions of terms, and epochs
 	coupons map[int64]firstcome.Coupon
 	users   map[firstcome.UserID]int64
 	dead    map[int64]bool
@@ -43,17 +44,23 @@ type account struct {
 // NewLedger returns a ledger with campaigns of any number of coupons.
 func NewLedger(ids ...firstcome.CampaignID) *Ledger {
 	l := &Ledger{campaigns: map[firstcome.CampaignID]*account{}, letters: map[string]flow.DeadLetter{}, grown: make(chan struct{})}
+	l.Make(ids...)
+	return l
+}
+
+// Make makes campaigns of any number of coupons, under any terms and in any epoch.
+func (l *Ledger) Make(ids ...firstcome.CampaignID) {
 	for _, id := range ids {
 		_ = l.Create(context.Background(), id, firstcome.Terms{Quantity: firstcome.Unlimited})
+		l.campaigns[id].any = true
 	}
-	return l
 }
 
 // Create makes a campaign.
 func (l *Ledger) Create(_ context.Context, id firstcome.CampaignID, terms firstcome.Terms) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := &account{terms, map[int64]firstcome.Coupon{}, map[firstcome.UserID]int64{}, map[int64]bool{}}
+	a := &account{terms, false, map[int64]firstcome.Coupon{}, map[firstcome.UserID]int64{}, map[int64]bool{}}
 	for _, d := range l.letters {
 		if d.Coupon.Campaign == id && d.Coupon.Number > 0 {
 			a.dead[d.Coupon.Number] = true
@@ -95,7 +102,7 @@ func (l *Ledger) check(id firstcome.CampaignID, a *account, coupons []firstcome.
 		switch {
 		case a.dead[c.Number] && !old:
 		case old && sameCoupon(known, c) || twice && sameCoupon(again, c):
-		case l.Refuses != nil && l.Refuses(c), old, twice, holds, malformed(id, c):
+		case l.Refuses != nil && l.Refuses(c), old, twice, holds, malformed(id, c), !a.any && (c.Epoch != 1 || c.TermsVersion > 1):
 			return nil, fmt.Errorf("%w: number %d of %s is %+v, and known as %+v", flow.ErrRefused, c.Number, id, c, known)
 		default:
 			added[c.Number], users[c.User] = c, true
@@ -110,7 +117,7 @@ func (l *Ledger) check(id firstcome.CampaignID, a *account, coupons []firstcome.
 // malformed tells whether a coupon is none of the campaign's.
 func malformed(id firstcome.CampaignID, c firstcome.Coupon) bool {
 	_, err := firstcome.ParseUserID(string(c.User))
-	return err != nil || c.Number < 1 || c.Code == "" || c.Campaign != id || c.Epoch != 1 || c.TermsVersion > 1
+	return err != nil || c.Number < 1 || c.Code == "" || c.Campaign != id
 }
 
 // sameCoupon tells whether two are the same, given once and again.
@@ -174,15 +181,18 @@ func (l *Ledger) locked(id firstcome.CampaignID, do func() error) (flow.Settled,
 }
 
 // Take is a flow.Sink that does what a Recorder does where nothing is refused.
-func (l *Ledger) Take(ctx context.Context, b flow.Batch) (flow.Settled, error) {
+func (l *Ledger) Take(ctx context.Context, b flow.Batch) (settled flow.Settled, err error) {
 	var letters []flow.DeadLetter
 	for _, g := range b.Garbage {
 		letters = append(letters, flow.DeadLetter{Garbage: g, Cause: g.Cause})
 	}
-	if _, err := l.Bury(ctx, b.Campaign, letters); err != nil {
-		return flow.Settled{}, err
+	if len(letters) > 0 {
+		settled, err = l.Bury(ctx, b.Campaign, letters)
 	}
-	return l.Record(ctx, b.Campaign, b.Coupons)
+	if err == nil && (len(b.Coupons) > 0 || len(letters) == 0) {
+		settled, err = l.Record(ctx, b.Campaign, b.Coupons)
+	}
+	return settled, err
 }
 
 // through returns the number up to which a campaign has left the journal. mu is held.
@@ -224,25 +234,36 @@ func (l *Ledger) Kept(_ context.Context, id firstcome.CampaignID) (coupons []fir
 // Another is conform.Book's.
 func (l *Ledger) Another() flow.Keeper { return l }
 
-// Wait waits until the campaign c has a number and so many coupons, and fails if anything was refused meanwhile.
-func (l *Ledger) Wait(t testing.TB, number int64, coupons int) {
+// Wait waits until something holds of the ledger, and fails if anything was refused meanwhile.
+func (l *Ledger) Wait(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	late := time.After(30 * time.Second)
 	for {
 		l.mu.Lock()
 		grown, refused := l.grown, l.Refused
 		l.mu.Unlock()
-		has := l.Coupons("c")
 		if refused != nil {
 			t.Fatal(refused)
 		}
-		if len(has) >= coupons && (number == 0 || has[number].Number == number) {
+		if holds() {
 			return
 		}
 		select {
 		case <-grown:
 		case <-late:
-			t.Fatalf("the ledger never had %d coupons and number %d: it has %d and %d dead letters", coupons, number, len(has), len(l.Letters()))
+			t.Fatalf("the ledger never had %s", what)
 		}
 	}
+}
+
+// WaitFor waits until the ledger has so many coupons of the campaign c.
+func (l *Ledger) WaitFor(t testing.TB, coupons int) {
+	t.Helper()
+	l.Wait(t, fmt.Sprint(coupons, " coupons"), func() bool { return len(l.Coupons("c")) == coupons })
+}
+
+// WaitNumber waits until the ledger has a number of the campaign c.
+func (l *Ledger) WaitNumber(t testing.TB, number int64) {
+	t.Helper()
+	l.Wait(t, fmt.Sprint("number ", number), func() bool { return l.Coupons("c")[number].Number == number })
 }

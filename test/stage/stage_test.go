@@ -1,8 +1,12 @@
 package stage_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -12,4 +16,26 @@ func TestMain(m *testing.M) { services.Main(m) }
 
 func TestTheFakeLedgerConforms(t *testing.T) {
 	conform.Ledger(t, func(*testing.T) conform.Book { return stage.NewLedger() })
+}
+
+// A stream is a fake journal as conform.Journal looks at it.
+type stream struct {
+	stage.Journal
+	litter int
+}
+
+func (*stream) Make(context.Context, firstcome.CampaignID) error { return nil }
+
+func (s *stream) Litter(_ context.Context, id firstcome.CampaignID) error {
+	s.litter++
+	s.Add(flow.Batch{Campaign: id, Garbage: []flow.Garbage{{Source: fmt.Sprint("fake/", s.litter), Payload: "x", Cause: "nobody can read it"}}})
+	return nil
+}
+
+func (s *stream) Left(_ context.Context, id firstcome.CampaignID) (bool, error) {
+	return s.Batches(id) > 0, nil
+}
+
+func TestTheFakeJournalConforms(t *testing.T) {
+	conform.Journal(t, func(*testing.T) conform.Stream { return &stream{} })
 }

@@ -1,0 +1,60 @@
+package redis_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/redis"
+	"github.com/firstcome/firstcome/test/conform"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// A stream is a gate with its journal, as conform.Journal looks at them.
+type stream struct {
+	*shop
+	*redis.Journal
+	issued int
+	made   []flow.Revision
+}
+
+func (s *stream) Make(ctx context.Context, id firstcome.CampaignID) error {
+	change := firstcome.Change{Campaign: id, Version: 1, Kind: firstcome.ChangeTerms, Epoch: 1, Terms: firstcome.Terms{Quantity: firstcome.Unlimited}}
+	_, err := s.gate.Apply(ctx, change)
+	s.made = append(s.made, revisions(id)...)
+	return err
+}
+
+func (s *stream) Issue(ctx context.Context, id firstcome.CampaignID, users int) (coupons []firstcome.Coupon, err error) {
+	decisions, err := s.gate.Claim(ctx, id, crowd(s.issued, users))
+	s.issued += users
+	for _, d := range decisions {
+		coupons = append(coupons, d.Coupon)
+	}
+	return coupons, err
+}
+
+func (s *stream) Litter(_ context.Context, id firstcome.CampaignID) error {
+	s.do("XADD", "firstcome:{"+string(id)+"}:journal", "*", "\xff", "\x00")
+	return nil
+}
+
+func (s *stream) Left(_ context.Context, id firstcome.CampaignID) (bool, error) {
+	entries, err := s.do("XLEN", "firstcome:{"+string(id)+"}:journal").AsInt64()
+	return entries > 0, err
+}
+
+func TestF42F44TheJournalConforms(t *testing.T) {
+	conform.Journal(t, func(t *testing.T) conform.Stream {
+		s := &stream{shop: &shop{t: t, alarms: make(chan error, 100)}}
+		url := services.Redis.Database(t)
+		s.gate, s.client = open(t, url), connect(t, url)
+		s.Journal = s.journal(func(o *redis.JournalOptions) {
+			o.Idle = time.Hour
+			o.Active = func(context.Context) ([]flow.Revision, error) { return s.made, nil }
+		})
+		return s
+	})
+}

@@ -1,0 +1,287 @@
+package conform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// A Stream is a journal under test, with a gate that writes into it.
+type Stream interface {
+	flow.Source
+	// Make makes a campaign of any number of coupons at the gate.
+	Make(ctx context.Context, id firstcome.CampaignID) error
+	// Issue has the gate issue coupons to users who are new.
+	Issue(ctx context.Context, id firstcome.CampaignID, users int) ([]firstcome.Coupon, error)
+	// Litter writes something into a campaign's part that nobody can read.
+	Litter(ctx context.Context, id firstcome.CampaignID) error
+	// Left tells whether anything of a campaign is left.
+	Left(ctx context.Context, id firstcome.CampaignID) (bool, error)
+}
+
+// Journal runs everything that a journal must do. fresh returns a new one without campaigns, in which entries of a recorder
+// that lives are never taken over by another.
+func Journal(t *testing.T, fresh func(t *testing.T) Stream) {
+	for what, test := range map[string]func(*drained){
+		"what is issued comes in its order and is gone":   comesInOrder,
+		"a sink that fails is given the same again":       givenAgain,
+		"what a dead recorder had comes to the next":      takenOver,
+		"F44 garbage comes under a name and is gone":      garbageComes,
+		"F42 two recorders record each coupon":            twoRecorders,
+		"one campaign's trouble holds up no other's":      troubleOfOne,
+		"a campaign whose sink hangs holds up no other's": hangingSink,
+	} {
+		t.Run(what, func(t *testing.T) {
+			d := &drained{t: t, Stream: fresh(t), coupons: map[firstcome.CampaignID][]firstcome.Coupon{}, grown: make(chan struct{})}
+			d.make("c")
+			test(d)
+		})
+	}
+}
+
+// drained is a journal in a test, with what came of it.
+type drained struct {
+	t *testing.T
+	Stream
+
+	mu      sync.Mutex // guards what follows
+	coupons map[firstcome.CampaignID][]firstcome.Coupon
+	garbage []flow.Garbage
+	grown   chan struct{} // closed and made anew when something came
+}
+
+func (d *drained) must(err error) {
+	d.t.Helper()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *drained) make(id firstcome.CampaignID) {
+	d.t.Helper()
+	d.must(d.Make(d.t.Context(), id))
+}
+
+func (d *drained) issue(id firstcome.CampaignID, users int) []firstcome.Coupon {
+	d.t.Helper()
+	coupons, err := d.Issue(d.t.Context(), id, users)
+	d.must(err)
+	return coupons
+}
+
+// take is a sink that keeps each coupon once, as a ledger does.
+func (d *drained) take(_ context.Context, b flow.Batch) (flow.Settled, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !slices.IsSortedFunc(b.Coupons, func(a, b firstcome.Coupon) int { return int(a.Number - b.Number) }) {
+		d.t.Errorf("a batch of %s is not in number order", b.Campaign)
+	}
+	all := d.coupons[b.Campaign]
+	for _, c := range b.Coupons {
+		if !slices.ContainsFunc(all, func(known firstcome.Coupon) bool { return known.Number == c.Number }) {
+			all = append(all, c)
+		}
+	}
+	d.coupons[b.Campaign], d.garbage = all, append(d.garbage, b.Garbage...)
+	close(d.grown)
+	d.grown = make(chan struct{})
+	return flow.Settled{Through: int64(len(all)), Epoch: 1}, nil
+}
+
+// drain drains into a sink, again after each error, until stop is called.
+func (d *drained) drain(to flow.Sink) (stop func()) {
+	ctx, cancel := context.WithCancel(d.t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil {
+			if err := d.Drain(ctx, to); err == nil && ctx.Err() == nil {
+				d.t.Error("the drain ended by itself")
+			}
+		}
+	}()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		<-ended
+	})
+	d.t.Cleanup(stop)
+	return stop
+}
+
+// gone expects that just these coupons of a campaign come, in this order, and then nothing is left.
+func (d *drained) gone(id firstcome.CampaignID, want ...firstcome.Coupon) {
+	d.t.Helper()
+	late := time.After(30 * time.Second)
+	for {
+		d.mu.Lock()
+		got, grown := slices.Clone(d.coupons[id]), d.grown
+		d.mu.Unlock()
+		left, err := d.Left(d.t.Context(), id)
+		d.must(err)
+		if !left && len(got) >= len(want) {
+			for n := range got { // of which the gate may know more
+				got[n].Epoch, got[n].Marker = 0, ""
+			}
+			for n := range want {
+				want[n].Epoch, want[n].Marker = 0, ""
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				d.t.Errorf("of %s other coupons came (-want +got):\n%s", id, diff)
+			}
+			return
+		}
+		select {
+		case <-grown:
+		case <-time.After(time.Millisecond): // nobody tells what is done with
+		case <-late:
+			d.t.Fatalf("of %s there came %d coupons of %d, left: %v", id, len(got), len(want), left)
+		}
+	}
+}
+
+func comesInOrder(d *drained) {
+	all := d.issue("c", 700)
+	d.drain(d.take)
+	d.gone("c", all...)
+	for range 3 {
+		all = append(all, d.issue("c", 300)...)
+	}
+	d.gone("c", all...)
+}
+
+func givenAgain(d *drained) {
+	all := d.issue("c", 10)
+	failures := 0
+	d.drain(func(ctx context.Context, b flow.Batch) (flow.Settled, error) {
+		if failures++; failures <= 3 {
+			return flow.Settled{}, errors.New("the ledger is down")
+		}
+		return d.take(ctx, b)
+	})
+	d.gone("c", all...)
+}
+
+// takenOver stops a recorder whose ledger did not take what it gave.
+func takenOver(d *drained) {
+	all := d.issue("c", 10)
+	given := make(chan struct{}, 1)
+	stop := d.drain(func(context.Context, flow.Batch) (flow.Settled, error) {
+		select {
+		case given <- struct{}{}:
+		default:
+		}
+		return flow.Settled{}, errors.New("the ledger is down")
+	})
+	<-given
+	stop()
+	d.drain(d.take)
+	d.gone("c", all...)
+}
+
+func garbageComes(d *drained) {
+	all := d.issue("c", 3)
+	for range 2 {
+		d.must(d.Litter(d.t.Context(), "c"))
+	}
+	all = append(all, d.issue("c", 3)...)
+	names, failed := map[string]bool{}, false
+	d.drain(func(ctx context.Context, b flow.Batch) (flow.Settled, error) {
+		for _, g := range b.Garbage {
+			names[g.Source] = true // it has the same each time it comes
+		}
+		if again := failed; !again {
+			failed = true
+			return flow.Settled{}, errors.New("the ledger is down")
+		}
+		return d.take(ctx, b)
+	})
+	d.gone("c", all...)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.garbage) != 2 || len(names) != 2 {
+		d.t.Errorf("garbage came as %+v, under %d names", d.garbage, len(names))
+	}
+	for _, g := range d.garbage {
+		if g.Source == "" || g.Cause == "" || g.Payload == "" {
+			d.t.Errorf("garbage came as %+v", g)
+		}
+	}
+}
+
+func twoRecorders(d *drained) {
+	var all []firstcome.Coupon
+	for range 40 {
+		all = append(all, d.issue("c", 10)...)
+	}
+	inOrder := func(ctx context.Context, b flow.Batch) (flow.Settled, error) {
+		defer func() {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			slices.SortFunc(d.coupons["c"], func(a, b firstcome.Coupon) int { return int(a.Number - b.Number) })
+		}()
+		return d.take(ctx, b)
+	}
+	d.drain(inOrder)
+	d.drain(inOrder)
+	d.gone("c", all...)
+}
+
+// troubleOfOne has one campaign of which another node has to record, and one whose row somebody has locked.
+func troubleOfOne(d *drained) {
+	d.make("other")
+	d.make("locked")
+	all, locked := d.issue("c", 10), d.issue("locked", 10)
+	d.issue("other", 10)
+	released := make(chan struct{})
+	d.drain(func(ctx context.Context, b flow.Batch) (flow.Settled, error) {
+		switch b.Campaign {
+		case "other":
+			return flow.Settled{}, firstcome.ErrGateMismatch
+		case "locked":
+			select {
+			case <-released:
+			default:
+				return flow.Settled{}, flow.ErrRowLocked
+			}
+		}
+		return d.take(ctx, b)
+	})
+	d.gone("c", all...)
+	d.gone("c", append(all, d.issue("c", 10)...)...)
+	close(released)
+	d.gone("locked", locked...)
+	if left, err := d.Left(d.t.Context(), "other"); !left || err != nil {
+		d.t.Errorf("what nobody recorded is gone, %v", err)
+	}
+}
+
+func hangingSink(d *drained) {
+	all, let := map[firstcome.CampaignID][]firstcome.Coupon{}, make(chan struct{})
+	for n := range 20 {
+		id := firstcome.CampaignID(fmt.Sprint("many-", n))
+		d.make(id)
+		all[id] = d.issue(id, 50)
+	}
+	d.drain(func(ctx context.Context, b flow.Batch) (flow.Settled, error) {
+		if b.Campaign == "many-0" {
+			<-let
+		}
+		return d.take(ctx, b)
+	})
+	for id, coupons := range all {
+		if id != "many-0" {
+			d.gone(id, coupons...)
+		}
+	}
+	close(let)
+	d.gone("many-0", all["many-0"]...)
+}
