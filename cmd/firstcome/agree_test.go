@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/redis"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // TestAReplayOfWhichNobodyToldTheGateIsBroughtThere has an operator's node die between the ledger
@@ -41,9 +42,7 @@ func (r *rewind) comes(what string, is func() bool) {
 func (r *rewind) older() func() *rewind {
 	r.t.Helper()
 	path := filepath.Join(r.t.TempDir(), "older.db")
-	if err := r.ledger.Backup(r.t.Context(), path); err != nil {
-		r.t.Fatal(err)
-	}
+	stage.Must(r.t, r.ledger.Backup(r.t.Context(), path))
 	return func() *rewind {
 		other := *r
 		other.desk = newDeskAt(r.t, r.url, path)
@@ -97,9 +96,7 @@ func TestALedgerThatHasForgottenCouponsIsNoticed(t *testing.T) {
 	o := restore()
 	doctored := func(d *desk) string {
 		all, err := unretired(t.Context(), d.ledger)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		found := redis.ExamineCampaigns(t.Context(), redis.Options{URL: r.url}, d.ledger.Identity(), placed(d.ledger, all))
 		if len(found) != 1 {
 			t.Fatalf("found %+v", found)

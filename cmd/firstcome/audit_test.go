@@ -12,6 +12,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // auditing returns what the command finds in the tables of an open ledger, of all campaigns or of one.
@@ -21,18 +22,14 @@ func auditing(t *testing.T, l *ledger.Ledger, of ...firstcome.CampaignID) *audit
 	if len(of) > 0 {
 		c.Campaign = string(of[0])
 	}
-	if err := c.auditTables(t.Context(), terminal{err: new(bytes.Buffer)}, l, report, &plantSecret); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, c.auditTables(t.Context(), terminal{err: new(bytes.Buffer)}, l, report, &plantSecret))
 	return report
 }
 
 // decider opens a ledger to decide in it, until the test ends.
 func decider(t *testing.T, name string) *ledger.Ledger {
 	l, err := ledger.Open(t.Context(), name, ledger.Options{Secret: plantSecret})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- l.Run(ctx) }()
@@ -142,15 +139,11 @@ func spoilPage(t *testing.T, name, text string) {
 	t.Helper()
 	const page = 4096
 	all, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	at := bytes.Index(all, []byte(text))
 	if at < page {
 		t.Fatalf("%q is not in the file", text)
 	}
 	copy(all[at/page*page:], "spoiled")
-	if err := os.WriteFile(name, all, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, os.WriteFile(name, all, 0o600))
 }

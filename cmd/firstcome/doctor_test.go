@@ -15,6 +15,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // runDoctor runs firstcome doctor on a ledger and a gate and returns its exit status and what it prints.
@@ -33,9 +34,7 @@ func TestDoctorLooksAtTheDatabaseAndAtRedis(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			server, gate := kind.Server(t), services.Redis.Server(t, "--maxmemory", "256mb")
 			name, err := server.Database(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			status, out := runDoctor(t, name, gate.URL())
 			if status != exitFailed || !regexp.MustCompile(`FAIL +tables .*\n.*fix: firstcome migrate`).MatchString(out) {
 				t.Errorf("without tables it ends with %d:\n%s", status, out)
@@ -74,15 +73,11 @@ func TestDoctorFindsServersThatAreAway(t *testing.T) {
 func TestDoctorHoldsTheClockAgainstEveryCampaign(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "firstcome.db")
 	secret, err := firstcome.NewSecret(bytes.Repeat([]byte{5}, firstcome.MinSecret))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	behind := func(ahead time.Duration, ids ...string) {
 		t.Helper()
 		l, err := ledger.Open(t.Context(), path, ledger.Options{Owner: "a test", Secret: secret, Clock: func() time.Time { return time.Now().Add(ahead) }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		ctx, stop := context.WithCancel(t.Context())
 		ran := make(chan error, 1)
 		go func() { ran <- l.Run(ctx) }()
@@ -92,9 +87,7 @@ func TestDoctorHoldsTheClockAgainstEveryCampaign(t *testing.T) {
 			made = append(made, err)
 		}
 		stop()
-		if err := errors.Join(errors.Join(made...), <-ran, l.Close()); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, errors.Join(errors.Join(made...), <-ran, l.Close()))
 	}
 	many := make([]string, 1000)
 	for n := range many {

@@ -21,22 +21,19 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // TestAFileOfServeMayBeAPipe, which can be read once.
 func TestAFileOfServeMayBeAPipe(t *testing.T) {
 	secret := strings.Repeat("5", 64)
 	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
 	cert, err1 := x509.CreateCertificate(rand.Reader, template, template, own.Public(), own)
 	key, err2 := x509.MarshalPKCS8PrivateKey(own)
 	public, err3 := x509.MarshalPKIXPublicKey(own.Public())
-	if err := errors.Join(err1, err2, err3); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, errors.Join(err1, err2, err3))
 	inPEM := func(kind string, der []byte) string {
 		return pipe(t, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 	}
@@ -46,9 +43,7 @@ func TestAFileOfServeMayBeAPipe(t *testing.T) {
 		"--jwt-secret-file", pipe(t, []byte(secret)), "--jwt-public-key", inPEM("PUBLIC KEY", public),
 		"--tls-cert", inPEM("CERTIFICATE", cert), "--tls-key", inPEM("PRIVATE KEY", key),
 	}, terminal{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	s := grammar.Serve.settings(terminal{err: os.Stderr})
 	if string(s.secret) != secret || s.jwt == nil || s.tls == nil {
 		t.Errorf("the node has the secret %q, tokens: %t, TLS: %t", s.secret, s.jwt != nil, s.tls != nil)
@@ -59,14 +54,10 @@ func TestAFileOfServeMayBeAPipe(t *testing.T) {
 func pipe(t *testing.T, text []byte) string {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	t.Cleanup(func() { _ = r.Close() })
 	_, err = w.Write(text)
-	if err := errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, errors.Join(err, w.Close()))
 	return fmt.Sprintf("/dev/fd/%d", r.Fd())
 }
 
@@ -76,9 +67,7 @@ func TestTheTokensPublicKeysAreReadAgain(t *testing.T) {
 	file := filepath.Join(dir, "keys")
 	put := func(text []byte) {
 		next := filepath.Join(dir, "next")
-		if err := errors.Join(os.WriteFile(next, text, 0o600), os.Rename(next, file)); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, errors.Join(os.WriteFile(next, text, 0o600), os.Rename(next, file)))
 	}
 	own := make([]*ecdsa.PrivateKey, 2)
 	inPEM := make([][]byte, 2)
@@ -88,16 +77,12 @@ func TestTheTokensPublicKeysAreReadAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		der, err := x509.MarshalPKIXPublicKey(own[n].Public())
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		inPEM[n] = pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 	}
 	put(inPEM[0])
 	check, err := (&tokenFlags{JWTPublicKey: file}).jwt(terminal{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	logged := make(lines, 10)
 	a := auth.New(auth.Config{JWT: check, Log: slog.New(slog.NewTextHandler(logged, nil))})
 	ctx, stop := context.WithCancel(t.Context())
@@ -109,9 +94,7 @@ func TestTheTokensPublicKeysAreReadAgain(t *testing.T) {
 	}
 	for n, key := range own {
 		token, err := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{"sub": "a", "exp": time.Now().Add(time.Hour).Unix()}).SignedString(key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		r := httptest.NewRequest("GET", "/", nil)
 		r.Header.Set("Authorization", "Bearer "+token)
 		if _, err := a.Authenticate(r); (err == nil) != (n == 1) {

@@ -12,6 +12,7 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A desk is a ledger and a gate, and what recorders and operators do there by hand.
@@ -40,23 +41,17 @@ func newDeskOn(t *testing.T, name string, campaigns ...firstcome.CampaignID) *de
 func newDeskAt(t *testing.T, url, name string, campaigns ...firstcome.CampaignID) *desk {
 	t.Helper()
 	secret, err := firstcome.NewSecret([]byte(strings.Repeat("s", firstcome.MinSecret)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	d := &desk{node: &node{}, t: t}
 	gate, err := redis.Open(t.Context(), redis.Options{
 		URL: url, Secret: secret,
 		Ledger: d.identity, Marker: d.marker, Missing: d.missing, SettledSince: d.settledSince,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	t.Cleanup(gate.Close)
 	d.remote = &remoteGate{gate: gate}
 	d.ledger, err = ledger.Open(t.Context(), name, ledger.Options{Secret: secret, Gate: gate.Name()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- d.ledger.Run(ctx) }()
@@ -74,9 +69,7 @@ func newDeskAt(t *testing.T, url, name string, campaigns ...firstcome.CampaignID
 		if _, err := d.ledger.Create(t.Context(), "test", id, terms); err != nil {
 			t.Fatal(err)
 		}
-		if err := flow.NewChanger(d.ledger, gate, nil).Finish(t.Context(), id, 1); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, flow.NewChanger(d.ledger, gate, nil).Finish(t.Context(), id, 1))
 	}
 	return d
 }
@@ -85,9 +78,7 @@ func newDeskAt(t *testing.T, url, name string, campaigns ...firstcome.CampaignID
 func (d *desk) issue(id firstcome.CampaignID, users ...firstcome.UserID) (coupons []firstcome.Coupon) {
 	d.t.Helper()
 	decisions, err := d.remote.gate.Claim(d.t.Context(), id, users)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	stage.Must(d.t, err)
 	for _, one := range decisions {
 		coupons = append(coupons, one.Coupon)
 	}
@@ -116,18 +107,14 @@ func (d *desk) replay() flow.Settled {
 
 func (d *desk) must(settled flow.Settled, err error) flow.Settled {
 	d.t.Helper()
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	stage.Must(d.t, err)
 	return settled
 }
 
 // settle tells the gate.
 func (d *desk) settle(settled flow.Settled) {
 	d.t.Helper()
-	if err := d.remote.gate.Settle(d.t.Context(), "c", settled); err != nil {
-		d.t.Fatal(err)
-	}
+	stage.Must(d.t, d.remote.gate.Settle(d.t.Context(), "c", settled))
 }
 
 // unrecorded expects which of a campaign's numbers are unrecorded at the gate, settled through a number.
@@ -138,9 +125,7 @@ func (d *desk) unrecorded(what string, through int64, want ...int64) {
 		numbers = append(numbers, n+1)
 	}
 	s, err := d.remote.gate.SettledThrough(d.t.Context(), "c", numbers)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	stage.Must(d.t, err)
 	if s.Through != through || len(s.Unrecorded) != len(want) {
 		d.t.Fatalf("%s: settled through %d, %v are unrecorded, want %d and %v", what, s.Through, s.Unrecorded, through, want)
 	}
@@ -191,9 +176,7 @@ func TestALostNumberThatTurnsOutToBeADeadLetterIsKnownAtTheGate(t *testing.T) {
 	c := d.issue("c", "user-1", "user-2", "user-3")
 	d.record(c[0])
 	db, err := sql.Open("sqlite", d.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	defer db.Close()
 	for _, s := range []string{`INSERT INTO lost VALUES ('c', 2, 1, 2)`, `UPDATE campaigns SET epoch = 2`} {
 		if _, err := db.Exec(s); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 func TestAFlagStandsOverTheEnvironmentAndThatOverTheDefault(t *testing.T) {
@@ -52,9 +53,7 @@ func TestADurationHasBounds(t *testing.T) {
 func TestEveryFlagHasAVariableAndNoVariableIsKubernetes(t *testing.T) {
 	var grammar cli
 	parsed, err := parse(&grammar, []string{"version"}, terminal{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	for _, f := range allFlags(parsed.Model.Node) {
 		name := variableOf(f.Name)
 		if isKubernetes(name) {
@@ -76,9 +75,7 @@ func TestTheSettingsOfServeReachTheNode(t *testing.T) {
 		"--answer-wait", "6s", "--shutdown-grace", "2s", "--drain-delay", "3s", "--trusted-proxy", "10.1.2.3,10.2.0.0/16",
 		"--user-rate", "1.5", "--ops", "off", "--cors-origin", "https://app.shop.example,http://localhost:5173",
 	}, terminal{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	s := grammar.Serve.settings(terminal{err: os.Stderr})
 	got := []any{s.ops, s.queue.Batch, s.queue.Waiting, s.limits.MaxConnections, s.queue.Gate, s.limits.Wait, s.limits.Grace, s.drainDelay, s.userLimit != nil, s.addressLimit != nil}
 	want := []any{"", 7, 8, 9, 6 * time.Second, 3 * time.Second, 2 * time.Second, 3 * time.Second, true, false}
@@ -144,13 +141,9 @@ func TestF64NoOutputShowsASecret(t *testing.T) {
 
 func TestASecretIsHexOrText(t *testing.T) {
 	hexed, err := parseSecret([]byte(strings.Repeat("4a", 32) + "\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	plain, err := parseSecret([]byte(strings.Repeat("J", 32)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	if hexed.Fingerprint() != plain.Fingerprint() {
 		t.Error("the same bytes, as digits and as text, are two secrets")
 	}
@@ -178,16 +171,10 @@ func TestAnInterruptedDemoLeavesNothingBehind(t *testing.T) {
 func TestF64TheSecretOfTheFirstStartIsThatOfTheNext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	l, _, err := openLedger(t.Context(), path, ledger.Options{}, nil, noGate)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
+	stage.Must(t, l.Close())
 	kept, err := os.ReadFile(secretBeside(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	if _, err := parseSecret(kept); err != nil {
 		t.Errorf("the secret that the first start made is not one: %v", err)
 	}
@@ -204,9 +191,7 @@ func TestF64ADifferentSecretIsNoticed(t *testing.T) {
 	claim := func(secret string) (logged string, err error) {
 		t.Helper()
 		l, codes, err := openLedger(t.Context(), path, ledger.Options{}, []byte(secret), noGate)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		ctx, stop := context.WithCancel(t.Context())
 		ran := make(chan error, 1)
 		go func() { ran <- l.Run(ctx) }()
@@ -243,9 +228,7 @@ func TestTermsBecomeWhatTheAPIReads(t *testing.T) {
 	for field, value := range f.changes() {
 		if raw, ok := value.(interface{ MarshalJSON() ([]byte, error) }); ok {
 			b, err := raw.MarshalJSON()
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			text[field] = string(b)
 		}
 	}

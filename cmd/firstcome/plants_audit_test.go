@@ -14,6 +14,7 @@ import (
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A garden is a ledger without a breach, and its database beside it.
@@ -51,9 +52,7 @@ func newLedgerOn(t *testing.T, kind string) (name string, db *sql.DB) {
 		name = services.PostgreSQL.Database(t)
 		db, err = services.Open(name)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	return name, db
 }
@@ -79,9 +78,7 @@ func gardenOn(t *testing.T, kind string) *garden {
 // readable opens a ledger beside whoever decides in it.
 func readable(t *testing.T, name string) *ledger.Ledger {
 	l, err := ledger.OpenShared(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	return l
 }
@@ -94,22 +91,16 @@ func (g *garden) read(query string) (all [][]any) {
 	}
 	defer rows.Close()
 	names, err := rows.Columns()
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	stage.Must(g.t, err)
 	for rows.Next() {
 		row, into := make([]any, len(names)), make([]any, len(names))
 		for n := range row {
 			into[n] = &row[n]
 		}
-		if err := rows.Scan(into...); err != nil {
-			g.t.Fatal(err)
-		}
+		stage.Must(g.t, rows.Scan(into...))
 		all = append(all, row)
 	}
-	if err := rows.Err(); err != nil {
-		g.t.Fatal(err)
-	}
+	stage.Must(g.t, rows.Err())
 	return all
 }
 
@@ -250,9 +241,7 @@ func TestTheAuditFindsWhateverTheLedgerSaysTwice(t *testing.T) {
 // TestTheManualListsWhatIsSaidOnce holds docs/operate.md to the plants that nothing finds.
 func TestTheManualListsWhatIsSaidOnce(t *testing.T) {
 	text, err := os.ReadFile("../../docs/operate.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	_, section, found := strings.Cut(string(text), "\n### What the audit cannot find\n")
 	if !found {
 		t.Fatal("docs/operate.md has no section of what the audit cannot find")

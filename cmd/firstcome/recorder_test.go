@@ -11,6 +11,7 @@ import (
 
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 func TestARecorderHasNoAPIAndSaysHowItIs(t *testing.T) {
@@ -20,9 +21,7 @@ func TestARecorderHasNoAPIAndSaysHowItIs(t *testing.T) {
 		admit: func(context.Context, *ledger.Ledger) (bool, error) { return true, nil },
 		log:   slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	if n.api != nil || n.issuer != nil || n.http != nil || n.address() != "off" {
 		t.Errorf("a recorder serves an API at %s: %+v", n.address(), n)
 	}
@@ -33,9 +32,7 @@ func TestARecorderHasNoAPIAndSaysHowItIs(t *testing.T) {
 		"/livez": "ok", "/readyz?verbose": `"ledger":"ok"`, "/metrics": "\nfirstcome_breaker_state{", "/debug/pprof/cmdline": "",
 	} {
 		answer, err := http.Get("http://" + n.opsAddress() + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		text, err := io.ReadAll(answer.Body)
 		_ = answer.Body.Close()
 		if err != nil || answer.StatusCode != http.StatusOK || !strings.Contains(string(text), want) {

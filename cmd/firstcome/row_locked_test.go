@@ -12,6 +12,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // TestF51ACampaignWhoseRowSomebodyKeepsLockedHoldsUpNoOther locks a campaign's row by hand, as an
@@ -58,17 +59,11 @@ func TestF51ACampaignWhoseRowSomebodyKeepsLockedHoldsUpNoOther(t *testing.T) {
 func lockRow(t *testing.T, name string, id firstcome.CampaignID) (release func()) {
 	t.Helper()
 	db, err := services.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	hand, err := db.BeginTx(context.Background(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	var version int
-	if err := hand.QueryRow(`SELECT version FROM campaigns WHERE id = '` + string(id) + `' FOR UPDATE`).Scan(&version); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, hand.QueryRow(`SELECT version FROM campaigns WHERE id = '`+string(id)+`' FOR UPDATE`).Scan(&version))
 	release = sync.OnceFunc(func() { _ = hand.Rollback() })
 	t.Cleanup(func() {
 		release()
@@ -99,7 +94,5 @@ func await(t *testing.T, recorded *flow.Recorded, c firstcome.Coupon) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 	defer cancel()
-	if err := recorded.Wait(ctx, c); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, recorded.Wait(ctx, c))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // told are the commands that the runbooks and operate.md tell an operator to give: in the text, and alone in a line.
@@ -28,9 +29,7 @@ func commandsOfTheRunbooks(t *testing.T) (commands []string) {
 	}
 	for _, file := range append(files, "../../docs/operate.md") {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		for _, found := range told.FindAllStringSubmatch(string(text), -1) {
 			command, _, _ := strings.Cut(found[1]+found[2], " #")
 			commands = append(commands, strings.TrimSpace(command))
@@ -124,9 +123,7 @@ func newDisaster(t *testing.T) *disaster {
 	d := &disaster{t: t, url: map[string]string{"--ledger": "sqlite:" + filepath.Join(dir, "firstcome.db"), "--gate": redis}}
 	secret := "FIRSTCOME_SECRET=" + strings.Repeat("5", 64)
 	p, err := launch(dir, append(os.Environ(), secret), "serve", "--listen", "127.0.0.1:0", "--ops", "off", "--ledger", d.url["--ledger"], "--gate", redis)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	t.Cleanup(p.kill)
 	d.env = []string{secret, "FIRSTCOME_SERVER=http://" + p.address, "FIRSTCOME_LEDGER=" + d.url["--ledger"], "FIRSTCOME_GATE=" + redis, "FIRSTCOME_MAX_CONNECTIONS=100"}
 	for _, command := range []string{"campaign create spring --quantity 3", "campaign create autumn --quantity 3", "claim spring alice", "claim autumn alice"} {
@@ -149,17 +146,11 @@ func newDisaster(t *testing.T) *disaster {
 func (d *disaster) redis(command ...string) {
 	d.t.Helper()
 	u, err := url.Parse(d.url["--gate"])
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	stage.Must(d.t, err)
 	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{u.Host}, DisableCache: true})
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	stage.Must(d.t, err)
 	defer client.Close()
-	if err := client.Do(d.t.Context(), client.B().Arbitrary(command...).Build()).Error(); err != nil {
-		d.t.Fatal(err)
-	}
+	stage.Must(d.t, client.Do(d.t.Context(), client.B().Arbitrary(command...).Build()).Error())
 }
 
 // run gives a command, with the names of this disaster in the place of those that the text leaves open.

@@ -13,6 +13,7 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A rewind is a desk whose gate can be taken back to what it was.
@@ -31,14 +32,10 @@ func newRewind(t *testing.T) *rewind {
 	t.Helper()
 	url := services.Redis.Database(t)
 	option, err := rueidis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	option.DisableCache, option.ForceSingleClient = true, true
 	client, err := rueidis.NewClient(option)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	t.Cleanup(client.Close)
 	r := &rewind{url: url, desk: newDeskAt(t, url, t.TempDir()+"/firstcome.db", "c"), client: client, alarms: make(chan error, 100)}
 	r.recorded = flow.NewRecorded(&flow.Over{RemoteGate: r.remote.gate, Book: r.ledger})
@@ -49,9 +46,7 @@ func newRewind(t *testing.T) *rewind {
 func (r *rewind) do(words ...string) rueidis.RedisResult {
 	r.t.Helper()
 	answer := r.client.Do(r.t.Context(), r.client.B().Arbitrary(words...).Build())
-	if err := answer.Error(); err != nil {
-		r.t.Fatal(err)
-	}
+	stage.Must(r.t, answer.Error())
 	return answer
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // TestTheAuditLogSaysWhatChangedFromWhatToWhat has an operator do everything that can be logged.
@@ -53,9 +54,7 @@ func TestTheAuditLogSaysWhatChangedFromWhatToWhat(t *testing.T) {
 		}
 		for field, text := range map[string]string{"old": w.from, "new": w.to, "detail": w.detail} {
 			var value any
-			if err := json.Unmarshal([]byte(text), &value); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, json.Unmarshal([]byte(text), &value))
 			if diff := cmp.Diff(value, line[field]); diff != "" {
 				t.Errorf("%s: %s (-want +got):\n%s", w.action, field, diff)
 			}
@@ -63,9 +62,7 @@ func TestTheAuditLogSaysWhatChangedFromWhatToWhat(t *testing.T) {
 	}
 	// What a change made new is the PATCH that makes it again.
 	again, err := json.Marshal(items[1]["new"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	s.call("POST", "/v1/campaigns", `{"id":"d","name":"n","quantity":1}`, operator...).want(t, 201, "")
 	s.call("PATCH", "/v1/campaigns/d", string(again), operator...).want(t, 200, "")
 	log := s.call("GET", "/v1/audit-log?campaign=d&limit=1", "", operator...)
@@ -96,9 +93,7 @@ func TestTheAuditLogSaysWhoMadeAndRevokedKeys(t *testing.T) {
 	s := open(t, guarded)
 	admin := s.key(firstcome.Admin)
 	id := strings.Split(admin[1], "_")[1]
-	if err := s.ledger.RevokeKey(t.Context(), "local:kim", id); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, s.ledger.RevokeKey(t.Context(), "local:kim", id))
 	lines := s.call("GET", "/v1/audit-log", "", s.key(firstcome.Operator)...).items()
 	revoked, made := lines[1], lines[2]
 	if made["action"] != "key.create" || made["old"] != nil || !cmp.Equal(made["new"], any(map[string]any{"id": id, "name": "test", "role": "admin"})) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/api"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 const shopPage = "https://app.shop.example"
@@ -20,9 +21,7 @@ func crossing(_ *shop, c *api.Config) { c.CORSOrigins = []string{shopPage, "http
 func (s *shop) fromPage(method, path, origin, site, body string, header ...string) (status int, h http.Header) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, err)
 	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
@@ -32,9 +31,7 @@ func (s *shop) fromPage(method, path, origin, site, body string, header ...strin
 		r.Header.Set("Sec-Fetch-Site", site)
 	}
 	answer, err := s.client.Do(r)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, err)
 	_, _ = io.Copy(io.Discard, answer.Body)
 	_ = answer.Body.Close()
 	return answer.StatusCode, answer.Header

@@ -16,6 +16,8 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // contract reads openapi.yaml once.
@@ -42,9 +44,7 @@ func readContract() (*openapi3.T, error) {
 func fits(t testing.TB, r *http.Request, got reply) {
 	t.Helper()
 	router, err := contract()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	route, params, err := router.FindRoute(r)
 	if err != nil {
 		if media := got.header.Get("Content-Type"); media != "application/problem+json" {
@@ -78,9 +78,7 @@ func fits(t testing.TB, r *http.Request, got reply) {
 
 func TestTheRoutesAndTheContractListTheSameOperations(t *testing.T) {
 	spec, err := readContract()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	var described []string
 	for path, item := range spec.Paths.Map() {
 		for method := range item.Operations() {
@@ -97,9 +95,7 @@ func TestTheRoutesAndTheContractListTheSameOperations(t *testing.T) {
 
 func TestTheContractIsServedAsItIs(t *testing.T) {
 	want, err := os.ReadFile("openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	got := open(t).call("GET", "/openapi.yaml", "")
 	if got.status != 200 || !bytes.Equal(got.body, want) {
 		t.Errorf("it answers %d and %d bytes of %d", got.status, len(got.body), len(want))
@@ -110,9 +106,7 @@ func TestTheContractIsServedAsItIs(t *testing.T) {
 // beside nullable, a format of every integer, and bounds of what a request may have.
 func TestTheContractSaysWhatEachValueMayBe(t *testing.T) {
 	spec, err := readContract()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	if len(spec.Servers) == 0 {
 		t.Error("there are no servers")
 	}
@@ -179,9 +173,7 @@ var unbounded = map[string]bool{
 // fault of firstcome. Where credentials are asked for, what is wrong with them, and that nobody knows.
 func TestTheContractHasWhatEveryOperationMayAnswer(t *testing.T) {
 	spec, err := readContract()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	for path, item := range spec.Paths.Map() {
 		for method, operation := range item.Operations() {
 			want := []string{"400", "422", "500"}
@@ -199,9 +191,7 @@ func TestTheContractHasWhatEveryOperationMayAnswer(t *testing.T) {
 
 func TestABodyThatMayBeEmptyIsDocumentedSo(t *testing.T) {
 	spec, err := readContract()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	s := open(t)
 	s.create(`{"id":"c","name":"n","quantity":9}`)
 	for path, item := range spec.Paths.Map() {

@@ -18,18 +18,15 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/api"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // TestEveryCodeIsInTheDocsAndInTheContract holds the three lists together, with the statuses.
 func TestEveryCodeIsInTheDocsAndInTheContract(t *testing.T) {
 	text, err := os.ReadFile("../../docs/api.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	spec, err := readContract()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	inDocs := map[string]int{}
 	for _, row := range regexp.MustCompile("(?m)^\\| ([0-9]{3}) \\| `([a-z_]+)` \\|").FindAllStringSubmatch(string(text), -1) {
 		status, _ := strconv.Atoi(row[1])
@@ -190,21 +187,15 @@ func TestTheClientHasTheCodeAndEveryMistake(t *testing.T) {
 func TestA401SaysWhy(t *testing.T) {
 	s := open(t, guarded)
 	revoked := s.key(firstcome.Admin)
-	if err := s.ledger.RevokeKey(t.Context(), "test", strings.Split(revoked[1], "_")[1]); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.auth.Reload(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, s.ledger.RevokeKey(t.Context(), "test", strings.Split(revoked[1], "_")[1]))
+	stage.Must(t, s.auth.Reload(t.Context()))
 	signed := func(secret string, changes jwt.MapClaims) []string {
 		claims := jwt.MapClaims{"sub": "u", "exp": time.Now().Add(time.Hour).Unix()}
 		for name, value := range changes {
 			claims[name] = value
 		}
 		token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(secret))
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		return []string{"Authorization", "Bearer " + token}
 	}
 	past := jwt.MapClaims{"exp": time.Now().Add(-time.Hour).Unix()}

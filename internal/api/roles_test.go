@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // callers are everyone who may ask.
@@ -129,13 +130,9 @@ func TestEveryOperationIsRefusedToWhoIsNotNamed(t *testing.T) {
 // refused by role may call.
 func TestTheTablesOfRolesSayTheSame(t *testing.T) {
 	text, err := os.ReadFile("../../docs/api.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	spec, err := readContract()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	inDocs := map[string][]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z]+ /[^`]*)` ((?:\\|[^|\n]*){6})\\|$").FindAllStringSubmatch(string(text), -1) {
 		for n, cell := range strings.Split(row[2], "|")[1:] {

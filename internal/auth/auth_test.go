@@ -17,6 +17,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -51,9 +52,7 @@ func request(authorization ...string) *http.Request {
 func newKey(t *testing.T, role firstcome.Role) (string, firstcome.Key) {
 	t.Helper()
 	plain, key, err := auth.NewKey("till", role)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	return plain, key
 }
 
@@ -61,9 +60,7 @@ func TestAKeySaysItsRoleAndName(t *testing.T) {
 	for _, role := range firstcome.Roles() {
 		plain, key := newKey(t, role)
 		a := auth.New(auth.Config{Keys: &keyring{keys: []firstcome.Key{key}}})
-		if err := a.Reload(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, a.Reload(t.Context()))
 		got, err := a.Authenticate(request("Bearer " + plain))
 		if err != nil {
 			t.Fatalf("a good key of role %s was refused: %v", role, err)
@@ -80,9 +77,7 @@ func TestEveryBadCredentialIsRefusedForWhatItsHolderMayKnow(t *testing.T) {
 	revokedPlain, revoked := newKey(t, firstcome.Admin)
 	revoked.RevokedAt = time.Now()
 	a := auth.New(auth.Config{Keys: &keyring{keys: []firstcome.Key{key, revoked}}})
-	if err := a.Reload(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, a.Reload(t.Context()))
 	for name, bad := range map[string]struct {
 		headers []string
 		why     auth.Why
@@ -154,9 +149,7 @@ func TestTheLastKeysStandWhileTheyCannotBeRead(t *testing.T) {
 	plain, key := newKey(t, firstcome.Viewer)
 	ring := &keyring{keys: []firstcome.Key{key}}
 	a := auth.New(auth.Config{Keys: ring})
-	if err := a.Reload(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, a.Reload(t.Context()))
 	broken := errors.New("disk on fire")
 	ring.set(broken)
 	if err := a.Reload(t.Context()); !errors.Is(err, broken) {
@@ -182,9 +175,7 @@ func TestDevelopmentModeMakesEveryCallerAdmin(t *testing.T) {
 
 func TestANodeWithoutKeysAndTokensRefusesAll(t *testing.T) {
 	a := auth.New(auth.Config{Keys: &keyring{}})
-	if err := a.Reload(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, a.Reload(t.Context()))
 	if _, err := a.Authenticate(request()); !errors.Is(err, auth.ErrUnauthorized) {
 		t.Errorf("got %v: revoking the last key must not open the server", err)
 	}

@@ -24,6 +24,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // member returns an integer as a JWK has it.
@@ -40,9 +41,7 @@ func inSet(t testing.TB, key any, more map[string]any) map[string]any {
 		k = map[string]any{"kty": "RSA", "n": member(key.N, key.Size()), "e": "AQAB"}
 	case *ecdsa.PrivateKey:
 		point, err := key.PublicKey.Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		size := (len(point) - 1) / 2
 		k = map[string]any{
 			"kty": "EC", "crv": key.Curve.Params().Name,
@@ -64,9 +63,7 @@ func named(id string) map[string]any { return map[string]any{"kid": id} }
 func setOf(t testing.TB, keys ...map[string]any) []byte {
 	t.Helper()
 	text, err := json.MarshalIndent(map[string]any{"keys": keys}, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	return text
 }
 
@@ -116,9 +113,7 @@ func TestF31OfASetATokensKidChoosesAndNothingElse(t *testing.T) {
 func TestOfASetTheKeysThatAreForTokensAreTaken(t *testing.T) {
 	rsaKey, ec := keys(t)
 	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	one := inSet(t, ec, nil)
 	for name, k := range map[string]map[string]any{
 		"for encryption":      inSet(t, rsaKey, map[string]any{"use": "enc"}),
@@ -147,9 +142,7 @@ func TestOfASetTheKeysThatAreForTokensAreTaken(t *testing.T) {
 func TestASetThatIsNotOneIsRefused(t *testing.T) {
 	rsaKey, ec := keys(t)
 	weak, err := rsa.GenerateKey(rand.Reader, 1024)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	var many []map[string]any
 	for n := range 33 {
 		many = append(many, inSet(t, ec, named(fmt.Sprint(n))))
@@ -216,9 +209,7 @@ func TestTokensKeysChangeWhileTheNodeRuns(t *testing.T) {
 		var logged bytes.Buffer
 		file := &shelf{text: publicPEM(t, &old.PublicKey)}
 		j, err := auth.NewJWT(auth.JWTConfig{PublicKey: file.text, Again: file.read})
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		a := auth.New(auth.Config{JWT: j, Log: slog.New(slog.NewTextHandler(&logged, nil))})
 		ran := make(chan error, 1)
 		ctx, stop := context.WithCancel(context.Background())
@@ -273,9 +264,7 @@ func TestAFileThatHangsKeepsNoRevokedKeyGood(t *testing.T) {
 			<-hangs
 			return text, nil
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		a := auth.New(auth.Config{JWT: j, Keys: ledger})
 		ran := make(chan error, 1)
 		ctx, stop := context.WithCancel(context.Background())

@@ -18,6 +18,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 var (
@@ -48,27 +49,21 @@ func sign(t testing.TB, method jwt.SigningMethod, key any, claims jwt.Claims, he
 		token.Header[name] = value
 	}
 	text, err := token.SignedString(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	return text
 }
 
 func publicPEM(t testing.TB, key any) []byte {
 	t.Helper()
 	der, err := x509.MarshalPKIXPublicKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 }
 
 func authenticator(t testing.TB, c auth.JWTConfig) *auth.Authenticator {
 	t.Helper()
 	j, err := auth.NewJWT(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	return auth.New(auth.Config{JWT: j})
 }
 
@@ -176,13 +171,9 @@ func TestF31ABadTokenIsRefusedAndOnlyAWellSignedOneIsToldOfItself(t *testing.T) 
 
 func TestAWeakOrImpossibleTokenConfigurationIsRefused(t *testing.T) {
 	weak, err := rsa.GenerateKey(rand.Reader, 1024)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	rsaKey, _ := keys(t)
 	private := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(rsaKey)})
 	for name, c := range map[string]struct {
@@ -232,9 +223,7 @@ func FuzzTokens(f *testing.F) {
 func keys(t testing.TB) (*rsa.PrivateKey, *ecdsa.PrivateKey) {
 	t.Helper()
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	return attacker(t), ec
 }
 
@@ -242,9 +231,7 @@ func keys(t testing.TB) (*rsa.PrivateKey, *ecdsa.PrivateKey) {
 func attacker(t testing.TB) *rsa.PrivateKey {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	return key
 }
 
@@ -264,9 +251,7 @@ func resign(t *testing.T, claims string) string {
 	t.Helper()
 	text := encode(`{"alg":"HS256","typ":"JWT"}`) + "." + encode(claims)
 	signature, err := jwt.SigningMethodHS256.Sign(text, secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	return text + "." + base64.RawURLEncoding.EncodeToString(signature)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A changeBook is a ledger's changes in memory.
@@ -139,9 +140,7 @@ func TestF20WhoSweepsFinishesWhatADeadNodeLeft(t *testing.T) {
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		if err := c.Run(ctx); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, c.Run(ctx))
 		same(t, "left", []firstcome.Change{{Campaign: "lost", Version: 9}}, b.pending)
 		for n, v := range b.noted {
 			if v == 3 && (n == 0 || b.noted[n-1] != 2 && b.noted[0] != 2) {
@@ -169,9 +168,7 @@ func TestASweepDoesWhatCanBeReadAndTellsWhatCannot(t *testing.T) {
 		c := flow.NewChanger(b, &applier{apply: func(firstcome.Change) (bool, error) { return false, nil }}, nil)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		if err := c.Run(ctx); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, c.Run(ctx))
 		same(t, "noted", []int64{2}, b.noted)
 		if err := c.Stats().Err; !errors.Is(err, b.hidden) {
 			t.Errorf("what was left undone is told as %v", err)

@@ -9,15 +9,14 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // active expects the active campaigns.
 func active(t testing.TB, l *ledger.Ledger, want ...firstcome.CampaignID) {
 	t.Helper()
 	got, err := l.Active(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	var ids []firstcome.CampaignID
 	for _, r := range got {
 		ids = append(ids, r.Campaign)
@@ -45,9 +44,7 @@ func TestActiveCampaignsAreThoseOfTheNodesGateThatAreNotRetired(t *testing.T) {
 			}
 		}
 		active(t, l, "b", "b-")
-		if err := l.Applied(t.Context(), firstcome.Change{Campaign: "b", Version: 1, Kind: firstcome.ChangeTerms}, false); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, l.Applied(t.Context(), firstcome.Change{Campaign: "b", Version: 1, Kind: firstcome.ChangeTerms}, false))
 		if _, err := l.Switch(t.Context(), "test", "b", ledger.Close); err != nil {
 			t.Fatal(err)
 		}
@@ -58,9 +55,7 @@ func TestActiveCampaignsAreThoseOfTheNodesGateThatAreNotRetired(t *testing.T) {
 		want := []flow.Revision{{Campaign: "b", Version: 2, Epoch: 1}, {Campaign: "b-", Version: 1, Epoch: 7}}
 		for n := range want {
 			c, err := l.Campaign(t.Context(), want[n].Campaign)
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			want[n].Marker = c.Marker
 		}
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -81,17 +76,13 @@ func TestActiveCampaignsMayBeMoreThanAPage(t *testing.T) {
 		copyRow := `INSERT INTO campaigns (id, version, terms_version, applied, gate, epoch, secret, decided_at, created_at)
 			SELECT '%s', version, terms_version, applied, gate, epoch, secret, decided_at, created_at FROM campaigns WHERE id = 'c'`
 		tx, err := db.Begin()
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		for _, id := range want {
 			if _, err := tx.Exec(fmt.Sprintf(copyRow, id)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := tx.Commit(); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, tx.Commit())
 		active(t, l, append([]firstcome.CampaignID{"c"}, want...)...)
 	})
 }

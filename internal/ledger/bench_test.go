@@ -11,6 +11,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // BenchmarkBatch issues coupons in batches of one size, synced; the time is a
@@ -84,9 +85,7 @@ func BenchmarkServers(b *testing.B) {
 		server := kind.Server(b)
 		for _, size := range []int{64, 512} {
 			name, err := server.Database(b.Context())
-			if err != nil {
-				b.Fatal(err)
-			}
+			stage.Must(b, err)
 			l := start(b, name, nil)
 			b.Run(fmt.Sprintf("%s/claims/%d", kind, size), func(b *testing.B) {
 				id := firstcome.CampaignID(fmt.Sprint("c", b.N))
@@ -120,9 +119,7 @@ func inBatches(b *testing.B, size int, do func([]firstcome.UserID) error) {
 		for k := range users {
 			users[k] = firstcome.UserID(fmt.Sprintf("user-%09d", n+k))
 		}
-		if err := do(users); err != nil {
-			b.Fatal(err)
-		}
+		stage.Must(b, do(users))
 		batches++
 	}
 	b.ReportMetric(b.Elapsed().Seconds()*1000/float64(batches), "ms/batch")

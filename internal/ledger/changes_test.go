@@ -11,6 +11,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A far gate is a remote gate of one campaign on a page: it applies changes and
@@ -97,9 +98,7 @@ func shop(t testing.TB, name string, quantity int64) (node, node, *farGate) {
 		other = remoteAt(t, name)
 	}
 	a, b := node{l, flow.NewChanger(l, g, nil)}, node{other, flow.NewChanger(other, g, nil)}
-	if err := a.Finish(t.Context(), "c", 1); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, a.Finish(t.Context(), "c", 1))
 	return a, b, g
 }
 
@@ -109,26 +108,20 @@ func (n node) quantity(t testing.TB, to int64) int64 {
 	version, err := n.SetTerms(context.Background(), "test", "c", 0, func(terms *firstcome.Terms) {
 		terms.Quantity = to
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	return version
 }
 
 func finish(t testing.TB, n node, version int64) {
 	t.Helper()
-	if err := n.Finish(t.Context(), "c", version); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, n.Finish(t.Context(), "c", version))
 }
 
 // agree checks that ledger and gate are at the same version with the same terms.
 func agree(t testing.TB, l *ledger.Ledger, g *farGate, quantity int64) {
 	t.Helper()
 	s, err := l.Campaign(t.Context(), "c")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	same(t, "the ledger's version, what is applied, the gate's", []int64{s.Version, s.Version, s.Version}, []int64{s.Version, s.Applied, g.version})
 	same(t, "the quantity in the ledger and at the gate", []int64{quantity, quantity}, []int64{s.Quantity, g.terms.Quantity})
 	for n, v := range g.applied {
@@ -140,9 +133,7 @@ func TestACampaignOfARemoteGateIsMadeThereByItsFirstChange(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l, g := remote(t, name, 5), newFarGate(t)
 		s, err := l.Campaign(t.Context(), "c")
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		same(t, "version, applied, epoch, gate", []any{int64(1), int64(0), int64(1), "redis:test"}, []any{s.Version, s.Applied, s.Epoch, s.Gate})
 		pending, err := l.Pending(t.Context(), "")
 		if err != nil || len(pending) != 1 {
@@ -153,9 +144,7 @@ func TestACampaignOfARemoteGateIsMadeThereByItsFirstChange(t *testing.T) {
 		if _, err := l.Switch(t.Context(), "test", "c", ledger.Pause); !errors.Is(err, firstcome.ErrPending) {
 			t.Errorf("a second change before the first is there: %v", err)
 		}
-		if err := flow.NewChanger(l, g, nil).Finish(t.Context(), "c", 1); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, flow.NewChanger(l, g, nil).Finish(t.Context(), "c", 1))
 		agree(t, l, g, 5)
 	})
 }
@@ -183,9 +172,7 @@ func dieAfter(t *testing.T, name string, quantity int64, died int) {
 		}
 	}
 	if died >= 2 {
-		if err := a.Applied(t.Context(), change, false); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, a.Applied(t.Context(), change, false))
 	}
 	g.record(b.Ledger)
 	finish(t, b, version)
@@ -219,9 +206,7 @@ func TestF20TwoNodesThatFinishTheSameChangeDoItOnce(t *testing.T) {
 		finish(t, b, 0)
 		g.issue(1) // the stock that came back
 		finish(t, b, b.quantity(t, 6))
-		if err := a.Applied(t.Context(), change, false); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, a.Applied(t.Context(), change, false))
 		if _, err := g.Apply(t.Context(), change); err != nil {
 			t.Fatal(err)
 		}
@@ -281,9 +266,7 @@ func TestF20WhileTheGateIsAwayAChangeWaitsAndTheNextIsToldSo(t *testing.T) {
 		a, b, g := shop(t, name, 5)
 		g.down = errors.New("connection refused")
 		version, err := a.Switch(t.Context(), "test", "c", ledger.Close)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		if s, err := a.Campaign(t.Context(), "c"); err != nil || !s.Closed || s.Applied == s.Version {
 			t.Fatalf("%+v, %v", s, err)
 		}
@@ -305,9 +288,7 @@ func TestF20WhileTheGateIsAwayAChangeWaitsAndTheNextIsToldSo(t *testing.T) {
 func pendingAll(t testing.TB, n node) []firstcome.Change {
 	t.Helper()
 	pending, err := n.Pending(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	return pending
 }
 
@@ -341,9 +322,7 @@ func TestF19AVoidedCouponStaysVoidedWhenItsEntryComesAgain(t *testing.T) {
 		record(t, a.Ledger, entries...)
 		same(t, "the books", before, books(t, a.Ledger))
 		same(t, "in force at the gate", 4, len(g.holders))
-		if err := a.Applied(t.Context(), firstcome.Change{Campaign: "c", Version: 2}, false); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, a.Applied(t.Context(), firstcome.Change{Campaign: "c", Version: 2}, false))
 		// The user claims again; the old void comes again and leaves the new coupon alone.
 		void := firstcome.Change{Campaign: "c", Version: 2, Kind: firstcome.ChangeVoid, Number: 3, User: "user-3"}
 		g.holders["user-3"] = 6

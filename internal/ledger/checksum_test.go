@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // TestF56ALedgerOfADevelopmentBuildSaysWhatToDo has ledgers that other migrations than this binary's
@@ -64,22 +65,16 @@ func TestALedgerKeepsTheChecksumsOfItsMigrations(t *testing.T) {
 		var want, got []string
 		for _, file := range files {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			sum := sha256.Sum256(text)
 			want = append(want, hex.EncodeToString(sum[:]))
 		}
 		rows, err := beside(t, name).Query(`SELECT checksum FROM schema_checksums ORDER BY version`)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		defer rows.Close()
 		for rows.Next() {
 			var sum string
-			if err := rows.Scan(&sum); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, rows.Scan(&sum))
 			got = append(got, sum)
 		}
 		same(t, "checksums", want, got)
@@ -128,12 +123,8 @@ func TestAMigrationThatIsEditedBehindATagIsFound(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+		stage.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	want := func(what string, edited ...string) {
 		t.Helper()
@@ -160,8 +151,6 @@ func TestAMigrationThatIsEditedBehindATagIsFound(t *testing.T) {
 	write("migrations/sqlite/1.sql", "three")
 	commit()
 	want("committed", "v1.0.0 sqlite/1.sql", "v1.1.0 sqlite/1.sql", "v1.1.0 sqlite/2.sql")
-	if err := os.Rename(filepath.Join(dir, "migrations/sqlite/1.sql"), filepath.Join(dir, "migrations/sqlite/3.sql")); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, os.Rename(filepath.Join(dir, "migrations/sqlite/1.sql"), filepath.Join(dir, "migrations/sqlite/3.sql")))
 	want("renamed", "v1.0.0 sqlite/1.sql", "v1.1.0 sqlite/1.sql", "v1.1.0 sqlite/2.sql")
 }

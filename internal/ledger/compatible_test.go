@@ -6,6 +6,7 @@ import (
 
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // TestF56OnServersTheReleaseBeforeServesWhereTheSchemaSaysSo has a newer release
@@ -21,13 +22,9 @@ func TestF56OnServersTheReleaseBeforeServesWhereTheSchemaSaysSo(t *testing.T) {
 				}
 				return err
 			}
-			if err := open(); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, open())
 			db, err := services.Open(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			defer db.Close()
 			alter := func(statements ...string) {
 				t.Helper()

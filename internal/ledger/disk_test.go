@@ -14,6 +14,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // onSmallDisk runs a test in a child process that has a file system of its own,
@@ -94,9 +95,7 @@ func TestF55AFullDiskIsAnUnknownAnswerAndHeals(t *testing.T) {
 		l := start(t, filepath.Join(disk, "firstcome.db"), nil)
 		create(t, l, "c", firstcome.Unlimited)
 		ballast := filepath.Join(disk, "ballast")
-		if err := os.WriteFile(ballast, make([]byte, 256<<10), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, os.WriteFile(ballast, make([]byte, 256<<10), 0o600))
 		answered, unknown := issueUntilFull(t, l)
 		for range 3 {
 			_, err := l.Claim(t.Context(), "c", unknown)
@@ -105,9 +104,7 @@ func TestF55AFullDiskIsAnUnknownAnswerAndHeals(t *testing.T) {
 			}
 		}
 		sound(t, l, answered)
-		if err := os.Remove(ballast); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, os.Remove(ballast))
 		claim(t, l, "c", unknown...)
 		decisions, err := l.Claim(t.Context(), "c", unknown)
 		if err != nil {
@@ -132,15 +129,11 @@ func TestF55AReadOnlyDiskIsAnUnknownAnswerAndHeals(t *testing.T) {
 		// A file that is open for writing hinders a file system from becoming
 		// read-only, so the ledger is opened anew on one that is.
 		stop()
-		if err := syscall.Mount("", disk, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, syscall.Mount("", disk, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
 		if _, err := ledger.Open(t.Context(), path, ledger.Options{Secret: secret(t)}); err == nil {
 			t.Error("a ledger was opened on a read-only disk")
 		}
-		if err := syscall.Mount("", disk, "", syscall.MS_REMOUNT, ""); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, syscall.Mount("", disk, "", syscall.MS_REMOUNT, ""))
 		l, stop = open(t, path, nil)
 		defer stop()
 		same(t, "afterwards", "already_issued:1 issued:2", claim(t, l, "c", "a", "b"))

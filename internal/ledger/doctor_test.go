@@ -9,6 +9,7 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // examine returns what is found of a ledger's server.
@@ -21,9 +22,7 @@ func examine(t testing.TB, name string) conform.Examination {
 func database(t testing.TB, server *services.Server, tables bool) string {
 	t.Helper()
 	name, err := server.Database(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	if tables {
 		_, stop := open(t, name, nil)
 		stop()
@@ -83,9 +82,7 @@ func TestAUserWhoseWritesAreNotTakenIsFound(t *testing.T) {
 		_, stop := open(t, name, nil)
 		stop()
 		u, err := url.Parse(services.User(t, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		what := "rights"
 		if kind == services.PostgreSQL {
 			what = "writes"

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // TestF55TheLockIsOfTheFileByWhateverNameItIsOpened opens one ledger by two names, one after the other, before
@@ -26,15 +27,11 @@ func TestF55TheLockIsOfTheFileByWhateverNameItIsOpened(t *testing.T) {
 				dir := t.TempDir()
 				at := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
 				file, other := at("data/firstcome.db"), dir+"/"+second
-				if err := os.Mkdir(at("data"), 0o700); err != nil {
-					t.Fatal(err)
-				}
+				stage.Must(t, os.Mkdir(at("data"), 0o700))
 				for name, target := range map[string]string{
 					"data/link.db": "firstcome.db", "link.db": "data/firstcome.db", "chain.db": "link.db", "absolute.db": file, "linked": "data",
 				} {
-					if err := os.Symlink(target, at(name)); err != nil {
-						t.Fatal(err)
-					}
+					stage.Must(t, os.Symlink(target, at(name)))
 				}
 				if exists {
 					_, stop := open(t, file, nil)
@@ -64,18 +61,14 @@ func TestF55ALedgerWithTwoNamesOnTheDiskIsRefused(t *testing.T) {
 	_, stop := open(t, path, nil)
 	stop()
 	other := path + ".other"
-	if err := os.Link(path, other); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, os.Link(path, other))
 	for _, name := range []string{path, other} {
 		wantAdvice(t, openError(t, name), "2 names (hard links)", "-samefile "+name)
 		if _, err := ledger.OpenShared(t.Context(), name); err == nil || !strings.Contains(err.Error(), "hard links") {
 			t.Errorf("beside others it got %v", err)
 		}
 	}
-	if err := os.Remove(other); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, os.Remove(other))
 	_, stop = open(t, path, nil)
 	stop()
 }
@@ -85,9 +78,7 @@ func TestAPathThatCannotBeFollowedIsLeftAsItIs(t *testing.T) {
 	dir := t.TempDir()
 	for name, target := range map[string]string{"round.db": "round.db", "lost.db": "missing/firstcome.db"} {
 		path := filepath.Join(dir, name)
-		if err := os.Symlink(target, path); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, os.Symlink(target, path))
 		same(t, name, path, ledger.File(path))
 		openError(t, path)
 	}

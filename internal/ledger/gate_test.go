@@ -11,6 +11,7 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 func TestMain(m *testing.M) { services.Main(m) }
@@ -87,9 +88,7 @@ func (s *subject) Instants(ctx context.Context, id firstcome.CampaignID) (firstc
 func secret(t testing.TB) firstcome.Secret {
 	t.Helper()
 	s, err := firstcome.NewSecret([]byte("a secret of the tests, 32 bytes and more"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	return s
 }
 
@@ -105,9 +104,7 @@ func start(t testing.TB, path string, clock func() time.Time) *ledger.Ledger {
 func open(t testing.TB, path string, clock func() time.Time) (l *ledger.Ledger, stop func()) {
 	t.Helper()
 	l, err := ledger.Open(context.Background(), path, ledger.Options{Owner: "a test", Secret: secret(t), Clock: clock})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	return l, run(t, l)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 func TestAFactWhoseCouponIsGoneHasItsNumberOnly(t *testing.T) {
@@ -34,9 +35,7 @@ func TestAFactWhoseCouponIsGoneHasItsNumberOnly(t *testing.T) {
 			got = append(got, fmt.Sprintf("%d %s %d by %q", f.Position, f.Kind, f.Coupon.Number, f.Coupon.User))
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 	}
 	all := []string{
 		`1 coupon.issued 1 by ""`, `2 coupon.issued 2 by "b"`, `3 coupon.issued 3 by ""`, `4 coupon.issued 4 by "e"`,
@@ -66,12 +65,8 @@ func TestChangesAreListedInTheirOrder(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %d %s %t %d %q %d", c.Campaign, c.Version, c.Kind, refused, c.Terms.Quantity, c.User, c.Number))
 		return nil
 	}
-	if err := l.Changes(t.Context(), "c", 0, 2, each); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Changes(t.Context(), "c", 2, 9, each); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, l.Changes(t.Context(), "c", 0, 2, each))
+	stage.Must(t, l.Changes(t.Context(), "c", 2, 9, each))
 	want := []string{`c 1 terms false 9 "" 0`, `c 2 pause false 0 "" 0`, `c 3 resume false 0 "" 0`, `c 4 void false 0 "b" 2`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

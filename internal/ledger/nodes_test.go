@@ -13,6 +13,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // nodesOn returns nodes on one new database, by the server's clock, with the campaign c.
@@ -33,9 +34,7 @@ func allCoupons(t *testing.T, l *ledger.Ledger) (all []firstcome.Coupon) {
 		all = append(all, c)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	return all
 }
 
@@ -73,9 +72,7 @@ func TestF16NodesWhoseClocksDifferKeepTheOrder(t *testing.T) {
 		_, err := early.Create(t.Context(), "test", "c", firstcome.Terms{
 			Name: "Test", Quantity: 9, OpensAt: noon.Add(time.Minute), Answer: firstcome.Recorded, Benefit: []byte(`{}`),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		same(t, "before opening", "not_open:0", claim(t, early, "c", "a"))
 		same(t, "open", "issued:1", claim(t, late, "c", "a"))
 		same(t, "it does not un-open", "issued:2", claim(t, early, "c", "b"))
@@ -100,9 +97,7 @@ func TestF16TheServersClockDecides(t *testing.T) {
 			services.PostgreSQL: `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`,
 		}[kind]
 		server := func() (at int64) {
-			if err := db.QueryRow(clock).Scan(&at); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, db.QueryRow(clock).Scan(&at))
 			return at
 		}
 		before := server()
@@ -128,17 +123,13 @@ func TestF27TheQuantityHoldsAcrossNodesAndAfterChanges(t *testing.T) {
 			return err
 		}
 		same(t, "none", "sold_out:0", claim(t, nodes[1], "c", "a"))
-		if err := set(1); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, set(1))
 		same(t, "one", "issued:1", claimUntil(t, nodes[1], firstcome.Issued, "a"))
 		same(t, "one and no more", "sold_out:0", claim(t, nodes[0], "c", "b"))
 		if err := set(0); !errors.Is(err, firstcome.ErrBelowInForce) {
 			t.Errorf("below what is in force: %v", err)
 		}
-		if err := set(10_000_000); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, set(10_000_000))
 		same(t, "raised", "issued:2", claimUntil(t, nodes[1], firstcome.Issued, "b"))
 	})
 }
@@ -224,9 +215,7 @@ func TestFactsOfOneNodeWakeWhoWaitsAtAnother(t *testing.T) {
 				seen = f.Position
 				return nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			switch {
 			case seen == 0:
 				claim(t, nodes[0], "c", "a", "b")
@@ -257,14 +246,10 @@ func TestWhatOneNodeWroteEveryNodeReads(t *testing.T) {
 		}
 		key := firstcome.Key{ID: "k", Name: "test", Role: firstcome.Admin, Hash: [32]byte{0, 255, 39, 92}, CreatedAt: time.Now()}
 		for _, err := range []error{nodes[0].AddKey(t.Context(), "test", key), nodes[1].RevokeKey(t.Context(), "test", "k")} {
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 		}
 		shared, err := ledger.OpenShared(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		defer shared.Close()
 		for what, l := range map[string]*ledger.Ledger{"another": nodes[1], "a reader": shared} {
 			readAll(t, what, l, key)
@@ -322,9 +307,7 @@ func claimBehind(t *testing.T, kind services.Kind, statements ...string) (decisi
 	nodes, name := nodesOn(t, kind, 1, 10)
 	db := rawServer(t, name)
 	hand, err := db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	defer func() { _ = hand.Rollback() }()
 	for _, statement := range statements {
 		if _, err := hand.Exec(statement); err != nil {
@@ -339,12 +322,8 @@ func claimBehind(t *testing.T, kind services.Kind, statements ...string) (decisi
 	}()
 	waitUntilBlocked(t, kind, db)
 	before, err := nodes[0].Campaign(t.Context(), "c")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(hand.Commit(), <-claimed); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
+	stage.Must(t, errors.Join(hand.Commit(), <-claimed))
 	return decisions, before.Now
 }
 

@@ -14,15 +14,14 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // through returns a proxy to a database's server, and the database's name through it.
 func through(t *testing.T, name string) (proxy *services.Proxy, far string) {
 	t.Helper()
 	u, err := url.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	proxy = services.Through(t, u.Host)
 	if far, err = proxy.URL(name); err != nil {
 		t.Fatal(err)
@@ -36,9 +35,7 @@ func TestTheFirstOfTwoHostsMayBeSilent(t *testing.T) {
 	name := services.PostgreSQL.Database(t)
 	proxy, _ := through(t, name)
 	u, err := url.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	u.Host = proxy.Address() + "," + u.Host
 	l := start(t, u.String(), nil)
 	create(t, l, "c", 5)
@@ -158,9 +155,7 @@ func TestF51AVoidThatIsTheVictimOfADeadlockIsRunAgain(t *testing.T) {
 		if _, err := hand.Exec(`UPDATE campaigns SET decided_at = decided_at + 1 WHERE id = 'c'`); err != nil {
 			t.Fatalf("the hand was the victim: %v", err)
 		}
-		if err := hand.Commit(); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, hand.Commit())
 		if err := <-voided; err != nil {
 			t.Errorf("the void was not run again: %v", err)
 		}
@@ -172,9 +167,7 @@ func TestF51AVoidThatIsTheVictimOfADeadlockIsRunAgain(t *testing.T) {
 func lockByHand(t *testing.T, db *sql.DB) *sql.Tx {
 	t.Helper()
 	hand, err := db.BeginTx(context.Background(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	t.Cleanup(func() { _ = hand.Rollback() })
 	for range 50 {
 		if _, err := hand.Exec(`INSERT INTO audit_log (at, actor, action, detail) VALUES (1, 'hand', 'hand', '{}')`); err != nil {
@@ -196,9 +189,7 @@ func waitUntilBlocked(t *testing.T, kind services.Kind, db *sql.DB) {
 		services.PostgreSQL: `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
 	}[kind]
 	for waiting := 0; waiting == 0; {
-		if err := db.QueryRowContext(t.Context(), query).Scan(&waiting); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, db.QueryRowContext(t.Context(), query).Scan(&waiting))
 	}
 }
 
@@ -210,15 +201,11 @@ func TestF53AKilledServerIsTroubleAtOnceAndHealsWithoutARestart(t *testing.T) {
 		l := start(t, database(t, server, false), nil)
 		create(t, l, "c", 10)
 		same(t, "before", "issued:1", claim(t, l, "c", "a"))
-		if err := server.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, server.Kill())
 		if _, err := l.Claim(t.Context(), "c", []firstcome.UserID{"b"}); err == nil || errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a claim without a server: %v", err)
 		}
-		if err := server.Restart(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, server.Restart(t.Context()))
 		same(t, "after", "already_issued:1 issued:2", claim(t, l, "c", "a", "b"))
 	})
 }
@@ -229,17 +216,13 @@ func TestF53AFrozenServerIsToldByTheDeadline(t *testing.T) {
 		server := kind.Server(t)
 		l := start(t, database(t, server, false), nil)
 		create(t, l, "c", 10)
-		if err := server.Freeze(); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, server.Freeze())
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
 		if _, err := l.Claim(ctx, "c", []firstcome.UserID{"a"}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a claim on a frozen server: %v", err)
 		}
-		if err := server.Continue(); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, server.Continue())
 		claim(t, l, "c", "a", "b")
 		same(t, "after", "already_issued:1 already_issued:2", claim(t, l, "c", "a", "b"))
 	})
@@ -250,13 +233,9 @@ func TestF53AServerThatHangsIsToldAtTheStart(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		server := kind.Server(t, kind.Fast()...)
 		name, err := server.Database(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		start(t, name, nil)
-		if err := server.Freeze(); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, server.Freeze())
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // far above the time of connecting, and below that of migrating
 		defer cancel()
 		var all sync.WaitGroup

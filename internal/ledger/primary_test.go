@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // demotions are how a server stops to be the primary while connections to it live on.
@@ -25,18 +26,12 @@ func TestF61AConnectionToAPrimaryThatIsOneNoLongerConcludesNothing(t *testing.T)
 		t.Run(string(kind), func(t *testing.T) {
 			primary := kind.Primary(t)
 			first, err := primary.Database(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			u, err := url.Parse(first)
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			proxy := services.Through(t, u.Host)
 			name, err := proxy.URL(first)
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			l := opened(t, name, "")
 			for _, db := range []*sql.DB{l.write, l.conclude.db} {
 				db.SetConnMaxIdleTime(0) // they are not made anew meanwhile
@@ -47,13 +42,9 @@ func TestF61AConnectionToAPrimaryThatIsOneNoLongerConcludesNothing(t *testing.T)
 
 			standby := primary.Standby(t)
 			second, err := standby.At(first)
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			perform(t, first, demotion...)
-			if err := errors.Join(standby.CatchUp(t.Context()), standby.Promote(t.Context())); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, errors.Join(standby.CatchUp(t.Context()), standby.Promote(t.Context())))
 			other := opened(t, second, "")
 			quantity(t, other, 2)
 			for at(t, other, "b") != firstcome.Issued { // which it is when what came back is no longer held
@@ -92,18 +83,14 @@ func quantity(t *testing.T, l *Ledger, quantity int64) {
 	if errors.Is(err, firstcome.ErrNoCampaign) {
 		_, err = l.Create(t.Context(), "test", "c", firstcome.Terms{Name: "Test", Quantity: quantity, Answer: firstcome.Recorded, Benefit: []byte(`{}`)})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 }
 
 // at returns what a user gets.
 func at(t *testing.T, l *Ledger, user firstcome.UserID) firstcome.Outcome {
 	t.Helper()
 	d, err := l.Claim(t.Context(), "c", []firstcome.UserID{user})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	return d[0].Outcome
 }
 
@@ -118,9 +105,7 @@ func told(t *testing.T, l *Ledger, user firstcome.UserID, want firstcome.Outcome
 func perform(t *testing.T, name string, statements ...string) {
 	t.Helper()
 	db, err := services.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	defer db.Close()
 	for _, statement := range statements {
 		if _, err := db.ExecContext(t.Context(), statement); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A securedServer is a database's server that speaks TLS.
@@ -22,9 +23,7 @@ func newSecured(t *testing.T, kind services.Kind) securedServer {
 	t.Helper()
 	server, secured, files := kind.Secured(t, kind.Fast()...)
 	plain, err := server.Database(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 
 	as := parse(t, services.User(t, plain, "ALL"))
 	u := parse(t, secured)
@@ -36,9 +35,7 @@ func newSecured(t *testing.T, kind services.Kind) securedServer {
 func parse(t *testing.T, at string) *url.URL {
 	t.Helper()
 	u, err := url.Parse(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	return u
 }
 
@@ -64,9 +61,7 @@ func TestALedgerIsReachedOverTLS(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		s := newSecured(t, kind)
 		l, err := ledger.OpenShared(t.Context(), s.trusting(t, s.files.Root))
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		defer l.Close()
 		if _, err := l.Keys(t.Context()); err != nil {
 			t.Error(err)
@@ -93,9 +88,7 @@ func TestALedgerIsShownItsClientsCertificate(t *testing.T) {
 		u.User = url.User(services.CertifiedUser)
 		s.secured = u.String()
 		l, err := ledger.OpenShared(t.Context(), s.trusting(t, s.files.Root, "sslcert", s.files.Cert, "sslkey", s.files.Key))
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		defer l.Close()
 		unopened(t, s.trusting(t, s.files.Root), "sslcert")
 	})
@@ -106,9 +99,7 @@ func TestF64AServerThatCannotBeTrustedIsRefusedWithWhatToDoAndNoPassword(t *test
 		s := newSecured(t, kind)
 		good := s.trusting(t, s.files.Root)
 		plain, err := url.Parse(kind.Database(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		plain.RawQuery = parse(t, good).RawQuery
 		plain.User = url.UserPassword(plain.User.Username(), services.Password)
 		for name, test := range map[string]struct{ at, advice string }{

@@ -18,6 +18,7 @@ import (
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/load"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 func TestMain(m *testing.M) { services.Main(m) }
@@ -28,9 +29,7 @@ func run(t *testing.T, c load.Config) *load.Result {
 		c.Campaign = "launch"
 	}
 	result, err := load.Run(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	return result
 }
 
@@ -197,9 +196,7 @@ func TestEveryKindOfWrongServerIsFound(t *testing.T) {
 				t.Errorf("no breach of %s: %+v", test.promise, r.Verdict)
 			}
 			var table bytes.Buffer
-			if err := r.WriteTable(&table); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, r.WriteTable(&table))
 			if !strings.Contains(table.String(), "breach") || !strings.Contains(table.String(), r.Verdict.Breaches.Shown[0].Text) {
 				t.Errorf("the table does not say so:\n%s", &table)
 			}
@@ -284,9 +281,7 @@ func TestWithoutAnAdminKeyNothingIsChecked(t *testing.T) {
 		t.Errorf("%+v", r.Verdict)
 	}
 	var table bytes.Buffer
-	if err := r.WriteTable(&table); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, r.WriteTable(&table))
 	if !strings.Contains(table.String(), "verdict: not checked, needs an admin key") {
 		t.Errorf("the table does not say so:\n%s", &table)
 	}
@@ -338,9 +333,7 @@ func TestATimeOutHasABound(t *testing.T) {
 func TestOneOfAThingIsOne(t *testing.T) {
 	r := run(t, load.Config{Server: open(t, &shop{quantity: 1}), Users: 1})
 	var text bytes.Buffer
-	if err := errors.Join(r.WriteTable(&text), r.WriteReport(&text)); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, errors.Join(r.WriteTable(&text), r.WriteReport(&text)))
 	for _, want := range []string{"launch: Launch, 1 user, 64 at once", "1 answer held against 1 coupon of the server", ", 1 coupon<"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("it does not say %q", want)
@@ -358,16 +351,12 @@ func TestAnInterruptedRunHasTheVerdictOfWhatWasSent(t *testing.T) {
 		return o
 	}})
 	r, err := load.Run(ctx, load.Config{Server: server, Campaign: "launch", Users: 1_000_000, Concurrency: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	if !r.Verdict.OK() || r.Claims < 100 || r.Claims > 100_000 {
 		t.Errorf("%d claims, %+v", r.Claims, r.Verdict)
 	}
 	var table, report, object bytes.Buffer
-	if err := errors.Join(r.WriteTable(&table), r.WriteReport(&report), r.WriteJSON(&object)); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, errors.Join(r.WriteTable(&table), r.WriteReport(&report), r.WriteJSON(&object)))
 	for _, one := range []struct{ text, want string }{
 		{table.String(), "verdict: 0 breaches; interrupted"},
 		{table.String(), "! interrupted: not all claims were sent"},

@@ -12,6 +12,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/load"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 const markup = `</script><script>alert("x")</script><img src=x onerror=alert(1)>`
@@ -32,9 +33,7 @@ func marked(t *testing.T) *load.Result {
 
 func TestTheReportIsOneFileAndEscapesMarkup(t *testing.T) {
 	var report bytes.Buffer
-	if err := marked(t).WriteReport(&report); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, marked(t).WriteReport(&report))
 	for _, raw := range []string{markup, "<img", "<b>\"", `<i>"`, "onerror=alert(1)>"} {
 		if strings.Contains(report.String(), raw) {
 			t.Errorf("the report has %q unescaped", raw)
@@ -52,9 +51,7 @@ func TestTheReportIsOneFileAndEscapesMarkup(t *testing.T) {
 
 func TestTheReportOfARunWithoutAnswersOpens(t *testing.T) {
 	var report bytes.Buffer
-	if err := (&load.Result{}).WriteReport(&report); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, (&load.Result{}).WriteReport(&report))
 	if !strings.Contains(report.String(), "Not checked") {
 		t.Error("the report does not say that nothing was checked")
 	}
@@ -62,13 +59,9 @@ func TestTheReportOfARunWithoutAnswersOpens(t *testing.T) {
 
 func TestTheJSONHasItsDocumentedFields(t *testing.T) {
 	var text bytes.Buffer
-	if err := marked(t).WriteJSON(&text); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, marked(t).WriteJSON(&text))
 	var object map[string]any
-	if err := json.Unmarshal(text.Bytes(), &object); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, json.Unmarshal(text.Bytes(), &object))
 	for _, field := range []string{
 		"campaign", "load", "started", "seconds", "claims", "per_second", "outcomes", "trouble",
 		"latency", "latency_of", "lag", "series", "numbers", "verdict",
@@ -83,9 +76,7 @@ func TestTheJSONHasItsDocumentedFields(t *testing.T) {
 		t.Errorf("fields that are not documented: %v", object)
 	}
 	var back load.Result
-	if err := json.Unmarshal(text.Bytes(), &back); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, json.Unmarshal(text.Bytes(), &back))
 	if back.Outcomes["issued"] != 40 || back.Verdict.Breaches.Total != 1 || len(back.Numbers) != 40 {
 		t.Errorf("read back: %v, %+v, %d numbers", back.Outcomes, back.Verdict, len(back.Numbers))
 	}

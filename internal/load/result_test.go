@@ -12,6 +12,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/load"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // asking returns workers whose claims take so long and get what answer says.
@@ -127,9 +128,7 @@ func TestAThresholdThatIsNotKeptIsInTheVerdict(t *testing.T) {
 	} {
 		r := run(t, load.Config{Server: open(t, &shop{quantity: 10, fails: fifth}), Users: 100, P99: test.p99, Errors: test.errors})
 		var table bytes.Buffer
-		if err := r.WriteTable(&table); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, r.WriteTable(&table))
 		if !r.Verdict.OK() || r.OK() != test.ok || !strings.Contains(table.String(), test.says) {
 			t.Errorf("%s: it is %v:\n%s", name, r.OK(), &table)
 		}
@@ -142,9 +141,7 @@ func TestAThresholdThatIsNotKeptIsInTheVerdict(t *testing.T) {
 func TestALatencyIsTheSameWhereverItStands(t *testing.T) {
 	r := &load.Result{Load: load.Load{Loop: "open"}, Latency: load.Latency{Count: 1, P50: 175.999, P95: 175.999, P99: 175.999, Max: 175.999}}
 	var table, report bytes.Buffer
-	if err := errors.Join(r.WriteTable(&table), r.WriteReport(&report)); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, errors.Join(r.WriteTable(&table), r.WriteReport(&report)))
 	page, _, _ := strings.Cut(report.String(), "<script>")
 	if strings.Contains(table.String(), "175") || strings.Contains(page, "175") {
 		t.Error("a latency of 175.999 ms is cut to 175")
@@ -158,9 +155,7 @@ func TestTheHeadNamesServerVersionAndMachine(t *testing.T) {
 	server := open(t, &shop{quantity: 5})
 	r := run(t, load.Config{Server: server, Users: 10, Version: "v9.9"})
 	var table, report bytes.Buffer
-	if err := errors.Join(r.WriteTable(&table), r.WriteReport(&report)); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, errors.Join(r.WriteTable(&table), r.WriteReport(&report)))
 	for _, want := range []string{server + ", firstcome v9.8", r.Generator.Platform, "processor"} {
 		if !strings.Contains(table.String(), want) || !strings.Contains(report.String(), want) {
 			t.Errorf("table and report do not both say %q", want)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 func TestANodeIsReadyUntilItDrains(t *testing.T) {
@@ -58,20 +60,14 @@ func TestTheOpsListenerOfThisMachineAnswersToItsOwnNames(t *testing.T) {
 	ops := httptest.NewServer(watch(t, "").Handler())
 	defer ops.Close()
 	_, port, err := net.SplitHostPort(ops.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	for host, want := range map[string]int{"127.0.0.1": 200, "localhost": 200, "[::1]": 200, "evil.example": 403, "localhost.evil.example": 403, "10.0.0.11": 403} {
 		for _, path := range []string{"/metrics", "/debug/pprof/cmdline", "/debug/pprof/goroutine?debug=1", "/livez", "/readyz?verbose"} {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, ops.URL+path, http.NoBody)
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			r.Host = host + ":" + port
 			answer, err := ops.Client().Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			_ = answer.Body.Close()
 			if answer.StatusCode != want {
 				t.Errorf("as %s %s answers %d, want %d", host, path, answer.StatusCode, want)

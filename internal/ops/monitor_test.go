@@ -22,6 +22,7 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/ops"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 func TestMain(m *testing.M) { services.Main(m) }
@@ -40,9 +41,7 @@ func watch(t testing.TB, gate string) *watched {
 	w := &watched{t: t}
 	w.Monitor = ops.New(slog.New(slog.NewTextHandler(&w.log, nil)), "v9", "abc")
 	secret, err := firstcome.NewSecret([]byte("a secret of the tests, 32 bytes and more"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	path := filepath.Join(t.TempDir(), "firstcome.db")
 	if w.ledger, err = ledger.Open(t.Context(), path, ledger.Options{Secret: secret, Gate: gate, OnCommit: w.Commit}); err != nil {
 		t.Fatal(err)
@@ -74,9 +73,7 @@ func (w *watched) get(path string) (status int, body string) {
 	answer := httptest.NewRecorder()
 	w.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, http.NoBody))
 	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	stage.Must(w.t, err)
 	return answer.Code, string(text)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // BenchmarkClaim measures batches of claims that are issued, and beside each, as the
@@ -38,9 +39,7 @@ func BenchmarkClaim(b *testing.B) {
 				for k := range users {
 					users[k] = "user-" + strconv.Itoa(n+k)
 				}
-				if err := script.Exec(b.Context(), client, []string{"n", "s"}, users).Error(); err != nil {
-					b.Fatal(err)
-				}
+				stage.Must(b, script.Exec(b.Context(), client, []string{"n", "s"}, users).Error())
 				n += batch
 			}
 			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "claims/s")
@@ -90,15 +89,11 @@ func BenchmarkHolder(b *testing.B) {
 func (s *shop) memory() int64 {
 	s.t.Helper()
 	info, err := s.do("INFO", "memory").ToString()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, err)
 	for line := range strings.Lines(info) {
 		if text, ok := strings.CutPrefix(strings.TrimSpace(line), "used_memory_dataset:"); ok {
 			n, err := strconv.ParseInt(text, 10, 64)
-			if err != nil {
-				s.t.Fatal(err)
-			}
+			stage.Must(s.t, err)
 			return n
 		}
 	}

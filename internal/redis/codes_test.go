@@ -14,6 +14,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/redis"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // An actor plays a Redis that is a good gate until it is told what to answer to scripts.
@@ -33,9 +34,7 @@ const hangUp = "hang up"
 func newActor(t *testing.T) *actor {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	a := &actor{listener: listener, version: "7.0.15"}
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -221,8 +220,6 @@ func TestAValkeyIsKnownByWhatItSays(t *testing.T) {
 		t.Errorf("a replica is none of ours in a cluster, and it is told: %+v", f)
 	}
 	g, err := redis.Open(t.Context(), redis.Options{URL: "redis://" + a.listener.Addr().String(), Secret: secret(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	g.Close()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // hardened starts a Redis with an access list, and returns it with the URL of its user firstcome.
@@ -20,9 +21,7 @@ func hardened(t *testing.T, defaultUser string) (server *services.Server, at str
 	t.Helper()
 	list := filepath.Join(t.TempDir(), "users.acl")
 	lines := defaultUser + "\nuser firstcome on >" + services.Password + " " + redis.Rights + "\nuser operator on >" + services.Password + " ~* &* +@all\n"
-	if err := os.WriteFile(list, []byte(lines), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, os.WriteFile(list, []byte(lines), 0o600))
 	server = services.Redis.Server(t, "--aclfile", list)
 	return server, as(t, server.URL(), "firstcome")
 }
@@ -31,9 +30,7 @@ func hardened(t *testing.T, defaultUser string) (server *services.Server, at str
 func as(t *testing.T, at, user string) string {
 	t.Helper()
 	u, err := url.Parse(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	u.User = url.UserPassword(user, services.Password)
 	return u.String()
 }
@@ -53,12 +50,8 @@ func TestARestartLosesNothingWithTheSafeLineOfTheDefaultUserAndEverythingWithout
 			examine(t, as(t, server.URL(), "operator")).Want(t, grade, "the user default")
 			examine(t, at).Want(t, doctor.Warn, "the user default") // who may not look
 
-			if err := server.Stop(); err != nil {
-				t.Fatal(err)
-			}
-			if err := server.Restart(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, server.Stop())
+			stage.Must(t, server.Restart(t.Context()))
 			awaitLoaded(t, at)
 			after, err := open(t, at).State(t.Context(), "c")
 			switch {

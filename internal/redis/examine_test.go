@@ -9,6 +9,7 @@ import (
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // examine returns what is found of a Redis.
@@ -58,9 +59,7 @@ func TestWhatARedisWouldLoseIsFound(t *testing.T) {
 		t.Errorf("the right that is missing is not named: %+v", f)
 	}
 	examine(t, services.User(t, server.URL(), "~firstcome:*", "+@connection")).Want(t, doctor.Fail, "the gate's server")
-	if err := unsynced.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, unsynced.Kill())
 	examine(t, unsynced.URL()).Want(t, doctor.Fail, "gate")
 }
 
@@ -89,9 +88,7 @@ func TestEveryRightThatIsMissingIsNamedAndTryingWritesNothing(t *testing.T) {
 	written := func() string {
 		t.Helper()
 		info, err := s.do("INFO", "persistence").ToString()
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		_, behind, _ := strings.Cut(info, "rdb_changes_since_last_save:")
 		count, _, _ := strings.Cut(behind, "\r\n")
 		return count

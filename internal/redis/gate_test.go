@@ -13,6 +13,7 @@ import (
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 func TestMain(m *testing.M) { services.Main(m) }
@@ -39,9 +40,7 @@ func TestF61ClaimsAndChangesThroughThreeNodesAreLinearizable(t *testing.T) {
 func secret(t testing.TB) firstcome.Secret {
 	t.Helper()
 	s, err := firstcome.NewSecret([]byte("a secret of the tests, 32 bytes and more"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	return s
 }
 
@@ -53,9 +52,7 @@ func open(t testing.TB, url string, edit ...func(*redis.Options)) *redis.Gate {
 		e(&options)
 	}
 	g, err := redis.Open(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	t.Cleanup(g.Close)
 	return g
 }

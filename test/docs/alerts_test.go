@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 const (
@@ -35,9 +37,7 @@ func alerts(t *testing.T) []alert {
 	}
 	decoder := yaml.NewDecoder(strings.NewReader(read(t, rulesFile)))
 	decoder.KnownFields(true)
-	if err := decoder.Decode(&rules); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, decoder.Decode(&rules))
 	var all []alert
 	for _, group := range rules.Groups {
 		all = append(all, group.Rules...)
@@ -58,9 +58,7 @@ type panel struct {
 func dashboard(t *testing.T) []panel {
 	t.Helper()
 	var all struct{ Panels []panel }
-	if err := json.Unmarshal([]byte(read(t, dashboardFile)), &all); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, json.Unmarshal([]byte(read(t, dashboardFile)), &all))
 	return all.Panels
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 var setting = regexp.MustCompile(`\bFIRSTCOME_[A-Z_]+`)
@@ -42,9 +44,7 @@ func TestTheExampleFleetHasThreeNodesThatAnswerAndTwoThatRecord(t *testing.T) {
 			Healthcheck     struct{ Test []string }
 		}
 	}
-	if err := yaml.Unmarshal([]byte(read(t, "packaging/nodes.compose.yaml")), &fleet); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, yaml.Unmarshal([]byte(read(t, "packaging/nodes.compose.yaml")), &fleet))
 	roles := map[string]int{}
 	for name, service := range fleet.Services {
 		if service.Image != "firstcome" {
@@ -142,9 +142,7 @@ func TestTheTestsServersComeInContainersToo(t *testing.T) {
 			Healthcheck struct{ Test []string }
 		}
 	}
-	if err := yaml.Unmarshal([]byte(text), &servers); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, yaml.Unmarshal([]byte(text), &servers))
 	known := read(t, "test/services/kind.go")
 	for name, server := range servers.Services {
 		variable := "FIRSTCOME_TEST_" + strings.ToUpper(name) + "_URL"

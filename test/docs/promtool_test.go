@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // promtool runs Prometheus's own checker, which .ci/install installs.
@@ -39,13 +41,9 @@ func TestPromtoolTakesEveryQueryOfTheDashboard(t *testing.T) {
 		}
 	}
 	text, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboard", "rules": rules}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	file := filepath.Join(t.TempDir(), "dashboard.rules.yaml")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, os.WriteFile(file, text, 0o600))
 	promtool(t, "check", "rules", file)
 }
 

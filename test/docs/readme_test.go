@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 func TestTheWalkThroughOfTheReadmeAnswersAsItSays(t *testing.T) {
@@ -66,12 +68,8 @@ func serve(t *testing.T, dir string) string {
 	c := exec.Command("bin/firstcome", "serve", "--listen", "127.0.0.1:0", "--ops", "off")
 	c.Dir, c.Env = dir, []string{}
 	log, err := c.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
+	stage.Must(t, c.Start())
 	address, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
 		lines := bufio.NewScanner(log)
@@ -106,9 +104,7 @@ func run(t *testing.T, dir, script string) (answer, status string) {
 	t.Helper()
 	home := t.TempDir()
 	err := os.WriteFile(filepath.Join(home, ".curlrc"), []byte("write-out = \"%{stderr}%{http_code}\\n\"\n"), 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	c := exec.Command("sh", "-e", "-c", script)
 	c.Dir, c.Env = dir, append(os.Environ(), "CURL_HOME="+home)
 	var errs bytes.Buffer
@@ -202,9 +198,7 @@ func TestTheReadmesQuoteTheFiguresAsMeasured(t *testing.T) {
 			continue
 		}
 		rate, err := strconv.ParseFloat(strings.TrimSuffix(row["firstcome"], "/s"), 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		hundreds := int(math.Round(rate / 100))
 		want = append(want, []string{fmt.Sprintf("%d,%d00", hundreds/10, hundreds%10), row["ratio"]})
 	}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 const module = "github.com/firstcome/firstcome"
@@ -88,15 +90,11 @@ func (r room) allows(name, path string, isTest bool) bool {
 func imports(t *testing.T, file string) []string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, parser.ImportsOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	var paths []string
 	for _, spec := range parsed.Imports {
 		path, err := strconv.Unquote(spec.Path.Value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		paths = append(paths, path)
 	}
 	return paths

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 func TestEveryFlagOfServeHasItsDefaultInTheTable(t *testing.T) {
@@ -24,9 +26,7 @@ func TestEveryFlagOfServeHasItsDefaultInTheTable(t *testing.T) {
 	c := exec.Command(filepath.Join(dir, "bin", "firstcome"), "serve", "--help")
 	c.Env = []string{}
 	help, err := c.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	documented := map[string]string{}
 	for _, row := range table(t, read(t, "docs/limits.md"), "flag") {
 		documented[row["flag"]] = row["default"]
@@ -117,9 +117,7 @@ func TestEveryLimitWithAConstantIsTheConstants(t *testing.T) {
 func parse(t *testing.T, file string) *ast.File {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	return parsed
 }
 
@@ -165,9 +163,7 @@ func evaluate(t *testing.T, expression string) int64 {
 		expression = strings.ReplaceAll(expression, unit, strconv.FormatInt(int64(length), 10))
 	}
 	result, err := types.Eval(token.NewFileSet(), nil, token.NoPos, expression)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	n, exact := constant.Int64Val(constant.ToInt(result.Value))
 	if !exact {
 		t.Fatalf("%s is no whole number", expression)

@@ -25,6 +25,8 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite"
+
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // certify makes a certificate for 127.0.0.1 and returns its file, its key's file,
@@ -32,30 +34,22 @@ import (
 func certify(t *testing.T) (cert, key string, trust *x509.CertPool) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	text, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	dir := t.TempDir()
 	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	trust = x509.NewCertPool()
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	trust.AppendCertsFromPEM(certificate)
 	for file, text := range map[string][]byte{cert: certificate, key: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text})} {
-		if err := os.WriteFile(file, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, os.WriteFile(file, text, 0o600))
 	}
 	return cert, key, trust
 }
@@ -64,16 +58,12 @@ func certify(t *testing.T) (cert, key string, trust *x509.CertPool) {
 func holdLock(t *testing.T, file string) (release func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite", file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	conn, err := db.Conn(t.Context())
 	if err == nil {
 		_, err = conn.ExecContext(t.Context(), `BEGIN IMMEDIATE`)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	release = sync.OnceFunc(func() {
 		_, _ = conn.ExecContext(context.Background(), `ROLLBACK`)
 		_ = conn.Close()
@@ -102,9 +92,7 @@ func newFlood(p *process, conns int, trust *x509.CertPool) *flood {
 		c := &http.Client{Transport: transport}
 		f.clients = append(f.clients, c)
 		answer, err := c.Get(p.url + "/livez")
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		stage.Must(p.t, err)
 		_ = answer.Body.Close()
 	}
 	return f

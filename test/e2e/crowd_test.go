@@ -18,6 +18,7 @@ import (
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/test/seed"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A crowd is many clients of one campaign, who keep what each claim was answered.
@@ -151,9 +152,7 @@ func (c *crowd) verdict(p *process) {
 func (c *crowd) wereTrue(p *process) {
 	p.t.Helper()
 	campaign, err := p.calls.Campaign(p.t.Context(), c.campaign)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	stage.Must(p.t, err)
 	history := audit.History{Claims: c.claims, Quantity: *campaign.Quantity, Returned: c.returned}
 	err = p.calls.Coupons(p.t.Context(), c.campaign, true, func(k client.Coupon) error {
 		coupon := firstcome.Coupon{
@@ -166,9 +165,7 @@ func (c *crowd) wereTrue(p *process) {
 		history.Coupons = append(history.Coupons, coupon)
 		return nil
 	})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	stage.Must(p.t, err)
 	found := audit.Answers(history)
 	for _, breach := range found.Shown {
 		p.t.Errorf("%s: %s", breach.Promise, breach.Text)

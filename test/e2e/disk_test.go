@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // onDisk runs a test in a child process that has a file system of its own, of a
@@ -57,17 +59,11 @@ func serveUnprivileged(t *testing.T, dir string) *process {
 func fill(t *testing.T, disk string, room int64) (free func()) {
 	t.Helper()
 	var f syscall.Statfs_t
-	if err := syscall.Statfs(disk, &f); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, syscall.Statfs(disk, &f))
 	ballast := filepath.Join(disk, "ballast")
-	if err := os.WriteFile(ballast, make([]byte, int64(f.Bavail)*f.Bsize-room), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, os.WriteFile(ballast, make([]byte, int64(f.Bavail)*f.Bsize-room), 0o600))
 	return func() {
-		if err := os.Remove(ballast); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, os.Remove(ballast))
 	}
 }
 
@@ -178,8 +174,6 @@ func TestF55AFileThatBecomesReadOnlyIs503AndHealsWithoutARestart(t *testing.T) {
 func mode(t *testing.T, p *process, mode os.FileMode) {
 	t.Helper()
 	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if err := os.Chmod(p.ledger()+suffix, mode); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, os.Chmod(p.ledger()+suffix, mode))
 	}
 }

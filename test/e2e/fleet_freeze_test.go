@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // freeze stops a process as it stands (SIGSTOP), until thaw.
@@ -21,9 +22,7 @@ func (p *process) thaw() { p.signal(syscall.SIGCONT) }
 
 func (p *process) signal(s syscall.Signal) {
 	p.t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil {
-		p.t.Fatal(err)
-	}
+	stage.Must(p.t, p.cmd.Process.Signal(s))
 }
 
 // TestF23WhoIsFrozenInMidIssueAndContinuedBreaksNothing freezes a node, and one who
@@ -97,16 +96,12 @@ func TestF09F12AGateThatHangsIsToldByTheDeadlineAndHeals(t *testing.T) {
 			before := d.node(1).goroutines()
 			server, _ := d.decider()
 			connections := d.connections()
-			if err := server.Freeze(); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, server.Freeze())
 			<-time.After(frozen)
 			hanging := d.node(1).goroutines()
 			waitFor(t, "somebody to be told that the gate hangs", func() bool { return len(crowd.unknown()) > 0 })
 			unknown := crowd.unknown()
-			if err := server.Continue(); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, server.Continue())
 			crowd.awaitAnswers(t, 200)
 			if now := d.connections(); s.redis && now < connections+int64(len(d.nodes)) {
 				t.Errorf("Redis was connected to %d times before it froze for %v, and %d times since: the nodes did not give it up", connections, frozen, now)
@@ -132,9 +127,7 @@ func (d *deployment) connections() (count int64) {
 		return 0
 	}
 	text, err := tellRedis(d.t, d.gate.URL(), "INFO", "stats").ToString()
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	stage.Must(d.t, err)
 	_, behind, _ := strings.Cut(text, "total_connections_received:")
 	if _, err := fmt.Sscan(behind, &count); err != nil {
 		d.t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // askRedis sends commands to a Redis.
@@ -25,14 +26,10 @@ func askRedis(t *testing.T, url string, commands ...[]string) {
 func tellRedis(t *testing.T, url string, command ...string) rueidis.RedisResult {
 	t.Helper()
 	option, err := rueidis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	option.DisableCache, option.ForceSingleClient = true, true
 	c, err := rueidis.NewClient(option)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	defer c.Close()
 	answer := c.Do(t.Context(), c.B().Arbitrary(command...).Build())
 	if err := answer.Error(); err != nil {
@@ -71,9 +68,7 @@ func occupy(t *testing.T, s *services.Server, gate bool) (release func()) {
 		return occupyRedis(t, s)
 	}
 	db, err := services.Open(s.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	closes := []func() error{db.Close}
 	for {
 		c, err := db.Conn(t.Context())
@@ -99,9 +94,7 @@ func occupyRedis(t *testing.T, s *services.Server) (release func()) {
 	var all []net.Conn
 	for {
 		c, err := net.Dial("tcp", s.Address())
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		all = append(all, c)
 		answer := make([]byte, 64)
 		_, err = c.Write([]byte("PING\r\n"))

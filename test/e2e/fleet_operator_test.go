@@ -11,6 +11,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/test/seed"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // An operator changes a fleet's campaign, each time at another node, while a crowd
@@ -188,9 +189,7 @@ func TestF62StockThatComesBackIsClaimableAtEveryNodeInOrder(t *testing.T) {
 				}
 				number, started := int64(n+1), time.Now()
 				void := (&operator{f: f, crowd: crowd}).void(number)
-				if err := insist(t, func() error { return void(t.Context(), f.node(n).calls) }); err != nil {
-					t.Fatal(err)
-				}
+				stage.Must(t, insist(t, func() error { return void(t.Context(), f.node(n).calls) }))
 				next := crowd.user()
 				var got client.Answer
 				waitFor(t, "the stock to be claimable", func() bool {
@@ -296,9 +295,7 @@ func (f *fleet) settledChanges(t *testing.T, id string, done deeds) {
 	last, quantity := int64(0), int64(0)
 	for {
 		page, err := f.node(2).calls.Changes(t.Context(), id, last, 500)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		if len(page.Items) == 0 {
 			break
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A keyed caller calls nodes with a key.
@@ -81,14 +82,10 @@ func TestF61NodesThatListAtALaggingStandbyConcludeAtThePrimary(t *testing.T) {
 			t.Parallel()
 			primary := services.PostgreSQL.Primary(t)
 			at, err := primary.Database(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			standby := primary.Standby(t)
 			u, err := url.Parse(at)
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			u.Host = standby.Address() + "," + u.Host
 			args := []string{"--ledger", u.String()}
 			if g := gate(t); g != "" {
@@ -102,9 +99,7 @@ func TestF61NodesThatListAtALaggingStandbyConcludeAtThePrimary(t *testing.T) {
 				maker.create(id, quantity)
 			}
 			maker.stop()
-			if err := errors.Join(standby.CatchUp(t.Context()), standby.Lag(t.Context())); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, errors.Join(standby.CatchUp(t.Context()), standby.Lag(t.Context())))
 			_, _ = newKeyed(t, u.String())        // which the standby does not have
 			nodes := []*process{start(), start()} // which are not in development mode
 			k, id := newKeyed(t, u.String(), nodes...)
@@ -164,9 +159,7 @@ func TestF61NodesThatListAtALaggingStandbyConcludeAtThePrimary(t *testing.T) {
 				return string(text)
 			}
 			waitFor(t, "the ledger to be read within a second", func() bool { return strings.Contains(told(), `"ledger":"ok"`) })
-			if err := primary.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, primary.Kill())
 			if text := told(); !strings.Contains(text, "cannot be read") {
 				t.Errorf("where only the standby is left the node says %s", text)
 			}
@@ -182,9 +175,7 @@ func TestF61ANameThatMovesToAnotherPrimaryIsFollowedWithoutARestart(t *testing.T
 			t.Parallel()
 			primary := kind.Primary(t)
 			at, err := primary.Database(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			standby := primary.Standby(t)
 			proxy, name := through(t, primary, at)
 			start := func() *process {
@@ -197,9 +188,7 @@ func TestF61ANameThatMovesToAnotherPrimaryIsFollowedWithoutARestart(t *testing.T
 			k.want("all are sold out", "sold_out", k.told(0, "spring", "b"))
 
 			for _, step := range []func(context.Context) error{standby.CatchUp, primary.Demote, standby.Promote} {
-				if err := step(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				stage.Must(t, step(t.Context()))
 			}
 			proxy.SetUpstream(standby.Address())
 			k.calls = append(k.calls, start().calls)

@@ -16,6 +16,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A fleet is many nodes of one ledger, and of one gate.
@@ -237,9 +238,7 @@ func (f *fleet) proxied() (all []*services.Proxy) {
 	for _, p := range f.nodes {
 		proxy := services.Through(f.t, p.address())
 		at, err := proxy.URL(p.url)
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		stage.Must(f.t, err)
 		p.url, p.calls = at, client.New(at, "")
 		f.t.Cleanup(p.calls.CloseIdle)
 		all = append(all, proxy)
@@ -252,9 +251,7 @@ func (s setup) deploy(t *testing.T, more ...string) *deployment {
 	t.Helper()
 	d := &deployment{ledger: s.ledger.Server(t)}
 	url, err := d.ledger.Database(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	var at, own [2]string
 	d.toLedger, at[0] = through(t, d.ledger, url)
 	if !s.redis {
@@ -293,9 +290,7 @@ func through(t *testing.T, s *services.Server, url string) (*services.Proxy, str
 	t.Helper()
 	p := services.Through(t, s.Address())
 	url, err := p.URL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	return p, url
 }
 
@@ -304,7 +299,5 @@ func (d *deployment) restart(without time.Duration) {
 	d.t.Helper()
 	err := d.ledger.Kill()
 	<-time.After(without)
-	if err := errors.Join(err, d.ledger.Restart(d.t.Context())); err != nil {
-		d.t.Fatal(err)
-	}
+	stage.Must(d.t, errors.Join(err, d.ledger.Restart(d.t.Context())))
 }

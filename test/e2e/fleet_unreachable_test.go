@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // TestF20WhileTheGateCannotBeReachedAChangeIs503AndIsDoneWhenItCan has Redis be away in each way that there is: its
@@ -19,14 +20,10 @@ func TestF20WhileTheGateCannotBeReachedAChangeIs503AndIsDoneWhenItCan(t *testing
 	t.Parallel()
 	d := setup{"Redis is the gate of PostgreSQL", services.PostgreSQL, true}.deploy(t)
 	killed := func() {
-		if err := d.gate.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, d.gate.Kill())
 	}
 	restarted := func() {
-		if err := d.gate.Restart(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, d.gate.Restart(t.Context()))
 	}
 	all := func(do func(*services.Proxy)) func() { // of those that answer and those that record
 		return func() {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A question is a request that has to be answered, whatever hangs.
@@ -52,9 +53,7 @@ func TestF09F53WhileAServerHangsEveryCallIsAnsweredAndTheNodeStops(t *testing.T)
 				p, servers := s.one(t)
 				p.create("spring", 100)
 				p.ask(http.MethodPost, p.url+"/v1/campaigns/spring/claims", `{"user_id":"early"}`)
-				if err := servers[which].Freeze(); err != nil {
-					t.Fatal(err)
-				}
+				stage.Must(t, servers[which].Freeze())
 				var all sync.WaitGroup
 				for _, q := range asked {
 					all.Go(func() { p.wantAnswer(q.method, p.url+q.path, q.body) })
@@ -74,9 +73,7 @@ func (s setup) one(t *testing.T) (p *process, servers map[string]*services.Serve
 	t.Helper()
 	ledger := s.ledger.Server(t, s.ledger.Fast()...)
 	url, err := ledger.Database(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	servers = map[string]*services.Server{"the ledger": ledger}
 	args := []string{"--ledger", url}
 	if s.redis {

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // roomy starts what follows with as many open files as so many connections and the
@@ -34,9 +36,7 @@ func TestF17FewFileDescriptorsShedButDoNotDeadlock(t *testing.T) {
 	var dialer net.Dialer
 	for range 4 * descriptors {
 		c, err := dialer.DialContext(t.Context(), "tcp", p.url[len("http://"):])
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		all = append(all, c)
 	}
 	// While they are open, a claim is answered, or told that it should come again.
@@ -68,16 +68,12 @@ func hoard(t *testing.T, p *process, connections int) (release func()) {
 		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d %d", hoardVariable, p.url[len("http://"):], connections/processes, n))
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		hold, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		says, err := cmd.StdoutPipe()
 		if err == nil {
 			err = cmd.Start()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		ends = append(ends, sync.OnceFunc(func() {
 			_ = hold.Close()
 			_, _ = io.Copy(io.Discard, says)

@@ -10,22 +10,20 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // alter changes a ledger behind firstcome's back.
 func alter(t *testing.T, file string, statements ...string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	for _, statement := range statements {
 		_, execErr := db.ExecContext(t.Context(), statement)
 		err = errors.Join(err, execErr)
 	}
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, errors.Join(err, db.Close()))
 }
 
 func TestF56AMigrationThatIsKilledAtAnyInstantGoesOn(t *testing.T) {
@@ -39,9 +37,7 @@ func TestF56AMigrationThatIsKilledAtAnyInstantGoesOn(t *testing.T) {
 		dir := t.TempDir()
 		cmd := exec.Command(firstcomeBinary(), "migrate")
 		cmd.Dir, cmd.Env = dir, environ()
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, cmd.Start())
 		delay := undisturbed * time.Duration(n+1) / time.Duration(kills)
 		kill := time.AfterFunc(delay, func() { _ = cmd.Process.Kill() })
 		_ = cmd.Wait() // killed, or done before

@@ -22,6 +22,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // nginxMain is the rest of a configuration around the one that is shipped.
@@ -44,14 +45,10 @@ func proxied(t *testing.T, node string) string {
 		binary = "/usr/sbin/nginx" // where the path of most users does not lead
 	}
 	conf, err := os.ReadFile("../../packaging/nginx/firstcome.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	// Nobody else listens at this address, so the port stays free.
 	free, err := net.Listen("tcp", "127.7.7.7:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	_ = free.Close()
 	text, dir := string(conf), t.TempDir()
 	for from, to := range map[string]string{"127.0.0.1:8080": free.Addr().String(), "127.0.0.1:8081": node, "127.0.0.1:8082": "127.7.7.7:1"} {
@@ -61,9 +58,7 @@ func proxied(t *testing.T, node string) string {
 		text = strings.Replace(text, from, to, 1)
 	}
 	for name, text := range map[string]string{"firstcome.conf": text, "nginx.conf": fmt.Sprintf(nginxMain, dir)} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	cmd := exec.Command(binary, "-p", dir, "-c", filepath.Join(dir, "nginx.conf"), "-e", "stderr")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -106,9 +101,7 @@ func openPage(t *testing.T, shop, from string) *page {
 func (p *page) asks(method, path, token string, header ...string) (status int, body []byte) {
 	p.t.Helper()
 	r, err := http.NewRequestWithContext(p.t.Context(), method, p.shop+path, http.NoBody)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	stage.Must(p.t, err)
 	for name, value := range map[string]string{"Origin": p.shop, "Sec-Fetch-Site": "same-origin", "Cookie": "session=1", "Authorization": "Bearer " + token} {
 		r.Header.Set(name, value)
 	}
@@ -116,9 +109,7 @@ func (p *page) asks(method, path, token string, header ...string) (status int, b
 		r.Header.Set(header[n], header[n+1])
 	}
 	answer, err := p.http.Do(r)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	stage.Must(p.t, err)
 	defer answer.Body.Close()
 	if body, err = io.ReadAll(answer.Body); err != nil {
 		p.t.Fatal(err)
@@ -146,9 +137,7 @@ func TestThePagesOfAShopClaimThroughItsOwnProxy(t *testing.T) {
 	shop := openPage(t, proxied(t, p.address()), "127.7.7.8")
 	token := func(user string) string {
 		text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"sub": user, "exp": time.Now().Add(time.Hour).Unix()}).SignedString([]byte(secret))
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		return text
 	}
 	asked := 0

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A process is a firstcome serve of its own.
@@ -71,15 +72,11 @@ func serve(t *testing.T, l launch) *process {
 	// Whatever kills the tests kills the server, too.
 	p.cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	out, err := os.CreateTemp(t.TempDir(), "out")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	defer out.Close()
 	p.cmd.Stdout, p.out = out, out.Name()
 	stderr, err := p.cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	if err := p.cmd.Start(); err != nil {
 		t.Fatalf("start %s: %v", line[0], err)
 	}
@@ -140,9 +137,7 @@ func (p *process) text() string {
 func (p *process) printed() string {
 	p.t.Helper()
 	text, err := os.ReadFile(p.out)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	stage.Must(p.t, err)
 	return string(text)
 }
 
@@ -164,9 +159,7 @@ func wantNoRace(t *testing.T, text string) {
 func (p *process) stop() {
 	p.t.Helper()
 	p.closeIdle() // else the server waits a second whether they are used again
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		p.t.Fatal(err)
-	}
+	stage.Must(p.t, p.cmd.Process.Signal(syscall.SIGTERM))
 	p.awaitEnd()
 }
 
@@ -309,9 +302,7 @@ func (p *process) audit() {
 func (p *process) status(name string) int64 {
 	p.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	stage.Must(p.t, err)
 	var kib int64
 	for line := range strings.Lines(string(text)) {
 		if rest, ok := strings.CutPrefix(line, name+":"); ok {

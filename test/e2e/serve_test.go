@@ -17,6 +17,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // web returns a client with connections of its own.
@@ -30,9 +31,7 @@ func web(t *testing.T, config *tls.Config) *http.Client {
 func get(t *testing.T, from *http.Client, url string) (status int, body string, err error) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	answer, err := from.Do(r)
 	if err != nil {
 		return 0, "", err
@@ -76,9 +75,7 @@ func TestMetricsAndProfilesAreOnTheOpsListenerOnly(t *testing.T) {
 func TestAUserClaimsWithATokenOfTheirOwn(t *testing.T) {
 	dir := t.TempDir()
 	secret := strings.Repeat("s", 32)
-	if err := os.WriteFile(filepath.Join(dir, "jwt"), []byte(secret+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, os.WriteFile(filepath.Join(dir, "jwt"), []byte(secret+"\n"), 0o600))
 	status, output := execute(t, dir, "key", "create", "--name", "first", "--role", "admin")
 	if status != 0 {
 		t.Fatal(output)
@@ -92,9 +89,7 @@ func TestAUserClaimsWithATokenOfTheirOwn(t *testing.T) {
 	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
 		"sub": "alice", "iss": "shop", "exp": time.Now().Add(time.Minute).Unix(),
 	}).SignedString([]byte(secret))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	alice := client.New(p.url, token)
 	defer alice.CloseIdle()
 	answer, err := alice.Claim(t.Context(), "spring", "")
@@ -122,9 +117,7 @@ func TestTheFirstKeyIsPrintedOnceByTheFirstStart(t *testing.T) {
 func TestAnAddressThatIsTakenIsNamed(t *testing.T) {
 	var config net.ListenConfig
 	taken, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	defer taken.Close()
 	for _, flag := range []string{"--listen", "--ops"} {
 		other := map[string]string{"--listen": "--ops", "--ops": "--listen"}[flag]

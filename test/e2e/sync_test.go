@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A trace is what strace saw of the ledger's log and of the answers, in lines of
@@ -83,9 +84,7 @@ func codesOf(t *testing.T, p *process, id string) (codes []string) {
 		codes = append(codes, c.Code)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	return codes
 }
 
@@ -124,13 +123,9 @@ func TestF55EveryBatchIsOnTheDiskBeforeItsFirstAnswer(t *testing.T) {
 	crowd.verdict(p)
 	p.stop()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	found, err := readTrace(string(text), codes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	found.hold(t, len(codes))
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // securedURL returns the URL of a new database of a server, or of Redis, by TLS and for a
@@ -24,13 +25,9 @@ func securedURL(t *testing.T, kind services.Kind, rights ...string) (at, plain s
 		}
 	}
 	as, err := url.Parse(services.User(t, plain, rights...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	u, err := url.Parse(secured)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	u.User, u.Path = as.User, as.Path
 	q := url.Values{"sslrootcert": {files.Root}}
 	if kind == services.PostgreSQL {

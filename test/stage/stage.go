@@ -4,6 +4,7 @@ package stage
 
 import (
 	"fmt"
+	"testing"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -34,4 +35,12 @@ func Numbers(first, last int64) (numbers []int64) {
 		numbers = append(numbers, n)
 	}
 	return numbers
+}
+
+// Must ends a test at an error that is none of what it looks at.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
