@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
@@ -67,7 +66,7 @@ func (j *Journal) agree(ctx context.Context, s *stream, marker string, to flow.S
 		return err
 	}
 	if settled.Order < known.order || settled.Through < known.through {
-		j.warn(s, errOlder)
+		j.troubles.tell(s.id, errOlder)
 	}
 	if settled.Order < known.order {
 		_, err = j.gate.catchUp(ctx, s.id, marker, known.order)
@@ -81,12 +80,4 @@ func (j *Journal) agree(ctx context.Context, s *stream, marker string, to flow.S
 	s.differs = false
 	j.mu.Unlock()
 	return nil
-}
-
-// warn tells what an operator should know of a campaign that goes on, the same about once a minute.
-func (j *Journal) warn(s *stream, err error) {
-	if now := time.Now(); !errors.Is(s.warned, err) || now.Sub(s.warnedAt) >= tellEvery {
-		s.warned, s.warnedAt = err, now
-		j.alarm(s.id, err)
-	}
 }

@@ -73,6 +73,7 @@ type Journal struct {
 	consumer string
 	agenda   *agenda
 	schedule schedule
+	troubles troubles
 
 	unknown chan struct{} // has room for one: a campaign that is not known issued something
 
@@ -93,10 +94,13 @@ func (g *Gate) Journal(options JournalOptions) *Journal {
 	options.Idle = cmp.Or(options.Idle, defaultIdle)
 	options.Sweep = cmp.Or(options.Sweep, defaultSweep)
 	options.Slow = cmp.Or(options.Slow, defaultSlow)
-	return &Journal{
-		gate: g, options: options, consumer: rand.Text(), agenda: newAgenda(), schedule: schedule{slow: options.Slow},
-		unknown: make(chan struct{}, 1), streams: map[firstcome.CampaignID]*stream{},
+	j := &Journal{
+		gate: g, options: options, consumer: rand.Text(), schedule: schedule{slow: options.Slow},
+		troubles: troubles{sweep: options.Sweep, onAlarm: options.OnAlarm, of: map[firstcome.CampaignID]*trouble{}},
+		unknown:  make(chan struct{}, 1), streams: map[firstcome.CampaignID]*stream{},
 	}
+	j.agenda = newAgenda(j.troubles.lane)
+	return j
 }
 
 // Drain gives what was issued to a sink until ctx ends: see flow.Source. A batch that
@@ -107,7 +111,7 @@ func (g *Gate) Journal(options JournalOptions) *Journal {
 func (j *Journal) Drain(ctx context.Context, to flow.Sink) error {
 	j.mu.Lock()
 	clear(j.streams) // what an earlier Drain left unfinished is looked for
-	j.agenda = newAgenda()
+	j.agenda = newAgenda(j.troubles.lane)
 	j.mu.Unlock()
 	all, ctx2 := errgroup.WithContext(ctx)
 	all.Go(func() error { return j.listen(ctx2) })
@@ -115,7 +119,7 @@ func (j *Journal) Drain(ctx context.Context, to flow.Sink) error {
 	for range j.options.Workers {
 		all.Go(func() error { return j.work(ctx2, to, free) })
 	}
-	all.Go(func() error { return j.work(ctx2, to, held) })
+	all.Go(func() error { return j.work(ctx2, to, locked) })
 	err := all.Wait()
 	if ctx.Err() != nil {
 		return nil
@@ -151,6 +155,7 @@ func (j *Journal) sweep(ctx context.Context) error {
 // setActive replaces the list, and forgets what is known of other campaigns.
 func (j *Journal) setActive(active []flow.Revision) {
 	active = slices.SortedFunc(slices.Values(active), byCampaign)
+	j.troubles.keep(active)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.active = active
@@ -158,11 +163,6 @@ func (j *Journal) setActive(active []flow.Revision) {
 	for _, r := range active {
 		if s, ok := j.streams[r.Campaign]; ok {
 			streams[r.Campaign] = s
-		}
-	}
-	for id, s := range j.streams {
-		if streams[id] == nil && s.held > 0 {
-			j.agenda.release(id) // whoever forgets how often it was held forgets that it was
 		}
 	}
 	j.streams = streams
@@ -192,6 +192,17 @@ func (j *Journal) look(ctx context.Context) error {
 	})
 }
 
+// isolate keeps an error of one campaign, which only an operator ends, from the others: it is
+// told and nil, and the campaign rests for a while. Any other error is returned.
+func (j *Journal) isolate(id firstcome.CampaignID, err error) error {
+	if err == nil || !ofOne(err) {
+		return err
+	}
+	j.schedule.soon(id)
+	j.troubles.add(id, err)
+	return nil
+}
+
 // work drains campaigns of a lane in turn, one batch of entries each.
 func (j *Journal) work(ctx context.Context, to flow.Sink, of lane) error {
 	for {
@@ -209,7 +220,7 @@ func (j *Journal) work(ctx context.Context, to flow.Sink, of lane) error {
 		if more {
 			j.agenda.add(id)
 		}
-		j.agenda.done(id) // last: whoever has it next sees that it rests, or is held
+		j.agenda.done(id) // last: whoever has it next sees that it rests, or is locked
 	}
 }
 

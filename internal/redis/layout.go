@@ -74,6 +74,6 @@ func (j *Journal) setAside(s *stream, marker string, items []item) []item {
 	if len(rest) == 0 && s.unfinished {
 		s.aside = last // else it would read the same for ever
 	}
-	j.tell(s, errNewer)
+	j.troubles.tell(s.id, errNewer)
 	return rest
 }

@@ -88,7 +88,7 @@ func (j *Journal) heal(ctx context.Context, s *stream, to flow.Sink, some bool) 
 	}
 	if !s.holeTold {
 		s.holeTold = true
-		j.alarm(s.id, fmt.Errorf("%w; %d coupons from number %d on are recorded from the gate's holders", s.holed, len(coupons), l.settled+1))
+		j.troubles.alarm(s.id, fmt.Errorf("%w; %d coupons from number %d on are recorded from the gate's holders", s.holed, len(coupons), l.settled+1))
 	}
 	for part := range slices.Chunk(coupons, j.options.Coupons) {
 		if err := j.give(ctx, s, to, share{Batch: flow.Batch{Campaign: s.id, Coupons: part}, marker: l.marker}, nil); err != nil {

@@ -30,20 +30,12 @@ type stream struct {
 	glanced    time.Time // when it was last held against the campaign's counters
 	refilled   time.Time // when it was last made again from the holders
 
-	warned   error // what was told of it though it is drained, and when
-	warnedAt time.Time
-
 	differs bool // what the gate knows is settled may not be what the ledger says; guarded by the journal's mu
-	// Of a campaign that cannot be drained, guarded by the journal's mu:
-	rest   time.Time // until when it is not tried
-	held   int       // how often in a row somebody else kept it locked
-	told   string    // what was told of it last
-	toldAt time.Time
 }
 
 // drain gives one reading of a campaign's entries to the sink. more tells that there may be others.
 func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool, err error) {
-	if j.rests(s) {
+	if j.troubles.rests(s.id) {
 		return false, nil
 	}
 	marker, err := j.own(ctx, s)
@@ -80,7 +72,7 @@ func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool
 		s.perEntry = max(1, coupons/len(items))
 		s.unfinished = before
 	}
-	j.release(s)
+	j.troubles.drained(s.id)
 	return len(items) > 0 || s.aside != "", nil
 }
 
@@ -93,7 +85,7 @@ func (j *Journal) give(ctx context.Context, s *stream, to flow.Sink, part share,
 	}
 	j.follow(s, part.Coupons, settled)
 	if len(settled.Twice) > 0 {
-		j.warn(s, errTwice)
+		j.troubles.tell(s.id, errTwice)
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

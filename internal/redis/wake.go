@@ -24,7 +24,7 @@ func (j *Journal) listen(ctx context.Context) error {
 		})
 		if e := (*Error)(nil); errors.As(err, &e) && e.Fatal() && !told {
 			told = true
-			j.alarm("", fmt.Errorf("nothing wakes the journal, which looks by itself every %s: %w", j.options.Sweep, err))
+			j.troubles.alarm("", fmt.Errorf("nothing wakes the journal, which looks by itself every %s: %w", j.options.Sweep, err))
 		}
 		pause := time.NewTimer(j.options.Sweep)
 		select {

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,5 +35,24 @@ func TestAQuietCampaignIsDueAfterItsSlowLookItsNextRevisionOrAMessage(t *testing
 		s.quiet(r)
 		s.soon(firstcome.CampaignID("c"))
 		due("as a message came", r, true)
+	})
+}
+
+func TestTheSameTroubleOfACampaignIsToldOnceAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		trouble := troubles{sweep: time.Second, of: map[firstcome.CampaignID]*trouble{}, onAlarm: func(id firstcome.CampaignID, err error) {
+			told = append(told, string(id)+": "+err.Error())
+		}}
+		for range 70 { // seconds
+			trouble.add("c", flow.ErrLost)
+			trouble.tell("c", flow.ErrRetired)
+			time.Sleep(time.Second)
+		}
+		trouble.tell("d", flow.ErrLost)
+		lost, retired := "c: "+flow.ErrLost.Error(), "c: "+flow.ErrRetired.Error()
+		if want := []string{lost, retired, lost, retired, "d: " + flow.ErrLost.Error()}; !slices.Equal(told, want) {
+			t.Errorf("told %q", told)
+		}
 	})
 }

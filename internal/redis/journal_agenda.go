@@ -8,15 +8,15 @@ import (
 )
 
 // An agenda hands campaigns to workers: each to one at a time, in turn, and once
-// more if something came while it was worked on. Those that are held have workers of
+// more if something came while it was worked on. Those whose rows are locked have workers of
 // their own, so that to wait for them keeps nobody from the others.
 type agenda struct {
+	lane    func(firstcome.CampaignID) lane
 	signals [lanes]chan struct{} // each has room for one: the lane's queue may have something
 
 	mu     sync.Mutex // guards what follows
 	queues [lanes][]firstcome.CampaignID
 	state  map[firstcome.CampaignID]place
-	held   map[firstcome.CampaignID]bool
 }
 
 // A lane is one of the queues of an agenda.
@@ -24,7 +24,7 @@ type lane int
 
 const (
 	free lane = iota
-	held
+	locked
 	lanes
 )
 
@@ -37,8 +37,9 @@ const (
 	again // worked on, and to be queued afterwards
 )
 
-func newAgenda() *agenda {
-	a := &agenda{state: map[firstcome.CampaignID]place{}, held: map[firstcome.CampaignID]bool{}}
+// newAgenda returns an empty one. lane says where a campaign is queued.
+func newAgenda(lane func(firstcome.CampaignID) lane) *agenda {
+	a := &agenda{lane: lane, state: map[firstcome.CampaignID]place{}}
 	for of := range a.signals {
 		a.signals[of] = make(chan struct{}, 1)
 	}
@@ -58,26 +59,9 @@ func (a *agenda) add(id firstcome.CampaignID) {
 	}
 }
 
-// hold has a campaign that is worked on go to the held ones from the next time on.
-func (a *agenda) hold(id firstcome.CampaignID) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.held[id] = true
-}
-
-// release ends hold.
-func (a *agenda) release(id firstcome.CampaignID) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.held, id)
-}
-
 // enqueue puts a campaign at the end of its lane. mu is held.
 func (a *agenda) enqueue(id firstcome.CampaignID) {
-	of := free
-	if a.held[id] {
-		of = held
-	}
+	of := a.lane(id)
 	a.state[id] = queued
 	a.queues[of] = append(a.queues[of], id)
 	a.tell(of)
