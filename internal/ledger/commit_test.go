@@ -137,11 +137,11 @@ func TestF52WhoAsksAgainBehindACommitThatIsUnknownFindsWhatItDid(t *testing.T) {
 			}
 			want("before", "issued:1", claimed(t, l, "a"))
 			disk.loss.Store(c.loss)
-			want("unknown", "write to the ledger: disk I/O error", claimed(t, l, "b", "d"))
+			want("unknown", "write to the ledger: whether it was committed is unknown: disk I/O error", claimed(t, l, "b", "d"))
 			disk.loss.Store(noLoss)
 			want("asked again", c.again, claimed(t, l, "b", "d", "e"))
 			disk.loss.Store(c.loss)
-			want("an unknown void", "write to the ledger: disk I/O error", void())
+			want("an unknown void", "write to the ledger: whether it was committed is unknown: disk I/O error", void())
 			disk.loss.Store(noLoss)
 			want("voided again", c.voided, void())
 			want("what is left", "issued:5 issued:6 sold_out:0", claimed(t, l, "f", "a", "g"))

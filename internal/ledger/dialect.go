@@ -31,12 +31,12 @@ type dialect struct {
 	// holder is the column of coupons with which the index of P3 begins.
 	holder string
 
-	// look calls each with the coupons in force that users hold.
-	look func(t *tx, id firstcome.CampaignID, users []firstcome.UserID, each func(firstcome.Coupon) error) error
+	// look calls each with the coupons in force that claimants hold of the campaigns that they ask for.
+	look func(t *tx, all []*claims, each func(firstcome.Coupon) error) error
 	// insert writes coupons, which are those of one campaign after the other in number order.
 	insert func(t *tx, coupons []placed) error
-	// update writes the counters of campaigns as t.stocks has them.
-	update func(t *tx, ids []firstcome.CampaignID) error
+	// update writes the counters of dirty campaigns as t.stocks has them.
+	update func(t *tx) error
 
 	// classify says what an error of the driver means, by its code.
 	classify func(error) verdict

@@ -28,28 +28,48 @@ func (l *Ledger) GateName() string { return l.gate }
 // remote tells whether another gate than the ledger decides this node's campaigns.
 func (l *Ledger) remote() bool { return l.gate != gateKind }
 
+// A claims is one call of Claim.
+type claims struct {
+	id        firstcome.CampaignID
+	users     []firstcome.UserID
+	decisions []firstcome.Decision // once they are made, of each of users
+	err       error                // why nothing is decided here
+}
+
 // Claim decides claims in one transaction: see flow.Gate. The coupons issued are
 // on the disk when it returns.
 func (l *Ledger) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	if l.isMadeUp(ctx, id) {
-		return nil, fmt.Errorf("decide %d claims of %s: %w", len(users), id, firstcome.ErrNoCampaign)
-	}
-	var decisions []firstcome.Decision
-	var own attempted
-	err := l.repeat(ctx, func(t *tx) (err error) {
-		decisions, err = l.decide(t, id, users)
-		if l.dialect.shared && err == nil {
-			own.claim(decisions)
-		}
-		return err
-	})
+	c := &claims{id: id, users: users}
+	err := l.claim(ctx, c)
 	if errors.Is(err, firstcome.ErrNoCampaign) {
 		l.existing.remove(id) // somebody has deleted it
 	}
 	if err != nil {
 		return nil, fmt.Errorf("decide %d claims of %s: %w", len(users), id, err)
 	}
-	return decisions, nil
+	return c.decisions, nil
+}
+
+func (l *Ledger) claim(ctx context.Context, c *claims) error {
+	switch {
+	case l.remote():
+		return fmt.Errorf("%w: %s decides its claims", firstcome.ErrGateMismatch, l.gate)
+	case !l.dialect.shared:
+		return l.await(&job{ctx: ctx, claims: c, done: make(chan struct{})})
+	case l.isMadeUp(ctx, c.id):
+		return firstcome.ErrNoCampaign
+	}
+	var own attempted
+	return l.repeat(ctx, func(t *tx) error {
+		err := l.decideAll(t, []*claims{c})
+		if err == nil {
+			err = c.err
+		}
+		if err == nil {
+			own.claim(c.decisions)
+		}
+		return err
+	})
 }
 
 // Attempted is what the transactions of one call of Claim issued. Behind one whose
@@ -108,35 +128,46 @@ func (l *Ledger) Holders(ctx context.Context, id firstcome.CampaignID, each func
 	return version, rows.Err()
 }
 
-// decide is Claim within a transaction.
-func (l *Ledger) decide(t *tx, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	s, err := l.stock(t, id)
+// decideAll is Claim within a transaction, of several calls in their order. It looks all of their users up
+// at once, decides in memory, and writes all at once.
+func (l *Ledger) decideAll(t *tx, all []*claims) error {
+	ours := make([]*claims, 0, len(all))
+	for _, c := range all {
+		_, c.err = l.stock(t, c.id)
+		switch {
+		case c.err == nil:
+			ours = append(ours, c)
+		case t.dialect.classify(c.err) != notOurs:
+			return c.err
+		}
+	}
+	holders, err := t.holders(ours)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if l.remote() {
-		return nil, fmt.Errorf("%w: %s decides its claims", firstcome.ErrGateMismatch, l.gate)
+	for _, c := range ours {
+		if err := l.decide(t, c, holders[c.id]); err != nil {
+			return err
+		}
 	}
+	return t.flush()
+}
+
+// decide decides the claims of one call. holds are the coupons of its users, and gets those that it issues.
+func (l *Ledger) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.Coupon) error {
+	s := t.stocks[c.id]
 	if s.coolingMoved {
 		if err := t.keepCooling(s); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	now := l.decidesAt(s)
-	// Claimants are rarely holders while coupons are left: then the schema finds the
-	// few in the insert, and the writer comes again to look first.
-	holds := make(map[firstcome.UserID]*firstcome.Coupon, len(users))
 	campaign, cooling := s.seen(), s.cooling.coupons
-	if t.lookFirst || firstcome.Decide(campaign, now, s.inForce+int64(len(users))-1, false) != firstcome.Issued {
-		if err := t.couponsOf(id, users, holds); err != nil {
-			return nil, err
-		}
-	}
 	before := s
 	campaign.OpenedAt = campaign.Opened(now)
-	decisions := make([]firstcome.Decision, len(users))
-	issued := make([]firstcome.Coupon, 0, len(users)) // never grows: holds points into it
-	for n, user := range users {
+	c.decisions = make([]firstcome.Decision, len(c.users))
+	issued := make([]firstcome.Coupon, 0, len(c.users)) // never grows: holds points into it
+	for n, user := range c.users {
 		coupon := holds[user]
 		outcome := firstcome.Decide(campaign, now, s.inForce+cooling, coupon != nil)
 		if outcome == firstcome.Issued {
@@ -145,7 +176,7 @@ func (l *Ledger) decide(t *tx, id firstcome.CampaignID, users []firstcome.UserID
 			coupon = &issued[len(issued)-1]
 			holds[user] = coupon
 		}
-		d := &decisions[n]
+		d := &c.decisions[n]
 		*d = firstcome.Decision{
 			Outcome: outcome, At: now, Version: s.Version, TermsVersion: s.termsVersion, InForce: s.inForce,
 			Since: campaign.Since(outcome), OpenedAt: campaign.OpenedAt, Lease: t.lease(&s, now, outcome),
@@ -155,8 +186,8 @@ func (l *Ledger) decide(t *tx, id firstcome.CampaignID, users []firstcome.UserID
 		}
 	}
 	s.Instants = campaign.Instants
-	t.keep(before, s, issued, now)
-	return decisions, nil
+	t.stage(before, s, issued, now)
+	return nil
 }
 
 // issue takes one coupon from the stock.
@@ -194,9 +225,9 @@ func (t *tx) lease(s *stock, now time.Time, o firstcome.Outcome) time.Duration {
 	return 0
 }
 
-// keep has the transaction write what was issued at now, and the campaign's
+// stage has flush write what was issued at now, and the campaign's
 // counters.
-func (t *tx) keep(before, s stock, issued []firstcome.Coupon, now time.Time) {
+func (t *tx) stage(before, s stock, issued []firstcome.Coupon, now time.Time) {
 	if len(issued) == 0 && phase(s, now) == phase(s, before.decidedAt) && s.Instants == before.Instants {
 		return // what the window answers is the same by the instant kept
 	}
@@ -209,5 +240,7 @@ func (t *tx) keep(before, s stock, issued []firstcome.Coupon, now time.Time) {
 	}
 	s.decidedAt = now
 	t.stocks[s.ID] = s
-	t.dirty[s.ID] = true
+	if _, dirty := t.dirty[s.ID]; !dirty {
+		t.dirty[s.ID] = before.lastNumber
+	}
 }

@@ -2,12 +2,11 @@
 //
 // # One writer
 //
-// On SQLite one goroutine, Ledger.Run, does every write. It takes all that waits,
-// from all campaigns, into one transaction, commits it to the disk, and only then
-// answers. Jobs are run first without savepoints, because SQLite copies every
-// page that a savepoint may have to restore; if one of them is refused by the
-// schema, the transaction is rolled back and the jobs run again, a savepoint
-// each, so that the refusal meets only the one it concerns.
+// On SQLite one goroutine, Ledger.Run, does every write. It takes the claims that wait,
+// at all campaigns, into one transaction, commits it to the disk, and only then
+// answers. If the schema refuses one of them, the transaction is rolled back and its halves
+// run one behind the other, until the refusal meets only the campaign that it concerns.
+// Everything else has a transaction of its own.
 //
 // On a database server each call of a writing method is one transaction of its own:
 // see transact. Several nodes may share the database.

@@ -160,53 +160,6 @@ func TestF16TheGatesClockNeverGoesBack(t *testing.T) {
 	same(t, "issue times", []time.Time{later, later, later}, times)
 }
 
-// TestARefusalOfTheSchemaMeetsOnlyTheCampaignItConcerns changes the schema behind the
-// gate's back, so that it refuses one campaign's coupons, while another campaign's claim
-// is in the same transaction.
-func TestARefusalOfTheSchemaMeetsOnlyTheCampaignItConcerns(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "firstcome.db")
-	l := start(t, path, nil)
-	create(t, l, "bad", 10)
-	create(t, l, "good", 10)
-	create(t, l, "first", 10)
-	db := raw(t, path)
-	lock, err := db.Begin() // the writer waits for this before its next transaction
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = lock.Exec(`CREATE TRIGGER intruder BEFORE INSERT ON coupons WHEN NEW.campaign_id = 'bad'
-		BEGIN SELECT RAISE(ABORT, 'refused'); END`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	errs := map[firstcome.CampaignID]error{}
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	for _, id := range []firstcome.CampaignID{"first", "bad", "good", "bad", "good"} {
-		all.Go(func() {
-			_, err := l.Claim(context.Background(), id, []firstcome.UserID{"a"})
-			mu.Lock()
-			defer mu.Unlock()
-			errs[id] = errors.Join(errs[id], err)
-		})
-	}
-	if err := lock.Commit(); err != nil {
-		t.Fatal(err)
-	}
-	all.Wait()
-	if errs["good"] != nil || errs["first"] != nil {
-		t.Errorf("a sound campaign was refused: %v", errs)
-	}
-	if errs["bad"] == nil {
-		t.Error("the schema let the coupon in")
-	}
-	same(t, "afterwards", "already_issued:1 issued:2", claim(t, l, "good", "a", "b"))
-	status, err := l.Campaign(t.Context(), "bad")
-	if err != nil || status.Issued != 0 {
-		t.Errorf("the refused claim left %+v, %v", status, err)
-	}
-}
-
 // TestF52AClaimWhoseCommitIsUnknownMayBeAskedAgain lets the caller's time end while
 // the transaction cannot begin, and asks again.
 func TestF52AClaimWhoseCommitIsUnknownMayBeAskedAgain(t *testing.T) {

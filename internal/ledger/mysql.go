@@ -119,8 +119,8 @@ const lookMySQLQuery = `SELECT ` + couponColumns + ` FROM coupons FORCE INDEX (c
 	WHERE holder IN (%s) AND campaign_id = ? AND voided_at IS NULL`
 
 // lookMySQL is dialect.look.
-func lookMySQL(t *tx, id firstcome.CampaignID, users []firstcome.UserID, each func(firstcome.Coupon) error) error {
-	return lookInChunks(t, users, each, func(users []firstcome.UserID) (query string, args []any) {
+func lookMySQL(t *tx, all []*claims, each func(firstcome.Coupon) error) error {
+	return lookInChunks(t, all, each, func(id firstcome.CampaignID, users []firstcome.UserID) (query string, args []any) {
 		args = make([]any, 0, len(users)+1)
 		for _, user := range users {
 			args = append(args, string(user))

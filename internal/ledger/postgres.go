@@ -160,8 +160,8 @@ const lookPostgreSQLQuery = `SELECT ` + couponColumns + ` FROM unnest(?::text[])
 	CROSS JOIN LATERAL (SELECT * FROM coupons WHERE user_id = claimant COLLATE "C" AND campaign_id = ? AND voided_at IS NULL LIMIT 1) AS held`
 
 // lookPostgreSQL is dialect.look.
-func lookPostgreSQL(t *tx, id firstcome.CampaignID, users []firstcome.UserID, each func(firstcome.Coupon) error) error {
-	return lookInChunks(t, users, each, func(users []firstcome.UserID) (query string, args []any) {
+func lookPostgreSQL(t *tx, all []*claims, each func(firstcome.Coupon) error) error {
+	return lookInChunks(t, all, each, func(id firstcome.CampaignID, users []firstcome.UserID) (query string, args []any) {
 		names := make([]string, len(users))
 		for n, user := range users {
 			names[n] = string(user)

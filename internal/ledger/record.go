@@ -33,8 +33,7 @@ func (l *Ledger) Record(ctx context.Context, id firstcome.CampaignID, coupons []
 			// Users hold no other coupon unless a gate is wrong: then the schema says so in
 			// the insert, and the transaction runs again and looks first.
 			runs++
-			look := t.lookFirst && (runs > 1 || !l.dialect.shared)
-			settled, err = l.record(t, id, given, look)
+			settled, err = l.record(t, id, given, runs > 1)
 			return l.ofOne(err)
 		})
 	}

@@ -58,7 +58,7 @@ func classifyConnection(err error) verdict {
 // that it is not taken for a job's own answer.
 var errDriver = errors.New("the connection to the ledger failed")
 
-func (s *serverTx) exec(query string, args []any) (int64, error) {
+func (s *serverTx) exec(query string, args ...any) (int64, error) {
 	r, err := s.tx.ExecContext(s.ctx, s.dialect.rebind(query), args...)
 	if err != nil {
 		return 0, s.dialect.explain(query, err)
@@ -66,14 +66,14 @@ func (s *serverTx) exec(query string, args []any) (int64, error) {
 	return r.RowsAffected()
 }
 
-func (s *serverTx) row(query string, args []any) *row {
+func (s *serverTx) row(query string, args ...any) *row {
 	return &row{
 		row:     s.tx.QueryRowContext(s.ctx, s.dialect.rebind(query), args...),
 		explain: func(err error) error { return s.dialect.explain(query, err) },
 	}
 }
 
-func (s *serverTx) query(query string, args []any) (*sql.Rows, error) {
+func (s *serverTx) query(query string, args ...any) (*sql.Rows, error) {
 	rows, err := s.tx.QueryContext(s.ctx, s.dialect.rebind(query), args...)
 	return rows, s.dialect.explain(query, err)
 }
@@ -163,12 +163,8 @@ func (l *Ledger) attempt(ctx context.Context, do func(*tx) error) (*tx, error) {
 		return nil, l.dialect.explain("BEGIN", err)
 	}
 	t := newTx(l.dialect)
-	t.server = &serverTx{ctx, began, l.dialect}
-	t.lookFirst = true // other nodes issue too: only the row that is locked now says who holds what
-	if err = do(t); err == nil {
-		err = t.flush()
-	}
-	if err != nil {
+	t.statements = &serverTx{ctx, began, l.dialect}
+	if err = do(t); err != nil {
 		_ = began.Rollback()
 		return t, err
 	}
@@ -198,21 +194,27 @@ func inChunks[V any](all []V, do func(part []V) error) error {
 
 // lookInChunks asks a query for each chunk of users, and calls each with the coupons that
 // it finds.
-func lookInChunks(t *tx, users []firstcome.UserID, each func(firstcome.Coupon) error, of func([]firstcome.UserID) (query string, args []any)) error {
-	return inChunks(users, func(users []firstcome.UserID) error {
-		query, args := of(users)
-		rows, err := t.query(query, args...)
+func lookInChunks(t *tx, all []*claims, each func(firstcome.Coupon) error, of func(firstcome.CampaignID, []firstcome.UserID) (query string, args []any)) error {
+	for _, c := range all {
+		err := inChunks(c.users, func(users []firstcome.UserID) error {
+			query, args := of(c.id, users)
+			rows, err := t.query(query, args...)
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			return scanCoupons(rows, each)
+		})
 		if err != nil {
 			return err
 		}
-		defer rows.Close()
-		return scanCoupons(rows, each)
-	})
+	}
+	return nil
 }
 
 // updateEach is dialect.update where a transaction mostly is about one campaign.
-func updateEach(t *tx, ids []firstcome.CampaignID) error {
-	for _, id := range ids {
+func updateEach(t *tx) error {
+	for id := range t.dirty {
 		s := t.stocks[id]
 		_, err := t.change(`UPDATE campaigns SET in_force = ?, issued = ?, last_number = ?, position = ?, decided_at = ?,
 			opened_at = ?, sold_out_at = ? WHERE id = ?`,

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
@@ -13,7 +14,7 @@ import (
 
 // sqLite is the dialect of SQLite: one process decides, and it has one writer.
 var sqLite = dialect{
-	name: "sqlite", clock: `NULL`, holder: `user_id`, couponOf: lookQueries[1],
+	name: "sqlite", clock: `NULL`, holder: `user_id`, couponOf: lookSQLiteQueries[1],
 	look: lookSQLite, insert: insertSQLite, update: updateSQLite,
 	classify: classifySQLite,
 	damaged:  damagedSQLite,
@@ -59,14 +60,6 @@ func dsn(path string, options url.Values) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: options.Encode()}).String()
 }
 
-// isMachine tells whether an error is one of the machine or the connection,
-// rather than the schema's refusal of a job or the job's own.
-func isMachine(err error) bool {
-	var e *sqlite.Error
-	return errors.As(err, &e) && e.Code()&0xff != sqlitelib.SQLITE_CONSTRAINT ||
-		errors.Is(err, sql.ErrConnDone) || errors.Is(err, driver.ErrBadConn)
-}
-
 // isOther tells whether an error says that the file is there to be read and is no
 // ledger's: it has no such table, or is no database.
 func isOther(err error) bool {
@@ -78,20 +71,79 @@ func isOther(err error) bool {
 	return code == sqlitelib.SQLITE_ERROR || code == sqlitelib.SQLITE_NOTADB
 }
 
-// classifySQLite is dialect.classify. The writer itself decides by isMachine.
+// classifySQLite is dialect.classify.
 func classifySQLite(err error) verdict {
 	var e *sqlite.Error
 	switch {
-	case errors.As(err, &e) && e.Code()&0xff == sqlitelib.SQLITE_CONSTRAINT:
-		return refused
-	case isMachine(err):
+	case errors.Is(err, errUnknown), errors.Is(err, errDriver), errors.Is(err, sql.ErrConnDone), errors.Is(err, driver.ErrBadConn):
 		return unreachable
+	case errors.Is(err, errRowMoved):
+		return refused
+	case !errors.As(err, &e):
+		return notOurs
+	case e.Code()&0xff == sqlitelib.SQLITE_CONSTRAINT:
+		return refused
 	}
-	return notOurs
+	return unreachable
 }
 
 // damagedSQLite is dialect.damaged.
 func damagedSQLite(err error) bool {
 	var e *sqlite.Error
 	return errors.As(err, &e) && e.Code()&0xff == sqlitelib.SQLITE_CORRUPT
+}
+
+// A connection is the writer's, with the statements that it has prepared. They take no context: one
+// that is cut short would leave it unknown what happened, and every statement is short.
+type connection struct {
+	conn     *sql.Conn
+	prepared map[string]*sql.Stmt
+}
+
+func (c *connection) prepare(query string) (*sql.Stmt, error) {
+	if s, ok := c.prepared[query]; ok {
+		return s, nil
+	}
+	s, err := c.conn.PrepareContext(context.Background(), query)
+	if err == nil {
+		c.prepared[query] = s
+	}
+	return s, err
+}
+
+func (c *connection) exec(query string, args ...any) (int64, error) {
+	s, err := c.prepare(query)
+	if err != nil {
+		return 0, err
+	}
+	r, err := s.Exec(args...)
+	if err != nil {
+		return 0, err
+	}
+	return r.RowsAffected()
+}
+
+func (c *connection) row(query string, args ...any) *row {
+	s, err := c.prepare(query)
+	if err != nil {
+		return &row{err: err}
+	}
+	return &row{row: s.QueryRow(args...)}
+}
+
+func (c *connection) query(query string, args ...any) (*sql.Rows, error) {
+	s, err := c.prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	return s.Query(args...)
+}
+
+// close closes the connection; one that is only given back would keep its state.
+func (c *connection) close() {
+	for _, s := range c.prepared {
+		_ = s.Close()
+	}
+	_ = c.conn.Raw(func(any) error { return driver.ErrBadConn })
+	_ = c.conn.Close()
 }

@@ -86,17 +86,17 @@ func (w *writer) written(failed bool) {
 // finishCheckpoint copies what came while the checkpointer ran.
 func (w *writer) finishCheckpoint() {
 	w.log = log{}
-	if w.tx.conn != nil {
-		_, _ = w.tx.exec(`PRAGMA wal_checkpoint(PASSIVE)`)
+	if w.conn != nil {
+		_, _ = w.conn.exec(`PRAGMA wal_checkpoint(PASSIVE)`)
 	}
 }
 
 // pagesWritten returns how many pages the connection wrote since it was last asked.
 func (w *writer) pagesWritten() (pages int) {
-	if w.tx.conn == nil {
+	if w.conn == nil {
 		return 0
 	}
-	_ = w.tx.conn.Raw(func(c any) (err error) {
+	_ = w.conn.conn.Raw(func(c any) (err error) {
 		pages, _, err = c.(sqlite.DBStatus).Status(sqlite.DBStatusCacheWrite, true)
 		return err
 	})

@@ -1,43 +1,60 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
-	"database/sql/driver"
+	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/firstcome/firstcome"
 )
 
-// A job is one caller's writes: all or none of them are committed. It may be run
-// more than once and must do the same each time.
+// A job is what one caller has the writer do: all or nothing of it is committed. It may be
+// run more than once and must do the same each time.
 type job struct {
-	ctx  context.Context
-	do   func(*tx) error
-	err  error
-	done chan struct{}
+	ctx    context.Context
+	claims *claims         // to be decided, in one transaction with other callers' claims
+	do     func(*tx) error // anything else, in a transaction of its own
+	err    error
+	done   chan struct{}
 }
 
 const (
-	// maxJobs bounds what one transaction takes from all campaigns: 1,000 batches of
+	// maxJobs bounds the calls that share a transaction: 1,000 batches of
 	// one claim are some 25 ms at the 23 µs a claim of BenchmarkIssue.
 	maxJobs = 1024
 	// maxStocks bounds the campaigns whose rows are kept in memory: about 3 MB.
 	maxStocks = 10_000
 	// gatherFor bounds how long a transaction waits for jobs that it expects.
 	gatherFor = time.Millisecond
-	// carefulFor is the number of transactions in which users are looked up before
-	// coupons are inserted, after an insert without a look was refused: repeated
-	// claims come in crowds.
-	carefulFor = 64
+	// aloneFor is how long the claims of a campaign share no transaction after the schema refused
+	// some of them: to find out whose claims it refuses costs the others' some ten transactions.
+	aloneFor = time.Second
 )
 
-// update runs a job in a transaction and returns when it is on the disk: on SQLite
-// the writer's, else one of its own. If ctx ends first, the job may yet be committed.
+// update runs do in a transaction of its own and returns when that is on the disk. If ctx
+// ends first, it may yet be committed.
 func (l *Ledger) update(ctx context.Context, do func(*tx) error) error {
 	if l.dialect.shared {
 		return l.transact(ctx, false, do)
 	}
-	j := &job{ctx: ctx, do: do, done: make(chan struct{})}
+	return l.await(&job{ctx: ctx, do: do, done: make(chan struct{})})
+}
+
+// repeat is update for what, run again after it was committed, finds what it
+// did: on a server it is run again where the outcome is not known.
+func (l *Ledger) repeat(ctx context.Context, do func(*tx) error) error {
+	if l.dialect.shared {
+		return l.transact(ctx, true, do)
+	}
+	return l.update(ctx, do)
+}
+
+// await hands a job to the writer and returns when it is done.
+func (l *Ledger) await(j *job) error {
 	select {
 	case l.jobs <- j: // mostly there is room, and no need to look at more
 	default:
@@ -45,8 +62,8 @@ func (l *Ledger) update(ctx context.Context, do func(*tx) error) error {
 		case l.jobs <- j:
 		case <-l.done:
 			return errors.New("the ledger is closed")
-		case <-ctx.Done():
-			return fmt.Errorf("the ledger is busy: %w", ctx.Err())
+		case <-j.ctx.Done():
+			return fmt.Errorf("the ledger is busy: %w", j.ctx.Err())
 		}
 	}
 	select {
@@ -60,18 +77,9 @@ func (l *Ledger) update(ctx context.Context, do func(*tx) error) error {
 		default:
 			return errors.New("the ledger is closed")
 		}
-	case <-ctx.Done():
-		return fmt.Errorf("the ledger is slow: %w", ctx.Err())
+	case <-j.ctx.Done():
+		return fmt.Errorf("the ledger is slow: %w", j.ctx.Err())
 	}
-}
-
-// repeat is update for a job that, run again after it was committed, finds what it
-// did: on a server it is run again where the outcome is not known.
-func (l *Ledger) repeat(ctx context.Context, do func(*tx) error) error {
-	if l.dialect.shared {
-		return l.transact(ctx, true, do)
-	}
-	return l.update(ctx, do)
 }
 
 // Run writes, until ctx ends; then it finishes what waits and returns.
@@ -80,216 +88,255 @@ func (l *Ledger) Run(ctx context.Context) error {
 	if l.dialect.shared {
 		return l.watchFacts(ctx)
 	}
-	w := &writer{ledger: l, tx: newTx(l.dialect), late: time.NewTimer(gatherFor)}
+	w := &writer{ledger: l, tx: newTx(l.dialect), late: time.NewTimer(gatherFor), alone: map[firstcome.CampaignID]time.Time{}}
 	w.late.Stop()
 	defer w.disconnect()
 	stop := w.startCheckpoints()
 	defer stop()
-	for {
-		select {
-		case j := <-l.jobs:
-			w.group(j)
-		case <-ctx.Done():
-			for {
-				select {
-				case j := <-l.jobs:
-					w.group(j)
-				default:
-					return nil
-				}
-			}
+	for j := w.next(ctx); j != nil; j = w.next(ctx) {
+		if j.claims == nil {
+			w.change(j)
+		} else {
+			w.claim(w.gather(j))
 		}
 	}
+	return nil
 }
 
 // A writer is the state of Run.
 type writer struct {
-	ledger  *Ledger
-	tx      *tx
-	jobs    []*job
-	before  int         // jobs of the transaction before
-	late    *time.Timer // ends the wait for as many
-	careful int         // transactions left in which users are looked up first
+	ledger *Ledger
+	tx     *tx
+	conn   *connection // nil: there is none
+	left   *job        // came while claims gathered, and shares no transaction
+	jobs   []*job      // gathered
+	claims []*claims   // of a transaction
+	before int         // jobs that gathered before
+	late   *time.Timer // ends the wait for as many
+	// alone says until when the claims of a campaign share no transaction.
+	alone map[firstcome.CampaignID]time.Time
 
 	checkpoints checkpointer
 	log         log
 }
 
-// group takes the first job and those that gather, and answers them.
-func (w *writer) group(first *job) {
-	w.jobs = append(w.jobs[:0], first)
-	w.gather()
-	started := time.Now()
-	err := w.commit()
-	if w.ledger.onCommit != nil && (w.tx.writes > 0 || err != nil) {
-		w.ledger.onCommit(len(w.jobs), time.Since(started), err)
+// next returns the next job, or nil when ctx has ended and none is left.
+func (w *writer) next(ctx context.Context) *job {
+	if j := w.left; j != nil {
+		w.left = nil
+		return j
 	}
-	if err == nil {
-		w.ledger.announce(w.tx.touched)
+	select {
+	case j := <-w.ledger.jobs:
+		return j
+	case <-ctx.Done():
+		return w.waiting()
 	}
-	for _, j := range w.jobs {
-		if err != nil {
-			j.err = err
-		}
-		close(j.done)
-	}
-	clear(w.jobs)
-	w.written(err != nil)
 }
 
-// gather takes all jobs that wait. While most of those whom the transaction before answered have
+// waiting returns the next job, or nil if none is there.
+func (w *writer) waiting() *job {
+	select {
+	case j := <-w.ledger.jobs:
+		return j
+	default:
+		return nil
+	}
+}
+
+// gather takes all claims that wait, up to a job of another kind: claims behind a change
+// are decided behind it. While most of those whom the transaction before answered have
 // not come again, it waits for them: crowds at many campaigns would else be split into many small
 // transactions, each with a sync and with the pages that all of them write. Who comes alone never
 // waits; who comes when a crowd has gone does so once.
-func (w *writer) gather() {
-	defer func() { w.before = len(w.jobs) }()
+func (w *writer) gather(first *job) []*job {
+	w.jobs = append(w.jobs[:0], first)
 	expected := w.before - w.before/10
 	if len(w.jobs) < expected {
 		w.late.Reset(gatherFor)
 		defer w.late.Stop()
 	}
-	for len(w.jobs) < maxJobs {
-		if len(w.jobs) < expected {
+	for len(w.jobs) < maxJobs && w.left == nil {
+		j := w.waiting()
+		if j == nil && len(w.jobs) < expected {
 			select {
-			case j := <-w.ledger.jobs:
-				w.jobs = append(w.jobs, j)
+			case j = <-w.ledger.jobs:
 			case <-w.late.C:
 				expected = 0
+				continue
 			}
-			continue
 		}
-		select {
-		case j := <-w.ledger.jobs:
-			w.jobs = append(w.jobs, j)
-		default:
-			return
+		if j == nil {
+			break
 		}
+		if j.claims == nil {
+			w.left = j
+			break
+		}
+		w.jobs = append(w.jobs, j)
+	}
+	w.before = len(w.jobs)
+	return w.jobs
+}
+
+// claim decides claims, and answers them: together, but for those of campaigns of which some were refused.
+func (w *writer) claim(jobs []*job) {
+	var alone []*job
+	if len(w.alone) > 0 {
+		jobs = slices.DeleteFunc(jobs, func(j *job) bool {
+			is := time.Now().Before(w.alone[j.claims.id])
+			if is {
+				alone = append(alone, j)
+			} else {
+				delete(w.alone, j.claims.id)
+			}
+			return is
+		})
+	}
+	w.together(jobs)
+	for n := range alone {
+		w.together(alone[n : n+1])
+	}
+	clear(w.jobs)
+}
+
+// together decides claims in one transaction, and answers them. If that is refused, nobody knows for whose sake.
+// Then each half of them has a transaction, the first before the second, so that the claims of a campaign keep
+// their order, until what is refused is alone.
+func (w *writer) together(jobs []*job) {
+	w.claims = w.claims[:0]
+	for _, j := range jobs {
+		if j.err = nobodyWaits(j.ctx); j.err == nil {
+			w.claims = append(w.claims, j.claims)
+		}
+	}
+	if len(w.claims) == 0 {
+		answer(jobs, nil)
+		return
+	}
+	first := w.claims[0].id
+	_, remembered := w.tx.stocks[first]
+	err := w.transaction(len(w.claims), func(t *tx) error { return w.ledger.decideAll(t, w.claims) })
+	if err == nil || w.unknown(err) {
+		answer(jobs, err)
+		return
+	}
+	delete(w.tx.stocks, first)
+	switch half := len(jobs) / 2; {
+	case half > 0:
+		w.together(jobs[:half])
+		w.together(jobs[half:])
+	case remembered: // perhaps not as it is: now it is read
+		w.together(jobs)
+	default:
+		w.alone[first] = time.Now().Add(aloneFor)
+		answer(jobs, err)
 	}
 }
 
-// errAgain says that a job was refused after it wrote, and that the jobs have
-// to be run again with savepoints.
-var errAgain = errors.New("run again with savepoints")
+// change runs any other job in a transaction of its own, so that its refusal is its own. What the schema refuses
+// runs twice: then a recording looks why.
+func (w *writer) change(j *job) {
+	err := nobodyWaits(j.ctx)
+	if err == nil {
+		err = w.transaction(1, j.do)
+	}
+	if w.ledger.dialect.classify(err) == refused {
+		err = w.transaction(1, j.do)
+	}
+	answer([]*job{j}, err)
+}
 
-// commit runs the jobs in one transaction. An error is every job's; the outcome
-// is then unknown.
-func (w *writer) commit() error {
-	err := w.attempt(false)
-	if errors.Is(err, errAgain) {
-		w.careful = carefulFor
-		err = w.attempt(true)
+// answer tells the callers what became of the transaction.
+func answer(jobs []*job, err error) {
+	for _, j := range jobs {
+		j.err = cmp.Or(j.err, err)
+		if j.err == nil && j.claims != nil {
+			j.err = j.claims.err
+		}
+		close(j.done)
 	}
-	if w.careful > 0 {
-		w.careful--
-	}
-	if err != nil {
-		// The connection may be in any state: the next transaction gets a new one.
-		w.disconnect()
-		return fmt.Errorf("write to the ledger: %w", err)
+}
+
+func nobodyWaits(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("nobody waits for the ledger any more: %w", err)
 	}
 	return nil
 }
 
-// attempt runs the jobs once, with a savepoint each or without.
-func (w *writer) attempt(savepoints bool) error {
-	if err := w.begin(savepoints); err != nil {
-		return err
-	}
-	for _, j := range w.jobs {
-		if err := w.run(j, savepoints); err != nil {
-			w.rollback()
-			return err
-		}
-	}
-	err := w.tx.flush()
-	if err != nil && !isMachine(err) {
-		err = errAgain
+// unknown tells whether an error of a transaction leaves it open what became of that.
+func (w *writer) unknown(err error) bool { return w.ledger.dialect.classify(err) == unreachable }
+
+// transaction commits what so many jobs do, or nothing of it.
+func (w *writer) transaction(jobs int, do func(*tx) error) error {
+	started := time.Now()
+	err := w.begin()
+	if err == nil {
+		err = do(w.tx)
 	}
 	if err == nil {
-		_, err = w.tx.exec(`COMMIT`)
+		err = w.commit()
 	}
 	if err != nil {
 		w.rollback()
 	}
+	unknown := w.unknown(err)
+	if unknown {
+		// The connection may be in any state: the next transaction gets a new one.
+		w.disconnect()
+		err = fmt.Errorf("write to the ledger: %w", err)
+	}
+	if w.ledger.onCommit != nil && (unknown || err == nil && w.tx.writes > 0) {
+		w.ledger.onCommit(jobs, time.Since(started), err)
+	}
+	if err == nil {
+		w.ledger.announce(w.tx.touched)
+	}
+	w.written(unknown)
 	return err
 }
 
-func (w *writer) begin(savepoints bool) error {
-	if w.tx.conn == nil {
+func (w *writer) begin() error {
+	w.tx.begin()
+	if w.conn == nil {
 		conn, err := w.ledger.write.Conn(context.Background())
 		if err != nil {
-			return err
+			return fmt.Errorf("%w: %w", errDriver, err)
 		}
-		w.tx.conn = conn
+		w.conn = &connection{conn: conn, prepared: map[string]*sql.Stmt{}}
+		w.tx.statements = w.conn
 	}
 	if len(w.tx.stocks) > maxStocks {
 		clear(w.tx.stocks)
 	}
-	w.tx.lookFirst = savepoints || w.careful > 0
-	w.tx.savepoints = savepoints
-	w.tx.writes = 0
-	clear(w.tx.touched)
-	_, err := w.tx.exec(`BEGIN IMMEDIATE`)
+	_, err := w.conn.exec(`BEGIN IMMEDIATE`)
 	return err
 }
 
-// run runs one job. A refusal that left nothing behind is the job's own error;
-// the error returned ends the attempt.
-func (w *writer) run(j *job, savepoint bool) error {
-	j.err = nil
-	if err := j.ctx.Err(); err != nil {
-		j.err = fmt.Errorf("nobody waits for the ledger any more: %w", err)
-		return nil
+func (w *writer) commit() error {
+	_, err := w.conn.exec(`COMMIT`)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errUnknown, err)
 	}
-	before := w.tx.writes
-	if savepoint {
-		if _, err := w.tx.exec(`SAVEPOINT job`); err != nil {
-			return err
-		}
-	}
-	err := j.do(w.tx)
-	if savepoint && err == nil {
-		err = w.tx.flush()
-	}
-	switch {
-	case isMachine(err):
-		return err
-	case savepoint:
-		j.err = err
-		return w.endSavepoint(err == nil)
-	case err != nil && w.tx.writes > before:
-		return errAgain
-	}
-	j.err = err
-	return nil
-}
-
-func (w *writer) endSavepoint(keep bool) error {
-	if !keep {
-		w.tx.reset()
-		if _, err := w.tx.exec(`ROLLBACK TO job`); err != nil {
-			return err
-		}
-	}
-	_, err := w.tx.exec(`RELEASE job`)
 	return err
 }
 
-// rollback ends a transaction that SQLite may have rolled back by itself.
+// rollback ends a transaction that SQLite may have rolled back by itself, and forgets the rows that it decided by.
 func (w *writer) rollback() {
-	w.tx.reset()
-	_, _ = w.tx.exec(`ROLLBACK`)
+	for id := range w.tx.dirty {
+		delete(w.tx.stocks, id)
+	}
+	if w.conn != nil {
+		_, _ = w.conn.exec(`ROLLBACK`)
+	}
 }
 
-// disconnect closes the connection; one that is only given back would keep its state.
+// disconnect closes the connection, and forgets all that was read by it.
 func (w *writer) disconnect() {
-	for query, s := range w.tx.stmts {
-		_ = s.Close()
-		delete(w.tx.stmts, query)
-	}
-	if w.tx.conn != nil {
-		_ = w.tx.conn.Raw(func(any) error { return driver.ErrBadConn })
-		_ = w.tx.conn.Close()
-		w.tx.conn = nil
+	clear(w.tx.stocks)
+	if w.conn != nil {
+		w.conn.close()
+		w.conn = nil
 	}
 }

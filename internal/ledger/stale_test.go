@@ -22,27 +22,35 @@ type halting struct {
 	halt  atomic.Bool
 	halts chan struct{}
 	goOn  chan struct{}
+
+	decided   atomic.Int64 // calls of Claim that were decided, in vain too
+	committed []int        // how many jobs each transaction had
 }
 
 // haltingLedger must be called in a synctest bubble, and so must what it returns.
 func haltingLedger(t *testing.T, path string) (l *halting, stop func()) {
 	t.Helper()
 	l = &halting{halts: make(chan struct{}), goOn: make(chan struct{})}
-	halt := func(int, time.Duration, error) {
+	clock := func() time.Time {
+		l.decided.Add(1)
+		return time.Now()
+	}
+	halt := func(jobs int, _ time.Duration, _ error) {
+		l.committed = append(l.committed, jobs)
 		if l.halt.CompareAndSwap(true, false) {
 			l.halts <- struct{}{}
 			<-l.goOn
 		}
 	}
 	var err error
-	if l.Ledger, err = ledger.Open(context.Background(), path, ledger.Options{Secret: secret(t), OnCommit: halt}); err != nil {
+	if l.Ledger, err = ledger.Open(context.Background(), path, ledger.Options{Secret: secret(t), Clock: clock, OnCommit: halt}); err != nil {
 		t.Fatal(err)
 	}
 	return l, run(t, l.Ledger)
 }
 
 // during has the writer stand still behind a transaction of begin while each of waiting begins, in this
-// order, and returns when all are done: those are one transaction.
+// order, and returns when all are done: claims behind one another are one transaction.
 func (l *halting) during(begin func(), waiting ...func()) {
 	var all sync.WaitGroup
 	l.halt.Store(true)
@@ -146,7 +154,7 @@ func TestAChangeIsMadeToTheRowThatIsThere(t *testing.T) {
 }
 
 // TestALetterFromTheDaysOfAnotherGateLeavesTheRowAsItIs replays a dead letter that another
-// gate left behind in the transaction in which the row of a campaign with its id is written.
+// gate left, behind the transaction in which the row of a campaign with its id is written.
 func TestALetterFromTheDaysOfAnotherGateLeavesTheRowAsItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "firstcome.db")

@@ -2,8 +2,6 @@ package ledger
 
 import (
 	"errors"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/firstcome/firstcome"
@@ -44,59 +42,56 @@ func inEveryWidth(query, part string) map[int]string {
 	return queries
 }
 
-// A wide statement writes many rows. Its two forms differ in what a refused row
-// takes along. OR ROLLBACK, the whole transaction: SQLite need not keep what it
-// would take to undo the one statement, which was a quarter of the time of an
-// insert in a trial. OR ABORT, the statement.
-type wide struct{ orRollback, orAbort map[int]string }
-
-// newWide returns the statement that begins with verb and goes on with query.
-func newWide(verb, query, part string) wide {
-	return wide{inEveryWidth(verb+` OR ROLLBACK `+query, part), inEveryWidth(verb+` OR ABORT `+query, part)}
-}
-
+// The statements that write say OR ROLLBACK: a row that is refused takes the whole transaction along, so that SQLite
+// need not keep what it would take to undo the one statement, which was a quarter of the time of an insert in a trial.
 var (
 	// SQLite would rather read the whole campaign by its primary key than seek many
-	// users in the index.
-	lookQueries = inEveryWidth(`SELECT `+couponColumns+` FROM coupons INDEXED BY coupons_p3_one_per_user
-		WHERE user_id IN (%s) AND campaign_id = ? AND voided_at IS NULL`, `?`)
-	insertCoupons = newWide(`INSERT`, `INTO coupons
+	// users in the index, or join from coupons to users.
+	lookSQLiteQueries = inEveryWidth(`SELECT `+couponColumns+` FROM (VALUES %s) AS claim
+		CROSS JOIN coupons INDEXED BY coupons_p3_one_per_user
+		ON user_id = claim.column1 AND campaign_id = claim.column2 WHERE voided_at IS NULL`, `(?,?)`)
+	insertCoupons = inEveryWidth(`INSERT OR ROLLBACK INTO coupons
 		(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position) VALUES %s`, `(?,?,?,?,?,?,?,?)`)
 	// The rows of campaigns, by how many coupons were issued of them, if they are still the rows that
 	// decided: see errRowMoved.
-	updateStocks = newWide(`UPDATE`, `campaigns
+	updateStocks = inEveryWidth(`UPDATE OR ROLLBACK campaigns
 		SET in_force = in_force + s.column1, issued = issued + s.column1, last_number = last_number + s.column1, position = position + s.column1, decided_at = s.column2,
 			opened_at = s.column6, sold_out_at = s.column7
 		FROM (VALUES %s) AS s WHERE campaigns.id = s.column3 AND version = s.column4 AND last_number = s.column5`, `(?,?,?,?,?,?,?)`)
-	// One campaign at a time is what there mostly is, and needs no join.
-	updateStock = newWide(`UPDATE`, `campaigns
-		SET in_force = in_force + ?1, issued = issued + ?1, last_number = last_number + ?1, position = position + ?1, decided_at = ?2,
-			opened_at = ?6, sold_out_at = ?7
-		WHERE id = ?3 AND version = ?4 AND last_number = ?5`, ``)
 )
+
+// holders returns the coupons in force that claimants hold of the campaigns that they ask for.
+func (t *tx) holders(all []*claims) (map[firstcome.CampaignID]map[firstcome.UserID]*firstcome.Coupon, error) {
+	holders := make(map[firstcome.CampaignID]map[firstcome.UserID]*firstcome.Coupon, len(all))
+	for _, c := range all {
+		if holders[c.id] == nil {
+			holders[c.id] = make(map[firstcome.UserID]*firstcome.Coupon, len(c.users))
+		}
+	}
+	return holders, t.dialect.look(t, all, func(c firstcome.Coupon) error {
+		holders[c.Campaign][c.User] = &c
+		return nil
+	})
+}
 
 // couponsOf adds the coupons in force that users hold to into.
 func (t *tx) couponsOf(id firstcome.CampaignID, users []firstcome.UserID, into map[firstcome.UserID]*firstcome.Coupon) error {
-	if t.dirty[id] {
-		if err := t.flush(); err != nil {
-			return err
-		}
-	}
-	return t.dialect.look(t, id, users, func(c firstcome.Coupon) error {
+	return t.dialect.look(t, []*claims{{id: id, users: users}}, func(c firstcome.Coupon) error {
 		into[c.User] = &c
 		return nil
 	})
 }
 
 // lookSQLite is dialect.look.
-func lookSQLite(t *tx, id firstcome.CampaignID, users []firstcome.UserID, each func(firstcome.Coupon) error) error {
-	args := make([]any, 0, widths[0]+1)
-	return inWidths(len(users), func(from, width int) error {
-		args = args[:0]
-		for _, user := range users[from : from+width] {
-			args = append(args, string(user))
+func lookSQLite(t *tx, all []*claims, each func(firstcome.Coupon) error) error {
+	var args []any
+	for _, c := range all {
+		for _, user := range c.users {
+			args = append(args, string(user), string(c.id))
 		}
-		rows, err := t.query(lookQueries[width], append(args, string(id))...)
+	}
+	return inWidths(len(args)/2, func(from, width int) error {
+		rows, err := t.query(lookSQLiteQueries[width], args[2*from:2*(from+width)]...)
 		if err != nil {
 			return err
 		}
@@ -113,24 +108,15 @@ type placed struct {
 	recordedAt int64 // microseconds
 }
 
-// flush writes what the claims of the transaction decided so far. Many campaigns'
+// flush writes what the claims of the transaction decided. Many campaigns'
 // claims become a few wide statements.
 func (t *tx) flush() error {
-	defer t.forget()
 	if len(t.coupons) > 0 {
 		if err := t.dialect.insert(t, t.coupons); err != nil {
 			return err
 		}
 	}
-	if err := t.dialect.update(t, slices.Collect(maps.Keys(t.dirty))); err != nil {
-		return err
-	}
-	for id := range t.dirty {
-		s := t.stocks[id]
-		s.rowNumber = s.lastNumber
-		t.stocks[id] = s
-	}
-	return nil
+	return t.dialect.update(t)
 }
 
 // insertSQLite is dialect.insert.
@@ -141,7 +127,8 @@ func insertSQLite(t *tx, coupons []placed) error {
 		for _, c := range coupons[from : from+width] {
 			args = append(args, string(c.Campaign), c.Number, string(c.User), c.Code, c.TermsVersion, c.IssuedAt.UnixMicro(), c.recordedAt, c.position)
 		}
-		return t.write(insertCoupons, width, args)
+		_, err := t.change(insertCoupons[width], args...)
+		return err
 	})
 }
 
@@ -151,37 +138,17 @@ var errRowMoved = errors.New("the campaign's row was changed by somebody else")
 
 // updateSQLite is dialect.update. The rows are raised, not set: so the schema holds P1 against what is in
 // the file, whatever this process remembers.
-func updateSQLite(t *tx, ids []firstcome.CampaignID) error {
-	args := make([]any, 0, widths[0]*7)
-	return inWidths(len(ids), func(from, width int) error {
-		args = args[:0]
-		for _, id := range ids[from : from+width] {
-			s := t.stocks[id]
-			args = append(args, s.lastNumber-s.rowNumber, s.decidedAt.UnixMicro(), string(id), s.Version, s.rowNumber, micros(s.OpenedAt), micros(s.SoldOutAt))
+func updateSQLite(t *tx) error {
+	args := make([]any, 0, 7*len(t.dirty))
+	for id, last := range t.dirty {
+		s := t.stocks[id]
+		args = append(args, s.lastNumber-last, s.decidedAt.UnixMicro(), string(id), s.Version, last, micros(s.OpenedAt), micros(s.SoldOutAt))
+	}
+	return inWidths(len(t.dirty), func(from, width int) error {
+		raised, err := t.change(updateStocks[width], args[7*from:7*(from+width)]...)
+		if err == nil && raised != int64(width) {
+			err = errRowMoved
 		}
-		update := updateStocks
-		if width == 1 {
-			update = updateStock
-		}
-		return t.write(update, width, args)
+		return err
 	})
-}
-
-// forget drops what flush has written.
-func (t *tx) forget() {
-	t.coupons = t.coupons[:0]
-	clear(t.dirty)
-}
-
-// write runs the statement that writes so many rows, in the form that the transaction needs.
-func (t *tx) write(s wide, width int, args []any) error {
-	queries := s.orRollback
-	if t.savepoints {
-		queries = s.orAbort
-	}
-	written, err := t.change(queries[width], args...)
-	if err == nil && written != int64(width) {
-		err = errRowMoved
-	}
-	return err
 }

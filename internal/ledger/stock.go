@@ -18,7 +18,6 @@ type stock struct {
 	lastNumber   int64
 	position     int64
 	decidedAt    time.Time
-	rowNumber    int64 // the last number that the row has in the file: what is above it, flush is to write
 	// Where nodes share the ledger:
 	clock   time.Time // the server's, read after the row was locked
 	cooling cooling
@@ -75,7 +74,6 @@ func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 		return s, fmt.Errorf("%w: it is decided by the gate %q with the secret of fingerprint %s, this node has the gate %q and %s",
 			firstcome.ErrGateMismatch, gate, secret, l.gate, l.fingerprint)
 	}
-	s.rowNumber = s.lastNumber
 	s.Quantity = unlimited(quantity)
 	s.OpensAt, s.ClosesAt, s.decidedAt = instant(opensAt), instant(closesAt), instant(decidedAt)
 	s.Instants = course.instants()
@@ -88,12 +86,8 @@ func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 	return s, err
 }
 
-// rowToChange returns the campaign's row as it is in the file, behind what claims of this transaction
-// decided, and forgets it: whoever asks is about to change it.
+// rowToChange returns the campaign's row as it is in the database, and forgets it: whoever asks is about to change it.
 func (l *Ledger) rowToChange(t *tx, id firstcome.CampaignID) (stock, error) {
-	if err := t.flush(); err != nil {
-		return stock{}, err
-	}
 	delete(t.stocks, id)
 	return l.readStock(t, id)
 }

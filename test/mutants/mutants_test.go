@@ -72,7 +72,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a claim's row is raised whatever row it is",
-		file: "internal/ledger/statements.go", old: "WHERE id = ?3 AND version = ?4 AND last_number = ?5", new: "WHERE id = ?3 AND version >= 0*?4 AND last_number >= 0*?5",
+		file: "internal/ledger/statements.go", old: "WHERE campaigns.id = s.column3 AND version = s.column4 AND last_number = s.column5", new: "WHERE campaigns.id = s.column3 AND version >= 0*s.column4 AND last_number >= 0*s.column5",
 		pkg: "./internal/ledger", test: "TestNumberFourOfThreeIsNeitherAnsweredNorRecorded",
 	},
 	{
