@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ops"
 	"github.com/firstcome/firstcome/internal/redis"
@@ -163,14 +162,6 @@ func (n *node) join() {
 		r.recorder = flow.NewRecorder(journal, n.ledger, flow.RecorderLimits{Rows: n.settings.gate.rows, OnRecord: n.monitor.Record})
 	}
 	n.monitor.WatchGate(ops.Gate{Name: r.gate.Name(), Changer: r.changer, Retirer: r.retirer, Lag: r.gate.Lag, Recorded: r.recorded, Recorder: r.recorder})
-}
-
-// beside returns what the API has besides where Redis decides.
-func (n *node) beside() *api.Remote {
-	r := n.remote
-	return &api.Remote{
-		Gate: r.over, Name: r.gate.Name(), Recorded: r.recorded, Taken: r.gate.Taken, AnswerWait: n.settings.queue.Gate,
-	}
 }
 
 // runs returns what runs beside the node's other parts. Nil has none.

@@ -14,7 +14,6 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/ops"
@@ -25,7 +24,6 @@ import (
 // A remoteNode is what a node wires beside HTTP where Redis decides, with a clock of its own.
 type remoteNode struct {
 	*node
-	*api.Remote
 	clock atomic.Int64
 }
 
@@ -50,7 +48,6 @@ func newRemoteNode(t *testing.T, url string) *remoteNode {
 	}
 	r.monitor.WatchLedger(r.ledger)
 	r.join()
-	r.Remote = r.beside()
 	r.start(t)
 	return r
 }
@@ -78,14 +75,14 @@ func (r *remoteNode) start(t *testing.T) {
 // claims returns what users' claims get.
 func (r *remoteNode) claims(t *testing.T, users ...firstcome.UserID) (outcomes []firstcome.Outcome) {
 	t.Helper()
-	decisions, err := r.Gate.Claim(t.Context(), "c", users)
+	decisions, err := r.remote.over.Claim(t.Context(), "c", users)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, d := range decisions {
 		outcomes = append(outcomes, d.Outcome)
 		if d.Outcome == firstcome.Issued {
-			if err := r.Recorded.Wait(t.Context(), d.Coupon); err != nil {
+			if err := r.remote.recorded.Wait(t.Context(), d.Coupon); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -157,14 +154,17 @@ func TestACampaignThatIsOverLeavesRedisAndIsAnsweredForByTheLedger(t *testing.T)
 	}
 	step(r.ledger.Void(ctx, "test", "c", 1, "a refund"))
 	want("voided", r.claims(t, "a", "b"), firstcome.Closed, firstcome.AlreadyIssued)
-	if _, err := r.Gate.CouponOf(ctx, "c", "a"); !errors.Is(err, firstcome.ErrNoCoupon) {
+	if c, err := r.remote.over.CouponOf(ctx, "c", "b"); err != nil || c.Number != 2 || !c.Recorded {
+		t.Errorf("the coupon of b is %+v, %v", c, err)
+	}
+	if _, err := r.remote.over.CouponOf(ctx, "c", "a"); !errors.Is(err, firstcome.ErrNoCoupon) {
 		t.Errorf("the voided coupon: %v", err)
 	}
-	state, err := r.Gate.State(ctx, "c")
+	state, err := r.remote.over.State(ctx, "c")
 	if err != nil || state.InForce != 1 || state.LastNumber != 2 {
 		t.Errorf("the state: %+v, %v", state, err)
 	}
-	if _, err := r.Gate.Claim(ctx, "nowhere", []firstcome.UserID{"a"}); !errors.Is(err, firstcome.ErrNoCampaign) {
+	if _, err := r.remote.over.Claim(ctx, "nowhere", []firstcome.UserID{"a"}); !errors.Is(err, firstcome.ErrNoCampaign) {
 		t.Errorf("no campaign: %v", err)
 	}
 	if n := keysOf(t, url); n != 0 {
@@ -188,7 +188,7 @@ func TestAClockThatGoesBackOpensNoCampaignThatIsMarked(t *testing.T) {
 		t.Fatalf("it is not marked: %+v, %v", c, err)
 	}
 	r.clock.Store(closesAt.Add(-time.Minute).UnixNano())
-	if got, err := r.Gate.Claim(t.Context(), "c", []firstcome.UserID{"a"}); err != nil || got[0].Outcome != firstcome.Closed {
+	if got, err := r.remote.over.Claim(t.Context(), "c", []firstcome.UserID{"a"}); err != nil || got[0].Outcome != firstcome.Closed {
 		t.Errorf("a claim got %+v, %v", got, err)
 	}
 }

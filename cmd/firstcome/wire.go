@@ -105,25 +105,33 @@ func (n *node) open(ctx context.Context) error {
 // openAPI makes what answers callers.
 func (n *node) openAPI(ctx context.Context) error {
 	s := n.settings
-	var gate flow.Gate = n.ledger
-	var beside *api.Remote
+	var gate interface {
+		flow.Gate
+		flow.Coupons
+	} = n.ledger
 	if n.remote != nil {
-		gate, beside = n.remote.over, n.beside()
+		gate = n.remote.over
 	}
 	s.queue.OnBatch = n.monitor.Batch
 	n.issuer = flow.NewIssuer(gate, s.queue)
-	n.operator = operate.New(n.ledger, n.issuer)
-	if n.remote != nil {
-		n.operator = operate.NewRemote(n.ledger, n.issuer, n.remote.changer, n.remote.over)
+	terms := api.NewTermsCache(n.ledger.Terms)
+	claims := &flow.Answerer{Issuer: n.issuer, Coupons: gate, Terms: terms.Terms}
+	n.operator = operate.New(n.ledger, n.issuer, claims)
+	config := api.Config{
+		Ledger: n.ledger, Terms: terms, Claims: claims, Log: s.log, Limits: s.limits, Observer: n.monitor, Health: n.monitor,
+		UserLimit: s.userLimit, AddressLimit: s.addressLimit, TrustedProxies: s.trustedProxies, CORSOrigins: s.corsOrigins,
+	}
+	if r := n.remote; r != nil {
+		claims.Recorded, claims.Wait = r.recorded, s.queue.Gate
+		n.operator = operate.NewRemote(n.ledger, n.issuer, claims, r.changer, r.over)
+		config.Gate, config.Taken = r.over, r.gate.Taken
 	}
 	n.auth = auth.New(auth.Config{Keys: n.ledger, JWT: s.jwt, Open: n.development, Log: s.log})
 	if err := n.auth.Reload(ctx); err != nil {
 		return err
 	}
-	n.api = api.New(api.Config{
-		Ledger: n.ledger, Issuer: n.issuer, Remote: beside, Operator: n.operator, Auth: n.auth, Log: s.log, Limits: s.limits, Observer: n.monitor, Health: n.monitor,
-		UserLimit: s.userLimit, AddressLimit: s.addressLimit, TrustedProxies: s.trustedProxies, CORSOrigins: s.corsOrigins,
-	})
+	config.Operator, config.Auth = n.operator, n.auth
+	n.api = api.New(config)
 	n.monitor.WatchClaims(n.issuer, n.api.Connections)
 	return nil
 }

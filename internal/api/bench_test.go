@@ -56,7 +56,9 @@ func BenchmarkClaimHandler(b *testing.B) {
 // handlerWith returns the public surface over a gate that decides so.
 func handlerWith(b *testing.B, d firstcome.Decision) http.Handler {
 	l := startLedger(b, time.Now, "")
-	server := api.New(api.Config{Ledger: l.Ledger, Issuer: flow.NewIssuer(fixedGate{d}, flow.Limits{}), Auth: auth.New(auth.Config{Open: true}), Log: quiet(), Observer: newObserver(), Health: newObserver()})
+	terms := api.NewTermsCache(l.Terms)
+	claims := &flow.Answerer{Issuer: flow.NewIssuer(fixedGate{d}, flow.Limits{}), Terms: terms.Terms}
+	server := api.New(api.Config{Ledger: l, Terms: terms, Claims: claims, Auth: auth.New(auth.Config{Open: true}), Log: quiet(), Observer: newObserver(), Health: newObserver()})
 	l.run(b)
 	if _, err := l.Create(context.Background(), "test", "c", firstcome.Terms{
 		Name: "c", Quantity: 10, Answer: firstcome.Recorded, Benefit: []byte(`{"percent": 20}`),

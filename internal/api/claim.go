@@ -30,12 +30,12 @@ func (s *Server) claim(w http.ResponseWriter, r *http.Request, c auth.Caller) er
 			return err
 		}
 	}
-	d, err := s.claims.Claim(r.Context(), id, user)
+	d, err := s.Claims.Claim(r.Context(), id, user)
 	if err != nil {
 		s.Observer.Undecided(r.Context(), err)
 		return err
 	}
-	t, err := s.terms.get(r.Context(), id, termsVersion(&d))
+	t, err := s.Terms.get(r.Context(), id, termsVersion(&d))
 	if err != nil {
 		s.Observer.Undecided(r.Context(), err)
 		return err
@@ -86,11 +86,11 @@ func (s *Server) readClaim(w http.ResponseWriter, r *http.Request, c auth.Caller
 	if err != nil {
 		return err
 	}
-	coupon, err := s.couponOf(r.Context(), id, user)
+	coupon, err := s.Claims.CouponOf(r.Context(), id, user)
 	if err != nil {
 		return err
 	}
-	t, err := s.terms.get(r.Context(), id, coupon.TermsVersion)
+	t, err := s.Terms.get(r.Context(), id, coupon.TermsVersion)
 	if err != nil {
 		return err
 	}

@@ -44,10 +44,10 @@ func (s *Server) counted(ctx context.Context, c ledger.Status) (told, error) {
 		return told{c, gateOK}, nil
 	case c.Gate != s.Ledger.GateName():
 		return told{c, gateMismatch}, nil
-	case s.Remote == nil || c.Applied == 0:
+	case s.Gate == nil || c.Applied == 0:
 		return told{c, gateOK}, nil
 	}
-	g, err := s.Remote.Gate.State(ctx, c.ID)
+	g, err := s.Gate.State(ctx, c.ID)
 	switch {
 	case errors.Is(err, firstcome.ErrGateMismatch):
 		return told{c, gateMismatch}, nil
@@ -66,7 +66,7 @@ func (s *Server) listed(ctx context.Context, found []ledger.Status) []told {
 	all := make([]told, len(found))
 	var away error
 	for n, c := range found {
-		if away != nil && s.remote(&c) {
+		if atGate := c.Gate == s.Ledger.GateName() && c.RetiredAt.IsZero(); away != nil && atGate {
 			all[n] = told{c, gateUnknown}
 			continue
 		}

@@ -27,7 +27,7 @@ func (s *Server) issueCoupons(w http.ResponseWriter, r *http.Request, _ auth.Cal
 	if err != nil {
 		return err
 	}
-	decisions, err := s.claims.ClaimAll(r.Context(), id, users)
+	decisions, err := s.Operator.Issue(r.Context(), id, users)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (s *Server) issueCoupons(w http.ResponseWriter, r *http.Request, _ auth.Cal
 			b.bytes = append(b.bytes, `{"outcome":"`+d.Outcome.String()+`","coupon":null}`...)
 			continue
 		}
-		t, err := s.terms.get(r.Context(), id, d.Coupon.TermsVersion)
+		t, err := s.Terms.get(r.Context(), id, d.Coupon.TermsVersion)
 		if err != nil {
 			return err
 		}
@@ -181,7 +181,7 @@ func (s *Server) writeCoupons(w http.ResponseWriter, r *http.Request, found []fi
 		if !named {
 			found[n] = masked(found[n])
 		}
-		t, err := s.terms.get(r.Context(), found[n].Campaign, found[n].TermsVersion)
+		t, err := s.Terms.get(r.Context(), found[n].Campaign, found[n].TermsVersion)
 		if err != nil {
 			return err
 		}
@@ -230,7 +230,7 @@ func (s *Server) voidCoupon(w http.ResponseWriter, r *http.Request, c auth.Calle
 	if err != nil {
 		return err
 	}
-	t, err := s.terms.get(r.Context(), id, coupon.TermsVersion)
+	t, err := s.Terms.get(r.Context(), id, coupon.TermsVersion)
 	if err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ func (s *Server) lines(out io.Writer) func(context.Context, *firstcome.Coupon, s
 		if c == nil {
 			return nil
 		}
-		t, err := s.terms.get(ctx, c.Campaign, c.TermsVersion)
+		t, err := s.Terms.get(ctx, c.Campaign, c.TermsVersion)
 		if err != nil {
 			return err
 		}

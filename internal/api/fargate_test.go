@@ -30,7 +30,6 @@ type farGate struct {
 	mu        sync.Mutex                     // guards what follows
 	away      error                          // what changes and settlings get
 	refuses   error                          // what claims get
-	gone      error                          // what who asks for a user's coupon gets
 	states    map[firstcome.CampaignID]error // what who asks for a campaign's state gets
 	campaigns map[firstcome.CampaignID]*farCampaign
 	watchers  map[int]func(firstcome.CampaignID, flow.Settled)
@@ -172,9 +171,6 @@ func (g *farGate) CouponOf(_ context.Context, id firstcome.CampaignID, user firs
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c, err := g.campaign(id)
-	if g.gone != nil {
-		err = g.gone
-	}
 	if err != nil {
 		return firstcome.Coupon{}, err
 	}
@@ -280,22 +276,19 @@ type farShop struct {
 
 // openFar opens a shop in which claims wait for the ledger for as long as a test may
 // take, unless change says otherwise.
-func openFar(t testing.TB, change ...func(*api.Remote)) *farShop {
+func openFar(t testing.TB, change ...func(*shop, *api.Config)) *farShop {
 	t.Helper()
 	f := &farShop{gate: newFarGate(t)}
 	f.shop = openFor(t, farGateName, func(s *shop, c *api.Config) {
-		s.issuer = flow.NewIssuer(f.gate, flow.Limits{})
-		remote := &api.Remote{
-			Gate: f.gate, Name: farGateName, Recorded: flow.NewRecorded(f.gate),
-			AnswerWait: time.Minute,
-		}
+		recorded := flow.NewRecorded(f.gate)
+		s.far, s.issuer = f.gate, flow.NewIssuer(f.gate, flow.Limits{})
+		s.claims = &flow.Answerer{Coupons: f.gate, Recorded: recorded, Wait: time.Minute}
 		for _, do := range change {
-			do(remote)
+			do(s, c)
 		}
-		c.Issuer, c.Remote = s.issuer, remote
 		ctx, cancel := context.WithCancel(context.Background())
 		ran := make(chan error, 1)
-		go func() { ran <- remote.Recorded.Run(ctx) }()
+		go func() { ran <- recorded.Run(ctx) }()
 		t.Cleanup(func() {
 			cancel()
 			if err := <-ran; err != nil {

@@ -108,7 +108,7 @@ func TestAClaimIsAnsweredOnceItsCouponIsRecorded(t *testing.T) {
 }
 
 func TestAClaimThatIsNotRecordedInTimeIs503AndFoundLater(t *testing.T) {
-	f := openFar(t, func(r *api.Remote) { r.AnswerWait = time.Millisecond })
+	f := openFar(t, func(s *shop, _ *api.Config) { s.claims.Wait = time.Millisecond })
 	f.create(`{"id":"c","name":"n","quantity":2}`)
 	for range 2 {
 		r := f.claim("c", "u").want(t, 503, "")
@@ -269,19 +269,6 @@ func TestAVoidThatTheGateDoesNotHaveYetIs503AndWillBeDone(t *testing.T) {
 	f.call("GET", "/v1/campaigns/c/claims/u", "").want(t, 404, "")
 }
 
-func TestARetiredCampaignIsReadFromTheLedger(t *testing.T) {
-	f := openFar(t)
-	f.create(`{"id":"c","name":"n","quantity":1,"answer":"decided"}`)
-	f.claim("c", "u").want(t, 201, "issued")
-	f.record("c")
-	f.gate.set(func() { f.gate.gone = flow.ErrRetired })
-	r := f.call("GET", "/v1/campaigns/c/claims/u", "").want(t, 200, "already_issued")
-	if r.json("coupon", "recorded") != true {
-		t.Errorf("it is answered %s", r.body)
-	}
-	f.call("GET", "/v1/campaigns/c/claims/v", "").want(t, 404, "")
-}
-
 func TestACampaignThatItsGateHasLostIsShownFromTheLedgerAndHidesNoOther(t *testing.T) {
 	f := openFar(t)
 	for _, id := range []string{"a", "b", "c", "d"} {
@@ -384,8 +371,8 @@ func TestAChangeThatTheGateTakesFromOthersOnlyIsSaidToBeInTheLedger(t *testing.T
 
 func TestACampaignWhoseIDAnotherLedgerHasAtTheGateIsNotMade(t *testing.T) {
 	says := error(firstcome.ErrGateMismatch)
-	f := openFar(t, func(r *api.Remote) {
-		r.Taken = func(context.Context, firstcome.CampaignID) error { return says }
+	f := openFar(t, func(_ *shop, c *api.Config) {
+		c.Taken = func(context.Context, firstcome.CampaignID) error { return says }
 	})
 	body := `{"id":"c","name":"n","quantity":1}`
 	if r := f.call("POST", "/v1/campaigns", body).want(t, 409, ""); !strings.Contains(r.text("detail"), "choose another id") {

@@ -185,10 +185,9 @@ func (g *heldGate) Claim(ctx context.Context, id firstcome.CampaignID, users []f
 
 // held is a change of open: the gate decides when it is let go.
 func held(g *heldGate, l flow.Limits) func(*shop, *api.Config) {
-	return func(s *shop, c *api.Config) {
+	return func(s *shop, _ *api.Config) {
 		g.Gate, g.at, g.letGo = s.ledger, make(chan struct{}, 100), make(chan struct{})
 		s.issuer = flow.NewIssuer(g, l)
-		c.Issuer = s.issuer
 	}
 }
 
@@ -279,9 +278,10 @@ func TestServeAnswersWhatIsInFlightBeforeItEnds(t *testing.T) {
 	s := &shop{t: t, client: &http.Client{Transport: &http.Transport{}}}
 	s.ledger = startLedger(t, s.now, "")
 	s.auth = auth.New(auth.Config{Open: true})
-	config := api.Config{Ledger: s.ledger.Ledger, Auth: s.auth, Log: quiet(), Observer: newObserver(), Health: newObserver()}
+	s.claims = &flow.Answerer{Coupons: s.ledger}
+	config := api.Config{Log: quiet(), Observer: newObserver(), Health: newObserver()}
 	held(&gate, flow.Limits{})(s, &config)
-	s.server = api.New(config)
+	s.wire(config)
 	s.ledger.run(t)
 	ln := loopback(t)
 	s.url = "http://" + ln.Addr().String()

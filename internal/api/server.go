@@ -11,16 +11,18 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/auth"
-	"github.com/firstcome/firstcome/internal/flow"
-	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
 )
 
 // Config is what a Server stands on.
 type Config struct {
-	Ledger *ledger.Ledger
-	Issuer *flow.Issuer
-	Remote *Remote // nil: the ledger decides
+	Ledger Ledger
+	Terms  *TermsCache // of Ledger
+	Claims Claims
+	Gate   Gate // nil: the ledger decides
+	// Taken returns firstcome.ErrGateMismatch if the gate has another ledger's campaign of
+	// an id; nil: nobody knows.
+	Taken func(context.Context, firstcome.CampaignID) error
 	// Operator does what changes a campaign.
 	Operator *operate.Operator
 	Auth     *auth.Authenticator
@@ -61,8 +63,6 @@ type Health interface {
 // A Server is the HTTP API. Make one with New.
 type Server struct {
 	Config
-	terms    *termsCache
-	claims   flow.Claimer
 	conns    *conns
 	buffers  sync.Pool // of *buffer
 	exports  chan struct{}
@@ -86,14 +86,12 @@ func New(c Config) *Server {
 	c.Limits = c.Limits.withDefaults()
 	s := &Server{
 		Config:   c,
-		terms:    newTermsCache(c.Ledger.Terms),
 		conns:    newConns(c.Limits.MaxConnections),
 		buffers:  sync.Pool{New: func() any { return &buffer{} }},
 		exports:  make(chan struct{}, exports),
 		searches: make(chan struct{}, 1),
 		draining: make(chan struct{}),
 	}
-	s.claims = s.claimer()
 	for _, origin := range c.CORSOrigins {
 		if err := s.origins.AddTrustedOrigin(origin); err != nil {
 			panic(err) // ParseOrigin takes none that is not one

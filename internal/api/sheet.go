@@ -32,7 +32,7 @@ func (s *Server) cells(out io.Writer, as sheet) func(context.Context, *firstcome
 	row = as.appendRow(row, as.ordered(as.titles()...)...)
 	return func(ctx context.Context, c *firstcome.Coupon, reason string) error {
 		if c != nil {
-			t, err := s.terms.get(ctx, c.Campaign, c.TermsVersion)
+			t, err := s.Terms.get(ctx, c.Campaign, c.TermsVersion)
 			if err != nil {
 				return err
 			}

@@ -95,6 +95,8 @@ type shop struct {
 	t      testing.TB
 	ledger *testLedger
 	issuer *flow.Issuer
+	claims *flow.Answerer
+	far    *farGate // nil: the ledger decides
 	server *api.Server
 	auth   *auth.Authenticator
 	url    string
@@ -118,19 +120,28 @@ func openFor(t testing.TB, gate string, change ...func(*shop, *api.Config)) *sho
 	s.issuer = flow.NewIssuer(s.ledger, flow.Limits{})
 	s.auth = auth.New(auth.Config{Open: true})
 	s.heard = newObserver()
-	config := api.Config{Ledger: s.ledger.Ledger, Issuer: s.issuer, Log: quiet(), Observer: s.heard, Health: s.heard}
+	s.claims = &flow.Answerer{Coupons: s.ledger}
+	config := api.Config{Log: quiet(), Observer: s.heard, Health: s.heard}
 	for _, do := range change {
 		do(s, &config)
 	}
-	config.Auth = s.auth
-	config.Operator = operate.New(s.ledger, s.issuer)
-	if r := config.Remote; r != nil {
-		config.Operator = operate.NewRemote(s.ledger, s.issuer, flow.NewChanger(s.ledger, r.Gate, nil), r.Gate)
-	}
-	s.server = api.New(config)
+	s.wire(config)
 	s.ledger.run(t)
 	s.listen()
 	return s
+}
+
+// wire makes the server of the shop's parts.
+func (s *shop) wire(config api.Config) {
+	terms := api.NewTermsCache(s.ledger.Terms)
+	s.claims.Issuer, s.claims.Terms = s.issuer, terms.Terms
+	config.Ledger, config.Terms, config.Claims, config.Auth = s.ledger, terms, s.claims, s.auth
+	config.Operator = operate.New(s.ledger, s.issuer, s.claims)
+	if s.far != nil {
+		config.Gate = s.far
+		config.Operator = operate.NewRemote(s.ledger, s.issuer, s.claims, flow.NewChanger(s.ledger, s.far, nil), s.far)
+	}
+	s.server = api.New(config)
 }
 
 // listen serves until the test ends.

@@ -19,21 +19,18 @@ type terms struct {
 	refusals [firstcome.Issued][]byte // bodies, by outcome
 }
 
-// A termsCache keeps terms of versions that a gate or a coupon names as those of a change of
+// A TermsCache keeps terms of versions that a gate or a coupon names as those of a change of
 // terms, which never change. Of other versions it is not asked: what the ledger only proposes
 // is there while the gate may refuse it. When it is full it forgets all: what is still asked
 // for is read again once, whatever the crowd.
-type termsCache struct {
-	read  readTerms
+type TermsCache struct {
+	read  func(context.Context, firstcome.CampaignID, int64) (firstcome.Terms, error)
 	reads singleflight.Group
 
 	mu   sync.RWMutex // guards what follows
 	kept map[termsKey]*terms
 	size int
 }
-
-// A readTerms reads terms from the ledger.
-type readTerms func(context.Context, firstcome.CampaignID, int64) (firstcome.Terms, error)
 
 type termsKey struct {
 	campaign firstcome.CampaignID
@@ -48,12 +45,22 @@ const (
 	termsOverhead = 1500
 )
 
-func newTermsCache(read readTerms) *termsCache {
-	return &termsCache{read: read, kept: map[termsKey]*terms{}}
+// NewTermsCache returns one of what read reads.
+func NewTermsCache(read func(context.Context, firstcome.CampaignID, int64) (firstcome.Terms, error)) *TermsCache {
+	return &TermsCache{read: read, kept: map[termsKey]*terms{}}
 }
 
-// get returns the terms of a campaign as of a version.
-func (c *termsCache) get(ctx context.Context, id firstcome.CampaignID, version int64) (*terms, error) {
+// Terms returns the terms of a campaign as of a version.
+func (c *TermsCache) Terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
+	t, err := c.get(ctx, id, version)
+	if err != nil {
+		return firstcome.Terms{}, err
+	}
+	return t.Terms, nil
+}
+
+// get returns them with what answers say of them.
+func (c *TermsCache) get(ctx context.Context, id firstcome.CampaignID, version int64) (*terms, error) {
 	key := termsKey{id, version}
 	c.mu.RLock()
 	t, ok := c.kept[key]
@@ -83,7 +90,7 @@ func (c *termsCache) get(ctx context.Context, id firstcome.CampaignID, version i
 }
 
 // keep keeps terms that were read.
-func (c *termsCache) keep(key termsKey, t *terms) {
+func (c *TermsCache) keep(key termsKey, t *terms) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.size += termsOverhead + len(t.benefit); c.size > maxTermsSize {

@@ -13,7 +13,7 @@ import (
 func TestACrowdReadsTermsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		letGo, reads := make(chan error), 0
-		c := newTermsCache(func(ctx context.Context, _ firstcome.CampaignID, version int64) (firstcome.Terms, error) {
+		c := NewTermsCache(func(ctx context.Context, _ firstcome.CampaignID, version int64) (firstcome.Terms, error) {
 			reads++
 			return firstcome.Terms{Quantity: version}, errors.Join(<-letGo, ctx.Err())
 		})

@@ -9,13 +9,10 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A Claimer answers claims: an Issuer where what is decided is recorded, else an
-// Answerer in front of one.
-type Claimer interface {
-	// Claim asks for a coupon of the campaign for the user: see Issuer.Claim.
-	Claim(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Decision, error)
-	// ClaimAll asks for a coupon for each of users: see Issuer.ClaimAll.
-	ClaimAll(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
+// Coupons say who holds one: a RemoteGate, or the ledger where it decides.
+type Coupons interface {
+	// CouponOf returns the coupon in force that a user holds, or firstcome.ErrNoCoupon.
+	CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error)
 }
 
 // ErrNotRecordedYet says that a claim was decided and its coupon did not reach the
@@ -31,7 +28,9 @@ const DefaultAnswerWait = 3 * time.Second
 type Answerer struct {
 	// Issuer decides.
 	Issuer *Issuer
-	// Recorded waits.
+	// Coupons are those of the gate that decides.
+	Coupons Coupons
+	// Recorded waits; nil where what is decided is recorded.
 	Recorded *Recorded
 	// Terms returns the terms of a campaign as of a version: it is asked for each
 	// claim that was decided and is not recorded, so it had better remember them.
@@ -40,7 +39,7 @@ type Answerer struct {
 	Wait time.Duration
 }
 
-// Claim is a Claimer's. ErrNotRecordedYet and ErrUnrecorded say that a coupon was
+// Claim asks for a coupon of the campaign for the user: see Issuer.Claim. ErrNotRecordedYet and ErrUnrecorded say that a coupon was
 // issued that is not to be named yet.
 func (a *Answerer) Claim(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Decision, error) {
 	d, err := a.Issuer.Claim(ctx, id, user)
@@ -55,7 +54,7 @@ func (a *Answerer) Claim(ctx context.Context, id firstcome.CampaignID, user firs
 	return d, nil
 }
 
-// ClaimAll is a Claimer's: all wait no longer than one would.
+// ClaimAll asks for a coupon for each of users: see Issuer.ClaimAll. All wait no longer than one would.
 func (a *Answerer) ClaimAll(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	decisions, err := a.Issuer.ClaimAll(ctx, id, users)
 	if err != nil {
@@ -73,9 +72,13 @@ func (a *Answerer) ClaimAll(ctx context.Context, id firstcome.CampaignID, users 
 	return decisions, nil
 }
 
-// Await returns a coupon that was issued when its campaign lets it be named. The
-// errors are those of Claim.
-func (a *Answerer) Await(ctx context.Context, c firstcome.Coupon) (firstcome.Coupon, error) {
+// CouponOf returns the coupon in force that a user holds, or firstcome.ErrNoCoupon. The
+// other errors are those of Claim.
+func (a *Answerer) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
+	c, err := a.Coupons.CouponOf(ctx, id, user)
+	if err != nil || c.Recorded {
+		return c, err
+	}
 	ctx, cancel := a.deadline(ctx)
 	defer cancel()
 	if err := a.await(ctx, &c); err != nil {

@@ -54,6 +54,11 @@ type Gate interface {
 	Settle(ctx context.Context, id firstcome.CampaignID, settled flow.Settled) error
 }
 
+// Claims answer direct issues: see flow.Answerer.
+type Claims interface {
+	ClaimAll(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
+}
+
 // An Operator does what operators ask for. Each method takes who asks, for the audit log.
 //
 // The errors are those of the ledger's method. Besides, where a remote gate decides, flow.ErrUnfinished says that the change is in
@@ -61,16 +66,17 @@ type Gate interface {
 type Operator struct {
 	ledger  Ledger
 	issuer  Issuer
+	claims  Claims
 	changer *flow.Changer // nil: the ledger decides
 	gate    Gate
 }
 
 // New returns the Operator of a node where the ledger decides.
-func New(l Ledger, i Issuer) *Operator { return &Operator{ledger: l, issuer: i} }
+func New(l Ledger, i Issuer, c Claims) *Operator { return &Operator{ledger: l, issuer: i, claims: c} }
 
 // NewRemote returns the Operator of a node where a remote gate decides.
-func NewRemote(l Ledger, i Issuer, c *flow.Changer, g Gate) *Operator {
-	return &Operator{ledger: l, issuer: i, changer: c, gate: g}
+func NewRemote(l Ledger, i Issuer, c Claims, to *flow.Changer, g Gate) *Operator {
+	return &Operator{ledger: l, issuer: i, claims: c, changer: to, gate: g}
 }
 
 // change does a change of a campaign, which number makes in the ledger: see flow.Changer.Do. It is the only way to one.
@@ -105,6 +111,12 @@ func (o *Operator) SetTerms(ctx context.Context, actor string, id firstcome.Camp
 // Switch pauses, resumes or closes a campaign.
 func (o *Operator) Switch(ctx context.Context, actor string, id firstcome.CampaignID, to ledger.Switch) (ledger.Status, error) {
 	return o.changed(ctx, id, func() (int64, error) { return o.ledger.Switch(ctx, actor, id, to) })
+}
+
+// Issue asks for a coupon for each of users, in order and without another claim in between: see flow.Answerer. It is a claim and no
+// change, so no lease ends.
+func (o *Operator) Issue(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	return o.claims.ClaimAll(ctx, id, users)
 }
 
 // Void takes a coupon back. firstcome.ErrNotRecorded says that the number is issued and not in the ledger yet.

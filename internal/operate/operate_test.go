@@ -12,7 +12,10 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
+	"github.com/firstcome/firstcome/test/services"
 )
+
+func TestMain(m *testing.M) { services.Main(m) }
 
 // A desk is an Operator's ledger, issuer and gate in one, which notes what is asked of it.
 type desk struct {
@@ -77,6 +80,10 @@ func (d *desk) Settle(context.Context, firstcome.CampaignID, flow.Settled) error
 	return d.step("settle")
 }
 
+func (d *desk) ClaimAll(context.Context, firstcome.CampaignID, []firstcome.UserID) ([]firstcome.Decision, error) {
+	return nil, d.step("claim")
+}
+
 func (d *desk) Campaign(_ context.Context, id firstcome.CampaignID) (ledger.Status, error) {
 	return ledger.Status{Campaign: firstcome.Campaign{ID: id}}, nil
 }
@@ -103,10 +110,10 @@ func (d *desk) Refused(context.Context, firstcome.CampaignID, int64) (bool, erro
 }
 
 // local and remote return an Operator at the desk.
-func (d *desk) local() *operate.Operator { return operate.New(d, d) }
+func (d *desk) local() *operate.Operator { return operate.New(d, d, d) }
 
 func (d *desk) remote() *operate.Operator {
-	return operate.NewRemote(d, d, flow.NewChanger(d, d, nil), d)
+	return operate.NewRemote(d, d, d, flow.NewChanger(d, d, nil), d)
 }
 
 // does are the Operator's methods.
@@ -125,6 +132,10 @@ var does = map[string]func(*operate.Operator, context.Context) error{
 	},
 	"Void": func(o *operate.Operator, ctx context.Context) error {
 		_, err := o.Void(ctx, "op", "c", 3, "r")
+		return err
+	},
+	"Issue": func(o *operate.Operator, ctx context.Context) error {
+		_, err := o.Issue(ctx, "c", nil)
 		return err
 	},
 	"VoidLetter": func(o *operate.Operator, ctx context.Context) error {
@@ -146,8 +157,11 @@ func TestEveryChangeEndsTheLeasesBeforeItBegins(t *testing.T) {
 			continue
 		}
 		local, remote, behind := "end leases, number, grant leases", "end leases, number, apply, grant leases", "end leases, number, apply, number, apply, grant leases"
-		if method.Name == "Replay" {
+		switch method.Name {
+		case "Replay":
 			local, remote, behind = "replay", "replay, settle", "replay, settle"
+		case "Issue":
+			local, remote, behind = "claim", "claim", "claim"
 		}
 		for want, d := range map[string]*desk{local: {}, remote: {}, behind: {pending: []firstcome.Change{{Campaign: "c", Version: 6}}}} {
 			d.letter = ledger.DeadLetter{ID: 1, Campaign: "c", Number: 2}

@@ -1,0 +1,58 @@
+package api
+
+import (
+	"context"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// A Ledger is one as the API reads it: see ledger.Ledger. What changes a campaign is behind Config.Operator.
+type Ledger interface {
+	Campaigns
+	Coupons
+	Facts
+	Records
+}
+
+// Campaigns are a ledger's.
+type Campaigns interface {
+	GateName() string
+	Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error)
+	Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]ledger.Status, error)
+	Lost(ctx context.Context, id firstcome.CampaignID) ([]ledger.Range, error)
+}
+
+// Coupons are a ledger's.
+type Coupons interface {
+	Coupons(ctx context.Context, id firstcome.CampaignID, p ledger.Page, each func(firstcome.Coupon) error) error
+	Export(ctx context.Context, id firstcome.CampaignID, p ledger.Page, each func(c firstcome.Coupon, reason string) error) error
+	Find(ctx context.Context, id firstcome.CampaignID, c ledger.Choice) (found []firstcome.Coupon, next int64, err error)
+	Wallet(ctx context.Context, user firstcome.UserID, after firstcome.CampaignID, limit int) ([]firstcome.Coupon, error)
+}
+
+// Facts are a ledger's.
+type Facts interface {
+	Facts(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error
+	NewFacts(id firstcome.CampaignID) (news <-chan struct{}, forget func())
+}
+
+// Records say what was done, and what is left to do.
+type Records interface {
+	Changes(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(c firstcome.Change, refused bool) error) error
+	DeadLetters(ctx context.Context, p ledger.Letters) ([]ledger.DeadLetter, error)
+	AuditLog(ctx context.Context, f ledger.LogFilter) ([]ledger.LogEntry, error)
+	Keys(ctx context.Context) ([]firstcome.Key, error)
+}
+
+// Claims answer who claims a coupon, and who asks for one again: see flow.Answerer.
+type Claims interface {
+	Claim(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Decision, error)
+	CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error)
+}
+
+// A Gate is a remote one as the API reads it: see flow.RemoteGate.
+type Gate interface {
+	State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error)
+}
