@@ -239,7 +239,7 @@ func (j *Journal) stream(id firstcome.CampaignID) *stream {
 	defer j.mu.Unlock()
 	s, ok := j.streams[id]
 	if !ok {
-		s = &stream{id: id, unfinished: true, perEntry: 1}
+		s = &stream{id: id, reader: reader{gate: j.gate, options: &j.options, consumer: j.consumer, id: id, unfinished: true, perEntry: 1}}
 		j.streams[id] = s
 	}
 	return s

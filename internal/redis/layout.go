@@ -3,9 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
-	"time"
 
 	"github.com/firstcome/firstcome"
 )
@@ -55,25 +53,4 @@ func (g *Gate) checkLayout(ctx context.Context) error {
 		err = newer(of)
 	}
 	return err
-}
-
-// errNewer says that a journal has entries that this firstcome cannot read, and that are no garbage.
-var errNewer = fmt.Errorf("%w: the journal has entries of a newer firstcome, which are left to its recorders: see that one runs", firstcome.ErrGateMismatch)
-
-// setAside returns the entries that are not of a newer firstcome. Those that are stay in the journal:
-// once they have been with this recorder for Idle, a newer one takes them over. Until it has
-// surely done so this recorder takes over nothing, because that makes them its own anew.
-func (j *Journal) setAside(s *stream, marker string, items []item) []item {
-	newer := func(e item) bool { return e.newer(marker) }
-	if !slices.ContainsFunc(items, newer) {
-		return items
-	}
-	last := items[len(items)-1].id
-	rest := slices.DeleteFunc(items, newer)
-	s.looked = time.Now().Add(2 * j.options.Idle)
-	if len(rest) == 0 && s.unfinished {
-		s.aside = last // else it would read the same for ever
-	}
-	j.troubles.tell(s.id, errNewer)
-	return rest
 }

@@ -59,43 +59,75 @@ func (g *Gate) glance(ctx context.Context, id firstcome.CampaignID) (l glance, e
 // refillEvery is how often a journal is made again that stays behind.
 const refillEvery = time.Minute
 
-// errReplaced says that a campaign became another one while it was read.
-var errReplaced = fmt.Errorf("%w: it was replaced while its holders were read", firstcome.ErrGateMismatch)
+var (
+	// errDeleted says that somebody deleted entries that a recorder had.
+	errDeleted = errors.New("entries of the journal were deleted before they were recorded")
+	// errGap says that there are numbers below which no recorder has brought for long.
+	errGap = errors.New("numbers between those that are recorded do not come")
+	// errBehind says that a journal is empty and its campaign is not settled.
+	errBehind = errors.New("the journal is empty, and not all that was issued is recorded")
+	// errReplaced says that a campaign became another one while it was read.
+	errReplaced = fmt.Errorf("%w: it was replaced while its holders were read", firstcome.ErrGateMismatch)
+)
 
-// errBehind says that a journal is empty and its campaign is not settled.
-var errBehind = errors.New("the journal is empty, and not all that was issued is recorded")
+// A hole is what is gone of one campaign's journal: its reader saw it, numbers do not come, or the journal is empty and
+// not all that was issued is settled. It stays until it is filled from the gate's holders. The worker that has the
+// campaign guards it.
+type hole struct {
+	cause    error     // nil: nothing is known to be gone
+	told     bool      // that it is there
+	behind   time.Time // since when what is recorded does not follow on what is settled; zero: it does
+	glanced  time.Time // when the journal was last held against the campaign's counters
+	refilled time.Time // when it was last filled
+}
 
-// heal makes again from the holders what is gone of a journal: if something was seen
-// to be gone, or if the journal is empty and the campaign not settled. It is an alarm.
+// follow notes that coupons from a first number on were recorded, and through which number all are settled. If those in
+// between have not come for twice the time that another recorder may be silent with them, they are
+// gone, also where the journal is never empty.
+func (h *hole) follow(first, through int64, patience time.Duration) {
+	switch {
+	case through >= first-1:
+		h.behind = time.Time{}
+	case h.behind.IsZero():
+		h.behind = time.Now()
+	case time.Since(h.behind) > patience && time.Since(h.refilled) > refillEvery:
+		h.cause = errGap
+	}
+}
+
+// heal fills a hole that is known. If there are no entries to work on, it first looks whether there is one. A
+// hole is an alarm.
 func (j *Journal) heal(ctx context.Context, s *stream, to flow.Sink, some bool) error {
-	if s.holed == nil && (some || time.Since(s.glanced) < j.options.Sweep) {
+	h := &s.hole
+	h.cause, s.reader.gone = cmp.Or(s.reader.gone, h.cause), nil
+	if h.cause == nil && (some || time.Since(h.glanced) < j.options.Sweep) {
 		return nil
 	}
-	s.glanced = time.Now()
+	h.glanced = time.Now()
 	l, err := j.gate.glance(ctx, s.id)
 	if err != nil {
 		return err
 	}
-	if s.holed == nil {
-		if l.entries > 0 || l.last <= l.settled || time.Since(s.refilled) < refillEvery {
+	if h.cause == nil {
+		if l.entries > 0 || l.last <= l.settled || time.Since(h.refilled) < refillEvery {
 			return nil
 		}
-		s.holed = errBehind
+		h.cause = errBehind
 	}
 	coupons, err := j.unsettled(ctx, s.id, l)
 	if err != nil {
 		return err
 	}
-	if !s.holeTold {
-		s.holeTold = true
-		j.troubles.alarm(s.id, fmt.Errorf("%w; %d coupons from number %d on are recorded from the gate's holders", s.holed, len(coupons), l.settled+1))
+	if !h.told {
+		h.told = true
+		j.troubles.alarm(s.id, fmt.Errorf("%w; %d coupons from number %d on are recorded from the gate's holders", h.cause, len(coupons), l.settled+1))
 	}
 	for part := range slices.Chunk(coupons, j.options.Coupons) {
 		if err := j.give(ctx, s, to, share{Batch: flow.Batch{Campaign: s.id, Coupons: part}, marker: l.marker}, nil); err != nil {
 			return err
 		}
 	}
-	s.holed, s.holeTold, s.refilled = nil, false, time.Now()
+	*h = hole{behind: h.behind, glanced: h.glanced, refilled: time.Now()}
 	return nil
 }
 
