@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -30,15 +29,7 @@ func auditing(t *testing.T, l *ledger.Ledger, of ...firstcome.CampaignID) *audit
 func decider(t *testing.T, name string) *ledger.Ledger {
 	l, err := ledger.Open(t.Context(), name, ledger.Options{Secret: plantSecret})
 	stage.Must(t, err)
-	ctx, stop := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- l.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := errors.Join(<-ran, l.Close()); err != nil {
-			t.Error(err)
-		}
-	})
+	stage.Serve(t, l)
 	return l
 }
 

@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
@@ -78,16 +76,11 @@ func TestDoctorHoldsTheClockAgainstEveryCampaign(t *testing.T) {
 		t.Helper()
 		l, err := ledger.Open(t.Context(), path, ledger.Options{Owner: "a test", Secret: secret, Clock: func() time.Time { return time.Now().Add(ahead) }})
 		stage.Must(t, err)
-		ctx, stop := context.WithCancel(t.Context())
-		ran := make(chan error, 1)
-		go func() { ran <- l.Run(ctx) }()
-		var made []error
+		defer stage.Serve(t, l)()
 		for _, id := range ids {
 			_, err := l.Create(t.Context(), "test", firstcome.CampaignID(id), firstcome.Terms{Name: "n", Answer: firstcome.Recorded, Benefit: []byte(`{}`)})
-			made = append(made, err)
+			stage.Must(t, err)
 		}
-		stop()
-		stage.Must(t, errors.Join(errors.Join(made...), <-ran, l.Close()))
 	}
 	many := make([]string, 1000)
 	for n := range many {

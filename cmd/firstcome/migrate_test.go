@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A notice passes on that a text was written.
@@ -30,15 +32,11 @@ func (n *notice) Write(part []byte) (int, error) {
 func TestAMigrationThatTakesLongShowsProgress(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "firstcome.db")
 	db, err := sql.Open("sqlite", file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	defer db.Close()
 	db.SetMaxOpenConns(1)
 	for _, statement := range []string{"CREATE TABLE held (x)", "DROP TABLE held", "BEGIN EXCLUSIVE"} {
-		if _, err := db.ExecContext(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(db.ExecContext(t.Context(), statement)))
 	}
 	errs := &notice{text: "migrate, 2s", found: make(chan struct{})}
 	status := make(chan int, 1)
@@ -50,9 +48,7 @@ func TestAMigrationThatTakesLongShowsProgress(t *testing.T) {
 	case early := <-status:
 		t.Fatalf("it ended with %d before it showed progress: %s", early, &errs.all)
 	}
-	if _, err := db.ExecContext(t.Context(), "ROLLBACK"); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, stage.Err(db.ExecContext(t.Context(), "ROLLBACK")))
 	if got := <-status; got != exitOK {
 		t.Errorf("it ended with %d: %s", got, &errs.all)
 	}

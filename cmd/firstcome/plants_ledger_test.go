@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
 	"database/sql"
-	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,10 +9,11 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // plantSecret makes the codes of plantable.
-var plantSecret, _ = firstcome.NewSecret([]byte("plants, plants, plants, and more"))
+var plantSecret = stage.Secret()
 
 // A scene makes a ledger in which every table has rows of all kinds.
 type scene struct {
@@ -57,13 +56,7 @@ func (s *scene) as(name, gate string, do func()) {
 	l, err := ledger.Open(s.t.Context(), name, ledger.Options{Secret: plantSecret, Gate: gate, Clock: clock})
 	s.must(err)
 	s.Ledger = l
-	ctx, stop := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- l.Run(ctx) }()
-	defer func() {
-		stop()
-		s.must(errors.Join(<-ran, l.Close()))
-	}()
+	defer stage.Serve(s.t, l)()
 	do()
 }
 

@@ -73,21 +73,7 @@ func lockRow(t *testing.T, name string, id firstcome.CampaignID) (release func()
 }
 
 // runUntilTheEnd runs what has a Run until the test ends.
-func runUntilTheEnd(t *testing.T, runs ...func(context.Context) error) {
-	ctx, stop := context.WithCancel(context.Background())
-	var all sync.WaitGroup
-	for _, run := range runs {
-		all.Go(func() {
-			if err := run(ctx); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	t.Cleanup(func() {
-		stop()
-		all.Wait()
-	})
-}
+func runUntilTheEnd(t *testing.T, runs ...func(context.Context) error) { stage.Run(t, runs...) }
 
 // await waits until a coupon is recorded.
 func await(t *testing.T, recorded *flow.Recorded, c firstcome.Coupon) {

@@ -39,18 +39,12 @@ func TestActiveCampaignsAreThoseOfTheNodesGateThatAreNotRetired(t *testing.T) {
 			`UPDATE campaigns SET gate = 'redis:other' WHERE id = 'another-gates'`,
 			`UPDATE campaigns SET secret = 'other' WHERE id = 'another-secrets'`,
 		} {
-			if _, err := db.Exec(change); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, stage.Err(db.Exec(change)))
 		}
 		active(t, l, "b", "b-")
 		stage.Must(t, l.Applied(t.Context(), firstcome.Change{Campaign: "b", Version: 1, Kind: firstcome.ChangeTerms}, false))
-		if _, err := l.Switch(t.Context(), "test", "b", ledger.Close); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := db.Exec(`UPDATE campaigns SET epoch = 7 WHERE id = 'b-'`); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(l.Switch(t.Context(), "test", "b", ledger.Close)))
+		stage.Must(t, stage.Err(db.Exec(`UPDATE campaigns SET epoch = 7 WHERE id = 'b-'`)))
 		got, err := l.Active(t.Context())
 		want := []flow.Revision{{Campaign: "b", Version: 2, Epoch: 1}, {Campaign: "b-", Version: 1, Epoch: 7}}
 		for n := range want {
@@ -78,9 +72,7 @@ func TestActiveCampaignsMayBeMoreThanAPage(t *testing.T) {
 		tx, err := db.Begin()
 		stage.Must(t, err)
 		for _, id := range want {
-			if _, err := tx.Exec(fmt.Sprintf(copyRow, id)); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, stage.Err(tx.Exec(fmt.Sprintf(copyRow, id))))
 		}
 		stage.Must(t, tx.Commit())
 		active(t, l, append([]firstcome.CampaignID{"c"}, want...)...)

@@ -194,22 +194,16 @@ func TestF20TwoNodesThatFinishTheSameChangeDoItOnce(t *testing.T) {
 		a, b, g := shop(t, name, 5)
 		g.issue(5)
 		g.record(a.Ledger)
-		if _, err := a.Void(t.Context(), "test", "c", 2, "a mistake"); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(a.Void(t.Context(), "test", "c", 2, "a mistake")))
 		// Both read that the change is pending; a brings it to the gate, and before it
 		// notes that, b does all of it, and the next change too.
 		change := pendingOf(t, a)
-		if _, err := g.Apply(t.Context(), change); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(g.Apply(t.Context(), change)))
 		finish(t, b, 0)
 		g.issue(1) // the stock that came back
 		finish(t, b, b.quantity(t, 6))
 		stage.Must(t, a.Applied(t.Context(), change, false))
-		if _, err := g.Apply(t.Context(), change); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(g.Apply(t.Context(), change)))
 		g.record(a.Ledger)
 		agree(t, a.Ledger, g, 6)
 		same(t, "in force at the gate and in the ledger", []int{5, 5}, []int{len(g.holders), int(books(t, a.Ledger).InForce)})
@@ -250,9 +244,7 @@ func TestF20ARaiseHoldsInTheLedgerBeforeTheGateIssuesMore(t *testing.T) {
 		g.issue(3) // unrecorded while the raise is made
 		version := a.quantity(t, 5)
 		change := pendingOf(t, a)
-		if _, err := g.Apply(t.Context(), change); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(g.Apply(t.Context(), change)))
 		g.issue(2)
 		g.record(a.Ledger) // before anybody noted that the gate has it
 		finish(t, a, version)
@@ -314,9 +306,7 @@ func TestF19AVoidedCouponStaysVoidedWhenItsEntryComesAgain(t *testing.T) {
 		g.issue(5)
 		entries := g.journal
 		g.record(a.Ledger)
-		if _, err := a.Void(t.Context(), "test", "c", 3, "a mistake"); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(a.Void(t.Context(), "test", "c", 3, "a mistake")))
 		before := books(t, a.Ledger)
 		finish(t, a, 0)
 		record(t, a.Ledger, entries...)
@@ -373,9 +363,7 @@ func TestAChangeThatCannotBeReadHoldsUpNoOtherCampaigns(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remote(t, name, 5)
 		create(t, l, "d", 5)
-		if _, err := beside(t, name).Exec(`UPDATE changes SET payload = '{"quantity":"x"}' WHERE campaign_id = 'c'`); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(beside(t, name).Exec(`UPDATE changes SET payload = '{"quantity":"x"}' WHERE campaign_id = 'c'`)))
 		pending, err := l.Pending(t.Context(), "")
 		if err == nil || !strings.Contains(err.Error(), "change 1 of c cannot be read") || len(pending) != 1 || pending[0].Campaign != "d" {
 			t.Errorf("pending: %v, %v", pending, err)

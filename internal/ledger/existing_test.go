@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // TestAMadeUpCampaignTakesNoTransaction claims of campaigns that there are not while no transaction gets at
@@ -17,17 +18,13 @@ func TestAMadeUpCampaignTakesNoTransaction(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		nodes, name := nodesOn(t, kind, 1, 5)
 		locked, err := rawServer(t, name).Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		defer locked.Close()
 		statements := map[services.Kind][2]string{
 			services.MariaDB:    {`LOCK TABLES campaigns READ`, `UNLOCK TABLES`},
 			services.PostgreSQL: {`BEGIN; LOCK TABLE campaigns IN EXCLUSIVE MODE`, `ROLLBACK`},
 		}[kind]
-		if _, err := locked.ExecContext(t.Context(), statements[0]); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(locked.ExecContext(t.Context(), statements[0])))
 		defer locked.ExecContext(context.WithoutCancel(t.Context()), statements[1])
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
@@ -63,9 +60,7 @@ func TestACampaignIsThereAtOnceForWhoAskedBefore(t *testing.T) {
 			if column == "" {
 				column = "campaign_id"
 			}
-			if _, err := db.ExecContext(t.Context(), `DELETE FROM `+table+` WHERE `+column+` = 'late'`); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, stage.Err(db.ExecContext(t.Context(), `DELETE FROM `+table+` WHERE `+column+` = 'late'`)))
 		}
 		for range 2 { // from memory, and not
 			if _, err := nodes[0].Claim(t.Context(), "late", []firstcome.UserID{"a"}); !errors.Is(err, firstcome.ErrNoCampaign) {

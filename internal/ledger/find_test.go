@@ -8,6 +8,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 func TestCouponsAreFoundByUserCodeAndNumber(t *testing.T) {
@@ -22,9 +23,7 @@ func TestCouponsAreFoundByUserCodeAndNumber(t *testing.T) {
 			id     firstcome.CampaignID
 			number int64
 		}{{"c", 1}, {"other", 1}} {
-			if _, err := l.Void(t.Context(), "test", of.id, of.number, "r"); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, stage.Err(l.Void(t.Context(), "test", of.id, of.number, "r")))
 		}
 		claim(t, l, "c", "x")
 		code := secret(t).Code("c", 1)
@@ -60,9 +59,7 @@ func TestACodeOfAnotherSecretIsNotGuessedAt(t *testing.T) {
 		l, stop := open(t, name, nil)
 		defer stop()
 		create(t, l, "c", 100)
-		if _, err := beside(t, name).Exec(`UPDATE campaigns SET secret = 'another'`); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(beside(t, name).Exec(`UPDATE campaigns SET secret = 'another'`)))
 		if _, _, err := l.Find(t.Context(), "c", ledger.Choice{Code: secret(t).Code("c", 1)}); !errors.Is(err, firstcome.ErrGateMismatch) {
 			t.Errorf("it is %v", err)
 		}
@@ -83,9 +80,7 @@ func TestACodeIsLookedForInParts(t *testing.T) {
 		`UPDATE coupons SET number = 5000001, position = 5000001, code = '` + secret(t).Code("c", last) + `'`,
 		`UPDATE campaigns SET last_number = 5000001, issued = 1, position = 5000001`,
 	} {
-		if _, err := db.Exec(change); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(db.Exec(change)))
 	}
 	l, stop = open(t, name, nil)
 	defer stop()

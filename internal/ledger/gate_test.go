@@ -87,9 +87,7 @@ func (s *subject) Instants(ctx context.Context, id firstcome.CampaignID) (firstc
 // secret returns the secret of the tests.
 func secret(t testing.TB) firstcome.Secret {
 	t.Helper()
-	s, err := firstcome.NewSecret([]byte("a secret of the tests, 32 bytes and more"))
-	stage.Must(t, err)
-	return s
+	return stage.Secret()
 }
 
 // start opens a ledger, runs it, and stops it when the test ends.
@@ -111,16 +109,5 @@ func open(t testing.TB, path string, clock func() time.Time) (l *ledger.Ledger, 
 // run runs a ledger until stop is called, which closes it.
 func run(t testing.TB, l *ledger.Ledger) (stop func()) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- l.Run(ctx) }()
-	return func() {
-		cancel()
-		if err := <-ran; err != nil {
-			t.Error(err)
-		}
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	}
+	return stage.Serve(t, l)
 }

@@ -18,13 +18,9 @@ func TestAFactWhoseCouponIsGoneHasItsNumberOnly(t *testing.T) {
 	defer stop()
 	create(t, l, "c", 9)
 	claim(t, l, "c", "a", "b", "d", "e")
-	if _, err := l.Void(t.Context(), "test", "c", 2, "r"); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, stage.Err(l.Void(t.Context(), "test", "c", 2, "r")))
 	claim(t, l, "c", "f")
-	if _, err := raw(t, path).Exec(`DELETE FROM coupons WHERE number IN (1, 3, 5)`); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, stage.Err(raw(t, path).Exec(`DELETE FROM coupons WHERE number IN (1, 3, 5)`)))
 	var got []string
 	for after := range int64(7) { // each page of one, and the whole
 		limit := 1
@@ -53,13 +49,9 @@ func TestChangesAreListedInTheirOrder(t *testing.T) {
 	create(t, l, "other", 9)
 	claim(t, l, "c", "a", "b")
 	for _, to := range []ledger.Switch{ledger.Pause, ledger.Resume} {
-		if _, err := l.Switch(t.Context(), "test", "c", to); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(l.Switch(t.Context(), "test", "c", to)))
 	}
-	if _, err := l.Void(t.Context(), "test", "c", 2, "r"); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, stage.Err(l.Void(t.Context(), "test", "c", 2, "r")))
 	var got []string
 	each := func(c firstcome.Change, refused bool) error {
 		got = append(got, fmt.Sprintf("%s %d %s %t %d %q %d", c.Campaign, c.Version, c.Kind, refused, c.Terms.Quantity, c.User, c.Number))

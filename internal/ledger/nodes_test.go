@@ -151,9 +151,7 @@ func TestF62AVoidedCouponsStockComesBackToEveryNodeAtOnce(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		nodes, _ := nodesOn(t, kind, 2, 2)
 		same(t, "all", "issued:1 issued:2 sold_out:0", claim(t, nodes[0], "c", "a", "b", "x"))
-		if _, err := nodes[0].Void(t.Context(), "test", "c", 1, "a mistake"); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(nodes[0].Void(t.Context(), "test", "c", 1, "a mistake")))
 		if _, err := nodes[1].Void(t.Context(), "test", "c", 1, "again"); !errors.Is(err, firstcome.ErrAlreadyVoided) {
 			t.Errorf("voided twice: %v", err)
 		}
@@ -221,9 +219,7 @@ func TestFactsOfOneNodeWakeWhoWaitsAtAnother(t *testing.T) {
 				claim(t, nodes[0], "c", "a", "b")
 			case seen == 2 && before < 2:
 				claim(t, nodes[0], "c", "d")
-				if _, err := nodes[0].Void(t.Context(), "test", "c", 1, "test"); err != nil {
-					t.Fatal(err)
-				}
+				stage.Must(t, stage.Err(nodes[0].Void(t.Context(), "test", "c", 1, "test")))
 			}
 			if seen < 4 {
 				<-news
@@ -241,9 +237,7 @@ func TestWhatOneNodeWroteEveryNodeReads(t *testing.T) {
 		create(t, nodes[0], "d", firstcome.Unlimited)
 		claim(t, nodes[0], "c", "a", "b", "c")
 		claim(t, nodes[1], "d", "a")
-		if _, err := nodes[0].Void(t.Context(), "test", "c", 2, "a mistake"); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(nodes[0].Void(t.Context(), "test", "c", 2, "a mistake")))
 		key := firstcome.Key{ID: "k", Name: "test", Role: firstcome.Admin, Hash: [32]byte{0, 255, 39, 92}, CreatedAt: time.Now()}
 		for _, err := range []error{nodes[0].AddKey(t.Context(), "test", key), nodes[1].RevokeKey(t.Context(), "test", "k")} {
 			stage.Must(t, err)
@@ -310,9 +304,7 @@ func claimBehind(t *testing.T, kind services.Kind, statements ...string) (decisi
 	stage.Must(t, err)
 	defer func() { _ = hand.Rollback() }()
 	for _, statement := range statements {
-		if _, err := hand.Exec(statement); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(hand.Exec(statement)))
 	}
 	claimed := make(chan error, 1)
 	go func() {

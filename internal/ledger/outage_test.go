@@ -142,9 +142,7 @@ func TestF51AVoidThatIsTheVictimOfADeadlockIsRunAgain(t *testing.T) {
 		claim(t, nodes[0], "c", "a")
 		hand := lockByHand(t, rawServer(t, name))
 		if kind == services.PostgreSQL { // the first who looks for a dead-lock is its victim
-			if _, err := hand.Exec(`SET LOCAL deadlock_timeout = '1min'`); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, stage.Err(hand.Exec(`SET LOCAL deadlock_timeout = '1min'`)))
 		}
 		voided := make(chan error, 1)
 		go func() {
@@ -170,13 +168,9 @@ func lockByHand(t *testing.T, db *sql.DB) *sql.Tx {
 	stage.Must(t, err)
 	t.Cleanup(func() { _ = hand.Rollback() })
 	for range 50 {
-		if _, err := hand.Exec(`INSERT INTO audit_log (at, actor, action, detail) VALUES (1, 'hand', 'hand', '{}')`); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(hand.Exec(`INSERT INTO audit_log (at, actor, action, detail) VALUES (1, 'hand', 'hand', '{}')`)))
 	}
-	if _, err := hand.Exec(`UPDATE coupons SET recorded_at = recorded_at + 1 WHERE campaign_id = 'c' AND number = 1`); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, stage.Err(hand.Exec(`UPDATE coupons SET recorded_at = recorded_at + 1 WHERE campaign_id = 'c' AND number = 1`)))
 	return hand
 }
 

@@ -53,9 +53,7 @@ func TestF61AConnectionToAPrimaryThatIsOneNoLongerConcludesNothing(t *testing.T)
 
 			if kind == services.PostgreSQL {
 				// It is heard with the next answer that the server takes no writes.
-				if _, err := l.Campaign(t.Context(), "c"); err != nil {
-					t.Fatal(err)
-				}
+				stage.Must(t, stage.Err(l.Campaign(t.Context(), "c")))
 			}
 			if s, err := l.Campaign(t.Context(), "c"); err != nil || s.Version != 2 {
 				t.Errorf("the campaign is at version %d, %v", s.Version, err)
@@ -108,8 +106,6 @@ func perform(t *testing.T, name string, statements ...string) {
 	stage.Must(t, err)
 	defer db.Close()
 	for _, statement := range statements {
-		if _, err := db.ExecContext(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(db.ExecContext(t.Context(), statement)))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // openError opens a ledger and returns why it cannot be.
@@ -102,9 +103,7 @@ func TestADatabaseOfSomethingElseIsRefused(t *testing.T) {
 		} {
 			name := kind.Database(t)
 			for _, s := range statements {
-				if _, err := rawServer(t, name).Exec(s); err != nil {
-					t.Fatal(err)
-				}
+				stage.Must(t, stage.Err(rawServer(t, name).Exec(s)))
 			}
 			wantAdvice(t, openError(t, name), theirs, "create database firstcome")
 		}
@@ -134,9 +133,7 @@ func TestF57AColumnThatWouldMergeUsersIsRefused(t *testing.T) {
 				name := kind.Database(t)
 				_, stop := open(t, name, nil)
 				stop()
-				if _, err := rawServer(t, name).Exec(change); err != nil {
-					t.Fatal(err)
-				}
+				stage.Must(t, stage.Err(rawServer(t, name).Exec(change)))
 				wantAdvice(t, openError(t, name), "coupons.user_id", "ALTER TABLE coupons")
 			})
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 func TestTheOpenCampaignsComeFirstHoweverManyThereAre(t *testing.T) {
@@ -18,23 +19,15 @@ func TestTheOpenCampaignsComeFirstHoweverManyThereAre(t *testing.T) {
 		now := time.Now()
 		for id, opens := range map[firstcome.CampaignID]time.Duration{"b-next-year": 365 * 24 * time.Hour, "b-tomorrow": 24 * time.Hour, "z-open": -365 * 24 * time.Hour} {
 			terms := firstcome.Terms{Name: "t", Quantity: 1, OpensAt: now.Add(opens), Answer: firstcome.Recorded, Benefit: []byte(`{}`)}
-			if _, err := l.Create(t.Context(), "test", id, terms); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, stage.Err(l.Create(t.Context(), "test", id, terms)))
 		}
 		create(t, l, "a-closed", 1)
-		if _, err := l.Switch(t.Context(), "test", "a-closed", "close"); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(l.Switch(t.Context(), "test", "a-closed", "close")))
 		// Of one that is open nobody can read the terms: it is shown all the same.
-		if _, err := beside(t, name).Exec(`UPDATE changes SET payload = '{}' WHERE campaign_id = 'z-open'`); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(beside(t, name).Exec(`UPDATE changes SET payload = '{}' WHERE campaign_id = 'z-open'`)))
 		for limit, left := range map[int]int64{1: 7, 7: 1, 8: 0, 9: 0} {
 			all, more, err := l.Unclosed(t.Context(), limit)
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			if more != left || len(all) != min(limit, 8) || all[0].ID != "z-open" {
 				t.Errorf("the first %d of 8 are %d, with %d more, and the first is %s", limit, len(all), more, all[0].ID)
 			}
@@ -55,9 +48,7 @@ func TestTheLastDecisionIsFoundOfWhicheverCampaign(t *testing.T) {
 			create(t, l, firstcome.CampaignID(fmt.Sprintf("c-%d", n)), 1)
 		}
 		later := time.Date(2040, 1, 2, 3, 4, 5, 6000, time.UTC)
-		if _, err := beside(t, name).Exec(fmt.Sprintf(`UPDATE campaigns SET decided_at = %d WHERE id = 'c-2'`, later.UnixMicro())); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(beside(t, name).Exec(fmt.Sprintf(`UPDATE campaigns SET decided_at = %d WHERE id = 'c-2'`, later.UnixMicro()))))
 		if last, err := l.LastDecision(t.Context()); err != nil || !last.Equal(later) {
 			t.Errorf("it is %v, %v, want %v", last, err, later)
 		}

@@ -40,21 +40,11 @@ func watch(t testing.TB, gate string) *watched {
 	t.Helper()
 	w := &watched{t: t}
 	w.Monitor = ops.New(slog.New(slog.NewTextHandler(&w.log, nil)), "v9", "abc")
-	secret, err := firstcome.NewSecret([]byte("a secret of the tests, 32 bytes and more"))
-	stage.Must(t, err)
 	path := filepath.Join(t.TempDir(), "firstcome.db")
-	if w.ledger, err = ledger.Open(t.Context(), path, ledger.Options{Secret: secret, Gate: gate, OnCommit: w.Commit}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- w.ledger.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := errors.Join(<-ran, w.ledger.Close()); err != nil {
-			t.Error(err)
-		}
-	})
+	var err error
+	w.ledger, err = ledger.Open(t.Context(), path, ledger.Options{Secret: stage.Secret(), Gate: gate, OnCommit: w.Commit})
+	stage.Must(t, err)
+	stage.Serve(t, w.ledger)
 	w.WatchLedger(w.ledger)
 	return w
 }
@@ -62,9 +52,7 @@ func watch(t testing.TB, gate string) *watched {
 func (w *watched) create(id firstcome.CampaignID, quantity int64) {
 	w.t.Helper()
 	terms := firstcome.Terms{Name: "n", Quantity: quantity, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}
-	if _, err := w.ledger.Create(w.t.Context(), "test", id, terms); err != nil {
-		w.t.Fatal(err)
-	}
+	stage.Must(w.t, stage.Err(w.ledger.Create(w.t.Context(), "test", id, terms)))
 }
 
 // get asks the ops listener.
@@ -102,15 +90,9 @@ func TestTheMetricsSayWhatIsOnSaleAndWhichFirstcomeThisIs(t *testing.T) {
 	w.create("c", 3)
 	w.create("endless", firstcome.Unlimited)
 	w.create("over", 3)
-	if _, err := w.ledger.Switch(t.Context(), "test", "over", ledger.Close); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.ledger.Claim(t.Context(), "c", []firstcome.UserID{"mina"}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.ledger.Void(t.Context(), "test", "c", 1, "test"); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, stage.Err(w.ledger.Switch(t.Context(), "test", "over", ledger.Close)))
+	stage.Must(t, stage.Err(w.ledger.Claim(t.Context(), "c", []firstcome.UserID{"mina"})))
+	stage.Must(t, stage.Err(w.ledger.Void(t.Context(), "test", "c", 1, "test")))
 	w.want(`firstcome_quantity_coupons{campaign="c"} 3`, `firstcome_in_force_coupons{campaign="c"} 0`, `firstcome_issued_coupons{campaign="c"} 1`,
 		`firstcome_issued_coupons{campaign="endless"} 0`, `firstcome_campaigns_without_series 0`, `firstcome_ledger_up 1`, `firstcome_commit_seconds_count `,
 		`firstcome_build_info{commit="abc",goversion="go`, `go_goroutines `, `go_memstats_heap_alloc_bytes `, `process_resident_memory_bytes `, `process_open_fds `)

@@ -56,9 +56,7 @@ func BenchmarkHas(b *testing.B) {
 		coupons = append(coupons, d.Coupon)
 	}
 	for b.Loop() {
-		if _, err := s.gate.Has(b.Context(), "c", coupons); err != nil {
-			b.Fatal(err)
-		}
+		stage.Must(b, stage.Err(s.gate.Has(b.Context(), "c", coupons)))
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/batch, "ns/claim")
 }
@@ -74,9 +72,7 @@ func BenchmarkHolder(b *testing.B) {
 			for k := range users {
 				users[k] = firstcome.UserID(fmt.Sprintf("%08d", n+k))
 			}
-			if _, err := s.gate.Claim(b.Context(), "c", users); err != nil {
-				b.Fatal(err)
-			}
+			stage.Must(b, stage.Err(s.gate.Claim(b.Context(), "c", users)))
 		}
 		s.do("XTRIM", keysOf[2], "MAXLEN", "0")
 		b.ReportMetric(float64(s.memory()-before)/holders, "bytes/holder")

@@ -39,9 +39,7 @@ func TestF61ClaimsAndChangesThroughThreeNodesAreLinearizable(t *testing.T) {
 // secret returns the secret of the tests.
 func secret(t testing.TB) firstcome.Secret {
 	t.Helper()
-	s, err := firstcome.NewSecret([]byte("a secret of the tests, 32 bytes and more"))
-	stage.Must(t, err)
-	return s
+	return stage.Secret()
 }
 
 // open opens a gate that is closed when the test ends.

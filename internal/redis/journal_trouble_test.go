@@ -12,18 +12,15 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // make makes another campaign at the gate and has it issue a coupon.
 func (s *shop) make(id firstcome.CampaignID) {
 	s.t.Helper()
 	change := firstcome.Change{Campaign: id, Version: 1, Kind: firstcome.ChangeTerms, Epoch: 1, Terms: firstcome.Terms{Quantity: 100}}
-	if _, err := s.gate.Apply(s.t.Context(), change); err != nil {
-		s.t.Fatal(err)
-	}
-	if _, err := s.gate.Claim(s.t.Context(), id, crowd(0, 1)); err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, stage.Err(s.gate.Apply(s.t.Context(), change)))
+	stage.Must(s.t, stage.Err(s.gate.Claim(s.t.Context(), id, crowd(0, 1))))
 }
 
 // alarmed waits for an alarm.
@@ -222,9 +219,7 @@ func TestACampaignThatIsNotOfTheLedgerIsLeftAlone(t *testing.T) {
 		return p.take(ctx, b)
 	})
 	for n := range 10 {
-		if _, err := s.gate.Claim(t.Context(), "foreign", crowd(n+1, 1)); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(s.gate.Claim(t.Context(), "foreign", crowd(n+1, 1))))
 		s.issue(n, 1)
 		p.waitFor(t, n+1)
 	}
@@ -261,9 +256,7 @@ func (s *shop) awaitListener() {
 	channel := "firstcome:wake:" + strings.TrimPrefix(s.gate.Name(), "redis:") + ":-"
 	for ctx.Err() == nil {
 		heard, err := s.do("PUBSUB", "NUMSUB", channel).AsIntMap()
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		stage.Must(s.t, err)
 		if heard[channel] > 0 {
 			return
 		}

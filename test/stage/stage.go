@@ -3,7 +3,9 @@
 package stage
 
 import (
+	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -43,4 +45,52 @@ func Must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Err returns the error of a call whose other result a test does not look at.
+func Err[T any](_ T, err error) error { return err }
+
+// Run runs what has a Run until stop is called or the test ends, and none of it may fail.
+func Run(t testing.TB, runs ...func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	for _, run := range runs {
+		all.Go(func() {
+			if err := run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	stop = sync.OnceFunc(func() {
+		cancel()
+		all.Wait()
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// Serve runs something until stop is called or the test ends, and then closes it.
+func Serve(t testing.TB, s interface {
+	Run(ctx context.Context) error
+	Close() error
+},
+) (stop func()) {
+	end := Run(t, s.Run)
+	stop = sync.OnceFunc(func() {
+		end()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// Secret returns the secret of the tests' codes.
+func Secret() firstcome.Secret {
+	secret, err := firstcome.NewSecret([]byte("a secret of the tests, 32 bytes and more"))
+	if err != nil {
+		panic(err)
+	}
+	return secret
 }
