@@ -217,6 +217,22 @@ type List[T any] struct {
 	Next  *string `json:"next"`
 }
 
+// All returns the items of every page: page returns the one behind after, which is "" at first.
+func All[T any](page func(after string) (List[T], error)) ([]T, error) {
+	all := []T{}
+	for after := ""; ; {
+		one, err := page(after)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one.Items...)
+		if one.Next == nil {
+			return all, nil
+		}
+		after = *one.Next
+	}
+}
+
 // A Problem is a refusal or an error (RFC 9457). It is the error that calls
 // return when the server answered other than 2xx.
 type Problem struct {

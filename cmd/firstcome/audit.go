@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync/atomic"
 
@@ -101,11 +102,7 @@ func (c *auditCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	if c.json() {
-		err = printJSON(t, report)
-	} else {
-		report.print(t)
-	}
+	err = c.print(t, report, func(io.Writer) { report.print(t) })
 	if err == nil && report.Breaches > 0 {
 		err = errBreach
 	}

@@ -16,20 +16,12 @@ import (
 
 // serverCampaigns returns the ids of all campaigns of a server.
 func serverCampaigns(ctx context.Context, calls *client.Client) ([]firstcome.CampaignID, error) {
-	var ids []firstcome.CampaignID
-	for after := ""; ; {
-		page, err := calls.Campaigns(ctx, after, maxPage)
-		if err != nil {
-			return nil, err
-		}
-		for _, c := range page.Items {
-			ids = append(ids, firstcome.CampaignID(c.ID))
-		}
-		if page.Next == nil {
-			return ids, nil
-		}
-		after = *page.Next
+	all, err := client.All(func(after string) (client.List[client.Campaign], error) { return calls.Campaigns(ctx, after, maxPage) })
+	ids := make([]firstcome.CampaignID, len(all))
+	for n, c := range all {
+		ids[n] = firstcome.CampaignID(c.ID)
 	}
+	return ids, err
 }
 
 // maxPage is how many items a server gives at once.
@@ -89,22 +81,13 @@ func (r *remote) campaign(ctx context.Context, id firstcome.CampaignID) (audit.C
 
 // letters calls each with every dead letter.
 func (r *remote) letters(ctx context.Context, _ firstcome.CampaignID, each func(audit.Letter) error) error {
-	filter := client.LetterFilter{Campaign: r.id, Settled: true, Limit: maxPage}
-	for {
-		page, err := r.calls.DeadLetters(ctx, filter)
-		if err != nil {
-			return err
-		}
-		for _, d := range page.Items {
-			if err := each(letterOf(d)); err != nil {
-				return err
-			}
-		}
-		if page.Next == nil {
-			return nil
-		}
-		filter.After = *page.Next
+	all, err := client.All(func(after string) (client.List[client.DeadLetter], error) {
+		return r.calls.DeadLetters(ctx, client.LetterFilter{Campaign: r.id, Settled: true, Limit: maxPage, After: after})
+	})
+	for n := 0; n < len(all) && err == nil; n++ {
+		err = each(letterOf(all[n]))
 	}
+	return err
 }
 
 // lostNumbers calls each with every range of lost numbers.

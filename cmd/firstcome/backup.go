@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -38,11 +39,9 @@ func (c *backupCmd) Run(ctx context.Context, t terminal) error {
 	if err := syncFile(c.File); err != nil {
 		return fmt.Errorf("make the backup durable: %w", err)
 	}
-	if c.json() {
-		return printJSON(t, map[string]any{"file": c.File, "bytes": size(c.File)})
-	}
-	_, err = fmt.Fprintf(t.out, "%s has the ledger, %d bytes.\n", c.File, size(c.File))
-	return err
+	return c.print(t, map[string]any{"file": c.File, "bytes": size(c.File)}, func(w io.Writer) {
+		fmt.Fprintf(w, "%s has the ledger, %d bytes.\n", c.File, size(c.File))
+	})
 }
 
 func size(file string) int64 {

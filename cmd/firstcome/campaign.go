@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/firstcome/firstcome/client"
@@ -100,8 +100,7 @@ func (c *campaignCreateCmd) Run(ctx context.Context, t terminal) error {
 	if err := json.Unmarshal(text, &n); err != nil {
 		return usageError{err}
 	}
-	made, err := c.client(t).CreateCampaign(ctx, n)
-	return c.print(t, made, err)
+	return answered(t, c.printCampaign)(c.client(t).CreateCampaign(ctx, n))
 }
 
 type campaignListCmd struct{ serverFlags }
@@ -109,35 +108,23 @@ type campaignListCmd struct{ serverFlags }
 // Run lists all campaigns.
 func (c *campaignListCmd) Run(ctx context.Context, t terminal) error {
 	calls := c.client(t)
-	all := []client.Campaign{}
-	for after := ""; ; {
-		page, err := calls.Campaigns(ctx, after, 0)
-		if err != nil {
-			return explain(err)
+	all, err := client.All(func(after string) (client.List[client.Campaign], error) { return calls.Campaigns(ctx, after, 0) })
+	if err != nil {
+		return explain(err)
+	}
+	return c.print(t, all, func(w io.Writer) {
+		fmt.Fprintln(w, "ID\tSTATE\tQUANTITY\tIN FORCE\tISSUED\tOPENS AT\tNAME")
+		for _, one := range all {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", one.ID, stateText(one), quantityText(one.Quantity), one.InForce, one.Issued, c.TZ.text(one.OpensAt), cell(one.Name))
 		}
-		all = append(all, page.Items...)
-		if page.Next == nil {
-			break
-		}
-		after = *page.Next
-	}
-	if c.json() {
-		return printJSON(t, all)
-	}
-	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tSTATE\tQUANTITY\tIN FORCE\tISSUED\tOPENS AT\tNAME")
-	for _, one := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", one.ID, stateText(one), quantityText(one.Quantity), one.InForce, one.Issued, c.TZ.text(one.OpensAt), cell(one.Name))
-	}
-	return w.Flush()
+	})
 }
 
 type campaignShowCmd struct{ oneCampaign }
 
 // Run shows a campaign.
 func (c *campaignShowCmd) Run(ctx context.Context, t terminal) error {
-	found, err := c.client(t).Campaign(ctx, c.ID)
-	return c.print(t, found, err)
+	return answered(t, c.printCampaign)(c.client(t).Campaign(ctx, c.ID))
 }
 
 type campaignUpdateCmd struct {
@@ -161,24 +148,21 @@ func (c *campaignUpdateCmd) Run(ctx context.Context, t terminal) error {
 	if c.Name != "" {
 		changes["name"] = c.Name
 	}
-	changed, err := c.client(t).UpdateCampaign(ctx, c.ID, c.IfVersion, changes)
-	return c.print(t, changed, err)
+	return answered(t, c.printCampaign)(c.client(t).UpdateCampaign(ctx, c.ID, c.IfVersion, changes))
 }
 
 type campaignPauseCmd struct{ oneCampaign }
 
 // Run pauses a campaign.
 func (c *campaignPauseCmd) Run(ctx context.Context, t terminal) error {
-	changed, err := c.client(t).Pause(ctx, c.ID)
-	return c.print(t, changed, err)
+	return answered(t, c.printCampaign)(c.client(t).Pause(ctx, c.ID))
 }
 
 type campaignResumeCmd struct{ oneCampaign }
 
 // Run ends a pause.
 func (c *campaignResumeCmd) Run(ctx context.Context, t terminal) error {
-	changed, err := c.client(t).Resume(ctx, c.ID)
-	return c.print(t, changed, err)
+	return answered(t, c.printCampaign)(c.client(t).Resume(ctx, c.ID))
 }
 
 type campaignCloseCmd struct {
@@ -193,8 +177,7 @@ func (c *campaignCloseCmd) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 	}
-	changed, err := c.client(t).Close(ctx, c.ID)
-	return c.print(t, changed, err)
+	return answered(t, c.printCampaign)(c.client(t).Close(ctx, c.ID))
 }
 
 // oneCampaign is what a command about one campaign takes.
@@ -203,26 +186,20 @@ type oneCampaign struct {
 	ID string `arg:"" help:"The campaign's id."`
 }
 
-// print prints the campaign that the server answered with, or explains the error.
-func (f serverFlags) print(t terminal, c client.Campaign, err error) error {
-	if err != nil {
-		return explain(err)
-	}
-	if f.json() {
-		return printJSON(t, c)
-	}
-	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "id\t%s\nname\t%s\nstate\t%s\nversion\t%d\n", c.ID, cell(c.Name), stateText(c), c.Version)
-	fmt.Fprintf(w, "quantity\t%s\nin force\t%d\nissued\t%d\nremaining\t%s\n", quantityText(c.Quantity), c.InForce, c.Issued, quantityText(c.Remaining))
-	fmt.Fprintf(w, "opens at\t%s\ncloses at\t%s\nanswer\t%s\nbenefit\t%s\n", f.TZ.text(c.OpensAt), f.TZ.text(c.ClosesAt), c.Answer, c.Coupon.Benefit)
-	fmt.Fprintf(w, "opened at\t%s\nsold out at\t%s\nclosed at\t%s\n", f.TZ.text(c.OpenedAt), f.TZ.text(c.SoldOutAt), f.TZ.text(c.ClosedAt))
-	switch {
-	case c.Coupon.ValidUntil != nil:
-		fmt.Fprintf(w, "valid until\t%s\n", f.TZ.text(c.Coupon.ValidUntil))
-	case c.Coupon.ValidFor != nil:
-		fmt.Fprintf(w, "valid for\t%v\n", time.Duration(*c.Coupon.ValidFor))
-	}
-	return w.Flush()
+// printCampaign prints one campaign.
+func (f serverFlags) printCampaign(t terminal, c client.Campaign) error {
+	return f.print(t, c, func(w io.Writer) {
+		fmt.Fprintf(w, "id\t%s\nname\t%s\nstate\t%s\nversion\t%d\n", c.ID, cell(c.Name), stateText(c), c.Version)
+		fmt.Fprintf(w, "quantity\t%s\nin force\t%d\nissued\t%d\nremaining\t%s\n", quantityText(c.Quantity), c.InForce, c.Issued, quantityText(c.Remaining))
+		fmt.Fprintf(w, "opens at\t%s\ncloses at\t%s\nanswer\t%s\nbenefit\t%s\n", f.TZ.text(c.OpensAt), f.TZ.text(c.ClosesAt), c.Answer, c.Coupon.Benefit)
+		fmt.Fprintf(w, "opened at\t%s\nsold out at\t%s\nclosed at\t%s\n", f.TZ.text(c.OpenedAt), f.TZ.text(c.SoldOutAt), f.TZ.text(c.ClosedAt))
+		switch {
+		case c.Coupon.ValidUntil != nil:
+			fmt.Fprintf(w, "valid until\t%s\n", f.TZ.text(c.Coupon.ValidUntil))
+		case c.Coupon.ValidFor != nil:
+			fmt.Fprintf(w, "valid for\t%v\n", time.Duration(*c.Coupon.ValidFor))
+		}
+	})
 }
 
 // stateText returns a campaign's state, and what is the matter with its gate.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"time"
 
@@ -36,12 +37,11 @@ func (c *claimCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return explain(err)
 	}
-	if c.json() {
-		err = printJSON(t, answer)
-	} else if answer.Coupon != nil {
-		_, err = fmt.Fprintf(t.out, "%s: number %d of %s for %s, code %s\n", answer.Outcome,
-			answer.Coupon.Number, answer.Coupon.CampaignID, answer.Coupon.UserID, answer.Coupon.Code)
-	}
+	err = c.print(t, answer, func(w io.Writer) {
+		if got := answer.Coupon; got != nil {
+			fmt.Fprintf(w, "%s: number %d of %s for %s, code %s\n", answer.Outcome, got.Number, got.CampaignID, got.UserID, got.Code)
+		}
+	})
 	if err == nil && answer.Coupon == nil {
 		err = errors.New("no coupon: " + answer.Outcome + whyRefused(answer.Refusal))
 	}
@@ -72,6 +72,16 @@ func whyRefused(p *client.Problem) string {
 // client returns the client of the server, with the key from the environment.
 func (f serverFlags) client(t terminal) *client.Client {
 	return client.New(string(f.Server), t.variable(keyVariable))
+}
+
+// answered returns what prints the answer of a call of the server, or explains its error.
+func answered[T any](t terminal, print func(terminal, T) error) func(T, error) error {
+	return func(answer T, err error) error {
+		if err != nil {
+			return explain(err)
+		}
+		return print(t, answer)
+	}
 }
 
 // explain adds to an error of the server what to do about it.

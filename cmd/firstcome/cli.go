@@ -1,5 +1,11 @@
 package main
 
+import (
+	"encoding/json"
+	"io"
+	"text/tabwriter"
+)
+
 // cli is the whole command line on one screen.
 type cli struct {
 	Demo       demoCmd       `cmd:"" help:"A server on a temporary ledger, 10,000 users over HTTP for 5,000 coupons, and the audit's verdict."`
@@ -50,3 +56,16 @@ type outputFlag struct {
 }
 
 func (f outputFlag) json() bool { return f.Output == "json" }
+
+// print prints a value as JSON, or else what text writes, of which tabs align the columns.
+func (f outputFlag) print(t terminal, v any, text func(w io.Writer)) error {
+	if f.json() {
+		e := json.NewEncoder(t.out)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		return e.Encode(v)
+	}
+	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	text(w)
+	return w.Flush()
+}

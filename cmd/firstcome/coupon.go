@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
@@ -94,11 +93,7 @@ type couponVoidCmd struct {
 
 // Run voids a coupon.
 func (c *couponVoidCmd) Run(ctx context.Context, t terminal) error {
-	voided, err := c.client(t).Void(ctx, c.ID, c.Number, c.Reason)
-	if err != nil {
-		return explain(err)
-	}
-	return c.printCoupon(t, voided)
+	return answered(t, c.printCoupon)(c.client(t).Void(ctx, c.ID, c.Number, c.Reason))
 }
 
 type couponIssueCmd struct {
@@ -213,45 +208,36 @@ func (c *couponIssueCmd) open(t terminal) (io.ReadCloser, error) {
 }
 
 func (c *couponIssueCmd) printIssued(t terminal, answers []issued) error {
-	if c.json() {
-		return printJSON(t, answers)
-	}
-	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "USER\tOUTCOME\tNUMBER\tCODE")
-	for _, a := range answers {
-		number, code := "-", "-"
-		if a.Coupon != nil {
-			number, code = strconv.FormatInt(a.Coupon.Number, 10), a.Coupon.Code
+	return c.print(t, answers, func(w io.Writer) {
+		fmt.Fprintln(w, "USER\tOUTCOME\tNUMBER\tCODE")
+		for _, a := range answers {
+			number, code := "-", "-"
+			if a.Coupon != nil {
+				number, code = strconv.FormatInt(a.Coupon.Number, 10), a.Coupon.Code
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", a.User, a.Outcome, number, code)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", a.User, a.Outcome, number, code)
-	}
-	return w.Flush()
+	})
 }
 
 // printCoupons prints coupons as a table.
 func (f serverFlags) printCoupons(t terminal, coupons []client.Coupon) error {
 	defer tellMasked(t, coupons)
-	if f.json() {
-		return printJSON(t, coupons)
-	}
-	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "CAMPAIGN\tNUMBER\tUSER\tCODE\tSTATE\tISSUED AT\tEXPIRES AT")
-	for _, c := range coupons {
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\n", c.CampaignID, c.Number, c.UserID, c.Code, c.State, f.TZ.text(&c.IssuedAt), f.TZ.text(c.ExpiresAt))
-	}
-	return w.Flush()
+	return f.print(t, coupons, func(w io.Writer) {
+		fmt.Fprintln(w, "CAMPAIGN\tNUMBER\tUSER\tCODE\tSTATE\tISSUED AT\tEXPIRES AT")
+		for _, c := range coupons {
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\n", c.CampaignID, c.Number, c.UserID, c.Code, c.State, f.TZ.text(&c.IssuedAt), f.TZ.text(c.ExpiresAt))
+		}
+	})
 }
 
 // printCoupon prints one coupon.
 func (f serverFlags) printCoupon(t terminal, c client.Coupon) error {
 	defer tellMasked(t, []client.Coupon{c})
-	if f.json() {
-		return printJSON(t, c)
-	}
-	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "campaign\t%s\nnumber\t%d\nuser\t%s\ncode\t%s\nstate\t%s\n", c.CampaignID, c.Number, c.UserID, c.Code, c.State)
-	fmt.Fprintf(w, "benefit\t%s\nissued at\t%s\nexpires at\t%s\nrecorded\t%t\n", c.Benefit, f.TZ.text(&c.IssuedAt), f.TZ.text(c.ExpiresAt), c.Recorded)
-	return w.Flush()
+	return f.print(t, c, func(w io.Writer) {
+		fmt.Fprintf(w, "campaign\t%s\nnumber\t%d\nuser\t%s\ncode\t%s\nstate\t%s\n", c.CampaignID, c.Number, c.UserID, c.Code, c.State)
+		fmt.Fprintf(w, "benefit\t%s\nissued at\t%s\nexpires at\t%s\nrecorded\t%t\n", c.Benefit, f.TZ.text(&c.IssuedAt), f.TZ.text(c.ExpiresAt), c.Recorded)
+	})
 }
 
 // tellMasked says why ids and codes are not whole. No code has an asterisk of its own.

@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"strconv"
-	"text/tabwriter"
 
 	"github.com/firstcome/firstcome/client"
 )
@@ -25,29 +25,19 @@ type deadListCmd struct {
 func (c *deadListCmd) Run(ctx context.Context, t terminal) error {
 	calls := c.client(t)
 	defer calls.CloseIdle()
-	all := []client.DeadLetter{}
-	filter := client.LetterFilter{Campaign: c.Campaign, Settled: c.Settled}
-	for {
-		page, err := calls.DeadLetters(ctx, filter)
-		if err != nil {
-			return explain(err)
+	all, err := client.All(func(after string) (client.List[client.DeadLetter], error) {
+		return calls.DeadLetters(ctx, client.LetterFilter{Campaign: c.Campaign, Settled: c.Settled, After: after})
+	})
+	if err != nil {
+		return explain(err)
+	}
+	return c.print(t, all, func(w io.Writer) {
+		fmt.Fprintln(w, "ID\tSTATE\tCAMPAIGN\tNUMBER\tUSER\tCREATED\tCAUSE")
+		for _, d := range all {
+			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", d.ID, letterState(d), orNone(d.CampaignID), numberText(d.Number),
+				orNone(d.UserID), c.TZ.text(&d.CreatedAt), cell(d.Cause))
 		}
-		all = append(all, page.Items...)
-		if page.Next == nil {
-			break
-		}
-		filter.After = *page.Next
-	}
-	if c.json() {
-		return printJSON(t, all)
-	}
-	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tSTATE\tCAMPAIGN\tNUMBER\tUSER\tCREATED\tCAUSE")
-	for _, d := range all {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", d.ID, letterState(d), orNone(d.CampaignID), numberText(d.Number),
-			orNone(d.UserID), c.TZ.text(&d.CreatedAt), cell(d.Cause))
-	}
-	return w.Flush()
+	})
 }
 
 // oneLetter is what a command about one dead letter takes.
@@ -60,8 +50,7 @@ type deadReplayCmd struct{ oneLetter }
 
 // Run replays a dead letter.
 func (c *deadReplayCmd) Run(ctx context.Context, t terminal) error {
-	settled, err := c.client(t).ReplayDeadLetter(ctx, c.ID)
-	return c.print(t, settled, err)
+	return answered(t, c.printLetter)(c.client(t).ReplayDeadLetter(ctx, c.ID))
 }
 
 type deadVoidCmd struct {
@@ -71,20 +60,12 @@ type deadVoidCmd struct {
 
 // Run voids a dead letter.
 func (c *deadVoidCmd) Run(ctx context.Context, t terminal) error {
-	settled, err := c.client(t).VoidDeadLetter(ctx, c.ID, c.Reason)
-	return c.print(t, settled, err)
+	return answered(t, c.printLetter)(c.client(t).VoidDeadLetter(ctx, c.ID, c.Reason))
 }
 
-// print prints the dead letter that the server answered with, or explains the error.
-func (c *oneLetter) print(t terminal, d client.DeadLetter, err error) error {
-	if err != nil {
-		return explain(err)
-	}
-	if c.json() {
-		return printJSON(t, d)
-	}
-	_, err = fmt.Fprintf(t.out, "Dead letter %d is %s.\n", d.ID, letterState(d))
-	return err
+// printLetter says what became of a dead letter.
+func (c *oneLetter) printLetter(t terminal, d client.DeadLetter) error {
+	return c.print(t, d, func(w io.Writer) { fmt.Fprintf(w, "Dead letter %d is %s.\n", d.ID, letterState(d)) })
 }
 
 func letterState(d client.DeadLetter) string {

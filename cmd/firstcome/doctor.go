@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"text/tabwriter"
+	"io"
 	"time"
 
 	"github.com/firstcome/firstcome/internal/doctor"
@@ -31,17 +31,18 @@ func (c *doctorCmd) check(terminal) []error { return nil }
 // Run examines the machine.
 func (c *doctorCmd) Run(ctx context.Context, t terminal) error {
 	findings := c.examine(ctx, t)
-	if c.json() {
-		if err := printJSON(t, findings); err != nil {
-			return err
+	err := c.print(t, findings, func(w io.Writer) {
+		for _, f := range findings {
+			fmt.Fprintf(w, "%s\t%s\t%s\n", f.Grade, f.What, f.Found)
+			if f.Fix != "" {
+				fmt.Fprintf(w, "\t\tfix: %s\n", f.Fix)
+			}
 		}
-	} else if err := printFindings(t, findings); err != nil {
-		return err
+	})
+	if err == nil && findings.Failed() {
+		err = errors.New("serve would not work here: see FAIL above")
 	}
-	if findings.Failed() {
-		return errors.New("serve would not work here: see FAIL above")
-	}
-	return nil
+	return err
 }
 
 // examine looks at the set-up of serve: first at what it stands on, each as its room knows it, then at this machine.
@@ -88,15 +89,4 @@ func lastDecision(ctx context.Context, path string) (last time.Time) {
 		return err
 	})
 	return last
-}
-
-func printFindings(t terminal, findings doctor.Findings) error {
-	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
-	for _, f := range findings {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Grade, f.What, f.Found)
-		if f.Fix != "" {
-			fmt.Fprintf(w, "\t\tfix: %s\n", f.Fix)
-		}
-	}
-	return w.Flush()
 }

@@ -2,11 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os/user"
-	"text/tabwriter"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -33,13 +32,11 @@ func (c *keyCreateCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	if c.json() {
-		row := rowOf(key)
-		row.Key = plain
-		return printJSON(t, row)
-	}
-	_, err = fmt.Fprintf(t.out, "Key %s (%s) for %s. Nodes know it within a second; one that was started without any key asks for none until it is restarted.\nIt is shown this once; keep it as FIRSTCOME_KEY:\n%s\n", key.ID, key.Role, key.Name, plain)
-	return err
+	row := rowOf(key)
+	row.Key = plain
+	return c.print(t, row, func(w io.Writer) {
+		fmt.Fprintf(w, "Key %s (%s) for %s. Nodes know it within a second; one that was started without any key asks for none until it is restarted.\nIt is shown this once; keep it as FIRSTCOME_KEY:\n%s\n", key.ID, key.Role, key.Name, plain)
+	})
 }
 
 // createKey makes a key and adds it to the ledger at path.
@@ -71,19 +68,16 @@ func (c *keyListCmd) Run(ctx context.Context, t terminal) error {
 	for _, k := range keys {
 		rows = append(rows, rowOf(k))
 	}
-	if c.json() {
-		return printJSON(t, rows)
-	}
-	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tROLE\tNAME\tCREATED\tREVOKED")
-	for _, r := range rows {
-		revoked := "-"
-		if r.RevokedAt != nil {
-			revoked = r.RevokedAt.Format(time.RFC3339)
+	return c.print(t, rows, func(w io.Writer) {
+		fmt.Fprintln(w, "ID\tROLE\tNAME\tCREATED\tREVOKED")
+		for _, r := range rows {
+			revoked := "-"
+			if r.RevokedAt != nil {
+				revoked = r.RevokedAt.Format(time.RFC3339)
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.ID, r.Role, r.Name, r.CreatedAt.Format(time.RFC3339), revoked)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.ID, r.Role, r.Name, r.CreatedAt.Format(time.RFC3339), revoked)
-	}
-	return w.Flush()
+	})
 }
 
 type keyRevokeCmd struct {
@@ -104,11 +98,7 @@ func (c *keyRevokeCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	if c.json() {
-		return printJSON(t, map[string]string{"id": c.ID, "state": "revoked"})
-	}
-	_, err = fmt.Fprintf(t.out, "Key %s is revoked.\n", c.ID)
-	return err
+	return c.print(t, map[string]string{"id": c.ID, "state": "revoked"}, func(w io.Writer) { fmt.Fprintf(w, "Key %s is revoked.\n", c.ID) })
 }
 
 // A keyRow is a key as it is printed.
@@ -135,11 +125,4 @@ func actor() string {
 		return "local:" + u.Username
 	}
 	return "local"
-}
-
-func printJSON(t terminal, v any) error {
-	e := json.NewEncoder(t.out)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }

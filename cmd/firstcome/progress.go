@@ -62,13 +62,21 @@ func isTerminal(w io.Writer) bool {
 
 // show writes what now says until ctx ends: on a terminal over what it said before, and nothing is left.
 func show(ctx context.Context, w io.Writer, now func() string) {
-	if !isTerminal(w) {
-		every(ctx, lineEvery, func() { fmt.Fprintln(w, now()) })
-		return
+	pause, clear, end := lineEvery, "", "\n"
+	if isTerminal(w) {
+		pause, clear, end = barEvery, "\r\x1b[K", ""
 	}
-	const clear = "\r\x1b[K"
-	every(ctx, barEvery, func() { fmt.Fprint(w, clear+now()) })
-	fmt.Fprint(w, clear)
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		fmt.Fprint(w, clear+now()+end)
+		select {
+		case <-ctx.Done():
+			fmt.Fprint(w, clear)
+			return
+		case <-tick.C:
+		}
+	}
 }
 
 // text says how far it is after a time, with a bar if asked for.
@@ -105,18 +113,4 @@ func (c course) left(elapsed time.Duration) (left time.Duration, known bool) {
 		return end, true
 	}
 	return left, known
-}
-
-// every does now, and again and again until ctx ends.
-func every(ctx context.Context, pause time.Duration, do func()) {
-	tick := time.NewTicker(pause)
-	defer tick.Stop()
-	for {
-		do()
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
 }

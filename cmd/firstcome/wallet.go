@@ -15,16 +15,7 @@ type walletCmd struct {
 func (c *walletCmd) Run(ctx context.Context, t terminal) error {
 	calls := c.client(t)
 	defer calls.CloseIdle()
-	held := []client.Coupon{}
-	for after := ""; ; {
-		page, err := calls.Wallet(ctx, c.User, after, 0)
-		if err != nil {
-			return explain(err)
-		}
-		held = append(held, page.Items...)
-		if page.Next == nil {
-			return c.printCoupons(t, held)
-		}
-		after = *page.Next
-	}
+	return answered(t, c.printCoupons)(client.All(func(after string) (client.List[client.Coupon], error) {
+		return calls.Wallet(ctx, c.User, after, 0)
+	}))
 }

@@ -85,21 +85,14 @@ type answers struct {
 
 // coupon returns the server's coupon of a number, or nil.
 func (a *answers) coupon(number int64) *firstcome.Coupon {
-	low, high := 0, len(a.Coupons)
-	if number > 0 && number <= int64(high) && a.Coupons[number-1].Number == number {
-		return &a.Coupons[number-1] // no number is missing before it
+	n, ok := int(number)-1, true
+	if n < 0 || n >= len(a.Coupons) || a.Coupons[n].Number != number { // where it stands if no number is missing before it
+		n, ok = slices.BinarySearchFunc(a.Coupons, number, func(c firstcome.Coupon, number int64) int { return cmp.Compare(c.Number, number) })
 	}
-	for low < high {
-		if middle := (low + high) / 2; a.Coupons[middle].Number < number {
-			low = middle + 1
-		} else {
-			high = middle
-		}
-	}
-	if low == len(a.Coupons) || a.Coupons[low].Number != number {
+	if !ok {
 		return nil
 	}
-	return &a.Coupons[low]
+	return &a.Coupons[n]
 }
 
 // numbers takes note of those that are no coupons.

@@ -19,6 +19,7 @@ package audit
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -41,12 +42,7 @@ type Breaches struct {
 
 // Promises returns the promises that were broken, sorted.
 func (b *Breaches) Promises() []string {
-	var broken []string
-	for promise := range b.Count {
-		broken = append(broken, promise)
-	}
-	slices.Sort(broken)
-	return broken
+	return slices.Sorted(maps.Keys(b.Count))
 }
 
 func (b *Breaches) add(promise, format string, args ...any) {

@@ -183,20 +183,20 @@ func (a *Authenticator) Authenticate(r *http.Request) (Caller, error) {
 func (a *Authenticator) check(headers []string) (Caller, error) {
 	switch len(headers) {
 	case 0:
-		return Caller{}, errMissing
+		return Caller{}, Missing
 	case 1:
 	default:
-		return Caller{}, errMany
+		return Caller{}, Many
 	}
 	scheme, credential, _ := strings.Cut(headers[0], " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return Caller{}, errMissing
+		return Caller{}, Missing
 	}
 	if strings.HasPrefix(credential, keyPrefix) {
 		return a.checkKey(credential)
 	}
 	if a.config.JWT == nil {
-		return Caller{}, errNoTokens
+		return Caller{}, NoTokens
 	}
 	user, err := a.config.JWT.user(credential)
 	if err != nil {
@@ -208,14 +208,14 @@ func (a *Authenticator) check(headers []string) (Caller, error) {
 func (a *Authenticator) checkKey(plain string) (Caller, error) {
 	id, ok := keyID(plain)
 	if !ok {
-		return Caller{}, errUnknownKey
+		return Caller{}, UnknownKey
 	}
 	// The hash is compared also where there is no such key, so that both take the
 	// same time.
 	known, ok := (*a.keys.Load())[id]
 	hash := sha256.Sum256([]byte(plain))
 	if subtle.ConstantTimeCompare(hash[:], known.Hash[:]) != 1 || !ok {
-		return Caller{}, errUnknownKey
+		return Caller{}, UnknownKey
 	}
 	return Caller{Role: known.Role, Name: "key:" + known.ID}, nil
 }

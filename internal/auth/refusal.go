@@ -10,7 +10,7 @@ import (
 // may have wrong, and nothing of what keys there are. It is an ErrUnauthorized.
 type Refusal struct{ Why Why }
 
-// Why is a reason of a Refusal.
+// Why is a reason of a Refusal, and an error as the log has it.
 type Why int
 
 // The reasons. A token is told expired, or early, only once its signature was found good.
@@ -30,31 +30,27 @@ func (r *Refusal) Error() string { return ErrUnauthorized.Error() }
 // Is tells that a Refusal is an ErrUnauthorized.
 func (r *Refusal) Is(target error) bool { return target == ErrUnauthorized }
 
-// errors of check that are not the tokens' own.
-var (
-	errMissing    = errors.New("there is no Authorization header with Bearer")
-	errMany       = errors.New("there is more than one Authorization header")
-	errUnknownKey = errors.New("there is no such API key, or it was revoked")
-	errNoTokens   = errors.New("it is not an API key, and tokens are not configured")
-)
+// Error says it of the reasons that are not a token's own: those are errors of its parser.
+func (w Why) Error() string {
+	return map[Why]string{
+		Missing:    "there is no Authorization header with Bearer",
+		Many:       "there is more than one Authorization header",
+		UnknownKey: "there is no such API key, or it was revoked",
+		NoTokens:   "it is not an API key, and tokens are not configured",
+	}[w]
+}
 
 // refusal returns what a caller is told of an error of check.
 func refusal(err error) *Refusal {
-	for _, r := range []struct {
-		err error
-		why Why
-	}{
-		{errMissing, Missing},
-		{errMany, Many},
-		{errUnknownKey, UnknownKey},
-		{errNoTokens, NoTokens},
-		{jwt.ErrTokenSignatureInvalid, BadSignature},
-		{jwt.ErrTokenExpired, Expired},
-		{jwt.ErrTokenNotValidYet, Early},
-	} {
-		if errors.Is(err, r.err) {
-			return &Refusal{r.why}
-		}
+	why := BadToken
+	switch {
+	case errors.As(err, &why):
+	case errors.Is(err, jwt.ErrTokenSignatureInvalid):
+		why = BadSignature
+	case errors.Is(err, jwt.ErrTokenExpired):
+		why = Expired
+	case errors.Is(err, jwt.ErrTokenNotValidYet):
+		why = Early
 	}
-	return &Refusal{BadToken}
+	return &Refusal{why}
 }

@@ -18,6 +18,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,7 +91,8 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	// Whoever interrupts a run still wants to know what became of it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*settle)
 	defer cancel()
-	result.Campaign, result.Generator = campaignFigures(before), thisMachine(c.Version)
+	result.Campaign = Campaign{ID: before.ID, Name: before.Name, Quantity: before.Quantity, Issued: before.Issued}
+	result.Generator = thisMachine(c.Version)
 	result.Server = serverFigures(ctx, c, reader)
 	result.Verdict = verdict(ctx, c, reader, before, result.history)
 	return result, nil
@@ -101,18 +103,8 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Users == 0 && c.Rate > 0 && c.Duration > 0 {
 		c.Users = int(c.Rate*c.Duration.Seconds() + 0.5)
 	}
-	if c.Concurrency == 0 {
-		c.Concurrency = 64
-	}
-	if c.Repeat == 0 {
-		c.Repeat = 1
-	}
-	if c.Timeout == 0 {
-		c.Timeout = 10 * time.Second
-	}
-	if c.Prefix == "" {
-		c.Prefix = "load-" + strconv.FormatInt(time.Now().UnixMilli(), 36) + "-"
-	}
+	c.Concurrency, c.Repeat, c.Timeout = cmp.Or(c.Concurrency, 64), cmp.Or(c.Repeat, 1), cmp.Or(c.Timeout, 10*time.Second)
+	c.Prefix = cmp.Or(c.Prefix, "load-"+strconv.FormatInt(time.Now().UnixMilli(), 36)+"-")
 	return c, c.check()
 }
 

@@ -84,10 +84,8 @@ func (r *Result) WriteReport(w io.Writer) error {
 func (r *Result) banner() (tone, text string) {
 	v := r.Verdict
 	switch {
-	case v.Checked && v.Breaches.Total == 1:
-		return "bad", "1 breach"
 	case v.Checked && v.Breaches.Total > 0:
-		return "bad", grouped(v.Breaches.Total) + " breaches"
+		return "bad", breaches(v.Breaches.Total)
 	case !v.Checked:
 		return "doubtful", "Not checked"
 	case r.Missed() != "":
@@ -113,11 +111,9 @@ func (r *Result) cards(words []string) []card {
 		cards = append(cards, card{Name: name, Value: grouped(r.Outcomes[name]), Tone: name})
 	}
 	cards = append(cards, card{Name: "answers a second", Value: grouped(int64(math.Round(r.PerSecond)))})
-	for _, c := range []struct {
-		name string
-		ms   float64
-	}{{"p50", r.Latency.P50}, {"p95", r.Latency.P95}, {"p99", r.Latency.P99}, {"longest", r.Latency.Max}} {
-		cards = append(cards, card{Name: c.name, Value: milliseconds(c.ms), Unit: "ms"})
+	l := r.Latency
+	for n, ms := range []float64{l.P50, l.P95, l.P99, l.Max} {
+		cards = append(cards, card{Name: []string{"p50", "p95", "p99", "longest"}[n], Value: milliseconds(ms), Unit: "ms"})
 	}
 	if r.Load.Loop == "open" {
 		late := card{Name: "sent late, p99", Value: milliseconds(r.Lag.P99), Unit: "ms"}

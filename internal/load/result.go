@@ -5,7 +5,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/audit"
 )
 
@@ -113,15 +112,18 @@ func (v Verdict) OK() bool { return v.Checked && v.Breaches.Total == 0 }
 
 // String returns the verdict in one line.
 func (v Verdict) String() string {
-	switch {
-	case !v.Checked:
+	if !v.Checked {
 		return "verdict: not checked, " + v.Why
-	case v.Breaches.Total == 1:
-		return "verdict: 1 breach"
-	case v.Breaches.Total > 0:
-		return "verdict: " + grouped(v.Breaches.Total) + " breaches"
 	}
-	return "verdict: 0 breaches"
+	return "verdict: " + breaches(v.Breaches.Total)
+}
+
+// breaches writes how many there are.
+func breaches(n int64) string {
+	if n == 1 {
+		return "1 breach"
+	}
+	return grouped(n) + " breaches"
 }
 
 // unknown is what stands for an outcome that the client did not learn.
@@ -132,10 +134,6 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(r)
-}
-
-func campaignFigures(c client.Campaign) Campaign {
-	return Campaign{ID: c.ID, Name: c.Name, Quantity: c.Quantity, Issued: c.Issued}
 }
 
 // Milliseconds returns the mean and the percentiles in the order of their fields.

@@ -100,28 +100,21 @@ func unrecorded(ctx context.Context, c Config, reader *client.Client) (campaign 
 
 // letters returns the campaign's dead letters that are no coupons of the ledger.
 func letters(ctx context.Context, c Config, reader *client.Client) ([]audit.Letter, error) {
+	found, err := client.All(func(after string) (client.List[client.DeadLetter], error) {
+		return reader.DeadLetters(ctx, client.LetterFilter{Campaign: c.Campaign, Settled: true, After: after})
+	})
 	var all []audit.Letter
-	filter := client.LetterFilter{Campaign: c.Campaign, Settled: true}
-	for {
-		page, err := reader.DeadLetters(ctx, filter)
-		if err != nil {
-			return nil, err
+	for _, d := range found {
+		if d.Number == nil || d.SettledBy != nil && *d.SettledBy == "replayed" {
+			continue
 		}
-		for _, d := range page.Items {
-			if d.Number == nil || d.SettledBy != nil && *d.SettledBy == "replayed" {
-				continue
-			}
-			letter := audit.Letter{Number: *d.Number, Open: d.SettledAt == nil}
-			if d.UserID != nil {
-				letter.User = firstcome.UserID(*d.UserID)
-			}
-			all = append(all, letter)
+		letter := audit.Letter{Number: *d.Number, Open: d.SettledAt == nil}
+		if d.UserID != nil {
+			letter.User = firstcome.UserID(*d.UserID)
 		}
-		if page.Next == nil {
-			return all, nil
-		}
-		filter.After = *page.Next
+		all = append(all, letter)
 	}
+	return all, err
 }
 
 // lost returns the campaign's lost numbers, the lowest first.
