@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -151,6 +152,23 @@ func TestF43AGroupThatIsGoneIsMadeAgainFromTheBeginning(t *testing.T) {
 	if err := <-s.alarms; !strings.Contains(err.Error(), "group was gone") {
 		t.Errorf("the alarm says %v", err)
 	}
+}
+
+// TestF43EntriesThatWereReadBeforeAHoleCouldNotBeFilledAreReadAgain has the ledger's row locked at that moment.
+func TestF43EntriesThatWereReadBeforeAHoleCouldNotBeFilledAreReadAgain(t *testing.T) {
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	s.issue(0, 10)
+	s.do("XGROUP", "DESTROY", "firstcome:{c}:journal", "recorders")
+	var tried atomic.Bool
+	p.before = func(flow.Batch) error {
+		if tried.CompareAndSwap(false, true) {
+			return flow.ErrRowLocked
+		}
+		return nil
+	}
+	s.drainOnce(s.journal(func(o *redis.JournalOptions) { o.Idle = time.Hour }), p.take)
+	p.waitFor(t, 10)
+	s.settled(10)
 }
 
 func TestF43WhatIsGoneOfAJournalIsMadeAgainFromTheHolders(t *testing.T) {
