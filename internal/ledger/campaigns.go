@@ -102,11 +102,9 @@ func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func
 	if err != nil || payload == before {
 		return 0, err
 	}
+	s.coolReturned(terms, l.decidesAt(s))
 	made, err := l.addChange(t, s, firstcome.ChangeTerms, payload)
 	if err != nil {
-		return 0, err
-	}
-	if err := t.coolReturned(s, terms, made.At); err != nil {
 		return 0, err
 	}
 	if proposed := l.remote() && terms.Quantity < s.Quantity; !proposed {

@@ -23,17 +23,14 @@ func (l *Ledger) appliedAt(v int64) int64 {
 // addChange numbers a change of a campaign in the state s. With a remote gate it
 // is on its way from then on.
 func (l *Ledger) addChange(t *tx, s stock, kind firstcome.ChangeKind, payload string) (firstcome.Change, error) {
-	if s.coolingMoved {
-		if err := t.keepCooling(s); err != nil {
-			return firstcome.Change{}, err
-		}
-	}
 	made := firstcome.Change{Campaign: s.ID, Version: s.Version + 1, Kind: kind, At: l.decidesAt(s)}
 	if err := t.insertChange(s.ID, made.Version, kind, payload, made.At); err != nil {
 		return made, err
 	}
-	_, err := t.change(`UPDATE campaigns SET version = ?, applied = ?, decided_at = ? WHERE id = ?`,
-		made.Version, l.appliedAt(made.Version), made.At.UnixMicro(), string(s.ID))
+	_, err := t.change(`UPDATE campaigns SET version = ?, applied = ?, decided_at = ?,
+		cooling = ?, cooling_until = ?, was_opens_at = ?, was_closes_at = ? WHERE id = ?`,
+		made.Version, l.appliedAt(made.Version), made.At.UnixMicro(),
+		s.cooling.coupons, s.cooling.until.UnixMicro(), micros(s.cooling.opensAt), micros(s.cooling.closesAt), string(s.ID))
 	return made, err
 }
 

@@ -63,19 +63,23 @@ func (s *stock) seen() firstcome.Campaign {
 	return c
 }
 
-// coolMore keeps count more coupons back from now on.
-func (s *stock) coolMore(count int64) {
-	s.cooling.coupons += count
-	s.cooling.until = s.coolEnd()
+// coolVoided keeps one more coupon back from now on, where nodes share the ledger.
+func (s *stock) coolVoided() {
+	if !s.clock.IsZero() {
+		s.cooling.coupons++
+		s.cooling.until = s.coolEnd()
+	}
 }
 
-// take gives the campaign other terms at now. What a raised quantity adds is kept back,
-// and a window that opens earlier, or opens again, is as it was: not_open and closed
+// coolReturned keeps back what other terms return at now: what a raised quantity adds, and a window that
+// opens earlier, or opens again, is as it was, since not_open and closed
 // may be under lease as sold_out may. A lowered quantity is taken from what is kept back first.
-func (s *stock) take(terms firstcome.Terms, now time.Time) {
+func (s *stock) coolReturned(terms firstcome.Terms, now time.Time) {
+	if s.clock.IsZero() {
+		return
+	}
 	was := s.seen()
 	more := terms.Quantity - s.Quantity
-	s.Terms = terms
 	opensEarlier := now.Before(was.OpensAt) && terms.OpensAt.Before(was.OpensAt)
 	closed := !was.ClosesAt.IsZero() && !now.Before(was.ClosesAt)
 	opensAgain := closed && (terms.ClosesAt.IsZero() || terms.ClosesAt.After(was.ClosesAt))
@@ -86,26 +90,4 @@ func (s *stock) take(terms firstcome.Terms, now time.Time) {
 	if opensEarlier || opensAgain || more > 0 {
 		s.cooling.until = s.coolEnd()
 	}
-}
-
-// coolReturned lets cool what new terms of a campaign, which was in the state s, return to it.
-func (t *tx) coolReturned(s stock, terms firstcome.Terms, now time.Time) error {
-	s.take(terms, now)
-	return t.keepCooling(s)
-}
-
-// coolVoided lets cool the one coupon that was voided of a campaign, which was in the state s.
-func (t *tx) coolVoided(s stock) error {
-	s.coolMore(1)
-	return t.keepCooling(s)
-}
-
-// keepCooling writes what cools, where nodes share the ledger.
-func (t *tx) keepCooling(s stock) error {
-	if !t.dialect.shared {
-		return nil
-	}
-	_, err := t.change(`UPDATE campaigns SET cooling = ?, cooling_until = ?, was_opens_at = ?, was_closes_at = ? WHERE id = ?`,
-		s.cooling.coupons, s.cooling.until.UnixMicro(), micros(s.cooling.opensAt), micros(s.cooling.closesAt), s.ID)
-	return err
 }

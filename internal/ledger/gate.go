@@ -146,21 +146,14 @@ func (l *Ledger) decideAll(t *tx, all []*claims) error {
 		return err
 	}
 	for _, c := range ours {
-		if err := l.decide(t, c, holders[c.id]); err != nil {
-			return err
-		}
+		l.decide(t, c, holders[c.id])
 	}
 	return t.flush()
 }
 
 // decide decides the claims of one call. holds are the coupons of its users, and gets those that it issues.
-func (l *Ledger) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.Coupon) error {
+func (l *Ledger) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.Coupon) {
 	s := t.stocks[c.id]
-	if s.coolingMoved {
-		if err := t.keepCooling(s); err != nil {
-			return err
-		}
-	}
 	now := l.decidesAt(s)
 	campaign, cooling := s.seen(), s.cooling.coupons
 	before := s
@@ -187,7 +180,6 @@ func (l *Ledger) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.
 	}
 	s.Instants = campaign.Instants
 	t.stage(before, s, issued, now)
-	return nil
 }
 
 // issue takes one coupon from the stock.
@@ -228,7 +220,9 @@ func (t *tx) lease(s *stock, now time.Time, o firstcome.Outcome) time.Duration {
 // stage has flush write what was issued at now, and the campaign's
 // counters.
 func (t *tx) stage(before, s stock, issued []firstcome.Coupon, now time.Time) {
-	if len(issued) == 0 && phase(s, now) == phase(s, before.decidedAt) && s.Instants == before.Instants {
+	if len(issued) > 0 || phase(s, now) != phase(s, before.decidedAt) || s.Instants != before.Instants {
+		s.decidedAt = now
+	} else if !s.coolingMoved {
 		return // what the window answers is the same by the instant kept
 	}
 	for _, c := range issued {
@@ -238,7 +232,6 @@ func (t *tx) stage(before, s stock, issued []firstcome.Coupon, now time.Time) {
 	if len(issued) > 0 {
 		t.touched[s.ID] = true // the facts are those between the last run and the campaign's position
 	}
-	s.decidedAt = now
 	t.stocks[s.ID] = s
 	if _, dirty := t.dirty[s.ID]; !dirty {
 		t.dirty[s.ID] = before.lastNumber

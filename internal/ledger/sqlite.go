@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
@@ -91,59 +90,4 @@ func classifySQLite(err error) verdict {
 func damagedSQLite(err error) bool {
 	var e *sqlite.Error
 	return errors.As(err, &e) && e.Code()&0xff == sqlitelib.SQLITE_CORRUPT
-}
-
-// A connection is the writer's, with the statements that it has prepared. They take no context: one
-// that is cut short would leave it unknown what happened, and every statement is short.
-type connection struct {
-	conn     *sql.Conn
-	prepared map[string]*sql.Stmt
-}
-
-func (c *connection) prepare(query string) (*sql.Stmt, error) {
-	if s, ok := c.prepared[query]; ok {
-		return s, nil
-	}
-	s, err := c.conn.PrepareContext(context.Background(), query)
-	if err == nil {
-		c.prepared[query] = s
-	}
-	return s, err
-}
-
-func (c *connection) exec(query string, args ...any) (int64, error) {
-	s, err := c.prepare(query)
-	if err != nil {
-		return 0, err
-	}
-	r, err := s.Exec(args...)
-	if err != nil {
-		return 0, err
-	}
-	return r.RowsAffected()
-}
-
-func (c *connection) row(query string, args ...any) *row {
-	s, err := c.prepare(query)
-	if err != nil {
-		return &row{err: err}
-	}
-	return &row{row: s.QueryRow(args...)}
-}
-
-func (c *connection) query(query string, args ...any) (*sql.Rows, error) {
-	s, err := c.prepare(query)
-	if err != nil {
-		return nil, err
-	}
-	return s.Query(args...)
-}
-
-// close closes the connection; one that is only given back would keep its state.
-func (c *connection) close() {
-	for _, s := range c.prepared {
-		_ = s.Close()
-	}
-	_ = c.conn.Raw(func(any) error { return driver.ErrBadConn })
-	_ = c.conn.Close()
 }

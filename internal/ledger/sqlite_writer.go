@@ -3,7 +3,6 @@ package ledger
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -56,15 +55,11 @@ func (l *Ledger) repeat(ctx context.Context, do func(*tx) error) error {
 // await hands a job to the writer and returns when it is done.
 func (l *Ledger) await(j *job) error {
 	select {
-	case l.jobs <- j: // mostly there is room, and no need to look at more
-	default:
-		select {
-		case l.jobs <- j:
-		case <-l.done:
-			return errors.New("the ledger is closed")
-		case <-j.ctx.Done():
-			return fmt.Errorf("the ledger is busy: %w", j.ctx.Err())
-		}
+	case l.jobs <- j:
+	case <-l.done:
+		return errors.New("the ledger is closed")
+	case <-j.ctx.Done():
+		return fmt.Errorf("the ledger is busy: %w", j.ctx.Err())
 	}
 	select {
 	case <-j.done:
@@ -263,80 +258,4 @@ func nobodyWaits(ctx context.Context) error {
 		return fmt.Errorf("nobody waits for the ledger any more: %w", err)
 	}
 	return nil
-}
-
-// unknown tells whether an error of a transaction leaves it open what became of that.
-func (w *writer) unknown(err error) bool { return w.ledger.dialect.classify(err) == unreachable }
-
-// transaction commits what so many jobs do, or nothing of it.
-func (w *writer) transaction(jobs int, do func(*tx) error) error {
-	started := time.Now()
-	err := w.begin()
-	if err == nil {
-		err = do(w.tx)
-	}
-	if err == nil {
-		err = w.commit()
-	}
-	if err != nil {
-		w.rollback()
-	}
-	unknown := w.unknown(err)
-	if unknown {
-		// The connection may be in any state: the next transaction gets a new one.
-		w.disconnect()
-		err = fmt.Errorf("write to the ledger: %w", err)
-	}
-	if w.ledger.onCommit != nil && (unknown || err == nil && w.tx.writes > 0) {
-		w.ledger.onCommit(jobs, time.Since(started), err)
-	}
-	if err == nil {
-		w.ledger.announce(w.tx.touched)
-	}
-	w.written(unknown)
-	return err
-}
-
-func (w *writer) begin() error {
-	w.tx.begin()
-	if w.conn == nil {
-		conn, err := w.ledger.write.Conn(context.Background())
-		if err != nil {
-			return fmt.Errorf("%w: %w", errDriver, err)
-		}
-		w.conn = &connection{conn: conn, prepared: map[string]*sql.Stmt{}}
-		w.tx.statements = w.conn
-	}
-	if len(w.tx.stocks) > maxStocks {
-		clear(w.tx.stocks)
-	}
-	_, err := w.conn.exec(`BEGIN IMMEDIATE`)
-	return err
-}
-
-func (w *writer) commit() error {
-	_, err := w.conn.exec(`COMMIT`)
-	if err != nil {
-		err = fmt.Errorf("%w: %w", errUnknown, err)
-	}
-	return err
-}
-
-// rollback ends a transaction that SQLite may have rolled back by itself, and forgets the rows that it decided by.
-func (w *writer) rollback() {
-	for id := range w.tx.dirty {
-		delete(w.tx.stocks, id)
-	}
-	if w.conn != nil {
-		_, _ = w.conn.exec(`ROLLBACK`)
-	}
-}
-
-// disconnect closes the connection, and forgets all that was read by it.
-func (w *writer) disconnect() {
-	clear(w.tx.stocks)
-	if w.conn != nil {
-		w.conn.close()
-		w.conn = nil
-	}
 }

@@ -42,11 +42,9 @@ func (l *Ledger) void(t *tx, s stock, actor string, number int64, reason string)
 	if err := t.addVoidFact(s, number); err != nil {
 		return c, err
 	}
+	s.coolVoided()
 	made, err := l.addChange(t, s, firstcome.ChangeVoid, voidPayload(number, c.User))
 	if err != nil {
-		return c, err
-	}
-	if err := t.coolVoided(s); err != nil {
 		return c, err
 	}
 	c.VoidedAt = made.At

@@ -1,0 +1,140 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"time"
+)
+
+// unknown tells whether an error of a transaction leaves it open what became of that.
+func (w *writer) unknown(err error) bool { return w.ledger.dialect.classify(err) == unreachable }
+
+// transaction commits what so many jobs do, or nothing of it.
+func (w *writer) transaction(jobs int, do func(*tx) error) error {
+	started := time.Now()
+	err := w.begin()
+	if err == nil {
+		err = do(w.tx)
+	}
+	if err == nil {
+		err = w.commit()
+	}
+	if err != nil {
+		w.rollback()
+	}
+	unknown := w.unknown(err)
+	if unknown {
+		// The connection may be in any state: the next transaction gets a new one.
+		w.disconnect()
+		err = fmt.Errorf("write to the ledger: %w", err)
+	}
+	if w.ledger.onCommit != nil && (unknown || err == nil && w.tx.writes > 0) {
+		w.ledger.onCommit(jobs, time.Since(started), err)
+	}
+	if err == nil {
+		w.ledger.announce(w.tx.touched)
+	}
+	w.written(unknown)
+	return err
+}
+
+func (w *writer) begin() error {
+	w.tx.begin()
+	if w.conn == nil {
+		conn, err := w.ledger.write.Conn(context.Background())
+		if err != nil {
+			return fmt.Errorf("%w: %w", errDriver, err)
+		}
+		w.conn = &connection{conn: conn, prepared: map[string]*sql.Stmt{}}
+		w.tx.statements = w.conn
+	}
+	if len(w.tx.stocks) > maxStocks {
+		clear(w.tx.stocks)
+	}
+	_, err := w.conn.exec(`BEGIN IMMEDIATE`)
+	return err
+}
+
+func (w *writer) commit() error {
+	_, err := w.conn.exec(`COMMIT`)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errUnknown, err)
+	}
+	return err
+}
+
+// rollback ends a transaction that SQLite may have rolled back by itself, and forgets the rows that it decided by.
+func (w *writer) rollback() {
+	for id := range w.tx.dirty {
+		delete(w.tx.stocks, id)
+	}
+	if w.conn != nil {
+		_, _ = w.conn.exec(`ROLLBACK`)
+	}
+}
+
+// disconnect closes the connection, and forgets all that was read by it.
+func (w *writer) disconnect() {
+	clear(w.tx.stocks)
+	if w.conn != nil {
+		w.conn.close()
+		w.conn = nil
+	}
+}
+
+// A connection is the writer's, with the statements that it has prepared. They take no context: one
+// that is cut short would leave it unknown what happened, and every statement is short.
+type connection struct {
+	conn     *sql.Conn
+	prepared map[string]*sql.Stmt
+}
+
+func (c *connection) prepare(query string) (*sql.Stmt, error) {
+	if s, ok := c.prepared[query]; ok {
+		return s, nil
+	}
+	s, err := c.conn.PrepareContext(context.Background(), query)
+	if err == nil {
+		c.prepared[query] = s
+	}
+	return s, err
+}
+
+func (c *connection) exec(query string, args ...any) (int64, error) {
+	s, err := c.prepare(query)
+	if err != nil {
+		return 0, err
+	}
+	r, err := s.Exec(args...)
+	if err != nil {
+		return 0, err
+	}
+	return r.RowsAffected()
+}
+
+func (c *connection) row(query string, args ...any) *row {
+	s, err := c.prepare(query)
+	if err != nil {
+		return &row{err: err}
+	}
+	return &row{row: s.QueryRow(args...)}
+}
+
+func (c *connection) query(query string, args ...any) (*sql.Rows, error) {
+	s, err := c.prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	return s.Query(args...)
+}
+
+// close closes the connection; one that is only given back would keep its state.
+func (c *connection) close() {
+	for _, s := range c.prepared {
+		_ = s.Close()
+	}
+	_ = c.conn.Raw(func(any) error { return driver.ErrBadConn })
+	_ = c.conn.Close()
+}
