@@ -51,6 +51,11 @@ var mutants = []mutant{
 		pkg: "./internal/flow", test: "TestALeaseEndsBeforeAChange",
 	},
 	{
+		bug:  "a change begins while leases are granted",
+		file: "internal/operate/operate.go", old: "return o.issuer.Change(id, func() error {", new: "return func(do func() error) error { return do() }(func() error {",
+		pkg: "./internal/operate", test: "TestEveryChangeEndsTheLeasesBeforeItBegins",
+	},
+	{
 		bug:  "a holder is told sold out from memory",
 		file: "internal/flow/queue.go", old: "now >= l.until || l.holders.mayHave(user)", new: "now >= l.until",
 		pkg: "./internal/flow", test: "TestAHolderIsFoundWhileTheRefusalIsRepeated",
