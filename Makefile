@@ -64,7 +64,7 @@ unit:
 RACE_E2E := ^Test(F10|F20|F21F41|F23|F61)
 
 race:
-	.ci/gotest -race -shuffle=on -count=1 -timeout $(TIMEOUT) $$(go list ./... | grep -vE '/test/(bench|e2e|mutants)$$')
+	.ci/gotest -race -shuffle=on -count=1 -parallel 4 -timeout $(TIMEOUT) $$(go list ./... | grep -vE '/test/(bench|e2e|mutants)$$')
 	.ci/gotest -race -shuffle=on -count=1 -timeout $(TIMEOUT) -run '$(RACE_E2E)' ./test/e2e
 
 demo: build

@@ -39,6 +39,7 @@ func TestTheAuditFindsNoBreachWhileClaimsAndChangesAreDecided(t *testing.T) {
 	const clients, audits, coupons = 3, 15, 3000
 	for _, kind := range databases {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			name, _ := newLedgerOn(t, kind)
 			l := decider(t, name)
 			s := &scene{Ledger: l, t: t}

@@ -30,6 +30,7 @@ func runDoctor(t *testing.T, name, gate string) (status int, out string) {
 func TestDoctorLooksAtTheDatabaseAndAtRedis(t *testing.T) {
 	for _, kind := range []services.Kind{services.MariaDB, services.PostgreSQL} {
 		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
 			server, gate := kind.Server(t), services.Redis.Server(t, "--maxmemory", "256mb")
 			name, err := server.Database(t.Context())
 			stage.Must(t, err)

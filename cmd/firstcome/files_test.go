@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -85,9 +84,7 @@ func TestTheTokensPublicKeysAreReadAgain(t *testing.T) {
 	stage.Must(t, err)
 	logged := make(lines, 10)
 	a := auth.New(auth.Config{JWT: check, Log: slog.New(slog.NewTextHandler(logged, nil))})
-	ctx, stop := context.WithCancel(t.Context())
-	ran := make(chan error, 1)
-	go func() { ran <- a.Run(ctx) }()
+	stop := stage.Run(t, a.Run)
 	put(inPEM[1])
 	if line := <-logged; !strings.Contains(line, "other public keys") {
 		t.Errorf("the log says %s", line)
@@ -106,9 +103,6 @@ func TestTheTokensPublicKeysAreReadAgain(t *testing.T) {
 		t.Errorf("the log says %s", line)
 	}
 	stop()
-	if err := <-ran; err != nil {
-		t.Error(err)
-	}
 }
 
 // lines are those of a log.

@@ -21,6 +21,7 @@ func TestScriptsOnRedis(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
 			url := services.Redis.Server(t).URL()
 			reader := services.User(t, url, "~firstcome:*", "+@read", "+@connection", "+time")
 			params := scripts("")

@@ -214,6 +214,7 @@ func (g *garden) plantIn(p plant) {
 func TestTheAuditFindsWhateverTheLedgerSaysTwice(t *testing.T) {
 	for _, kind := range databases {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			g := gardenOn(t, kind)
 			if lines := g.audit(false); len(lines) > 0 {
 				t.Fatalf("before anything was planted: %q", lines)

@@ -25,9 +25,7 @@ func TestARecorderHasNoAPIAndSaysHowItIs(t *testing.T) {
 	if n.api != nil || n.issuer != nil || n.http != nil || n.address() != "off" {
 		t.Errorf("a recorder serves an API at %s: %+v", n.address(), n)
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	ran := make(chan error, 1)
-	go func() { ran <- n.run(ctx) }()
+	stop := stage.Run(t, n.run)
 	for path, want := range map[string]string{
 		"/livez": "ok", "/readyz?verbose": `"ledger":"ok"`, "/metrics": "\nfirstcome_breaker_state{", "/debug/pprof/cmdline": "",
 	} {
@@ -44,7 +42,4 @@ func TestARecorderHasNoAPIAndSaysHowItIs(t *testing.T) {
 	}
 	http.DefaultClient.CloseIdleConnections()
 	stop()
-	if err := <-ran; err != nil {
-		t.Error(err)
-	}
 }

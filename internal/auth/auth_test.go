@@ -120,9 +120,7 @@ func TestARevokedKeyIsRefusedWithinASecond(t *testing.T) {
 		plain, key := newKey(t, firstcome.Service)
 		ring := &keyring{keys: []firstcome.Key{key}}
 		a := auth.New(auth.Config{Keys: ring})
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- a.Run(ctx) }()
+		stop := stage.Run(t, a.Run)
 
 		wait := time.NewTimer(time.Second)
 		<-wait.C
@@ -139,9 +137,6 @@ func TestARevokedKeyIsRefusedWithinASecond(t *testing.T) {
 			t.Error("a second after it was revoked, the key is still good")
 		}
 		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("Run returned %v", err)
-		}
 	})
 }
 

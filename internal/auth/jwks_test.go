@@ -2,7 +2,6 @@ package auth_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -211,9 +210,7 @@ func TestTokensKeysChangeWhileTheNodeRuns(t *testing.T) {
 		j, err := auth.NewJWT(auth.JWTConfig{PublicKey: file.text, Again: file.read})
 		stage.Must(t, err)
 		a := auth.New(auth.Config{JWT: j, Log: slog.New(slog.NewTextHandler(&logged, nil))})
-		ran := make(chan error, 1)
-		ctx, stop := context.WithCancel(context.Background())
-		go func() { ran <- a.Run(ctx) }()
+		stop := stage.Run(t, a.Run)
 		for _, step := range []struct {
 			what     string
 			text     []byte
@@ -247,9 +244,6 @@ func TestTokensKeysChangeWhileTheNodeRuns(t *testing.T) {
 			t.Errorf("the file was read %d times in %d seconds", file.reads, most)
 		}
 		stop()
-		if err := <-ran; err != nil {
-			t.Error(err)
-		}
 	})
 }
 
@@ -266,9 +260,7 @@ func TestAFileThatHangsKeepsNoRevokedKeyGood(t *testing.T) {
 		}})
 		stage.Must(t, err)
 		a := auth.New(auth.Config{JWT: j, Keys: ledger})
-		ran := make(chan error, 1)
-		ctx, stop := context.WithCancel(context.Background())
-		go func() { ran <- a.Run(ctx) }()
+		stop := stage.Run(t, a.Run)
 		time.Sleep(5 * time.Second) // synctest's time
 		if _, err := a.Authenticate(request("Bearer " + plain)); err != nil {
 			t.Error(err)
@@ -281,8 +273,5 @@ func TestAFileThatHangsKeepsNoRevokedKeyGood(t *testing.T) {
 		}
 		close(hangs)
 		stop()
-		if err := <-ran; err != nil {
-			t.Error(err)
-		}
 	})
 }
