@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/httpd"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/load"
 )
@@ -61,7 +61,7 @@ func demoSettings(path string) settings {
 	return settings{
 		listen: "127.0.0.1:0", ledgerPath: path,
 		admit:  func(context.Context, *ledger.Ledger) (bool, error) { return true, nil },
-		limits: api.Limits{Grace: demoAnswerWait, Wait: longerWait(demoAnswerWait)},
+		limits: httpd.Limits{Grace: demoAnswerWait, Wait: longerWait(demoAnswerWait)},
 		queue:  flow.Limits{Gate: demoAnswerWait},
 		log:    slog.New(slog.DiscardHandler),
 	}

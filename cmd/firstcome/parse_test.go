@@ -73,12 +73,12 @@ func TestTheSettingsOfServeReachTheNode(t *testing.T) {
 	_, err := parse(&grammar, []string{
 		"serve", "--ledger", "sqlite:" + dir + "/x.db", "--max-batch", "7", "--max-waiting=8", "--max-connections", "9",
 		"--answer-wait", "6s", "--shutdown-grace", "2s", "--drain-delay", "3s", "--trusted-proxy", "10.1.2.3,10.2.0.0/16",
-		"--user-rate", "1.5", "--ops", "off", "--cors-origin", "https://app.shop.example,http://localhost:5173",
+		"--user-rate", "1.5", "--ops", "off", "--lanes", "off", "--cors-origin", "https://app.shop.example,http://localhost:5173",
 	}, terminal{})
 	stage.Must(t, err)
 	s := grammar.Serve.settings(terminal{err: os.Stderr})
-	got := []any{s.ops, s.queue.Batch, s.queue.Waiting, s.limits.MaxConnections, s.queue.Gate, s.limits.Wait, s.limits.Grace, s.drainDelay, s.userLimit != nil, s.addressLimit != nil}
-	want := []any{"", 7, 8, 9, 6 * time.Second, 3 * time.Second, 2 * time.Second, 3 * time.Second, true, false}
+	got := []any{s.ops, s.queue.Batch, s.queue.Waiting, s.limits.MaxConnections, s.queue.Gate, s.limits.Wait, s.limits.Grace, s.drainDelay, s.userLimit != nil, s.addressLimit != nil, s.noLanes}
+	want := []any{"", 7, 8, 9, 6 * time.Second, 3 * time.Second, 2 * time.Second, 3 * time.Second, true, false, true}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}

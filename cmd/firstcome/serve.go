@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/httpd"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
@@ -57,6 +57,7 @@ type tokenFlags struct {
 // limitFlags bound what clients may take.
 type limitFlags struct {
 	MaxConnections count     `default:"8192" help:"Connections at once, and never more than the limit of open files allows (default: 8192)."`
+	Lanes          string    `enum:"on,off" default:"on" placeholder:"on" help:"Answer plain, short requests without net/http where there is no TLS: on, or off to have net/http answer all (default: on)."`
 	MaxBatch       count     `default:"512" help:"Claims that the gate decides at once (default: 512)."`
 	MaxWaiting     count     `default:"16384" help:"Claims of one campaign that wait; more are answered 503 (default: 16384)."`
 	UserRate       perSecond `default:"0" placeholder:"N" help:"Requests a second of one user (default: 0, no limit)."`
@@ -176,7 +177,8 @@ func (c *serveCmd) settings(t terminal) settings {
 		gate:   c.gateSettings(),
 		secret: c.files.secret, tls: c.files.tls, jwt: c.files.jwt,
 		queue:      flow.Limits{Batch: int(c.MaxBatch), Waiting: int(c.MaxWaiting), Gate: c.AnswerWait},
-		limits:     api.Limits{MaxConnections: int(c.MaxConnections), Grace: c.ShutdownGrace, Wait: longerWait(c.AnswerWait)},
+		limits:     httpd.Limits{MaxConnections: int(c.MaxConnections), Grace: c.ShutdownGrace, Wait: longerWait(c.AnswerWait)},
+		noLanes:    c.Lanes == "off",
 		drainDelay: c.DrainDelay,
 		log:        newLog(t, slog.Level(c.LogLevel), c.LogFormat),
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/httpd"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/internal/ops"
@@ -37,11 +38,12 @@ type settings struct {
 	admit func(context.Context, *ledger.Ledger) (open bool, err error)
 
 	queue          flow.Limits
-	limits         api.Limits // Grace also bounds what the issuer may take
+	limits         httpd.Limits // Grace also bounds what the issuer may take
 	userLimit      *auth.Limiter
 	addressLimit   *auth.Limiter
 	trustedProxies []netip.Prefix
 	corsOrigins    []string
+	noLanes        bool          // net/http answers all
 	drainDelay     time.Duration // how long it is not ready before it stops accepting
 
 	log *slog.Logger
@@ -63,6 +65,7 @@ type node struct {
 	operator *operate.Operator
 	auth     *auth.Authenticator
 	api      *api.Server
+	server   *httpd.Server
 	http     net.Listener
 }
 
@@ -118,7 +121,7 @@ func (n *node) openAPI(ctx context.Context) error {
 	claims := &flow.Answerer{Issuer: n.issuer, Coupons: gate, Terms: terms.Terms}
 	n.operator = operate.New(n.ledger, n.issuer, claims)
 	config := api.Config{
-		Ledger: n.ledger, Terms: terms, Claims: claims, Log: s.log, Limits: s.limits, Observer: n.monitor, Health: n.monitor,
+		Ledger: n.ledger, Terms: terms, Claims: claims, Log: s.log, Observer: n.monitor, Health: n.monitor,
 		UserLimit: s.userLimit, AddressLimit: s.addressLimit, TrustedProxies: s.trustedProxies, CORSOrigins: s.corsOrigins,
 	}
 	if r := n.remote; r != nil {
@@ -132,7 +135,13 @@ func (n *node) openAPI(ctx context.Context) error {
 	}
 	config.Operator, config.Auth = n.operator, n.auth
 	n.api = api.New(config)
-	n.monitor.WatchClaims(n.issuer, n.api.Connections)
+	surface := n.api.HTTP()
+	surface.Limits = s.limits
+	if s.noLanes {
+		surface.Short = nil
+	}
+	n.server = httpd.New(surface)
+	n.monitor.WatchClaims(n.issuer, n.server.Connections)
 	return nil
 }
 
@@ -149,8 +158,6 @@ func (n *node) compareSecret(ctx context.Context) error {
 
 func (n *node) listen(ctx context.Context) error {
 	var config net.ListenConfig
-	// A socket of multipath TCP takes no filter, with which api.Serve stops gracefully.
-	config.SetMultipathTCP(false)
 	var err error
 	if n.api != nil {
 		if n.http, err = config.Listen(ctx, "tcp", n.settings.listen); err != nil {
@@ -266,7 +273,7 @@ func (n *node) serve(ctx context.Context) error {
 		return nil
 	}
 	served := make(chan error, 1)
-	go func() { served <- n.api.Serve(accepting, n.http, n.settings.tls) }()
+	go func() { served <- n.server.Serve(accepting, n.http, n.settings.tls) }()
 	select {
 	case err := <-served:
 		return err
@@ -274,6 +281,7 @@ func (n *node) serve(ctx context.Context) error {
 	}
 	n.settings.log.Info("stopping", "in", n.settings.drainDelay, "grace", n.settings.limits.Grace)
 	n.api.Drain()
+	n.server.Drain()
 	delay := time.NewTimer(n.settings.drainDelay)
 	defer delay.Stop()
 	select {

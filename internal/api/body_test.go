@@ -18,7 +18,7 @@ import (
 
 // TestF29WhoSendsTooMuchIsToldAtOnce sends more than a claim may have, and not its end.
 func TestF29WhoSendsTooMuchIsToldAtOnce(t *testing.T) {
-	s := open(t, patient(8))
+	s := open(t)
 	c := s.dial(claimChunk + strings.Repeat("x", 14) + "\r\n11170\r\n" + strings.Repeat("x", 0x11170))
 	if err := c.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		t.Fatal(err)

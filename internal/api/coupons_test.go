@@ -78,7 +78,7 @@ func TestCouponsAreListedInPagesAndStreamedWhole(t *testing.T) {
 }
 
 func TestAnExportThatFailsHalfWayHasNoCleanEnd(t *testing.T) {
-	s := open(t, func(_ *shop, c *api.Config) { c.Limits.Write = time.Second })
+	s := open(t, func(_ *shop, c *api.Config) { c.PartTime = time.Second })
 	s.create(`{"id":"c","name":"n","quantity":null,"coupon":{"benefit":"` + strings.Repeat("b", 15000) + `"}}`)
 	users := make([]firstcome.UserID, 1000) // 15 MB: more than the sockets hold
 	for n := range users {

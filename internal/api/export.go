@@ -40,7 +40,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, of ledger.Status
 		w.Header().Set("Content-Disposition", disposition(of.ID, of.Terms.Name))
 	}
 	p.Limit = 0
-	out := bufio.NewWriterSize(&stream{ResponseWriter: w, control: http.NewResponseController(w), wait: s.Limits.Write}, 32<<10)
+	out := bufio.NewWriterSize(&stream{ResponseWriter: w, control: http.NewResponseController(w), wait: s.PartTime}, 32<<10)
 	write := s.lines(out)
 	if as.media == typeCSV {
 		write = s.cells(out, as.sheet)

@@ -31,7 +31,7 @@ func (s *Server) listFacts(w http.ResponseWriter, r *http.Request, _ auth.Caller
 	if r.Method == http.MethodHead {
 		wait = 0 // there is nobody to tell
 	}
-	extend(http.NewResponseController(w), wait+s.Limits.Write)
+	extend(http.NewResponseController(w), wait+s.PartTime)
 	facts, err := s.waitForFacts(r, id, after, most, wait)
 	if err != nil {
 		return err

@@ -39,9 +39,6 @@ type front struct {
 }
 
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if f.server.stopping.Load() {
-		w.Header()["Connection"] = closing
-	}
 	if path := r.URL.EscapedPath(); strings.Contains(path, "/.") && hasDots(path) || strings.Contains(path, "//") {
 		setCommonHeaders(w)
 		writeProblem(w, malformed("the path has a segment that is empty, . or .."))
@@ -49,10 +46,6 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f.mux.ServeHTTP(w, r)
 }
-
-// closing says of an answer that it is the last of its connection: of HTTP/1 as it
-// is, of HTTP/2 by GOAWAY.
-var closing = []string{"close"}
 
 // hasDots tells whether a segment of the path is . or .. as it stands.
 func hasDots(path string) bool {
@@ -97,11 +90,6 @@ type guard struct {
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer g.server.survive(w, r)
 	setCommonHeaders(w)
-	if g.server.isDraining() {
-		// Who is told to connect anew finds another node, and has no connection here
-		// when it is closed.
-		w.Header().Set("Connection", "close")
-	}
 	caller, err := g.admit(r)
 	if err == nil {
 		err = checkQuery(r, g.route.params)

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
-
-	"github.com/firstcome/firstcome/internal/api"
 )
 
 // edges are texts where a reader of integers may go wrong, beside the bounds that the contract has.
@@ -128,7 +126,7 @@ func (s *shop) tryInteger(i integer, text string) {
 
 // TestEveryIntegerOfABodyAndAHeaderIsBounded does the same with what the bodies of requests have.
 func TestEveryIntegerOfABodyAndAHeaderIsBounded(t *testing.T) {
-	s := open(t, limited(api.Limits{}))
+	s := open(t)
 	s.create(`{"id":"c","name":"n","quantity":9}`)
 	s.client.Timeout = 20 * time.Second
 	known := map[int]bool{200: true, 201: true, 400: true, 409: true, 410: true, 412: true, 422: true}

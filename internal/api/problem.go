@@ -122,6 +122,14 @@ func fieldErrors(err error) []client.FieldError {
 // mend says what to do about a campaign that this node may not decide.
 const mend = "Its log says which. Give this node the campaign's gate, secret and ledger, or the newer firstcome"
 
+// turnedAwayRetry is when a client that is turned away may ask again.
+const turnedAwayRetry = 2 * time.Second
+
+// turnAway answers a client for whose connection there is no room.
+func turnAway(w http.ResponseWriter) {
+	writeProblem(w, later(busy, "there is no room for another connection. Ask again: it is safe", turnedAwayRetry))
+}
+
 // writeProblem answers with a problem.
 func writeProblem(w http.ResponseWriter, p *client.Problem) {
 	body, err := json.Marshal(p)

@@ -72,14 +72,14 @@ const maxInteger = 1<<53 - 1
 // parseInteger reads an integer of 0 to maxInteger, in digits and without leading zeros: for
 // each there is one text.
 func parseInteger(text string) (n int64, ok bool) {
-	if text == "" || len(text) > 1 && text[0] == '0' || !all(text, isDigit) {
+	if text == "" || len(text) > 1 && text[0] == '0' || strings.IndexFunc(text, isNoDigit) >= 0 {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	return n, err == nil && n <= maxInteger
 }
 
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+func isNoDigit(c rune) bool { return c < '0' || '9' < c }
 
 // number returns a parameter that is an integer; absent means 0.
 func (q *query) number(name string) int64 {

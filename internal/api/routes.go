@@ -6,6 +6,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/httpd"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
@@ -15,7 +16,7 @@ type route struct {
 	who          who
 	params       string // its query parameters; any other is refused
 	serve        func(http.ResponseWriter, *http.Request, auth.Caller) error
-	long         bool // it bounds its reading itself, because its answer may take long
+	long         bool // its answer may take long: no lane answers it, and it bounds its reading itself
 }
 
 // routes is the whole surface.
@@ -66,6 +67,20 @@ func (s *Server) Operations() []string {
 		operations = append(operations, r.method+" "+strings.TrimSuffix(r.path, "{$}"))
 	}
 	return operations
+}
+
+// HTTP returns the public surface as an HTTP server takes it. The caller adds limits.
+func (s *Server) HTTP() httpd.Config {
+	c := httpd.Config{
+		Handler: s.Handler(), TurnAway: turnAway, Log: s.Log,
+		BodyLast: s.AddressLimit != nil, // an address is limited before its bodies are waited for
+	}
+	for _, r := range s.routes() {
+		if !r.long {
+			c.Short = append(c.Short, httpd.Route{Method: r.method, Path: strings.TrimSuffix(r.path, "{$}")})
+		}
+	}
+	return c
 }
 
 // who is a set of those who may call an operation.

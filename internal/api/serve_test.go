@@ -3,9 +3,7 @@ package api_test
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -36,34 +34,6 @@ func (s *shop) dial(text string) net.Conn {
 	return c
 }
 
-// isCut waits until the server has closed a connection.
-func isCut(t testing.TB, c net.Conn) {
-	t.Helper()
-	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
-	if _, err := io.Copy(io.Discard, c); err != nil {
-		if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
-			t.Error("the connection is still open")
-		}
-	}
-}
-
-func limited(l api.Limits) func(*shop, *api.Config) {
-	return func(_ *shop, c *api.Config) { c.Limits = l }
-}
-
-func TestF30SlowHeadersSlowBodiesAndIdlersAreCut(t *testing.T) {
-	s := open(t, limited(api.Limits{Header: 200 * time.Millisecond, Read: 300 * time.Millisecond, Idle: 200 * time.Millisecond}))
-	s.createInLedger("c") // since a machine that stops for a moment is slow, too
-	for name, text := range map[string]string{
-		"nothing":      "",
-		"slow headers": "GET /livez HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
-		"slow body":    "POST /v1/campaigns/c/claims HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
-		"an idler":     "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n",
-	} {
-		t.Run(name, func(t *testing.T) { isCut(t, s.dial(text)) })
-	}
-}
-
 func TestAClaimWhoseBodyEndsEarlyIs400(t *testing.T) {
 	s := open(t)
 	c := s.dial("POST /v1/campaigns/c/claims HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n{\"user_id")
@@ -77,43 +47,6 @@ func TestAClaimWhoseBodyEndsEarlyIs400(t *testing.T) {
 	_ = r.Body.Close()
 }
 
-func TestF30LargeHeadersAreRefused(t *testing.T) {
-	s := open(t)
-	r := s.call("GET", "/livez", "", "X-Large", strings.Repeat("x", 12<<10))
-	if r.status != 200 {
-		t.Errorf("12 KB of headers answer %d", r.status)
-	}
-	c := s.dial("GET /livez HTTP/1.1\r\nHost: localhost\r\nX-Large: " + strings.Repeat("x", 17<<10) + "\r\n\r\n")
-	response, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = response.Body.Close()
-	if response.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
-		t.Errorf("17 KB of headers answer %d", response.StatusCode)
-	}
-}
-
-func TestF30HoardersOfConnectionsMakeRoomForHealthyClients(t *testing.T) {
-	const room = 50
-	s := open(t, limited(api.Limits{MaxConnections: room}))
-	s.create(`{"id":"c","name":"n","quantity":null}`)
-	var hoard []net.Conn
-	for n := range 10 * room {
-		text := "" // half of them send a request and then hold on
-		if n%2 == 0 {
-			text = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
-		}
-		hoard = append(hoard, s.dial(text))
-		if n%room == 0 {
-			s.claimAgain("c", fmt.Sprint("u", n))
-		}
-	}
-	s.claimAgain("c", "last")
-	isCut(t, hoard[0])
-	isCut(t, hoard[1])
-}
-
 // createInLedger makes a campaign without a request.
 func (s *shop) createInLedger(id firstcome.CampaignID) {
 	s.t.Helper()
@@ -121,49 +54,6 @@ func (s *shop) createInLedger(id firstcome.CampaignID) {
 	if _, err := s.ledger.Create(context.Background(), "test", id, terms); err != nil {
 		s.t.Fatal(err)
 	}
-}
-
-// claimAgain claims until a connection is not the one that was just closed for
-// having been idle.
-func (s *shop) claimAgain(id, user string) {
-	s.t.Helper()
-	await(s.t, func() bool {
-		r, err := s.try("POST", "/v1/campaigns/"+id+"/claims", `{"user_id":"`+user+`"}`)
-		return err == nil && r.status < 300
-	})
-}
-
-func TestF17WhereEveryConnectionIsBusyTheNextIsTurnedAwayAndTheRestRecovers(t *testing.T) {
-	const room = 4
-	var gate heldGate
-	s := open(t, held(&gate, flow.Limits{}), limited(api.Limits{MaxConnections: room}))
-	busy := make([]net.Conn, room)
-	for n := range busy { // not over HTTP: that would take a connection
-		s.createInLedger(firstcome.CampaignID(fmt.Sprint("c", n)))
-	}
-	for n := range busy {
-		busy[n] = s.dial(fmt.Sprintf("POST /v1/campaigns/c%d/claims HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n{\"user_id\":\"u\"}", n))
-		<-gate.at
-	}
-	turnedAway, err := http.ReadResponse(bufio.NewReader(s.dial("")), nil)
-	if err != nil || turnedAway.StatusCode != 503 || turnedAway.Header.Get("Retry-After") != "2" || !turnedAway.Close {
-		t.Fatalf("it answers %v, %v", turnedAway, err)
-	}
-	text, err := io.ReadAll(turnedAway.Body)
-	_ = turnedAway.Body.Close()
-	var p client.Problem
-	if unread := json.Unmarshal(text, &p); err != nil || unread != nil || p.Code != "busy" || turnedAway.Header.Get("Content-Type") != "application/problem+json" {
-		t.Fatalf("it says %s, %v", text, err)
-	}
-	close(gate.letGo)
-	for _, c := range busy {
-		answer, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err != nil || answer.StatusCode != 201 {
-			t.Fatalf("a busy connection answers %v, %v", answer, err)
-		}
-		_ = answer.Body.Close()
-	}
-	s.claimAgain("c0", "v")
 }
 
 // A heldGate decides when it is let go.
@@ -188,6 +78,30 @@ func held(g *heldGate, l flow.Limits) func(*shop, *api.Config) {
 	return func(s *shop, _ *api.Config) {
 		g.Gate, g.at, g.letGo = s.ledger, make(chan struct{}, 100), make(chan struct{})
 		s.issuer = flow.NewIssuer(g, l)
+	}
+}
+
+func TestAClientThatIsTurnedAwayIsToldWhy(t *testing.T) {
+	w := httptest.NewRecorder()
+	open(t).server.HTTP().TurnAway(w)
+	var p client.Problem
+	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Code != 503 || p.Code != "busy" || w.Header().Get("Retry-After") != "2" || w.Header().Get("Content-Type") != "application/problem+json" {
+		t.Errorf("it is told %d %v %s, %v", w.Code, w.Header(), w.Body, err)
+	}
+}
+
+// TestALaneAnswersWhatIsShort, and nothing that may take long.
+func TestALaneAnswersWhatIsShort(t *testing.T) {
+	short := map[string]bool{}
+	s := open(t).server
+	for _, r := range s.HTTP().Short {
+		short[r.Method+" "+r.Path] = true
+	}
+	for _, operation := range s.Operations() {
+		long := operation == "GET /v1/campaigns/{id}/coupons" || operation == "GET /v1/campaigns/{id}/facts"
+		if short[operation] == long {
+			t.Errorf("%s is short: %t", operation, !long)
+		}
 	}
 }
 
@@ -249,90 +163,6 @@ func TestAClaimThatWaitsTooLongIs503(t *testing.T) {
 	s.claim("c", "u").want(t, 503, "")
 	close(gate.letGo)
 	await(t, func() bool { return s.claim("c", "u").status == 200 })
-}
-
-// TestAClaimMayWaitForLongerThanItsRequestAndItsAnswerTake has an operator who wants that.
-func TestAClaimMayWaitForLongerThanItsRequestAndItsAnswerTake(t *testing.T) {
-	const short = 100 * time.Millisecond
-	var gate heldGate
-	s := open(t, held(&gate, flow.Limits{Gate: time.Hour}), limited(api.Limits{Read: short, Write: short, Wait: time.Hour}))
-	s.create(`{"id":"c","name":"n","quantity":9}`)
-	answer := make(chan error, 1)
-	go func() {
-		r, err := s.try("POST", "/v1/campaigns/c/claims", `{"user_id":"u"}`)
-		if err == nil && r.status != http.StatusCreated {
-			err = fmt.Errorf("it is answered %d", r.status)
-		}
-		answer <- err
-	}()
-	<-gate.at
-	<-time.After(3 * short)
-	close(gate.letGo)
-	if err := <-answer; err != nil {
-		t.Error(err)
-	}
-}
-
-func TestServeAnswersWhatIsInFlightBeforeItEnds(t *testing.T) {
-	var gate heldGate
-	s := &shop{t: t, client: &http.Client{Transport: &http.Transport{}}}
-	s.ledger = startLedger(t, s.now, "")
-	s.auth = auth.New(auth.Config{Open: true})
-	s.claims = &flow.Answerer{Coupons: s.ledger}
-	config := api.Config{Log: quiet(), Observer: newObserver(), Health: newObserver()}
-	held(&gate, flow.Limits{})(s, &config)
-	s.wire(config)
-	s.ledger.run(t)
-	ln := loopback(t)
-	s.url = "http://" + ln.Addr().String()
-	cancel, served := s.serveOn(ln)
-	s.createInLedger("c")
-	answer := make(chan reply, 1)
-	go func() { answer <- s.claim("c", "u") }()
-	<-gate.at
-	cancel()
-	await(t, func() bool { // it no longer accepts
-		c, err := net.Dial("tcp", ln.Addr().String())
-		if err == nil {
-			_ = c.Close()
-		}
-		return err != nil
-	})
-	close(gate.letGo)
-	(<-answer).want(t, 201, "issued")
-	if err := <-served; err != nil {
-		t.Error(err)
-	}
-	s.client.CloseIdleConnections()
-	if err := s.issuer.Stop(context.Background()); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestServeSpeaksHTTP2OverTLS(t *testing.T) {
-	s := open(t)
-	s.create(`{"id":"c","name":"n","quantity":9}`)
-	lender := httptest.NewUnstartedServer(nil) // for its certificate
-	lender.StartTLS()
-	defer lender.Close()
-	ln := loopback(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- s.server.Serve(ctx, ln, &tls.Config{Certificates: lender.TLS.Certificates}) }()
-	transport := lender.Client().Transport.(*http.Transport).Clone()
-	transport.ForceAttemptHTTP2 = true
-	second := &shop{t: t, url: "https://" + ln.Addr().String(), client: &http.Client{Transport: transport}}
-	second.claim("c", "u").want(t, 201, "issued")
-	response, err := second.client.Get(second.url + "/livez")
-	if err != nil || response.ProtoMajor != 2 {
-		t.Errorf("it answers %v, %v", response, err)
-	}
-	_ = response.Body.Close()
-	transport.CloseIdleConnections()
-	cancel()
-	if err := <-served; err != nil {
-		t.Error(err)
-	}
 }
 
 func TestPathsAndMethodsThatAreNotServedAreProblems(t *testing.T) {

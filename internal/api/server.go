@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -27,7 +26,8 @@ type Config struct {
 	Operator *operate.Operator
 	Auth     *auth.Authenticator
 	Log      *slog.Logger // nil: slog.Default()
-	Limits   Limits       // zero fields: their defaults
+	// PartTime is for a part of a streamed answer to leave; zero: partTime.
+	PartTime time.Duration
 	// Observer hears what claims come to; Health answers /readyz.
 	Observer Observer
 	Health   Health
@@ -63,7 +63,6 @@ type Health interface {
 // A Server is the HTTP API. Make one with New.
 type Server struct {
 	Config
-	conns    *conns
 	buffers  sync.Pool // of *buffer
 	exports  chan struct{}
 	searches chan struct{} // one looks for a code at a time
@@ -71,8 +70,10 @@ type Server struct {
 
 	drain    sync.Once
 	draining chan struct{} // closed by Drain
-	stopping atomic.Bool   // every answer closes its connection
 }
+
+// partTime is for a part of a streamed answer to leave, as for a whole one.
+const partTime = 30 * time.Second
 
 // exports is how many whole campaigns may be streamed at once: each holds one of
 // the ledger's four reading connections for as long as its client takes.
@@ -83,10 +84,11 @@ func New(c Config) *Server {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	c.Limits = c.Limits.withDefaults()
+	if c.PartTime == 0 {
+		c.PartTime = partTime
+	}
 	s := &Server{
 		Config:   c,
-		conns:    newConns(c.Limits.MaxConnections),
 		buffers:  sync.Pool{New: func() any { return &buffer{} }},
 		exports:  make(chan struct{}, exports),
 		searches: make(chan struct{}, 1),
@@ -105,46 +107,4 @@ func New(c Config) *Server {
 func (s *Server) Drain() {
 	s.Health.Drain()
 	s.drain.Do(func() { close(s.draining) })
-}
-
-// isDraining tells whether Drain was called.
-func (s *Server) isDraining() bool {
-	select {
-	case <-s.draining:
-		return true
-	default:
-		return false
-	}
-}
-
-// Limits bound what clients can take. The zero value of a field means its default.
-type Limits struct {
-	// MaxConnections is how many connections are open at once; default 8192, at
-	// about 20 KB each, and in any case what the file descriptors allow.
-	MaxConnections int
-	Header         time.Duration // for a request's headers to arrive; default 5s
-	Read           time.Duration // for a whole request to arrive; default 15s
-	Write          time.Duration // for an answer, or a part of a stream, to leave; default 30s
-	// Wait is added to Read and Write where claims wait longer than these allow for: at
-	// their end the connection is given up, with whatever was decided.
-	Wait  time.Duration
-	Idle  time.Duration // for the next request of a connection; default 2m
-	Grace time.Duration // for requests in flight when Serve has to end; default 15s
-}
-
-func (l Limits) withDefaults() Limits {
-	l.MaxConnections = orDefault(l.MaxConnections, 8192)
-	l.Header = orDefault(l.Header, 5*time.Second)
-	l.Read = orDefault(l.Read, 15*time.Second) + l.Wait
-	l.Write = orDefault(l.Write, 30*time.Second) + l.Wait
-	l.Idle = orDefault(l.Idle, 2*time.Minute)
-	l.Grace = orDefault(l.Grace, 15*time.Second)
-	return l
-}
-
-func orDefault[T int | time.Duration](value, otherwise T) T {
-	if value <= 0 {
-		return otherwise
-	}
-	return value
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/httpd"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/test/services"
@@ -147,11 +148,18 @@ func (s *shop) wire(config api.Config) {
 // listen serves until the test ends.
 func (s *shop) listen() {
 	s.t.Helper()
-	ln := loopback(s.t)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.t.Fatal(err)
+	}
 	s.url = "http://" + ln.Addr().String()
-	cancel, served := s.serveOn(ln)
+	server := httpd.New(s.server.HTTP())
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, ln, nil) }()
 	s.finish = sync.OnceFunc(func() {
 		s.client.CloseIdleConnections()
+		s.server.Drain()
 		cancel()
 		if err := <-served; err != nil {
 			s.t.Error(err)
@@ -163,24 +171,6 @@ func (s *shop) listen() {
 		}
 	})
 	s.t.Cleanup(s.finish)
-}
-
-// serveOn serves ln until cancel is called, and tells what that ended with.
-func (s *shop) serveOn(ln net.Listener) (cancel context.CancelFunc, served <-chan error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.server.Serve(ctx, ln, nil) }()
-	return cancel, ended
-}
-
-// loopback returns a listener on a free port.
-func loopback(t testing.TB) *net.TCPListener {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ln.(*net.TCPListener)
 }
 
 // behind changes the ledger behind firstcome's back.

@@ -23,11 +23,12 @@ import (
 )
 
 // A caller claims over bare connections, so that nothing is sent again behind its
-// back: a connection that was made is answered, or that is an error.
+// back: a connection that was accepted is answered, or that is an error.
 type caller struct {
 	*crowd
 	address string
-	keep    bool // the connection for the next claim
+	keep    bool     // the connection for the next claim
+	refused []string // the users whose connection was reset before any answer: it was made, and not accepted
 }
 
 // claimAll has new users claim until the server cannot be connected to any more.
@@ -57,7 +58,7 @@ func (c *caller) converse(conn net.Conn) error {
 	}
 	answers := bufio.NewReader(conn)
 	for n := 0; ; n++ {
-		last, err := c.exchange(conn, answers)
+		last, err := c.exchange(conn, answers, n == 0)
 		if err != nil {
 			return fmt.Errorf("request %d of a connection: %w", n+1, err)
 		}
@@ -67,15 +68,23 @@ func (c *caller) converse(conn net.Conn) error {
 	}
 }
 
-// exchange sends one claim and keeps its answer. It tells whether the connection is over.
-func (c *caller) exchange(conn net.Conn, answers *bufio.Reader) (last bool, err error) {
+// exchange sends one claim and keeps its answer. It tells whether the connection is over. The first of a
+// connection may be refused.
+func (c *caller) exchange(conn net.Conn, answers *bufio.Reader, first bool) (last bool, err error) {
 	user, header := c.user(), ""
 	if !c.keep {
 		header = "Connection: close\r\n"
 	}
 	body := `{"user_id":"` + user + `"}`
 	claim := audit.Claim{User: firstcome.UserID(user), Sent: time.Since(c.start)}
-	defer func() { c.crowd.keep(claim, err) }()
+	defer func() {
+		if first && (errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)) {
+			c.refused = append(c.refused, user)
+			last, err = true, nil
+			return
+		}
+		c.crowd.keep(claim, err)
+	}()
 	_, err = fmt.Fprintf(conn, "POST /v1/campaigns/%s/claims HTTP/1.1\r\nHost: localhost\r\n%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 		c.campaign, header, len(body), body)
 	if err != nil {
@@ -100,13 +109,15 @@ func (c *caller) exchange(conn net.Conn, answers *bufio.Reader) (last bool, err 
 	return response.Close, err
 }
 
-// TestF22SIGTERMUnderLoadAnswersEveryConnection stops the server again and again
+// TestF22SIGTERMUnderLoadAnswersEveryConnectionThatItAccepted stops the server again and again
 // while clients claim who do not care whether it is ready: some keep their
-// connections, some make one for each claim, and some have one that they do not use.
-func TestF22SIGTERMUnderLoadAnswersEveryConnection(t *testing.T) {
-	const callers, unused = 16, 8
+// connections, some make one for each claim, and some have one that they do not use. A connection that was not
+// accepted is reset, and what was sent on it has no effect.
+func TestF22SIGTERMUnderLoadAnswersEveryConnectionThatItAccepted(t *testing.T) {
+	const many, unused = 16, 8
 	crowd := newCrowd("spring")
 	var dir string
+	var callers []*caller
 	stops := rounds(5, 100)
 	for n := range stops {
 		p := serve(t, launch{dir: dir, args: []string{"--drain-delay", "0s", "--shutdown-grace", "4s"}})
@@ -115,8 +126,9 @@ func TestF22SIGTERMUnderLoadAnswersEveryConnection(t *testing.T) {
 		}
 		address := p.address()
 		var all sync.WaitGroup
-		for k := range callers {
+		for k := range many {
 			c := &caller{crowd: crowd, address: address, keep: k%2 == 0}
+			callers = append(callers, c)
 			all.Go(func() { c.claimAll(t) })
 		}
 		crowd.awaitAnswers(t, 200)
@@ -134,6 +146,18 @@ func TestF22SIGTERMUnderLoadAnswersEveryConnection(t *testing.T) {
 	if len(crowd.errs) > 0 {
 		t.Errorf("%d claims were not answered", len(crowd.errs))
 	}
+	refused := 0
+	for _, c := range callers {
+		for _, user := range c.refused {
+			if refused++; refused > stops*many {
+				t.Fatal("more connections were reset than one a client and stop")
+			}
+			if _, err := p.calls.ClaimOf(t.Context(), "spring", user); isProblem(err) == nil || isProblem(err).Status != http.StatusNotFound {
+				t.Errorf("a claim on a connection that was reset is %v", err)
+			}
+		}
+	}
+	t.Logf("%d connections were reset before they were accepted", refused)
 	crowd.verdict(p)
 	p.stop()
 }

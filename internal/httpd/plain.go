@@ -1,4 +1,4 @@
-package api
+package httpd
 
 import (
 	"bytes"
@@ -13,7 +13,6 @@ type plain struct {
 	method, target, host string
 	header               http.Header // without Host, as in an http.Request
 	body                 []byte
-	rest                 int // of the body's bytes, those that are still to come
 
 	values []string // what the header's slices are parts of
 }
@@ -50,12 +49,10 @@ func (p *plain) read(b []byte) finding {
 	switch {
 	case !ok || len(body) > length:
 		return other
-	}
-	p.body, p.rest = body, length-len(body)
-	if p.rest > 0 {
+	case len(body) < length:
 		return headed
 	}
-	p.target = strings.Clone(p.target) // who keeps the campaign's id shall not keep the whole head
+	p.body, p.target = body, strings.Clone(p.target) // a handler that keeps a part of the path shall not keep the whole head
 	return whole
 }
 
@@ -150,23 +147,12 @@ func (p *plain) length() (length int, ok bool) {
 		return 0, false
 	}
 	for _, c := range []byte(texts[0]) {
-		if !isDigit(c) {
+		if c < '0' || '9' < c {
 			return 0, false
 		}
 		length = 10*length + int(c-'0')
 	}
 	return length, true
-}
-
-// isClaim tells whether it has the method and the path of a claim, and the path no escapes.
-func (p *plain) isClaim() bool {
-	const before, after = "/v1/campaigns/", "/claims"
-	id, ok := strings.CutPrefix(p.target, before)
-	if !ok || p.method != http.MethodPost {
-		return false
-	}
-	id, ok = strings.CutSuffix(id, after)
-	return ok && id != "" && all(id, isUnreserved)
 }
 
 func all(text string, is func(byte) bool) bool {

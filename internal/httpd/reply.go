@@ -1,4 +1,4 @@
-package api
+package httpd
 
 import (
 	"net/http"
@@ -7,7 +7,7 @@ import (
 )
 
 // A reply is an http.ResponseWriter that keeps what was written. Unlike net/http's it takes the handler at its
-// word: the status has a body, a header's value has no line's end, and Date and Content-Length are not set.
+// word: the status has a body, a header's value has no line's end, a body has a Content-Type, and Date and Content-Length are not set.
 type reply struct {
 	header http.Header
 	status int

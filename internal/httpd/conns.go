@@ -1,4 +1,4 @@
-package api
+package httpd
 
 import (
 	"cmp"
@@ -22,14 +22,20 @@ type conns struct {
 	open map[*conn]struct{}
 }
 
-// A conn is a connection that knows since when it is idle, and since when it waits for its client.
+// A conn is a connection that knows whether it is idle, and since when it waits for its client.
 type conn struct {
 	net.Conn
-	in        *conns
-	idleSince atomic.Int64 // nanoseconds since 1970; 0: it has a request, or a part of one
-	waits     atomic.Int64 // attend.go says of what
-	lane      *lane        // nil: net/http reads for itself
+	in     *conns
+	idle   atomic.Bool  // it has no request, nor a part of one that net/http would answer
+	waits  atomic.Int64 // attend.go says of what
+	replay []byte       // what a lane read and net/http has not read yet
+	handed bool         // it began in a lane, and is net/http's now
+	asked  int          // requests that net/http had of it since
 }
+
+// lastAnswer is the answer of net/http with which a connection is closed that began in a lane. A proxy puts all kinds
+// of requests on its connections, and a new one costs it little.
+const lastAnswer = 64
 
 func newConns(most int) *conns {
 	return &conns{most: max(min(most, descriptors()-reservedDescriptors), 1), open: map[*conn]struct{}{}}
@@ -55,63 +61,18 @@ func (c *conns) busy() (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for o := range c.open {
-		if o.idleSince.Load() == 0 {
+		if !o.idle.Load() {
 			n++
 		}
 	}
 	return n
 }
 
-// listener returns ln with connections bounded, and with lanes if there are such.
-func (c *conns) listener(ln net.Listener, lanes *lanes) net.Listener {
-	return &listener{ln, c, lanes}
-}
-
-type listener struct {
-	net.Listener
-	conns *conns
-	lanes *lanes
-}
-
-// Accept returns the next connection for which there is room.
-func (l *listener) Accept() (net.Conn, error) {
-	for {
-		accepted, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		if c, ok := l.conns.add(accepted, l.lanes); ok {
-			return c, nil
-		}
-		turnAway(accepted)
-	}
-}
-
-// turnedAwayRetry is when who is turned away may ask again.
-const turnedAwayRetry = 2 * time.Second
-
-// turnAway tells a client that there is no room, and closes. The text fits into
-// the socket's empty buffer; with TLS the client sees a failed handshake.
-func turnAway(c net.Conn) {
-	var r reply
-	r.reset()
-	writeProblem(&r, later(busy, "there is no room for another connection. Ask again: it is safe", turnedAwayRetry))
-	r.header["Connection"] = closing
-	now := time.Now()
-	_ = c.SetWriteDeadline(now.Add(100 * time.Millisecond))
-	_, _ = c.Write(r.appendTo(nil, now))
-	_ = c.Close()
-}
-
-// add takes a connection in, if room can be made. lanes is nil where net/http reads alone.
-func (c *conns) add(accepted net.Conn, lanes *lanes) (net.Conn, bool) {
+// add takes a connection in, if room can be made.
+func (c *conns) add(accepted net.Conn) (*conn, bool) {
 	added := &conn{Conn: accepted, in: c}
-	if lanes != nil {
-		added.lane = &lane{lanes: lanes, from: accepted.RemoteAddr().String()}
-	}
-	now := time.Now().UnixNano()
-	added.idleSince.Store(now)
-	added.waits.Store(now)
+	added.idle.Store(true)
+	added.waits.Store(time.Now().UnixNano())
 	c.mu.Lock()
 	var victims []*conn
 	if len(c.open) >= c.most {
@@ -156,12 +117,16 @@ func (c *conns) longestWaiting() []*conn {
 	return victims
 }
 
-// Read reads from the connection, or answers what a lane may answer and reads what follows.
+// Read reads what a lane has read, and then from the connection.
 func (c *conn) Read(p []byte) (int, error) {
-	if c.lane == nil {
+	if len(c.replay) == 0 {
 		return c.Conn.Read(p)
 	}
-	return c.lane.read(c, p)
+	n := copy(p, c.replay)
+	if c.replay = c.replay[n:]; len(c.replay) == 0 {
+		c.replay = nil
+	}
+	return n, nil
 }
 
 // Close closes the connection and gives its room back.
@@ -174,17 +139,10 @@ func (c *conn) Close() error {
 
 // noteState is http.Server.ConnState: it marks a connection busy while it has a request.
 func noteState(nc net.Conn, state http.ConnState) {
-	c := connOf(nc)
-	if c == nil {
-		return
-	}
 	switch state {
 	case http.StateActive:
-		c.idleSince.Store(0)
+		connOf(nc).idle.Store(false)
 	case http.StateIdle:
-		c.idleSince.Store(time.Now().UnixNano())
-		if c.lane != nil {
-			c.lane.idle()
-		}
+		connOf(nc).idle.Store(true)
 	}
 }

@@ -1,4 +1,4 @@
-package api
+package httpd
 
 import (
 	"context"
@@ -39,13 +39,12 @@ func (c *conn) rest(since int64) {
 	}
 }
 
-// connOf returns the connection that a server of net/http was given, nil if it is not of conns.
+// connOf returns the connection that a server of net/http was given.
 func connOf(nc net.Conn) *conn {
 	if secure, ok := nc.(*tls.Conn); ok {
 		nc = secure.NetConn()
 	}
-	c, _ := nc.(*conn)
-	return c
+	return nc.(*conn)
 }
 
 type connKey struct{}
@@ -55,20 +54,27 @@ func keepConn(ctx context.Context, nc net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, connOf(nc))
 }
 
-// attend returns a handler that notes of each request when it is at work, and when it waits for its client.
-func attend(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c, _ := r.Context().Value(connKey{}).(*conn)
-		if c == nil {
-			next.ServeHTTP(w, r)
-			return
-		}
-		c.work()
-		defer func() { c.rest(time.Now().UnixNano()) }()
-		a := &attended{ResponseWriter: w, conn: c, request: *r, body: r.Body}
-		a.request.Body = (*attendedBody)(a) // net/http's own request keeps its body: it looks at it behind the answer
-		next.ServeHTTP(a, &a.request)
-	})
+// attend is the handler of net/http. It notes of each request when it is at work, and when it waits for its
+// client, and says which answer is the last of its connection.
+func (s *Server) attend(w http.ResponseWriter, r *http.Request) {
+	c := r.Context().Value(connKey{}).(*conn)
+	c.work()
+	defer func() { c.rest(time.Now().UnixNano()) }()
+	if s.closing.Load() || c.isLast() {
+		w.Header()["Connection"] = closing
+	}
+	a := &attended{ResponseWriter: w, conn: c, request: *r, body: r.Body}
+	a.request.Body = (*attendedBody)(a) // net/http's own request keeps its body: it looks at it behind the answer
+	s.Handler.ServeHTTP(a, &a.request)
+}
+
+// isLast counts a request of a connection that a lane handed over, and tells whether it is the last.
+func (c *conn) isLast() bool {
+	if !c.handed {
+		return false
+	}
+	c.asked++
+	return c.asked >= lastAnswer
 }
 
 // An attended is a request and its answer, which tell the connection when they wait for its client.

@@ -1,0 +1,244 @@
+package httpd_test
+
+import (
+	"bufio"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firstcome/firstcome/internal/httpd"
+)
+
+// isCut waits until the server has closed a connection.
+func isCut(t *testing.T, c net.Conn) {
+	t.Helper()
+	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	if _, err := io.Copy(io.Discard, c); err != nil {
+		if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+			t.Error("the connection is still open")
+		}
+	}
+}
+
+// reads is a handler that reads the body and answers with a text.
+func reads(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadAll(r.Body)
+		_, _ = io.WriteString(w, text)
+	}
+}
+
+func TestF30LargeHeadersAreRefused(t *testing.T) {
+	s := openPort(t, config(reads("ok")))
+	for size, want := range map[int]int{12 << 10: http.StatusOK, 17 << 10: http.StatusRequestHeaderFieldsTooLarge} {
+		if r := ask(t, s.dial(), httpd.With("X-Large: "+strings.Repeat("x", size))); r.StatusCode != want {
+			t.Errorf("%d bytes of headers are answered %d", size, r.StatusCode)
+		}
+	}
+}
+
+func TestF30HoardersOfConnectionsMakeRoomForHealthyClients(t *testing.T) {
+	const room = 50
+	in := config(reads("ok"))
+	in.Limits.MaxConnections = room
+	s := openPort(t, in)
+	var hoard []net.Conn
+	for n := range 10 * room {
+		hoard = append(hoard, s.dial())
+		if n%2 == 0 { // half of them send a request and then hold on
+			send(t, hoard[n], httpd.AClaim)
+		}
+		if n%room == 0 {
+			ask(t, s.dial(), httpd.AClaim)
+		}
+	}
+	ask(t, s.dial(), httpd.AClaim)
+	isCut(t, hoard[0])
+	isCut(t, hoard[1])
+	if open, evicted, shed := s.Connections(); open > room || evicted == 0 || shed > 0 {
+		t.Errorf("%d connections are open, %d were evicted, %d shed", open, evicted, shed)
+	}
+}
+
+// TestF17WhereEveryConnectionIsBusyTheNextIsTurnedAwayAndTheRestRecovers, whether they are in lanes or net/http's.
+func TestF17WhereEveryConnectionIsBusyTheNextIsTurnedAwayAndTheRestRecovers(t *testing.T) {
+	const room = 4
+	at, letGo := make(chan struct{}, room), make(chan struct{})
+	in := config(func(http.ResponseWriter, *http.Request) {
+		at <- struct{}{}
+		<-letGo
+	})
+	in.Limits.MaxConnections = room
+	s := openPort(t, in)
+	busy := make([]net.Conn, room)
+	for n := range busy {
+		busy[n] = s.dial()
+		send(t, busy[n], []string{httpd.AClaim, aGet}[n%2])
+		<-at
+	}
+	if r := answer(t, s.dial()); r.StatusCode != 503 || r.Header.Get("Retry-After") != "2" || !r.Close {
+		t.Errorf("one more is answered %v", r)
+	}
+	if _, _, shed := s.Connections(); shed != 1 {
+		t.Errorf("%d were turned away", shed)
+	}
+	close(letGo)
+	for _, c := range busy {
+		if r := answer(t, c); r.StatusCode != 200 {
+			t.Errorf("a busy connection is answered %v", r)
+		}
+	}
+	ask(t, s.dial(), httpd.AClaim)
+}
+
+// The parts of a claim that a hoarder sends.
+const (
+	claimHead  = "POST /v1/campaigns/c/claims HTTP/1.1\r\nHost: localhost\r\nContent-Length: 15\r\n\r\n"
+	claimBody  = `{"user_id":"u"}`
+	claimChunk = "POST /v1/campaigns/c/claims HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nf\r\n{"
+)
+
+// hoards are what keeps a connection waiting for its client.
+var hoards = map[string]func(t *testing.T, s *site){
+	"nothing":                sends(""),
+	"a claim's head":         sends(claimHead),
+	"a request's head":       sends(strings.Replace(claimHead, "claims", "pauses", 1)),
+	"a refused claim's head": sends(strings.Replace(claimHead, "Host", "Refused: yes\r\nHost", 1)),
+	"a chunk":                sends(claimChunk),
+	"Expect":                 sends(strings.Replace(claimHead, "Host", "Expect: 100-continue\r\nHost", 1)),
+	"answers to none":        sends(strings.Repeat(aGet, 20)),
+	"a claim's answer":       sends(claimHead + claimBody),
+	"a claim's head behind a claim": func(_ *testing.T, s *site) {
+		c := s.dial()
+		_, _ = io.WriteString(c, strings.Replace(claimHead, "Host", "Healthy: yes\r\nHost", 1)+claimBody)
+		if _, err := http.ReadResponse(bufio.NewReader(c), nil); err == nil { // else it was cut for another
+			_, _ = io.WriteString(c, claimHead+claimBody[:9])
+		}
+	},
+}
+
+func sends(text string) func(*testing.T, *site) {
+	return func(_ *testing.T, s *site) { _, _ = io.WriteString(s.dial(), text) } // it may have been cut already
+}
+
+// securely are those of a server with TLS, two of them over HTTP/2.
+var securely = map[string]func(t *testing.T, s *site){
+	"no handshake": sends(""),
+	"a claim's head": func(_ *testing.T, s *site) {
+		c := tls.Client(s.dial(), &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // a test's own server
+		_, _ = io.WriteString(c, claimHead)
+	},
+	"a stream without data": func(t *testing.T, s *site) {
+		body, hold := io.Pipe()
+		transport := s.transport.Clone()
+		sent := make(chan struct{}, 1)
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{WroteHeaders: func() { sent <- struct{}{} }})
+		r, err := http.NewRequestWithContext(ctx, "POST", "https://"+s.address, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			if answer, err := (&http.Client{Transport: transport}).Do(r); err == nil {
+				_ = answer.Body.Close()
+			}
+		}()
+		select {
+		case <-sent:
+		case <-ended: // it was turned away
+		}
+		t.Cleanup(func() {
+			_ = hold.Close()
+			transport.CloseIdleConnections()
+		})
+	},
+	"a stream that nobody reads": func(t *testing.T, s *site) {
+		transport := s.transport.Clone()
+		transport.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: 1 << 10}
+		answer, err := (&http.Client{Transport: transport}).Get("https://" + s.address)
+		if err == nil {
+			t.Cleanup(func() { _ = answer.Body.Close() })
+		}
+	},
+}
+
+// TestF30WhoeverKeepsAConnectionWaitingMakesRoom has hoarders keep more connections waiting than
+// there is room for. Each client that comes then is answered at once.
+func TestF30WhoeverKeepsAConnectionWaitingMakesRoom(t *testing.T) {
+	for name, hold := range hoards {
+		t.Run(name, func(t *testing.T) { keepsNobodyOut(t, openPort, hold) })
+	}
+	for name, hold := range securely {
+		t.Run("with TLS/"+name, func(t *testing.T) { keepsNobodyOut(t, openTLS, hold) })
+	}
+}
+
+func keepsNobodyOut(t *testing.T, open func(*testing.T, httpd.Config) *site, hold func(*testing.T, *site)) {
+	const room = 8
+	large := strings.Repeat("x", 16<<20) // more than the sockets hold
+	in := config(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header["Healthy"] == nil && r.Header["Refused"] == nil {
+			reads(large)(w, r)
+		}
+	})
+	in.Limits = httpd.Limits{MaxConnections: room, Header: time.Hour, Read: time.Hour, Write: time.Hour, Idle: time.Hour, Grace: time.Millisecond}
+	s := open(t, in)
+	for range 4 * room {
+		hold(t, s)
+	}
+	client, scheme := http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}, "http://"
+	if s.transport != nil {
+		s.transport.DisableKeepAlives = true
+		client.Transport, scheme = s.transport, "https://"
+	}
+	for n := range 4 * room {
+		r, err := http.NewRequest("POST", scheme+s.address+"/v1/campaigns/c/claims", strings.NewReader("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Healthy", "yes")
+		answer, err := client.Do(r)
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatalf("healthy client %d is answered %v, %v", n, answer, err)
+		}
+		_ = answer.Body.Close()
+	}
+}
+
+// TestServeSpeaksHTTP2OverTLS, without lanes.
+func TestServeSpeaksHTTP2OverTLS(t *testing.T) {
+	lanes := 0
+	s := openTLS(t, config(func(_ http.ResponseWriter, r *http.Request) {
+		if r.Context().Value(http.ServerContextKey) == nil {
+			lanes++
+		}
+	}))
+	for range 3 {
+		r, err := (&http.Client{Transport: s.transport}).Post("https://"+s.address+"/v1/campaigns/c/claims", "", strings.NewReader("x"))
+		if err != nil || r.ProtoMajor != 2 {
+			t.Fatalf("it answers %v, %v", r, err)
+		}
+		_ = r.Body.Close()
+	}
+	if lanes > 0 {
+		t.Errorf("%d requests were answered in a lane", lanes)
+	}
+}
+
+// TestARequestMayTakeLongerByWait has a handler that waits for longer than a request and an answer take.
+func TestARequestMayTakeLongerByWait(t *testing.T) {
+	for _, text := range []string{httpd.AClaim, aGet} {
+		synctest.Test(t, func(t *testing.T) {
+			in := config(func(http.ResponseWriter, *http.Request) { time.Sleep(limits.Read + limits.Write) }) // synctest's time
+			in.Limits.Wait = time.Hour
+			ask(t, open(t, in).dial(), text)
+		})
+	}
+}

@@ -1,0 +1,218 @@
+package httpd
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"net/url"
+	"os"
+	"runtime/debug"
+	"time"
+)
+
+// A lane is the first reader of a connection.
+type lane struct {
+	*Server
+	conn   *conn
+	from   string    // the client's address
+	buffer []byte    // begins with what came of a request
+	began  time.Time // when the request began; zero: nothing came of it yet
+	posted bool      // the request before was a POST
+	// When the deadlines of an idle connection and of an answer were set; zero: they are not.
+	reads, writes time.Time
+}
+
+// laneBuffer is for the requests of a lane, as net/http's own is: what does not fit is net/http's.
+const laneBuffer = 4 << 10
+
+// A turn is what it takes to answer a request, and is used again for another: the handler keeps nothing
+// of it but strings.
+type turn struct {
+	plain plain
+	r     http.Request
+	url   url.URL
+	body  body
+	reply reply
+	out   []byte
+}
+
+type body struct{ bytes.Reader }
+
+func (*body) Close() error { return nil }
+
+// An ending is what becomes of a lane behind a request.
+type ending int
+
+const (
+	goesOn ending = iota // the request is answered
+	over                 // the connection is to be closed
+	handed               // the connection is net/http's, with what the buffer holds
+)
+
+// lane answers the requests of a connection until one is not for a lane.
+func (s *Server) lane(c *conn) {
+	l := &lane{Server: s, conn: c, from: c.RemoteAddr().String(), buffer: make([]byte, 0, laneBuffer)}
+	end := over
+	defer func() {
+		if cause := recover(); cause != nil && cause != http.ErrAbortHandler { //nolint:errorlint // net/http compares so, too
+			s.Log.Error("a request failed on a fault of firstcome", "cause", cause, "stack", string(debug.Stack()))
+		}
+		if end != handed {
+			_ = c.Close()
+		}
+	}()
+	// As net/http has it, the first request has from the beginning of the connection on.
+	l.began = time.Now()
+	if c.Conn.SetReadDeadline(l.began.Add(s.Limits.Header)) != nil {
+		return
+	}
+	for end = goesOn; end == goesOn; {
+		end = over // if the handler panics
+		end = l.next()
+	}
+	if end == handed {
+		l.handOver()
+	}
+}
+
+// next answers the next request.
+func (l *lane) next() ending {
+	l.buffer = l.buffer[:0]
+	if _ = l.more(); len(l.buffer) == 0 {
+		return over
+	}
+	t := l.turns.Get().(*turn)
+	end := l.complete(t)
+	if end == goesOn {
+		end = l.answer(t)
+	}
+	if cap(t.out) <= maxKept {
+		l.turns.Put(t)
+	}
+	return end
+}
+
+// maxKept is how large an answer may be whose memory is used again.
+const maxKept = 64 << 10
+
+// more reads once.
+func (l *lane) more() error {
+	n, err := l.conn.Conn.Read(l.buffer[len(l.buffer):cap(l.buffer)])
+	l.buffer = l.buffer[:len(l.buffer)+n]
+	return err
+}
+
+// complete reads on until there is a whole request for a lane, or something else.
+func (l *lane) complete(t *turn) ending {
+	for {
+		found := part
+		if l.skipLine() {
+			found = t.plain.read(l.buffer)
+		}
+		mine := (found == whole || found == headed && !l.BodyLast) && l.isShort(t.plain.method, t.plain.target)
+		switch {
+		case found == whole && mine:
+			l.posted = t.plain.method == http.MethodPost
+			return goesOn
+		case found != part && !mine, len(l.buffer) == cap(l.buffer):
+			return handed
+		}
+		err := l.wait(found)
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded), err != nil && len(l.buffer) < firstBytes:
+			return over
+		case err != nil:
+			return handed // net/http meets the error, too, and may answer
+		}
+	}
+}
+
+// firstBytes are those that net/http looks at before it reads a request.
+const firstBytes = 4
+
+// skipLine drops an empty line that comes behind a POST, as net/http does. It returns false while there is nothing else.
+func (l *lane) skipLine() bool {
+	if !l.posted {
+		return true
+	}
+	first := l.buffer[:min(len(l.buffer), firstBytes)]
+	rest := bytes.TrimLeft(first, "\r\n")
+	if len(rest) == 0 && len(first) < firstBytes {
+		return false
+	}
+	l.posted = false
+	l.buffer = l.buffer[:copy(l.buffer, l.buffer[len(first)-len(rest):])]
+	return true
+}
+
+// wait reads more of a request of which a part came.
+func (l *lane) wait(found finding) error {
+	if l.began.IsZero() {
+		l.began = time.Now()
+	}
+	long := l.Limits.Header
+	if found == headed {
+		long = l.Limits.Read
+		l.conn.idle.Store(false) // as net/http has it
+	}
+	l.reads = time.Time{}
+	if err := l.conn.Conn.SetReadDeadline(l.began.Add(long)); err != nil {
+		return err
+	}
+	return l.more()
+}
+
+// answer answers a request and has the connection wait for the next.
+func (l *lane) answer(t *turn) ending {
+	c := l.conn
+	c.idle.Store(false)
+	c.work()
+	t.url = url.URL{Path: t.plain.target}
+	t.body.Reset(t.plain.body)
+	t.r = http.Request{
+		Method: t.plain.method, URL: &t.url, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: t.plain.header, Host: t.plain.host, Body: &t.body, ContentLength: int64(len(t.plain.body)),
+		RemoteAddr: l.from, RequestURI: t.plain.target,
+	}
+	t.reply.reset()
+	if l.closing.Load() {
+		t.reply.header["Connection"] = closing
+	}
+	l.Handler.ServeHTTP(&t.reply, &t.r)
+	t.reply.WriteHeader(http.StatusOK) // if the handler did not
+	now := time.Now()
+	c.rest(now.UnixNano())
+	t.out = t.reply.appendTo(t.out[:0], now)
+	if isDue(&l.writes, now, l.Limits.Write) && c.Conn.SetWriteDeadline(now.Add(l.Limits.Write)) != nil {
+		return over
+	}
+	if _, err := c.Conn.Write(t.out); err != nil || t.reply.closes() {
+		return over
+	}
+	if l.began = (time.Time{}); isDue(&l.reads, now, l.Limits.Idle) && c.Conn.SetReadDeadline(now.Add(l.Limits.Idle)) != nil {
+		return over
+	}
+	c.idle.Store(true)
+	return goesOn
+}
+
+// isDue tells whether it is time to set a deadline anew, which was set to be so long behind the instant
+// set, and if so makes that instant now. Setting one costs more than the handler's own code, so it
+// may be a sixteenth of its time early.
+func isDue(set *time.Time, now time.Time, long time.Duration) bool {
+	if now.Sub(*set) < long/16 {
+		return false
+	}
+	*set = now
+	return true
+}
+
+// handOver gives net/http the connection, with what the lane has read of it.
+func (l *lane) handOver() {
+	l.conn.replay, l.conn.handed = l.buffer, true
+	select {
+	case l.handed <- l.conn:
+	case <-l.stopped:
+		_ = l.conn.Close()
+	}
+}

@@ -1,0 +1,373 @@
+package httpd_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/firstcome/firstcome/internal/httpd"
+	"github.com/firstcome/firstcome/test/seed"
+)
+
+// An exchange is what a client got of a stream of requests, and what a handler saw.
+type exchange struct {
+	Answers []string
+	Calls   []string
+	lane    int // of the calls, those that did not come by net/http
+}
+
+// handle notes a call and answers with its number.
+func (e *exchange) handle(w http.ResponseWriter, r *http.Request) {
+	if r.Context().Value(http.ServerContextKey) == nil {
+		e.lane++
+	}
+	var body []byte
+	var err error
+	if r.Header["Authorization"] == nil { // else it is refused before its body, which net/http reads then
+		body, err = io.ReadAll(r.Body)
+	}
+	if strings.Contains(string(body), "slow") {
+		time.Sleep(aWhile / 2) // synctest's time: what comes meanwhile net/http begins to read
+	}
+	e.Calls = append(e.Calls, fmt.Sprintf("%s %s %s %s %s %d %v %v: %q, %v", r.Method, r.URL, r.RequestURI, r.Host, r.Proto, r.ContentLength, r.RemoteAddr, r.Header, body, err))
+	if strings.Contains(string(body), "nothing") {
+		return
+	}
+	h := w.Header()
+	h["Content-Type"] = []string{"text/plain"}
+	h["X-Twice"] = []string{"a", "b"}
+	if strings.Contains(string(body), "last") {
+		h["Connection"] = []string{"close"}
+	}
+	w.WriteHeader(http.StatusOK + len(e.Calls)%3)
+	fmt.Fprintf(w, "answer %d to ", len(e.Calls))
+	if n, err := w.Write(body); n != len(body) || err != nil {
+		e.Calls = append(e.Calls, fmt.Sprintf("wrote %d: %v", n, err))
+	}
+}
+
+// aWhile is longer than any answer takes, and no deadline.
+const aWhile = 2 * time.Millisecond
+
+// The ways in which a stream is answered.
+const (
+	alone = iota // by net/http
+	inLanes
+	bodiesLast // in lanes, and by net/http where a body is to come
+)
+
+// exchanged sends pieces of a stream, some of them only when all before is answered.
+func exchanged(t *testing.T, way int, pieces []string, waits func(n int) bool) (e exchange) {
+	synctest.Test(t, func(t *testing.T) {
+		in := config(e.handle)
+		if in.BodyLast = way == bodiesLast; way == alone {
+			in.Short = nil
+		}
+		c := open(t, in).dial()
+		got, read := make(chan []string), bufio.NewReader(c)
+		go func() {
+			var answers []string
+			for {
+				r, err := http.ReadResponse(read, nil)
+				if err != nil {
+					got <- answers
+					return
+				}
+				body, err := io.ReadAll(r.Body)
+				answers = append(answers, fmt.Sprintf("%s %v %t: %q, %v", r.Status, r.Header, r.Close, body, err))
+			}
+		}()
+		for n, piece := range pieces {
+			if waits(n) {
+				time.Sleep(aWhile) // synctest's time
+			}
+			if _, err := io.WriteString(c, piece); err != nil {
+				break
+			}
+		}
+		time.Sleep(2 * limits.Idle) // synctest's time: the server gives the connection up
+		e.Answers = <-got
+		_ = c.Close()
+	})
+	return e
+}
+
+var aSlowClaim = strings.Replace(httpd.AClaim, "user_id", "is_slow", 1)
+
+// Of these are the streams. Some are plain, some not, and some hold what would be a claim if it
+// stood elsewhere.
+var streamed = []string{
+	httpd.AClaim, httpd.AClaim, aSlowClaim, aSlowClaim,
+	strings.Replace(httpd.AClaim, `"u"`, `"v"`, 1),
+	httpd.With("Authorization: Bearer x"), httpd.With("Connection: keep-alive"), httpd.With("x-forwarded-for: 10.0.0.1\r\nX-Forwarded-For: 10.0.0.2"),
+	httpd.With("Transfer-Encoding: chunked"), httpd.With("Content-Length: 15"), httpd.With("Expect: 100-continue"), httpd.With("Connection: close"),
+	"GET /v1/campaigns/c HTTP/1.1\r\nHost: h\r\n\r\n", "GET /v1/campaigns/c HTTP/1.1\r\nHost: h\r\n\r\n",
+	"GET /a HTTP/1.0\r\nHost: h\r\n\r\n", "GET /a HTTP/1.1\nHost: h\n\n", "\r\n", "\n", "garbage\r\n\r\n", "X" + httpd.AClaim,
+	"POST /v1/campaigns/c/claims HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+	fmt.Sprintf("POST /v1/campaigns HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s", len(httpd.AClaim), httpd.AClaim),
+	fmt.Sprintf("POST /v1/campaigns/c/claims HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s", len(httpd.AClaim), httpd.AClaim),
+	"POST /v1/campaigns/c/claims HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nlast",
+	"POST /v1/campaigns/c/claims HTTP/1.1\r\nHost: h\r\nContent-Length: 7\r\n\r\nnothing",
+	"POST /v1/campaigns/c/claims HTTP/1.1\r\nHost: h\r\nContent-Length: 5000\r\n\r\n" + strings.Repeat("x", 5000),
+	"GET /a HTTP/1.1\r\nHost: h\r\nX: " + strings.Repeat("x", 6000) + "\r\n\r\n",
+}
+
+// cut cuts a text into pieces.
+func cut(random *rand.Rand, text string) (pieces []string) {
+	for len(text) > 0 {
+		n := len(text)
+		if random.IntN(3) == 0 {
+			n = 1 + random.IntN(n)
+		}
+		pieces, text = append(pieces, text[:n]), text[n:]
+	}
+	return pieces
+}
+
+// TestAConnectionIsAnsweredAsByNetHTTPAlone sends streams of requests, cut anywhere, to a server with
+// lanes and to one without.
+func TestAConnectionIsAnsweredAsByNetHTTPAlone(t *testing.T) {
+	inLane := [3]int{}
+	for from := range seed.Each(t, 1500) {
+		random := rand.New(rand.NewPCG(from, 0))
+		var pieces []string
+		for range 1 + random.IntN(14) {
+			text := streamed[random.IntN(8)] // plain
+			if random.IntN(4) == 0 {
+				text = streamed[random.IntN(len(streamed))]
+			}
+			if random.IntN(8) == 0 {
+				text += streamed[random.IntN(len(streamed))]
+			}
+			pieces = append(pieces, cut(random, text)...)
+		}
+		patience := random.IntN(4)
+		waits := func(n int) bool { return int(from+uint64(n)*7)%4 <= patience }
+		want := exchanged(t, alone, pieces, waits)
+		for way := inLanes; way <= bodiesLast; way++ {
+			lanes := exchanged(t, way, pieces, waits)
+			inLane[way] += lanes.lane
+			lanes.lane = 0
+			if difference := cmp.Diff(want, lanes, cmp.AllowUnexported(exchange{})); difference != "" {
+				t.Fatalf("seed %d, %d: %s\nof %q", from, way, difference, pieces)
+			}
+		}
+	}
+	if !seed.Given() && (inLane[inLanes] < 1000 || inLane[bodiesLast] < 500) {
+		t.Errorf("only %d requests were answered in a lane", inLane)
+	}
+}
+
+// aGet is plain, and not short.
+const aGet = "GET /v1/facts HTTP/1.1\r\nHost: h\r\n\r\n"
+
+// TestAConnectionIsNetHTTPsBehindTheFirstRequestThatIsNotForALane, and never a lane's again.
+func TestAConnectionIsNetHTTPsBehindTheFirstRequestThatIsNotForALane(t *testing.T) {
+	for what, other := range map[string]string{
+		"another route": aGet, "what is not plain": httpd.With("TE: trailers"), "two claims": httpd.AClaim + httpd.AClaim,
+		"a long request": httpd.With("X: " + strings.Repeat("x", 4<<10)),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var e exchange
+			c := open(t, config(e.handle)).dial()
+			answers := bufio.NewReader(c)
+			next := func() *http.Response {
+				r, err := http.ReadResponse(answers, nil)
+				if err != nil {
+					t.Fatalf("%s: %v", what, err)
+				}
+				_, _ = io.Copy(io.Discard, r.Body)
+				return r
+			}
+			for _, text := range []string{httpd.AClaim, "\r\n" + httpd.AClaim, httpd.AClaim, other, httpd.AClaim} {
+				go func() { _, _ = io.WriteString(c, text) }()
+				synctest.Wait()
+				if _ = next(); text == httpd.AClaim+httpd.AClaim {
+					next()
+				}
+			}
+			if e.lane != 3 {
+				t.Errorf("%s: %d requests were answered in the lane, not 3", what, e.lane)
+			}
+		})
+	}
+}
+
+// TestAConnectionThatWasHandedOverIsClosedByItsSixtyFourthAnswer, so that a proxy's come back to lanes. No
+// other is: neither one in a lane, nor one where there are no lanes.
+func TestAConnectionThatWasHandedOverIsClosedByItsSixtyFourthAnswer(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		short []httpd.Route
+		last  int // 0: none
+	}{{aGet, short, 64}, {httpd.AClaim, short, 0}, {aGet, nil, 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			var e exchange
+			in := config(e.handle)
+			in.Short = c.short
+			conn := open(t, in).dial()
+			for n := range 200 {
+				if r := ask(t, conn, c.text); r.Close != (n+1 == c.last) {
+					t.Fatalf("answer %d of %d closes: %t", n+1, c.last, r.Close)
+				} else if r.Close {
+					break
+				}
+				synctest.Wait()
+			}
+		})
+	}
+}
+
+// TestAHandlerMayComeBeforeTheBody: with BodyLast a lane waits for no body.
+func TestAHandlerMayComeBeforeTheBody(t *testing.T) {
+	for _, last := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			began := 0
+			in := config(func(_ http.ResponseWriter, r *http.Request) {
+				began++
+				_, _ = io.ReadAll(r.Body)
+			})
+			in.BodyLast = last
+			c := open(t, in).dial()
+			ask(t, c, httpd.AClaim)
+			synctest.Wait()
+			send(t, c, httpd.AClaim[:len(httpd.AClaim)-1])
+			synctest.Wait()
+			if early := began == 2; early != last {
+				t.Errorf("BodyLast is %t, and the handler comes before the body: %t", last, early)
+			}
+			ask(t, c, httpd.AClaim[len(httpd.AClaim)-1:])
+		})
+	}
+}
+
+// TestF30SlowClientsAndIdlersAreCut, in a lane no later than by net/http alone.
+func TestF30SlowClientsAndIdlersAreCut(t *testing.T) {
+	const claim = httpd.AClaim
+	for what, c := range map[string]struct {
+		claims int      // before
+		sent   []string // a second apart
+		took   time.Duration
+	}{
+		"who sends nothing":         {0, nil, limits.Header},
+		"who sends half a claim":    {0, []string{claim[:60]}, limits.Header},
+		"an idler":                  {3, nil, limits.Idle},
+		"half a head":               {3, []string{claim[:60]}, limits.Header},
+		"half an empty line":        {3, []string{"\r"}, limits.Header},
+		"a head in pieces":          {3, []string{claim[:60], claim[60:70], claim[70:80]}, limits.Header},
+		"half a body":               {3, []string{claim[:len(claim)-3]}, limits.Read},
+		"a body in pieces":          {3, []string{claim[:60], claim[60 : len(claim)-3], claim[len(claim)-3 : len(claim)-1]}, limits.Read},
+		"another request's head":    {3, []string{"GET /a HTTP/1.1\r\nX-Slow: "}, limits.Header},
+		"what is not plain":         {3, []string{"GET /a HTTP/1.0\r\nX-Slow: "}, limits.Header},
+		"a body that is no claim's": {3, []string{"POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n12345678"}, limits.Read},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var e exchange
+				conn := open(t, config(e.handle)).dial()
+				for range c.claims {
+					ask(t, conn, claim)
+					synctest.Wait()
+				}
+				began := time.Now()
+				for _, piece := range c.sent {
+					send(t, conn, piece)
+					time.Sleep(time.Second) // synctest's time
+				}
+				_, _ = io.Copy(io.Discard, conn)
+				if took := time.Since(began); took != c.took {
+					t.Errorf("it is cut behind %v, not %v", took, c.took)
+				}
+			})
+		})
+	}
+}
+
+// TestAConnectionInUseIsNotCutForBeingIdle sends claims for longer than one may be idle, some in pieces.
+func TestAConnectionInUseIsNotCutForBeingIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var e exchange
+		c := open(t, config(e.handle)).dial()
+		for range 20 {
+			ask(t, c, httpd.AClaim)
+			send(t, c, httpd.AClaim[:len(httpd.AClaim)-1])
+			ask(t, c, httpd.AClaim[len(httpd.AClaim)-1:])
+			time.Sleep(limits.Idle / 4) // synctest's time
+		}
+		if e.lane != 40 {
+			t.Errorf("%d of 40 claims were answered in the lane", e.lane)
+		}
+	})
+}
+
+// TestF30AClientThatDoesNotReadItsAnswerIsCut: a pipe holds nothing, so that a write waits for its reader.
+func TestF30AClientThatDoesNotReadItsAnswerIsCut(t *testing.T) {
+	for before, text := range []string{httpd.AClaim, aGet, httpd.AClaim, aGet} {
+		synctest.Test(t, func(t *testing.T) {
+			var e exchange
+			c := open(t, config(e.handle)).dial()
+			for range before {
+				ask(t, c, httpd.AClaim)
+				synctest.Wait()
+			}
+			send(t, c, text)
+			time.Sleep(limits.Write) // synctest's time
+			synctest.Wait()
+			cut := time.Now()
+			if _, err := http.ReadResponse(bufio.NewReader(c), nil); err == nil || time.Since(cut) > 0 {
+				t.Errorf("behind %d requests it waits for longer", before)
+			}
+			if inLane := e.lane > before; inLane != (text == httpd.AClaim) {
+				t.Errorf("behind %d requests %q is in the lane: %t", before, text, inLane)
+			}
+		})
+	}
+}
+
+// TestAPanicInALaneEndsItsConnection, whether the handler gave up as net/http wants it or has a fault. No other ends.
+func TestAPanicInALaneEndsItsConnection(t *testing.T) {
+	for _, cause := range []any{http.ErrAbortHandler, "a fault"} {
+		synctest.Test(t, func(t *testing.T) {
+			var calls atomic.Int64
+			in := open(t, config(func(w http.ResponseWriter, _ *http.Request) {
+				if calls.Add(1) == 2 {
+					panic(cause)
+				}
+				_, _ = io.WriteString(w, "ok")
+			}))
+			c := in.dial()
+			ask(t, c, httpd.AClaim)
+			send(t, c, httpd.AClaim)
+			if n, err := c.Read(make([]byte, 1)); n > 0 || err != io.EOF {
+				t.Errorf("it answers %d bytes, %v", n, err)
+			}
+			ask(t, in.dial(), httpd.AClaim)
+			synctest.Wait()
+			if open, _, _ := in.Connections(); open != 1 {
+				t.Errorf("%d connections are open, not the second alone", open)
+			}
+		})
+	}
+}
+
+// TestALargeAnswerIsWhole, and the next of the connection is, too.
+func TestALargeAnswerIsWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const large = 1 << 20
+		c := open(t, config(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, large)) })).dial()
+		for range 3 {
+			if r := ask(t, c, httpd.AClaim); r.ContentLength != large {
+				t.Errorf("an answer has %d bytes", r.ContentLength)
+			}
+		}
+	})
+}

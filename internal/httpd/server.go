@@ -1,0 +1,202 @@
+package httpd
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// maxHeader is above what a browser and its proxies send, with a token of 8 KB.
+	maxHeader = 16 << 10
+	// headerSlop is what net/http reads beyond MaxHeaderBytes before it refuses.
+	headerSlop = 4 << 10
+	// maxStreams is how many requests one HTTP/2 connection may have under way.
+	maxStreams = 100
+)
+
+// Config is what a Server stands on.
+type Config struct {
+	Handler http.Handler
+	// Short are the routes that a lane may answer: the answer is small and comes soon, has a Content-Type,
+	// and its handler keeps nothing of the request but strings, nor needs to know that the client went away.
+	// Empty: there are no lanes.
+	Short []Route
+	// BodyLast has the handler called before a request's body is there. A lane gathers the body
+	// first, so it hands over what comes in pieces.
+	BodyLast bool
+	// TurnAway answers a client for whom there is no room. It is given no request.
+	TurnAway func(http.ResponseWriter)
+	Log      *slog.Logger
+	Limits   Limits // zero fields: their defaults
+}
+
+// Limits bound what clients can take. The zero value of a field means its default.
+type Limits struct {
+	// MaxConnections is how many connections are open at once; default 8192, at
+	// about 20 KB each, and in any case what the file descriptors allow.
+	MaxConnections int
+	Header         time.Duration // for a request's headers to arrive; default 5s
+	Read           time.Duration // for a whole request to arrive; default 15s
+	Write          time.Duration // for an answer, or a part of a stream, to leave; default 30s
+	// Wait is added to Read and Write where the handler waits longer than these allow for: at
+	// their end the connection is given up, with whatever was decided.
+	Wait  time.Duration
+	Idle  time.Duration // for the next request of a connection; default 2m
+	Grace time.Duration // for requests in flight when Serve has to end; default 15s
+}
+
+func (l Limits) withDefaults() Limits {
+	l.MaxConnections = orDefault(l.MaxConnections, 8192)
+	l.Header = orDefault(l.Header, 5*time.Second)
+	l.Read = orDefault(l.Read, 15*time.Second) + l.Wait
+	l.Write = orDefault(l.Write, 30*time.Second) + l.Wait
+	l.Idle = orDefault(l.Idle, 2*time.Minute)
+	l.Grace = orDefault(l.Grace, 15*time.Second)
+	return l
+}
+
+func orDefault[T int | time.Duration](value, otherwise T) T {
+	if value <= 0 {
+		return otherwise
+	}
+	return value
+}
+
+// A Server answers the requests of a listener. Make one with New; it serves once.
+type Server struct {
+	Config
+	conns   *conns
+	handed  chan net.Conn // from lanes to net/http
+	stopped chan struct{} // closed when net/http takes no connection any more
+	turns   sync.Pool     // of *turn
+	closing atomic.Bool   // every answer closes its connection
+}
+
+// New returns a Server.
+func New(c Config) *Server {
+	c.Limits = c.Limits.withDefaults()
+	return &Server{
+		Config: c, conns: newConns(c.Limits.MaxConnections),
+		handed: make(chan net.Conn), stopped: make(chan struct{}),
+		turns: sync.Pool{New: func() any { return &turn{} }},
+	}
+}
+
+// Drain has every answer from now on close its connection: a client that connects anew finds another
+// node. It may be called more than once.
+func (s *Server) Drain() { s.closing.Store(true) }
+
+// Serve answers requests on ln, with TLS if config is not nil, until ctx ends. Then it stops
+// accepting and returns nil when what is in flight is answered, or an error when that takes longer
+// than Limits.Grace. It closes ln.
+func (s *Server) Serve(ctx context.Context, ln net.Listener, config *tls.Config) error {
+	server := s.netHTTP(config)
+	defer server.Close() //nolint:errcheck // the listeners are closed, and what else is open is given up
+	accepting := make(chan error, 1)
+	go func() { _ = server.Serve(handovers{s, ln.Addr()}) }() // until it is closed
+	go func() {
+		if config != nil {
+			accepting <- server.ServeTLS(&listener{Listener: ln, server: s}, "", "")
+			return
+		}
+		accepting <- server.Serve(&listener{ln, s, len(s.Short) > 0})
+	}()
+	select {
+	case err := <-accepting:
+		return fmt.Errorf("serve %v: %w", ln.Addr(), err)
+	case <-ctx.Done():
+		return s.stop(ln, accepting)
+	}
+}
+
+// netHTTP returns net/http's server with every time-out and bound set.
+func (s *Server) netHTTP(config *tls.Config) *http.Server {
+	return &http.Server{
+		Handler:           http.HandlerFunc(s.attend),
+		TLSConfig:         config,
+		ReadHeaderTimeout: s.Limits.Header,
+		ReadTimeout:       s.Limits.Read,
+		WriteTimeout:      s.Limits.Write,
+		IdleTimeout:       s.Limits.Idle,
+		MaxHeaderBytes:    maxHeader - headerSlop,
+		ConnState:         noteState,
+		ConnContext:       keepConn,
+		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+	}
+}
+
+// A listener accepts connections for which there is room. Those that begin in a lane stay with it.
+type listener struct {
+	net.Listener
+	server *Server
+	lanes  bool
+}
+
+// Accept returns the next connection that is net/http's from its beginning.
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		accepted, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		c, ok := l.server.conns.add(accepted)
+		switch {
+		case !ok:
+			l.server.turnAway(accepted)
+		case l.lanes:
+			go l.server.lane(c)
+		default:
+			return c, nil
+		}
+	}
+}
+
+// turnAway tells a client that there is no room, and closes. The text fits into
+// the socket's empty buffer; with TLS the client sees a failed handshake.
+func (s *Server) turnAway(c net.Conn) {
+	var r reply
+	r.reset()
+	s.TurnAway(&r)
+	r.header["Connection"] = closing
+	now := time.Now()
+	_ = c.SetWriteDeadline(now.Add(100 * time.Millisecond))
+	_, _ = c.Write(r.appendTo(nil, now))
+	_ = c.Close()
+}
+
+// closing says of an answer that it is the last of its connection: of HTTP/1 as it
+// is, of HTTP/2 by GOAWAY.
+var closing = []string{"close"}
+
+// handovers are a listener: net/http accepts from it what lanes hand over.
+type handovers struct {
+	server  *Server
+	address net.Addr
+}
+
+// Accept returns the next connection that a lane hands over.
+func (h handovers) Accept() (net.Conn, error) {
+	select {
+	case c := <-h.server.handed:
+		return c, nil
+	case <-h.server.stopped:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close ends the accepting. net/http calls it once.
+func (h handovers) Close() error {
+	close(h.server.stopped)
+	return nil
+}
+
+// Addr returns the address of the listener beneath.
+func (h handovers) Addr() net.Addr { return h.address }
