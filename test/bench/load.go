@@ -22,11 +22,12 @@ type target struct {
 	servers   []*server
 	campaigns []string
 	user      func(n int) string
+	read      func(user string) string // has each twentieth request read a user's claim, by this name in its path
 }
 
 // at returns a target on one server.
 func at(s *server, campaign string, user func(n int) string) target {
-	return target{[]*server{s}, []string{campaign}, user}
+	return target{servers: []*server{s}, campaigns: []string{campaign}, user: user}
 }
 
 // worker returns one connection's way to ask a server.
@@ -37,13 +38,19 @@ func (t target) worker(s *server) (ask load.Ask, closed func()) {
 	}
 	var request fasthttp.Request
 	var response fasthttp.Response
-	request.Header.SetMethod(fasthttp.MethodPost)
 	request.Header.SetContentType("application/json")
 	request.Header.SetHost(s.address)
 	reader, writer := bufio.NewReader(conn), bufio.NewWriter(conn)
 	return func(n int) load.Answer {
-		request.SetRequestURI("/v1/campaigns/" + t.campaigns[n%len(t.campaigns)] + "/claims")
-		request.SetBodyString(`{"user_id":"` + t.user(n) + `"}`)
+		claims, user := "/v1/campaigns/"+t.campaigns[n%len(t.campaigns)]+"/claims", t.user(n)
+		request.Header.SetMethod(fasthttp.MethodPost)
+		request.SetRequestURI(claims)
+		request.SetBodyString(`{"user_id":"` + user + `"}`)
+		if t.read != nil && n%20 == 0 {
+			request.Header.SetMethod(fasthttp.MethodGet)
+			request.SetRequestURI(claims + "/" + t.read(user))
+			request.ResetBody()
+		}
 		if err := request.Write(writer); err != nil {
 			return load.Answer{Trouble: err.Error()}
 		}

@@ -99,7 +99,7 @@ func (b *bench) refusal(ctx context.Context, s, bare *server, outcome string, t 
 		return f, err
 	}
 	reference := func() (figure, error) {
-		return drive(ctx, target{[]*server{bare}, t.campaigns, t.user}, claims, 64, 0, outcome)
+		return drive(ctx, target{servers: []*server{bare}, campaigns: t.campaigns, user: t.user}, claims, 64, 0, outcome)
 	}
 	c, err := b.pair(refuse, reference)
 	if err != nil {

@@ -18,6 +18,7 @@ var rows = []row{
 	{name: "winners", measure: winners},
 	{name: "floor", measure: floor},
 	{name: "refused", measure: refused},
+	{name: "nginx", measure: nginx},
 	{name: "latency", measure: latency},
 	{name: "campaigns", measure: campaigns},
 	{name: "growth", measure: growth},
@@ -34,12 +35,13 @@ var rows = []row{
 // same bytes under the same load (winners, refused); one campaign (campaigns); the
 // same campaign when it was new (growth); a call of the script for each claim
 // (claimants); a transaction for each claim (sql-gates); winners on SQLite (decided);
-// one node (nodes); plain inserts of the same rows (drain).
+// one node (nodes); net/http alone (nginx); plain inserts of the same rows (drain).
 const (
 	wantWinners   = "≥ 0.50"
 	wantCPU       = "≤ 2.5"
 	wantRefused   = "≥ 0.80"
 	wantCalls     = "≤ 5"
+	wantLanes     = "< 1"
 	wantLatency   = "≤ 10 ms"
 	wantCampaigns = "≥ 0.60"
 	wantGrowth    = "≥ 0.80"

@@ -152,7 +152,7 @@ func campaigns(ctx context.Context, b *bench) error {
 				}
 			}
 			from += b.claims
-			return drive(ctx, target{[]*server{s}, ids, sequential(from)}, b.claims, 256, 0, "issued")
+			return drive(ctx, target{servers: []*server{s}, campaigns: ids, user: sequential(from)}, b.claims, 256, 0, "issued")
 		}
 	}
 	c, err := b.pair(claim(1000), claim(1))

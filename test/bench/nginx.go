@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// nginxConf passes all to one node over connections that are kept, as packaging/nginx does.
+const nginxConf = `daemon off; master_process off; pid %[1]s/pid;
+events { worker_connections 1024; }
+http {
+	access_log off;
+	client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy;
+	fastcgi_temp_path %[1]s/fastcgi; uwsgi_temp_path %[1]s/uwsgi; scgi_temp_path %[1]s/scgi;
+	upstream node { server %[2]s; keepalive 256; }
+	server {
+		listen %[3]s;
+		keepalive_requests 1000000;
+		location / {
+			proxy_pass http://node;
+			proxy_http_version 1.1;
+			proxy_set_header Connection "";
+			proxy_set_header Host $host;
+		}
+	}
+}
+`
+
+// behindNginx starts nginx before a node, and returns the node as it is reached through it.
+func (b *bench) behindNginx(ctx context.Context, node *server) (*server, error) {
+	binary, err := exec.LookPath("nginx")
+	if err != nil {
+		binary = "/usr/sbin/nginx" // where the path of most users does not lead
+	}
+	address, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(b.dir, "nginx-")
+	if err != nil {
+		return nil, err
+	}
+	conf := filepath.Join(dir, "nginx.conf")
+	if err := os.WriteFile(conf, fmt.Appendf(nil, nginxConf, dir, node.address, address), 0o600); err != nil {
+		return nil, err
+	}
+	s, err := begin(exec.Command(binary, "-p", dir, "-c", conf, "-e", "stderr"), address)
+	if err != nil {
+		return nil, fmt.Errorf("%w: .ci/install installs nginx-light", err)
+	}
+	return s, s.ready(ctx)
+}
+
+// nginx: claims through nginx, and 5 % reads among them on the same connections, against the same where net/http
+// answers everything. A path with an escape is never for a lane.
+func nginx(ctx context.Context, b *bench) error {
+	nodes := map[string]target{}
+	for _, lanes := range []string{"on", "off"} {
+		node, err := b.serve(ctx, nil, "--ledger", "sqlite:"+filepath.Join(b.dir, "nginx-"+lanes+".db"), "--lanes", lanes)
+		if err != nil {
+			return err
+		}
+		defer node.stop()
+		proxy, err := b.behindNginx(ctx, node)
+		if err != nil {
+			return err
+		}
+		defer proxy.stop()
+		id, err := b.campaign(ctx, node, -1)
+		if err != nil {
+			return err
+		}
+		if _, err := drive(ctx, at(node, id, sequential(0)), b.claims, 64, 0, "issued"); err != nil {
+			return err
+		}
+		through := *node // whose processor time counts
+		through.address = proxy.address
+		nodes[lanes] = at(&through, id, sequential(0))
+	}
+	for what, read := range map[string]func(user string) string{
+		"that lanes answer":     func(user string) string { return user },
+		"that net/http answers": func(user string) string { return strings.ReplaceAll(user, "-", "%2D") },
+	} {
+		round := func(lanes string) func() (figure, error) {
+			t := nodes[lanes]
+			t.read = read
+			return func() (figure, error) { return drive(ctx, t, b.claims, 64, 0, "already_issued") }
+		}
+		c, err := b.pair(round("on"), round("off"))
+		if err != nil {
+			return err
+		}
+		b.printRate("already_issued through nginx, 5 % reads "+what+", 64 connections", c, "--lanes off", "")
+		b.printCPU(c, wantLanes)
+	}
+	return nil
+}
