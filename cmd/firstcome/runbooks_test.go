@@ -18,8 +18,11 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// told are the commands that the runbooks and operate.md tell an operator to give: in the text, and alone in a line.
-var told = regexp.MustCompile("`(firstcome [a-z][^`]*)`|(?m:^(firstcome [a-z].*)$)")
+// What the runbooks and operate.md tell an operator to give stands in the text, and alone in a line of a fenced block.
+var (
+	inText  = regexp.MustCompile("`(firstcome [a-z][^`]*)`")
+	inBlock = regexp.MustCompile(`(?m)^(firstcome [a-z].*)$`)
+)
 
 func commandsOfTheRunbooks(t *testing.T) (commands []string) {
 	t.Helper()
@@ -30,9 +33,11 @@ func commandsOfTheRunbooks(t *testing.T) (commands []string) {
 	for _, file := range append(files, "../../docs/operate.md") {
 		text, err := os.ReadFile(file)
 		stage.Must(t, err)
-		for _, found := range told.FindAllStringSubmatch(string(text), -1) {
-			command, _, _ := strings.Cut(found[1]+found[2], " #")
-			commands = append(commands, strings.TrimSpace(command))
+		for n, part := range strings.Split(string(text), "```") {
+			for _, found := range []*regexp.Regexp{inText, inBlock}[n%2].FindAllStringSubmatch(part, -1) {
+				command, _, _ := strings.Cut(found[1], " #")
+				commands = append(commands, strings.TrimSpace(command))
+			}
 		}
 	}
 	slices.Sort(commands)
