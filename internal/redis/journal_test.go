@@ -286,8 +286,10 @@ func TestF44GarbageIsADeadLetterAndTheRestFlows(t *testing.T) {
 // TestF45AnyOrderOfTheEntriesGivesTheSameLedger gives the entries of a journal as
 // failures would: any of them again, in any order, to several recorders.
 func TestF45AnyOrderOfTheEntriesGivesTheSameLedger(t *testing.T) {
+	url := services.Redis.Database(t)
 	seed.Check(t, func(r *rapid.T) {
-		s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+		s, p := newShop(t, url, firstcome.Unlimited), newPage()
+		defer s.do("FLUSHDB")
 		batches := rapid.SliceOfN(rapid.IntRange(1, 30), 1, 12).Draw(r, "batches")
 		issued := 0
 		for _, n := range batches {
