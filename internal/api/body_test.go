@@ -14,19 +14,16 @@ import (
 	"unicode/utf8"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // TestF29WhoSendsTooMuchIsToldAtOnce sends more than a claim may have, and not its end.
 func TestF29WhoSendsTooMuchIsToldAtOnce(t *testing.T) {
 	s := open(t)
 	c := s.dial(claimChunk + strings.Repeat("x", 14) + "\r\n11170\r\n" + strings.Repeat("x", 0x11170))
-	if err := c.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, c.SetReadDeadline(time.Now().Add(10*time.Second)))
 	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	_ = answer.Body.Close()
 	if answer.StatusCode != 413 || !answer.Close {
 		t.Errorf("the answer is %v", answer)
@@ -106,9 +103,7 @@ func TestF29LargeBodiesTakeLittleMemory(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	for _, known := range []bool{true, false} {
 		r, err := http.NewRequest("POST", s.url+"/v1/campaigns/c/claims", io.LimitReader(zeros{}, 100<<20))
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		r.Header.Set("Content-Type", "application/json")
 		if known {
 			r.ContentLength = 100 << 20

@@ -12,6 +12,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/api"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 func TestF62AVoidedCouponsStockReturnsOnceAndItsNumberNever(t *testing.T) {
@@ -84,18 +85,12 @@ func TestAnExportThatFailsHalfWayHasNoCleanEnd(t *testing.T) {
 	for n := range users {
 		users[n] = firstcome.UserID(strconv.Itoa(n))
 	}
-	if _, err := s.issuer.ClaimAll(context.Background(), "c", users); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, stage.Err(s.issuer.ClaimAll(context.Background(), "c", users)))
 	r, err := http.NewRequest("GET", s.url+"/v1/campaigns/c/coupons", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	r.Header.Set("Accept", "application/x-ndjson")
 	response, err := s.client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	defer response.Body.Close()
 	if line := <-s.heard.warned; !strings.Contains(line, "an export was cut") { // nobody reads, so that it cannot be sent
 		t.Errorf("the log says %s", line)
@@ -124,9 +119,7 @@ func TestAnExportWhoseLedgerFailsHalfWayHasNoCleanEnd(t *testing.T) {
 	for n := range users {
 		users[n] = firstcome.UserID(strconv.Itoa(n))
 	}
-	if _, err := s.issuer.ClaimAll(context.Background(), "c", users); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, stage.Err(s.issuer.ClaimAll(context.Background(), "c", users)))
 	s.behind(`UPDATE coupons SET terms_version = 0 WHERE number = 150`) // no terms are as old
 	for _, media := range []string{"text/csv", "application/x-ndjson"} {
 		r, err := s.try("GET", "/v1/campaigns/c/coupons", "", "Accept", media)

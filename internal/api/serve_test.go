@@ -18,28 +18,23 @@ import (
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // dial opens a bare connection to the shop and sends text.
 func (s *shop) dial(text string) net.Conn {
 	s.t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(strings.TrimPrefix(s.url, "http://"), "https://"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, err)
 	s.t.Cleanup(func() { _ = c.Close() })
-	if _, err := io.WriteString(c, text); err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, stage.Err(io.WriteString(c, text)))
 	return c
 }
 
 func TestAClaimWhoseBodyEndsEarlyIs400(t *testing.T) {
 	s := open(t)
 	c := s.dial("POST /v1/campaigns/c/claims HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n{\"user_id")
-	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, c.(*net.TCPConn).CloseWrite())
 	r, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil || r.StatusCode != http.StatusBadRequest {
 		t.Fatalf("it answers %v, %v", r, err)
@@ -51,9 +46,7 @@ func TestAClaimWhoseBodyEndsEarlyIs400(t *testing.T) {
 func (s *shop) createInLedger(id firstcome.CampaignID) {
 	s.t.Helper()
 	terms := firstcome.Terms{Name: "n", Quantity: firstcome.Unlimited, Answer: firstcome.Recorded}
-	if _, err := s.ledger.Create(context.Background(), "test", id, terms); err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, stage.Err(s.ledger.Create(context.Background(), "test", id, terms)))
 }
 
 // A heldGate decides when it is let go.
@@ -111,9 +104,7 @@ func TestF33AClaimWhoseClientWentAwayIsFindable(t *testing.T) {
 	s.create(`{"id":"c","name":"n","quantity":1}`)
 	ctx, cancel := context.WithCancel(context.Background())
 	r, err := http.NewRequestWithContext(ctx, "POST", s.url+"/v1/campaigns/c/claims", strings.NewReader(`{"user_id":"u"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	r.Header.Set("Content-Type", "application/json")
 	gone := make(chan error)
 	go func() {

@@ -25,6 +25,7 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 func TestMain(m *testing.M) { services.Main(m) }
@@ -41,14 +42,7 @@ type testLedger struct {
 }
 
 // codes returns the secret of the tests' codes.
-func codes(t testing.TB) firstcome.Secret {
-	t.Helper()
-	secret, err := firstcome.NewSecret([]byte("a secret of the tests, 32 bytes and more"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return secret
-}
+func codes(testing.TB) firstcome.Secret { return stage.Secret() }
 
 // startLedger opens a ledger for a gate, "" for its own; run runs it, once the server
 // hangs on it.
@@ -61,9 +55,7 @@ func startLedger(t testing.TB, clock func() time.Time, gate string) *testLedger 
 		}
 	}}
 	l, err := ledger.Open(context.Background(), kept.path, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Error(err)
@@ -73,23 +65,7 @@ func startLedger(t testing.TB, clock func() time.Time, gate string) *testLedger 
 	return kept
 }
 
-func (l *testLedger) run(t testing.TB) {
-	ctx, cancel := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- l.Run(ctx) }()
-	stopped := false
-	l.stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		if err := <-ran; err != nil {
-			t.Error(err)
-		}
-	}
-	t.Cleanup(l.stop)
-}
+func (l *testLedger) run(t testing.TB) { l.stop = stage.Run(t, l.Run) }
 
 // A shop is a server on a port of its own, with its ledger.
 type shop struct {
@@ -149,9 +125,7 @@ func (s *shop) wire(config api.Config) {
 func (s *shop) listen() {
 	s.t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, err)
 	s.url = "http://" + ln.Addr().String()
 	server := httpd.New(s.server.HTTP())
 	ctx, cancel := context.WithCancel(context.Background())
@@ -177,13 +151,9 @@ func (s *shop) listen() {
 func (s *shop) behind(statement string) {
 	s.t.Helper()
 	db, err := sql.Open("sqlite", s.ledger.path)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, err)
 	defer db.Close()
-	if _, err := db.ExecContext(context.Background(), statement); err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, stage.Err(db.ExecContext(context.Background(), statement)))
 }
 
 // as returns the shop for a part of the test.
@@ -207,9 +177,7 @@ type reply struct {
 func (s *shop) call(method, path, body string, header ...string) reply {
 	s.t.Helper()
 	r, err := s.try(method, path, body, header...)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, err)
 	return r
 }
 
@@ -217,9 +185,7 @@ func (s *shop) call(method, path, body string, header ...string) reply {
 func (s *shop) try(method, path, body string, header ...string) (reply, error) {
 	s.t.Helper()
 	r, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, err)
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
@@ -291,9 +257,7 @@ func (s *shop) create(body string) reply {
 func (s *shop) claim(id, user string) reply {
 	s.t.Helper()
 	body, err := json.Marshal(map[string]string{"user_id": user})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, err)
 	return s.call("POST", "/v1/campaigns/"+id+"/claims", string(body))
 }
 
@@ -303,9 +267,7 @@ const tokenSecret = "a token secret of the tests, 32 bytes and more"
 // guarded is a change of open: keys and tokens instead of development mode.
 func guarded(s *shop, _ *api.Config) {
 	check, err := auth.NewJWT(auth.JWTConfig{Secret: []byte(tokenSecret)})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, err)
 	s.auth = auth.New(auth.Config{Keys: s.ledger, JWT: check, Log: quiet()})
 }
 
@@ -313,15 +275,9 @@ func guarded(s *shop, _ *api.Config) {
 func (s *shop) key(role firstcome.Role) []string {
 	s.t.Helper()
 	plain, key, err := auth.NewKey("test", role)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if err := s.ledger.AddKey(context.Background(), "test", key); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := s.auth.Reload(context.Background()); err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, err)
+	stage.Must(s.t, s.ledger.AddKey(context.Background(), "test", key))
+	stage.Must(s.t, s.auth.Reload(context.Background()))
 	return []string{"Authorization", "Bearer " + plain}
 }
 
@@ -330,8 +286,6 @@ func (s *shop) token(user string) []string {
 	s.t.Helper()
 	claims := jwt.MapClaims{"sub": user, "exp": time.Now().Add(time.Hour).Unix()}
 	signed, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(tokenSecret))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, err)
 	return []string{"Authorization", "Bearer " + signed}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // The parts of a claim that come without its end.
@@ -24,13 +25,9 @@ func TestTheAddressLimitCountsBeforeTheBody(t *testing.T) {
 			s := open(t, guarded, func(_ *shop, c *api.Config) { c.AddressLimit = addresses })
 			from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 			c, err := from.DialContext(t.Context(), "tcp", strings.TrimPrefix(s.url, "http://"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			defer c.Close()
-			if _, err := io.WriteString(c, text); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, stage.Err(io.WriteString(c, text)))
 			await(t, func() bool { return addresses.Len() == 1 })
 			if _, ok := addresses.Allow("127.0.0.2"); ok {
 				t.Error("half a claim did not count")

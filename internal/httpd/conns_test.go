@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome/internal/httpd"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // isCut waits until the server has closed a connection.
@@ -140,9 +141,7 @@ var securely = map[string]func(t *testing.T, s *site){
 		sent := make(chan struct{}, 1)
 		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{WroteHeaders: func() { sent <- struct{}{} }})
 		r, err := http.NewRequestWithContext(ctx, "POST", "https://"+s.address, body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
@@ -200,9 +199,7 @@ func keepsNobodyOut(t *testing.T, open func(*testing.T, httpd.Config) *site, hol
 	}
 	for n := range 4 * room {
 		r, err := http.NewRequest("POST", scheme+s.address+"/v1/campaigns/c/claims", strings.NewReader("x"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		r.Header.Set("Healthy", "yes")
 		answer, err := client.Do(r)
 		if err != nil || answer.StatusCode != http.StatusOK {

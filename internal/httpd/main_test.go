@@ -14,6 +14,7 @@ import (
 
 	"github.com/firstcome/firstcome/internal/httpd"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 func TestMain(m *testing.M) { services.Main(m) }
@@ -109,17 +110,13 @@ func openTLS(t *testing.T, c httpd.Config) *site {
 func openPortWith(t *testing.T, c httpd.Config, secure *tls.Config) *site {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	s := serve(t, c, ln, secure)
 	s.address = ln.Addr().String()
 	s.dial = func() net.Conn {
 		t.Helper()
 		c, err := net.Dial("tcp", s.address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		t.Cleanup(func() { _ = c.Close() })
 		return c
 	}
@@ -144,18 +141,14 @@ func serve(t *testing.T, c httpd.Config, ln net.Listener, secure *tls.Config) *s
 // send sends a text.
 func send(t *testing.T, c net.Conn, text string) {
 	t.Helper()
-	if _, err := io.WriteString(c, text); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, stage.Err(io.WriteString(c, text)))
 }
 
 // answer reads an answer.
 func answer(t *testing.T, c net.Conn) *http.Response {
 	t.Helper()
 	r, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	_, _ = io.Copy(io.Discard, r.Body)
 	_ = r.Body.Close()
 	return r

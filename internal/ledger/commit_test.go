@@ -14,6 +14,7 @@ import (
 	"modernc.org/sqlite"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A losing database is SQLite, which may fail at COMMIT: what became of that transaction is not told.
@@ -79,9 +80,7 @@ func losingLedger(t *testing.T) (*Ledger, *losing) {
 	path := filepath.Join(t.TempDir(), "firstcome.db")
 	l := opened(t, path, "")
 	disk := &losing{real: l.write.Driver(), file: path}
-	if err := l.write.Close(); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, l.write.Close())
 	l.write = sql.OpenDB(disk)
 	l.write.SetMaxOpenConns(1)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -93,9 +92,7 @@ func losingLedger(t *testing.T) (*Ledger, *losing) {
 			t.Error(err)
 		}
 	})
-	if _, err := l.Create(ctx, "test", "c", firstcome.Terms{Name: "Test", Quantity: 5, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, stage.Err(l.Create(ctx, "test", "c", firstcome.Terms{Name: "Test", Quantity: 5, Answer: firstcome.Recorded, Benefit: []byte(`{}`)})))
 	return l, disk
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // create makes a campaign.
@@ -24,18 +25,14 @@ func create(t testing.TB, l *ledger.Ledger, id firstcome.CampaignID, quantity in
 	_, err := l.Create(context.Background(), "test", id, firstcome.Terms{
 		Name: "Test", Quantity: quantity, Answer: firstcome.Recorded, Benefit: []byte(`{"percent":20}`),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 }
 
 // claim claims and returns what is answered, like "issued:1 sold_out:0".
 func claim(t testing.TB, l *ledger.Ledger, id firstcome.CampaignID, users ...firstcome.UserID) string {
 	t.Helper()
 	decisions, err := l.Claim(context.Background(), id, users)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	var words []string
 	for _, d := range decisions {
 		words = append(words, fmt.Sprintf("%v:%d", d.Outcome, d.Coupon.Number))
@@ -54,9 +51,7 @@ func same(t testing.TB, what string, want, got any) {
 func raw(t testing.TB, path string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)&_txlock=immediate")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -82,9 +77,7 @@ func TestF56ASchemaThatIsCompatibleWithNewerBinariesOnlyIsRefusedWithAdvice(t *t
 		`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)`,
 		`UPDATE compatibility SET compatible_from = 9998`,
 	} {
-		if _, err := db.Exec(statement); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(db.Exec(statement)))
 	}
 	for name, open := range map[string]func() error{
 		"Open": func() error {
@@ -99,15 +92,11 @@ func TestF56ASchemaThatIsCompatibleWithNewerBinariesOnlyIsRefusedWithAdvice(t *t
 		if err := open(); err == nil || !strings.Contains(err.Error(), "run the newer firstcome") || !strings.Contains(err.Error(), "9998") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := db.Exec(`DROP TABLE IF EXISTS compatibility`); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(db.Exec(`DROP TABLE IF EXISTS compatibility`)))
 		if err := open(); err == nil || !strings.Contains(err.Error(), "run the newer firstcome") {
 			t.Errorf("%s, where the ledger does not say so: %v", name, err)
 		}
-		if _, err := db.Exec(`CREATE TABLE compatibility AS SELECT 9998 AS compatible_from`); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(db.Exec(`CREATE TABLE compatibility AS SELECT 9998 AS compatible_from`)))
 	}
 }
 
@@ -136,9 +125,7 @@ func TestF16TheGatesClockNeverGoesBack(t *testing.T) {
 	_, err := l.Create(t.Context(), "test", "c", firstcome.Terms{
 		Name: "Test", Quantity: 9, OpensAt: noon.Add(30 * time.Minute), Answer: firstcome.Recorded, Benefit: []byte(`{}`),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	same(t, "before opening", "not_open:0", claim(t, l, "c", "a"))
 	clock.Store(noon.Add(time.Hour).UnixNano()) // the clock jumps
 	same(t, "after the jump", "issued:1", claim(t, l, "c", "a"))
@@ -153,9 +140,7 @@ func TestF16TheGatesClockNeverGoesBack(t *testing.T) {
 		times = append(times, c.IssuedAt)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	later := noon.Add(time.Hour)
 	same(t, "issue times", []time.Time{later, later, later}, times)
 }
@@ -167,17 +152,13 @@ func TestF52AClaimWhoseCommitIsUnknownMayBeAskedAgain(t *testing.T) {
 	l := start(t, path, nil)
 	create(t, l, "c", 10)
 	lock, err := raw(t, path).Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	if _, err := l.Claim(ctx, "c", []firstcome.UserID{"a"}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
-	if err := lock.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, lock.Rollback())
 	claim(t, l, "c", "a", "b")
 	same(t, "again", "already_issued:1 already_issued:2 issued:3", claim(t, l, "c", "a", "b", "c"))
 }
@@ -191,9 +172,7 @@ func TestAChangeIsNotLeftToComeLater(t *testing.T) {
 	create(t, l, "c", 1)
 	claim(t, l, "c", "a")
 	lock, err := raw(t, path).Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	voided := make(chan error, 1)
 	go func() {
@@ -206,9 +185,7 @@ func TestAChangeIsNotLeftToComeLater(t *testing.T) {
 		t.Errorf("the void returned while the ledger was held up: %v", err)
 	case <-time.After(50 * time.Millisecond):
 	}
-	if err := lock.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, lock.Rollback())
 	if err := <-voided; err != nil {
 		t.Error(err)
 	}
@@ -225,9 +202,7 @@ func TestACouponKeepsTheTermsUnderWhichItWasIssued(t *testing.T) {
 	_, err := l.SetTerms(t.Context(), "test", "c", 2, func(terms *firstcome.Terms) {
 		terms.Benefit = []byte(`{"percent":30}`)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	claim(t, l, "c", "a")
 	benefits := map[int64]string{}
 	err = l.Coupons(t.Context(), "c", ledger.Page{Voided: true}, func(c firstcome.Coupon) error {
@@ -235,9 +210,7 @@ func TestACouponKeepsTheTermsUnderWhichItWasIssued(t *testing.T) {
 		benefits[c.Number] = string(terms.Benefit)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	same(t, "benefits", map[int64]string{1: `{"percent":20}`, 2: `{"percent":30}`}, benefits)
 }
 
@@ -260,9 +233,7 @@ func TestAStaleChangeIsRefusedAndARepeatedOneIsOne(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	log, err := l.AuditLog(t.Context(), ledger.LogFilter{Campaign: "c", Limit: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	var actions []string
 	for _, e := range log {
 		actions = append(actions, e.Action)
@@ -278,9 +249,7 @@ func TestFactsHaveDensePositionsInTheOrderOfTheLedger(t *testing.T) {
 	claim(t, l, "c", "a", "b", "c")
 	<-news
 	for _, number := range []int64{2, 1} {
-		if _, err := l.Void(t.Context(), "test", "c", number, "test"); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(l.Void(t.Context(), "test", "c", number, "test")))
 	}
 	claim(t, l, "c", "a", "d")
 	all := []string{"1 issued 1", "2 issued 2", "3 issued 3", "4 voided 2", "5 voided 1", "6 issued 4", "7 issued 5"}
@@ -291,9 +260,7 @@ func TestFactsHaveDensePositionsInTheOrderOfTheLedger(t *testing.T) {
 				got = append(got, fmt.Sprintf("%d %s %d", f.Position, strings.TrimPrefix(string(f.Kind), "coupon."), f.Coupon.Number))
 				return nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			want := all[min(after, 7):min(int(after)+limit, 7)]
 			if len(want)+len(got) > 0 {
 				same(t, fmt.Sprintf("after %d, at most %d", after, limit), want, got)
@@ -345,14 +312,10 @@ func TestABackupIsALedger(t *testing.T) {
 	create(t, l, "c", 3)
 	claim(t, l, "c", "a", "b")
 	shared, err := ledger.OpenShared(t.Context(), filepath.Join(dir, "firstcome.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	defer shared.Close()
 	backup := filepath.Join(dir, "backup.db")
-	if err := shared.Backup(t.Context(), backup); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, shared.Backup(t.Context(), backup))
 	if err := shared.Backup(t.Context(), backup); err == nil {
 		t.Error("a backup was overwritten")
 	}
@@ -367,13 +330,9 @@ func TestAGateWithAnotherSecretDecidesNothing(t *testing.T) {
 	create(t, l, "c", 3)
 	stop()
 	other, err := firstcome.NewSecret([]byte("another secret, of 32 bytes and more"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	l, err = ledger.Open(t.Context(), path, ledger.Options{Secret: other})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var ran sync.WaitGroup
 	ran.Go(func() { _ = l.Run(ctx) })

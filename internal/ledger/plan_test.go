@@ -10,19 +10,16 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // opened opens a ledger for a gate (empty: its own) that nobody runs.
 func opened(t *testing.T, name, gate string) *Ledger {
 	t.Helper()
 	secret, err := firstcome.NewSecret(make([]byte, firstcome.MinSecret))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	l, err := Open(context.Background(), name, Options{Secret: secret, Gate: gate})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Error(err)
@@ -52,16 +49,12 @@ func TestServersLookUsersUpInTheIndexToo(t *testing.T) {
 	for kind, query := range queries {
 		t.Run(string(kind), func(t *testing.T) {
 			l := opened(t, kind.Database(t), "")
-			if _, err := l.Create(t.Context(), "test", "c", firstcome.Terms{Name: "Test", Quantity: firstcome.Unlimited, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, stage.Err(l.Create(t.Context(), "test", "c", firstcome.Terms{Name: "Test", Quantity: firstcome.Unlimited, Answer: firstcome.Recorded, Benefit: []byte(`{}`)})))
 			users := make([]firstcome.UserID, 2000)
 			for n := range users {
 				users[n] = firstcome.UserID(fmt.Sprint("user-", n))
 			}
-			if _, err := l.Claim(t.Context(), "c", users); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, stage.Err(l.Claim(t.Context(), "c", users)))
 			args := []any{}
 			for _, user := range users[:64] {
 				args = append(args, string(user))
@@ -106,9 +99,7 @@ func TestActiveCampaignsAreReadInTheOrderOfTheirIndex(t *testing.T) {
 func fill(t *testing.T, l *Ledger, count int) {
 	t.Helper()
 	tx, err := l.write.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	for n := range count {
 		gate := "redis:other"
 		if n%100 == 0 {
@@ -116,35 +107,25 @@ func fill(t *testing.T, l *Ledger, count int) {
 		}
 		_, err := tx.Exec(fmt.Sprintf(`INSERT INTO campaigns (id, version, terms_version, applied, gate, epoch, secret, decided_at, created_at)
 			VALUES ('c-%d', 1, 1, 1, '%s', 1, '%s', 1, 1)`, n, gate, l.fingerprint))
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 	}
-	if err := tx.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, tx.Commit())
 }
 
 // explain returns what the server says of how it runs a query.
 func explain(t *testing.T, l *Ledger, query string, args []any) (plan string) {
 	t.Helper()
 	rows, err := l.write.Query(`EXPLAIN `+query, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	defer rows.Close()
 	columns, err := rows.Columns()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	for rows.Next() {
 		cells, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
 		for n := range cells {
 			into[n] = &cells[n]
 		}
-		if err := rows.Scan(into...); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, rows.Scan(into...))
 		for n, cell := range cells {
 			if columns[n] != "possible_keys" {
 				plan += cell.String + " "
@@ -161,19 +142,13 @@ func TestVoidsOfAUserAreReadByTheirIndex(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			l := opened(t, at(t), "")
 			tx, err := l.write.BeginTx(t.Context(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			for n := range 3000 {
 				_, err := tx.Exec(fmt.Sprintf(`INSERT INTO audit_log (at, actor, action, campaign_id, user_id, number, detail)
 					VALUES (1, 'a', 'coupon.void', 'c', 'user-%d', %d, '{}')`, n/3, n+1))
-				if err != nil {
-					t.Fatal(err)
-				}
+				stage.Must(t, err)
 			}
-			if err := tx.Commit(); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, tx.Commit())
 			query := l.dialect.rebind(voidsOfQuery)
 			if kind == services.SQLite {
 				query = `QUERY PLAN ` + query

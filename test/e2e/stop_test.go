@@ -20,6 +20,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A caller claims over bare connections, so that nothing is sent again behind its
@@ -134,9 +135,7 @@ func TestF22SIGTERMUnderLoadAnswersEveryConnectionThatItAccepted(t *testing.T) {
 		crowd.awaitAnswers(t, 200)
 		for range unused {
 			c, err := net.Dial("tcp", address)
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			defer c.Close()
 		}
 		p.stop() // it has been a failure if somebody had to be cut after the grace
@@ -172,9 +171,7 @@ func TestF22SIGTERMAtPeakLosesNoAnswerAndResetsNoConnection(t *testing.T) {
 	crowd := newCrowd("spring")
 	stop := crowd.claimUntil(p, clients)
 	crowd.awaitAnswers(t, 1000)
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	waitFor(t, "the server to be unready", func() bool { return p.calls.Ready(t.Context()) != nil })
 	crowd.awaitAnswers(t, 100)
 	stop()
@@ -188,9 +185,7 @@ func TestF22SIGTERMAtPeakLosesNoAnswerAndResetsNoConnection(t *testing.T) {
 func TestF22ASecondSignalEndsAtOnce(t *testing.T) {
 	p := serve(t, launch{args: []string{"--drain-delay", "1h"}})
 	for _, says := range []string{"msg=stopping", ""} {
-		if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, p.cmd.Process.Signal(syscall.SIGTERM))
 		waitFor(t, "the server to stop", func() bool { return strings.Contains(p.text(), says) })
 	}
 	<-p.ended
