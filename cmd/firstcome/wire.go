@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/netip"
 	"os"
 	"runtime"
@@ -192,19 +191,16 @@ func (n *node) close() error {
 }
 
 // address is where the API is: HOST:PORT, or off where this node only records.
-func (n *node) address() string {
-	if n.http == nil {
-		return "off"
-	}
-	return n.http.Addr().String()
-}
+func (n *node) address() string { return addressOf(n.http) }
 
 // opsAddress is where metrics and profiles are: HOST:PORT, or off.
-func (n *node) opsAddress() string {
-	if n.ops == nil {
+func (n *node) opsAddress() string { return addressOf(n.ops) }
+
+func addressOf(ln net.Listener) string {
+	if ln == nil {
 		return "off"
 	}
-	return n.ops.Addr().String()
+	return ln.Addr().String()
 }
 
 // run serves until ctx ends, then stops gracefully. It starts what others need
@@ -258,7 +254,7 @@ func (n *node) runs() []func(context.Context) error {
 		runs = append(runs, n.issuer.Run, n.auth.Run)
 	}
 	if n.ops != nil {
-		runs = append(runs, n.serveOps)
+		runs = append(runs, func(ctx context.Context) error { return n.monitor.Serve(ctx, n.ops) })
 	}
 	return runs
 }
@@ -300,16 +296,4 @@ func (n *node) stopIssuer(ctx context.Context) error {
 		return nil
 	}
 	return n.issuer.Stop(bounded)
-}
-
-// serveOps serves metrics and profiles until ctx ends. Nobody waits for their
-// answers, so they are cut.
-func (n *node) serveOps(ctx context.Context) error {
-	server := &http.Server{Handler: n.monitor.Handler(), ReadHeaderTimeout: 5 * time.Second}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
-	defer stop()
-	if err := server.Serve(n.ops); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve metrics: %w", err)
-	}
-	return nil
 }

@@ -3,6 +3,8 @@ package ops
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/pprof"
@@ -36,6 +38,17 @@ func (m *Monitor) Handler() http.Handler {
 		}
 		mux.ServeHTTP(w, r)
 	})
+}
+
+// Serve serves Handler on ln until ctx ends. Nobody waits for its answers, so they are cut.
+func (m *Monitor) Serve(ctx context.Context, ln net.Listener) error {
+	server := &http.Server{Handler: m.Handler(), ReadHeaderTimeout: 5 * time.Second}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	if err := server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve metrics: %w", err)
+	}
+	return nil
 }
 
 // Drain has the node be not ready from now on. It may be called more than once.
