@@ -84,10 +84,15 @@ func (t *tx) couponsOf(id firstcome.CampaignID, users []firstcome.UserID, into m
 
 // lookSQLite is dialect.look.
 func lookSQLite(t *tx, all []*claims, each func(firstcome.Coupon) error) error {
-	var args []any
+	users := 0
 	for _, c := range all {
+		users += len(c.users)
+	}
+	args := make([]any, 0, 2*users)
+	for _, c := range all {
+		var id any = string(c.id) // allocated once for all
 		for _, user := range c.users {
-			args = append(args, string(user), string(c.id))
+			args = append(args, string(user), id)
 		}
 	}
 	return inWidths(len(args)/2, func(from, width int) error {
