@@ -62,7 +62,7 @@ func placed(l *ledger.Ledger, all []ledger.Status) (at []redis.Placed) {
 			continue
 		}
 		at = append(at, redis.Placed{
-			Campaign: c.ID, Gate: c.Gate, Marker: c.Marker, Secret: c.Secret, Made: c.Applied > 0, Closed: isClosed(&c),
+			Campaign: c.ID, Gate: c.Gate, Marker: c.Marker, Made: c.Applied > 0, Closed: isClosed(&c),
 			Settled: func(ctx context.Context) (int64, error) {
 				again, err := l.SettledThrough(ctx, c.ID, nil) // which needs no terms
 				return again.Through, err

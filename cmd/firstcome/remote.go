@@ -124,8 +124,8 @@ func (n *node) identity() string { return n.ledger.Identity() }
 // marker returns what the ledger calls a campaign of this node's gate.
 func (n *node) marker(ctx context.Context, id firstcome.CampaignID) (string, error) {
 	c, err := n.ledger.Campaign(ctx, id)
-	if err == nil && c.Gate != n.remote.gate.Name() {
-		err = fmt.Errorf("%w: it is decided by %s", firstcome.ErrGateMismatch, c.Gate)
+	if err == nil {
+		err = n.ledger.Decides(&c)
 	}
 	return c.Marker, err
 }
@@ -133,13 +133,15 @@ func (n *node) marker(ctx context.Context, id firstcome.CampaignID) (string, err
 // missing says what it means that the gate has no such campaign.
 func (n *node) missing(ctx context.Context, id firstcome.CampaignID) error {
 	c, err := n.ledger.Campaign(ctx, id)
-	switch {
-	case errors.Is(err, firstcome.ErrNoCampaign):
+	if errors.Is(err, firstcome.ErrNoCampaign) {
 		return nil
+	}
+	if err == nil {
+		err = n.ledger.Decides(&c)
+	}
+	switch {
 	case err != nil:
 		return err
-	case c.Gate != n.remote.gate.Name():
-		return fmt.Errorf("%w: it is decided by %s", firstcome.ErrGateMismatch, c.Gate)
 	case !c.RetiredAt.IsZero():
 		return flow.ErrRetired
 	case c.Applied == 0:

@@ -103,7 +103,7 @@ func keysOf(t *testing.T, url string) int {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	keys, err := client.Do(t.Context(), client.B().Keys().Pattern("firstcome:{c}:*").Build()).AsStrSlice()
+	keys, err := client.Do(t.Context(), client.B().Keys().Pattern("firstcome:{c:*}:*").Build()).AsStrSlice()
 	if err != nil {
 		t.Fatal(err)
 	}

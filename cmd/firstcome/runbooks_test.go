@@ -92,8 +92,7 @@ func TestTheCommandsOfTheRunbooksDoWhatTheseSay(t *testing.T) {
 		{"firstcome campaign list", exitOK, `spring +unknown \(the gate has lost it`},
 		{"firstcome campaign show ID", exitOK, `state +unknown \(the gate has lost it`},
 		{"firstcome audit ID --ledger URL --gate URL", exitFailed, `the gate has lost the campaign`},
-		{"firstcome audit --gate", exitFailed, `autumn at its gate: .* 0 breaches`},
-		{"firstcome doctor", exitFailed, `FAIL +the gate.s campaigns +Redis has lost 1 campaigns: spring\n.*fix: `},
+		{"firstcome doctor", exitFailed, `FAIL +the gate.s campaigns +Redis has lost 1 campaigns: spring .*\n.*fix: `},
 		{"firstcome audit ID --ledger URL", exitOK, `verdict: 0 breaches in 1 campaign`},
 		{"firstcome audit ID --ledger URL --gate ledger", exitOK, `verdict: 0 breaches in 1 campaign`},
 		{"firstcome audit --ledger sqlite:firstcome.db", exitOK, `verdict: 0 breaches in 2 campaigns`},
@@ -136,8 +135,10 @@ func newDisaster(t *testing.T) *disaster {
 			t.Fatalf("%s: %s", command, out)
 		}
 	}
-	d.redis("DEL", "firstcome:{spring}:campaign", "firstcome:{spring}:holders")
-	d.redis("XADD", "firstcome:{autumn}:journal", "*", "format", "1", "users", "nobody can read this")
+	const deleteAll = `for _, key in ipairs(redis.call('KEYS', ARGV[1])) do redis.call('DEL', key) end return 1`
+	d.redis("EVAL", deleteAll, "0", "firstcome:{spring:*}:[ch]*") // the campaign and its holders
+	const appendTo = `return redis.call('XADD', redis.call('KEYS', ARGV[1])[1], '*', 'format', '1', 'users', 'nobody can read this')`
+	d.redis("EVAL", appendTo, "0", "firstcome:{autumn:*}:journal")
 	until := time.Now().Add(patience)
 	for {
 		if _, out := d.run("firstcome dead list"); strings.Contains(out, "autumn") {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,10 +24,8 @@ type rewind struct {
 	client   rueidis.Client
 	recorded *flow.Recorded
 	alarms   chan error
+	keys     []string // those of the campaign c: hash, holders, journal, unrecorded
 }
-
-// gateKeys are those of the campaign c.
-var gateKeys = []string{"firstcome:{c}:campaign", "firstcome:{c}:holders", "firstcome:{c}:journal", "firstcome:{c}:unrecorded"}
 
 func newRewind(t *testing.T) *rewind {
 	t.Helper()
@@ -40,6 +39,13 @@ func newRewind(t *testing.T) *rewind {
 	r := &rewind{url: url, desk: newDeskAt(t, url, t.TempDir()+"/firstcome.db", "c"), client: client, alarms: make(chan error, 100)}
 	r.recorded = flow.NewRecorded(&flow.Over{RemoteGate: r.remote.gate, Book: r.ledger})
 	runUntilTheEnd(t, r.recorded.Run)
+	made, err := r.do("KEYS", "firstcome:{c:*}:campaign").AsStrSlice()
+	if err != nil || len(made) != 1 {
+		t.Fatalf("Redis has the campaign under %q, %v", made, err)
+	}
+	for _, name := range []string{"campaign", "holders", "journal", "unrecorded"} {
+		r.keys = append(r.keys, strings.TrimSuffix(made[0], "campaign")+name)
+	}
 	return r
 }
 
@@ -52,14 +58,14 @@ func (r *rewind) do(words ...string) rueidis.RedisResult {
 
 // keep keeps the gate's keys as they are.
 func (r *rewind) keep() {
-	for _, key := range gateKeys {
+	for _, key := range r.keys {
 		r.do("COPY", key, "kept:"+key, "REPLACE")
 	}
 }
 
 // back takes the gate back to what was kept, as one whose append-only file lost its tail.
 func (r *rewind) back() {
-	for _, key := range gateKeys {
+	for _, key := range r.keys {
 		r.do("DEL", key)
 		r.do("COPY", "kept:"+key, key)
 	}
@@ -84,7 +90,7 @@ func (r *rewind) emptied() {
 	r.t.Helper()
 	for entries := int64(1); entries > 0; {
 		var err error
-		if entries, err = r.do("XLEN", gateKeys[2]).AsInt64(); err != nil {
+		if entries, err = r.do("XLEN", r.keys[2]).AsInt64(); err != nil {
 			r.t.Fatal(err)
 		}
 	}
@@ -93,7 +99,7 @@ func (r *rewind) emptied() {
 // settleByHand is done with what is in the journal, as a recorder.
 func (r *rewind) settleByHand(settled flow.Settled) {
 	r.settle(settled)
-	r.do("XTRIM", gateKeys[2], "MAXLEN", "0")
+	r.do("XTRIM", r.keys[2], "MAXLEN", "0")
 }
 
 // wait expects what who waits for a coupon is told.

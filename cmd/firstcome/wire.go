@@ -126,7 +126,7 @@ func (n *node) openAPI(ctx context.Context) error {
 	if r := n.remote; r != nil {
 		claims.Recorded, claims.Wait = r.recorded, s.queue.Gate
 		n.operator = operate.NewRemote(n.ledger, n.issuer, claims, r.changer, r.over)
-		config.Gate, config.Taken = r.over, r.gate.Taken
+		config.Gate = r.over
 	}
 	n.auth = auth.New(auth.Config{Keys: n.ledger, JWT: s.jwt, Open: n.development, Log: s.log})
 	if err := n.auth.Reload(ctx); err != nil {

@@ -35,9 +35,6 @@ func (s *Server) createCampaign(w http.ResponseWriter, r *http.Request, c auth.C
 	}
 	terms := firstcome.Terms{Answer: firstcome.Recorded}
 	e.apply(&terms)
-	if err := s.taken(r.Context(), id); err != nil {
-		return err
-	}
 	made, err := s.Operator.Create(r.Context(), c.Name, id, terms)
 	if err != nil {
 		return err

@@ -29,7 +29,6 @@ const (
 	methodNotAllowed code = "method_not_allowed"
 
 	campaignExists code = "campaign_exists"
-	idAtGate       code = "id_taken_at_gate"
 	belowInForce   code = "below_in_force"
 	campaignClosed code = "campaign_closed"
 	alreadyVoided  code = "already_voided"
@@ -59,7 +58,7 @@ var statuses = statusesOf(map[int][]code{
 	http.StatusForbidden:             {roleForbidden, crossSite, notLoopback},
 	http.StatusNotFound:              {notFoundCode},
 	http.StatusMethodNotAllowed:      {methodNotAllowed},
-	http.StatusConflict:              {campaignExists, idAtGate, belowInForce, campaignClosed, alreadyVoided, letterSettled, letterRefused},
+	http.StatusConflict:              {campaignExists, belowInForce, campaignClosed, alreadyVoided, letterSettled, letterRefused},
 	http.StatusPreconditionFailed:    {stale},
 	http.StatusRequestEntityTooLarge: {bodyTooLarge},
 	http.StatusUnsupportedMediaType:  {unsupportedMedia},

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -367,18 +366,4 @@ func TestAChangeThatTheGateTakesFromOthersOnlyIsSaidToBeInTheLedger(t *testing.T
 			t.Errorf("the ledger has %s", s.body)
 		}
 	}
-}
-
-func TestACampaignWhoseIDAnotherLedgerHasAtTheGateIsNotMade(t *testing.T) {
-	says := error(firstcome.ErrGateMismatch)
-	f := openFar(t, func(_ *shop, c *api.Config) {
-		c.Taken = func(context.Context, firstcome.CampaignID) error { return says }
-	})
-	body := `{"id":"c","name":"n","quantity":1}`
-	if r := f.call("POST", "/v1/campaigns", body).want(t, 409, ""); !strings.Contains(r.text("detail"), "choose another id") {
-		t.Errorf("it is answered %s", r.body)
-	}
-	f.call("GET", "/v1/campaigns/c", "").want(t, 404, "")
-	says = errors.New("the gate does not say") // which is no hindrance
-	f.call("POST", "/v1/campaigns", body).want(t, 201, "")
 }

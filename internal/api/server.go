@@ -19,9 +19,6 @@ type Config struct {
 	Terms  *TermsCache // of Ledger
 	Claims Claims
 	Gate   Gate // nil: the ledger decides
-	// Taken returns firstcome.ErrGateMismatch if the gate has another ledger's campaign of
-	// an id; nil: nobody knows.
-	Taken func(context.Context, firstcome.CampaignID) error
 	// Operator does what changes a campaign.
 	Operator *operate.Operator
 	Auth     *auth.Authenticator

@@ -69,7 +69,7 @@ func atRest() *shop {
 	s.campaign.Remote, s.campaign.Settled, s.campaign.Epoch, s.campaign.Row.LettersOrder = true, 9, 2, 1
 	s.campaign.OpenedAt, s.campaign.SoldOutAt = time.Time{}, time.Time{} // its gate keeps them
 	s.issueAs(9, "i")
-	s.state = audit.GateState{Version: 2, Epoch: 2, InForce: 6, LastNumber: 10, Secret: secret.Fingerprint()}
+	s.state = audit.GateState{Version: 2, Epoch: 2, InForce: 6, LastNumber: 10}
 	s.state.OpenedAt, s.state.SoldOutAt = at(0), at(9)
 	s.holders = map[firstcome.UserID]int64{"a": 1, "c": 3, "b": 4, "e": 5, "i": 9, "j": 10}
 	s.journal = []firstcome.Coupon{{Campaign: "c", Number: 9, User: "i", IssuedAt: at(8)}, {Campaign: "c", Number: 10, User: "j", IssuedAt: at(9)}}

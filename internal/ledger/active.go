@@ -58,7 +58,7 @@ func (l *Ledger) atGateBehind(ctx context.Context, all []flow.Revision, after fi
 		if err := rows.Scan(&r.Campaign, &r.Version, &r.Epoch, &createdAt, &r.Settled, &r.Letters); err != nil {
 			return nil, err
 		}
-		r.Marker = l.marker(time.UnixMicro(createdAt))
+		r.Marker = l.marker(time.UnixMicro(createdAt), l.fingerprint)
 		all = append(all, r)
 	}
 	return all, rows.Err()

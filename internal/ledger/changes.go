@@ -84,7 +84,7 @@ func (l *Ledger) Pending(ctx context.Context, id firstcome.CampaignID) ([]firstc
 		if err := rows.Scan(&c.Campaign, &c.Version, &c.Kind, &payload, &at, &epoch, &createdAt); err != nil {
 			return nil, fmt.Errorf("read the changes that the gate lacks: %w", err)
 		}
-		c.At, c.Marker = time.UnixMicro(at).UTC(), l.marker(time.UnixMicro(createdAt))
+		c.At, c.Marker = time.UnixMicro(at).UTC(), l.marker(time.UnixMicro(createdAt), l.fingerprint)
 		if err := decodeChange(&c, payload, epoch); err != nil {
 			unreadable = append(unreadable, fmt.Errorf("change %d of %s cannot be read: %w", c.Version, c.Campaign, err))
 			continue

@@ -20,9 +20,9 @@ func (l *Ledger) Identity() string { return l.identity }
 
 // marker returns a campaign's: see firstcome.Change. The ledger's name tells it from a
 // campaign of another ledger, the instant at which it was made from one that was made
-// under the same id in a copy of this ledger.
-func (l *Ledger) marker(createdAt time.Time) string {
-	return l.identity + "." + strconv.FormatInt(createdAt.UnixMicro(), 10)
+// under the same id in a copy of this ledger, the fingerprint of its secret from one whose codes are others.
+func (l *Ledger) marker(createdAt time.Time, secret string) string {
+	return l.identity + "." + strconv.FormatInt(createdAt.UnixMicro(), 10) + "." + secret
 }
 
 // identify reads which ledger this is, and makes it up if it is not said yet and may be. Of

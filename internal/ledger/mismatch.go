@@ -17,3 +17,14 @@ func (l *Ledger) Mismatched(ctx context.Context, secret firstcome.Secret) (campa
 	}
 	return campaigns, nil
 }
+
+// Decides returns firstcome.ErrGateMismatch if this node decides nothing of a campaign, because it has another gate or code secret.
+func (l *Ledger) Decides(c *Status) error { return l.decides(c.Gate, c.Secret) }
+
+func (l *Ledger) decides(gate, secret string) error {
+	if gate == l.gate && secret == l.fingerprint {
+		return nil
+	}
+	return fmt.Errorf("%w: it is decided by the gate %q with the secret of fingerprint %s, this node has the gate %q and %s",
+		firstcome.ErrGateMismatch, gate, secret, l.gate, l.fingerprint)
+}

@@ -109,7 +109,7 @@ func (l *Ledger) scanStatuses(rows *sql.Rows) ([]Status, error) {
 		}
 		s.Instants = course.instants()
 		s.Recorded, s.CreatedAt, s.RetiredAt = s.Issued, instant(createdAt), instant(retiredAt)
-		s.Marker = l.marker(s.CreatedAt)
+		s.Marker = l.marker(s.CreatedAt, s.Secret)
 		if l.clock != nil {
 			clock.Valid = false
 		}

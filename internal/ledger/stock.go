@@ -3,7 +3,6 @@ package ledger
 import (
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -70,15 +69,14 @@ func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 	if err != nil {
 		return s, err
 	}
-	if gate != l.gate || secret != l.fingerprint {
-		return s, fmt.Errorf("%w: it is decided by the gate %q with the secret of fingerprint %s, this node has the gate %q and %s",
-			firstcome.ErrGateMismatch, gate, secret, l.gate, l.fingerprint)
+	if err := l.decides(gate, secret); err != nil {
+		return s, err
 	}
 	s.Quantity = unlimited(quantity)
 	s.OpensAt, s.ClosesAt, s.decidedAt = instant(opensAt), instant(closesAt), instant(decidedAt)
 	s.Instants = course.instants()
 	s.cooling.until, s.cooling.opensAt, s.cooling.closesAt = instant(coolingUntil), instant(wasOpensAt), instant(wasClosesAt)
-	s.marker, s.retiredAt = l.marker(instant(createdAt)), instant(retiredAt)
+	s.marker, s.retiredAt = l.marker(instant(createdAt), secret), instant(retiredAt)
 	if l.dialect.shared {
 		s.clock, err = l.now(t)
 		s.recallCooling()

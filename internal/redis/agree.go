@@ -26,12 +26,12 @@ var (
 // dead letters, as after an operator's replay of which nobody told it; or at the last sweep, before the
 // ledger was asked, it knew more than that said.
 func (j *Journal) differs(r flow.Revision, s survey, seen reaches) bool {
-	if r.Marker == "" || s.fields[6] != r.Marker {
+	if r.Marker == "" { // nor is said what follows
 		return false
 	}
 	var now reach
 	now.through, _ = strconv.ParseInt(s.fields[1], 10, 64)
-	now.order, _ = strconv.ParseInt(s.fields[7], 10, 64)
+	now.order, _ = strconv.ParseInt(s.fields[6], 10, 64)
 	before, ok := j.seen[r.Campaign]
 	if !ok {
 		before = now // it may be ahead of r because it was read later; to ask once costs little
@@ -49,14 +49,14 @@ func (j *Journal) differs(r flow.Revision, s survey, seen reaches) bool {
 
 // agree brings to the gate what it lacks of what is settled, if that is in doubt. It says so if it
 // is the ledger that lacks something.
-func (j *Journal) agree(ctx context.Context, s *stream, marker string, to flow.Sink) error {
+func (j *Journal) agree(ctx context.Context, s *stream, to flow.Sink) error {
 	j.mu.Lock()
 	differs := s.differs
 	j.mu.Unlock()
 	if !differs {
 		return nil
 	}
-	fields, err := j.gate.fields(ctx, s.id, "settled", "letters_order") // before the ledger, which only goes on
+	fields, err := j.gate.fields(ctx, s.keys, "settled", "letters_order") // before the ledger, which only goes on
 	if err != nil {
 		return err
 	}
@@ -69,9 +69,9 @@ func (j *Journal) agree(ctx context.Context, s *stream, marker string, to flow.S
 		j.troubles.tell(s.id, errOlder)
 	}
 	if settled.Order < known.order {
-		_, err = j.gate.catchUp(ctx, s.id, marker, known.order)
+		_, err = j.gate.catchUp(ctx, s.keys, known.order)
 	} else {
-		err = j.gate.settleEntries(ctx, s.id, marker, settled, nil)
+		err = j.gate.settleEntries(ctx, s.keys, settled, nil)
 	}
 	if err != nil {
 		return fmt.Errorf("settle %s through %d: %w", s.id, settled.Through, err)

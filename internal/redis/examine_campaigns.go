@@ -16,7 +16,6 @@ type Placed struct {
 	Campaign firstcome.CampaignID
 	Gate     string // its name
 	Marker   string // see firstcome.Change
-	Secret   string // the fingerprint of its code secret
 	Made     bool   // the gate had it
 	Closed   bool   // it issues nothing any more
 	// Settled returns how far the ledger has it: see flow.Settled.Through. It is asked after Redis,
@@ -31,8 +30,6 @@ const named = 5
 type census struct {
 	own       []string // as the ledger has them
 	ahead     []string // of which the ledger has less than Redis was told
-	foreign   []string // another ledger's under the id
-	others    []string // with another code secret
 	lost      []string // that Redis had
 	elsewhere []string // of another gate
 	past      []string // of another gate, and closed
@@ -55,7 +52,7 @@ func ExamineCampaigns(ctx context.Context, options Options, ledger string, at []
 		return e.Findings
 	}
 	if len(c.own) == len(at) {
-		e.Add(doctor.OK, what, "", "%d of the ledger %s, and none of its ids is another ledger's", len(c.own), ledger)
+		e.Add(doctor.OK, what, "", "%d of the ledger %s", len(c.own), ledger)
 	}
 	for _, f := range c.findings(gate.Name(), ledger) {
 		if len(f.ids) > 0 {
@@ -82,14 +79,9 @@ func (c *census) findings(gate, ledger string) []wrong {
 		{doctor.Fail, c.elsewhere, "%d campaigns are decided by another gate than " + this, "name their gate with --gate, or bring that Redis back with its data; " + runbook},
 		{doctor.Warn, c.past, "%d closed campaigns were decided by another gate than " + this, "nothing, if they are in the ledger: firstcome audit says so where --gate names theirs"},
 		{doctor.Fail, c.lost, "Redis has lost %d campaigns", "bring its data back; " + runbook},
-		{doctor.Fail, c.others, "Redis has %d campaigns with another code secret than the ledger", "somebody changed Redis or the ledger by hand: bring back what it was"},
 		{
 			doctor.Fail, c.ahead, "of %d campaigns Redis knows more as recorded than the ledger " + ledger + " has, so the ledger is older than it was",
 			"bring the newer ledger back, or do as operate.md says of an older backup",
-		},
-		{
-			doctor.Fail, c.foreign, "Redis has %d campaigns of another ledger, or of a copy of this one, under ids of the ledger " + ledger + ", which decides none of them",
-			"give each ledger a Redis or a database of Redis of its own, and campaigns that both have another id",
 		},
 	}
 }
@@ -117,7 +109,8 @@ func (g *Gate) countOne(ctx context.Context, all *census, c Placed) error {
 		all.elsewhere = append(all.elsewhere, fmt.Sprintf("%s (%s)", c.Campaign, c.Gate))
 		return nil
 	}
-	values, err := g.client.Do(ctx, g.client.B().Hmget().Key(campaignKey(c.Campaign)).Field("version", "marker", "settled", "secret", "in_force", "last_number").Build()).ToArray()
+	k := keysOf(c.Campaign, c.Marker)
+	values, err := g.client.Do(ctx, g.client.B().Hmget().Key(k.campaign).Field("version", "settled", "in_force", "last_number").Build()).ToArray()
 	if err = classify(err); err != nil && ofOne(err) {
 		all.lost = append(all.lost, fmt.Sprintf("%s (its key is somebody else's: %v)", c.Campaign, err))
 		return nil
@@ -125,34 +118,28 @@ func (g *Gate) countOne(ctx context.Context, all *census, c Placed) error {
 	if err != nil {
 		return err
 	}
-	marker, _ := values[1].ToString()
-	secret, _ := values[3].ToString()
 	switch {
 	case values[0].IsNil() && c.Made:
-		all.lost = append(all.lost, string(c.Campaign))
+		all.lost = append(all.lost, fmt.Sprintf("%s (there is no key %s)", c.Campaign, k.campaign))
 	case values[0].IsNil(): // it is being made
 		all.own = append(all.own, string(c.Campaign))
-	case marker != c.Marker:
-		all.foreign = append(all.foreign, fmt.Sprintf("%s (its marker is %q)", c.Campaign, marker))
-	case secret != c.Secret:
-		all.others = append(all.others, fmt.Sprintf("%s (%s, and %s in the ledger)", c.Campaign, secret, c.Secret))
 	default:
-		return g.countOwn(ctx, all, c, values)
+		return g.countOwn(ctx, all, c, k, values)
 	}
 	return nil
 }
 
 // countOwn is countOne of the ledger's own campaign, of which the hash has these values.
-func (g *Gate) countOwn(ctx context.Context, all *census, c Placed, values []rueidis.RedisMessage) error {
+func (g *Gate) countOwn(ctx context.Context, all *census, c Placed, k *keys, values []rueidis.RedisMessage) error {
 	var of parts
-	for n, into := range map[int]*int64{0: &of.version, 2: &of.settled, 4: &of.inForce, 5: &of.lastNumber} {
+	for n, into := range []*int64{&of.version, &of.settled, &of.inForce, &of.lastNumber} {
 		var err error
 		if *into, err = whole(values[n]); err != nil {
 			all.lost = append(all.lost, fmt.Sprintf("%s (its hash cannot be read: %v)", c.Campaign, err))
 			return nil
 		}
 	}
-	gone, err := g.partGone(ctx, c.Campaign, of)
+	gone, err := g.partGone(ctx, k, of)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ type Options struct {
 	URL string
 	// Username and Password, if set, stand for those of the URL.
 	Username, Password string
-	// Secret makes the codes, and its fingerprint is held against each campaign's.
+	// Secret makes the codes.
 	Secret firstcome.Secret
 	// AnyEviction accepts a Redis that may evict keys; it is a warning then.
 	AnyEviction bool
@@ -47,8 +47,7 @@ type Options struct {
 	// first called when Open has returned. Nil: it has no name.
 	Ledger func() string
 	// Marker returns what the ledger calls a campaign, for good, or firstcome.ErrNoCampaign: see
-	// firstcome.Change. A campaign with another marker is another ledger's. Nil: all are
-	// called the same.
+	// firstcome.Change. What has another marker are other keys. Nil: all are called the same.
 	Marker func(context.Context, firstcome.CampaignID) (string, error)
 	// Missing says what it means that the gate has no such campaign: the ledger knows
 	// whether it should have it; firstcome.ErrBusy: it is being made, and no gate ever
@@ -70,7 +69,7 @@ type Gate struct {
 
 	claim, apply, settle, has, look, forget *rueidis.Lua
 
-	markers markers
+	keyring keyring
 	lag     schedule // of Lag
 }
 
@@ -107,8 +106,8 @@ func (g *Gate) clock() string {
 }
 
 // run runs a script on a campaign and returns the parts of its answer, the first of which is a word.
-func (g *Gate) run(ctx context.Context, script *rueidis.Lua, id firstcome.CampaignID, args ...string) (word string, parts []rueidis.RedisMessage, err error) {
-	answer, err := script.Exec(ctx, g.client, keysOf(id), args).ToArray()
+func (g *Gate) run(ctx context.Context, script *rueidis.Lua, k *keys, args ...string) (word string, parts []rueidis.RedisMessage, err error) {
+	answer, err := script.Exec(ctx, g.client, k.all(), args).ToArray()
 	if err != nil {
 		return "", nil, classify(err)
 	}
@@ -119,35 +118,11 @@ func (g *Gate) run(ctx context.Context, script *rueidis.Lua, id firstcome.Campai
 		return "", nil, fmt.Errorf("a script answered without a word: %w", err)
 	}
 	switch word {
-	case "mismatch":
-		return "", nil, g.mismatch(ctx, id, answer[1:])
+	case "absent":
+		return "", nil, g.missing(ctx, k)
 	case "newer":
 		of, _ := answer[1].ToString()
 		return "", nil, newer(of)
 	}
 	return word, answer[1:], nil
-}
-
-// mismatch is the error of a campaign that has another gate, secret or ledger than this node.
-func (g *Gate) mismatch(ctx context.Context, id firstcome.CampaignID, of []rueidis.RedisMessage) error {
-	var words [3]string
-	for n := range min(len(of), len(words)) {
-		words[n], _ = of[n].ToString()
-	}
-	instance, secret, marker := words[0], words[1], words[2]
-	if instance == g.instance && secret == g.options.Secret.Fingerprint() {
-		return g.foreign(ctx, id, marker)
-	}
-	return fmt.Errorf("%w: it is decided by the gate redis:%s with the secret of fingerprint %s, this node has the gate %s and %s",
-		firstcome.ErrGateMismatch, instance, secret, g.Name(), g.options.Secret.Fingerprint())
-}
-
-// missing is the error of a campaign that the gate does not have.
-func (g *Gate) missing(ctx context.Context, id firstcome.CampaignID) error {
-	if g.options.Missing != nil {
-		if err := g.options.Missing(ctx, id); err != nil {
-			return err
-		}
-	}
-	return firstcome.ErrNoCampaign
 }

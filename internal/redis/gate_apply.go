@@ -21,7 +21,7 @@ const makeWithin = time.Second
 // that it was not done, and may be soon.
 func (g *Gate) Apply(ctx context.Context, change firstcome.Change) (refused bool, err error) {
 	word, parts, err := g.applyUntil(ctx, change, time.Time{})
-	if err == nil && word == "absent" {
+	if err == nil && word == "new" {
 		word, parts, err = g.make(ctx, change)
 	}
 	if err == nil {
@@ -39,17 +39,16 @@ func (g *Gate) Apply(ctx context.Context, change firstcome.Change) (refused bool
 
 // applyUntil runs the script. A campaign that is not there is made until an instant.
 func (g *Gate) applyUntil(ctx context.Context, change firstcome.Change, until time.Time) (word string, parts []rueidis.RedisMessage, err error) {
-	marker := change.Marker
-	if marker == "" {
-		if marker, err = g.marker(ctx, change.Campaign); err != nil {
-			return "", nil, err
-		}
+	var k *keys
+	if change.Marker != "" {
+		k = g.keyring.renew(change.Campaign, change.Marker)
+	} else if k, err = g.keysOf(ctx, change.Campaign); err != nil {
+		return "", nil, err
 	}
 	args := append([]string{
-		g.instance, g.options.Secret.Fingerprint(), marker, g.clock(), strconv.FormatInt(coolFor.Microseconds(), 10),
-		strconv.FormatInt(change.Version, 10), string(change.Kind),
+		g.clock(), strconv.FormatInt(coolFor.Microseconds(), 10), strconv.FormatInt(change.Version, 10), string(change.Kind),
 	}, detail(change, until)...)
-	return g.run(ctx, g.apply, change.Campaign, args...)
+	return g.run(ctx, g.apply, k, args...)
 }
 
 // make applies the change that makes a campaign, if no gate ever had it: not where Redis

@@ -40,31 +40,28 @@ var errPart = fmt.Errorf("%w: part of it is gone", flow.ErrLost)
 var errUser = errors.New("a user id has no control characters")
 
 func (g *Gate) claimWithin(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID, backlog string) ([]firstcome.Decision, error) {
-	marker, err := g.marker(ctx, id)
+	k, err := g.keysOf(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	args := make([]string, 0, 8+len(users))
-	args = append(args, g.instance, g.options.Secret.Fingerprint(), marker, g.clock(), backlog, g.wakeChannel(), string(id),
-		strconv.FormatInt(coolFor.Microseconds(), 10))
+	args := make([]string, 0, 5+len(users))
+	args = append(args, g.clock(), backlog, g.wakeChannel(), string(id), strconv.FormatInt(coolFor.Microseconds(), 10))
 	for _, user := range users {
 		if strings.Contains(string(user), separator) {
 			return nil, errUser
 		}
 		args = append(args, string(user))
 	}
-	word, parts, err := g.run(ctx, g.claim, id, args...)
+	word, parts, err := g.run(ctx, g.claim, k, args...)
 	switch {
 	case err != nil:
 		return nil, err
-	case word == "absent":
-		return nil, g.missing(ctx, id)
 	case word == "lost":
 		return nil, errPart
 	case word != "decided":
 		return nil, fmt.Errorf("the claim script answered %q", word)
 	}
-	return g.decisions(id, marker, users, parts)
+	return g.decisions(id, k.marker, users, parts)
 }
 
 // A verdict is what the claim script says of a batch: see lua/claim.lua.

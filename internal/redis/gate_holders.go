@@ -49,13 +49,17 @@ func (g *Gate) Holders(ctx context.Context, id firstcome.CampaignID, each func(f
 
 // scan reads the holders once. A page may name a user again while the hash grows.
 func (g *Gate) scan(ctx context.Context, id firstcome.CampaignID) (users map[firstcome.UserID]struct{}, version int64, err error) {
-	before, err := g.version(ctx, id)
+	k, err := g.keysOf(ctx, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	before, err := g.fields(ctx, k, "version")
 	if err != nil {
 		return nil, 0, err
 	}
 	users = map[firstcome.UserID]struct{}{}
 	for cursor := uint64(0); ; {
-		page, err := g.page(ctx, id, cursor)
+		page, err := g.page(ctx, k, cursor)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -66,53 +70,38 @@ func (g *Gate) scan(ctx context.Context, id firstcome.CampaignID) (users map[fir
 			break
 		}
 	}
-	after, err := g.version(ctx, id)
-	if err == nil && before != after {
+	after, err := g.fields(ctx, k, "version")
+	if err == nil && before[0] != after[0] {
 		err = errMoving
 	}
-	return users, after, err
+	return users, before[0], err
 }
 
-func (g *Gate) page(ctx context.Context, id firstcome.CampaignID, cursor uint64) (rueidis.ScanEntry, error) {
+func (g *Gate) page(ctx context.Context, k *keys, cursor uint64) (rueidis.ScanEntry, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	page, err := g.client.Do(ctx, g.client.B().Hscan().Key(holdersKey(id)).Cursor(cursor).Count(scanPage).Build()).AsScanEntry()
+	page, err := g.client.Do(ctx, g.client.B().Hscan().Key(k.holders).Cursor(cursor).Count(scanPage).Build()).AsScanEntry()
 	return page, classify(err)
 }
 
-func (g *Gate) version(ctx context.Context, id firstcome.CampaignID) (int64, error) {
-	fields, err := g.fields(ctx, id, "version")
-	if err != nil {
-		return 0, err
-	}
-	return fields[0], nil
-}
-
-// fields returns numbers of the campaign's hash, if the campaign is the ledger's.
-func (g *Gate) fields(ctx context.Context, id firstcome.CampaignID, names ...string) ([]int64, error) {
+// fields returns numbers of the campaign's hash.
+func (g *Gate) fields(ctx context.Context, k *keys, names ...string) ([]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	own, err := g.marker(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	values, err := g.client.Do(ctx, g.client.B().Hmget().Key(campaignKey(id)).Field(names...).Field("marker", "layout").Build()).ToArray()
+	values, err := g.client.Do(ctx, g.client.B().Hmget().Key(k.campaign).Field(names...).Field("layout").Build()).ToArray()
 	if err != nil {
 		return nil, classify(err)
 	}
-	if of, _ := values[len(names)+1].ToString(); !knows(of) {
+	if of, _ := values[len(names)].ToString(); !knows(of) {
 		return nil, newer(of)
 	}
 	if slices.ContainsFunc(values[:len(names)], func(m rueidis.RedisMessage) bool { return m.IsNil() }) {
-		return nil, g.missing(ctx, id)
-	}
-	if marker, _ := values[len(names)].ToString(); marker != own {
-		return nil, g.foreign(ctx, id, marker)
+		return nil, g.missing(ctx, k)
 	}
 	numbers := make([]int64, len(names))
 	for n := range numbers {
 		if numbers[n], err = whole(values[n]); err != nil {
-			return nil, fmt.Errorf("%w: %s of %s is not a number: %w", errHolder, names[n], id, err)
+			return nil, fmt.Errorf("%w: %s of %s is not a number: %w", errHolder, names[n], k.id, err)
 		}
 	}
 	return numbers, nil
@@ -137,9 +126,13 @@ func (g *Gate) CouponOf(ctx context.Context, id firstcome.CampaignID, user first
 }
 
 func (g *Gate) couponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (c firstcome.Coupon, err error) {
-	entry, err := g.client.Do(ctx, g.client.B().Hget().Key(holdersKey(id)).Field(string(user)).Build()).ToString()
+	k, err := g.keysOf(ctx, id)
+	if err != nil {
+		return c, err
+	}
+	entry, err := g.client.Do(ctx, g.client.B().Hget().Key(k.holders).Field(string(user)).Build()).ToString()
 	if rueidis.IsRedisNil(err) {
-		return c, g.noCoupon(ctx, id)
+		return c, g.noCoupon(ctx, k)
 	}
 	if err != nil {
 		return c, classify(err)
@@ -154,12 +147,12 @@ func (g *Gate) couponOf(ctx context.Context, id firstcome.CampaignID, user first
 }
 
 // noCoupon is the error about a user who is not among the holders: where some of these are gone, that says nothing.
-func (g *Gate) noCoupon(ctx context.Context, id firstcome.CampaignID) error {
-	n, err := g.fields(ctx, id, "version", "in_force", "last_number", "settled")
+func (g *Gate) noCoupon(ctx context.Context, k *keys) error {
+	n, err := g.fields(ctx, k, "version", "in_force", "last_number", "settled")
 	if err != nil {
 		return err
 	}
-	gone, err := g.partGone(ctx, id, parts{version: n[0], inForce: n[1], lastNumber: n[2], settled: n[3]})
+	gone, err := g.partGone(ctx, k, parts{version: n[0], inForce: n[1], lastNumber: n[2], settled: n[3]})
 	switch {
 	case err != nil:
 		return err
@@ -171,17 +164,29 @@ func (g *Gate) noCoupon(ctx context.Context, id firstcome.CampaignID) error {
 
 // State returns the campaign's counters: see flow.RemoteGate.
 func (g *Gate) State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error) {
-	n, err := g.fields(ctx, id, "version", "epoch", "in_force", "issued", "last_number", "settled", "decided_at", "opened_at", "sold_out_at", "closed_at")
+	s, err := g.state(ctx, id)
 	if err != nil {
 		return flow.GateState{}, fmt.Errorf("read the state of %s: %w", id, err)
+	}
+	return s, nil
+}
+
+func (g *Gate) state(ctx context.Context, id firstcome.CampaignID) (s flow.GateState, err error) {
+	k, err := g.keysOf(ctx, id)
+	if err != nil {
+		return s, err
+	}
+	n, err := g.fields(ctx, k, "version", "epoch", "in_force", "issued", "last_number", "settled", "decided_at", "opened_at", "sold_out_at", "closed_at")
+	if err != nil {
+		return s, err
 	}
 	now, err := g.now(ctx)
 	if err != nil {
-		return flow.GateState{}, fmt.Errorf("read the state of %s: %w", id, err)
+		return s, err
 	}
-	lost, err := g.partGone(ctx, id, parts{version: n[0], inForce: n[2], lastNumber: n[4], settled: n[5]})
+	lost, err := g.partGone(ctx, k, parts{version: n[0], inForce: n[2], lastNumber: n[4], settled: n[5]})
 	if err != nil {
-		return flow.GateState{}, fmt.Errorf("read the state of %s: %w", id, err)
+		return s, err
 	}
 	if decidedAt := time.UnixMicro(n[6]).UTC(); now.Before(decidedAt) {
 		now = decidedAt
@@ -197,20 +202,20 @@ type parts struct{ version, inForce, lastNumber, settled int64 }
 
 // partGone tells whether a part of a campaign is gone, as the scripts see it. They do nothing then, so where nothing has
 // been decided since the parts were read it is.
-func (g *Gate) partGone(ctx context.Context, id firstcome.CampaignID, was parts) (bool, error) {
+func (g *Gate) partGone(ctx context.Context, k *keys, was parts) (bool, error) {
 	if was.lastNumber < was.settled {
 		return true, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	holders, err := g.client.Do(ctx, g.client.B().Hlen().Key(holdersKey(id)).Build()).AsInt64()
+	holders, err := g.client.Do(ctx, g.client.B().Hlen().Key(k.holders).Build()).AsInt64()
 	if err = classify(err); Spoiled(err) {
 		return true, nil
 	}
 	if err != nil || holders == was.inForce {
 		return false, err
 	}
-	values, err := g.client.Do(ctx, g.client.B().Hmget().Key(campaignKey(id)).Field("version", "last_number").Build()).ToArray()
+	values, err := g.client.Do(ctx, g.client.B().Hmget().Key(k.campaign).Field("version", "last_number").Build()).ToArray()
 	if err != nil {
 		return false, classify(err)
 	}

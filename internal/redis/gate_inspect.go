@@ -13,8 +13,12 @@ import (
 // returns an error. It reads page by page while claims go on: what is issued or voided
 // meanwhile may be there or not, and a coupon may come twice. None has Code, Epoch and Marker.
 func (g *Gate) Coupons(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
+	k, err := g.keysOf(ctx, id)
+	if err != nil {
+		return fmt.Errorf("read the holders of %s: %w", id, err)
+	}
 	for cursor := uint64(0); ; {
-		page, err := g.page(ctx, id, cursor)
+		page, err := g.page(ctx, k, cursor)
 		if err != nil {
 			return fmt.Errorf("read the holders of %s: %w", id, err)
 		}
@@ -42,13 +46,17 @@ const inspectEntries = 100
 // takes nothing away from recorders. An entry that cannot be read is passed over: a
 // recorder makes a dead letter of it, or leaves it to a newer one.
 func (g *Gate) Unrecorded(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
+	k, err := g.keysOf(ctx, id)
+	if err != nil {
+		return fmt.Errorf("read the journal of %s: %w", id, err)
+	}
 	for from := "-"; ; {
-		entries, err := g.entries(ctx, id, from)
+		entries, err := g.entries(ctx, k, from)
 		if err != nil {
 			return fmt.Errorf("read the journal of %s: %w", id, err)
 		}
 		for _, e := range entries {
-			coupons, err := item{id: e.ID, fields: e.FieldValues}.coupons(id, g.options.Secret)
+			coupons, err := item{id: e.ID, fields: e.FieldValues}.coupons(id, k.marker, g.options.Secret)
 			if err != nil {
 				continue
 			}
@@ -65,20 +73,9 @@ func (g *Gate) Unrecorded(ctx context.Context, id firstcome.CampaignID, each fun
 	}
 }
 
-func (g *Gate) entries(ctx context.Context, id firstcome.CampaignID, from string) ([]rueidis.XRangeEntry, error) {
+func (g *Gate) entries(ctx context.Context, k *keys, from string) ([]rueidis.XRangeEntry, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	entries, err := g.client.Do(ctx, g.client.B().Xrange().Key(journalKey(id)).Start(from).End("+").Count(inspectEntries).Build()).AsXRange()
+	entries, err := g.client.Do(ctx, g.client.B().Xrange().Key(k.journal).Start(from).End("+").Count(inspectEntries).Build()).AsXRange()
 	return entries, classify(err)
-}
-
-// SecretOf returns the fingerprint of the code secret with which the gate has a campaign.
-func (g *Gate) SecretOf(ctx context.Context, id firstcome.CampaignID) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	fingerprint, err := g.client.Do(ctx, g.client.B().Hget().Key(campaignKey(id)).Field("secret").Build()).ToString()
-	if rueidis.IsRedisNil(err) {
-		return "", g.missing(ctx, id)
-	}
-	return fingerprint, classify(err)
 }

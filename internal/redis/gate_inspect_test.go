@@ -20,7 +20,7 @@ func TestWhoInspectsTheGateSeesEveryHolderAndTheWholeJournal(t *testing.T) {
 			issued = append(issued, d.Coupon)
 		}
 	}
-	s.do("XADD", "firstcome:{c}:journal", "*", "format", "9", "users", "x") // which is nobody's coupon
+	s.do("XADD", keysOf[2], "*", "format", "9", "users", "x") // which is nobody's coupon
 	var journal, held []firstcome.Coupon
 	err := s.gate.Unrecorded(t.Context(), "c", func(c firstcome.Coupon) error {
 		journal = append(journal, c)

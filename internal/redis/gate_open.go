@@ -55,7 +55,7 @@ func Open(ctx context.Context, options Options) (*Gate, error) {
 	return g, nil
 }
 
-// Inspect connects to Redis to read what a gate has there: Name, State, Coupons, Unrecorded and SecretOf. It writes
+// Inspect connects to Redis to read what a gate has there: Name, State, Coupons and Unrecorded. It writes
 // nothing, and reading is all that the user has to have the right to. Of a Redis that is no gate, or was emptied, Name is empty.
 func Inspect(ctx context.Context, options Options) (*Gate, error) {
 	client, err := connect(options)

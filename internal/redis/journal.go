@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -199,6 +200,9 @@ func (j *Journal) isolate(id firstcome.CampaignID, err error) error {
 		return err
 	}
 	j.schedule.soon(id)
+	if errors.Is(err, firstcome.ErrGateMismatch) {
+		j.gate.keyring.forget(id) // the ledger may have been replaced under this node
+	}
 	j.troubles.add(id, err)
 	return nil
 }
@@ -239,7 +243,7 @@ func (j *Journal) stream(id firstcome.CampaignID) *stream {
 	defer j.mu.Unlock()
 	s, ok := j.streams[id]
 	if !ok {
-		s = &stream{id: id, reader: reader{gate: j.gate, options: &j.options, consumer: j.consumer, id: id, unfinished: true, perEntry: 1}}
+		s = &stream{id: id, reader: reader{gate: j.gate, options: &j.options, consumer: j.consumer, unfinished: true, perEntry: 1}}
 		j.streams[id] = s
 	}
 	return s

@@ -34,15 +34,11 @@ type item struct {
 // claims returns how many coupons an entry is about, if it can be read.
 func (e item) claims() int { return strings.Count(e.fields["users"], separator) + 1 }
 
-// coupons returns the coupons that an entry is about, in number order. The error
-// says why it cannot be read, also where it does not say of which ledger it is.
-func (e item) coupons(id firstcome.CampaignID, secret firstcome.Secret) ([]firstcome.Coupon, error) {
+// coupons returns the coupons that an entry of the campaign with a marker is about, in number order. The error
+// says why it cannot be read.
+func (e item) coupons(id firstcome.CampaignID, marker string, secret firstcome.Secret) ([]firstcome.Coupon, error) {
 	if format := e.fields["format"]; format != strconv.Itoa(entryFormat) {
 		return nil, fmt.Errorf("its format is %q, this release reads %d", format, entryFormat)
-	}
-	marker, marked := e.fields["marker"]
-	if !marked {
-		return nil, errors.New("it has no marker")
 	}
 	var epoch, at, terms, first int64
 	for name, into := range map[string]*int64{"epoch": &epoch, "at": &at, "terms": &terms, "first": &first} {
@@ -73,11 +69,12 @@ func (e item) coupons(id firstcome.CampaignID, secret firstcome.Secret) ([]first
 	return coupons, nil
 }
 
-// newer tells whether an entry of the campaign with a marker is of a release newer than this
-// one, so that it is no garbage.
-func (e item) newer(marker string) bool {
-	n, err := strconv.Atoi(e.fields["format"])
-	return err == nil && n > entryFormat && e.fields["marker"] == marker
+// newer tells whether an entry is of a release newer than this one, so that it is no garbage: it has a higher
+// format, and the epoch that entries of all formats have.
+func (e item) newer() bool {
+	format, err := strconv.Atoi(e.fields["format"])
+	_, err2 := strconv.ParseInt(e.fields["epoch"], 10, 64)
+	return err == nil && err2 == nil && format > entryFormat
 }
 
 // garbage returns what is kept of an entry that cannot be read. Its source names
@@ -106,7 +103,6 @@ func idsOf(items []item) []string {
 // A share is what is given to the sink at once, and the entries that it is of.
 type share struct {
 	flow.Batch
-	marker  string // of the campaign
 	entries []string
 }
 
@@ -114,12 +110,12 @@ type share struct {
 // in number order.
 func shares(gate string, id firstcome.CampaignID, marker string, secret firstcome.Secret, items []item, limit int) []share {
 	var all []share
-	now := share{Batch: flow.Batch{Campaign: id}, marker: marker}
+	now := share{Batch: flow.Batch{Campaign: id}}
 	for _, e := range items {
-		coupons, err := e.coupons(id, secret)
+		coupons, err := e.coupons(id, marker, secret)
 		if len(now.entries) > 0 && len(now.Coupons)+len(coupons) > limit {
 			all = append(all, now)
-			now = share{Batch: flow.Batch{Campaign: id}, marker: marker}
+			now = share{Batch: flow.Batch{Campaign: id}}
 		}
 		now.entries = append(now.entries, e.id)
 		now.Coupons = append(now.Coupons, coupons...)

@@ -18,24 +18,17 @@ import (
 
 // A glance is a campaign's journal at one instant: see lua/look.lua.
 type glance struct {
-	marker               string
 	last, settled, epoch int64
 	entries              int64
 	age                  time.Duration // of the oldest entry
 }
 
-func (g *Gate) glance(ctx context.Context, id firstcome.CampaignID) (l glance, err error) {
+func (g *Gate) glance(ctx context.Context, k *keys) (l glance, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if l.marker, err = g.marker(ctx, id); err != nil {
-		return l, err
-	}
-	word, parts, err := g.run(ctx, g.look, id, l.marker)
+	_, parts, err := g.run(ctx, g.look, k)
 	if err != nil {
 		return l, err
-	}
-	if word == "absent" {
-		return l, g.missing(ctx, id)
 	}
 	if len(parts) != 6 {
 		return l, fmt.Errorf("the look script answered %d parts", len(parts)+1)
@@ -66,8 +59,6 @@ var (
 	errGap = errors.New("numbers between those that are recorded do not come")
 	// errBehind says that a journal is empty and its campaign is not settled.
 	errBehind = errors.New("the journal is empty, and not all that was issued is recorded")
-	// errReplaced says that a campaign became another one while it was read.
-	errReplaced = fmt.Errorf("%w: it was replaced while its holders were read", firstcome.ErrGateMismatch)
 )
 
 // A hole is what is gone of one campaign's journal: its reader saw it, numbers do not come, or the journal is empty and
@@ -104,7 +95,7 @@ func (j *Journal) heal(ctx context.Context, s *stream, to flow.Sink, some bool) 
 		return nil
 	}
 	h.glanced = time.Now()
-	l, err := j.gate.glance(ctx, s.id)
+	l, err := j.gate.glance(ctx, s.keys)
 	if err != nil {
 		return err
 	}
@@ -114,7 +105,7 @@ func (j *Journal) heal(ctx context.Context, s *stream, to flow.Sink, some bool) 
 		}
 		h.cause = errBehind
 	}
-	coupons, err := j.unsettled(ctx, s.id, l)
+	coupons, err := j.unsettled(ctx, s.keys, l)
 	if err != nil {
 		return err
 	}
@@ -123,7 +114,7 @@ func (j *Journal) heal(ctx context.Context, s *stream, to flow.Sink, some bool) 
 		j.troubles.alarm(s.id, fmt.Errorf("%w; %d coupons from number %d on are recorded from the gate's holders", h.cause, len(coupons), l.settled+1))
 	}
 	for part := range slices.Chunk(coupons, j.options.Coupons) {
-		if err := j.give(ctx, s, to, share{Batch: flow.Batch{Campaign: s.id, Coupons: part}, marker: l.marker}, nil); err != nil {
+		if err := j.give(ctx, s, to, share{Batch: flow.Batch{Campaign: s.id, Coupons: part}}, nil); err != nil {
 			return err
 		}
 	}
@@ -131,31 +122,27 @@ func (j *Journal) heal(ctx context.Context, s *stream, to flow.Sink, some bool) 
 	return nil
 }
 
-// unsettled returns the coupons in force above the settled number, in number order. Whose
-// they are is looked at once more afterwards, because holders do not say it.
-func (j *Journal) unsettled(ctx context.Context, id firstcome.CampaignID, l glance) ([]firstcome.Coupon, error) {
+// unsettled returns the coupons in force above the settled number, in number order.
+func (j *Journal) unsettled(ctx context.Context, k *keys, l glance) ([]firstcome.Coupon, error) {
 	found := map[int64]firstcome.Coupon{} // a page may name a holder again
 	for cursor := uint64(0); ; {
-		page, err := j.gate.page(ctx, id, cursor)
+		page, err := j.gate.page(ctx, k, cursor)
 		if err != nil {
 			return nil, err
 		}
 		for n := 0; n+1 < len(page.Elements); n += 2 {
-			c, err := readEntry(id, firstcome.UserID(page.Elements[n]), page.Elements[n+1])
+			c, err := readEntry(k.id, firstcome.UserID(page.Elements[n]), page.Elements[n+1])
 			if err != nil {
 				return nil, err
 			}
 			if c.Number > l.settled && c.Number <= l.last {
-				c.Code, c.Epoch, c.Marker = j.gate.options.Secret.Code(id, c.Number), l.epoch, l.marker
+				c.Code, c.Epoch, c.Marker = j.gate.options.Secret.Code(k.id, c.Number), l.epoch, k.marker
 				found[c.Number] = c
 			}
 		}
 		if cursor = page.Cursor; cursor == 0 {
 			break
 		}
-	}
-	if again, err := j.gate.glance(ctx, id); err != nil || again.marker != l.marker {
-		return nil, cmp.Or(err, errReplaced)
 	}
 	return slices.SortedFunc(maps.Values(found), byNumber), nil
 }
@@ -170,7 +157,7 @@ func (g *Gate) Lag(ctx context.Context, active []flow.Revision) (all []flow.Lag,
 		case s.err != nil:
 			return fmt.Errorf("read the lag of %s: %w", r.Campaign, s.err)
 		case !s.idle():
-			all, err = g.appendLag(ctx, all, r.Campaign)
+			all, err = g.appendLag(ctx, all, g.keysIn(r))
 		}
 		return err
 	})
@@ -181,25 +168,24 @@ func (g *Gate) Lag(ctx context.Context, active []flow.Revision) (all []flow.Lag,
 }
 
 // appendLag appends a campaign's lag, if it has any.
-func (g *Gate) appendLag(ctx context.Context, all []flow.Lag, id firstcome.CampaignID) ([]flow.Lag, error) {
-	l, err := g.glance(ctx, id)
+func (g *Gate) appendLag(ctx context.Context, all []flow.Lag, k *keys) ([]flow.Lag, error) {
+	l, err := g.glance(ctx, k)
 	var e *Error
 	switch {
 	case errors.As(err, &e) && !ofOne(err):
-		return nil, fmt.Errorf("read the lag of %s: %w", id, err)
+		return nil, fmt.Errorf("read the lag of %s: %w", k.id, err)
 	case err == nil && (l.last > l.settled || l.entries > 0):
-		all = append(all, flow.Lag{Campaign: id, Numbers: l.last - l.settled, Oldest: l.age})
+		all = append(all, flow.Lag{Campaign: k.id, Numbers: l.last - l.settled, Oldest: l.age})
 	}
 	return all, nil
 }
 
-// Retire deletes a campaign's keys, and leaves those of another ledger's campaign of the same
-// id: then this ledger's has none any more. The ledger must have said first that it
+// Retire deletes a campaign's keys. The ledger must have said first that it
 // answers for the campaign from now on. It may be repeated.
 func (g *Gate) Retire(ctx context.Context, id firstcome.CampaignID) error {
-	marker, err := g.marker(ctx, id)
+	k, err := g.keysOf(ctx, id)
 	if err == nil {
-		_, _, err = g.run(ctx, g.forget, id, marker)
+		_, _, err = g.run(ctx, g.forget, k)
 	}
 	if err != nil {
 		return fmt.Errorf("retire %s: %w", id, err)

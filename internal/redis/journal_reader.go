@@ -21,7 +21,7 @@ type reader struct {
 	gate     *Gate
 	options  *JournalOptions
 	consumer string
-	id       firstcome.CampaignID
+	journal  string // its key
 
 	unfinished bool      // entries that were given to this consumer may be unfinished
 	aside      string    // behind which of them they are read: see setAside; empty: from the first
@@ -51,7 +51,7 @@ func (r *reader) read(ctx context.Context) ([]item, error) {
 		return items, err
 	}
 	r.gone = errors.New("the recorders' group was gone: it is made again from the beginning of the journal")
-	made := r.gate.client.Do(ctx, r.gate.client.B().XgroupCreate().Key(journalKey(r.id)).Group(group).Id("0").Mkstream().Build()).Error()
+	made := r.gate.client.Do(ctx, r.gate.client.B().XgroupCreate().Key(r.journal).Group(group).Id("0").Mkstream().Build()).Error()
 	if made != nil && !rueidis.IsRedisBusyGroup(made) {
 		return nil, classify(made)
 	}
@@ -105,7 +105,7 @@ func (r *reader) count() int64 {
 // readGroup reads some new entries (from >) or this consumer's unfinished ones (from 0).
 func (r *reader) readGroup(ctx context.Context, from string) ([]item, error) {
 	answer := r.gate.client.Do(ctx, r.gate.client.B().Xreadgroup().Group(group, r.consumer).Count(min(pageEntries, r.count())).
-		Streams().Key(journalKey(r.id)).Id(from).Build())
+		Streams().Key(r.journal).Id(from).Build())
 	streams, err := answer.AsXRead()
 	if rueidis.IsRedisNil(err) {
 		return nil, nil
@@ -113,14 +113,14 @@ func (r *reader) readGroup(ctx context.Context, from string) ([]item, error) {
 	if err != nil {
 		return nil, classify(err)
 	}
-	return r.present(ctx, streams[journalKey(r.id)])
+	return r.present(ctx, streams[r.journal])
 }
 
 // takeOver makes entries this consumer's that have been with another for too long, and
 // returns what this consumer has then. It asks for their ids only: in the place of an entry that was
 // deleted, Redis 6.2 would answer nothing, not even its id.
 func (r *reader) takeOver(ctx context.Context) ([]item, error) {
-	answer, err := r.gate.client.Do(ctx, r.gate.client.B().Xautoclaim().Key(journalKey(r.id)).Group(group).Consumer(r.consumer).
+	answer, err := r.gate.client.Do(ctx, r.gate.client.B().Xautoclaim().Key(r.journal).Group(group).Consumer(r.consumer).
 		MinIdleTime(strconv.FormatInt(r.options.Idle.Milliseconds(), 10)).Start("0-0").Count(r.count()).Justid().Build()).ToArray()
 	if err != nil {
 		return nil, classify(err)
@@ -156,7 +156,7 @@ func (r *reader) present(ctx context.Context, entries []rueidis.XRangeEntry) ([]
 		return items, nil
 	}
 	r.gone = errDeleted
-	err := r.gate.client.Do(ctx, r.gate.client.B().Xack().Key(journalKey(r.id)).Group(group).Id(gone...).Build()).Error()
+	err := r.gate.client.Do(ctx, r.gate.client.B().Xack().Key(r.journal).Group(group).Id(gone...).Build()).Error()
 	return items, classify(err)
 }
 
@@ -167,7 +167,7 @@ func (r *reader) keep(ctx context.Context, entries []string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.options.Idle/3)
 	defer cancel()
-	_ = r.gate.client.Do(ctx, r.gate.client.B().Xclaim().Key(journalKey(r.id)).Group(group).Consumer(r.consumer).
+	_ = r.gate.client.Do(ctx, r.gate.client.B().Xclaim().Key(r.journal).Group(group).Consumer(r.consumer).
 		MinIdleTime("0").Id(entries...).Justid().Build()).Error()
 }
 
@@ -177,13 +177,12 @@ var errNewer = fmt.Errorf("%w: the journal has entries of a newer firstcome, whi
 // setAside returns the entries that are not of a newer firstcome. Those that are stay in the journal:
 // once they have been with this recorder for Idle, a newer one takes them over. Until it has
 // surely done so this recorder takes over nothing, because that makes them its own anew.
-func (r *reader) setAside(marker string, items []item) []item {
-	newer := func(e item) bool { return e.newer(marker) }
-	if !slices.ContainsFunc(items, newer) {
+func (r *reader) setAside(items []item) []item {
+	if !slices.ContainsFunc(items, item.newer) {
 		return items
 	}
 	last := items[len(items)-1].id
-	rest := slices.DeleteFunc(items, newer)
+	rest := slices.DeleteFunc(items, item.newer)
 	r.looked = time.Now().Add(2 * r.options.Idle)
 	if len(rest) == 0 && r.unfinished {
 		r.aside = last // else it would read the same for ever

@@ -71,7 +71,7 @@ type survey struct {
 }
 
 // surveyFields are what a survey reads of a campaign's hash.
-var surveyFields = [...]string{"last_number", "settled", "version", "epoch", "closed", "closes_at", "marker", "letters_order"}
+var surveyFields = [...]string{"last_number", "settled", "version", "epoch", "closed", "closes_at", "letters_order"}
 
 // surveyPage bounds the campaigns of which a survey asks at once.
 const surveyPage = 500
@@ -106,8 +106,9 @@ func (g *Gate) surveyed(ctx context.Context, page []flow.Revision) []survey {
 	b := g.client.B()
 	commands := make(rueidis.Commands, 0, 2*len(page))
 	for _, r := range page {
-		commands = append(commands, b.Xlen().Key(journalKey(r.Campaign)).Build(),
-			b.Hmget().Key(campaignKey(r.Campaign)).Field(surveyFields[:]...).Build())
+		k := g.keysIn(r)
+		commands = append(commands, b.Xlen().Key(k.journal).Build(),
+			b.Hmget().Key(k.campaign).Field(surveyFields[:]...).Build())
 	}
 	answers := g.client.DoMulti(ctx, commands...)
 	found := make([]survey, len(page))

@@ -260,12 +260,12 @@ func TestAJournalThatIsLostIsMadeAgainBeforeTheCampaignIsQuiet(t *testing.T) {
 // copies makes campaigns that are like c.
 func (s *season) copies(count int, like flow.Revision) (all []flow.Revision) {
 	s.t.Helper()
-	const script = `for n = 0, ARGV[1] - 1 do redis.call('COPY', KEYS[1], string.format('firstcome:{many-%05d}:campaign', n)) end`
-	s.do("EVAL", script, "1", keysOf[0], fmt.Sprint(count))
+	words := []string{"EVAL", `for n = 2, #KEYS do redis.call('COPY', KEYS[1], KEYS[n]) end`, fmt.Sprint(1 + count), keysOf[0]}
 	for n := range count {
 		like.Campaign = firstcome.CampaignID(fmt.Sprintf("many-%05d", n))
-		all = append(all, like)
+		all, words = append(all, like), append(words, redis.Keys(like.Campaign, "")[0])
 	}
+	s.do(words...)
 	return all
 }
 

@@ -126,7 +126,7 @@ func TestARecorderThatIsAtWorkKeepsItsEntries(t *testing.T) {
 // with its recorder without a sign of life.
 func (s *shop) pendingIdle() int64 {
 	s.t.Helper()
-	entries, err := s.do("XPENDING", "firstcome:{c}:journal", "recorders", "-", "+", "10").ToArray()
+	entries, err := s.do("XPENDING", keysOf[2], "recorders", "-", "+", "10").ToArray()
 	if err != nil || len(entries) == 0 {
 		s.t.Fatalf("nothing is pending: %v", err)
 	}
@@ -144,7 +144,7 @@ func (s *shop) pendingIdle() int64 {
 func TestF43AGroupThatIsGoneIsMadeAgainFromTheBeginning(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
 	s.issue(0, 10)
-	s.do("XGROUP", "DESTROY", "firstcome:{c}:journal", "recorders")
+	s.do("XGROUP", "DESTROY", keysOf[2], "recorders")
 	s.issue(10, 10)
 	s.drain(s.journal(), p.take)
 	p.waitFor(t, 20)
@@ -158,7 +158,7 @@ func TestF43AGroupThatIsGoneIsMadeAgainFromTheBeginning(t *testing.T) {
 func TestF43EntriesThatWereReadBeforeAHoleCouldNotBeFilledAreReadAgain(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
 	s.issue(0, 10)
-	s.do("XGROUP", "DESTROY", "firstcome:{c}:journal", "recorders")
+	s.do("XGROUP", "DESTROY", keysOf[2], "recorders")
 	var tried atomic.Bool
 	p.before = func(flow.Batch) error {
 		if tried.CompareAndSwap(false, true) {
@@ -173,11 +173,11 @@ func TestF43EntriesThatWereReadBeforeAHoleCouldNotBeFilledAreReadAgain(t *testin
 
 func TestF43WhatIsGoneOfAJournalIsMadeAgainFromTheHolders(t *testing.T) {
 	for name, harm := range map[string]func(*shop){
-		"the stream is deleted": func(s *shop) { s.do("DEL", "firstcome:{c}:journal") },
-		"it is trimmed":         func(s *shop) { s.do("XTRIM", "firstcome:{c}:journal", "MAXLEN", "1") },
+		"the stream is deleted": func(s *shop) { s.do("DEL", keysOf[2]) },
+		"it is trimmed":         func(s *shop) { s.do("XTRIM", keysOf[2], "MAXLEN", "1") },
 		"entries are deleted while they are pending": func(s *shop) {
-			s.do("XREADGROUP", "GROUP", "recorders", "somebody", "COUNT", "2", "STREAMS", "firstcome:{c}:journal", ">")
-			s.do("XTRIM", "firstcome:{c}:journal", "MAXLEN", "3")
+			s.do("XREADGROUP", "GROUP", "recorders", "somebody", "COUNT", "2", "STREAMS", keysOf[2], ">")
+			s.do("XTRIM", keysOf[2], "MAXLEN", "3")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestF43WhatIsGoneOfAJournalIsMadeAgainFromTheHolders(t *testing.T) {
 // Redis 6.2 hands such entries out without saying which they are.
 func TestF43EntriesThatAreGoneWithADeadRecorderHoldUpNothing(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
-	const stream = "firstcome:{c}:journal"
+	stream := keysOf[2]
 	for n := range 4 {
 		s.issue(n, 1)
 	}
@@ -238,7 +238,7 @@ func TestF43EntriesThatAreGoneWithADeadRecorderHoldUpNothing(t *testing.T) {
 func TestF43AHoleInAJournalThatIsNeverEmptyIsFilledFromTheHolders(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
 	// Somebody is at work on an entry without end, so that the journal is never empty.
-	const stream = "firstcome:{c}:journal"
+	stream := keysOf[2]
 	kept, err := s.do("XADD", stream, "*", "format", "0").ToString()
 	if err != nil {
 		t.Fatal(err)
@@ -267,8 +267,8 @@ func TestF43AHoleInAJournalThatIsNeverEmptyIsFilledFromTheHolders(t *testing.T) 
 func TestF44GarbageIsADeadLetterAndTheRestFlows(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
 	s.issue(0, 3)
-	s.do("XADD", "firstcome:{c}:journal", "*", "format", "9", "users", "x")
-	s.do("XADD", "firstcome:{c}:journal", "*", "\xff", "\x00")
+	s.do("XADD", keysOf[2], "*", "format", "9", "users", "x")
+	s.do("XADD", keysOf[2], "*", "\xff", "\x00")
 	s.issue(3, 3)
 	s.drain(s.journal(), p.take)
 	p.waitFor(t, 6)
@@ -286,24 +286,22 @@ func TestF44GarbageIsADeadLetterAndTheRestFlows(t *testing.T) {
 // TestF45AnyOrderOfTheEntriesGivesTheSameLedger gives the entries of a journal as
 // failures would: any of them again, in any order, to several recorders.
 func TestF45AnyOrderOfTheEntriesGivesTheSameLedger(t *testing.T) {
-	url := services.Redis.Database(t)
 	seed.Check(t, func(r *rapid.T) {
-		s, p := newShop(t, url, firstcome.Unlimited), newPage()
-		defer s.do("FLUSHDB")
+		s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
 		batches := rapid.SliceOfN(rapid.IntRange(1, 30), 1, 12).Draw(r, "batches")
 		issued := 0
 		for _, n := range batches {
 			s.issue(issued, n)
 			issued += n
 		}
-		entries, err := s.do("XRANGE", "firstcome:{c}:journal", "-", "+").AsXRange()
+		entries, err := s.do("XRANGE", keysOf[2], "-", "+").AsXRange()
 		if err != nil {
 			r.Fatal(err)
 		}
 		order := rapid.SliceOfN(rapid.IntRange(0, len(entries)-1), 0, 20).Draw(r, "again")
 		for _, n := range order {
 			e := entries[n].FieldValues
-			s.do("XADD", "firstcome:{c}:journal", "*", "format", e["format"], "marker", e["marker"], "epoch", e["epoch"], "at", e["at"],
+			s.do("XADD", keysOf[2], "*", "format", e["format"], "epoch", e["epoch"], "at", e["at"],
 				"terms", e["terms"], "first", e["first"], "users", e["users"])
 		}
 		random := seed.Rand(t, issued)
@@ -326,7 +324,7 @@ func TestF45AnyOrderOfTheEntriesGivesTheSameLedger(t *testing.T) {
 // TestAnEntryOfACenturyToComeIsNotAnOldOne has a journal whose server's clock was once far ahead.
 func TestAnEntryOfACenturyToComeIsNotAnOldOne(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
-	s.do("XADD", "firstcome:{c}:journal", "9223372036854775807-0", "format", "9", "users", "x")
+	s.do("XADD", keysOf[2], "9223372036854775807-0", "format", "9", "users", "x")
 	s.issue(0, 1)
 	if lags, err := s.gate.Lag(t.Context(), revisions("c")); err != nil || len(lags) != 1 || lags[0].Oldest != 0 {
 		t.Errorf("the lag is %+v, %v", lags, err)
@@ -405,7 +403,7 @@ func TestF49ARecorderTakesNoMoreOfABacklogThanABatchNeeds(t *testing.T) {
 	var most, batches int
 	p.before = func(b flow.Batch) error {
 		batches++
-		summary, err := s.do("XPENDING", "firstcome:{c}:journal", "recorders").ToArray()
+		summary, err := s.do("XPENDING", keysOf[2], "recorders").ToArray()
 		if err != nil {
 			return err
 		}

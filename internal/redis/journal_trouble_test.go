@@ -66,10 +66,10 @@ func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
 		{"the ledger says that another node records it", func(*shop, string) {}, firstcome.ErrGateMismatch},
 		{"somebody keeps it locked in the ledger", func(*shop, string) {}, flow.ErrRowLocked},
 		{"a holder cannot be read", func(s *shop, id string) {
-			s.do("HSET", "firstcome:{"+id+"}:holders", "user-0", "?")
-			s.do("DEL", "firstcome:{"+id+"}:journal")
+			s.do("HSET", redis.Keys(firstcome.CampaignID(id), "")[1], "user-0", "?")
+			s.do("DEL", redis.Keys(firstcome.CampaignID(id), "")[2])
 		}, nil},
-		{"the gate has lost it", func(s *shop, id string) { s.do("DEL", "firstcome:{"+id+"}:campaign") }, nil},
+		{"the gate has lost it", func(s *shop, id string) { s.do("DEL", redis.Keys(firstcome.CampaignID(id), "")[0]) }, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var made atomic.Bool
@@ -223,7 +223,7 @@ func TestACampaignThatIsNotOfTheLedgerIsLeftAlone(t *testing.T) {
 		s.issue(n, 1)
 		p.waitFor(t, n+1)
 	}
-	if n, err := s.do("XLEN", "firstcome:{foreign}:journal").AsInt64(); err != nil || n != 11 {
+	if n, err := s.do("XLEN", redis.Keys("foreign", "")[2]).AsInt64(); err != nil || n != 11 {
 		t.Errorf("its journal has %d entries, %v", n, err)
 	}
 }
@@ -292,7 +292,7 @@ func TestARecorderThatIsStoppedTakesNothingNew(t *testing.T) {
 }
 
 func TestACampaignWhoseKeysAreSomebodyElsesHidesNoOthersLag(t *testing.T) {
-	for _, key := range []string{"firstcome:{ill}:journal", "firstcome:{ill}:campaign"} {
+	for _, key := range []string{redis.Keys("ill", "")[2], redis.Keys("ill", "")[0]} {
 		s := newShop(t, services.Redis.Database(t), 10)
 		s.issue(0, 3)
 		s.do("SET", key, "somebody's")

@@ -58,28 +58,19 @@ func (j *Journal) setAsked(asked bool) (before bool) {
 	return before
 }
 
-// own returns the campaign's marker, by which its journal is this ledger's. Whose the keys in
-// Redis are is looked at once a sweep: in between each entry, and the script that deletes them,
-// says the same. Of a campaign that the gate has lost, or that is being made, only the entries do.
-func (j *Journal) own(ctx context.Context, s *stream) (marker string, err error) {
-	if marker, err = j.gate.marker(ctx, s.id); err != nil || time.Since(s.compared) < j.options.Sweep {
-		return marker, err
+// own returns the campaign's keys. Their layout is looked at once a sweep: in between each entry has its
+// format, and the script that deletes entries compares. Of a campaign that the gate has lost, or that is being made, only the entries tell.
+func (j *Journal) own(ctx context.Context, s *stream) (*keys, error) {
+	k, err := j.gate.keysOf(ctx, s.id)
+	if err != nil || time.Since(s.compared) < j.options.Sweep {
+		return k, err
 	}
-	_, err = j.gate.version(ctx, s.id)
+	_, err = j.gate.fields(ctx, k, "version")
 	if e := (*Error)(nil); errors.Is(err, firstcome.ErrGateMismatch) || errors.As(err, &e) {
-		return "", err
+		return nil, err
 	}
 	if err == nil {
 		s.compared = time.Now()
 	}
-	return marker, nil
-}
-
-// errEntry says that an entry is of another ledger's campaign.
-var errEntry = fmt.Errorf("%w: the journal has entries of another ledger's campaign of the same id, which are left to it", firstcome.ErrGateMismatch)
-
-// foreign tells whether an entry is of a campaign with another marker.
-func (e item) foreign(marker string) bool {
-	of, said := e.fields["marker"]
-	return said && of != marker
+	return k, nil
 }

@@ -1,9 +1,20 @@
 package redis
 
-import "github.com/firstcome/firstcome"
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
 
 // The keys. All begin with firstcome:, so that one pattern of an access list
-// covers them, and none ever expires. Those of a campaign have its id as hash tag: a
+// covers them, and none ever expires. Those of a campaign have its tag as hash tag: a
 // cluster keeps them in one slot, where one script can use them all. Campaign ids
 // are restricted to characters that mean nothing in a key; users are never in one.
 const (
@@ -25,25 +36,144 @@ func (g *Gate) settledChannel() string { return "firstcome:settled:" + g.instanc
 // wakeChannel carries the ids of campaigns whose journal has something new.
 func (g *Gate) wakeChannel() string { return "firstcome:wake:" + g.instance + ":" + g.ledger() }
 
-// campaignKey is a hash: whose it is (instance, secret, marker), the layout of the keys, terms as far
-// as they decide, version, counters and the gate's time. Made by change 1, until the campaign is retired.
-func campaignKey(id firstcome.CampaignID) string { return "firstcome:{" + string(id) + "}:campaign" }
-
-// holdersKey is a hash from user to coupon, of the coupons in force (see entry).
-// Until the campaign is retired.
-func holdersKey(id firstcome.CampaignID) string { return "firstcome:{" + string(id) + "}:holders" }
-
-// journalKey is a stream, an entry for each decided batch that issued. An entry
-// is deleted when the ledger has it; the stream goes when the campaign is retired.
-func journalKey(id firstcome.CampaignID) string { return "firstcome:{" + string(id) + "}:journal" }
-
-// unrecordedKey is a set of the numbers that are dead letters and no coupons in
-// the ledger, as of letters_order of the campaign. Until the campaign is retired.
-func unrecordedKey(id firstcome.CampaignID) string {
-	return "firstcome:{" + string(id) + "}:unrecorded"
+// ledger returns the name of the ledger.
+func (g *Gate) ledger() string {
+	if g.options.Ledger == nil {
+		return unmarked
+	}
+	return g.options.Ledger()
 }
 
-// keysOf returns a campaign's keys in the order in which the scripts take them.
-func keysOf(id firstcome.CampaignID) []string {
-	return []string{campaignKey(id), holdersKey(id), journalKey(id), unrecordedKey(id)}
+// keys are those of one campaign of one ledger.
+type keys struct {
+	id firstcome.CampaignID
+
+	// marker tells the campaign from all others of its id: see firstcome.Change.
+	marker string
+
+	// tag is the hash tag, the id and 12 digits of a hash of the marker. So what another ledger, a later
+	// copy of this one or nodes with another code secret have under the same id are other keys: see docs/adr/0025.
+	tag string
+
+	// campaign is a hash: the layout of the keys, terms as far as they decide, version, counters
+	// and the gate's time. Made by change 1, until the campaign is retired.
+	campaign string
+
+	// holders is a hash from user to coupon, of the coupons in force (see appendEntry).
+	// Until the campaign is retired.
+	holders string
+
+	// journal is a stream, an entry for each decided batch that issued. An entry
+	// is deleted when the ledger has it; the stream goes when the campaign is retired.
+	journal string
+
+	// unrecorded is a set of the numbers that are dead letters and no coupons in
+	// the ledger, as of letters_order of the campaign. Until the campaign is retired.
+	unrecorded string
+}
+
+// tagDigits are enough to tell apart whatever campaigns have the same id.
+const tagDigits = 12
+
+func keysOf(id firstcome.CampaignID, marker string) *keys {
+	sum := sha256.Sum256([]byte(marker))
+	tag := string(id) + ":" + hex.EncodeToString(sum[:tagDigits/2])
+	key := func(name string) string { return "firstcome:{" + tag + "}:" + name }
+	return &keys{id, marker, tag, key("campaign"), key("holders"), key("journal"), key("unrecorded")}
+}
+
+// all returns the keys in the order in which the scripts take them.
+func (k *keys) all() []string { return []string{k.campaign, k.holders, k.journal, k.unrecorded} }
+
+const (
+	// unmarked is the marker where the ledger says none.
+	unmarked = "-"
+	// maxKeys bounds of how many campaigns the keys are remembered, at some 400 bytes each.
+	maxKeys = 10_000
+)
+
+// A keyring remembers the keys of campaigns. The marker of an id changes only if the
+// ledger is replaced: so an id whose keys are not there is forgotten. The zero value is empty.
+type keyring struct {
+	mu sync.Mutex // guards of
+	of map[firstcome.CampaignID]*keys
+}
+
+func (r *keyring) get(id firstcome.CampaignID) *keys {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.of[id]
+}
+
+// put remembers keys.
+func (r *keyring) put(k *keys) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.of == nil || len(r.of) >= maxKeys {
+		r.of = map[firstcome.CampaignID]*keys{}
+	}
+	r.of[k.id] = k
+}
+
+// renew returns the keys of the campaign with a marker. If others are remembered, these are from now on. An empty marker
+// says nothing.
+func (r *keyring) renew(id firstcome.CampaignID, marker string) *keys {
+	before := r.get(id)
+	if before != nil && (marker == "" || before.marker == marker) {
+		return before
+	}
+	k := keysOf(id, cmp.Or(marker, unmarked))
+	if before != nil {
+		r.put(k)
+	}
+	return k
+}
+
+func (r *keyring) forget(id firstcome.CampaignID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.of, id)
+}
+
+// keysOf returns a campaign's keys. It asks the ledger once which they are.
+func (g *Gate) keysOf(ctx context.Context, id firstcome.CampaignID) (*keys, error) {
+	if k := g.keyring.get(id); k != nil {
+		return k, nil
+	}
+	marker := unmarked
+	if g.options.Marker != nil {
+		var err error
+		if marker, err = g.options.Marker(ctx, id); err != nil {
+			return nil, fmt.Errorf("ask the ledger whose campaign it is: %w", err)
+		}
+	}
+	k := keysOf(id, marker)
+	g.keyring.put(k)
+	return k, nil
+}
+
+// keysIn returns the keys of a campaign of which the ledger has just said the revision.
+func (g *Gate) keysIn(r flow.Revision) *keys {
+	return g.keyring.renew(r.Campaign, r.Marker)
+}
+
+// tagged returns the keys of a tag, if somebody here asked for them.
+func (g *Gate) tagged(tag string) *keys {
+	id, _, _ := strings.Cut(tag, ":")
+	if k := g.keyring.get(firstcome.CampaignID(id)); k != nil && k.tag == tag {
+		return k
+	}
+	return nil
+}
+
+// missing is the error of a campaign that the gate does not have under these keys. The ledger is
+// asked for them again at the next call, because it may have been replaced under this node.
+func (g *Gate) missing(ctx context.Context, k *keys) error {
+	g.keyring.forget(k.id)
+	if g.options.Missing != nil {
+		if err := g.options.Missing(ctx, k.id); err != nil {
+			return err
+		}
+	}
+	return firstcome.ErrNoCampaign
 }

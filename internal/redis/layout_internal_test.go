@@ -13,7 +13,7 @@ func TestEachScriptOfACampaignKnowsTheLayoutThatThisProgramKnows(t *testing.T) {
 	for name, script := range map[string]string{
 		"claim": claimScript, "apply": applyScript, "settle": settleScript, "look": lookScript, "has": hasScript, "forget": forgetScript,
 	} {
-		if before, _, compares := strings.Cut(script, "campaign('"); !compares || strings.Contains(before, "redis.") {
+		if before, _, compares := strings.Cut(script, "= campaign("); !compares || strings.Contains(before, "redis.") {
 			t.Errorf("the script %s does something before it compares the layout", name)
 		}
 	}

@@ -20,9 +20,9 @@ const many = "*"
 // Settle notes how far a campaign is in the ledger, and publishes it. What is
 // older than what the gate knows changes nothing.
 func (g *Gate) Settle(ctx context.Context, id firstcome.CampaignID, settled flow.Settled) error {
-	marker, err := g.marker(ctx, id)
+	k, err := g.keysOf(ctx, id)
 	if err == nil {
-		err = g.settleEntries(ctx, id, marker, settled, nil)
+		err = g.settleEntries(ctx, k, settled, nil)
 	}
 	if err != nil {
 		return fmt.Errorf("settle %s through %d: %w", id, settled.Through, err)
@@ -30,13 +30,13 @@ func (g *Gate) Settle(ctx context.Context, id firstcome.CampaignID, settled flow
 	return nil
 }
 
-// settleEntries does the same of the campaign with a marker, and is done with entries of its journal. What the
+// settleEntries does the same, and is done with entries of the journal. What the
 // gate lacks before is read from the ledger and noted first.
-func (g *Gate) settleEntries(ctx context.Context, id firstcome.CampaignID, marker string, settled flow.Settled, entries []string) error {
-	known, err := g.settleOnce(ctx, id, marker, settled, entries)
+func (g *Gate) settleEntries(ctx context.Context, k *keys, settled flow.Settled, entries []string) error {
+	known, err := g.settleOnce(ctx, k, settled, entries)
 	for err == nil && known < settled.Since {
-		if known, err = g.catchUp(ctx, id, marker, known); err == nil && known >= settled.Since {
-			known, err = g.settleOnce(ctx, id, marker, settled, entries)
+		if known, err = g.catchUp(ctx, k, known); err == nil && known >= settled.Since {
+			known, err = g.settleOnce(ctx, k, settled, entries)
 		}
 	}
 	return err
@@ -47,31 +47,31 @@ var errSince = errors.New("what changed of its dead letters cannot be read from 
 
 // catchUp notes what changed since an order that the gate has, or the first of it, and
 // returns the order that it has then.
-func (g *Gate) catchUp(ctx context.Context, id firstcome.CampaignID, marker string, order int64) (known int64, err error) {
+func (g *Gate) catchUp(ctx context.Context, k *keys, order int64) (known int64, err error) {
 	if g.options.SettledSince == nil {
 		return order, fmt.Errorf("%w: nobody was named who has it", errSince)
 	}
-	missed, err := g.options.SettledSince(ctx, id, order)
+	missed, err := g.options.SettledSince(ctx, k.id, order)
 	if err == nil && (missed.Since > order || missed.Order <= order) {
 		err = fmt.Errorf("it has nothing between %d and %d", order, missed.Order)
 	}
 	if err != nil {
 		return order, fmt.Errorf("%w: %w", errSince, err)
 	}
-	return g.settleOnce(ctx, id, marker, missed, nil)
+	return g.settleOnce(ctx, k, missed, nil)
 }
 
 // settleOnce runs the script and returns the order that the gate has then. If that is
 // below settled.Since, nothing was done.
-func (g *Gate) settleOnce(ctx context.Context, id firstcome.CampaignID, marker string, settled flow.Settled, entries []string) (known int64, err error) {
-	args := make([]string, 0, 11+len(settled.Unrecorded)+len(settled.Recorded)+len(settled.Twice)+len(entries))
-	args = append(args, group, g.settledChannel(), string(id), marker)
+func (g *Gate) settleOnce(ctx context.Context, k *keys, settled flow.Settled, entries []string) (known int64, err error) {
+	args := make([]string, 0, 10+len(settled.Unrecorded)+len(settled.Recorded)+len(settled.Twice)+len(entries))
+	args = append(args, group, g.settledChannel(), k.tag)
 	for _, n := range slices.Concat([]int64{
 		settled.Through, settled.Epoch, settled.Order, settled.Since, int64(len(settled.Unrecorded)), int64(len(settled.Recorded)), int64(len(settled.Twice)),
 	}, settled.Unrecorded, settled.Recorded, settled.Twice) {
 		args = append(args, strconv.FormatInt(n, 10))
 	}
-	word, parts, err := g.run(ctx, g.settle, id, append(args, entries...)...)
+	word, parts, err := g.run(ctx, g.settle, k, append(args, entries...)...)
 	if err == nil && len(parts) != 1 {
 		err = fmt.Errorf("the settle script answered %q and %d parts", word, len(parts))
 	}
@@ -97,7 +97,11 @@ const askChunk = 1000
 // settled: so none is taken as recorded before it is known not to be. Nor because Redis
 // lost what it knew in between, as a replica may when it takes over: so it reads that once more.
 func (g *Gate) settledThrough(ctx context.Context, id firstcome.CampaignID, numbers []int64) (flow.Settled, error) {
-	settled, err := g.fields(ctx, id, "settled", "settled_epoch", "letters_order")
+	k, err := g.keysOf(ctx, id)
+	if err != nil {
+		return flow.Settled{}, err
+	}
+	settled, err := g.fields(ctx, k, "settled", "settled_epoch", "letters_order")
 	if err != nil {
 		return flow.Settled{}, err
 	}
@@ -111,7 +115,7 @@ func (g *Gate) settledThrough(ctx context.Context, id firstcome.CampaignID, numb
 		for n, number := range part {
 			members[n] = strconv.FormatInt(number, 10)
 		}
-		are, err := g.client.Do(ctx, g.client.B().Smismember().Key(unrecordedKey(id)).Member(members...).Build()).AsIntSlice()
+		are, err := g.client.Do(ctx, g.client.B().Smismember().Key(k.unrecorded).Member(members...).Build()).AsIntSlice()
 		if err != nil {
 			return flow.Settled{}, classify(err)
 		}
@@ -121,7 +125,7 @@ func (g *Gate) settledThrough(ctx context.Context, id firstcome.CampaignID, numb
 			}
 		}
 	}
-	again, err := g.fields(ctx, id, "settled", "letters_order")
+	again, err := g.fields(ctx, k, "settled", "letters_order")
 	if err == nil && (again[0] < s.Through || again[1] < s.Order) {
 		err = errBack
 	}
@@ -133,10 +137,10 @@ func (g *Gate) settledThrough(ctx context.Context, id firstcome.CampaignID, numb
 
 // Has tells of coupons whether each surely is the one of its number in the ledger: see flow.RemoteGate.
 func (g *Gate) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (has []bool, err error) {
-	marker, err := g.marker(ctx, id)
+	k, err := g.keysOf(ctx, id)
 	for part := range slices.Chunk(coupons, askChunk) {
 		if err == nil {
-			has, err = g.hasSome(ctx, id, marker, part, has)
+			has, err = g.hasSome(ctx, k, part, has)
 		}
 	}
 	if err != nil {
@@ -146,18 +150,15 @@ func (g *Gate) Has(ctx context.Context, id firstcome.CampaignID, coupons []first
 }
 
 // hasSome appends what the script says of some coupons.
-func (g *Gate) hasSome(ctx context.Context, id firstcome.CampaignID, marker string, coupons []firstcome.Coupon, has []bool) ([]bool, error) {
-	args, entries := make([]string, 2, 2+len(coupons)), make([]byte, 0, entryBytes*len(coupons))
+func (g *Gate) hasSome(ctx context.Context, k *keys, coupons []firstcome.Coupon, has []bool) ([]bool, error) {
+	args, entries := make([]string, 1, 1+len(coupons)), make([]byte, 0, entryBytes*len(coupons))
 	for _, c := range coupons {
 		args, entries = append(args, string(c.User)), appendEntry(entries, c)
 	}
-	args[0], args[1] = marker, string(entries)
-	word, parts, err := g.run(ctx, g.has, id, args...)
+	args[0] = string(entries)
+	word, parts, err := g.run(ctx, g.has, k, args...)
 	if err != nil {
 		return nil, err
-	}
-	if word == "absent" {
-		return nil, g.missing(ctx, id)
 	}
 	var digits string
 	if len(parts) == 1 {
@@ -178,9 +179,9 @@ var errBack = errors.New("Redis went back while it was read")
 // WatchSettled calls each with what recorders settle: see flow.RemoteGate.
 func (g *Gate) WatchSettled(ctx context.Context, ready func(), each func(firstcome.CampaignID, flow.Settled)) error {
 	err := g.subscribe(ctx, g.settledChannel(), ready, func(message string) {
-		id, marker, settled, err := readSettled(message)
-		if own, known := g.known(id); err == nil && known && marker == own { // else nobody here waits for it, or it is of a copy of this ledger
-			each(id, settled)
+		tag, settled, err := readSettled(message)
+		if k := g.tagged(tag); err == nil && k != nil { // else nobody here waits for it, or it is of a copy of this ledger
+			each(k.id, settled)
 		}
 	})
 	if ctx.Err() != nil {
@@ -189,24 +190,21 @@ func (g *Gate) WatchSettled(ctx context.Context, ready func(), each func(firstco
 	return fmt.Errorf("watch what is settled: %w", err)
 }
 
-// readSettled reads a message: the campaign and its marker, the number through which all are
+// readSettled reads a message: the campaign's tag, the number through which all are
 // settled, the epoch of that, the order, and the numbers that are unrecorded or that they are many.
-func readSettled(message string) (id firstcome.CampaignID, marker string, s flow.Settled, err error) {
+func readSettled(message string) (tag string, s flow.Settled, err error) {
 	words := strings.Fields(message)
-	if len(words) < 5 {
-		return "", "", s, fmt.Errorf("the message %q is not about a campaign", message)
-	}
-	if id, err = firstcome.ParseCampaignID(words[0]); err != nil {
-		return "", "", s, err
+	if len(words) < 4 {
+		return "", s, fmt.Errorf("the message %q is not about a campaign", message)
 	}
 	all := words[len(words)-1] != many
 	if !all {
 		words = words[:len(words)-1]
 	}
-	numbers := make([]int64, len(words)-2)
-	for n, word := range words[2:] {
+	numbers := make([]int64, len(words)-1)
+	for n, word := range words[1:] {
 		if numbers[n], err = strconv.ParseInt(word, 10, 64); err != nil {
-			return "", "", s, err
+			return "", s, err
 		}
 	}
 	s.Through, s.Epoch, s.Order = numbers[0], numbers[1], numbers[2]
@@ -216,7 +214,7 @@ func readSettled(message string) (id firstcome.CampaignID, marker string, s flow
 		s.Unrecorded = numbers[3:]
 		slices.Sort(s.Unrecorded)
 	}
-	return id, words[1], s, nil
+	return words[0], s, nil
 }
 
 // subscribe calls each with every message on a channel until ctx ends or the

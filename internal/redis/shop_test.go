@@ -238,7 +238,7 @@ func (s *shop) settled(through int64) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
 	defer cancel()
 	for {
-		entries, err := s.do("XLEN", "firstcome:{c}:journal").AsInt64()
+		entries, err := s.do("XLEN", keysOf[2]).AsInt64()
 		if err != nil {
 			s.t.Fatal(err)
 		}

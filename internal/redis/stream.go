@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -16,7 +15,8 @@ type stream struct {
 	id       firstcome.CampaignID
 	reader   reader
 	hole     hole
-	compared time.Time // when whose the campaign in Redis is was last looked at
+	keys     *keys
+	compared time.Time // when the layout of its keys was last looked at
 
 	differs bool // what the gate knows is settled may not be what the ledger says; guarded by the journal's mu
 }
@@ -26,23 +26,18 @@ func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool
 	if j.troubles.rests(s.id) {
 		return false, nil
 	}
-	marker, err := j.own(ctx, s)
-	if err != nil {
+	if s.keys, err = j.own(ctx, s); err != nil {
 		return false, err
 	}
-	if err := j.agree(ctx, s, marker, to); err != nil {
+	s.reader.journal = s.keys.journal
+	if err := j.agree(ctx, s, to); err != nil {
 		return false, err
 	}
 	items, err := s.reader.read(ctx)
 	if err != nil {
 		return false, err
 	}
-	if slices.ContainsFunc(items, func(e item) bool { return e.foreign(marker) }) {
-		// Whose they are takes them over when they have not been asked for for long.
-		s.reader.unfinished, s.reader.aside, s.compared = false, "", time.Time{}
-		return false, errEntry
-	}
-	known := s.reader.setAside(marker, items)
+	known := s.reader.setAside(items)
 	if len(known) < len(items) {
 		j.troubles.tell(s.id, errNewer)
 	}
@@ -50,7 +45,7 @@ func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool
 	if err := j.heal(ctx, s, to, len(known) > 0); err != nil {
 		return false, err
 	}
-	for _, part := range shares(j.gate.Name(), s.id, marker, j.gate.options.Secret, known, j.options.Coupons) {
+	for _, part := range shares(j.gate.Name(), s.id, s.keys.marker, j.gate.options.Secret, known, j.options.Coupons) {
 		coupons += len(part.Coupons)
 		if err := j.give(ctx, s, to, part, undone); err != nil {
 			return false, err
@@ -77,7 +72,7 @@ func (j *Journal) give(ctx context.Context, s *stream, to flow.Sink, part share,
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if err := j.gate.settleEntries(ctx, s.id, part.marker, settled, part.entries); err != nil {
+	if err := j.gate.settleEntries(ctx, s.keys, settled, part.entries); err != nil {
 		return fmt.Errorf("settle %s through %d: %w", s.id, settled.Through, err)
 	}
 	return nil

@@ -37,12 +37,12 @@ func (s *stream) Issue(ctx context.Context, id firstcome.CampaignID, users int) 
 }
 
 func (s *stream) Litter(_ context.Context, id firstcome.CampaignID) error {
-	s.do("XADD", "firstcome:{"+string(id)+"}:journal", "*", "\xff", "\x00")
+	s.do("XADD", redis.Keys(id, "")[2], "*", "\xff", "\x00")
 	return nil
 }
 
 func (s *stream) Left(_ context.Context, id firstcome.CampaignID) (bool, error) {
-	entries, err := s.do("XLEN", "firstcome:{"+string(id)+"}:journal").AsInt64()
+	entries, err := s.do("XLEN", redis.Keys(id, "")[2]).AsInt64()
 	return entries > 0, err
 }
 

@@ -126,7 +126,7 @@ func TestTheGateDecidesOnAClusterOverTLSAlsoWhileSlotsMove(t *testing.T) {
 				t.Fatal(err)
 			}
 			pages[id].waitFor(t, 1+10*(round+1))
-			if err := cluster.Move(t.Context(), "firstcome:{"+string(id)+"}:campaign"); err != nil {
+			if err := cluster.Move(t.Context(), redis.Keys(id, "")[0]); err != nil {
 				t.Fatal(err)
 			}
 		}

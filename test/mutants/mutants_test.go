@@ -87,12 +87,12 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "the Redis gate ignores a new closing time",
-		file: "internal/redis/lua/apply.lua", old: "'closes_at', ARGV[10], 'terms_version'", new: "'closes_at', c[6], 'terms_version'",
+		file: "internal/redis/lua/apply.lua", old: "'closes_at', ARGV[7], 'terms_version'", new: "'closes_at', c[3], 'terms_version'",
 		pkg: "./internal/redis", test: "Conforms",
 	},
 	{
 		bug:  "the Redis gate ignores a new opening time",
-		file: "internal/redis/lua/apply.lua", old: "'opens_at', ARGV[9], 'closes_at', ARGV[10], 'terms_version'", new: "'opens_at', c[5], 'closes_at', ARGV[10], 'terms_version'",
+		file: "internal/redis/lua/apply.lua", old: "'opens_at', ARGV[6], 'closes_at', ARGV[7], 'terms_version'", new: "'opens_at', c[2], 'closes_at', ARGV[7], 'terms_version'",
 		pkg: "./internal/redis", test: "Conforms",
 	},
 	{

@@ -141,6 +141,20 @@ func (c *Cluster) User(t testing.TB, rights ...string) string {
 	return u.String()
 }
 
+// Find returns a key that a pattern fits.
+func (c *Cluster) Find(ctx context.Context, pattern string) (string, error) {
+	for _, s := range c.masters {
+		answer, err := askRedis(ctx, s.URL(), []string{"KEYS", pattern})
+		if err != nil {
+			return "", err
+		}
+		if keys, err := answer.AsStrSlice(); err != nil || len(keys) > 0 {
+			return strings.Join(keys[:min(1, len(keys))], ""), err
+		}
+	}
+	return "", fmt.Errorf("no master has a key like %s", pattern)
+}
+
 // Move moves the slot of a key, with all of its keys one after the other, to the next
 // master, as an operator does while the cluster is used.
 func (c *Cluster) Move(ctx context.Context, key string) error {

@@ -1,21 +1,19 @@
 -- Applies one numbered change of a campaign: change v after v-1, once. Change 1 makes the campaign.
 --
--- ARGV  1 instance, 2 secret and 3 marker, which must be the campaign's
---       4 the gate's time in microseconds, or '' for the server's own clock
---       5 how long stock that came back cools, in microseconds
---       6 the change's version, 7 its kind: terms, pause, resume, close or void
---       of terms: 8 quantity, 9 opens_at, 10 closes_at ('' for none), 11 the epoch of a new campaign,
---       12 the recorders' group, 13 until when, in microseconds, a new campaign may be made,
+-- ARGV  1 the gate's time in microseconds, or '' for the server's own clock
+--       2 how long stock that came back cools, in microseconds
+--       3 the change's version, 4 its kind: terms, pause, resume, close or void
+--       of terms: 5 quantity, 6 opens_at, 7 closes_at ('' for none), 8 the epoch of a new campaign,
+--       9 the recorders' group, 10 until when, in microseconds, a new campaign may be made,
 --       or '' for not at all
---       of void: 8 number, 9 user
+--       of void: 5 number, 6 user
 -- Returns {word, …}
 --   'applied'   it is applied, now or before
 --   'refused'   the quantity was below what is in force, now or then: its version is used up
 --   'gap', v    earlier changes are missing: v is the last
 --   'lost'      the gate should know the campaign and does not, or not all of it
---   'absent'    the campaign may be made: by the same with argument 13
+--   'new'       the campaign may be made: by the same with argument 10
 --   'late'      the campaign was to be made earlier
---   'mismatch', instance, secret, marker
 --
 -- As in claim.lua, whatever can fail does so at or before the first write; and that of a campaign
 -- which is there needs no memory, as in settle.lua, because what an operator orders is how a full
@@ -25,16 +23,14 @@
 -- A campaign is never made twice, else its stock would be full again: who makes it asks the
 -- ledger first whether there was one, and the time tells how long that may be ago.
 
-local instance, secret, marker, clock, cool_for = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
-local version, kind = tonumber(ARGV[6]), ARGV[7]
+local clock, cool_for, version, kind = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 
-local c, instead = campaign('instance', 'secret', 'version', 'quantity', 'opens_at', 'closes_at',
-  'in_force', 'decided_at', 'cooling', 'cooling_until', 'was_opens_at', 'was_closes_at', 'refused:' .. whole(version),
-  'last_number', 'settled', 'marker', 'sold_out_at')
+local c, instead = campaign('quantity', 'opens_at', 'closes_at', 'in_force', 'decided_at', 'cooling', 'cooling_until',
+  'was_opens_at', 'was_closes_at', 'refused:' .. whole(version), 'last_number', 'settled', 'sold_out_at')
 if not c then return instead end
 local holders = redis.call('HLEN', holders_key)
 local leftovers = holders + redis.call('XLEN', journal_key) + redis.call('SCARD', unrecorded_key)
-local known = tonumber(c[3])
+local known = tonumber(c[14]) -- its version
 
 local now = tonumber(clock)
 if not now then
@@ -44,31 +40,30 @@ end
 
 if not known then
   if version ~= 1 or kind ~= 'terms' or leftovers > 0 then return {'lost'} end
-  if ARGV[13] == '' then return {'absent'} end
-  if now > tonumber(ARGV[13]) then return {'late'} end
-  local made = redis.pcall('XGROUP', 'CREATE', journal_key, ARGV[12], '0', 'MKSTREAM')
+  if ARGV[10] == '' then return {'new'} end
+  if now > tonumber(ARGV[10]) then return {'late'} end
+  local made = redis.pcall('XGROUP', 'CREATE', journal_key, ARGV[9], '0', 'MKSTREAM')
   if type(made) == 'table' and made.err and not string.find(made.err, 'BUSYGROUP', 1, true) then return made end
-  redis.call('HSET', campaign_key, 'instance', instance, 'secret', secret, 'marker', marker, 'layout', whole(LAYOUT), 'epoch', ARGV[11],
-    'version', '1', 'terms_version', '1', 'quantity', ARGV[8], 'opens_at', ARGV[9], 'closes_at', ARGV[10],
+  redis.call('HSET', campaign_key, 'layout', whole(LAYOUT), 'epoch', ARGV[8],
+    'version', '1', 'terms_version', '1', 'quantity', ARGV[5], 'opens_at', ARGV[6], 'closes_at', ARGV[7],
     'paused', '0', 'closed', '0', 'in_force', '0', 'issued', '0', 'last_number', '0', 'settled', '0', 'settled_epoch', '0', 'letters_order', '0',
     'decided_at', whole(now), 'cooling', '0', 'cooling_until', '0', 'was_opens_at', '', 'was_closes_at', '',
-    'opened_at', '', 'sold_out_at', tonumber(ARGV[8]) == 0 and whole(now) or '', 'closed_at', '')
+    'opened_at', '', 'sold_out_at', tonumber(ARGV[5]) == 0 and whole(now) or '', 'closed_at', '')
   return {'applied'}
 end
-if c[1] ~= instance or c[2] ~= secret or c[16] ~= marker then return {'mismatch', c[1], c[2], c[16] or ''} end
-if holders ~= tonumber(c[7]) or tonumber(c[14]) < tonumber(c[15]) then return {'lost'} end
-if version <= known then return {c[13] == '1' and 'refused' or 'applied'} end
+if holders ~= tonumber(c[4]) or tonumber(c[11]) < tonumber(c[12]) then return {'lost'} end
+if version <= known then return {c[10] == '1' and 'refused' or 'applied'} end
 if version > known + 1 then return {'gap', whole(known)} end
 redis.call('SREM', unrecorded_key, '') -- the write that needs no memory
 
-local quantity, opens_at, closes_at, in_force = tonumber(c[4]), tonumber(c[5]), tonumber(c[6]), tonumber(c[7])
+local quantity, opens_at, closes_at, in_force = tonumber(c[1]), tonumber(c[2]), tonumber(c[3]), tonumber(c[4])
 local read = now -- what cools goes by the clock: see claim.lua
-if now < tonumber(c[8]) then now = tonumber(c[8]) end
+if now < tonumber(c[5]) then now = tonumber(c[5]) end
 
 -- What came back by an earlier change and cools still.
-local cooling, cooling_until, was_opens_at, was_closes_at = 0, math.min(tonumber(c[10]), read + cool_for), nil, nil
+local cooling, cooling_until, was_opens_at, was_closes_at = 0, math.min(tonumber(c[7]), read + cool_for), nil, nil
 if read < cooling_until then
-  cooling, was_opens_at, was_closes_at = tonumber(c[9]), tonumber(c[11]), tonumber(c[12])
+  cooling, was_opens_at, was_closes_at = tonumber(c[6]), tonumber(c[8]), tonumber(c[9])
 end
 
 -- cool_until returns until when what comes back now cools. Since the first of it came back no lease was
@@ -89,7 +84,7 @@ if kind == 'resume' then return write('paused', '0') end
 if kind == 'close' then return write('closed', '1', 'closed_at', whole(now)) end
 
 if kind == 'void' then
-  local number, user = tonumber(ARGV[8]), ARGV[9]
+  local number, user = tonumber(ARGV[5]), ARGV[6]
   local entry = redis.call('HGET', holders_key, user)
   if not entry or struct.unpack('>I6', entry) ~= number then return write() end
   cooling, cooling_until = cooling + 1, cool_until()
@@ -101,7 +96,7 @@ end
 
 if kind ~= 'terms' then return redis.error_reply('ERR firstcome: no change is of the kind ' .. kind) end
 
-local to_quantity, to_opens_at, to_closes_at = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
+local to_quantity, to_opens_at, to_closes_at = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 if to_quantity < in_force then
   redis.call('HSET', campaign_key, 'version', whole(version), 'refused:' .. whole(version), '1')
   return {'refused'}
@@ -119,6 +114,6 @@ end
 if opens_earlier or opens_again or to_quantity > quantity then cooling_until = cool_until() end
 cooling = math.max(0, cooling + (to_quantity - quantity)) -- in this order no sum is above 2^53
 local sold_out_at = ''
-if to_quantity <= in_force then sold_out_at = tonumber(c[17]) and c[17] or whole(now) end
-return write('quantity', whole(to_quantity), 'opens_at', ARGV[9], 'closes_at', ARGV[10], 'terms_version', whole(version),
+if to_quantity <= in_force then sold_out_at = tonumber(c[13]) and c[13] or whole(now) end
+return write('quantity', whole(to_quantity), 'opens_at', ARGV[6], 'closes_at', ARGV[7], 'terms_version', whole(version),
   'sold_out_at', sold_out_at)

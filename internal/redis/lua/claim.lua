@@ -1,16 +1,13 @@
 -- Decides one claim by each of the users, in order, by the rule firstcome.Decide,
 -- and appends what it issues to the journal: all of it or nothing.
 --
--- ARGV  1 instance, 2 secret and 3 marker, which must be the campaign's
---       4 the gate's time in microseconds, or '' for the server's own clock
---       5 how many numbers may be unsettled, or '' for any; above, nothing is issued
---       6 the channel that wakes recorders, 7 the campaign's id
---       8 how long stock that came back cools, in microseconds
---       9 and following: the users
+-- ARGV  1 the gate's time in microseconds, or '' for the server's own clock
+--       2 how many numbers may be unsettled, or '' for any; above, nothing is issued
+--       3 the channel that wakes recorders, 4 the campaign's id
+--       5 how long stock that came back cools, in microseconds
+--       6 and following: the users
 -- Returns one of
---   {'absent'}                         the gate has no such campaign
 --   {'lost'}                           part of what the gate knew of it is gone
---   {'mismatch', instance, secret, marker}  it belongs to another gate, secret or ledger
 --   {'decided', outcomes, first, now, version, terms_version, epoch, opens_at, closes_at,
 --    cooling, in_force, opened_at, sold_out_at, closed_at, {entry, …}}
 --                                      all as they are behind the batch. outcomes has a digit for each user, 0 for not
@@ -27,24 +24,21 @@
 local ALREADY_ISSUED, NOT_OPEN, CLOSED, PAUSED, SOLD_OUT, ISSUED = 1, 2, 3, 4, 5, 6
 local UNDECIDED = 0
 
-local instance, secret, marker, clock, backlog, wake, id = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
-local cool_for = tonumber(ARGV[8])
-local FIRST_USER = 9
+local clock, backlog, wake, id, cool_for = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
+local FIRST_USER = 6
 local users = #ARGV - FIRST_USER + 1
 
-local c, instead = campaign('instance', 'secret', 'version', 'terms_version', 'epoch', 'quantity', 'opens_at', 'closes_at',
-  'paused', 'closed', 'in_force', 'issued', 'last_number', 'settled', 'decided_at', 'cooling', 'cooling_until', 'was_opens_at', 'was_closes_at', 'marker',
+local c, instead = campaign('terms_version', 'epoch', 'quantity', 'opens_at', 'closes_at', 'paused', 'closed',
+  'in_force', 'issued', 'last_number', 'settled', 'decided_at', 'cooling', 'cooling_until', 'was_opens_at', 'was_closes_at',
   'opened_at', 'sold_out_at', 'closed_at')
-if not c then return instead end
-local version, terms_version, epoch, quantity = c[3], tonumber(c[4]), c[5], tonumber(c[6])
-if not version then return {'absent'} end
-if c[1] ~= instance or c[2] ~= secret or c[20] ~= marker then return {'mismatch', c[1], c[2], c[20] or ''} end
-local opens_at, closes_at = tonumber(c[7]), tonumber(c[8])
-local paused, closed = c[9] == '1', c[10] == '1'
-local in_force, issued, last_number, settled = tonumber(c[11]), tonumber(c[12]), tonumber(c[13]), tonumber(c[14])
-local decided_at, cooling, cooling_until = tonumber(c[15]), tonumber(c[16]), tonumber(c[17])
-local was_opens_at, was_closes_at = tonumber(c[18]), tonumber(c[19])
-local opened_at, sold_out_at, closed_at = tonumber(c[21]), tonumber(c[22]), tonumber(c[23])
+if instead then return instead end
+local terms_version, epoch, quantity, opens_at, closes_at = tonumber(c[1]), c[2], tonumber(c[3]), tonumber(c[4]), tonumber(c[5])
+local paused, closed = c[6] == '1', c[7] == '1'
+local in_force, issued, last_number, settled = tonumber(c[8]), tonumber(c[9]), tonumber(c[10]), tonumber(c[11])
+local decided_at, cooling, cooling_until = tonumber(c[12]), tonumber(c[13]), tonumber(c[14])
+local was_opens_at, was_closes_at = tonumber(c[15]), tonumber(c[16])
+local opened_at, sold_out_at, closed_at = tonumber(c[17]), tonumber(c[18]), tonumber(c[19])
+local version = c[20]
 
 -- Where the keys do not agree, or the ledger has numbers that were not given, something is
 -- gone, and whatever was decided would be a guess.
@@ -165,7 +159,7 @@ if #fields > 0 then
   if opens and not failed then opened_at = now end
 end
 if won > 0 then
-  local appended = redis.pcall('XADD', journal_key, '*', 'format', '1', 'marker', marker, 'epoch', epoch, 'at', whole(now),
+  local appended = redis.pcall('XADD', journal_key, '*', 'format', '1', 'epoch', epoch, 'at', whole(now),
     'terms', whole(terms_version), 'first', whole(last_number + 1), 'users', table.concat(winners, '\n'))
   if type(appended) == 'table' and appended.err then return appended end
   for from = 1, #pairs_of, CHUNK do

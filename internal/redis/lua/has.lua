@@ -1,21 +1,17 @@
 -- Tells of coupons whether each surely is the one of its number in the ledger. It writes nothing.
 --
--- ARGV  1 marker, which must be the campaign's, 2 the entries of all coupons, as holders has them, one behind
---       the other; 3 and following: their users
--- Returns {'absent'}, {'mismatch', instance, secret, marker} or
--- {'has', digits}: a digit for each, 1 where it is sure, else 0
+-- ARGV  1 the entries of all coupons, as holders has them, one behind the other; 2 and following: their users
+-- Returns {'has', digits}: a digit for each, 1 where it is sure, else 0
 --
 -- It is sure of a coupon whose user holds it here, whose number is settled and not unrecorded, and whose
 -- entry has left the journal. How far the ledger is does not say that by itself: it may have been
 -- there when this gate lost its latest decisions and gave their numbers again.
 
-local FIRST_USER = 3
+local FIRST_USER = 2
 local ENTRY = 17 -- bytes: see claim.lua
 
-local c, instead = campaign('settled', 'marker', 'instance', 'secret')
-if not c then return instead end
-if not c[1] then return {'absent'} end
-if c[2] ~= ARGV[1] then return {'mismatch', c[3] or '', c[4] or '', c[2] or ''} end
+local c, instead = campaign('settled')
+if instead then return instead end
 
 local sure = tonumber(c[1])
 local oldest = redis.call('XRANGE', journal_key, '-', '+', 'COUNT', '1')[1]
@@ -28,7 +24,7 @@ if oldest then
 end
 
 local some_unrecorded = redis.call('SCARD', unrecorded_key) > 0
-local entries, digits, at = ARGV[2], {}, 1
+local entries, digits, at = ARGV[1], {}, 1
 for from = FIRST_USER, #ARGV, CHUNK do
   local found = redis.call('HMGET', holders_key, unpack(ARGV, from, math.min(from + CHUNK - 1, #ARGV)))
   for n = 1, #found do

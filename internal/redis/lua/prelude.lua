@@ -1,7 +1,10 @@
 -- What each script about a campaign begins with: Go sends it before them.
 --
 -- KEYS  campaign (hash), holders (hash), journal (stream), unrecorded (set)
--- Each script may answer {'newer', layout}: the keys have a layout that it does not know. It has done nothing then.
+-- Each script may answer, and has done nothing then:
+--   {'newer', layout}  the keys have a layout that it does not know
+--   {'absent'}         there is no campaign under these keys
+-- Whose campaign it is no script asks: the keys of another are others (see keys.go).
 
 local LAYOUT = 1 -- the newest layout of a campaign's keys that the scripts know: see layout.go
 local CHUNK = 1000 -- values that unpack() puts on Lua's stack, which has room for about 8,000
@@ -16,13 +19,15 @@ local function each(from, to, call)
   for first = from, to, CHUNK do call(unpack(ARGV, first, math.min(first + CHUNK - 1, to))) end
 end
 
--- campaign returns fields of the campaign's hash; or nil and what the script answers instead.
+-- campaign returns fields of the campaign's hash, and what the script answers instead: of a newer
+-- layout no fields, of an absent campaign empty ones.
 local function campaign(...)
   local fields = {...}
-  fields[#fields + 1] = 'layout'
+  local n = #fields
+  fields[n + 1], fields[n + 2] = 'version', 'layout'
   local c = redis.call('HMGET', campaign_key, unpack(fields))
-  local layout = c[#fields]
+  local layout = c[n + 2]
   if (tonumber(layout or 1) or math.huge) > LAYOUT then return nil, {'newer', layout} end
-  return c
+  return c, not c[n + 1] and {'absent'} or nil
 end
 

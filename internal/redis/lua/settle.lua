@@ -1,13 +1,12 @@
 -- Notes how far a campaign is in the ledger, and is done with entries of its journal.
 --
--- ARGV  1 the recorders' group, 2 the channel to tell, 3 the campaign's id, 4 its marker
---       5 the number through which all are settled, 6 the epoch of that, or 0 if it is not said
---       7 the ledger's order of what changed in the set, 8 the order since which all that changed is told
---       9 how many numbers became unrecorded, 10 how many were and are no more, 11 how many are other
---       coupons in the ledger; then those of 9, of 10, of 11, then the ids of the entries
--- Returns {word, …}
---   'set', order   of the set afterwards. If that is below 8, nothing was done: what changed in between is missing.
---   'mismatch', instance, secret, marker   of a campaign of another ledger: nothing was done
+-- ARGV  1 the recorders' group, 2 the channel to tell, 3 the campaign's tag
+--       4 the number through which all are settled, 5 the epoch of that, or 0 if it is not said
+--       6 the ledger's order of what changed in the set, 7 the order since which all that changed is told
+--       8 how many numbers became unrecorded, 9 how many were and are no more, 10 how many are other
+--       coupons in the ledger; then those of 8, of 9, of 10, then the ids of the entries
+-- Returns {'set', order} of the set afterwards. If that is below 7, nothing was done: what changed in between is
+-- missing. Of an absent campaign the entries are done with all the same.
 --
 -- What was given twice goes into the set in the same call as its entry leaves the journal, and stays in it.
 -- Neither the number nor the epoch ever goes back, and of the set the ledger's order says what is later. Its first
@@ -16,17 +15,16 @@
 
 local SPELLED = 100 -- unrecorded numbers that fit in a message; of more, the reader asks
 
-local group, channel, id, marker = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local through, epoch, order, since = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-local FIRST = 12
-local first_recorded = FIRST + tonumber(ARGV[9])
-local first_twice = first_recorded + tonumber(ARGV[10])
-local first_entry = first_twice + tonumber(ARGV[11])
+local group, channel, tag = ARGV[1], ARGV[2], ARGV[3]
+local through, epoch, order, since = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local FIRST = 11
+local first_recorded = FIRST + tonumber(ARGV[8])
+local first_twice = first_recorded + tonumber(ARGV[9])
+local first_entry = first_twice + tonumber(ARGV[10])
 
-local before, instead = campaign('settled', 'settled_epoch', 'letters_order', 'marker', 'instance', 'secret')
+local before, instead = campaign('settled', 'settled_epoch', 'letters_order')
 if not before then return instead end
 local settled, settled_epoch, known = tonumber(before[1]), tonumber(before[2] or '0'), tonumber(before[3] or '0')
-if settled and before[4] ~= marker then return {'mismatch', before[5] or '', before[6] or '', before[4] or ''} end
 if settled and known < since then return {'set', whole(known)} end
 
 redis.call('SREM', unrecorded_key, '')
@@ -45,9 +43,9 @@ if through <= settled and epoch <= settled_epoch and order <= known and added ==
 through, epoch, order = math.max(through, settled), math.max(epoch, settled_epoch), math.max(order, known)
 redis.call('HSET', campaign_key, 'settled', whole(through), 'settled_epoch', whole(epoch), 'letters_order', whole(order))
 
-local message = {id, marker, whole(through), whole(epoch), whole(order)}
+local message = {tag, whole(through), whole(epoch), whole(order)}
 if redis.call('SCARD', unrecorded_key) > SPELLED then
-  message[6] = '*'
+  message[5] = '*'
 else
   for _, number in ipairs(redis.call('SMEMBERS', unrecorded_key)) do message[#message + 1] = number end
 end

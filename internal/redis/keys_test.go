@@ -1,0 +1,211 @@
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/redis"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// of has a gate decide for a ledger, that calls all its campaigns the same.
+func of(ledger, marker string) func(*redis.Options) {
+	return func(o *redis.Options) {
+		o.Ledger = func() string { return ledger }
+		o.Marker = func(context.Context, firstcome.CampaignID) (string, error) { return ledger + "." + marker, nil }
+	}
+}
+
+// calls are what a node asks a gate about the campaign c, but to forget it; c has no other change
+// than its first, and coupons in force.
+func calls(ctx context.Context, g *redis.Gate) map[string]func() error {
+	return map[string]func() error{
+		"a claim":                func() error { _, err := g.Claim(ctx, "c", crowd(0, 20)); return err },
+		"the change of a making": func() error { _, err := g.Apply(ctx, first); return err },
+		"a pause": func() error {
+			_, err := g.Apply(ctx, firstcome.Change{Campaign: "c", Version: 2, Kind: firstcome.ChangePause})
+			return err
+		},
+		"a void": func() error {
+			_, err := g.Apply(ctx, firstcome.Change{Campaign: "c", Version: 2, Kind: firstcome.ChangeVoid, Number: 1, User: "user-0"})
+			return err
+		},
+		"who looks for a coupon":        func() error { _, err := g.CouponOf(ctx, "c", "user-0"); return err },
+		"who looks for nobody's coupon": func() error { _, err := g.CouponOf(ctx, "c", "nobody"); return err },
+		"who reads the holders":         func() error { _, err := g.Holders(ctx, "c", func(firstcome.UserID) {}); return err },
+		"who reads the state":           func() error { _, err := g.State(ctx, "c"); return err },
+		"who reads what is settled":     func() error { _, err := g.SettledThrough(ctx, "c", nil); return err },
+		"who asks whose a number is": func() error {
+			_, err := g.Has(ctx, "c", []firstcome.Coupon{{Number: 1, User: "user-0"}})
+			return err
+		},
+		"who notes how far its ledger is": func() error { return g.Settle(ctx, "c", flow.Settled{Through: 9, Epoch: 1}) },
+	}
+}
+
+// TestF32TwoLedgersAtOneRedisEachIssueTheirOwn has two ledgers, and a later copy of the first, with a campaign of one id,
+// and more claims than each has coupons, at once. Their recorders run side by side. Retiring one leaves the others.
+func TestF32TwoLedgersAtOneRedisEachIssueTheirOwn(t *testing.T) {
+	url := services.Redis.Database(t)
+	type ledger struct {
+		*shop
+		*page
+		marker   string
+		quantity int
+		issued   int
+	}
+	ledgers := []*ledger{{marker: "1", quantity: 10}, {marker: "1", quantity: 25}, {marker: "2", quantity: 40}}
+	for n, name := range []string{"one", "other", "one"} {
+		l := ledgers[n]
+		l.shop, l.page = newShop(t, url, int64(l.quantity), of(name, l.marker)), newPage()
+		l.drain(l.journal(), l.take)
+	}
+	var claiming sync.WaitGroup
+	for _, l := range ledgers {
+		claiming.Go(func() {
+			for n := range 10 {
+				decisions, err := l.gate.Claim(t.Context(), "c", crowd(n*5, 10))
+				if err != nil {
+					t.Error(err)
+				}
+				for _, d := range decisions {
+					if d.Outcome == firstcome.Issued {
+						l.issued++
+					}
+				}
+			}
+		})
+	}
+	claiming.Wait()
+	for n, l := range ledgers {
+		l.waitFor(t, l.quantity)
+		l.settled(int64(l.quantity))
+		if s := l.state(); l.issued != l.quantity || s.InForce != int64(l.quantity) {
+			t.Errorf("ledger %d issued %d of %d, and has %+v", n, l.issued, l.quantity, s)
+		}
+	}
+	if err := ledgers[0].gate.Retire(t.Context(), "c"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ledgers[0].gate.State(t.Context(), "c"); !errors.Is(err, firstcome.ErrNoCampaign) {
+		t.Errorf("what was retired: %v", err)
+	}
+	for _, l := range ledgers[1:] {
+		l.want(l.gate, crowd(0, 1), "already_issued:1")
+	}
+}
+
+func TestARetiredCampaignsKeysAreGoneAlsoIfSomeWereBefore(t *testing.T) {
+	s := newShop(t, services.Redis.Database(t), 100)
+	s.issue(0, 10)
+	s.do("DEL", keysOf[0])
+	for range 2 {
+		if err := s.gate.Retire(t.Context(), "c"); err != nil {
+			t.Error(err)
+		}
+	}
+	if n, err := s.do(append([]string{"EXISTS"}, keysOf...)...).AsInt64(); err != nil || n != 0 {
+		t.Errorf("%d keys are left, %v", n, err)
+	}
+}
+
+// replaceable returns a shop whose ledger calls its campaigns by what name returns, and counts how often it is asked.
+func replaceable(t *testing.T) (s *shop, name func(string), asked func() int) {
+	var mu sync.Mutex
+	marker, count := "one.1", 0
+	s = newShop(t, services.Redis.Database(t), 100, func(o *redis.Options) {
+		o.Marker = func(context.Context, firstcome.CampaignID) (string, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			count++
+			return marker, nil
+		}
+	})
+	name = func(to string) {
+		mu.Lock()
+		defer mu.Unlock()
+		marker = to
+	}
+	asked = func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return count
+	}
+	return s, name, asked
+}
+
+func TestANodeWhoseLedgerIsReplacedAsksItAgain(t *testing.T) {
+	s, name, asked := replaceable(t)
+	s.issue(0, 1)
+	s.issue(1, 1)
+	if asked() != 1 {
+		t.Errorf("the ledger was asked %d times", asked())
+	}
+	name("one.2")
+	s.do(append([]string{"DEL"}, redis.Keys("c", "one.1")...)...)
+	if _, err := s.gate.Claim(t.Context(), "c", crowd(0, 1)); !errors.Is(err, firstcome.ErrNoCampaign) {
+		t.Errorf("the first claim got %v", err)
+	}
+	s.apply(first)
+	s.want(s.gate, crowd(0, 1), "issued:1")
+}
+
+// TestANodeLearnsOfAReplacedLedgerFromWhatItRefuses has the old keys be there still.
+func TestANodeLearnsOfAReplacedLedgerFromWhatItRefuses(t *testing.T) {
+	for what, learn := range map[string]func(*shop){
+		"from a refusal": func(s *shop) {
+			s.drainOnce(s.journal(), func(context.Context, flow.Batch) (flow.Settled, error) {
+				return flow.Settled{}, firstcome.ErrGateMismatch
+			})
+			if err := s.told(); !errors.Is(err, firstcome.ErrGateMismatch) {
+				t.Errorf("was told %v", err)
+			}
+		},
+		"from a revision": func(s *shop) {
+			if _, err := s.gate.Lag(t.Context(), []flow.Revision{{Campaign: "c", Version: 1, Epoch: 1, Marker: "one.2"}}); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s, name, _ := replaceable(t)
+			s.issue(0, 1)
+			name("one.2")
+			learn(s)
+			if _, err := s.gate.State(t.Context(), "c"); !errors.Is(err, firstcome.ErrNoCampaign) {
+				t.Errorf("it still uses the keys of before: %v", err)
+			}
+		})
+	}
+}
+
+func TestWhatACopyOfTheLedgerSettlesIsNotHeard(t *testing.T) {
+	url := services.Redis.Database(t)
+	s, copied := newShop(t, url, 100, of("one", "1")), newShop(t, url, 100, of("one", "2"))
+	s.issue(0, 10)
+	copied.issue(0, 10)
+	heard := make(chan flow.Settled, 10)
+	ctx, stop := context.WithCancel(t.Context())
+	ready, ended := make(chan struct{}), make(chan error)
+	go func() {
+		ended <- s.gate.WatchSettled(ctx, func() { close(ready) }, func(_ firstcome.CampaignID, settled flow.Settled) { heard <- settled })
+	}()
+	<-ready
+	if err := copied.gate.Settle(t.Context(), "c", flow.Settled{Through: 9, Epoch: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.gate.Settle(t.Context(), "c", flow.Settled{Through: 5, Epoch: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if settled := <-heard; settled.Through != 5 {
+		t.Errorf("heard %+v", settled)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
