@@ -256,18 +256,6 @@ func TestAVoidReachesTheGateAndWaitsForTheLedger(t *testing.T) {
 	}
 }
 
-func TestAVoidThatTheGateDoesNotHaveYetIs503AndWillBeDone(t *testing.T) {
-	f := openFar(t)
-	f.create(`{"id":"c","name":"n","quantity":1,"answer":"decided"}`)
-	f.claim("c", "u").want(t, 201, "issued")
-	f.record("c")
-	f.gate.set(func() { f.gate.away = errAway })
-	f.call("POST", "/v1/campaigns/c/coupons/1/void", `{"reason":"r"}`).want(t, 503, "")
-	f.gate.set(func() { f.gate.away = nil })
-	f.call("POST", "/v1/campaigns/c/pause", "").want(t, 200, "") // the void goes first
-	f.call("GET", "/v1/campaigns/c/claims/u", "").want(t, 404, "")
-}
-
 func TestACampaignThatItsGateHasLostIsShownFromTheLedgerAndHidesNoOther(t *testing.T) {
 	f := openFar(t)
 	for _, id := range []string{"a", "b", "c", "d"} {

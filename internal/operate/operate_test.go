@@ -116,35 +116,31 @@ func (d *desk) remote() *operate.Operator {
 	return operate.NewRemote(d, d, d, flow.NewChanger(d, d, nil), d)
 }
 
+// errorOf returns the error of a call.
+func errorOf[T any](_ T, err error) error { return err }
+
 // does are the Operator's methods.
 var does = map[string]func(*operate.Operator, context.Context) error{
 	"Create": func(o *operate.Operator, ctx context.Context) error {
-		_, err := o.Create(ctx, "op", "c", firstcome.Terms{})
-		return err
+		return errorOf(o.Create(ctx, "op", "c", firstcome.Terms{}))
 	},
 	"SetTerms": func(o *operate.Operator, ctx context.Context) error {
-		_, err := o.SetTerms(ctx, "op", "c", 0, func(*firstcome.Terms) {})
-		return err
+		return errorOf(o.SetTerms(ctx, "op", "c", 0, func(*firstcome.Terms) {}))
 	},
 	"Switch": func(o *operate.Operator, ctx context.Context) error {
-		_, err := o.Switch(ctx, "op", "c", ledger.Pause)
-		return err
+		return errorOf(o.Switch(ctx, "op", "c", ledger.Pause))
 	},
 	"Void": func(o *operate.Operator, ctx context.Context) error {
-		_, err := o.Void(ctx, "op", "c", 3, "r")
-		return err
+		return errorOf(o.Void(ctx, "op", "c", 3, "r"))
 	},
 	"Issue": func(o *operate.Operator, ctx context.Context) error {
-		_, err := o.Issue(ctx, "c", nil)
-		return err
+		return errorOf(o.Issue(ctx, "c", nil))
 	},
 	"VoidLetter": func(o *operate.Operator, ctx context.Context) error {
-		_, err := o.VoidLetter(ctx, "op", 1, "r")
-		return err
+		return errorOf(o.VoidLetter(ctx, "op", 1, "r"))
 	},
 	"Replay": func(o *operate.Operator, ctx context.Context) error {
-		_, err := o.Replay(ctx, "op", 1)
-		return err
+		return errorOf(o.Replay(ctx, "op", 1))
 	},
 }
 
