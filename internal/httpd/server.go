@@ -99,14 +99,16 @@ func (s *Server) Drain() { s.closing.Store(true) }
 func (s *Server) Serve(ctx context.Context, ln net.Listener, config *tls.Config) error {
 	server := s.netHTTP(config)
 	defer server.Close() //nolint:errcheck // the listeners are closed, and what else is open is given up
-	accepting := make(chan error, 1)
-	go func() { _ = server.Serve(handovers{s, ln.Addr()}) }() // until it is closed
+	accepting, lanes := make(chan error, 1), config == nil && len(s.Short) > 0
+	if lanes { // else net/http is told once how it serves: the first call settles whether there is HTTP/2
+		go func() { _ = server.Serve(handovers{s, ln.Addr()}) }() // until it is closed
+	}
 	go func() {
 		if config != nil {
-			accepting <- server.ServeTLS(&listener{Listener: ln, server: s}, "", "")
+			accepting <- server.ServeTLS(&listener{ln, s, lanes}, "", "")
 			return
 		}
-		accepting <- server.Serve(&listener{ln, s, len(s.Short) > 0})
+		accepting <- server.Serve(&listener{ln, s, lanes})
 	}()
 	select {
 	case err := <-accepting:
