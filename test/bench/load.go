@@ -36,20 +36,21 @@ func (t target) worker(s *server) (ask load.Ask, closed func()) {
 	if err != nil {
 		return func(int) load.Answer { return load.Answer{Trouble: err.Error()} }, func() {}
 	}
-	var request fasthttp.Request
+	var post, get fasthttp.Request
 	var response fasthttp.Response
-	request.Header.SetContentType("application/json")
-	request.Header.SetHost(s.address)
+	post.Header.SetMethod(fasthttp.MethodPost)
+	post.Header.SetContentType("application/json")
+	post.Header.SetHost(s.address)
+	get.Header.SetHost(s.address)
 	reader, writer := bufio.NewReader(conn), bufio.NewWriter(conn)
 	return func(n int) load.Answer {
 		claims, user := "/v1/campaigns/"+t.campaigns[n%len(t.campaigns)]+"/claims", t.user(n)
-		request.Header.SetMethod(fasthttp.MethodPost)
-		request.SetRequestURI(claims)
-		request.SetBodyString(`{"user_id":"` + user + `"}`)
+		request := &post
+		post.SetRequestURI(claims)
+		post.SetBodyString(`{"user_id":"` + user + `"}`)
 		if t.read != nil && n%20 == 0 {
-			request.Header.SetMethod(fasthttp.MethodGet)
-			request.SetRequestURI(claims + "/" + t.read(user))
-			request.ResetBody()
+			request = &get
+			get.SetRequestURI(claims + "/" + t.read(user))
 		}
 		if err := request.Write(writer); err != nil {
 			return load.Answer{Trouble: err.Error()}

@@ -81,10 +81,11 @@ func nginx(ctx context.Context, b *bench) error {
 		through.address = proxy.address
 		nodes[lanes] = at(&through, id, sequential(0))
 	}
-	for what, read := range map[string]func(user string) string{
+	reads := map[string]func(user string) string{
 		"that lanes answer":     func(user string) string { return user },
 		"that net/http answers": func(user string) string { return strings.ReplaceAll(user, "-", "%2D") },
-	} {
+	}
+	for what, read := range reads {
 		round := func(lanes string) func() (figure, error) {
 			t := nodes[lanes]
 			t.read = read
