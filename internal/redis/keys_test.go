@@ -152,6 +152,9 @@ func TestANodeWhoseLedgerIsReplacedAsksItAgain(t *testing.T) {
 	}
 	s.apply(first)
 	s.want(s.gate, crowd(0, 1), "issued:1")
+	if n, err := s.do("EXISTS", redis.Keys("c", "one.2")[0]).AsInt64(); err != nil || n != 1 {
+		t.Errorf("the campaign of the ledger as it is now has %d keys, %v", n, err)
+	}
 }
 
 // TestANodeLearnsOfAReplacedLedgerFromWhatItRefuses has the old keys be there still.
