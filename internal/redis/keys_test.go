@@ -10,6 +10,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // of has a gate decide for a ledger, that calls all its campaigns the same.
@@ -88,9 +89,7 @@ func TestF32TwoLedgersAtOneRedisEachIssueTheirOwn(t *testing.T) {
 			t.Errorf("ledger %d issued %d of %d, and has %+v", n, l.issued, l.quantity, s)
 		}
 	}
-	if err := ledgers[0].gate.Retire(t.Context(), "c"); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, ledgers[0].gate.Retire(t.Context(), "c"))
 	if _, err := ledgers[0].gate.State(t.Context(), "c"); !errors.Is(err, firstcome.ErrNoCampaign) {
 		t.Errorf("what was retired: %v", err)
 	}
@@ -198,12 +197,8 @@ func TestWhatACopyOfTheLedgerSettlesIsNotHeard(t *testing.T) {
 		ended <- s.gate.WatchSettled(ctx, func() { close(ready) }, func(_ firstcome.CampaignID, settled flow.Settled) { heard <- settled })
 	}()
 	<-ready
-	if err := copied.gate.Settle(t.Context(), "c", flow.Settled{Through: 9, Epoch: 1}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.gate.Settle(t.Context(), "c", flow.Settled{Through: 5, Epoch: 1}); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, copied.gate.Settle(t.Context(), "c", flow.Settled{Through: 9, Epoch: 1}))
+	stage.Must(t, s.gate.Settle(t.Context(), "c", flow.Settled{Through: 5, Epoch: 1}))
 	if settled := <-heard; settled.Through != 5 {
 		t.Errorf("heard %+v", settled)
 	}

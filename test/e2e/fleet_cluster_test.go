@@ -13,6 +13,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // TestF14ACampaignWhoseSlotMovesUnderLoadIsLateAtMost moves the slot of a campaign
@@ -26,14 +27,10 @@ func TestF14ACampaignWhoseSlotMovesUnderLoadIsLateAtMost(t *testing.T) {
 	stop := f.claimUntil(crowd, 12)
 	defer stop()
 	key, err := cluster.Find(t.Context(), "firstcome:{spring:*}:campaign")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	for range rounds(9, 300) {
 		crowd.awaitAnswers(t, 50)
-		if err := cluster.Move(t.Context(), key); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, cluster.Move(t.Context(), key))
 	}
 	crowd.awaitAnswers(t, 50)
 	stop()

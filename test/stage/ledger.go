@@ -197,12 +197,16 @@ func (l *Ledger) Take(ctx context.Context, b flow.Batch) (settled flow.Settled, 
 
 // through returns the number up to which a campaign has left the journal. mu is held.
 func (l *Ledger) through(id firstcome.CampaignID) (n int64) {
-	for a := l.campaigns[id]; a != nil; n++ {
+	a := l.campaigns[id]
+	if a == nil {
+		return 0
+	}
+	for {
 		if _, ok := a.coupons[n+1]; !ok && !a.dead[n+1] {
 			return n
 		}
+		n++
 	}
-	return n
 }
 
 // Coupons returns a campaign's coupons by their numbers.
