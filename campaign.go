@@ -119,12 +119,9 @@ type Coupon struct {
 	// TermsVersion is the version of the campaign whose terms the coupon keeps.
 	TermsVersion int64
 	Recorded     bool // in the ledger's durable storage
-	// Epoch is that of the gate which issued the coupon. It is known on the way
-	// to the ledger only, which holds it against what it has not seen yet.
-	Epoch int64
-	// Marker is that of the campaign which issued it: see Change. It is known on the way
-	// to the ledger only; empty: not said.
-	Marker string
+	// Buried tells that the coupon became a dead letter, as far as its gate knows: what became of that
+	// only the ledger knows.
+	Buried bool
 }
 
 // A Decision is a gate's answer to one claim.

@@ -18,7 +18,7 @@ var (
 	ErrPending        = errors.New("an earlier change of the campaign has not reached the gate yet")
 	ErrNotRecorded    = errors.New("the ledger does not have this number yet: the gate may have issued it")
 	ErrNoDeadLetter   = errors.New("no such dead letter")
-	ErrSettledLetter  = errors.New("the dead letter was replayed or voided before")
+	ErrResolvedLetter = errors.New("the dead letter was replayed or voided before")
 	ErrGateMismatch   = errors.New("this node has another gate, code secret or ledger than the campaign, or is too old for it")
 )
 

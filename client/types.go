@@ -160,18 +160,18 @@ type Terms struct {
 
 // A LedgerState is what the ledger has of a campaign, without what is on its way to it.
 type LedgerState struct {
-	CampaignID string  `json:"campaign_id"`
-	Gate       string  `json:"gate"`        // what decides: ledger, or redis:INSTANCE
-	Epoch      int64   `json:"epoch"`       // of the gate: from 1, one more each time that it lost something
-	Version    int64   `json:"version"`     // of the last change
-	Applied    int64   `json:"applied"`     // the last change that the gate has
-	InForce    int64   `json:"in_force"`    // coupons
-	Recorded   int64   `json:"recorded"`    // coupons, voided ones too
-	LastNumber int64   `json:"last_number"` // the highest of a coupon
-	Position   int64   `json:"position"`    // of the last fact
-	Settled    int64   `json:"settled"`     // every number up to it is a coupon, a dead letter or lost
-	Lost       []Range `json:"lost"`        // numbers that were skipped because the gate lost its memory
-	RetiredAt  *Time   `json:"retired_at"`  // null: the gate knows the campaign
+	CampaignID     string  `json:"campaign_id"`
+	Gate           string  `json:"gate"`            // what decides: ledger, or redis:INSTANCE
+	Epoch          int64   `json:"epoch"`           // of the gate: from 1, one more each time that it lost something
+	Version        int64   `json:"version"`         // of the last change
+	Applied        int64   `json:"applied"`         // the last change that the gate has
+	InForce        int64   `json:"in_force"`        // coupons
+	Recorded       int64   `json:"recorded"`        // coupons, voided ones too
+	LastNumber     int64   `json:"last_number"`     // the highest of a coupon or a dead letter
+	Position       int64   `json:"position"`        // of the last fact
+	DrainedThrough int64   `json:"drained_through"` // every number up to it is a coupon, a dead letter or lost
+	Lost           []Range `json:"lost"`            // numbers that were skipped because the gate lost its memory
+	RetiredAt      *Time   `json:"retired_at"`      // null: the gate knows the campaign
 }
 
 // A Range is Count numbers from First on.

@@ -73,7 +73,7 @@ func (r *remote) campaign(ctx context.Context, id firstcome.CampaignID) (audit.C
 	}
 	read := audit.Campaign{
 		InForce: kept.InForce, Issued: kept.Recorded, LastNumber: kept.LastNumber, Position: kept.Position,
-		Remote: kept.Gate != ledgerGate, Settled: kept.Settled, Applied: kept.Applied, Epoch: kept.Epoch,
+		Remote: kept.Gate != ledgerGate, Drained: kept.DrainedThrough, Applied: kept.Applied, Epoch: kept.Epoch,
 	}
 	read.ID, read.Version = id, kept.Version
 	return read, nil

@@ -45,7 +45,7 @@ func (w *walker) farIssue() {
 	}
 	g.holders[user] = g.LastNumber
 	g.journal = append(g.journal, firstcome.Coupon{
-		Campaign: w.id, Number: g.LastNumber, User: user, Code: plantSecret.Code(w.id, g.LastNumber), IssuedAt: at, TermsVersion: g.terms, Epoch: 1,
+		Campaign: w.id, Number: g.LastNumber, User: user, Code: plantSecret.Code(w.id, g.LastNumber), IssuedAt: at, TermsVersion: g.terms,
 	})
 	w.said("far issue %d to %s", g.LastNumber, user)
 }
@@ -59,15 +59,16 @@ func (w *walker) farRecord() {
 	k := w.rand.IntN(len(g.journal))
 	c := g.journal[k]
 	var err error
-	var settled flow.Settled
+	var drained flow.Drained
+	b := flow.Batch{Campaign: w.id, Epoch: 1, Coupons: []firstcome.Coupon{c}}
 	if w.rand.IntN(5) == 0 {
-		settled, err = w.Bury(w.t.Context(), w.id, []flow.DeadLetter{{Coupon: c, Cause: "a trial"}})
+		drained, err = w.Bury(w.t.Context(), b, "a trial")
 	} else {
-		settled, err = w.Record(w.t.Context(), w.id, []firstcome.Coupon{c})
+		drained, err = w.Record(w.t.Context(), b)
 	}
 	w.must(err)
-	w.said("record %d: %d", c.Number, settled.Through)
-	g.Settled = max(g.Settled, settled.Through)
+	w.said("record %d: %d", c.Number, drained.Through)
+	g.DrainedThrough = max(g.DrainedThrough, drained.Through)
 	g.journal = slices.Delete(g.journal, k, k+1)
 }
 
@@ -110,7 +111,7 @@ func (w *walker) farLetters(all bool) {
 			continue
 		}
 		if w.rand.IntN(2) == 0 {
-			_, err = w.Replay(w.t.Context(), "op", d.ID)
+			err = w.Replay(w.t.Context(), "op", d.ID)
 		} else {
 			_, err = w.VoidLetter(w.t.Context(), "op", d.ID, "gone")
 		}
@@ -149,7 +150,7 @@ func (w *walker) farStep() {
 	}
 }
 
-// farEnd closes the campaign, and retires it when all of it is settled.
+// farEnd closes the campaign, and retires it when all of it is drained.
 func (w *walker) farEnd() {
 	w.farApply()
 	_, err := w.Switch(w.t.Context(), "op", w.id, ledger.Close)

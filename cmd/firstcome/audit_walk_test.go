@@ -46,7 +46,7 @@ func (w *walker) allowed(err error) {
 	w.t.Helper()
 	for _, known := range []error{
 		firstcome.ErrNoCoupon, firstcome.ErrAlreadyVoided, firstcome.ErrClosed, firstcome.ErrBelowInForce, firstcome.ErrPending, firstcome.ErrNotRecorded,
-		firstcome.ErrSettledLetter, flow.ErrRefused,
+		firstcome.ErrResolvedLetter, flow.ErrRefused,
 	} {
 		if errors.Is(err, known) {
 			return

@@ -19,7 +19,7 @@ func letterOf(d client.DeadLetter) audit.Letter {
 		l.User = firstcome.UserID(*d.UserID)
 	}
 	if d.SettledAt != nil {
-		l.SettledAt = d.SettledAt.Time
+		l.ResolvedAt = d.SettledAt.Time
 	}
 	if d.SettledBy != nil {
 		l.Voided = *d.SettledBy == string(ledger.Voided)

@@ -63,10 +63,7 @@ func placed(l *ledger.Ledger, all []ledger.Status) (at []redis.Placed) {
 		}
 		at = append(at, redis.Placed{
 			Campaign: c.ID, Gate: c.Gate, Marker: c.Marker, Made: c.Applied > 0, Closed: isClosed(&c),
-			Settled: func(ctx context.Context) (int64, error) {
-				again, err := l.SettledThrough(ctx, c.ID, nil) // which needs no terms
-				return again.Through, err
-			},
+			Drained: func(ctx context.Context) (int64, error) { return l.DrainedThrough(ctx, c.ID) },
 		})
 	}
 	return at

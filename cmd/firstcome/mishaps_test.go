@@ -12,12 +12,12 @@ import (
 	"github.com/firstcome/firstcome/internal/redis"
 )
 
-// A mail is settlings on their way to the gate, which may come late, twice, in any
+// A mail is what recorders have to tell the gate, which may come late, twice, in any
 // order or never.
 type mail struct {
 	mu      sync.Mutex // guards what follows
 	random  *rand.Rand
-	letters []flow.Settled
+	letters []flow.Drained
 	fair    bool // nothing is lost any more
 }
 
@@ -28,14 +28,14 @@ func (m *mail) chance(often int) bool {
 	return !m.fair && m.random.IntN(often) == 0
 }
 
-func (m *mail) post(s flow.Settled) {
+func (m *mail) post(s flow.Drained) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.letters = append(m.letters, s)
 }
 
 // one returns one of what was ever posted.
-func (m *mail) one() (s flow.Settled, ok bool) {
+func (m *mail) one() (s flow.Drained, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.letters) == 0 {
@@ -54,7 +54,7 @@ type crashing struct {
 var errCrash = errors.New("the recorder died")
 
 func (c crashing) Drain(ctx context.Context, to flow.Sink) error {
-	return c.Source.Drain(ctx, func(ctx context.Context, b flow.Batch) (flow.Settled, error) {
+	return c.Source.Drain(ctx, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 		s, err := to(ctx, b)
 		if err == nil {
 			c.mail.post(s)
@@ -66,20 +66,20 @@ func (c crashing) Drain(ctx context.Context, to flow.Sink) error {
 	})
 }
 
-// A dull gate tells half of what is settled, and now and then what was told before.
+// A dull gate tells half of what is drained, and now and then what was told before.
 type dull struct {
 	*redis.Gate
 	mail *mail
 }
 
-func (d dull) WatchSettled(ctx context.Context, ready func(), each func(firstcome.CampaignID, flow.Settled)) error {
-	var before flow.Settled
-	return d.Gate.WatchSettled(ctx, ready, func(id firstcome.CampaignID, s flow.Settled) {
+func (d dull) WatchDrained(ctx context.Context, ready func(), each func(firstcome.CampaignID, int64)) error {
+	var before int64
+	return d.Gate.WatchDrained(ctx, ready, func(id firstcome.CampaignID, through int64) {
 		if d.mail.chance(2) {
-			before = s
+			before = through
 			return
 		}
-		each(id, s)
+		each(id, through)
 		each(id, before)
 	})
 }
@@ -90,16 +90,16 @@ type picky struct {
 	mail *mail
 }
 
-func (p picky) Record(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (flow.Settled, error) {
-	for _, c := range coupons {
+func (p picky) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	for _, c := range b.Coupons {
 		if c.Number%5 == 2 {
-			return flow.Settled{}, fmt.Errorf("%w: number %d", flow.ErrRefused, c.Number)
+			return flow.Drained{}, fmt.Errorf("%w: number %d", flow.ErrRefused, c.Number)
 		}
 	}
 	if p.mail.chance(20) {
-		return flow.Settled{}, flow.ErrRowLocked
+		return flow.Drained{}, flow.ErrRowLocked
 	}
-	s, err := p.Keeper.Record(ctx, id, coupons)
+	s, err := p.Keeper.Record(ctx, b)
 	if err == nil && p.mail.chance(10) {
 		return s, errors.New("no answer came")
 	}

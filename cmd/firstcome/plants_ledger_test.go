@@ -171,10 +171,10 @@ func (s *scene) shut() {
 }
 
 // issued is a coupon of summer, as its gate issued it.
-func (s *scene) issued(number, epoch, version int64, user firstcome.UserID) firstcome.Coupon {
+func (s *scene) issued(number, version int64, user firstcome.UserID) firstcome.Coupon {
 	return firstcome.Coupon{
 		Campaign: "summer", Number: number, User: user, Code: plantSecret.Code("summer", number),
-		IssuedAt: s.now(), TermsVersion: version, Epoch: epoch,
+		IssuedAt: s.now(), TermsVersion: version,
 	}
 }
 
@@ -184,20 +184,22 @@ func (s *scene) summer() {
 	ctx := s.t.Context()
 	s.create("summer", firstcome.Terms{Quantity: 10})
 	s.applied("summer", false)
-	record := func(coupons ...firstcome.Coupon) {
-		_, err := s.Record(ctx, "summer", coupons)
+	batch := func(epoch int64, coupons ...firstcome.Coupon) flow.Batch {
+		return flow.Batch{Campaign: "summer", Epoch: epoch, Coupons: coupons}
+	}
+	record := func(b flow.Batch) {
+		_, err := s.Record(ctx, b)
 		s.must(err)
 	}
-	bury := func(id firstcome.CampaignID, letters ...flow.DeadLetter) {
-		_, err := s.Bury(ctx, id, letters)
+	bury := func(b flow.Batch) {
+		_, err := s.Bury(ctx, b, "a trial")
 		s.must(err)
 	}
-	record(s.issued(1, 1, 1, "u1"), s.issued(2, 1, 1, "u2"), s.issued(3, 1, 1, "u3"))
-	bury("summer", flow.DeadLetter{Coupon: s.issued(4, 1, 1, "u4"), Cause: "a trial"}, flow.DeadLetter{Coupon: s.issued(5, 1, 1, "u5"), Cause: "a trial"})
+	record(batch(1, s.issued(1, 1, "u1"), s.issued(2, 1, "u2"), s.issued(3, 1, "u3")))
+	bury(batch(1, s.issued(4, 1, "u4"), s.issued(5, 1, "u5")))
 	letters, err := s.DeadLetters(ctx, ledger.Letters{Campaign: "summer"})
 	s.must(err)
-	_, err = s.Replay(ctx, "op", letters[0].ID)
-	s.must(err)
+	s.must(s.Replay(ctx, "op", letters[0].ID))
 	_, err = s.VoidLetter(ctx, "op", letters[1].ID, "gone") // version 2
 	s.must(err)
 	s.applied("summer", false)
@@ -209,9 +211,9 @@ func (s *scene) summer() {
 		s.applied("summer", n == 9)
 	}
 	s.lose()
-	record(s.issued(8, 2, 4, "u8"))
-	bury("summer", flow.DeadLetter{Coupon: s.issued(9, 2, 4, "u9"), Cause: "a trial"})
-	bury("nowhere", flow.DeadLetter{Garbage: flow.Garbage{Source: "stream/1", Payload: "?"}, Cause: "a trial"})
+	record(batch(2, s.issued(8, 4, "u8")))
+	bury(batch(2, s.issued(9, 4, "u9")))
+	bury(flow.Batch{Campaign: "nowhere", Garbage: []flow.Garbage{{Source: "stream/1", Payload: "?", Cause: "a trial"}}})
 }
 
 // lose loses the numbers 6 and 7, as a gate that lost its memory would.

@@ -88,7 +88,7 @@ type remoteGate struct {
 	over     *flow.Over
 	changer  *flow.Changer
 	retirer  *flow.Retirer
-	recorded *flow.Recorded // nil: this node answers nobody
+	waiter   *flow.Waiter   // nil: this node answers nobody
 	recorder *flow.Recorder // nil: this node does not record
 }
 
@@ -100,7 +100,7 @@ func (n *node) dial(ctx context.Context, secret firstcome.Secret) (name string, 
 	}
 	gate, err := redis.Open(ctx, redis.Options{
 		URL: s.url, Secret: secret, AnyEviction: s.anyEviction, Backlog: s.backlog,
-		Ledger: n.identity, Marker: n.marker, Missing: n.missing, SettledSince: n.settledSince,
+		Ledger: n.identity, Marker: n.marker, Missing: n.missing,
 	})
 	if err != nil {
 		return "", fmt.Errorf("--gate: %w", err)
@@ -110,12 +110,6 @@ func (n *node) dial(ctx context.Context, secret firstcome.Secret) (name string, 
 	}
 	n.remote = &remoteGate{gate: gate}
 	return gate.Name(), nil
-}
-
-// settledSince says what of a campaign is settled that the gate did not hear of. The
-// ledger is there before anything is recorded.
-func (n *node) settledSince(ctx context.Context, id firstcome.CampaignID, order int64) (flow.Settled, error) {
-	return n.ledger.SettledSince(ctx, id, order)
 }
 
 // identity names the ledger, which is open before the gate is used.
@@ -157,13 +151,13 @@ func (n *node) join() {
 	r.changer = flow.NewChanger(n.ledger, r.over, n.monitor.ChangeFailed)
 	r.retirer = flow.NewRetirer(n.ledger, r.gate, 0, n.monitor.RetireFailed)
 	if !n.settings.gate.silent {
-		r.recorded = flow.NewRecorded(r.over)
+		r.waiter = flow.NewWaiter(r.over)
 	}
 	if n.settings.gate.records {
 		journal := r.gate.Journal(redis.JournalOptions{Active: n.ledger.Active, OnAlarm: n.monitor.Alarm})
 		r.recorder = flow.NewRecorder(journal, n.ledger, flow.RecorderLimits{Rows: n.settings.gate.rows, OnRecord: n.monitor.Record})
 	}
-	n.monitor.WatchGate(ops.Gate{Name: r.gate.Name(), Changer: r.changer, Retirer: r.retirer, Lag: r.gate.Lag, Recorded: r.recorded, Recorder: r.recorder})
+	n.monitor.WatchGate(ops.Gate{Name: r.gate.Name(), Changer: r.changer, Retirer: r.retirer, Lag: r.gate.Lag, Waiter: r.waiter, Recorder: r.recorder})
 }
 
 // runs returns what runs beside the node's other parts. Nil has none.
@@ -172,8 +166,8 @@ func (r *remoteGate) runs() []func(context.Context) error {
 		return nil
 	}
 	runs := []func(context.Context) error{r.changer.Run, r.retirer.Run}
-	if r.recorded != nil {
-		runs = append(runs, r.recorded.Run)
+	if r.waiter != nil {
+		runs = append(runs, r.waiter.Run)
 	}
 	if r.recorder != nil {
 		runs = append(runs, r.recorder.Run)

@@ -82,7 +82,7 @@ func (r *remoteNode) claims(t *testing.T, users ...firstcome.UserID) (outcomes [
 	for _, d := range decisions {
 		outcomes = append(outcomes, d.Outcome)
 		if d.Outcome == firstcome.Issued {
-			if err := r.remote.recorded.Wait(t.Context(), d.Coupon); err != nil {
+			if err := r.remote.waiter.Wait(t.Context(), d.Coupon); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -29,9 +29,9 @@ func TestF51ACampaignWhoseRowSomebodyKeepsLockedHoldsUpNoOther(t *testing.T) {
 			}})
 			// A single failure that counts would open the breaker.
 			recorder := flow.NewRecorder(journal, d.ledger, flow.RecorderLimits{Failures: 1, Probe: time.Hour})
-			recorded := flow.NewRecorded(d.remote.gate)
+			waiter := flow.NewWaiter(d.remote.gate)
 			release := lockRow(t, name, "c")
-			runUntilTheEnd(t, recorder.Run, recorded.Run)
+			runUntilTheEnd(t, recorder.Run, waiter.Run)
 			locked := d.issue("c", "user-1", "user-2")
 			select {
 			case err := <-told:
@@ -43,10 +43,10 @@ func TestF51ACampaignWhoseRowSomebodyKeepsLockedHoldsUpNoOther(t *testing.T) {
 			}
 			for n := range 20 {
 				other := d.issue("d", firstcome.UserID(fmt.Sprint("user-", n)))[0]
-				await(t, recorded, other)
+				await(t, waiter, other)
 			}
 			release()
-			await(t, recorded, locked[1])
+			await(t, waiter, locked[1])
 			s := recorder.Stats()
 			if s.Breaker != "closed" || s.Coupons != 22 || s.Retries == 0 {
 				t.Errorf("the recorder's counters are %+v", s)
@@ -76,9 +76,9 @@ func lockRow(t *testing.T, name string, id firstcome.CampaignID) (release func()
 func runUntilTheEnd(t *testing.T, runs ...func(context.Context) error) { stage.Run(t, runs...) }
 
 // await waits until a coupon is recorded.
-func await(t *testing.T, recorded *flow.Recorded, c firstcome.Coupon) {
+func await(t *testing.T, waiter *flow.Waiter, c firstcome.Coupon) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 	defer cancel()
-	stage.Must(t, recorded.Wait(ctx, c))
+	stage.Must(t, waiter.Wait(ctx, c))
 }

@@ -21,14 +21,14 @@ import (
 
 // A trial is two nodes of one campaign and all that happens to it, by a seed.
 type trial struct {
-	t        *testing.T
-	mail     *mail
-	random   *rand.Rand
-	nodes    []*desk
-	recorded []*flow.Recorded
-	last     firstcome.Coupon
-	waited   map[int64]firstcome.Coupon // for which somebody waited, by number
-	// known are the numbers of replayed dead letters of which the gate was told.
+	t       *testing.T
+	mail    *mail
+	random  *rand.Rand
+	nodes   []*desk
+	waiters []*flow.Waiter
+	last    firstcome.Coupon
+	waited  map[int64]firstcome.Coupon // for which somebody waited, by number
+	// known are the numbers of replayed dead letters.
 	known   sync.Map
 	waiting sync.WaitGroup
 	answers [2]atomic.Int64 // recorded, unrecorded
@@ -42,13 +42,13 @@ func newTrial(t *testing.T) *trial {
 	}
 	var runs []func(context.Context) error
 	for _, d := range r.nodes {
-		recorded := flow.NewRecorded(&flow.Over{RemoteGate: dull{d.remote.gate, r.mail}, Book: d.ledger})
+		waiter := flow.NewWaiter(&flow.Over{RemoteGate: dull{d.remote.gate, r.mail}, Book: d.ledger})
 		journal := d.remote.gate.Journal(redis.JournalOptions{
 			Active: d.ledger.Active, Coupons: 7, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, Slow: 30 * time.Millisecond,
 		})
 		recorder := flow.NewRecorder(crashing{journal, r.mail}, picky{d.ledger, r.mail}, flow.RecorderLimits{Wait: 20 * time.Millisecond, Probe: 20 * time.Millisecond})
-		r.recorded = append(r.recorded, recorded)
-		runs = append(runs, recorded.Run, recorder.Run)
+		r.waiters = append(r.waiters, waiter)
+		runs = append(runs, waiter.Run, recorder.Run)
 	}
 	runUntilTheEnd(t, runs...)
 	return r
@@ -93,7 +93,7 @@ func (r *trial) wait(at int, c firstcome.Coupon) {
 	_, told := r.known.Load(c.Number)
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
-	err := r.recorded[at].Wait(ctx, c)
+	err := r.waiters[at].Wait(ctx, c)
 	switch d := r.nodes[at]; {
 	case err == nil:
 		r.answers[0].Add(1)
@@ -101,10 +101,10 @@ func (r *trial) wait(at int, c firstcome.Coupon) {
 	case !errors.Is(err, flow.ErrUnrecorded):
 		r.t.Errorf("who waits for number %d got no answer: %v", c.Number, err)
 	case told:
-		r.t.Errorf("number %d is unrecorded after the gate was told that it was replayed", c.Number)
+		r.t.Errorf("number %d is unrecorded after it was replayed", c.Number)
 	default:
 		r.answers[1].Add(1)
-		if all := r.letters(ledger.Letters{Settled: true}); !slices.ContainsFunc(all, func(l ledger.DeadLetter) bool { return l.Number == c.Number }) {
+		if all := r.letters(ledger.Letters{Resolved: true}); !slices.ContainsFunc(all, func(l ledger.DeadLetter) bool { return l.Number == c.Number }) {
 			r.t.Errorf("number %d was said to be a dead letter", c.Number)
 		}
 	}
@@ -133,22 +133,15 @@ func (r *trial) letters(p ledger.Letters) []ledger.DeadLetter {
 	return all
 }
 
-// replay replays an open dead letter, and tells the gate now, or later, or never. Once it
-// is told, who waited for the number asks again, at every node.
+// replay replays an open dead letter. Who waited for the number asks again, at every node.
 func (r *trial) replay(l ledger.DeadLetter) {
-	d := r.node()
-	settled, err := d.ledger.Replay(r.t.Context(), "op", l.ID)
+	err := r.node().ledger.Replay(r.t.Context(), "op", l.ID)
 	if errors.Is(err, flow.ErrRefused) {
 		return // the user holds another by now, say
 	}
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.mail.post(settled)
-	if r.mail.chance(3) {
-		return
-	}
-	r.settle(d, settled)
 	r.known.Store(l.Number, true)
 	if c, ok := r.waited[l.Number]; ok {
 		for at := range r.nodes {
@@ -157,17 +150,11 @@ func (r *trial) replay(l ledger.DeadLetter) {
 	}
 }
 
-func (r *trial) settle(d *desk, settled flow.Settled) {
-	if err := d.remote.gate.Settle(r.t.Context(), "c", settled); err != nil {
-		r.t.Fatal(err)
-	}
-}
-
 // change makes a numbered change at a node and brings it to the gate.
 func (r *trial) change(do func(*desk) error) {
 	d := r.node()
 	err := flow.NewChanger(d.ledger, d.remote.gate, nil).Do(r.t.Context(), "c", func() (int64, error) { return 0, do(d) })
-	for _, fine := range []error{firstcome.ErrNoCoupon, firstcome.ErrAlreadyVoided, firstcome.ErrNotRecorded, firstcome.ErrSettledLetter} {
+	for _, fine := range []error{firstcome.ErrNoCoupon, firstcome.ErrAlreadyVoided, firstcome.ErrNotRecorded, firstcome.ErrResolvedLetter} {
 		if errors.Is(err, fine) {
 			return
 		}
@@ -185,8 +172,8 @@ func (r *trial) step() {
 	case what < 10:
 		r.claim()
 	case what < 13:
-		if settled, ok := r.mail.one(); ok {
-			r.settle(r.node(), settled)
+		if late, ok := r.mail.one(); ok {
+			r.node().settle(late)
 		}
 	case what < 15 && len(open) > 0:
 		r.replay(open[r.random.IntN(len(open))])
@@ -244,22 +231,21 @@ func (r *trial) end() {
 			r.t.Fatalf("%v: %+v", err, lag)
 		}
 	}
-	again, err := d.ledger.Record(ctx, "c", nil) // as an operator does whose replay the gate did not hear of
-	r.settle(d, d.must(again, err))
 	r.agree()
 	for range 50 {
-		if settled, ok := r.mail.one(); ok {
-			r.settle(r.node(), settled)
+		if late, ok := r.mail.one(); ok {
+			r.node().settle(late)
 		}
 	}
 	r.agree()
 }
 
-// agree expects that the gate has as unrecorded what are dead letters and no coupons.
+// agree expects that every number has left the journal, as a coupon or a dead letter, and that the gate
+// calls none surely recorded that is no coupon.
 func (r *trial) agree() {
-	var numbers, want []int64
-	for n := range r.last.Number {
-		numbers = append(numbers, n+1)
+	through, err := r.nodes[1].remote.gate.DrainedThrough(r.t.Context(), "c")
+	if err != nil || through != r.last.Number {
+		r.t.Errorf("the gate is drained through %d of %d, %v", through, r.last.Number, err)
 	}
 	coupons := map[int64]bool{}
 	if err := r.nodes[0].ledger.Coupons(r.t.Context(), "c", ledger.Page{Voided: true}, func(c firstcome.Coupon) error {
@@ -268,19 +254,19 @@ func (r *trial) agree() {
 	}); err != nil {
 		r.t.Fatal(err)
 	}
-	for _, l := range r.letters(ledger.Letters{Settled: true}) {
-		if !coupons[l.Number] {
-			want = append(want, l.Number)
+	letters := 0
+	for _, l := range r.letters(ledger.Letters{Resolved: true}) {
+		if coupons[l.Number] {
+			continue
+		}
+		letters++
+		c := r.waited[l.Number]
+		if has, err := r.nodes[1].remote.gate.Has(r.t.Context(), "c", []firstcome.Coupon{c}); err != nil || has[0] {
+			r.t.Errorf("the gate calls number %d recorded, %v", c.Number, err)
 		}
 	}
-	slices.Sort(want)
-	got, err := r.nodes[1].remote.gate.SettledThrough(r.t.Context(), "c", numbers)
-	slices.Sort(got.Unrecorded)
-	if err != nil || got.Through != r.last.Number || !slices.Equal(got.Unrecorded, want) {
-		r.t.Errorf("the gate is settled through %d of %d, %v are unrecorded, want %v, %v", got.Through, r.last.Number, got.Unrecorded, want, err)
-	}
-	if len(coupons)+len(want) != int(r.last.Number) {
-		r.t.Errorf("%d coupons and %d dead letters of %d numbers", len(coupons), len(want), r.last.Number)
+	if len(coupons)+letters != int(r.last.Number) {
+		r.t.Errorf("%d coupons and %d dead letters of %d numbers", len(coupons), letters, r.last.Number)
 	}
 }
 

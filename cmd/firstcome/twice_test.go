@@ -2,146 +2,44 @@ package main
 
 import (
 	"context"
-	"errors"
-	"strings"
 	"testing"
-	"time"
-
-	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
-	"github.com/firstcome/firstcome/internal/redis"
-	"github.com/firstcome/firstcome/test/services"
-	"github.com/firstcome/firstcome/test/stage"
 )
-
-// A rewind is a desk whose gate can be taken back to what it was.
-type rewind struct {
-	*desk
-	url      string // of Redis
-	client   rueidis.Client
-	recorded *flow.Recorded
-	alarms   chan error
-	keys     []string // those of the campaign c: hash, holders, journal, unrecorded
-}
-
-func newRewind(t *testing.T) *rewind {
-	t.Helper()
-	url := services.Redis.Database(t)
-	option, err := rueidis.ParseURL(url)
-	stage.Must(t, err)
-	option.DisableCache, option.ForceSingleClient = true, true
-	client, err := rueidis.NewClient(option)
-	stage.Must(t, err)
-	t.Cleanup(client.Close)
-	r := &rewind{url: url, desk: newDeskAt(t, url, t.TempDir()+"/firstcome.db", "c"), client: client, alarms: make(chan error, 100)}
-	r.recorded = flow.NewRecorded(&flow.Over{RemoteGate: r.remote.gate, Book: r.ledger})
-	runUntilTheEnd(t, r.recorded.Run)
-	made, err := r.do("KEYS", "firstcome:{c:*}:campaign").AsStrSlice()
-	if err != nil || len(made) != 1 {
-		t.Fatalf("Redis has the campaign under %q, %v", made, err)
-	}
-	for _, name := range []string{"campaign", "holders", "journal", "unrecorded"} {
-		r.keys = append(r.keys, strings.TrimSuffix(made[0], "campaign")+name)
-	}
-	return r
-}
-
-func (r *rewind) do(words ...string) rueidis.RedisResult {
-	r.t.Helper()
-	answer := r.client.Do(r.t.Context(), r.client.B().Arbitrary(words...).Build())
-	stage.Must(r.t, answer.Error())
-	return answer
-}
-
-// keep keeps the gate's keys as they are.
-func (r *rewind) keep() {
-	for _, key := range r.keys {
-		r.do("COPY", key, "kept:"+key, "REPLACE")
-	}
-}
-
-// back takes the gate back to what was kept, as one whose append-only file lost its tail.
-func (r *rewind) back() {
-	for _, key := range r.keys {
-		r.do("DEL", key)
-		r.do("COPY", "kept:"+key, key)
-	}
-}
-
-// drain records what is in the journal until the end of the test, and returns when that is settled.
-func (r *rewind) drain() {
-	journal := r.remote.gate.Journal(redis.JournalOptions{
-		Active: r.ledger.Active, Sweep: 10 * time.Millisecond,
-		OnAlarm: func(_ firstcome.CampaignID, err error) {
-			select {
-			case r.alarms <- err:
-			default:
-			}
-		},
-	})
-	runUntilTheEnd(r.t, flow.NewRecorder(journal, r.ledger, flow.RecorderLimits{}).Run)
-	r.emptied()
-}
-
-func (r *rewind) emptied() {
-	r.t.Helper()
-	for entries := int64(1); entries > 0; {
-		var err error
-		if entries, err = r.do("XLEN", r.keys[2]).AsInt64(); err != nil {
-			r.t.Fatal(err)
-		}
-	}
-}
-
-// settleByHand is done with what is in the journal, as a recorder.
-func (r *rewind) settleByHand(settled flow.Settled) {
-	r.settle(settled)
-	r.do("XTRIM", r.keys[2], "MAXLEN", "0")
-}
-
-// wait expects what who waits for a coupon is told.
-func (r *rewind) wait(c firstcome.Coupon, want error) {
-	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 30*time.Second)
-	defer cancel()
-	if err := r.recorded.Wait(ctx, c); !errors.Is(err, want) {
-		r.t.Errorf("who waits for number %d of %s is told %v, want %v", c.Number, c.User, err, want)
-	}
-}
 
 // TestANumberThatWasGivenTwiceIsRecordedForTheOneOnlyWhoseCouponTheLedgerHas takes the gate back
 // behind numbers 2 and 3, and has somebody else be given number 2.
 func TestANumberThatWasGivenTwiceIsRecordedForTheOneOnlyWhoseCouponTheLedgerHas(t *testing.T) {
-	for name, steps := range map[string]func(r *rewind, first []firstcome.Coupon, settled flow.Settled){
-		"the recorder finds out first": func(r *rewind, _ []firstcome.Coupon, _ flow.Settled) {
+	for name, steps := range map[string]func(r *rewind, first []firstcome.Coupon, drained flow.Drained){
+		"the recorder finds out first": func(r *rewind, _ []firstcome.Coupon, _ flow.Drained) {
 			second := r.issue("c", "user-4")[0]
 			r.drain()
 			r.wait(second, flow.ErrUnrecorded)
 		},
-		"the gate is told late how far the ledger was": func(r *rewind, first []firstcome.Coupon, settled flow.Settled) {
+		"the gate is told late how far the ledger was": func(r *rewind, first []firstcome.Coupon, drained flow.Drained) {
 			second := r.issue("c", "user-4")[0]
-			r.settle(settled)
+			r.settle(drained)
 			r.wait(second, flow.ErrUnrecorded)
 			r.wait(first[1], nil) // it is in the ledger, whatever the gate has forgotten
 		},
-		"what was issued behind it is recorded first": func(r *rewind, _ []firstcome.Coupon, _ flow.Settled) {
+		"what was issued behind it is recorded first": func(r *rewind, _ []firstcome.Coupon, _ flow.Drained) {
 			second := r.issue("c", "user-4")[0]
 			behind := r.issue("c", "user-5", "user-6")
 			r.settle(r.record(behind[1]))
+			r.drain()
 			r.wait(second, flow.ErrUnrecorded)
 			r.wait(behind[1], nil)
 		},
-		"the node knows how far it was": func(r *rewind, first []firstcome.Coupon, settled flow.Settled) {
+		"the node knows how far it was": func(r *rewind, first []firstcome.Coupon, drained flow.Drained) {
 			ctx, cancel := context.WithCancel(r.t.Context())
 			left := make(chan error)
-			go func() { left <- r.recorded.Wait(ctx, firstcome.Coupon{Campaign: "c", Number: 100}) }()
-			for calls := 0; calls == 0; calls, _ = r.recorded.Waiting() {
+			go func() { left <- r.waiter.Wait(ctx, firstcome.Coupon{Campaign: "c", Number: 100}) }()
+			for calls := 0; calls == 0; calls, _ = r.waiter.Waiting() {
 				continue
 			}
-			r.settle(settled)
+			r.settle(drained)
 			r.wait(first[1], nil) // so the node has heard of it
 			r.back()
 			second := r.issue("c", "user-4")[0]
@@ -156,11 +54,11 @@ func TestANumberThatWasGivenTwiceIsRecordedForTheOneOnlyWhoseCouponTheLedgerHas(
 			r.settleByHand(r.record(first...))
 			r.keep()
 			first = append(first, r.issue("c", "user-2", "user-3")...)
-			settled := r.record(first...)
-			r.settleByHand(settled)
+			drained := r.record(first...)
+			r.settleByHand(drained)
 			r.wait(first[1], nil)
 			r.back()
-			steps(r, first, settled)
+			steps(r, first, drained)
 		})
 	}
 }

@@ -124,7 +124,7 @@ func (n *node) openAPI(ctx context.Context) error {
 		UserLimit: s.userLimit, AddressLimit: s.addressLimit, TrustedProxies: s.trustedProxies, CORSOrigins: s.corsOrigins,
 	}
 	if r := n.remote; r != nil {
-		claims.Recorded, claims.Wait = r.recorded, s.queue.Gate
+		claims.Waiter, claims.Wait = r.waiter, s.queue.Gate
 		n.operator = operate.NewRemote(n.ledger, n.issuer, claims, r.changer, r.over)
 		config.Gate = r.over
 	}

@@ -24,15 +24,13 @@ var errAway = flow.ErrLost
 type farGate struct {
 	secret firstcome.Secret
 	issued chan int64 // the numbers that it issued; has room for those of a test
-	// since is redis.Options.SettledSince.
-	since func(ctx context.Context, id firstcome.CampaignID, order int64) (flow.Settled, error)
 
 	mu        sync.Mutex                     // guards what follows
-	away      error                          // what changes and settlings get
+	away      error                          // what changes get
 	refuses   error                          // what claims get
 	states    map[firstcome.CampaignID]error // what who asks for a campaign's state gets
 	campaigns map[firstcome.CampaignID]*farCampaign
-	watchers  map[int]func(firstcome.CampaignID, flow.Settled)
+	watchers  map[int]func(firstcome.CampaignID, int64)
 	watches   int
 	asked     int // how often for a campaign's state
 }
@@ -45,13 +43,13 @@ type farCampaign struct {
 	holders      map[firstcome.UserID]firstcome.Coupon
 	journal      []firstcome.Coupon
 	last         int64
-	settled      flow.Settled
+	drained      int64
 }
 
 func newFarGate(t testing.TB) *farGate {
 	return &farGate{
 		secret: codes(t), issued: make(chan int64, 100), campaigns: map[firstcome.CampaignID]*farCampaign{},
-		watchers: map[int]func(firstcome.CampaignID, flow.Settled){},
+		watchers: map[int]func(firstcome.CampaignID, int64){},
 	}
 }
 
@@ -93,7 +91,7 @@ func (g *farGate) decide(c *farCampaign, user firstcome.UserID) firstcome.Decisi
 	if d.Outcome == firstcome.Issued {
 		c.last++
 		held = firstcome.Coupon{
-			Campaign: c.ID, Number: c.last, User: user, Code: g.secret.Code(c.ID, c.last), IssuedAt: now, TermsVersion: c.termsVersion, Epoch: 1,
+			Campaign: c.ID, Number: c.last, User: user, Code: g.secret.Code(c.ID, c.last), IssuedAt: now, TermsVersion: c.termsVersion,
 		}
 		c.holders[user], c.journal = held, append(c.journal, held)
 		c.OpenedAt, c.SoldOutAt = c.Opened(now), c.Full(int64(len(c.holders)), now)
@@ -108,7 +106,7 @@ func (g *farGate) decide(c *farCampaign, user firstcome.UserID) firstcome.Decisi
 
 // told returns a coupon with whether it is recorded, as far as the gate knows.
 func (c *farCampaign) told(held firstcome.Coupon) firstcome.Coupon {
-	held.Recorded = held.Number <= c.settled.Through && !slices.Contains(c.settled.Unrecorded, held.Number)
+	held.Recorded = held.Number <= c.drained && !held.Buried
 	return held
 }
 
@@ -194,68 +192,55 @@ func (g *farGate) State(_ context.Context, id firstcome.CampaignID) (flow.GateSt
 	}
 	return flow.GateState{
 		Version: c.Version, Epoch: 1, InForce: int64(len(c.holders)), Issued: c.last, LastNumber: c.last,
-		Settled: c.settled.Through, Now: time.Now().UTC(), Instants: c.Instants,
+		DrainedThrough: c.drained, Now: time.Now().UTC(), Instants: c.Instants,
 	}, nil
 }
 
-func (g *farGate) SettledThrough(_ context.Context, id firstcome.CampaignID, _ []int64) (flow.Settled, error) {
+func (g *farGate) DrainedThrough(_ context.Context, id firstcome.CampaignID) (int64, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c, err := g.campaign(id)
 	if err != nil {
-		return flow.Settled{}, err
+		return 0, err
 	}
-	return c.settled, nil
+	return c.drained, nil
 }
 
 func (g *farGate) Has(_ context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	_, err := g.campaign(id)
-	has := make([]bool, len(coupons))
-	for n := range has {
-		has[n] = true
-	}
-	return has, err
-}
-
-func (g *farGate) Settle(ctx context.Context, id firstcome.CampaignID, settled flow.Settled) error {
-	g.mu.Lock()
 	c, err := g.campaign(id)
-	if g.away != nil {
-		err = g.away
+	if err != nil {
+		return nil, err
 	}
-	if err == nil && settled.Since > c.settled.Order {
-		var missed flow.Settled
-		missed, err = g.since(ctx, id, c.settled.Order)
-		c.learn(missed)
+	has := make([]bool, len(coupons))
+	for n, one := range coupons {
+		held := c.holders[one.User]
+		has[n] = held.Number == one.Number && c.told(held).Recorded
 	}
-	if err == nil {
-		settled = c.learn(settled)
-	}
-	tell := slices.Collect(maps.Values(g.watchers))
-	g.mu.Unlock()
-	if err == nil {
-		for _, each := range tell {
-			each(id, settled)
+	return has, nil
+}
+
+// settle notes what a recorder brought to the ledger.
+func (g *farGate) settle(id firstcome.CampaignID, drained flow.Drained) {
+	var tell []func(firstcome.CampaignID, int64)
+	g.set(func() {
+		c := g.campaigns[id]
+		for _, dead := range drained.Letters {
+			if held := c.holders[dead.User]; held.Number == dead.Number {
+				held.Buried = true
+				c.holders[dead.User] = held
+			}
 		}
+		c.drained = max(c.drained, drained.Through)
+		tell = slices.Collect(maps.Values(g.watchers))
+	})
+	for _, each := range tell {
+		each(id, drained.Through)
 	}
-	return err
 }
 
-// learn takes over what is later than what is known, and returns what is known then.
-func (c *farCampaign) learn(settled flow.Settled) flow.Settled {
-	if settled.Order > c.settled.Order {
-		c.settled.Order = settled.Order
-		c.settled.Unrecorded = slices.DeleteFunc(slices.Concat(c.settled.Unrecorded, settled.Unrecorded), func(n int64) bool {
-			return slices.Contains(settled.Recorded, n)
-		})
-	}
-	c.settled.Through, c.settled.Epoch = max(c.settled.Through, settled.Through), max(c.settled.Epoch, settled.Epoch)
-	return c.settled
-}
-
-func (g *farGate) WatchSettled(ctx context.Context, ready func(), each func(firstcome.CampaignID, flow.Settled)) error {
+func (g *farGate) WatchDrained(ctx context.Context, ready func(), each func(firstcome.CampaignID, int64)) error {
 	g.mu.Lock()
 	g.watches++
 	one := g.watches
@@ -280,15 +265,15 @@ func openFar(t testing.TB, change ...func(*shop, *api.Config)) *farShop {
 	t.Helper()
 	f := &farShop{gate: newFarGate(t)}
 	f.shop = openFor(t, farGateName, func(s *shop, c *api.Config) {
-		recorded := flow.NewRecorded(f.gate)
+		waiter := flow.NewWaiter(&flow.Over{RemoteGate: f.gate, Book: s.ledger.Ledger})
 		s.far, s.issuer = f.gate, flow.NewIssuer(f.gate, flow.Limits{})
-		s.claims = &flow.Answerer{Coupons: f.gate, Recorded: recorded, Wait: time.Minute}
+		s.claims = &flow.Answerer{Coupons: f.gate, Waiter: waiter, Wait: time.Minute}
 		for _, do := range change {
 			do(s, c)
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		ran := make(chan error, 1)
-		go func() { ran <- recorded.Run(ctx) }()
+		go func() { ran <- waiter.Run(ctx) }()
 		t.Cleanup(func() {
 			cancel()
 			if err := <-ran; err != nil {
@@ -296,7 +281,6 @@ func openFar(t testing.TB, change ...func(*shop, *api.Config)) *farShop {
 			}
 		})
 	})
-	f.gate.set(func() { f.gate.since = f.ledger.SettledSince })
 	return f
 }
 
@@ -314,28 +298,20 @@ func (f *farShop) journal(id firstcome.CampaignID) (coupons []firstcome.Coupon) 
 // record does what a recorder does.
 func (f *farShop) record(id firstcome.CampaignID) {
 	f.t.Helper()
-	settled, err := f.ledger.Record(context.Background(), id, f.journal(id))
-	if err == nil {
-		err = f.gate.Settle(context.Background(), id, settled)
-	}
+	drained, err := f.ledger.Record(context.Background(), flow.Batch{Campaign: id, Epoch: 1, Coupons: f.journal(id)})
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	f.gate.settle(id, drained)
 }
 
 // bury does what a recorder does with what the ledger refuses: here without a
 // reason, so that it may be replayed.
 func (f *farShop) bury(id firstcome.CampaignID, cause string) {
 	f.t.Helper()
-	var letters []flow.DeadLetter
-	for _, c := range f.journal(id) {
-		letters = append(letters, flow.DeadLetter{Coupon: c, Cause: cause})
-	}
-	settled, err := f.ledger.Bury(context.Background(), id, letters)
-	if err == nil {
-		err = f.gate.Settle(context.Background(), id, settled)
-	}
+	drained, err := f.ledger.Bury(context.Background(), flow.Batch{Campaign: id, Epoch: 1, Coupons: f.journal(id)}, cause)
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	f.gate.settle(id, drained)
 }

@@ -20,10 +20,10 @@ func (s *Server) readLedger(w http.ResponseWriter, r *http.Request, _ auth.Calle
 	state := client.LedgerState{
 		CampaignID: string(found.ID), Gate: found.Gate, Epoch: found.Epoch, Version: found.Version, Applied: found.Applied,
 		InForce: found.InForce, Recorded: found.Recorded, LastNumber: found.LastNumber, Position: found.Position,
-		Settled: found.Settled, Lost: []client.Range{}, RetiredAt: wireTime(found.RetiredAt),
+		DrainedThrough: found.Drained, Lost: []client.Range{}, RetiredAt: wireTime(found.RetiredAt),
 	}
 	if !found.Remote() {
-		state.Settled = found.LastNumber // what the ledger decides is recorded
+		state.DrainedThrough = found.LastNumber // what the ledger decides is recorded
 	}
 	for _, numbers := range lost {
 		state.Lost = append(state.Lost, client.Range(numbers))

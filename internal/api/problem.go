@@ -76,8 +76,8 @@ func problemOf(err error) *client.Problem {
 		return newProblem(campaignClosed, firstcome.ErrClosed.Error())
 	case errors.Is(err, firstcome.ErrAlreadyVoided):
 		return newProblem(alreadyVoided, firstcome.ErrAlreadyVoided.Error())
-	case errors.Is(err, firstcome.ErrSettledLetter):
-		return newProblem(letterSettled, firstcome.ErrSettledLetter.Error())
+	case errors.Is(err, firstcome.ErrResolvedLetter):
+		return newProblem(letterSettled, firstcome.ErrResolvedLetter.Error())
 	case errors.Is(err, flow.ErrRefused):
 		return newProblem(letterRefused, err.Error())
 	case errors.Is(err, firstcome.ErrStale):

@@ -36,7 +36,7 @@ type History struct {
 	Others bool
 	// Recorded says that a coupon is answered once it is in the ledger, and not before.
 	Recorded bool
-	// Letters are the campaign's dead letters with numbers, settled ones too, and Lost
+	// Letters are the campaign's dead letters with numbers, resolved ones too, and Lost
 	// its lost numbers.
 	Letters []Letter
 	Lost    []Range

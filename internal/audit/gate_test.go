@@ -63,10 +63,10 @@ func (s *shop) gate() audit.GateSource {
 func atRest() *shop {
 	s := &shop{books: sound()}
 	s.changes[0].Terms.Quantity, s.campaign.Quantity = 6, 6
-	s.letters = []audit.Letter{{ID: 1, Number: 5, User: "e", Open: true, Order: 1}}
+	s.letters = []audit.Letter{{ID: 1, Number: 5, User: "e", Open: true}}
 	s.lost = []audit.Range{{First: 6, Count: 3, Epoch: 2}}
 	s.runs = append(s.runs, audit.Run{Position: 5, Count: 1, Number: 4, Kind: firstcome.CouponIssued})
-	s.campaign.Remote, s.campaign.Settled, s.campaign.Epoch, s.campaign.Row.LettersOrder = true, 9, 2, 1
+	s.campaign.Remote, s.campaign.Drained, s.campaign.Epoch = true, 9, 2
 	s.campaign.OpenedAt, s.campaign.SoldOutAt = time.Time{}, time.Time{} // its gate keeps them
 	s.issueAs(9, "i")
 	s.state = audit.GateState{Version: 2, Epoch: 2, InForce: 6, LastNumber: 10}
@@ -105,9 +105,9 @@ func TestASoundShopHasNoBreach(t *testing.T) {
 	}
 }
 
-func TestNumbersAboveWhatIsSettledMayBeOnTheirWay(t *testing.T) {
+func TestNumbersAboveWhatIsDrainedMayBeOnTheirWay(t *testing.T) {
 	s := atRest()
-	s.campaign.Settled = 8
+	s.campaign.Drained = 8
 	s.coupons, s.runs = s.coupons[:4], s.runs[:3]
 	s.campaign.Issued, s.campaign.InForce, s.campaign.Position = 4, 3, 5
 	s.issueAs(12, "l")
@@ -125,8 +125,8 @@ func TestEveryBreachOfTheNumbersOfARemoteGateIsFound(t *testing.T) {
 	}{
 		"a number is nothing":            {func(s *shop) { s.letters = nil }, []string{"P4"}, "the numbers 5 to 5 are missing"},
 		"lost ones are nothing":          {func(s *shop) { s.lost = nil }, []string{"P4"}, "the numbers 6 to 8 are missing"},
-		"settled above what there is":    {func(s *shop) { s.campaign.Settled = 11 }, []string{"P4"}, "the numbers 10 to 11 are missing"},
-		"settled too little":             {func(s *shop) { s.campaign.Settled = 8 }, []string{"counters"}, "every number up to 9 is in the ledger"},
+		"drained above what there is":    {func(s *shop) { s.campaign.Drained = 11 }, []string{"P4"}, "the numbers 10 to 11 are missing"},
+		"drained too little":             {func(s *shop) { s.campaign.Drained = 8 }, []string{"counters"}, "every number up to 9 is in the ledger"},
 		"a lost number that is a coupon": {func(s *shop) { s.lost[0].Count = 4 }, []string{"P4"}, "number 9 is a coupon, and it was lost"},
 		"a dead letter beside a coupon": {func(s *shop) {
 			s.letters = append(s.letters, audit.Letter{Number: 1, User: "z", Open: true})
@@ -136,19 +136,19 @@ func TestEveryBreachOfTheNumbersOfARemoteGateIsFound(t *testing.T) {
 		"lost in no epoch":                 {func(s *shop) { s.lost[0].Epoch = 3 }, []string{"changes"}, "lost before epoch 3, the campaign is in 2"},
 		"positions in no run":              {func(s *shop) { s.runs = s.runs[:3] }, []string{"counters", "facts"}, "no position issues number 9"},
 		"a letter that contradicts itself": {func(s *shop) { s.letters[0].Wrong = "its payload has another user" }, []string{"letters"}, "the dead letter 1 contradicts itself"},
-		"a letter of later":                {func(s *shop) { s.letters[0].Order = 2 }, []string{"counters"}, "a dead letter is of order 2"},
-		"settled, and nobody logged it": {func(s *shop) {
-			s.letters = append(s.letters, audit.Letter{ID: 2, Number: 1, User: "a", SettledAt: at(9), Order: 1})
-		}, []string{"log"}, "settling of the dead letter 2"},
+		"a letter above the last number":   {func(s *shop) { s.letters = append(s.letters, audit.Letter{ID: 2, Number: 11, User: "k", Open: true}) }, []string{"counters"}, "that of its coupons and dead letters 11"},
+		"resolved, and nobody logged it": {func(s *shop) {
+			s.letters = append(s.letters, audit.Letter{ID: 2, Number: 1, User: "a", ResolvedAt: at(9)})
+		}, []string{"log"}, "what was done with the dead letter 2"},
 		"replayed, and no coupon": {func(s *shop) {
-			s.letters[0].Open, s.letters[0].SettledAt = false, at(9)
+			s.letters[0].Open, s.letters[0].ResolvedAt = false, at(9)
 			s.log = append(s.log, audit.Line{Action: "dead_letter.replay", About: audit.About{Letter: 1}, Number: 5, User: "e", At: at(9)})
 		}, []string{"P5"}, "the dead letter 1 was replayed, and its number 5 is no coupon"},
 		"voided, and no change": {func(s *shop) {
-			s.letters[0].Open, s.letters[0].Voided, s.letters[0].SettledAt = false, true, at(9)
+			s.letters[0].Open, s.letters[0].Voided, s.letters[0].ResolvedAt = false, true, at(9)
 			s.log = append(s.log, audit.Line{Action: "dead_letter.void", About: audit.About{Letter: 1}, Number: 5, User: "e", At: at(9)})
 		}, []string{"changes"}, "the dead letter 1, number 5 of the user \"e\", was voided"},
-		"open, and settled by the log": {func(s *shop) {
+		"open, and resolved by the log": {func(s *shop) {
 			s.log = append(s.log, audit.Line{ID: 30, Action: "dead_letter.replay", About: audit.About{Letter: 1}, Number: 5, User: "e", At: at(9)})
 		}, []string{"log"}, "the dead letter 1 is open, by line 30"},
 	} {

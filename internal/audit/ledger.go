@@ -17,7 +17,7 @@ type Report struct {
 	Facts    int64                `json:"facts"`
 	Letters  int64                `json:"dead_letters,omitempty"` // open ones
 	Lost     int64                `json:"lost,omitempty"`         // numbers
-	Missing  int64                `json:"missing,omitempty"`      // numbers above what is settled, on their way to the ledger
+	Missing  int64                `json:"missing,omitempty"`      // numbers above what is drained, on their way to the ledger
 	Breaches Breaches             `json:"breaches"`
 }
 
@@ -119,7 +119,7 @@ func (a *ledgerAudit) readNumbers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.numbers.end(now.Settled)
+	a.numbers.end(now)
 	a.report.Letters, a.report.Lost, a.report.Missing = a.numbers.open, a.numbers.lost, a.numbers.missing
 	return nil
 }

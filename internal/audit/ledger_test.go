@@ -197,10 +197,10 @@ func TestEveryBreachOfALedgerIsFound(t *testing.T) {
 		}, "P1", "number 3 made 3 coupons in force, the quantity was 2"},
 		"issued counter":   {func(b *books) { b.campaign.Issued++ }, "counters", "counts 5 coupons issued"},
 		"in force counter": {func(b *books) { b.campaign.InForce-- }, "counters", "counts 2 coupons in force"},
-		"settled counter":  {func(b *books) { b.campaign.Settled = 2 }, "counters", "settled up to 2, and without a remote gate none are"},
+		"drained counter":  {func(b *books) { b.campaign.Drained = 2 }, "counters", "drained up to 2, and without a remote gate none are"},
 		"position counter": {func(b *books) { b.campaign.Position++ }, "P1 counters facts", "issues number 3 again"},
 		"a far position":   {func(b *books) { b.campaign.Position = 1 << 40 }, "counters facts", "last position is 1099511627776, the facts end at 4"},
-		"number counter":   {func(b *books) { b.campaign.LastNumber-- }, "counters facts", "last number is 3, that of its coupons 4"},
+		"number counter":   {func(b *books) { b.campaign.LastNumber-- }, "counters facts", "last number is 3, that of its coupons and dead letters 4"},
 		"a user twice":     {func(b *books) { b.coupons[2].User = "a" }, "P3", "number 3 while number 1 was in force"},
 		"a user twice until a void": {func(b *books) {
 			b.coupons[1].VoidedAt, b.changes[1].At, b.log[1].At, b.campaign.Row.DecidedAt = at(4), at(4), at(4), at(4)
@@ -293,7 +293,7 @@ func TestEveryBreachOfALedgerIsFound(t *testing.T) {
 		"a line of another user": {func(b *books) { b.log[1].User = "x" }, "log", "line 20 of the audit log says otherwise than version 2"},
 		"a letter's line": {func(b *books) {
 			b.log = append(b.log, audit.Line{ID: 9, Action: "dead_letter.replay", About: audit.About{Letter: 4}})
-		}, "log", "settles the dead letter 4"},
+		}, "log", "resolves the dead letter 4"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := sound()

@@ -16,7 +16,7 @@ type logAudit struct {
 	row       *Row
 	next      int // change without a line
 	retiredAt time.Time
-	letters   map[int64]Line // that settled dead letters
+	letters   map[int64]Line // that resolved dead letters
 }
 
 const (
@@ -95,8 +95,8 @@ func (a *logAudit) end() {
 	}
 }
 
-// settled holds a dead letter against the line of its settling.
-func (a *logAudit) settled(l Letter) {
+// resolved holds a dead letter against the line that says what an operator did with it.
+func (a *logAudit) resolved(l Letter) {
 	line, ok := a.letters[l.ID]
 	delete(a.letters, l.ID)
 	wanted := letterReplayed
@@ -105,10 +105,10 @@ func (a *logAudit) settled(l Letter) {
 	}
 	switch {
 	case !ok && !l.Open:
-		a.add("log", "no line of the audit log is about the settling of the dead letter %d", l.ID)
+		a.add("log", "no line of the audit log says what was done with the dead letter %d", l.ID)
 	case ok && l.Open:
-		a.add("log", "the dead letter %d is open, by line %d of the audit log it is settled", l.ID, line.ID)
-	case ok && (line.Action != wanted || !line.At.Equal(l.SettledAt) || line.Number != l.Number || line.User != l.User):
+		a.add("log", "the dead letter %d is open, by line %d of the audit log it is resolved", l.ID, line.ID)
+	case ok && (line.Action != wanted || !line.At.Equal(l.ResolvedAt) || line.Number != l.Number || line.User != l.User):
 		a.add("log", "line %d of the audit log says otherwise than the dead letter %d: %s at %s", line.ID, l.ID, line.Action, text(line.At))
 	}
 }
@@ -116,6 +116,6 @@ func (a *logAudit) settled(l Letter) {
 // endLetters reports the lines about dead letters that are not there.
 func (a *logAudit) endLetters() {
 	for _, id := range slices.Sorted(maps.Keys(a.letters)) {
-		a.add("log", "line %d of the audit log settles the dead letter %d, which the ledger does not have of this campaign", a.letters[id].ID, id)
+		a.add("log", "line %d of the audit log resolves the dead letter %d, which the ledger does not have of this campaign", a.letters[id].ID, id)
 	}
 }

@@ -16,17 +16,17 @@ type numberAudit struct {
 	known    []Range // of dead letters and lost numbers
 	open     int64
 	lost     int64
-	missing  int64 // above what is settled
-	order    int64 // the latest of the dead letters
+	missing  int64 // above what is drained
+	highest  int64 // number of a coupon or a dead letter
 	before   Range // of lost numbers
 }
 
 func (a *numberAudit) letter(l Letter) error {
-	if a.order = max(a.order, l.Order); l.Wrong != "" {
+	if a.highest = max(a.highest, l.Number); l.Wrong != "" {
 		a.add("letters", "the dead letter %d contradicts itself: %s", l.ID, l.Wrong)
 	}
 	if a.logged {
-		a.log.settled(l)
+		a.log.resolved(l)
 	}
 	if l.Number > 0 {
 		a.known = append(a.known, Range{First: l.Number, Count: 1})
@@ -40,10 +40,10 @@ func (a *numberAudit) letter(l Letter) error {
 		a.add("P4", "number %d is a coupon, and a dead letter for the user %q", l.Number, l.User)
 	case l.Open || l.Number == 0:
 	case l.Voided:
-		if c := a.history.void(l.Number, l.SettledAt, l.User); c != nil {
+		if c := a.history.void(l.Number, l.ResolvedAt, l.User); c != nil {
 			c.known = true
-		} else if whole && l.User != "" && !l.SettledAt.Before(a.campaign.CreatedAt) {
-			a.add("changes", "the dead letter %d, number %d of the user %q, was voided at %s, and no change says so", l.ID, l.Number, l.User, text(l.SettledAt))
+		} else if whole && l.User != "" && !l.ResolvedAt.Before(a.campaign.CreatedAt) {
+			a.add("changes", "the dead letter %d, number %d of the user %q, was voided at %s, and no change says so", l.ID, l.Number, l.User, text(l.ResolvedAt))
 		}
 	case is == nil && whole:
 		a.add("P5", "the dead letter %d was replayed, and its number %d is no coupon", l.ID, l.Number)
@@ -68,17 +68,20 @@ func (a *numberAudit) lose(r Range) error {
 }
 
 // end reports the numbers that are nothing. With a remote gate those above what is
-// settled may be on their way; settled is what it was after the dead letters were read.
-func (a *numberAudit) end(settled int64) {
+// drained may be on their way; now is the campaign after the dead letters were read.
+func (a *numberAudit) end(now Campaign) {
 	remote := a.campaign.Remote
 	if a.logged {
 		a.log.endLetters()
 	}
-	if row := a.campaign.Row; row != nil && a.order > row.LettersOrder {
-		a.add("counters", "a dead letter is of order %d, the campaign's last is %d", a.order, row.LettersOrder)
+	if len(a.rows) > 0 {
+		a.highest = max(a.highest, a.rows[len(a.rows)-1].number)
 	}
-	if !remote && a.campaign.Row != nil && a.campaign.Settled != 0 {
-		a.add("counters", "numbers are settled up to %d, and without a remote gate none are", a.campaign.Settled)
+	if a.highest < a.campaign.LastNumber || a.highest > now.LastNumber {
+		a.add("counters", "the campaign's last number is %d, that of its coupons and dead letters %d", a.campaign.LastNumber, a.highest)
+	}
+	if !remote && a.campaign.Row != nil && a.campaign.Drained != 0 {
+		a.add("counters", "numbers are drained up to %d, and without a remote gate none are", a.campaign.Drained)
 	}
 	slices.SortFunc(a.known, func(x, y Range) int { return cmp.Compare(x.First, y.First) })
 	through := int64(0) // each number up to it is something
@@ -107,12 +110,12 @@ func (a *numberAudit) end(settled int64) {
 	if !remote {
 		return
 	}
-	gap(a.campaign.Settled + 1)
+	gap(a.campaign.Drained + 1)
 	if first == 0 {
-		first = max(through, a.campaign.Settled) + 1
+		first = max(through, a.campaign.Drained) + 1
 	}
-	if first-1 > settled {
-		a.add("counters", "every number up to %d is in the ledger, the campaign says so only up to %d", first-1, settled)
+	if first-1 > now.Drained {
+		a.add("counters", "every number up to %d is in the ledger, the campaign says so only up to %d", first-1, now.Drained)
 	}
 }
 
@@ -120,7 +123,7 @@ func (a *numberAudit) end(settled int64) {
 func (a *numberAudit) absent(r Range, remote bool) {
 	above := int64(0)
 	if remote {
-		above = min(r.Count, max(0, r.last()-a.campaign.Settled))
+		above = min(r.Count, max(0, r.last()-a.campaign.Drained))
 	}
 	a.missing += above
 	if r.Count -= above; r.Count > 0 {

@@ -30,7 +30,7 @@ type OtherSource struct {
 }
 
 // Other audits what is of no campaign: each key was made and revoked as the audit log says, and each
-// dead letter settled. An error means that it could not be read.
+// dead letter resolved. An error means that it could not be read.
 func Other(ctx context.Context, source OtherSource) (Breaches, error) {
 	a := otherAudit{Breaches: &Breaches{}, made: map[string]Line{}, revoked: map[string]time.Time{}}
 	a.log = logAudit{Breaches: a.Breaches, letters: map[int64]Line{}}
@@ -92,7 +92,7 @@ func (a *otherAudit) letter(l Letter) error {
 	if l.Wrong != "" {
 		a.add("letters", "the dead letter %d contradicts itself: %s", l.ID, l.Wrong)
 	}
-	a.log.settled(l)
+	a.log.resolved(l)
 	return nil
 }
 

@@ -37,8 +37,8 @@ func TestEveryBreachOfWhatIsOfNoCampaignIsFound(t *testing.T) {
 		"another role":           {func(o *others) { o.keys[0].Role = "admin" }, []string{"keys"}, `the key "good" is called "Good", of the role admin`},
 		"good again":             {func(o *others) { o.keys[1].RevokedAt = at(-9999999) }, []string{"keys"}, `the key "bad" was revoked at`},
 		"a letter":               {func(o *others) { o.letters[0].Wrong = "it has two numbers" }, []string{"letters"}, "it has two numbers"},
-		"a letter's settling":    {func(o *others) { o.log = o.log[:3] }, []string{"log"}, "the settling of the dead letter 7"},
-		"a letter is gone":       {func(o *others) { o.letters = nil }, []string{"log"}, "settles the dead letter 7"},
+		"a letter's settling":    {func(o *others) { o.log = o.log[:3] }, []string{"log"}, "what was done with the dead letter 7"},
+		"a letter is gone":       {func(o *others) { o.letters = nil }, []string{"log"}, "resolves the dead letter 7"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &others{
@@ -49,7 +49,7 @@ func TestEveryBreachOfWhatIsOfNoCampaignIsFound(t *testing.T) {
 					{ID: 3, At: at(3), Action: "key.revoke", About: audit.About{Key: "bad"}},
 					{ID: 4, At: at(4), Action: "dead_letter.void", About: audit.About{Letter: 7}},
 				},
-				letters: []audit.Letter{{ID: 7, Voided: true, SettledAt: at(4)}},
+				letters: []audit.Letter{{ID: 7, Voided: true, ResolvedAt: at(4)}},
 			}
 			test.spoil(o)
 			found, err := audit.Other(t.Context(), o.source())

@@ -25,7 +25,7 @@ type Source struct {
 	Log func(ctx context.Context, id firstcome.CampaignID, each func(Line) error) error
 	// Coupons calls each with every coupon in number order, voided ones too.
 	Coupons func(ctx context.Context, id firstcome.CampaignID, each func(Coupon) error) error
-	// Letters calls each with every dead letter of the campaign, settled ones too,
+	// Letters calls each with every dead letter of the campaign, resolved ones too,
 	// and Lost with every range of lost numbers. Nil: there are none.
 	Letters func(ctx context.Context, id firstcome.CampaignID, each func(Letter) error) error
 	Lost    func(ctx context.Context, id firstcome.CampaignID, each func(Range) error) error
@@ -43,7 +43,7 @@ type Campaign struct {
 	// Remote tells that another gate than the ledger decides: coupons reach the ledger
 	// later, and not always in number order.
 	Remote  bool
-	Settled int64 // of a remote gate: every number up to it is a coupon, a dead letter or lost
+	Drained int64 // of a remote gate: every number up to it is a coupon, a dead letter or lost
 	Applied int64 // the last change that the gate has
 	Epoch   int64
 	Secret  string // fingerprint of the code secret; empty: not known
@@ -55,7 +55,6 @@ type Campaign struct {
 // A Row is what a campaign's row says that clients are not told.
 type Row struct {
 	TermsVersion int64
-	LettersOrder int64
 	DecidedAt    time.Time // the last instant of the gate's clock
 	RetiredAt    time.Time // zero: it is not
 	ForgottenAt  time.Time // by its gate; zero: it is not
@@ -105,14 +104,13 @@ type Run struct {
 
 // A Letter is a dead letter.
 type Letter struct {
-	ID        int64
-	Number    int64 // 0: there is no coupon in it
-	User      firstcome.UserID
-	Open      bool // no operator has replayed or voided it
-	Voided    bool // by an operator
-	SettledAt time.Time
-	Order     int64  // when it last changed whether the number is a coupon
-	Wrong     string // how its columns contradict each other; empty: they do not
+	ID         int64
+	Number     int64 // 0: there is no coupon in it
+	User       firstcome.UserID
+	Open       bool // no operator has replayed or voided it
+	Voided     bool // by an operator
+	ResolvedAt time.Time
+	Wrong      string // how its columns contradict each other; empty: they do not
 }
 
 // A Range is Count numbers from First on.

@@ -30,8 +30,8 @@ type Answerer struct {
 	Issuer *Issuer
 	// Coupons are those of the gate that decides.
 	Coupons Coupons
-	// Recorded waits; nil where what is decided is recorded.
-	Recorded *Recorded
+	// Waiter waits; nil where what is decided is recorded.
+	Waiter *Waiter
 	// Terms returns the terms of a campaign as of a version: it is asked for each
 	// claim that was decided and is not recorded, so it had better remember them.
 	Terms func(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error)
@@ -95,18 +95,19 @@ func (a *Answerer) deadline(ctx context.Context) (context.Context, context.Cance
 	return context.WithTimeoutCause(ctx, wait, ErrNotRecordedYet)
 }
 
-// await waits until a coupon is recorded, if its campaign wants that.
+// await waits until a coupon is recorded, if its campaign wants that. If it does not, only the ledger
+// knows what became of a dead letter: what it does not say is told as not recorded.
 func (a *Answerer) await(ctx context.Context, c *firstcome.Coupon) error {
 	terms, err := a.Terms(ctx, c.Campaign, c.TermsVersion)
 	if err != nil {
 		return fmt.Errorf("read when a claim is answered: %w", err)
 	}
-	if terms.Answer == firstcome.Decided {
+	if terms.Answer == firstcome.Decided && !c.Buried {
 		return nil
 	}
-	err = a.Recorded.Wait(ctx, *c)
-	if err == nil {
-		c.Recorded = true
+	err = a.Waiter.Wait(ctx, *c)
+	c.Recorded = err == nil
+	if err == nil || terms.Answer == firstcome.Decided {
 		return nil
 	}
 	if cause := context.Cause(ctx); errors.Is(cause, ErrNotRecordedYet) && !errors.Is(err, ErrUnrecorded) {

@@ -14,6 +14,24 @@
 // is repeated to whoever surely holds no coupon, which the holders filter tells;
 // a coupon is repeated to its user. A change of the campaign ends every lease
 // before it begins (Issuer.Change), so nobody is refused stock that came back.
+//
+// # The life of a number
+//
+// Where a remote gate decides, a number goes one way, and each arrow has one owner:
+//
+//	           Gate.Claim             Recorder                operator
+//	(not given) ────▶ in the journal ────▶ recorded ◀────────────┐
+//	                     │     │                        replayed │
+//	                     │     └─────────▶ dead letter ──────────┤
+//	                     │ the gate lost it              voided  │
+//	                     └───────────────▶ lost                  ▼
+//
+// A recorder brings what is in the journal to the ledger, which records it or buries it as a dead
+// letter. Then one script of the gate takes the entry out of the journal, flags the dead letters at
+// their holders, and raises drained_through: every number up to it has left the journal
+// for good. So whoever holds a drained number without a flag has a recorded coupon. Of whatever else
+// is drained the ledger is asked, and what it says is final: what became of a dead letter it
+// alone knows, and a flag stays where it is.
 package flow
 
 import (
@@ -59,28 +77,20 @@ type RemoteGate interface {
 	// State returns the campaign's counters at the gate.
 	State(ctx context.Context, id firstcome.CampaignID) (GateState, error)
 
-	// SettledThrough returns how far the campaign is in the ledger, as the recorders said,
-	// and which of these numbers are unrecorded, as far as they are settled, at some time since it
-	// was called. Since is 0 where no others are, else it is Order.
-	SettledThrough(ctx context.Context, id firstcome.CampaignID, numbers []int64) (Settled, error)
+	// DrainedThrough returns the number up to which every number of the campaign has left the journal.
+	DrainedThrough(ctx context.Context, id firstcome.CampaignID) (int64, error)
 
-	// Has tells of each of these coupons whether it surely is the one of its number in the ledger: it is
-	// settled and recorded, and its user holds it here. One that is not may be in the ledger all
-	// the same: it was voided since, or a gate that lost its latest decisions has forgotten it, or
-	// nothing said yet what became of it.
+	// Has tells of each of these coupons whether it surely is the one of its number in the ledger: its
+	// number is drained, not as a dead letter, and its user holds it here. One that is not may be in the
+	// ledger all the same: it was voided since, an operator replayed it, or a gate that lost its latest
+	// decisions has forgotten it.
 	Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error)
 
-	// Settle notes how far the campaign is in the ledger, and tells who watches. What is
-	// older than what the gate knows changes nothing; what the gate lacks before Since it
-	// asks the ledger for.
-	Settle(ctx context.Context, id firstcome.CampaignID, settled Settled) error
-
-	// WatchSettled calls each with what recorders settle of any campaign, soon after
-	// they do, until ctx ends or the connection is lost, which is an error. Unrecorded are all
-	// there are where Since is 0, else nothing is said of them: SettledThrough tells. each may
+	// WatchDrained calls each with how far any campaign is drained, soon after recorders
+	// said so, until ctx ends or the connection is lost, which is an error. each may
 	// be called from more than one goroutine, and must not wait.
-	// ready is called once when nothing that is settled from then on is missed.
-	WatchSettled(ctx context.Context, ready func(), each func(firstcome.CampaignID, Settled)) error
+	// ready is called once when nothing that is drained from then on is missed.
+	WatchDrained(ctx context.Context, ready func(), each func(id firstcome.CampaignID, through int64)) error
 }
 
 // IsFatal tells whether an error of a gate is said again until an operator acts.
@@ -96,8 +106,10 @@ type GateState struct {
 	InForce    int64
 	Issued     int64 // coupons ever issued
 	LastNumber int64
-	Settled    int64     // every number up to it is in the ledger, a dead letter or lost
-	Now        time.Time // the gate's time
+	// DrainedThrough is the number up to which every number has left the journal, as a coupon in the
+	// ledger, a dead letter or lost.
+	DrainedThrough int64
+	Now            time.Time // the gate's time
 	// Lost tells that a part of what the gate had is gone, so that it decides nothing: see ErrLost.
 	Lost bool
 	firstcome.Instants
@@ -106,7 +118,7 @@ type GateState struct {
 // A Lag says how far the ledger is behind a gate in one campaign.
 type Lag struct {
 	Campaign firstcome.CampaignID
-	Numbers  int64         // issued and not settled
+	Numbers  int64         // issued and not drained
 	Oldest   time.Duration // how long the oldest entry has been in the journal
 }
 

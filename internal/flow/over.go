@@ -16,8 +16,6 @@ type RetiredBook interface {
 	// Holders and CouponOf are those of a gate.
 	Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error)
 	CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error)
-	// SettledThrough is that of a remote gate.
-	SettledThrough(ctx context.Context, id firstcome.CampaignID, numbers []int64) (Settled, error)
 	// Has tells of each of these coupons of any campaign whether the ledger has it, voided or not.
 	Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error)
 }
@@ -117,11 +115,12 @@ func (o *Over) Has(ctx context.Context, id firstcome.CampaignID, coupons []first
 	return has, nil
 }
 
-// SettledThrough is a RemoteGate's.
-func (o *Over) SettledThrough(ctx context.Context, id firstcome.CampaignID, numbers []int64) (Settled, error) {
-	s, err := o.RemoteGate.SettledThrough(ctx, id, numbers)
+// DrainedThrough is a RemoteGate's.
+func (o *Over) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (int64, error) {
+	through, err := o.RemoteGate.DrainedThrough(ctx, id)
 	if o.answers(ctx, id, err) {
-		return o.Book.SettledThrough(ctx, id, numbers)
+		s, err := o.Book.StateRetired(ctx, id)
+		return s.DrainedThrough, err
 	}
-	return s, err
+	return through, err
 }

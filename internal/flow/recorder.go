@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,11 +19,11 @@ import (
 // A Keeper is a ledger as a Recorder needs it. Both methods may be repeated: the
 // same given again is the same as once.
 type Keeper interface {
-	// Record keeps coupons of a campaign, all or none. ErrRefused says that it never
+	// Record keeps the coupons of a batch, all or none. ErrRefused says that it never
 	// takes all of these, ErrRowLocked that it did not; after any other error it is unknown whether it did.
-	Record(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (Settled, error)
-	// Bury keeps what Record refuses, and what cannot be read, as dead letters.
-	Bury(ctx context.Context, id firstcome.CampaignID, letters []DeadLetter) (Settled, error)
+	Record(ctx context.Context, b Batch) (Drained, error)
+	// Bury keeps what Record refuses, and why, and what cannot be read, as dead letters.
+	Bury(ctx context.Context, b Batch, cause string) (Drained, error)
 }
 
 // RecorderLimits bound a Recorder. The zero value of a field means its default.
@@ -57,7 +56,7 @@ type Recorder struct {
 	source  Source
 	keeper  Keeper
 	limits  RecorderLimits
-	breaker *gobreaker.CircuitBreaker[Settled]
+	breaker *gobreaker.CircuitBreaker[Drained]
 	rows    *rate.Limiter // nil: no limit
 	stats   struct {
 		coupons, batches, retries, letters atomic.Int64
@@ -81,7 +80,7 @@ type Recording struct {
 // RecorderStats are a Recorder's counters since its start, and how it fares now.
 type RecorderStats struct {
 	Coupons int64  // recorded or found recorded
-	Batches int64  // settled
+	Batches int64  // taken
 	Retries int64  // calls repeated
 	Letters int64  // dead letters
 	Breaker string // closed, half-open or open
@@ -96,7 +95,7 @@ func NewRecorder(source Source, keeper Keeper, limits RecorderLimits) *Recorder 
 	limits.Failures = cmp.Or(limits.Failures, defaultFailures)
 	limits.Probe = cmp.Or(limits.Probe, defaultProbe)
 	r := &Recorder{source: source, keeper: keeper, limits: limits, paid: map[firstcome.CampaignID]int{}}
-	r.breaker = gobreaker.NewCircuitBreaker[Settled](gobreaker.Settings{
+	r.breaker = gobreaker.NewCircuitBreaker[Drained](gobreaker.Settings{
 		Name: "ledger", MaxRequests: 1, Timeout: limits.Probe,
 		ReadyToTrip:  func(c gobreaker.Counts) bool { return int(c.ConsecutiveFailures) >= limits.Failures },
 		IsSuccessful: func(err error) bool { return err == nil || answers(err) },
@@ -119,7 +118,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 	wait := r.backOff()
 	for {
 		started := time.Now()
-		err := r.source.Drain(ctx, r.settle)
+		err := r.source.Drain(ctx, r.take)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -160,61 +159,25 @@ func (r *Recorder) backOff() *backoff.ExponentialBackOff {
 	}
 }
 
-// settle is the Sink: it returns nil when all of the batch is durable.
-func (r *Recorder) settle(ctx context.Context, b Batch) (Settled, error) {
-	var settled Settled
-	letters := make([]DeadLetter, len(b.Garbage))
-	for n, g := range b.Garbage {
-		letters[n] = DeadLetter{Garbage: g, Cause: g.Cause}
-	}
-	if len(letters) > 0 {
-		s, err := r.bury(ctx, b.Campaign, letters)
-		if err != nil {
-			return Settled{}, err
+// take is the Sink: it returns nil when all of the batch is durable.
+func (r *Recorder) take(ctx context.Context, b Batch) (drained Drained, err error) {
+	garbage := Batch{Campaign: b.Campaign, Epoch: b.Epoch, Marker: b.Marker, Garbage: b.Garbage}
+	if b.Garbage = nil; len(garbage.Garbage) > 0 {
+		if drained, err = r.bury(ctx, garbage, ""); err != nil {
+			return Drained{}, err
 		}
-		settled = s
 	}
-	if len(b.Coupons) > 0 || len(letters) == 0 {
+	if len(b.Coupons) > 0 || len(garbage.Garbage) == 0 {
 		if err := r.throttle(ctx, b.Campaign, len(b.Coupons)); err != nil {
-			return Settled{}, err
+			return Drained{}, err
 		}
-		s, err := r.record(ctx, b.Campaign, b.Coupons)
-		if err != nil {
+		if drained, err = r.record(ctx, b); err != nil {
 			r.credit(b.Campaign, len(b.Coupons))
-			return Settled{}, err
+			return Drained{}, err
 		}
-		settled = settled.and(s)
 	}
 	r.stats.batches.Add(1)
-	return settled, nil
-}
-
-// and returns what is settled when b was after s, with what changed in both. If
-// something changed in between, b is all that can be told, and its Since says so.
-func (s Settled) and(b Settled) Settled {
-	b.Twice = slices.Concat(s.Twice, b.Twice)
-	switch {
-	case b.Through < s.Through: // it is about nothing
-		s.Twice = b.Twice
-		return s
-	case b.Since > s.Order:
-		return b
-	}
-	b.Unrecorded, b.Recorded = append(without(s.Unrecorded, b.Recorded), b.Unrecorded...), append(without(s.Recorded, b.Unrecorded), b.Recorded...)
-	b.Since = s.Since
-	return b
-}
-
-// without returns those of numbers that are not among others, in a slice of its own.
-func without(numbers, others []int64) []int64 {
-	if len(others) == 0 {
-		return slices.Clone(numbers)
-	}
-	out := make(map[int64]bool, len(others))
-	for _, n := range others {
-		out[n] = true
-	}
-	return slices.DeleteFunc(slices.Clone(numbers), func(n int64) bool { return out[n] })
+	return drained, nil
 }
 
 // throttle waits until the ledger may be given so many coupons of a campaign. Those that
@@ -249,51 +212,53 @@ func (r *Recorder) credit(id firstcome.CampaignID, coupons int) {
 
 // record records coupons in their order. What the ledger refuses is halved until
 // the one that it refuses is alone, which is buried.
-func (r *Recorder) record(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (Settled, error) {
-	about := Recording{Campaign: id, Coupons: len(coupons)}
-	if len(coupons) > 0 {
-		about.Oldest = coupons[0].IssuedAt
+func (r *Recorder) record(ctx context.Context, b Batch) (Drained, error) {
+	about := Recording{Campaign: b.Campaign, Coupons: len(b.Coupons)}
+	if len(b.Coupons) > 0 {
+		about.Oldest = b.Coupons[0].IssuedAt
 	}
-	settled, err := r.keep(ctx, about, func(ctx context.Context) (Settled, error) {
-		return r.keeper.Record(ctx, id, coupons)
-	})
+	drained, err := r.keep(ctx, about, func(ctx context.Context) (Drained, error) { return r.keeper.Record(ctx, b) })
 	switch {
 	case err == nil:
-		r.stats.coupons.Add(int64(len(coupons)))
-		return settled, nil
-	case !errors.Is(err, ErrRefused) || len(coupons) == 0:
-		return Settled{}, err
-	case len(coupons) == 1:
-		return r.bury(ctx, id, []DeadLetter{{Coupon: coupons[0], Cause: err.Error()}})
+		r.stats.coupons.Add(int64(len(b.Coupons)))
+		return drained, nil
+	case !errors.Is(err, ErrRefused) || len(b.Coupons) == 0:
+		return Drained{}, err
+	case len(b.Coupons) == 1:
+		return r.bury(ctx, b, err.Error())
 	}
-	half := len(coupons) / 2
-	first, err := r.record(ctx, id, coupons[:half])
+	first, second := b, b
+	first.Coupons, second.Coupons = b.Coupons[:len(b.Coupons)/2], b.Coupons[len(b.Coupons)/2:]
+	before, err := r.record(ctx, first)
 	if err != nil {
-		return Settled{}, err
+		return Drained{}, err
 	}
-	second, err := r.record(ctx, id, coupons[half:])
-	return first.and(second), err
+	drained, err = r.record(ctx, second)
+	return Drained{
+		Through: max(before.Through, drained.Through), Letters: append(before.Letters, drained.Letters...), Twice: before.Twice || drained.Twice,
+	}, err
 }
 
-func (r *Recorder) bury(ctx context.Context, id firstcome.CampaignID, letters []DeadLetter) (Settled, error) {
-	settled, err := r.keep(ctx, Recording{Campaign: id, Letters: len(letters)}, func(ctx context.Context) (Settled, error) {
-		return r.keeper.Bury(ctx, id, letters)
+func (r *Recorder) bury(ctx context.Context, b Batch, cause string) (Drained, error) {
+	letters := len(b.Coupons) + len(b.Garbage)
+	drained, err := r.keep(ctx, Recording{Campaign: b.Campaign, Letters: letters}, func(ctx context.Context) (Drained, error) {
+		return r.keeper.Bury(ctx, b, cause)
 	})
 	if err == nil {
-		r.stats.letters.Add(int64(len(letters)))
+		r.stats.letters.Add(int64(letters))
 	}
-	return settled, err
+	return drained, err
 }
 
 // keep calls the ledger until it answers, however long that is, or ctx ends. That
 // another node has to record the campaign, or that nobody can at present, is an answer too.
-func (r *Recorder) keep(ctx context.Context, about Recording, call func(context.Context) (Settled, error)) (Settled, error) {
-	attempt := func() (Settled, error) {
-		settled, err := r.breaker.Execute(func() (Settled, error) { return r.try(ctx, about, call) })
+func (r *Recorder) keep(ctx context.Context, about Recording, call func(context.Context) (Drained, error)) (Drained, error) {
+	attempt := func() (Drained, error) {
+		drained, err := r.breaker.Execute(func() (Drained, error) { return r.try(ctx, about, call) })
 		if answers(err) {
 			err = backoff.Permanent(err)
 		}
-		return settled, err
+		return drained, err
 	}
 	return backoff.Retry(ctx, attempt, backoff.WithBackOff(r.backOff()), backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(err error, _ time.Duration) {
@@ -304,11 +269,11 @@ func (r *Recorder) keep(ctx context.Context, about Recording, call func(context.
 }
 
 // try calls the ledger once.
-func (r *Recorder) try(ctx context.Context, about Recording, call func(context.Context) (Settled, error)) (Settled, error) {
+func (r *Recorder) try(ctx context.Context, about Recording, call func(context.Context) (Drained, error)) (Drained, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.limits.Ledger)
 	defer cancel()
 	started := time.Now()
-	settled, err := call(ctx)
+	drained, err := call(ctx)
 	about.Took, about.Err = time.Since(started), err
 	if r.limits.OnRecord != nil {
 		r.limits.OnRecord(about)
@@ -321,5 +286,5 @@ func (r *Recorder) try(ctx context.Context, about Recording, call func(context.C
 	if errors.Is(err, ErrRowLocked) {
 		r.stats.retries.Add(1) // the source gives it again
 	}
-	return settled, err
+	return drained, err
 }

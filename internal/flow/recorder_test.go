@@ -26,7 +26,7 @@ type journal struct {
 	batches map[firstcome.CampaignID][]flow.Batch
 	// took, if set, is told what the sink returned, before the batch is done; an
 	// error of it ends the drain there.
-	took func(flow.Settled) error
+	took func(flow.Drained) error
 }
 
 func (j *journal) add(b flow.Batch) {
@@ -61,9 +61,9 @@ func (j *journal) Drain(ctx context.Context, to flow.Sink) error {
 	for _, id := range slices.Collect(maps.Keys(j.batches)) {
 		wait.Go(func() {
 			for b, ok := j.next(id); ok; b, ok = j.next(id) {
-				settled, err := to(ctx, b)
+				drained, err := to(ctx, b)
 				if err == nil && j.took != nil {
-					err = j.took(settled)
+					err = j.took(drained)
 				}
 				if errors.Is(err, firstcome.ErrGateMismatch) || errors.Is(err, flow.ErrRowLocked) {
 					return
@@ -85,8 +85,8 @@ func (j *journal) Drain(ctx context.Context, to flow.Sink) error {
 type page struct {
 	mu      sync.Mutex
 	coupons map[string]firstcome.Coupon // by campaign and number
-	letters map[string]flow.DeadLetter
-	order   []int64 // numbers in the order in which they were recorded
+	letters map[string]string           // causes, by the entry or the coupon
+	order   []int64                     // numbers in the order in which they were recorded
 	calls   int
 	widest  int // coupons in one call
 	// before and after, if set, are called at the beginning and the end of each call.
@@ -95,20 +95,20 @@ type page struct {
 }
 
 func newPage() *page {
-	return &page{coupons: map[string]firstcome.Coupon{}, letters: map[string]flow.DeadLetter{}}
+	return &page{coupons: map[string]firstcome.Coupon{}, letters: map[string]string{}}
 }
 
 func key(c firstcome.Coupon) string { return fmt.Sprintf("%s/%d", c.Campaign, c.Number) }
 
-func (p *page) Record(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (flow.Settled, error) {
+func (p *page) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 	return p.call(ctx, func() error {
-		p.widest = max(p.widest, len(coupons))
-		for _, c := range coupons {
+		p.widest = max(p.widest, len(b.Coupons))
+		for _, c := range b.Coupons {
 			if known, ok := p.coupons[key(c)]; p.refuses != nil && p.refuses(c) || ok && known != c {
 				return fmt.Errorf("%w: number %d", flow.ErrRefused, c.Number)
 			}
 		}
-		for _, c := range coupons {
+		for _, c := range b.Coupons {
 			if _, ok := p.coupons[key(c)]; !ok {
 				p.coupons[key(c)] = c
 				p.order = append(p.order, c.Number)
@@ -118,16 +118,21 @@ func (p *page) Record(ctx context.Context, id firstcome.CampaignID, coupons []fi
 	})
 }
 
-func (p *page) Bury(ctx context.Context, id firstcome.CampaignID, letters []flow.DeadLetter) (flow.Settled, error) {
-	return p.call(ctx, func() error {
-		for _, l := range letters {
-			p.letters[l.Garbage.Source+key(l.Coupon)] = l
+func (p *page) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Drained, error) {
+	d, err := p.call(ctx, func() error {
+		for _, g := range b.Garbage {
+			p.letters[g.Source] = g.Cause
+		}
+		for _, c := range b.Coupons {
+			p.letters[key(c)] = cause
 		}
 		return nil
 	})
+	d.Letters = b.Coupons
+	return d, err
 }
 
-func (p *page) call(ctx context.Context, do func() error) (flow.Settled, error) {
+func (p *page) call(ctx context.Context, do func() error) (flow.Drained, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.calls++
@@ -136,17 +141,17 @@ func (p *page) call(ctx context.Context, do func() error) (flow.Settled, error) 
 			continue
 		}
 		if err := errors.Join(ctx.Err(), step()); err != nil {
-			return flow.Settled{}, err
+			return flow.Drained{}, err
 		}
 	}
-	return flow.Settled{Through: int64(len(p.coupons) + len(p.letters))}, nil
+	return flow.Drained{Through: int64(len(p.coupons) + len(p.letters))}, nil
 }
 
 // coupons returns those of a campaign from first to last.
 func coupons(id firstcome.CampaignID, first, last int64) []firstcome.Coupon {
 	var all []firstcome.Coupon
 	for n := first; n <= last; n++ {
-		all = append(all, firstcome.Coupon{Campaign: id, Number: n, User: firstcome.UserID(fmt.Sprint("user-", n)), Epoch: 1})
+		all = append(all, firstcome.Coupon{Campaign: id, Number: n, User: firstcome.UserID(fmt.Sprint("user-", n))})
 	}
 	return all
 }
@@ -254,10 +259,12 @@ func TestTheOneCouponThatTheLedgerRefusesIsBuried(t *testing.T) {
 		j, p := &journal{}, newPage()
 		j.add(flow.Batch{Campaign: "c", Coupons: coupons("c", 1, 512)})
 		p.refuses = func(c firstcome.Coupon) bool { return c.Number == 300 }
+		var told flow.Drained
+		j.took = func(d flow.Drained) error { told = d; return nil }
 		r := recordAll(t, j, p, flow.RecorderLimits{})
 		same(t, "recorded, in order", append(numbers(1, 299), numbers(301, 512)...), p.order)
-		letter, ok := p.letters["c/300"]
-		if !ok || letter.Cause == "" || len(p.letters) != 1 {
+		same(t, "told", flow.Drained{Through: 512, Letters: coupons("c", 300, 300)}, told)
+		if p.letters["c/300"] == "" || len(p.letters) != 1 {
 			t.Errorf("the dead letters are %v", p.letters)
 		}
 		// Two halves at each of nine steps, the whole, and the burial.
@@ -286,12 +293,12 @@ func TestF44GarbageIsBuriedAndTheRestFlows(t *testing.T) {
 		garbage := flow.Garbage{Source: "journal/7-0", Payload: "\x00", Cause: "unknown version"}
 		j.add(flow.Batch{Campaign: "c", Garbage: []flow.Garbage{garbage}, Coupons: coupons("c", 1, 3)})
 		j.add(flow.Batch{Campaign: "c", Garbage: []flow.Garbage{garbage}})
-		var settled []int64
-		j.took = func(s flow.Settled) error { settled = append(settled, s.Through); return nil }
+		var drained []int64
+		j.took = func(s flow.Drained) error { drained = append(drained, s.Through); return nil }
 		recordAll(t, j, p, flow.RecorderLimits{})
 		same(t, "recorded", numbers(1, 3), p.order)
-		same(t, "dead letters", map[string]flow.DeadLetter{"journal/7-0/0": {Garbage: garbage, Cause: "unknown version"}}, p.letters)
-		same(t, "settled", []int64{4, 4}, settled)
+		same(t, "dead letters", map[string]string{"journal/7-0": "unknown version"}, p.letters)
+		same(t, "drained", []int64{4, 4}, drained)
 	})
 }
 
@@ -354,20 +361,20 @@ type counting struct {
 	outOfOrder          bool
 }
 
-func (c *counting) Record(_ context.Context, _ firstcome.CampaignID, coupons []firstcome.Coupon) (flow.Settled, error) {
+func (c *counting) Record(_ context.Context, b flow.Batch) (flow.Drained, error) {
 	c.calls++
 	time.Sleep(20 * time.Millisecond)
 	if c.calls%10 == 0 {
-		return flow.Settled{}, errors.New("too slow")
+		return flow.Drained{}, errors.New("too slow")
 	}
-	c.widest = max(c.widest, int64(len(coupons)))
-	c.outOfOrder = c.outOfOrder || coupons[0].Number != c.last+1
-	c.last = coupons[len(coupons)-1].Number
-	return flow.Settled{Through: c.last}, nil
+	c.widest = max(c.widest, int64(len(b.Coupons)))
+	c.outOfOrder = c.outOfOrder || b.Coupons[0].Number != c.last+1
+	c.last = b.Coupons[len(b.Coupons)-1].Number
+	return flow.Drained{Through: c.last}, nil
 }
 
-func (c *counting) Bury(context.Context, firstcome.CampaignID, []flow.DeadLetter) (flow.Settled, error) {
-	return flow.Settled{}, errors.New("there is nothing to bury")
+func (c *counting) Bury(context.Context, flow.Batch, string) (flow.Drained, error) {
+	return flow.Drained{}, errors.New("there is nothing to bury")
 }
 
 func TestF49ABacklogOfAMillionDrainsOneBatchAtATimeWithoutLoss(t *testing.T) {
@@ -393,7 +400,7 @@ func TestARecorderDrainsAgainAfterItsJournalFailed(t *testing.T) {
 			j.add(flow.Batch{Campaign: "c", Coupons: coupons("c", n+1, n+1)})
 		}
 		failures := 2
-		j.took = func(flow.Settled) error {
+		j.took = func(flow.Drained) error {
 			if failures--; failures >= 0 {
 				return errors.New("the journal's connection is gone")
 			}
@@ -427,12 +434,12 @@ func TestOneCampaignThatCannotBeRecordedHereDoesNotHoldUpAnother(t *testing.T) {
 // mismatched is a keeper of which one campaign has another gate, and one is held by somebody.
 type mismatched struct{ *page }
 
-func (m mismatched) Record(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (flow.Settled, error) {
-	switch id {
+func (m mismatched) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	switch b.Campaign {
 	case "other":
-		return flow.Settled{}, firstcome.ErrGateMismatch
+		return flow.Drained{}, firstcome.ErrGateMismatch
 	case "held":
-		return flow.Settled{}, flow.ErrRowLocked
+		return flow.Drained{}, flow.ErrRowLocked
 	}
-	return m.page.Record(ctx, id, coupons)
+	return m.page.Record(ctx, b)
 }

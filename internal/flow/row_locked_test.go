@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
@@ -63,16 +62,16 @@ type recovering struct {
 	failed bool
 }
 
-func (r *recovering) Record(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (flow.Settled, error) {
+func (r *recovering) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 	switch {
-	case id != "held":
-		return r.page.Record(ctx, id, coupons)
+	case b.Campaign != "held":
+		return r.page.Record(ctx, b)
 	case !r.failed:
 		r.failed = true
-		return flow.Settled{}, errors.New("the ledger is down")
+		return flow.Drained{}, errors.New("the ledger is down")
 	}
 	time.Sleep(5 * time.Second) // as long as a lock is waited for
-	return flow.Settled{}, flow.ErrRowLocked
+	return flow.Drained{}, flow.ErrRowLocked
 }
 
 func TestAHeldCampaignThatIsTheProbeOfAnOpenBreakerClosesIt(t *testing.T) {

@@ -17,27 +17,28 @@ type Source interface {
 	Drain(ctx context.Context, to Sink) error
 }
 
-// A Sink returns nil only when all of a batch is settled: durable in the ledger as
-// coupons or as dead letters. Taking a batch twice is the same as taking it once.
+// A Sink returns nil only when all of a batch is durable in the ledger, as coupons or
+// as dead letters. Taking a batch twice is the same as taking it once.
 // firstcome.ErrGateMismatch says that another node has to take the campaign's, ErrRowLocked that
 // nobody can at present: a source goes on with the other campaigns and gives it again later.
-type Sink func(ctx context.Context, b Batch) (Settled, error)
+type Sink func(ctx context.Context, b Batch) (Drained, error)
 
-// A Revision is a campaign as of its last numbered change, its gate's epoch and what is settled of
-// it. While the ledger says the same revision, none of these is another.
+// A Revision is a campaign as of its last numbered change, its gate's epoch and how far it
+// is drained. While the ledger says the same revision, none of these is another.
 type Revision struct {
 	Campaign firstcome.CampaignID
 	Version  int64 // of the last numbered change
 	Epoch    int64
 	Marker   string // of the campaign: see firstcome.Change; empty: not said, nor what follows
-	// Settled and Letters are Through and Order of what the ledger has settled.
-	Settled, Letters int64
+	Drained  int64  // Through of what the ledger has drained
 }
 
-// A Batch is what a source hands out at once, of one campaign.
+// A Batch is what a source hands out at once, of one campaign and one epoch of its gate.
 type Batch struct {
 	Campaign firstcome.CampaignID
-	Coupons  []firstcome.Coupon // in number order; Recorded is false and Epoch is set
+	Epoch    int64              // in which the gate issued the coupons
+	Marker   string             // of the campaign that issued them: see firstcome.Change; empty: not said
+	Coupons  []firstcome.Coupon // in number order; Recorded is false
 	Garbage  []Garbage
 }
 
@@ -48,26 +49,15 @@ type Garbage struct {
 	Cause   string
 }
 
-// Settled says how far a campaign is in the ledger.
-type Settled struct {
+// Drained says how far a campaign's numbers have left the journal, and what became of a batch.
+type Drained struct {
 	// Through is the number up to which each is a coupon in the ledger, a dead letter or lost.
 	Through int64
-	// Order is raised in the ledger by each transaction that changes which numbers are
-	// unrecorded, that is dead letters and no coupons in the ledger. So of two that are
-	// told in any order the one with the higher is the later.
-	Order int64
-	// Unrecorded are the numbers that became unrecorded since the order Since, and
-	// Recorded those that were and are no more: to whoever knows which were unrecorded at
-	// Since, or at any time from then to Order, they tell which are at Order. Since is 0
-	// where they tell all. Some may be above Through.
-	Since                int64
-	Unrecorded, Recorded []int64
-	// Twice are numbers that the gate gave and that are other coupons in the ledger, so that it
-	// gave them twice: at the gate they are unrecorded for good.
-	Twice []int64
-	// Epoch is that of the campaign's gate by then; 0: not said. Numbers are lost
-	// between epochs only, so one of an earlier epoch may be lost.
-	Epoch int64
+	// Letters are those of the batch's coupons that are dead letters, whatever became of these, and no
+	// coupons in the ledger.
+	Letters []firstcome.Coupon
+	// Twice tells that a number of one of Letters is another coupon in the ledger: the gate gave it twice.
+	Twice bool
 }
 
 // ErrRowLocked says that somebody else has a campaign's row in the ledger, or another row that

@@ -40,7 +40,7 @@ func (l *Ledger) atGate(ctx context.Context, condition string, args ...any) (all
 
 // atGateQuery returns the query of a page of atGate.
 func atGateQuery(condition string) string {
-	return `SELECT c.id, c.version, c.epoch, c.created_at, c.settled, c.letters_order FROM campaigns c
+	return `SELECT c.id, c.version, c.epoch, c.created_at, c.drained_through FROM campaigns c
 		WHERE c.gate = ? AND c.forgotten_at IS NULL AND c.id > ? AND c.secret = ? AND ` + condition + ` ORDER BY c.id LIMIT ?`
 }
 
@@ -55,7 +55,7 @@ func (l *Ledger) atGateBehind(ctx context.Context, all []flow.Revision, after fi
 	for rows.Next() {
 		var r flow.Revision
 		var createdAt int64
-		if err := rows.Scan(&r.Campaign, &r.Version, &r.Epoch, &createdAt, &r.Settled, &r.Letters); err != nil {
+		if err := rows.Scan(&r.Campaign, &r.Version, &r.Epoch, &createdAt, &r.Drained); err != nil {
 			return nil, err
 		}
 		r.Marker = l.marker(time.UnixMicro(createdAt), l.fingerprint)

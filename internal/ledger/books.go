@@ -137,7 +137,7 @@ func (b *Books) campaign(ctx context.Context, id firstcome.CampaignID) (audit.Ca
 		var quantity, opensAt, closesAt, decidedAt, createdAt, retiredAt, forgottenAt sql.NullInt64
 		var course course
 		err := take(&quantity, &opensAt, &closesAt, &c.Paused, &c.Closed, &c.Version, &c.Row.TermsVersion, &c.Applied, &gate, &c.Epoch,
-			&c.Secret, &c.InForce, &c.Issued, &c.LastNumber, &c.Settled, &c.Row.LettersOrder, &c.Position, &decidedAt, &createdAt, &retiredAt, &forgottenAt,
+			&c.Secret, &c.InForce, &c.Issued, &c.LastNumber, &c.Drained, &c.Position, &decidedAt, &createdAt, &retiredAt, &forgottenAt,
 			&course.openedAt, &course.soldOutAt, &course.closedAt)
 		c.Instants = course.instants()
 		c.Quantity, c.OpensAt, c.ClosesAt, c.CreatedAt = unlimited(quantity), instant(opensAt), instant(closesAt), instant(createdAt)
@@ -145,7 +145,7 @@ func (b *Books) campaign(ctx context.Context, id firstcome.CampaignID) (audit.Ca
 		c.Remote = gate != gateKind
 		return err
 	}, `SELECT quantity, opens_at, closes_at, paused, closed, version, terms_version, applied, gate, epoch,
-		secret, in_force, issued, last_number, settled, letters_order, position, decided_at, created_at, retired_at, forgotten_at,
+		secret, in_force, issued, last_number, drained_through, position, decided_at, created_at, retired_at, forgotten_at,
 		opened_at, sold_out_at, closed_at FROM campaigns WHERE id = ?`, string(id))
 	if err == nil && !found {
 		err = firstcome.ErrNoCampaign

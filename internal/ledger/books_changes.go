@@ -96,25 +96,22 @@ func (b *Books) otherLetters(ctx context.Context, each func(audit.Letter) error)
 
 func (b *Books) lettersWhere(ctx context.Context, each func(audit.Letter) error, where string, args ...any) error {
 	return b.each(ctx, "the dead letters", func(take scan) error {
-		var order int64
-		d, err := scanLetter(func(into ...any) error { return take(append(into, &order)...) })
+		d, err := scanLetter(take)
 		if err != nil {
 			return err
 		}
 		return each(audit.Letter{
-			ID: d.ID, Number: d.Number, User: d.User, Open: d.SettledAt.IsZero(), Voided: d.SettledBy == Voided,
-			SettledAt: d.SettledAt, Order: order, Wrong: d.contradiction(order),
+			ID: d.ID, Number: d.Number, User: d.User, Open: d.ResolvedAt.IsZero(), Voided: d.ResolvedBy == Voided,
+			ResolvedAt: d.ResolvedAt, Wrong: d.contradiction(),
 		})
-	}, `SELECT `+letterColumns+`, letters_order FROM dead_letters `+where+` ORDER BY dead_letters.id`, args...)
+	}, `SELECT `+letterColumns+` FROM dead_letters `+where+` ORDER BY dead_letters.id`, args...)
 }
 
-// contradiction returns how the columns of a letter, which has an order, contradict each other; empty: they do not.
-func (d *DeadLetter) contradiction(order int64) string {
+// contradiction returns how the columns of a letter contradict each other; empty: they do not.
+func (d *DeadLetter) contradiction() string {
 	switch {
-	case d.SettledAt.IsZero() != (d.SettledBy == ""):
-		return "it says when it was settled or how, and not both"
-	case order > 0 && d.Number == 0:
-		return "it has an order, and no number"
+	case d.ResolvedAt.IsZero() != (d.ResolvedBy == ""):
+		return "it says when it was resolved or how, and not both"
 	case strings.HasPrefix(d.Source, couponSource):
 		return d.ofCoupon()
 	case d.Number != 0 || d.User != "":
@@ -134,7 +131,7 @@ func (d *DeadLetter) ofCoupon() string {
 		return "its payload is no coupon"
 	}
 	number := int64(0)
-	if s.Campaign == d.Campaign {
+	if s.Campaign == d.Campaign && s.BuriedIn > 0 {
 		number = max(s.Number, 0)
 	}
 	changed := strings.ContainsRune(string(s.User)+s.Code+string(s.Campaign), utf8.RuneError)

@@ -32,15 +32,11 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 		if err != nil {
 			return err
 		}
-		letters, err := t.adoptLetters(id)
-		if err != nil {
-			return err
-		}
 		_, err = t.change(`INSERT INTO campaigns
-			(id, quantity, opens_at, closes_at, version, terms_version, applied, gate, epoch, secret, letters_order, decided_at, created_at, sold_out_at)
-			VALUES (?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			(id, quantity, opens_at, closes_at, version, terms_version, applied, gate, epoch, secret, decided_at, created_at, sold_out_at)
+			VALUES (?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?)`,
 			id, quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt),
-			l.appliedAt(1), l.gate, firstEpoch, l.fingerprint, letters, now.UnixMicro(), now.UnixMicro(),
+			l.appliedAt(1), l.gate, firstEpoch, l.fingerprint, now.UnixMicro(), now.UnixMicro(),
 			micros(l.soldOutAt(stock{}, terms, now)))
 		if err != nil {
 			return err

@@ -49,7 +49,7 @@ func (t *tx) notRecorded(s stock, number int64) error {
 		return err
 	case letter:
 		return fmt.Errorf("%w: number %d is a dead letter, which is voided as such", firstcome.ErrNoCoupon, number)
-	case number > s.settled:
+	case number > s.drained:
 		return firstcome.ErrNotRecorded
 	}
 	return firstcome.ErrNoCoupon

@@ -15,7 +15,7 @@ type Counts struct {
 func (l *Ledger) Counts(ctx context.Context) (Counts, error) {
 	var c Counts
 	err := l.conclude.QueryRowContext(ctx, `SELECT
-		(SELECT count(*) FROM dead_letters WHERE settled_at IS NULL),
+		(SELECT count(*) FROM dead_letters WHERE resolved_at IS NULL),
 		(SELECT count(*) FROM campaigns c JOIN changes h ON h.campaign_id = c.id AND h.version > c.applied
 			WHERE c.applied < c.version AND c.gate = ? AND c.secret = ?)`, l.gate, l.fingerprint).Scan(&c.Letters, &c.Pending)
 	if err != nil {

@@ -28,7 +28,7 @@ func TestTheCountsAreTheOpenDeadLettersAndTheChangesThatTheGateLacks(t *testing.
 		if _, err := l.Switch(t.Context(), "test", "c", ledger.Pause); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := beside(t, name).Exec(`UPDATE dead_letters SET settled_at = 1, settled_by = 'replayed' WHERE number = 1`); err != nil {
+		if _, err := beside(t, name).Exec(`UPDATE dead_letters SET resolved_at = 1, resolved_by = 'replayed' WHERE number = 1`); err != nil {
 			t.Fatal(err)
 		}
 		counts(l, "with a pause on its way", ledger.Counts{Letters: 1, Pending: 1})

@@ -19,34 +19,34 @@ import (
 // A DeadLetter is what the ledger would not take, until an operator replays or
 // voids it. Its coupon's stock stays taken until then.
 type DeadLetter struct {
-	ID        int64
-	Campaign  firstcome.CampaignID // empty: the entry does not say
-	Number    int64                // 0: the entry could not be read
-	User      firstcome.UserID
-	Source    string // names the entry
-	Payload   string // the coupon as JSON, or the entry as it was found
-	Cause     string
-	CreatedAt time.Time
-	SettledAt time.Time // zero while it is open
-	SettledBy Settling
+	ID         int64
+	Campaign   firstcome.CampaignID // empty: the entry does not say
+	Number     int64                // 0: the entry could not be read
+	User       firstcome.UserID
+	Source     string // names the entry
+	Payload    string // the coupon as JSON, or the entry as it was found
+	Cause      string
+	CreatedAt  time.Time
+	ResolvedAt time.Time // zero while it is open
+	ResolvedBy Resolution
 }
 
-// A Settling is what an operator did with a dead letter.
-type Settling string
+// A Resolution is what an operator did with a dead letter.
+type Resolution string
 
 // What an operator does with a dead letter.
 const (
-	Replayed Settling = "replayed" // its coupon is in the ledger
-	Voided   Settling = "voided"   // its coupon never will be, and its stock returned
+	Replayed Resolution = "replayed" // its coupon is in the ledger
+	Voided   Resolution = "voided"   // its coupon never will be, and its stock returned
 )
 
 // Letters are a page of dead letters: those with an ID above After, at most
-// Limit of them (0: all), of one campaign or of all, the settled ones too or not.
+// Limit of them (0: all), of one campaign or of all, the resolved ones too or not.
 type Letters struct {
 	Campaign firstcome.CampaignID // empty: of all
 	After    int64
 	Limit    int
-	Settled  bool
+	Resolved bool
 }
 
 // storedCoupon is a coupon as a dead letter keeps it.
@@ -58,7 +58,7 @@ type storedCoupon struct {
 	IssuedAt     int64                `json:"issued_at"` // microseconds since 1970
 	TermsVersion int64                `json:"terms_version"`
 	Epoch        int64                `json:"epoch"`
-	// BuriedIn is the epoch that the campaign was in. A letter whose coupon was not
+	// BuriedIn is the epoch that the campaign was in; 0: there was no such campaign, and the letter has no number. A letter whose coupon was not
 	// of another epoch then may be replayed in any.
 	BuriedIn int64 `json:"buried_in"`
 }
@@ -66,23 +66,21 @@ type storedCoupon struct {
 func (s storedCoupon) coupon() firstcome.Coupon {
 	return firstcome.Coupon{
 		Campaign: s.Campaign, Number: s.Number, User: s.User, Code: s.Code,
-		IssuedAt: time.UnixMicro(s.IssuedAt).UTC(), TermsVersion: s.TermsVersion, Epoch: s.Epoch,
+		IssuedAt: time.UnixMicro(s.IssuedAt).UTC(), TermsVersion: s.TermsVersion,
 	}
 }
 
-func stored(c firstcome.Coupon) storedCoupon {
+func stored(c firstcome.Coupon, epoch int64) storedCoupon {
 	return storedCoupon{
 		Campaign: c.Campaign, Number: c.Number, User: c.User, Code: c.Code,
-		IssuedAt: c.IssuedAt.UnixMicro(), TermsVersion: c.TermsVersion, Epoch: c.Epoch,
+		IssuedAt: c.IssuedAt.UnixMicro(), TermsVersion: c.TermsVersion, Epoch: epoch,
 	}
 }
 
 // letterSource names the dead letter of a coupon, whichever way and however often
 // it came.
 func letterSource(c firstcome.Coupon) string {
-	s := stored(c)
-	s.Epoch = 0
-	text, err := json.Marshal(s)
+	text, err := json.Marshal(stored(c, 0))
 	if err != nil {
 		panic(err) // strings and numbers are always JSON
 	}
@@ -92,109 +90,88 @@ func letterSource(c firstcome.Coupon) string {
 // couponSource begins the source of every letter of a coupon.
 const couponSource = "coupon/"
 
-// Bury keeps dead letters of a campaign, all or none of them, and returns how far
-// the campaign is settled then: see Record. To bury one again is the same as once,
-// and a coupon that has come into the ledger meanwhile is not buried. One whose number is another
-// coupon in the ledger is named each time: see flow.Settled.Twice.
-func (l *Ledger) Bury(ctx context.Context, id firstcome.CampaignID, letters []flow.DeadLetter) (flow.Settled, error) {
-	var settled flow.Settled
+// Bury keeps what a batch has as dead letters, its coupons with a cause, all or none of it, and returns how far
+// the campaign is drained then: see Record. To bury a coupon again is the same as once,
+// and one that has come into the ledger meanwhile is not buried.
+func (l *Ledger) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Drained, error) {
+	var drained flow.Drained
 	err := l.repeat(ctx, func(t *tx) (err error) {
-		settled, err = l.bury(t, id, letters)
+		drained, err = l.bury(t, b, cause)
 		return l.ofOne(err)
 	})
 	if err != nil {
-		return flow.Settled{}, fmt.Errorf("bury %d dead letters of %s: %w", len(letters), id, err)
+		return flow.Drained{}, fmt.Errorf("bury %d dead letters of %s: %w", len(b.Coupons)+len(b.Garbage), b.Campaign, err)
 	}
-	return settled, nil
+	return drained, nil
 }
 
-func (l *Ledger) bury(t *tx, id firstcome.CampaignID, letters []flow.DeadLetter) (flow.Settled, error) {
-	r, err := l.recordingOf(t, id)
+func (l *Ledger) bury(t *tx, b flow.Batch, cause string) (flow.Drained, error) {
+	r, err := l.recordingOf(t, b)
 	known := !errors.Is(err, firstcome.ErrNoCampaign)
 	if err != nil && known {
-		return flow.Settled{}, err
+		return flow.Drained{}, err
 	}
 	now, err := l.now(t)
 	if err != nil {
-		return flow.Settled{}, err
+		return flow.Drained{}, err
 	}
-	var marker string
-	if known {
-		marker = r.marker
+	for _, g := range b.Garbage {
+		if err := t.insertLetter(DeadLetter{Campaign: b.Campaign, Source: g.Source, Payload: g.Payload, Cause: g.Cause, CreatedAt: now}); err != nil {
+			return flow.Drained{}, err
+		}
 	}
-	for _, letter := range letters {
-		if err := foreign([]firstcome.Coupon{letter.Coupon}, marker); err != nil {
-			return flow.Settled{}, err
-		}
-		row := DeadLetter{Campaign: id, Cause: letter.Cause, CreatedAt: now}
-		if letter.Coupon.Number == 0 && letter.Coupon.User == "" {
-			row.Source, row.Payload = letter.Garbage.Source, letter.Garbage.Payload
-		} else if err := row.hold(letter.Coupon, r); err != nil {
-			return flow.Settled{}, err
-		}
-		var order int64
+	for _, c := range b.Coupons {
+		d := DeadLetter{Campaign: b.Campaign, User: c.User, Source: letterSource(c), Cause: cause, CreatedAt: now}
+		s := stored(c, b.Epoch)
 		if known {
-			order = r.letters + 1
+			s.BuriedIn = r.epoch
+			if c.Campaign == b.Campaign {
+				d.Number = max(c.Number, 0)
+			}
 		}
-		unrecorded, twice, err := t.bury(row, order)
-		switch {
-		case err != nil:
-			return flow.Settled{}, err
-		case known && unrecorded:
-			r.unrecorded = append(r.unrecorded, row.Number)
-		case twice:
-			r.twice = append(r.twice, row.Number)
+		text, err := json.Marshal(s)
+		if err != nil {
+			return flow.Drained{}, err
+		}
+		d.Payload = string(text)
+		if err := t.buryCoupon(r, d, c); err != nil {
+			return flow.Drained{}, err
 		}
 	}
 	if !known {
-		return flow.Settled{}, nil
+		return flow.Drained{}, nil
 	}
 	return r.do()
 }
 
-// hold makes the letter that of a coupon.
-func (d *DeadLetter) hold(c firstcome.Coupon, r *recording) error {
-	s := stored(c)
-	if r != nil {
-		s.BuriedIn = r.epoch
-	}
-	text, err := json.Marshal(s)
-	d.User, d.Source, d.Payload = c.User, letterSource(c), string(text)
-	if c.Campaign == d.Campaign {
-		d.Number = max(c.Number, 0)
-	}
-	return err
-}
-
-// bury inserts a letter that is not there, with the order of the letters of its
-// campaign from then on. unrecorded tells that it is new and has a number that is no coupon, twice
-// that its number is another coupon.
-func (t *tx) bury(d DeadLetter, order int64) (unrecorded, twice bool, err error) {
+// buryCoupon inserts the letter of a coupon, unless the ledger has the coupon.
+func (t *tx) buryCoupon(r *recording, d DeadLetter, c firstcome.Coupon) error {
 	if d.Number > 0 {
 		// Another node may have recorded it since it was refused here.
-		known, err := t.coupon(d.Campaign, d.Number)
-		if err == nil && letterSource(known) == d.Source {
-			return false, false, nil
+		switch known, err := t.coupon(d.Campaign, d.Number); {
+		case err == nil && letterSource(known) == d.Source:
+			return nil
+		case err == nil:
+			r.Twice = true
+		case !errors.Is(err, firstcome.ErrNoCoupon):
+			return err
 		}
-		unrecorded = errors.Is(err, firstcome.ErrNoCoupon)
-		if err != nil && !unrecorded {
-			return false, false, err
-		}
-		twice = !unrecorded
+		r.Letters = append(r.Letters, c)
 	}
+	return t.insertLetter(d)
+}
+
+// insertLetter inserts a letter that is not there.
+func (t *tx) insertLetter(d DeadLetter) error {
 	exists, err := t.exists(`SELECT count(*) FROM dead_letters WHERE source = ?`, d.Source)
 	if err != nil || exists {
-		return false, twice, err
+		return err
 	}
-	if !unrecorded {
-		order = 0
-	}
-	_, err = t.change(`INSERT INTO dead_letters (campaign_id, number, user_id, source, payload, cause, created_at, letters_order)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+	_, err = t.change(`INSERT INTO dead_letters (campaign_id, number, user_id, source, payload, cause, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		null(string(d.Campaign)), sql.NullInt64{Int64: d.Number, Valid: d.Number > 0},
 		null(storable(string(d.User), firstcome.MaxUserID)), d.Source,
-		storable(d.Payload, maxPayload), storable(d.Cause, maxCause), d.CreatedAt.UnixMicro(), order)
-	return unrecorded, twice, err
+		storable(d.Payload, maxPayload), storable(d.Cause, maxCause), d.CreatedAt.UnixMicro())
+	return err
 }
 
 // null returns a column's text, NULL if there is none.
@@ -229,6 +206,9 @@ func storable(text string, limit int) string {
 func (r *recording) lettersOf(coupons []firstcome.Coupon) (map[int64][]string, error) {
 	letters := map[int64][]string{}
 	for _, run := range runs(coupons) {
+		if run[0].Number > r.lastNumber {
+			break // which is that of a dead letter too
+		}
 		rows, err := r.query(`SELECT number, source FROM dead_letters WHERE campaign_id = ? AND number >= ? AND number <= ?`,
 			string(r.ID), run[0].Number, run[len(run)-1].Number)
 		if err != nil {
@@ -247,15 +227,15 @@ func (r *recording) lettersOf(coupons []firstcome.Coupon) (map[int64][]string, e
 	return letters, nil
 }
 
-const letterColumns = `id, campaign_id, number, user_id, source, payload, cause, created_at, settled_at, settled_by`
+const letterColumns = `id, campaign_id, number, user_id, source, payload, cause, created_at, resolved_at, resolved_by`
 
 func scanLetter(scan func(...any) error) (DeadLetter, error) {
 	var d DeadLetter
-	var campaign, user, settledBy sql.NullString
-	var number, createdAt, settledAt sql.NullInt64
-	err := scan(&d.ID, &campaign, &number, &user, &d.Source, &d.Payload, &d.Cause, &createdAt, &settledAt, &settledBy)
-	d.Campaign, d.User, d.SettledBy = firstcome.CampaignID(campaign.String), firstcome.UserID(user.String), Settling(settledBy.String)
-	d.Number, d.CreatedAt, d.SettledAt = number.Int64, instant(createdAt), instant(settledAt)
+	var campaign, user, resolvedBy sql.NullString
+	var number, createdAt, resolvedAt sql.NullInt64
+	err := scan(&d.ID, &campaign, &number, &user, &d.Source, &d.Payload, &d.Cause, &createdAt, &resolvedAt, &resolvedBy)
+	d.Campaign, d.User, d.ResolvedBy = firstcome.CampaignID(campaign.String), firstcome.UserID(user.String), Resolution(resolvedBy.String)
+	d.Number, d.CreatedAt, d.ResolvedAt = number.Int64, instant(createdAt), instant(resolvedAt)
 	return d, err
 }
 
@@ -269,8 +249,8 @@ func (p *pool) deadLetters(ctx context.Context, page Letters) ([]DeadLetter, err
 	if page.Campaign != "" {
 		query, args = query+` AND campaign_id = ?`, append(args, string(page.Campaign))
 	}
-	if !page.Settled {
-		query += ` AND settled_at IS NULL`
+	if !page.Resolved {
+		query += ` AND resolved_at IS NULL`
 	}
 	query += ` ORDER BY id`
 	if page.Limit > 0 {
@@ -294,7 +274,7 @@ func (p *pool) deadLetters(ctx context.Context, page Letters) ([]DeadLetter, err
 
 // DeadLetter returns a dead letter, or firstcome.ErrNoDeadLetter.
 func (l *Ledger) DeadLetter(ctx context.Context, id int64) (DeadLetter, error) {
-	found, err := l.conclude.deadLetters(ctx, Letters{After: id - 1, Limit: 1, Settled: true})
+	found, err := l.conclude.deadLetters(ctx, Letters{After: id - 1, Limit: 1, Resolved: true})
 	if err != nil {
 		return DeadLetter{}, err
 	}

@@ -13,14 +13,10 @@ import (
 	"github.com/firstcome/firstcome/test/services"
 )
 
-// bury buries a coupon, and returns what is settled.
-func bury(t testing.TB, l *ledger.Ledger, cause string, c firstcome.Coupon) flow.Settled {
+// bury buries a coupon, and returns what is drained.
+func bury(t testing.TB, l *ledger.Ledger, cause string, c firstcome.Coupon) flow.Drained {
 	t.Helper()
-	settled, err := l.Bury(context.Background(), c.Campaign, []flow.DeadLetter{{Coupon: c, Cause: cause}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return whole(t, l, settled)
+	return must(t, l)(l.Bury(context.Background(), given(c), cause))
 }
 
 // buried makes a campaign whose gate has issued three coupons, of which the ledger has the
@@ -57,18 +53,20 @@ func letters(t testing.TB, l *ledger.Ledger, p ledger.Letters) []ledger.DeadLett
 	return all
 }
 
-func TestADeadLetterSettlesItsNumberAndIsUnrecorded(t *testing.T) {
+func TestADeadLetterDrainsItsNumberAndStaysOne(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remote(t, name, 10)
 		record(t, l, between(t, 1, 2)...)
 		record(t, l, decided(t, 4))
-		same(t, "settled", flow.Settled{Through: 4, Unrecorded: []int64{3}}, bury(t, l, "refused", decided(t, 3)))
-		same(t, "settled again", flow.Settled{Through: 4, Unrecorded: []int64{3}}, bury(t, l, "refused again", decided(t, 3)))
-		same(t, "settled far above", flow.Settled{Through: 4, Unrecorded: []int64{3}}, bury(t, l, "refused", decided(t, 6)))
-		same(t, "settled through both", flow.Settled{Through: 6, Unrecorded: []int64{3, 6}}, record(t, l, decided(t, 5)))
+		same(t, "drained", drained(t, 4, 3), bury(t, l, "refused", decided(t, 3)))
+		same(t, "drained again", drained(t, 4, 3), bury(t, l, "refused again", decided(t, 3)))
+		same(t, "drained far above", drained(t, 4, 7), bury(t, l, "refused", decided(t, 7)))
+		same(t, "drained between", drained(t, 5), record(t, l, decided(t, 5)))
+		same(t, "the one above is given again", drained(t, 5, 7), record(t, l, decided(t, 7)))
+		same(t, "drained through both", drained(t, 7, 3, 7), record(t, l, append(between(t, 1, 4), decided(t, 6), decided(t, 7))...))
 		// The entry is given again: it stays a dead letter.
-		same(t, "settled", flow.Settled{Through: 6, Unrecorded: []int64{3, 6}}, record(t, l, between(t, 1, 6)...))
-		same(t, "in force", int64(4), books(t, l).InForce)
+		same(t, "drained", drained(t, 7, 3, 7), record(t, l, between(t, 1, 7)...))
+		same(t, "in force", int64(5), books(t, l).InForce)
 		found := letters(t, l, ledger.Letters{Campaign: "c"})
 		if len(found) != 2 || found[0].Number != 3 || found[0].User != "user-3" || found[0].Cause != "refused" {
 			t.Errorf("the dead letters are %+v", found)
@@ -79,12 +77,12 @@ func TestADeadLetterSettlesItsNumberAndIsUnrecorded(t *testing.T) {
 func TestF44GarbageIsADeadLetterOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remote(t, name, 10)
-		garbage := flow.DeadLetter{Garbage: flow.Garbage{Source: "journal/7-0", Payload: "\x00\xff" + strings.Repeat("x", 100_000)}, Cause: "unknown version"}
+		garbage := flow.Garbage{Source: "journal/7-0", Payload: "\x00\xff" + strings.Repeat("x", 100_000), Cause: "unknown version"}
 		for range 2 {
-			if _, err := l.Bury(t.Context(), "c", []flow.DeadLetter{garbage}); err != nil {
+			if _, err := l.Bury(t.Context(), flow.Batch{Campaign: "c", Garbage: []flow.Garbage{garbage}}, ""); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.Bury(t.Context(), "unknown", []flow.DeadLetter{{Coupon: decided(t, 1), Cause: "no such campaign"}}); err != nil {
+			if _, err := l.Bury(t.Context(), flow.Batch{Campaign: "unknown", Coupons: between(t, 1, 1)}, "no such campaign"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -92,16 +90,16 @@ func TestF44GarbageIsADeadLetterOnce(t *testing.T) {
 		if len(found) != 2 || found[0].Source != "journal/7-0" || !strings.HasPrefix(found[0].Payload, `"\x00\xffxx`) || len(found[0].Payload) > 60_000 {
 			t.Errorf("the dead letters are %.200v", found)
 		}
-		if _, err := l.Replay(t.Context(), "op", found[0].ID); !errors.Is(err, flow.ErrRefused) {
+		if err := l.Replay(t.Context(), "op", found[0].ID); !errors.Is(err, flow.ErrRefused) {
 			t.Errorf("garbage was replayed: %v", err)
 		}
 		if id, err := l.VoidLetter(t.Context(), "op", found[0].ID, "looked at"); err != nil || id != "" {
 			t.Errorf("voiding garbage: %q, %v", id, err)
 		}
 		same(t, "open ones", 1, len(letters(t, l, ledger.Letters{})))
-		same(t, "all", 2, len(letters(t, l, ledger.Letters{Settled: true})))
-		same(t, "the first", 1, len(letters(t, l, ledger.Letters{Settled: true, Limit: 1})))
-		same(t, "behind the first", 1, len(letters(t, l, ledger.Letters{Settled: true, After: found[0].ID})))
+		same(t, "all", 2, len(letters(t, l, ledger.Letters{Resolved: true})))
+		same(t, "the first", 1, len(letters(t, l, ledger.Letters{Resolved: true, Limit: 1})))
+		same(t, "behind the first", 1, len(letters(t, l, ledger.Letters{Resolved: true, After: found[0].ID})))
 	})
 }
 
@@ -109,18 +107,16 @@ func TestF44ADeadLetterIsReplayedOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		a, g, letter := buried(t, name)
 		third := g.journal[2]
-		settled, err := a.Replay(t.Context(), "op", letter)
-		if err != nil {
+		if err := a.Replay(t.Context(), "op", letter); err != nil {
 			t.Fatal(err)
 		}
-		same(t, "settled", flow.Settled{Through: 3, Order: 2, Since: 1, Recorded: []int64{3}, Epoch: 1}, settled)
-		if _, err := a.Replay(t.Context(), "op", letter); !errors.Is(err, firstcome.ErrSettledLetter) {
+		if err := a.Replay(t.Context(), "op", letter); !errors.Is(err, firstcome.ErrResolvedLetter) {
 			t.Errorf("replayed twice: %v", err)
 		}
-		if _, err := a.VoidLetter(t.Context(), "op", letter, ""); !errors.Is(err, firstcome.ErrSettledLetter) {
+		if _, err := a.VoidLetter(t.Context(), "op", letter, ""); !errors.Is(err, firstcome.ErrResolvedLetter) {
 			t.Errorf("voided after it was replayed: %v", err)
 		}
-		if _, err := a.Replay(t.Context(), "op", letter+1); !errors.Is(err, firstcome.ErrNoDeadLetter) {
+		if err := a.Replay(t.Context(), "op", letter+1); !errors.Is(err, firstcome.ErrNoDeadLetter) {
 			t.Errorf("no letter: %v", err)
 		}
 		record(t, a.Ledger, third)
@@ -149,7 +145,7 @@ func replayRefused(t *testing.T, l *ledger.Ledger) {
 	t.Helper()
 	open := letters(t, l, ledger.Letters{})
 	for _, letter := range open {
-		if _, err := l.Replay(t.Context(), "op", letter.ID); !errors.Is(err, flow.ErrRefused) {
+		if err := l.Replay(t.Context(), "op", letter.ID); !errors.Is(err, flow.ErrRefused) {
 			t.Errorf("number %d was replayed: %v", letter.Number, err)
 		}
 	}
@@ -165,7 +161,7 @@ func TestADeadLetterIsReplayedInALaterEpochUnlessItWasOfAnother(t *testing.T) {
 		if _, err := beside(t, name).Exec(`UPDATE campaigns SET epoch = 2 WHERE id = 'c'`); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.Replay(t.Context(), "op", letters(t, l, ledger.Letters{})[0].ID); err != nil {
+		if err := l.Replay(t.Context(), "op", letters(t, l, ledger.Letters{})[0].ID); err != nil {
 			t.Error(err)
 		}
 		bury(t, l, "of another epoch", decided(t, 2))
@@ -201,14 +197,14 @@ func TestAVoidedDeadLetterGivesTheGateItsStockBack(t *testing.T) {
 		got := books(t, a.Ledger)
 		same(t, "in force", int64(3), got.InForce)
 		same(t, "the last coupon's number", int64(4), got.Coupons[2].Number)
-		same(t, "settled", flow.Settled{Through: 4, Unrecorded: []int64{3}}, record(t, a.Ledger))
-		if _, err := a.VoidLetter(t.Context(), "op", letter, ""); !errors.Is(err, firstcome.ErrSettledLetter) {
+		same(t, "drained", flow.Drained{Through: 4, Letters: []firstcome.Coupon{third}}, record(t, a.Ledger, third))
+		if _, err := a.VoidLetter(t.Context(), "op", letter, ""); !errors.Is(err, firstcome.ErrResolvedLetter) {
 			t.Errorf("voided twice: %v", err)
 		}
 	})
 }
 
-func TestLostNumbersAreSettledAndOfAnEarlierEpoch(t *testing.T) {
+func TestLostNumbersAreDrainedAndOfAnEarlierEpoch(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remoteAt(t, name)
 		create(t, l, "c", 10)
@@ -220,12 +216,8 @@ func TestLostNumbersAreSettledAndOfAnEarlierEpoch(t *testing.T) {
 			}
 		}
 		refused(t, l, "of the epoch before", decided(t, 7))
-		seventh := decided(t, 7)
+		seventh := given(decided(t, 7))
 		seventh.Epoch = 2
-		settled, err := l.Record(t.Context(), "c", []firstcome.Coupon{seventh})
-		if err != nil {
-			t.Fatal(err)
-		}
-		same(t, "settled", flow.Settled{Through: 7, Epoch: 2}, settled)
+		same(t, "drained", drained(t, 7), must(t, l)(l.Record(t.Context(), seventh)))
 	})
 }

@@ -134,19 +134,21 @@ func TestF32TheLedgerTakesNothingOfAnotherLedgersCampaign(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		own, foreign := decided(t, 1), decided(t, 2)
-		own.Marker, foreign.Marker = c.Marker, "0123456789abcdef.1"
-		record(t, l, own)
+		own := given(decided(t, 1))
+		own.Marker = c.Marker
+		must(t, l)(l.Record(t.Context(), own))
 		before := books(t, l)
-		again := own
-		again.Marker = foreign.Marker
-		unknown := foreign
-		unknown.Campaign = "unknown"
-		for what, c := range map[string]firstcome.Coupon{"a new coupon": foreign, "one like a known one": again, "of no campaign": unknown} {
-			if _, err := l.Record(t.Context(), c.Campaign, []firstcome.Coupon{c}); !errors.Is(err, firstcome.ErrGateMismatch) {
+		foreign := func(id firstcome.CampaignID, c firstcome.Coupon) flow.Batch {
+			c.Campaign = id
+			return flow.Batch{Campaign: id, Epoch: 1, Marker: "0123456789abcdef.1", Coupons: []firstcome.Coupon{c}}
+		}
+		for what, b := range map[string]flow.Batch{
+			"a new coupon": foreign("c", decided(t, 2)), "one like a known one": foreign("c", decided(t, 1)), "of no campaign": foreign("unknown", decided(t, 2)),
+		} {
+			if _, err := l.Record(t.Context(), b); !errors.Is(err, firstcome.ErrGateMismatch) {
 				t.Errorf("%s: to record it got %v", what, err)
 			}
-			if _, err := l.Bury(t.Context(), c.Campaign, []flow.DeadLetter{{Coupon: c, Cause: "a trial"}}); !errors.Is(err, firstcome.ErrGateMismatch) {
+			if _, err := l.Bury(t.Context(), b, "a trial"); !errors.Is(err, firstcome.ErrGateMismatch) {
 				t.Errorf("%s: to bury it got %v", what, err)
 			}
 		}

@@ -38,16 +38,16 @@ func (p *planned) records(l *Ledger, size int) {
 		p.last++
 		coupons[n] = firstcome.Coupon{
 			Campaign: "c", Number: p.last, User: firstcome.UserID(fmt.Sprint("user-", p.last)), Code: "0123456789ABCDEF",
-			IssuedAt: time.UnixMicro(p.last), TermsVersion: 1, Epoch: 1,
+			IssuedAt: time.UnixMicro(p.last), TermsVersion: 1,
 		}
 	}
 	if p.last == int64(size) { // the first ones
-		if _, err := l.Bury(context.Background(), "c", []flow.DeadLetter{{Coupon: coupons[0], Cause: "test"}}); err != nil {
+		if _, err := l.Bury(context.Background(), flow.Batch{Campaign: "c", Epoch: 1, Coupons: coupons[:1]}, "test"); err != nil {
 			p.t.Fatal(err)
 		}
 	}
 	for range 2 {
-		if _, err := l.Record(context.Background(), "c", coupons); err != nil {
+		if _, err := l.Record(context.Background(), flow.Batch{Campaign: "c", Epoch: 1, Coupons: coupons}); err != nil {
 			p.t.Fatal(err)
 		}
 	}

@@ -219,11 +219,11 @@ func TestADeadLetterOfNoCampaignIsVoidedOnce(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		name := kind.Database(t)
 		l := remoteAt(t, name)
-		if _, err := l.Bury(t.Context(), "unknown", []flow.DeadLetter{{Coupon: decided(t, 1), Cause: "no such campaign"}}); err != nil {
+		if _, err := l.Bury(t.Context(), flow.Batch{Campaign: "unknown", Coupons: between(t, 1, 1)}, "no such campaign"); err != nil {
 			t.Fatal(err)
 		}
 		db := rawServer(t, name)
-		hand := begin(t, db, `UPDATE dead_letters SET settled_at = 1, settled_by = 'voided'`)
+		hand := begin(t, db, `UPDATE dead_letters SET resolved_at = 1, resolved_by = 'voided'`)
 		voided := make(chan error, 1)
 		letter := letters(t, l, ledger.Letters{})[0].ID
 		go func() {
@@ -234,7 +234,7 @@ func TestADeadLetterOfNoCampaignIsVoidedOnce(t *testing.T) {
 		if err := hand.Commit(); err != nil {
 			t.Fatal(err)
 		}
-		if err := <-voided; !errors.Is(err, firstcome.ErrSettledLetter) {
+		if err := <-voided; !errors.Is(err, firstcome.ErrResolvedLetter) {
 			t.Errorf("voided twice: %v", err)
 		}
 	})

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,36 +10,33 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// Record keeps coupons that a remote gate issued, all or none of them, and
-// returns how far the campaign is settled then. To record a coupon again is the
+// Record keeps a batch of coupons that a remote gate issued, all or none of them, and
+// returns how far the campaign is drained then. To record a coupon again is the
 // same as once, also after it was voided, and whatever its epoch; one that is a
-// dead letter stays one. flow.ErrRefused says that the ledger never takes all of
+// dead letter stays one, and is named. flow.ErrRefused says that the ledger never takes all of
 // these, and which is the first that it does not: a different coupon under a known
 // number, or a new one of a user who holds another, over the quantity, of another
 // epoch than the campaign's, or that is no coupon. firstcome.ErrGateMismatch says
 // that another node has to record them, or one of another ledger; flow.ErrRowLocked that somebody keeps the campaign locked
 // for longer than five seconds: then nothing was written. After any other error it is unknown what is
 // recorded, and to record the same again is right.
-//
-// What it returns as settled tells of dead letters what this call changed: see
-// SettledSince for what others did.
-func (l *Ledger) Record(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (flow.Settled, error) {
-	var settled flow.Settled
-	given, err := inNumberOrder(id, coupons)
+func (l *Ledger) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	var drained flow.Drained
+	given, err := inNumberOrder(b.Campaign, b.Coupons)
 	if err == nil {
 		runs := 0
 		err = l.repeat(ctx, func(t *tx) (err error) {
 			// Users hold no other coupon unless a gate is wrong: then the schema says so in
 			// the insert, and the transaction runs again and looks first.
 			runs++
-			settled, err = l.record(t, id, given, runs > 1)
+			drained, err = l.record(t, b, given, runs > 1)
 			return l.ofOne(err)
 		})
 	}
 	if err != nil {
-		return flow.Settled{}, fmt.Errorf("record %d coupons of %s: %w", len(coupons), id, err)
+		return flow.Drained{}, fmt.Errorf("record %d coupons of %s: %w", len(b.Coupons), b.Campaign, err)
 	}
-	return settled, nil
+	return drained, nil
 }
 
 // ofOne says of a lock that a recording did not get in time that somebody keeps it.
@@ -110,66 +106,57 @@ func checkCoupon(id firstcome.CampaignID, c firstcome.Coupon) error {
 	return nil
 }
 
-// A recording is one call of Record or Bury, within its transaction.
+// A recording is one call of Record, Bury or Replay, within its transaction.
 type recording struct {
 	*tx
 	ledger *Ledger
 	stock  // as it was before
 	given  []firstcome.Coupon
-	fresh  []firstcome.Coupon // those of given that the ledger has not seen
-	replay bool               // of a dead letter: it is to leave its state
-	look   bool               // look the users up before their coupons are inserted
-	// Numbers that become dead letters and no coupons, and those that were and become coupons.
-	unrecorded, recorded []int64
-	twice                []int64 // numbers that are dead letters and other coupons
+	// epochGiven is that of those given.
+	epochGiven int64
+	fresh      []firstcome.Coupon // those of given that the ledger has not seen
+	replay     bool               // of a dead letter: it is to leave its state
+	look       bool               // look the users up before their coupons are inserted
+	flow.Drained
 }
 
-// recordingOf locks the campaign.
-func (l *Ledger) recordingOf(t *tx, id firstcome.CampaignID) (*recording, error) {
-	s, err := l.rowToChange(t, id)
-	if err != nil {
+// recordingOf locks the campaign that a batch is of, and refuses one of another campaign of the id: of one that
+// another ledger has, or this one had before it was replaced by a copy.
+func (l *Ledger) recordingOf(t *tx, b flow.Batch) (*recording, error) {
+	s, err := l.rowToChange(t, b.Campaign)
+	switch {
+	case err != nil && !errors.Is(err, firstcome.ErrNoCampaign):
 		return nil, err
-	}
-	if !l.remote() {
+	case b.Marker != "" && b.Marker != s.marker:
+		return nil, fmt.Errorf("%w: the batch is of the campaign with the marker %q, the ledger's has %q", firstcome.ErrGateMismatch, b.Marker, s.marker)
+	case err != nil:
+		return nil, err
+	case !l.remote():
 		return nil, fmt.Errorf("%w: the ledger decides its claims", firstcome.ErrGateMismatch)
 	}
-	return &recording{tx: t, ledger: l, stock: s}, nil
+	return &recording{tx: t, ledger: l, stock: s, epochGiven: b.Epoch}, nil
 }
 
 // record is Record within its transaction. Nothing is written before all is checked.
-func (l *Ledger) record(t *tx, id firstcome.CampaignID, given []firstcome.Coupon, look bool) (flow.Settled, error) {
-	r, err := l.recordingOf(t, id)
+func (l *Ledger) record(t *tx, b flow.Batch, given []firstcome.Coupon, look bool) (flow.Drained, error) {
+	r, err := l.recordingOf(t, b)
 	if errors.Is(err, firstcome.ErrNoCampaign) {
-		return flow.Settled{}, cmp.Or(foreign(given, ""), fmt.Errorf("%w: %w", flow.ErrRefused, err))
+		err = fmt.Errorf("%w: %w", flow.ErrRefused, err)
 	}
 	if err != nil {
-		return flow.Settled{}, err
-	}
-	if err := foreign(given, r.marker); err != nil {
-		return flow.Settled{}, err
+		return flow.Drained{}, err
 	}
 	r.given, r.look = given, look
 	return r.do()
 }
 
-// foreign returns an error if a coupon says that it is of another campaign than the one
-// with a marker: of one that another ledger has, or this one had before it was replaced by a copy.
-func foreign(coupons []firstcome.Coupon, marker string) error {
-	for _, c := range coupons {
-		if c.Marker != "" && c.Marker != marker {
-			return fmt.Errorf("%w: number %d is of the campaign with the marker %q, the ledger's has %q", firstcome.ErrGateMismatch, c.Number, c.Marker, marker)
-		}
-	}
-	return nil
-}
-
-func (r *recording) do() (flow.Settled, error) {
-	for _, step := range []func() error{r.compare, r.leaveLetters, r.check, r.insert} {
+func (r *recording) do() (flow.Drained, error) {
+	for _, step := range []func() error{r.compare, r.leaveLetters, r.check, r.insert, r.count} {
 		if err := step(); err != nil {
-			return flow.Settled{}, err
+			return flow.Drained{}, err
 		}
 	}
-	return r.settle()
+	return r.Drained, nil
 }
 
 // compare finds those that the ledger has not seen, and refuses what it has seen
@@ -218,22 +205,19 @@ func runs(coupons []firstcome.Coupon) [][]firstcome.Coupon {
 	return all
 }
 
-// leaveLetters takes those from fresh that are dead letters, settled or not. Others
+// leaveLetters takes those from fresh that are dead letters, resolved or not. Others
 // whose number is a dead letter make a coupon of it.
 func (r *recording) leaveLetters() error {
-	if r.letters == 0 {
+	if r.replay {
 		return nil
 	}
 	letters, err := r.lettersOf(r.fresh)
 	r.fresh = slices.DeleteFunc(r.fresh, func(c firstcome.Coupon) bool {
-		sources := letters[c.Number]
-		if !r.replay && slices.Contains(sources, letterSource(c)) {
-			return true
+		is := slices.Contains(letters[c.Number], letterSource(c))
+		if is {
+			r.Letters = append(r.Letters, c)
 		}
-		if len(sources) > 0 {
-			r.recorded = append(r.recorded, c.Number)
-		}
-		return false
+		return is
 	})
 	return err
 }
@@ -248,8 +232,8 @@ func (r *recording) check() error {
 		c := &r.fresh[n]
 		other := holders[c.User]
 		switch {
-		case c.Epoch != r.epoch:
-			return refuse(*c, "is of epoch %d, the campaign is in %d", c.Epoch, r.epoch)
+		case r.epochGiven != r.epoch:
+			return refuse(*c, "is of epoch %d, the campaign is in %d", r.epochGiven, r.epoch)
 		case c.TermsVersion < 1 || c.TermsVersion > r.Version:
 			return refuse(*c, "has the terms of version %d, the campaign is at %d", c.TermsVersion, r.Version)
 		case other != nil:

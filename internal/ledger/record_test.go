@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -53,7 +52,7 @@ func decided(t testing.TB, number int64) firstcome.Coupon {
 	t.Helper()
 	return firstcome.Coupon{
 		Campaign: "c", Number: number, User: firstcome.UserID(fmt.Sprint("user-", number)), Code: secret(t).Code("c", number),
-		IssuedAt: opening.Add(time.Duration(number) * time.Millisecond), TermsVersion: 1, Epoch: 1,
+		IssuedAt: opening.Add(time.Duration(number) * time.Millisecond), TermsVersion: 1,
 	}
 }
 
@@ -67,39 +66,50 @@ func between(t testing.TB, first, last int64) []firstcome.Coupon {
 	return coupons
 }
 
-// record records, and returns what is settled then: see whole.
-func record(t testing.TB, l *ledger.Ledger, coupons ...firstcome.Coupon) flow.Settled {
-	t.Helper()
-	settled, err := l.Record(context.Background(), "c", coupons)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return whole(t, l, settled)
+// given returns coupons as a recorder gives them.
+func given(coupons ...firstcome.Coupon) flow.Batch {
+	return flow.Batch{Campaign: "c", Epoch: 1, Coupons: coupons}
 }
 
-// whole returns the number through which a call said that all are settled, and all of
-// those up to it that are unrecorded.
-func whole(t testing.TB, l *ledger.Ledger, said flow.Settled) flow.Settled {
+// record records, and returns what is drained then.
+func record(t testing.TB, l *ledger.Ledger, coupons ...firstcome.Coupon) flow.Drained {
 	t.Helper()
-	all, err := l.SettledSince(context.Background(), "c", 0)
-	if err != nil && !errors.Is(err, firstcome.ErrNoCampaign) {
-		t.Fatal(err)
+	return must(t, l)(l.Record(context.Background(), given(coupons...)))
+}
+
+// must returns what a call said, and looks whether the ledger says the same of how far it is drained.
+func must(t testing.TB, l *ledger.Ledger) func(flow.Drained, error) flow.Drained {
+	return func(said flow.Drained, err error) flow.Drained {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		through, err := l.DrainedThrough(context.Background(), "c")
+		if err != nil && !errors.Is(err, firstcome.ErrNoCampaign) {
+			t.Fatal(err)
+		}
+		if through != said.Through {
+			t.Errorf("it is drained through %d, and the call said %+v", through, said)
+		}
+		return said
 	}
-	if all.Order != said.Order || all.Through != said.Through {
-		t.Errorf("it is settled through %d in the order %d, and the call said %+v", all.Through, all.Order, said)
+}
+
+// drained returns what a call says that drained the campaign through a number, and was given the dead letters of others.
+func drained(t testing.TB, through int64, letters ...int64) flow.Drained {
+	t.Helper()
+	d := flow.Drained{Through: through}
+	for _, n := range letters {
+		d.Letters = append(d.Letters, decided(t, n))
 	}
-	numbers := slices.DeleteFunc(all.Unrecorded, func(n int64) bool { return n > said.Through })
-	if len(numbers) == 0 {
-		numbers = nil
-	}
-	return flow.Settled{Through: said.Through, Unrecorded: numbers}
+	return d
 }
 
 // refused expects that the ledger refuses, and writes nothing.
 func refused(t testing.TB, l *ledger.Ledger, why string, coupons ...firstcome.Coupon) {
 	t.Helper()
 	before := books(t, l)
-	_, err := l.Record(context.Background(), "c", coupons)
+	_, err := l.Record(context.Background(), given(coupons...))
 	if !errors.Is(err, flow.ErrRefused) {
 		t.Errorf("%s: got %v, want a refusal", why, err)
 	}
@@ -180,12 +190,12 @@ func TestTheLedgerOfAnotherGateRecordsNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "firstcome.db")
 	l, stop := open(t, path, nil)
 	create(t, l, "c", 5)
-	if _, err := l.Record(t.Context(), "c", between(t, 1, 1)); !errors.Is(err, firstcome.ErrGateMismatch) {
+	if _, err := l.Record(t.Context(), given(decided(t, 1))); !errors.Is(err, firstcome.ErrGateMismatch) {
 		t.Errorf("the gate ledger: %v", err)
 	}
 	stop()
 	l = remoteAt(t, path)
-	if _, err := l.Record(t.Context(), "c", between(t, 1, 1)); !errors.Is(err, firstcome.ErrGateMismatch) {
+	if _, err := l.Record(t.Context(), given(decided(t, 1))); !errors.Is(err, firstcome.ErrGateMismatch) {
 		t.Errorf("a campaign of the gate ledger: %v", err)
 	}
 	create(t, l, "mine", 5)
@@ -205,7 +215,7 @@ func TestF18ALateRecorderFindsItsBatchDone(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := books(t, l)
-		same(t, "settled", flow.Settled{Through: 4}, record(t, l, held[:4]...))
+		same(t, "drained", drained(t, 4), record(t, l, held[:4]...))
 		same(t, "the books", before, books(t, l))
 		refused(t, l, "what nobody drained belongs to the epoch that is over", held...)
 	})

@@ -25,13 +25,13 @@ func (l *Ledger) openLetter(t *tx, id int64) (DeadLetter, *recording, error) {
 	if err != nil {
 		return d, nil, err
 	}
-	r, err := l.recordingOf(t, d.Campaign)
+	r, err := l.recordingOf(t, flow.Batch{Campaign: d.Campaign})
 	if err != nil && !errors.Is(err, firstcome.ErrNoCampaign) {
 		return d, nil, err
 	}
-	// Now that nobody else settles it: a letter of no campaign is locked itself.
-	if d, err = read(l.dialect.forUpdate); err == nil && !d.SettledAt.IsZero() {
-		err = firstcome.ErrSettledLetter
+	// Now that nobody else resolves it: a letter of no campaign is locked itself.
+	if d, err = read(l.dialect.forUpdate); err == nil && !d.ResolvedAt.IsZero() {
+		err = firstcome.ErrResolvedLetter
 	}
 	return d, r, err
 }
@@ -39,53 +39,47 @@ func (l *Ledger) openLetter(t *tx, id int64) (DeadLetter, *recording, error) {
 // errNothingIn says that a dead letter has no coupon in it.
 var errNothingIn = fmt.Errorf("%w: there is no coupon in it that could be recorded, it can only be voided", flow.ErrRefused)
 
-// Replay records the coupon of a dead letter, which settles the letter. If the
+// Replay records the coupon of a dead letter, which resolves the letter. If the
 // ledger refuses it as before it is flow.ErrRefused, which says why, and the letter
-// stays open. firstcome.ErrNoDeadLetter and ErrSettledLetter say that there is no
+// stays open. firstcome.ErrNoDeadLetter and ErrResolvedLetter say that there is no
 // such open letter.
-func (l *Ledger) Replay(ctx context.Context, actor string, letter int64) (flow.Settled, error) {
-	var settled flow.Settled
-	err := l.update(context.WithoutCancel(ctx), func(t *tx) (err error) {
-		settled, err = l.replay(t, actor, letter)
-		return err
-	})
+func (l *Ledger) Replay(ctx context.Context, actor string, letter int64) error {
+	err := l.update(context.WithoutCancel(ctx), func(t *tx) error { return l.replay(t, actor, letter) })
 	if err != nil {
-		return flow.Settled{}, fmt.Errorf("replay the dead letter %d: %w", letter, err)
+		return fmt.Errorf("replay the dead letter %d: %w", letter, err)
 	}
-	return settled, nil
+	return nil
 }
 
-func (l *Ledger) replay(t *tx, actor string, letter int64) (flow.Settled, error) {
+func (l *Ledger) replay(t *tx, actor string, letter int64) error {
 	d, r, err := l.openLetter(t, letter)
 	if err != nil {
-		return flow.Settled{}, err
+		return err
 	}
 	if d.Number == 0 || r == nil {
-		return flow.Settled{}, errNothingIn
+		return errNothingIn
 	}
 	var s storedCoupon
 	if err := json.Unmarshal([]byte(d.Payload), &s); err != nil {
-		return flow.Settled{}, fmt.Errorf("%w: %w", errNothingIn, err)
+		return fmt.Errorf("%w: %w", errNothingIn, err)
 	}
-	c := s.coupon()
-	if s.Epoch == s.BuriedIn {
-		c.Epoch = r.epoch // it was refused for another reason
+	if r.epochGiven = s.Epoch; s.Epoch == s.BuriedIn {
+		r.epochGiven = r.epoch // it was refused for another reason
 	}
-	if r.given, err = inNumberOrder(d.Campaign, []firstcome.Coupon{c}); err != nil {
-		return flow.Settled{}, err
+	if r.given, err = inNumberOrder(d.Campaign, []firstcome.Coupon{s.coupon()}); err != nil {
+		return err
 	}
 	r.replay, r.look = true, true
-	settled, err := r.do()
-	if err != nil {
-		return flow.Settled{}, err
+	if _, err := r.do(); err != nil {
+		return err
 	}
-	return settled, t.settleLetter(d, Replayed, actor, "", l.decidesAt(r.stock))
+	return t.resolve(d, Replayed, actor, "", l.decidesAt(r.stock))
 }
 
-// VoidLetter settles a dead letter for good: its coupon never comes into the
+// VoidLetter resolves a dead letter for good: its coupon never comes into the
 // ledger. If it has a number of one of this node's campaigns, the stock returns with a
 // numbered change, as with Void; the campaign is returned to be finished at the
-// gate, else it is empty. firstcome.ErrNoDeadLetter, ErrSettledLetter and ErrPending
+// gate, else it is empty. firstcome.ErrNoDeadLetter, ErrResolvedLetter and ErrPending
 // say that nothing was done.
 func (l *Ledger) VoidLetter(ctx context.Context, actor string, letter int64, reason string) (firstcome.CampaignID, error) {
 	var changed firstcome.CampaignID
@@ -109,7 +103,7 @@ func (l *Ledger) voidLetter(t *tx, actor string, letter int64, reason string) (f
 		if err != nil {
 			return "", err
 		}
-		return "", t.settleLetter(d, Voided, actor, reason, now)
+		return "", t.resolve(d, Voided, actor, reason, now)
 	}
 	if r.pending() {
 		return "", firstcome.ErrPending
@@ -118,11 +112,11 @@ func (l *Ledger) voidLetter(t *tx, actor string, letter int64, reason string) (f
 	if err != nil {
 		return "", err
 	}
-	return d.Campaign, t.settleLetter(d, Voided, actor, reason, made.At)
+	return d.Campaign, t.resolve(d, Voided, actor, reason, made.At)
 }
 
-func (t *tx) settleLetter(d DeadLetter, by Settling, actor, reason string, at time.Time) error {
-	_, err := t.change(`UPDATE dead_letters SET settled_at = ?, settled_by = ? WHERE id = ?`, at.UnixMicro(), string(by), d.ID)
+func (t *tx) resolve(d DeadLetter, by Resolution, actor, reason string, at time.Time) error {
+	_, err := t.change(`UPDATE dead_letters SET resolved_at = ?, resolved_by = ? WHERE id = ?`, at.UnixMicro(), string(by), d.ID)
 	if err != nil {
 		return err
 	}
@@ -130,6 +124,6 @@ func (t *tx) settleLetter(d DeadLetter, by Settling, actor, reason string, at ti
 	if err != nil {
 		return err
 	}
-	action := map[Settling]string{Replayed: "dead_letter.replay", Voided: "dead_letter.void"}[by]
+	action := map[Resolution]string{Replayed: "dead_letter.replay", Voided: "dead_letter.void"}[by]
 	return t.log(at, actor, action, entry{campaign: d.Campaign, user: d.User, number: d.Number, detail: string(detail)})
 }

@@ -50,7 +50,7 @@ const retiredBy = "firstcome"
 
 // Retire marks a campaign as retired, if it has been closed for an age by the
 // ledger's time and by the gate's, nothing has changed since the gate was in the state seen,
-// all of its numbers are settled and none of them is an open dead letter; it
+// all of its numbers are drained and none of them is an open dead letter; it
 // tells whether the campaign is retired. From then on the ledger answers for the
 // campaign, and the gate may forget it. To retire it again is the same as once.
 func (l *Ledger) Retire(ctx context.Context, id firstcome.CampaignID, seen flow.GateState, age time.Duration) (retired bool, err error) {
@@ -85,11 +85,11 @@ func (l *Ledger) Retire(ctx context.Context, id firstcome.CampaignID, seen flow.
 // and nothing of it is under way.
 func (l *Ledger) mayRetire(t *tx, s stock, seen flow.GateState, by time.Time) (bool, error) {
 	changed := s.pending() || seen.Version != s.Version || seen.Epoch != s.epoch
-	unsettled := s.settled < max(seen.LastNumber, s.lastNumber)
-	if !l.remote() || changed || unsettled || !s.closedBy(by) {
+	undrained := s.drained < max(seen.LastNumber, s.lastNumber)
+	if !l.remote() || changed || undrained || !s.closedBy(by) {
 		return false, nil
 	}
-	open, err := t.exists(`SELECT count(*) FROM dead_letters WHERE campaign_id = ? AND settled_at IS NULL`, string(s.ID))
+	open, err := t.exists(`SELECT count(*) FROM dead_letters WHERE campaign_id = ? AND resolved_at IS NULL`, string(s.ID))
 	return !open, err
 }
 
@@ -165,9 +165,9 @@ func (l *Ledger) StateRetired(ctx context.Context, id firstcome.CampaignID) (flo
 	var s flow.GateState
 	var retiredAt, decidedAt, clock sql.NullInt64
 	var course course
-	err := l.conclude.QueryRowContext(ctx, `SELECT version, epoch, in_force, issued, last_number, settled, retired_at, decided_at,
+	err := l.conclude.QueryRowContext(ctx, `SELECT version, epoch, in_force, issued, last_number, drained_through, retired_at, decided_at,
 		opened_at, sold_out_at, closed_at, `+l.dialect.clock+` FROM campaigns WHERE id = ?`, string(id)).Scan(
-		&s.Version, &s.Epoch, &s.InForce, &s.Issued, &s.LastNumber, &s.Settled, &retiredAt, &decidedAt,
+		&s.Version, &s.Epoch, &s.InForce, &s.Issued, &s.LastNumber, &s.DrainedThrough, &retiredAt, &decidedAt,
 		&course.openedAt, &course.soldOutAt, &course.closedAt, &clock)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -178,7 +178,7 @@ func (l *Ledger) StateRetired(ctx context.Context, id firstcome.CampaignID) (flo
 		return s, errNotRetired
 	}
 	s.Instants = course.instants()
-	s.LastNumber = max(s.LastNumber, s.Settled) // the last may be a dead letter
+	s.LastNumber = max(s.LastNumber, s.DrainedThrough) // the last may be lost
 	if l.clock != nil {
 		clock.Valid = false
 	}

@@ -54,7 +54,7 @@ func TestACampaignIsRetiredAWeekAfterItsWindowAndDoesNotUnClose(t *testing.T) {
 
 func TestWhatIsUnderWayKeepsACampaignAtItsGate(t *testing.T) {
 	for what, do := range map[string]func(t *testing.T, s *season) (undo func()){
-		"a number that is not settled": func(_ *testing.T, s *season) func() {
+		"a number that is not drained": func(_ *testing.T, s *season) func() {
 			s.gate.issue(1)
 			return func() { s.gate.record(s.a.Ledger) }
 		},
@@ -253,10 +253,10 @@ func TestTheLedgerAnswersForAForgottenCampaignAsTheGateDid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, "state", flow.GateState{Version: 2, Epoch: 1, InForce: 3, Issued: 3, LastNumber: 3, Settled: 3, Now: s.now()}, state)
-		settled, err := s.over.SettledThrough(ctx, "c", nil)
-		if err != nil || settled.Through != 3 {
-			t.Errorf("settled: %+v, %v", settled, err)
+		same(t, "state", flow.GateState{Version: 2, Epoch: 1, InForce: 3, Issued: 3, LastNumber: 3, DrainedThrough: 3, Now: s.now()}, state)
+		through, err := s.over.DrainedThrough(ctx, "c")
+		if err != nil || through != 3 {
+			t.Errorf("drained through %d, %v", through, err)
 		}
 		c, err := s.over.CouponOf(ctx, "c", "user-2")
 		if err != nil || c.Number != 2 || !c.Recorded || c.Code != secret(t).Code("c", 2) {
@@ -325,10 +325,10 @@ func TestAGateThatLostACampaignWhichIsNotRetiredIsNotAnsweredFor(t *testing.T) {
 		_, applied := s.over.Apply(ctx, pendingOf(t, s.a))
 		_, state := s.over.State(ctx, "c")
 		_, coupon := s.over.CouponOf(ctx, "c", "user-2")
-		_, settled := s.over.SettledThrough(ctx, "c", nil)
+		_, drained := s.over.DrainedThrough(ctx, "c")
 		_, decided := s.a.ClaimRetired(ctx, "c", []firstcome.UserID{"user-2"})
 		for what, err := range map[string]error{
-			"a claim": claimed, "holders": held, "a change": applied, "the state": state, "a coupon": coupon, "settled": settled,
+			"a claim": claimed, "holders": held, "a change": applied, "the state": state, "a coupon": coupon, "drained": drained,
 			"the ledger's decision": decided, "forgotten": s.a.Forgotten(ctx, "c"),
 		} {
 			if !errors.Is(err, flow.ErrLost) {

@@ -89,19 +89,15 @@ func (g *oldGate) CouponOf(_ context.Context, _ firstcome.CampaignID, user first
 	return firstcome.Coupon{Number: g.holders[user]}, g.missing()
 }
 
-func (g *oldGate) SettledThrough(context.Context, firstcome.CampaignID, []int64) (flow.Settled, error) {
-	return flow.Settled{Through: g.last}, g.missing()
+func (g *oldGate) DrainedThrough(context.Context, firstcome.CampaignID) (int64, error) {
+	return g.last, g.missing()
 }
 
 func (g *oldGate) Has(_ context.Context, _ firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
 	return make([]bool, len(coupons)), g.missing()
 }
 
-func (g *oldGate) Settle(context.Context, firstcome.CampaignID, flow.Settled) error {
-	return g.missing()
-}
-
-func (g *oldGate) WatchSettled(context.Context, func(), func(firstcome.CampaignID, flow.Settled)) error {
+func (g *oldGate) WatchDrained(context.Context, func(), func(firstcome.CampaignID, int64)) error {
 	return nil
 }
 

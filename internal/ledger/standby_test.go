@@ -65,7 +65,7 @@ var concludes = map[string]use{
 		return l.Applied(ctx, firstcome.Change{Campaign: "c", Version: 1}, false)
 	},
 	"Bury": func(ctx context.Context, l *ledger.Ledger) error {
-		_, err := l.Bury(ctx, "c", []flow.DeadLetter{{Garbage: flow.Garbage{Source: "s", Payload: "p"}}})
+		_, err := l.Bury(ctx, flow.Batch{Campaign: "c", Garbage: []flow.Garbage{{Source: "s", Payload: "p"}}}, "")
 		return err
 	},
 	"Campaign": func(ctx context.Context, l *ledger.Ledger) error { _, err := l.Campaign(ctx, "c"); return err },
@@ -81,6 +81,10 @@ var concludes = map[string]use{
 		return err
 	},
 	"DeadLetter": func(ctx context.Context, l *ledger.Ledger) error { _, err := l.DeadLetter(ctx, 1); return err },
+	"DrainedThrough": func(ctx context.Context, l *ledger.Ledger) error {
+		_, err := l.DrainedThrough(ctx, "c")
+		return err
+	},
 	"Find": func(ctx context.Context, l *ledger.Ledger) error {
 		_, _, err := l.Find(ctx, "c", ledger.Choice{User: "a"})
 		return err
@@ -106,11 +110,11 @@ var concludes = map[string]use{
 	"Pending": func(ctx context.Context, l *ledger.Ledger) error { _, err := l.Pending(ctx, "c"); return err },
 	"Ping":    func(ctx context.Context, l *ledger.Ledger) error { return l.Ping(ctx) },
 	"Record": func(ctx context.Context, l *ledger.Ledger) error {
-		_, err := l.Record(ctx, "c", nil)
+		_, err := l.Record(ctx, flow.Batch{Campaign: "c"})
 		return err
 	},
 	"Refused": func(ctx context.Context, l *ledger.Ledger) error { _, err := l.Refused(ctx, "c", 1); return err },
-	"Replay":  func(ctx context.Context, l *ledger.Ledger) error { _, err := l.Replay(ctx, "test", 1); return err },
+	"Replay":  func(ctx context.Context, l *ledger.Ledger) error { return l.Replay(ctx, "test", 1) },
 	"Retire": func(ctx context.Context, l *ledger.Ledger) error {
 		_, err := l.Retire(ctx, "c", flow.GateState{}, time.Hour)
 		return err
@@ -122,11 +126,6 @@ var concludes = map[string]use{
 	"RevokeKey": func(ctx context.Context, l *ledger.Ledger) error { return l.RevokeKey(ctx, "test", "none") },
 	"SetTerms": func(ctx context.Context, l *ledger.Ledger) error {
 		_, err := l.SetTerms(ctx, "test", "c", 7, func(*firstcome.Terms) {})
-		return err
-	},
-	"SettledSince": func(ctx context.Context, l *ledger.Ledger) error { _, err := l.SettledSince(ctx, "c", 0); return err },
-	"SettledThrough": func(ctx context.Context, l *ledger.Ledger) error {
-		_, err := l.SettledThrough(ctx, "c", nil)
 		return err
 	},
 	"StateRetired": func(ctx context.Context, l *ledger.Ledger) error { _, err := l.StateRetired(ctx, "c"); return err },

@@ -23,7 +23,7 @@ type Status struct {
 	Secret     string // fingerprint of the code secret
 	Applied    int64  // the last change that the gate has: less than Version while one is on its way
 	Epoch      int64  // of the gate
-	Settled    int64  // see flow.Settled; 0 where the ledger decides
+	Drained    int64  // see flow.Drained.Through; 0 where the ledger decides
 	LastNumber int64  // the highest that the ledger has
 	Marker     string // of the campaign, at a gate: see firstcome.Change
 	// RetiredAt is when the ledger began to answer instead of the gate; zero: it did not.
@@ -39,7 +39,7 @@ func (s *Status) Remote() bool { return s.Gate != gateKind }
 // statusQuery returns the query of campaigns' statuses, up to its WHERE.
 func (d *dialect) statusQuery() string {
 	return `SELECT c.id, c.paused, c.closed, c.version, c.in_force, c.issued, c.position, c.decided_at, c.created_at,
-	c.gate, c.secret, c.applied, c.epoch, c.settled, c.last_number, c.retired_at, c.opened_at, c.sold_out_at, c.closed_at,
+	c.gate, c.secret, c.applied, c.epoch, c.drained_through, c.last_number, c.retired_at, c.opened_at, c.sold_out_at, c.closed_at,
 	c.quantity, c.opens_at, c.closes_at, t.payload, ` + d.clock + `
 	FROM campaigns c LEFT JOIN changes t ON t.campaign_id = c.id AND t.version = c.terms_version `
 }
@@ -97,7 +97,7 @@ func (l *Ledger) scanStatuses(rows *sql.Rows) ([]Status, error) {
 		var quantity, opensAt, closesAt sql.NullInt64
 		var course course
 		err := rows.Scan(&s.ID, &s.Paused, &s.Closed, &s.Version, &s.InForce, &s.Issued, &s.Position, &decidedAt, &createdAt,
-			&s.Gate, &s.Secret, &s.Applied, &s.Epoch, &s.Settled, &s.LastNumber, &retiredAt,
+			&s.Gate, &s.Secret, &s.Applied, &s.Epoch, &s.Drained, &s.LastNumber, &retiredAt,
 			&course.openedAt, &course.soldOutAt, &course.closedAt, &quantity, &opensAt, &closesAt, &payload, &clock)
 		if err != nil {
 			return nil, err

@@ -25,8 +25,7 @@ type stock struct {
 	// Of a campaign with a remote gate:
 	applied int64 // the last change that the gate has
 	epoch   int64
-	settled int64
-	letters int64  // the order of the last change of which numbers are unrecorded; 0: none ever was
+	drained int64  // see flow.Drained.Through
 	marker  string // see firstcome.Change
 	// retiredAt is when the ledger began to answer instead of the gate; zero: it did not.
 	retiredAt time.Time
@@ -37,7 +36,7 @@ func (s *stock) pending() bool { return s.applied < s.Version }
 
 const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, terms_version,
 	gate, secret, in_force, issued, last_number, position, decided_at,
-	cooling, cooling_until, was_opens_at, was_closes_at, applied, epoch, settled, letters_order, created_at, retired_at,
+	cooling, cooling_until, was_opens_at, was_closes_at, applied, epoch, drained_through, created_at, retired_at,
 	opened_at, sold_out_at, closed_at`
 
 // stock returns what decides the campaign's claims, and refuses a campaign that
@@ -61,7 +60,7 @@ func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 	err := t.row(`SELECT `+stockColumns+` FROM campaigns WHERE id = ?`+l.dialect.forUpdate, id).Scan(
 		&quantity, &opensAt, &closesAt, &s.Paused, &s.Closed, &s.Version, &s.termsVersion,
 		&gate, &secret, &s.inForce, &s.issued, &s.lastNumber, &s.position, &decidedAt,
-		&s.cooling.coupons, &coolingUntil, &wasOpensAt, &wasClosesAt, &s.applied, &s.epoch, &s.settled, &s.letters, &createdAt, &retiredAt,
+		&s.cooling.coupons, &coolingUntil, &wasOpensAt, &wasClosesAt, &s.applied, &s.epoch, &s.drained, &createdAt, &retiredAt,
 		&course.openedAt, &course.soldOutAt, &course.closedAt)
 	if errors.Is(err, sql.ErrNoRows) {
 		return s, firstcome.ErrNoCampaign

@@ -199,10 +199,9 @@ func fill(t *testing.T, name string) {
 	done(err)
 	at("10:06:00")
 	claim(t, l, "autumn", "user-5", "user-6", "user-7")
-	_, err = l.Bury(context.Background(), "spring", []flow.DeadLetter{{
-		Coupon: firstcome.Coupon{Campaign: "spring", Number: 7, User: "user-8", Code: secret(t).Code("spring", 7), IssuedAt: now(), TermsVersion: 1, Epoch: 1},
-		Cause:  "no such campaign",
-	}})
+	_, err = l.Bury(context.Background(), flow.Batch{Campaign: "spring", Epoch: 1, Coupons: []firstcome.Coupon{
+		{Campaign: "spring", Number: 7, User: "user-8", Code: secret(t).Code("spring", 7), IssuedAt: now(), TermsVersion: 1},
+	}}, "no such campaign")
 	done(err)
 }
 

@@ -46,7 +46,7 @@ func claimed(t *testing.T, k int) batch {
 func recorded(t *testing.T, k int) batch {
 	coupons := between(t, int64(2*k-1), int64(2*k))
 	return batch{
-		func(l *ledger.Ledger) error { _, err := l.Record(t.Context(), "c", coupons); return err },
+		func(l *ledger.Ledger) error { _, err := l.Record(t.Context(), given(coupons...)); return err },
 		func(l *ledger.Ledger) (bool, error) {
 			has, err := l.Has(t.Context(), "c", coupons[1:])
 			return err == nil && has[0], err

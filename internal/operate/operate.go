@@ -12,7 +12,6 @@ package operate
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
@@ -27,12 +26,11 @@ type Campaigns interface {
 	Void(ctx context.Context, actor string, id firstcome.CampaignID, number int64, reason string) (firstcome.Coupon, error)
 }
 
-// Letters are a ledger's dead letters as an Operator settles them: see ledger.Ledger.
+// Letters are a ledger's dead letters as an Operator resolves them: see ledger.Ledger.
 type Letters interface {
 	DeadLetter(ctx context.Context, letter int64) (ledger.DeadLetter, error)
-	Replay(ctx context.Context, actor string, letter int64) (flow.Settled, error)
+	Replay(ctx context.Context, actor string, letter int64) error
 	VoidLetter(ctx context.Context, actor string, letter int64, reason string) (firstcome.CampaignID, error)
-	Record(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (flow.Settled, error)
 }
 
 // A Ledger is one as an Operator needs it.
@@ -51,7 +49,6 @@ type Issuer interface {
 // A Gate is a remote one as an Operator needs it: see flow.RemoteGate.
 type Gate interface {
 	State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error)
-	Settle(ctx context.Context, id firstcome.CampaignID, settled flow.Settled) error
 }
 
 // Claims answer direct issues: see flow.Answerer.
@@ -143,44 +140,15 @@ func (o *Operator) notRecorded(ctx context.Context, id firstcome.CampaignID, num
 	return firstcome.ErrNotRecorded
 }
 
-// Replay records the coupon of a dead letter, and returns the letter.
+// Replay records the coupon of a dead letter, and returns the letter. The gate need not know: see flow.RemoteGate.Has.
 func (o *Operator) Replay(ctx context.Context, actor string, letter int64) (ledger.DeadLetter, error) {
-	d, err := o.ledger.DeadLetter(ctx, letter)
-	if err == nil {
-		err = o.replay(ctx, actor, d)
-	}
-	if err != nil {
+	if err := o.ledger.Replay(ctx, actor, letter); err != nil {
 		return ledger.DeadLetter{}, err
 	}
 	return o.ledger.DeadLetter(ctx, letter)
 }
 
-// settleWait is how long an operator waits for the gate to hear of a replay.
-const settleWait = 5 * time.Second
-
-// replay is Replay, and sees to it that the gate knows the number as recorded: also of a letter that was settled before, when
-// that may have failed.
-func (o *Operator) replay(ctx context.Context, actor string, d ledger.DeadLetter) error {
-	settled, err := o.ledger.Replay(ctx, actor, d.ID)
-	if o.gate == nil || err != nil && (d.SettledBy != ledger.Replayed || !errors.Is(err, firstcome.ErrSettledLetter)) {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleWait)
-	defer cancel()
-	var failed error
-	if err != nil {
-		settled, failed = o.ledger.Record(ctx, d.Campaign, nil)
-	}
-	if failed == nil {
-		failed = o.gate.Settle(ctx, d.Campaign, settled)
-	}
-	if failed != nil {
-		return failed
-	}
-	return err
-}
-
-// VoidLetter settles a dead letter for good, and returns it: its coupon's stock returns, as with Void.
+// VoidLetter resolves a dead letter for good, and returns it: its coupon's stock returns, as with Void.
 func (o *Operator) VoidLetter(ctx context.Context, actor string, letter int64, reason string) (ledger.DeadLetter, error) {
 	d, err := o.ledger.DeadLetter(ctx, letter)
 	if err != nil {

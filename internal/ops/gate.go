@@ -102,8 +102,8 @@ type Gate struct {
 	// Lag returns how far the ledger is behind the gate in each of these campaigns that has
 	// anything unrecorded.
 	Lag func(context.Context, []flow.Revision) ([]flow.Lag, error)
-	// Recorded is where claims wait; nil: this node answers none.
-	Recorded *flow.Recorded
+	// Waiter is where claims wait; nil: this node answers none.
+	Waiter *flow.Waiter
 	// Recorder is this node's; nil: it records nothing.
 	Recorder *flow.Recorder
 }
@@ -117,9 +117,9 @@ func (m *Monitor) WatchGate(g Gate) {
 	m.watchChanger(g.Changer)
 	m.watchRetirer(g.Retirer)
 	m.watchBacklog(g.Lag, journal)
-	if g.Recorded != nil {
+	if g.Waiter != nil {
 		m.registry.MustRegister(gaugeFunc("firstcome_unrecorded_claims", "Claims that are decided and wait until they are recorded.", func() int64 {
-			calls, _ := g.Recorded.Waiting()
+			calls, _ := g.Waiter.Waiting()
 			return int64(calls)
 		}))
 	}
@@ -134,7 +134,7 @@ var breakerStates = []string{"closed", "half-open", "open"}
 func (m *Monitor) watchRecorder(r *flow.Recorder, journal prometheus.Labels) {
 	m.registry.MustRegister(m.lag, m.record, m.alarms,
 		counterFunc("firstcome_recorded_coupons_total", "Coupons recorded by this node, or found recorded.", func() int64 { return r.Stats().Coupons }),
-		counterFunc("firstcome_recorded_batches_total", "Batches of the journal that this node settled.", func() int64 { return r.Stats().Batches }),
+		counterFunc("firstcome_recorded_batches_total", "Batches of the journal that this node recorded.", func() int64 { return r.Stats().Batches }),
 		counterFunc("firstcome_record_retries_total", "Calls of the ledger or the journal that a recorder repeated.", func() int64 { return r.Stats().Retries }),
 		counterFunc("firstcome_dead_letters_total", "Dead letters that this node made.", func() int64 { return r.Stats().Letters }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -49,15 +49,15 @@ func (s *oneBatch) Drain(ctx context.Context, to flow.Sink) error {
 	return err
 }
 
-func (s *oneBatch) Record(context.Context, firstcome.CampaignID, []firstcome.Coupon) (flow.Settled, error) {
+func (s *oneBatch) Record(context.Context, flow.Batch) (flow.Drained, error) {
 	if s.tries++; s.tries == 1 {
-		return flow.Settled{}, errors.New("the ledger is away")
+		return flow.Drained{}, errors.New("the ledger is away")
 	}
-	return flow.Settled{Through: 2}, nil
+	return flow.Drained{Through: 2}, nil
 }
 
-func (s *oneBatch) Bury(context.Context, firstcome.CampaignID, []flow.DeadLetter) (flow.Settled, error) {
-	return flow.Settled{}, nil
+func (s *oneBatch) Bury(context.Context, flow.Batch, string) (flow.Drained, error) {
+	return flow.Drained{}, nil
 }
 
 func TestTheMetricsSayWhatIsNotRecorded(t *testing.T) {
@@ -66,7 +66,7 @@ func TestTheMetricsSayWhatIsNotRecorded(t *testing.T) {
 	var asked []flow.Revision
 	var lagError error
 	gate := w.gate()
-	gate.Recorded = flow.NewRecorded(farGate{})
+	gate.Waiter = flow.NewWaiter(farGate{})
 	gate.Lag = func(_ context.Context, active []flow.Revision) ([]flow.Lag, error) {
 		asked = active
 		return []flow.Lag{{Campaign: "c", Numbers: 3, Oldest: 2 * time.Second}, {Campaign: "d", Numbers: 4, Oldest: time.Second}}, lagError

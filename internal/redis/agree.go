@@ -3,17 +3,10 @@ package redis
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 
-	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 )
-
-// A reach is how far a campaign is in the ledger: see flow.Settled.
-type reach struct{ through, order int64 }
-
-type reaches map[firstcome.CampaignID]reach
 
 var (
 	// errOlder says that the ledger is an older copy of what it was.
@@ -22,22 +15,14 @@ var (
 	errTwice = errors.New("the gate gave numbers again that are other coupons in the ledger, so it has lost its latest decisions: its dead letters say which; close the campaign")
 )
 
-// differs notes that a campaign's gate and ledger are to be made agree: the gate lacks what changed of its
-// dead letters, as after an operator's replay of which nobody told it; or at the last sweep, before the
-// ledger was asked, it knew more than that said.
-func (j *Journal) differs(r flow.Revision, s survey, seen reaches) bool {
-	if r.Marker == "" { // nor is said what follows
+// differs notes that a campaign's gate and ledger do not say the same of how far it is drained, though there is nothing
+// in the journal: the gate was not told, or the ledger is an older copy, or it went on between the two readings. So
+// it does where the ledger has numbers that the gate never gave, whatever is in the journal.
+func (j *Journal) differs(r flow.Revision, s survey) bool {
+	if r.Marker == "" || s.fields[1] == strconv.FormatInt(r.Drained, 10) {
 		return false
 	}
-	var now reach
-	now.through, _ = strconv.ParseInt(s.fields[1], 10, 64)
-	now.order, _ = strconv.ParseInt(s.fields[6], 10, 64)
-	before, ok := j.seen[r.Campaign]
-	if !ok {
-		before = now // it may be ahead of r because it was read later; to ask once costs little
-	}
-	seen[r.Campaign] = now
-	if now.order >= r.Letters && before.order <= r.Letters && before.through <= r.Settled {
+	if last, err := strconv.ParseInt(s.fields[0], 10, 64); s.entries > 0 && (err != nil || last >= r.Drained) {
 		return false
 	}
 	of := j.stream(r.Campaign)
@@ -47,37 +32,33 @@ func (j *Journal) differs(r flow.Revision, s survey, seen reaches) bool {
 	return true
 }
 
-// agree brings to the gate what it lacks of what is settled, if that is in doubt. It says so if it
-// is the ledger that lacks something.
+// agree tells the gate how far a campaign is drained, where a sweep saw that it says otherwise.
 func (j *Journal) agree(ctx context.Context, s *stream, to flow.Sink) error {
 	j.mu.Lock()
 	differs := s.differs
+	s.differs = false // else the next sweep says so again
 	j.mu.Unlock()
 	if !differs {
 		return nil
 	}
-	fields, err := j.gate.fields(ctx, s.keys, "settled", "letters_order") // before the ledger, which only goes on
+	drained, err := to(ctx, flow.Batch{Campaign: s.id, Marker: s.keys.marker})
 	if err != nil {
 		return err
 	}
-	known := reach{fields[0], fields[1]}
-	settled, err := to(ctx, flow.Batch{Campaign: s.id}) // what a copy of the ledger says may be late
-	if err != nil {
+	return j.settle(ctx, s, to, drained, nil)
+}
+
+// settle is done with entries that the sink has taken, and tells the gate how far the campaign is drained. It
+// looks whether the ledger has what the gate was told before: another recorder may have told more since the ledger
+// answered, but if the ledger does not have that now it is an older copy.
+func (j *Journal) settle(ctx context.Context, s *stream, to flow.Sink, drained flow.Drained, entries []string) error {
+	before, err := j.gate.settleEntries(ctx, s.keys, drained, entries)
+	if err != nil || before <= drained.Through {
 		return err
 	}
-	if settled.Order < known.order || settled.Through < known.through {
+	now, err := to(ctx, flow.Batch{Campaign: s.id, Marker: s.keys.marker})
+	if err == nil && now.Through < before {
 		j.troubles.tell(s.id, errOlder)
 	}
-	if settled.Order < known.order {
-		_, err = j.gate.catchUp(ctx, s.keys, known.order)
-	} else {
-		err = j.gate.settleEntries(ctx, s.keys, settled, nil)
-	}
-	if err != nil {
-		return fmt.Errorf("settle %s through %d: %w", s.id, settled.Through, err)
-	}
-	j.mu.Lock()
-	s.differs = false
-	j.mu.Unlock()
-	return nil
+	return err
 }

@@ -18,9 +18,9 @@ type Placed struct {
 	Marker   string // see firstcome.Change
 	Made     bool   // the gate had it
 	Closed   bool   // it issues nothing any more
-	// Settled returns how far the ledger has it: see flow.Settled.Through. It is asked after Redis,
+	// Drained returns how far the ledger has it: see flow.Drained.Through. It is asked after Redis,
 	// because a campaign goes on meanwhile.
-	Settled func(context.Context) (int64, error)
+	Drained func(context.Context) (int64, error)
 }
 
 // named is how many campaigns a finding names.
@@ -110,7 +110,7 @@ func (g *Gate) countOne(ctx context.Context, all *census, c Placed) error {
 		return nil
 	}
 	k := keysOf(c.Campaign, c.Marker)
-	values, err := g.client.Do(ctx, g.client.B().Hmget().Key(k.campaign).Field("version", "settled", "in_force", "last_number").Build()).ToArray()
+	values, err := g.client.Do(ctx, g.client.B().Hmget().Key(k.campaign).Field("version", "drained_through", "in_force", "last_number").Build()).ToArray()
 	if err = classify(err); err != nil && ofOne(err) {
 		all.lost = append(all.lost, fmt.Sprintf("%s (its key is somebody else's: %v)", c.Campaign, err))
 		return nil
@@ -132,7 +132,7 @@ func (g *Gate) countOne(ctx context.Context, all *census, c Placed) error {
 // countOwn is countOne of the ledger's own campaign, of which the hash has these values.
 func (g *Gate) countOwn(ctx context.Context, all *census, c Placed, k *keys, values []rueidis.RedisMessage) error {
 	var of parts
-	for n, into := range []*int64{&of.version, &of.settled, &of.inForce, &of.lastNumber} {
+	for n, into := range []*int64{&of.version, &of.drained, &of.inForce, &of.lastNumber} {
 		var err error
 		if *into, err = whole(values[n]); err != nil {
 			all.lost = append(all.lost, fmt.Sprintf("%s (its hash cannot be read: %v)", c.Campaign, err))
@@ -147,7 +147,7 @@ func (g *Gate) countOwn(ctx context.Context, all *census, c Placed, k *keys, val
 		all.lost = append(all.lost, fmt.Sprintf("%s (a part of it is gone)", c.Campaign))
 		return nil
 	}
-	less, err := c.less(ctx, of.settled)
+	less, err := c.less(ctx, of.drained)
 	if err != nil {
 		return err
 	}
@@ -160,9 +160,9 @@ func (g *Gate) countOwn(ctx context.Context, all *census, c Placed, k *keys, val
 
 // less returns that the ledger has less of a campaign than Redis was told, if it has.
 func (c *Placed) less(ctx context.Context, through int64) ([]string, error) {
-	settled, err := c.Settled(ctx)
-	if err != nil || settled >= through {
+	drained, err := c.Drained(ctx)
+	if err != nil || drained >= through {
 		return nil, err
 	}
-	return []string{fmt.Sprintf("%s (numbers up to %d, and the ledger has them up to %d)", c.Campaign, through, settled)}, nil
+	return []string{fmt.Sprintf("%s (numbers up to %d, and the ledger has them up to %d)", c.Campaign, through, drained)}, nil
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 )
@@ -124,7 +123,7 @@ func TestF07WithoutMemoryNothingIsHalfDoneAndHoldersAreFound(t *testing.T) {
 	}
 	s.drain(s.journal(), p.take) // recording is what gives memory back
 	p.waitFor(t, 10)
-	s.settled(10)
+	s.drained(10)
 	s.do("CONFIG", "SET", "maxmemory", "0")
 	s.want(s.gate, crowd(10, 1), "issued:11")
 }
@@ -441,17 +440,17 @@ func TestF65TheRightsThatAreDocumentedAreEnough(t *testing.T) {
 	as := services.User(t, url, strings.Fields(redis.Rights)...)
 	s.gate = open(t, as)
 	s.drain(s.journal(), p.take)
-	heard := make(chan flow.Settled, 100)
-	watch(t, s.gate, func(_ firstcome.CampaignID, settled flow.Settled) { heard <- settled })
+	heard := make(chan int64, 100)
+	watch(t, s.gate, func(_ firstcome.CampaignID, through int64) { heard <- through })
 	s.issue(0, 10)
 	p.waitFor(t, 10)
-	s.settled(10)
+	s.drained(10)
 	<-heard
 	if _, err := s.gate.Holders(t.Context(), "c", func(firstcome.UserID) {}); err != nil {
 		t.Error(err)
 	}
 	s.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeVoid, Number: 1, User: "user-0"})
-	if _, err := s.gate.SettledThrough(t.Context(), "c", nil); err != nil {
+	if _, err := s.gate.DrainedThrough(t.Context(), "c"); err != nil {
 		t.Error(err)
 	}
 	if err := s.gate.Retire(t.Context(), "c"); err != nil {
@@ -460,11 +459,11 @@ func TestF65TheRightsThatAreDocumentedAreEnough(t *testing.T) {
 }
 
 // watch watches what is settled until the test ends, and returns when nothing is missed.
-func watch(t *testing.T, g *redis.Gate, each func(firstcome.CampaignID, flow.Settled)) {
+func watch(t *testing.T, g *redis.Gate, each func(firstcome.CampaignID, int64)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan struct{}), make(chan error, 1)
-	go func() { ended <- g.WatchSettled(ctx, func() { close(ready) }, each) }()
+	go func() { ended <- g.WatchDrained(ctx, func() { close(ready) }, each) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {

@@ -38,7 +38,7 @@ type Options struct {
 	Secret firstcome.Secret
 	// AnyEviction accepts a Redis that may evict keys; it is a warning then.
 	AnyEviction bool
-	// Backlog is how many numbers of a campaign may be unsettled before no more are
+	// Backlog is how many numbers of a campaign may be undrained before no more are
 	// issued. Default 1,000,000; negative: any.
 	Backlog int64
 	// Clock is the gate's, for tests. Nil: the server's.
@@ -53,10 +53,6 @@ type Options struct {
 	// whether it should have it; firstcome.ErrBusy: it is being made, and no gate ever
 	// had it. Nil, or if it returns nil: firstcome.ErrNoCampaign.
 	Missing func(context.Context, firstcome.CampaignID) error
-	// SettledSince says what of a campaign is settled, and which numbers changed since an
-	// order that the gate has, or the first of them: the ledger knows. It is asked where a
-	// settling did not come or comes late. Nil: there is nothing between two settlings.
-	SettledSince func(ctx context.Context, id firstcome.CampaignID, order int64) (flow.Settled, error)
 }
 
 // A Gate decides claims in Redis. Make one with Open. Its methods may be called

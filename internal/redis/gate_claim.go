@@ -15,7 +15,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// nothing as the limit of unsettled numbers has the claim script issue nothing,
+// nothing as the limit of undrained numbers has the claim script issue nothing,
 // so that it needs no memory.
 const nothing = "0"
 
@@ -61,7 +61,7 @@ func (g *Gate) claimWithin(ctx context.Context, id firstcome.CampaignID, users [
 	case word != "decided":
 		return nil, fmt.Errorf("the claim script answered %q", word)
 	}
-	return g.decisions(id, k.marker, users, parts)
+	return g.decisions(id, users, parts)
 }
 
 // A verdict is what the claim script says of a batch: see lua/claim.lua.
@@ -106,8 +106,8 @@ func readVerdict(parts []rueidis.RedisMessage) (v verdict, err error) {
 	return v, err
 }
 
-// decisions makes decisions of the claim script's answer about the campaign with a marker.
-func (g *Gate) decisions(id firstcome.CampaignID, marker string, users []firstcome.UserID, parts []rueidis.RedisMessage) ([]firstcome.Decision, error) {
+// decisions makes decisions of the claim script's answer.
+func (g *Gate) decisions(id firstcome.CampaignID, users []firstcome.UserID, parts []rueidis.RedisMessage) ([]firstcome.Decision, error) {
 	v, err := readVerdict(parts)
 	if err != nil {
 		return nil, fmt.Errorf("the claim script's answer cannot be read: %w", err)
@@ -124,7 +124,7 @@ func (g *Gate) decisions(id firstcome.CampaignID, marker string, users []firstco
 		d.Lease, d.Since, d.OpenedAt = v.lease(d.Outcome), campaign.Since(d.Outcome), campaign.OpenedAt
 		switch d.Outcome {
 		case firstcome.Issued:
-			d.Coupon = firstcome.Coupon{Campaign: id, Number: number, User: user, IssuedAt: at, TermsVersion: v.termsVersion, Epoch: v.epoch, Marker: marker}
+			d.Coupon = firstcome.Coupon{Campaign: id, Number: number, User: user, IssuedAt: at, TermsVersion: v.termsVersion}
 			number++
 			inForce++
 		case firstcome.AlreadyIssued:
@@ -168,7 +168,8 @@ func (v *verdict) lease(o firstcome.Outcome) time.Duration {
 }
 
 // entryBytes is the length of what the holders hash keeps of a coupon: its number in
-// 6 bytes, the microseconds of its issue in 7 and its terms' version in 4, big endian.
+// 6 bytes, the microseconds of its issue in 7 and its terms' version in 4, big endian. A
+// dead letter has one byte more, a flag.
 const entryBytes = 6 + 7 + 4
 
 // appendEntry appends what the holders hash keeps of a coupon.
@@ -184,17 +185,18 @@ func appendEntry(to []byte, c firstcome.Coupon) []byte {
 
 // readEntry reads a coupon from the holders hash.
 func readEntry(id firstcome.CampaignID, user firstcome.UserID, entry string) (firstcome.Coupon, error) {
-	if len(entry) != entryBytes {
+	if len(entry) != entryBytes && len(entry) != entryBytes+1 {
 		return firstcome.Coupon{}, fmt.Errorf("%w: one of %s has %d bytes instead of %d", errHolder, id, len(entry), entryBytes)
 	}
 	var padded [3 * 8]byte
 	copy(padded[2:8], entry[:6])
 	copy(padded[9:16], entry[6:13])
-	copy(padded[20:24], entry[13:])
+	copy(padded[20:24], entry[13:entryBytes])
 	number := int64(binary.BigEndian.Uint64(padded[:8]))
 	issuedAt := int64(binary.BigEndian.Uint64(padded[8:16]))
 	terms := int64(binary.BigEndian.Uint64(padded[16:]))
 	return firstcome.Coupon{
 		Campaign: id, Number: number, User: user, IssuedAt: time.UnixMicro(issuedAt).UTC(), TermsVersion: terms,
+		Buried: len(entry) > entryBytes,
 	}, nil
 }

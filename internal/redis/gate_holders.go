@@ -148,11 +148,11 @@ func (g *Gate) couponOf(ctx context.Context, id firstcome.CampaignID, user first
 
 // noCoupon is the error about a user who is not among the holders: where some of these are gone, that says nothing.
 func (g *Gate) noCoupon(ctx context.Context, k *keys) error {
-	n, err := g.fields(ctx, k, "version", "in_force", "last_number", "settled")
+	n, err := g.fields(ctx, k, "version", "in_force", "last_number", "drained_through")
 	if err != nil {
 		return err
 	}
-	gone, err := g.partGone(ctx, k, parts{version: n[0], inForce: n[1], lastNumber: n[2], settled: n[3]})
+	gone, err := g.partGone(ctx, k, parts{version: n[0], inForce: n[1], lastNumber: n[2], drained: n[3]})
 	switch {
 	case err != nil:
 		return err
@@ -176,7 +176,7 @@ func (g *Gate) state(ctx context.Context, id firstcome.CampaignID) (s flow.GateS
 	if err != nil {
 		return s, err
 	}
-	n, err := g.fields(ctx, k, "version", "epoch", "in_force", "issued", "last_number", "settled", "decided_at", "opened_at", "sold_out_at", "closed_at")
+	n, err := g.fields(ctx, k, "version", "epoch", "in_force", "issued", "last_number", "drained_through", "decided_at", "opened_at", "sold_out_at", "closed_at")
 	if err != nil {
 		return s, err
 	}
@@ -184,7 +184,7 @@ func (g *Gate) state(ctx context.Context, id firstcome.CampaignID) (s flow.GateS
 	if err != nil {
 		return s, err
 	}
-	lost, err := g.partGone(ctx, k, parts{version: n[0], inForce: n[2], lastNumber: n[4], settled: n[5]})
+	lost, err := g.partGone(ctx, k, parts{version: n[0], inForce: n[2], lastNumber: n[4], drained: n[5]})
 	if err != nil {
 		return s, err
 	}
@@ -192,18 +192,18 @@ func (g *Gate) state(ctx context.Context, id firstcome.CampaignID) (s flow.GateS
 		now = decidedAt
 	}
 	return flow.GateState{
-		Version: n[0], Epoch: n[1], InForce: n[2], Issued: n[3], LastNumber: n[4], Settled: n[5], Now: now, Lost: lost,
+		Version: n[0], Epoch: n[1], InForce: n[2], Issued: n[3], LastNumber: n[4], DrainedThrough: n[5], Now: now, Lost: lost,
 		Instants: firstcome.Instants{OpenedAt: instant(n[7]), SoldOutAt: instant(n[8]), ClosedAt: instant(n[9])},
 	}, nil
 }
 
 // parts are what the campaign's hash says that the other keys have to agree with.
-type parts struct{ version, inForce, lastNumber, settled int64 }
+type parts struct{ version, inForce, lastNumber, drained int64 }
 
 // partGone tells whether a part of a campaign is gone, as the scripts see it. They do nothing then, so where nothing has
 // been decided since the parts were read it is.
 func (g *Gate) partGone(ctx context.Context, k *keys, was parts) (bool, error) {
-	if was.lastNumber < was.settled {
+	if was.lastNumber < was.drained {
 		return true, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)

@@ -11,7 +11,7 @@ import (
 
 // Coupons calls each with the coupon in force of every holder, in no order, until it
 // returns an error. It reads page by page while claims go on: what is issued or voided
-// meanwhile may be there or not, and a coupon may come twice. None has Code, Epoch and Marker.
+// meanwhile may be there or not, and a coupon may come twice. None has a Code.
 func (g *Gate) Coupons(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
 	k, err := g.keysOf(ctx, id)
 	if err != nil {
@@ -56,7 +56,7 @@ func (g *Gate) Unrecorded(ctx context.Context, id firstcome.CampaignID, each fun
 			return fmt.Errorf("read the journal of %s: %w", id, err)
 		}
 		for _, e := range entries {
-			coupons, err := item{id: e.ID, fields: e.FieldValues}.coupons(id, k.marker, g.options.Secret)
+			coupons, _, err := item{id: e.ID, fields: e.FieldValues}.coupons(id, g.options.Secret)
 			if err != nil {
 				continue
 			}

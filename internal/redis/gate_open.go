@@ -17,7 +17,7 @@ import (
 // cluster and of a primary that Sentinel names. Before Redis 7 a new user may use every
 // channel, and naming one in addition is an error.
 const Rights = "~firstcome:* resetchannels &firstcome:* +@connection +eval +evalsha +info +time +get +set +del +unlink " +
-	"+hset +hget +hmget +hlen +hdel +hscan +sadd +scard +sismember +smembers +smismember +srem +publish +subscribe +unsubscribe " +
+	"+hset +hget +hmget +hlen +hdel +hscan +publish +subscribe +unsubscribe " +
 	"+xadd +xlen +xrange +xdel +xack +xgroup +xreadgroup +xautoclaim +xclaim " +
 	"+cluster|slots +cluster|shards +role"
 

@@ -83,7 +83,6 @@ type Journal struct {
 	streams map[firstcome.CampaignID]*stream
 	asked   bool // the ledger was asked about a campaign that is not active, since the last tick
 
-	seen reaches // of the gate, at the last sweep; the sweep's own
 }
 
 var _ flow.Source = (*Journal)(nil)
@@ -137,8 +136,6 @@ func (j *Journal) sweep(ctx context.Context) error {
 		active, err := j.options.Active(ctx)
 		if err == nil {
 			j.setActive(active)
-		} else {
-			j.seen = nil
 		}
 		if err := j.look(ctx); err != nil {
 			return err
@@ -178,15 +175,13 @@ func (j *Journal) known() []flow.Revision {
 }
 
 // look puts those of the campaigns that are due on the agenda that have entries, or of which not all that was
-// issued is settled.
+// issued is drained.
 func (j *Journal) look(ctx context.Context) error {
-	seen := reaches{}
-	defer func() { j.seen = seen }()
 	return j.gate.survey(ctx, &j.schedule, j.known(), func(r flow.Revision, s survey) error {
 		if s.err != nil {
 			return j.isolate(r.Campaign, s.err)
 		}
-		if j.differs(r, s, seen) || !s.idle() {
+		if j.differs(r, s) || !s.idle() {
 			j.agenda.add(r.Campaign)
 		}
 		return nil

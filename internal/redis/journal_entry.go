@@ -34,39 +34,39 @@ type item struct {
 // claims returns how many coupons an entry is about, if it can be read.
 func (e item) claims() int { return strings.Count(e.fields["users"], separator) + 1 }
 
-// coupons returns the coupons that an entry of the campaign with a marker is about, in number order. The error
+// coupons returns the coupons that an entry is about, in number order, and the epoch in which they were issued. The error
 // says why it cannot be read.
-func (e item) coupons(id firstcome.CampaignID, marker string, secret firstcome.Secret) ([]firstcome.Coupon, error) {
+func (e item) coupons(id firstcome.CampaignID, secret firstcome.Secret) (coupons []firstcome.Coupon, epoch int64, err error) {
 	if format := e.fields["format"]; format != strconv.Itoa(entryFormat) {
-		return nil, fmt.Errorf("its format is %q, this release reads %d", format, entryFormat)
+		return nil, 0, fmt.Errorf("its format is %q, this release reads %d", format, entryFormat)
 	}
-	var epoch, at, terms, first int64
+	var at, terms, first int64
 	for name, into := range map[string]*int64{"epoch": &epoch, "at": &at, "terms": &terms, "first": &first} {
 		n, err := strconv.ParseInt(e.fields[name], 10, 64)
 		if err != nil || n < 1 || n > unlimited {
-			return nil, fmt.Errorf("its field %s is %q", name, e.fields[name])
+			return nil, 0, fmt.Errorf("its field %s is %q", name, e.fields[name])
 		}
 		*into = n
 	}
 	users := strings.Split(e.fields["users"], separator)
 	seen := make(map[string]bool, len(users))
-	coupons := make([]firstcome.Coupon, len(users))
+	coupons = make([]firstcome.Coupon, len(users))
 	for n, text := range users {
 		user, err := firstcome.ParseUserID(text)
 		if err != nil {
-			return nil, fmt.Errorf("its user %d: %w", n+1, err)
+			return nil, 0, fmt.Errorf("its user %d: %w", n+1, err)
 		}
 		if seen[text] {
-			return nil, errors.New("it has a user twice")
+			return nil, 0, errors.New("it has a user twice")
 		}
 		seen[text] = true
 		number := first + int64(n)
 		coupons[n] = firstcome.Coupon{
 			Campaign: id, Number: number, User: user, Code: secret.Code(id, number),
-			IssuedAt: time.UnixMicro(at).UTC(), TermsVersion: terms, Epoch: epoch, Marker: marker,
+			IssuedAt: time.UnixMicro(at).UTC(), TermsVersion: terms,
 		}
 	}
-	return coupons, nil
+	return coupons, epoch, nil
 }
 
 // newer tells whether an entry is of a release newer than this one, so that it is no garbage: it has a higher
@@ -106,25 +106,24 @@ type share struct {
 	entries []string
 }
 
-// shares merges entries to batches of at most limit coupons, or of one entry, each
-// in number order.
+// shares merges entries of the campaign with a marker to batches of one epoch, and of at most limit coupons or one
+// entry, each in number order.
 func shares(gate string, id firstcome.CampaignID, marker string, secret firstcome.Secret, items []item, limit int) []share {
 	var all []share
-	now := share{Batch: flow.Batch{Campaign: id}}
 	for _, e := range items {
-		coupons, err := e.coupons(id, marker, secret)
-		if len(now.entries) > 0 && len(now.Coupons)+len(coupons) > limit {
-			all = append(all, now)
-			now = share{Batch: flow.Batch{Campaign: id}}
+		coupons, epoch, err := e.coupons(id, secret)
+		last := len(all) - 1
+		if last < 0 || len(all[last].Coupons)+len(coupons) > limit || len(coupons) > 0 && all[last].Epoch != 0 && all[last].Epoch != epoch {
+			all = append(all, share{Batch: flow.Batch{Campaign: id, Marker: marker}})
+			last++
 		}
+		now := &all[last]
 		now.entries = append(now.entries, e.id)
-		now.Coupons = append(now.Coupons, coupons...)
 		if err != nil {
 			now.Garbage = append(now.Garbage, e.garbage(gate, id, err))
+			continue
 		}
-	}
-	if len(now.entries) > 0 {
-		all = append(all, now)
+		now.Epoch, now.Coupons = epoch, append(now.Coupons, coupons...)
 	}
 	for n := range all {
 		slices.SortStableFunc(all[n].Coupons, byNumber)

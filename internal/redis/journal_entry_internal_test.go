@@ -27,7 +27,7 @@ func FuzzF44EntriesAreCouponsOrGarbage(f *testing.F) {
 			}
 			for n, c := range s.Coupons {
 				_, err := firstcome.ParseUserID(string(c.User))
-				if err != nil || c.Number < 1 || c.Epoch < 1 || c.TermsVersion < 1 || n > 0 && c.Number <= s.Coupons[n-1].Number {
+				if err != nil || c.Number < 1 || s.Epoch < 1 || c.TermsVersion < 1 || n > 0 && c.Number <= s.Coupons[n-1].Number {
 					t.Errorf("coupon %d is %+v: %v", n, c, err)
 				}
 			}

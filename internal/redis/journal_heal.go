@@ -18,7 +18,7 @@ import (
 
 // A glance is a campaign's journal at one instant: see lua/look.lua.
 type glance struct {
-	last, settled, epoch int64
+	last, drained, epoch int64
 	entries              int64
 	age                  time.Duration // of the oldest entry
 }
@@ -33,7 +33,7 @@ func (g *Gate) glance(ctx context.Context, k *keys) (l glance, err error) {
 	if len(parts) != 6 {
 		return l, fmt.Errorf("the look script answered %d parts", len(parts)+1)
 	}
-	for n, into := range []*int64{&l.last, &l.settled, &l.epoch, &l.entries} {
+	for n, into := range []*int64{&l.last, &l.drained, &l.epoch, &l.entries} {
 		if *into, err = whole(parts[n]); err != nil {
 			return l, err
 		}
@@ -57,22 +57,22 @@ var (
 	errDeleted = errors.New("entries of the journal were deleted before they were recorded")
 	// errGap says that there are numbers below which no recorder has brought for long.
 	errGap = errors.New("numbers between those that are recorded do not come")
-	// errBehind says that a journal is empty and its campaign is not settled.
+	// errBehind says that a journal is empty and its campaign is not drained.
 	errBehind = errors.New("the journal is empty, and not all that was issued is recorded")
 )
 
 // A hole is what is gone of one campaign's journal: its reader saw it, numbers do not come, or the journal is empty and
-// not all that was issued is settled. It stays until it is filled from the gate's holders. The worker that has the
+// not all that was issued is drained. It stays until it is filled from the gate's holders. The worker that has the
 // campaign guards it.
 type hole struct {
 	cause    error     // nil: nothing is known to be gone
 	told     bool      // that it is there
-	behind   time.Time // since when what is recorded does not follow on what is settled; zero: it does
+	behind   time.Time // since when what is recorded does not follow on what is drained; zero: it does
 	glanced  time.Time // when the journal was last held against the campaign's counters
 	refilled time.Time // when it was last filled
 }
 
-// follow notes that coupons from a first number on were recorded, and through which number all are settled. If those in
+// follow notes that coupons from a first number on were recorded, and through which number all are drained. If those in
 // between have not come for twice the time that another recorder may be silent with them, they are
 // gone, also where the journal is never empty.
 func (h *hole) follow(first, through int64, patience time.Duration) {
@@ -100,21 +100,25 @@ func (j *Journal) heal(ctx context.Context, s *stream, to flow.Sink, some bool) 
 		return err
 	}
 	if h.cause == nil {
-		if l.entries > 0 || l.last <= l.settled || time.Since(h.refilled) < refillEvery {
+		if l.entries > 0 || l.last <= l.drained || time.Since(h.refilled) < refillEvery {
 			return nil
 		}
 		h.cause = errBehind
 	}
-	coupons, err := j.unsettled(ctx, s.keys, l)
+	after := int64(0) // what somebody deleted may be drained, and a dead letter that has no flag
+	if errors.Is(h.cause, errBehind) || errors.Is(h.cause, errGap) {
+		after = l.drained
+	}
+	coupons, err := j.held(ctx, s.keys, l, after)
 	if err != nil {
 		return err
 	}
 	if !h.told {
 		h.told = true
-		j.troubles.alarm(s.id, fmt.Errorf("%w; %d coupons from number %d on are recorded from the gate's holders", h.cause, len(coupons), l.settled+1))
+		j.troubles.alarm(s.id, fmt.Errorf("%w; %d coupons from number %d on are recorded from the gate's holders", h.cause, len(coupons), after+1))
 	}
 	for part := range slices.Chunk(coupons, j.options.Coupons) {
-		if err := j.give(ctx, s, to, share{Batch: flow.Batch{Campaign: s.id, Coupons: part}}, nil); err != nil {
+		if err := j.give(ctx, s, to, share{Batch: flow.Batch{Campaign: s.id, Epoch: l.epoch, Marker: s.keys.marker, Coupons: part}}); err != nil {
 			return err
 		}
 	}
@@ -122,8 +126,8 @@ func (j *Journal) heal(ctx context.Context, s *stream, to flow.Sink, some bool) 
 	return nil
 }
 
-// unsettled returns the coupons in force above the settled number, in number order.
-func (j *Journal) unsettled(ctx context.Context, k *keys, l glance) ([]firstcome.Coupon, error) {
+// held returns the coupons in force with numbers above one, in number order.
+func (j *Journal) held(ctx context.Context, k *keys, l glance, after int64) ([]firstcome.Coupon, error) {
 	found := map[int64]firstcome.Coupon{} // a page may name a holder again
 	for cursor := uint64(0); ; {
 		page, err := j.gate.page(ctx, k, cursor)
@@ -135,8 +139,8 @@ func (j *Journal) unsettled(ctx context.Context, k *keys, l glance) ([]firstcome
 			if err != nil {
 				return nil, err
 			}
-			if c.Number > l.settled && c.Number <= l.last {
-				c.Code, c.Epoch, c.Marker = j.gate.options.Secret.Code(k.id, c.Number), l.epoch, k.marker
+			if c.Number > after && c.Number <= l.last {
+				c.Code = j.gate.options.Secret.Code(k.id, c.Number)
 				found[c.Number] = c
 			}
 		}
@@ -174,8 +178,8 @@ func (g *Gate) appendLag(ctx context.Context, all []flow.Lag, k *keys) ([]flow.L
 	switch {
 	case errors.As(err, &e) && !ofOne(err):
 		return nil, fmt.Errorf("read the lag of %s: %w", k.id, err)
-	case err == nil && (l.last > l.settled || l.entries > 0):
-		all = append(all, flow.Lag{Campaign: k.id, Numbers: l.last - l.settled, Oldest: l.age})
+	case err == nil && (l.last > l.drained || l.entries > 0):
+		all = append(all, flow.Lag{Campaign: k.id, Numbers: l.last - l.drained, Oldest: l.age})
 	}
 	return all, nil
 }

@@ -71,7 +71,7 @@ type survey struct {
 }
 
 // surveyFields are what a survey reads of a campaign's hash.
-var surveyFields = [...]string{"last_number", "settled", "version", "epoch", "closed", "closes_at", "letters_order"}
+var surveyFields = [...]string{"last_number", "drained_through", "version", "epoch", "closed", "closes_at"}
 
 // surveyPage bounds the campaigns of which a survey asks at once.
 const surveyPage = 500
@@ -122,7 +122,7 @@ func (g *Gate) surveyed(ctx context.Context, page []flow.Revision) []survey {
 	return found
 }
 
-// idle tells whether the journal is empty and all that was issued is settled.
+// idle tells whether the journal is empty and all that was issued is drained.
 func (s *survey) idle() bool { return s.entries == 0 && s.fields[0] == s.fields[1] }
 
 // quiet tells whether a campaign is idle and closed at an instant of the gate's, in the revision that

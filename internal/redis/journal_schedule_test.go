@@ -153,7 +153,7 @@ func (s *season) recorded(active flow.Revision, coupons int) {
 	s.t.Helper()
 	s.look(active)
 	s.page.waitFor(s.t, coupons)
-	s.settled(int64(coupons))
+	s.drained(int64(coupons))
 }
 
 func revision(version int64) flow.Revision {
@@ -198,7 +198,7 @@ func TestAMessageOrANewVersionEndsTheSlowLookAtOnce(t *testing.T) {
 	// The recorder's list is older than the change, as while the ledger is down: what is issued wakes it.
 	s.issue(0, 10)
 	s.page.waitFor(t, 10)
-	s.settled(10)
+	s.drained(10)
 	s.costsSomething("while the list is older", revision(2))
 	s.costsSomething("with a later window", revision(3))
 	s.issue(10, 10)

@@ -26,7 +26,7 @@ func TestWhatIsIssuedReachesTheSinkAndIsSettled(t *testing.T) {
 	p.waitFor(t, 700)
 	s.issue(700, 5_000) // wider than what Lua's stack takes at once, and than a batch
 	p.waitFor(t, 5_700)
-	s.settled(5_700)
+	s.drained(5_700)
 	if diff := cmp.Diff(first[41].Coupon, p.coupons[42]); diff != "" {
 		t.Errorf("the coupon is another in the journal (-gate +journal):\n%s", diff)
 	}
@@ -47,14 +47,14 @@ func TestASinkThatFailsIsGivenTheSameAgain(t *testing.T) {
 	s.issue(0, 10)
 	s.drain(s.journal(func(o *redis.JournalOptions) { o.Idle = time.Hour }), p.take)
 	p.waitFor(t, 10)
-	s.settled(10)
+	s.drained(10)
 }
 
 func TestF22ARecorderThatStopsIsDoneWithItsBatch(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
 	s.issue(0, 10)
 	drain, stop := context.WithCancel(t.Context())
-	err := s.journal().Drain(drain, func(ctx context.Context, b flow.Batch) (flow.Settled, error) {
+	err := s.journal().Drain(drain, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 		stop()
 		if ctx.Err() != nil {
 			t.Error("the ledger is told to stop, too")
@@ -64,7 +64,7 @@ func TestF22ARecorderThatStopsIsDoneWithItsBatch(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	s.settled(10) // with nobody else who records
+	s.drained(10) // with nobody else who records
 }
 
 func TestF42TwoRecordersOfTheSameEntriesRecordEachCouponOnce(t *testing.T) {
@@ -86,10 +86,10 @@ func TestF42TwoRecordersOfTheSameEntriesRecordEachCouponOnce(t *testing.T) {
 	s.drain(s.journal(), p.take)
 	s.drain(s.journal(), p.take)
 	p.waitFor(t, 400)
-	s.settled(400)
+	s.drained(400)
 	slow.before = nil
 	close(let)
-	s.settled(400)
+	s.drained(400)
 }
 
 func TestARecorderThatIsAtWorkKeepsItsEntries(t *testing.T) {
@@ -116,7 +116,7 @@ func TestARecorderThatIsAtWorkKeepsItsEntries(t *testing.T) {
 	}
 	close(let)
 	p.waitFor(t, 20)
-	s.settled(20)
+	s.drained(20)
 	if len(other.coupons) > 0 {
 		t.Error("another recorder took over what was at work")
 	}
@@ -148,7 +148,7 @@ func TestF43AGroupThatIsGoneIsMadeAgainFromTheBeginning(t *testing.T) {
 	s.issue(10, 10)
 	s.drain(s.journal(), p.take)
 	p.waitFor(t, 20)
-	s.settled(20)
+	s.drained(20)
 	if err := <-s.alarms; !strings.Contains(err.Error(), "group was gone") {
 		t.Errorf("the alarm says %v", err)
 	}
@@ -168,7 +168,7 @@ func TestF43EntriesThatWereReadBeforeAHoleCouldNotBeFilledAreReadAgain(t *testin
 	}
 	s.drainOnce(s.journal(func(o *redis.JournalOptions) { o.Idle = time.Hour }), p.take)
 	p.waitFor(t, 10)
-	s.settled(10)
+	s.drained(10)
 }
 
 func TestF43WhatIsGoneOfAJournalIsMadeAgainFromTheHolders(t *testing.T) {
@@ -188,7 +188,7 @@ func TestF43WhatIsGoneOfAJournalIsMadeAgainFromTheHolders(t *testing.T) {
 			harm(s)
 			s.drain(s.journal(), p.take)
 			p.waitFor(t, 50)
-			s.settled(50)
+			s.drained(50)
 			if err := <-s.alarms; !strings.Contains(err.Error(), "from the gate's holders") {
 				t.Errorf("the alarm says %v", err)
 			}
@@ -223,7 +223,7 @@ func TestF43EntriesThatAreGoneWithADeadRecorderHoldUpNothing(t *testing.T) {
 	p.waitFor(t, 4)
 	s.issue(4, 1)
 	p.waitFor(t, 5)
-	s.settled(5)
+	s.drained(5)
 	for pending := int64(1); pending > 0 && t.Context().Err() == nil; {
 		left, err := s.do("XPENDING", stream, "recorders").ToArray()
 		if err != nil {
@@ -272,7 +272,7 @@ func TestF44GarbageIsADeadLetterAndTheRestFlows(t *testing.T) {
 	s.issue(3, 3)
 	s.drain(s.journal(), p.take)
 	p.waitFor(t, 6)
-	s.settled(6)
+	s.drained(6)
 	if len(p.garbage) != 2 {
 		t.Fatalf("got %d garbage", len(p.garbage))
 	}
@@ -313,7 +313,7 @@ func TestF45AnyOrderOfTheEntriesGivesTheSameLedger(t *testing.T) {
 		}
 		stop := s.drain(s.journal(func(o *redis.JournalOptions) { o.Coupons = 7 }), p.take)
 		p.waitFor(t, issued)
-		s.settled(int64(issued))
+		s.drained(int64(issued))
 		stop()
 		if len(p.garbage) > 0 {
 			r.Fatalf("%d garbage", len(p.garbage))
@@ -351,7 +351,7 @@ func TestTheLagIsTheNumbersThatAreNotSettled(t *testing.T) {
 		t.Errorf("the lag is %+v", lags)
 	}
 	close(let)
-	s.settled(10)
+	s.drained(10)
 	if lags, err := s.gate.Lag(t.Context(), revisions("c")); err != nil || len(lags) > 0 {
 		t.Errorf("the lag is %+v, %v", lags, err)
 	}
@@ -381,7 +381,7 @@ func TestManyCampaignsAreDrainedSideBySide(t *testing.T) {
 	j := s.journal(func(o *redis.JournalOptions) {
 		o.Active = func(context.Context) ([]flow.Revision, error) { return revisions(ids...), nil }
 	})
-	s.drain(j, func(ctx context.Context, b flow.Batch) (flow.Settled, error) { return pages[b.Campaign].take(ctx, b) })
+	s.drain(j, func(ctx context.Context, b flow.Batch) (flow.Drained, error) { return pages[b.Campaign].take(ctx, b) })
 	for _, id := range ids[1:] {
 		pages[id].waitFor(t, 50)
 	}
@@ -415,7 +415,7 @@ func TestF49ARecorderTakesNoMoreOfABacklogThanABatchNeeds(t *testing.T) {
 	}
 	s.drain(s.journal(func(o *redis.JournalOptions) { o.Workers, o.Coupons = 1, 2000 }), p.take)
 	p.waitFor(t, singles+crowds*each)
-	s.settled(singles + crowds*each)
+	s.drained(singles + crowds*each)
 	if most == 0 || most > page {
 		t.Errorf("a recorder has taken %d entries of %d coupons each at once", most, each)
 	}

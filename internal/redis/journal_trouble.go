@@ -138,7 +138,7 @@ func ofOne(err error) bool {
 	if Spoiled(err) || errors.As(err, &e) {
 		return Spoiled(err)
 	}
-	for _, known := range []error{firstcome.ErrNoCampaign, firstcome.ErrGateMismatch, firstcome.ErrBusy, flow.ErrLost, flow.ErrRetired, errSince, flow.ErrRowLocked} {
+	for _, known := range []error{firstcome.ErrNoCampaign, firstcome.ErrGateMismatch, firstcome.ErrBusy, flow.ErrLost, flow.ErrRetired, flow.ErrRowLocked} {
 		if errors.Is(err, known) {
 			return true
 		}

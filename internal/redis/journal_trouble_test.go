@@ -91,9 +91,9 @@ func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
 			j := s.journal(func(o *redis.JournalOptions) {
 				o.Active = func(context.Context) ([]flow.Revision, error) { return revisions(append(bad[:8:8], "c")...), nil }
 			})
-			s.drainOnce(j, func(ctx context.Context, b flow.Batch) (flow.Settled, error) {
+			s.drainOnce(j, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 				if b.Campaign != "c" {
-					return flow.Settled{}, c.sink
+					return flow.Drained{}, c.sink
 				}
 				return p.take(ctx, b)
 			})
@@ -118,12 +118,12 @@ func TestWhoWaitsForAHeldCampaignKeepsNobodyFromTheOthers(t *testing.T) {
 		o.Active = func(context.Context) ([]flow.Revision, error) {
 			return []flow.Revision{{Campaign: "c", Version: 1, Epoch: 1}, {Campaign: "held", Version: 1, Epoch: 1}}, nil
 		}
-	}), func(ctx context.Context, b flow.Batch) (flow.Settled, error) {
+	}), func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 		if b.Campaign != "held" {
 			return p.take(ctx, b)
 		}
 		if once.CompareAndSwap(false, true) {
-			return flow.Settled{}, flow.ErrRowLocked
+			return flow.Drained{}, flow.ErrRowLocked
 		}
 		select {
 		case waits <- struct{}{}:
@@ -132,9 +132,9 @@ func TestWhoWaitsForAHeldCampaignKeepsNobodyFromTheOthers(t *testing.T) {
 		select {
 		case <-released:
 			took <- len(b.Coupons)
-			return flow.Settled{Through: 1}, nil
+			return flow.Drained{Through: 1}, nil
 		case <-ctx.Done():
-			return flow.Settled{}, ctx.Err()
+			return flow.Drained{}, ctx.Err()
 		}
 	})
 	<-waits
@@ -179,10 +179,10 @@ func TestACampaignThatWasHeldAndThenNotActiveIsOneOfTheOthersAgain(t *testing.T)
 			}
 			return now, nil
 		}
-	}), func(ctx context.Context, b flow.Batch) (flow.Settled, error) {
+	}), func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 		switch {
 		case b.Campaign == "c" && locked.Load(), b.Campaign == "held" && once.CompareAndSwap(false, true):
-			return flow.Settled{}, flow.ErrRowLocked
+			return flow.Drained{}, flow.ErrRowLocked
 		case b.Campaign == "c":
 			return p.take(ctx, b)
 		}
@@ -192,9 +192,9 @@ func TestACampaignThatWasHeldAndThenNotActiveIsOneOfTheOthersAgain(t *testing.T)
 		}
 		select {
 		case <-released:
-			return flow.Settled{Through: 1}, nil
+			return flow.Drained{Through: 1}, nil
 		case <-ctx.Done():
-			return flow.Settled{}, ctx.Err()
+			return flow.Drained{}, ctx.Err()
 		}
 	})
 	activate("c")
@@ -212,7 +212,7 @@ func TestACampaignThatWasHeldAndThenNotActiveIsOneOfTheOthersAgain(t *testing.T)
 func TestACampaignThatIsNotOfTheLedgerIsLeftAlone(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
 	s.make("foreign")
-	s.drainOnce(s.journal(func(o *redis.JournalOptions) { o.Workers = 1 }), func(ctx context.Context, b flow.Batch) (flow.Settled, error) {
+	s.drainOnce(s.journal(func(o *redis.JournalOptions) { o.Workers = 1 }), func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 		if b.Campaign != "c" {
 			t.Errorf("the sink is given coupons of %s", b.Campaign)
 		}
@@ -272,7 +272,7 @@ func TestTheJournalIsDrainedWhereNobodyMaySubscribe(t *testing.T) {
 	s.alarmed()
 	s.issue(0, 10)
 	p.waitFor(t, 10)
-	s.settled(10)
+	s.drained(10)
 }
 
 func TestARecorderThatIsStoppedTakesNothingNew(t *testing.T) {
@@ -282,12 +282,12 @@ func TestARecorderThatIsStoppedTakesNothingNew(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	j := s.journal(func(o *redis.JournalOptions) { o.Workers, o.Coupons = 1, 1 })
-	err := j.Drain(ctx, func(ctx context.Context, b flow.Batch) (flow.Settled, error) {
+	err := j.Drain(ctx, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 		stop()
 		return p.take(ctx, b)
 	})
-	if state := s.state(); err != nil || state.Settled != 1 || len(p.coupons) != 1 {
-		t.Errorf("%d coupons are recorded, settled through %d, %v", len(p.coupons), state.Settled, err)
+	if state := s.state(); err != nil || state.DrainedThrough != 1 || len(p.coupons) != 1 {
+		t.Errorf("%d coupons are recorded, settled through %d, %v", len(p.coupons), state.DrainedThrough, err)
 	}
 }
 

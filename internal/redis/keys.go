@@ -28,10 +28,10 @@ const (
 	group = "recorders"
 )
 
-// settledChannel carries what recorders settled. Channels keep nothing; those of a
+// drainedChannel carries how far recorders drained campaigns. Channels keep nothing; those of a
 // Redis are not apart by database, so the instance is in their names, and the ledger too. On
 // either a message of a later form begins with what no campaign id has, and is passed over here.
-func (g *Gate) settledChannel() string { return "firstcome:settled:" + g.instance + ":" + g.ledger() }
+func (g *Gate) drainedChannel() string { return "firstcome:drained:" + g.instance + ":" + g.ledger() }
 
 // wakeChannel carries the ids of campaigns whose journal has something new.
 func (g *Gate) wakeChannel() string { return "firstcome:wake:" + g.instance + ":" + g.ledger() }
@@ -66,10 +66,6 @@ type keys struct {
 	// journal is a stream, an entry for each decided batch that issued. An entry
 	// is deleted when the ledger has it; the stream goes when the campaign is retired.
 	journal string
-
-	// unrecorded is a set of the numbers that are dead letters and no coupons in
-	// the ledger, as of letters_order of the campaign. Until the campaign is retired.
-	unrecorded string
 }
 
 // tagDigits are enough to tell apart whatever campaigns have the same id.
@@ -79,11 +75,11 @@ func keysOf(id firstcome.CampaignID, marker string) *keys {
 	sum := sha256.Sum256([]byte(marker))
 	tag := string(id) + ":" + hex.EncodeToString(sum[:tagDigits/2])
 	key := func(name string) string { return "firstcome:{" + tag + "}:" + name }
-	return &keys{id, marker, tag, key("campaign"), key("holders"), key("journal"), key("unrecorded")}
+	return &keys{id, marker, tag, key("campaign"), key("holders"), key("journal")}
 }
 
 // all returns the keys in the order in which the scripts take them.
-func (k *keys) all() []string { return []string{k.campaign, k.holders, k.journal, k.unrecorded} }
+func (k *keys) all() []string { return []string{k.campaign, k.holders, k.journal} }
 
 const (
 	// unmarked is the marker where the ledger says none.

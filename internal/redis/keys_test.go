@@ -39,12 +39,12 @@ func calls(ctx context.Context, g *redis.Gate) map[string]func() error {
 		"who looks for nobody's coupon": func() error { _, err := g.CouponOf(ctx, "c", "nobody"); return err },
 		"who reads the holders":         func() error { _, err := g.Holders(ctx, "c", func(firstcome.UserID) {}); return err },
 		"who reads the state":           func() error { _, err := g.State(ctx, "c"); return err },
-		"who reads what is settled":     func() error { _, err := g.SettledThrough(ctx, "c", nil); return err },
+		"who reads what is drained":     func() error { _, err := g.DrainedThrough(ctx, "c"); return err },
 		"who asks whose a number is": func() error {
 			_, err := g.Has(ctx, "c", []firstcome.Coupon{{Number: 1, User: "user-0"}})
 			return err
 		},
-		"who notes how far its ledger is": func() error { return g.Settle(ctx, "c", flow.Settled{Through: 9, Epoch: 1}) },
+		"who notes how far its ledger is": func() error { _, err := g.Settle(ctx, "c", flow.Drained{Through: 9}); return err },
 	}
 }
 
@@ -84,7 +84,7 @@ func TestF32TwoLedgersAtOneRedisEachIssueTheirOwn(t *testing.T) {
 	claiming.Wait()
 	for n, l := range ledgers {
 		l.waitFor(t, l.quantity)
-		l.settled(int64(l.quantity))
+		l.drained(int64(l.quantity))
 		if s := l.state(); l.issued != l.quantity || s.InForce != int64(l.quantity) {
 			t.Errorf("ledger %d issued %d of %d, and has %+v", n, l.issued, l.quantity, s)
 		}
@@ -160,8 +160,8 @@ func TestANodeWhoseLedgerIsReplacedAsksItAgain(t *testing.T) {
 func TestANodeLearnsOfAReplacedLedgerFromWhatItRefuses(t *testing.T) {
 	for what, learn := range map[string]func(*shop){
 		"from a refusal": func(s *shop) {
-			s.drainOnce(s.journal(), func(context.Context, flow.Batch) (flow.Settled, error) {
-				return flow.Settled{}, firstcome.ErrGateMismatch
+			s.drainOnce(s.journal(), func(context.Context, flow.Batch) (flow.Drained, error) {
+				return flow.Drained{}, firstcome.ErrGateMismatch
 			})
 			if err := s.told(); !errors.Is(err, firstcome.ErrGateMismatch) {
 				t.Errorf("was told %v", err)
@@ -190,17 +190,24 @@ func TestWhatACopyOfTheLedgerSettlesIsNotHeard(t *testing.T) {
 	s, copied := newShop(t, url, 100, of("one", "1")), newShop(t, url, 100, of("one", "2"))
 	s.issue(0, 10)
 	copied.issue(0, 10)
-	heard := make(chan flow.Settled, 10)
+	heard := make(chan int64, 10)
 	ctx, stop := context.WithCancel(t.Context())
 	ready, ended := make(chan struct{}), make(chan error)
 	go func() {
-		ended <- s.gate.WatchSettled(ctx, func() { close(ready) }, func(_ firstcome.CampaignID, settled flow.Settled) { heard <- settled })
+		ended <- s.gate.WatchDrained(ctx, func() { close(ready) }, func(_ firstcome.CampaignID, through int64) { heard <- through })
 	}()
 	<-ready
-	stage.Must(t, copied.gate.Settle(t.Context(), "c", flow.Settled{Through: 9, Epoch: 1}))
-	stage.Must(t, s.gate.Settle(t.Context(), "c", flow.Settled{Through: 5, Epoch: 1}))
-	if settled := <-heard; settled.Through != 5 {
-		t.Errorf("heard %+v", settled)
+	for _, marker := range []string{"one.1", "one.2"} {
+		s.do("XTRIM", redis.Keys("c", marker)[2], "MAXLEN", "0")
+	}
+	if _, err := copied.gate.Settle(t.Context(), "c", flow.Drained{Through: 9}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.gate.Settle(t.Context(), "c", flow.Drained{Through: 5}); err != nil {
+		t.Fatal(err)
+	}
+	if through := <-heard; through != 5 {
+		t.Errorf("heard %d", through)
 	}
 	stop()
 	if err := <-ended; err != nil {

@@ -78,9 +78,9 @@ func TestF65ANodeThatRunsLeavesACampaignOfANewerLayoutAlone(t *testing.T) {
 	if lag, err := g.Lag(ctx, revisions("c")); err != nil || len(lag) > 0 {
 		t.Errorf("it lags behind by %v, %v", lag, err)
 	}
-	s.drainOnce(s.journal(), func(_ context.Context, b flow.Batch) (flow.Settled, error) {
+	s.drainOnce(s.journal(), func(_ context.Context, b flow.Batch) (flow.Drained, error) {
 		t.Errorf("a recorder has %+v", b)
-		return flow.Settled{}, nil
+		return flow.Drained{}, nil
 	})
 	if err := s.told(); !outdated(err) {
 		t.Errorf("of the journal was told %v", err)
@@ -173,7 +173,7 @@ func TestF65ANewerProgramsEntriesAreLeftToItsRecorders(t *testing.T) {
 	s.issue(6, 3)
 	p.waitFor(t, 9)
 	s.takeOver(newer, idle)
-	s.settled(9)
+	s.drained(9)
 	p.wait(t, "2 dead letters", func() bool { return len(p.garbage) == 2 })
 }
 
@@ -187,7 +187,7 @@ func TestF65WhatIsBehindANewerProgramsEntriesIsNotLeftToo(t *testing.T) {
 	s.issue(0, 1)
 	j := s.journal(func(o *redis.JournalOptions) { o.Coupons = 1 })
 	gone := errors.New("the ledger is gone")
-	if err := j.Drain(t.Context(), func(context.Context, flow.Batch) (flow.Settled, error) { return flow.Settled{}, gone }); !errors.Is(err, gone) {
+	if err := j.Drain(t.Context(), func(context.Context, flow.Batch) (flow.Drained, error) { return flow.Drained{}, gone }); !errors.Is(err, gone) {
 		t.Fatal(err)
 	}
 	s.drain(j, p.take)
@@ -222,18 +222,17 @@ func (s *shop) takeOver(entry string, idle time.Duration) {
 func TestF65AMessageOfAnotherFormIsPassedOver(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
 	s.issue(0, 5)
-	heard := make(chan flow.Settled, 10)
-	watch(t, s.gate, func(_ firstcome.CampaignID, settled flow.Settled) { heard <- settled })
+	heard := make(chan int64, 10)
+	watch(t, s.gate, func(_ firstcome.CampaignID, through int64) { heard <- through })
 	_, instance, _ := strings.Cut(s.gate.Name(), ":")
-	for _, message := range []string{"=2 c - 5 1 1", "=c - 5 1 1", ""} {
-		if n, err := s.do("PUBLISH", "firstcome:settled:"+instance+":-", message).AsInt64(); err != nil || n != 1 {
+	for _, message := range []string{"=2 c - 5", "=c - 5", "c - 5 1", ""} {
+		if n, err := s.do("PUBLISH", "firstcome:drained:"+instance+":-", message).AsInt64(); err != nil || n != 1 {
 			t.Errorf("%d hear it, %v", n, err)
 		}
 	}
-	if err := s.gate.Settle(t.Context(), "c", flow.Settled{Through: 4, Epoch: 1}); err != nil {
-		t.Fatal(err)
-	}
-	if got := <-heard; got.Through != 4 {
-		t.Errorf("heard that number %d is settled", got.Through)
+	s.do("XTRIM", keysOf[2], "MAXLEN", "0")
+	s.settle(4, 0)
+	if got := <-heard; got != 4 {
+		t.Errorf("heard that it is drained through %d", got)
 	}
 }

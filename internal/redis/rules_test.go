@@ -247,7 +247,7 @@ func TestAGateWithAFullBacklogIssuesNothingAndKnowsItsHolders(t *testing.T) {
 	}
 	s.want(s.gate, crowd(9, 2), "already_issued:10", "undecided")
 	s.drain(s.journal(), p.take)
-	s.settled(10)
+	s.drained(10)
 	s.want(s.gate, crowd(9, 4), "already_issued:10", "issued:11", "issued:12", "sold_out")
 }
 

@@ -62,7 +62,7 @@ func instant(micros int64) time.Time {
 	return time.UnixMicro(micros).UTC()
 }
 
-// backlogArg returns the limit of unsettled numbers as the claim script takes it.
+// backlogArg returns the limit of undrained numbers as the claim script takes it.
 func backlogArg(limit int64) string {
 	switch {
 	case limit < 0 || limit == math.MaxInt64:

@@ -31,10 +31,10 @@ func newPage() *page {
 	return &page{coupons: map[int64]firstcome.Coupon{}, garbage: map[string]flow.Garbage{}, grown: make(chan struct{})}
 }
 
-func (p *page) take(_ context.Context, b flow.Batch) (flow.Settled, error) {
+func (p *page) take(_ context.Context, b flow.Batch) (flow.Drained, error) {
 	if p.before != nil {
 		if err := p.before(b); err != nil {
-			return flow.Settled{}, err
+			return flow.Drained{}, err
 		}
 	}
 	p.mu.Lock()
@@ -54,7 +54,7 @@ func (p *page) take(_ context.Context, b flow.Batch) (flow.Settled, error) {
 	}
 	close(p.grown)
 	p.grown = make(chan struct{})
-	return flow.Settled{Through: p.through()}, nil
+	return flow.Drained{Through: p.through()}, nil
 }
 
 // through returns the number up to which the page has all. mu is held.
@@ -232,8 +232,8 @@ func (s *shop) drain(j *redis.Journal, to flow.Sink) (stop func()) {
 	return stop
 }
 
-// settled waits until all that was issued is settled and the journal is empty.
-func (s *shop) settled(through int64) {
+// drained waits until all that was issued is drained and the journal is empty.
+func (s *shop) drained(through int64) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
 	defer cancel()
@@ -242,10 +242,10 @@ func (s *shop) settled(through int64) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		if state := s.state(); state.Settled == through && entries == 0 {
+		if state := s.state(); state.DrainedThrough == through && entries == 0 {
 			return
 		} else if ctx.Err() != nil {
-			s.t.Fatalf("settled through %d with %d entries left, instead of through %d", state.Settled, entries, through)
+			s.t.Fatalf("drained through %d with %d entries left, instead of through %d", state.DrainedThrough, entries, through)
 		}
 	}
 }

@@ -18,7 +18,7 @@ type stream struct {
 	keys     *keys
 	compared time.Time // when the layout of its keys was last looked at
 
-	differs bool // what the gate knows is settled may not be what the ledger says; guarded by the journal's mu
+	differs bool // gate and ledger may not say the same of how far it is drained; guarded by the journal's mu
 }
 
 // drain gives one reading of a campaign's entries to the sink. more tells that there may be others.
@@ -47,7 +47,7 @@ func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool
 	}
 	for _, part := range shares(j.gate.Name(), s.id, s.keys.marker, j.gate.options.Secret, known, j.options.Coupons) {
 		coupons += len(part.Coupons)
-		if err := j.give(ctx, s, to, part, undone); err != nil {
+		if err := j.give(ctx, s, to, part, undone...); err != nil {
 			return false, err
 		}
 		undone = undone[len(part.entries):]
@@ -59,27 +59,22 @@ func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool
 
 // give gives a share to the sink, and is done with its entries when it has taken it.
 // Meanwhile all that are undone of what was read are at work.
-func (j *Journal) give(ctx context.Context, s *stream, to flow.Sink, part share, undone []string) error {
-	settled, err := j.sink(ctx, s, to, part.Batch, undone)
+func (j *Journal) give(ctx context.Context, s *stream, to flow.Sink, part share, undone ...string) error {
+	drained, err := j.sink(ctx, s, to, part.Batch, undone)
 	if err != nil {
 		return fmt.Errorf("record %d coupons of %s: %w", len(part.Coupons), s.id, err)
 	}
 	if len(part.Coupons) > 0 {
-		s.hole.follow(part.Coupons[0].Number, settled.Through, 2*j.options.Idle)
+		s.hole.follow(part.Coupons[0].Number, drained.Through, 2*j.options.Idle)
 	}
-	if len(settled.Twice) > 0 {
+	if drained.Twice {
 		j.troubles.tell(s.id, errTwice)
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	if err := j.gate.settleEntries(ctx, s.keys, settled, part.entries); err != nil {
-		return fmt.Errorf("settle %s through %d: %w", s.id, settled.Through, err)
-	}
-	return nil
+	return j.settle(ctx, s, to, drained, part.entries)
 }
 
 // sink calls the sink, and meanwhile says now and then that the entries are at work.
-func (j *Journal) sink(ctx context.Context, s *stream, to flow.Sink, b flow.Batch, undone []string) (flow.Settled, error) {
+func (j *Journal) sink(ctx context.Context, s *stream, to flow.Sink, b flow.Batch, undone []string) (flow.Drained, error) {
 	ended := make(chan struct{})
 	var sign sync.WaitGroup
 	sign.Go(func() {
@@ -94,8 +89,8 @@ func (j *Journal) sink(ctx context.Context, s *stream, to flow.Sink, b flow.Batc
 			}
 		}
 	})
-	settled, err := to(ctx, b)
+	drained, err := to(ctx, b)
 	close(ended)
 	sign.Wait()
-	return settled, err
+	return drained, err
 }

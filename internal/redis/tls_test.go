@@ -114,7 +114,7 @@ func TestTheGateDecidesOnAClusterOverTLSAlsoWhileSlotsMove(t *testing.T) {
 	}
 	s.drain(s.journal(func(o *redis.JournalOptions) {
 		o.Active = func(context.Context) ([]flow.Revision, error) { return revisions(ids...), nil }
-	}), func(ctx context.Context, b flow.Batch) (flow.Settled, error) { return pages[b.Campaign].take(ctx, b) })
+	}), func(ctx context.Context, b flow.Batch) (flow.Drained, error) { return pages[b.Campaign].take(ctx, b) })
 	for round := range 2 {
 		for _, id := range ids {
 			// Until the masters agree whose the slot is, a claim may be sent about too often, and told to come again.

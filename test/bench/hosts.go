@@ -74,7 +74,7 @@ func (b *bench) parts(ctx context.Context, gate, keeps string) (*parts, error) {
 	p := &parts{}
 	options := redis.Options{
 		URL: gate, Secret: key, Backlog: -1,
-		Ledger: func() string { return p.ledger.Identity() }, Marker: p.marker, SettledSince: p.settledSince,
+		Ledger: func() string { return p.ledger.Identity() }, Marker: p.marker,
 	}
 	if p.gate, err = redis.Open(ctx, options); err != nil {
 		return nil, err
@@ -91,10 +91,6 @@ func (b *bench) parts(ctx context.Context, gate, keeps string) (*parts, error) {
 func (p *parts) marker(ctx context.Context, id firstcome.CampaignID) (string, error) {
 	c, err := p.ledger.Campaign(ctx, id)
 	return c.Marker, err
-}
-
-func (p *parts) settledSince(ctx context.Context, id firstcome.CampaignID, order int64) (flow.Settled, error) {
-	return p.ledger.SettledSince(ctx, id, order)
 }
 
 func (p *parts) close() {
@@ -128,7 +124,7 @@ func (p *parts) record(ctx context.Context, id firstcome.CampaignID) (took time.
 	run.Go(func() error { return recorder.Run(running) })
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for end := state.LastNumber; err == nil && state.Settled < end; state, err = p.gate.State(ctx, id) {
+	for end := state.LastNumber; err == nil && state.DrainedThrough < end; state, err = p.gate.State(ctx, id) {
 		<-tick.C
 	}
 	took = time.Since(began)

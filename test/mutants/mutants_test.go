@@ -62,7 +62,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a recorder is done with a batch that the ledger did not take",
-		file: "internal/flow/recorder.go", old: "			r.credit(b.Campaign, len(b.Coupons))\n			return Settled{}, err", new: "			return settled, nil",
+		file: "internal/flow/recorder.go", old: "			r.credit(b.Campaign, len(b.Coupons))\n			return Drained{}, err", new: "			return drained, nil",
 		pkg: "./internal/flow", test: "Recorder",
 	},
 	{
@@ -99,6 +99,21 @@ var mutants = []mutant{
 		bug:  "returned stock is claimable at once where nodes repeat refusals",
 		file: "internal/redis/lua/apply.lua", old: "cooling, cooling_until = cooling + 1, cool_until()", new: "cooling_until = read",
 		pkg: "./internal/redis", test: "Conforms",
+	},
+	{
+		bug:  "a dead letter leaves the journal without a flag",
+		file: "internal/redis/lua/settle.lua", old: "    redis.call('HSET', holders_key, ARGV[n], entry .. FLAG)\n", new: "",
+		pkg: "./internal/redis", test: "TestADeadLetterHasAFlagAtTheHolderOfItsVeryNumber",
+	},
+	{
+		bug:  "what is in the journal is drained",
+		file: "internal/redis/lua/settle.lua", old: "  through = math.min(through, first - 1)\n", new: "",
+		pkg: "./internal/redis", test: "TestWhatIsInTheJournalIsNotDrained",
+	},
+	{
+		bug:  "who waits for a drained number is not asked about",
+		file: "internal/flow/waiter.go", old: "has, err = w.gate.Has(ctx, id, coupons)", new: "has, err = make([]bool, len(due)), ctx.Err(); for n := range has { has[n] = true }",
+		pkg: "./internal/flow", test: "TestANumberThatIsSomebodyElsesIsNobodysWhoWaits",
 	},
 	{
 		bug:  "a coupon is issued that the journal does not have",

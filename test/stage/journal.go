@@ -18,7 +18,7 @@ type Journal struct {
 	issued  map[firstcome.CampaignID]int64
 	added   chan struct{} // closed when something is added; nil: nobody waits
 	// Took, if set, is told what the sink returned, before the batch is done; its error ends the drain there.
-	Took func(flow.Settled) error
+	Took func(flow.Drained) error
 }
 
 // Add adds a batch.
@@ -42,7 +42,7 @@ func (j *Journal) Issue(_ context.Context, id firstcome.CampaignID, users int) (
 	before := j.issued[id]
 	j.mu.Unlock()
 	coupons := Coupons(id, before+1, before+int64(users))
-	j.Add(flow.Batch{Campaign: id, Coupons: coupons})
+	j.Add(flow.Batch{Campaign: id, Epoch: 1, Coupons: coupons})
 	return coupons, nil
 }
 
@@ -90,9 +90,9 @@ func (j *Journal) drain(ctx context.Context, id firstcome.CampaignID, to flow.Si
 			wait(ctx, added)
 			continue
 		}
-		settled, err := to(ctx, *b)
+		drained, err := to(ctx, *b)
 		if err == nil && j.Took != nil {
-			err = j.Took(settled)
+			err = j.Took(drained)
 		}
 		switch {
 		case err == nil:

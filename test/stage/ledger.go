@@ -19,8 +19,8 @@ import (
 type Ledger struct {
 	mu        sync.Mutex // guards what follows
 	campaigns map[firstcome.CampaignID]*account
-	letters   map[string]flow.DeadLetter // by their source or coupon
-	grown     chan struct{}              // closed and made anew behind each call
+	letters   map[string]string // why, by their source or coupon
+	grown     chan struct{}     // closed and made anew behind each call
 	Calls     int
 	Widest    int     // coupons in one call
 	Order     []int64 // numbers in the order in which they were recorded
@@ -43,7 +43,7 @@ type account struct {
 
 // NewLedger returns a ledger with campaigns of any number of coupons.
 func NewLedger(ids ...firstcome.CampaignID) *Ledger {
-	l := &Ledger{campaigns: map[firstcome.CampaignID]*account{}, letters: map[string]flow.DeadLetter{}, grown: make(chan struct{})}
+	l := &Ledger{campaigns: map[firstcome.CampaignID]*account{}, letters: map[string]string{}, grown: make(chan struct{})}
 	l.Make(ids...)
 	return l
 }
@@ -60,25 +60,19 @@ func (l *Ledger) Make(ids ...firstcome.CampaignID) {
 func (l *Ledger) Create(_ context.Context, id firstcome.CampaignID, terms firstcome.Terms) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := &account{terms, false, map[int64]firstcome.Coupon{}, map[firstcome.UserID]int64{}, map[int64]bool{}}
-	for _, d := range l.letters {
-		if d.Coupon.Campaign == id && d.Coupon.Number > 0 {
-			a.dead[d.Coupon.Number] = true
-		}
-	}
-	l.campaigns[id] = a
+	l.campaigns[id] = &account{terms, false, map[int64]firstcome.Coupon{}, map[firstcome.UserID]int64{}, map[int64]bool{}}
 	return nil
 }
 
 // Record is flow.Keeper's.
-func (l *Ledger) Record(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (flow.Settled, error) {
-	return l.call(ctx, flow.Batch{Campaign: id, Coupons: coupons}, func() error {
-		l.Widest = max(l.Widest, len(coupons))
-		a := l.campaigns[id]
+func (l *Ledger) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	return l.call(ctx, b, func(drained *flow.Drained) error {
+		l.Widest = max(l.Widest, len(b.Coupons))
+		a := l.campaigns[b.Campaign]
 		if a == nil {
-			return fmt.Errorf("%w: no campaign %s", flow.ErrRefused, id)
+			return fmt.Errorf("%w: no campaign %s", flow.ErrRefused, b.Campaign)
 		}
-		added, err := l.check(id, a, coupons)
+		added, letters, err := l.check(b, a)
 		if err != nil {
 			l.Refused = err
 			return err
@@ -87,31 +81,33 @@ func (l *Ledger) Record(ctx context.Context, id firstcome.CampaignID, coupons []
 			a.coupons[n], a.users[added[n].User] = added[n], n
 			l.Order = append(l.Order, n)
 		}
+		drained.Letters = letters
 		return nil
 	})
 }
 
-// check returns those of the coupons that are new, or why these are refused.
-func (l *Ledger) check(id firstcome.CampaignID, a *account, coupons []firstcome.Coupon) (added map[int64]firstcome.Coupon, err error) {
+// check returns those of the coupons that are new, and those that are dead letters, or why these are refused.
+func (l *Ledger) check(b flow.Batch, a *account) (added map[int64]firstcome.Coupon, letters []firstcome.Coupon, err error) {
 	added = map[int64]firstcome.Coupon{}
 	users := map[firstcome.UserID]bool{}
-	for _, c := range coupons {
+	for _, c := range b.Coupons {
 		known, old := a.coupons[c.Number]
 		again, twice := added[c.Number]
 		holds := a.users[c.User] > 0 || users[c.User]
 		switch {
 		case a.dead[c.Number] && !old:
-		case old && sameCoupon(known, c) || twice && sameCoupon(again, c):
-		case l.Refuses != nil && l.Refuses(c), old, twice, holds, malformed(id, c), !a.any && (c.Epoch != 1 || c.TermsVersion > 1):
-			return nil, fmt.Errorf("%w: number %d of %s is %+v, and known as %+v", flow.ErrRefused, c.Number, id, c, known)
+			letters = append(letters, c)
+		case old && known == c || twice && again == c:
+		case l.Refuses != nil && l.Refuses(c), old, twice, holds, malformed(b.Campaign, c), !a.any && (b.Epoch != 1 || c.TermsVersion > 1):
+			return nil, nil, fmt.Errorf("%w: number %d of %s is %+v, and known as %+v", flow.ErrRefused, c.Number, b.Campaign, c, known)
 		default:
 			added[c.Number], users[c.User] = c, true
 		}
 	}
 	if most := a.terms.Quantity; int64(len(a.coupons)+len(added)) > most {
-		return nil, fmt.Errorf("%w: more than %d", flow.ErrRefused, most)
+		return nil, nil, fmt.Errorf("%w: more than %d", flow.ErrRefused, most)
 	}
-	return added, nil
+	return added, letters, nil
 }
 
 // malformed tells whether a coupon is none of the campaign's.
@@ -120,79 +116,65 @@ func malformed(id firstcome.CampaignID, c firstcome.Coupon) bool {
 	return err != nil || c.Number < 1 || c.Code == "" || c.Campaign != id
 }
 
-// sameCoupon tells whether two are the same, given once and again.
-func sameCoupon(a, b firstcome.Coupon) bool {
-	a.Epoch = b.Epoch
-	return a == b
-}
-
 // Bury is flow.Keeper's.
-func (l *Ledger) Bury(ctx context.Context, id firstcome.CampaignID, letters []flow.DeadLetter) (flow.Settled, error) {
-	b := flow.Batch{Campaign: id}
-	for _, d := range letters {
-		b.Garbage = append(b.Garbage, d.Garbage)
-	}
-	return l.call(ctx, b, func() error {
-		for _, d := range letters {
-			key := d.Garbage.Source
-			if c := d.Coupon; c.Number > 0 {
-				key = fmt.Sprintf("%s/%d", id, c.Number)
-				if a := l.campaigns[id]; a != nil {
-					if known, ok := a.coupons[c.Number]; ok && sameCoupon(known, c) {
-						continue
-					} else if !ok {
-						a.dead[c.Number] = true
-					}
+func (l *Ledger) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Drained, error) {
+	return l.call(ctx, b, func(drained *flow.Drained) error {
+		for _, g := range b.Garbage {
+			l.letters[g.Source] = g.Cause
+		}
+		a := l.campaigns[b.Campaign]
+		for _, c := range b.Coupons {
+			if a != nil {
+				known, ok := a.coupons[c.Number]
+				if ok && known == c {
+					continue
 				}
+				a.dead[c.Number] = a.dead[c.Number] || !ok
+				drained.Letters, drained.Twice = append(drained.Letters, c), drained.Twice || ok
 			}
-			l.letters[key] = d
+			l.letters[fmt.Sprintf("%s/%d", b.Campaign, c.Number)] = cause
 		}
 		return nil
 	})
 }
 
-func (l *Ledger) call(ctx context.Context, b flow.Batch, do func() error) (flow.Settled, error) {
+func (l *Ledger) call(ctx context.Context, b flow.Batch, do func(*flow.Drained) error) (flow.Drained, error) {
 	l.mu.Lock()
 	l.Calls++
 	before, after := l.Before, l.After
 	l.mu.Unlock()
-	var settled flow.Settled
-	for _, step := range []func(flow.Batch) error{before, func(flow.Batch) (err error) {
-		settled, err = l.locked(b.Campaign, do)
-		return err
-	}, after} {
+	var drained flow.Drained
+	for _, step := range []func(flow.Batch) error{before, func(flow.Batch) error { return l.locked(b.Campaign, &drained, do) }, after} {
 		if step == nil {
 			continue
 		}
 		if err := errors.Join(ctx.Err(), step(b)); err != nil {
-			return flow.Settled{}, err
+			return flow.Drained{}, err
 		}
 	}
-	return settled, nil
+	return drained, nil
 }
 
-func (l *Ledger) locked(id firstcome.CampaignID, do func() error) (flow.Settled, error) {
+func (l *Ledger) locked(id firstcome.CampaignID, drained *flow.Drained, do func(*flow.Drained) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	err := do()
+	err := do(drained)
 	close(l.grown)
 	l.grown = make(chan struct{})
-	return flow.Settled{Through: l.through(id)}, err
+	drained.Through = l.through(id)
+	return err
 }
 
 // Take is a flow.Sink that does what a Recorder does where nothing is refused.
-func (l *Ledger) Take(ctx context.Context, b flow.Batch) (settled flow.Settled, err error) {
-	var letters []flow.DeadLetter
-	for _, g := range b.Garbage {
-		letters = append(letters, flow.DeadLetter{Garbage: g, Cause: g.Cause})
+func (l *Ledger) Take(ctx context.Context, b flow.Batch) (drained flow.Drained, err error) {
+	garbage := flow.Batch{Campaign: b.Campaign, Garbage: b.Garbage}
+	if len(b.Garbage) > 0 {
+		drained, err = l.Bury(ctx, garbage, "")
 	}
-	if len(letters) > 0 {
-		settled, err = l.Bury(ctx, b.Campaign, letters)
+	if err == nil && (len(b.Coupons) > 0 || len(b.Garbage) == 0) {
+		drained, err = l.Record(ctx, b)
 	}
-	if err == nil && (len(b.Coupons) > 0 || len(letters) == 0) {
-		settled, err = l.Record(ctx, b.Campaign, b.Coupons)
-	}
-	return settled, err
+	return drained, err
 }
 
 // through returns the number up to which a campaign has left the journal. mu is held.
@@ -219,8 +201,8 @@ func (l *Ledger) Coupons(id firstcome.CampaignID) map[int64]firstcome.Coupon {
 	return nil
 }
 
-// Letters returns the dead letters, by the source of garbage or as campaign/number.
-func (l *Ledger) Letters() map[string]flow.DeadLetter {
+// Letters returns why there are dead letters, by the source of garbage or as campaign/number.
+func (l *Ledger) Letters() map[string]string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.letters)

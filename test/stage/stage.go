@@ -19,7 +19,7 @@ var Epoch = time.Date(2026, 12, 24, 1, 0, 0, 0, time.UTC)
 func Coupon(id firstcome.CampaignID, number int64) firstcome.Coupon {
 	return firstcome.Coupon{
 		Campaign: id, Number: number, User: firstcome.UserID(fmt.Sprint("user-", number)), Code: fmt.Sprintf("%016d", number),
-		IssuedAt: Epoch.Add(time.Duration(number) * time.Millisecond), TermsVersion: 1, Epoch: 1,
+		IssuedAt: Epoch.Add(time.Duration(number) * time.Millisecond), TermsVersion: 1,
 	}
 }
 

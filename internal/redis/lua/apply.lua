@@ -26,10 +26,10 @@
 local clock, cool_for, version, kind = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 
 local c, instead = campaign('quantity', 'opens_at', 'closes_at', 'in_force', 'decided_at', 'cooling', 'cooling_until',
-  'was_opens_at', 'was_closes_at', 'refused:' .. whole(version), 'last_number', 'settled', 'sold_out_at')
+  'was_opens_at', 'was_closes_at', 'refused:' .. whole(version), 'last_number', 'drained_through', 'sold_out_at')
 if not c then return instead end
 local holders = redis.call('HLEN', holders_key)
-local leftovers = holders + redis.call('XLEN', journal_key) + redis.call('SCARD', unrecorded_key)
+local leftovers = holders + redis.call('XLEN', journal_key)
 local known = tonumber(c[14]) -- its version
 
 local now = tonumber(clock)
@@ -46,7 +46,7 @@ if not known then
   if type(made) == 'table' and made.err and not string.find(made.err, 'BUSYGROUP', 1, true) then return made end
   redis.call('HSET', campaign_key, 'layout', whole(LAYOUT), 'epoch', ARGV[8],
     'version', '1', 'terms_version', '1', 'quantity', ARGV[5], 'opens_at', ARGV[6], 'closes_at', ARGV[7],
-    'paused', '0', 'closed', '0', 'in_force', '0', 'issued', '0', 'last_number', '0', 'settled', '0', 'settled_epoch', '0', 'letters_order', '0',
+    'paused', '0', 'closed', '0', 'in_force', '0', 'issued', '0', 'last_number', '0', 'drained_through', '0',
     'decided_at', whole(now), 'cooling', '0', 'cooling_until', '0', 'was_opens_at', '', 'was_closes_at', '',
     'opened_at', '', 'sold_out_at', tonumber(ARGV[5]) == 0 and whole(now) or '', 'closed_at', '')
   return {'applied'}
@@ -54,7 +54,7 @@ end
 if holders ~= tonumber(c[4]) or tonumber(c[11]) < tonumber(c[12]) then return {'lost'} end
 if version <= known then return {c[10] == '1' and 'refused' or 'applied'} end
 if version > known + 1 then return {'gap', whole(known)} end
-redis.call('SREM', unrecorded_key, '') -- the write that needs no memory
+redis.call('HDEL', campaign_key, '') -- the write that needs no memory
 
 local quantity, opens_at, closes_at, in_force = tonumber(c[1]), tonumber(c[2]), tonumber(c[3]), tonumber(c[4])
 local read = now -- what cools goes by the clock: see claim.lua

@@ -2,7 +2,7 @@
 -- and appends what it issues to the journal: all of it or nothing.
 --
 -- ARGV  1 the gate's time in microseconds, or '' for the server's own clock
---       2 how many numbers may be unsettled, or '' for any; above, nothing is issued
+--       2 how many numbers may be undrained, or '' for any; above, nothing is issued
 --       3 the channel that wakes recorders, 4 the campaign's id
 --       5 how long stock that came back cools, in microseconds
 --       6 and following: the users
@@ -14,7 +14,7 @@
 --                                      decided because the backlog is full; the users
 --                                      who were issued have the numbers from first on; of
 --                                      those who hold there is an entry each, in order, with
---                                      1 before it if the ledger has it, else 0
+--                                      1 before it if the ledger surely has it, else 0
 --
 -- Numbers and instants are whole and below 2^53, so Lua's doubles hold them. A window that ends after the year
 -- 2255 is rounded to some microseconds, which the clock will not see. Everything that can fail
@@ -29,12 +29,12 @@ local FIRST_USER = 6
 local users = #ARGV - FIRST_USER + 1
 
 local c, instead = campaign('terms_version', 'epoch', 'quantity', 'opens_at', 'closes_at', 'paused', 'closed',
-  'in_force', 'issued', 'last_number', 'settled', 'decided_at', 'cooling', 'cooling_until', 'was_opens_at', 'was_closes_at',
+  'in_force', 'issued', 'last_number', 'drained_through', 'decided_at', 'cooling', 'cooling_until', 'was_opens_at', 'was_closes_at',
   'opened_at', 'sold_out_at', 'closed_at')
 if instead then return instead end
 local terms_version, epoch, quantity, opens_at, closes_at = tonumber(c[1]), c[2], tonumber(c[3]), tonumber(c[4]), tonumber(c[5])
 local paused, closed = c[6] == '1', c[7] == '1'
-local in_force, issued, last_number, settled = tonumber(c[8]), tonumber(c[9]), tonumber(c[10]), tonumber(c[11])
+local in_force, issued, last_number, drained = tonumber(c[8]), tonumber(c[9]), tonumber(c[10]), tonumber(c[11])
 local decided_at, cooling, cooling_until = tonumber(c[12]), tonumber(c[13]), tonumber(c[14])
 local was_opens_at, was_closes_at = tonumber(c[15]), tonumber(c[16])
 local opened_at, sold_out_at, closed_at = tonumber(c[17]), tonumber(c[18]), tonumber(c[19])
@@ -42,7 +42,7 @@ local version = c[20]
 
 -- Where the keys do not agree, or the ledger has numbers that were not given, something is
 -- gone, and whatever was decided would be a guess.
-if redis.call('HLEN', holders_key) ~= in_force or last_number < settled then return {'lost'} end
+if redis.call('HLEN', holders_key) ~= in_force or last_number < drained then return {'lost'} end
 
 -- The gate's time never goes back behind what the campaign has seen.
 local now = tonumber(clock)
@@ -78,37 +78,17 @@ if before_stock ~= NOT_OPEN and closed then before_stock = CLOSED end
 if before_stock == ISSUED and paused then before_stock = PAUSED end
 
 local may_issue = users
-if backlog ~= '' then may_issue = math.max(0, tonumber(backlog) - (last_number - settled)) end
+if backlog ~= '' then may_issue = math.max(0, tonumber(backlog) - (last_number - drained)) end
 
 -- Read. A key of another type ends the script here, before the first write.
 redis.call('XLEN', journal_key)
-local some_unrecorded = redis.call('SCARD', unrecorded_key) > 0
 local holds = {}
 each(FIRST_USER, #ARGV, function(...)
   for _, entry in ipairs(redis.call('HMGET', holders_key, ...)) do holds[#holds + 1] = entry end
 end)
 
--- through returns the number through which the journal's entries are gone. What is settled may be
--- above it: see has.lua, which does the same.
-local gone
-local function through()
-  if gone then return gone end
-  gone = math.huge
-  local oldest = redis.call('XRANGE', journal_key, '-', '+', 'COUNT', '1')[1]
-  if oldest then
-    local of, first = oldest[2], 1
-    for n = 1, #of, 2 do
-      if of[n] == 'first' then first = tonumber(of[n + 1]) or 1 end
-    end
-    gone = first - 1
-  end
-  return gone
-end
-
-local function recorded(entry)
-  local number = struct.unpack('>I6', entry)
-  return number <= settled and number <= through() and not (some_unrecorded and redis.call('SISMEMBER', unrecorded_key, whole(number)) == 1)
-end
+-- A drained number is recorded unless its entry has a flag: see settle.lua.
+local function recorded(entry) return #entry == ENTRY and struct.unpack('>I6', entry) <= drained end
 
 -- Decide.
 local outcomes, entries, winners, pairs_of, new = {}, {}, {}, {}, {}

@@ -1,9 +1,9 @@
 -- Looks at a campaign's journal at one instant. It writes nothing.
 --
--- Returns {'there', last_number, settled, epoch, entries, id of the oldest or '', now}, all as text;
+-- Returns {'there', last_number, drained_through, epoch, entries, id of the oldest or '', now}, all as text;
 -- now is in milliseconds, as the ids of entries begin.
 
-local c, instead = campaign('last_number', 'settled', 'epoch')
+local c, instead = campaign('last_number', 'drained_through', 'epoch')
 if instead then return instead end
 local oldest = redis.call('XRANGE', journal_key, '-', '+', 'COUNT', '1')
 local t = redis.call('TIME')

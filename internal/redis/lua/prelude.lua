@@ -1,6 +1,6 @@
 -- What each script about a campaign begins with: Go sends it before them.
 --
--- KEYS  campaign (hash), holders (hash), journal (stream), unrecorded (set)
+-- KEYS  campaign (hash), holders (hash), journal (stream)
 -- Each script may answer, and has done nothing then:
 --   {'newer', layout}  the keys have a layout that it does not know
 --   {'absent'}         there is no campaign under these keys
@@ -8,8 +8,9 @@
 
 local LAYOUT = 1 -- the newest layout of a campaign's keys that the scripts know: see layout.go
 local CHUNK = 1000 -- values that unpack() puts on Lua's stack, which has room for about 8,000
+local ENTRY = 17 -- bytes of a holder's entry; one of a dead letter has a flag behind them: see settle.lua
 
-local campaign_key, holders_key, journal_key, unrecorded_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local campaign_key, holders_key, journal_key = KEYS[1], KEYS[2], KEYS[3]
 
 -- whole prints a number; tostring() would round large ones.
 local function whole(n) return string.format('%.0f', n) end

@@ -1,53 +1,53 @@
--- Notes how far a campaign is in the ledger, and is done with entries of its journal.
+-- Is done with entries of a campaign's journal that the ledger has, and notes how far the campaign is drained.
 --
 -- ARGV  1 the recorders' group, 2 the channel to tell, 3 the campaign's tag
---       4 the number through which all are settled, 5 the epoch of that, or 0 if it is not said
---       6 the ledger's order of what changed in the set, 7 the order since which all that changed is told
---       8 how many numbers became unrecorded, 9 how many were and are no more, 10 how many are other
---       coupons in the ledger; then those of 8, of 9, of 10, then the ids of the entries
--- Returns {'set', order} of the set afterwards. If that is below 7, nothing was done: what changed in between is
--- missing. Of an absent campaign the entries are done with all the same.
+--       4 the number up to which each is a coupon in the ledger, a dead letter or lost
+--       5 how many coupons of the entries are dead letters; then the user and the number of each, then
+--       the ids of the entries
+-- Returns {'set', through}: the number up to which the campaign was drained before. Of an absent campaign the entries are
+-- done with all the same.
 --
--- What was given twice goes into the set in the same call as its entry leaves the journal, and stays in it.
--- Neither the number nor the epoch ever goes back, and of the set the ledger's order says what is later. Its first
--- write is one that needs no memory, because it is what gives memory back; Redis looks at memory
--- before a script's first write only.
+-- A dead letter's holder gets a flag in the same call as its entry leaves the journal, and drained_through
+-- stays below all that is in the journal. So a holder's drained number without a flag is recorded. A flag
+-- is never taken away: what became of the dead letter only the ledger knows. Where the ledger has numbers
+-- that were never given here, this gate has lost its latest decisions: then drained_through says so at once,
+-- by being above the last number, and nothing is decided or said to be recorded any more. The first
+-- write is one that needs no memory, because this is what gives memory back; Redis looks at memory
+-- before a script's first write only. What may fail comes before the entries are deleted.
 
-local SPELLED = 100 -- unrecorded numbers that fit in a message; of more, the reader asks
+local FLAG = '\1'
 
-local group, channel, tag = ARGV[1], ARGV[2], ARGV[3]
-local through, epoch, order, since = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-local FIRST = 11
-local first_recorded = FIRST + tonumber(ARGV[8])
-local first_twice = first_recorded + tonumber(ARGV[9])
-local first_entry = first_twice + tonumber(ARGV[10])
+local group, channel, tag, through = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local FIRST_LETTER = 6
+local first_entry = FIRST_LETTER + 2 * tonumber(ARGV[5])
 
-local before, instead = campaign('settled', 'settled_epoch', 'letters_order')
-if not before then return instead end
-local settled, settled_epoch, known = tonumber(before[1]), tonumber(before[2] or '0'), tonumber(before[3] or '0')
-if settled and known < since then return {'set', whole(known)} end
+local c, instead = campaign('drained_through', 'last_number')
+if not c then return instead end
+local drained, last_number = tonumber(c[1]), tonumber(c[2])
 
-redis.call('SREM', unrecorded_key, '')
+redis.call('HDEL', campaign_key, '')
+for n = FIRST_LETTER, first_entry - 1, 2 do
+  local entry = redis.call('HGET', holders_key, ARGV[n])
+  if entry and #entry == ENTRY and struct.unpack('>I6', entry) == tonumber(ARGV[n + 1]) then
+    redis.call('HSET', holders_key, ARGV[n], entry .. FLAG)
+  end
+end
 each(first_entry, #ARGV, function(...)
   redis.pcall('XACK', journal_key, group, ...) -- the group may be gone
   redis.call('XDEL', journal_key, ...)
 end)
-if not settled then return {'set', whole(order)} end
-local added = 0
-if order > known then
-  each(first_recorded, first_twice - 1, function(...) redis.call('SREM', unrecorded_key, ...) end)
-  each(FIRST, first_recorded - 1, function(...) redis.call('SADD', unrecorded_key, ...) end)
-end
-each(first_twice, first_entry - 1, function(...) added = added + redis.call('SADD', unrecorded_key, ...) end)
-if through <= settled and epoch <= settled_epoch and order <= known and added == 0 then return {'set', whole(known)} end
-through, epoch, order = math.max(through, settled), math.max(epoch, settled_epoch), math.max(order, known)
-redis.call('HSET', campaign_key, 'settled', whole(through), 'settled_epoch', whole(epoch), 'letters_order', whole(order))
+if not drained then return {'set', '0'} end
 
-local message = {tag, whole(through), whole(epoch), whole(order)}
-if redis.call('SCARD', unrecorded_key) > SPELLED then
-  message[5] = '*'
-else
-  for _, number in ipairs(redis.call('SMEMBERS', unrecorded_key)) do message[#message + 1] = number end
+local oldest = redis.call('XRANGE', journal_key, '-', '+', 'COUNT', '1')[1]
+if oldest and through <= last_number then
+  local fields, first = oldest[2], 1 -- one that does not say its numbers may be about any
+  for n = 1, #fields, 2 do
+    if fields[n] == 'first' then first = tonumber(fields[n + 1]) or 1 end
+  end
+  through = math.min(through, first - 1)
 end
-redis.pcall('PUBLISH', channel, table.concat(message, ' '))
-return {'set', whole(order)}
+if through > drained then
+  redis.call('HSET', campaign_key, 'drained_through', whole(through))
+  redis.pcall('PUBLISH', channel, tag .. ' ' .. whole(through))
+end
+return {'set', whole(drained)}

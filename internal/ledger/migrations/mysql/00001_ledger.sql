@@ -24,8 +24,7 @@ CREATE TABLE IF NOT EXISTS campaigns (
     in_force      BIGINT         NOT NULL DEFAULT 0,
     issued        BIGINT         NOT NULL DEFAULT 0,
     last_number   BIGINT         NOT NULL DEFAULT 0,
-    settled       BIGINT         NOT NULL DEFAULT 0,
-    letters_order BIGINT         NOT NULL DEFAULT 0,
+    drained_through BIGINT NOT NULL DEFAULT 0,
     position      BIGINT         NOT NULL DEFAULT 0,
     cooling       BIGINT         NOT NULL DEFAULT 0,
     cooling_until BIGINT         NOT NULL DEFAULT 0,
@@ -92,12 +91,10 @@ CREATE TABLE IF NOT EXISTS dead_letters (
     payload       MEDIUMTEXT     NOT NULL,
     cause         MEDIUMTEXT     NOT NULL,
     created_at    BIGINT         NOT NULL,
-    settled_at    BIGINT,
-    settled_by    VARBINARY(16)  CHECK (settled_by IN ('replayed', 'voided')),
-    letters_order BIGINT         NOT NULL DEFAULT 0,
+    resolved_at   BIGINT,
+    resolved_by   VARBINARY(16)  CHECK (resolved_by IN ('replayed', 'voided')),
     UNIQUE (source),
-    INDEX dead_letters_campaign (campaign_id, number),
-    INDEX dead_letters_order (campaign_id, letters_order) -- finds what changed since
+    INDEX dead_letters_campaign (campaign_id, number)
 ) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS lost (

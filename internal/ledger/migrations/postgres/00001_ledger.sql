@@ -20,8 +20,7 @@ CREATE TABLE campaigns (
     in_force      BIGINT           NOT NULL DEFAULT 0,
     issued        BIGINT           NOT NULL DEFAULT 0,
     last_number   BIGINT           NOT NULL DEFAULT 0,
-    settled       BIGINT           NOT NULL DEFAULT 0,
-    letters_order BIGINT           NOT NULL DEFAULT 0,
+    drained_through BIGINT NOT NULL DEFAULT 0,
     position      BIGINT           NOT NULL DEFAULT 0,
     cooling       BIGINT           NOT NULL DEFAULT 0,
     cooling_until BIGINT           NOT NULL DEFAULT 0,
@@ -86,13 +85,11 @@ CREATE TABLE dead_letters (
     payload       TEXT             NOT NULL,
     cause         TEXT             NOT NULL,
     created_at    BIGINT           NOT NULL,
-    settled_at    BIGINT,
-    settled_by    TEXT             CHECK (settled_by IN ('replayed', 'voided')),
-    letters_order BIGINT           NOT NULL DEFAULT 0,
+    resolved_at   BIGINT,
+    resolved_by   TEXT             CHECK (resolved_by IN ('replayed', 'voided')),
     UNIQUE (source)
 );
 CREATE INDEX dead_letters_campaign ON dead_letters (campaign_id, number);
-CREATE INDEX dead_letters_order ON dead_letters (campaign_id, letters_order); -- finds what changed since
 
 CREATE TABLE lost (
     campaign_id   TEXT COLLATE "C" NOT NULL,

@@ -19,8 +19,7 @@ CREATE TABLE campaigns (
     in_force      INTEGER NOT NULL DEFAULT 0,
     issued        INTEGER NOT NULL DEFAULT 0,
     last_number   INTEGER NOT NULL DEFAULT 0,
-    settled       INTEGER NOT NULL DEFAULT 0,
-    letters_order INTEGER NOT NULL DEFAULT 0,
+    drained_through INTEGER NOT NULL DEFAULT 0,
     position      INTEGER NOT NULL DEFAULT 0,
     cooling       INTEGER NOT NULL DEFAULT 0,
     cooling_until INTEGER NOT NULL DEFAULT 0,
@@ -85,13 +84,11 @@ CREATE TABLE dead_letters (
     payload     TEXT    NOT NULL,
     cause       TEXT    NOT NULL,
     created_at  INTEGER NOT NULL,
-    settled_at  INTEGER,
-    settled_by  TEXT CHECK (settled_by IN ('replayed', 'voided')),
-    letters_order INTEGER NOT NULL DEFAULT 0,
+    resolved_at INTEGER,
+    resolved_by TEXT CHECK (resolved_by IN ('replayed', 'voided')),
     UNIQUE (source)
 ) STRICT;
 CREATE INDEX dead_letters_campaign ON dead_letters (campaign_id, number);
-CREATE INDEX dead_letters_order ON dead_letters (campaign_id, letters_order); -- finds what changed since
 
 CREATE TABLE lost (
     campaign_id TEXT    NOT NULL REFERENCES campaigns (id),

@@ -13,15 +13,16 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// A board is a gate's account of what is settled, which tests write.
+// A board is a gate's account of what is drained, which tests write.
 type board struct {
 	mu       sync.Mutex
-	settled  map[firstcome.CampaignID]flow.Settled
+	drained  map[firstcome.CampaignID]int64
+	not      []int64 // numbers that are dead letters, or somebody else's
 	reads    int
-	down     error   // of readings
-	away     error   // of watches
-	mute     error   // of questions whose a number is
-	others   []int64 // numbers that are somebody else's
+	asked    int
+	down     error // of readings
+	away     error // of watches
+	mute     error // of questions whose a number is
 	messages chan message
 	cut      chan struct{}
 	// during, if set, is called in the middle of a reading.
@@ -29,40 +30,38 @@ type board struct {
 }
 
 type message struct {
-	id firstcome.CampaignID
-	flow.Settled
+	id      firstcome.CampaignID
+	through int64
 }
 
 func newBoard() *board {
-	return &board{settled: map[firstcome.CampaignID]flow.Settled{}, messages: make(chan message), cut: make(chan struct{})}
+	return &board{drained: map[firstcome.CampaignID]int64{}, messages: make(chan message), cut: make(chan struct{})}
 }
 
-func (b *board) SettledThrough(_ context.Context, id firstcome.CampaignID, numbers []int64) (flow.Settled, error) {
+func (b *board) DrainedThrough(_ context.Context, id firstcome.CampaignID) (int64, error) {
 	b.mu.Lock()
 	b.reads++
-	s, err, during := b.settled[id], b.down, b.during
+	through, err, during := b.drained[id], b.down, b.during
 	b.mu.Unlock()
-	if s.Since > 0 { // it tells of those only that it is asked for
-		s.Unrecorded = slices.DeleteFunc(slices.Clone(s.Unrecorded), func(n int64) bool { return !slices.Contains(numbers, n) })
-	}
 	if during != nil {
 		during()
 	}
-	return s, err
+	return through, err
 }
 
-// Has says that all are whose they are asked for, unless they are somebody else's.
+// Has says that all are whose they are asked for, unless they are not.
 func (b *board) Has(_ context.Context, _ firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.asked++
 	has := make([]bool, len(coupons))
 	for n, c := range coupons {
-		has[n] = !slices.Contains(b.others, c.Number)
+		has[n] = !slices.Contains(b.not, c.Number)
 	}
 	return has, b.mute
 }
 
-func (b *board) WatchSettled(ctx context.Context, ready func(), each func(firstcome.CampaignID, flow.Settled)) error {
+func (b *board) WatchDrained(ctx context.Context, ready func(), each func(firstcome.CampaignID, int64)) error {
 	b.mu.Lock()
 	away := b.away
 	b.mu.Unlock()
@@ -73,7 +72,7 @@ func (b *board) WatchSettled(ctx context.Context, ready func(), each func(firstc
 	for {
 		select {
 		case m := <-b.messages:
-			each(m.id, m.Settled)
+			each(m.id, m.through)
 		case <-b.cut:
 			return errors.New("the connection is lost")
 		case <-ctx.Done():
@@ -82,26 +81,23 @@ func (b *board) WatchSettled(ctx context.Context, ready func(), each func(firstc
 	}
 }
 
-// settle writes what is settled, and does not say so.
+// settle writes how far a campaign is drained, and does not say so; not are no coupons.
 func (b *board) settle(id firstcome.CampaignID, through int64, not ...int64) {
-	b.set(id, flow.Settled{Through: through, Unrecorded: not})
-}
-
-func (b *board) set(id firstcome.CampaignID, s flow.Settled) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.settled[id] = s
+	b.drained[id] = through
+	b.not = append(b.not, not...)
 }
 
-// tell writes and says what a recorder settled.
+// tell writes and says how far a recorder drained a campaign.
 func (b *board) tell(id firstcome.CampaignID, through int64, not ...int64) {
 	b.settle(id, through, not...)
-	b.say(id, flow.Settled{Through: through, Unrecorded: not})
+	b.say(id, through)
 }
 
-// say says what is settled, or was.
-func (b *board) say(id firstcome.CampaignID, s flow.Settled) {
-	b.messages <- message{id, s}
+// say says how far a campaign is drained, or was.
+func (b *board) say(id firstcome.CampaignID, through int64) {
+	b.messages <- message{id, through}
 	synctest.Wait() // until it is heard
 }
 
@@ -120,10 +116,10 @@ func (b *board) readings() int {
 	return b.reads
 }
 
-// recorded runs a Recorded until the test ends.
-func recorded(t *testing.T, b *board) *flow.Recorded {
+// waiter runs a Waiter until the test ends.
+func waiter(t *testing.T, b *board) *flow.Waiter {
 	t.Helper()
-	r := flow.NewRecorded(b)
+	r := flow.NewWaiter(b)
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- r.Run(ctx) }()
@@ -147,12 +143,12 @@ type answer struct {
 	done chan struct{}
 }
 
-func wait(r *flow.Recorded, id firstcome.CampaignID, number int64) *answer {
+func wait(r *flow.Waiter, id firstcome.CampaignID, number int64) *answer {
 	a, start := &answer{done: make(chan struct{})}, time.Now()
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		a.err = r.Wait(ctx, firstcome.Coupon{Campaign: id, Number: number, Epoch: 1})
+		a.err = r.Wait(ctx, firstcome.Coupon{Campaign: id, Number: number})
 		a.took = time.Since(start)
 		close(a.done)
 	}()
@@ -184,11 +180,11 @@ func all(answers ...*answer) (words []string) {
 	return words
 }
 
-func TestAClaimWaitsUntilItsNumberIsSettled(t *testing.T) {
+func TestAClaimWaitsUntilItsNumberIsDrained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard()
 		b.settle("c", 10, 7)
-		r := recorded(t, b)
+		r := waiter(t, b)
 		before, letter, next, later := wait(r, "c", 10), wait(r, "c", 7), wait(r, "c", 11), wait(r, "c", 13)
 		same(t, "at first", []string{"recorded", "unrecorded", "waiting", "waiting"}, all(before, letter, next, later))
 		b.tell("c", 12, 12)
@@ -205,7 +201,7 @@ func TestAClaimWaitsUntilItsNumberIsSettled(t *testing.T) {
 func TestNobodyWaitsNothingIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard()
-		r := recorded(t, b)
+		r := waiter(t, b)
 		time.Sleep(time.Hour)
 		same(t, "readings while nobody waits", 0, b.readings())
 		a := wait(r, "c", 1)
@@ -226,7 +222,7 @@ func TestWhoWaitsTooLongIsToldThatItIsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard()
 		b.down = errors.New("connection refused")
-		r := recorded(t, b)
+		r := waiter(t, b)
 		a := wait(r, "c", 1)
 		time.Sleep(9 * time.Second)
 		same(t, "before", "waiting", a.is())
@@ -238,37 +234,12 @@ func TestWhoWaitsTooLongIsToldThatItIsUnknown(t *testing.T) {
 	})
 }
 
-func TestAMissedMessageAnswersNobodyWrongly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBoard()
-		r := recorded(t, b)
-		letter, next := wait(r, "c", 5), wait(r, "c", 12)
-		b.mu.Lock()
-		b.down = errors.New("the gate is failing over")
-		b.mu.Unlock()
-		b.cut <- struct{}{}
-		time.Sleep(time.Second) // the watch is on again, and what was said meanwhile is not heard
-		same(t, "meanwhile", []string{"waiting", "waiting"}, all(letter, next))
-		b.tell("c", 9, 5)
-		same(t, "after the next message", []string{"waiting", "waiting"}, all(letter, next))
-		b.mu.Lock()
-		b.down = nil
-		b.mu.Unlock()
-		time.Sleep(60 * time.Millisecond)
-		same(t, "after a reading", []string{"unrecorded", "waiting"}, all(letter, next))
-		b.say("c", flow.Settled{Through: 7}) // an older one that was on its way longer
-		same(t, "what was known stays known", []string{"unrecorded"}, all(wait(r, "c", 5)))
-		b.tell("c", 12, 5)
-		same(t, "at last", []string{"recorded"}, all(next))
-	})
-}
-
 // TestANumberThatIsSomebodyElsesIsNobodysWhoWaits has a gate that gave number 2 again.
 func TestANumberThatIsSomebodyElsesIsNobodysWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard()
-		b.others = []int64{2}
-		r := recorded(t, b)
+		b.not = []int64{2}
+		r := waiter(t, b)
 		first, second, last := wait(r, "c", 1), wait(r, "c", 2), wait(r, "c", 3)
 		b.tell("c", 2)
 		same(t, "after a message", []string{"recorded", "unrecorded", "waiting"}, all(first, second, last))
@@ -283,7 +254,7 @@ func TestWhoseNumberTheGateDidNotSayWaitsOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard()
 		b.mute = errors.New("connection refused")
-		r := recorded(t, b)
+		r := waiter(t, b)
 		b.settle("c", 2)
 		first, other := wait(r, "c", 1), wait(r, "c", 2)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -313,7 +284,7 @@ func TestWhoseNumberAGateThatWentBackDidNotSayIsAskedForAgain(t *testing.T) {
 		b := newBoard()
 		b.settle("c", 2)
 		b.mute = errors.New("connection refused")
-		r := recorded(t, b)
+		r := waiter(t, b)
 		a, later := wait(r, "c", 5), wait(r, "c", 6)
 		b.tell("c", 5)
 		time.Sleep(time.Second)
@@ -328,30 +299,64 @@ func TestWhoseNumberAGateThatWentBackDidNotSayIsAskedForAgain(t *testing.T) {
 	})
 }
 
-func TestANumberOfAnEarlierEpochMayBeLost(t *testing.T) {
+func TestAMissedMessageCostsAReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard()
-		r := recorded(t, b)
-		before := wait(r, "c", 5) // of epoch 1
-		b.messages <- message{"c", flow.Settled{Through: 9, Epoch: 2}}
-		same(t, "after the gate was rebuilt", "unrecorded", before.is())
+		r := waiter(t, b)
+		letter, next := wait(r, "c", 5), wait(r, "c", 12)
+		b.mu.Lock()
+		b.down = errors.New("the gate is failing over")
+		b.mu.Unlock()
+		b.cut <- struct{}{}
+		b.settle("c", 9, 5)
+		time.Sleep(time.Second) // the watch is on again, and what was said meanwhile is not heard
+		same(t, "meanwhile", []string{"waiting", "waiting"}, all(letter, next))
+		b.mu.Lock()
+		b.down = nil
+		b.mu.Unlock()
+		time.Sleep(60 * time.Millisecond)
+		same(t, "after a reading", []string{"unrecorded", "waiting"}, all(letter, next))
+		b.say("c", 7) // an older one that was on its way longer
+		b.tell("c", 12)
+		same(t, "at last", []string{"recorded"}, all(next))
 	})
 }
 
+// TestAMessageDuringAReadingIsNotForgotten has a reading that saw the state before the message.
 func TestAMessageDuringAReadingIsNotForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard()
 		letGo := b.hold()
-		r := recorded(t, b)
-		later := wait(r, "c", 9)
+		r := waiter(t, b)
+		first, letter, later := wait(r, "c", 1), wait(r, "c", 2), wait(r, "c", 9)
 		b.tell("c", 2, 2)
-		letGo() // the reading saw the state before
-		synctest.Wait()
-		same(t, "number 1", "recorded", wait(r, "c", 1).is())
+		letGo()
+		same(t, "after both", []string{"recorded", "unrecorded", "waiting"}, all(first, letter, later))
+		same(t, "who comes later", "recorded", wait(r, "c", 1).is())
 		same(t, "readings", 1, b.readings())
-		same(t, "after both", []string{"unrecorded", "waiting"}, all(wait(r, "c", 2), later))
-		b.tell("c", 9, 2)
+		b.tell("c", 9)
 		same(t, "at last", []string{"recorded"}, all(later))
+	})
+}
+
+// TestACampaignWhoseGateHangsKeepsNobodyElseWaiting has one campaign on a node of a cluster that hangs.
+func TestACampaignWhoseGateHangsKeepsNobodyElseWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard()
+		letGo := b.hold()
+		defer letGo()
+		r := waiter(t, b)
+		hangs := wait(r, "hangs", 1)
+		b.mu.Lock()
+		b.during = nil
+		b.mu.Unlock()
+		a := wait(r, "c", 1)
+		b.tell("c", 1)
+		same(t, "meanwhile", []string{"waiting", "recorded"}, all(hangs, a))
+		b.settle("hangs", 1)
+		letGo()
+		time.Sleep(60 * time.Millisecond)
+		same(t, "when it goes on", "recorded", hangs.is())
 	})
 }
 
@@ -359,7 +364,7 @@ func TestAWatchThatIsAwayIsTriedAgainAndReadingsGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard()
 		b.away = errors.New("connection refused")
-		r := recorded(t, b)
+		r := waiter(t, b)
 		a := wait(r, "c", 1)
 		time.Sleep(time.Second)
 		b.settle("c", 1)
@@ -379,7 +384,7 @@ func TestThousandsWaitForAFewReadings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const claims = 5000
 		b := newBoard()
-		r := recorded(t, b)
+		r := waiter(t, b)
 		var answered sync.WaitGroup
 		ctx, cancel := context.WithCancel(t.Context())
 		for n := range int64(claims) {
@@ -410,7 +415,7 @@ func answerer(t *testing.T, b *board, when firstcome.AnswerWhen) *flow.Answerer 
 	t.Helper()
 	m := newMemory(10, "c")
 	return &flow.Answerer{
-		Issuer: issuer(t, unrecorded{m}, flow.Limits{}), Recorded: recorded(t, b), Wait: time.Second,
+		Issuer: issuer(t, unrecorded{m}, flow.Limits{}), Waiter: waiter(t, b), Wait: time.Second,
 		Terms: func(context.Context, firstcome.CampaignID, int64) (firstcome.Terms, error) {
 			return firstcome.Terms{Answer: when}, nil
 		},
@@ -426,22 +431,6 @@ func (u unrecorded) Claim(ctx context.Context, id firstcome.CampaignID, users []
 		decisions[n].Coupon.Recorded, decisions[n].Lease = false, 0
 	}
 	return decisions, err
-}
-
-func TestWhatIsOlderThanWhatIsKnownIsNotTakenForNews(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBoard()
-		r := recorded(t, b)
-		later := wait(r, "c", 9)
-		b.set("c", flow.Settled{Through: 5, Order: 2})
-		b.messages <- message{"c", flow.Settled{Through: 5, Order: 2}}
-		b.messages <- message{"c", flow.Settled{Through: 5, Order: 1, Unrecorded: []int64{3}}} // number 3 was replayed since
-		synctest.Wait()
-		same(t, "number 3", "recorded", wait(r, "c", 3).is())
-		same(t, "number 9", "waiting", later.is())
-		b.messages <- message{"c", flow.Settled{Through: 9, Order: 2}}
-		same(t, "number 9", "recorded", later.is())
-	})
 }
 
 func TestACampaignThatAnswersWhenRecordedNeverNamesAnUnrecordedCoupon(t *testing.T) {
@@ -481,5 +470,21 @@ func TestACampaignThatAnswersWhenDecidedTellsTheTruthAboutRecorded(t *testing.T)
 			t.Errorf("%+v, %v", d, err)
 		}
 		same(t, "readings", 0, b.readings())
+		b.settle("c", 2, 1)
+		a.Coupons = holder{Campaign: "c", Number: 1, Buried: true}
+		if c, err := a.CouponOf(t.Context(), "c", "a"); err != nil || c.Recorded {
+			t.Errorf("a dead letter: %+v, %v", c, err)
+		}
+		a.Coupons = holder{Campaign: "c", Number: 2, Buried: true}
+		if c, err := a.CouponOf(t.Context(), "c", "a"); err != nil || !c.Recorded {
+			t.Errorf("one that was replayed: %+v, %v", c, err)
+		}
 	})
+}
+
+// holder is a gate with one coupon.
+type holder firstcome.Coupon
+
+func (h holder) CouponOf(context.Context, firstcome.CampaignID, firstcome.UserID) (firstcome.Coupon, error) {
+	return firstcome.Coupon(h), nil
 }

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// dead has a recorder take what is in the journal, record the first coupon, bury the second, and die before the
+// gate knows. It returns what the gate would have been told.
+func (r *rewind) dead(coupons ...firstcome.Coupon) flow.Drained {
+	r.t.Helper()
+	r.do("XREADGROUP", "GROUP", "recorders", "dead", "STREAMS", r.keys[2], ">")
+	r.record(coupons[0])
+	return r.bury(coupons[1])
+}
+
+// TestF18F23F44WhatBecameOfANumberIsToldAsItIs has a recorder die between the ledger and the gate with number 1 recorded
+// and number 2 buried, and then something else happen. Number 3 comes behind them.
+func TestF18F23F44WhatBecameOfANumberIsToldAsItIs(t *testing.T) {
+	for name, happens := range map[string]func(r *rewind, c []firstcome.Coupon, late flow.Drained) (replayed bool){
+		"another one gives the entries again": func(*rewind, []firstcome.Coupon, flow.Drained) bool { return false },
+		"an operator replays it, and then the recorder goes on": func(r *rewind, _ []firstcome.Coupon, late flow.Drained) bool {
+			r.replay()
+			r.settleByHand(late)
+			return true
+		},
+		"an operator replays it, and another one gives the entries again": func(r *rewind, _ []firstcome.Coupon, late flow.Drained) bool {
+			r.replay()
+			r.drain()
+			r.settle(late)
+			return true
+		},
+		"it is replayed at last, of which nobody tells the gate": func(r *rewind, c []firstcome.Coupon, late flow.Drained) bool {
+			r.settleByHand(late)
+			r.truth("before", false, c[1])
+			r.replay()
+			return true
+		},
+		"an operator voids it, and then the recorder goes on": func(r *rewind, c []firstcome.Coupon, late flow.Drained) bool {
+			r.void()
+			again := r.issue("c", c[1].User)[0]
+			if again.Number != 3 {
+				r.t.Errorf("the user claimed again and got number %d", again.Number)
+			}
+			r.settle(late, r.entries()[:1]...)
+			r.record(again)
+			r.drain()
+			r.truth("the new one", true, again)
+			return false
+		},
+		"its entry is deleted by hand": func(r *rewind, _ []firstcome.Coupon, _ flow.Drained) bool {
+			r.do("XTRIM", r.keys[2], "MAXLEN", "0")
+			return false
+		},
+		"its entry is deleted by hand, and who comes behind is recorded": func(r *rewind, c []firstcome.Coupon, _ flow.Drained) bool {
+			r.do("XTRIM", r.keys[2], "MAXLEN", "0")
+			third := r.issue("c", "user-3")
+			r.settleByHand(r.record(third...))
+			r.truth("who comes behind", true, third[0], c[0])
+			r.drain()
+			r.issue("c", "user-4") // a recorder that looks finds out; until then the gate believes that what left the journal is recorded
+			r.comes("the flag", func() bool { return r.issue("c", "user-2")[0].Buried })
+			return false
+		},
+		"the recorders' group is deleted by hand": func(r *rewind, _ []firstcome.Coupon, _ flow.Drained) bool {
+			r.do("XGROUP", "DESTROY", r.keys[2], "recorders")
+			return false
+		},
+		"the journal is deleted by hand": func(r *rewind, _ []firstcome.Coupon, _ flow.Drained) bool {
+			r.do("DEL", r.keys[2])
+			return false
+		},
+		"the gate is told without a word of the dead letter": func(r *rewind, c []firstcome.Coupon, late flow.Drained) bool {
+			late.Letters = nil // as by a sweep, which knows how far the ledger is
+			r.settle(late)
+			r.truthAtGate(c[1])
+			return false
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRewind(t)
+			c := r.issue("c", "user-1", "user-2")
+			replayed := happens(r, c, r.dead(c...))
+			r.drain()
+			third := r.issue("c", "user-5")[0]
+			r.truth("the coupon", true, c[0], third)
+			r.truth("the dead letter", replayed, c[1])
+		})
+	}
+}

@@ -1,0 +1,113 @@
+package flow
+
+import (
+	"container/heap"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A crowd is who waits for coupons of one campaign. Its Waiter's mutex guards it.
+type crowd struct {
+	signal  chan struct{} // has room for one: somebody is due, or nobody is left
+	through int64         // the highest number up to which the campaign was drained, as far as is known
+	early   early         // whose numbers are not drained, or were not told whose they are
+	due     []*waiting    // whose numbers are drained: to be asked about
+	asked   int           // about how many a question is under way
+}
+
+// A waiting is one call of Wait.
+type waiting struct {
+	coupon firstcome.Coupon
+	crowd  *crowd
+	place  int        // among early; -1: it is not there
+	left   bool       // nobody waits any more
+	done   chan error // has room for the one answer
+}
+
+func newCrowd() *crowd { return &crowd{signal: make(chan struct{}, 1)} }
+
+func (c *crowd) add(w *waiting) {
+	heap.Push(&c.early, w)
+	c.drained(c.through)
+}
+
+func (c *crowd) leave(w *waiting) {
+	if w.left = true; w.place >= 0 {
+		heap.Remove(&c.early, w.place)
+		tell(c.signal)
+	}
+}
+
+// drained makes those due whose numbers are drained.
+func (c *crowd) drained(through int64) {
+	c.through = max(c.through, through)
+	for len(c.early) > 0 && c.early[0].coupon.Number <= c.through {
+		c.due = append(c.due, heap.Pop(&c.early).(*waiting))
+	}
+	if len(c.due) > 0 {
+		tell(c.signal)
+	}
+}
+
+func tell(signal chan<- struct{}) {
+	select {
+	case signal <- struct{}{}:
+	default:
+	}
+}
+
+// ask returns those to be asked about.
+func (c *crowd) ask() (due []*waiting) {
+	for _, w := range c.due {
+		if !w.left {
+			due = append(due, w)
+		}
+	}
+	c.due, c.asked = nil, len(due)
+	return due
+}
+
+// told answers those who were asked about. After an error they wait on.
+func (c *crowd) told(due []*waiting, has []bool, err error) {
+	c.asked = 0
+	for n, w := range due {
+		switch {
+		case w.left:
+		case err != nil:
+			heap.Push(&c.early, w)
+		case has[n]:
+			w.done <- nil
+		default:
+			w.done <- ErrUnrecorded
+		}
+	}
+}
+
+// calls returns how many wait.
+func (c *crowd) calls() int { return len(c.early) + len(c.due) + c.asked }
+
+// early is a heap by number.
+type early []*waiting
+
+func (e early) Len() int           { return len(e) }
+func (e early) Less(a, b int) bool { return e[a].coupon.Number < e[b].coupon.Number }
+func (e early) Swap(a, b int) {
+	e[a], e[b] = e[b], e[a]
+	e[a].place, e[b].place = a, b
+}
+
+// Push adds one: see heap.Interface.
+func (e *early) Push(x any) {
+	one := x.(*waiting)
+	one.place = len(*e)
+	*e = append(*e, one)
+}
+
+// Pop takes the last one away: see heap.Interface.
+func (e *early) Pop() any {
+	all := *e
+	last := all[len(all)-1]
+	all[len(all)-1] = nil
+	*e, last.place = all[:len(all)-1], -1
+	return last
+}

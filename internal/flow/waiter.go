@@ -1,0 +1,209 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/firstcome/firstcome"
+)
+
+// Drains is what a Waiter needs of a remote gate: see RemoteGate.
+type Drains interface {
+	DrainedThrough(ctx context.Context, id firstcome.CampaignID) (int64, error)
+	WatchDrained(ctx context.Context, ready func(), each func(id firstcome.CampaignID, through int64)) error
+	Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error)
+}
+
+// ErrUnrecorded says that a number has left the journal, and not as the coupon in question:
+// it is a dead letter, until an operator looks at it, or lost, or somebody else's.
+var ErrUnrecorded = errors.New("the coupon is not in the ledger: it is a dead letter, lost, or its number is somebody else's")
+
+const (
+	// rereadEvery is how often the gate is read while somebody waits: a message that
+	// is late costs nobody more than that.
+	rereadEvery = 50 * time.Millisecond
+	// readTime bounds one reading of the gate, or one question.
+	readTime = time.Second
+)
+
+// A Waiter lets claims wait until their coupon is in the ledger. It hears from the gate how
+// far a campaign is drained, and reads that while anybody waits. It asks about those whose numbers
+// are drained, about many at once: a number that is drained may be somebody else's, because a gate
+// that lost its latest decisions gives their numbers again. While nobody waits it remembers
+// nothing and reads nothing. Make one with NewWaiter; it needs Run.
+type Waiter struct {
+	gate Drains
+
+	mu      sync.Mutex // guards what follows
+	crowds  map[firstcome.CampaignID]*crowd
+	serve   func(firstcome.CampaignID, *crowd) // starts to serve a crowd; nil: Run does not run
+	failing error                              // why the last watch, reading or question failed
+}
+
+// NewWaiter returns a Waiter at a gate.
+func NewWaiter(gate Drains) *Waiter {
+	return &Waiter{gate: gate, crowds: map[firstcome.CampaignID]*crowd{}}
+}
+
+// Wait returns nil when a coupon is in the ledger, ErrUnrecorded when its number has left the journal
+// otherwise, and an error when ctx ends before it is known. Of the coupon its code does not matter.
+func (w *Waiter) Wait(ctx context.Context, c firstcome.Coupon) error {
+	one := &waiting{coupon: c, done: make(chan error, 1)}
+	w.enter(one)
+	select {
+	case err := <-one.done:
+		return err
+	case <-ctx.Done():
+		w.leave(one)
+		select {
+		case err := <-one.done: // it was answered just before
+			return err
+		default:
+			return fmt.Errorf("wait until number %d of %s is recorded: %w", c.Number, c.Campaign, ctx.Err())
+		}
+	}
+}
+
+// Waiting returns how many calls of Wait are under way, and why the last watch, reading or
+// question failed, or nil.
+func (w *Waiter) Waiting() (calls int, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.crowds {
+		calls += c.calls()
+	}
+	return calls, w.failing
+}
+
+func (w *Waiter) enter(one *waiting) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.crowds[one.coupon.Campaign]
+	if c == nil {
+		c = newCrowd()
+		w.crowds[one.coupon.Campaign] = c
+		if w.serve != nil {
+			w.serve(one.coupon.Campaign, c)
+		}
+	}
+	c.add(one)
+	one.crowd = c
+}
+
+func (w *Waiter) leave(one *waiting) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	one.crowd.leave(one)
+}
+
+// hear takes over how far a campaign is drained.
+func (w *Waiter) hear(id firstcome.CampaignID, through int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c := w.crowds[id]; c != nil {
+		c.drained(through)
+	}
+}
+
+// Run hears, reads and asks until ctx ends.
+func (w *Waiter) Run(ctx context.Context) error {
+	var serving sync.WaitGroup
+	start := func(id firstcome.CampaignID, c *crowd) { serving.Go(func() { w.serveCrowd(ctx, id, c) }) }
+	w.mu.Lock()
+	w.serve = start
+	for id, c := range w.crowds {
+		start(id, c)
+	}
+	w.mu.Unlock()
+	w.follow(ctx)
+	w.mu.Lock()
+	w.serve = nil
+	w.mu.Unlock()
+	serving.Wait()
+	return nil
+}
+
+// follow keeps a watch until ctx ends.
+func (w *Waiter) follow(ctx context.Context) {
+	waits := &backoff.ExponentialBackOff{InitialInterval: rereadEvery, MaxInterval: defaultWait, Multiplier: 2, RandomizationFactor: 0.5}
+	for ctx.Err() == nil {
+		ready := func() {
+			waits.Reset()
+			w.fail(nil)
+		}
+		w.fail(w.gate.WatchDrained(ctx, ready, w.hear))
+		select {
+		case <-time.After(waits.NextBackOff()):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (w *Waiter) fail(err error) {
+	w.mu.Lock()
+	w.failing = err
+	w.mu.Unlock()
+}
+
+// serveCrowd reads how far a campaign is drained, and asks about those whose numbers are, while anybody
+// waits. It reads at once, because what was said before was not heard, and then by the clock.
+func (w *Waiter) serveCrowd(ctx context.Context, id firstcome.CampaignID, c *crowd) {
+	tick := time.NewTicker(rereadEvery)
+	defer tick.Stop()
+	w.read(ctx, id)
+	for w.ask(ctx, id, c) {
+		select {
+		case <-c.signal:
+		case <-tick.C:
+			w.read(ctx, id)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// read reads how far a campaign is drained.
+func (w *Waiter) read(ctx context.Context, id firstcome.CampaignID) {
+	ctx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	through, err := w.gate.DrainedThrough(ctx, id)
+	if err != nil {
+		w.fail(err)
+		return
+	}
+	w.hear(id, through)
+}
+
+// ask asks about those of a crowd whose numbers are drained, and tells whether anybody is left. After an
+// error they wait for the next reading.
+func (w *Waiter) ask(ctx context.Context, id firstcome.CampaignID, c *crowd) (more bool) {
+	w.mu.Lock()
+	due := c.ask()
+	w.mu.Unlock()
+	var has []bool
+	var err error
+	if len(due) > 0 {
+		coupons := make([]firstcome.Coupon, len(due))
+		for n, one := range due {
+			coupons[n] = one.coupon
+		}
+		ctx, cancel := context.WithTimeout(ctx, readTime)
+		defer cancel()
+		has, err = w.gate.Has(ctx, id, coupons)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil {
+		w.failing = err
+	}
+	c.told(due, has, err)
+	if more = c.calls() > 0; !more {
+		delete(w.crowds, id)
+	}
+	return more
+}

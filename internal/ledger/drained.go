@@ -1,0 +1,146 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/firstcome/firstcome"
+)
+
+// count finds how far the campaign is drained now and writes its row, if anything changed.
+func (r *recording) count() error {
+	after := r.stock
+	for _, c := range r.fresh {
+		after.inForce++
+		after.issued++
+		after.lastNumber = max(after.lastNumber, c.Number)
+		if after.decidedAt.Before(c.IssuedAt) {
+			after.decidedAt = c.IssuedAt // what the ledger decides of it comes later
+		}
+	}
+	for _, c := range r.Letters {
+		after.lastNumber = max(after.lastNumber, c.Number)
+	}
+	after.position += int64(len(r.fresh))
+	var err error
+	if after.drained, err = r.through(after.lastNumber); err != nil {
+		return err
+	}
+	r.Through = after.drained
+	if len(r.fresh) == 0 && after.drained == r.drained && after.lastNumber == r.lastNumber {
+		return nil
+	}
+	_, err = r.change(`UPDATE campaigns SET in_force = ?, issued = ?, last_number = ?, position = ?, drained_through = ?, decided_at = ? WHERE id = ?`,
+		after.inForce, after.issued, after.lastNumber, after.position, after.drained, after.decidedAt.UnixMicro(), string(r.ID))
+	return err
+}
+
+// through returns the number up to which each is a coupon, a dead letter or lost,
+// while lastNumber is the highest of the coupons and dead letters.
+func (r *recording) through(lastNumber int64) (int64, error) {
+	through := r.drained
+	for _, run := range runs(r.given) {
+		if run[0].Number <= through+1 {
+			through = max(through, run[len(run)-1].Number)
+		}
+	}
+	for {
+		before := through
+		err := r.throughLost(&through)
+		if err == nil && through < lastNumber {
+			err = r.throughKnown(&through)
+		}
+		if err != nil || through == before {
+			return through, err
+		}
+	}
+}
+
+// throughLost moves through to the end of the lost numbers that begin behind it.
+func (r *recording) throughLost(through *int64) error {
+	if r.epoch == firstEpoch {
+		return nil // numbers are lost between epochs only
+	}
+	var end int64
+	err := r.row(`SELECT number + count - 1 FROM lost WHERE campaign_id = ? AND number <= ? ORDER BY number DESC LIMIT 1`,
+		string(r.ID), *through+1).Scan(&end)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	*through = max(*through, end)
+	return err
+}
+
+// throughStep is how many numbers are read at once: some 10 kB.
+const throughStep = 1000
+
+// throughKnown moves through to the end of the coupons and dead letters that begin behind it: those
+// were recorded before the numbers below them.
+func (r *recording) throughKnown(through *int64) error {
+	for {
+		from := *through
+		args := []any{string(r.ID), from, from + throughStep}
+		rows, err := r.query(`SELECT number FROM coupons WHERE campaign_id = ? AND number > ? AND number <= ?
+			UNION SELECT number FROM dead_letters WHERE campaign_id = ? AND number > ? AND number <= ? ORDER BY number`, append(args, args...)...)
+		if err != nil {
+			return err
+		}
+		for rows.Next() {
+			var number int64
+			if err = rows.Scan(&number); err != nil || number != *through+1 {
+				break
+			}
+			*through = number
+		}
+		err = errors.Join(err, rows.Err(), rows.Close())
+		if err != nil || *through < from+throughStep {
+			return err
+		}
+	}
+}
+
+// DrainedThrough returns the number up to which every number of a campaign is a coupon in the ledger, a dead
+// letter or lost.
+func (l *Ledger) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (through int64, err error) {
+	err = l.conclude.QueryRowContext(ctx, `SELECT drained_through FROM campaigns WHERE id = ?`, string(id)).Scan(&through)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = firstcome.ErrNoCampaign
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read how far %s is drained: %w", id, err)
+	}
+	return through, nil
+}
+
+// Has tells of each of these coupons whether the ledger has it, voided or not: the same number,
+// user, instant and terms.
+func (l *Ledger) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
+	has := make([]bool, 0, len(coupons))
+	err := inChunks(coupons, func(coupons []firstcome.Coupon) error {
+		args := []any{string(id)}
+		for _, c := range coupons {
+			args = append(args, c.Number)
+		}
+		rows, err := l.conclude.QueryContext(ctx, repeated(`SELECT `+couponColumns+` FROM coupons WHERE campaign_id = ? AND number IN (%s)`, `?`, len(coupons)), args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		known := make(map[int64]firstcome.Coupon, len(coupons))
+		err = scanCoupons(rows, func(c firstcome.Coupon) error {
+			known[c.Number] = c
+			return nil
+		})
+		for _, c := range coupons {
+			c.Code = known[c.Number].Code // it follows from the number
+			has = append(has, c.Number > 0 && sameCoupon(c, known[c.Number]))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for %d coupons of %s: %w", len(coupons), id, err)
+	}
+	return has, nil
+}

@@ -1,0 +1,132 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// Settle is done with entries of a campaign's journal that the ledger has, flags the dead letters among their coupons at
+// their holders, and notes how far the campaign is drained. It returns how far it was, as the gate knew. It may be repeated.
+func (g *Gate) Settle(ctx context.Context, id firstcome.CampaignID, drained flow.Drained, entries ...string) (before int64, err error) {
+	k, err := g.keysOf(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	return g.settleEntries(ctx, k, drained, entries)
+}
+
+func (g *Gate) settleEntries(ctx context.Context, k *keys, drained flow.Drained, entries []string) (before int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	args := make([]string, 0, 5+2*len(drained.Letters)+len(entries))
+	args = append(args, group, g.drainedChannel(), k.tag, strconv.FormatInt(drained.Through, 10), strconv.Itoa(len(drained.Letters)))
+	for _, c := range drained.Letters {
+		args = append(args, string(c.User), strconv.FormatInt(c.Number, 10))
+	}
+	word, parts, err := g.run(ctx, g.settle, k, append(args, entries...)...)
+	if err == nil && len(parts) != 1 {
+		err = fmt.Errorf("the settle script answered %q and %d parts", word, len(parts))
+	}
+	if err == nil {
+		before, err = whole(parts[0])
+	}
+	if err != nil {
+		return 0, fmt.Errorf("note that %s is drained through %d: %w", k.id, drained.Through, err)
+	}
+	return before, nil
+}
+
+// DrainedThrough returns how far a campaign is drained: see flow.RemoteGate.
+func (g *Gate) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (int64, error) {
+	k, err := g.keysOf(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	drained, err := g.fields(ctx, k, "drained_through")
+	if err != nil {
+		return 0, fmt.Errorf("read how far %s is drained: %w", id, err)
+	}
+	return drained[0], nil
+}
+
+// askChunk bounds the coupons that one script is asked about.
+const askChunk = 1000
+
+// Has tells of coupons whether each surely is the one of its number in the ledger: see flow.RemoteGate.
+func (g *Gate) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (has []bool, err error) {
+	k, err := g.keysOf(ctx, id)
+	for part := range slices.Chunk(coupons, askChunk) {
+		if err == nil {
+			has, err = g.hasSome(ctx, k, part, has)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask whose %d coupons of %s are: %w", len(coupons), id, err)
+	}
+	return has, nil
+}
+
+// hasSome appends what the script says of some coupons.
+func (g *Gate) hasSome(ctx context.Context, k *keys, coupons []firstcome.Coupon, has []bool) ([]bool, error) {
+	args, entries := make([]string, 1, 1+len(coupons)), make([]byte, 0, entryBytes*len(coupons))
+	for _, c := range coupons {
+		args, entries = append(args, string(c.User)), appendEntry(entries, c)
+	}
+	args[0] = string(entries)
+	word, parts, err := g.run(ctx, g.has, k, args...)
+	if err != nil {
+		return nil, err
+	}
+	var digits string
+	if len(parts) == 1 {
+		digits, _ = parts[0].ToString()
+	}
+	if len(digits) != len(coupons) {
+		return nil, fmt.Errorf("the has script answered %q and %d parts about %d coupons", word, len(parts), len(coupons))
+	}
+	for _, digit := range digits {
+		has = append(has, digit == '1')
+	}
+	return has, nil
+}
+
+// WatchDrained calls each with how far campaigns are drained: see flow.RemoteGate.
+func (g *Gate) WatchDrained(ctx context.Context, ready func(), each func(id firstcome.CampaignID, through int64)) error {
+	err := g.subscribe(ctx, g.drainedChannel(), ready, func(message string) {
+		tag, number, _ := strings.Cut(message, " ")
+		through, err := strconv.ParseInt(number, 10, 64)
+		if k := g.tagged(tag); err == nil && k != nil { // else nobody here waits for it, or it is of a copy of this ledger
+			each(k.id, through)
+		}
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("watch what is drained: %w", err)
+}
+
+// subscribe calls each with every message on a channel until ctx ends or the
+// connection is lost. ready is called once Redis has confirmed the subscription.
+func (g *Gate) subscribe(ctx context.Context, channel string, ready func(), each func(message string)) error {
+	told := false
+	ctx = rueidis.WithOnSubscriptionHook(ctx, func(s rueidis.PubSubSubscription) {
+		if s.Kind == "subscribe" && !told {
+			told = true
+			ready()
+		}
+	})
+	err := g.client.Receive(ctx, g.client.B().Subscribe().Channel(channel).Build(), func(m rueidis.PubSubMessage) { each(m.Message) })
+	if err == nil {
+		return errors.New("the subscription was ended")
+	}
+	return classify(err)
+}

@@ -1,0 +1,159 @@
+package redis_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// settle is done with the first entries of the journal, as a recorder that brought them to the ledger, where
+// coupons of some users are dead letters.
+func (s *shop) settle(through int64, entries int, letters ...firstcome.Coupon) (before int64) {
+	s.t.Helper()
+	journal, err := s.do("XRANGE", keysOf[2], "-", "+").AsXRange()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var ids []string
+	for _, e := range journal[:entries] {
+		ids = append(ids, e.ID)
+	}
+	before, err = s.gate.Settle(s.t.Context(), "c", flow.Drained{Through: through, Letters: letters}, ids...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return before
+}
+
+func letter(number int64, user int) firstcome.Coupon {
+	return firstcome.Coupon{Campaign: "c", Number: number, User: crowd(user, 1)[0]}
+}
+
+// recorded expects of which numbers the gate says that they are surely recorded: who claims again, who reads, and who asks.
+func (s *shop) recorded(what string, numbers int, want ...int64) {
+	s.t.Helper()
+	var coupons []firstcome.Coupon
+	var claimed, read, asked []int64
+	for n, d := range s.issue(0, numbers) {
+		c, err := s.gate.CouponOf(s.t.Context(), "c", crowd(n, 1)[0])
+		if err != nil || c.Number != d.Coupon.Number || c.Buried != d.Coupon.Buried {
+			s.t.Fatalf("%s: %+v is read as %+v, %v", what, d.Coupon, c, err)
+		}
+		if d.Coupon.Recorded {
+			claimed = append(claimed, c.Number)
+		}
+		if c.Recorded {
+			read = append(read, c.Number)
+		}
+		coupons = append(coupons, c)
+	}
+	has, err := s.gate.Has(s.t.Context(), "c", coupons)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for n, is := range has {
+		if is {
+			asked = append(asked, coupons[n].Number)
+		}
+	}
+	for how, got := range map[string][]int64{"who claims again": claimed, "who reads": read, "who asks": asked} {
+		if diff := cmp.Diff(want, got); diff != "" {
+			s.t.Errorf("%s, %s (-want +got):\n%s", what, how, diff)
+		}
+	}
+}
+
+// TestWhatIsDrainedIsPublishedAndNeverGoesBack settles one after the other, and what is older after each.
+func TestWhatIsDrainedIsPublishedAndNeverGoesBack(t *testing.T) {
+	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
+	s.issue(0, 20)
+	s.do("XTRIM", keysOf[2], "MAXLEN", "0")
+	heard := make(chan int64, 10)
+	watch(t, s.gate, func(_ firstcome.CampaignID, through int64) { heard <- through })
+	before := int64(0)
+	for _, through := range []int64{10, 12, 20} {
+		for _, settled := range []int64{through, through - 1, through, 0} {
+			if known := s.settle(settled, 0); known != before {
+				t.Errorf("it was drained through %d, told was %d", before, known)
+			}
+			before = through
+		}
+		if got, err := s.gate.DrainedThrough(t.Context(), "c"); err != nil || got != through || <-heard != through {
+			t.Errorf("it is drained through %d instead of %d, %v", got, through, err)
+		}
+	}
+	if len(heard) > 0 {
+		t.Errorf("what is older was heard: %d", <-heard)
+	}
+}
+
+// TestWhatIsInTheJournalIsNotDrained has recorders that bring entries to the ledger in another order, and one that died before
+// it said so.
+func TestWhatIsInTheJournalIsNotDrained(t *testing.T) {
+	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
+	for n := range 3 {
+		s.issue(n, 1)
+	}
+	s.recorded("at first", 3)
+	s.settle(3, 0)
+	s.recorded("without its entries", 3)
+	s.settle(3, 1)
+	s.recorded("the first", 3, 1)
+	s.do("XDEL", keysOf[2], lastEntry(t, s))
+	s.settle(3, 0)
+	s.recorded("behind the second", 3, 1)
+	s.settle(3, 1)
+	s.recorded("all", 3, 1, 2, 3)
+	s.do("XADD", keysOf[2], "*", "by", "somebody")
+	s.issue(3, 1)
+	s.settle(4, 0)
+	s.recorded("with an entry that does not say its numbers", 4, 1, 2, 3)
+}
+
+// lastEntry returns the id of the journal's last entry.
+func lastEntry(t *testing.T, s *shop) string {
+	t.Helper()
+	entries, err := s.do("XREVRANGE", keysOf[2], "+", "-", "COUNT", "1").AsXRange()
+	if err != nil || len(entries) == 0 {
+		t.Fatal("no entry", err)
+	}
+	return entries[0].ID
+}
+
+// TestADeadLetterHasAFlagAtTheHolderOfItsVeryNumber flags one whose user holds it, one whose user holds another by now, and
+// one that nobody holds.
+func TestADeadLetterHasAFlagAtTheHolderOfItsVeryNumber(t *testing.T) {
+	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
+	s.issue(0, 4)
+	for range 2 { // the entry comes again
+		s.settle(4, 0, letter(2, 1), letter(9, 2), letter(4, 77))
+	}
+	s.settle(4, 1)
+	s.recorded("with a flag", 4, 1, 3, 4)
+	if d := s.issue(0, 4); d[0].Coupon.Buried || !d[1].Coupon.Buried || d[2].Coupon.Buried {
+		t.Errorf("buried are %v", d)
+	}
+	s.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeVoid, Number: 2, User: crowd(1, 1)[0]})
+	s.issue(1, 1)
+	s.settle(5, 1, letter(2, 1)) // by a recorder that was frozen while it was voided
+	s.recorded("when it was voided", 4, 1, 5, 3, 4)
+}
+
+// TestManyDeadLettersAndEntriesAreSettledAtOnce has more than one command of Redis takes.
+func TestManyDeadLettersAndEntriesAreSettledAtOnce(t *testing.T) {
+	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
+	var letters []firstcome.Coupon
+	for n := range 2500 {
+		s.issue(n, 1)
+		letters = append(letters, letter(int64(n+1), n))
+	}
+	s.settle(2500, 2500, letters[1:]...)
+	s.recorded("the first", 2500, 1)
+	if entries, err := s.do("XLEN", keysOf[2]).AsInt64(); err != nil || entries > 0 {
+		t.Errorf("%d entries are left, %v", entries, err)
+	}
+}
