@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -17,153 +16,17 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/test/seed"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A journal is a source in memory: batches of campaigns, each given until the
-// sink takes it.
-type journal struct {
-	mu      sync.Mutex
-	batches map[firstcome.CampaignID][]flow.Batch
-	// took, if set, is told what the sink returned, before the batch is done; an
-	// error of it ends the drain there.
-	took func(flow.Drained) error
-}
-
-func (j *journal) add(b flow.Batch) {
-	if j.batches == nil {
-		j.batches = map[firstcome.CampaignID][]flow.Batch{}
-	}
-	j.batches[b.Campaign] = append(j.batches[b.Campaign], b)
-}
-
-func (j *journal) next(id firstcome.CampaignID) (flow.Batch, bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if len(j.batches[id]) == 0 {
-		return flow.Batch{}, false
-	}
-	return j.batches[id][0], true
-}
-
-func (j *journal) done(id firstcome.CampaignID) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if len(j.batches[id]) > 0 {
-		j.batches[id] = j.batches[id][1:]
-	}
-}
-
-// Drain gives what there is, and then waits for the end of ctx.
-func (j *journal) Drain(ctx context.Context, to flow.Sink) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var wait sync.WaitGroup
-	for _, id := range slices.Collect(maps.Keys(j.batches)) {
-		wait.Go(func() {
-			for b, ok := j.next(id); ok; b, ok = j.next(id) {
-				drained, err := to(ctx, b)
-				if err == nil && j.took != nil {
-					err = j.took(drained)
-				}
-				if errors.Is(err, firstcome.ErrGateMismatch) || errors.Is(err, flow.ErrRowLocked) {
-					return
-				}
-				if err != nil {
-					cancel(err)
-					return
-				}
-				j.done(id)
-			}
-		})
-	}
-	wait.Wait()
-	<-ctx.Done()
-	return context.Cause(ctx)
-}
-
-// A page is a keeper in memory.
-type page struct {
-	mu      sync.Mutex
-	coupons map[string]firstcome.Coupon // by campaign and number
-	letters map[string]string           // causes, by the entry or the coupon
-	order   []int64                     // numbers in the order in which they were recorded
-	calls   int
-	widest  int // coupons in one call
-	// before and after, if set, are called at the beginning and the end of each call.
-	before, after func() error
-	refuses       func(firstcome.Coupon) bool
-}
-
-func newPage() *page {
-	return &page{coupons: map[string]firstcome.Coupon{}, letters: map[string]string{}}
-}
-
-func key(c firstcome.Coupon) string { return fmt.Sprintf("%s/%d", c.Campaign, c.Number) }
-
-func (p *page) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
-	return p.call(ctx, func() error {
-		p.widest = max(p.widest, len(b.Coupons))
-		for _, c := range b.Coupons {
-			if known, ok := p.coupons[key(c)]; p.refuses != nil && p.refuses(c) || ok && known != c {
-				return fmt.Errorf("%w: number %d", flow.ErrRefused, c.Number)
-			}
-		}
-		for _, c := range b.Coupons {
-			if _, ok := p.coupons[key(c)]; !ok {
-				p.coupons[key(c)] = c
-				p.order = append(p.order, c.Number)
-			}
-		}
-		return nil
-	})
-}
-
-func (p *page) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Drained, error) {
-	d, err := p.call(ctx, func() error {
-		for _, g := range b.Garbage {
-			p.letters[g.Source] = g.Cause
-		}
-		for _, c := range b.Coupons {
-			p.letters[key(c)] = cause
-		}
-		return nil
-	})
-	d.Letters = b.Coupons
-	return d, err
-}
-
-func (p *page) call(ctx context.Context, do func() error) (flow.Drained, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.calls++
-	for _, step := range []func() error{p.before, do, p.after} {
-		if step == nil {
-			continue
-		}
-		if err := errors.Join(ctx.Err(), step()); err != nil {
-			return flow.Drained{}, err
-		}
-	}
-	return flow.Drained{Through: int64(len(p.coupons) + len(p.letters))}, nil
-}
-
-// coupons returns those of a campaign from first to last.
-func coupons(id firstcome.CampaignID, first, last int64) []firstcome.Coupon {
-	var all []firstcome.Coupon
-	for n := first; n <= last; n++ {
-		all = append(all, firstcome.Coupon{Campaign: id, Number: n, User: firstcome.UserID(fmt.Sprint("user-", n))})
-	}
-	return all
-}
-
 // recordAll runs a recorder of a journal until nothing is left to do for it.
-func recordAll(t *testing.T, j *journal, p *page, limits flow.RecorderLimits) *flow.Recorder {
+func recordAll(t *testing.T, j *stage.Journal, p *stage.Ledger, limits flow.RecorderLimits) *flow.Recorder {
 	t.Helper()
 	r := flow.NewRecorder(j, p, limits)
 	runFor(t, r, time.Hour)
-	for id, left := range j.batches {
-		if len(left) > 0 {
-			t.Errorf("%d batches of %s are left: %+v", len(left), id, r.Stats())
+	for _, id := range []firstcome.CampaignID{"c", "d", "unknown"} {
+		if left := j.Batches(id); left > 0 {
+			t.Errorf("%d batches of %s are left: %+v", left, id, r.Stats())
 		}
 	}
 	return r
@@ -178,14 +41,6 @@ func runFor(t *testing.T, r *flow.Recorder, d time.Duration) {
 	}
 }
 
-func numbers(first, last int64) []int64 {
-	var all []int64
-	for n := first; n <= last; n++ {
-		all = append(all, n)
-	}
-	return all
-}
-
 func same(t *testing.T, what string, want, got any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -195,13 +50,13 @@ func same(t *testing.T, what string, want, got any) {
 
 func TestF53ARecorderRetriesUntilTheLedgerTakesTheBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j, p := &journal{}, newPage()
+		j, p := &stage.Journal{}, stage.NewLedger("c", "d", "unknown")
 		for first := int64(1); first < 1000; first += 100 {
-			j.add(flow.Batch{Campaign: "c", Coupons: coupons("c", first, first+99)})
+			j.Add(flow.Batch{Campaign: "c", Coupons: stage.Coupons("c", first, first+99)})
 		}
-		j.add(flow.Batch{Campaign: "d", Coupons: coupons("d", 1, 5)})
+		j.Add(flow.Batch{Campaign: "d", Coupons: stage.Coupons("d", 1, 5)})
 		start, down := time.Now(), 5*time.Minute
-		p.before = func() error {
+		p.Before = func(flow.Batch) error {
 			if time.Since(start) < down {
 				return errors.New("connection refused")
 			}
@@ -214,41 +69,41 @@ func TestF53ARecorderRetriesUntilTheLedgerTakesTheBatch(t *testing.T) {
 			t.Errorf("while the ledger is down: %+v", s)
 		}
 		// The run of failures that opens the breaker, and then a probe a second at most.
-		if calls := p.calls; calls < 60 || calls > 310 {
+		if calls := p.Calls; calls < 60 || calls > 310 {
 			t.Errorf("the ledger was called %d times in five minutes", calls)
 		}
 		runFor(t, r, 4*time.Second)
-		same(t, "what is left four seconds after its return", map[firstcome.CampaignID][]flow.Batch{"c": {}, "d": {}}, j.batches)
+		same(t, "what is left four seconds after its return", []int{0, 0}, []int{j.Batches("c"), j.Batches("d")})
 		s = r.Stats()
 		same(t, "stats", flow.RecorderStats{Coupons: 1005, Batches: 11, Retries: s.Retries, Breaker: "closed"}, s)
 	})
 }
 
 func TestF41ABatchThatWasRecordedButNotDoneComesAgainAndIsOne(t *testing.T) {
-	for name, hook := range map[string]func(p *page, stop func()){
-		"killed before the commit": func(p *page, stop func()) {
-			p.before = func() error { stop(); return nil }
+	for name, hook := range map[string]func(p *stage.Ledger, stop func()){
+		"killed before the commit": func(p *stage.Ledger, stop func()) {
+			p.Before = func(flow.Batch) error { stop(); return nil }
 		},
-		"killed after the commit": func(p *page, stop func()) {
-			p.after = func() error { stop(); return nil }
+		"killed after the commit": func(p *stage.Ledger, stop func()) {
+			p.After = func(flow.Batch) error { stop(); return nil }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				j, p := &journal{}, newPage()
-				j.add(flow.Batch{Campaign: "c", Coupons: coupons("c", 1, 3)})
-				j.add(flow.Batch{Campaign: "c", Coupons: coupons("c", 4, 6)})
+				j, p := &stage.Journal{}, stage.NewLedger("c", "d", "unknown")
+				j.Add(flow.Batch{Campaign: "c", Coupons: stage.Coupons("c", 1, 3)})
+				j.Add(flow.Batch{Campaign: "c", Coupons: stage.Coupons("c", 4, 6)})
 				ctx, kill := context.WithCancel(t.Context())
 				hook(p, kill)
 				if err := flow.NewRecorder(j, p, flow.RecorderLimits{}).Run(ctx); err != nil {
 					t.Fatal(err)
 				}
-				if left := len(j.batches["c"]); name == "killed before the commit" && left != 2 {
+				if left := j.Batches("c"); name == "killed before the commit" && left != 2 {
 					t.Errorf("%d batches are left", left)
 				}
-				p.before, p.after = nil, nil
+				p.Before, p.After = nil, nil
 				recordAll(t, j, p, flow.RecorderLimits{})
-				same(t, "recorded, in order", numbers(1, 6), p.order)
+				same(t, "recorded, in order", stage.Numbers(1, 6), p.Order)
 			})
 		})
 	}
@@ -256,28 +111,28 @@ func TestF41ABatchThatWasRecordedButNotDoneComesAgainAndIsOne(t *testing.T) {
 
 func TestTheOneCouponThatTheLedgerRefusesIsBuried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j, p := &journal{}, newPage()
-		j.add(flow.Batch{Campaign: "c", Coupons: coupons("c", 1, 512)})
-		p.refuses = func(c firstcome.Coupon) bool { return c.Number == 300 }
+		j, p := &stage.Journal{}, stage.NewLedger("c", "d", "unknown")
+		j.Add(flow.Batch{Campaign: "c", Coupons: stage.Coupons("c", 1, 512)})
+		p.Refuses = func(c firstcome.Coupon) bool { return c.Number == 300 }
 		var told flow.Drained
-		j.took = func(d flow.Drained) error { told = d; return nil }
+		j.Took = func(d flow.Drained) error { told = d; return nil }
 		r := recordAll(t, j, p, flow.RecorderLimits{})
-		same(t, "recorded, in order", append(numbers(1, 299), numbers(301, 512)...), p.order)
-		same(t, "told", flow.Drained{Through: 512, Letters: coupons("c", 300, 300)}, told)
-		if p.letters["c/300"] == "" || len(p.letters) != 1 {
-			t.Errorf("the dead letters are %v", p.letters)
+		same(t, "recorded, in order", append(stage.Numbers(1, 299), stage.Numbers(301, 512)...), p.Order)
+		same(t, "told", flow.Drained{Through: 512, Letters: stage.Coupons("c", 300, 300)}, told)
+		if p.Letters()["c/300"] == "" || len(p.Letters()) != 1 {
+			t.Errorf("the dead letters are %v", p.Letters())
 		}
 		// Two halves at each of nine steps, the whole, and the burial.
-		same(t, "calls", 20, p.calls)
+		same(t, "calls", 20, p.Calls)
 		same(t, "stats", flow.RecorderStats{Coupons: 511, Batches: 1, Letters: 1, Breaker: "closed"}, r.Stats())
 	})
 }
 
 func TestAManyTimesRefusedBatchDoesNotOpenTheBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j, p := &journal{}, newPage()
-		j.add(flow.Batch{Campaign: "unknown", Coupons: coupons("unknown", 1, 64)})
-		p.refuses = func(firstcome.Coupon) bool { return true }
+		j, p := &stage.Journal{}, stage.NewLedger("c", "d", "unknown")
+		j.Add(flow.Batch{Campaign: "unknown", Coupons: stage.Coupons("unknown", 1, 64)})
+		p.Refuses = func(firstcome.Coupon) bool { return true }
 		start := time.Now()
 		r := recordAll(t, j, p, flow.RecorderLimits{})
 		same(t, "stats", flow.RecorderStats{Batches: 1, Letters: 64, Breaker: "closed"}, r.Stats())
@@ -289,16 +144,16 @@ func TestAManyTimesRefusedBatchDoesNotOpenTheBreaker(t *testing.T) {
 
 func TestF44GarbageIsBuriedAndTheRestFlows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j, p := &journal{}, newPage()
+		j, p := &stage.Journal{}, stage.NewLedger("c", "d", "unknown")
 		garbage := flow.Garbage{Source: "journal/7-0", Payload: "\x00", Cause: "unknown version"}
-		j.add(flow.Batch{Campaign: "c", Garbage: []flow.Garbage{garbage}, Coupons: coupons("c", 1, 3)})
-		j.add(flow.Batch{Campaign: "c", Garbage: []flow.Garbage{garbage}})
+		j.Add(flow.Batch{Campaign: "c", Garbage: []flow.Garbage{garbage}, Coupons: stage.Coupons("c", 1, 3)})
+		j.Add(flow.Batch{Campaign: "c", Garbage: []flow.Garbage{garbage}})
 		var drained []int64
-		j.took = func(s flow.Drained) error { drained = append(drained, s.Through); return nil }
+		j.Took = func(s flow.Drained) error { drained = append(drained, s.Through); return nil }
 		recordAll(t, j, p, flow.RecorderLimits{})
-		same(t, "recorded", numbers(1, 3), p.order)
-		same(t, "dead letters", map[string]string{"journal/7-0": "unknown version"}, p.letters)
-		same(t, "drained", []int64{4, 4}, drained)
+		same(t, "recorded", stage.Numbers(1, 3), p.Order)
+		same(t, "dead letters", map[string]string{"journal/7-0": "unknown version"}, p.Letters())
+		same(t, "drained", []int64{3, 3}, drained)
 	})
 }
 
@@ -309,31 +164,34 @@ func TestF45DuplicatedDelayedAndReorderedBatchesLeaveTheSameBooks(t *testing.T) 
 	for from := range seed.Each(t, 20) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(from, 45))
-			p := newPage()
+			p := stage.NewLedger("c", "d", "unknown")
 			luck := rand.New(rand.NewPCG(from, 53))
-			fails := func() error {
+			var one sync.Mutex
+			fails := func(flow.Batch) error {
+				one.Lock()
+				defer one.Unlock()
 				if luck.IntN(4) == 0 {
 					return errors.New("bad connection")
 				}
 				return nil
 			}
-			p.before, p.after = fails, fails
+			p.Before, p.After = fails, fails
 			var wait sync.WaitGroup
 			for range 3 {
-				j := &journal{}
+				j := &stage.Journal{}
 				var batches []flow.Batch
 				for first := int64(1); first <= 200; first += 10 {
-					batches = append(batches, flow.Batch{Campaign: "c", Coupons: coupons("c", first, min(200, first+9+random.Int64N(10)))})
+					batches = append(batches, flow.Batch{Campaign: "c", Coupons: stage.Coupons("c", first, min(200, first+9+random.Int64N(10)))})
 				}
 				random.Shuffle(len(batches), func(a, b int) { batches[a], batches[b] = batches[b], batches[a] })
 				for _, b := range append(batches, batches[0]) {
-					j.add(b)
+					j.Add(b)
 				}
 				wait.Go(func() { recordAll(t, j, p, flow.RecorderLimits{}) })
 			}
 			wait.Wait()
-			slices.Sort(p.order)
-			same(t, fmt.Sprint("recorded once each, with seed ", from), numbers(1, 200), p.order)
+			slices.Sort(p.Order)
+			same(t, fmt.Sprint("recorded once each, with seed ", from), stage.Numbers(1, 200), p.Order)
 		})
 	}
 }
@@ -347,7 +205,7 @@ type flood struct {
 func (f *flood) Drain(ctx context.Context, to flow.Sink) error {
 	for ; f.given < f.batches; f.given++ {
 		first := f.given*f.width + 1
-		if _, err := to(ctx, flow.Batch{Campaign: "c", Coupons: coupons("c", first, first+f.width-1)}); err != nil {
+		if _, err := to(ctx, flow.Batch{Campaign: "c", Coupons: stage.Coupons("c", first, first+f.width-1)}); err != nil {
 			return err
 		}
 	}
@@ -395,44 +253,44 @@ func TestF49ABacklogOfAMillionDrainsOneBatchAtATimeWithoutLoss(t *testing.T) {
 
 func TestARecorderDrainsAgainAfterItsJournalFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j, p := &journal{}, newPage()
+		j, p := &stage.Journal{}, stage.NewLedger("c", "d", "unknown")
 		for n := range int64(3) {
-			j.add(flow.Batch{Campaign: "c", Coupons: coupons("c", n+1, n+1)})
+			j.Add(flow.Batch{Campaign: "c", Coupons: stage.Coupons("c", n+1, n+1)})
 		}
 		failures := 2
-		j.took = func(flow.Drained) error {
+		j.Took = func(flow.Drained) error {
 			if failures--; failures >= 0 {
 				return errors.New("the journal's connection is gone")
 			}
 			return nil
 		}
 		recordAll(t, j, p, flow.RecorderLimits{})
-		same(t, "recorded", numbers(1, 3), p.order)
+		same(t, "recorded", stage.Numbers(1, 3), p.Order)
 	})
 }
 
 func TestOneCampaignThatCannotBeRecordedHereDoesNotHoldUpAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j := &journal{}
-		j.add(flow.Batch{Campaign: "other", Coupons: coupons("other", 1, 1)})
+		j := &stage.Journal{}
+		j.Add(flow.Batch{Campaign: "other", Coupons: stage.Coupons("other", 1, 1)})
 		for n := range int64(100) {
-			j.add(flow.Batch{Campaign: "c", Coupons: coupons("c", n+1, n+1)})
+			j.Add(flow.Batch{Campaign: "c", Coupons: stage.Coupons("c", n+1, n+1)})
 		}
-		p := newPage()
+		p := stage.NewLedger("c", "d", "unknown")
 		r := flow.NewRecorder(j, mismatched{p}, flow.RecorderLimits{})
 		runFor(t, r, time.Minute)
-		same(t, "recorded", numbers(1, 100), p.order)
+		same(t, "recorded", stage.Numbers(1, 100), p.Order)
 		if s := r.Stats(); s.Breaker != "closed" || s.Retries != 0 {
 			t.Errorf("stats: %+v", s)
 		}
-		if b, ok := j.next("other"); !ok || len(b.Coupons) != 1 {
+		if j.Batches("other") != 1 {
 			t.Error("the other campaign's batch does not come again")
 		}
 	})
 }
 
 // mismatched is a keeper of which one campaign has another gate, and one is held by somebody.
-type mismatched struct{ *page }
+type mismatched struct{ *stage.Ledger }
 
 func (m mismatched) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 	switch b.Campaign {
@@ -441,5 +299,5 @@ func (m mismatched) Record(ctx context.Context, b flow.Batch) (flow.Drained, err
 	case "held":
 		return flow.Drained{}, flow.ErrRowLocked
 	}
-	return m.page.Record(ctx, b)
+	return m.Ledger.Record(ctx, b)
 }
