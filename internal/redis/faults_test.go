@@ -17,6 +17,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // keysOf are the keys of the campaign c.
@@ -113,7 +114,7 @@ func connectedReplicas(t *testing.T, url string) string {
 
 func TestF07WithoutMemoryNothingIsHalfDoneAndHoldersAreFound(t *testing.T) {
 	server := services.Redis.Server(t)
-	s, p := newShop(t, server.URL(), firstcome.Unlimited), newPage()
+	s, p := newShop(t, server.URL(), firstcome.Unlimited), stage.NewLedger("c")
 	s.issue(0, 10)
 	s.do("CONFIG", "SET", "maxmemory", "1")
 	before := s.dump()
@@ -121,8 +122,8 @@ func TestF07WithoutMemoryNothingIsHalfDoneAndHoldersAreFound(t *testing.T) {
 	if diff := cmp.Diff(before, s.dump()); diff != "" {
 		t.Errorf("a claim without memory left something (-before +after):\n%s", diff)
 	}
-	s.drain(s.journal(), p.take) // recording is what gives memory back
-	p.waitFor(t, 10)
+	s.drain(s.journal(), p.Take) // recording is what gives memory back
+	p.WaitFor(t, 10)
 	s.drained(10)
 	s.do("CONFIG", "SET", "maxmemory", "0")
 	s.want(s.gate, crowd(10, 1), "issued:11")
@@ -436,14 +437,14 @@ func TestF65AMissingRightIsNamed(t *testing.T) {
 func TestF65TheRightsThatAreDocumentedAreEnough(t *testing.T) {
 	// A new user may use all channels, as before Redis 7: then a pattern alone is an error.
 	url := services.Redis.Server(t, "--acl-pubsub-default", "allchannels").URL()
-	s, p := newShop(t, url, firstcome.Unlimited), newPage()
+	s, p := newShop(t, url, firstcome.Unlimited), stage.NewLedger("c")
 	as := services.User(t, url, strings.Fields(redis.Rights)...)
 	s.gate = open(t, as)
-	s.drain(s.journal(), p.take)
+	s.drain(s.journal(), p.Take)
 	heard := make(chan int64, 100)
 	watch(t, s.gate, func(_ firstcome.CampaignID, through int64) { heard <- through })
 	s.issue(0, 10)
-	p.waitFor(t, 10)
+	p.WaitFor(t, 10)
 	s.drained(10)
 	<-heard
 	if _, err := s.gate.Holders(t.Context(), "c", func(firstcome.UserID) {}); err != nil {

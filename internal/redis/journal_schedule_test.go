@@ -13,13 +13,14 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A season is a shop on a server of its own, a journal that looks when it is told to, and
 // a clock. The campaign c closes at closing.
 type season struct {
 	*shop
-	page    *page
+	page    *stage.Ledger
 	clock   *atomic.Int64
 	journal *redis.Journal
 	asked   chan struct{} // the journal asks for the active campaigns: what it did before is done
@@ -34,7 +35,7 @@ var (
 
 func newSeason(t *testing.T) *season {
 	t.Helper()
-	s := &season{clock: new(atomic.Int64), page: newPage()}
+	s := &season{clock: new(atomic.Int64), page: stage.NewLedger("c")}
 	s.at(opening)
 	s.shop = newShop(t, services.Redis.Server(t).URL(), firstcome.Unlimited, s.clocked)
 	s.closesAt(2, closing)
@@ -77,7 +78,7 @@ func (s *season) record(edit ...func(*redis.JournalOptions)) {
 			}
 		}
 	})...)
-	s.stop = s.drain(s.journal, s.page.take)
+	s.stop = s.drain(s.journal, s.page.Take)
 	<-s.asked
 	s.awaitListener()
 }
@@ -152,7 +153,7 @@ func (s *season) costsSomething(what string, active ...flow.Revision) {
 func (s *season) recorded(active flow.Revision, coupons int) {
 	s.t.Helper()
 	s.look(active)
-	s.page.waitFor(s.t, coupons)
+	s.page.WaitFor(s.t, coupons)
 	s.drained(int64(coupons))
 }
 
@@ -176,7 +177,7 @@ func TestAQuietCampaignCostsTheGateNothing(t *testing.T) {
 func TestACampaignIsQuietOnceItsJournalIsEmptyByTheGatesClock(t *testing.T) {
 	s := newSeason(t)
 	let := make(chan struct{})
-	s.page.before = func(flow.Batch) error {
+	s.page.Before = func(flow.Batch) error {
 		<-let
 		return nil
 	}
@@ -197,7 +198,7 @@ func TestAMessageOrANewVersionEndsTheSlowLookAtOnce(t *testing.T) {
 	s.at(closing.Add(time.Minute))
 	// The recorder's list is older than the change, as while the ledger is down: what is issued wakes it.
 	s.issue(0, 10)
-	s.page.waitFor(t, 10)
+	s.page.WaitFor(t, 10)
 	s.drained(10)
 	s.costsSomething("while the list is older", revision(2))
 	s.costsSomething("with a later window", revision(3))
@@ -235,9 +236,7 @@ func TestWhatIsIssuedOfAQuietCampaignIsRecordedThoughItsMessageIsLost(t *testing
 			s.issue(0, 10)
 			for recorded, deadline := 0, time.Now().Add(30*time.Second); recorded < 10; {
 				s.look(now)
-				s.page.mu.Lock()
-				recorded = len(s.page.coupons)
-				s.page.mu.Unlock()
+				recorded = len(s.page.Coupons("c"))
 				if time.Now().After(deadline) {
 					t.Fatal("it is not recorded")
 				}

@@ -3,7 +3,6 @@ package redis_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,17 +16,18 @@ import (
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/seed"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 func TestWhatIsIssuedReachesTheSinkAndIsSettled(t *testing.T) {
-	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	first := s.issue(0, 700)
-	s.drain(s.journal(), p.take)
-	p.waitFor(t, 700)
+	s.drain(s.journal(), p.Take)
+	p.WaitFor(t, 700)
 	s.issue(700, 5_000) // wider than what Lua's stack takes at once, and than a batch
-	p.waitFor(t, 5_700)
+	p.WaitFor(t, 5_700)
 	s.drained(5_700)
-	if diff := cmp.Diff(first[41].Coupon, p.coupons[42]); diff != "" {
+	if diff := cmp.Diff(first[41].Coupon, p.Coupons("c")[42]); diff != "" {
 		t.Errorf("the coupon is another in the journal (-gate +journal):\n%s", diff)
 	}
 	if again := s.issue(41, 1)[0]; again.Outcome != firstcome.AlreadyIssued || !again.Coupon.Recorded {
@@ -35,23 +35,8 @@ func TestWhatIsIssuedReachesTheSinkAndIsSettled(t *testing.T) {
 	}
 }
 
-func TestASinkThatFailsIsGivenTheSameAgain(t *testing.T) {
-	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
-	failures := 0
-	p.before = func(flow.Batch) error {
-		if failures++; failures <= 3 {
-			return errors.New("the ledger is down")
-		}
-		return nil
-	}
-	s.issue(0, 10)
-	s.drain(s.journal(func(o *redis.JournalOptions) { o.Idle = time.Hour }), p.take)
-	p.waitFor(t, 10)
-	s.drained(10)
-}
-
 func TestF22ARecorderThatStopsIsDoneWithItsBatch(t *testing.T) {
-	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	s.issue(0, 10)
 	drain, stop := context.WithCancel(t.Context())
 	err := s.journal().Drain(drain, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
@@ -59,7 +44,7 @@ func TestF22ARecorderThatStopsIsDoneWithItsBatch(t *testing.T) {
 		if ctx.Err() != nil {
 			t.Error("the ledger is told to stop, too")
 		}
-		return p.take(ctx, b)
+		return p.Take(ctx, b)
 	})
 	if err != nil {
 		t.Error(err)
@@ -68,45 +53,45 @@ func TestF22ARecorderThatStopsIsDoneWithItsBatch(t *testing.T) {
 }
 
 func TestF42TwoRecordersOfTheSameEntriesRecordEachCouponOnce(t *testing.T) {
-	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	for n := range 40 {
 		s.issue(n*10, 10)
 	}
 	// The first recorder has entries and hangs, without a sign of life: another takes them over.
 	hung, let := make(chan struct{}), make(chan struct{})
-	slow := newPage()
-	slow.before = func(flow.Batch) error {
+	slow := stage.NewLedger("c")
+	slow.Before = func(flow.Batch) error {
 		close(hung)
 		<-let
 		return errors.New("too late")
 	}
 	frozen := s.journal(func(o *redis.JournalOptions) { o.Idle = time.Hour })
-	s.drain(frozen, slow.take)
+	s.drain(frozen, slow.Take)
 	<-hung
-	s.drain(s.journal(), p.take)
-	s.drain(s.journal(), p.take)
-	p.waitFor(t, 400)
+	s.drain(s.journal(), p.Take)
+	s.drain(s.journal(), p.Take)
+	p.WaitFor(t, 400)
 	s.drained(400)
-	slow.before = nil
+	slow.Before = nil
 	close(let)
 	s.drained(400)
 }
 
 func TestARecorderThatIsAtWorkKeepsItsEntries(t *testing.T) {
-	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	s.issue(0, 10) // the second is read with the first, and waits
 	s.issue(10, 10)
 	at, let := make(chan struct{}, 2), make(chan struct{})
-	p.before = func(flow.Batch) error {
+	p.Before = func(flow.Batch) error {
 		at <- struct{}{}
 		<-let
 		return nil
 	}
 	const idle = 1500 * time.Millisecond // so that the machine may stop for 1,000
-	s.drain(s.journal(func(o *redis.JournalOptions) { o.Idle, o.Coupons = idle, 10 }), p.take)
+	s.drain(s.journal(func(o *redis.JournalOptions) { o.Idle, o.Coupons = idle, 10 }), p.Take)
 	<-at
-	other := newPage()
-	s.drain(s.journal(func(o *redis.JournalOptions) { o.Idle = idle }), other.take)
+	other := stage.NewLedger("c")
+	s.drain(s.journal(func(o *redis.JournalOptions) { o.Idle = idle }), other.Take)
 	for resets, before := 0, int64(0); resets < 4; { // which takes longer than to be idle
 		idleNow := s.pendingIdle()
 		if idleNow < before {
@@ -115,9 +100,9 @@ func TestARecorderThatIsAtWorkKeepsItsEntries(t *testing.T) {
 		before = idleNow
 	}
 	close(let)
-	p.waitFor(t, 20)
+	p.WaitFor(t, 20)
 	s.drained(20)
-	if len(other.coupons) > 0 {
+	if len(other.Coupons("c")) > 0 {
 		t.Error("another recorder took over what was at work")
 	}
 }
@@ -142,12 +127,12 @@ func (s *shop) pendingIdle() int64 {
 }
 
 func TestF43AGroupThatIsGoneIsMadeAgainFromTheBeginning(t *testing.T) {
-	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	s.issue(0, 10)
 	s.do("XGROUP", "DESTROY", keysOf[2], "recorders")
 	s.issue(10, 10)
-	s.drain(s.journal(), p.take)
-	p.waitFor(t, 20)
+	s.drain(s.journal(), p.Take)
+	p.WaitFor(t, 20)
 	s.drained(20)
 	if err := <-s.alarms; !strings.Contains(err.Error(), "group was gone") {
 		t.Errorf("the alarm says %v", err)
@@ -156,18 +141,18 @@ func TestF43AGroupThatIsGoneIsMadeAgainFromTheBeginning(t *testing.T) {
 
 // TestF43EntriesThatWereReadBeforeAHoleCouldNotBeFilledAreReadAgain has the ledger's row locked at that moment.
 func TestF43EntriesThatWereReadBeforeAHoleCouldNotBeFilledAreReadAgain(t *testing.T) {
-	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	s.issue(0, 10)
 	s.do("XGROUP", "DESTROY", keysOf[2], "recorders")
 	var tried atomic.Bool
-	p.before = func(flow.Batch) error {
+	p.Before = func(flow.Batch) error {
 		if tried.CompareAndSwap(false, true) {
 			return flow.ErrRowLocked
 		}
 		return nil
 	}
-	s.drainOnce(s.journal(func(o *redis.JournalOptions) { o.Idle = time.Hour }), p.take)
-	p.waitFor(t, 10)
+	s.drainOnce(s.journal(func(o *redis.JournalOptions) { o.Idle = time.Hour }), p.Take)
+	p.WaitFor(t, 10)
 	s.drained(10)
 }
 
@@ -181,13 +166,13 @@ func TestF43WhatIsGoneOfAJournalIsMadeAgainFromTheHolders(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+			s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 			for n := range 5 {
 				s.issue(n*10, 10)
 			}
 			harm(s)
-			s.drain(s.journal(), p.take)
-			p.waitFor(t, 50)
+			s.drain(s.journal(), p.Take)
+			p.WaitFor(t, 50)
 			s.drained(50)
 			if err := <-s.alarms; !strings.Contains(err.Error(), "from the gate's holders") {
 				t.Errorf("the alarm says %v", err)
@@ -198,7 +183,7 @@ func TestF43WhatIsGoneOfAJournalIsMadeAgainFromTheHolders(t *testing.T) {
 
 // Redis 6.2 hands such entries out without saying which they are.
 func TestF43EntriesThatAreGoneWithADeadRecorderHoldUpNothing(t *testing.T) {
-	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	stream := keysOf[2]
 	for n := range 4 {
 		s.issue(n, 1)
@@ -212,7 +197,7 @@ func TestF43EntriesThatAreGoneWithADeadRecorderHoldUpNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- s.journal(func(o *redis.JournalOptions) { o.Idle = time.Millisecond }).Drain(ctx, p.take)
+		ended <- s.journal(func(o *redis.JournalOptions) { o.Idle = time.Millisecond }).Drain(ctx, p.Take)
 	}()
 	defer func() {
 		cancel()
@@ -220,9 +205,9 @@ func TestF43EntriesThatAreGoneWithADeadRecorderHoldUpNothing(t *testing.T) {
 			t.Errorf("the drain ended: %v", err)
 		}
 	}()
-	p.waitFor(t, 4)
+	p.WaitFor(t, 4)
 	s.issue(4, 1)
-	p.waitFor(t, 5)
+	p.WaitFor(t, 5)
 	s.drained(5)
 	for pending := int64(1); pending > 0 && t.Context().Err() == nil; {
 		left, err := s.do("XPENDING", stream, "recorders").ToArray()
@@ -236,7 +221,7 @@ func TestF43EntriesThatAreGoneWithADeadRecorderHoldUpNothing(t *testing.T) {
 }
 
 func TestF43AHoleInAJournalThatIsNeverEmptyIsFilledFromTheHolders(t *testing.T) {
-	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	// Somebody is at work on an entry without end, so that the journal is never empty.
 	stream := keysOf[2]
 	kept, err := s.do("XADD", stream, "*", "format", "0").ToString()
@@ -250,36 +235,15 @@ func TestF43AHoleInAJournalThatIsNeverEmptyIsFilledFromTheHolders(t *testing.T) 
 		t.Fatal(err)
 	}
 	s.do("XDEL", stream, hole[0].ID)
-	s.drain(s.journal(func(o *redis.JournalOptions) { o.Idle = 500 * time.Millisecond }), p.take)
+	s.drain(s.journal(func(o *redis.JournalOptions) { o.Idle = 500 * time.Millisecond }), p.Take)
 	for n, filled := 1, false; !filled; n++ {
 		s.do("XCLAIM", stream, "recorders", "somebody", "0", kept, "JUSTID")
 		s.issue(n, 1)
-		p.waitNumber(t, int64(n+1))
-		p.mu.Lock()
-		_, filled = p.coupons[1]
-		p.mu.Unlock()
+		p.WaitNumber(t, int64(n+1))
+		_, filled = p.Coupons("c")[1]
 	}
 	if err := <-s.alarms; !strings.Contains(err.Error(), "do not come") {
 		t.Errorf("the alarm says %v", err)
-	}
-}
-
-func TestF44GarbageIsADeadLetterAndTheRestFlows(t *testing.T) {
-	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
-	s.issue(0, 3)
-	s.do("XADD", keysOf[2], "*", "format", "9", "users", "x")
-	s.do("XADD", keysOf[2], "*", "\xff", "\x00")
-	s.issue(3, 3)
-	s.drain(s.journal(), p.take)
-	p.waitFor(t, 6)
-	s.drained(6)
-	if len(p.garbage) != 2 {
-		t.Fatalf("got %d garbage", len(p.garbage))
-	}
-	for source, g := range p.garbage {
-		if !strings.HasPrefix(source, s.gate.Name()+"/c/") || g.Cause == "" || g.Payload == "" {
-			t.Errorf("the garbage %q is %+v", source, g)
-		}
 	}
 }
 
@@ -287,7 +251,7 @@ func TestF44GarbageIsADeadLetterAndTheRestFlows(t *testing.T) {
 // failures would: any of them again, in any order, to several recorders.
 func TestF45AnyOrderOfTheEntriesGivesTheSameLedger(t *testing.T) {
 	seed.Check(t, func(r *rapid.T) {
-		s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+		s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 		batches := rapid.SliceOfN(rapid.IntRange(1, 30), 1, 12).Draw(r, "batches")
 		issued := 0
 		for _, n := range batches {
@@ -305,18 +269,18 @@ func TestF45AnyOrderOfTheEntriesGivesTheSameLedger(t *testing.T) {
 				"terms", e["terms"], "first", e["first"], "users", e["users"])
 		}
 		random := seed.Rand(t, issued)
-		p.before = func(flow.Batch) error {
+		p.Before = func(flow.Batch) error {
 			if random.IntN(4) == 0 {
 				return errors.New("lost")
 			}
 			return nil
 		}
-		stop := s.drain(s.journal(func(o *redis.JournalOptions) { o.Coupons = 7 }), p.take)
-		p.waitFor(t, issued)
+		stop := s.drain(s.journal(func(o *redis.JournalOptions) { o.Coupons = 7 }), p.Take)
+		p.WaitFor(t, issued)
 		s.drained(int64(issued))
 		stop()
-		if len(p.garbage) > 0 {
-			r.Fatalf("%d garbage", len(p.garbage))
+		if len(p.Letters()) > 0 {
+			r.Fatalf("%d garbage", len(p.Letters()))
 		}
 	})
 }
@@ -332,14 +296,14 @@ func TestAnEntryOfACenturyToComeIsNotAnOldOne(t *testing.T) {
 }
 
 func TestTheLagIsTheNumbersThatAreNotSettled(t *testing.T) {
-	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	s.issue(0, 10)
 	let := make(chan struct{})
-	p.before = func(flow.Batch) error {
+	p.Before = func(flow.Batch) error {
 		<-let
 		return nil
 	}
-	s.drain(s.journal(), p.take)
+	s.drain(s.journal(), p.Take)
 	var lags []flow.Lag
 	for len(lags) == 0 {
 		var err error
@@ -357,43 +321,11 @@ func TestTheLagIsTheNumbersThatAreNotSettled(t *testing.T) {
 	}
 }
 
-func TestManyCampaignsAreDrainedSideBySide(t *testing.T) {
-	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
-	var ids []firstcome.CampaignID
-	pages := map[firstcome.CampaignID]*page{}
-	for n := range 20 {
-		id := firstcome.CampaignID(fmt.Sprintf("many-%d", n))
-		ids, pages[id] = append(ids, id), newPage()
-		change := firstcome.Change{Campaign: id, Version: 1, Kind: firstcome.ChangeTerms, Epoch: 1, Terms: firstcome.Terms{Quantity: 100}}
-		if _, err := s.gate.Apply(t.Context(), change); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.gate.Claim(t.Context(), id, crowd(0, 50)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	// One campaign whose ledger hangs keeps one worker, and the others nobody.
-	let := make(chan struct{})
-	pages[ids[0]].before = func(flow.Batch) error {
-		<-let
-		return nil
-	}
-	j := s.journal(func(o *redis.JournalOptions) {
-		o.Active = func(context.Context) ([]flow.Revision, error) { return revisions(ids...), nil }
-	})
-	s.drain(j, func(ctx context.Context, b flow.Batch) (flow.Drained, error) { return pages[b.Campaign].take(ctx, b) })
-	for _, id := range ids[1:] {
-		pages[id].waitFor(t, 50)
-	}
-	close(let)
-	pages[ids[0]].waitFor(t, 50)
-}
-
 // TestF49ARecorderTakesNoMoreOfABacklogThanABatchNeeds has a backlog of single coupons and then of a crowd's: whoever
 // took as many entries of these as of those would hold hundreds of thousands of coupons.
 func TestF49ARecorderTakesNoMoreOfABacklogThanABatchNeeds(t *testing.T) {
 	const singles, crowds, each, page = 250, 300, 100, 100
-	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	for n := range singles {
 		s.issue(n, 1)
 	}
@@ -401,7 +333,7 @@ func TestF49ARecorderTakesNoMoreOfABacklogThanABatchNeeds(t *testing.T) {
 		s.issue(singles+n*each, each)
 	}
 	var most, batches int
-	p.before = func(b flow.Batch) error {
+	p.Before = func(b flow.Batch) error {
 		batches++
 		summary, err := s.do("XPENDING", keysOf[2], "recorders").ToArray()
 		if err != nil {
@@ -413,8 +345,8 @@ func TestF49ARecorderTakesNoMoreOfABacklogThanABatchNeeds(t *testing.T) {
 		}
 		return err
 	}
-	s.drain(s.journal(func(o *redis.JournalOptions) { o.Workers, o.Coupons = 1, 2000 }), p.take)
-	p.waitFor(t, singles+crowds*each)
+	s.drain(s.journal(func(o *redis.JournalOptions) { o.Workers, o.Coupons = 1, 2000 }), p.Take)
+	p.WaitFor(t, singles+crowds*each)
 	s.drained(singles + crowds*each)
 	if most == 0 || most > page {
 		t.Errorf("a recorder has taken %d entries of %d coupons each at once", most, each)

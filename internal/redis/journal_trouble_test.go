@@ -80,7 +80,7 @@ func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
 					}
 					return firstcome.ErrBusy
 				}
-			}), newPage()
+			}), stage.NewLedger("c")
 			var bad []firstcome.CampaignID
 			for n := range 8 {
 				bad = append(bad, firstcome.CampaignID(fmt.Sprint("bad-", n)))
@@ -95,12 +95,12 @@ func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
 				if b.Campaign != "c" {
 					return flow.Drained{}, c.sink
 				}
-				return p.take(ctx, b)
+				return p.Take(ctx, b)
 			})
 			s.alarmed()
 			for n := range 20 {
 				s.issue(n, 1)
-				p.waitFor(t, n+1)
+				p.WaitFor(t, n+1)
 			}
 		})
 	}
@@ -109,7 +109,7 @@ func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
 // TestWhoWaitsForAHeldCampaignKeepsNobodyFromTheOthers has one worker, and a sink that
 // waits for the held campaign's lock until it is released.
 func TestWhoWaitsForAHeldCampaignKeepsNobodyFromTheOthers(t *testing.T) {
-	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	s.make("held")
 	var once atomic.Bool
 	waits, released, took := make(chan struct{}), make(chan struct{}), make(chan int, 1)
@@ -120,7 +120,7 @@ func TestWhoWaitsForAHeldCampaignKeepsNobodyFromTheOthers(t *testing.T) {
 		}
 	}), func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 		if b.Campaign != "held" {
-			return p.take(ctx, b)
+			return p.Take(ctx, b)
 		}
 		if once.CompareAndSwap(false, true) {
 			return flow.Drained{}, flow.ErrRowLocked
@@ -140,7 +140,7 @@ func TestWhoWaitsForAHeldCampaignKeepsNobodyFromTheOthers(t *testing.T) {
 	<-waits
 	for n := range 20 {
 		s.issue(n, 1)
-		p.waitFor(t, n+1)
+		p.WaitFor(t, n+1)
 	}
 	close(released)
 	if n := <-took; n != 1 {
@@ -151,7 +151,7 @@ func TestWhoWaitsForAHeldCampaignKeepsNobodyFromTheOthers(t *testing.T) {
 // TestACampaignThatWasHeldAndThenNotActiveIsOneOfTheOthersAgain has one worker. When the
 // campaign is active again, another is held.
 func TestACampaignThatWasHeldAndThenNotActiveIsOneOfTheOthersAgain(t *testing.T) {
-	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	s.make("held")
 	s.issue(0, 1)
 	var active atomic.Pointer[[]flow.Revision]
@@ -184,7 +184,7 @@ func TestACampaignThatWasHeldAndThenNotActiveIsOneOfTheOthersAgain(t *testing.T)
 		case b.Campaign == "c" && locked.Load(), b.Campaign == "held" && once.CompareAndSwap(false, true):
 			return flow.Drained{}, flow.ErrRowLocked
 		case b.Campaign == "c":
-			return p.take(ctx, b)
+			return p.Take(ctx, b)
 		}
 		select {
 		case waits <- struct{}{}:
@@ -202,26 +202,26 @@ func TestACampaignThatWasHeldAndThenNotActiveIsOneOfTheOthersAgain(t *testing.T)
 	activate()
 	locked.Store(false)
 	activate("c")
-	p.waitFor(t, 1)
+	p.WaitFor(t, 1)
 	activate("c", "held")
 	<-waits
 	s.issue(1, 1)
-	p.waitFor(t, 2)
+	p.WaitFor(t, 2)
 }
 
 func TestACampaignThatIsNotOfTheLedgerIsLeftAlone(t *testing.T) {
-	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	s.make("foreign")
 	s.drainOnce(s.journal(func(o *redis.JournalOptions) { o.Workers = 1 }), func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 		if b.Campaign != "c" {
 			t.Errorf("the sink is given coupons of %s", b.Campaign)
 		}
-		return p.take(ctx, b)
+		return p.Take(ctx, b)
 	})
 	for n := range 10 {
 		stage.Must(t, stage.Err(s.gate.Claim(t.Context(), "foreign", crowd(n+1, 1))))
 		s.issue(n, 1)
-		p.waitFor(t, n+1)
+		p.WaitFor(t, n+1)
 	}
 	if n, err := s.do("XLEN", redis.Keys("foreign", "")[2]).AsInt64(); err != nil || n != 11 {
 		t.Errorf("its journal has %d entries, %v", n, err)
@@ -229,7 +229,7 @@ func TestACampaignThatIsNotOfTheLedgerIsLeftAlone(t *testing.T) {
 }
 
 func TestACampaignThatIsNewIsDrainedBeforeTheNextSweep(t *testing.T) {
-	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	var looks atomic.Int64
 	looked := make(chan struct{}, 100)
 	s.drainOnce(s.journal(func(o *redis.JournalOptions) {
@@ -241,11 +241,11 @@ func TestACampaignThatIsNewIsDrainedBeforeTheNextSweep(t *testing.T) {
 			looked <- struct{}{}
 			return active, nil
 		}
-	}), p.take)
+	}), p.Take)
 	<-looked
 	s.awaitListener()
 	s.issue(0, 1)
-	p.waitFor(t, 1)
+	p.WaitFor(t, 1)
 }
 
 // awaitListener waits until a journal hears what wakes it.
@@ -266,17 +266,17 @@ func (s *shop) awaitListener() {
 
 func TestTheJournalIsDrainedWhereNobodyMaySubscribe(t *testing.T) {
 	url := services.Redis.Database(t)
-	s, p := newShop(t, url, firstcome.Unlimited), newPage()
+	s, p := newShop(t, url, firstcome.Unlimited), stage.NewLedger("c")
 	s.gate = open(t, services.User(t, url, append(strings.Fields(redis.Rights), "-subscribe")...))
-	s.drainOnce(s.journal(), p.take)
+	s.drainOnce(s.journal(), p.Take)
 	s.alarmed()
 	s.issue(0, 10)
-	p.waitFor(t, 10)
+	p.WaitFor(t, 10)
 	s.drained(10)
 }
 
 func TestARecorderThatIsStoppedTakesNothingNew(t *testing.T) {
-	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	for n := range 10 {
 		s.issue(n, 1)
 	}
@@ -284,10 +284,10 @@ func TestARecorderThatIsStoppedTakesNothingNew(t *testing.T) {
 	j := s.journal(func(o *redis.JournalOptions) { o.Workers, o.Coupons = 1, 1 })
 	err := j.Drain(ctx, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 		stop()
-		return p.take(ctx, b)
+		return p.Take(ctx, b)
 	})
-	if state := s.state(); err != nil || state.DrainedThrough != 1 || len(p.coupons) != 1 {
-		t.Errorf("%d coupons are recorded, settled through %d, %v", len(p.coupons), state.DrainedThrough, err)
+	if state := s.state(); err != nil || state.DrainedThrough != 1 || len(p.Coupons("c")) != 1 {
+		t.Errorf("%d coupons are recorded, settled through %d, %v", len(p.Coupons("c")), state.DrainedThrough, err)
 	}
 }
 

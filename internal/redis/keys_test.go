@@ -54,7 +54,7 @@ func TestF32TwoLedgersAtOneRedisEachIssueTheirOwn(t *testing.T) {
 	url := services.Redis.Database(t)
 	type ledger struct {
 		*shop
-		*page
+		*stage.Ledger
 		marker   string
 		quantity int
 		issued   int
@@ -62,8 +62,8 @@ func TestF32TwoLedgersAtOneRedisEachIssueTheirOwn(t *testing.T) {
 	ledgers := []*ledger{{marker: "1", quantity: 10}, {marker: "1", quantity: 25}, {marker: "2", quantity: 40}}
 	for n, name := range []string{"one", "other", "one"} {
 		l := ledgers[n]
-		l.shop, l.page = newShop(t, url, int64(l.quantity), of(name, l.marker)), newPage()
-		l.drain(l.journal(), l.take)
+		l.shop, l.Ledger = newShop(t, url, int64(l.quantity), of(name, l.marker)), stage.NewLedger("c")
+		l.drain(l.journal(), l.Take)
 	}
 	var claiming sync.WaitGroup
 	for _, l := range ledgers {
@@ -83,7 +83,7 @@ func TestF32TwoLedgersAtOneRedisEachIssueTheirOwn(t *testing.T) {
 	}
 	claiming.Wait()
 	for n, l := range ledgers {
-		l.waitFor(t, l.quantity)
+		l.WaitFor(t, l.quantity)
 		l.drained(int64(l.quantity))
 		if s := l.state(); l.issued != l.quantity || s.InForce != int64(l.quantity) {
 			t.Errorf("ledger %d issued %d of %d, and has %+v", n, l.issued, l.quantity, s)

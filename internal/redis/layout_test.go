@@ -18,6 +18,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 const layoutKey = "firstcome:layout"
@@ -152,7 +153,7 @@ func TestF65AnOlderNodeDecidesNothingFromTheInstantAtWhichTheLayoutIsRaised(t *t
 // TestF65ANewerProgramsEntriesAreLeftToItsRecorders has them in the midst of others, and what
 // only looks like them is garbage.
 func TestF65ANewerProgramsEntriesAreLeftToItsRecorders(t *testing.T) {
-	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	s.issue(0, 3)
 	newer, err := s.do("XADD", keysOf[2], "*", "format", "2", "epoch", "1", "users", "x").ToString()
 	if err != nil {
@@ -163,24 +164,24 @@ func TestF65ANewerProgramsEntriesAreLeftToItsRecorders(t *testing.T) {
 	s.issue(3, 3)
 	const idle = 50 * time.Millisecond
 	j := s.journal(func(o *redis.JournalOptions) { o.Idle = idle })
-	stop := s.drain(j, p.take)
-	p.waitFor(t, 6)
+	stop := s.drain(j, p.Take)
+	p.WaitFor(t, 6)
 	if err := s.told(); !errors.Is(err, firstcome.ErrGateMismatch) || !strings.Contains(err.Error(), "left to its recorders") {
 		t.Errorf("was told %v", err)
 	}
 	stop()
-	s.drain(j, p.take) // it finds the entry with itself
+	s.drain(j, p.Take) // it finds the entry with itself
 	s.issue(6, 3)
-	p.waitFor(t, 9)
+	p.WaitFor(t, 9)
 	s.takeOver(newer, idle)
 	s.drained(9)
-	p.wait(t, "2 dead letters", func() bool { return len(p.garbage) == 2 })
+	p.Wait(t, "2 dead letters", func() bool { return len(p.Letters()) == 2 })
 }
 
 // TestF65WhatIsBehindANewerProgramsEntriesIsNotLeftToo has a recorder that reads one entry at a time
 // begin again with a newer one's before what it left unfinished.
 func TestF65WhatIsBehindANewerProgramsEntriesIsNotLeftToo(t *testing.T) {
-	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	for range 3 {
 		s.do("XADD", keysOf[2], "*", "format", "2", "epoch", "1", "users", "x")
 	}
@@ -190,8 +191,8 @@ func TestF65WhatIsBehindANewerProgramsEntriesIsNotLeftToo(t *testing.T) {
 	if err := j.Drain(t.Context(), func(context.Context, flow.Batch) (flow.Drained, error) { return flow.Drained{}, gone }); !errors.Is(err, gone) {
 		t.Fatal(err)
 	}
-	s.drain(j, p.take)
-	p.waitFor(t, 1)
+	s.drain(j, p.Take)
+	p.WaitFor(t, 1)
 }
 
 // takeOver has a newer recorder take an entry over from one that has it for long, and finish it.

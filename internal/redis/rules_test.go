@@ -20,6 +20,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // address returns the HOST:PORT of a URL.
@@ -55,7 +56,7 @@ func TestTheScriptHasTheOutcomesOfTheRule(t *testing.T) {
 }
 
 func TestF15AUserIsNeverPartOfAKey(t *testing.T) {
-	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	users := []firstcome.UserID{"{x}", firstcome.UserID(keysOf[0]), ":", "a b", "*", "$(id)", "'; return 1 --", "\x00\r", "version"}
 	for n, user := range users {
 		s.want(s.gate, []firstcome.UserID{user, user}, "issued:"+strconv.Itoa(n+1), "already_issued:"+strconv.Itoa(n+1))
@@ -73,8 +74,8 @@ func TestF15AUserIsNeverPartOfAKey(t *testing.T) {
 	if diff := cmp.Diff(want, keys); diff != "" {
 		t.Errorf("there are other keys (-want +got):\n%s", diff)
 	}
-	s.drain(s.journal(), p.take)
-	p.wait(t, "all but the one that is no user", func() bool { return len(p.coupons) == len(users)-1 && len(p.garbage) == 1 })
+	s.drain(s.journal(), p.Take)
+	p.Wait(t, "all but the one that is no user", func() bool { return len(p.Coupons("c")) == len(users)-1 && len(p.Letters()) == 1 })
 }
 
 func TestF16TheGatesTimeNeverGoesBack(t *testing.T) {
@@ -172,17 +173,17 @@ func TestF27AQuantityBelowWhatIsInForceIsRefusedForGood(t *testing.T) {
 }
 
 func TestF28UsersAreByteExactInTheGateAndItsJournal(t *testing.T) {
-	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), newPage()
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	users := []firstcome.UserID{"user1", "User1", "user1 ", " user1", "\u00e9", "e\u0301", "007", "7", "\U0001f39f", "\u202eabc", firstcome.UserID(strings.Repeat("x", 128))}
 	for _, user := range users {
 		if d, err := s.gate.Claim(t.Context(), "c", []firstcome.UserID{user}); err != nil || d[0].Outcome != firstcome.Issued {
 			t.Errorf("%q: %v, %v", user, d, err)
 		}
 	}
-	s.drain(s.journal(), p.take)
-	p.waitFor(t, len(users))
+	s.drain(s.journal(), p.Take)
+	p.WaitFor(t, len(users))
 	for n, user := range users {
-		if got := p.coupons[int64(n+1)].User; got != user {
+		if got := p.Coupons("c")[int64(n+1)].User; got != user {
 			t.Errorf("%q became %q", user, got)
 		}
 		if c, err := s.gate.CouponOf(t.Context(), "c", user); err != nil || c.Number != int64(n+1) {
@@ -240,13 +241,13 @@ func (s *shop) held(user firstcome.UserID) bool {
 }
 
 func TestAGateWithAFullBacklogIssuesNothingAndKnowsItsHolders(t *testing.T) {
-	s, p := newShop(t, services.Redis.Database(t), 12, func(o *redis.Options) { o.Backlog = 10 }), newPage()
+	s, p := newShop(t, services.Redis.Database(t), 12, func(o *redis.Options) { o.Backlog = 10 }), stage.NewLedger("c")
 	decisions := s.issue(0, 11)
 	if decisions[9].Outcome != firstcome.Issued || decisions[10].Outcome != 0 {
 		t.Errorf("got %v", outcomes(decisions))
 	}
 	s.want(s.gate, crowd(9, 2), "already_issued:10", "undecided")
-	s.drain(s.journal(), p.take)
+	s.drain(s.journal(), p.Take)
 	s.drained(10)
 	s.want(s.gate, crowd(9, 4), "already_issued:10", "issued:11", "issued:12", "sold_out")
 }

@@ -2,7 +2,6 @@ package redis_test
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,98 +14,6 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/redis"
 )
-
-// A page is a ledger of one campaign in memory: an idempotent sink.
-type page struct {
-	mu      sync.Mutex // guards what follows
-	coupons map[int64]firstcome.Coupon
-	garbage map[string]flow.Garbage
-	breach  error
-	grown   chan struct{} // closed and made anew when something came
-	// before, if set, is called with each batch; its error is the sink's.
-	before func(flow.Batch) error
-}
-
-func newPage() *page {
-	return &page{coupons: map[int64]firstcome.Coupon{}, garbage: map[string]flow.Garbage{}, grown: make(chan struct{})}
-}
-
-func (p *page) take(_ context.Context, b flow.Batch) (flow.Drained, error) {
-	if p.before != nil {
-		if err := p.before(b); err != nil {
-			return flow.Drained{}, err
-		}
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for n, c := range b.Coupons {
-		if n > 0 && c.Number <= b.Coupons[n-1].Number {
-			p.breach = fmt.Errorf("number %d comes behind %d", c.Number, b.Coupons[n-1].Number)
-		}
-		known, ok := p.coupons[c.Number]
-		if ok && known != c {
-			p.breach = fmt.Errorf("number %d is %+v and %+v", c.Number, known, c)
-		}
-		p.coupons[c.Number] = c
-	}
-	for _, g := range b.Garbage {
-		p.garbage[g.Source] = g
-	}
-	close(p.grown)
-	p.grown = make(chan struct{})
-	return flow.Drained{Through: p.through()}, nil
-}
-
-// through returns the number up to which the page has all. mu is held.
-func (p *page) through() int64 {
-	n := int64(len(p.coupons))
-	for p.coupons[n].Number != n || n > 0 && !p.whole(n) {
-		n--
-	}
-	return n
-}
-
-func (p *page) whole(n int64) bool {
-	for k := int64(1); k <= n; k++ {
-		if _, ok := p.coupons[k]; !ok {
-			return false
-		}
-	}
-	return true
-}
-
-// wait returns when the page is as it shall be.
-func (p *page) wait(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	for {
-		p.mu.Lock()
-		ok, grown, err := is(), p.grown, p.breach
-		p.mu.Unlock()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ok {
-			return
-		}
-		select {
-		case <-grown:
-		case <-ctx.Done():
-			t.Fatalf("the page never had %s: it has %d coupons and %d garbage", what, len(p.coupons), len(p.garbage))
-		}
-	}
-}
-
-func (p *page) waitFor(t testing.TB, coupons int) {
-	t.Helper()
-	p.wait(t, fmt.Sprintf("%d coupons", coupons), func() bool { return len(p.coupons) == coupons })
-}
-
-func (p *page) waitNumber(t testing.TB, number int64) {
-	t.Helper()
-	p.wait(t, fmt.Sprintf("number %d", number), func() bool { return p.coupons[number].Number == number })
-}
 
 // A shop is a gate with one campaign, c.
 type shop struct {

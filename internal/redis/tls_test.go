@@ -12,6 +12,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // with returns a URL with options.
@@ -106,15 +107,16 @@ func TestTheGateDecidesOnAClusterOverTLSAlsoWhileSlotsMove(t *testing.T) {
 	s := &shop{t: t, alarms: make(chan error, 100)}
 	s.gate = open(t, with(t, cluster.User(t, strings.Fields(redis.Rights)...), "sslrootcert", files.Root))
 	var ids []firstcome.CampaignID
-	pages := map[firstcome.CampaignID]*page{}
+	p := stage.NewLedger()
 	for n := range 6 { // some at each master
 		id := firstcome.CampaignID(fmt.Sprint("at-", n))
 		s.make(id)
-		ids, pages[id] = append(ids, id), newPage()
+		ids = append(ids, id)
+		p.Make(id)
 	}
 	s.drain(s.journal(func(o *redis.JournalOptions) {
 		o.Active = func(context.Context) ([]flow.Revision, error) { return revisions(ids...), nil }
-	}), func(ctx context.Context, b flow.Batch) (flow.Drained, error) { return pages[b.Campaign].take(ctx, b) })
+	}), p.Take)
 	for round := range 2 {
 		for _, id := range ids {
 			// Until the masters agree whose the slot is, a claim may be sent about too often, and told to come again.
@@ -125,7 +127,7 @@ func TestTheGateDecidesOnAClusterOverTLSAlsoWhileSlotsMove(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			pages[id].waitFor(t, 1+10*(round+1))
+			p.Wait(t, "all", func() bool { return len(p.Coupons(id)) == 1+10*(round+1) })
 			if err := cluster.Move(t.Context(), redis.Keys(id, "")[0]); err != nil {
 				t.Fatal(err)
 			}
