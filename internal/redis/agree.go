@@ -25,20 +25,13 @@ func (j *Journal) differs(r flow.Revision, s survey) bool {
 	if last, err := strconv.ParseInt(s.fields[0], 10, 64); s.entries > 0 && (err != nil || last >= r.Drained) {
 		return false
 	}
-	of := j.stream(r.Campaign)
-	j.mu.Lock()
-	of.differs = true
-	j.mu.Unlock()
+	j.stream(r.Campaign).differs.Store(true)
 	return true
 }
 
 // agree tells the gate how far a campaign is drained, where a sweep saw that it says otherwise.
 func (j *Journal) agree(ctx context.Context, s *stream, to flow.Sink) error {
-	j.mu.Lock()
-	differs := s.differs
-	s.differs = false // else the next sweep says so again
-	j.mu.Unlock()
-	if !differs {
+	if !s.differs.Swap(false) { // else the next sweep says so again
 		return nil
 	}
 	drained, err := to(ctx, flow.Batch{Campaign: s.id, Marker: s.keys.marker})

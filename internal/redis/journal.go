@@ -6,8 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -75,14 +73,7 @@ type Journal struct {
 	agenda   *agenda
 	schedule schedule
 	troubles troubles
-
-	unknown chan struct{} // has room for one: a campaign that is not known issued something
-
-	mu      sync.Mutex      // guards what follows
-	active  []flow.Revision // in the order of their ids
-	streams map[firstcome.CampaignID]*stream
-	asked   bool // the ledger was asked about a campaign that is not active, since the last tick
-
+	actives  actives
 }
 
 var _ flow.Source = (*Journal)(nil)
@@ -97,7 +88,7 @@ func (g *Gate) Journal(options JournalOptions) *Journal {
 	j := &Journal{
 		gate: g, options: options, consumer: rand.Text(), schedule: schedule{slow: options.Slow},
 		troubles: troubles{sweep: options.Sweep, onAlarm: options.OnAlarm, of: map[firstcome.CampaignID]*trouble{}},
-		unknown:  make(chan struct{}, 1), streams: map[firstcome.CampaignID]*stream{},
+		actives:  actives{unknown: make(chan struct{}, 1)},
 	}
 	j.agenda = newAgenda(j.troubles.lane)
 	return j
@@ -109,10 +100,8 @@ func (g *Gate) Journal(options JournalOptions) *Journal {
 // is Redis's, or the sink's; what was not taken then comes again with the next Drain.
 // One Drain at a time.
 func (j *Journal) Drain(ctx context.Context, to flow.Sink) error {
-	j.mu.Lock()
-	clear(j.streams) // what an earlier Drain left unfinished is looked for
+	j.actives.set(nil) // what an earlier Drain left unfinished is looked for
 	j.agenda = newAgenda(j.troubles.lane)
-	j.mu.Unlock()
 	all, ctx2 := errgroup.WithContext(ctx)
 	all.Go(func() error { return j.listen(ctx2) })
 	all.Go(func() error { return j.sweep(ctx2) })
@@ -135,49 +124,26 @@ func (j *Journal) sweep(ctx context.Context) error {
 		// Without the ledger the last list is as good: nothing can be recorded now.
 		active, err := j.options.Active(ctx)
 		if err == nil {
-			j.setActive(active)
+			j.actives.set(active)
+			j.troubles.keep(active)
 		}
 		if err := j.look(ctx); err != nil {
 			return err
 		}
 		select {
 		case <-tick.C:
-			j.setAsked(false)
-		case <-j.unknown:
+			j.actives.tick()
+		case <-j.actives.unknown:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-// setActive replaces the list, and forgets what is known of other campaigns.
-func (j *Journal) setActive(active []flow.Revision) {
-	active = slices.SortedFunc(slices.Values(active), byCampaign)
-	j.troubles.keep(active)
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.active = active
-	streams := map[firstcome.CampaignID]*stream{}
-	for _, r := range active {
-		if s, ok := j.streams[r.Campaign]; ok {
-			streams[r.Campaign] = s
-		}
-	}
-	j.streams = streams
-}
-
-func byCampaign(a, b flow.Revision) int { return cmp.Compare(a.Campaign, b.Campaign) }
-
-func (j *Journal) known() []flow.Revision {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.active
-}
-
 // look puts those of the campaigns that are due on the agenda that have entries, or of which not all that was
 // issued is drained.
 func (j *Journal) look(ctx context.Context) error {
-	return j.gate.survey(ctx, &j.schedule, j.known(), func(r flow.Revision, s survey) error {
+	return j.gate.survey(ctx, &j.schedule, j.actives.list(), func(r flow.Revision, s survey) error {
 		if s.err != nil {
 			return j.isolate(r.Campaign, s.err)
 		}
@@ -234,12 +200,7 @@ func outlasting(parent context.Context, by time.Duration) (context.Context, cont
 }
 
 func (j *Journal) stream(id firstcome.CampaignID) *stream {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	s, ok := j.streams[id]
-	if !ok {
-		s = &stream{id: id, reader: reader{gate: j.gate, options: &j.options, consumer: j.consumer, unfinished: true, perEntry: 1}}
-		j.streams[id] = s
-	}
-	return s
+	return j.actives.stream(id, func() *stream {
+		return &stream{id: id, reader: reader{gate: j.gate, options: &j.options, consumer: j.consumer, unfinished: true, perEntry: 1}}
+	})
 }

@@ -56,3 +56,16 @@ func TestTheSameTroubleOfACampaignIsToldOnceAMinute(t *testing.T) {
 		}
 	})
 }
+
+func TestACampaignIsInTheLaneOfTheLockedUntilItIsDrainedOrNotActive(t *testing.T) {
+	all := troubles{sweep: time.Second, of: map[firstcome.CampaignID]*trouble{}}
+	for name, ends := range map[string]func(){"drained": func() { all.drained("c") }, "not active": func() { all.keep(nil) }} {
+		all.add("c", flow.ErrRowLocked)
+		if all.lane("c") != locked || !all.rests("c") || all.lane("d") != free {
+			t.Error("its lane is not that of the locked")
+		}
+		if ends(); all.lane("c") != free {
+			t.Errorf("%s: it is in the lane of the locked", name)
+		}
+	}
+}

@@ -106,20 +106,20 @@ func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
 	}
 }
 
-// TestWhoWaitsForAHeldCampaignKeepsNobodyFromTheOthers has one worker, and a sink that
-// waits for the held campaign's lock until it is released.
-func TestWhoWaitsForAHeldCampaignKeepsNobodyFromTheOthers(t *testing.T) {
+// TestWhoWaitsForALockedCampaignKeepsNobodyFromTheOthers has one worker, and a sink that
+// waits for the locked campaign until it is released.
+func TestWhoWaitsForALockedCampaignKeepsNobodyFromTheOthers(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
-	s.make("held")
+	s.make("locked")
 	var once atomic.Bool
 	waits, released, took := make(chan struct{}), make(chan struct{}), make(chan int, 1)
 	s.drainOnce(s.journal(func(o *redis.JournalOptions) {
 		o.Workers = 1
 		o.Active = func(context.Context) ([]flow.Revision, error) {
-			return []flow.Revision{{Campaign: "c", Version: 1, Epoch: 1}, {Campaign: "held", Version: 1, Epoch: 1}}, nil
+			return []flow.Revision{{Campaign: "c", Version: 1, Epoch: 1}, {Campaign: "locked", Version: 1, Epoch: 1}}, nil
 		}
 	}), func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
-		if b.Campaign != "held" {
+		if b.Campaign != "locked" {
 			return p.Take(ctx, b)
 		}
 		if once.CompareAndSwap(false, true) {
@@ -144,69 +144,8 @@ func TestWhoWaitsForAHeldCampaignKeepsNobodyFromTheOthers(t *testing.T) {
 	}
 	close(released)
 	if n := <-took; n != 1 {
-		t.Errorf("%d coupons of the held campaign came", n)
+		t.Errorf("%d coupons of the locked campaign came", n)
 	}
-}
-
-// TestACampaignThatWasHeldAndThenNotActiveIsOneOfTheOthersAgain has one worker. When the
-// campaign is active again, another is held.
-func TestACampaignThatWasHeldAndThenNotActiveIsOneOfTheOthersAgain(t *testing.T) {
-	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
-	s.make("held")
-	s.issue(0, 1)
-	var active atomic.Pointer[[]flow.Revision]
-	asked := make(chan struct{})
-	activate := func(ids ...firstcome.CampaignID) {
-		now := revisions(ids...)
-		active.Store(&now)
-		for range 3 { // the first may have got the list before, and the last comes when the second's is in use
-			<-asked
-		}
-	}
-	var locked, once atomic.Bool
-	locked.Store(true)
-	waits, released := make(chan struct{}), make(chan struct{})
-	defer close(released)
-	none := revisions()
-	active.Store(&none)
-	s.drainOnce(s.journal(func(o *redis.JournalOptions) {
-		o.Workers = 1
-		o.Active = func(context.Context) ([]flow.Revision, error) {
-			now := *active.Load()
-			select {
-			case asked <- struct{}{}:
-			default:
-			}
-			return now, nil
-		}
-	}), func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
-		switch {
-		case b.Campaign == "c" && locked.Load(), b.Campaign == "held" && once.CompareAndSwap(false, true):
-			return flow.Drained{}, flow.ErrRowLocked
-		case b.Campaign == "c":
-			return p.Take(ctx, b)
-		}
-		select {
-		case waits <- struct{}{}:
-		case <-released:
-		}
-		select {
-		case <-released:
-			return flow.Drained{Through: 1}, nil
-		case <-ctx.Done():
-			return flow.Drained{}, ctx.Err()
-		}
-	})
-	activate("c")
-	s.alarmed()
-	activate()
-	locked.Store(false)
-	activate("c")
-	p.WaitFor(t, 1)
-	activate("c", "held")
-	<-waits
-	s.issue(1, 1)
-	p.WaitFor(t, 2)
 }
 
 func TestACampaignThatIsNotOfTheLedgerIsLeftAlone(t *testing.T) {

@@ -1,15 +1,12 @@
 package redis
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // listen puts campaigns on the agenda as soon as something is issued, until ctx ends.
@@ -36,26 +33,14 @@ func (j *Journal) listen(ctx context.Context) error {
 	}
 }
 
-// wake puts a campaign on the agenda, if it is active. About one that is not, which is new
-// or which nodes with another secret have, the ledger is asked, once between two ticks of the sweep.
+// wake puts a campaign on the agenda, if it is active.
 func (j *Journal) wake(id firstcome.CampaignID) {
-	if _, active := slices.BinarySearchFunc(j.known(), id, func(r flow.Revision, id firstcome.CampaignID) int { return cmp.Compare(r.Campaign, id) }); active {
-		j.schedule.soon(id)
-		j.agenda.add(id)
-	} else if !j.setAsked(true) {
-		select {
-		case j.unknown <- struct{}{}:
-		default:
-		}
+	if !j.actives.has(id) {
+		j.actives.ask()
+		return
 	}
-}
-
-// setAsked notes whether the ledger was asked, and tells what was noted before.
-func (j *Journal) setAsked(asked bool) (before bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	before, j.asked = j.asked, asked
-	return before
+	j.schedule.soon(id)
+	j.agenda.add(id)
 }
 
 // own returns the campaign's keys. Their layout is looked at once a sweep: in between each entry has its

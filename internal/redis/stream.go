@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -18,7 +19,7 @@ type stream struct {
 	keys     *keys
 	compared time.Time // when the layout of its keys was last looked at
 
-	differs bool // gate and ledger may not say the same of how far it is drained; guarded by the journal's mu
+	differs atomic.Bool // gate and ledger may not say the same of how far it is drained
 }
 
 // drain gives one reading of a campaign's entries to the sink. more tells that there may be others.

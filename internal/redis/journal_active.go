@@ -1,0 +1,81 @@
+package redis
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// Actives are the active campaigns as the ledger said them last, and the streams of those that were drained. Whoever
+// hears of a campaign that is not among them, which is new or which nodes with another secret have, has the
+// ledger asked, once between two ticks of the sweep.
+type actives struct {
+	unknown chan struct{} // has room for one: the ledger is to be asked
+
+	mu        sync.Mutex      // guards what follows
+	revisions []flow.Revision // in the order of their ids
+	streams   map[firstcome.CampaignID]*stream
+	asked     bool // since the last tick
+}
+
+// set replaces the campaigns, and forgets the streams of all others.
+func (a *actives) set(revisions []flow.Revision) {
+	revisions = slices.SortedFunc(slices.Values(revisions), func(a, b flow.Revision) int { return cmp.Compare(a.Campaign, b.Campaign) })
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	streams := map[firstcome.CampaignID]*stream{}
+	for _, r := range revisions {
+		if s, ok := a.streams[r.Campaign]; ok {
+			streams[r.Campaign] = s
+		}
+	}
+	a.revisions, a.streams = revisions, streams
+}
+
+func (a *actives) list() []flow.Revision {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.revisions
+}
+
+// has tells whether a campaign is active.
+func (a *actives) has(id firstcome.CampaignID) bool {
+	_, has := slices.BinarySearchFunc(a.list(), id, func(r flow.Revision, id firstcome.CampaignID) int { return cmp.Compare(r.Campaign, id) })
+	return has
+}
+
+// ask has the ledger asked, if it was not since the last tick.
+func (a *actives) ask() {
+	a.mu.Lock()
+	asked := a.asked
+	a.asked = true
+	a.mu.Unlock()
+	if !asked {
+		select {
+		case a.unknown <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// tick has the ledger asked again.
+func (a *actives) tick() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asked = false
+}
+
+// stream returns a campaign's, and a new one if it was not active before.
+func (a *actives) stream(id firstcome.CampaignID, made func() *stream) *stream {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s, ok := a.streams[id]
+	if !ok {
+		s = made()
+		a.streams[id] = s
+	}
+	return s
+}
