@@ -22,7 +22,7 @@ func TestAQuietCampaignIsDueAfterItsSlowLookItsNextRevisionOrAMessage(t *testing
 		due("at first", r, true)
 		due("while it is not quiet", r, true)
 		s.quiet(r)
-		time.Sleep(time.Minute - 1)
+		time.Sleep(time.Minute - time.Nanosecond)
 		due("before its slow look", r, false)
 		time.Sleep(time.Nanosecond)
 		due("at its slow look", r, true)
