@@ -36,6 +36,16 @@ func (s *stream) Issue(ctx context.Context, id firstcome.CampaignID, users int) 
 	return coupons, err
 }
 
+// recorder returns the journal as a new consumer of it.
+func (s *stream) recorder() *redis.Journal {
+	return s.journal(func(o *redis.JournalOptions) {
+		o.Idle = time.Hour
+		o.Active = func(context.Context) ([]flow.Revision, error) { return s.made, nil }
+	})
+}
+
+func (s *stream) Another() flow.Source { return s.recorder() }
+
 func (s *stream) Litter(_ context.Context, id firstcome.CampaignID) error {
 	s.do("XADD", redis.Keys(id, "")[2], "*", "\xff", "\x00")
 	return nil
@@ -51,10 +61,7 @@ func TestF42F44TheJournalConforms(t *testing.T) {
 		s := &stream{shop: &shop{t: t, alarms: make(chan error, 100)}}
 		url := services.Redis.Database(t)
 		s.gate, s.client = open(t, url), connect(t, url)
-		s.Journal = s.journal(func(o *redis.JournalOptions) {
-			o.Idle = time.Hour
-			o.Active = func(context.Context) ([]flow.Revision, error) { return s.made, nil }
-		})
+		s.Journal = s.recorder()
 		return s
 	})
 }

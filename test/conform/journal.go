@@ -18,6 +18,8 @@ import (
 // A Stream is a journal under test, with a gate that writes into it.
 type Stream interface {
 	flow.Source
+	// Another returns another recorder's.
+	Another() flow.Source
 	// Make makes a campaign of any number of coupons at the gate.
 	Make(ctx context.Context, id firstcome.CampaignID) error
 	// Issue has the gate issue coupons to users who are new.
@@ -98,13 +100,16 @@ func (d *drained) take(_ context.Context, b flow.Batch) (flow.Drained, error) {
 }
 
 // drain drains into a sink, again after each error, until stop is called.
-func (d *drained) drain(to flow.Sink) (stop func()) {
+func (d *drained) drain(to flow.Sink) (stop func()) { return d.drainOf(d.Stream, to) }
+
+// drainOf does the same of a recorder's.
+func (d *drained) drainOf(of flow.Source, to flow.Sink) (stop func()) {
 	ctx, cancel := context.WithCancel(d.t.Context())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		for ctx.Err() == nil {
-			if err := d.Drain(ctx, to); err == nil && ctx.Err() == nil {
+			if err := of.Drain(ctx, to); err == nil && ctx.Err() == nil {
 				d.t.Error("the drain ended by itself")
 			}
 		}
@@ -225,7 +230,7 @@ func twoRecorders(d *drained) {
 		return d.take(ctx, b)
 	}
 	d.drain(inOrder)
-	d.drain(inOrder)
+	d.drainOf(d.Another(), inOrder)
 	d.gone("c", all...)
 }
 

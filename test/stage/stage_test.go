@@ -24,6 +24,9 @@ type stream struct {
 	litter int
 }
 
+// Another returns the fake itself, of which any number may drain.
+func (s *stream) Another() flow.Source { return s }
+
 func (*stream) Make(context.Context, firstcome.CampaignID) error { return nil }
 
 func (s *stream) Litter(_ context.Context, id firstcome.CampaignID) error {
