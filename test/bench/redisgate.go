@@ -116,6 +116,9 @@ func (b *bench) recordedBy(ctx context.Context, kind services.Kind, want string)
 		return err
 	}
 	defer node.stop()
+	if err := b.againstItself(ctx, &h, kind, node); err != nil {
+		return err
+	}
 	const connections, seconds = 256, 5
 	issue := b.answering(ctx, firstcome.Recorded, connections, true, node)
 	var rates, p50, p99, longest []float64
@@ -131,8 +134,28 @@ func (b *bench) recordedBy(ctx context.Context, kind services.Kind, want string)
 		l := f.result.Latency
 		rates, p50, p99, longest = append(rates, most.perSecond), append(p50, l.P50), append(p99, l.P99), append(longest, l.Max)
 	}
-	b.print(fmt.Sprintf("winners, %d connections, Redis decides, answered when recorded by %s", connections, kind), perSecond(median(rates)), "", "", "")
-	b.print(fmt.Sprintf("… latency, open loop, %d s at 70 %% of that", seconds), latencies(median(p50), median(p99), slices.Max(longest)), "", "", want)
+	b.print(fmt.Sprintf("… latency, open loop, %d s at 70 %% of %s", seconds, perSecond(median(rates))), latencies(median(p50), median(p99), slices.Max(longest)), "", "", want)
+	return nil
+}
+
+// againstItself measures how many winners a second such a node answers, against one of which the database decides itself.
+func (b *bench) againstItself(ctx context.Context, h *hosts, kind services.Kind, node *server) error {
+	alone, err := h.database(ctx, kind)
+	if err != nil {
+		return err
+	}
+	itself, err := b.node(ctx, "--ledger", alone)
+	if err != nil {
+		return err
+	}
+	defer itself.stop()
+	for _, connections := range []int{64, 256} {
+		c, err := b.pair(b.answering(ctx, firstcome.Recorded, connections, true, node), b.answering(ctx, "", connections, false, itself))
+		if err != nil {
+			return err
+		}
+		b.printRate(fmt.Sprintf("winners, %d connections, Redis decides, answered when recorded by %s", connections, kind), c, "which decides itself", wantItself)
+	}
 	return nil
 }
 
