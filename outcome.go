@@ -57,7 +57,7 @@ func ParseOutcome(word string) (Outcome, error) {
 			return o, nil
 		}
 	}
-	// A clone, so that the word does not escape: who has bytes then converts them without an allocation.
+	// A clone, so that the word does not escape: a caller with bytes then converts them without an allocation.
 	return 0, fmt.Errorf("unknown outcome %q", strings.Clone(word))
 }
 

@@ -95,7 +95,7 @@ func (f *Findings) Secret(file string) {
 	case err != nil:
 		f.Add(Fail, what, "let the user who runs serve read it", "%v", err)
 	case info.Mode().Perm()&0o077 != 0:
-		f.Add(Warn, what, "chmod 600 "+file, "others can read %s (mode %04o): who has it can make coupon codes", file, info.Mode().Perm())
+		f.Add(Warn, what, "chmod 600 "+file, "others can read %s (mode %04o): anybody who reads it can make coupon codes", file, info.Mode().Perm())
 	default:
 		f.Add(OK, what, "", "%s, mode %04o", file, info.Mode().Perm())
 	}

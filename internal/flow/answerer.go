@@ -9,7 +9,7 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// Coupons say who holds one: a RemoteGate, or the ledger where it decides.
+// Coupons finds the coupon that a user holds: a RemoteGate, or the ledger where it decides.
 type Coupons interface {
 	// CouponOf returns the coupon in force that a user holds, or firstcome.ErrNoCoupon.
 	CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error)

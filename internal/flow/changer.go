@@ -115,7 +115,7 @@ func (c *Changer) finishSoon(ctx context.Context, id firstcome.CampaignID, versi
 }
 
 // Finish brings a campaign's changes to the gate. It tries until ctx ends, which is
-// an error and means that it will be done by whoever sweeps. If version is not 0
+// an error and means that the next sweep of any node will do it. If version is not 0
 // and the gate refused that change, it is firstcome.ErrBelowInForce.
 func (c *Changer) Finish(ctx context.Context, id firstcome.CampaignID, version int64) error {
 	attempt := func() (struct{}, error) {

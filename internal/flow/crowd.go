@@ -6,7 +6,7 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A crowd is who waits for coupons of one campaign. Its Waiter's mutex guards it.
+// A crowd are the callers who wait for coupons of one campaign. Its Waiter's mutex guards it.
 type crowd struct {
 	signal  chan struct{} // has room for one: somebody is due, or nobody is left
 	through int64         // the highest number up to which the campaign was drained, as far as is known

@@ -11,7 +11,7 @@
 // # What a node may answer by itself
 //
 // A gate's decision carries a lease: how long the node may repeat it. A refusal
-// is repeated to whoever surely holds no coupon, which the holders filter tells;
+// is repeated to users who surely hold no coupon, which the holders filter tells;
 // a coupon is repeated to its user. A change of the campaign ends every lease
 // before it begins (Issuer.Change), so nobody is refused stock that came back.
 //
@@ -29,7 +29,7 @@
 // A recorder brings what is in the journal to the ledger, which records it or buries it as a dead
 // letter. Then one script of the gate takes the entry out of the journal, flags the dead letters at
 // their holders, and raises drained_through: every number up to it has left the journal
-// for good. So whoever holds a drained number without a flag has a recorded coupon. Of whatever else
+// for good. So a user who holds a drained number without a flag has a recorded coupon. Of whatever else
 // is drained the ledger is asked, and what it says is final: what became of a dead letter it
 // alone knows, and a flag stays where it is.
 package flow
@@ -55,7 +55,7 @@ type Gate interface {
 
 	// Holders calls each with every user who holds a coupon in force of the
 	// campaign at one instant, and returns the campaign's version at that instant. It may
-	// read a copy that lags: who needs all of them holds their number against a decision's InForce.
+	// read a copy that lags: a caller who needs all of them compares their number with a decision's InForce.
 	Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error)
 }
 

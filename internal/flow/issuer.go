@@ -199,7 +199,7 @@ func (i *Issuer) Stats() Stats {
 // and their claims are answered with an error.
 func (i *Issuer) Stop(ctx context.Context) error {
 	i.stopping.Store(true)
-	// Whoever passed the check of stopping holds the queue's lock until it is
+	// A goroutine that passed the check of stopping holds the queue's lock until it is
 	// counted as working; from here on nobody is added.
 	i.queues.Range(func(_, q any) bool {
 		q.(*queue).mu.Lock()

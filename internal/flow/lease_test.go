@@ -44,7 +44,7 @@ func (l *late) Claim(ctx context.Context, id firstcome.CampaignID, users []first
 }
 
 // TestALeaseCountsFromTheSending has answers take 150 ms: what is left of 200 ms when one comes are 50. Stock
-// that came back at another node is held for 250 ms since the gate took it, so whoever repeated a refusal for
+// that came back at another node is held for 250 ms since the gate took it, so a node that repeated a refusal for
 // longer would refuse somebody after somebody else was issued it.
 func TestALeaseCountsFromTheSending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestALeaseEndsBeforeAChange(t *testing.T) {
 		want(t, i, "c", "b", firstcome.SoldOut)
 		synctest.Wait()
 		err := i.Change("c", func() error {
-			// The change is under way: whoever asks is told by the gate, and it is not learned.
+			// The change is under way: the gate answers every claim, and the node learns nothing.
 			want(t, i, "c", "b", firstcome.SoldOut)
 			synctest.Wait()
 			m.change("c", func(_ *firstcome.Campaign, holds map[firstcome.UserID]int64) { delete(holds, "a") })

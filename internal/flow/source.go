@@ -62,7 +62,7 @@ type Drained struct {
 
 // ErrRowLocked says that somebody else has a campaign's row in the ledger, or another row that
 // it needs, locked for longer than a call waits. The ledger is well: it is trouble of that
-// campaign alone, for as long as whoever has the row keeps it.
+// campaign alone, for as long as the row stays locked.
 var ErrRowLocked = errors.New("somebody else keeps it locked in the ledger")
 
 // ErrRefused says that the ledger will never take something of what it was given:

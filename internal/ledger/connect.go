@@ -91,7 +91,7 @@ func openServer(ctx context.Context, name string, o Options, migrates bool, conc
 	return l, nil
 }
 
-// reach connects: who waits for another that migrates does not wait for a server that hangs.
+// reach connects first, so that a start waits for another that migrates, but not for a server that hangs.
 func reach(ctx context.Context, db *sql.DB) error {
 	within, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()

@@ -126,7 +126,7 @@ func (l *Ledger) NewFacts(id firstcome.CampaignID) (news <-chan struct{}, forget
 	}
 }
 
-// announce tells who waits for facts of the campaigns.
+// announce wakes those who wait for facts of the campaigns.
 func (l *Ledger) announce(touched map[firstcome.CampaignID]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,7 +150,7 @@ const (
 	watched = 500
 )
 
-// watchFacts tells whoever waits for facts of those that other nodes made, until ctx ends.
+// watchFacts wakes those who wait for facts when other nodes made some, until ctx ends.
 // It asks the database only while somebody waits.
 func (l *Ledger) watchFacts(ctx context.Context) error {
 	tick := time.NewTicker(watchEvery)
@@ -183,7 +183,7 @@ func (l *Ledger) awaited() []firstcome.CampaignID {
 }
 
 // announceMoved announces the campaigns whose position is not the known one. One that was
-// not known is announced too: who waits may have read before its last facts. What cannot be
+// not known is announced too: a waiter may have read before its last facts. What cannot be
 // read now is read at the next look.
 func (l *Ledger) announceMoved(ctx context.Context, ids []firstcome.CampaignID, known map[firstcome.CampaignID]int64) {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)

@@ -21,7 +21,7 @@ type Choice struct {
 func (c Choice) Chosen() bool { return c.User != "" || c.Code != "" || c.Number != 0 }
 
 // codesAtOnce is how many numbers are tried for a code by one call of Find: about a second's work. An
-// index of the codes would cost every claim something; this costs only who asks.
+// index of the codes would cost every claim something; this costs only the caller who asks.
 const codesAtOnce = 5_000_000
 
 // Find returns the coupons that a Choice chooses, in number order. If next is not 0, there may

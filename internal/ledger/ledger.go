@@ -106,7 +106,7 @@ func OpenShared(ctx context.Context, name string) (*Ledger, error) {
 	return openShared(ctx, name, patience{answer: reading.answer, primary: true})
 }
 
-// OpenCopy is OpenShared for who looks at the ledger as it was at some instant: it is read
+// OpenCopy is OpenShared for a reader who wants the ledger as it was at some instant: it is read
 // at whichever server the name leads to, a standby that lags too, and all of it there.
 func OpenCopy(ctx context.Context, name string) (*Ledger, error) {
 	return openShared(ctx, name, reading)

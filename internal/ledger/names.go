@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// namesOf are the ledgers that there are, for who named none of them.
+// namesOf are the kinds of ledgers that there are, for the error about a URL of no such kind.
 const namesOf = "name it sqlite:FILE, mysql://USER@HOST/DATABASE or postgres://USER@HOST/DATABASE"
 
 // OnServer tells whether a ledger's name is that of a database on a server:

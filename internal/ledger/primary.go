@@ -15,7 +15,7 @@ import (
 //   - A connection is not made to a server that only reads. One that was made to a standby, to
 //     list, lives on when that is promoted, and is never used for more.
 //   - A primary that is demoted keeps its connections on MySQL and MariaDB, and says nothing to
-//     who reads. So each transaction and each query outside of one asks it first, in the same round
+//     the reader. So each transaction and each query outside of one asks it first, in the same round
 //     trip. What is read after that has all that was committed before: until then nobody else
 //     was the primary. PostgreSQL demotes by a restart; if it is told to be read-only, it
 //     reports so by itself.

@@ -117,7 +117,7 @@ func (l *Ledger) Forgotten(ctx context.Context, id firstcome.CampaignID) error {
 var errNotRetired = fmt.Errorf("%w: it is not retired", flow.ErrLost)
 
 // ClaimRetired decides claims of a retired campaign as its gate did while it knew
-// it: who holds a coupon is told so, nobody is issued one. Of any other campaign it is flow.ErrLost.
+// it: holders are told their coupons, nobody is issued one. Of any other campaign it is flow.ErrLost.
 func (l *Ledger) ClaimRetired(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	var decisions []firstcome.Decision
 	err := l.repeat(ctx, func(t *tx) (err error) {

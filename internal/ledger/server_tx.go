@@ -24,7 +24,7 @@ const (
 	// sets no shorter time. It is twice what an Issuer allows a batch by default.
 	transactionTimeout = 10 * time.Second
 	// maxBackoff bounds the pause before a transaction runs again: a batch of 512
-	// takes some 10 ms, so that whoever was in the way is gone by then.
+	// takes some 10 ms, so that the transaction that was in the way has ended by then.
 	maxBackoff = 64 * time.Millisecond
 	// reconnects is how often a transaction runs again because its connection was
 	// lost: once for a connection that was idle too long, once for luck. A

@@ -142,8 +142,8 @@ func (w *writer) waiting() *job {
 // gather takes all claims that wait, up to a job of another kind: claims behind a change
 // are decided behind it. While most of those whom the transaction before answered have
 // not come again, it waits for them: crowds at many campaigns would else be split into many small
-// transactions, each with a sync and with the pages that all of them write. Who comes alone never
-// waits; who comes when a crowd has gone does so once.
+// transactions, each with a sync and with the pages that all of them write. A claim that comes alone never
+// waits; one that comes when a crowd has gone waits once.
 func (w *writer) gather(first *job) []*job {
 	w.jobs = append(w.jobs[:0], first)
 	expected := w.before - w.before/10

@@ -83,7 +83,7 @@ func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 	return s, err
 }
 
-// rowToChange returns the campaign's row as it is in the database, and forgets it: whoever asks is about to change it.
+// rowToChange returns the campaign's row as it is in the database, and forgets it: the caller is about to change it.
 func (l *Ledger) rowToChange(t *tx, id firstcome.CampaignID) (stock, error) {
 	delete(t.stocks, id)
 	return l.readStock(t, id)

@@ -14,7 +14,7 @@ import (
 // A securedServer is a database's server that speaks TLS.
 type securedServer struct {
 	kind    services.Kind
-	plain   string // a database of it, for who may do everything
+	plain   string // a database of it, as a user who may do everything
 	secured string // the same by TLS, for a user with a password
 	files   services.Certificates
 }

@@ -56,7 +56,7 @@ type Claims interface {
 	ClaimAll(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
 }
 
-// An Operator does what operators ask for. Each method takes who asks, for the audit log.
+// An Operator does what operators ask for. Each method takes the actor's name, for the audit log.
 //
 // The errors are those of the ledger's method. Besides, where a remote gate decides, flow.ErrUnfinished says that the change is in
 // the ledger and will reach the gate, and firstcome.ErrPending that an earlier one has to reach it first, so that nothing was changed.

@@ -16,7 +16,7 @@ import (
 )
 
 // Handler returns what only operators may see: metrics, profiles and health. It
-// belongs on a listener of its own, never on the public one. At a loopback address it answers to who asks for one.
+// belongs on a listener of its own, never on the public one. At a loopback address it answers only requests for such an address.
 func (m *Monitor) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
@@ -33,7 +33,7 @@ func (m *Monitor) Handler() http.Handler {
 		w.Header().Set("Cache-Control", "no-store")
 		at, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 		if at != nil && at.IP.IsLoopback() && !auth.IsLoopback(r.Host) {
-			http.Error(w, "at a loopback address metrics and profiles are for who asks localhost or that address", http.StatusForbidden)
+			http.Error(w, "ask for localhost or the loopback address itself: metrics and profiles answer no other host name here", http.StatusForbidden)
 			return
 		}
 		mux.ServeHTTP(w, r)

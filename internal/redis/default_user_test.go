@@ -48,7 +48,7 @@ func TestARestartLosesNothingWithTheSafeLineOfTheDefaultUserAndEverythingWithout
 				grade = doctor.OK
 			}
 			examine(t, as(t, server.URL(), "operator")).Want(t, grade, "the user default")
-			examine(t, at).Want(t, doctor.Warn, "the user default") // who may not look
+			examine(t, at).Want(t, doctor.Warn, "the user default") // a user who may not look
 
 			stage.Must(t, server.Stop())
 			stage.Must(t, server.Restart(t.Context()))
@@ -67,7 +67,7 @@ func TestARestartLosesNothingWithTheSafeLineOfTheDefaultUserAndEverythingWithout
 	}
 }
 
-// awaitLoaded waits until a Redis has read its append-only file: to who may not log in it answers before.
+// awaitLoaded waits until a Redis has read its append-only file: it answers users who may not log in before that.
 func awaitLoaded(t *testing.T, at string) {
 	t.Helper()
 	for until := time.Now().Add(10 * time.Second); ; {

@@ -10,5 +10,5 @@
 //
 // Nothing is sent twice by itself: a script whose answer was lost may have run, and
 // running it again would tell the winner that somebody (they themselves) already holds a
-// coupon. So the call is unknown, and whoever asks again finds the coupon. See Error.
+// coupon. So the call is unknown, and a user who asks again finds the coupon. See Error.
 package redis

@@ -281,7 +281,7 @@ func TestF09ARedisThatHangsIsGivenUpAtTheDeadlineAndHeals(t *testing.T) {
 		all.Wait()
 		cancel()
 	}
-	// Who waits for an answer that nobody takes any more is one for each call at most.
+	// Each call leaves at most one goroutine that waits for an answer nobody takes any more.
 	if now := runtime.NumGoroutine(); now > before+5*callers {
 		t.Errorf("%d goroutines became %d", before, now)
 	}

@@ -19,7 +19,7 @@ const (
 	// that was granted before, by a quarter for clocks that do not run alike.
 	coolFor = 250 * time.Millisecond
 
-	// defaultBacklog is about a minute of issuing at the fastest: who has a ledger that
+	// defaultBacklog is about a minute of issuing at the fastest: an operator with a ledger that
 	// is down longer should know it from 503s rather than from a Redis without memory.
 	defaultBacklog = 1_000_000
 

@@ -51,7 +51,7 @@ const (
 	// waits so long at most if neither a message nor the ledger says it.
 	defaultSlow = time.Minute
 	// finishing is how long a batch that is under way when Drain has to end may go on:
-	// a hundred times what it takes, and less than whoever waits for its coupons does.
+	// a hundred times what it takes, and less than the callers who wait for its coupons do.
 	finishing = 2 * time.Second
 	// maxEntries bounds the entries that are worked on at once, and pageEntries those that one command
 	// brings: at 512 claims each they are some 50,000 coupons, or 20 MB. To read two thousand of single coupons
@@ -185,7 +185,7 @@ func (j *Journal) work(ctx context.Context, to flow.Sink, of lane) error {
 		if more {
 			j.agenda.add(id)
 		}
-		j.agenda.done(id) // last: whoever has it next sees that it rests, or is locked
+		j.agenda.done(id) // last: the next worker sees that it rests, or is locked
 	}
 }
 

@@ -31,7 +31,7 @@ func (b *bench) answering(ctx context.Context, answer firstcome.AnswerWhen, conn
 	}
 }
 
-// settled returns when the ledger has all that was issued, so that who comes next has
+// settled returns when the ledger has all that was issued, so that the next claim has
 // the machine for itself.
 func settled(ctx context.Context, node *server, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)

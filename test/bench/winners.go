@@ -83,7 +83,7 @@ func floor(ctx context.Context, b *bench) error {
 	}
 	asked := func(to *server) (func() (figure, error), error) {
 		return func() (figure, error) { return drive(ctx, at(to, id, sequential(0)), b.claims, 64, 0, "issued") },
-			copyAnswer(ctx, s, to, id, to.address) // whoever asks first is issued one
+			copyAnswer(ctx, s, to, id, to.address) // the first who asks is issued one
 	}
 	measured, err := asked(synced)
 	if err != nil {

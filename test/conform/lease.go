@@ -33,8 +33,8 @@ func (m *model) checkLease(d firstcome.Decision) error {
 	return nil
 }
 
-// endings claims just before what the window answers changes: whoever repeated the refusal for
-// longer would refuse who is in time, or call sold out what is closed.
+// endings claims just before what the window answers changes: a node that repeated the refusal for
+// longer would refuse a user who is in time, or call sold out what is closed.
 func endings(t *testing.T, s Subject) {
 	const soon, longest = 30 * time.Millisecond, 200 * time.Millisecond // adr 3
 	first, last := time.UnixMicro(0).UTC(), time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC)

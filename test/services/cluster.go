@@ -203,7 +203,7 @@ func (c *Cluster) move(ctx context.Context, slot string, from, to int) error {
 			}
 		}
 	}
-	// The target first: so there is always somebody who has it.
+	// The target first: so there is always a node that has it.
 	for n := range c.masters {
 		s := c.masters[(to+n)%len(c.masters)]
 		if _, err := askRedis(ctx, s.URL(), []string{"CLUSTER", "SETSLOT", slot, "NODE", c.names[to]}); err != nil {

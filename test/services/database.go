@@ -16,7 +16,7 @@ import (
 )
 
 // Open returns connections to a MariaDB or PostgreSQL, by a URL as Database returns it.
-// Nothing is dialled before the first use. Whoever opens closes.
+// Nothing is dialled before the first use. The caller closes it.
 func Open(at string) (*sql.DB, error) {
 	u, err := url.Parse(at)
 	if err != nil {

@@ -47,7 +47,7 @@ type recipe struct {
 	stop    syscall.Signal                      // asks it to end and waits for no client
 	remove  func(data string) error             // what a killed server has left outside of its directory; nil if nothing
 	end     string                              // the signal that ends it at once and leaves nothing behind
-	url     func(address string) string         // for who may do everything
+	url     func(address string) string         // of a user who may do everything
 	ping    func(context.Context, string) error // nil if it answers
 }
 

@@ -128,7 +128,7 @@ func (p *Proxy) turn(to mode) {
 	p.become(to)
 }
 
-// become is turn for who has the lock.
+// become is turn for a caller who has the lock.
 func (p *Proxy) become(to mode) {
 	p.mode = to
 	close(p.turned)

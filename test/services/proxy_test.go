@@ -65,7 +65,7 @@ func dial(t *testing.T, address string) caller {
 	c, err := net.Dial("tcp", address)
 	must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
-	// Whoever waits for an answer that never comes shall fail and not hang.
+	// A call that waits for an answer that never comes shall fail and not hang.
 	must(t, c.SetDeadline(time.Now().Add(10*time.Second)))
 	return caller{c, bufio.NewReader(c)}
 }

@@ -40,7 +40,7 @@ func User(t testing.TB, at string, rights ...string) string {
 // Password is that of every user whom User makes: the servers are for tests.
 const Password = "open-sesame"
 
-// An account makes and unmakes a user, through a URL for who may do that.
+// An account makes and unmakes a user, through the URL of a user who may do that.
 type account struct {
 	make, unmake func(ctx context.Context, at string) error
 }

@@ -36,7 +36,7 @@ type Server struct {
 // Start starts a server and returns when it answers. It is durable: it keeps what it
 // has confirmed when it is killed (Redis nearly all: see redisRecipe), and syncs as in production; arguments stand behind
 // its own on the command line and win. ErrMissing says that there is no binary.
-// Whoever starts a server closes it.
+// The caller closes the server.
 func (k Kind) Start(ctx context.Context, arguments ...string) (*Server, error) {
 	recipe, err := k.recipe()
 	if err != nil {
