@@ -17,7 +17,6 @@ type backupCmd struct {
 	File string `arg:"" help:"The new file. It must not exist."`
 }
 
-// Help is the long help of backup.
 func (c *backupCmd) Help() string {
 	return `A ledger of SQLite only; a database on a server is backed up by its own tools. The file is a ledger
 itself: to restore it, stop the server, move the ledger, FILE-wal and FILE-shm away, put the file in
@@ -26,7 +25,6 @@ docs/operate.md says of that first. Keep the secret of the coupon
 codes (FILE.secret) with the backup: without it the campaigns in it cannot be decided.`
 }
 
-// Run copies the ledger, as it is at one instant.
 func (c *backupCmd) Run(ctx context.Context, t terminal) error {
 	err := readLedger(ctx, c.Ledger.path(), func(l *ledger.Ledger) error {
 		done := showProgress(ctx, t, "back up", func() course { return course{done: size(c.File), total: size(c.Ledger.path())} })

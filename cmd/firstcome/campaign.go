@@ -75,7 +75,6 @@ type campaignCreateCmd struct {
 	ID   string `arg:"" help:"The campaign's id: lower-case letters, digits and hyphens."`
 }
 
-// check returns what is missing.
 func (c *campaignCreateCmd) check(terminal) []error {
 	errs := c.termsFlags.check(c.TZ)
 	if c.Quantity == "" {
@@ -84,7 +83,6 @@ func (c *campaignCreateCmd) check(terminal) []error {
 	return errs
 }
 
-// Run makes a campaign.
 func (c *campaignCreateCmd) Run(ctx context.Context, t terminal) error {
 	name := c.Name
 	if name == "" {
@@ -105,7 +103,6 @@ func (c *campaignCreateCmd) Run(ctx context.Context, t terminal) error {
 
 type campaignListCmd struct{ serverFlags }
 
-// Run lists all campaigns.
 func (c *campaignListCmd) Run(ctx context.Context, t terminal) error {
 	calls := c.client(t)
 	all, err := client.All(func(after string) (client.List[client.Campaign], error) { return calls.Campaigns(ctx, after, 0) })
@@ -122,7 +119,6 @@ func (c *campaignListCmd) Run(ctx context.Context, t terminal) error {
 
 type campaignShowCmd struct{ oneCampaign }
 
-// Run shows a campaign.
 func (c *campaignShowCmd) Run(ctx context.Context, t terminal) error {
 	return answered(t, c.printCampaign)(c.client(t).Campaign(ctx, c.ID))
 }
@@ -142,7 +138,6 @@ func (c *campaignUpdateCmd) check(terminal) []error {
 	return c.termsFlags.check(c.TZ)
 }
 
-// Run changes terms.
 func (c *campaignUpdateCmd) Run(ctx context.Context, t terminal) error {
 	changes := c.changes()
 	if c.Name != "" {
@@ -153,14 +148,12 @@ func (c *campaignUpdateCmd) Run(ctx context.Context, t terminal) error {
 
 type campaignPauseCmd struct{ oneCampaign }
 
-// Run pauses a campaign.
 func (c *campaignPauseCmd) Run(ctx context.Context, t terminal) error {
 	return answered(t, c.printCampaign)(c.client(t).Pause(ctx, c.ID))
 }
 
 type campaignResumeCmd struct{ oneCampaign }
 
-// Run ends a pause.
 func (c *campaignResumeCmd) Run(ctx context.Context, t terminal) error {
 	return answered(t, c.printCampaign)(c.client(t).Resume(ctx, c.ID))
 }

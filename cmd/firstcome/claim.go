@@ -17,7 +17,6 @@ type claimCmd struct {
 	User     string `arg:"" optional:"" help:"The user's id; absent where FIRSTCOME_KEY is a user's own token."`
 }
 
-// Help is the long help of claim.
 func (c *claimCmd) Help() string {
 	return `The exit status is 0 if the user has a coupon now, also one from before, and 1 for a refusal.
 Asking again is safe.`
@@ -31,7 +30,6 @@ func (c *claimCmd) check(t terminal) []error {
 	return nil
 }
 
-// Run claims.
 func (c *claimCmd) Run(ctx context.Context, t terminal) error {
 	answer, err := c.client(t).Claim(ctx, c.Campaign, c.User)
 	if err != nil {

@@ -11,7 +11,6 @@ type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
-// Help is the long help of completion.
 func (c *completionCmd) Help() string {
 	return `Put the line of your shell into its start-up file:
 
@@ -20,7 +19,6 @@ func (c *completionCmd) Help() string {
     fish:  firstcome completion fish | source`
 }
 
-// Run prints the script.
 func (c *completionCmd) Run(k *kong.Kong, t terminal) error {
 	lines := completions("", k.Model.Node)
 	script := map[string]func([]completion) string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}[c.Shell]

@@ -34,7 +34,6 @@ type couponListCmd struct {
 // pageOfCoupons is the largest page that the server gives.
 const pageOfCoupons = 500
 
-// Run lists coupons.
 func (c *couponListCmd) Run(ctx context.Context, t terminal) error {
 	calls := c.client(t)
 	defer calls.CloseIdle()
@@ -66,7 +65,6 @@ type couponShowCmd struct {
 	Coupon couponName `arg:"" help:"The coupon's number, or its code."`
 }
 
-// Run shows a coupon.
 func (c *couponShowCmd) Run(ctx context.Context, t terminal) error {
 	filter := client.CouponFilter{Voided: true, Limit: 1, Number: c.Coupon.number, Code: c.Coupon.code}
 	calls := c.client(t)
@@ -91,7 +89,6 @@ type couponVoidCmd struct {
 	Reason string `required:"" variable:"none" placeholder:"TEXT" help:"Why, for the audit log."`
 }
 
-// Run voids a coupon.
 func (c *couponVoidCmd) Run(ctx context.Context, t terminal) error {
 	return answered(t, c.printCoupon)(c.client(t).Void(ctx, c.ID, c.Number, c.Reason))
 }
@@ -102,7 +99,6 @@ type couponIssueCmd struct {
 	File  string   `variable:"none" placeholder:"FILE" help:"A file of users' ids, one a line; - reads standard input."`
 }
 
-// Help is the long help of coupon issue.
 func (c *couponIssueCmd) Help() string {
 	return `No other claim comes in between up to 1,000 users. The exit status is 0 if each of them has a coupon now, also
 one from before, and 1 if one was refused. Asking again is safe: who has a coupon keeps it.`
@@ -111,7 +107,6 @@ one from before, and 1 if one was refused. Asking again is safe: who has a coupo
 // issueChunk is the most users that one call takes.
 const issueChunk = 1000
 
-// Run issues coupons.
 func (c *couponIssueCmd) Run(ctx context.Context, t terminal) error {
 	users, err := c.users(t)
 	if err != nil {

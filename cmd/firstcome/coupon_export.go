@@ -21,7 +21,6 @@ type couponExportCmd struct {
 	TZ     zoneName  `name:"tz" placeholder:"ZONE" help:"The zone of instants in CSV, like Asia/Seoul (default: UTC)."`
 }
 
-// Run writes the coupons.
 func (c *couponExportCmd) Run(ctx context.Context, t terminal) error {
 	export := client.Export{NDJSON: c.Format == "ndjson", Voided: c.Voided, Excel: c.Excel}
 	if !export.NDJSON { // of which all times are UTC, whatever FIRSTCOME_TZ is for other commands

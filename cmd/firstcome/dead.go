@@ -21,7 +21,6 @@ type deadListCmd struct {
 	Settled  bool   `help:"Those too that were replayed or voided."`
 }
 
-// Run lists dead letters.
 func (c *deadListCmd) Run(ctx context.Context, t terminal) error {
 	calls := c.client(t)
 	defer calls.CloseIdle()
@@ -48,7 +47,6 @@ type oneLetter struct {
 
 type deadReplayCmd struct{ oneLetter }
 
-// Run replays a dead letter.
 func (c *deadReplayCmd) Run(ctx context.Context, t terminal) error {
 	return answered(t, c.printLetter)(c.client(t).ReplayDeadLetter(ctx, c.ID))
 }
@@ -58,7 +56,6 @@ type deadVoidCmd struct {
 	Reason string `required:"" placeholder:"TEXT" help:"Why, for the audit log."`
 }
 
-// Run voids a dead letter.
 func (c *deadVoidCmd) Run(ctx context.Context, t terminal) error {
 	return answered(t, c.printLetter)(c.client(t).VoidDeadLetter(ctx, c.ID, c.Reason))
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/firstcome/firstcome/internal/redis"
 )
 
-// Help is the long help of doctor.
 func (c *doctorCmd) Help() string {
 	return `It reads the flags and the environment of serve, and takes nothing that a running server has. It looks at
 this machine, at the database of the ledger and at Redis, and needs no more rights there than serve does.
@@ -28,7 +27,6 @@ type doctorCmd struct {
 // check leaves what does not fit together to the findings.
 func (c *doctorCmd) check(terminal) []error { return nil }
 
-// Run examines the machine.
 func (c *doctorCmd) Run(ctx context.Context, t terminal) error {
 	findings := c.examine(ctx, t)
 	err := c.print(t, findings, func(w io.Writer) {

@@ -26,7 +26,6 @@ type keyCreateCmd struct {
 	Role string `variable:"none" enum:"admin,operator,support,viewer,service" default:"service" placeholder:"service" help:"admin: everything; operator: campaigns, exports, dead letters, audit log; support: one user or code at a time, and voids; viewer: campaigns and counts, no user ids; service: claims and reads for any user (default: service)."`
 }
 
-// Run makes a key.
 func (c *keyCreateCmd) Run(ctx context.Context, t terminal) error {
 	plain, key, err := createKey(ctx, c.Ledger.path(), c.Name, firstcome.Role(c.Role))
 	if err != nil {
@@ -54,7 +53,6 @@ type keyListCmd struct {
 	outputFlag
 }
 
-// Run lists the keys.
 func (c *keyListCmd) Run(ctx context.Context, t terminal) error {
 	var keys []firstcome.Key
 	err := readLedger(ctx, c.Ledger.path(), func(l *ledger.Ledger) (err error) {
@@ -86,7 +84,6 @@ type keyRevokeCmd struct {
 	ID string `arg:"" help:"The key's id, as key list prints it."`
 }
 
-// Run revokes a key.
 func (c *keyRevokeCmd) Run(ctx context.Context, t terminal) error {
 	if err := mustExist(c.Ledger.path()); err != nil {
 		return err

@@ -38,7 +38,6 @@ type loadCmd struct {
 // loadUsers is how many users claim unless it is said, or a rate and a duration say it.
 const loadUsers = 10_000
 
-// Help is the long help of load.
 func (c *loadCmd) Help() string {
 	return `Every answer is held against the coupons that the server has in the end, so the key has to be an
 operator's or an admin's. Of several nodes the first is asked for them: a fleet has one ledger.
@@ -65,7 +64,6 @@ func (c *loadCmd) check(t terminal) []error {
 	return errs
 }
 
-// Run loads the server.
 func (c *loadCmd) Run(ctx context.Context, t terminal) error {
 	config := c.config(t)
 	var far atomic.Pointer[course]

@@ -133,7 +133,6 @@ type flagMapper struct {
 	reader *reader
 }
 
-// Decode reads a value into the target.
 func (m flagMapper) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
 	defer func() { m.reader.left = ctx.Scan.Len() }()
 	switch token := ctx.Scan.Peek(); {

@@ -19,7 +19,6 @@ type readyCmd struct {
 	Timeout time.Duration `default:"2s" help:"How long it may take to answer (default: 2s)."`
 }
 
-// Help is the long help of ready.
 func (c *readyCmd) Help() string {
 	return `It asks GET /readyz, which says of this node alone whether it takes requests; a ledger or a gate that is away does not
 make it unready. In a container the variables of serve say where it is: HEALTHCHECK CMD ["/usr/bin/firstcome", "ready"].`
@@ -46,7 +45,6 @@ func (c *readyCmd) address() string {
 	return string(c.Listen)
 }
 
-// Run asks.
 func (c *readyCmd) Run(ctx context.Context, t terminal) error {
 	server := string(c.Server)
 	if server == "" {

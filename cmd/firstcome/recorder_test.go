@@ -17,7 +17,7 @@ import (
 func TestARecorderHasNoAPIAndSaysHowItIs(t *testing.T) {
 	n, err := newNode(t.Context(), settings{
 		listen: "127.0.0.1:0", ops: "127.0.0.1:0", ledgerPath: filepath.Join(t.TempDir(), "firstcome.db"),
-		gate:  gateSettings{url: services.Redis.Database(t), records: true, silent: true},
+		gate:  gateFlags{Gate: gateName(services.Redis.Database(t)), Role: "recorder"},
 		admit: func(context.Context, *ledger.Ledger) (bool, error) { return true, nil },
 		log:   slog.New(slog.DiscardHandler),
 	})

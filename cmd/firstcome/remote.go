@@ -16,7 +16,6 @@ import (
 // A gateName is ledger, or the URL of Redis.
 type gateName string
 
-// UnmarshalText checks the name.
 func (g *gateName) UnmarshalText(text []byte) error {
 	name := string(text)
 	if name != "ledger" {
@@ -57,22 +56,11 @@ type gateFlags struct {
 	RecordRate  perSecond `default:"0" placeholder:"N" help:"Coupons a second that a recorder writes, for a database that others use too (default: 0, no limit)."`
 }
 
-// A gateSettings is what a node needs to know of a gate that is not the ledger.
-type gateSettings struct {
-	url         string // of Redis; empty: the ledger decides
-	anyEviction bool
-	backlog     int64
-	rows        int  // coupons a second that are recorded; 0: no limit
-	records     bool // this node records
-	silent      bool // it does nothing else
-}
+// records tells whether a node of this role records.
+func (c *gateFlags) records() bool { return c.Role != "api" }
 
-func (c *gateFlags) gateSettings() gateSettings {
-	return gateSettings{
-		url: c.Gate.url(), anyEviction: c.AnyEviction, backlog: int64(c.Backlog), rows: int(c.RecordRate),
-		records: c.Role != "api", silent: c.Role == "recorder",
-	}
-}
+// silent tells whether a node of this role does nothing else.
+func (c *gateFlags) silent() bool { return c.Role == "recorder" }
 
 // check returns what does not fit together.
 func (c *gateFlags) check() []error {
@@ -95,11 +83,11 @@ type remoteGate struct {
 // dial connects to the gate, if it is not the ledger, and returns its name.
 func (n *node) dial(ctx context.Context, secret firstcome.Secret) (name string, err error) {
 	s := n.settings.gate
-	if s.url == "" {
+	if s.Gate.url() == "" {
 		return "", nil
 	}
 	gate, err := redis.Open(ctx, redis.Options{
-		URL: s.url, Secret: secret, AnyEviction: s.anyEviction, Backlog: s.backlog,
+		URL: s.Gate.url(), Secret: secret, AnyEviction: s.AnyEviction, Backlog: int64(s.Backlog),
 		Ledger: n.identity, Marker: n.marker, Missing: n.missing,
 	})
 	if err != nil {
@@ -150,12 +138,12 @@ func (n *node) join() {
 	r.over = &flow.Over{RemoteGate: r.gate, Book: n.ledger}
 	r.changer = flow.NewChanger(n.ledger, r.over, n.monitor.ChangeFailed)
 	r.retirer = flow.NewRetirer(n.ledger, r.gate, 0, n.monitor.RetireFailed)
-	if !n.settings.gate.silent {
+	if !n.settings.gate.silent() {
 		r.waiter = flow.NewWaiter(r.over)
 	}
-	if n.settings.gate.records {
+	if n.settings.gate.records() {
 		journal := r.gate.Journal(redis.JournalOptions{Active: n.ledger.Active, OnAlarm: n.monitor.Alarm})
-		r.recorder = flow.NewRecorder(journal, n.ledger, flow.RecorderLimits{Rows: n.settings.gate.rows, OnRecord: n.monitor.Record})
+		r.recorder = flow.NewRecorder(journal, n.ledger, flow.RecorderLimits{Rows: int(n.settings.gate.RecordRate), OnRecord: n.monitor.Record})
 	}
 	n.monitor.WatchGate(ops.Gate{Name: r.gate.Name(), Changer: r.changer, Retirer: r.retirer, Lag: r.gate.Lag, Waiter: r.waiter, Recorder: r.recorder})
 }

@@ -33,7 +33,7 @@ func newRemoteNode(t *testing.T, url string) *remoteNode {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &remoteNode{node: &node{settings: settings{log: slog.New(slog.DiscardHandler), gate: gateSettings{records: true}}, monitor: ops.New(slog.New(slog.DiscardHandler), "test", "test")}}
+	r := &remoteNode{node: &node{settings: settings{log: slog.New(slog.DiscardHandler), gate: gateFlags{Role: "all"}}, monitor: ops.New(slog.New(slog.DiscardHandler), "test", "test")}}
 	r.clock.Store(time.Now().UnixNano())
 	now := func() time.Time { return time.Unix(0, r.clock.Load()) }
 	gate, err := redis.Open(t.Context(), redis.Options{URL: url, Secret: secret, Clock: now, Ledger: r.identity, Marker: r.marker, Missing: r.missing})

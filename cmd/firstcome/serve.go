@@ -71,7 +71,6 @@ type limitFlags struct {
 // rememberedLimits is for how many users or addresses a rate is kept: some 30 MB when full.
 const rememberedLimits = 100_000
 
-// Help is the long help of serve.
 func (c *serveCmd) Help() string {
 	return `Without any key in the ledger and without a token configuration this is development mode: every
 caller is admin, and the server listens on loopback only. To serve others, make a key first with
@@ -110,7 +109,6 @@ func (c *serveCmd) check(t terminal) []error {
 	return errs
 }
 
-// Run serves until a signal.
 func (c *serveCmd) Run(ctx context.Context, t terminal) error {
 	s := c.settings(t)
 	n, err := newNode(ctx, s)
@@ -174,7 +172,7 @@ In another terminal:
 func (c *serveCmd) settings(t terminal) settings {
 	s := settings{
 		listen: string(c.Listen), ops: c.Ops.beside(c.Listen), ledgerPath: c.Ledger.path(),
-		gate:   c.gateSettings(),
+		gate:   c.gateFlags,
 		secret: c.files.secret, tls: c.files.tls, jwt: c.files.jwt,
 		queue:      flow.Limits{Batch: int(c.MaxBatch), Waiting: int(c.MaxWaiting), Gate: c.AnswerWait},
 		limits:     httpd.Limits{MaxConnections: int(c.MaxConnections), Grace: c.ShutdownGrace, Wait: longerWait(c.AnswerWait)},

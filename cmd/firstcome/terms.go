@@ -73,7 +73,6 @@ func (v timeOrNone) wire() json.RawMessage { return nullOr(string(v)) }
 // A durationOrNone is a Go duration, before which there may be days, or none.
 type durationOrNone string
 
-// UnmarshalText checks the duration.
 func (v *durationOrNone) UnmarshalText(text []byte) error {
 	if string(text) == none {
 		*v = none
@@ -113,7 +112,6 @@ func durationOf(text string) (time.Duration, error) {
 // A jsonText is JSON.
 type jsonText string
 
-// UnmarshalText checks the JSON.
 func (v *jsonText) UnmarshalText(text []byte) error {
 	if !json.Valid(text) {
 		return errors.New(`this is not JSON: write it like '{"percent_off":10}', in quotes of your shell`)

@@ -19,7 +19,6 @@ import (
 // A ledgerName is sqlite:FILE, or the URL of a database on a server.
 type ledgerName string
 
-// UnmarshalText checks the name.
 func (n *ledgerName) UnmarshalText(text []byte) error {
 	if err := ledger.CheckName(string(text)); err != nil {
 		return err
@@ -52,7 +51,6 @@ func (n ledgerName) path() string {
 // A listenAddress is HOST:PORT, of which the host may be absent; port 0 takes a free one.
 type listenAddress string
 
-// UnmarshalText checks the address.
 func (a *listenAddress) UnmarshalText(text []byte) error {
 	_, port, err := net.SplitHostPort(string(text))
 	if err == nil {
@@ -99,7 +97,6 @@ type opsAddress string
 
 const opsOff opsAddress = "off"
 
-// UnmarshalText checks the address.
 func (a *opsAddress) UnmarshalText(text []byte) error {
 	if opsAddress(text) == opsOff {
 		*a = opsOff
@@ -137,7 +134,6 @@ func (a opsAddress) beside(listen listenAddress) string {
 // A serverURL is http://HOST:PORT or https://HOST.
 type serverURL string
 
-// UnmarshalText checks the URL.
 func (s *serverURL) UnmarshalText(text []byte) error {
 	u, err := url.Parse(string(text))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -180,7 +176,6 @@ func (o *origin) UnmarshalText(text []byte) error {
 // A userName is a user's id.
 type userName string
 
-// UnmarshalText checks the id.
 func (u *userName) UnmarshalText(text []byte) error {
 	id, err := firstcome.ParseUserID(string(text))
 	*u = userName(id)
@@ -227,7 +222,6 @@ func (n *couponName) UnmarshalText(text []byte) error {
 // A count is a whole number from 1 on.
 type count int
 
-// UnmarshalText reads the number.
 func (c *count) UnmarshalText(text []byte) error {
 	n, err := strconv.ParseInt(strings.ReplaceAll(string(text), "_", ""), 10, 32)
 	if err != nil || n < 1 {
@@ -240,7 +234,6 @@ func (c *count) UnmarshalText(text []byte) error {
 // A logLevel is debug, info, warn or error.
 type logLevel slog.Level
 
-// UnmarshalText reads the level.
 func (l *logLevel) UnmarshalText(text []byte) error {
 	if err := (*slog.Level)(l).UnmarshalText(text); err != nil {
 		return fmt.Errorf("%q is none of debug, info, warn, error", text)
@@ -248,13 +241,11 @@ func (l *logLevel) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// words are the levels.
 func (*logLevel) words() []string { return []string{"debug", "info", "warn", "error"} }
 
 // A perSecond is how often a second something may happen; 0 sets no limit.
 type perSecond float64
 
-// UnmarshalText reads the number.
 func (p *perSecond) UnmarshalText(text []byte) error {
 	v, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || !(v >= 0 && v <= 1e9) {

@@ -61,7 +61,6 @@ func (b build) String() string {
 
 type versionCmd struct{ outputFlag }
 
-// Run prints the version.
 func (c *versionCmd) Run(t terminal) error {
 	if c.json() {
 		return json.NewEncoder(t.out).Encode(thisBuild())

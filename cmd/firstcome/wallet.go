@@ -11,7 +11,6 @@ type walletCmd struct {
 	User string `arg:"" help:"The user's id."`
 }
 
-// Run lists the coupons that a user holds, of all campaigns.
 func (c *walletCmd) Run(ctx context.Context, t terminal) error {
 	calls := c.client(t)
 	defer calls.CloseIdle()

@@ -28,7 +28,7 @@ import (
 type settings struct {
 	listen, ops string // ops is empty for none
 	ledgerPath  string
-	gate        gateSettings
+	gate        gateFlags
 	secret      []byte // the text of the code secret; nil makes one at the first start
 	jwt         *auth.JWT
 	tls         *tls.Config // nil: plain HTTP
@@ -96,7 +96,7 @@ func (n *node) open(ctx context.Context) error {
 	if n.remote != nil {
 		n.join()
 	}
-	if !n.settings.gate.silent {
+	if !n.settings.gate.silent() {
 		if err := n.openAPI(ctx); err != nil {
 			return err
 		}

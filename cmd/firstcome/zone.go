@@ -12,7 +12,6 @@ import (
 // A zoneName is the name of a time zone, like Asia/Seoul. Empty is this machine's.
 type zoneName string
 
-// UnmarshalText checks the name.
 func (z *zoneName) UnmarshalText(text []byte) error {
 	if _, err := time.LoadLocation(string(text)); err != nil || len(text) == 0 {
 		return fmt.Errorf("%q is not a time zone: write it like Asia/Seoul or UTC", text)

@@ -82,18 +82,9 @@ func (s *Server) listCampaigns(w http.ResponseWriter, r *http.Request, _ auth.Ca
 	return writeList(w, s.listed(r.Context(), found), next, wireCampaign)
 }
 
-// kept returns the campaign in a request's path as the ledger has it.
-func (s *Server) kept(r *http.Request) (ledger.Status, error) {
-	id, err := campaignID(r)
-	if err != nil {
-		return ledger.Status{}, err
-	}
-	return s.Ledger.Campaign(r.Context(), id)
-}
-
 // readCampaign answers GET /v1/campaigns/{id}.
-func (s *Server) readCampaign(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
-	found, err := s.kept(r)
+func (s *Server) readCampaign(w http.ResponseWriter, r *http.Request, _ auth.Caller, id firstcome.CampaignID) error {
+	found, err := s.Ledger.Campaign(r.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -143,7 +134,7 @@ func ifMatch(r *http.Request) (int64, error) {
 func etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
 
 // switchCampaign returns what answers POST /v1/campaigns/{id}/pause, resume and close.
-func (s *Server) switchCampaign(to ledger.Switch) func(http.ResponseWriter, *http.Request, auth.Caller) error {
+func (s *Server) switchCampaign(to ledger.Switch) handler {
 	return func(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
 		if err := s.readNothing(w, r); err != nil {
 			return err

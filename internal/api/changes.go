@@ -9,11 +9,7 @@ import (
 )
 
 // listChanges answers GET /v1/campaigns/{id}/changes.
-func (s *Server) listChanges(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
-	id, err := campaignID(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) listChanges(w http.ResponseWriter, r *http.Request, _ auth.Caller, id firstcome.CampaignID) error {
 	q := parseQuery(r)
 	after, most := q.number("after"), q.limit()
 	if q.err() != nil {
@@ -23,7 +19,7 @@ func (s *Server) listChanges(w http.ResponseWriter, r *http.Request, _ auth.Call
 		return err
 	}
 	changes := []client.Change{}
-	err = s.Ledger.Changes(r.Context(), id, after, most+1, func(c firstcome.Change, refused bool) error {
+	err := s.Ledger.Changes(r.Context(), id, after, most+1, func(c firstcome.Change, refused bool) error {
 		changes = append(changes, wireChange(&c, refused))
 		return nil
 	})

@@ -10,11 +10,7 @@ import (
 
 // claim answers POST /v1/campaigns/{id}/claims. It is the hot path: a crowd
 // meets this function and what it calls.
-func (s *Server) claim(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
-	id, err := campaignID(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) claim(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
 	b := s.buffer()
 	defer s.release(b)
 	if err := b.read(w, r, maxBody); err != nil {
@@ -77,11 +73,7 @@ func (b *buffer) refuse(w http.ResponseWriter, d *firstcome.Decision, t *terms) 
 }
 
 // readClaim answers GET /v1/campaigns/{id}/claims/{user_id}.
-func (s *Server) readClaim(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
-	id, err := campaignID(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) readClaim(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
 	user, err := userID(r, c)
 	if err != nil {
 		return err

@@ -13,11 +13,7 @@ import (
 )
 
 // issueCoupons answers POST /v1/campaigns/{id}/coupons.
-func (s *Server) issueCoupons(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
-	id, err := campaignID(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) issueCoupons(w http.ResponseWriter, r *http.Request, _ auth.Caller, id firstcome.CampaignID) error {
 	b := s.buffer()
 	defer s.release(b)
 	if err := b.read(w, r, maxIssue); err != nil {
@@ -78,11 +74,7 @@ func parseUsers(body []byte) ([]firstcome.UserID, error) {
 
 // listCoupons answers GET /v1/campaigns/{id}/coupons: a page of JSON, or the
 // whole campaign as CSV or NDJSON.
-func (s *Server) listCoupons(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
-	id, err := campaignID(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) listCoupons(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
 	q := parseQuery(r)
 	page := ledger.Page{After: q.number("after"), Limit: q.limit(), Voided: q.included("voided")}
 	choice := ledger.Choice{Page: page, User: parsed(q, "user_id", firstcome.ParseUserID), Code: parsed(q, "code", firstcome.ParseCode), Number: q.positive("number")}
@@ -213,11 +205,7 @@ func masked(c firstcome.Coupon) firstcome.Coupon {
 const maxReason = 500
 
 // voidCoupon answers POST /v1/campaigns/{id}/coupons/{number}/void.
-func (s *Server) voidCoupon(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
-	id, err := campaignID(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) voidCoupon(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
 	number, err := pathNumber(r, "number")
 	if err != nil {
 		return err

@@ -15,11 +15,7 @@ import (
 const maxWait = time.Minute
 
 // listFacts answers GET /v1/campaigns/{id}/facts.
-func (s *Server) listFacts(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
-	id, err := campaignID(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) listFacts(w http.ResponseWriter, r *http.Request, _ auth.Caller, id firstcome.CampaignID) error {
 	q := parseQuery(r)
 	after, most, wait := q.number("after"), q.limit(), q.wait()
 	if q.err() != nil {

@@ -3,13 +3,14 @@ package api
 import (
 	"net/http"
 
+	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/auth"
 )
 
 // readLedger answers GET /v1/campaigns/{id}/ledger.
-func (s *Server) readLedger(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
-	found, err := s.kept(r)
+func (s *Server) readLedger(w http.ResponseWriter, r *http.Request, _ auth.Caller, id firstcome.CampaignID) error {
+	found, err := s.Ledger.Campaign(r.Context(), id)
 	if err != nil {
 		return err
 	}

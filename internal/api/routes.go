@@ -15,8 +15,22 @@ type route struct {
 	method, path string
 	who          who
 	params       string // its query parameters; any other is refused
-	serve        func(http.ResponseWriter, *http.Request, auth.Caller) error
+	serve        handler
 	long         bool // its answer may take long: no lane answers it, and it bounds its reading itself
+}
+
+// A handler serves a request of a caller who may send it.
+type handler func(http.ResponseWriter, *http.Request, auth.Caller) error
+
+// of has the campaign that the path names served.
+func of(serve func(http.ResponseWriter, *http.Request, auth.Caller, firstcome.CampaignID) error) handler {
+	return func(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
+		id, err := campaignID(r)
+		if err != nil {
+			return err
+		}
+		return serve(w, r, c, id)
+	}
 }
 
 // routes is the whole surface.
@@ -31,20 +45,20 @@ func (s *Server) routes() []route {
 	return []route{
 		{"POST", "/v1/campaigns", run, "", s.createCampaign, short},
 		{"GET", "/v1/campaigns", counts, "after limit", s.listCampaigns, short},
-		{"GET", "/v1/campaigns/{id}", staff | self, "", s.readCampaign, short},
+		{"GET", "/v1/campaigns/{id}", staff | self, "", of(s.readCampaign), short},
 		{"PATCH", "/v1/campaigns/{id}", run, "", s.updateCampaign, short},
 		{"POST", "/v1/campaigns/{id}/pause", run, "", s.switchCampaign(ledger.Pause), short},
 		{"POST", "/v1/campaigns/{id}/resume", run, "", s.switchCampaign(ledger.Resume), short},
 		{"POST", "/v1/campaigns/{id}/close", run, "", s.switchCampaign(ledger.Close), short},
-		{"GET", "/v1/campaigns/{id}/changes", run, "after limit", s.listChanges, short},
-		{"GET", "/v1/campaigns/{id}/ledger", counts, "", s.readLedger, short},
+		{"GET", "/v1/campaigns/{id}/changes", run, "after limit", of(s.listChanges), short},
+		{"GET", "/v1/campaigns/{id}/ledger", counts, "", of(s.readLedger), short},
 
-		{"POST", "/v1/campaigns/{id}/claims", claim | self, "", s.claim, short},
-		{"GET", "/v1/campaigns/{id}/claims/{user_id}", ask | self, "", s.readClaim, short},
-		{"POST", "/v1/campaigns/{id}/coupons", run, "", s.issueCoupons, short},
-		{"GET", "/v1/campaigns/{id}/coupons", look, "after limit voided user_id code number excel tz", s.listCoupons, long},
-		{"POST", "/v1/campaigns/{id}/coupons/{number}/void", look, "", s.voidCoupon, short},
-		{"GET", "/v1/campaigns/{id}/facts", run, "after limit wait", s.listFacts, long},
+		{"POST", "/v1/campaigns/{id}/claims", claim | self, "", of(s.claim), short},
+		{"GET", "/v1/campaigns/{id}/claims/{user_id}", ask | self, "", of(s.readClaim), short},
+		{"POST", "/v1/campaigns/{id}/coupons", run, "", of(s.issueCoupons), short},
+		{"GET", "/v1/campaigns/{id}/coupons", look, "after limit voided user_id code number excel tz", of(s.listCoupons), long},
+		{"POST", "/v1/campaigns/{id}/coupons/{number}/void", look, "", of(s.voidCoupon), short},
+		{"GET", "/v1/campaigns/{id}/facts", run, "after limit wait", of(s.listFacts), long},
 
 		{"GET", "/v1/users/{user_id}/coupons", ask | self, "after limit", s.readWallet, short},
 

@@ -18,22 +18,9 @@ func unauthorized(err error) *client.Problem {
 		p.Challenge = challenge
 		return p
 	}
-	code, why := credentialsInvalid, ""
-	switch refused.Why {
-	case auth.Many:
-		why = "there is more than one Authorization header"
-	case auth.UnknownKey:
-		why = "the API key is not known, or was revoked"
-	case auth.NoTokens:
-		why = "it is not an API key, and this server takes no tokens"
-	case auth.Expired:
-		code, why = tokenExpired, "the token has expired"
-	case auth.Early:
-		why = "the token is not good yet"
-	case auth.BadSignature:
-		why = "the token's signature is not good, or its algorithm is not allowed"
-	default:
-		why = "the token is not one that this server takes: it needs exp, its user, and where configured iss and aud"
+	code, why := credentialsInvalid, refused.Why.Error()
+	if refused.Why == auth.Expired {
+		code = tokenExpired
 	}
 	p := newProblem(code, "the credentials are not good: "+why)
 	p.Challenge = challenge + `, error="invalid_token", error_description="` + why + `"`

@@ -10,7 +10,7 @@ import (
 // may have wrong, and nothing of what keys there are. It is an ErrUnauthorized.
 type Refusal struct{ Why Why }
 
-// Why is a reason of a Refusal, and an error as the log has it.
+// Why is a reason of a Refusal.
 type Why int
 
 // The reasons. A token is told expired, or early, only once its signature was found good.
@@ -30,14 +30,18 @@ func (r *Refusal) Error() string { return ErrUnauthorized.Error() }
 // Is tells that a Refusal is an ErrUnauthorized.
 func (r *Refusal) Is(target error) bool { return target == ErrUnauthorized }
 
-// Error says it of the reasons that are not a token's own: those are errors of its parser.
-func (w Why) Error() string {
-	return map[Why]string{
-		Missing:    "there is no Authorization header with Bearer",
-		Many:       "there is more than one Authorization header",
-		UnknownKey: "there is no such API key, or it was revoked",
-		NoTokens:   "it is not an API key, and tokens are not configured",
-	}[w]
+// Error says it to who sent the credentials.
+func (w Why) Error() string { return reasons[w] }
+
+var reasons = [...]string{
+	Missing:      "there is no Authorization header with Bearer",
+	Many:         "there is more than one Authorization header",
+	UnknownKey:   "the API key is not known, or was revoked",
+	NoTokens:     "it is not an API key, and this server takes no tokens",
+	Expired:      "the token has expired",
+	Early:        "the token is not good yet",
+	BadSignature: "the token's signature is not good, or its algorithm is not allowed",
+	BadToken:     "the token is not one that this server takes: it needs exp, its user, and where configured iss and aud",
 }
 
 // refusal returns what a caller is told of an error of check.
