@@ -18,6 +18,14 @@ func TestTheFakeLedgerConforms(t *testing.T) {
 	conform.Ledger(t, func(*testing.T) conform.Book { return stage.NewLedger() })
 }
 
+func TestTheFakeGateConforms(t *testing.T) {
+	conform.Gate(t, func(*testing.T) conform.Subject {
+		o, g := stage.NewOperator(), stage.NewGate(0)
+		g.Clock, o.Gates = o.Now, []flow.RemoteGate{g}
+		return o
+	})
+}
+
 // A stream is a fake journal as conform.Journal looks at it.
 type stream struct {
 	stage.Journal

@@ -1,0 +1,284 @@
+package stage
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// A Gate is a fake of one beside the ledger: it decides by the rule, in memory, and keeps what it issued until a
+// test settles it. conform.Gate holds it to what the real ones do. Make one with NewGate.
+type Gate struct {
+	mu        sync.Mutex // guards what follows
+	campaigns map[firstcome.CampaignID]*Course
+	watchers  map[int]func(firstcome.CampaignID, int64)
+	watches   int
+	calls     [][]firstcome.UserID
+	// Clock is the gate's.
+	Clock func() time.Time
+	// Lease is the longest that it grants.
+	Lease time.Duration
+	// Records tells that what it issues is recorded at once, as where the ledger decides.
+	Records bool
+	// Before, if set, is called at the beginning of each call of Claim, whose error its is.
+	Before func(context.Context, firstcome.CampaignID) error
+	// Changes, if set, is the error of changes.
+	Changes error
+	// States, if set, changes what is told of a campaign's state.
+	States func(firstcome.CampaignID, *flow.GateState) error
+	// Issued, if set, is told the numbers that are issued.
+	Issued func(int64)
+}
+
+// NewGate returns a gate with campaigns of a quantity.
+func NewGate(quantity int64, ids ...firstcome.CampaignID) *Gate {
+	g := &Gate{
+		campaigns: map[firstcome.CampaignID]*Course{}, watchers: map[int]func(firstcome.CampaignID, int64){},
+		Clock: time.Now, Lease: 200 * time.Millisecond,
+	}
+	for _, id := range ids {
+		terms := firstcome.Terms{Quantity: quantity}
+		_, _ = g.Apply(context.Background(), firstcome.Change{Campaign: id, Version: 1, Kind: firstcome.ChangeTerms, Epoch: 1, Terms: terms})
+	}
+	return g
+}
+
+// Set changes the gate as a test wants, while nobody calls it.
+func (g *Gate) Set(do func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	do()
+}
+
+// Course returns a campaign, nil if there is none. Who looks at it while others call the gate does so within Set.
+func (g *Gate) Course(id firstcome.CampaignID) *Course { return g.campaigns[id] }
+
+// Seen returns the batches that the gate got.
+func (g *Gate) Seen() [][]firstcome.UserID {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.calls)
+}
+
+// of calls do with a campaign.
+func (g *Gate) of(id firstcome.CampaignID, do func(*Course)) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := g.campaigns[id]
+	switch {
+	case c == nil:
+		return firstcome.ErrNoCampaign
+	case c.Gone:
+		return flow.ErrLost
+	}
+	do(c)
+	return nil
+}
+
+// now returns the gate's time for a campaign, which does not go back.
+func (g *Gate) now(c *Course) time.Time {
+	if now := g.Clock().UTC().Truncate(time.Microsecond); now.After(c.seen) {
+		return now
+	}
+	return c.seen
+}
+
+// Claim is flow.Gate's.
+func (g *Gate) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) (all []firstcome.Decision, err error) {
+	if before := g.before(); before != nil {
+		if err := before(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	g.Set(func() { g.calls = append(g.calls, users) })
+	err = g.of(id, func(c *Course) {
+		for _, user := range users {
+			all = append(all, g.decide(c, user))
+		}
+	})
+	return all, err
+}
+
+func (g *Gate) before() func(context.Context, firstcome.CampaignID) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.Before
+}
+
+func (g *Gate) decide(c *Course, user firstcome.UserID) firstcome.Decision {
+	now := g.now(c)
+	held, holds := c.Holders[user]
+	d := firstcome.Decision{
+		Outcome: firstcome.Decide(c.Campaign, now, int64(len(c.Holders)), holds), At: now, Version: c.Version, TermsVersion: c.TermsVersion,
+	}
+	opened := c.Opened(now)
+	moves := d.Outcome == firstcome.Issued || !opened.Equal(c.OpenedAt) || c.window(now) != c.window(c.seen)
+	c.OpenedAt = opened
+	if d.Outcome == firstcome.Issued {
+		held = g.issue(c, user, now)
+	}
+	if moves {
+		c.seen = now
+	}
+	c.SoldOutAt = c.Full(int64(len(c.Holders)), now)
+	d.InForce, d.Since, d.OpenedAt = int64(len(c.Holders)), c.Since(d.Outcome), c.OpenedAt
+	if d.Outcome.HasCoupon() {
+		d.Coupon = c.told(held)
+	}
+	d.Lease = c.lease(d, g.Lease)
+	return d
+}
+
+func (g *Gate) issue(c *Course, user firstcome.UserID, now time.Time) firstcome.Coupon {
+	c.Last++
+	issued := firstcome.Coupon{
+		Campaign: c.ID, Number: c.Last, User: user, Code: Secret().Code(c.ID, c.Last), IssuedAt: now, TermsVersion: c.TermsVersion,
+	}
+	c.Holders[user], c.Journal = issued, append(c.Journal, issued)
+	if g.Records {
+		c.Drained = c.Last
+	}
+	if g.Issued != nil {
+		g.Issued(c.Last)
+	}
+	return issued
+}
+
+// Holders is flow.Gate's.
+func (g *Gate) Holders(_ context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error) {
+	err = g.of(id, func(c *Course) {
+		version = c.Version
+		for user := range c.Holders {
+			each(user)
+		}
+	})
+	return version, err
+}
+
+// Apply is flow.RemoteGate's.
+func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := g.campaigns[change.Campaign]
+	switch {
+	case g.Changes != nil:
+		return false, g.Changes
+	case c == nil && change.Version == 1:
+		c = &Course{epoch: change.Epoch, refused: map[int64]bool{}, Holders: map[firstcome.UserID]firstcome.Coupon{}}
+		c.ID, g.campaigns[change.Campaign] = change.Campaign, c
+	case c == nil, c.Gone:
+		return false, flow.ErrLost
+	case change.Version <= c.Version:
+		return c.refused[change.Version], nil
+	case change.Version > c.Version+1:
+		return false, flow.ErrGap
+	}
+	c.Version = change.Version
+	c.Applied = append(c.Applied, c.Version)
+	if change.Kind == firstcome.ChangeTerms && change.Terms.Quantity < int64(len(c.Holders)) {
+		c.refused[c.Version] = true
+		return true, nil
+	}
+	c.seen = g.now(c)
+	c.apply(change)
+	c.SoldOutAt = c.Full(int64(len(c.Holders)), c.seen)
+	return false, nil
+}
+
+// CouponOf is flow.RemoteGate's.
+func (g *Gate) CouponOf(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (held firstcome.Coupon, err error) {
+	holds := false
+	err = g.of(id, func(c *Course) {
+		if held, holds = c.Holders[user]; holds {
+			held = c.told(held)
+		}
+	})
+	if err == nil && !holds {
+		err = firstcome.ErrNoCoupon
+	}
+	return held, err
+}
+
+// State is flow.RemoteGate's.
+func (g *Gate) State(_ context.Context, id firstcome.CampaignID) (state flow.GateState, err error) {
+	err = g.of(id, func(c *Course) {
+		state = flow.GateState{
+			Version: c.Version, Epoch: c.epoch, InForce: int64(len(c.Holders)), Issued: c.Last, LastNumber: c.Last,
+			DrainedThrough: c.Drained, Now: g.Clock().UTC(), Instants: c.Instants,
+		}
+	})
+	if err == nil && g.States != nil {
+		g.Set(func() { err = g.States(id, &state) })
+	}
+	return state, err
+}
+
+// DrainedThrough is flow.RemoteGate's.
+func (g *Gate) DrainedThrough(_ context.Context, id firstcome.CampaignID) (through int64, err error) {
+	err = g.of(id, func(c *Course) { through = c.Drained })
+	return through, err
+}
+
+// Has is flow.RemoteGate's.
+func (g *Gate) Has(_ context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (has []bool, err error) {
+	err = g.of(id, func(c *Course) {
+		for _, one := range coupons {
+			held := c.Holders[one.User]
+			has = append(has, held.Number == one.Number && c.told(held).Recorded)
+		}
+	})
+	return has, err
+}
+
+// Take returns what is on its way to the ledger, which has left the journal then.
+func (g *Gate) Take(id firstcome.CampaignID) (coupons []firstcome.Coupon) {
+	_ = g.of(id, func(c *Course) { coupons, c.Journal = c.Journal, nil })
+	return coupons
+}
+
+// Settle notes what a recorder brought to the ledger, and tells who watches.
+func (g *Gate) Settle(id firstcome.CampaignID, drained flow.Drained) {
+	var tell []func(firstcome.CampaignID, int64)
+	_ = g.of(id, func(c *Course) {
+		for _, dead := range drained.Letters {
+			if held := c.Holders[dead.User]; held.Number == dead.Number {
+				held.Buried = true
+				c.Holders[dead.User] = held
+			}
+		}
+		c.Drained = max(c.Drained, drained.Through)
+		tell = slices.Collect(maps.Values(g.watchers))
+	})
+	for _, each := range tell {
+		each(id, drained.Through)
+	}
+}
+
+// WatchDrained is flow.RemoteGate's.
+func (g *Gate) WatchDrained(ctx context.Context, ready func(), each func(firstcome.CampaignID, int64)) error {
+	var one int
+	g.Set(func() {
+		g.watches++
+		one = g.watches
+		g.watchers[one] = each
+	})
+	ready()
+	<-ctx.Done()
+	g.Set(func() { delete(g.watchers, one) })
+	return nil
+}
+
+// Retire is flow.Forgetter's.
+func (g *Gate) Retire(_ context.Context, id firstcome.CampaignID) error {
+	g.Set(func() {
+		if c := g.campaigns[id]; c != nil {
+			c.Gone = true
+		}
+	})
+	return nil
+}
