@@ -114,6 +114,23 @@ func TestWhatIsInTheJournalIsNotDrained(t *testing.T) {
 	s.recorded("with an entry that does not say its numbers", 4, 1, 2, 3)
 }
 
+// TestWhatALedgerSaidOfEntriesThatWereLaterIsNotForgotten has a recorder whose ledger answered last be the first that says so: what it
+// said is true of the entries that the other one is done with later.
+func TestWhatALedgerSaidOfEntriesThatWereLaterIsNotForgotten(t *testing.T) {
+	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
+	s.issue(0, 1)
+	s.issue(1, 1)
+	if _, err := s.gate.Settle(t.Context(), "c", flow.Drained{Through: 2}, lastEntry(t, s)); err != nil {
+		t.Fatal(err)
+	}
+	s.recorded("before the first entry", 2)
+	s.settle(1, 1)
+	s.recorded("when the journal is empty", 2, 1, 2)
+	if through, err := s.gate.DrainedThrough(t.Context(), "c"); err != nil || through != 2 {
+		t.Errorf("it is drained through %d, %v", through, err)
+	}
+}
+
 // lastEntry returns the id of the journal's last entry.
 func lastEntry(t *testing.T, s *shop) string {
 	t.Helper()

@@ -9,7 +9,8 @@
 --
 -- A dead letter's holder gets a flag in the same call as its entry leaves the journal, and drained_through
 -- stays below all that is in the journal. So a holder's drained number without a flag is recorded. A flag
--- is never taken away: what became of the dead letter only the ledger knows. Where the ledger has numbers
+-- is never taken away: what became of the dead letter only the ledger knows. Recorders may come in another order
+-- than the ledger's answers: so what it said of numbers above the oldest entry is kept, in ledger_through. Where the ledger has numbers
 -- that were never given here, this gate has lost its latest decisions: then drained_through says so at once,
 -- by being above the last number, and nothing is decided or said to be recorded any more. The first
 -- write is one that needs no memory, because this is what gives memory back; Redis looks at memory
@@ -21,9 +22,9 @@ local group, channel, tag, through = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]
 local FIRST_LETTER = 6
 local first_entry = FIRST_LETTER + 2 * tonumber(ARGV[5])
 
-local c, instead = campaign('drained_through', 'last_number')
+local c, instead = campaign('drained_through', 'last_number', 'ledger_through')
 if not c then return instead end
-local drained, last_number = tonumber(c[1]), tonumber(c[2])
+local drained, last_number, said = tonumber(c[1]), tonumber(c[2]), tonumber(c[3]) or 0
 
 redis.call('HDEL', campaign_key, '')
 for n = FIRST_LETTER, first_entry - 1, 2 do
@@ -38,6 +39,8 @@ each(first_entry, #ARGV, function(...)
 end)
 if not drained then return {'set', '0'} end
 
+if through > said then redis.call('HSET', campaign_key, 'ledger_through', whole(through)) end
+through = math.max(through, said)
 local oldest = redis.call('XRANGE', journal_key, '-', '+', 'COUNT', '1')[1]
 if oldest and through <= last_number then
   local fields, first = oldest[2], 1 -- one that does not say its numbers may be about any
