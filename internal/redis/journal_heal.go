@@ -185,8 +185,10 @@ func (g *Gate) appendLag(ctx context.Context, all []flow.Lag, k *keys) ([]flow.L
 }
 
 // Retire deletes a campaign's keys. The ledger must have said first that it
-// answers for the campaign from now on. It may be repeated.
+// answers for the campaign from now on. It is asked anew which keys these are: if it was replaced under this node, the ones that are
+// remembered are those of a campaign for which it does not answer. It may be repeated.
 func (g *Gate) Retire(ctx context.Context, id firstcome.CampaignID) error {
+	g.keyring.forget(id)
 	k, err := g.keysOf(ctx, id)
 	if err == nil {
 		_, _, err = g.run(ctx, g.forget, k)

@@ -112,6 +112,17 @@ func TestARetiredCampaignsKeysAreGoneAlsoIfSomeWereBefore(t *testing.T) {
 	}
 }
 
+// TestANodeWhoseLedgerIsReplacedRetiresTheKeysOfTheLedgerAsItIs has the ledger of before issue still, at another node.
+func TestANodeWhoseLedgerIsReplacedRetiresTheKeysOfTheLedgerAsItIs(t *testing.T) {
+	s, name, _ := replaceable(t)
+	s.issue(0, 1)
+	name("one.2")
+	stage.Must(t, s.gate.Retire(t.Context(), "c"))
+	if n, err := s.do("EXISTS", redis.Keys("c", "one.1")[0]).AsInt64(); err != nil || n != 1 {
+		t.Errorf("the campaign of the ledger as it was has %d keys, %v", n, err)
+	}
+}
+
 // replaceable returns a shop whose ledger calls its campaigns by what name returns, and counts how often it is asked.
 func replaceable(t *testing.T) (s *shop, name func(string), asked func() int) {
 	var mu sync.Mutex
