@@ -119,4 +119,4 @@ func TestEveryRightThatIsMissingIsNamedAndTryingWritesNothing(t *testing.T) {
 }
 
 // untried are rights that need no trial on keys: without them nothing else works, or their lack costs time only.
-var untried = []string{"@connection", "eval", "evalsha", "info", "subscribe", "unsubscribe", "role", "xpending"}
+var untried = []string{"@connection", "eval", "evalsha", "info", "subscribe", "unsubscribe", "role"}

@@ -122,6 +122,10 @@ func TestF07WithoutMemoryNothingIsHalfDoneAndHoldersAreFound(t *testing.T) {
 	if diff := cmp.Diff(before, s.dump()); diff != "" {
 		t.Errorf("a claim without memory left something (-before +after):\n%s", diff)
 	}
+	s.settle(0, 0, letter(2, 1)) // a dead letter's flag needs a little
+	if d := s.issue(1, 1); !d[0].Coupon.Buried {
+		t.Errorf("a dead letter's holder has no flag: %+v", d)
+	}
 	s.drain(s.journal(), p.Take) // recording is what gives memory back
 	p.WaitFor(t, 10)
 	s.drained(10)

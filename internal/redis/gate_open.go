@@ -16,7 +16,7 @@ import (
 // Rights are what a Redis user needs, as ACL SETUSER spells them; the last three of a
 // cluster and of a primary that Sentinel names. Before Redis 7 a new user may use every
 // channel, and naming one in addition is an error.
-const Rights = "~firstcome:* resetchannels &firstcome:* +@connection +eval +evalsha +info +time +get +set +del +unlink " +
+const Rights = "~firstcome:* resetchannels &firstcome:* +@connection +eval +evalsha +info +time +get +set +unlink " +
 	"+hset +hget +hmget +hlen +hdel +hscan +publish +subscribe +unsubscribe " +
 	"+xadd +xlen +xrange +xdel +xack +xgroup +xreadgroup +xautoclaim +xclaim " +
 	"+cluster|slots +cluster|shards +role"

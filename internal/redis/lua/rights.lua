@@ -38,5 +38,4 @@ try('XAUTOCLAIM', none, 'g', 'c', '0', '0-0')
 try('XCLAIM', none, 'g', 'c', '0', '1-1')
 try('PUBLISH', channel, '')
 try('UNLINK', none)
-try('DEL', none)
 return missing
