@@ -21,7 +21,7 @@ func (c *Client) Campaign(ctx context.Context, id string) (Campaign, error) {
 // Campaigns returns at most limit campaigns (0: 100) in the order of their ids,
 // from the one behind after on.
 func (c *Client) Campaigns(ctx context.Context, after string, limit int) (List[Campaign], error) {
-	return ask[List[Campaign]](ctx, c, request{method: http.MethodGet, path: "/v1/campaigns", query: page(after, limit)})
+	return ask[List[Campaign]](ctx, c, request{method: http.MethodGet, path: "/v1/campaigns", query: query("after", after, "limit", number(limit))})
 }
 
 // UpdateCampaign changes the named terms of a campaign; nil clears one. If version
@@ -56,7 +56,7 @@ func (c *Client) turn(ctx context.Context, id, to string) (Campaign, error) {
 // Changes returns at most limit changes of a campaign (0: 100) with versions above
 // after, in their order.
 func (c *Client) Changes(ctx context.Context, id string, after int64, limit int) (List[Change], error) {
-	q := page(strconv.FormatInt(after, 10), limit)
+	q := query("after", strconv.FormatInt(after, 10), "limit", number(limit))
 	return ask[List[Change]](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "changes"), query: q})
 }
 
@@ -75,12 +75,7 @@ type LogFilter struct {
 
 // AuditLog returns the chosen lines of the audit log, the latest first.
 func (c *Client) AuditLog(ctx context.Context, f LogFilter) (List[LogEntry], error) {
-	q := page("", f.Limit)
-	for name, value := range map[string]string{"campaign": f.Campaign, "user_id": f.User, "before": f.Before} {
-		if value != "" {
-			q[name] = []string{value}
-		}
-	}
+	q := query("campaign", f.Campaign, "user_id", f.User, "before", f.Before, "limit", number(f.Limit))
 	return ask[List[LogEntry]](ctx, c, request{method: http.MethodGet, path: "/v1/audit-log", query: q})
 }
 
@@ -88,5 +83,5 @@ func (c *Client) AuditLog(ctx context.Context, f LogFilter) (List[LogEntry], err
 // of their campaigns' ids, from the campaign behind after on.
 func (c *Client) Wallet(ctx context.Context, user, after string, limit int) (List[Coupon], error) {
 	path := "/v1/users/" + url.PathEscape(user) + "/coupons"
-	return ask[List[Coupon]](ctx, c, request{method: http.MethodGet, path: path, query: page(after, limit)})
+	return ask[List[Coupon]](ctx, c, request{method: http.MethodGet, path: path, query: query("after", after, "limit", number(limit))})
 }

@@ -15,6 +15,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -147,17 +148,27 @@ func problem(response *http.Response) error {
 	return p
 }
 
-// page is the query of a page.
-func page(after string, limit int) url.Values {
+// query returns the parameters of names and values in turn, without those that are empty.
+func query(pairs ...string) url.Values {
 	q := url.Values{}
-	if after != "" {
-		q.Set("after", after)
-	}
-	if limit > 0 {
-		q.Set("limit", strconv.Itoa(limit))
+	for pair := range slices.Chunk(pairs, 2) {
+		if pair[1] != "" {
+			q.Set(pair[0], pair[1])
+		}
 	}
 	return q
 }
+
+// number writes a limit; one that is not positive is none.
+func number(limit int) string {
+	if limit <= 0 {
+		return ""
+	}
+	return strconv.Itoa(limit)
+}
+
+// include writes a parameter that is "include" or empty.
+func include(is bool) string { return map[bool]string{true: "include"}[is] }
 
 // campaignPath returns the path of a campaign and of what is below it.
 func campaignPath(id string, below ...string) string {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 )
@@ -102,18 +101,12 @@ func (c *Client) ExportCoupons(ctx context.Context, id string, e Export, w io.Wr
 
 // export asks for all coupons of a campaign and returns the body of the answer, to be read and closed.
 func (c *Client) export(ctx context.Context, id string, e Export) (io.ReadCloser, error) {
-	r := request{method: http.MethodGet, path: campaignPath(id, "coupons"), query: url.Values{}, header: http.Header{"Accept": {"text/csv"}}}
+	r := request{method: http.MethodGet, path: campaignPath(id, "coupons"), query: query("voided", include(e.Voided), "tz", e.Zone), header: http.Header{"Accept": {"text/csv"}}}
 	if e.NDJSON {
 		r.header.Set("Accept", "application/x-ndjson")
 	}
-	if e.Voided {
-		r.query.Set("voided", "include")
-	}
 	if e.Excel {
 		r.query.Set("excel", "1")
-	}
-	if e.Zone != "" {
-		r.query.Set("tz", e.Zone)
 	}
 	response, err := c.send(ctx, r)
 	if err != nil {
@@ -139,17 +132,9 @@ type CouponFilter struct {
 // FindCoupons returns the chosen coupons of a campaign in number order. Next, if not nil, says that
 // there may be more: with Code that the search goes on there.
 func (c *Client) FindCoupons(ctx context.Context, id string, f CouponFilter) (List[Coupon], error) {
-	q := page(f.After, f.Limit)
-	for name, value := range map[string]string{"user_id": f.User, "code": f.Code} {
-		if value != "" {
-			q.Set(name, value)
-		}
-	}
-	if f.Number != 0 {
+	q := query("user_id", f.User, "code", f.Code, "voided", include(f.Voided), "after", f.After, "limit", number(f.Limit))
+	if f.Number != 0 { // also one that there cannot be, which the server refuses
 		q.Set("number", strconv.FormatInt(f.Number, 10))
-	}
-	if f.Voided {
-		q.Set("voided", "include")
 	}
 	return ask[List[Coupon]](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "coupons"), query: q})
 }
@@ -158,7 +143,7 @@ func (c *Client) FindCoupons(ctx context.Context, id string, f CouponFilter) (Li
 // after. If there are none, it waits for one, a minute at most, and returns none
 // if none comes. The list's Next is always the position to go on from.
 func (c *Client) Facts(ctx context.Context, id string, after int64, wait time.Duration, limit int) (List[Fact], error) {
-	q := page(strconv.FormatInt(after, 10), limit)
+	q := query("after", strconv.FormatInt(after, 10), "limit", number(limit))
 	if wait > 0 {
 		q.Set("wait", wait.String())
 	}

@@ -16,13 +16,7 @@ type LetterFilter struct {
 
 // DeadLetters returns the chosen dead letters in the order in which they came.
 func (c *Client) DeadLetters(ctx context.Context, f LetterFilter) (List[DeadLetter], error) {
-	q := page(f.After, f.Limit)
-	if f.Campaign != "" {
-		q.Set("campaign", f.Campaign)
-	}
-	if f.Settled {
-		q.Set("settled", "include")
-	}
+	q := query("campaign", f.Campaign, "settled", include(f.Settled), "after", f.After, "limit", number(f.Limit))
 	return ask[List[DeadLetter]](ctx, c, request{method: http.MethodGet, path: "/v1/dead-letters", query: q})
 }
 

@@ -56,20 +56,13 @@ func (e *edit) apply(t *firstcome.Terms) {
 // or can by itself never be allowed.
 func parseTerms(o object, wrong *mistakes) (*edit, error) {
 	e := &edit{mistakes: wrong}
-	for _, field := range []struct {
-		name string
-		read func(field string, raw json.RawMessage)
-	}{
-		{"name", e.readName},
-		{"quantity", e.readQuantity},
-		{"opens_at", e.readOpensAt},
-		{"closes_at", e.readClosesAt},
-		{"answer", e.readAnswer},
-		{"coupon", e.readCoupon},
-	} {
-		if raw, ok := o[field.name]; ok {
-			field.read(field.name, raw)
-		}
+	field(e, o, "", "name", e.readString, func(t *firstcome.Terms) *string { return &t.Name })
+	field(e, o, "", "quantity", e.readQuantity, func(t *firstcome.Terms) *int64 { return &t.Quantity })
+	field(e, o, "", "opens_at", e.readTime, func(t *firstcome.Terms) *time.Time { return &t.OpensAt })
+	field(e, o, "", "closes_at", e.readTime, func(t *firstcome.Terms) *time.Time { return &t.ClosesAt })
+	field(e, o, "", "answer", e.readAnswer, func(t *firstcome.Terms) *firstcome.AnswerWhen { return &t.Answer })
+	if raw, ok := o["coupon"]; ok {
+		e.readCoupon(raw)
 	}
 	e.check()
 	return e, e.err()
@@ -87,19 +80,19 @@ func (e *edit) check() {
 	}
 }
 
-func (e *edit) step(do func(*firstcome.Terms)) { e.steps = append(e.steps, do) }
-
-func (e *edit) readName(field string, raw json.RawMessage) {
-	name := e.readString(field, raw)
-	e.step(func(t *firstcome.Terms) { t.Name = name })
+// field reads a field, if the body has it, into its place in the terms.
+func field[T any](e *edit, o object, parent, name string, read func(string, json.RawMessage) T, place func(*firstcome.Terms) *T) {
+	if raw, ok := o[name]; ok {
+		value := read(parent+name, raw)
+		e.steps = append(e.steps, func(t *firstcome.Terms) { *place(t) = value })
+	}
 }
 
-func (e *edit) readAnswer(field string, raw json.RawMessage) {
-	answer := e.readString(field, raw)
-	e.step(func(t *firstcome.Terms) { t.Answer = firstcome.AnswerWhen(answer) })
+func (e *edit) readAnswer(field string, raw json.RawMessage) firstcome.AnswerWhen {
+	return firstcome.AnswerWhen(e.readString(field, raw))
 }
 
-func (e *edit) readQuantity(field string, raw json.RawMessage) {
+func (e *edit) readQuantity(field string, raw json.RawMessage) int64 {
 	quantity := firstcome.Unlimited
 	switch {
 	case isNull(raw):
@@ -112,44 +105,28 @@ func (e *edit) readQuantity(field string, raw json.RawMessage) {
 			e.refuse(field, "must be 0 to "+strconv.FormatInt(firstcome.MaxQuantity, 10)+", or null for no limit")
 		}
 	}
-	e.step(func(t *firstcome.Terms) { t.Quantity = quantity })
+	return quantity
 }
 
-func (e *edit) readOpensAt(field string, raw json.RawMessage) {
-	at := e.readTime(field, raw)
-	e.step(func(t *firstcome.Terms) { t.OpensAt = at })
-}
-
-func (e *edit) readClosesAt(field string, raw json.RawMessage) {
-	at := e.readTime(field, raw)
-	e.step(func(t *firstcome.Terms) { t.ClosesAt = at })
-}
-
-func (e *edit) readCoupon(field string, raw json.RawMessage) {
+func (e *edit) readCoupon(raw json.RawMessage) {
 	var o object
 	if err := json.Unmarshal(raw, &o); err != nil || o == nil {
-		e.mistype(field, "an object")
+		e.mistype("coupon", "an object")
 		return
 	}
-	o.only(e.mistakes, field+".", couponFields)
-	if benefit, ok := o["benefit"]; ok {
-		e.step(func(t *firstcome.Terms) { t.Benefit = benefit })
-	}
-	if raw, ok := o["valid_until"]; ok {
-		at := e.readTime(field+".valid_until", raw)
-		e.step(func(t *firstcome.Terms) { t.ValidUntil = at })
-	}
-	if raw, ok := o["valid_for"]; ok {
-		e.readValidFor(field+".valid_for", raw)
-	}
+	o.only(e.mistakes, "coupon.", couponFields)
+	benefit := func(_ string, raw json.RawMessage) json.RawMessage { return raw }
+	field(e, o, "coupon.", "benefit", benefit, func(t *firstcome.Terms) *json.RawMessage { return &t.Benefit })
+	field(e, o, "coupon.", "valid_until", e.readTime, func(t *firstcome.Terms) *time.Time { return &t.ValidUntil })
+	field(e, o, "coupon.", "valid_for", e.readValidFor, func(t *firstcome.Terms) *time.Duration { return &t.ValidFor })
 }
 
-func (e *edit) readValidFor(field string, raw json.RawMessage) {
+func (e *edit) readValidFor(field string, raw json.RawMessage) time.Duration {
 	var d time.Duration
 	if !isNull(raw) {
 		text := e.readString(field, raw)
 		if e.names(field) {
-			return
+			return 0
 		}
 		var err error
 		d, err = time.ParseDuration(text)
@@ -157,7 +134,7 @@ func (e *edit) readValidFor(field string, raw json.RawMessage) {
 			e.refuse(field, `must be a positive duration in whole microseconds, like "720h" or "1h30m"`)
 		}
 	}
-	e.step(func(t *firstcome.Terms) { t.ValidFor = d })
+	return d
 }
 
 // readTime reads an instant; null is the zero time.
