@@ -14,16 +14,24 @@ import (
 // meanwhile may be there or not, and a coupon may come twice. None has a Code.
 func (g *Gate) Coupons(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
 	k, err := g.keysOf(ctx, id)
+	if err == nil {
+		err = g.eachHolder(ctx, k, each)
+	}
 	if err != nil {
 		return fmt.Errorf("read the holders of %s: %w", id, err)
 	}
+	return nil
+}
+
+// eachHolder is Coupons.
+func (g *Gate) eachHolder(ctx context.Context, k *keys, each func(firstcome.Coupon) error) error {
 	for cursor := uint64(0); ; {
 		page, err := g.page(ctx, k, cursor)
 		if err != nil {
-			return fmt.Errorf("read the holders of %s: %w", id, err)
+			return err
 		}
 		for n := 0; n+1 < len(page.Elements); n += 2 {
-			c, err := readEntry(id, firstcome.UserID(page.Elements[n]), page.Elements[n+1])
+			c, err := readEntry(k.id, firstcome.UserID(page.Elements[n]), page.Elements[n+1])
 			if err != nil {
 				return err
 			}

@@ -105,20 +105,21 @@ func (j *Journal) heal(ctx context.Context, s *stream, to flow.Sink, some bool) 
 		}
 		h.cause = errBehind
 	}
-	after := int64(0) // what somebody deleted may be drained, and a dead letter that has no flag
-	if errors.Is(h.cause, errBehind) || errors.Is(h.cause, errGap) {
-		after = l.drained
-	}
-	coupons, err := j.held(ctx, s.keys, l, after)
+	coupons, err := j.held(ctx, s.keys, l)
 	if err != nil {
 		return err
 	}
 	if !h.told {
 		h.told = true
-		j.troubles.alarm(s.id, fmt.Errorf("%w; %d coupons from number %d on are recorded from the gate's holders", h.cause, len(coupons), after+1))
+		j.troubles.alarm(s.id, fmt.Errorf("%w; %d coupons from number %d on are recorded from the gate's holders", h.cause, len(coupons), l.drained+1))
 	}
 	for part := range slices.Chunk(coupons, j.options.Coupons) {
 		if err := j.give(ctx, s, to, share{Batch: flow.Batch{Campaign: s.id, Epoch: l.epoch, Marker: s.keys.marker, Coupons: part}}); err != nil {
+			return err
+		}
+	}
+	if !errors.Is(h.cause, errBehind) && !errors.Is(h.cause, errGap) {
+		if err := j.giveDrained(ctx, s, to, l); err != nil {
 			return err
 		}
 	}
@@ -126,29 +127,42 @@ func (j *Journal) heal(ctx context.Context, s *stream, to flow.Sink, some bool) 
 	return nil
 }
 
-// held returns the coupons in force with numbers above one, in number order.
-func (j *Journal) held(ctx context.Context, k *keys, l glance, after int64) ([]firstcome.Coupon, error) {
+// held returns the coupons in force that are not drained, in number order.
+func (j *Journal) held(ctx context.Context, k *keys, l glance) ([]firstcome.Coupon, error) {
 	found := map[int64]firstcome.Coupon{} // a page may name a holder again
-	for cursor := uint64(0); ; {
-		page, err := j.gate.page(ctx, k, cursor)
-		if err != nil {
-			return nil, err
+	err := j.gate.eachHolder(ctx, k, func(c firstcome.Coupon) error {
+		if c.Number > l.drained && c.Number <= l.last {
+			c.Code = j.gate.options.Secret.Code(k.id, c.Number)
+			found[c.Number] = c
 		}
-		for n := 0; n+1 < len(page.Elements); n += 2 {
-			c, err := readEntry(k.id, firstcome.UserID(page.Elements[n]), page.Elements[n+1])
-			if err != nil {
-				return nil, err
-			}
-			if c.Number > after && c.Number <= l.last {
-				c.Code = j.gate.options.Secret.Code(k.id, c.Number)
-				found[c.Number] = c
-			}
-		}
-		if cursor = page.Cursor; cursor == 0 {
-			break
-		}
+		return nil
+	})
+	return slices.SortedFunc(maps.Values(found), byNumber), err
+}
+
+// giveDrained gives the coupons in force that are drained to the sink once more: an entry that somebody deleted may be that of a dead
+// letter which has no flag. They may be all of the campaign's, so they are given as they are read.
+func (j *Journal) giveDrained(ctx context.Context, s *stream, to flow.Sink, l glance) error {
+	var part []firstcome.Coupon
+	give := func() error {
+		b := flow.Batch{Campaign: s.id, Epoch: l.epoch, Marker: s.keys.marker, Coupons: slices.SortedFunc(slices.Values(part), byNumber)}
+		part = part[:0]
+		return j.give(ctx, s, to, share{Batch: b})
 	}
-	return slices.SortedFunc(maps.Values(found), byNumber), nil
+	err := j.gate.eachHolder(ctx, s.keys, func(c firstcome.Coupon) error {
+		if c.Number > l.drained {
+			return nil
+		}
+		c.Code = j.gate.options.Secret.Code(s.id, c.Number)
+		if part = append(part, c); len(part) < j.options.Coupons {
+			return nil
+		}
+		return give()
+	})
+	if err == nil && len(part) > 0 {
+		err = give()
+	}
+	return err
 }
 
 // Lag returns the lag of each of these campaigns that has any. A campaign that the gate does not have, or

@@ -139,6 +139,34 @@ func TestF43AGroupThatIsGoneIsMadeAgainFromTheBeginning(t *testing.T) {
 	}
 }
 
+// TestF43DrainedHoldersOfAGroupThatIsGoneAreGivenSomeAtATime has a dead letter among them that has no flag: its recorder died before it
+// said so, and somebody deleted its entry.
+func TestF43DrainedHoldersOfAGroupThatIsGoneAreGivenSomeAtATime(t *testing.T) {
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
+	for n := range 10 {
+		s.issue(n*10, 10)
+	}
+	p.Refuses = func(c firstcome.Coupon) bool { return c.Number == 33 }
+	s.settle(100, 10)
+	s.do("XGROUP", "DESTROY", keysOf[2], "recorders")
+	s.issue(100, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	journal := s.journal(func(o *redis.JournalOptions) { o.Coupons = 7 })
+	go func() { ended <- flow.NewRecorder(journal, p, flow.RecorderLimits{}).Run(ctx) }()
+	s.drained(101)
+	cancel()
+	stage.Must(t, <-ended)
+	for _, d := range s.issue(0, 101) {
+		if c := d.Coupon; c.Buried != (c.Number == 33) || c.Recorded == c.Buried {
+			t.Errorf("number %d: %+v", c.Number, c)
+		}
+	}
+	if p.Widest > 7 {
+		t.Errorf("%d coupons were given at once", p.Widest)
+	}
+}
+
 // TestF43EntriesThatWereReadBeforeAHoleCouldNotBeFilledAreReadAgain has the ledger's row locked at that moment.
 func TestF43EntriesThatWereReadBeforeAHoleCouldNotBeFilledAreReadAgain(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
