@@ -111,7 +111,7 @@ func TestAVoidedDeadLettersStockReturnsAndItsNumberNever(t *testing.T) {
 
 func TestADeadLetterIsReplayedWhileTheGateIsAway(t *testing.T) {
 	f := openDead(t)
-	f.gate.set(func() { f.gate.away = errAway })
+	f.away(errAway)
 	f.call("POST", "/v1/dead-letters/1/replay", "").want(t, 200, "")
 	if r := f.call("GET", "/v1/campaigns/winter/claims/user-2", ""); r.json("coupon", "recorded") != true {
 		t.Errorf("the coupon is %s", r.body)
@@ -120,13 +120,13 @@ func TestADeadLetterIsReplayedWhileTheGateIsAway(t *testing.T) {
 
 func TestF20ALetterVoidedWhileTheGateIsAwayIsVoidedThereLater(t *testing.T) {
 	f := openDead(t)
-	f.gate.set(func() { f.gate.away = errAway })
+	f.away(errAway)
 	void := func() reply { return f.call("POST", "/v1/dead-letters/1/void", `{"reason":"r"}`) }
 	if r := void().want(t, 503, ""); !strings.Contains(r.text("detail"), "will be done") {
 		t.Errorf("it is answered %s", r.body)
 	}
 	void().want(t, 409, "")
-	f.gate.set(func() { f.gate.away = nil })
+	f.away(nil)
 	f.call("POST", "/v1/campaigns/winter/pause", "").want(t, 200, "") // the void goes first
 	f.call("GET", "/v1/campaigns/winter/claims/user-2", "").want(t, 404, "")
 }

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -85,7 +86,7 @@ func TestAClaimIsAnsweredOnceItsCouponIsRecorded(t *testing.T) {
 	f := openFar(t)
 	f.create(`{"id":"c","name":"n","quantity":2}`)
 	answer := f.later("c", "u")
-	<-f.gate.issued
+	<-f.issued
 	if s := f.call("GET", "/v1/campaigns/c", ""); s.number("issued") != 1 || s.number("recorded") != 0 {
 		t.Errorf("before it is recorded the campaign says %s", s.body)
 	}
@@ -166,7 +167,7 @@ func TestACampaignShowsTheGatesCountersWhileTheLedgerLags(t *testing.T) {
 func TestF20WhileTheGateIsAwayAChangeIs503AndWillBeDone(t *testing.T) {
 	f := openFar(t)
 	f.create(`{"id":"c","name":"n","quantity":3}`)
-	f.gate.set(func() { f.gate.away = errAway })
+	f.away(errAway)
 	r := f.call("POST", "/v1/campaigns/c/close", "").want(t, 503, "")
 	if !strings.Contains(r.text("detail"), "will be done") {
 		t.Errorf("it is answered %s", r.body)
@@ -174,7 +175,7 @@ func TestF20WhileTheGateIsAwayAChangeIs503AndWillBeDone(t *testing.T) {
 	if r := f.call("POST", "/v1/campaigns/c/pause", "").want(t, 503, ""); !strings.Contains(r.text("detail"), "nothing was changed") {
 		t.Errorf("the next one is answered %s", r.body)
 	}
-	f.gate.set(func() { f.gate.away = nil })
+	f.away(nil)
 	// Whoever asks for the same again finishes it, and finds it done.
 	if s := f.call("POST", "/v1/campaigns/c/close", "").want(t, 200, ""); s.number("version") != 2 {
 		t.Errorf("the campaign is %s", s.body)
@@ -186,12 +187,12 @@ func TestF20WhileTheGateIsAwayAChangeIs503AndWillBeDone(t *testing.T) {
 func TestF20AChangeThatTheGateMissedIsDoneBeforeTheNext(t *testing.T) {
 	f := openFar(t)
 	f.create(`{"id":"c","name":"n","quantity":3}`)
-	f.gate.set(func() { f.gate.away = errAway })
+	f.away(errAway)
 	f.call("PATCH", "/v1/campaigns/c", `{"quantity":1}`).want(t, 503, "")
 	if s := f.call("GET", "/v1/campaigns/c", ""); s.number("quantity") != 3 || s.number("version") != 2 {
 		t.Errorf("a lower quantity is only proposed, and the campaign is %s", s.body)
 	}
-	f.gate.set(func() { f.gate.away = nil })
+	f.away(nil)
 	if s := f.call("POST", "/v1/campaigns/c/pause", "").want(t, 200, ""); s.number("quantity") != 1 || s.number("version") != 3 {
 		t.Errorf("the campaign is %s", s.body)
 	}
@@ -264,9 +265,8 @@ func TestACampaignThatItsGateHasLostIsShownFromTheLedgerAndHidesNoOther(t *testi
 		f.record(firstcome.CampaignID(id))
 		f.claim(id, "v").want(t, 201, "issued") // which only the gate knows
 	}
-	f.gate.set(func() {
-		f.gate.states = map[firstcome.CampaignID]error{"b": fmt.Errorf("%w: part of it is gone", flow.ErrLost), "c": firstcome.ErrGateMismatch}
-	})
+	states := map[firstcome.CampaignID]error{"b": fmt.Errorf("%w: part of it is gone", flow.ErrLost), "c": firstcome.ErrGateMismatch}
+	f.gate.Set(func() { f.gate.States = func(id firstcome.CampaignID, _ *flow.GateState) error { return states[id] } })
 	for id, want := range map[string]string{"a": "open ok 2", "b": "unknown lost 1", "c": "unknown mismatch 1", "d": "open ok 2"} {
 		if got := seen(f.call("GET", "/v1/campaigns/"+id, "").want(t, 200, "").json()); got != want {
 			t.Errorf("the campaign %s is %q, want %q", id, got, want)
@@ -278,7 +278,7 @@ func TestACampaignThatItsGateHasLostIsShownFromTheLedgerAndHidesNoOther(t *testi
 		}
 	}
 	f.call("POST", "/v1/campaigns/d/close", "").want(t, 200, "")
-	f.gate.set(func() { f.gate.states["d"] = flow.ErrLost })
+	f.gate.Set(func() { states["d"] = flow.ErrLost })
 	if got := seen(f.call("GET", "/v1/campaigns/d", "").want(t, 200, "").json()); got != "closed lost 1" {
 		t.Errorf("a lost campaign that an operator closed is %q", got)
 	}
@@ -286,20 +286,24 @@ func TestACampaignThatItsGateHasLostIsShownFromTheLedgerAndHidesNoOther(t *testi
 
 func TestAListWhileTheGateIsAwayIsTheLedgersAndAsksTheGateOnce(t *testing.T) {
 	f := openFar(t)
-	away := map[firstcome.CampaignID]error{}
 	for _, id := range []string{"a", "b", "c"} {
 		f.create(`{"id":"` + id + `","name":"n","quantity":5}`)
-		away[firstcome.CampaignID(id)] = errors.New("it does not answer")
 	}
-	f.gate.set(func() { f.gate.states, f.gate.asked = away, 0 })
+	asked := 0
+	f.gate.Set(func() {
+		f.gate.States = func(firstcome.CampaignID, *flow.GateState) error {
+			asked++
+			return errors.New("it does not answer")
+		}
+	})
 	for _, c := range f.call("GET", "/v1/campaigns", "").want(t, 200, "").items() {
 		if got := seen(c); got != "unknown unknown 0" {
 			t.Errorf("the campaign %s is %q", c["id"], got)
 		}
 	}
-	f.gate.set(func() {
-		if f.gate.asked != 1 {
-			t.Errorf("the gate that does not answer was asked %d times", f.gate.asked)
+	f.gate.Set(func() {
+		if asked != 1 {
+			t.Errorf("the gate that does not answer was asked %d times", asked)
 		}
 	})
 	f.call("GET", "/v1/campaigns/a", "").want(t, 503, "")
@@ -317,7 +321,9 @@ func TestF32ANodeWithAnotherGateThanTheCampaignsDecidesNothingAndSaysWhy(t *test
 	f.claim("c", "u").want(t, 201, "issued")
 	f.bury("c", "a trial")
 	f.behind(`UPDATE campaigns SET gate = 'redis:another'`)
-	f.gate.set(func() { f.gate.refuses = firstcome.ErrGateMismatch })
+	f.gate.Set(func() {
+		f.gate.Before = func(context.Context, firstcome.CampaignID) error { return firstcome.ErrGateMismatch }
+	})
 	for _, r := range []reply{
 		f.claim("c", "v"),
 		f.call("POST", "/v1/campaigns/c/coupons", `{"user_ids":["v"]}`),
@@ -339,7 +345,7 @@ func TestF32ANodeWithAnotherGateThanTheCampaignsDecidesNothingAndSaysWhy(t *test
 func TestAChangeThatTheGateTakesFromOthersOnlyIsSaidToBeInTheLedger(t *testing.T) {
 	f := openFar(t)
 	f.create(`{"id":"c","name":"n","quantity":1}`)
-	f.gate.set(func() { f.gate.away = firstcome.ErrGateMismatch })
+	f.away(firstcome.ErrGateMismatch)
 	for id, r := range map[string]reply{
 		"c":     f.call("POST", "/v1/campaigns/c/pause", ""),
 		"newer": f.call("POST", "/v1/campaigns", `{"id":"newer","name":"n","quantity":1}`),

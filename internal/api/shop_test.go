@@ -73,7 +73,7 @@ type shop struct {
 	ledger *testLedger
 	issuer *flow.Issuer
 	claims *flow.Answerer
-	far    *farGate // nil: the ledger decides
+	far    *stage.Gate // nil: the ledger decides
 	server *api.Server
 	auth   *auth.Authenticator
 	url    string
