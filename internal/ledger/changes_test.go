@@ -14,72 +14,40 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A far gate is a remote gate of one campaign on a page: it applies changes and
-// issues numbers, and keeps what it issued until it is recorded.
+// A farGate is a fake gate of the campaign c, which issues what decided says.
 type farGate struct {
-	t        testing.TB
-	terms    firstcome.Terms
-	termsAt  int64
-	version  int64
-	last     int64
-	holders  map[firstcome.UserID]int64
-	refused  map[int64]bool
-	journal  []firstcome.Coupon
-	requests []int64 // versions as they came
-	applied  []int64 // versions as they took effect
-	down     error
+	*stage.Gate
+	t testing.TB
 }
 
+// newFarGate returns a gate whose clock shows when decided says that its next number was issued.
 func newFarGate(t testing.TB) *farGate {
-	return &farGate{t: t, holders: map[firstcome.UserID]int64{}, refused: map[int64]bool{}}
-}
-
-func (g *farGate) Apply(_ context.Context, c firstcome.Change) (bool, error) {
-	if g.down != nil {
-		return false, g.down
-	}
-	g.requests = append(g.requests, c.Version)
-	switch {
-	case c.Version <= g.version:
-		return g.refused[c.Version], nil
-	case c.Version > g.version+1:
-		return false, flow.ErrGap
-	}
-	g.version = c.Version
-	g.applied = append(g.applied, c.Version)
-	switch c.Kind {
-	case firstcome.ChangeTerms:
-		if c.Terms.Quantity < int64(len(g.holders)) {
-			g.refused[c.Version] = true
-			return true, nil
+	g := &farGate{Gate: stage.NewGate(0), t: t}
+	g.Clock = func() time.Time {
+		if c := g.Course("c"); c != nil {
+			return decided(t, c.Last+1).IssuedAt
 		}
-		g.terms, g.termsAt = c.Terms, c.Version
-	case firstcome.ChangeVoid:
-		if g.holders[c.User] == c.Number {
-			delete(g.holders, c.User)
-		}
+		return opening
 	}
-	return false, nil
+	return g
 }
 
 // issue issues the next numbers.
 func (g *farGate) issue(coupons int) {
+	g.t.Helper()
 	for range coupons {
-		if int64(len(g.holders)) == g.terms.Quantity {
-			g.t.Fatal("the gate is sold out")
+		user := decided(g.t, g.Course("c").Last+1).User
+		decisions, err := g.Claim(g.t.Context(), "c", []firstcome.UserID{user})
+		if err != nil || decisions[0].Outcome != firstcome.Issued {
+			g.t.Fatal(decisions, err)
 		}
-		g.last++
-		c := decided(g.t, g.last)
-		c.TermsVersion = g.termsAt
-		g.holders[c.User] = c.Number
-		g.journal = append(g.journal, c)
 	}
 }
 
 // record has the ledger record what the gate issued.
 func (g *farGate) record(l *ledger.Ledger) {
-	record(g.t, l, g.journal...)
-	g.journal = nil
+	g.t.Helper()
+	g.Settle("c", record(g.t, l, g.Take("c")...))
 }
 
 // A node is one of several, with what its operators' calls do.
@@ -122,9 +90,9 @@ func agree(t testing.TB, l *ledger.Ledger, g *farGate, quantity int64) {
 	t.Helper()
 	s, err := l.Campaign(t.Context(), "c")
 	stage.Must(t, err)
-	same(t, "the ledger's version, what is applied, the gate's", []int64{s.Version, s.Version, s.Version}, []int64{s.Version, s.Applied, g.version})
-	same(t, "the quantity in the ledger and at the gate", []int64{quantity, quantity}, []int64{s.Quantity, g.terms.Quantity})
-	for n, v := range g.applied {
+	same(t, "the ledger's version, what is applied, the gate's", []int64{s.Version, s.Version, s.Version}, []int64{s.Version, s.Applied, g.Course("c").Version})
+	same(t, "the quantity in the ledger and at the gate", []int64{quantity, quantity}, []int64{s.Quantity, g.Course("c").Quantity})
+	for n, v := range g.Course("c").Applied {
 		same(t, "the changes took effect once, in order", int64(n+1), v)
 	}
 }
@@ -206,7 +174,7 @@ func TestF20TwoNodesThatFinishTheSameChangeDoItOnce(t *testing.T) {
 		stage.Must(t, stage.Err(g.Apply(t.Context(), change)))
 		g.record(a.Ledger)
 		agree(t, a.Ledger, g, 6)
-		same(t, "in force at the gate and in the ledger", []int{5, 5}, []int{len(g.holders), int(books(t, a.Ledger).InForce)})
+		same(t, "in force at the gate and in the ledger", []int{5, 5}, []int{len(g.Course("c").Holders), int(books(t, a.Ledger).InForce)})
 	})
 }
 
@@ -256,7 +224,7 @@ func TestF20ARaiseHoldsInTheLedgerBeforeTheGateIssuesMore(t *testing.T) {
 func TestF20WhileTheGateIsAwayAChangeWaitsAndTheNextIsToldSo(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		a, b, g := shop(t, name, 5)
-		g.down = errors.New("connection refused")
+		g.Changes = errors.New("connection refused")
 		version, err := a.Switch(t.Context(), "test", "c", ledger.Close)
 		stage.Must(t, err)
 		if s, err := a.Campaign(t.Context(), "c"); err != nil || !s.Closed || s.Applied == s.Version {
@@ -270,7 +238,7 @@ func TestF20WhileTheGateIsAwayAChangeWaitsAndTheNextIsToldSo(t *testing.T) {
 		if _, err := b.Switch(t.Context(), "test", "c", ledger.Close); !errors.Is(err, firstcome.ErrPending) {
 			t.Errorf("the next operator is told %v", err)
 		}
-		g.down = nil
+		g.Changes = nil
 		finish(t, b, version)
 		agree(t, a.Ledger, g, 5)
 		same(t, "nothing is pending", 0, len(pendingAll(t, a)))
@@ -304,20 +272,20 @@ func TestF19AVoidedCouponStaysVoidedWhenItsEntryComesAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		a, _, g := shop(t, name, 5)
 		g.issue(5)
-		entries := g.journal
+		entries := g.Course("c").Journal
 		g.record(a.Ledger)
 		stage.Must(t, stage.Err(a.Void(t.Context(), "test", "c", 3, "a mistake")))
 		before := books(t, a.Ledger)
 		finish(t, a, 0)
 		record(t, a.Ledger, entries...)
 		same(t, "the books", before, books(t, a.Ledger))
-		same(t, "in force at the gate", 4, len(g.holders))
+		same(t, "in force at the gate", 4, len(g.Course("c").Holders))
 		stage.Must(t, a.Applied(t.Context(), firstcome.Change{Campaign: "c", Version: 2}, false))
 		// The user claims again; the old void comes again and leaves the new coupon alone.
 		void := firstcome.Change{Campaign: "c", Version: 2, Kind: firstcome.ChangeVoid, Number: 3, User: "user-3"}
-		g.holders["user-3"] = 6
-		if _, err := g.Apply(t.Context(), void); err != nil || g.holders["user-3"] != 6 {
-			t.Errorf("holders: %v, %v", g.holders, err)
+		g.Course("c").Holders["user-3"] = decided(t, 6)
+		if _, err := g.Apply(t.Context(), void); err != nil || g.Course("c").Holders["user-3"].Number != 6 {
+			t.Errorf("holders: %v, %v", g.Course("c").Holders, err)
 		}
 	})
 }
@@ -326,8 +294,8 @@ func TestF16ACouponIsNotVoidedBeforeItWasIssued(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		a, _, g := shop(t, name, 5)
 		g.issue(1)
-		g.journal[0].IssuedAt = time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond) // by the gate's clock
-		issued := g.journal[0]
+		g.Course("c").Journal[0].IssuedAt = time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond) // by the gate's clock
+		issued := g.Course("c").Journal[0]
 		g.record(a.Ledger)
 		voided, err := a.Void(t.Context(), "test", "c", 1, "a mistake")
 		if err != nil || voided.VoidedAt.Before(issued.IssuedAt) {

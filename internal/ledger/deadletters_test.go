@@ -25,8 +25,8 @@ func buried(t testing.TB, name string) (a node, g *farGate, letter int64) {
 	t.Helper()
 	a, _, g = shop(t, name, 3)
 	g.issue(3)
-	record(t, a.Ledger, g.journal[:2]...)
-	bury(t, a.Ledger, "a trial", g.journal[2])
+	record(t, a.Ledger, g.Course("c").Journal[:2]...)
+	bury(t, a.Ledger, "a trial", g.Course("c").Journal[2])
 	return a, g, letters(t, a.Ledger, ledger.Letters{})[0].ID
 }
 
@@ -106,7 +106,7 @@ func TestF44GarbageIsADeadLetterOnce(t *testing.T) {
 func TestF44ADeadLetterIsReplayedOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		a, g, letter := buried(t, name)
-		third := g.journal[2]
+		third := g.Course("c").Journal[2]
 		if err := a.Replay(t.Context(), "op", letter); err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +173,7 @@ func TestADeadLetterIsReplayedInALaterEpochUnlessItWasOfAnother(t *testing.T) {
 func TestAVoidedDeadLetterGivesTheGateItsStockBack(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		a, g, letter := buried(t, name)
-		third := g.journal[2]
+		third := g.Course("c").Journal[2]
 		version := a.quantity(t, 4)
 		if _, err := a.VoidLetter(t.Context(), "op", letter, ""); !errors.Is(err, firstcome.ErrPending) {
 			t.Errorf("while another change is on its way: %v", err)
@@ -185,14 +185,14 @@ func TestAVoidedDeadLetterGivesTheGateItsStockBack(t *testing.T) {
 		}
 		finish(t, a, 0)
 		same(t, "the campaign whose change has to be finished", "c", string(id))
-		same(t, "holders", 2, len(g.holders))
+		same(t, "holders", 2, len(g.Course("c").Holders))
 		agree(t, a.Ledger, g, 4)
 		// Its entry comes again, and the user has claimed again since.
-		g.journal = []firstcome.Coupon{third}
+		g.Course("c").Journal = []firstcome.Coupon{third}
 		again := decided(t, 4)
 		again.User = third.User
-		g.journal = append(g.journal, again)
-		g.holders[third.User] = 4
+		g.Course("c").Journal = append(g.Course("c").Journal, again)
+		g.Course("c").Holders[third.User] = again
 		g.record(a.Ledger)
 		got := books(t, a.Ledger)
 		same(t, "in force", int64(3), got.InForce)

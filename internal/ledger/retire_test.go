@@ -60,7 +60,7 @@ func TestWhatIsUnderWayKeepsACampaignAtItsGate(t *testing.T) {
 		},
 		"an open dead letter": func(t *testing.T, s *season) func() {
 			s.gate.issue(1)
-			letter := s.gate.journal[0]
+			letter := s.gate.Course("c").Journal[0]
 			bury(t, s.a.Ledger, "refused", letter)
 			return func() {
 				if _, err := s.a.VoidLetter(t.Context(), "test", letters(t, s.a.Ledger, ledger.Letters{})[0].ID, "test"); err != nil {
@@ -292,7 +292,7 @@ func TestAForgottenCampaignsCouponsAreVoidedAndNothingElseOfItChanges(t *testing
 			t.Fatal(err)
 		}
 		same(t, "in force, version, applied", []int64{2, 3, 3}, []int64{status.InForce, status.Version, status.Applied})
-		same(t, "the gate was not made again", []bool{true, true}, []bool{s.gate.gone, s.gate.version == 2})
+		same(t, "the gate was not made again", []bool{true, true}, []bool{s.gate.Course("c").Gone, s.gate.Course("c").Version == 2})
 	})
 }
 
@@ -319,7 +319,7 @@ func TestAGateThatLostACampaignWhichIsNotRetiredIsNotAnsweredFor(t *testing.T) {
 		ctx := t.Context()
 		s.close()
 		s.void(1)
-		s.gate.gone = true
+		s.gate.Course("c").Gone = true
 		_, claimed := s.over.Claim(ctx, "c", []firstcome.UserID{"user-1"})
 		_, held := s.over.Holders(ctx, "c", func(firstcome.UserID) { t.Error("a holder") })
 		_, applied := s.over.Apply(ctx, pendingOf(t, s.a))
@@ -335,7 +335,6 @@ func TestAGateThatLostACampaignWhichIsNotRetiredIsNotAnsweredFor(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		s.gate.unlisted = true
 		if _, err := s.over.Claim(ctx, "nowhere", []firstcome.UserID{"user-1"}); !errors.Is(err, firstcome.ErrNoCampaign) {
 			t.Errorf("no campaign: %v", err)
 		}

@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -18,87 +19,22 @@ const (
 	minute = time.Minute
 )
 
-// An old gate is a far gate that can forget its campaign, and knows then only that
-// it should know it.
+// An old gate is a far gate that counts how often it was told to forget its campaign.
 type oldGate struct {
 	*farGate
-	s        *season
-	gone     bool
 	forgot   int   // calls of Retire
 	behind   int64 // versions that State is behind
 	late     time.Duration
 	epoch    int64
 	instants firstcome.Instants
 	fails    error // of the next Retire, after it was done
-	unlisted bool  // not even that: it says ErrNoCampaign
 }
 
-func (g *oldGate) missing() error {
-	switch {
-	case g.unlisted:
-		return firstcome.ErrNoCampaign
-	case g.gone:
-		return fmt.Errorf("the gate: %w", flow.ErrLost)
-	}
-	return nil
-}
-
-func (g *oldGate) Retire(context.Context, firstcome.CampaignID) error {
-	g.gone = true
+func (g *oldGate) Retire(ctx context.Context, id firstcome.CampaignID) error {
 	g.forgot++
 	err := g.fails
 	g.fails = nil
-	return err
-}
-
-func (g *oldGate) State(context.Context, firstcome.CampaignID) (flow.GateState, error) {
-	return flow.GateState{
-		Version: g.version - g.behind, Epoch: g.epoch, LastNumber: g.last, InForce: int64(len(g.holders)), Now: g.s.now().Add(-g.late),
-		Instants: g.instants,
-	}, g.missing()
-}
-
-func (g *oldGate) Apply(ctx context.Context, c firstcome.Change) (bool, error) {
-	if err := g.missing(); err != nil {
-		return false, err
-	}
-	return g.farGate.Apply(ctx, c)
-}
-
-func (g *oldGate) Claim(_ context.Context, _ firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	decisions := make([]firstcome.Decision, len(users))
-	for n, user := range users {
-		decisions[n] = firstcome.Decision{Outcome: firstcome.Closed, Version: g.version}
-		if number, ok := g.holders[user]; ok {
-			decisions[n] = firstcome.Decision{Outcome: firstcome.AlreadyIssued, Version: g.version, Coupon: firstcome.Coupon{Number: number}}
-		}
-	}
-	return decisions, g.missing()
-}
-
-func (g *oldGate) Holders(_ context.Context, _ firstcome.CampaignID, each func(firstcome.UserID)) (int64, error) {
-	for user := range g.holders {
-		if !g.gone {
-			each(user)
-		}
-	}
-	return g.version, g.missing()
-}
-
-func (g *oldGate) CouponOf(_ context.Context, _ firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
-	return firstcome.Coupon{Number: g.holders[user]}, g.missing()
-}
-
-func (g *oldGate) DrainedThrough(context.Context, firstcome.CampaignID) (int64, error) {
-	return g.last, g.missing()
-}
-
-func (g *oldGate) Has(_ context.Context, _ firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
-	return make([]bool, len(coupons)), g.missing()
-}
-
-func (g *oldGate) WatchDrained(context.Context, func(), func(firstcome.CampaignID, int64)) error {
-	return nil
+	return errors.Join(err, g.farGate.Retire(ctx, id))
 }
 
 // A season is a campaign c of two nodes from its making to long after its end.
@@ -119,7 +55,12 @@ func (s *season) pass(d time.Duration) { s.ahead.Add(int64(d)) }
 func newSeason(t testing.TB, name string) *season {
 	t.Helper()
 	s := &season{t: t}
-	s.gate = &oldGate{farGate: newFarGate(t), s: s, epoch: 1}
+	s.gate = &oldGate{farGate: newFarGate(t), epoch: 1}
+	s.gate.States = func(_ firstcome.CampaignID, state *flow.GateState) error {
+		state.Version -= s.gate.behind
+		state.Epoch, state.Now, state.Instants = s.gate.epoch, s.now().Add(-s.gate.late), s.gate.instants
+		return nil
+	}
 	at := func() *ledger.Ledger {
 		l, err := ledger.Open(context.Background(), name, ledger.Options{Secret: secret(t), Gate: "redis:test", Clock: s.now})
 		if err != nil {
@@ -186,7 +127,7 @@ func (s *season) expect(what string, retired, gone bool) {
 		s.t.Fatal(err)
 	}
 	same(s.t, what+": retired, inactive, gone from the gate", []bool{retired, retired, gone},
-		[]bool{!c.RetiredAt.IsZero(), !slices.ContainsFunc(active, func(r flow.Revision) bool { return r.Campaign == "c" }), s.gate.gone})
+		[]bool{!c.RetiredAt.IsZero(), !slices.ContainsFunc(active, func(r flow.Revision) bool { return r.Campaign == "c" }), s.gate.Course("c").Gone})
 }
 
 // forgotten lets the campaign be retired and its gate forget it.
