@@ -7,8 +7,7 @@ import (
 	"strconv"
 )
 
-// CreateCampaign makes a campaign. A Problem with status 409 says that there is
-// one with its id.
+// CreateCampaign makes a campaign. A Problem with status 409 says that its id is taken.
 func (c *Client) CreateCampaign(ctx context.Context, n NewCampaign) (Campaign, error) {
 	return ask[Campaign](ctx, c, request{method: http.MethodPost, path: "/v1/campaigns", body: n})
 }

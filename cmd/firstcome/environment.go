@@ -40,8 +40,7 @@ func variables(environ []string) map[string]string {
 // variable returns the value of one of an environment's variables, "" if it is not set.
 func (t terminal) variable(name string) string { return variables(t.env)[name] }
 
-// environment goes over the variables: unknown ones, and bad values for the
-// command's flags, are mistakes.
+// environment notes unknown variables, and bad values for the command's flags.
 func (r *reader) environment(traced *kong.Context) {
 	for _, name := range slices.Sorted(maps.Keys(r.env)) {
 		isOf := func(f *kong.Flag) bool { return hasVariable(f) && variableOf(f.Name) == name }

@@ -34,8 +34,7 @@ func mustExist(path string) error {
 	return nil
 }
 
-// writeLedger opens the ledger beside whoever serves it, makes it if there is
-// none, and writes.
+// writeLedger is readLedger for writing. It makes the ledger if there is none.
 func writeLedger(ctx context.Context, path string, write func(*ledger.Ledger) error) error {
 	l, err := openToWrite(ctx, path)
 	if err != nil {

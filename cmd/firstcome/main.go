@@ -31,8 +31,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], terminal{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Environ()}))
 }
 
-// untilSignal returns a context that the first SIGINT or SIGTERM ends. A second
-// one ends the process at once.
+// untilSignal returns a context that the first SIGINT or SIGTERM ends. A second ends the process.
 func untilSignal() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)

@@ -52,8 +52,7 @@ func parse(grammar any, args []string, t terminal) (*kong.Context, error) {
 	return parsed, nil
 }
 
-// asMeant returns the arguments for those that other programs have for the same:
-// nothing, help and --version.
+// asMeant understands what other programs take: nothing, help and --version.
 func asMeant(args []string) []string {
 	switch {
 	case len(args) == 0:

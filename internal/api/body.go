@@ -109,8 +109,7 @@ func isIdentity(encoding []string) bool {
 	return len(encoding) == 1 && strings.EqualFold(encoding[0], "identity")
 }
 
-// isJSON tells whether a Content-Type is that of JSON in UTF-8; an empty body
-// needs none.
+// isJSON tells whether a Content-Type is JSON in UTF-8; an empty body needs none.
 func isJSON(types []string, empty bool) bool {
 	switch {
 	case len(types) == 0:

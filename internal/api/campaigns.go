@@ -57,8 +57,7 @@ func (o object) newID(wrong *mistakes) (firstcome.CampaignID, error) {
 	return id, nil
 }
 
-// makeID returns an id that nobody has and that sorts by the time of its making:
-// a version 7 UUID.
+// makeID returns a new id, which sorts by the time of its making: a version 7 UUID.
 func makeID() (firstcome.CampaignID, error) {
 	id, err := uuid.NewV7()
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"github.com/firstcome/firstcome/internal/auth"
 )
 
-// maxWait is how long a request may wait for facts: below the time-outs of
-// common proxies.
+// maxWait bounds the wait for facts: below the time-outs of common proxies.
 const maxWait = time.Minute
 
 // listFacts answers GET /v1/campaigns/{id}/facts.

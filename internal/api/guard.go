@@ -30,8 +30,7 @@ func (s *Server) Handler() http.Handler {
 	return handler
 }
 
-// A front refuses paths that ServeMux would redirect, and answers those that no
-// route has.
+// A front refuses paths that ServeMux would redirect, and answers those without a route.
 type front struct {
 	server  *Server
 	mux     *http.ServeMux

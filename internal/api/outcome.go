@@ -11,8 +11,7 @@ import (
 	"github.com/firstcome/firstcome/client"
 )
 
-// replies is the one table from outcomes to HTTP. The detail is what a refusal
-// says in words.
+// replies is the one table from outcomes to HTTP. Each refusal has its words.
 var replies = [...]struct {
 	status int
 	detail string
@@ -70,8 +69,7 @@ const (
 )
 
 // retryAfter returns how long who was refused should wait before asking again,
-// spread so that a crowd does not come back at once; 0 means that there is no
-// telling.
+// spread so that a crowd does not come back at once; 0 if it is not known.
 func retryAfter(d firstcome.Decision, opensAt time.Time) time.Duration {
 	switch d.Outcome {
 	case firstcome.Paused:
@@ -87,8 +85,7 @@ func retryAfter(d firstcome.Decision, opensAt time.Time) time.Duration {
 // jitter returns a duration from 0 to most.
 func jitter(most time.Duration) time.Duration { return rand.N(most + 1) }
 
-// seconds returns a wait as a header's value: in whole seconds, rounded up so
-// that nobody comes early.
+// seconds returns a wait as a header's value, rounded up so that nobody comes early.
 func seconds(wait time.Duration) []string {
 	return []string{strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10)}
 }

@@ -47,8 +47,7 @@ func later(c code, detail string, wait time.Duration) *client.Problem {
 	return p
 }
 
-// unavailableRetry is when to ask again after a 503, and over how long such
-// clients are spread.
+// unavailableRetry is how long a client waits at least after a 503.
 const unavailableRetry = time.Second
 
 // unavailable is the answer when firstcome cannot tell, or has no room.
@@ -158,8 +157,7 @@ func writeJSON(w http.ResponseWriter, status int, value any) error {
 	return nil
 }
 
-// writeBody answers with JSON. What cannot be written was sent to a client that
-// went away.
+// writeBody answers with JSON. A client that went away is no error.
 func writeBody(w http.ResponseWriter, status int, body []byte) {
 	w.Header()["Content-Type"] = typeJSON
 	w.WriteHeader(status)

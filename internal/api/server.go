@@ -99,8 +99,7 @@ func New(c Config) *Server {
 	return s
 }
 
-// Drain turns /readyz to 503 and ends every wait for facts. It may be called
-// more than once.
+// Drain turns /readyz to 503 and ends every wait for facts. It may be repeated.
 func (s *Server) Drain() {
 	s.Health.Drain()
 	s.drain.Do(func() { close(s.draining) })

@@ -14,8 +14,7 @@ import (
 	"github.com/firstcome/firstcome/client"
 )
 
-// maxDepth is how deep JSON may be nested. No field needs more than a few; a
-// benefit is the caller's own.
+// maxDepth is how deep JSON may be nested: a benefit is the caller's own.
 const maxDepth = 32
 
 // An object is a JSON object's fields, unread.
@@ -158,8 +157,7 @@ func checkNesting(text []byte) *client.FieldError {
 	}
 }
 
-// readUser reads a user id: a string, or an integer in canonical form, which
-// counts as its digits.
+// readUser reads a user id: a string, or the digits of an integer in canonical form.
 func (m *mistakes) readUser(field string, raw json.RawMessage) firstcome.UserID {
 	text := string(raw)
 	if text[0] == '"' {

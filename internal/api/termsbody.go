@@ -10,8 +10,7 @@ import (
 	"github.com/firstcome/firstcome/client"
 )
 
-// termsFields are the fields of a body that sets terms, couponFields those of
-// its coupon.
+// The fields of a body that sets terms, and those of its coupon.
 var (
 	termsFields  = []string{"name", "quantity", "opens_at", "closes_at", "answer", "coupon"}
 	couponFields = []string{"benefit", "valid_until", "valid_for"}

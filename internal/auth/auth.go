@@ -30,8 +30,7 @@ import (
 // ErrUnauthorized is the answer to every request without good credentials.
 var ErrUnauthorized = errors.New("credentials are missing or not good")
 
-// reloadEvery leaves half of the second, within which a key has to be effective,
-// for a slow read.
+// A key has to be effective within a second: reloadEvery leaves half of it for a slow read.
 const reloadEvery = 500 * time.Millisecond
 
 // lookEvery is how often the tokens' public keys are looked at: they change some times a year, and a
@@ -178,8 +177,7 @@ func (a *Authenticator) Authenticate(r *http.Request) (Caller, error) {
 	return caller, nil
 }
 
-// check returns whose credentials a request's Authorization headers are. The
-// error says why not.
+// check returns whose Authorization headers these are. The error says why nobody's.
 func (a *Authenticator) check(headers []string) (Caller, error) {
 	switch len(headers) {
 	case 0:

@@ -68,8 +68,7 @@ type checker struct {
 	claim  string
 }
 
-// NewJWT returns the checker of tokens, or an error that says everything that is
-// wrong with the configuration.
+// NewJWT returns the checker of tokens, or all that is wrong with the configuration.
 func NewJWT(c JWTConfig) (*JWT, error) {
 	now, err := newChecker(c)
 	if err != nil {

@@ -130,8 +130,7 @@ func scanAnswer(body []byte) (f fields, ok bool) {
 	return f, false
 }
 
-// scalarEnd returns the index behind the string, number or word that begins at
-// i, or -1.
+// scalarEnd returns where the string, number or word that begins at i ends, or -1.
 func scalarEnd(body []byte, i int) int {
 	if body[i] != '"' {
 		n := bytes.IndexAny(body[i:], ",]} \t\r\n")

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// An Ask sends one claim by the user of an index and waits for what comes of it,
-// for a bounded time.
+// An Ask claims for the user of an index and waits for the answer, for a bounded time.
 type Ask func(user int) Answer
 
 // A record is a claim and when it was made, since the start of the run.
@@ -118,8 +117,7 @@ func (d *driver) work(ctx context.Context, ask Ask, records []record) []record {
 	return records
 }
 
-// claim sends a claim, and again while it may and the outcome is unknown, and
-// records every sending.
+// claim sends a claim, again while its outcome is unknown, and records every sending.
 func (d *driver) claim(ctx context.Context, ask Ask, pause *time.Timer, r record, records []record) []record {
 	const first, longest = 50 * time.Millisecond, time.Second
 	for again, wait := 0, first; ; again++ {

@@ -114,8 +114,7 @@ func interval(run time.Duration) time.Duration {
 	return max(10*time.Second, (run / 600).Truncate(time.Second))
 }
 
-// series makes the time series of records sorted by when they were received, the
-// last of them at end.
+// series makes the time series of records in the order of their receipt, until end.
 func series(records []record, end time.Duration) Series {
 	width := interval(end)
 	s := Series{Interval: width.Seconds(), PerSecond: map[string][]float64{}}
@@ -190,8 +189,7 @@ func soldOut(records []record) *float64 {
 	return last
 }
 
-// maxNumbers is how many points show the course of the numbers: more than a
-// chart has columns.
+// maxNumbers is how many numbers are shown: more than a chart has columns.
 const maxNumbers = 2000
 
 // numbers returns issued coupons in the order of their issue, evenly chosen.

@@ -63,8 +63,7 @@ func verdict(ctx context.Context, c Config, reader *client.Client, before client
 	return v
 }
 
-// recorded returns the campaign once every coupon that was issued is in the ledger, or
-// is a dead letter.
+// recorded returns the campaign once every issued coupon is in the ledger or a dead letter.
 func recorded(ctx context.Context, c Config, reader *client.Client) (client.Campaign, error) {
 	ctx, cancel := context.WithTimeout(ctx, settle)
 	defer cancel()

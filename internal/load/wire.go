@@ -185,8 +185,7 @@ func (l *line) hangUp() {
 	}
 }
 
-// trouble names the cause of a lost answer, without what differs from one to the
-// next, such as ports.
+// trouble names the cause of a lost answer, without what differs each time, such as ports.
 func trouble(err error) string {
 	var timeout interface{ Timeout() bool } // fasthttp's is no net.Error
 	var operation *net.OpError
