@@ -41,7 +41,7 @@ func (t *tx) insertChange(id firstcome.CampaignID, version int64, kind firstcome
 }
 
 // notRecorded says what it means that the ledger of a remote gate does not have a
-// number: above what is settled the gate may have issued it.
+// number: above what is drained the gate may have issued it.
 func (t *tx) notRecorded(s stock, number int64) error {
 	letter, err := t.exists(`SELECT count(*) FROM dead_letters WHERE campaign_id = ? AND number = ?`, string(s.ID), number)
 	switch {
