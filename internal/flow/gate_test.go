@@ -2,96 +2,30 @@ package flow_test
 
 import (
 	"context"
-	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A memory is a gate in memory whose calls a test can hold up and see.
-type memory struct {
-	mu        sync.Mutex
-	campaigns map[firstcome.CampaignID]*firstcome.Campaign
-	holds     map[firstcome.CampaignID]map[firstcome.UserID]int64
-	calls     [][]firstcome.UserID
-	lease     time.Duration
-
-	// before, if set, is called at the beginning of each call.
-	before func(ctx context.Context, id firstcome.CampaignID) error
+// newGate returns a gate whose coupons are recorded when they are issued, as where the ledger decides.
+func newGate(quantity int64, ids ...firstcome.CampaignID) *stage.Gate {
+	g := stage.NewGate(quantity, ids...)
+	g.Records = true
+	return g
 }
 
-func newMemory(quantity int64, ids ...firstcome.CampaignID) *memory {
-	m := &memory{campaigns: map[firstcome.CampaignID]*firstcome.Campaign{}, holds: map[firstcome.CampaignID]map[firstcome.UserID]int64{}, lease: 200 * time.Millisecond}
-	for _, id := range ids {
-		m.campaigns[id] = &firstcome.Campaign{ID: id, Version: 1, Terms: firstcome.Terms{Quantity: quantity}}
-		m.holds[id] = map[firstcome.UserID]int64{}
-	}
-	return m
-}
-
-func (m *memory) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	if m.before != nil {
-		if err := m.before(ctx, id); err != nil {
-			return nil, err
-		}
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.calls = append(m.calls, users)
-	c, ok := m.campaigns[id]
-	if !ok {
-		return nil, firstcome.ErrNoCampaign
-	}
-	decisions := make([]firstcome.Decision, len(users))
-	for n, user := range users {
-		decisions[n] = m.decide(c, user)
-	}
-	return decisions, nil
-}
-
-func (m *memory) decide(c *firstcome.Campaign, user firstcome.UserID) firstcome.Decision {
-	holds := m.holds[c.ID]
-	number, held := holds[user]
-	d := firstcome.Decision{Outcome: firstcome.Decide(*c, time.Now(), int64(len(holds)), held), Version: c.Version, Lease: m.lease}
-	if d.Outcome == firstcome.Issued {
-		number = int64(len(holds)) + 1
-		holds[user] = number
-	}
-	d.InForce, d.Since = int64(len(holds)), c.Since(d.Outcome)
-	if d.Outcome.HasCoupon() {
-		d.Coupon = firstcome.Coupon{Campaign: c.ID, Number: number, User: user, Code: "0123456789ABCDEF", Recorded: true}
-	}
-	return d
-}
-
-func (m *memory) Holders(_ context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (int64, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for user := range m.holds[id] {
-		each(user)
-	}
-	return m.campaigns[id].Version, nil
-}
-
-// change changes a campaign as an operator would.
-func (m *memory) change(id firstcome.CampaignID, edit func(c *firstcome.Campaign, holds map[firstcome.UserID]int64)) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	edit(m.campaigns[id], m.holds[id])
-	m.campaigns[id].Version++
-}
-
-// seen returns the batches that the gate got.
-func (m *memory) seen() [][]firstcome.UserID {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.calls
+// void takes a user's coupon of the campaign c back, as an operator would.
+func void(t testing.TB, g *stage.Gate, user firstcome.UserID) {
+	t.Helper()
+	c := g.Course("c")
+	change := firstcome.Change{Campaign: c.ID, Version: c.Version + 1, Kind: firstcome.ChangeVoid, Number: c.Holders[user].Number, User: user}
+	stage.Must(t, stage.Err(g.Apply(t.Context(), change)))
 }
 
 // issuer returns an Issuer that is stopped when the test ends.
@@ -113,18 +47,4 @@ func want(t testing.TB, i *flow.Issuer, id firstcome.CampaignID, user firstcome.
 		t.Errorf("%s's claim of %s: got %v, %v; want %v", user, id, d.Outcome, err, outcome)
 	}
 	return d
-}
-
-// An opening gate grants leases that end when the campaign opens.
-type opening struct {
-	*memory
-	opens time.Time
-}
-
-func (o *opening) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	decisions, err := o.memory.Claim(ctx, id, users)
-	for n := range decisions {
-		decisions[n].Lease = min(decisions[n].Lease, max(0, time.Until(o.opens)))
-	}
-	return decisions, err
 }

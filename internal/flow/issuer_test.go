@@ -15,12 +15,13 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // hold makes a gate wait, in each call for one of ids, until it is let go.
-func hold(m *memory, ids ...firstcome.CampaignID) (letGo func()) {
+func hold(m *stage.Gate, ids ...firstcome.CampaignID) (letGo func()) {
 	gate := make(chan struct{})
-	m.before = func(ctx context.Context, id firstcome.CampaignID) error {
+	m.Before = func(ctx context.Context, id firstcome.CampaignID) error {
 		for _, held := range ids {
 			if id == held {
 				select {
@@ -37,7 +38,7 @@ func hold(m *memory, ids ...firstcome.CampaignID) (letGo func()) {
 
 func TestClaimsGatherInArrivalOrderWhileABatchIsAtTheGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(100, "c")
+		m := newGate(100, "c")
 		letGo := hold(m, "c")
 		i := issuer(t, m, flow.Limits{Batch: 3})
 		var all sync.WaitGroup
@@ -48,7 +49,7 @@ func TestClaimsGatherInArrivalOrderWhileABatchIsAtTheGate(t *testing.T) {
 		letGo()
 		all.Wait()
 		batches := [][]firstcome.UserID{{"0"}, {"1", "2", "3"}, {"4", "5", "6"}, {"7"}}
-		if diff := cmp.Diff(batches, m.seen()); diff != "" {
+		if diff := cmp.Diff(batches, m.Seen()); diff != "" {
 			t.Errorf("the gate got other batches (-want +got):\n%s", diff)
 		}
 	})
@@ -56,7 +57,7 @@ func TestClaimsGatherInArrivalOrderWhileABatchIsAtTheGate(t *testing.T) {
 
 func TestOneCampaignDoesNotWaitForAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(100, "slow", "quick")
+		m := newGate(100, "slow", "quick")
 		letGo := hold(m, "slow")
 		i := issuer(t, m, flow.Limits{})
 		var slow sync.WaitGroup
@@ -70,7 +71,7 @@ func TestOneCampaignDoesNotWaitForAnother(t *testing.T) {
 
 func TestF33AClaimWhoseCallerWentAwayIsDecidedAndFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(100, "c")
+		m := newGate(100, "c")
 		letGo := hold(m, "c")
 		i := issuer(t, m, flow.Limits{})
 		ctx, leave := context.WithCancel(t.Context())
@@ -99,7 +100,7 @@ func TestF33AClaimWhoseCallerWentAwayIsDecidedAndFound(t *testing.T) {
 func TestF34AFullQueueShedsAndIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const asked, limit = 50_000, 1_000
-		m := newMemory(asked, "c")
+		m := newGate(asked, "c")
 		letGo := hold(m, "c")
 		i := issuer(t, m, flow.Limits{Waiting: limit, Gate: time.Hour})
 		go want(t, i, "c", "first", firstcome.Issued)
@@ -132,7 +133,7 @@ func TestF34AFullQueueShedsAndIsBounded(t *testing.T) {
 }
 
 func TestF25OneUserWhoClaimsAHundredTimesAtOnceIsIssuedOnce(t *testing.T) {
-	m := newMemory(100, "c")
+	m := newGate(100, "c")
 	i := issuer(t, m, flow.Limits{})
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -152,14 +153,14 @@ func TestF25OneUserWhoClaimsAHundredTimesAtOnceIsIssuedOnce(t *testing.T) {
 }
 
 func TestAnErrorOfTheGateIsEveryClaimsOfTheBatchAndOnlyThose(t *testing.T) {
-	m := newMemory(100, "c")
+	m := newGate(100, "c")
 	lost := errors.New("lost")
-	m.before = func(context.Context, firstcome.CampaignID) error { return lost }
+	m.Before = func(context.Context, firstcome.CampaignID) error { return lost }
 	i := issuer(t, m, flow.Limits{})
 	if _, err := i.Claim(t.Context(), "c", "a"); !errors.Is(err, lost) {
 		t.Fatalf("got %v", err)
 	}
-	m.before = nil
+	m.Before = nil
 	want(t, i, "c", "a", firstcome.Issued)
 	if _, err := i.Claim(t.Context(), "nowhere", "a"); !errors.Is(err, firstcome.ErrNoCampaign) || i.Stats().Failed != 1 {
 		t.Errorf("got %v", err)
@@ -168,7 +169,7 @@ func TestAnErrorOfTheGateIsEveryClaimsOfTheBatchAndOnlyThose(t *testing.T) {
 
 func TestCampaignsThatDoNotExistAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(100)
+		m := newGate(100)
 		i := issuer(t, m, flow.Limits{})
 		for n := range 1000 {
 			if _, err := i.Claim(t.Context(), firstcome.CampaignID(strconv.Itoa(n)), "a"); !errors.Is(err, firstcome.ErrNoCampaign) {
@@ -179,8 +180,7 @@ func TestCampaignsThatDoNotExistAreForgotten(t *testing.T) {
 		if n := i.Stats().Campaigns; n != 0 {
 			t.Errorf("the Issuer remembers %d campaigns that do not exist", n)
 		}
-		m.campaigns["7"] = &firstcome.Campaign{ID: "7", Version: 1, Terms: firstcome.Terms{Quantity: 1}}
-		m.holds["7"] = map[firstcome.UserID]int64{}
+		m.Make(1, "7")
 		want(t, i, "7", "a", firstcome.Issued)
 		synctest.Wait()
 		if n := i.Stats().Campaigns; n != 1 {
@@ -191,7 +191,7 @@ func TestCampaignsThatDoNotExistAreForgotten(t *testing.T) {
 
 func TestAGateThatHangsIsGivenUpAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(100, "c")
+		m := newGate(100, "c")
 		letGo := hold(m, "c")
 		defer letGo()
 		i := issuer(t, m, flow.Limits{Gate: 3 * time.Second})
@@ -205,8 +205,8 @@ func TestAGateThatHangsIsGivenUpAtTheDeadline(t *testing.T) {
 
 func TestACallHasItsTimeLessASixtyFourthAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(100)
-		m.before = func(ctx context.Context, _ firstcome.CampaignID) error {
+		m := newGate(100)
+		m.Before = func(ctx context.Context, _ firstcome.CampaignID) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}
@@ -237,7 +237,7 @@ func TestACallHasItsTimeLessASixtyFourthAtMost(t *testing.T) {
 
 func TestWhoWaitsWhileTheGateHangsIsShedAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(100, "c")
+		m := newGate(100, "c")
 		letGo := hold(m, "c")
 		i := issuer(t, m, flow.Limits{Gate: 3 * time.Second, Batch: 10})
 		go func() { _, _ = i.Claim(context.Background(), "c", "first") }()
@@ -263,7 +263,7 @@ func TestWhoWaitsWhileTheGateHangsIsShedAtTheDeadline(t *testing.T) {
 
 func TestStopAnswersWhoWaitsAndRefusesWhoComes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(100, "c")
+		m := newGate(100, "c")
 		letGo := hold(m, "c")
 		i := issuer(t, m, flow.Limits{})
 		var waiting sync.WaitGroup
@@ -289,7 +289,7 @@ func TestStopAnswersWhoWaitsAndRefusesWhoComes(t *testing.T) {
 
 func TestStopGivesUpWhenItsTimeIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(100, "c")
+		m := newGate(100, "c")
 		defer hold(m, "c")()
 		i := flow.NewIssuer(m, flow.Limits{Gate: time.Hour})
 		var waiting sync.WaitGroup
@@ -310,7 +310,7 @@ func TestStopGivesUpWhenItsTimeIsOver(t *testing.T) {
 
 func TestClaimAllKeepsTheOrderAndLetsNobodyIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(3, "c")
+		m := newGate(3, "c")
 		letGo := hold(m, "c")
 		i := issuer(t, m, flow.Limits{Batch: 2, Waiting: 1})
 		go want(t, i, "c", "first", firstcome.Issued)
@@ -340,11 +340,9 @@ func TestClaimAllKeepsTheOrderAndLetsNobodyIn(t *testing.T) {
 
 func TestAnIdleCampaignCostsNoGoroutineAndIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(1)
+		m := newGate(1)
 		for n := range 10_000 {
-			id := firstcome.CampaignID(strconv.Itoa(n))
-			m.campaigns[id] = &firstcome.Campaign{ID: id, Version: 1, Terms: firstcome.Terms{Quantity: 1}}
-			m.holds[id] = map[firstcome.UserID]int64{}
+			m.Make(1, firstcome.CampaignID(strconv.Itoa(n)))
 		}
 		i := issuer(t, m, flow.Limits{})
 		before := runtime.NumGoroutine()
@@ -373,10 +371,10 @@ func TestAnIdleCampaignCostsNoGoroutineAndIsForgotten(t *testing.T) {
 }
 
 // A full gate decides nothing about those who hold nothing.
-type full struct{ *memory }
+type full struct{ *stage.Gate }
 
 func (f full) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	decisions, err := f.memory.Claim(ctx, id, users)
+	decisions, err := f.Gate.Claim(ctx, id, users)
 	for n := range decisions {
 		if decisions[n].Outcome == firstcome.Issued {
 			decisions[n] = firstcome.Decision{}
@@ -386,7 +384,7 @@ func (f full) Claim(ctx context.Context, id firstcome.CampaignID, users []firstc
 }
 
 func TestAFullGateIsBusyAndItsHoldersAreFound(t *testing.T) {
-	m := newMemory(100, "c")
+	m := newGate(100, "c")
 	want(t, issuer(t, m, flow.Limits{}), "c", "holder", firstcome.Issued)
 	i := issuer(t, full{m}, flow.Limits{})
 	if _, err := i.Claim(t.Context(), "c", "other"); !errors.Is(err, firstcome.ErrBusy) {

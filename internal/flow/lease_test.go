@@ -10,22 +10,23 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 func TestASoldOutCampaignAsksTheGateFiveTimesASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(1, "c")
+		m := newGate(1, "c")
 		i := issuer(t, m, flow.Limits{})
 		want(t, i, "c", "winner", firstcome.Issued)
 		want(t, i, "c", "loser", firstcome.SoldOut)
 		synctest.Wait() // the holders filter is read
-		before := len(m.seen())
+		before := len(m.Seen())
 		for n := range 10_000 { // of ten seconds, a claim each millisecond
 			want(t, i, "c", firstcome.UserID("loser-"+strconv.Itoa(n)), firstcome.SoldOut)
 			time.Sleep(time.Millisecond)
 		}
 		// Ten seconds of leases of 200 ms, and one or two users whom the filter mistakes.
-		if calls := len(m.seen()) - before; calls < 45 || calls > 55 {
+		if calls := len(m.Seen()) - before; calls < 45 || calls > 55 {
 			t.Errorf("the gate was asked %d times", calls)
 		}
 	})
@@ -33,12 +34,12 @@ func TestASoldOutCampaignAsksTheGateFiveTimesASecond(t *testing.T) {
 
 // A late gate's answers take a while from its deciding.
 type late struct {
-	*memory
+	*stage.Gate
 	by time.Duration
 }
 
 func (l *late) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	decisions, err := l.memory.Claim(ctx, id, users)
+	decisions, err := l.Gate.Claim(ctx, id, users)
 	time.Sleep(l.by)
 	return decisions, err
 }
@@ -48,23 +49,23 @@ func (l *late) Claim(ctx context.Context, id firstcome.CampaignID, users []first
 // longer would refuse somebody after somebody else was issued it.
 func TestALeaseCountsFromTheSending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(1, "c")
-		gate := &late{memory: m}
+		m := newGate(1, "c")
+		gate := &late{Gate: m}
 		i := issuer(t, gate, flow.Limits{})
 		want(t, i, "c", "winner", firstcome.Issued)
 		gate.by = 150 * time.Millisecond
 		sent := time.Now()
 		want(t, i, "c", "loser", firstcome.SoldOut)
 		synctest.Wait() // the holders filter is read
-		asked := len(m.seen())
+		asked := len(m.Seen())
 		time.Sleep(time.Until(sent.Add(199 * time.Millisecond)))
 		want(t, i, "c", "loser-1", firstcome.SoldOut)
-		if calls := len(m.seen()) - asked; calls != 0 {
+		if calls := len(m.Seen()) - asked; calls != 0 {
 			t.Errorf("within the lease the gate was asked %d times", calls)
 		}
 		time.Sleep(time.Until(sent.Add(201 * time.Millisecond)))
 		want(t, i, "c", "loser-2", firstcome.SoldOut)
-		if calls := len(m.seen()) - asked; calls != 1 {
+		if calls := len(m.Seen()) - asked; calls != 1 {
 			t.Errorf("behind the lease the gate was asked %d times", calls)
 		}
 	})
@@ -72,12 +73,12 @@ func TestALeaseCountsFromTheSending(t *testing.T) {
 
 func TestWhatIsRepeatedSaysSinceWhenItIsSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(1, "c")
-		m.campaigns["c"].SoldOutAt = time.Now().Add(-time.Hour)
+		m := newGate(1, "c")
+		m.Course("c").SoldOutAt = time.Now().Add(-time.Hour)
 		i := issuer(t, m, flow.Limits{})
 		want(t, i, "c", "winner", firstcome.Issued)
 		for range 3 {
-			if d := want(t, i, "c", "loser", firstcome.SoldOut); !d.Since.Equal(m.campaigns["c"].SoldOutAt) {
+			if d := want(t, i, "c", "loser", firstcome.SoldOut); !d.Since.Equal(m.Course("c").SoldOutAt) {
 				t.Errorf("since %v", d.Since)
 			}
 			synctest.Wait() // the holders filter is read
@@ -90,7 +91,7 @@ func TestWhatIsRepeatedSaysSinceWhenItIsSo(t *testing.T) {
 
 func TestAHolderIsFoundWhileTheRefusalIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(2, "c")
+		m := newGate(2, "c")
 		i := issuer(t, m, flow.Limits{})
 		other := issuer(t, m, flow.Limits{}) // another node: this one's coupons are news to the first
 		want(t, other, "c", "a", firstcome.Issued)
@@ -107,7 +108,7 @@ func TestAHolderIsFoundWhileTheRefusalIsRepeated(t *testing.T) {
 
 func TestALeaseEndsBeforeAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(1, "c")
+		m := newGate(1, "c")
 		i := issuer(t, m, flow.Limits{})
 		want(t, i, "c", "a", firstcome.Issued)
 		want(t, i, "c", "b", firstcome.SoldOut)
@@ -116,7 +117,7 @@ func TestALeaseEndsBeforeAChange(t *testing.T) {
 			// The change is under way: the gate answers every claim, and the node learns nothing.
 			want(t, i, "c", "b", firstcome.SoldOut)
 			synctest.Wait()
-			m.change("c", func(_ *firstcome.Campaign, holds map[firstcome.UserID]int64) { delete(holds, "a") })
+			void(t, m, "a")
 			want(t, i, "c", "b", firstcome.Issued)
 			return nil
 		})
@@ -130,16 +131,16 @@ func TestALeaseEndsBeforeAChange(t *testing.T) {
 
 func TestAVoidedCouponIsNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(2, "c")
+		m := newGate(2, "c")
 		i := issuer(t, m, flow.Limits{})
 		want(t, i, "c", "a", firstcome.Issued)
 		want(t, i, "c", "a", firstcome.AlreadyIssued)
-		if calls := len(m.seen()); calls != 1 {
+		if calls := len(m.Seen()); calls != 1 {
 			t.Errorf("the gate was asked %d times about a coupon that it had just named", calls)
 		}
 		refused := errors.New("refused")
 		err := i.Change("c", func() error {
-			m.change("c", func(_ *firstcome.Campaign, holds map[firstcome.UserID]int64) { delete(holds, "a") })
+			void(t, m, "a")
 			return refused
 		})
 		if !errors.Is(err, refused) {
@@ -151,14 +152,14 @@ func TestAVoidedCouponIsNotRepeated(t *testing.T) {
 
 func TestAPauseIsNeverRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(2, "c")
-		m.lease = 0
-		m.campaigns["c"].Paused = true
+		m := newGate(2, "c")
+		m.Lease = 0
+		m.Course("c").Paused = true
 		i := issuer(t, m, flow.Limits{})
 		for n := range 10 {
 			want(t, i, "c", "a", firstcome.Paused)
 			synctest.Wait()
-			if calls := len(m.seen()); calls != n+1 {
+			if calls := len(m.Seen()); calls != n+1 {
 				t.Fatalf("the gate was asked %d times for %d claims", calls, n+1)
 			}
 		}
@@ -169,16 +170,16 @@ func TestAPauseIsNeverRepeated(t *testing.T) {
 // campaign opens: none is issued a coupon before, the first that asks after is.
 func TestF24ACrowdBeforeTheOpeningBarelyLoadsTheGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(5, "c")
+		m := newGate(5, "c")
 		opens := time.Now().Add(time.Second)
-		m.campaigns["c"].OpensAt = opens
-		i := issuer(t, &opening{memory: m, opens: opens}, flow.Limits{})
+		m.Course("c").OpensAt = opens
+		i := issuer(t, m, flow.Limits{})
 		for n := 0; time.Now().Before(opens); n++ {
 			want(t, i, "c", firstcome.UserID(strconv.Itoa(n)), firstcome.NotOpen)
 			synctest.Wait()
 			time.Sleep(100 * time.Microsecond)
 		}
-		if calls := len(m.seen()); calls > 8 {
+		if calls := len(m.Seen()); calls > 8 {
 			t.Errorf("the gate was asked %d times in a second", calls)
 		}
 		want(t, i, "c", "late", firstcome.Issued)
@@ -187,12 +188,12 @@ func TestF24ACrowdBeforeTheOpeningBarelyLoadsTheGate(t *testing.T) {
 
 // A lagging gate reads its holders from a copy that lacks the newest of them.
 type lagging struct {
-	*memory
+	*stage.Gate
 	lacks firstcome.UserID
 }
 
 func (l *lagging) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (int64, error) {
-	return l.memory.Holders(ctx, id, func(user firstcome.UserID) {
+	return l.Gate.Holders(ctx, id, func(user firstcome.UserID) {
 		if user != l.lacks {
 			each(user)
 		}
@@ -202,8 +203,8 @@ func (l *lagging) Holders(ctx context.Context, id firstcome.CampaignID, each fun
 // TestHoldersWhoAreTooFewAreNotTakenForAll has the copy at the version that refused, and behind it.
 func TestHoldersWhoAreTooFewAreNotTakenForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(2, "c")
-		l := &lagging{memory: m, lacks: "b"}
+		m := newGate(2, "c")
+		l := &lagging{Gate: m, lacks: "b"}
 		i, other := issuer(t, l, flow.Limits{}), issuer(t, m, flow.Limits{})
 		want(t, other, "c", "a", firstcome.Issued)
 		want(t, other, "c", "b", firstcome.Issued)
@@ -213,9 +214,9 @@ func TestHoldersWhoAreTooFewAreNotTakenForAll(t *testing.T) {
 		l.lacks = ""
 		want(t, i, "c", "loser", firstcome.SoldOut)
 		synctest.Wait()
-		before := len(m.seen())
+		before := len(m.Seen())
 		want(t, i, "c", "another", firstcome.SoldOut)
-		if calls := len(m.seen()) - before; calls > 0 {
+		if calls := len(m.Seen()) - before; calls > 0 {
 			t.Errorf("once the copy has all of them, the gate is still asked")
 		}
 	})
@@ -225,14 +226,14 @@ func TestHoldersWhoAreTooFewAreNotTakenForAll(t *testing.T) {
 // take a coupon back, which somebody else is issued there.
 func TestTheHoldersOfAnEarlierVersionAreNotTakenForThoseOfThis(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(1, "c")
+		m := newGate(1, "c")
 		i, other := issuer(t, m, flow.Limits{}), issuer(t, m, flow.Limits{})
 		want(t, other, "c", "a", firstcome.Issued)
 		want(t, i, "c", "loser", firstcome.SoldOut)
 		synctest.Wait() // the holders filter is read
-		m.change("c", func(_ *firstcome.Campaign, holds map[firstcome.UserID]int64) { delete(holds, "a") })
+		void(t, m, "a")
 		want(t, other, "c", "b", firstcome.Issued)
-		time.Sleep(m.lease)
+		time.Sleep(m.Lease)
 		want(t, i, "c", "loser", firstcome.SoldOut)
 		synctest.Wait()
 		want(t, i, "c", "b", firstcome.AlreadyIssued)

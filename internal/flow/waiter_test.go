@@ -11,6 +11,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A board is a gate's account of what is drained, which tests write.
@@ -413,24 +414,13 @@ func TestThousandsWaitForAFewReadings(t *testing.T) {
 // answerer returns an Answerer in front of a gate in memory that records nothing.
 func answerer(t *testing.T, b *board, when firstcome.AnswerWhen) *flow.Answerer {
 	t.Helper()
-	m := newMemory(10, "c")
+	m := stage.NewGate(10, "c")
 	return &flow.Answerer{
-		Issuer: issuer(t, unrecorded{m}, flow.Limits{}), Waiter: waiter(t, b), Wait: time.Second,
+		Issuer: issuer(t, m, flow.Limits{}), Waiter: waiter(t, b), Wait: time.Second,
 		Terms: func(context.Context, firstcome.CampaignID, int64) (firstcome.Terms, error) {
 			return firstcome.Terms{Answer: when}, nil
 		},
 	}
-}
-
-// unrecorded is a gate whose coupons are in its journal only.
-type unrecorded struct{ *memory }
-
-func (u unrecorded) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	decisions, err := u.memory.Claim(ctx, id, users)
-	for n := range decisions {
-		decisions[n].Coupon.Recorded, decisions[n].Lease = false, 0
-	}
-	return decisions, err
 }
 
 func TestACampaignThatAnswersWhenRecordedNeverNamesAnUnrecordedCoupon(t *testing.T) {

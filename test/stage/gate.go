@@ -41,11 +41,16 @@ func NewGate(quantity int64, ids ...firstcome.CampaignID) *Gate {
 		campaigns: map[firstcome.CampaignID]*Course{}, watchers: map[int]func(firstcome.CampaignID, int64){},
 		Clock: time.Now, Lease: 200 * time.Millisecond,
 	}
+	g.Make(quantity, ids...)
+	return g
+}
+
+// Make makes campaigns of a quantity.
+func (g *Gate) Make(quantity int64, ids ...firstcome.CampaignID) {
 	for _, id := range ids {
 		terms := firstcome.Terms{Quantity: quantity}
 		_, _ = g.Apply(context.Background(), firstcome.Change{Campaign: id, Version: 1, Kind: firstcome.ChangeTerms, Epoch: 1, Terms: terms})
 	}
-	return g
 }
 
 // Set changes the gate as a test wants, while nobody calls it.
