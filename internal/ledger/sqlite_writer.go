@@ -178,8 +178,9 @@ func (w *writer) gather(first *job) []*job {
 func (w *writer) claim(jobs []*job) {
 	var alone []*job
 	if len(w.alone) > 0 {
+		now := time.Now() // one for all, so that the claims of a campaign stay in order
 		jobs = slices.DeleteFunc(jobs, func(j *job) bool {
-			is := time.Now().Before(w.alone[j.claims.id])
+			is := now.Before(w.alone[j.claims.id])
 			if is {
 				alone = append(alone, j)
 			} else {
