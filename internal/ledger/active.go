@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -17,10 +16,7 @@ const campaignsPage = 1000
 // retired meanwhile may be among them or not.
 func (l *Ledger) Active(ctx context.Context) ([]flow.Revision, error) {
 	all, err := l.atGate(ctx, `c.retired_at IS NULL`)
-	if err != nil {
-		return nil, fmt.Errorf("read the active campaigns: %w", err)
-	}
-	return all, nil
+	return all, wrap(err, "read the active campaigns")
 }
 
 // atGate returns the campaigns of this node's gate and secret that the gate has not
@@ -48,18 +44,11 @@ func atGateQuery(condition string) string {
 func (l *Ledger) atGateBehind(ctx context.Context, all []flow.Revision, after firstcome.CampaignID, condition string, args []any) ([]flow.Revision, error) {
 	given := append([]any{l.gate, string(after), l.fingerprint}, args...)
 	rows, err := l.conclude.QueryContext(ctx, atGateQuery(condition), append(given, campaignsPage)...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var r flow.Revision
+	page, err := allRows(rows, err, func(take scan) (r flow.Revision, err error) {
 		var createdAt int64
-		if err := rows.Scan(&r.Campaign, &r.Version, &r.Epoch, &createdAt, &r.Drained); err != nil {
-			return nil, err
-		}
+		err = take(&r.Campaign, &r.Version, &r.Epoch, &createdAt, &r.Drained)
 		r.Marker = l.marker(time.UnixMicro(createdAt), l.fingerprint)
-		all = append(all, r)
-	}
-	return all, rows.Err()
+		return r, err
+	})
+	return append(all, page...), err
 }

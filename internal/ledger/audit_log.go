@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -38,22 +37,14 @@ func nullable[V comparable](v V) any {
 	return v
 }
 
-// logReason is log with the reason that an operator gave.
-func (t *tx) logReason(at time.Time, actor, action, reason string, e entry) error {
-	detail, err := json.Marshal(map[string]string{"reason": reason})
+// logJSON is log with a detail that is yet to be JSON.
+func (t *tx) logJSON(at time.Time, actor, action string, detail map[string]any, e entry) error {
+	text, err := json.Marshal(detail)
 	if err != nil {
 		return err
 	}
-	e.detail = string(detail)
+	e.detail = string(text)
 	return t.log(at, actor, action, e)
-}
-
-func (t *tx) logKey(at time.Time, actor, action string, of map[string]string) error {
-	detail, err := json.Marshal(of)
-	if err != nil {
-		return err
-	}
-	return t.log(at, actor, action, entry{detail: string(detail)})
 }
 
 // A LogEntry is a line of the audit log: who changed what.
@@ -110,22 +101,14 @@ func (l *Ledger) AuditLog(ctx context.Context, f LogFilter) ([]LogEntry, error) 
 		query, args = query+` AND id < ?`, append(args, f.Before)
 	}
 	rows, err := l.read.QueryContext(ctx, query+` ORDER BY id DESC LIMIT ?`, append(args, f.Limit)...)
-	if err != nil {
-		return nil, fmt.Errorf("read the audit log: %w", err)
-	}
-	defer rows.Close()
-	var entries []LogEntry
-	for rows.Next() {
-		var e LogEntry
+	entries, err := allRows(rows, err, func(take scan) (e LogEntry, err error) {
 		var at, number sql.NullInt64
 		var campaign, user sql.NullString
 		var detail string
-		if err := rows.Scan(&e.ID, &at, &e.Actor, &e.Action, &campaign, &user, &number, &detail, &e.Refused); err != nil {
-			return nil, fmt.Errorf("read the audit log: %w", err)
-		}
+		err = take(&e.ID, &at, &e.Actor, &e.Action, &campaign, &user, &number, &detail, &e.Refused)
 		e.At, e.Number, e.Detail = instant(at), number.Int64, json.RawMessage(detail)
 		e.Campaign, e.User = firstcome.CampaignID(campaign.String), firstcome.UserID(user.String)
-		entries = append(entries, e)
-	}
-	return entries, rows.Err()
+		return e, err
+	})
+	return entries, wrap(err, "read the audit log")
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
+	"slices"
 )
 
 // Backup writes SQLite's ledger, as it is at one instant, into a new file, while
@@ -34,25 +35,10 @@ func (l *Ledger) Verify(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	rows, err := l.read.QueryContext(ctx, `PRAGMA integrity_check`)
+	wrong, err := allRows(rows, err, one[string])
+	wrong = slices.DeleteFunc(wrong, func(line string) bool { return line == "ok" })
 	if l.dialect.damaged(err) {
-		return []string{err.Error()}, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("check the ledger's file: %w", err)
-	}
-	defer rows.Close()
-	var wrong []string
-	for rows.Next() {
-		var line string
-		if err := rows.Scan(&line); err != nil {
-			return nil, fmt.Errorf("check the ledger's file: %w", err)
-		}
-		if line != "ok" {
-			wrong = append(wrong, line)
-		}
-	}
-	if err := rows.Err(); l.dialect.damaged(err) {
 		return append(wrong, err.Error()), nil
 	}
-	return wrong, rows.Err()
+	return wrong, wrap(err, "check the ledger's file")
 }

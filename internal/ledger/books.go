@@ -91,40 +91,23 @@ func (b *Books) idsIn(ctx context.Context, table string) (ids []firstcome.Campai
 	}
 }
 
-// scan is that of sql.Rows.
-type scan func(into ...any) error
-
 // each has row take every row of a query. What a row says and a variable does not take, and
 // what the database finds to be damaged, is audit.ErrUnreadable.
 func (b *Books) each(ctx context.Context, what string, row func(scan) error, query string, args ...any) error {
 	rows, err := b.db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return b.failed(what, err)
+	err = eachRow(rows, err, func(take scan) error {
+		return row(func(into ...any) error {
+			err := take(into...)
+			if err != nil && ctx.Err() == nil {
+				return fmt.Errorf("%w: %w", audit.ErrUnreadable, err)
+			}
+			return err
+		})
+	})
+	if b.dialect.damaged(err) && !errors.Is(err, audit.ErrUnreadable) {
+		err = fmt.Errorf("%w: %w", audit.ErrUnreadable, err)
 	}
-	defer rows.Close()
-	take := func(into ...any) error {
-		err := rows.Scan(into...)
-		if err != nil && ctx.Err() == nil {
-			return fmt.Errorf("%w: %w", audit.ErrUnreadable, err)
-		}
-		return err
-	}
-	for rows.Next() {
-		if err := row(take); err != nil {
-			return fmt.Errorf("read %s: %w", what, err)
-		}
-	}
-	return b.failed(what, rows.Err())
-}
-
-func (b *Books) failed(what string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case b.dialect.damaged(err):
-		return fmt.Errorf("read %s: %w: %w", what, audit.ErrUnreadable, err)
-	}
-	return fmt.Errorf("read %s: %w", what, err)
+	return wrap(err, "read %s", what)
 }
 
 func (b *Books) campaign(ctx context.Context, id firstcome.CampaignID) (audit.Campaign, error) {

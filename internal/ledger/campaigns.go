@@ -46,10 +46,7 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 		}
 		return t.log(now, actor, "campaign.create", entry{campaign: id, detail: logDetail(firstcome.ChangeTerms, "", payload)})
 	})
-	if err != nil {
-		return 0, fmt.Errorf("create the campaign %s: %w", id, err)
-	}
-	return 1, nil
+	return 1, wrap(err, "create the campaign %s", id)
 }
 
 // SetTerms changes a campaign's terms by edit, which may run more than once, and returns the
@@ -65,10 +62,7 @@ func (l *Ledger) SetTerms(ctx context.Context, actor string, id firstcome.Campai
 		made, err = l.setTerms(t, s, actor, version, edit)
 		return err
 	})
-	if err != nil {
-		return 0, fmt.Errorf("change the terms of %s: %w", id, err)
-	}
-	return made, nil
+	return made, wrap(err, "change the terms of %s", id)
 }
 
 // setTerms is SetTerms in its transaction; it returns the change's version.
@@ -148,10 +142,7 @@ func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.Campaign
 		}
 		return t.log(made.At, actor, "campaign."+string(to), entry{campaign: id, detail: logDetail(firstcome.ChangeKind(to), "", nothing)})
 	})
-	if err != nil {
-		return 0, fmt.Errorf("%s the campaign %s: %w", to, id, err)
-	}
-	return version, nil
+	return version, wrap(err, "%s the campaign %s", to, id)
 }
 
 // change has the writer do a change of a campaign, which is in the state s. It

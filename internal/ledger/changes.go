@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -71,27 +72,47 @@ func (l *Ledger) Pending(ctx context.Context, id firstcome.CampaignID) ([]firstc
 		query, args = query+` AND c.id = ?`, append(args, string(id))
 	}
 	rows, err := l.conclude.QueryContext(ctx, query+` ORDER BY h.campaign_id, h.version LIMIT ?`, append(args, maxPending)...)
-	if err != nil {
-		return nil, fmt.Errorf("read the changes that the gate lacks: %w", err)
-	}
-	defer rows.Close()
 	var all []firstcome.Change
 	var unreadable []error
-	for rows.Next() {
+	err = eachRow(rows, err, func(take scan) error {
 		var c firstcome.Change
 		var payload string
 		var at, epoch, createdAt int64
-		if err := rows.Scan(&c.Campaign, &c.Version, &c.Kind, &payload, &at, &epoch, &createdAt); err != nil {
-			return nil, fmt.Errorf("read the changes that the gate lacks: %w", err)
+		if err := take(&c.Campaign, &c.Version, &c.Kind, &payload, &at, &epoch, &createdAt); err != nil {
+			return err
 		}
 		c.At, c.Marker = time.UnixMicro(at).UTC(), l.marker(time.UnixMicro(createdAt), l.fingerprint)
 		if err := decodeChange(&c, payload, epoch); err != nil {
 			unreadable = append(unreadable, fmt.Errorf("change %d of %s cannot be read: %w", c.Version, c.Campaign, err))
-			continue
+			return nil
 		}
 		all = append(all, c)
-	}
-	return all, errors.Join(append(unreadable, rows.Err())...)
+		return nil
+	})
+	return all, errors.Join(append(unreadable, wrap(err, "read the changes that the gate lacks"))...)
+}
+
+// Changes calls each with at most limit changes of a campaign with versions above
+// after, in their order, and tells which of them the gate refused, until each
+// returns an error.
+func (l *Ledger) Changes(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(c firstcome.Change, refused bool) error) error {
+	rows, err := l.read.QueryContext(ctx, `SELECT version, kind, payload, changed_at, refused FROM changes
+		WHERE campaign_id = ? AND version > ? ORDER BY version LIMIT ?`, id, after, limit)
+	err = eachRow(rows, err, func(take scan) error {
+		c := firstcome.Change{Campaign: id}
+		var payload string
+		var changedAt sql.NullInt64
+		var refused bool
+		if err := take(&c.Version, &c.Kind, &payload, &changedAt, &refused); err != nil {
+			return err
+		}
+		c.At = instant(changedAt)
+		if err := decodeChange(&c, payload, 0); err != nil {
+			return fmt.Errorf("version %d: %w", c.Version, err)
+		}
+		return each(c, refused)
+	})
+	return wrap(err, "read the changes of %s", id)
 }
 
 // decodeChange adds to a change what its payload says.
@@ -130,10 +151,7 @@ func (l *Ledger) Applied(ctx context.Context, change firstcome.Change, refused b
 		_, err := t.change(`UPDATE campaigns SET applied = ? WHERE id = ?`, change.Version, string(s.ID))
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("note change %d of %s: %w", change.Version, change.Campaign, err)
-	}
-	return nil
+	return wrap(err, "note change %d of %s", change.Version, change.Campaign)
 }
 
 // conclude makes proposed terms effective, or notes that they were refused.
@@ -165,8 +183,5 @@ func (t *tx) conclude(s stock, version int64, refused bool) error {
 func (l *Ledger) Refused(ctx context.Context, id firstcome.CampaignID, version int64) (refused bool, err error) {
 	err = l.conclude.QueryRowContext(ctx, `SELECT count(*) > 0 FROM changes WHERE campaign_id = ? AND version = ? AND refused`,
 		string(id), version).Scan(&refused)
-	if err != nil {
-		return false, fmt.Errorf("read change %d of %s: %w", version, id, err)
-	}
-	return refused, nil
+	return refused, wrap(err, "read change %d of %s", version, id)
 }

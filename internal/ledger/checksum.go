@@ -100,15 +100,13 @@ func keptSums(ctx context.Context, d *dialect, db *sql.DB) (map[int64]string, er
 	if err != nil {
 		return nil, fmt.Errorf("read which migrations made the ledger: %w", d.explain(query, err))
 	}
-	defer rows.Close()
 	kept := map[int64]string{}
-	for rows.Next() {
+	err = eachRow(rows, nil, func(take scan) error {
 		var version int64
 		var sum string
-		if err := rows.Scan(&version, &sum); err != nil {
-			return nil, fmt.Errorf("read which migrations made the ledger: %w", err)
-		}
+		err := take(&version, &sum)
 		kept[version] = sum
-	}
-	return kept, rows.Err()
+		return err
+	})
+	return kept, wrap(err, "read which migrations made the ledger")
 }

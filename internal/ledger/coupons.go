@@ -11,39 +11,41 @@ import (
 
 const couponColumns = `campaign_id, number, user_id, code, terms_version, issued_at, voided_at`
 
-// scanCoupons calls each with the coupon of every row, until it returns an error. What else a
+// scanCoupons calls each with the coupon of every row of an answer, until it returns an error. What else a
 // row has is scanned into more.
-func scanCoupons(rows *sql.Rows, each func(firstcome.Coupon) error, more ...any) error {
+func scanCoupons(rows *sql.Rows, err error, each func(firstcome.Coupon) error, more ...any) error {
 	var c firstcome.Coupon
 	var issuedAt, voidedAt sql.NullInt64
 	into := append([]any{&c.Campaign, &c.Number, &c.User, &c.Code, &c.TermsVersion, &issuedAt, &voidedAt}, more...)
-	for rows.Next() {
+	return eachRow(rows, err, func(take scan) error {
 		c = firstcome.Coupon{Recorded: true}
-		if err := rows.Scan(into...); err != nil {
+		if err := take(into...); err != nil {
 			return err
 		}
 		c.IssuedAt, c.VoidedAt = instant(issuedAt), instant(voidedAt)
-		if err := each(c); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+		return each(c)
+	})
+}
+
+// allCoupons returns the coupons of an answer.
+func allCoupons(rows *sql.Rows, err error) (coupons []firstcome.Coupon, _ error) {
+	err = scanCoupons(rows, err, func(c firstcome.Coupon) error {
+		coupons = append(coupons, c)
+		return nil
+	})
+	return coupons, err
 }
 
 // coupon returns the coupon of a number, or ErrNoCoupon.
 func (t *tx) coupon(id firstcome.CampaignID, number int64) (firstcome.Coupon, error) {
 	rows, err := t.query(`SELECT `+couponColumns+` FROM coupons WHERE campaign_id = ? AND number = ?`, id, number)
-	if err != nil {
-		return firstcome.Coupon{}, err
-	}
-	return only(rows)
+	return only(rows, err)
 }
 
 // only returns the coupon of the one row, or ErrNoCoupon.
-func only(rows *sql.Rows) (firstcome.Coupon, error) {
-	defer rows.Close()
+func only(rows *sql.Rows, err error) (firstcome.Coupon, error) {
 	var found firstcome.Coupon
-	err := scanCoupons(rows, func(c firstcome.Coupon) error {
+	err = scanCoupons(rows, err, func(c firstcome.Coupon) error {
 		found = c
 		return nil
 	})
@@ -59,7 +61,7 @@ func (l *Ledger) CouponOf(ctx context.Context, id firstcome.CampaignID, user fir
 	if err != nil {
 		return firstcome.Coupon{}, fmt.Errorf("read a coupon of %s: %w", id, err)
 	}
-	return only(rows)
+	return only(rows, nil)
 }
 
 // A Page is a part of a campaign's coupons: those with numbers above After, at
@@ -83,16 +85,9 @@ func (l *Ledger) Export(ctx context.Context, id firstcome.CampaignID, p Page, ea
 	}
 	rows, err := l.read.QueryContext(ctx, `SELECT `+couponColumns+`, void_reason FROM coupons
 		WHERE campaign_id = ? AND number > ? AND (? OR voided_at IS NULL) ORDER BY number LIMIT ?`, id, p.After, p.Voided, p.Limit)
-	if err != nil {
-		return fmt.Errorf("read the coupons of %s: %w", id, err)
-	}
-	defer rows.Close()
 	var reason sql.NullString
-	err = scanCoupons(rows, func(c firstcome.Coupon) error { return each(c, reason.String) }, &reason)
-	if err != nil {
-		return fmt.Errorf("read the coupons of %s: %w", id, err)
-	}
-	return nil
+	err = scanCoupons(rows, err, func(c firstcome.Coupon) error { return each(c, reason.String) }, &reason)
+	return wrap(err, "read the coupons of %s", id)
 }
 
 // Wallet returns at most limit coupons in force of a user, in the order of their
@@ -100,17 +95,6 @@ func (l *Ledger) Export(ctx context.Context, id firstcome.CampaignID, p Page, ea
 func (l *Ledger) Wallet(ctx context.Context, user firstcome.UserID, after firstcome.CampaignID, limit int) ([]firstcome.Coupon, error) {
 	rows, err := l.conclude.QueryContext(ctx, `SELECT `+couponColumns+` FROM coupons
 		WHERE `+l.dialect.holder+` = ? AND campaign_id > ? AND voided_at IS NULL ORDER BY campaign_id LIMIT ?`, user, after, limit)
-	if err != nil {
-		return nil, fmt.Errorf("read a wallet: %w", err)
-	}
-	defer rows.Close()
-	var coupons []firstcome.Coupon
-	err = scanCoupons(rows, func(c firstcome.Coupon) error {
-		coupons = append(coupons, c)
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read a wallet: %w", err)
-	}
-	return coupons, nil
+	coupons, err := allCoupons(rows, err)
+	return coupons, wrap(err, "read a wallet")
 }

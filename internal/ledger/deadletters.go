@@ -99,8 +99,8 @@ func (l *Ledger) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Dra
 		drained, err = l.bury(t, b, cause)
 		return l.ofOne(err)
 	})
-	if err != nil {
-		return flow.Drained{}, fmt.Errorf("bury %d dead letters of %s: %w", len(b.Coupons)+len(b.Garbage), b.Campaign, err)
+	if err != nil { // the writer may still be at drained
+		return flow.Drained{}, wrap(err, "bury %d dead letters of %s", len(b.Coupons)+len(b.Garbage), b.Campaign)
 	}
 	return drained, nil
 }
@@ -211,16 +211,14 @@ func (r *recording) lettersOf(coupons []firstcome.Coupon) (map[int64][]string, e
 		}
 		rows, err := r.query(`SELECT number, source FROM dead_letters WHERE campaign_id = ? AND number >= ? AND number <= ?`,
 			string(r.ID), run[0].Number, run[len(run)-1].Number)
-		if err != nil {
-			return nil, err
-		}
-		for rows.Next() && err == nil {
+		err = eachRow(rows, err, func(take scan) error {
 			var number int64
 			var source string
-			err = rows.Scan(&number, &source)
+			err := take(&number, &source)
 			letters[number] = append(letters[number], source)
-		}
-		if err = errors.Join(err, rows.Err(), rows.Close()); err != nil {
+			return err
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -229,11 +227,11 @@ func (r *recording) lettersOf(coupons []firstcome.Coupon) (map[int64][]string, e
 
 const letterColumns = `id, campaign_id, number, user_id, source, payload, cause, created_at, resolved_at, resolved_by`
 
-func scanLetter(scan func(...any) error) (DeadLetter, error) {
+func scanLetter(take scan) (DeadLetter, error) {
 	var d DeadLetter
 	var campaign, user, resolvedBy sql.NullString
 	var number, createdAt, resolvedAt sql.NullInt64
-	err := scan(&d.ID, &campaign, &number, &user, &d.Source, &d.Payload, &d.Cause, &createdAt, &resolvedAt, &resolvedBy)
+	err := take(&d.ID, &campaign, &number, &user, &d.Source, &d.Payload, &d.Cause, &createdAt, &resolvedAt, &resolvedBy)
 	d.Campaign, d.User, d.ResolvedBy = firstcome.CampaignID(campaign.String), firstcome.UserID(user.String), Resolution(resolvedBy.String)
 	d.Number, d.CreatedAt, d.ResolvedAt = number.Int64, instant(createdAt), instant(resolvedAt)
 	return d, err
@@ -257,19 +255,8 @@ func (p *pool) deadLetters(ctx context.Context, page Letters) ([]DeadLetter, err
 		query, args = query+` LIMIT ?`, append(args, page.Limit)
 	}
 	rows, err := p.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, fmt.Errorf("read the dead letters: %w", err)
-	}
-	defer rows.Close()
-	var all []DeadLetter
-	for rows.Next() {
-		d, err := scanLetter(rows.Scan)
-		if err != nil {
-			return nil, fmt.Errorf("read the dead letters: %w", err)
-		}
-		all = append(all, d)
-	}
-	return all, rows.Err()
+	all, err := allRows(rows, err, scanLetter)
+	return all, wrap(err, "read the dead letters")
 }
 
 // DeadLetter returns a dead letter, or firstcome.ErrNoDeadLetter.

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,13 +41,11 @@ type dialect struct {
 
 	// classify says what an error of the driver means, by its code.
 	classify func(error) verdict
-	// damaged tells whether an error says that a row or a page is there and cannot be read.
-	damaged func(error) bool
-	// rowLocked tells whether an error says that another transaction kept a lock for too long.
-	// Nil: the process has the database alone.
-	rowLocked func(error) bool
-	// denied tells whether an error says that the user lacks a right. Nil: there are none.
-	denied func(error) bool
+	// code returns that of an error of the database; empty: it is none.
+	code func(error) string
+	// These are codes of errors: a row or a page is there and cannot be read; another transaction
+	// kept a lock for too long; the user lacks a right.
+	damagedCodes, lockedCodes, deniedCodes []string
 
 	// advise returns what to do about an error of logging in, and nothing for any other.
 	// Nil: nobody logs in.
@@ -75,6 +74,10 @@ func (d *dialect) advised(err error) error {
 	}
 	return err
 }
+
+func (d *dialect) damaged(err error) bool   { return slices.Contains(d.damagedCodes, d.code(err)) }
+func (d *dialect) rowLocked(err error) bool { return slices.Contains(d.lockedCodes, d.code(err)) }
+func (d *dialect) denied(err error) bool    { return slices.Contains(d.deniedCodes, d.code(err)) }
 
 func (d *dialect) advice(err error) string { return cmp.Or(trust.Advice(err), d.advise(err)) }
 

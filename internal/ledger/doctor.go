@@ -110,19 +110,13 @@ func (e *exam) settings(query string) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(e.ctx, examineTimeout)
 	defer cancel()
 	rows, err := e.db.QueryContext(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	all := map[string]string{}
-	for rows.Next() {
+	return all, eachRow(rows, err, func(take scan) error {
 		var name, value string
-		if err := rows.Scan(&name, &value); err != nil {
-			return nil, err
-		}
+		err := take(&name, &value)
 		all[strings.ToLower(name)] = value
-	}
-	return all, rows.Err()
+		return err
+	})
 }
 
 // want holds a setting against what it has to be. One that the server does not have is passed over.

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -72,15 +73,13 @@ func (e *exam) mySQLConnections(s map[string]string) {
 // newer tells whether a version like 10.11.6-MariaDB is least or later.
 func newer(version string, least []int) bool {
 	number, _, _ := strings.Cut(version, "-")
-	parts := strings.Split(number, ".")
-	for n, want := range least {
-		if n >= len(parts) {
-			return false
+	var has []int
+	for part := range strings.SplitSeq(number, ".") {
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			break
 		}
-		has, err := strconv.Atoi(parts[n])
-		if err != nil || has != want {
-			return err == nil && has > want
-		}
+		has = append(has, n)
 	}
-	return true
+	return slices.Compare(has, least) >= 0
 }

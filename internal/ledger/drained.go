@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 
 	"github.com/firstcome/firstcome"
 )
@@ -108,10 +107,7 @@ func (l *Ledger) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (t
 	if errors.Is(err, sql.ErrNoRows) {
 		err = firstcome.ErrNoCampaign
 	}
-	if err != nil {
-		return 0, fmt.Errorf("read how far %s is drained: %w", id, err)
-	}
-	return through, nil
+	return through, wrap(err, "read how far %s is drained", id)
 }
 
 // Has tells of each of these coupons whether the ledger has it, voided or not: the same number,
@@ -124,12 +120,8 @@ func (l *Ledger) Has(ctx context.Context, id firstcome.CampaignID, coupons []fir
 			args = append(args, c.Number)
 		}
 		rows, err := l.conclude.QueryContext(ctx, repeated(`SELECT `+couponColumns+` FROM coupons WHERE campaign_id = ? AND number IN (%s)`, `?`, len(coupons)), args...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
 		known := make(map[int64]firstcome.Coupon, len(coupons))
-		err = scanCoupons(rows, func(c firstcome.Coupon) error {
+		err = scanCoupons(rows, err, func(c firstcome.Coupon) error {
 			known[c.Number] = c
 			return nil
 		})
@@ -139,8 +131,18 @@ func (l *Ledger) Has(ctx context.Context, id firstcome.CampaignID, coupons []fir
 		}
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("look for %d coupons of %s: %w", len(coupons), id, err)
-	}
-	return has, nil
+	return has, wrap(err, "look for %d coupons of %s", len(coupons), id)
+}
+
+// A Range is count numbers of a campaign from First on.
+type Range struct{ First, Count int64 }
+
+// Lost returns the numbers of a campaign that were skipped because its gate lost its memory.
+func (l *Ledger) Lost(ctx context.Context, id firstcome.CampaignID) ([]Range, error) {
+	rows, err := l.read.QueryContext(ctx, `SELECT number, count FROM lost WHERE campaign_id = ? ORDER BY number`, string(id))
+	all, err := allRows(rows, err, func(take scan) (r Range, err error) {
+		err = take(&r.First, &r.Count)
+		return r, err
+	})
+	return all, wrap(err, "read the lost numbers of %s", id)
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -21,10 +22,7 @@ func (l *Ledger) Facts(ctx context.Context, id firstcome.CampaignID, after int64
 		return fmt.Errorf("read the facts of %s: %w", id, err)
 	}
 	defer func() { _ = snapshot.Rollback() }()
-	if err := facts(ctx, snapshot, id, after, limit, each); err != nil {
-		return fmt.Errorf("read the facts of %s: %w", id, err)
-	}
-	return nil
+	return wrap(facts(ctx, snapshot, id, after, limit, each), "read the facts of %s", id)
 }
 
 // A run is count facts of one kind from position on about the numbers from number on.
@@ -60,12 +58,7 @@ func facts(ctx context.Context, snapshot *snapshot, id firstcome.CampaignID, aft
 		want := run{after + 1, min(r.count-skip, int64(limit)), r.number + skip, r.kind}
 		rows, err := snapshot.QueryContext(ctx, `SELECT `+couponColumns+` FROM coupons
 			WHERE campaign_id = ? AND number >= ? AND number < ? ORDER BY number`, id, want.number, want.number+want.count)
-		if err != nil {
-			return err
-		}
-		err = want.tell(ctx, id, rows, each)
-		rows.Close()
-		if err != nil {
+		if err = want.tell(ctx, id, rows, err, each); err != nil {
 			return err
 		}
 		after, limit = after+want.count, limit-int(want.count)
@@ -97,6 +90,35 @@ func runAt(ctx context.Context, snapshot *snapshot, id firstcome.CampaignID, pos
 		err = sql.ErrNoRows
 	}
 	return openRun(last, top, lastNumber), err
+}
+
+// tell calls each with every fact of the run, until ctx ends. rows are the coupons of its
+// numbers; of one that is not among them the fact has the number only.
+func (r run) tell(ctx context.Context, id firstcome.CampaignID, rows *sql.Rows, failed error, each func(firstcome.Fact) error) error {
+	told := int64(0)
+	until := func(number int64) error { // the numbers before it have no coupon
+		for ; r.number+told < number; told++ {
+			if err := ctx.Err(); err != nil { // which no row says
+				return err
+			}
+			gone := firstcome.Coupon{Campaign: id, Number: r.number + told}
+			if err := each(firstcome.Fact{Position: r.position + told, Kind: r.kind, Coupon: gone}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	err := scanCoupons(rows, failed, func(c firstcome.Coupon) error {
+		if err := until(c.Number); err != nil {
+			return err
+		}
+		told++
+		return each(firstcome.Fact{Position: r.position + told - 1, Kind: r.kind, Coupon: c})
+	})
+	if err != nil {
+		return err
+	}
+	return until(r.number + r.count)
 }
 
 func (t *tx) addFacts(id firstcome.CampaignID, r run) error {
@@ -175,11 +197,7 @@ func (l *Ledger) watchFacts(ctx context.Context) error {
 func (l *Ledger) awaited() []firstcome.CampaignID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ids := make([]firstcome.CampaignID, 0, len(l.waiters))
-	for id := range l.waiters {
-		ids = append(ids, id)
-	}
-	return ids
+	return slices.Collect(maps.Keys(l.waiters))
 }
 
 // announceMoved announces the campaigns whose position is not the known one. One that was
@@ -195,21 +213,18 @@ func (l *Ledger) announceMoved(ctx context.Context, ids []firstcome.CampaignID, 
 			args[n] = id
 		}
 		rows, err := l.read.QueryContext(ctx, repeated(`SELECT id, position FROM campaigns WHERE id IN (%s)`, `?`, len(part)), args...)
-		if err != nil {
-			return
-		}
-		for rows.Next() {
+		_ = eachRow(rows, err, func(take scan) error {
 			var id firstcome.CampaignID
 			var position int64
-			if rows.Scan(&id, &position) != nil {
-				break
+			if err := take(&id, &position); err != nil {
+				return err
 			}
 			if was, ok := known[id]; !ok || was != position {
 				touched[id] = true
 			}
 			known[id] = position
-		}
-		_ = rows.Close()
+			return nil
+		})
 	}
 	l.announce(touched)
 }

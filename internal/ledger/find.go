@@ -73,24 +73,13 @@ func (l *Ledger) numbersOf(ctx context.Context, id firstcome.CampaignID, c Choic
 		return numbers, 0, nil
 	}
 	rows, err := l.conclude.QueryContext(ctx, voidsOfQuery, string(c.User), string(id), c.After, maxFound)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer rows.Close()
-	voided := 0
-	for ; rows.Next(); voided++ {
-		var number int64
-		if err := rows.Scan(&number); err != nil {
-			return nil, 0, err
-		}
-		if numbers = append(numbers, number); voided == maxFound-1 {
-			next = number
-		}
-	}
-	if next != 0 { // what is behind it comes with the next page
+	voided, err := allRows(rows, err, one[int64])
+	numbers = append(numbers, voided...)
+	if len(voided) == maxFound { // what is behind the last comes with the next page
+		next = voided[maxFound-1]
 		numbers = slices.DeleteFunc(numbers, func(number int64) bool { return number > next })
 	}
-	return numbers, next, rows.Err()
+	return numbers, next, err
 }
 
 // voidsOfQuery finds the voids of a user and a campaign. COALESCE keeps the planner from reading all lines
@@ -103,18 +92,13 @@ const maxFound = 1000
 
 // numbersWith returns the number that has a code, if it is among the next ones.
 func (l *Ledger) numbersWith(ctx context.Context, id firstcome.CampaignID, c Choice) (numbers []int64, next int64, err error) {
-	var secret string
-	if err := l.conclude.QueryRowContext(ctx, `SELECT secret FROM campaigns WHERE id = ?`, string(id)).Scan(&secret); err != nil {
+	status, err := l.status(ctx, id)
+	switch {
+	case err != nil:
 		return nil, 0, err
-	}
-	if secret != l.fingerprint {
+	case status.Secret != l.fingerprint:
 		return nil, 0, firstcome.ErrGateMismatch
-	}
-	status, err := l.Campaign(ctx, id)
-	if err != nil {
-		return nil, 0, err
-	}
-	if c.After >= status.LastNumber {
+	case c.After >= status.LastNumber:
 		return nil, 0, nil
 	}
 	last := min(status.LastNumber, c.After+codesAtOnce)
@@ -137,14 +121,9 @@ func (l *Ledger) couponsAt(ctx context.Context, id firstcome.CampaignID, numbers
 		}
 		rows, err := l.conclude.QueryContext(ctx, repeated(`SELECT `+couponColumns+` FROM coupons
 			WHERE campaign_id = ? AND number IN (%s) ORDER BY number`, `?`, len(numbers)), args...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		return scanCoupons(rows, func(c firstcome.Coupon) error {
-			found = append(found, c)
-			return nil
-		})
+		part, err := allCoupons(rows, err)
+		found = append(found, part...)
+		return err
 	})
 	return found, err
 }

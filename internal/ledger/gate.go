@@ -44,8 +44,8 @@ func (l *Ledger) Claim(ctx context.Context, id firstcome.CampaignID, users []fir
 	if errors.Is(err, firstcome.ErrNoCampaign) {
 		l.existing.remove(id) // somebody has deleted it
 	}
-	if err != nil {
-		return nil, fmt.Errorf("decide %d claims of %s: %w", len(users), id, err)
+	if err != nil { // the writer may still be at c
+		return nil, wrap(err, "decide %d claims of %s", len(users), id)
 	}
 	return c.decisions, nil
 }
@@ -110,22 +110,18 @@ func (l *Ledger) Holders(ctx context.Context, id firstcome.CampaignID, each func
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, firstcome.ErrNoCampaign
 	}
-	if err != nil {
-		return 0, fmt.Errorf("read the holders of %s: %w", id, err)
+	if err == nil {
+		rows, failed := snapshot.QueryContext(ctx, `SELECT user_id FROM coupons WHERE campaign_id = ? AND voided_at IS NULL`, id)
+		err = eachRow(rows, failed, func(take scan) error {
+			var user firstcome.UserID
+			if err := take(&user); err != nil {
+				return err
+			}
+			each(user)
+			return nil
+		})
 	}
-	rows, err := snapshot.QueryContext(ctx, `SELECT user_id FROM coupons WHERE campaign_id = ? AND voided_at IS NULL`, id)
-	if err != nil {
-		return 0, fmt.Errorf("read the holders of %s: %w", id, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var user firstcome.UserID
-		if err := rows.Scan(&user); err != nil {
-			return 0, fmt.Errorf("read the holders of %s: %w", id, err)
-		}
-		each(user)
-	}
-	return version, rows.Err()
+	return version, wrap(err, "read the holders of %s", id)
 }
 
 // decideAll is Claim within a transaction, of several calls in their order. It looks all of their users up

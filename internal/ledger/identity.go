@@ -71,7 +71,7 @@ func isIdentity(name string) bool {
 // lacking returns an error that says what to do, if an error of reading the identity is that
 // there is no table of it. Then the schema is this binary's, and yet the table is missing.
 func (d *dialect) lacking(ctx context.Context, db *sql.DB, err error) error {
-	if d.denied != nil && d.denied(err) {
+	if d.denied(err) {
 		return nil
 	}
 	there, err := tablesOf(ctx, d, db)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 
 	"github.com/firstcome/firstcome"
 )
@@ -17,12 +16,9 @@ func (l *Ledger) AddKey(ctx context.Context, actor string, k firstcome.Key) erro
 		if err != nil {
 			return err
 		}
-		return t.logKey(k.CreatedAt, actor, "key.create", map[string]string{"key": k.ID, "name": k.Name, "role": string(k.Role)})
+		return t.logJSON(k.CreatedAt, actor, "key.create", map[string]any{"key": k.ID, "name": k.Name, "role": k.Role}, entry{})
 	})
-	if err != nil {
-		return fmt.Errorf("add a key: %w", err)
-	}
-	return nil
+	return wrap(err, "add a key")
 }
 
 // ErrNoKey says that there is no such key.
@@ -46,32 +42,25 @@ func (l *Ledger) RevokeKey(ctx context.Context, actor, id string) error {
 		if _, err := t.change(`UPDATE api_keys SET revoked_at = ? WHERE id = ?`, now.UnixMicro(), id); err != nil {
 			return err
 		}
-		return t.logKey(now, actor, "key.revoke", map[string]string{"key": id})
+		return t.logJSON(now, actor, "key.revoke", map[string]any{"key": id}, entry{})
 	})
-	if err != nil {
-		return fmt.Errorf("revoke the key %s: %w", id, err)
-	}
-	return nil
+	return wrap(err, "revoke the key %s", id)
 }
 
 // Keys returns every key, revoked ones too, in the order of their making.
 func (l *Ledger) Keys(ctx context.Context) ([]firstcome.Key, error) {
-	rows, err := l.conclude.QueryContext(ctx, `SELECT id, name, role, hash, created_at, revoked_at FROM api_keys ORDER BY created_at, id`)
-	if err != nil {
-		return nil, fmt.Errorf("read the keys: %w", err)
-	}
-	defer rows.Close()
-	var keys []firstcome.Key
-	for rows.Next() {
-		var k firstcome.Key
-		var hash []byte
-		var createdAt, revokedAt sql.NullInt64
-		if err := rows.Scan(&k.ID, &k.Name, &k.Role, &hash, &createdAt, &revokedAt); err != nil {
-			return nil, fmt.Errorf("read the keys: %w", err)
-		}
-		copy(k.Hash[:], hash)
-		k.CreatedAt, k.RevokedAt = instant(createdAt), instant(revokedAt)
-		keys = append(keys, k)
-	}
-	return keys, rows.Err()
+	rows, err := l.conclude.QueryContext(ctx, `SELECT `+keyColumns+` FROM api_keys ORDER BY created_at, id`)
+	keys, err := allRows(rows, err, scanKey)
+	return keys, wrap(err, "read the keys")
+}
+
+const keyColumns = `id, name, role, hash, created_at, revoked_at`
+
+func scanKey(take scan) (k firstcome.Key, err error) {
+	var hash []byte
+	var createdAt, revokedAt sql.NullInt64
+	err = take(&k.ID, &k.Name, &k.Role, &hash, &createdAt, &revokedAt)
+	copy(k.Hash[:], hash)
+	k.CreatedAt, k.RevokedAt = instant(createdAt), instant(revokedAt)
+	return k, err
 }

@@ -154,19 +154,7 @@ func foreigners(there []string) []string {
 
 func tablesOf(ctx context.Context, d *dialect, db *sql.DB) ([]string, error) {
 	rows, err := db.QueryContext(ctx, d.schema.tables)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var names []string
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-	}
-	return names, rows.Err()
+	return allRows(rows, err, one[string])
 }
 
 var errOlderSchema = errors.New("run firstcome migrate")
@@ -212,21 +200,36 @@ var idColumns = map[string]int64{
 // against idColumns: each must have the collation that compares bytes.
 func checkColumns(ctx context.Context, db *sql.DB, query, collation, advice string) error {
 	rows, err := db.QueryContext(ctx, query)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	var errs []error
-	for rows.Next() {
+	err = eachRow(rows, err, func(take scan) error {
 		var table, column, has string
 		var length int64
-		if err := rows.Scan(&table, &column, &has, &length); err != nil {
+		if err := take(&table, &column, &has, &length); err != nil {
 			return err
 		}
 		name := table + "." + column
 		if least := idColumns[name]; least > 0 && (has != collation || length < least) {
 			errs = append(errs, fmt.Errorf("the ledger's column %s has the collation %q and %d bytes, so it would take different ids for the same: "+advice, name, has, length, table, column))
 		}
+		return nil
+	})
+	return errors.Join(append(errs, err)...)
+}
+
+// checkNewer returns nil if a binary that knows the schema up to version wants may
+// serve on version has, which a newer one made: the ledger says from which version
+// on binaries may. A ledger that does not say so is not served.
+func checkNewer(ctx context.Context, db *sql.DB, has, wants int64) error {
+	var from int64
+	if err := db.QueryRowContext(ctx, `SELECT compatible_from FROM compatibility`).Scan(&from); err != nil {
+		return fmt.Errorf("%w (which binaries it is compatible with cannot be read: %w)", newerSchema(has, wants), err)
 	}
-	return errors.Join(append(errs, rows.Err())...)
+	if from > wants {
+		return fmt.Errorf("%w; it is compatible with binaries that know version %d", newerSchema(has, wants), from)
+	}
+	return nil
+}
+
+func newerSchema(has, wants int64) error {
+	return fmt.Errorf("the ledger's schema is version %d and this firstcome knows only %d: run the newer firstcome that migrated it", has, wants)
 }

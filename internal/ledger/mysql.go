@@ -32,8 +32,11 @@ var mySQL = dialect{
 	holder:   `holder`,
 	couponOf: `SELECT ` + couponColumns + ` FROM coupons WHERE holder = ? AND campaign_id = ? AND voided_at IS NULL`,
 	look:     lookMySQL, insert: insertMySQL, update: updateEach,
-	classify: classifyMySQL, damaged: damagedMySQL, rowLocked: rowLockedMySQL, denied: deniedMySQL, advise: adviseMySQL,
-	connector: connectorMySQL, examine: examineMySQL, backup: "mariadb-dump --single-transaction DATABASE, or mysqldump",
+	classify: classifyMySQL, code: codeMySQL, advise: adviseMySQL,
+	damagedCodes: []string{"1034", "1194", "1712", "1877"},                 // ER_NOT_KEYFILE, ER_CRASHED_ON_USAGE, ER_INDEX_CORRUPT, ER_TABLE_CORRUPT
+	lockedCodes:  []string{"1205"},                                         // ER_LOCK_WAIT_TIMEOUT
+	deniedCodes:  []string{"1044", "1045", "1142", "1143", "1227", "1370"}, // for a database, at all, for a table, a column, a privilege, a routine
+	connector:    connectorMySQL, examine: examineMySQL, backup: "mariadb-dump --single-transaction DATABASE, or mysqldump",
 	schema: schema{
 		goose: goose.DialectMySQL, tables: `SELECT table_name FROM information_schema.tables WHERE table_schema = database()`,
 		locker: lockMySQL, alone: aloneMySQL, check: checkMySQL,
@@ -42,14 +45,13 @@ var mySQL = dialect{
 
 // adviseMySQL is dialect.advise.
 func adviseMySQL(err error) string {
-	var e *mysql.MySQLError
-	switch {
-	case errors.Is(err, mysql.ErrNoTLS):
+	if errors.Is(err, mysql.ErrNoTLS) {
 		return "have the server speak TLS (ssl_cert, ssl_key), or leave tls= out where nobody else is on the network"
-	case !errors.As(err, &e):
-	case e.Number == 1045: // ER_ACCESS_DENIED_ERROR, which is all it says of a missing certificate, too
+	}
+	switch codeMySQL(err) {
+	case "1045": // ER_ACCESS_DENIED_ERROR, which is all it says of a missing certificate, too
 		return "give the user and password that the server knows, and where it asks that user for TLS or for a certificate, tls=true or sslcert and sslkey"
-	case e.Number == 3159: // ER_SECURE_TRANSPORT_REQUIRED
+	case "3159": // ER_SECURE_TRANSPORT_REQUIRED
 		return "the server wants TLS: add tls=true"
 	}
 	return ""
@@ -176,23 +178,12 @@ func classifyMySQL(err error) verdict {
 	return broken
 }
 
-// rowLockedMySQL is dialect.rowLocked: ER_LOCK_WAIT_TIMEOUT.
-func rowLockedMySQL(err error) bool {
-	var e *mysql.MySQLError
-	return errors.As(err, &e) && e.Number == 1205
-}
-
-// deniedMySQL is dialect.denied.
-func deniedMySQL(err error) bool {
-	var e *mysql.MySQLError
-	if !errors.As(err, &e) {
-		return false
+// codeMySQL is dialect.code.
+func codeMySQL(err error) string {
+	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
+		return fmt.Sprint(e.Number)
 	}
-	switch e.Number {
-	case 1044, 1045, 1142, 1143, 1227, 1370: // for a database, at all, for a table, a column, a privilege, a routine
-		return true
-	}
-	return false
+	return ""
 }
 
 // A mySQLLock has one node migrate at a time: see schema.locker.
@@ -269,10 +260,4 @@ func checkMySQL(ctx context.Context, db *sql.DB) error {
 	return checkColumns(ctx, db, `SELECT table_name, column_name, coalesce(collation_name, ''), coalesce(character_octet_length, 2147483647)
 		FROM information_schema.columns WHERE table_schema = database()`, "",
 		"ALTER TABLE %s MODIFY %s VARBINARY of the length in the migration")
-}
-
-// damagedMySQL is dialect.damaged: ER_NOT_KEYFILE, ER_CRASHED_ON_USAGE, ER_INDEX_CORRUPT and ER_TABLE_CORRUPT.
-func damagedMySQL(err error) bool {
-	var e *mysql.MySQLError
-	return errors.As(err, &e) && slices.Contains([]uint16{1034, 1194, 1712, 1877}, e.Number)
 }

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"database/sql"
+	"fmt"
 )
 
 // An asked is a sql.DB or a sql.Tx, as far as both are read.
@@ -47,3 +48,47 @@ type snapshot struct{ reader[*sql.Tx] }
 
 // Rollback is that of sql.Tx.
 func (s *snapshot) Rollback() error { return s.db.Rollback() }
+
+// wrap says of an error what failed. No error stays none.
+func wrap(err error, what string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(what, args...), err)
+}
+
+// A scan is that of sql.Rows.
+type scan func(into ...any) error
+
+// eachRow calls do with the scan of every row of a query's answer, until it returns an error.
+func eachRow(rows *sql.Rows, err error, do func(scan) error) error {
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	take := rows.Scan
+	for rows.Next() {
+		if err := do(take); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// allRows returns what read makes of the rows of a query's answer.
+func allRows[V any](rows *sql.Rows, err error, read func(scan) (V, error)) (all []V, _ error) {
+	err = eachRow(rows, err, func(take scan) error {
+		v, err := read(take)
+		if err == nil {
+			all = append(all, v)
+		}
+		return err
+	})
+	return all, err
+}
+
+// one reads a row of one column.
+func one[V any](take scan) (v V, err error) {
+	err = take(&v)
+	return v, err
+}

@@ -30,8 +30,11 @@ var postgreSQL = dialect{
 	holder:   `user_id`,
 	couponOf: `SELECT ` + couponColumns + ` FROM coupons WHERE user_id = ? AND campaign_id = ? AND voided_at IS NULL`,
 	look:     lookPostgreSQL, insert: insertPostgreSQL, update: updateEach,
-	classify: classifyPostgreSQL, damaged: damagedPostgreSQL, rowLocked: rowLockedPostgreSQL, denied: deniedPostgreSQL, advise: advisePostgreSQL,
-	connector: connectorPostgreSQL, examine: examinePostgreSQL, backup: "pg_dump --format=custom DATABASE",
+	classify: classifyPostgreSQL, code: codePostgreSQL, advise: advisePostgreSQL,
+	damagedCodes: []string{"XX001", "XX002"}, // data_corrupted, index_corrupted
+	lockedCodes:  []string{"55P03"},          // lock_not_available, which is lock_timeout's
+	deniedCodes:  []string{"42501"},          // insufficient_privilege
+	connector:    connectorPostgreSQL, examine: examinePostgreSQL, backup: "pg_dump --format=custom DATABASE",
 	schema: schema{
 		goose: goose.DialectPostgres, tables: `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()`,
 		locker: lockPostgreSQL, check: checkPostgreSQL,
@@ -40,12 +43,10 @@ var postgreSQL = dialect{
 
 // advisePostgreSQL is dialect.advise.
 func advisePostgreSQL(err error) string {
-	var e *pgconn.PgError
-	switch {
-	case !errors.As(err, &e):
-	case e.Code == "28P01": // invalid_password
+	switch codePostgreSQL(err) {
+	case "28P01": // invalid_password
 		return "give the user and password that the server knows"
-	case e.Code == "28000": // invalid_authorization_specification
+	case "28000": // invalid_authorization_specification
 		return "the server's pg_hba.conf has no line for this user, database and address that this connection fits: see sslmode, sslcert and sslkey, or add one"
 	}
 	return ""
@@ -229,16 +230,12 @@ func classifyPostgreSQL(err error) verdict {
 	return broken
 }
 
-// rowLockedPostgreSQL is dialect.rowLocked: lock_not_available, which is lock_timeout's.
-func rowLockedPostgreSQL(err error) bool {
-	var e *pgconn.PgError
-	return errors.As(err, &e) && e.Code == "55P03"
-}
-
-// deniedPostgreSQL is dialect.denied: insufficient_privilege.
-func deniedPostgreSQL(err error) bool {
-	var e *pgconn.PgError
-	return errors.As(err, &e) && e.Code == "42501"
+// codePostgreSQL is dialect.code.
+func codePostgreSQL(err error) string {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code
+	}
+	return ""
 }
 
 // lockPostgreSQL has one node migrate at a time: see schema.locker.
@@ -258,10 +255,4 @@ func checkPostgreSQL(ctx context.Context, db *sql.DB) error {
 	return checkColumns(ctx, db, `SELECT table_name, column_name, coalesce(collation_name, ''), coalesce(character_maximum_length, 2147483647)
 		FROM information_schema.columns WHERE table_schema = current_schema()`, "C",
 		`ALTER TABLE %s ALTER COLUMN %s TYPE text COLLATE "C"`)
-}
-
-// damagedPostgreSQL is dialect.damaged: data_corrupted and index_corrupted.
-func damagedPostgreSQL(err error) bool {
-	var e *pgconn.PgError
-	return errors.As(err, &e) && (e.Code == "XX001" || e.Code == "XX002")
 }

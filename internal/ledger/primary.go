@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -49,10 +50,7 @@ func (p mySQLPrimary) Connect(ctx context.Context) (driver.Conn, error) {
 		return nil, err
 	}
 	c := &primaryConn{mySQLConn: conn.(mySQLConn)}
-	rows, primary, err := c.ask(ctx, lookMySQLPrimary, nil)
-	if err == nil && !primary {
-		err = errStandby
-	}
+	rows, err := c.ask(ctx, errStandby, lookMySQLPrimary, nil)
 	if err != nil {
 		_ = conn.Close() // which is not used
 		return nil, err
@@ -67,19 +65,19 @@ type primaryConn struct {
 	within bool // a transaction, which asked when it began
 }
 
-// ask runs statements of which the first that returns rows is lookMySQLPrimary. primary says what
-// that returned; the rows are closed if it is no primary.
-func (c *primaryConn) ask(ctx context.Context, query string, args []driver.NamedValue) (rows driver.Rows, primary bool, err error) {
-	rows, err = c.mySQLConn.QueryContext(ctx, query, args)
+// ask runs statements of which the first that returns rows is lookMySQLPrimary. If that says that the server is no primary,
+// the error is otherwise.
+func (c *primaryConn) ask(ctx context.Context, otherwise error, query string, args []driver.NamedValue) (driver.Rows, error) {
+	rows, err := c.mySQLConn.QueryContext(ctx, query, args)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	var settings [2]driver.Value
 	if err = rows.Next(settings[:]); err == nil && off(settings[0]) && off(settings[1]) {
-		return rows, true, nil
+		return rows, nil
 	}
 	_ = rows.Close() // the connection is not used again
-	return nil, false, err
+	return nil, cmp.Or(err, otherwise)
 }
 
 // off tells whether a setting is off, which some servers tell by a number and some by a word.
@@ -96,10 +94,7 @@ func (c *primaryConn) QueryContext(ctx context.Context, query string, args []dri
 	if c.within {
 		return c.mySQLConn.QueryContext(ctx, query, args)
 	}
-	rows, primary, err := c.ask(ctx, lookMySQLPrimary+`; `+query, args)
-	if err == nil && !primary {
-		err = driver.ErrBadConn
-	}
+	rows, err := c.ask(ctx, driver.ErrBadConn, lookMySQLPrimary+`; `+query, args)
 	if err != nil {
 		return nil, err
 	}
@@ -114,10 +109,7 @@ func (c *primaryConn) QueryContext(ctx context.Context, query string, args []dri
 // writes into its text.
 func (c *primaryConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	if !c.within {
-		rows, primary, err := c.ask(ctx, lookMySQLPrimary, nil)
-		if err == nil && !primary {
-			err = driver.ErrBadConn
-		}
+		rows, err := c.ask(ctx, driver.ErrBadConn, lookMySQLPrimary, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -137,10 +129,7 @@ func (c *primaryConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.T
 	if level := sql.IsolationLevel(o.Isolation); level != sql.LevelDefault {
 		begin = `SET TRANSACTION ISOLATION LEVEL ` + strings.ToUpper(level.String()) + `; ` + begin
 	}
-	rows, primary, err := c.ask(ctx, begin+lookMySQLPrimary, nil)
-	if err == nil && !primary {
-		err = driver.ErrBadConn
-	}
+	rows, err := c.ask(ctx, driver.ErrBadConn, begin+lookMySQLPrimary, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -33,8 +33,8 @@ func (l *Ledger) Record(ctx context.Context, b flow.Batch) (flow.Drained, error)
 			return l.ofOne(err)
 		})
 	}
-	if err != nil {
-		return flow.Drained{}, fmt.Errorf("record %d coupons of %s: %w", len(b.Coupons), b.Campaign, err)
+	if err != nil { // the writer may still be at drained
+		return flow.Drained{}, wrap(err, "record %d coupons of %s", len(b.Coupons), b.Campaign)
 	}
 	return drained, nil
 }
@@ -43,7 +43,7 @@ func (l *Ledger) Record(ctx context.Context, b flow.Batch) (flow.Drained, error)
 // To wait again at once would only keep a recorder from other campaigns: so the error is
 // none of those after which a transaction runs again.
 func (l *Ledger) ofOne(err error) error {
-	if err == nil || l.dialect.rowLocked == nil || !l.dialect.rowLocked(err) {
+	if !l.dialect.rowLocked(err) {
 		return err
 	}
 	return fmt.Errorf("%w: end the transaction that has it (%v)", flow.ErrRowLocked, err)
@@ -169,14 +169,10 @@ func (r *recording) compare() error {
 		}
 		rows, err := r.query(`SELECT `+couponColumns+` FROM coupons WHERE campaign_id = ? AND number >= ? AND number <= ?`,
 			string(r.ID), run[0].Number, run[len(run)-1].Number)
-		if err != nil {
-			return err
-		}
-		err = scanCoupons(rows, func(c firstcome.Coupon) error {
+		err = scanCoupons(rows, err, func(c firstcome.Coupon) error {
 			have[c.Number] = c
 			return nil
 		})
-		rows.Close()
 		if err != nil {
 			return err
 		}
@@ -253,12 +249,12 @@ func (r *recording) holders() (map[firstcome.UserID]*firstcome.Coupon, error) {
 	if !r.look {
 		return nil, nil
 	}
-	holders := make(map[firstcome.UserID]*firstcome.Coupon, len(r.fresh))
 	users := make([]firstcome.UserID, len(r.fresh))
 	for n, c := range r.fresh {
 		users[n] = c.User
 	}
-	return holders, r.couponsOf(r.ID, users, holders)
+	holders, err := r.tx.holders([]*claims{{id: r.ID, users: users}})
+	return holders[r.ID], err
 }
 
 // insert writes the fresh coupons in number order, and the facts about them.

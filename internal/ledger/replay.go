@@ -45,10 +45,7 @@ var errNothingIn = fmt.Errorf("%w: there is no coupon in it that could be record
 // such open letter.
 func (l *Ledger) Replay(ctx context.Context, actor string, letter int64) error {
 	err := l.update(context.WithoutCancel(ctx), func(t *tx) error { return l.replay(t, actor, letter) })
-	if err != nil {
-		return fmt.Errorf("replay the dead letter %d: %w", letter, err)
-	}
-	return nil
+	return wrap(err, "replay the dead letter %d", letter)
 }
 
 func (l *Ledger) replay(t *tx, actor string, letter int64) error {
@@ -87,10 +84,7 @@ func (l *Ledger) VoidLetter(ctx context.Context, actor string, letter int64, rea
 		changed, err = l.voidLetter(t, actor, letter, reason)
 		return err
 	})
-	if err != nil {
-		return "", fmt.Errorf("void the dead letter %d: %w", letter, err)
-	}
-	return changed, nil
+	return changed, wrap(err, "void the dead letter %d", letter)
 }
 
 func (l *Ledger) voidLetter(t *tx, actor string, letter int64, reason string) (firstcome.CampaignID, error) {
@@ -120,10 +114,7 @@ func (t *tx) resolve(d DeadLetter, by Resolution, actor, reason string, at time.
 	if err != nil {
 		return err
 	}
-	detail, err := json.Marshal(map[string]any{"dead_letter": d.ID, "cause": d.Cause, "reason": reason})
-	if err != nil {
-		return err
-	}
 	action := map[Resolution]string{Replayed: "dead_letter.replay", Voided: "dead_letter.void"}[by]
-	return t.log(at, actor, action, entry{campaign: d.Campaign, user: d.User, number: d.Number, detail: string(detail)})
+	detail := map[string]any{"dead_letter": d.ID, "cause": d.Cause, "reason": reason}
+	return t.logJSON(at, actor, action, detail, entry{campaign: d.Campaign, user: d.User, number: d.Number})
 }

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -75,10 +74,7 @@ func (l *Ledger) Retire(ctx context.Context, id firstcome.CampaignID, seen flow.
 		}
 		return t.log(now, retiredBy, "campaign.retire", entry{campaign: id, detail: "{}"})
 	})
-	if err != nil {
-		return false, fmt.Errorf("retire the campaign %s: %w", id, err)
-	}
-	return retired, nil
+	return retired, wrap(err, "retire the campaign %s", id)
 }
 
 // mayRetire tells whether a campaign whose row is locked was closed by an instant,
@@ -107,10 +103,7 @@ func (l *Ledger) Forgotten(ctx context.Context, id firstcome.CampaignID) error {
 		_, err := t.change(`UPDATE campaigns SET forgotten_at = ? WHERE id = ? AND forgotten_at IS NULL`, l.decidesAt(s).UnixMicro(), string(id))
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("note that the gate has forgotten %s: %w", id, err)
-	}
-	return nil
+	return wrap(err, "note that the gate has forgotten %s", id)
 }
 
 // errNotRetired is about a campaign for which its gate has to answer.
@@ -124,8 +117,8 @@ func (l *Ledger) ClaimRetired(ctx context.Context, id firstcome.CampaignID, user
 		decisions, err = l.decideRetired(t, id, users)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("decide %d claims of %s: %w", len(users), id, err)
+	if err != nil { // the writer may still be at decisions
+		return nil, wrap(err, "decide %d claims of %s", len(users), id)
 	}
 	return decisions, nil
 }
@@ -139,14 +132,14 @@ func (l *Ledger) decideRetired(t *tx, id firstcome.CampaignID, users []firstcome
 	if s.retiredAt.IsZero() {
 		return nil, errNotRetired
 	}
-	holds := make(map[firstcome.UserID]*firstcome.Coupon, len(users))
-	if err := t.couponsOf(id, users, holds); err != nil {
+	holders, err := t.holders([]*claims{{id: id, users: users}})
+	if err != nil {
 		return nil, err
 	}
 	now := l.decidesAt(s)
 	decisions := make([]firstcome.Decision, len(users))
 	for n, user := range users {
-		coupon := holds[user]
+		coupon := holders[id][user]
 		outcome := firstcome.Decide(s.Campaign, now, s.inForce, coupon != nil)
 		decisions[n] = firstcome.Decision{
 			Outcome: outcome, At: now, Version: s.Version, TermsVersion: s.termsVersion, InForce: s.inForce,
@@ -162,26 +155,17 @@ func (l *Ledger) decideRetired(t *tx, id firstcome.CampaignID, users []firstcome
 // StateRetired returns the counters of a retired campaign, as its gate told them while
 // it knew it. Of any other campaign it is flow.ErrLost.
 func (l *Ledger) StateRetired(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error) {
-	var s flow.GateState
-	var retiredAt, decidedAt, clock sql.NullInt64
-	var course course
-	err := l.conclude.QueryRowContext(ctx, `SELECT version, epoch, in_force, issued, last_number, drained_through, retired_at, decided_at,
-		opened_at, sold_out_at, closed_at, `+l.dialect.clock+` FROM campaigns WHERE id = ?`, string(id)).Scan(
-		&s.Version, &s.Epoch, &s.InForce, &s.Issued, &s.LastNumber, &s.DrainedThrough, &retiredAt, &decidedAt,
-		&course.openedAt, &course.soldOutAt, &course.closedAt, &clock)
+	s, err := l.status(ctx, id)
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return s, firstcome.ErrNoCampaign
+	case errors.Is(err, firstcome.ErrNoCampaign):
+		return flow.GateState{}, err
 	case err != nil:
-		return s, fmt.Errorf("read the retired campaign %s: %w", id, err)
-	case !retiredAt.Valid:
-		return s, errNotRetired
+		return flow.GateState{}, fmt.Errorf("read the retired campaign %s: %w", id, err)
+	case s.RetiredAt.IsZero():
+		return flow.GateState{}, errNotRetired
 	}
-	s.Instants = course.instants()
-	s.LastNumber = max(s.LastNumber, s.DrainedThrough) // the last may be lost
-	if l.clock != nil {
-		clock.Valid = false
-	}
-	s.Now = l.decidesAt(stock{decidedAt: instant(decidedAt), clock: instant(clock)})
-	return s, nil
+	return flow.GateState{
+		Now: s.Now, Version: s.Version, Epoch: s.Epoch, InForce: s.InForce, Issued: s.Issued, DrainedThrough: s.Drained, Instants: s.Instants,
+		LastNumber: max(s.LastNumber, s.Drained), // the last may be lost
+	}, nil
 }

@@ -199,11 +199,7 @@ func lookInChunks(t *tx, all []*claims, each func(firstcome.Coupon) error, of fu
 		err := inChunks(c.users, func(users []firstcome.UserID) error {
 			query, args := of(c.id, users)
 			rows, err := t.query(query, args...)
-			if err != nil {
-				return err
-			}
-			defer rows.Close()
-			return scanCoupons(rows, each)
+			return scanCoupons(rows, err, each)
 		})
 		if err != nil {
 			return err

@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -30,33 +29,19 @@ func (l *Ledger) Unclosed(ctx context.Context, limit int) (all []Shown, more int
 	rows, err := l.read.QueryContext(ctx, `SELECT c.id, c.quantity, c.in_force, c.issued, c.epoch FROM campaigns c WHERE `+unclosed+`
 		ORDER BY CASE WHEN (c.opens_at IS NULL OR c.opens_at <= ?) AND (c.quantity IS NULL OR c.in_force < c.quantity) THEN 0 ELSE 1 END,
 			ABS(COALESCE(c.opens_at, c.created_at) - ?), c.id LIMIT ?`, now, now, now, limit)
-	if err == nil {
-		all, err = scanShown(rows)
-	}
+	all, err = allRows(rows, err, scanShown)
 	if err == nil && len(all) == limit { // else nothing is left out
 		err = l.read.QueryRowContext(ctx, `SELECT count(*) FROM campaigns c WHERE `+unclosed, now).Scan(&more)
 		more = max(0, more-int64(limit))
 	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("read the campaigns that are not closed: %w", err)
-	}
-	return all, more, nil
+	return all, more, wrap(err, "read the campaigns that are not closed")
 }
 
-func scanShown(rows *sql.Rows) (all []Shown, err error) {
-	defer rows.Close()
-	for rows.Next() {
-		var s Shown
-		var quantity sql.NullInt64
-		if err := rows.Scan(&s.ID, &quantity, &s.InForce, &s.Issued, &s.Epoch); err != nil {
-			return nil, err
-		}
-		if s.Quantity = quantity.Int64; !quantity.Valid {
-			s.Quantity = firstcome.Unlimited
-		}
-		all = append(all, s)
-	}
-	return all, rows.Err()
+func scanShown(take scan) (s Shown, err error) {
+	var quantity sql.NullInt64
+	err = take(&s.ID, &quantity, &s.InForce, &s.Issued, &s.Epoch)
+	s.Quantity = unlimited(quantity)
+	return s, err
 }
 
 // wall returns the gate's clock where it is this process's, and else the process's own, which is
@@ -72,8 +57,6 @@ func (l *Ledger) wall() time.Time {
 // zero if there is no campaign.
 func (l *Ledger) LastDecision(ctx context.Context) (time.Time, error) {
 	var last sql.NullInt64
-	if err := l.conclude.QueryRowContext(ctx, `SELECT max(decided_at) FROM campaigns`).Scan(&last); err != nil {
-		return time.Time{}, fmt.Errorf("read the last decision: %w", err)
-	}
-	return instant(last), nil
+	err := l.conclude.QueryRowContext(ctx, `SELECT max(decided_at) FROM campaigns`).Scan(&last)
+	return instant(last), wrap(err, "read the last decision")
 }

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"net/url"
 
 	"github.com/pressly/goose/v3"
@@ -15,9 +16,8 @@ import (
 var sqLite = dialect{
 	name: "sqlite", clock: `NULL`, holder: `user_id`, couponOf: lookSQLiteQueries[1],
 	look: lookSQLite, insert: insertSQLite, update: updateSQLite,
-	classify: classifySQLite,
-	damaged:  damagedSQLite,
-	schema:   schema{goose: goose.DialectSQLite3, tables: `SELECT name FROM sqlite_schema WHERE type = 'table'`},
+	classify: classifySQLite, code: codeSQLite, damagedCodes: []string{fmt.Sprint(sqlitelib.SQLITE_CORRUPT)},
+	schema: schema{goose: goose.DialectSQLite3, tables: `SELECT name FROM sqlite_schema WHERE type = 'table'`},
 }
 
 // readers is the number of connections that read: enough for both cores of a
@@ -62,12 +62,8 @@ func dsn(path string, options url.Values) string {
 // isOther tells whether an error says that the file is there to be read and is no
 // ledger's: it has no such table, or is no database.
 func isOther(err error) bool {
-	var e *sqlite.Error
-	if !errors.As(err, &e) {
-		return false
-	}
-	code := e.Code() & 0xff
-	return code == sqlitelib.SQLITE_ERROR || code == sqlitelib.SQLITE_NOTADB
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return ok && (e.Code()&0xff == sqlitelib.SQLITE_ERROR || e.Code()&0xff == sqlitelib.SQLITE_NOTADB)
 }
 
 // classifySQLite is dialect.classify.
@@ -86,8 +82,10 @@ func classifySQLite(err error) verdict {
 	return unreachable
 }
 
-// damagedSQLite is dialect.damaged.
-func damagedSQLite(err error) bool {
-	var e *sqlite.Error
-	return errors.As(err, &e) && e.Code()&0xff == sqlitelib.SQLITE_CORRUPT
+// codeSQLite is dialect.code.
+func codeSQLite(err error) string {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return fmt.Sprint(e.Code() & 0xff)
+	}
+	return ""
 }

@@ -255,8 +255,5 @@ func answer(jobs []*job, err error) {
 }
 
 func nobodyWaits(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("nobody waits for the ledger any more: %w", err)
-	}
-	return nil
+	return wrap(ctx.Err(), "nobody waits for the ledger any more")
 }

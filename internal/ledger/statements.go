@@ -74,14 +74,6 @@ func (t *tx) holders(all []*claims) (map[firstcome.CampaignID]map[firstcome.User
 	})
 }
 
-// couponsOf adds the coupons in force that users hold to into.
-func (t *tx) couponsOf(id firstcome.CampaignID, users []firstcome.UserID, into map[firstcome.UserID]*firstcome.Coupon) error {
-	return t.dialect.look(t, []*claims{{id: id, users: users}}, func(c firstcome.Coupon) error {
-		into[c.User] = &c
-		return nil
-	})
-}
-
 // lookSQLite is dialect.look.
 func lookSQLite(t *tx, all []*claims, each func(firstcome.Coupon) error) error {
 	users := 0
@@ -97,11 +89,7 @@ func lookSQLite(t *tx, all []*claims, each func(firstcome.Coupon) error) error {
 	}
 	return inWidths(len(args)/2, func(from, width int) error {
 		rows, err := t.query(lookSQLiteQueries[width], args[2*from:2*(from+width)]...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		return scanCoupons(rows, each)
+		return scanCoupons(rows, err, each)
 	})
 }
 

@@ -48,27 +48,30 @@ func (d *dialect) statusQuery() string {
 func (l *Ledger) Ping(ctx context.Context) error {
 	var campaigns int
 	err := l.conclude.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT id FROM campaigns LIMIT 1) AS first_of_all`).Scan(&campaigns)
-	if err != nil {
-		return fmt.Errorf("read a campaign: %w", err)
-	}
-	return nil
+	return wrap(err, "read a campaign")
 }
 
 // Campaign returns a campaign, or ErrNoCampaign.
 func (l *Ledger) Campaign(ctx context.Context, id firstcome.CampaignID) (Status, error) {
+	s, err := l.status(ctx, id)
+	if err == nil {
+		err = s.Unreadable
+	}
+	if err != nil && !errors.Is(err, firstcome.ErrNoCampaign) {
+		return Status{}, fmt.Errorf("read the campaign %s: %w", id, err)
+	}
+	return s, err
+}
+
+// status is Campaign also of one whose terms cannot be read.
+func (l *Ledger) status(ctx context.Context, id firstcome.CampaignID) (Status, error) {
 	rows, err := l.conclude.QueryContext(ctx, l.dialect.statusQuery()+`WHERE c.id = ?`, id)
+	all, err := allRows(rows, err, l.scanStatus)
+	if err == nil && len(all) == 0 {
+		err = firstcome.ErrNoCampaign
+	}
 	if err != nil {
-		return Status{}, fmt.Errorf("read the campaign %s: %w", id, err)
-	}
-	all, err := l.scanStatuses(rows)
-	if err != nil {
-		return Status{}, fmt.Errorf("read the campaign %s: %w", id, err)
-	}
-	if len(all) == 0 {
-		return Status{}, firstcome.ErrNoCampaign
-	}
-	if err := all[0].Unreadable; err != nil {
-		return Status{}, fmt.Errorf("read the campaign %s: %w", id, err)
+		return Status{}, err
 	}
 	return all[0], nil
 }
@@ -77,46 +80,34 @@ func (l *Ledger) Campaign(ctx context.Context, id firstcome.CampaignID) (Status,
 // one behind after on. Those whose terms cannot be read are among them: see Status.Unreadable.
 func (l *Ledger) Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]Status, error) {
 	rows, err := l.read.QueryContext(ctx, l.dialect.statusQuery()+`WHERE c.id > ? ORDER BY c.id LIMIT ?`, after, limit)
-	if err != nil {
-		return nil, fmt.Errorf("read the campaigns: %w", err)
-	}
-	all, err := l.scanStatuses(rows)
-	if err != nil {
-		return nil, fmt.Errorf("read the campaigns: %w", err)
-	}
-	return all, nil
+	all, err := allRows(rows, err, l.scanStatus)
+	return all, wrap(err, "read the campaigns")
 }
 
-func (l *Ledger) scanStatuses(rows *sql.Rows) ([]Status, error) {
-	defer rows.Close()
-	var all []Status
-	for rows.Next() {
-		var s Status
-		var decidedAt, createdAt, retiredAt, clock sql.NullInt64
-		var payload sql.NullString
-		var quantity, opensAt, closesAt sql.NullInt64
-		var course course
-		err := rows.Scan(&s.ID, &s.Paused, &s.Closed, &s.Version, &s.InForce, &s.Issued, &s.Position, &decidedAt, &createdAt,
-			&s.Gate, &s.Secret, &s.Applied, &s.Epoch, &s.Drained, &s.LastNumber, &retiredAt,
-			&course.openedAt, &course.soldOutAt, &course.closedAt, &quantity, &opensAt, &closesAt, &payload, &clock)
-		if err != nil {
-			return nil, err
-		}
-		if s.Terms, s.Unreadable = readTerms(payload); s.Unreadable != nil {
-			s.Terms = firstcome.Terms{
-				Name: string(s.ID), Answer: firstcome.Recorded, Quantity: unlimited(quantity), OpensAt: instant(opensAt), ClosesAt: instant(closesAt),
-			}
-		}
-		s.Instants = course.instants()
-		s.Recorded, s.CreatedAt, s.RetiredAt = s.Issued, instant(createdAt), instant(retiredAt)
-		s.Marker = l.marker(s.CreatedAt, s.Secret)
-		if l.clock != nil {
-			clock.Valid = false
-		}
-		s.Now = l.decidesAt(stock{decidedAt: instant(decidedAt), clock: instant(clock)})
-		all = append(all, s)
+func (l *Ledger) scanStatus(take scan) (s Status, err error) {
+	var decidedAt, createdAt, retiredAt, clock sql.NullInt64
+	var payload sql.NullString
+	var quantity, opensAt, closesAt sql.NullInt64
+	var course course
+	err = take(&s.ID, &s.Paused, &s.Closed, &s.Version, &s.InForce, &s.Issued, &s.Position, &decidedAt, &createdAt,
+		&s.Gate, &s.Secret, &s.Applied, &s.Epoch, &s.Drained, &s.LastNumber, &retiredAt,
+		&course.openedAt, &course.soldOutAt, &course.closedAt, &quantity, &opensAt, &closesAt, &payload, &clock)
+	if err != nil {
+		return s, err
 	}
-	return all, rows.Err()
+	if s.Terms, s.Unreadable = readTerms(payload); s.Unreadable != nil {
+		s.Terms = firstcome.Terms{
+			Name: string(s.ID), Answer: firstcome.Recorded, Quantity: unlimited(quantity), OpensAt: instant(opensAt), ClosesAt: instant(closesAt),
+		}
+	}
+	s.Instants = course.instants()
+	s.Recorded, s.CreatedAt, s.RetiredAt = s.Issued, instant(createdAt), instant(retiredAt)
+	s.Marker = l.marker(s.CreatedAt, s.Secret)
+	if l.clock != nil {
+		clock.Valid = false
+	}
+	s.Now = l.decidesAt(stock{decidedAt: instant(decidedAt), clock: instant(clock)})
+	return s, nil
 }
 
 // readTerms reads the terms of a change, which may be gone.
@@ -129,4 +120,39 @@ func readTerms(payload sql.NullString) (firstcome.Terms, error) {
 		err = fmt.Errorf("its terms: %w: see firstcome audit", err)
 	}
 	return terms, err
+}
+
+// Mismatched returns how many campaigns have another gate or another code secret
+// than this one: a node with it decides none of their claims (ErrGateMismatch).
+func (l *Ledger) Mismatched(ctx context.Context, secret firstcome.Secret) (campaigns int, err error) {
+	err = l.conclude.QueryRowContext(ctx, `SELECT count(*) FROM campaigns WHERE gate <> ? OR secret <> ?`,
+		l.gate, secret.Fingerprint()).Scan(&campaigns)
+	return campaigns, wrap(err, "compare the campaigns' secrets")
+}
+
+// Decides returns firstcome.ErrGateMismatch if this node decides nothing of a campaign, because it has another gate or code secret.
+func (l *Ledger) Decides(c *Status) error { return l.decides(c.Gate, c.Secret) }
+
+func (l *Ledger) decides(gate, secret string) error {
+	if gate == l.gate && secret == l.fingerprint {
+		return nil
+	}
+	return fmt.Errorf("%w: it is decided by the gate %q with the secret of fingerprint %s, this node has the gate %q and %s",
+		firstcome.ErrGateMismatch, gate, secret, l.gate, l.fingerprint)
+}
+
+// Counts are what waits in the ledger for an operator or for the gate.
+type Counts struct {
+	Letters int64 // dead letters that are open
+	Pending int64 // changes that this node's gate lacks
+}
+
+// Counts returns what waits now.
+func (l *Ledger) Counts(ctx context.Context) (Counts, error) {
+	var c Counts
+	err := l.conclude.QueryRowContext(ctx, `SELECT
+		(SELECT count(*) FROM dead_letters WHERE resolved_at IS NULL),
+		(SELECT count(*) FROM campaigns c JOIN changes h ON h.campaign_id = c.id AND h.version > c.applied
+			WHERE c.applied < c.version AND c.gate = ? AND c.secret = ?)`, l.gate, l.fingerprint).Scan(&c.Letters, &c.Pending)
+	return c, wrap(err, "count what waits in the ledger")
 }

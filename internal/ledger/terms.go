@@ -70,10 +70,7 @@ func encodeTerms(t firstcome.Terms) (string, error) {
 		ValidUntil: pointer(micros(t.ValidUntil)), ValidFor: pointer(sql.NullInt64{Int64: validFor, Valid: validFor != 0}),
 	}
 	text, err := json.Marshal(s)
-	if err != nil {
-		return "", fmt.Errorf("the benefit is not JSON: %w", err)
-	}
-	return string(text), nil
+	return string(text), wrap(err, "the benefit is not JSON")
 }
 
 func decodeTerms(payload string) (firstcome.Terms, error) {

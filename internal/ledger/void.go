@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/firstcome/firstcome"
 )
@@ -21,10 +20,7 @@ func (l *Ledger) Void(ctx context.Context, actor string, id firstcome.CampaignID
 		voided, err = l.void(t, s, actor, number, reason)
 		return err
 	})
-	if err != nil {
-		return firstcome.Coupon{}, fmt.Errorf("void number %d of %s: %w", number, id, err)
-	}
-	return voided, nil
+	return voided, wrap(err, "void number %d of %s", number, id)
 }
 
 // void is Void in its transaction.
@@ -57,7 +53,7 @@ func (l *Ledger) void(t *tx, s stock, actor string, number int64, reason string)
 	if err != nil {
 		return c, err
 	}
-	return c, t.logReason(made.At, actor, "coupon.void", reason, entry{campaign: s.ID, user: c.User, number: number})
+	return c, t.logJSON(made.At, actor, "coupon.void", map[string]any{"reason": reason}, entry{campaign: s.ID, user: c.User, number: number})
 }
 
 // voidPayload is what the change of a void holds.
