@@ -234,18 +234,15 @@ func (r *auditReport) audit(ctx context.Context, t terminal, ids []firstcome.Cam
 
 // counting returns a source that counts what is read of it.
 func counting(source audit.Source, read *atomic.Int64) audit.Source {
-	coupons, runs := source.Coupons, source.Runs
-	source.Coupons = func(ctx context.Context, id firstcome.CampaignID, each func(audit.Coupon) error) error {
-		return coupons(ctx, id, func(c audit.Coupon) error {
-			read.Add(1)
-			return each(c)
-		})
-	}
-	source.Runs = func(ctx context.Context, id firstcome.CampaignID, each func(audit.Run) error) error {
-		return runs(ctx, id, func(r audit.Run) error {
-			read.Add(1)
-			return each(r)
-		})
-	}
+	source.Coupons, source.Runs = countingEach(source.Coupons, read), countingEach(source.Runs, read)
 	return source
+}
+
+func countingEach[V any](all audit.List[V], read *atomic.Int64) audit.List[V] {
+	return func(ctx context.Context, id firstcome.CampaignID, each func(V)) error {
+		return all(ctx, id, func(v V) {
+			read.Add(1)
+			each(v)
+		})
+	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/ledger"
@@ -49,21 +50,14 @@ func counted(n int64, one, ending string) string {
 }
 
 func printBreaches(t terminal, b audit.Breaches) {
+	left := maps.Clone(b.Count)
 	for _, shown := range b.Shown {
 		fmt.Fprintf(t.out, "  %s: %s\n", shown.Promise, shown.Text)
+		left[shown.Promise]--
 	}
 	for _, promise := range b.Promises() {
-		if more := b.Count[promise] - shownOf(b, promise); more > 0 {
+		if more := left[promise]; more > 0 {
 			fmt.Fprintf(t.out, "  %s: and %d more\n", promise, more)
 		}
 	}
-}
-
-func shownOf(b audit.Breaches, promise string) (n int64) {
-	for _, shown := range b.Shown {
-		if shown.Promise == promise {
-			n++
-		}
-	}
-	return n
 }

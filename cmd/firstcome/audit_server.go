@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -80,28 +79,26 @@ func (r *remote) campaign(ctx context.Context, id firstcome.CampaignID) (audit.C
 }
 
 // letters calls each with every dead letter.
-func (r *remote) letters(ctx context.Context, _ firstcome.CampaignID, each func(audit.Letter) error) error {
+func (r *remote) letters(ctx context.Context, _ firstcome.CampaignID, each func(audit.Letter)) error {
 	all, err := client.All(func(after string) (client.List[client.DeadLetter], error) {
 		return r.calls.DeadLetters(ctx, client.LetterFilter{Campaign: r.id, Settled: true, Limit: maxPage, After: after})
 	})
-	for n := 0; n < len(all) && err == nil; n++ {
-		err = each(letterOf(all[n]))
+	for _, d := range all {
+		each(letterOf(d))
 	}
 	return err
 }
 
 // lostNumbers calls each with every range of lost numbers.
-func (r *remote) lostNumbers(_ context.Context, _ firstcome.CampaignID, each func(audit.Range) error) error {
+func (r *remote) lostNumbers(_ context.Context, _ firstcome.CampaignID, each func(audit.Range)) error {
 	for _, numbers := range r.at.Lost {
-		if err := each(audit.Range{First: numbers.First, Count: numbers.Count}); err != nil {
-			return err
-		}
+		each(audit.Range{First: numbers.First, Count: numbers.Count})
 	}
 	return nil
 }
 
 // changes calls each with every change.
-func (r *remote) changes(ctx context.Context, id firstcome.CampaignID, each func(audit.Change) error) error {
+func (r *remote) changes(ctx context.Context, id firstcome.CampaignID, each func(audit.Change)) error {
 	for after := int64(0); after < r.at.Version; {
 		page, err := r.calls.Changes(ctx, r.id, after, maxPage)
 		if err != nil {
@@ -114,16 +111,14 @@ func (r *remote) changes(ctx context.Context, id firstcome.CampaignID, each func
 			if after = c.Version; after > r.at.Version {
 				break
 			}
-			if err := each(changeOf(id, c)); err != nil {
-				return err
-			}
+			each(changeOf(id, c))
 		}
 	}
 	return nil
 }
 
 // coupons calls each with every coupon in number order.
-func (r *remote) coupons(ctx context.Context, _ firstcome.CampaignID, each func(audit.Coupon) error) error {
+func (r *remote) coupons(ctx context.Context, _ firstcome.CampaignID, each func(audit.Coupon)) error {
 	if err := r.learn(ctx); err != nil {
 		return err
 	}
@@ -137,10 +132,10 @@ func (r *remote) coupons(ctx context.Context, _ firstcome.CampaignID, each func(
 			coupon, _ = r.coupon(&c)
 			r.over = r.last == before // the audit of the facts reports it
 		}
-		if coupon.Position > r.at.Position {
-			return nil
+		if coupon.Position <= r.at.Position {
+			each(coupon)
 		}
-		return each(coupon)
+		return nil
 	})
 }
 
@@ -188,18 +183,15 @@ func (r *remote) fact(number int64) (version, position int64, known bool) {
 // of all reason has no end.
 const maxMissing = 1_000_000
 
-// errOver says that the rest of the facts is not worth reading.
-var errOver = errors.New("the facts have no coupons any more")
-
 // learn reads the facts that came since the last that was read.
 func (r *remote) learn(ctx context.Context) error {
-	err := r.follow(ctx, r.last, func(f client.Fact) error {
+	return r.follow(ctx, r.last, func(f client.Fact) (over bool) {
 		r.last = f.Position
 		switch last := len(r.issued) - 1; {
 		case f.UserID == "": // its coupon is lost, and will not come
 			if r.missing++; r.missing == maxMissing {
 				r.over = true
-				return errOver
+				return true
 			}
 		case f.Kind == string(firstcome.CouponVoided):
 			r.voided[f.Number] = voidFact{f.Position, f.At.Time}
@@ -209,45 +201,38 @@ func (r *remote) learn(ctx context.Context) error {
 			r.unsorted = r.unsorted || last >= 0 && r.issued[last].first > f.Number
 			r.issued = append(r.issued, span{f.Number, f.Number, f.TermsVersion, f.Position})
 		}
-		return nil
+		return false
 	})
-	if errors.Is(err, errOver) {
-		return nil
-	}
-	return err
 }
 
 // next returns the position behind the span.
 func (s span) next() int64 { return s.position + s.last - s.first + 1 }
 
 // runs calls each with every fact, as a run of its own.
-func (r *remote) runs(ctx context.Context, _ firstcome.CampaignID, each func(audit.Run) error) error {
+func (r *remote) runs(ctx context.Context, _ firstcome.CampaignID, each func(audit.Run)) error {
 	missing := 0
-	err := r.follow(ctx, 0, func(f client.Fact) error {
+	return r.follow(ctx, 0, func(f client.Fact) (over bool) {
 		if f.UserID == "" {
 			missing++
 		}
 		if f.Position > r.at.Position || missing == maxMissing {
-			return errOver
+			return true
 		}
-		return each(audit.Run{Position: f.Position, Count: 1, Number: f.Number, Kind: firstcome.FactKind(f.Kind)})
+		each(audit.Run{Position: f.Position, Count: 1, Number: f.Number, Kind: firstcome.FactKind(f.Kind)})
+		return false
 	})
-	if errors.Is(err, errOver) {
-		return nil
-	}
-	return err
 }
 
-// follow calls each with the facts behind a position, to the end.
-func (r *remote) follow(ctx context.Context, after int64, each func(client.Fact) error) error {
+// follow calls each with the facts behind a position, to the end or until the rest is not worth reading.
+func (r *remote) follow(ctx context.Context, after int64, each func(client.Fact) (over bool)) error {
 	for {
 		page, err := r.calls.Facts(ctx, r.id, after, 0, maxPage)
 		if err != nil {
 			return err
 		}
 		for _, f := range page.Items {
-			if err := each(f); err != nil {
-				return err
+			if each(f) {
+				return nil
 			}
 		}
 		if len(page.Items) == 0 || page.Next == nil {

@@ -11,50 +11,41 @@ import (
 
 // letterOf returns a dead letter on the wire as an audit has it.
 func letterOf(d client.DeadLetter) audit.Letter {
-	l := audit.Letter{ID: d.ID, Open: d.SettledAt == nil}
-	if d.Number != nil {
-		l.Number = *d.Number
+	return audit.Letter{
+		ID: d.ID, Number: given(d.Number), User: firstcome.UserID(given(d.UserID)),
+		Open: d.SettledAt == nil, ResolvedAt: given(d.SettledAt).Time, Voided: given(d.SettledBy) == string(ledger.Voided),
 	}
-	if d.UserID != nil {
-		l.User = firstcome.UserID(*d.UserID)
-	}
-	if d.SettledAt != nil {
-		l.ResolvedAt = d.SettledAt.Time
-	}
-	if d.SettledBy != nil {
-		l.Voided = *d.SettledBy == string(ledger.Voided)
-	}
-	return l
 }
 
 // changeOf returns a change on the wire as an audit has it.
 func changeOf(id firstcome.CampaignID, c client.Change) audit.Change {
-	change := audit.Change{Change: firstcome.Change{Campaign: id, Version: c.Version, Kind: firstcome.ChangeKind(c.Kind), At: c.At.Time}, Refused: c.Refused}
+	change := audit.Change{Refused: c.Refused, Change: firstcome.Change{
+		Campaign: id, Version: c.Version, Kind: firstcome.ChangeKind(c.Kind), At: c.At.Time,
+		Number: given(c.Number), User: firstcome.UserID(given(c.UserID)),
+	}}
 	if c.Terms != nil {
 		change.Terms = termsOf(*c.Terms)
-	}
-	if c.Number != nil {
-		change.Number = *c.Number
-	}
-	if c.UserID != nil {
-		change.User = firstcome.UserID(*c.UserID)
 	}
 	return change
 }
 
 // termsOf returns terms on the wire as the rule has them.
 func termsOf(t client.Terms) firstcome.Terms {
-	terms := firstcome.Terms{Name: t.Name, Quantity: firstcome.Unlimited, Answer: firstcome.AnswerWhen(t.Answer), Benefit: t.Coupon.Benefit}
+	terms := firstcome.Terms{
+		Name: t.Name, Quantity: firstcome.Unlimited, Answer: firstcome.AnswerWhen(t.Answer), Benefit: t.Coupon.Benefit,
+		OpensAt: given(t.OpensAt).Time, ClosesAt: given(t.ClosesAt).Time,
+		ValidUntil: given(t.Coupon.ValidUntil).Time, ValidFor: time.Duration(given(t.Coupon.ValidFor)),
+	}
 	if t.Quantity != nil {
 		terms.Quantity = *t.Quantity
 	}
-	for into, at := range map[*time.Time]*client.Time{&terms.OpensAt: t.OpensAt, &terms.ClosesAt: t.ClosesAt, &terms.ValidUntil: t.Coupon.ValidUntil} {
-		if at != nil {
-			*into = at.Time
-		}
-	}
-	if t.Coupon.ValidFor != nil {
-		terms.ValidFor = time.Duration(*t.Coupon.ValidFor)
-	}
 	return terms
+}
+
+// given returns what a pointer leads to, the zero value if it is nil.
+func given[V any](at *V) (v V) {
+	if at != nil {
+		v = *at
+	}
+	return v
 }

@@ -73,7 +73,7 @@ type couponAudit struct {
 	again map[int64]int64
 }
 
-func (a *couponAudit) coupon(c Coupon) error {
+func (a *couponAudit) coupon(c Coupon) {
 	a.identity(c.Coupon)
 	a.sequence(c.Coupon)
 	index, terms := a.history.termsOf(c.TermsVersion)
@@ -97,7 +97,6 @@ func (a *couponAudit) coupon(c Coupon) error {
 	if c.IssuedAt.After(a.latest) {
 		a.latest = c.IssuedAt
 	}
-	return nil
 }
 
 // end holds the campaign's row against the coupons.

@@ -24,25 +24,24 @@ type factAudit struct {
 // maxCount bounds what a run counts for, so that no sum of such is out of range.
 const maxCount = 1 << 40
 
-func (a *factAudit) run(r Run) error {
+func (a *factAudit) run(r Run) {
 	if r.Position != a.position+1 {
 		a.add("facts", "position %d follows position %d", r.Position, a.position)
 	}
 	if r.Count < 1 || r.Position < 1 || r.Position > math.MaxInt64-r.Count {
 		a.add("facts", "a run of %d facts from position %d on is none", r.Count, r.Position)
-		return nil
+		return
 	}
 	a.position = r.Position + r.Count - 1
 	if r.Number < 1 || r.Number > math.MaxInt64-r.Count {
 		a.add("facts", "the positions %d to %d are about numbers from %d on", r.Position, a.position, r.Number)
-		return nil
+		return
 	}
 	if r.Kind != firstcome.CouponIssued && r.Kind != firstcome.CouponVoided {
 		a.add("facts", "position %d has the unknown kind %q", r.Position, r.Kind)
-		return nil
+		return
 	}
 	a.each(r)
-	return nil
 }
 
 // each audits the facts of a run: those of coupons one by one, those without one by their count.
@@ -136,7 +135,7 @@ func (a *factAudit) void(c *row, position int64) {
 func (a *factAudit) end() {
 	c := a.campaign
 	if count := c.Position - a.position; count > 0 && count <= c.LastNumber && c.Row != nil && !c.Remote {
-		_ = a.run(Run{a.position + 1, count, c.LastNumber - count + 1, firstcome.CouponIssued})
+		a.run(Run{a.position + 1, count, c.LastNumber - count + 1, firstcome.CouponIssued})
 	}
 	if a.position != c.Position {
 		a.add("counters", "the campaign's last position is %d, the facts end at %d", c.Position, a.position)

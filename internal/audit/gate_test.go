@@ -26,7 +26,7 @@ type shop struct {
 func (s *shop) source() audit.Source {
 	source := s.books.source()
 	coupons := source.Coupons
-	source.Coupons = func(ctx context.Context, id firstcome.CampaignID, each func(audit.Coupon) error) error {
+	source.Coupons = func(ctx context.Context, id firstcome.CampaignID, each func(audit.Coupon)) error {
 		if between := s.between; between != nil {
 			s.between = nil
 			between()
@@ -280,7 +280,7 @@ func TestWhatCannotBeReadAtTheGateOrInTheLedgerIsABreachAndNoEnd(t *testing.T) {
 			g.Holders = func(context.Context, firstcome.CampaignID, func(firstcome.UserID, int64) error) error { return err }
 		},
 		"coupons": func(l *audit.Source, _ *audit.GateSource, err error) {
-			l.Coupons = func(context.Context, firstcome.CampaignID, func(audit.Coupon) error) error { return err }
+			l.Coupons = func(context.Context, firstcome.CampaignID, func(audit.Coupon)) error { return err }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -55,7 +55,7 @@ func hash(text string) uint64 {
 	return h.Sum64()
 }
 
-func (h *history) change(c Change) error {
+func (h *history) change(c Change) {
 	switch n := len(h.changes); {
 	case n == 0 && c.Version > 1:
 		h.add("changes", "the changes begin with version %d", c.Version)
@@ -78,7 +78,6 @@ func (h *history) change(c Change) error {
 	case c.Kind != firstcome.ChangeTerms && c.Kind != firstcome.ChangeVoid:
 		h.turn(c.Change)
 	}
-	return nil
 }
 
 // take takes terms. A lower quantity is only proposed until a remote gate has it.

@@ -104,15 +104,12 @@ func (a *ledgerAudit) readCoupons(ctx context.Context) error {
 
 func (a *ledgerAudit) readNumbers(ctx context.Context) error {
 	a.numbers = numberAudit{Breaches: a.Breaches, rows: a.coupons.rows, campaign: &a.campaign, history: a.history, log: &a.log, logged: a.source.Log != nil}
-	if a.source.Letters != nil {
-		if err := a.source.Letters(ctx, a.id, a.numbers.letter); err != nil {
-			return err
-		}
+	err := a.source.Letters(ctx, a.id, a.numbers.letter)
+	if err == nil {
+		err = a.source.Lost(ctx, a.id, a.numbers.lose)
 	}
-	if a.source.Lost != nil {
-		if err := a.source.Lost(ctx, a.id, a.numbers.lose); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	// Dead letters may be of later than the campaign.
 	now, err := a.source.Campaign(ctx, a.id)

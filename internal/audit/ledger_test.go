@@ -31,12 +31,10 @@ type books struct {
 }
 
 // each returns a function of a source that gives all of them.
-func each[T any](all *[]T) func(context.Context, firstcome.CampaignID, func(T) error) error {
-	return func(_ context.Context, _ firstcome.CampaignID, each func(T) error) error {
+func each[T any](all *[]T) audit.List[T] {
+	return func(_ context.Context, _ firstcome.CampaignID, each func(T)) error {
 		for _, one := range *all {
-			if err := each(one); err != nil {
-				return err
-			}
+			each(one)
 		}
 		return nil
 	}
@@ -46,7 +44,7 @@ func (b *books) source() audit.Source {
 	return audit.Source{
 		Campaign: func(context.Context, firstcome.CampaignID) (audit.Campaign, error) { return b.campaign, nil },
 		Changes:  each(&b.changes), Log: each(&b.log), Letters: each(&b.letters), Lost: each(&b.lost), Runs: each(&b.runs),
-		Coupons: func(ctx context.Context, id firstcome.CampaignID, take func(audit.Coupon) error) error {
+		Coupons: func(ctx context.Context, id firstcome.CampaignID, take func(audit.Coupon)) error {
 			if b.fails != nil {
 				return b.fails
 			}

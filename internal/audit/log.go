@@ -24,7 +24,7 @@ const (
 	letterReplayed = "dead_letter.replay"
 )
 
-func (a *logAudit) line(l Line) error {
+func (a *logAudit) line(l Line) {
 	switch {
 	case l.Action == "campaign.retire":
 		a.retiredAt = l.At
@@ -37,7 +37,6 @@ func (a *logAudit) line(l Line) error {
 	case strings.HasPrefix(l.Action, "campaign.") || l.Action == "coupon.void":
 		a.match(l)
 	}
-	return nil
 }
 
 // action returns that of the change's line.

@@ -21,7 +21,7 @@ type numberAudit struct {
 	before   Range // of lost numbers
 }
 
-func (a *numberAudit) letter(l Letter) error {
+func (a *numberAudit) letter(l Letter) {
 	if a.highest = max(a.highest, l.Number); l.Wrong != "" {
 		a.add("letters", "the dead letter %d contradicts itself: %s", l.ID, l.Wrong)
 	}
@@ -48,10 +48,9 @@ func (a *numberAudit) letter(l Letter) error {
 	case is == nil && whole:
 		a.add("P5", "the dead letter %d was replayed, and its number %d is no coupon", l.ID, l.Number)
 	}
-	return nil
 }
 
-func (a *numberAudit) lose(r Range) error {
+func (a *numberAudit) lose(r Range) {
 	a.known = append(a.known, r)
 	a.lost += r.Count
 	if from := a.rows.from(r.First); from < len(a.rows) && a.rows[from].number <= r.last() {
@@ -64,7 +63,6 @@ func (a *numberAudit) lose(r Range) error {
 		a.add("changes", "the numbers %d to %d were lost before epoch %d, the campaign is in %d, and those before were lost before epoch %d", r.First, r.last(), r.Epoch, a.campaign.Epoch, a.before.Epoch)
 	}
 	a.before = r
-	return nil
 }
 
 // end reports the numbers that are nothing. With a remote gate those above what is

@@ -11,22 +11,14 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A Key is an API key as the ledger keeps it.
-type Key struct {
-	ID, Name  string
-	Role      firstcome.Role
-	CreatedAt time.Time
-	RevokedAt time.Time // zero: it is good
-}
-
 // An OtherSource is what a ledger holds that is of none of its campaigns, at one instant.
 type OtherSource struct {
 	// Keys calls each with every API key, revoked ones too.
-	Keys func(ctx context.Context, each func(Key) error) error
+	Keys func(ctx context.Context, each func(firstcome.Key)) error
 	// Letters calls each with every dead letter of no campaign.
-	Letters func(ctx context.Context, each func(Letter) error) error
+	Letters func(ctx context.Context, each func(Letter)) error
 	// Log calls each with every line of the audit log about no campaign that there is.
-	Log func(ctx context.Context, each func(Line) error) error
+	Log func(ctx context.Context, each func(Line)) error
 }
 
 // Other audits what is of no campaign: each key was made and revoked as the audit log says, and each
@@ -59,7 +51,7 @@ type otherAudit struct {
 	revoked map[string]time.Time
 }
 
-func (a *otherAudit) line(l Line) error {
+func (a *otherAudit) line(l Line) {
 	switch l.Action {
 	case "key.create":
 		a.made[l.Key] = l
@@ -68,10 +60,9 @@ func (a *otherAudit) line(l Line) error {
 	case letterVoided, letterReplayed:
 		a.log.letters[l.Letter] = l
 	}
-	return nil
 }
 
-func (a *otherAudit) key(k Key) error {
+func (a *otherAudit) key(k firstcome.Key) {
 	made, ok := a.made[k.ID]
 	switch {
 	case !ok:
@@ -85,15 +76,13 @@ func (a *otherAudit) key(k Key) error {
 	}
 	delete(a.made, k.ID)
 	delete(a.revoked, k.ID)
-	return nil
 }
 
-func (a *otherAudit) letter(l Letter) error {
+func (a *otherAudit) letter(l Letter) {
 	if l.Wrong != "" {
 		a.add("letters", "the dead letter %d contradicts itself: %s", l.ID, l.Wrong)
 	}
 	a.log.resolved(l)
-	return nil
 }
 
 func (a *otherAudit) end() {

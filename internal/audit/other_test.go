@@ -6,21 +6,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
 )
 
 // others are what is of no campaign, in memory.
 type others struct {
-	keys    []audit.Key
+	keys    []firstcome.Key
 	letters []audit.Letter
 	log     []audit.Line
 }
 
 func (o *others) source() audit.OtherSource {
 	return audit.OtherSource{
-		Keys:    func(ctx context.Context, take func(audit.Key) error) error { return each(&o.keys)(ctx, "", take) },
-		Letters: func(ctx context.Context, take func(audit.Letter) error) error { return each(&o.letters)(ctx, "", take) },
-		Log:     func(ctx context.Context, take func(audit.Line) error) error { return each(&o.log)(ctx, "", take) },
+		Keys:    func(ctx context.Context, take func(firstcome.Key)) error { return each(&o.keys)(ctx, "", take) },
+		Letters: func(ctx context.Context, take func(audit.Letter)) error { return each(&o.letters)(ctx, "", take) },
+		Log:     func(ctx context.Context, take func(audit.Line)) error { return each(&o.log)(ctx, "", take) },
 	}
 }
 
@@ -42,7 +43,7 @@ func TestEveryBreachOfWhatIsOfNoCampaignIsFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &others{
-				keys: []audit.Key{{ID: "good", Name: "Good", Role: "viewer", CreatedAt: at(1)}, {ID: "bad", Role: "viewer", CreatedAt: at(2), RevokedAt: at(3)}},
+				keys: []firstcome.Key{{ID: "good", Name: "Good", Role: "viewer", CreatedAt: at(1)}, {ID: "bad", Role: "viewer", CreatedAt: at(2), RevokedAt: at(3)}},
 				log: []audit.Line{
 					{ID: 1, At: at(1), Action: "key.create", About: audit.About{Key: "good", Name: "Good", Role: "viewer"}},
 					{ID: 2, At: at(2), Action: "key.create", About: audit.About{Key: "bad", Role: "viewer"}},

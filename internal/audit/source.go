@@ -19,19 +19,22 @@ type Source struct {
 	// Campaign is firstcome.ErrNoCampaign if there is no row of it.
 	Campaign func(context.Context, firstcome.CampaignID) (Campaign, error)
 	// Changes calls each with every change in the order of their versions.
-	Changes func(ctx context.Context, id firstcome.CampaignID, each func(Change) error) error
+	Changes List[Change]
 	// Log calls each with every line of the audit log about the campaign, in their order.
 	// Nil: it is not audited.
-	Log func(ctx context.Context, id firstcome.CampaignID, each func(Line) error) error
+	Log List[Line]
 	// Coupons calls each with every coupon in number order, voided ones too.
-	Coupons func(ctx context.Context, id firstcome.CampaignID, each func(Coupon) error) error
+	Coupons List[Coupon]
 	// Letters calls each with every dead letter of the campaign, resolved ones too,
-	// and Lost with every range of lost numbers. Nil: there are none.
-	Letters func(ctx context.Context, id firstcome.CampaignID, each func(Letter) error) error
-	Lost    func(ctx context.Context, id firstcome.CampaignID, each func(Range) error) error
+	// and Lost with every range of lost numbers.
+	Letters List[Letter]
+	Lost    List[Range]
 	// Runs calls each with every run of facts that is written, in position order.
-	Runs func(ctx context.Context, id firstcome.CampaignID, each func(Run) error) error
+	Runs List[Run]
 }
+
+// A List calls each with every row of one kind that there is about a campaign.
+type List[V any] func(ctx context.Context, id firstcome.CampaignID, each func(V)) error
 
 // A Campaign is a campaign with the counters of its row.
 type Campaign struct {
@@ -81,11 +84,11 @@ type Line struct {
 
 // About is what a line's detail says.
 type About struct {
-	Reason string // of a void
-	Letter int64  // id of the dead letter
-	Key    string // id of the key
-	Name   string // of a new key
-	Role   firstcome.Role
+	Reason string         `json:"reason"`      // of a void
+	Letter int64          `json:"dead_letter"` // id of the dead letter
+	Key    string         `json:"key"`         // id of the key
+	Name   string         `json:"name"`        // of a new key
+	Role   firstcome.Role `json:"role"`
 }
 
 // A Coupon is a coupon of the ledger.

@@ -67,12 +67,7 @@ func (b *Books) Campaigns(ctx context.Context) ([]firstcome.CampaignID, error) {
 // rows of each, and are asked for the next one again and again: as one statement, MariaDB would read all of them.
 func (b *Books) idsIn(ctx context.Context, table string) (ids []firstcome.CampaignID, err error) {
 	read := func(query string, args ...any) error {
-		return b.each(ctx, "the campaigns' ids", func(take scan) error {
-			var id firstcome.CampaignID
-			err := take(&id)
-			ids = append(ids, id)
-			return err
-		}, query, args...)
+		return every(ctx, b, "the campaigns' ids", func(id firstcome.CampaignID) { ids = append(ids, id) }, one[firstcome.CampaignID], query, args...)
 	}
 	switch table {
 	case "campaigns":
@@ -91,18 +86,19 @@ func (b *Books) idsIn(ctx context.Context, table string) (ids []firstcome.Campai
 	}
 }
 
-// each has row take every row of a query. What a row says and a variable does not take, and
+// every calls each with what read makes of every row of a query. What a row says and a variable does not take, and
 // what the database finds to be damaged, is audit.ErrUnreadable.
-func (b *Books) each(ctx context.Context, what string, row func(scan) error, query string, args ...any) error {
+func every[V any](ctx context.Context, b *Books, what string, each func(V), read func(scan) (V, error), query string, args ...any) error {
 	rows, err := b.db.QueryContext(ctx, query, args...)
 	err = eachRow(rows, err, func(take scan) error {
-		return row(func(into ...any) error {
-			err := take(into...)
-			if err != nil && ctx.Err() == nil {
-				return fmt.Errorf("%w: %w", audit.ErrUnreadable, err)
-			}
-			return err
-		})
+		v, err := read(take)
+		switch {
+		case err == nil:
+			each(v)
+		case ctx.Err() == nil:
+			err = fmt.Errorf("%w: %w", audit.ErrUnreadable, err)
+		}
+		return err
 	})
 	if b.dialect.damaged(err) && !errors.Is(err, audit.ErrUnreadable) {
 		err = fmt.Errorf("%w: %w", audit.ErrUnreadable, err)
@@ -110,12 +106,12 @@ func (b *Books) each(ctx context.Context, what string, row func(scan) error, que
 	return wrap(err, "read %s", what)
 }
 
-func (b *Books) campaign(ctx context.Context, id firstcome.CampaignID) (audit.Campaign, error) {
-	c := audit.Campaign{Row: &audit.Row{}}
-	c.ID = id
+func (b *Books) campaign(ctx context.Context, id firstcome.CampaignID) (c audit.Campaign, err error) {
 	found := false
-	err := b.each(ctx, "the campaign", func(take scan) error {
-		found = true
+	keep := func(row audit.Campaign) { c, found = row, true }
+	err = every(ctx, b, "the campaign", keep, func(take scan) (audit.Campaign, error) {
+		c := audit.Campaign{Row: &audit.Row{}}
+		c.ID = id
 		var gate string
 		var quantity, opensAt, closesAt, decidedAt, createdAt, retiredAt, forgottenAt sql.NullInt64
 		var course course
@@ -126,7 +122,7 @@ func (b *Books) campaign(ctx context.Context, id firstcome.CampaignID) (audit.Ca
 		c.Quantity, c.OpensAt, c.ClosesAt, c.CreatedAt = unlimited(quantity), instant(opensAt), instant(closesAt), instant(createdAt)
 		c.Row.DecidedAt, c.Row.RetiredAt, c.Row.ForgottenAt = instant(decidedAt), instant(retiredAt), instant(forgottenAt)
 		c.Remote = gate != gateKind
-		return err
+		return c, err
 	}, `SELECT quantity, opens_at, closes_at, paused, closed, version, terms_version, applied, gate, epoch,
 		secret, in_force, issued, last_number, drained_through, position, decided_at, created_at, retired_at, forgotten_at,
 		opened_at, sold_out_at, closed_at FROM campaigns WHERE id = ?`, string(id))
@@ -136,51 +132,34 @@ func (b *Books) campaign(ctx context.Context, id firstcome.CampaignID) (audit.Ca
 	return c, err
 }
 
-func (b *Books) coupons(ctx context.Context, id firstcome.CampaignID, each func(audit.Coupon) error) error {
-	return b.each(ctx, "the coupons", func(take scan) error {
+func (b *Books) coupons(ctx context.Context, id firstcome.CampaignID, each func(audit.Coupon)) error {
+	return every(ctx, b, "the coupons", each, func(take scan) (audit.Coupon, error) {
 		c := audit.Coupon{Coupon: firstcome.Coupon{Recorded: true}}
 		var issuedAt, recordedAt, voidedAt sql.NullInt64
 		var reason sql.NullString
 		err := take(&c.Campaign, &c.Number, &c.User, &c.Code, &c.TermsVersion, &issuedAt, &recordedAt, &c.Position, &voidedAt, &reason)
-		if err != nil {
-			return err
-		}
 		c.IssuedAt, c.RecordedAt, c.VoidedAt, c.Reason = instant(issuedAt), instant(recordedAt), instant(voidedAt), reason.String
-		return each(c)
+		return c, err
 	}, `SELECT campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position, voided_at, void_reason
 		FROM coupons WHERE campaign_id = ? ORDER BY number`, string(id))
 }
 
-func (b *Books) runs(ctx context.Context, id firstcome.CampaignID, each func(audit.Run) error) error {
-	return b.each(ctx, "the facts", func(take scan) error {
-		var r audit.Run
-		if err := take(&r.Position, &r.Count, &r.Kind, &r.Number); err != nil {
-			return err
-		}
-		return each(r)
+func (b *Books) runs(ctx context.Context, id firstcome.CampaignID, each func(audit.Run)) error {
+	return every(ctx, b, "the facts", each, func(take scan) (r audit.Run, err error) {
+		err = take(&r.Position, &r.Count, &r.Kind, &r.Number)
+		return r, err
 	}, `SELECT position, count, kind, number FROM facts WHERE campaign_id = ? ORDER BY position`, string(id))
 }
 
-func (b *Books) lost(ctx context.Context, id firstcome.CampaignID, each func(audit.Range) error) error {
-	return b.each(ctx, "the lost numbers", func(take scan) error {
-		var r audit.Range
-		if err := take(&r.First, &r.Count, &r.Epoch); err != nil {
-			return err
-		}
-		return each(r)
+func (b *Books) lost(ctx context.Context, id firstcome.CampaignID, each func(audit.Range)) error {
+	return every(ctx, b, "the lost numbers", each, func(take scan) (r audit.Range, err error) {
+		err = take(&r.First, &r.Count, &r.Epoch)
+		return r, err
 	}, `SELECT number, count, epoch FROM lost WHERE campaign_id = ? ORDER BY number`, string(id))
 }
 
-func (b *Books) keys(ctx context.Context, each func(audit.Key) error) error {
-	return b.each(ctx, "the keys", func(take scan) error {
-		var k audit.Key
-		var createdAt, revokedAt sql.NullInt64
-		if err := take(&k.ID, &k.Name, &k.Role, &createdAt, &revokedAt); err != nil {
-			return err
-		}
-		k.CreatedAt, k.RevokedAt = instant(createdAt), instant(revokedAt)
-		return each(k)
-	}, `SELECT id, name, role, created_at, revoked_at FROM api_keys ORDER BY id`)
+func (b *Books) keys(ctx context.Context, each func(firstcome.Key)) error {
+	return every(ctx, b, "the keys", each, scanKey, `SELECT `+keyColumns+` FROM api_keys ORDER BY id`)
 }
 
 // errKind is about a change of a kind that there is not, or that holds what its kind does not.

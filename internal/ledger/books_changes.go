@@ -24,14 +24,14 @@ func logDetail(kind firstcome.ChangeKind, before, payload string) string {
 	return termsDetail(cmp.Or(before, "null"), payload)
 }
 
-func (b *Books) changes(ctx context.Context, id firstcome.CampaignID, each func(audit.Change) error) error {
+func (b *Books) changes(ctx context.Context, id firstcome.CampaignID, each func(audit.Change)) error {
 	before := ""
-	return b.each(ctx, "the changes", func(take scan) error {
+	return every(ctx, b, "the changes", each, func(take scan) (audit.Change, error) {
 		c := audit.Change{Change: firstcome.Change{Campaign: id}}
 		var payload string
 		var changedAt sql.NullInt64
 		if err := take(&c.Version, &c.Kind, &payload, &changedAt, &c.Refused); err != nil {
-			return err
+			return c, err
 		}
 		c.At, c.Wrong = instant(changedAt), decodeChange(&c.Change, payload, 0)
 		if c.Kind != firstcome.ChangeVoid {
@@ -42,69 +42,58 @@ func (b *Books) changes(ctx context.Context, id firstcome.CampaignID, each func(
 		} else if c.Wrong == nil && c.Logged == nothing && payload != nothing {
 			c.Wrong = errKind
 		}
-		return each(c)
+		return c, nil
 	}, `SELECT version, kind, payload, changed_at, refused FROM changes WHERE campaign_id = ? ORDER BY version`, string(id))
 }
 
-const lineColumns = `id, at, action, user_id, number, detail`
+// ofNone holds for the rows of no campaign that there is.
+const ofNone = `campaign_id IS NULL OR NOT EXISTS (SELECT 1 FROM campaigns WHERE campaigns.id = campaign_id)`
 
-func (b *Books) log(ctx context.Context, id firstcome.CampaignID, each func(audit.Line) error) error {
-	return b.lines(ctx, each, `WHERE campaign_id = ?`, string(id))
+func (b *Books) log(ctx context.Context, id firstcome.CampaignID, each func(audit.Line)) error {
+	return b.lines(ctx, each, `campaign_id = ?`, string(id))
 }
 
-func (b *Books) otherLog(ctx context.Context, each func(audit.Line) error) error {
-	return b.lines(ctx, each, `WHERE campaign_id IS NULL OR NOT EXISTS (SELECT 1 FROM campaigns WHERE campaigns.id = campaign_id)`)
+func (b *Books) otherLog(ctx context.Context, each func(audit.Line)) error {
+	return b.lines(ctx, each, ofNone)
 }
 
-func (b *Books) lines(ctx context.Context, each func(audit.Line) error, where string, args ...any) error {
-	return b.each(ctx, "the audit log", func(take scan) error {
-		var l audit.Line
+func (b *Books) lines(ctx context.Context, each func(audit.Line), where string, args ...any) error {
+	return every(ctx, b, "the audit log", each, func(take scan) (l audit.Line, err error) {
 		var at, number sql.NullInt64
 		var user sql.NullString
-		if err := take(&l.ID, &at, &l.Action, &user, &number, &l.Detail); err != nil {
-			return err
-		}
+		err = take(&l.ID, &at, &l.Action, &user, &number, &l.Detail)
 		l.At, l.Number, l.User = instant(at), number.Int64, firstcome.UserID(user.String)
 		l.About = about(l.Detail)
-		return each(l)
-	}, `SELECT `+lineColumns+` FROM audit_log `+where+` ORDER BY audit_log.id`, args...)
+		return l, err
+	}, `SELECT id, at, action, user_id, number, detail FROM audit_log WHERE `+where+` ORDER BY audit_log.id`, args...)
 }
 
 // about returns what the detail of a line says it is about. Of one that cannot be read it is nothing, which is
 // not what it has to be.
 func about(detail string) audit.About {
-	var d struct {
-		Reason string         `json:"reason"`
-		Letter int64          `json:"dead_letter"`
-		Key    string         `json:"key"`
-		Name   string         `json:"name"`
-		Role   firstcome.Role `json:"role"`
-	}
+	var d audit.About
 	if json.Unmarshal([]byte(detail), &d) != nil {
 		return audit.About{}
 	}
-	return audit.About{Reason: d.Reason, Letter: d.Letter, Key: d.Key, Name: d.Name, Role: d.Role}
+	return d
 }
 
-func (b *Books) letters(ctx context.Context, id firstcome.CampaignID, each func(audit.Letter) error) error {
-	return b.lettersWhere(ctx, each, `WHERE campaign_id = ?`, string(id))
+func (b *Books) letters(ctx context.Context, id firstcome.CampaignID, each func(audit.Letter)) error {
+	return b.lettersWhere(ctx, each, `campaign_id = ?`, string(id))
 }
 
-func (b *Books) otherLetters(ctx context.Context, each func(audit.Letter) error) error {
-	return b.lettersWhere(ctx, each, `WHERE campaign_id IS NULL OR NOT EXISTS (SELECT 1 FROM campaigns WHERE campaigns.id = campaign_id)`)
+func (b *Books) otherLetters(ctx context.Context, each func(audit.Letter)) error {
+	return b.lettersWhere(ctx, each, ofNone)
 }
 
-func (b *Books) lettersWhere(ctx context.Context, each func(audit.Letter) error, where string, args ...any) error {
-	return b.each(ctx, "the dead letters", func(take scan) error {
+func (b *Books) lettersWhere(ctx context.Context, each func(audit.Letter), where string, args ...any) error {
+	return every(ctx, b, "the dead letters", each, func(take scan) (audit.Letter, error) {
 		d, err := scanLetter(take)
-		if err != nil {
-			return err
-		}
-		return each(audit.Letter{
+		return audit.Letter{
 			ID: d.ID, Number: d.Number, User: d.User, Open: d.ResolvedAt.IsZero(), Voided: d.ResolvedBy == Voided,
 			ResolvedAt: d.ResolvedAt, Wrong: d.contradiction(),
-		})
-	}, `SELECT `+letterColumns+` FROM dead_letters `+where+` ORDER BY dead_letters.id`, args...)
+		}, err
+	}, `SELECT `+letterColumns+` FROM dead_letters WHERE `+where+` ORDER BY dead_letters.id`, args...)
 }
 
 // contradiction returns how the columns of a letter contradict each other; empty: they do not.
