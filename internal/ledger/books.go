@@ -24,12 +24,7 @@ func (l *Ledger) Books() *Books { return &Books{&l.read.reader, l.dialect} }
 
 // AtOnce calls read with the tables as they are at one instant.
 func (l *Ledger) AtOnce(ctx context.Context, read func(*Books) error) error {
-	snapshot, err := l.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
-		return fmt.Errorf("read the ledger: %w", err)
-	}
-	defer func() { _ = snapshot.Rollback() }()
-	return read(&Books{&snapshot.reader, l.dialect})
+	return l.read.atOnce(ctx, func(s *snapshot) error { return read(&Books{s, l.dialect}) })
 }
 
 // Source returns what an audit reads of a campaign.

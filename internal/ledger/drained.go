@@ -113,24 +113,20 @@ func (l *Ledger) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (t
 // Has tells of each of these coupons whether the ledger has it, voided or not: the same number,
 // user, instant and terms.
 func (l *Ledger) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
-	has := make([]bool, 0, len(coupons))
-	err := inChunks(coupons, func(coupons []firstcome.Coupon) error {
-		args := []any{string(id)}
-		for _, c := range coupons {
-			args = append(args, c.Number)
-		}
-		rows, err := l.conclude.QueryContext(ctx, repeated(`SELECT `+couponColumns+` FROM coupons WHERE campaign_id = ? AND number IN (%s)`, `?`, len(coupons)), args...)
-		known := make(map[int64]firstcome.Coupon, len(coupons))
-		err = scanCoupons(rows, err, func(c firstcome.Coupon) error {
-			known[c.Number] = c
-			return nil
-		})
-		for _, c := range coupons {
-			c.Code = known[c.Number].Code // it follows from the number
-			has = append(has, c.Number > 0 && sameCoupon(c, known[c.Number]))
-		}
-		return err
-	})
+	numbers := make([]int64, len(coupons))
+	for n, c := range coupons {
+		numbers[n] = c.Number
+	}
+	found, err := l.couponsAt(ctx, id, numbers)
+	known := make(map[int64]firstcome.Coupon, len(found))
+	for _, c := range found {
+		known[c.Number] = c
+	}
+	has := make([]bool, len(coupons))
+	for n, c := range coupons {
+		c.Code = known[c.Number].Code // it follows from the number
+		has[n] = c.Number > 0 && sameCoupon(c, known[c.Number])
+	}
 	return has, wrap(err, "look for %d coupons of %s", len(coupons), id)
 }
 

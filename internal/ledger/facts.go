@@ -17,12 +17,8 @@ import (
 // after, in their order, until it returns an error. If the ledger has lost the
 // coupon of a fact, which is a breach, the fact has its number only.
 func (l *Ledger) Facts(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error {
-	snapshot, err := l.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
-		return fmt.Errorf("read the facts of %s: %w", id, err)
-	}
-	defer func() { _ = snapshot.Rollback() }()
-	return wrap(facts(ctx, snapshot, id, after, limit, each), "read the facts of %s", id)
+	err := l.read.atOnce(ctx, func(s *snapshot) error { return facts(ctx, s, id, after, limit, each) })
+	return wrap(err, "read the facts of %s", id)
 }
 
 // A run is count facts of one kind from position on about the numbers from number on.

@@ -28,7 +28,14 @@ const codesAtOnce = 5_000_000
 // be more: asking again with it as After goes on. A code of another secret than this node's is
 // ErrGateMismatch, since this node cannot tell whose it is.
 func (l *Ledger) Find(ctx context.Context, id firstcome.CampaignID, c Choice) (found []firstcome.Coupon, next int64, err error) {
-	numbers, next, err := l.candidates(ctx, id, c)
+	numbers := []int64{c.Number}
+	switch {
+	case c.Number != 0:
+	case c.User != "":
+		numbers, next, err = l.numbersOf(ctx, id, c)
+	default:
+		numbers, next, err = l.numbersWith(ctx, id, c)
+	}
 	if err == nil {
 		found, err = l.couponsAt(ctx, id, numbers)
 	}
@@ -46,17 +53,6 @@ func (l *Ledger) Find(ctx context.Context, id firstcome.CampaignID, c Choice) (f
 func (c Choice) has(f firstcome.Coupon) bool {
 	return f.Number > c.After && (c.Voided || f.VoidedAt.IsZero()) &&
 		(c.User == "" || c.User == f.User) && (c.Code == "" || c.Code == f.Code) && (c.Number == 0 || c.Number == f.Number)
-}
-
-// candidates returns numbers among which are those of the chosen coupons.
-func (l *Ledger) candidates(ctx context.Context, id firstcome.CampaignID, c Choice) (numbers []int64, next int64, err error) {
-	switch {
-	case c.Number != 0:
-		return []int64{c.Number}, 0, nil
-	case c.User != "":
-		return l.numbersOf(ctx, id, c)
-	}
-	return l.numbersWith(ctx, id, c)
 }
 
 // numbersOf returns the numbers that a user holds or held. Those held are in no index of the

@@ -59,7 +59,7 @@ func (l *Ledger) claim(ctx context.Context, c *claims) error {
 	case l.isMadeUp(ctx, c.id):
 		return firstcome.ErrNoCampaign
 	}
-	var own attempted
+	own := attempted{}
 	return l.repeat(ctx, func(t *tx) error {
 		err := l.decideAll(t, []*claims{c})
 		if err == nil {
@@ -77,13 +77,13 @@ func (l *Ledger) claim(ctx context.Context, c *claims) error {
 type attempted map[firstcome.UserID]firstcome.Coupon
 
 // claim takes the decisions of one more run, and says issued of what an earlier one issued.
-func (a *attempted) claim(decisions []firstcome.Decision) {
+func (a attempted) claim(decisions []firstcome.Decision) {
 	this := attempted{}
 	for n := range decisions {
 		d := &decisions[n]
 		user := d.Coupon.User
 		_, again := this[user] // a user who claims twice in the batch
-		before, found := (*a)[user]
+		before, found := a[user]
 		found = found && before.Number == d.Coupon.Number && before.IssuedAt.Equal(d.Coupon.IssuedAt)
 		if d.Outcome == firstcome.AlreadyIssued && found && !again {
 			d.Outcome = firstcome.Issued
@@ -92,35 +92,28 @@ func (a *attempted) claim(decisions []firstcome.Decision) {
 			this[user] = d.Coupon
 		}
 	}
-	if *a == nil {
-		*a = this
-		return
-	}
-	maps.Copy(*a, this)
+	maps.Copy(a, this)
 }
 
 // Holders reads who holds a coupon in force: see flow.Gate.
 func (l *Ledger) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error) {
-	snapshot, err := l.conclude.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
-		return 0, fmt.Errorf("read the holders of %s: %w", id, err)
-	}
-	defer func() { _ = snapshot.Rollback() }()
-	err = snapshot.QueryRowContext(ctx, `SELECT version FROM campaigns WHERE id = ?`, id).Scan(&version)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, firstcome.ErrNoCampaign
-	}
-	if err == nil {
-		rows, failed := snapshot.QueryContext(ctx, `SELECT user_id FROM coupons WHERE campaign_id = ? AND voided_at IS NULL`, id)
-		err = eachRow(rows, failed, func(take scan) error {
-			var user firstcome.UserID
-			if err := take(&user); err != nil {
-				return err
+	err = l.conclude.atOnce(ctx, func(s *snapshot) error {
+		err := s.QueryRowContext(ctx, `SELECT version FROM campaigns WHERE id = ?`, id).Scan(&version)
+		if errors.Is(err, sql.ErrNoRows) {
+			return firstcome.ErrNoCampaign
+		}
+		if err != nil {
+			return err
+		}
+		rows, err := s.QueryContext(ctx, `SELECT user_id FROM coupons WHERE campaign_id = ? AND voided_at IS NULL`, id)
+		return eachRow(rows, err, func(take scan) error {
+			user, err := one[firstcome.UserID](take)
+			if err == nil {
+				each(user)
 			}
-			each(user)
-			return nil
+			return err
 		})
-	}
+	})
 	return version, wrap(err, "read the holders of %s", id)
 }
 

@@ -31,23 +31,25 @@ func (r *reader[A]) QueryRowContext(ctx context.Context, query string, args ...a
 // A pool is connections that read.
 type pool struct{ reader[*sql.DB] }
 
-// BeginTx begins a transaction that reads what was committed at one instant.
-func (p *pool) BeginTx(ctx context.Context, o *sql.TxOptions) (*snapshot, error) {
+// atOnce calls read with what was committed at one instant.
+func (p *pool) atOnce(ctx context.Context, read func(*snapshot) error) error {
+	o := &sql.TxOptions{ReadOnly: true}
 	if p.d.shared {
 		o.Isolation = sql.LevelRepeatableRead
 	}
 	tx, err := p.db.BeginTx(ctx, o)
-	return &snapshot{reader[*sql.Tx]{tx, p.d}}, err
+	if err != nil {
+		return fmt.Errorf("read the ledger: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }() // it was only read
+	return read(&snapshot{tx, p.d})
 }
 
 // Close is that of sql.DB.
 func (p *pool) Close() error { return p.db.Close() }
 
 // A snapshot is a transaction of a pool.
-type snapshot struct{ reader[*sql.Tx] }
-
-// Rollback is that of sql.Tx.
-func (s *snapshot) Rollback() error { return s.db.Rollback() }
+type snapshot = reader[*sql.Tx]
 
 // wrap says of an error what failed. No error stays none.
 func wrap(err error, what string, args ...any) error {
