@@ -39,11 +39,7 @@ func nullable[V comparable](v V) any {
 
 // logJSON is log with a detail that is yet to be JSON.
 func (t *tx) logJSON(at time.Time, actor, action string, detail map[string]any, e entry) error {
-	text, err := json.Marshal(detail)
-	if err != nil {
-		return err
-	}
-	e.detail = string(text)
+	e.detail = textOf(detail)
 	return t.log(at, actor, action, e)
 }
 

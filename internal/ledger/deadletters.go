@@ -80,11 +80,16 @@ func stored(c firstcome.Coupon, epoch int64) storedCoupon {
 // letterSource names the dead letter of a coupon, whichever way and however often
 // it came.
 func letterSource(c firstcome.Coupon) string {
-	text, err := json.Marshal(stored(c, 0))
+	return fmt.Sprintf(couponSource+"%x", sha256.Sum256([]byte(textOf(stored(c, 0)))))
+}
+
+// textOf returns the JSON of strings and numbers.
+func textOf(of any) string {
+	text, err := json.Marshal(of)
 	if err != nil {
-		panic(err) // strings and numbers are always JSON
+		panic(err) // these are always JSON
 	}
-	return fmt.Sprintf(couponSource+"%x", sha256.Sum256(text))
+	return string(text)
 }
 
 // couponSource begins the source of every letter of a coupon.
@@ -129,11 +134,7 @@ func (l *Ledger) bury(t *tx, b flow.Batch, cause string) (flow.Drained, error) {
 				d.Number = max(c.Number, 0)
 			}
 		}
-		text, err := json.Marshal(s)
-		if err != nil {
-			return flow.Drained{}, err
-		}
-		d.Payload = string(text)
+		d.Payload = textOf(s)
 		if err := t.buryCoupon(r, d, c); err != nil {
 			return flow.Drained{}, err
 		}

@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 
 	"github.com/firstcome/firstcome"
@@ -58,11 +57,7 @@ func (l *Ledger) void(t *tx, s stock, actor string, number int64, reason string)
 
 // voidPayload is what the change of a void holds.
 func voidPayload(number int64, user firstcome.UserID) string {
-	text, err := json.Marshal(storedVoid{number, user})
-	if err != nil {
-		panic(err) // a number and a string are always JSON
-	}
-	return string(text)
+	return textOf(storedVoid{number, user})
 }
 
 // A storedVoid is a void as the ledger keeps it among the changes.
