@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -9,55 +10,32 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/stage"
 )
-
-// A farGate is a gate beside the ledger on a page: it issues while it has stock, and takes changes when it is told.
-type farGate struct {
-	flow.GateState
-	quantity int64
-	terms    int64
-	holders  map[firstcome.UserID]int64
-	journal  []firstcome.Coupon
-}
 
 // farTime is the clock of the gate, which goes on by itself.
 func (w *walker) farTime() time.Time {
-	w.far.Now = w.far.Now.Add(time.Duration(w.rand.IntN(100)) * time.Millisecond)
-	return w.far.Now
+	w.farNow = w.farNow.Add(time.Duration(w.rand.IntN(100)) * time.Millisecond)
+	return w.farNow
 }
 
 func (w *walker) farIssue() {
-	g, user := w.far, firstcome.UserID(fmt.Sprint("u", w.rand.IntN(12)))
-	if g.Version == 0 || g.holders[user] > 0 || !g.ClosedAt.IsZero() {
-		return
+	user := firstcome.UserID(fmt.Sprint("u", w.rand.IntN(12)))
+	decisions, err := w.far.Claim(w.t.Context(), w.id, []firstcome.UserID{user})
+	if !errors.Is(err, firstcome.ErrNoCampaign) { // the gate has not heard of it
+		w.must(err)
+		w.said("far claim of %s: %v", user, decisions[0].Outcome)
 	}
-	at := w.farTime()
-	if g.OpenedAt.IsZero() {
-		g.OpenedAt = at
-	}
-	if g.InForce >= g.quantity {
-		return
-	}
-	g.LastNumber++
-	g.InForce++
-	if g.InForce >= g.quantity {
-		g.SoldOutAt = at
-	}
-	g.holders[user] = g.LastNumber
-	g.journal = append(g.journal, firstcome.Coupon{
-		Campaign: w.id, Number: g.LastNumber, User: user, Code: plantSecret.Code(w.id, g.LastNumber), IssuedAt: at, TermsVersion: g.terms,
-	})
-	w.said("far issue %d to %s", g.LastNumber, user)
 }
 
 // farRecord records or buries some of what is in the journal.
 func (w *walker) farRecord() {
-	g := w.far
-	if len(g.journal) == 0 {
+	g := w.far.Course(w.id)
+	if g == nil || len(g.Journal) == 0 {
 		return
 	}
-	k := w.rand.IntN(len(g.journal))
-	c := g.journal[k]
+	k := w.rand.IntN(len(g.Journal))
+	c := g.Journal[k]
 	var err error
 	var drained flow.Drained
 	b := flow.Batch{Campaign: w.id, Epoch: 1, Coupons: []firstcome.Coupon{c}}
@@ -68,8 +46,8 @@ func (w *walker) farRecord() {
 	}
 	w.must(err)
 	w.said("record %d: %d", c.Number, drained.Through)
-	g.DrainedThrough = max(g.DrainedThrough, drained.Through)
-	g.journal = slices.Delete(g.journal, k, k+1)
+	w.far.Settle(w.id, drained)
+	g.Journal = slices.Delete(g.Journal, k, k+1)
 }
 
 // farApply brings the gate what it lacks.
@@ -77,26 +55,8 @@ func (w *walker) farApply() {
 	pending, err := w.Pending(w.t.Context(), w.id)
 	w.must(err)
 	for _, c := range pending {
-		g := w.far
-		at := w.farTime()
-		refused := c.Kind == firstcome.ChangeTerms && c.Version > 1 && c.Terms.Quantity < g.InForce
-		g.Version = c.Version
-		switch {
-		case refused:
-		case c.Kind == firstcome.ChangeTerms:
-			g.quantity, g.terms = c.Terms.Quantity, c.Version
-			if g.InForce < g.quantity {
-				g.SoldOutAt = time.Time{}
-			} else if g.SoldOutAt.IsZero() {
-				g.SoldOutAt = at
-			}
-		case c.Kind == firstcome.ChangeClose:
-			g.ClosedAt = at
-		case c.Kind == firstcome.ChangeVoid && g.holders[c.User] == c.Number:
-			delete(g.holders, c.User)
-			g.InForce--
-			g.SoldOutAt = time.Time{}
-		}
+		refused, err := w.far.Apply(w.t.Context(), c)
+		w.must(err)
 		w.said("far apply %d %s, refused %v", c.Version, c.Kind, refused)
 		w.must(w.Applied(w.t.Context(), c, refused))
 	}
@@ -156,16 +116,18 @@ func (w *walker) farEnd() {
 	_, err := w.Switch(w.t.Context(), "op", w.id, ledger.Close)
 	w.must(err)
 	w.farApply()
-	for len(w.far.journal) > 0 {
+	for len(w.far.Course(w.id).Journal) > 0 {
 		w.farRecord()
 	}
 	w.farLetters(true)
 	w.now = w.now.Add(time.Minute)
-	w.far.Now = w.now
-	retired, err := w.Retire(w.t.Context(), w.id, w.far.GateState, 0)
+	w.farNow = w.now
+	state, err := w.far.State(w.t.Context(), w.id)
+	w.must(err)
+	retired, err := w.Retire(w.t.Context(), w.id, state, 0)
 	w.must(err)
 	if !retired {
-		w.t.Fatalf("not retired: %+v %q", w.far.GateState, w.log)
+		w.t.Fatalf("not retired: %+v %q", state, w.log)
 	}
 }
 
@@ -197,7 +159,7 @@ func TestTheAuditFindsNoBreachWhateverTheOrderAtAGateFarAway(t *testing.T) {
 
 // farBegin makes a campaign at a gate whose clock is up to two seconds before or behind the ledger's.
 func (w *walker) farBegin(round int) {
-	w.far = &farGate{holders: map[firstcome.UserID]int64{}}
-	w.far.Epoch, w.far.Now = 1, w.now.Add(time.Duration(w.rand.IntN(4000)-2000)*time.Millisecond)
+	w.far = stage.NewGate(0)
+	w.far.Clock, w.farNow = w.farTime, w.now.Add(time.Duration(w.rand.IntN(4000)-2000)*time.Millisecond)
 	w.begin(round, firstcome.Terms{Quantity: w.rand.Int64N(6)})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/seed"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A walker does what operators and claimants do, in any order, by a clock that jumps.
@@ -20,7 +21,9 @@ type walker struct {
 	now  time.Time
 	id   firstcome.CampaignID // of this round
 	log  []string             // what was done
-	far  *farGate
+
+	far    *stage.Gate // a gate beside the ledger
+	farNow time.Time
 }
 
 func newWalker(t *testing.T) *walker {
