@@ -36,19 +36,20 @@ func newDeskAt(t *testing.T, url, name string, campaigns ...firstcome.CampaignID
 		t.Fatal(err)
 	}
 	d := &desk{node: &node{}, t: t}
+	d.ledger, err = ledger.Open(t.Context(), name, ledger.Options{Secret: secret})
+	if err != nil {
+		t.Fatal(err)
+	}
 	gate, err := redis.Open(t.Context(), redis.Options{
 		URL: url, Secret: secret,
-		Ledger: d.identity, Marker: d.marker, Missing: d.missing,
+		Ledger: d.ledger.Identity, Marker: d.marker, Missing: d.missing,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(gate.Close)
 	d.remote = &remoteGate{gate: gate}
-	d.ledger, err = ledger.Open(t.Context(), name, ledger.Options{Secret: secret, Gate: gate.Name()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d.ledger.UseGate(gate.Name())
 	ctx, stop := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- d.ledger.Run(ctx) }()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -38,10 +39,30 @@ func TestScriptsOnRedis(t *testing.T) {
 	}
 }
 
-// behindTheGate COMMAND… changes what Redis holds behind firstcome's back.
+// behindTheGate COMMAND… changes what Redis holds behind firstcome's back. It takes {ID} for the hash tag of the campaign, of
+// which there is one in this Redis.
 func behindTheGate(ts *testscript.TestScript, _ bool, args []string) {
-	_, err := askRedis(ts, args...)
+	words := make([]string, len(args))
+	for n, word := range args {
+		words[n] = campaignTag.ReplaceAllStringFunc(word, func(id string) string { return tagOf(ts, strings.Trim(id, "{}")) })
+	}
+	_, err := askRedis(ts, words...)
 	ts.Check(err)
+}
+
+var campaignTag = regexp.MustCompile(`\{\w+\}`)
+
+// tagOf returns the hash tag of a campaign that has keys in Redis.
+func tagOf(ts *testscript.TestScript, id string) string {
+	found, err := askRedis(ts, "KEYS", "firstcome:{"+id+":*}:*")
+	ts.Check(err)
+	keys, err := found.AsStrSlice()
+	ts.Check(err)
+	if len(keys) == 0 {
+		ts.Fatalf("the campaign %s has no key", id)
+	}
+	tag, _, _ := strings.Cut(strings.TrimPrefix(keys[0], "firstcome:"), ":campaign")
+	return tag[:strings.Index(tag, "}")+1]
 }
 
 // written notes how often Redis was written to, and unwritten wants that it was not since.

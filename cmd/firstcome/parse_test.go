@@ -170,7 +170,7 @@ func TestAnInterruptedDemoLeavesNothingBehind(t *testing.T) {
 
 func TestF64TheSecretOfTheFirstStartIsThatOfTheNext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
-	l, _, err := openLedger(t.Context(), path, ledger.Options{}, nil, noGate)
+	l, _, err := openLedger(t.Context(), path, ledger.Options{}, nil)
 	stage.Must(t, err)
 	stage.Must(t, l.Close())
 	kept, err := os.ReadFile(secretBeside(path))
@@ -190,7 +190,7 @@ func TestF64ADifferentSecretIsNoticed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	claim := func(secret string) (logged string, err error) {
 		t.Helper()
-		l, codes, err := openLedger(t.Context(), path, ledger.Options{}, []byte(secret), noGate)
+		l, codes, err := openLedger(t.Context(), path, ledger.Options{}, []byte(secret))
 		stage.Must(t, err)
 		ctx, stop := context.WithCancel(t.Context())
 		ran := make(chan error, 1)
@@ -217,7 +217,7 @@ func TestF64ADifferentSecretIsNoticed(t *testing.T) {
 	if strings.Contains(log+err.Error(), "b secret") {
 		t.Errorf("a secret is shown: %v %s", err, log)
 	}
-	if _, _, err := openLedger(t.Context(), path, ledger.Options{}, nil, noGate); err == nil || !strings.Contains(err.Error(), "the secret of their coupon codes is missing") {
+	if _, _, err := openLedger(t.Context(), path, ledger.Options{}, nil); err == nil || !strings.Contains(err.Error(), "the secret of their coupon codes is missing") {
 		t.Errorf("without the secret beside the ledger: %v", err)
 	}
 }
@@ -265,6 +265,3 @@ func FuzzConfiguration(f *testing.F) {
 		}
 	})
 }
-
-// noGate is the dial of a node whose ledger decides.
-func noGate(context.Context, firstcome.Secret) (string, error) { return "", nil }

@@ -51,6 +51,7 @@ func (g gateName) url() string {
 type gateFlags struct {
 	Gate        gateName  `default:"ledger" placeholder:"ledger" help:"What decides claims: ledger, or redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// with TLS and, where the system does not know its authority, ?sslrootcert=FILE (default: ledger). FIRSTCOME_GATE keeps the password out of sight."`
 	Role        string    `enum:"all,api,recorder" default:"all" placeholder:"all" help:"With Redis as the gate: all, api (answers and does not record), or recorder (records and does not answer) (default: all)."`
+	NewGate     bool      `help:"Give a Redis a name that has none, though campaigns are decided by another one, and stay lost. For one start, where Redis is meant to be new."`
 	AnyEviction bool      `help:"Accept a Redis that may evict keys: coupons are lost when it does."`
 	Backlog     count     `default:"1000000" help:"Coupons of a campaign that may wait for the ledger; with more, claims are answered 503 (default: 1000000)."`
 	RecordRate  perSecond `default:"0" placeholder:"N" help:"Coupons a second that a recorder writes, for a database that others use too (default: 0, no limit)."`
@@ -63,11 +64,14 @@ func (c *gateFlags) records() bool { return c.Role != "api" }
 func (c *gateFlags) silent() bool { return c.Role == "recorder" }
 
 // check returns what does not fit together.
-func (c *gateFlags) check() []error {
-	if c.Role != "all" && c.Gate.url() == "" {
-		return []error{fmt.Errorf("--role %s: where the ledger decides, what is decided is recorded, and every node is the same. Leave --role out, or name the gate with --gate redis://…", c.Role)}
+func (c *gateFlags) check() (errs []error) {
+	if c.NewGate && c.Gate.url() == "" {
+		errs = append(errs, errors.New("--new-gate: where the ledger decides, there is no Redis to name. Leave --new-gate out, or name the gate with --gate redis://…"))
 	}
-	return nil
+	if c.Role != "all" && c.Gate.url() == "" {
+		errs = append(errs, fmt.Errorf("--role %s: where the ledger decides, what is decided is recorded, and every node is the same. Leave --role out, or name the gate with --gate redis://…", c.Role))
+	}
+	return errs
 }
 
 // A remoteGate is what a node has besides where Redis decides.
@@ -80,28 +84,51 @@ type remoteGate struct {
 	recorder *flow.Recorder // nil: this node does not record
 }
 
-// dial connects to the gate, if it is not the ledger, and returns its name.
-func (n *node) dial(ctx context.Context, secret firstcome.Secret) (name string, err error) {
+// dial connects to the gate, if it is not the ledger. The ledger says whether Redis may get a name: while campaigns
+// name another gate, one without a name was emptied, and nobody but an operator knows whether it is to be a gate.
+func (n *node) dial(ctx context.Context) error {
 	s := n.settings.gate
 	if s.Gate.url() == "" {
-		return "", nil
+		return nil
+	}
+	named, err := n.ledger.OtherGates(ctx)
+	if err != nil {
+		return err
 	}
 	gate, err := redis.Open(ctx, redis.Options{
-		URL: s.Gate.url(), Secret: secret, AnyEviction: s.AnyEviction, Backlog: int64(s.Backlog),
-		Ledger: n.identity, Marker: n.marker, Missing: n.missing,
+		URL: s.Gate.url(), Secret: n.secret, KeepUnnamed: len(named) > 0 && !s.NewGate, AnyEviction: s.AnyEviction, Backlog: int64(s.Backlog),
+		Ledger: n.ledger.Identity, Marker: n.marker, Missing: n.missing,
 	})
 	if err != nil {
-		return "", fmt.Errorf("--gate: %w", err)
+		return fmt.Errorf("--gate: %w", err)
 	}
 	for _, warning := range gate.Warnings() {
 		n.settings.log.Warn("the gate: " + warning)
 	}
 	n.remote = &remoteGate{gate: gate}
-	return gate.Name(), nil
+	n.ledger.UseGate(gate.Name())
+	return n.compareGate(ctx)
 }
 
-// identity names the ledger, which is open before the gate is used.
-func (n *node) identity() string { return n.ledger.Identity() }
+// compareGate logs which campaigns are decided by another Redis: their claims are answered 503, while the others are served.
+func (n *node) compareGate(ctx context.Context) error {
+	log, name := n.settings.log, n.remote.gate.Name()
+	if n.settings.gate.NewGate {
+		log.Warn("--new-gate is for one start: leave it out at the next, or a Redis that was emptied gets a name once more", "gate", name)
+	}
+	others, err := n.ledger.OtherGates(ctx)
+	for _, g := range others {
+		about := []any{"gate", g.Name, "campaigns", g.Campaigns}
+		if name == "" {
+			log.Error("this Redis has no name, and campaigns are decided by another one, so none of their claims is decided, and no campaign is made. "+
+				"If it is the right one, it was emptied: see docs/runbooks/FirstcomeGateLost.md. If it is meant to be new, start once with --new-gate", about...)
+		} else {
+			log.Error("campaigns are decided by another Redis than this one, so none of their claims is decided: name theirs with --gate, or see docs/runbooks/FirstcomeGateLost.md",
+				append(about, "this", name)...)
+		}
+	}
+	return err
+}
 
 // marker returns what the ledger calls a campaign of this node's gate.
 func (n *node) marker(ctx context.Context, id firstcome.CampaignID) (string, error) {

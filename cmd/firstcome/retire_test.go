@@ -36,16 +36,17 @@ func newRemoteNode(t *testing.T, url string) *remoteNode {
 	r := &remoteNode{node: &node{settings: settings{log: slog.New(slog.DiscardHandler), gate: gateFlags{Role: "all"}}, monitor: ops.New(slog.New(slog.DiscardHandler), "test", "test")}}
 	r.clock.Store(time.Now().UnixNano())
 	now := func() time.Time { return time.Unix(0, r.clock.Load()) }
-	gate, err := redis.Open(t.Context(), redis.Options{URL: url, Secret: secret, Clock: now, Ledger: r.identity, Marker: r.marker, Missing: r.missing})
+	r.ledger, err = ledger.Open(t.Context(), filepath.Join(t.TempDir(), "firstcome.db"), ledger.Options{Secret: secret, Clock: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate, err := redis.Open(t.Context(), redis.Options{URL: url, Secret: secret, Clock: now, Ledger: r.ledger.Identity, Marker: r.marker, Missing: r.missing})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(gate.Close)
 	r.remote = &remoteGate{gate: gate}
-	r.ledger, err = ledger.Open(t.Context(), filepath.Join(t.TempDir(), "firstcome.db"), ledger.Options{Secret: secret, Gate: gate.Name(), Clock: now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r.ledger.UseGate(gate.Name())
 	r.monitor.WatchLedger(r.ledger)
 	r.join()
 	r.start(t)

@@ -69,9 +69,8 @@ var errNoSecret = errors.New("the nodes of a ledger on a server have one secret 
 
 // openLedger opens the ledger for this process with its secret. At the first
 // start it makes the secret and keeps it beside the ledger. A ledger with
-// campaigns never gets a new secret: none of them could be decided with it. dial
-// connects to the gate and returns its name; empty: the ledger decides.
-func openLedger(ctx context.Context, path string, o ledger.Options, text []byte, dial func(context.Context, firstcome.Secret) (string, error)) (l *ledger.Ledger, secret firstcome.Secret, err error) {
+// campaigns never gets a new secret: none of them could be decided with it.
+func openLedger(ctx context.Context, path string, o ledger.Options, text []byte) (l *ledger.Ledger, secret firstcome.Secret, err error) {
 	fresh := text == nil
 	if fresh && ledger.OnServer(path) {
 		return nil, secret, usageError{errNoSecret}
@@ -86,9 +85,6 @@ func openLedger(ctx context.Context, path string, o ledger.Options, text []byte,
 		return nil, secret, err
 	}
 	o.Secret = secret
-	if o.Gate, err = dial(ctx, secret); err != nil {
-		return nil, secret, err
-	}
 	l, err = ledger.Open(ctx, path, o)
 	if err != nil || !fresh {
 		return l, secret, err

@@ -68,14 +68,13 @@ type node struct {
 	http     net.Listener
 }
 
-// newNode opens the ledger and the addresses. From here on clients can connect;
+// newNode opens the ledger, then the gate, and the addresses. From here on clients can connect;
 // they are answered when the node runs.
 func newNode(ctx context.Context, s settings) (*node, error) {
 	n := &node{settings: s, monitor: ops.New(s.log, thisBuild().Version, thisBuild().Commit)}
 	options := ledger.Options{Owner: "serving " + s.listen, OnCommit: n.monitor.Commit}
 	var err error
-	if n.ledger, n.secret, err = openLedger(ctx, s.ledgerPath, options, s.secret, n.dial); err != nil {
-		n.remote.close()
+	if n.ledger, n.secret, err = openLedger(ctx, s.ledgerPath, options, s.secret); err != nil {
 		return nil, err
 	}
 	if err := n.open(ctx); err != nil {
@@ -87,6 +86,9 @@ func newNode(ctx context.Context, s settings) (*node, error) {
 func (n *node) open(ctx context.Context) error {
 	var err error
 	if n.development, err = n.settings.admit(ctx, n.ledger); err != nil {
+		return err
+	}
+	if err := n.dial(ctx); err != nil {
 		return err
 	}
 	if err := n.compareSecret(ctx); err != nil {
@@ -144,7 +146,7 @@ func (n *node) openAPI(ctx context.Context) error {
 	return nil
 }
 
-// compareSecret logs where campaigns have another secret or gate: their claims are
+// compareSecret logs where campaigns have another secret or kind of gate: their claims are
 // refused until the node has theirs, while the others are served.
 func (n *node) compareSecret(ctx context.Context) error {
 	campaigns, err := n.ledger.Mismatched(ctx, n.secret)

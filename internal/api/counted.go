@@ -39,10 +39,13 @@ func (c *told) state() string {
 // counted returns a campaign with the gate's counters. That the gate has lost it, or has another
 // ledger's, is no error, because whoever operates it has to read it then most of all.
 func (s *Server) counted(ctx context.Context, c ledger.Status) (told, error) {
+	here := s.Ledger.Decides(&c)
 	switch {
 	case !c.RetiredAt.IsZero():
 		return told{c, gateOK}, nil
-	case c.Gate != s.Ledger.GateName():
+	case errors.Is(here, flow.ErrLost):
+		return told{c, gateLost}, nil
+	case here != nil:
 		return told{c, gateMismatch}, nil
 	case s.Gate == nil || c.Applied == 0:
 		return told{c, gateOK}, nil
@@ -66,7 +69,7 @@ func (s *Server) listed(ctx context.Context, found []ledger.Status) []told {
 	all := make([]told, len(found))
 	var away error
 	for n, c := range found {
-		if atGate := c.Gate == s.Ledger.GateName() && c.RetiredAt.IsZero(); away != nil && atGate {
+		if atGate := s.Ledger.Decides(&c) == nil && c.RetiredAt.IsZero(); away != nil && atGate {
 			all[n] = told{c, gateUnknown}
 			continue
 		}

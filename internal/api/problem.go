@@ -9,6 +9,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
 )
 
 // Header values that every answer shares. They are never written to.
@@ -85,6 +86,8 @@ func problemOf(err error) *client.Problem {
 		return unavailable(wrongNode, flow.ErrUnfinished.Error()+". Not by this node: "+firstcome.ErrGateMismatch.Error()+". "+mend)
 	case errors.Is(err, firstcome.ErrGateMismatch):
 		return unavailable(wrongNode, firstcome.ErrGateMismatch.Error()+": nothing was decided. "+mend)
+	case errors.Is(err, ledger.ErrUnnamedGate):
+		return unavailable(wrongNode, ledger.ErrUnnamedGate.Error())
 	case errors.Is(err, firstcome.ErrPending): // also where finishing that one is what failed
 		return unavailable(changePending, firstcome.ErrPending.Error()+", so nothing was changed. Ask again")
 	case errors.Is(err, flow.ErrUnfinished):

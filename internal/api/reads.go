@@ -18,7 +18,7 @@ type Ledger interface {
 
 // Campaigns are a ledger's.
 type Campaigns interface {
-	GateName() string
+	Decides(c *ledger.Status) error
 	Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error)
 	Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]ledger.Status, error)
 	Lost(ctx context.Context, id firstcome.CampaignID) ([]ledger.Range, error)

@@ -16,6 +16,9 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 	if err := terms.Check(); err != nil {
 		return 0, err
 	}
+	if l.gate == "" {
+		return 0, ErrUnnamedGate
+	}
 	payload, err := encodeTerms(terms)
 	if err != nil {
 		return 0, err
@@ -117,9 +120,14 @@ const (
 
 // Switch pauses, resumes or closes a campaign, and returns the version that this made. To do
 // so twice is the same as once: then it is 0. A closed campaign can only be closed: else it is ErrClosed. ErrPending
-// says that an earlier change has to reach the gate first.
+// says that an earlier change has to reach the gate first. A campaign whose gate is another Redis, perhaps gone for good, can be closed
+// too: that Redis hears of it if it comes back.
 func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.CampaignID, to Switch) (version int64, err error) {
-	err = l.change(ctx, id, func(t *tx, s stock) error {
+	change := l.change
+	if to == Close {
+		change = l.changeAnywhere
+	}
+	err = change(ctx, id, func(t *tx, s stock) error {
 		version = 0
 		if s.over() && to != Close {
 			return firstcome.ErrClosed
@@ -145,13 +153,27 @@ func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.Campaign
 	return version, wrap(err, "%s the campaign %s", to, id)
 }
 
-// change has the writer do a change of a campaign, which is in the state s. It
+// change has the writer do a change of a campaign of this node's gate, which is in the state s. It
 // returns when the change is done or refused, and not because ctx ended: whoever
 // encloses it in Issuer.Change must not let leases be granted again before a change
 // that may yet come.
 func (l *Ledger) change(ctx context.Context, id firstcome.CampaignID, do func(t *tx, s stock) error) error {
-	return l.locked(ctx, id, func(t *tx, s stock) error {
-		if s.pending() {
+	return l.changeAnywhere(ctx, id, func(t *tx, s stock) error {
+		if s.away != nil {
+			return s.away
+		}
+		return do(t, s)
+	})
+}
+
+// changeAnywhere is change also where another Redis is the campaign's gate.
+func (l *Ledger) changeAnywhere(ctx context.Context, id firstcome.CampaignID, do func(t *tx, s stock) error) error {
+	return l.update(context.WithoutCancel(ctx), func(t *tx) error {
+		s, err := l.rowToChange(t, id)
+		switch {
+		case err != nil:
+			return err
+		case s.pending():
 			return fmt.Errorf("%w: it has %d of %d", firstcome.ErrPending, s.applied, s.Version)
 		}
 		return do(t, s)
@@ -162,6 +184,9 @@ func (l *Ledger) change(ctx context.Context, id firstcome.CampaignID, do func(t 
 func (l *Ledger) locked(ctx context.Context, id firstcome.CampaignID, do func(t *tx, s stock) error) error {
 	return l.update(context.WithoutCancel(ctx), func(t *tx) error {
 		s, err := l.rowToChange(t, id)
+		if err == nil {
+			err = s.away
+		}
 		if err != nil {
 			return err
 		}

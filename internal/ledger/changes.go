@@ -62,23 +62,27 @@ const maxPending = 1000
 
 // Pending returns the changes that the gate lacks, at most 1,000, in the order of
 // the campaigns' ids and of their versions: of one campaign, or of all of this
-// node's gate if id is empty. Those that cannot be read are an error, beside which the others are returned.
+// node's gate if id is empty. One campaign of another gate is an error: see Decides. So are those that cannot be read, beside which the others are returned.
 func (l *Ledger) Pending(ctx context.Context, id firstcome.CampaignID) ([]firstcome.Change, error) {
-	query := `SELECT h.campaign_id, h.version, h.kind, h.payload, h.changed_at, c.epoch, c.created_at
+	query := `SELECT h.campaign_id, h.version, h.kind, h.payload, h.changed_at, c.epoch, c.created_at, c.gate, c.secret
 		FROM campaigns c JOIN changes h ON h.campaign_id = c.id AND h.version > c.applied
-		WHERE c.applied < c.version AND c.gate = ? AND c.secret = ?`
-	args := []any{l.gate, l.fingerprint}
+		WHERE c.applied < c.version AND `
+	which, args := `c.gate = ? AND c.secret = ?`, []any{l.gate, l.fingerprint}
 	if id != "" {
-		query, args = query+` AND c.id = ?`, append(args, string(id))
+		which, args = `c.id = ?`, []any{string(id)}
 	}
-	rows, err := l.conclude.QueryContext(ctx, query+` ORDER BY h.campaign_id, h.version LIMIT ?`, append(args, maxPending)...)
+	rows, err := l.conclude.QueryContext(ctx, query+which+` ORDER BY h.campaign_id, h.version LIMIT ?`, append(args, maxPending)...)
 	var all []firstcome.Change
 	var unreadable []error
 	err = eachRow(rows, err, func(take scan) error {
 		var c firstcome.Change
-		var payload string
+		var payload, gate, secret string
 		var at, epoch, createdAt int64
-		if err := take(&c.Campaign, &c.Version, &c.Kind, &payload, &at, &epoch, &createdAt); err != nil {
+		err := take(&c.Campaign, &c.Version, &c.Kind, &payload, &at, &epoch, &createdAt, &gate, &secret)
+		if err == nil {
+			err = l.decides(gate, secret)
+		}
+		if err != nil {
 			return err
 		}
 		c.At, c.Marker = time.UnixMicro(at).UTC(), l.marker(time.UnixMicro(createdAt), l.fingerprint)

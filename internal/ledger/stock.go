@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // A stock is the part of a campaign's row that decides.
@@ -27,6 +28,8 @@ type stock struct {
 	epoch   int64
 	drained int64  // see flow.Drained.Through
 	marker  string // see firstcome.Change
+	// away is why this node's gate decides nothing of the campaign, which another Redis decides; or nil.
+	away error
 	// retiredAt is when the ledger began to answer instead of the gate; zero: it did not.
 	retiredAt time.Time
 }
@@ -40,12 +43,15 @@ const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, te
 	opened_at, sold_out_at, closed_at`
 
 // stock returns what decides the campaign's claims, and refuses a campaign that
-// another gate or another secret decides.
+// another gate or another secret decides. For a retired one no gate decides.
 func (l *Ledger) stock(t *tx, id firstcome.CampaignID) (stock, error) {
 	if s, ok := t.stocks[id]; ok {
 		return s, nil
 	}
 	s, err := l.readStock(t, id)
+	if err == nil && s.retiredAt.IsZero() {
+		err = s.away
+	}
 	if err == nil {
 		t.stocks[id] = s
 	}
@@ -68,8 +74,8 @@ func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 	if err != nil {
 		return s, err
 	}
-	if err := l.decides(gate, secret); err != nil {
-		return s, err
+	if s.away = l.decides(gate, secret); s.away != nil && !errors.Is(s.away, flow.ErrLost) {
+		return s, s.away
 	}
 	s.Quantity = unlimited(quantity)
 	s.OpensAt, s.ClosesAt, s.decidedAt = instant(opensAt), instant(closesAt), instant(decidedAt)

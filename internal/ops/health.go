@@ -54,11 +54,12 @@ func (m *Monitor) Serve(ctx context.Context, ln net.Listener) error {
 // Drain has the node be not ready from now on. It may be called more than once.
 func (m *Monitor) Drain() { m.draining.Store(true) }
 
-// A readiness is the answer of /readyz. Version and Ledger are shown if asked for.
+// A readiness is the answer of /readyz. Version, Ledger and Gate are shown if asked for.
 type readiness struct {
 	Status  string `json:"status"` // ready or draining
 	Version string `json:"version,omitempty"`
 	Ledger  string `json:"ledger,omitempty"` // ok, or what is wrong with it
+	Gate    string `json:"gate,omitempty"`   // what is wrong with it, beside the ledger; empty where nothing is known to be
 }
 
 // live answers GET /livez: the process answers. It touches nothing.
@@ -75,7 +76,7 @@ func (m *Monitor) Ready(w http.ResponseWriter, r *http.Request, mayLook func(*ht
 		w.Header().Set("Retry-After", "1")
 	}
 	if r.URL.Query().Has("verbose") && mayLook(r) {
-		said.Version, said.Ledger = m.version, m.ledgerState(r.Context())
+		said.Version, said.Ledger, said.Gate = m.version, m.ledgerState(r.Context()), m.gateState(r.Context())
 	}
 	answer(w, status, said)
 }
@@ -104,4 +105,19 @@ func (m *Monitor) ledgerState(ctx context.Context) string {
 		return "did not take the last write: the log says why"
 	}
 	return "ok"
+}
+
+// gateState says whether campaigns are decided by another gate beside the ledger than this node's.
+func (m *Monitor) gateState(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, ledgerPatience)
+	defer cancel()
+	others, err := m.ledger.OtherGates(ctx)
+	name := m.ledger.GateName()
+	switch {
+	case err != nil || len(others) == 0 || name == "ledger":
+		return ""
+	case name == "":
+		return "this Redis has no name, and campaigns are decided by another: the log of the start says what to do"
+	}
+	return "campaigns are decided by another Redis than this one: the log of the start says which"
 }

@@ -71,13 +71,16 @@ type wrong struct {
 
 func (c *census) findings(gate, ledger string) []wrong {
 	const runbook = "if its data is gone, see docs/runbooks/FirstcomeGateLost.md"
-	this := "this Redis (which is " + gate + ")"
+	this, bring := "this Redis (which is "+gate+")", "name their gate with --gate, or bring that Redis back with its data; "+runbook
+	past := wrong{doctor.Warn, c.past, "%d closed campaigns were decided by another gate than " + this, "nothing, if they are in the ledger: firstcome audit says so where --gate names theirs"}
 	if gate == "" {
 		this = "this Redis (which has no name: it was emptied, or never was a gate)"
+		bring += "; if this Redis is meant to be new, start serve once with --new-gate"
+		past = wrong{doctor.Fail, c.past, "%d closed campaigns were decided by another gate than " + this, bring} // they keep it from getting a name
 	}
 	return []wrong{
-		{doctor.Fail, c.elsewhere, "%d campaigns are decided by another gate than " + this, "name their gate with --gate, or bring that Redis back with its data; " + runbook},
-		{doctor.Warn, c.past, "%d closed campaigns were decided by another gate than " + this, "nothing, if they are in the ledger: firstcome audit says so where --gate names theirs"},
+		{doctor.Fail, c.elsewhere, "%d campaigns are decided by another gate than " + this, bring},
+		past,
 		{doctor.Fail, c.lost, "Redis has lost %d campaigns", "bring its data back; " + runbook},
 		{
 			doctor.Fail, c.ahead, "of %d campaigns Redis knows more as recorded than the ledger " + ledger + " has, so the ledger is older than it was",

@@ -38,6 +38,8 @@ type Options struct {
 	Secret firstcome.Secret
 	// AnyEviction accepts a Redis that may evict keys; it is a warning then.
 	AnyEviction bool
+	// KeepUnnamed leaves a Redis without a name that has none. The gate has no name then, and makes no campaign.
+	KeepUnnamed bool
 	// Backlog is how many numbers of a campaign may be undrained before no more are
 	// issued. Default 1,000,000; negative: any.
 	Backlog int64
@@ -71,7 +73,7 @@ type Gate struct {
 
 var _ flow.RemoteGate = (*Gate)(nil)
 
-// Name returns what a campaign says of its gate: redis:INSTANCE; or nothing, if Inspect found no gate.
+// Name returns what a campaign says of its gate: redis:INSTANCE; or nothing, if this Redis has no name.
 func (g *Gate) Name() string {
 	if g.instance == "" {
 		return ""

@@ -63,7 +63,7 @@ func (g *Gate) make(ctx context.Context, change firstcome.Change) (word string, 
 	if err != nil {
 		return "", nil, err
 	}
-	if instance != g.instance {
+	if instance == "" || instance != g.instance {
 		return "", nil, fmt.Errorf("%w: Redis was emptied, or is another one", flow.ErrLost)
 	}
 	if err := g.checkLayout(ctx); err != nil {

@@ -36,7 +36,7 @@ const (
 )
 
 // Open connects to Redis, checks that it may be a gate, and makes its instance
-// name if it has none. No error or warning has the password.
+// name if it has none, unless Options.KeepUnnamed. No error or warning has the password.
 func Open(ctx context.Context, options Options) (*Gate, error) {
 	client, err := connect(options)
 	if err != nil {
@@ -119,6 +119,9 @@ func (g *Gate) check(ctx context.Context) error {
 	if err := g.checkRights(ctx); err != nil {
 		return err
 	}
+	if g.instance == "" {
+		return g.checkLayout(ctx)
+	}
 	return g.openLayout(ctx)
 }
 
@@ -181,13 +184,17 @@ func (g *Gate) checkRights(ctx context.Context) error {
 	return nil
 }
 
-// name reads the instance's name, and makes it if there is none.
-func (g *Gate) name(ctx context.Context) error {
+// name reads the instance's name, and makes it if there is none and there may be one. Of nodes that
+// start at once all get the same name.
+func (g *Gate) name(ctx context.Context) (err error) {
+	if g.options.KeepUnnamed {
+		g.instance, err = g.text(ctx, instanceKey)
+		return err
+	}
 	var random [8]byte
 	if _, err := rand.Read(random[:]); err != nil {
 		return err
 	}
-	var err error
 	g.instance, err = g.once(ctx, instanceKey, hex.EncodeToString(random[:]))
 	return err
 }
