@@ -11,6 +11,7 @@ type Readiness struct {
 	Status  string `json:"status"`  // ready or draining
 	Version string `json:"version"` // of firstcome; empty: it does not say
 	Ledger  string `json:"ledger"`  // ok, or what is wrong with it; empty: it does not say
+	Gate    string `json:"gate"`    // what is wrong with the gate beside the ledger; empty: nothing is known to be
 }
 
 // Readiness asks a server whether it takes requests, which version it is, and whether its ledger answers. A

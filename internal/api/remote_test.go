@@ -337,7 +337,7 @@ func TestF32ANodeWithAnotherGateThanTheCampaignsDecidesNothingAndSaysWhy(t *test
 			t.Errorf("it is answered %s", r.body)
 		}
 	}
-	if s := f.call("GET", "/v1/campaigns/c", ""); s.number("version") != 1 || s.number("issued") != 0 || seen(s.json()) != "unknown mismatch 0" {
+	if s := f.call("GET", "/v1/campaigns/c", ""); s.number("version") != 1 || s.number("issued") != 0 || seen(s.json()) != "unknown lost 0" {
 		t.Errorf("the campaign, as the ledger has it, is %s", s.body)
 	}
 }

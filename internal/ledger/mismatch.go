@@ -57,9 +57,8 @@ func (l *Ledger) Mismatched(ctx context.Context, secret firstcome.Secret) (campa
 // ErrUnnamedGate says that no campaign is made, because none can name this node's gate.
 var ErrUnnamedGate = errors.New("this node's Redis has no name as a gate, so nothing was made. Its log says what to do")
 
-// Decides returns why this node decides nothing of a campaign, or nil. flow.ErrLost says that another Redis than this
-// node's decides it; firstcome.ErrGateMismatch that it has another code secret, or that the
-// ledger decides for one of the two.
+// Decides returns why this node decides nothing of a campaign, or nil: firstcome.ErrGateMismatch. It is flow.ErrLost
+// too where another Redis than this node's decides the campaign, because this one may be that one, emptied.
 func (l *Ledger) Decides(c *Status) error { return l.decides(c.Gate, c.Secret) }
 
 func (l *Ledger) decides(gate, secret string) error {
@@ -68,9 +67,9 @@ func (l *Ledger) decides(gate, secret string) error {
 		return fmt.Errorf("%w: it is decided by the gate %q with the secret of fingerprint %s, this node has the gate %q and %s",
 			firstcome.ErrGateMismatch, gate, secret, l.gate, l.fingerprint)
 	case l.gate == "":
-		return fmt.Errorf("%w: it is decided by %s, and this node's Redis has no name: it was emptied, or is a new one", flow.ErrLost, gate)
+		return fmt.Errorf("%w: %w: it is decided by %s, and this node's Redis has no name: it was emptied, or is a new one", flow.ErrLost, firstcome.ErrGateMismatch, gate)
 	case gate != l.gate:
-		return fmt.Errorf("%w: it is decided by %s, and this node's Redis is %s", flow.ErrLost, gate, l.gate)
+		return fmt.Errorf("%w: %w: it is decided by %s, and this node's Redis is %s", flow.ErrLost, firstcome.ErrGateMismatch, gate, l.gate)
 	}
 	return nil
 }

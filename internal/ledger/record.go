@@ -131,8 +131,8 @@ func (l *Ledger) recordingOf(t *tx, b flow.Batch) (*recording, error) {
 		return nil, fmt.Errorf("%w: the batch is of the campaign with the marker %q, the ledger's has %q", firstcome.ErrGateMismatch, b.Marker, s.marker)
 	case err != nil:
 		return nil, err
-	case s.away != nil: // this journal has nothing of it
-		return nil, fmt.Errorf("%w: %w", firstcome.ErrGateMismatch, s.away)
+	case s.away != nil: // this node's journal has nothing of it
+		return nil, s.away
 	case !l.remote():
 		return nil, fmt.Errorf("%w: the ledger decides its claims", firstcome.ErrGateMismatch)
 	}

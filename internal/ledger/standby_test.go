@@ -107,8 +107,9 @@ var concludes = map[string]use{
 		}
 		return err
 	},
-	"Pending": func(ctx context.Context, l *ledger.Ledger) error { _, err := l.Pending(ctx, "c"); return err },
-	"Ping":    func(ctx context.Context, l *ledger.Ledger) error { return l.Ping(ctx) },
+	"OtherGates": func(ctx context.Context, l *ledger.Ledger) error { _, err := l.OtherGates(ctx); return err },
+	"Pending":    func(ctx context.Context, l *ledger.Ledger) error { _, err := l.Pending(ctx, "c"); return err },
+	"Ping":       func(ctx context.Context, l *ledger.Ledger) error { return l.Ping(ctx) },
 	"Record": func(ctx context.Context, l *ledger.Ledger) error {
 		_, err := l.Record(ctx, flow.Batch{Campaign: "c"})
 		return err

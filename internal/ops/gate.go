@@ -52,10 +52,10 @@ func newGateMetrics() gateMetrics {
 // classOf says what a failure of the gate means.
 func classOf(err error) string {
 	switch {
-	case errors.Is(err, firstcome.ErrGateMismatch):
-		return classMismatch
 	case errors.Is(err, flow.ErrLost):
 		return classLost
+	case errors.Is(err, firstcome.ErrGateMismatch):
+		return classMismatch
 	case errors.Is(err, firstcome.ErrBusy):
 		return classSafe
 	case flow.IsFatal(err):

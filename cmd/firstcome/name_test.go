@@ -1,0 +1,70 @@
+package main
+
+import (
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// TestNodesThatStartAtOnceAgreeOnTheNameOfARedis starts four nodes of one ledger at a Redis without a name.
+func TestNodesThatStartAtOnceAgreeOnTheNameOfARedis(t *testing.T) {
+	for what, c := range map[string]struct {
+		campaigns bool             // that another Redis decides
+		isNew     func(n int) bool // what --new-gate says
+		unnamed   func(n int) bool // of which node the gate may have no name in the end
+	}{
+		"a first start": {false, func(int) bool { return false }, func(int) bool { return false }},
+		"emptied":       {true, func(int) bool { return false }, func(int) bool { return true }},
+		"meant":         {true, func(int) bool { return true }, func(int) bool { return false }},
+		"meant by half": {true, func(n int) bool { return n%2 == 0 }, func(n int) bool { return n%2 == 1 }},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			name, url := services.PostgreSQL.Database(t), services.Redis.Database(t)
+			secret, err := firstcome.NewSecret([]byte(strings.Repeat("s", firstcome.MinSecret)))
+			stage.Must(t, err)
+			options := ledger.Options{Secret: secret, Gate: "redis:gone"}
+			l, err := ledger.Open(t.Context(), name, options)
+			stage.Must(t, err)
+			if stop := stage.Serve(t, l); c.campaigns {
+				_, err := l.Create(t.Context(), "test", "c", firstcome.Terms{Name: "n", Answer: firstcome.Recorded, Benefit: []byte(`{}`)})
+				stage.Must(t, err)
+				stop()
+			} else {
+				stop()
+			}
+			var nodes [4]*node
+			var starting sync.WaitGroup
+			for n := range nodes {
+				l, err := ledger.Open(t.Context(), name, ledger.Options{Secret: secret})
+				stage.Must(t, err)
+				t.Cleanup(func() { _ = l.Close() })
+				nodes[n] = &node{ledger: l, secret: secret, settings: settings{gate: gateSettings{url: url, isNew: c.isNew(n)}, log: slog.New(slog.DiscardHandler)}}
+				starting.Go(func() {
+					if err := nodes[n].dial(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			starting.Wait()
+			named := map[string]int{}
+			for n, node := range nodes {
+				t.Cleanup(node.remote.close)
+				name := node.ledger.GateName()
+				if named[name]++; name == "" && !c.unnamed(n) {
+					t.Errorf("node %d says that Redis has no name", n)
+				}
+			}
+			delete(named, "")
+			if (what == "emptied") != (len(named) == 0) || len(named) > 1 {
+				t.Errorf("Redis is %v", named)
+			}
+		})
+	}
+}
