@@ -45,7 +45,7 @@ func TestNodesThatStartAtOnceAgreeOnTheNameOfARedis(t *testing.T) {
 				l, err := ledger.Open(t.Context(), name, ledger.Options{Secret: secret})
 				stage.Must(t, err)
 				t.Cleanup(func() { _ = l.Close() })
-				nodes[n] = &node{ledger: l, secret: secret, settings: settings{gate: gateSettings{url: url, isNew: c.isNew(n)}, log: slog.New(slog.DiscardHandler)}}
+				nodes[n] = &node{ledger: l, secret: secret, settings: settings{gate: gateFlags{Gate: gateName(url), NewGate: c.isNew(n)}, log: slog.New(slog.DiscardHandler)}}
 				starting.Go(func() {
 					if err := nodes[n].dial(t.Context()); err != nil {
 						t.Error(err)
