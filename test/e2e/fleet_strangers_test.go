@@ -18,6 +18,8 @@ type stranger struct {
 	*process
 }
 
+const withAnotherRedis = "with another Redis"
+
 // strangers starts nodes on the fleet's ledger that have another secret, and other
 // gates.
 func (f *fleet) strangers(t *testing.T, redis bool) []stranger {
@@ -25,7 +27,7 @@ func (f *fleet) strangers(t *testing.T, redis bool) []stranger {
 	ledger := f.args[:2]
 	other := launch{args: append(f.role, f.args...), env: []string{"FIRSTCOME_SECRET=another secret of the tests, 32 bytes and more"}}
 	elsewhere := launch{args: append([]string{"--gate", services.Redis.Database(t)}, ledger...), env: f.env}
-	all := []stranger{{"with another secret", serve(t, other)}, {"with another Redis", serve(t, elsewhere)}}
+	all := []stranger{{"with another secret", serve(t, other)}, {withAnotherRedis, serve(t, elsewhere)}}
 	if redis {
 		all = append(all, stranger{"whose ledger is its gate", serve(t, launch{args: ledger, env: f.env})})
 	}
@@ -55,6 +57,9 @@ func TestF32F64ANodeWithAnotherSecretOrGateThanTheFleetDecidesNothing(t *testing
 					{http.MethodPatch, at, `{"quantity":1}`},
 					{http.MethodPost, at + "/coupons/1/void", `{"reason":"e2e"}`},
 				} {
+					if s.redis && p.name == withAnotherRedis && strings.HasSuffix(ask[1], "/close") {
+						continue // the ledger takes it, as of a campaign whose Redis is gone: see adr 26
+					}
 					answer, text := p.ask(ask[0], ask[1], ask[2])
 					if answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "" ||
 						!strings.Contains(string(text), firstcome.ErrGateMismatch.Error()) {
