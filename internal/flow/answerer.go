@@ -23,24 +23,24 @@ var ErrNotRecordedYet = errors.New("decided, and not recorded in time")
 // behind a ledger that is well takes some 10 ms, and people wait that long for a page.
 const DefaultAnswerWait = 3 * time.Second
 
-// An Answerer answers claims when their campaign wants: where that is
+// An Answerer answers claims when their campaign wants: if that is
 // firstcome.Recorded, a coupon is named only once it is in the ledger.
 type Answerer struct {
 	// Issuer decides.
 	Issuer *Issuer
 	// Coupons are those of the gate that decides.
 	Coupons Coupons
-	// Waiter waits; nil where what is decided is recorded.
+	// Waiter waits for recording; nil if deciding a coupon records it.
 	Waiter *Waiter
-	// Terms returns the terms of a campaign as of a version: it is asked for each
-	// claim that was decided and is not recorded, so it had better remember them.
+	// Terms returns a campaign's terms as of a version. It is called for each
+	// claim that is decided and not recorded, so it should cache them.
 	Terms func(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error)
 	// Wait is how long a claim waits for the ledger; 0: DefaultAnswerWait.
 	Wait time.Duration
 }
 
 // Claim asks for a coupon of the campaign for the user: see Issuer.Claim. ErrNotRecordedYet and ErrUnrecorded say that a coupon was
-// issued that is not to be named yet.
+// issued and must not be named yet.
 func (a *Answerer) Claim(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Decision, error) {
 	d, err := a.Issuer.Claim(ctx, id, user)
 	if err != nil || !d.Outcome.HasCoupon() || d.Coupon.Recorded {
@@ -54,7 +54,7 @@ func (a *Answerer) Claim(ctx context.Context, id firstcome.CampaignID, user firs
 	return d, nil
 }
 
-// ClaimAll asks for a coupon for each of users: see Issuer.ClaimAll. All wait no longer than one would.
+// ClaimAll asks for a coupon for each of users: see Issuer.ClaimAll. Together they wait no longer than one would.
 func (a *Answerer) ClaimAll(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	decisions, err := a.Issuer.ClaimAll(ctx, id, users)
 	if err != nil {
@@ -95,8 +95,8 @@ func (a *Answerer) deadline(ctx context.Context) (context.Context, context.Cance
 	return context.WithTimeoutCause(ctx, wait, ErrNotRecordedYet)
 }
 
-// await waits until a coupon is recorded, if its campaign wants that. If it does not, only the ledger
-// knows what became of a dead letter: what it does not say is told as not recorded.
+// await waits until a coupon is recorded, if its campaign wants that. Otherwise only a dead letter waits, since
+// only the ledger knows what became of it; without an answer it counts as not recorded.
 func (a *Answerer) await(ctx context.Context, c *firstcome.Coupon) error {
 	terms, err := a.Terms(ctx, c.Campaign, c.TermsVersion)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 
 // A ChangeBook is a ledger as a Changer needs it.
 type ChangeBook interface {
-	// Pending returns the changes that the gate lacks, of one campaign or, if id is
-	// empty, of all, those of a campaign in their order; beside an error those that could be read.
+	// Pending returns the changes that the gate lacks, of one campaign or, if id is empty, of all.
+	// Each campaign's are in order. With an error come those that could be read.
 	Pending(ctx context.Context, id firstcome.CampaignID) ([]firstcome.Change, error)
 	// Applied notes that the gate has a change, or refused it. It may be repeated.
 	Applied(ctx context.Context, change firstcome.Change, refused bool) error
@@ -57,15 +57,15 @@ const (
 	// sweepChanges is how often a node looks for changes that another one, which
 	// died, left undone. Operators wait for their own in Finish.
 	sweepChanges = time.Second
-	// sweepTime bounds a sweep at a gate or a ledger that hangs.
+	// sweepTime bounds a sweep while the gate or the ledger hangs.
 	sweepTime = 10 * time.Second
 	// operatorWait is how long an operator waits for a change to reach the gate: as long as a
 	// claim may wait for one.
 	operatorWait = 5 * time.Second
 )
 
-// NewChanger returns a Changer from a ledger to a gate. onFail, if not nil, is told of each
-// sweep that left something undone, and why.
+// NewChanger returns a Changer from a ledger to a gate. onFail, if not nil, gets the error
+// of each sweep that left something undone.
 func NewChanger(book ChangeBook, gate Applier, onFail func(error)) *Changer {
 	return &Changer{book: book, gate: gate, onFail: onFail}
 }
@@ -82,10 +82,10 @@ func (c *Changer) Stats() ChangerStats {
 // ErrUnfinished says that a change is in the ledger and has not reached the gate.
 var ErrUnfinished = errors.New("the change is in the ledger, and the gate does not have it yet: it will be done. Read the campaign to see it")
 
-// Do makes a change of a campaign in the ledger, by number, and brings it to the gate.
-// number returns the version that it made, 0 for one that no gate refuses and if there was
-// nothing to change; while an earlier change is on its way (firstcome.ErrPending) that is
-// finished first and number is called again. Do returns number's error, ErrUnfinished, or
+// Do makes a change of a campaign in the ledger, by calling number, and brings it to the
+// gate. number returns the version that it made, or 0 if no gate refuses it or there was
+// nothing to change. If it returns firstcome.ErrPending, Do finishes the earlier change
+// and calls it again. Do returns number's error, ErrUnfinished, or
 // firstcome.ErrBelowInForce if the gate refused the change.
 func (c *Changer) Do(ctx context.Context, id firstcome.CampaignID, number func() (version int64, err error)) error {
 	for {
@@ -96,7 +96,7 @@ func (c *Changer) Do(ctx context.Context, id firstcome.CampaignID, number func()
 		if !errors.Is(err, firstcome.ErrPending) {
 			return err
 		}
-		// An operator for whom there is always an earlier change ends with ctx.
+		// An operator who always meets an earlier change stops when ctx ends.
 		if err := errors.Join(c.finishSoon(ctx, id, 0), ctx.Err()); err != nil {
 			return errors.Join(firstcome.ErrPending, err)
 		}
@@ -115,13 +115,13 @@ func (c *Changer) finishSoon(ctx context.Context, id firstcome.CampaignID, versi
 }
 
 // Finish brings a campaign's changes to the gate. It tries until ctx ends, which is
-// an error and means that the next sweep of any node will do it. If version is not 0
-// and the gate refused that change, it is firstcome.ErrBelowInForce.
+// an error: the next sweep of any node will do it. If version is not 0 and the gate
+// refused that change, the error is firstcome.ErrBelowInForce.
 func (c *Changer) Finish(ctx context.Context, id firstcome.CampaignID, version int64) error {
 	attempt := func() (struct{}, error) {
 		err := c.finish(ctx, id)
 		if errors.Is(err, ErrLost) || errors.Is(err, ErrGap) || errors.Is(err, firstcome.ErrGateMismatch) {
-			err = backoff.Permanent(err) // it is not there soon: somebody has to verify the gate first
+			err = backoff.Permanent(err) // waiting does not help: somebody has to verify the gate first
 		}
 		return struct{}{}, err
 	}
@@ -139,7 +139,7 @@ func (c *Changer) Finish(ctx context.Context, id firstcome.CampaignID, version i
 	return err
 }
 
-// finish does once what is pending of a campaign.
+// finish makes one attempt at a campaign's pending changes.
 func (c *Changer) finish(ctx context.Context, id firstcome.CampaignID) error {
 	pending, err := c.book.Pending(ctx, id)
 	if err != nil {
@@ -193,8 +193,8 @@ func (c *Changer) Run(ctx context.Context) error {
 	}
 }
 
-// sweep does once what is pending of all campaigns. One whose change fails does
-// not hold up the others, unless it took the time of all.
+// sweep makes one attempt at all campaigns' pending changes. One that fails
+// does not hold up the others, unless it used up the sweep's time.
 func (c *Changer) sweep(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepTime)
 	defer cancel()
@@ -202,8 +202,8 @@ func (c *Changer) sweep(ctx context.Context) error {
 	if len(pending) == 0 {
 		return failed
 	}
-	// From another one each time: so a gate that hangs at one does not keep the rest
-	// from ever being tried.
+	// Each sweep begins with another campaign, so that a gate that hangs at one does
+	// not starve the rest.
 	undone := map[firstcome.CampaignID]bool{}
 	first := rand.N(len(pending))
 	for first > 0 && pending[first].Campaign == pending[first-1].Campaign {

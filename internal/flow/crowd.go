@@ -9,10 +9,10 @@ import (
 // A crowd are the callers who wait for coupons of one campaign. Its Waiter's mutex guards it.
 type crowd struct {
 	signal  chan struct{} // has room for one: somebody is due, or nobody is left
-	through int64         // the highest number up to which the campaign was drained, as far as is known
-	early   early         // whose numbers are not drained, or were not told whose they are
-	due     []*waiting    // whose numbers are drained: to be asked about
-	asked   int           // about how many a question is under way
+	through int64         // the campaign was drained at least up to this number
+	early   early         // calls whose numbers are not drained, or whose question got no answer
+	due     []*waiting    // calls whose numbers are drained: to be asked about
+	asked   int           // calls in the question under way
 }
 
 // A waiting is one call of Wait.
@@ -38,7 +38,7 @@ func (c *crowd) leave(w *waiting) {
 	}
 }
 
-// drained makes those due whose numbers are drained.
+// drained makes the calls whose numbers are drained due.
 func (c *crowd) drained(through int64) {
 	c.through = max(c.through, through)
 	for len(c.early) > 0 && c.early[0].coupon.Number <= c.through {
@@ -56,7 +56,7 @@ func tell(signal chan<- struct{}) {
 	}
 }
 
-// ask returns those to be asked about.
+// ask returns the calls to ask about.
 func (c *crowd) ask() (due []*waiting) {
 	for _, w := range c.due {
 		if !w.left {
@@ -67,7 +67,7 @@ func (c *crowd) ask() (due []*waiting) {
 	return due
 }
 
-// told answers those who were asked about. After an error they wait on.
+// told answers the calls that were asked about. After an error they wait on.
 func (c *crowd) told(due []*waiting, has []bool, err error) {
 	c.asked = 0
 	for n, w := range due {

@@ -7,8 +7,8 @@ import (
 )
 
 // deadlines hands out contexts for calls that may take so long. Calls that begin at nearly the
-// same time share one: where claims come one by one, to many campaigns, a context and a timer
-// for each were a twentieth of what a claim costs, in a trial.
+// same time share one: in a trial with single claims to many campaigns, a context and a timer
+// for each took a twentieth of a claim's cost.
 type deadlines struct {
 	parent context.Context
 	after  time.Duration
@@ -16,7 +16,7 @@ type deadlines struct {
 	mu     sync.Mutex // guards what follows
 	shared context.Context
 	cancel context.CancelFunc // never needed: shared ends by itself or with parent
-	next   time.Time          // from then on another one is made
+	next   time.Time          // after it, a new one is made
 }
 
 // sharing is the part of their time within which calls that begin share a context.
@@ -26,7 +26,7 @@ func newDeadlines(parent context.Context, after time.Duration) *deadlines {
 	return &deadlines{parent: parent, after: after}
 }
 
-// context returns one that ends when the time has passed, or at most a 64th of it before.
+// context returns a context that ends when the time has passed, or up to a 64th of it early.
 func (d *deadlines) context() context.Context {
 	now := time.Now()
 	d.mu.Lock()

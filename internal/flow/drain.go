@@ -26,8 +26,8 @@ func (i *Issuer) drain(q *queue) {
 	}
 }
 
-// forgetUnknown forgets a queue that the gate has no campaign for, so that ids
-// that somebody makes up take no memory.
+// forgetUnknown forgets a queue for which the gate has no campaign, so that
+// made-up ids take no memory.
 func (i *Issuer) forgetUnknown(q *queue) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -68,7 +68,7 @@ func (i *Issuer) decide(q *queue, batch []*claim, changes uint64, learn bool) {
 	known := !errors.Is(err, firstcome.ErrNoCampaign)
 	q.known(known)
 	if err != nil {
-		if known { // that there is no such campaign is an answer: anybody can ask for one
+		if known { // "no such campaign" is an answer: anybody can ask for one
 			i.stats.failed.Add(1)
 		}
 		for _, c := range batch {
@@ -95,8 +95,8 @@ func (i *Issuer) decide(q *queue, batch []*claim, changes uint64, learn bool) {
 // errFull is for a claim that the gate did not decide: see Gate.Claim.
 var errFull = fmt.Errorf("%w: the gate issues no more until the ledger has more of what it issued", firstcome.ErrBusy)
 
-// shed refuses what gathered while the gate let a batch wait for all of its time:
-// so nobody waits longer than twice that.
+// shed refuses the claims that gathered while a batch timed out at the gate, so
+// nobody waits longer than two timeouts.
 func (i *Issuer) shed(q *queue) {
 	claims := int64(q.shed(fmt.Errorf("%w: the gate does not answer", firstcome.ErrBusy)))
 	i.stats.waiting.Add(-claims)
@@ -112,7 +112,7 @@ func (i *Issuer) ask(id firstcome.CampaignID, users []firstcome.UserID) ([]first
 	return decisions, err
 }
 
-// learn remembers what may be repeated of a batch's decisions.
+// learn remembers those of a batch's decisions that may be repeated.
 func (i *Issuer) learn(q *queue, decisions []firstcome.Decision, sent time.Duration, changes uint64) {
 	for n := range decisions {
 		if d := &decisions[n]; d.Outcome.HasCoupon() && d.Lease > 0 {
@@ -133,8 +133,8 @@ func (i *Issuer) build(q *queue, refusal firstcome.Decision, changes uint64) {
 	version, err := i.gate.Holders(i.ctx, q.id, func(user firstcome.UserID) {
 		hashes = append(hashes, maphash.String(seed, string(user)))
 	})
-	// Fewer than the gate had in force are read from a copy that lags behind it, and whom it
-	// lacks would be refused.
+	// Fewer holders than the gate had in force come from a copy that lags, and a holder
+	// missing there would be refused.
 	if err != nil || version != refusal.Version || int64(len(hashes)) < refusal.InForce {
 		q.built(nil, refusal, changes)
 		return

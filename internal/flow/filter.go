@@ -6,9 +6,9 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A filter says of a user either that they surely hold no coupon or that they
-// may hold one. It is a Bloom filter (Bloom 1970) with 16 bits a holder and 4
-// probes: (1 − e^(−4/16))⁴ ≈ 0.24 % of the others are looked up in vain.
+// A filter says that a user surely holds no coupon, or that they may hold
+// one. It is a Bloom filter (Bloom 1970) with 16 bits a holder and 4 probes:
+// (1 − e^(−4/16))⁴ ≈ 0.24 % of the others are looked up in vain.
 type filter struct {
 	seed maphash.Seed
 	bits []uint64

@@ -10,10 +10,10 @@
 //
 // # What a node may answer by itself
 //
-// A gate's decision carries a lease: how long the node may repeat it. A refusal
-// is repeated to users who surely hold no coupon, which the holders filter tells;
-// a coupon is repeated to its user. A change of the campaign ends every lease
-// before it begins (Issuer.Change), so nobody is refused stock that came back.
+// A gate's decision carries a lease: how long a node may repeat it. A node
+// repeats a refusal only to users who, by the holders filter, surely hold no
+// coupon, and a coupon only to its user. Every lease ends before a change of the
+// campaign begins (Issuer.Change), so nobody is refused stock that came back.
 //
 // # The life of a number
 //
@@ -29,9 +29,9 @@
 // A recorder brings what is in the journal to the ledger, which records it or buries it as a dead
 // letter. Then one script of the gate takes the entry out of the journal, flags the dead letters at
 // their holders, and raises drained_through: every number up to it has left the journal
-// for good. So a user who holds a drained number without a flag has a recorded coupon. Of whatever else
-// is drained the ledger is asked, and what it says is final: what became of a dead letter it
-// alone knows, and a flag stays where it is.
+// for good. So a user who holds a drained number without a flag has a recorded coupon. For any other
+// drained number the ledger's answer is final: it alone knows what became of a dead letter, and a flag
+// is never removed.
 package flow
 
 import (
@@ -65,13 +65,13 @@ type RemoteGate interface {
 	Gate
 
 	// Apply applies a change, if the campaign's version at the gate is the one before
-	// it. A change that the gate has applied before is done; refused tells that the
-	// gate refused it, now or then, because the quantity would be below what is in force:
-	// then its version is used up and nothing else changed. ErrGap says that the gate
-	// lacks earlier changes, ErrLost that the gate should know the campaign and does not, or not all of it.
+	// it. Applying a change again does nothing. refused tells that the gate refused it, now or earlier,
+	// because the quantity would be below what is in force: its version is used up and nothing else
+	// changed. ErrGap says that the gate lacks earlier changes, ErrLost that the gate should know the
+	// campaign and does not, or not all of it.
 	Apply(ctx context.Context, change firstcome.Change) (refused bool, err error)
 
-	// CouponOf returns the coupon in force that a user holds, or firstcome.ErrNoCoupon; ErrLost where the gate cannot say.
+	// CouponOf returns the coupon in force that a user holds, firstcome.ErrNoCoupon, or ErrLost if the gate cannot say.
 	CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error)
 
 	// State returns the campaign's counters at the gate.
@@ -80,20 +80,20 @@ type RemoteGate interface {
 	// DrainedThrough returns the number up to which every number of the campaign has left the journal.
 	DrainedThrough(ctx context.Context, id firstcome.CampaignID) (int64, error)
 
-	// Has tells of each of these coupons whether it surely is the one of its number in the ledger: its
-	// number is drained, not as a dead letter, and its user holds it here. One that is not may be in the
-	// ledger all the same: it was voided since, an operator replayed it, or a gate that lost its latest
-	// decisions has forgotten it.
+	// Has tells for each coupon whether it is surely in the ledger under its number: the number is
+	// drained, not as a dead letter, and its user holds it here. A coupon for which it says no may still
+	// be in the ledger: it was voided since, an operator replayed it, or the gate lost its latest
+	// decisions.
 	Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error)
 
 	// WatchDrained calls each with how far any campaign is drained, soon after recorders
 	// said so, until ctx ends or the connection is lost, which is an error. each may
 	// be called from more than one goroutine, and must not wait.
-	// ready is called once when nothing that is drained from then on is missed.
+	// ready is called once, when each will hear of everything drained from then on.
 	WatchDrained(ctx context.Context, ready func(), each func(id firstcome.CampaignID, through int64)) error
 }
 
-// IsFatal tells whether an error of a gate is said again until an operator acts.
+// IsFatal tells whether a gate repeats an error until an operator acts.
 func IsFatal(err error) bool {
 	var operator interface{ Fatal() bool }
 	return errors.As(err, &operator) && operator.Fatal()
@@ -110,7 +110,7 @@ type GateState struct {
 	// ledger, a dead letter or lost.
 	DrainedThrough int64
 	Now            time.Time // the gate's time
-	// Lost tells that a part of what the gate had is gone, so that it decides nothing: see ErrLost.
+	// Lost tells that part of what the gate had is gone, so it decides nothing: see ErrLost.
 	Lost bool
 	firstcome.Instants
 }
@@ -125,11 +125,11 @@ type Lag struct {
 // Errors of Apply.
 var (
 	ErrGap = errors.New("the gate lacks earlier changes")
-	// ErrLost is said too of a campaign of which the gate has lost a part: what is left does
-	// not agree, and nothing is decided on it.
+	// ErrLost also stands for a campaign that the gate has lost in part: what is left is
+	// inconsistent, and the gate decides nothing by it.
 	ErrLost = errors.New("the gate has lost the campaign")
 )
 
-// ErrRetired says that a campaign is over for long, and that its gate has forgotten
-// it: the ledger answers.
+// ErrRetired says that a campaign has long been over and its gate has forgotten it:
+// the ledger answers.
 var ErrRetired = errors.New("the campaign is over and its gate has forgotten it")

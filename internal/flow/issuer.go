@@ -14,8 +14,8 @@ import (
 type Limits struct {
 	Batch   int           // claims that go to the gate at once; default 512
 	Waiting int           // claims of one campaign that wait; more are ErrBusy; default 16384
-	Gate    time.Duration // how long a call of the gate may take (or up to a 64th less), and a claim wait for its turn; default 5s
-	// OnBatch, if not nil, is told of each call of the gate.
+	Gate    time.Duration // how long a gate call may take (or up to a 64th less), and a claim may wait for its turn; default 5s
+	// OnBatch, if not nil, is called after each call of the gate.
 	OnBatch func(claims int, took time.Duration, err error)
 }
 
@@ -23,8 +23,8 @@ const (
 	// BenchmarkBatch of internal/ledger: a batch of 512 takes 2.4 ms here; one of 2,048
 	// costs a quarter less a claim, and every claim in it waits 7 ms.
 	defaultBatch = 512
-	// About half a second of claims at the rates of docs/benchmarks.md: who would wait
-	// longer is told at once.
+	// About half a second of claims at the rates of docs/benchmarks.md: a claim that
+	// would wait longer is refused at once.
 	defaultWaiting = 16384
 	defaultGate    = 5 * time.Second
 	sweepEvery     = time.Minute
@@ -57,11 +57,11 @@ type Issuer struct {
 // Stats are an Issuer's counters since its start, and what waits now.
 type Stats struct {
 	Waiting  int64 // claims that wait for the gate or are at it
-	Shed     int64 // claims refused with ErrBusy, those that a full gate did not decide too
+	Shed     int64 // claims refused with ErrBusy, including those that a full gate did not decide
 	Repeated int64 // claims answered from a lease
 	Batches  int64 // calls of the gate
 	Failed   int64 // calls of the gate that returned an error
-	// Campaigns are those that the Issuer remembers because somebody asked lately.
+	// Campaigns counts those that the Issuer remembers because somebody asked lately.
 	Campaigns int64
 }
 
@@ -99,7 +99,7 @@ func (i *Issuer) Run(ctx context.Context) error {
 
 // Claim asks for a coupon of the campaign for the user. ErrNoCampaign,
 // ErrGateMismatch and ErrBusy say that nothing was decided; any other error,
-// also one because ctx ended, means that the claim may have been or may yet be
+// even because ctx ended, means that the claim may have been or may yet be
 // decided. Asking again is safe and finds the coupon.
 func (i *Issuer) Claim(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Decision, error) {
 	q := i.queue(id)
@@ -155,17 +155,16 @@ func (i *Issuer) await(ctx context.Context, c *claim) (firstcome.Decision, error
 	}
 }
 
-// Change does a change of a campaign: before, all that this node may answer
-// without asking the gate is forgotten, and nothing is learned until change
-// returns. So no claim that is sent after the change was answered is answered as
-// before it.
+// Change makes a change of a campaign. The node first forgets all that it may
+// answer without asking the gate, and learns nothing until change returns. So no
+// claim sent after the change was answered gets an answer from before it.
 func (i *Issuer) Change(id firstcome.CampaignID, change func() error) error {
 	q := i.hold(id)
 	defer q.end()
 	return change()
 }
 
-// hold returns the campaign's queue with a change begun.
+// hold begins a change and returns the campaign's queue.
 func (i *Issuer) hold(id firstcome.CampaignID) *queue {
 	for {
 		q := i.queue(id)
@@ -200,7 +199,7 @@ func (i *Issuer) Stats() Stats {
 func (i *Issuer) Stop(ctx context.Context) error {
 	i.stopping.Store(true)
 	// A goroutine that passed the check of stopping holds the queue's lock until it is
-	// counted as working; from here on nobody is added.
+	// counted as working; none is added from here on.
 	i.queues.Range(func(_, q any) bool {
 		q.(*queue).mu.Lock()
 		q.(*queue).mu.Unlock() //lint:ignore SA2001 an empty section is the point
@@ -251,8 +250,8 @@ func (i *Issuer) queue(id firstcome.CampaignID) *queue {
 	return found
 }
 
-// enqueue puts claims at the end of the campaign's queue, all or none, and sees
-// to it that the queue drains.
+// enqueue puts all claims or none at the end of the campaign's queue, and makes
+// sure that it drains.
 func (i *Issuer) enqueue(id firstcome.CampaignID, q *queue, cs ...*claim) error {
 	q.mu.Lock()
 	for q.gone {
@@ -261,7 +260,7 @@ func (i *Issuer) enqueue(id firstcome.CampaignID, q *queue, cs ...*claim) error 
 		q.mu.Lock()
 	}
 	defer q.mu.Unlock()
-	// A queue that is empty takes a whole direct issue, whatever the limit.
+	// An empty queue takes a whole direct issue, whatever the limit.
 	if i.stopping.Load() || len(q.waiting) > 0 && len(q.waiting)+len(cs) > i.limits.Waiting {
 		i.stats.shed.Add(int64(len(cs)))
 		return firstcome.ErrBusy

@@ -8,11 +8,10 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// known holds coupons that the gate named lately, so that their users, who ask
-// again first, are answered without asking it. It is a cache of fixed size: a
-// user's coupon has one of a few places in one set, and takes the one that was
-// taken longest ago. There are no pointers in it for the garbage collector to
-// follow.
+// known holds coupons that the gate named lately, so that their users, the
+// likeliest to ask again, are answered without asking it. The cache has a
+// fixed size: a user's coupon goes to one of a few places in one set, the one
+// filled longest ago. It has no pointers for the garbage collector to follow.
 type known struct {
 	seed maphash.Seed
 	sets []set
@@ -22,15 +21,15 @@ const (
 	// 131,072 coupons of 128 bytes: a crowd of a hundred thousand that asks twice
 	// costs the ledger nothing.
 	knownSets = 1 << 13
-	// 16 tags fill a cache line, and that many places are rarely all taken before
-	// the whole is: with 4, one user in thirty of 40,000 was forgotten.
+	// 16 tags fill a cache line, and a set of 16 is rarely full before the whole
+	// cache is: with 4, one in thirty of 40,000 users was forgotten.
 	ways = 16
-	// knownUser is the length of the longest user id that is known: a UUID's and
+	// knownUser is the length of the longest user id that is kept: a UUID's and
 	// some more.
 	knownUser = 40
 )
 
-// A set is the places for the users whose ids have the same hash in part.
+// A set holds the places for users whose hashes share a part.
 type set struct {
 	sync.Mutex
 	next    uint32       // the place to be taken next
@@ -52,7 +51,7 @@ func holderOf(q *queue, user firstcome.UserID) (holder, bool) {
 	return h, copy(h.user[:], user) == len(user)
 }
 
-// An entry is a coupon without what its key says already.
+// An entry is a coupon without what its key already says.
 type entry struct {
 	number, terms, version int64
 	issuedAt, at           int64 // microseconds since 1970

@@ -7,22 +7,22 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A RetiredBook is a ledger as it answers for campaigns that their gate has forgotten.
+// A RetiredBook is a ledger that answers for campaigns that their gate has forgotten.
 type RetiredBook interface {
-	// ClaimRetired decides claims of a retired campaign. Of any other it is ErrLost.
+	// ClaimRetired decides claims of a retired campaign. For any other it returns ErrLost.
 	ClaimRetired(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
-	// StateRetired returns the counters of a retired campaign. Of any other it is ErrLost.
+	// StateRetired returns the counters of a retired campaign, ErrLost for any other.
 	StateRetired(ctx context.Context, id firstcome.CampaignID) (GateState, error)
 	// Holders and CouponOf are those of a gate.
 	Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error)
 	CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error)
-	// Has tells of each of these coupons of any campaign whether the ledger has it, voided or not.
+	// Has tells for each coupon, of any campaign, whether the ledger has it, voided or not.
 	Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error)
 }
 
-// Over is a remote gate for which the ledger answers once it has forgotten a
-// campaign: where the gate says ErrRetired or ErrLost and the ledger says that the
-// campaign is retired. So a campaign that is over is never made again at its gate.
+// Over is a remote gate whose ledger answers for a campaign that the gate has
+// forgotten: the gate says ErrRetired or ErrLost, and the ledger says that it is
+// retired. So a campaign that is over is never made again at its gate.
 type Over struct {
 	RemoteGate
 	Book RetiredBook
@@ -85,7 +85,7 @@ func (o *Over) State(ctx context.Context, id firstcome.CampaignID) (GateState, e
 	return s, err
 }
 
-// Has is a RemoteGate's, and sure of all: where the gate is not, the ledger is asked.
+// Has is a RemoteGate's, and always sure: if the gate is not, the ledger is asked.
 func (o *Over) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
 	has, err := o.RemoteGate.Has(ctx, id, coupons)
 	if o.answers(ctx, id, err) {

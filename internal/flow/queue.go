@@ -9,7 +9,7 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A claim is one caller's, from arrival to answer.
+// A claim is one caller's request, from arrival to answer.
 type claim struct {
 	user     firstcome.UserID
 	decision firstcome.Decision
@@ -29,7 +29,7 @@ type queue struct {
 	id      firstcome.CampaignID
 	serial  uint64                // tells it from an earlier queue of the same campaign
 	local   atomic.Pointer[local] // what may be repeated now; nil: nothing
-	changes atomic.Uint64         // begun and ended, counted together; what was learned at another count is void
+	changes atomic.Uint64         // changes begun plus changes ended; what was learned at another count is void
 	used    atomic.Bool           // a claim came since the last sweep
 
 	mu       sync.Mutex // guards what follows
@@ -43,14 +43,14 @@ type queue struct {
 	gone     bool // forgotten by the Issuer: look the campaign up again
 }
 
-// A local is a refusal under lease, with the filter that tells to whom it may be said.
+// A local is a refusal under lease, with the filter that tells who may be given it.
 type local struct {
 	refusal firstcome.Decision
 	until   time.Duration // since the Issuer's start, by the monotonic clock
-	holders *filter       // nil: not read yet, so the refusal may be said to nobody
+	holders *filter       // nil: not read yet, so nobody may be given the refusal
 }
 
-// refuse returns the leased refusal if it may be said to the user now.
+// refuse returns the leased refusal if the user may be given it now.
 func (l *local) refuse(user firstcome.UserID, now time.Duration) (firstcome.Decision, bool) {
 	if l == nil || l.holders == nil || now >= l.until || l.holders.mayHave(user) {
 		return firstcome.Decision{}, false
@@ -96,10 +96,10 @@ func (q *queue) known(is bool) {
 	q.mu.Unlock()
 }
 
-// gather lets those goroutines run first that are ready to, until none of them
-// brings another claim. On a machine that has nothing else to do this is nothing;
-// on a busy one batches become a third larger, so that the ledger commits less often.
-// Where claims come one by one, as to many campaigns, it would only cost.
+// gather lets the goroutines that are ready run first, until none brings another
+// claim. On an idle machine this costs nothing; on a busy one it makes batches a
+// third larger, so that the ledger commits less often. Where claims come one by one,
+// such as to many campaigns, it would only cost.
 func (q *queue) gather() {
 	for before := 0; ; {
 		q.mu.Lock()
@@ -113,7 +113,7 @@ func (q *queue) gather() {
 	}
 }
 
-// shed answers all that waits: the gate took so long that they were never asked.
+// shed answers all waiting claims: the gate took so long that it was never asked.
 func (q *queue) shed(err error) (claims int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -126,8 +126,8 @@ func (q *queue) shed(err error) (claims int) {
 	return claims
 }
 
-// begin and end enclose a change of the campaign: in between and across it
-// nothing is learned, and what was learned before is forgotten.
+// begin and end enclose a change of the campaign: nothing is learned
+// during or across it, and what was learned before is forgotten.
 func (q *queue) begin() { q.count(+1) }
 func (q *queue) end()   { q.count(-1) }
 
@@ -139,8 +139,8 @@ func (q *queue) count(by int) {
 	q.mu.Unlock()
 }
 
-// learn stores the last refusal that the gate said to a batch sent at sent in
-// the given count of changes. It tells whether a holders filter has to be read.
+// learn stores the gate's last refusal to a batch sent at sent, at the given
+// count of changes. It tells whether a holders filter has to be read.
 func (q *queue) learn(refusal firstcome.Decision, sent time.Duration, changes uint64) (build bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -167,11 +167,11 @@ func lastRefusal(decisions []firstcome.Decision) *firstcome.Decision {
 	return nil
 }
 
-// sameState tells whether between two refusals nobody can have been issued a
-// coupon, so that the holders are the same: a gate that said sold_out or closed
+// sameState tells whether nobody can have been issued a coupon between two
+// refusals, so that the holders are the same: a gate that said sold_out or closed
 // says so until the campaign's version changes, and the clock goes from not_open
-// to open but never back. One that has another number of them in force has lost or
-// issued some all the same.
+// to open but never back. A refusal with another number in force shows that the
+// gate lost or issued some all the same.
 func sameState(a, b firstcome.Decision) bool {
 	return a.Version == b.Version && a.Outcome == b.Outcome && a.InForce == b.InForce
 }

@@ -22,7 +22,7 @@ type Keeper interface {
 	// Record keeps the coupons of a batch, all or none. ErrRefused says that it never
 	// takes all of these, ErrRowLocked that it did not; after any other error it is unknown whether it did.
 	Record(ctx context.Context, b Batch) (Drained, error)
-	// Bury keeps what Record refuses, and why, and what cannot be read, as dead letters.
+	// Bury keeps what Record refuses, with the reason, and what cannot be read, as dead letters.
 	Bury(ctx context.Context, b Batch, cause string) (Drained, error)
 }
 
@@ -33,16 +33,16 @@ type RecorderLimits struct {
 	Failures int           // in a row, that open the breaker; default 5
 	Probe    time.Duration // how long an open breaker lets no call through; default 1s
 	Rows     int           // coupons a second, for a database that others use too; default 0: no limit
-	// OnRecord, if not nil, is told of each call of the ledger.
+	// OnRecord, if not nil, is called after each call of the ledger.
 	OnRecord func(Recording)
 }
 
 const (
-	// A call that takes this long is as good as lost: 512 coupons take milliseconds.
-	// It is longer than a lock that a database waits for, so that its own answer comes first.
+	// A call that takes this long is as good as lost: 512 coupons take milliseconds. A
+	// database's own wait for a lock is shorter, so its answer comes first.
 	defaultLedger = 30 * time.Second
-	// The ledger is used again within three seconds of its return, and while it is
-	// away each node knocks about once a second.
+	// The ledger is used again within three seconds of its return, and each node
+	// probes it about once a second while it is down.
 	defaultWait     = 2 * time.Second
 	defaultFailures = 5
 	defaultProbe    = time.Second
@@ -64,7 +64,7 @@ type Recorder struct {
 	}
 
 	mu   sync.Mutex                   // guards what follows
-	paid map[firstcome.CampaignID]int // coupons that waited for their turn in vain: see throttle
+	paid map[firstcome.CampaignID]int // coupons that waited for their turn and were not recorded: see throttle
 }
 
 // A Recording is one call of the ledger by a Recorder.
@@ -107,7 +107,7 @@ func NewRecorder(source Source, keeper Keeper, limits RecorderLimits) *Recorder 
 	return r
 }
 
-// answers tells whether an error is the ledger's own answer: then it is well.
+// answers tells whether an error is the ledger's own answer, so that the ledger is well.
 func answers(err error) bool {
 	return errors.Is(err, ErrRefused) || errors.Is(err, ErrRowLocked) || errors.Is(err, firstcome.ErrGateMismatch)
 }
@@ -180,9 +180,9 @@ func (r *Recorder) take(ctx context.Context, b Batch) (drained Drained, err erro
 	return drained, nil
 }
 
-// throttle waits until the ledger may be given so many coupons of a campaign. Those that
-// waited and were not recorded do not wait again: else a campaign that somebody holds would
-// take the turns of all others.
+// throttle waits until the ledger may be given this many coupons of a campaign. Coupons
+// that waited and were not recorded do not wait again: otherwise a campaign whose row is
+// locked would take all the others' turns.
 func (r *Recorder) throttle(ctx context.Context, id firstcome.CampaignID, coupons int) error {
 	if r.rows == nil {
 		return nil
@@ -210,8 +210,8 @@ func (r *Recorder) credit(id firstcome.CampaignID, coupons int) {
 	}
 }
 
-// record records coupons in their order. What the ledger refuses is halved until
-// the one that it refuses is alone, which is buried.
+// record records coupons in their order. It halves what the ledger refuses until
+// the refused coupon is alone, and buries that.
 func (r *Recorder) record(ctx context.Context, b Batch) (Drained, error) {
 	about := Recording{Campaign: b.Campaign, Coupons: len(b.Coupons)}
 	if len(b.Coupons) > 0 {
@@ -250,8 +250,8 @@ func (r *Recorder) bury(ctx context.Context, b Batch, cause string) (Drained, er
 	return drained, err
 }
 
-// keep calls the ledger until it answers, however long that is, or ctx ends. That
-// another node has to record the campaign, or that nobody can at present, is an answer too.
+// keep calls the ledger until it answers, however long that takes, or ctx ends. "Another
+// node has to record the campaign" and "nobody can at present" are answers too.
 func (r *Recorder) keep(ctx context.Context, about Recording, call func(context.Context) (Drained, error)) (Drained, error) {
 	attempt := func() (Drained, error) {
 		drained, err := r.breaker.Execute(func() (Drained, error) { return r.try(ctx, about, call) })

@@ -12,13 +12,13 @@ import (
 
 // A RetireBook is a ledger as a Retirer needs it.
 type RetireBook interface {
-	// Retiring returns the campaigns that have been closed for an age, and those that were marked an
-	// age ago and of which the gate may still have something.
+	// Retiring returns the campaigns closed at least an age ago, and those marked at least an age
+	// ago that the gate may still have in part.
 	Retiring(ctx context.Context, closed, marked time.Duration) ([]Retiring, error)
-	// Retire marks a campaign as retired, unless the ledger knows of anything of it that
-	// is under way, or of more than its gate in the state seen. It may be repeated.
+	// Retire marks a campaign as retired, unless something of it is under way in the ledger, or the ledger knows more
+	// than its gate in the state seen. It may be repeated.
 	Retire(ctx context.Context, id firstcome.CampaignID, seen GateState, age time.Duration) (retired bool, err error)
-	// Forgotten notes that the gate has nothing of a campaign any more. It may be repeated.
+	// Forgotten notes that the gate no longer has anything of a campaign. It may be repeated.
 	Forgotten(ctx context.Context, id firstcome.CampaignID) error
 }
 
@@ -33,8 +33,8 @@ type Forgetter interface {
 	// Claim is a Gate's.
 	Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
 	State(ctx context.Context, id firstcome.CampaignID) (GateState, error)
-	// Retire has the gate forget a campaign, for which the ledger answers. It may be
-	// repeated, also of a campaign that the gate does not know.
+	// Retire has the gate forget a campaign for which the ledger answers. It may be
+	// repeated, even if the gate does not know the campaign.
 	Retire(ctx context.Context, id firstcome.CampaignID) error
 }
 
@@ -42,12 +42,12 @@ const (
 	// DefaultRetireAfter is how long a campaign that is over stays at its gate: people
 	// look for their coupons for some days after a drop, and operators correct its end.
 	DefaultRetireAfter = 7 * 24 * time.Hour
-	// forgetAfter is how long a retired campaign stays at its gate: every recorder
-	// looks for active campaigns about once a second and gives up a call after 30 s, so that none
-	// is at the campaign's journal when it is deleted.
+	// forgetAfter is how long a retired campaign stays at its gate: every recorder looks for
+	// active campaigns about once a second and gives up a call after 30 s, so none is at the
+	// journal when it is deleted.
 	forgetAfter = time.Minute
-	// retireEvery is how often each node looks for campaigns that are over: those are
-	// few, and an hour is little beside days.
+	// retireEvery is how often each node looks for campaigns that are over: they are
+	// few, and an hour is little compared with days.
 	retireEvery = time.Hour
 	// firstRetire bounds the wait for the first look, so that nodes that start together
 	// do not look together.
@@ -56,8 +56,8 @@ const (
 	retireTime = 10 * time.Second
 )
 
-// A Retirer has a gate forget campaigns that have been closed for long. Each look takes one step with
-// each of them:
+// A Retirer has a gate forget campaigns that closed long ago. Each look takes one step with each of
+// them:
 //
 //	closed → marked in the ledger, which answers where the gate no longer does → deleted at the gate, and noted
 //
@@ -84,7 +84,7 @@ type RetirerStats struct {
 }
 
 // NewRetirer returns a Retirer of campaigns that have been over for after; 0:
-// DefaultRetireAfter. onFail, if not nil, is told of each look that left something undone, and why.
+// DefaultRetireAfter. onFail, if not nil, gets the error of each look that left something undone.
 func NewRetirer(book RetireBook, gate Forgetter, after time.Duration, onFail func(error)) *Retirer {
 	if after == 0 {
 		after = DefaultRetireAfter
@@ -153,8 +153,8 @@ func (r *Retirer) steps(ctx context.Context) error {
 	return failed
 }
 
-// mark marks a campaign, if the ledger agrees. The claim of nobody has the gate write down that the window has closed,
-// so that a clock which goes back does not open it before it is deleted.
+// mark marks a campaign, if the ledger agrees. A claim by no user makes the gate write down that the window has
+// closed, so that a clock that goes back does not reopen it before the gate deletes it.
 func (r *Retirer) mark(ctx context.Context, id firstcome.CampaignID) error {
 	if _, err := r.gate.Claim(ctx, id, nil); err != nil {
 		return err

@@ -7,30 +7,30 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A Source hands out what gates have issued, at least once, and of each campaign
-// in the order of issue as far as one recorder sees it; a batch comes again until
-// the sink takes it, here or at another node.
+// A Source hands out what gates have issued, at least once. One recorder sees
+// each campaign's coupons in the order of issue. A batch comes again until the
+// sink takes it, here or at another node.
 type Source interface {
-	// Drain hands batches to a sink until ctx ends, of many campaigns side by side
-	// and of one campaign one after the other. A batch for which the sink returned nil
-	// is done: it does not come again.
+	// Drain hands batches to a sink until ctx ends, many campaigns at once and each
+	// campaign's one after the other. A batch for which the sink returned nil is done:
+	// it does not come again.
 	Drain(ctx context.Context, to Sink) error
 }
 
 // A Sink returns nil only when all of a batch is durable in the ledger, as coupons or
 // as dead letters. Taking a batch twice is the same as taking it once.
-// firstcome.ErrGateMismatch says that another node has to take the campaign's, ErrRowLocked that
-// nobody can at present: a source goes on with the other campaigns and gives it again later.
+// firstcome.ErrGateMismatch says that another node has to take the batch, ErrRowLocked that
+// nobody can at present: the source goes on with other campaigns and gives it again later.
 type Sink func(ctx context.Context, b Batch) (Drained, error)
 
 // A Revision is a campaign as of its last numbered change, its gate's epoch and how far it
-// is drained. While the ledger says the same revision, none of these is another.
+// is drained. While the ledger says the same revision, none of these has changed.
 type Revision struct {
 	Campaign firstcome.CampaignID
 	Version  int64 // of the last numbered change
 	Epoch    int64
-	Marker   string // of the campaign: see firstcome.Change; empty: not said, nor what follows
-	Drained  int64  // Through of what the ledger has drained
+	Marker   string // of the campaign: see firstcome.Change; empty: neither it nor what follows is known
+	Drained  int64  // the Through of the ledger's Drained
 }
 
 // A Batch is what a source hands out at once, of one campaign and one epoch of its gate.
@@ -44,7 +44,7 @@ type Batch struct {
 
 // Garbage is an entry of a source that cannot be read.
 type Garbage struct {
-	Source  string // names the entry among all of them, and is the same each time it comes
+	Source  string // names the entry among all, and is the same each time it comes
 	Payload string
 	Cause   string
 }
@@ -53,18 +53,17 @@ type Garbage struct {
 type Drained struct {
 	// Through is the number up to which each is a coupon in the ledger, a dead letter or lost.
 	Through int64
-	// Letters are those of the batch's coupons that are dead letters, whatever became of these, and no
-	// coupons in the ledger.
+	// Letters are the batch's coupons that are dead letters, resolved or not, and not in the ledger.
 	Letters []firstcome.Coupon
-	// Twice tells that a number of one of Letters is another coupon in the ledger: the gate gave it twice.
+	// Twice tells that the ledger has another coupon under a number of Letters: the gate gave it twice.
 	Twice bool
 }
 
-// ErrRowLocked says that somebody else has a campaign's row in the ledger, or another row that
-// it needs, locked for longer than a call waits. The ledger is well: it is trouble of that
-// campaign alone, for as long as the row stays locked.
+// ErrRowLocked says that somebody has kept a campaign's row in the ledger, or another row that
+// it needs, locked for longer than a call waits. The ledger is well: only that campaign is in
+// trouble, while the row stays locked.
 var ErrRowLocked = errors.New("somebody else keeps it locked in the ledger")
 
-// ErrRefused says that the ledger will never take something of what it was given:
-// giving the same again is of no use.
+// ErrRefused says that the ledger will never take part of what it was given, so
+// giving it the same again is of no use.
 var ErrRefused = errors.New("the ledger refuses it")

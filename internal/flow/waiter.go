@@ -19,29 +19,29 @@ type Drains interface {
 	Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error)
 }
 
-// ErrUnrecorded says that a number has left the journal, and not as the coupon in question:
-// it is a dead letter, until an operator looks at it, or lost, or somebody else's.
+// ErrUnrecorded says that a number has left the journal, but not as the coupon in question:
+// it is a dead letter until an operator acts, or lost, or somebody else's.
 var ErrUnrecorded = errors.New("the coupon is not in the ledger: it is a dead letter, lost, or its number is somebody else's")
 
 const (
-	// rereadEvery is how often the gate is read while somebody waits: a message that
-	// is late costs nobody more than that.
+	// rereadEvery is how often the gate is read while somebody waits: a late message
+	// delays nobody longer than that.
 	rereadEvery = 50 * time.Millisecond
 	// readTime bounds one reading of the gate, or one question.
 	readTime = time.Second
 )
 
-// A Waiter lets claims wait until their coupon is in the ledger. It hears from the gate how
-// far a campaign is drained, and reads that while anybody waits. It asks about those whose numbers
-// are drained, about many at once: a number that is drained may be somebody else's, because a gate
-// that lost its latest decisions gives their numbers again. While nobody waits it remembers
-// nothing and reads nothing. Make one with NewWaiter; it needs Run.
+// A Waiter lets claims wait until their coupon is in the ledger. It hears from the gate how far a
+// campaign is drained, and also reads it while anybody waits. Then it asks about the claims with
+// drained numbers, many at once: such a number may be somebody else's, because a gate that lost
+// its latest decisions gives their numbers again. While nobody waits it remembers and reads
+// nothing. Make one with NewWaiter; it needs Run.
 type Waiter struct {
 	gate Drains
 
 	mu      sync.Mutex // guards what follows
 	crowds  map[firstcome.CampaignID]*crowd
-	serve   func(firstcome.CampaignID, *crowd) // starts to serve a crowd; nil: Run does not run
+	serve   func(firstcome.CampaignID, *crowd) // starts to serve a crowd; nil while Run is not running
 	failing error                              // why the last watch, reading or question failed
 }
 
@@ -51,7 +51,7 @@ func NewWaiter(gate Drains) *Waiter {
 }
 
 // Wait returns nil when a coupon is in the ledger, ErrUnrecorded when its number has left the journal
-// otherwise, and an error when ctx ends before it is known. Of the coupon its code does not matter.
+// otherwise, and an error when ctx ends before that is known. It ignores the coupon's code.
 func (w *Waiter) Wait(ctx context.Context, c firstcome.Coupon) error {
 	one := &waiting{coupon: c, done: make(chan error, 1)}
 	w.enter(one)
@@ -69,8 +69,8 @@ func (w *Waiter) Wait(ctx context.Context, c firstcome.Coupon) error {
 	}
 }
 
-// Waiting returns how many calls of Wait are under way, and why the last watch, reading or
-// question failed, or nil.
+// Waiting returns how many calls of Wait are under way, and the error of the last watch,
+// reading or question, if any.
 func (w *Waiter) Waiting() (calls int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -150,8 +150,8 @@ func (w *Waiter) fail(err error) {
 	w.mu.Unlock()
 }
 
-// serveCrowd reads how far a campaign is drained, and asks about those whose numbers are, while anybody
-// waits. It reads at once, because what was said before was not heard, and then by the clock.
+// serveCrowd reads how far a campaign is drained, and asks about the claims with drained numbers, while
+// anybody waits. It reads at once, because earlier messages were not heard, and then periodically.
 func (w *Waiter) serveCrowd(ctx context.Context, id firstcome.CampaignID, c *crowd) {
 	tick := time.NewTicker(rereadEvery)
 	defer tick.Stop()
@@ -179,7 +179,7 @@ func (w *Waiter) read(ctx context.Context, id firstcome.CampaignID) {
 	w.hear(id, through)
 }
 
-// ask asks about those of a crowd whose numbers are drained, and tells whether anybody is left. After an
+// ask asks about a crowd's claims with drained numbers, and tells whether anybody is left. After an
 // error they wait for the next reading.
 func (w *Waiter) ask(ctx context.Context, id firstcome.CampaignID, c *crowd) (more bool) {
 	w.mu.Lock()
