@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// waits is whether a connection waits for its client. Above zero it does, since that
-// many nanoseconds after 1970; below zero so many of its requests are at work. A
-// request that reads its body or writes its answer is not at work: however long that
-// takes, it is the client whom it waits for.
+// waits tells whether a connection waits for its client. Above zero it has waited
+// since that many nanoseconds after 1970; below zero that many of its requests are
+// at work. A request that reads its body or writes its answer is not at work: it
+// waits for the client.
 
 // work notes that a request of the connection is at work.
 func (c *conn) work() {
@@ -24,8 +24,8 @@ func (c *conn) work() {
 	}
 }
 
-// rest notes that a request that was at work waits for the client, since an instant in
-// nanoseconds since 1970.
+// rest notes that a request stopped working and waits for the client since an instant,
+// in nanoseconds since 1970.
 func (c *conn) rest(since int64) {
 	for {
 		was := c.waits.Load()
@@ -54,8 +54,8 @@ func keepConn(ctx context.Context, nc net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, connOf(nc))
 }
 
-// attend is the handler of net/http. It notes of each request when it is at work, and when it waits for its
-// client, and says which answer is the last of its connection.
+// attend is net/http's handler. It notes when each request is at work and when it waits for its client, and
+// marks the last answer of a connection.
 func (s *Server) attend(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(connKey{}).(*conn)
 	c.work()
@@ -64,11 +64,11 @@ func (s *Server) attend(w http.ResponseWriter, r *http.Request) {
 		w.Header()["Connection"] = closing
 	}
 	a := &attended{ResponseWriter: w, conn: c, request: *r, body: r.Body}
-	a.request.Body = (*attendedBody)(a) // net/http's own request keeps its body: it looks at it behind the answer
+	a.request.Body = (*attendedBody)(a) // net/http's own request keeps its body: it is looked at after the answer
 	s.Handler.ServeHTTP(a, &a.request)
 }
 
-// isLast counts a request of a connection that a lane handed over, and tells whether it is the last.
+// isLast counts a request of a connection that a lane handed over, and tells whether it is the last one.
 func (c *conn) isLast() bool {
 	if !c.handed {
 		return false
@@ -83,7 +83,7 @@ type attended struct {
 	conn    *conn
 	request http.Request
 	body    io.ReadCloser
-	reads   int64 // since when its body is read: who sends it byte by byte gains nothing by that
+	reads   int64 // since when its body is read: sending it byte by byte gains a client nothing
 }
 
 // wait notes that the request waits for the client until the function that it returns is called.

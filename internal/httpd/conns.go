@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// conns bounds the open connections. When there is no room for a new one, those
-// that have waited longest for their clients are closed, whatever they wait for: a request,
-// the rest of one, or that an answer is read. Only where all are at work is the new one
-// turned away. So neither hoarders nor a crowd can keep a healthy client out, and accepting never waits.
+// conns bounds the open connections. When there is no room for a new one, it closes those that have
+// waited longest for their clients, be it for a request, the rest of one, or the reading of an answer.
+// It turns the new one away only if all are at work. So neither hoarders nor a crowd can keep a healthy
+// client out, and accepting never waits.
 type conns struct {
 	most          int
 	evicted, shed atomic.Int64
@@ -27,13 +27,13 @@ type conn struct {
 	net.Conn
 	in     *conns
 	idle   atomic.Bool  // it has no request, nor a part of one that net/http would answer
-	waits  atomic.Int64 // attend.go says of what
+	waits  atomic.Int64 // its meaning is in attend.go
 	replay []byte       // what a lane read and net/http has not read yet
-	handed bool         // it began in a lane, and is net/http's now
-	asked  int          // requests that net/http had of it since
+	handed bool         // it began in a lane and is now net/http's
+	asked  int          // requests that net/http had from it since
 }
 
-// lastAnswer is the answer of net/http with which a connection is closed that began in a lane. A proxy puts all kinds
+// lastAnswer is the number of net/http's answer that closes a connection that began in a lane. A proxy puts all kinds
 // of requests on its connections, and a new one costs it little.
 const lastAnswer = 64
 
@@ -45,7 +45,7 @@ func newConns(most int) *conns {
 const reservedDescriptors = 64
 
 // evictAtOnce is the part of the connections that is closed when there is no
-// room: one look at all of them then makes room for many that come.
+// room: one look at all of them makes room for many new ones.
 const evictAtOnce = 64
 
 // Connections returns how many connections of the public surface are open, how many were closed to
@@ -96,8 +96,8 @@ func (c *conns) add(accepted net.Conn) (*conn, bool) {
 	return added, ok
 }
 
-// longestWaiting returns those of the connections to close: of all that wait for their
-// clients. mu is held.
+// longestWaiting returns the connections to close: those that have waited longest for
+// their clients. mu is held.
 func (c *conns) longestWaiting() []*conn {
 	type waiter struct {
 		conn  *conn
@@ -117,7 +117,7 @@ func (c *conns) longestWaiting() []*conn {
 	return victims
 }
 
-// Read reads what a lane has read, and then from the connection.
+// Read returns what a lane has read, and then reads from the connection.
 func (c *conn) Read(p []byte) (int, error) {
 	if len(c.replay) == 0 {
 		return c.Conn.Read(p)

@@ -8,17 +8,16 @@
 //	            └→ closed
 //
 // A lane reads the requests of a connection itself, and has the handler answer those that are plain
-// (plain.go) and short ([Config].Short): that costs a fraction of what net/http takes for a request. The
-// first request that is anything else goes to net/http, with all bytes that were read and the
-// connection, for good. So a connection has one reader at any time, and each byte belongs to one request.
-// A connection that net/http answered for 64 requests is closed, so that a proxy which puts all
-// kinds of requests on its connections comes back to a lane.
+// (plain.go) and short ([Config].Short), at a fraction of net/http's cost. The first request of any other
+// kind goes to net/http for good, with the connection and all bytes that were read. So a connection has
+// one reader at any time, and each byte belongs to one request. A connection is closed once net/http has
+// answered 64 requests on it, so that a proxy that mixes all kinds of requests comes back to a lane.
 //
-// With TLS, and where [Config].Short is empty, connections are net/http's from the beginning.
+// With TLS, or if [Config].Short is empty, connections are net/http's from the beginning.
 //
 // # Room
 //
-// A connection is at work while the handler runs and neither reads the request's body nor
-// writes the answer. Else it waits for its client. Where there is no room for a new connection, those that
-// have waited longest are closed; only if all are at work, the new one is turned away.
+// A connection is at work while the handler runs and neither reads the request's body nor writes the
+// answer. Otherwise it waits for its client. When there is no room for a new connection, those that have
+// waited longest are closed; only if all are at work is the new one turned away.
 package httpd

@@ -15,17 +15,17 @@ type lane struct {
 	*Server
 	conn   *conn
 	from   string    // the client's address
-	buffer []byte    // begins with what came of a request
-	began  time.Time // when the request began; zero: nothing came of it yet
+	buffer []byte    // begins with the part of a request that has come
+	began  time.Time // when the request began; zero: none of it has come yet
 	posted bool      // the request before was a POST
-	// When the deadlines of an idle connection and of an answer were set; zero: they are not.
+	// When the deadlines of an idle connection and of an answer were set; zero: not set.
 	reads, writes time.Time
 }
 
-// laneBuffer is for the requests of a lane, as net/http's own is: what does not fit is net/http's.
+// laneBuffer is the size of a lane's buffer, and of net/http's own: what does not fit is net/http's.
 const laneBuffer = 4 << 10
 
-// A turn is what it takes to answer a request, and is used again for another: the handler keeps nothing
+// A turn holds what it takes to answer a request, and is reused for others: the handler keeps nothing
 // of it but strings.
 type turn struct {
 	plain plain
@@ -40,7 +40,7 @@ type body struct{ bytes.Reader }
 
 func (*body) Close() error { return nil }
 
-// An ending is what becomes of a lane behind a request.
+// An ending is what becomes of a lane after a request.
 type ending int
 
 const (
@@ -61,7 +61,7 @@ func (s *Server) lane(c *conn) {
 			_ = c.Close()
 		}
 	}()
-	// As net/http has it, the first request has from the beginning of the connection on.
+	// As with net/http, the first request's time begins with the connection.
 	l.began = time.Now()
 	if c.Conn.SetReadDeadline(l.began.Add(s.Limits.Header)) != nil {
 		return
@@ -92,7 +92,7 @@ func (l *lane) next() ending {
 	return end
 }
 
-// maxKept is how large an answer may be whose memory is used again.
+// maxKept is the size of the largest answer whose memory is reused.
 const maxKept = 64 << 10
 
 // more reads once.
@@ -127,10 +127,10 @@ func (l *lane) complete(t *turn) ending {
 	}
 }
 
-// firstBytes are those that net/http looks at before it reads a request.
+// firstBytes is how many bytes net/http looks at before it reads a request.
 const firstBytes = 4
 
-// skipLine drops an empty line that comes behind a POST, as net/http does. It returns false while there is nothing else.
+// skipLine drops an empty line after a POST, as net/http does. It returns false while there is nothing else.
 func (l *lane) skipLine() bool {
 	if !l.posted {
 		return true
@@ -145,7 +145,7 @@ func (l *lane) skipLine() bool {
 	return true
 }
 
-// wait reads more of a request of which a part came.
+// wait reads more of a request that has come in part.
 func (l *lane) wait(found finding) error {
 	if l.began.IsZero() {
 		l.began = time.Now()
@@ -153,7 +153,7 @@ func (l *lane) wait(found finding) error {
 	long := l.Limits.Header
 	if found == headed {
 		long = l.Limits.Read
-		l.conn.idle.Store(false) // as net/http has it
+		l.conn.idle.Store(false) // as net/http does
 	}
 	l.reads = time.Time{}
 	if err := l.conn.Conn.SetReadDeadline(l.began.Add(long)); err != nil {
@@ -196,8 +196,8 @@ func (l *lane) answer(t *turn) ending {
 	return goesOn
 }
 
-// isDue tells whether it is time to set a deadline anew, which was set to be so long behind the instant
-// set, and if so makes that instant now. Setting one costs more than the handler's own code, so it
+// isDue tells whether it is time to renew a deadline that was set at the instant set to be that much
+// later, and if so moves that instant to now. Setting one costs more than the handler's own code, so it
 // may be a sixteenth of its time early.
 func isDue(set *time.Time, now time.Time, long time.Duration) bool {
 	if now.Sub(*set) < long/16 {

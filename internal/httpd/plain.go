@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A plain request is one of HTTP/1.1 whose bytes can be read in one way only: it says how long its
-// body is by Content-Length or has none, and asks for nothing about its connection.
+// A plain request is an HTTP/1.1 request that can be read in one way only: it has a Content-Length
+// or no body, and asks for nothing about its connection.
 type plain struct {
 	method, target, host string
 	header               http.Header // without Host, as in an http.Request
@@ -21,21 +21,21 @@ type plain struct {
 type finding int
 
 const (
-	other  finding = iota // what is not a plain request, or not alone
-	part                  // what may become one
-	headed                // the head of one, and a part of its body
-	whole                 // one plain request, and nothing behind it
+	other  finding = iota // not a plain request, or not alone
+	part                  // the beginning of what may become one
+	headed                // the head of one, and part of its body
+	whole                 // one plain request, and nothing after it
 )
 
 // maxLines is how many lines a plain request's header may have: twice what browsers and their proxies
-// send. A head that comes in pieces is read again with each, so that reading it must cost little.
+// send. A head that comes in pieces is read again with each piece, so reading it must cost little.
 const maxLines = 64
 
 // blank ends the head of a request.
 const blank = "\r\n\r\n"
 
-// read reads a buffer. The body is the buffer's, all else is not; only of a whole request
-// and of one that is headed do the fields count.
+// read reads a buffer. The body is a part of the buffer, nothing else is. The fields are
+// valid only for a whole request and for one that is headed.
 func (p *plain) read(b []byte) finding {
 	end := bytes.Index(b, []byte(blank))
 	if end < 0 {
@@ -52,12 +52,12 @@ func (p *plain) read(b []byte) finding {
 	case len(body) < length:
 		return headed
 	}
-	p.body, p.target = body, strings.Clone(p.target) // a handler that keeps a part of the path shall not keep the whole head
+	p.body, p.target = body, strings.Clone(p.target) // a handler that keeps part of the path must not keep the whole head
 	return whole
 }
 
-// readPart reads a head that is not complete: what makes it not plain is found at once, as net/http may
-// have to answer it without waiting for the rest.
+// readPart reads an incomplete head. It finds at once what makes it not plain, because net/http may
+// have to answer without waiting for the rest.
 func (p *plain) readPart(head string) finding {
 	last := head // the line that is not complete
 	if end := strings.LastIndex(head, "\r\n"); end >= 0 {
@@ -71,7 +71,7 @@ func (p *plain) readPart(head string) finding {
 	return part
 }
 
-// readHead reads lines of a head, complete ones. Whether there is a host it leaves open.
+// readHead reads complete lines of a head. It does not check whether there is a host.
 func (p *plain) readHead(head string) bool {
 	line, fields, _ := strings.Cut(head, "\r\n")
 	return p.readLine(line) && p.readFields(fields)
@@ -119,14 +119,14 @@ func (p *plain) readFields(lines string) bool {
 				return false
 			}
 		case "Transfer-Encoding", "Trailer", "Te", "Expect", "Upgrade", "Keep-Alive", "Proxy-Connection", "Http2-Settings", "Pragma":
-			return false // net/http acts on these, or may in a version to come
+			return false // net/http acts on these, or may in a later version
 		}
 		p.add(name, value)
 	}
 	return true
 }
 
-// add adds a header. One that comes once, as nearly all do, needs no memory of its own.
+// add adds a header. A header that comes once, like nearly all, needs no memory of its own.
 func (p *plain) add(name, value string) {
 	if before := p.header[name]; before != nil {
 		p.header[name] = append(before, value)
@@ -168,12 +168,12 @@ func isAlphanumeric(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-// isUnreserved tells of RFC 3986's characters that stand for themselves in a path.
+// isUnreserved tells whether a character stands for itself in a path, by RFC 3986.
 func isUnreserved(c byte) bool {
 	return isAlphanumeric(c) || c == '-' || c == '.' || c == '_' || c == '~'
 }
 
-// isTarget tells of RFC 3986's texts for a path and its query.
+// isTarget tells whether a text may be a path and its query, by RFC 3986.
 func isTarget(text string) bool {
 	for n := range len(text) {
 		c := text[n]
@@ -189,15 +189,15 @@ func isTarget(text string) bool {
 
 func isHex(c byte) bool { return strings.IndexByte("0123456789abcdefABCDEF", c) >= 0 }
 
-// isHost tells of the characters of names, IP addresses and ports.
+// isHost tells whether a character may be in a name, IP address or port.
 func isHost(c byte) bool {
 	return isUnreserved(c) || c == ':' || c == '[' || c == ']'
 }
 
-// isToken tells of RFC 9110's characters of a header's name.
+// isToken tells whether a character may be in a header's name, by RFC 9110.
 func isToken(c byte) bool {
 	return isAlphanumeric(c) || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
 }
 
-// isText tells of what may stand in a header's value.
+// isText tells whether a character may be in a header's value.
 func isText(c byte) bool { return c >= ' ' && c != 0x7f || c == '\t' }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A reply is an http.ResponseWriter that keeps what was written. Unlike net/http's it takes the handler at its
-// word: the status has a body, a header's value has no line's end, a body has a Content-Type, and Date and Content-Length are not set.
+// A reply is an http.ResponseWriter that keeps what was written. Unlike net/http's it trusts the handler: the status allows a body, no
+// header value has a line end, a body has a Content-Type, and Date and Content-Length are not set.
 type reply struct {
 	header http.Header
 	status int
@@ -39,7 +39,7 @@ func (r *reply) Write(b []byte) (int, error) {
 // closes tells whether the reply is the last of its connection.
 func (r *reply) closes() bool { return r.header["Connection"] != nil }
 
-// appendTo appends the reply as HTTP/1.1 has it.
+// appendTo appends the reply as HTTP/1.1.
 func (r *reply) appendTo(b []byte, now time.Time) []byte {
 	b = append(b, "HTTP/1.1 "...)
 	b = strconv.AppendInt(b, int64(r.status), 10)

@@ -5,7 +5,7 @@ import "strings"
 // A Route is a method and a path, in which {…} stands for one segment.
 type Route struct{ Method, Path string }
 
-// isShort tells whether a lane may answer a request for the target. One with an escape or a query is not.
+// isShort tells whether a lane may answer a request for the target: never with an escape or a query.
 func (s *Server) isShort(method, target string) bool {
 	for n := range s.Short {
 		if r := &s.Short[n]; r.Method == method && matches(r.Path, target) {
@@ -31,5 +31,5 @@ func matches(route, path string) bool {
 		}
 		route, path = route[strings.IndexByte(route, '}')+1:], path[len(segment):]
 	}
-	return route == path // both are over
+	return route == path // both have ended
 }

@@ -24,14 +24,14 @@ const (
 // Config is what a Server stands on.
 type Config struct {
 	Handler http.Handler
-	// Short are the routes that a lane may answer: the answer is small and comes soon, has a Content-Type,
-	// and its handler keeps nothing of the request but strings, nor needs to know that the client went away.
-	// Empty: there are no lanes.
+	// Short are the routes that a lane may answer. Their answers are small, come soon and have a
+	// Content-Type. Their handlers keep nothing of the request but strings, and need not know that the
+	// client left. Empty: no lanes.
 	Short []Route
-	// BodyLast has the handler called before a request's body is there. A lane gathers the body
-	// first, so it hands over what comes in pieces.
+	// BodyLast has the handler called before a request's body has come. A lane gathers the body
+	// first, so it hands over a request that comes in pieces.
 	BodyLast bool
-	// TurnAway answers a client for whom there is no room. It is given no request.
+	// TurnAway answers a client for which there is no room. It gets no request.
 	TurnAway func(http.ResponseWriter)
 	Log      *slog.Logger
 	Limits   Limits // zero fields: their defaults
@@ -45,8 +45,8 @@ type Limits struct {
 	Header         time.Duration // for a request's headers to arrive; default 5s
 	Read           time.Duration // for a whole request to arrive; default 15s
 	Write          time.Duration // for an answer, or a part of a stream, to leave; default 30s
-	// Wait is added to Read and Write where the handler waits longer than these allow for: at
-	// their end the connection is given up, with whatever was decided.
+	// Wait is added to Read and Write if the handler waits longer than these allow for: when
+	// they end, the connection is dropped, whatever was decided.
 	Wait  time.Duration
 	Idle  time.Duration // for the next request of a connection; default 2m
 	Grace time.Duration // for requests in flight when Serve has to end; default 15s
@@ -74,7 +74,7 @@ type Server struct {
 	Config
 	conns   *conns
 	handed  chan net.Conn // from lanes to net/http
-	stopped chan struct{} // closed when net/http takes no connection any more
+	stopped chan struct{} // closed when net/http no longer takes connections
 	turns   sync.Pool     // of *turn
 	closing atomic.Bool   // every answer closes its connection
 }
@@ -89,8 +89,8 @@ func New(c Config) *Server {
 	}
 }
 
-// Drain has every answer from now on close its connection: a client that connects anew finds another
-// node. It may be called more than once.
+// Drain makes every answer from now on close its connection: a client that connects again finds
+// another node. It may be called more than once.
 func (s *Server) Drain() { s.closing.Store(true) }
 
 // Serve answers requests on ln, with TLS if config is not nil, until ctx ends. Then it stops
@@ -98,9 +98,9 @@ func (s *Server) Drain() { s.closing.Store(true) }
 // than Limits.Grace. It closes ln.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, config *tls.Config) error {
 	server := s.netHTTP(config)
-	defer server.Close() //nolint:errcheck // the listeners are closed, and what else is open is given up
+	defer server.Close() //nolint:errcheck // the listeners are closed, and all other connections are dropped
 	accepting, lanes := make(chan error, 1), config == nil && len(s.Short) > 0
-	if lanes { // else net/http is told once how it serves: the first call settles whether there is HTTP/2
+	if lanes { // otherwise one call serves: the first call settles whether there is HTTP/2
 		go func() { _ = server.Serve(handovers{s, ln.Addr()}) }() // until it is closed
 	}
 	go func() {
@@ -135,7 +135,7 @@ func (s *Server) netHTTP(config *tls.Config) *http.Server {
 	}
 }
 
-// A listener accepts connections for which there is room. Those that begin in a lane stay with it.
+// A listener accepts connections for which there is room. It keeps those that begin in a lane.
 type listener struct {
 	net.Listener
 	server *Server
@@ -174,11 +174,11 @@ func (s *Server) turnAway(c net.Conn) {
 	_ = c.Close()
 }
 
-// closing says of an answer that it is the last of its connection: of HTTP/1 as it
-// is, of HTTP/2 by GOAWAY.
+// closing marks an answer as the last of its connection: in HTTP/1 as it is, in
+// HTTP/2 by GOAWAY.
 var closing = []string{"close"}
 
-// handovers are a listener: net/http accepts from it what lanes hand over.
+// handovers is the listener from which net/http accepts what lanes hand over.
 type handovers struct {
 	server  *Server
 	address net.Addr

@@ -10,22 +10,22 @@ import (
 
 const (
 	// farewell is how long a connection must have been idle to be closed while the
-	// server stops. A client that asks again within it is told by its next answer that
-	// the connection closes; one that does not is unlikely to ask just then.
+	// server stops. A client that asks again sooner learns from its next answer that
+	// the connection closes; any other is unlikely to ask just then.
 	farewell = time.Second
-	// farewellEvery is how often the connections are looked over: thousands of them
+	// farewellEvery is how often the connections are checked: thousands of them
 	// take less than a millisecond.
 	farewellEvery = 10 * time.Millisecond
 )
 
-// stop ends the server so that no request goes unanswered that came on a connection which it accepted:
+// stop ends the server so that every request on an accepted connection is answered:
 //
 //  1. The listener is closed. The kernel refuses new connections, and those not accepted yet: only a
 //     load balancer that saw the node become unready keeps clients from trying.
 //  2. Every answer says that its connection closes. Connections that are idle are
 //     closed; what is in flight is waited for, up to Limits.Grace.
 //
-// accepting is what the accepting ends with.
+// accepting receives the error with which accepting ends.
 func (s *Server) stop(ln net.Listener, accepting <-chan error) error {
 	grace, cancel := context.WithTimeout(context.Background(), s.Limits.Grace)
 	defer cancel()
