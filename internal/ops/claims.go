@@ -11,19 +11,19 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// claimMetrics are of a node that answers claims.
+// claimMetrics are the metrics of a node that answers claims.
 type claimMetrics struct {
 	claims              *prometheus.CounterVec
 	decided             [firstcome.Issued + 1]prometheus.Counter // by outcome
 	took, batches, gate prometheus.Histogram
 }
 
-// Why a claim has no outcome. Only unknown is a matter for operators by itself: anybody can ask for
-// what is not there, and leave before the answer.
+// Why a claim has no outcome. Only unknown by itself needs an operator: anybody can ask for what is
+// not there, or leave before the answer.
 const (
 	claimUnknown  = "unknown"   // it may have been decided: 503
 	claimShed     = "shed"      // there was no room, and nothing was decided: 503
-	claimMismatch = "mismatch"  // the node may not decide the campaign, and nothing was: 503
+	claimMismatch = "mismatch"  // the node may not decide the campaign, and nothing was decided: 503
 	claimNotFound = "not_found" // there is no such campaign: 404
 	claimGone     = "gone"      // the caller left before the answer
 )
@@ -49,7 +49,7 @@ func newClaimMetrics() claimMetrics {
 // Decided counts an outcome that is answered.
 func (m *Monitor) Decided(o firstcome.Outcome) { m.decided[o].Inc() }
 
-// Took notes how long a claim took that got an outcome.
+// Took notes how long a claim with an outcome took.
 func (m *Monitor) Took(long time.Duration) { m.took.Observe(long.Seconds()) }
 
 // Undecided counts a claim, made with ctx, that ended with an error.
@@ -78,7 +78,7 @@ func (m *Monitor) Batch(claims int, took time.Duration, err error) {
 	}
 }
 
-// WatchClaims has the Monitor watch who answers claims, and the connections that they come on.
+// WatchClaims has the Monitor watch the parts that answer claims, and their connections.
 func (m *Monitor) WatchClaims(i *flow.Issuer, connections func() (open, evicted, shed int64)) {
 	one := func(which int) func() int64 {
 		return func() int64 {

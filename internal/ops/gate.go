@@ -13,7 +13,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// gateMetrics are of a node where another gate than the ledger decides.
+// gateMetrics are the metrics of a node whose gate is not the ledger.
 type gateMetrics struct {
 	failures *prometheus.CounterVec // of the gate, by class
 	alarms   prometheus.Counter
@@ -72,7 +72,7 @@ func (m *Monitor) RetireFailed(err error) {
 	m.log.Warn("a campaign that is over was not retired", "err", err)
 }
 
-// Alarm counts and logs what an operator should know of the journal; id is empty where it is about
+// Alarm counts and logs what an operator should know about the journal; id is empty if it is about
 // no single campaign.
 func (m *Monitor) Alarm(id firstcome.CampaignID, err error) {
 	m.alarms.Inc()
@@ -94,13 +94,13 @@ func (m *Monitor) Record(one flow.Recording) {
 	}
 }
 
-// A Gate is what there is to watch of a gate beside the ledger.
+// A Gate is what a Monitor watches of a gate beside the ledger.
 type Gate struct {
-	Name    string // as the campaigns have it
+	Name    string // as the campaigns name it
 	Changer *flow.Changer
 	Retirer *flow.Retirer
-	// Lag returns how far the ledger is behind the gate in each of these campaigns that has
-	// anything unrecorded.
+	// Lag returns, for each of these campaigns with unrecorded coupons, how far the ledger
+	// is behind the gate.
 	Lag func(context.Context, []flow.Revision) ([]flow.Lag, error)
 	// Waiter is where claims wait; nil: this node answers none.
 	Waiter *flow.Waiter
@@ -108,10 +108,10 @@ type Gate struct {
 	Recorder *flow.Recorder
 }
 
-// WatchGate has the Monitor watch a gate beside the ledger, which is watched already.
+// WatchGate has the Monitor watch a gate beside the ledger. The ledger must be watched already.
 func (m *Monitor) WatchGate(g Gate) {
-	// These labels say which journal it is, to who fills it and to who drains it: two fleets that one
-	// Prometheus watches have two, whatever their jobs are called.
+	// These labels identify the journal to the nodes that fill it and to those that drain it: two
+	// fleets under one Prometheus have two journals, whatever their jobs are called.
 	journal := prometheus.Labels{"ledger": m.ledger.Identity(), "gate": g.Name}
 	m.registry.MustRegister(m.failures)
 	m.watchChanger(g.Changer)
@@ -168,8 +168,8 @@ func (m *Monitor) results(name, help string, results map[string]func() int64) {
 	}
 }
 
-// watchBacklog asks the gate what the ledger does not have yet. Every node says so, since the
-// recorders themselves may be down.
+// watchBacklog asks the gate what the ledger does not have yet. Every node reports it,
+// because the recorders may be down.
 func (m *Monitor) watchBacklog(lag func(context.Context, []flow.Revision) ([]flow.Lag, error), journal prometheus.Labels) {
 	b := &backlog{named: m.ledger.Active, lag: lag}
 	m.registry.MustRegister(&question{
@@ -182,7 +182,7 @@ func (m *Monitor) watchBacklog(lag func(context.Context, []flow.Revision) ([]flo
 	})
 }
 
-// A backlog is what the ledger does not have yet of the campaigns that are active.
+// A backlog is what the ledger does not have yet of the active campaigns.
 type backlog struct {
 	named func(context.Context) ([]flow.Revision, error)
 	lag   func(context.Context, []flow.Revision) ([]flow.Lag, error)
@@ -191,7 +191,7 @@ type backlog struct {
 	active []flow.Revision
 }
 
-// ask returns how many coupons it is, and for how many seconds the oldest has waited.
+// ask returns how many coupons the backlog has, and for how many seconds the oldest has waited.
 func (b *backlog) ask() ([]float64, error) {
 	active := b.campaigns()
 	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
@@ -207,7 +207,7 @@ func (b *backlog) ask() ([]float64, error) {
 }
 
 // campaigns returns the active campaigns. While the ledger is down, which is when
-// the backlog matters, they are those that it last named.
+// the backlog matters, it returns those that the ledger named last.
 func (b *backlog) campaigns() []flow.Revision {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
 	defer cancel()

@@ -15,8 +15,8 @@ import (
 	"github.com/firstcome/firstcome/internal/auth"
 )
 
-// Handler returns what only operators may see: metrics, profiles and health. It
-// belongs on a listener of its own, never on the public one. At a loopback address it answers only requests for such an address.
+// Handler returns what only operators may see: metrics, profiles and health. It belongs on a listener of its own, never on the
+// public one. On a loopback address it answers only requests for a loopback address.
 func (m *Monitor) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
@@ -40,7 +40,7 @@ func (m *Monitor) Handler() http.Handler {
 	})
 }
 
-// Serve serves Handler on ln until ctx ends. Nobody waits for its answers, so they are cut.
+// Serve serves Handler on ln until ctx ends. Nobody waits for its answers, so it then cuts them off.
 func (m *Monitor) Serve(ctx context.Context, ln net.Listener) error {
 	server := &http.Server{Handler: m.Handler(), ReadHeaderTimeout: 5 * time.Second}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
@@ -51,7 +51,7 @@ func (m *Monitor) Serve(ctx context.Context, ln net.Listener) error {
 	return nil
 }
 
-// Drain has the node be not ready from now on. It may be called more than once.
+// Drain makes the node not ready from now on. It may be called more than once.
 func (m *Monitor) Drain() { m.draining.Store(true) }
 
 // A readiness is the answer of /readyz. Version, Ledger and Gate are shown if asked for.
@@ -59,7 +59,7 @@ type readiness struct {
 	Status  string `json:"status"` // ready or draining
 	Version string `json:"version,omitempty"`
 	Ledger  string `json:"ledger,omitempty"` // ok, or what is wrong with it
-	Gate    string `json:"gate,omitempty"`   // what is wrong with it, beside the ledger; empty where nothing is known to be
+	Gate    string `json:"gate,omitempty"`   // what is wrong with the gate beside the ledger; empty if nothing is known to be
 }
 
 // live answers GET /livez: the process answers. It touches nothing.
@@ -67,8 +67,8 @@ func live(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, readiness{Status: "ok"})
 }
 
-// Ready answers GET /readyz. Only what is this node's own makes it unready: a
-// ledger that is down is shown, and answered by truthful 503s. It is shown to whom mayLook lets.
+// Ready answers GET /readyz. Only the node's own state makes it unready: a ledger that is down
+// is shown, and claims get truthful 503s. Callers whom mayLook admits see it.
 func (m *Monitor) Ready(w http.ResponseWriter, r *http.Request, mayLook func(*http.Request) bool) {
 	status, said := http.StatusOK, readiness{Status: "ready"}
 	if m.draining.Load() {
@@ -84,7 +84,7 @@ func (m *Monitor) Ready(w http.ResponseWriter, r *http.Request, mayLook func(*ht
 func answer(w http.ResponseWriter, status int, said readiness) {
 	body, err := json.Marshal(said)
 	if err != nil {
-		panic(err) // it has nothing that JSON cannot say
+		panic(err) // everything in it can be written as JSON
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -107,7 +107,7 @@ func (m *Monitor) ledgerState(ctx context.Context) string {
 	return "ok"
 }
 
-// gateState says whether campaigns are decided by another gate beside the ledger than this node's.
+// gateState says whether a gate beside the ledger other than this node's decides campaigns.
 func (m *Monitor) gateState(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, ledgerPatience)
 	defer cancel()

@@ -11,7 +11,7 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// ledgerMetrics are of what the node writes to the ledger.
+// ledgerMetrics are the metrics of what the node writes to the ledger.
 type ledgerMetrics struct {
 	commit    prometheus.Histogram
 	failed    prometheus.Counter
@@ -94,7 +94,7 @@ func (s *stock) Collect(to chan<- prometheus.Metric) {
 	defer cancel()
 	found, more, err := s.ledger.Unclosed(ctx, maxSeries)
 	if err != nil {
-		return // a gap in these series is what tells; the others are true
+		return // a gap in these series tells of it; the others stay true
 	}
 	to <- gauge(s.left, float64(more))
 	for _, c := range found {

@@ -1,9 +1,9 @@
 // Package ops is what operators see of a node: its metrics, its profiles, and whether it is
 // ready, on a listener of their own.
 //
-// A Monitor is made before the other parts of a node. Those that have something to report are
-// made with a method of it (Batch, Commit, Record, …); those that count themselves are given to a
-// Watch method, and read at each scrape.
+// A Monitor is made before the other parts of a node. Parts that report get one of its methods
+// (Batch, Commit, Record, …); parts that count for themselves are given to a Watch method, and
+// read at each scrape.
 package ops
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// A Monitor counts what a node does, and says how it is. Make one with New. A metric is there
-// once the part is watched that it is about; labels have few values and never name a user.
+// A Monitor counts what a node does, and says how it is. Make one with New. A metric exists
+// once its part is watched; labels have few values and never name a user.
 type Monitor struct {
 	log      *slog.Logger
 	version  string
@@ -34,7 +34,7 @@ type Monitor struct {
 	warned   atomic.Int64 // when Warn last logged, in seconds since 1970
 }
 
-// New returns a Monitor of a firstcome of a version, made of a commit.
+// New returns a Monitor for the firstcome of a version and commit.
 func New(log *slog.Logger, version, commit string) *Monitor {
 	m := &Monitor{
 		log: log, version: version, registry: prometheus.NewRegistry(),
@@ -49,7 +49,7 @@ func New(log *slog.Logger, version, commit string) *Monitor {
 }
 
 // Warn logs at most once a second: what fails for one claim fails for thousands,
-// and the counters say how many.
+// and the counters tell how many.
 func (m *Monitor) Warn(text string, args ...any) {
 	now := time.Now().Unix()
 	if last := m.warned.Load(); last == now || !m.warned.CompareAndSwap(last, now) {
