@@ -18,7 +18,7 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// Campaigns are a ledger's as an Operator changes them: see ledger.Ledger.
+// Campaigns is the part of a ledger that changes campaigns for an Operator: see ledger.Ledger.
 type Campaigns interface {
 	Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) (version int64, err error)
 	SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (made int64, err error)
@@ -26,14 +26,14 @@ type Campaigns interface {
 	Void(ctx context.Context, actor string, id firstcome.CampaignID, number int64, reason string) (firstcome.Coupon, error)
 }
 
-// Letters are a ledger's dead letters as an Operator resolves them: see ledger.Ledger.
+// Letters is the part of a ledger that resolves dead letters for an Operator: see ledger.Ledger.
 type Letters interface {
 	DeadLetter(ctx context.Context, letter int64) (ledger.DeadLetter, error)
 	Replay(ctx context.Context, actor string, letter int64) error
 	VoidLetter(ctx context.Context, actor string, letter int64, reason string) (firstcome.CampaignID, error)
 }
 
-// A Ledger is one as an Operator needs it.
+// A Ledger is what an Operator needs of one.
 type Ledger interface {
 	Campaigns
 	Letters
@@ -41,12 +41,12 @@ type Ledger interface {
 	Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error)
 }
 
-// An Issuer is one as an Operator needs it: see flow.Issuer.
+// An Issuer is what an Operator needs of one: see flow.Issuer.
 type Issuer interface {
 	Change(id firstcome.CampaignID, change func() error) error
 }
 
-// A Gate is a remote one as an Operator needs it: see flow.RemoteGate.
+// A Gate is what an Operator needs of a remote gate: see flow.RemoteGate.
 type Gate interface {
 	State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error)
 }
@@ -58,8 +58,8 @@ type Claims interface {
 
 // An Operator does what operators ask for. Each method takes the actor's name, for the audit log.
 //
-// The errors are those of the ledger's method. Besides, where a remote gate decides, flow.ErrUnfinished says that the change is in
-// the ledger and will reach the gate, and firstcome.ErrPending that an earlier one has to reach it first, so that nothing was changed.
+// The errors are those of the ledger's method. If a remote gate decides, flow.ErrUnfinished also says that the change is in the ledger
+// and will reach the gate, and firstcome.ErrPending that an earlier one has to reach it first, so that nothing was changed.
 type Operator struct {
 	ledger  Ledger
 	issuer  Issuer
@@ -76,7 +76,7 @@ func NewRemote(l Ledger, i Issuer, c Claims, to *flow.Changer, g Gate) *Operator
 	return &Operator{ledger: l, issuer: i, claims: c, changer: to, gate: g}
 }
 
-// change does a change of a campaign, which number makes in the ledger: see flow.Changer.Do. It is the only way to one.
+// change changes a campaign; number makes the change in the ledger: see flow.Changer.Do. There is no other way.
 func (o *Operator) change(ctx context.Context, id firstcome.CampaignID, number func() (version int64, err error)) error {
 	return o.issuer.Change(id, func() error {
 		if o.changer == nil {
@@ -87,7 +87,7 @@ func (o *Operator) change(ctx context.Context, id firstcome.CampaignID, number f
 	})
 }
 
-// changed does a change of a campaign and returns the campaign.
+// changed changes a campaign and returns it.
 func (o *Operator) changed(ctx context.Context, id firstcome.CampaignID, number func() (version int64, err error)) (ledger.Status, error) {
 	if err := o.change(ctx, id, number); err != nil {
 		return ledger.Status{}, err
@@ -110,7 +110,7 @@ func (o *Operator) Switch(ctx context.Context, actor string, id firstcome.Campai
 	return o.changed(ctx, id, func() (int64, error) { return o.ledger.Switch(ctx, actor, id, to) })
 }
 
-// Issue asks for a coupon for each of users, in order and without another claim in between: see flow.Answerer. It is a claim and no
+// Issue asks for a coupon for each of users, in order and without another claim in between: see flow.Answerer. It is a claim, not a
 // change, so no lease ends.
 func (o *Operator) Issue(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return o.claims.ClaimAll(ctx, id, users)
@@ -158,7 +158,7 @@ func (o *Operator) VoidLetter(ctx context.Context, actor string, letter int64, r
 		_, err := o.ledger.VoidLetter(ctx, actor, letter, reason)
 		return 0, err
 	}
-	if d.Number == 0 { // there is no coupon in it, so nothing of a campaign changes
+	if d.Number == 0 { // it has no coupon, so no campaign changes
 		_, err = void()
 	} else {
 		err = o.change(ctx, d.Campaign, void)
