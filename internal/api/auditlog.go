@@ -35,8 +35,8 @@ func (s *Server) listAuditLog(w http.ResponseWriter, r *http.Request, _ auth.Cal
 	return writeList(w, lines, next, func(e ledger.LogEntry) client.LogEntry { return wireLine(e, keys) })
 }
 
-// wireLine returns a line of the audit log as the wire has it. One whose detail cannot be read, because somebody
-// wrote in the ledger, hides no other: it is shown with what is there.
+// wireLine returns a line of the audit log for the wire. A line whose detail is unreadable, because somebody
+// wrote into the ledger, is shown with what is there and does not hide the others.
 func wireLine(e ledger.LogEntry, keys []firstcome.Key) client.LogEntry {
 	line := client.LogEntry{
 		ID: e.ID, At: client.Time{Time: e.At}, Actor: e.Actor, ActorName: keyName(e.Actor, keys), Action: e.Action,
@@ -87,7 +87,7 @@ func asJSON(value any) json.RawMessage {
 	return text
 }
 
-// keyName returns the name of the key that an actor is; nil if it is none.
+// keyName returns an actor's name if it is a key, otherwise nil.
 func keyName(actor string, keys []firstcome.Key) *string {
 	for n := range keys {
 		if actor == "key:"+keys[n].ID {
@@ -97,7 +97,7 @@ func keyName(actor string, keys []firstcome.Key) *string {
 	return nil
 }
 
-// turned returns what an action changed that has no terms: what was before follows from it.
+// turned returns what an action without terms changed: the action implies the state before.
 func turned(e ledger.LogEntry, detail map[string]any) (before, after any) {
 	type values map[string]any
 	switch e.Action {

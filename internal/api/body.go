@@ -56,8 +56,8 @@ func (b *buffer) read(w http.ResponseWriter, r *http.Request, most int64) error 
 	return nil
 }
 
-// innermost returns net/http's own writer, which answers at once where it is told that a body is too
-// large: else it would wait for the rest of it.
+// innermost returns net/http's own writer. Told that a body is too large, it answers at once instead
+// of waiting for the rest.
 func innermost(w http.ResponseWriter) http.ResponseWriter {
 	for {
 		outer, ok := w.(interface{ Unwrap() http.ResponseWriter })
@@ -68,8 +68,8 @@ func innermost(w http.ResponseWriter) http.ResponseWriter {
 	}
 }
 
-// fill reads so many bytes, below zero all that come. It makes room for what arrives, as much
-// again as came before, and not for what is announced: announcing costs a client nothing.
+// fill reads this many bytes, or all that come if below zero. It makes room for what arrives,
+// doubling it each time, and not for what is announced: announcing costs a client nothing.
 func (b *buffer) fill(body io.Reader, length int) error {
 	for len(b.bytes) != length {
 		if len(b.bytes) == cap(b.bytes) {
@@ -124,8 +124,8 @@ func isJSON(types []string, empty bool) bool {
 	return err == nil && media == "application/json" && (!ok || strings.EqualFold(charset, "utf-8"))
 }
 
-// claimant returns for whom a claim's body asks. With a user's own token that is
-// the user, and the body may be empty.
+// claimant returns the user for whom a claim's body asks. With a user's own
+// token it is the token's user, and the body may be empty.
 func claimant(body []byte, c auth.Caller) (firstcome.UserID, error) {
 	user, plain := plainClaimant(body)
 	if !plain {

@@ -16,7 +16,7 @@ func (s *Server) claim(w http.ResponseWriter, r *http.Request, c auth.Caller, id
 	if err := b.read(w, r, maxBody); err != nil {
 		return err
 	}
-	started := time.Now() // now that all of it is here: a client takes its time with a body at nobody's cost
+	started := time.Now() // once the whole body is here: a client that sends it slowly does not count
 	user, err := claimant(b.bytes, c)
 	if err != nil {
 		return err
@@ -90,8 +90,8 @@ func (s *Server) readClaim(w http.ResponseWriter, r *http.Request, c auth.Caller
 	return nil
 }
 
-// campaignID returns the campaign that the path names. A text that is no
-// campaign id names a campaign that does not exist.
+// campaignID returns the campaign that the path names. A text that is
+// not a campaign id names a campaign that does not exist.
 func campaignID(r *http.Request) (firstcome.CampaignID, error) {
 	id, err := firstcome.ParseCampaignID(r.PathValue("id"))
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A code names what a problem is, for programs: what it says in words may change, and its code does
-// not. A refused claim's is its outcome.
+// A code names what a problem is, for programs: the words may change, the code does not. A refused
+// claim's code is its outcome.
 type code string
 
 // The codes.

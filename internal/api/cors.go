@@ -7,25 +7,25 @@ import (
 	"strings"
 )
 
-// A crossOrigin lets pages of other origins ask. A browser sends what they ask first and then asks
-// whether they may read the answer; before what a plain form could not send, like a token,
-// it asks whether it may send it at all. Neither keeps anybody else from asking.
+// A crossOrigin lets pages of other origins ask. A browser sends their request and then checks
+// whether they may read the answer. Before it sends what a plain form cannot, such as a token, it
+// asks for permission (a preflight). Neither keeps other clients from asking.
 type crossOrigin struct {
 	origins map[string][]string // as header values
-	methods []string            // that there are, as one header value
+	methods []string            // all methods, as one header value
 	next    http.Handler
 }
 
-// Header values of crossOrigin. What a page may set are the headers that the API reads, and what it
-// may read those that say when to come again and which version it saw.
+// Header values of crossOrigin. A page may set the headers that the API reads, and may read those
+// that say when to come again and which version it saw.
 var (
 	varyOrigin     = []string{"Origin"}
 	allowedHeaders = []string{"Authorization, Content-Type, If-Match"}
 	exposedHeaders = []string{"Retry-After, ETag, WWW-Authenticate"}
-	preflightAge   = []string{"600"} // seconds: an origin that is taken out is refused soon
+	preflightAge   = []string{"600"} // seconds: an origin that is removed is refused soon
 )
 
-// letAsk returns a handler that lets pages of origins ask next, which has the methods.
+// letAsk returns a handler that lets pages of origins ask next, which serves the methods.
 func letAsk(origins, methods []string, next http.Handler) http.Handler {
 	if len(origins) == 0 {
 		return next
@@ -60,8 +60,8 @@ func (c *crossOrigin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// ParseOrigin reads an origin as browsers send it, like https://app.shop.example. All
-// origins, or all of a domain, are none.
+// ParseOrigin reads an origin as browsers send it, like https://app.shop.example. It
+// refuses patterns for all origins or for a domain.
 func ParseOrigin(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || strings.Contains(u.Host, "*") ||

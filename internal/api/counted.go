@@ -9,8 +9,8 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// What a node knows of a campaign from its gate, as the wire says it. Where it is not gateOK the counters are the
-// ledger's, and claims are answered 503.
+// What a node knows of a campaign from its gate, in the words of the wire. Unless it is gateOK, the counters are
+// the ledger's, and claims are answered 503.
 const (
 	gateOK       = "ok"
 	gateLost     = "lost"     // see flow.ErrLost
@@ -18,17 +18,17 @@ const (
 	gateUnknown  = "unknown"  // the gate did not answer
 )
 
-// stateUnknown is a campaign's state where nobody can say what a claim would get.
+// stateUnknown is a campaign's state when nobody can say what a claim would get.
 const stateUnknown = "unknown"
 
-// A told campaign is what its reader is told: the ledger's, with the gate's counters, of what is not recorded too.
+// A told campaign is what a reader gets: the ledger's, with the gate's counters, which include unrecorded coupons.
 type told struct {
 	ledger.Status
 	gate string // gateOK, or why the counters are the ledger's
 }
 
-// state returns the word for what a newcomer's claim would get. What an operator closed stays closed, whatever
-// became of its gate.
+// state returns the word for what a newcomer's claim would get. A campaign that an operator closed stays
+// closed, whatever became of its gate.
 func (c *told) state() string {
 	if (c.gate != gateOK || c.Unreadable != nil) && !c.Closed {
 		return stateUnknown
@@ -36,8 +36,8 @@ func (c *told) state() string {
 	return campaignState(c.Status)
 }
 
-// counted returns a campaign with the gate's counters. That the gate has lost it, or has another
-// ledger's, is no error, because whoever operates it has to read it then most of all.
+// counted returns a campaign with the gate's counters. It is no error if the gate has lost it or
+// belongs to another ledger: then above all operators need to read it.
 func (s *Server) counted(ctx context.Context, c ledger.Status) (told, error) {
 	here := s.Ledger.Decides(&c)
 	switch {
@@ -63,8 +63,8 @@ func (s *Server) counted(ctx context.Context, c ledger.Status) (told, error) {
 	return told{c, gateOK}, nil
 }
 
-// listed returns campaigns with the gate's counters. None keeps the others from being listed; where the gate does not
-// answer, it is not asked again for the rest.
+// listed returns campaigns with the gate's counters. No campaign keeps the others from being listed. If the gate does
+// not answer, it is not asked about the rest.
 func (s *Server) listed(ctx context.Context, found []ledger.Status) []told {
 	all := make([]told, len(found))
 	var away error

@@ -101,8 +101,8 @@ func (s *Server) listCoupons(w http.ResponseWriter, r *http.Request, c auth.Call
 	return s.pageOfCoupons(w, bounded, id, page, named)
 }
 
-// couponsAs returns how a whole campaign is asked for, if it is. Who streams a campaign has
-// all of it: only of a page some are chosen.
+// couponsAs returns the form in which a whole campaign is asked for, if it is. A stream has
+// all coupons; only a page can be filtered.
 func couponsAs(r *http.Request, q *query) form {
 	as := form{sheet: sheet{excel: q.flag("excel"), zone: q.zone("tz")}}
 	accept := r.Header.Get("Accept")
@@ -111,7 +111,7 @@ func couponsAs(r *http.Request, q *query) form {
 		as.media = typeCSV
 	case strings.Contains(accept, typeNDJSON):
 		as.media = typeNDJSON
-	case as.excel: // as from a link in a page, which chooses no type
+	case as.excel: // for example from a link, which chooses no type
 		as.media = typeCSV
 	}
 	for _, name := range []string{"user_id", "code", "number"} {
@@ -128,7 +128,7 @@ func couponsAs(r *http.Request, q *query) form {
 }
 
 // chosenCoupons answers with the coupons that a caller looks for. Trying numbers for a code
-// is work for a processor, which claims need too: one does so at a time.
+// takes processor time that claims need too, so one request does so at a time.
 func (s *Server) chosenCoupons(w http.ResponseWriter, r *http.Request, id firstcome.CampaignID, c ledger.Choice, named bool) error {
 	if c.Code != "" {
 		select {
@@ -165,8 +165,8 @@ func (s *Server) pageOfCoupons(w http.ResponseWriter, r *http.Request, id firstc
 	return s.writeCoupons(w, r, found, next, named)
 }
 
-// writeCoupons answers with a page of coupons, masked unless who asks has named whose they are; next says where the one behind
-// it begins, nil that there is none.
+// writeCoupons answers with a page of coupons, masked unless the caller named the user. next says where the following page
+// begins; nil means that there is none.
 func (s *Server) writeCoupons(w http.ResponseWriter, r *http.Request, found []firstcome.Coupon, next *string, named bool) error {
 	body := []byte(`{"items":[`)
 	for n := range found {
@@ -192,8 +192,8 @@ func (s *Server) writeCoupons(w http.ResponseWriter, r *http.Request, found []fi
 	return nil
 }
 
-// masked returns a coupon without what tells whose it is or lets somebody use it: support sees
-// these in answer to a question that names the user or the code. What is left tells rows apart.
+// masked returns a coupon without what shows whose it is or lets somebody use it: support sees
+// these only after naming the user or the code. What is left tells rows apart.
 func masked(c firstcome.Coupon) firstcome.Coupon {
 	first, _ := utf8.DecodeRuneInString(string(c.User))
 	c.User = firstcome.UserID(string(first) + "***")
@@ -222,7 +222,7 @@ func (s *Server) voidCoupon(w http.ResponseWriter, r *http.Request, c auth.Calle
 	if err != nil {
 		return err
 	}
-	if !seesAll.has(c) { // who named a number, not a user
+	if !seesAll.has(c) { // the caller named a number, not a user
 		coupon = masked(coupon)
 	}
 	writeBody(w, http.StatusOK, appendCoupon(nil, &coupon, t))

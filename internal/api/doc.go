@@ -9,8 +9,8 @@
 //
 // # Non-obvious
 //
-// An error that is not known for certain to be harmless is a 503 that says to ask
-// again (P8): the claim may have been decided.
+// An error that is not certainly harmless becomes a 503 that says to ask again
+// (P8): the claim may have been decided.
 //
 // ServeMux would redirect paths with . and .. in them, and a client that follows
 // would ask about something else. They are refused before it sees them.

@@ -19,7 +19,7 @@ const (
 
 // A form is how a whole campaign is written.
 type form struct {
-	media string // empty: it is not, but a page of it
+	media string // empty: a page, not the whole campaign
 	sheet
 }
 
@@ -28,7 +28,7 @@ type form struct {
 func (s *Server) export(w http.ResponseWriter, r *http.Request, of ledger.Status, p ledger.Page, as form) error {
 	w.Header().Set("Content-Type", as.media+"; charset=utf-8")
 	if r.Method == http.MethodHead {
-		return nil // the rest would be read for nobody
+		return nil // nobody would read the rest
 	}
 	select {
 	case s.exports <- struct{}{}:
@@ -61,8 +61,8 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, of ledger.Status
 	return nil
 }
 
-// A stream is an answer without end in sight: each part that is written has the
-// time of a whole answer, and is sent at once.
+// A stream is an answer of unknown length: each part has the time of a whole
+// answer, and is sent at once.
 type stream struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -78,16 +78,16 @@ func (s *stream) Write(part []byte) (int, error) {
 	return n, s.control.Flush()
 }
 
-// extend gives a request that is answered for long more time. The deadline of
-// reading is moved, too: at its end net/http would take the client for gone. A
-// writer without deadlines, as in a test, has no need.
+// extend gives more time to a request whose answer takes long. It also moves
+// the deadline of reading: at its end net/http would think that the client has
+// gone. A writer without deadlines, such as a test's, does not need it.
 func extend(c *http.ResponseController, wait time.Duration) {
 	until := time.Now().Add(wait)
 	_ = c.SetWriteDeadline(until)
 	_ = c.SetReadDeadline(until)
 }
 
-// lines returns what writes a coupon as a line of JSON, and nothing for none.
+// lines returns a function that writes a coupon as a line of JSON, and nothing for none.
 func (s *Server) lines(out io.Writer) func(context.Context, *firstcome.Coupon, string) error {
 	var line []byte
 	return func(ctx context.Context, c *firstcome.Coupon, _ string) error {

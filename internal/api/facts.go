@@ -31,7 +31,7 @@ func (s *Server) listFacts(w http.ResponseWriter, r *http.Request, _ auth.Caller
 	if err != nil {
 		return err
 	}
-	// Whoever follows goes on behind the last position, at the end as well.
+	// A follower goes on behind the last position, also at the end.
 	next := strconv.FormatInt(after+int64(len(facts)), 10)
 	return writeJSON(w, http.StatusOK, client.List[wireFact]{Items: facts, Next: &next})
 }
@@ -44,7 +44,7 @@ func (s *Server) known(r *http.Request, id firstcome.CampaignID) error {
 	return err
 }
 
-// A wireFact is a client.Fact with null for what is not known.
+// A wireFact is a client.Fact with null for what is unknown.
 type wireFact struct {
 	client.Fact
 	UserID       *string      `json:"user_id"`
@@ -86,7 +86,7 @@ func (s *Server) waitForFacts(r *http.Request, id firstcome.CampaignID, after in
 	end := time.NewTimer(wait)
 	defer end.Stop()
 	for {
-		// Asked for before the ledger is read, so that no fact falls in between.
+		// Subscribe before the ledger is read, so that no fact is missed in between.
 		news, forget := s.Ledger.NewFacts(id)
 		facts, err := s.factsAfter(r, id, after, most)
 		if err != nil || len(facts) > 0 || wait == 0 {

@@ -56,7 +56,7 @@ func hasDots(path string) bool {
 	return false
 }
 
-// lost answers for a path that no route has with this method.
+// lost answers for a path without a route for this method.
 func (f *front) lost(w http.ResponseWriter, r *http.Request) {
 	setCommonHeaders(w)
 	var allowed []string
@@ -80,7 +80,7 @@ func setCommonHeaders(w http.ResponseWriter) {
 	h["X-Content-Type-Options"] = noSniff
 }
 
-// A guard lets who may through to a route, and answers the errors of it.
+// A guard lets permitted callers through to a route, and answers its errors.
 type guard struct {
 	server *Server
 	route  route
@@ -106,8 +106,8 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// readWait is how long a request may read: as long as one that writes to the ledger
-// waits for it. What reads takes milliseconds where nothing hangs.
+// readWait is how long a request may read: as long as a write waits for the ledger.
+// Reads take milliseconds unless something hangs.
 const readWait = 10 * time.Second
 
 // reading returns a request that ends after readWait.
@@ -167,8 +167,8 @@ func (g *guard) admit(r *http.Request) (auth.Caller, error) {
 	return caller, nil
 }
 
-// admitUnnamed returns nil unless some page may have had a browser on this machine send a request for which
-// it needs no credentials. Where they are needed no such page has them: a browser adds none by itself.
+// admitUnnamed returns nil unless a foreign page may have made a browser on this machine send a request that needs
+// no credentials. Where credentials are needed, such a page has none: a browser adds none by itself.
 func (s *Server) admitUnnamed(r *http.Request) error {
 	if !auth.IsLoopback(r.Host) {
 		return newProblem(notLoopback, "in development mode this server answers to localhost and loopback addresses only")
@@ -187,9 +187,9 @@ func limit(l *auth.Limiter, key string) error {
 	return nil
 }
 
-// address returns the client's address: the connection's, or, where that is a
-// trusted proxy's, the last one in X-Forwarded-For that is not. Of IPv6 it is the network:
-// a client has as many addresses of its own as it likes.
+// address returns the client's address: the connection's, or, if that is a trusted
+// proxy's, the last one in X-Forwarded-For that is not. For IPv6 it returns the network: a
+// client has as many addresses as it likes.
 func (s *Server) address(r *http.Request) string {
 	client, ok := parseAddress(r.RemoteAddr)
 	if !ok {
@@ -209,7 +209,7 @@ func (s *Server) address(r *http.Request) string {
 	return netip.PrefixFrom(client, clientNetwork).Masked().String()
 }
 
-// clientNetwork is how many bits of an IPv6 address are its client's network (RFC 6177).
+// clientNetwork is how many bits of an IPv6 address name the client's network (RFC 6177).
 const clientNetwork = 64
 
 // parseAddress reads an IP address, with a port or without: some proxies add the client's.

@@ -12,7 +12,7 @@ const about = `This is firstcome: it gives a limited number of coupons to the pe
 /openapi.yaml describes its HTTP API, which is below /v1. /livez and /readyz say how this node is.
 `
 
-// about answers GET /: whoever comes by with a browser is told what this is.
+// about answers GET /: it tells a visitor with a browser what this is.
 func (s *Server) about(w http.ResponseWriter, _ *http.Request, _ auth.Caller) error {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, err := w.Write([]byte(about))
@@ -31,8 +31,8 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ auth.Caller) e
 	return nil
 }
 
-// mayLook tells whether the ledger may be asked for who sent a request: who has a key. Else strangers
-// could keep the ledger busy; they are told what a probe needs, and no more.
+// mayLook tells whether a request may ask the ledger: it needs a key. Otherwise strangers could keep
+// the ledger busy; they get what a probe needs, and no more.
 func (s *Server) mayLook(r *http.Request) bool {
 	_, err := (&guard{server: s, route: route{who: seesAll | support | viewer | service}}).admit(r)
 	return err == nil

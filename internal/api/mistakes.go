@@ -7,7 +7,7 @@ import (
 	"github.com/firstcome/firstcome/client"
 )
 
-// mistakes are what is wrong with a request's fields. All of them are told at once.
+// mistakes are what is wrong with a request's fields. One answer tells all of them.
 type mistakes struct {
 	all        []client.FieldError
 	unreadable bool // one of them has the wrong type: 400 instead of 422
@@ -24,7 +24,7 @@ func (m *mistakes) refuse(field, reason string) {
 // require notes a field that is missing.
 func (m *mistakes) require(field string) { m.refuse(field, "is required") }
 
-// mistype notes a field that has another JSON type than it must have.
+// mistype notes a field with the wrong JSON type.
 func (m *mistakes) mistype(field, want string) {
 	m.refuse(field, "must be "+want)
 	m.unreadable = true

@@ -42,7 +42,7 @@ func refusal(o firstcome.Outcome, t firstcome.Terms) []byte {
 	return body
 }
 
-// appendSince adds to a refusal's body when the campaign opened, and since when the gate refuses so, where it says it.
+// appendSince adds to a refusal's body when the campaign opened, and since when the gate refuses, if known.
 func appendSince(body []byte, d *firstcome.Decision) []byte {
 	if !d.OpenedAt.IsZero() {
 		body = append(appendTime(append(body[:len(body)-1], `,"opened_at":`...), d.OpenedAt), '}')
@@ -60,16 +60,16 @@ func appendSince(body []byte, d *firstcome.Decision) []byte {
 
 const (
 	// near is how close to its opening a campaign tells a client when to come back
-	// rather than that it is early: a crowd gathers in the last minutes.
+	// instead of only that it is early: a crowd gathers in the last minutes.
 	near = 5 * time.Minute
-	// spread is over how long the clients that were told the same come back.
+	// spread is the time over which clients that got the same answer come back.
 	spread = 2 * time.Second
 	// pauseRetry is when to look again after a pause, which may end at any time.
 	pauseRetry = 5 * time.Second
 )
 
-// retryAfter returns how long who was refused should wait before asking again,
-// spread so that a crowd does not come back at once; 0 if it is not known.
+// retryAfter returns how long a refused client should wait before asking again, spread so that a crowd does not
+// come back at once; 0 if it is not known.
 func retryAfter(d firstcome.Decision, opensAt time.Time) time.Duration {
 	switch d.Outcome {
 	case firstcome.Paused:

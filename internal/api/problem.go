@@ -29,14 +29,14 @@ func newProblem(c code, detail string) *client.Problem {
 // malformed is a request that cannot be read.
 func malformed(detail string) *client.Problem { return newProblem(malformedRequest, detail) }
 
-// notAllowed is a request that can be read and names what may not be so.
+// notAllowed is a readable request with a value that is not allowed.
 func notAllowed(wrong ...client.FieldError) *client.Problem {
 	p := newProblem(notAllowedCode, "the request can be read but is not allowed: see errors")
 	p.Errors = wrong
 	return p
 }
 
-// notFound is the one answer about what is not there and what is another's.
+// notFound is the one answer for what does not exist and for what belongs to somebody else.
 func notFound() *client.Problem {
 	return newProblem(notFoundCode, "there is no such thing, or it is not yours")
 }
@@ -88,7 +88,7 @@ func problemOf(err error) *client.Problem {
 		return unavailable(wrongNode, firstcome.ErrGateMismatch.Error()+": nothing was decided. "+mend)
 	case errors.Is(err, ledger.ErrUnnamedGate):
 		return unavailable(wrongNode, ledger.ErrUnnamedGate.Error())
-	case errors.Is(err, firstcome.ErrPending): // also where finishing that one is what failed
+	case errors.Is(err, firstcome.ErrPending): // also if finishing that one is what failed
 		return unavailable(changePending, firstcome.ErrPending.Error()+", so nothing was changed. Ask again")
 	case errors.Is(err, flow.ErrUnfinished):
 		return unavailable(changeUnfinished, flow.ErrUnfinished.Error())

@@ -26,8 +26,8 @@ type query struct {
 
 func parseQuery(r *http.Request) *query { return &query{values: r.URL.Query()} }
 
-// checkQuery returns nil if a request has only parameters that its route knows, each once. Nobody
-// shall take an answer for one to a question that was not understood.
+// checkQuery returns nil if a request has only parameters that its route knows, each once.
+// Otherwise a caller might take an answer to another question for their own.
 func checkQuery(r *http.Request, known string) error {
 	if r.URL.RawQuery == "" {
 		return nil
@@ -66,11 +66,11 @@ func storable(text string) bool { return utf8.ValidString(text) && !strings.Cont
 const unstorable = "must be UTF-8 without NUL"
 
 // maxInteger is the largest integer of a path or a query, and the largest that JavaScript counts
-// exactly. No counter comes as far, and what is added to it is an integer still.
+// exactly. No counter gets that far, and adding to it does not overflow.
 const maxInteger = 1<<53 - 1
 
-// parseInteger reads an integer of 0 to maxInteger, in digits and without leading zeros: for
-// each there is one text.
+// parseInteger reads an integer of 0 to maxInteger, in digits and without leading zeros:
+// each has only one text.
 func parseInteger(text string) (n int64, ok bool) {
 	if text == "" || len(text) > 1 && text[0] == '0' || strings.IndexFunc(text, isNoDigit) >= 0 {
 		return 0, false
@@ -94,7 +94,7 @@ func (q *query) number(name string) int64 {
 	return n
 }
 
-// pathNumber returns the integer of at least 1 that a part of the path is. What is none names nothing.
+// pathNumber returns a part of the path as an integer of at least 1. Anything else names nothing.
 func pathNumber(r *http.Request, name string) (int64, error) {
 	n, ok := parseInteger(r.PathValue(name))
 	if !ok || n < 1 {
@@ -129,13 +129,13 @@ func parsed[T ~string](q *query, name string, parse func(string) (T, error)) (va
 	return value
 }
 
-// given returns a parameter, and whether it is there: one that is there and empty chooses nothing,
+// given returns a parameter, and whether it is there: if it is there but empty it chooses nothing,
 // and must not choose all.
 func (q *query) given(name string) (text string, ok bool) {
 	return q.values.Get(name), q.values.Has(name)
 }
 
-// included tells whether what a parameter names is asked for, too.
+// included tells whether the caller also asks for what a parameter names.
 func (q *query) included(name string) bool {
 	switch q.text(name) {
 	case "include":
@@ -147,7 +147,7 @@ func (q *query) included(name string) bool {
 	return false
 }
 
-// flag tells whether a parameter that is 1 or absent is there.
+// flag tells whether a parameter, which must be 1 or absent, is there.
 func (q *query) flag(name string) bool {
 	text, ok := q.given(name)
 	if ok && text != "1" {
@@ -156,7 +156,7 @@ func (q *query) flag(name string) bool {
 	return ok
 }
 
-// zone returns a parameter that names a time zone; absent means UTC. The server's own is nothing to a caller.
+// zone returns a parameter that names a time zone; absent means UTC, whatever the server's own is.
 func (q *query) zone(name string) *time.Location {
 	text, ok := q.given(name)
 	if !ok {

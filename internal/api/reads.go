@@ -8,7 +8,7 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// A Ledger is one as the API reads it: see ledger.Ledger. What changes a campaign is behind Config.Operator.
+// A Ledger is what the API reads of one: see ledger.Ledger. Changes of a campaign go through Config.Operator.
 type Ledger interface {
 	Campaigns
 	Coupons
@@ -46,13 +46,13 @@ type Records interface {
 	Keys(ctx context.Context) ([]firstcome.Key, error)
 }
 
-// Claims answer who claims a coupon, and who asks for one again: see flow.Answerer.
+// Claims answers claims and repeated questions for a coupon: see flow.Answerer.
 type Claims interface {
 	Claim(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Decision, error)
 	CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error)
 }
 
-// A Gate is a remote one as the API reads it: see flow.RemoteGate.
+// A Gate is what the API reads of a remote one: see flow.RemoteGate.
 type Gate interface {
 	State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error)
 }

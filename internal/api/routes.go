@@ -10,19 +10,19 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// A route is one operation. Who is not named in who may not call it.
+// A route is one operation. Only callers named in who may call it.
 type route struct {
 	method, path string
 	who          who
 	params       string // its query parameters; any other is refused
 	serve        handler
-	long         bool // its answer may take long: no lane answers it, and it bounds its reading itself
+	long         bool // its answer may take long: no lane answers it, and it bounds its own reading
 }
 
 // A handler serves a request of a caller who may send it.
 type handler func(http.ResponseWriter, *http.Request, auth.Caller) error
 
-// of has the campaign that the path names served.
+// of serves the campaign that the path names.
 func of(serve func(http.ResponseWriter, *http.Request, auth.Caller, firstcome.CampaignID) error) handler {
 	return func(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
 		id, err := campaignID(r)
@@ -87,7 +87,7 @@ func (s *Server) Operations() []string {
 func (s *Server) HTTP() httpd.Config {
 	c := httpd.Config{
 		Handler: s.Handler(), TurnAway: turnAway, Log: s.Log,
-		BodyLast: s.AddressLimit != nil, // an address is limited before its bodies are waited for
+		BodyLast: s.AddressLimit != nil, // an address is limited before the server waits for its bodies
 	}
 	for _, r := range s.routes() {
 		if !r.long {
@@ -110,7 +110,7 @@ const (
 	everyone                 // also without credentials
 )
 
-// seesAll are those who see every user's id and code. All others see those of whom they named.
+// seesAll are the callers who see every user's id and code. All others see only those of users they named.
 const seesAll = admin | operator
 
 // has tells whether the caller is in the set. A role that is not here may do nothing.

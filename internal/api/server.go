@@ -23,37 +23,38 @@ type Config struct {
 	Operator *operate.Operator
 	Auth     *auth.Authenticator
 	Log      *slog.Logger // nil: slog.Default()
-	// PartTime is for a part of a streamed answer to leave; zero: partTime.
+	// PartTime is the time for a part of a streamed answer to leave; zero: partTime.
 	PartTime time.Duration
-	// Observer hears what claims come to; Health answers /readyz.
+	// Observer hears how claims end; Health answers /readyz.
 	Observer Observer
 	Health   Health
-	// UserLimit bounds how often a user may be claimed for and may ask with a token
-	// of their own; AddressLimit how often a client's address may ask. nil: no limit.
+	// UserLimit bounds claims for a user and requests with a user's own token; AddressLimit
+	// bounds requests from a client's address. nil: no limit.
 	UserLimit, AddressLimit *auth.Limiter
 	// TrustedProxies are believed when they say, in X-Forwarded-For, who the client is.
 	TrustedProxies []netip.Prefix
-	// CORSOrigins are those whose pages may ask, beside the server's own: see ParseOrigin.
+	// CORSOrigins are origins besides the server's own whose pages may ask: see
+	// ParseOrigin.
 	CORSOrigins []string
 }
 
-// An Observer hears what a Server's claims come to, and what goes wrong.
+// An Observer hears how a Server's claims end, and what goes wrong.
 type Observer interface {
 	// Decided hears of an outcome that is answered.
 	Decided(outcome firstcome.Outcome)
-	// Took hears how long a claim took that got an outcome, once all of its body was there.
+	// Took hears how long a claim with an outcome took once its whole body was there.
 	Took(long time.Duration)
 	// Undecided hears of a claim, made with ctx, that ended with an error.
 	Undecided(ctx context.Context, err error)
-	// Warn logs. What goes wrong once goes wrong thousands of times, so that not each is logged.
+	// Warn logs. What goes wrong once goes wrong thousands of times, so not every time is logged.
 	Warn(text string, args ...any)
 }
 
 // A Health knows how the node is.
 type Health interface {
-	// Drain has the node be not ready from now on.
+	// Drain makes the node not ready from now on.
 	Drain()
-	// Ready answers GET /readyz, in full to whom mayLook lets.
+	// Ready answers GET /readyz, in full to callers whom mayLook admits.
 	Ready(w http.ResponseWriter, r *http.Request, mayLook func(*http.Request) bool)
 }
 
@@ -62,14 +63,14 @@ type Server struct {
 	Config
 	buffers  sync.Pool // of *buffer
 	exports  chan struct{}
-	searches chan struct{} // one looks for a code at a time
+	searches chan struct{} // one request at a time looks for a code
 	origins  http.CrossOriginProtection
 
 	drain    sync.Once
 	draining chan struct{} // closed by Drain
 }
 
-// partTime is for a part of a streamed answer to leave, as for a whole one.
+// partTime is the time for a part of a streamed answer to leave, the same as for a whole one.
 const partTime = 30 * time.Second
 
 // exports is how many whole campaigns may be streamed at once: each holds one of
@@ -93,7 +94,7 @@ func New(c Config) *Server {
 	}
 	for _, origin := range c.CORSOrigins {
 		if err := s.origins.AddTrustedOrigin(origin); err != nil {
-			panic(err) // ParseOrigin takes none that is not one
+			panic(err) // ParseOrigin has checked them
 		}
 	}
 	return s

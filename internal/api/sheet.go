@@ -19,11 +19,11 @@ var columns = []string{
 
 // A sheet is how a campaign is written as CSV (RFC 4180): for programs, or for Excel.
 type sheet struct {
-	excel bool           // with a byte order mark, texts that stay texts, and whole seconds
+	excel bool           // with a byte order mark, texts kept as texts, and whole seconds
 	zone  *time.Location // of the instants
 }
 
-// cells returns what writes a coupon as a row of CSV, below a row of column names.
+// cells returns a function that writes a coupon as a row of CSV, below a row of column names.
 func (s *Server) cells(out io.Writer, as sheet) func(context.Context, *firstcome.Coupon, string) error {
 	var row []byte
 	if as.excel {
@@ -46,7 +46,7 @@ func (s *Server) cells(out io.Writer, as sheet) func(context.Context, *firstcome
 	}
 }
 
-// titles returns the names of the columns. Those of instants say the zone, if they do not say it themselves.
+// titles returns the names of the columns. Those of instants name the zone, unless the instants do.
 func (s sheet) titles() []string {
 	if !s.excel {
 		return columns
@@ -60,8 +60,8 @@ func (s sheet) titles() []string {
 	return titles
 }
 
-// ordered puts the number first for Excel: one that splits lines elsewhere than at commas takes the whole line for
-// the first cell, which must not begin as a formula does.
+// ordered puts the number first for Excel. If Excel does not split lines at commas, it takes the whole line for
+// the first cell, which must not begin like a formula.
 func (s sheet) ordered(cells ...string) []string {
 	if !s.excel {
 		return cells
@@ -82,8 +82,8 @@ func (s sheet) text(text string) string {
 	return `="` + strings.ReplaceAll(harmless(text), `"`, `""`) + `"`
 }
 
-// instant returns an instant as a cell; the zero time is empty. What has a zone or parts of seconds is no
-// date to Excel.
+// instant returns an instant as a cell; the zero time is empty. Excel takes no text with a zone or
+// fractions of seconds for a date.
 func (s sheet) instant(t time.Time) string {
 	switch {
 	case t.IsZero():
@@ -113,9 +113,8 @@ func (s sheet) appendRow(b []byte, cells ...string) []byte {
 	return append(b, '\n')
 }
 
-// harmless keeps a spreadsheet from taking a user's text for a formula, also where one that splits
-// cells at semicolons, tabs or line ends would begin a cell. Some take the full-width signs of East Asian keyboards for
-// the same.
+// harmless keeps a spreadsheet from taking a user's text for a formula, also where a spreadsheet that splits cells at
+// semicolons, tabs or line ends begins a cell. Some accept the full-width signs of East Asian keyboards too.
 func harmless(cell string) string {
 	if !strings.ContainsAny(cell, formulas) {
 		return cell
@@ -129,7 +128,7 @@ func harmless(cell string) string {
 		if strings.ContainsRune(";\t\r\n", r) {
 			begins, split = true, true
 		} else {
-			// Blanks before a formula are passed over by some, and quotes are where a cell was split.
+			// Some spreadsheets skip blanks before a formula, and quotes where a cell was split.
 			begins = begins && (r == ' ' || split && r == '"')
 		}
 		b.WriteRune(r)
@@ -140,11 +139,11 @@ func harmless(cell string) string {
 const formulas = "=+-@\t\r＝＋－＠"
 
 // disposition returns the header Content-Disposition of a campaign's file: its name as it is (RFC 5987), and
-// its id for who does not read that.
+// its id for clients that do not read that.
 func disposition(id firstcome.CampaignID, name string) string {
 	name = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || strings.ContainsRune(`\/:*?"<>|`, r) {
-			return '_' // no file system takes these, and none shall be led elsewhere
+			return '_' // file systems refuse these, and no name may lead elsewhere
 		}
 		return r
 	}, name)

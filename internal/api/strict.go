@@ -79,8 +79,8 @@ func brokenUTF8(text []byte) int64 {
 	return 0
 }
 
-// loneSurrogate returns where an escape \ud800 to \udfff of valid JSON is that is not
-// one half of a pair, from 1; 0 if nowhere.
+// loneSurrogate returns where valid JSON has an escape \ud800 to \udfff that is not
+// half of a pair, from 1; 0 if nowhere.
 func loneSurrogate(all []byte) int64 {
 	for text := all; ; {
 		i := bytes.IndexByte(text, '\\')
@@ -187,8 +187,8 @@ func (m *mistakes) readString(field string, raw json.RawMessage) string {
 	return *s
 }
 
-// isInteger tells whether a JSON number is an integer in canonical form. Of
-// valid JSON that is: digits, with a minus in front or not, and not -0.
+// isInteger tells whether a valid JSON number is an integer in canonical
+// form: digits, with or without a minus in front, and not -0.
 func isInteger(number string) bool {
 	if number == "-0" || number == "" {
 		return false

@@ -12,17 +12,16 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// Terms are what answers about a campaign say under one version of it.
+// Terms are what answers about a campaign say for one version of it.
 type terms struct {
 	firstcome.Terms
 	benefit  []byte                   // compact JSON
 	refusals [firstcome.Issued][]byte // bodies, by outcome
 }
 
-// A TermsCache keeps terms of versions that a gate or a coupon names as those of a change of
-// terms, which never change. Of other versions it is not asked: what the ledger only proposes
-// is there while the gate may refuse it. When it is full it forgets all: what is still asked
-// for is read again once, whatever the crowd.
+// A TermsCache keeps terms of versions that a gate or a coupon names: these never change. It
+// is not asked for other versions: the gate may yet refuse what the ledger only proposes.
+// When full it forgets all, and reads what is still asked for again once, whatever the crowd.
 type TermsCache struct {
 	read  func(context.Context, firstcome.CampaignID, int64) (firstcome.Terms, error)
 	reads singleflight.Group
@@ -41,11 +40,11 @@ const (
 	// maxTermsSize bounds what is kept: 10,000 campaigns of ordinary size, or 500
 	// with benefits as large as they may be.
 	maxTermsSize = 16 << 20
-	// termsOverhead is about what terms take beside their benefit.
+	// termsOverhead is about what terms take besides their benefit.
 	termsOverhead = 1500
 )
 
-// NewTermsCache returns one of what read reads.
+// NewTermsCache returns a TermsCache that reads terms with read.
 func NewTermsCache(read func(context.Context, firstcome.CampaignID, int64) (firstcome.Terms, error)) *TermsCache {
 	return &TermsCache{read: read, kept: map[termsKey]*terms{}}
 }
@@ -59,7 +58,7 @@ func (c *TermsCache) Terms(ctx context.Context, id firstcome.CampaignID, version
 	return t.Terms, nil
 }
 
-// get returns them with what answers say of them.
+// get returns the terms with their texts for answers.
 func (c *TermsCache) get(ctx context.Context, id firstcome.CampaignID, version int64) (*terms, error) {
 	key := termsKey{id, version}
 	c.mu.RLock()
@@ -68,7 +67,7 @@ func (c *TermsCache) get(ctx context.Context, id firstcome.CampaignID, version i
 	if ok {
 		return t, nil
 	}
-	// Whoever reads it reads for all who ask, also when they go away themself.
+	// The caller that reads does so for all that ask, even if it goes away.
 	done := c.reads.DoChan(fmt.Sprintf("%s %d", id, version), func() (any, error) {
 		ctx, over := context.WithTimeout(context.WithoutCancel(ctx), readWait)
 		defer over()
@@ -100,7 +99,7 @@ func (c *TermsCache) keep(key termsKey, t *terms) {
 	c.kept[key] = t
 }
 
-// render returns terms with what answers say of them.
+// render returns terms with their texts for answers.
 func render(read firstcome.Terms) *terms {
 	t := &terms{Terms: read, benefit: []byte("null")}
 	var compact bytes.Buffer

@@ -67,8 +67,8 @@ func parseTerms(o object, wrong *mistakes) (*edit, error) {
 	return e, e.err()
 }
 
-// check notes what the fields that were read can never be together, whatever the campaign has of
-// those that were not: so that all mistakes are told at once, where the ledger would tell the rest.
+// check notes combinations of the fields read that can never be allowed, whatever the campaign's
+// other fields are. So one answer tells all mistakes, not only those that the ledger would find.
 func (e *edit) check() {
 	alone := firstcome.Terms{Name: "a name", Answer: firstcome.Recorded}
 	e.apply(&alone)
@@ -149,7 +149,7 @@ func (e *edit) readTime(field string, raw json.RawMessage) time.Time {
 		e.refuse(field, err.Error())
 		return time.Time{}
 	}
-	// Outside, texts would not sort as instants do, and the zero time would be one.
+	// Outside these years, texts would not sort as instants do, and the zero time would be an instant.
 	if at.Year() < 1970 || at.Year() > 9999 {
 		e.refuse(field, "must be in the years 1970 to 9999 in UTC")
 	}

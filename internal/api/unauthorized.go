@@ -10,7 +10,7 @@ import (
 // challenge is what a 401 without credentials says in WWW-Authenticate (RFC 6750).
 const challenge = `Bearer realm="firstcome"`
 
-// unauthorized returns the 401 that says why credentials are not good.
+// unauthorized returns the 401 that says why credentials are refused.
 func unauthorized(err error) *client.Problem {
 	var refused *auth.Refusal
 	if !errors.As(err, &refused) || refused.Why == auth.Missing {
