@@ -24,7 +24,7 @@ func (c *Client) Campaigns(ctx context.Context, after string, limit int) (List[C
 }
 
 // UpdateCampaign changes the named terms of a campaign; nil clears one. If version
-// is not 0 and the campaign has another, it is a Problem with status 412.
+// is not 0 and the campaign has another, the error is a Problem with status 412.
 func (c *Client) UpdateCampaign(ctx context.Context, id string, version int64, changes map[string]any) (Campaign, error) {
 	r := request{method: http.MethodPatch, path: campaignPath(id), body: changes}
 	if version != 0 {
@@ -33,7 +33,7 @@ func (c *Client) UpdateCampaign(ctx context.Context, id string, version int64, c
 	return ask[Campaign](ctx, c, r)
 }
 
-// Pause has claims answered with paused, until Resume.
+// Pause makes the server answer claims with paused until Resume.
 func (c *Client) Pause(ctx context.Context, id string) (Campaign, error) {
 	return c.turn(ctx, id, "pause")
 }

@@ -50,9 +50,9 @@ func (c *Client) Issue(ctx context.Context, id string, users []string) ([]Answer
 	return answers.Items, err
 }
 
-// Coupons calls each with every coupon that the ledger has of a campaign, in
-// number order, as they are at one instant, until it returns an error; with the
-// voided ones or without. It returns nil only if all of them came.
+// Coupons calls each with every coupon of a campaign in the ledger, with or
+// without the voided ones, in number order, as they are at one instant, until
+// each returns an error. It returns nil only if all came.
 func (c *Client) Coupons(ctx context.Context, id string, voided bool, each func(Coupon) error) error {
 	body, err := c.export(ctx, id, Export{NDJSON: true, Voided: voided})
 	if err != nil {
@@ -81,12 +81,12 @@ func (c *Client) Coupons(ctx context.Context, id string, voided bool, each func(
 type Export struct {
 	NDJSON bool   // a line of JSON a coupon, instead of CSV
 	Voided bool   // voided ones too
-	Excel  bool   // CSV that Excel opens as it is meant
+	Excel  bool   // CSV that Excel opens correctly
 	Zone   string // of the instants in CSV, like Asia/Seoul; empty: UTC
 }
 
 // ExportCoupons writes every coupon that the ledger has of a campaign to w, in number order, as they are
-// at one instant. It returns nil only if all of them came; else what was written is a part.
+// at one instant. It returns nil only if all came; otherwise what was written is only a part.
 func (c *Client) ExportCoupons(ctx context.Context, id string, e Export, w io.Writer) error {
 	body, err := c.export(ctx, id, e)
 	if err != nil {
@@ -130,10 +130,10 @@ type CouponFilter struct {
 }
 
 // FindCoupons returns the chosen coupons of a campaign in number order. Next, if not nil, says that
-// there may be more: with Code that the search goes on there.
+// there may be more; with Code, that the search goes on there.
 func (c *Client) FindCoupons(ctx context.Context, id string, f CouponFilter) (List[Coupon], error) {
 	q := query("user_id", f.User, "code", f.Code, "voided", include(f.Voided), "after", f.After, "limit", number(f.Limit))
-	if f.Number != 0 { // also one that there cannot be, which the server refuses
+	if f.Number != 0 { // also an impossible one, which the server refuses
 		q.Set("number", strconv.FormatInt(f.Number, 10))
 	}
 	return ask[List[Coupon]](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "coupons"), query: q})

@@ -9,7 +9,7 @@ import (
 // A LetterFilter chooses dead letters. The zero value chooses all open ones.
 type LetterFilter struct {
 	Campaign string
-	Settled  bool   // those too that were replayed or voided
+	Settled  bool   // also those that were replayed or voided
 	After    string // the Next of the page before
 	Limit    int    // at most so many; 0: 100
 }

@@ -20,16 +20,16 @@ const (
 )
 
 const (
-	// firstAgain and longestAgain bound the waits of ClaimUntilKnown: a lost answer is soon asked for
-	// again, and a server that is down is not hammered.
+	// firstAgain and longestAgain bound the waits of ClaimUntilKnown, which soon asks again for a
+	// lost answer and does not hammer a server that is down.
 	firstAgain   = 100 * time.Millisecond
 	longestAgain = 5 * time.Second
 )
 
-// ClaimUntilKnown claims as Claim does, and asks again for as long as the answer is unknown: after a 5xx, a 429
-// and a lost answer, no sooner than Retry-After says. It returns an error where asking again does not
-// help, such as a bad key or an unknown campaign, and when ctx ends: then the user may hold a coupon, and
-// asking again later is safe. Give ctx a deadline.
+// ClaimUntilKnown claims like Claim, and asks again while the answer is unknown: after a 5xx, a 429 or a lost
+// answer, no sooner than Retry-After says. It returns an error if asking again does not help, such as for a bad
+// key or an unknown campaign, and when ctx ends: then the user may hold a coupon, and asking again later is
+// safe. Give ctx a deadline.
 func (c *Client) ClaimUntilKnown(ctx context.Context, id, user string) (Answer, error) {
 	for wait := firstAgain; ; wait = min(2*wait, longestAgain) {
 		answer, err := c.Claim(ctx, id, user)

@@ -20,7 +20,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads RFC 3339 with a zone and at most microseconds.
 func (t *Time) UnmarshalJSON(text []byte) error {
-	if string(text) == "null" { // no instant, as with every type that reads JSON
+	if string(text) == "null" { // no instant, like for every type that reads JSON
 		return nil
 	}
 	var s string
@@ -94,7 +94,7 @@ type Campaign struct {
 	Issued    int64      `json:"issued"`
 	Recorded  int64      `json:"recorded"`
 	Remaining *int64     `json:"remaining"` // null: unlimited
-	// By the gate's clock; nil: not so far, or, of the latter two, not now.
+	// By the gate's clock; nil: not yet, or, for the latter two, not now.
 	OpenedAt   *Time `json:"opened_at"`   // the first decision while it was open
 	SoldOutAt  *Time `json:"sold_out_at"` // since when every coupon is in force
 	ClosedAt   *Time `json:"closed_at"`   // when an operator closed it
@@ -119,13 +119,13 @@ type Coupon struct {
 type Answer struct {
 	Outcome string  `json:"outcome"` // a word that firstcome.ParseOutcome knows
 	Coupon  *Coupon `json:"coupon"`  // nil for a refusal
-	// Refusal is what the server said of the refusal of a single claim: when the
-	// campaign opens, and when to ask again. Nil where there is a coupon.
+	// Refusal is what the server said when it refused a single claim: when the
+	// campaign opens, and when to ask again. Nil if there is a coupon.
 	Refusal *Problem `json:"-"`
 }
 
-// A Fact is one thing that happened to a coupon. What is behind Number is null on
-// the wire, and zero here, if the ledger has lost the coupon: a breach, for people.
+// A Fact is one thing that happened to a coupon. If the ledger has lost the coupon, which is a breach that people
+// must look at, what follows Number is null on the wire and zero here.
 type Fact struct {
 	Position     int64  `json:"position"`
 	Kind         string `json:"kind"` // coupon.issued or coupon.voided
@@ -158,7 +158,7 @@ type Terms struct {
 	Coupon   CouponSpec `json:"coupon"`
 }
 
-// A LedgerState is what the ledger has of a campaign, without what is on its way to it.
+// A LedgerState is what the ledger has of a campaign, without what is still on its way there.
 type LedgerState struct {
 	CampaignID     string  `json:"campaign_id"`
 	Gate           string  `json:"gate"`            // what decides: ledger, or redis:INSTANCE
@@ -194,9 +194,9 @@ type DeadLetter struct {
 	SettledBy  *string `json:"settled_by"` // replayed or voided
 }
 
-// A LogEntry is a line of the audit log: who changed what, from Old to New. Both have what
-// changed and nothing else, as the other answers spell it: New of a campaign.update is the PATCH that
-// would do the same. Null is what was not there before, or is not any more.
+// A LogEntry is a line of the audit log: who changed what, from Old to New. Both have only what
+// changed, spelled as in the other answers: New of a campaign.update is the PATCH that would do the
+// same. Null stands for what was not there before, or no longer is.
 type LogEntry struct {
 	ID         int64           `json:"id"`
 	At         Time            `json:"at"`
@@ -217,7 +217,7 @@ type List[T any] struct {
 	Next  *string `json:"next"`
 }
 
-// All returns the items of every page: page returns the one behind after, which is "" at first.
+// All returns the items of every page: page returns the page behind after, which is "" at first.
 func All[T any](page func(after string) (List[T], error)) ([]T, error) {
 	all := []T{}
 	for after := ""; ; {
@@ -239,7 +239,7 @@ type Problem struct {
 	Type     string `json:"type"`
 	Title    string `json:"title"`
 	Status   int    `json:"status"`
-	Code     string `json:"code"` // what it is, for programs: docs/api.md lists them; of a refused claim the outcome
+	Code     string `json:"code"` // what it is, for programs: docs/api.md lists them; for a refused claim the outcome
 	Detail   string `json:"detail,omitempty"`
 	Outcome  string `json:"outcome,omitempty"` // of a refused claim
 	OpensAt  *Time  `json:"opens_at,omitempty"`
@@ -263,7 +263,7 @@ type FieldError struct {
 	Reason string `json:"reason"`
 }
 
-// Error returns what the problem is, in one line: all mistakes of the request, if it has some, else the detail.
+// Error returns what the problem is, in one line: all mistakes of the request if it has any, otherwise the detail.
 func (p *Problem) Error() string {
 	said := make([]string, 0, len(p.Errors)+1)
 	for _, e := range p.Errors {
