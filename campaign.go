@@ -63,8 +63,8 @@ type Campaign struct {
 	Instants
 }
 
-// Instants are what a gate keeps of a campaign's course, by its clock. The zero time: it was
-// not, or is not.
+// Instants are what a gate keeps of a campaign's course, by its clock. The zero time: it has
+// not happened, or no longer holds.
 type Instants struct {
 	// OpenedAt is the first decision while the campaign was open, that is neither before nor
 	// behind its window, paused or closed. It stays.
@@ -75,8 +75,8 @@ type Instants struct {
 	ClosedAt  time.Time // when an operator closed it
 }
 
-// Since returns the instant from which on a gate gives newcomers a refusal, where it is
-// known: of SoldOut, and of Closed.
+// Since returns the instant since which a gate has refused newcomers with SoldOut or
+// Closed, if it is known.
 func (c Campaign) Since(o Outcome) time.Time {
 	switch {
 	case o == SoldOut:
@@ -89,7 +89,7 @@ func (c Campaign) Since(o Outcome) time.Time {
 	return c.ClosedAt
 }
 
-// Full returns since when every coupon is in force, if inForce are at now.
+// Full returns since when every coupon has been in force, if inForce are in force at now.
 func (c Campaign) Full(inForce int64, now time.Time) time.Time {
 	switch {
 	case inForce < c.Quantity:

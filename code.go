@@ -18,7 +18,7 @@ import (
 type Secret struct{ macs *sync.Pool }
 
 // MinSecret is the length of the shortest secret, in bytes: that of the hash
-// it keys, below which RFC 2104 advises against.
+// it keys. RFC 2104 advises against less.
 const MinSecret = 32
 
 // NewSecret returns the secret with the given key of at least MinSecret bytes.
@@ -69,8 +69,8 @@ func (s Secret) Fingerprint() string {
 // crockford is Douglas Crockford's base 32: no I, L, O or U.
 var crockford = base32.NewEncoding("0123456789ABCDEFGHJKMNPQRSTVWXYZ").WithPadding(base32.NoPadding)
 
-// ParseCode returns a coupon code as it is written, of what a person typed: in small letters,
-// with O for 0, I or L for 1, or with hyphens and spaces in between.
+// ParseCode returns the proper form of a coupon code that a person typed: in small letters,
+// with O for 0, with I or L for 1, or with hyphens and spaces in between.
 func ParseCode(text string) (string, error) {
 	code := typedCode.Replace(strings.ToUpper(text))
 	if _, err := crockford.DecodeString(code); err != nil || len(code) != codeLength {
@@ -84,7 +84,7 @@ const codeLength = 16
 var typedCode = strings.NewReplacer("O", "0", "I", "1", "L", "1", "-", "", " ", "")
 
 // NumberOf returns the number of a campaign, from first to last, that has a code; 0 if none has.
-// The code does not tell its number, so that each is tried: some 5 million a second.
+// A code does not reveal its number, so each is tried: some 5 million a second.
 func (s Secret) NumberOf(id CampaignID, code string, first, last int64) int64 {
 	want, err := crockford.DecodeString(code)
 	if err != nil {

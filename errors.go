@@ -41,7 +41,7 @@ const (
 	maxValid   = 100 * 365 * 24 * time.Hour
 )
 
-// Check returns nil if the terms may stand, else every FieldError, joined.
+// Check returns nil if the terms are allowed, otherwise every FieldError, joined.
 func (t Terms) Check() error {
 	var errs []error
 	refuse := func(field, reason string, args ...any) {

@@ -49,8 +49,8 @@ func (o Outcome) String() string {
 	return outcomes[o]
 }
 
-// ParseOutcome returns the outcome that a word names, such as the word in the answer of an HTTP
-// client, and 0 with an error if none does.
+// ParseOutcome returns the outcome that a word names, such as a word in an HTTP answer, or 0
+// and an error if there is none.
 func ParseOutcome(word string) (Outcome, error) {
 	for o := AlreadyIssued; o <= Issued; o++ {
 		if outcomes[o] == word {
@@ -64,7 +64,7 @@ func ParseOutcome(word string) (Outcome, error) {
 // HasCoupon tells whether a decision with this outcome names a coupon.
 func (o Outcome) HasCoupon() bool { return o == Issued || o == AlreadyIssued }
 
-// Decide is the rule: it says what a claim gets that reaches the gate of
+// Decide is the rule: it says what a claim gets when it reaches the gate of
 // campaign c at the instant now, while inForce coupons are in force and the
 // user holds one of them (holds) or not. Every gate is a translation of it.
 func Decide(c Campaign, now time.Time, inForce int64, holds bool) Outcome {
