@@ -4,11 +4,12 @@
 // issued to the campaign's journal, a stream. A Journal drains the streams into
 // the ledger. Changes come from the ledger, numbered, and are applied once each.
 //
-// The scripts in lua/ have their contracts on top, and begin with lua/prelude.lua, which says what they have in common; keys.go has every key.
+// Each script in lua/ has its contract on top; lua/prelude.lua, sent before each, has what they share; keys.go has
+// every key.
 //
 // # When a call fails
 //
-// Nothing is sent twice by itself: a script whose answer was lost may have run, and
-// running it again would tell the winner that somebody (they themselves) already holds a
-// coupon. So the call is unknown, and a user who asks again finds the coupon. See Error.
+// No call is repeated automatically: a script whose answer was lost may have run, and a
+// second run would tell the winner that they already hold a coupon. So the outcome is
+// unknown, and a user who asks again finds the coupon. See Error.
 package redis

@@ -14,8 +14,8 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// Settle is done with entries of a campaign's journal that the ledger has, flags the dead letters among their coupons at
-// their holders, and notes how far the campaign is drained. It returns how far it was, as the gate knew. It may be repeated.
+// Settle removes entries that the ledger has from a campaign's journal, flags the dead letters among their coupons at their
+// holders, and notes how far the campaign is drained. It returns how far the gate knew it to be before. It may be repeated.
 func (g *Gate) Settle(ctx context.Context, id firstcome.CampaignID, drained flow.Drained, entries ...string) (before int64, err error) {
 	k, err := g.keysOf(ctx, id)
 	if err != nil {
@@ -61,7 +61,7 @@ func (g *Gate) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (int
 // askChunk bounds the coupons that one script is asked about.
 const askChunk = 1000
 
-// Has tells of coupons whether each surely is the one of its number in the ledger: see flow.RemoteGate.
+// Has tells whether each coupon is surely in the ledger under its number: see flow.RemoteGate.
 func (g *Gate) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (has []bool, err error) {
 	k, err := g.keysOf(ctx, id)
 	for part := range slices.Chunk(coupons, askChunk) {

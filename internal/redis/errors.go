@@ -26,8 +26,8 @@ const (
 	Fatal
 )
 
-// An Error is what Redis or the connection to it answered instead of an answer.
-// One whose class is Safe is firstcome.ErrBusy.
+// An Error is what Redis or the connection to it returned instead of an answer.
+// If its class is Safe, it is firstcome.ErrBusy.
 type Error struct {
 	Class  Class
 	Code   string // the first word of Redis's answer; empty for an error of the connection
@@ -60,8 +60,8 @@ const codeOOM = "OOM"
 // codeNoGroup is Redis's when the recorders' group of a journal is gone.
 const codeNoGroup = "NOGROUP"
 
-// codeOf says what a code of Redis means, and an operator's advice. It is the one table of
-// them. A code that is not here leaves it unknown what happened.
+// codeOf says what a code of Redis means, and what to advise an operator. It is the only
+// table of codes. After any other code it is unknown what happened.
 func codeOf(code string) (Class, string) {
 	switch code {
 	case "READONLY", "MASTERDOWN", "LOADING", "REDIRECT", "MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "NOSCRIPT", codeNoGroup:
@@ -86,8 +86,8 @@ func codeOf(code string) (Class, string) {
 	return Unknown, ""
 }
 
-// greeting returns the Error of a connection that failed before its first answer. Who
-// speaks TLS to a port without, or the other way round, is seldom told so.
+// greeting returns the Error of a connection that failed before its first answer. A
+// client that speaks TLS to a port without TLS, or the reverse, is seldom told so.
 func greeting(err error, secured bool) error {
 	var e *Error
 	var network net.Error
@@ -107,10 +107,10 @@ func greeting(err error, secured bool) error {
 	return err
 }
 
-// maxClients is how Redis, without a code for it, turns a connection away before it reads a command.
+// maxClients is what Redis says, for want of a code, when it turns a connection away unread.
 const maxClients = "max number of clients reached"
 
-// plain is the code that Redis gives an error that has none of its own; the client leaves it out.
+// plain is the code that Redis gives to errors without their own; the client leaves it out.
 const plain = "ERR"
 
 // classify returns the Error that an error of the client is; nil for nil.

@@ -12,8 +12,8 @@ import (
 // slowTrip is a tenth of what a claim should take: each waits for up to two round trips.
 const slowTrip = time.Millisecond
 
-// Examine says of a Redis whether it may be a gate, and what it loses when. It writes
-// nothing, needs no right to CONFIG, and says what it then cannot know.
+// Examine says whether a Redis may be a gate, and what it loses when. It writes
+// nothing, needs no right to CONFIG, and says what it cannot know without it.
 func Examine(ctx context.Context, options Options) doctor.Findings {
 	e := &exam{ctx: ctx}
 	client, err := connect(options)

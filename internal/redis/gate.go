@@ -19,8 +19,8 @@ const (
 	// that was granted before, by a quarter for clocks that do not run alike.
 	coolFor = 250 * time.Millisecond
 
-	// defaultBacklog is about a minute of issuing at the fastest: an operator with a ledger that
-	// is down longer should know it from 503s rather than from a Redis without memory.
+	// defaultBacklog is about a minute of issuing at the fastest: if the ledger is down longer,
+	// an operator should learn it from 503s rather than from a Redis without memory.
 	defaultBacklog = 1_000_000
 
 	// callTimeout bounds the calls that have no deadline of their caller's.
@@ -36,9 +36,9 @@ type Options struct {
 	Username, Password string
 	// Secret makes the codes.
 	Secret firstcome.Secret
-	// AnyEviction accepts a Redis that may evict keys; it is a warning then.
+	// AnyEviction accepts a Redis that may evict keys, with a warning.
 	AnyEviction bool
-	// KeepUnnamed leaves a Redis without a name that has none. The gate has no name then, and makes no campaign.
+	// KeepUnnamed gives no name to a Redis without one. The gate then has no name either, and makes no campaign.
 	KeepUnnamed bool
 	// Backlog is how many numbers of a campaign may be undrained before no more are
 	// issued. Default 1,000,000; negative: any.
@@ -48,8 +48,8 @@ type Options struct {
 	// Ledger names the ledger that the gate decides for, of all that may share a Redis. It is
 	// first called when Open has returned. Nil: it has no name.
 	Ledger func() string
-	// Marker returns what the ledger calls a campaign, for good, or firstcome.ErrNoCampaign: see
-	// firstcome.Change. What has another marker are other keys. Nil: all are called the same.
+	// Marker returns the ledger's permanent name for a campaign, or firstcome.ErrNoCampaign: see
+	// firstcome.Change. Another marker means other keys. Nil: all have the same.
 	Marker func(context.Context, firstcome.CampaignID) (string, error)
 	// Missing says what it means that the gate has no such campaign: the ledger knows
 	// whether it should have it; firstcome.ErrBusy: it is being made, and no gate ever

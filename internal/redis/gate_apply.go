@@ -51,9 +51,9 @@ func (g *Gate) applyUntil(ctx context.Context, change firstcome.Change, until ti
 	return g.run(ctx, g.apply, k, args...)
 }
 
-// make applies the change that makes a campaign, if no gate ever had it: not where Redis
-// was emptied, or replaced by another one, since. The gate's time is read first, so that
-// a node which stops in between comes too late.
+// make applies the change that makes a campaign, if no gate ever had it: not if Redis
+// was emptied or replaced since. It reads the gate's time first, so that a node that
+// pauses in between comes too late.
 func (g *Gate) make(ctx context.Context, change firstcome.Change) (word string, parts []rueidis.RedisMessage, err error) {
 	now, err := g.now(ctx)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Rights are what a Redis user needs, as ACL SETUSER spells them; the last three of a
-// cluster and of a primary that Sentinel names. Before Redis 7 a new user may use every
-// channel, and naming one in addition is an error.
+// Rights are what a Redis user needs, as ACL SETUSER spells them; the last three are
+// for a cluster and for a primary that Sentinel names. Before Redis 7 a new user may
+// use every channel, and naming one in addition is an error.
 const Rights = "~firstcome:* resetchannels &firstcome:* +@connection +eval +evalsha +info +time +get +set +unlink " +
 	"+hset +hget +hmget +hlen +hdel +hscan +publish +subscribe +unsubscribe " +
 	"+xadd +xlen +xrange +xdel +xack +xgroup +xreadgroup +xautoclaim +xclaim " +
@@ -55,8 +55,8 @@ func Open(ctx context.Context, options Options) (*Gate, error) {
 	return g, nil
 }
 
-// Inspect connects to Redis to read what a gate has there: Name, State, Coupons and Unrecorded. It writes
-// nothing, and reading is all that the user has to have the right to. Of a Redis that is no gate, or was emptied, Name is empty.
+// Inspect connects to Redis to read what a gate has there: Name, State, Coupons and Unrecorded. It writes nothing, and the user
+// needs only the right to read. Name is empty if the Redis is no gate or was emptied.
 func Inspect(ctx context.Context, options Options) (*Gate, error) {
 	client, err := connect(options)
 	if err != nil {
@@ -184,7 +184,7 @@ func (g *Gate) checkRights(ctx context.Context) error {
 	return nil
 }
 
-// name reads the instance's name, and makes it if there is none and there may be one. Of nodes that
+// name reads the instance's name, and makes one if there is none and one is allowed. Nodes that
 // start at once all get the same name.
 func (g *Gate) name(ctx context.Context) (err error) {
 	if g.options.KeepUnnamed {

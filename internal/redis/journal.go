@@ -30,12 +30,12 @@ type JournalOptions struct {
 	// Sweep is how often the active campaigns are looked at; default 1 s. What is issued
 	// wakes the journal besides.
 	Sweep time.Duration
-	// Slow is how often a campaign is looked at that is closed and of which all is recorded, while
-	// its revision is the same; default 1 min.
+	// Slow is how often a closed and fully recorded campaign is looked at while its revision is
+	// the same; default 1 min.
 	Slow time.Duration
-	// OnAlarm, if set, is told what an operator should know: what was lost of a journal and
-	// made again, and a campaign that cannot be drained, the same about once a minute. The
-	// id is empty where it is about no single campaign, as when nothing wakes the journal.
+	// OnAlarm, if set, gets what an operator should know: what a journal lost and got back,
+	// and campaigns that cannot be drained; the same alarm about once a minute. The id is
+	// empty if it is about no single campaign, such as when nothing wakes the journal.
 	OnAlarm func(firstcome.CampaignID, error)
 }
 
@@ -116,12 +116,12 @@ func (j *Journal) Drain(ctx context.Context, to flow.Sink) error {
 	return fmt.Errorf("drain the Redis journal: %w", err)
 }
 
-// sweep puts those of the active campaigns on the agenda that have something.
+// sweep puts the active campaigns that have something to drain on the agenda.
 func (j *Journal) sweep(ctx context.Context) error {
 	tick := time.NewTicker(j.options.Sweep)
 	defer tick.Stop()
 	for {
-		// Without the ledger the last list is as good: nothing can be recorded now.
+		// Without the ledger the last list will do: nothing can be recorded now.
 		active, err := j.options.Active(ctx)
 		if err == nil {
 			j.actives.set(active)
@@ -140,8 +140,7 @@ func (j *Journal) sweep(ctx context.Context) error {
 	}
 }
 
-// look puts those of the campaigns that are due on the agenda that have entries, or of which not all that was
-// issued is drained.
+// look puts due campaigns on the agenda if they have entries, or if not all that they issued is drained.
 func (j *Journal) look(ctx context.Context) error {
 	return j.gate.survey(ctx, &j.schedule, j.actives.list(), func(r flow.Revision, s survey) error {
 		if s.err != nil {
@@ -154,8 +153,8 @@ func (j *Journal) look(ctx context.Context) error {
 	})
 }
 
-// isolate keeps an error of one campaign, which only an operator ends, from the others: it is
-// told and nil, and the campaign rests for a while. Any other error is returned.
+// isolate keeps one campaign's error, which only an operator can end, from the others: it reports the error,
+// returns nil, and the campaign rests for a while. It returns any other error.
 func (j *Journal) isolate(id firstcome.CampaignID, err error) error {
 	if err == nil || !ofOne(err) {
 		return err

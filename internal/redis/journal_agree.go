@@ -15,9 +15,9 @@ var (
 	errTwice = errors.New("the gate gave numbers again that are other coupons in the ledger, so it has lost its latest decisions: its dead letters say which; close the campaign")
 )
 
-// differs notes that a campaign's gate and ledger do not say the same of how far it is drained, though there is nothing
-// in the journal: the gate was not told, or the ledger is an older copy, or it went on between the two readings. So
-// it does where the ledger has numbers that the gate never gave, whatever is in the journal.
+// differs notes that gate and ledger disagree on how far a campaign is drained, though the journal is empty: the gate
+// was not told, the ledger is an older copy, or the campaign went on between the two readings. It also notes that the
+// ledger has numbers that the gate never gave, whatever is in the journal.
 func (j *Journal) differs(r flow.Revision, s survey) bool {
 	if r.Marker == "" || s.fields[1] == strconv.FormatInt(r.Drained, 10) {
 		return false
@@ -29,7 +29,7 @@ func (j *Journal) differs(r flow.Revision, s survey) bool {
 	return true
 }
 
-// agree tells the gate how far a campaign is drained, where a sweep saw that it says otherwise.
+// agree tells the gate how far a campaign is drained, if a sweep saw that the gate says otherwise.
 func (j *Journal) agree(ctx context.Context, s *stream, to flow.Sink) error {
 	if !s.differs.Swap(false) { // else the next sweep says so again
 		return nil
@@ -41,9 +41,9 @@ func (j *Journal) agree(ctx context.Context, s *stream, to flow.Sink) error {
 	return j.settle(ctx, s, to, drained, nil)
 }
 
-// settle is done with entries that the sink has taken, and tells the gate how far the campaign is drained. It
-// looks whether the ledger has what the gate was told before: another recorder may have told more since the ledger
-// answered, but if the ledger does not have that now it is an older copy.
+// settle removes entries that the sink has taken, and tells the gate how far the campaign is drained. It checks
+// that the ledger has what the gate was told before: another recorder may have told more since the ledger
+// answered, but if the ledger does not have that now, it is an older copy.
 func (j *Journal) settle(ctx context.Context, s *stream, to flow.Sink, drained flow.Drained, entries []string) error {
 	before, err := j.gate.settleEntries(ctx, s.keys, drained, entries)
 	if err != nil || before <= drained.Through {

@@ -55,15 +55,15 @@ const refillEvery = time.Minute
 var (
 	// errDeleted says that somebody deleted entries that a recorder had.
 	errDeleted = errors.New("entries of the journal were deleted before they were recorded")
-	// errGap says that there are numbers below which no recorder has brought for long.
+	// errGap says that for long no recorder has brought some numbers below those recorded.
 	errGap = errors.New("numbers between those that are recorded do not come")
 	// errBehind says that a journal is empty and its campaign is not drained.
 	errBehind = errors.New("the journal is empty, and not all that was issued is recorded")
 )
 
-// A hole is what is gone of one campaign's journal: its reader saw it, numbers do not come, or the journal is empty and
-// not all that was issued is drained. It stays until it is filled from the gate's holders. The worker that has the
-// campaign guards it.
+// A hole is what is missing from one campaign's journal: its reader saw it, numbers do not come, or the journal is
+// empty and not all that was issued is drained. It stays until it is filled from the gate's holders. The worker that
+// has the campaign guards it.
 type hole struct {
 	cause    error     // nil: nothing is known to be gone
 	told     bool      // that it is there
@@ -198,9 +198,9 @@ func (g *Gate) appendLag(ctx context.Context, all []flow.Lag, k *keys) ([]flow.L
 	return all, nil
 }
 
-// Retire deletes a campaign's keys. The ledger must have said first that it
-// answers for the campaign from now on. It is asked anew which keys these are: if it was replaced under this node, the ones that are
-// remembered are those of a campaign for which it does not answer. It may be repeated.
+// Retire deletes a campaign's keys. The ledger must have said first that it answers for the campaign from now on. Retire asks it
+// again for the keys: if the ledger was replaced under this node, the remembered keys are those of a campaign for which it does not
+// answer. It may be repeated.
 func (g *Gate) Retire(ctx context.Context, id firstcome.CampaignID) error {
 	g.keyring.forget(id)
 	k, err := g.keysOf(ctx, id)

@@ -51,8 +51,8 @@ type keys struct {
 	// marker tells the campaign from all others of its id: see firstcome.Change.
 	marker string
 
-	// tag is the hash tag, the id and 12 digits of a hash of the marker. So what another ledger, a later
-	// copy of this one or nodes with another code secret have under the same id are other keys: see docs/adr/0025.
+	// tag is the hash tag, the id and 12 digits of a hash of the marker. So another ledger, a later copy of this
+	// one, or nodes with another code secret use other keys for the same id: see docs/adr/0025.
 	tag string
 
 	// campaign is a hash: the layout of the keys, terms as far as they decide, version, counters
@@ -162,8 +162,8 @@ func (g *Gate) tagged(tag string) *keys {
 	return nil
 }
 
-// missing is the error of a campaign that the gate does not have under these keys. The ledger is
-// asked for them again at the next call, because it may have been replaced under this node.
+// missing is the error of a campaign that the gate does not have under these keys. The next call
+// asks the ledger for the keys again, because it may have been replaced under this node.
 func (g *Gate) missing(ctx context.Context, k *keys) error {
 	g.keyring.forget(k.id)
 	if g.options.Missing != nil {

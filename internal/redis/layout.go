@@ -8,8 +8,8 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// layout is the newest layout of the gate's keys that this firstcome knows. A release that
-// writes keys which those before it would misread has a higher one; the scripts say the same. See docs/adr/0014.
+// layout is the newest layout of the gate's keys that this firstcome knows. A release whose keys earlier ones
+// would misread has a higher layout; the scripts have the same number. See docs/adr/0014.
 //
 // Two places say which one is written. layoutKey is raised first, and keeps older programs
 // from starting and from making campaigns. The field layout of a campaign's hash is raised by the
@@ -35,8 +35,8 @@ func newer(of string) error {
 	return fmt.Errorf("%w: %w", firstcome.ErrGateMismatch, newerError{of})
 }
 
-// openLayout refuses a Redis with a layout that this firstcome does not know. It says of
-// one that has none yet that it has this one.
+// openLayout refuses a Redis with a layout that this firstcome does not know. It sets
+// this layout in one that has none yet.
 func (g *Gate) openLayout(ctx context.Context) error {
 	of, err := g.once(ctx, layoutKey, strconv.Itoa(layout))
 	if err == nil && !knows(of) {

@@ -22,8 +22,8 @@ func CheckURL(text string) error {
 // urlOptions are those of a URL besides package trust's.
 var urlOptions = []string{"addr", "db", "master_set", "protocol", "skip_verify"}
 
-// readURL reads a URL. What others say of one that they cannot read may have a part of
-// the password in it, so it is not told.
+// readURL reads a URL. Other packages' errors about an unreadable URL may contain part
+// of the password, so they are not shown.
 func readURL(text string) (rueidis.ClientOption, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" || u.Host == "" {

@@ -20,8 +20,8 @@
 -- Redis is helped. Only a new campaign has to find memory. An empty
 -- journal that a campaign was not made with is no leftover: making it again is safe.
 --
--- A campaign is never made twice, else its stock would be full again: who makes it asks the
--- ledger first whether there was one, and the time tells how long that may be ago.
+-- A campaign is never made twice, or its stock would be full again: its maker first asks
+-- the ledger whether there was one; the time limits how long ago that may be.
 
 local clock, cool_for, version, kind = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 
@@ -60,7 +60,7 @@ local quantity, opens_at, closes_at, in_force = tonumber(c[1]), tonumber(c[2]), 
 local read = now -- what cools goes by the clock: see claim.lua
 if now < tonumber(c[5]) then now = tonumber(c[5]) end
 
--- What came back by an earlier change and cools still.
+-- What an earlier change returned and still cools.
 local cooling, cooling_until, was_opens_at, was_closes_at = 0, math.min(tonumber(c[7]), read + cool_for), nil, nil
 if read < cooling_until then
   cooling, was_opens_at, was_closes_at = tonumber(c[6]), tonumber(c[8]), tonumber(c[9])

@@ -40,11 +40,11 @@ local was_opens_at, was_closes_at = tonumber(c[15]), tonumber(c[16])
 local opened_at, sold_out_at, closed_at = tonumber(c[17]), tonumber(c[18]), tonumber(c[19])
 local version = c[20]
 
--- Where the keys do not agree, or the ledger has numbers that were not given, something is
--- gone, and whatever was decided would be a guess.
+-- If the keys do not agree, or the ledger has numbers that were not given, something is
+-- gone, and any decision would be a guess.
 if redis.call('HLEN', holders_key) ~= in_force or last_number < drained then return {'lost'} end
 
--- The gate's time never goes back behind what the campaign has seen.
+-- The gate's time never goes back before an instant that the campaign has seen.
 local now = tonumber(clock)
 if not now then
   local t = redis.call('TIME')
@@ -54,9 +54,9 @@ local read = now -- what cools goes by the clock: the gate's time stands still a
 if now < decided_at then now = decided_at end
 
 -- While stock that came back cools, it counts as in force, and a window that was
--- widened is still as narrow as it was. What would cool for longer than if it began
--- now began before the clock went back: it begins now. What has cooled is forgotten, so that it
--- does not cool again.
+-- widened is still as narrow as it was. If something would cool for longer than if it began
+-- now, the clock went back: it begins now. What has cooled is forgotten, so that it does not
+-- cool again.
 local moved = false
 if cooling_until > read + cool_for then cooling_until, moved = read + cool_for, true end
 if read >= cooling_until then

@@ -1,11 +1,11 @@
--- Tells of coupons whether each surely is the one of its number in the ledger. It writes nothing.
+-- Tells whether each coupon is surely in the ledger under its number. It writes nothing.
 --
 -- ARGV  1 the entries of all coupons, as holders has them, one behind the other; 2 and following: their users
 -- Returns {'has', digits}: a digit for each, 1 where it is sure, else 0
 --
 -- It is sure of a coupon whose user holds it here, without a flag, and whose number is drained: see settle.lua.
--- That the ledger has a coupon of the number does not say whose it is: this gate may have lost its latest
--- decisions and given their numbers again. Where that is known it is sure of nothing.
+-- A coupon of the number in the ledger may be another user's: this gate may have lost its latest decisions and
+-- given their numbers again. Where that is known it is sure of nothing.
 
 local FIRST_USER = 2
 

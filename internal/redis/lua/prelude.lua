@@ -4,7 +4,7 @@
 -- Each script may answer, and has done nothing then:
 --   {'newer', layout}  the keys have a layout that it does not know
 --   {'absent'}         there is no campaign under these keys
--- Whose campaign it is no script asks: the keys of another are others (see keys.go).
+-- No script asks whose campaign it is: another ledger's campaign has other keys (see keys.go).
 
 local LAYOUT = 1 -- the newest layout of a campaign's keys that the scripts know: see layout.go
 local CHUNK = 1000 -- values that unpack() puts on Lua's stack, which has room for about 8,000

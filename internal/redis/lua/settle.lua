@@ -1,4 +1,4 @@
--- Is done with entries of a campaign's journal that the ledger has, and notes how far the campaign is drained.
+-- Removes entries that the ledger has from a campaign's journal, and notes how far the campaign is drained.
 --
 -- ARGV  1 the recorders' group, 2 the channel to tell, 3 the campaign's tag
 --       4 the number up to which each is a coupon in the ledger, a dead letter or lost
