@@ -33,8 +33,7 @@ type Config struct {
 	UserLimit, AddressLimit *auth.Limiter
 	// TrustedProxies are believed when they say, in X-Forwarded-For, who the client is.
 	TrustedProxies []netip.Prefix
-	// CORSOrigins are origins besides the server's own whose pages may ask: see
-	// ParseOrigin.
+	// CORSOrigins are the other origins whose pages may ask: see ParseOrigin.
 	CORSOrigins []string
 }
 
