@@ -12,8 +12,8 @@ import (
 const campaignsPage = 1000
 
 // Active returns the campaigns that recorders have to look at, in the order of their
-// ids: those of this node's gate and secret that are not retired. One that is made or
-// retired meanwhile may be among them or not.
+// ids: those of this node's gate and secret that are not retired. A campaign made or
+// retired meanwhile may be missing or not.
 func (l *Ledger) Active(ctx context.Context) ([]flow.Revision, error) {
 	all, err := l.atGate(ctx, `c.retired_at IS NULL`)
 	return all, wrap(err, "read the active campaigns")

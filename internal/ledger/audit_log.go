@@ -52,7 +52,7 @@ type LogEntry struct {
 	Campaign firstcome.CampaignID
 	User     firstcome.UserID
 	Number   int64
-	Refused  bool // the gate refused the change: nothing became another
+	Refused  bool // the gate refused the change: nothing changed
 	Detail   json.RawMessage
 }
 

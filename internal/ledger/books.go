@@ -39,9 +39,9 @@ func (b *Books) Other() audit.OtherSource {
 	return audit.OtherSource{Keys: b.keys, Letters: b.otherLetters, Log: b.otherLog}
 }
 
-// Campaigns returns the ids of all campaigns of which the ledger says anything, in
-// order: also of those whose row is gone. audit.ErrUnreadable says that a table could not be
-// read, and that the ids are those of the others.
+// Campaigns returns the ids of all campaigns that the ledger mentions, in order, including
+// those whose row is gone. audit.ErrUnreadable says that a table could not be read, and that
+// the ids are those of the others.
 func (b *Books) Campaigns(ctx context.Context) ([]firstcome.CampaignID, error) {
 	var ids []firstcome.CampaignID
 	var unreadable error

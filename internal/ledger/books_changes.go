@@ -68,8 +68,8 @@ func (b *Books) lines(ctx context.Context, each func(audit.Line), where string, 
 	}, `SELECT id, at, action, user_id, number, detail FROM audit_log WHERE `+where+` ORDER BY audit_log.id`, args...)
 }
 
-// about returns what the detail of a line says it is about. Of one that cannot be read it is nothing, which is
-// not what it has to be.
+// about returns what the detail of a line says it is about. For an unreadable detail it returns nothing, which
+// never matches.
 func about(detail string) audit.About {
 	var d audit.About
 	if json.Unmarshal([]byte(detail), &d) != nil {

@@ -10,8 +10,8 @@ import (
 // firstEpoch is the epoch of a campaign whose gate has never lost anything.
 const firstEpoch = 1
 
-// Create makes a campaign, which is its change 1. ErrCampaignExists says that there is one
-// with its id, a joined FieldError that its terms may not stand.
+// Create makes a campaign, which is its change 1. ErrCampaignExists says that its id is
+// taken, a joined FieldError that its terms are not allowed.
 func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) (version int64, err error) {
 	if err := terms.Check(); err != nil {
 		return 0, err
@@ -118,10 +118,9 @@ const (
 	Close  Switch = "close"  // for good
 )
 
-// Switch pauses, resumes or closes a campaign, and returns the version that this made. To do
-// so twice is the same as once: then it is 0. A closed campaign can only be closed: else it is ErrClosed. ErrPending
-// says that an earlier change has to reach the gate first. A campaign whose gate is another Redis, perhaps gone for good, can be closed
-// too: that Redis hears of it if it comes back.
+// Switch pauses, resumes or closes a campaign, and returns the version that this made. Doing so again changes nothing and returns 0. A
+// closed campaign can only be closed: anything else is ErrClosed. ErrPending says that an earlier change has to reach the gate first. A
+// campaign whose gate is another Redis, perhaps gone for good, can be closed too: that Redis hears of it if it comes back.
 func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.CampaignID, to Switch) (version int64, err error) {
 	change := l.change
 	if to == Close {

@@ -7,8 +7,8 @@ import (
 )
 
 // Where several nodes share a gate, one of them may repeat "sold out" for as long as
-// its lease lasts after stock came back at another. So nobody is issued that stock before:
-// it cools for coolFor, and no lease is granted meanwhile.
+// its lease lasts after stock came back at another. So nobody is issued that stock until
+// then: it cools for coolFor, and no lease is granted meanwhile.
 
 // coolFor is how long stock that came back cools: longer than refusalLease, by what
 // clocks of two machines may differ in running for so long.
@@ -25,7 +25,7 @@ type cooling struct {
 }
 
 // recallCooling brings what the row says of it up to the clock, which was just read.
-// What would cool for longer than if it began now began before the clock went back: it begins
+// If something would cool for longer than if it began now, the clock went back: it begins
 // now. What has cooled is forgotten, so that it does not cool again if the clock goes back.
 func (s *stock) recallCooling() {
 	if latest := s.clock.Add(coolFor); s.cooling.until.After(latest) {

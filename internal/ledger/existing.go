@@ -9,8 +9,8 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// An existing is which campaigns there are, as far as this node has seen any. Nothing is remembered of
-// what there is not, so that one that another node made is there at once. The zero value is empty.
+// An existing remembers which campaigns this node has seen. It does not remember missing ones, so a
+// campaign that another node makes is there at once. The zero value is empty.
 type existing struct {
 	mu   sync.RWMutex // guards what follows
 	seen map[firstcome.CampaignID]struct{}
@@ -41,8 +41,8 @@ func (e *existing) remove(id firstcome.CampaignID) {
 	delete(e.seen, id)
 }
 
-// isMadeUp tells whether it is certain that there is no such campaign. On a server anybody can ask for one:
-// that is told by a plain read, beside the connections that decide. What that cannot tell a transaction will.
+// isMadeUp tells whether there is certainly no such campaign. Anybody can ask for one, so on a server a plain
+// read finds out, apart from the connections that decide. What it cannot tell, a transaction will.
 func (l *Ledger) isMadeUp(ctx context.Context, id firstcome.CampaignID) bool {
 	if !l.dialect.shared || l.existing.has(id) {
 		return false

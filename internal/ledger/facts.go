@@ -124,8 +124,8 @@ func (t *tx) addFacts(id firstcome.CampaignID, r run) error {
 }
 
 // NewFacts returns a channel that is closed when the campaign has new facts.
-// Whoever asks for facts, finds none, and wants to wait asks for it first. forget
-// must be called when nobody waits any more.
+// A reader who may have to wait asks for the channel first, then reads the facts.
+// forget must be called when the wait is over.
 func (l *Ledger) NewFacts(id firstcome.CampaignID) (news <-chan struct{}, forget func()) {
 	c := make(chan struct{})
 	l.mu.Lock()
@@ -160,7 +160,7 @@ func (l *Ledger) announce(touched map[firstcome.CampaignID]bool) {
 }
 
 const (
-	// watchEvery is how late somebody who waits for facts may hear of another node's.
+	// watchEvery is how late a waiter may hear of another node's facts.
 	watchEvery = 100 * time.Millisecond
 	// watchTimeout bounds one look at the positions.
 	watchTimeout = 5 * time.Second

@@ -36,12 +36,12 @@ func File(path string) string {
 	return path
 }
 
-// checkNames returns an error that says what to do if the file has more names than one: SQLite has a
-// log beside each, and whoever opens it by another does not see the lock.
+// checkNames returns an error that says what to do if the file has more names than one: SQLite keeps
+// a log beside each, and a process that opens it by another does not see the lock.
 func checkNames(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil // it is yet to be made, or to open it says why not
+		return nil // it is yet to be made, or opening it says why not
 	}
 	if n := hardLinks(info); n > 1 {
 		return fmt.Errorf("the ledger %[1]s has %[2]d names (hard links), and SQLite keeps a log beside each: remove the others, which find DIRECTORY -samefile %[1]s finds; firstcome backup makes a copy", path, n)

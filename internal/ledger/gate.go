@@ -72,11 +72,11 @@ func (l *Ledger) claim(ctx context.Context, c *claims) error {
 	})
 }
 
-// Attempted is what the transactions of one call of Claim issued. Behind one whose
-// commit is unknown the next finds its coupons, and these were issued by this very call.
+// Attempted is what the transactions of one call of Claim issued. After one whose commit
+// is unknown the next finds its coupons: this very call issued them.
 type attempted map[firstcome.UserID]firstcome.Coupon
 
-// claim takes the decisions of one more run, and says issued of what an earlier one issued.
+// claim takes the decisions of one more run, and answers issued for what an earlier run issued.
 func (a attempted) claim(decisions []firstcome.Decision) {
 	this := attempted{}
 	for n := range decisions {

@@ -25,8 +25,8 @@ func (l *Ledger) marker(createdAt time.Time, secret string) string {
 	return l.identity + "." + strconv.FormatInt(createdAt.UnixMicro(), 10) + "." + secret
 }
 
-// identify reads which ledger this is, and makes it up if it is not said yet and may be. Of
-// nodes that do so at once the schema lets one.
+// identify reads the ledger's name, and makes one if there is none and it may. If several
+// nodes do so at once, the schema lets one succeed.
 func (l *Ledger) identify(ctx context.Context, may bool) error {
 	found, err := l.readIdentity(ctx, l.conclude.db)
 	if err != nil || found || !may {

@@ -24,7 +24,7 @@ func (l *Ledger) AddKey(ctx context.Context, actor string, k firstcome.Key) erro
 // ErrNoKey says that there is no such key.
 var ErrNoKey = errors.New("no such key")
 
-// RevokeKey makes a key bad, for good. Twice is the same as once.
+// RevokeKey revokes a key for good. It may be repeated.
 func (l *Ledger) RevokeKey(ctx context.Context, actor, id string) error {
 	err := l.update(ctx, func(t *tx) error {
 		var revoked sql.NullInt64

@@ -19,8 +19,8 @@ type OtherGate struct {
 	Campaigns int // that are not retired
 }
 
-// OtherGates returns the gates of all campaigns that are neither retired nor decided by the ledger or by
-// this node's gate, in the order of their names.
+// OtherGates returns the gates, in the order of their names, of all unretired campaigns that neither the
+// ledger nor this node's gate decides.
 func (l *Ledger) OtherGates(ctx context.Context) (all []OtherGate, err error) {
 	rows, err := l.conclude.QueryContext(ctx, `SELECT gate, count(*) FROM campaigns
 		WHERE gate <> ? AND gate <> ? AND retired_at IS NULL GROUP BY gate ORDER BY gate`, gateKind, l.gate)

@@ -12,7 +12,7 @@ type asked interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// A reader asks what it is made of. Its queries have ? for an argument in every dialect.
+// A reader runs queries on what it wraps. They have ? for an argument in every dialect.
 type reader[A asked] struct {
 	db A
 	d  *dialect
@@ -51,7 +51,7 @@ func (p *pool) Close() error { return p.db.Close() }
 // A snapshot is a transaction of a pool.
 type snapshot = reader[*sql.Tx]
 
-// wrap says of an error what failed. No error stays none.
+// wrap adds to an error what failed. Nil stays nil.
 func wrap(err error, what string, args ...any) error {
 	if err == nil {
 		return nil

@@ -11,15 +11,13 @@ import (
 )
 
 // Record keeps a batch of coupons that a remote gate issued, all or none of them, and
-// returns how far the campaign is drained then. To record a coupon again is the
-// same as once, also after it was voided, and whatever its epoch; one that is a
-// dead letter stays one, and is named. flow.ErrRefused says that the ledger never takes all of
-// these, and which is the first that it does not: a different coupon under a known
-// number, or a new one of a user who holds another, over the quantity, of another
-// epoch than the campaign's, or that is no coupon. firstcome.ErrGateMismatch says
-// that another node has to record them, or one of another ledger; flow.ErrRowLocked that somebody keeps the campaign locked
-// for longer than five seconds: then nothing was written. After any other error it is unknown what is
-// recorded, and to record the same again is right.
+// returns how far the campaign is drained then. Recording a coupon again changes nothing, even after it was voided, and
+// whatever its epoch; one that is a dead letter stays one, and is named. flow.ErrRefused says that the ledger never takes
+// all of these, and which is the first that it does not: a different coupon under a known number, or a new one of a user
+// who holds another, over the quantity, of another epoch than the campaign's, or that is no coupon.
+// firstcome.ErrGateMismatch says that another node has to record them, or one of another ledger; flow.ErrRowLocked that
+// somebody keeps the campaign locked for longer than five seconds: then nothing was written. After any other error it is
+// unknown what is recorded, and to record the same again is right.
 func (l *Ledger) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 	var drained flow.Drained
 	given, err := inNumberOrder(b.Campaign, b.Coupons)
@@ -39,9 +37,9 @@ func (l *Ledger) Record(ctx context.Context, b flow.Batch) (flow.Drained, error)
 	return drained, nil
 }
 
-// ofOne says of a lock that a recording did not get in time that somebody keeps it.
-// To wait again at once would only keep a recorder from other campaigns: so the error is
-// none of those after which a transaction runs again.
+// ofOne turns a recording's lock time-out into the error that somebody keeps the row
+// locked. To wait again at once would only keep a recorder from other campaigns: so the
+// error is none of those after which a transaction runs again.
 func (l *Ledger) ofOne(err error) error {
 	if !l.dialect.rowLocked(err) {
 		return err
@@ -89,7 +87,7 @@ func inNumberOrder(id firstcome.CampaignID, coupons []firstcome.Coupon) ([]first
 // codeLength is the length of every coupon's code: see Secret.Code.
 const codeLength = 16
 
-// checkCoupon refuses what no table takes, so that it is not tried for ever.
+// checkCoupon refuses what no table accepts, so that it is not tried for ever.
 func checkCoupon(id firstcome.CampaignID, c firstcome.Coupon) error {
 	if c.Number < 1 {
 		return refuse(c, "is not from 1 on")
@@ -120,8 +118,8 @@ type recording struct {
 	flow.Drained
 }
 
-// recordingOf locks the campaign that a batch is of, and refuses one of another campaign of the id: of one that
-// another ledger has, or this one had before it was replaced by a copy.
+// recordingOf locks a batch's campaign, and refuses a batch of another campaign with the id: one of another
+// ledger, or one that this ledger had before a copy replaced it.
 func (l *Ledger) recordingOf(t *tx, b flow.Batch) (*recording, error) {
 	s, err := l.rowToChange(t, b.Campaign)
 	switch {

@@ -50,8 +50,8 @@ const retiredBy = "firstcome"
 // Retire marks a campaign as retired, if it has been closed for an age by the
 // ledger's time and by the gate's, nothing has changed since the gate was in the state seen,
 // all of its numbers are drained and none of them is an open dead letter; it
-// tells whether the campaign is retired. From then on the ledger answers for the
-// campaign, and the gate may forget it. To retire it again is the same as once.
+// tells whether the campaign is retired. From then on the ledger answers for the campaign,
+// and the gate may forget it. It may be repeated.
 func (l *Ledger) Retire(ctx context.Context, id firstcome.CampaignID, seen flow.GateState, age time.Duration) (retired bool, err error) {
 	err = l.locked(ctx, id, func(t *tx, s stock) (err error) {
 		if retired = !s.retiredAt.IsZero(); retired {
@@ -109,8 +109,8 @@ func (l *Ledger) Forgotten(ctx context.Context, id firstcome.CampaignID) error {
 // errNotRetired is about a campaign for which its gate has to answer.
 var errNotRetired = fmt.Errorf("%w: it is not retired", flow.ErrLost)
 
-// ClaimRetired decides claims of a retired campaign as its gate did while it knew
-// it: holders are told their coupons, nobody is issued one. Of any other campaign it is flow.ErrLost.
+// ClaimRetired decides claims of a retired campaign as its gate did: it names the coupons of holders
+// and issues none. For any other campaign it returns flow.ErrLost.
 func (l *Ledger) ClaimRetired(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	var decisions []firstcome.Decision
 	err := l.repeat(ctx, func(t *tx) (err error) {
@@ -153,7 +153,7 @@ func (l *Ledger) decideRetired(t *tx, id firstcome.CampaignID, users []firstcome
 }
 
 // StateRetired returns the counters of a retired campaign, as its gate told them while
-// it knew it. Of any other campaign it is flow.ErrLost.
+// it knew it. For any other campaign it returns flow.ErrLost.
 func (l *Ledger) StateRetired(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error) {
 	s, err := l.status(ctx, id)
 	switch {

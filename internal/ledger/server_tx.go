@@ -27,8 +27,8 @@ const (
 	// takes some 10 ms, so that the transaction that was in the way has ended by then.
 	maxBackoff = 64 * time.Millisecond
 	// reconnects is how often a transaction runs again because its connection was
-	// lost: once for a connection that was idle too long, once for luck. A
-	// server that is down is told at once, so that callers hear it while they wait.
+	// lost: once for a connection that was idle too long, once for luck. That a
+	// server is down is reported at once, so that callers hear it while they wait.
 	reconnects = 2
 )
 

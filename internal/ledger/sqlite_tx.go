@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// unknown tells whether an error of a transaction leaves it open what became of that.
+// unknown tells whether an error of a transaction leaves open what became of it.
 func (w *writer) unknown(err error) bool { return w.ledger.dialect.classify(err) == unreachable }
 
-// transaction commits what so many jobs do, or nothing of it.
+// transaction commits what a number of jobs do, or nothing of it.
 func (w *writer) transaction(jobs int, do func(*tx) error) error {
 	started := time.Now()
 	err := w.begin()
@@ -75,7 +75,7 @@ func (w *writer) rollback() {
 	}
 }
 
-// disconnect closes the connection, and forgets all that was read by it.
+// disconnect closes the connection, and forgets all that was read through it.
 func (w *writer) disconnect() {
 	clear(w.tx.stocks)
 	if w.conn != nil {

@@ -108,7 +108,7 @@ type writer struct {
 	claims []*claims   // of a transaction
 	before int         // jobs that gathered before
 	late   *time.Timer // ends the wait for as many
-	// alone says until when the claims of a campaign share no transaction.
+	// alone says until when a campaign's claims share no transaction.
 	alone map[firstcome.CampaignID]time.Time
 
 	checkpoints checkpointer
@@ -140,10 +140,10 @@ func (w *writer) waiting() *job {
 }
 
 // gather takes all claims that wait, up to a job of another kind: claims behind a change
-// are decided behind it. While most of those whom the transaction before answered have
-// not come again, it waits for them: crowds at many campaigns would else be split into many small
-// transactions, each with a sync and with the pages that all of them write. A claim that comes alone never
-// waits; one that comes when a crowd has gone waits once.
+// are decided behind it. While most callers that the previous transaction answered have not come again, it
+// waits for them: otherwise crowds at many campaigns would be split into many small transactions, each
+// with a sync and with the pages that all of them write. A claim that comes alone never waits; one that
+// comes when a crowd has gone waits once.
 func (w *writer) gather(first *job) []*job {
 	w.jobs = append(w.jobs[:0], first)
 	expected := w.before - w.before/10
@@ -196,9 +196,9 @@ func (w *writer) claim(jobs []*job) {
 	clear(w.jobs)
 }
 
-// together decides claims in one transaction, and answers them. If that is refused, nobody knows for whose sake.
-// Then each half of them has a transaction, the first before the second, so that the claims of a campaign keep
-// their order, until what is refused is alone.
+// together decides claims in one transaction, and answers them. If that is refused, it is unknown which claim
+// caused it. Then each half has a transaction, the first before the second so that a campaign's claims keep
+// their order, until the refused claims are alone.
 func (w *writer) together(jobs []*job) {
 	w.claims = w.claims[:0]
 	for _, j := range jobs {
