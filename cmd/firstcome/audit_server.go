@@ -26,10 +26,9 @@ func serverCampaigns(ctx context.Context, calls *client.Client) ([]firstcome.Cam
 // maxPage is how many items a server gives at once.
 const maxPage = 500
 
-// A remote is one campaign of a server, as an audit reads it, at the instant of a position: of what came
-// later nothing is told. A coupon on the wire says neither under which version of the terms it was issued nor when it was
-// voided; its facts do. So facts are read first, up to the end, and again whenever
-// a coupon comes of which they did not tell yet.
+// A remote is one campaign of a server, as an audit reads it, at the instant of a position: it ignores what came later. A
+// coupon on the wire says neither under which version of the terms it was issued nor when it was voided; its facts do. So
+// facts are read first, up to the end, and again whenever a coupon comes of which they did not tell yet.
 type remote struct {
 	calls *client.Client
 	id    string

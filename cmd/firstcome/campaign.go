@@ -163,7 +163,7 @@ type campaignCloseCmd struct {
 	Yes bool `variable:"none" help:"Close it without asking."`
 }
 
-// Run closes a campaign, if whoever calls means this one.
+// Run closes a campaign, if the caller confirms that it is this one.
 func (c *campaignCloseCmd) Run(ctx context.Context, t terminal) error {
 	if !c.Yes {
 		if err := t.confirm(ctx, "A campaign that is closed never issues again.", c.ID); err != nil {

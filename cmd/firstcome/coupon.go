@@ -128,7 +128,7 @@ func (c *couponIssueCmd) Run(ctx context.Context, t terminal) error {
 		}
 		users = users[len(some):]
 	}
-	// What was answered is shown also where a later call failed.
+	// Answers are shown even if a later call failed.
 	if shown := c.printIssued(t, answers); err == nil {
 		err = shown
 	}
@@ -235,7 +235,7 @@ func (f serverFlags) printCoupon(t terminal, c client.Coupon) error {
 	})
 }
 
-// tellMasked says why ids and codes are not whole. No code has an asterisk of its own.
+// tellMasked says why ids and codes are masked. No code has an asterisk of its own.
 func tellMasked(t terminal, coupons []client.Coupon) {
 	masked := func(c client.Coupon) bool { return strings.Contains(c.Code, "*") }
 	if slices.ContainsFunc(coupons, masked) {

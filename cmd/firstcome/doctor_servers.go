@@ -12,8 +12,8 @@ import (
 	"github.com/firstcome/firstcome/internal/redis"
 )
 
-// campaigns says whether the ledger's campaigns are those that a node with this gate and secret decides. What of the
-// ledger cannot be read has been told before.
+// campaigns says whether the ledger's campaigns are those that a node with this gate and secret decides. What cannot
+// be read of the ledger has been reported before.
 func (c *doctorCmd) campaigns(ctx context.Context, t terminal) (found doctor.Findings) {
 	_ = readLedger(ctx, c.Ledger.path(), func(l *ledger.Ledger) error {
 		all, err := unretired(ctx, l)
@@ -36,7 +36,7 @@ func (c *doctorCmd) campaigns(ctx context.Context, t terminal) (found doctor.Fin
 // campaignsPage is how many campaigns are read at once.
 const campaignsPage = 500
 
-// unretired returns the campaigns that are not over for long.
+// unretired returns the campaigns that are not retired.
 func unretired(ctx context.Context, l *ledger.Ledger) (all []ledger.Status, err error) {
 	for after := firstcome.CampaignID(""); ; {
 		page, err := l.Campaigns(ctx, after, campaignsPage)
@@ -84,7 +84,7 @@ func secretOf(all []ledger.Status, fingerprint string) (found doctor.Findings) {
 	for _, c := range all {
 		grade := doctor.Fail
 		if isClosed(&c) {
-			grade = doctor.Warn // who holds a coupon of it still asks for it
+			grade = doctor.Warn // its holders still ask for their coupons
 		}
 		if c.Secret != fingerprint {
 			others[grade] = append(others[grade], fmt.Sprintf("%s (%s)", c.ID, c.Secret))

@@ -116,7 +116,7 @@ func rowOf(k firstcome.Key) keyRow {
 	return row
 }
 
-// actor is who is named in the audit log: the machine's user.
+// actor is the name in the audit log: the machine's user.
 func actor() string {
 	if u, err := user.Current(); err == nil {
 		return "local:" + u.Username

@@ -9,7 +9,7 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// readLedger opens the ledger beside whoever serves it, and reads.
+// readLedger opens the ledger beside the node that serves it, and reads.
 func readLedger(ctx context.Context, path string, read func(*ledger.Ledger) error) error {
 	return readOpened(ctx, path, ledger.OpenShared, read)
 }

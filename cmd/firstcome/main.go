@@ -46,7 +46,7 @@ func untilSignal() (context.Context, func()) {
 	return ctx, cancel
 }
 
-// A usageError is a mistake of the one who calls: nothing was done.
+// A usageError is a mistake of the caller: nothing was done.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }

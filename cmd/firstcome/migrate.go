@@ -10,8 +10,8 @@ import (
 
 type migrateCmd struct{ ledgerFlag }
 
-// Run migrates the ledger. It is for who wants to do so before serve does; one
-// that is killed half-way goes on where it was.
+// Run migrates the ledger. It is for operators who want to do so before serve
+// does; if it is killed half-way, the next run goes on from there.
 func (c *migrateCmd) Run(ctx context.Context, t terminal) error {
 	// A step is one statement to the database, which does not say how far it is.
 	done := showProgress(ctx, t, "migrate", func() course { return course{} })

@@ -139,7 +139,7 @@ func (c *serveCmd) announce(n *node) {
 	}
 }
 
-// welcome tells who sits before a terminal where the server is, and what to type next.
+// welcome tells a person at a terminal where the server is, and what to type next.
 func (c *serveCmd) welcome(t terminal, n *node) {
 	if n.api == nil {
 		fmt.Fprintf(t.out, "\nThis node records what others issue, and answers nobody.\n\n")

@@ -64,8 +64,8 @@ func readPublicKeys(file string) ([]byte, error) {
 	return text, err
 }
 
-// refuseOrphans refuses settings of tokens where no tokens are configured: who
-// requires an issuer believes that tokens are checked.
+// refuseOrphans refuses settings of tokens if no tokens are configured: an
+// operator who requires an issuer believes that tokens are checked.
 func (c *tokenFlags) refuseOrphans() error {
 	var errs []error
 	for flag, set := range map[string]bool{
