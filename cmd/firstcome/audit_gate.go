@@ -12,9 +12,10 @@ import (
 	"github.com/firstcome/firstcome/internal/redis"
 )
 
-// auditGate compares the campaigns that a gate beside the ledger decides with the ledger, and reads only. It skips campaigns that the gate has forgotten because they ended long
-// ago, and those that were never made there. A ledger that moved to another Redis has campaigns of two gates: with one that decides some of them, it is no breach that another
-// one decided those which are closed.
+// auditGate compares the campaigns that a gate beside the ledger decides with the ledger, and reads only. It skips
+// campaigns that the gate has forgotten because they ended long ago, and those that were never made there. A ledger
+// that moved to another Redis has campaigns of two gates: with one that decides some of them, it is no breach that
+// another one decided those which are closed.
 func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *auditReport, ids []firstcome.CampaignID, secret *firstcome.Secret) error {
 	gate, err := redis.Inspect(ctx, redis.Options{
 		URL:    c.Gate.url(),

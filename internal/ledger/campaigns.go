@@ -118,9 +118,10 @@ const (
 	Close  Switch = "close"  // for good
 )
 
-// Switch pauses, resumes or closes a campaign, and returns the version that this made. Doing so again changes nothing and returns 0. A
-// closed campaign can only be closed: anything else is ErrClosed. ErrPending says that an earlier change has to reach the gate first. A
-// campaign whose gate is another Redis, perhaps gone for good, can be closed too: that Redis hears of it if it comes back.
+// Switch pauses, resumes or closes a campaign, and returns the version that this made. Doing so again changes nothing
+// and returns 0. A closed campaign can only be closed: anything else is ErrClosed. ErrPending says that an earlier
+// change has to reach the gate first. A campaign whose gate is another Redis, perhaps gone for good, can be closed
+// too: that Redis hears of it if it comes back.
 func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.CampaignID, to Switch) (version int64, err error) {
 	change := l.change
 	if to == Close {
