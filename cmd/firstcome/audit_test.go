@@ -102,9 +102,7 @@ func TestAPageThatCannotBeReadIsABreachOfItsCampaignAndEndsNothingElse(t *testin
 				for k := range 100 {
 					users = append(users, firstcome.UserID(fmt.Sprint("user-", n, "-", k)))
 				}
-				if _, err := s.Claim(t.Context(), id, users); err != nil {
-					t.Fatal(err)
-				}
+				stage.Must(t, stage.Err(s.Claim(t.Context(), id, users)))
 			}
 		}
 	})

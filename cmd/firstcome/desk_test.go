@@ -14,6 +14,7 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A desk is a ledger and a gate, and what recorders and operators do there by hand.
@@ -32,21 +33,15 @@ func newDeskOn(t *testing.T, name string, campaigns ...firstcome.CampaignID) *de
 func newDeskAt(t *testing.T, url, name string, campaigns ...firstcome.CampaignID) *desk {
 	t.Helper()
 	secret, err := firstcome.NewSecret([]byte(strings.Repeat("s", firstcome.MinSecret)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	d := &desk{node: &node{}, t: t}
 	d.ledger, err = ledger.Open(t.Context(), name, ledger.Options{Secret: secret})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	gate, err := redis.Open(t.Context(), redis.Options{
 		URL: url, Secret: secret,
 		Ledger: d.ledger.Identity, Marker: d.marker, Missing: d.missing,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	t.Cleanup(gate.Close)
 	d.remote = &remoteGate{gate: gate}
 	d.ledger.UseGate(gate.Name())
@@ -64,12 +59,8 @@ func newDeskAt(t *testing.T, url, name string, campaigns ...firstcome.CampaignID
 	})
 	terms := firstcome.Terms{Name: "Test", Quantity: 100, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}
 	for _, id := range campaigns {
-		if _, err := d.ledger.Create(t.Context(), "test", id, terms); err != nil {
-			t.Fatal(err)
-		}
-		if err := flow.NewChanger(d.ledger, gate, nil).Finish(t.Context(), id, 1); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(d.ledger.Create(t.Context(), "test", id, terms)))
+		stage.Must(t, flow.NewChanger(d.ledger, gate, nil).Finish(t.Context(), id, 1))
 	}
 	return d
 }
@@ -78,9 +69,7 @@ func newDeskAt(t *testing.T, url, name string, campaigns ...firstcome.CampaignID
 func (d *desk) issue(id firstcome.CampaignID, users ...firstcome.UserID) (coupons []firstcome.Coupon) {
 	d.t.Helper()
 	decisions, err := d.remote.gate.Claim(d.t.Context(), id, users)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	stage.Must(d.t, err)
 	for _, one := range decisions {
 		coupons = append(coupons, one.Coupon)
 	}
@@ -104,9 +93,7 @@ func (d *desk) bury(coupons ...firstcome.Coupon) flow.Drained {
 
 func (d *desk) must(drained flow.Drained, err error) flow.Drained {
 	d.t.Helper()
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	stage.Must(d.t, err)
 	return drained
 }
 
@@ -123,9 +110,7 @@ func (d *desk) letter() int64 {
 // replay replays the first open dead letter.
 func (d *desk) replay() {
 	d.t.Helper()
-	if err := d.ledger.Replay(d.t.Context(), "op", d.letter()); err != nil {
-		d.t.Fatal(err)
-	}
+	stage.Must(d.t, d.ledger.Replay(d.t.Context(), "op", d.letter()))
 }
 
 // void voids the first open dead letter, at the gate too.
@@ -135,17 +120,13 @@ func (d *desk) void() {
 	if err == nil {
 		err = flow.NewChanger(d.ledger, d.remote.gate, nil).Finish(d.t.Context(), id, 0)
 	}
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	stage.Must(d.t, err)
 }
 
 // settle tells the gate what became of entries, and is done with them.
 func (d *desk) settle(drained flow.Drained, entries ...string) {
 	d.t.Helper()
-	if _, err := d.remote.gate.Settle(d.t.Context(), "c", drained, entries...); err != nil {
-		d.t.Fatal(err)
-	}
+	stage.Must(d.t, stage.Err(d.remote.gate.Settle(d.t.Context(), "c", drained, entries...)))
 }
 
 // A rewind is a desk whose gate can be taken back to what it was.
@@ -162,14 +143,10 @@ func newRewind(t *testing.T) *rewind {
 	t.Helper()
 	url := services.Redis.Database(t)
 	option, err := rueidis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	option.DisableCache, option.ForceSingleClient = true, true
 	client, err := rueidis.NewClient(option)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	t.Cleanup(client.Close)
 	r := &rewind{url: url, desk: newDeskAt(t, url, t.TempDir()+"/firstcome.db", "c"), client: client, alarms: make(chan error, 100)}
 	r.waiter = flow.NewWaiter(&flow.Over{RemoteGate: r.remote.gate, Book: r.ledger})
@@ -187,9 +164,7 @@ func newRewind(t *testing.T) *rewind {
 func (r *rewind) do(words ...string) rueidis.RedisResult {
 	r.t.Helper()
 	answer := r.client.Do(r.t.Context(), r.client.B().Arbitrary(words...).Build())
-	if err := answer.Error(); err != nil {
-		r.t.Fatal(err)
-	}
+	stage.Must(r.t, answer.Error())
 	return answer
 }
 
@@ -249,9 +224,7 @@ func (r *rewind) settleByHand(drained flow.Drained) {
 func (r *rewind) entries() (ids []string) {
 	r.t.Helper()
 	entries, err := r.do("XRANGE", r.keys[2], "-", "+").AsXRange()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	stage.Must(r.t, err)
 	for _, e := range entries {
 		ids = append(ids, e.ID)
 	}
@@ -294,9 +267,7 @@ func (r *rewind) truth(what string, recorded bool, coupons ...firstcome.Coupon) 
 func (r *rewind) truthAtGate(coupons ...firstcome.Coupon) {
 	r.t.Helper()
 	has, err := r.remote.gate.Has(r.t.Context(), "c", coupons)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	stage.Must(r.t, err)
 	for n, c := range coupons {
 		again, err := r.remote.gate.CouponOf(r.t.Context(), "c", c.User)
 		read := err == nil && again.Number == c.Number && again.Recorded

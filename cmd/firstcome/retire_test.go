@@ -19,6 +19,7 @@ import (
 	"github.com/firstcome/firstcome/internal/ops"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A remoteNode is what a node wires beside HTTP where Redis decides, with a clock of its own.
@@ -30,20 +31,14 @@ type remoteNode struct {
 func newRemoteNode(t *testing.T, url string) *remoteNode {
 	t.Helper()
 	secret, err := firstcome.NewSecret([]byte(strings.Repeat("s", firstcome.MinSecret)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	r := &remoteNode{node: &node{settings: settings{log: slog.New(slog.DiscardHandler), gate: gateFlags{Role: "all"}}, monitor: ops.New(slog.New(slog.DiscardHandler), "test", "test")}}
 	r.clock.Store(time.Now().UnixNano())
 	now := func() time.Time { return time.Unix(0, r.clock.Load()) }
 	r.ledger, err = ledger.Open(t.Context(), filepath.Join(t.TempDir(), "firstcome.db"), ledger.Options{Secret: secret, Clock: now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	gate, err := redis.Open(t.Context(), redis.Options{URL: url, Secret: secret, Clock: now, Ledger: r.ledger.Identity, Marker: r.marker, Missing: r.missing})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	t.Cleanup(gate.Close)
 	r.remote = &remoteGate{gate: gate}
 	r.ledger.UseGate(gate.Name())
@@ -77,15 +72,11 @@ func (r *remoteNode) start(t *testing.T) {
 func (r *remoteNode) claims(t *testing.T, users ...firstcome.UserID) (outcomes []firstcome.Outcome) {
 	t.Helper()
 	decisions, err := r.remote.over.Claim(t.Context(), "c", users)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	for _, d := range decisions {
 		outcomes = append(outcomes, d.Outcome)
 		if d.Outcome == firstcome.Issued {
-			if err := r.remote.waiter.Wait(t.Context(), d.Coupon); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, r.remote.waiter.Wait(t.Context(), d.Coupon))
 		}
 	}
 	return outcomes
@@ -95,19 +86,13 @@ func (r *remoteNode) claims(t *testing.T, users ...firstcome.UserID) (outcomes [
 func keysOf(t *testing.T, url string) int {
 	t.Helper()
 	option, err := rueidis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	option.DisableCache = true
 	client, err := rueidis.NewClient(option)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	defer client.Close()
 	keys, err := client.Do(t.Context(), client.B().Keys().Pattern("firstcome:{c:*}:*").Build()).AsStrSlice()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	return len(keys)
 }
 
@@ -118,9 +103,7 @@ func (r *remoteNode) step(t *testing.T) func(any, error) {
 		if err == nil {
 			err = r.remote.changer.Finish(t.Context(), "c", 0)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 	}
 }
 
@@ -145,9 +128,7 @@ func TestACampaignThatIsOverLeavesRedisAndIsAnsweredForByTheLedger(t *testing.T)
 	step(r.ledger.Switch(ctx, "test", "c", ledger.Close))
 	for _, pause := range []time.Duration{flow.DefaultRetireAfter, time.Minute} {
 		r.clock.Add(int64(pause))
-		if err := r.remote.retirer.Look(ctx); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, r.remote.retirer.Look(ctx))
 		want("over", r.claims(t, "a", "d"), firstcome.AlreadyIssued, firstcome.Closed)
 	}
 	if n := keysOf(t, url); n != 0 {
@@ -182,9 +163,7 @@ func TestAClockThatGoesBackOpensNoCampaignThatIsMarked(t *testing.T) {
 		Name: "Test", Quantity: 2, Answer: firstcome.Recorded, Benefit: []byte(`{}`), ClosesAt: closesAt,
 	}))
 	r.clock.Store(closesAt.Add(flow.DefaultRetireAfter).UnixNano())
-	if err := r.remote.retirer.Look(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, r.remote.retirer.Look(t.Context()))
 	if c, err := r.ledger.Campaign(t.Context(), "c"); err != nil || c.RetiredAt.IsZero() {
 		t.Fatalf("it is not marked: %+v, %v", c, err)
 	}

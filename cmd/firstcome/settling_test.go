@@ -17,6 +17,7 @@ import (
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/seed"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A trial is two nodes of one campaign and all that happens to it, by a seed.
@@ -67,9 +68,7 @@ func (r *trial) claim() (open bool) {
 	}
 	d := r.node()
 	decisions, err := d.remote.gate.Claim(r.t.Context(), "c", users)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	stage.Must(r.t, err)
 	for _, one := range decisions {
 		open = open || one.Outcome != firstcome.Closed && one.Outcome != firstcome.AlreadyIssued
 		switch c := one.Coupon; {
@@ -139,9 +138,7 @@ func (r *trial) replay(l ledger.DeadLetter) {
 	if errors.Is(err, flow.ErrRefused) {
 		return // the user holds another by now, say
 	}
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	stage.Must(r.t, err)
 	r.known.Store(l.Number, true)
 	if c, ok := r.waited[l.Number]; ok {
 		for at := range r.nodes {
@@ -159,9 +156,7 @@ func (r *trial) change(do func(*desk) error) {
 			return
 		}
 	}
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	stage.Must(r.t, err)
 }
 
 // step does one thing.

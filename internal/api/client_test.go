@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // status returns the status of the Problem that an error is, 0 for none.
@@ -37,40 +38,34 @@ func TestTheClientDoesWhatItsContractSays(t *testing.T) {
 	ctx := context.Background()
 	c := client.New(s.url+"/", "ignored")
 	t.Cleanup(c.CloseIdle)
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(c.Ready(ctx))
+	stage.Must(t, c.Ready(ctx))
 	two := int64(2)
 	made, err := c.CreateCampaign(ctx, client.NewCampaign{ID: "c", Name: "n", Quantity: &two})
-	must(err)
+	stage.Must(t, err)
 	if _, err := c.CreateCampaign(ctx, client.NewCampaign{ID: "c", Name: "n"}); status(err) != 409 {
 		t.Errorf("an id twice is %v", err)
 	}
 
 	won, err := c.Claim(ctx, "c", "a/b")
-	must(err)
+	stage.Must(t, err)
 	again, err := c.ClaimOf(ctx, "c", "a/b")
-	must(err)
+	stage.Must(t, err)
 	if diff := cmp.Diff(won.Coupon, again.Coupon); diff != "" || won.Outcome != "issued" || again.Outcome != "already_issued" {
 		t.Errorf("%s and then %s:\n%s", won.Outcome, again.Outcome, diff)
 	}
 	issued, err := c.Issue(ctx, "c", []string{"d", "e"})
-	must(err)
+	stage.Must(t, err)
 	if issued[0].Outcome != "issued" || issued[1].Outcome != "sold_out" || issued[1].Coupon != nil {
 		t.Errorf("the answers are %+v", issued)
 	}
 	lost, err := c.Claim(ctx, "c", "f")
-	must(err)
+	stage.Must(t, err)
 	if lost.Outcome != "sold_out" || lost.Coupon != nil {
 		t.Errorf("the answer is %+v", lost)
 	}
 
 	voided, err := c.Void(ctx, "c", 2, "because")
-	must(err)
+	stage.Must(t, err)
 	if voided.State != "voided" {
 		t.Errorf("the coupon is %+v", voided)
 	}
@@ -81,7 +76,7 @@ func TestTheClientDoesWhatItsContractSays(t *testing.T) {
 		t.Errorf("a stale change is %v", err)
 	}
 	changed, err := c.UpdateCampaign(ctx, "c", 0, map[string]any{"quantity": nil})
-	must(err)
+	stage.Must(t, err)
 	if changed.Quantity != nil || changed.Version != 3 {
 		t.Errorf("the campaign is %+v", changed)
 	}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"maps"
 	"net/http"
 
 	"github.com/firstcome/firstcome"
@@ -83,6 +82,3 @@ func statusesOf(codes map[int][]code) map[string]int {
 	}
 	return all
 }
-
-// Codes returns every code that a problem may have, with its status.
-func Codes() map[string]int { return maps.Clone(statuses) }

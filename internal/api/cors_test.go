@@ -2,14 +2,12 @@ package api_test
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/api"
-	"github.com/firstcome/firstcome/test/stage"
 )
 
 const shopPage = "https://app.shop.example"
@@ -20,21 +18,12 @@ func crossing(_ *shop, c *api.Config) { c.CORSOrigins = []string{shopPage, "http
 // fromPage sends a request as a browser does for a page of an origin.
 func (s *shop) fromPage(method, path, origin, site, body string, header ...string) (status int, h http.Header) {
 	s.t.Helper()
-	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
-	stage.Must(s.t, err)
-	r.Header.Set("Content-Type", "application/json")
-	for i := 0; i < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
-	}
-	r.Header.Set("Origin", origin)
+	header = append([]string{"Origin", origin}, header...)
 	if site != "" {
-		r.Header.Set("Sec-Fetch-Site", site)
+		header = append(header, "Sec-Fetch-Site", site)
 	}
-	answer, err := s.client.Do(r)
-	stage.Must(s.t, err)
-	_, _ = io.Copy(io.Discard, answer.Body)
-	_ = answer.Body.Close()
-	return answer.StatusCode, answer.Header
+	r := s.call(method, path, body, header...)
+	return r.status, r.header
 }
 
 // TestF63APageMayClaimWithItsUsersToken: a token in a header is nothing that a browser adds by itself, so

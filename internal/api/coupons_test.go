@@ -30,14 +30,6 @@ func TestF62AVoidedCouponsStockReturnsOnceAndItsNumberNever(t *testing.T) {
 	s.claim("c", "a").want(t, 410, "sold_out")
 	s.call("GET", "/v1/campaigns/c/claims/a", "").want(t, 404, "")
 	s.call("POST", "/v1/campaigns/c/coupons/1/void", `{"reason":"again"}`).want(t, 409, "")
-	for _, number := range []string{"3", "0", "-1", "x", "99999999999999999999"} {
-		if r := s.call("POST", "/v1/campaigns/c/coupons/"+number+"/void", `{"reason":"r"}`); r.status != 404 {
-			t.Errorf("number %s answers %d", number, r.status)
-		}
-	}
-	for _, body := range []string{``, `{}`, `{"reason":""}`, `{"reason":"a\u0000b"}`, `{"reason":"` + strings.Repeat("r", 501) + `"}`} {
-		s.call("POST", "/v1/campaigns/c/coupons/2/void", body).want(t, 422, "")
-	}
 	if log := s.call("GET", "/v1/audit-log?user_id=a", "").items(); len(log) != 1 || log[0]["number"] != 1.0 {
 		t.Errorf("the log has %v", log)
 	}
@@ -51,23 +43,10 @@ func TestCouponsAreListedInPagesAndStreamedWhole(t *testing.T) {
 	s.create(`{"id":"c","name":"n","quantity":null,"coupon":{"benefit":{"won":5000}}}`)
 	s.call("POST", "/v1/campaigns/c/coupons", `{"user_ids":["a","b","c","d","e"]}`).want(t, 200, "")
 	s.call("POST", "/v1/campaigns/c/coupons/2/void", `{"reason":"r"}`).want(t, 200, "")
-	numbers := func(query string) string {
-		var all []string
-		for after := ""; ; {
-			page := s.call("GET", "/v1/campaigns/c/coupons?limit=2&"+query+"&after="+after, "").want(t, 200, "")
-			for _, item := range page.items() {
-				all = append(all, strconv.Itoa(int(item["number"].(float64))))
-			}
-			if after = page.text("next"); after == "" {
-				return strings.Join(all, " ")
-			}
+	for query, want := range map[string]string{"": "1 3 4 5", "&voided=include": "1 2 3 4 5"} {
+		if got := s.pages("/v1/campaigns/c/coupons?limit=2"+query+"&after=", "number"); got != want {
+			t.Errorf("%s has %s, want %s", query, got, want)
 		}
-	}
-	if got := numbers(""); got != "1 3 4 5" {
-		t.Errorf("in force: %s", got)
-	}
-	if got := numbers("voided=include"); got != "1 2 3 4 5" {
-		t.Errorf("all: %s", got)
 	}
 	lines := s.call("GET", "/v1/campaigns/c/coupons?voided=include", "", "Accept", "application/x-ndjson")
 	if n := strings.Count(string(lines.body), "\n"); n != 5 || lines.header.Get("Content-Type") != "application/x-ndjson; charset=utf-8" {
@@ -132,17 +111,6 @@ func TestAnExportWhoseLedgerFailsHalfWayHasNoCleanEnd(t *testing.T) {
 	if err := c.Coupons(context.Background(), "c", false, func(client.Coupon) error { return nil }); err == nil {
 		t.Error("the client takes a part of the campaign for the whole")
 	}
-}
-
-// signals passes on what is logged.
-type signals chan string
-
-func (s signals) Write(line []byte) (int, error) {
-	select {
-	case s <- string(line):
-	default:
-	}
-	return len(line), nil
 }
 
 func TestFactsAreFollowedWithoutMissingOne(t *testing.T) {
@@ -219,15 +187,7 @@ func TestTheAuditLogIsReadBackwardsInPages(t *testing.T) {
 	s.create(`{"id":"c","name":"n","quantity":1}`)
 	s.call("POST", "/v1/campaigns/c/pause", "")
 	s.call("POST", "/v1/campaigns/c/resume", "")
-	var actions []string
-	for before := ""; ; {
-		page := s.call("GET", "/v1/audit-log?limit=1&before="+before, "").want(t, 200, "")
-		actions = append(actions, page.items()[0]["action"].(string))
-		if before = page.text("next"); before == "" {
-			break
-		}
-	}
-	if got := strings.Join(actions, " "); got != "campaign.resume campaign.pause campaign.create" {
+	if got := s.pages("/v1/audit-log?limit=1&before=", "action"); got != "campaign.resume campaign.pause campaign.create" {
 		t.Errorf("the log has %s", got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // openDead opens a shop with the campaign "winter" of three coupons, of which the
@@ -66,9 +67,7 @@ func TestADeadLetterThatTheLedgerRefusesAgainIs409WithTheCause(t *testing.T) {
 	_, err := f.ledger.Bury(context.Background(), flow.Batch{
 		Campaign: "winter", Garbage: []flow.Garbage{{Source: "journal/7-0", Payload: "\x00?", Cause: "unknown format"}},
 	}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	f.behind(`UPDATE campaigns SET quantity = 1`)
 	for path, cause := range map[string]string{"1": "over the quantity of 1", "2": "no coupon in it"} {
 		r := f.call("POST", "/v1/dead-letters/"+path+"/replay", "").want(t, 409, "")

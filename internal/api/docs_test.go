@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // example is a command and the answer that docs/api.md shows.
@@ -26,9 +28,7 @@ func TestEveryExampleOfTheDocsAnswersAsShown(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile("../../docs/api.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	if examples, commands := len(example.FindAllString(string(text), -1)), strings.Count(string(text), "```sh"); examples != commands || commands == 0 {
 		t.Fatalf("%d of %d commands have an answer behind them", examples, commands)
 	}

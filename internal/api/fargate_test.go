@@ -62,3 +62,23 @@ func (f *farShop) bury(id firstcome.CampaignID, cause string) {
 
 // away has changes get an error, or none.
 func (f *farShop) away(err error) { f.gate.Set(func() { f.gate.Changes = err }) }
+
+// hold has the gate tell when a batch comes, and decide it once it is let go.
+func (f *farShop) hold() (came <-chan struct{}, letGo func()) {
+	at, held := make(chan struct{}, 100), make(chan struct{})
+	f.gate.Before = func(ctx context.Context, _ firstcome.CampaignID) error {
+		at <- struct{}{}
+		select {
+		case <-held:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return at, func() { close(held) }
+}
+
+// queue is a change of openFar: the queue to the gate has limits.
+func queue(l flow.Limits) func(*shop, *api.Config) {
+	return func(s *shop, _ *api.Config) { s.issuer = flow.NewIssuer(s.far, l) }
+}

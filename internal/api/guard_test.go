@@ -8,10 +8,11 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/api"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 func TestAFaultOfAHandlerIs500AndTheNextRequestIsServed(t *testing.T) {
-	logged := make(signals, 10)
+	logged := make(stage.Log, 10)
 	s := open(t, func(s *shop, c *api.Config) {
 		s.auth = nil // every route that asks who calls fails
 		c.Log = slog.New(slog.NewTextHandler(logged, nil))

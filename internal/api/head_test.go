@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // TestAHeadIsAsBoundedAsItsGet asks every operation that is read for its headers alone. Nothing of a
@@ -32,9 +33,7 @@ func TestAHeadIsAsBoundedAsItsGet(t *testing.T) {
 		}
 		for _, accept := range []string{"application/json", "text/csv", "application/x-ndjson"} {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodHead, s.url+path+query, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			r.Header.Set("Accept", accept)
 			answer, err := s.client.Do(r)
 			if err != nil {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // edges are texts where a reader of integers may go wrong, beside the bounds that the contract has.
@@ -53,9 +55,7 @@ func (i integer) request(text string) string {
 func integers(t *testing.T) []integer {
 	t.Helper()
 	spec, err := readContract()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	var found []integer
 	for path, item := range spec.Paths.Map() {
 		for method, operation := range item.Operations() {

@@ -19,8 +19,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/api"
-	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // An observer keeps what a server says of itself. It is the server's health, too.
@@ -80,30 +78,6 @@ func (o *observer) Ready(w http.ResponseWriter, r *http.Request, mayLook func(*h
 	_, _ = w.Write(text)
 }
 
-// A failingGate is a remote gate that does nothing but fail.
-type failingGate struct {
-	flow.RemoteGate
-	err error
-}
-
-func (g *failingGate) Claim(context.Context, firstcome.CampaignID, []firstcome.UserID) ([]firstcome.Decision, error) {
-	return nil, g.err
-}
-
-// A hungGate answers when the call is given up.
-type hungGate struct{ flow.RemoteGate }
-
-func (hungGate) Claim(ctx context.Context, _ firstcome.CampaignID, _ []firstcome.UserID) ([]firstcome.Decision, error) {
-	<-ctx.Done()
-	return nil, ctx.Err()
-}
-
-// at opens a shop with another gate, which the ledger does not know.
-func at(t *testing.T, gate flow.Gate) *shop {
-	t.Helper()
-	return open(t, func(s *shop, _ *api.Config) { s.issuer = flow.NewIssuer(gate, flow.Limits{}) })
-}
-
 // post claims once with a context, past the network.
 func (s *shop) post(ctx context.Context) (status int) {
 	return s.send(ctx, strings.NewReader(`{"user_id":"mina"}`))
@@ -140,7 +114,8 @@ func TestTheObserverHearsOfEveryClaimOnce(t *testing.T) {
 
 func TestTheObserverHearsWhyAClaimHasNoOutcome(t *testing.T) {
 	for _, why := range []error{errors.New("no answer"), firstcome.ErrBusy, firstcome.ErrGateMismatch, fmt.Errorf("claim: %w", firstcome.ErrNoCampaign)} {
-		s := at(t, &failingGate{err: why})
+		s := openFar(t)
+		s.gate.Before = func(context.Context, firstcome.CampaignID) error { return why }
 		want := http.StatusServiceUnavailable
 		if errors.Is(why, firstcome.ErrNoCampaign) {
 			want = http.StatusNotFound
@@ -155,7 +130,8 @@ func TestTheObserverHearsWhyAClaimHasNoOutcome(t *testing.T) {
 }
 
 func TestAClaimWhoseCallerLeftIsUndecided(t *testing.T) {
-	s := at(t, hungGate{})
+	s := openFar(t)
+	s.hold()
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
 	s.post(ctx)

@@ -12,15 +12,14 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // parameters returns the query parameters that openapi.yaml has of each operation.
 func parameters(t *testing.T) map[string][]string {
 	t.Helper()
 	spec, err := readContract()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	all := map[string][]string{}
 	for path, item := range spec.Paths.Map() {
 		for method, operation := range item.Operations() {
@@ -142,12 +141,8 @@ func TestCouponsAreFoundByUserCodeAndNumber(t *testing.T) {
 		"code=0000000000000000":                       "",
 	} {
 		r := s.call("GET", "/v1/campaigns/c/coupons?"+query, "").want(t, 200, "")
-		var got []string
-		for _, item := range r.items() {
-			got = append(got, strconv.Itoa(int(item["number"].(float64))))
-		}
-		if strings.Join(got, " ") != want || r.text("next") != "" {
-			t.Errorf("?%s has %v and next %v, want %s", query, got, r.json("next"), want)
+		if got := r.each("number"); got != want || r.text("next") != "" {
+			t.Errorf("?%s has %s and next %v, want %s", query, got, r.json("next"), want)
 		}
 	}
 	page := s.call("GET", "/v1/campaigns/c/coupons?user_id=a&voided=include&limit=2", "")
@@ -178,7 +173,7 @@ func TestTheClientFindsCoupons(t *testing.T) {
 		{User: "a", Voided: true},
 		{Number: 1, Voided: true},
 		{After: "0", Limit: 1, Voided: true},
-		{Code: string(codes(t).Code(firstcome.CampaignID("c"), 1)), Voided: true},
+		{Code: string(stage.Secret().Code(firstcome.CampaignID("c"), 1)), Voided: true},
 	} {
 		found, err := c.FindCoupons(t.Context(), "c", f)
 		if err != nil || len(found.Items) != 1 || found.Items[0].Number != 1 || found.Items[0].State != "voided" {

@@ -13,6 +13,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // later claims for a user, and sends the answer when it comes.
@@ -34,12 +35,6 @@ func TestARefusalNeverNamesTermsThatTheGateRefused(t *testing.T) {
 	f := openFar(t)
 	ctx := t.Context()
 	const closed, proposed = "2020-01-01T00:00:00.000000Z", "2020-02-02T00:00:00.000000Z"
-	step := func(what string, err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
-	}
 	// 1. A coupon is issued, and the window closes.
 	f.create(`{"id":"c","name":"n","quantity":2,"answer":"decided"}`)
 	f.claim("c", "u").want(t, 201, "issued")
@@ -48,12 +43,12 @@ func TestARefusalNeverNamesTermsThatTheGateRefused(t *testing.T) {
 	_, err := f.ledger.SetTerms(ctx, "operator", "c", 0, func(t *firstcome.Terms) {
 		t.Quantity, t.ClosesAt = 0, time.Date(2020, 2, 2, 0, 0, 0, 0, time.UTC)
 	})
-	step("propose", err)
+	stage.Must(t, err)
 	// 3. The gate refuses it.
 	pending, err := f.ledger.Pending(ctx, "c")
-	step("read what is pending", err)
+	stage.Must(t, err)
 	refused, err := f.gate.Apply(ctx, pending[0])
-	step("apply", err)
+	stage.Must(t, err)
 	if !refused || pending[0].Version != 3 {
 		t.Fatalf("the gate took %+v", pending[0])
 	}
@@ -64,7 +59,7 @@ func TestARefusalNeverNamesTermsThatTheGateRefused(t *testing.T) {
 			t.Errorf("%s the note the window closes at %s, want %s; %s was refused", when, r.text("closes_at"), closed, proposed)
 		}
 		// 5. It goes on and notes the refusal.
-		step("note", f.ledger.Applied(ctx, pending[0], true))
+		stage.Must(t, f.ledger.Applied(ctx, pending[0], true))
 	}
 }
 
@@ -134,12 +129,8 @@ func TestACampaignThatAnswersWhenDecidedSaysTheTruthAboutRecorded(t *testing.T) 
 		f.record("c")
 	}
 	issued := f.call("POST", "/v1/campaigns/c/coupons", `{"user_ids":["u","v","w"]}`)
-	var got []string
-	for _, item := range issued.items() {
-		got = append(got, item["outcome"].(string))
-	}
-	if strings.Join(got, " ") != "already_issued issued sold_out" {
-		t.Errorf("they are answered %v", got)
+	if got := issued.each("outcome"); got != "already_issued issued sold_out" {
+		t.Errorf("they are answered %s", got)
 	}
 }
 

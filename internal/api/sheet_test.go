@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // table reads a campaign as CSV, with cells split at a character.
@@ -19,9 +21,7 @@ func (s *shop) table(comma rune, query string, header ...string) [][]string {
 	reader.Comma, reader.FieldsPerRecord = comma, -1
 	reader.LazyQuotes = comma != ',' // as spreadsheets read what is not theirs
 	rows, err := reader.ReadAll()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, err)
 	return rows
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -30,8 +31,6 @@ import (
 
 func TestMain(m *testing.M) { services.Main(m) }
 
-func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
-
 // A testLedger is a ledger in a file of the test's.
 type testLedger struct {
 	*ledger.Ledger
@@ -41,15 +40,12 @@ type testLedger struct {
 	committed atomic.Pointer[func()] // called after each transaction, if there is one
 }
 
-// codes returns the secret of the tests' codes.
-func codes(testing.TB) firstcome.Secret { return stage.Secret() }
-
 // startLedger opens a ledger for a gate, "" for its own; run runs it, once the server
 // hangs on it.
 func startLedger(t testing.TB, clock func() time.Time, gate string) *testLedger {
 	t.Helper()
 	kept := &testLedger{path: filepath.Join(t.TempDir(), "firstcome.db")}
-	options := ledger.Options{Owner: "a test", Secret: codes(t), Clock: clock, Gate: gate, OnCommit: func(int, time.Duration, error) {
+	options := ledger.Options{Owner: "a test", Secret: stage.Secret(), Clock: clock, Gate: gate, OnCommit: func(int, time.Duration, error) {
 		if tell := kept.committed.Load(); tell != nil {
 			(*tell)()
 		}
@@ -98,7 +94,7 @@ func openFor(t testing.TB, gate string, change ...func(*shop, *api.Config)) *sho
 	s.auth = auth.New(auth.Config{Open: true})
 	s.heard = newObserver()
 	s.claims = &flow.Answerer{Coupons: s.ledger}
-	config := api.Config{Log: quiet(), Observer: s.heard, Health: s.heard}
+	config := api.Config{Log: slog.New(slog.DiscardHandler), Observer: s.heard, Health: s.heard}
 	for _, do := range change {
 		do(s, &config)
 	}
@@ -239,6 +235,28 @@ func (r reply) items() []map[string]any {
 	return list.Items
 }
 
+// each returns what the items have in a field.
+func (r reply) each(field string) string {
+	var all []string
+	for _, item := range r.items() {
+		all = append(all, fmt.Sprint(item[field]))
+	}
+	return strings.Join(all, " ")
+}
+
+// pages returns what the items of a list have in a field, page by page. The path ends with the name of what a page goes on from.
+func (s *shop) pages(path, field string) string {
+	s.t.Helper()
+	var all []string
+	for next := ""; ; {
+		page := s.call("GET", path+next, "").want(s.t, 200, "")
+		all = append(all, page.each(field))
+		if next = page.text("next"); next == "" {
+			return strings.Join(all, " ")
+		}
+	}
+}
+
 // want fails the test unless the answer has a status and, if not "", an outcome.
 func (r reply) want(t testing.TB, status int, outcome string) reply {
 	t.Helper()
@@ -268,7 +286,7 @@ const tokenSecret = "a token secret of the tests, 32 bytes and more"
 func guarded(s *shop, _ *api.Config) {
 	check, err := auth.NewJWT(auth.JWTConfig{Secret: []byte(tokenSecret)})
 	stage.Must(s.t, err)
-	s.auth = auth.New(auth.Config{Keys: s.ledger, JWT: check, Log: quiet()})
+	s.auth = auth.New(auth.Config{Keys: s.ledger, JWT: check, Log: slog.New(slog.DiscardHandler)})
 }
 
 // key returns the header of a new key with a role.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A shop is the books of a campaign with a remote gate, and that gate.
@@ -89,17 +90,13 @@ func (s *shop) issueAs(number int64, user firstcome.UserID) {
 func TestASoundShopHasNoBreach(t *testing.T) {
 	s := atRest()
 	ledger, err := audit.Ledger(t.Context(), s.source(), "c", &secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	want := audit.Report{Campaign: "c", Coupons: 5, InForce: 4, Voided: 1, Facts: 6, Letters: 1, Lost: 3}
 	if diff := cmp.Diff(want, ledger); diff != "" {
 		t.Error(diff)
 	}
 	gate, err := audit.Gate(t.Context(), s.source(), s.gate(), "c")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	if diff := cmp.Diff(audit.GateReport{Campaign: "c", Holders: 6, Unrecorded: 1}, gate); diff != "" {
 		t.Error(diff)
 	}
@@ -156,9 +153,7 @@ func TestEveryBreachOfTheNumbersOfARemoteGateIsFound(t *testing.T) {
 			s := atRest()
 			test.spoil(s)
 			report, err := audit.Ledger(t.Context(), s.source(), "c", &secret)
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			expectBreaches(t, report.Breaches, test.promise, test.text)
 		})
 	}
@@ -205,9 +200,7 @@ func TestEveryBreachBetweenGateAndLedgerIsFound(t *testing.T) {
 			s := atRest()
 			test.spoil(s)
 			report, err := audit.Gate(t.Context(), s.source(), s.gate(), "c")
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			expectBreaches(t, report.Breaches, test.promise, test.text)
 		})
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -153,9 +154,7 @@ func sound() *books {
 func auditOf(t *testing.T, b *books) audit.Report {
 	t.Helper()
 	report, err := audit.Ledger(t.Context(), b.source(), "c", &secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	return report
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // others are what is of no campaign, in memory.
@@ -54,9 +55,7 @@ func TestEveryBreachOfWhatIsOfNoCampaignIsFound(t *testing.T) {
 			}
 			test.spoil(o)
 			found, err := audit.Other(t.Context(), o.source())
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			if diff := cmp.Diff(test.promise, found.Promises()); diff != "" {
 				t.Errorf("promises broken: %s%v", diff, found.Shown)
 			}

@@ -10,15 +10,14 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome/internal/load"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // node returns the URL of another node of a server, and a counter of the claims at it.
 func node(t *testing.T, server string) (at string, claims *atomic.Int64) {
 	t.Helper()
 	u, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	claims = &atomic.Int64{}
 	proxy := httputil.NewSingleHostReverseProxy(u)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -94,3 +94,38 @@ func Secret() firstcome.Secret {
 	}
 	return secret
 }
+
+// Terms returns the terms of a campaign: open from now on, and answered when recorded.
+func Terms(quantity int64) firstcome.Terms {
+	return firstcome.Terms{Name: "n", Quantity: quantity, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}
+}
+
+// Users returns the users u-1 to u-n.
+func Users(n int) (users []firstcome.UserID) {
+	for k := range n {
+		users = append(users, firstcome.UserID(fmt.Sprint("u-", k+1)))
+	}
+	return users
+}
+
+// Await looks again and again until it sees what is wanted. After a minute it ends the test, and says what it saw last.
+func Await[T comparable](t testing.TB, what string, want T, look func() T) {
+	t.Helper()
+	end := time.Now().Add(time.Minute)
+	for seen := look(); seen != want; seen = look() {
+		if time.Now().After(end) {
+			t.Fatalf("%s never came: at last it was %v, want %v", what, seen, want)
+		}
+	}
+}
+
+// A Log passes on what is written to it: of slog, a line each time.
+type Log chan string
+
+func (l Log) Write(line []byte) (int, error) {
+	select {
+	case l <- string(line):
+	default: // nobody wants as many
+	}
+	return len(line), nil
+}

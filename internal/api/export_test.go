@@ -1,0 +1,4 @@
+package api
+
+// Statuses are those of all codes, for the tests.
+var Statuses = statuses
