@@ -132,18 +132,8 @@ func TestF24ACrowdBeforeTheOpeningIsToldWhenToComeAndNobodyIsEarly(t *testing.T)
 	s.clock.Store(opens.Add(-time.Nanosecond).UnixNano())
 	s.claim("rush", "early").want(t, 403, "not_open")
 	s.clock.Store(opens.UnixNano())
-	await(t, func() bool { return s.claim("rush", "first").status == 201 }) // the refusal's lease ends
+	stage.Await(t, "the end of the refusal's lease", 201, func() int { return s.claim("rush", "first").status })
 	s.claim("rush", "second").want(t, 201, "issued")
-}
-
-// await calls until it is true; the test's own deadline is the limit.
-func await(t testing.TB, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !done(); {
-		if time.Now().After(end) {
-			t.Fatal("it did not happen within 20 s")
-		}
-	}
 }
 
 // differentUsers are 16 users, some of which look alike.

@@ -79,7 +79,7 @@ func TestF33AClaimWhoseClientWentAwayIsFindable(t *testing.T) {
 		t.Fatal("the claim was answered")
 	}
 	letGo()
-	await(t, func() bool { return s.call("GET", "/v1/campaigns/c/claims/u", "").status == 200 })
+	stage.Await(t, "the coupon", 200, func() int { return s.call("GET", "/v1/campaigns/c/claims/u", "").status })
 	s.claim("c", "u").want(t, 200, "already_issued")
 }
 
@@ -115,7 +115,7 @@ func TestAClaimThatWaitsTooLongIs503(t *testing.T) {
 	_, letGo := s.hold()
 	s.claim("c", "u").want(t, 503, "")
 	letGo()
-	await(t, func() bool { return s.claim("c", "u").status == 200 })
+	stage.Await(t, "the coupon", 200, func() int { return s.claim("c", "u").status })
 }
 
 func TestPathsAndMethodsThatAreNotServedAreProblems(t *testing.T) {

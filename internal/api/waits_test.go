@@ -28,7 +28,7 @@ func TestTheAddressLimitCountsBeforeTheBody(t *testing.T) {
 			stage.Must(t, err)
 			defer c.Close()
 			stage.Must(t, stage.Err(io.WriteString(c, text)))
-			await(t, func() bool { return addresses.Len() == 1 })
+			stage.Await(t, "the claim's head", 1, addresses.Len)
 			if _, ok := addresses.Allow("127.0.0.2"); ok {
 				t.Error("half a claim did not count")
 			}
