@@ -23,7 +23,7 @@ func (w *walker) farIssue() {
 	user := firstcome.UserID(fmt.Sprint("u", w.rand.IntN(12)))
 	decisions, err := w.far.Claim(w.t.Context(), w.id, []firstcome.UserID{user})
 	if !errors.Is(err, firstcome.ErrNoCampaign) { // the gate has not heard of it
-		w.must(err)
+		stage.Must(w.t, err)
 		w.said("far claim of %s: %v", user, decisions[0].Outcome)
 	}
 }
@@ -44,7 +44,7 @@ func (w *walker) farRecord() {
 	} else {
 		drained, err = w.Record(w.t.Context(), b)
 	}
-	w.must(err)
+	stage.Must(w.t, err)
 	w.said("record %d: %d", c.Number, drained.Through)
 	w.far.Settle(w.id, drained)
 	g.Journal = slices.Delete(g.Journal, k, k+1)
@@ -53,19 +53,19 @@ func (w *walker) farRecord() {
 // farApply brings the gate what it lacks.
 func (w *walker) farApply() {
 	pending, err := w.Pending(w.t.Context(), w.id)
-	w.must(err)
+	stage.Must(w.t, err)
 	for _, c := range pending {
 		refused, err := w.far.Apply(w.t.Context(), c)
-		w.must(err)
+		stage.Must(w.t, err)
 		w.said("far apply %d %s, refused %v", c.Version, c.Kind, refused)
-		w.must(w.Applied(w.t.Context(), c, refused))
+		stage.Must(w.t, w.Applied(w.t.Context(), c, refused))
 	}
 }
 
 // farLetters replays and voids some dead letters, or all.
 func (w *walker) farLetters(all bool) {
 	letters, err := w.DeadLetters(w.t.Context(), ledger.Letters{Campaign: w.id})
-	w.must(err)
+	stage.Must(w.t, err)
 	for _, d := range letters {
 		if !all && w.rand.IntN(3) > 0 {
 			continue
@@ -114,7 +114,7 @@ func (w *walker) farStep() {
 func (w *walker) farEnd() {
 	w.farApply()
 	_, err := w.Switch(w.t.Context(), "op", w.id, ledger.Close)
-	w.must(err)
+	stage.Must(w.t, err)
 	w.farApply()
 	for len(w.far.Course(w.id).Journal) > 0 {
 		w.farRecord()
@@ -123,9 +123,9 @@ func (w *walker) farEnd() {
 	w.now = w.now.Add(time.Minute)
 	w.farNow = w.now
 	state, err := w.far.State(w.t.Context(), w.id)
-	w.must(err)
+	stage.Must(w.t, err)
 	retired, err := w.Retire(w.t.Context(), w.id, state, 0)
-	w.must(err)
+	stage.Must(w.t, err)
 	if !retired {
 		w.t.Fatalf("not retired: %+v %q", state, w.log)
 	}

@@ -83,7 +83,7 @@ func (w *walker) step() {
 			users = append(users, firstcome.UserID(fmt.Sprint("u", w.rand.IntN(12))))
 		}
 		d, err := w.Claim(ctx, w.id, users)
-		w.must(err)
+		stage.Must(w.t, err)
 		w.said("claim %v: %v", users, d[0].Outcome)
 	case n < 11:
 		k := 1 + w.rand.Int64N(12)

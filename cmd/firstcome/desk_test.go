@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -20,49 +21,36 @@ import (
 // A desk is a ledger and a gate, and what recorders and operators do there by hand.
 type desk struct {
 	*node
-	t *testing.T
+	t   *testing.T
+	url string // of Redis
 }
 
-// newDeskOn returns a desk with a ledger and campaigns.
-func newDeskOn(t *testing.T, name string, campaigns ...firstcome.CampaignID) *desk {
+// newDesk returns a desk of a node at a Redis, and makes campaigns. The clock is that of ledger and gate, nil: their own.
+func newDesk(t *testing.T, url, name string, clock func() time.Time, campaigns ...firstcome.CampaignID) *desk {
 	t.Helper()
-	return newDeskAt(t, services.Redis.Database(t), name, campaigns...)
-}
-
-// newDeskAt returns a desk of a node at a Redis, and makes campaigns.
-func newDeskAt(t *testing.T, url, name string, campaigns ...firstcome.CampaignID) *desk {
-	t.Helper()
-	secret, err := firstcome.NewSecret([]byte(strings.Repeat("s", firstcome.MinSecret)))
-	stage.Must(t, err)
-	d := &desk{node: &node{}, t: t}
-	d.ledger, err = ledger.Open(t.Context(), name, ledger.Options{Secret: secret})
+	d := &desk{node: &node{settings: settings{log: slog.New(slog.DiscardHandler)}}, t: t, url: url}
+	var err error
+	d.ledger, err = ledger.Open(t.Context(), name, ledger.Options{Secret: stage.Secret(), Clock: clock})
 	stage.Must(t, err)
 	gate, err := redis.Open(t.Context(), redis.Options{
-		URL: url, Secret: secret,
-		Ledger: d.ledger.Identity, Marker: d.marker, Missing: d.missing,
+		URL: url, Secret: stage.Secret(), Clock: clock, Ledger: d.ledger.Identity, Marker: d.marker, Missing: d.missing,
 	})
 	stage.Must(t, err)
 	t.Cleanup(gate.Close)
 	d.remote = &remoteGate{gate: gate}
 	d.ledger.UseGate(gate.Name())
-	ctx, stop := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- d.ledger.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ran; err != nil {
-			t.Error(err)
-		}
-		if err := d.ledger.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	terms := firstcome.Terms{Name: "Test", Quantity: 100, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}
+	stage.Serve(t, d.ledger)
 	for _, id := range campaigns {
-		stage.Must(t, stage.Err(d.ledger.Create(t.Context(), "test", id, terms)))
-		stage.Must(t, flow.NewChanger(d.ledger, gate, nil).Finish(t.Context(), id, 1))
+		d.reaches(id, stage.Err(d.ledger.Create(t.Context(), "test", id, stage.Terms(100))))
 	}
 	return d
+}
+
+// reaches brings to the gate what an operator did in the ledger.
+func (d *desk) reaches(id firstcome.CampaignID, did error) {
+	d.t.Helper()
+	stage.Must(d.t, did)
+	stage.Must(d.t, flow.NewChanger(d.ledger, &flow.Over{RemoteGate: d.remote.gate, Book: d.ledger}, nil).Finish(d.t.Context(), id, 0))
 }
 
 // issue returns the coupons of a campaign's new users.
@@ -83,16 +71,14 @@ func batch(coupons ...firstcome.Coupon) flow.Batch {
 
 func (d *desk) record(coupons ...firstcome.Coupon) flow.Drained {
 	d.t.Helper()
-	return d.must(d.ledger.Record(d.t.Context(), batch(coupons...)))
+	drained, err := d.ledger.Record(d.t.Context(), batch(coupons...))
+	stage.Must(d.t, err)
+	return drained
 }
 
 func (d *desk) bury(coupons ...firstcome.Coupon) flow.Drained {
 	d.t.Helper()
-	return d.must(d.ledger.Bury(d.t.Context(), batch(coupons...), "a trial"))
-}
-
-func (d *desk) must(drained flow.Drained, err error) flow.Drained {
-	d.t.Helper()
+	drained, err := d.ledger.Bury(d.t.Context(), batch(coupons...), "a trial")
 	stage.Must(d.t, err)
 	return drained
 }
@@ -117,10 +103,7 @@ func (d *desk) replay() {
 func (d *desk) void() {
 	d.t.Helper()
 	id, err := d.ledger.VoidLetter(d.t.Context(), "op", d.letter(), "a trial")
-	if err == nil {
-		err = flow.NewChanger(d.ledger, d.remote.gate, nil).Finish(d.t.Context(), id, 0)
-	}
-	stage.Must(d.t, err)
+	d.reaches(id, err)
 }
 
 // settle tells the gate what became of entries, and is done with them.
@@ -129,56 +112,57 @@ func (d *desk) settle(drained flow.Drained, entries ...string) {
 	stage.Must(d.t, stage.Err(d.remote.gate.Settle(d.t.Context(), "c", drained, entries...)))
 }
 
+// do sends a command to Redis.
+func (d *desk) do(words ...string) rueidis.RedisMessage {
+	d.t.Helper()
+	answer, err := askRedis(d.url, words...)
+	stage.Must(d.t, err)
+	return answer
+}
+
+// keys returns the names of a campaign's keys.
+func (d *desk) keys(id firstcome.CampaignID) []string {
+	d.t.Helper()
+	found := d.do("KEYS", "firstcome:{"+string(id)+":*}:*")
+	keys, err := found.AsStrSlice()
+	stage.Must(d.t, err)
+	return keys
+}
+
 // A rewind is a desk whose gate can be taken back to what it was.
 type rewind struct {
 	*desk
-	url    string // of Redis
-	client rueidis.Client
-	waiter *flow.Waiter
-	alarms chan error
-	keys   []string // those of the campaign c: hash, holders, journal
+	waiter  *flow.Waiter
+	alarms  chan error
+	journal string // the key of the campaign c
+	kept    []string
 }
 
 func newRewind(t *testing.T) *rewind {
 	t.Helper()
-	url := services.Redis.Database(t)
-	option, err := rueidis.ParseURL(url)
-	stage.Must(t, err)
-	option.DisableCache, option.ForceSingleClient = true, true
-	client, err := rueidis.NewClient(option)
-	stage.Must(t, err)
-	t.Cleanup(client.Close)
-	r := &rewind{url: url, desk: newDeskAt(t, url, t.TempDir()+"/firstcome.db", "c"), client: client, alarms: make(chan error, 100)}
+	r := &rewind{desk: newDesk(t, services.Redis.Database(t), t.TempDir()+"/firstcome.db", nil, "c"), alarms: make(chan error, 100)}
 	r.waiter = flow.NewWaiter(&flow.Over{RemoteGate: r.remote.gate, Book: r.ledger})
-	runUntilTheEnd(t, r.waiter.Run)
-	made, err := r.do("KEYS", "firstcome:{c:*}:campaign").AsStrSlice()
-	if err != nil || len(made) != 1 {
-		t.Fatalf("Redis has the campaign under %q, %v", made, err)
-	}
-	for _, name := range []string{"campaign", "holders", "journal"} {
-		r.keys = append(r.keys, strings.TrimSuffix(made[0], "campaign")+name)
+	stage.Run(t, r.waiter.Run)
+	for _, key := range r.keys("c") {
+		if of, made := strings.CutSuffix(key, "campaign"); made {
+			r.journal = of + "journal"
+		}
 	}
 	return r
 }
 
-func (r *rewind) do(words ...string) rueidis.RedisResult {
-	r.t.Helper()
-	answer := r.client.Do(r.t.Context(), r.client.B().Arbitrary(words...).Build())
-	stage.Must(r.t, answer.Error())
-	return answer
-}
-
 // keep keeps the gate's keys as they are.
 func (r *rewind) keep() {
-	for _, key := range r.keys {
+	r.kept = r.keys("c")
+	for _, key := range r.kept {
 		r.do("COPY", key, "kept:"+key, "REPLACE")
 	}
 }
 
 // back takes the gate back to what was kept, as one whose append-only file lost its tail.
 func (r *rewind) back() {
-	for _, key := range r.keys {
-		r.do("DEL", key)
+	r.do(append([]string{"DEL"}, r.keys("c")...)...)
+	for _, key := range r.kept {
 		r.do("COPY", "kept:"+key, key)
 	}
 }
@@ -186,12 +170,6 @@ func (r *rewind) back() {
 // drain records what is in the journal until the end of the test, and returns when that is done.
 func (r *rewind) drain() {
 	r.t.Helper()
-	r.drainInto(r.ledger)
-	r.emptied()
-}
-
-// drainInto is drain with another keeper, and does not wait.
-func (r *rewind) drainInto(keeper flow.Keeper) {
 	journal := r.remote.gate.Journal(redis.JournalOptions{
 		Active: r.ledger.Active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond,
 		OnAlarm: func(_ firstcome.CampaignID, err error) {
@@ -201,17 +179,8 @@ func (r *rewind) drainInto(keeper flow.Keeper) {
 			}
 		},
 	})
-	runUntilTheEnd(r.t, flow.NewRecorder(journal, keeper, flow.RecorderLimits{}).Run)
-}
-
-func (r *rewind) emptied() {
-	r.t.Helper()
-	for entries := int64(1); entries > 0; {
-		var err error
-		if entries, err = r.do("XLEN", r.keys[2]).AsInt64(); err != nil {
-			r.t.Fatal(err)
-		}
-	}
+	stage.Run(r.t, flow.NewRecorder(journal, r.ledger, flow.RecorderLimits{}).Run)
+	stage.Await(r.t, "the end of the journal", 0, func() int { return len(r.entries()) })
 }
 
 // settleByHand is done with what is in the journal, as a recorder.
@@ -223,7 +192,8 @@ func (r *rewind) settleByHand(drained flow.Drained) {
 // entries returns the ids of the entries of the journal.
 func (r *rewind) entries() (ids []string) {
 	r.t.Helper()
-	entries, err := r.do("XRANGE", r.keys[2], "-", "+").AsXRange()
+	all := r.do("XRANGE", r.journal, "-", "+")
+	entries, err := all.AsXRange()
 	stage.Must(r.t, err)
 	for _, e := range entries {
 		ids = append(ids, e.ID)
@@ -231,35 +201,31 @@ func (r *rewind) entries() (ids []string) {
 	return ids
 }
 
-// waitFor returns what who waits for a coupon is told.
-func (r *rewind) waitFor(c firstcome.Coupon) error {
-	ctx, cancel := context.WithTimeout(r.t.Context(), 30*time.Second)
+// recorded returns what who waits for a coupon is told.
+func recorded(t *testing.T, waiter *flow.Waiter, c firstcome.Coupon) error {
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 	defer cancel()
-	return r.waiter.Wait(ctx, c)
+	return waiter.Wait(ctx, c)
 }
 
 // wait expects what who waits for a coupon is told.
 func (r *rewind) wait(c firstcome.Coupon, want error) {
 	r.t.Helper()
-	if err := r.waitFor(c); !errors.Is(err, want) {
+	if err := recorded(r.t, r.waiter, c); !errors.Is(err, want) {
 		r.t.Errorf("who waits for number %d of %s is told %v, want %v", c.Number, c.User, err, want)
 	}
 }
 
 // truth expects that these coupons are in the ledger, or that they are not: who waits is told so.
-func (r *rewind) truth(what string, recorded bool, coupons ...firstcome.Coupon) {
+func (r *rewind) truth(recorded bool, coupons ...firstcome.Coupon) {
 	r.t.Helper()
 	for _, c := range coupons {
-		want := flow.ErrUnrecorded
 		if recorded {
-			want = nil
+			r.wait(c, nil)
+			continue
 		}
-		if err := r.waitFor(c); !errors.Is(err, want) {
-			r.t.Errorf("%s: who waits for number %d of %s is told %v, want %v", what, c.Number, c.User, err, want)
-		}
-		if !recorded {
-			r.truthAtGate(c)
-		}
+		r.wait(c, flow.ErrUnrecorded)
+		r.truthAtGate(c)
 	}
 }
 
@@ -275,16 +241,6 @@ func (r *rewind) truthAtGate(coupons ...firstcome.Coupon) {
 		claimed := err == nil && decisions[0].Coupon.Number == c.Number && decisions[0].Coupon.Recorded
 		if has[n] || read || claimed {
 			r.t.Errorf("number %d is recorded for who asks %v, who reads %v, who claims again %v", c.Number, has[n], read, claimed)
-		}
-	}
-}
-
-// comes waits until something is so.
-func (r *rewind) comes(what string, is func() bool) {
-	r.t.Helper()
-	for end := time.Now().Add(30 * time.Second); !is(); {
-		if time.Now().After(end) {
-			r.t.Fatalf("%s never came", what)
 		}
 	}
 }

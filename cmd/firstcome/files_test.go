@@ -82,7 +82,7 @@ func TestTheTokensPublicKeysAreReadAgain(t *testing.T) {
 	put(inPEM[0])
 	check, err := (&tokenFlags{JWTPublicKey: file}).jwt(terminal{})
 	stage.Must(t, err)
-	logged := make(lines, 10)
+	logged := make(stage.Log, 10)
 	a := auth.New(auth.Config{JWT: check, Log: slog.New(slog.NewTextHandler(logged, nil))})
 	stop := stage.Run(t, a.Run)
 	put(inPEM[1])
@@ -103,12 +103,4 @@ func TestTheTokensPublicKeysAreReadAgain(t *testing.T) {
 		t.Errorf("the log says %s", line)
 	}
 	stop()
-}
-
-// lines are those of a log.
-type lines chan string
-
-func (l lines) Write(line []byte) (int, error) {
-	l <- string(line)
-	return len(line), nil
 }

@@ -46,7 +46,7 @@ func behindTheGate(ts *testscript.TestScript, _ bool, args []string) {
 	for n, word := range args {
 		words[n] = campaignTag.ReplaceAllStringFunc(word, func(id string) string { return tagOf(ts, strings.Trim(id, "{}")) })
 	}
-	_, err := askRedis(ts, words...)
+	_, err := askRedis(ts.Getenv("REDIS"), words...)
 	ts.Check(err)
 }
 
@@ -54,7 +54,7 @@ var campaignTag = regexp.MustCompile(`\{\w+\}`)
 
 // tagOf returns the hash tag of a campaign that has keys in Redis.
 func tagOf(ts *testscript.TestScript, id string) string {
-	found, err := askRedis(ts, "KEYS", "firstcome:{"+id+":*}:*")
+	found, err := askRedis(ts.Getenv("REDIS"), "KEYS", "firstcome:{"+id+":*}:*")
 	ts.Check(err)
 	keys, err := found.AsStrSlice()
 	ts.Check(err)
@@ -76,9 +76,9 @@ func unwritten(ts *testscript.TestScript, _ bool, _ []string) {
 
 // writes returns the changes of the data since the last snapshot: Redis makes none by itself when it was told so.
 func writes(ts *testscript.TestScript) string {
-	_, err := askRedis(ts, "CONFIG", "SET", "save", "")
+	_, err := askRedis(ts.Getenv("REDIS"), "CONFIG", "SET", "save", "")
 	ts.Check(err)
-	info, err := askRedis(ts, "INFO", "persistence")
+	info, err := askRedis(ts.Getenv("REDIS"), "INFO", "persistence")
 	ts.Check(err)
 	text, err := info.ToString()
 	ts.Check(err)
@@ -90,12 +90,17 @@ func writes(ts *testscript.TestScript) string {
 	return count
 }
 
-func askRedis(ts *testscript.TestScript, words ...string) (rueidis.RedisMessage, error) {
-	option, err := rueidis.ParseURL(ts.Getenv("REDIS"))
-	ts.Check(err)
-	option.DisableCache = true
+// askRedis sends a command to Redis.
+func askRedis(url string, words ...string) (answer rueidis.RedisMessage, err error) {
+	option, err := rueidis.ParseURL(url)
+	if err != nil {
+		return answer, err
+	}
+	option.DisableCache, option.ForceSingleClient = true, true
 	client, err := rueidis.NewClient(option)
-	ts.Check(err)
+	if err != nil {
+		return answer, err
+	}
 	defer client.Close()
 	return client.Do(context.Background(), client.B().Arbitrary(words...).Build()).ToMessage()
 }

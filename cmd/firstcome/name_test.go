@@ -2,11 +2,9 @@ package main
 
 import (
 	"log/slog"
-	"strings"
 	"sync"
 	"testing"
 
-	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -27,25 +25,20 @@ func TestNodesThatStartAtOnceAgreeOnTheNameOfARedis(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			name, url := services.PostgreSQL.Database(t), services.Redis.Database(t)
-			secret, err := firstcome.NewSecret([]byte(strings.Repeat("s", firstcome.MinSecret)))
+			l, err := ledger.Open(t.Context(), name, ledger.Options{Secret: stage.Secret(), Gate: "redis:gone"})
 			stage.Must(t, err)
-			options := ledger.Options{Secret: secret, Gate: "redis:gone"}
-			l, err := ledger.Open(t.Context(), name, options)
-			stage.Must(t, err)
-			if stop := stage.Serve(t, l); c.campaigns {
-				_, err := l.Create(t.Context(), "test", "c", firstcome.Terms{Name: "n", Answer: firstcome.Recorded, Benefit: []byte(`{}`)})
-				stage.Must(t, err)
-				stop()
-			} else {
-				stop()
+			stop := stage.Serve(t, l)
+			if c.campaigns {
+				stage.Must(t, stage.Err(l.Create(t.Context(), "test", "c", stage.Terms(1))))
 			}
+			stop()
 			var nodes [4]*node
 			var starting sync.WaitGroup
 			for n := range nodes {
-				l, err := ledger.Open(t.Context(), name, ledger.Options{Secret: secret})
+				l, err := ledger.Open(t.Context(), name, ledger.Options{Secret: stage.Secret()})
 				stage.Must(t, err)
 				t.Cleanup(func() { _ = l.Close() })
-				nodes[n] = &node{ledger: l, secret: secret, settings: settings{gate: gateFlags{Gate: gateName(url), NewGate: c.isNew(n)}, log: slog.New(slog.DiscardHandler)}}
+				nodes[n] = &node{ledger: l, secret: stage.Secret(), settings: settings{gate: gateFlags{Gate: gateName(url), NewGate: c.isNew(n)}, log: slog.New(slog.DiscardHandler)}}
 				starting.Go(func() {
 					if err := nodes[n].dial(t.Context()); err != nil {
 						t.Error(err)

@@ -5,13 +5,14 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // dead has a recorder take what is in the journal, record the first coupon, bury the second, and die before the
 // gate knows. It returns what the gate would have been told.
 func (r *rewind) dead(coupons ...firstcome.Coupon) flow.Drained {
 	r.t.Helper()
-	r.do("XREADGROUP", "GROUP", "recorders", "dead", "STREAMS", r.keys[2], ">")
+	r.do("XREADGROUP", "GROUP", "recorders", "dead", "STREAMS", r.journal, ">")
 	r.record(coupons[0])
 	return r.bury(coupons[1])
 }
@@ -34,7 +35,7 @@ func TestF18F23F44WhatBecameOfANumberIsToldAsItIs(t *testing.T) {
 		},
 		"it is replayed at last, of which nobody tells the gate": func(r *rewind, c []firstcome.Coupon, late flow.Drained) bool {
 			r.settleByHand(late)
-			r.truth("before", false, c[1])
+			r.truth(false, c[1])
 			r.replay()
 			return true
 		},
@@ -47,29 +48,29 @@ func TestF18F23F44WhatBecameOfANumberIsToldAsItIs(t *testing.T) {
 			r.settle(late, r.entries()[:1]...)
 			r.record(again)
 			r.drain()
-			r.truth("the new one", true, again)
+			r.truth(true, again)
 			return false
 		},
 		"its entry is deleted by hand": func(r *rewind, _ []firstcome.Coupon, _ flow.Drained) bool {
-			r.do("XTRIM", r.keys[2], "MAXLEN", "0")
+			r.do("XTRIM", r.journal, "MAXLEN", "0")
 			return false
 		},
 		"its entry is deleted by hand, and who comes behind is recorded": func(r *rewind, c []firstcome.Coupon, _ flow.Drained) bool {
-			r.do("XTRIM", r.keys[2], "MAXLEN", "0")
+			r.do("XTRIM", r.journal, "MAXLEN", "0")
 			third := r.issue("c", "user-3")
 			r.settleByHand(r.record(third...))
-			r.truth("who comes behind", true, third[0], c[0])
+			r.truth(true, third[0], c[0])
 			r.drain()
 			r.issue("c", "user-4") // a recorder that looks finds out; until then the gate believes that what left the journal is recorded
-			r.comes("the flag", func() bool { return r.issue("c", "user-2")[0].Buried })
+			stage.Await(r.t, "the flag", true, func() bool { return r.issue("c", "user-2")[0].Buried })
 			return false
 		},
 		"the recorders' group is deleted by hand": func(r *rewind, _ []firstcome.Coupon, _ flow.Drained) bool {
-			r.do("XGROUP", "DESTROY", r.keys[2], "recorders")
+			r.do("XGROUP", "DESTROY", r.journal, "recorders")
 			return false
 		},
 		"the journal is deleted by hand": func(r *rewind, _ []firstcome.Coupon, _ flow.Drained) bool {
-			r.do("DEL", r.keys[2])
+			r.do("DEL", r.journal)
 			return false
 		},
 		"the gate is told without a word of the dead letter": func(r *rewind, c []firstcome.Coupon, late flow.Drained) bool {
@@ -85,8 +86,8 @@ func TestF18F23F44WhatBecameOfANumberIsToldAsItIs(t *testing.T) {
 			replayed := happens(r, c, r.dead(c...))
 			r.drain()
 			third := r.issue("c", "user-5")[0]
-			r.truth("the coupon", true, c[0], third)
-			r.truth("the dead letter", replayed, c[1])
+			r.truth(true, c[0], third)
+			r.truth(replayed, c[1])
 		})
 	}
 }

@@ -54,29 +54,22 @@ func (s *scene) as(name, gate string, do func()) {
 		clock = s.now
 	}
 	l, err := ledger.Open(s.t.Context(), name, ledger.Options{Secret: plantSecret, Gate: gate, Clock: clock})
-	s.must(err)
+	stage.Must(s.t, err)
 	s.Ledger = l
 	defer stage.Serve(s.t, l)()
 	do()
 }
 
-func (s *scene) must(err error) {
-	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-}
-
 func (s *scene) create(id firstcome.CampaignID, terms firstcome.Terms) {
 	terms.Name, terms.Answer, terms.Benefit = "Test", firstcome.Recorded, []byte(`{}`)
 	_, err := s.Create(s.t.Context(), "op", id, terms)
-	s.must(err)
+	stage.Must(s.t, err)
 }
 
 func (s *scene) claim(id firstcome.CampaignID, users ...firstcome.UserID) {
 	for _, user := range users {
 		decisions, err := s.Claim(s.t.Context(), id, []firstcome.UserID{user})
-		s.must(err)
+		stage.Must(s.t, err)
 		if decisions[0].Outcome != firstcome.Issued {
 			s.t.Fatalf("%s claims of %s and gets %v", user, id, decisions[0].Outcome)
 		}
@@ -87,12 +80,12 @@ func (s *scene) quantity(id firstcome.CampaignID, n int64) {
 	_, err := s.SetTerms(s.t.Context(), "op", id, 0, func(t *firstcome.Terms) {
 		t.Quantity = n
 	})
-	s.must(err)
+	stage.Must(s.t, err)
 }
 
 func (s *scene) turn(id firstcome.CampaignID, to ledger.Switch) {
 	_, err := s.Switch(s.t.Context(), "op", id, to)
-	s.must(err)
+	stage.Must(s.t, err)
 }
 
 // spring has coupons of two terms, a pause that is over, and a void whose user came again.
@@ -105,7 +98,7 @@ func (s *scene) spring() {
 	s.turn("spring", ledger.Resume)
 	s.claim("spring", "e")
 	_, err := s.Void(s.t.Context(), "op", "spring", 2, "sold")
-	s.must(err)
+	stage.Must(s.t, err)
 	s.claim("spring", "b")
 }
 
@@ -123,7 +116,7 @@ func (s *scene) soldOut() {
 	s.claim("lowered", "a", "b", "c")
 	for _, n := range []int64{1, 3} {
 		_, err := s.Void(s.t.Context(), "op", "lowered", n, "sold")
-		s.must(err)
+		stage.Must(s.t, err)
 	}
 	s.quantity("lowered", 1)
 	s.turn("lowered", ledger.Pause)
@@ -131,16 +124,16 @@ func (s *scene) soldOut() {
 
 func (s *scene) keys() {
 	for n, id := range []string{"good", "bad"} {
-		s.must(s.AddKey(s.t.Context(), "op", firstcome.Key{ID: id, Name: id, Role: firstcome.Viewer, Hash: [32]byte{byte(n + 1)}, CreatedAt: s.start}))
+		stage.Must(s.t, s.AddKey(s.t.Context(), "op", firstcome.Key{ID: id, Name: id, Role: firstcome.Viewer, Hash: [32]byte{byte(n + 1)}, CreatedAt: s.start}))
 	}
-	s.must(s.RevokeKey(s.t.Context(), "op", "bad"))
+	stage.Must(s.t, s.RevokeKey(s.t.Context(), "op", "bad"))
 }
 
 // applied notes that the gate has the campaign's last change, or refused it.
 func (s *scene) applied(id firstcome.CampaignID, refused bool) {
 	c, err := s.Campaign(s.t.Context(), id)
-	s.must(err)
-	s.must(s.Applied(s.t.Context(), firstcome.Change{Campaign: id, Version: c.Version}, refused))
+	stage.Must(s.t, err)
+	stage.Must(s.t, s.Applied(s.t.Context(), firstcome.Change{Campaign: id, Version: c.Version}, refused))
 }
 
 // old is over for long.
@@ -152,7 +145,7 @@ func (s *scene) old() {
 	if err != nil || !retired {
 		s.t.Fatal("not retired", err)
 	}
-	s.must(s.Forgotten(s.t.Context(), "old"))
+	stage.Must(s.t, s.Forgotten(s.t.Context(), "old"))
 }
 
 // shut closes one campaign at its gate, and another one that is over for long since.
@@ -189,22 +182,22 @@ func (s *scene) summer() {
 	}
 	record := func(b flow.Batch) {
 		_, err := s.Record(ctx, b)
-		s.must(err)
+		stage.Must(s.t, err)
 	}
 	bury := func(b flow.Batch) {
 		_, err := s.Bury(ctx, b, "a trial")
-		s.must(err)
+		stage.Must(s.t, err)
 	}
 	record(batch(1, s.issued(1, 1, "u1"), s.issued(2, 1, "u2"), s.issued(3, 1, "u3")))
 	bury(batch(1, s.issued(4, 1, "u4"), s.issued(5, 1, "u5")))
 	letters, err := s.DeadLetters(ctx, ledger.Letters{Campaign: "summer"})
-	s.must(err)
-	s.must(s.Replay(ctx, "op", letters[0].ID))
+	stage.Must(s.t, err)
+	stage.Must(s.t, s.Replay(ctx, "op", letters[0].ID))
 	_, err = s.VoidLetter(ctx, "op", letters[1].ID, "gone") // version 2
-	s.must(err)
+	stage.Must(s.t, err)
 	s.applied("summer", false)
 	_, err = s.Void(ctx, "op", "summer", 1, "sold") // 3
-	s.must(err)
+	stage.Must(s.t, err)
 	s.applied("summer", false)
 	for _, n := range []int64{20, 9, 15, 16} { // 4, 5, which is refused, 6 and 7
 		s.quantity("summer", n)
@@ -220,6 +213,6 @@ func (s *scene) summer() {
 func (s *scene) lose() {
 	for _, statement := range []string{`INSERT INTO lost VALUES ('summer', 6, 2, 2)`, `UPDATE campaigns SET epoch = 2 WHERE id = 'summer'`} {
 		_, err := s.beside.ExecContext(s.t.Context(), statement)
-		s.must(err)
+		stage.Must(s.t, err)
 	}
 }

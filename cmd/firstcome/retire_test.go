@@ -1,119 +1,57 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"log/slog"
 	"path/filepath"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/ops"
-	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A remoteNode is what a node wires beside HTTP where Redis decides, with a clock of its own.
 type remoteNode struct {
-	*node
+	*desk
 	clock atomic.Int64
 }
 
-func newRemoteNode(t *testing.T, url string) *remoteNode {
+func newRemoteNode(t *testing.T) *remoteNode {
 	t.Helper()
-	secret, err := firstcome.NewSecret([]byte(strings.Repeat("s", firstcome.MinSecret)))
-	stage.Must(t, err)
-	r := &remoteNode{node: &node{settings: settings{log: slog.New(slog.DiscardHandler), gate: gateFlags{Role: "all"}}, monitor: ops.New(slog.New(slog.DiscardHandler), "test", "test")}}
+	r := &remoteNode{}
 	r.clock.Store(time.Now().UnixNano())
-	now := func() time.Time { return time.Unix(0, r.clock.Load()) }
-	r.ledger, err = ledger.Open(t.Context(), filepath.Join(t.TempDir(), "firstcome.db"), ledger.Options{Secret: secret, Clock: now})
-	stage.Must(t, err)
-	gate, err := redis.Open(t.Context(), redis.Options{URL: url, Secret: secret, Clock: now, Ledger: r.ledger.Identity, Marker: r.marker, Missing: r.missing})
-	stage.Must(t, err)
-	t.Cleanup(gate.Close)
-	r.remote = &remoteGate{gate: gate}
-	r.ledger.UseGate(gate.Name())
+	r.desk = newDesk(t, services.Redis.Database(t), filepath.Join(t.TempDir(), "firstcome.db"), func() time.Time { return time.Unix(0, r.clock.Load()) })
+	r.settings.gate.Role, r.monitor = "all", ops.New(r.settings.log, "test", "test")
 	r.monitor.WatchLedger(r.ledger)
 	r.join()
-	r.start(t)
+	stage.Run(t, r.remote.runs()...)
 	return r
 }
 
-// start runs what a node runs, until the test ends.
-func (r *remoteNode) start(t *testing.T) {
-	ctx, stop := context.WithCancel(context.Background())
-	writing, stopWriting := context.WithCancel(context.Background())
-	var beside, ledgers sync.WaitGroup
-	ledgers.Go(func() { _ = r.ledger.Run(writing) })
-	for _, run := range r.remote.runs() {
-		beside.Go(func() { _ = run(ctx) })
-	}
-	t.Cleanup(func() {
-		stop()
-		beside.Wait()
-		stopWriting()
-		ledgers.Wait()
-		if err := r.ledger.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // claims returns what users' claims get.
-func (r *remoteNode) claims(t *testing.T, users ...firstcome.UserID) (outcomes []firstcome.Outcome) {
-	t.Helper()
-	decisions, err := r.remote.over.Claim(t.Context(), "c", users)
-	stage.Must(t, err)
+func (r *remoteNode) claims(users ...firstcome.UserID) (outcomes []firstcome.Outcome) {
+	r.t.Helper()
+	decisions, err := r.remote.over.Claim(r.t.Context(), "c", users)
+	stage.Must(r.t, err)
 	for _, d := range decisions {
 		outcomes = append(outcomes, d.Outcome)
 		if d.Outcome == firstcome.Issued {
-			stage.Must(t, r.remote.waiter.Wait(t.Context(), d.Coupon))
+			stage.Must(r.t, r.remote.waiter.Wait(r.t.Context(), d.Coupon))
 		}
 	}
 	return outcomes
 }
 
-// keysOf returns how many keys Redis has of the campaign.
-func keysOf(t *testing.T, url string) int {
-	t.Helper()
-	option, err := rueidis.ParseURL(url)
-	stage.Must(t, err)
-	option.DisableCache = true
-	client, err := rueidis.NewClient(option)
-	stage.Must(t, err)
-	defer client.Close()
-	keys, err := client.Do(t.Context(), client.B().Keys().Pattern("firstcome:{c:*}:*").Build()).AsStrSlice()
-	stage.Must(t, err)
-	return len(keys)
-}
-
-// step returns what expects a step of an operator to reach the gate.
-func (r *remoteNode) step(t *testing.T) func(any, error) {
-	return func(_ any, err error) {
-		t.Helper()
-		if err == nil {
-			err = r.remote.changer.Finish(t.Context(), "c", 0)
-		}
-		stage.Must(t, err)
-	}
-}
-
 // TestACampaignThatIsOverLeavesRedisAndIsAnsweredForByTheLedger follows a campaign
 // from its making to a void long after its end, through the parts that a node has.
 func TestACampaignThatIsOverLeavesRedisAndIsAnsweredForByTheLedger(t *testing.T) {
-	url := services.Redis.Database(t)
-	r := newRemoteNode(t, url)
+	r := newRemoteNode(t)
 	ctx := t.Context()
-	step := r.step(t)
 	want := func(what string, got []firstcome.Outcome, outcomes ...firstcome.Outcome) {
 		t.Helper()
 		for n := range outcomes {
@@ -122,20 +60,20 @@ func TestACampaignThatIsOverLeavesRedisAndIsAnsweredForByTheLedger(t *testing.T)
 			}
 		}
 	}
-	step(r.ledger.Create(ctx, "test", "c", firstcome.Terms{Name: "Test", Quantity: 2, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}))
-	want("open", r.claims(t, "a", "b", "d"), firstcome.Issued, firstcome.Issued, firstcome.SoldOut)
+	r.reaches("c", stage.Err(r.ledger.Create(ctx, "test", "c", stage.Terms(2))))
+	want("open", r.claims("a", "b", "d"), firstcome.Issued, firstcome.Issued, firstcome.SoldOut)
 	r.clock.Add(int64(time.Second))
-	step(r.ledger.Switch(ctx, "test", "c", ledger.Close))
+	r.reaches("c", stage.Err(r.ledger.Switch(ctx, "test", "c", ledger.Close)))
 	for _, pause := range []time.Duration{flow.DefaultRetireAfter, time.Minute} {
 		r.clock.Add(int64(pause))
 		stage.Must(t, r.remote.retirer.Look(ctx))
-		want("over", r.claims(t, "a", "d"), firstcome.AlreadyIssued, firstcome.Closed)
+		want("over", r.claims("a", "d"), firstcome.AlreadyIssued, firstcome.Closed)
 	}
-	if n := keysOf(t, url); n != 0 {
+	if n := len(r.keys("c")); n != 0 {
 		t.Errorf("Redis has %d keys of the campaign", n)
 	}
-	step(r.ledger.Void(ctx, "test", "c", 1, "a refund"))
-	want("voided", r.claims(t, "a", "b"), firstcome.Closed, firstcome.AlreadyIssued)
+	r.reaches("c", stage.Err(r.ledger.Void(ctx, "test", "c", 1, "a refund")))
+	want("voided", r.claims("a", "b"), firstcome.Closed, firstcome.AlreadyIssued)
 	if c, err := r.remote.over.CouponOf(ctx, "c", "b"); err != nil || c.Number != 2 || !c.Recorded {
 		t.Errorf("the coupon of b is %+v, %v", c, err)
 	}
@@ -149,7 +87,7 @@ func TestACampaignThatIsOverLeavesRedisAndIsAnsweredForByTheLedger(t *testing.T)
 	if _, err := r.remote.over.Claim(ctx, "nowhere", []firstcome.UserID{"a"}); !errors.Is(err, firstcome.ErrNoCampaign) {
 		t.Errorf("no campaign: %v", err)
 	}
-	if n := keysOf(t, url); n != 0 {
+	if n := len(r.keys("c")); n != 0 {
 		t.Errorf("the campaign was made again: Redis has %d keys of it", n)
 	}
 }
@@ -157,11 +95,11 @@ func TestACampaignThatIsOverLeavesRedisAndIsAnsweredForByTheLedger(t *testing.T)
 // TestAClockThatGoesBackOpensNoCampaignThatIsMarked has it go back before the keys are deleted: whoever was issued a
 // coupon then would lose it with them.
 func TestAClockThatGoesBackOpensNoCampaignThatIsMarked(t *testing.T) {
-	r := newRemoteNode(t, services.Redis.Database(t))
+	r := newRemoteNode(t)
 	closesAt := time.Unix(0, r.clock.Load()).Add(time.Hour).UTC()
-	r.step(t)(r.ledger.Create(t.Context(), "test", "c", firstcome.Terms{
-		Name: "Test", Quantity: 2, Answer: firstcome.Recorded, Benefit: []byte(`{}`), ClosesAt: closesAt,
-	}))
+	terms := stage.Terms(2)
+	terms.ClosesAt = closesAt
+	r.reaches("c", stage.Err(r.ledger.Create(t.Context(), "test", "c", terms)))
 	r.clock.Store(closesAt.Add(flow.DefaultRetireAfter).UnixNano())
 	stage.Must(t, r.remote.retirer.Look(t.Context()))
 	if c, err := r.ledger.Campaign(t.Context(), "c"); err != nil || c.RetiredAt.IsZero() {

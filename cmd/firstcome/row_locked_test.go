@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -22,7 +21,7 @@ func TestF51ACampaignWhoseRowSomebodyKeepsLockedHoldsUpNoOther(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel() // they wait for locks
 			name := kind.Database(t)
-			d := newDeskOn(t, name, "c", "d")
+			d := newDesk(t, services.Redis.Database(t), name, nil, "c", "d")
 			told := make(chan error, 1000)
 			journal := d.remote.gate.Journal(redis.JournalOptions{Active: d.ledger.Active, Workers: 1, OnAlarm: func(_ firstcome.CampaignID, err error) {
 				told <- err
@@ -31,22 +30,16 @@ func TestF51ACampaignWhoseRowSomebodyKeepsLockedHoldsUpNoOther(t *testing.T) {
 			recorder := flow.NewRecorder(journal, d.ledger, flow.RecorderLimits{Failures: 1, Probe: time.Hour})
 			waiter := flow.NewWaiter(d.remote.gate)
 			release := lockRow(t, name, "c")
-			runUntilTheEnd(t, recorder.Run, waiter.Run)
+			stage.Run(t, recorder.Run, waiter.Run)
 			locked := d.issue("c", "user-1", "user-2")
-			select {
-			case err := <-told:
-				if !errors.Is(err, flow.ErrRowLocked) {
-					t.Fatalf("told otherwise: %v", err)
-				}
-			case <-time.After(40 * time.Second):
-				t.Fatalf("nobody was told: %+v", recorder.Stats())
+			if err := stage.Next(t, "word of the lock", told); !errors.Is(err, flow.ErrRowLocked) {
+				t.Fatalf("told otherwise: %v", err)
 			}
-			for n := range 20 {
-				other := d.issue("d", firstcome.UserID(fmt.Sprint("user-", n)))[0]
-				await(t, waiter, other)
+			for _, other := range d.issue("d", stage.Users(20)...) {
+				stage.Must(t, recorded(t, waiter, other))
 			}
 			release()
-			await(t, waiter, locked[1])
+			stage.Must(t, recorded(t, waiter, locked[1]))
 			s := recorder.Stats()
 			if s.Breaker != "closed" || s.Coupons != 22 || s.Retries == 0 {
 				t.Errorf("the recorder's counters are %+v", s)
@@ -70,15 +63,4 @@ func lockRow(t *testing.T, name string, id firstcome.CampaignID) (release func()
 		_ = db.Close()
 	})
 	return release
-}
-
-// runUntilTheEnd runs what has a Run until the test ends.
-func runUntilTheEnd(t *testing.T, runs ...func(context.Context) error) { stage.Run(t, runs...) }
-
-// await waits until a coupon is recorded.
-func await(t *testing.T, waiter *flow.Waiter, c firstcome.Coupon) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
-	defer cancel()
-	stage.Must(t, waiter.Wait(ctx, c))
 }

@@ -3,16 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -139,24 +135,16 @@ func newDisaster(t *testing.T) *disaster {
 	d.redis("EVAL", deleteAll, "0", "firstcome:{spring:*}:[ch]*") // the campaign and its holders
 	const appendTo = `return redis.call('XADD', redis.call('KEYS', ARGV[1])[1], '*', 'format', '1', 'users', 'nobody can read this')`
 	d.redis("EVAL", appendTo, "0", "firstcome:{autumn:*}:journal")
-	until := time.Now().Add(patience)
-	for {
-		if _, out := d.run("firstcome dead list"); strings.Contains(out, "autumn") {
-			return d
-		} else if time.Now().After(until) {
-			t.Fatalf("there is no dead letter: %s", out)
-		}
-	}
+	stage.Await(t, "the dead letter", true, func() bool {
+		_, out := d.run("firstcome dead list")
+		return strings.Contains(out, "autumn")
+	})
+	return d
 }
 
 func (d *disaster) redis(command ...string) {
 	d.t.Helper()
-	u, err := url.Parse(d.url["--gate"])
-	stage.Must(d.t, err)
-	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{u.Host}, DisableCache: true})
-	stage.Must(d.t, err)
-	defer client.Close()
-	stage.Must(d.t, client.Do(d.t.Context(), client.B().Arbitrary(command...).Build()).Error())
+	stage.Must(d.t, stage.Err(askRedis(d.url["--gate"], command...)))
 }
 
 // run gives a command, with the names of this disaster in the place of those that the text leaves open.

@@ -39,7 +39,7 @@ func newTrial(t *testing.T) *trial {
 	url, name := services.Redis.Database(t), services.MariaDB.Database(t)
 	r := &trial{
 		t: t, random: seed.Rand(t, "what happens"), mail: &mail{random: seed.Rand(t, "mail")},
-		nodes: []*desk{newDeskAt(t, url, name, "c"), newDeskAt(t, url, name)}, waited: map[int64]firstcome.Coupon{},
+		nodes: []*desk{newDesk(t, url, name, nil, "c"), newDesk(t, url, name, nil)}, waited: map[int64]firstcome.Coupon{},
 	}
 	var runs []func(context.Context) error
 	for _, d := range r.nodes {
@@ -51,7 +51,7 @@ func newTrial(t *testing.T) *trial {
 		r.waiters = append(r.waiters, waiter)
 		runs = append(runs, waiter.Run, recorder.Run)
 	}
-	runUntilTheEnd(t, runs...)
+	stage.Run(t, runs...)
 	return r
 }
 

@@ -119,6 +119,17 @@ func Await[T comparable](t testing.TB, what string, want T, look func() T) {
 	}
 }
 
+// Next returns what comes next, and ends the test if nothing comes for a minute.
+func Next[T any](t testing.TB, what string, from <-chan T) (next T) {
+	t.Helper()
+	select {
+	case next = <-from:
+	case <-time.After(time.Minute):
+		t.Fatalf("%s never came", what)
+	}
+	return next
+}
+
 // A Log passes on what is written to it: of slog, a line each time.
 type Log chan string
 
