@@ -1,20 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -165,60 +159,6 @@ func TestAnInterruptedDemoLeavesNothingBehind(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
-	}
-}
-
-func TestF64TheSecretOfTheFirstStartIsThatOfTheNext(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.db")
-	l, _, err := openLedger(t.Context(), path, ledger.Options{}, nil)
-	stage.Must(t, err)
-	stage.Must(t, l.Close())
-	kept, err := os.ReadFile(secretBeside(path))
-	stage.Must(t, err)
-	if _, err := parseSecret(kept); err != nil {
-		t.Errorf("the secret that the first start made is not one: %v", err)
-	}
-	again, err := secretText(terminal{}, "", path)
-	if err != nil || string(again) != string(kept) {
-		t.Errorf("the second start reads another secret: %v", err)
-	}
-}
-
-// TestF64ADifferentSecretIsNoticed starts a node with the secret of a campaign, with another, and with none where the one
-// beside the ledger is gone.
-func TestF64ADifferentSecretIsNoticed(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.db")
-	claim := func(secret string) (logged string, err error) {
-		t.Helper()
-		l, codes, err := openLedger(t.Context(), path, ledger.Options{}, []byte(secret))
-		stage.Must(t, err)
-		ctx, stop := context.WithCancel(t.Context())
-		ran := make(chan error, 1)
-		go func() { ran <- l.Run(ctx) }()
-		_, _ = l.Create(ctx, "test", "c", firstcome.Terms{Name: "n", Quantity: 3, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}) // the second time it is there
-		_, err = l.Claim(ctx, "c", []firstcome.UserID{firstcome.UserID(secret[:1])})
-		var log bytes.Buffer
-		n := &node{ledger: l, secret: codes, settings: settings{log: slog.New(slog.NewTextHandler(&log, nil))}}
-		compared := n.compareSecret(ctx)
-		stop()
-		if ended := errors.Join(compared, <-ran, l.Close()); ended != nil {
-			t.Fatal(ended)
-		}
-		return log.String(), err
-	}
-	first, other := strings.Repeat("a secret ", 5), strings.Repeat("b secret ", 5)
-	if log, err := claim(first); err != nil || log != "" {
-		t.Errorf("with the campaign's own secret: %v, and the log says %s", err, log)
-	}
-	log, err := claim(other)
-	if !errors.Is(err, firstcome.ErrGateMismatch) || !strings.Contains(log, "another gate or code secret than this node") || !strings.Contains(log, "campaigns=1") {
-		t.Errorf("with another secret: %v, and the log says %s", err, log)
-	}
-	if strings.Contains(log+err.Error(), "b secret") {
-		t.Errorf("a secret is shown: %v %s", err, log)
-	}
-	if _, _, err := openLedger(t.Context(), path, ledger.Options{}, nil); err == nil || !strings.Contains(err.Error(), "the secret of their coupon codes is missing") {
-		t.Errorf("without the secret beside the ledger: %v", err)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -136,30 +135,4 @@ func TestALedgerThatDecidesHasNoDeadLetters(t *testing.T) {
 		t.Errorf("it has %s", r.body)
 	}
 	s.call("POST", "/v1/dead-letters/1/void", `{"reason":"r"}`).want(t, 404, "")
-}
-
-func TestTheClientSettlesDeadLetters(t *testing.T) {
-	f := openDead(t)
-	f.claim("winter", "user-3").want(t, 201, "issued")
-	f.bury("winter", "a trial")
-	ctx := context.Background()
-	c := client.New(f.url, "")
-	t.Cleanup(c.CloseIdle)
-	first, err := c.DeadLetters(ctx, client.LetterFilter{Campaign: "winter", Limit: 1})
-	if err != nil || len(first.Items) != 1 || *first.Items[0].Number != 2 || first.Next == nil {
-		t.Fatalf("the first page is %+v, %v", first, err)
-	}
-	if letter, err := c.ReplayDeadLetter(ctx, first.Items[0].ID); err != nil || *letter.SettledBy != "replayed" {
-		t.Errorf("the letter is %+v, %v", letter, err)
-	}
-	if _, err := c.ReplayDeadLetter(ctx, first.Items[0].ID); status(err) != 409 {
-		t.Errorf("replayed twice: %v", err)
-	}
-	second, err := c.DeadLetters(ctx, client.LetterFilter{After: *first.Next, Settled: true})
-	if err != nil || len(second.Items) != 1 {
-		t.Fatalf("the second page is %+v, %v", second, err)
-	}
-	if letter, err := c.VoidDeadLetter(ctx, second.Items[0].ID, "r"); err != nil || *letter.SettledBy != "voided" {
-		t.Errorf("the letter is %+v, %v", letter, err)
-	}
 }

@@ -106,42 +106,22 @@ func (d *desk) remote() *operate.Operator {
 	return operate.NewRemote(d, d, d, flow.NewChanger(d, d, nil), d)
 }
 
-// errorOf returns the error of a call.
-func errorOf[T any](_ T, err error) error { return err }
-
-// does are the Operator's methods.
-var does = map[string]func(*operate.Operator, context.Context) error{
-	"Create": func(o *operate.Operator, ctx context.Context) error {
-		return errorOf(o.Create(ctx, "op", "c", firstcome.Terms{}))
-	},
-	"SetTerms": func(o *operate.Operator, ctx context.Context) error {
-		return errorOf(o.SetTerms(ctx, "op", "c", 0, func(*firstcome.Terms) {}))
-	},
-	"Switch": func(o *operate.Operator, ctx context.Context) error {
-		return errorOf(o.Switch(ctx, "op", "c", ledger.Pause))
-	},
-	"Void": func(o *operate.Operator, ctx context.Context) error {
-		return errorOf(o.Void(ctx, "op", "c", 3, "r"))
-	},
-	"Issue": func(o *operate.Operator, ctx context.Context) error {
-		return errorOf(o.Issue(ctx, "c", nil))
-	},
-	"VoidLetter": func(o *operate.Operator, ctx context.Context) error {
-		return errorOf(o.VoidLetter(ctx, "op", 1, "r"))
-	},
-	"Replay": func(o *operate.Operator, ctx context.Context) error {
-		return errorOf(o.Replay(ctx, "op", 1))
-	},
+// do calls a method of an Operator with a context and nothing else.
+func do(t *testing.T, o *operate.Operator, name string) error {
+	t.Helper()
+	method := reflect.ValueOf(o).MethodByName(name)
+	args := []reflect.Value{reflect.ValueOf(t.Context())}
+	for in := 1; in < method.Type().NumIn(); in++ {
+		args = append(args, reflect.Zero(method.Type().In(in)))
+	}
+	results := method.Call(args)
+	err, _ := results[len(results)-1].Interface().(error)
+	return err
 }
 
-// TestEveryChangeEndsTheLeasesBeforeItBegins has a line for each of the Operator's methods.
+// TestEveryChangeEndsTheLeasesBeforeItBegins tries each of the Operator's methods, also those that are new.
 func TestEveryChangeEndsTheLeasesBeforeItBegins(t *testing.T) {
 	for method := range reflect.TypeFor[*operate.Operator]().Methods() {
-		do, ok := does[method.Name]
-		if !ok {
-			t.Errorf("%s is not tried", method.Name)
-			continue
-		}
 		local, remote, behind := "end leases, number, grant leases", "end leases, number, apply, grant leases", "end leases, number, apply, number, apply, grant leases"
 		switch method.Name {
 		case "Replay":
@@ -155,7 +135,7 @@ func TestEveryChangeEndsTheLeasesBeforeItBegins(t *testing.T) {
 			if want == local {
 				o = d.local()
 			}
-			if err := do(o, t.Context()); err != nil || strings.Join(d.steps, ", ") != want {
+			if err := do(t, o, method.Name); err != nil || strings.Join(d.steps, ", ") != want {
 				t.Errorf("%s does %v, want %s; %v", method.Name, d.steps, want, err)
 			}
 		}
@@ -164,7 +144,7 @@ func TestEveryChangeEndsTheLeasesBeforeItBegins(t *testing.T) {
 
 func TestALetterWithoutACouponChangesNoCampaign(t *testing.T) {
 	d := &desk{letter: ledger.DeadLetter{ID: 1}}
-	if err := does["VoidLetter"](d.remote(), t.Context()); err != nil || strings.Join(d.steps, ", ") != "number" {
+	if err := do(t, d.remote(), "VoidLetter"); err != nil || strings.Join(d.steps, ", ") != "number" {
 		t.Errorf("it does %v; %v", d.steps, err)
 	}
 }
