@@ -53,7 +53,7 @@ type crashing struct {
 
 var errCrash = errors.New("the recorder died")
 
-func (c crashing) Drain(ctx context.Context, to flow.Sink) error {
+func (c crashing) Drain(ctx context.Context, to flow.Sink, again *flow.Retries) error {
 	return c.Source.Drain(ctx, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 		s, err := to(ctx, b)
 		if err == nil {
@@ -63,7 +63,7 @@ func (c crashing) Drain(ctx context.Context, to flow.Sink) error {
 			}
 		}
 		return s, err
-	})
+	}, again)
 }
 
 // A dull gate tells half of what is drained, and now and then what was told before.

@@ -125,8 +125,8 @@ func (c *Changer) Finish(ctx context.Context, id firstcome.CampaignID, version i
 		}
 		return struct{}{}, err
 	}
-	waits := &backoff.ExponentialBackOff{InitialInterval: firstWait, MaxInterval: sweepChanges, Multiplier: 2, RandomizationFactor: 0.5}
-	if _, err := backoff.Retry(ctx, attempt, backoff.WithBackOff(waits), backoff.WithMaxElapsedTime(0)); err != nil {
+	waits := backoff.WithBackOff(backOff(firstWait, sweepChanges))
+	if _, err := backoff.Retry(ctx, attempt, waits, backoff.WithMaxElapsedTime(0)); err != nil {
 		return fmt.Errorf("bring the changes of %s to its gate: %w", id, err)
 	}
 	if version == 0 {

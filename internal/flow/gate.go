@@ -32,6 +32,19 @@
 // for good. So a user who holds a drained number without a flag has a recorded coupon. For any other
 // drained number the ledger's answer is final: it alone knows what became of a dead letter, and a flag
 // is never removed.
+//
+// # Who tries again
+//
+// Retries own all waits of what is drained: how long each is, and how often something failed. What fails decides who waits:
+//
+//	one campaign: its row is locked, another node must    the campaign rests, and the others go on
+//	take it, the gate lost it, or the ledger failed at it
+//	the source, such as Redis                             Drain ends, and begins again after a wait
+//	the ledger, so often that its breaker is open         each call waits its turn, with its batch in hand
+//
+// The breaker is no second back-off: it lets one call a second through to a ledger that is down. The calls behind it do not
+// become campaigns that rest, because a source would then read all their entries again and again, and other recorders would
+// take them over, while nobody can record anything.
 package flow
 
 import (

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/sony/gobreaker/v2"
 	"golang.org/x/time/rate"
 
@@ -29,7 +28,7 @@ type Keeper interface {
 // RecorderLimits bound a Recorder. The zero value of a field means its default.
 type RecorderLimits struct {
 	Ledger   time.Duration // how long a call of the ledger may take; default 30s
-	Wait     time.Duration // the longest wait between two calls that fail, half of it either way; default 2s
+	Wait     time.Duration // the longest of the Retries; default 2s
 	Failures int           // in a row, that open the breaker; default 5
 	Probe    time.Duration // how long an open breaker lets no call through; default 1s
 	Rows     int           // coupons a second, for a database that others use too; default 0: no limit
@@ -41,12 +40,9 @@ const (
 	// A call that takes this long is as good as lost: 512 coupons take milliseconds. A
 	// database's own wait for a lock is shorter, so its answer comes first.
 	defaultLedger = 30 * time.Second
-	// The ledger is used again within three seconds of its return, and each node
-	// probes it about once a second while it is down.
-	defaultWait     = 2 * time.Second
+	// Each node probes the ledger about once a second while it is down.
 	defaultFailures = 5
 	defaultProbe    = time.Second
-	firstWait       = 20 * time.Millisecond
 )
 
 // A Recorder drains what gates have issued into the ledger: it retries for ever,
@@ -55,6 +51,7 @@ const (
 type Recorder struct {
 	source  Source
 	keeper  Keeper
+	again   *Retries
 	limits  RecorderLimits
 	breaker *gobreaker.CircuitBreaker[Drained]
 	rows    *rate.Limiter // nil: no limit
@@ -94,7 +91,7 @@ func NewRecorder(source Source, keeper Keeper, limits RecorderLimits) *Recorder 
 	limits.Wait = cmp.Or(limits.Wait, defaultWait)
 	limits.Failures = cmp.Or(limits.Failures, defaultFailures)
 	limits.Probe = cmp.Or(limits.Probe, defaultProbe)
-	r := &Recorder{source: source, keeper: keeper, limits: limits, paid: map[firstcome.CampaignID]int{}}
+	r := &Recorder{source: source, keeper: keeper, again: NewRetries(limits.Wait), limits: limits, paid: map[firstcome.CampaignID]int{}}
 	r.breaker = gobreaker.NewCircuitBreaker[Drained](gobreaker.Settings{
 		Name: "ledger", MaxRequests: 1, Timeout: limits.Probe,
 		ReadyToTrip:  func(c gobreaker.Counts) bool { return int(c.ConsecutiveFailures) >= limits.Failures },
@@ -115,21 +112,18 @@ func answers(err error) bool {
 // Run records until ctx ends. A batch that is under way then comes again, here or
 // at another node.
 func (r *Recorder) Run(ctx context.Context) error {
-	wait := r.backOff()
-	for {
+	for waits := r.again.waits(); ; {
 		started := time.Now()
-		err := r.source.Drain(ctx, r.take)
+		err := r.source.Drain(ctx, r.take, r.again)
 		if ctx.Err() != nil {
 			return nil
 		}
 		r.failed(fmt.Errorf("drain the journal: %w", cmp.Or(err, errEnded)))
 		if time.Since(started) > r.limits.Wait {
-			wait.Reset()
+			waits.Reset()
 		}
 		r.stats.retries.Add(1)
-		select {
-		case <-time.After(wait.NextBackOff()):
-		case <-ctx.Done():
+		if pause(ctx, waits) != nil {
 			return nil
 		}
 	}
@@ -150,14 +144,6 @@ func (r *Recorder) Stats() RecorderStats {
 }
 
 func (r *Recorder) failed(err error) { r.stats.failing.Store(&err) }
-
-// backOff returns the waits between calls that fail: from 20 ms to the longest,
-// twice as long each time, half of it either way so that nodes do not keep step.
-func (r *Recorder) backOff() *backoff.ExponentialBackOff {
-	return &backoff.ExponentialBackOff{
-		InitialInterval: firstWait, MaxInterval: r.limits.Wait, Multiplier: 2, RandomizationFactor: 0.5,
-	}
-}
 
 // take is the Sink: it returns nil when all of the batch is durable.
 func (r *Recorder) take(ctx context.Context, b Batch) (drained Drained, err error) {
@@ -217,7 +203,7 @@ func (r *Recorder) record(ctx context.Context, b Batch) (Drained, error) {
 	if len(b.Coupons) > 0 {
 		about.Oldest = b.Coupons[0].IssuedAt
 	}
-	drained, err := r.keep(ctx, about, func(ctx context.Context) (Drained, error) { return r.keeper.Record(ctx, b) })
+	drained, err := r.ask(ctx, about, func(ctx context.Context) (Drained, error) { return r.keeper.Record(ctx, b) })
 	switch {
 	case err == nil:
 		r.stats.coupons.Add(int64(len(b.Coupons)))
@@ -241,7 +227,7 @@ func (r *Recorder) record(ctx context.Context, b Batch) (Drained, error) {
 
 func (r *Recorder) bury(ctx context.Context, b Batch, cause string) (Drained, error) {
 	letters := len(b.Coupons) + len(b.Garbage)
-	drained, err := r.keep(ctx, Recording{Campaign: b.Campaign, Letters: letters}, func(ctx context.Context) (Drained, error) {
+	drained, err := r.ask(ctx, Recording{Campaign: b.Campaign, Letters: letters}, func(ctx context.Context) (Drained, error) {
 		return r.keeper.Bury(ctx, b, cause)
 	})
 	if err == nil {
@@ -250,22 +236,18 @@ func (r *Recorder) bury(ctx context.Context, b Batch, cause string) (Drained, er
 	return drained, err
 }
 
-// keep calls the ledger until it answers, however long that takes, or ctx ends. "Another
-// node has to record the campaign" and "nobody can at present" are answers too.
-func (r *Recorder) keep(ctx context.Context, about Recording, call func(context.Context) (Drained, error)) (Drained, error) {
-	attempt := func() (Drained, error) {
+// ask calls the ledger once. While the breaker is open it waits, with the batch in hand: if it gave the batch back, all campaigns'
+// entries would be read again and again while nothing can be recorded.
+func (r *Recorder) ask(ctx context.Context, about Recording, call func(context.Context) (Drained, error)) (Drained, error) {
+	for waits := r.again.waits(); ; {
 		drained, err := r.breaker.Execute(func() (Drained, error) { return r.try(ctx, about, call) })
-		if answers(err) {
-			err = backoff.Permanent(err)
+		if !errors.Is(err, gobreaker.ErrOpenState) && !errors.Is(err, gobreaker.ErrTooManyRequests) {
+			return drained, err
 		}
-		return drained, err
+		if err := pause(ctx, waits); err != nil {
+			return Drained{}, err
+		}
 	}
-	return backoff.Retry(ctx, attempt, backoff.WithBackOff(r.backOff()), backoff.WithMaxElapsedTime(0),
-		backoff.WithNotify(func(err error, _ time.Duration) {
-			if !errors.Is(err, gobreaker.ErrOpenState) && !errors.Is(err, gobreaker.ErrTooManyRequests) {
-				r.stats.retries.Add(1)
-			}
-		}))
 }
 
 // try calls the ledger once.
@@ -280,10 +262,10 @@ func (r *Recorder) try(ctx context.Context, about Recording, call func(context.C
 	}
 	if err == nil || errors.Is(err, ErrRefused) {
 		r.stats.failing.Store(nil)
-	} else {
-		r.failed(err)
+		return drained, err
 	}
-	if errors.Is(err, ErrRowLocked) {
+	r.failed(err)
+	if !errors.Is(err, firstcome.ErrGateMismatch) {
 		r.stats.retries.Add(1) // the source gives it again
 	}
 	return drained, err

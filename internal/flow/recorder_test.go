@@ -202,12 +202,15 @@ type flood struct {
 	given          int64
 }
 
-func (f *flood) Drain(ctx context.Context, to flow.Sink) error {
-	for ; f.given < f.batches; f.given++ {
+func (f *flood) Drain(ctx context.Context, to flow.Sink, again *flow.Retries) error {
+	for f.given < f.batches && ctx.Err() == nil {
 		first := f.given*f.width + 1
 		if _, err := to(ctx, flow.Batch{Campaign: "c", Coupons: stage.Coupons("c", first, first+f.width-1)}); err != nil {
-			return err
+			time.Sleep(again.Failed("c", err))
+			continue
 		}
+		again.Drained("c")
+		f.given++
 	}
 	<-ctx.Done()
 	return ctx.Err()

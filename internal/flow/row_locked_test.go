@@ -30,10 +30,10 @@ func TestACampaignThatSomebodyHoldsIsGivenBackAndOpensNoBreaker(t *testing.T) {
 // then one of another.
 type insistence struct{ times int }
 
-func (s insistence) Drain(ctx context.Context, to flow.Sink) error {
+func (s insistence) Drain(ctx context.Context, to flow.Sink, _ *flow.Retries) error {
 	for range s.times {
-		if _, err := to(ctx, flow.Batch{Campaign: "held", Coupons: stage.Coupons("held", 1, 100)}); !errors.Is(err, flow.ErrRowLocked) {
-			return err
+		if _, err := to(ctx, flow.Batch{Campaign: "held", Coupons: stage.Coupons("held", 1, 100)}); err == nil {
+			return errors.New("it was taken")
 		}
 	}
 	if _, err := to(ctx, flow.Batch{Campaign: "c", Coupons: stage.Coupons("c", 1, 100)}); err != nil {
@@ -78,7 +78,7 @@ func (r *recovering) Record(ctx context.Context, b flow.Batch) (flow.Drained, er
 func TestAHeldCampaignThatIsTheProbeOfAnOpenBreakerClosesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := stage.NewLedger("c", "held")
-		r := flow.NewRecorder(insistence{1}, &recovering{Ledger: p}, flow.RecorderLimits{Failures: 1})
+		r := flow.NewRecorder(insistence{2}, &recovering{Ledger: p}, flow.RecorderLimits{Failures: 1})
 		runFor(t, r, 10*time.Second)
 		same(t, "recorded", stage.Numbers(1, 100), p.Order)
 		same(t, "breaker", "closed", r.Stats().Breaker)

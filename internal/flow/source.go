@@ -13,14 +13,15 @@ import (
 type Source interface {
 	// Drain hands batches to a sink until ctx ends, many campaigns at once and each
 	// campaign's one after the other. A batch for which the sink returned nil is done:
-	// it does not come again.
-	Drain(ctx context.Context, to Sink) error
+	// it does not come again. A campaign that fails, in the sink or in the source, rests for as long as again
+	// says, and the others go on. An error is of the source as a whole.
+	Drain(ctx context.Context, to Sink, again *Retries) error
 }
 
 // A Sink returns nil only when all of a batch is durable in the ledger, as coupons or
-// as dead letters. Taking a batch twice is the same as taking it once.
+// as dead letters. Taking a batch twice is the same as taking it once. After an error the source gives it again.
 // firstcome.ErrGateMismatch says that another node has to take the batch, ErrRowLocked that
-// nobody can at present: the source goes on with other campaigns and gives it again later.
+// nobody can at present.
 type Sink func(ctx context.Context, b Batch) (Drained, error)
 
 // A Revision is a campaign as of its last numbered change, its gate's epoch and how far it

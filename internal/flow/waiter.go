@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"github.com/firstcome/firstcome"
 )
 
@@ -130,17 +128,14 @@ func (w *Waiter) Run(ctx context.Context) error {
 
 // follow keeps a watch until ctx ends.
 func (w *Waiter) follow(ctx context.Context) {
-	waits := &backoff.ExponentialBackOff{InitialInterval: rereadEvery, MaxInterval: defaultWait, Multiplier: 2, RandomizationFactor: 0.5}
+	waits := backOff(rereadEvery, defaultWait)
+	ready := func() {
+		waits.Reset()
+		w.fail(nil)
+	}
 	for ctx.Err() == nil {
-		ready := func() {
-			waits.Reset()
-			w.fail(nil)
-		}
 		w.fail(w.gate.WatchDrained(ctx, ready, w.hear))
-		select {
-		case <-time.After(waits.NextBackOff()):
-		case <-ctx.Done():
-		}
+		_ = pause(ctx, waits)
 	}
 }
 

@@ -40,13 +40,14 @@ type oneBatch struct {
 	done  chan struct{}
 }
 
-func (s *oneBatch) Drain(ctx context.Context, to flow.Sink) error {
-	_, err := to(ctx, s.batch)
-	if err == nil {
-		close(s.done)
-		<-ctx.Done()
+func (s *oneBatch) Drain(ctx context.Context, to flow.Sink, _ *flow.Retries) error {
+	for {
+		if _, err := to(ctx, s.batch); err == nil {
+			close(s.done)
+			<-ctx.Done()
+			return nil
+		}
 	}
-	return err
 }
 
 func (s *oneBatch) Record(context.Context, flow.Batch) (flow.Drained, error) {

@@ -72,7 +72,7 @@ type Journal struct {
 	consumer string
 	agenda   *agenda
 	schedule schedule
-	troubles troubles
+	alarms   alarms
 	actives  actives
 }
 
@@ -87,28 +87,27 @@ func (g *Gate) Journal(options JournalOptions) *Journal {
 	options.Slow = cmp.Or(options.Slow, defaultSlow)
 	j := &Journal{
 		gate: g, options: options, consumer: rand.Text(), schedule: schedule{slow: options.Slow},
-		troubles: troubles{sweep: options.Sweep, onAlarm: options.OnAlarm, of: map[firstcome.CampaignID]*trouble{}},
-		actives:  actives{unknown: make(chan struct{}, 1)},
+		alarms: alarms{on: options.OnAlarm}, actives: actives{unknown: make(chan struct{}, 1)},
 	}
-	j.agenda = newAgenda(j.troubles.lane)
 	return j
 }
 
 // Drain gives what was issued to a sink until ctx ends: see flow.Source. A batch that
 // is under way then is finished, if that takes no more than two seconds: else those who
 // wait for its coupons would wait until another recorder takes it over. An error
-// is Redis's, or the sink's; what was not taken then comes again with the next Drain.
+// is Redis's; what was not taken then comes again with the next Drain.
 // One Drain at a time.
-func (j *Journal) Drain(ctx context.Context, to flow.Sink) error {
+func (j *Journal) Drain(ctx context.Context, to flow.Sink, again *flow.Retries) error {
+	to = marked(to)
 	j.actives.set(nil) // what an earlier Drain left unfinished is looked for
-	j.agenda = newAgenda(j.troubles.lane)
+	j.agenda = newAgenda(again.Locked)
 	all, ctx2 := errgroup.WithContext(ctx)
 	all.Go(func() error { return j.listen(ctx2) })
 	all.Go(func() error { return j.sweep(ctx2) })
 	for range j.options.Workers {
-		all.Go(func() error { return j.work(ctx2, to, free) })
+		all.Go(func() error { return j.work(ctx2, to, again, free) })
 	}
-	all.Go(func() error { return j.work(ctx2, to, locked) })
+	all.Go(func() error { return j.work(ctx2, to, again, locked) })
 	err := all.Wait()
 	if ctx.Err() != nil {
 		return nil
@@ -125,7 +124,6 @@ func (j *Journal) sweep(ctx context.Context) error {
 		active, err := j.options.Active(ctx)
 		if err == nil {
 			j.actives.set(active)
-			j.troubles.keep(active)
 		}
 		if err := j.look(ctx); err != nil {
 			return err
@@ -153,38 +151,41 @@ func (j *Journal) look(ctx context.Context) error {
 	})
 }
 
-// isolate keeps one campaign's error, which only an operator can end, from the others: it reports the error,
-// returns nil, and the campaign rests for a while. It returns any other error.
+// isolate keeps one campaign's error from the others: it tells an operator of it and returns nil. It returns
+// any other error.
 func (j *Journal) isolate(id firstcome.CampaignID, err error) error {
-	if err == nil || !ofOne(err) {
+	if !ofOne(err) {
 		return err
 	}
 	j.schedule.soon(id)
 	if errors.Is(err, firstcome.ErrGateMismatch) {
 		j.gate.keyring.forget(id) // the ledger may have been replaced under this node
 	}
-	j.troubles.add(id, err)
+	if !toldBySink(err) {
+		j.alarms.tell(id, err)
+	}
 	return nil
 }
 
-// work drains campaigns of a lane in turn, one batch of entries each.
-func (j *Journal) work(ctx context.Context, to flow.Sink, of lane) error {
+// work drains campaigns of a lane in turn, one batch of entries each. One that fails rests.
+func (j *Journal) work(ctx context.Context, to flow.Sink, again *flow.Retries, of lane) error {
 	for {
 		id, ok := j.agenda.next(ctx, of)
 		if !ok {
 			return ctx.Err()
 		}
-		s := j.stream(id)
 		longer, cancel := outlasting(ctx, finishing)
-		more, err := j.drain(longer, s, to)
+		more, err := j.drain(longer, j.stream(id), to)
 		cancel()
+		if err == nil {
+			again.Drained(id)
+			j.agenda.done(id, more)
+			continue
+		}
 		if err := j.isolate(id, err); err != nil {
 			return err
 		}
-		if more {
-			j.agenda.add(id)
-		}
-		j.agenda.done(id) // last: the next worker sees that it rests, or is locked
+		j.agenda.rest(id, again.Failed(id, err))
 	}
 }
 

@@ -3,15 +3,16 @@ package redis
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/firstcome/firstcome"
 )
 
 // An agenda hands campaigns to workers: each to one at a time, in turn, and once
-// more if something came while it was worked on. Those whose rows are locked have workers of
-// their own, so that to wait for them keeps nobody from the others.
+// more if something came while it was worked on. One that rests is handed out when it has rested. Those
+// whose rows are locked have a worker of their own, so that waiting for them keeps nobody from the others.
 type agenda struct {
-	lane    func(firstcome.CampaignID) lane
+	locked  func(firstcome.CampaignID) bool
 	signals [lanes]chan struct{} // each has room for one: the lane's queue may have something
 
 	mu     sync.Mutex // guards what follows
@@ -33,13 +34,13 @@ type place uint8
 
 const (
 	queued place = iota + 1
-	working
-	again // worked on, and to be queued afterwards
+	working // or resting
+	again   // the same, and to be queued afterwards
 )
 
-// newAgenda returns an empty one. lane says where a campaign is queued.
-func newAgenda(lane func(firstcome.CampaignID) lane) *agenda {
-	a := &agenda{lane: lane, state: map[firstcome.CampaignID]place{}}
+// newAgenda returns an empty one. isLocked says in which lane a campaign is queued.
+func newAgenda(isLocked func(firstcome.CampaignID) bool) *agenda {
+	a := &agenda{locked: isLocked, state: map[firstcome.CampaignID]place{}}
 	for of := range a.signals {
 		a.signals[of] = make(chan struct{}, 1)
 	}
@@ -61,7 +62,10 @@ func (a *agenda) add(id firstcome.CampaignID) {
 
 // enqueue puts a campaign at the end of its lane. mu is held.
 func (a *agenda) enqueue(id firstcome.CampaignID) {
-	of := a.lane(id)
+	of := free
+	if a.locked(id) {
+		of = locked
+	}
 	a.state[id] = queued
 	a.queues[of] = append(a.queues[of], id)
 	a.tell(of)
@@ -103,13 +107,22 @@ func (a *agenda) take(of lane) (firstcome.CampaignID, bool) {
 	return id, true
 }
 
-// done ends the work on a campaign.
-func (a *agenda) done(id firstcome.CampaignID) {
+// done ends the work on a campaign. more tells that it is to be queued again.
+func (a *agenda) done(id firstcome.CampaignID, more bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.state[id] == again {
+	if more || a.state[id] == again {
 		a.enqueue(id)
 	} else {
 		delete(a.state, id)
 	}
+}
+
+// rest ends the work on a campaign, and queues it again when it has rested.
+func (a *agenda) rest(id firstcome.CampaignID, rest time.Duration) {
+	time.AfterFunc(rest, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.enqueue(id)
+	})
 }

@@ -51,7 +51,7 @@ func (j *Journal) settle(ctx context.Context, s *stream, to flow.Sink, drained f
 	}
 	now, err := to(ctx, flow.Batch{Campaign: s.id, Marker: s.keys.marker})
 	if err == nil && now.Through < before {
-		j.troubles.tell(s.id, errOlder)
+		j.alarms.tell(s.id, errOlder)
 	}
 	return err
 }

@@ -38,18 +38,16 @@ func TestAQuietCampaignIsDueAfterItsSlowLookItsNextRevisionOrAMessage(t *testing
 	})
 }
 
-func TestTheSameTroubleOfACampaignIsToldOnceAMinute(t *testing.T) {
+func TestTheSameAlarmOfACampaignIsToldOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []string
-		trouble := troubles{sweep: time.Second, of: map[firstcome.CampaignID]*trouble{}, onAlarm: func(id firstcome.CampaignID, err error) {
-			told = append(told, string(id)+": "+err.Error())
-		}}
+		alarms := alarms{on: func(id firstcome.CampaignID, err error) { told = append(told, string(id)+": "+err.Error()) }}
 		for range 70 { // seconds
-			trouble.add("c", flow.ErrLost)
-			trouble.tell("c", flow.ErrRetired)
+			alarms.tell("c", flow.ErrLost)
+			alarms.tell("c", flow.ErrRetired)
 			time.Sleep(time.Second)
 		}
-		trouble.tell("d", flow.ErrLost)
+		alarms.tell("d", flow.ErrLost)
 		lost, retired := "c: "+flow.ErrLost.Error(), "c: "+flow.ErrRetired.Error()
 		if want := []string{lost, retired, lost, retired, "d: " + flow.ErrLost.Error()}; !slices.Equal(told, want) {
 			t.Errorf("told %q", told)
@@ -57,15 +55,30 @@ func TestTheSameTroubleOfACampaignIsToldOnceAMinute(t *testing.T) {
 	})
 }
 
-func TestACampaignIsInTheLaneOfTheLockedUntilItIsDrainedOrNotActive(t *testing.T) {
-	all := troubles{sweep: time.Second, of: map[firstcome.CampaignID]*trouble{}}
-	for name, ends := range map[string]func(){"drained": func() { all.drained("c") }, "not active": func() { all.keep(nil) }} {
-		all.add("c", flow.ErrRowLocked)
-		if all.lane("c") != locked || !all.rests("c") || all.lane("d") != free {
-			t.Error("its lane is not that of the locked")
+func TestACampaignThatRestsIsOnTheAgendaWhenItHasRestedAndInItsLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		retries := flow.NewRetries(0)
+		a := newAgenda(retries.Locked)
+		for _, id := range []firstcome.CampaignID{"c", "d"} {
+			a.add(id)
+			a.take(free)
+			a.add(id) // while it is worked on
 		}
-		if ends(); all.lane("c") != free {
-			t.Errorf("%s: it is in the lane of the locked", name)
+		a.rest("c", retries.Failed("c", flow.ErrRowLocked))
+		a.rest("d", time.Second)
+		a.add("d") // a message
+		time.Sleep(time.Second - time.Nanosecond)
+		synctest.Wait()
+		if id, _ := a.take(locked); id != "c" {
+			t.Errorf("in the lane of the locked is %q", id)
 		}
-	}
+		if id, ok := a.take(free); ok {
+			t.Errorf("%s does not rest", id)
+		}
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		if id, _ := a.take(free); id != "d" {
+			t.Errorf("in the free lane is %q", id)
+		}
+	})
 }

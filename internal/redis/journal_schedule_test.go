@@ -78,7 +78,7 @@ func (s *season) record(edit ...func(*redis.JournalOptions)) {
 			}
 		}
 	})...)
-	s.stop = s.drain(s.journal, s.page.Take)
+	s.stop = stage.Drain(s.t, s.journal, s.page.Take)
 	<-s.asked
 	s.awaitListener()
 }

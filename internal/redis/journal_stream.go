@@ -24,8 +24,8 @@ type stream struct {
 
 // drain gives one reading of a campaign's entries to the sink. more tells that there may be others.
 func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool, err error) {
-	if j.troubles.rests(s.id) {
-		return false, nil
+	if !j.actives.has(s.id) {
+		return false, nil // no more
 	}
 	if s.keys, err = j.own(ctx, s); err != nil {
 		return false, err
@@ -40,7 +40,7 @@ func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool
 	}
 	known := s.reader.setAside(items)
 	if len(known) < len(items) {
-		j.troubles.tell(s.id, errNewer)
+		j.alarms.tell(s.id, errNewer)
 	}
 	coupons, finished, undone := 0, s.reader.begin(known), idsOf(known)
 	if err := j.heal(ctx, s, to, len(known) > 0); err != nil {
@@ -54,7 +54,6 @@ func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool
 		undone = undone[len(part.entries):]
 	}
 	finished(coupons)
-	j.troubles.drained(s.id)
 	return len(known) > 0 || s.reader.aside != "", nil
 }
 
@@ -69,7 +68,7 @@ func (j *Journal) give(ctx context.Context, s *stream, to flow.Sink, part share,
 		s.hole.follow(part.Coupons[0].Number, drained.Through, 2*j.options.Idle)
 	}
 	if drained.Twice {
-		j.troubles.tell(s.id, errTwice)
+		j.alarms.tell(s.id, errTwice)
 	}
 	return j.settle(ctx, s, to, drained, part.entries)
 }

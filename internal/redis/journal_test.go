@@ -22,7 +22,7 @@ import (
 func TestWhatIsIssuedReachesTheSinkAndIsSettled(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	first := s.issue(0, 700)
-	s.drain(s.journal(), p.Take)
+	stage.Drain(t, s.journal(), p.Take)
 	p.WaitFor(t, 700)
 	s.issue(700, 5_000) // wider than what Lua's stack takes at once, and than a batch
 	p.WaitFor(t, 5_700)
@@ -45,7 +45,7 @@ func TestF22ARecorderThatStopsIsDoneWithItsBatch(t *testing.T) {
 			t.Error("the ledger is told to stop, too")
 		}
 		return p.Take(ctx, b)
-	})
+	}, flow.NewRetries(0))
 	if err != nil {
 		t.Error(err)
 	}
@@ -66,10 +66,10 @@ func TestF42TwoRecordersOfTheSameEntriesRecordEachCouponOnce(t *testing.T) {
 		return errors.New("too late")
 	}
 	frozen := s.journal(func(o *redis.JournalOptions) { o.Idle = time.Hour })
-	s.drain(frozen, slow.Take)
+	stage.Drain(t, frozen, slow.Take)
 	<-hung
-	s.drain(s.journal(), p.Take)
-	s.drain(s.journal(), p.Take)
+	stage.Drain(t, s.journal(), p.Take)
+	stage.Drain(t, s.journal(), p.Take)
 	p.WaitFor(t, 400)
 	s.drained(400)
 	slow.Before = nil
@@ -88,10 +88,10 @@ func TestARecorderThatIsAtWorkKeepsItsEntries(t *testing.T) {
 		return nil
 	}
 	const idle = 1500 * time.Millisecond // so that the machine may stop for 1,000
-	s.drain(s.journal(func(o *redis.JournalOptions) { o.Idle, o.Coupons = idle, 10 }), p.Take)
+	stage.Drain(t, s.journal(func(o *redis.JournalOptions) { o.Idle, o.Coupons = idle, 10 }), p.Take)
 	<-at
 	other := stage.NewLedger("c")
-	s.drain(s.journal(func(o *redis.JournalOptions) { o.Idle = idle }), other.Take)
+	stage.Drain(t, s.journal(func(o *redis.JournalOptions) { o.Idle = idle }), other.Take)
 	for resets, before := 0, int64(0); resets < 4; { // which takes longer than to be idle
 		idleNow := s.pendingIdle()
 		if idleNow < before {
@@ -131,7 +131,7 @@ func TestF43AGroupThatIsGoneIsMadeAgainFromTheBeginning(t *testing.T) {
 	s.issue(0, 10)
 	s.do("XGROUP", "DESTROY", keysOf[2], "recorders")
 	s.issue(10, 10)
-	s.drain(s.journal(), p.Take)
+	stage.Drain(t, s.journal(), p.Take)
 	p.WaitFor(t, 20)
 	s.drained(20)
 	if err := <-s.alarms; !strings.Contains(err.Error(), "group was gone") {
@@ -179,7 +179,7 @@ func TestF43EntriesThatWereReadBeforeAHoleCouldNotBeFilledAreReadAgain(t *testin
 		}
 		return nil
 	}
-	s.drainOnce(s.journal(func(o *redis.JournalOptions) { o.Idle = time.Hour }), p.Take)
+	stage.DrainOnce(t, s.journal(func(o *redis.JournalOptions) { o.Idle = time.Hour }), p.Take)
 	p.WaitFor(t, 10)
 	s.drained(10)
 }
@@ -199,7 +199,7 @@ func TestF43WhatIsGoneOfAJournalIsMadeAgainFromTheHolders(t *testing.T) {
 				s.issue(n*10, 10)
 			}
 			harm(s)
-			s.drain(s.journal(), p.Take)
+			stage.Drain(t, s.journal(), p.Take)
 			p.WaitFor(t, 50)
 			s.drained(50)
 			if err := <-s.alarms; !strings.Contains(err.Error(), "from the gate's holders") {
@@ -222,17 +222,7 @@ func TestF43EntriesThatAreGoneWithADeadRecorderHoldUpNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.do("XDEL", stream, entries[0].ID, entries[2].ID)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- s.journal(func(o *redis.JournalOptions) { o.Idle = time.Millisecond }).Drain(ctx, p.Take)
-	}()
-	defer func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the drain ended: %v", err)
-		}
-	}()
+	stage.DrainOnce(t, s.journal(func(o *redis.JournalOptions) { o.Idle = time.Millisecond }), p.Take)
 	p.WaitFor(t, 4)
 	s.issue(4, 1)
 	p.WaitFor(t, 5)
@@ -263,7 +253,7 @@ func TestF43AHoleInAJournalThatIsNeverEmptyIsFilledFromTheHolders(t *testing.T) 
 		t.Fatal(err)
 	}
 	s.do("XDEL", stream, hole[0].ID)
-	s.drain(s.journal(func(o *redis.JournalOptions) { o.Idle = 500 * time.Millisecond }), p.Take)
+	stage.Drain(t, s.journal(func(o *redis.JournalOptions) { o.Idle = 500 * time.Millisecond }), p.Take)
 	for n, filled := 1, false; !filled; n++ {
 		s.do("XCLAIM", stream, "recorders", "somebody", "0", kept, "JUSTID")
 		s.issue(n, 1)
@@ -303,7 +293,7 @@ func TestF45AnyOrderOfTheEntriesGivesTheSameLedger(t *testing.T) {
 			}
 			return nil
 		}
-		stop := s.drain(s.journal(func(o *redis.JournalOptions) { o.Coupons = 7 }), p.Take)
+		stop := stage.Drain(t, s.journal(func(o *redis.JournalOptions) { o.Coupons = 7 }), p.Take)
 		p.WaitFor(t, issued)
 		s.drained(int64(issued))
 		stop()
@@ -331,7 +321,7 @@ func TestTheLagIsTheNumbersThatAreNotSettled(t *testing.T) {
 		<-let
 		return nil
 	}
-	s.drain(s.journal(), p.Take)
+	stage.Drain(t, s.journal(), p.Take)
 	var lags []flow.Lag
 	for len(lags) == 0 {
 		var err error
@@ -373,7 +363,7 @@ func TestF49ARecorderTakesNoMoreOfABacklogThanABatchNeeds(t *testing.T) {
 		}
 		return err
 	}
-	s.drain(s.journal(func(o *redis.JournalOptions) { o.Workers, o.Coupons = 1, 2000 }), p.Take)
+	stage.Drain(t, s.journal(func(o *redis.JournalOptions) { o.Workers, o.Coupons = 1, 2000 }), p.Take)
 	p.WaitFor(t, singles+crowds*each)
 	s.drained(singles + crowds*each)
 	if most == 0 || most > page {

@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -41,21 +42,7 @@ func (s *shop) told() error {
 	}
 }
 
-// drainOnce drains a journal until the end of the test. That the drain ends before is a failure.
-func (s *shop) drainOnce(j *redis.Journal, to flow.Sink) {
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		if err := j.Drain(ctx, to); err != nil {
-			s.t.Errorf("the drain ended: %v", err)
-		}
-	}()
-	s.t.Cleanup(func() {
-		cancel()
-		<-ended
-	})
-}
+var errDamaged = errors.New("a damaged row")
 
 func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
 	for _, c := range []struct {
@@ -65,6 +52,7 @@ func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
 	}{
 		{"the ledger says that another node records it", func(*shop, string) {}, firstcome.ErrGateMismatch},
 		{"somebody keeps it locked in the ledger", func(*shop, string) {}, flow.ErrRowLocked},
+		{"the ledger fails at it", func(*shop, string) {}, errDamaged},
 		{"a holder cannot be read", func(s *shop, id string) {
 			s.do("HSET", redis.Keys(firstcome.CampaignID(id), "")[1], "user-0", "?")
 			s.do("DEL", redis.Keys(firstcome.CampaignID(id), "")[2])
@@ -91,13 +79,24 @@ func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
 			j := s.journal(func(o *redis.JournalOptions) {
 				o.Active = func(context.Context) ([]flow.Revision, error) { return revisions(append(bad[:8:8], "c")...), nil }
 			})
-			s.drainOnce(j, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
-				if b.Campaign != "c" {
-					return flow.Drained{}, c.sink
+			p.Before = func(b flow.Batch) error {
+				if b.Campaign == "c" {
+					return nil
 				}
-				return p.Take(ctx, b)
-			})
-			s.alarmed()
+				return c.sink
+			}
+			failed := make(chan struct{}, 1000)
+			recorder := flow.NewRecorder(j, p, flow.RecorderLimits{OnRecord: func(r flow.Recording) {
+				if r.Err != nil {
+					failed <- struct{}{}
+				}
+			}})
+			stage.Run(t, recorder.Run)
+			if c.sink == errDamaged { // which the recorder tells
+				<-failed
+			} else {
+				s.alarmed()
+			}
 			for n := range 20 {
 				s.issue(n, 1)
 				p.WaitFor(t, n+1)
@@ -113,7 +112,7 @@ func TestWhoWaitsForALockedCampaignKeepsNobodyFromTheOthers(t *testing.T) {
 	s.make("locked")
 	var once atomic.Bool
 	waits, released, took := make(chan struct{}), make(chan struct{}), make(chan int, 1)
-	s.drainOnce(s.journal(func(o *redis.JournalOptions) {
+	stage.DrainOnce(t, s.journal(func(o *redis.JournalOptions) {
 		o.Workers = 1
 		o.Active = func(context.Context) ([]flow.Revision, error) {
 			return []flow.Revision{{Campaign: "c", Version: 1, Epoch: 1}, {Campaign: "locked", Version: 1, Epoch: 1}}, nil
@@ -151,7 +150,7 @@ func TestWhoWaitsForALockedCampaignKeepsNobodyFromTheOthers(t *testing.T) {
 func TestACampaignThatIsNotOfTheLedgerIsLeftAlone(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	s.make("foreign")
-	s.drainOnce(s.journal(func(o *redis.JournalOptions) { o.Workers = 1 }), func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	stage.DrainOnce(t, s.journal(func(o *redis.JournalOptions) { o.Workers = 1 }), func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 		if b.Campaign != "c" {
 			t.Errorf("the sink is given coupons of %s", b.Campaign)
 		}
@@ -167,11 +166,49 @@ func TestACampaignThatIsNotOfTheLedgerIsLeftAlone(t *testing.T) {
 	}
 }
 
+func TestACampaignThatIsNoLongerActiveIsNotTriedAgain(t *testing.T) {
+	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
+	s.issue(0, 1)
+	var over atomic.Bool
+	looks, tries := make(chan struct{}), make(chan struct{}, 100)
+	stage.DrainOnce(t, s.journal(func(o *redis.JournalOptions) {
+		o.Active = func(ctx context.Context) ([]flow.Revision, error) {
+			select {
+			case looks <- struct{}{}:
+			case <-ctx.Done():
+			}
+			if over.Load() {
+				return nil, nil
+			}
+			return revisions("c"), nil
+		}
+	}), func(context.Context, flow.Batch) (flow.Drained, error) {
+		tries <- struct{}{}
+		return flow.Drained{}, errDamaged
+	})
+	for range 3 {
+		<-looks
+		<-tries
+	}
+	over.Store(true)
+	<-looks
+	<-looks
+	for len(tries) > 0 {
+		<-tries
+	}
+	for range 50 { // which is many times as long as it rests
+		<-looks
+	}
+	if again := len(tries); again > 1 { // one may have been under way
+		t.Errorf("it was tried %d times more", again)
+	}
+}
+
 func TestACampaignThatIsNewIsDrainedBeforeTheNextSweep(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	var looks atomic.Int64
 	looked := make(chan struct{}, 100)
-	s.drainOnce(s.journal(func(o *redis.JournalOptions) {
+	stage.DrainOnce(t, s.journal(func(o *redis.JournalOptions) {
 		o.Sweep = time.Hour
 		o.Active = func(context.Context) (active []flow.Revision, err error) {
 			if looks.Add(1) > 1 {
@@ -207,7 +244,7 @@ func TestTheJournalIsDrainedWhereNobodyMaySubscribe(t *testing.T) {
 	url := services.Redis.Database(t)
 	s, p := newShop(t, url, firstcome.Unlimited), stage.NewLedger("c")
 	s.gate = open(t, services.User(t, url, append(strings.Fields(redis.Rights), "-subscribe")...))
-	s.drainOnce(s.journal(), p.Take)
+	stage.DrainOnce(t, s.journal(), p.Take)
 	s.alarmed()
 	s.issue(0, 10)
 	p.WaitFor(t, 10)
@@ -224,7 +261,7 @@ func TestARecorderThatIsStoppedTakesNothingNew(t *testing.T) {
 	err := j.Drain(ctx, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 		stop()
 		return p.Take(ctx, b)
-	})
+	}, flow.NewRetries(0))
 	if state := s.state(); err != nil || state.DrainedThrough != 1 || len(p.Coupons("c")) != 1 {
 		t.Errorf("%d coupons are recorded, settled through %d, %v", len(p.Coupons("c")), state.DrainedThrough, err)
 	}

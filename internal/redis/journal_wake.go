@@ -21,7 +21,7 @@ func (j *Journal) listen(ctx context.Context) error {
 		})
 		if e := (*Error)(nil); errors.As(err, &e) && e.Fatal() && !told {
 			told = true
-			j.troubles.alarm("", fmt.Errorf("nothing wakes the journal, which looks by itself every %s: %w", j.options.Sweep, err))
+			j.alarms.now("", fmt.Errorf("nothing wakes the journal, which looks by itself every %s: %w", j.options.Sweep, err))
 		}
 		pause := time.NewTimer(j.options.Sweep)
 		select {

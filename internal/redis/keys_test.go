@@ -63,7 +63,7 @@ func TestF32TwoLedgersAtOneRedisEachIssueTheirOwn(t *testing.T) {
 	for n, name := range []string{"one", "other", "one"} {
 		l := ledgers[n]
 		l.shop, l.Ledger = newShop(t, url, int64(l.quantity), of(name, l.marker)), stage.NewLedger("c")
-		l.drain(l.journal(), l.Take)
+		stage.Drain(t, l.journal(), l.Take)
 	}
 	var claiming sync.WaitGroup
 	for _, l := range ledgers {
@@ -171,7 +171,7 @@ func TestANodeWhoseLedgerIsReplacedAsksItAgain(t *testing.T) {
 func TestANodeLearnsOfAReplacedLedgerFromWhatItRefuses(t *testing.T) {
 	for what, learn := range map[string]func(*shop){
 		"from a refusal": func(s *shop) {
-			s.drainOnce(s.journal(), func(context.Context, flow.Batch) (flow.Drained, error) {
+			stage.DrainOnce(t, s.journal(), func(context.Context, flow.Batch) (flow.Drained, error) {
 				return flow.Drained{}, firstcome.ErrGateMismatch
 			})
 			if err := s.told(); !errors.Is(err, firstcome.ErrGateMismatch) {

@@ -79,7 +79,7 @@ func TestF65ANodeThatRunsLeavesACampaignOfANewerLayoutAlone(t *testing.T) {
 	if lag, err := g.Lag(ctx, revisions("c")); err != nil || len(lag) > 0 {
 		t.Errorf("it lags behind by %v, %v", lag, err)
 	}
-	s.drainOnce(s.journal(), func(_ context.Context, b flow.Batch) (flow.Drained, error) {
+	stage.DrainOnce(t, s.journal(), func(_ context.Context, b flow.Batch) (flow.Drained, error) {
 		t.Errorf("a recorder has %+v", b)
 		return flow.Drained{}, nil
 	})
@@ -164,13 +164,13 @@ func TestF65ANewerProgramsEntriesAreLeftToItsRecorders(t *testing.T) {
 	s.issue(3, 3)
 	const idle = 50 * time.Millisecond
 	j := s.journal(func(o *redis.JournalOptions) { o.Idle = idle })
-	stop := s.drain(j, p.Take)
+	stop := stage.Drain(t, j, p.Take)
 	p.WaitFor(t, 6)
 	if err := s.told(); !errors.Is(err, firstcome.ErrGateMismatch) || !strings.Contains(err.Error(), "left to its recorders") {
 		t.Errorf("was told %v", err)
 	}
 	stop()
-	s.drain(j, p.Take) // it finds the entry with itself
+	stage.Drain(t, j, p.Take) // it finds the entry with itself
 	s.issue(6, 3)
 	p.WaitFor(t, 9)
 	s.takeOver(newer, idle)
@@ -187,11 +187,12 @@ func TestF65WhatIsBehindANewerProgramsEntriesIsNotLeftToo(t *testing.T) {
 	}
 	s.issue(0, 1)
 	j := s.journal(func(o *redis.JournalOptions) { o.Coupons = 1 })
-	gone := errors.New("the ledger is gone")
-	if err := j.Drain(t.Context(), func(context.Context, flow.Batch) (flow.Drained, error) { return flow.Drained{}, gone }); !errors.Is(err, gone) {
-		t.Fatal(err)
-	}
-	s.drain(j, p.Take)
+	ctx, stop := context.WithCancel(t.Context())
+	stage.Must(t, j.Drain(ctx, func(context.Context, flow.Batch) (flow.Drained, error) {
+		stop()
+		return flow.Drained{}, errors.New("the ledger is gone")
+	}, flow.NewRetries(0)))
+	stage.Drain(t, j, p.Take)
 	p.WaitFor(t, 1)
 }
 

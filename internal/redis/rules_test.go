@@ -74,7 +74,7 @@ func TestF15AUserIsNeverPartOfAKey(t *testing.T) {
 	if diff := cmp.Diff(want, keys); diff != "" {
 		t.Errorf("there are other keys (-want +got):\n%s", diff)
 	}
-	s.drain(s.journal(), p.Take)
+	stage.Drain(t, s.journal(), p.Take)
 	p.Wait(t, "all but the one that is no user", func() bool { return len(p.Coupons("c")) == len(users)-1 && len(p.Letters()) == 1 })
 }
 
@@ -180,7 +180,7 @@ func TestF28UsersAreByteExactInTheGateAndItsJournal(t *testing.T) {
 			t.Errorf("%q: %v, %v", user, d, err)
 		}
 	}
-	s.drain(s.journal(), p.Take)
+	stage.Drain(t, s.journal(), p.Take)
 	p.WaitFor(t, len(users))
 	for n, user := range users {
 		if got := p.Coupons("c")[int64(n+1)].User; got != user {
@@ -247,7 +247,7 @@ func TestAGateWithAFullBacklogIssuesNothingAndKnowsItsHolders(t *testing.T) {
 		t.Errorf("got %v", outcomes(decisions))
 	}
 	s.want(s.gate, crowd(9, 2), "already_issued:10", "undecided")
-	s.drain(s.journal(), p.Take)
+	stage.Drain(t, s.journal(), p.Take)
 	s.drained(10)
 	s.want(s.gate, crowd(9, 4), "already_issued:10", "issued:11", "issued:12", "sold_out")
 }

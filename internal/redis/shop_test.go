@@ -4,7 +4,6 @@ import (
 	"context"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -117,26 +116,6 @@ func revisions(ids ...firstcome.CampaignID) (all []flow.Revision) {
 		all = append(all, flow.Revision{Campaign: id, Version: 1, Epoch: 1})
 	}
 	return all
-}
-
-// drain drains a journal until the returned function or the end of the test.
-func (s *shop) drain(j *redis.Journal, to flow.Sink) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for ctx.Err() == nil {
-			if err := j.Drain(ctx, to); err == nil && ctx.Err() == nil {
-				s.t.Error("the drain ended by itself")
-			}
-		}
-	}()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		<-ended
-	})
-	s.t.Cleanup(stop)
-	return stop
 }
 
 // drained waits until all that was issued is drained and the journal is empty.

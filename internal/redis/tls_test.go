@@ -114,7 +114,7 @@ func TestTheGateDecidesOnAClusterOverTLSAlsoWhileSlotsMove(t *testing.T) {
 		ids = append(ids, id)
 		p.Make(id)
 	}
-	s.drain(s.journal(func(o *redis.JournalOptions) {
+	stage.Drain(t, s.journal(func(o *redis.JournalOptions) {
 		o.Active = func(context.Context) ([]flow.Revision, error) { return revisions(ids...), nil }
 	}), p.Take)
 	for round := range 2 {

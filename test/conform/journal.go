@@ -13,6 +13,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A Stream is a journal under test, with a gate that writes into it.
@@ -99,28 +100,8 @@ func (d *drained) take(_ context.Context, b flow.Batch) (flow.Drained, error) {
 	return flow.Drained{Through: int64(len(all))}, nil
 }
 
-// drain drains into a sink, again after each error, until stop is called.
-func (d *drained) drain(to flow.Sink) (stop func()) { return d.drainOf(d.Stream, to) }
-
-// drainOf does the same of a recorder's.
-func (d *drained) drainOf(of flow.Source, to flow.Sink) (stop func()) {
-	ctx, cancel := context.WithCancel(d.t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for ctx.Err() == nil {
-			if err := of.Drain(ctx, to); err == nil && ctx.Err() == nil {
-				d.t.Error("the drain ended by itself")
-			}
-		}
-	}()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		<-ended
-	})
-	d.t.Cleanup(stop)
-	return stop
-}
+// drain drains into a sink until stop is called.
+func (d *drained) drain(to flow.Sink) (stop func()) { return stage.Drain(d.t, d.Stream, to) }
 
 // gone expects that just these coupons of a campaign come, in this order, and then nothing is left.
 func (d *drained) gone(id firstcome.CampaignID, want ...firstcome.Coupon) {
@@ -230,7 +211,7 @@ func twoRecorders(d *drained) {
 		return d.take(ctx, b)
 	}
 	d.drain(inOrder)
-	d.drainOf(d.Another(), inOrder)
+	stage.Drain(d.t, d.Another(), inOrder)
 	d.gone("c", all...)
 }
 

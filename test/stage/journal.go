@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -54,7 +55,7 @@ func (j *Journal) Batches(id firstcome.CampaignID) int {
 }
 
 // Drain is flow.Source's.
-func (j *Journal) Drain(ctx context.Context, to flow.Sink) error {
+func (j *Journal) Drain(ctx context.Context, to flow.Sink, again *flow.Retries) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -65,7 +66,7 @@ func (j *Journal) Drain(ctx context.Context, to flow.Sink) error {
 		for id := range j.batches {
 			if !begun[id] {
 				begun[id] = true
-				all.Go(func() { j.drain(ctx, id, to, cancel) })
+				all.Go(func() { j.drain(ctx, id, to, again, cancel) })
 			}
 		}
 		added := j.waits()
@@ -75,9 +76,8 @@ func (j *Journal) Drain(ctx context.Context, to flow.Sink) error {
 	return context.Cause(ctx)
 }
 
-// drain drains a campaign until ctx ends, which it does at an error of the sink.
-func (j *Journal) drain(ctx context.Context, id firstcome.CampaignID, to flow.Sink, fail context.CancelCauseFunc) {
-	const rest = 20 * time.Millisecond // of a campaign that nobody can record at present
+// drain drains a campaign until ctx ends, which it does at an error of Took.
+func (j *Journal) drain(ctx context.Context, id firstcome.CampaignID, to flow.Sink, again *flow.Retries, fail context.CancelCauseFunc) {
 	for ctx.Err() == nil {
 		j.mu.Lock()
 		added := j.waits()
@@ -91,17 +91,19 @@ func (j *Journal) drain(ctx context.Context, id firstcome.CampaignID, to flow.Si
 			continue
 		}
 		drained, err := to(ctx, *b)
-		if err == nil && j.Took != nil {
+		if err != nil {
+			wait(ctx, time.After(again.Failed(id, err)))
+			continue
+		}
+		again.Drained(id)
+		if j.Took != nil {
 			err = j.Took(drained)
 		}
-		switch {
-		case err == nil:
-			j.done(b)
-		case errors.Is(err, firstcome.ErrGateMismatch), errors.Is(err, flow.ErrRowLocked):
-			wait(ctx, time.After(rest))
-		default:
+		if err != nil {
 			fail(err)
+			return
 		}
+		j.done(b)
 	}
 }
 
@@ -127,4 +129,21 @@ func (j *Journal) done(b *flow.Batch) {
 	if all := j.batches[b.Campaign]; len(all) > 0 && all[0] == b {
 		j.batches[b.Campaign] = all[1:]
 	}
+}
+
+// Drain drains a source into a sink until stop is called or the test ends, again after each error, as a recorder does.
+func Drain(t testing.TB, of flow.Source, to flow.Sink) (stop func()) {
+	return Run(t, func(ctx context.Context) error {
+		for again := flow.NewRetries(50 * time.Millisecond); ctx.Err() == nil; {
+			if err := of.Drain(ctx, to, again); err == nil && ctx.Err() == nil {
+				return errors.New("the drain ended by itself")
+			}
+		}
+		return nil
+	})
+}
+
+// DrainOnce drains a source into a sink until the test ends. The source may not fail.
+func DrainOnce(t testing.TB, of flow.Source, to flow.Sink) {
+	Run(t, func(ctx context.Context) error { return of.Drain(ctx, to, flow.NewRetries(50*time.Millisecond)) })
 }

@@ -1,0 +1,95 @@
+package flow_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// A tired source fails while it is told to.
+type tired struct {
+	*stage.Journal
+	err   func() error
+	tries []time.Time
+}
+
+func (s *tired) Drain(ctx context.Context, to flow.Sink, again *flow.Retries) error {
+	if err := s.err(); err != nil {
+		s.tries = append(s.tries, time.Now())
+		return err
+	}
+	return s.Journal.Drain(ctx, to, again)
+}
+
+// TestWhatFailsIsTriedAgainLessAndLessOftenWhileTheOthersGoOn has a trouble of ten minutes, and then of none.
+func TestWhatFailsIsTriedAgainLessAndLessOftenWhileTheOthersGoOn(t *testing.T) {
+	for _, c := range []struct {
+		what          string
+		source        error
+		ledger        error
+		of            firstcome.CampaignID // with the trouble; empty: all
+		least, most   int                  // tries in ten minutes
+		before, after int                  // coupons of another campaign, during the trouble and after it
+	}{
+		{what: "the ledger is down", ledger: errors.New("connection refused"), least: 120, most: 620, after: 10},
+		{what: "the source is down", source: errors.New("connection refused"), least: 200, most: 620, after: 10},
+		{what: "a row is locked", ledger: flow.ErrRowLocked, of: "ill", least: 200, most: 620, before: 10, after: 10},
+		{what: "another node must take a campaign", ledger: firstcome.ErrGateMismatch, of: "ill", least: 200, most: 620, before: 10, after: 10},
+		{what: "the ledger fails at a campaign", ledger: errors.New("a damaged row"), of: "ill", least: 200, most: 620, before: 10, after: 10},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const trouble = 10 * time.Minute
+				began := time.Now()
+				lasts := func() bool { return time.Since(began) < trouble }
+				s, p := &tired{Journal: &stage.Journal{}}, stage.NewLedger("c", "ill")
+				s.err = func() error {
+					if lasts() {
+						return c.source
+					}
+					return nil
+				}
+				var tries []time.Time
+				p.Before = func(b flow.Batch) error {
+					if c.ledger == nil || !lasts() || c.of != "" && b.Campaign != c.of {
+						return nil
+					}
+					tries = append(tries, time.Now())
+					return c.ledger
+				}
+				s.Add(flow.Batch{Campaign: "ill", Coupons: stage.Coupons("ill", 1, 1)})
+				for n := range int64(10) {
+					s.Add(flow.Batch{Campaign: "c", Coupons: stage.Coupons("c", n+1, n+1)})
+				}
+				r := flow.NewRecorder(s, p, flow.RecorderLimits{})
+				stage.Run(t, r.Run)
+				time.Sleep(trouble - time.Millisecond)
+				same(t, "recorded of the other campaign during the trouble", c.before, len(p.Coupons("c")))
+				if tries = append(tries, s.tries...); len(tries) < c.least || len(tries) > c.most {
+					t.Errorf("tried %d times in ten minutes", len(tries))
+				}
+				if first := tries[1].Sub(tries[0]); first > 30*time.Millisecond {
+					t.Errorf("the second try came after %v", first)
+				}
+				time.Sleep(4 * time.Second)
+				same(t, "recorded afterwards", []int{c.after, 1}, []int{len(p.Coupons("c")), len(p.Coupons("ill"))})
+			})
+		})
+	}
+}
+
+func TestACampaignCountsAsLockedUntilItIsDrained(t *testing.T) {
+	again := flow.NewRetries(0)
+	again.Failed("c", flow.ErrRowLocked)
+	again.Failed("c", errors.New("the ledger is down"))
+	again.Failed("d", errors.New("the ledger is down"))
+	same(t, "locked", []bool{true, false}, []bool{again.Locked("c"), again.Locked("d")})
+	again.Drained("c")
+	same(t, "locked when it is drained", false, again.Locked("c"))
+}

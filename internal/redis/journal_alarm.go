@@ -1,0 +1,91 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// tellEvery is how often the same is told of a campaign: it is tried again and again.
+const tellEvery = time.Minute
+
+// errHolder says that what the gate has of a holder, or of the campaign, cannot be read.
+var errHolder = errors.New("what Redis has cannot be read")
+
+// Alarms are what an operator is told of campaigns. Any worker may tell.
+type alarms struct {
+	on func(firstcome.CampaignID, error) // nil: nobody is told
+
+	mu   sync.Mutex           // guards what follows
+	told map[alarm]time.Time // when last
+}
+
+// An alarm is what was told of a campaign.
+type alarm struct {
+	of   firstcome.CampaignID
+	text string
+}
+
+// tell tells an operator what is the matter with a campaign, the same once in a while.
+func (a *alarms) tell(id firstcome.CampaignID, err error) {
+	now, it := time.Now(), alarm{id, err.Error()}
+	a.mu.Lock()
+	maps.DeleteFunc(a.told, func(_ alarm, at time.Time) bool { return now.Sub(at) >= tellEvery })
+	_, again := a.told[it]
+	if !again {
+		if a.told == nil {
+			a.told = map[alarm]time.Time{}
+		}
+		a.told[it] = now
+	}
+	a.mu.Unlock()
+	if !again {
+		a.now(id, err)
+	}
+}
+
+// now tells an operator at once; id is empty for what is about no single campaign.
+func (a *alarms) now(id firstcome.CampaignID, err error) {
+	if a.on != nil {
+		a.on(id, err)
+	}
+}
+
+// A sinkError is the sink's.
+type sinkError struct{ error }
+
+// Unwrap returns what the sink returned.
+func (e sinkError) Unwrap() error { return e.error }
+
+// marked returns a sink whose errors are sinkErrors.
+func marked(to flow.Sink) flow.Sink {
+	return func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+		drained, err := to(ctx, b)
+		if err != nil {
+			err = sinkError{err}
+		}
+		return drained, err
+	}
+}
+
+// toldBySink tells whether the sink has told an operator of an error, so that it needs no alarm.
+func toldBySink(err error) bool {
+	return errors.As(err, new(sinkError)) && !errors.Is(err, firstcome.ErrGateMismatch) && !errors.Is(err, flow.ErrRowLocked)
+}
+
+// ofOne tells whether an error is of one campaign: all are but those of Redis.
+func ofOne(err error) bool {
+	var e *Error
+	return Spoiled(err) || !errors.As(err, &e)
+}
+
+// Spoiled tells whether an error says that what Redis has of a campaign cannot be read: somebody else wrote it.
+func Spoiled(err error) bool {
+	var e *Error
+	return errors.Is(err, errHolder) || errors.As(err, &e) && e.Code == "WRONGTYPE"
+}
