@@ -109,7 +109,9 @@ func (d *desk) void() {
 // settle tells the gate what became of entries, and is done with them.
 func (d *desk) settle(drained flow.Drained, entries ...string) {
 	d.t.Helper()
-	stage.Must(d.t, stage.Err(d.remote.gate.Settle(d.t.Context(), "c", drained, entries...)))
+	marker, err := d.marker(d.t.Context(), "c")
+	stage.Must(d.t, err)
+	stage.Must(d.t, stage.Err(d.remote.gate.Settle(d.t.Context(), "c", marker, drained, entries...)))
 }
 
 // do sends a command to Redis.

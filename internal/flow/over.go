@@ -30,67 +30,68 @@ type Over struct {
 
 var _ RemoteGate = (*Over)(nil)
 
-// answers tells whether the ledger answers for a campaign after an error of the gate.
-func (o *Over) answers(ctx context.Context, id firstcome.CampaignID, err error) bool {
-	if !errors.Is(err, ErrRetired) && !errors.Is(err, ErrLost) {
-		return false
+// either returns the gate's answer about a campaign, or the ledger's if the gate has forgotten the campaign.
+func either[T any](ctx context.Context, o *Over, id firstcome.CampaignID, gate, ledger func() (T, error)) (T, error) {
+	answer, err := gate()
+	if errors.Is(err, ErrRetired) || errors.Is(err, ErrLost) {
+		if _, not := o.Book.StateRetired(ctx, id); not == nil {
+			return ledger()
+		}
 	}
-	_, err = o.Book.StateRetired(ctx, id)
-	return err == nil
+	return answer, err
 }
 
 // Claim is a Gate's.
 func (o *Over) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	decisions, err := o.RemoteGate.Claim(ctx, id, users)
-	if o.answers(ctx, id, err) {
-		return o.Book.ClaimRetired(ctx, id, users)
-	}
-	return decisions, err
+	return either(ctx, o, id,
+		func() ([]firstcome.Decision, error) { return o.RemoteGate.Claim(ctx, id, users) },
+		func() ([]firstcome.Decision, error) { return o.Book.ClaimRetired(ctx, id, users) })
 }
 
 // Holders is a Gate's.
 func (o *Over) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error) {
-	version, err = o.RemoteGate.Holders(ctx, id, each)
-	if o.answers(ctx, id, err) {
-		return o.Book.Holders(ctx, id, each)
-	}
-	return version, err
+	return either(ctx, o, id,
+		func() (int64, error) { return o.RemoteGate.Holders(ctx, id, each) },
+		func() (int64, error) { return o.Book.Holders(ctx, id, each) })
 }
 
 // Apply is a RemoteGate's. A change of a retired campaign, which is a void or a
 // close, is done in the ledger alone.
 func (o *Over) Apply(ctx context.Context, change firstcome.Change) (refused bool, err error) {
-	refused, err = o.RemoteGate.Apply(ctx, change)
-	if o.answers(ctx, change.Campaign, err) {
-		return false, nil
-	}
-	return refused, err
+	return either(ctx, o, change.Campaign,
+		func() (bool, error) { return o.RemoteGate.Apply(ctx, change) },
+		func() (bool, error) { return false, nil })
 }
 
 // CouponOf is a RemoteGate's.
 func (o *Over) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
-	c, err := o.RemoteGate.CouponOf(ctx, id, user)
-	if o.answers(ctx, id, err) {
-		return o.Book.CouponOf(ctx, id, user)
-	}
-	return c, err
+	return either(ctx, o, id,
+		func() (firstcome.Coupon, error) { return o.RemoteGate.CouponOf(ctx, id, user) },
+		func() (firstcome.Coupon, error) { return o.Book.CouponOf(ctx, id, user) })
 }
 
 // State is a RemoteGate's.
 func (o *Over) State(ctx context.Context, id firstcome.CampaignID) (GateState, error) {
-	s, err := o.RemoteGate.State(ctx, id)
-	if o.answers(ctx, id, err) {
-		return o.Book.StateRetired(ctx, id)
-	}
-	return s, err
+	return either(ctx, o, id,
+		func() (GateState, error) { return o.RemoteGate.State(ctx, id) },
+		func() (GateState, error) { return o.Book.StateRetired(ctx, id) })
+}
+
+// DrainedThrough is a RemoteGate's.
+func (o *Over) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (int64, error) {
+	return either(ctx, o, id,
+		func() (int64, error) { return o.RemoteGate.DrainedThrough(ctx, id) },
+		func() (int64, error) {
+			state, err := o.Book.StateRetired(ctx, id)
+			return state.DrainedThrough, err
+		})
 }
 
 // Has is a RemoteGate's, and always sure: if the gate is not, the ledger is asked.
 func (o *Over) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
-	has, err := o.RemoteGate.Has(ctx, id, coupons)
-	if o.answers(ctx, id, err) {
-		return o.Book.Has(ctx, id, coupons)
-	}
+	has, err := either(ctx, o, id,
+		func() ([]bool, error) { return o.RemoteGate.Has(ctx, id, coupons) },
+		func() ([]bool, error) { return make([]bool, len(coupons)), nil })
 	if err != nil {
 		return nil, err
 	}
@@ -113,14 +114,4 @@ func (o *Over) Has(ctx context.Context, id firstcome.CampaignID, coupons []first
 		}
 	}
 	return has, nil
-}
-
-// DrainedThrough is a RemoteGate's.
-func (o *Over) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (int64, error) {
-	through, err := o.RemoteGate.DrainedThrough(ctx, id)
-	if o.answers(ctx, id, err) {
-		s, err := o.Book.StateRetired(ctx, id)
-		return s.DrainedThrough, err
-	}
-	return through, err
 }

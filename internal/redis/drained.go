@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,17 +15,10 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// Settle removes entries that the ledger has from a campaign's journal, flags the dead letters among their coupons at their
-// holders, and notes how far the campaign is drained. It returns how far the gate knew it to be before. It may be repeated.
-func (g *Gate) Settle(ctx context.Context, id firstcome.CampaignID, drained flow.Drained, entries ...string) (before int64, err error) {
-	k, err := g.keysOf(ctx, id)
-	if err != nil {
-		return 0, err
-	}
-	return g.settleEntries(ctx, k, drained, entries)
-}
-
-func (g *Gate) settleEntries(ctx context.Context, k *keys, drained flow.Drained, entries []string) (before int64, err error) {
+// Settle removes entries that the ledger has from the journal of the campaign with a marker, empty for none, flags the dead letters among their
+// coupons at their holders, and notes how far the campaign is drained. It returns how far the gate knew it to be before. It may be repeated.
+func (g *Gate) Settle(ctx context.Context, id firstcome.CampaignID, marker string, drained flow.Drained, entries ...string) (before int64, err error) {
+	k := keysOf(id, cmp.Or(marker, unmarked))
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	args := make([]string, 0, 5+2*len(drained.Letters)+len(entries))

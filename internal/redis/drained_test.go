@@ -22,7 +22,7 @@ func (s *shop) settle(through int64, entries int, letters ...firstcome.Coupon) (
 	for _, e := range journal[:entries] {
 		ids = append(ids, e.ID)
 	}
-	before, err = s.gate.Settle(s.t.Context(), "c", flow.Drained{Through: through, Letters: letters}, ids...)
+	before, err = s.gate.Settle(s.t.Context(), "c", "", flow.Drained{Through: through, Letters: letters}, ids...)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestWhatALedgerSaidOfEntriesThatWereLaterIsNotForgotten(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
 	s.issue(0, 1)
 	s.issue(1, 1)
-	if _, err := s.gate.Settle(t.Context(), "c", flow.Drained{Through: 2}, lastEntry(t, s)); err != nil {
+	if _, err := s.gate.Settle(t.Context(), "c", "", flow.Drained{Through: 2}, lastEntry(t, s)); err != nil {
 		t.Fatal(err)
 	}
 	s.recorded("before the first entry", 2)

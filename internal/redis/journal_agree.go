@@ -45,7 +45,7 @@ func (j *Journal) agree(ctx context.Context, s *stream, to flow.Sink) error {
 // that the ledger has what the gate was told before: another recorder may have told more since the ledger
 // answered, but if the ledger does not have that now, it is an older copy.
 func (j *Journal) settle(ctx context.Context, s *stream, to flow.Sink, drained flow.Drained, entries []string) error {
-	before, err := j.gate.settleEntries(ctx, s.keys, drained, entries)
+	before, err := j.gate.Settle(ctx, s.id, s.keys.marker, drained, entries...)
 	if err != nil || before <= drained.Through {
 		return err
 	}

@@ -44,7 +44,6 @@ func calls(ctx context.Context, g *redis.Gate) map[string]func() error {
 			_, err := g.Has(ctx, "c", []firstcome.Coupon{{Number: 1, User: "user-0"}})
 			return err
 		},
-		"who notes how far its ledger is": func() error { _, err := g.Settle(ctx, "c", flow.Drained{Through: 9}); return err },
 	}
 }
 
@@ -171,7 +170,7 @@ func TestANodeWhoseLedgerIsReplacedAsksItAgain(t *testing.T) {
 func TestANodeLearnsOfAReplacedLedgerFromWhatItRefuses(t *testing.T) {
 	for what, learn := range map[string]func(*shop){
 		"from a refusal": func(s *shop) {
-			stage.DrainOnce(t, s.journal(), func(context.Context, flow.Batch) (flow.Drained, error) {
+			stage.DrainOnce(s.t, s.journal(), func(context.Context, flow.Batch) (flow.Drained, error) {
 				return flow.Drained{}, firstcome.ErrGateMismatch
 			})
 			if err := s.told(); !errors.Is(err, firstcome.ErrGateMismatch) {
@@ -211,12 +210,8 @@ func TestWhatACopyOfTheLedgerSettlesIsNotHeard(t *testing.T) {
 	for _, marker := range []string{"one.1", "one.2"} {
 		s.do("XTRIM", redis.Keys("c", marker)[2], "MAXLEN", "0")
 	}
-	if _, err := copied.gate.Settle(t.Context(), "c", flow.Drained{Through: 9}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.gate.Settle(t.Context(), "c", flow.Drained{Through: 5}); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, stage.Err(copied.gate.Settle(t.Context(), "c", "one.2", flow.Drained{Through: 9})))
+	stage.Must(t, stage.Err(s.gate.Settle(t.Context(), "c", "one.1", flow.Drained{Through: 5})))
 	if through := <-heard; through != 5 {
 		t.Errorf("heard %d", through)
 	}

@@ -26,7 +26,7 @@ func TestAGateThatHasLostPartOfACampaignDecidesNothing(t *testing.T) {
 			s.issue(10, 10)
 			s.do("COPY", "old-campaign", keysOf[0], "REPLACE")
 			s.do("COPY", "old-holders", keysOf[1], "REPLACE")
-			if _, err := s.gate.Settle(s.t.Context(), "c", flow.Drained{Through: 20}); err != nil {
+			if _, err := s.gate.Settle(s.t.Context(), "c", "", flow.Drained{Through: 20}); err != nil {
 				s.t.Fatal(err)
 			}
 		},
