@@ -33,9 +33,9 @@ const (
 type place uint8
 
 const (
-	queued place = iota + 1
-	working // or resting
-	again   // the same, and to be queued afterwards
+	queued  place = iota + 1
+	working       // or resting
+	again         // the same, and to be queued afterwards
 )
 
 // newAgenda returns an empty one. isLocked says in which lane a campaign is queued.

@@ -21,7 +21,7 @@ var errHolder = errors.New("what Redis has cannot be read")
 type alarms struct {
 	on func(firstcome.CampaignID, error) // nil: nobody is told
 
-	mu   sync.Mutex           // guards what follows
+	mu   sync.Mutex          // guards what follows
 	told map[alarm]time.Time // when last
 }
 
