@@ -37,9 +37,9 @@ type driver struct {
 const grace = time.Second
 
 // Drive asks by as many workers as c.Concurrency, each with an Ask of its own that
-// worker makes and that it closes in the end, and returns the figures. c must be
-// complete. When ctx ends, no more claims are sent.
-func Drive(ctx context.Context, c Config, worker func() (ask Ask, closed func())) *Result {
+// worker makes, and returns the figures. c must be complete. When ctx ends, no more
+// claims are sent.
+func Drive(ctx context.Context, c Config, worker func() Ask) *Result {
 	d := &driver{Config: c, order: plan(c)}
 	defer context.AfterFunc(ctx, func() { d.stopped.Store(true) })()
 	workers := min(c.Concurrency, len(d.order))
@@ -55,11 +55,7 @@ func Drive(ctx context.Context, c Config, worker func() (ask Ask, closed func())
 		reporting.Go(func() { d.report(over) })
 	}
 	for n := range workers {
-		working.Go(func() {
-			ask, closed := worker()
-			defer closed()
-			records[n] = d.work(ctx, ask, records[n])
-		})
+		working.Go(func() { records[n] = d.work(ctx, worker(), records[n]) })
 	}
 	working.Wait()
 	close(over)

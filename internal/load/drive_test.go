@@ -18,13 +18,13 @@ func users(c load.Config) []int {
 	var order []int
 	c.Concurrency = 1
 	var mu sync.Mutex
-	load.Drive(context.Background(), c, func() (load.Ask, func()) {
+	load.Drive(context.Background(), c, func() load.Ask {
 		return func(user int) load.Answer {
 			mu.Lock()
 			defer mu.Unlock()
 			order = append(order, user)
 			return load.Answer{Outcome: firstcome.SoldOut}
-		}, func() {}
+		}
 	})
 	return order
 }
@@ -54,15 +54,15 @@ func TestTheOrderOfTheUsersComesFromTheSeed(t *testing.T) {
 }
 
 // stalling is a server that answers in a millisecond, but for one second nothing.
-func stalling(start time.Time) func() (load.Ask, func()) {
-	return func() (load.Ask, func()) {
+func stalling(start time.Time) func() load.Ask {
+	return func() load.Ask {
 		return func(int) load.Answer {
 			time.Sleep(time.Millisecond)
 			if at := time.Since(start); at > time.Second && at < 2*time.Second {
 				time.Sleep(2*time.Second - at)
 			}
 			return load.Answer{Outcome: firstcome.SoldOut}
-		}, func() {}
+		}
 	}
 }
 
@@ -104,14 +104,14 @@ func TestNoClaimIsSentAfterTheDuration(t *testing.T) {
 			start := time.Now()
 			last := time.Duration(0)
 			var mu sync.Mutex
-			r := load.Drive(t.Context(), c, func() (load.Ask, func()) {
+			r := load.Drive(t.Context(), c, func() load.Ask {
 				return func(int) load.Answer {
 					mu.Lock()
 					last = max(last, time.Since(start))
 					mu.Unlock()
 					time.Sleep(time.Millisecond)
 					return load.Answer{Outcome: firstcome.SoldOut}
-				}, func() {}
+				}
 			})
 			if last >= 2*time.Second || last < 1990*time.Millisecond || r.Claims < 999 {
 				t.Errorf("rate %v: %d claims, the last at %v", rate, r.Claims, last)
@@ -123,8 +123,8 @@ func TestNoClaimIsSentAfterTheDuration(t *testing.T) {
 func TestAClaimThatIsDueInCenturiesIsNotSentNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := load.Config{Users: 2, Repeat: 1, Concurrency: 1, Rate: 1e-10, Duration: time.Hour}
-		r := load.Drive(t.Context(), c, func() (load.Ask, func()) {
-			return func(int) load.Answer { return load.Answer{Outcome: firstcome.SoldOut} }, func() {}
+		r := load.Drive(t.Context(), c, func() load.Ask {
+			return func(int) load.Answer { return load.Answer{Outcome: firstcome.SoldOut} }
 		})
 		if r.Claims != 1 {
 			t.Errorf("%d claims were sent", r.Claims)
@@ -137,11 +137,11 @@ func TestAClaimThatIsDueInCenturiesIsNotSentNow(t *testing.T) {
 func TestNumbersStandAtTheInstantOfTheirIssue(t *testing.T) {
 	const users, apart = 10, 250_000 // microseconds
 	began := time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC).UnixMicro()
-	result := load.Drive(t.Context(), load.Config{Users: users, Repeat: 1, Concurrency: 1}, func() (load.Ask, func()) {
+	result := load.Drive(t.Context(), load.Config{Users: users, Repeat: 1, Concurrency: 1}, func() load.Ask {
 		return func(user int) load.Answer {
 			number := int64(users - user)
 			return load.Answer{Outcome: firstcome.Issued, Number: number, Code: "C", IssuedAt: began + number*apart}
-		}, func() {}
+		}
 	})
 	var want []load.Number
 	for n := range users {

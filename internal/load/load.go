@@ -12,9 +12,9 @@
 //
 // # The cost of a claim
 //
-// The generator often shares its machine with the server. So a worker has a
-// connection, a request and a list of its own, reads answers without
-// encoding/json, and shares nothing but a counter; figures are made afterwards.
+// The generator often shares its machine with the server. So a worker has a request
+// and a list of its own, and shares nothing but connections and a counter; figures
+// are made afterwards.
 package load
 
 import (
@@ -80,6 +80,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer fleet.close()
 	reader := client.New(c.Server, c.Key)
 	defer reader.CloseIdle()
 	before, err := reader.Campaign(ctx, c.Campaign)

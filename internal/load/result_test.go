@@ -16,12 +16,12 @@ import (
 )
 
 // asking returns workers whose claims take so long and get what answer says.
-func asking(takes time.Duration, answer func(user int) load.Answer) func() (load.Ask, func()) {
-	return func() (load.Ask, func()) {
+func asking(takes time.Duration, answer func(user int) load.Answer) func() load.Ask {
+	return func() load.Ask {
 		return func(user int) load.Answer {
 			time.Sleep(takes)
 			return answer(user)
-		}, func() {}
+		}
 	}
 }
 

@@ -30,12 +30,13 @@ func at(s *server, campaign string, user func(n int) string) target {
 	return target{servers: []*server{s}, campaigns: []string{campaign}, user: user}
 }
 
-// worker returns one connection's way to ask a server.
-func (t target) worker(s *server) (ask load.Ask, closed func()) {
+// worker returns one connection's way to ask a server, until ctx ends.
+func (t target) worker(ctx context.Context, s *server) load.Ask {
 	conn, err := net.Dial("tcp", s.address)
 	if err != nil {
-		return func(int) load.Answer { return load.Answer{Trouble: err.Error()} }, func() {}
+		return func(int) load.Answer { return load.Answer{Trouble: err.Error()} }
 	}
+	context.AfterFunc(ctx, func() { _ = conn.Close() })
 	var post, get fasthttp.Request
 	var response fasthttp.Response
 	post.Header.SetMethod(fasthttp.MethodPost)
@@ -62,7 +63,7 @@ func (t target) worker(s *server) (ask load.Ask, closed func()) {
 			return load.Answer{Trouble: err.Error()}
 		}
 		return load.ParseAnswer(response.StatusCode(), response.Body())
-	}, func() { _ = conn.Close() }
+	}
 }
 
 // A figure is what a round gave.
@@ -91,8 +92,10 @@ func drive(ctx context.Context, t target, claims, connections int, rate float64,
 		return figure{}, err
 	}
 	var opened atomic.Int64
-	r := load.Drive(ctx, load.Config{Users: claims, Repeat: 1, Concurrency: connections, Rate: rate}, func() (load.Ask, func()) {
-		return t.worker(t.servers[int(opened.Add(1))%len(t.servers)])
+	connected, hangUp := context.WithCancel(ctx)
+	defer hangUp()
+	r := load.Drive(ctx, load.Config{Users: claims, Repeat: 1, Concurrency: connections, Rate: rate}, func() load.Ask {
+		return t.worker(connected, t.servers[int(opened.Add(1))%len(t.servers)])
 	})
 	after, err := t.cpu()
 	if err != nil {
