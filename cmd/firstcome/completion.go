@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -19,51 +20,80 @@ func (c *completionCmd) Help() string {
     fish:  firstcome completion fish | source`
 }
 
-func (c *completionCmd) Run(k *kong.Kong, t terminal) error {
-	lines := completions("", k.Model.Node)
-	script := map[string]func([]completion) string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}[c.Shell]
-	_, err := fmt.Fprint(t.out, script(lines))
+func (c *completionCmd) Run(t terminal) error {
+	_, err := fmt.Fprint(t.out, completionScripts[c.Shell])
 	return err
 }
 
-// A completion is what may follow a chain of commands.
-type completion struct {
-	path  string // "campaign create"
-	words []word
+// completing is what the scripts ask firstcome: what may follow these words of a command line? It is
+// no command, so that nothing in the environment keeps it from answering.
+const completing = "__complete"
+
+// completionScripts are what the shells source. To bash the = of --output=json is a word of its own.
+// Where there is nothing to choose from, the shells complete the names of files.
+var completionScripts = map[string]string{
+	"bash": `_firstcome() {
+  local here="${COMP_WORDS[COMP_CWORD]}"
+  if [ "$here" = = ]; then
+    here=''
+  fi
+  COMPREPLY=($(compgen -W "$(firstcome __complete "${COMP_WORDS[@]:1:COMP_CWORD-1}" | cut -f 1)" -- "$here"))
+}
+complete -o default -F _firstcome firstcome
+`,
+	"zsh": `#compdef firstcome
+_firstcome() {
+  compadd -- $(firstcome __complete "${(@)words[2,CURRENT-1]}" | cut -f 1) || _files
+}
+compdef _firstcome firstcome
+`,
+	"fish": `function __firstcome
+  set -l words (commandline -opc)
+  firstcome __complete $words[2..-1]
+end
+complete -c firstcome -f -a '(__firstcome)'
+complete -c firstcome -n 'not count (__firstcome) >/dev/null' -F
+`,
 }
 
-// A word is a command, or a flag with its dashes.
-type word struct {
-	text, help string
-	short      string   // "-o", or nothing
-	takes      bool     // a value comes behind it
-	values     []string // those that may; nil: not known
-}
-
-// completions returns what may follow the node and every command under it.
-func completions(path string, node *kong.Node) []completion {
-	here := completion{path: path}
-	var under []completion
-	for _, child := range node.Children {
-		here.words = append(here.words, word{text: child.Name, help: plainHelp(child.Help)})
-		under = append(under, completions(strings.TrimSpace(path+" "+child.Name), child)...)
+// complete prints what may follow the words of a command line: a line each, behind a tab its help.
+func complete(t terminal, words []string) error {
+	k, err := kong.New(new(cli), vars())
+	if err != nil {
+		return err
 	}
-	for _, f := range flagsOf(node) {
-		here.words = append(here.words, word{"--" + f.Name, plainHelp(f.Help), short(f), !f.IsBool(), valuesOf(f.Value)})
-	}
-	for _, argument := range node.Positional {
-		for _, value := range valuesOf(argument) {
-			here.words = append(here.words, word{text: value, help: plainHelp(argument.Help)})
+	words = slices.DeleteFunc(words, func(word string) bool { return word == "=" })
+	node := k.Model.Node
+	for _, word := range words {
+		if n := slices.IndexFunc(node.Children, func(child *kong.Node) bool { return child.Name == word }); n >= 0 {
+			node = node.Children[n]
 		}
 	}
-	return append([]completion{here}, under...)
+	if f := flagBefore(node, words); f != nil {
+		printWords(t, valuesOf(f.Value), "")
+		return nil
+	}
+	for _, child := range node.Children {
+		printWords(t, []string{child.Name}, child.Help)
+	}
+	for _, f := range flagsOf(node) {
+		printWords(t, []string{"--" + f.Name}, f.Help)
+	}
+	for _, argument := range node.Positional {
+		printWords(t, valuesOf(argument), argument.Help)
+	}
+	return nil
 }
 
-func short(f *kong.Flag) string {
-	if f.Short == 0 {
-		return ""
+// flagBefore returns the flag that is the last of the words and takes a value, or nil.
+func flagBefore(node *kong.Node, words []string) *kong.Flag {
+	for _, f := range flagsOf(node) {
+		names := []string{"--" + f.Name, "-" + string(f.Short)}
+		if len(words) > 0 && slices.Contains(names, words[len(words)-1]) && !f.IsBool() {
+			return f
+		}
 	}
-	return "-" + string(f.Short)
+	return nil
 }
 
 // valuesOf returns the values that a flag or an argument may have, if these are a few words.
@@ -74,133 +104,10 @@ func valuesOf(v *kong.Value) []string {
 	return strings.FieldsFunc(v.Enum, func(r rune) bool { return r == ',' })
 }
 
-// plainHelp returns the first sentence of a help text without what shells read specially.
-func plainHelp(help string) string {
+// printWords prints words with the first sentence of a help text.
+func printWords(t terminal, words []string, help string) {
 	help, _, _ = strings.Cut(help, ". ")
-	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune("'\"`$\\:[]", r) {
-			return ' '
-		}
-		return r
-	}, strings.TrimSuffix(help, "."))
-}
-
-// cases returns the shell case lines that give each path's words.
-func cases(all []completion) string {
-	var b strings.Builder
-	for _, c := range all {
-		texts := make([]string, 0, len(c.words))
-		for _, w := range c.words {
-			texts = append(texts, w.text)
-		}
-		fmt.Fprintf(&b, "    '%s') words='%s' ;;\n", c.path, strings.Join(texts, " "))
+	for _, word := range words {
+		fmt.Fprintf(t.out, "%s\t%s\n", word, strings.TrimSuffix(help, "."))
 	}
-	return b.String()
-}
-
-// values returns the shell case lines that give what may follow each flag that takes a value.
-func values(all []completion) string {
-	var b strings.Builder
-	for _, c := range all {
-		for _, w := range c.words {
-			if !w.takes {
-				continue
-			}
-			flag := fmt.Sprintf("'%s %s'", c.path, w.text)
-			if w.short != "" {
-				flag += fmt.Sprintf("|'%s %s'", c.path, w.short)
-			}
-			fmt.Fprintf(&b, "    %s) words='%s' ;;\n", flag, strings.Join(w.values, " "))
-		}
-	}
-	return b.String()
-}
-
-// chain finds the chain of commands that stands before the cursor.
-const chain = `    case "$path $word" in
-%s      path="${path:+$path }$word" ;;
-    esac
-`
-
-// knownChains returns a case pattern of every chain of commands.
-func knownChains(all []completion) string {
-	patterns := make([]string, 0, len(all))
-	for _, c := range all[1:] {
-		parent, name := "", c.path
-		if at := strings.LastIndex(c.path, " "); at >= 0 {
-			parent, name = c.path[:at], c.path[at+1:]
-		}
-		patterns = append(patterns, fmt.Sprintf("'%s %s'", parent, name))
-	}
-	return "      " + strings.Join(patterns, "|") + ")\n"
-}
-
-// bashScript returns bash's script. To bash the = of --output=json is a word of its own.
-func bashScript(all []completion) string {
-	return `_firstcome() {
-  local path='' word words='' before="${COMP_WORDS[COMP_CWORD-1]}" here="${COMP_WORDS[COMP_CWORD]}"
-  COMPREPLY=()
-  if [ "$here" = = ]; then
-    here=''
-  elif [ "$before" = = ]; then
-    before="${COMP_WORDS[COMP_CWORD-2]}"
-  fi
-  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-` + fmt.Sprintf(chain, knownChains(all)) + `  done
-  case "$path" in
-` + cases(all) + `  esac
-  case "$path $before" in
-` + values(all) + `  esac
-  COMPREPLY=($(compgen -W "$words" -- "$here"))
-}
-complete -o default -F _firstcome firstcome
-`
-}
-
-func zshScript(all []completion) string {
-	return `#compdef firstcome
-_firstcome() {
-  local path_='' word words_=''
-  for word in "${words[@]:1:$((CURRENT-2))}"; do
-` + strings.ReplaceAll(fmt.Sprintf(chain, knownChains(all)), "path", "path_") + `  done
-  case "$path_" in
-` + strings.ReplaceAll(cases(all), "words=", "words_=") + `  esac
-  case "$path_ ${words[CURRENT-1]}" in
-` + strings.ReplaceAll(values(all), "words=", "words_=") + `  esac
-  compadd -- ${=words_} || _files
-}
-compdef _firstcome firstcome
-`
-}
-
-func fishScript(all []completion) string {
-	var b strings.Builder
-	b.WriteString("complete -c firstcome -f\n")
-	for _, c := range all {
-		condition := "__fish_use_subcommand"
-		if c.path != "" {
-			var seen []string
-			for _, name := range strings.Fields(c.path) {
-				seen = append(seen, "__fish_seen_subcommand_from "+name)
-			}
-			condition = strings.Join(seen, "; and ")
-		}
-		for _, w := range c.words {
-			option := "-a " + w.text
-			if long, ok := strings.CutPrefix(w.text, "--"); ok {
-				option = "-l " + long
-				if w.short != "" {
-					option += " -s " + w.short[1:]
-				}
-			}
-			switch {
-			case len(w.values) > 0:
-				option += " -x -a '" + strings.Join(w.values, " ") + "'"
-			case w.takes:
-				option += " -r -F" // many values are files
-			}
-			fmt.Fprintf(&b, "complete -c firstcome -n '%s' %s -d '%s'\n", condition, option, w.help)
-		}
-	}
-	return b.String()
 }

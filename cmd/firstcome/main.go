@@ -57,12 +57,7 @@ type thresholdError struct{ error }
 // run runs one command and returns the exit status.
 func run(ctx context.Context, args []string, t terminal) int {
 	t.out = visible{t.out}
-	var grammar cli
-	parsed, err := parse(&grammar, args, t)
-	if err == nil && parsed != nil {
-		parsed.BindTo(ctx, (*context.Context)(nil))
-		err = parsed.Run(t)
-	}
+	err := obey(ctx, args, t)
 	if err == nil {
 		return exitOK
 	}
@@ -74,6 +69,20 @@ func run(ctx context.Context, args []string, t terminal) int {
 		return exitMissed
 	}
 	return exitFailed
+}
+
+// obey runs one command.
+func obey(ctx context.Context, args []string, t terminal) error {
+	if len(args) > 0 && args[0] == completing {
+		return complete(t, args[1:])
+	}
+	var grammar cli
+	parsed, err := parse(&grammar, args, t)
+	if err != nil || parsed == nil {
+		return err
+	}
+	parsed.BindTo(ctx, (*context.Context)(nil))
+	return parsed.Run(t)
 }
 
 // report prints an error, each of joined errors on a line of its own, without secrets.
