@@ -259,7 +259,7 @@ type Problem struct {
 // A FieldError is one mistake of a request.
 type FieldError struct {
 	Field  string `json:"field,omitempty"`  // or parameter, like coupon.valid_for or user_ids[17]; empty: the body as a whole
-	Offset int64  `json:"offset,omitempty"` // of a body that is not JSON: how many bytes were read when that was found
+	Offset int64  `json:"offset,omitempty"` // of a body that is not JSON: the byte, from 1, at which that was found
 	Reason string `json:"reason"`
 }
 

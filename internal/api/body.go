@@ -1,11 +1,10 @@
 package api
 
 import (
+	"bytes"
 	"errors"
-	"io"
 	"mime"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/firstcome/firstcome"
@@ -37,16 +36,17 @@ func (b *buffer) read(w http.ResponseWriter, r *http.Request, most int64) error 
 	if encoding := r.Header["Content-Encoding"]; encoding != nil && !isIdentity(encoding) {
 		return newProblem(unsupportedMedia, "the body has a Content-Encoding: send it as it is")
 	}
-	b.bytes = b.bytes[:0]
-	var err error
-	switch {
-	case r.ContentLength > most:
-		err = &http.MaxBytesError{Limit: most}
-	case r.ContentLength >= 0:
-		err = b.fill(r.Body, int(r.ContentLength))
-	default:
-		err = b.fill(http.MaxBytesReader(innermost(w), r.Body, most), -1)
+	if r.ContentLength > most {
+		return unreadable(&http.MaxBytesError{Limit: most})
 	}
+	body := r.Body
+	if r.ContentLength < 0 {
+		body = http.MaxBytesReader(innermost(w), body, most)
+	}
+	// It makes room for what arrives, and not for what is announced: announcing costs a client nothing.
+	all := bytes.NewBuffer(b.bytes[:0])
+	_, err := all.ReadFrom(body)
+	b.bytes = all.Bytes()
 	if err != nil {
 		return unreadable(err)
 	}
@@ -67,34 +67,6 @@ func innermost(w http.ResponseWriter) http.ResponseWriter {
 		w = outer.Unwrap()
 	}
 }
-
-// fill reads this many bytes, or all that come if below zero. It makes room for what arrives,
-// doubling it each time, and not for what is announced: announcing costs a client nothing.
-func (b *buffer) fill(body io.Reader, length int) error {
-	for len(b.bytes) != length {
-		if len(b.bytes) == cap(b.bytes) {
-			b.bytes = slices.Grow(b.bytes, max(firstRoom, len(b.bytes)))
-		}
-		room := b.bytes[len(b.bytes):cap(b.bytes)]
-		if length >= 0 {
-			room = room[:min(len(room), length-len(b.bytes))]
-		}
-		n, err := body.Read(room)
-		b.bytes = b.bytes[:len(b.bytes)+n]
-		switch {
-		case err == io.EOF && length > len(b.bytes):
-			return io.ErrUnexpectedEOF
-		case err == io.EOF:
-			return nil
-		case err != nil:
-			return err
-		}
-	}
-	return nil
-}
-
-// firstRoom is for the bodies of nearly all claims.
-const firstRoom = 512
 
 // unreadable says why a body was not read.
 func unreadable(err error) error {

@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"unicode/utf8"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
@@ -48,111 +49,27 @@ func (o object) only(m *mistakes, parent string, known []string) {
 
 // checkJSON returns nil if text is one JSON value that every reader reads alike:
 // well-formed UTF-8, no lone surrogates, no key twice, not nested too deep.
-// encoding/json would accept those and change them in silence.
+// encoding/json would accept those and change them in silence; jsontext does not.
 func checkJSON(text []byte) *client.FieldError {
 	if len(text) == 0 {
 		return &client.FieldError{Reason: "it is empty"}
 	}
-	if at := brokenUTF8(text); at > 0 {
-		return &client.FieldError{Reason: "it is not well-formed UTF-8", Offset: at}
-	}
-	var value json.RawMessage
-	var syntax *json.SyntaxError
-	if err := json.Unmarshal(text, &value); errors.As(err, &syntax) {
-		return &client.FieldError{Reason: "it is not one JSON value: " + syntax.Error(), Offset: syntax.Offset}
-	}
-	if at := loneSurrogate(text); at > 0 {
-		return &client.FieldError{Reason: "it has a \\u escape of half a surrogate pair", Offset: at}
-	}
-	return checkNesting(text)
-}
-
-// brokenUTF8 returns where text ceases to be UTF-8, from 1; 0 if nowhere.
-func brokenUTF8(text []byte) int64 {
-	for at := 0; at < len(text); {
-		r, size := utf8.DecodeRune(text[at:])
-		if r == utf8.RuneError && size == 1 {
-			return int64(at) + 1
-		}
-		at += size
-	}
-	return 0
-}
-
-// loneSurrogate returns where valid JSON has an escape \ud800 to \udfff that is not
-// half of a pair, from 1; 0 if nowhere.
-func loneSurrogate(all []byte) int64 {
-	for text := all; ; {
-		i := bytes.IndexByte(text, '\\')
-		if i < 0 {
-			return 0
-		}
-		text = text[i:]
-		r, isEscape := escapedRune(text)
-		switch {
-		case !isEscape:
-			text = text[2:]
-			continue
-		case r < 0xd800 || r > 0xdfff:
-			text = text[6:]
-			continue
-		}
-		low, isEscape := escapedRune(text[6:])
-		if r >= 0xdc00 || !isEscape || low < 0xdc00 || low > 0xdfff {
-			return int64(len(all)-len(text)) + 1
-		}
-		text = text[12:]
-	}
-}
-
-// escapedRune returns what the \uXXXX that text begins with stands for.
-func escapedRune(text []byte) (r uint64, ok bool) {
-	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
-		return 0, false
-	}
-	r, err := strconv.ParseUint(string(text[2:6]), 16, 32)
-	return r, err == nil
-}
-
-// A level is an object or an array around the place that is read.
-type level struct {
-	keys  map[string]bool // nil: an array
-	value bool            // the next string is a value, not a key
-}
-
-// checkNesting refuses valid JSON with a key twice in one object, or too deep.
-func checkNesting(text []byte) *client.FieldError {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	var levels []level
+	d := jsontext.NewDecoder(bytes.NewBuffer(text))
 	for {
-		token, err := d.Token()
-		if err != nil {
-			return nil // the text is valid, so this is its end
+		_, err := d.ReadToken()
+		at := d.InputOffset()
+		if wrong := (*jsontext.SyntacticError)(nil); errors.As(err, &wrong) {
+			at = min(wrong.ByteOffset+1, int64(len(text)))
 		}
-		if token == json.Delim('}') || token == json.Delim(']') {
-			levels = levels[:len(levels)-1]
-			continue
-		}
-		if n := len(levels); n > 0 && levels[n-1].keys != nil {
-			in := &levels[n-1]
-			if in.value = !in.value; in.value {
-				key, _ := token.(string)
-				if in.keys[key] {
-					return &client.FieldError{Reason: fmt.Sprintf("an object has the key %q twice", key), Offset: d.InputOffset()}
-				}
-				in.keys[key] = true
-				continue
-			}
-		}
-		switch token {
-		case json.Delim('{'):
-			levels = append(levels, level{keys: map[string]bool{}})
-		case json.Delim('['):
-			levels = append(levels, level{})
-		}
-		if len(levels) > maxDepth {
-			return &client.FieldError{Reason: fmt.Sprintf("it is nested deeper than %d", maxDepth), Offset: d.InputOffset()}
+		switch rest := bytes.TrimLeft(text[at:], " \t\r\n"); {
+		case err != nil:
+			return &client.FieldError{Reason: "it is not one JSON value: " + strings.TrimPrefix(err.Error(), "jsontext: "), Offset: at}
+		case d.StackDepth() > maxDepth:
+			return &client.FieldError{Reason: fmt.Sprintf("it is nested deeper than %d", maxDepth), Offset: at}
+		case d.StackDepth() == 0 && len(rest) > 0:
+			return &client.FieldError{Reason: "it is not one JSON value: there is more behind it", Offset: int64(len(text)-len(rest)) + 1}
+		case d.StackDepth() == 0:
+			return nil
 		}
 	}
 }
