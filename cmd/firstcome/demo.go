@@ -13,8 +13,6 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
-	"github.com/firstcome/firstcome/internal/flow"
-	"github.com/firstcome/firstcome/internal/httpd"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/load"
 )
@@ -41,7 +39,8 @@ func (c *demoCmd) Run(ctx context.Context, t terminal) (err error) {
 		return fmt.Errorf("make a place for the ledger: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	n, err := newNode(ctx, demoSettings(filepath.Join(dir, "demo.db")))
+	n, err := newNode(ctx, demoServe(filepath.Join(dir, "demo.db")), slog.New(slog.DiscardHandler),
+		func(context.Context, *ledger.Ledger) (bool, error) { return true, nil })
 	if err != nil {
 		return err
 	}
@@ -57,14 +56,11 @@ func (c *demoCmd) Run(ctx context.Context, t terminal) (err error) {
 	return errors.Join(err, <-ended)
 }
 
-func demoSettings(path string) settings {
-	return settings{
-		listen: "127.0.0.1:0", ledgerPath: path,
-		admit:  func(context.Context, *ledger.Ledger) (bool, error) { return true, nil },
-		limits: httpd.Limits{Grace: demoAnswerWait, Wait: longerWait(demoAnswerWait)},
-		queue:  flow.Limits{Gate: demoAnswerWait},
-		log:    slog.New(slog.DiscardHandler),
-	}
+// demoServe is serve on a ledger of the demonstration's own.
+func demoServe(path string) *serveCmd {
+	c := &serveCmd{Listen: "127.0.0.1:0", Ops: opsOff, AnswerWait: demoAnswerWait, ShutdownGrace: demoAnswerWait}
+	c.Ledger = ledgerName("sqlite:" + path)
+	return c
 }
 
 // show has the users claim, audits, and prints it all on one screen.
@@ -82,7 +78,7 @@ func (c *demoCmd) show(ctx context.Context, t terminal, n *node) error {
 	if err := ctx.Err(); err != nil {
 		return errors.New("interrupted: the temporary ledger is removed")
 	}
-	text, err := os.ReadFile(secretBeside(n.settings.ledgerPath))
+	text, err := os.ReadFile(secretBeside(n.flags.Ledger.path()))
 	if err != nil {
 		return err
 	}

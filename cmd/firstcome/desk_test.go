@@ -28,7 +28,7 @@ type desk struct {
 // newDesk returns a desk of a node at a Redis, and makes campaigns. The clock is that of ledger and gate, nil: their own.
 func newDesk(t *testing.T, url, name string, clock func() time.Time, campaigns ...firstcome.CampaignID) *desk {
 	t.Helper()
-	d := &desk{node: &node{settings: settings{log: slog.New(slog.DiscardHandler)}}, t: t, url: url}
+	d := &desk{node: &node{flags: &serveCmd{}, log: slog.New(slog.DiscardHandler)}, t: t, url: url}
 	var err error
 	d.ledger, err = ledger.Open(t.Context(), name, ledger.Options{Secret: stage.Secret(), Clock: clock})
 	stage.Must(t, err)

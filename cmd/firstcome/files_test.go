@@ -39,7 +39,7 @@ func TestAFileOfServeMayBeAPipe(t *testing.T) {
 		"--tls-cert", inPEM("CERTIFICATE", cert), "--tls-key", inPEM("PRIVATE KEY", key),
 	}, terminal{})
 	stage.Must(t, err)
-	s := grammar.Serve.settings(terminal{err: os.Stderr})
+	s := grammar.Serve.files
 	if string(s.secret) != secret || s.jwt == nil || s.tls == nil {
 		t.Errorf("the node has the secret %q, tokens: %t, TLS: %t", s.secret, s.jwt != nil, s.tls != nil)
 	}

@@ -100,7 +100,7 @@ func (c *loadCmd) judge(result *load.Result) error {
 
 func (c *loadCmd) config(t terminal) load.Config {
 	config := load.Config{
-		Server: string(c.Server[0]), Nodes: c.nodes(), Key: t.variable(keyVariable), Campaign: c.Campaign,
+		Server: string(c.Server[0]), Nodes: texts(c.Server[1:]), Key: t.variable(keyVariable), Campaign: c.Campaign,
 		Users: int(c.Users), Repeat: int(c.Repeat), Prefix: c.UserPrefix, Shuffle: c.Shuffle, Seed: c.Seed,
 		Concurrency: int(c.Concurrency), Rate: float64(c.Rate), Duration: c.Duration, Timeout: c.Timeout,
 		Again: int(c.Again), Returned: c.Returned, Others: c.Others, P99: c.P99, Version: thisBuild().Version,
@@ -113,15 +113,6 @@ func (c *loadCmd) config(t terminal) load.Config {
 		config.Users = loadUsers
 	}
 	return config
-}
-
-// nodes are the servers behind the first.
-func (c *loadCmd) nodes() []string {
-	var nodes []string
-	for _, s := range c.Server[1:] {
-		nodes = append(nodes, string(s))
-	}
-	return nodes
 }
 
 func (c *loadCmd) write(t terminal, result *load.Result) error {

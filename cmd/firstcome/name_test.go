@@ -38,7 +38,7 @@ func TestNodesThatStartAtOnceAgreeOnTheNameOfARedis(t *testing.T) {
 				l, err := ledger.Open(t.Context(), name, ledger.Options{Secret: stage.Secret()})
 				stage.Must(t, err)
 				t.Cleanup(func() { _ = l.Close() })
-				nodes[n] = &node{ledger: l, secret: stage.Secret(), settings: settings{gate: gateFlags{Gate: gateName(url), NewGate: c.isNew(n)}, log: slog.New(slog.DiscardHandler)}}
+				nodes[n] = &node{ledger: l, secret: stage.Secret(), flags: &serveCmd{gateFlags: gateFlags{Gate: gateName(url), NewGate: c.isNew(n)}}, log: slog.New(slog.DiscardHandler)}
 				starting.Go(func() {
 					if err := nodes[n].dial(t.Context()); err != nil {
 						t.Error(err)

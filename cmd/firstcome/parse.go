@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strconv"
@@ -24,7 +25,7 @@ func parse(grammar any, args []string, t terminal) (*kong.Context, error) {
 	r := &reader{env: variables(t.env)}
 	k, err := kong.New(grammar, kong.Name("firstcome"), kong.Description(description), vars(),
 		kong.Writers(t.out, t.err), kong.Exit(func(int) { helped = true }),
-		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(readDuration)),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(readDuration)), kong.TypeMapper(reflect.TypeFor[netip.Prefix](), kong.MapperFunc(readNetwork)),
 		kong.KindMapper(reflect.Uint16, kong.MapperFunc(readWhole)), kong.KindMapper(reflect.Uint32, kong.MapperFunc(readWhole)),
 		kong.KindMapper(reflect.Uint64, kong.MapperFunc(readWhole)),
 		kong.Resolvers(kong.ResolverFunc(r.resolve)), kong.ValueFormatter(helpWithVariable),

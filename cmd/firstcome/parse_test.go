@@ -70,24 +70,25 @@ func TestTheSettingsOfServeReachTheNode(t *testing.T) {
 		"--user-rate", "1.5", "--ops", "off", "--lanes", "off", "--cors-origin", "https://app.shop.example,http://localhost:5173",
 	}, terminal{})
 	stage.Must(t, err)
-	s := grammar.Serve.settings(terminal{err: os.Stderr})
-	got := []any{s.ops, s.queue.Batch, s.queue.Waiting, s.limits.MaxConnections, s.queue.Gate, s.limits.Wait, s.limits.Grace, s.drainDelay, s.userLimit != nil, s.addressLimit != nil, s.noLanes}
-	want := []any{"", 7, 8, 9, 6 * time.Second, 3 * time.Second, 2 * time.Second, 3 * time.Second, true, false, true}
+	s := grammar.Serve
+	queue, limits := s.queue(), s.limits()
+	got := []any{queue.Batch, queue.Waiting, limits.MaxConnections, queue.Gate, limits.Wait, limits.Grace, limiter(s.UserRate, s.UserBurst) != nil, limiter(s.AddressRate, s.AddressBurst) != nil}
+	want := []any{7, 8, 9, 6 * time.Second, 3 * time.Second, 2 * time.Second, true, false}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"https://app.shop.example", "http://localhost:5173"}, s.corsOrigins); diff != "" {
+	if diff := cmp.Diff([]string{"https://app.shop.example", "http://localhost:5173"}, texts(s.CORSOrigin)); diff != "" {
 		t.Errorf("origins (-want +got):\n%s", diff)
 	}
-	if len(s.trustedProxies) != 2 || s.trustedProxies[0].String() != "10.1.2.3/32" || s.trustedProxies[1].String() != "10.2.0.0/16" {
-		t.Errorf("trusted proxies: %v", s.trustedProxies)
+	if p := s.TrustedProxy; len(p) != 2 || p[0].String() != "10.1.2.3/32" || p[1].String() != "10.2.0.0/16" {
+		t.Errorf("trusted proxies: %v", p)
 	}
 }
 
 func TestADemosClaimsHaveTheirConnectionsForAsLongAsTheyMayWait(t *testing.T) {
-	s := demoSettings("x.db")
-	if want := longerWait(s.queue.Gate); want == 0 || s.limits.Wait != want {
-		t.Errorf("they have their connections for %v longer, want %v", s.limits.Wait, want)
+	s := demoServe("x.db")
+	if want := longerWait(s.queue().Gate); want == 0 || s.limits().Wait != want {
+		t.Errorf("they have their connections for %v longer, want %v", s.limits().Wait, want)
 	}
 }
 

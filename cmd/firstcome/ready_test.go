@@ -26,7 +26,7 @@ func TestTheOpsAddressIsBesideTheListenAddress(t *testing.T) {
 		var grammar cli
 		t.Chdir(t.TempDir())
 		_, err := parse(&grammar, append([]string{"serve", "--create-key"}, strings.Fields(args)...), terminal{})
-		if got := grammar.Serve.settings(terminal{err: &bytes.Buffer{}}).ops; err != nil || got != want {
+		if got := grammar.Serve.Ops.beside(grammar.Serve.Listen); err != nil || got != want {
 			t.Errorf("%q: it is %q, %v; want %q", args, got, err, want)
 		}
 	}

@@ -15,12 +15,9 @@ import (
 )
 
 func TestARecorderHasNoAPIAndSaysHowItIs(t *testing.T) {
-	n, err := newNode(t.Context(), settings{
-		listen: "127.0.0.1:0", ops: "127.0.0.1:0", ledgerPath: filepath.Join(t.TempDir(), "firstcome.db"),
-		gate:  gateFlags{Gate: gateName(services.Redis.Database(t)), Role: "recorder"},
-		admit: func(context.Context, *ledger.Ledger) (bool, error) { return true, nil },
-		log:   slog.New(slog.DiscardHandler),
-	})
+	c := &serveCmd{Listen: "127.0.0.1:0", Ops: "127.0.0.1:0", gateFlags: gateFlags{Gate: gateName(services.Redis.Database(t)), Role: "recorder"}}
+	c.Ledger = ledgerName("sqlite:" + filepath.Join(t.TempDir(), "firstcome.db"))
+	n, err := newNode(t.Context(), c, slog.New(slog.DiscardHandler), func(context.Context, *ledger.Ledger) (bool, error) { return true, nil })
 	stage.Must(t, err)
 	if n.api != nil || n.issuer != nil || n.http != nil || n.address() != "off" {
 		t.Errorf("a recorder serves an API at %s: %+v", n.address(), n)

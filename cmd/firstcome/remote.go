@@ -87,7 +87,7 @@ type remoteGate struct {
 // dial connects to the gate, if it is not the ledger. The ledger says whether Redis may get a name: while campaigns
 // name another gate, one without a name was emptied, and nobody but an operator knows whether it is to be a gate.
 func (n *node) dial(ctx context.Context) error {
-	s := n.settings.gate
+	s := n.flags
 	if s.Gate.url() == "" {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (n *node) dial(ctx context.Context) error {
 		return fmt.Errorf("--gate: %w", err)
 	}
 	for _, warning := range gate.Warnings() {
-		n.settings.log.Warn("the gate: " + warning)
+		n.log.Warn("the gate: " + warning)
 	}
 	n.remote = &remoteGate{gate: gate}
 	n.ledger.UseGate(gate.Name())
@@ -112,8 +112,8 @@ func (n *node) dial(ctx context.Context) error {
 
 // compareGate logs which campaigns are decided by another Redis: their claims are answered 503, while the others are served.
 func (n *node) compareGate(ctx context.Context) error {
-	log, name := n.settings.log, n.remote.gate.Name()
-	if n.settings.gate.NewGate {
+	log, name := n.log, n.remote.gate.Name()
+	if n.flags.NewGate {
 		log.Warn("--new-gate is for one start: leave it out at the next, or a Redis that was emptied gets a name once more", "gate", name)
 	}
 	others, err := n.ledger.OtherGates(ctx)
@@ -165,12 +165,12 @@ func (n *node) join() {
 	r.over = &flow.Over{RemoteGate: r.gate, Book: n.ledger}
 	r.changer = flow.NewChanger(n.ledger, r.over, n.monitor.ChangeFailed)
 	r.retirer = flow.NewRetirer(n.ledger, r.gate, 0, n.monitor.RetireFailed)
-	if !n.settings.gate.silent() {
+	if !n.flags.silent() {
 		r.waiter = flow.NewWaiter(r.over)
 	}
-	if n.settings.gate.records() {
+	if n.flags.records() {
 		journal := r.gate.Journal(redis.JournalOptions{Active: n.ledger.Active, OnAlarm: n.monitor.Alarm})
-		r.recorder = flow.NewRecorder(journal, n.ledger, flow.RecorderLimits{Rows: int(n.settings.gate.RecordRate), OnRecord: n.monitor.Record})
+		r.recorder = flow.NewRecorder(journal, n.ledger, flow.RecorderLimits{Rows: int(n.flags.RecordRate), OnRecord: n.monitor.Record})
 	}
 	n.monitor.WatchGate(ops.Gate{Name: r.gate.Name(), Changer: r.changer, Retirer: r.retirer, Lag: r.gate.Lag, Waiter: r.waiter, Recorder: r.recorder})
 }

@@ -56,16 +56,16 @@ type tokenFlags struct {
 
 // limitFlags bound what clients may take.
 type limitFlags struct {
-	MaxConnections count     `default:"8192" help:"Connections at once, and never more than the limit of open files allows (default: 8192)."`
-	Lanes          string    `enum:"on,off" default:"on" placeholder:"on" help:"Answer plain, short requests without net/http where there is no TLS: on, or off to have net/http answer all (default: on)."`
-	MaxBatch       count     `default:"512" help:"Claims that the gate decides at once (default: 512)."`
-	MaxWaiting     count     `default:"16384" help:"Claims of one campaign that wait; more are answered 503 (default: 16384)."`
-	UserRate       perSecond `default:"0" placeholder:"N" help:"Requests a second of one user (default: 0, no limit)."`
-	UserBurst      count     `default:"10" placeholder:"N" help:"Requests of one user at once, with --user-rate (default: 10)."`
-	AddressRate    perSecond `default:"0" placeholder:"N" help:"Requests a second from one address (default: 0, no limit)."`
-	AddressBurst   count     `default:"100" placeholder:"N" help:"Requests from one address at once, with --address-rate (default: 100)."`
-	TrustedProxy   []network `placeholder:"RANGE" help:"Proxies whose X-Forwarded-For says the client's address, like 10.0.0.0/8 (default: none)."`
-	CORSOrigin     []origin  `name:"cors-origin" placeholder:"ORIGIN" help:"Origins whose pages may ask, exactly, like https://app.shop.example (default: none)."`
+	MaxConnections count          `default:"8192" help:"Connections at once, and never more than the limit of open files allows (default: 8192)."`
+	Lanes          string         `enum:"on,off" default:"on" placeholder:"on" help:"Answer plain, short requests without net/http where there is no TLS: on, or off to have net/http answer all (default: on)."`
+	MaxBatch       count          `default:"512" help:"Claims that the gate decides at once (default: 512)."`
+	MaxWaiting     count          `default:"16384" help:"Claims of one campaign that wait; more are answered 503 (default: 16384)."`
+	UserRate       perSecond      `default:"0" placeholder:"N" help:"Requests a second of one user (default: 0, no limit)."`
+	UserBurst      count          `default:"10" placeholder:"N" help:"Requests of one user at once, with --user-rate (default: 10)."`
+	AddressRate    perSecond      `default:"0" placeholder:"N" help:"Requests a second from one address (default: 0, no limit)."`
+	AddressBurst   count          `default:"100" placeholder:"N" help:"Requests from one address at once, with --address-rate (default: 100)."`
+	TrustedProxy   []netip.Prefix `placeholder:"RANGE" help:"Proxies whose X-Forwarded-For says the client's address, like 10.0.0.0/8 (default: none)."`
+	CORSOrigin     []origin       `name:"cors-origin" placeholder:"ORIGIN" help:"Origins whose pages may ask, exactly, like https://app.shop.example (default: none)."`
 }
 
 // rememberedLimits is for how many users or addresses a rate is kept: some 30 MB when full.
@@ -110,8 +110,8 @@ func (c *serveCmd) check(t terminal) []error {
 }
 
 func (c *serveCmd) Run(ctx context.Context, t terminal) error {
-	s := c.settings(t)
-	n, err := newNode(ctx, s)
+	log := newLog(t, slog.Level(c.LogLevel), c.LogFormat)
+	n, err := newNode(ctx, c, log, func(ctx context.Context, l *ledger.Ledger) (bool, error) { return c.mode(ctx, t, l) })
 	if err != nil {
 		return err
 	}
@@ -122,15 +122,15 @@ func (c *serveCmd) Run(ctx context.Context, t terminal) error {
 	if err := n.run(ctx); err != nil {
 		return err
 	}
-	s.log.Info("stopped")
+	log.Info("stopped")
 	return nil
 }
 
 // announce logs where the node serves, and what an operator may not have meant.
 func (c *serveCmd) announce(n *node) {
-	log := n.settings.log
-	log.Info("serving", "version", thisBuild().Version, "address", n.address(), "tls", n.settings.tls != nil,
-		"ops", n.opsAddress(), "gate", c.Gate.String(), "role", c.Role, "ledger", ledger.Masked(n.settings.ledgerPath), "development", n.development)
+	log := n.log
+	log.Info("serving", "version", thisBuild().Version, "address", n.address(), "tls", c.files.tls != nil,
+		"ops", n.opsAddress(), "gate", c.Gate.String(), "role", c.Role, "ledger", ledger.Masked(c.Ledger.path()), "development", n.development)
 	if n.development {
 		log.Warn("development mode: there is no key and no token configuration, so every caller is admin")
 	}
@@ -146,7 +146,7 @@ func (c *serveCmd) welcome(t terminal, n *node) {
 		return
 	}
 	url := "http://" + listenAddress(n.address()).here()
-	if n.settings.tls != nil {
+	if c.files.tls != nil {
 		url = "https://" + listenAddress(n.address()).here()
 	}
 	server := ""
@@ -169,31 +169,22 @@ In another terminal:
 `, url, mode, server, server, url)
 }
 
-func (c *serveCmd) settings(t terminal) settings {
-	s := settings{
-		listen: string(c.Listen), ops: c.Ops.beside(c.Listen), ledgerPath: c.Ledger.path(),
-		gate:   c.gateFlags,
-		secret: c.files.secret, tls: c.files.tls, jwt: c.files.jwt,
-		queue:      flow.Limits{Batch: int(c.MaxBatch), Waiting: int(c.MaxWaiting), Gate: c.AnswerWait},
-		limits:     httpd.Limits{MaxConnections: int(c.MaxConnections), Grace: c.ShutdownGrace, Wait: longerWait(c.AnswerWait)},
-		noLanes:    c.Lanes == "off",
-		drainDelay: c.DrainDelay,
-		log:        newLog(t, slog.Level(c.LogLevel), c.LogFormat),
+// queue bounds the claims that wait.
+func (c *serveCmd) queue() flow.Limits {
+	return flow.Limits{Batch: int(c.MaxBatch), Waiting: int(c.MaxWaiting), Gate: c.AnswerWait}
+}
+
+// limits bounds connections, and how long their requests may take.
+func (c *serveCmd) limits() httpd.Limits {
+	return httpd.Limits{MaxConnections: int(c.MaxConnections), Grace: c.ShutdownGrace, Wait: longerWait(c.AnswerWait)}
+}
+
+// limiter returns what limits a rate; nil: nothing does.
+func limiter(rate perSecond, burst count) *auth.Limiter {
+	if rate == 0 {
+		return nil
 	}
-	for _, n := range c.TrustedProxy {
-		s.trustedProxies = append(s.trustedProxies, netip.Prefix(n))
-	}
-	for _, o := range c.CORSOrigin {
-		s.corsOrigins = append(s.corsOrigins, string(o))
-	}
-	if c.UserRate > 0 {
-		s.userLimit = auth.NewLimiter(float64(c.UserRate), int(c.UserBurst), rememberedLimits)
-	}
-	if c.AddressRate > 0 {
-		s.addressLimit = auth.NewLimiter(float64(c.AddressRate), int(c.AddressBurst), rememberedLimits)
-	}
-	s.admit = func(ctx context.Context, l *ledger.Ledger) (bool, error) { return c.mode(ctx, t, l) }
-	return s
+	return auth.NewLimiter(float64(rate), int(burst), rememberedLimits)
 }
 
 // longerWait is how much longer than by default a claim may wait in all: for its turn, for the

@@ -8,8 +8,11 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"reflect"
 	"strconv"
 	"strings"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/api"
@@ -146,20 +149,17 @@ func (s *serverURL) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// A network is a range of addresses or one address.
-type network netip.Prefix
-
-// UnmarshalText reads 10.0.0.0/8 or 10.1.2.3.
-func (n *network) UnmarshalText(text []byte) error {
-	if ip, err := netip.ParseAddr(string(text)); err == nil {
-		*n = network(netip.PrefixFrom(ip, ip.BitLen()))
-		return nil
+// readNetwork reads 10.0.0.0/8 or 10.1.2.3.
+func readNetwork(ctx *kong.DecodeContext, target reflect.Value) error {
+	text := ctx.Scan.Pop().String()
+	prefix, err := netip.ParsePrefix(text)
+	if ip, notIP := netip.ParseAddr(text); notIP == nil {
+		prefix, err = ip.Prefix(ip.BitLen())
 	}
-	prefix, err := netip.ParsePrefix(string(text))
 	if err != nil {
 		return fmt.Errorf("%q is neither an address nor a range like 10.0.0.0/8", text)
 	}
-	*n = network(prefix.Masked())
+	target.Set(reflect.ValueOf(prefix.Masked()))
 	return nil
 }
 
@@ -171,6 +171,15 @@ func (o *origin) UnmarshalText(text []byte) error {
 	parsed, err := api.ParseOrigin(string(text))
 	*o = origin(parsed)
 	return err
+}
+
+// texts returns the texts of flags.
+func texts[T ~string](flags []T) []string {
+	var all []string
+	for _, f := range flags {
+		all = append(all, string(f))
+	}
+	return all
 }
 
 // A userName is a user's id.

@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"os"
 	"runtime"
 	"time"
@@ -24,34 +22,11 @@ import (
 	"github.com/firstcome/firstcome/internal/ops"
 )
 
-// Settings are what a node needs to know, with every default filled in.
-type settings struct {
-	listen, ops string // ops is empty for none
-	ledgerPath  string
-	gate        gateFlags
-	secret      []byte // the text of the code secret; nil makes one at the first start
-	jwt         *auth.JWT
-	tls         *tls.Config // nil: plain HTTP
-	// admit tells, once the ledger is open, whether this is development mode, or why
-	// the node may not serve.
-	admit func(context.Context, *ledger.Ledger) (open bool, err error)
-
-	queue          flow.Limits
-	limits         httpd.Limits // Grace also bounds what the issuer may take
-	userLimit      *auth.Limiter
-	addressLimit   *auth.Limiter
-	trustedProxies []netip.Prefix
-	corsOrigins    []string
-	noLanes        bool          // net/http answers all
-	drainDelay     time.Duration // how long it is not ready before it stops accepting
-
-	log *slog.Logger
-}
-
 // A node is a whole server in this process: ledger, issuer, keys, HTTP. Make one
 // with newNode; run it with run, once.
 type node struct {
-	settings    settings
+	flags       *serveCmd
+	log         *slog.Logger
 	monitor     *ops.Monitor
 	ledger      *ledger.Ledger
 	secret      firstcome.Secret
@@ -68,24 +43,28 @@ type node struct {
 	http     net.Listener
 }
 
+// An admission tells, once the ledger is open, whether this is development mode, or why the node may
+// not serve.
+type admission func(context.Context, *ledger.Ledger) (open bool, err error)
+
 // newNode opens the ledger, then the gate, and the addresses. From here on clients can connect;
 // they are answered when the node runs.
-func newNode(ctx context.Context, s settings) (*node, error) {
-	n := &node{settings: s, monitor: ops.New(s.log, thisBuild().Version, thisBuild().Commit)}
-	options := ledger.Options{Owner: "serving " + s.listen, OnCommit: n.monitor.Commit}
+func newNode(ctx context.Context, c *serveCmd, log *slog.Logger, admit admission) (*node, error) {
+	n := &node{flags: c, log: log, monitor: ops.New(log, thisBuild().Version, thisBuild().Commit)}
+	options := ledger.Options{Owner: "serving " + string(c.Listen), OnCommit: n.monitor.Commit}
 	var err error
-	if n.ledger, n.secret, err = openLedger(ctx, s.ledgerPath, options, s.secret); err != nil {
+	if n.ledger, n.secret, err = openLedger(ctx, c.Ledger.path(), options, c.files.secret); err != nil {
 		return nil, err
 	}
-	if err := n.open(ctx); err != nil {
+	if err := n.open(ctx, admit); err != nil {
 		return nil, errors.Join(err, n.close())
 	}
 	return n, nil
 }
 
-func (n *node) open(ctx context.Context) error {
+func (n *node) open(ctx context.Context, admit admission) error {
 	var err error
-	if n.development, err = n.settings.admit(ctx, n.ledger); err != nil {
+	if n.development, err = admit(ctx, n.ledger); err != nil {
 		return err
 	}
 	if err := n.dial(ctx); err != nil {
@@ -98,7 +77,7 @@ func (n *node) open(ctx context.Context) error {
 	if n.remote != nil {
 		n.join()
 	}
-	if !n.settings.gate.silent() {
+	if !n.flags.silent() {
 		if err := n.openAPI(ctx); err != nil {
 			return err
 		}
@@ -108,7 +87,7 @@ func (n *node) open(ctx context.Context) error {
 
 // openAPI makes what answers callers.
 func (n *node) openAPI(ctx context.Context) error {
-	s := n.settings
+	c := n.flags
 	var gate interface {
 		flow.Gate
 		flow.Coupons
@@ -116,29 +95,31 @@ func (n *node) openAPI(ctx context.Context) error {
 	if n.remote != nil {
 		gate = n.remote.over
 	}
-	s.queue.OnBatch = n.monitor.Batch
-	n.issuer = flow.NewIssuer(gate, s.queue)
+	queue := c.queue()
+	queue.OnBatch = n.monitor.Batch
+	n.issuer = flow.NewIssuer(gate, queue)
 	terms := api.NewTermsCache(n.ledger.Terms)
 	claims := &flow.Answerer{Issuer: n.issuer, Coupons: gate, Terms: terms.Terms}
 	n.operator = operate.New(n.ledger, n.issuer, claims)
 	config := api.Config{
-		Ledger: n.ledger, Terms: terms, Claims: claims, Log: s.log, Observer: n.monitor, Health: n.monitor,
-		UserLimit: s.userLimit, AddressLimit: s.addressLimit, TrustedProxies: s.trustedProxies, CORSOrigins: s.corsOrigins,
+		Ledger: n.ledger, Terms: terms, Claims: claims, Log: n.log, Observer: n.monitor, Health: n.monitor,
+		UserLimit: limiter(c.UserRate, c.UserBurst), AddressLimit: limiter(c.AddressRate, c.AddressBurst),
+		TrustedProxies: c.TrustedProxy, CORSOrigins: texts(c.CORSOrigin),
 	}
 	if r := n.remote; r != nil {
-		claims.Waiter, claims.Wait = r.waiter, s.queue.Gate
+		claims.Waiter, claims.Wait = r.waiter, queue.Gate
 		n.operator = operate.NewRemote(n.ledger, n.issuer, claims, r.changer, r.over)
 		config.Gate = r.over
 	}
-	n.auth = auth.New(auth.Config{Keys: n.ledger, JWT: s.jwt, Open: n.development, Log: s.log})
+	n.auth = auth.New(auth.Config{Keys: n.ledger, JWT: c.files.jwt, Open: n.development, Log: n.log})
 	if err := n.auth.Reload(ctx); err != nil {
 		return err
 	}
 	config.Operator, config.Auth = n.operator, n.auth
 	n.api = api.New(config)
 	surface := n.api.HTTP()
-	surface.Limits = s.limits
-	if s.noLanes {
+	surface.Limits = c.limits()
+	if c.Lanes == "off" {
 		surface.Short = nil
 	}
 	n.server = httpd.New(surface)
@@ -151,7 +132,7 @@ func (n *node) openAPI(ctx context.Context) error {
 func (n *node) compareSecret(ctx context.Context) error {
 	campaigns, err := n.ledger.Mismatched(ctx, n.secret)
 	if err == nil && campaigns > 0 {
-		n.settings.log.Error("campaigns have another gate or code secret than this node, so none of their claims is decided: name theirs with --gate, and FIRSTCOME_SECRET or --secret-file",
+		n.log.Error("campaigns have another gate or code secret than this node, so none of their claims is decided: name theirs with --gate, and FIRSTCOME_SECRET or --secret-file",
 			"campaigns", campaigns, "fingerprint", n.secret.Fingerprint())
 	}
 	return err
@@ -161,15 +142,16 @@ func (n *node) listen(ctx context.Context) error {
 	var config net.ListenConfig
 	var err error
 	if n.api != nil {
-		if n.http, err = config.Listen(ctx, "tcp", n.settings.listen); err != nil {
-			return listenError("--listen", n.settings.listen, err)
+		if n.http, err = config.Listen(ctx, "tcp", string(n.flags.Listen)); err != nil {
+			return listenError("--listen", string(n.flags.Listen), err)
 		}
 	}
-	if n.settings.ops == "" {
+	beside := n.flags.Ops.beside(n.flags.Listen)
+	if beside == "" {
 		return nil
 	}
-	if n.ops, err = config.Listen(ctx, "tcp", n.settings.ops); err != nil {
-		return listenError("--ops", n.settings.ops, err)
+	if n.ops, err = config.Listen(ctx, "tcp", beside); err != nil {
+		return listenError("--ops", beside, err)
 	}
 	return nil
 }
@@ -271,16 +253,16 @@ func (n *node) serve(ctx context.Context) error {
 		return nil
 	}
 	served := make(chan error, 1)
-	go func() { served <- n.server.Serve(accepting, n.http, n.settings.tls) }()
+	go func() { served <- n.server.Serve(accepting, n.http, n.flags.files.tls) }()
 	select {
 	case err := <-served:
 		return err
 	case <-ctx.Done():
 	}
-	n.settings.log.Info("stopping", "in", n.settings.drainDelay, "grace", n.settings.limits.Grace)
+	n.log.Info("stopping", "in", n.flags.DrainDelay, "grace", n.flags.ShutdownGrace)
 	n.api.Drain()
 	n.server.Drain()
-	delay := time.NewTimer(n.settings.drainDelay)
+	delay := time.NewTimer(n.flags.DrainDelay)
 	defer delay.Stop()
 	select {
 	case err := <-served:
@@ -292,7 +274,7 @@ func (n *node) serve(ctx context.Context) error {
 }
 
 func (n *node) stopIssuer(ctx context.Context) error {
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.settings.limits.Grace)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.flags.ShutdownGrace)
 	defer cancel()
 	if n.issuer == nil {
 		return nil
