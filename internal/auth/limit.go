@@ -1,10 +1,9 @@
 package auth
 
 import (
-	"container/list"
-	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/time/rate"
 )
 
@@ -14,26 +13,17 @@ import (
 type Limiter struct {
 	perSecond rate.Limit
 	burst     int
-	max       int
-
-	mu      sync.Mutex // guards what follows
-	entries map[string]*list.Element
-	recent  *list.List // of *limited, who asked last in front
-}
-
-// A limited is one key's allowance.
-type limited struct {
-	key   string
-	allow *rate.Limiter
+	keys      *lru.Cache[string, *rate.Limiter]
 }
 
 // NewLimiter returns a Limiter that lets each key ask perSecond times a second on
 // average and burst times at once, and remembers at most maxEntries keys.
 func NewLimiter(perSecond float64, burst, maxEntries int) *Limiter {
-	return &Limiter{
-		perSecond: rate.Limit(perSecond), burst: max(burst, 1), max: max(maxEntries, 1),
-		entries: map[string]*list.Element{}, recent: list.New(),
+	keys, err := lru.New[string, *rate.Limiter](max(maxEntries, 1))
+	if err != nil {
+		panic(err) // of a size below 1 only
 	}
+	return &Limiter{perSecond: rate.Limit(perSecond), burst: max(burst, 1), keys: keys}
 }
 
 // longestWait is the longest that anybody is told to wait: a Duration has no room for what
@@ -55,25 +45,16 @@ func (l *Limiter) Allow(key string) (wait time.Duration, ok bool) {
 }
 
 // Len returns how many keys are remembered.
-func (l *Limiter) Len() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.recent.Len()
-}
+func (l *Limiter) Len() int { return l.keys.Len() }
 
 // find returns the key's allowance, a new one if there is none.
 func (l *Limiter) find(key string) *rate.Limiter {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if e, ok := l.entries[key]; ok {
-		l.recent.MoveToFront(e)
-		return e.Value.(*limited).allow
+	if known, ok := l.keys.Get(key); ok {
+		return known
 	}
-	if l.recent.Len() >= l.max {
-		oldest := l.recent.Remove(l.recent.Back()).(*limited)
-		delete(l.entries, oldest.key)
+	fresh := rate.NewLimiter(l.perSecond, l.burst)
+	if known, ok, _ := l.keys.PeekOrAdd(key, fresh); ok { // another asked for it meanwhile
+		return known
 	}
-	entry := &limited{key: key, allow: rate.NewLimiter(l.perSecond, l.burst)}
-	l.entries[key] = l.recent.PushFront(entry)
-	return entry.allow
+	return fresh
 }

@@ -42,7 +42,7 @@ func (l *Ledger) Claim(ctx context.Context, id firstcome.CampaignID, users []fir
 	c := &claims{id: id, users: users}
 	err := l.claim(ctx, c)
 	if errors.Is(err, firstcome.ErrNoCampaign) {
-		l.existing.remove(id) // somebody has deleted it
+		l.existing.Remove(id) // somebody has deleted it
 	}
 	if err != nil { // the writer may still be at c
 		return nil, wrap(err, "decide %d claims of %s", len(users), id)

@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/firstcome/firstcome"
 )
@@ -49,7 +50,7 @@ type Ledger struct {
 	clock       func() time.Time // nil: the database server's
 	gate        string           // the name of this node's gate: gateKind, or that of a remote one
 	jobs        chan *job
-	existing    existing
+	existing    *lru.Cache[firstcome.CampaignID, struct{}] // campaigns that this node has seen
 	// fingerprint is that of secret.
 	fingerprint string
 	identity    string // see Identity
@@ -175,8 +176,12 @@ func newLedger(d *dialect, o Options) *Ledger {
 	if d.shared {
 		conclude = &pool{reader[*sql.DB]{d: d}}
 	}
+	existing, err := lru.New[firstcome.CampaignID, struct{}](maxExisting)
+	if err != nil {
+		panic(err) // of a size below 1 only
+	}
 	return &Ledger{
-		dialect: d, read: read, conclude: conclude,
+		dialect: d, read: read, conclude: conclude, existing: existing,
 		secret: o.Secret, clock: o.Clock, gate: cmp.Or(o.Gate, gateKind), onCommit: o.OnCommit,
 		jobs:    make(chan *job, maxJobs),
 		waiters: map[firstcome.CampaignID]map[chan struct{}]bool{},

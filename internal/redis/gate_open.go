@@ -46,7 +46,7 @@ func Open(ctx context.Context, options Options) (*Gate, error) {
 		client: client, options: options,
 		claim: aboutCampaign(claimScript), apply: aboutCampaign(applyScript), settle: aboutCampaign(settleScript),
 		has: aboutCampaign(hasScript), look: aboutCampaign(lookScript), forget: aboutCampaign(forgetScript),
-		lag: schedule{slow: defaultSlow},
+		keyring: newKeyring(), lag: schedule{slow: defaultSlow},
 	}
 	if err := g.check(ctx); err != nil {
 		client.Close()
@@ -62,7 +62,7 @@ func Inspect(ctx context.Context, options Options) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gate{client: client, options: options}
+	g := &Gate{client: client, options: options, keyring: newKeyring()}
 	if g.instance, err = g.text(ctx, instanceKey); err == nil {
 		err = g.checkLayout(ctx)
 	}

@@ -159,7 +159,7 @@ func (j *Journal) isolate(id firstcome.CampaignID, err error) error {
 	}
 	j.schedule.soon(id)
 	if errors.Is(err, firstcome.ErrGateMismatch) {
-		j.gate.keyring.forget(id) // the ledger may have been replaced under this node
+		j.gate.keyring.Remove(id) // the ledger may have been replaced under this node
 	}
 	if !toldBySink(err) {
 		j.alarms.tell(id, err)

@@ -202,7 +202,7 @@ func (g *Gate) appendLag(ctx context.Context, all []flow.Lag, k *keys) ([]flow.L
 // again for the keys: if the ledger was replaced under this node, the remembered keys are those of a campaign for which it does not
 // answer. It may be repeated.
 func (g *Gate) Retire(ctx context.Context, id firstcome.CampaignID) error {
-	g.keyring.forget(id)
+	g.keyring.Remove(id)
 	k, err := g.keysOf(ctx, id)
 	if err == nil {
 		_, _, err = g.run(ctx, g.forget, k)

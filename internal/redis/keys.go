@@ -7,7 +7,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
-	"sync"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
@@ -84,56 +85,41 @@ func (k *keys) all() []string { return []string{k.campaign, k.holders, k.journal
 const (
 	// unmarked is the marker where the ledger says none.
 	unmarked = "-"
-	// maxKeys bounds of how many campaigns the keys are remembered, at some 400 bytes each.
+	// maxKeys bounds of how many campaigns the keys are remembered, at some 500 bytes each.
 	maxKeys = 10_000
 )
 
 // A keyring remembers the keys of campaigns. The marker of an id changes only if the
-// ledger is replaced: so an id whose keys are not there is forgotten. The zero value is empty.
+// ledger is replaced: so an id whose keys are not there is forgotten.
 type keyring struct {
-	mu sync.Mutex // guards of
-	of map[firstcome.CampaignID]*keys
+	*lru.Cache[firstcome.CampaignID, *keys]
 }
 
-func (r *keyring) get(id firstcome.CampaignID) *keys {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.of[id]
-}
-
-// put remembers keys.
-func (r *keyring) put(k *keys) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.of == nil || len(r.of) >= maxKeys {
-		r.of = map[firstcome.CampaignID]*keys{}
+func newKeyring() keyring {
+	remembered, err := lru.New[firstcome.CampaignID, *keys](maxKeys)
+	if err != nil {
+		panic(err) // of a size below 1 only
 	}
-	r.of[k.id] = k
+	return keyring{remembered}
 }
 
 // renew returns the keys of the campaign with a marker. If others are remembered, these are from now on. An empty marker
 // says nothing.
-func (r *keyring) renew(id firstcome.CampaignID, marker string) *keys {
-	before := r.get(id)
-	if before != nil && (marker == "" || before.marker == marker) {
+func (r keyring) renew(id firstcome.CampaignID, marker string) *keys {
+	before, known := r.Get(id)
+	if known && (marker == "" || before.marker == marker) {
 		return before
 	}
 	k := keysOf(id, cmp.Or(marker, unmarked))
-	if before != nil {
-		r.put(k)
+	if known {
+		r.Add(id, k)
 	}
 	return k
 }
 
-func (r *keyring) forget(id firstcome.CampaignID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.of, id)
-}
-
 // keysOf returns a campaign's keys. It asks the ledger once which they are.
 func (g *Gate) keysOf(ctx context.Context, id firstcome.CampaignID) (*keys, error) {
-	if k := g.keyring.get(id); k != nil {
+	if k, ok := g.keyring.Get(id); ok {
 		return k, nil
 	}
 	marker := unmarked
@@ -144,7 +130,7 @@ func (g *Gate) keysOf(ctx context.Context, id firstcome.CampaignID) (*keys, erro
 		}
 	}
 	k := keysOf(id, marker)
-	g.keyring.put(k)
+	g.keyring.Add(id, k)
 	return k, nil
 }
 
@@ -156,7 +142,7 @@ func (g *Gate) keysIn(r flow.Revision) *keys {
 // tagged returns the keys of a tag, if somebody here asked for them.
 func (g *Gate) tagged(tag string) *keys {
 	id, _, _ := strings.Cut(tag, ":")
-	if k := g.keyring.get(firstcome.CampaignID(id)); k != nil && k.tag == tag {
+	if k, ok := g.keyring.Get(firstcome.CampaignID(id)); ok && k.tag == tag {
 		return k
 	}
 	return nil
@@ -165,7 +151,7 @@ func (g *Gate) tagged(tag string) *keys {
 // missing is the error of a campaign that the gate does not have under these keys. The next call
 // asks the ledger for the keys again, because it may have been replaced under this node.
 func (g *Gate) missing(ctx context.Context, k *keys) error {
-	g.keyring.forget(k.id)
+	g.keyring.Remove(k.id)
 	if g.options.Missing != nil {
 		if err := g.options.Missing(ctx, k.id); err != nil {
 			return err
