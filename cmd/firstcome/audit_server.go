@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -35,15 +33,15 @@ type remote struct {
 
 	at      *client.LedgerState // as it was read first
 	last    int64               // position of the last fact that was read
-	issued  []span              // sorted by their numbers, unless unsorted
+	issued  map[int64]issueFact // by number
 	voided  map[int64]voidFact  // by number
 	missing int                 // facts without a coupon
-	// unsorted tells that the last span is before another, over that facts do not tell of a coupon that came.
-	unsorted, over bool
+	version int64               // under which the coupon before was issued
+	over    bool                // facts do not tell of a coupon that came
 }
 
-// A span is of numbers that were issued under the terms of one version, the first of them at a position.
-type span struct{ first, last, version, position int64 }
+// An issueFact is the fact that a coupon was issued, under the terms of a version.
+type issueFact struct{ position, version int64 }
 
 // A voidFact is the fact that a coupon was voided.
 type voidFact struct {
@@ -52,7 +50,7 @@ type voidFact struct {
 }
 
 func (r *remote) source() audit.Source {
-	r.voided = map[int64]voidFact{}
+	r.issued, r.voided, r.version = map[int64]issueFact{}, map[int64]voidFact{}, 1
 	return audit.Source{
 		Campaign: r.campaign, Changes: r.changes, Coupons: r.coupons, Runs: r.runs, Letters: r.letters, Lost: r.lostNumbers,
 	}
@@ -138,13 +136,18 @@ func (r *remote) coupons(ctx context.Context, _ firstcome.CampaignID, each func(
 	})
 }
 
-// coupon returns a coupon with what the facts say of it, and whether they told all.
+// coupon returns a coupon with what the facts say of it, and whether they told all. If they do not say under which
+// version it was issued, it is that of the coupon before.
 func (r *remote) coupon(c *client.Coupon) (coupon audit.Coupon, known bool) {
 	coupon.Coupon = firstcome.Coupon{
 		Campaign: firstcome.CampaignID(c.CampaignID), Number: c.Number, User: firstcome.UserID(c.UserID),
 		Code: c.Code, IssuedAt: c.IssuedAt.Time, Recorded: c.Recorded,
 	}
-	coupon.TermsVersion, coupon.Position, known = r.fact(c.Number)
+	issue, known := r.issued[c.Number]
+	if known {
+		r.version = issue.version
+	}
+	coupon.TermsVersion, coupon.Position = r.version, issue.position
 	if c.State == "voided" {
 		void, told := r.voided[c.Number]
 		switch {
@@ -157,27 +160,6 @@ func (r *remote) coupon(c *client.Coupon) (coupon audit.Coupon, known bool) {
 	return coupon, known
 }
 
-// fact returns the version under whose terms a number was issued, and at which position. If the facts
-// do not say, it is the version of the number before, and no position.
-func (r *remote) fact(number int64) (version, position int64, known bool) {
-	if r.unsorted {
-		slices.SortFunc(r.issued, func(x, y span) int { return cmp.Compare(x.first, y.first) })
-		r.unsorted = false
-	}
-	n, ok := slices.BinarySearchFunc(r.issued, number, func(s span, number int64) int { return cmp.Compare(s.first, number) })
-	if !ok {
-		n--
-	}
-	if n < 0 {
-		return 1, 0, false
-	}
-	s := r.issued[n]
-	if number > s.last {
-		return s.version, 0, false
-	}
-	return s.version, s.position + number - s.first, true
-}
-
 // maxMissing is how many facts without their coupons are read: a position that is out
 // of all reason has no end.
 const maxMissing = 1_000_000
@@ -186,26 +168,18 @@ const maxMissing = 1_000_000
 func (r *remote) learn(ctx context.Context) error {
 	return r.follow(ctx, r.last, func(f client.Fact) (over bool) {
 		r.last = f.Position
-		switch last := len(r.issued) - 1; {
+		switch {
 		case f.UserID == "": // its coupon is lost, and will not come
-			if r.missing++; r.missing == maxMissing {
-				r.over = true
-				return true
-			}
+			r.missing++
+			r.over = r.over || r.missing == maxMissing
 		case f.Kind == string(firstcome.CouponVoided):
 			r.voided[f.Number] = voidFact{f.Position, f.At.Time}
-		case last >= 0 && r.issued[last].last+1 == f.Number && r.issued[last].version == f.TermsVersion && r.issued[last].next() == f.Position:
-			r.issued[last].last = f.Number
 		default:
-			r.unsorted = r.unsorted || last >= 0 && r.issued[last].first > f.Number
-			r.issued = append(r.issued, span{f.Number, f.Number, f.TermsVersion, f.Position})
+			r.issued[f.Number] = issueFact{f.Position, f.TermsVersion}
 		}
-		return false
+		return r.missing == maxMissing
 	})
 }
-
-// next returns the position behind the span.
-func (s span) next() int64 { return s.position + s.last - s.first + 1 }
 
 // runs calls each with every fact, as a run of its own.
 func (r *remote) runs(ctx context.Context, _ firstcome.CampaignID, each func(audit.Run)) error {
