@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -15,9 +14,8 @@ import (
 const (
 	// progressAfter is how long something may take before it shows progress.
 	progressAfter = 2 * time.Second
-	barEvery      = 100 * time.Millisecond
-	lineEvery     = 5 * time.Second
-	barCells      = 24
+	lineEvery     = 5 * time.Second        // elsewhere than on a terminal
+	againEvery    = 100 * time.Millisecond // on a terminal
 )
 
 // A course is how far something is. The zero value of a field says that it is not known.
@@ -27,26 +25,33 @@ type course struct {
 	longest     time.Duration // it ends by then, whatever is done
 }
 
-// showProgress shows how far something is, on standard error: a bar on a terminal, else lines. It
-// shows nothing of what takes less than two seconds. The caller calls done at the end.
+// showProgress says how far something is, on standard error: on a terminal over what it said before, and
+// nothing is left; elsewhere in lines. It says nothing of what takes less than two seconds. The caller calls
+// done at the end.
 func showProgress(ctx context.Context, t terminal, what string, far func() course) (done func()) {
+	pause, clear, end := lineEvery, "", "\n"
+	if isTerminal(t.err) {
+		pause, clear, end = againEvery, "\r\x1b[K", ""
+	}
 	ctx, stop := context.WithCancel(ctx)
 	asked := time.Now()
-	now := func() string {
-		c := far()
-		if c.began.IsZero() {
-			c.began = asked
-		}
-		return what + c.text(time.Since(c.began), isTerminal(t.err))
-	}
 	var shown sync.WaitGroup
 	shown.Go(func() {
 		wait := time.NewTimer(progressAfter)
 		defer wait.Stop()
-		select {
-		case <-ctx.Done():
-		case <-wait.C:
-			show(ctx, t.err, now)
+		for {
+			select {
+			case <-ctx.Done():
+				fmt.Fprint(t.err, clear)
+				return
+			case <-wait.C:
+			}
+			c := far()
+			if c.began.IsZero() {
+				c.began = asked
+			}
+			fmt.Fprint(t.err, clear+what+c.text(time.Since(c.began))+end)
+			wait.Reset(pause)
 		}
 	})
 	return func() {
@@ -60,44 +65,19 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// show writes what now says until ctx ends: on a terminal over what it said before, and nothing is left.
-func show(ctx context.Context, w io.Writer, now func() string) {
-	pause, clear, end := lineEvery, "", "\n"
-	if isTerminal(w) {
-		pause, clear, end = barEvery, "\r\x1b[K", ""
-	}
-	tick := time.NewTicker(pause)
-	defer tick.Stop()
-	for {
-		fmt.Fprint(w, clear+now()+end)
-		select {
-		case <-ctx.Done():
-			fmt.Fprint(w, clear)
-			return
-		case <-tick.C:
-		}
-	}
-}
-
-// text says how far it is after a time, with a bar if asked for.
-func (c course) text(elapsed time.Duration, bar bool) string {
-	var parts []string
+// text says how far it is after a time.
+func (c course) text(elapsed time.Duration) (text string) {
 	switch {
 	case c.total > 0:
-		done := min(c.done, c.total)
-		cells := int(done * barCells / c.total)
-		if bar {
-			parts = append(parts, " "+strings.Repeat("█", cells)+strings.Repeat("░", barCells-cells))
-		}
-		parts = append(parts, fmt.Sprintf(" %d of %d", done, c.total))
+		text = fmt.Sprintf(" %d of %d", min(c.done, c.total), c.total)
 	case c.done > 0:
-		parts = append(parts, fmt.Sprintf(" %d", c.done))
+		text = fmt.Sprintf(" %d", c.done)
 	}
-	parts = append(parts, fmt.Sprintf(", %v", elapsed.Round(time.Second)))
+	text += fmt.Sprintf(", %v", elapsed.Round(time.Second))
 	if left, known := c.left(elapsed); known {
-		parts = append(parts, fmt.Sprintf(", about %v to go", left.Round(time.Second)))
+		text += fmt.Sprintf(", about %v to go", left.Round(time.Second))
 	}
-	return strings.Join(parts, "")
+	return text
 }
 
 // left returns how much longer it takes if it goes on as until now.
