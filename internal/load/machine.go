@@ -41,7 +41,7 @@ func processor() string {
 	_, found, _ := strings.Cut(string(text), "\nmodel name")
 	_, found, _ = strings.Cut(found, ":")
 	name, _, _ := strings.Cut(found, "\n")
-	return strings.Join(strings.Fields(printable(name)), " ")
+	return strings.Join(strings.Fields(name), " ")
 }
 
 // patience is how long a server may take to say which version it is.
@@ -53,7 +53,7 @@ func serverFigures(ctx context.Context, c Config, reader *client.Client) Server 
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if said, err := reader.Readiness(ctx); err == nil {
-		s.Version = printable(said.Version)
+		s.Version = said.Version
 	}
 	return s
 }

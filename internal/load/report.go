@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/firstcome/firstcome"
 )
 
@@ -61,7 +63,7 @@ type chartData struct {
 // WriteReport writes the result as one HTML file that needs no other: it opens
 // offline and asks nobody for anything.
 func (r *Result) WriteReport(w io.Writer) error {
-	t, err := template.New("report").Funcs(template.FuncMap{"grouped": grouped, "counted": counted, "ms": milliseconds}).Parse(reportPage)
+	t, err := template.New("report").Funcs(template.FuncMap{"grouped": humanize.Comma, "counted": counted, "ms": milliseconds}).Parse(reportPage)
 	if err != nil {
 		return fmt.Errorf("the report's page: %w", err)
 	}
@@ -98,7 +100,7 @@ func (r *Result) banner() (tone, text string) {
 
 // Summary says in a line what is behind the headline.
 func (r *Result) Summary() string {
-	text := fmt.Sprintf("%s in %s: %s answers a second", counted(r.Claims, "claim"), seconds(r.Seconds), grouped(int64(math.Round(r.PerSecond))))
+	text := fmt.Sprintf("%s in %s: %s answers a second", counted(r.Claims, "claim"), seconds(r.Seconds), humanize.Comma(int64(math.Round(r.PerSecond))))
 	if r.SoldOut != nil {
 		text = counted(r.Outcomes[firstcome.Issued.String()], "coupon") + ", " + text
 	}
@@ -108,9 +110,9 @@ func (r *Result) Summary() string {
 func (r *Result) cards(words []string) []card {
 	var cards []card
 	for _, name := range words {
-		cards = append(cards, card{Name: name, Value: grouped(r.Outcomes[name]), Tone: name})
+		cards = append(cards, card{Name: name, Value: humanize.Comma(r.Outcomes[name]), Tone: name})
 	}
-	cards = append(cards, card{Name: "answers a second", Value: grouped(int64(math.Round(r.PerSecond)))})
+	cards = append(cards, card{Name: "answers a second", Value: humanize.Comma(int64(math.Round(r.PerSecond)))})
 	l := r.Latency
 	for n, ms := range []float64{l.P50, l.P95, l.P99, l.Max} {
 		cards = append(cards, card{Name: []string{"p50", "p95", "p99", "longest"}[n], Value: milliseconds(ms), Unit: "ms"})

@@ -5,6 +5,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/firstcome/firstcome/internal/audit"
 )
 
@@ -123,7 +125,7 @@ func breaches(n int64) string {
 	if n == 1 {
 		return "1 breach"
 	}
-	return grouped(n) + " breaches"
+	return humanize.Comma(n) + " breaches"
 }
 
 // unknown is what stands for an outcome that the client did not learn.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/firstcome/firstcome"
 )
 
@@ -29,27 +31,23 @@ func outcomeWords(r *Result) []string {
 // WriteTable writes the result for a terminal, on one screen.
 func (r *Result) WriteTable(w io.Writer) error {
 	var t strings.Builder
-	fmt.Fprintf(&t, "%s: ", r.Campaign.ID)
-	if r.Campaign.Name != r.Campaign.ID {
-		fmt.Fprintf(&t, "%s, ", printable(r.Campaign.Name))
-	}
-	fmt.Fprintf(&t, "%s\n%s; from %s\n\n  %s\n\n", r.Load, r.Server, r.Generator, r.Headline())
+	fmt.Fprintf(&t, "%s: %s\n%s; from %s\n\n  %s\n\n", r.Campaign.ID, r.Load, r.Server, r.Generator, r.Headline())
 	fmt.Fprintf(&t, "  %-16s %10s %9s %9s %9s %9s %9s\n", "", "claims", "p50 ms", "p95 ms", "p99 ms", "p99.9 ms", "max ms")
 	line := func(name string, l Latency) {
-		fmt.Fprintf(&t, "  %-16s %10s %9s %9s %9s %9s %9s\n", name, grouped(l.Count), milliseconds(l.P50), milliseconds(l.P95),
+		fmt.Fprintf(&t, "  %-16s %10s %9s %9s %9s %9s %9s\n", name, humanize.Comma(l.Count), milliseconds(l.P50), milliseconds(l.P95),
 			milliseconds(l.P99), milliseconds(l.P999), milliseconds(l.Max))
 	}
 	for _, name := range outcomeWords(r) {
 		line(name, r.LatencyOf[name])
 	}
 	line("all", r.Latency)
-	fmt.Fprintf(&t, "\n  %s answers a second for %.2f s", grouped(int64(math.Round(r.PerSecond))), r.Seconds)
+	fmt.Fprintf(&t, "\n  %s answers a second for %.2f s", humanize.Comma(int64(math.Round(r.PerSecond))), r.Seconds)
 	if r.Load.Loop == "open" {
 		fmt.Fprintf(&t, "; sent %s ms after they were due at p99", milliseconds(r.Lag.P99))
 	}
 	t.WriteString("\n")
 	for _, cause := range slices.Sorted(maps.Keys(r.Trouble)) {
-		fmt.Fprintf(&t, "  unknown: %s × %s\n", grouped(r.Trouble[cause]), printable(cause))
+		fmt.Fprintf(&t, "  unknown: %s × %s\n", humanize.Comma(r.Trouble[cause]), cause)
 	}
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(&t, "  ! %s\n", warning)
@@ -67,10 +65,10 @@ func (r *Result) write(t *strings.Builder) {
 		fmt.Fprintf(t, "  %s\n", v.Why)
 	}
 	for _, b := range v.Breaches.Shown {
-		fmt.Fprintf(t, "    %s  %s\n", b.Promise, printable(b.Text))
+		fmt.Fprintf(t, "    %s  %s\n", b.Promise, b.Text)
 	}
 	if more := v.Breaches.Total - int64(len(v.Breaches.Shown)); more > 0 {
-		fmt.Fprintf(t, "    and %s more\n", grouped(more))
+		fmt.Fprintf(t, "    and %s more\n", humanize.Comma(more))
 	}
 }
 
@@ -113,7 +111,7 @@ func milliseconds(ms float64) string {
 	if ms < 100 {
 		return fmt.Sprintf("%.2f", ms)
 	}
-	return grouped(int64(math.Round(ms)))
+	return humanize.Comma(int64(math.Round(ms)))
 }
 
 // String says in words what was asked for.
@@ -136,18 +134,9 @@ func (l Load) String() string {
 // rate writes a rate, whole if it is.
 func rate(perSecond float64) string {
 	if whole := int64(perSecond); float64(whole) == perSecond {
-		return grouped(whole)
+		return humanize.Comma(whole)
 	}
 	return fmt.Sprintf("%g", perSecond)
-}
-
-// grouped writes a number with a comma between each three digits.
-func grouped(n int64) string {
-	digits := fmt.Sprint(n)
-	for at := len(digits) - 3; at > 0 && digits[at-1] != '-'; at -= 3 {
-		digits = digits[:at] + "," + digits[at:]
-	}
-	return digits
 }
 
 // counted writes how many of a thing there are.
@@ -155,15 +144,5 @@ func counted(n int64, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
-	return grouped(n) + " " + thing + "s"
-}
-
-// printable returns text without what would steer a terminal.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < 0x20 || r >= 0x7f && r < 0xa0 {
-			return -1
-		}
-		return r
-	}, text)
+	return humanize.Comma(n) + " " + thing + "s"
 }

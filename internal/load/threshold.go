@@ -3,6 +3,8 @@ package load
 import (
 	"fmt"
 	"strings"
+
+	"github.com/dustin/go-humanize"
 )
 
 // A Threshold is a limit that was set for a run, and what the run had.
@@ -37,7 +39,7 @@ func thresholds(c Config, r *Result) []Threshold {
 func (t Threshold) String() string {
 	is := map[bool]string{true: "within", false: "over"}[t.Kept]
 	if t.Name == thresholdErrors {
-		return fmt.Sprintf("%s, %s %s", counted(int64(t.Got), "error"), is, grouped(int64(t.Limit)))
+		return fmt.Sprintf("%s, %s %s", counted(int64(t.Got), "error"), is, humanize.Comma(int64(t.Limit)))
 	}
 	return fmt.Sprintf("p99 %s ms, %s %s ms", milliseconds(t.Got), is, milliseconds(t.Limit))
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/audit"
@@ -81,7 +83,7 @@ func recorded(ctx context.Context, c Config, reader *client.Client) (client.Camp
 		select {
 		case <-ticks.C:
 		case <-ctx.Done():
-			return campaign, errors.Join(fmt.Errorf("the server did not record all that it issued in time: %s are missing", grouped(missing)), err)
+			return campaign, errors.Join(fmt.Errorf("the server did not record all that it issued in time: %s are missing", humanize.Comma(missing)), err)
 		}
 	}
 }
