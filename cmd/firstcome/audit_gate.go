@@ -17,13 +17,9 @@ import (
 // that moved to another Redis has campaigns of two gates: with one that decides some of them, it is no breach that
 // another one decided those which are closed.
 func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *auditReport, ids []firstcome.CampaignID, secret *firstcome.Secret) error {
-	gate, err := redis.Inspect(ctx, redis.Options{
-		URL:    c.Gate.url(),
-		Secret: noSecret(), // the gate keeps no codes
-		Marker: func(ctx context.Context, id firstcome.CampaignID) (string, error) {
-			campaign, err := l.Campaign(ctx, id)
-			return campaign.Marker, err
-		},
+	gate, err := inspectGate(ctx, c.Gate.url(), func(ctx context.Context, id firstcome.CampaignID) (string, error) {
+		campaign, err := l.Campaign(ctx, id)
+		return campaign.Marker, err
 	})
 	if err != nil {
 		return fmt.Errorf("--gate: %w", err)
@@ -56,6 +52,11 @@ func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *audi
 		report.addGate(one)
 	}
 	return nil
+}
+
+// inspectGate connects to a gate to read; marker says what the ledger calls a campaign.
+func inspectGate(ctx context.Context, url string, marker func(context.Context, firstcome.CampaignID) (string, error)) (*redis.Gate, error) {
+	return redis.Inspect(ctx, redis.Options{URL: url, Secret: noSecret(), Marker: marker}) // the gate keeps no codes
 }
 
 // atGates returns the campaigns that gates beside the ledger decide, but for those that are over for long. It reports those of

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ func (c *doctorCmd) campaigns(ctx context.Context, t terminal) (found doctor.Fin
 			}
 		}
 		if gate := c.Gate.url(); gate != "" {
-			found = append(found, redis.ExamineCampaigns(ctx, redis.Options{URL: gate}, l.Identity(), placed(l, all))...)
+			found = append(found, gateCampaigns(ctx, gate, l, all)...)
 		}
 		return nil
 	})
@@ -55,18 +56,89 @@ func unretired(ctx context.Context, l *ledger.Ledger) (all []ledger.Status, err 
 	}
 }
 
-// placed returns the campaigns that a gate beside the ledger decides.
-func placed(l *ledger.Ledger, all []ledger.Status) (at []redis.Placed) {
+// gateCampaigns says whether Redis has those of the ledger's campaigns that a gate beside the ledger decides, and
+// whether the ledger has what Redis was told that it has. It reads only.
+func gateCampaigns(ctx context.Context, url string, l *ledger.Ledger, all []ledger.Status) (found doctor.Findings) {
+	const what = "the gate's campaigns"
+	markers := map[firstcome.CampaignID]string{}
+	for _, c := range all {
+		markers[c.ID] = c.Marker
+	}
+	gate, err := inspectGate(ctx, url, func(_ context.Context, id firstcome.CampaignID) (string, error) { return markers[id], nil })
+	if err != nil {
+		return nil // redis.Examine says it
+	}
+	defer gate.Close()
+	own, wrong := 0, map[plight][]string{}
 	for _, c := range all {
 		if !c.Remote() {
 			continue
 		}
-		at = append(at, redis.Placed{
-			Campaign: c.ID, Gate: c.Gate, Marker: c.Marker, Made: c.Applied > 0, Closed: isClosed(&c),
-			Drained: func(ctx context.Context) (int64, error) { return l.DrainedThrough(ctx, c.ID) },
-		})
+		own++
+		is, why, err := plightOf(ctx, l, gate, &c)
+		if err != nil {
+			found.Add(doctor.Fail, what, "what the message says", "they cannot be read: %v", err)
+			return found
+		}
+		if is != fine {
+			wrong[is] = append(wrong[is], fmt.Sprintf("%s (%s)", c.ID, why))
+		}
 	}
-	return at
+	if len(wrong) == 0 {
+		found.Add(doctor.OK, what, "", "%d of the ledger %s", own, l.Identity())
+	}
+	const runbook = "if its data is gone, see docs/runbooks/FirstcomeGateLost.md"
+	this, bring := "this Redis (which is "+gate.Name()+")", "name their gate with --gate, or bring that Redis back with its data; "+runbook
+	grade, leave := doctor.Warn, "nothing, if they are in the ledger: firstcome audit says so where --gate names theirs"
+	if gate.Name() == "" {
+		this = "this Redis (which has no name: it was emptied, or never was a gate)"
+		bring += "; if this Redis is meant to be new, start serve once with --new-gate"
+		grade, leave = doctor.Fail, bring // they keep it from getting a name
+	}
+	tell := func(ids []string, grade doctor.Grade, fix, text string) {
+		if len(ids) > 0 {
+			found.Add(grade, what, fix, "%s: %s", fmt.Sprintf(text, len(ids)), strings.Join(ids[:min(len(ids), namedCampaigns)], ", "))
+		}
+	}
+	tell(wrong[elsewhere], doctor.Fail, bring, "%d campaigns are decided by another gate than "+this)
+	tell(wrong[past], grade, leave, "%d closed campaigns were decided by another gate than "+this)
+	tell(wrong[lost], doctor.Fail, "bring its data back; "+runbook, "Redis has lost %d campaigns")
+	tell(wrong[ahead], doctor.Fail, "bring the newer ledger back, or do as operate.md says of an older backup",
+		"of %d campaigns Redis knows more as recorded than the ledger "+l.Identity()+" has, so the ledger is older than it was")
+	return found
+}
+
+// A plight is what is the matter with a campaign that a gate decides.
+type plight int
+
+const (
+	fine      plight = iota
+	elsewhere        // another gate decides it
+	past             // another gate decided it, and it is closed
+	lost             // Redis had it
+	ahead            // the ledger has less of it than Redis was told
+)
+
+func plightOf(ctx context.Context, l *ledger.Ledger, gate *redis.Gate, c *ledger.Status) (is plight, why string, err error) {
+	if c.Gate != gate.Name() {
+		return map[bool]plight{true: past, false: elsewhere}[isClosed(c)], c.Gate, nil
+	}
+	at, err := gate.State(ctx, c.ID)
+	switch none := errors.Is(err, firstcome.ErrNoCampaign); {
+	case none && c.Applied == 0: // it is being made
+		return fine, "", nil
+	case none, redis.Spoiled(err):
+		return lost, err.Error(), nil
+	case err != nil:
+		return fine, "", err
+	case at.Lost:
+		return lost, "a part of it is gone", nil
+	}
+	// It is asked after Redis, because a campaign goes on meanwhile.
+	if has, err := l.DrainedThrough(ctx, c.ID); err != nil || has < at.DrainedThrough {
+		return ahead, fmt.Sprintf("numbers up to %d, and the ledger has them up to %d", at.DrainedThrough, has), err
+	}
+	return fine, "", nil
 }
 
 // isClosed tells whether a campaign issues nothing any more, as the ledger knows it.

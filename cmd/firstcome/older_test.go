@@ -7,7 +7,6 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
-	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -49,7 +48,7 @@ func TestALedgerThatHasForgottenCouponsIsNoticed(t *testing.T) {
 	doctored := func(d *desk) string {
 		all, err := unretired(t.Context(), d.ledger)
 		stage.Must(t, err)
-		found := redis.ExamineCampaigns(t.Context(), redis.Options{URL: r.url}, d.ledger.Identity(), placed(d.ledger, all))
+		found := gateCampaigns(t.Context(), r.url, d.ledger, all)
 		if len(found) != 1 {
 			t.Fatalf("found %+v", found)
 		}
