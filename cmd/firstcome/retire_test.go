@@ -26,7 +26,7 @@ func newRemoteNode(t *testing.T) *remoteNode {
 	r := &remoteNode{}
 	r.clock.Store(time.Now().UnixNano())
 	r.desk = newDesk(t, services.Redis.Database(t), filepath.Join(t.TempDir(), "firstcome.db"), func() time.Time { return time.Unix(0, r.clock.Load()) })
-	r.settings.gate.Role, r.monitor = "all", ops.New(r.settings.log, "test", "test")
+	r.flags.Role, r.monitor = "all", ops.New(r.log, "test", "test")
 	r.monitor.WatchLedger(r.ledger)
 	r.join()
 	stage.Run(t, r.remote.runs()...)
