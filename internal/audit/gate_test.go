@@ -14,8 +14,8 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A shop is the books of a campaign with a remote gate, and that gate.
-type shop struct {
+// A remote is the books of a campaign with a remote gate, and that gate.
+type remote struct {
 	*books
 	state   audit.GateState
 	holders map[firstcome.UserID]int64
@@ -24,7 +24,7 @@ type shop struct {
 	between func()
 }
 
-func (s *shop) source() audit.Source {
+func (s *remote) source() audit.Source {
 	source := s.books.source()
 	coupons := source.Coupons
 	source.Coupons = func(ctx context.Context, id firstcome.CampaignID, each func(audit.Coupon)) error {
@@ -37,7 +37,7 @@ func (s *shop) source() audit.Source {
 	return source
 }
 
-func (s *shop) gate() audit.GateSource {
+func (s *remote) gate() audit.GateSource {
 	return audit.GateSource{
 		State: func(context.Context, firstcome.CampaignID) (audit.GateState, error) { return s.state, nil },
 		Holders: func(_ context.Context, _ firstcome.CampaignID, each func(firstcome.UserID, int64) error) error {
@@ -48,21 +48,19 @@ func (s *shop) gate() audit.GateSource {
 			}
 			return nil
 		},
-		Journal: func(_ context.Context, _ firstcome.CampaignID, each func(firstcome.Coupon) error) error {
-			for _, c := range s.journal {
-				if err := each(c); err != nil {
-					return err
-				}
+		Journal: func(_ context.Context, _ firstcome.CampaignID, each func(firstcome.Coupon) error) (err error) {
+			for n := 0; n < len(s.journal) && err == nil; n++ {
+				err = each(s.journal[n])
 			}
-			return nil
+			return err
 		},
 	}
 }
 
-// atRest returns a shop without a breach: numbers 1 to 4 as in sound, 5 a dead
+// atRest returns a remote without a breach: numbers 1 to 4 as in sound, 5 a dead
 // letter of the user e, 6 to 8 lost, 9 of the user i, and 10 in the journal only.
-func atRest() *shop {
-	s := &shop{books: sound()}
+func atRest() *remote {
+	s := &remote{books: sound()}
 	s.changes[0].Terms.Quantity, s.campaign.Quantity = 6, 6
 	s.letters = []audit.Letter{{ID: 1, Number: 5, User: "e", Open: true}}
 	s.lost = []audit.Range{{First: 6, Count: 3, Epoch: 2}}
@@ -78,7 +76,7 @@ func atRest() *shop {
 }
 
 // issueAs issues a number that is not the next.
-func (s *shop) issueAs(number int64, user firstcome.UserID) {
+func (s *remote) issueAs(number int64, user firstcome.UserID) {
 	s.issue(string(user))
 	c := &s.coupons[len(s.coupons)-1]
 	c.Number, c.Code = number, secret.Code("c", number)
@@ -87,17 +85,20 @@ func (s *shop) issueAs(number int64, user firstcome.UserID) {
 	s.runs = append(s.runs, audit.Run{Position: c.Position, Count: 1, Number: number, Kind: firstcome.CouponIssued})
 }
 
-func TestASoundShopHasNoBreach(t *testing.T) {
-	s := atRest()
-	ledger, err := audit.Ledger(t.Context(), s.source(), "c", &secret)
+func gateOf(t *testing.T, s *remote) audit.GateReport {
+	t.Helper()
+	report, err := audit.Gate(t.Context(), s.source(), s.gate(), "c")
 	stage.Must(t, err)
+	return report
+}
+
+func TestASoundGateHasNoBreach(t *testing.T) {
+	s := atRest()
 	want := audit.Report{Campaign: "c", Coupons: 5, InForce: 4, Voided: 1, Facts: 6, Letters: 1, Lost: 3}
-	if diff := cmp.Diff(want, ledger); diff != "" {
+	if diff := cmp.Diff(want, auditOf(t, s.books)); diff != "" {
 		t.Error(diff)
 	}
-	gate, err := audit.Gate(t.Context(), s.source(), s.gate(), "c")
-	stage.Must(t, err)
-	if diff := cmp.Diff(audit.GateReport{Campaign: "c", Holders: 6, Unrecorded: 1}, gate); diff != "" {
+	if diff := cmp.Diff(audit.GateReport{Campaign: "c", Holders: 6, Unrecorded: 1}, gateOf(t, s)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -108,53 +109,50 @@ func TestNumbersAboveWhatIsDrainedMayBeOnTheirWay(t *testing.T) {
 	s.coupons, s.runs = s.coupons[:4], s.runs[:3]
 	s.campaign.Issued, s.campaign.InForce, s.campaign.Position = 4, 3, 5
 	s.issueAs(12, "l")
-	report, err := audit.Ledger(t.Context(), s.source(), "c", &secret)
-	if err != nil || report.Breaches.Total != 0 || report.Missing != 3 {
-		t.Errorf("%+v, %v", report, err)
+	if report := auditOf(t, s.books); report.Breaches.Total != 0 || report.Missing != 3 {
+		t.Errorf("%+v", report)
 	}
 }
 
 func TestEveryBreachOfTheNumbersOfARemoteGateIsFound(t *testing.T) {
 	for name, test := range map[string]struct {
-		spoil   func(s *shop)
+		spoil   func(s *remote)
 		promise []string
 		text    string
 	}{
-		"a number is nothing":            {func(s *shop) { s.letters = nil }, []string{"P4"}, "the numbers 5 to 5 are missing"},
-		"lost ones are nothing":          {func(s *shop) { s.lost = nil }, []string{"P4"}, "the numbers 6 to 8 are missing"},
-		"drained above what there is":    {func(s *shop) { s.campaign.Drained = 11 }, []string{"P4"}, "the numbers 10 to 11 are missing"},
-		"drained too little":             {func(s *shop) { s.campaign.Drained = 8 }, []string{"counters"}, "every number up to 9 is in the ledger"},
-		"a lost number that is a coupon": {func(s *shop) { s.lost[0].Count = 4 }, []string{"P4"}, "number 9 is a coupon, and it was lost"},
-		"a dead letter beside a coupon": {func(s *shop) {
+		"a number is nothing":            {func(s *remote) { s.letters = nil }, []string{"P4"}, "the numbers 5 to 5 are missing"},
+		"lost ones are nothing":          {func(s *remote) { s.lost = nil }, []string{"P4"}, "the numbers 6 to 8 are missing"},
+		"drained above what there is":    {func(s *remote) { s.campaign.Drained = 11 }, []string{"P4"}, "the numbers 10 to 11 are missing"},
+		"drained too little":             {func(s *remote) { s.campaign.Drained = 8 }, []string{"counters"}, "every number up to 9 is in the ledger"},
+		"a lost number that is a coupon": {func(s *remote) { s.lost[0].Count = 4 }, []string{"P4"}, "number 9 is a coupon, and it was lost"},
+		"a dead letter beside a coupon": {func(s *remote) {
 			s.letters = append(s.letters, audit.Letter{Number: 1, User: "z", Open: true})
 		}, []string{"P4"}, "number 1 is a coupon, and a dead letter"},
-		"a user twice":                     {func(s *shop) { s.coupons[4].User = "a" }, []string{"P3"}, "while number 1 was in force"},
-		"lost twice":                       {func(s *shop) { s.lost = append(s.lost, audit.Range{First: 8, Count: 1, Epoch: 2}) }, []string{"P4"}, "number 8 was lost twice"},
-		"lost in no epoch":                 {func(s *shop) { s.lost[0].Epoch = 3 }, []string{"changes"}, "lost before epoch 3, the campaign is in 2"},
-		"positions in no run":              {func(s *shop) { s.runs = s.runs[:3] }, []string{"counters", "facts"}, "no position issues number 9"},
-		"a letter that contradicts itself": {func(s *shop) { s.letters[0].Wrong = "its payload has another user" }, []string{"letters"}, "the dead letter 1 contradicts itself"},
-		"a letter above the last number":   {func(s *shop) { s.letters = append(s.letters, audit.Letter{ID: 2, Number: 11, User: "k", Open: true}) }, []string{"counters"}, "that of its coupons and dead letters 11"},
-		"resolved, and nobody logged it": {func(s *shop) {
+		"a user twice":                     {func(s *remote) { s.coupons[4].User = "a" }, []string{"P3"}, "while number 1 was in force"},
+		"lost twice":                       {func(s *remote) { s.lost = append(s.lost, audit.Range{First: 8, Count: 1, Epoch: 2}) }, []string{"P4"}, "number 8 was lost twice"},
+		"lost in no epoch":                 {func(s *remote) { s.lost[0].Epoch = 3 }, []string{"changes"}, "lost before epoch 3, the campaign is in 2"},
+		"positions in no run":              {func(s *remote) { s.runs = s.runs[:3] }, []string{"counters", "facts"}, "no position issues number 9"},
+		"a letter that contradicts itself": {func(s *remote) { s.letters[0].Wrong = "its payload has another user" }, []string{"letters"}, "the dead letter 1 contradicts itself"},
+		"a letter above the last number":   {func(s *remote) { s.letters = append(s.letters, audit.Letter{ID: 2, Number: 11, User: "k", Open: true}) }, []string{"counters"}, "that of its coupons and dead letters 11"},
+		"resolved, and nobody logged it": {func(s *remote) {
 			s.letters = append(s.letters, audit.Letter{ID: 2, Number: 1, User: "a", ResolvedAt: at(9)})
 		}, []string{"log"}, "what was done with the dead letter 2"},
-		"replayed, and no coupon": {func(s *shop) {
+		"replayed, and no coupon": {func(s *remote) {
 			s.letters[0].Open, s.letters[0].ResolvedAt = false, at(9)
 			s.log = append(s.log, audit.Line{Action: "dead_letter.replay", About: audit.About{Letter: 1}, Number: 5, User: "e", At: at(9)})
 		}, []string{"P5"}, "the dead letter 1 was replayed, and its number 5 is no coupon"},
-		"voided, and no change": {func(s *shop) {
+		"voided, and no change": {func(s *remote) {
 			s.letters[0].Open, s.letters[0].Voided, s.letters[0].ResolvedAt = false, true, at(9)
 			s.log = append(s.log, audit.Line{Action: "dead_letter.void", About: audit.About{Letter: 1}, Number: 5, User: "e", At: at(9)})
 		}, []string{"changes"}, "the dead letter 1, number 5 of the user \"e\", was voided"},
-		"open, and resolved by the log": {func(s *shop) {
+		"open, and resolved by the log": {func(s *remote) {
 			s.log = append(s.log, audit.Line{ID: 30, Action: "dead_letter.replay", About: audit.About{Letter: 1}, Number: 5, User: "e", At: at(9)})
 		}, []string{"log"}, "the dead letter 1 is open, by line 30"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := atRest()
 			test.spoil(s)
-			report, err := audit.Ledger(t.Context(), s.source(), "c", &secret)
-			stage.Must(t, err)
-			expectBreaches(t, report.Breaches, test.promise, test.text)
+			expectBreaches(t, auditOf(t, s.books).Breaches, test.promise, test.text)
 		})
 	}
 }
@@ -164,44 +162,42 @@ func expectBreaches(t *testing.T, found audit.Breaches, promises []string, text 
 	if diff := cmp.Diff(promises, found.Promises()); diff != "" {
 		t.Errorf("promises broken: %s%v", diff, found.Shown)
 	}
-	if !mentions(found, text) {
+	if text != "" && !mentions(found, text) {
 		t.Errorf("no breach says %q: %v", text, found.Shown)
 	}
 }
 
 func TestEveryBreachBetweenGateAndLedgerIsFound(t *testing.T) {
 	for name, test := range map[string]struct {
-		spoil   func(s *shop)
+		spoil   func(s *remote)
 		promise []string
 		text    string
 	}{
-		"a holder that is nowhere": {func(s *shop) { s.journal = nil; s.state.LastNumber = 9 }, []string{"P5"}, `the user "j" holds number 10 at the gate`},
-		"a number that is nowhere": {func(s *shop) { s.state.LastNumber = 12 }, []string{"P5"}, "issued the numbers 11 to 12"},
-		"a holder that the gate forgot": {func(s *shop) {
+		"a holder that is nowhere": {func(s *remote) { s.journal = nil; s.state.LastNumber = 9 }, []string{"P5"}, `the user "j" holds number 10 at the gate`},
+		"a number that is nowhere": {func(s *remote) { s.state.LastNumber = 12 }, []string{"P5"}, "issued the numbers 11 to 12"},
+		"a holder that the gate forgot": {func(s *remote) {
 			delete(s.holders, "e")
 			s.state.InForce--
 			s.state.SoldOutAt = time.Time{}
 		}, []string{"P3"}, `the user "e" holds number 5`},
-		"another number":             {func(s *shop) { s.holders["a"] = 2 }, []string{"P4"}, `the user "a" holds number 2 at the gate, and number 1`},
-		"numbers that come again":    {func(s *shop) { s.state.LastNumber = 9 }, []string{"P4"}, "would give those up to 10 again"},
-		"more than the quantity":     {func(s *shop) { s.campaign.Quantity = 5 }, []string{"P1"}, "6 coupons are in force at the gate"},
-		"a wrong counter":            {func(s *shop) { s.state.InForce = 5 }, []string{"counters"}, "the gate counts 5"},
-		"another version":            {func(s *shop) { s.state.Version = 3 }, []string{"counters"}, "the gate is at change 3"},
-		"open before it was":         {func(s *shop) { s.state.OpenedAt = at(1) }, []string{"counters"}, "opened at 2026-12-24T10:00:01.000000Z, and number 1"},
-		"never open":                 {func(s *shop) { s.state.OpenedAt = time.Time{} }, []string{"counters"}, "opened at no instant, and number 1"},
-		"sold out before it was":     {func(s *shop) { s.state.SoldOutAt = at(8) }, []string{"counters"}, "sold out since 2026-12-24T10:00:08.000000Z"},
-		"never sold out":             {func(s *shop) { s.state.SoldOutAt = time.Time{} }, []string{"counters"}, "sold out since no instant"},
-		"sold out with some left":    {func(s *shop) { s.campaign.Quantity = 7 }, []string{"counters"}, "6 coupons of 7"},
-		"closed at the gate only":    {func(s *shop) { s.state.ClosedAt = at(9) }, []string{"counters"}, "closed the campaign at 2026-12-24T10:00:09.000000Z, by the ledger at no instant"},
-		"another epoch":              {func(s *shop) { s.state.Epoch = 1 }, []string{"counters"}, "the gate is in epoch 1"},
-		"a voided coupon that holds": {func(s *shop) { s.coupons[0].VoidedAt = opening.Add(time.Minute) }, []string{"P5"}, `the user "a" holds number 1`},
+		"another number":             {func(s *remote) { s.holders["a"] = 2 }, []string{"P4"}, `the user "a" holds number 2 at the gate, and number 1`},
+		"numbers that come again":    {func(s *remote) { s.state.LastNumber = 9 }, []string{"P4"}, "would give those up to 10 again"},
+		"more than the quantity":     {func(s *remote) { s.campaign.Quantity = 5 }, []string{"P1"}, "6 coupons are in force at the gate"},
+		"a wrong counter":            {func(s *remote) { s.state.InForce = 5 }, []string{"counters"}, "the gate counts 5"},
+		"another version":            {func(s *remote) { s.state.Version = 3 }, []string{"counters"}, "the gate is at change 3"},
+		"open before it was":         {func(s *remote) { s.state.OpenedAt = at(1) }, []string{"counters"}, "opened at 2026-12-24T10:00:01.000000Z, and number 1"},
+		"never open":                 {func(s *remote) { s.state.OpenedAt = time.Time{} }, []string{"counters"}, "opened at no instant, and number 1"},
+		"sold out before it was":     {func(s *remote) { s.state.SoldOutAt = at(8) }, []string{"counters"}, "sold out since 2026-12-24T10:00:08.000000Z"},
+		"never sold out":             {func(s *remote) { s.state.SoldOutAt = time.Time{} }, []string{"counters"}, "sold out since no instant"},
+		"sold out with some left":    {func(s *remote) { s.campaign.Quantity = 7 }, []string{"counters"}, "6 coupons of 7"},
+		"closed at the gate only":    {func(s *remote) { s.state.ClosedAt = at(9) }, []string{"counters"}, "closed the campaign at 2026-12-24T10:00:09.000000Z, by the ledger at no instant"},
+		"another epoch":              {func(s *remote) { s.state.Epoch = 1 }, []string{"counters"}, "the gate is in epoch 1"},
+		"a voided coupon that holds": {func(s *remote) { s.coupons[0].VoidedAt = opening.Add(time.Minute) }, []string{"P5"}, `the user "a" holds number 1`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := atRest()
 			test.spoil(s)
-			report, err := audit.Gate(t.Context(), s.source(), s.gate(), "c")
-			stage.Must(t, err)
-			expectBreaches(t, report.Breaches, test.promise, test.text)
+			expectBreaches(t, gateOf(t, s).Breaches, test.promise, test.text)
 		})
 	}
 }
@@ -218,7 +214,7 @@ func TestACampaignThatItsGateHasLostIsABreach(t *testing.T) {
 	}
 }
 
-func TestAShopInUseHasNoBreach(t *testing.T) {
+func TestAGateInUseHasNoBreach(t *testing.T) {
 	s := atRest()
 	s.between = func() { // after the gate was read, it issues, and a recorder records
 		s.holders["k"], s.state.InForce, s.state.LastNumber = 11, 7, 11
@@ -227,16 +223,14 @@ func TestAShopInUseHasNoBreach(t *testing.T) {
 		s.issueAs(11, "k")
 		s.journal = nil
 	}
-	report, err := audit.Gate(t.Context(), s.source(), s.gate(), "c")
-	if err != nil || report.Breaches.Total != 0 || report.Moving {
-		t.Errorf("%+v, %v", report, err)
+	if report := gateOf(t, s); report.Breaches.Total != 0 || report.Moving {
+		t.Errorf("%+v", report)
 	}
 	// A void that has not reached the gate yet.
 	s.coupons[0].VoidedAt = opening.Add(time.Minute)
 	s.campaign.Version = 3
-	report, err = audit.Gate(t.Context(), s.source(), s.gate(), "c")
-	if err != nil || report.Breaches.Total != 0 || !report.Moving {
-		t.Errorf("with a change on its way: %+v, %v", report, err)
+	if report := gateOf(t, s); report.Breaches.Total != 0 || !report.Moving {
+		t.Errorf("with a change on its way: %+v", report)
 	}
 }
 
@@ -259,7 +253,7 @@ func TestTheClocksOfGateAndLedgerMayDiffer(t *testing.T) {
 }
 
 // retire retires the campaign, with what its gate kept of its course.
-func (s *shop) retire(at time.Time) {
+func (s *remote) retire(at time.Time) {
 	s.campaign.Instants = s.state.Instants
 	s.campaign.SoldOutAt, s.campaign.ClosedAt = time.Time{}, at.Add(-time.Hour)
 	s.campaign.Row.RetiredAt, s.campaign.Row.DecidedAt = at, at

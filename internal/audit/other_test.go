@@ -4,8 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/test/stage"
@@ -56,12 +54,7 @@ func TestEveryBreachOfWhatIsOfNoCampaignIsFound(t *testing.T) {
 			test.spoil(o)
 			found, err := audit.Other(t.Context(), o.source())
 			stage.Must(t, err)
-			if diff := cmp.Diff(test.promise, found.Promises()); diff != "" {
-				t.Errorf("promises broken: %s%v", diff, found.Shown)
-			}
-			if test.text != "" && !mentions(found, test.text) {
-				t.Errorf("no breach says %q: %v", test.text, found.Shown)
-			}
+			expectBreaches(t, found, test.promise, test.text)
 		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"net/http"
 	"strings"
@@ -35,26 +34,26 @@ func run(t *testing.T, c load.Config) *load.Result {
 
 func TestARightServerHasNoBreach(t *testing.T) {
 	server := open(t, &shop{quantity: 300})
-	r := run(t, load.Config{Server: server, Users: 1000, Concurrency: 16})
-	if diff := cmp.Diff(map[string]int64{"issued": 300, "sold_out": 700}, r.Outcomes); diff != "" {
-		t.Error(diff)
-	}
-	if !r.Verdict.OK() || r.Verdict.Coupons != 300 || r.Verdict.InForce != 300 {
-		t.Errorf("%v: %+v", r.Verdict, r.Verdict)
-	}
-	if r.Claims != 1000 || r.Latency.Count != 1000 || r.Latency.P50 <= 0 || r.Latency.Max < r.Latency.P99 || r.PerSecond <= 0 {
-		t.Errorf("figures: %+v", r)
-	}
-}
-
-func TestRepeatsFindTheSameCoupon(t *testing.T) {
-	server := open(t, &shop{quantity: 1000})
-	r := run(t, load.Config{Server: server, Users: 200, Repeat: 5, Concurrency: 16, Shuffle: true, Seed: 7})
-	if diff := cmp.Diff(map[string]int64{"issued": 200, "already_issued": 800}, r.Outcomes); diff != "" {
-		t.Error(diff)
-	}
-	if !r.Verdict.OK() {
-		t.Errorf("%+v", r.Verdict)
+	var done, total int64
+	for _, c := range []struct {
+		load.Config
+		want map[string]int64
+	}{
+		{load.Config{Users: 100, Repeat: 5, Shuffle: true, Seed: 7, Prefix: "first-"}, map[string]int64{"issued": 100, "already_issued": 400}},
+		{load.Config{Users: 1000, Prefix: "then-"}, map[string]int64{"issued": 200, "sold_out": 800}},
+		{load.Config{Users: 1000, Prefix: "then-"}, map[string]int64{"already_issued": 200, "sold_out": 800}}, // another run of the same users
+	} {
+		c.Server, c.Concurrency, c.Progress = server, 16, func(d, n int64) { done, total = d, n }
+		r := run(t, c.Config)
+		if diff := cmp.Diff(c.want, r.Outcomes); diff != "" {
+			t.Error(diff)
+		}
+		if !r.Verdict.OK() || r.Verdict.Coupons != r.Verdict.InForce || r.Claims != int64(c.Users*max(1, c.Repeat)) || r.Latency.Count != r.Claims {
+			t.Errorf("%+v: %+v", r.Verdict, r)
+		}
+		if done != total || done != r.Claims || r.Latency.P50 <= 0 || r.Latency.Max < r.Latency.P99 || r.PerSecond <= 0 {
+			t.Errorf("progress ended at %d of %d, figures: %+v", done, total, r)
+		}
 	}
 }
 
@@ -66,16 +65,6 @@ func TestTheOpenLoopSendsAtItsRate(t *testing.T) {
 	}
 	if r.Seconds < 0.199 {
 		t.Errorf("200 claims at 1,000 a second took %v s", r.Seconds)
-	}
-}
-
-func TestAnotherRunOnTheSameCampaignHasNoBreach(t *testing.T) {
-	server := open(t, &shop{quantity: 30})
-	for n := range 3 {
-		r := run(t, load.Config{Server: server, Users: 20, Prefix: fmt.Sprintf("run%d-", n/2)})
-		if !r.Verdict.OK() {
-			t.Errorf("run %d: %+v", n, r.Verdict)
-		}
 	}
 }
 
@@ -372,14 +361,5 @@ func TestAnInterruptedRunHasTheVerdictOfWhatWasSent(t *testing.T) {
 	}
 	if r := run(t, load.Config{Server: server, Users: 10}); !r.OK() || r.Interrupted || len(r.Warnings) > 0 {
 		t.Errorf("a run to its end is interrupted, or warns: %+v", r.Warnings)
-	}
-}
-
-func TestProgressEndsAtTheTotal(t *testing.T) {
-	server := open(t, &shop{quantity: 5})
-	var done, total int64
-	run(t, load.Config{Server: server, Users: 25, Progress: func(d, n int64) { done, total = d, n }})
-	if done != 25 || total != 25 {
-		t.Errorf("progress ended at %d of %d, want 25 of 25", done, total)
 	}
 }
