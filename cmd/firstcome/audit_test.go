@@ -97,13 +97,7 @@ func TestAPageThatCannotBeReadIsABreachOfItsCampaignAndEndsNothingElse(t *testin
 	s.as(name, "", func() {
 		for _, id := range []firstcome.CampaignID{"autumn", "spring", "winter"} {
 			s.create(id, firstcome.Terms{Quantity: 10_000})
-			for n := range 20 {
-				var users []firstcome.UserID
-				for k := range 100 {
-					users = append(users, firstcome.UserID(fmt.Sprint("user-", n, "-", k)))
-				}
-				stage.Must(t, stage.Err(s.Claim(t.Context(), id, users)))
-			}
+			stage.Must(t, stage.Err(s.Claim(t.Context(), id, stage.Users(2000))))
 		}
 	})
 	spoilPage(t, name, plantSecret.Code("spring", 1000))

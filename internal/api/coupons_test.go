@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/test/stage"
@@ -60,10 +59,7 @@ func TestCouponsAreListedInPagesAndStreamedWhole(t *testing.T) {
 func TestAnExportThatFailsHalfWayHasNoCleanEnd(t *testing.T) {
 	s := open(t, func(_ *shop, c *api.Config) { c.PartTime = time.Second })
 	s.create(`{"id":"c","name":"n","quantity":null,"coupon":{"benefit":"` + strings.Repeat("b", 15000) + `"}}`)
-	users := make([]firstcome.UserID, 1000) // 15 MB: more than the sockets hold
-	for n := range users {
-		users[n] = firstcome.UserID(strconv.Itoa(n))
-	}
+	users := stage.Users(1000) // 15 MB: more than the sockets hold
 	stage.Must(t, stage.Err(s.issuer.ClaimAll(context.Background(), "c", users)))
 	r, err := http.NewRequest("GET", s.url+"/v1/campaigns/c/coupons", nil)
 	stage.Must(t, err)
@@ -94,10 +90,7 @@ func TestAnExportThatFailsHalfWayHasNoCleanEnd(t *testing.T) {
 func TestAnExportWhoseLedgerFailsHalfWayHasNoCleanEnd(t *testing.T) {
 	s := open(t)
 	s.create(`{"id":"c","name":"n","quantity":null,"coupon":{"benefit":"` + strings.Repeat("b", 1000) + `"}}`)
-	users := make([]firstcome.UserID, 200) // 200 KB: several parts of a stream
-	for n := range users {
-		users[n] = firstcome.UserID(strconv.Itoa(n))
-	}
+	users := stage.Users(200) // 200 KB: several parts of a stream
 	stage.Must(t, stage.Err(s.issuer.ClaimAll(context.Background(), "c", users)))
 	s.behind(`UPDATE coupons SET terms_version = 0 WHERE number = 150`) // no terms are as old
 	for _, media := range []string{"text/csv", "application/x-ndjson"} {

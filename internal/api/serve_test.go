@@ -32,8 +32,7 @@ func (s *shop) dial(text string) net.Conn {
 // createInLedger makes a campaign without a request.
 func (s *shop) createInLedger(id firstcome.CampaignID) {
 	s.t.Helper()
-	terms := firstcome.Terms{Name: "n", Quantity: firstcome.Unlimited, Answer: firstcome.Recorded}
-	stage.Must(s.t, stage.Err(s.ledger.Create(context.Background(), "test", id, terms)))
+	stage.Must(s.t, stage.Err(s.ledger.Create(context.Background(), "test", id, stage.Terms(firstcome.Unlimited))))
 }
 
 func TestAClientThatIsTurnedAwayIsToldWhy(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -34,34 +35,10 @@ func TestMain(m *testing.M) { services.Main(m) }
 // A testLedger is a ledger in a file of the test's.
 type testLedger struct {
 	*ledger.Ledger
-	path string
-	stop func() // as if the ledger failed: writing is an error from then on
-
+	path      string
+	stop      func()                 // as if the ledger failed: writing is an error from then on
 	committed atomic.Pointer[func()] // called after each transaction, if there is one
 }
-
-// startLedger opens a ledger for a gate, "" for its own; run runs it, once the server
-// hangs on it.
-func startLedger(t testing.TB, clock func() time.Time, gate string) *testLedger {
-	t.Helper()
-	kept := &testLedger{path: filepath.Join(t.TempDir(), "firstcome.db")}
-	options := ledger.Options{Owner: "a test", Secret: stage.Secret(), Clock: clock, Gate: gate, OnCommit: func(int, time.Duration, error) {
-		if tell := kept.committed.Load(); tell != nil {
-			(*tell)()
-		}
-	}}
-	l, err := ledger.Open(context.Background(), kept.path, options)
-	stage.Must(t, err)
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	kept.Ledger = l
-	return kept
-}
-
-func (l *testLedger) run(t testing.TB) { l.stop = stage.Run(t, l.Run) }
 
 // A shop is a server on a port of its own, with its ledger.
 type shop struct {
@@ -89,7 +66,16 @@ func open(t testing.TB, change ...func(*shop, *api.Config)) *shop {
 func openFor(t testing.TB, gate string, change ...func(*shop, *api.Config)) *shop {
 	t.Helper()
 	s := &shop{t: t, client: &http.Client{Transport: &http.Transport{}}}
-	s.ledger = startLedger(t, s.now, gate)
+	s.ledger = &testLedger{path: filepath.Join(t.TempDir(), "firstcome.db")}
+	options := ledger.Options{Owner: "a test", Secret: stage.Secret(), Clock: s.now, Gate: gate, OnCommit: func(int, time.Duration, error) {
+		if tell := s.ledger.committed.Load(); tell != nil {
+			(*tell)()
+		}
+	}}
+	var err error
+	s.ledger.Ledger, err = ledger.Open(context.Background(), s.ledger.path, options)
+	stage.Must(t, err)
+	t.Cleanup(func() { stage.Must(t, s.ledger.Close()) })
 	s.issuer = flow.NewIssuer(s.ledger, flow.Limits{})
 	s.auth = auth.New(auth.Config{Open: true})
 	s.heard = newObserver()
@@ -99,7 +85,7 @@ func openFor(t testing.TB, gate string, change ...func(*shop, *api.Config)) *sho
 		do(s, &config)
 	}
 	s.wire(config)
-	s.ledger.run(t)
+	s.ledger.stop = stage.Run(t, s.ledger.Run)
 	s.listen()
 	return s
 }
@@ -124,21 +110,14 @@ func (s *shop) listen() {
 	stage.Must(s.t, err)
 	s.url = "http://" + ln.Addr().String()
 	server := httpd.New(s.server.HTTP())
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(ctx, ln, nil) }()
+	stop := stage.Run(s.t, func(ctx context.Context) error { return server.Serve(ctx, ln, nil) })
 	s.finish = sync.OnceFunc(func() {
 		s.client.CloseIdleConnections()
 		s.server.Drain()
-		cancel()
-		if err := <-served; err != nil {
-			s.t.Error(err)
-		}
+		stop()
 		patience, end := context.WithTimeout(context.Background(), 10*time.Second)
 		defer end()
-		if err := s.issuer.Stop(patience); err != nil {
-			s.t.Error(err)
-		}
+		stage.Must(s.t, s.issuer.Stop(patience))
 	})
 	s.t.Cleanup(s.finish)
 }
@@ -301,9 +280,15 @@ func (s *shop) key(role firstcome.Role) []string {
 
 // token returns the header of a user's own token.
 func (s *shop) token(user string) []string {
-	s.t.Helper()
-	claims := jwt.MapClaims{"sub": user, "exp": time.Now().Add(time.Hour).Unix()}
-	signed, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(tokenSecret))
-	stage.Must(s.t, err)
-	return []string{"Authorization", "Bearer " + signed}
+	return signed(s.t, tokenSecret, jwt.MapClaims{"sub": user})
+}
+
+// signed returns the header of a token that is good for an hour, unless the claims say otherwise.
+func signed(t testing.TB, secret string, claims jwt.MapClaims) []string {
+	t.Helper()
+	all := jwt.MapClaims{"sub": "u", "exp": time.Now().Add(time.Hour).Unix()}
+	maps.Copy(all, claims)
+	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, all).SignedString([]byte(secret))
+	stage.Must(t, err)
+	return []string{"Authorization", "Bearer " + token}
 }

@@ -10,55 +10,24 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ops"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A farGate has lost every campaign.
-type farGate struct{ flow.RemoteGate }
-
-func (farGate) Claim(context.Context, firstcome.CampaignID, []firstcome.UserID) ([]firstcome.Decision, error) {
-	return nil, flow.ErrLost
+// lost returns a gate that has lost its campaigns.
+func lost() *stage.Gate {
+	g := stage.NewGate(0, "over", "retired")
+	for _, id := range []firstcome.CampaignID{"over", "retired"} {
+		g.Course(id).Gone = true
+	}
+	return g
 }
-
-func (farGate) State(context.Context, firstcome.CampaignID) (flow.GateState, error) {
-	return flow.GateState{}, flow.ErrLost
-}
-
-func (farGate) Retire(context.Context, firstcome.CampaignID) error { return nil }
 
 // gate returns what there is to watch of a gate of which nothing else is known.
 func (w *watched) gate() ops.Gate {
 	return ops.Gate{
-		Name: "redis:x", Changer: flow.NewChanger(w.ledger, farGate{}, w.ChangeFailed), Retirer: flow.NewRetirer(bookOfTwo{}, farGate{}, 0, w.RetireFailed),
+		Name: "redis:x", Changer: flow.NewChanger(w.ledger, lost(), w.ChangeFailed), Retirer: flow.NewRetirer(bookOfTwo{}, lost(), 0, w.RetireFailed),
 		Lag: func(context.Context, []flow.Revision) ([]flow.Lag, error) { return nil, nil },
 	}
-}
-
-// A oneBatch is a source with one batch, and a keeper that takes it at the second try.
-type oneBatch struct {
-	batch flow.Batch
-	tries int
-	done  chan struct{}
-}
-
-func (s *oneBatch) Drain(ctx context.Context, to flow.Sink, _ *flow.Retries) error {
-	for {
-		if _, err := to(ctx, s.batch); err == nil {
-			close(s.done)
-			<-ctx.Done()
-			return nil
-		}
-	}
-}
-
-func (s *oneBatch) Record(context.Context, flow.Batch) (flow.Drained, error) {
-	if s.tries++; s.tries == 1 {
-		return flow.Drained{}, errors.New("the ledger is away")
-	}
-	return flow.Drained{Through: 2}, nil
-}
-
-func (s *oneBatch) Bury(context.Context, flow.Batch, string) (flow.Drained, error) {
-	return flow.Drained{}, nil
 }
 
 func TestTheMetricsSayWhatIsNotRecorded(t *testing.T) {
@@ -67,7 +36,7 @@ func TestTheMetricsSayWhatIsNotRecorded(t *testing.T) {
 	var asked []flow.Revision
 	var lagError error
 	gate := w.gate()
-	gate.Waiter = flow.NewWaiter(farGate{})
+	gate.Waiter = flow.NewWaiter(lost())
 	gate.Lag = func(_ context.Context, active []flow.Revision) ([]flow.Lag, error) {
 		asked = active
 		return []flow.Lag{{Campaign: "c", Numbers: 3, Oldest: 2 * time.Second}, {Campaign: "d", Numbers: 4, Oldest: time.Second}}, lagError
@@ -88,21 +57,23 @@ func TestTheMetricsSayWhatIsNotRecorded(t *testing.T) {
 
 func TestTheMetricsSayWhatARecorderDoes(t *testing.T) {
 	w := watch(t, "redis:x")
-	source := &oneBatch{done: make(chan struct{})}
-	source.batch = flow.Batch{Campaign: "c", Coupons: []firstcome.Coupon{
-		{Campaign: "c", Number: 1, User: "a", IssuedAt: time.Now().Add(-time.Minute)}, {Campaign: "c", Number: 2, User: "b"},
-	}}
-	gate := w.gate()
-	gate.Recorder = flow.NewRecorder(source, source, flow.RecorderLimits{OnRecord: w.Record})
-	w.WatchGate(gate)
-	running, stop := context.WithCancel(t.Context())
-	ran := make(chan error, 1)
-	go func() { ran <- gate.Recorder.Run(running) }()
-	<-source.done
-	stop()
-	if err := <-ran; err != nil {
-		t.Error(err)
+	coupons, done := stage.Coupons("c", 1, 2), make(chan flow.Drained)
+	coupons[0].IssuedAt, coupons[1].IssuedAt = time.Now().Add(-time.Minute), time.Now()
+	journal, keeper := &stage.Journal{}, stage.NewLedger("c")
+	journal.Add(flow.Batch{Campaign: "c", Epoch: 1, Coupons: coupons})
+	journal.Took = func(drained flow.Drained) error { done <- drained; return nil }
+	keeper.Before = func(flow.Batch) error {
+		if keeper.Calls == 1 {
+			return errors.New("the ledger is away")
+		}
+		return nil
 	}
+	gate := w.gate()
+	gate.Recorder = flow.NewRecorder(journal, keeper, flow.RecorderLimits{OnRecord: w.Record})
+	w.WatchGate(gate)
+	stop := stage.Run(t, gate.Recorder.Run)
+	stage.Next(t, "a batch", done)
+	stop()
 	w.Alarm("", errors.New("nothing wakes the journal"))
 	w.Alarm("c", errors.New("a part was gone"))
 	w.want(`firstcome_recorded_coupons_total 2`, `firstcome_recorded_batches_total 1`, `firstcome_record_retries_total 1`, `firstcome_dead_letters_total 0`,

@@ -51,8 +51,7 @@ func watch(t testing.TB, gate string) *watched {
 
 func (w *watched) create(id firstcome.CampaignID, quantity int64) {
 	w.t.Helper()
-	terms := firstcome.Terms{Name: "n", Quantity: quantity, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}
-	stage.Must(w.t, stage.Err(w.ledger.Create(w.t.Context(), "test", id, terms)))
+	stage.Must(w.t, stage.Err(w.ledger.Create(w.t.Context(), "test", id, stage.Terms(quantity))))
 }
 
 // get asks the ops listener.
