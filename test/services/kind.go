@@ -41,18 +41,25 @@ var ErrMissing = errors.New("not installed")
 
 // A recipe says how the servers of a kind are made and used.
 type recipe struct {
-	account string                              // who runs it if we are root; "" is we
-	prepare func(data string) []string          // the command that fills the data directory; nil if none has to
-	command func(data, port string) []string    // the server's
-	stop    syscall.Signal                      // asks it to end and waits for no client
-	remove  func(data string) error             // what a killed server has left outside of its directory; nil if nothing
-	end     string                              // the signal that ends it at once and leaves nothing behind
-	url     func(address string) string         // of a user who may do everything
-	ping    func(context.Context, string) error // nil if it answers
+	account  string                              // who runs it if we are root; "" is we
+	prepare  func(data string) []string          // the command that fills the data directory; nil if none has to
+	template func() (*Server, error)             // has what prepare makes, to be copied; nil if there is none
+	command  func(data, port string) []string    // the server's
+	stop     syscall.Signal                      // asks it to end and waits for no client
+	remove   func(data string) error             // what a killed server has left outside of its directory; nil if nothing
+	end      string                              // the signal that ends it at once and leaves nothing behind
+	url      func(address string) string         // of a user who may do everything
+	ping     func(context.Context, string) error // nil if it answers
 }
 
 // recipe returns the recipe of a kind with the binaries of this machine.
 func (k Kind) recipe() (recipe, error) {
+	r, err := k.withoutTemplate()
+	r.template = templates[k]
+	return r, err
+}
+
+func (k Kind) withoutTemplate() (recipe, error) {
 	recipes := map[Kind]func() (recipe, error){Redis: redisRecipe, MariaDB: mariaDBRecipe, PostgreSQL: postgreSQLRecipe}
 	if runtime.GOOS != "linux" {
 		return recipe{}, fmt.Errorf("%s of one's own: %w: it needs Linux", k, ErrMissing)
@@ -145,6 +152,31 @@ func (k Kind) must(t testing.TB, err error) {
 var shared = map[Kind]func() (*Server, error){
 	MariaDB:    sync.OnceValues(func() (*Server, error) { return MariaDB.Start(context.Background(), MariaDB.Fast()...) }),
 	PostgreSQL: sync.OnceValues(func() (*Server, error) { return PostgreSQL.Start(context.Background(), PostgreSQL.Fast()...) }),
+}
+
+// templates return a server of a kind that never runs, but has its data directory: to fill that takes
+// longer than all the rest of a start. The first who asks has it made. It ends with the process.
+var templates = map[Kind]func() (*Server, error){
+	MariaDB:    sync.OnceValues(func() (*Server, error) { return MariaDB.newTemplate() }),
+	PostgreSQL: sync.OnceValues(func() (*Server, error) { return PostgreSQL.newTemplate() }),
+}
+
+// newTemplate makes a template by a kind's recipe.
+func (k Kind) newTemplate() (*Server, error) {
+	recipe, err := k.withoutTemplate()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	s := &Server{kind: k, recipe: recipe}
+	if err = s.prepare(ctx); err == nil {
+		s.process, err = launch(s.directory, recipe.account, recipe.end, []string{"true"}) // who keeps the directory
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("make the data directory of %s: %w", k, err), s.Close())
+	}
+	return s, nil
 }
 
 // Database makes a new and empty database for t and returns its URL, for a user who may

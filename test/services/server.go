@@ -91,6 +91,13 @@ func (s *Server) prepare(ctx context.Context) error {
 		return nil
 	}
 	line := s.recipe.prepare(s.data())
+	if s.recipe.template != nil {
+		template, err := s.recipe.template()
+		if err != nil {
+			return err
+		}
+		line = []string{"cp", "-R", "-p", template.data() + "/.", s.data()}
+	}
 	c := exec.CommandContext(ctx, line[0], line[1:]...)
 	c.Dir, c.Env = s.directory, environment(s.directory)
 	if c.SysProcAttr, err = attributes(s.recipe.account); err != nil {

@@ -33,6 +33,7 @@ func (s *Server) Standby(t testing.TB) *Standby {
 	if s.kind == PostgreSQL {
 		copier, err := binary(newestFirst("/usr/lib/postgresql/*/bin"), "pg_basebackup")
 		s.kind.must(t, err)
+		recipe.template = nil
 		recipe.prepare = func(data string) []string {
 			return []string{copier, "-D", data, "-h", "127.0.0.1", "-p", s.port.String(), "-U", "postgres", "-R", "-c", "fast", "--no-sync"}
 		}
