@@ -42,7 +42,7 @@ func TestF26RetriesWithoutPauseDoNotCollapseAFleet(t *testing.T) {
 			f.create("calm", 10_000_000, firstcome.Recorded)
 			f.create("storm", 10_000_000, firstcome.Recorded)
 			calm, storm := newCrowd("calm"), newCrowd("storm")
-			notCollapsing(t, f.nodes, calm, storm, 200)
+			notCollapsing(t, f.nodes, calm, storm, rounds(100, 200))
 			f.verdict(calm)
 			f.verdict(storm)
 		})

@@ -112,7 +112,7 @@ func (o *operator) sellOut(ctx context.Context, c *client.Client) error {
 }
 
 // TestF20F61F62AfterTheOperatorsAnswerAtAnyNodeNobodyNewIsIssued pauses, sells out,
-// voids, raises, and at last closes while a crowd claims at all nodes.
+// voids, raises, and at last closes while a crowd claims at all nodes: twice, in a soak a hundred times.
 func TestF20F61F62AfterTheOperatorsAnswerAtAnyNodeNobodyNewIsIssued(t *testing.T) {
 	const most = 10_000_000
 	for _, s := range setups {
@@ -124,7 +124,7 @@ func TestF20F61F62AfterTheOperatorsAnswerAtAnyNodeNobodyNewIsIssued(t *testing.T
 			o.crowd.returned = true
 			stop := f.claimUntil(o.crowd, 12)
 			defer stop()
-			rounds := rounds(4, 100)
+			rounds := rounds(2, 100)
 			for n := range rounds {
 				o.crowd.awaitAnswers(t, 50)
 				_, paused := o.do(o.pause)
@@ -252,7 +252,7 @@ func (d *deeds) untilKilled(f *fleet, id string, turn *int64, made chan<- struct
 
 // TestF20ChangesOfANodeThatIsKilledAreAppliedOnceInOrder kills the node at which an
 // operator makes changes, at any instant, while a crowd claims. What was answered is
-// done once and in order, and what was not is done once or never.
+// done once and in order, and what was not is done once or never. Four kills, in a soak a hundred.
 func TestF20ChangesOfANodeThatIsKilledAreAppliedOnceInOrder(t *testing.T) {
 	for _, s := range setups {
 		t.Run(s.name, func(t *testing.T) {
@@ -265,7 +265,7 @@ func TestF20ChangesOfANodeThatIsKilledAreAppliedOnceInOrder(t *testing.T) {
 			defer stop()
 			var done deeds
 			turn, random := int64(0), seed.Rand(t)
-			for range rounds(6, 100) {
+			for range rounds(4, 100) {
 				crowd.awaitAnswers(t, 100) // coupons to void
 				made := make(chan struct{}, 1000)
 				go done.untilKilled(f, "spring", &turn, made)

@@ -73,9 +73,10 @@ func resetRapidly(ctx context.Context, address string, trust *x509.CertPool, mos
 
 // TestF30RapidResetsKeepNobodyOut has clients claim while others begin requests
 // by HTTP/2 and cancel them at once, which costs those next to nothing. The server
-// cuts each of their connections after some hundred; they come back.
+// cuts each of their connections after some hundred; they come back, in a soak more often.
 func TestF30RapidResetsKeepNobodyOut(t *testing.T) {
-	const clients, attackers, conns, resets, residentLimit = 4, 4, 20, 10_000, 512 << 20
+	const clients, attackers, resets, residentLimit = 4, 4, 10_000, 512 << 20
+	conns := rounds(8, 20) // of each attacker
 	cert, key, trust := certify(t)
 	p := serve(t, launch{args: []string{"--tls-cert", cert, "--tls-key", key}})
 	p.secure(trust)
