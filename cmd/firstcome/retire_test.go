@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -54,10 +55,8 @@ func TestACampaignThatIsOverLeavesRedisAndIsAnsweredForByTheLedger(t *testing.T)
 	ctx := t.Context()
 	want := func(what string, got []firstcome.Outcome, outcomes ...firstcome.Outcome) {
 		t.Helper()
-		for n := range outcomes {
-			if got[n] != outcomes[n] {
-				t.Errorf("%s: claim %d got %v, want %v", what, n, got[n], outcomes[n])
-			}
+		if !slices.Equal(got, outcomes) {
+			t.Errorf("%s: the claims got %v, want %v", what, got, outcomes)
 		}
 	}
 	r.reaches("c", stage.Err(r.ledger.Create(ctx, "test", "c", stage.Terms(2))))

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
-
-	"github.com/firstcome/firstcome/test/stage"
 )
 
 // edges are texts where a reader of integers may go wrong, beside the bounds that the contract has.
@@ -51,20 +49,15 @@ func (i integer) request(text string) string {
 }
 
 // integers returns every parameter of the contract that is an integer.
-func integers(t *testing.T) []integer {
+func integers(t *testing.T) (found []integer) {
 	t.Helper()
-	spec, err := readContract()
-	stage.Must(t, err)
-	var found []integer
-	for path, item := range spec.Paths.Map() {
-		for method, operation := range item.Operations() {
-			for _, p := range append(item.Parameters[:len(item.Parameters):len(item.Parameters)], operation.Parameters...) {
-				if p.Value.Schema.Value.Type.Is("integer") {
-					found = append(found, integer{method, path, p.Value})
-				}
+	operations(t, func(method, path string, _ *openapi3.Operation, parameters openapi3.Parameters) {
+		for _, p := range parameters {
+			if p.Value.Schema.Value.Type.Is("integer") {
+				found = append(found, integer{method, path, p.Value})
 			}
 		}
-	}
+	})
 	return found
 }
 

@@ -39,6 +39,18 @@ func readContract() (*openapi3.T, error) {
 	return spec, spec.Validate(context.Background())
 }
 
+// operations calls do with each operation of the contract, and its parameters.
+func operations(t *testing.T, do func(method, path string, o *openapi3.Operation, parameters openapi3.Parameters)) {
+	t.Helper()
+	spec, err := readContract()
+	stage.Must(t, err)
+	for path, item := range spec.Paths.Map() {
+		for method, o := range item.Operations() {
+			do(method, path, o, slices.Concat(item.Parameters, o.Parameters))
+		}
+	}
+}
+
 // fits fails the test unless openapi.yaml describes the answer, and the request
 // if it was taken.
 func fits(t testing.TB, r *http.Request, got reply) {
@@ -80,14 +92,10 @@ func fits(t testing.TB, r *http.Request, got reply) {
 }
 
 func TestTheRoutesAndTheContractListTheSameOperations(t *testing.T) {
-	spec, err := readContract()
-	stage.Must(t, err)
 	var described []string
-	for path, item := range spec.Paths.Map() {
-		for method := range item.Operations() {
-			described = append(described, method+" "+path)
-		}
-	}
+	operations(t, func(method, path string, _ *openapi3.Operation, _ openapi3.Parameters) {
+		described = append(described, method+" "+path)
+	})
 	served := open(t).server.Operations()
 	slices.Sort(described)
 	slices.Sort(served)
@@ -146,24 +154,22 @@ func TestTheContractSaysWhatEachValueMayBe(t *testing.T) {
 		}
 		walk(at+"[]", request, s.Items)
 	}
-	for path, item := range spec.Paths.Map() {
-		for method, operation := range item.Operations() {
-			at := method + " " + path
-			for _, p := range slices.Concat(item.Parameters, operation.Parameters) {
-				walk(at+" "+p.Value.Name, true, p.Value.Schema)
-			}
-			if operation.RequestBody != nil {
-				for _, media := range operation.RequestBody.Value.Content {
-					walk(at, true, media.Schema)
-				}
-			}
-			for status, response := range operation.Responses.Map() {
-				for _, media := range response.Value.Content {
-					walk(at+" "+status, false, media.Schema)
-				}
+	operations(t, func(method, path string, o *openapi3.Operation, parameters openapi3.Parameters) {
+		at := method + " " + path
+		for _, p := range parameters {
+			walk(at+" "+p.Value.Name, true, p.Value.Schema)
+		}
+		if o.RequestBody != nil {
+			for _, media := range o.RequestBody.Value.Content {
+				walk(at, true, media.Schema)
 			}
 		}
-	}
+		for status, response := range o.Responses.Map() {
+			for _, media := range response.Value.Content {
+				walk(at+" "+status, false, media.Schema)
+			}
+		}
+	})
 	if seen < 500 {
 		t.Errorf("only %d schemas were seen", seen)
 	}
@@ -178,40 +184,32 @@ var unbounded = map[string]bool{
 // TestTheContractHasWhatEveryOperationMayAnswer: a path or a query that cannot be read, parameters that there are not, and a
 // fault of firstcome. Where credentials are asked for, what is wrong with them, and that nobody knows.
 func TestTheContractHasWhatEveryOperationMayAnswer(t *testing.T) {
-	spec, err := readContract()
-	stage.Must(t, err)
-	for path, item := range spec.Paths.Map() {
-		for method, operation := range item.Operations() {
-			want := []string{"400", "422", "500"}
-			if operation.Security == nil {
-				want = append(want, "401", "403", "429", "503")
-			}
-			for _, status := range want {
-				if operation.Responses.Value(status) == nil {
-					t.Errorf("%s %s: there is no %s", method, path, status)
-				}
+	operations(t, func(method, path string, o *openapi3.Operation, _ openapi3.Parameters) {
+		want := []string{"400", "422", "500"}
+		if o.Security == nil {
+			want = append(want, "401", "403", "429", "503")
+		}
+		for _, status := range want {
+			if o.Responses.Value(status) == nil {
+				t.Errorf("%s %s: there is no %s", method, path, status)
 			}
 		}
-	}
+	})
 }
 
 func TestABodyThatMayBeEmptyIsDocumentedSo(t *testing.T) {
-	spec, err := readContract()
-	stage.Must(t, err)
 	s := open(t)
 	s.create(`{"id":"c","name":"n","quantity":9}`)
-	for path, item := range spec.Paths.Map() {
-		for method, operation := range item.Operations() {
-			if operation.RequestBody == nil {
-				continue
-			}
-			r := s.call(method, fillIn(path), "")
-			missing := r.status == 400 || r.status == 422
-			if documented := operation.RequestBody.Value.Required; documented != missing && operation.OperationID != "claim" {
-				t.Errorf("%s %s without a body answers %d %s, and openapi.yaml says required: %t", method, path, r.status, r.body, documented)
-			}
+	operations(t, func(method, path string, o *openapi3.Operation, _ openapi3.Parameters) {
+		if o.RequestBody == nil {
+			return
 		}
-	}
+		r := s.call(method, fillIn(path), "")
+		missing := r.status == 400 || r.status == 422
+		if documented := o.RequestBody.Value.Required; documented != missing && o.OperationID != "claim" {
+			t.Errorf("%s %s without a body answers %d %s, and openapi.yaml says required: %t", method, path, r.status, r.body, documented)
+		}
+	})
 	s.create(`{"id":"d","name":"n","quantity":9}`)
 	if d := s.call("PATCH", "/v1/campaigns/d", "").want(t, 200, ""); d.number("version") != 1 {
 		t.Errorf("an empty change is one: %s", d.body)

@@ -9,28 +9,20 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
-
-	"github.com/firstcome/firstcome/test/stage"
 )
 
 // parameters returns the query parameters that openapi.yaml has of each operation.
 func parameters(t *testing.T) map[string][]string {
 	t.Helper()
-	spec, err := readContract()
-	stage.Must(t, err)
 	all := map[string][]string{}
-	for path, item := range spec.Paths.Map() {
-		for method, operation := range item.Operations() {
-			names := []string{}
-			for _, p := range slices.Concat(item.Parameters, operation.Parameters) {
-				if p.Value.In == openapi3.ParameterInQuery {
-					names = append(names, p.Value.Name)
-				}
+	operations(t, func(method, path string, _ *openapi3.Operation, of openapi3.Parameters) {
+		for _, p := range of {
+			if p.Value.In == openapi3.ParameterInQuery {
+				all[method+" "+path] = append(all[method+" "+path], p.Value.Name)
 			}
-			slices.Sort(names)
-			all[method+" "+path] = names
 		}
-	}
+		slices.Sort(all[method+" "+path])
+	})
 	return all
 }
 
