@@ -46,7 +46,7 @@ func (c *auditCmd) BeforeResolve(line *kong.Context) error {
 	return nil
 }
 
-// check chooses between ledger, with its gate, and server: a flag stands over the environment, and there
+// check chooses between the ledger, with its gate, and a server. A flag takes precedence over the environment, and there
 // the ledger over the server.
 func (c *auditCmd) check(terminal) []error {
 	ledgerIsFlag, serverIsFlag := slices.Contains(c.flags, "ledger"), slices.Contains(c.flags, "server")
@@ -60,7 +60,7 @@ func (c *auditCmd) check(terminal) []error {
 		c.Ledger = ""
 	case ledgerIsFlag || gateIsFlag:
 		c.Server = ""
-	case c.Ledger != "": // and both are variables: what has the tables checks more
+	case c.Ledger != "": // both are variables: the tables show more than a server does
 		c.Server = ""
 	}
 	if c.Ledger == "" && c.Server == "" {
@@ -77,7 +77,7 @@ type auditReport struct {
 	Campaigns []audit.Report     `json:"campaigns"`
 	Gates     []audit.GateReport `json:"gates,omitempty"` // the campaigns as their gate has them
 	File      []string           `json:"file"`            // what is wrong with the ledger's file
-	Other     audit.Breaches     `json:"other,omitzero"`  // and with what is of no campaign
+	Other     audit.Breaches     `json:"other,omitzero"`  // and with what belongs to no campaign
 	Breaches  int64              `json:"breaches"`
 }
 
@@ -157,7 +157,7 @@ func (c *auditCmd) auditTables(ctx context.Context, t terminal, l *ledger.Ledger
 	return c.auditGate(ctx, l, report, ids, secret)
 }
 
-// campaigns returns the ids of the campaigns to audit: also of those of which the row is gone.
+// campaigns returns the ids of the campaigns to audit, also of those whose row is gone.
 func (c *auditCmd) campaigns(ctx context.Context, l *ledger.Ledger, report *auditReport) ([]firstcome.CampaignID, error) {
 	ids, err := l.Books().Campaigns(ctx)
 	if errors.Is(err, audit.ErrUnreadable) {

@@ -31,7 +31,7 @@ func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *audi
 	}
 	here := slices.ContainsFunc(all, func(c ledger.Status) bool { return c.Gate == gate.Name() })
 	for _, c := range all {
-		campaign, err := l.Campaign(ctx, c.ID) // again: it may be over for long, and forgotten, since
+		campaign, err := l.Campaign(ctx, c.ID) // again: it may have been retired meanwhile
 		if err != nil {
 			return err
 		}
@@ -59,8 +59,8 @@ func inspectGate(ctx context.Context, url string, marker func(context.Context, f
 	return redis.Inspect(ctx, redis.Options{URL: url, Secret: noSecret(), Marker: marker}) // the gate keeps no codes
 }
 
-// atGates returns the campaigns that gates beside the ledger decide, but for those that are over for long. It reports those of
-// which that cannot be told.
+// atGates returns the campaigns that gates beside the ledger decide, without those that are retired. It reports a campaign
+// whose gate cannot be told.
 func (r *auditReport) atGates(ctx context.Context, l *ledger.Ledger, ids []firstcome.CampaignID) (all []ledger.Status, err error) {
 	for n, id := range ids {
 		campaign, err := l.Campaign(ctx, id)

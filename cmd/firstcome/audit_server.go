@@ -136,8 +136,8 @@ func (r *remote) coupons(ctx context.Context, _ firstcome.CampaignID, each func(
 	})
 }
 
-// coupon returns a coupon with what the facts say of it, and whether they told all. If they do not say under which
-// version it was issued, it is that of the coupon before.
+// coupon returns a coupon with what the facts say of it, and whether they say everything. If they do not name the
+// version of the terms, it is that of the coupon before.
 func (r *remote) coupon(c *client.Coupon) (coupon audit.Coupon, known bool) {
 	coupon.Coupon = firstcome.Coupon{
 		Campaign: firstcome.CampaignID(c.CampaignID), Number: c.Number, User: firstcome.UserID(c.UserID),
@@ -160,8 +160,8 @@ func (r *remote) coupon(c *client.Coupon) (coupon audit.Coupon, known bool) {
 	return coupon, known
 }
 
-// maxMissing is how many facts without their coupons are read: a position that is out
-// of all reason has no end.
+// maxMissing bounds how many facts without their coupons are read: a damaged position may
+// be absurdly large.
 const maxMissing = 1_000_000
 
 // learn reads the facts that came since the last that was read.

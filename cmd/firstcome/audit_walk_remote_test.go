@@ -131,7 +131,7 @@ func (w *walker) farEnd() {
 	}
 }
 
-// TestTheAuditFindsNoBreachWhateverTheOrderAtAGateFarAway audits behind every few steps of a walk of a gate beside the
+// TestTheAuditFindsNoBreachWhateverTheOrderAtAGateFarAway audits after every few steps of a walk of a gate beside the
 // ledger, whose clock is another one: coupons come late, in any order, and as dead letters, and changes wait for the gate.
 func TestTheAuditFindsNoBreachWhateverTheOrderAtAGateFarAway(t *testing.T) {
 	w := newWalker(t)

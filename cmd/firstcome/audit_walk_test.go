@@ -61,7 +61,7 @@ func (w *walker) allowed(err error) {
 	}
 }
 
-// said notes a step, for who has to read how it came to a breach.
+// said logs a step, for whoever has to find out how a breach came about.
 func (w *walker) said(format string, args ...any) {
 	w.log = append(w.log, fmt.Sprintf(format, args...)+" at "+w.now.Format("05.000"))
 }
@@ -133,7 +133,7 @@ func (w *walker) sound(reader *ledger.Ledger) {
 	}
 }
 
-// TestTheAuditFindsNoBreachWhateverTheOrder audits behind every few steps of a walk where the ledger decides.
+// TestTheAuditFindsNoBreachWhateverTheOrder audits after every few steps of a walk where the ledger decides.
 func TestTheAuditFindsNoBreachWhateverTheOrder(t *testing.T) {
 	for _, kind := range databases {
 		t.Run(kind, func(t *testing.T) {

@@ -34,7 +34,7 @@ type termsFlags struct {
 	ValidFor   durationOrNone `placeholder:"DURATION" help:"How long after its issue a coupon expires, like 30d or 36h, or none."`
 }
 
-// check gives instants without a zone the one of --tz, and returns which have none.
+// check gives instants without a zone the zone of --tz, and returns what is wrong with them.
 func (f *termsFlags) check(zone zoneName) (errs []error) {
 	for _, one := range []struct {
 		flag string
@@ -130,7 +130,7 @@ type campaignUpdateCmd struct {
 	IfVersion int64  `default:"0" placeholder:"N" help:"Change it only if this is still its version (default: in any case)."`
 }
 
-// check refuses a change of nothing.
+// check refuses a command that changes nothing.
 func (c *campaignUpdateCmd) check(terminal) []error {
 	if c.Name == "" && len(c.changes()) == 0 {
 		return []error{errors.New("name at least one of the terms to change: see firstcome campaign update --help")}

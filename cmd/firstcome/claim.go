@@ -22,7 +22,7 @@ func (c *claimCmd) Help() string {
 Asking again is safe.`
 }
 
-// check wants a user where the key cannot be a user's own token.
+// check requires a user where the key cannot be a user's own token.
 func (c *claimCmd) check(t terminal) []error {
 	if c.User == "" && t.variable(keyVariable) == "" {
 		return []error{errors.New("<user>: say who claims; only with a user's own token in FIRSTCOME_KEY may it be absent")}
@@ -72,7 +72,7 @@ func (f serverFlags) client(t terminal) *client.Client {
 	return client.New(string(f.Server), t.variable(keyVariable))
 }
 
-// answered returns what prints the answer of a call of the server, or explains its error.
+// answered returns a function that prints a server's answer, or explains its error.
 func answered[T any](t terminal, print func(terminal, T) error) func(T, error) error {
 	return func(answer T, err error) error {
 		if err != nil {

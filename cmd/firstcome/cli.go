@@ -57,7 +57,7 @@ type outputFlag struct {
 
 func (f outputFlag) json() bool { return f.Output == "json" }
 
-// print prints a value as JSON, or else what text writes, of which tabs align the columns.
+// print prints a value as JSON, or else what text writes: a tab ends a column, and columns are aligned.
 func (f outputFlag) print(t terminal, v any, text func(w io.Writer)) error {
 	if f.json() {
 		e := json.NewEncoder(t.out)

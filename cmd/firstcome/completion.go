@@ -25,8 +25,8 @@ func (c *completionCmd) Run(t terminal) error {
 	return err
 }
 
-// completing is what the scripts ask firstcome: what may follow these words of a command line? It is
-// no command, so that nothing in the environment keeps it from answering.
+// completing is how the scripts ask firstcome what may follow the words of a command line. It is
+// not a command, so nothing in the environment keeps it from answering.
 const completing = "__complete"
 
 // completionScripts are what the shells source. To bash the = of --output=json is a word of its own.
@@ -56,7 +56,7 @@ complete -c firstcome -n 'not count (__firstcome) >/dev/null' -F
 `,
 }
 
-// complete prints what may follow the words of a command line: a line each, behind a tab its help.
+// complete prints what may follow the words of a command line: a line each, with its help after a tab.
 func complete(t terminal, words []string) error {
 	k, err := kong.New(new(cli), vars())
 	if err != nil {

@@ -145,8 +145,8 @@ type issued struct {
 	Coupon  *client.Coupon `json:"coupon"`
 }
 
-// users returns the ids of the arguments and of the file. A mistake in one of them is told with its line,
-// before anybody is issued anything.
+// users returns the ids from the arguments and from the file. It reports a mistake with its line,
+// before anybody is issued a coupon.
 func (c *couponIssueCmd) users(t terminal) ([]string, error) {
 	users := c.Users
 	var errs []error
@@ -188,7 +188,7 @@ func (c *couponIssueCmd) users(t terminal) ([]string, error) {
 	return users, nil
 }
 
-// byteOrderMark is what editors and Excel of Windows write before a text in UTF-8. It is no part of it.
+// byteOrderMark is what editors and Excel on Windows write before UTF-8. It is not part of the text.
 const byteOrderMark = "\ufeff"
 
 func (c *couponIssueCmd) open(t terminal) (io.ReadCloser, error) {

@@ -34,7 +34,7 @@ func (c *couponExportCmd) Run(ctx context.Context, t terminal) error {
 	return explain(wholeFile(c.To, func(w io.Writer) error { return calls.ExportCoupons(ctx, c.ID, export, w) }))
 }
 
-// wholeFile makes a file of what write writes, once that is all: a part is never found under its name.
+// wholeFile makes a file of what write writes. It gets its name once it is complete: nobody finds a part.
 func wholeFile(path string, write func(io.Writer) error) (err error) {
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
 		return usageError{fmt.Errorf("--to: there is something at %s already: name another file", path)}

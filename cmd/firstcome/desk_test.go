@@ -203,14 +203,14 @@ func (r *rewind) entries() (ids []string) {
 	return ids
 }
 
-// recorded returns what who waits for a coupon is told.
+// recorded waits until a coupon is recorded, and returns what the waiter says.
 func recorded(t *testing.T, waiter *flow.Waiter, c firstcome.Coupon) error {
 	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 	defer cancel()
 	return waiter.Wait(ctx, c)
 }
 
-// wait expects what who waits for a coupon is told.
+// wait waits for a coupon, and expects what the waiter says.
 func (r *rewind) wait(c firstcome.Coupon, want error) {
 	r.t.Helper()
 	if err := recorded(r.t, r.waiter, c); !errors.Is(err, want) {
@@ -218,7 +218,7 @@ func (r *rewind) wait(c firstcome.Coupon, want error) {
 	}
 }
 
-// truth expects that these coupons are in the ledger, or that they are not: who waits is told so.
+// truth expects that whoever waits for these coupons is told whether the ledger has them.
 func (r *rewind) truth(recorded bool, coupons ...firstcome.Coupon) {
 	r.t.Helper()
 	for _, c := range coupons {
@@ -231,7 +231,7 @@ func (r *rewind) truth(recorded bool, coupons ...firstcome.Coupon) {
 	}
 }
 
-// truthAtGate expects that the gate does not say of coupons that they are recorded.
+// truthAtGate expects that the gate calls none of these coupons recorded.
 func (r *rewind) truthAtGate(coupons ...firstcome.Coupon) {
 	r.t.Helper()
 	has, err := r.remote.gate.Has(r.t.Context(), "c", coupons)

@@ -43,7 +43,7 @@ func (c *doctorCmd) Run(ctx context.Context, t terminal) error {
 	return err
 }
 
-// examine looks at the set-up of serve: first at what it stands on, each as its room knows it, then at this machine.
+// examine looks at the set-up of serve: first at ledger and gate, each by its own room, then at this machine.
 func (c *doctorCmd) examine(ctx context.Context, t terminal) (found doctor.Findings) {
 	path := c.Ledger.path()
 	c.configuration(t, &found)

@@ -84,8 +84,8 @@ func variableOf(flag string) string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// hasVariable tells whether a flag has a variable: one has none that is called as
-// another command's flag and means something else.
+// hasVariable tells whether a flag has a variable. A flag has none if another command
+// has a flag of the same name with another meaning.
 func hasVariable(f *kong.Flag) bool { return f.Name != "help" && f.Tag.Get("variable") != "none" }
 
 // resolve gives kong the value of a flag that is not on the command line.

@@ -39,8 +39,8 @@ func TestScriptsOnRedis(t *testing.T) {
 	}
 }
 
-// behindTheGate COMMAND… changes what Redis holds behind firstcome's back. It takes {ID} for the hash tag of the campaign, of
-// which there is one in this Redis.
+// behindTheGate COMMAND… changes what Redis holds behind firstcome's back. {ID} stands for the hash tag of the campaign, which
+// this Redis has once.
 func behindTheGate(ts *testscript.TestScript, _ bool, args []string) {
 	words := make([]string, len(args))
 	for n, word := range args {
@@ -74,7 +74,7 @@ func unwritten(ts *testscript.TestScript, _ bool, _ []string) {
 	}
 }
 
-// writes returns the changes of the data since the last snapshot: Redis makes none by itself when it was told so.
+// writes returns the number of changes since the last snapshot. It tells Redis to make none by itself.
 func writes(ts *testscript.TestScript) string {
 	_, err := askRedis(ts.Getenv("REDIS"), "CONFIG", "SET", "save", "")
 	ts.Check(err)

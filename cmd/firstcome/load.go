@@ -35,7 +35,7 @@ type loadCmd struct {
 	Report      string        `placeholder:"FILE" help:"Write the result as one HTML page that opens offline."`
 }
 
-// loadUsers is how many users claim unless it is said, or a rate and a duration say it.
+// loadUsers is how many users claim, unless a flag says so, or a rate and a duration do.
 const loadUsers = 10_000
 
 func (c *loadCmd) Help() string {

@@ -21,7 +21,7 @@ type mail struct {
 	fair    bool // nothing is lost any more
 }
 
-// chance tells whether something happens that does so once in so often.
+// chance tells whether something happens whose chance is one in so many.
 func (m *mail) chance(often int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -84,7 +84,7 @@ func (d dull) WatchDrained(ctx context.Context, ready func(), each func(firstcom
 	})
 }
 
-// A picky ledger refuses some numbers, and now and then says nothing of what it did.
+// A picky ledger refuses some numbers, and now and then does not say what it did.
 type picky struct {
 	flow.Keeper
 	mail *mail

@@ -93,7 +93,7 @@ func (r *reader) trace(k *kong.Kong, args []string) *kong.Context {
 	}
 }
 
-// behind notes the mistake that the first of the arguments is, and returns those behind it.
+// behind notes that the first of the arguments is a mistake, and returns those after it.
 func (r *reader) behind(traced *kong.Context, args []string) []string {
 	switch text := traced.Error.Error(); {
 	case strings.HasPrefix(text, "--"): // the value of that flag
@@ -109,8 +109,8 @@ func (r *reader) behind(traced *kong.Context, args []string) []string {
 	return args[1:]
 }
 
-// check has the command check whether its flags fit each other. What it says of a flag that
-// has a mistake is none: a bad value looks like an absent one.
+// check has the command check whether its flags fit together. It drops complaints about a flag that
+// has a mistake already: a bad value looks like an absent one.
 func (r *reader) check(parsed *kong.Context, t terminal) {
 	if c, ok := parsed.Selected().Target.Addr().Interface().(checker); ok {
 		for _, err := range c.check(t) {
@@ -164,8 +164,8 @@ func readWhole(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// longestFlag is the longest duration that a flag takes: what is made of one, like three times as
-// long, has room in a Duration.
+// longestFlag is the longest duration that a flag takes. What is computed from one, such as three
+// times as much, fits in a Duration.
 const longestFlag = 365 * 24 * time.Hour
 
 // readDuration reads a duration.

@@ -31,7 +31,7 @@ type garden struct {
 // databases are the kinds of which a ledger may be.
 var databases = []string{"sqlite", "mysql", "postgres"}
 
-// schemaOf are queries of the tables' columns, but for those that a database computes.
+// schemaOf has queries for the tables' columns, except those that a database computes.
 var schemaOf = map[string]string{
 	"sqlite":   `SELECT m.name, p.name FROM sqlite_schema m JOIN pragma_table_info(m.name) p WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%'`,
 	"mysql":    `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = DATABASE() AND extra NOT LIKE '%GENERATED%'`,
@@ -138,7 +138,7 @@ func (g *garden) url() ledgerName {
 	return ledgerName(g.name)
 }
 
-// audit returns what the command finds in the tables, and that they cannot be opened.
+// audit returns what the command finds in the tables, or that it cannot open them.
 func (g *garden) audit(opened bool) (lines []string) {
 	g.t.Helper()
 	report := &auditReport{}

@@ -108,7 +108,7 @@ func (s *scene) switched(id firstcome.CampaignID, to ledger.Switch) {
 	s.turn(id, to)
 }
 
-// soldOut has a campaign that is sold out since its last coupon, and lowered one that is since then.
+// soldOut makes full, sold out since its last coupon, and lowered, sold out since its quantity was lowered.
 func (s *scene) soldOut() {
 	s.create("full", firstcome.Terms{Quantity: 2})
 	s.claim("full", "a", "b")
@@ -136,7 +136,7 @@ func (s *scene) applied(id firstcome.CampaignID, refused bool) {
 	stage.Must(s.t, s.Applied(s.t.Context(), firstcome.Change{Campaign: id, Version: c.Version}, refused))
 }
 
-// old is over for long.
+// old ended long ago.
 func (s *scene) old() {
 	s.create("old", firstcome.Terms{Quantity: 10, ClosesAt: s.now().Add(time.Millisecond)})
 	s.applied("old", false)
@@ -148,7 +148,7 @@ func (s *scene) old() {
 	stage.Must(s.t, s.Forgotten(s.t.Context(), "old"))
 }
 
-// shut closes one campaign at its gate, and another one that is over for long since.
+// shut closes two campaigns at their gate, and retires one of them.
 func (s *scene) shut() {
 	for _, id := range []firstcome.CampaignID{"shutting", "shut"} {
 		s.create(id, firstcome.Terms{})
@@ -172,7 +172,7 @@ func (s *scene) issued(number, version int64, user firstcome.UserID) firstcome.C
 }
 
 // summer has the numbers 1, which is voided, 2, 3, 4, a dead letter that was replayed, 5, one that was voided,
-// 6 and 7, which are lost, 8 of the second epoch and of later terms, and 9, an open dead letter; of no campaign there is another one.
+// 6 and 7, which are lost, 8 of the second epoch and of later terms, and 9, an open dead letter. One more dead letter belongs to no campaign.
 func (s *scene) summer() {
 	ctx := s.t.Context()
 	s.create("summer", firstcome.Terms{Quantity: 10})

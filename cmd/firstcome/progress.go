@@ -25,8 +25,8 @@ type course struct {
 	longest     time.Duration // it ends by then, whatever is done
 }
 
-// showProgress says how far something is, on standard error: on a terminal over what it said before, and
-// nothing is left; elsewhere in lines. It says nothing of what takes less than two seconds. The caller calls
+// showProgress shows on standard error how far something is. On a terminal it overwrites one line, and clears it in the
+// end; elsewhere it writes lines. Of what takes less than two seconds it shows nothing. The caller calls
 // done at the end.
 func showProgress(ctx context.Context, t terminal, what string, far func() course) (done func()) {
 	pause, clear, end := lineEvery, "", "\n"
@@ -84,7 +84,7 @@ func (c course) text(elapsed time.Duration) (text string) {
 func (c course) left(elapsed time.Duration) (left time.Duration, known bool) {
 	if c.done > 0 && c.total > 0 {
 		seconds := elapsed.Seconds() * float64(max(0, c.total-c.done)) / float64(c.done)
-		// The first of many says nothing, and centuries have no room in a Duration.
+		// The first of many tells nothing yet, and centuries do not fit in a Duration.
 		if known = seconds < longestFlag.Seconds(); known {
 			left = time.Duration(seconds * float64(time.Second))
 		}

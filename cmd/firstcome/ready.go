@@ -24,7 +24,7 @@ func (c *readyCmd) Help() string {
 make it unready. In a container the variables of serve say where it is: HEALTHCHECK CMD ["/usr/bin/firstcome", "ready"].`
 }
 
-// check wants an address that can be known.
+// check requires an address that the flags tell.
 func (c *readyCmd) check(terminal) []error {
 	address := c.address()
 	switch {

@@ -74,7 +74,7 @@ func (c *gateFlags) check() (errs []error) {
 	return errs
 }
 
-// A remoteGate is what a node has besides where Redis decides.
+// A remoteGate is what a node has in addition where Redis decides.
 type remoteGate struct {
 	gate     *redis.Gate
 	over     *flow.Over
@@ -139,7 +139,7 @@ func (n *node) marker(ctx context.Context, id firstcome.CampaignID) (string, err
 	return c.Marker, err
 }
 
-// missing says what it means that the gate has no such campaign.
+// missing returns what it means that the gate does not have a campaign.
 func (n *node) missing(ctx context.Context, id firstcome.CampaignID) error {
 	c, err := n.ledger.Campaign(ctx, id)
 	if errors.Is(err, firstcome.ErrNoCampaign) {

@@ -147,7 +147,7 @@ func (d *disaster) redis(command ...string) {
 	stage.Must(d.t, stage.Err(askRedis(d.url["--gate"], command...)))
 }
 
-// run gives a command, with the names of this disaster in the place of those that the text leaves open.
+// run gives a command, with the names of this disaster in place of those that the text leaves open.
 func (d *disaster) run(command string) (status int, out string) {
 	d.t.Helper()
 	args := words(command)

@@ -44,7 +44,7 @@ type files struct {
 	jwt    *auth.JWT   // nil: users have no tokens
 }
 
-// tokenFlags say whose users' tokens (JWT) are good.
+// tokenFlags say which of users' tokens (JWT) are accepted.
 type tokenFlags struct {
 	JWTSecretFile string   `name:"jwt-secret-file" placeholder:"FILE" help:"Secret of users' tokens with HS256 (at least 32 bytes), HS384 (48) or HS512 (64). FIRSTCOME_JWT_SECRET may hold it instead."`
 	JWTPublicKey  string   `name:"jwt-public-key" placeholder:"FILE" help:"Public key of users' tokens with RS256 or ES256 in PEM, or a JWK set of several. The file is looked at again each second."`
@@ -68,7 +68,7 @@ type limitFlags struct {
 	CORSOrigin     []origin       `name:"cors-origin" placeholder:"ORIGIN" help:"Origins whose pages may ask, exactly, like https://app.shop.example (default: none)."`
 }
 
-// rememberedLimits is for how many users or addresses a rate is kept: some 30 MB when full.
+// rememberedLimits is the number of users or addresses whose rate is kept: some 30 MB when full.
 const rememberedLimits = 100_000
 
 func (c *serveCmd) Help() string {

@@ -87,7 +87,7 @@ func (r *trial) claim() (open bool) {
 	return open
 }
 
-// wait waits for a coupon at a node, and looks whether the answer is true.
+// wait waits for a coupon at a node, and checks whether the answer is true.
 func (r *trial) wait(at int, c firstcome.Coupon) {
 	_, told := r.known.Load(c.Number)
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)

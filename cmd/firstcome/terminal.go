@@ -16,8 +16,8 @@ type terminal struct {
 	env      []string // NAME=value
 }
 
-// confirm returns nil once somebody has typed the word, and an error if something else was typed, nothing
-// can be, or ctx ended first.
+// confirm returns nil once somebody has typed the word. It returns an error if they typed something else, if
+// nobody can type, or if ctx ended first.
 func (t terminal) confirm(ctx context.Context, what, word string) error {
 	fmt.Fprintf(t.err, "%s Type %s to go on: ", what, word)
 	answered := make(chan error, 1)
@@ -52,8 +52,8 @@ func (t terminal) raw() io.Writer {
 	return t.out
 }
 
-// A visible writes text as it is but for control characters, by which names could rule a
-// terminal: these it spells as JSON does, so that JSON stays the same.
+// A visible writes text as it is, except control characters, with which a name could control the
+// terminal. It escapes them as JSON does, so JSON stays the same.
 type visible struct{ to io.Writer }
 
 // Write is an io.Writer's. Each call has whole characters, as those of fmt and of encoders have.
@@ -80,12 +80,12 @@ func spelled(text string) string {
 	return b.String()
 }
 
-// cell returns a text for a line of a table, which it cannot end.
+// cell returns a text as a cell of a table: it cannot end the line.
 func cell(text string) string {
 	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(text)
 }
 
-// controls tells whether a character rules a terminal: those of ASCII and of Latin-1, and those that turn
+// controls tells whether a character controls a terminal: those of ASCII and of Latin-1, and those that turn
 // the direction in which text is read.
 func controls(r rune) bool {
 	return r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069

@@ -37,7 +37,7 @@ func (q quantity) wire() json.RawMessage {
 	return json.RawMessage(q)
 }
 
-// A timeOrNone is an instant, or none. One without a zone is in that of --tz: see in.
+// A timeOrNone is an instant, or none. Without a zone it is in the zone of --tz: see in.
 type timeOrNone string
 
 // UnmarshalText checks the form of the instant; what zone it is in is known when all flags are read.
@@ -70,7 +70,7 @@ func (v *timeOrNone) in(zone zoneName) error {
 
 func (v timeOrNone) wire() json.RawMessage { return nullOr(string(v)) }
 
-// A durationOrNone is a Go duration, before which there may be days, or none.
+// A durationOrNone is a Go duration, which may begin with days, or none.
 type durationOrNone string
 
 func (v *durationOrNone) UnmarshalText(text []byte) error {
@@ -88,7 +88,7 @@ func (v *durationOrNone) UnmarshalText(text []byte) error {
 
 func (v durationOrNone) wire() json.RawMessage { return nullOr(string(v)) }
 
-// durationOf reads a Go duration, before which there may be days of 24 hours.
+// durationOf reads a Go duration, which may begin with days of 24 hours.
 func durationOf(text string) (time.Duration, error) {
 	days, rest, has := strings.Cut(text, "d")
 	if !has {

@@ -48,7 +48,7 @@ func (c *tokenFlags) jwt(t terminal) (*auth.JWT, error) {
 }
 
 // maxPublicKeys bounds the file of the tokens' public keys, which is read again and again: a set of 32 keys with
-// their certificates has a tenth of it.
+// their certificates is a tenth of that.
 const maxPublicKeys = 1 << 20
 
 func readPublicKeys(file string) ([]byte, error) {

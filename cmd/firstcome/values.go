@@ -51,7 +51,7 @@ func (n ledgerName) path() string {
 	return ledger.File(path)
 }
 
-// A listenAddress is HOST:PORT, of which the host may be absent; port 0 takes a free one.
+// A listenAddress is HOST:PORT. The host may be absent; port 0 takes a free port.
 type listenAddress string
 
 func (a *listenAddress) UnmarshalText(text []byte) error {
@@ -73,7 +73,7 @@ func (a listenAddress) port() int {
 	return port
 }
 
-// here returns where this machine reaches the address: itself, or loopback where it is every address.
+// here returns where this machine reaches the address: there, or on loopback if it stands for every address.
 func (a listenAddress) here() string {
 	host, port, _ := net.SplitHostPort(string(a))
 	switch ip, err := netip.ParseAddr(host); {
@@ -95,7 +95,7 @@ func (a listenAddress) isLoopback() bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// An opsAddress is a listenAddress, or off. The empty one is beside another address.
+// An opsAddress is a listenAddress, or off. If it is empty, it is next to another address.
 type opsAddress string
 
 const opsOff opsAddress = "off"
@@ -114,8 +114,8 @@ func (a *opsAddress) UnmarshalText(text []byte) error {
 }
 
 // beside returns the address of a node that serves the API at listen, "" for none. If none was named
-// it is the port above that, so that a second node on the same machine starts; below where that
-// is the last one, and any where listen's is any.
+// it is the next port, so that a second node on the same machine starts. It is the one before if listen's
+// is the last port, and any free one if listen's is.
 func (a opsAddress) beside(listen listenAddress) string {
 	if a == opsOff {
 		return ""
@@ -163,7 +163,7 @@ func readNetwork(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// An origin is one of pages that may ask.
+// An origin is one whose pages may ask.
 type origin string
 
 // UnmarshalText reads https://app.shop.example.
@@ -194,7 +194,7 @@ func (u *userName) UnmarshalText(text []byte) error {
 // A couponCode is a coupon's code as people type it, which the server reads.
 type couponCode string
 
-// UnmarshalText refuses no code: a search by it would be one for all.
+// UnmarshalText refuses an empty code: searching by it would find all coupons.
 func (c *couponCode) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		return errors.New("a coupon's code is not empty")

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"time"
-	_ "time/tzdata" // the zones, where the system has none, as in an image from scratch
+	_ "time/tzdata" // for systems without zones, such as an image from scratch
 
 	"github.com/firstcome/firstcome/client"
 )

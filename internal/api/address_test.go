@@ -9,8 +9,8 @@ import (
 	"github.com/firstcome/firstcome/internal/auth"
 )
 
-// TestAddressesThatAreLimitedAsOne says of pairs of requests whether they come from one client. Who has a network of
-// IPv6 at home has 2^64 addresses.
+// TestAddressesThatAreLimitedAsOne says of pairs of requests whether they come from one client. A network of IPv6 at
+// home has 2^64 addresses.
 func TestAddressesThatAreLimitedAsOne(t *testing.T) {
 	const proxy = "10.0.0.1:5000"
 	for _, c := range []struct {

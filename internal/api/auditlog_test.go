@@ -60,7 +60,7 @@ func TestTheAuditLogSaysWhatChangedFromWhatToWhat(t *testing.T) {
 			}
 		}
 	}
-	// What a change made new is the PATCH that makes it again.
+	// What the log says is new can be sent as a PATCH.
 	again, err := json.Marshal(items[1]["new"])
 	stage.Must(t, err)
 	s.call("POST", "/v1/campaigns", `{"id":"d","name":"n","quantity":1}`, operator...).want(t, 201, "")

@@ -17,7 +17,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestF29WhoSendsTooMuchIsToldAtOnce sends more than a claim may have, and not its end.
+// TestF29WhoSendsTooMuchIsToldAtOnce sends more than a claim may have, and never its end.
 func TestF29WhoSendsTooMuchIsToldAtOnce(t *testing.T) {
 	s := open(t)
 	c := s.dial(claimChunk + strings.Repeat("x", 14) + "\r\n11170\r\n" + strings.Repeat("x", 0x11170))

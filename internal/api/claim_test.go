@@ -37,7 +37,7 @@ func instant(t testing.TB, text string) time.Time {
 	return at
 }
 
-// TestARefusalSaysSinceWhenItIsSo looks at the instants on the wire: which they are is told by the vectors of gates.
+// TestARefusalSaysSinceWhenItIsSo looks at the instants on the wire. Which instants they are is held by the vectors of gates.
 func TestARefusalSaysSinceWhenItIsSo(t *testing.T) {
 	s := open(t)
 	from := time.Date(2026, 12, 24, 10, 0, 0, 1000, time.UTC)

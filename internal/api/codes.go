@@ -50,7 +50,7 @@ const (
 	wrongNode        code = "wrong_node"
 )
 
-// statuses are those of all codes.
+// statuses has the status of every code.
 var statuses = statusesOf(map[int][]code{
 	http.StatusBadRequest:            {malformedRequest, malformedBody, malformedField},
 	http.StatusUnauthorized:          {credentialsMissing, credentialsInvalid, tokenExpired},

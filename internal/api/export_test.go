@@ -1,4 +1,4 @@
 package api
 
-// Statuses are those of all codes, for the tests.
+// Statuses has the status of every code, for the tests.
 var Statuses = statuses

@@ -31,7 +31,7 @@ func (s *Server) listFacts(w http.ResponseWriter, r *http.Request, _ auth.Caller
 	if err != nil {
 		return err
 	}
-	// A follower goes on behind the last position, also at the end.
+	// A follower continues after the last position, also when it has read all.
 	next := strconv.FormatInt(after+int64(len(facts)), 10)
 	return writeJSON(w, http.StatusOK, client.List[wireFact]{Items: facts, Next: &next})
 }

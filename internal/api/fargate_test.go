@@ -14,7 +14,7 @@ import (
 // farGateName is how campaigns name the far gate.
 const farGateName = "redis:test"
 
-// errAway is what a gate answers that is away, and of which nobody waits for the return.
+// errAway is the error of a gate that is away, and for which nobody waits.
 var errAway = flow.ErrLost
 
 // A farShop is a shop whose campaigns a far gate decides. Nothing is recorded unless

@@ -41,7 +41,7 @@ func TestAHeadIsAsBoundedAsItsGet(t *testing.T) {
 	}
 }
 
-// TestAHeadOfAnExportReadsNoCoupon has a ledger that cannot be streamed: who tries is cut.
+// TestAHeadOfAnExportReadsNoCoupon has a ledger that cannot be streamed: whoever tries is cut off.
 func TestAHeadOfAnExportReadsNoCoupon(t *testing.T) {
 	s := open(t)
 	s.createInLedger("c")

@@ -18,7 +18,7 @@ var edges = []string{
 	strings.Repeat("9", 1000),
 }
 
-// isCanonical tells whether a text is an integer in the one way in which each is written.
+// isCanonical tells whether a text is an integer in canonical form.
 func isCanonical(text string) bool {
 	n, err := strconv.ParseInt(text, 10, 64)
 	return err == nil && strconv.FormatInt(n, 10) == text
@@ -62,8 +62,8 @@ func integers(t *testing.T) (found []integer) {
 }
 
 // TestEveryIntegerOfARequestIsBoundedAndDocumented sends the edges of integers in each
-// parameter. What the contract allows is answered, by 404 where there is no such thing; of a path all else is no such thing, too,
-// and of a query it is 422. Nothing hangs, since one that hangs here ends by the client's time-out.
+// parameter. What the contract allows is answered, with 404 if nothing has that number. Anything else is 404 in a
+// path and 422 in a query. A request that hangs ends by the client's time-out.
 func TestEveryIntegerOfARequestIsBoundedAndDocumented(t *testing.T) {
 	s := open(t)
 	s.create(`{"id":"c","name":"n","quantity":9}`)

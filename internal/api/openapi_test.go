@@ -181,8 +181,8 @@ var unbounded = map[string]bool{
 	"GET /v1/campaigns/{id}/coupons code": true, "GET /v1/campaigns/{id}/coupons tz": true, "GET /readyz verbose": true,
 }
 
-// TestTheContractHasWhatEveryOperationMayAnswer: a path or a query that cannot be read, parameters that there are not, and a
-// fault of firstcome. Where credentials are asked for, what is wrong with them, and that nobody knows.
+// TestTheContractHasWhatEveryOperationMayAnswer: a path or a query that cannot be read, unknown parameters, and a
+// fault of firstcome. Where credentials are needed: what is wrong with them, and that firstcome cannot tell.
 func TestTheContractHasWhatEveryOperationMayAnswer(t *testing.T) {
 	operations(t, func(method, path string, o *openapi3.Operation, _ openapi3.Parameters) {
 		want := []string{"400", "422", "500"}

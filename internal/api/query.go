@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	_ "time/tzdata" // the zones, where the system has none, as in an image from scratch
+	_ "time/tzdata" // for systems without zones, such as an image from scratch
 	"unicode/utf8"
 )
 

@@ -39,7 +39,7 @@ func TestARefusalNeverNamesTermsThatTheGateRefused(t *testing.T) {
 	f.create(`{"id":"c","name":"n","quantity":2,"answer":"decided"}`)
 	f.claim("c", "u").want(t, 201, "issued")
 	f.call("PATCH", "/v1/campaigns/c", `{"closes_at":"`+closed+`"}`).want(t, 200, "")
-	// 2. An operator lowers the quantity below what is in force, of which the ledger has nothing yet, and moves the end: the ledger proposes it.
+	// 2. An operator lowers the quantity below what is in force, which the ledger does not know yet, and moves the end: the ledger proposes it.
 	_, err := f.ledger.SetTerms(ctx, "operator", "c", 0, func(t *firstcome.Terms) {
 		t.Quantity, t.ClosesAt = 0, time.Date(2020, 2, 2, 0, 0, 0, 0, time.UTC)
 	})
@@ -52,7 +52,7 @@ func TestARefusalNeverNamesTermsThatTheGateRefused(t *testing.T) {
 	if !refused || pending[0].Version != 3 {
 		t.Fatalf("the gate took %+v", pending[0])
 	}
-	// 4. The node that brought it there stands still. Another one tells a refusal, and reads terms for it.
+	// 4. The node that brought it there stands still. Another one answers with a refusal, and reads the terms for that.
 	for _, when := range []string{"before", "after"} {
 		r := f.claim("c", "late").want(t, 410, "closed")
 		if r.text("closes_at") != closed {

@@ -59,7 +59,7 @@ var surface = []struct {
 	{operation: "GET /openapi.yaml", status: [8]int{200, 200, 200, 200, 200, 200, 200, 200}},
 }
 
-// runs is what an operation of operators answers with a status, looks one of support too.
+// runs has the statuses of an operation for operators, looks those of one for support too.
 func runs(status int) [8]int  { return [8]int{status, status, 403, 403, 403, 403, 403, 401} }
 func looks(status int) [8]int { return [8]int{status, status, status, 403, 403, 403, 403, 401} }
 

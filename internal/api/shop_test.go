@@ -223,7 +223,7 @@ func (r reply) each(field string) string {
 	return strings.Join(all, " ")
 }
 
-// pages returns what the items of a list have in a field, page by page. The path ends with the name of what a page goes on from.
+// pages returns what the items of a list have in a field, page by page. The path ends where the place to go on from belongs.
 func (s *shop) pages(path, field string) string {
 	s.t.Helper()
 	var all []string

@@ -21,7 +21,7 @@ type terms struct {
 
 // A TermsCache keeps terms of versions that a gate or a coupon names: these never change. It
 // is not asked for other versions: the gate may yet refuse what the ledger only proposes.
-// When full it forgets all, and reads what is still asked for again once, whatever the crowd.
+// When it is full it forgets everything, and then reads what is still asked for once, however many ask.
 type TermsCache struct {
 	read  func(context.Context, firstcome.CampaignID, int64) (firstcome.Terms, error)
 	reads singleflight.Group

@@ -234,8 +234,8 @@ func TestAGateInUseHasNoBreach(t *testing.T) {
 	}
 }
 
-// TestTheClocksOfGateAndLedgerMayDiffer is of a campaign that opened by a gate's clock which was a minute behind that of the
-// ledger, in which it was made.
+// TestTheClocksOfGateAndLedgerMayDiffer has a campaign that opened by the clock of its gate, a minute behind the clock of the
+// ledger that made it.
 func TestTheClocksOfGateAndLedgerMayDiffer(t *testing.T) {
 	s := atRest()
 	s.campaign.CreatedAt, s.changes[0].At, s.log[0].At = at(1), at(1), at(1)

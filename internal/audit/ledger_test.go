@@ -293,7 +293,7 @@ func TestEveryBreachOfALedgerIsFound(t *testing.T) {
 	}
 }
 
-// TestTheGatesClockMayBeOfAClaimThatOpenedOrClosedTheWindow is of a claim that was refused: nothing else is of then.
+// TestTheGatesClockMayBeOfAClaimThatOpenedOrClosedTheWindow has a claim that was refused: nothing else happened at that instant.
 func TestTheGatesClockMayBeOfAClaimThatOpenedOrClosedTheWindow(t *testing.T) {
 	b := sound()
 	b.campaign.Row.DecidedAt = at(3601)

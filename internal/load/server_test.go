@@ -28,8 +28,8 @@ type shop struct {
 	// spoil, if set, changes what a claim gets, before it is answered. It may
 	// change the shop too.
 	spoil func(s *shop, user string, o firstcome.Outcome, c *client.Coupon) firstcome.Outcome
-	// fails, if set, answers a claim by itself and tells so, before it is decided
-	// or, if after, behind it.
+	// fails, if set, may answer a claim, and tells whether it did: before the claim
+	// is decided or, if after, once it is.
 	fails func(w http.ResponseWriter, claim int, after bool) bool
 
 	mu      sync.Mutex // guards what follows
@@ -146,7 +146,7 @@ func (s *shop) read(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// forAdmins tells whether who asks is one, and answers if not.
+// forAdmins tells whether the caller is an admin. If not, it answers.
 func (s *shop) forAdmins(w http.ResponseWriter, r *http.Request) bool {
 	if s.key == "" || r.Header.Get("Authorization") == "Bearer "+s.key {
 		return true

@@ -22,7 +22,7 @@ func lost() *stage.Gate {
 	return g
 }
 
-// gate returns what there is to watch of a gate of which nothing else is known.
+// gate returns what a Monitor watches of a gate that has lost its campaigns.
 func (w *watched) gate() ops.Gate {
 	return ops.Gate{
 		Name: "redis:x", Changer: flow.NewChanger(w.ledger, lost(), w.ChangeFailed), Retirer: flow.NewRetirer(bookOfTwo{}, lost(), 0, w.RetireFailed),
@@ -87,7 +87,7 @@ func TestTheMetricsSayWhatARecorderDoes(t *testing.T) {
 	}
 }
 
-// A fatalError is what only an operator ends.
+// A fatalError is one that only an operator can end.
 type fatalError struct{ error }
 
 func (fatalError) Fatal() bool { return true }

@@ -54,7 +54,7 @@ func TestWhoMayNotLookLearnsNothingOfTheLedger(t *testing.T) {
 	}
 }
 
-// TestTheOpsListenerOfThisMachineAnswersToItsOwnNames: a page whose name was made to resolve to this machine would else
+// TestTheOpsListenerOfThisMachineAnswersToItsOwnNames: a page whose name was made to resolve to this machine could otherwise
 // read profiles in a browser on it.
 func TestTheOpsListenerOfThisMachineAnswersToItsOwnNames(t *testing.T) {
 	ops := httptest.NewServer(watch(t, "").Handler())

@@ -25,7 +25,7 @@ type Gate struct {
 	Lease time.Duration
 	// Records tells that what it issues is recorded at once, as where the ledger decides.
 	Records bool
-	// Before, if set, is called at the beginning of each call of Claim, whose error its is.
+	// Before, if set, is called at the beginning of each call of Claim, which returns its error.
 	Before func(context.Context, firstcome.CampaignID) error
 	// Changes, if set, is the error of changes.
 	Changes error

@@ -24,11 +24,11 @@ type Ledger struct {
 	Calls     int
 	Widest    int     // coupons in one call
 	Order     []int64 // numbers in the order in which they were recorded
-	// Refused is what was refused, of which a gate that keeps the promises gives nothing.
+	// Refused is the last refusal. A gate that keeps the promises causes none.
 	Refused error
-	// Before and After, if set, are called at the beginning and the end of each call, whose error theirs is.
+	// Before and After, if set, are called at the beginning and the end of each call, which returns their error.
 	Before, After func(flow.Batch) error
-	// Refuses, if set, tells of a coupon more whether it is refused.
+	// Refuses, if set, tells whether a new coupon is refused.
 	Refuses func(firstcome.Coupon) bool
 }
 

@@ -39,7 +39,7 @@ func Numbers(first, last int64) (numbers []int64) {
 	return numbers
 }
 
-// Must ends a test at an error that is none of what it looks at.
+// Must ends a test at an error that the test is not about.
 func Must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
