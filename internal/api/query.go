@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -81,17 +82,37 @@ func parseInteger(text string) (n int64, ok bool) {
 
 func isNoDigit(c rune) bool { return c < '0' || '9' < c }
 
-// number returns a parameter that is an integer; absent means 0.
-func (q *query) number(name string) int64 {
-	text := q.text(name)
-	if text == "" {
-		return 0
-	}
-	n, ok := parseInteger(text)
-	if !ok {
-		q.refuse(name, "must be an integer of 0 to "+strconv.FormatInt(maxInteger, 10)+", in digits and without leading zeros")
+// integer returns a parameter that is an integer of least to most.
+func (q *query) integer(name string, least, most int64) int64 {
+	n, ok := parseInteger(q.values.Get(name))
+	if !ok || n < least || n > most {
+		q.refuse(name, fmt.Sprintf("must be an integer of %d to %d, in digits and without leading zeros", least, most))
 	}
 	return n
+}
+
+// number returns a parameter that is an integer; absent means 0.
+func (q *query) number(name string) int64 {
+	if q.text(name) == "" {
+		return 0
+	}
+	return q.integer(name, 0, maxInteger)
+}
+
+// positive returns a parameter that is an integer of at least 1; absent means 0.
+func (q *query) positive(name string) int64 {
+	if !q.values.Has(name) {
+		return 0
+	}
+	return q.integer(name, 1, maxInteger)
+}
+
+// limit returns how many items the page may have.
+func (q *query) limit() int {
+	if q.text("limit") == "" {
+		return defaultLimit
+	}
+	return int(q.integer("limit", 1, maxLimit))
 }
 
 // pathNumber returns a part of the path as an integer of at least 1. Anything else names nothing.
@@ -101,19 +122,6 @@ func pathNumber(r *http.Request, name string) (int64, error) {
 		return 0, notFound()
 	}
 	return n, nil
-}
-
-// positive returns a parameter that is an integer of at least 1; absent means 0.
-func (q *query) positive(name string) int64 {
-	text, ok := q.given(name)
-	if !ok {
-		return 0
-	}
-	n, ok := parseInteger(text)
-	if !ok || n < 1 {
-		q.refuse(name, "must be an integer of 1 to "+strconv.FormatInt(maxInteger, 10)+", in digits and without leading zeros")
-	}
-	return n
 }
 
 // parsed returns a parameter as parse reads it; absent means "".
@@ -168,17 +176,4 @@ func (q *query) zone(name string) *time.Location {
 		return time.UTC
 	}
 	return zone
-}
-
-// limit returns how many items the page may have.
-func (q *query) limit() int {
-	text := q.text("limit")
-	if text == "" {
-		return defaultLimit
-	}
-	n, ok := parseInteger(text)
-	if !ok || n < 1 || n > maxLimit {
-		q.refuse("limit", "must be 1 to "+strconv.Itoa(maxLimit))
-	}
-	return int(n)
 }

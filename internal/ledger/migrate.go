@@ -23,11 +23,11 @@ type schema struct {
 	goose  goose.Dialect
 	tables string // query: the names of the tables that are there
 	// What follows is for servers.
-	// locker has one node migrate at a time; a lock ends with its connection.
+	// One of these has one node migrate at a time; a lock ends with its connection. locker is goose's own, and
+	// alone is held around all that goose does: on MySQL it looks for what is pending, and makes its table for
+	// that, before it takes a lock, and of two that do so at once each would note version 0.
 	locker func() (lock.SessionLocker, error)
-	// alone waits until no other node looks for what is to be migrated, and keeps others
-	// from it until release. Nil: locker is enough.
-	alone func(context.Context, *sql.DB) (release func(), err error)
+	alone  func(context.Context, *sql.DB) (release func(), err error)
 	// check returns an error that says what to do if the tables would not keep ids
 	// byte by byte.
 	check func(context.Context, *sql.DB) error

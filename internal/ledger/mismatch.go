@@ -24,18 +24,11 @@ type OtherGate struct {
 func (l *Ledger) OtherGates(ctx context.Context) (all []OtherGate, err error) {
 	rows, err := l.conclude.QueryContext(ctx, `SELECT gate, count(*) FROM campaigns
 		WHERE gate <> ? AND gate <> ? AND retired_at IS NULL GROUP BY gate ORDER BY gate`, gateKind, l.gate)
-	if err != nil {
-		return nil, fmt.Errorf("read which gates campaigns name: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var g OtherGate
-		if err := rows.Scan(&g.Name, &g.Campaigns); err != nil {
-			return nil, fmt.Errorf("read which gates campaigns name: %w", err)
-		}
-		all = append(all, g)
-	}
-	return all, rows.Err()
+	all, err = allRows(rows, err, func(take scan) (g OtherGate, err error) {
+		err = take(&g.Name, &g.Campaigns)
+		return g, err
+	})
+	return all, wrap(err, "read which gates campaigns name")
 }
 
 // Mismatched returns how many campaigns have another code secret than this one, or are decided
@@ -48,10 +41,7 @@ func (l *Ledger) Mismatched(ctx context.Context, secret firstcome.Secret) (campa
 	}
 	err = l.conclude.QueryRowContext(ctx, `SELECT count(*) FROM campaigns WHERE `+kind+` OR secret <> ?`,
 		gateKind, secret.Fingerprint()).Scan(&campaigns)
-	if err != nil {
-		return 0, fmt.Errorf("compare the campaigns' secrets: %w", err)
-	}
-	return campaigns, nil
+	return campaigns, wrap(err, "compare the campaigns' secrets")
 }
 
 // ErrUnnamedGate says that no campaign is made, because none can name this node's gate.

@@ -15,7 +15,6 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/pressly/goose/v3"
-	"github.com/pressly/goose/v3/lock"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/trust"
@@ -39,7 +38,7 @@ var mySQL = dialect{
 	connector:    connectorMySQL, examine: examineMySQL, backup: "mariadb-dump --single-transaction DATABASE, or mysqldump",
 	schema: schema{
 		goose: goose.DialectMySQL, tables: `SELECT table_name FROM information_schema.tables WHERE table_schema = database()`,
-		locker: lockMySQL, alone: aloneMySQL, check: checkMySQL,
+		alone: aloneMySQL, check: checkMySQL,
 	},
 }
 
@@ -186,52 +185,29 @@ func codeMySQL(err error) string {
 	return ""
 }
 
-// A mySQLLock has one node migrate at a time: see schema.locker.
-type mySQLLock struct{ does string }
+// lockNameMySQL is an expression. It has the database in it: such locks are the whole server's.
+const lockNameMySQL = `left(sha2(concat('firstcome migrates ', database()), 256), 40)`
 
-func lockMySQL() (lock.SessionLocker, error) { return mySQLLock{"migrates"}, nil }
-
-// name returns the lock's name, which has the database in it: such locks are the whole
-// server's.
-func (l mySQLLock) name() string {
-	return `left(sha2(concat('firstcome ` + l.does + ` ', database()), 256), 40)`
-}
-
-// aloneMySQL is schema.alone: goose looks for what is pending, and makes its table for
-// that, before it takes its lock; of two that do so at once each would note version 0.
+// aloneMySQL is schema.alone. The lock ends with its connection.
 func aloneMySQL(ctx context.Context, db *sql.DB) (release func(), err error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	l := mySQLLock{"opens"}
-	if err := l.take(ctx, conn); err != nil {
-		return nil, errors.Join(err, conn.Close())
+	var got sql.NullInt64
+	for err == nil && got.Int64 != 1 {
+		err = conn.QueryRowContext(ctx, `SELECT GET_LOCK(`+lockNameMySQL+`, 1)`).Scan(&got)
+	}
+	if err == nil {
+		err = noteNoVersion(ctx, conn)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("wait for another node that migrates: %w", err), conn.Close())
 	}
 	return func() {
-		_ = l.SessionUnlock(context.WithoutCancel(ctx), conn) // it ends with the connection at the latest
+		_, _ = conn.ExecContext(context.WithoutCancel(ctx), `DO RELEASE_LOCK(`+lockNameMySQL+`)`) // it ends with the connection at the latest
 		_ = conn.Close()
 	}, nil
-}
-
-// SessionLock takes the lock, which ends with the connection.
-func (l mySQLLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
-	if err := l.take(ctx, conn); err != nil {
-		return err
-	}
-	return noteNoVersion(ctx, conn)
-}
-
-func (l mySQLLock) take(ctx context.Context, conn *sql.Conn) error {
-	for {
-		var got sql.NullInt64
-		if err := conn.QueryRowContext(ctx, `SELECT GET_LOCK(`+l.name()+`, 1)`).Scan(&got); err != nil {
-			return fmt.Errorf("wait for another node that migrates: %w", err)
-		}
-		if got.Int64 == 1 {
-			return nil
-		}
-	}
 }
 
 // noteNoVersion notes version 0 in goose's table if it has none at all. goose makes the
@@ -246,12 +222,6 @@ func noteNoVersion(ctx context.Context, conn *sql.Conn) error {
 	}
 	_, err = conn.ExecContext(ctx, `INSERT INTO goose_db_version (version_id, is_applied)
 		SELECT 0, 1 FROM (SELECT count(*) AS n FROM goose_db_version) AS versions WHERE n = 0`)
-	return err
-}
-
-// SessionUnlock gives the lock back.
-func (l mySQLLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
-	_, err := conn.ExecContext(ctx, `DO RELEASE_LOCK(`+l.name()+`)`)
 	return err
 }
 
