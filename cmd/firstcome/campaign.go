@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,18 +51,20 @@ func (f *termsFlags) check(zone zoneName) (errs []error) {
 // changes returns the terms that are set, as the API names them.
 func (f termsFlags) changes() map[string]any {
 	changes, coupon := map[string]any{}, map[string]any{}
-	set := func(into map[string]any, field, value string, raw json.RawMessage) {
+	set := func(into map[string]any, field, value string) {
 		if value != "" {
-			into[field] = raw
+			into[field] = json.RawMessage(value)
 		}
 	}
-	set(changes, "quantity", string(f.Quantity), f.Quantity.wire())
-	set(changes, "opens_at", string(f.OpensAt), f.OpensAt.wire())
-	set(changes, "closes_at", string(f.ClosesAt), f.ClosesAt.wire())
-	set(changes, "answer", f.Answer, json.RawMessage(strconv.Quote(f.Answer)))
-	set(coupon, "benefit", string(f.Benefit), json.RawMessage(f.Benefit))
-	set(coupon, "valid_until", string(f.ValidUntil), f.ValidUntil.wire())
-	set(coupon, "valid_for", string(f.ValidFor), f.ValidFor.wire())
+	set(changes, "quantity", string(f.Quantity))
+	set(changes, "opens_at", f.OpensAt.wire())
+	set(changes, "closes_at", f.ClosesAt.wire())
+	if f.Answer != "" {
+		changes["answer"] = f.Answer
+	}
+	set(coupon, "benefit", string(f.Benefit))
+	set(coupon, "valid_until", f.ValidUntil.wire())
+	set(coupon, "valid_for", string(f.ValidFor))
 	if len(coupon) > 0 {
 		changes["coupon"] = coupon
 	}
@@ -84,12 +87,8 @@ func (c *campaignCreateCmd) check(terminal) []error {
 }
 
 func (c *campaignCreateCmd) Run(ctx context.Context, t terminal) error {
-	name := c.Name
-	if name == "" {
-		name = c.ID
-	}
 	terms := c.changes()
-	terms["id"], terms["name"] = c.ID, name
+	terms["id"], terms["name"] = c.ID, cmp.Or(c.Name, c.ID)
 	text, err := json.Marshal(terms)
 	if err != nil {
 		return err

@@ -31,29 +31,25 @@ func (c *couponExportCmd) Run(ctx context.Context, t terminal) error {
 	if c.To == "" {
 		return explain(calls.ExportCoupons(ctx, c.ID, export, t.raw()))
 	}
+	if _, err := os.Lstat(c.To); !errors.Is(err, os.ErrNotExist) {
+		return usageError{fmt.Errorf("--to: there is something at %s already: name another file", c.To)}
+	}
+	if _, err := os.Stat(filepath.Dir(c.To)); err != nil {
+		return usageError{fmt.Errorf("--to: there is no directory for it: %w", err)}
+	}
 	return explain(wholeFile(c.To, func(w io.Writer) error { return calls.ExportCoupons(ctx, c.ID, export, w) }))
 }
 
-// wholeFile makes a file of what write writes. It gets its name once it is complete: nobody finds a part.
+// wholeFile makes a file of what write writes. It gets its name once it is complete and on the disk: nobody finds a part.
+// Only its owner can read it.
 func wholeFile(path string, write func(io.Writer) error) (err error) {
-	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-		return usageError{fmt.Errorf("--to: there is something at %s already: name another file", path)}
-	}
-	part, err := os.CreateTemp(filepath.Dir(path), ".firstcome-*") // for the owner only: there are user ids in it
+	part, err := os.CreateTemp(filepath.Dir(path), ".firstcome-*") // mode 0600
 	if err != nil {
-		return usageError{fmt.Errorf("--to: %w", err)}
+		return err
 	}
-	defer func() { err = errors.Join(err, ifThere(os.Remove(part.Name()))) }()
+	defer func() { _ = os.Remove(part.Name()) }() // after the rename there is none
 	if err := errors.Join(write(part), part.Sync(), part.Close()); err != nil {
 		return err
 	}
 	return errors.Join(os.Rename(part.Name(), path), syncDirectory(filepath.Dir(path)))
-}
-
-// ifThere returns an error, but not that there is no such file.
-func ifThere(err error) error {
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return err
 }

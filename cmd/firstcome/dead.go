@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strconv"
 
 	"github.com/firstcome/firstcome/client"
 )
@@ -33,7 +32,7 @@ func (c *deadListCmd) Run(ctx context.Context, t terminal) error {
 	return c.print(t, all, func(w io.Writer) {
 		fmt.Fprintln(w, "ID\tSTATE\tCAMPAIGN\tNUMBER\tUSER\tCREATED\tCAUSE")
 		for _, d := range all {
-			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", d.ID, letterState(d), orNone(d.CampaignID), numberText(d.Number),
+			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", d.ID, letterState(d), orNone(d.CampaignID), orNone(d.Number),
 				orNone(d.UserID), c.TZ.text(&d.CreatedAt), cell(d.Cause))
 		}
 	})
@@ -72,16 +71,10 @@ func letterState(d client.DeadLetter) string {
 	return *d.SettledBy
 }
 
-func orNone(text *string) string {
-	if text == nil {
+// orNone returns the text of a value, - where there is none.
+func orNone[T any](value *T) string {
+	if value == nil {
 		return "-"
 	}
-	return *text
-}
-
-func numberText(n *int64) string {
-	if n == nil {
-		return "-"
-	}
-	return strconv.FormatInt(*n, 10)
+	return fmt.Sprint(*value)
 }

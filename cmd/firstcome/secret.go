@@ -7,9 +7,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
@@ -112,24 +112,12 @@ func keepSecret(ctx context.Context, l *ledger.Ledger, path string, text []byte)
 // on the disk before a coupon code is made of it. The caller has the ledger's
 // lock, so nobody else makes one.
 func writeSecret(file string, text []byte) error {
-	if err := writeDurably(file, text); err != nil {
+	err := wholeFile(file, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("keep the code secret: %w", err)
 	}
 	return nil
-}
-
-func writeDurably(file string, text []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(f.Name()) }() // after the rename there is none
-	_, err = f.Write(text)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), file); err != nil {
-		return err
-	}
-	return syncDirectory(filepath.Dir(file))
 }

@@ -18,23 +18,21 @@ const (
 	none      = "none"
 )
 
-// A quantity is a whole number or unlimited.
+// A quantity is JSON of a whole number, or null for unlimited.
 type quantity string
 
 // UnmarshalText checks the number; the server knows its bounds.
 func (q *quantity) UnmarshalText(text []byte) error {
-	if n, err := strconv.ParseInt(string(text), 10, 64); (err != nil || n < 0) && string(text) != unlimited {
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	switch {
+	case string(text) == unlimited:
+		*q = "null"
+	case err != nil || n < 0:
 		return fmt.Errorf("%q is neither a whole number from 0 on nor unlimited", text)
+	default:
+		*q = quantity(strconv.FormatInt(n, 10))
 	}
-	*q = quantity(text)
 	return nil
-}
-
-func (q quantity) wire() json.RawMessage {
-	if q == unlimited {
-		return json.RawMessage("null")
-	}
-	return json.RawMessage(q)
 }
 
 // A timeOrNone is an instant, or none. Without a zone it is in the zone of --tz: see in.
@@ -68,27 +66,35 @@ func (v *timeOrNone) in(zone zoneName) error {
 	return nil
 }
 
-func (v timeOrNone) wire() json.RawMessage { return nullOr(string(v)) }
+// wire returns JSON, and nothing where the flag is absent.
+func (v timeOrNone) wire() string {
+	switch v {
+	case "":
+		return ""
+	case none:
+		return "null"
+	}
+	return string(quoted(string(v)))
+}
 
-// A durationOrNone is a Go duration, which may begin with days, or none.
+// A durationOrNone is JSON of a Go duration, or null for none.
 type durationOrNone string
 
+// UnmarshalText reads a Go duration, before which there may be days, or none.
 func (v *durationOrNone) UnmarshalText(text []byte) error {
 	if string(text) == none {
-		*v = none
+		*v = "null"
 		return nil
 	}
 	d, err := durationOf(string(text))
 	if err != nil {
 		return fmt.Errorf("%q: write a duration like 30d, 36h or 1d12h, or none", text)
 	}
-	*v = durationOrNone(d.String())
+	*v = durationOrNone(quoted(d.String()))
 	return nil
 }
 
-func (v durationOrNone) wire() json.RawMessage { return nullOr(string(v)) }
-
-// durationOf reads a Go duration, which may begin with days of 24 hours.
+// durationOf reads a Go duration, before which there may be days of 24 hours.
 func durationOf(text string) (time.Duration, error) {
 	days, rest, has := strings.Cut(text, "d")
 	if !has {
@@ -123,11 +129,4 @@ func (v *jsonText) UnmarshalText(text []byte) error {
 func quoted(text string) []byte {
 	raw, _ := json.Marshal(text) // a string always has JSON
 	return raw
-}
-
-func nullOr(text string) json.RawMessage {
-	if text == none {
-		return json.RawMessage("null")
-	}
-	return quoted(text)
 }

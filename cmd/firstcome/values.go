@@ -16,6 +16,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/api"
+	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
@@ -86,14 +87,7 @@ func (a listenAddress) here() string {
 }
 
 // isLoopback tells whether only this machine can reach the address.
-func (a listenAddress) isLoopback() bool {
-	host, _, _ := net.SplitHostPort(string(a))
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
-}
+func (a listenAddress) isLoopback() bool { return auth.IsLoopback(string(a)) }
 
 // An opsAddress is a listenAddress, or off. If it is empty, it is next to another address.
 type opsAddress string

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"runtime"
@@ -22,31 +23,18 @@ type build struct {
 // thisBuild returns what the linker set, else what the Go toolchain wrote down.
 func thisBuild() build {
 	b := build{Version: version, Commit: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return b.complete()
-	}
-	if b.Version == "" {
-		b.Version = info.Main.Version
-	}
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision" && b.Commit == "":
-			b.Commit = s.Value
-		case s.Key == "vcs.modified" && commit == "":
-			b.Modified = s.Value == "true"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		b.Version = cmp.Or(b.Version, info.Main.Version)
+		for _, s := range info.Settings {
+			switch {
+			case s.Key == "vcs.revision":
+				b.Commit = cmp.Or(b.Commit, s.Value)
+			case s.Key == "vcs.modified" && commit == "":
+				b.Modified = s.Value == "true"
+			}
 		}
 	}
-	return b.complete()
-}
-
-func (b build) complete() build {
-	if b.Version == "" {
-		b.Version = "devel"
-	}
-	if b.Commit == "" {
-		b.Commit = "unknown"
-	}
+	b.Version, b.Commit = cmp.Or(b.Version, "devel"), cmp.Or(b.Commit, "unknown")
 	return b
 }
 
