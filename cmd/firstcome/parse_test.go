@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -164,18 +165,17 @@ func TestAnInterruptedDemoLeavesNothingBehind(t *testing.T) {
 }
 
 func TestTermsBecomeWhatTheAPIReads(t *testing.T) {
-	f := termsFlags{Quantity: "unlimited", OpensAt: "none", ClosesAt: "2026-12-24T10:00:00+09:00", Answer: "recorded", Benefit: `{"a":1}`, ValidFor: "720h"}
-	text := map[string]string{}
-	for field, value := range f.changes() {
-		if raw, ok := value.(interface{ MarshalJSON() ([]byte, error) }); ok {
-			b, err := raw.MarshalJSON()
-			stage.Must(t, err)
-			text[field] = string(b)
-		}
-	}
-	want := map[string]string{"quantity": "null", "opens_at": "null", "closes_at": `"2026-12-24T10:00:00+09:00"`, "answer": `"recorded"`}
-	if diff := cmp.Diff(want, text); diff != "" {
-		t.Errorf("changes (-want +got):\n%s", diff)
+	var grammar cli
+	_, err := parse(&grammar, []string{
+		"campaign", "create", "c", "--quantity", "unlimited", "--opens-at", "none", "--closes-at", "2026-12-24T10:00:00+09:00",
+		"--answer", "recorded", "--benefit", `{"a":1}`, "--valid-for", "30d",
+	}, terminal{})
+	stage.Must(t, err)
+	text, err := json.Marshal(grammar.Campaign.Create.changes())
+	stage.Must(t, err)
+	const want = `{"answer":"recorded","closes_at":"2026-12-24T10:00:00+09:00","coupon":{"benefit":{"a":1},"valid_for":"720h0m0s"},"opens_at":null,"quantity":null}`
+	if string(text) != want {
+		t.Errorf("it is %s, want %s", text, want)
 	}
 }
 
