@@ -111,7 +111,7 @@ var streamed = []string{
 	httpd.With("Authorization: Bearer x"), httpd.With("Connection: keep-alive"), httpd.With("x-forwarded-for: 10.0.0.1\r\nX-Forwarded-For: 10.0.0.2"),
 	httpd.With("Transfer-Encoding: chunked"), httpd.With("Content-Length: 15"), httpd.With("Expect: 100-continue"), httpd.With("Connection: close"),
 	"GET /v1/campaigns/c HTTP/1.1\r\nHost: h\r\n\r\n", "GET /v1/campaigns/c HTTP/1.1\r\nHost: h\r\n\r\n",
-	"GET /a HTTP/1.0\r\nHost: h\r\n\r\n", "GET /a HTTP/1.1\nHost: h\n\n", "\r\n", "\n", "garbage\r\n\r\n", "X" + httpd.AClaim,
+	"GET /a HTTP/1.0\r\nHost: h\r\n\r\n", "GET /a HTTP/1.1\nHost: h\n\n", "\r\n", "\r\n\r\n\r\n", "\n", "garbage\r\n\r\n", "X" + httpd.AClaim,
 	"POST /v1/campaigns/c/claims HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
 	fmt.Sprintf("POST /v1/campaigns HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s", len(httpd.AClaim), httpd.AClaim),
 	fmt.Sprintf("POST /v1/campaigns/c/claims HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s", len(httpd.AClaim), httpd.AClaim),
