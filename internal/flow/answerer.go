@@ -19,8 +19,8 @@ type Coupons interface {
 // ledger within the time that claims wait. Asking again is safe and finds it.
 var ErrNotRecordedYet = errors.New("decided, and not recorded in time")
 
-// DefaultAnswerWait is how long a claim waits for the ledger by default: a recorder
-// behind a ledger that is well takes some 10 ms, and people wait that long for a page.
+// DefaultAnswerWait is how long a claim waits for the ledger by default. Recording takes some 10 ms
+// while the ledger is well, and people wait 3 s for a page.
 const DefaultAnswerWait = 3 * time.Second
 
 // An Answerer answers claims when their campaign wants: if that is

@@ -6,7 +6,7 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A crowd are the callers who wait for coupons of one campaign. Its Waiter's mutex guards it.
+// A crowd is all callers who wait for coupons of one campaign. Its Waiter's mutex guards it.
 type crowd struct {
 	signal  chan struct{} // has room for one: somebody is due, or nobody is left
 	through int64         // the campaign was drained at least up to this number
@@ -38,7 +38,7 @@ func (c *crowd) leave(w *waiting) {
 	}
 }
 
-// drained makes the calls whose numbers are drained due.
+// drained makes calls due once their numbers are drained.
 func (c *crowd) drained(through int64) {
 	c.through = max(c.through, through)
 	for len(c.early) > 0 && c.early[0].coupon.Number <= c.through {

@@ -128,7 +128,7 @@ type GateState struct {
 	firstcome.Instants
 }
 
-// A Lag says how far the ledger is behind a gate in one campaign.
+// A Lag says how far the ledger is behind the gate, for one campaign.
 type Lag struct {
 	Campaign firstcome.CampaignID
 	Numbers  int64         // issued and not drained
@@ -138,8 +138,8 @@ type Lag struct {
 // Errors of Apply.
 var (
 	ErrGap = errors.New("the gate lacks earlier changes")
-	// ErrLost also stands for a campaign that the gate has lost in part: what is left is
-	// inconsistent, and the gate decides nothing by it.
+	// ErrLost is also the error for a campaign that the gate has lost in part: what is left is
+	// inconsistent, so the gate decides nothing.
 	ErrLost = errors.New("the gate has lost the campaign")
 )
 

@@ -370,7 +370,7 @@ func TestAnIdleCampaignCostsNoGoroutineAndIsForgotten(t *testing.T) {
 	})
 }
 
-// A full gate decides nothing about those who hold nothing.
+// A full gate decides no claim of a user who holds no coupon.
 type full struct{ *stage.Gate }
 
 func (f full) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {

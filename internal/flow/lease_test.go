@@ -32,7 +32,7 @@ func TestASoldOutCampaignAsksTheGateFiveTimesASecond(t *testing.T) {
 	})
 }
 
-// A late gate's answers take a while from its deciding.
+// A late gate decides at once and answers later.
 type late struct {
 	*stage.Gate
 	by time.Duration
@@ -121,9 +121,7 @@ func TestALeaseEndsBeforeAChange(t *testing.T) {
 			want(t, i, "c", "b", firstcome.Issued)
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		want(t, i, "c", "b", firstcome.AlreadyIssued)
 		want(t, i, "c", "a", firstcome.SoldOut)
 	})

@@ -43,7 +43,7 @@ type queue struct {
 	gone     bool // forgotten by the Issuer: look the campaign up again
 }
 
-// A local is a refusal under lease, with the filter that tells who may be given it.
+// A local is a refusal under lease, with the holders filter that says to whom it may be repeated.
 type local struct {
 	refusal firstcome.Decision
 	until   time.Duration // since the Issuer's start, by the monotonic clock

@@ -236,8 +236,7 @@ func (r *Recorder) bury(ctx context.Context, b Batch, cause string) (Drained, er
 	return drained, err
 }
 
-// ask calls the ledger once. While the breaker is open it waits, with the batch in hand: if it gave the batch back, all campaigns'
-// entries would be read again and again while nothing can be recorded.
+// ask calls the ledger once. While the breaker is open it waits with the batch in hand: see the package comment.
 func (r *Recorder) ask(ctx context.Context, about Recording, call func(context.Context) (Drained, error)) (Drained, error) {
 	for waits := r.again.waits(); ; {
 		drained, err := r.breaker.Execute(func() (Drained, error) { return r.try(ctx, about, call) })

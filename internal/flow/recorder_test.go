@@ -95,9 +95,7 @@ func TestF41ABatchThatWasRecordedButNotDoneComesAgainAndIsOne(t *testing.T) {
 				j.Add(flow.Batch{Campaign: "c", Coupons: stage.Coupons("c", 4, 6)})
 				ctx, kill := context.WithCancel(t.Context())
 				hook(p, kill)
-				if err := flow.NewRecorder(j, p, flow.RecorderLimits{}).Run(ctx); err != nil {
-					t.Fatal(err)
-				}
+				stage.Must(t, flow.NewRecorder(j, p, flow.RecorderLimits{}).Run(ctx))
 				if left := j.Batches("c"); name == "killed before the commit" && left != 2 {
 					t.Errorf("%d batches are left", left)
 				}
@@ -254,45 +252,7 @@ func TestF49ABacklogOfAMillionDrainsOneBatchAtATimeWithoutLoss(t *testing.T) {
 	})
 }
 
-func TestARecorderDrainsAgainAfterItsJournalFailed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		j, p := &stage.Journal{}, stage.NewLedger("c", "d", "unknown")
-		for n := range int64(3) {
-			j.Add(flow.Batch{Campaign: "c", Coupons: stage.Coupons("c", n+1, n+1)})
-		}
-		failures := 2
-		j.Took = func(flow.Drained) error {
-			if failures--; failures >= 0 {
-				return errors.New("the journal's connection is gone")
-			}
-			return nil
-		}
-		recordAll(t, j, p, flow.RecorderLimits{})
-		same(t, "recorded", stage.Numbers(1, 3), p.Order)
-	})
-}
-
-func TestOneCampaignThatCannotBeRecordedHereDoesNotHoldUpAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		j := &stage.Journal{}
-		j.Add(flow.Batch{Campaign: "other", Coupons: stage.Coupons("other", 1, 1)})
-		for n := range int64(100) {
-			j.Add(flow.Batch{Campaign: "c", Coupons: stage.Coupons("c", n+1, n+1)})
-		}
-		p := stage.NewLedger("c", "d", "unknown")
-		r := flow.NewRecorder(j, mismatched{p}, flow.RecorderLimits{})
-		runFor(t, r, time.Minute)
-		same(t, "recorded", stage.Numbers(1, 100), p.Order)
-		if s := r.Stats(); s.Breaker != "closed" || s.Retries != 0 {
-			t.Errorf("stats: %+v", s)
-		}
-		if j.Batches("other") != 1 {
-			t.Error("the other campaign's batch does not come again")
-		}
-	})
-}
-
-// mismatched is a keeper of which one campaign has another gate, and one is held by somebody.
+// mismatched is a keeper with a campaign of another gate, and one whose row is locked.
 type mismatched struct{ *stage.Ledger }
 
 func (m mismatched) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {

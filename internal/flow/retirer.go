@@ -52,7 +52,7 @@ const (
 	// firstRetire bounds the wait for the first look, so that nodes that start together
 	// do not look together.
 	firstRetire = time.Minute
-	// retireTime bounds what is done about one campaign.
+	// retireTime bounds one step with one campaign.
 	retireTime = 10 * time.Second
 )
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A retireBook is a ledger with campaigns that are over, and the gate that knows them.
@@ -72,9 +73,7 @@ func TestARetirerLooksSoonAndThenAboutOnceAnHour(t *testing.T) {
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 		defer cancel()
-		if err := r.Run(ctx); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, r.Run(ctx))
 		if first := b.looks[0].Sub(began); first > time.Minute {
 			t.Errorf("the first look was after %v", first)
 		}

@@ -36,7 +36,7 @@ type failing struct {
 	locked bool      // its row in the ledger was, at one of these times
 }
 
-// NewRetries returns Retries of which no wait is longer than this one, half of it either way; 0: the default.
+// NewRetries returns Retries whose waits grow to the longest, half of it either way; 0: the default.
 func NewRetries(longest time.Duration) *Retries {
 	if longest == 0 {
 		longest = defaultWait

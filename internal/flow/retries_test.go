@@ -77,6 +77,11 @@ func TestWhatFailsIsTriedAgainLessAndLessOftenWhileTheOthersGoOn(t *testing.T) {
 				if first := tries[1].Sub(tries[0]); first > 30*time.Millisecond {
 					t.Errorf("the second try came after %v", first)
 				}
+				switch s := r.Stats(); {
+				case c.ledger == flow.ErrRowLocked && (s.Breaker != "closed" || s.Retries == 0),
+					c.ledger == firstcome.ErrGateMismatch && (s.Breaker != "closed" || s.Retries != 0):
+					t.Errorf("the stats are %+v", s)
+				}
 				time.Sleep(4 * time.Second)
 				same(t, "recorded afterwards", []int{c.after, 1}, []int{len(p.Coupons("c")), len(p.Coupons("ill"))})
 			})

@@ -11,21 +11,6 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-func TestACampaignThatSomebodyHoldsIsGivenBackAndOpensNoBreaker(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		j, p := &stage.Journal{}, stage.NewLedger("c", "held")
-		j.Add(flow.Batch{Campaign: "held", Coupons: stage.Coupons("held", 1, 5)})
-		j.Add(flow.Batch{Campaign: "c", Coupons: stage.Coupons("c", 1, 5)})
-		r := flow.NewRecorder(j, mismatched{p}, flow.RecorderLimits{Failures: 1})
-		runFor(t, r, time.Minute)
-		same(t, "recorded", stage.Numbers(1, 5), p.Order)
-		same(t, "of the held one is left", 1, j.Batches("held"))
-		s := r.Stats()
-		s.Err, s.Retries = nil, min(s.Retries, 1) // which of the two was last, and how often
-		same(t, "stats", flow.RecorderStats{Coupons: 5, Batches: 1, Retries: 1, Breaker: "closed"}, s)
-	})
-}
-
 // An insistence is a source that gives one batch of a held campaign again and again, and
 // then one of another.
 type insistence struct{ times int }
@@ -57,7 +42,7 @@ func TestACampaignThatIsHeldTakesNobodysTurnUnderALimitOfRows(t *testing.T) {
 	})
 }
 
-// A recovering ledger fails once, and then the campaign that it was asked about is held.
+// A recovering ledger fails once. From then on the row of the campaign "held" is locked.
 type recovering struct {
 	*stage.Ledger
 	failed bool

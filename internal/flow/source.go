@@ -34,7 +34,7 @@ type Revision struct {
 	Drained  int64  // the Through of the ledger's Drained
 }
 
-// A Batch is what a source hands out at once, of one campaign and one epoch of its gate.
+// A Batch is what a source hands out at once. It is of one campaign and one epoch.
 type Batch struct {
 	Campaign firstcome.CampaignID
 	Epoch    int64              // in which the gate issued the coupons
@@ -43,7 +43,7 @@ type Batch struct {
 	Garbage  []Garbage
 }
 
-// Garbage is an entry of a source that cannot be read.
+// Garbage is a source's entry that cannot be read.
 type Garbage struct {
 	Source  string // names the entry among all, and is the same each time it comes
 	Payload string

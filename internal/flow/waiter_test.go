@@ -50,7 +50,7 @@ func (b *board) DrainedThrough(_ context.Context, id firstcome.CampaignID) (int6
 	return through, err
 }
 
-// Has says that all are whose they are asked for, unless they are not.
+// Has says yes to all coupons but those in not.
 func (b *board) Has(_ context.Context, _ firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -82,7 +82,7 @@ func (b *board) WatchDrained(ctx context.Context, ready func(), each func(firstc
 	}
 }
 
-// settle writes how far a campaign is drained, and does not say so; not are no coupons.
+// settle writes how far a campaign is drained, without a message. not are numbers that are no coupons.
 func (b *board) settle(id firstcome.CampaignID, through int64, not ...int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -96,13 +96,13 @@ func (b *board) tell(id firstcome.CampaignID, through int64, not ...int64) {
 	b.say(id, through)
 }
 
-// say says how far a campaign is drained, or was.
+// say sends a message about how far a campaign is, or was, drained.
 func (b *board) say(id firstcome.CampaignID, through int64) {
 	b.messages <- message{id, through}
 	synctest.Wait() // until it is heard
 }
 
-// hold holds readings in the middle until it is let go.
+// hold stops readings in the middle until letGo is called.
 func (b *board) hold() (letGo func()) {
 	held := make(chan struct{})
 	b.mu.Lock()
@@ -121,18 +121,12 @@ func (b *board) readings() int {
 func waiter(t *testing.T, b *board) *flow.Waiter {
 	t.Helper()
 	r := flow.NewWaiter(b)
-	ctx, cancel := context.WithCancel(t.Context())
-	ran := make(chan error, 1)
-	go func() { ran <- r.Run(ctx) }()
 	t.Cleanup(func() {
-		cancel()
-		if err := <-ran; err != nil {
-			t.Error(err)
-		}
 		if left, _ := r.Waiting(); left != 0 {
 			t.Errorf("%d calls still wait", left)
 		}
 	})
+	stage.Run(t, r.Run)
 	synctest.Wait()
 	return r
 }

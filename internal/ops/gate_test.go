@@ -97,7 +97,7 @@ func TestEveryFailureOfAGateIsCountedByItsClass(t *testing.T) {
 	w.WatchGate(w.gate())
 	for class, err := range map[string]error{
 		"safe": firstcome.ErrBusy, "unknown": errors.New("no answer"), "fatal": fatalError{errors.New("no right")},
-		"lost": flow.ErrLost, "mismatch": firstcome.ErrGateMismatch,
+		"lost": errors.Join(firstcome.ErrBusy, firstcome.ErrGateMismatch, flow.ErrLost), "mismatch": errors.Join(firstcome.ErrBusy, firstcome.ErrGateMismatch),
 	} {
 		w.want(`firstcome_gate_failures_total{class="` + class + `"} 0`)
 		w.Batch(1, time.Millisecond, err)

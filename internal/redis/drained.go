@@ -15,8 +15,9 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// Settle removes entries that the ledger has from the journal of the campaign with a marker, empty for none, flags the dead letters among their
-// coupons at their holders, and notes how far the campaign is drained. It returns how far the gate knew it to be before. It may be repeated.
+// Settle removes recorded entries from a campaign's journal, flags the dead letters among their coupons at
+// their holders, and notes how far the campaign is drained. It returns how far the gate knew it to be drained before.
+// It may be repeated. The marker is the campaign's (see firstcome.Change); empty: it has none.
 func (g *Gate) Settle(ctx context.Context, id firstcome.CampaignID, marker string, drained flow.Drained, entries ...string) (before int64, err error) {
 	k := keysOf(id, cmp.Or(marker, unmarked))
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)

@@ -8,24 +8,20 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
-// settle is done with the first entries of the journal, as a recorder that brought them to the ledger, where
-// coupons of some users are dead letters.
+// settle settles the first entries of the journal, as a recorder does. letters are the dead letters among them.
 func (s *shop) settle(through int64, entries int, letters ...firstcome.Coupon) (before int64) {
 	s.t.Helper()
 	journal, err := s.do("XRANGE", keysOf[2], "-", "+").AsXRange()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, err)
 	var ids []string
 	for _, e := range journal[:entries] {
 		ids = append(ids, e.ID)
 	}
 	before, err = s.gate.Settle(s.t.Context(), "c", "", flow.Drained{Through: through, Letters: letters}, ids...)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, err)
 	return before
 }
 
@@ -33,7 +29,7 @@ func letter(number int64, user int) firstcome.Coupon {
 	return firstcome.Coupon{Campaign: "c", Number: number, User: crowd(user, 1)[0]}
 }
 
-// recorded expects of which numbers the gate says that they are surely recorded: who claims again, who reads, and who asks.
+// recorded expects the gate to call just these numbers surely recorded: in a repeated claim, in CouponOf and in Has.
 func (s *shop) recorded(what string, numbers int, want ...int64) {
 	s.t.Helper()
 	var coupons []firstcome.Coupon
@@ -52,9 +48,7 @@ func (s *shop) recorded(what string, numbers int, want ...int64) {
 		coupons = append(coupons, c)
 	}
 	has, err := s.gate.Has(s.t.Context(), "c", coupons)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, err)
 	for n, is := range has {
 		if is {
 			asked = append(asked, coupons[n].Number)
@@ -67,7 +61,7 @@ func (s *shop) recorded(what string, numbers int, want ...int64) {
 	}
 }
 
-// TestWhatIsDrainedIsPublishedAndNeverGoesBack settles one after the other, and what is older after each.
+// TestWhatIsDrainedIsPublishedAndNeverGoesBack settles higher and higher numbers, and older ones after each.
 func TestWhatIsDrainedIsPublishedAndNeverGoesBack(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
 	s.issue(0, 20)
@@ -114,15 +108,13 @@ func TestWhatIsInTheJournalIsNotDrained(t *testing.T) {
 	s.recorded("with an entry that does not say its numbers", 4, 1, 2, 3)
 }
 
-// TestWhatALedgerSaidOfEntriesThatWereLaterIsNotForgotten has a recorder whose ledger answered last be the first that says so: what it
-// said is true of the entries that the other one is done with later.
+// TestWhatALedgerSaidOfEntriesThatWereLaterIsNotForgotten has two recorders: the one that the ledger answered last
+// settles first. What the ledger said then also holds for the entries that the other settles later.
 func TestWhatALedgerSaidOfEntriesThatWereLaterIsNotForgotten(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
 	s.issue(0, 1)
 	s.issue(1, 1)
-	if _, err := s.gate.Settle(t.Context(), "c", "", flow.Drained{Through: 2}, lastEntry(t, s)); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, stage.Err(s.gate.Settle(t.Context(), "c", "", flow.Drained{Through: 2}, lastEntry(t, s))))
 	s.recorded("before the first entry", 2)
 	s.settle(1, 1)
 	s.recorded("when the journal is empty", 2, 1, 2)
@@ -160,7 +152,7 @@ func TestADeadLetterHasAFlagAtTheHolderOfItsVeryNumber(t *testing.T) {
 	s.recorded("when it was voided", 4, 1, 5, 3, 4)
 }
 
-// TestManyDeadLettersAndEntriesAreSettledAtOnce has more than one command of Redis takes.
+// TestManyDeadLettersAndEntriesAreSettledAtOnce has more of them than one Redis command takes.
 func TestManyDeadLettersAndEntriesAreSettledAtOnce(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
 	var letters []firstcome.Coupon

@@ -107,10 +107,10 @@ func greeting(err error, secured bool) error {
 	return err
 }
 
-// maxClients is what Redis says, for want of a code, when it turns a connection away unread.
+// maxClients begins Redis's answer to a connection above its limit; the answer has no code.
 const maxClients = "max number of clients reached"
 
-// plain is the code that Redis gives to errors without their own; the client leaves it out.
+// plain is Redis's code for errors that have no code of their own. The client leaves it out.
 const plain = "ERR"
 
 // classify returns the Error that an error of the client is; nil for nil.
@@ -155,7 +155,7 @@ func inner(text string) string {
 	}
 }
 
-// isFull tells whether Redis has no memory left for what was asked; nothing was done then.
+// isFull tells whether Redis had no memory left for a call. It then did nothing.
 func isFull(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Code == codeOOM

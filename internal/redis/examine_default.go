@@ -12,7 +12,7 @@ import (
 	"github.com/firstcome/firstcome/internal/doctor"
 )
 
-// SafeDefault keeps out everybody who does not log in, and lets Redis load its append-only file.
+// SafeDefault locks out clients that do not log in, and still lets Redis load its append-only file.
 const SafeDefault = "user default off nopass ~* &* +@all"
 
 // defaultUser says whether Redis can load its append-only file. It loads with the rights of the user default,
@@ -73,7 +73,7 @@ func has(user map[string]rueidis.RedisMessage, part, word string) bool {
 	return slices.Contains(words, word)
 }
 
-// openToAll tells whether the user default, which is everybody who does not log in, may do what the scripts do.
+// openToAll tells whether the user default may do what the scripts do. Clients that do not log in are this user.
 func (e *exam) openToAll(ctx context.Context) bool {
 	u, err := url.Parse(e.gate.options.URL)
 	if err != nil {

@@ -52,9 +52,7 @@ func outcomes(decisions []firstcome.Decision) (all []string) {
 func (s *shop) want(g *redis.Gate, users []firstcome.UserID, want ...string) {
 	s.t.Helper()
 	decisions, err := g.Claim(s.t.Context(), "c", users)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, err)
 	if diff := cmp.Diff(want, outcomes(decisions)); diff != "" {
 		s.t.Errorf("the claims of %q are answered otherwise (-want +got):\n%s", users, diff)
 	}
@@ -104,9 +102,7 @@ func connectedReplicas(t *testing.T, url string) string {
 	t.Helper()
 	client := connect(t, url)
 	info, err := client.Do(t.Context(), client.B().Info().Section("replication").Build()).ToString()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	_, after, _ := strings.Cut(info, "connected_slaves:")
 	count, _, _ := strings.Cut(after, "\r\n")
 	return count
@@ -133,7 +129,7 @@ func TestF07WithoutMemoryNothingIsHalfDoneAndHoldersAreFound(t *testing.T) {
 	s.want(s.gate, crowd(10, 1), "issued:11")
 }
 
-// What an operator orders is how a full Redis is helped.
+// An operator's changes are what helps a full Redis, so it must take them.
 func TestF07AFullRedisTakesEveryChangeAndANewNodeAndIssuesNothing(t *testing.T) {
 	server := services.Redis.Server(t, "--maxmemory", "4mb")
 	s := newShop(t, server.URL(), 20)
@@ -174,7 +170,7 @@ func terms(quantity int64) firstcome.Change {
 	return firstcome.Change{Kind: firstcome.ChangeTerms, Terms: firstcome.Terms{Quantity: quantity}}
 }
 
-// fill writes until Redis takes no more, not even a little: what the refused write itself would need is left.
+// fill writes until Redis refuses even one byte. The writes get smaller, because a refused write leaves the room that it needed.
 func (s *shop) fill() {
 	s.t.Helper()
 	for _, size := range []int{10_000, 100, 1} {
@@ -194,9 +190,7 @@ func TestF08AKeyOfAnotherTypeIsSeenBeforeTheFirstWrite(t *testing.T) {
 	for _, key := range keysOf {
 		t.Run(key, func(t *testing.T) {
 			there, err := s.do("EXISTS", key).AsBool()
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			if there {
 				s.do("RENAME", key, "kept")
 			}
@@ -229,21 +223,15 @@ func TestF08ARightThatIsTakenAwayLeavesNothingHalfDone(t *testing.T) {
 	s := newShop(t, address, 100)
 	as := services.User(t, address, strings.Fields(redis.Rights)...)
 	user, err := url.Parse(as)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	s.gate = open(t, as)
 	s.issue(0, 3)
 	counters := func() []string {
 		c, err := s.do("HMGET", keysOf[0], "in_force", "issued", "last_number", "version").AsStrSlice()
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		for n, count := range []string{"HLEN", "XLEN"} {
 			has, err := s.do(count, keysOf[n+1]).AsInt64()
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			c = append(c, fmt.Sprint(has))
 		}
 		return c
@@ -266,9 +254,7 @@ func TestF09ARedisThatHangsIsGivenUpAtTheDeadlineAndHeals(t *testing.T) {
 	server := services.Redis.Server(t)
 	s := newShop(t, server.URL(), firstcome.Unlimited)
 	s.issue(0, 1)
-	if err := server.Freeze(); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, server.Freeze())
 	const callers = 64
 	before := runtime.NumGoroutine()
 	for range 4 {
@@ -289,17 +275,13 @@ func TestF09ARedisThatHangsIsGivenUpAtTheDeadlineAndHeals(t *testing.T) {
 	if now := runtime.NumGoroutine(); now > before+5*callers {
 		t.Errorf("%d goroutines became %d", before, now)
 	}
-	if err := server.Continue(); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, server.Continue())
 	s.heals(2)
 }
 
 func TestF09ARedisThatHangsIsToldAtTheStart(t *testing.T) {
 	server := services.Redis.Server(t)
-	if err := server.Freeze(); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, server.Freeze())
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // far above what each connection has
 	defer cancel()
 	g, err := redis.Open(ctx, redis.Options{URL: server.URL(), Secret: secret(t)})
@@ -364,9 +346,7 @@ func TestF11AClaimWhoseReplyIsLostIsFoundByAskingAgain(t *testing.T) {
 	s := newShop(t, url, firstcome.Unlimited)
 	proxy := services.Through(t, address(t, url))
 	through, err := proxy.URL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	g := open(t, through)
 	const enough, most = 10, 1000 // replies lost, and users who claim until then
 	lost, users := 0, 0

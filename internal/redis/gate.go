@@ -45,7 +45,7 @@ type Options struct {
 	Backlog int64
 	// Clock is the gate's, for tests. Nil: the server's.
 	Clock func() time.Time
-	// Ledger names the ledger that the gate decides for, of all that may share a Redis. It is
+	// Ledger names the ledger that the gate decides for: several ledgers may share a Redis. It is
 	// first called when Open has returned. Nil: it has no name.
 	Ledger func() string
 	// Marker returns the ledger's permanent name for a campaign, or firstcome.ErrNoCampaign: see

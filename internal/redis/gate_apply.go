@@ -37,7 +37,7 @@ func (g *Gate) Apply(ctx context.Context, change firstcome.Change) (refused bool
 	return refused, nil
 }
 
-// applyUntil runs the script. A campaign that is not there is made until an instant.
+// applyUntil runs the script, which makes a missing campaign only until the given instant.
 func (g *Gate) applyUntil(ctx context.Context, change firstcome.Change, until time.Time) (word string, parts []rueidis.RedisMessage, err error) {
 	var k *keys
 	if change.Marker != "" {

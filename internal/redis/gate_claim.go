@@ -36,7 +36,7 @@ func (g *Gate) Claim(ctx context.Context, id firstcome.CampaignID, users []first
 // errPart says that a gate's keys of a campaign do not agree.
 var errPart = fmt.Errorf("%w: part of it is gone", flow.ErrLost)
 
-// errUser is for callers that pass on what firstcome.ParseUserID would refuse.
+// errUser is returned to callers that pass on a user id that firstcome.ParseUserID would refuse.
 var errUser = errors.New("a user id has no control characters")
 
 func (g *Gate) claimWithin(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID, backlog string) ([]firstcome.Decision, error) {
@@ -151,7 +151,7 @@ func (g *Gate) decisions(id firstcome.CampaignID, users []firstcome.UserID, part
 // window answers otherwise, and a pause not at all.
 func (v *verdict) lease(o firstcome.Outcome) time.Duration {
 	until := func(at int64) time.Duration {
-		// Held against the lease before it is a duration, which has room for 292 years only.
+		// This compares before it makes a duration, because a duration has room for 292 years only.
 		return time.Duration(max(0, min(at-v.now, refusalLease.Microseconds()))) * time.Microsecond
 	}
 	switch {

@@ -146,7 +146,8 @@ func (g *Gate) couponOf(ctx context.Context, id firstcome.CampaignID, user first
 	return c, err
 }
 
-// noCoupon is the error about a user who is not among the holders: where some of these are gone, that says nothing.
+// noCoupon is the error for a user who is not among the holders. If Redis has lost some holders, their absence
+// proves nothing.
 func (g *Gate) noCoupon(ctx context.Context, k *keys) error {
 	n, err := g.fields(ctx, k, "version", "in_force", "last_number", "drained_through")
 	if err != nil {

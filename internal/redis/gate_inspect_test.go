@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 func TestWhoInspectsTheGateSeesEveryHolderAndTheWholeJournal(t *testing.T) {
@@ -26,9 +27,7 @@ func TestWhoInspectsTheGateSeesEveryHolderAndTheWholeJournal(t *testing.T) {
 		journal = append(journal, c)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	if diff := cmp.Diff(issued, journal); diff != "" {
 		t.Errorf("the journal is not what was issued (-issued +journal):\n%s", diff)
 	}
@@ -36,9 +35,7 @@ func TestWhoInspectsTheGateSeesEveryHolderAndTheWholeJournal(t *testing.T) {
 		held = append(held, c)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	slices.SortFunc(held, func(a, b firstcome.Coupon) int { return int(a.Number - b.Number) })
 	held = slices.Compact(held)
 	for n := range issued {

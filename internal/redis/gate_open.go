@@ -29,7 +29,7 @@ const (
 	pingEvery    = time.Second
 	// buffer of each connection, in bytes: a batch of 512 claims is some 20 KB.
 	buffer = 128 << 10
-	// poolSize bounds the connections for what blocks, of which there is nothing but subscriptions.
+	// poolSize bounds the connections for blocking calls. Only subscriptions block.
 	poolSize = 16
 	// redirections bounds how often a call follows a slot that moves.
 	redirections = 8
@@ -199,7 +199,7 @@ func (g *Gate) name(ctx context.Context) (err error) {
 	return err
 }
 
-// once reads a key, and makes it first if there is none. It writes only then: a Redis that is full takes new nodes.
+// once reads a key, and makes it first if it is missing. It writes only then, so a full Redis still takes new nodes.
 func (g *Gate) once(ctx context.Context, key, value string) (string, error) {
 	if text, err := g.text(ctx, key); err != nil || text != "" {
 		return text, err

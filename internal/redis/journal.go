@@ -47,15 +47,15 @@ const (
 	// collection or a slow network costs nothing.
 	defaultIdle  = 5 * time.Second
 	defaultSweep = time.Second
-	// What is issued of a closed campaign, because its window was raised or the gate's clock went back,
-	// waits so long at most if neither a message nor the ledger says it.
+	// A closed campaign may issue again, after its window was extended or the gate's clock went back. Its coupons
+	// wait at most so long if neither a message nor the ledger tells.
 	defaultSlow = time.Minute
-	// finishing is how long a batch that is under way when Drain has to end may go on:
-	// a hundred times what it takes, and less than the callers who wait for its coupons do.
+	// finishing is how long a batch under way may go on when Drain has to end: a hundred times
+	// what a batch takes, and less than callers wait for its coupons.
 	finishing = 2 * time.Second
-	// maxEntries bounds the entries that are worked on at once, and pageEntries those that one command
-	// brings: at 512 claims each they are some 50,000 coupons, or 20 MB. To read two thousand of single coupons
-	// takes twenty commands, about a millisecond.
+	// maxEntries bounds the entries in work at once, pageEntries those that one command reads: at 512 claims
+	// each, a page is some 50,000 coupons, or 20 MB. Two thousand entries of single coupons take twenty
+	// commands, about a millisecond.
 	maxEntries  = 2000
 	pageEntries = 100
 )
@@ -64,8 +64,8 @@ const (
 // work: each entry is with one of them, and what one leaves unfinished another takes
 // over. Entries are deleted when the sink has taken them. Make one with Gate.Journal.
 //
-// While a sink takes long, the journal says that its entries are at work; if it cannot,
-// another recorder gets them too, which is harmless because a sink takes a batch twice as once.
+// While a sink takes long, the journal keeps claiming its entries. If it cannot, another recorder gets
+// them too. That does no harm: giving a sink a batch twice is the same as once.
 type Journal struct {
 	gate     *Gate
 	options  JournalOptions
@@ -138,7 +138,7 @@ func (j *Journal) sweep(ctx context.Context) error {
 	}
 }
 
-// look puts due campaigns on the agenda if they have entries, or if not all that they issued is drained.
+// look puts due campaigns on the agenda if their journals have entries, or if they are not drained through their last number.
 func (j *Journal) look(ctx context.Context) error {
 	return j.gate.survey(ctx, &j.schedule, j.actives.list(), func(r flow.Revision, s survey) error {
 		if s.err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// Actives are the active campaigns as the ledger said them last, and the streams of those that were drained. Whoever
-// hears of a campaign that is not among them, which is new or which nodes with another secret have, has the
-// ledger asked, once between two ticks of the sweep.
+// Actives are the active campaigns, as the ledger last listed them, and the streams of those that were drained. A message
+// about an unknown campaign makes the sweep ask the ledger, at most once between two ticks: the campaign is new, or
+// belongs to nodes with another secret.
 type actives struct {
 	unknown chan struct{} // has room for one: the ledger is to be asked
 

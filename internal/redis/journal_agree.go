@@ -15,9 +15,9 @@ var (
 	errTwice = errors.New("the gate gave numbers again that are other coupons in the ledger, so it has lost its latest decisions: its dead letters say which; close the campaign")
 )
 
-// differs notes that gate and ledger disagree on how far a campaign is drained, though the journal is empty: the gate
-// was not told, the ledger is an older copy, or the campaign went on between the two readings. It also notes that the
-// ledger has numbers that the gate never gave, whatever is in the journal.
+// differs notes that gate and ledger disagree on how far a campaign is drained, though its journal is empty. Then the gate
+// was not told, the ledger is an older copy, or the campaign went on between the two readings. Even with entries in the
+// journal, it notes that the ledger has numbers that the gate never gave.
 func (j *Journal) differs(r flow.Revision, s survey) bool {
 	if r.Marker == "" || s.fields[1] == strconv.FormatInt(r.Drained, 10) {
 		return false

@@ -11,7 +11,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// tellEvery is how often the same is told of a campaign: it is tried again and again.
+// tellEvery is how often an alarm of a campaign is repeated.
 const tellEvery = time.Minute
 
 // errHolder says that what the gate has of a holder, or of the campaign, cannot be read.
@@ -31,7 +31,7 @@ type alarm struct {
 	text string
 }
 
-// tell tells an operator what is the matter with a campaign, the same once in a while.
+// tell raises an alarm about a campaign, unless the same was raised just before.
 func (a *alarms) tell(id firstcome.CampaignID, err error) {
 	now, it := time.Now(), alarm{id, err.Error()}
 	a.mu.Lock()
@@ -49,7 +49,7 @@ func (a *alarms) tell(id firstcome.CampaignID, err error) {
 	}
 }
 
-// now tells an operator at once; id is empty for what is about no single campaign.
+// now raises an alarm. id is empty if it is about no single campaign.
 func (a *alarms) now(id firstcome.CampaignID, err error) {
 	if a.on != nil {
 		a.on(id, err)
@@ -73,12 +73,12 @@ func marked(to flow.Sink) flow.Sink {
 	}
 }
 
-// toldBySink tells whether the sink has told an operator of an error, so that it needs no alarm.
+// toldBySink tells whether an error needs no alarm, because the sink has reported it.
 func toldBySink(err error) bool {
 	return errors.As(err, new(sinkError)) && !errors.Is(err, firstcome.ErrGateMismatch) && !errors.Is(err, flow.ErrRowLocked)
 }
 
-// ofOne tells whether an error is of one campaign: all are but those of Redis.
+// ofOne tells whether an error concerns one campaign. All do, except Redis's.
 func ofOne(err error) bool {
 	var e *Error
 	return Spoiled(err) || !errors.As(err, &e)

@@ -34,8 +34,8 @@ type item struct {
 // claims returns how many coupons an entry is about, if it can be read.
 func (e item) claims() int { return strings.Count(e.fields["users"], separator) + 1 }
 
-// coupons returns the coupons that an entry is about, in number order, and the epoch in which they were issued. The error
-// says why it cannot be read.
+// coupons returns an entry's coupons in number order, and the epoch in which they were issued. The error
+// says why the entry cannot be read.
 func (e item) coupons(id firstcome.CampaignID, secret firstcome.Secret) (coupons []firstcome.Coupon, epoch int64, err error) {
 	if format := e.fields["format"]; format != strconv.Itoa(entryFormat) {
 		return nil, 0, fmt.Errorf("its format is %q, this release reads %d", format, entryFormat)
@@ -100,7 +100,7 @@ func idsOf(items []item) []string {
 	return ids
 }
 
-// A share is what is given to the sink at once, and the entries that it is of.
+// A share is a batch for the sink, and the ids of its entries.
 type share struct {
 	flow.Batch
 	entries []string

@@ -49,13 +49,13 @@ func (g *Gate) glance(ctx context.Context, k *keys) (l glance, err error) {
 	return l, err
 }
 
-// refillEvery is how often a journal is made again that stays behind.
+// refillEvery is how often a journal that stays behind is filled again from the holders.
 const refillEvery = time.Minute
 
 var (
 	// errDeleted says that somebody deleted entries that a recorder had.
 	errDeleted = errors.New("entries of the journal were deleted before they were recorded")
-	// errGap says that for long no recorder has brought some numbers below those recorded.
+	// errGap says that numbers below recorded ones have been missing for long.
 	errGap = errors.New("numbers between those that are recorded do not come")
 	// errBehind says that a journal is empty and its campaign is not drained.
 	errBehind = errors.New("the journal is empty, and not all that was issued is recorded")
@@ -72,9 +72,9 @@ type hole struct {
 	refilled time.Time // when it was last filled
 }
 
-// follow notes that coupons from a first number on were recorded, and through which number all are drained. If those in
-// between have not come for twice the time that another recorder may be silent with them, they are
-// gone, also where the journal is never empty.
+// follow notes that coupons from a first number on were recorded, and that all up to another are drained. Numbers in
+// between are with another recorder. If they have not come after twice the time that it may be silent, they are
+// gone. This finds a hole even in a journal that is never empty.
 func (h *hole) follow(first, through int64, patience time.Duration) {
 	switch {
 	case through >= first-1:
@@ -140,8 +140,8 @@ func (j *Journal) held(ctx context.Context, k *keys, l glance) ([]firstcome.Coup
 	return slices.SortedFunc(maps.Values(found), byNumber), err
 }
 
-// giveDrained gives the coupons in force that are drained to the sink once more: an entry that somebody deleted may be that of a dead
-// letter which has no flag. They may be all of the campaign's, so they are given as they are read.
+// giveDrained gives the drained coupons in force to the sink once more, because a deleted entry may have been that of a
+// dead letter without a flag. They may be all coupons of the campaign, so they are given page by page.
 func (j *Journal) giveDrained(ctx context.Context, s *stream, to flow.Sink, l glance) error {
 	var part []firstcome.Coupon
 	give := func() error {

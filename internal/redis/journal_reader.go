@@ -141,7 +141,7 @@ func (r *reader) takeOver(ctx context.Context) ([]item, error) {
 	return r.readGroup(ctx, "0")
 }
 
-// present returns the entries that are still there, and is done with those that are not.
+// present returns the entries that still exist, and acknowledges the others.
 func (r *reader) present(ctx context.Context, entries []rueidis.XRangeEntry) ([]item, error) {
 	var items []item
 	var gone []string

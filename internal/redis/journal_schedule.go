@@ -73,7 +73,7 @@ type survey struct {
 // surveyFields are what a survey reads of a campaign's hash.
 var surveyFields = [...]string{"last_number", "drained_through", "version", "epoch", "closed", "closes_at"}
 
-// surveyPage bounds the campaigns of which a survey asks at once.
+// surveyPage bounds the campaigns that a survey reads in one round trip.
 const surveyPage = 500
 
 // survey looks at those of the active campaigns that are due, and calls each with what it found.

@@ -108,9 +108,7 @@ func (s *season) commands() (all int64) {
 func (s *shop) calls() map[string]int64 {
 	s.t.Helper()
 	text, err := s.do("INFO", "commandstats").ToString()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, err)
 	all := map[string]int64{}
 	for line := range strings.Lines(text) {
 		name, counts, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "cmdstat_"), ":calls=")
@@ -125,8 +123,8 @@ func (s *shop) calls() map[string]int64 {
 	return all
 }
 
-// costsNothing has the journal look until many looks in a row cost nothing. Who works on a campaign
-// is done with it some looks after it is quiet.
+// costsNothing has the journal look until many looks in a row cost nothing. A worker may still be at the
+// campaign for some looks after it is quiet.
 func (s *season) costsNothing(what string, active ...flow.Revision) {
 	s.t.Helper()
 	for n, nothing := 0, 0; nothing < 20; n++ {

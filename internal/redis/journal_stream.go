@@ -57,8 +57,8 @@ func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool
 	return len(known) > 0 || s.reader.aside != "", nil
 }
 
-// give gives a share to the sink, and is done with its entries when it has taken it.
-// Meanwhile all that are undone of what was read are at work.
+// give gives a share to the sink, and then settles its entries. Meanwhile it keeps claiming all entries that
+// were read and are not settled.
 func (j *Journal) give(ctx context.Context, s *stream, to flow.Sink, part share, undone ...string) error {
 	drained, err := j.sink(ctx, s, to, part.Batch, undone)
 	if err != nil {

@@ -120,9 +120,7 @@ func (s *shop) pendingIdle() int64 {
 		s.t.Fatalf("an entry is pending as %v: %v", entry, err)
 	}
 	idle, err := entry[2].AsInt64()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, err)
 	return idle
 }
 
@@ -150,13 +148,10 @@ func TestF43DrainedHoldersOfAGroupThatIsGoneAreGivenSomeAtATime(t *testing.T) {
 	s.settle(100, 10)
 	s.do("XGROUP", "DESTROY", keysOf[2], "recorders")
 	s.issue(100, 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
 	journal := s.journal(func(o *redis.JournalOptions) { o.Coupons = 7 })
-	go func() { ended <- flow.NewRecorder(journal, p, flow.RecorderLimits{}).Run(ctx) }()
+	stop := stage.Run(t, flow.NewRecorder(journal, p, flow.RecorderLimits{}).Run)
 	s.drained(101)
-	cancel()
-	stage.Must(t, <-ended)
+	stop()
 	for _, d := range s.issue(0, 101) {
 		if c := d.Coupon; c.Buried != (c.Number == 33) || c.Recorded == c.Buried {
 			t.Errorf("number %d: %+v", c.Number, c)
@@ -218,9 +213,7 @@ func TestF43EntriesThatAreGoneWithADeadRecorderHoldUpNothing(t *testing.T) {
 	}
 	s.do("XREADGROUP", "GROUP", "recorders", "dead", "COUNT", "3", "STREAMS", stream, ">")
 	entries, err := s.do("XRANGE", stream, "-", "+").AsXRange()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	s.do("XDEL", stream, entries[0].ID, entries[2].ID)
 	stage.DrainOnce(t, s.journal(func(o *redis.JournalOptions) { o.Idle = time.Millisecond }), p.Take)
 	p.WaitFor(t, 4)
@@ -229,29 +222,22 @@ func TestF43EntriesThatAreGoneWithADeadRecorderHoldUpNothing(t *testing.T) {
 	s.drained(5)
 	for pending := int64(1); pending > 0 && t.Context().Err() == nil; {
 		left, err := s.do("XPENDING", stream, "recorders").ToArray()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if pending, err = left[0].AsInt64(); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
+		pending, err = left[0].AsInt64()
+		stage.Must(t, err)
 	}
 }
 
 func TestF43AHoleInAJournalThatIsNeverEmptyIsFilledFromTheHolders(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
-	// Somebody is at work on an entry without end, so that the journal is never empty.
+	// Another recorder never finishes its entry, so the journal is never empty.
 	stream := keysOf[2]
 	kept, err := s.do("XADD", stream, "*", "format", "0").ToString()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	s.do("XREADGROUP", "GROUP", "recorders", "somebody", "COUNT", "1", "STREAMS", stream, ">")
 	s.issue(0, 1)
 	hole, err := s.do("XREVRANGE", stream, "+", "-", "COUNT", "1").AsXRange()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	s.do("XDEL", stream, hole[0].ID)
 	stage.Drain(t, s.journal(func(o *redis.JournalOptions) { o.Idle = 500 * time.Millisecond }), p.Take)
 	for n, filled := 1, false; !filled; n++ {
@@ -325,9 +311,8 @@ func TestTheLagIsTheNumbersThatAreNotSettled(t *testing.T) {
 	var lags []flow.Lag
 	for len(lags) == 0 {
 		var err error
-		if lags, err = s.gate.Lag(t.Context(), revisions("c")); err != nil {
-			t.Fatal(err)
-		}
+		lags, err = s.gate.Lag(t.Context(), revisions("c"))
+		stage.Must(t, err)
 	}
 	if lags[0].Numbers != 10 || lags[0].Campaign != "c" || lags[0].Oldest < 0 || lags[0].Oldest > time.Minute {
 		t.Errorf("the lag is %+v", lags)
@@ -339,8 +324,8 @@ func TestTheLagIsTheNumbersThatAreNotSettled(t *testing.T) {
 	}
 }
 
-// TestF49ARecorderTakesNoMoreOfABacklogThanABatchNeeds has a backlog of single coupons and then of a crowd's: whoever
-// took as many entries of these as of those would hold hundreds of thousands of coupons.
+// TestF49ARecorderTakesNoMoreOfABacklogThanABatchNeeds has a backlog of single coupons and then of a crowd's. A recorder
+// that took as many entries of the second as of the first would hold hundreds of thousands of coupons.
 func TestF49ARecorderTakesNoMoreOfABacklogThanABatchNeeds(t *testing.T) {
 	const singles, crowds, each, page = 250, 300, 100, 100
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")

@@ -134,7 +134,7 @@ func (g *Gate) keysOf(ctx context.Context, id firstcome.CampaignID) (*keys, erro
 	return k, nil
 }
 
-// keysIn returns the keys of a campaign of which the ledger has just said the revision.
+// keysIn returns a campaign's keys, given the revision that the ledger has just told.
 func (g *Gate) keysIn(r flow.Revision) *keys {
 	return g.keyring.renew(r.Campaign, r.Marker)
 }

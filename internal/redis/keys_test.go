@@ -13,7 +13,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// of has a gate decide for a ledger, that calls all its campaigns the same.
+// of has a gate decide for a ledger that gives all its campaigns one marker.
 func of(ledger, marker string) func(*redis.Options) {
 	return func(o *redis.Options) {
 		o.Ledger = func() string { return ledger }
@@ -97,21 +97,7 @@ func TestF32TwoLedgersAtOneRedisEachIssueTheirOwn(t *testing.T) {
 	}
 }
 
-func TestARetiredCampaignsKeysAreGoneAlsoIfSomeWereBefore(t *testing.T) {
-	s := newShop(t, services.Redis.Database(t), 100)
-	s.issue(0, 10)
-	s.do("DEL", keysOf[0])
-	for range 2 {
-		if err := s.gate.Retire(t.Context(), "c"); err != nil {
-			t.Error(err)
-		}
-	}
-	if n, err := s.do(append([]string{"EXISTS"}, keysOf...)...).AsInt64(); err != nil || n != 0 {
-		t.Errorf("%d keys are left, %v", n, err)
-	}
-}
-
-// TestANodeWhoseLedgerIsReplacedRetiresTheKeysOfTheLedgerAsItIs has the ledger of before issue still, at another node.
+// TestANodeWhoseLedgerIsReplacedRetiresTheKeysOfTheLedgerAsItIs has another node still decide for the earlier ledger.
 func TestANodeWhoseLedgerIsReplacedRetiresTheKeysOfTheLedgerAsItIs(t *testing.T) {
 	s, name, _ := replaceable(t)
 	s.issue(0, 1)
@@ -166,7 +152,7 @@ func TestANodeWhoseLedgerIsReplacedAsksItAgain(t *testing.T) {
 	}
 }
 
-// TestANodeLearnsOfAReplacedLedgerFromWhatItRefuses has the old keys be there still.
+// TestANodeLearnsOfAReplacedLedgerFromWhatItRefuses keeps the old keys.
 func TestANodeLearnsOfAReplacedLedgerFromWhatItRefuses(t *testing.T) {
 	for what, learn := range map[string]func(*shop){
 		"from a refusal": func(s *shop) {
@@ -201,12 +187,7 @@ func TestWhatACopyOfTheLedgerSettlesIsNotHeard(t *testing.T) {
 	s.issue(0, 10)
 	copied.issue(0, 10)
 	heard := make(chan int64, 10)
-	ctx, stop := context.WithCancel(t.Context())
-	ready, ended := make(chan struct{}), make(chan error)
-	go func() {
-		ended <- s.gate.WatchDrained(ctx, func() { close(ready) }, func(_ firstcome.CampaignID, through int64) { heard <- through })
-	}()
-	<-ready
+	watch(t, s.gate, func(_ firstcome.CampaignID, through int64) { heard <- through })
 	for _, marker := range []string{"one.1", "one.2"} {
 		s.do("XTRIM", redis.Keys("c", marker)[2], "MAXLEN", "0")
 	}
@@ -214,9 +195,5 @@ func TestWhatACopyOfTheLedgerSettlesIsNotHeard(t *testing.T) {
 	stage.Must(t, stage.Err(s.gate.Settle(t.Context(), "c", "one.1", flow.Drained{Through: 5})))
 	if through := <-heard; through != 5 {
 		t.Errorf("heard %d", through)
-	}
-	stop()
-	if err := <-ended; err != nil {
-		t.Error(err)
 	}
 }

@@ -29,9 +29,7 @@ func (s *shop) raise() (last int64) {
 	s.t.Helper()
 	s.do("SET", layoutKey, "2")
 	last, err := s.do("EVAL", "redis.call('HSET', KEYS[1], 'layout', '2') return tonumber(redis.call('HGET', KEYS[1], 'last_number'))", "1", keysOf[0]).AsInt64()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, err)
 	return last
 }
 
@@ -156,9 +154,7 @@ func TestF65ANewerProgramsEntriesAreLeftToItsRecorders(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	s.issue(0, 3)
 	newer, err := s.do("XADD", keysOf[2], "*", "format", "2", "epoch", "1", "users", "x").ToString()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	s.do("XADD", keysOf[2], "*", "format", "2", "users", "x")
 	s.do("XADD", keysOf[2], "*", "format", "two", "epoch", "1", "users", "x")
 	s.issue(3, 3)
@@ -196,20 +192,16 @@ func TestF65WhatIsBehindANewerProgramsEntriesIsNotLeftToo(t *testing.T) {
 	p.WaitFor(t, 1)
 }
 
-// takeOver has a newer recorder take an entry over from one that has it for long, and finish it.
+// takeOver has a newer recorder take over an entry that another has had for long, and finish it.
 func (s *shop) takeOver(entry string, idle time.Duration) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
 	defer cancel()
 	for {
 		answer, err := s.do("XAUTOCLAIM", keysOf[2], "recorders", "newer", strconv.FormatInt(idle.Milliseconds(), 10), "0-0", "JUSTID").ToArray()
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		stage.Must(s.t, err)
 		ids, err := answer[1].AsStrSlice()
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		stage.Must(s.t, err)
 		if slices.Contains(ids, entry) {
 			break
 		}

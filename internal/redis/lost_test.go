@@ -11,6 +11,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 func TestAGateThatHasLostPartOfACampaignDecidesNothing(t *testing.T) {
@@ -26,9 +27,7 @@ func TestAGateThatHasLostPartOfACampaignDecidesNothing(t *testing.T) {
 			s.issue(10, 10)
 			s.do("COPY", "old-campaign", keysOf[0], "REPLACE")
 			s.do("COPY", "old-holders", keysOf[1], "REPLACE")
-			if _, err := s.gate.Settle(s.t.Context(), "c", "", flow.Drained{Through: 20}); err != nil {
-				s.t.Fatal(err)
-			}
+			stage.Must(s.t, stage.Err(s.gate.Settle(s.t.Context(), "c", "", flow.Drained{Through: 20})))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/redis"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A shop is a gate with one campaign, c.
@@ -34,14 +35,10 @@ func newShop(t testing.TB, url string, quantity int64, edit ...func(*redis.Optio
 func connect(t testing.TB, url string) rueidis.Client {
 	t.Helper()
 	o, err := rueidis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	o.DisableCache, o.ForceSingleClient = true, true
 	client, err := rueidis.NewClient(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	t.Cleanup(client.Close)
 	return client
 }
@@ -50,9 +47,7 @@ func (s *shop) apply(c firstcome.Change) (refused bool) {
 	s.t.Helper()
 	c.Campaign = "c"
 	refused, err := s.gate.Apply(s.t.Context(), c)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, err)
 	return refused
 }
 
@@ -60,9 +55,7 @@ func (s *shop) apply(c firstcome.Change) (refused bool) {
 func (s *shop) issue(from, count int) []firstcome.Decision {
 	s.t.Helper()
 	decisions, err := s.gate.Claim(s.t.Context(), "c", crowd(from, count))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, err)
 	return decisions
 }
 
@@ -86,9 +79,7 @@ func (s *shop) do(words ...string) rueidis.RedisResult {
 func (s *shop) state() flow.GateState {
 	s.t.Helper()
 	state, err := s.gate.State(s.t.Context(), "c")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, err)
 	return state
 }
 
@@ -125,9 +116,7 @@ func (s *shop) drained(through int64) {
 	defer cancel()
 	for {
 		entries, err := s.do("XLEN", keysOf[2]).AsInt64()
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		stage.Must(s.t, err)
 		if state := s.state(); state.DrainedThrough == through && entries == 0 {
 			return
 		} else if ctx.Err() != nil {

@@ -19,9 +19,7 @@ import (
 func with(t *testing.T, at string, options ...string) string {
 	t.Helper()
 	u, err := url.Parse(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	q := u.Query()
 	for n := 0; n < len(options); n += 2 {
 		q.Set(options[n], options[n+1])
@@ -34,13 +32,9 @@ func with(t *testing.T, at string, options ...string) string {
 func user(t *testing.T, plain, secured string) string {
 	t.Helper()
 	as, err := url.Parse(services.User(t, plain, strings.Fields(redis.Rights)...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	u, err := url.Parse(secured)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	u.User = as.User
 	return u.String()
 }
@@ -66,9 +60,7 @@ func TestF64ARedisThatCannotBeTrustedIsRefusedWithWhatToDoAndNoPassword(t *testi
 	address := strings.Replace(rooted, "localhost", "127.0.0.1", 1)
 	port := server.Address()[strings.LastIndex(server.Address(), ":"):]
 	u, err := url.Parse(rooted)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	for name, test := range map[string]struct{ at, advice string }{
 		"the system's authorities": {secured, "sslrootcert"},
 		"another authority":        {with(t, secured, "sslrootcert", files.Other), "sslrootcert"},
@@ -119,18 +111,14 @@ func TestTheGateDecidesOnAClusterOverTLSAlsoWhileSlotsMove(t *testing.T) {
 	}), p.Take)
 	for round := range 2 {
 		for _, id := range ids {
-			// Until the masters agree whose the slot is, a claim may be sent about too often, and told to come again.
+			// Until the masters agree on the slot's owner, a claim may be redirected too often and answered "busy".
 			_, err := s.gate.Claim(t.Context(), id, crowd(1+10*round, 10))
 			for tries := 0; errors.Is(err, firstcome.ErrBusy) && tries < 1000; tries++ {
 				_, err = s.gate.Claim(t.Context(), id, crowd(1+10*round, 10))
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			p.Wait(t, "all", func() bool { return len(p.Coupons(id)) == 1+10*(round+1) })
-			if err := cluster.Move(t.Context(), redis.Keys(id, "")[0]); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, cluster.Move(t.Context(), redis.Keys(id, "")[0]))
 		}
 	}
 	refused(t, cluster.URL(), "sslrootcert")

@@ -27,7 +27,7 @@ func Examined(t testing.TB, findings doctor.Findings, password string) Examinati
 	return found
 }
 
-// Want wants a grade of each of some things. A thing of which nothing was found has none.
+// Want wants each of some things to have a grade. A thing about which nothing was found has none.
 func (e Examination) Want(t testing.TB, grade doctor.Grade, what ...string) {
 	t.Helper()
 	for _, one := range what {

@@ -31,8 +31,8 @@ type Stream interface {
 	Left(ctx context.Context, id firstcome.CampaignID) (bool, error)
 }
 
-// Journal runs everything that a journal must do. fresh returns a new one without campaigns, in which entries of a recorder
-// that lives are never taken over by another.
+// Journal runs everything that a journal must do. fresh returns a new one without campaigns, whose recorders take over
+// nothing from a recorder that lives.
 func Journal(t *testing.T, fresh func(t *testing.T) Stream) {
 	for what, test := range map[string]func(*drained){
 		"what is issued comes in its order and is gone":   comesInOrder,
@@ -62,22 +62,15 @@ type drained struct {
 	grown   chan struct{} // closed and made anew when something came
 }
 
-func (d *drained) must(err error) {
-	d.t.Helper()
-	if err != nil {
-		d.t.Fatal(err)
-	}
-}
-
 func (d *drained) make(id firstcome.CampaignID) {
 	d.t.Helper()
-	d.must(d.Make(d.t.Context(), id))
+	stage.Must(d.t, d.Make(d.t.Context(), id))
 }
 
 func (d *drained) issue(id firstcome.CampaignID, users int) []firstcome.Coupon {
 	d.t.Helper()
 	coupons, err := d.Issue(d.t.Context(), id, users)
-	d.must(err)
+	stage.Must(d.t, err)
 	return coupons
 }
 
@@ -112,7 +105,7 @@ func (d *drained) gone(id firstcome.CampaignID, want ...firstcome.Coupon) {
 		got, grown := slices.Clone(d.coupons[id]), d.grown
 		d.mu.Unlock()
 		left, err := d.Left(d.t.Context(), id)
-		d.must(err)
+		stage.Must(d.t, err)
 		if !left && len(got) >= len(want) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				d.t.Errorf("of %s other coupons came (-want +got):\n%s", id, diff)
@@ -170,7 +163,7 @@ func takenOver(d *drained) {
 func garbageComes(d *drained) {
 	all := d.issue("c", 3)
 	for range 2 {
-		d.must(d.Litter(d.t.Context(), "c"))
+		stage.Must(d.t, d.Litter(d.t.Context(), "c"))
 	}
 	all = append(all, d.issue("c", 3)...)
 	names, failed := map[string]bool{}, false
@@ -215,7 +208,7 @@ func twoRecorders(d *drained) {
 	d.gone("c", all...)
 }
 
-// troubleOfOne has one campaign of which another node has to record, and one whose row somebody has locked.
+// troubleOfOne has a campaign that another node must record, and one whose row is locked.
 func troubleOfOne(d *drained) {
 	d.make("other")
 	d.make("locked")

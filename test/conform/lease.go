@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // checkLease returns what is wrong with the lease of a decision that was made just now. For as
@@ -59,9 +60,7 @@ func endings(t *testing.T, s Subject) {
 		"always":       {firstcome.Terms{Quantity: 0, OpensAt: first, ClosesAt: last}, firstcome.SoldOut, longest},
 	} {
 		c.terms.Name, c.terms.Answer, c.terms.Benefit = "lease", firstcome.Recorded, []byte(`{}`)
-		if err := s.Create(t.Context(), id, c.terms); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, s.Create(t.Context(), id, c.terms))
 		d, err := s.Claim(t.Context(), id, []firstcome.UserID{"u"})
 		if err != nil || d[0].Outcome != c.outcome || d[0].Lease != c.lease {
 			t.Errorf("%s: %v, %v; want %s under a lease of %v", id, d, err, c.outcome, c.lease)

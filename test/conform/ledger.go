@@ -51,9 +51,7 @@ type kept struct {
 func (k *kept) create(quantity int64) {
 	k.t.Helper()
 	terms := firstcome.Terms{Name: "Test", Quantity: quantity, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}
-	if err := k.Create(k.t.Context(), "c", terms); err != nil {
-		k.t.Fatal(err)
-	}
+	stage.Must(k.t, k.Create(k.t.Context(), "c", terms))
 }
 
 // batch returns coupons of the campaign c as a recorder gives them.
@@ -92,9 +90,7 @@ func (k *kept) drained(through int64, letters []int64, twice bool) func(flow.Dra
 func (k *kept) has(letters int, numbers ...int64) {
 	k.t.Helper()
 	coupons, dead, err := k.Kept(k.t.Context(), "c")
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	stage.Must(k.t, err)
 	var want []firstcome.Coupon
 	for _, n := range numbers {
 		want = append(want, stage.Coupon("c", n))

@@ -13,6 +13,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/test/seed"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 const (
@@ -118,9 +119,7 @@ type result struct {
 func (h *history) run(t *testing.T, from uint64) {
 	t.Helper()
 	terms := firstcome.Terms{Name: "history", Quantity: h.first.quantity, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}
-	if err := h.s.Create(t.Context(), h.id, terms); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, h.s.Create(t.Context(), h.id, terms))
 	h.start = time.Now()
 	var all sync.WaitGroup
 	for client := range h.clients {
