@@ -189,20 +189,6 @@ func TestCampaignsThatDoNotExistAreForgotten(t *testing.T) {
 	})
 }
 
-func TestAGateThatHangsIsGivenUpAtTheDeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newGate(100, "c")
-		letGo := hold(m, "c")
-		defer letGo()
-		i := issuer(t, m, flow.Limits{Gate: 3 * time.Second})
-		began := time.Now()
-		_, err := i.Claim(t.Context(), "c", "a")
-		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 3*time.Second {
-			t.Errorf("got %v after %v", err, time.Since(began))
-		}
-	})
-}
-
 func TestACallHasItsTimeLessASixtyFourthAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newGate(100)

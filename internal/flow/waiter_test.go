@@ -82,6 +82,13 @@ func (b *board) WatchDrained(ctx context.Context, ready func(), each func(firstc
 	}
 }
 
+// set changes the board as a test wants.
+func (b *board) set(do func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	do()
+}
+
 // settle writes how far a campaign is drained, without a message. not are numbers that are no coupons.
 func (b *board) settle(id firstcome.CampaignID, through int64, not ...int64) {
 	b.mu.Lock()
@@ -105,9 +112,7 @@ func (b *board) say(id firstcome.CampaignID, through int64) {
 // hold stops readings in the middle until letGo is called.
 func (b *board) hold() (letGo func()) {
 	held := make(chan struct{})
-	b.mu.Lock()
-	b.during = func() { <-held }
-	b.mu.Unlock()
+	b.set(func() { b.during = func() { <-held } })
 	return sync.OnceFunc(func() { close(held) })
 }
 
@@ -229,22 +234,6 @@ func TestWhoWaitsTooLongIsToldThatItIsUnknown(t *testing.T) {
 	})
 }
 
-// TestANumberThatIsSomebodyElsesIsNobodysWhoWaits has a gate that gave number 2 again.
-func TestANumberThatIsSomebodyElsesIsNobodysWhoWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBoard()
-		b.not = []int64{2}
-		r := waiter(t, b)
-		first, second, last := wait(r, "c", 1), wait(r, "c", 2), wait(r, "c", 3)
-		b.tell("c", 2)
-		same(t, "after a message", []string{"recorded", "unrecorded", "waiting"}, all(first, second, last))
-		same(t, "who comes later", "unrecorded", wait(r, "c", 2).is())
-		b.settle("c", 3)
-		time.Sleep(60 * time.Millisecond)
-		same(t, "after a reading", "recorded", last.is())
-	})
-}
-
 func TestWhoseNumberTheGateDidNotSayWaitsOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard()
@@ -264,9 +253,7 @@ func TestWhoseNumberTheGateDidNotSayWaitsOn(t *testing.T) {
 		if err := <-left; !errors.Is(err, context.Canceled) {
 			t.Errorf("who left was told %v", err)
 		}
-		b.mu.Lock()
-		b.mute = nil
-		b.mu.Unlock()
+		b.set(func() { b.mute = nil })
 		time.Sleep(60 * time.Millisecond)
 		same(t, "when it says it", []string{"recorded", "recorded"}, all(first, other))
 	})
@@ -284,9 +271,7 @@ func TestWhoseNumberAGateThatWentBackDidNotSayIsAskedForAgain(t *testing.T) {
 		b.tell("c", 5)
 		time.Sleep(time.Second)
 		same(t, "meanwhile", []string{"waiting", "waiting"}, all(a, later))
-		b.mu.Lock()
-		b.mute = nil
-		b.mu.Unlock()
+		b.set(func() { b.mute = nil })
 		time.Sleep(60 * time.Millisecond)
 		same(t, "when it says it", []string{"recorded", "waiting"}, all(a, later))
 		b.tell("c", 6)
@@ -299,16 +284,12 @@ func TestAMissedMessageCostsAReading(t *testing.T) {
 		b := newBoard()
 		r := waiter(t, b)
 		letter, next := wait(r, "c", 5), wait(r, "c", 12)
-		b.mu.Lock()
-		b.down = errors.New("the gate is failing over")
-		b.mu.Unlock()
+		b.set(func() { b.down = errors.New("the gate is failing over") })
 		b.cut <- struct{}{}
 		b.settle("c", 9, 5)
 		time.Sleep(time.Second) // the watch is on again, and what was said meanwhile is not heard
 		same(t, "meanwhile", []string{"waiting", "waiting"}, all(letter, next))
-		b.mu.Lock()
-		b.down = nil
-		b.mu.Unlock()
+		b.set(func() { b.down = nil })
 		time.Sleep(60 * time.Millisecond)
 		same(t, "after a reading", []string{"unrecorded", "waiting"}, all(letter, next))
 		b.say("c", 7) // an older one that was on its way longer
@@ -342,9 +323,7 @@ func TestACampaignWhoseGateHangsKeepsNobodyElseWaiting(t *testing.T) {
 		defer letGo()
 		r := waiter(t, b)
 		hangs := wait(r, "hangs", 1)
-		b.mu.Lock()
-		b.during = nil
-		b.mu.Unlock()
+		b.set(func() { b.during = nil })
 		a := wait(r, "c", 1)
 		b.tell("c", 1)
 		same(t, "meanwhile", []string{"waiting", "recorded"}, all(hangs, a))
@@ -365,9 +344,7 @@ func TestAWatchThatIsAwayIsTriedAgainAndReadingsGoOn(t *testing.T) {
 		b.settle("c", 1)
 		time.Sleep(60 * time.Millisecond)
 		same(t, "without a watch", "recorded", a.is())
-		b.mu.Lock()
-		b.away = nil
-		b.mu.Unlock()
+		b.set(func() { b.away = nil })
 		time.Sleep(4 * time.Second) // the longest wait between two tries, and half of it
 		a = wait(r, "c", 2)
 		b.tell("c", 2)

@@ -113,7 +113,7 @@ var mutants = []mutant{
 	{
 		bug:  "who waits for a drained number is not asked about",
 		file: "internal/flow/waiter.go", old: "has, err = w.gate.Has(ctx, id, coupons)", new: "has, err = make([]bool, len(due)), ctx.Err(); for n := range has { has[n] = true }",
-		pkg: "./internal/flow", test: "TestANumberThatIsSomebodyElsesIsNobodysWhoWaits",
+		pkg: "./internal/flow", test: "TestAClaimWaitsUntilItsNumberIsDrained",
 	},
 	{
 		bug:  "a coupon is issued that the journal does not have",
