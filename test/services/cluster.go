@@ -2,6 +2,7 @@ package services
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -30,12 +31,7 @@ type Cluster struct {
 func RedisCluster(t testing.TB, masters int) *Cluster {
 	t.Helper()
 	c := &Cluster{moved: map[int]int{}}
-	for range masters {
-		c.masters = append(c.masters, Redis.Server(t, "--cluster-enabled", "yes"))
-	}
-	if err := c.join(t.Context()); err != nil {
-		t.Fatalf("make a Redis Cluster: %v", err)
-	}
+	c.start(t, masters, func() []string { return nil })
 	return c
 }
 
@@ -45,15 +41,23 @@ func SecuredRedisCluster(t testing.TB, masters int) (*Cluster, Certificates) {
 	t.Helper()
 	dir, files := Redis.certificates(t)
 	c := &Cluster{moved: map[int]int{}}
-	for range masters {
+	c.start(t, masters, func() []string {
 		port := portFor(t)
 		c.secured = append(c.secured, port)
-		c.masters = append(c.masters, Redis.Server(t, append(Redis.secure(dir, port), "--cluster-enabled", "yes", "--tls-cluster", "yes")...))
+		return append(Redis.secure(dir, port), "--tls-cluster", "yes")
+	})
+	return c, files
+}
+
+// start starts the masters, each with arguments of its own.
+func (c *Cluster) start(t testing.TB, masters int, arguments func() []string) {
+	t.Helper()
+	for range masters {
+		c.masters = append(c.masters, Redis.Server(t, append(arguments(), "--cluster-enabled", "yes")...))
 	}
 	if err := c.join(t.Context()); err != nil {
-		t.Fatalf("make a Redis Cluster with TLS: %v", err)
+		t.Fatalf("make a Redis Cluster: %v", err)
 	}
-	return c, files
 }
 
 // peer returns the host and port at which a master's peers reach it.
@@ -131,9 +135,9 @@ func (c *Cluster) User(t testing.TB, rights ...string) string {
 		t.Fatal(err)
 	}
 	name := "user_" + random()
-	a := accountOf(u, name, rights)
+	made, _ := accountOf(u, name, rights)
 	for _, s := range c.masters {
-		if err := a.make(t.Context(), s.URL()); err != nil {
+		if err := Execute(t.Context(), s.URL(), made...); err != nil {
 			t.Fatalf("make a user of a cluster: %v", err)
 		}
 	}
@@ -180,23 +184,16 @@ func (c *Cluster) Move(ctx context.Context, key string) error {
 
 func (c *Cluster) move(ctx context.Context, slot string, from, to int) error {
 	source, target := c.masters[from], c.masters[to]
-	if _, err := askRedis(ctx, target.URL(), []string{"CLUSTER", "SETSLOT", slot, "IMPORTING", c.names[from]}); err != nil {
-		return err
-	}
-	if _, err := askRedis(ctx, source.URL(), []string{"CLUSTER", "SETSLOT", slot, "MIGRATING", c.names[to]}); err != nil {
-		return err
-	}
-	for more := true; more; {
+	host, port, err := c.peer(to)
+	err = errors.Join(err, Execute(ctx, target.URL(), "CLUSTER SETSLOT "+slot+" IMPORTING "+c.names[from]))
+	err = errors.Join(err, Execute(ctx, source.URL(), "CLUSTER SETSLOT "+slot+" MIGRATING "+c.names[to]))
+	for more := err == nil; more; {
 		keys, err := c.keys(ctx, source, slot)
 		if err != nil {
 			return err
 		}
 		more = len(keys) > 0
 		for _, key := range keys {
-			host, port, err := c.peer(to)
-			if err != nil {
-				return err
-			}
 			_, err = askRedis(ctx, source.URL(), []string{"MIGRATE", host, port, key, "0", strconv.FormatInt(patience.Milliseconds(), 10)})
 			if err != nil {
 				return err
@@ -206,11 +203,9 @@ func (c *Cluster) move(ctx context.Context, slot string, from, to int) error {
 	// The target first: so there is always a node that has it.
 	for n := range c.masters {
 		s := c.masters[(to+n)%len(c.masters)]
-		if _, err := askRedis(ctx, s.URL(), []string{"CLUSTER", "SETSLOT", slot, "NODE", c.names[to]}); err != nil {
-			return err
-		}
+		err = errors.Join(err, Execute(ctx, s.URL(), "CLUSTER SETSLOT "+slot+" NODE "+c.names[to]))
 	}
-	return nil
+	return err
 }
 
 func (c *Cluster) keys(ctx context.Context, s *Server, slot string) ([]string, error) {

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,7 +60,7 @@ func newDatabase(ctx context.Context, at string) (string, error) {
 		return newRedisDatabase(ctx, at)
 	}
 	name := "firstcome" + random()
-	if err := execute(ctx, at, "CREATE DATABASE "+name); err != nil {
+	if err := Execute(ctx, at, "CREATE DATABASE "+name); err != nil {
 		return "", err
 	}
 	u.Path = "/" + name
@@ -73,8 +74,16 @@ func random() string {
 	return hex.EncodeToString(b)
 }
 
-// execute runs statements on the database of a URL.
-func execute(ctx context.Context, at string, statements ...string) error {
+// Execute runs statements on the database of a URL; a Redis's are commands, whose words have no blanks.
+func Execute(ctx context.Context, at string, statements ...string) error {
+	if strings.HasPrefix(at, "redis") {
+		var commands [][]string
+		for _, statement := range statements {
+			commands = append(commands, strings.Fields(statement))
+		}
+		_, err := askRedis(ctx, at, commands...)
+		return err
+	}
 	db, err := Open(at)
 	if err != nil {
 		return err
@@ -120,5 +129,5 @@ func drop(at, made string, forced bool) error {
 	if forced {
 		statement += " WITH (FORCE)"
 	}
-	return execute(ctx, at, statement)
+	return Execute(ctx, at, statement)
 }

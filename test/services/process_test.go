@@ -145,6 +145,9 @@ func TestATestWithoutItsServerIsSkippedByName(t *testing.T) {
 			t.Errorf("it is skipped with %q, without %q", s.why, want)
 		}
 	}
+	if err := services.Redis.Installed(); !errors.Is(err, services.ErrMissing) || !strings.Contains(err.Error(), "install redis-server") {
+		t.Errorf("to a program it is: %v", err)
+	}
 }
 
 func TestAServerThatDoesNotStartSaysWhy(t *testing.T) {

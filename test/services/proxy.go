@@ -152,19 +152,16 @@ func (p *Proxy) Delay(d time.Duration) {
 // reply on: what was asked has been done, and the client does not learn it. A reply
 // is what one read from the server brings, on whichever connection; 1 is the next. The
 // channel is closed when it was dropped.
-func (p *Proxy) DropReply(k int) <-chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.replies, p.dropped, p.cuts = k, make(chan struct{}), false
-	return p.dropped
-}
+func (p *Proxy) DropReply(k int) <-chan struct{} { return p.drop(k, false) }
 
 // CutAtReply is DropReply and, at the same instant, Cut: nobody learns what became of what was
 // asked before Heal.
-func (p *Proxy) CutAtReply(k int) <-chan struct{} {
+func (p *Proxy) CutAtReply(k int) <-chan struct{} { return p.drop(k, true) }
+
+func (p *Proxy) drop(k int, cuts bool) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.replies, p.dropped, p.cuts = k, make(chan struct{}), true
+	p.replies, p.dropped, p.cuts = k, make(chan struct{}), cuts
 	return p.dropped
 }
 

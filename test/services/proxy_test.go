@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/url"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -249,24 +248,4 @@ func TestAProxyEndsWithItsContext(t *testing.T) {
 		c.Close()
 		t.Error("the proxy listens after its end")
 	}
-}
-
-func TestAServerBehindAProxyIsReachedByItsURL(t *testing.T) {
-	each(t, func(t *testing.T, kind services.Kind) {
-		at := kind.Database(t)
-		u, err := url.Parse(at)
-		must(t, err)
-		p := services.Through(t, u.Host)
-		through, err := p.URL(at)
-		must(t, err)
-		must(t, put(t.Context(), through, "kept"))
-		p.Cut()
-		if _, err := get(t.Context(), through); err == nil {
-			t.Error("it answers through a proxy that is cut")
-		}
-		p.Heal()
-		if text, err := get(t.Context(), through); err != nil || text != "kept" {
-			t.Errorf("it has %q, %v", text, err)
-		}
-	})
 }

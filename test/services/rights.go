@@ -22,14 +22,14 @@ func User(t testing.TB, at string, rights ...string) string {
 		t.Fatal(err)
 	}
 	name := "user_" + random()
-	a := accountOf(u, name, rights)
-	if err := a.make(t.Context(), at); err != nil {
+	made, unmade := accountOf(u, name, rights)
+	if err := Execute(t.Context(), at, made...); err != nil {
 		t.Fatalf("make a user: %v", err)
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		if err := a.unmake(ctx, at); err != nil {
+		if err := Execute(ctx, at, unmade...); err != nil {
 			t.Errorf("drop a user: %v", err)
 		}
 	})
@@ -40,26 +40,22 @@ func User(t testing.TB, at string, rights ...string) string {
 // Password is that of every user whom User makes: the servers are for tests.
 const Password = "open-sesame"
 
-// An account makes and unmakes a user, through the URL of a user who may do that.
-type account struct {
-	make, unmake func(ctx context.Context, at string) error
-}
-
-func accountOf(u *url.URL, name string, rights []string) account {
+// accountOf returns what makes and unmakes a user, for Execute as a user who may do that.
+func accountOf(u *url.URL, name string, rights []string) (made, unmade []string) {
 	if u.Scheme == "redis" || u.Scheme == "rediss" {
-		return commands(append([]string{"ACL", "SETUSER", name, "reset", "on", ">" + Password}, rights...), []string{"ACL", "DELUSER", name})
+		return []string{"ACL SETUSER " + name + " reset on >" + Password + " " + strings.Join(rights, " ")}, []string{"ACL DELUSER " + name}
 	}
 	if len(rights) == 0 {
 		rights = []string{"SELECT", "INSERT", "UPDATE", "DELETE"}
 	}
 	privileges, database := strings.Join(rights, ", "), strings.TrimPrefix(u.Path, "/")
 	if u.Scheme == "mysql" {
-		return statements([]string{
+		return []string{
 			fmt.Sprintf("CREATE USER %s IDENTIFIED BY '%s'", name, Password),
 			fmt.Sprintf("GRANT %s ON %s.* TO %s", privileges, database, name),
-		}, []string{"DROP USER " + name})
+		}, []string{"DROP USER " + name}
 	}
-	return statements([]string{
+	return []string{
 		fmt.Sprintf("CREATE ROLE %s LOGIN PASSWORD '%s'", name, Password),
 		// Before version 15 everybody may make tables here.
 		"REVOKE CREATE ON SCHEMA public FROM PUBLIC",
@@ -67,22 +63,5 @@ func accountOf(u *url.URL, name string, rights []string) account {
 		fmt.Sprintf("ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT %s ON TABLES TO %s", privileges, name),
 		fmt.Sprintf("GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO %s", name),
 		fmt.Sprintf("ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT USAGE ON SEQUENCES TO %s", name),
-	}, []string{"DROP OWNED BY " + name, "DROP ROLE " + name})
-}
-
-func statements(to, from []string) account {
-	return account{
-		func(ctx context.Context, at string) error { return execute(ctx, at, to...) },
-		func(ctx context.Context, at string) error { return execute(ctx, at, from...) },
-	}
-}
-
-func commands(to, from []string) account {
-	ask := func(command []string) func(context.Context, string) error {
-		return func(ctx context.Context, at string) error {
-			_, err := askRedis(ctx, at, command)
-			return err
-		}
-	}
-	return account{ask(to), ask(from)}
+	}, []string{"DROP OWNED BY " + name, "DROP ROLE " + name}
 }

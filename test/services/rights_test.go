@@ -10,22 +10,22 @@ func TestAUserServesWithRightsOnRowsAndMakesNoTable(t *testing.T) {
 	for _, kind := range []services.Kind{services.MariaDB, services.PostgreSQL} {
 		t.Run(string(kind), func(t *testing.T) {
 			at := kind.Database(t)
-			must(t, execute(t, at, "CREATE TABLE there (text VARCHAR(20))"))
+			must(t, services.Execute(t.Context(), at, "CREATE TABLE there (text VARCHAR(20))"))
 			user := services.User(t, at)
-			must(t, execute(t, at, "CREATE TABLE later (text VARCHAR(20))"))
+			must(t, services.Execute(t.Context(), at, "CREATE TABLE later (text VARCHAR(20))"))
 			for _, table := range []string{"there", "later"} {
-				must(t, execute(t, user, "INSERT INTO "+table+" VALUES ('a')"))
-				must(t, execute(t, user, "UPDATE "+table+" SET text = 'b' WHERE text = 'a'"))
-				must(t, execute(t, user, "DELETE FROM "+table))
+				must(t, services.Execute(t.Context(), user, "INSERT INTO "+table+" VALUES ('a')"))
+				must(t, services.Execute(t.Context(), user, "UPDATE "+table+" SET text = 'b' WHERE text = 'a'"))
+				must(t, services.Execute(t.Context(), user, "DELETE FROM "+table))
 			}
 			for _, statement := range []string{"CREATE TABLE other (text VARCHAR(20))", "DROP TABLE there", "TRUNCATE TABLE there"} {
-				if execute(t, user, statement) == nil {
+				if services.Execute(t.Context(), user, statement) == nil {
 					t.Errorf("the user may %s", statement)
 				}
 			}
 			reader := services.User(t, at, "SELECT")
-			must(t, execute(t, reader, "SELECT * FROM there"))
-			if execute(t, reader, "INSERT INTO there VALUES ('a')") == nil {
+			must(t, services.Execute(t.Context(), reader, "SELECT * FROM there"))
+			if services.Execute(t.Context(), reader, "INSERT INTO there VALUES ('a')") == nil {
 				t.Error("a reader may write")
 			}
 		})
@@ -35,21 +35,10 @@ func TestAUserServesWithRightsOnRowsAndMakesNoTable(t *testing.T) {
 func TestAUserOfRedisMayDoWhatTheRulesSay(t *testing.T) {
 	at := services.Redis.Database(t)
 	user := services.User(t, at, "~ours:*", "+@all", "-config")
-	if _, err := redisDo(t.Context(), user, "SET", "ours:a", "1"); err != nil {
-		t.Error(err)
-	}
-	for _, command := range [][]string{{"SET", "theirs:a", "1"}, {"CONFIG", "GET", "maxmemory-policy"}} {
-		if _, err := redisDo(t.Context(), user, command...); err == nil {
-			t.Errorf("the user may %v", command)
+	must(t, services.Execute(t.Context(), user, "SET ours:a 1"))
+	for _, command := range []string{"SET theirs:a 1", "CONFIG GET maxmemory-policy"} {
+		if services.Execute(t.Context(), user, command) == nil {
+			t.Errorf("the user may %s", command)
 		}
 	}
-}
-
-// execute runs a statement on the database of a URL.
-func execute(t *testing.T, at, statement string) error {
-	db, err := services.Open(at)
-	must(t, err)
-	defer db.Close()
-	_, err = db.ExecContext(t.Context(), statement)
-	return err
 }

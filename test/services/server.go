@@ -187,23 +187,36 @@ func (s *Server) Kill() error {
 	if err := s.Freeze(); err != nil {
 		return err
 	}
-	family, err := s.process.signalAll(syscall.SIGKILL)
-	if err != nil {
-		return fmt.Errorf("kill %s: %w", s.kind, err)
-	}
-	return s.ended(family...)
+	return s.tell("kill", func(p *process) error {
+		family, err := p.signalAll(syscall.SIGKILL)
+		if err != nil {
+			return err
+		}
+		return s.ended(family...)
+	})
 }
 
 // Stop asks the server to end, as an operator does, and returns when it has: it
 // closes its clients' connections. It fails if that takes a minute.
 func (s *Server) Stop() error {
-	if s.process == nil {
-		return fmt.Errorf("stop %s: %w", s.kind, errEnded)
+	return s.tell("stop", func(p *process) error {
+		if err := p.signal(s.recipe.stop); err != nil {
+			return err
+		}
+		return s.ended()
+	})
+}
+
+// tell does something to the process, which has to run.
+func (s *Server) tell(what string, do func(*process) error) error {
+	err := errEnded
+	if s.process != nil {
+		err = do(s.process)
 	}
-	if err := s.process.signal(s.recipe.stop); err != nil {
-		return fmt.Errorf("stop %s: %w", s.kind, err)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", what, s.kind, err)
 	}
-	return s.ended()
+	return nil
 }
 
 // ended waits until the server and what it had started have ended, and keeps its directory.
@@ -226,34 +239,27 @@ func (s *Server) finish() error {
 // Freeze stops the server and all that it has started (SIGSTOP). Its connections stay, new
 // ones are taken by the system, and nothing is answered until Continue.
 func (s *Server) Freeze() error {
-	if s.process == nil {
-		return fmt.Errorf("freeze %s: %w", s.kind, errEnded)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	// First the server alone: what does nothing starts nothing more.
-	err := s.process.signal(sigFreeze)
-	if err == nil {
-		err = until(ctx, s.process.stopped)
-	}
-	if err == nil {
-		_, err = s.process.signalAll(sigFreeze)
-	}
-	if err != nil {
-		return fmt.Errorf("freeze %s: %w", s.kind, err)
-	}
-	return nil
+	return s.tell("freeze", func(p *process) error {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		// First the server alone: what does nothing starts nothing more.
+		err := p.signal(sigFreeze)
+		if err == nil {
+			err = until(ctx, p.stopped)
+		}
+		if err == nil {
+			_, err = p.signalAll(sigFreeze)
+		}
+		return err
+	})
 }
 
 // Continue ends Freeze (SIGCONT).
 func (s *Server) Continue() error {
-	if s.process == nil {
-		return fmt.Errorf("continue %s: %w", s.kind, errEnded)
-	}
-	if _, err := s.process.signalAll(sigThaw); err != nil {
-		return fmt.Errorf("continue %s: %w", s.kind, err)
-	}
-	return nil
+	return s.tell("continue", func(p *process) error {
+		_, err := p.signalAll(sigThaw)
+		return err
+	})
 }
 
 // Restart starts the server again after Kill or Stop, with the same address and the

@@ -2,8 +2,8 @@ package services_test
 
 import (
 	"context"
+	"errors"
 	"net"
-	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -50,24 +50,14 @@ func redisDo(ctx context.Context, at string, command ...string) (string, error) 
 
 // put keeps a text in a database, get reads it.
 func put(ctx context.Context, at, text string) error {
-	if u, err := url.Parse(at); err != nil || u.Scheme == "redis" {
-		_, err = redisDo(ctx, at, "SET", "kept", text)
-		return err
+	if strings.HasPrefix(at, "redis") {
+		return services.Execute(ctx, at, "SET kept "+text)
 	}
-	db, err := services.Open(at)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	if _, err := db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS kept (text VARCHAR(20))"); err != nil {
-		return err
-	}
-	_, err = db.ExecContext(ctx, "INSERT INTO kept VALUES ('"+text+"')")
-	return err
+	return services.Execute(ctx, at, "CREATE TABLE IF NOT EXISTS kept (text VARCHAR(20))", "INSERT INTO kept VALUES ('"+text+"')")
 }
 
 func get(ctx context.Context, at string) (text string, err error) {
-	if u, err := url.Parse(at); err != nil || u.Scheme == "redis" {
+	if strings.HasPrefix(at, "redis") {
 		return redisDo(ctx, at, "GET", "kept")
 	}
 	db, err := services.Open(at)
@@ -78,102 +68,47 @@ func get(ctx context.Context, at string) (text string, err error) {
 	return text, db.QueryRowContext(ctx, "SELECT text FROM kept").Scan(&text)
 }
 
-// comesBack restarts a server, and wants that it has what was put there before.
-func comesBack(t *testing.T, server *services.Server, at string) {
-	t.Helper()
-	must(t, server.Restart(t.Context()))
-	if text, err := get(t.Context(), at); err != nil || text != "before" {
-		t.Fatalf("after the restart it has %q, %v", text, err)
-	}
-}
-
-func TestAKilledServerComesBackWithItsDataAndItsAddress(t *testing.T) {
+func TestAServerThatEndedComesBackWithItsDataAndItsAddress(t *testing.T) {
 	each(t, func(t *testing.T, kind services.Kind) {
 		// By default Redis writes what it answers while a sync is under way after that only.
 		server := kind.Server(t, map[services.Kind][]string{services.Redis: {"--appendfsync", "always"}}[kind]...)
 		at, err := server.Database(t.Context())
 		must(t, err)
 		must(t, put(t.Context(), at, "before"))
-		must(t, server.Kill())
-		if _, err := get(t.Context(), at); err == nil {
-			t.Fatal("a killed server answers")
+		for how, end := range map[string]func() error{"kill": server.Kill, "stop": server.Stop} {
+			must(t, end())
+			if err := end(); err == nil {
+				t.Errorf("it did %s twice", how)
+			}
+			if _, err := get(t.Context(), at); err == nil {
+				t.Fatalf("after %s it answers", how)
+			}
+			must(t, server.Restart(t.Context()))
+			if text, err := get(t.Context(), at); err != nil || text != "before" {
+				t.Fatalf("after %s and a restart it has %q, %v", how, text, err)
+			}
 		}
-		comesBack(t, server, at)
-	})
-}
-
-func TestAServerThatWasStoppedComesBackWithItsData(t *testing.T) {
-	each(t, func(t *testing.T, kind services.Kind) {
-		server := kind.Server(t)
-		at, err := server.Database(t.Context())
-		must(t, err)
-		must(t, put(t.Context(), at, "before"))
-		must(t, server.Stop())
-		if err := server.Stop(); err == nil {
-			t.Error("it was stopped twice")
-		}
-		comesBack(t, server, at)
 	})
 }
 
 func TestAFrozenServerAnswersNobodyUntilItContinues(t *testing.T) {
 	each(t, func(t *testing.T, kind services.Kind) {
 		server := kind.Server(t)
-		ask, err := connect(t.Context(), t, server.URL())
+		at, err := server.Database(t.Context())
 		must(t, err)
-		must(t, ask(t.Context()))
+		must(t, put(t.Context(), at, "before"))
 		must(t, server.Freeze())
 		short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		if ask(short) == nil {
-			t.Error("a connection from before is answered")
-		}
-		if ask, err := connect(short, t, server.URL()); err == nil && ask(short) == nil {
-			t.Error("a new connection is answered")
+		if err := server.Wait(short); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("while it is frozen: %v", err)
 		}
 		must(t, server.Continue())
 		must(t, server.Wait(t.Context()))
+		if text, err := get(t.Context(), at); err != nil || text != "before" {
+			t.Errorf("it has %q, %v", text, err)
+		}
 	})
-}
-
-// connect makes a connection and returns what asks something trivial over it.
-func connect(ctx context.Context, t *testing.T, at string) (ask func(context.Context) error, err error) {
-	u, err := url.Parse(at)
-	must(t, err)
-	if u.Scheme == "redis" {
-		return connectRedis(ctx, t, u.Host)
-	}
-	db, err := services.Open(at)
-	must(t, err)
-	t.Cleanup(func() { must(t, db.Close()) })
-	c, err := db.Conn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	t.Cleanup(func() { _ = c.Close() })
-	return func(ctx context.Context) error {
-		_, err := c.ExecContext(ctx, "SELECT 1")
-		return err
-	}, nil
-}
-
-func connectRedis(ctx context.Context, t *testing.T, address string) (ask func(context.Context) error, err error) {
-	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	t.Cleanup(func() { _ = c.Close() })
-	return func(ctx context.Context) error {
-		deadline, _ := ctx.Deadline()
-		if err := c.SetDeadline(deadline); err != nil {
-			return err
-		}
-		if _, err := c.Write([]byte("PING\r\n")); err != nil {
-			return err
-		}
-		_, err := c.Read(make([]byte, 100))
-		return err
-	}, nil
 }
 
 func TestArgumentsWinOverTheServersOwn(t *testing.T) {

@@ -52,7 +52,7 @@ func (s *Server) Standby(t testing.TB) *Standby {
 // follow has the standby begin to follow, and waits until it has what there is.
 func (s *Standby) follow(ctx context.Context) error {
 	if s.kind == MariaDB {
-		err := execute(ctx, s.URL(), fmt.Sprintf(
+		err := Execute(ctx, s.URL(), fmt.Sprintf(
 			`CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %s, MASTER_USER = 'root', MASTER_USE_GTID = slave_pos`, s.primary.port))
 		if err != nil {
 			return err
@@ -74,9 +74,9 @@ func (s *Standby) At(database string) (string, error) {
 // Lag has the standby stay as it is now, until CatchUp or Promote.
 func (s *Standby) Lag(ctx context.Context) error {
 	if s.kind == MariaDB {
-		return execute(ctx, s.URL(), `STOP SLAVE SQL_THREAD`)
+		return Execute(ctx, s.URL(), `STOP SLAVE SQL_THREAD`)
 	}
-	if err := execute(ctx, s.URL(), `SELECT pg_wal_replay_pause()`); err != nil {
+	if err := Execute(ctx, s.URL(), `SELECT pg_wal_replay_pause()`); err != nil {
 		return err
 	}
 	return s.awaitTrue(ctx, `SELECT pg_get_wal_replay_pause_state() = 'paused'`)
@@ -90,7 +90,7 @@ func (s *Standby) CatchUp(ctx context.Context) error {
 	if s.kind == MariaDB {
 		follow, position, reached = `START SLAVE`, `SELECT @@global.gtid_binlog_pos`, `SELECT MASTER_GTID_WAIT('%s', 10) = 0`
 	}
-	if err := execute(ctx, s.URL(), follow); err != nil {
+	if err := Execute(ctx, s.URL(), follow); err != nil {
 		return err
 	}
 	var at string
@@ -103,9 +103,9 @@ func (s *Standby) CatchUp(ctx context.Context) error {
 // Promote makes the standby a primary, with what it has. Connections to it stay.
 func (s *Standby) Promote(ctx context.Context) error {
 	if s.kind == PostgreSQL {
-		return execute(ctx, s.URL(), `SELECT pg_promote()`)
+		return Execute(ctx, s.URL(), `SELECT pg_promote()`)
 	}
-	return execute(ctx, s.URL(), `STOP SLAVE`, `RESET SLAVE ALL`, `SET GLOBAL read_only = 0`)
+	return Execute(ctx, s.URL(), `STOP SLAVE`, `RESET SLAVE ALL`, `SET GLOBAL read_only = 0`)
 }
 
 // Demote has a primary take no more writes, as an operator does before another one is promoted:
@@ -114,7 +114,7 @@ func (s *Server) Demote(ctx context.Context) error {
 	if s.kind == PostgreSQL {
 		return s.Stop()
 	}
-	return execute(ctx, s.URL(), `SET GLOBAL read_only = 1`)
+	return Execute(ctx, s.URL(), `SET GLOBAL read_only = 1`)
 }
 
 // scan reads the one value of a query of the server.
