@@ -73,7 +73,7 @@ func (w *walker) farLetters(all bool) {
 		if w.rand.IntN(2) == 0 {
 			err = w.Replay(w.t.Context(), "op", d.ID)
 		} else {
-			_, err = w.VoidLetter(w.t.Context(), "op", d.ID, "gone")
+			err = w.VoidLetter(w.t.Context(), "op", d.ID, "gone")
 		}
 		w.said("letter %d of %d: %v", d.ID, d.Number, err)
 		w.allowed(err)

@@ -41,7 +41,7 @@ func newDesk(t *testing.T, url, name string, clock func() time.Time, campaigns .
 	d.ledger.UseGate(gate.Name())
 	stage.Serve(t, d.ledger)
 	for _, id := range campaigns {
-		d.reaches(id, stage.Err(d.ledger.Create(t.Context(), "test", id, stage.Terms(100))))
+		d.reaches(id, d.ledger.Create(t.Context(), "test", id, stage.Terms(100)))
 	}
 	return d
 }
@@ -102,8 +102,9 @@ func (d *desk) replay() {
 // void voids the first open dead letter, at the gate too.
 func (d *desk) void() {
 	d.t.Helper()
-	id, err := d.ledger.VoidLetter(d.t.Context(), "op", d.letter(), "a trial")
-	d.reaches(id, err)
+	letter, err := d.ledger.DeadLetter(d.t.Context(), d.letter())
+	stage.Must(d.t, err)
+	d.reaches(letter.Campaign, d.ledger.VoidLetter(d.t.Context(), "op", letter.ID, "a trial"))
 }
 
 // settle tells the gate what became of entries, and is done with them.

@@ -62,8 +62,7 @@ func (s *scene) as(name, gate string, do func()) {
 
 func (s *scene) create(id firstcome.CampaignID, terms firstcome.Terms) {
 	terms.Name, terms.Answer, terms.Benefit = "Test", firstcome.Recorded, []byte(`{}`)
-	_, err := s.Create(s.t.Context(), "op", id, terms)
-	stage.Must(s.t, err)
+	stage.Must(s.t, s.Create(s.t.Context(), "op", id, terms))
 }
 
 func (s *scene) claim(id firstcome.CampaignID, users ...firstcome.UserID) {
@@ -193,8 +192,7 @@ func (s *scene) summer() {
 	letters, err := s.DeadLetters(ctx, ledger.Letters{Campaign: "summer"})
 	stage.Must(s.t, err)
 	stage.Must(s.t, s.Replay(ctx, "op", letters[0].ID))
-	_, err = s.VoidLetter(ctx, "op", letters[1].ID, "gone") // version 2
-	stage.Must(s.t, err)
+	stage.Must(s.t, s.VoidLetter(ctx, "op", letters[1].ID, "gone")) // version 2
 	s.applied("summer", false)
 	_, err = s.Void(ctx, "op", "summer", 1, "sold") // 3
 	stage.Must(s.t, err)

@@ -59,7 +59,7 @@ func TestACampaignThatIsOverLeavesRedisAndIsAnsweredForByTheLedger(t *testing.T)
 			t.Errorf("%s: the claims got %v, want %v", what, got, outcomes)
 		}
 	}
-	r.reaches("c", stage.Err(r.ledger.Create(ctx, "test", "c", stage.Terms(2))))
+	r.reaches("c", r.ledger.Create(ctx, "test", "c", stage.Terms(2)))
 	want("open", r.claims("a", "b", "d"), firstcome.Issued, firstcome.Issued, firstcome.SoldOut)
 	r.clock.Add(int64(time.Second))
 	r.reaches("c", stage.Err(r.ledger.Switch(ctx, "test", "c", ledger.Close)))
@@ -98,7 +98,7 @@ func TestAClockThatGoesBackOpensNoCampaignThatIsMarked(t *testing.T) {
 	closesAt := time.Unix(0, r.clock.Load()).Add(time.Hour).UTC()
 	terms := stage.Terms(2)
 	terms.ClosesAt = closesAt
-	r.reaches("c", stage.Err(r.ledger.Create(t.Context(), "test", "c", terms)))
+	r.reaches("c", r.ledger.Create(t.Context(), "test", "c", terms))
 	r.clock.Store(closesAt.Add(flow.DefaultRetireAfter).UnixNano())
 	stage.Must(t, r.remote.retirer.Look(t.Context()))
 	if c, err := r.ledger.Campaign(t.Context(), "c"); err != nil || c.RetiredAt.IsZero() {

@@ -174,10 +174,7 @@ func (r *trial) step() {
 		r.replay(open[r.random.IntN(len(open))])
 	case what < 16 && len(open) > 0:
 		l := open[r.random.IntN(len(open))]
-		r.change(func(d *desk) error {
-			_, err := d.ledger.VoidLetter(ctx, "op", l.ID, "a trial")
-			return err
-		})
+		r.change(func(d *desk) error { return d.ledger.VoidLetter(ctx, "op", l.ID, "a trial") })
 	case what < 18 && r.last.Number > 0:
 		number := 1 + r.random.Int64N(r.last.Number)
 		r.change(func(d *desk) error {

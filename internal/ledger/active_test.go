@@ -39,12 +39,12 @@ func TestActiveCampaignsAreThoseOfTheNodesGateThatAreNotRetired(t *testing.T) {
 			`UPDATE campaigns SET gate = 'redis:other' WHERE id = 'another-gates'`,
 			`UPDATE campaigns SET secret = 'other' WHERE id = 'another-secrets'`,
 		} {
-			stage.Must(t, stage.Err(db.Exec(change)))
+			execute(t, db, change)
 		}
 		active(t, l, "b", "b-")
 		stage.Must(t, l.Applied(t.Context(), firstcome.Change{Campaign: "b", Version: 1, Kind: firstcome.ChangeTerms}, false))
 		stage.Must(t, stage.Err(l.Switch(t.Context(), "test", "b", ledger.Close)))
-		stage.Must(t, stage.Err(db.Exec(`UPDATE campaigns SET epoch = 7 WHERE id = 'b-'`)))
+		execute(t, db, `UPDATE campaigns SET epoch = 7 WHERE id = 'b-'`)
 		got, err := l.Active(t.Context())
 		want := []flow.Revision{{Campaign: "b", Version: 2, Epoch: 1}, {Campaign: "b-", Version: 1, Epoch: 7}}
 		for n := range want {
@@ -72,7 +72,7 @@ func TestActiveCampaignsMayBeMoreThanAPage(t *testing.T) {
 		tx, err := db.Begin()
 		stage.Must(t, err)
 		for _, id := range want {
-			stage.Must(t, stage.Err(tx.Exec(fmt.Sprintf(copyRow, id))))
+			execute(t, tx, fmt.Sprintf(copyRow, id))
 		}
 		stage.Must(t, tx.Commit())
 		active(t, l, append([]firstcome.CampaignID{"c"}, want...)...)

@@ -2,7 +2,6 @@ package ledger_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,7 +18,7 @@ import (
 func BenchmarkBatch(b *testing.B) {
 	for _, size := range []int{1, 32, 128, 512, 2048} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			l := start(b, filepath.Join(b.TempDir(), "firstcome.db"), nil)
+			l := start(b, file(b), nil)
 			create(b, l, "c", firstcome.Unlimited)
 			users := make([]firstcome.UserID, size)
 			batches := 0
@@ -28,9 +27,7 @@ func BenchmarkBatch(b *testing.B) {
 				for k := range users {
 					users[k] = firstcome.UserID(fmt.Sprintf("user-%09d", n+k))
 				}
-				if _, err := l.Claim(b.Context(), "c", users); err != nil {
-					b.Fatal(err)
-				}
+				stage.Must(b, stage.Err(l.Claim(b.Context(), "c", users)))
 				batches++
 			}
 			b.ReportMetric(b.Elapsed().Seconds()*1000/float64(batches), "ms/batch")
@@ -51,7 +48,7 @@ func BenchmarkIssue(b *testing.B) {
 }
 
 func issue(b *testing.B, callers, campaigns int) {
-	l := start(b, filepath.Join(b.TempDir(), "firstcome.db"), nil)
+	l := start(b, file(b), nil)
 	ids := make([]firstcome.CampaignID, campaigns)
 	for n := range ids {
 		ids[n] = firstcome.CampaignID(fmt.Sprint("c", n))
@@ -96,7 +93,7 @@ func BenchmarkServers(b *testing.B) {
 					return err
 				})
 			})
-			db := rawServer(b, name)
+			db := beside(b, name)
 			b.Run(fmt.Sprintf("%s/rows/%d", kind, size), func(b *testing.B) {
 				number := 0
 				campaign := fmt.Sprint("r", b.N)

@@ -12,16 +12,16 @@ const firstEpoch = 1
 
 // Create makes a campaign, which is its change 1. ErrCampaignExists says that its id is
 // taken, a joined FieldError that its terms are not allowed.
-func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) (version int64, err error) {
+func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) error {
 	if err := terms.Check(); err != nil {
-		return 0, err
+		return err
 	}
 	if l.gate == "" {
-		return 0, ErrUnnamedGate
+		return ErrUnnamedGate
 	}
 	payload, err := encodeTerms(terms)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	err = l.update(ctx, func(t *tx) error {
 		var exists bool
@@ -49,7 +49,7 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 		}
 		return t.log(now, actor, "campaign.create", entry{campaign: id, detail: logDetail(firstcome.ChangeTerms, "", payload)})
 	})
-	return 1, wrap(err, "create the campaign %s", id)
+	return wrap(err, "create the campaign %s", id)
 }
 
 // SetTerms changes a campaign's terms by edit, which may run more than once, and returns the

@@ -30,9 +30,7 @@ func TestF56ALedgerOfADevelopmentBuildSaysWhatToDo(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			onEach(t, func(t *testing.T, name string) {
-				_, stop := open(t, name, nil)
-				stop()
-				execute(t, beside(t, name), statements...)
+				execute(t, beside(t, migrated(t, name)), statements...)
 				for how, err := range openings(t, name) {
 					if strings.HasPrefix(what, "older") && how == "doctor" {
 						continue // it takes them for none, and sends the operator to firstcome migrate
@@ -51,8 +49,7 @@ func TestF56ALedgerOfADevelopmentBuildSaysWhatToDo(t *testing.T) {
 // TestALedgerKeepsTheChecksumsOfItsMigrations holds what a ledger keeps against the files.
 func TestALedgerKeepsTheChecksumsOfItsMigrations(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
-		_, stop := open(t, name, nil)
-		stop()
+		migrated(t, name)
 		dialect := "sqlite"
 		if ledger.OnServer(name) {
 			dialect, _, _ = strings.Cut(name, ":")

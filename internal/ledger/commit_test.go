@@ -83,16 +83,8 @@ func losingLedger(t *testing.T) (*Ledger, *losing) {
 	stage.Must(t, l.write.Close())
 	l.write = sql.OpenDB(disk)
 	l.write.SetMaxOpenConns(1)
-	ctx, cancel := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- l.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ran; err != nil {
-			t.Error(err)
-		}
-	})
-	stage.Must(t, stage.Err(l.Create(ctx, "test", "c", firstcome.Terms{Name: "Test", Quantity: 5, Answer: firstcome.Recorded, Benefit: []byte(`{}`)})))
+	stage.Run(t, l.Run)
+	quantity(t, l, 5)
 	return l, disk
 }
 

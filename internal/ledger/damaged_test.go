@@ -3,7 +3,6 @@ package ledger_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -36,12 +35,9 @@ type cost struct{ transactions, batches int64 }
 
 func crowdAtMany(t *testing.T, damaged bool, costs func(cost)) {
 	const campaigns, rounds = 32, 100
-	path := filepath.Join(t.TempDir(), "firstcome.db")
+	path := file(t)
 	synctest.Test(t, func(t *testing.T) {
-		l, stop := haltingLedger(t, path)
-		defer stop()
-		db := raw(t, path)
-		defer db.Close()
+		l, db := haltingLedger(t, path), beside(t, path)
 		for n := range campaigns {
 			create(t, l.Ledger, firstcome.CampaignID(fmt.Sprint("c", n)), firstcome.Unlimited)
 		}
@@ -105,12 +101,9 @@ func claimOrError(l *ledger.Ledger, id string, user int) string {
 // TestClaimsKeepTheirOrderWhateverIsRefusedBesideThem has claims of two campaigns wait for the writer, with those of a
 // damaged one and with changes among them, of which one is refused: each is decided behind what came before.
 func TestClaimsKeepTheirOrderWhateverIsRefusedBesideThem(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "firstcome.db")
+	path := file(t)
 	synctest.Test(t, func(t *testing.T) {
-		l, stop := haltingLedger(t, path)
-		defer stop()
-		db := raw(t, path)
-		defer db.Close()
+		l, db := haltingLedger(t, path), beside(t, path)
 		for id, quantity := range map[firstcome.CampaignID]int64{"c7": 9, "good": 4, "other": 1, "first": 9} {
 			create(t, l.Ledger, id, quantity)
 		}

@@ -1,7 +1,6 @@
 package ledger_test
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"strings"
@@ -11,67 +10,18 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
-// bury buries a coupon, and returns what is drained.
-func bury(t testing.TB, l *ledger.Ledger, cause string, c firstcome.Coupon) flow.Drained {
-	t.Helper()
-	return must(t, l)(l.Bury(context.Background(), given(c), cause))
-}
-
-// buried makes a campaign whose gate has issued three coupons, of which the ledger has the
+// buried returns a shop whose gate has issued three coupons, of which the ledger has the
 // first two and the third as a dead letter.
-func buried(t testing.TB, name string) (a node, g *farGate, letter int64) {
+func buried(t testing.TB, name string) (s *shop, letter int64) {
 	t.Helper()
-	a, _, g = shop(t, name, 3)
-	g.issue(3)
-	record(t, a.Ledger, g.Course("c").Journal[:2]...)
-	bury(t, a.Ledger, "a trial", g.Course("c").Journal[2])
-	return a, g, letters(t, a.Ledger, ledger.Letters{})[0].ID
-}
-
-// beside opens the ledger's database as an intruder would.
-func beside(t testing.TB, name string) *sql.DB {
-	t.Helper()
-	if !ledger.OnServer(name) {
-		return raw(t, name)
-	}
-	db, err := services.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	return db
-}
-
-func letters(t testing.TB, l *ledger.Ledger, p ledger.Letters) []ledger.DeadLetter {
-	t.Helper()
-	all, err := l.DeadLetters(context.Background(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
-func TestADeadLetterDrainsItsNumberAndStaysOne(t *testing.T) {
-	onEach(t, func(t *testing.T, name string) {
-		l := remote(t, name, 10)
-		record(t, l, between(t, 1, 2)...)
-		record(t, l, decided(t, 4))
-		same(t, "drained", drained(t, 4, 3), bury(t, l, "refused", decided(t, 3)))
-		same(t, "drained again", drained(t, 4, 3), bury(t, l, "refused again", decided(t, 3)))
-		same(t, "drained far above", drained(t, 4, 7), bury(t, l, "refused", decided(t, 7)))
-		same(t, "drained between", drained(t, 5), record(t, l, decided(t, 5)))
-		same(t, "the one above is given again", drained(t, 5, 7), record(t, l, decided(t, 7)))
-		same(t, "drained through both", drained(t, 7, 3, 7), record(t, l, append(between(t, 1, 4), decided(t, 6), decided(t, 7))...))
-		// The entry is given again: it stays a dead letter.
-		same(t, "drained", drained(t, 7, 3, 7), record(t, l, between(t, 1, 7)...))
-		same(t, "in force", int64(5), books(t, l).InForce)
-		found := letters(t, l, ledger.Letters{Campaign: "c"})
-		if len(found) != 2 || found[0].Number != 3 || found[0].User != "user-3" || found[0].Cause != "refused" {
-			t.Errorf("the dead letters are %+v", found)
-		}
-	})
+	s = newShop(t, name, 3)
+	s.issue(3)
+	record(t, s.a.Ledger, s.Course("c").Journal[:2]...)
+	bury(t, s.a.Ledger, "a trial", s.Course("c").Journal[2])
+	return s, letters(t, s.a.Ledger, ledger.Letters{})[0].ID
 }
 
 func TestF44GarbageIsADeadLetterOnce(t *testing.T) {
@@ -79,12 +29,8 @@ func TestF44GarbageIsADeadLetterOnce(t *testing.T) {
 		l := remote(t, name, 10)
 		garbage := flow.Garbage{Source: "journal/7-0", Payload: "\x00\xff" + strings.Repeat("x", 100_000), Cause: "unknown version"}
 		for range 2 {
-			if _, err := l.Bury(t.Context(), flow.Batch{Campaign: "c", Garbage: []flow.Garbage{garbage}}, ""); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := l.Bury(t.Context(), flow.Batch{Campaign: "unknown", Coupons: between(t, 1, 1)}, "no such campaign"); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, stage.Err(l.Bury(t.Context(), flow.Batch{Campaign: "c", Garbage: []flow.Garbage{garbage}}, "")))
+			stage.Must(t, stage.Err(l.Bury(t.Context(), flow.Batch{Campaign: "unknown", Coupons: stage.Coupons("c", 1, 1)}, "no such campaign")))
 		}
 		found := letters(t, l, ledger.Letters{})
 		if len(found) != 2 || found[0].Source != "journal/7-0" || !strings.HasPrefix(found[0].Payload, `"\x00\xffxx`) || len(found[0].Payload) > 60_000 {
@@ -93,10 +39,9 @@ func TestF44GarbageIsADeadLetterOnce(t *testing.T) {
 		if err := l.Replay(t.Context(), "op", found[0].ID); !errors.Is(err, flow.ErrRefused) {
 			t.Errorf("garbage was replayed: %v", err)
 		}
-		if id, err := l.VoidLetter(t.Context(), "op", found[0].ID, "looked at"); err != nil || id != "" {
-			t.Errorf("voiding garbage: %q, %v", id, err)
-		}
+		stage.Must(t, l.VoidLetter(t.Context(), "op", found[0].ID, "looked at"))
 		same(t, "open ones", 1, len(letters(t, l, ledger.Letters{})))
+		same(t, "of the campaign, all", 1, len(letters(t, l, ledger.Letters{Campaign: "c", Resolved: true})))
 		same(t, "all", 2, len(letters(t, l, ledger.Letters{Resolved: true})))
 		same(t, "the first", 1, len(letters(t, l, ledger.Letters{Resolved: true, Limit: 1})))
 		same(t, "behind the first", 1, len(letters(t, l, ledger.Letters{Resolved: true, After: found[0].ID})))
@@ -105,42 +50,30 @@ func TestF44GarbageIsADeadLetterOnce(t *testing.T) {
 
 func TestF44ADeadLetterIsReplayedOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
-		a, g, letter := buried(t, name)
-		third := g.Course("c").Journal[2]
-		if err := a.Replay(t.Context(), "op", letter); err != nil {
-			t.Fatal(err)
+		s, letter := buried(t, name)
+		third := s.Course("c").Journal[2]
+		stage.Must(t, s.a.Replay(t.Context(), "op", letter))
+		for what, c := range map[string]struct{ err, want error }{
+			"replayed twice":               {s.a.Replay(t.Context(), "op", letter), firstcome.ErrResolvedLetter},
+			"voided after it was replayed": {s.a.VoidLetter(t.Context(), "op", letter, ""), firstcome.ErrResolvedLetter},
+			"no letter":                    {s.a.Replay(t.Context(), "op", letter+1), firstcome.ErrNoDeadLetter},
+		} {
+			if !errors.Is(c.err, c.want) {
+				t.Errorf("%s: %v", what, c.err)
+			}
 		}
-		if err := a.Replay(t.Context(), "op", letter); !errors.Is(err, firstcome.ErrResolvedLetter) {
-			t.Errorf("replayed twice: %v", err)
-		}
-		if _, err := a.VoidLetter(t.Context(), "op", letter, ""); !errors.Is(err, firstcome.ErrResolvedLetter) {
-			t.Errorf("voided after it was replayed: %v", err)
-		}
-		if err := a.Replay(t.Context(), "op", letter+1); !errors.Is(err, firstcome.ErrNoDeadLetter) {
-			t.Errorf("no letter: %v", err)
-		}
-		record(t, a.Ledger, third)
-		same(t, "in force", int64(3), books(t, a.Ledger).InForce)
-		log, err := a.AuditLog(t.Context(), ledger.LogFilter{Campaign: "c", Limit: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		same(t, "its entry comes again", drained(3), record(t, s.a.Ledger, third))
+		same(t, "and is buried", drained(3), bury(t, s.a.Ledger, "a trial", third))
+		same(t, "in force", int64(3), status(t, s.a.Ledger).InForce)
+		log, err := s.a.AuditLog(t.Context(), ledger.LogFilter{Campaign: "c", Limit: 1})
+		stage.Must(t, err)
 		if last := log[0]; last.Actor != "op" || last.Action != "dead_letter.replay" || last.User != "user-3" || last.Number != 3 {
 			t.Errorf("the audit log ends with %+v", last)
 		}
 	})
 }
 
-func TestADeadLetterThatIsStillRefusedStaysOpen(t *testing.T) {
-	onEach(t, func(t *testing.T, name string) {
-		l := remote(t, name, 2)
-		record(t, l, between(t, 1, 2)...)
-		bury(t, l, "over the quantity", decided(t, 3))
-		replayRefused(t, l)
-		same(t, "in force", int64(2), books(t, l).InForce)
-	})
-}
-
+// replayRefused expects that no open dead letter can be replayed.
 func replayRefused(t *testing.T, l *ledger.Ledger) {
 	t.Helper()
 	open := letters(t, l, ledger.Letters{})
@@ -152,53 +85,52 @@ func replayRefused(t *testing.T, l *ledger.Ledger) {
 	same(t, "open ones", open, letters(t, l, ledger.Letters{}))
 }
 
-// TestADeadLetterIsReplayedInALaterEpochUnlessItWasOfAnother: the gate that was
-// rebuilt has loaded the one as a holder, and knows nothing of the other.
-func TestADeadLetterIsReplayedInALaterEpochUnlessItWasOfAnother(t *testing.T) {
+// TestADeadLetterThatIsStillRefusedStaysOpen has one over the quantity, and then one of an epoch that is over. A gate
+// that was rebuilt has loaded the letters from before as holders, and knows nothing of those that were buried after it.
+func TestADeadLetterThatIsStillRefusedStaysOpen(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
-		l := remote(t, name, 5)
-		bury(t, l, "a trial", decided(t, 1))
-		if _, err := beside(t, name).Exec(`UPDATE campaigns SET epoch = 2 WHERE id = 'c'`); err != nil {
-			t.Fatal(err)
+		l, db := remote(t, name, 2), beside(t, name)
+		record(t, l, stage.Coupons("c", 1, 2)...)
+		bury(t, l, "over the quantity", stage.Coupon("c", 3))
+		if found := letters(t, l, ledger.Letters{})[0]; found.Number != 3 || found.User != "user-3" || found.Cause != "over the quantity" {
+			t.Errorf("the dead letter is %+v", found)
 		}
-		if err := l.Replay(t.Context(), "op", letters(t, l, ledger.Letters{})[0].ID); err != nil {
-			t.Error(err)
-		}
-		bury(t, l, "of another epoch", decided(t, 2))
 		replayRefused(t, l)
-		same(t, "in force", int64(1), books(t, l).InForce)
+		same(t, "in force", int64(2), status(t, l).InForce)
+
+		execute(t, db, `UPDATE campaigns SET epoch = 2, quantity = 9 WHERE id = 'c'`)
+		stage.Must(t, l.Replay(t.Context(), "op", letters(t, l, ledger.Letters{})[0].ID))
+		bury(t, l, "of another epoch", stage.Coupon("c", 4))
+		replayRefused(t, l)
+		same(t, "in force in the next epoch", int64(3), status(t, l).InForce)
 	})
 }
 
 func TestAVoidedDeadLetterGivesTheGateItsStockBack(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
-		a, g, letter := buried(t, name)
-		third := g.Course("c").Journal[2]
-		version := a.quantity(t, 4)
-		if _, err := a.VoidLetter(t.Context(), "op", letter, ""); !errors.Is(err, firstcome.ErrPending) {
+		s, letter := buried(t, name)
+		c := s.Course("c")
+		third := c.Journal[2]
+		version := s.a.quantity(t, 4)
+		if err := s.a.VoidLetter(t.Context(), "op", letter, ""); !errors.Is(err, firstcome.ErrPending) {
 			t.Errorf("while another change is on its way: %v", err)
 		}
-		finish(t, a, version)
-		id, err := a.VoidLetter(t.Context(), "op", letter, "the user left")
-		if err != nil {
-			t.Fatal(err)
-		}
-		finish(t, a, 0)
-		same(t, "the campaign whose change has to be finished", "c", string(id))
-		same(t, "holders", 2, len(g.Course("c").Holders))
-		agree(t, a.Ledger, g, 4)
+		finish(t, s.a, version)
+		stage.Must(t, s.a.VoidLetter(t.Context(), "op", letter, "the user left"))
+		finish(t, s.a, 0)
+		same(t, "holders", 2, len(c.Holders))
+		s.agree(4)
 		// Its entry comes again, and the user has claimed again since.
-		g.Course("c").Journal = []firstcome.Coupon{third}
-		again := decided(t, 4)
+		again := stage.Coupon("c", 4)
 		again.User = third.User
-		g.Course("c").Journal = append(g.Course("c").Journal, again)
-		g.Course("c").Holders[third.User] = again
-		g.record(a.Ledger)
-		got := books(t, a.Ledger)
+		c.Journal = []firstcome.Coupon{third, again}
+		c.Holders[third.User] = again
+		s.record()
+		got := books(t, s.a.Ledger)
 		same(t, "in force", int64(3), got.InForce)
 		same(t, "the last coupon's number", int64(4), got.Coupons[2].Number)
-		same(t, "drained", flow.Drained{Through: 4, Letters: []firstcome.Coupon{third}}, record(t, a.Ledger, third))
-		if _, err := a.VoidLetter(t.Context(), "op", letter, ""); !errors.Is(err, firstcome.ErrResolvedLetter) {
+		same(t, "drained", flow.Drained{Through: 4, Letters: []firstcome.Coupon{third}}, record(t, s.a.Ledger, third))
+		if err := s.a.VoidLetter(t.Context(), "op", letter, ""); !errors.Is(err, firstcome.ErrResolvedLetter) {
 			t.Errorf("voided twice: %v", err)
 		}
 	})
@@ -206,18 +138,57 @@ func TestAVoidedDeadLetterGivesTheGateItsStockBack(t *testing.T) {
 
 func TestLostNumbersAreDrainedAndOfAnEarlierEpoch(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
-		l := remoteAt(t, name)
-		create(t, l, "c", 10)
-		record(t, l, between(t, 1, 2)...)
-		db := beside(t, name)
-		for _, s := range []string{`INSERT INTO lost VALUES ('c', 3, 4, 2)`, `UPDATE campaigns SET epoch = 2`} {
-			if _, err := db.Exec(s); err != nil {
-				t.Fatal(err)
-			}
-		}
-		refused(t, l, "of the epoch before", decided(t, 7))
-		seventh := given(decided(t, 7))
+		l := remote(t, name, 10)
+		record(t, l, stage.Coupons("c", 1, 2)...)
+		execute(t, beside(t, name), `INSERT INTO lost VALUES ('c', 3, 4, 2)`, `UPDATE campaigns SET epoch = 2`)
+		refused(t, l, "of the epoch before", stage.Coupon("c", 7))
+		seventh := given(stage.Coupon("c", 7))
 		seventh.Epoch = 2
-		same(t, "drained", drained(t, 7), must(t, l)(l.Record(t.Context(), seventh)))
+		same(t, "drained", drained(7), must(t, l)(l.Record(t.Context(), seventh)))
 	})
+}
+
+func TestTheLedgerHasACouponOnlyIfNumberAndUserAreItsOwn(t *testing.T) {
+	onEach(t, func(t *testing.T, name string) {
+		l := remote(t, name, 10)
+		record(t, l, stage.Coupons("c", 1, 2)...)
+		other := stage.Coupon("c", 1)
+		other.User = "another"
+		has, err := l.Has(t.Context(), "c", []firstcome.Coupon{stage.Coupon("c", 1), other, stage.Coupon("c", 2), stage.Coupon("c", 3)})
+		stage.Must(t, err)
+		same(t, "it has", []bool{true, false, true, false}, has)
+	})
+}
+
+// TestARecordingReadsNoMoreWhenManyDeadLettersAreOpen counts the rows that the server
+// reads and the bytes that it sends and gets for a batch and a burial.
+func TestARecordingReadsNoMoreWhenManyDeadLettersAreOpen(t *testing.T) {
+	name := services.MariaDB.Database(t)
+	l, db := remote(t, name, firstcome.Unlimited), beside(t, name)
+	buries := func(first, last int64) { bury(t, l, "refused", stage.Coupons("c", first, last)...) }
+	work := func(from int64) (rows, bytes int64) {
+		t.Helper()
+		rowsBefore, bytesBefore := served(t, db)
+		stage.Must(t, stage.Err(l.Record(t.Context(), given(stage.Coupons("c", from, from+9)...))))
+		buries(from+10, from+10)
+		rows, bytes = served(t, db)
+		return rows - rowsBefore, bytes - bytesBefore
+	}
+	record(t, l, stage.Coupons("c", 1, 10)...)
+	buries(11, 20)
+	fewRows, fewBytes := work(21)
+	buries(32, 2031)
+	manyRows, manyBytes := work(2032)
+	// A number has more digits; the rows of the status itself are few and always the same.
+	if manyRows > fewRows+20 || manyBytes > fewBytes+500 {
+		t.Errorf("%d rows and %d bytes with 11 dead letters, %d and %d with 2,011", fewRows, fewBytes, manyRows, manyBytes)
+	}
+}
+
+// served returns how many rows the server has read, and the bytes on its connections.
+func served(t *testing.T, db *sql.DB) (rows, bytes int64) {
+	t.Helper()
+	const sum = `SELECT CAST(sum(variable_value) AS SIGNED) FROM information_schema.global_status WHERE variable_name LIKE `
+	stage.Must(t, db.QueryRow(`SELECT (`+sum+`'Handler\_read%'), (`+sum+`'Bytes%')`).Scan(&rows, &bytes))
+	return rows, bytes
 }

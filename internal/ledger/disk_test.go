@@ -123,19 +123,18 @@ func TestF55AFullDiskIsAnUnknownAnswerAndHeals(t *testing.T) {
 func TestF55AReadOnlyDiskIsAnUnknownAnswerAndHeals(t *testing.T) {
 	onSmallDisk(t, func(t *testing.T, disk string) {
 		path := filepath.Join(disk, "firstcome.db")
-		l, stop := open(t, path, nil)
+		l, stop := serve(t, path, ledger.Options{})
 		create(t, l, "c", firstcome.Unlimited)
 		claim(t, l, "c", "a")
 		// A file that is open for writing hinders a file system from becoming
 		// read-only, so the ledger is opened anew on one that is.
 		stop()
 		stage.Must(t, syscall.Mount("", disk, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
-		if _, err := ledger.Open(t.Context(), path, ledger.Options{Secret: secret(t)}); err == nil {
+		if _, err := ledger.Open(t.Context(), path, ledger.Options{Secret: stage.Secret()}); err == nil {
 			t.Error("a ledger was opened on a read-only disk")
 		}
 		stage.Must(t, syscall.Mount("", disk, "", syscall.MS_REMOUNT, ""))
-		l, stop = open(t, path, nil)
-		defer stop()
+		l = start(t, path, nil)
 		same(t, "afterwards", "already_issued:1 issued:2", claim(t, l, "c", "a", "b"))
 	})
 }

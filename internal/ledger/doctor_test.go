@@ -1,7 +1,6 @@
 package ledger_test
 
 import (
-	"net/url"
 	"strings"
 	"testing"
 
@@ -24,8 +23,7 @@ func database(t testing.TB, server *services.Server, tables bool) string {
 	name, err := server.Database(t.Context())
 	stage.Must(t, err)
 	if tables {
-		_, stop := open(t, name, nil)
-		stop()
+		migrated(t, name)
 	}
 	return name
 }
@@ -78,19 +76,14 @@ func TestEverySettingThatLosesWhatWasConfirmedIsFound(t *testing.T) {
 
 func TestAUserWhoseWritesAreNotTakenIsFound(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
-		name := kind.Database(t)
-		_, stop := open(t, name, nil)
-		stop()
-		u, err := url.Parse(services.User(t, name))
-		stage.Must(t, err)
+		name := migrated(t, kind.Database(t))
+		u := parse(t, services.User(t, name))
 		what := "rights"
 		if kind == services.PostgreSQL {
 			what = "writes"
-			if _, err := rawServer(t, name).Exec(`ALTER ROLE ` + u.User.Username() + ` SET default_transaction_read_only = on`); err != nil {
-				t.Fatal(err)
-			}
-		} else if _, err := rawServer(t, name).Exec(`REVOKE UPDATE ON ` + strings.Trim(u.Path, "/") + `.* FROM ` + u.User.Username()); err != nil {
-			t.Fatal(err)
+			execute(t, beside(t, name), `ALTER ROLE `+u.User.Username()+` SET default_transaction_read_only = on`)
+		} else {
+			execute(t, beside(t, name), `REVOKE UPDATE ON `+strings.Trim(u.Path, "/")+`.* FROM `+u.User.Username())
 		}
 		examine(t, u.String()).Want(t, doctor.Fail, what)
 	})
@@ -98,15 +91,11 @@ func TestAUserWhoseWritesAreNotTakenIsFound(t *testing.T) {
 
 func TestAColumnThatWouldMergeUsersIsFound(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
-		name := kind.Database(t)
-		_, stop := open(t, name, nil)
-		stop()
-		if _, err := rawServer(t, name).Exec(map[services.Kind]string{
+		name := migrated(t, kind.Database(t))
+		execute(t, beside(t, name), map[services.Kind]string{
 			services.MariaDB:    `ALTER TABLE audit_log MODIFY user_id VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci`,
 			services.PostgreSQL: `ALTER TABLE audit_log ALTER COLUMN user_id TYPE text COLLATE "default"`,
-		}[kind]); err != nil {
-			t.Fatal(err)
-		}
+		}[kind])
 		examine(t, name).Want(t, doctor.Fail, "ids")
 	})
 }

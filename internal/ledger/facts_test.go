@@ -5,19 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // TestFactsAreBoundedAtEveryPosition asks at the ends of what an integer holds, where
 // the position behind the last one is none.
 func TestFactsAreBoundedAtEveryPosition(t *testing.T) {
-	l, stop := open(t, filepath.Join(t.TempDir(), "firstcome.db"), nil)
-	defer stop()
+	l := start(t, file(t), nil)
 	create(t, l, "c", 9)
 	claim(t, l, "c", "a", "b", "c")
 	for after, want := range map[int64]int{
@@ -73,14 +72,11 @@ func TestARunOfFactsThatCannotBeIsAnError(t *testing.T) {
 // withRun returns a ledger with one coupon of the campaign c, and a run of count facts behind its own.
 func withRun(t *testing.T, count, number int64) *ledger.Ledger {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "firstcome.db")
-	l, stop := open(t, path, nil)
-	t.Cleanup(stop)
+	path := file(t)
+	l := start(t, path, nil)
 	create(t, l, "c", 9)
 	claim(t, l, "c", "a")
-	_, err := raw(t, path).Exec(`INSERT INTO facts (campaign_id, position, count, kind, number) VALUES ('c', 2, ?, 'coupon.issued', ?)`, count, number)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, err := beside(t, path).Exec(`INSERT INTO facts (campaign_id, position, count, kind, number) VALUES ('c', 2, ?, 'coupon.issued', ?)`, count, number)
+	stage.Must(t, err)
 	return l
 }

@@ -34,16 +34,15 @@ func TestF55TheLockIsOfTheFileByWhateverNameItIsOpened(t *testing.T) {
 					stage.Must(t, os.Symlink(target, at(name)))
 				}
 				if exists {
-					_, stop := open(t, file, nil)
-					stop()
+					migrated(t, file)
 				}
 				for _, names := range [][2]string{{other, file}, {file, other}} {
-					l, stop := open(t, names[0], nil)
+					l, stop := serve(t, names[0], ledger.Options{})
 					if !exists {
 						create(t, l, "c", 1)
 						exists = true
 					}
-					wantAdvice(t, openError(t, names[1]), "another firstcome has the ledger", "process ")
+					wantAdvice(t, openError(t, names[1]), "another firstcome has the ledger", "process ", "a test")
 					stop()
 				}
 				beside, err := filepath.Glob(dir + "/*.db-*")
@@ -57,9 +56,8 @@ func TestF55TheLockIsOfTheFileByWhateverNameItIsOpened(t *testing.T) {
 
 // TestF55ALedgerWithTwoNamesOnTheDiskIsRefused gives it a hard link: no name is the file's own then.
 func TestF55ALedgerWithTwoNamesOnTheDiskIsRefused(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "firstcome.db")
-	_, stop := open(t, path, nil)
-	stop()
+	path := file(t)
+	migrated(t, path)
 	other := path + ".other"
 	stage.Must(t, os.Link(path, other))
 	for _, name := range []string{path, other} {
@@ -69,8 +67,7 @@ func TestF55ALedgerWithTwoNamesOnTheDiskIsRefused(t *testing.T) {
 		}
 	}
 	stage.Must(t, os.Remove(other))
-	_, stop = open(t, path, nil)
-	stop()
+	migrated(t, path)
 }
 
 // TestAPathThatCannotBeFollowedIsLeftAsItIs has links that lead to themselves and into a directory that is missing.

@@ -13,8 +13,7 @@ import (
 
 func TestCouponsAreFoundByUserCodeAndNumber(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
-		l, stop := open(t, name, nil)
-		defer stop()
+		l := start(t, name, nil)
 		create(t, l, "c", 100)
 		create(t, l, "other", 100)
 		claim(t, l, "c", "a", "b")
@@ -23,10 +22,10 @@ func TestCouponsAreFoundByUserCodeAndNumber(t *testing.T) {
 			id     firstcome.CampaignID
 			number int64
 		}{{"c", 1}, {"other", 1}} {
-			stage.Must(t, stage.Err(l.Void(t.Context(), "test", of.id, of.number, "r")))
+			void(t, l, of.id, of.number)
 		}
 		claim(t, l, "c", "x")
-		code := secret(t).Code("c", 1)
+		code := stage.Secret().Code("c", 1)
 		for _, c := range []struct {
 			choice ledger.Choice
 			want   string
@@ -40,7 +39,7 @@ func TestCouponsAreFoundByUserCodeAndNumber(t *testing.T) {
 			{ledger.Choice{Number: 1}, "[]"},
 			{ledger.Choice{Code: code}, "[]"},
 			{ledger.Choice{Code: code, Page: ledger.Page{Voided: true}}, "[1]"},
-			{ledger.Choice{Code: secret(t).Code("other", 2), Page: ledger.Page{Voided: true}}, "[]"},
+			{ledger.Choice{Code: stage.Secret().Code("other", 2), Page: ledger.Page{Voided: true}}, "[]"},
 		} {
 			found, next, err := l.Find(t.Context(), "c", c.choice)
 			numbers := []int64{}
@@ -56,11 +55,10 @@ func TestCouponsAreFoundByUserCodeAndNumber(t *testing.T) {
 
 func TestACodeOfAnotherSecretIsNotGuessedAt(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
-		l, stop := open(t, name, nil)
-		defer stop()
+		l := start(t, name, nil)
 		create(t, l, "c", 100)
-		stage.Must(t, stage.Err(beside(t, name).Exec(`UPDATE campaigns SET secret = 'another'`)))
-		if _, _, err := l.Find(t.Context(), "c", ledger.Choice{Code: secret(t).Code("c", 1)}); !errors.Is(err, firstcome.ErrGateMismatch) {
+		execute(t, beside(t, name), `UPDATE campaigns SET secret = 'another'`)
+		if _, _, err := l.Find(t.Context(), "c", ledger.Choice{Code: stage.Secret().Code("c", 1)}); !errors.Is(err, firstcome.ErrGateMismatch) {
 			t.Errorf("it is %v", err)
 		}
 	})
@@ -71,20 +69,19 @@ func TestACodeOfAnotherSecretIsNotGuessedAt(t *testing.T) {
 func TestACodeIsLookedForInParts(t *testing.T) {
 	const last = 5_000_001
 	name := services.Ledgers[services.SQLite](t) // no database has a part in it
-	l, stop := open(t, name, nil)
+	l, stop := serve(t, name, ledger.Options{})
 	create(t, l, "c", firstcome.Unlimited)
 	claim(t, l, "c", "a")
 	stop()
 	db := beside(t, name)
 	for _, change := range []string{
-		`UPDATE coupons SET number = 5000001, position = 5000001, code = '` + secret(t).Code("c", last) + `'`,
+		`UPDATE coupons SET number = 5000001, position = 5000001, code = '` + stage.Secret().Code("c", last) + `'`,
 		`UPDATE campaigns SET last_number = 5000001, issued = 1, position = 5000001`,
 	} {
-		stage.Must(t, stage.Err(db.Exec(change)))
+		execute(t, db, change)
 	}
-	l, stop = open(t, name, nil)
-	defer stop()
-	choice := ledger.Choice{Code: secret(t).Code("c", last)}
+	l = start(t, name, nil)
+	choice := ledger.Choice{Code: stage.Secret().Code("c", last)}
 	found, next, err := l.Find(t.Context(), "c", choice)
 	if err != nil || len(found) != 0 || next != last-1 {
 		t.Fatalf("at first it finds %v, next %d, %v", found, next, err)

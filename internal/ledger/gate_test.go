@@ -2,55 +2,18 @@ package ledger_test
 
 import (
 	"context"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
-	"github.com/firstcome/firstcome/test/stage"
 )
 
-func TestMain(m *testing.M) { services.Main(m) }
-
-func TestTheSQLiteGateConforms(t *testing.T) {
-	conform.Gate(t, fresh)
-}
-
-func TestClaimsAndChangesThroughAnIssuerAreLinearizable(t *testing.T) {
-	conform.Linearizable(t, fresh)
-}
-
-func fresh(t *testing.T) conform.Subject {
-	s := &killable{t: t}
-	s.SetClock(conform.Epoch)
-	s.Ledger, s.stop = open(t, filepath.Join(t.TempDir(), "firstcome.db"), s.now)
-	t.Cleanup(func() { s.stop() })
-	return s
-}
-
-// A killable subject is a file, which goes on with a copy of what is in it.
-type killable struct {
-	subject
-	t    *testing.T
-	stop func()
-}
-
-// Kill goes on with what was committed, and with nothing that a stop would write.
-func (s *killable) Kill() error {
-	left := filepath.Join(s.t.TempDir(), "firstcome.db")
-	if err := s.Backup(s.t.Context(), left); err != nil {
-		return err
-	}
-	s.stop()
-	s.Ledger, s.stop = open(s.t, left, s.now)
-	return nil
-}
-
-// A subject is a ledger whose clock the test sets.
+// A subject is a ledger that decides, as conform.Gate looks at it. The test sets its clock.
 type subject struct {
 	*ledger.Ledger
 	clock atomic.Int64
@@ -60,8 +23,7 @@ func (s *subject) now() time.Time        { return time.Unix(0, s.clock.Load()) }
 func (s *subject) SetClock(at time.Time) { s.clock.Store(at.UnixNano()) }
 
 func (s *subject) Create(ctx context.Context, id firstcome.CampaignID, terms firstcome.Terms) error {
-	_, err := s.Ledger.Create(ctx, "test", id, terms)
-	return err
+	return s.Ledger.Create(ctx, "test", id, terms)
 }
 
 func (s *subject) SetTerms(ctx context.Context, id firstcome.CampaignID, edit func(*firstcome.Terms)) error {
@@ -84,30 +46,82 @@ func (s *subject) Instants(ctx context.Context, id firstcome.CampaignID) (firstc
 	return c.Instants, err
 }
 
-// secret returns the secret of the tests.
-func secret(t testing.TB) firstcome.Secret {
-	t.Helper()
-	return stage.Secret()
+// A killable subject is a file, which goes on with a copy of what is in it.
+type killable struct {
+	subject
+	t    *testing.T
+	stop func()
 }
 
-// start opens a ledger, runs it, and stops it when the test ends.
-func start(t testing.TB, path string, clock func() time.Time) *ledger.Ledger {
-	t.Helper()
-	l, stop := open(t, path, clock)
-	t.Cleanup(stop)
-	return l
+func newKillable(t *testing.T) conform.Subject {
+	s := &killable{t: t}
+	s.SetClock(conform.Epoch)
+	s.Ledger, s.stop = serve(t, file(t), ledger.Options{Clock: s.now})
+	return s
 }
 
-// open opens and runs a ledger until stop is called.
-func open(t testing.TB, path string, clock func() time.Time) (l *ledger.Ledger, stop func()) {
-	t.Helper()
-	l, err := ledger.Open(context.Background(), path, ledger.Options{Owner: "a test", Secret: secret(t), Clock: clock})
-	stage.Must(t, err)
-	return l, run(t, l)
+// Kill goes on with what was committed, and with nothing that a stop would write.
+func (s *killable) Kill() error {
+	left := file(s.t)
+	if err := s.Backup(s.t.Context(), left); err != nil {
+		return err
+	}
+	s.stop()
+	s.Ledger, s.stop = serve(s.t, left, ledger.Options{Clock: s.now})
+	return nil
 }
 
-// run runs a ledger until stop is called, which closes it.
-func run(t testing.TB, l *ledger.Ledger) (stop func()) {
-	t.Helper()
-	return stage.Serve(t, l)
+func TestTheSQLiteGateConforms(t *testing.T) { conform.Gate(t, newKillable) }
+
+func TestClaimsAndChangesThroughAnIssuerAreLinearizable(t *testing.T) {
+	conform.Linearizable(t, newKillable)
+}
+
+// A fleet is a subject of three nodes on one database, each of which gets every third claim. Changes pass through
+// the first.
+type fleet struct {
+	subject
+	nodes []flow.Gate
+	next  int
+}
+
+// newFleet returns a fleet on a new database, which decides by the test's clock or the server's.
+func newFleet(t *testing.T, kind services.Kind, servers bool) *fleet {
+	f := &fleet{}
+	f.SetClock(conform.Epoch)
+	name, clock := kind.Database(t), f.now
+	if servers {
+		clock = nil
+	}
+	for range 3 {
+		f.nodes = append(f.nodes, start(t, name, clock))
+	}
+	f.Ledger = f.nodes[0].(*ledger.Ledger)
+	return f
+}
+
+// Cools is how long stock that came back cools at the gate.
+func (*fleet) Cools() time.Duration { return 250 * time.Millisecond }
+
+func (f *fleet) Nodes() []flow.Gate { return f.nodes }
+
+func (f *fleet) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	f.next++
+	return f.nodes[f.next%len(f.nodes)].Claim(ctx, id, users)
+}
+
+func (f *fleet) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (int64, error) {
+	return f.nodes[f.next%len(f.nodes)].Holders(ctx, id, each)
+}
+
+func TestF16F27F62TheServersGatesConform(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		conform.Gate(t, func(t *testing.T) conform.Subject { return newFleet(t, kind, false) })
+	})
+}
+
+func TestClaimsAndChangesThroughThreeNodesAreLinearizable(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		conform.Linearizable(t, func(t *testing.T) conform.Subject { return newFleet(t, kind, true) })
+	})
 }

@@ -3,7 +3,6 @@ package ledger_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -27,11 +26,7 @@ func TestATransactionWaitsForWhomTheOneBeforeAnswered(t *testing.T) {
 				<-goOn
 			}
 		}
-		l, err := ledger.Open(context.Background(), filepath.Join(t.TempDir(), "firstcome.db"), ledger.Options{Secret: secret(t), OnCommit: onCommit})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer run(t, l)()
+		l, _ := serve(t, file(t), ledger.Options{OnCommit: onCommit})
 		const crowd = 10
 		for n := range crowd {
 			create(t, l, firstcome.CampaignID(fmt.Sprint("c", n)), firstcome.Unlimited)

@@ -2,7 +2,6 @@ package ledger_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,14 +12,13 @@ import (
 )
 
 func TestAFactWhoseCouponIsGoneHasItsNumberOnly(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "firstcome.db")
-	l, stop := open(t, path, nil)
-	defer stop()
+	path := file(t)
+	l := start(t, path, nil)
 	create(t, l, "c", 9)
 	claim(t, l, "c", "a", "b", "d", "e")
-	stage.Must(t, stage.Err(l.Void(t.Context(), "test", "c", 2, "r")))
+	void(t, l, "c", 2)
 	claim(t, l, "c", "f")
-	stage.Must(t, stage.Err(raw(t, path).Exec(`DELETE FROM coupons WHERE number IN (1, 3, 5)`)))
+	execute(t, beside(t, path), `DELETE FROM coupons WHERE number IN (1, 3, 5)`)
 	var got []string
 	for after := range int64(7) { // each page of one, and the whole
 		limit := 1
@@ -43,15 +41,14 @@ func TestAFactWhoseCouponIsGoneHasItsNumberOnly(t *testing.T) {
 }
 
 func TestChangesAreListedInTheirOrder(t *testing.T) {
-	l, stop := open(t, filepath.Join(t.TempDir(), "firstcome.db"), nil)
-	defer stop()
+	l := start(t, file(t), nil)
 	create(t, l, "c", 9)
 	create(t, l, "other", 9)
 	claim(t, l, "c", "a", "b")
 	for _, to := range []ledger.Switch{ledger.Pause, ledger.Resume} {
 		stage.Must(t, stage.Err(l.Switch(t.Context(), "test", "c", to)))
 	}
-	stage.Must(t, stage.Err(l.Void(t.Context(), "test", "c", 2, "r")))
+	void(t, l, "c", 2)
 	var got []string
 	each := func(c firstcome.Change, refused bool) error {
 		got = append(got, fmt.Sprintf("%s %d %s %t %d %q %d", c.Campaign, c.Version, c.Kind, refused, c.Terms.Quantity, c.User, c.Number))

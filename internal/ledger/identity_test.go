@@ -2,8 +2,6 @@ package ledger_test
 
 import (
 	"errors"
-	"net/url"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -13,7 +11,21 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
+
+// identityAt opens a ledger, and returns how it calls itself.
+func identityAt(t *testing.T, name string) string {
+	l, err := ledger.Open(t.Context(), name, ledger.Options{Secret: stage.Secret()})
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	return l.Identity()
+}
 
 func TestALedgerIsTheSameToEveryNodeAndAtEveryStart(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
@@ -21,21 +33,13 @@ func TestALedgerIsTheSameToEveryNodeAndAtEveryStart(t *testing.T) {
 		if ledger.OnServer(name) {
 			nodes = append(nodes, remoteAt(t, name))
 		}
-		shared, err := ledger.OpenShared(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer shared.Close()
+		shared := reader(t, name)
 		first := nodes[0].Identity()
 		if len(first) != 16 {
 			t.Errorf("the ledger is %q", first)
 		}
 		for _, l := range append(nodes, shared) {
-			c, err := l.Campaign(t.Context(), "c")
-			before, err2 := nodes[0].Campaign(t.Context(), "c")
-			if err := errors.Join(err, err2); err != nil || l.Identity() != first || c.Marker != before.Marker {
-				t.Errorf("a node says that it is %q, and the campaign %q: %v", l.Identity(), c.Marker, err)
-			}
+			same(t, "the ledger and its campaign", []string{first, status(t, nodes[0]).Marker}, []string{l.Identity(), status(t, l).Marker})
 		}
 	})
 }
@@ -44,22 +48,12 @@ func TestOfNodesThatOpenALedgerAtOnceOneSaysWhichItIs(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		name := kind.Database(t)
 		remoteAt(t, name)
-		if _, err := beside(t, name).Exec(`DELETE FROM identity`); err != nil {
-			t.Fatal(err)
-		}
+		execute(t, beside(t, name), `DELETE FROM identity`)
 		var found [4]string
 		var opening sync.WaitGroup
 		for n := range found {
 			opening.Go(func() {
-				l, err := ledger.Open(t.Context(), name, ledger.Options{Secret: secret(t), Gate: "redis:test"})
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				found[n] = l.Identity()
-				if err := l.Close(); err != nil {
-					t.Error(err)
-				}
+				found[n] = identityAt(t, name)
 			})
 		}
 		opening.Wait()
@@ -75,41 +69,25 @@ func TestOfNodesThatOpenALedgerAtOnceOneSaysWhichItIs(t *testing.T) {
 // the first only reads and has nothing of what was written to the second.
 func TestANodeThatReadsAtALateStandbyMakesUpNoSecondIdentity(t *testing.T) {
 	name := services.PostgreSQL.Database(t)
-	_, stop := open(t, name, nil)
-	stop()
+	migrated(t, name)
 	late := services.PostgreSQL.Server(t, services.PostgreSQL.Fast()...)
-	primary, err := url.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	primary := parse(t, name)
 	database := strings.Trim(primary.Path, "/")
-	if _, err := beside(t, late.URL()).Exec(`CREATE DATABASE "` + database + `"`); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, beside(t, late.URL()), `CREATE DATABASE "`+database+`"`)
 	standby := *primary
 	standby.Host = late.Address()
-	_, stop = open(t, standby.String(), nil)
-	stop()
+	migrated(t, standby.String())
 	for at, statement := range map[string]string{
 		name:             `DELETE FROM identity`,
 		standby.String(): `DELETE FROM identity; ALTER DATABASE "` + database + `" SET default_transaction_read_only = on`,
 	} {
-		if _, err := beside(t, at).Exec(statement); err != nil {
-			t.Fatal(err)
-		}
+		execute(t, beside(t, at), statement)
 	}
 	both := *primary
 	both.Host = late.Address() + "," + primary.Host
 	var found [2]string
 	for n := range found {
-		l, err := ledger.Open(t.Context(), both.String(), ledger.Options{Secret: secret(t), Gate: "redis:test"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-		found[n] = l.Identity()
+		found[n] = identityAt(t, both.String())
 	}
 	if found[0] == "" || found[0] != found[1] {
 		t.Errorf("the ledger is %q", found)
@@ -117,11 +95,9 @@ func TestANodeThatReadsAtALateStandbyMakesUpNoSecondIdentity(t *testing.T) {
 }
 
 func TestCampaignsOfTwoLedgersHaveDifferentMarkers(t *testing.T) {
-	one, other := remote(t, filepath.Join(t.TempDir(), "firstcome.db"), 1), remote(t, filepath.Join(t.TempDir(), "firstcome.db"), 1)
-	a, err1 := one.Campaign(t.Context(), "c")
-	b, err2 := other.Campaign(t.Context(), "c")
-	if err := errors.Join(err1, err2); err != nil || a.Marker == b.Marker || one.Identity() == other.Identity() {
-		t.Errorf("two campaigns are %q and %q, %v", a.Marker, b.Marker, err)
+	one, other := remote(t, file(t), 1), remote(t, file(t), 1)
+	if marker := status(t, one).Marker; marker == status(t, other).Marker || one.Identity() == other.Identity() {
+		t.Errorf("two campaigns are %q", marker)
 	}
 }
 
@@ -130,12 +106,8 @@ func TestCampaignsOfTwoLedgersHaveDifferentMarkers(t *testing.T) {
 func TestF32TheLedgerTakesNothingOfAnotherLedgersCampaign(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remote(t, name, 5)
-		c, err := l.Campaign(t.Context(), "c")
-		if err != nil {
-			t.Fatal(err)
-		}
-		own := given(decided(t, 1))
-		own.Marker = c.Marker
+		own := given(stage.Coupon("c", 1))
+		own.Marker = status(t, l).Marker
 		must(t, l)(l.Record(t.Context(), own))
 		before := books(t, l)
 		foreign := func(id firstcome.CampaignID, c firstcome.Coupon) flow.Batch {
@@ -143,7 +115,7 @@ func TestF32TheLedgerTakesNothingOfAnotherLedgersCampaign(t *testing.T) {
 			return flow.Batch{Campaign: id, Epoch: 1, Marker: "0123456789abcdef.1", Coupons: []firstcome.Coupon{c}}
 		}
 		for what, b := range map[string]flow.Batch{
-			"a new coupon": foreign("c", decided(t, 2)), "one like a known one": foreign("c", decided(t, 1)), "of no campaign": foreign("unknown", decided(t, 2)),
+			"a new coupon": foreign("c", stage.Coupon("c", 2)), "one like a known one": foreign("c", stage.Coupon("c", 1)), "of no campaign": foreign("unknown", stage.Coupon("c", 2)),
 		} {
 			if _, err := l.Record(t.Context(), b); !errors.Is(err, firstcome.ErrGateMismatch) {
 				t.Errorf("%s: to record it got %v", what, err)
@@ -153,17 +125,14 @@ func TestF32TheLedgerTakesNothingOfAnotherLedgersCampaign(t *testing.T) {
 			}
 		}
 		same(t, "the books", before, books(t, l))
-		letters, err := l.DeadLetters(t.Context(), ledger.Letters{})
-		if err != nil || len(letters) > 0 {
-			t.Errorf("there are the letters %v, %v", letters, err)
-		}
+		same(t, "dead letters", 0, len(letters(t, l, ledger.Letters{})))
 	})
 }
 
 // openings are the ways in which a ledger is opened, and what doctor does.
 func openings(t *testing.T, name string) map[string]error {
 	t.Helper()
-	l, err := ledger.Open(t.Context(), name, ledger.Options{Secret: secret(t)})
+	l, err := ledger.Open(t.Context(), name, ledger.Options{Secret: stage.Secret()})
 	shared, err2 := ledger.OpenShared(t.Context(), name)
 	for _, opened := range []*ledger.Ledger{l, shared} {
 		if opened != nil {
@@ -183,11 +152,7 @@ func openings(t *testing.T, name string) map[string]error {
 
 func TestF56ALedgerThatLacksItsIdentitySaysWhatToDo(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
-		_, stop := open(t, name, nil)
-		stop()
-		if _, err := beside(t, name).Exec(`DROP TABLE identity`); err != nil {
-			t.Fatal(err)
-		}
+		execute(t, beside(t, migrated(t, name)), `DROP TABLE identity`)
 		for how, err := range openings(t, name) {
 			if err == nil || !strings.Contains(err.Error(), "lacks the table identity") || !strings.Contains(err.Error(), "restore all of its tables") {
 				t.Errorf("opened %s it got %v", how, err)
@@ -198,26 +163,17 @@ func TestF56ALedgerThatLacksItsIdentitySaysWhatToDo(t *testing.T) {
 
 func TestANameThatAnOperatorGivesALedgerFitsWhereItIsUsed(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
-		_, stop := open(t, name, nil)
-		stop()
+		migrated(t, name)
 		for _, bad := range []string{"", "staging 2026", "staging.2026", "스테이징", "a\nb"} {
-			if _, err := beside(t, name).Exec(`UPDATE identity SET ledger = '` + bad + `'`); err != nil {
-				t.Fatal(err)
-			}
+			execute(t, beside(t, name), `UPDATE identity SET ledger = '`+bad+`'`)
 			for how, err := range openings(t, name) {
 				if how != "doctor" && (err == nil || !strings.Contains(err.Error(), "UPDATE identity SET ledger = ")) {
 					t.Errorf("called %q and opened %s it got %v", bad, how, err)
 				}
 			}
 		}
-		if _, err := beside(t, name).Exec(`UPDATE identity SET ledger = 'staging-2026-11'`); err != nil {
-			t.Fatal(err)
-		}
-		l, stop := open(t, name, nil)
-		defer stop()
-		if l.Identity() != "staging-2026-11" {
-			t.Errorf("it is %q", l.Identity())
-		}
+		execute(t, beside(t, name), `UPDATE identity SET ledger = 'staging-2026-11'`)
+		same(t, "its name", "staging-2026-11", identityAt(t, name))
 	})
 }
 
@@ -225,24 +181,13 @@ func TestANameThatAnOperatorGivesALedgerFitsWhereItIsUsed(t *testing.T) {
 // node has said yet which it is, as of one whose migration was killed right behind its end.
 func TestF65AUserWhoMayNotTouchTheIdentityIsToldWhichRightIsMissing(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
-		name := kind.Database(t)
-		_, stop := open(t, name, nil)
-		stop()
-		if _, err := beside(t, name).Exec(`DELETE FROM identity`); err != nil {
-			t.Fatal(err)
-		}
+		name := migrated(t, kind.Database(t))
+		execute(t, beside(t, name), `DELETE FROM identity`)
 		for right, lacks := range map[string]string{"SELECT": "INSERT", "INSERT": "SELECT"} {
-			_, err := ledger.Open(t.Context(), services.User(t, name, right), ledger.Options{Secret: secret(t)})
-			if err == nil || !strings.Contains(err.Error(), "lacks the right to "+lacks) {
-				t.Errorf("who may %s alone got %v", right, err)
-			}
+			wantAdvice(t, openError(t, services.User(t, name, right)), "lacks the right to "+lacks)
 		}
-		l, err := ledger.Open(t.Context(), services.User(t, name), ledger.Options{Secret: secret(t)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := l.Close(); err != nil || l.Identity() == "" {
-			t.Errorf("a user who may write rows has the ledger %q, %v", l.Identity(), err)
+		if identityAt(t, services.User(t, name)) == "" {
+			t.Error("a user who may write rows gives it no name")
 		}
 	})
 }

@@ -25,16 +25,14 @@ func TestALedgerSaysWhichGatesItsCampaignsName(t *testing.T) {
 			"a": "redis:test", "b": "redis:gone", "c": "redis:gone", "d": "redis:away", "e": "ledger", "f": "redis:old",
 		} {
 			create(t, l, id, 3)
-			_, err := db.Exec(`UPDATE campaigns SET gate = '` + gate + `' WHERE id = '` + string(id) + `'`)
-			stage.Must(t, err)
+			execute(t, db, `UPDATE campaigns SET gate = '`+gate+`' WHERE id = '`+string(id)+`'`)
 		}
-		_, err := db.Exec(`UPDATE campaigns SET retired_at = 1 WHERE id = 'f'`)
-		stage.Must(t, err)
+		execute(t, db, `UPDATE campaigns SET retired_at = 1 WHERE id = 'f'`)
 		others, err := l.OtherGates(t.Context())
 		if diff := cmp.Diff([]ledger.OtherGate{{Name: "redis:away", Campaigns: 1}, {Name: "redis:gone", Campaigns: 2}}, others); diff != "" || err != nil {
 			t.Errorf("%v\n%s", err, diff)
 		}
-		if n, err := l.Mismatched(t.Context(), secret(t)); n != 1 || err != nil {
+		if n, err := l.Mismatched(t.Context(), stage.Secret()); n != 1 || err != nil {
 			t.Errorf("%d campaigns are decided by the ledger: %v", n, err)
 		}
 	})
@@ -45,22 +43,16 @@ func TestACampaignOfAnotherRedisIsLostAndCanBeClosed(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remote(t, name, 3)
 		ctx, db := t.Context(), beside(t, name)
-		must := func(statement string) {
-			t.Helper()
-			_, err := db.Exec(statement)
-			stage.Must(t, err)
-		}
 		stage.Must(t, l.Applied(ctx, firstcome.Change{Campaign: "c", Version: 1}, false))
-		must(`UPDATE campaigns SET gate = 'redis:gone' WHERE id = 'c'`)
+		execute(t, db, `UPDATE campaigns SET gate = 'redis:gone' WHERE id = 'c'`)
 		lost := func(what string, err error) {
 			t.Helper()
 			if !errors.Is(err, flow.ErrLost) || !errors.Is(err, firstcome.ErrGateMismatch) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		c, err := l.Campaign(ctx, "c")
-		stage.Must(t, err)
-		err = l.Decides(&c)
+		c := status(t, l)
+		err := l.Decides(&c)
 		lost("it decides", err)
 		if text := err.Error(); !strings.Contains(text, "redis:gone") || !strings.Contains(text, "redis:test") {
 			t.Errorf("both names are not in %q", text)
@@ -72,7 +64,7 @@ func TestACampaignOfAnotherRedisIsLostAndCanBeClosed(t *testing.T) {
 		_, err = l.Retire(ctx, "c", flow.GateState{}, 0)
 		lost("retire", err)
 		lost("applied", l.Applied(ctx, firstcome.Change{Campaign: "c", Version: 1}, false))
-		if _, err := l.Record(ctx, given(decided(t, 1))); !errors.Is(err, firstcome.ErrGateMismatch) {
+		if _, err := l.Record(ctx, given(stage.Coupon("c", 1))); !errors.Is(err, firstcome.ErrGateMismatch) {
 			t.Errorf("record: %v", err)
 		}
 
@@ -80,8 +72,8 @@ func TestACampaignOfAnotherRedisIsLostAndCanBeClosed(t *testing.T) {
 		if version != 2 || err != nil {
 			t.Errorf("closed as version %d: %v", version, err)
 		}
-		if c, err := l.Campaign(ctx, "c"); err != nil || !c.Closed || c.Applied != 1 {
-			t.Errorf("it is %+v: %v", c, err)
+		if c := status(t, l); !c.Closed || c.Applied != 1 {
+			t.Errorf("it is %+v", c)
 		}
 		_, err = l.Pending(ctx, "c")
 		lost("what its gate lacks", err)
@@ -93,15 +85,15 @@ func TestACampaignOfAnotherRedisIsLostAndCanBeClosed(t *testing.T) {
 		}
 
 		// A retired campaign is the ledger's, whatever became of its gate.
-		must(`UPDATE campaigns SET retired_at = 1 WHERE id = 'c'`)
-		decisions, err := l.ClaimRetired(ctx, "c", []firstcome.UserID{"a"})
+		execute(t, db, `UPDATE campaigns SET retired_at = 1 WHERE id = 'c'`)
+		decisions, err := l.ClaimRetired(ctx, "c", users("a"))
 		if err != nil || len(decisions) != 1 || decisions[0].Outcome != firstcome.Closed {
 			t.Errorf("once it is retired, it decides %v: %v", decisions, err)
 		}
-		must(`UPDATE campaigns SET retired_at = NULL WHERE id = 'c'`)
+		execute(t, db, `UPDATE campaigns SET retired_at = NULL WHERE id = 'c'`)
 
 		// The Redis comes back: it hears of the close.
-		must(`UPDATE campaigns SET gate = 'redis:test' WHERE id = 'c'`)
+		execute(t, db, `UPDATE campaigns SET gate = 'redis:test' WHERE id = 'c'`)
 		if all, err := l.Pending(ctx, "c"); len(all) != 1 || all[0].Kind != firstcome.ChangeClose || err != nil {
 			t.Errorf("it lacks %v: %v", all, err)
 		}
@@ -112,12 +104,10 @@ func TestAGateWithoutANameMakesNoCampaign(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remote(t, name, 3)
 		l.UseGate("")
-		_, err := l.Create(t.Context(), "test", "d", firstcome.Terms{Name: "n", Answer: firstcome.Recorded, Benefit: []byte(`{}`)})
-		if !errors.Is(err, ledger.ErrUnnamedGate) {
+		if err := l.Create(t.Context(), "test", "d", terms(0)); !errors.Is(err, ledger.ErrUnnamedGate) {
 			t.Errorf("it makes one: %v", err)
 		}
-		c, err := l.Campaign(t.Context(), "c")
-		stage.Must(t, err)
+		c := status(t, l)
 		if err := l.Decides(&c); !errors.Is(err, flow.ErrLost) || !strings.Contains(err.Error(), "no name") {
 			t.Errorf("it decides: %v", err)
 		}

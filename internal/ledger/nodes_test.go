@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -27,17 +26,6 @@ func nodesOn(t *testing.T, kind services.Kind, nodes int, quantity int64) (all [
 	return all, name
 }
 
-// allCoupons returns the coupons of c in number order.
-func allCoupons(t *testing.T, l *ledger.Ledger) (all []firstcome.Coupon) {
-	t.Helper()
-	err := l.Coupons(t.Context(), "c", ledger.Page{Voided: true}, func(c firstcome.Coupon) error {
-		all = append(all, c)
-		return nil
-	})
-	stage.Must(t, err)
-	return all
-}
-
 func TestF25OneUserWhoClaimsAtEveryNodeAtOnceIsIssuedOnce(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		nodes, _ := nodesOn(t, kind, 3, 50)
@@ -45,7 +33,7 @@ func TestF25OneUserWhoClaimsAtEveryNodeAtOnceIsIssuedOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for n := range 100 {
 			all.Go(func() {
-				d, err := nodes[n%3].Claim(context.Background(), "c", []firstcome.UserID{"a"})
+				d, err := nodes[n%3].Claim(context.Background(), "c", users("a"))
 				if err != nil || d[0].Coupon.Number != 1 || d[0].Lease != 0 {
 					t.Errorf("got %+v, %v", d, err)
 					return
@@ -69,10 +57,9 @@ func TestF16NodesWhoseClocksDifferKeepTheOrder(t *testing.T) {
 		name := kind.Database(t)
 		early := start(t, name, func() time.Time { return noon })
 		late := start(t, name, func() time.Time { return noon.Add(time.Duration(ahead.Load())) })
-		_, err := early.Create(t.Context(), "test", "c", firstcome.Terms{
-			Name: "Test", Quantity: 9, OpensAt: noon.Add(time.Minute), Answer: firstcome.Recorded, Benefit: []byte(`{}`),
-		})
-		stage.Must(t, err)
+		later := terms(9)
+		later.OpensAt = noon.Add(time.Minute)
+		stage.Must(t, early.Create(t.Context(), "test", "c", later))
 		same(t, "before opening", "not_open:0", claim(t, early, "c", "a"))
 		same(t, "open", "issued:1", claim(t, late, "c", "a"))
 		same(t, "it does not un-open", "issued:2", claim(t, early, "c", "b"))
@@ -91,7 +78,7 @@ func TestF16NodesWhoseClocksDifferKeepTheOrder(t *testing.T) {
 func TestF16TheServersClockDecides(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		nodes, name := nodesOn(t, kind, 1, 5)
-		db := rawServer(t, name)
+		db := beside(t, name)
 		clock := map[services.Kind]string{
 			services.MariaDB:    `SELECT CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)`,
 			services.PostgreSQL: `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`,
@@ -106,61 +93,9 @@ func TestF16TheServersClockDecides(t *testing.T) {
 		if at := allCoupons(t, nodes[0])[0].IssuedAt.UnixMicro(); at < before || at > after {
 			t.Errorf("issued at %d, between %d and %d of the server", at, before, after)
 		}
-		status, err := nodes[0].Campaign(t.Context(), "c")
-		if now := status.Now.UnixMicro(); err != nil || now < after || now > server() {
-			t.Errorf("the gate's time is %d, %v", now, err)
+		if now := status(t, nodes[0]).Now.UnixMicro(); now < after || now > server() {
+			t.Errorf("the gate's time is %d", now)
 		}
-	})
-}
-
-func TestF27TheQuantityHoldsAcrossNodesAndAfterChanges(t *testing.T) {
-	onServers(t, func(t *testing.T, kind services.Kind) {
-		nodes, _ := nodesOn(t, kind, 2, 0)
-		set := func(quantity int64) error {
-			_, err := nodes[0].SetTerms(t.Context(), "test", "c", 0, func(terms *firstcome.Terms) {
-				terms.Quantity = quantity
-			})
-			return err
-		}
-		same(t, "none", "sold_out:0", claim(t, nodes[1], "c", "a"))
-		stage.Must(t, set(1))
-		same(t, "one", "issued:1", claimUntil(t, nodes[1], firstcome.Issued, "a"))
-		same(t, "one and no more", "sold_out:0", claim(t, nodes[0], "c", "b"))
-		if err := set(0); !errors.Is(err, firstcome.ErrBelowInForce) {
-			t.Errorf("below what is in force: %v", err)
-		}
-		stage.Must(t, set(10_000_000))
-		same(t, "raised", "issued:2", claimUntil(t, nodes[1], firstcome.Issued, "b"))
-	})
-}
-
-// claimUntil claims of c until the outcome is the one wanted, which it is when what
-// came back is no longer held.
-func claimUntil(t *testing.T, l *ledger.Ledger, want firstcome.Outcome, user firstcome.UserID) string {
-	t.Helper()
-	for {
-		if got := claim(t, l, "c", user); strings.HasPrefix(got, want.String()+":") || t.Context().Err() != nil {
-			return got
-		}
-	}
-}
-
-// TestF62AVoidedCouponsStockComesBackToEveryNodeAtOnce claims at another node than
-// the one that voids: held for a while, then the stock is there once.
-func TestF62AVoidedCouponsStockComesBackToEveryNodeAtOnce(t *testing.T) {
-	onServers(t, func(t *testing.T, kind services.Kind) {
-		nodes, _ := nodesOn(t, kind, 2, 2)
-		same(t, "all", "issued:1 issued:2 sold_out:0", claim(t, nodes[0], "c", "a", "b", "x"))
-		stage.Must(t, stage.Err(nodes[0].Void(t.Context(), "test", "c", 1, "a mistake")))
-		if _, err := nodes[1].Void(t.Context(), "test", "c", 1, "again"); !errors.Is(err, firstcome.ErrAlreadyVoided) {
-			t.Errorf("voided twice: %v", err)
-		}
-		d, err := nodes[1].Claim(t.Context(), "c", []firstcome.UserID{"x"})
-		if err != nil || d[0].Outcome == firstcome.SoldOut && d[0].Lease != 0 {
-			t.Errorf("a refusal while stock is held is repeated: %+v, %v", d, err)
-		}
-		same(t, "when released", "issued:3", claimUntil(t, nodes[1], firstcome.Issued, "x"))
-		same(t, "once", "sold_out:0 already_issued:3", claim(t, nodes[0], "c", "a", "x"))
 	})
 }
 
@@ -209,17 +144,16 @@ func TestFactsOfOneNodeWakeWhoWaitsAtAnother(t *testing.T) {
 		for seen < 4 {
 			news, forget := nodes[1].NewFacts("c")
 			before := seen
-			err := nodes[1].Facts(t.Context(), "c", seen, 100, func(f firstcome.Fact) error {
+			stage.Must(t, nodes[1].Facts(t.Context(), "c", seen, 100, func(f firstcome.Fact) error {
 				seen = f.Position
 				return nil
-			})
-			stage.Must(t, err)
+			}))
 			switch {
 			case seen == 0:
 				claim(t, nodes[0], "c", "a", "b")
 			case seen == 2 && before < 2:
 				claim(t, nodes[0], "c", "d")
-				stage.Must(t, stage.Err(nodes[0].Void(t.Context(), "test", "c", 1, "test")))
+				void(t, nodes[0], "c", 1)
 			}
 			if seen < 4 {
 				<-news
@@ -237,18 +171,15 @@ func TestWhatOneNodeWroteEveryNodeReads(t *testing.T) {
 		create(t, nodes[0], "d", firstcome.Unlimited)
 		claim(t, nodes[0], "c", "a", "b", "c")
 		claim(t, nodes[1], "d", "a")
-		stage.Must(t, stage.Err(nodes[0].Void(t.Context(), "test", "c", 2, "a mistake")))
+		void(t, nodes[0], "c", 2)
 		key := firstcome.Key{ID: "k", Name: "test", Role: firstcome.Admin, Hash: [32]byte{0, 255, 39, 92}, CreatedAt: time.Now()}
-		for _, err := range []error{nodes[0].AddKey(t.Context(), "test", key), nodes[1].RevokeKey(t.Context(), "test", "k")} {
-			stage.Must(t, err)
-		}
-		shared, err := ledger.OpenShared(t.Context(), name)
-		stage.Must(t, err)
-		defer shared.Close()
+		stage.Must(t, nodes[0].AddKey(t.Context(), "test", key))
+		stage.Must(t, nodes[1].RevokeKey(t.Context(), "test", "k"))
+		shared := reader(t, name)
 		for what, l := range map[string]*ledger.Ledger{"another": nodes[1], "a reader": shared} {
 			readAll(t, what, l, key)
 		}
-		if n, err := shared.Mismatched(t.Context(), secret(t)); err != nil || n != 0 {
+		if n, err := shared.Mismatched(t.Context(), stage.Secret()); err != nil || n != 0 {
 			t.Errorf("%d campaigns mismatch, %v", n, err)
 		}
 	})
@@ -274,24 +205,20 @@ func readAll(t *testing.T, what string, l *ledger.Ledger, key firstcome.Key) {
 			t.Errorf("%s: the wallet behind %q is %v, want %s, %v", what, after, ids, wallet, err)
 		}
 	}
-	var actions []string
-	log, err := l.AuditLog(t.Context(), ledger.LogFilter{Limit: 10})
-	for _, e := range log {
-		actions = append(actions, e.Action)
-	}
-	if err != nil {
-		t.Error(err)
-	}
-	same(t, what+": the audit log", []string{"key.revoke", "key.create", "coupon.void", "campaign.create", "campaign.create"}, actions)
+	same(t, what+": the audit log", []string{"key.revoke", "key.create", "coupon.void", "campaign.create", "campaign.create"}, actions(t, l, ""))
 	var numbers []int64
-	err = l.Coupons(t.Context(), "c", ledger.Page{After: 1, Limit: 1}, func(c firstcome.Coupon) error {
+	stage.Must(t, l.Coupons(t.Context(), "c", ledger.Page{After: 1, Limit: 1}, func(c firstcome.Coupon) error {
 		numbers = append(numbers, c.Number)
 		return nil
-	})
-	if err != nil {
-		t.Error(err)
-	}
+	}))
 	same(t, what+": a page of coupons in force", []int64{3}, numbers)
+}
+
+// issuedByHand gives the user a the coupon 1 of the campaign c, beside all nodes.
+var issuedByHand = []string{
+	`UPDATE campaigns SET in_force = 1, issued = 1, last_number = 1, position = 1 WHERE id = 'c'`,
+	`INSERT INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position)
+		VALUES ('c', 1, 'a', 'x', 1, 1, 1, 1)`,
 }
 
 // claimBehind has a claim by a and b wait for a transaction by hand, which runs the
@@ -299,13 +226,8 @@ func readAll(t *testing.T, what string, l *ledger.Ledger, key firstcome.Key) {
 func claimBehind(t *testing.T, kind services.Kind, statements ...string) (decisions []firstcome.Decision, held time.Time) {
 	t.Helper()
 	nodes, name := nodesOn(t, kind, 1, 10)
-	db := rawServer(t, name)
-	hand, err := db.BeginTx(t.Context(), nil)
-	stage.Must(t, err)
-	defer func() { _ = hand.Rollback() }()
-	for _, statement := range statements {
-		stage.Must(t, stage.Err(hand.Exec(statement)))
-	}
+	db := beside(t, name)
+	hand := begin(t, db, statements...)
 	claimed := make(chan error, 1)
 	go func() {
 		var err error
@@ -313,8 +235,7 @@ func claimBehind(t *testing.T, kind services.Kind, statements ...string) (decisi
 		claimed <- err
 	}()
 	waitUntilBlocked(t, kind, db)
-	before, err := nodes[0].Campaign(t.Context(), "c")
-	stage.Must(t, err)
+	before := status(t, nodes[0])
 	stage.Must(t, errors.Join(hand.Commit(), <-claimed))
 	return decisions, before.Now
 }
@@ -323,10 +244,7 @@ func claimBehind(t *testing.T, kind services.Kind, statements ...string) (decisi
 // claimant a coupon while the claim waits for the campaign's row.
 func TestTheClockAndTheHoldersAreReadAfterTheLock(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
-		got, held := claimBehind(t, kind,
-			`UPDATE campaigns SET in_force = 1, issued = 1, last_number = 1, position = 1 WHERE id = 'c'`,
-			`INSERT INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position)
-				VALUES ('c', 1, 'a', 'x', 1, 1, 1, 1)`)
+		got, held := claimBehind(t, kind, issuedByHand...)
 		if got[0].Outcome != firstcome.AlreadyIssued || got[0].Coupon.Number != 1 || got[1].Outcome != firstcome.Issued || got[1].Coupon.Number != 2 {
 			t.Errorf("got %+v", got)
 		}

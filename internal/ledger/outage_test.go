@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -17,25 +16,12 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// through returns a proxy to a database's server, and the database's name through it.
-func through(t *testing.T, name string) (proxy *services.Proxy, far string) {
-	t.Helper()
-	u, err := url.Parse(name)
-	stage.Must(t, err)
-	proxy = services.Through(t, u.Host)
-	if far, err = proxy.URL(name); err != nil {
-		t.Fatal(err)
-	}
-	return proxy, far
-}
-
 // TestTheFirstOfTwoHostsMayBeSilent has it say nothing any more, as a machine that lost its power: within the time of a
 // batch the second is asked.
 func TestTheFirstOfTwoHostsMayBeSilent(t *testing.T) {
 	name := services.PostgreSQL.Database(t)
 	proxy, _ := through(t, name)
-	u, err := url.Parse(name)
-	stage.Must(t, err)
+	u := parse(t, name)
 	u.Host = proxy.Address() + "," + u.Host
 	l := start(t, u.String(), nil)
 	create(t, l, "c", 5)
@@ -87,13 +73,7 @@ func TestF52AClaimWhoseReplyIsLostAtAnyPointIsDecidedOnce(t *testing.T) {
 		if survived == 0 {
 			t.Error("no claim of which a reply was lost was answered")
 		}
-		users := map[firstcome.UserID]bool{}
-		for n, c := range allCoupons(t, direct) {
-			if c.Number != int64(n+1) || users[c.User] {
-				t.Errorf("%s has number %d in the place of %d, or two", c.User, c.Number, n+1)
-			}
-			users[c.User] = true
-		}
+		keptOnce(t, direct, status(t, direct).Issued)
 	})
 }
 
@@ -140,16 +120,16 @@ func TestF51AVoidThatIsTheVictimOfADeadlockIsRunAgain(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		nodes, name := nodesOn(t, kind, 1, 10)
 		claim(t, nodes[0], "c", "a")
-		hand := lockByHand(t, rawServer(t, name))
+		hand := lockByHand(t, beside(t, name))
 		if kind == services.PostgreSQL { // the first who looks for a dead-lock is its victim
-			stage.Must(t, stage.Err(hand.Exec(`SET LOCAL deadlock_timeout = '1min'`)))
+			execute(t, hand, `SET LOCAL deadlock_timeout = '1min'`)
 		}
 		voided := make(chan error, 1)
 		go func() {
 			_, err := nodes[0].Void(context.Background(), "test", "c", 1, "test")
 			voided <- err
 		}()
-		waitUntilBlocked(t, kind, rawServer(t, name))
+		waitUntilBlocked(t, kind, beside(t, name))
 		if _, err := hand.Exec(`UPDATE campaigns SET decided_at = decided_at + 1 WHERE id = 'c'`); err != nil {
 			t.Fatalf("the hand was the victim: %v", err)
 		}
@@ -164,13 +144,11 @@ func TestF51AVoidThatIsTheVictimOfADeadlockIsRunAgain(t *testing.T) {
 // that MariaDB makes the other one the victim.
 func lockByHand(t *testing.T, db *sql.DB) *sql.Tx {
 	t.Helper()
-	hand, err := db.BeginTx(context.Background(), nil)
-	stage.Must(t, err)
-	t.Cleanup(func() { _ = hand.Rollback() })
+	hand := begin(t, db)
 	for range 50 {
-		stage.Must(t, stage.Err(hand.Exec(`INSERT INTO audit_log (at, actor, action, detail) VALUES (1, 'hand', 'hand', '{}')`)))
+		execute(t, hand, `INSERT INTO audit_log (at, actor, action, detail) VALUES (1, 'hand', 'hand', '{}')`)
 	}
-	stage.Must(t, stage.Err(hand.Exec(`UPDATE coupons SET recorded_at = recorded_at + 1 WHERE campaign_id = 'c' AND number = 1`)))
+	execute(t, hand, `UPDATE coupons SET recorded_at = recorded_at + 1 WHERE campaign_id = 'c' AND number = 1`)
 	return hand
 }
 
@@ -213,7 +191,7 @@ func TestF53AFrozenServerIsToldByTheDeadline(t *testing.T) {
 		stage.Must(t, server.Freeze())
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
-		if _, err := l.Claim(ctx, "c", []firstcome.UserID{"a"}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := l.Claim(ctx, "c", users("a")); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a claim on a frozen server: %v", err)
 		}
 		stage.Must(t, server.Continue())
@@ -234,7 +212,7 @@ func TestF53AServerThatHangsIsToldAtTheStart(t *testing.T) {
 		defer cancel()
 		var all sync.WaitGroup
 		for what, open := range map[string]func() (*ledger.Ledger, error){
-			"a node":   func() (*ledger.Ledger, error) { return ledger.Open(ctx, name, ledger.Options{Secret: secret(t)}) },
+			"a node":   func() (*ledger.Ledger, error) { return ledger.Open(ctx, name, ledger.Options{Secret: stage.Secret()}) },
 			"a reader": func() (*ledger.Ledger, error) { return ledger.OpenShared(ctx, name) },
 		} {
 			all.Go(func() {

@@ -16,9 +16,7 @@ import (
 // opened opens a ledger for a gate (empty: its own) that nobody runs.
 func opened(t *testing.T, name, gate string) *Ledger {
 	t.Helper()
-	secret, err := firstcome.NewSecret(make([]byte, firstcome.MinSecret))
-	stage.Must(t, err)
-	l, err := Open(context.Background(), name, Options{Secret: secret, Gate: gate})
+	l, err := Open(context.Background(), name, Options{Secret: stage.Secret(), Gate: gate})
 	stage.Must(t, err)
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
@@ -33,7 +31,7 @@ func opened(t *testing.T, name, gate string) *Ledger {
 func TestUsersAreLookedUpInTheIndex(t *testing.T) {
 	l := opened(t, filepath.Join(t.TempDir(), "firstcome.db"), "")
 	for width, query := range lookSQLiteQueries {
-		plan := explain(t, l, "QUERY PLAN "+query, make([]any, 2*width))
+		plan := explain(t, l, query, make([]any, 2*width))
 		if !strings.Contains(plan, "coupons_p3_one_per_user (user_id=? AND campaign_id=?)") || strings.Contains(plan, "SCAN coupons") {
 			t.Errorf("%d users are looked up by:\n%s", width, plan)
 		}
@@ -44,12 +42,12 @@ func TestUsersAreLookedUpInTheIndex(t *testing.T) {
 // planner, which would then rather read all of it.
 func TestServersLookUsersUpInTheIndexToo(t *testing.T) {
 	queries := map[services.Kind]string{
-		services.MariaDB: repeated(lookMySQLQuery, `?`, 64), services.PostgreSQL: postgreSQL.rebind(lookPostgreSQLQuery),
+		services.MariaDB: repeated(lookMySQLQuery, `?`, 64), services.PostgreSQL: lookPostgreSQLQuery,
 	}
 	for kind, query := range queries {
 		t.Run(string(kind), func(t *testing.T) {
 			l := opened(t, kind.Database(t), "")
-			stage.Must(t, stage.Err(l.Create(t.Context(), "test", "c", firstcome.Terms{Name: "Test", Quantity: firstcome.Unlimited, Answer: firstcome.Recorded, Benefit: []byte(`{}`)})))
+			quantity(t, l, firstcome.Unlimited)
 			users := make([]firstcome.UserID, 2000)
 			for n := range users {
 				users[n] = firstcome.UserID(fmt.Sprint("user-", n))
@@ -76,13 +74,7 @@ func TestActiveCampaignsAreReadInTheOrderOfTheirIndex(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			l := opened(t, at(t), "redis:another")
 			fill(t, l, 3000)
-			query := atGateQuery(`c.retired_at IS NULL`)
-			if kind == services.SQLite {
-				query = `QUERY PLAN ` + query
-			} else {
-				query = l.dialect.rebind(query)
-			}
-			plan := explain(t, l, query, []any{l.gate, "", l.fingerprint, campaignsPage})
+			plan := explain(t, l, atGateQuery(`c.retired_at IS NULL`), []any{l.gate, "", l.fingerprint, campaignsPage})
 			if !strings.Contains(plan, "campaigns_at_gate") {
 				t.Errorf("the campaigns are read by:\n%s", plan)
 			}
@@ -98,16 +90,23 @@ func TestActiveCampaignsAreReadInTheOrderOfTheirIndex(t *testing.T) {
 // fill makes so many campaigns, of which the ledger's gate has a few.
 func fill(t *testing.T, l *Ledger, count int) {
 	t.Helper()
-	tx, err := l.write.BeginTx(t.Context(), nil)
-	stage.Must(t, err)
-	for n := range count {
+	insert(t, l, count, func(n int) string {
 		gate := "redis:other"
 		if n%100 == 0 {
 			gate = l.gate
 		}
-		_, err := tx.Exec(fmt.Sprintf(`INSERT INTO campaigns (id, version, terms_version, applied, gate, epoch, secret, decided_at, created_at)
-			VALUES ('c-%d', 1, 1, 1, '%s', 1, '%s', 1, 1)`, n, gate, l.fingerprint))
-		stage.Must(t, err)
+		return fmt.Sprintf(`INSERT INTO campaigns (id, version, terms_version, applied, gate, epoch, secret, decided_at, created_at)
+			VALUES ('c-%d', 1, 1, 1, '%s', 1, '%s', 1, 1)`, n, gate, l.fingerprint)
+	})
+}
+
+// insert runs so many statements in one transaction.
+func insert(t *testing.T, l *Ledger, count int, statement func(n int) string) {
+	t.Helper()
+	tx, err := l.write.BeginTx(t.Context(), nil)
+	stage.Must(t, err)
+	for n := range count {
+		stage.Must(t, stage.Err(tx.Exec(statement(n))))
 	}
 	stage.Must(t, tx.Commit())
 }
@@ -115,7 +114,11 @@ func fill(t *testing.T, l *Ledger, count int) {
 // explain returns what the server says of how it runs a query.
 func explain(t *testing.T, l *Ledger, query string, args []any) (plan string) {
 	t.Helper()
-	rows, err := l.write.Query(`EXPLAIN `+query, args...)
+	how := `EXPLAIN `
+	if !l.dialect.shared {
+		how = `EXPLAIN QUERY PLAN `
+	}
+	rows, err := l.write.Query(how+l.dialect.rebind(query), args...)
 	stage.Must(t, err)
 	defer rows.Close()
 	columns, err := rows.Columns()
@@ -141,19 +144,11 @@ func TestVoidsOfAUserAreReadByTheirIndex(t *testing.T) {
 	for kind, at := range services.Ledgers {
 		t.Run(kind, func(t *testing.T) {
 			l := opened(t, at(t), "")
-			tx, err := l.write.BeginTx(t.Context(), nil)
-			stage.Must(t, err)
-			for n := range 3000 {
-				_, err := tx.Exec(fmt.Sprintf(`INSERT INTO audit_log (at, actor, action, campaign_id, user_id, number, detail)
-					VALUES (1, 'a', 'coupon.void', 'c', 'user-%d', %d, '{}')`, n/3, n+1))
-				stage.Must(t, err)
-			}
-			stage.Must(t, tx.Commit())
-			query := l.dialect.rebind(voidsOfQuery)
-			if kind == services.SQLite {
-				query = `QUERY PLAN ` + query
-			}
-			if plan := explain(t, l, query, []any{"user-7", "c", 0, maxFound}); !strings.Contains(plan, "audit_log_user") || strings.Contains(plan, "audit_log_campaign") {
+			insert(t, l, 3000, func(n int) string {
+				return fmt.Sprintf(`INSERT INTO audit_log (at, actor, action, campaign_id, user_id, number, detail)
+					VALUES (1, 'a', 'coupon.void', 'c', 'user-%d', %d, '{}')`, n/3, n+1)
+			})
+			if plan := explain(t, l, voidsOfQuery, []any{"user-7", "c", 0, maxFound}); !strings.Contains(plan, "audit_log_user") || strings.Contains(plan, "audit_log_campaign") {
 				t.Errorf("the voids are read by:\n%s", plan)
 			}
 		})

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A planned load has users and numbers that are new.
@@ -25,9 +25,7 @@ func (p *planned) claims(l *Ledger, size int) {
 		p.last++
 		users[n] = firstcome.UserID(fmt.Sprint("user-", p.last))
 	}
-	if _, err := l.Claim(context.Background(), "c", users); err != nil {
-		p.t.Fatal(err)
-	}
+	stage.Must(p.t, stage.Err(l.Claim(context.Background(), "c", users)))
 }
 
 // records has coupons recorded twice, the second time behind a dead letter.
@@ -36,20 +34,13 @@ func (p *planned) records(l *Ledger, size int) {
 	coupons := make([]firstcome.Coupon, size)
 	for n := range coupons {
 		p.last++
-		coupons[n] = firstcome.Coupon{
-			Campaign: "c", Number: p.last, User: firstcome.UserID(fmt.Sprint("user-", p.last)), Code: "0123456789ABCDEF",
-			IssuedAt: time.UnixMicro(p.last), TermsVersion: 1,
-		}
+		coupons[n] = stage.Coupon("c", p.last)
 	}
 	if p.last == int64(size) { // the first ones
-		if _, err := l.Bury(context.Background(), flow.Batch{Campaign: "c", Epoch: 1, Coupons: coupons[:1]}, "test"); err != nil {
-			p.t.Fatal(err)
-		}
+		stage.Must(p.t, stage.Err(l.Bury(context.Background(), flow.Batch{Campaign: "c", Epoch: 1, Coupons: coupons[:1]}, "test")))
 	}
 	for range 2 {
-		if _, err := l.Record(context.Background(), flow.Batch{Campaign: "c", Epoch: 1, Coupons: coupons}); err != nil {
-			p.t.Fatal(err)
-		}
+		stage.Must(p.t, stage.Err(l.Record(context.Background(), flow.Batch{Campaign: "c", Epoch: 1, Coupons: coupons})))
 	}
 }
 
@@ -64,9 +55,7 @@ func (p *planned) reads(l *Ledger, size int) {
 		if err == nil {
 			_, err = l.Has(context.Background(), "c", []firstcome.Coupon{{Campaign: "c", Number: p.last}})
 		}
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		stage.Must(p.t, err)
 	}
 }
 
@@ -81,15 +70,13 @@ func TestAPlanMadeForAFewCouponsIsNotKeptForMany(t *testing.T) {
 			for beside, statements := range map[string][]string{"alone": {analyze}, "beside others": {others, analyze}} {
 				for what, gate := range map[string]string{"claims": "", "records": "redis:test"} {
 					name, err := server.Database(t.Context())
-					if err != nil {
-						t.Fatal(err)
-					}
+					stage.Must(t, err)
 					p := &planned{t: t}
 					write := map[string]func(*Ledger, int){"claims": p.claims, "records": p.records}[what]
 					first := opened(t, name, gate)
 					quantity(t, first, firstcome.Unlimited)
 					write(first, 60)
-					perform(t, name, statements...)
+					stage.Must(t, services.Execute(t.Context(), name, statements...))
 					before, coupons := rowsRead(t, kind, name, first), int64(0)
 					l := opened(t, name, gate) // on connections of its own
 					for range 12 {
@@ -121,14 +108,10 @@ const others = `INSERT INTO coupons (campaign_id, number, user_id, code, terms_v
 func rowsRead(t *testing.T, kind services.Kind, name string, ledgers ...*Ledger) (rows int64) {
 	t.Helper()
 	for _, l := range ledgers {
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, l.Close())
 	}
 	db, err := services.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	defer db.Close()
 	open, read := `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'firstcome'`,
 		`SELECT sum(seq_tup_read)::bigint + (SELECT sum(idx_tup_read)::bigint FROM pg_stat_user_indexes) FROM pg_stat_user_tables`
@@ -137,12 +120,8 @@ func rowsRead(t *testing.T, kind services.Kind, name string, ledgers ...*Ledger)
 		read = `SELECT sum(rows_read) FROM information_schema.table_statistics WHERE table_schema = database()`
 	}
 	for there := 1; there > 0; {
-		if err := db.QueryRowContext(t.Context(), open).Scan(&there); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, db.QueryRowContext(t.Context(), open).Scan(&there))
 	}
-	if err := db.QueryRowContext(t.Context(), read).Scan(&rows); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, db.QueryRowContext(t.Context(), read).Scan(&rows))
 	return rows
 }

@@ -43,7 +43,7 @@ func TestF61AConnectionToAPrimaryThatIsOneNoLongerConcludesNothing(t *testing.T)
 			standby := primary.Standby(t)
 			second, err := standby.At(first)
 			stage.Must(t, err)
-			perform(t, first, demotion...)
+			stage.Must(t, services.Execute(t.Context(), first, demotion...))
 			stage.Must(t, errors.Join(standby.CatchUp(t.Context()), standby.Promote(t.Context())))
 			other := opened(t, second, "")
 			quantity(t, other, 2)
@@ -79,7 +79,7 @@ func quantity(t *testing.T, l *Ledger, quantity int64) {
 		terms.Quantity = quantity
 	})
 	if errors.Is(err, firstcome.ErrNoCampaign) {
-		_, err = l.Create(t.Context(), "test", "c", firstcome.Terms{Name: "Test", Quantity: quantity, Answer: firstcome.Recorded, Benefit: []byte(`{}`)})
+		err = l.Create(t.Context(), "test", "c", firstcome.Terms{Name: "Test", Quantity: quantity, Answer: firstcome.Recorded, Benefit: []byte(`{}`)})
 	}
 	stage.Must(t, err)
 }
@@ -96,16 +96,5 @@ func told(t *testing.T, l *Ledger, user firstcome.UserID, want firstcome.Outcome
 	t.Helper()
 	if got := at(t, l, user); got != want {
 		t.Errorf("%s is told %v and should be told %v", user, got, want)
-	}
-}
-
-// perform runs statements at a server, by the URL of a database.
-func perform(t *testing.T, name string, statements ...string) {
-	t.Helper()
-	db, err := services.Open(name)
-	stage.Must(t, err)
-	defer db.Close()
-	for _, statement := range statements {
-		stage.Must(t, stage.Err(db.ExecContext(t.Context(), statement)))
 	}
 }

@@ -4,33 +4,15 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"net/url"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
-
-// begin begins a transaction by hand, which runs the statements.
-func begin(t *testing.T, db *sql.DB, statements ...string) *sql.Tx {
-	t.Helper()
-	hand, err := db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = hand.Rollback() })
-	for _, statement := range statements {
-		if _, err := hand.Exec(statement); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return hand
-}
 
 // TestOfTwoNodesThatCreateACampaignAtOnceOneDoes has another node, here a hand, make
 // the campaign between the look whether there is one and the insert, and then commit or not.
@@ -39,19 +21,14 @@ func TestOfTwoNodesThatCreateACampaignAtOnceOneDoes(t *testing.T) {
 		name := kind.Database(t)
 		l := start(t, name, nil)
 		create(t, l, "other", 5)
-		db := rawServer(t, name)
+		db := beside(t, name)
 		for id, end := range map[firstcome.CampaignID]func(*sql.Tx) error{"kept": (*sql.Tx).Commit, "dropped": (*sql.Tx).Rollback} {
 			hand := begin(t, db, `INSERT INTO campaigns (id, version, terms_version, applied, gate, epoch, secret, decided_at, created_at)
 				SELECT '`+string(id)+`', version, terms_version, applied, gate, epoch, secret, decided_at, created_at FROM campaigns WHERE id = 'other'`)
 			made := make(chan error, 1)
-			go func() {
-				_, err := l.Create(context.Background(), "test", id, firstcome.Terms{Name: "Test", Quantity: 5, Answer: firstcome.Recorded, Benefit: []byte(`{}`)})
-				made <- err
-			}()
+			go func() { made <- l.Create(context.Background(), "test", id, terms(5)) }()
 			waitUntilBlocked(t, kind, db)
-			if err := end(hand); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, end(hand))
 			err := <-made
 			if exists := errors.Is(err, firstcome.ErrCampaignExists); exists != (id == "kept") || !exists && err != nil {
 				t.Errorf("%s: %v", id, err)
@@ -63,17 +40,11 @@ func TestOfTwoNodesThatCreateACampaignAtOnceOneDoes(t *testing.T) {
 // isolated makes every transaction that does not say otherwise one of another level.
 func isolated(t *testing.T, kind services.Kind, server *services.Server, name, level string) {
 	t.Helper()
-	u, err := url.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
 	statement := map[services.Kind]string{
 		services.MariaDB:    `SET GLOBAL TRANSACTION ISOLATION LEVEL ` + level,
-		services.PostgreSQL: `ALTER DATABASE "` + strings.Trim(u.Path, "/") + `" SET default_transaction_isolation = '` + strings.ToLower(level) + `'`,
+		services.PostgreSQL: `ALTER DATABASE "` + strings.Trim(parse(t, name).Path, "/") + `" SET default_transaction_isolation = '` + strings.ToLower(level) + `'`,
 	}[kind]
-	if _, err := rawServer(t, server.URL()).Exec(statement); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, beside(t, server.URL()), statement)
 }
 
 // otherLevel counts what waits for a lock in a transaction of another level than READ
@@ -86,9 +57,7 @@ func otherLevel(t *testing.T, kind services.Kind, db *sql.DB) (transactions int)
 		services.PostgreSQL: `SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
 			WHERE l.mode = 'SIReadLock' AND a.wait_event_type = 'Lock'`,
 	}[kind]
-	if err := db.QueryRowContext(t.Context(), query).Scan(&transactions); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, db.QueryRowContext(t.Context(), query).Scan(&transactions))
 	return transactions
 }
 
@@ -99,24 +68,17 @@ func TestTheServersDefaultIsolationDoesNotMatter(t *testing.T) {
 		server := kind.Server(t, kind.Fast()...)
 		for _, level := range []string{"REPEATABLE READ", "SERIALIZABLE"} {
 			name, err := server.Database(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, err)
 			isolated(t, kind, server, name, level)
 			l := start(t, name, nil)
 			create(t, l, "c", 2)
-			db := rawServer(t, name)
-			hand := begin(t, db,
-				`UPDATE campaigns SET in_force = 1, issued = 1, last_number = 1, position = 1 WHERE id = 'c'`,
-				`INSERT INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position)
-					VALUES ('c', 1, 'a', 'x', 1, 1, 1, 1)`)
+			db := beside(t, name)
+			hand := begin(t, db, issuedByHand...)
 			claimed := make(chan string, 1)
 			go func() { claimed <- claim(t, l, "c", "a", "b", "d") }()
 			waitUntilBlocked(t, kind, db)
 			same(t, level+": transactions of another level", 0, otherLevel(t, kind, db))
-			if err := hand.Commit(); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, hand.Commit())
 			same(t, level, "already_issued:1 issued:2 sold_out:0", <-claimed)
 		}
 	})
@@ -131,11 +93,11 @@ func TestF52AConnectionThatDiesWhileALockIsWaitedForDecidesNothing(t *testing.T)
 		proxy, far := through(t, name)
 		l := start(t, far, nil)
 		claim(t, nodes[0], "c", "first")
-		db := rawServer(t, name)
+		db := beside(t, name)
 		hand := begin(t, db, `SELECT id FROM campaigns WHERE id = 'c' FOR UPDATE`)
 		claimed := make(chan error, 1)
 		go func() {
-			_, err := l.Claim(context.Background(), "c", []firstcome.UserID{"a"})
+			_, err := l.Claim(context.Background(), "c", users("a"))
 			claimed <- err
 		}()
 		waitUntilBlocked(t, kind, db)
@@ -143,9 +105,7 @@ func TestF52AConnectionThatDiesWhileALockIsWaitedForDecidesNothing(t *testing.T)
 		if err := <-claimed; err == nil {
 			t.Error("a claim without a connection was answered")
 		}
-		if err := hand.Commit(); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, hand.Commit())
 		same(t, "at another node", "issued:2 sold_out:0", claim(t, nodes[0], "c", "b", "a"))
 		proxy.Heal()
 		same(t, "and at this one", "already_issued:2 sold_out:0", claim(t, l, "c", "b", "a"))
@@ -158,22 +118,12 @@ func TestF53AServerThatWasReadOnlyIsWrittenToAsSoonAsItMayBe(t *testing.T) {
 	name := services.PostgreSQL.Database(t)
 	l := start(t, name, nil)
 	create(t, l, "c", 5)
-	u, err := url.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	admin := rawServer(t, name)
-	database := `ALTER DATABASE "` + strings.Trim(u.Path, "/") + `" `
-	if _, err := admin.Exec(database + `SET default_transaction_read_only = on`); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ledger.Open(t.Context(), name, ledger.Options{Secret: secret(t)}); err == nil {
-		t.Error("a node started where nothing can be decided")
-	}
-	if _, err := admin.Exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'firstcome'`); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.Claim(t.Context(), "c", []firstcome.UserID{"a"}); err == nil {
+	admin := beside(t, name)
+	database := `ALTER DATABASE "` + strings.Trim(parse(t, name).Path, "/") + `" `
+	execute(t, admin, database+`SET default_transaction_read_only = on`)
+	openError(t, name) // nothing can be decided there
+	execute(t, admin, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'firstcome'`)
+	if _, err := l.Claim(t.Context(), "c", users("a")); err == nil {
 		t.Fatal("it was written to")
 	}
 	if _, err := l.Campaign(t.Context(), "c"); err == nil || errors.Is(err, firstcome.ErrNoCampaign) {
@@ -183,14 +133,10 @@ func TestF53AServerThatWasReadOnlyIsWrittenToAsSoonAsItMayBe(t *testing.T) {
 		t.Errorf("a list: %v", err)
 	}
 	conn, err := admin.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	defer conn.Close()
 	for _, statement := range []string{`SET default_transaction_read_only = off`, database + `RESET default_transaction_read_only`} {
-		if _, err := conn.ExecContext(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, stage.Err(conn.ExecContext(t.Context(), statement)))
 	}
 	same(t, "it may be written to", "issued:1", claim(t, l, "c", "a"))
 }
@@ -206,9 +152,7 @@ func TestF65AColumnThatChangesItsTypeMeetsNoClaim(t *testing.T) {
 			services.MariaDB:    `ALTER TABLE coupons MODIFY code VARBINARY(64) NOT NULL`,
 			services.PostgreSQL: `ALTER TABLE coupons ALTER code TYPE varchar(64)`,
 		}[kind]
-		if _, err := rawServer(t, name).Exec(change); err != nil {
-			t.Fatal(err)
-		}
+		execute(t, beside(t, name), change)
 		same(t, "behind it", "already_issued:1 issued:2", claim(t, nodes[0], "c", "a", "b"))
 	})
 }
@@ -219,54 +163,16 @@ func TestADeadLetterOfNoCampaignIsVoidedOnce(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		name := kind.Database(t)
 		l := remoteAt(t, name)
-		if _, err := l.Bury(t.Context(), flow.Batch{Campaign: "unknown", Coupons: between(t, 1, 1)}, "no such campaign"); err != nil {
-			t.Fatal(err)
-		}
-		db := rawServer(t, name)
+		stage.Must(t, stage.Err(l.Bury(t.Context(), flow.Batch{Campaign: "unknown", Coupons: stage.Coupons("c", 1, 1)}, "no such campaign")))
+		db := beside(t, name)
 		hand := begin(t, db, `UPDATE dead_letters SET resolved_at = 1, resolved_by = 'voided'`)
 		voided := make(chan error, 1)
 		letter := letters(t, l, ledger.Letters{})[0].ID
-		go func() {
-			_, err := l.VoidLetter(context.Background(), "op", letter, "looked at")
-			voided <- err
-		}()
+		go func() { voided <- l.VoidLetter(context.Background(), "op", letter, "looked at") }()
 		waitUntilBlocked(t, kind, db)
-		if err := hand.Commit(); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, hand.Commit())
 		if err := <-voided; !errors.Is(err, firstcome.ErrResolvedLetter) {
 			t.Errorf("voided twice: %v", err)
-		}
-	})
-}
-
-// TestF16StockComesBackAlthoughTheClockWentBack has the database's clock be an hour
-// ahead for a while, before a coupon is voided or at the time: the gate's time then stands still for an
-// hour, and what came back must not.
-func TestF16StockComesBackAlthoughTheClockWentBack(t *testing.T) {
-	noon := time.Date(2026, 12, 24, 12, 0, 0, 0, time.UTC)
-	onServers(t, func(t *testing.T, kind services.Kind) {
-		for what, voided := range map[string]time.Duration{"voided after": 0, "voided before": time.Hour} {
-			var now atomic.Int64
-			at := func(d time.Duration) { now.Store(noon.Add(d).UnixMicro()) }
-			l := start(t, kind.Database(t), func() time.Time { return time.UnixMicro(now.Load()) })
-			at(0)
-			create(t, l, "c", 1)
-			at(time.Hour)
-			same(t, what+": ahead", "issued:1", claim(t, l, "c", "a"))
-			at(voided)
-			if _, err := l.Void(t.Context(), "test", "c", 1, "test"); err != nil {
-				t.Fatal(err)
-			}
-			at(0)
-			d, err := l.Claim(t.Context(), "c", []firstcome.UserID{"b"})
-			if err != nil || d[0].Outcome != firstcome.SoldOut || d[0].Lease != 0 || !d[0].At.Equal(noon.Add(time.Hour)) {
-				t.Errorf("%s: while it is held: %+v, %v", what, d, err)
-			}
-			at(250*time.Millisecond - time.Microsecond)
-			same(t, what+": the instant before", "sold_out:0", claim(t, l, "c", "b"))
-			at(250 * time.Millisecond)
-			same(t, what+": released", "issued:2", claim(t, l, "c", "b"))
 		}
 	})
 }

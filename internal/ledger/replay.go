@@ -75,38 +75,33 @@ func (l *Ledger) replay(t *tx, actor string, letter int64) error {
 
 // VoidLetter resolves a dead letter for good: its coupon never comes into the
 // ledger. If it has a number of one of this node's campaigns, the stock returns with a
-// numbered change, as with Void; the campaign is returned to be finished at the
-// gate, else it is empty. firstcome.ErrNoDeadLetter, ErrResolvedLetter and ErrPending
+// numbered change, as with Void. firstcome.ErrNoDeadLetter, ErrResolvedLetter and ErrPending
 // say that nothing was done.
-func (l *Ledger) VoidLetter(ctx context.Context, actor string, letter int64, reason string) (firstcome.CampaignID, error) {
-	var changed firstcome.CampaignID
-	err := l.update(context.WithoutCancel(ctx), func(t *tx) (err error) {
-		changed, err = l.voidLetter(t, actor, letter, reason)
-		return err
-	})
-	return changed, wrap(err, "void the dead letter %d", letter)
+func (l *Ledger) VoidLetter(ctx context.Context, actor string, letter int64, reason string) error {
+	err := l.update(context.WithoutCancel(ctx), func(t *tx) error { return l.voidLetter(t, actor, letter, reason) })
+	return wrap(err, "void the dead letter %d", letter)
 }
 
-func (l *Ledger) voidLetter(t *tx, actor string, letter int64, reason string) (firstcome.CampaignID, error) {
+func (l *Ledger) voidLetter(t *tx, actor string, letter int64, reason string) error {
 	d, r, err := l.openLetter(t, letter)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if r == nil || d.Number == 0 || d.User == "" {
 		now, err := l.now(t)
 		if err != nil {
-			return "", err
+			return err
 		}
-		return "", t.resolve(d, Voided, actor, reason, now)
+		return t.resolve(d, Voided, actor, reason, now)
 	}
 	if r.pending() {
-		return "", firstcome.ErrPending
+		return firstcome.ErrPending
 	}
 	made, err := l.addChange(t, r.stock, firstcome.ChangeVoid, voidPayload(d.Number, d.User))
 	if err != nil {
-		return "", err
+		return err
 	}
-	return d.Campaign, t.resolve(d, Voided, actor, reason, made.At)
+	return t.resolve(d, Voided, actor, reason, made.At)
 }
 
 func (t *tx) resolve(d DeadLetter, by Resolution, actor, reason string, at time.Time) error {

@@ -1,8 +1,6 @@
 package ledger_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -15,44 +13,18 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// openError opens a ledger and returns why it cannot be.
-func openError(t *testing.T, name string) string {
-	t.Helper()
-	l, err := ledger.Open(t.Context(), name, ledger.Options{Secret: secret(t)})
-	if err == nil {
-		err = errors.Join(errors.New("it was opened"), l.Close())
-	}
-	return err.Error()
-}
-
-func wantAdvice(t *testing.T, got string, parts ...string) {
-	t.Helper()
-	for _, part := range parts {
-		if !strings.Contains(got, part) {
-			t.Errorf("%q does not say %q", got, part)
-		}
-	}
-}
-
 func TestF56OfNodesThatMigrateAtOnceOneDoes(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		name := kind.Database(t)
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {
-				l, err := ledger.Open(context.Background(), name, ledger.Options{Secret: secret(t)})
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if err := l.Close(); err != nil {
-					t.Error(err)
-				}
+				identityAt(t, name)
 			})
 		}
 		all.Wait()
 		var versions int
-		if err := rawServer(t, name).QueryRow(`SELECT count(*) FROM goose_db_version`).Scan(&versions); err != nil || versions != 2 {
+		if err := beside(t, name).QueryRow(`SELECT count(*) FROM goose_db_version`).Scan(&versions); err != nil || versions != 2 {
 			t.Errorf("%d versions are noted, want 0 and 1, each once: %v", versions, err)
 		}
 	})
@@ -67,7 +39,7 @@ func TestF56AMigrationThatIsCutAtAnyPointGoesOn(t *testing.T) {
 			name := kind.Database(t)
 			proxy, far := through(t, name)
 			lost := proxy.DropReply(k)
-			l, err := ledger.Open(t.Context(), far, ledger.Options{Secret: secret(t)})
+			l, err := ledger.Open(t.Context(), far, ledger.Options{Secret: stage.Secret()})
 			select {
 			case <-lost:
 			default:
@@ -79,7 +51,7 @@ func TestF56AMigrationThatIsCutAtAnyPointGoesOn(t *testing.T) {
 			} else if err := l.Close(); err != nil {
 				t.Error(err)
 			}
-			l, stop := open(t, name, nil)
+			l, stop := serve(t, name, ledger.Options{})
 			create(t, l, "c", 1)
 			same(t, "after a cut", "issued:1 sold_out:0", claim(t, l, "c", "a", "b"))
 			stop()
@@ -103,12 +75,11 @@ func TestADatabaseOfSomethingElseIsRefused(t *testing.T) {
 		} {
 			name := kind.Database(t)
 			for _, s := range statements {
-				stage.Must(t, stage.Err(rawServer(t, name).Exec(s)))
+				execute(t, beside(t, name), s)
 			}
 			wantAdvice(t, openError(t, name), theirs, "create database firstcome")
 		}
-		_, err := ledger.OpenShared(t.Context(), kind.Database(t))
-		if err == nil || !strings.Contains(err.Error(), "not a ledger") {
+		if _, err := ledger.OpenShared(t.Context(), kind.Database(t)); err == nil || !strings.Contains(err.Error(), "not a ledger") {
 			t.Errorf("an empty database is a ledger: %v", err)
 		}
 	})
@@ -131,47 +102,18 @@ func TestF57AColumnThatWouldMergeUsersIsRefused(t *testing.T) {
 		for _, change := range changes {
 			t.Run(string(kind), func(t *testing.T) {
 				name := kind.Database(t)
-				_, stop := open(t, name, nil)
-				stop()
-				stage.Must(t, stage.Err(rawServer(t, name).Exec(change)))
+				execute(t, beside(t, migrated(t, name)), change)
 				wantAdvice(t, openError(t, name), "coupons.user_id", "ALTER TABLE coupons")
 			})
 		}
 	}
 }
 
-// TestF57F28UsersAreTheirBytesInTheTablesToo claims with ids that lax columns take for
-// the same, and then writes what would break a promise, as an intruder would.
-func TestF57F28UsersAreTheirBytesInTheTablesToo(t *testing.T) {
-	onServers(t, func(t *testing.T, kind services.Kind) {
-		nodes, name := nodesOn(t, kind, 1, firstcome.Unlimited)
-		users := []firstcome.UserID{"user1", "User1", "user1 ", "us\u00e9r", "use\u0301r", "007", "7", firstcome.UserID(strings.Repeat("\U0001F380", 32))}
-		claim(t, nodes[0], "c", users...)
-		for n, user := range users {
-			c, err := nodes[0].CouponOf(t.Context(), "c", user)
-			if err != nil || c.Number != int64(n+1) || c.User != user {
-				t.Errorf("%q has %+v, %v", user, c, err)
-			}
-		}
-		const insert = `INSERT INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position) VALUES `
-		for promise, statement := range map[string]string{
-			"P1": `UPDATE campaigns SET quantity = 3 WHERE id = 'c'`,
-			"P3": insert + `('c', 99, 'user1', 'x', 1, 1, 1, 99)`,
-			"P4": insert + `('c', 2, 'z', 'x', 1, 1, 1, 99)`,
-		} {
-			if _, err := rawServer(t, name).Exec(statement); err == nil {
-				t.Errorf("the schema takes what would break %s", promise)
-			}
-		}
-	})
-}
-
 func TestF65AUserWithDataRightsServesAndAMissingRightIsNamed(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		name := kind.Database(t)
 		wantAdvice(t, openError(t, services.User(t, name)), "lacks the right to make its tables", "firstcome migrate")
-		_, stop := open(t, name, nil)
-		stop()
+		migrated(t, name)
 		l := start(t, services.User(t, name, "SELECT", "INSERT", "UPDATE"), nil)
 		create(t, l, "c", 2)
 		same(t, "with SELECT, INSERT and UPDATE", "issued:1", claim(t, l, "c", "a"))
@@ -211,4 +153,32 @@ func TestF64ALedgersPasswordIsShownNowhere(t *testing.T) {
 	} {
 		same(t, name, want, ledger.Masked(name))
 	}
+}
+
+// TestF57F28UsersAreTheirBytesInTheTablesToo claims with ids that lax columns take for
+// the same, and then writes what would break a promise, as an intruder would.
+func TestF57F28UsersAreTheirBytesInTheTablesToo(t *testing.T) {
+	onEach(t, func(t *testing.T, name string) {
+		l, db := start(t, name, nil), beside(t, name)
+		create(t, l, "c", firstcome.Unlimited)
+		ids := users("user1", "User1", "user1 ", "us\u00e9r", "use\u0301r", "007", "7", firstcome.UserID(strings.Repeat("\U0001F380", 32)))
+		claim(t, l, "c", ids...)
+		for n, user := range ids {
+			c, err := l.CouponOf(t.Context(), "c", user)
+			if err != nil || c.Number != int64(n+1) || c.User != user {
+				t.Errorf("%q has %+v, %v", user, c, err)
+			}
+		}
+		const insert = `INSERT INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position) VALUES `
+		for promise, statement := range map[string]string{
+			"P1": `UPDATE campaigns SET quantity = 3 WHERE id = 'c'`,
+			"P3": insert + `('c', 99, 'user1', 'x', 1, 1, 1, 99)`,
+			"P4": insert + `('c', 2, 'z', 'x', 1, 1, 1, 99)`,
+		} {
+			if _, err := db.Exec(statement); err == nil {
+				t.Errorf("the schema takes what would break %s", promise)
+			}
+		}
+		execute(t, db, insert+`('c', 99, 'USER1', 'x', 1, 1, 1, 99)`) // which is another user
+	})
 }

@@ -3,7 +3,6 @@ package ledger_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 const (
@@ -19,115 +19,92 @@ const (
 	minute = time.Minute
 )
 
-// An old gate is a far gate that counts how often it was told to forget its campaign.
-type oldGate struct {
-	*farGate
-	forgot   int   // calls of Retire
-	behind   int64 // versions that State is behind
-	late     time.Duration
-	epoch    int64
-	instants firstcome.Instants
-	fails    error // of the next Retire, after it was done
-}
-
-func (g *oldGate) Retire(ctx context.Context, id firstcome.CampaignID) error {
-	g.forgot++
-	err := g.fails
-	g.fails = nil
-	return errors.Join(err, g.farGate.Retire(ctx, id))
-}
-
-// A season is a campaign c of two nodes from its making to long after its end.
+// A season is a shop from the making of its campaign to long after its end. It is the nodes' gate, too.
 type season struct {
-	t       testing.TB
-	ahead   atomic.Int64 // of the opening
-	a, b    node
-	gate    *oldGate
-	retirer *flow.Retirer // node a's
-	over    *flow.Over    // node b's
+	*shop
+	ahead   atomic.Int64          // of stage.Epoch
+	retirer *flow.Retirer         // node a's
+	over    *flow.Over            // node b's
+	tells   func(*flow.GateState) // changes what the gate tells of its state; nil: nothing does
+	forgot  int                   // calls of Retire
+	fails   error                 // of the next Retire, after it was done
 }
-
-func (s *season) now() time.Time { return opening.Add(time.Duration(s.ahead.Load())) }
-
-func (s *season) pass(d time.Duration) { s.ahead.Add(int64(d)) }
 
 // newSeason returns a season in which users 1 to 3 hold coupons of five.
 func newSeason(t testing.TB, name string) *season {
 	t.Helper()
-	s := &season{t: t}
-	s.gate = &oldGate{farGate: newFarGate(t), epoch: 1}
-	s.gate.States = func(_ firstcome.CampaignID, state *flow.GateState) error {
-		state.Version -= s.gate.behind
-		state.Epoch, state.Now, state.Instants = s.gate.epoch, s.now().Add(-s.gate.late), s.gate.instants
+	s := &season{shop: &shop{Gate: newGate(), t: t}}
+	s.States = func(_ firstcome.CampaignID, state *flow.GateState) error {
+		state.Now, state.Instants = s.now(), firstcome.Instants{}
+		if s.tells != nil {
+			s.tells(state)
+		}
 		return nil
 	}
-	at := func() *ledger.Ledger {
-		l, err := ledger.Open(context.Background(), name, ledger.Options{Secret: secret(t), Gate: "redis:test", Clock: s.now})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(run(t, l))
-		return l
-	}
-	l := at()
-	create(t, l, "c", 5)
-	s.over = &flow.Over{RemoteGate: s.gate, Book: l}
-	s.a = node{l, flow.NewChanger(l, s.over, nil)}
-	s.b = s.a
-	if ledger.OnServer(name) {
-		l = at()
-		s.b = node{l, flow.NewChanger(l, s.over, nil)}
-	}
-	s.retirer = flow.NewRetirer(s.a, s.gate, 0, nil)
+	s.over = &flow.Over{RemoteGate: s}
+	s.open(name, s.over, s.now)
+	create(t, s.a.Ledger, "c", 5)
+	s.over.Book = s.b
+	s.retirer = flow.NewRetirer(s.a, s, 0, nil)
 	finish(t, s.a, 1)
-	s.gate.issue(3)
-	s.gate.record(s.a.Ledger)
+	s.issue(3)
+	s.record()
 	s.pass(time.Second) // behind what was issued
 	return s
+}
+
+func (s *season) now() time.Time { return stage.Epoch.Add(time.Duration(s.ahead.Load())) }
+
+func (s *season) pass(d time.Duration) { s.ahead.Add(int64(d)) }
+
+// Retire is flow.Forgetter's.
+func (s *season) Retire(ctx context.Context, id firstcome.CampaignID) error {
+	s.forgot++
+	err := s.fails
+	s.fails = nil
+	return errors.Join(err, s.Gate.Retire(ctx, id))
 }
 
 // close closes the campaign.
 func (s *season) close() {
 	s.t.Helper()
-	if _, err := s.a.Switch(context.Background(), "test", "c", ledger.Close); err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, stage.Err(s.a.Switch(context.Background(), "test", "c", ledger.Close)))
 	finish(s.t, s.a, 0)
 }
 
 // until has the window end at an instant, at the gate too.
 func (s *season) until(at time.Time) error {
-	_, err := s.a.SetTerms(context.Background(), "test", "c", 0, func(terms *firstcome.Terms) {
-		terms.ClosesAt = at
-	})
+	_, err := s.a.SetTerms(context.Background(), "test", "c", 0, func(terms *firstcome.Terms) { terms.ClosesAt = at })
 	if err == nil {
 		finish(s.t, s.a, 0)
 	}
 	return err
 }
 
+// seen returns what the gate tells of its state.
+func (s *season) seen() flow.GateState {
+	s.t.Helper()
+	state, err := s.State(s.t.Context(), "c")
+	stage.Must(s.t, err)
+	return state
+}
+
 // look has the retirer look, and expects whether the campaign is retired then and
-// whether the gate knows it still.
+// whether the gate has forgotten it.
 func (s *season) look(what string, retired, gone bool) {
 	s.t.Helper()
-	if err := s.retirer.Look(s.t.Context()); err != nil {
-		s.t.Fatal(err)
-	}
+	stage.Must(s.t, s.retirer.Look(s.t.Context()))
 	s.expect(what, retired, gone)
 }
 
 func (s *season) expect(what string, retired, gone bool) {
 	s.t.Helper()
-	c, err := s.b.Campaign(context.Background(), "c")
-	if err != nil {
-		s.t.Fatal(err)
-	}
 	active, err := s.b.Active(context.Background())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	same(s.t, what+": retired, inactive, gone from the gate", []bool{retired, retired, gone},
-		[]bool{!c.RetiredAt.IsZero(), !slices.ContainsFunc(active, func(r flow.Revision) bool { return r.Campaign == "c" }), s.gate.Course("c").Gone})
+	stage.Must(s.t, err)
+	same(s.t, what+": retired, inactive, gone from the gate", []bool{retired, retired, gone}, []bool{
+		!status(s.t, s.b.Ledger).RetiredAt.IsZero(),
+		!slices.ContainsFunc(active, func(r flow.Revision) bool { return r.Campaign == "c" }), s.Course("c").Gone,
+	})
 }
 
 // forgotten lets the campaign be retired and its gate forget it.
@@ -140,22 +117,8 @@ func (s *season) forgotten() {
 	s.look("a minute later", true, true)
 }
 
-// answers claims for users through node b, and returns what is answered.
-func (s *season) answers(users ...firstcome.UserID) (all []string) {
+// answers expects what users who claim at node b are answered.
+func (s *season) answers(what, want string, users ...firstcome.UserID) {
 	s.t.Helper()
-	decisions, err := s.over.Claim(context.Background(), "c", users)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for _, d := range decisions {
-		all = append(all, fmt.Sprintf("%v:%d", d.Outcome, d.Coupon.Number))
-	}
-	return all
-}
-
-func (s *season) void(number int64) {
-	s.t.Helper()
-	if _, err := s.b.Void(context.Background(), "test", "c", number, "a refund"); err != nil {
-		s.t.Fatal(err)
-	}
+	same(s.t, what, want, claim(s.t, s.over, "c", users...))
 }

@@ -19,12 +19,12 @@ func TestTheOpenCampaignsComeFirstHoweverManyThereAre(t *testing.T) {
 		now := time.Now()
 		for id, opens := range map[firstcome.CampaignID]time.Duration{"b-next-year": 365 * 24 * time.Hour, "b-tomorrow": 24 * time.Hour, "z-open": -365 * 24 * time.Hour} {
 			terms := firstcome.Terms{Name: "t", Quantity: 1, OpensAt: now.Add(opens), Answer: firstcome.Recorded, Benefit: []byte(`{}`)}
-			stage.Must(t, stage.Err(l.Create(t.Context(), "test", id, terms)))
+			stage.Must(t, l.Create(t.Context(), "test", id, terms))
 		}
 		create(t, l, "a-closed", 1)
 		stage.Must(t, stage.Err(l.Switch(t.Context(), "test", "a-closed", "close")))
 		// Of one that is open nobody can read the terms: it is shown all the same.
-		stage.Must(t, stage.Err(beside(t, name).Exec(`UPDATE changes SET payload = '{}' WHERE campaign_id = 'z-open'`)))
+		execute(t, beside(t, name), `UPDATE changes SET payload = '{}' WHERE campaign_id = 'z-open'`)
 		for limit, left := range map[int]int64{1: 7, 7: 1, 8: 0, 9: 0} {
 			all, more, err := l.Unclosed(t.Context(), limit)
 			stage.Must(t, err)
@@ -48,7 +48,7 @@ func TestTheLastDecisionIsFoundOfWhicheverCampaign(t *testing.T) {
 			create(t, l, firstcome.CampaignID(fmt.Sprintf("c-%d", n)), 1)
 		}
 		later := time.Date(2040, 1, 2, 3, 4, 5, 6000, time.UTC)
-		stage.Must(t, stage.Err(beside(t, name).Exec(fmt.Sprintf(`UPDATE campaigns SET decided_at = %d WHERE id = 'c-2'`, later.UnixMicro()))))
+		execute(t, beside(t, name), fmt.Sprintf(`UPDATE campaigns SET decided_at = %d WHERE id = 'c-2'`, later.UnixMicro()))
 		if last, err := l.LastDecision(t.Context()); err != nil || !last.Equal(later) {
 			t.Errorf("it is %v, %v, want %v", last, err, later)
 		}

@@ -2,10 +2,8 @@ package ledger_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A halting ledger's writer stands still behind the next transaction, for as long as it is told to.
@@ -28,9 +27,9 @@ type halting struct {
 }
 
 // haltingLedger must be called in a synctest bubble, and so must what it returns.
-func haltingLedger(t *testing.T, path string) (l *halting, stop func()) {
+func haltingLedger(t *testing.T, path string) *halting {
 	t.Helper()
-	l = &halting{halts: make(chan struct{}), goOn: make(chan struct{})}
+	l := &halting{halts: make(chan struct{}), goOn: make(chan struct{})}
 	clock := func() time.Time {
 		l.decided.Add(1)
 		return time.Now()
@@ -42,11 +41,8 @@ func haltingLedger(t *testing.T, path string) (l *halting, stop func()) {
 			<-l.goOn
 		}
 	}
-	var err error
-	if l.Ledger, err = ledger.Open(context.Background(), path, ledger.Options{Secret: secret(t), Clock: clock, OnCommit: halt}); err != nil {
-		t.Fatal(err)
-	}
-	return l, run(t, l.Ledger)
+	l.Ledger, _ = serve(t, path, ledger.Options{Clock: clock, OnCommit: halt})
+	return l
 }
 
 // during has the writer stand still behind a transaction of begin while each of waiting begins, in this
@@ -99,11 +95,8 @@ func TestNumberFourOfThreeIsNeitherAnsweredNorRecorded(t *testing.T) {
 // claimBehindTheWriter claims twice behind statements made beside the ledger, in one transaction with
 // claims of other campaigns.
 func claimBehindTheWriter(t *testing.T, quantity int64, behind []string, want string, others int) {
-	path := filepath.Join(t.TempDir(), "firstcome.db")
-	l, stop := haltingLedger(t, path)
-	defer stop()
-	db := raw(t, path)
-	defer db.Close()
+	path := file(t)
+	l, db := haltingLedger(t, path), beside(t, path)
 	create(t, l.Ledger, "c", quantity)
 	claim(t, l.Ledger, "c", "a", "b")
 	waiting := []func(){func() { same(t, "answers", want, claim(t, l.Ledger, "c", "d", "e")) }}
@@ -122,30 +115,18 @@ func claimBehindTheWriter(t *testing.T, quantity int64, behind []string, want st
 	}
 }
 
-// execute makes statements beside the ledger.
-func execute(t *testing.T, db *sql.DB, statements ...string) {
-	t.Helper()
-	for _, s := range statements {
-		if _, err := db.Exec(s); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // TestAChangeIsMadeToTheRowThatIsThere has the row of a campaign changed behind the writer, and then
 // by an operator: the counters of the file are kept.
 func TestAChangeIsMadeToTheRowThatIsThere(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "firstcome.db")
+	path := file(t)
 	l := start(t, path, nil)
 	create(t, l, "c", 3)
 	claim(t, l, "c", "a", "b")
-	execute(t, raw(t, path),
+	execute(t, beside(t, path),
 		`INSERT INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position) VALUES ('c', 3, 'z', 'x', 1, 1, 1, 3)`,
 		`UPDATE campaigns SET in_force = 3, issued = 3, last_number = 3, position = 3`,
 	)
-	if _, err := l.Void(context.Background(), "test", "c", 1, "r"); err != nil {
-		t.Fatal(err)
-	}
+	void(t, l, "c", 1)
 	s, err := l.Campaign(t.Context(), "c")
 	if err != nil || s.InForce != 2 || s.Issued != 3 || s.LastNumber != 3 || s.Position != 4 {
 		t.Errorf("%+v, %v", s, err)
@@ -157,23 +138,16 @@ func TestAChangeIsMadeToTheRowThatIsThere(t *testing.T) {
 // gate left, behind the transaction in which the row of a campaign with its id is written.
 func TestALetterFromTheDaysOfAnotherGateLeavesTheRowAsItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		path := filepath.Join(t.TempDir(), "firstcome.db")
-		before, err := ledger.Open(context.Background(), path, ledger.Options{Secret: secret(t), Gate: "redis:test"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		stop := run(t, before)
-		bury(t, before, "there is no such campaign", decided(t, 9))
+		path := file(t)
+		before, stop := serve(t, path, ledger.Options{Gate: "redis:test"})
+		bury(t, before, "there is no such campaign", stage.Coupon("c", 9))
 		letter := letters(t, before, ledger.Letters{})[0].ID
 		stop()
 
-		l, stop := haltingLedger(t, path)
-		defer stop()
+		l := haltingLedger(t, path)
 		closes := time.Now().Add(time.Minute)
 		terms := firstcome.Terms{Name: "Test", Quantity: 5, ClosesAt: closes, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}
-		if _, err := l.Create(t.Context(), "test", "c", terms); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, l.Create(t.Context(), "test", "c", terms))
 		create(t, l.Ledger, "other", 5)
 		claim(t, l.Ledger, "c", "a", "b")
 		time.Sleep(time.Minute)

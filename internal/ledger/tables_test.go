@@ -15,15 +15,14 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // tablesPage returns docs/tables.md.
 func tablesPage(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/tables.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	return string(text)
 }
 
@@ -78,28 +77,21 @@ var columnsOf = []string{
 // column, a type or a null that the other lacks.
 func TestThePageOfTheTablesHasTheColumnsOfEachDatabase(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
-		_, stop := open(t, name, nil)
-		stop()
+		migrated(t, name)
 		n, _ := place(name)
 		there, told := map[string]string{}, map[string]string{}
 		rows, err := beside(t, name).Query(columnsOf[n])
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		defer rows.Close()
 		for rows.Next() {
 			var table, column, kind string
 			var null bool
-			if err := rows.Scan(&table, &column, &kind, &null); err != nil {
-				t.Fatal(err)
-			}
+			stage.Must(t, rows.Scan(&table, &column, &kind, &null))
 			if table != toolsTable {
 				there[table+"."+column] = fmt.Sprintf("%s, may be null: %v", strings.ToUpper(kind), null)
 			}
 		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, rows.Err())
 		rowsOf(tablesPage(t), "column", func(table string, cells []string) {
 			column := table + "." + cells[0]
 			if types := strings.Split(cells[1], " / "); told[column] != "" || len(types) != 3 || len(cells) != 5 {
@@ -166,17 +158,13 @@ func fill(t *testing.T, name string) {
 	var clock atomic.Int64
 	at := func(text string) {
 		instant, err := time.Parse(time.DateTime, "2026-11-20 "+text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 		clock.Store(instant.UnixMicro())
 	}
 	now := func() time.Time { return time.UnixMicro(clock.Load()) }
 	done := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, err)
 	}
 	at("09:50:00")
 	l := start(t, name, now)
@@ -186,7 +174,7 @@ func fill(t *testing.T, name string) {
 		"winter": {Quantity: firstcome.Unlimited, Benefit: []byte(`{"percent":5}`)},
 	} {
 		terms.Name, terms.Answer, terms.OpensAt = string(id), firstcome.Recorded, now().Add(10*time.Minute)
-		_, err := l.Create(t.Context(), "key:4be1f0c2a97d", id, terms)
+		err := l.Create(t.Context(), "key:4be1f0c2a97d", id, terms)
 		done(err)
 	}
 	at("10:00:00.25")
@@ -200,7 +188,7 @@ func fill(t *testing.T, name string) {
 	at("10:06:00")
 	claim(t, l, "autumn", "user-5", "user-6", "user-7")
 	_, err = l.Bury(context.Background(), flow.Batch{Campaign: "spring", Epoch: 1, Coupons: []firstcome.Coupon{
-		{Campaign: "spring", Number: 7, User: "user-8", Code: secret(t).Code("spring", 7), IssuedAt: now(), TermsVersion: 1},
+		{Campaign: "spring", Number: 7, User: "user-8", Code: stage.Secret().Code("spring", 7), IssuedAt: now(), TermsVersion: 1},
 	}}, "no such campaign")
 	done(err)
 }
@@ -214,18 +202,14 @@ func ask(t *testing.T, db *sql.DB, query string) string {
 	}
 	defer rows.Close()
 	names, err := rows.Columns()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	answer := strings.Join(names, " | ") + "\n"
 	for rows.Next() {
 		cells, into := make([]sql.NullString, len(names)), make([]any, len(names))
 		for n := range cells {
 			into[n] = &cells[n]
 		}
-		if err := rows.Scan(into...); err != nil {
-			t.Fatal(err)
-		}
+		stage.Must(t, rows.Scan(into...))
 		texts := make([]string, len(cells))
 		for n, c := range cells {
 			texts[n] = "null"
@@ -235,8 +219,6 @@ func ask(t *testing.T, db *sql.DB, query string) string {
 		}
 		answer += strings.Join(texts, " | ") + "\n"
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, rows.Err())
 	return answer
 }

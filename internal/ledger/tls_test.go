@@ -32,13 +32,6 @@ func newSecured(t *testing.T, kind services.Kind) securedServer {
 	return securedServer{kind, plain, u.String(), files}
 }
 
-func parse(t *testing.T, at string) *url.URL {
-	t.Helper()
-	u, err := url.Parse(at)
-	stage.Must(t, err)
-	return u
-}
-
 // trusting returns the ledger's name with an authority, and options.
 func (s securedServer) trusting(t *testing.T, root string, options ...string) string {
 	t.Helper()
@@ -60,36 +53,24 @@ func (s securedServer) trusting(t *testing.T, root string, options ...string) st
 func TestALedgerIsReachedOverTLS(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		s := newSecured(t, kind)
-		l, err := ledger.OpenShared(t.Context(), s.trusting(t, s.files.Root))
-		stage.Must(t, err)
-		defer l.Close()
-		if _, err := l.Keys(t.Context()); err != nil {
-			t.Error(err)
-		}
+		stage.Must(t, stage.Err(reader(t, s.trusting(t, s.files.Root)).Keys(t.Context())))
 	})
 }
 
 func TestALedgerIsShownItsClientsCertificate(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		s := newSecured(t, kind)
-		db := rawServer(t, s.plain)
-		for _, statement := range map[services.Kind][]string{
+		execute(t, beside(t, s.plain), map[services.Kind][]string{
 			services.MariaDB: {
 				"CREATE USER " + services.CertifiedUser + " REQUIRE SUBJECT '/CN=" + services.CertifiedUser + "'",
 				"GRANT ALL ON *.* TO " + services.CertifiedUser,
 			},
 			services.PostgreSQL: {"CREATE ROLE " + services.CertifiedUser + " LOGIN SUPERUSER"},
-		}[kind] {
-			if _, err := db.ExecContext(t.Context(), statement); err != nil {
-				t.Fatal(err)
-			}
-		}
+		}[kind]...)
 		u := parse(t, s.secured)
 		u.User = url.User(services.CertifiedUser)
 		s.secured = u.String()
-		l, err := ledger.OpenShared(t.Context(), s.trusting(t, s.files.Root, "sslcert", s.files.Cert, "sslkey", s.files.Key))
-		stage.Must(t, err)
-		defer l.Close()
+		reader(t, s.trusting(t, s.files.Root, "sslcert", s.files.Cert, "sslkey", s.files.Key))
 		unopened(t, s.trusting(t, s.files.Root), "sslcert")
 	})
 }
@@ -98,8 +79,7 @@ func TestF64AServerThatCannotBeTrustedIsRefusedWithWhatToDoAndNoPassword(t *test
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		s := newSecured(t, kind)
 		good := s.trusting(t, s.files.Root)
-		plain, err := url.Parse(kind.Database(t))
-		stage.Must(t, err)
+		plain := parse(t, kind.Database(t))
 		plain.RawQuery = parse(t, good).RawQuery
 		plain.User = url.UserPassword(plain.User.Username(), services.Password)
 		for name, test := range map[string]struct{ at, advice string }{

@@ -1,7 +1,6 @@
 package ledger_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -9,6 +8,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A batch is what one call writes, which a caller repeats until there is an answer.
@@ -44,7 +44,7 @@ func claimed(t *testing.T, k int) batch {
 
 // recorded is a batch of two coupons of a remote gate.
 func recorded(t *testing.T, k int) batch {
-	coupons := between(t, int64(2*k-1), int64(2*k))
+	coupons := stage.Coupons("c", int64(2*k-1), int64(2*k))
 	return batch{
 		func(l *ledger.Ledger) error { _, err := l.Record(t.Context(), given(coupons...)); return err },
 		func(l *ledger.Ledger) (bool, error) {
@@ -88,9 +88,7 @@ func TestF52ACommitThatStaysUnknownIsAnErrorUntilItIsKnownAndNothingIsDoubled(t 
 					err = b.send(l)
 				}
 				there, err := b.there(direct)
-				if err != nil {
-					t.Fatal(err)
-				}
+				stage.Must(t, err)
 				if cut && there {
 					committed++
 				}
@@ -120,8 +118,7 @@ func keptOnce(t *testing.T, l *ledger.Ledger, coupons int64) {
 		}
 		users[c.User] = true
 	}
-	s, err := l.Campaign(context.Background(), "c")
-	if err != nil || int64(len(all)) != coupons || s.InForce != coupons || s.Issued != coupons || s.Position != coupons {
-		t.Errorf("of %d coupons there are %d, and the campaign says %+v, %v", coupons, len(all), s, err)
+	if s := status(t, l); int64(len(all)) != coupons || s.InForce != coupons || s.Issued != coupons || s.Position != coupons {
+		t.Errorf("of %d coupons there are %d, and the campaign says %+v", coupons, len(all), s)
 	}
 }

@@ -14,8 +14,7 @@ import (
 // log: what then fails says nothing of what is in the file.
 func TestF55AFileThatCannotBeReadIsStillALedger(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l.db")
-	_, stop := open(t, path, nil)
-	stop()
+	migrated(t, path)
 	stage.Must(t, os.RemoveAll(path+"-wal"))
 	stage.Must(t, os.Mkdir(path+"-wal", 0o700))
 	_, err := ledger.OpenShared(t.Context(), path)

@@ -20,7 +20,7 @@ import (
 
 // Campaigns is the part of a ledger that changes campaigns for an Operator: see ledger.Ledger.
 type Campaigns interface {
-	Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) (version int64, err error)
+	Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) error
 	SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (made int64, err error)
 	Switch(ctx context.Context, actor string, id firstcome.CampaignID, to ledger.Switch) (version int64, err error)
 	Void(ctx context.Context, actor string, id firstcome.CampaignID, number int64, reason string) (firstcome.Coupon, error)
@@ -30,7 +30,7 @@ type Campaigns interface {
 type Letters interface {
 	DeadLetter(ctx context.Context, letter int64) (ledger.DeadLetter, error)
 	Replay(ctx context.Context, actor string, letter int64) error
-	VoidLetter(ctx context.Context, actor string, letter int64, reason string) (firstcome.CampaignID, error)
+	VoidLetter(ctx context.Context, actor string, letter int64, reason string) error
 }
 
 // A Ledger is what an Operator needs of one.
@@ -97,7 +97,7 @@ func (o *Operator) changed(ctx context.Context, id firstcome.CampaignID, number 
 
 // Create makes a campaign.
 func (o *Operator) Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) (ledger.Status, error) {
-	return o.changed(ctx, id, func() (int64, error) { return o.ledger.Create(ctx, actor, id, terms) })
+	return o.changed(ctx, id, func() (int64, error) { return 1, o.ledger.Create(ctx, actor, id, terms) })
 }
 
 // SetTerms changes a campaign's terms by edit, which may run more than once. If version is not 0, the campaign has to have it.
@@ -154,10 +154,7 @@ func (o *Operator) VoidLetter(ctx context.Context, actor string, letter int64, r
 	if err != nil {
 		return d, err
 	}
-	void := func() (int64, error) {
-		_, err := o.ledger.VoidLetter(ctx, actor, letter, reason)
-		return 0, err
-	}
+	void := func() (int64, error) { return 0, o.ledger.VoidLetter(ctx, actor, letter, reason) }
 	if d.Number == 0 { // it has no coupon, so no campaign changes
 		_, err = void()
 	} else {

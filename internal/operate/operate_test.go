@@ -13,6 +13,7 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 func TestMain(m *testing.M) { services.Main(m) }
@@ -46,8 +47,8 @@ func (d *desk) Change(_ firstcome.CampaignID, change func() error) error {
 	return errors.Join(d.step("end leases"), change(), d.step("grant leases"))
 }
 
-func (d *desk) Create(_ context.Context, _ string, id firstcome.CampaignID, _ firstcome.Terms) (int64, error) {
-	return d.number(id)
+func (d *desk) Create(_ context.Context, _ string, id firstcome.CampaignID, _ firstcome.Terms) error {
+	return stage.Err(d.number(id))
 }
 
 func (d *desk) SetTerms(_ context.Context, _ string, id firstcome.CampaignID, _ int64, _ func(*firstcome.Terms)) (int64, error) {
@@ -63,9 +64,8 @@ func (d *desk) Void(_ context.Context, _ string, id firstcome.CampaignID, number
 	return firstcome.Coupon{Campaign: id, Number: number}, err
 }
 
-func (d *desk) VoidLetter(context.Context, string, int64, string) (firstcome.CampaignID, error) {
-	_, err := d.number(d.letter.Campaign)
-	return d.letter.Campaign, err
+func (d *desk) VoidLetter(context.Context, string, int64, string) error {
+	return stage.Err(d.number(d.letter.Campaign))
 }
 
 func (d *desk) Replay(context.Context, string, int64) error { return d.step("replay") }

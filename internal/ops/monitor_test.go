@@ -51,7 +51,7 @@ func watch(t testing.TB, gate string) *watched {
 
 func (w *watched) create(id firstcome.CampaignID, quantity int64) {
 	w.t.Helper()
-	stage.Must(w.t, stage.Err(w.ledger.Create(w.t.Context(), "test", id, stage.Terms(quantity))))
+	stage.Must(w.t, w.ledger.Create(w.t.Context(), "test", id, stage.Terms(quantity)))
 }
 
 // get asks the ops listener.

@@ -102,11 +102,11 @@ func (p *parts) close() {
 
 // create makes an unlimited campaign.
 func (p *parts) create(ctx context.Context, id firstcome.CampaignID) error {
-	version, err := p.ledger.Create(ctx, "bench", id, firstcome.Terms{Name: "bench", Quantity: firstcome.Unlimited, Answer: firstcome.Decided, Benefit: []byte(`{"percent":20}`)})
+	err := p.ledger.Create(ctx, "bench", id, firstcome.Terms{Name: "bench", Quantity: firstcome.Unlimited, Answer: firstcome.Decided, Benefit: []byte(`{"percent":20}`)})
 	if err != nil {
 		return err
 	}
-	return flow.NewChanger(p.ledger, p.gate, nil).Finish(ctx, id, version)
+	return flow.NewChanger(p.ledger, p.gate, nil).Finish(ctx, id, 1)
 }
 
 // record records what the gate has issued of a campaign until all is settled, and

@@ -18,7 +18,7 @@ var Epoch = time.Date(2026, 12, 24, 1, 0, 0, 0, time.UTC)
 // Coupon returns the coupon that a gate gave a number, to the user named after it.
 func Coupon(id firstcome.CampaignID, number int64) firstcome.Coupon {
 	return firstcome.Coupon{
-		Campaign: id, Number: number, User: firstcome.UserID(fmt.Sprint("user-", number)), Code: fmt.Sprintf("%016d", number),
+		Campaign: id, Number: number, User: firstcome.UserID(fmt.Sprint("user-", number)), Code: secret.Code(id, number),
 		IssuedAt: Epoch.Add(time.Duration(number) * time.Millisecond), TermsVersion: 1,
 	}
 }
@@ -86,13 +86,14 @@ func Serve(t testing.TB, s interface {
 	return stop
 }
 
-// Secret returns the secret of the tests' codes.
-func Secret() firstcome.Secret {
-	secret, err := firstcome.NewSecret([]byte("a secret of the tests, 32 bytes and more"))
+var secret = newSecret("a secret of the tests, 32 bytes and more")
+
+func newSecret(text string) firstcome.Secret {
+	s, err := firstcome.NewSecret([]byte(text))
 	if err != nil {
 		panic(err)
 	}
-	return secret
+	return s
 }
 
 // Terms returns the terms of a campaign: open from now on, and answered when recorded.
@@ -140,3 +141,6 @@ func (l Log) Write(line []byte) (int, error) {
 	}
 	return len(line), nil
 }
+
+// Secret returns the secret of the tests' codes.
+func Secret() firstcome.Secret { return secret }
