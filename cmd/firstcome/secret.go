@@ -19,26 +19,22 @@ import (
 // file, or else the one beside the ledger, if that has a path. Nil says that there
 // is none yet.
 func secretText(t terminal, file, ledgerPath string) ([]byte, error) {
-	value := t.variable(secretVariable)
+	value, beside := t.variable(secretVariable), file == ""
 	switch {
 	case value != "" && file != "":
 		return nil, errors.New("FIRSTCOME_SECRET and --secret-file are both set: which secret is meant? Unset one")
 	case value != "":
 		return []byte(value), nil
-	case file != "":
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return nil, fmt.Errorf("read the code secret: %w", err)
-		}
-		return text, nil
-	case ledgerPath == "" || ledger.OnServer(ledgerPath):
+	case beside && (ledgerPath == "" || ledger.OnServer(ledgerPath)):
 		return nil, nil
+	case beside:
+		file = secretBeside(ledgerPath)
 	}
-	text, err := os.ReadFile(secretBeside(ledgerPath))
-	if errors.Is(err, fs.ErrNotExist) {
+	text, err := os.ReadFile(file)
+	switch {
+	case beside && errors.Is(err, fs.ErrNotExist):
 		return nil, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, fmt.Errorf("read the code secret: %w", err)
 	}
 	return text, nil
