@@ -236,12 +236,18 @@ func (r *Recorder) bury(ctx context.Context, b Batch, cause string) (Drained, er
 	return drained, err
 }
 
-// ask calls the ledger once. While the breaker is open it waits with the batch in hand: see the package comment.
+// ask calls the ledger once. While the breaker is open, a campaign that has failed waits with its batch in hand: if it gave the
+// batch back, all campaigns' entries would be read again and again while nothing can be recorded. One that has not failed does
+// not wait: what fails may be the others' damaged rows.
 func (r *Recorder) ask(ctx context.Context, about Recording, call func(context.Context) (Drained, error)) (Drained, error) {
+	try := func() (Drained, error) { return r.try(ctx, about, call) }
 	for waits := r.again.waits(); ; {
-		drained, err := r.breaker.Execute(func() (Drained, error) { return r.try(ctx, about, call) })
+		drained, err := r.breaker.Execute(try)
 		if !errors.Is(err, gobreaker.ErrOpenState) && !errors.Is(err, gobreaker.ErrTooManyRequests) {
 			return drained, err
+		}
+		if !r.again.fails(about.Campaign) {
+			return try()
 		}
 		if err := pause(ctx, waits); err != nil {
 			return Drained{}, err

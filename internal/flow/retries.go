@@ -16,8 +16,9 @@ const (
 	firstWait = 20 * time.Millisecond
 	// defaultWait has what failed be tried again within three seconds of the end of its trouble.
 	defaultWait = 2 * time.Second
-	// forgetFailures is how long after its rest a campaign's failures are remembered: nobody tries it any more.
-	forgetFailures = time.Minute
+	// forgetFailures is how long after its rest a campaign's failures are remembered. While the ledger is down, a campaign among
+	// many may wait for minutes until it is tried again.
+	forgetFailures = time.Hour
 )
 
 // Retries say when a Recorder and its Source try again what failed. The package comment says who asks
@@ -27,6 +28,8 @@ type Retries struct {
 
 	mu sync.Mutex // guards what follows
 	of map[firstcome.CampaignID]*failing
+	// forgot is when those were last forgotten that nobody tries any more.
+	forgot time.Time
 }
 
 // A failing is a campaign that has failed each time since it was last drained.
@@ -49,7 +52,10 @@ func (r *Retries) Failed(id firstcome.CampaignID, err error) (rest time.Duration
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	maps.DeleteFunc(r.of, func(_ firstcome.CampaignID, f *failing) bool { return now.Sub(f.until) > forgetFailures })
+	if now.Sub(r.forgot) > forgetFailures { // and not each time: all of many campaigns may fail
+		r.forgot = now
+		maps.DeleteFunc(r.of, func(_ firstcome.CampaignID, f *failing) bool { return now.Sub(f.until) > forgetFailures })
+	}
 	f := r.of[id]
 	if f == nil {
 		f = &failing{waits: r.waits()}
@@ -74,6 +80,13 @@ func (r *Retries) Locked(id firstcome.CampaignID) bool {
 	defer r.mu.Unlock()
 	f := r.of[id]
 	return f != nil && f.locked
+}
+
+// fails tells whether a campaign has failed since it was last drained.
+func (r *Retries) fails(id firstcome.CampaignID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.of[id] != nil
 }
 
 // waits returns those of one thing that fails again and again.

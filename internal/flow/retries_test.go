@@ -3,6 +3,7 @@ package flow_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,6 +88,31 @@ func TestWhatFailsIsTriedAgainLessAndLessOftenWhileTheOthersGoOn(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestCampaignsAtWhichTheLedgerFailsKeepNoOtherFromIt has as many as hold the breaker open all the time.
+func TestCampaignsAtWhichTheLedgerFailsKeepNoOtherFromIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, p, ill := &stage.Journal{}, stage.NewLedger("c"), 8
+		p.Before = func(b flow.Batch) error {
+			if b.Campaign == "c" {
+				return nil
+			}
+			return errors.New("a damaged row")
+		}
+		for n := range ill {
+			id := firstcome.CampaignID(fmt.Sprint("ill-", n))
+			p.Make(id)
+			s.Add(flow.Batch{Campaign: id, Coupons: stage.Coupons(id, 1, 1)})
+		}
+		stage.Run(t, flow.NewRecorder(s, p, flow.RecorderLimits{}).Run)
+		for n := range int64(100) {
+			time.Sleep(time.Minute)
+			s.Add(flow.Batch{Campaign: "c", Coupons: stage.Coupons("c", n+1, n+1)})
+			synctest.Wait()
+			same(t, "recorded at once", int(n)+1, len(p.Coupons("c")))
+		}
+	})
 }
 
 func TestACampaignCountsAsLockedUntilItIsDrained(t *testing.T) {

@@ -21,8 +21,9 @@ var errHolder = errors.New("what Redis has cannot be read")
 type alarms struct {
 	on func(firstcome.CampaignID, error) // nil: nobody is told
 
-	mu   sync.Mutex          // guards what follows
-	told map[alarm]time.Time // when last
+	mu     sync.Mutex          // guards what follows
+	told   map[alarm]time.Time // when last
+	forgot time.Time           // when those were last forgotten that were told long ago
 }
 
 // An alarm is what was told of a campaign.
@@ -35,8 +36,13 @@ type alarm struct {
 func (a *alarms) tell(id firstcome.CampaignID, err error) {
 	now, it := time.Now(), alarm{id, err.Error()}
 	a.mu.Lock()
-	maps.DeleteFunc(a.told, func(_ alarm, at time.Time) bool { return now.Sub(at) >= tellEvery })
-	_, again := a.told[it]
+	old := func(_ alarm, at time.Time) bool { return now.Sub(at) >= tellEvery }
+	if old(it, a.forgot) { // and not each time: of many campaigns there may be as many
+		a.forgot = now
+		maps.DeleteFunc(a.told, old)
+	}
+	at, known := a.told[it]
+	again := known && !old(it, at)
 	if !again {
 		if a.told == nil {
 			a.told = map[alarm]time.Time{}
