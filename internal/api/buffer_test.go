@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A slowBody comes in pieces. It notes how much more room it was offered than came before.
+// A slowBody is a claim's and blanks. It comes in pieces, and then its connection ends. It notes how much more room it was
+// offered than came before.
 type slowBody struct {
 	left, came, piece, most int
 }
@@ -16,7 +17,10 @@ type slowBody struct {
 func (b *slowBody) Read(p []byte) (int, error) {
 	b.most = max(b.most, len(p)-b.came)
 	n := min(len(p), b.left, b.piece)
-	copy(p, strings.Repeat(" ", n))
+	copy(p[:n], strings.Repeat(" ", n))
+	if text := `{"user_id":"u"}`; b.came < len(text) {
+		copy(p[:n], text[b.came:])
+	}
 	b.came, b.left = b.came+n, b.left-n
 	if n == 0 {
 		return 0, io.ErrUnexpectedEOF

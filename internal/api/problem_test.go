@@ -142,6 +142,11 @@ func TestEveryMistakeOfABodyIsToldAtOnceWithItsPlace(t *testing.T) {
 			t.Errorf("%s %s %.120s answers %d with mistakes at %s, want %d %s: %s", c.method, c.path, c.body, r.status, got, c.status, c.at, r.body)
 		}
 	}
+	for _, nothing := range []string{"", " \r\n"} {
+		if r := s.call("POST", "/v1/campaigns/c/claims", nothing).want(t, 400, ""); !strings.Contains(string(r.body), "it is empty") {
+			t.Errorf("%q: %s", nothing, r.body)
+		}
+	}
 	if c := s.call("GET", "/v1/campaigns/c", ""); c.number("version") != 1 || c.number("issued") != 0 {
 		t.Errorf("something was done: %s", c.body)
 	}

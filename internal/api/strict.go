@@ -18,6 +18,9 @@ import (
 // maxDepth is how deep JSON may be nested: a benefit is the caller's own.
 const maxDepth = 32
 
+// blanks may be around the tokens of JSON.
+const blanks = " \t\r\n"
+
 // An object is a JSON object's fields, unread.
 type object map[string]json.RawMessage
 
@@ -51,7 +54,7 @@ func (o object) only(m *mistakes, parent string, known []string) {
 // well-formed UTF-8, no lone surrogates, no key twice, not nested too deep.
 // encoding/json would accept those and change them in silence; jsontext does not.
 func checkJSON(text []byte) *client.FieldError {
-	if len(text) == 0 {
+	if len(bytes.TrimLeft(text, blanks)) == 0 {
 		return &client.FieldError{Reason: "it is empty"}
 	}
 	d := jsontext.NewDecoder(bytes.NewBuffer(text))
@@ -61,7 +64,7 @@ func checkJSON(text []byte) *client.FieldError {
 		if wrong := (*jsontext.SyntacticError)(nil); errors.As(err, &wrong) {
 			at = min(wrong.ByteOffset+1, int64(len(text)))
 		}
-		switch rest := bytes.TrimLeft(text[at:], " \t\r\n"); {
+		switch rest := bytes.TrimLeft(text[at:], blanks); {
 		case err != nil:
 			return &client.FieldError{Reason: "it is not one JSON value: " + strings.TrimPrefix(err.Error(), "jsontext: "), Offset: at}
 		case d.StackDepth() > maxDepth:
