@@ -8,19 +8,19 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// campaignsPage is how many ids of campaigns are read at once: some 30 kB.
+// campaignsPage is how many campaign ids are read at once: some 30 kB.
 const campaignsPage = 1000
 
-// Active returns the campaigns that recorders have to look at, in the order of their
-// ids: those of this node's gate and secret that are not retired. A campaign made or
-// retired meanwhile may be missing or not.
+// Active returns the campaigns that recorders have to look at, in the order of their ids: those of this
+// node's gate and secret that are not retired. A campaign that is created or retired during the call may be
+// among them or not.
 func (l *Ledger) Active(ctx context.Context) ([]flow.Revision, error) {
 	all, err := l.atGate(ctx, `c.retired_at IS NULL`)
 	return all, wrap(err, "read the active campaigns")
 }
 
-// atGate returns the campaigns of this node's gate and secret that the gate has not
-// forgotten and for which a condition holds, in the order of their ids.
+// atGate returns the campaigns that meet a condition, in the order of their ids: those of this node's gate
+// and secret that the gate has not forgotten.
 func (l *Ledger) atGate(ctx context.Context, condition string, args ...any) (all []flow.Revision, err error) {
 	for after, more := firstcome.CampaignID(""), true; more; {
 		before := len(all)
@@ -40,7 +40,7 @@ func atGateQuery(condition string) string {
 		WHERE c.gate = ? AND c.forgotten_at IS NULL AND c.id > ? AND c.secret = ? AND ` + condition + ` ORDER BY c.id LIMIT ?`
 }
 
-// atGateBehind appends the page of atGate behind an id.
+// atGateBehind appends the page of atGate that follows an id.
 func (l *Ledger) atGateBehind(ctx context.Context, all []flow.Revision, after firstcome.CampaignID, condition string, args []any) ([]flow.Revision, error) {
 	given := append([]any{l.gate, string(after), l.fingerprint}, args...)
 	rows, err := l.conclude.QueryContext(ctx, atGateQuery(condition), append(given, campaignsPage)...)

@@ -10,7 +10,7 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// An entry is what a line of the audit log is about.
+// An entry says what a line of the audit log is about.
 type entry struct {
 	campaign firstcome.CampaignID
 	user     firstcome.UserID
@@ -25,10 +25,10 @@ func (t *tx) log(at time.Time, actor, action string, e entry) error {
 	return err
 }
 
-// termsDetail is what a line of the audit log has of terms, before and after.
+// termsDetail returns the detail of an audit log line about terms: those before and those after.
 func termsDetail(before, after string) string { return `{"old":` + before + `,"new":` + after + `}` }
 
-// nullable returns the column of a value of which the zero value is none.
+// nullable returns a value for a column: NULL if it is the zero value.
 func nullable[V comparable](v V) any {
 	var none V
 	if v == none {
@@ -37,7 +37,7 @@ func nullable[V comparable](v V) any {
 	return v
 }
 
-// logJSON is log with a detail that is yet to be JSON.
+// logJSON is log with a detail that it encodes as JSON.
 func (t *tx) logJSON(at time.Time, actor, action string, detail map[string]any, e entry) error {
 	e.detail = textOf(detail)
 	return t.log(at, actor, action, e)
@@ -56,7 +56,8 @@ type LogEntry struct {
 	Detail   json.RawMessage
 }
 
-// TermsOf returns the terms that a line of the audit log has, before and after; nil where it has none.
+// TermsOf returns the terms before and after, as the line of the audit log has them; nil where the line has
+// none.
 func (e *LogEntry) TermsOf() (before, after *firstcome.Terms, err error) {
 	var detail struct{ Old, New json.RawMessage }
 	if err := json.Unmarshal(e.Detail, &detail); err != nil {
@@ -73,12 +74,12 @@ func (e *LogEntry) TermsOf() (before, after *firstcome.Terms, err error) {
 	return read(detail.Old), read(detail.New), err
 }
 
-// A LogFilter chooses lines of the audit log. The zero value of a field chooses all.
+// A LogFilter chooses lines of the audit log. A field with its zero value excludes nothing.
 type LogFilter struct {
 	Campaign firstcome.CampaignID
 	User     firstcome.UserID
-	Before   int64 // lines with a smaller id
-	Limit    int   // at most so many
+	Before   int64 // only lines with a smaller id
+	Limit    int   // the most lines to return
 }
 
 // AuditLog returns the chosen lines of the audit log, the latest first.

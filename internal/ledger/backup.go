@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Backup writes SQLite's ledger, as it is at one instant, into a new file, while
-// others write to it. The file is a ledger itself.
+// Backup writes a snapshot of SQLite's ledger into a new file. Others may write to the ledger meanwhile. The
+// new file is a ledger, too.
 func (l *Ledger) Backup(ctx context.Context, file string) error {
 	if l.dialect.backup != "" {
 		return fmt.Errorf("a ledger on a server is backed up by the server's own tool: %s", l.dialect.backup)
@@ -17,7 +17,7 @@ func (l *Ledger) Backup(ctx context.Context, file string) error {
 	if _, err := os.Stat(file); err == nil {
 		return fmt.Errorf("back up the ledger: %s exists", file)
 	}
-	db, err := sql.Open("sqlite", dsn(l.path, nil)) // the readers' connections may not make files
+	db, err := sql.Open("sqlite", dsn(l.path, nil)) // the readers' connections must not create files
 	if err != nil {
 		return fmt.Errorf("back up the ledger: %w", err)
 	}
@@ -28,8 +28,8 @@ func (l *Ledger) Backup(ctx context.Context, file string) error {
 	return nil
 }
 
-// Verify has SQLite check the file's pages, indexes and constraints, and returns
-// what it found wrong. On a server it finds nothing: that is the server's to check.
+// Verify has SQLite check the file's pages, indexes and constraints, and returns what SQLite found wrong. It
+// does not check a ledger on a server and returns nothing: the server has its own tools for that.
 func (l *Ledger) Verify(ctx context.Context) ([]string, error) {
 	if l.dialect.shared {
 		return nil, nil

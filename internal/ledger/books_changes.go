@@ -12,11 +12,11 @@ import (
 	"github.com/firstcome/firstcome/internal/audit"
 )
 
-// nothing is what a change holds that is neither of terms nor a void.
+// nothing is the payload of a change that neither sets terms nor voids a coupon.
 const nothing = "{}"
 
-// logDetail is what the audit log says of a change that holds payload, where before was the payload of the
-// terms until then, empty if the change makes the campaign. The audit expects the same.
+// logDetail returns what the audit log says of a change with this payload. before is the payload of the
+// previous terms, empty if the change creates the campaign. The audit expects the same detail.
 func logDetail(kind firstcome.ChangeKind, before, payload string) string {
 	if kind != firstcome.ChangeTerms {
 		return nothing
@@ -46,7 +46,7 @@ func (b *Books) changes(ctx context.Context, id firstcome.CampaignID, each func(
 	}, `SELECT version, kind, payload, changed_at, refused FROM changes WHERE campaign_id = ? ORDER BY version`, string(id))
 }
 
-// ofNone holds for the rows of no campaign that there is.
+// ofNone is true for rows whose campaign does not exist.
 const ofNone = `campaign_id IS NULL OR NOT EXISTS (SELECT 1 FROM campaigns WHERE campaigns.id = campaign_id)`
 
 func (b *Books) log(ctx context.Context, id firstcome.CampaignID, each func(audit.Line)) error {
@@ -68,8 +68,8 @@ func (b *Books) lines(ctx context.Context, each func(audit.Line), where string, 
 	}, `SELECT id, at, action, user_id, number, detail FROM audit_log WHERE `+where+` ORDER BY audit_log.id`, args...)
 }
 
-// about returns what the detail of a line says it is about. For an unreadable detail it returns nothing, which
-// never matches.
+// about returns what the detail of an audit log line says the line is about. For a detail that cannot be read
+// it returns the zero About, which never matches.
 func about(detail string) audit.About {
 	var d audit.About
 	if json.Unmarshal([]byte(detail), &d) != nil {
@@ -96,7 +96,7 @@ func (b *Books) lettersWhere(ctx context.Context, each func(audit.Letter), where
 	}, `SELECT `+letterColumns+` FROM dead_letters WHERE `+where+` ORDER BY dead_letters.id`, args...)
 }
 
-// contradiction returns how the columns of a letter contradict each other; empty: they do not.
+// contradiction says how the columns of a dead letter contradict each other. It is empty if they do not.
 func (d *DeadLetter) contradiction() string {
 	switch {
 	case d.ResolvedAt.IsZero() != (d.ResolvedBy == ""):
@@ -109,8 +109,8 @@ func (d *DeadLetter) contradiction() string {
 	return ""
 }
 
-// ofCoupon is contradiction for the letter of a coupon. A payload or a user that was cut, or changed so that the
-// columns take it, is not held against the others.
+// ofCoupon is contradiction for the dead letter of a coupon. It does not compare a payload or a user that was
+// cut, or that was changed to fit its column.
 func (d *DeadLetter) ofCoupon() string {
 	var s storedCoupon
 	if err := json.Unmarshal([]byte(d.Payload), &s); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// appliedAt returns the last change that the gate has when the ledger takes
-// change v: with the ledger as the gate that one, else the one before.
+// appliedAt returns the last change that the gate has when the ledger takes change v: change v if the ledger
+// is the gate, else the one before it.
 func (l *Ledger) appliedAt(v int64) int64 {
 	if l.remote() {
 		return v - 1
@@ -21,8 +21,8 @@ func (l *Ledger) appliedAt(v int64) int64 {
 	return v
 }
 
-// addChange numbers a change of a campaign in the state s. With a remote gate it
-// is on its way from then on.
+// addChange adds the next numbered change to a campaign in the state s. With a remote gate the change is
+// pending from then on.
 func (l *Ledger) addChange(t *tx, s stock, kind firstcome.ChangeKind, payload string) (firstcome.Change, error) {
 	made := firstcome.Change{Campaign: s.ID, Version: s.Version + 1, Kind: kind, At: l.decidesAt(s)}
 	if err := t.insertChange(s.ID, made.Version, kind, payload, made.At); err != nil {
@@ -41,8 +41,8 @@ func (t *tx) insertChange(id firstcome.CampaignID, version int64, kind firstcome
 	return err
 }
 
-// notRecorded says what it means that the ledger of a remote gate does not have a
-// number: above what is drained the gate may have issued it.
+// notRecorded returns the error for a number that is not in the ledger of a remote gate. The gate may have
+// issued a number above drained_through.
 func (t *tx) notRecorded(s stock, number int64) error {
 	letter, err := t.exists(`SELECT count(*) FROM dead_letters WHERE campaign_id = ? AND number = ?`, string(s.ID), number)
 	switch {
@@ -56,13 +56,14 @@ func (t *tx) notRecorded(s stock, number int64) error {
 	return firstcome.ErrNoCoupon
 }
 
-// maxPending bounds what Pending returns. A campaign has at most one change on its
-// way, and campaigns are changed by people.
+// maxPending bounds what Pending returns. A campaign has at most one pending change, and people change
+// campaigns.
 const maxPending = 1000
 
-// Pending returns the changes that the gate lacks, at most 1,000, in the order of
-// the campaigns' ids and of their versions: of one campaign, or of all of this
-// node's gate if id is empty. One campaign of another gate is an error: see Decides. So are those that cannot be read, beside which the others are returned.
+// Pending returns the changes that the gate lacks, at most 1,000, in the order of the campaigns' ids and of their
+// versions. If id is empty, these are the changes of all campaigns of this node's gate, else of one campaign. A
+// campaign of another gate is an error: see Decides. Changes that cannot be read are an error, too; Pending returns it
+// together with the changes that it could read.
 func (l *Ledger) Pending(ctx context.Context, id firstcome.CampaignID) ([]firstcome.Change, error) {
 	query := `SELECT h.campaign_id, h.version, h.kind, h.payload, h.changed_at, c.epoch, c.created_at, c.gate, c.secret
 		FROM campaigns c JOIN changes h ON h.campaign_id = c.id AND h.version > c.applied
@@ -96,9 +97,8 @@ func (l *Ledger) Pending(ctx context.Context, id firstcome.CampaignID) ([]firstc
 	return all, errors.Join(append(unreadable, wrap(err, "read the changes that the gate lacks"))...)
 }
 
-// Changes calls each with at most limit changes of a campaign with versions above
-// after, in their order, and tells which of them the gate refused, until each
-// returns an error.
+// Changes calls each for the changes of a campaign with versions above after, in order, and says which of
+// them the gate refused. It stops after limit changes, or when each returns an error.
 func (l *Ledger) Changes(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(c firstcome.Change, refused bool) error) error {
 	rows, err := l.read.QueryContext(ctx, `SELECT version, kind, payload, changed_at, refused FROM changes
 		WHERE campaign_id = ? AND version > ? ORDER BY version LIMIT ?`, id, after, limit)
@@ -119,7 +119,7 @@ func (l *Ledger) Changes(ctx context.Context, id firstcome.CampaignID, after int
 	return wrap(err, "read the changes of %s", id)
 }
 
-// decodeChange adds to a change what its payload says.
+// decodeChange sets the fields of a change that its payload holds.
 func decodeChange(c *firstcome.Change, payload string, epoch int64) (err error) {
 	switch c.Kind {
 	case firstcome.ChangeTerms:
@@ -135,12 +135,11 @@ func decodeChange(c *firstcome.Change, payload string, epoch int64) (err error) 
 	return err
 }
 
-// errRefusal says that a gate refused what it must not.
+// errRefusal says that a gate refused a change that it has to accept.
 var errRefusal = errors.New("the gate refused a change that is no lower quantity")
 
-// Applied notes that the gate has a change, or refused it. To note it again is the
-// same as once. Terms that were only proposed become the campaign's, unless they
-// were refused. flow.ErrGap says that an earlier change is not noted yet.
+// Applied notes that the gate has a change, or refused it. It may be repeated. Proposed terms become the
+// campaign's terms, unless the gate refused them. flow.ErrGap says that an earlier change is not noted yet.
 func (l *Ledger) Applied(ctx context.Context, change firstcome.Change, refused bool) error {
 	err := l.locked(ctx, change.Campaign, func(t *tx, s stock) error {
 		switch {
@@ -183,7 +182,7 @@ func (t *tx) conclude(s stock, version int64, refused bool) error {
 	return t.putTerms(s.ID, terms, version, time.Time{})
 }
 
-// Refused tells whether the gate refused a change of a campaign.
+// Refused reports whether the gate refused a change of a campaign.
 func (l *Ledger) Refused(ctx context.Context, id firstcome.CampaignID, version int64) (refused bool, err error) {
 	err = l.conclude.QueryRowContext(ctx, `SELECT count(*) > 0 FROM changes WHERE campaign_id = ? AND version = ? AND refused`,
 		string(id), version).Scan(&refused)

@@ -16,11 +16,11 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// A ledger keeps the checksum of each migration that made it. Until the first release migrations are
-// edited in place, so a version alone does not tell whether the tables are those that a binary knows.
+// A ledger keeps the checksum of each migration that made it. Until the first release, migrations are edited
+// in place, so a version alone does not say whether a ledger has the tables that a binary knows.
 
-// A summed file system has migrations that end with the statements that keep their checksums: so a
-// migration and its checksum are in one transaction, where the database has transactions of tables.
+// A summed file system appends to each migration the statements that store its checksum. So a migration and
+// its checksum share a transaction, on databases whose transactions cover changes of tables.
 type summed struct{ fs.FS }
 
 // Open returns a file, or a directory as it is.
@@ -37,18 +37,18 @@ func (s summed) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	// The first statement is for a migration of MySQL that was killed behind the second and runs again.
+	// The first statement is for MySQL: a migration that was killed after the second statement runs again.
 	keep := fmt.Sprintf("\nDELETE FROM schema_checksums WHERE version = %[1]d;\nINSERT INTO schema_checksums (version, checksum) VALUES (%[1]d, '%[2]s');\n", version, sum)
 	return appended{f, io.MultiReader(f, strings.NewReader(keep))}, nil
 }
 
-// An appended file has more behind its end.
+// An appended file is a file followed by more text.
 type appended struct {
 	fs.File
 	all io.Reader
 }
 
-// Read reads what is in the file, and then what is behind it.
+// Read reads the file, and then the text that follows it.
 func (a appended) Read(b []byte) (int, error) { return a.all.Read(b) }
 
 func checksum(dir fs.FS, name string) (string, error) {
@@ -60,14 +60,14 @@ func checksum(dir fs.FS, name string) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// errDevelopment says that other migrations than this binary's made the ledger.
+// errDevelopment says that the ledger was made by other migrations than this binary's.
 var errDevelopment = errors.New("the ledger was made by a development build of firstcome, with other tables than this one's")
 
 const adviceDevelopment = "make a new ledger: give serve another file or an empty database, and make its campaigns under new ids. " +
 	"What is to be kept, export first, with the build that made it. If a backup was restored, restore all of its tables"
 
-// checkSums returns an error that says what to do if the ledger's tables, of the schema's version has, were
-// not made by the migrations that this binary has of them.
+// checkSums returns an error that says what to do if other migrations than this binary's made the ledger's
+// tables. has is the version of the ledger's schema.
 func checkSums(ctx context.Context, d *dialect, db *sql.DB, m *goose.Provider, has int64) error {
 	kept, err := keptSums(ctx, d, db)
 	if err != nil {
@@ -89,7 +89,8 @@ func checkSums(ctx context.Context, d *dialect, db *sql.DB, m *goose.Provider, h
 	return nil
 }
 
-// keptSums returns the checksums that the ledger keeps, by version: none if there is no table of them.
+// keptSums returns the checksums that the ledger keeps, by version. It returns none if the ledger has no
+// table for them.
 func keptSums(ctx context.Context, d *dialect, db *sql.DB) (map[int64]string, error) {
 	there, err := tablesOf(ctx, d, db)
 	if err != nil || !slices.Contains(there, "schema_checksums") {

@@ -12,28 +12,28 @@ import (
 
 // A patience is how long connections wait.
 type patience struct {
-	// answer is how long the server may take to answer, or between two parts of an
-	// answer. 0: as long as the caller waits.
+	// answer is how long the server may take to answer, or between two parts of an answer. 0: there is no
+	// limit besides the caller's.
 	answer time.Duration
-	// idle is after how long the server ends a transaction that does nothing, so that
-	// a node that is frozen in it does not keep a campaign from the others. 0: as the server has it.
+	// idle is how long a transaction may do nothing before the server ends it. So a node that is frozen in a
+	// transaction does not keep a campaign from the other nodes. 0: the server's own setting.
 	idle time.Duration
-	// primary tells that a server which only reads is of no use.
+	// primary is true if only a primary will do, and no server that is read-only.
 	primary bool
 }
 
 var (
 	deciding   = patience{answer: 2 * lockTimeout, idle: 10 * time.Second, primary: true}
 	concluding = deciding
-	reading    = patience{answer: 30 * time.Second} // a long export waits for its client, too
+	reading    = patience{answer: 30 * time.Second} // a long export also waits for its client
 	migrating  = patience{primary: true}            // a statement may rewrite a table
 )
 
-// errStandby says that a server may not be asked, because it may not have what was written.
+// errStandby says that a server must not be asked, because it may lack what was written to the primary.
 var errStandby = errors.New("the server is a standby, or takes no writes for another reason: name the primary, or wait until there is one")
 
-// An impatient connection fails where an answer takes too long, for a driver that
-// knows deadlines of whole calls only. Such a deadline stands over it.
+// An impatient connection fails if the next part of an answer takes too long. It is for a driver that only
+// knows deadlines of whole calls. A deadline that the driver sets takes precedence.
 type impatient struct {
 	net.Conn
 	answer time.Duration
@@ -42,7 +42,7 @@ type impatient struct {
 	driving bool       // the driver has set a deadline
 }
 
-// Read reads what comes in time.
+// Read reads, and fails if nothing arrives in time.
 func (c *impatient) Read(b []byte) (int, error) {
 	c.mu.Lock()
 	var err error
@@ -56,7 +56,7 @@ func (c *impatient) Read(b []byte) (int, error) {
 	return c.Conn.Read(b)
 }
 
-// SetDeadline sets the driver's deadline; the zero time takes it away.
+// SetDeadline sets the driver's deadline; the zero time removes it.
 func (c *impatient) SetDeadline(at time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,8 +64,8 @@ func (c *impatient) SetDeadline(at time.Time) error {
 	return c.Conn.SetDeadline(at)
 }
 
-// openServer opens the ledger on a server, and migrates it if wanted. concludes and reads are
-// how long the connections of these pools wait, and at which servers.
+// openServer opens the ledger on a server, and migrates it if migrates is set. concludes and reads say how
+// long the connections of these pools wait, and which servers they accept.
 func openServer(ctx context.Context, name string, o Options, migrates bool, concludes, reads patience) (*Ledger, error) {
 	l, err := connectServer(name, o, concludes, reads)
 	if err != nil {
@@ -91,7 +91,8 @@ func openServer(ctx context.Context, name string, o Options, migrates bool, conc
 	return l, nil
 }
 
-// reach connects first, so that a start waits for another that migrates, but not for a server that hangs.
+// reach connects before anything else. So a start waits for another node that migrates, but not for a server
+// that hangs.
 func reach(ctx context.Context, db *sql.DB) error {
 	within, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -103,22 +104,22 @@ func reach(ctx context.Context, db *sql.DB) error {
 }
 
 const (
-	// serverWriters bounds the transactions of a node at once: one a campaign that
-	// is being claimed, and those of one campaign follow one another anyway.
+	// serverWriters bounds the concurrent transactions of a node: one for each campaign that is being
+	// claimed. The transactions of one campaign run one after another anyway.
 	serverWriters = 16
-	// serverConcluders bounds the reads from which something is concluded: each is of a few
-	// rows, but for the holders of a campaign that is sold out.
+	// serverConcluders bounds the concurrent reads that decisions depend on. Each reads a few rows, except
+	// the read of all holders of a campaign that is sold out.
 	serverConcluders = 8
-	// serverReaders bounds what else reads, exports too, so that it never takes another's place.
+	// serverReaders bounds all other concurrent reads, exports included, so that they never take a connection
+	// from decisions.
 	serverReaders = 8
-	// serverConnections are those of a node.
+	// serverConnections is how many connections a node takes at most.
 	serverConnections = serverWriters + serverConcluders + serverReaders
-	// idleFor is less than deciding.idle, so that no connection is used that the server
-	// has ended.
+	// idleFor is less than deciding.idle, so that a node never uses a connection that the server has ended.
 	idleFor = 5 * time.Second
 )
 
-// connectServer returns a ledger with its connections, which open when first used.
+// connectServer returns a ledger with its connection pools. Connections open at first use.
 func connectServer(name string, o Options, concludes, reads patience) (*Ledger, error) {
 	u, err := parseServer(name)
 	if err != nil {
@@ -132,7 +133,7 @@ func connectServer(name string, o Options, concludes, reads patience) (*Ledger, 
 	}{{&l.write, deciding, serverWriters}, {&l.conclude.db, concludes, serverConcluders}, {&l.read.db, reads, serverReaders}} {
 		db, err := l.dialect.open(u, p.p)
 		if err != nil {
-			return nil, err // it is of the name, so that none was opened before
+			return nil, err // the name is wrong: the first pool failed, and none is open
 		}
 		db.SetMaxOpenConns(p.most)
 		db.SetMaxIdleConns(p.most)

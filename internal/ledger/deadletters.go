@@ -16,15 +16,15 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// A DeadLetter is what the ledger would not take, until an operator replays or
-// voids it. Its coupon's stock stays taken until then.
+// A DeadLetter is a coupon or an entry that the ledger refused. It is open until an operator replays or voids
+// it; until then its coupon takes stock.
 type DeadLetter struct {
 	ID         int64
-	Campaign   firstcome.CampaignID // empty: the entry does not say
-	Number     int64                // 0: the entry could not be read
+	Campaign   firstcome.CampaignID // empty if the entry does not say
+	Number     int64                // 0 if the entry could not be read
 	User       firstcome.UserID
-	Source     string // names the entry
-	Payload    string // the coupon as JSON, or the entry as it was found
+	Source     string // identifies the entry
+	Payload    string // the coupon as JSON, or the entry as it was
 	Cause      string
 	CreatedAt  time.Time
 	ResolvedAt time.Time // zero while it is open
@@ -37,13 +37,13 @@ type Resolution string
 // What an operator does with a dead letter.
 const (
 	Replayed Resolution = "replayed" // its coupon is in the ledger
-	Voided   Resolution = "voided"   // its coupon never will be, and its stock returned
+	Voided   Resolution = "voided"   // its coupon will never be in the ledger, and its stock returned
 )
 
-// Letters are a page of dead letters: those with an ID above After, at most
-// Limit of them (0: all), of one campaign or of all, the resolved ones too or not.
+// Letters chooses a page of dead letters: at most Limit of them (0: all) with an ID above After, of one
+// campaign or of all, with or without the resolved ones.
 type Letters struct {
-	Campaign firstcome.CampaignID // empty: of all
+	Campaign firstcome.CampaignID // empty: all
 	After    int64
 	Limit    int
 	Resolved bool
@@ -58,8 +58,8 @@ type storedCoupon struct {
 	IssuedAt     int64                `json:"issued_at"` // microseconds since 1970
 	TermsVersion int64                `json:"terms_version"`
 	Epoch        int64                `json:"epoch"`
-	// BuriedIn is the epoch that the campaign was in; 0: there was no such campaign, and the letter has no number. A letter whose coupon was not
-	// of another epoch then may be replayed in any.
+	// BuriedIn is the campaign's epoch at the time of the burial. 0: there was no such campaign, and the letter has no
+	// number. If the coupon was of that epoch, the letter may be replayed in any later one.
 	BuriedIn int64 `json:"buried_in"`
 }
 
@@ -77,8 +77,8 @@ func stored(c firstcome.Coupon, epoch int64) storedCoupon {
 	}
 }
 
-// letterSource names the dead letter of a coupon, whichever way and however often
-// it came.
+// letterSource identifies the dead letter of a coupon. It is the same however often, and by whichever way,
+// the coupon arrives.
 func letterSource(c firstcome.Coupon) string {
 	return fmt.Sprintf(couponSource+"%x", sha256.Sum256([]byte(textOf(stored(c, 0)))))
 }
@@ -95,16 +95,16 @@ func textOf(of any) string {
 // couponSource begins the source of every letter of a coupon.
 const couponSource = "coupon/"
 
-// Bury keeps what a batch has as dead letters, its coupons with a cause, all or none of it, and returns how far
-// the campaign is drained then: see Record. To bury a coupon again is the same as once,
-// and one that has come into the ledger meanwhile is not buried.
+// Bury stores a batch's garbage, and its coupons with a cause, as dead letters: all of it or nothing. It
+// returns how far the campaign is drained then: see Record. Burying a coupon again changes nothing. Bury does
+// not bury a coupon that the ledger has got meanwhile.
 func (l *Ledger) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Drained, error) {
 	var drained flow.Drained
 	err := l.repeat(ctx, func(t *tx) (err error) {
 		drained, err = l.bury(t, b, cause)
 		return l.ofOne(err)
 	})
-	if err != nil { // the writer may still be at drained
+	if err != nil { // the writer may still be writing drained
 		return flow.Drained{}, wrap(err, "bury %d dead letters of %s", len(b.Coupons)+len(b.Garbage), b.Campaign)
 	}
 	return drained, nil
@@ -148,7 +148,7 @@ func (l *Ledger) bury(t *tx, b flow.Batch, cause string) (flow.Drained, error) {
 // buryCoupon inserts the letter of a coupon, unless the ledger has the coupon.
 func (t *tx) buryCoupon(r *recording, d DeadLetter, c firstcome.Coupon) error {
 	if d.Number > 0 {
-		// Another node may have recorded it since it was refused here.
+		// Another node may have recorded the coupon since the ledger refused it.
 		switch known, err := t.coupon(d.Campaign, d.Number); {
 		case err == nil && letterSource(known) == d.Source:
 			return nil
@@ -162,7 +162,7 @@ func (t *tx) buryCoupon(r *recording, d DeadLetter, c firstcome.Coupon) error {
 	return t.insertLetter(d)
 }
 
-// insertLetter inserts a letter that is not there.
+// insertLetter inserts a letter unless there is one with its source.
 func (t *tx) insertLetter(d DeadLetter) error {
 	exists, err := t.exists(`SELECT count(*) FROM dead_letters WHERE source = ?`, d.Source)
 	if err != nil || exists {
@@ -175,7 +175,7 @@ func (t *tx) insertLetter(d DeadLetter) error {
 	return err
 }
 
-// null returns a column's text, NULL if there is none.
+// null returns a text for a column: NULL if it is empty.
 func null(text string) sql.NullString { return sql.NullString{String: text, Valid: text != ""} }
 
 func (t *tx) exists(query string, args ...any) (bool, error) {
@@ -185,8 +185,7 @@ func (t *tx) exists(query string, args ...any) (bool, error) {
 }
 
 const (
-	// maxPayload keeps what an entry held within the smallest text column of the
-	// databases, 65,535 bytes.
+	// maxPayload keeps an entry's payload within the smallest text column of the databases, 65,535 bytes.
 	maxPayload = 60_000
 	maxCause   = 1000
 )
@@ -203,12 +202,12 @@ func storable(text string, limit int) string {
 	return text
 }
 
-// lettersOf returns the sources of the dead letters whose numbers are those of coupons.
+// lettersOf returns the sources of the dead letters that have the coupons' numbers, by number.
 func (r *recording) lettersOf(coupons []firstcome.Coupon) (map[int64][]string, error) {
 	letters := map[int64][]string{}
 	for _, run := range runs(coupons) {
 		if run[0].Number > r.lastNumber {
-			break // which is that of a dead letter too
+			break // lastNumber counts dead letters, too
 		}
 		rows, err := r.query(`SELECT number, source FROM dead_letters WHERE campaign_id = ? AND number >= ? AND number <= ?`,
 			string(r.ID), run[0].Number, run[len(run)-1].Number)
@@ -238,7 +237,7 @@ func scanLetter(take scan) (DeadLetter, error) {
 	return d, err
 }
 
-// DeadLetters returns a page of dead letters in the order in which they came.
+// DeadLetters returns a page of dead letters, the oldest first.
 func (l *Ledger) DeadLetters(ctx context.Context, p Letters) ([]DeadLetter, error) {
 	return l.read.deadLetters(ctx, p)
 }
@@ -260,7 +259,7 @@ func (p *pool) deadLetters(ctx context.Context, page Letters) ([]DeadLetter, err
 	return all, wrap(err, "read the dead letters")
 }
 
-// DeadLetter returns a dead letter, or firstcome.ErrNoDeadLetter.
+// DeadLetter returns a dead letter by its id, or firstcome.ErrNoDeadLetter.
 func (l *Ledger) DeadLetter(ctx context.Context, id int64) (DeadLetter, error) {
 	found, err := l.conclude.deadLetters(ctx, Letters{After: id - 1, Limit: 1, Resolved: true})
 	if err != nil {

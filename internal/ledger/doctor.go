@@ -14,14 +14,15 @@ import (
 )
 
 const (
-	// slowTrip is half of what a claim should take: a transaction is about four round trips.
+	// At slowTrip a transaction, about four round trips, takes half of the time that a claim should take.
 	slowTrip = time.Millisecond
-	// examineTimeout bounds each question to the server.
+	// examineTimeout bounds each query of the server.
 	examineTimeout = 5 * time.Second
 )
 
-// Examine says of the ledger's server, or of its file and this machine's disk, whether firstcome can
-// stand on it. It changes nothing. A server's clock and limits are held against this machine's and one node's.
+// Examine says whether the ledger's server, or its file and this machine's disk, will do for firstcome. It
+// changes nothing. It compares a server's clock with this machine's, and a server's limits with what a node
+// needs.
 func Examine(ctx context.Context, name string) doctor.Findings {
 	const what = "ledger"
 	if !OnServer(name) {
@@ -50,7 +51,7 @@ func Examine(ctx context.Context, name string) doctor.Findings {
 	return e.Findings
 }
 
-// An exam looks at one server.
+// An exam examines one server.
 type exam struct {
 	doctor.Findings
 	ctx context.Context
@@ -58,13 +59,13 @@ type exam struct {
 	d   *dialect
 }
 
-// unknown adds that something cannot be known.
+// unknown adds a warning that something could not be read.
 func (e *exam) unknown(what string, err error) {
 	e.Add(doctor.Warn, what, "let this user read it, or ask who runs the server", "it cannot be told: %v", err)
 }
 
-// open connects to the server at which a node would write, and if there is none to one that only
-// reads, which is then found to do so.
+// open connects to a server that takes writes, as a node does. If there is none, it connects to a read-only
+// server, and the examination then finds that.
 func (e *exam) open(u *url.URL) (err error) {
 	for _, p := range []patience{concluding, reading} {
 		if e.db, err = e.d.open(u, p); err != nil {
@@ -82,7 +83,7 @@ func (e *exam) open(u *url.URL) (err error) {
 	return nil
 }
 
-// reach connects, and measures how long an answer takes.
+// reach connects, and measures how long the server takes to answer.
 func (e *exam) reach(name string) bool {
 	const what = "ledger"
 	ctx, cancel := context.WithTimeout(e.ctx, examineTimeout)
@@ -119,7 +120,8 @@ func (e *exam) settings(query string) (map[string]string, error) {
 	})
 }
 
-// want holds a setting against what it has to be. One that the server does not have is passed over.
+// want compares a setting with the value that it has to have. It skips a setting that the server does not
+// have.
 func (e *exam) want(settings map[string]string, name, value string, otherwise doctor.Grade, fix string) {
 	has, there := settings[name]
 	if !there {
@@ -128,7 +130,7 @@ func (e *exam) want(settings map[string]string, name, value string, otherwise do
 	e.Hold(strings.EqualFold(has, value), otherwise, name, fix, "%s", has)
 }
 
-// connections holds the server's limit against what nodes take.
+// connections compares the server's limit with the connections that nodes take.
 func (e *exam) connections(most, used int64, fix string) {
 	nodes := most / serverConnections
 	grade := doctor.OK
@@ -141,7 +143,7 @@ func (e *exam) connections(most, used int64, fix string) {
 	e.Add(grade, "connections", fix, "at most %d, %d in use; a node takes up to %d, so there is room for %d nodes", most, used, serverConnections, nodes)
 }
 
-// clock holds the server's clock, which decides, against this machine's.
+// clock compares the server's clock, which decides, with this machine's.
 func (e *exam) clock() {
 	const what = "the ledger's clock"
 	ctx, cancel := context.WithTimeout(e.ctx, examineTimeout)
@@ -156,7 +158,8 @@ func (e *exam) clock() {
 	}
 }
 
-// schema says whether the tables are there, of this binary's version, and keep ids byte by byte.
+// schema adds whether there are tables, whether they have this binary's version, and whether they compare ids
+// byte by byte.
 func (e *exam) schema() (there bool) {
 	const what, migrate = "tables", "firstcome migrate, as a user who may make tables"
 	ctx, cancel := context.WithTimeout(e.ctx, examineTimeout)
@@ -199,8 +202,7 @@ func (e *exam) schema() (there bool) {
 	return true
 }
 
-// written are the tables that a node inserts into, with a column of each; changed are
-// those that it updates.
+// written has the tables that a node inserts into, with a column of each; changed has those that it updates.
 var written = map[string]string{
 	"campaigns": "id", "coupons": "campaign_id", "facts": "campaign_id", "changes": "campaign_id",
 	"dead_letters": "source", "lost": "campaign_id", "audit_log": "actor", "api_keys": "id",
@@ -208,7 +210,7 @@ var written = map[string]string{
 
 var changed = []string{"campaigns", "coupons", "changes", "dead_letters", "api_keys"}
 
-// rights tries statements that touch no row.
+// rights tries statements that need the rights and touch no row.
 func (e *exam) rights() {
 	const what, fix = "rights", "grant SELECT, INSERT and UPDATE on all tables of the ledger"
 	var missing []string
@@ -231,7 +233,7 @@ func (e *exam) rights() {
 	e.Add(doctor.OK, what, "", "the user may read and write the ledger's rows; only firstcome migrate makes tables")
 }
 
-// A right is one that serving needs, and a statement that needs it and touches no row.
+// A right is one that serving needs, with a statement that needs it and touches no row.
 type right struct{ name, try string }
 
 func rightsTried() []right {

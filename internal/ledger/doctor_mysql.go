@@ -8,13 +8,13 @@ import (
 	"github.com/firstcome/firstcome/internal/doctor"
 )
 
-// The oldest servers that check CHECKs and lock as the ledger needs it.
+// The oldest servers that enforce CHECK constraints and lock rows as the ledger needs.
 var (
 	leastMariaDB = []int{10, 6}
 	leastMySQL   = []int{8, 0, 16}
 )
 
-// examineMySQL is dialect.examine. None of the questions needs a right.
+// examineMySQL is dialect.examine. None of its queries needs a privilege.
 func examineMySQL(e *exam) {
 	const what = "server"
 	s, err := e.settings(`SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'read_only', 'log_bin', 'binlog_format', 'sync_binlog',
@@ -38,8 +38,8 @@ func examineMySQL(e *exam) {
 	e.mySQLConnections(s)
 }
 
-// binlog holds the settings of the binary log, if it is on: a transaction that is
-// missing in it is rolled back when the server recovers.
+// binlog checks the settings of the binary log, if it is on. When a server recovers, it rolls back the
+// transactions that its binary log lacks.
 func (e *exam) binlog(s map[string]string) {
 	if s["log_bin"] != "ON" && s["log_bin"] != "1" {
 		e.Add(doctor.OK, "binary log", "", "off: there is nothing to replicate from, and nothing to sync")
@@ -70,7 +70,7 @@ func (e *exam) mySQLConnections(s map[string]string) {
 	e.connections(most, used, fix)
 }
 
-// newer tells whether a version like 10.11.6-MariaDB is least or later.
+// newer reports whether a version like 10.11.6-MariaDB is at least least.
 func newer(version string, least []int) bool {
 	number, _, _ := strings.Cut(version, "-")
 	var has []int

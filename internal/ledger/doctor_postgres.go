@@ -7,10 +7,10 @@ import (
 	"github.com/firstcome/firstcome/internal/doctor"
 )
 
-// leastPostgreSQL is the oldest server that the ledger is tested on, as it numbers itself.
+// leastPostgreSQL is the oldest version that the ledger is tested on, as in server_version_num.
 const leastPostgreSQL = 130000
 
-// examinePostgreSQL is dialect.examine. None of the questions needs a right.
+// examinePostgreSQL is dialect.examine. None of its queries needs a privilege.
 func examinePostgreSQL(e *exam) {
 	const what = "server"
 	s, err := e.settings(`SELECT name, setting FROM pg_settings WHERE name IN ('server_version', 'server_version_num', 'fsync',
@@ -41,7 +41,7 @@ func examinePostgreSQL(e *exam) {
 	e.connections(most, used, fix)
 }
 
-// isolation asks in a transaction that is begun as the ledger begins its own.
+// isolation checks the isolation level in a transaction that it begins as the ledger begins its own.
 func (e *exam) isolation() {
 	const what = "isolation"
 	ctx, cancel := context.WithTimeout(e.ctx, examineTimeout)

@@ -11,7 +11,7 @@ import (
 	"github.com/firstcome/firstcome/internal/doctor"
 )
 
-// examineFile is Examine of a ledger that is a file.
+// examineFile is Examine for a ledger that is a file.
 func examineFile(ctx context.Context, path string) doctor.Findings {
 	e := &exam{ctx: ctx}
 	dir := filepath.Dir(path)
@@ -23,7 +23,7 @@ func examineFile(ctx context.Context, path string) doctor.Findings {
 	return e.Findings
 }
 
-// file says whether there is a ledger that this binary can use, and whether it is in WAL mode.
+// file adds whether there is a ledger that this binary can use, and whether it is in WAL mode.
 func (e *exam) file(path string) {
 	const what = "ledger"
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
@@ -48,7 +48,7 @@ func (e *exam) file(path string) {
 	}
 }
 
-// journalMode says whether commits go to a log first.
+// journalMode adds whether commits go to a write-ahead log.
 func (e *exam) journalMode(l *Ledger) {
 	const what = "WAL"
 	var mode string
@@ -63,7 +63,7 @@ func (e *exam) journalMode(l *Ledger) {
 	}
 }
 
-// holder says who has the ledger of a lock. It takes nothing from them.
+// holder adds which process holds the ledger's lock. It does not disturb that process.
 func (e *exam) holder(name string) {
 	const what, nobody = "lock", "nobody has the ledger"
 	if _, err := os.Stat(name); errors.Is(err, os.ErrNotExist) {
@@ -76,10 +76,10 @@ func (e *exam) holder(name string) {
 	case err != nil:
 		e.Add(doctor.Fail, what, "let the user who runs serve write "+name, "%v", err)
 	case free:
-		_ = lock.Unlock() // it was nobody's
+		_ = lock.Unlock() // it was free
 		e.Add(doctor.OK, what, "", nobody)
 	default:
-		who, _ := os.ReadFile(name) // it is for people; nobody is hindered without it
+		who, _ := os.ReadFile(name) // it is only shown
 		e.Add(doctor.OK, what, "", "a firstcome has the ledger: %s", who)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// count finds how far the campaign is drained now and writes its row, if anything changed.
+// count finds how far the campaign is drained now, and updates the campaign's row if anything changed.
 func (r *recording) count() error {
 	after := r.stock
 	for _, c := range r.fresh {
@@ -16,7 +16,7 @@ func (r *recording) count() error {
 		after.issued++
 		after.lastNumber = max(after.lastNumber, c.Number)
 		if after.decidedAt.Before(c.IssuedAt) {
-			after.decidedAt = c.IssuedAt // what the ledger decides of it comes later
+			after.decidedAt = c.IssuedAt // later decisions of the ledger must have a later instant
 		}
 	}
 	for _, c := range r.Letters {
@@ -36,8 +36,8 @@ func (r *recording) count() error {
 	return err
 }
 
-// through returns the number up to which each is a coupon, a dead letter or lost,
-// while lastNumber is the highest of the coupons and dead letters.
+// through returns the number up to which each number is a coupon, a dead letter or lost. lastNumber is the
+// highest number of the coupons and dead letters.
 func (r *recording) through(lastNumber int64) (int64, error) {
 	through := r.drained
 	for _, run := range runs(r.given) {
@@ -57,7 +57,7 @@ func (r *recording) through(lastNumber int64) (int64, error) {
 	}
 }
 
-// throughLost moves through to the end of the lost numbers that begin behind it.
+// throughLost advances through past the lost numbers that directly follow it.
 func (r *recording) throughLost(through *int64) error {
 	if r.epoch == firstEpoch {
 		return nil // numbers are lost between epochs only
@@ -75,8 +75,8 @@ func (r *recording) throughLost(through *int64) error {
 // throughStep is how many numbers are read at once: some 10 kB.
 const throughStep = 1000
 
-// throughKnown moves through to the end of the coupons and dead letters that begin behind it: those
-// were recorded before the numbers below them.
+// throughKnown advances through past the coupons and dead letters that directly follow it: they were recorded
+// before lower numbers.
 func (r *recording) throughKnown(through *int64) error {
 	for {
 		from := *through
@@ -110,8 +110,8 @@ func (l *Ledger) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (t
 	return through, wrap(err, "read how far %s is drained", id)
 }
 
-// Has tells of each of these coupons whether the ledger has it, voided or not: the same number,
-// user, instant and terms.
+// Has reports for each of these coupons whether the ledger has it, voided or not: with the same number, user,
+// instant and terms.
 func (l *Ledger) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
 	numbers := make([]int64, len(coupons))
 	for n, c := range coupons {
@@ -130,7 +130,7 @@ func (l *Ledger) Has(ctx context.Context, id firstcome.CampaignID, coupons []fir
 	return has, wrap(err, "look for %d coupons of %s", len(coupons), id)
 }
 
-// A Range is count numbers of a campaign from First on.
+// A Range is Count consecutive numbers of a campaign from First on.
 type Range struct{ First, Count int64 }
 
 // Lost returns the numbers of a campaign that were skipped because its gate lost its memory.

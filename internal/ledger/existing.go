@@ -8,12 +8,14 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// maxExisting bounds how many campaigns a node remembers to have seen: some 15 MB. What is forgotten is
-// seen again. Missing ones it does not remember, so a campaign that another node makes is there at once.
+// maxExisting bounds how many existing campaigns a node remembers: some 15 MB. For a campaign that it has
+// forgotten it asks the ledger again. A node does not remember that a campaign is missing, so it finds a
+// campaign of another node at once.
 const maxExisting = 100_000
 
-// isMadeUp tells whether there is certainly no such campaign. Anybody can ask for one, so on a server a plain
-// read finds out, apart from the connections that decide. What it cannot tell, a transaction will.
+// isMadeUp reports whether there is certainly no such campaign. Anybody can ask for an id that does not
+// exist. So on a server a plain read looks first, and takes no connection from decisions. If that read fails,
+// the transaction that follows finds out.
 func (l *Ledger) isMadeUp(ctx context.Context, id firstcome.CampaignID) bool {
 	if !l.dialect.shared || l.existing.Contains(id) {
 		return false

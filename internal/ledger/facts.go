@@ -13,28 +13,28 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// Facts calls each with at most limit facts of a campaign with positions above
-// after, in their order, until it returns an error. If the ledger has lost the
-// coupon of a fact, which is a breach, the fact has its number only.
+// Facts calls each for the facts of a campaign with positions above after, in order. It stops after limit
+// facts, or when each returns an error. If the ledger has lost the coupon of a fact, which is a breach, the
+// fact only has the coupon's number.
 func (l *Ledger) Facts(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error {
 	err := l.read.atOnce(ctx, func(s *snapshot) error { return facts(ctx, s, id, after, limit, each) })
 	return wrap(err, "read the facts of %s", id)
 }
 
-// A run is count facts of one kind from position on about the numbers from number on.
+// A run is count facts of one kind with consecutive positions, from position on, about consecutive numbers,
+// from number on.
 type run struct {
 	position, count, number int64
 	kind                    firstcome.FactKind
 }
 
-// possible tells whether its positions and numbers are ones.
+// possible reports whether the run's positions and numbers are in range.
 func (r run) possible() bool {
 	return min(r.position, r.count, r.number) >= 1 && max(r.position, r.number) <= math.MaxInt64-r.count
 }
 
-// openRun returns the run behind the last position that a run in the ledger holds,
-// up to the campaign's position. Its facts are the latest issues, up to the last
-// number, so that issuing need not write it.
+// openRun returns the run that follows the last position of a run in the ledger, up to the campaign's
+// position. Its facts are the latest issues, up to the last number. So issuing a coupon need not write a run.
 func openRun(last, position, lastNumber int64) run {
 	count := position - last
 	return run{last + 1, count, lastNumber - count + 1, firstcome.CouponIssued}
@@ -42,7 +42,7 @@ func openRun(last, position, lastNumber int64) run {
 
 func facts(ctx context.Context, snapshot *snapshot, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error {
 	after = max(after, 0)
-	for limit > 0 && after < math.MaxInt64 { // the largest position has none behind it
+	for limit > 0 && after < math.MaxInt64 { // no position follows the largest one
 		r, err := runAt(ctx, snapshot, id, after+1)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
@@ -88,13 +88,13 @@ func runAt(ctx context.Context, snapshot *snapshot, id firstcome.CampaignID, pos
 	return openRun(last, top, lastNumber), err
 }
 
-// tell calls each with every fact of the run, until ctx ends. rows are the coupons of its
-// numbers; of one that is not among them the fact has the number only.
+// tell calls each for every fact of the run, until ctx ends. rows are the coupons of the run's numbers. If a
+// coupon is not among them, its fact only has the number.
 func (r run) tell(ctx context.Context, id firstcome.CampaignID, rows *sql.Rows, failed error, each func(firstcome.Fact) error) error {
 	told := int64(0)
-	until := func(number int64) error { // the numbers before it have no coupon
+	until := func(number int64) error { // the numbers before number have no coupon
 		for ; r.number+told < number; told++ {
-			if err := ctx.Err(); err != nil { // which no row says
+			if err := ctx.Err(); err != nil { // no row is read here that would report it
 				return err
 			}
 			gone := firstcome.Coupon{Campaign: id, Number: r.number + told}
@@ -123,9 +123,8 @@ func (t *tx) addFacts(id firstcome.CampaignID, r run) error {
 	return err
 }
 
-// NewFacts returns a channel that is closed when the campaign has new facts.
-// A reader who may have to wait asks for the channel first, then reads the facts.
-// forget must be called when the wait is over.
+// NewFacts returns a channel that is closed when the campaign has new facts. A reader that may have to wait
+// takes the channel first, and then reads the facts. The reader must call forget when the wait is over.
 func (l *Ledger) NewFacts(id firstcome.CampaignID) (news <-chan struct{}, forget func()) {
 	c := make(chan struct{})
 	l.mu.Lock()
@@ -144,7 +143,7 @@ func (l *Ledger) NewFacts(id firstcome.CampaignID) (news <-chan struct{}, forget
 	}
 }
 
-// announce wakes those who wait for facts of the campaigns.
+// announce wakes the readers that wait for facts of these campaigns.
 func (l *Ledger) announce(touched map[firstcome.CampaignID]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -160,16 +159,16 @@ func (l *Ledger) announce(touched map[firstcome.CampaignID]bool) {
 }
 
 const (
-	// watchEvery is how late a waiter may hear of another node's facts.
+	// watchEvery bounds how late a waiting reader learns of another node's facts.
 	watchEvery = 100 * time.Millisecond
-	// watchTimeout bounds one look at the positions.
+	// watchTimeout bounds one read of the positions.
 	watchTimeout = 5 * time.Second
-	// watched bounds the campaigns of one look.
+	// watched bounds the campaigns of one query.
 	watched = 500
 )
 
-// watchFacts wakes those who wait for facts when other nodes made some, until ctx ends.
-// It asks the database only while somebody waits.
+// watchFacts wakes waiting readers when other nodes have made facts, until ctx ends. It asks the database
+// only while a reader waits.
 func (l *Ledger) watchFacts(ctx context.Context) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -189,16 +188,16 @@ func (l *Ledger) watchFacts(ctx context.Context) error {
 	}
 }
 
-// awaited returns the campaigns whose facts somebody waits for.
+// awaited returns the campaigns for whose facts a reader waits.
 func (l *Ledger) awaited() []firstcome.CampaignID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Collect(maps.Keys(l.waiters))
 }
 
-// announceMoved announces the campaigns whose position is not the known one. One that was
-// not known is announced too: a waiter may have read before its last facts. What cannot be
-// read now is read at the next look.
+// announceMoved announces the campaigns whose position is not the known one. It also announces a campaign
+// whose position was not known: the waiting reader may have read before the last facts. A position that
+// cannot be read now is read at the next tick.
 func (l *Ledger) announceMoved(ctx context.Context, ids []firstcome.CampaignID, known map[firstcome.CampaignID]int64) {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A Choice chooses coupons of a campaign: the zero value of User, Code and Number chooses all.
+// A Choice chooses coupons of a campaign. A User, Code or Number with its zero value excludes none.
 type Choice struct {
 	Page
 	User   firstcome.UserID
@@ -17,16 +17,16 @@ type Choice struct {
 	Number int64
 }
 
-// Chosen tells whether anything but a page is chosen.
+// Chosen reports whether the Choice is more than a page.
 func (c Choice) Chosen() bool { return c.User != "" || c.Code != "" || c.Number != 0 }
 
-// codesAtOnce is how many numbers are tried for a code by one call of Find: about a second's work. An
-// index of the codes would cost every claim something; this costs only the caller who asks.
+// codesAtOnce is how many numbers one call of Find tries for a code: about a second's work. An index of the
+// codes would make every claim dearer; the search only costs the caller that asks.
 const codesAtOnce = 5_000_000
 
-// Find returns the coupons that a Choice chooses, in number order. If next is not 0, there may
-// be more: asking again with it as After goes on. A code of another secret than this node's is
-// ErrGateMismatch, since this node cannot tell whose it is.
+// Find returns the coupons that a Choice chooses, in number order. If next is not 0, there may be more, and
+// the caller asks again with next as After. A search by code is ErrGateMismatch if the campaign has another
+// secret than this node, which cannot tell whose code it is.
 func (l *Ledger) Find(ctx context.Context, id firstcome.CampaignID, c Choice) (found []firstcome.Coupon, next int64, err error) {
 	numbers := []int64{c.Number}
 	switch {
@@ -55,8 +55,8 @@ func (c Choice) has(f firstcome.Coupon) bool {
 		(c.User == "" || c.User == f.User) && (c.Code == "" || c.Code == f.Code) && (c.Number == 0 || c.Number == f.Number)
 }
 
-// numbersOf returns the numbers that a user holds or held. Those held are in no index of the
-// coupons, which would cost every claim something on MariaDB: the audit log has the voids of each user.
+// numbersOf returns the numbers of a user's coupons, in force or void. It finds the void ones in the audit
+// log, since an index of void coupons would make every claim dearer on MariaDB.
 func (l *Ledger) numbersOf(ctx context.Context, id firstcome.CampaignID, c Choice) (numbers []int64, next int64, err error) {
 	held, err := l.CouponOf(ctx, id, c.User)
 	switch {
@@ -71,22 +71,22 @@ func (l *Ledger) numbersOf(ctx context.Context, id firstcome.CampaignID, c Choic
 	rows, err := l.conclude.QueryContext(ctx, voidsOfQuery, string(c.User), string(id), c.After, maxFound)
 	voided, err := allRows(rows, err, one[int64])
 	numbers = append(numbers, voided...)
-	if len(voided) == maxFound { // what is behind the last comes with the next page
+	if len(voided) == maxFound { // the next page has the numbers after the last one
 		next = voided[maxFound-1]
 		numbers = slices.DeleteFunc(numbers, func(number int64) bool { return number > next })
 	}
 	return numbers, next, err
 }
 
-// voidsOfQuery finds the voids of a user and a campaign. COALESCE keeps the planner from reading all lines
-// of the campaign by the index that it has for those.
+// voidsOfQuery finds a user's voids in a campaign. COALESCE keeps the planner from the index of the campaign,
+// by which it would read all of the campaign's lines.
 const voidsOfQuery = `SELECT number FROM audit_log
 	WHERE user_id = ? AND COALESCE(campaign_id, '') = ? AND action = 'coupon.void' AND number > ? ORDER BY number LIMIT ?`
 
-// maxFound bounds how many voids of a user are looked at by one call of Find.
+// maxFound bounds how many voids of a user one call of Find reads.
 const maxFound = 1000
 
-// numbersWith returns the number that has a code, if it is among the next ones.
+// numbersWith returns the number that has a code, if it is among the next codesAtOnce numbers.
 func (l *Ledger) numbersWith(ctx context.Context, id firstcome.CampaignID, c Choice) (numbers []int64, next int64, err error) {
 	status, err := l.status(ctx, id)
 	switch {
@@ -107,7 +107,7 @@ func (l *Ledger) numbersWith(ctx context.Context, id firstcome.CampaignID, c Cho
 	return nil, next, nil
 }
 
-// couponsAt returns the coupons of numbers, in number order; numbers without one are left out.
+// couponsAt returns the coupons that have these numbers, in number order. It skips numbers without a coupon.
 func (l *Ledger) couponsAt(ctx context.Context, id firstcome.CampaignID, numbers []int64) (found []firstcome.Coupon, err error) {
 	slices.Sort(numbers)
 	err = inChunks(slices.Compact(numbers), func(numbers []int64) error {

@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// Identity returns the random name by which the ledger is told from all others. It
-// is made once, and copied with the ledger; empty only of one that no node has opened yet.
+// Identity returns the random name that tells the ledger from all others. It is made once, and a copy of the
+// ledger has it, too. It is empty only if no node has opened the ledger yet.
 func (l *Ledger) Identity() string { return l.identity }
 
-// marker returns a campaign's: see firstcome.Change. The ledger's name tells it from a
-// campaign of another ledger, the instant at which it was made from one that was made
-// under the same id in a copy of this ledger, the fingerprint of its secret from one whose codes are others.
+// marker returns a campaign's marker: see firstcome.Change. The ledger's name tells the campaign from one of
+// another ledger. The instant of its creation tells it from one that was created under the same id in a copy
+// of this ledger. The secret's fingerprint tells it from one with other codes.
 func (l *Ledger) marker(createdAt time.Time, secret string) string {
 	return l.identity + "." + strconv.FormatInt(createdAt.UnixMicro(), 10) + "." + secret
 }
 
-// identify reads the ledger's name, and makes one if there is none and it may. If several
-// nodes do so at once, the schema lets one succeed.
+// identify reads the ledger's name. If there is none and may is set, it makes one. If several nodes do so at
+// once, the schema lets one succeed.
 func (l *Ledger) identify(ctx context.Context, may bool) error {
 	found, err := l.readIdentity(ctx, l.conclude.db)
 	if err != nil || found || !may {
@@ -54,11 +54,10 @@ func (l *Ledger) readIdentity(ctx context.Context, db *sql.DB) (found bool, err 
 	return true, nil
 }
 
-// maxIdentity is what the column takes.
+// maxIdentity is the width of the column.
 const maxIdentity = 64
 
-// isIdentity tells whether a name may be a ledger's: messages, markers and channels have
-// it between other words.
+// isIdentity reports whether a name is fit for a ledger. Messages, markers and channels embed the name.
 func isIdentity(name string) bool {
 	other := strings.IndexFunc(name, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && r != '-' && r != '_'
@@ -66,8 +65,8 @@ func isIdentity(name string) bool {
 	return other < 0 && name != "" && len(name) <= maxIdentity
 }
 
-// lacking returns an error that says what to do, if an error of reading the identity is that
-// there is no table of it. Then the schema is this binary's, and yet the table is missing.
+// lacking returns an error that says what to do if the identity could not be read because its table is
+// missing. The schema's version is this binary's then, but the table is not there.
 func (d *dialect) lacking(ctx context.Context, db *sql.DB, err error) error {
 	if d.denied(err) {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// AddKey keeps a key. It is good on every node as soon as they read the keys again.
+// AddKey stores a key. Each node accepts the key as soon as it reads the keys again.
 func (l *Ledger) AddKey(ctx context.Context, actor string, k firstcome.Key) error {
 	err := l.update(ctx, func(t *tx) error {
 		_, err := t.change(`INSERT INTO api_keys (id, name, role, hash, created_at) VALUES (?, ?, ?, ?, ?)`,
@@ -47,7 +47,7 @@ func (l *Ledger) RevokeKey(ctx context.Context, actor, id string) error {
 	return wrap(err, "revoke the key %s", id)
 }
 
-// Keys returns every key, revoked ones too, in the order of their making.
+// Keys returns every key, revoked ones included, the oldest first.
 func (l *Ledger) Keys(ctx context.Context) ([]firstcome.Key, error) {
 	rows, err := l.conclude.QueryContext(ctx, `SELECT `+keyColumns+` FROM api_keys ORDER BY created_at, id`)
 	keys, err := allRows(rows, err, scanKey)

@@ -10,7 +10,7 @@ import (
 // hardLinks returns how many names a file has.
 func hardLinks(f fs.FileInfo) uint64 {
 	if stat, ok := f.Sys().(*syscall.Stat_t); ok {
-		return uint64(stat.Nlink) // narrower on other systems
+		return uint64(stat.Nlink) // Nlink is narrower on some systems
 	}
 	return 1
 }

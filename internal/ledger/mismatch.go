@@ -9,14 +9,14 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// UseGate says that a gate beside the ledger decides this node's campaigns: redis:INSTANCE, or empty where that Redis
-// has no name, and so decides none. It is called before Run.
+// UseGate has a gate beside the ledger decide this node's campaigns. Its name is redis:INSTANCE, or empty if that
+// Redis has no name: then the gate decides no campaign. Call UseGate before Run.
 func (l *Ledger) UseGate(name string) { l.gate = name }
 
-// An OtherGate is a gate beside the ledger that campaigns name, and not this node's.
+// An OtherGate is a gate beside the ledger that campaigns name and that is not this node's.
 type OtherGate struct {
 	Name      string
-	Campaigns int // that are not retired
+	Campaigns int // unretired ones that name the gate
 }
 
 // OtherGates returns the gates, in the order of their names, of all unretired campaigns that neither the
@@ -31,9 +31,9 @@ func (l *Ledger) OtherGates(ctx context.Context) (all []OtherGate, err error) {
 	return all, wrap(err, "read which gates campaigns name")
 }
 
-// Mismatched returns how many campaigns have another code secret than this one, or are decided
-// by the ledger where a gate beside it decides this node's, or the other way round: a node with it decides
-// none of their claims (ErrGateMismatch).
+// Mismatched returns how many campaigns a node with this secret does not decide (ErrGateMismatch): those with
+// another secret, those of the ledger if the node has a gate beside the ledger, and those of a gate beside
+// the ledger if the node has none.
 func (l *Ledger) Mismatched(ctx context.Context, secret firstcome.Secret) (campaigns int, err error) {
 	kind := `gate <> ?`
 	if l.remote() {
@@ -44,11 +44,12 @@ func (l *Ledger) Mismatched(ctx context.Context, secret firstcome.Secret) (campa
 	return campaigns, wrap(err, "compare the campaigns' secrets")
 }
 
-// ErrUnnamedGate says that no campaign is made, because none can name this node's gate.
+// ErrUnnamedGate says that no campaign was created, because a campaign cannot name this node's gate.
 var ErrUnnamedGate = errors.New("this node's Redis has no name as a gate, so nothing was made. Its log says what to do")
 
-// Decides returns why this node decides nothing of a campaign, or nil: firstcome.ErrGateMismatch. It is flow.ErrLost
-// too where another Redis than this node's decides the campaign, because this one may be that one, emptied.
+// Decides returns nil if this node decides a campaign, else an error that says why not: firstcome.ErrGateMismatch.
+// The error is also flow.ErrLost if the campaign names another Redis than this node's, because this node's may be
+// that Redis, emptied.
 func (l *Ledger) Decides(c *Status) error { return l.decides(c.Gate, c.Secret) }
 
 func (l *Ledger) decides(gate, secret string) error {

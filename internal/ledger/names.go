@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// namesOf are the kinds of ledgers that there are, for the error about a URL of no such kind.
+// namesOf lists the kinds of ledgers, for the error about a URL of any other kind.
 const namesOf = "name it sqlite:FILE, mysql://USER@HOST/DATABASE or postgres://USER@HOST/DATABASE"
 
-// OnServer tells whether a ledger's name is that of a database on a server:
-// mysql://, mariadb://, postgres:// or postgresql://.
+// OnServer reports whether a ledger's name is the URL of a database on a server: mysql://, mariadb://,
+// postgres:// or postgresql://.
 func OnServer(name string) bool {
 	scheme, _, found := strings.Cut(name, "://")
 	return found && serverDialect(scheme) != nil
@@ -27,8 +27,8 @@ func serverDialect(scheme string) *dialect {
 	return nil
 }
 
-// CheckName returns an error that says how to name a ledger, if this is no name
-// of one. It never repeats a password.
+// CheckName returns an error that says how to name a ledger, if name is not a ledger's name. The error never
+// repeats a password.
 func CheckName(name string) error {
 	if !OnServer(name) {
 		_, err := Path(name)
@@ -56,8 +56,8 @@ func Path(name string) (string, error) {
 	return path, nil
 }
 
-// Masked returns a ledger's name as it may be shown: without its password and
-// options. A name that cannot be read is not shown at all.
+// Masked returns a ledger's name for display: without password and options. It shows nothing of a name that
+// cannot be parsed.
 func Masked(name string) string {
 	if !OnServer(name) {
 		return name
@@ -73,8 +73,8 @@ func Masked(name string) string {
 	return shown.String()
 }
 
-// parseServer reads the name of a database on a server. What net/url says of a
-// name that it cannot read repeats the name, password and all, so it is not told.
+// parseServer parses the URL of a database on a server. It hides the error of net/url, which repeats the URL,
+// password included.
 func parseServer(name string) (*url.URL, error) {
 	u, err := url.Parse(name)
 	if err != nil {

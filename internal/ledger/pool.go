@@ -6,13 +6,13 @@ import (
 	"fmt"
 )
 
-// An asked is a sql.DB or a sql.Tx, as far as both are read.
+// An asked is what a sql.DB and a sql.Tx have in common for reading.
 type asked interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// A reader runs queries on what it wraps. They have ? for an argument in every dialect.
+// A reader runs queries on what it wraps. Queries have a ? for each argument, in every dialect.
 type reader[A asked] struct {
 	db A
 	d  *dialect
@@ -28,10 +28,10 @@ func (r *reader[A]) QueryRowContext(ctx context.Context, query string, args ...a
 	return r.db.QueryRowContext(ctx, r.d.rebind(query), args...)
 }
 
-// A pool is connections that read.
+// A pool holds the connections of one kind of reads.
 type pool struct{ reader[*sql.DB] }
 
-// atOnce calls read with what was committed at one instant.
+// atOnce calls read with a snapshot of what was committed at one instant.
 func (p *pool) atOnce(ctx context.Context, read func(*snapshot) error) error {
 	o := &sql.TxOptions{ReadOnly: true}
 	if p.d.shared {
@@ -48,10 +48,10 @@ func (p *pool) atOnce(ctx context.Context, read func(*snapshot) error) error {
 // Close is that of sql.DB.
 func (p *pool) Close() error { return p.db.Close() }
 
-// A snapshot is a transaction of a pool.
+// A snapshot is a read-only transaction of a pool.
 type snapshot = reader[*sql.Tx]
 
-// wrap adds to an error what failed. Nil stays nil.
+// wrap adds to an error what was attempted. Nil stays nil.
 func wrap(err error, what string, args ...any) error {
 	if err == nil {
 		return nil
@@ -59,10 +59,10 @@ func wrap(err error, what string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(what, args...), err)
 }
 
-// A scan is that of sql.Rows.
+// A scan is the Scan method of sql.Rows.
 type scan func(into ...any) error
 
-// eachRow calls do with the scan of every row of a query's answer, until it returns an error.
+// eachRow calls do with the scan of every row of a query's answer, until do returns an error.
 func eachRow(rows *sql.Rows, err error, do func(scan) error) error {
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func eachRow(rows *sql.Rows, err error, do func(scan) error) error {
 	return rows.Err()
 }
 
-// allRows returns what read makes of the rows of a query's answer.
+// allRows returns what read returns for each row of a query's answer.
 func allRows[V any](rows *sql.Rows, err error, read func(scan) (V, error)) (all []V, _ error) {
 	err = eachRow(rows, err, func(take scan) error {
 		v, err := read(take)

@@ -10,24 +10,24 @@ import (
 	"strings"
 )
 
-// A name may lead to a standby: for a while, or by its second host. So what decides or
-// concludes goes through connections that hold their server to be the primary:
+// A name may lead to a standby: for a while, or by its second host. So decisions, and the reads that they
+// depend on, use connections that make sure that their server is the primary:
 //
-//   - A connection is not made to a server that only reads. One that was made to a standby, to
-//     list, lives on when that is promoted, and is never used for more.
-//   - A primary that is demoted keeps its connections on MySQL and MariaDB, and says nothing to
-//     the reader. So each transaction and each query outside of one asks it first, in the same round
-//     trip. What is read after that has all that was committed before: until then nobody else
-//     was the primary. PostgreSQL demotes by a restart; if it is told to be read-only, it
-//     reports so by itself.
+//   - They do not connect to a server that is read-only. Connections to a standby that serve lists stay open
+//     when the standby is promoted, and still only serve lists.
+//   - A demoted primary keeps its connections on MySQL and MariaDB, and does not tell readers. So each
+//     transaction, and each query outside of one, first asks whether the server is the primary, in the same
+//     round trip. What is read after the answer includes all that was committed before it: until then no
+//     other server was the primary. PostgreSQL demotes by a restart; a PostgreSQL that is set to read-only
+//     reports this by itself.
 //
-// What was refused so was not done, and database/sql tries it again on a new connection, which leads
-// to the new primary if the name does.
+// A statement that is refused for this reason was not run. database/sql tries it again on a new connection,
+// which leads to the new primary if the name does.
 
-// lookMySQLPrimary asks whether a server takes writes: of Aurora's the second tells.
+// lookMySQLPrimary asks whether a server takes writes. On Aurora the second setting says so.
 const lookMySQLPrimary = `SELECT @@global.read_only, @@global.innodb_read_only`
 
-// A mySQLConn is what the driver's connections are.
+// A mySQLConn lists the interfaces that the driver's connections have.
 type mySQLConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -40,10 +40,10 @@ type mySQLConn interface {
 	driver.Validator
 }
 
-// A mySQLPrimary makes connections to a server while it is the primary.
+// A mySQLPrimary connects to a server only while that is the primary.
 type mySQLPrimary struct{ driver.Connector }
 
-// Connect is a driver.Connector's.
+// Connect implements driver.Connector.
 func (p mySQLPrimary) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := p.Connector.Connect(ctx)
 	if err != nil {
@@ -52,21 +52,21 @@ func (p mySQLPrimary) Connect(ctx context.Context) (driver.Conn, error) {
 	c := &primaryConn{mySQLConn: conn.(mySQLConn)}
 	rows, err := c.ask(ctx, errStandby, lookMySQLPrimary, nil)
 	if err != nil {
-		_ = conn.Close() // which is not used
+		_ = conn.Close() // nobody uses it
 		return nil, err
 	}
 	return c, rows.Close()
 }
 
-// A primaryConn is a connection that is bad as soon as its server is no primary. It takes several
-// statements at once: its own, and then the one that it was given.
+// A primaryConn is a connection that is bad as soon as its server is not the primary. It sends several
+// statements at once: its own, and then the caller's.
 type primaryConn struct {
 	mySQLConn
-	within bool // a transaction, which asked when it began
+	within bool // in a transaction, which asked when it began
 }
 
-// ask runs statements of which the first that returns rows is lookMySQLPrimary. If that says that the server is no primary,
-// the error is otherwise.
+// ask runs statements. The first of them that returns rows is lookMySQLPrimary. If its answer is that the server is not
+// the primary, ask returns the error otherwise.
 func (c *primaryConn) ask(ctx context.Context, otherwise error, query string, args []driver.NamedValue) (driver.Rows, error) {
 	rows, err := c.mySQLConn.QueryContext(ctx, query, args)
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *primaryConn) ask(ctx context.Context, otherwise error, query string, ar
 	return nil, cmp.Or(err, otherwise)
 }
 
-// off tells whether a setting is off, which some servers tell by a number and some by a word.
+// off reports whether a setting is off. Some servers say so with a number, some with a word.
 func off(setting driver.Value) bool {
 	text := fmt.Sprint(setting)
 	if b, ok := setting.([]byte); ok {
@@ -89,7 +89,7 @@ func off(setting driver.Value) bool {
 	return text == "0" || strings.EqualFold(text, "OFF")
 }
 
-// QueryContext is a driver.QueryerContext's.
+// QueryContext implements driver.QueryerContext.
 func (c *primaryConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	if c.within {
 		return c.mySQLConn.QueryContext(ctx, query, args)
@@ -105,8 +105,8 @@ func (c *primaryConn) QueryContext(ctx context.Context, query string, args []dri
 	return rows, nil
 }
 
-// PrepareContext is a driver.ConnPrepareContext's: of a query with more arguments than the driver
-// writes into its text.
+// PrepareContext implements driver.ConnPrepareContext. It is called for a query with more arguments than the
+// driver writes into the query's text.
 func (c *primaryConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	if !c.within {
 		rows, err := c.ask(ctx, driver.ErrBadConn, lookMySQLPrimary, nil)
@@ -120,7 +120,7 @@ func (c *primaryConn) PrepareContext(ctx context.Context, query string) (driver.
 	return c.mySQLConn.PrepareContext(ctx, query)
 }
 
-// BeginTx is a driver.ConnBeginTx's: one round trip, where the driver's own makes two.
+// BeginTx implements driver.ConnBeginTx. It takes one round trip, where the driver's own takes two.
 func (c *primaryConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
 	begin := `START TRANSACTION; `
 	if o.ReadOnly {
@@ -137,13 +137,13 @@ func (c *primaryConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.T
 	return &primaryTx{c}, rows.Close()
 }
 
-// A primaryTx is a transaction that a primaryConn began.
+// A primaryTx is a transaction of a primaryConn.
 type primaryTx struct{ conn *primaryConn }
 
-// Commit is a driver.Tx's.
+// Commit implements driver.Tx.
 func (t *primaryTx) Commit() error { return t.end(`COMMIT`) }
 
-// Rollback is a driver.Tx's.
+// Rollback implements driver.Tx.
 func (t *primaryTx) Rollback() error { return t.end(`ROLLBACK`) }
 
 func (t *primaryTx) end(how string) error {

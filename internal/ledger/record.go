@@ -10,22 +10,23 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// Record keeps a batch of coupons that a remote gate issued, all or none of them, and
-// returns how far the campaign is drained then. Recording a coupon again changes nothing, even after it was voided, and
-// whatever its epoch; one that is a dead letter stays one, and is named. flow.ErrRefused says that the ledger never takes
-// all of these, and which is the first that it does not: a different coupon under a known number, or a new one of a user
-// who holds another, over the quantity, of another epoch than the campaign's, or that is no coupon.
-// firstcome.ErrGateMismatch says that another node has to record them, or one of another ledger; flow.ErrRowLocked that
-// somebody keeps the campaign locked for longer than five seconds: then nothing was written. After any other error it is
-// unknown what is recorded, and to record the same again is right.
+// Record stores a batch of coupons that a remote gate issued, all or none of them, and returns how far the campaign is
+// drained then. Recording a coupon again changes nothing, even after it was voided, and whatever its epoch. A coupon
+// that is a dead letter stays one, and Record names it. flow.ErrRefused says that the ledger will never take all of
+// these, and names the first coupon that it refuses: a different coupon under a known number, a new coupon of a user
+// who holds another, one over the quantity, one of another epoch than the campaign's, or one that is no valid coupon.
+// firstcome.ErrGateMismatch says that another node, or a node of another ledger, has to record the batch.
+// flow.ErrRowLocked says that another transaction has locked the campaign for longer than five seconds. After each of
+// these errors nothing is written. After any other error it is unknown what is recorded, and the caller should record
+// the batch again.
 func (l *Ledger) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 	var drained flow.Drained
 	given, err := inNumberOrder(b.Campaign, b.Coupons)
 	if err == nil {
 		runs := 0
 		err = l.repeat(ctx, func(t *tx) (err error) {
-			// Users hold no other coupon unless a gate is wrong: then the schema says so in
-			// the insert, and the transaction runs again and looks first.
+			// Only if a gate is wrong does one of the users hold another coupon. Then the schema refuses the
+			// insert, and the second run looks the users up first.
 			runs++
 			drained, err = l.record(t, b, given, runs > 1)
 			return l.ofOne(err)
@@ -37,9 +38,8 @@ func (l *Ledger) Record(ctx context.Context, b flow.Batch) (flow.Drained, error)
 	return drained, nil
 }
 
-// ofOne turns a recording's lock time-out into the error that somebody keeps the row
-// locked. To wait again at once would only keep a recorder from other campaigns: so the
-// error is none of those after which a transaction runs again.
+// ofOne turns a recording's lock time-out into flow.ErrRowLocked, after which a transaction does not run
+// again: waiting again at once would only keep a recorder from other campaigns.
 func (l *Ledger) ofOne(err error) error {
 	if !l.dialect.rowLocked(err) {
 		return err
@@ -47,20 +47,19 @@ func (l *Ledger) ofOne(err error) error {
 	return fmt.Errorf("%w: end the transaction that has it (%v)", flow.ErrRowLocked, err)
 }
 
-// refuse returns the refusal of a coupon.
+// refuse returns an error that refuses a coupon.
 func refuse(c firstcome.Coupon, why string, args ...any) error {
 	return fmt.Errorf("%w: number %d %s", flow.ErrRefused, c.Number, fmt.Sprintf(why, args...))
 }
 
-// sameCoupon tells whether two are the same coupon of a campaign, whatever became
-// of it and whichever epoch the gate was in.
+// sameCoupon reports whether a and b are the same coupon of a campaign. Neither voids nor epochs matter.
 func sameCoupon(a, b firstcome.Coupon) bool {
 	return a.Number == b.Number && a.User == b.User && a.Code == b.Code &&
 		a.IssuedAt.UnixMicro() == b.IssuedAt.UnixMicro() && a.TermsVersion == b.TermsVersion
 }
 
-// inNumberOrder returns the coupons in number order, each once, or a refusal if
-// one can be no coupon of the campaign.
+// inNumberOrder returns the coupons in number order, each once. It refuses a coupon that cannot be one of the
+// campaign.
 func inNumberOrder(id firstcome.CampaignID, coupons []firstcome.Coupon) ([]firstcome.Coupon, error) {
 	for _, c := range coupons {
 		if err := checkCoupon(id, c); err != nil {
@@ -87,7 +86,7 @@ func inNumberOrder(id firstcome.CampaignID, coupons []firstcome.Coupon) ([]first
 // codeLength is the length of every coupon's code: see Secret.Code.
 const codeLength = 16
 
-// checkCoupon refuses what no table accepts, so that it is not tried for ever.
+// checkCoupon refuses a coupon that no table accepts, so that a recorder does not retry it for ever.
 func checkCoupon(id firstcome.CampaignID, c firstcome.Coupon) error {
 	if c.Number < 1 {
 		return refuse(c, "is not from 1 on")
@@ -108,18 +107,18 @@ func checkCoupon(id firstcome.CampaignID, c firstcome.Coupon) error {
 type recording struct {
 	*tx
 	ledger *Ledger
-	stock  // as it was before
+	stock  // as it was before the call
 	given  []firstcome.Coupon
-	// epochGiven is that of those given.
+	// epochGiven is the epoch of the given coupons.
 	epochGiven int64
-	fresh      []firstcome.Coupon // those of given that the ledger has not seen
-	replay     bool               // of a dead letter: it is to leave its state
+	fresh      []firstcome.Coupon // the given coupons that the ledger lacks
+	replay     bool               // this is a replay: the coupon leaves its dead letter
 	look       bool               // look the users up before their coupons are inserted
 	flow.Drained
 }
 
-// recordingOf locks a batch's campaign, and refuses a batch of another campaign with the id: one of another
-// ledger, or one that this ledger had before a copy replaced it.
+// recordingOf locks a batch's campaign. It refuses a batch of another campaign with the same id: one of
+// another ledger, or one that this ledger had before a copy replaced it.
 func (l *Ledger) recordingOf(t *tx, b flow.Batch) (*recording, error) {
 	s, err := l.rowToChange(t, b.Campaign)
 	switch {
@@ -129,7 +128,7 @@ func (l *Ledger) recordingOf(t *tx, b flow.Batch) (*recording, error) {
 		return nil, fmt.Errorf("%w: the batch is of the campaign with the marker %q, the ledger's has %q", firstcome.ErrGateMismatch, b.Marker, s.marker)
 	case err != nil:
 		return nil, err
-	case s.away != nil: // this node's journal has nothing of it
+	case s.away != nil: // this node's journal has no coupons of the campaign
 		return nil, s.away
 	case !l.remote():
 		return nil, fmt.Errorf("%w: the ledger decides its claims", firstcome.ErrGateMismatch)
@@ -137,7 +136,7 @@ func (l *Ledger) recordingOf(t *tx, b flow.Batch) (*recording, error) {
 	return &recording{tx: t, ledger: l, stock: s, epochGiven: b.Epoch}, nil
 }
 
-// record is Record within its transaction. Nothing is written before all is checked.
+// record is Record within its transaction. It writes nothing before it has checked everything.
 func (l *Ledger) record(t *tx, b flow.Batch, given []firstcome.Coupon, look bool) (flow.Drained, error) {
 	r, err := l.recordingOf(t, b)
 	if errors.Is(err, firstcome.ErrNoCampaign) {
@@ -159,8 +158,8 @@ func (r *recording) do() (flow.Drained, error) {
 	return r.Drained, nil
 }
 
-// compare finds those that the ledger has not seen, and refuses what it has seen
-// otherwise.
+// compare finds the coupons that the ledger lacks. It refuses a coupon whose number the ledger has with
+// another coupon.
 func (r *recording) compare() error {
 	have := map[int64]firstcome.Coupon{}
 	for _, run := range runs(r.given) {
@@ -201,8 +200,8 @@ func runs(coupons []firstcome.Coupon) [][]firstcome.Coupon {
 	return all
 }
 
-// leaveLetters takes those from fresh that are dead letters, resolved or not. Others
-// whose number is a dead letter make a coupon of it.
+// leaveLetters removes the coupons from fresh that are dead letters, resolved or not. A different coupon with
+// the number of a dead letter stays in fresh and is recorded.
 func (r *recording) leaveLetters() error {
 	if r.replay {
 		return nil
@@ -218,7 +217,7 @@ func (r *recording) leaveLetters() error {
 	return err
 }
 
-// check refuses fresh coupons that would break a promise, the first of them by name.
+// check refuses fresh coupons that would break a promise, and names the first of them.
 func (r *recording) check() error {
 	holders, err := r.holders()
 	if err != nil {
@@ -244,7 +243,7 @@ func (r *recording) check() error {
 	return nil
 }
 
-// holders returns the coupons in force of the users of fresh ones, if they are to be looked up.
+// holders returns the coupons in force that the users of the fresh coupons hold, if look is set.
 func (r *recording) holders() (map[firstcome.UserID]*firstcome.Coupon, error) {
 	if !r.look {
 		return nil, nil
@@ -259,7 +258,7 @@ func (r *recording) holders() (map[firstcome.UserID]*firstcome.Coupon, error) {
 
 // insert writes the fresh coupons in number order, and the facts about them.
 func (r *recording) insert() error {
-	now := r.clock // read behind the lock, where nodes share the ledger
+	now := r.clock // read after the row was locked, where nodes share the ledger
 	var err error
 	if now.IsZero() {
 		if now, err = r.ledger.now(r.tx); err != nil {

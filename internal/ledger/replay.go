@@ -12,7 +12,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// openLetter returns a dead letter and locks its campaign, if the ledger knows one.
+// openLetter returns an open dead letter, and locks its campaign if the ledger has that.
 func (l *Ledger) openLetter(t *tx, id int64) (DeadLetter, *recording, error) {
 	read := func(locking string) (DeadLetter, error) {
 		d, err := scanLetter(t.row(`SELECT `+letterColumns+` FROM dead_letters WHERE id = ?`+locking, id).Scan)
@@ -29,20 +29,20 @@ func (l *Ledger) openLetter(t *tx, id int64) (DeadLetter, *recording, error) {
 	if err != nil && !errors.Is(err, firstcome.ErrNoCampaign) {
 		return d, nil, err
 	}
-	// Now that nobody else resolves it: a letter of no campaign is locked itself.
+	// Read the letter again, now that nobody else can resolve it. A letter without a campaign is locked
+	// itself.
 	if d, err = read(l.dialect.forUpdate); err == nil && !d.ResolvedAt.IsZero() {
 		err = firstcome.ErrResolvedLetter
 	}
 	return d, r, err
 }
 
-// errNothingIn says that a dead letter has no coupon in it.
+// errNothingIn says that a dead letter holds no coupon.
 var errNothingIn = fmt.Errorf("%w: there is no coupon in it that could be recorded, it can only be voided", flow.ErrRefused)
 
-// Replay records the coupon of a dead letter, which resolves the letter. If the
-// ledger refuses it as before it is flow.ErrRefused, which says why, and the letter
-// stays open. firstcome.ErrNoDeadLetter and ErrResolvedLetter say that there is no
-// such open letter.
+// Replay records the coupon of a dead letter, and so resolves the letter. If the ledger still refuses the
+// coupon, Replay returns flow.ErrRefused, which says why, and the letter stays open.
+// firstcome.ErrNoDeadLetter and ErrResolvedLetter say that there is no such open letter.
 func (l *Ledger) Replay(ctx context.Context, actor string, letter int64) error {
 	err := l.update(context.WithoutCancel(ctx), func(t *tx) error { return l.replay(t, actor, letter) })
 	return wrap(err, "replay the dead letter %d", letter)
@@ -61,7 +61,7 @@ func (l *Ledger) replay(t *tx, actor string, letter int64) error {
 		return fmt.Errorf("%w: %w", errNothingIn, err)
 	}
 	if r.epochGiven = s.Epoch; s.Epoch == s.BuriedIn {
-		r.epochGiven = r.epoch // it was refused for another reason
+		r.epochGiven = r.epoch // the epoch was not the reason of the refusal
 	}
 	if r.given, err = inNumberOrder(d.Campaign, []firstcome.Coupon{s.coupon()}); err != nil {
 		return err
@@ -73,10 +73,9 @@ func (l *Ledger) replay(t *tx, actor string, letter int64) error {
 	return t.resolve(d, Replayed, actor, "", l.decidesAt(r.stock))
 }
 
-// VoidLetter resolves a dead letter for good: its coupon never comes into the
-// ledger. If it has a number of one of this node's campaigns, the stock returns with a
-// numbered change, as with Void. firstcome.ErrNoDeadLetter, ErrResolvedLetter and ErrPending
-// say that nothing was done.
+// VoidLetter resolves a dead letter for good: its coupon will never be in the ledger. If the letter has a
+// number of one of this node's campaigns, a numbered change returns the stock, as with Void.
+// firstcome.ErrNoDeadLetter, ErrResolvedLetter and ErrPending say that nothing was done.
 func (l *Ledger) VoidLetter(ctx context.Context, actor string, letter int64, reason string) error {
 	err := l.update(context.WithoutCancel(ctx), func(t *tx) error { return l.voidLetter(t, actor, letter, reason) })
 	return wrap(err, "void the dead letter %d", letter)

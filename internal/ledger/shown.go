@@ -8,29 +8,29 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// unclosed holds for the campaigns that a newcomer may be issued a coupon of, now or later, at
-// an instant: the parameter.
+// unclosed is true for the campaigns that may issue a coupon to a new user at some instant from the parameter
+// on.
 const unclosed = `NOT c.closed AND c.retired_at IS NULL AND (c.closes_at IS NULL OR c.closes_at > ?)`
 
-// A Shown campaign is what a figure says of one: it needs no terms, and so shows also a campaign of
-// which these cannot be read.
+// A Shown campaign has the figures that metrics show. It has no terms, so a campaign whose terms cannot be
+// read is shown, too.
 type Shown struct {
 	ID              firstcome.CampaignID
-	Quantity        int64 // firstcome.Unlimited for no bound
+	Quantity        int64 // firstcome.Unlimited if there is no limit
 	InForce, Issued int64
 	Epoch           int64
 }
 
-// Unclosed returns at most limit of the campaigns that are not closed, and how many more there
-// are: first those that are open and have stock, then those that opened lately or will soon. So
-// however many campaigns there ever were, the ones that are issued now are among them.
+// Unclosed returns at most limit of the campaigns that are not closed, and how many more there are. Campaigns
+// that are open and have stock come first, then those that opened lately or will open soon. So the campaigns
+// that issue coupons now are among them, however many campaigns there ever were.
 func (l *Ledger) Unclosed(ctx context.Context, limit int) (all []Shown, more int64, err error) {
 	now := l.wall().UnixMicro()
 	rows, err := l.read.QueryContext(ctx, `SELECT c.id, c.quantity, c.in_force, c.issued, c.epoch FROM campaigns c WHERE `+unclosed+`
 		ORDER BY CASE WHEN (c.opens_at IS NULL OR c.opens_at <= ?) AND (c.quantity IS NULL OR c.in_force < c.quantity) THEN 0 ELSE 1 END,
 			ABS(COALESCE(c.opens_at, c.created_at) - ?), c.id LIMIT ?`, now, now, now, limit)
 	all, err = allRows(rows, err, scanShown)
-	if err == nil && len(all) == limit { // else nothing is left out
+	if err == nil && len(all) == limit { // else all are here
 		err = l.read.QueryRowContext(ctx, `SELECT count(*) FROM campaigns c WHERE `+unclosed, now).Scan(&more)
 		more = max(0, more-int64(limit))
 	}
@@ -44,8 +44,8 @@ func scanShown(take scan) (s Shown, err error) {
 	return s, err
 }
 
-// wall returns the gate's clock where it is this process's, and else the process's own, which is
-// good enough to choose by.
+// wall returns the time by the gate's clock if that is in this process, and else by this machine's clock,
+// which is good enough for choosing what to show.
 func (l *Ledger) wall() time.Time {
 	if l.clock == nil {
 		return time.Now()
@@ -53,8 +53,8 @@ func (l *Ledger) wall() time.Time {
 	return l.clock()
 }
 
-// LastDecision returns the latest instant that is written down as a campaign's last decision,
-// zero if there is no campaign.
+// LastDecision returns the latest instant that the ledger has as a campaign's last decision. It is zero if
+// there is no campaign.
 func (l *Ledger) LastDecision(ctx context.Context) (time.Time, error) {
 	var last sql.NullInt64
 	err := l.conclude.QueryRowContext(ctx, `SELECT max(decided_at) FROM campaigns`).Scan(&last)

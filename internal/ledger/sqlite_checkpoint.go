@@ -11,25 +11,25 @@ import (
 	"modernc.org/sqlite"
 )
 
-// checkpointAt is after how many pages in the write-ahead log its content goes to
-// the database. Of the many versions that a page has in a long log only the last
-// is copied, so a longer log makes less work, above all for many campaigns.
+// checkpointAt is how many pages the write-ahead log takes before its content is copied to the database. A
+// long log has many versions of a page, and only the last one is copied. So a longer log makes less work,
+// above all with many campaigns.
 const checkpointAt = 4096
 
-// logBytes is the size of the log's file: a header, then pages with a header each,
-// with room for those that are written while a checkpoint runs. 18 MiB.
+// logBytes is the size of the log's file: a header, and pages with a header each, with room for the pages
+// that are written while a checkpoint runs. 18 MiB.
 const logBytes = 32 + (checkpointAt+checkpointAt/8)*(24+4096)
 
-// A checkpointer copies the write-ahead log to the database beside the writer, so
-// that no claim waits for it. The log is used from its start again when all of it was
-// copied; as the writer goes on meanwhile, it copies what is left itself, which is little.
+// A checkpointer copies the write-ahead log to the database while the writer goes on, so that no claim waits
+// for the copy. SQLite writes from the log's start again only when all of the log was copied. So the writer
+// itself copies the little that it wrote while the checkpointer ran.
 type checkpointer struct {
 	db    *sql.DB
 	begin chan struct{} // has room for one
 	ended chan struct{} // has room for one
 }
 
-// startCheckpoints starts the writer's checkpointer, which stop ends.
+// startCheckpoints starts the writer's checkpointer; stop ends it.
 func (w *writer) startCheckpoints() (stop func()) {
 	w.checkpoints = checkpointer{w.ledger.checkpoints, make(chan struct{}, 1), make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -41,15 +41,15 @@ func (w *writer) startCheckpoints() (stop func()) {
 	}
 }
 
-// run copies when told to, until ctx ends.
+// run copies the log each time begin says so, until ctx ends.
 func (c *checkpointer) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-c.begin:
-			// What fails here, for want of space, say, is tried again with the next
-			// pages; the writer meets the same disk.
+			// A copy that fails, for want of space say, is tried again after the next pages. The writer
+			// reports a bad disk by itself.
 			_, _ = c.db.ExecContext(ctx, `PRAGMA wal_checkpoint(PASSIVE)`)
 			c.ended <- struct{}{}
 		}
@@ -59,12 +59,11 @@ func (c *checkpointer) run(ctx context.Context) {
 // A log is what the writer knows of the write-ahead log.
 type log struct {
 	pages   int  // written since the last checkpoint began
-	copying bool // by the checkpointer
+	copying bool // the checkpointer runs
 }
 
-// written counts the pages that a transaction wrote, and sees to it that they are
-// copied. After one that failed the log is copied too: if the disk is full, the
-// blocks that the log has can be used again.
+// written counts the pages that a transaction wrote, and starts a checkpoint when it is due. It also starts
+// one after a transaction that failed: if the disk is full, the blocks of the log can be used again.
 func (w *writer) written(failed bool) {
 	w.log.pages += w.pagesWritten()
 	if failed {
@@ -83,7 +82,7 @@ func (w *writer) written(failed bool) {
 	}
 }
 
-// finishCheckpoint copies what came while the checkpointer ran.
+// finishCheckpoint copies the pages that were written while the checkpointer ran.
 func (w *writer) finishCheckpoint() {
 	w.log = log{}
 	if w.conn != nil {
@@ -91,7 +90,7 @@ func (w *writer) finishCheckpoint() {
 	}
 }
 
-// pagesWritten returns how many pages the connection wrote since it was last asked.
+// pagesWritten returns how many pages the connection wrote since the last call.
 func (w *writer) pagesWritten() (pages int) {
 	if w.conn == nil {
 		return 0
@@ -103,9 +102,8 @@ func (w *writer) pagesWritten() (pages int) {
 	return pages
 }
 
-// extendLog makes the log's file as long as it will be, because writing into blocks
-// that a file has is twice as fast here as growing it. The transaction keeps other
-// processes from writing to it meanwhile.
+// extendLog gives the log's file its full length, because writing into blocks that a file has is twice as
+// fast here as growing the file. The transaction keeps other processes from writing to the log meanwhile.
 func extendLog(ctx context.Context, path string, write *sql.DB) error {
 	conn, err := write.Conn(ctx)
 	if err != nil {
@@ -120,8 +118,8 @@ func extendLog(ctx context.Context, path string, write *sql.DB) error {
 	return errors.Join(err, end)
 }
 
-// extend fills a file with zeros up to a length, or leaves it as it is if the disk
-// has no room for that: then it grows as it is needed.
+// extend fills a file with zeros up to a length. If the disk has no room for that, extend leaves the file as
+// it is; then the file grows as needed.
 func extend(name string, length int64) error {
 	f, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {

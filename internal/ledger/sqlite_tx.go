@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// unknown tells whether an error of a transaction leaves open what became of it.
+// unknown reports whether an error leaves open if the transaction was committed.
 func (w *writer) unknown(err error) bool { return w.ledger.dialect.classify(err) == unreachable }
 
-// transaction commits what a number of jobs do, or nothing of it.
+// transaction runs do, which is the work of so many jobs, and commits all of it or nothing.
 func (w *writer) transaction(jobs int, do func(*tx) error) error {
 	started := time.Now()
 	err := w.begin()
@@ -26,7 +26,7 @@ func (w *writer) transaction(jobs int, do func(*tx) error) error {
 	}
 	unknown := w.unknown(err)
 	if unknown {
-		// The connection may be in any state: the next transaction gets a new one.
+		// The connection may be in any state, so the next transaction gets a new one.
 		w.disconnect()
 		err = fmt.Errorf("write to the ledger: %w", err)
 	}
@@ -65,7 +65,8 @@ func (w *writer) commit() error {
 	return err
 }
 
-// rollback ends a transaction that SQLite may have rolled back by itself, and forgets the rows that it decided by.
+// rollback ends a transaction, which SQLite may already have rolled back by itself, and forgets the rows that the
+// transaction changed in memory.
 func (w *writer) rollback() {
 	for id := range w.tx.dirty {
 		delete(w.tx.stocks, id)
@@ -75,7 +76,7 @@ func (w *writer) rollback() {
 	}
 }
 
-// disconnect closes the connection, and forgets all that was read through it.
+// disconnect closes the connection, and forgets all rows that were read through it.
 func (w *writer) disconnect() {
 	clear(w.tx.stocks)
 	if w.conn != nil {
@@ -84,8 +85,8 @@ func (w *writer) disconnect() {
 	}
 }
 
-// A connection is the writer's, with the statements that it has prepared. They take no context: one
-// that is cut short would leave it unknown what happened, and every statement is short.
+// A connection is the writer's connection with its prepared statements. Statements take no context: after a
+// statement that is cut short it would be unknown what happened, and every statement is short.
 type connection struct {
 	conn     *sql.Conn
 	prepared map[string]*sql.Stmt
@@ -130,7 +131,7 @@ func (c *connection) query(query string, args ...any) (*sql.Rows, error) {
 	return s.Query(args...)
 }
 
-// close closes the connection; one that is only given back would keep its state.
+// close closes the connection for good. A connection that is only returned to the pool would keep its state.
 func (c *connection) close() {
 	for _, s := range c.prepared {
 		_ = s.Close()

@@ -11,12 +11,12 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A job is what one caller has the writer do: all or nothing of it is committed. It may be
-// run more than once and must do the same each time.
+// A job is work of one caller for the writer, which commits all of it or nothing. A job may run more than
+// once and must do the same each time.
 type job struct {
 	ctx    context.Context
-	claims *claims         // to be decided, in one transaction with other callers' claims
-	do     func(*tx) error // anything else, in a transaction of its own
+	claims *claims         // decided in one transaction with other callers' claims
+	do     func(*tx) error // other work, in a transaction of its own
 	err    error
 	done   chan struct{}
 }
@@ -25,17 +25,17 @@ const (
 	// maxJobs bounds the calls that share a transaction: 1,000 batches of
 	// one claim are some 25 ms at the 23 µs a claim of BenchmarkIssue.
 	maxJobs = 1024
-	// maxStocks bounds the campaigns whose rows are kept in memory: about 3 MB.
+	// maxStocks bounds how many campaigns have their rows in memory: about 3 MB.
 	maxStocks = 10_000
 	// gatherFor bounds how long a transaction waits for jobs that it expects.
 	gatherFor = time.Millisecond
-	// aloneFor is how long the claims of a campaign share no transaction after the schema refused
-	// some of them: to find out whose claims it refuses costs the others' some ten transactions.
+	// aloneFor is how long the claims of a campaign share no transaction after the schema refused one of
+	// them. Finding the refused claims costs other campaigns' claims some ten transactions.
 	aloneFor = time.Second
 )
 
-// update runs do in a transaction of its own and returns when that is on the disk. If ctx
-// ends first, it may yet be committed.
+// update runs do in a transaction of its own and returns when the commit is on the disk. If ctx ends first,
+// the transaction may still be committed.
 func (l *Ledger) update(ctx context.Context, do func(*tx) error) error {
 	if l.dialect.shared {
 		return l.transact(ctx, false, do)
@@ -43,8 +43,8 @@ func (l *Ledger) update(ctx context.Context, do func(*tx) error) error {
 	return l.await(&job{ctx: ctx, do: do, done: make(chan struct{})})
 }
 
-// repeat is update for what, run again after it was committed, finds what it
-// did: on a server it is run again where the outcome is not known.
+// repeat is update for a do that may run again after it was committed and then finds that its work is done.
+// On a server it runs again if the outcome of a commit is unknown.
 func (l *Ledger) repeat(ctx context.Context, do func(*tx) error) error {
 	if l.dialect.shared {
 		return l.transact(ctx, true, do)
@@ -52,7 +52,7 @@ func (l *Ledger) repeat(ctx context.Context, do func(*tx) error) error {
 	return l.update(ctx, do)
 }
 
-// await hands a job to the writer and returns when it is done.
+// await hands a job to the writer and returns when the job is done.
 func (l *Ledger) await(j *job) error {
 	select {
 	case l.jobs <- j:
@@ -65,7 +65,7 @@ func (l *Ledger) await(j *job) error {
 	case <-j.done:
 		return j.err
 	case <-l.done:
-		// Run may have answered it just before it returned.
+		// Run may have answered the job just before it returned.
 		select {
 		case <-j.done:
 			return j.err
@@ -77,7 +77,7 @@ func (l *Ledger) await(j *job) error {
 	}
 }
 
-// Run writes, until ctx ends; then it finishes what waits and returns.
+// Run writes until ctx ends. Then it finishes the waiting jobs and returns.
 func (l *Ledger) Run(ctx context.Context) error {
 	defer close(l.done)
 	if l.dialect.shared {
@@ -102,12 +102,12 @@ func (l *Ledger) Run(ctx context.Context) error {
 type writer struct {
 	ledger *Ledger
 	tx     *tx
-	conn   *connection // nil: there is none
-	left   *job        // came while claims gathered, and shares no transaction
+	conn   *connection // nil if there is none
+	left   *job        // arrived while claims were gathered, and shares no transaction
 	jobs   []*job      // gathered
 	claims []*claims   // of a transaction
-	before int         // jobs that gathered before
-	late   *time.Timer // ends the wait for as many
+	before int         // how many jobs the previous transaction gathered
+	late   *time.Timer // ends the wait for that many
 	// alone says until when a campaign's claims share no transaction.
 	alone map[firstcome.CampaignID]time.Time
 
@@ -129,7 +129,7 @@ func (w *writer) next(ctx context.Context) *job {
 	}
 }
 
-// waiting returns the next job, or nil if none is there.
+// waiting returns the next job, or nil if none waits.
 func (w *writer) waiting() *job {
 	select {
 	case j := <-w.ledger.jobs:
@@ -139,11 +139,11 @@ func (w *writer) waiting() *job {
 	}
 }
 
-// gather takes all claims that wait, up to a job of another kind: claims behind a change
-// are decided behind it. While most callers that the previous transaction answered have not come again, it
-// waits for them: otherwise crowds at many campaigns would be split into many small transactions, each
-// with a sync and with the pages that all of them write. A claim that comes alone never waits; one that
-// comes when a crowd has gone waits once.
+// gather takes all waiting claims, up to a job of another kind: claims that arrive after a change are decided
+// after it. It waits for as many claims as the previous transaction answered, less a tenth, because those
+// callers are likely to come again. Otherwise crowds at many campaigns would be split into many small
+// transactions, each with a sync and with the pages that all of them write. A claim that arrives alone never
+// waits; the first claim after a crowd has gone waits once.
 func (w *writer) gather(first *job) []*job {
 	w.jobs = append(w.jobs[:0], first)
 	expected := w.before - w.before/10
@@ -174,11 +174,12 @@ func (w *writer) gather(first *job) []*job {
 	return w.jobs
 }
 
-// claim decides claims, and answers them: together, but for those of campaigns of which some were refused.
+// claim decides claims together, and answers them. The claims of a campaign that had a refused claim lately
+// are decided one by one.
 func (w *writer) claim(jobs []*job) {
 	var alone []*job
 	if len(w.alone) > 0 {
-		now := time.Now() // one for all, so that the claims of a campaign stay in order
+		now := time.Now() // one instant for all, so that the claims of a campaign stay in order
 		jobs = slices.DeleteFunc(jobs, func(j *job) bool {
 			is := now.Before(w.alone[j.claims.id])
 			if is {
@@ -196,9 +197,9 @@ func (w *writer) claim(jobs []*job) {
 	clear(w.jobs)
 }
 
-// together decides claims in one transaction, and answers them. If that is refused, it is unknown which claim
-// caused it. Then each half has a transaction, the first before the second so that a campaign's claims keep
-// their order, until the refused claims are alone.
+// together decides claims in one transaction, and answers them. If the schema refuses the transaction, it is
+// unknown which claim is to blame. Then together runs the first half and after it the second half, so that a
+// campaign's claims keep their order. It halves on until the refused claims are alone.
 func (w *writer) together(jobs []*job) {
 	w.claims = w.claims[:0]
 	for _, j := range jobs {
@@ -222,7 +223,7 @@ func (w *writer) together(jobs []*job) {
 	case half > 0:
 		w.together(jobs[:half])
 		w.together(jobs[half:])
-	case remembered: // perhaps not as it is: now it is read
+	case remembered: // the row in memory may be stale: now it is read
 		w.together(jobs)
 	default:
 		w.alone[first] = time.Now().Add(aloneFor)
@@ -230,8 +231,8 @@ func (w *writer) together(jobs []*job) {
 	}
 }
 
-// change runs any other job in a transaction of its own, so that its refusal is its own. What the schema refuses
-// runs twice: then a recording looks why.
+// change runs a job that is not a claim in a transaction of its own, so that a refusal concerns no other job. A
+// job that the schema refuses runs a second time: then a recording looks for the reason.
 func (w *writer) change(j *job) {
 	err := nobodyWaits(j.ctx)
 	if err == nil {
