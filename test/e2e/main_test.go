@@ -48,7 +48,7 @@ func build(file string) error {
 	cmd := exec.Command("go", "build", "-trimpath", "-o", file, "../../cmd/firstcome")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if underRace {
-		// SQLite is C that was translated: no code of ours, and several times as slow with the detector.
+		// SQLite is C that was translated: no code of ours, and slower with the detector.
 		cmd = exec.Command("go", "build", "-race", "-gcflags=modernc.org/...=-race=false", "-o", file, "../../cmd/firstcome")
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
