@@ -61,9 +61,9 @@ OUTSIDE := ./test/e2e ./test/mutants ./test/bench
 unit:
 	CGO_ENABLED=0 .ci/gotest -shuffle=on -count=1 -parallel 4 -timeout $(TIMEOUT) $(OUTSIDE)
 
-# The race detector watches all but SQLite, which is C that was translated into Go: it is no code of ours, and with
 # The race detector watches all but SQLite, which is C that was translated into Go: it is no code of ours, and it is
 # slower with the detector (of two pairs of tests one took 2.9 times as long, the other 1.3 times).
+RACE := -race -gcflags=modernc.org/...=-race=false
 
 # Unit, property and conformance tests, with the seeds of the fuzzers.
 #
