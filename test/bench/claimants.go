@@ -20,21 +20,12 @@ const inProcess = 256
 // claimants: goroutines of this process claim from the Redis gate through an
 // Issuer, as a node's callers do, against one call of the same script a claim
 // through the same client.
-func claimants(ctx context.Context, b *bench) error {
+func claimants(ctx context.Context, b *bench) {
 	var h hosts
 	defer h.close()
-	url, err := h.database(ctx, services.Redis)
-	if err != nil {
-		return err
-	}
-	key, err := firstcome.NewSecret([]byte(secret))
-	if err != nil {
-		return err
-	}
-	gate, err := redis.Open(ctx, redis.Options{URL: url, Secret: key, Backlog: -1})
-	if err != nil {
-		return err
-	}
+	url := h.database(ctx, services.Redis)
+	key := value(firstcome.NewSecret([]byte(secret)))
+	gate := value(redis.Open(ctx, redis.Options{URL: url, Secret: key, Backlog: -1}))
 	defer gate.Close()
 	issuer := flow.NewIssuer(gate, flow.Limits{})
 	single := func(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Decision, error) {
@@ -45,26 +36,19 @@ func claimants(ctx context.Context, b *bench) error {
 		return decisions[0], nil
 	}
 	// As many more claims as they are faster, so that both take about as long.
-	c, err := b.pair(
-		func() (figure, error) { return b.claimAll(ctx, gate, issuer.Claim, 4*b.claims) },
-		func() (figure, error) { return b.claimAll(ctx, gate, single, b.claims) })
-	if err != nil {
-		return err
-	}
+	c := b.pair(
+		func() figure { return b.claimAll(ctx, gate, issuer.Claim, 4*b.claims) },
+		func() figure { return b.claimAll(ctx, gate, single, b.claims) })
 	b.printRate(fmt.Sprintf("Redis gate without HTTP, %d claimants", inProcess), c, "a script each", wantClaimants)
-	return nil
 }
 
 // claimAll has a new campaign's coupons claimed from goroutines of this process.
-func (b *bench) claimAll(ctx context.Context, gate *redis.Gate, claim claimFunc, claims int) (figure, error) {
+func (b *bench) claimAll(ctx context.Context, gate *redis.Gate, claim claimFunc, claims int) figure {
 	b.made++
 	id := firstcome.CampaignID("bench-" + strconv.Itoa(b.made))
-	_, err := gate.Apply(ctx, firstcome.Change{
+	value(gate.Apply(ctx, firstcome.Change{
 		Campaign: id, Version: 1, Kind: firstcome.ChangeTerms, Epoch: 1, Terms: firstcome.Terms{Quantity: firstcome.Unlimited},
-	})
-	if err != nil {
-		return figure{}, err
-	}
+	}))
 	var next atomic.Int64
 	var all sync.WaitGroup
 	var failed atomic.Pointer[error]
@@ -84,9 +68,9 @@ func (b *bench) claimAll(ctx context.Context, gate *redis.Gate, claim claimFunc,
 	}
 	all.Wait()
 	if err := failed.Load(); err != nil {
-		return figure{}, *err
+		must(*err)
 	}
-	return figure{perSecond: float64(claims) / time.Since(began).Seconds()}, nil
+	return figure{perSecond: float64(claims) / time.Since(began).Seconds()}
 }
 
 type claimFunc func(context.Context, firstcome.CampaignID, firstcome.UserID) (firstcome.Decision, error)

@@ -27,23 +27,15 @@ var arguments = map[services.Kind][]string{
 type hosts struct{ servers []*services.Server }
 
 // database starts a server and returns the URL of a database.
-func (h *hosts) database(ctx context.Context, kind services.Kind) (string, error) {
-	s, err := kind.Start(ctx, arguments[kind]...)
-	if err != nil {
-		return "", err
-	}
+func (h *hosts) database(ctx context.Context, kind services.Kind) string {
+	s := value(kind.Start(ctx, arguments[kind]...))
 	h.servers = append(h.servers, s)
-	return s.Database(ctx)
+	return value(s.Database(ctx))
 }
 
 // fleet starts Redis and a database server, and returns the arguments of their nodes.
-func (h *hosts) fleet(ctx context.Context, kind services.Kind) ([]string, error) {
-	gate, err := h.database(ctx, services.Redis)
-	if err != nil {
-		return nil, err
-	}
-	ledger, err := h.database(ctx, kind)
-	return []string{"--ledger", ledger, "--gate", gate}, err
+func (h *hosts) fleet(ctx context.Context, kind services.Kind) []string {
+	return []string{"--ledger", h.database(ctx, kind), "--gate", h.database(ctx, services.Redis)}
 }
 
 func (h *hosts) close() {
@@ -53,7 +45,7 @@ func (h *hosts) close() {
 }
 
 // node starts a node of a fleet.
-func (b *bench) node(ctx context.Context, args ...string) (*server, error) {
+func (b *bench) node(ctx context.Context, args ...string) *server {
 	return b.serve(ctx, []string{"FIRSTCOME_SECRET=" + secret}, args...)
 }
 
@@ -66,26 +58,18 @@ type parts struct {
 }
 
 // parts opens a gate and a ledger.
-func (b *bench) parts(ctx context.Context, gate, keeps string) (*parts, error) {
-	key, err := firstcome.NewSecret([]byte(secret))
-	if err != nil {
-		return nil, err
-	}
+func (b *bench) parts(ctx context.Context, gate, keeps string) *parts {
+	key := value(firstcome.NewSecret([]byte(secret)))
 	p := &parts{}
 	options := redis.Options{
 		URL: gate, Secret: key, Backlog: -1,
 		Ledger: func() string { return p.ledger.Identity() }, Marker: p.marker,
 	}
-	if p.gate, err = redis.Open(ctx, options); err != nil {
-		return nil, err
-	}
-	if p.ledger, err = ledger.Open(ctx, keeps, ledger.Options{Secret: key, Gate: p.gate.Name()}); err != nil {
-		p.gate.Close()
-		return nil, err
-	}
+	p.gate = value(redis.Open(ctx, options))
+	p.ledger = value(ledger.Open(ctx, keeps, ledger.Options{Secret: key, Gate: p.gate.Name()}))
 	ctx, p.stop = context.WithCancel(ctx)
 	p.runs.Go(func() error { return p.ledger.Run(ctx) })
-	return p, nil
+	return p
 }
 
 func (p *parts) marker(ctx context.Context, id firstcome.CampaignID) (string, error) {
@@ -101,22 +85,17 @@ func (p *parts) close() {
 }
 
 // create makes an unlimited campaign.
-func (p *parts) create(ctx context.Context, id firstcome.CampaignID) error {
-	err := p.ledger.Create(ctx, "bench", id, firstcome.Terms{Name: "bench", Quantity: firstcome.Unlimited, Answer: firstcome.Decided, Benefit: []byte(`{"percent":20}`)})
-	if err != nil {
-		return err
-	}
-	return flow.NewChanger(p.ledger, p.gate, nil).Finish(ctx, id, 1)
+func (p *parts) create(ctx context.Context, id firstcome.CampaignID) {
+	must(p.ledger.Create(ctx, "bench", id, firstcome.Terms{Name: "bench", Quantity: firstcome.Unlimited, Answer: firstcome.Decided, Benefit: []byte(`{"percent":20}`)}))
+	must(flow.NewChanger(p.ledger, p.gate, nil).Finish(ctx, id, 1))
 }
 
 // record records what the gate has issued of a campaign until all is settled, and
 // returns how long it took, and how many coupons a transaction had.
-func (p *parts) record(ctx context.Context, id firstcome.CampaignID) (took time.Duration, batch float64, err error) {
-	state, err := p.gate.State(ctx, id)
-	if err != nil {
-		return 0, 0, err
-	}
+func (p *parts) record(ctx context.Context, id firstcome.CampaignID) (took time.Duration, batch float64) {
+	state := value(p.gate.State(ctx, id))
 	running, stop := context.WithCancel(ctx)
+	defer stop()
 	journal := p.gate.Journal(redis.JournalOptions{Active: p.ledger.Active})
 	recorder := flow.NewRecorder(journal, p.ledger, flow.RecorderLimits{})
 	began := time.Now()
@@ -124,14 +103,12 @@ func (p *parts) record(ctx context.Context, id firstcome.CampaignID) (took time.
 	run.Go(func() error { return recorder.Run(running) })
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for end := state.LastNumber; err == nil && state.DrainedThrough < end; state, err = p.gate.State(ctx, id) {
+	for end := state.LastNumber; state.DrainedThrough < end; state = value(p.gate.State(ctx, id)) {
 		<-tick.C
 	}
 	took = time.Since(began)
 	stop()
-	if failed := run.Wait(); err == nil {
-		err = failed
-	}
+	must(run.Wait())
 	s := recorder.Stats()
-	return took, float64(s.Coupons) / float64(max(s.Batches, 1)), err
+	return took, float64(s.Coupons) / float64(max(s.Batches, 1))
 }

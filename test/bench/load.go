@@ -74,55 +74,36 @@ type figure struct {
 }
 
 // cpu returns the processor time that the servers have used.
-func (t target) cpu() (sum time.Duration, err error) {
+func (t target) cpu() (sum time.Duration) {
 	for _, s := range t.servers {
-		used, err := s.cpu()
-		if err != nil {
-			return 0, err
-		}
-		sum += used
+		sum += s.cpu()
 	}
-	return sum, nil
+	return sum
 }
 
 // drive sends claims to a target and checks that all got the outcome wanted.
-func drive(ctx context.Context, t target, claims, connections int, rate float64, outcome string) (figure, error) {
-	before, err := t.cpu()
-	if err != nil {
-		return figure{}, err
-	}
+func drive(ctx context.Context, t target, claims, connections int, rate float64, outcome string) figure {
+	before := t.cpu()
 	var opened atomic.Int64
 	connected, hangUp := context.WithCancel(ctx)
 	defer hangUp()
 	r := load.Drive(ctx, load.Config{Users: claims, Repeat: 1, Concurrency: connections, Rate: rate}, func() load.Ask {
 		return t.worker(connected, t.servers[int(opened.Add(1))%len(t.servers)])
 	})
-	after, err := t.cpu()
-	if err != nil {
-		return figure{}, err
-	}
+	after := t.cpu()
 	if outcome != "" && r.Outcomes[outcome] != int64(claims) {
-		return figure{}, fmt.Errorf("of %d claims not all were %s: %v %v", claims, outcome, r.Outcomes, r.Trouble)
+		must(fmt.Errorf("of %d claims not all were %s: %v %v", claims, outcome, r.Outcomes, r.Trouble))
 	}
-	return figure{float64(claims) / r.Seconds, (after - before) / time.Duration(claims), r}, nil
+	return figure{float64(claims) / r.Seconds, (after - before) / time.Duration(claims), r}
 }
 
 // copyAnswer has the reference answer as the server does to one claim.
-func copyAnswer(ctx context.Context, from, to *server, campaign, user string) error {
-	answer, err := http.Post("http://"+from.address+"/v1/campaigns/"+campaign+"/claims", "application/json", bytes.NewReader([]byte(`{"user_id":"`+user+`"}`)))
-	if err != nil {
-		return err
-	}
+func copyAnswer(ctx context.Context, from, to *server, campaign, user string) {
+	answer := value(http.Post("http://"+from.address+"/v1/campaigns/"+campaign+"/claims", "application/json", bytes.NewReader([]byte(`{"user_id":"`+user+`"}`))))
 	defer answer.Body.Close()
-	put, err := http.NewRequestWithContext(ctx, http.MethodPut, "http://"+to.address+"/", answer.Body)
-	if err != nil {
-		return err
-	}
+	put := value(http.NewRequestWithContext(ctx, http.MethodPut, "http://"+to.address+"/", answer.Body))
 	put.Header.Set("Content-Type", answer.Header.Get("Content-Type"))
 	put.Header.Set("Status", strconv.Itoa(answer.StatusCode))
-	done, err := http.DefaultClient.Do(put)
-	if err != nil {
-		return err
-	}
-	return done.Body.Close()
+	done := value(http.DefaultClient.Do(put))
+	must(done.Body.Close())
 }

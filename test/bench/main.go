@@ -79,7 +79,7 @@ func run(ctx context.Context, b *bench) error {
 		return err
 	}
 	for _, r := range selected {
-		if err := r.measure(ctx, b); err != nil {
+		if err := r.run(ctx, b); err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
 	}

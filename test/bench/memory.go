@@ -16,82 +16,51 @@ import (
 
 // memory: what a holder costs in Redis's memory, with a user id of 8 bytes and the
 // instant of issue, once all is recorded; and what the journal has then.
-func memory(ctx context.Context, b *bench) error {
+func memory(ctx context.Context, b *bench) {
 	var h hosts
 	defer h.close()
-	url, err := h.database(ctx, services.Redis)
-	if err != nil {
-		return err
-	}
-	p, err := b.parts(ctx, url, "sqlite:"+filepath.Join(b.dir, "memory.db"))
-	if err != nil {
-		return err
-	}
+	url := h.database(ctx, services.Redis)
+	p := b.parts(ctx, url, "sqlite:"+filepath.Join(b.dir, "memory.db"))
 	defer p.close()
-	option, err := rueidis.ParseURL(url)
-	if err != nil {
-		return err
-	}
+	option := value(rueidis.ParseURL(url))
 	option.DisableCache, option.ForceSingleClient = true, true
-	client, err := rueidis.NewClient(option)
-	if err != nil {
-		return err
-	}
+	client := value(rueidis.NewClient(option))
 	defer client.Close()
-	return b.holder(ctx, p, client)
+	b.holder(ctx, p, client)
 }
 
-func (b *bench) holder(ctx context.Context, p *parts, client rueidis.Client) error {
+func (b *bench) holder(ctx context.Context, p *parts, client rueidis.Client) {
 	const warm, large = firstcome.CampaignID("warm"), firstcome.CampaignID("large")
-	settle := func(id firstcome.CampaignID, coupons int) (bytes int64, err error) {
-		if err := p.create(ctx, id); err != nil {
-			return 0, err
-		}
-		if err := p.fill(ctx, id, coupons, func(n int) string { return fmt.Sprintf("%08d", n) }); err != nil {
-			return 0, err
-		}
-		if _, _, err := p.record(ctx, id); err != nil {
-			return 0, err
-		}
+	settle := func(id firstcome.CampaignID, coupons int) (bytes int64) {
+		p.create(ctx, id)
+		p.fill(ctx, id, coupons, func(n int) string { return fmt.Sprintf("%08d", n) })
+		p.record(ctx, id)
 		return usedMemory(ctx, client)
 	}
-	before, err := settle(warm, entry) // connections, scripts, and what else comes once
-	if err != nil {
-		return err
-	}
-	after, err := settle(large, b.holders)
-	if err != nil {
-		return err
-	}
-	left, err := client.Do(ctx, client.B().Xlen().Key("firstcome:{"+string(large)+"}:journal").Build()).AsInt64()
-	if err != nil {
-		return err
-	}
+	before := settle(warm, entry) // connections, scripts, and what else comes once
+	after := settle(large, b.holders)
+	left := value(client.Do(ctx, client.B().Xlen().Key("firstcome:{"+string(large)+"}:journal").Build()).AsInt64())
 	b.print(fmt.Sprintf("Redis's memory a holder, of %d with ids of 8 bytes", b.holders),
 		fmt.Sprintf("%.1f bytes", float64(after-before)/float64(b.holders)), "", "", wantHolder)
 	b.print("… entries in the journal once settled", strconv.FormatInt(left, 10), "", "", wantJournal)
-	return nil
 }
 
 // usedMemory returns used_memory, once no rewrite of the append-only file is under way.
-func usedMemory(ctx context.Context, client rueidis.Client) (int64, error) {
+func usedMemory(ctx context.Context, client rueidis.Client) int64 {
 	for {
-		text, err := client.Do(ctx, client.B().Info().Build()).ToString()
-		if err != nil {
-			return 0, err
-		}
+		text := value(client.Do(ctx, client.B().Info().Build()).ToString())
 		info := map[string]string{}
 		for line := range strings.Lines(text) {
 			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 			info[name] = value
 		}
 		if info["aof_rewrite_in_progress"] == "0" && info["aof_rewrite_scheduled"] == "0" {
-			return strconv.ParseInt(info["used_memory"], 10, 64)
+			return value(strconv.ParseInt(info["used_memory"], 10, 64))
 		}
 		select {
 		case <-time.After(100 * time.Millisecond):
 		case <-ctx.Done():
-			return 0, ctx.Err()
+			must(ctx.Err())
 		}
 	}
 }

@@ -31,52 +31,32 @@ http {
 `
 
 // behindNginx starts nginx before a node, and returns the node as it is reached through it.
-func (b *bench) behindNginx(ctx context.Context, node *server) (*server, error) {
+func (b *bench) behindNginx(ctx context.Context, node *server) *server {
 	binary, err := exec.LookPath("nginx")
 	if err != nil {
-		binary = "/usr/sbin/nginx" // where the path of most users does not lead
+		binary, err = exec.LookPath("/usr/sbin/nginx") // where the path of most users does not lead
 	}
-	address, err := freeAddress()
 	if err != nil {
-		return nil, err
+		must(fmt.Errorf("%w: .ci/install installs nginx-light", err))
 	}
-	dir, err := os.MkdirTemp(b.dir, "nginx-")
-	if err != nil {
-		return nil, err
-	}
+	address := freeAddress()
+	dir := value(os.MkdirTemp(b.dir, "nginx-"))
 	conf := filepath.Join(dir, "nginx.conf")
-	if err := os.WriteFile(conf, fmt.Appendf(nil, nginxConf, dir, node.address, address), 0o600); err != nil {
-		return nil, err
-	}
-	s, err := begin(exec.Command(binary, "-p", dir, "-c", conf, "-e", "stderr"), address)
-	if err != nil {
-		return nil, fmt.Errorf("%w: .ci/install installs nginx-light", err)
-	}
-	return s, s.ready(ctx)
+	must(os.WriteFile(conf, fmt.Appendf(nil, nginxConf, dir, node.address, address), 0o600))
+	return begin(ctx, exec.Command(binary, "-p", dir, "-c", conf, "-e", "stderr"), address)
 }
 
 // nginx: claims through nginx, and 5 % reads among them on the same connections, against the same where net/http
 // answers everything. A path with an escape is never for a lane.
-func nginx(ctx context.Context, b *bench) error {
+func nginx(ctx context.Context, b *bench) {
 	nodes := map[string]target{}
 	for _, lanes := range []string{"on", "off"} {
-		node, err := b.serve(ctx, nil, "--ledger", "sqlite:"+filepath.Join(b.dir, "nginx-"+lanes+".db"), "--lanes", lanes)
-		if err != nil {
-			return err
-		}
+		node := b.serve(ctx, nil, "--ledger", "sqlite:"+filepath.Join(b.dir, "nginx-"+lanes+".db"), "--lanes", lanes)
 		defer node.stop()
-		proxy, err := b.behindNginx(ctx, node)
-		if err != nil {
-			return err
-		}
+		proxy := b.behindNginx(ctx, node)
 		defer proxy.stop()
-		id, err := b.campaign(ctx, node, -1)
-		if err != nil {
-			return err
-		}
-		if _, err := drive(ctx, at(node, id, sequential(0)), b.claims, 64, 0, "issued"); err != nil {
-			return err
-		}
+		id := b.campaign(ctx, node, -1)
+		drive(ctx, at(node, id, sequential(0)), b.claims, 64, 0, "issued")
 		through := *node // whose processor time counts
 		through.address = proxy.address
 		nodes[lanes] = at(&through, id, sequential(0))
@@ -89,17 +69,13 @@ func nginx(ctx context.Context, b *bench) error {
 		{"net/http answers", "", func(user string) string { return strings.ReplaceAll(user, "-", "%2D") }},
 	}
 	for _, read := range reads {
-		round := func(lanes string) func() (figure, error) {
+		round := func(lanes string) func() figure {
 			t := nodes[lanes]
 			t.read = read.path
-			return func() (figure, error) { return drive(ctx, t, b.claims, 64, 0, "already_issued") }
+			return func() figure { return drive(ctx, t, b.claims, 64, 0, "already_issued") }
 		}
-		c, err := b.pair(round("on"), round("off"))
-		if err != nil {
-			return err
-		}
+		c := b.pair(round("on"), round("off"))
 		b.printRate("already_issued through nginx, 5 % reads that "+read.who+", 64 connections", c, "--lanes off", "")
 		b.printCPU(c, read.want)
 	}
-	return nil
 }

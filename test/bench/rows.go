@@ -6,13 +6,44 @@ import (
 	"github.com/firstcome/firstcome/test/services"
 )
 
-// A row is a group of figures. What is wanted of them stands beside the figure in
+// A row is a group of figures; an error ends it by must. What is wanted of them stands beside the figure in
 // the measuring function; this list is the whole of what is measured.
 type row struct {
 	name    string
-	measure func(context.Context, *bench) error
+	measure func(context.Context, *bench)
 	needs   []services.Kind // which it starts
 }
+
+// run measures the row and returns the error that ended it.
+func (r row) run(ctx context.Context, b *bench) (err error) {
+	defer func() {
+		switch ended := recover().(type) {
+		case nil:
+		case failure:
+			err = ended.error
+		default:
+			panic(ended)
+		}
+	}()
+	r.measure(ctx, b)
+	return nil
+}
+
+// must ends a row at an error: run says which row, once the servers of the row are stopped.
+func must(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+// value returns the result of a call, and ends a row at its error.
+func value[T any](result T, err error) T {
+	must(err)
+	return result
+}
+
+// A failure is an error that ended a row.
+type failure struct{ error }
 
 var rows = []row{
 	{name: "winners", measure: winners},

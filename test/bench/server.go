@@ -38,67 +38,41 @@ func (b *bench) build(ctx context.Context) error {
 }
 
 // freeAddress returns an address of the loopback that nobody listens on.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
+func freeAddress() string {
+	l := value(net.Listen("tcp", "127.0.0.1:0"))
+	must(l.Close())
+	return l.Addr().String()
 }
 
 // firstcome starts a server on a ledger in the given directory.
-func (b *bench) firstcome(ctx context.Context, ledger string) (*server, error) {
+func (b *bench) firstcome(ctx context.Context, ledger string) *server {
 	return b.serve(ctx, nil, "--ledger", "sqlite:"+filepath.Join(b.dir, ledger))
 }
 
 // serve starts a server with more variables and arguments.
-func (b *bench) serve(ctx context.Context, env []string, args ...string) (*server, error) {
-	address, err := freeAddress()
-	if err != nil {
-		return nil, err
-	}
-	ops, err := freeAddress()
-	if err != nil {
-		return nil, err
-	}
+func (b *bench) serve(ctx context.Context, env []string, args ...string) *server {
+	address, ops := freeAddress(), freeAddress()
 	cmd := exec.Command(b.binary, append([]string{"serve", "--listen", address, "--ops", ops, "--log-level", "error"}, args...)...)
 	cmd.Env = append(os.Environ(), env...)
-	s, err := begin(cmd, address)
-	if err != nil {
-		return nil, err
-	}
+	s := begin(ctx, cmd, address)
 	s.ops = ops
-	return s, s.ready(ctx)
+	return s
 }
-
-// bare starts the reference that only answers.
-func (b *bench) bare(ctx context.Context) (*server, error) { return b.reference(ctx, "-bare") }
 
 // reference starts this program as a reference server.
-func (b *bench) reference(ctx context.Context, args ...string) (*server, error) {
-	address, err := freeAddress()
-	if err != nil {
-		return nil, err
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	s, err := begin(exec.Command(self, append(args, "-listen", address)...), address)
-	if err != nil {
-		return nil, err
-	}
-	return s, s.ready(ctx)
+func (b *bench) reference(ctx context.Context, args ...string) *server {
+	address := freeAddress()
+	return begin(ctx, exec.Command(value(os.Executable()), append(args, "-listen", address)...), address)
 }
 
-func begin(cmd *exec.Cmd, address string) (*server, error) {
+// begin starts a process and waits until it answers.
+func begin(ctx context.Context, cmd *exec.Cmd, address string) *server {
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
+	must(cmd.Start())
 	s := &server{address: address, process: cmd.Process, exited: make(chan error, 1)}
 	go func() { s.exited <- cmd.Wait() }()
-	return s, nil
+	must(s.ready(ctx))
+	return s
 }
 
 // ready waits until the server answers.
@@ -123,58 +97,43 @@ func (s *server) stop() {
 }
 
 // cpu returns the processor time that the process has used.
-func (s *server) cpu() (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.process.Pid))
-	if err != nil {
-		return 0, err
-	}
+func (s *server) cpu() time.Duration {
+	text := value(os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.process.Pid)))
 	// The fields behind the name in brackets: utime and stime are the 12th and 13th.
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	user, err1 := strconv.ParseInt(fields[11], 10, 64)
-	system, err2 := strconv.ParseInt(fields[12], 10, 64)
+	user, system := value(strconv.ParseInt(fields[11], 10, 64)), value(strconv.ParseInt(fields[12], 10, 64))
 	const tick = 10 * time.Millisecond // USER_HZ is 100 on Linux
-	return time.Duration(user+system) * tick, errors.Join(err1, err2)
+	return time.Duration(user+system) * tick
 }
 
 // memory returns the resident memory of the process, in bytes.
-func (s *server) memory() (int64, error) {
-	file, err := os.Open(fmt.Sprintf("/proc/%d/status", s.process.Pid))
-	if err != nil {
-		return 0, err
-	}
+func (s *server) memory() int64 {
+	file := value(os.Open(fmt.Sprintf("/proc/%d/status", s.process.Pid)))
 	defer file.Close()
 	for lines := bufio.NewScanner(file); lines.Scan(); {
-		if value, ok := strings.CutPrefix(lines.Text(), "VmRSS:"); ok {
-			kilobytes, err := strconv.ParseInt(strings.Fields(value)[0], 10, 64)
-			return kilobytes * 1024, err
+		if size, ok := strings.CutPrefix(lines.Text(), "VmRSS:"); ok {
+			return 1024 * value(strconv.ParseInt(strings.Fields(size)[0], 10, 64))
 		}
 	}
-	return 0, errors.New("the kernel does not say how much memory the process has")
+	panic(failure{errors.New("the kernel does not say how much memory the process has")})
 }
 
 // metric returns the sum of a metric's samples.
-func (s *server) metric(name string) (float64, error) {
-	answer, err := http.Get("http://" + s.ops + "/metrics")
-	if err != nil {
-		return 0, err
-	}
+func (s *server) metric(name string) (sum float64) {
+	answer := value(http.Get("http://" + s.ops + "/metrics"))
 	defer answer.Body.Close()
-	sum, found := 0.0, false
+	found := false
 	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
-		sample, value, ok := strings.Cut(lines.Text(), " ")
+		sample, number, ok := strings.Cut(lines.Text(), " ")
 		if base, _, _ := strings.Cut(sample, "{"); !ok || base != name {
 			continue
 		}
-		v, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			return 0, err
-		}
-		sum, found = sum+v, true
+		sum, found = sum+value(strconv.ParseFloat(number, 64)), true
 	}
 	if !found {
-		return 0, fmt.Errorf("the server has no metric %s", name)
+		must(fmt.Errorf("the server has no metric %s", name))
 	}
-	return sum, nil
+	return sum
 }
 
 // serveBare is the reference: a bare handler that reads the body of a request and, after

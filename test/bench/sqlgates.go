@@ -15,48 +15,33 @@ const fewer = 15
 // sqlGates: winners where MariaDB or PostgreSQL decides, against one transaction a
 // claim with SELECT … FOR UPDATE: the same tables of the same server, as many
 // connections to it as clients have to the reference.
-func sqlGates(ctx context.Context, b *bench) error {
+func sqlGates(ctx context.Context, b *bench) {
 	for _, kind := range []services.Kind{services.MariaDB, services.PostgreSQL} {
-		if err := b.sqlGate(ctx, kind); err != nil {
-			return fmt.Errorf("%s: %w", kind, err)
-		}
+		b.sqlGate(ctx, kind)
 	}
-	return nil
 }
 
-func (b *bench) sqlGate(ctx context.Context, kind services.Kind) error {
+func (b *bench) sqlGate(ctx context.Context, kind services.Kind) {
 	var h hosts
 	defer h.close()
-	ledger, err := h.database(ctx, kind)
-	if err != nil {
-		return err
-	}
-	node, err := b.node(ctx, "--ledger", ledger)
-	if err != nil {
-		return err
-	}
+	ledger := h.database(ctx, kind)
+	node := b.node(ctx, "--ledger", ledger)
 	defer node.stop()
 	for _, connections := range []int{64, 256} {
-		plain, err := b.reference(ctx, "-locking", ledger, "-connections", strconv.Itoa(connections))
-		if err != nil {
-			return err
-		}
-		issue := func(to *server, claims int) func() (figure, error) {
-			return func() (figure, error) {
-				id, err := b.campaign(ctx, node, -1)
-				if err != nil {
-					return figure{}, err
-				}
-				return drive(ctx, at(to, id, sequential(0)), claims, connections, 0, "issued")
-			}
-		}
-		c, err := b.pair(issue(node, b.claims), issue(plain, max(b.claims/fewer, 1)))
-		plain.stop()
-		if err != nil {
-			return err
-		}
-		b.printRate(fmt.Sprintf("winners, %d connections, %s decides", connections, kind), c, "a transaction each", wantSQLGate)
-		b.printCPU(c, "")
+		b.againstLocking(ctx, kind, node, ledger, connections)
 	}
-	return nil
+}
+
+// againstLocking measures a node against a reference on the same ledger.
+func (b *bench) againstLocking(ctx context.Context, kind services.Kind, node *server, ledger string, connections int) {
+	plain := b.reference(ctx, "-locking", ledger, "-connections", strconv.Itoa(connections))
+	defer plain.stop()
+	issue := func(to *server, claims int) func() figure {
+		return func() figure {
+			return drive(ctx, at(to, b.campaign(ctx, node, -1), sequential(0)), claims, connections, 0, "issued")
+		}
+	}
+	c := b.pair(issue(node, b.claims), issue(plain, max(b.claims/fewer, 1)))
+	b.printRate(fmt.Sprintf("winners, %d connections, %s decides", connections, kind), c, "a transaction each", wantSQLGate)
+	b.printCPU(c, "")
 }
