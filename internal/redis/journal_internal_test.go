@@ -42,9 +42,11 @@ func TestTheSameAlarmOfACampaignIsToldOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []string
 		alarms := alarms{on: func(id firstcome.CampaignID, err error) { told = append(told, string(id)+": "+err.Error()) }}
-		for range 70 { // seconds
+		for second := range 100 {
 			alarms.tell("c", flow.ErrLost)
-			alarms.tell("c", flow.ErrRetired)
+			if second >= 30 {
+				alarms.tell("c", flow.ErrRetired)
+			}
 			time.Sleep(time.Second)
 		}
 		alarms.tell("d", flow.ErrLost)
