@@ -207,3 +207,21 @@ func isProblem(err error) *client.Problem {
 	}
 	return nil
 }
+
+// campaign returns what a server says of a campaign.
+func (p *process) campaign(id string) (campaign client.Campaign) {
+	p.t.Helper()
+	err := insist(p.t, func() (err error) {
+		campaign, err = p.calls.Campaign(p.t.Context(), id)
+		return err
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return campaign
+}
+
+func remaining(t *testing.T, p *process, id string) int64 {
+	t.Helper()
+	return *p.campaign(id).Remaining
+}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -50,7 +51,9 @@ func newFleet(t *testing.T, ledger, gate string, more ...string) *fleet {
 func (f *fleet) open() *fleet {
 	f.t.Helper()
 	f.env = []string{"FIRSTCOME_SECRET=" + fleetSecret}
-	f.nodes = make([]*process, 3)
+	if f.nodes == nil {
+		f.nodes = make([]*process, 3)
+	}
 	if f.own != nil {
 		f.recorders = make([]*process, 2)
 	}
@@ -170,7 +173,7 @@ func (f *fleet) audit() {
 		of = f.args[:4]
 	}
 	status, out := f.execute(append([]string{"audit"}, of...)...)
-	if status != 0 || strings.Contains(out, " at its gate: ") != (f.own != nil) {
+	if status != 0 || strings.Contains(out, " at its gate: ") != (f.own != nil) || strings.Contains(out, "not checked") {
 		f.t.Errorf("the audit ends with %d:\n%s", status, out)
 	}
 }
@@ -207,6 +210,12 @@ func trials() (all []trial) {
 	return all
 }
 
+// alone is a single server on a SQLite file.
+var alone = setup{name: "one server on SQLite"}
+
+// withSQLite are all setups, and that of a single server.
+func withSQLite() []setup { return append([]setup{alone}, setups...) }
+
 var setups = []setup{
 	{"MariaDB is ledger and gate", services.MariaDB, false},
 	{"PostgreSQL is ledger and gate", services.PostgreSQL, false},
@@ -217,7 +226,7 @@ var setups = []setup{
 // A deployment is a fleet with its servers, each behind a proxy.
 type deployment struct {
 	*fleet
-	ledger *services.Server
+	ledger *services.Server // nil: a file
 	gate   *services.Server // nil: the ledger decides
 	// The nodes that answer reach the servers through these, and those that only record through theirs.
 	toLedger, toGate         *services.Proxy
@@ -249,6 +258,9 @@ func (f *fleet) proxied() (all []*services.Proxy) {
 // deploy starts servers and a fleet, with more arguments.
 func (s setup) deploy(t *testing.T, more ...string) *deployment {
 	t.Helper()
+	if s == alone {
+		return &deployment{fleet: s.fleet(t, more...)}
+	}
 	d := &deployment{ledger: s.ledger.Server(t)}
 	url, err := d.ledger.Database(t.Context())
 	stage.Must(t, err)
@@ -267,9 +279,13 @@ func (s setup) deploy(t *testing.T, more ...string) *deployment {
 	return d
 }
 
-// fleet starts a fleet on servers that others use too, so that nobody may harm them.
+// fleet starts a fleet on servers that others use too, so that nobody may harm them; alone it is one node.
 func (s setup) fleet(t *testing.T, more ...string) *fleet {
 	t.Helper()
+	if s == alone {
+		ledger := "sqlite:" + filepath.Join(t.TempDir(), "firstcome.db")
+		return (&fleet{t: t, args: append([]string{"--ledger", ledger}, more...), nodes: make([]*process, 1)}).open()
+	}
 	gate := ""
 	if s.redis {
 		gate = services.Redis.Database(t)

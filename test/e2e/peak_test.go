@@ -118,27 +118,6 @@ func (p *process) openAt(id string, quantity int64, opens time.Time) {
 	}
 }
 
-// TestF24ACrowdBeforeTheOpening has a crowd ask without pause until the campaign
-// opens: everybody is told when to come, nobody is early, and the gate sees little
-// of it, because what it said is repeated for 200 ms.
-func TestF24ACrowdBeforeTheOpening(t *testing.T) {
-	const clients, quantity, before = 32, 2000, 3 * time.Second
-	p := serve(t, launch{})
-	opens := time.Now().Add(before).Truncate(time.Microsecond).UTC()
-	p.openAt("spring", quantity, opens)
-	crowd := newCrowd("spring")
-	told, calls, most := crowd.comeEarly(t, []*process{p}, opens, clients)
-	if calls > most || float64(told.refused) < 10*most {
-		t.Errorf("the gate was called %v times for %d refusals, want at most %v", calls, told.refused, most)
-	}
-	t.Logf("%d refusals, %v calls of the gate, Retry-After %v", told.refused, calls, told.waits)
-	if left := remaining(t, p, "spring"); left != quantity-clients {
-		t.Errorf("%d coupons are left, want all of %d but one for each client", left, quantity)
-	}
-	crowd.verdict(p)
-	p.stop()
-}
-
 // rate has so many users claim, each of them attempts times at once at nodes in turn,
 // and returns how many users a second were answered.
 func (c *crowd) rate(t *testing.T, nodes []*process, users, attempts int) float64 {
@@ -169,21 +148,6 @@ func (c *crowd) rate(t *testing.T, nodes []*process, users, attempts int) float6
 	close(work)
 	all.Wait()
 	return float64(users) / time.Since(started).Seconds()
-}
-
-// TestF26RetriesWithoutPauseDoNotCollapse has every client ask five times more
-// without pause or patience. That is six times the requests, so a sixth of the
-// users a second would be fair; half of that is the bound, against one attempt in
-// the same rounds.
-func TestF26RetriesWithoutPauseDoNotCollapse(t *testing.T) {
-	p := serve(t, launch{})
-	p.create("calm", 10_000_000)
-	p.create("storm", 10_000_000)
-	calm, storm := newCrowd("calm"), newCrowd("storm")
-	notCollapsing(t, []*process{p}, calm, storm, rounds(200, 400))
-	calm.verdict(p)
-	storm.verdict(p)
-	p.stop()
 }
 
 // notCollapsing has users of one crowd claim once and those of another six times at once,
