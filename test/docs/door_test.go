@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // behindTheDoor are the methods that only internal/operate calls, by their rooms and types. A node that calls one elsewhere may
@@ -36,17 +38,15 @@ func listPackages(t *testing.T) map[string]listedPackage {
 	c := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles", "./...")
 	c.Dir = root
 	out, err := c.Output()
-	if err != nil {
-		t.Fatalf("list the packages: %v", err)
-	}
+	stage.Must(t, err)
 	all := map[string]listedPackage{}
 	for from := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p listedPackage
-		if err := from.Decode(&p); errors.Is(err, io.EOF) {
+		err := from.Decode(&p)
+		if errors.Is(err, io.EOF) {
 			return all
-		} else if err != nil {
-			t.Fatal(err)
 		}
+		stage.Must(t, err)
 		all[p.ImportPath] = p
 	}
 }
@@ -63,9 +63,7 @@ func (c *checker) guarded() map[string]types.Type {
 	all := map[string]types.Type{}
 	for room, named := range behindTheDoor {
 		from, err := c.importer.Import(module + "/" + room)
-		if err != nil {
-			c.Fatal(err)
-		}
+		stage.Must(c, err)
 		for name, methods := range named {
 			of := types.NewMethodSet(types.NewPointer(from.Scope().Lookup(name).Type()))
 			for _, method := range methods {
@@ -85,16 +83,12 @@ func (c *checker) methods(p listedPackage, each func(at token.Position, m types.
 	var files []*ast.File
 	for _, name := range p.GoFiles {
 		file, err := parser.ParseFile(c.fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
-		if err != nil {
-			c.Fatal(err)
-		}
+		stage.Must(c, err)
 		files = append(files, file)
 	}
 	info := &types.Info{Selections: map[*ast.SelectorExpr]*types.Selection{}}
 	config := types.Config{Importer: c.importer}
-	if _, err := config.Check(p.ImportPath, c.fset, files, info); err != nil {
-		c.Fatal(err)
-	}
+	stage.Must(c, stage.Err(config.Check(p.ImportPath, c.fset, files, info)))
 	for at, selected := range info.Selections {
 		if selected.Kind() != types.FieldVal {
 			each(c.fset.Position(at.Pos()), selected.Obj())

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 var (
@@ -32,9 +34,7 @@ func faultTests(t *testing.T) map[string][]string {
 	}
 	const scripts = "cmd/firstcome/testdata/script"
 	names, err := fs.Glob(os.DirFS(filepath.Join(root, scripts)), "*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stage.Must(t, err)
 	for _, name := range names {
 		found["cmd/firstcome"] = append(found["cmd/firstcome"], "TestScripts/"+strings.TrimSuffix(name, ".txtar"))
 	}
@@ -160,9 +160,8 @@ func sharedPlan(t *testing.T) map[string]sharedPromise {
 	text, err := os.ReadFile(filepath.Join(root, "..", "shared", "FAULTS.md"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
-	} else if err != nil {
-		t.Fatal(err)
 	}
+	stage.Must(t, err)
 	plan := map[string]sharedPromise{}
 	for _, row := range table(t, string(text), "id") {
 		where := strings.Fields(row["where, how"])

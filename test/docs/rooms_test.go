@@ -1,8 +1,6 @@
 package docs_test
 
 import (
-	"go/parser"
-	"go/token"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -89,10 +87,8 @@ func (r room) allows(name, path string, isTest bool) bool {
 
 func imports(t *testing.T, file string) []string {
 	t.Helper()
-	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, parser.ImportsOnly)
-	stage.Must(t, err)
 	var paths []string
-	for _, spec := range parsed.Imports {
+	for _, spec := range parse(t, file).Imports {
 		path, err := strconv.Unquote(spec.Path.Value)
 		stage.Must(t, err)
 		paths = append(paths, path)

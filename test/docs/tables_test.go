@@ -114,11 +114,17 @@ func TestEveryLimitWithAConstantIsTheConstants(t *testing.T) {
 	}
 }
 
+// sources are the files that were parsed: several tests look at all of them, one after the other.
+var sources = map[string]*ast.File{}
+
 func parse(t *testing.T, file string) *ast.File {
 	t.Helper()
-	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, parser.SkipObjectResolution)
-	stage.Must(t, err)
-	return parsed
+	if sources[file] == nil {
+		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, parser.SkipObjectResolution)
+		stage.Must(t, err)
+		sources[file] = parsed
+	}
+	return sources[file]
 }
 
 // addConstants adds the expressions of a file's constants, by package.name.

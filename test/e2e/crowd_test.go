@@ -51,14 +51,7 @@ func (c *crowd) user() string { return "user-" + strconv.FormatInt(c.next.Add(1)
 func (c *crowd) claim(ctx context.Context, calls *client.Client, user string) (client.Answer, error) {
 	claim := audit.Claim{User: firstcome.UserID(user), Sent: time.Since(c.start)}
 	answer, err := calls.Claim(ctx, c.campaign, user)
-	claim.Received = time.Since(c.start)
-	if err == nil {
-		claim.Outcome, err = firstcome.ParseOutcome(answer.Outcome)
-	}
-	if answer.Coupon != nil {
-		claim.Number, claim.Code, claim.Recorded = answer.Coupon.Number, answer.Coupon.Code, answer.Coupon.Recorded
-	}
-	c.keep(claim, err)
+	c.keep(claim, answer, err)
 	return answer, err
 }
 
@@ -67,20 +60,21 @@ func (c *crowd) post(p *process, user string) (answer *http.Response, text []byt
 	p.t.Helper()
 	claim := audit.Claim{User: firstcome.UserID(user), Sent: time.Since(c.start)}
 	answer, text = p.ask(http.MethodPost, p.url+"/v1/campaigns/"+c.campaign+"/claims", `{"user_id":"`+user+`"}`)
-	claim.Received = time.Since(c.start)
 	var said client.Answer // of a refusal it reads the outcome
 	err := json.Unmarshal(text, &said)
+	c.keep(claim, said, err)
+	return answer, text
+}
+
+// keep keeps a claim with its answer, which has just come.
+func (c *crowd) keep(claim audit.Claim, said client.Answer, err error) {
+	claim.Received = time.Since(c.start)
 	if err == nil {
 		claim.Outcome, err = firstcome.ParseOutcome(said.Outcome)
 	}
 	if k := said.Coupon; k != nil {
 		claim.Number, claim.Code, claim.Recorded = k.Number, k.Code, k.Recorded
 	}
-	c.keep(claim, err)
-	return answer, text
-}
-
-func (c *crowd) keep(claim audit.Claim, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.claims = append(c.claims, claim)

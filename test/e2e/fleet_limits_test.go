@@ -14,14 +14,6 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// askRedis sends commands to a Redis.
-func askRedis(t *testing.T, url string, commands ...[]string) {
-	t.Helper()
-	for _, command := range commands {
-		tellRedis(t, url, command...)
-	}
-}
-
 // tellRedis sends a command to a Redis, and returns its answer.
 func tellRedis(t *testing.T, url string, command ...string) rueidis.RedisResult {
 	t.Helper()
@@ -50,7 +42,7 @@ func TestF10ScriptsThatAFleetsRedisForgetsInMidLoadAreNotNoticed(t *testing.T) {
 	defer stop()
 	for range rounds(20, 1000) {
 		crowd.awaitAnswers(t, 20)
-		askRedis(t, gate, []string{"SCRIPT", "FLUSH"})
+		tellRedis(t, gate, "SCRIPT", "FLUSH")
 	}
 	crowd.awaitAnswers(t, 20)
 	stop()
@@ -90,7 +82,7 @@ func occupy(t *testing.T, s *services.Server, gate bool) (release func()) {
 // occupyRedis has Redis take fewer clients, and then takes all of those connections.
 func occupyRedis(t *testing.T, s *services.Server) (release func()) {
 	t.Helper()
-	askRedis(t, s.URL(), []string{"CONFIG", "SET", "maxclients", "20"})
+	tellRedis(t, s.URL(), "CONFIG", "SET", "maxclients", "20")
 	var all []net.Conn
 	for {
 		c, err := net.Dial("tcp", s.Address())

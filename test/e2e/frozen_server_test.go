@@ -3,7 +3,6 @@
 package e2e_test
 
 import (
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -54,6 +53,7 @@ func TestF09F53WhileAServerHangsEveryCallIsAnsweredAndTheNodeStops(t *testing.T)
 				p.create("spring", 100)
 				p.ask(http.MethodPost, p.url+"/v1/campaigns/spring/claims", `{"user_id":"early"}`)
 				stage.Must(t, servers[which].Freeze())
+				p.http.Timeout = longestAnswer
 				var all sync.WaitGroup
 				for _, q := range asked {
 					all.Go(func() { p.wantAnswer(q.method, p.url+q.path, q.body) })
@@ -87,22 +87,9 @@ func (s setup) one(t *testing.T) (p *process, servers map[string]*services.Serve
 // wantAnswer asks and wants an answer, not too late, that is no mistake of the server's.
 func (p *process) wantAnswer(method, url, body string) {
 	started := time.Now()
-	r, err := http.NewRequestWithContext(p.t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		p.t.Error(err)
-		return
-	}
-	r.Header.Set("Content-Type", "application/json")
-	calls := &http.Client{Timeout: longestAnswer, Transport: p.http.Transport}
-	answer, err := calls.Do(r)
-	if err != nil {
-		p.t.Errorf("%s %s: %v", method, url, err)
-		return
-	}
-	text, err := io.ReadAll(answer.Body)
-	_ = answer.Body.Close()
-	if err != nil || answer.StatusCode >= 500 && answer.StatusCode != http.StatusServiceUnavailable {
-		p.t.Errorf("%s %s: %s %s %v", method, url, answer.Status, text, err)
+	answer, text := p.ask(method, url, body)
+	if answer.StatusCode >= 500 && answer.StatusCode != http.StatusServiceUnavailable {
+		p.t.Errorf("%s %s: %s %s", method, url, answer.Status, text)
 	}
 	p.t.Logf("%s %s: %s after %v", method, strings.TrimPrefix(url, p.url), answer.Status, time.Since(started).Round(10*time.Millisecond))
 }

@@ -172,7 +172,7 @@ func keepsNobodyOut(t *testing.T, room int) {
 	}
 	stop()
 	open, evicted, resident := p.metric("firstcome_open_connections"), p.metric("firstcome_evicted_connections_total"), p.mostResident(residentLimit)
-	slowest := crowd.slowest(started)
+	slowest := crowd.longestIn(span{started, time.Since(crowd.start)})
 	t.Logf("of %d idle connections %v are open and %v were cut; the slowest healthy claim took %v; at most %d MiB resident",
 		connections, open, evicted, slowest, resident>>20)
 	if slowest > most {
@@ -181,16 +181,4 @@ func keepsNobodyOut(t *testing.T, room int) {
 	crowd.verdict(p)
 	release()
 	p.stop()
-}
-
-// slowest returns the longest time that a claim took that was sent since.
-func (c *crowd) slowest(since time.Duration) (longest time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, claim := range c.claims {
-		if claim.Sent >= since {
-			longest = max(longest, claim.Received-claim.Sent)
-		}
-	}
-	return longest
 }

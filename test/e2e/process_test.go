@@ -180,6 +180,7 @@ func (p *process) awaitEnd() {
 func (p *process) secure(trust *x509.CertPool) {
 	p.url = strings.Replace(p.url, "http://", "https://", 1)
 	p.http.Transport.(*http.Transport).TLSClientConfig = &tls.Config{RootCAs: trust}
+	p.calls = client.New(p.url, "").WithHTTP(p.http)
 }
 
 func (p *process) closeIdle() {

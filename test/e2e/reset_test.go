@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"encoding/binary"
 	"io"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -82,18 +81,9 @@ func TestF30RapidResetsKeepNobodyOut(t *testing.T) {
 	p.secure(trust)
 	p.create("spring", 10_000_000)
 	crowd := newCrowd("spring")
-	var healthy, hostile sync.WaitGroup
-	var stopped atomic.Bool
+	var hostile sync.WaitGroup
 	var sent atomic.Int64
-	for range clients {
-		healthy.Go(func() {
-			for !stopped.Load() {
-				if answer, text := crowd.post(p, crowd.user()); answer.StatusCode != http.StatusCreated {
-					t.Errorf("a healthy client gets %s: %s", answer.Status, text)
-				}
-			}
-		})
-	}
+	stop := crowd.claimUntil(p, clients)
 	crowd.awaitAnswers(t, 100)
 	for range attackers {
 		hostile.Go(func() {
@@ -109,8 +99,7 @@ func TestF30RapidResetsKeepNobodyOut(t *testing.T) {
 	crowd.awaitAnswers(t, 100)
 	hostile.Wait()
 	crowd.awaitAnswers(t, 100)
-	stopped.Store(true)
-	healthy.Wait()
+	stop()
 	answers, _, _ := crowd.answered()
 	resident := p.mostResident(residentLimit)
 	t.Logf("%d requests were cancelled, %d healthy claims answered, at most %d MiB resident", sent.Load(), answers, resident>>20)
