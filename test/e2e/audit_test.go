@@ -3,9 +3,6 @@
 package e2e_test
 
 import (
-	"context"
-	"os/exec"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,13 +12,7 @@ import (
 // no breach.
 func (p *process) auditServer() {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, firstcomeBinary(), "audit", "--server", p.url, "--secret-file", p.ledger()+".secret")
-	cmd.Env = environ()
-	if text, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(text), "verdict: 0 breaches in 1 campaign") {
-		p.t.Errorf("the audit of the server: %v\n%s", err, text)
-	}
+	p.wantNoBreach(execute(p.t, p.t.TempDir(), "audit", "--server", p.url, "--secret-file", p.ledger()+".secret"))
 }
 
 // TestTheAuditOfAServerFindsNoBreachWhileItIssuesAndVoids audits again and again
