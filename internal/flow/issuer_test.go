@@ -36,11 +36,16 @@ func hold(m *stage.Gate, ids ...firstcome.CampaignID) (letGo func()) {
 	return sync.OnceFunc(func() { close(gate) })
 }
 
+// heldIssuer returns an Issuer of a gate whose calls for the campaign c wait until they are let go.
+func heldIssuer(t *testing.T, quantity int64, limits flow.Limits) (m *stage.Gate, i *flow.Issuer, letGo func()) {
+	m = newGate(quantity, "c")
+	letGo = hold(m, "c")
+	return m, issuer(t, m, limits), letGo
+}
+
 func TestClaimsGatherInArrivalOrderWhileABatchIsAtTheGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newGate(100, "c")
-		letGo := hold(m, "c")
-		i := issuer(t, m, flow.Limits{Batch: 3})
+		m, i, letGo := heldIssuer(t, 100, flow.Limits{Batch: 3})
 		var all sync.WaitGroup
 		for n := range 8 {
 			all.Go(func() { want(t, i, "c", firstcome.UserID(strconv.Itoa(n)), firstcome.Issued) })
@@ -71,9 +76,7 @@ func TestOneCampaignDoesNotWaitForAnother(t *testing.T) {
 
 func TestF33AClaimWhoseCallerWentAwayIsDecidedAndFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newGate(100, "c")
-		letGo := hold(m, "c")
-		i := issuer(t, m, flow.Limits{})
+		_, i, letGo := heldIssuer(t, 100, flow.Limits{})
 		ctx, leave := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		for n := range 50 {
@@ -100,9 +103,7 @@ func TestF33AClaimWhoseCallerWentAwayIsDecidedAndFound(t *testing.T) {
 func TestF34AFullQueueShedsAndIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const asked, limit = 50_000, 1_000
-		m := newGate(asked, "c")
-		letGo := hold(m, "c")
-		i := issuer(t, m, flow.Limits{Waiting: limit, Gate: time.Hour})
+		_, i, letGo := heldIssuer(t, asked, flow.Limits{Waiting: limit, Gate: time.Hour})
 		go want(t, i, "c", "first", firstcome.Issued)
 		synctest.Wait()
 		var all sync.WaitGroup
@@ -223,9 +224,7 @@ func TestACallHasItsTimeLessASixtyFourthAtMost(t *testing.T) {
 
 func TestWhoWaitsWhileTheGateHangsIsShedAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newGate(100, "c")
-		letGo := hold(m, "c")
-		i := issuer(t, m, flow.Limits{Gate: 3 * time.Second, Batch: 10})
+		_, i, letGo := heldIssuer(t, 100, flow.Limits{Gate: 3 * time.Second, Batch: 10})
 		go func() { _, _ = i.Claim(context.Background(), "c", "first") }()
 		synctest.Wait()
 		began := time.Now()
@@ -249,9 +248,7 @@ func TestWhoWaitsWhileTheGateHangsIsShedAtTheDeadline(t *testing.T) {
 
 func TestStopAnswersWhoWaitsAndRefusesWhoComes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newGate(100, "c")
-		letGo := hold(m, "c")
-		i := issuer(t, m, flow.Limits{})
+		_, i, letGo := heldIssuer(t, 100, flow.Limits{})
 		var waiting sync.WaitGroup
 		for n := range 10 {
 			waiting.Go(func() { want(t, i, "c", firstcome.UserID(strconv.Itoa(n)), firstcome.Issued) })
@@ -296,9 +293,7 @@ func TestStopGivesUpWhenItsTimeIsOver(t *testing.T) {
 
 func TestClaimAllKeepsTheOrderAndLetsNobodyIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newGate(3, "c")
-		letGo := hold(m, "c")
-		i := issuer(t, m, flow.Limits{Batch: 2, Waiting: 1})
+		_, i, letGo := heldIssuer(t, 3, flow.Limits{Batch: 2, Waiting: 1})
 		go want(t, i, "c", "first", firstcome.Issued)
 		synctest.Wait()
 		var all sync.WaitGroup

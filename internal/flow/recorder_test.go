@@ -48,37 +48,6 @@ func same(t *testing.T, what string, want, got any) {
 	}
 }
 
-func TestF53ARecorderRetriesUntilTheLedgerTakesTheBatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		j, p := &stage.Journal{}, stage.NewLedger("c", "d", "unknown")
-		for first := int64(1); first < 1000; first += 100 {
-			j.Add(flow.Batch{Campaign: "c", Coupons: stage.Coupons("c", first, first+99)})
-		}
-		j.Add(flow.Batch{Campaign: "d", Coupons: stage.Coupons("d", 1, 5)})
-		start, down := time.Now(), 5*time.Minute
-		p.Before = func(flow.Batch) error {
-			if time.Since(start) < down {
-				return errors.New("connection refused")
-			}
-			return nil
-		}
-		r := flow.NewRecorder(j, p, flow.RecorderLimits{})
-		runFor(t, r, down)
-		s := r.Stats()
-		if s.Coupons != 0 || s.Err == nil || s.Breaker == "closed" {
-			t.Errorf("while the ledger is down: %+v", s)
-		}
-		// The run of failures that opens the breaker, and then a probe a second at most.
-		if calls := p.Calls; calls < 60 || calls > 310 {
-			t.Errorf("the ledger was called %d times in five minutes", calls)
-		}
-		runFor(t, r, 4*time.Second)
-		same(t, "what is left four seconds after its return", []int{0, 0}, []int{j.Batches("c"), j.Batches("d")})
-		s = r.Stats()
-		same(t, "stats", flow.RecorderStats{Coupons: 1005, Batches: 11, Retries: s.Retries, Breaker: "closed"}, s)
-	})
-}
-
 func TestF41ABatchThatWasRecordedButNotDoneComesAgainAndIsOne(t *testing.T) {
 	for name, hook := range map[string]func(p *stage.Ledger, stop func()){
 		"killed before the commit": func(p *stage.Ledger, stop func()) {
