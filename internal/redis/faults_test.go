@@ -90,9 +90,7 @@ func TestWhatARedisMayLoseIsWarnedOf(t *testing.T) {
 	}
 	host, port, _ := strings.Cut(durable.Address(), ":")
 	services.Redis.Server(t, "--replicaof", host, port)
-	for connected := ""; connected != "1"; { // the replica connects when it has started
-		connected = connectedReplicas(t, durable.URL())
-	}
+	stage.Await(t, "a replica", "1", func() string { return connectedReplicas(t, durable.URL()) })
 	if w := open(t, durable.URL()).Warnings(); len(w) != 1 || !strings.Contains(w[0], "min-replicas-to-write 1") {
 		t.Errorf("of a primary that does not wait for its replica it warns: %q", w)
 	}
@@ -296,17 +294,7 @@ func TestF09ARedisThatHangsIsToldAtTheStart(t *testing.T) {
 // heals waits until the gate decides again.
 func (s *shop) heals(user int) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
-	defer cancel()
-	for {
-		_, err := s.gate.Claim(ctx, "c", crowd(user, 1))
-		if err == nil {
-			return
-		}
-		if ctx.Err() != nil {
-			s.t.Fatalf("it does not heal: %v", err)
-		}
-	}
+	stage.Await(s.t, "a decision", nil, func() error { return stage.Err(s.gate.Claim(s.t.Context(), "c", crowd(user, 1))) })
 }
 
 func TestF10ScriptsThatAreForgottenInMidLoadAreNotNoticed(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { services.Main(m) }
 
-func TestTheRedisGateConforms(t *testing.T) {
+func TestF16TheRedisGateConforms(t *testing.T) {
 	conform.Gate(t, func(t *testing.T) conform.Subject {
 		s := newSubject(t, services.Redis.Database(t), 1, true)
 		s.SetClock(conform.Epoch)

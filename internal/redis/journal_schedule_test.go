@@ -20,12 +20,11 @@ import (
 // a clock. The campaign c closes at closing.
 type season struct {
 	*shop
-	page    *stage.Ledger
-	clock   *atomic.Int64
-	journal *redis.Journal
-	asked   chan struct{} // the journal asks for the active campaigns: what it did before is done
-	active  chan []flow.Revision
-	stop    func()
+	page   *stage.Ledger
+	clock  *atomic.Int64
+	asked  chan struct{} // the journal asks for the active campaigns: what it did before is done
+	active chan []flow.Revision
+	stop   func()
 }
 
 var (
@@ -63,7 +62,7 @@ func (s *season) record(edit ...func(*redis.JournalOptions)) {
 	}
 	asked, active := make(chan struct{}), make(chan []flow.Revision)
 	s.asked, s.active = asked, active
-	s.journal = s.shop.journal(append(edit, func(o *redis.JournalOptions) {
+	journal := s.journal(append(edit, func(o *redis.JournalOptions) {
 		o.Active = func(ctx context.Context) (now []flow.Revision, err error) {
 			select {
 			case asked <- struct{}{}:
@@ -78,7 +77,7 @@ func (s *season) record(edit ...func(*redis.JournalOptions)) {
 			}
 		}
 	})...)
-	s.stop = stage.Drain(s.t, s.journal, s.page.Take)
+	s.stop = stage.Drain(s.t, journal, s.page.Take)
 	<-s.asked
 	s.awaitListener()
 }
@@ -232,13 +231,10 @@ func TestWhatIsIssuedOfAQuietCampaignIsRecordedThoughItsMessageIsLost(t *testing
 			s.costsNothing("closed", revision(2))
 			now := c.again(s)
 			s.issue(0, 10)
-			for recorded, deadline := 0, time.Now().Add(30*time.Second); recorded < 10; {
+			stage.Await(t, "what is recorded", 10, func() int {
 				s.look(now)
-				recorded = len(s.page.Coupons("c"))
-				if time.Now().After(deadline) {
-					t.Fatal("it is not recorded")
-				}
-			}
+				return len(s.page.Coupons("c"))
+			})
 		})
 	}
 }

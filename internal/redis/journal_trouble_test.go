@@ -24,22 +24,10 @@ func (s *shop) make(id firstcome.CampaignID) {
 	stage.Must(s.t, stage.Err(s.gate.Claim(s.t.Context(), id, crowd(0, 1))))
 }
 
-// alarmed waits for an alarm.
-func (s *shop) alarmed() {
-	s.t.Helper()
-	if s.told() == nil {
-		s.t.Fatal("nobody was told")
-	}
-}
-
-// told waits for an alarm and returns it, and nil if there is none.
+// told waits for an alarm and returns it.
 func (s *shop) told() error {
-	select {
-	case err := <-s.alarms:
-		return err
-	case <-time.After(30 * time.Second):
-		return nil
-	}
+	s.t.Helper()
+	return stage.Next(s.t, "an alarm", s.alarms)
 }
 
 var errDamaged = errors.New("a damaged row")
@@ -95,7 +83,7 @@ func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
 			if c.sink == errDamaged { // which the recorder tells
 				<-failed
 			} else {
-				s.alarmed()
+				_ = s.told()
 			}
 			for n := range 20 {
 				s.issue(n, 1)
@@ -227,17 +215,12 @@ func TestACampaignThatIsNewIsDrainedBeforeTheNextSweep(t *testing.T) {
 // awaitListener waits until a journal hears what wakes it.
 func (s *shop) awaitListener() {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
-	defer cancel()
 	channel := "firstcome:wake:" + strings.TrimPrefix(s.gate.Name(), "redis:") + ":-"
-	for ctx.Err() == nil {
+	stage.Await(s.t, "a journal that listens", true, func() bool {
 		heard, err := s.do("PUBSUB", "NUMSUB", channel).AsIntMap()
 		stage.Must(s.t, err)
-		if heard[channel] > 0 {
-			return
-		}
-	}
-	s.t.Fatal("no journal listens")
+		return heard[channel] > 0
+	})
 }
 
 func TestTheJournalIsDrainedWhereNobodyMaySubscribe(t *testing.T) {
@@ -245,26 +228,10 @@ func TestTheJournalIsDrainedWhereNobodyMaySubscribe(t *testing.T) {
 	s, p := newShop(t, url, firstcome.Unlimited), stage.NewLedger("c")
 	s.gate = open(t, services.User(t, url, append(strings.Fields(redis.Rights), "-subscribe")...))
 	stage.DrainOnce(t, s.journal(), p.Take)
-	s.alarmed()
+	_ = s.told()
 	s.issue(0, 10)
 	p.WaitFor(t, 10)
 	s.drained(10)
-}
-
-func TestARecorderThatIsStoppedTakesNothingNew(t *testing.T) {
-	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
-	for n := range 10 {
-		s.issue(n, 1)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	j := s.journal(func(o *redis.JournalOptions) { o.Workers, o.Coupons = 1, 1 })
-	err := j.Drain(ctx, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
-		stop()
-		return p.Take(ctx, b)
-	}, flow.NewRetries(0))
-	if state := s.state(); err != nil || state.DrainedThrough != 1 || len(p.Coupons("c")) != 1 {
-		t.Errorf("%d coupons are recorded, settled through %d, %v", len(p.Coupons("c")), state.DrainedThrough, err)
-	}
 }
 
 func TestACampaignWhoseKeysAreSomebodyElsesHidesNoOthersLag(t *testing.T) {

@@ -195,20 +195,13 @@ func TestF65WhatIsBehindANewerProgramsEntriesIsNotLeftToo(t *testing.T) {
 // takeOver has a newer recorder take over an entry that another has had for long, and finish it.
 func (s *shop) takeOver(entry string, idle time.Duration) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
-	defer cancel()
-	for {
+	stage.Await(s.t, "the entry at a newer recorder", true, func() bool {
 		answer, err := s.do("XAUTOCLAIM", keysOf[2], "recorders", "newer", strconv.FormatInt(idle.Milliseconds(), 10), "0-0", "JUSTID").ToArray()
 		stage.Must(s.t, err)
 		ids, err := answer[1].AsStrSlice()
 		stage.Must(s.t, err)
-		if slices.Contains(ids, entry) {
-			break
-		}
-		if ctx.Err() != nil {
-			s.t.Fatal("a newer recorder never gets its entry")
-		}
-	}
+		return slices.Contains(ids, entry)
+	})
 	s.do("XACK", keysOf[2], "recorders", entry)
 	s.do("XDEL", keysOf[2], entry)
 }

@@ -72,24 +72,6 @@ func TestF15AUserIsNeverPartOfAKey(t *testing.T) {
 	p.Wait(t, "all but the one that is no user", func() bool { return len(p.Coupons("c")) == len(users)-1 && len(p.Letters()) == 1 })
 }
 
-func TestF16TheGatesTimeNeverGoesBack(t *testing.T) {
-	var clock atomic.Int64
-	opens := time.Date(2026, 12, 24, 1, 0, 0, 0, time.UTC)
-	clock.Store(opens.UnixNano() - 1000)
-	s := newShop(t, services.Redis.Database(t), 100, func(o *redis.Options) { o.Clock = func() time.Time { return time.Unix(0, clock.Load()) } })
-	s.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeTerms, Terms: firstcome.Terms{Quantity: 100, OpensAt: opens}})
-	s.want(s.gate, crowd(0, 1), "not_open")
-	clock.Store(opens.UnixNano())
-	s.want(s.gate, crowd(0, 1), "issued:1")
-	clock.Store(opens.Add(-time.Hour).UnixNano())
-	d := s.issue(1, 1)[0]
-	if d.Outcome != firstcome.Issued || d.Coupon.Number != 2 || !d.At.Equal(opens) {
-		t.Errorf("after the clock went back: %+v", d)
-	}
-	clock.Store(opens.Add(time.Hour).UnixNano())
-	s.want(s.gate, crowd(2, 1), "issued:3")
-}
-
 func TestF19AVoidTakesTheCouponOfItsNumberOnly(t *testing.T) {
 	var clock atomic.Int64
 	s := newShop(t, services.Redis.Database(t), 2, func(o *redis.Options) { o.Clock = func() time.Time { return time.Unix(clock.Load(), 0) } })
@@ -264,19 +246,6 @@ func TestChangesAreAppliedInOrderAndOnce(t *testing.T) {
 	}
 }
 
-func TestACampaignThatTheGateLacksIsWhatTheLedgerSays(t *testing.T) {
-	at := services.Redis.Database(t)
-	if _, err := open(t, at).Claim(t.Context(), "nowhere", crowd(0, 1)); !errors.Is(err, firstcome.ErrNoCampaign) {
-		t.Errorf("got %v", err)
-	}
-	g := open(t, at, func(o *redis.Options) {
-		o.Missing = func(context.Context, firstcome.CampaignID) error { return flow.ErrLost }
-	})
-	if _, err := g.Claim(t.Context(), "lost", crowd(0, 1)); !errors.Is(err, flow.ErrLost) || errors.Is(err, firstcome.ErrNoCampaign) {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestARetiredCampaignLeavesNoKeysAlsoIfSomeWereGone(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), 5)
 	s.issue(0, 3)
@@ -289,38 +258,6 @@ func TestARetiredCampaignLeavesNoKeysAlsoIfSomeWereGone(t *testing.T) {
 		}
 		s.do("XADD", keysOf[2], "*", "format", "1") // without the campaign
 	}
-}
-
-// A window that is opened earlier, or again, opens once no node may repeat "not open" or "closed" any more.
-func TestAWindowThatIsWidenedStaysAsItWasWhileLeasesMayLast(t *testing.T) {
-	var clock atomic.Int64
-	epoch := time.Date(2026, 12, 24, 1, 0, 0, 0, time.UTC)
-	at := func(d time.Duration) { clock.Store(epoch.Add(d).UnixNano()) }
-	at(0)
-	s := newShop(t, services.Redis.Database(t), 5, func(o *redis.Options) { o.Clock = func() time.Time { return time.Unix(0, clock.Load()) } })
-	terms := func(version int64, opens, closes time.Duration) {
-		s.apply(firstcome.Change{Version: version, Kind: firstcome.ChangeTerms, Terms: firstcome.Terms{Quantity: 5, OpensAt: epoch.Add(opens), ClosesAt: epoch.Add(closes)}})
-	}
-	terms(2, time.Hour, 2*time.Hour)
-	s.want(s.gate, crowd(0, 1), "not_open")
-	terms(3, time.Second, 2*time.Second)
-	at(250 * time.Millisecond)
-	s.want(s.gate, crowd(0, 1), "not_open") // until it opens
-	terms(4, 0, 2*time.Second)
-	at(499 * time.Millisecond)
-	if d := s.issue(0, 1)[0]; d.Outcome != firstcome.NotOpen || d.Lease != 0 {
-		t.Errorf("while it is held: %+v", d)
-	}
-	at(500 * time.Millisecond)
-	s.want(s.gate, crowd(0, 1), "issued:1")
-	at(499 * time.Millisecond)
-	s.want(s.gate, crowd(1, 1), "issued:2") // once open it does not un-open
-	at(3 * time.Second)
-	s.want(s.gate, crowd(2, 1), "closed")
-	terms(5, 0, 10*time.Second)
-	s.want(s.gate, crowd(2, 1), "closed")
-	at(3250 * time.Millisecond)
-	s.want(s.gate, crowd(2, 1), "issued:3")
 }
 
 func TestNoErrorHasThePassword(t *testing.T) {

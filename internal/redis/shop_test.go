@@ -112,15 +112,10 @@ func revisions(ids ...firstcome.CampaignID) (all []flow.Revision) {
 // drained waits until all that was issued is drained and the journal is empty.
 func (s *shop) drained(through int64) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
-	defer cancel()
-	for {
+	type drain struct{ through, entries int64 }
+	stage.Await(s.t, "the drain", drain{through: through}, func() drain {
 		entries, err := s.do("XLEN", keysOf[2]).AsInt64()
 		stage.Must(s.t, err)
-		if state := s.state(); state.DrainedThrough == through && entries == 0 {
-			return
-		} else if ctx.Err() != nil {
-			s.t.Fatalf("drained through %d with %d entries left, instead of through %d", state.DrainedThrough, entries, through)
-		}
-	}
+		return drain{s.state().DrainedThrough, entries}
+	})
 }

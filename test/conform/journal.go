@@ -125,8 +125,8 @@ func comesInOrder(d *drained) {
 	all := d.issue("c", 700)
 	d.drain(d.take)
 	d.gone("c", all...)
-	for range 3 {
-		all = append(all, d.issue("c", 300)...)
+	for _, users := range []int{300, 5_000} { // the second is wider than what Lua's stack takes at once, and than a batch
+		all = append(all, d.issue("c", users)...)
 	}
 	d.gone("c", all...)
 }
