@@ -35,6 +35,11 @@ type Terms struct {
 	ClosesAt time.Time  // first instant at which none is issued any more; zero: never
 	Answer   AnswerWhen // when a claim is answered
 	Benefit  json.RawMessage
+	// Pace is that of the waiting line. Nil: there is none, and every claim is decided at once.
+	Pace *Pace
+	// Standby has those in line stay there when every coupon is in force, so that a coupon that comes back is the next
+	// one's. It needs a Pace.
+	Standby bool
 	// A coupon expires at ValidUntil, or ValidFor after its issue; at most one is
 	// set, and neither means that it does not expire.
 	ValidUntil time.Time
@@ -102,7 +107,11 @@ func (c Campaign) Full(inForce int64, now time.Time) time.Time {
 
 // Opened returns when the campaign opened, if something is decided at now.
 func (c Campaign) Opened(now time.Time) time.Time {
-	if anyStock := int64(-1); c.OpenedAt.IsZero() && Decide(c, now, anyStock, false) == Issued {
+	if !c.OpenedAt.IsZero() {
+		return c.OpenedAt
+	}
+	switch anyStock := int64(-1); Decide(c, now, anyStock, false, false) {
+	case Waiting, Issued:
 		return now
 	}
 	return c.OpenedAt
@@ -118,7 +127,11 @@ type Coupon struct {
 	VoidedAt time.Time // zero while the coupon is in force
 	// TermsVersion is the version of the campaign whose terms the coupon keeps.
 	TermsVersion int64
-	Recorded     bool // in the ledger's durable storage
+	// Generation and Ticket are its user's place in the waiting line, which it was issued to. 0: it was issued without a
+	// line.
+	Generation int64
+	Ticket     int64
+	Recorded   bool // in the ledger's durable storage
 	// Buried tells that the coupon became a dead letter, as far as its gate knows: what became of that
 	// only the ledger knows.
 	Buried bool
@@ -128,6 +141,7 @@ type Coupon struct {
 type Decision struct {
 	Outcome Outcome
 	Coupon  Coupon    // zero unless Outcome.HasCoupon
+	Place   Place     // zero unless the outcome is Waiting
 	At      time.Time // the instant of the decision by the gate's clock
 	Version int64     // the campaign's version under which it was decided
 	// TermsVersion is the version of the last change of terms that the gate had: whatever a
@@ -136,6 +150,8 @@ type Decision struct {
 	// InForce is how many coupons the gate had in force behind the decision. Zero where a
 	// node repeats a coupon.
 	InForce int64
+	// InLine is how many people wait in the campaign's line behind the decision.
+	InLine int64
 	// Since is the instant from which on the gate refuses so, of SoldOut and Closed: see
 	// Campaign.Since. Zero: it does not say, as while stock that came back is held.
 	Since time.Time

@@ -18,6 +18,8 @@ var (
 	ErrPending        = errors.New("an earlier change of the campaign has not reached the gate yet")
 	ErrNotRecorded    = errors.New("the ledger does not have this number yet: the gate may have issued it")
 	ErrNoDeadLetter   = errors.New("no such dead letter")
+	ErrNoTicket       = errors.New("the user never joined the campaign's waiting line, or is there no longer")
+	ErrServed         = errors.New("the user holds a coupon, and waits no longer")
 	ErrResolvedLetter = errors.New("the dead letter was replayed or voided before")
 	ErrGateMismatch   = errors.New("this node has another gate, code secret or ledger than the campaign, or is too old for it")
 )
@@ -76,6 +78,12 @@ func (t Terms) Check() error {
 	}
 	if t.ValidFor != 0 && !t.ValidUntil.IsZero() {
 		refuse("coupon.valid_for", "cannot stand beside coupon.valid_until")
+	}
+	if t.Pace != nil && (t.Pace.PerSecond < 0 || t.Pace.PerSecond > MaxPace) {
+		refuse("pace.per_second", "must be 1 to %d, or left out for as fast as the gate takes them", MaxPace)
+	}
+	if t.Standby && t.Pace == nil {
+		refuse("standby", "needs a pace: without one nobody waits")
 	}
 	return errors.Join(errs...)
 }

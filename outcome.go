@@ -22,6 +22,8 @@ const (
 	Paused
 	// SoldOut: every coupon is in force.
 	SoldOut
+	// Waiting: the user has a ticket in the waiting line; the decision names their place.
+	Waiting
 	// Issued: this claim made the coupon that the decision names.
 	Issued
 )
@@ -33,12 +35,13 @@ var outcomes = [...]string{
 	Closed:        "closed",
 	Paused:        "paused",
 	SoldOut:       "sold_out",
+	Waiting:       "waiting",
 	Issued:        "issued",
 }
 
 // Outcomes returns every outcome in order of precedence.
 func Outcomes() []Outcome {
-	return []Outcome{AlreadyIssued, NotOpen, Closed, Paused, SoldOut, Issued}
+	return []Outcome{AlreadyIssued, NotOpen, Closed, Paused, SoldOut, Waiting, Issued}
 }
 
 // String returns the outcome's word, as HTTP answers and metrics spell it.
@@ -65,20 +68,25 @@ func ParseOutcome(word string) (Outcome, error) {
 func (o Outcome) HasCoupon() bool { return o == Issued || o == AlreadyIssued }
 
 // Decide is the rule: it says what a claim gets when it reaches the gate of
-// campaign c at the instant now, while inForce coupons are in force and the
-// user holds one of them (holds) or not. Every gate is a translation of it.
-func Decide(c Campaign, now time.Time, inForce int64, holds bool) Outcome {
+// campaign c at the instant now, while inForce coupons are in force. The user holds
+// one of them (holds), or has a ticket in the line (waits), or neither. Every gate is a translation of it.
+//
+// A campaign that has no pace, but still people in line, is one with the Pace 0. Of a paced campaign inForce is
+// what is in force alone; of any other also what cools.
+func Decide(c Campaign, now time.Time, inForce int64, holds, waits bool) Outcome {
 	switch {
 	case holds:
 		return AlreadyIssued
-	case !c.OpensAt.IsZero() && now.Before(c.OpensAt):
+	case !waits && !c.OpensAt.IsZero() && now.Before(c.OpensAt):
 		return NotOpen
 	case c.Closed || !c.ClosesAt.IsZero() && !now.Before(c.ClosesAt):
 		return Closed
-	case c.Paused:
+	case !waits && c.Paused:
 		return Paused
-	case inForce >= c.Quantity:
+	case inForce >= c.Quantity && (c.Pace == nil || !c.Standby):
 		return SoldOut
+	case waits || c.Pace != nil:
+		return Waiting
 	}
 	return Issued
 }

@@ -51,7 +51,7 @@ func TestDecideGivesEachOutcome(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := firstcome.Decide(test.c, test.now, test.inForce, test.holds); got != test.want {
+			if got := firstcome.Decide(test.c, test.now, test.inForce, test.holds, false); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
@@ -84,7 +84,7 @@ func TestTheFirstOutcomeThatAppliesIsTheAnswer(t *testing.T) {
 		case soldOut:
 			want = firstcome.SoldOut
 		}
-		if got := firstcome.Decide(c, now, inForce, holds); got != want {
+		if got := firstcome.Decide(c, now, inForce, holds, false); got != want {
 			t.Errorf("causes %05b: got %v, want %v", causes, got, want)
 		}
 	}

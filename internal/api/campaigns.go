@@ -179,7 +179,7 @@ func wireCampaign(s told) client.Campaign {
 
 // campaignState returns the word for what a newcomer's claim would get where the gate has these counters.
 func campaignState(s ledger.Status) string {
-	if o := firstcome.Decide(s.Campaign, s.Now, s.InForce, false); o != firstcome.Issued {
+	if o := firstcome.Decide(s.Campaign, s.Now, s.InForce, false, false); o != firstcome.Issued && o != firstcome.Waiting {
 		return o.String()
 	}
 	return "open"

@@ -21,6 +21,7 @@ var replies = [...]struct {
 	firstcome.Closed:        {http.StatusGone, "the campaign is closed"},
 	firstcome.Paused:        {http.StatusForbidden, "an operator paused the campaign: ask again later"},
 	firstcome.SoldOut:       {http.StatusGone, "every coupon of the campaign is taken"},
+	firstcome.Waiting:       {status: http.StatusAccepted},
 	firstcome.Issued:        {status: http.StatusCreated},
 }
 

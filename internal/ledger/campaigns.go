@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/firstcome/firstcome"
@@ -13,7 +14,7 @@ const firstEpoch = 1
 // Create makes a campaign, which is its change 1. ErrCampaignExists says that its id is
 // taken, a joined FieldError that its terms are not allowed.
 func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) error {
-	if err := terms.Check(); err != nil {
+	if err := l.check(terms); err != nil {
 		return err
 	}
 	if l.gate == "" {
@@ -36,11 +37,11 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 			return err
 		}
 		_, err = t.change(`INSERT INTO campaigns
-			(id, quantity, opens_at, closes_at, version, terms_version, applied, gate, epoch, secret, decided_at, created_at, sold_out_at)
-			VALUES (?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?)`,
+			(id, quantity, opens_at, closes_at, version, terms_version, applied, gate, epoch, secret, decided_at, created_at, sold_out_at, pace, standby)
+			VALUES (?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			id, quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt),
 			l.appliedAt(1), l.gate, firstEpoch, l.fingerprint, now.UnixMicro(), now.UnixMicro(),
-			micros(l.soldOutAt(stock{}, terms, now)))
+			micros(l.soldOutAt(stock{}, terms, now)), paceColumn(terms.Pace), terms.Standby)
 		if err != nil {
 			return err
 		}
@@ -50,6 +51,15 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 		return t.log(now, actor, "campaign.create", entry{campaign: id, detail: logDetail(firstcome.ChangeTerms, "", payload)})
 	})
 	return wrap(err, "create the campaign %s", id)
+}
+
+// check returns what is wrong with terms: see firstcome.Terms.Check. Only the ledger's own gate keeps lines.
+func (l *Ledger) check(terms firstcome.Terms) error {
+	err := terms.Check()
+	if l.remote() && (terms.Pace != nil || terms.Standby) {
+		err = errors.Join(err, &firstcome.FieldError{Field: "pace", Reason: "a waiting line needs a node with --gate ledger for now: " + l.gate + " keeps none"})
+	}
+	return err
 }
 
 // SetTerms changes a campaign's terms by edit, which may run more than once, and returns the
@@ -85,7 +95,7 @@ func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func
 		return 0, err
 	}
 	edit(&terms)
-	if err := terms.Check(); err != nil {
+	if err := l.check(terms); err != nil {
 		return 0, err
 	}
 	if terms.Quantity < s.inForce {

@@ -36,5 +36,5 @@ func phase(s stock, at time.Time) firstcome.Outcome {
 	c := s.seen()
 	return firstcome.Decide(firstcome.Campaign{Terms: firstcome.Terms{
 		OpensAt: c.OpensAt, ClosesAt: c.ClosesAt, Quantity: math.MaxInt64,
-	}}, at, 0, false)
+	}}, at, 0, false, false)
 }

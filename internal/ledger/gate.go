@@ -151,7 +151,7 @@ func (l *Ledger) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.
 	issued := make([]firstcome.Coupon, 0, len(c.users)) // never grows: holds points into it
 	for n, user := range c.users {
 		coupon := holds[user]
-		outcome := firstcome.Decide(campaign, now, s.inForce+cooling, coupon != nil)
+		outcome := firstcome.Decide(campaign, now, s.inForce+cooling, coupon != nil, false)
 		if outcome == firstcome.Issued {
 			issued = append(issued, l.issue(&s, user, now))
 			campaign.SoldOutAt = campaign.Full(s.inForce, now)

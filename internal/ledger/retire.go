@@ -140,7 +140,7 @@ func (l *Ledger) decideRetired(t *tx, id firstcome.CampaignID, users []firstcome
 	decisions := make([]firstcome.Decision, len(users))
 	for n, user := range users {
 		coupon := holders[id][user]
-		outcome := firstcome.Decide(s.Campaign, now, s.inForce, coupon != nil)
+		outcome := firstcome.Decide(s.Campaign, now, s.inForce, coupon != nil, false)
 		decisions[n] = firstcome.Decision{
 			Outcome: outcome, At: now, Version: s.Version, TermsVersion: s.termsVersion, InForce: s.inForce,
 			Since: s.Since(outcome), OpenedAt: s.OpenedAt, Lease: t.lease(&s, now, outcome),

@@ -14,8 +14,10 @@ import (
 // putTerms makes the terms of a version effective, under which every coupon is in force since
 // soldOutAt, or, at the zero time, is not.
 func (t *tx) putTerms(id firstcome.CampaignID, terms firstcome.Terms, version int64, soldOutAt time.Time) error {
-	_, err := t.change(`UPDATE campaigns SET quantity = ?, opens_at = ?, closes_at = ?, terms_version = ?, sold_out_at = ? WHERE id = ?`,
-		quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt), version, micros(soldOutAt), string(id))
+	_, err := t.change(`UPDATE campaigns SET quantity = ?, opens_at = ?, closes_at = ?, terms_version = ?, sold_out_at = ?,
+		pace = ?, standby = ? WHERE id = ?`,
+		quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt), version, micros(soldOutAt),
+		paceColumn(terms.Pace), terms.Standby, string(id))
 	return err
 }
 
@@ -59,12 +61,19 @@ type storedTerms struct {
 	Benefit    json.RawMessage      `json:"benefit"`
 	ValidUntil *int64               `json:"valid_until"`
 	ValidFor   *int64               `json:"valid_for"`
+	Pace       *storedPace          `json:"pace,omitempty"`
+	Standby    bool                 `json:"standby,omitempty"`
+}
+
+// A storedPace is a pace as the ledger keeps it.
+type storedPace struct {
+	PerSecond int64 `json:"per_second,omitempty"`
 }
 
 func encodeTerms(t firstcome.Terms) (string, error) {
 	validFor := t.ValidFor.Microseconds()
 	s := storedTerms{
-		Name: t.Name, Answer: t.Answer, Benefit: t.Benefit,
+		Name: t.Name, Answer: t.Answer, Benefit: t.Benefit, Pace: (*storedPace)(t.Pace), Standby: t.Standby,
 		Quantity: pointer(quantityColumn(t.Quantity)),
 		OpensAt:  pointer(micros(t.OpensAt)), ClosesAt: pointer(micros(t.ClosesAt)),
 		ValidUntil: pointer(micros(t.ValidUntil)), ValidFor: pointer(sql.NullInt64{Int64: validFor, Valid: validFor != 0}),
@@ -79,14 +88,30 @@ func decodeTerms(payload string) (firstcome.Terms, error) {
 		return firstcome.Terms{}, err
 	}
 	return firstcome.Terms{
-		Name: s.Name, Answer: s.Answer, Benefit: s.Benefit, Quantity: unlimited(column(s.Quantity)),
-		OpensAt: instant(column(s.OpensAt)), ClosesAt: instant(column(s.ClosesAt)), ValidUntil: instant(column(s.ValidUntil)),
+		Name: s.Name, Answer: s.Answer, Benefit: s.Benefit, Pace: (*firstcome.Pace)(s.Pace), Standby: s.Standby,
+		Quantity: unlimited(column(s.Quantity)),
+		OpensAt:  instant(column(s.OpensAt)), ClosesAt: instant(column(s.ClosesAt)), ValidUntil: instant(column(s.ValidUntil)),
 		ValidFor: time.Duration(column(s.ValidFor).Int64) * time.Microsecond,
 	}, nil
 }
 
 func quantityColumn(quantity int64) sql.NullInt64 {
 	return sql.NullInt64{Int64: quantity, Valid: quantity != firstcome.Unlimited}
+}
+
+func paceColumn(p *firstcome.Pace) sql.NullInt64 {
+	if p == nil {
+		return sql.NullInt64{}
+	}
+	return sql.NullInt64{Int64: p.PerSecond, Valid: true}
+}
+
+// pace returns the pace that a column holds.
+func pace(perSecond sql.NullInt64) *firstcome.Pace {
+	if !perSecond.Valid {
+		return nil
+	}
+	return &firstcome.Pace{PerSecond: perSecond.Int64}
 }
 
 func pointer(n sql.NullInt64) *int64 {

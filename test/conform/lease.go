@@ -28,7 +28,7 @@ func (m *model) checkLease(d firstcome.Decision) error {
 	case d.Outcome.HasCoupon():
 		return nil
 	}
-	if then := firstcome.Decide(m.Campaign, d.At.Add(d.Lease-1), int64(len(m.holds)), false); then != d.Outcome {
+	if then := firstcome.Decide(m.Campaign, d.At.Add(d.Lease-1), int64(len(m.holds)), false, false); then != d.Outcome {
 		return fmt.Errorf("before its end the answer is %s", then)
 	}
 	return nil

@@ -242,7 +242,7 @@ func (s state) step(o op, r result) (after state, right bool) {
 
 func (s state) claim(user int, r result) (after state, right bool) {
 	c := firstcome.Campaign{Terms: firstcome.Terms{Quantity: s.quantity}, Paused: s.paused}
-	outcome := firstcome.Decide(c, Epoch, s.inForce()+s.cooling, s.holds[user] > 0)
+	outcome := firstcome.Decide(c, Epoch, s.inForce()+s.cooling, s.holds[user] > 0, false)
 	if outcome == firstcome.Paused && r.outcome == firstcome.SoldOut && s.leases && s.inForce()+s.cooling >= s.quantity {
 		return s, true
 	}

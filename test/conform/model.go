@@ -105,7 +105,7 @@ func (m *model) window(at time.Time) firstcome.Outcome {
 	seen := m.asSeen()
 	return firstcome.Decide(firstcome.Campaign{Terms: firstcome.Terms{
 		OpensAt: seen.OpensAt, ClosesAt: seen.ClosesAt, Quantity: firstcome.Unlimited,
-	}}, at, 0, false)
+	}}, at, 0, false, false)
 }
 
 func (m *model) claim(user firstcome.UserID) firstcome.Decision {
@@ -113,9 +113,9 @@ func (m *model) claim(user firstcome.UserID) firstcome.Decision {
 	number, holds := m.holds[user]
 	now := m.now()
 	seen := m.asSeen()
-	outcome := firstcome.Decide(seen, now, int64(len(m.holds))+m.cooling, holds)
+	outcome := firstcome.Decide(seen, now, int64(len(m.holds))+m.cooling, holds, false)
 	seen.Quantity = firstcome.Unlimited
-	opens := m.OpenedAt.IsZero() && firstcome.Decide(seen, now, 0, false) == firstcome.Issued
+	opens := m.OpenedAt.IsZero() && firstcome.Decide(seen, now, 0, false, false) == firstcome.Issued
 	if opens {
 		m.OpenedAt = now
 	}

@@ -38,7 +38,7 @@ func (c *Course) apply(change firstcome.Change) {
 // window returns what the window alone answers at an instant.
 func (c *Course) window(at time.Time) firstcome.Outcome {
 	terms := firstcome.Terms{OpensAt: c.OpensAt, ClosesAt: c.ClosesAt, Quantity: firstcome.Unlimited}
-	return firstcome.Decide(firstcome.Campaign{Terms: terms}, at, 0, false)
+	return firstcome.Decide(firstcome.Campaign{Terms: terms}, at, 0, false, false)
 }
 
 // told returns a coupon with whether it is recorded, as far as the gate knows.

@@ -119,7 +119,7 @@ func (g *Gate) decide(c *Course, user firstcome.UserID) firstcome.Decision {
 	now := g.now(c)
 	held, holds := c.Holders[user]
 	d := firstcome.Decision{
-		Outcome: firstcome.Decide(c.Campaign, now, int64(len(c.Holders)), holds), At: now, Version: c.Version, TermsVersion: c.TermsVersion,
+		Outcome: firstcome.Decide(c.Campaign, now, int64(len(c.Holders)), holds, false), At: now, Version: c.Version, TermsVersion: c.TermsVersion,
 	}
 	opened := c.Opened(now)
 	moves := d.Outcome == firstcome.Issued || !opened.Equal(c.OpenedAt) || c.window(now) != c.window(c.seen)

@@ -21,7 +21,7 @@
 -- (types of keys, memory, rights) fails at or before the XADD, and what is written before
 -- it changes no answer.
 
-local ALREADY_ISSUED, NOT_OPEN, CLOSED, PAUSED, SOLD_OUT, ISSUED = 1, 2, 3, 4, 5, 6
+local ALREADY_ISSUED, NOT_OPEN, CLOSED, PAUSED, SOLD_OUT, WAITING, ISSUED = 1, 2, 3, 4, 5, 6, 7
 local UNDECIDED = 0
 
 local clock, backlog, wake, id, cool_for = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])

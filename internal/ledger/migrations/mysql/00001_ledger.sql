@@ -17,6 +17,8 @@ CREATE TABLE IF NOT EXISTS campaigns (
     closed        BOOLEAN        NOT NULL DEFAULT 0,
     version       BIGINT         NOT NULL,
     terms_version BIGINT         NOT NULL,
+    pace          BIGINT,
+    standby       BOOLEAN        NOT NULL DEFAULT 0,
     applied       BIGINT         NOT NULL,
     gate          VARBINARY(128) NOT NULL,
     epoch         BIGINT         NOT NULL,
@@ -30,6 +32,12 @@ CREATE TABLE IF NOT EXISTS campaigns (
     cooling_until BIGINT         NOT NULL DEFAULT 0,
     was_opens_at  BIGINT,
     was_closes_at BIGINT,
+    generation    BIGINT         NOT NULL DEFAULT 1,
+    last_ticket   BIGINT         NOT NULL DEFAULT 0,
+    served_through BIGINT        NOT NULL DEFAULT 0,
+    served        BIGINT         NOT NULL DEFAULT 0,
+    waiting       BIGINT         NOT NULL DEFAULT 0,
+    due           BIGINT         NOT NULL DEFAULT 0,
     decided_at    BIGINT         NOT NULL,
     created_at    BIGINT         NOT NULL,
     opened_at     BIGINT,
@@ -39,8 +47,12 @@ CREATE TABLE IF NOT EXISTS campaigns (
     forgotten_at  BIGINT,
     -- Finds the campaigns that a gate knows, whatever the number of those that it has forgotten.
     INDEX campaigns_at_gate (gate, forgotten_at, id),
+    -- Whether people are in line, and what finds the campaigns where they are.
+    has_line      BOOLEAN AS (waiting > 0) VIRTUAL,
+    INDEX campaigns_with_line (has_line, gate, id),
     CONSTRAINT p1_never_more CHECK (in_force >= 0 AND (quantity IS NULL OR in_force <= quantity)),
-    CONSTRAINT p4_every_number CHECK (issued <= last_number AND (gate <> 'ledger' OR last_number <= position))
+    CONSTRAINT p4_every_number CHECK (issued <= last_number AND (gate <> 'ledger' OR last_number <= position)),
+    CONSTRAINT p9_a_place_is_kept CHECK (served >= 0 AND waiting >= 0 AND served + waiting <= last_ticket AND served_through <= last_ticket)
 ) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS coupons (
@@ -54,11 +66,44 @@ CREATE TABLE IF NOT EXISTS coupons (
     position      BIGINT         NOT NULL,
     voided_at     BIGINT,
     void_reason   MEDIUMTEXT,
+    generation    BIGINT,
+    ticket        BIGINT,
     -- Who holds the coupon: a unique index takes no condition here, and no notice of NULL.
     holder        VARBINARY(128) AS (CASE WHEN voided_at IS NULL THEN user_id END) VIRTUAL,
     PRIMARY KEY (campaign_id, number),         -- P4: a number names one coupon
     -- P3: one coupon in force a user. The user stands first so that it serves the wallet too.
     UNIQUE INDEX coupons_p3_one_per_user (holder, campaign_id)
+) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS tickets (
+    campaign_id   VARBINARY(64)  NOT NULL,
+    generation    BIGINT         NOT NULL CHECK (generation > 0),
+    ticket        BIGINT         NOT NULL CHECK (ticket > 0),
+    user_id       VARBINARY(128) NOT NULL,
+    joined_at     BIGINT         NOT NULL,
+    ended_at      BIGINT,
+    outcome       VARBINARY(16)  CHECK (outcome IN ('issued', 'held', 'left')),
+    -- Who waits, and who left: see coupons.holder.
+    waiter        VARBINARY(128) AS (CASE WHEN ended_at IS NULL THEN user_id END) VIRTUAL,
+    leaver        VARBINARY(128) AS (CASE WHEN outcome = 'left' THEN user_id END) VIRTUAL,
+    PRIMARY KEY (campaign_id, generation, ticket), -- P9: a ticket is one user's
+    -- P9: a user waits once.
+    UNIQUE INDEX tickets_p9_one_per_user (waiter, campaign_id, generation),
+    INDEX tickets_left (leaver, campaign_id),
+    CONSTRAINT p9_ended CHECK ((ended_at IS NULL) = (outcome IS NULL))
+) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS past_lines (
+    campaign_id    VARBINARY(64)  NOT NULL,
+    generation     BIGINT         NOT NULL CHECK (generation > 0),
+    last_ticket    BIGINT         NOT NULL,
+    served_through BIGINT         NOT NULL,
+    served         BIGINT         NOT NULL,
+    waiting        BIGINT         NOT NULL CHECK (waiting > 0),
+    reason         VARBINARY(16)  NOT NULL CHECK (reason IN ('sold_out', 'closed', 'lost')),
+    ended_at       BIGINT         NOT NULL,
+    PRIMARY KEY (campaign_id, generation),
+    CONSTRAINT p9_every_ticket CHECK (served >= 0 AND served + waiting <= last_ticket AND served_through <= last_ticket)
 ) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS facts (

@@ -13,6 +13,8 @@ CREATE TABLE campaigns (
     closed        BOOLEAN          NOT NULL DEFAULT false,
     version       BIGINT           NOT NULL,
     terms_version BIGINT           NOT NULL,
+    pace          BIGINT,
+    standby       BOOLEAN          NOT NULL DEFAULT false,
     applied       BIGINT           NOT NULL,
     gate          TEXT COLLATE "C" NOT NULL,
     epoch         BIGINT           NOT NULL,
@@ -26,6 +28,12 @@ CREATE TABLE campaigns (
     cooling_until BIGINT           NOT NULL DEFAULT 0,
     was_opens_at  BIGINT,
     was_closes_at BIGINT,
+    generation    BIGINT           NOT NULL DEFAULT 1,
+    last_ticket   BIGINT           NOT NULL DEFAULT 0,
+    served_through BIGINT          NOT NULL DEFAULT 0,
+    served        BIGINT           NOT NULL DEFAULT 0,
+    waiting       BIGINT           NOT NULL DEFAULT 0,
+    due           BIGINT           NOT NULL DEFAULT 0,
     decided_at    BIGINT           NOT NULL,
     created_at    BIGINT           NOT NULL,
     opened_at     BIGINT,
@@ -34,8 +42,12 @@ CREATE TABLE campaigns (
     retired_at    BIGINT,
     forgotten_at  BIGINT,
     CONSTRAINT p1_never_more CHECK (in_force >= 0 AND (quantity IS NULL OR in_force <= quantity)),
-    CONSTRAINT p4_every_number CHECK (issued <= last_number AND (gate <> 'ledger' OR last_number <= position))
+    CONSTRAINT p4_every_number CHECK (issued <= last_number AND (gate <> 'ledger' OR last_number <= position)),
+    CONSTRAINT p9_a_place_is_kept CHECK (served >= 0 AND waiting >= 0 AND served + waiting <= last_ticket AND served_through <= last_ticket)
 );
+
+-- Finds the campaigns with people in line.
+CREATE INDEX campaigns_with_line ON campaigns (gate, id) WHERE waiting > 0;
 
 -- Finds the campaigns that a gate knows, whatever the number of those that it has forgotten.
 CREATE INDEX campaigns_at_gate ON campaigns (gate, id) WHERE forgotten_at IS NULL;
@@ -51,11 +63,44 @@ CREATE TABLE coupons (
     position      BIGINT           NOT NULL,
     voided_at     BIGINT,
     void_reason   TEXT,
+    generation    BIGINT,
+    ticket        BIGINT,
     PRIMARY KEY (campaign_id, number)          -- P4: a number names one coupon
 );
 
 -- P3: one coupon in force a user. The user stands first so that it serves the wallet too.
 CREATE UNIQUE INDEX coupons_p3_one_per_user ON coupons (user_id, campaign_id) WHERE voided_at IS NULL;
+
+CREATE TABLE tickets (
+    campaign_id   TEXT COLLATE "C" NOT NULL,
+    generation    BIGINT           NOT NULL CHECK (generation > 0),
+    ticket        BIGINT           NOT NULL CHECK (ticket > 0),
+    user_id       TEXT COLLATE "C" NOT NULL,
+    joined_at     BIGINT           NOT NULL,
+    ended_at      BIGINT,
+    outcome       TEXT             CHECK (outcome IN ('issued', 'held', 'left')),
+    PRIMARY KEY (campaign_id, generation, ticket), -- P9: a ticket is one user's
+    CONSTRAINT p9_ended CHECK ((ended_at IS NULL) = (outcome IS NULL))
+);
+
+-- P9: a user waits once.
+CREATE UNIQUE INDEX tickets_p9_one_per_user ON tickets (user_id, campaign_id, generation) WHERE ended_at IS NULL;
+
+-- Finds who left.
+CREATE INDEX tickets_left ON tickets (user_id, campaign_id) WHERE outcome = 'left';
+
+CREATE TABLE past_lines (
+    campaign_id    TEXT COLLATE "C" NOT NULL,
+    generation     BIGINT           NOT NULL CHECK (generation > 0),
+    last_ticket    BIGINT           NOT NULL,
+    served_through BIGINT           NOT NULL,
+    served         BIGINT           NOT NULL,
+    waiting        BIGINT           NOT NULL CHECK (waiting > 0),
+    reason         TEXT             NOT NULL CHECK (reason IN ('sold_out', 'closed', 'lost')),
+    ended_at       BIGINT           NOT NULL,
+    PRIMARY KEY (campaign_id, generation),
+    CONSTRAINT p9_every_ticket CHECK (served >= 0 AND served + waiting <= last_ticket AND served_through <= last_ticket)
+);
 
 CREATE TABLE facts (
     campaign_id   TEXT COLLATE "C" NOT NULL,

@@ -12,6 +12,8 @@ CREATE TABLE campaigns (
     closed        INTEGER NOT NULL DEFAULT 0,
     version       INTEGER NOT NULL,
     terms_version INTEGER NOT NULL,
+    pace          INTEGER,
+    standby       INTEGER NOT NULL DEFAULT 0,
     applied       INTEGER NOT NULL,
     gate          TEXT    NOT NULL,
     epoch         INTEGER NOT NULL,
@@ -25,6 +27,12 @@ CREATE TABLE campaigns (
     cooling_until INTEGER NOT NULL DEFAULT 0,
     was_opens_at  INTEGER,
     was_closes_at INTEGER,
+    generation    INTEGER NOT NULL DEFAULT 1,
+    last_ticket   INTEGER NOT NULL DEFAULT 0,
+    served_through INTEGER NOT NULL DEFAULT 0,
+    served        INTEGER NOT NULL DEFAULT 0,
+    waiting       INTEGER NOT NULL DEFAULT 0,
+    due           INTEGER NOT NULL DEFAULT 0,
     decided_at    INTEGER NOT NULL,
     created_at    INTEGER NOT NULL,
     opened_at     INTEGER,
@@ -33,8 +41,12 @@ CREATE TABLE campaigns (
     retired_at    INTEGER,
     forgotten_at  INTEGER,
     CONSTRAINT p1_never_more CHECK (in_force >= 0 AND (quantity IS NULL OR in_force <= quantity)),
-    CONSTRAINT p4_every_number CHECK (issued <= last_number AND (gate <> 'ledger' OR last_number <= position))
+    CONSTRAINT p4_every_number CHECK (issued <= last_number AND (gate <> 'ledger' OR last_number <= position)),
+    CONSTRAINT p9_a_place_is_kept CHECK (served >= 0 AND waiting >= 0 AND served + waiting <= last_ticket AND served_through <= last_ticket)
 ) STRICT, WITHOUT ROWID;
+
+-- Finds the campaigns with people in line.
+CREATE INDEX campaigns_with_line ON campaigns (gate, id) WHERE waiting > 0;
 
 -- Finds the campaigns that a gate knows, whatever the number of those that it has forgotten.
 CREATE INDEX campaigns_at_gate ON campaigns (gate, id) WHERE forgotten_at IS NULL;
@@ -50,11 +62,44 @@ CREATE TABLE coupons (
     position      INTEGER NOT NULL,
     voided_at     INTEGER,
     void_reason   TEXT,
+    generation    INTEGER,
+    ticket        INTEGER,
     PRIMARY KEY (campaign_id, number)          -- P4: a number names one coupon
 ) STRICT, WITHOUT ROWID;
 
 -- P3: one coupon in force a user. The user stands first so that it serves the wallet too.
 CREATE UNIQUE INDEX coupons_p3_one_per_user ON coupons (user_id, campaign_id) WHERE voided_at IS NULL;
+
+CREATE TABLE tickets (
+    campaign_id TEXT    NOT NULL REFERENCES campaigns (id),
+    generation  INTEGER NOT NULL CHECK (generation > 0),
+    ticket      INTEGER NOT NULL CHECK (ticket > 0),
+    user_id     TEXT    NOT NULL,
+    joined_at   INTEGER NOT NULL,
+    ended_at    INTEGER,
+    outcome     TEXT    CHECK (outcome IN ('issued', 'held', 'left')),
+    PRIMARY KEY (campaign_id, generation, ticket), -- P9: a ticket is one user's
+    CONSTRAINT p9_ended CHECK ((ended_at IS NULL) = (outcome IS NULL))
+) STRICT, WITHOUT ROWID;
+
+-- P9: a user waits once.
+CREATE UNIQUE INDEX tickets_p9_one_per_user ON tickets (user_id, campaign_id, generation) WHERE ended_at IS NULL;
+
+-- Finds who left.
+CREATE INDEX tickets_left ON tickets (user_id, campaign_id) WHERE outcome = 'left';
+
+CREATE TABLE past_lines (
+    campaign_id    TEXT    NOT NULL REFERENCES campaigns (id),
+    generation     INTEGER NOT NULL CHECK (generation > 0),
+    last_ticket    INTEGER NOT NULL,
+    served_through INTEGER NOT NULL,
+    served         INTEGER NOT NULL,
+    waiting        INTEGER NOT NULL CHECK (waiting > 0),
+    reason         TEXT    NOT NULL CHECK (reason IN ('sold_out', 'closed', 'lost')),
+    ended_at       INTEGER NOT NULL,
+    PRIMARY KEY (campaign_id, generation),
+    CONSTRAINT p9_every_ticket CHECK (served >= 0 AND served + waiting <= last_ticket AND served_through <= last_ticket)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE facts (
     campaign_id TEXT    NOT NULL REFERENCES campaigns (id),

@@ -1,0 +1,79 @@
+package flow
+
+import (
+	"context"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A Line is a gate that keeps waiting lines: what serves them needs. Its methods may be called from many goroutines
+// and nodes.
+type Line interface {
+	// Serve issues coupons to those next in line whom the pace allows at this instant, at most limit, in the order of
+	// their tickets: line, coupons and facts change in one transaction. An error means that it is unknown what was
+	// served; serving again is safe.
+	Serve(ctx context.Context, id firstcome.CampaignID, limit int) (Served, error)
+
+	// Lines calls each with every campaign of this gate that has people in line.
+	Lines(ctx context.Context, each func(firstcome.CampaignID)) error
+}
+
+// Served is what one call of Line.Serve did.
+type Served struct {
+	Coupons []firstcome.Coupon // issued, in the order of their tickets, which is that of their numbers
+	// Ended is why the generation ended with this call, sold_out or closed: everybody who still waited was sent away.
+	// Empty: it did not end.
+	Ended   string
+	Waiting int64 // people in line behind the call
+	// Again is how long it takes until somebody in line can be served, as far as is known. 0: not before somebody joins,
+	// an operator changes something, or a second passes.
+	Again time.Duration
+}
+
+// Places are the places in line at a gate, as the API reads and ends them.
+type Places interface {
+	// Place returns where a user stands in line, or the coupon that they hold, whose number is then not 0.
+	// firstcome.ErrNoTicket says that they have neither.
+	Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error)
+
+	// Leave takes a user out of the line. It is nil also if they left or were sent away before. firstcome.ErrServed
+	// says that they hold a coupon, firstcome.ErrNoTicket that they never joined; a user whose coupon was voided did not,
+	// either. If it returns another error, asking again is safe.
+	Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error
+
+	// LineOf returns a campaign's line, or firstcome.ErrNoCampaign.
+	LineOf(ctx context.Context, id firstcome.CampaignID) (LineState, error)
+}
+
+// Direct is a gate that issues past the line.
+type Direct interface {
+	// Issue decides one claim by each of users as Gate.Claim does, but as if there were no line: it takes stock and no
+	// turn of the pace. The tickets of those who hold a coupon afterwards have ended. Each decision says how many people
+	// are in line behind it.
+	Issue(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
+}
+
+// MaxPastLines is how many generations that ended LineOf returns at most: the last ones.
+const MaxPastLines = 16
+
+// A LineState is a campaign's line at one instant.
+type LineState struct {
+	// Campaign has of its terms what decides: quantity, window, pace and standby.
+	Campaign firstcome.Campaign
+	Line     firstcome.Line
+	InForce  int64
+	Now      time.Time  // the gate's time
+	Past     []PastLine // the last ones, newest first
+}
+
+// A PastLine is a generation that ended: its people were sent away.
+type PastLine struct {
+	Generation    int64
+	Reason        string // sold_out, closed or lost
+	EndedAt       time.Time
+	LastTicket    int64 // the one given last
+	ServedThrough int64 // every ticket up to it had ended before
+	Served        int64 // tickets whose users got a coupon, or had one
+	Waiting       int64 // tickets whose users were sent away
+}

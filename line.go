@@ -1,0 +1,121 @@
+package firstcome
+
+import "time"
+
+// A Pace is how fast the waiting line of a campaign is served. Who claims a paced campaign joins its line, also where
+// nobody waits.
+type Pace struct {
+	PerSecond int64 // coupons a second, 1 to MaxPace; 0: as fast as the gate takes them
+}
+
+// MaxPace is the highest pace: one coupon a microsecond, which is as fine as instants are.
+const MaxPace int64 = 1_000_000
+
+// fullBucket is the time whose coupons a line serves at once at most, if it has not been served for so long. Where
+// that is less than one coupon, it is the time of one.
+const fullBucket = 100 * time.Millisecond
+
+// Take takes turns from the pace's token bucket at the instant now, at most limit: how many tickets may be served, and
+// what due is from then on. All counts in whole microseconds, rounded so that in any time T at most PerSecond·T turns
+// are taken, and one bucket. A due that is further ahead than a bucket comes from a clock that was set back, and is
+// pulled back.
+func (p Pace) Take(due, now time.Time, limit int64) (turns int64, next time.Time) {
+	limit = max(0, limit)
+	if p.PerSecond == 0 {
+		return limit, now
+	}
+	bucket := max(fullBucket, p.time(1))
+	if oldest := now.Add(-bucket); due.Before(oldest) {
+		due = oldest
+	} else if latest := now.Add(bucket); due.After(latest) {
+		due = latest
+	}
+	turns = min(limit, max(0, now.Sub(due).Microseconds()*p.PerSecond/second))
+	return turns, due.Add(p.time(turns))
+}
+
+// Wait returns how long after now the next turn comes, of a bucket that is due at due.
+func (p Pace) Wait(due, now time.Time) time.Duration {
+	if p.PerSecond == 0 {
+		return 0
+	}
+	return max(0, due.Add(p.time(1)).Sub(now))
+}
+
+// second has so many microseconds.
+const second = int64(time.Second / time.Microsecond)
+
+// time returns how long so many turns take, in whole microseconds, rounded up.
+func (p Pace) time(turns int64) time.Duration {
+	return time.Duration((turns*second+p.PerSecond-1)/p.PerSecond) * time.Microsecond
+}
+
+// A Line is the waiting line of a campaign at one instant. Its people have tickets, which are numbered in the order
+// of their claims and served in that order.
+type Line struct {
+	// Generation counts from 1. A generation ends when everybody in line is sent away, since every coupon is in force
+	// or the campaign is closed; the next begins with ticket 1.
+	Generation    int64
+	LastTicket    int64 // the one given last in this generation; 0: none
+	ServedThrough int64 // every ticket of this generation up to it has ended
+	Served        int64 // tickets of this generation whose users got a coupon, or had one
+	Waiting       int64 // tickets of this generation that have not ended
+	// Due is when the last turn was due that was taken from the pace's bucket: see Pace.Take. It goes by the clock as it
+	// was read. The zero time: none was taken.
+	Due time.Time
+}
+
+// Serving returns the ticket that is served next, or a later one if its user left.
+func (l Line) Serving() int64 { return l.ServedThrough + 1 }
+
+// Left returns how many users of this generation left the line.
+func (l Line) Left() int64 { return l.LastTicket - l.Served - l.Waiting }
+
+// A Place is where the user of a ticket stands in line.
+type Place struct {
+	Generation int64
+	Ticket     int64
+	// Ahead is how many tickets are before this one at most: those whose users left are counted until their turn.
+	Ahead int64
+	// ETA is how long it takes until this ticket is served, if the pace is kept. Negative: unknown.
+	ETA time.Duration
+	// Likely tells that there will be a coupon, if nothing changes: the coupons left are enough for everybody ahead and
+	// this user, and the campaign does not close before.
+	Likely bool
+	// Serving tells that the line is served now. Else Why says why not, NotOpen or Paused, and Until until when, if that
+	// is known.
+	Serving bool
+	Why     Outcome
+	Until   time.Time
+}
+
+// unknownETA is the ETA of a place of which nobody knows it.
+const unknownETA = time.Duration(-1)
+
+// Place returns where a ticket stands that has not ended, while inForce coupons are in force.
+func (c Campaign) Place(l Line, ticket, inForce int64, now time.Time) Place {
+	p := Place{Generation: l.Generation, Ticket: ticket, Ahead: max(0, ticket-l.Serving()), Likely: true}
+	if c.Pace == nil {
+		c.Pace = &Pace{}
+	}
+	enough := p.Ahead < c.Quantity-inForce
+	switch why := Decide(c, now, 0, false, false); why {
+	case NotOpen, Paused:
+		p.Why = why
+	default:
+		p.Serving = true
+	}
+	p.ETA = unknownETA
+	if p.Why == NotOpen {
+		p.Until = c.OpensAt
+	}
+	if c.Pace.PerSecond > 0 && p.Why != Paused && (enough || !c.Standby) {
+		p.ETA = time.Duration(float64(p.Ahead) / float64(c.Pace.PerSecond) * float64(time.Second))
+		if p.Why == NotOpen {
+			p.ETA += c.OpensAt.Sub(now)
+		}
+	}
+	late := !c.ClosesAt.IsZero() && p.ETA >= 0 && !now.Add(p.ETA).Before(c.ClosesAt)
+	p.Likely = (enough || c.Standby) && !late
+	return p
+}
