@@ -109,7 +109,7 @@ func (c Campaign) Place(l Line, ticket, inForce int64, now time.Time) Place {
 	if p.Why == NotOpen {
 		p.Until = c.OpensAt
 	}
-	if c.Pace.PerSecond > 0 && p.Why != Paused && (enough || !c.Standby) {
+	if c.Pace.PerSecond > 0 && !c.Paused && (enough || !c.Standby) {
 		p.ETA = time.Duration(float64(p.Ahead) / float64(c.Pace.PerSecond) * float64(time.Second))
 		if p.Why == NotOpen {
 			p.ETA += c.OpensAt.Sub(now)

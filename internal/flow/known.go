@@ -18,7 +18,7 @@ type known struct {
 }
 
 const (
-	// 131,072 coupons of 128 bytes: a crowd of a hundred thousand that asks twice
+	// 131,072 coupons of 144 bytes: a crowd of a hundred thousand that asks twice
 	// costs the ledger nothing.
 	knownSets = 1 << 13
 	// 16 tags fill a cache line, and a set of 16 is rarely full before the whole
@@ -54,6 +54,7 @@ func holderOf(q *queue, user firstcome.UserID) (holder, bool) {
 // An entry is a coupon without what its key already says.
 type entry struct {
 	number, terms, version int64
+	generation, ticket     int64
 	issuedAt, at           int64 // microseconds since 1970
 	until                  time.Duration
 	changes                uint64
@@ -82,6 +83,7 @@ func (s *set) find(h *holder, tag uint32) int {
 // next change of the campaign.
 func (k *known) put(q *queue, d *firstcome.Decision, until time.Duration, changes uint64) {
 	e := entry{
+		generation: d.Coupon.Generation, ticket: d.Coupon.Ticket,
 		number: d.Coupon.Number, terms: d.Coupon.TermsVersion, version: d.Version,
 		issuedAt: d.Coupon.IssuedAt.UnixMicro(), at: d.At.UnixMicro(), until: until, changes: changes,
 	}
@@ -125,7 +127,7 @@ func (k *known) get(q *queue, user firstcome.UserID, now time.Duration) (firstco
 		Version: e.version,
 		Coupon: firstcome.Coupon{
 			Campaign: q.id, Number: e.number, User: user, Code: string(e.code[:]),
-			IssuedAt: time.UnixMicro(e.issuedAt).UTC(), TermsVersion: e.terms, Recorded: true,
+			IssuedAt: time.UnixMicro(e.issuedAt).UTC(), TermsVersion: e.terms, Generation: e.generation, Ticket: e.ticket, Recorded: true,
 		},
 	}, true
 }

@@ -115,6 +115,11 @@ func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func
 			return 0, err
 		}
 	}
+	after := s
+	after.Terms = terms
+	if err := l.changeLine(t, s, after, made.At); err != nil {
+		return 0, err
+	}
 	return made.Version, t.log(made.At, actor, "campaign.update", entry{campaign: s.ID, detail: logDetail(firstcome.ChangeTerms, before, payload)})
 }
 
@@ -156,6 +161,11 @@ func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.Campaign
 		}
 		_, err = t.change(`UPDATE campaigns SET paused = ?, closed = ?, closed_at = ? WHERE id = ?`, paused, closed, micros(s.ClosedAt), string(id))
 		if err != nil {
+			return err
+		}
+		after := s
+		after.Paused, after.Closed = paused, closed
+		if err := l.changeLine(t, s, after, made.At); err != nil {
 			return err
 		}
 		return t.log(made.At, actor, "campaign."+string(to), entry{campaign: id, detail: logDetail(firstcome.ChangeKind(to), "", nothing)})

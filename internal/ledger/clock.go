@@ -21,14 +21,18 @@ func (l *Ledger) now(t *tx) (time.Time, error) {
 // decidesAt returns the gate's time for a campaign: the clock, in whole
 // microseconds, unless the campaign has seen a later instant.
 func (l *Ledger) decidesAt(s stock) time.Time {
-	now := s.clock
-	if now.IsZero() {
-		now = l.clock().UTC().Truncate(time.Microsecond)
+	if now := l.clockOf(s); now.After(s.decidedAt) {
+		return now
 	}
-	if now.Before(s.decidedAt) {
-		return s.decidedAt
+	return s.decidedAt
+}
+
+// clockOf returns the clock as it was read for a campaign.
+func (l *Ledger) clockOf(s stock) time.Time {
+	if s.clock.IsZero() {
+		return l.clock().UTC().Truncate(time.Microsecond)
 	}
-	return now
+	return s.clock
 }
 
 // phase returns what the window alone answers at an instant.

@@ -51,7 +51,7 @@ func (s *stock) coolEnd() time.Time {
 }
 
 // seen returns the campaign as claims see it now, but for the coupons kept back: a
-// window that was widened stays as narrow as it was.
+// window that was widened stays as narrow as it was, and who is in line stays in line without a pace.
 func (s *stock) seen() firstcome.Campaign {
 	c, was := s.Campaign, s.cooling
 	if was.opensAt.After(c.OpensAt) {
@@ -59,6 +59,9 @@ func (s *stock) seen() firstcome.Campaign {
 	}
 	if !was.closesAt.IsZero() && (c.ClosesAt.IsZero() || was.closesAt.Before(c.ClosesAt)) {
 		c.ClosesAt = was.closesAt
+	}
+	if c.Pace == nil && s.line.Waiting > 0 {
+		c.Pace = &firstcome.Pace{}
 	}
 	return c
 }

@@ -9,20 +9,21 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-const couponColumns = `campaign_id, number, user_id, code, terms_version, issued_at, voided_at`
+const couponColumns = `campaign_id, number, user_id, code, terms_version, issued_at, voided_at, generation, ticket`
 
 // scanCoupons calls each with the coupon of every row of an answer, until it returns an error. What else a
 // row has is scanned into more.
 func scanCoupons(rows *sql.Rows, err error, each func(firstcome.Coupon) error, more ...any) error {
 	var c firstcome.Coupon
-	var issuedAt, voidedAt sql.NullInt64
-	into := append([]any{&c.Campaign, &c.Number, &c.User, &c.Code, &c.TermsVersion, &issuedAt, &voidedAt}, more...)
+	var issuedAt, voidedAt, generation, ticket sql.NullInt64
+	into := append([]any{&c.Campaign, &c.Number, &c.User, &c.Code, &c.TermsVersion, &issuedAt, &voidedAt, &generation, &ticket}, more...)
 	return eachRow(rows, err, func(take scan) error {
 		c = firstcome.Coupon{Recorded: true}
 		if err := take(into...); err != nil {
 			return err
 		}
 		c.IssuedAt, c.VoidedAt = instant(issuedAt), instant(voidedAt)
+		c.Generation, c.Ticket = generation.Int64, ticket.Int64
 		return each(c)
 	})
 }

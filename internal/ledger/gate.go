@@ -32,6 +32,7 @@ func (l *Ledger) remote() bool { return l.gate != gateKind }
 type claims struct {
 	id        firstcome.CampaignID
 	users     []firstcome.UserID
+	direct    bool                 // past the line: see flow.Direct
 	decisions []firstcome.Decision // once they are made, of each of users
 	err       error                // why nothing is decided here
 }
@@ -39,13 +40,17 @@ type claims struct {
 // Claim decides claims in one transaction: see flow.Gate. The coupons issued are
 // on the disk when it returns.
 func (l *Ledger) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	c := &claims{id: id, users: users}
+	return l.decisions(ctx, &claims{id: id, users: users})
+}
+
+// decisions returns those of claims.
+func (l *Ledger) decisions(ctx context.Context, c *claims) ([]firstcome.Decision, error) {
 	err := l.claim(ctx, c)
 	if errors.Is(err, firstcome.ErrNoCampaign) {
-		l.existing.Remove(id) // somebody has deleted it
+		l.existing.Remove(c.id) // somebody has deleted it
 	}
 	if err != nil { // the writer may still be at c
-		return nil, wrap(err, "decide %d claims of %s", len(users), id)
+		return nil, wrap(err, "decide %d claims of %s", len(c.users), c.id)
 	}
 	return c.decisions, nil
 }
@@ -134,34 +139,68 @@ func (l *Ledger) decideAll(t *tx, all []*claims) error {
 	if err != nil {
 		return err
 	}
+	tickets, err := t.tickets(ours)
+	if err != nil {
+		return err
+	}
 	for _, c := range ours {
-		l.decide(t, c, holders[c.id])
+		l.decide(t, c, holders[c.id], tickets[c.id])
 	}
 	return t.flush()
 }
 
-// decide decides the claims of one call. holds are the coupons of its users, and gets those that it issues.
-func (l *Ledger) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.Coupon) {
+// decide decides the claims of one call. holds are the coupons of its users, and gets those that it issues; waits are
+// their tickets, and gets those that it gives. It is nil where the campaign has no line.
+func (l *Ledger) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.Coupon, waits map[firstcome.UserID]int64) {
 	s := t.stocks[c.id]
 	now := l.decidesAt(s)
-	campaign, cooling := s.seen(), s.cooling.coupons
 	before := s
+	if t.endLine(&s, now) {
+		clear(waits)
+	}
+	campaign, cooling := s.seen(), s.cooling.coupons
+	if c.direct {
+		campaign.Pace = nil
+	} else if campaign.Pace != nil {
+		cooling = 0 // whoever joins waits until that has cooled
+	}
 	campaign.OpenedAt = campaign.Opened(now)
 	c.decisions = make([]firstcome.Decision, len(c.users))
 	issued := make([]firstcome.Coupon, 0, len(c.users)) // never grows: holds points into it
 	for n, user := range c.users {
 		coupon := holds[user]
-		outcome := firstcome.Decide(campaign, now, s.inForce+cooling, coupon != nil, false)
+		ticket := waits[user]
+		outcome := firstcome.Decide(campaign, now, s.inForce+cooling, coupon != nil, ticket > 0 && !c.direct)
+		if outcome == firstcome.Waiting && ticket == 0 {
+			if ticket = t.join(&s, user, now, l.maxLine); ticket > 0 {
+				waits[user] = ticket
+			} else {
+				outcome = 0
+			}
+		}
 		if outcome == firstcome.Issued {
 			issued = append(issued, l.issue(&s, user, now))
 			campaign.SoldOutAt = campaign.Full(s.inForce, now)
 			coupon = &issued[len(issued)-1]
 			holds[user] = coupon
+			if ticket > 0 {
+				t.end(&s, ticket, user, held, now)
+				delete(waits, user)
+			}
+			if t.endLine(&s, now) {
+				clear(waits)
+			}
 		}
 		d := &c.decisions[n]
 		*d = firstcome.Decision{
 			Outcome: outcome, At: now, Version: s.Version, TermsVersion: s.termsVersion, InForce: s.inForce,
-			Since: campaign.Since(outcome), OpenedAt: campaign.OpenedAt, Lease: t.lease(&s, now, outcome),
+			Since: campaign.Since(outcome), OpenedAt: campaign.OpenedAt, Lease: t.lease(&s, now, outcome), InLine: s.line.Waiting,
+		}
+		if c.direct && !outcome.HasCoupon() && s.Pace != nil {
+			d.Lease = 0 // others join
+		}
+		if outcome == firstcome.Waiting {
+			d.Place = campaign.Place(s.line, ticket, s.inForce, now)
 		}
 		if coupon != nil {
 			d.Coupon = *coupon
@@ -194,6 +233,9 @@ func (t *tx) lease(s *stock, now time.Time, o firstcome.Outcome) time.Duration {
 	case firstcome.Issued, firstcome.AlreadyIssued:
 		return ownLease
 	case firstcome.NotOpen:
+		if s.line.Waiting > 0 {
+			return 0 // nor to who is in line
+		}
 		return min(refusalLease, s.OpensAt.Sub(now))
 	case firstcome.SoldOut:
 		if !s.ClosesAt.IsZero() {
@@ -209,7 +251,7 @@ func (t *tx) lease(s *stock, now time.Time, o firstcome.Outcome) time.Duration {
 // stage has flush write what was issued at now, and the campaign's
 // counters.
 func (t *tx) stage(before, s stock, issued []firstcome.Coupon, now time.Time) {
-	if len(issued) > 0 || phase(s, now) != phase(s, before.decidedAt) || s.Instants != before.Instants {
+	if len(issued) > 0 || s.line != before.line || phase(s, now) != phase(s, before.decidedAt) || s.Instants != before.Instants {
 		s.decidedAt = now
 	} else if !s.coolingMoved {
 		return // what the window answers is the same by the instant kept
@@ -223,6 +265,6 @@ func (t *tx) stage(before, s stock, issued []firstcome.Coupon, now time.Time) {
 	}
 	t.stocks[s.ID] = s
 	if _, dirty := t.dirty[s.ID]; !dirty {
-		t.dirty[s.ID] = before.lastNumber
+		t.dirty[s.ID] = inRow{before.lastNumber, before.line}
 	}
 }

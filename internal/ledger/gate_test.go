@@ -73,6 +73,8 @@ func (s *killable) Kill() error {
 
 func TestTheSQLiteGateConforms(t *testing.T) { conform.Gate(t, newKillable) }
 
+func TestTheSQLiteGatesLinesConform(t *testing.T) { conform.Line(t, newKillable) }
+
 func TestClaimsAndChangesThroughAnIssuerAreLinearizable(t *testing.T) {
 	conform.Linearizable(t, newKillable)
 }
@@ -105,9 +107,26 @@ func (*fleet) Cools() time.Duration { return 250 * time.Millisecond }
 
 func (f *fleet) Nodes() []flow.Gate { return f.nodes }
 
-func (f *fleet) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+// turn returns the next node.
+func (f *fleet) turn() *ledger.Ledger {
 	f.next++
-	return f.nodes[f.next%len(f.nodes)].Claim(ctx, id, users)
+	return f.nodes[f.next%len(f.nodes)].(*ledger.Ledger)
+}
+
+func (f *fleet) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	return f.turn().Claim(ctx, id, users)
+}
+
+func (f *fleet) Issue(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	return f.turn().Issue(ctx, id, users)
+}
+
+func (f *fleet) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (flow.Served, error) {
+	return f.turn().Serve(ctx, id, limit)
+}
+
+func (f *fleet) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
+	return f.turn().Leave(ctx, id, user)
 }
 
 func (f *fleet) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (int64, error) {
@@ -117,6 +136,12 @@ func (f *fleet) Holders(ctx context.Context, id firstcome.CampaignID, each func(
 func TestF16F27F62TheServersGatesConform(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		conform.Gate(t, func(t *testing.T) conform.Subject { return newFleet(t, kind, false) })
+	})
+}
+
+func TestTheServersGatesLinesConform(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		conform.Line(t, func(t *testing.T) conform.Subject { return newFleet(t, kind, false) })
 	})
 }
 

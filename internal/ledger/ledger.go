@@ -48,6 +48,7 @@ type Ledger struct {
 	lock        *flock.Flock
 	secret      firstcome.Secret
 	clock       func() time.Time // nil: the database server's
+	maxLine     int64            // people in line of a campaign
 	gate        string           // the name of this node's gate: gateKind, or that of a remote one
 	jobs        chan *job
 	existing    *lru.Cache[firstcome.CampaignID, struct{}] // campaigns that this node has seen
@@ -75,6 +76,8 @@ type Options struct {
 	// Clock is the gate's clock. Nil means time.Now on SQLite, and else the database
 	// server's. It may jump: the gate's time does not go back.
 	Clock func() time.Time
+	// MaxLine is how many people may be in line of a campaign; 0: DefaultMaxLine.
+	MaxLine int64
 	// OnCommit, if not nil, is told of each transaction.
 	OnCommit func(jobs int, took time.Duration, err error)
 }
@@ -182,7 +185,7 @@ func newLedger(d *dialect, o Options) *Ledger {
 	}
 	return &Ledger{
 		dialect: d, read: read, conclude: conclude, existing: existing,
-		secret: o.Secret, clock: o.Clock, gate: cmp.Or(o.Gate, gateKind), onCommit: o.OnCommit,
+		secret: o.Secret, clock: o.Clock, maxLine: cmp.Or(o.MaxLine, DefaultMaxLine), gate: cmp.Or(o.Gate, gateKind), onCommit: o.OnCommit,
 		jobs:    make(chan *job, maxJobs),
 		waiters: map[firstcome.CampaignID]map[chan struct{}]bool{},
 		done:    make(chan struct{}),

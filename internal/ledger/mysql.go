@@ -31,6 +31,7 @@ var mySQL = dialect{
 	holder:   `holder`,
 	couponOf: `SELECT ` + couponColumns + ` FROM coupons WHERE holder = ? AND campaign_id = ? AND voided_at IS NULL`,
 	look:     lookMySQL, insert: insertMySQL, update: updateEach,
+	hasLine: `has_line`, waiter: `waiter`, leaver: `leaver`, lookTickets: lookTicketsMySQL, insertTickets: insertTicketsMySQL,
 	classify: classifyMySQL, code: codeMySQL, advise: adviseMySQL,
 	damagedCodes: []string{"1034", "1194", "1712", "1877"},                 // ER_NOT_KEYFILE, ER_CRASHED_ON_USAGE, ER_INDEX_CORRUPT, ER_TABLE_CORRUPT
 	lockedCodes:  []string{"1205"},                                         // ER_LOCK_WAIT_TIMEOUT
@@ -133,13 +134,8 @@ func lookMySQL(t *tx, all []*claims, each func(firstcome.Coupon) error) error {
 // insertMySQL is dialect.insert.
 func insertMySQL(t *tx, coupons []placed) error {
 	return inChunks(coupons, func(coupons []placed) error {
-		args := make([]any, 0, 8*len(coupons))
-		for _, c := range coupons {
-			args = append(args, string(c.Campaign), c.Number, string(c.User), c.Code, c.TermsVersion, c.IssuedAt.UnixMicro(), c.recordedAt, c.position)
-		}
-		_, err := t.change(repeated(`INSERT INTO coupons
-			(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position) VALUES %s`,
-			`(?,?,?,?,?,?,?,?)`, len(coupons)), args...)
+		columns, part := couponParts(coupons)
+		_, err := t.change(repeated(`INSERT INTO coupons `+columns+` VALUES %s`, part, len(coupons)), couponArgs(nil, coupons)...)
 		return err
 	})
 }

@@ -30,6 +30,7 @@ var postgreSQL = dialect{
 	holder:   `user_id`,
 	couponOf: `SELECT ` + couponColumns + ` FROM coupons WHERE user_id = ? AND campaign_id = ? AND voided_at IS NULL`,
 	look:     lookPostgreSQL, insert: insertPostgreSQL, update: updateEach,
+	hasLine: `waiting > 0`, waiter: `user_id`, leaver: `user_id`, lookTickets: lookTicketsPostgreSQL, insertTickets: insertTicketsPostgreSQL,
 	classify: classifyPostgreSQL, code: codePostgreSQL, advise: advisePostgreSQL,
 	damagedCodes: []string{"XX001", "XX002"}, // data_corrupted, index_corrupted
 	lockedCodes:  []string{"55P03"},          // lock_not_available, which is lock_timeout's
@@ -163,11 +164,7 @@ const lookPostgreSQLQuery = `SELECT ` + couponColumns + ` FROM unnest(?::text[])
 // lookPostgreSQL is dialect.look.
 func lookPostgreSQL(t *tx, all []*claims, each func(firstcome.Coupon) error) error {
 	return lookInChunks(t, all, each, func(id firstcome.CampaignID, users []firstcome.UserID) (query string, args []any) {
-		names := make([]string, len(users))
-		for n, user := range users {
-			names[n] = string(user)
-		}
-		return lookPostgreSQLQuery, []any{names, string(id)}
+		return lookPostgreSQLQuery, []any{texts(users), string(id)}
 	})
 }
 
@@ -179,14 +176,17 @@ func insertPostgreSQL(t *tx, coupons []placed) error {
 		campaigns, users, codes := make([]string, n), make([]string, n), make([]string, n)
 		numbers, versions, at, positions := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
 		recorded := make([]int64, n)
+		generations, tickets := make([]int64, n), make([]int64, n)
 		for k, c := range coupons {
 			campaigns[k], numbers[k], users[k], codes[k] = string(c.Campaign), c.Number, string(c.User), c.Code
 			versions[k], at[k], recorded[k], positions[k] = c.TermsVersion, c.IssuedAt.UnixMicro(), c.recordedAt, c.position
+			generations[k], tickets[k] = c.Generation, c.Ticket
 		}
 		_, err := t.change(`INSERT INTO coupons
-			(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position)
-			SELECT * FROM unnest(?::text[], ?::bigint[], ?::text[], ?::text[], ?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[])`,
-			campaigns, numbers, users, codes, versions, at, recorded, positions)
+			(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position, generation, ticket)
+			SELECT a, b, c, d, e, f, g, h, nullif(i, 0), nullif(j, 0) FROM unnest(?::text[], ?::bigint[], ?::text[], ?::text[],
+				?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[]) AS of(a, b, c, d, e, f, g, h, i, j)`,
+			campaigns, numbers, users, codes, versions, at, recorded, positions, generations, tickets)
 		return err
 	})
 }

@@ -16,6 +16,7 @@ import (
 var sqLite = dialect{
 	name: "sqlite", clock: `NULL`, holder: `user_id`, couponOf: lookSQLiteQueries[1],
 	look: lookSQLite, insert: insertSQLite, update: updateSQLite,
+	hasLine: `waiting > 0`, waiter: `user_id`, leaver: `user_id`, lookTickets: lookTicketsSQLite, insertTickets: insertTicketsSQLite,
 	classify: classifySQLite, code: codeSQLite, damagedCodes: []string{fmt.Sprint(sqlitelib.SQLITE_CORRUPT)},
 	schema: schema{goose: goose.DialectSQLite3, tables: `SELECT name FROM sqlite_schema WHERE type = 'table'`},
 }

@@ -50,8 +50,8 @@ var (
 	lookSQLiteQueries = inEveryWidth(`SELECT `+couponColumns+` FROM (VALUES %s) AS claim
 		CROSS JOIN coupons INDEXED BY coupons_p3_one_per_user
 		ON user_id = claim.column1 AND campaign_id = claim.column2 WHERE voided_at IS NULL`, `(?,?)`)
-	insertCoupons = inEveryWidth(`INSERT OR ROLLBACK INTO coupons
-		(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position) VALUES %s`, `(?,?,?,?,?,?,?,?)`)
+	insertCoupons = inEveryWidth(`INSERT OR ROLLBACK INTO coupons `+issuedParts+` VALUES %s`, aCoupon)
+	insertServed  = inEveryWidth(`INSERT OR ROLLBACK INTO coupons `+servedParts+` VALUES %s`, aServed)
 	// The rows of campaigns, by how many coupons were issued of them, if they are still the rows that
 	// decided: see errRowMoved.
 	updateStocks = inEveryWidth(`UPDATE OR ROLLBACK campaigns
@@ -109,18 +109,49 @@ func (t *tx) flush() error {
 			return err
 		}
 	}
+	if len(t.joins)+len(t.ends)+len(t.past) > 0 {
+		if err := t.flushLines(); err != nil {
+			return err
+		}
+	}
 	return t.dialect.update(t)
+}
+
+// The columns of a coupon that is inserted, and its arguments: one without a line leaves out what it does not have.
+const (
+	issuedParts = `(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position)`
+	aCoupon     = `(?,?,?,?,?,?,?,?)`
+	servedParts = `(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position, generation, ticket)`
+	aServed     = `(?,?,?,?,?,?,?,?,?,?)`
+)
+
+// couponParts returns those of coupons that one transaction issued: all of them to a line, or none.
+func couponParts(coupons []placed) (columns, part string) {
+	if coupons[0].Ticket > 0 {
+		return servedParts, aServed
+	}
+	return issuedParts, aCoupon
+}
+
+func couponArgs(args []any, coupons []placed) []any {
+	for _, c := range coupons {
+		args = append(args, string(c.Campaign), c.Number, string(c.User), c.Code, c.TermsVersion, c.IssuedAt.UnixMicro(), c.recordedAt, c.position)
+		if c.Ticket > 0 {
+			args = append(args, c.Generation, c.Ticket)
+		}
+	}
+	return args
 }
 
 // insertSQLite is dialect.insert.
 func insertSQLite(t *tx, coupons []placed) error {
-	args := make([]any, 0, widths[0]*8)
+	args, queries := make([]any, 0, widths[0]*8), insertCoupons
+	if len(coupons) > 0 && coupons[0].Ticket > 0 {
+		queries = insertServed
+	}
 	return inWidths(len(coupons), func(from, width int) error {
-		args = args[:0]
-		for _, c := range coupons[from : from+width] {
-			args = append(args, string(c.Campaign), c.Number, string(c.User), c.Code, c.TermsVersion, c.IssuedAt.UnixMicro(), c.recordedAt, c.position)
-		}
-		_, err := t.change(insertCoupons[width], args...)
+		args = couponArgs(args[:0], coupons[from:from+width])
+		_, err := t.change(queries[width], args...)
 		return err
 	})
 }
@@ -133,9 +164,14 @@ var errRowMoved = errors.New("the campaign's row was changed by somebody else")
 // the file, whatever this process remembers.
 func updateSQLite(t *tx) error {
 	args := make([]any, 0, 7*len(t.dirty))
-	for id, last := range t.dirty {
+	for id, was := range t.dirty {
 		s := t.stocks[id]
-		args = append(args, s.lastNumber-last, s.decidedAt.UnixMicro(), string(id), s.Version, last, micros(s.OpenedAt), micros(s.SoldOutAt))
+		if s.line != was.line {
+			if err := updateLine(t, &s, was.line); err != nil {
+				return err
+			}
+		}
+		args = append(args, s.lastNumber-was.lastNumber, s.decidedAt.UnixMicro(), string(id), s.Version, was.lastNumber, micros(s.OpenedAt), micros(s.SoldOutAt))
 	}
 	return inWidths(len(t.dirty), func(from, width int) error {
 		raised, err := t.change(updateStocks[width], args[7*from:7*(from+width)]...)
@@ -144,4 +180,16 @@ func updateSQLite(t *tx) error {
 		}
 		return err
 	})
+}
+
+// updateLine writes a campaign's line, if it is still the one that decided: see errRowMoved.
+func updateLine(t *tx, s *stock, was firstcome.Line) error {
+	moved, err := t.change(`UPDATE OR ROLLBACK campaigns SET generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ?, due = ?
+		WHERE id = ? AND generation = ? AND last_ticket = ? AND waiting = ?`,
+		s.line.Generation, s.line.LastTicket, s.line.ServedThrough, s.line.Served, s.line.Waiting, micros(s.line.Due),
+		string(s.ID), was.Generation, was.LastTicket, was.Waiting)
+	if err == nil && moved != 1 {
+		err = errRowMoved
+	}
+	return err
 }

@@ -18,6 +18,7 @@ type Status struct {
 	Recorded int64     // those of them that the ledger has
 	Position int64     // of the last fact
 	Now      time.Time // the gate's time
+	Line     firstcome.Line
 
 	Gate       string // the name of what decides
 	Secret     string // fingerprint of the code secret
@@ -40,7 +41,8 @@ func (s *Status) Remote() bool { return s.Gate != gateKind }
 func (d *dialect) statusQuery() string {
 	return `SELECT c.id, c.paused, c.closed, c.version, c.in_force, c.issued, c.position, c.decided_at, c.created_at,
 	c.gate, c.secret, c.applied, c.epoch, c.drained_through, c.last_number, c.retired_at, c.opened_at, c.sold_out_at, c.closed_at,
-	c.quantity, c.opens_at, c.closes_at, t.payload, ` + d.clock + `
+	c.quantity, c.opens_at, c.closes_at, c.pace, c.standby,
+	c.generation, c.last_ticket, c.served_through, c.served, c.waiting, c.due, t.payload, ` + d.clock + `
 	FROM campaigns c LEFT JOIN changes t ON t.campaign_id = c.id AND t.version = c.terms_version `
 }
 
@@ -87,20 +89,23 @@ func (l *Ledger) Campaigns(ctx context.Context, after firstcome.CampaignID, limi
 func (l *Ledger) scanStatus(take scan) (s Status, err error) {
 	var decidedAt, createdAt, retiredAt, clock sql.NullInt64
 	var payload sql.NullString
-	var quantity, opensAt, closesAt sql.NullInt64
+	var quantity, opensAt, closesAt, perSecond, due sql.NullInt64
+	var standby bool
 	var course course
 	err = take(&s.ID, &s.Paused, &s.Closed, &s.Version, &s.InForce, &s.Issued, &s.Position, &decidedAt, &createdAt,
 		&s.Gate, &s.Secret, &s.Applied, &s.Epoch, &s.Drained, &s.LastNumber, &retiredAt,
-		&course.openedAt, &course.soldOutAt, &course.closedAt, &quantity, &opensAt, &closesAt, &payload, &clock)
+		&course.openedAt, &course.soldOutAt, &course.closedAt, &quantity, &opensAt, &closesAt, &perSecond, &standby,
+		&s.Line.Generation, &s.Line.LastTicket, &s.Line.ServedThrough, &s.Line.Served, &s.Line.Waiting, &due, &payload, &clock)
 	if err != nil {
 		return s, err
 	}
 	if s.Terms, s.Unreadable = readTerms(payload); s.Unreadable != nil {
 		s.Terms = firstcome.Terms{
 			Name: string(s.ID), Answer: firstcome.Recorded, Quantity: unlimited(quantity), OpensAt: instant(opensAt), ClosesAt: instant(closesAt),
+			Pace: pace(perSecond), Standby: standby,
 		}
 	}
-	s.Instants = course.instants()
+	s.Instants, s.Line.Due = course.instants(), instant(due)
 	s.Recorded, s.CreatedAt, s.RetiredAt = s.Issued, instant(createdAt), instant(retiredAt)
 	s.Marker = l.marker(s.CreatedAt, s.Secret)
 	if l.clock != nil {

@@ -18,6 +18,7 @@ type stock struct {
 	lastNumber   int64
 	position     int64
 	decidedAt    time.Time
+	line         firstcome.Line
 	// Where nodes share the ledger:
 	clock   time.Time // the server's, read after the row was locked
 	cooling cooling
@@ -40,7 +41,8 @@ func (s *stock) pending() bool { return s.applied < s.Version }
 const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, terms_version,
 	gate, secret, in_force, issued, last_number, position, decided_at,
 	cooling, cooling_until, was_opens_at, was_closes_at, applied, epoch, drained_through, created_at, retired_at,
-	opened_at, sold_out_at, closed_at`
+	opened_at, sold_out_at, closed_at,
+	pace, standby, generation, last_ticket, served_through, served, waiting, due`
 
 // stock returns what decides the campaign's claims, and refuses a campaign that
 // another gate or another secret decides. For a retired one no gate decides.
@@ -59,15 +61,28 @@ func (l *Ledger) stock(t *tx, id firstcome.CampaignID) (stock, error) {
 }
 
 func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
+	row := t.row(`SELECT `+stockColumns+` FROM campaigns WHERE id = ?`+l.dialect.forUpdate, id)
+	s, err := l.scanStock(id, row)
+	if err == nil && l.dialect.shared {
+		s.clock, err = l.now(t)
+		s.recallCooling()
+	}
+	return s, err
+}
+
+// scanStock returns what a row of stockColumns says, but for the clock.
+func (l *Ledger) scanStock(id firstcome.CampaignID, row interface{ Scan(...any) error }) (stock, error) {
 	s := stock{Campaign: firstcome.Campaign{ID: id}}
+	var perSecond, due sql.NullInt64
 	var quantity, opensAt, closesAt, decidedAt, coolingUntil, wasOpensAt, wasClosesAt, createdAt, retiredAt sql.NullInt64
 	var course course
 	var gate, secret string
-	err := t.row(`SELECT `+stockColumns+` FROM campaigns WHERE id = ?`+l.dialect.forUpdate, id).Scan(
+	err := row.Scan(
 		&quantity, &opensAt, &closesAt, &s.Paused, &s.Closed, &s.Version, &s.termsVersion,
 		&gate, &secret, &s.inForce, &s.issued, &s.lastNumber, &s.position, &decidedAt,
 		&s.cooling.coupons, &coolingUntil, &wasOpensAt, &wasClosesAt, &s.applied, &s.epoch, &s.drained, &createdAt, &retiredAt,
-		&course.openedAt, &course.soldOutAt, &course.closedAt)
+		&course.openedAt, &course.soldOutAt, &course.closedAt,
+		&perSecond, &s.Standby, &s.line.Generation, &s.line.LastTicket, &s.line.ServedThrough, &s.line.Served, &s.line.Waiting, &due)
 	if errors.Is(err, sql.ErrNoRows) {
 		return s, firstcome.ErrNoCampaign
 	}
@@ -82,11 +97,8 @@ func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 	s.Instants = course.instants()
 	s.cooling.until, s.cooling.opensAt, s.cooling.closesAt = instant(coolingUntil), instant(wasOpensAt), instant(wasClosesAt)
 	s.marker, s.retiredAt = l.marker(instant(createdAt), secret), instant(retiredAt)
-	if l.dialect.shared {
-		s.clock, err = l.now(t)
-		s.recallCooling()
-	}
-	return s, err
+	s.Pace, s.line.Due = pace(perSecond), instant(due)
+	return s, nil
 }
 
 // rowToChange returns the campaign's row as it is in the database, and forgets it: the caller is about to change it.

@@ -17,7 +17,10 @@ type tx struct {
 	// What flush will write: claims only decide, so that the claims of many
 	// campaigns are written together.
 	coupons []placed
-	dirty   map[firstcome.CampaignID]int64 // campaigns whose rows are raised, with the last number that the row in the database has
+	joins   []ticket                       // that were given
+	ends    []ticket                       // that ended: see ticket.outcome
+	past    []pastLine                     // generations that ended
+	dirty   map[firstcome.CampaignID]inRow // campaigns whose rows are raised
 	// stocks are the campaigns' rows as this transaction leaves them, and on SQLite those of
 	// earlier ones: nobody else writes them, so they are read once.
 	stocks map[firstcome.CampaignID]stock
@@ -37,14 +40,21 @@ func newTx(d *dialect) *tx {
 	return &tx{
 		dialect: d,
 		touched: map[firstcome.CampaignID]bool{},
-		dirty:   map[firstcome.CampaignID]int64{},
+		dirty:   map[firstcome.CampaignID]inRow{},
 		stocks:  map[firstcome.CampaignID]stock{},
 	}
+}
+
+// An inRow is what the row of a campaign has in the database, until flush.
+type inRow struct {
+	lastNumber int64
+	line       firstcome.Line
 }
 
 // begin forgets what the transaction before wrote.
 func (t *tx) begin() {
 	t.writes, t.coupons = 0, t.coupons[:0]
+	t.joins, t.ends, t.past = t.joins[:0], t.ends[:0], t.past[:0]
 	clear(t.touched)
 	clear(t.dirty)
 }

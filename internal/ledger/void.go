@@ -52,6 +52,9 @@ func (l *Ledger) void(t *tx, s stock, actor string, number int64, reason string)
 	if err != nil {
 		return c, err
 	}
+	if err := l.changeLine(t, s, s, made.At); err != nil {
+		return c, err
+	}
 	return c, t.logJSON(made.At, actor, "coupon.void", map[string]any{"reason": reason}, entry{campaign: s.ID, user: c.User, number: number})
 }
 

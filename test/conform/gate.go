@@ -186,14 +186,7 @@ func runCommand(ctx context.Context, s Subject, words []string) (string, error) 
 		i, err := s.Instants(ctx, id)
 		return spellInstants(i.OpenedAt, i.SoldOutAt, i.ClosedAt), err
 	case "claim", "since":
-		users := make([]firstcome.UserID, len(args))
-		for n, arg := range args {
-			users[n] = firstcome.UserID(arg)
-			if plain, err := strconv.Unquote(arg); err == nil {
-				users[n] = firstcome.UserID(plain)
-			}
-		}
-		decisions, err := s.Claim(ctx, id, users)
+		decisions, err := s.Claim(ctx, id, userIDs(args))
 		if err != nil {
 			return refusal(err)
 		}
@@ -202,7 +195,22 @@ func runCommand(ctx context.Context, s Subject, words []string) (string, error) 
 		}
 		return spell(decisions), nil
 	}
+	if l, ok := s.(Liner); ok {
+		return runLineCommand(ctx, l, id, words)
+	}
 	return "", fmt.Errorf("a vector has no command %q", words[0])
+}
+
+// userIDs returns users as a vector spells them.
+func userIDs(args []string) []firstcome.UserID {
+	users := make([]firstcome.UserID, len(args))
+	for n, arg := range args {
+		users[n] = firstcome.UserID(arg)
+		if plain, err := strconv.Unquote(arg); err == nil {
+			users[n] = firstcome.UserID(plain)
+		}
+	}
+	return users
 }
 
 // setTerms sets terms by words like quantity=3, opens=10s, closes=never.
@@ -221,6 +229,14 @@ func setTerms(terms *firstcome.Terms, words []string) error {
 			terms.OpensAt, err = offset(value)
 		case "closes":
 			terms.ClosesAt, err = offset(value)
+		case "pace":
+			terms.Pace = nil
+			if value != "none" {
+				terms.Pace = &firstcome.Pace{}
+				terms.Pace.PerSecond, err = strconv.ParseInt(value, 10, 64)
+			}
+		case "standby":
+			terms.Standby = value == "yes"
 		default:
 			err = fmt.Errorf("a vector has no term %q", name)
 		}
@@ -243,6 +259,7 @@ func offset(value string) (time.Time, error) {
 var refusals = map[string]error{
 	"no_campaign": firstcome.ErrNoCampaign, "no_coupon": firstcome.ErrNoCoupon, "exists": firstcome.ErrCampaignExists,
 	"below_in_force": firstcome.ErrBelowInForce, "campaign_closed": firstcome.ErrClosed, "already_voided": firstcome.ErrAlreadyVoided,
+	"no_ticket": firstcome.ErrNoTicket, "served": firstcome.ErrServed,
 }
 
 // refusal returns the word of an error that a vector may expect.
@@ -260,8 +277,13 @@ func spell(decisions []firstcome.Decision) string {
 	var words []string
 	for _, d := range decisions {
 		word := d.Outcome.String()
-		if d.Outcome.HasCoupon() {
+		switch {
+		case d.Outcome.HasCoupon():
 			word += ":" + strconv.FormatInt(d.Coupon.Number, 10)
+		case d.Outcome == firstcome.Waiting:
+			word += fmt.Sprintf(":%d.%d+%d", d.Place.Generation, d.Place.Ticket, d.Place.Ahead)
+		case d.Outcome == 0:
+			word = "full"
 		}
 		words = append(words, word)
 	}

@@ -21,6 +21,8 @@ func (m *model) checkLease(d firstcome.Decision) error {
 		return nil
 	case m.isCooling():
 		return errors.New("stock that came back cools")
+	case d.Outcome == firstcome.Waiting || d.Outcome == firstcome.NotOpen && len(m.queue) > 0:
+		return errors.New("a node cannot tell who is in line")
 	case d.Outcome == firstcome.Paused:
 		return errors.New("an operator may end a pause at any time")
 	case d.Outcome.HasCoupon() && m.coolsFor > 0:

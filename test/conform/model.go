@@ -20,6 +20,7 @@ type model struct {
 	coolingUntil time.Time
 	// The window as it was before it was widened, for as long; zero: it was not.
 	wasOpens, wasCloses time.Time
+	modelLine
 }
 
 func newModel(id firstcome.CampaignID, terms firstcome.Terms, clock time.Time, coolsFor time.Duration) *model {
@@ -27,6 +28,7 @@ func newModel(id firstcome.CampaignID, terms firstcome.Terms, clock time.Time, c
 		Campaign:     firstcome.Campaign{ID: id, Terms: terms, Version: 1},
 		termsVersion: 1,
 		clock:        clock, seen: clock, holds: map[firstcome.UserID]int64{}, coolsFor: coolsFor,
+		modelLine: modelLine{Line: firstcome.Line{Generation: 1}},
 	}
 	m.fill(clock)
 	return m
@@ -80,6 +82,9 @@ func (m *model) asSeen() firstcome.Campaign {
 	if !m.wasCloses.IsZero() && (c.ClosesAt.IsZero() || m.wasCloses.Before(c.ClosesAt)) {
 		c.ClosesAt = m.wasCloses
 	}
+	if c.Pace == nil && len(m.queue) > 0 {
+		c.Pace = &firstcome.Pace{}
+	}
 	return c
 }
 
@@ -108,31 +113,57 @@ func (m *model) window(at time.Time) firstcome.Outcome {
 	}}, at, 0, false, false)
 }
 
-func (m *model) claim(user firstcome.UserID) firstcome.Decision {
+// claim decides a claim; a direct one passes the line.
+func (m *model) claim(user firstcome.UserID, direct bool) firstcome.Decision {
 	m.recallCooling()
+	now, before := m.now(), m.Line
+	m.sendAway(now)
 	number, holds := m.holds[user]
-	now := m.now()
-	seen := m.asSeen()
-	outcome := firstcome.Decide(seen, now, int64(len(m.holds))+m.cooling, holds, false)
-	seen.Quantity = firstcome.Unlimited
-	opens := m.OpenedAt.IsZero() && firstcome.Decide(seen, now, 0, false, false) == firstcome.Issued
-	if opens {
-		m.OpenedAt = now
+	seen, inForce := m.asSeen(), int64(len(m.holds))
+	if direct {
+		seen.Pace = nil
 	}
-	if outcome == firstcome.Issued {
-		number = int64(len(m.coupons)) + 1
-		m.holds[user] = number
-		m.coupons = append(m.coupons, firstcome.Coupon{Campaign: m.ID, Number: number, User: user, IssuedAt: now})
+	if seen.Pace == nil {
+		inForce += m.cooling
+	}
+	outcome := firstcome.Decide(seen, now, inForce, holds, m.ticketOf(user) > 0 && !direct)
+	opens := m.opens(now)
+	d := firstcome.Decision{Outcome: outcome, At: now, Version: m.Version, TermsVersion: m.termsVersion}
+	switch outcome {
+	case firstcome.Issued:
+		number = m.issue(user, now, waiter{}).Number
+		m.leave(user, true)
+	case firstcome.Waiting:
+		d.Place = seen.Place(m.Line, m.join(user), int64(len(m.holds)), now)
 	}
 	m.fill(now)
-	if outcome == firstcome.Issued || opens || m.window(now) != m.window(m.seen) {
+	m.sendAway(now)
+	if outcome == firstcome.Issued || opens || m.Line != before || m.window(now) != m.window(m.seen) {
 		m.seen = now
 	}
-	d := firstcome.Decision{Outcome: outcome, At: now, Version: m.Version, TermsVersion: m.termsVersion, InForce: int64(len(m.holds)), Since: m.since(outcome), OpenedAt: m.OpenedAt}
+	d.InForce, d.InLine, d.Since, d.OpenedAt = int64(len(m.holds)), m.Waiting, m.since(outcome), m.OpenedAt
 	if outcome.HasCoupon() {
 		d.Coupon = m.coupons[number-1]
 	}
 	return d
+}
+
+// opens keeps when the campaign opened, and tells whether that is now.
+func (m *model) opens(now time.Time) bool {
+	seen := m.asSeen()
+	seen.Quantity = firstcome.Unlimited
+	opens := m.OpenedAt.IsZero() && firstcome.Decide(seen, now, 0, false, false) >= firstcome.Waiting
+	if opens {
+		m.OpenedAt = now
+	}
+	return opens
+}
+
+func (m *model) issue(user firstcome.UserID, now time.Time, place waiter) firstcome.Coupon {
+	c := firstcome.Coupon{Campaign: m.ID, Number: int64(len(m.coupons)) + 1, User: user, IssuedAt: now, Generation: place.generation, Ticket: place.ticket}
+	m.holds[user] = c.Number
+	m.coupons = append(m.coupons, c)
+	return c
 }
 
 // changed counts a change.
@@ -143,21 +174,29 @@ func (m *model) changed() {
 
 // setTerms changes quantity and window at once, as one change.
 func (m *model) setTerms(quantity int64, opens, closes time.Time) error {
+	return m.setAll(quantity, opens, closes, m.Pace, m.Standby)
+}
+
+// setAll changes all terms at once that decide.
+func (m *model) setAll(quantity int64, opens, closes time.Time, pace *firstcome.Pace, standby bool) error {
 	switch {
 	case m.Closed:
 		return firstcome.ErrClosed
 	case quantity < int64(len(m.holds)):
 		return firstcome.ErrBelowInForce
 	}
-	if quantity == m.Quantity && opens.Equal(m.OpensAt) && closes.Equal(m.ClosesAt) {
+	samePace := pace == m.Pace || pace != nil && m.Pace != nil && *pace == *m.Pace
+	if samePace && standby == m.Standby && quantity == m.Quantity && opens.Equal(m.OpensAt) && closes.Equal(m.ClosesAt) {
 		return nil
 	}
 	m.recallCooling()
+	m.sendAway(m.now())
 	m.keepNarrow(opens, closes)
 	m.giveBack(quantity - m.Quantity)
-	m.Quantity, m.OpensAt, m.ClosesAt = quantity, opens, closes
+	m.Quantity, m.OpensAt, m.ClosesAt, m.Pace, m.Standby = quantity, opens, closes, pace, standby
 	m.changed()
 	m.fill(m.seen)
+	m.sendAway(m.seen)
 	m.termsVersion = m.Version
 	return nil
 }
@@ -184,11 +223,13 @@ func (m *model) turn(to string) error {
 	paused, closed := to == "pause" || to == "close" && m.Paused, m.Closed || to == "close"
 	if paused != m.Paused || closed != m.Closed {
 		m.recallCooling()
+		m.sendAway(m.now())
 		if closed && !m.Closed {
 			m.ClosedAt = m.now()
 		}
 		m.Paused, m.Closed = paused, closed
 		m.changed()
+		m.sendAway(m.seen)
 	}
 	return nil
 }
@@ -201,9 +242,10 @@ func (m *model) void(number int64) error {
 	if !c.VoidedAt.IsZero() {
 		return firstcome.ErrAlreadyVoided
 	}
+	m.recallCooling()
+	m.sendAway(m.now())
 	c.VoidedAt = m.now()
 	delete(m.holds, c.User)
-	m.recallCooling()
 	m.giveBack(1)
 	m.changed()
 	m.fill(m.seen)

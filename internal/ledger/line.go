@@ -1,0 +1,397 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// The waiting line of a campaign is in the campaign's row, which every claim, service and change of the campaign locks
+// first: on SQLite there is one writer. So a line has one state, whichever node looks, and needs no leader. The row has
+// the counters and the pace's bucket; the tickets have rows of their own, which nobody reads but those who are served,
+// and those who ask again.
+//
+//	          join                Serve
+//	(nobody) ──────▶ in line ─────────────▶ issued
+//	                  │ │ │ └─ Serve, Issue ▶ held      (a coupon from elsewhere)
+//	                  │ │ └─── Leave ───────▶ left
+//	                  │ └───── the generation ends: sold_out or closed; the ticket's own row is not touched
+//	                  └─────── asks again: the same ticket
+
+// DefaultMaxLine is how many people may be in line of a campaign by default.
+const DefaultMaxLine = 1_000_000
+
+// maxServe bounds how many tickets one transaction serves: some 20 ms of the ledger.
+const maxServe = 2048
+
+// What became of a ticket, in its row. Of who was sent away with a generation it says nothing.
+const (
+	issued = "issued"
+	held   = "held"
+	left   = "left"
+)
+
+// A ticket is a row of tickets that is to be written.
+type ticket struct {
+	campaign           firstcome.CampaignID
+	generation, number int64
+	user               firstcome.UserID
+	at                 int64  // microseconds: when it was given, or ended
+	outcome            string // of one that ended
+}
+
+// A pastLine is a generation that ended, to be written.
+type pastLine struct {
+	campaign firstcome.CampaignID
+	line     firstcome.Line
+	reason   string
+	at       int64 // microseconds
+}
+
+// join gives a user the next ticket, or 0 if the line is full.
+func (t *tx) join(s *stock, user firstcome.UserID, now time.Time, limit int64) int64 {
+	if s.line.Waiting >= limit {
+		return 0
+	}
+	s.line.LastTicket++
+	s.line.Waiting++
+	t.joins = append(t.joins, ticket{s.ID, s.line.Generation, s.line.LastTicket, user, now.UnixMicro(), ""})
+	return s.line.LastTicket
+}
+
+// end ends a ticket of the line.
+func (t *tx) end(s *stock, number int64, user firstcome.UserID, outcome string, now time.Time) {
+	t.ends = append(t.ends, ticket{s.ID, s.line.Generation, number, user, now.UnixMicro(), outcome})
+	s.line.Waiting--
+	if outcome != left {
+		s.line.Served++
+	}
+	if s.line.Waiting == 0 {
+		s.line.ServedThrough = s.line.LastTicket
+	}
+}
+
+// sendsAway returns what everybody in line hears at an instant, Closed or SoldOut; or 0, if they go on waiting.
+func (s *stock) sendsAway(now time.Time) firstcome.Outcome {
+	if s.line.Waiting == 0 {
+		return 0
+	}
+	switch o := firstcome.Decide(s.seen(), now, s.inForce, false, true); o {
+	case firstcome.Closed, firstcome.SoldOut:
+		return o
+	}
+	return 0
+}
+
+// endLine ends the generation if the campaign is closed at now, or every coupon is in force and nobody stands by, and
+// tells whether it did. Whoever is in line then stays sent away, also if it opens again or stock comes back.
+func (t *tx) endLine(s *stock, now time.Time) bool {
+	why := s.sendsAway(now)
+	if why == 0 {
+		return false
+	}
+	t.past = append(t.past, pastLine{s.ID, s.line, why.String(), now.UnixMicro()})
+	s.line = nextLine(s.line)
+	return true
+}
+
+// nextLine returns the line behind one that ended. The pace goes on.
+func nextLine(l firstcome.Line) firstcome.Line {
+	return firstcome.Line{Generation: l.Generation + 1, Due: l.Due}
+}
+
+// changeLine ends the generation in the transaction of a change from one state to another, at now, if either sends
+// everybody away: a window that has passed has done so, though nobody looked before the change moved it.
+func (l *Ledger) changeLine(t *tx, from, to stock, now time.Time) error {
+	to.line = from.line
+	why := cmp.Or(from.sendsAway(now), to.sendsAway(now))
+	if why == 0 {
+		return nil
+	}
+	if err := t.insertPast(pastLine{from.ID, from.line, why.String(), now.UnixMicro()}); err != nil {
+		return err
+	}
+	_, err := t.change(`UPDATE campaigns SET generation = ?, last_ticket = 0, served_through = 0, served = 0, waiting = 0 WHERE id = ?`,
+		nextLine(from.line).Generation, string(from.ID))
+	return err
+}
+
+// Issue decides claims past the line: see flow.Direct.
+func (l *Ledger) Issue(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	return l.decisions(ctx, &claims{id: id, users: users, direct: true})
+}
+
+// Serve issues coupons to those next in line: see flow.Line.
+func (l *Ledger) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (flow.Served, error) {
+	if l.remote() {
+		return flow.Served{}, fmt.Errorf("%w: %s keeps no line", firstcome.ErrGateMismatch, l.gate)
+	}
+	var served flow.Served
+	err := l.update(ctx, func(t *tx) (err error) {
+		served, err = l.serve(t, id, min(limit, maxServe))
+		return err
+	})
+	if err != nil { // the writer may still be at served
+		return flow.Served{}, wrap(err, "serve the line of %s", id)
+	}
+	return served, nil
+}
+
+// serve is Serve within a transaction.
+func (l *Ledger) serve(t *tx, id firstcome.CampaignID, limit int) (served flow.Served, err error) {
+	s, err := l.stock(t, id)
+	if err != nil || s.line.Waiting == 0 {
+		return served, err
+	}
+	before, now := s, l.decidesAt(s)
+	if why := s.sendsAway(now); t.endLine(&s, now) {
+		served.Ended = why.String()
+	} else if s.isServed(now) {
+		if served.Coupons, err = l.serveNext(t, &s, int64(limit), now); err != nil {
+			return served, err
+		}
+		if why := s.sendsAway(now); t.endLine(&s, now) {
+			served.Ended = why.String()
+		}
+	}
+	served.Waiting, served.Again = s.line.Waiting, l.again(&s, now)
+	t.stage(before, s, served.Coupons, now)
+	return served, t.flush()
+}
+
+// isServed tells whether the line is served at now: the campaign has opened and is not paused.
+func (s *stock) isServed(now time.Time) bool {
+	return firstcome.Decide(s.seen(), now, -1, false, false) == firstcome.Waiting
+}
+
+// free is how many coupons may be issued now.
+func (s *stock) free() int64 { return max(0, s.Quantity-s.inForce-s.cooling.coupons) }
+
+// serveNext takes turns from the pace's bucket, and serves as many tickets.
+func (l *Ledger) serveNext(t *tx, s *stock, limit int64, now time.Time) ([]firstcome.Coupon, error) {
+	turns, due := s.seen().Pace.Take(s.line.Due, l.clockOf(*s), min(limit, s.free(), s.line.Waiting))
+	if turns == 0 {
+		if due.Before(s.line.Due) { // pulled back: it is kept, else it would be pulled back for ever
+			s.line.Due = due
+		}
+		return nil, nil
+	}
+	next, err := t.nextTickets(s, turns)
+	if err != nil {
+		return nil, err
+	}
+	c := &claims{id: s.ID}
+	for _, n := range next {
+		c.users = append(c.users, n.user)
+	}
+	holders, err := t.holders([]*claims{c})
+	if err != nil {
+		return nil, err
+	}
+	coupons := make([]firstcome.Coupon, 0, len(next))
+	for _, n := range next {
+		outcome := held
+		if holders[s.ID][n.user] == nil {
+			coupon := l.issue(s, n.user, now)
+			coupon.Generation, coupon.Ticket = n.generation, n.number
+			coupons, outcome = append(coupons, coupon), issued
+		}
+		s.line.ServedThrough = n.number
+		t.end(s, n.number, n.user, outcome, now)
+	}
+	s.line.Due = due
+	s.OpenedAt = s.seen().Opened(now)
+	s.SoldOutAt = s.Full(s.inForce, now)
+	return coupons, nil
+}
+
+// nextTickets returns so many of those that are next in line.
+func (t *tx) nextTickets(s *stock, limit int64) ([]ticket, error) {
+	rows, err := t.query(`SELECT ticket, user_id FROM tickets
+		WHERE campaign_id = ? AND generation = ? AND ticket > ? AND ended_at IS NULL ORDER BY ticket LIMIT ?`,
+		string(s.ID), s.line.Generation, s.line.ServedThrough, limit)
+	next, err := allRows(rows, err, func(take scan) (n ticket, err error) {
+		n.generation = s.line.Generation
+		err = take(&n.number, &n.user)
+		return n, err
+	})
+	if err == nil && int64(len(next)) != limit {
+		err = fmt.Errorf("the line has %d tickets behind %d, and %d are in its count: see firstcome audit", len(next), s.line.ServedThrough, s.line.Waiting)
+	}
+	return next, err
+}
+
+// again returns when somebody in line can be served: see flow.Served.
+func (l *Ledger) again(s *stock, now time.Time) time.Duration {
+	clock := l.clockOf(*s)
+	campaign := s.seen()
+	why := firstcome.Decide(campaign, now, -1, false, false)
+	var wait time.Duration
+	switch {
+	case s.line.Waiting == 0 || why == firstcome.Paused:
+		return 0
+	case l.dialect.shared && s.isCooling() && (s.free() == 0 || why != firstcome.Waiting):
+		wait = s.cooling.until.Sub(clock)
+	case why == firstcome.NotOpen:
+		wait = campaign.OpensAt.Sub(now)
+	case s.free() == 0:
+		return 0
+	default:
+		wait = campaign.Pace.Wait(s.line.Due, clock)
+	}
+	return max(wait, time.Microsecond) // at once
+}
+
+// Lines calls each with the campaigns that have people in line: see flow.Line.
+func (l *Ledger) Lines(ctx context.Context, each func(firstcome.CampaignID)) error {
+	rows, err := l.conclude.QueryContext(ctx, `SELECT id FROM campaigns WHERE `+l.dialect.hasLine+` AND gate = ? AND secret = ?`, l.gate, l.fingerprint)
+	err = eachRow(rows, err, func(take scan) error {
+		id, err := one[firstcome.CampaignID](take)
+		if err == nil {
+			each(id)
+		}
+		return err
+	})
+	return wrap(err, "read which campaigns have people in line")
+}
+
+// Leave takes a user out of the line: see flow.Places.
+func (l *Ledger) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
+	err := l.repeat(ctx, func(t *tx) error { return l.leave(t, id, user) })
+	return wrap(err, "leave the line of %s", id)
+}
+
+// leave is Leave within its transaction.
+func (l *Ledger) leave(t *tx, id firstcome.CampaignID, user firstcome.UserID) error {
+	s, err := l.stock(t, id)
+	if err != nil {
+		return err
+	}
+	now := l.decidesAt(s)
+	number, err := t.ticketOf(&s, user)
+	if err != nil {
+		return err
+	}
+	if number > 0 && s.sendsAway(now) == 0 {
+		before := s
+		t.end(&s, number, user, left, now)
+		t.stage(before, s, nil, now)
+		return t.flush()
+	}
+	rows, err := t.query(l.dialect.couponOf, string(user), string(id))
+	switch _, err := only(rows, err); {
+	case err == nil:
+		return firstcome.ErrServed
+	case !errors.Is(err, firstcome.ErrNoCoupon):
+		return err
+	}
+	var joined bool
+	err = t.row(`SELECT EXISTS (SELECT 1 FROM tickets WHERE `+l.dialect.waiter+` = ? AND campaign_id = ? AND ended_at IS NULL)
+		OR EXISTS (SELECT 1 FROM tickets WHERE `+l.dialect.leaver+` = ? AND campaign_id = ? AND outcome = 'left')`,
+		string(user), string(id), string(user), string(id)).Scan(&joined)
+	if err == nil && !joined {
+		err = firstcome.ErrNoTicket
+	}
+	return err
+}
+
+// ticketOf returns the ticket with which a user is in line, or 0.
+func (t *tx) ticketOf(s *stock, user firstcome.UserID) (number int64, err error) {
+	if s.line.Waiting == 0 {
+		return 0, nil
+	}
+	err = t.row(ticketQuery(t.dialect), string(user), string(s.ID), s.line.Generation).Scan(&number)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return number, err
+}
+
+// ticketQuery returns the query of the ticket of a user who is in line of a campaign and a generation.
+func ticketQuery(d *dialect) string {
+	return `SELECT ticket FROM tickets WHERE ` + d.waiter + ` = ? AND campaign_id = ? AND generation = ? AND ended_at IS NULL`
+}
+
+// Place returns where a user stands in line: see flow.Places.
+func (l *Ledger) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (place firstcome.Place, coupon firstcome.Coupon, err error) {
+	err = l.conclude.atOnce(ctx, func(at *snapshot) error {
+		rows, err := at.QueryContext(ctx, l.dialect.couponOf, string(user), string(id))
+		if coupon, err = only(rows, err); !errors.Is(err, firstcome.ErrNoCoupon) {
+			return err
+		}
+		s, now, err := l.seeLine(ctx, at, id)
+		if err != nil {
+			return err
+		}
+		var number int64
+		if s.line.Waiting > 0 {
+			err = at.QueryRowContext(ctx, ticketQuery(l.dialect), string(user), string(id), s.line.Generation).Scan(&number)
+		}
+		switch {
+		case err != nil && !errors.Is(err, sql.ErrNoRows):
+			return err
+		case number == 0, s.sendsAway(now) != 0: // the window has passed, and nobody has written so
+			return firstcome.ErrNoTicket
+		}
+		place = s.seen().Place(s.line, number, s.inForce, now)
+		return nil
+	})
+	return place, coupon, wrap(err, "read a place in the line of %s", id)
+}
+
+// seeLine returns what a campaign's row has at the gate's time now.
+func (l *Ledger) seeLine(ctx context.Context, at *snapshot, id firstcome.CampaignID) (s stock, now time.Time, err error) {
+	s, err = l.scanStock(id, at.QueryRowContext(ctx, `SELECT `+stockColumns+` FROM campaigns WHERE id = ?`, id))
+	if err == nil && l.dialect.shared {
+		var clock sql.NullInt64
+		if l.clock != nil {
+			s.clock = l.clock().UTC().Truncate(time.Microsecond)
+		} else if err = at.QueryRowContext(ctx, `SELECT `+l.dialect.clock).Scan(&clock); err == nil {
+			s.clock = instant(clock)
+		}
+		s.recallCooling()
+	}
+	return s, l.decidesAt(s), err
+}
+
+// LineOf returns a campaign's line: see flow.Places.
+func (l *Ledger) LineOf(ctx context.Context, id firstcome.CampaignID) (state flow.LineState, err error) {
+	err = l.conclude.atOnce(ctx, func(at *snapshot) error {
+		s, now, err := l.seeLine(ctx, at, id)
+		if err != nil {
+			return err
+		}
+		state = flow.LineState{Campaign: s.seen(), Line: s.line, InForce: s.inForce, Now: now}
+		state.Campaign.Pace = s.Pace
+		if why := s.sendsAway(now); why != 0 { // the window has passed, and nobody has written so
+			state.Past, state.Line = []flow.PastLine{pastOf(s.line, why.String(), s.Since(why))}, nextLine(s.line)
+		}
+		rows, err := at.QueryContext(ctx, `SELECT generation, last_ticket, served_through, served, waiting, reason, ended_at FROM past_lines
+			WHERE campaign_id = ? ORDER BY generation DESC LIMIT ?`, id, flow.MaxPastLines-len(state.Past))
+		past, err := allRows(rows, err, scanPast)
+		state.Past = append(state.Past, past...)
+		return err
+	})
+	return state, wrap(err, "read the line of %s", id)
+}
+
+// pastOf returns a line as one that ended.
+func pastOf(l firstcome.Line, reason string, at time.Time) flow.PastLine {
+	return flow.PastLine{
+		Generation: l.Generation, Reason: reason, EndedAt: at, LastTicket: l.LastTicket, ServedThrough: l.ServedThrough,
+		Served: l.Served, Waiting: l.Waiting,
+	}
+}
+
+func scanPast(take scan) (p flow.PastLine, err error) {
+	var endedAt sql.NullInt64
+	err = take(&p.Generation, &p.LastTicket, &p.ServedThrough, &p.Served, &p.Waiting, &p.Reason, &endedAt)
+	p.EndedAt = instant(endedAt)
+	return p, err
+}

@@ -1,0 +1,225 @@
+package ledger
+
+import (
+	"fmt"
+
+	"github.com/firstcome/firstcome"
+)
+
+// lined tells whether claims of the campaign join a line.
+func (s *stock) lined() bool { return s.Pace != nil || s.line.Waiting > 0 }
+
+// tickets returns the tickets with which claimants are in line, of the campaigns that have a line. Of all others it
+// costs nothing.
+func (t *tx) tickets(all []*claims) (map[firstcome.CampaignID]map[firstcome.UserID]int64, error) {
+	var tickets map[firstcome.CampaignID]map[firstcome.UserID]int64
+	var ask []*claims
+	for _, c := range all {
+		s := t.stocks[c.id]
+		if !s.lined() {
+			continue
+		}
+		if tickets == nil {
+			tickets = map[firstcome.CampaignID]map[firstcome.UserID]int64{}
+		}
+		if tickets[c.id] == nil {
+			tickets[c.id] = make(map[firstcome.UserID]int64, len(c.users))
+		}
+		if s.line.Waiting > 0 {
+			ask = append(ask, c)
+		}
+	}
+	if len(ask) == 0 {
+		return tickets, nil
+	}
+	return tickets, t.dialect.lookTickets(t, ask, func(id firstcome.CampaignID, user firstcome.UserID, number int64) {
+		tickets[id][user] = number
+	})
+}
+
+// An eachTicket is called with each ticket that is found.
+type eachTicket func(id firstcome.CampaignID, user firstcome.UserID, number int64)
+
+// lookTicketsSQLiteQueries seek each user in the index: see lookSQLiteQueries.
+var lookTicketsSQLiteQueries = inEveryWidth(`SELECT campaign_id, user_id, ticket FROM (VALUES %s) AS claim
+	CROSS JOIN tickets INDEXED BY tickets_p9_one_per_user
+	ON user_id = claim.column1 AND campaign_id = claim.column2 AND generation = claim.column3 WHERE ended_at IS NULL`, `(?,?,?)`)
+
+// lookTicketsSQLite is dialect.lookTickets.
+func lookTicketsSQLite(t *tx, all []*claims, each eachTicket) error {
+	var args []any
+	for _, c := range all {
+		for _, user := range c.users {
+			args = append(args, string(user), string(c.id), t.stocks[c.id].line.Generation)
+		}
+	}
+	return inWidths(len(args)/3, func(from, width int) error {
+		return t.eachTicket(each, lookTicketsSQLiteQueries[width], args[3*from:3*(from+width)]...)
+	})
+}
+
+// lookTicketsMySQL is dialect.lookTickets.
+func lookTicketsMySQL(t *tx, all []*claims, each eachTicket) error {
+	return ticketsInChunks(t, all, each, func(c *claims, users []firstcome.UserID) (query string, args []any) {
+		for _, user := range users {
+			args = append(args, string(user))
+		}
+		query = repeated(`SELECT campaign_id, user_id, ticket FROM tickets FORCE INDEX (tickets_p9_one_per_user)
+			WHERE waiter IN (%s) AND campaign_id = ? AND generation = ? AND ended_at IS NULL`, `?`, len(users))
+		return query, append(args, string(c.id), t.stocks[c.id].line.Generation)
+	})
+}
+
+// lookTicketsPostgreSQL is dialect.lookTickets.
+func lookTicketsPostgreSQL(t *tx, all []*claims, each eachTicket) error {
+	return ticketsInChunks(t, all, each, func(c *claims, users []firstcome.UserID) (query string, args []any) {
+		return `SELECT campaign_id, user_id, ticket FROM unnest(?::text[]) AS claimant CROSS JOIN LATERAL (SELECT * FROM tickets
+			WHERE user_id = claimant COLLATE "C" AND campaign_id = ? AND generation = ? AND ended_at IS NULL LIMIT 1) AS waits`,
+			[]any{texts(users), string(c.id), t.stocks[c.id].line.Generation}
+	})
+}
+
+// texts returns users as an argument of PostgreSQL.
+func texts(users []firstcome.UserID) []string {
+	names := make([]string, len(users))
+	for n, user := range users {
+		names[n] = string(user)
+	}
+	return names
+}
+
+// ticketsInChunks asks a query for each chunk of users.
+func ticketsInChunks(t *tx, all []*claims, each eachTicket, of func(*claims, []firstcome.UserID) (query string, args []any)) error {
+	for _, c := range all {
+		err := inChunks(c.users, func(users []firstcome.UserID) error {
+			query, args := of(c, users)
+			return t.eachTicket(each, query, args...)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachTicket calls each with the tickets that a query finds.
+func (t *tx) eachTicket(each eachTicket, query string, args ...any) error {
+	rows, err := t.query(query, args...)
+	return eachRow(rows, err, func(take scan) error {
+		var id firstcome.CampaignID
+		var user firstcome.UserID
+		var number int64
+		err := take(&id, &user, &number)
+		if err == nil {
+			each(id, user, number)
+		}
+		return err
+	})
+}
+
+const (
+	ticketColumns = `campaign_id, generation, ticket, user_id, joined_at`
+	aTicket       = `(?,?,?,?,?)`
+)
+
+var insertTicketsSQLiteQueries = inEveryWidth(`INSERT OR ROLLBACK INTO tickets (`+ticketColumns+`) VALUES %s`, aTicket)
+
+// insertTicketsSQLite is dialect.insertTickets.
+func insertTicketsSQLite(t *tx, tickets []ticket) error {
+	return inWidths(len(tickets), func(from, width int) error {
+		_, err := t.change(insertTicketsSQLiteQueries[width], ticketArgs(tickets[from:from+width])...)
+		return err
+	})
+}
+
+// insertTicketsMySQL is dialect.insertTickets.
+func insertTicketsMySQL(t *tx, tickets []ticket) error {
+	return inChunks(tickets, func(tickets []ticket) error {
+		_, err := t.change(repeated(`INSERT INTO tickets (`+ticketColumns+`) VALUES %s`, aTicket, len(tickets)), ticketArgs(tickets)...)
+		return err
+	})
+}
+
+func ticketArgs(tickets []ticket) []any {
+	args := make([]any, 0, 5*len(tickets))
+	for _, n := range tickets {
+		args = append(args, string(n.campaign), n.generation, n.number, string(n.user), n.at)
+	}
+	return args
+}
+
+// insertTicketsPostgreSQL is dialect.insertTickets.
+func insertTicketsPostgreSQL(t *tx, tickets []ticket) error {
+	return inChunks(tickets, func(tickets []ticket) error {
+		n := len(tickets)
+		campaigns, users := make([]string, n), make([]string, n)
+		generations, numbers, at := make([]int64, n), make([]int64, n), make([]int64, n)
+		for k, given := range tickets {
+			campaigns[k], generations[k], numbers[k], users[k], at[k] = string(given.campaign), given.generation, given.number, string(given.user), given.at
+		}
+		_, err := t.change(`INSERT INTO tickets (`+ticketColumns+`)
+			SELECT * FROM unnest(?::text[], ?::bigint[], ?::bigint[], ?::text[], ?::bigint[])`, campaigns, generations, numbers, users, at)
+		return err
+	})
+}
+
+// flushLines writes what became of tickets and lines in the transaction.
+func (t *tx) flushLines() error {
+	if len(t.joins) > 0 {
+		if err := t.dialect.insertTickets(t, t.joins); err != nil {
+			return err
+		}
+	}
+	if err := t.endTickets(); err != nil {
+		return err
+	}
+	for _, p := range t.past {
+		if err := t.insertPast(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endTickets writes which tickets ended. Those that were served with a coupon are all that were left between the first
+// and the last of them, so they are a range; others are few.
+func (t *tx) endTickets() error {
+	var first, last *ticket
+	served := int64(0)
+	for k := range t.ends {
+		end := &t.ends[k]
+		if end.outcome != issued {
+			if err := t.endRange(end, end, 1); err != nil {
+				return err
+			}
+			continue
+		}
+		if first == nil {
+			first = end
+		}
+		last = end
+		served++
+	}
+	if first == nil {
+		return nil
+	}
+	return t.endRange(first, last, served)
+}
+
+// endRange ends the tickets from first to last that have not ended.
+func (t *tx) endRange(first, last *ticket, want int64) error {
+	ended, err := t.change(`UPDATE tickets SET ended_at = ?, outcome = ?
+		WHERE campaign_id = ? AND generation = ? AND ticket >= ? AND ticket <= ? AND ended_at IS NULL`,
+		first.at, first.outcome, string(first.campaign), first.generation, first.number, last.number)
+	if err == nil && ended != want {
+		err = fmt.Errorf("%d tickets from %d to %d have not ended, and %d were to end: see firstcome audit", ended, first.number, last.number, want)
+	}
+	return err
+}
+
+func (t *tx) insertPast(p pastLine) error {
+	_, err := t.change(`INSERT INTO past_lines (campaign_id, generation, last_ticket, served_through, served, waiting, reason, ended_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		string(p.campaign), p.line.Generation, p.line.LastTicket, p.line.ServedThrough, p.line.Served, p.line.Waiting, p.reason, p.at)
+	return err
+}
