@@ -214,7 +214,7 @@ func updateEach(t *tx) error {
 		s := t.stocks[id]
 		_, err := t.change(`UPDATE campaigns SET in_force = ?, issued = ?, last_number = ?, position = ?, decided_at = ?,
 			opened_at = ?, sold_out_at = ?, cooling = ?, cooling_until = ?, was_opens_at = ?, was_closes_at = ?,
-			generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ?, due = ? WHERE id = ?`,
+			generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ?, due_at = ? WHERE id = ?`,
 			s.inForce, s.issued, s.lastNumber, s.position, s.decidedAt.UnixMicro(), micros(s.OpenedAt), micros(s.SoldOutAt),
 			s.cooling.coupons, s.cooling.until.UnixMicro(), micros(s.cooling.opensAt), micros(s.cooling.closesAt),
 			s.line.Generation, s.line.LastTicket, s.line.ServedThrough, s.line.Served, s.line.Waiting, micros(s.line.Due), id)

@@ -42,7 +42,7 @@ func (d *dialect) statusQuery() string {
 	return `SELECT c.id, c.paused, c.closed, c.version, c.in_force, c.issued, c.position, c.decided_at, c.created_at,
 	c.gate, c.secret, c.applied, c.epoch, c.drained_through, c.last_number, c.retired_at, c.opened_at, c.sold_out_at, c.closed_at,
 	c.quantity, c.opens_at, c.closes_at, c.pace, c.standby,
-	c.generation, c.last_ticket, c.served_through, c.served, c.waiting, c.due, t.payload, ` + d.clock + `
+	c.generation, c.last_ticket, c.served_through, c.served, c.waiting, c.due_at, t.payload, ` + d.clock + `
 	FROM campaigns c LEFT JOIN changes t ON t.campaign_id = c.id AND t.version = c.terms_version `
 }
 

@@ -42,7 +42,7 @@ const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, te
 	gate, secret, in_force, issued, last_number, position, decided_at,
 	cooling, cooling_until, was_opens_at, was_closes_at, applied, epoch, drained_through, created_at, retired_at,
 	opened_at, sold_out_at, closed_at,
-	pace, standby, generation, last_ticket, served_through, served, waiting, due`
+	pace, standby, generation, last_ticket, served_through, served, waiting, due_at`
 
 // stock returns what decides the campaign's claims, and refuses a campaign that
 // another gate or another secret decides. For a retired one no gate decides.

@@ -239,7 +239,8 @@ func (w *lineWalk) same(r *rapid.T) {
 	if err != nil || state.Line != line || state.InForce != int64(len(w.m.holds)) || !slices.EqualFunc(state.Past, past, func(a, b flow.PastLine) bool { return cmp.Equal(a, b) }) {
 		r.Fatalf("the gate has the line %+v and before it %+v, %v; the rule %+v and %+v", state.Line, state.Past, err, line, past)
 	}
-	for _, user := range lineUsers {
+	for range 2 {
+		user := rapid.SampledFrom(lineUsers).Draw(r, "looks")
 		want, number := w.m.place(user)
 		got, c, err := w.s.Place(w.ctx, w.m.ID, user)
 		switch {

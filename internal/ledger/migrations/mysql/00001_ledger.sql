@@ -37,7 +37,7 @@ CREATE TABLE IF NOT EXISTS campaigns (
     served_through BIGINT        NOT NULL DEFAULT 0,
     served        BIGINT         NOT NULL DEFAULT 0,
     waiting       BIGINT         NOT NULL DEFAULT 0,
-    due           BIGINT,
+    due_at        BIGINT,
     decided_at    BIGINT         NOT NULL,
     created_at    BIGINT         NOT NULL,
     opened_at     BIGINT,

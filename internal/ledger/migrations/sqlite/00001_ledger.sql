@@ -32,7 +32,7 @@ CREATE TABLE campaigns (
     served_through INTEGER NOT NULL DEFAULT 0,
     served        INTEGER NOT NULL DEFAULT 0,
     waiting       INTEGER NOT NULL DEFAULT 0,
-    due           INTEGER,
+    due_at        INTEGER,
     decided_at    INTEGER NOT NULL,
     created_at    INTEGER NOT NULL,
     opened_at     INTEGER,
