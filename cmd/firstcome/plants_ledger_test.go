@@ -38,6 +38,7 @@ func plantable(t *testing.T, name string, beside *sql.DB) {
 		s.switched("winter", ledger.Pause)
 		s.create("empty", firstcome.Terms{Quantity: 1})
 		s.soldOut()
+		s.lines()
 		s.keys()
 	})
 	s.as(name, "redis:elsewhere", func() {
@@ -119,6 +120,44 @@ func (s *scene) soldOut() {
 	}
 	s.quantity("lowered", 1)
 	s.turn("lowered", ledger.Pause)
+}
+
+// lines has a campaign whose first line ended sold out and whose second one people are in, one that was closed with
+// people in line, and one with a pace where nobody came.
+func (s *scene) lines() {
+	join := func(id firstcome.CampaignID, users ...firstcome.UserID) {
+		for _, user := range users {
+			d, err := s.Claim(s.t.Context(), id, []firstcome.UserID{user})
+			s.must(err)
+			if d[0].Outcome != firstcome.Waiting {
+				s.t.Fatalf("%s joins %s and gets %v", user, id, d[0].Outcome)
+			}
+		}
+	}
+	serve := func(id firstcome.CampaignID, limit, coupons int) {
+		served, err := s.Serve(s.t.Context(), id, limit)
+		s.must(err)
+		if len(served.Coupons) != coupons {
+			s.t.Fatalf("%s serves %d", id, len(served.Coupons))
+		}
+	}
+	pace := &firstcome.Pace{PerSecond: 1000}
+	s.create("queue", firstcome.Terms{Quantity: 3, Pace: pace})
+	join("queue", "a", "b", "c", "d", "e")
+	s.must(s.Leave(s.t.Context(), "queue", "b"))
+	serve("queue", 1, 1)
+	_, err := s.Issue(s.t.Context(), "queue", []firstcome.UserID{"d"})
+	s.must(err)
+	serve("queue", 9, 1)
+	s.quantity("queue", 6)
+	s.ticks.Add(1000) // until nothing cools
+	join("queue", "e", "f", "g", "h", "i")
+	serve("queue", 1, 1)
+	s.must(s.Leave(s.t.Context(), "queue", "g"))
+	s.create("gone", firstcome.Terms{Quantity: 9, Pace: pace, Standby: true})
+	join("gone", "a", "b")
+	s.turn("gone", ledger.Close)
+	s.create("quiet", firstcome.Terms{Quantity: 9, Pace: pace})
 }
 
 func (s *scene) keys() {

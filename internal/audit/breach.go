@@ -8,7 +8,7 @@
 //
 // # Promises
 //
-// A breach names the promise that it breaks: P1 to P8 as the design numbers
+// A breach names the promise that it breaks: P1 to P9 as the design numbers
 // them, or one of what those rest on: changes (numbered without a gap, in the order of their instants, and the
 // campaign's row is what they make of it), counters (of the campaign's row), facts
 // (dense, one for each issue and void), identity (ids and codes are well-formed
@@ -25,7 +25,7 @@ import (
 
 // A Breach is a promise broken, and how.
 type Breach struct {
-	Promise string `json:"promise"` // P1 to P8, or what they rest on
+	Promise string `json:"promise"` // P1 to P9, or what they rest on
 	Text    string `json:"text"`
 }
 

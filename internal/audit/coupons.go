@@ -66,6 +66,7 @@ type couponAudit struct {
 	latest   time.Time // of an issue
 	// Of the lowest number.
 	first      time.Time
+	opening    time.Time // the first coupon or ticket
 	firstTerms int64
 	// again holds, where a remote gate decides, the number that a user had before, by
 	// that of the user's next coupon: the clocks of gate and ledger differ, so
@@ -114,9 +115,20 @@ func (a *couponAudit) end() {
 	if a.secret != nil && a.campaign.Secret != "" && a.campaign.Secret != a.secret.Fingerprint() {
 		a.add("identity", "the campaign's codes are those of the secret with the fingerprint %s, and this one's is %s", a.campaign.Secret, a.secret.Fingerprint())
 	}
-	a.history.decided(a.latest)
-	a.course()
 	a.holders = nil
+}
+
+// decided holds the instants of the campaign's row against those of the coupons and of the line.
+func (a *couponAudit) decided(line *lineAudit) {
+	latest := a.latest
+	if line.latest.After(latest) {
+		latest = line.latest
+	}
+	if a.opening = a.first; !line.joined.IsZero() && (a.opening.IsZero() || line.joined.Before(a.opening)) {
+		a.opening = line.joined
+	}
+	a.history.decided(latest)
+	a.course()
 }
 
 func (a *couponAudit) identity(c firstcome.Coupon) {

@@ -36,8 +36,8 @@ func (a *couponAudit) course() {
 	}
 }
 
-// opened holds the opening against the first coupon, which the decision that opened the campaign
-// issued, unless there were none.
+// opened holds the opening against the first coupon or ticket, which the decision that opened the campaign
+// gave, unless there were none.
 func (a *couponAudit) opened() {
 	at, h := a.campaign.OpenedAt, a.history
 	empty := false // once, until the first coupon
@@ -47,8 +47,8 @@ func (a *couponAudit) opened() {
 	if s := h.barred(at); s != nil && !at.IsZero() {
 		a.add("counters", "the campaign opened at %s, after %s at %s", text(at), s.why, text(s.from))
 	}
-	if !empty && !at.Equal(a.first) {
-		a.add("counters", "the campaign opened at %s, its first coupon was issued at %s", text(at), text(a.first))
+	if !empty && !at.Equal(a.opening) {
+		a.add("counters", "the campaign opened at %s, its first coupon was issued at %s", text(at), text(a.opening))
 		return
 	}
 	a.openedFar()

@@ -27,6 +27,8 @@ type termsFrom struct {
 	quantity int64
 	opensAt  time.Time
 	closesAt time.Time
+	pace     *firstcome.Pace
+	standby  bool
 }
 
 // A span is a time in which nobody may be issued anything, ends excluded.
@@ -88,7 +90,7 @@ func (h *history) take(c Change) {
 	if h.closed {
 		h.add("changes", "version %d changes the terms of a closed campaign", c.Version)
 	}
-	h.terms = append(h.terms, termsFrom{c.Version, c.At, c.Terms.Quantity, c.Terms.OpensAt, c.Terms.ClosesAt})
+	h.terms = append(h.terms, termsFrom{c.Version, c.At, c.Terms.Quantity, c.Terms.OpensAt, c.Terms.ClosesAt, c.Terms.Pace, c.Terms.Standby})
 	last := len(h.terms) - 1
 	proposed := h.campaign.Remote && c.Version > h.campaign.Applied && last > 0 && c.Terms.Quantity < h.terms[h.effective].quantity
 	if !proposed {

@@ -50,6 +50,7 @@ type ledgerAudit struct {
 	history  *history
 	log      logAudit
 	coupons  couponAudit
+	line     lineAudit
 	numbers  numberAudit
 	report   Report
 }
@@ -58,7 +59,7 @@ func (a *ledgerAudit) run(ctx context.Context) (err error) {
 	if a.campaign, err = a.source.Campaign(ctx, a.id); err != nil {
 		return err
 	}
-	for _, part := range []func(context.Context) error{a.readChanges, a.readLog, a.readCoupons, a.readNumbers, a.readFacts} {
+	for _, part := range []func(context.Context) error{a.readChanges, a.readLog, a.readCoupons, a.readLine, a.readNumbers, a.readFacts} {
 		if err := part(ctx); err != nil {
 			return err
 		}
@@ -93,12 +94,32 @@ func (a *ledgerAudit) readCoupons(ctx context.Context) error {
 		Breaches: a.Breaches, id: a.id, secret: a.secret, history: a.history, campaign: &a.campaign, again: map[int64]int64{},
 		holders: make(map[firstcome.UserID]held, min(max(a.campaign.InForce, 0), 1_000_000)), logged: a.source.Log != nil,
 	}
-	if err := a.source.Coupons(ctx, a.id, a.coupons.coupon); err != nil {
+	a.line = newLineAudit(a.Breaches, &a.campaign, a.history)
+	err := a.source.Coupons(ctx, a.id, func(c Coupon) {
+		a.coupons.coupon(c)
+		a.line.coupon(c.Coupon)
+	})
+	if err != nil {
 		return err
 	}
 	a.coupons.end()
 	all := int64(len(a.coupons.rows))
 	a.report.Coupons, a.report.InForce, a.report.Voided = all, a.coupons.inForce, all-a.coupons.inForce
+	return nil
+}
+
+func (a *ledgerAudit) readLine(ctx context.Context) error {
+	if a.source.Tickets != nil {
+		err := a.source.Past(ctx, a.id, a.line.generation)
+		if err == nil {
+			err = a.source.Tickets(ctx, a.id, a.line.ticket)
+		}
+		if err != nil {
+			return err
+		}
+		a.line.finish()
+	}
+	a.coupons.decided(&a.line)
 	return nil
 }
 

@@ -40,9 +40,23 @@ func (h *history) rowTerms(t termsFrom) {
 	if c.Quantity != t.quantity {
 		h.add("changes", "the campaign's quantity is %s, that of its terms %s", quantityText(c.Quantity), quantityText(t.quantity))
 	}
+	if is, want := paceText(c.Pace, c.Standby), paceText(t.pace, t.standby); is != want {
+		h.add("changes", "the campaign has %s, by its terms %s", is, want)
+	}
 	if !c.OpensAt.Equal(t.opensAt) || !c.ClosesAt.Equal(t.closesAt) {
 		h.add("changes", "the campaign's window is from %s to %s, that of its terms from %s to %s", text(c.OpensAt), text(c.ClosesAt), text(t.opensAt), text(t.closesAt))
 	}
+}
+
+func paceText(p *firstcome.Pace, standby bool) string {
+	text := "no pace"
+	if p != nil {
+		text = fmt.Sprintf("the pace %d", p.PerSecond)
+	}
+	if standby {
+		text += " and standby"
+	}
+	return text
 }
 
 func quantityText(n int64) string {

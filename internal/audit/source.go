@@ -25,6 +25,10 @@ type Source struct {
 	Log List[Line]
 	// Coupons calls each with every coupon in number order, voided ones too.
 	Coupons List[Coupon]
+	// Past calls each with every generation of the waiting line that ended, in their order, and Tickets with every ticket,
+	// in the order of generations and tickets. Nil: the line is not audited.
+	Past    List[PastLine]
+	Tickets List[Ticket]
 	// Letters calls each with every dead letter of the campaign, resolved ones too,
 	// and Lost with every range of lost numbers.
 	Letters List[Letter]
@@ -61,6 +65,7 @@ type Row struct {
 	DecidedAt    time.Time // the last instant of the gate's clock
 	RetiredAt    time.Time // zero: it is not
 	ForgottenAt  time.Time // by its gate; zero: it is not
+	Line         firstcome.Line
 }
 
 // A Change is a change of a campaign, as it is kept.

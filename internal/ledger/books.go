@@ -30,7 +30,7 @@ func (l *Ledger) AtOnce(ctx context.Context, read func(*Books) error) error {
 // Source returns what an audit reads of a campaign.
 func (b *Books) Source() audit.Source {
 	return audit.Source{
-		Campaign: b.campaign, Changes: b.changes, Log: b.log, Coupons: b.coupons, Letters: b.letters, Lost: b.lost, Runs: b.runs,
+		Campaign: b.campaign, Changes: b.changes, Log: b.log, Coupons: b.coupons, Past: b.past, Tickets: b.tickets, Letters: b.letters, Lost: b.lost, Runs: b.runs,
 	}
 }
 
@@ -45,7 +45,7 @@ func (b *Books) Other() audit.OtherSource {
 func (b *Books) Campaigns(ctx context.Context) ([]firstcome.CampaignID, error) {
 	var ids []firstcome.CampaignID
 	var unreadable error
-	for _, table := range []string{"campaigns", "audit_log", "coupons", "facts", "changes", "lost"} {
+	for _, table := range []string{"campaigns", "audit_log", "coupons", "tickets", "past_lines", "facts", "changes", "lost"} {
 		found, err := b.idsIn(ctx, table)
 		if errors.Is(err, audit.ErrUnreadable) {
 			unreadable = errors.Join(unreadable, err)
@@ -110,9 +110,13 @@ func (b *Books) campaign(ctx context.Context, id firstcome.CampaignID) (c audit.
 		var gate string
 		var quantity, opensAt, closesAt, decidedAt, createdAt, retiredAt, forgottenAt sql.NullInt64
 		var course course
+		var perSecond sql.NullInt64
+		line := &c.Row.Line
 		err := take(&quantity, &opensAt, &closesAt, &c.Paused, &c.Closed, &c.Version, &c.Row.TermsVersion, &c.Applied, &gate, &c.Epoch,
 			&c.Secret, &c.InForce, &c.Issued, &c.LastNumber, &c.Drained, &c.Position, &decidedAt, &createdAt, &retiredAt, &forgottenAt,
-			&course.openedAt, &course.soldOutAt, &course.closedAt)
+			&course.openedAt, &course.soldOutAt, &course.closedAt,
+			&perSecond, &c.Standby, &line.Generation, &line.LastTicket, &line.ServedThrough, &line.Served, &line.Waiting)
+		c.Pace = pace(perSecond)
 		c.Instants = course.instants()
 		c.Quantity, c.OpensAt, c.ClosesAt, c.CreatedAt = unlimited(quantity), instant(opensAt), instant(closesAt), instant(createdAt)
 		c.Row.DecidedAt, c.Row.RetiredAt, c.Row.ForgottenAt = instant(decidedAt), instant(retiredAt), instant(forgottenAt)
@@ -120,7 +124,7 @@ func (b *Books) campaign(ctx context.Context, id firstcome.CampaignID) (c audit.
 		return c, err
 	}, `SELECT quantity, opens_at, closes_at, paused, closed, version, terms_version, applied, gate, epoch,
 		secret, in_force, issued, last_number, drained_through, position, decided_at, created_at, retired_at, forgotten_at,
-		opened_at, sold_out_at, closed_at FROM campaigns WHERE id = ?`, string(id))
+		opened_at, sold_out_at, closed_at, pace, standby, generation, last_ticket, served_through, served, waiting FROM campaigns WHERE id = ?`, string(id))
 	if err == nil && !found {
 		err = firstcome.ErrNoCampaign
 	}
@@ -130,13 +134,32 @@ func (b *Books) campaign(ctx context.Context, id firstcome.CampaignID) (c audit.
 func (b *Books) coupons(ctx context.Context, id firstcome.CampaignID, each func(audit.Coupon)) error {
 	return every(ctx, b, "the coupons", each, func(take scan) (audit.Coupon, error) {
 		c := audit.Coupon{Coupon: firstcome.Coupon{Recorded: true}}
-		var issuedAt, recordedAt, voidedAt sql.NullInt64
+		var issuedAt, recordedAt, voidedAt, generation, ticket sql.NullInt64
 		var reason sql.NullString
-		err := take(&c.Campaign, &c.Number, &c.User, &c.Code, &c.TermsVersion, &issuedAt, &recordedAt, &c.Position, &voidedAt, &reason)
+		err := take(&c.Campaign, &c.Number, &c.User, &c.Code, &c.TermsVersion, &issuedAt, &recordedAt, &c.Position, &voidedAt, &reason, &generation, &ticket)
+		c.Generation, c.Ticket = generation.Int64, ticket.Int64
 		c.IssuedAt, c.RecordedAt, c.VoidedAt, c.Reason = instant(issuedAt), instant(recordedAt), instant(voidedAt), reason.String
 		return c, err
-	}, `SELECT campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position, voided_at, void_reason
+	}, `SELECT campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position, voided_at, void_reason, generation, ticket
 		FROM coupons WHERE campaign_id = ? ORDER BY number`, string(id))
+}
+
+func (b *Books) past(ctx context.Context, id firstcome.CampaignID, each func(audit.PastLine)) error {
+	return every(ctx, b, "the lines that ended", each, func(take scan) (audit.PastLine, error) {
+		p, err := scanPast(take)
+		line := firstcome.Line{Generation: p.Generation, LastTicket: p.LastTicket, ServedThrough: p.ServedThrough, Served: p.Served, Waiting: p.Waiting}
+		return audit.PastLine{Line: line, Reason: p.Reason, EndedAt: p.EndedAt}, err
+	}, `SELECT `+pastColumns+` FROM past_lines WHERE campaign_id = ? ORDER BY generation`, string(id))
+}
+
+func (b *Books) tickets(ctx context.Context, id firstcome.CampaignID, each func(audit.Ticket)) error {
+	return every(ctx, b, "the tickets", each, func(take scan) (t audit.Ticket, err error) {
+		var joinedAt, endedAt sql.NullInt64
+		var outcome sql.NullString
+		err = take(&t.Generation, &t.Number, &t.User, &joinedAt, &endedAt, &outcome)
+		t.JoinedAt, t.EndedAt, t.Outcome = instant(joinedAt), instant(endedAt), outcome.String
+		return t, err
+	}, `SELECT generation, ticket, user_id, joined_at, ended_at, outcome FROM tickets WHERE campaign_id = ? ORDER BY generation, ticket`, string(id))
 }
 
 func (b *Books) runs(ctx context.Context, id firstcome.CampaignID, each func(audit.Run)) error {

@@ -372,7 +372,7 @@ func (l *Ledger) LineOf(ctx context.Context, id firstcome.CampaignID) (state flo
 		if why := s.sendsAway(now); why != 0 { // the window has passed, and nobody has written so
 			state.Past, state.Line = []flow.PastLine{pastOf(s.line, why.String(), s.Since(why))}, nextLine(s.line)
 		}
-		rows, err := at.QueryContext(ctx, `SELECT generation, last_ticket, served_through, served, waiting, reason, ended_at FROM past_lines
+		rows, err := at.QueryContext(ctx, `SELECT `+pastColumns+` FROM past_lines
 			WHERE campaign_id = ? ORDER BY generation DESC LIMIT ?`, id, flow.MaxPastLines-len(state.Past))
 		past, err := allRows(rows, err, scanPast)
 		state.Past = append(state.Past, past...)
@@ -388,6 +388,8 @@ func pastOf(l firstcome.Line, reason string, at time.Time) flow.PastLine {
 		Served: l.Served, Waiting: l.Waiting,
 	}
 }
+
+const pastColumns = `generation, last_ticket, served_through, served, waiting, reason, ended_at`
 
 func scanPast(take scan) (p flow.PastLine, err error) {
 	var endedAt sql.NullInt64
