@@ -13,7 +13,7 @@ import (
 )
 
 // issueCoupons answers POST /v1/campaigns/{id}/coupons.
-func (s *Server) issueCoupons(w http.ResponseWriter, r *http.Request, _ auth.Caller, id firstcome.CampaignID) error {
+func (s *Server) issueCoupons(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
 	b := s.buffer()
 	defer s.release(b)
 	if err := b.read(w, r, maxIssue); err != nil {
@@ -23,7 +23,7 @@ func (s *Server) issueCoupons(w http.ResponseWriter, r *http.Request, _ auth.Cal
 	if err != nil {
 		return err
 	}
-	decisions, err := s.Operator.Issue(r.Context(), id, users)
+	decisions, err := s.Operator.Issue(r.Context(), c.Name, id, users)
 	if err != nil {
 		return err
 	}

@@ -54,9 +54,9 @@ func (a *Answerer) Claim(ctx context.Context, id firstcome.CampaignID, user firs
 	return d, nil
 }
 
-// ClaimAll asks for a coupon for each of users: see Issuer.ClaimAll. Together they wait no longer than one would.
-func (a *Answerer) ClaimAll(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	decisions, err := a.Issuer.ClaimAll(ctx, id, users)
+// Issue asks for a coupon for each of users: see Issuer.Issue. Together they wait no longer than one would.
+func (a *Answerer) Issue(ctx context.Context, actor string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	decisions, err := a.Issuer.Issue(ctx, actor, id, users)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -60,7 +61,7 @@ func (i *Issuer) decide(q *queue, batch []*claim, changes uint64, learn bool) {
 		users[n] = c.user
 	}
 	sent := i.now()
-	decisions, err := i.ask(q.id, users)
+	decisions, err := i.ask(q.id, users, batch[0].direct)
 	i.stats.batches.Add(1)
 	if i.limits.OnBatch != nil {
 		i.limits.OnBatch(len(batch), i.now()-sent, err)
@@ -82,6 +83,9 @@ func (i *Issuer) decide(q *queue, batch []*claim, changes uint64, learn bool) {
 	if learn {
 		i.learn(q, decisions, sent, changes)
 	}
+	if i.limits.OnJoin != nil && slices.ContainsFunc(decisions, func(d firstcome.Decision) bool { return d.InLine > 0 }) {
+		i.limits.OnJoin(q.id)
+	}
 	for n, c := range batch {
 		if decisions[n].Outcome == 0 {
 			i.stats.shed.Add(1)
@@ -93,7 +97,7 @@ func (i *Issuer) decide(q *queue, batch []*claim, changes uint64, learn bool) {
 }
 
 // errFull is for a claim that the gate did not decide: see Gate.Claim.
-var errFull = fmt.Errorf("%w: the gate issues no more until the ledger has more of what it issued", firstcome.ErrBusy)
+var errFull = fmt.Errorf("%w: the waiting line is full, or the gate issues no more until the ledger has more of what it issued", firstcome.ErrBusy)
 
 // shed refuses the claims that gathered while a batch timed out at the gate, so
 // nobody waits longer than two timeouts.
@@ -104,8 +108,13 @@ func (i *Issuer) shed(q *queue) {
 }
 
 // ask calls the gate, within the time that it may take.
-func (i *Issuer) ask(id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	decisions, err := i.gate.Claim(i.calls.context(), id, users)
+func (i *Issuer) ask(id firstcome.CampaignID, users []firstcome.UserID, direct *issue) (decisions []firstcome.Decision, err error) {
+	past, lined := i.gate.(Direct)
+	if direct != nil && lined {
+		decisions, err = past.Issue(i.calls.context(), direct.actor, id, users)
+	} else {
+		decisions, err = i.gate.Claim(i.calls.context(), id, users)
+	}
 	if err == nil && len(decisions) != len(users) {
 		err = fmt.Errorf("the gate gave %d decisions for %d claims", len(decisions), len(users))
 	}

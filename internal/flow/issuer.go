@@ -17,6 +17,10 @@ type Limits struct {
 	Gate    time.Duration // how long a gate call may take (or up to a 64th less), and a claim may wait for its turn; default 5s
 	// OnBatch, if not nil, is called after each call of the gate.
 	OnBatch func(claims int, took time.Duration, err error)
+	// OnJoin, if not nil, is called after each call of the gate that somebody waits in line behind: see Dispatcher.Joined.
+	OnJoin func(firstcome.CampaignID)
+	// OnChange, if not nil, is called after each change: see Dispatcher.Changed.
+	OnChange func(firstcome.CampaignID)
 }
 
 const (
@@ -115,14 +119,17 @@ func (i *Issuer) Claim(ctx context.Context, id firstcome.CampaignID, user firstc
 	return i.await(ctx, c)
 }
 
-// ClaimAll asks for a coupon for each of users, in order and without another
-// claim in between, and returns a decision for each. If it returns an error,
+// An issue is one call of Issue: its claims pass the waiting line, if there is one.
+type issue struct{ actor string }
+
+// Issue asks for a coupon for each of users, in order and without another claim in between, and returns a decision for
+// each. It passes the waiting line, at a gate that keeps one: see Direct, which wants the actor. If it returns an error,
 // some may have been decided; asking again is safe.
-func (i *Issuer) ClaimAll(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	all := make([]*claim, len(users))
+func (i *Issuer) Issue(ctx context.Context, actor string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	all, direct := make([]*claim, len(users)), &issue{actor}
 	for n, user := range users {
 		all[n] = i.claims.Get().(*claim)
-		all[n].user = user
+		all[n].user, all[n].direct = user, direct
 	}
 	if err := i.enqueue(id, i.queue(id), all...); err != nil {
 		return nil, err
@@ -147,7 +154,7 @@ func (i *Issuer) await(ctx context.Context, c *claim) (firstcome.Decision, error
 	select {
 	case <-c.done:
 		d, err := c.decision, c.err
-		c.decision, c.err = firstcome.Decision{}, nil
+		c.decision, c.err, c.direct = firstcome.Decision{}, nil, nil
 		i.claims.Put(c)
 		return d, err
 	case <-ctx.Done():
@@ -160,7 +167,12 @@ func (i *Issuer) await(ctx context.Context, c *claim) (firstcome.Decision, error
 // claim sent after the change was answered gets an answer from before it.
 func (i *Issuer) Change(id firstcome.CampaignID, change func() error) error {
 	q := i.hold(id)
-	defer q.end()
+	defer func() {
+		q.end()
+		if i.limits.OnChange != nil {
+			i.limits.OnChange(id)
+		}
+	}()
 	return change()
 }
 

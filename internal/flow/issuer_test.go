@@ -291,14 +291,14 @@ func TestStopGivesUpWhenItsTimeIsOver(t *testing.T) {
 	})
 }
 
-func TestClaimAllKeepsTheOrderAndLetsNobodyIn(t *testing.T) {
+func TestADirectIssueKeepsTheOrderAndLetsNobodyIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, i, letGo := heldIssuer(t, 3, flow.Limits{Batch: 2, Waiting: 1})
 		go want(t, i, "c", "first", firstcome.Issued)
 		synctest.Wait()
 		var all sync.WaitGroup
 		all.Go(func() {
-			got, err := i.ClaimAll(t.Context(), "c", []firstcome.UserID{"a", "b", "a", "c"})
+			got, err := i.Issue(t.Context(), "op", "c", []firstcome.UserID{"a", "b", "a", "c"})
 			if err != nil {
 				t.Error(err)
 			}
@@ -364,6 +364,10 @@ func (f full) Claim(ctx context.Context, id firstcome.CampaignID, users []firstc
 	return decisions, err
 }
 
+func (f full) Issue(ctx context.Context, _ string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	return f.Claim(ctx, id, users)
+}
+
 func TestAFullGateIsBusyAndItsHoldersAreFound(t *testing.T) {
 	m := newGate(100, "c")
 	want(t, issuer(t, m, flow.Limits{}), "c", "holder", firstcome.Issued)
@@ -372,7 +376,7 @@ func TestAFullGateIsBusyAndItsHoldersAreFound(t *testing.T) {
 		t.Errorf("a claim that was not decided got %v", err)
 	}
 	want(t, i, "c", "holder", firstcome.AlreadyIssued)
-	if _, err := i.ClaimAll(t.Context(), "c", []firstcome.UserID{"holder", "third", "fourth"}); !errors.Is(err, firstcome.ErrBusy) {
+	if _, err := i.Issue(t.Context(), "op", "c", []firstcome.UserID{"holder", "third", "fourth"}); !errors.Is(err, firstcome.ErrBusy) {
 		t.Errorf("claims of which two were not decided got %v", err)
 	}
 	if s := i.Stats(); s.Shed != 3 || s.Failed != 0 {

@@ -12,6 +12,7 @@ import (
 // A claim is one caller's request, from arrival to answer.
 type claim struct {
 	user     firstcome.UserID
+	direct   *issue // whose it is; nil: a claim of its own
 	decision firstcome.Decision
 	err      error
 	done     chan struct{} // has room for the one signal, so that answering never waits for the caller
@@ -58,7 +59,7 @@ func (l *local) refuse(user firstcome.UserID, now time.Duration) (firstcome.Deci
 	return l.refusal, true
 }
 
-// take returns the next batch of at most limit claims, and the count of changes at which
+// take returns the next batch of at most limit claims, all of one direct issue or of none, and the count of changes at which
 // it is sent (learn is false while a change is under way). An empty batch means
 // that the queue is idle now and its goroutine must return.
 func (q *queue) take(limit int) (batch []*claim, changes uint64, learn bool) {
@@ -69,13 +70,23 @@ func (q *queue) take(limit int) (batch []*claim, changes uint64, learn bool) {
 		q.gone = q.unknown && q.changing == 0 && !q.building
 		return nil, 0, false
 	}
-	if len(q.waiting) <= limit {
+	if limit = alike(q.waiting, limit); len(q.waiting) == limit {
 		batch, q.waiting, q.spare = q.waiting, q.spare[:0], nil
 	} else {
 		batch = append(batch, q.waiting[:limit]...)
 		q.waiting = append(q.waiting[:0], q.waiting[limit:]...)
 	}
 	return batch, q.changes.Load(), q.changing == 0
+}
+
+// alike returns how many claims, of the first limit ones, go to the gate as one batch.
+func alike(claims []*claim, limit int) int {
+	for n, c := range claims[:min(limit, len(claims))] {
+		if c.direct != claims[0].direct {
+			return n
+		}
+	}
+	return min(limit, len(claims))
 }
 
 // reuse takes a batch's backing array back.
@@ -157,10 +168,10 @@ func (q *queue) learn(refusal firstcome.Decision, sent time.Duration, changes ui
 	return build
 }
 
-// lastRefusal returns the last decision that is a refusal under lease.
+// lastRefusal returns the last decision that is a refusal under lease. A place in line is none: it is one user's, and changes.
 func lastRefusal(decisions []firstcome.Decision) *firstcome.Decision {
 	for i := len(decisions) - 1; i >= 0; i-- {
-		if d := &decisions[i]; !d.Outcome.HasCoupon() && d.Lease > 0 {
+		if d := &decisions[i]; !d.Outcome.HasCoupon() && d.Outcome != firstcome.Waiting && d.Lease > 0 {
 			return d
 		}
 	}

@@ -53,7 +53,7 @@ type Gate interface {
 
 // Claims answer direct issues: see flow.Answerer.
 type Claims interface {
-	ClaimAll(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
+	Issue(ctx context.Context, actor string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
 }
 
 // An Operator does what operators ask for. Each method takes the actor's name, for the audit log.
@@ -110,10 +110,10 @@ func (o *Operator) Switch(ctx context.Context, actor string, id firstcome.Campai
 	return o.changed(ctx, id, func() (int64, error) { return o.ledger.Switch(ctx, actor, id, to) })
 }
 
-// Issue asks for a coupon for each of users, in order and without another claim in between: see flow.Answerer. It is a claim, not a
-// change, so no lease ends.
-func (o *Operator) Issue(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	return o.claims.ClaimAll(ctx, id, users)
+// Issue asks for a coupon for each of users, in order and without another claim in between, past the waiting line: see flow.Answerer.
+// It is a claim, not a change, so no lease ends.
+func (o *Operator) Issue(ctx context.Context, actor string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	return o.claims.Issue(ctx, actor, id, users)
 }
 
 // Void takes a coupon back. firstcome.ErrNotRecorded says that the number is issued and not in the ledger yet.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // A Course is a campaign as far as its changes came to the gate.
@@ -14,7 +15,12 @@ type Course struct {
 	Gone          bool // the gate has lost it, or was told to forget it
 	Holders       map[firstcome.UserID]firstcome.Coupon
 	Journal       []firstcome.Coupon
-	Applied       []int64 // versions, as they took effect
+	Line          firstcome.Line
+	Tickets       map[firstcome.UserID]int64 // of those in line
+	joined        []firstcome.UserID         // by ticket, from 1
+	Past          []flow.PastLine            // newest first
+	left          map[firstcome.UserID]bool  // who left the line or was sent away
+	Applied       []int64                    // versions, as they took effect
 	epoch         int64
 	refused       map[int64]bool // versions
 	seen          time.Time      // the latest instant that a later one may not be before
@@ -51,7 +57,7 @@ func (c *Course) told(held firstcome.Coupon) firstcome.Coupon {
 func (c *Course) lease(d firstcome.Decision, longest time.Duration) time.Duration {
 	ends := time.Time{}
 	switch {
-	case d.Outcome == firstcome.Paused, d.Outcome.HasCoupon() && !d.Coupon.Recorded:
+	case d.Outcome == firstcome.Paused, d.Outcome == firstcome.Waiting, d.Outcome == firstcome.NotOpen && c.Line.Waiting > 0, d.Outcome.HasCoupon() && !d.Coupon.Recorded:
 		return 0
 	case d.Outcome == firstcome.NotOpen:
 		ends = c.OpensAt

@@ -23,6 +23,8 @@ type Gate struct {
 	Clock func() time.Time
 	// Lease is the longest that it grants.
 	Lease time.Duration
+	// MaxLine is how many people may be in line of a campaign; 0: any number.
+	MaxLine int64
 	// Records tells that what it issues is recorded at once, as where the ledger decides.
 	Records bool
 	// Before, if set, is called at the beginning of each call of Claim, which returns its error.
@@ -94,7 +96,11 @@ func (g *Gate) now(c *Course) time.Time {
 }
 
 // Claim is flow.Gate's.
-func (g *Gate) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) (all []firstcome.Decision, err error) {
+func (g *Gate) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	return g.claim(ctx, id, users, false)
+}
+
+func (g *Gate) claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID, direct bool) (all []firstcome.Decision, err error) {
 	if before := g.before(); before != nil {
 		if err := before(ctx, id); err != nil {
 			return nil, err
@@ -103,7 +109,7 @@ func (g *Gate) Claim(ctx context.Context, id firstcome.CampaignID, users []first
 	g.Set(func() { g.calls = append(g.calls, users) })
 	err = g.of(id, func(c *Course) {
 		for _, user := range users {
-			all = append(all, g.decide(c, user))
+			all = append(all, g.decide(c, user, direct))
 		}
 	})
 	return all, err
@@ -115,17 +121,33 @@ func (g *Gate) before() func(context.Context, firstcome.CampaignID) error {
 	return g.Before
 }
 
-func (g *Gate) decide(c *Course, user firstcome.UserID) firstcome.Decision {
+func (g *Gate) decide(c *Course, user firstcome.UserID, direct bool) firstcome.Decision {
 	now := g.now(c)
+	c.endLine(now)
+	campaign := c.lined()
+	if direct {
+		campaign.Pace = nil
+	}
 	held, holds := c.Holders[user]
+	ticket, waits := c.Tickets[user]
 	d := firstcome.Decision{
-		Outcome: firstcome.Decide(c.Campaign, now, int64(len(c.Holders)), holds, false), At: now, Version: c.Version, TermsVersion: c.TermsVersion,
+		Outcome: firstcome.Decide(campaign, now, int64(len(c.Holders)), holds, waits && !direct), At: now, Version: c.Version, TermsVersion: c.TermsVersion,
 	}
 	opened := c.Opened(now)
 	moves := d.Outcome == firstcome.Issued || !opened.Equal(c.OpenedAt) || c.window(now) != c.window(c.seen)
 	c.OpenedAt = opened
-	if d.Outcome == firstcome.Issued {
-		held = g.issue(c, user, now)
+	switch d.Outcome {
+	case firstcome.Waiting:
+		if !waits {
+			ticket = c.join(user, g.MaxLine)
+		}
+		if d.Place = campaign.Place(c.Line, ticket, int64(len(c.Holders)), now); ticket == 0 {
+			return firstcome.Decision{}
+		}
+	case firstcome.Issued:
+		if held = g.issue(c, user, now); waits {
+			c.end(user, true)
+		}
 	}
 	if moves {
 		c.seen = now
@@ -136,6 +158,8 @@ func (g *Gate) decide(c *Course, user firstcome.UserID) firstcome.Decision {
 		d.Coupon = c.told(held)
 	}
 	d.Lease = c.lease(d, g.Lease)
+	c.endLine(now)
+	d.InLine = c.Line.Waiting
 	return d
 }
 
@@ -174,7 +198,10 @@ func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, 
 	case g.Changes != nil:
 		return false, g.Changes
 	case c == nil && change.Version == 1:
-		c = &Course{epoch: change.Epoch, refused: map[int64]bool{}, Holders: map[firstcome.UserID]firstcome.Coupon{}}
+		c = &Course{
+			epoch: change.Epoch, refused: map[int64]bool{}, Holders: map[firstcome.UserID]firstcome.Coupon{},
+			Line: firstcome.Line{Generation: 1}, Tickets: map[firstcome.UserID]int64{}, left: map[firstcome.UserID]bool{},
+		}
 		c.ID, g.campaigns[change.Campaign] = change.Campaign, c
 	case c == nil, c.Gone:
 		return false, flow.ErrLost
@@ -190,7 +217,9 @@ func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, 
 		return true, nil
 	}
 	c.seen = g.now(c)
+	c.endLine(c.seen)
 	c.apply(change)
+	c.endLine(c.seen)
 	c.SoldOutAt = c.Full(int64(len(c.Holders)), c.seen)
 	return false, nil
 }

@@ -1,0 +1,290 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// DispatchLimits bound a Dispatcher. The zero value of a field means its default.
+type DispatchLimits struct {
+	Batch int           // people whom one call serves at most; default 512
+	Calls int           // calls of the line at once; default 8
+	Gate  time.Duration // how long a call may take; default 5s
+	// OnServe, if not nil, is called after each call of Line.Serve.
+	OnServe func(id firstcome.CampaignID, served Served, took time.Duration, err error)
+	// OnLook, if not nil, gets the error of each look for lines that failed.
+	OnLook func(error)
+}
+
+const (
+	// A line of 500 a second has 10 turns in this time, and a full bucket, which is what a line may be late by without
+	// losing a turn, holds five times as much.
+	serveEvery = 20 * time.Millisecond
+	// restEvery is the longest time after which a node looks at a line that another node serves, so that it takes over
+	// within a bucket.
+	restEvery = 50 * time.Millisecond
+	// lookEvery is how often a node looks for lines that it does not know, and, at most a quarter longer, serves one
+	// that cannot be served for an unknown time.
+	lookEvery = time.Second
+	// A line that fails is tried again after firstFail, and then twice as long each time, up to longestFail.
+	firstFail   = 50 * time.Millisecond
+	longestFail = 5 * time.Second
+	// Two thirds of a node's connections to a database server with 12 of them: joining needs the others.
+	defaultCalls = 8
+)
+
+// A Dispatcher serves the waiting lines of a gate: it issues coupons to those next in line as fast as their pace allows. Any
+// number of nodes may have one, without a leader or a lock between them: each call of Line.Serve is one transaction,
+// and the pace is kept in it. Make one with NewDispatcher.
+//
+// A campaign has a goroutine here while people are in its line:
+//
+//	        Joined, Changed, a look              nobody is in line
+//	(none) ────────────────────────▶ serving ────────────────────▶ (none)
+//	                                  │   ▲
+//	                  nothing is due  ▼   │ it is due, or Changed, or a second has passed
+//	                                 waiting
+type Dispatcher struct {
+	line   Line
+	limits DispatchLimits
+	calls  chan struct{} // has a place for each call under way
+	wake   chan struct{} // people joined a line that nobody serves
+
+	mu    sync.Mutex // guards what follows
+	lines map[firstcome.CampaignID]*dispatch
+
+	served, ended, failed atomic.Int64
+}
+
+// A dispatch is a line that a Dispatcher knows.
+type dispatch struct {
+	id      firstcome.CampaignID
+	running bool          // a goroutine serves it
+	more    bool          // somebody joined since the last call began
+	changed chan struct{} // has room for one signal
+	waiting int64         // people in line behind the last call
+}
+
+// DispatcherStats are a Dispatcher's counters since its start, and what it knows now.
+type DispatcherStats struct {
+	Served int64 // coupons that this node issued to lines
+	Ended  int64 // generations that ended with a call by this node
+	Failed int64 // calls that failed
+	// Lines and Waiting count the lines with people in them and those people, as of the last call for each.
+	Lines, Waiting int64
+}
+
+// NewDispatcher returns a Dispatcher of the lines of a gate.
+func NewDispatcher(line Line, limits DispatchLimits) *Dispatcher {
+	if limits.Batch <= 0 {
+		limits.Batch = defaultBatch
+	}
+	if limits.Calls <= 0 {
+		limits.Calls = defaultCalls
+	}
+	if limits.Gate <= 0 {
+		limits.Gate = defaultGate
+	}
+	return &Dispatcher{
+		line: line, limits: limits, calls: make(chan struct{}, limits.Calls), wake: make(chan struct{}, 1),
+		lines: map[firstcome.CampaignID]*dispatch{},
+	}
+}
+
+// Joined tells that somebody is in a campaign's line. It does not wait.
+func (d *Dispatcher) Joined(id firstcome.CampaignID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.of(id).more = true
+}
+
+// Changed tells that an operator changed a campaign: what is due in its line may be due sooner. It does not wait.
+func (d *Dispatcher) Changed(id firstcome.CampaignID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	one := d.of(id)
+	one.more = true
+	tell(one.changed)
+}
+
+// of returns what is known of a line, and has Run serve it. mu is held.
+func (d *Dispatcher) of(id firstcome.CampaignID) *dispatch {
+	one := d.lines[id]
+	if one == nil {
+		one = &dispatch{id: id, changed: make(chan struct{}, 1)}
+		d.lines[id] = one
+	}
+	if !one.running {
+		tell(d.wake)
+	}
+	return one
+}
+
+// Stats returns the counters.
+func (d *Dispatcher) Stats() DispatcherStats {
+	s := DispatcherStats{Served: d.served.Load(), Ended: d.ended.Load(), Failed: d.failed.Load()}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, one := range d.lines {
+		if one.waiting > 0 {
+			s.Lines++
+			s.Waiting += one.waiting
+		}
+	}
+	return s
+}
+
+// Run serves until ctx ends. Then it lets the calls under way end, which takes no longer than one may take: a call is one
+// transaction, so nobody is left half served.
+func (d *Dispatcher) Run(ctx context.Context) error {
+	var all sync.WaitGroup
+	defer all.Wait()
+	look := time.NewTimer(0)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-d.wake:
+		case <-look.C:
+			d.look(ctx)
+			look.Reset(lookEvery + rand.N(lookEvery/4)) // so that nodes that start together do not look together
+		}
+		d.mu.Lock()
+		for _, one := range d.lines {
+			if !one.running {
+				one.running = true
+				all.Go(func() { d.serve(ctx, one) })
+			}
+		}
+		d.mu.Unlock()
+	}
+}
+
+// look finds the campaigns that have people in line.
+func (d *Dispatcher) look(ctx context.Context) {
+	bounded, cancel := context.WithTimeout(ctx, d.limits.Gate)
+	defer cancel()
+	var found []firstcome.CampaignID
+	err := d.line.Lines(bounded, func(id firstcome.CampaignID) { found = append(found, id) })
+	if err != nil && ctx.Err() == nil {
+		d.failed.Add(1)
+		if d.limits.OnLook != nil {
+			d.limits.OnLook(err)
+		}
+	}
+	for _, id := range found {
+		d.Joined(id)
+	}
+}
+
+// serve serves a line until nobody is in it, or ctx ends.
+func (d *Dispatcher) serve(ctx context.Context, one *dispatch) {
+	failures := firstFail
+	rest := serveEvery
+	for {
+		served, err := d.call(ctx, one)
+		if ctx.Err() != nil {
+			return
+		}
+		var wait time.Duration
+		switch {
+		case errors.Is(err, firstcome.ErrNoCampaign), errors.Is(err, firstcome.ErrGateMismatch):
+			if d.leave(one) { // there is no line of this node's
+				return
+			}
+		case err != nil:
+			wait = failures/2 + rand.N(failures)
+			failures = min(2*failures, longestFail)
+		case served.Waiting == 0 && d.leave(one):
+			return
+		default:
+			failures = firstFail
+			wait, rest = d.pause(served, rest)
+		}
+		if !d.rest(ctx, one, wait) {
+			return
+		}
+	}
+}
+
+// pause returns how long to wait after a call, and the next rest. Turns that come one by one are served together. A
+// node that finds nothing to do, since another one is quicker, comes less often.
+func (d *Dispatcher) pause(served Served, rest time.Duration) (wait, next time.Duration) {
+	switch {
+	case served.Waiting == 0, len(served.Coupons) >= d.limits.Batch: // somebody joined meanwhile; there may be more turns
+		return 0, serveEvery
+	case served.Again == 0:
+		return lookEvery + rand.N(lookEvery/4), serveEvery
+	case len(served.Coupons) > 0:
+		return max(served.Again, serveEvery), serveEvery
+	}
+	return max(served.Again, rest), min(2*rest, restEvery)
+}
+
+// rest waits, until an operator changes something or ctx ends, of which it returns false.
+func (d *Dispatcher) rest(ctx context.Context, one *dispatch, wait time.Duration) bool {
+	if wait == 0 {
+		return true
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+	case <-one.changed:
+	}
+	return true
+}
+
+// call serves a line once. Not more than limits.Calls do so at a time: who comes first is served first.
+func (d *Dispatcher) call(ctx context.Context, one *dispatch) (Served, error) {
+	select {
+	case d.calls <- struct{}{}:
+		defer func() { <-d.calls }()
+	case <-ctx.Done():
+		return Served{}, ctx.Err()
+	}
+	d.mu.Lock()
+	one.more = false
+	d.mu.Unlock()
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.limits.Gate)
+	defer cancel()
+	started := time.Now()
+	served, err := d.line.Serve(bounded, one.id, d.limits.Batch)
+	if d.limits.OnServe != nil {
+		d.limits.OnServe(one.id, served, time.Since(started), err)
+	}
+	if err != nil {
+		if !errors.Is(err, firstcome.ErrNoCampaign) {
+			d.failed.Add(1)
+		}
+		return served, err
+	}
+	d.served.Add(int64(len(served.Coupons)))
+	if served.Ended != "" {
+		d.ended.Add(1)
+	}
+	d.mu.Lock()
+	one.waiting = served.Waiting
+	d.mu.Unlock()
+	return served, nil
+}
+
+// leave forgets a line in which nobody is, unless somebody joined since the last call began.
+func (d *Dispatcher) leave(one *dispatch) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if one.more {
+		return false
+	}
+	delete(d.lines, one.id)
+	return true
+}

@@ -1,0 +1,191 @@
+package stage
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// lined returns the campaign as a claim finds it: one without a pace keeps its line until that is empty.
+func (c *Course) lined() firstcome.Campaign {
+	campaign := c.Campaign
+	if campaign.Pace == nil && c.Line.Waiting > 0 {
+		campaign.Pace = &firstcome.Pace{}
+	}
+	return campaign
+}
+
+// join gives a user the next ticket, 0 if the line is full.
+func (c *Course) join(user firstcome.UserID, limit int64) int64 {
+	if limit > 0 && c.Line.Waiting >= limit {
+		return 0
+	}
+	c.Line.LastTicket++
+	c.Line.Waiting++
+	c.Tickets[user], c.joined = c.Line.LastTicket, append(c.joined, user)
+	return c.Line.LastTicket
+}
+
+// end ends a ticket.
+func (c *Course) end(user firstcome.UserID, served bool) {
+	delete(c.Tickets, user)
+	c.left[user] = !served
+	c.Line.Waiting--
+	if served {
+		c.Line.Served++
+	}
+	if c.Line.Waiting == 0 {
+		c.Line.ServedThrough = c.Line.LastTicket
+	}
+}
+
+// endLine sends everybody away if the campaign is closed, or every coupon is in force and nobody stands by.
+func (c *Course) endLine(now time.Time) (ended string) {
+	why := firstcome.Decide(c.lined(), now, int64(len(c.Holders)), false, true)
+	if c.Line.Waiting == 0 || why != firstcome.Closed && why != firstcome.SoldOut {
+		return ""
+	}
+	l := c.Line
+	c.Past = slices.Insert(c.Past, 0, flow.PastLine{
+		Generation: l.Generation, Reason: why.String(), EndedAt: now, LastTicket: l.LastTicket, ServedThrough: l.ServedThrough,
+		Served: l.Served, Waiting: l.Waiting,
+	})
+	for user := range c.Tickets {
+		c.left[user] = true
+	}
+	clear(c.Tickets)
+	c.joined = nil
+	c.Line = firstcome.Line{Generation: l.Generation + 1, Due: l.Due}
+	return why.String()
+}
+
+// next returns who is served next.
+func (c *Course) next(turns int64) (all []firstcome.UserID) {
+	for ticket := c.Line.Serving(); int64(len(all)) < turns; ticket++ {
+		if user := c.joined[ticket-1]; c.Tickets[user] == ticket {
+			all = append(all, user)
+		}
+	}
+	return all
+}
+
+// Issue is flow.Direct's. There is no audit log.
+func (g *Gate) Issue(ctx context.Context, _ string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	return g.claim(ctx, id, users, true)
+}
+
+// Serve is flow.Line's.
+func (g *Gate) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (served flow.Served, err error) {
+	if before := g.before(); before != nil {
+		if err := before(ctx, id); err != nil {
+			return flow.Served{}, err
+		}
+	}
+	err = g.of(id, func(c *Course) { served = g.serve(c, int64(limit)) })
+	return served, err
+}
+
+func (g *Gate) serve(c *Course, limit int64) (served flow.Served) {
+	now, clock := g.now(c), g.Clock().UTC().Truncate(time.Microsecond)
+	served.Ended = c.endLine(now)
+	campaign := c.lined()
+	free := campaign.Quantity - int64(len(c.Holders))
+	opens := firstcome.Decide(campaign, now, -1, false, false)
+	if c.Line.Waiting > 0 && opens == firstcome.Waiting {
+		var turns int64
+		turns, c.Line.Due = campaign.Pace.Take(c.Line.Due, clock, min(limit, free, c.Line.Waiting))
+		for _, user := range c.next(turns) {
+			ticket := c.Tickets[user]
+			coupon := g.issue(c, user, now)
+			coupon.Generation, coupon.Ticket = c.Line.Generation, ticket
+			c.Holders[user], c.Journal[len(c.Journal)-1] = coupon, coupon
+			served.Coupons = append(served.Coupons, coupon)
+			c.Line.ServedThrough = ticket
+			c.end(user, true)
+		}
+		if turns > 0 {
+			c.OpenedAt, c.SoldOutAt, c.seen = c.Opened(now), c.Full(int64(len(c.Holders)), now), now
+		}
+		if ended := c.endLine(now); ended != "" {
+			served.Ended = ended
+		}
+		free -= turns
+	}
+	served.Waiting = c.Line.Waiting
+	switch {
+	case c.Line.Waiting == 0, opens == firstcome.Paused, free == 0:
+	case opens == firstcome.NotOpen:
+		served.Again = c.OpensAt.Sub(now)
+	default:
+		served.Again = max(time.Microsecond, campaign.Pace.Wait(c.Line.Due, clock))
+	}
+	return served
+}
+
+// Lines is flow.Line's.
+func (g *Gate) Lines(_ context.Context, each func(firstcome.CampaignID)) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for id, c := range g.campaigns {
+		if c.Line.Waiting > 0 {
+			each(id)
+		}
+	}
+	return nil
+}
+
+// Place is flow.Places'.
+func (g *Gate) Place(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (place firstcome.Place, held firstcome.Coupon, err error) {
+	known := g.of(id, func(c *Course) {
+		now := g.now(c)
+		c.endLine(now)
+		var holds bool
+		if held, holds = c.Holders[user]; holds {
+			held = c.told(held)
+		} else if ticket := c.Tickets[user]; ticket > 0 {
+			place = c.lined().Place(c.Line, ticket, int64(len(c.Holders)), now)
+		} else {
+			err = firstcome.ErrNoTicket
+		}
+	})
+	if known != nil {
+		err = known
+	}
+	return place, held, err
+}
+
+// Leave is flow.Places'.
+func (g *Gate) Leave(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (err error) {
+	known := g.of(id, func(c *Course) {
+		c.endLine(g.now(c))
+		_, holds := c.Holders[user]
+		ticket := c.Tickets[user]
+		switch {
+		case ticket > 0:
+			c.end(user, false)
+		case holds:
+			err = firstcome.ErrServed
+		case !c.left[user]:
+			err = firstcome.ErrNoTicket
+		}
+	})
+	if known != nil {
+		err = known
+	}
+	return err
+}
+
+// LineOf is flow.Places'.
+func (g *Gate) LineOf(_ context.Context, id firstcome.CampaignID) (state flow.LineState, err error) {
+	err = g.of(id, func(c *Course) {
+		now := g.now(c)
+		c.endLine(now)
+		state = flow.LineState{
+			Campaign: c.Campaign, Line: c.Line, InForce: int64(len(c.Holders)), Now: now, Past: slices.Clone(c.Past[:min(len(c.Past), flow.MaxPastLines)]),
+		}
+	})
+	return state, err
+}
