@@ -33,6 +33,7 @@ type claims struct {
 	id        firstcome.CampaignID
 	users     []firstcome.UserID
 	direct    bool                 // past the line: see flow.Direct
+	actor     string               // whose direct issue it is
 	decisions []firstcome.Decision // once they are made, of each of users
 	err       error                // why nothing is decided here
 }
@@ -145,8 +146,27 @@ func (l *Ledger) decideAll(t *tx, all []*claims) error {
 	}
 	for _, c := range ours {
 		l.decide(t, c, holders[c.id], tickets[c.id])
+		if err := t.logDirect(c); err != nil {
+			return err
+		}
 	}
 	return t.flush()
+}
+
+// logDirect notes in the audit log that a direct issue passed people in line.
+func (t *tx) logDirect(c *claims) error {
+	var issued, waiting, last int64
+	for n := range c.decisions {
+		d := &c.decisions[n]
+		if waiting = max(waiting, d.InLine); d.Outcome == firstcome.Issued {
+			issued, last = issued+1, d.Coupon.Number
+		}
+	}
+	if !c.direct || issued == 0 || waiting == 0 {
+		return nil
+	}
+	detail := map[string]any{"issued": issued, "last_number": last, "waiting": waiting}
+	return t.logJSON(c.decisions[0].At, c.actor, "coupon.issue", detail, entry{campaign: c.id})
 }
 
 // decide decides the claims of one call. holds are the coupons of its users, and gets those that it issues; waits are

@@ -117,8 +117,8 @@ func (f *fleet) Claim(ctx context.Context, id firstcome.CampaignID, users []firs
 	return f.turn().Claim(ctx, id, users)
 }
 
-func (f *fleet) Issue(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	return f.turn().Issue(ctx, id, users)
+func (f *fleet) Issue(ctx context.Context, actor string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	return f.turn().Issue(ctx, actor, id, users)
 }
 
 func (f *fleet) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (flow.Served, error) {

@@ -73,7 +73,7 @@ func runLineCommand(ctx context.Context, s Liner, id firstcome.CampaignID, words
 		served, err := s.Serve(ctx, id, limit)
 		return spellServed(served), err
 	case "direct":
-		decisions, err := s.Issue(ctx, id, userIDs(args))
+		decisions, err := s.Issue(ctx, "test", id, userIDs(args))
 		return spell(decisions), err
 	case "leave":
 		return refusal(s.Leave(ctx, id, firstcome.UserID(args[0])))
@@ -168,8 +168,12 @@ type lineWalk struct {
 
 var lineUsers = []firstcome.UserID{"a", "b", "c", "d", "e", "f", "g", "h", "A", "a "}
 
-func (w *lineWalk) claim(r *rapid.T)  { w.decide(r, w.s.Claim, false) }
-func (w *lineWalk) direct(r *rapid.T) { w.decide(r, w.s.Issue, true) }
+func (w *lineWalk) claim(r *rapid.T) { w.decide(r, w.s.Claim, false) }
+func (w *lineWalk) direct(r *rapid.T) {
+	w.decide(r, func(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+		return w.s.Issue(ctx, "test", id, users)
+	}, true)
+}
 
 func (w *lineWalk) decide(r *rapid.T, ask func(context.Context, firstcome.CampaignID, []firstcome.UserID) ([]firstcome.Decision, error), direct bool) {
 	users := rapid.SliceOfN(rapid.SampledFrom(lineUsers), 1, 5).Draw(r, "users")
