@@ -146,7 +146,7 @@ func (s *scene) lines() {
 	join("queue", "a", "b", "c", "d", "e")
 	s.must(s.Leave(s.t.Context(), "queue", "b"))
 	serve("queue", 1, 1)
-	_, err := s.Issue(s.t.Context(), "queue", []firstcome.UserID{"d"})
+	_, err := s.Issue(s.t.Context(), "op", "queue", []firstcome.UserID{"d"})
 	s.must(err)
 	serve("queue", 9, 1)
 	s.quantity("queue", 6)
