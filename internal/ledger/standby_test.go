@@ -69,18 +69,24 @@ var concludes = map[string][]any{
 	"Forgotten":      {"c"},
 	"Has":            {"c", []firstcome.Coupon{{Campaign: "c", Number: 1, User: "a"}}},
 	"Holders":        {"c", func(firstcome.UserID) {}},
+	"Issue":          {"test", "c", users("a")},
 	"Keys":           {},
 	"LastDecision":   {},
+	"Leave":          {"c", "a"},
+	"LineOf":         {"c"},
+	"Lines":          {func(firstcome.CampaignID) {}},
 	"Mismatched":     {stage.Secret()},
 	"OtherGates":     {},
 	"Pending":        {"c"},
 	"Ping":           {},
+	"Place":          {"c", "b"},
 	"Record":         {flow.Batch{Campaign: "c"}},
 	"Refused":        {"c", 1},
 	"Replay":         {"test", 1},
 	"Retire":         {"c", flow.GateState{}, time.Hour},
 	"Retiring":       {time.Hour, time.Hour},
 	"RevokeKey":      {"test", "none"},
+	"Serve":          {"c", 9},
 	"SetTerms":       {"test", "c", 7, func(*firstcome.Terms) {}},
 	"StateRetired":   {"c"},
 	"Switch":         {"test", "c", ledger.Resume},
@@ -136,6 +142,7 @@ func isAnswer(err error) bool {
 	for _, answer := range []error{
 		firstcome.ErrNoCampaign, firstcome.ErrNoCoupon, firstcome.ErrNoDeadLetter, ledger.ErrNoKey, firstcome.ErrCampaignExists, firstcome.ErrStale,
 		firstcome.ErrClosed, firstcome.ErrPending, firstcome.ErrNotRecorded, firstcome.ErrGateMismatch, flow.ErrRefused, flow.ErrLost, flow.ErrGap,
+		firstcome.ErrNoTicket, firstcome.ErrServed,
 	} {
 		if errors.Is(err, answer) {
 			return true
