@@ -155,6 +155,8 @@ func TestF74NobodyIsSentAwayWhileACouponIsLeft(t *testing.T) {
 	nodesOnEach(t, func(t *testing.T, nodes []*ledger.Ledger) {
 		ctx := context.Background()
 		paced(t, nodes[0], 5, 0)
+		_, err := nodes[0].Claim(ctx, "c", people(60)) // more than there will be coupons
+		stage.Must(t, err)
 		var all, servers sync.WaitGroup
 		var done atomic.Bool
 		for _, l := range nodes {
