@@ -1,11 +1,11 @@
 package firstcome_test
 
 import (
-	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/seed"
 )
 
 // TestALinesOutcomesStandInTheirOrder holds the rule of a campaign with a line against its definition, at every
@@ -48,7 +48,7 @@ func TestALinesOutcomesStandInTheirOrder(t *testing.T) {
 func TestAPaceIsKeptOverEveryTime(t *testing.T) {
 	for _, perSecond := range []int64{1, 2, 3, 7, 9, 10, 11, 500, 700, 2_000, 30_000, 300_007, firstcome.MaxPace} {
 		p := firstcome.Pace{PerSecond: perSecond}
-		r := rand.New(rand.NewPCG(1, uint64(perSecond)))
+		r := seed.Rand(t, perSecond)
 		type taken struct{ at, turns int64 }
 		var all []taken
 		var due time.Time
