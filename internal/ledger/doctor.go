@@ -204,11 +204,11 @@ func (e *exam) schema() (there bool) {
 
 // written has the tables that a node inserts into, with a column of each; changed has those that it updates.
 var written = map[string]string{
-	"campaigns": "id", "coupons": "campaign_id", "facts": "campaign_id", "changes": "campaign_id",
+	"campaigns": "id", "coupons": "campaign_id", "tickets": "campaign_id", "past_lines": "campaign_id", "facts": "campaign_id", "changes": "campaign_id",
 	"dead_letters": "source", "lost": "campaign_id", "audit_log": "actor", "api_keys": "id",
 }
 
-var changed = []string{"campaigns", "coupons", "changes", "dead_letters", "api_keys"}
+var changed = []string{"campaigns", "coupons", "tickets", "changes", "dead_letters", "api_keys"}
 
 // rights tries statements that need the rights and touch no row.
 func (e *exam) rights() {
