@@ -12,7 +12,7 @@ import (
 )
 
 // Claim asks for a coupon of a campaign for a user. A refusal is an Answer with
-// its outcome and no coupon. An error means that the claim may have been decided;
+// its outcome and no coupon, and a place in line an Answer with that: see Follow. An error means that the claim may have been decided;
 // asking again is safe and finds the coupon. With a user's own token, user may
 // be empty.
 func (c *Client) Claim(ctx context.Context, id, user string) (Answer, error) {
@@ -31,8 +31,8 @@ type claim struct {
 	UserID string `json:"user_id"`
 }
 
-// ClaimOf returns the coupon that a user holds of a campaign, as the answer to a
-// repeated claim would. A Problem with status 404 says that there is none.
+// ClaimOf returns the coupon that a user holds of a campaign, or their place in its line, as the answer to a
+// repeated claim would. A Problem with status 404 says that there is neither.
 func (c *Client) ClaimOf(ctx context.Context, id, user string) (Answer, error) {
 	return ask[Answer](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "claims", user)})
 }

@@ -17,6 +17,7 @@ const (
 	Closed        = "closed"         // at or after its closing, or closed by an operator
 	Paused        = "paused"         // an operator paused it
 	SoldOut       = "sold_out"       // every coupon is in force
+	Waiting       = "waiting"        // the user is in the campaign's waiting line: Place says where
 )
 
 const (

@@ -66,7 +66,14 @@ type NewCampaign struct {
 	OpensAt  *Time      `json:"opens_at,omitempty"`
 	ClosesAt *Time      `json:"closes_at,omitempty"`
 	Answer   string     `json:"answer,omitempty"` // recorded (default) or decided
+	Pace     *Pace      `json:"pace,omitempty"`   // nil: there is no waiting line
+	Standby  bool       `json:"standby,omitempty"`
 	Coupon   CouponSpec `json:"coupon"`
+}
+
+// A Pace is how fast a campaign's waiting line is served.
+type Pace struct {
+	PerSecond *int64 `json:"per_second"` // coupons a second; nil: as fast as the gate takes them
 }
 
 // A CouponSpec says what a campaign's coupons are good for, and how long.
@@ -89,7 +96,10 @@ type Campaign struct {
 	OpensAt   *Time      `json:"opens_at"`
 	ClosesAt  *Time      `json:"closes_at"`
 	Answer    string     `json:"answer"`
+	Pace      *Pace      `json:"pace"`    // nil: there is no waiting line
+	Standby   bool       `json:"standby"` // who waits stays in line when every coupon is in force
 	Coupon    CouponSpec `json:"coupon"`
+	Waiting   int64      `json:"waiting"` // people in line
 	InForce   int64      `json:"in_force"`
 	Issued    int64      `json:"issued"`
 	Recorded  int64      `json:"recorded"`
@@ -115,13 +125,51 @@ type Coupon struct {
 	Recorded   bool            `json:"recorded"`
 }
 
-// An Answer is what a claim got: a coupon, or a refusal.
+// An Answer is what a claim got: a coupon, a place in line, or a refusal.
 type Answer struct {
 	Outcome string  `json:"outcome"` // a word that firstcome.ParseOutcome knows
-	Coupon  *Coupon `json:"coupon"`  // nil for a refusal
+	Coupon  *Coupon `json:"coupon"`  // nil for a refusal, and in line
+	*Place          // nil unless the outcome is waiting
 	// Refusal is what the server said when it refused a single claim: when the
 	// campaign opens, and when to ask again. Nil if there is a coupon.
 	Refusal *Problem `json:"-"`
+}
+
+// A Place is where somebody stands in a campaign's waiting line.
+type Place struct {
+	Ticket     int64 `json:"ticket"` // in the order of the claims, from 1 in each generation
+	Generation int64 `json:"generation"`
+	// Ahead is how many tickets are before this one, at most: those whose users left count until their turn.
+	Ahead      int64  `json:"ahead"`
+	ETASeconds *int64 `json:"eta_seconds"` // until it is this ticket's turn; nil: unknown
+	// Likely tells that there will be a coupon if nothing changes: as many are left, and the campaign does not close before.
+	Likely  bool    `json:"likely"`
+	Serving bool    `json:"serving"` // the line is served now
+	Why     *string `json:"why"`     // why it is not, not_open or paused
+	Until   *Time   `json:"until"`   // and until when, if that is known
+	// PollAfter is after how many seconds to look at the campaign's line again: see Client.Follow.
+	PollAfter float64 `json:"poll_after"`
+}
+
+// A Line is a campaign's waiting line, as everybody may read it.
+type Line struct {
+	CampaignID string      `json:"campaign_id"`
+	Generation int64       `json:"generation"`  // one more each time that everybody in line was sent away
+	Serving    int64       `json:"serving"`     // the ticket that is served next; every one before it has ended
+	LastTicket int64       `json:"last_ticket"` // the one given last in this generation; 0: none
+	Waiting    int64       `json:"waiting"`     // people in line
+	Pace       *Pace       `json:"pace"`
+	State      string      `json:"state"` // as of a Campaign
+	Ended      []EndedLine `json:"ended"` // the last generations that ended, the latest first
+	ServerTime Time        `json:"server_time"`
+}
+
+// An EndedLine is a generation of a line that ended: who was still in it was sent away.
+type EndedLine struct {
+	Generation       int64  `json:"generation"`
+	Reason           string `json:"reason"` // the outcome of who was sent away: sold_out or closed
+	EndedAt          Time   `json:"ended_at"`
+	LastTicketServed int64  `json:"last_ticket_served"` // every ticket up to it had ended before
 }
 
 // A Fact is one thing that happened to a coupon. If the ledger has lost the coupon, which is a breach that people
@@ -155,6 +203,8 @@ type Terms struct {
 	OpensAt  *Time      `json:"opens_at"`
 	ClosesAt *Time      `json:"closes_at"`
 	Answer   string     `json:"answer"`
+	Pace     *Pace      `json:"pace"` // nil: there is no waiting line
+	Standby  bool       `json:"standby"`
 	Coupon   CouponSpec `json:"coupon"`
 }
 
@@ -249,6 +299,7 @@ type Problem struct {
 	OpenedAt  *Time        `json:"opened_at,omitempty"`
 	SoldOutAt *Time        `json:"sold_out_at,omitempty"`
 	ClosedAt  *Time        `json:"closed_at,omitempty"`
+	Coupon    *Coupon      `json:"coupon,omitempty"` // of already_served: the one that the user holds
 	Errors    []FieldError `json:"errors,omitempty"` // every mistake of the request
 	// RetryAfter is the header of this name: how long to wait before asking again; 0: absent.
 	RetryAfter time.Duration `json:"-"`

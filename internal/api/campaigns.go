@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -165,7 +166,7 @@ func wireCampaign(s told) client.Campaign {
 	t := wireTerms(&s.Terms)
 	c := client.Campaign{
 		ID: string(s.ID), Name: t.Name, Version: s.Version, State: s.state(), GateState: s.gate,
-		Quantity: t.Quantity, OpensAt: t.OpensAt, ClosesAt: t.ClosesAt, Answer: t.Answer, Coupon: t.Coupon,
+		Quantity: t.Quantity, OpensAt: t.OpensAt, ClosesAt: t.ClosesAt, Answer: t.Answer, Pace: t.Pace, Standby: t.Standby, Coupon: t.Coupon, Waiting: s.Line.Waiting,
 		InForce: s.InForce, Issued: s.Issued, Recorded: s.Recorded,
 		OpenedAt: wireTime(s.OpenedAt), SoldOutAt: wireTime(s.SoldOutAt), ClosedAt: wireTime(s.ClosedAt),
 		CreatedAt: client.Time{Time: s.CreatedAt}, ServerTime: client.Time{Time: s.Now},
@@ -179,7 +180,12 @@ func wireCampaign(s told) client.Campaign {
 
 // campaignState returns the word for what a newcomer's claim would get where the gate has these counters.
 func campaignState(s ledger.Status) string {
-	if o := firstcome.Decide(s.Campaign, s.Now, s.InForce, false, false); o != firstcome.Issued && o != firstcome.Waiting {
+	return stateOf(s.Campaign, s.Now, s.InForce)
+}
+
+// stateOf returns the word for what a newcomer's claim would get, with so many coupons in force.
+func stateOf(c firstcome.Campaign, now time.Time, inForce int64) string {
+	if o := firstcome.Decide(c, now, inForce, false, false); o != firstcome.Issued && o != firstcome.Waiting {
 		return o.String()
 	}
 	return "open"

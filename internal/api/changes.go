@@ -43,10 +43,22 @@ func wireChange(c *firstcome.Change, refused bool) client.Change {
 	return change
 }
 
+// wirePace returns a pace as the wire has it.
+func wirePace(p *firstcome.Pace) *client.Pace {
+	switch {
+	case p == nil:
+		return nil
+	case p.PerSecond == 0:
+		return &client.Pace{}
+	}
+	return &client.Pace{PerSecond: &p.PerSecond}
+}
+
 // wireTerms returns terms as the wire has them.
 func wireTerms(t *firstcome.Terms) *client.Terms {
 	terms := &client.Terms{
 		Name: t.Name, OpensAt: wireTime(t.OpensAt), ClosesAt: wireTime(t.ClosesAt), Answer: string(t.Answer),
+		Pace: wirePace(t.Pace), Standby: t.Standby,
 		Coupon: client.CouponSpec{Benefit: t.Benefit, ValidUntil: wireTime(t.ValidUntil)},
 	}
 	if t.ValidFor > 0 {

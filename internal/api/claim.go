@@ -1,10 +1,13 @@
 package api
 
 import (
+	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/auth"
 )
 
@@ -52,7 +55,12 @@ func termsVersion(d *firstcome.Decision) int64 {
 
 // answer writes the answer to a decided claim.
 func (b *buffer) answer(w http.ResponseWriter, d *firstcome.Decision, t *terms) {
-	if !d.Outcome.HasCoupon() {
+	switch {
+	case d.Outcome == firstcome.Waiting:
+		b.bytes = appendPlace(b.bytes[:0], d.Place)
+		writeBody(w, replies[d.Outcome].status, b.bytes)
+		return
+	case !d.Outcome.HasCoupon():
 		b.refuse(w, d, t)
 		return
 	}
@@ -79,6 +87,13 @@ func (s *Server) readClaim(w http.ResponseWriter, r *http.Request, c auth.Caller
 		return err
 	}
 	coupon, err := s.Claims.CouponOf(r.Context(), id, user)
+	if errors.Is(err, firstcome.ErrNoCoupon) && s.Places != nil {
+		var place firstcome.Place
+		if place, coupon, err = s.Places.Place(r.Context(), id, user); err == nil && coupon.Number == 0 {
+			writeBody(w, http.StatusOK, appendPlace(nil, place))
+			return nil
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -88,6 +103,42 @@ func (s *Server) readClaim(w http.ResponseWriter, r *http.Request, c auth.Caller
 	}
 	writeBody(w, http.StatusOK, appendAnswer(nil, firstcome.AlreadyIssued, &coupon, t))
 	return nil
+}
+
+// leaveLine answers DELETE /v1/campaigns/{id}/claims/{user_id}.
+func (s *Server) leaveLine(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
+	user, err := userID(r, c)
+	if err != nil {
+		return err
+	}
+	if err := s.readNothing(w, r); err != nil {
+		return err
+	}
+	err = firstcome.ErrServed // of a gate that keeps no lines, whose users hold a coupon or nothing
+	if s.Places != nil {
+		err = s.Places.Leave(r.Context(), id, user)
+	}
+	switch {
+	case err == nil:
+		writeBody(w, http.StatusOK, []byte(`{"left":true}`))
+		return nil
+	case !errors.Is(err, firstcome.ErrServed):
+		return err
+	}
+	coupon, err := s.Claims.CouponOf(r.Context(), id, user)
+	if err != nil {
+		return err
+	}
+	t, err := s.Terms.get(r.Context(), id, coupon.TermsVersion)
+	if err != nil {
+		return err
+	}
+	p := newProblem(alreadyServed, "the user was served before, and holds this coupon")
+	p.Coupon = &client.Coupon{}
+	if err := json.Unmarshal(appendCoupon(nil, &coupon, t), p.Coupon); err != nil {
+		return err
+	}
+	return p
 }
 
 // campaignID returns the campaign that the path names. A text that is

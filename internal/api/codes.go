@@ -33,6 +33,7 @@ const (
 	alreadyVoided  code = "already_voided"
 	letterSettled  code = "letter_settled"
 	letterRefused  code = "letter_refused"
+	alreadyServed  code = "already_served"
 
 	stale            code = "stale_version"
 	bodyTooLarge     code = "body_too_large"
@@ -57,7 +58,7 @@ var statuses = statusesOf(map[int][]code{
 	http.StatusForbidden:             {roleForbidden, crossSite, notLoopback},
 	http.StatusNotFound:              {notFoundCode},
 	http.StatusMethodNotAllowed:      {methodNotAllowed},
-	http.StatusConflict:              {campaignExists, belowInForce, campaignClosed, alreadyVoided, letterSettled, letterRefused},
+	http.StatusConflict:              {campaignExists, belowInForce, campaignClosed, alreadyVoided, letterSettled, letterRefused, alreadyServed},
 	http.StatusPreconditionFailed:    {stale},
 	http.StatusRequestEntityTooLarge: {bodyTooLarge},
 	http.StatusUnsupportedMediaType:  {unsupportedMedia},

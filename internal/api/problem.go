@@ -66,7 +66,7 @@ func problemOf(err error) *client.Problem {
 		return notAllowed(fields...)
 	}
 	switch {
-	case errors.Is(err, firstcome.ErrNoCampaign), errors.Is(err, firstcome.ErrNoCoupon), errors.Is(err, firstcome.ErrNoDeadLetter):
+	case errors.Is(err, firstcome.ErrNoCampaign), errors.Is(err, firstcome.ErrNoCoupon), errors.Is(err, firstcome.ErrNoDeadLetter), errors.Is(err, firstcome.ErrNoTicket):
 		return notFound()
 	case errors.Is(err, firstcome.ErrCampaignExists):
 		return newProblem(campaignExists, firstcome.ErrCampaignExists.Error())

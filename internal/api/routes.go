@@ -55,6 +55,8 @@ func (s *Server) routes() []route {
 
 		{"POST", "/v1/campaigns/{id}/claims", claim | self, "", of(s.claim), short},
 		{"GET", "/v1/campaigns/{id}/claims/{user_id}", ask | self, "", of(s.readClaim), short},
+		{"DELETE", "/v1/campaigns/{id}/claims/{user_id}", claim | self, "", of(s.leaveLine), short},
+		{"GET", "/v1/campaigns/{id}/line", public, "", of(s.readLine), short},
 		{"POST", "/v1/campaigns/{id}/coupons", run, "", of(s.issueCoupons), short},
 		{"GET", "/v1/campaigns/{id}/coupons", look, "after limit voided user_id code number excel tz", of(s.listCoupons), long},
 		{"POST", "/v1/campaigns/{id}/coupons/{number}/void", look, "", of(s.voidCoupon), short},
@@ -107,7 +109,8 @@ const (
 	viewer                   //
 	service                  //
 	self                     // a user's own token, about themself alone
-	everyone                 // also without credentials
+	public                   // also without credentials, as often as from any address
+	everyone                 // also without credentials, as often as they like
 )
 
 // seesAll are the callers who see every user's id and code. All others see only those of users they named.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/operate"
 )
 
@@ -19,6 +20,8 @@ type Config struct {
 	Terms  *TermsCache // of Ledger
 	Claims Claims
 	Gate   Gate // nil: the ledger decides
+	// Places are those of the gate that decides; nil: it keeps no waiting lines.
+	Places flow.Places
 	// Operator does what changes a campaign.
 	Operator *operate.Operator
 	Auth     *auth.Authenticator
@@ -63,6 +66,7 @@ type Server struct {
 	buffers  sync.Pool // of *buffer
 	exports  chan struct{}
 	searches chan struct{} // one request at a time looks for a code
+	followed lines
 	origins  http.CrossOriginProtection
 
 	drain    sync.Once

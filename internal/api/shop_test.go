@@ -96,7 +96,9 @@ func (s *shop) wire(config api.Config) {
 	s.claims.Issuer, s.claims.Terms = s.issuer, terms.Terms
 	config.Ledger, config.Terms, config.Claims, config.Auth = s.ledger, terms, s.claims, s.auth
 	config.Operator = operate.New(s.ledger, s.issuer, s.claims)
-	if s.far != nil {
+	if s.far == nil && config.Gate == nil {
+		config.Places = s.ledger
+	} else if s.far != nil {
 		config.Gate = s.far
 		config.Operator = operate.NewRemote(s.ledger, s.issuer, s.claims, flow.NewChanger(s.ledger, s.far, nil), s.far)
 	}

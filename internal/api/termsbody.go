@@ -10,9 +10,10 @@ import (
 	"github.com/firstcome/firstcome/client"
 )
 
-// The fields of a body that sets terms, and those of its coupon.
+// The fields of a body that sets terms, and those of its pace and its coupon.
 var (
-	termsFields  = []string{"name", "quantity", "opens_at", "closes_at", "answer", "coupon"}
+	termsFields  = []string{"name", "quantity", "opens_at", "closes_at", "answer", "pace", "standby", "coupon"}
+	paceFields   = []string{"per_second"}
 	couponFields = []string{"benefit", "valid_until", "valid_for"}
 )
 
@@ -60,6 +61,8 @@ func parseTerms(o object, wrong *mistakes) (*edit, error) {
 	field(e, o, "", "opens_at", e.readTime, func(t *firstcome.Terms) *time.Time { return &t.OpensAt })
 	field(e, o, "", "closes_at", e.readTime, func(t *firstcome.Terms) *time.Time { return &t.ClosesAt })
 	field(e, o, "", "answer", e.readAnswer, func(t *firstcome.Terms) *firstcome.AnswerWhen { return &t.Answer })
+	field(e, o, "", "pace", e.readPace, func(t *firstcome.Terms) **firstcome.Pace { return &t.Pace })
+	field(e, o, "", "standby", e.readStandby, func(t *firstcome.Terms) *bool { return &t.Standby })
 	if raw, ok := o["coupon"]; ok {
 		e.readCoupon(raw)
 	}
@@ -70,7 +73,7 @@ func parseTerms(o object, wrong *mistakes) (*edit, error) {
 // check notes combinations of the fields read that can never be allowed, whatever the campaign's
 // other fields are. So one answer tells all mistakes, not only those that the ledger would find.
 func (e *edit) check() {
-	alone := firstcome.Terms{Name: "a name", Answer: firstcome.Recorded}
+	alone := firstcome.Terms{Name: "a name", Answer: firstcome.Recorded, Pace: &firstcome.Pace{}}
 	e.apply(&alone)
 	for _, wrong := range fieldErrors(alone.Check()) {
 		if !e.names(wrong.Field) {
@@ -105,6 +108,40 @@ func (e *edit) readQuantity(field string, raw json.RawMessage) int64 {
 		}
 	}
 	return quantity
+}
+
+// readPace reads a pace; null is none.
+func (e *edit) readPace(field string, raw json.RawMessage) *firstcome.Pace {
+	if isNull(raw) {
+		return nil
+	}
+	var o object
+	if json.Unmarshal(raw, &o) != nil {
+		e.mistype(field, "an object or null")
+		return nil
+	}
+	o.only(e.mistakes, field+".", paceFields)
+	p := &firstcome.Pace{}
+	perSecond, ok := o["per_second"]
+	if field += ".per_second"; !ok || isNull(perSecond) {
+		return p
+	}
+	if !isInteger(string(perSecond)) {
+		e.mistype(field, "an integer or null")
+		return p
+	}
+	var err error
+	if p.PerSecond, err = strconv.ParseInt(string(perSecond), 10, 64); err != nil || p.PerSecond < 1 || p.PerSecond > firstcome.MaxPace {
+		e.refuse(field, "must be 1 to "+strconv.FormatInt(firstcome.MaxPace, 10)+", or absent for as fast as the gate takes them")
+	}
+	return p
+}
+
+func (e *edit) readStandby(field string, raw json.RawMessage) (standby bool) {
+	if isNull(raw) || json.Unmarshal(raw, &standby) != nil {
+		e.mistype(field, "true or false")
+	}
+	return standby
 }
 
 func (e *edit) readCoupon(raw json.RawMessage) {

@@ -27,6 +27,7 @@ var statuses = [...]int{
 	firstcome.Closed:        410,
 	firstcome.Paused:        403,
 	firstcome.SoldOut:       410,
+	firstcome.Waiting:       202,
 	firstcome.Issued:        201,
 }
 

@@ -19,7 +19,7 @@ import (
 func outcomeWords(r *Result) []string {
 	var words []string
 	for _, o := range []firstcome.Outcome{
-		firstcome.Issued, firstcome.AlreadyIssued, firstcome.SoldOut, firstcome.NotOpen, firstcome.Closed, firstcome.Paused, 0,
+		firstcome.Issued, firstcome.AlreadyIssued, firstcome.Waiting, firstcome.SoldOut, firstcome.NotOpen, firstcome.Closed, firstcome.Paused, 0,
 	} {
 		if r.Outcomes[word(o)] > 0 {
 			words = append(words, word(o))

@@ -1,0 +1,169 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Line returns a campaign's waiting line. It needs no key, and caches may answer with what is a second old.
+func (c *Client) Line(ctx context.Context, id string) (Line, error) {
+	return ask[Line](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "line")})
+}
+
+// Leave takes a user out of a campaign's waiting line; twice is the same as once. Statuses of a Problem: 404, they never joined;
+// 409, they were served, and the Problem has their coupon.
+func (c *Client) Leave(ctx context.Context, id, user string) error {
+	return c.do(ctx, request{method: http.MethodDelete, path: campaignPath(id, "claims", user)}, nil)
+}
+
+// Follow waits in line for a user whose claim was answered with a place, and returns what they get in the end: a coupon,
+// or the outcome with which everybody in line was sent away. It looks at the campaign's line, which is cheap for the server,
+// and asks for the user's own claim only when their turn has come. each, if not nil, is called with each place as it
+// becomes known. A Problem with status 404 says that the user left. While the server does not answer, it asks again, no
+// sooner than Retry-After says, until ctx ends.
+func (c *Client) Follow(ctx context.Context, id, user string, from Place, each func(Place)) (Answer, error) {
+	f := follower{client: c, id: id, user: user, place: from, each: each}
+	for failures := firstAgain; ; {
+		f.tell()
+		wait := time.Duration(f.place.PollAfter * float64(time.Second))
+		answer, done, err := f.look(ctx, wait)
+		var p *Problem
+		switch told := errors.As(err, &p); {
+		case err == nil && done:
+			return answer, nil
+		case err == nil:
+			failures = firstAgain
+			continue
+		case told && p.Status < 500 && p.Status != http.StatusTooManyRequests:
+			return Answer{}, err
+		}
+		pause := rand.N(failures)
+		if p != nil {
+			pause += p.RetryAfter
+		}
+		if failures = min(2*failures, longestAgain); sleep(ctx, pause) != nil {
+			return Answer{}, fmt.Errorf("what became of the place in line is still unknown: %w", errors.Join(ctx.Err(), err))
+		}
+	}
+}
+
+// A follower follows a place.
+type follower struct {
+	client   *Client
+	id, user string
+	place    Place
+	each     func(Place)
+}
+
+func (f *follower) tell() {
+	if f.each != nil {
+		f.each(f.place)
+	}
+}
+
+// look waits and looks at the line, and tells whether it is over for the user.
+func (f *follower) look(ctx context.Context, wait time.Duration) (answer Answer, done bool, err error) {
+	if err := sleep(ctx, wait); err != nil {
+		return answer, false, err
+	}
+	line, err := f.client.Line(ctx, f.id)
+	if err != nil {
+		return answer, false, err
+	}
+	if line.Generation == f.place.Generation && line.Serving <= f.place.Ticket {
+		f.moved(line)
+		return answer, false, nil
+	}
+	answer, err = f.client.ClaimOf(ctx, f.id, f.user)
+	switch {
+	case missing(err):
+		return f.sentAway(ctx, err)
+	case err != nil:
+		return answer, false, err
+	case answer.Place == nil:
+		return answer, true, nil
+	}
+	f.place = *answer.Place
+	return answer, false, nil
+}
+
+// moved notes how far the line is. What only the user's own claim says stays as it was.
+func (f *follower) moved(l Line) {
+	p := &f.place
+	p.Ahead, p.Serving, p.Why, p.Until, p.ETASeconds = p.Ticket-l.Serving, true, nil, nil, nil
+	switch {
+	case l.State == NotOpen, l.State == Paused:
+		p.Serving, p.Why = false, &l.State
+	case l.Pace != nil && l.Pace.PerSecond != nil:
+		eta := (p.Ahead + *l.Pace.PerSecond - 1) / *l.Pace.PerSecond
+		p.ETASeconds = &eta
+	}
+	p.PollAfter = PollAfter(*p)
+}
+
+// missing tells whether an error is a Problem that says that there is no such thing.
+func missing(err error) bool {
+	var p *Problem
+	return errors.As(err, &p) && p.Status == http.StatusNotFound
+}
+
+// stale is how old the answer of a cache in between may be, and a little more.
+const stale = 1500 * time.Millisecond
+
+// sentAway returns the outcome of a user who is no longer in line and holds no coupon, or the error that says so. The
+// line is read once more: it may have ended between the two answers, and the first may have been a cache's.
+func (f *follower) sentAway(ctx context.Context, none error) (Answer, bool, error) {
+	for _, pause := range []time.Duration{0, stale} {
+		if err := sleep(ctx, pause); err != nil {
+			return Answer{}, false, err
+		}
+		line, err := f.client.Line(ctx, f.id)
+		if err != nil {
+			return Answer{}, false, err
+		}
+		if n := slices.IndexFunc(line.Ended, func(e EndedLine) bool { return e.Generation == f.place.Generation }); n >= 0 {
+			return Answer{Outcome: line.Ended[n].Reason}, true, nil
+		}
+	}
+	return Answer{}, false, none
+}
+
+// sleep waits, and returns an error if ctx ends first.
+func sleep(ctx context.Context, wait time.Duration) error {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+const (
+	// aPause is as many seconds as we take a pause of unknown length for: who waits looks every 5 s or so.
+	aPause = 35
+	// unpaced is how many people a second a line without a pace is taken to serve: fewer than any gate does.
+	unpaced = 1000
+)
+
+// PollAfter returns after how many seconds somebody at a place should look at the line again: 1 to 2 near the front, 8 to
+// 10 from a minute away on, not all at once.
+func PollAfter(p Place) float64 {
+	seconds := float64(p.Ahead) / unpaced
+	switch {
+	case p.ETASeconds != nil:
+		seconds = float64(*p.ETASeconds)
+	case !p.Serving:
+		seconds = aPause
+	}
+	far := min(1, max(0, (seconds-10)/50))
+	least, most := 1+7*far, 2+8*far
+	return math.Round((least+(most-least)*rand.Float64())*10) / 10
+}
