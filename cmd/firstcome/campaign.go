@@ -30,6 +30,8 @@ type termsFlags struct {
 	OpensAt    timeOrNone     `placeholder:"TIME" help:"First instant at which a coupon is issued, like 2026-12-24T10:00:00+09:00, or \"2026-12-24 10:00\" with --tz, or none."`
 	ClosesAt   timeOrNone     `placeholder:"TIME" help:"First instant at which none is issued any more, or none."`
 	Answer     string         `enum:",recorded,decided" default:"" placeholder:"recorded" help:"Answer a claim when its coupon is recorded, or when it is decided."`
+	Pace       paceOrNone     `placeholder:"N" help:"Have claims wait in line, and issue so many coupons a second to it; or unlimited, as fast as the gate takes them; or none, which is no line."`
+	Standby    yesOrNo        `placeholder:"yes" help:"yes: who waits stays in line when every coupon is in force; or no."`
 	Benefit    jsonText       `placeholder:"JSON" help:"What a coupon is good for: any JSON, like {\"percent_off\":10}."`
 	ValidUntil timeOrNone     `placeholder:"TIME" help:"When coupons expire, or none."`
 	ValidFor   durationOrNone `placeholder:"DURATION" help:"How long after its issue a coupon expires, like 30d or 36h, or none."`
@@ -62,6 +64,8 @@ func (f termsFlags) changes() map[string]any {
 	if f.Answer != "" {
 		changes["answer"] = f.Answer
 	}
+	set(changes, "pace", string(f.Pace))
+	set(changes, "standby", string(f.Standby))
 	set(coupon, "benefit", string(f.Benefit))
 	set(coupon, "valid_until", f.ValidUntil.wire())
 	set(coupon, "valid_for", string(f.ValidFor))
@@ -184,6 +188,12 @@ func (f serverFlags) printCampaign(t terminal, c client.Campaign) error {
 		fmt.Fprintf(w, "id\t%s\nname\t%s\nstate\t%s\nversion\t%d\n", c.ID, cell(c.Name), stateText(c), c.Version)
 		fmt.Fprintf(w, "quantity\t%s\nin force\t%d\nissued\t%d\nremaining\t%s\n", quantityText(c.Quantity), c.InForce, c.Issued, quantityText(c.Remaining))
 		fmt.Fprintf(w, "opens at\t%s\ncloses at\t%s\nanswer\t%s\nbenefit\t%s\n", f.TZ.text(c.OpensAt), f.TZ.text(c.ClosesAt), c.Answer, c.Coupon.Benefit)
+		if c.Pace != nil {
+			fmt.Fprintf(w, "pace\t%s\nstandby\t%v\n", paceText(c.Pace), c.Standby)
+		}
+		if c.Pace != nil || c.Waiting > 0 {
+			fmt.Fprintf(w, "in line\t%d\n", c.Waiting)
+		}
 		fmt.Fprintf(w, "opened at\t%s\nsold out at\t%s\nclosed at\t%s\n", f.TZ.text(c.OpenedAt), f.TZ.text(c.SoldOutAt), f.TZ.text(c.ClosedAt))
 		switch {
 		case c.Coupon.ValidUntil != nil:
@@ -205,6 +215,14 @@ func stateText(c client.Campaign) string {
 		return c.State + " (the gate does not answer; the figures are the ledger's)"
 	}
 	return c.State
+}
+
+// paceText returns how fast a line is served.
+func paceText(p *client.Pace) string {
+	if p.PerSecond == nil {
+		return unlimited
+	}
+	return strconv.FormatInt(*p.PerSecond, 10) + " a second"
 }
 
 func quantityText(n *int64) string {

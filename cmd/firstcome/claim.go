@@ -13,17 +13,21 @@ import (
 
 type claimCmd struct {
 	serverFlags
+	Follow   bool   `variable:"none" help:"If the campaign has a waiting line, wait in it, and say how far it is."`
 	Campaign string `arg:"" help:"The campaign's id."`
 	User     string `arg:"" optional:"" help:"The user's id; absent where FIRSTCOME_KEY is a user's own token."`
 }
 
 func (c *claimCmd) Help() string {
-	return `The exit status is 0 if the user has a coupon now, also one from before, and 1 for a refusal.
+	return `The exit status is 0 if the user has a coupon now, also one from before, or a place in line, and 1 for a refusal.
 Asking again is safe.`
 }
 
 // check requires a user where the key cannot be a user's own token.
 func (c *claimCmd) check(t terminal) []error {
+	if c.User == "" && c.Follow {
+		return []error{errors.New("<user>: say whose place is to be followed")}
+	}
 	if c.User == "" && t.variable(keyVariable) == "" {
 		return []error{errors.New("<user>: say who claims; only with a user's own token in FIRSTCOME_KEY may it be absent")}
 	}
@@ -31,19 +35,41 @@ func (c *claimCmd) check(t terminal) []error {
 }
 
 func (c *claimCmd) Run(ctx context.Context, t terminal) error {
-	answer, err := c.client(t).Claim(ctx, c.Campaign, c.User)
+	calls := c.client(t)
+	answer, err := calls.Claim(ctx, c.Campaign, c.User)
+	if err == nil && answer.Place != nil && c.Follow {
+		answer, err = calls.Follow(ctx, c.Campaign, c.User, *answer.Place, func(p client.Place) { fmt.Fprintln(t.err, placeText(&p)) })
+	}
 	if err != nil {
 		return explain(err)
 	}
 	err = c.print(t, answer, func(w io.Writer) {
+		if answer.Place != nil {
+			fmt.Fprintln(w, placeText(answer.Place))
+		}
 		if got := answer.Coupon; got != nil {
 			fmt.Fprintf(w, "%s: number %d of %s for %s, code %s\n", answer.Outcome, got.Number, got.CampaignID, got.UserID, got.Code)
 		}
 	})
-	if err == nil && answer.Coupon == nil {
+	if err == nil && answer.Coupon == nil && answer.Place == nil {
 		err = errors.New("no coupon: " + answer.Outcome + whyRefused(answer.Refusal))
 	}
 	return err
+}
+
+// placeText says where somebody stands in line.
+func placeText(p *client.Place) string {
+	text := fmt.Sprintf("waiting: ticket %d of generation %d, at most %d ahead", p.Ticket, p.Generation, p.Ahead)
+	if p.ETASeconds != nil {
+		text += fmt.Sprintf(", about %v", time.Duration(*p.ETASeconds)*time.Second)
+	}
+	if !p.Serving && p.Why != nil {
+		text += "; the line is not served: " + *p.Why
+	}
+	if !p.Likely {
+		text += "; a coupon is not likely"
+	}
+	return text
 }
 
 // whyRefused returns what a server says of a refusal besides its outcome.

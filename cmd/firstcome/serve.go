@@ -60,6 +60,7 @@ type limitFlags struct {
 	Lanes          string         `enum:"on,off" default:"on" placeholder:"on" help:"Answer plain, short requests without net/http where there is no TLS: on, or off to have net/http answer all (default: on)."`
 	MaxBatch       count          `default:"512" help:"Claims that the gate decides at once (default: 512)."`
 	MaxWaiting     count          `default:"16384" help:"Claims of one campaign that wait; more are answered 503 (default: 16384)."`
+	MaxLine        count          `default:"1000000" help:"People in the waiting line of one campaign; further claims are answered 503 (default: 1000000)."`
 	UserRate       perSecond      `default:"0" placeholder:"N" help:"Requests a second of one user (default: 0, no limit)."`
 	UserBurst      count          `default:"10" placeholder:"N" help:"Requests of one user at once, with --user-rate (default: 10)."`
 	AddressRate    perSecond      `default:"0" placeholder:"N" help:"Requests a second from one address (default: 0, no limit)."`

@@ -35,6 +35,40 @@ func (q *quantity) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// A paceOrNone is JSON of a pace: so many coupons a second, {} for unlimited, or null for none.
+type paceOrNone string
+
+// UnmarshalText checks the number; the server knows its bounds.
+func (p *paceOrNone) UnmarshalText(text []byte) error {
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	switch {
+	case string(text) == none:
+		*p = "null"
+	case string(text) == unlimited:
+		*p = "{}"
+	case err != nil || n < 1:
+		return fmt.Errorf("%q is neither a whole number of coupons a second, nor unlimited, nor none", text)
+	default:
+		*p = paceOrNone(fmt.Sprintf(`{"per_second":%d}`, n))
+	}
+	return nil
+}
+
+// A yesOrNo is JSON of true or false.
+type yesOrNo string
+
+func (v *yesOrNo) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "yes":
+		*v = "true"
+	case "no":
+		*v = "false"
+	default:
+		return fmt.Errorf("%q is neither yes nor no", text)
+	}
+	return nil
+}
+
 // A timeOrNone is an instant, or none. Without a zone it is in the zone of --tz: see in.
 type timeOrNone string
 

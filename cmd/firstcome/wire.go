@@ -36,6 +36,7 @@ type node struct {
 
 	// What answers callers; nil where this node only records.
 	issuer   *flow.Issuer
+	lines    *flow.Dispatcher // nil: the gate keeps no lines
 	operator *operate.Operator
 	auth     *auth.Authenticator
 	api      *api.Server
@@ -51,7 +52,7 @@ type admission func(context.Context, *ledger.Ledger) (open bool, err error)
 // they are answered when the node runs.
 func newNode(ctx context.Context, c *serveCmd, log *slog.Logger, admit admission) (*node, error) {
 	n := &node{flags: c, log: log, monitor: ops.New(log, thisBuild().Version, thisBuild().Commit)}
-	options := ledger.Options{Owner: "serving " + string(c.Listen), OnCommit: n.monitor.Commit}
+	options := ledger.Options{Owner: "serving " + string(c.Listen), MaxLine: int64(c.MaxLine), OnCommit: n.monitor.Commit}
 	var err error
 	if n.ledger, n.secret, err = openLedger(ctx, c.Ledger.path(), options, c.files.secret); err != nil {
 		return nil, err
@@ -97,6 +98,11 @@ func (n *node) openAPI(ctx context.Context) error {
 	}
 	queue := c.queue()
 	queue.OnBatch = n.monitor.Batch
+	if n.remote == nil {
+		n.lines = flow.NewDispatcher(n.ledger, flow.DispatchLimits{Batch: queue.Batch, Gate: queue.Gate, OnServe: n.monitor.Served, OnLook: n.monitor.LookFailed})
+		queue.OnJoin, queue.OnChange = n.lines.Joined, n.lines.Changed
+		n.monitor.WatchLines(n.lines)
+	}
 	n.issuer = flow.NewIssuer(gate, queue)
 	terms := api.NewTermsCache(n.ledger.Terms)
 	claims := &flow.Answerer{Issuer: n.issuer, Coupons: gate, Terms: terms.Terms}
@@ -105,6 +111,9 @@ func (n *node) openAPI(ctx context.Context) error {
 		Ledger: n.ledger, Terms: terms, Claims: claims, Log: n.log, Observer: n.monitor, Health: n.monitor,
 		UserLimit: limiter(c.UserRate, c.UserBurst), AddressLimit: limiter(c.AddressRate, c.AddressBurst),
 		TrustedProxies: c.TrustedProxy, CORSOrigins: texts(c.CORSOrigin),
+	}
+	if n.lines != nil {
+		config.Places = n.ledger
 	}
 	if r := n.remote; r != nil {
 		claims.Waiter, claims.Wait = r.waiter, queue.Gate
@@ -190,9 +199,9 @@ func addressOf(ln net.Listener) string {
 // run serves until ctx ends, then stops gracefully. It starts what others need
 // first and stops it last:
 //
-//	start: ledger, issuer, recorder and what belongs to it, keys, ops, API
+//	start: ledger, issuer, dispatcher, recorder and what belongs to it, keys, ops, API
 //	stop:  not ready → wait for the load balancer → API (answers what is in flight)
-//	       → issuer (decides what waits) → recorder, keys, ops → ledger (commits what waits) → close
+//	       → issuer (decides what waits) → dispatcher (ends its calls), recorder, keys, ops → ledger (commits what waits) → close
 //
 // If one of them fails, the others are stopped in the same order.
 func (n *node) run(ctx context.Context) error {
@@ -236,6 +245,9 @@ func (n *node) runs() []func(context.Context) error {
 	runs := n.remote.runs()
 	if n.api != nil {
 		runs = append(runs, n.issuer.Run, n.auth.Run)
+	}
+	if n.lines != nil {
+		runs = append(runs, n.lines.Run)
 	}
 	if n.ops != nil {
 		runs = append(runs, func(ctx context.Context) error { return n.monitor.Serve(ctx, n.ops) })

@@ -77,7 +77,7 @@ func withoutChanging(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		for key, inner := range v {
-			if _, isText := inner.(string); isText && changing[key] {
+			if _, isText := inner.(string); isText && changing[key] || key == "poll_after" {
 				inner = "…"
 			}
 			v[key] = withoutChanging(inner)

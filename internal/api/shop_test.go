@@ -59,19 +59,20 @@ type shop struct {
 // open opens a shop in development mode, unless change says otherwise.
 func open(t testing.TB, change ...func(*shop, *api.Config)) *shop {
 	t.Helper()
-	return openFor(t, "", change...)
+	return openFor(t, ledger.Options{}, change...)
 }
 
-// openFor opens a shop whose campaigns are decided by the gate of a name.
-func openFor(t testing.TB, gate string, change ...func(*shop, *api.Config)) *shop {
+// openFor opens a shop with a ledger of some options.
+func openFor(t testing.TB, options ledger.Options, change ...func(*shop, *api.Config)) *shop {
 	t.Helper()
 	s := &shop{t: t, client: &http.Client{Transport: &http.Transport{}}}
 	s.ledger = &testLedger{path: filepath.Join(t.TempDir(), "firstcome.db")}
-	options := ledger.Options{Owner: "a test", Secret: stage.Secret(), Clock: s.now, Gate: gate, OnCommit: func(int, time.Duration, error) {
+	options.Owner, options.Secret, options.Clock = "a test", stage.Secret(), s.now
+	options.OnCommit = func(int, time.Duration, error) {
 		if tell := s.ledger.committed.Load(); tell != nil {
 			(*tell)()
 		}
-	}}
+	}
 	var err error
 	s.ledger.Ledger, err = ledger.Open(context.Background(), s.ledger.path, options)
 	stage.Must(t, err)
@@ -96,7 +97,7 @@ func (s *shop) wire(config api.Config) {
 	s.claims.Issuer, s.claims.Terms = s.issuer, terms.Terms
 	config.Ledger, config.Terms, config.Claims, config.Auth = s.ledger, terms, s.claims, s.auth
 	config.Operator = operate.New(s.ledger, s.issuer, s.claims)
-	if s.far == nil && config.Gate == nil {
+	if s.far == nil && config.Places == nil {
 		config.Places = s.ledger
 	} else if s.far != nil {
 		config.Gate = s.far

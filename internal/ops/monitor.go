@@ -29,6 +29,7 @@ type Monitor struct {
 	claimMetrics
 	ledgerMetrics
 	gateMetrics
+	lineMetrics
 
 	draining atomic.Bool
 	warned   atomic.Int64 // when Warn last logged, in seconds since 1970
@@ -38,7 +39,7 @@ type Monitor struct {
 func New(log *slog.Logger, version, commit string) *Monitor {
 	m := &Monitor{
 		log: log, version: version, registry: prometheus.NewRegistry(),
-		claimMetrics: newClaimMetrics(), ledgerMetrics: newLedgerMetrics(), gateMetrics: newGateMetrics(),
+		claimMetrics: newClaimMetrics(), ledgerMetrics: newLedgerMetrics(), gateMetrics: newGateMetrics(), lineMetrics: newLineMetrics(),
 	}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -161,6 +161,10 @@ func (e eye) see(value any) any {
 		}
 	case map[string]any:
 		for key, inner := range v {
+			if after, ok := inner.(float64); ok && key == "poll_after" && after >= 1 && after <= 10 {
+				v[key] = key
+				continue
+			}
 			text, ok := inner.(string)
 			if shape := shapes[key]; ok && shape != nil && shape.MatchString(text) {
 				v[key] = e.name(key, text)
