@@ -164,6 +164,38 @@ func TestWhoJoinsAnEmptyLineIsServedAtOnce(t *testing.T) {
 	})
 }
 
+// A crossed line is joined by one more when a service of it has ended and the Dispatcher has not heard so.
+type crossed struct {
+	*stage.Gate
+	join func()
+}
+
+func (l *crossed) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (flow.Served, error) {
+	served, err := l.Gate.Serve(ctx, id, limit)
+	if join := l.join; join != nil {
+		l.join = nil
+		join()
+	}
+	return served, err
+}
+
+func TestWhoJoinsWhileTheLastOneIsServedIsServedNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(firstcome.Unlimited, "c")
+		pace(g, 1000, "c")
+		line := &crossed{Gate: g}
+		d, _ := dispatch(t, line, flow.DispatchLimits{})
+		i := issuer(t, g, flow.Limits{OnJoin: d.Joined})
+		synctest.Wait()
+		line.join = func() { want(t, i, "c", "second", firstcome.Waiting) }
+		want(t, i, "c", "first", firstcome.Waiting)
+		synctest.Wait()
+		if got := issued(g, "c"); got != 2 {
+			t.Errorf("%d coupons", got)
+		}
+	})
+}
+
 func TestAChangeOfTheCampaignWakesItsLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(10, "c")

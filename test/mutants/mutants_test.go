@@ -51,6 +51,26 @@ var mutants = []mutant{
 		pkg: "./internal/flow", test: "TestALeaseEndsBeforeAChange",
 	},
 	{
+		bug:  "a place in line is repeated from memory",
+		file: "internal/flow/queue.go", old: "!d.Outcome.HasCoupon() && d.Outcome != firstcome.Waiting && d.Lease > 0", new: "!d.Outcome.HasCoupon() && d.Lease > 0",
+		pkg: "./internal/flow", test: "TestAPlaceInLineIsNeverRepeated",
+	},
+	{
+		bug:  "a node forgets a line that somebody joins while its last one is served",
+		file: "internal/flow/dispatcher.go", old: "if one.more {", new: "if false {",
+		pkg: "./internal/flow", test: "TestWhoJoinsWhileTheLastOneIsServedIsServedNext",
+	},
+	{
+		bug:  "a stop cuts off a call that serves a line",
+		file: "internal/flow/dispatcher.go", old: "context.WithTimeout(context.WithoutCancel(ctx), d.limits.Gate)", new: "context.WithTimeout(ctx, d.limits.Gate)",
+		pkg: "./internal/flow", test: "TestADispatcherStopsWhenItsCallsHaveEnded",
+	},
+	{
+		bug:  "a direct issue goes to the gate with the claims around it",
+		file: "internal/flow/queue.go", old: "c.direct != claims[0].direct", new: "false",
+		pkg: "./internal/flow", test: "TestADirectIssueIsABatchOfItsOwnAndPassesTheLine",
+	},
+	{
 		bug:  "a change begins while leases are granted",
 		file: "internal/operate/operate.go", old: "return o.issuer.Change(id, func() error {", new: "return func(do func() error) error { return do() }(func() error {",
 		pkg: "./internal/operate", test: "TestEveryChangeEndsTheLeasesBeforeItBegins",
