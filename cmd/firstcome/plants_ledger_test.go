@@ -128,7 +128,7 @@ func (s *scene) lines() {
 	join := func(id firstcome.CampaignID, users ...firstcome.UserID) {
 		for _, user := range users {
 			d, err := s.Claim(s.t.Context(), id, []firstcome.UserID{user})
-			s.must(err)
+			stage.Must(s.t, err)
 			if d[0].Outcome != firstcome.Waiting {
 				s.t.Fatalf("%s joins %s and gets %v", user, id, d[0].Outcome)
 			}
@@ -136,7 +136,7 @@ func (s *scene) lines() {
 	}
 	serve := func(id firstcome.CampaignID, limit, coupons int) {
 		served, err := s.Serve(s.t.Context(), id, limit)
-		s.must(err)
+		stage.Must(s.t, err)
 		if len(served.Coupons) != coupons {
 			s.t.Fatalf("%s serves %d", id, len(served.Coupons))
 		}
@@ -144,16 +144,16 @@ func (s *scene) lines() {
 	pace := &firstcome.Pace{PerSecond: 1000}
 	s.create("queue", firstcome.Terms{Quantity: 3, Pace: pace})
 	join("queue", "a", "b", "c", "d", "e")
-	s.must(s.Leave(s.t.Context(), "queue", "b"))
+	stage.Must(s.t, s.Leave(s.t.Context(), "queue", "b"))
 	serve("queue", 1, 1)
 	_, err := s.Issue(s.t.Context(), "op", "queue", []firstcome.UserID{"d"})
-	s.must(err)
+	stage.Must(s.t, err)
 	serve("queue", 9, 1)
 	s.quantity("queue", 6)
 	s.ticks.Add(1000) // until nothing cools
 	join("queue", "e", "f", "g", "h", "i")
 	serve("queue", 1, 1)
-	s.must(s.Leave(s.t.Context(), "queue", "g"))
+	stage.Must(s.t, s.Leave(s.t.Context(), "queue", "g"))
 	s.create("gone", firstcome.Terms{Quantity: 9, Pace: pace, Standby: true})
 	join("gone", "a", "b")
 	s.turn("gone", ledger.Close)
