@@ -153,3 +153,49 @@ func wantOnce(t *testing.T, l *Ledger) {
 		t.Errorf("%d facts of %d coupons: %v, %v", facts, coupons, err, all)
 	}
 }
+
+// TestF71AServiceBehindACommitThatIsUnknownGoesOnWithTheNext has SQLite fail at COMMIT, behind it or in its place, while
+// people join, are served and leave.
+func TestF71AServiceBehindACommitThatIsUnknownGoesOnWithTheNext(t *testing.T) {
+	for what, c := range map[string]struct {
+		loss  int32
+		first int64 // number that the service behind the unknown one issues
+	}{"it is committed": {theAnswer, 3}, "it is not": {theCommit, 1}} {
+		t.Run(what, func(t *testing.T) {
+			l, disk := losingLedger(t)
+			stage.Must(t, stage.Err(l.SetTerms(t.Context(), "test", "c", 0, func(t *firstcome.Terms) { t.Pace = &firstcome.Pace{} })))
+			unknown := func(do func() error) {
+				t.Helper()
+				disk.loss.Store(c.loss)
+				if err := do(); !errors.Is(err, errUnknown) {
+					t.Errorf("the commit is lost: %v", err)
+				}
+				disk.loss.Store(noLoss)
+			}
+			all := []firstcome.UserID{"a", "b", "c", "d", "e", "f", "g", "h"}
+			unknown(func() error { return stage.Err(l.Claim(t.Context(), "c", all)) })
+			decisions, err := l.Claim(t.Context(), "c", all)
+			stage.Must(t, err)
+			for n, d := range decisions {
+				if d.Place.Ticket != int64(n+1) {
+					t.Errorf("%s has the ticket %d", all[n], d.Place.Ticket)
+				}
+			}
+			unknown(func() error { return stage.Err(l.Serve(t.Context(), "c", 2)) })
+			unknown(func() error { return l.Leave(t.Context(), "c", "d") })
+			stage.Must(t, l.Leave(t.Context(), "c", "d"))
+			served, err := l.Serve(t.Context(), "c", 9)
+			if err != nil || len(served.Coupons) == 0 || served.Coupons[0].Number != c.first || served.Ended != "sold_out" {
+				t.Errorf("%+v, %v", served, err)
+			}
+			var order []firstcome.UserID
+			stage.Must(t, l.Coupons(t.Context(), "c", Page{}, func(c firstcome.Coupon) error {
+				order = append(order, c.User)
+				return nil
+			}))
+			if got := fmt.Sprint(order); got != "[a b c e f]" {
+				t.Errorf("served were %s", got)
+			}
+		})
+	}
+}
