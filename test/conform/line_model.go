@@ -14,7 +14,6 @@ type modelLine struct {
 	queue  []waiter
 	joined map[firstcome.UserID]bool // who left, or was sent away
 	past   []flow.PastLine
-	limit  int // of people in line; 0: none
 }
 
 // A waiter is somebody in line.
