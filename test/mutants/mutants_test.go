@@ -67,7 +67,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a direct issue goes to the gate with the claims around it",
-		file: "internal/flow/queue.go", old: "c.direct != claims[0].direct", new: "false",
+		file: "internal/flow/queue.go", old: "c.direct != claims[0].direct", new: "c.direct != c.direct",
 		pkg: "./internal/flow", test: "TestADirectIssueIsABatchOfItsOwnAndPassesTheLine",
 	},
 	{
