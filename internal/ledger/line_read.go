@@ -1,0 +1,104 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// Lines calls each with the campaigns that have people in line: see flow.Line.
+func (l *Ledger) Lines(ctx context.Context, each func(firstcome.CampaignID)) error {
+	rows, err := l.conclude.QueryContext(ctx, `SELECT id FROM campaigns WHERE `+l.dialect.hasLine+` AND gate = ? AND secret = ?`, l.gate, l.fingerprint)
+	err = eachRow(rows, err, func(take scan) error {
+		id, err := one[firstcome.CampaignID](take)
+		if err == nil {
+			each(id)
+		}
+		return err
+	})
+	return wrap(err, "read which campaigns have people in line")
+}
+
+// Place returns where a user stands in line: see flow.Places.
+func (l *Ledger) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (place firstcome.Place, coupon firstcome.Coupon, err error) {
+	err = l.conclude.atOnce(ctx, func(at *snapshot) error {
+		rows, err := at.QueryContext(ctx, l.dialect.couponOf, string(user), string(id))
+		if coupon, err = only(rows, err); !errors.Is(err, firstcome.ErrNoCoupon) {
+			return err
+		}
+		s, now, err := l.seeLine(ctx, at, id)
+		if err != nil {
+			return err
+		}
+		var number int64
+		if s.line.Waiting > 0 {
+			err = at.QueryRowContext(ctx, ticketQuery(l.dialect), string(user), string(id), s.line.Generation).Scan(&number)
+		}
+		switch {
+		case err != nil && !errors.Is(err, sql.ErrNoRows):
+			return err
+		case number == 0, s.sendsAway(now) != 0: // the window has passed, and nobody has written so
+			return firstcome.ErrNoTicket
+		}
+		place = s.seen().Place(s.line, number, s.inForce, now)
+		return nil
+	})
+	return place, coupon, wrap(err, "read a place in the line of %s", id)
+}
+
+// seeLine returns what a campaign's row has at the gate's time now.
+func (l *Ledger) seeLine(ctx context.Context, at *snapshot, id firstcome.CampaignID) (s stock, now time.Time, err error) {
+	s, err = l.scanStock(id, at.QueryRowContext(ctx, `SELECT `+stockColumns+` FROM campaigns WHERE id = ?`, id))
+	if err == nil && l.dialect.shared {
+		var clock sql.NullInt64
+		if l.clock != nil {
+			s.clock = l.clock().UTC().Truncate(time.Microsecond)
+		} else if err = at.QueryRowContext(ctx, `SELECT `+l.dialect.clock).Scan(&clock); err == nil {
+			s.clock = instant(clock)
+		}
+		s.recallCooling()
+	}
+	return s, l.decidesAt(s), err
+}
+
+// LineOf returns a campaign's line: see flow.Places.
+func (l *Ledger) LineOf(ctx context.Context, id firstcome.CampaignID) (state flow.LineState, err error) {
+	err = l.conclude.atOnce(ctx, func(at *snapshot) error {
+		s, now, err := l.seeLine(ctx, at, id)
+		if err != nil {
+			return err
+		}
+		state = flow.LineState{Campaign: s.seen(), Line: s.line, InForce: s.inForce, Now: now}
+		state.Campaign.Pace = s.Pace
+		if why := s.sendsAway(now); why != 0 { // the window has passed, and nobody has written so
+			state.Past, state.Line = []flow.PastLine{pastOf(s.line, why.String(), s.Since(why))}, nextLine(s.line)
+		}
+		rows, err := at.QueryContext(ctx, `SELECT `+pastColumns+` FROM past_lines
+			WHERE campaign_id = ? ORDER BY generation DESC LIMIT ?`, id, flow.MaxPastLines-len(state.Past))
+		past, err := allRows(rows, err, scanPast)
+		state.Past = append(state.Past, past...)
+		return err
+	})
+	return state, wrap(err, "read the line of %s", id)
+}
+
+// pastOf returns a line as one that ended.
+func pastOf(l firstcome.Line, reason string, at time.Time) flow.PastLine {
+	return flow.PastLine{
+		Generation: l.Generation, Reason: reason, EndedAt: at, LastTicket: l.LastTicket, ServedThrough: l.ServedThrough,
+		Served: l.Served, Waiting: l.Waiting,
+	}
+}
+
+const pastColumns = `generation, last_ticket, served_through, served, waiting, reason, ended_at`
+
+func scanPast(take scan) (p flow.PastLine, err error) {
+	var endedAt sql.NullInt64
+	err = take(&p.Generation, &p.LastTicket, &p.ServedThrough, &p.Served, &p.Waiting, &p.Reason, &endedAt)
+	p.EndedAt = instant(endedAt)
+	return p, err
+}
