@@ -39,7 +39,11 @@ func (b *bench) holder(ctx context.Context, p *parts, client rueidis.Client) {
 	}
 	before := settle(warm, entry) // connections, scripts, and what else comes once
 	after := settle(large, b.holders)
-	left := value(client.Do(ctx, client.B().Xlen().Key("firstcome:{"+string(large)+"}:journal").Build()).AsInt64())
+	journals := value(client.Do(ctx, client.B().Keys().Pattern("firstcome:{"+string(large)+":*}:journal").Build()).AsStrSlice())
+	if len(journals) != 1 {
+		must(fmt.Errorf("%s has the journals %q", large, journals))
+	}
+	left := value(client.Do(ctx, client.B().Xlen().Key(journals[0]).Build()).AsInt64())
 	b.print(fmt.Sprintf("Redis's memory a holder, of %d with ids of 8 bytes", b.holders),
 		fmt.Sprintf("%.1f bytes", float64(after-before)/float64(b.holders)), "", "", wantHolder)
 	b.print("… entries in the journal once settled", strconv.FormatInt(left, 10), "", "", wantJournal)
