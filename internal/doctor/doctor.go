@@ -1,5 +1,5 @@
-// Package doctor has the words in which a room says what it found of a server, or of this
-// machine: each thing with a grade, and with what mends it.
+// Package doctor has the findings about a server or about this machine: each with a grade, and with a fix.
+// Packages that examine a server report in its words.
 package doctor
 
 import (
@@ -13,24 +13,23 @@ type Grade string
 // The grades.
 const (
 	OK   Grade = "OK"
-	Warn Grade = "WARN" // it works, and something is not as it should be, or cannot be known
+	Warn Grade = "WARN" // it works, but something is not as it should be, or could not be read
 	Fail Grade = "FAIL" // serve would not start, or would not keep a promise
 )
 
-// A Finding is what there is to say of one thing, and what mends it. Its JSON is what
-// firstcome doctor prints.
+// A Finding says what was found about one thing, and how to fix it. firstcome doctor prints it as JSON.
 type Finding struct {
 	Grade Grade  `json:"grade"`
 	What  string `json:"what"`
 	Found string `json:"found"`
-	Fix   string `json:"fix,omitempty"` // empty where there is nothing to mend
+	Fix   string `json:"fix,omitempty"` // empty if there is nothing to fix
 }
 
-// Findings are what an examination found, in its order. The zero value is ready for use.
+// Findings are what an examination found, in its order. The zero value is ready to use.
 type Findings []Finding
 
-// Add adds a finding of a thing: found is a format with its arguments, as of
-// fmt.Sprintf. What is OK needs no fix, so that its fix is dropped.
+// Add adds a finding about a thing. found and args are a format and its arguments, as for fmt.Sprintf. A
+// finding that is OK needs no fix, so Add drops its fix.
 func (f *Findings) Add(grade Grade, what, fix, found string, args ...any) {
 	if grade == OK {
 		fix = ""
@@ -38,7 +37,7 @@ func (f *Findings) Add(grade Grade, what, fix, found string, args ...any) {
 	*f = append(*f, Finding{Grade: grade, What: what, Found: fmt.Sprintf(found, args...), Fix: fix})
 }
 
-// Hold adds a finding that is OK if a condition holds, and else has a grade.
+// Hold adds a finding that is OK if a condition holds, and else has the grade otherwise.
 func (f *Findings) Hold(condition bool, otherwise Grade, what, fix, found string, args ...any) {
 	if condition {
 		otherwise = OK
@@ -46,7 +45,7 @@ func (f *Findings) Hold(condition bool, otherwise Grade, what, fix, found string
 	f.Add(otherwise, what, fix, found, args...)
 }
 
-// Failed tells whether any of the findings is a Fail.
+// Failed reports whether any of the findings is a Fail.
 func (f Findings) Failed() bool {
 	return slices.ContainsFunc(f, func(one Finding) bool { return one.Grade == Fail })
 }

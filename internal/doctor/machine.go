@@ -12,15 +12,13 @@ const (
 	// and facts.
 	leastSpace  = 100 << 20
 	enoughSpace = 1 << 30
-	// slowSync is where a commit alone takes longer than the 10 ms that a claim
-	// should, twice over, since a claim waits for up to two.
+	// slowSync is twice the 10 ms that a claim should take: a claim waits for up to two commits.
 	slowSync = 20 * time.Millisecond
-	// earliest is before this firstcome was made: a clock that stands before it is not set.
+	// earliest is before this firstcome was made: a clock with an earlier time is not set.
 	earliest = 1_780_000_000 // seconds since 1970: May 2026
 )
 
-// Files adds whether files can be made in a directory, and whether those of these that are there
-// can be written.
+// Files adds whether this user can create files in a directory, and write the named files that exist.
 func (f *Findings) Files(dir string, names ...string) {
 	const what, fix = "rights", "let the user who runs serve "
 	made, err := os.CreateTemp(dir, ".firstcome-doctor-")
@@ -60,7 +58,7 @@ func (f *Findings) Space(dir string) {
 	}
 }
 
-// Sync adds how long a directory's disk takes to make 4 KiB durable.
+// Sync adds how long the disk of a directory takes to make 4 KiB durable.
 func (f *Findings) Sync(dir string) {
 	const what = "fsync"
 	file, err := os.CreateTemp(dir, ".firstcome-doctor-")
@@ -85,7 +83,7 @@ func (f *Findings) Sync(dir string) {
 	f.Hold(took <= slowSync, Warn, what, "a faster disk: a claim waits for about two of them", "%v to make a page durable (median of %d)", took, Rounds)
 }
 
-// Secret adds whether others can read the file of the codes' secret.
+// Secret adds whether other users can read the code secret's file.
 func (f *Findings) Secret(file string) {
 	const what = "secret"
 	info, err := os.Stat(file)
@@ -101,8 +99,9 @@ func (f *Findings) Secret(file string) {
 	}
 }
 
-// MachineClock adds whether this machine's clock is set, and does not stand before the ledger's last
-// decision: the gate's time would stand still until it has passed. The zero time is none.
+// MachineClock adds whether this machine's clock is set, and whether it is behind the ledger's last decision:
+// the gate's time would stand still until the clock has passed that decision. The zero time means that there
+// was no decision.
 func (f *Findings) MachineClock(lastDecision time.Time) {
 	const what, fix = "clock", "set it: timedatectl set-ntp true"
 	now := time.Now()
@@ -116,7 +115,7 @@ func (f *Findings) MachineClock(lastDecision time.Time) {
 	}
 }
 
-// OpenFiles adds whether every one of so many connections can have a file descriptor.
+// OpenFiles adds whether this process may open enough files for so many connections.
 func (f *Findings) OpenFiles(connections int) {
 	const what = "open files"
 	limit, err := maxOpenFiles()

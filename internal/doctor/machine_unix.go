@@ -11,7 +11,7 @@ func maxOpenFiles() (uint64, error) {
 	return uint64(limit.Cur), err
 }
 
-// freeBytes returns how much a user may still write to a directory's disk.
+// freeBytes returns how many bytes a user may still write to the disk of a directory.
 func freeBytes(dir string) (uint64, error) {
 	var stat unix.Statfs_t
 	err := unix.Statfs(dir, &stat)

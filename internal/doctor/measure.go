@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	// Rounds is how many rounds Median takes: odd, and enough that neither the first, which
-	// warms what is cold, nor a few that something else delayed are the median.
+	// Rounds is how many rounds Median takes. It is odd, and large enough that the median is neither the
+	// first round, which fills caches, nor one of a few rounds that something else delayed.
 	Rounds = 11
-	// tolerated is how far a server's clock may be from this machine's: NTP keeps clocks
-	// far closer, and nobody sees a campaign open a second early.
+	// tolerated is how far a server's clock may be from this machine's. NTP keeps clocks far closer, and
+	// nobody notices that a campaign opens a second early.
 	tolerated = time.Second
 )
 
-// Median returns how long something takes: the median of all Rounds, to ten microseconds.
-// The first error of a round ends it and is returned as it is.
+// Median returns the median of how long Rounds rounds take, to ten microseconds. It stops at the first error
+// of a round and returns that error as it is.
 func Median(round func() error) (time.Duration, error) {
 	took := make([]time.Duration, Rounds)
 	for n := range took {
@@ -29,9 +29,9 @@ func Median(round func() error) (time.Duration, error) {
 	return took[Rounds/2].Round(10 * time.Microsecond), nil
 }
 
-// Clock adds how far the clock that a server reads is from this machine's: OK within a
-// second, and else a Warn. What the reading itself takes is taken for the same both ways.
-// The error is that of the reading, as it is; then nothing is added.
+// Clock adds how far a server's clock is from this machine's: OK within a second, and else a Warn. It assumes
+// that the request takes as long as the answer. If read fails, Clock adds nothing and returns that error as
+// it is.
 func (f *Findings) Clock(what, fix string, read func() (time.Time, error)) error {
 	before := time.Now()
 	server, err := read()

@@ -18,10 +18,10 @@ type claimMetrics struct {
 	took, batches, gate prometheus.Histogram
 }
 
-// Why a claim has no outcome. Only unknown by itself needs an operator: anybody can ask for what is
-// not there, or leave before the answer.
+// Why a claim has no outcome. Of these only unknown always concerns an operator: anybody can ask for a
+// campaign that does not exist, or leave before the answer.
 const (
-	claimUnknown  = "unknown"   // it may have been decided: 503
+	claimUnknown  = "unknown"   // the gate may have decided it: 503
 	claimShed     = "shed"      // there was no room, and nothing was decided: 503
 	claimMismatch = "mismatch"  // the node may not decide the campaign, and nothing was decided: 503
 	claimNotFound = "not_found" // there is no such campaign: 404
@@ -46,13 +46,13 @@ func newClaimMetrics() claimMetrics {
 	return m
 }
 
-// Decided counts an outcome that is answered.
+// Decided counts a claim that is answered with an outcome.
 func (m *Monitor) Decided(o firstcome.Outcome) { m.decided[o].Inc() }
 
 // Took notes how long a claim with an outcome took.
 func (m *Monitor) Took(long time.Duration) { m.took.Observe(long.Seconds()) }
 
-// Undecided counts a claim, made with ctx, that ended with an error.
+// Undecided counts a claim that ended with an error. ctx is the claim's context.
 func (m *Monitor) Undecided(ctx context.Context, err error) {
 	why := claimUnknown
 	switch {
@@ -72,13 +72,13 @@ func (m *Monitor) Undecided(ctx context.Context, err error) {
 func (m *Monitor) Batch(claims int, took time.Duration, err error) {
 	m.batches.Observe(float64(claims))
 	m.gate.Observe(took.Seconds())
-	if err != nil && !errors.Is(err, firstcome.ErrNoCampaign) { // anybody can ask for what is not there
+	if err != nil && !errors.Is(err, firstcome.ErrNoCampaign) { // anybody can ask for a campaign that does not exist
 		m.failures.WithLabelValues(classOf(err)).Inc()
 		m.Warn("a batch of claims was not decided", "claims", claims, "err", err)
 	}
 }
 
-// WatchClaims has the Monitor watch the parts that answer claims, and their connections.
+// WatchClaims adds the metrics of the parts that answer claims, and of their connections.
 func (m *Monitor) WatchClaims(i *flow.Issuer, connections func() (open, evicted, shed int64)) {
 	one := func(which int) func() int64 {
 		return func() int64 {

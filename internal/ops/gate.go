@@ -15,7 +15,7 @@ import (
 
 // gateMetrics are the metrics of a node whose gate is not the ledger.
 type gateMetrics struct {
-	failures *prometheus.CounterVec // of the gate, by class
+	failures *prometheus.CounterVec // calls of the gate that failed, by class
 	alarms   prometheus.Counter
 	lag      prometheus.Histogram
 	record   prometheus.Histogram
@@ -27,9 +27,9 @@ var lags = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 3
 
 // Classes of the gate's failures.
 const (
-	classSafe     = "safe"     // nothing was done; asking again soon succeeds
+	classSafe     = "safe"     // nothing was done; another try will succeed soon
 	classUnknown  = "unknown"  // it may have been done
-	classFatal    = "fatal"    // nothing is done until an operator acts
+	classFatal    = "fatal"    // the gate does nothing until an operator acts
 	classLost     = "lost"     // the gate has lost a campaign
 	classMismatch = "mismatch" // the node has another gate or secret than the campaign
 )
@@ -49,7 +49,7 @@ func newGateMetrics() gateMetrics {
 	return m
 }
 
-// classOf says what a failure of the gate means.
+// classOf returns the class of an error of the gate.
 func classOf(err error) string {
 	switch {
 	case errors.Is(err, flow.ErrLost):
@@ -72,8 +72,8 @@ func (m *Monitor) RetireFailed(err error) {
 	m.log.Warn("a campaign that is over was not retired", "err", err)
 }
 
-// Alarm counts and logs what an operator should know about the journal; id is empty if it is about
-// no single campaign.
+// Alarm counts and logs what an operator should know about the journal. id is empty if the alarm is not about
+// one campaign.
 func (m *Monitor) Alarm(id firstcome.CampaignID, err error) {
 	m.alarms.Inc()
 	about := []any{"err", err}
@@ -94,24 +94,24 @@ func (m *Monitor) Record(one flow.Recording) {
 	}
 }
 
-// A Gate is what a Monitor watches of a gate beside the ledger.
+// A Gate has the parts that a Monitor watches if there is a gate beside the ledger.
 type Gate struct {
-	Name    string // as the campaigns name it
+	Name    string // the name that campaigns have for the gate
 	Changer *flow.Changer
 	Retirer *flow.Retirer
 	// Lag returns, for each of these campaigns with unrecorded coupons, how far the ledger
 	// is behind the gate.
 	Lag func(context.Context, []flow.Revision) ([]flow.Lag, error)
-	// Waiter is where claims wait; nil: this node answers none.
+	// Waiter is where claims wait until they are recorded. It is nil if this node answers no claims.
 	Waiter *flow.Waiter
-	// Recorder is this node's; nil: it records nothing.
+	// Recorder is this node's recorder. It is nil if this node records nothing.
 	Recorder *flow.Recorder
 }
 
-// WatchGate has the Monitor watch a gate beside the ledger. The ledger must be watched already.
+// WatchGate adds the metrics of a gate beside the ledger. Call WatchLedger first.
 func (m *Monitor) WatchGate(g Gate) {
-	// These labels identify the journal to the nodes that fill it and to those that drain it: two
-	// fleets under one Prometheus have two journals, whatever their jobs are called.
+	// These labels are the same on the nodes that fill a journal and on those that drain it. They tell the
+	// journals of two fleets under one Prometheus apart, whatever the jobs are called.
 	journal := prometheus.Labels{"ledger": m.ledger.Identity(), "gate": g.Name}
 	m.registry.MustRegister(m.failures)
 	m.watchChanger(g.Changer)
@@ -128,7 +128,8 @@ func (m *Monitor) WatchGate(g Gate) {
 	}
 }
 
-// breakerStates are the values of a recorder's breaker as a number: the higher, the worse.
+// breakerStates has the states of a recorder's breaker; the metric is the index of the state: the higher, the
+// worse.
 var breakerStates = []string{"closed", "half-open", "open"}
 
 func (m *Monitor) watchRecorder(r *flow.Recorder, journal prometheus.Labels) {
@@ -159,7 +160,7 @@ func (m *Monitor) watchRetirer(r *flow.Retirer) {
 	})
 }
 
-// results registers a counter by result.
+// results registers a counter with a series for each result.
 func (m *Monitor) results(name, help string, results map[string]func() int64) {
 	for result, value := range results {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
@@ -168,7 +169,7 @@ func (m *Monitor) results(name, help string, results map[string]func() int64) {
 	}
 }
 
-// watchBacklog asks the gate what the ledger does not have yet. Every node reports it,
+// watchBacklog asks the gate how many coupons the ledger does not have yet. Every node reports the backlog,
 // because the recorders may be down.
 func (m *Monitor) watchBacklog(lag func(context.Context, []flow.Revision) ([]flow.Lag, error), journal prometheus.Labels) {
 	b := &backlog{named: m.ledger.Active, lag: lag}
@@ -182,7 +183,7 @@ func (m *Monitor) watchBacklog(lag func(context.Context, []flow.Revision) ([]flo
 	})
 }
 
-// A backlog is what the ledger does not have yet of the active campaigns.
+// A backlog measures which coupons of the active campaigns the ledger does not have yet.
 type backlog struct {
 	named func(context.Context) ([]flow.Revision, error)
 	lag   func(context.Context, []flow.Revision) ([]flow.Lag, error)
@@ -191,7 +192,7 @@ type backlog struct {
 	active []flow.Revision
 }
 
-// ask returns how many coupons the backlog has, and for how many seconds the oldest has waited.
+// ask returns how many coupons are in the backlog, and for how many seconds the oldest has waited.
 func (b *backlog) ask() ([]float64, error) {
 	active := b.campaigns()
 	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
@@ -206,8 +207,8 @@ func (b *backlog) ask() ([]float64, error) {
 	return []float64{float64(numbers), oldest.Seconds()}, err
 }
 
-// campaigns returns the active campaigns. While the ledger is down, which is when
-// the backlog matters, it returns those that the ledger named last.
+// campaigns returns the active campaigns. The backlog matters most while the ledger is down: then campaigns
+// returns those that the ledger named last.
 func (b *backlog) campaigns() []flow.Revision {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
 	defer cancel()

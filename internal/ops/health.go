@@ -15,8 +15,8 @@ import (
 	"github.com/firstcome/firstcome/internal/auth"
 )
 
-// Handler returns what only operators may see: metrics, profiles and health. It belongs on a listener of its own, never on the
-// public one. On a loopback address it answers only requests for a loopback address.
+// Handler serves what only operators may see: metrics, profiles and health. It belongs on a listener of its own, never
+// on the public one. On a loopback address it only answers requests for a loopback address.
 func (m *Monitor) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
@@ -40,7 +40,7 @@ func (m *Monitor) Handler() http.Handler {
 	})
 }
 
-// Serve serves Handler on ln until ctx ends. Nobody waits for its answers, so it then cuts them off.
+// Serve serves Handler on ln until ctx ends. Then it cuts off its answers, because nobody depends on them.
 func (m *Monitor) Serve(ctx context.Context, ln net.Listener) error {
 	server := &http.Server{Handler: m.Handler(), ReadHeaderTimeout: 5 * time.Second}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
@@ -51,24 +51,25 @@ func (m *Monitor) Serve(ctx context.Context, ln net.Listener) error {
 	return nil
 }
 
-// Drain makes the node not ready from now on. It may be called more than once.
+// Drain makes the node report that it is not ready, from now on. It may be called more than once.
 func (m *Monitor) Drain() { m.draining.Store(true) }
 
-// A readiness is the answer of /readyz. Version, Ledger and Gate are shown if asked for.
+// A readiness is the answer of /readyz. Version, Ledger and Gate are only in a verbose answer.
 type readiness struct {
 	Status  string `json:"status"` // ready or draining
 	Version string `json:"version,omitempty"`
-	Ledger  string `json:"ledger,omitempty"` // ok, or what is wrong with it
-	Gate    string `json:"gate,omitempty"`   // what is wrong with the gate beside the ledger; empty if nothing is known to be
+	Ledger  string `json:"ledger,omitempty"` // ok, or what is wrong with the ledger
+	Gate    string `json:"gate,omitempty"`   // what is wrong with the gate beside the ledger; empty if nothing is known to be wrong
 }
 
-// live answers GET /livez: the process answers. It touches nothing.
+// live answers GET /livez: it only shows that the process answers.
 func live(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, readiness{Status: "ok"})
 }
 
-// Ready answers GET /readyz. Only the node's own state makes it unready: a ledger that is down
-// is shown, and claims get truthful 503s. Callers whom mayLook admits see it.
+// Ready answers GET /readyz. Only the node's own state makes it unready: while the ledger is down, the node
+// stays ready and claims get truthful 503s. A verbose answer shows the state of the ledger to callers that
+// mayLook admits.
 func (m *Monitor) Ready(w http.ResponseWriter, r *http.Request, mayLook func(*http.Request) bool) {
 	status, said := http.StatusOK, readiness{Status: "ready"}
 	if m.draining.Load() {
@@ -88,7 +89,7 @@ func answer(w http.ResponseWriter, status int, said readiness) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that is gone asks again
+	_, _ = w.Write(body) // a client that has left asks again
 }
 
 // ledgerPatience is how long /readyz?verbose waits for the ledger.
@@ -107,7 +108,7 @@ func (m *Monitor) ledgerState(ctx context.Context) string {
 	return "ok"
 }
 
-// gateState says whether a gate beside the ledger other than this node's decides campaigns.
+// gateState says whether campaigns are decided by a gate beside the ledger that is not this node's.
 func (m *Monitor) gateState(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, ledgerPatience)
 	defer cancel()

@@ -11,7 +11,7 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// ledgerMetrics are the metrics of what the node writes to the ledger.
+// ledgerMetrics are the metrics of the node's writes to the ledger.
 type ledgerMetrics struct {
 	commit    prometheus.Histogram
 	failed    prometheus.Counter
@@ -36,7 +36,7 @@ func (m *Monitor) Commit(jobs int, took time.Duration, err error) {
 	}
 }
 
-// WatchLedger has the Monitor watch the ledger, in the metrics and for Ready.
+// WatchLedger adds the metrics of the ledger, and has Ready show its state.
 func (m *Monitor) WatchLedger(l *ledger.Ledger) {
 	m.ledger = l
 	m.registry.MustRegister(m.commit, m.failed, newStock(l), &question{
@@ -54,16 +54,16 @@ func (m *Monitor) WatchLedger(l *ledger.Ledger) {
 	})
 }
 
-// A stock reads the campaigns that are not closed from the ledger when asked.
+// A stock reads the campaigns that are not closed from the ledger at each scrape.
 type stock struct {
 	ledger                           *ledger.Ledger
 	quantity, inForce, issued, epoch *prometheus.Desc
-	left                             *prometheus.Desc // campaigns that have no series of their own
+	left                             *prometheus.Desc // how many campaigns have no series of their own
 }
 
 const (
-	// maxSeries bounds the campaigns that have series of their own, of four metrics: as many as
-	// test/bench has on sale at once.
+	// maxSeries bounds how many campaigns have series of their own, for four metrics each. test/bench has as
+	// many campaigns on sale at once.
 	maxSeries = 1000
 	// scrapePatience is how long a scrape waits for the ledger.
 	scrapePatience = 2 * time.Second
@@ -94,7 +94,7 @@ func (s *stock) Collect(to chan<- prometheus.Metric) {
 	defer cancel()
 	found, more, err := s.ledger.Unclosed(ctx, maxSeries)
 	if err != nil {
-		return // a gap in these series tells of it; the others stay true
+		return // a gap in these series shows the failure; the other metrics stay true
 	}
 	to <- gauge(s.left, float64(more))
 	for _, c := range found {

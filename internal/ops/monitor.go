@@ -1,9 +1,9 @@
-// Package ops is what operators see of a node: its metrics, its profiles, and whether it is
-// ready, on a listener of their own.
+// Package ops shows operators a node's metrics, its profiles, and whether it is ready, on a separate
+// listener.
 //
-// A Monitor is made before the other parts of a node. Parts that report get one of its methods
-// (Batch, Commit, Record, …); parts that count for themselves are given to a Watch method, and
-// read at each scrape.
+// A Monitor is made before the other parts of a node. Some parts report: each gets a method of the Monitor
+// (Batch, Commit, Record, …). Other parts count for themselves: they are passed to a Watch method, and the
+// Monitor reads them at each scrape.
 package ops
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// A Monitor counts what a node does, and says how it is. Make one with New. A metric exists
-// once its part is watched; labels have few values and never name a user.
+// A Monitor counts what a node does, and reports the node's health. Make one with New. A metric exists once
+// its part is watched. Labels have few values and never name a user.
 type Monitor struct {
 	log      *slog.Logger
 	version  string
@@ -35,7 +35,7 @@ type Monitor struct {
 	warned   atomic.Int64 // when Warn last logged, in seconds since 1970
 }
 
-// New returns a Monitor for the firstcome of a version and commit.
+// New returns a Monitor for a firstcome with this version and commit.
 func New(log *slog.Logger, version, commit string) *Monitor {
 	m := &Monitor{
 		log: log, version: version, registry: prometheus.NewRegistry(),
@@ -49,8 +49,8 @@ func New(log *slog.Logger, version, commit string) *Monitor {
 	return m
 }
 
-// Warn logs at most once a second: what fails for one claim fails for thousands,
-// and the counters tell how many.
+// Warn logs at most once a second: a failure of one claim is likely a failure of thousands, and the counters
+// say of how many.
 func (m *Monitor) Warn(text string, args ...any) {
 	now := time.Now().Unix()
 	if last := m.warned.Load(); last == now || !m.warned.CompareAndSwap(last, now) {
@@ -59,8 +59,8 @@ func (m *Monitor) Warn(text string, args ...any) {
 	m.log.Warn(text, args...)
 }
 
-// latencies are the buckets of times, in seconds: from a claim answered from a
-// lease to twice the time that a call of the gate may take.
+// latencies are the buckets of durations, in seconds: from a claim that is answered from a lease to twice the
+// time that a call of the gate may take.
 var latencies = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
 func histogram(name, help string, buckets []float64) prometheus.Histogram {
@@ -87,8 +87,8 @@ func gauge(of *prometheus.Desc, value float64, labels ...string) prometheus.Metr
 	return prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value, labels...)
 }
 
-// A question is asked at each scrape. The first of its metrics says whether there was an
-// answer; the others are what it was, in the order of ask.
+// A question is asked at each scrape. Its first metric says whether there was an answer; the other metrics
+// are the values of the answer, in the order of ask.
 type question struct {
 	metrics []*prometheus.Desc
 	ask     func() ([]float64, error)
@@ -101,7 +101,7 @@ func (q *question) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect asks.
+// Collect asks the question.
 func (q *question) Collect(to chan<- prometheus.Metric) {
 	values, err := q.ask()
 	if err != nil {

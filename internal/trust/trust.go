@@ -1,5 +1,5 @@
-// Package trust reads the certificates by which a server is known to us, and we to
-// it, and says what to do about a connection that fails for theirs.
+// Package trust reads the certificates by which a client and a server know each other. It also says what to
+// do about a connection that fails because of a certificate.
 package trust
 
 import (
@@ -14,15 +14,15 @@ import (
 
 // The options of a server's URL, by libpq's names for them. Each names a PEM file.
 const (
-	RootOption = "sslrootcert" // the authorities that may vouch for the server, instead of the system's
-	CertOption = "sslcert"     // our own certificate, with its chain
-	KeyOption  = "sslkey"      // its private key
+	RootOption = "sslrootcert" // the certificate authorities to trust, instead of the system's
+	CertOption = "sslcert"     // the client's own certificate, with its chain
+	KeyOption  = "sslkey"      // the private key of that certificate
 )
 
-// Files are the PEM files of a connection; empty ones are not used.
+// Files are the names of a connection's PEM files. An empty name is not used.
 type Files struct{ Root, Cert, Key string }
 
-// Take returns the files that options name, and takes them out of the options.
+// Take returns the files that options name, and removes them from the options.
 func Take(options url.Values) Files {
 	take := func(name string) string {
 		value := options.Get(name)
@@ -32,8 +32,8 @@ func Take(options url.Values) Files {
 	return Files{Root: take(RootOption), Cert: take(CertOption), Key: take(KeyOption)}
 }
 
-// Apply has a configuration trust and present what the files have. An error says
-// which option is wrong.
+// Apply reads the files and has a configuration trust the authorities and present the certificate in them. An
+// error says which option is wrong.
 func (f Files) Apply(c *tls.Config) error {
 	if (f.Cert == "") != (f.Key == "") {
 		return fmt.Errorf("%s and %s go together: name both or neither", CertOption, KeyOption)
@@ -58,8 +58,8 @@ func (f Files) Apply(c *tls.Config) error {
 	return nil
 }
 
-// Advice returns what to do about an error of a connection that failed for TLS, and
-// nothing for any other.
+// Advice says what to do about an error of a connection that failed because of TLS. For any other error it
+// returns nothing.
 func Advice(err error) string {
 	var authority x509.UnknownAuthorityError
 	var host x509.HostnameError
@@ -75,7 +75,7 @@ func Advice(err error) string {
 	case errors.As(err, &record):
 		return "the server speaks no TLS on this port: name the one on which it does"
 	}
-	// crypto/tls has this name for what the other side sent, and no type that others may see.
+	// crypto/tls marks an error that the other side sent by this name only; it exports no type for it.
 	var operation *net.OpError
 	if errors.As(err, &operation) && operation.Op == "remote error" {
 		return "the server did not take our certificate, or wants one: see " + CertOption + " and " + KeyOption

@@ -21,17 +21,17 @@ import (
 
 // Certificates are PEM files for a server that speaks TLS and for its clients.
 type Certificates struct {
-	Root      string // the authority that made all of these
-	Cert, Key string // a client's, whose name is the user that it may log in as: see CertifiedUser
-	Other     string // an authority that made none of them
+	Root      string // the authority that issued all other certificates here but Other
+	Cert, Key string // a client's certificate and key. Its common name is the user that the client may log in as: CertifiedUser
+	Other     string // an authority that issued none of them
 }
 
 // CertifiedUser is the common name in the client's certificate.
 const CertifiedUser = "certified"
 
-// Secured starts a server for t that also speaks TLS, and returns the URL for that, by
-// the only name that its certificate has: localhost. The URL says nothing of what the
-// client trusts. Server.URL goes on without TLS.
+// Secured starts a server for t that also speaks TLS, and returns its URL for TLS. The URL has the only name
+// that the server's certificate has: localhost. It does not say what the client trusts. Server.URL is still
+// the URL without TLS.
 func (k Kind) Secured(t testing.TB, arguments ...string) (*Server, string, Certificates) {
 	t.Helper()
 	dir, c := k.certificates(t)
@@ -44,12 +44,12 @@ func (k Kind) Secured(t testing.TB, arguments ...string) (*Server, string, Certi
 	return s, at, c
 }
 
-// certificates makes a directory with what servers of a kind, and their clients, need.
+// certificates makes a directory with the certificates that servers of a kind and their clients need.
 func (k Kind) certificates(t testing.TB) (dir string, c Certificates) {
 	t.Helper()
 	recipe, err := k.recipe()
 	k.must(t, err)
-	// Not t.TempDir: the server's account could not read it.
+	// The server's account could not read t.TempDir.
 	dir, err = os.MkdirTemp("", "firstcome-tls-")
 	if err != nil {
 		t.Fatal(err)
@@ -61,8 +61,8 @@ func (k Kind) certificates(t testing.TB) (dir string, c Certificates) {
 	return dir, c
 }
 
-// secure returns the arguments with which a server takes the certificates in a
-// directory. Redis has a port of its own for TLS.
+// secure returns the arguments that have a server use the certificates in a directory. Redis has a port of
+// its own for TLS.
 func (k Kind) secure(dir string, port int) []string {
 	root, cert, key := filepath.Join(dir, "root.pem"), filepath.Join(dir, "server.pem"), filepath.Join(dir, "server.key")
 	return map[Kind][]string{
@@ -91,14 +91,14 @@ func (k Kind) secureURL(s *Server, port int) (string, error) {
 	return u.String(), nil
 }
 
-// hba lets PostgreSQL's owner in as without TLS; users of a name of ours need a password,
-// and the certified one its certificate.
+// hba lets PostgreSQL's owner in without a password or TLS. The users that tests make need a password, and
+// CertifiedUser needs its certificate.
 const hba = `hostssl all ` + CertifiedUser + ` 127.0.0.1/32 cert
 host all postgres 127.0.0.1/32 trust
 host all all 127.0.0.1/32 scram-sha-256
 `
 
-// newCertificates fills a directory for the server's account.
+// newCertificates writes all certificates into a directory, and gives the directory to the server's account.
 func newCertificates(dir, account string) (Certificates, error) {
 	file := func(name string) string { return filepath.Join(dir, name) }
 	root, err := newAuthority(file("root.pem"))
@@ -108,7 +108,7 @@ func newCertificates(dir, account string) (Certificates, error) {
 	_, other := newAuthority(file("other.pem"))
 	errs := []error{
 		other,
-		root.issue(file("server"), "localhost", x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth), // of a cluster, also its peers' client
+		root.issue(file("server"), "localhost", x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth), // a master of a cluster is also a client of its peers
 		root.issue(file("client"), CertifiedUser, x509.ExtKeyUsageClientAuth),
 		os.WriteFile(file("hba"), []byte(hba), 0o644),
 		give(dir, account), give(file("server.key"), account),
@@ -116,7 +116,7 @@ func newCertificates(dir, account string) (Certificates, error) {
 	return Certificates{Root: file("root.pem"), Cert: file("client.pem"), Key: file("client.key"), Other: file("other.pem")}, errors.Join(errs...)
 }
 
-// An authority vouches for certificates.
+// An authority issues certificates.
 type authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
@@ -159,9 +159,9 @@ func (a *authority) issue(file, name string, usages ...x509.ExtKeyUsage) error {
 	return errors.Join(writePEM(file+".pem", "CERTIFICATE", der), writePEM(file+".key", "PRIVATE KEY", private))
 }
 
-// certificate returns what all certificates have: they are good for a day.
+// certificate returns the fields that all certificates share. Certificates are valid for a day.
 func certificate(name string) *x509.Certificate {
-	serial, _ := rand.Int(rand.Reader, big.NewInt(1<<62)) // which never fails
+	serial, _ := rand.Int(rand.Reader, big.NewInt(1<<62)) // rand never fails
 	now := time.Now()
 	return &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: name},
@@ -169,7 +169,7 @@ func certificate(name string) *x509.Certificate {
 	}
 }
 
-// writePEM writes a file that others than its owner can read only if it is a certificate.
+// writePEM writes a PEM file. Only its owner can read it, unless it is a certificate.
 func writePEM(file, kind string, der []byte) error {
 	mode := os.FileMode(0o600)
 	if kind == "CERTIFICATE" {

@@ -14,20 +14,20 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// slots are those of every Redis Cluster.
+// slots is how many slots every Redis Cluster has.
 const slots = 16384
 
-// A Cluster is a Redis Cluster of masters of one's own, without replicas. One goroutine
-// at a time may use its methods.
+// A Cluster is a Redis Cluster for one test. It has masters and no replicas. One goroutine at a time may use
+// its methods.
 type Cluster struct {
 	masters []*Server
-	secured []int       // the masters' ports for TLS; nil: without
-	names   []string    // by which the masters know each other
-	moved   map[int]int // slots whose master is not the first one's
+	secured []int       // the masters' ports for TLS; nil without TLS
+	names   []string    // the masters' ids within the cluster
+	moved   map[int]int // the masters of the slots that were moved
 }
 
-// RedisCluster starts a Cluster of so many masters for t, each with an equal share of
-// the slots, and returns when all of them serve. It needs Redis 7.0, or Valkey.
+// RedisCluster starts a Cluster for t with so many masters, each with an equal share of the slots. It returns
+// when all masters serve. It needs Redis 7.0, or Valkey.
 func RedisCluster(t testing.TB, masters int) *Cluster {
 	t.Helper()
 	c := &Cluster{moved: map[int]int{}}
@@ -35,8 +35,8 @@ func RedisCluster(t testing.TB, masters int) *Cluster {
 	return c
 }
 
-// SecuredRedisCluster is RedisCluster with TLS, also among the masters; all have the same
-// certificate, whose name is localhost.
+// SecuredRedisCluster is RedisCluster with TLS, also between the masters. All masters have the same
+// certificate, for localhost.
 func SecuredRedisCluster(t testing.TB, masters int) (*Cluster, Certificates) {
 	t.Helper()
 	dir, files := Redis.certificates(t)
@@ -49,7 +49,7 @@ func SecuredRedisCluster(t testing.TB, masters int) (*Cluster, Certificates) {
 	return c, files
 }
 
-// start starts the masters, each with arguments of its own.
+// start starts the masters. It calls arguments for each of them.
 func (c *Cluster) start(t testing.TB, masters int, arguments func() []string) {
 	t.Helper()
 	for range masters {
@@ -69,8 +69,8 @@ func (c *Cluster) peer(n int) (host, port string, err error) {
 	return host, port, err
 }
 
-// join shares the slots out, has the masters meet, and waits until each of them says
-// that all is well.
+// join distributes the slots, has the masters meet, and waits until each master says that the cluster is
+// well.
 func (c *Cluster) join(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -97,18 +97,18 @@ func (c *Cluster) join(ctx context.Context) error {
 	})
 }
 
-// well tells whether a master knows all others and a master of each slot.
+// well reports whether a master knows all other masters, and a master for each slot.
 func (c *Cluster) well(ctx context.Context, s *Server) bool {
 	answer, err := askRedis(ctx, s.URL(), []string{"CLUSTER", "INFO"})
 	if err != nil {
 		return false
 	}
-	text, _ := answer.ToString() // an error has no such lines
+	text, _ := answer.ToString() // the text of an error has no such lines
 	return strings.Contains(text, "cluster_state:ok") && strings.Contains(text, "cluster_known_nodes:"+strconv.Itoa(len(c.masters))+"\r")
 }
 
-// URL returns the URL of the cluster, which names every master. With TLS it says nothing
-// of what the client trusts.
+// URL returns the URL of the cluster, which names every master. With TLS, the URL does not say what the
+// client trusts.
 func (c *Cluster) URL() string {
 	u, q := url.URL{Scheme: "redis"}, url.Values{}
 	for n, s := range c.masters {
@@ -126,8 +126,8 @@ func (c *Cluster) URL() string {
 	return u.String()
 }
 
-// User makes a user of every master who has the rights given and no
-// others, and returns the cluster's URL for that user: see User.
+// User makes a user on every master, with these rights and no others, and returns the cluster's URL for that
+// user. See the function User.
 func (c *Cluster) User(t testing.TB, rights ...string) string {
 	t.Helper()
 	u, err := url.Parse(c.URL())
@@ -145,7 +145,7 @@ func (c *Cluster) User(t testing.TB, rights ...string) string {
 	return u.String()
 }
 
-// Find returns a key that a pattern fits.
+// Find returns a key that matches a pattern.
 func (c *Cluster) Find(ctx context.Context, pattern string) (string, error) {
 	for _, s := range c.masters {
 		answer, err := askRedis(ctx, s.URL(), []string{"KEYS", pattern})
@@ -159,8 +159,8 @@ func (c *Cluster) Find(ctx context.Context, pattern string) (string, error) {
 	return "", fmt.Errorf("no master has a key like %s", pattern)
 }
 
-// Move moves the slot of a key, with all of its keys one after the other, to the next
-// master, as an operator does while the cluster is used.
+// Move moves the slot of a key to the next master, with the slot's keys one after the other, as an operator
+// does while the cluster is used.
 func (c *Cluster) Move(ctx context.Context, key string) error {
 	answer, err := askRedis(ctx, c.masters[0].URL(), []string{"CLUSTER", "KEYSLOT", key})
 	if err != nil {
@@ -200,7 +200,7 @@ func (c *Cluster) move(ctx context.Context, slot string, from, to int) error {
 			}
 		}
 	}
-	// The target first: so there is always a node that has it.
+	// The target comes first, so that a node always has the slot.
 	for n := range c.masters {
 		s := c.masters[(to+n)%len(c.masters)]
 		err = errors.Join(err, Execute(ctx, s.URL(), "CLUSTER SETSLOT "+slot+" NODE "+c.names[to]))

@@ -22,7 +22,7 @@ func TestTheKeysOfAClusterAreThereWhereverTheirSlotMoves(t *testing.T) {
 	if n := len(client.Nodes()); n != 3 {
 		t.Errorf("the cluster has %d masters, want 3", n)
 	}
-	for range 4 { // once around, and one more
+	for range 4 { // once around all masters, and one more
 		must(t, c.Move(ctx, "{a}1"))
 		for key, want := range map[string]string{"{a}1": "one", "{a}2": "two"} {
 			if got, err := client.Do(ctx, client.B().Get().Key(key).Build()).ToString(); err != nil || got != want {

@@ -16,8 +16,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// Open returns connections to a MariaDB or PostgreSQL, by a URL as Database returns it.
-// Nothing is dialled before the first use. The caller closes it.
+// Open returns a pool of connections to a MariaDB or PostgreSQL, by a URL as Database returns it. It dials
+// nothing before the first use. The caller closes the pool.
 func Open(at string) (*sql.DB, error) {
 	u, err := url.Parse(at)
 	if err != nil {
@@ -44,8 +44,7 @@ func Open(at string) (*sql.DB, error) {
 	return nil, fmt.Errorf("%s is no SQL database", u.Redacted())
 }
 
-// Database makes a new and empty database on the server and returns its URL, for a user
-// who may do everything.
+// Database makes a new, empty database on the server and returns its URL, for a user with all rights.
 func (s *Server) Database(ctx context.Context) (string, error) {
 	return newDatabase(ctx, s.URL())
 }
@@ -67,14 +66,15 @@ func newDatabase(ctx context.Context, at string) (string, error) {
 	return u.String(), nil
 }
 
-// random returns 16 characters that nobody else has.
+// random returns 16 random characters, for a unique name.
 func random() string {
 	b := make([]byte, 8)
-	_, _ = rand.Read(b) // which never fails
+	_, _ = rand.Read(b) // it never fails
 	return hex.EncodeToString(b)
 }
 
-// Execute runs statements on the database of a URL; a Redis's are commands, whose words have no blanks.
+// Execute runs statements on the database of a URL. On Redis a statement is a command whose words contain no
+// blanks.
 func Execute(ctx context.Context, at string, statements ...string) error {
 	if strings.HasPrefix(at, "redis") {
 		var commands [][]string
@@ -97,8 +97,8 @@ func Execute(ctx context.Context, at string, statements ...string) error {
 	return nil
 }
 
-// databaseAt makes a database for t on a server that is not ours, and drops it when
-// the test ends, because that server goes on.
+// databaseAt makes a database for t on a server that the tests did not start. It drops the database when the
+// test ends, because that server lives on.
 func (k Kind) databaseAt(t testing.TB, at string) string {
 	t.Helper()
 	made, err := newDatabase(t.Context(), at)
@@ -116,8 +116,8 @@ func (k Kind) databaseAt(t testing.TB, at string) string {
 	return made
 }
 
-// drop drops a database, by its URL, through the server's. If it is forced, whoever
-// still uses the database is disconnected.
+// drop drops the database with the URL made, by a connection to the server with the URL at. If forced is set,
+// it first disconnects everybody who still uses the database.
 func drop(at, made string, forced bool) error {
 	u, err := url.Parse(made)
 	if err != nil {

@@ -37,7 +37,7 @@ func TestADatabaseOfAServerThatTheEnvironmentNamesEndsWithTheTest(t *testing.T) 
 			must(t, put(t.Context(), at, "mine"))
 		})
 		if kind == services.Redis {
-			return // a numbered one is emptied when its turn comes again
+			return // a numbered database is emptied when its turn comes again
 		}
 		if text, err := get(t.Context(), at); err == nil {
 			t.Errorf("after the test the database has %q", text)

@@ -25,34 +25,34 @@ const (
 	PostgreSQL Kind = "PostgreSQL"
 )
 
-// SQLite is the one among Ledgers that needs no server.
+// SQLite is the kind of ledger that needs no server.
 const SQLite = "SQLite"
 
-// Ledgers are the kinds of databases that a ledger may be in: each makes a new and empty one for a test, and
-// returns the ledger's name.
+// Ledgers has the kinds of databases that a ledger may be in. Each function makes a new, empty database for a
+// test and returns the ledger's name.
 var Ledgers = map[string]func(testing.TB) string{
 	SQLite:             func(t testing.TB) string { return filepath.Join(t.TempDir(), "firstcome.db") },
 	string(MariaDB):    MariaDB.Database,
 	string(PostgreSQL): PostgreSQL.Database,
 }
 
-// ErrMissing says that this machine has no binary of a kind of server.
+// ErrMissing says that this machine lacks the binary for a kind of server.
 var ErrMissing = errors.New("not installed")
 
-// A recipe says how the servers of a kind are made and used.
+// A recipe says how to make and use servers of a kind.
 type recipe struct {
-	account  string                              // who runs it if we are root; "" is we
-	prepare  func(data string) []string          // the command that fills the data directory; nil if none has to
-	template func() (*Server, error)             // has what prepare makes, to be copied; nil if there is none
-	command  func(data, port string) []string    // the server's
-	stop     syscall.Signal                      // asks it to end and waits for no client
-	remove   func(data string) error             // what a killed server has left outside of its directory; nil if nothing
-	end      string                              // the signal that ends it at once and leaves nothing behind
-	url      func(address string) string         // of a user who may do everything
-	ping     func(context.Context, string) error // nil if it answers
+	account  string                              // the account that runs the server if this process is root's; "" is this process's
+	prepare  func(data string) []string          // the command that fills the data directory; nil if it may be empty
+	template func() (*Server, error)             // returns a server whose data directory is to be copied, instead of prepare; nil if there is none
+	command  func(data, port string) []string    // the command that runs the server
+	stop     syscall.Signal                      // has the server end without waiting for clients
+	remove   func(data string) error             // removes what a killed server has left outside of its directory; nil if there is nothing
+	end      string                              // the signal that ends the server at once and leaves nothing behind
+	url      func(address string) string         // the URL for a user with all rights
+	ping     func(context.Context, string) error // returns nil if the server answers
 }
 
-// recipe returns the recipe of a kind with the binaries of this machine.
+// recipe returns the recipe of a kind, with this machine's binaries.
 func (k Kind) recipe() (recipe, error) {
 	r, err := k.withoutTemplate()
 	r.template = templates[k]
@@ -74,8 +74,8 @@ func (k Kind) withoutTemplate() (recipe, error) {
 	return r, nil
 }
 
-// Installed returns nil if this machine has the binaries of a kind, else an error that
-// is ErrMissing and names Debian's package of them, which .ci/install installs.
+// Installed returns nil if this machine has the binaries of a kind. Otherwise the error is ErrMissing and
+// names their Debian package, which .ci/install installs.
 func (k Kind) Installed() error {
 	_, err := k.recipe()
 	if errors.Is(err, ErrMissing) && runtime.GOOS == "linux" {
@@ -85,8 +85,8 @@ func (k Kind) Installed() error {
 	return err
 }
 
-// Fast returns arguments for Start and Server that give up durability for speed: the
-// server loses what it has if the machine stops, and Redis also if it is killed.
+// Fast returns arguments for Start and Server that give up durability for speed: the server loses data if the
+// machine stops, and Redis also if it is killed.
 func (k Kind) Fast() []string {
 	return map[Kind][]string{
 		Redis:      {"--appendonly", "no"},
@@ -95,7 +95,7 @@ func (k Kind) Fast() []string {
 	}[k]
 }
 
-// variable returns the name of the environment's variable with the URL of a server.
+// variable returns the name of the environment variable that has the URL of a server.
 func (k Kind) variable() string {
 	return map[Kind]string{
 		Redis:      "FIRSTCOME_TEST_REDIS_URL",
@@ -104,7 +104,7 @@ func (k Kind) variable() string {
 	}[k]
 }
 
-// unlessShort leaves a test out of the quick subset of all tests.
+// unlessShort skips a test under -short, which is the quick subset of all tests.
 func (k Kind) unlessShort(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
@@ -112,8 +112,8 @@ func (k Kind) unlessShort(t testing.TB) {
 	}
 }
 
-// Server starts a server for t; see Start. It ends with the test, and if that has
-// failed, what the server wrote goes to the test's log.
+// Server starts a server for t; see Start. The server ends with the test. If the test has failed, its log
+// shows the end of the server's log.
 func (k Kind) Server(t testing.TB, arguments ...string) *Server {
 	t.Helper()
 	k.unlessShort(t)
@@ -122,7 +122,7 @@ func (k Kind) Server(t testing.TB, arguments ...string) *Server {
 	return s
 }
 
-// ends has a server that was started end with the test.
+// ends has a server end with the test. err is the error of its start.
 func (k Kind) ends(t testing.TB, s *Server, err error) {
 	t.Helper()
 	k.must(t, err)
@@ -136,7 +136,7 @@ func (k Kind) ends(t testing.TB, s *Server, err error) {
 	})
 }
 
-// must skips or fails a test.
+// must skips the test if the server is not installed, and fails it for any other error.
 func (k Kind) must(t testing.TB, err error) {
 	t.Helper()
 	if errors.Is(err, ErrMissing) {
@@ -147,21 +147,22 @@ func (k Kind) must(t testing.TB, err error) {
 	}
 }
 
-// shared returns the server that all tests of this process share: the first who
-// asks starts it. It ends with the process.
+// shared has the servers that all tests of this process share. The first call starts a server. It ends with
+// the process.
 var shared = map[Kind]func() (*Server, error){
 	MariaDB:    sync.OnceValues(func() (*Server, error) { return MariaDB.Start(context.Background(), MariaDB.Fast()...) }),
 	PostgreSQL: sync.OnceValues(func() (*Server, error) { return PostgreSQL.Start(context.Background(), PostgreSQL.Fast()...) }),
 }
 
-// templates return a server of a kind that never runs, but has its data directory: to fill that takes
-// longer than all the rest of a start. The first who asks has it made. It ends with the process.
+// templates has, for a kind, a server that never runs and whose data directory is copied: filling a data
+// directory takes longer than the rest of a start. The first call makes the template. It ends with the
+// process.
 var templates = map[Kind]func() (*Server, error){
 	MariaDB:    sync.OnceValues(func() (*Server, error) { return MariaDB.newTemplate() }),
 	PostgreSQL: sync.OnceValues(func() (*Server, error) { return PostgreSQL.newTemplate() }),
 }
 
-// newTemplate makes a template by a kind's recipe.
+// newTemplate makes a template with a kind's recipe.
 func (k Kind) newTemplate() (*Server, error) {
 	recipe, err := k.withoutTemplate()
 	if err != nil {
@@ -171,7 +172,7 @@ func (k Kind) newTemplate() (*Server, error) {
 	defer cancel()
 	s := &Server{kind: k, recipe: recipe}
 	if err = s.prepare(ctx); err == nil {
-		s.process, err = launch(s.directory, recipe.account, recipe.end, []string{"true"}) // who keeps the directory
+		s.process, err = launch(s.directory, recipe.account, recipe.end, []string{"true"}) // its keeper keeps the directory
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make the data directory of %s: %w", k, err), s.Close())
@@ -179,17 +180,16 @@ func (k Kind) newTemplate() (*Server, error) {
 	return s, nil
 }
 
-// Database makes a new and empty database for t and returns its URL, for a user who may
-// do everything. It ends with the test. What is kept is not durable here: nobody can
-// kill this server. One on Redis is one of the numbered ones, and channels of
-// publications are not part of it.
+// Database makes a new, empty database for t and returns its URL, for a user with all rights. The database
+// ends with the test. It is not durable, because no test can kill this server. On Redis it is one of the
+// numbered databases, which do not separate publication channels.
 func (k Kind) Database(t testing.TB) string {
 	t.Helper()
 	k.unlessShort(t)
 	if url := os.Getenv(k.variable()); url != "" {
 		return k.databaseAt(t, url)
 	}
-	if k == Redis { // which starts in no time
+	if k == Redis { // it starts in no time
 		return k.Server(t, k.Fast()...).URL()
 	}
 	s, err := shared[k]()
@@ -199,8 +199,8 @@ func (k Kind) Database(t testing.TB) string {
 	return url
 }
 
-// binary returns the file of the first of the commands that this machine has, in the
-// path or in one of the directories that systems keep servers in.
+// binary returns the file of the first of the commands that this machine has: in PATH, in the given
+// directories, or in the directories where systems keep servers.
 func binary(directories []string, commands ...string) (string, error) {
 	for _, command := range commands {
 		if file, err := exec.LookPath(command); err == nil {
@@ -215,8 +215,8 @@ func binary(directories []string, commands ...string) (string, error) {
 	return "", fmt.Errorf("%s: %w", commands[0], ErrMissing)
 }
 
-// newestFirst returns the directories that match a pattern whose only asterisk stands
-// for a version, and is followed by one more name.
+// newestFirst returns the directories that match a pattern, the newest version first. The pattern has one
+// asterisk, for a version, and one more name after it.
 func newestFirst(pattern string) []string {
 	found, err := filepath.Glob(pattern)
 	if err != nil {

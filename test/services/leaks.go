@@ -10,8 +10,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main runs the tests of a package, as its TestMain, and ends the process. They fail
-// also if Leaks does.
+// Main is the TestMain of a package: it runs the tests and ends the process. It also fails if Leaks returns
+// an error.
 func Main(m *testing.M) {
 	status := m.Run()
 	if status == 0 {
@@ -23,27 +23,27 @@ func Main(m *testing.M) {
 	os.Exit(status)
 }
 
-// longestEnd is above the longest time for which a client that was told to close goes on
-// with a connection: PostgreSQL's cancels what is under way for 15 seconds at most.
+// longestEnd is longer than a closed client may keep a connection: PostgreSQL's client takes up to 15 seconds
+// to cancel a query that is running.
 const longestEnd = 20 * time.Second
 
-// Leaks returns an error that shows the goroutines that there are besides the caller's, if
-// they do not end. goleak alone waits for less than half a second, in which on a busy
-// machine a connection may not have ended that a client closes in the background.
+// Leaks returns an error that shows all goroutines other than the caller's that do not end. goleak alone
+// waits for less than half a second. On a busy machine a client that closes a connection in the background
+// may need longer.
 func Leaks() error {
 	ctx, cancel := context.WithTimeout(context.Background(), longestEnd)
 	defer cancel()
 	var left error
-	_ = until(ctx, func() bool { // that it is over is an error in left
+	_ = until(ctx, func() bool { // left has the error if the time is over
 		left = goleak.Find(leftByClients()...)
 		return left == nil
 	})
 	return left
 }
 
-// leftByClients are the goroutines that a closed client of Redis leaves for some seconds, and
-// that are no leak of who used it: it looks once more, within a second, at a server that it
-// left, and closes its connections to a cluster's server that it left after five.
+// leftByClients ignores the goroutines that a closed Redis client leaves for some seconds. They are no leak
+// of its user. Within a second the client checks once more a server that it left. After five seconds it
+// closes its connections to a cluster's server that it left.
 func leftByClients() []goleak.Option {
 	return []goleak.Option{
 		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"),

@@ -17,8 +17,8 @@ type link struct {
 	ended  bool
 }
 
-// join adds the server's connection. It returns false, and resets the connection, if the
-// link was cut meanwhile.
+// join adds the server's connection. If the link was cut meanwhile, join resets the connection and returns
+// false.
 func (l *link) join(server net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,7 +51,7 @@ func (l *link) end(end func(net.Conn)) {
 	}
 }
 
-// half passes the end of one direction on: as an end, or as a reset.
+// half passes on the end of one direction: an orderly end as an end, an error as a reset of the link.
 func (l *link) half(to net.Conn, ended error) {
 	if !errors.Is(ended, io.EOF) {
 		l.cut()
@@ -60,7 +60,7 @@ func (l *link) half(to net.Conn, ended error) {
 	_ = to.(*net.TCPConn).CloseWrite() // fails only if the connection has ended
 }
 
-// reset ends a connection so that the other side sees a failure and no orderly end.
+// reset ends a connection so that the other side sees a failure instead of an orderly end.
 func reset(c net.Conn) {
 	_ = c.(*net.TCPConn).SetLinger(0) // fails only if the connection has ended
 	_ = c.Close()

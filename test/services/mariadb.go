@@ -9,8 +9,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// mariaDBRecipe has a server with MariaDB's own settings, but small, so that several
-// can run. MariaDB's packages make the account mysql; as root the server would refuse.
+// mariaDBRecipe runs MariaDB with its own settings, but small, so that several servers can run. The server
+// refuses to run as root. MariaDB's packages create the account mysql.
 func mariaDBRecipe() (recipe, error) {
 	server, err := binary(nil, "mariadbd")
 	if err != nil {
@@ -23,12 +23,13 @@ func mariaDBRecipe() (recipe, error) {
 			return append([]string{
 				install, "--no-defaults", "--datadir=" + data, "--skip-test-db",
 				"--auth-root-authentication-method=normal", "--innodb-log-file-size=16M",
-			}, MariaDB.Fast()...) // nobody kills this
+			}, MariaDB.Fast()...) // nobody kills this command
 		},
 		command: func(data, port string) []string {
 			return []string{
 				server, "--no-defaults", "--datadir=" + data, "--bind-address=127.0.0.1", "--port=" + port,
-				// The path of a socket may have 107 bytes: this one is taken in the data directory.
+				// The path of a socket may have 107 bytes at most. This one is relative to the data
+				// directory.
 				"--socket=socket", "--pid-file=pid", "--skip-name-resolve", "--max-connections=500",
 				"--innodb-log-file-size=16M", "--innodb-buffer-pool-size=32M", "--innodb-fast-shutdown=1",
 			}
@@ -55,12 +56,12 @@ func mysqlConfig(u *url.URL) (*mysql.Config, error) {
 	c.Passwd, _ = u.User.Password()
 	c.Net, c.Addr, c.DBName = "tcp", u.Host, strings.TrimPrefix(u.Path, "/")
 	c.ParseTime = true
-	// Else every try to reach a server that is down goes to the standard error.
+	// Otherwise the driver logs every failed connection to standard error.
 	c.Logger = &mysql.NopLogger{}
 	return c, nil
 }
 
-// pingSQL asks a MariaDB or a PostgreSQL in a connection of its own.
+// pingSQL pings a MariaDB or PostgreSQL with a new connection.
 func pingSQL(ctx context.Context, at string) error {
 	db, err := Open(at)
 	if err != nil {

@@ -8,18 +8,18 @@ import (
 	"testing"
 )
 
-// A port is a loopback port that no other server of a test gets before it is released,
-// whichever process the test is of: also while nobody listens there, because the server has
-// not started yet, or is to start again. A nil one is none.
+// A port is a loopback port that no other server of any test process gets before the port is released. This
+// also holds while nobody listens on the port, because the server has not started yet or is about to restart.
+// A nil *port is no port.
 type port struct {
 	number int
-	taken  net.Listener // at its name in the abstract namespace of Linux; ends with the process
+	taken  net.Listener // listens on the port's name in Linux's abstract namespace; ends with the process
 }
 
-// takePort takes a port on which nobody listens. It is below those that the system
-// gives to clients (from 32768 on): one of them could take the port while the server
-// is down, or connect to itself there. So is the port 10,000 above, at which masters of a
-// Redis Cluster listen to each other; none of those is ever taken.
+// takePort takes a port on which nobody listens. The port is below those that the system gives to clients
+// (from 32768 on): a client could take the port while the server is down, or connect to itself there. The
+// port 10,000 above it, on which a master of a Redis Cluster listens for the other masters, is below 32768,
+// too, and takePort takes no port in that range.
 func takePort() (*port, error) {
 	var err error
 	for range 100 {
@@ -36,7 +36,7 @@ func takePort() (*port, error) {
 	return nil, fmt.Errorf("no free port: %w", err)
 }
 
-// portFor takes a port that is released when t ends, after all that is made for t later.
+// portFor takes a port that is released when t ends, after the cleanups that t registers later.
 func portFor(t testing.TB) int {
 	t.Helper()
 	p, err := takePort()
@@ -49,9 +49,9 @@ func portFor(t testing.TB) int {
 
 func (p *port) String() string { return strconv.Itoa(p.number) }
 
-// release lets others have the port. It may be called again.
+// release gives the port up. It may be called again.
 func (p *port) release() {
 	if p != nil {
-		_ = p.taken.Close() // fails only if it was released
+		_ = p.taken.Close() // fails only if it was released before
 	}
 }

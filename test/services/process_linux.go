@@ -25,16 +25,16 @@ const (
 //go:embed keep.sh
 var keep string
 
-// A process is a running server under its keeper, which is a shell: no goroutine
-// and no thread of this process has to live as long as the server does.
+// A process is a running server and its keeper, a shell. So no goroutine or thread of this process has to
+// live as long as the server.
 type process struct {
 	keeper   *exec.Cmd
 	lifeline io.WriteCloser // the keeper's input
-	pid      int            // of the server
+	pid      int            // the server's process id
 }
 
-// launch starts a server in a directory, as somebody else if account names one.
-// The signal, such as KILL, is what ends it.
+// launch starts a server in a directory. If account is not empty, the server runs as that account. The keeper
+// ends the server with signal, such as KILL.
 func launch(directory, account, signal string, command []string) (*process, error) {
 	p := &process{keeper: exec.Command("sh", append([]string{"-c", keep, "keep", directory, signal}, command...)...)}
 	p.keeper.Dir, p.keeper.Env = directory, environment(directory)
@@ -62,8 +62,8 @@ func launch(directory, account, signal string, command []string) (*process, erro
 	return p, nil
 }
 
-// attributes has a process run as an account, in a process group of its own, so
-// that an interrupt on the terminal is left to the test process.
+// attributes has a process run as an account. The process has its own process group, so that only the test
+// process gets an interrupt from the terminal.
 func attributes(account string) (*syscall.SysProcAttr, error) {
 	a := &syscall.SysProcAttr{Setpgid: true}
 	if account == "" {
@@ -101,7 +101,7 @@ func give(directory, account string) error {
 	return os.Chown(directory, uid, gid)
 }
 
-// end ends the server and waits for it. The directory stays only if it is kept.
+// end ends the server and waits for it. It removes the directory unless kept is set.
 func (p *process) end(kept bool) error {
 	if kept {
 		if _, err := io.WriteString(p.lifeline, "end\n"); err != nil {
@@ -111,19 +111,19 @@ func (p *process) end(kept bool) error {
 	return errors.Join(p.lifeline.Close(), p.keeper.Wait())
 }
 
-// ended tells whether the server has ended by itself, or by a signal.
+// ended reports whether the server has ended, by itself or by a signal.
 func (p *process) ended() bool {
 	state, _ := status(p.pid)
 	return state == 'Z' || state == 0
 }
 
-// stopped tells whether the server does nothing.
+// stopped reports whether the server is stopped or has ended.
 func (p *process) stopped() bool {
 	state, _ := status(p.pid)
 	return state == 'T' || state == 'Z' || state == 0
 }
 
-// removeSharedMemory removes a segment, if it is there.
+// removeSharedMemory removes a shared memory segment, if there is one with this id.
 func removeSharedMemory(id int) error {
 	_, err := unix.SysvShmCtl(id, unix.IPC_RMID, nil)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EIDRM) {
@@ -134,8 +134,8 @@ func removeSharedMemory(id int) error {
 
 func (p *process) signal(s syscall.Signal) error { return syscall.Kill(p.pid, s) }
 
-// signalAll signals all that the server has started, which it returns, and then the
-// server itself.
+// signalAll signals all processes that the server has started, and then the server itself. It returns those
+// processes.
 func (p *process) signalAll(s syscall.Signal) (family []int, err error) {
 	if family, err = descendants(p.pid); err != nil {
 		return nil, err
@@ -148,8 +148,8 @@ func (p *process) signalAll(s syscall.Signal) (family []int, err error) {
 	return family, p.signal(s)
 }
 
-// allEnded tells whether processes have ended: one that was killed while it waits for the
-// disk keeps its memory until that is done.
+// allEnded reports whether processes have ended. A process that is killed while it waits for the disk keeps
+// its memory until the disk has answered.
 func allEnded(pids []int) bool {
 	for _, pid := range pids {
 		if state, _ := status(pid); state != 'Z' && state != 0 {
@@ -159,7 +159,7 @@ func allEnded(pids []int) bool {
 	return true
 }
 
-// descendants returns the children of a process, and theirs.
+// descendants returns the children of a process, and their descendants.
 func descendants(pid int) ([]int, error) {
 	files, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -182,8 +182,8 @@ func descendants(pid int) ([]int, error) {
 	return family, nil
 }
 
-// status returns the state of a process, Z if it has ended and T if it is stopped,
-// and who started it; 0 if there is no such process. See proc_pid_stat(5).
+// status returns the state of a process, Z if it has ended and T if it is stopped, and the process that
+// started it. The state is 0 if there is no such process. See proc_pid_stat(5).
 func status(pid int) (state byte, parent int) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -12,8 +12,8 @@ const (
 	sigThaw   = syscall.Signal(0)
 )
 
-// A process is a running server; there is none here, and Kind.Start says so before
-// it would launch one.
+// A process is a running server. No server runs on this system: Kind.Start returns an error before it would
+// launch one.
 type process struct{}
 
 func launch(_, _, _ string, _ []string) (*process, error) { return nil, errors.ErrUnsupported }

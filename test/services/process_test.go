@@ -20,7 +20,7 @@ import (
 	"github.com/firstcome/firstcome/test/services"
 )
 
-// childVariable tells the test that it is the process that will be killed.
+// childVariable tells the test that it runs in the process that will be killed.
 const childVariable = "SERVICES_CHILD"
 
 func TestServersEndWithAProcessThatIsKilled(t *testing.T) {
@@ -70,7 +70,7 @@ func listens(address string) bool {
 	return true
 }
 
-// soon looks until something is so.
+// soon waits until a condition holds.
 func soon(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -108,7 +108,7 @@ func TestAServerThatWasKilledLeavesNoSharedMemory(t *testing.T) {
 	}
 }
 
-// hasSegment tells whether the system has a segment of shared memory, by key and id.
+// hasSegment reports whether the system has a shared memory segment with this key and id.
 func hasSegment(t *testing.T, segment []string) bool {
 	t.Helper()
 	text, err := os.ReadFile("/proc/sysvipc/shm")
@@ -121,7 +121,7 @@ func hasSegment(t *testing.T, segment []string) bool {
 	return false
 }
 
-// A skipping is a test that keeps why it was skipped.
+// A skipping is a test that notes why it was skipped.
 type skipping struct {
 	testing.TB
 	why string
@@ -157,8 +157,8 @@ func TestAServerThatDoesNotStartSaysWhy(t *testing.T) {
 	}
 }
 
-// TestAServersPortIsItsOwnUntilItIsClosed looks for the name by which other processes know
-// that the port is taken.
+// TestAServersPortIsItsOwnUntilItIsClosed looks for the name that tells other processes that the port is
+// taken.
 func TestAServersPortIsItsOwnUntilItIsClosed(t *testing.T) {
 	server := services.Redis.Server(t)
 	_, port, err := net.SplitHostPort(server.Address())

@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// A Proxy passes connections on to another address and does the harm that it is told
-// to: at once, to all connections, until it is told otherwise. It decides nothing by
-// chance. Any goroutine may use its methods.
+// A Proxy forwards connections to another address and causes the faults that a test asks for: at once, on all
+// connections, until the test ends the fault. It does nothing at random. Any goroutine may use its methods.
 type Proxy struct {
 	listener net.Listener
 
@@ -20,14 +19,14 @@ type Proxy struct {
 	upstream string
 	mode     mode
 	delay    time.Duration
-	replies  int           // so many more replies until one is dropped; 0: none will be
-	dropped  chan struct{} // closed when it is
-	cuts     bool          // all connections then, until Heal
+	replies  int           // counts down to the reply to drop; 0: none
+	dropped  chan struct{} // closed when that reply is dropped
+	cuts     bool          // with that reply, cut all connections until Heal
 	turned   chan struct{} // closed when the mode changes
 	links    map[*link]struct{}
 }
 
-// A mode says what becomes of connections.
+// A mode says what the proxy does to connections.
 type mode int
 
 const (
@@ -36,7 +35,7 @@ const (
 	cut          // all are reset
 )
 
-// Listen makes a proxy on a free loopback port. Nothing is passed before Run.
+// Listen makes a proxy on a free loopback port. The proxy forwards nothing before Run.
 func Listen(upstream string) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -45,7 +44,7 @@ func Listen(upstream string) (*Proxy, error) {
 	return &Proxy{listener: l, upstream: upstream, turned: make(chan struct{}), links: map[*link]struct{}{}}, nil
 }
 
-// Through returns a proxy to an address that runs until the end of t.
+// Through returns a proxy to an address. The proxy runs until the end of t.
 func Through(t testing.TB, upstream string) *Proxy {
 	t.Helper()
 	p, err := Listen(upstream)
@@ -67,7 +66,7 @@ func Through(t testing.TB, upstream string) *Proxy {
 // Address returns the HOST:PORT of the proxy.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
-// URL returns a server's URL with the proxy's address in the place of the server's.
+// URL returns a server's URL with the proxy's address instead of the server's.
 func (p *Proxy) URL(at string) (string, error) {
 	u, err := url.Parse(at)
 	if err != nil {
@@ -77,8 +76,8 @@ func (p *Proxy) URL(at string) (string, error) {
 	return u.String(), nil
 }
 
-// Run passes connections on until ctx is done: then it resets all, and returns nil when
-// they have ended. It runs once.
+// Run forwards connections until ctx is done. Then it resets all of them, and returns nil when they have
+// ended. Call it once.
 func (p *Proxy) Run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = p.listener.Close() })
 	defer stop()
@@ -100,7 +99,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 	}
 }
 
-// SetUpstream changes where connections go that are made from now on.
+// SetUpstream changes the address to which the proxy forwards new connections.
 func (p *Proxy) SetUpstream(address string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,11 +109,11 @@ func (p *Proxy) SetUpstream(address string) {
 // Cut resets all connections, and new ones as soon as they are made, until Heal.
 func (p *Proxy) Cut() { p.turn(cut) }
 
-// Freeze takes connections and passes nothing in either direction, not even their
-// end, until Heal.
+// Freeze accepts connections and forwards nothing in either direction, not even the end of a connection,
+// until Heal.
 func (p *Proxy) Freeze() { p.turn(frozen) }
 
-// Heal ends Cut, Freeze, Delay and a DropReply whose reply has not come.
+// Heal ends Cut, Freeze and Delay, and a DropReply that has not dropped its reply yet.
 func (p *Proxy) Heal() {
 	p.mu.Lock()
 	p.delay, p.replies = 0, 0
@@ -128,7 +127,7 @@ func (p *Proxy) turn(to mode) {
 	p.become(to)
 }
 
-// become is turn for a caller who has the lock.
+// become is turn for a caller that holds the lock.
 func (p *Proxy) become(to mode) {
 	p.mode = to
 	close(p.turned)
@@ -140,22 +139,21 @@ func (p *Proxy) become(to mode) {
 	}
 }
 
-// Delay has all that is passed in either direction wait, until Heal. What arrives
-// meanwhile goes with the next, so that it may wait twice as long.
+// Delay delays all data in either direction, until Heal. Data that arrives during a delay goes with the next
+// chunk, so it may wait twice as long.
 func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.delay = d
 }
 
-// DropReply cuts the connection of the k-th reply from now, instead of passing the
-// reply on: what was asked has been done, and the client does not learn it. A reply
-// is what one read from the server brings, on whichever connection; 1 is the next. The
-// channel is closed when it was dropped.
+// DropReply cuts the connection of the k-th reply from now, instead of forwarding that reply: the server has
+// done what the client asked, and the client does not learn it. A reply is the data of one read from the
+// server, on any connection; 1 is the next. DropReply closes the channel when it has dropped the reply.
 func (p *Proxy) DropReply(k int) <-chan struct{} { return p.drop(k, false) }
 
-// CutAtReply is DropReply and, at the same instant, Cut: nobody learns what became of what was
-// asked before Heal.
+// CutAtReply is DropReply and, at the same instant, Cut: until Heal no client learns what became of its
+// request.
 func (p *Proxy) CutAtReply(k int) <-chan struct{} { return p.drop(k, true) }
 
 func (p *Proxy) drop(k int, cuts bool) <-chan struct{} {
@@ -165,7 +163,7 @@ func (p *Proxy) drop(k int, cuts bool) <-chan struct{} {
 	return p.dropped
 }
 
-// drops tells whether this reply is the one to drop.
+// drops counts a reply, and reports whether it is the one to drop.
 func (p *Proxy) drops() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -183,7 +181,7 @@ func (p *Proxy) drops() bool {
 	return true
 }
 
-// serve passes a client's connection on, until both sides have ended.
+// serve forwards a client's connection, until both sides have ended.
 func (p *Proxy) serve(ctx context.Context, client net.Conn) {
 	l := &link{client: client, gone: make(chan struct{})}
 	if !p.admit(l) {
@@ -210,7 +208,7 @@ func (p *Proxy) serve(ctx context.Context, client net.Conn) {
 	both.Wait()
 }
 
-// admit keeps a link, so that it can be cut.
+// admit remembers a link, so that Cut can cut it.
 func (p *Proxy) admit(l *link) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -229,7 +227,7 @@ func (p *Proxy) forget(l *link) {
 	delete(p.links, l)
 }
 
-// pass copies one direction of a link until its end. A link that fails is cut.
+// pass copies one direction of a link until its end. It cuts a link that fails.
 func (p *Proxy) pass(l *link, from, to net.Conn, replies bool) {
 	chunk := make([]byte, 64<<10)
 	for {
@@ -256,7 +254,7 @@ func (p *Proxy) pass(l *link, from, to net.Conn, replies bool) {
 
 var errCut = errors.New("the connection is cut")
 
-// await waits as long as the proxy is frozen, and the delay.
+// await waits while the proxy is frozen, and then for the delay.
 func (p *Proxy) await(l *link) error {
 	p.mu.Lock()
 	delay := p.delay

@@ -64,7 +64,7 @@ func dial(t *testing.T, address string) caller {
 	c, err := net.Dial("tcp", address)
 	must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
-	// A call that waits for an answer that never comes shall fail and not hang.
+	// A call whose answer never arrives fails instead of hanging.
 	must(t, c.SetDeadline(time.Now().Add(10*time.Second)))
 	return caller{c, bufio.NewReader(c)}
 }
@@ -90,8 +90,8 @@ func (c caller) wantsNone(t *testing.T, line string) {
 	}
 }
 
-// waitsFor sends a line and wants neither an answer nor an end, in a time in which a
-// proxy that passes it on would long have answered.
+// waitsFor sends a line, and fails the test if an answer or an end arrives within a time in which a proxy
+// that forwards the line would long have answered.
 func (c caller) waitsFor(t *testing.T, line string) {
 	t.Helper()
 	must(t, c.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
@@ -100,7 +100,7 @@ func (c caller) waitsFor(t *testing.T, line string) {
 	}
 }
 
-// wantsNobody wants no answer at an address: the connection fails, or the question.
+// wantsNobody fails the test if somebody answers at an address: the connection has to fail, or the question.
 func wantsNobody(t *testing.T, address string) {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
@@ -165,7 +165,7 @@ func TestADelayHoldsBothDirections(t *testing.T) {
 	p.Delay(delay)
 	began := time.Now()
 	c.wants(t, "one", "one")
-	// It may take longer on any machine, but nowhere less.
+	// On a slow machine it may take longer, but on none less.
 	if took := time.Since(began); took < 2*delay {
 		t.Errorf("there and back took %v", took)
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// redisRecipe is durable to the second, as Redis is run for a gate: what was answered
-// survives a kill of the process, because it is written before the answer, unless a sync was
-// under way, behind which it is written later.
+// redisRecipe runs Redis as for a gate: durable to the second. Redis writes before it answers, so confirmed
+// data survives a kill of the process. The exception is data that Redis confirms while a sync is under way:
+// Redis writes that after the sync.
 func redisRecipe() (recipe, error) {
 	server, err := binary(nil, "redis-server", "valkey-server")
 	return recipe{
@@ -31,7 +31,7 @@ func redisRecipe() (recipe, error) {
 	}, err
 }
 
-// pingRedis asks in a connection of its own. A server that wants a password answers, too.
+// pingRedis pings a server with a new connection. A server that asks for a password counts as answering.
 func pingRedis(ctx context.Context, at string) error {
 	u, err := url.Parse(at)
 	if err != nil {
@@ -57,7 +57,7 @@ func pingRedis(ctx context.Context, at string) error {
 	return nil
 }
 
-// askRedis sends commands to the server of a URL and returns the last one's answer.
+// askRedis sends commands to the server of a URL and returns the answer to the last one.
 func askRedis(ctx context.Context, at string, commands ...[]string) (answer rueidis.RedisResult, err error) {
 	option, err := rueidis.ParseURL(at)
 	if err != nil {
@@ -78,11 +78,11 @@ func askRedis(ctx context.Context, at string, commands ...[]string) (answer ruei
 	return answer, nil
 }
 
-// numberedDatabases are those that a Redis has unless it is told otherwise.
+// numberedDatabases is how many databases a Redis has by default.
 const numberedDatabases = 16
 
-// newRedisDatabase empties one of the server's numbered databases and returns its URL.
-// They are taken in turn, by all who use the server; the first one counts the turns.
+// newRedisDatabase empties one of the server's numbered databases and returns its URL. All processes that use
+// the server take the databases in turn; database 0 counts the turns.
 func newRedisDatabase(ctx context.Context, at string) (string, error) {
 	u, err := url.Parse(at)
 	if err != nil {

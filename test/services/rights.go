@@ -9,12 +9,11 @@ import (
 	"time"
 )
 
-// User makes a user of the database of a URL for the time of t, and returns the URL for
-// that user. The user has the rights given and no others: on MariaDB and PostgreSQL,
-// privileges on all tables that are there or that the URL's own user makes later; by
-// default SELECT, INSERT, UPDATE and DELETE, which is what serving needs. On Redis they
-// are rules of its access control, such as ~firstcome:* and +@all; by default there is
-// nothing that the user may do.
+// User makes a user of the database of a URL until t ends, and returns the URL for that user. The user has
+// the given rights and no others. On MariaDB and PostgreSQL these are privileges on all tables that exist or
+// that the URL's own user makes later; by default SELECT, INSERT, UPDATE and DELETE, which is what serving
+// needs. On Redis these are rules of its access control, such as ~firstcome:* and +@all; by default the user
+// may do nothing.
 func User(t testing.TB, at string, rights ...string) string {
 	t.Helper()
 	u, err := url.Parse(at)
@@ -37,10 +36,11 @@ func User(t testing.TB, at string, rights ...string) string {
 	return u.String()
 }
 
-// Password is that of every user whom User makes: the servers are for tests.
+// Password is the password of every user that User makes: the servers are for tests.
 const Password = "open-sesame"
 
-// accountOf returns what makes and unmakes a user, for Execute as a user who may do that.
+// accountOf returns the statements that make and remove a user. Execute runs them as a user with the right to
+// do so.
 func accountOf(u *url.URL, name string, rights []string) (made, unmade []string) {
 	if u.Scheme == "redis" || u.Scheme == "rediss" {
 		return []string{"ACL SETUSER " + name + " reset on >" + Password + " " + strings.Join(rights, " ")}, []string{"ACL DELUSER " + name}

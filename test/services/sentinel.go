@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// primarySet is how Sentinel calls the primary.
+// primarySet is the name that Sentinel has for the primary.
 const primarySet = "primary"
 
-// SecuredSentinel starts a Redis for t and a Sentinel that names it, with TLS between
-// all of them, and returns the Redis and a URL of the Sentinel, without what the client trusts.
+// SecuredSentinel starts a Redis for t and a Sentinel that names it, with TLS between all of them. It returns
+// the Redis and a URL of the Sentinel, which does not say what the client trusts.
 func SecuredSentinel(t testing.TB) (*Server, string, Certificates) {
 	t.Helper()
 	dir, files := Redis.certificates(t)
@@ -33,7 +33,7 @@ func SecuredSentinel(t testing.TB) (*Server, string, Certificates) {
 	return primary, at.String(), files
 }
 
-// sentinelRecipe is Redis's; Sentinel writes what it learns into its configuration.
+// sentinelRecipe is based on redisRecipe. Sentinel writes what it learns into its configuration file.
 func sentinelRecipe() (recipe, error) {
 	r, err := redisRecipe()
 	redis := r.command
@@ -45,7 +45,7 @@ func sentinelRecipe() (recipe, error) {
 	return r, err
 }
 
-// watch has a Sentinel watch the Redis at a port, and returns when it knows that it is well.
+// watch has a Sentinel watch the Redis on a port, and returns when the Sentinel sees that the Redis is well.
 func watch(ctx context.Context, sentinel *Server, port int) error {
 	_, err := askRedis(ctx, sentinel.URL(), []string{"SENTINEL", "MONITOR", primarySet, "127.0.0.1", strconv.Itoa(port), "1"})
 	if err != nil {

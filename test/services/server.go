@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// patience bounds every wait for a server, on slow machines and beside others.
+	// patience bounds every wait for a server. It is long enough for slow and busy machines.
 	patience = 60 * time.Second
-	// pause is the time between two looks whether a server answers, or has ended.
+	// pause is the time between two checks whether a server answers or has ended.
 	pause = 5 * time.Millisecond
-	// tries bounds how often a server is started elsewhere because somebody took
-	// the port between the look and the start.
+	// tries bounds how often a server is started on another port, because another process took the port
+	// between the check and the start.
 	tries = 5
 )
 
-// A Server is a real server of one's own, on a loopback port and a temporary
-// directory. One goroutine at a time may use its methods.
+// A Server is a real server with a loopback port and a temporary directory. One goroutine at a time may use
+// its methods.
 type Server struct {
 	kind      Kind
 	recipe    recipe
@@ -33,10 +33,9 @@ type Server struct {
 	process   *process // nil if it does not run
 }
 
-// Start starts a server and returns when it answers. It is durable: it keeps what it
-// has confirmed when it is killed (Redis nearly all: see redisRecipe), and syncs as in production; arguments stand behind
-// its own on the command line and win. ErrMissing says that there is no binary.
-// The caller closes the server.
+// Start starts a server and returns when it answers. The server is durable: after a kill it has what it confirmed
+// (Redis has nearly all: see redisRecipe), and it syncs as in production. arguments follow the recipe's own on the
+// command line, and override them. ErrMissing says that there is no binary. The caller closes the server.
 func (k Kind) Start(ctx context.Context, arguments ...string) (*Server, error) {
 	recipe, err := k.recipe()
 	if err != nil {
@@ -45,7 +44,7 @@ func (k Kind) Start(ctx context.Context, arguments ...string) (*Server, error) {
 	return k.start(ctx, recipe, arguments...)
 }
 
-// start is Start by a recipe.
+// start is Start with a recipe.
 func (k Kind) start(ctx context.Context, recipe recipe, arguments ...string) (*Server, error) {
 	s := &Server{kind: k, recipe: recipe, arguments: arguments}
 	if err := s.start(ctx); err != nil {
@@ -73,7 +72,7 @@ func (s *Server) start(ctx context.Context) error {
 	}
 }
 
-// prepare makes the directory and what has to be in it.
+// prepare makes the server's directory and fills it.
 func (s *Server) prepare(ctx context.Context) error {
 	var err error
 	if s.directory, err = os.MkdirTemp("", "firstcome-"); err != nil {
@@ -109,8 +108,8 @@ func (s *Server) prepare(ctx context.Context) error {
 	return nil
 }
 
-// environment is that of a server: nothing of the caller's but the path, so that
-// nobody's settings reach it.
+// environment returns a server's environment. It only has the PATH of the caller's environment, so that no
+// other settings reach the server.
 func environment(directory string) []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + directory, "TMPDIR=" + directory, "LC_ALL=C"}
 }
@@ -132,11 +131,10 @@ func (s *Server) run(ctx context.Context) error {
 	return nil
 }
 
-// Address returns the server's HOST:PORT, the same as long as it lives.
+// Address returns the server's HOST:PORT, which stays the same until Close.
 func (s *Server) Address() string { return net.JoinHostPort("127.0.0.1", s.port.String()) }
 
-// URL returns the server's URL for a user who may do everything, without a database of
-// one's own; see Database.
+// URL returns the server's URL for a user with all rights. It names no new database; see Database.
 func (s *Server) URL() string { return s.recipe.url(s.Address()) }
 
 // Log returns what the server wrote, the last 8 KiB at most.
@@ -148,8 +146,8 @@ func (s *Server) Log() string {
 	return string(text[max(0, len(text)-8<<10):])
 }
 
-// Wait returns when the server answers, and an error when it has ended or the context
-// is done, or after a minute.
+// Wait returns when the server answers. It returns an error when the server has ended, when the context is
+// done, or after a minute.
 func (s *Server) Wait(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -167,7 +165,7 @@ func (s *Server) Wait(ctx context.Context) error {
 	return nil
 }
 
-// until looks again and again until something is so, or the context is done.
+// until polls until a condition holds, or the context is done.
 func until(ctx context.Context, so func() bool) error {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
@@ -181,8 +179,8 @@ func until(ctx context.Context, so func() bool) error {
 	return nil
 }
 
-// Kill sends SIGKILL to the server and all that it has started, at one instant, and
-// returns when they have ended.
+// Kill sends SIGKILL to the server and to all processes that it has started, at one instant, and returns when
+// they have ended.
 func (s *Server) Kill() error {
 	if err := s.Freeze(); err != nil {
 		return err
@@ -196,8 +194,8 @@ func (s *Server) Kill() error {
 	})
 }
 
-// Stop asks the server to end, as an operator does, and returns when it has: it
-// closes its clients' connections. It fails if that takes a minute.
+// Stop asks the server to end, as an operator does, and returns when the server has ended. The server closes
+// its clients' connections. Stop fails if that takes a minute.
 func (s *Server) Stop() error {
 	return s.tell("stop", func(p *process) error {
 		if err := p.signal(s.recipe.stop); err != nil {
@@ -207,7 +205,7 @@ func (s *Server) Stop() error {
 	})
 }
 
-// tell does something to the process, which has to run.
+// tell calls do with the process, which has to be running.
 func (s *Server) tell(what string, do func(*process) error) error {
 	err := errEnded
 	if s.process != nil {
@@ -219,7 +217,8 @@ func (s *Server) tell(what string, do func(*process) error) error {
 	return nil
 }
 
-// ended waits until the server and what it had started have ended, and keeps its directory.
+// ended waits until the server and the processes that it had started have ended. It keeps the server's
+// directory.
 func (s *Server) ended(family ...int) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -229,20 +228,20 @@ func (s *Server) ended(family ...int) error {
 	return s.finish()
 }
 
-// finish ends what is left of the process.
+// finish ends the keeper of a server that has ended.
 func (s *Server) finish() error {
 	p := s.process
 	s.process = nil
 	return p.end(true)
 }
 
-// Freeze stops the server and all that it has started (SIGSTOP). Its connections stay, new
-// ones are taken by the system, and nothing is answered until Continue.
+// Freeze stops the server and all processes that it has started (SIGSTOP). Its connections stay open, and the
+// system accepts new ones. The server answers nothing until Continue.
 func (s *Server) Freeze() error {
 	return s.tell("freeze", func(p *process) error {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		// First the server alone: what does nothing starts nothing more.
+		// The server comes first: a stopped server starts no more processes.
 		err := p.signal(sigFreeze)
 		if err == nil {
 			err = until(ctx, p.stopped)
@@ -262,8 +261,8 @@ func (s *Server) Continue() error {
 	})
 }
 
-// Restart starts the server again after Kill or Stop, with the same address and the
-// same data, and returns when it answers. If it runs, it is killed first.
+// Restart starts the server again after Kill or Stop, with the same address and the same data, and returns
+// when the server answers. If the server runs, Restart kills it first.
 func (s *Server) Restart(ctx context.Context) error {
 	if s.process != nil {
 		if err := s.Kill(); err != nil {
@@ -288,6 +287,6 @@ func (s *Server) Close() error {
 		err = s.recipe.remove(s.data())
 	}
 	s.port.release()
-	// The keeper has removed it if there was one.
+	// If there was a keeper, it has removed the directory.
 	return errors.Join(err, os.RemoveAll(s.directory))
 }

@@ -48,7 +48,7 @@ func redisDo(ctx context.Context, at string, command ...string) (string, error) 
 	return client.Do(ctx, client.B().Arbitrary(command...).Build()).ToString()
 }
 
-// put keeps a text in a database, get reads it.
+// put stores a text in a database; get reads it.
 func put(ctx context.Context, at, text string) error {
 	if strings.HasPrefix(at, "redis") {
 		return services.Execute(ctx, at, "SET kept "+text)
@@ -70,7 +70,7 @@ func get(ctx context.Context, at string) (text string, err error) {
 
 func TestAServerThatEndedComesBackWithItsDataAndItsAddress(t *testing.T) {
 	each(t, func(t *testing.T, kind services.Kind) {
-		// By default Redis writes what it answers while a sync is under way after that only.
+		// By default Redis answers during a sync, and writes the data only after the sync.
 		server := kind.Server(t, map[services.Kind][]string{services.Redis: {"--appendfsync", "always"}}[kind]...)
 		at, err := server.Database(t.Context())
 		must(t, err)
@@ -120,8 +120,8 @@ func TestArgumentsWinOverTheServersOwn(t *testing.T) {
 	}
 }
 
-// directoryForAll makes a directory that every account may use; t.TempDir has a
-// parent of ours only.
+// directoryForAll makes a directory that every account may use. The parent of t.TempDir is closed to other
+// accounts.
 func directoryForAll(t *testing.T) string {
 	directory, err := os.MkdirTemp("", "services-")
 	must(t, err)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A Standby is a server that follows another one, the primary, and takes no writes itself. Of
-// PostgreSQL it is a copy that streams, of MariaDB a replica that begins with the primary's first
+// A Standby is a server that follows another one, the primary, and takes no writes itself. A PostgreSQL
+// standby is a copy that streams. A MariaDB standby is a replica that begins with the primary's first
 // statement.
 type Standby struct {
 	*Server
@@ -20,11 +20,11 @@ func (k Kind) Primary(t testing.TB) *Server {
 	t.Helper()
 	return k.Server(t, append(k.Fast(), map[Kind][]string{
 		MariaDB:    {"--log-bin=log", "--server-id=1", "--sync-binlog=0"},
-		PostgreSQL: {"-c", "synchronous_commit=on"}, // so that what is committed is flushed, and sent
+		PostgreSQL: {"-c", "synchronous_commit=on"}, // so that a commit is flushed and sent to the standby
 	}[k]...)...)
 }
 
-// Standby starts a standby of a Primary for t. It has all that the primary has when this returns.
+// Standby starts a standby of a Primary for t, and returns when the standby has all that the primary has.
 func (s *Server) Standby(t testing.TB) *Standby {
 	t.Helper()
 	recipe, err := s.kind.recipe()
@@ -49,7 +49,7 @@ func (s *Server) Standby(t testing.TB) *Standby {
 	return standby
 }
 
-// follow has the standby begin to follow, and waits until it has what there is.
+// follow has the standby begin to follow, and waits until the standby has caught up.
 func (s *Standby) follow(ctx context.Context) error {
 	if s.kind == MariaDB {
 		err := Execute(ctx, s.URL(), fmt.Sprintf(
@@ -61,7 +61,7 @@ func (s *Standby) follow(ctx context.Context) error {
 	return s.CatchUp(ctx)
 }
 
-// At returns the URL of a database of the primary, at the standby.
+// At returns the URL by which the standby serves a database of the primary.
 func (s *Standby) At(database string) (string, error) {
 	u, err := url.Parse(database)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Standby) At(database string) (string, error) {
 	return u.String(), nil
 }
 
-// Lag has the standby stay as it is now, until CatchUp or Promote.
+// Lag has the standby apply nothing more, until CatchUp or Promote.
 func (s *Standby) Lag(ctx context.Context) error {
 	if s.kind == MariaDB {
 		return Execute(ctx, s.URL(), `STOP SLAVE SQL_THREAD`)
@@ -82,8 +82,8 @@ func (s *Standby) Lag(ctx context.Context) error {
 	return s.awaitTrue(ctx, `SELECT pg_get_wal_replay_pause_state() = 'paused'`)
 }
 
-// CatchUp has the standby follow again, and returns when it has what the primary had when this
-// was called.
+// CatchUp has the standby follow again, and returns when the standby has what the primary had at the time of
+// the call.
 func (s *Standby) CatchUp(ctx context.Context) error {
 	follow, position, reached := `SELECT pg_wal_replay_resume()`, `SELECT pg_current_wal_flush_lsn()::text`,
 		`SELECT pg_last_wal_replay_lsn() >= '%s'::pg_lsn`
@@ -100,7 +100,7 @@ func (s *Standby) CatchUp(ctx context.Context) error {
 	return s.awaitTrue(ctx, fmt.Sprintf(reached, at))
 }
 
-// Promote makes the standby a primary, with what it has. Connections to it stay.
+// Promote makes the standby a primary, with the data that it has. Connections to it stay open.
 func (s *Standby) Promote(ctx context.Context) error {
 	if s.kind == PostgreSQL {
 		return Execute(ctx, s.URL(), `SELECT pg_promote()`)
@@ -108,8 +108,8 @@ func (s *Standby) Promote(ctx context.Context) error {
 	return Execute(ctx, s.URL(), `STOP SLAVE`, `RESET SLAVE ALL`, `SET GLOBAL read_only = 0`)
 }
 
-// Demote has a primary take no more writes, as an operator does before another one is promoted:
-// MariaDB goes on and keeps its connections, PostgreSQL stops.
+// Demote has a primary take no more writes, as an operator does before promoting another server. MariaDB
+// keeps running with its connections; PostgreSQL stops.
 func (s *Server) Demote(ctx context.Context) error {
 	if s.kind == PostgreSQL {
 		return s.Stop()
@@ -117,7 +117,7 @@ func (s *Server) Demote(ctx context.Context) error {
 	return Execute(ctx, s.URL(), `SET GLOBAL read_only = 1`)
 }
 
-// scan reads the one value of a query of the server.
+// scan runs a query on the server and reads its one value.
 func (s *Server) scan(ctx context.Context, query string, into any) error {
 	db, err := Open(s.URL())
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *Server) scan(ctx context.Context, query string, into any) error {
 	return nil
 }
 
-// awaitTrue asks the server until the answer is true.
+// awaitTrue repeats a query until the answer is true.
 func (s *Server) awaitTrue(ctx context.Context, query string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

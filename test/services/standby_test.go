@@ -6,7 +6,7 @@ import (
 	"github.com/firstcome/firstcome/test/services"
 )
 
-// TestAStandbyLagsCatchesUpAndIsPromoted writes to a primary and looks at its standby.
+// TestAStandbyLagsCatchesUpAndIsPromoted writes to a primary and reads from its standby.
 func TestAStandbyLagsCatchesUpAndIsPromoted(t *testing.T) {
 	for _, kind := range []services.Kind{services.MariaDB, services.PostgreSQL} {
 		t.Run(string(kind), func(t *testing.T) {
