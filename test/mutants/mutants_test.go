@@ -83,7 +83,7 @@ var mutants = []mutant{
 	{
 		bug:  "a recorder is done with a batch that the ledger did not take",
 		file: "internal/flow/recorder.go", old: "			r.credit(b.Campaign, len(b.Coupons))\n			return Drained{}, err", new: "			return drained, nil",
-		pkg: "./internal/flow", test: "Recorder",
+		pkg: "./internal/flow", test: "TestF53",
 	},
 	{
 		bug:  "SQLite's gate ignores a new closing time",
