@@ -215,17 +215,19 @@ func (d *Dispatcher) serve(ctx context.Context, one *dispatch) {
 }
 
 // pause returns how long to wait after a call, and the next rest. Turns that come one by one are served together. A
-// node that finds nothing to do, since another one is quicker, comes less often.
+// node that finds nothing to do, since another one is quicker, comes less often. It comes once a second all the same:
+// another node may have brought forward what is due, such as the opening, and ended before it served.
 func (d *Dispatcher) pause(served Served, rest time.Duration) (wait, next time.Duration) {
+	longest := lookEvery + rand.N(lookEvery/4)
 	switch {
 	case served.Waiting == 0, len(served.Coupons) >= d.limits.Batch: // somebody joined meanwhile; there may be more turns
 		return 0, serveEvery
 	case served.Again == 0:
-		return lookEvery + rand.N(lookEvery/4), serveEvery
+		return longest, serveEvery
 	case len(served.Coupons) > 0:
-		return max(served.Again, serveEvery), serveEvery
+		return min(longest, max(served.Again, serveEvery)), serveEvery
 	}
-	return max(served.Again, rest), min(2*rest, restEvery)
+	return min(longest, max(served.Again, rest)), min(2*rest, restEvery)
 }
 
 // rest waits, until an operator changes something or ctx ends, of which it returns false.

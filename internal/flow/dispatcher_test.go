@@ -438,3 +438,30 @@ func TestAPlaceInLineIsNeverRepeated(t *testing.T) {
 		}
 	})
 }
+
+// TestF75ALineThatAnotherNodeOpensIsServedAtOnce: the opening is moved an hour later and back, by nodes that stop before they serve.
+func TestF75ALineThatAnotherNodeOpensIsServedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(10, "c")
+		pace(g, 0, "c")
+		join(t, g, "c", "a", "b")
+		opens := func(version int64, at time.Time) {
+			terms := firstcome.Terms{Quantity: 10, OpensAt: at, Pace: &firstcome.Pace{}}
+			stage.Must(t, stage.Err(g.Apply(t.Context(), firstcome.Change{Campaign: "c", Version: version, Kind: firstcome.ChangeTerms, Terms: terms})))
+		}
+		opens(2, time.Now().Add(time.Hour))
+		line := &watched{Gate: g}
+		dispatch(t, line, flow.DispatchLimits{})
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if calls := line.serves.Load(); issued(g, "c") != 0 || calls > 61 {
+			t.Errorf("before it opens: %d coupons, %d calls in a minute", issued(g, "c"), calls)
+		}
+		opens(3, time.Now())
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if got := issued(g, "c"); got != 2 {
+			t.Errorf("%d coupons two seconds after another node opened it", got)
+		}
+	})
+}
