@@ -145,7 +145,7 @@ func (l *Ledger) Serve(ctx context.Context, id firstcome.CampaignID, limit int) 
 
 // serve is Serve within a transaction.
 func (l *Ledger) serve(t *tx, id firstcome.CampaignID, limit int) (served flow.Served, err error) {
-	s, err := l.stock(t, id)
+	s, err := l.lineInRow(t, id)
 	if err != nil || s.line.Waiting == 0 {
 		return served, err
 	}
@@ -163,6 +163,13 @@ func (l *Ledger) serve(t *tx, id firstcome.CampaignID, limit int) (served flow.S
 	served.Waiting, served.Again = s.line.Waiting, l.again(&s, now)
 	t.stage(before, s, served.Coupons, now)
 	return served, t.flush()
+}
+
+// lineInRow is stock as the row is in the database. A line that is remembered otherwise would fail or stand until somebody
+// claims, and perhaps nobody does.
+func (l *Ledger) lineInRow(t *tx, id firstcome.CampaignID) (stock, error) {
+	delete(t.stocks, id)
+	return l.stock(t, id)
 }
 
 // isServed tells whether the line is served at now: the campaign has opened and is not paused.
@@ -256,7 +263,7 @@ func (l *Ledger) Leave(ctx context.Context, id firstcome.CampaignID, user firstc
 
 // leave is Leave within its transaction.
 func (l *Ledger) leave(t *tx, id firstcome.CampaignID, user firstcome.UserID) error {
-	s, err := l.stock(t, id)
+	s, err := l.lineInRow(t, id)
 	if err != nil {
 		return err
 	}

@@ -164,3 +164,22 @@ func TestALetterFromTheDaysOfAnotherGateLeavesTheRowAsItIs(t *testing.T) {
 		}
 	})
 }
+
+// TestALineIsServedAsItIsInTheRow has a line changed behind the writer, and nobody claims.
+func TestALineIsServedAsItIsInTheRow(t *testing.T) {
+	path := file(t)
+	l, db := start(t, path, nil), beside(t, path)
+	paced(t, l, 9, 0)
+	same(t, "joining", "waiting:0 waiting:0 waiting:0", claim(t, l, "c", "a", "b", "d"))
+	execute(t, db, `UPDATE tickets SET ended_at = joined_at, outcome = 'left' WHERE ticket < 3`, `UPDATE campaigns SET waiting = 1`)
+	served, err := l.Serve(t.Context(), "c", 9)
+	if err != nil || len(served.Coupons) != 1 || served.Coupons[0].Ticket != 3 {
+		t.Errorf("of three, two of whom left: %+v, %v", served, err)
+	}
+	execute(t, db, `INSERT INTO tickets (campaign_id, generation, ticket, user_id, joined_at) SELECT campaign_id, 1, 4, 'e', max(joined_at) FROM tickets`,
+		`UPDATE campaigns SET last_ticket = 4, waiting = 1`)
+	if served, err = l.Serve(t.Context(), "c", 9); err != nil || len(served.Coupons) != 1 || served.Coupons[0].Ticket != 4 {
+		t.Errorf("of one who joined behind: %+v, %v", served, err)
+	}
+	keepsPlaces(t, l)
+}
