@@ -199,3 +199,34 @@ func TestF71AServiceBehindACommitThatIsUnknownGoesOnWithTheNext(t *testing.T) {
 		})
 	}
 }
+
+// A noted is statements that are written down instead of run.
+type noted struct {
+	statements
+	queries []string
+}
+
+func (n *noted) exec(query string, _ ...any) (int64, error) {
+	n.queries = append(n.queries, query)
+	return 1, nil
+}
+
+// TestALineIsWrittenOnlyIfItMoved: the claims of a campaign without a pace write no column of a line.
+func TestALineIsWrittenOnlyIfItMoved(t *testing.T) {
+	for name, d := range map[string]*dialect{"sqlite": &sqLite, "mysql": &mySQL, "postgres": &postgreSQL} {
+		for _, moved := range []bool{false, true} {
+			made, seen := newTx(d), &noted{}
+			made.statements = seen
+			s := stock{inForce: 1, issued: 1, lastNumber: 1, line: firstcome.Line{Generation: 1}}
+			made.dirty["c"] = inRow{lastNumber: 0, line: s.line}
+			if moved {
+				s.line.LastTicket, s.line.Waiting = 1, 1
+			}
+			made.stocks["c"] = s
+			stage.Must(t, d.update(made))
+			if writes := strings.Contains(strings.Join(seen.queries, ";"), "last_ticket = ?"); writes != moved {
+				t.Errorf("%s, whose line moved: %v, writes %v", name, moved, seen.queries)
+			}
+		}
+	}
+}

@@ -208,16 +208,21 @@ func lookInChunks(t *tx, all []*claims, each func(firstcome.Coupon) error, of fu
 	return nil
 }
 
-// updateEach is dialect.update where a transaction mostly is about one campaign.
+// updateEach is dialect.update where a transaction mostly is about one campaign. A line is written only if it moved.
 func updateEach(t *tx) error {
-	for id := range t.dirty {
+	for id, was := range t.dirty {
 		s := t.stocks[id]
-		_, err := t.change(`UPDATE campaigns SET in_force = ?, issued = ?, last_number = ?, position = ?, decided_at = ?,
-			opened_at = ?, sold_out_at = ?, cooling = ?, cooling_until = ?, was_opens_at = ?, was_closes_at = ?,
-			generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ?, due_at = ? WHERE id = ?`,
+		line, args := "", []any{
 			s.inForce, s.issued, s.lastNumber, s.position, s.decidedAt.UnixMicro(), micros(s.OpenedAt), micros(s.SoldOutAt),
 			s.cooling.coupons, s.cooling.until.UnixMicro(), micros(s.cooling.opensAt), micros(s.cooling.closesAt),
-			s.line.Generation, s.line.LastTicket, s.line.ServedThrough, s.line.Served, s.line.Waiting, micros(s.line.Due), id)
+		}
+		if s.line != was.line {
+			line = `, generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ?, due_at = ?`
+			args = append(args, s.line.Generation, s.line.LastTicket, s.line.ServedThrough, s.line.Served, s.line.Waiting, micros(s.line.Due))
+		}
+		_, err := t.change(`UPDATE campaigns SET in_force = ?, issued = ?, last_number = ?, position = ?, decided_at = ?,
+			opened_at = ?, sold_out_at = ?, cooling = ?, cooling_until = ?, was_opens_at = ?, was_closes_at = ?`+line+` WHERE id = ?`,
+			append(args, id)...)
 		if err != nil {
 			return err
 		}
