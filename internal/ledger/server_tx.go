@@ -212,10 +212,9 @@ func lookInChunks(t *tx, all []*claims, each func(firstcome.Coupon) error, of fu
 func updateEach(t *tx) error {
 	for id, was := range t.dirty {
 		s := t.stocks[id]
-		line, args := "", []any{
+		line, args := "", append(make([]any, 0, 18), // room for all, also where there is a line
 			s.inForce, s.issued, s.lastNumber, s.position, s.decidedAt.UnixMicro(), micros(s.OpenedAt), micros(s.SoldOutAt),
-			s.cooling.coupons, s.cooling.until.UnixMicro(), micros(s.cooling.opensAt), micros(s.cooling.closesAt),
-		}
+			s.cooling.coupons, s.cooling.until.UnixMicro(), micros(s.cooling.opensAt), micros(s.cooling.closesAt))
 		if s.line != was.line {
 			line = `, generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ?, due_at = ?`
 			args = append(args, s.line.Generation, s.line.LastTicket, s.line.ServedThrough, s.line.Served, s.line.Waiting, micros(s.line.Due))
