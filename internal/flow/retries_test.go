@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,16 +15,34 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
+// Tries are the instants at which something was tried.
+type tries struct {
+	mu sync.Mutex
+	at []time.Time
+}
+
+func (t *tries) add() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.at = append(t.at, time.Now())
+}
+
+func (t *tries) all() []time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.at)
+}
+
 // A tired source fails while it is told to.
 type tired struct {
 	*stage.Journal
 	err   func() error
-	tries []time.Time
+	tries *tries
 }
 
 func (s *tired) Drain(ctx context.Context, to flow.Sink, again *flow.Retries) error {
 	if err := s.err(); err != nil {
-		s.tries = append(s.tries, time.Now())
+		s.tries.add()
 		return err
 	}
 	return s.Journal.Drain(ctx, to, again)
@@ -49,19 +69,19 @@ func TestF53WhatFailsIsTriedAgainLessAndLessOftenWhileTheOthersGoOn(t *testing.T
 				const trouble = 10 * time.Minute
 				began := time.Now()
 				lasts := func() bool { return time.Since(began) < trouble }
-				s, p := &tired{Journal: &stage.Journal{}}, stage.NewLedger("c", "ill")
+				var tried tries
+				s, p := &tired{Journal: &stage.Journal{}, tries: &tried}, stage.NewLedger("c", "ill")
 				s.err = func() error {
 					if lasts() {
 						return c.source
 					}
 					return nil
 				}
-				var tries []time.Time
 				p.Before = func(b flow.Batch) error {
 					if c.ledger == nil || !lasts() || c.of != "" && b.Campaign != c.of {
 						return nil
 					}
-					tries = append(tries, time.Now())
+					tried.add()
 					return c.ledger
 				}
 				s.Add(flow.Batch{Campaign: "ill", Coupons: stage.Coupons("ill", 1, 1)})
@@ -72,8 +92,9 @@ func TestF53WhatFailsIsTriedAgainLessAndLessOftenWhileTheOthersGoOn(t *testing.T
 				stage.Run(t, r.Run)
 				time.Sleep(trouble - time.Millisecond)
 				same(t, "recorded of the other campaign during the trouble", c.before, len(p.Coupons("c")))
-				if tries = append(tries, s.tries...); len(tries) < c.least || len(tries) > c.most {
-					t.Errorf("tried %d times in ten minutes", len(tries))
+				tries := tried.all()
+				if len(tries) < c.least || len(tries) > c.most {
+					t.Fatalf("tried %d times in ten minutes", len(tries))
 				}
 				if first := tries[1].Sub(tries[0]); first > 30*time.Millisecond {
 					t.Errorf("the second try came after %v", first)
