@@ -439,8 +439,8 @@ func TestAPlaceInLineIsNeverRepeated(t *testing.T) {
 	})
 }
 
-// TestF75ALineThatAnotherNodeOpensIsServedAtOnce: the opening is moved an hour later and back, by nodes that stop before they serve.
-func TestF75ALineThatAnotherNodeOpensIsServedAtOnce(t *testing.T) {
+// TestF75ALineThatAnotherNodeOpensIsServedAfterALook: the opening is moved an hour later and back, by nodes that stop before they serve.
+func TestF75ALineThatAnotherNodeOpensIsServedAfterALook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(10, "c")
 		pace(g, 0, "c")
