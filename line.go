@@ -53,8 +53,8 @@ func (p Pace) time(turns int64) time.Duration {
 // A Line is the waiting line of a campaign at one instant. Its people have tickets, which are numbered in the order
 // of their claims and served in that order.
 type Line struct {
-	// Generation counts from 1. A generation ends when everybody in line is sent away, since every coupon is in force
-	// or the campaign is closed; the next begins with ticket 1.
+	// Generation counts from 1. One of which tickets were given ends when every coupon is in force or the campaign is
+	// closed: whoever is in line then is sent away. The next begins with ticket 1.
 	Generation    int64
 	LastTicket    int64 // the one given last in this generation; 0: none
 	ServedThrough int64 // every ticket of this generation up to it has ended

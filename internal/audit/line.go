@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"slices"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -108,26 +109,31 @@ func (a *lineAudit) sees(at time.Time) {
 	}
 }
 
-// ends tells whether a generation could end so: the operator closed the campaign then, or a window had passed, or a
-// coupon was issued or terms were changed.
+// ends tells whether a generation could end so: a coupon was issued then or terms were changed, a window closed at that
+// instant, or an operator closed the campaign. When a remote gate took a change the ledger does not say.
 func (a *lineAudit) ends(p PastLine) bool {
+	remote, terms := a.campaign.Remote, a.history.terms
 	switch p.Reason {
 	case "lost":
-		return a.campaign.Remote
+		return remote
 	case "sold_out":
-		for _, t := range a.history.terms {
-			if t.at.Equal(p.EndedAt) {
-				return true
-			}
-		}
-		return a.at[p.EndedAt.UnixMicro()]
+		changed := remote && len(terms) > 1 || slices.ContainsFunc(terms, func(t termsFrom) bool { return t.at.Equal(p.EndedAt) })
+		return changed || a.at[p.EndedAt.UnixMicro()]
 	}
-	for _, t := range a.history.terms {
-		if !t.closesAt.IsZero() && !p.EndedAt.Before(t.closesAt) {
-			return true
+	closed := a.history.closedAt
+	return !closed.IsZero() && (remote || p.EndedAt.Equal(closed)) || a.passes(p.EndedAt)
+}
+
+// passes tells whether a window closed at an instant: that of terms which stood, or of terms that moved it into the past.
+func (a *lineAudit) passes(at time.Time) bool {
+	terms := a.history.terms
+	return slices.ContainsFunc(terms, func(t termsFrom) bool {
+		if t.closesAt.IsZero() {
+			return false
 		}
-	}
-	return !a.history.closedAt.IsZero() && p.EndedAt.Equal(a.history.closedAt)
+		moved := t.closesAt.Before(t.at) && (a.campaign.Remote || at.Equal(t.at))
+		return moved || at.Equal(t.closesAt)
+	})
 }
 
 // ticket checks the next ticket. They are given in the order of generations and tickets, behind all coupons.

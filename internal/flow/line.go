@@ -22,7 +22,8 @@ type Line interface {
 // Served is what one call of Line.Serve did.
 type Served struct {
 	Coupons []firstcome.Coupon // issued, in the order of their tickets, which is that of their numbers
-	// Ended is why the generation ended with this call, sold_out or closed: everybody who still waited was sent away.
+	// Ended is why the generation ended with this call, sold_out or closed: everybody who still waited was sent away,
+	// perhaps nobody.
 	// Empty: it did not end.
 	Ended   string
 	Waiting int64 // people in line behind the call
@@ -68,13 +69,13 @@ type LineState struct {
 	Past     []PastLine // the last ones, newest first
 }
 
-// A PastLine is a generation that ended: its people were sent away.
+// A PastLine is a generation that ended: who was in line still was sent away.
 type PastLine struct {
 	Generation    int64
-	Reason        string // sold_out, closed or lost
-	EndedAt       time.Time
-	LastTicket    int64 // the one given last
-	ServedThrough int64 // every ticket up to it had ended before
-	Served        int64 // tickets whose users got a coupon, or had one
-	Waiting       int64 // tickets whose users were sent away
+	Reason        string    // sold_out, closed or lost
+	EndedAt       time.Time // of one that a passed window ended the closing, whoever found that when
+	LastTicket    int64     // the one given last
+	ServedThrough int64     // every ticket up to it had ended before
+	Served        int64     // tickets whose users got a coupon, or had one
+	Waiting       int64     // tickets whose users were sent away
 }

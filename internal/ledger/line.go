@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -77,9 +76,10 @@ func (t *tx) end(s *stock, number int64, user firstcome.UserID, outcome string, 
 	}
 }
 
-// sendsAway returns what everybody in line hears at an instant, Closed or SoldOut; or 0, if they go on waiting.
+// sendsAway returns what everybody in line hears at an instant, Closed or SoldOut; or 0, if they go on waiting. A
+// generation with tickets ends so also if all of them have ended, such as the one whose last person got the last coupon.
 func (s *stock) sendsAway(now time.Time) firstcome.Outcome {
-	if s.line.Waiting == 0 {
+	if s.line.LastTicket == 0 {
 		return 0
 	}
 	switch o := firstcome.Decide(s.seen(), now, s.inForce, false, true); o {
@@ -96,9 +96,17 @@ func (t *tx) endLine(s *stock, now time.Time) bool {
 	if why == 0 {
 		return false
 	}
-	t.past = append(t.past, pastLine{s.ID, s.line, why.String(), now.UnixMicro()})
+	t.past = append(t.past, pastLine{s.ID, s.line, why.String(), s.endedAt(why, now).UnixMicro()})
 	s.line = nextLine(s.line)
 	return true
+}
+
+// endedAt returns when a generation ended that somebody finds over at now. A window that passed ended it at that instant.
+func (s *stock) endedAt(why firstcome.Outcome, now time.Time) time.Time {
+	if why == firstcome.Closed {
+		return s.seen().Since(why)
+	}
+	return now
 }
 
 // nextLine returns the line behind one that ended. The pace goes on.
@@ -107,14 +115,21 @@ func nextLine(l firstcome.Line) firstcome.Line {
 }
 
 // changeLine ends the generation in the transaction of a change from one state to another, at now, if either sends
-// everybody away: a window that has passed has done so, though nobody looked before the change moved it.
+// everybody away: a window that has passed has done so, though nobody looked before the change moved it. The line of a
+// campaign that another gate decides ends there.
 func (l *Ledger) changeLine(t *tx, from, to stock, now time.Time) error {
-	to.line = from.line
-	why := cmp.Or(from.sendsAway(now), to.sendsAway(now))
-	if why == 0 {
+	if l.remote() {
 		return nil
 	}
-	if err := t.insertPast(pastLine{from.ID, from.line, why.String(), now.UnixMicro()}); err != nil {
+	to.line = from.line
+	at := now
+	why := from.sendsAway(now)
+	if why != 0 {
+		at = from.endedAt(why, now)
+	} else if why = to.sendsAway(now); why == 0 {
+		return nil
+	}
+	if err := t.insertPast(pastLine{from.ID, from.line, why.String(), at.UnixMicro()}); err != nil {
 		return err
 	}
 	_, err := t.change(`UPDATE campaigns SET generation = ?, last_ticket = 0, served_through = 0, served = 0, waiting = 0 WHERE id = ?`,

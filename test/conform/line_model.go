@@ -69,9 +69,9 @@ func (l *modelLine) gone(user firstcome.UserID) {
 	l.joined[user] = true
 }
 
-// away returns what sends everybody in line away at now, or 0.
+// away returns what sends everybody in line away at now, or 0. A generation of which no ticket was given does not end.
 func (m *model) away(now time.Time) firstcome.Outcome {
-	if len(m.queue) == 0 {
+	if m.LastTicket == 0 {
 		return 0
 	}
 	if o := firstcome.Decide(m.asSeen(), now, int64(len(m.holds)), false, true); o != firstcome.Waiting {
@@ -80,13 +80,17 @@ func (m *model) away(now time.Time) firstcome.Outcome {
 	return 0
 }
 
-// sendAway ends the generation, if everybody in line is sent away at now.
-func (m *model) sendAway(now time.Time) {
+// sendAway ends the generation, if everybody in line is sent away at now, by a change that was just made or not.
+func (m *model) sendAway(now time.Time, changed bool) {
 	why := m.away(now)
 	if why == 0 {
 		return
 	}
-	m.past = append([]flow.PastLine{m.ended(why, now)}, m.past...)
+	at := now
+	if why == firstcome.Closed && !changed {
+		at = m.since(why)
+	}
+	m.past = append([]flow.PastLine{m.ended(why, at)}, m.past...)
 	for _, w := range m.queue {
 		m.gone(w.user)
 	}
@@ -109,7 +113,7 @@ func (m *model) serve(limit int64) (coupons []firstcome.Coupon, ended string) {
 	m.recallCooling()
 	now, before := m.now(), m.Line
 	generation := m.Generation
-	m.sendAway(now)
+	m.sendAway(now, false)
 	if firstcome.Decide(m.asSeen(), now, -1, false, false) == firstcome.Waiting && len(m.queue) > 0 {
 		free := max(0, m.Quantity-int64(len(m.holds))-m.cooling)
 		turns, due := m.asSeen().Pace.Take(m.Due, m.clock, min(limit, free, m.Waiting))
@@ -126,7 +130,7 @@ func (m *model) serve(limit int64) (coupons []firstcome.Coupon, ended string) {
 			m.Due = due
 		}
 		m.fill(now)
-		m.sendAway(now)
+		m.sendAway(now, false)
 	}
 	if m.Generation != generation {
 		ended = m.past[0].Reason

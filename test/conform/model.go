@@ -117,7 +117,7 @@ func (m *model) window(at time.Time) firstcome.Outcome {
 func (m *model) claim(user firstcome.UserID, direct bool) firstcome.Decision {
 	m.recallCooling()
 	now, before := m.now(), m.Line
-	m.sendAway(now)
+	m.sendAway(now, false)
 	number, holds := m.holds[user]
 	seen, inForce := m.asSeen(), int64(len(m.holds))
 	if direct {
@@ -137,7 +137,7 @@ func (m *model) claim(user firstcome.UserID, direct bool) firstcome.Decision {
 		d.Place = seen.Place(m.Line, m.join(user), int64(len(m.holds)), now)
 	}
 	m.fill(now)
-	m.sendAway(now)
+	m.sendAway(now, false)
 	if outcome == firstcome.Issued || opens || m.Line != before || m.window(now) != m.window(m.seen) {
 		m.seen = now
 	}
@@ -190,13 +190,13 @@ func (m *model) setAll(quantity int64, opens, closes time.Time, pace *firstcome.
 		return nil
 	}
 	m.recallCooling()
-	m.sendAway(m.now())
+	m.sendAway(m.now(), false)
 	m.keepNarrow(opens, closes)
 	m.giveBack(quantity - m.Quantity)
 	m.Quantity, m.OpensAt, m.ClosesAt, m.Pace, m.Standby = quantity, opens, closes, pace, standby
 	m.changed()
 	m.fill(m.seen)
-	m.sendAway(m.seen)
+	m.sendAway(m.seen, true)
 	m.termsVersion = m.Version
 	return nil
 }
@@ -223,13 +223,13 @@ func (m *model) turn(to string) error {
 	paused, closed := to == "pause" || to == "close" && m.Paused, m.Closed || to == "close"
 	if paused != m.Paused || closed != m.Closed {
 		m.recallCooling()
-		m.sendAway(m.now())
+		m.sendAway(m.now(), false)
 		if closed && !m.Closed {
 			m.ClosedAt = m.now()
 		}
 		m.Paused, m.Closed = paused, closed
 		m.changed()
-		m.sendAway(m.seen)
+		m.sendAway(m.seen, true)
 	}
 	return nil
 }
@@ -243,7 +243,7 @@ func (m *model) void(number int64) error {
 		return firstcome.ErrAlreadyVoided
 	}
 	m.recallCooling()
-	m.sendAway(m.now())
+	m.sendAway(m.now(), false)
 	c.VoidedAt = m.now()
 	delete(m.holds, c.User)
 	m.giveBack(1)

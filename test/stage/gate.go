@@ -123,7 +123,7 @@ func (g *Gate) before() func(context.Context, firstcome.CampaignID) error {
 
 func (g *Gate) decide(c *Course, user firstcome.UserID, direct bool) firstcome.Decision {
 	now := g.now(c)
-	c.endLine(now)
+	c.endLine(now, false)
 	campaign := c.lined()
 	if direct {
 		campaign.Pace = nil
@@ -158,7 +158,7 @@ func (g *Gate) decide(c *Course, user firstcome.UserID, direct bool) firstcome.D
 		d.Coupon = c.told(held)
 	}
 	d.Lease = c.lease(d, g.Lease)
-	c.endLine(now)
+	c.endLine(now, false)
 	d.InLine = c.Line.Waiting
 	return d
 }
@@ -217,9 +217,9 @@ func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, 
 		return true, nil
 	}
 	c.seen = g.now(c)
-	c.endLine(c.seen)
+	c.endLine(c.seen, false)
 	c.apply(change)
-	c.endLine(c.seen)
+	c.endLine(c.seen, true)
 	c.SoldOutAt = c.Full(int64(len(c.Holders)), c.seen)
 	return false, nil
 }

@@ -42,15 +42,20 @@ func (c *Course) end(user firstcome.UserID, served bool) {
 	}
 }
 
-// endLine sends everybody away if the campaign is closed, or every coupon is in force and nobody stands by.
-func (c *Course) endLine(now time.Time) (ended string) {
+// endLine sends everybody away if the campaign is closed, or every coupon is in force and nobody stands by; because of a
+// change that was just made, or not.
+func (c *Course) endLine(now time.Time, changed bool) (ended string) {
 	why := firstcome.Decide(c.lined(), now, int64(len(c.Holders)), false, true)
-	if c.Line.Waiting == 0 || why != firstcome.Closed && why != firstcome.SoldOut {
+	if c.Line.LastTicket == 0 || why != firstcome.Closed && why != firstcome.SoldOut {
 		return ""
+	}
+	at := now
+	if why == firstcome.Closed && !changed {
+		at = c.Since(why)
 	}
 	l := c.Line
 	c.Past = slices.Insert(c.Past, 0, flow.PastLine{
-		Generation: l.Generation, Reason: why.String(), EndedAt: now, LastTicket: l.LastTicket, ServedThrough: l.ServedThrough,
+		Generation: l.Generation, Reason: why.String(), EndedAt: at, LastTicket: l.LastTicket, ServedThrough: l.ServedThrough,
 		Served: l.Served, Waiting: l.Waiting,
 	})
 	for user := range c.Tickets {
@@ -90,7 +95,7 @@ func (g *Gate) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (s
 
 func (g *Gate) serve(c *Course, limit int64) (served flow.Served) {
 	now, clock := g.now(c), g.Clock().UTC().Truncate(time.Microsecond)
-	served.Ended = c.endLine(now)
+	served.Ended = c.endLine(now, false)
 	campaign := c.lined()
 	free := campaign.Quantity - int64(len(c.Holders))
 	opens := firstcome.Decide(campaign, now, -1, false, false)
@@ -109,7 +114,7 @@ func (g *Gate) serve(c *Course, limit int64) (served flow.Served) {
 		if turns > 0 {
 			c.OpenedAt, c.SoldOutAt, c.seen = c.Opened(now), c.Full(int64(len(c.Holders)), now), now
 		}
-		if ended := c.endLine(now); ended != "" {
+		if ended := c.endLine(now, false); ended != "" {
 			served.Ended = ended
 		}
 		free -= turns
@@ -141,7 +146,7 @@ func (g *Gate) Lines(_ context.Context, each func(firstcome.CampaignID)) error {
 func (g *Gate) Place(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (place firstcome.Place, held firstcome.Coupon, err error) {
 	known := g.of(id, func(c *Course) {
 		now := g.now(c)
-		c.endLine(now)
+		c.endLine(now, false)
 		var holds bool
 		if held, holds = c.Holders[user]; holds {
 			held = c.told(held)
@@ -160,7 +165,7 @@ func (g *Gate) Place(_ context.Context, id firstcome.CampaignID, user firstcome.
 // Leave is flow.Places'.
 func (g *Gate) Leave(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (err error) {
 	known := g.of(id, func(c *Course) {
-		c.endLine(g.now(c))
+		c.endLine(g.now(c), false)
 		_, holds := c.Holders[user]
 		ticket := c.Tickets[user]
 		switch {
@@ -182,7 +187,7 @@ func (g *Gate) Leave(_ context.Context, id firstcome.CampaignID, user firstcome.
 func (g *Gate) LineOf(_ context.Context, id firstcome.CampaignID) (state flow.LineState, err error) {
 	err = g.of(id, func(c *Course) {
 		now := g.now(c)
-		c.endLine(now)
+		c.endLine(now, false)
 		state = flow.LineState{
 			Campaign: c.Campaign, Line: c.Line, InForce: int64(len(c.Holders)), Now: now, Past: slices.Clone(c.Past[:min(len(c.Past), flow.MaxPastLines)]),
 		}

@@ -96,10 +96,10 @@ CREATE TABLE IF NOT EXISTS tickets (
 CREATE TABLE IF NOT EXISTS past_lines (
     campaign_id    VARBINARY(64)  NOT NULL,
     generation     BIGINT         NOT NULL CHECK (generation > 0),
-    last_ticket    BIGINT         NOT NULL,
+    last_ticket    BIGINT         NOT NULL CHECK (last_ticket > 0),
     served_through BIGINT         NOT NULL,
     served         BIGINT         NOT NULL,
-    waiting        BIGINT         NOT NULL CHECK (waiting > 0),
+    waiting        BIGINT         NOT NULL CHECK (waiting >= 0),
     reason         VARBINARY(16)  NOT NULL CHECK (reason IN ('sold_out', 'closed', 'lost')),
     ended_at       BIGINT         NOT NULL,
     PRIMARY KEY (campaign_id, generation),

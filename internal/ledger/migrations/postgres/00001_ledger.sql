@@ -92,10 +92,10 @@ CREATE INDEX tickets_left ON tickets (user_id, campaign_id) WHERE outcome = 'lef
 CREATE TABLE past_lines (
     campaign_id    TEXT COLLATE "C" NOT NULL,
     generation     BIGINT           NOT NULL CHECK (generation > 0),
-    last_ticket    BIGINT           NOT NULL,
+    last_ticket    BIGINT           NOT NULL CHECK (last_ticket > 0),
     served_through BIGINT           NOT NULL,
     served         BIGINT           NOT NULL,
-    waiting        BIGINT           NOT NULL CHECK (waiting > 0),
+    waiting        BIGINT           NOT NULL CHECK (waiting >= 0),
     reason         TEXT             NOT NULL CHECK (reason IN ('sold_out', 'closed', 'lost')),
     ended_at       BIGINT           NOT NULL,
     PRIMARY KEY (campaign_id, generation),

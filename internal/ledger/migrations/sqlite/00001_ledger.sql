@@ -91,10 +91,10 @@ CREATE INDEX tickets_left ON tickets (user_id, campaign_id) WHERE outcome = 'lef
 CREATE TABLE past_lines (
     campaign_id    TEXT    NOT NULL REFERENCES campaigns (id),
     generation     INTEGER NOT NULL CHECK (generation > 0),
-    last_ticket    INTEGER NOT NULL,
+    last_ticket    INTEGER NOT NULL CHECK (last_ticket > 0),
     served_through INTEGER NOT NULL,
     served         INTEGER NOT NULL,
-    waiting        INTEGER NOT NULL CHECK (waiting > 0),
+    waiting        INTEGER NOT NULL CHECK (waiting >= 0),
     reason         TEXT    NOT NULL CHECK (reason IN ('sold_out', 'closed', 'lost')),
     ended_at       INTEGER NOT NULL,
     PRIMARY KEY (campaign_id, generation),
