@@ -55,6 +55,7 @@ var plants = []plant{
 	{column: "campaigns.cooling_until", where: "id = 'spring'", to: "cooling_until + 1", once: "until when"},
 	{column: "campaigns.was_opens_at", where: "id = 'spring'", to: "1", once: "as it was before stock cooled"},
 	{column: "campaigns.was_closes_at", where: "id = 'spring'", to: "1", once: "as it was before stock cooled"},
+	{column: "campaigns.was_sold_out", where: "id = 'spring'", to: "1", once: "whether claims heard sold out before stock cooled"},
 	{column: "campaigns.decided_at", where: "id = 'spring'", to: "decided_at - 1", found: "counters: the gate's last instant is"},
 	{column: "campaigns.decided_at", where: "id = 'spring'", to: "decided_at + 1", found: "counters: the gate's last instant is"},
 	{column: "campaigns.decided_at", where: "id = 'spring'", to: "closes_at + 1", once: "where no coupon and no change is of later than the campaign's last opening or closing: when somebody was refused for it first"},

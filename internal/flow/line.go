@@ -38,9 +38,9 @@ type Places interface {
 	// firstcome.ErrNoTicket says that they have neither.
 	Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error)
 
-	// Leave takes a user out of the line. It is nil also if they left or were sent away before. firstcome.ErrServed
-	// says that they hold a coupon, firstcome.ErrNoTicket that they never joined; a user whose coupon was voided did not,
-	// either. If it returns another error, asking again is safe.
+	// Leave takes a user out of the line. It is nil also if they left or were sent away before, or if they were served and
+	// their coupon was voided. firstcome.ErrServed says that they hold a coupon, firstcome.ErrNoTicket that they never
+	// joined. If it returns another error, asking again is safe.
 	Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error
 
 	// LineOf returns a campaign's line, or firstcome.ErrNoCampaign.

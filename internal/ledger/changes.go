@@ -29,9 +29,9 @@ func (l *Ledger) addChange(t *tx, s stock, kind firstcome.ChangeKind, payload st
 		return made, err
 	}
 	_, err := t.change(`UPDATE campaigns SET version = ?, applied = ?, decided_at = ?,
-		cooling = ?, cooling_until = ?, was_opens_at = ?, was_closes_at = ? WHERE id = ?`,
+		cooling = ?, cooling_until = ?, was_opens_at = ?, was_closes_at = ?, was_sold_out = ? WHERE id = ?`,
 		made.Version, l.appliedAt(made.Version), made.At.UnixMicro(),
-		s.cooling.coupons, s.cooling.until.UnixMicro(), micros(s.cooling.opensAt), micros(s.cooling.closesAt), string(s.ID))
+		s.cooling.coupons, s.cooling.until.UnixMicro(), micros(s.cooling.opensAt), micros(s.cooling.closesAt), s.cooling.soldOut, string(s.ID))
 	return made, err
 }
 

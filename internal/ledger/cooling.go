@@ -22,6 +22,9 @@ type cooling struct {
 	until   time.Time
 	// The window as it was, zero where it was not widened.
 	opensAt, closesAt time.Time
+	// soldOut tells that claims heard sold_out as this began, so that nodes may still repeat it: nobody joins the line of a
+	// paced campaign meanwhile, or who has joined would hear at another node that they have not.
+	soldOut bool
 }
 
 // recallCooling brings what the row says of it up to the clock, which was just read.
@@ -40,18 +43,21 @@ func (s *stock) recallCooling() {
 // isCooling tells whether something cools now.
 func (s *stock) isCooling() bool { return s.clock.Before(s.cooling.until) }
 
-// coolEnd returns until when what comes back now cools. Since the first of it came back no lease was
+// cool has what comes back now cool, before s changes. Since the first of it came back no lease was
 // granted, so what comes back meanwhile need not cool for longer: else changes one
 // after the other would keep all of it back for ever.
-func (s *stock) coolEnd() time.Time {
-	if s.isCooling() {
-		return s.cooling.until
+func (s *stock) cool() {
+	if !s.isCooling() {
+		s.cooling.until, s.cooling.soldOut = s.clock.Add(coolFor), s.isSoldOut()
 	}
-	return s.clock.Add(coolFor)
 }
 
+// isSoldOut tells whether claims hear sold_out in an open window while nothing cools.
+func (s *stock) isSoldOut() bool { return s.inForce >= s.Quantity && (s.Pace == nil || !s.Standby) }
+
 // seen returns the campaign as claims see it now, but for the coupons kept back: a
-// window that was widened stays as narrow as it was, and who is in line stays in line without a pace.
+// window that was widened stays as narrow as it was, nobody stands by where claims hear sold_out,
+// and who is in line stays in line without a pace.
 func (s *stock) seen() firstcome.Campaign {
 	c, was := s.Campaign, s.cooling
 	if was.opensAt.After(c.OpensAt) {
@@ -60,6 +66,7 @@ func (s *stock) seen() firstcome.Campaign {
 	if !was.closesAt.IsZero() && (c.ClosesAt.IsZero() || was.closesAt.Before(c.ClosesAt)) {
 		c.ClosesAt = was.closesAt
 	}
+	c.Standby = c.Standby && !was.soldOut
 	if c.Pace == nil && s.line.Waiting > 0 {
 		c.Pace = &firstcome.Pace{}
 	}
@@ -69,12 +76,12 @@ func (s *stock) seen() firstcome.Campaign {
 // coolVoided keeps one more coupon back from now on, where nodes share the ledger.
 func (s *stock) coolVoided() {
 	if !s.clock.IsZero() {
+		s.cool()
 		s.cooling.coupons++
-		s.cooling.until = s.coolEnd()
 	}
 }
 
-// coolReturned keeps back what other terms return at now: what a raised quantity adds, and a window that
+// coolReturned keeps back what other terms return at now: what a raised quantity adds, a new standby, and a window that
 // opens earlier, or opens again, is as it was, since not_open and closed
 // may be under lease as sold_out may. A lowered quantity is taken from what is kept back first.
 func (s *stock) coolReturned(terms firstcome.Terms, now time.Time) {
@@ -86,11 +93,11 @@ func (s *stock) coolReturned(terms firstcome.Terms, now time.Time) {
 	opensEarlier := now.Before(was.OpensAt) && terms.OpensAt.Before(was.OpensAt)
 	closed := !was.ClosesAt.IsZero() && !now.Before(was.ClosesAt)
 	opensAgain := closed && (terms.ClosesAt.IsZero() || terms.ClosesAt.After(was.ClosesAt))
+	if opensEarlier || opensAgain || more > 0 || s.isSoldOut() && terms.Standby {
+		s.cool()
+	}
 	if opensEarlier || opensAgain {
 		s.cooling.opensAt, s.cooling.closesAt = was.OpensAt, was.ClosesAt
 	}
 	s.cooling.coupons = max(0, s.cooling.coupons+more)
-	if opensEarlier || opensAgain || more > 0 {
-		s.cooling.until = s.coolEnd()
-	}
 }

@@ -30,7 +30,7 @@ type dialect struct {
 	// couponOf finds the coupon in force of a user (first argument) and a campaign.
 	couponOf string
 	// hasLine is the condition on campaigns that people are in line; waiter and leaver are the columns of tickets with
-	// which the indexes of those who wait and of those who left begin.
+	// which the indexes of those who wait and of those who left or held a coupon begin.
 	hasLine, waiter, leaver string
 	// holder is the column of coupons with which the index of P3 begins.
 	holder string

@@ -78,10 +78,11 @@ func (l *Ledger) numbersOf(ctx context.Context, id firstcome.CampaignID, c Choic
 	return numbers, next, err
 }
 
-// voidsOfQuery finds a user's voids in a campaign. COALESCE keeps the planner from the index of the campaign,
+// voidsOf finds a user's voids in a campaign. COALESCE keeps the planner from the index of the campaign,
 // by which it would read all of the campaign's lines.
-const voidsOfQuery = `SELECT number FROM audit_log
-	WHERE user_id = ? AND COALESCE(campaign_id, '') = ? AND action = 'coupon.void' AND number > ? ORDER BY number LIMIT ?`
+const voidsOf = `SELECT number FROM audit_log WHERE user_id = ? AND COALESCE(campaign_id, '') = ? AND action = 'coupon.void'`
+
+const voidsOfQuery = voidsOf + ` AND number > ? ORDER BY number LIMIT ?`
 
 // maxFound bounds how many voids of a user one call of Find reads.
 const maxFound = 1000

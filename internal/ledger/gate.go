@@ -181,7 +181,7 @@ func (l *Ledger) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.
 	campaign, cooling := s.seen(), s.cooling.coupons
 	if c.direct {
 		campaign.Pace = nil
-	} else if campaign.Pace != nil {
+	} else if campaign.Pace != nil && !s.cooling.soldOut {
 		cooling = 0 // whoever joins waits until that has cooled
 	}
 	campaign.OpenedAt = campaign.Opened(now)

@@ -300,14 +300,26 @@ func (l *Ledger) leave(t *tx, id firstcome.CampaignID, user firstcome.UserID) er
 	case !errors.Is(err, firstcome.ErrNoCoupon):
 		return err
 	}
-	var joined bool
-	err = t.row(`SELECT EXISTS (SELECT 1 FROM tickets WHERE `+l.dialect.waiter+` = ? AND campaign_id = ? AND ended_at IS NULL)
-		OR EXISTS (SELECT 1 FROM tickets WHERE `+l.dialect.leaver+` = ? AND campaign_id = ? AND outcome = 'left')`,
-		string(user), string(id), string(user), string(id)).Scan(&joined)
+	joined, err := t.joined(id, user)
 	if err == nil && !joined {
 		err = firstcome.ErrNoTicket
 	}
 	return err
+}
+
+// joined tells whether a user who holds no coupon ever had a ticket: it was left or is of a generation that is over, or
+// they were served, and the coupon was voided since.
+func (t *tx) joined(id firstcome.CampaignID, user firstcome.UserID) (joined bool, err error) {
+	err = t.row(joinedQuery(t.dialect), string(user), string(id), string(user), string(id), string(id), string(user), string(id)).Scan(&joined)
+	return joined, err
+}
+
+// joinedQuery returns the query whether a user without a coupon ever had a ticket of a campaign: each three times as
+// user and campaign, the third time campaign first and last.
+func joinedQuery(d *dialect) string {
+	return `SELECT EXISTS (SELECT 1 FROM tickets WHERE ` + d.waiter + ` = ? AND campaign_id = ? AND ended_at IS NULL)
+		OR EXISTS (SELECT 1 FROM tickets WHERE ` + d.leaver + ` = ? AND campaign_id = ? AND outcome IN ('left', 'held'))
+		OR EXISTS (SELECT 1 FROM coupons WHERE campaign_id = ? AND ticket IS NOT NULL AND number IN (` + voidsOf + `))`
 }
 
 // ticketOf returns the ticket with which a user is in line, or 0.

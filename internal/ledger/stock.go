@@ -40,7 +40,7 @@ func (s *stock) pending() bool { return s.applied < s.Version }
 
 const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, terms_version,
 	gate, secret, in_force, issued, last_number, position, decided_at,
-	cooling, cooling_until, was_opens_at, was_closes_at, applied, epoch, drained_through, created_at, retired_at,
+	cooling, cooling_until, was_opens_at, was_closes_at, was_sold_out, applied, epoch, drained_through, created_at, retired_at,
 	opened_at, sold_out_at, closed_at,
 	pace, standby, generation, last_ticket, served_through, served, waiting, due_at`
 
@@ -80,7 +80,7 @@ func (l *Ledger) scanStock(id firstcome.CampaignID, row interface{ Scan(...any) 
 	err := row.Scan(
 		&quantity, &opensAt, &closesAt, &s.Paused, &s.Closed, &s.Version, &s.termsVersion,
 		&gate, &secret, &s.inForce, &s.issued, &s.lastNumber, &s.position, &decidedAt,
-		&s.cooling.coupons, &coolingUntil, &wasOpensAt, &wasClosesAt, &s.applied, &s.epoch, &s.drained, &createdAt, &retiredAt,
+		&s.cooling.coupons, &coolingUntil, &wasOpensAt, &wasClosesAt, &s.cooling.soldOut, &s.applied, &s.epoch, &s.drained, &createdAt, &retiredAt,
 		&course.openedAt, &course.soldOutAt, &course.closedAt,
 		&perSecond, &s.Standby, &s.line.Generation, &s.line.LastTicket, &s.line.ServedThrough, &s.line.Served, &s.line.Waiting, &due)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -12,7 +12,7 @@ import (
 type modelLine struct {
 	firstcome.Line
 	queue  []waiter
-	joined map[firstcome.UserID]bool // who left, or was sent away
+	joined map[firstcome.UserID]bool // whose tickets have ended
 	past   []flow.PastLine
 }
 
@@ -51,10 +51,8 @@ func (l *modelLine) leave(user firstcome.UserID, served bool) bool {
 	}
 	l.queue = slices.Delete(l.queue, n, n+1)
 	l.Waiting--
-	if served {
+	if l.gone(user); served {
 		l.Served++
-	} else {
-		l.gone(user)
 	}
 	if len(l.queue) == 0 {
 		l.ServedThrough = l.LastTicket

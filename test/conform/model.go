@@ -20,6 +20,8 @@ type model struct {
 	coolingUntil time.Time
 	// The window as it was before it was widened, for as long; zero: it was not.
 	wasOpens, wasCloses time.Time
+	// Claims heard sold_out as the first of it came back.
+	wasSoldOut bool
 	modelLine
 }
 
@@ -66,14 +68,15 @@ func (m *model) recallCooling() {
 		m.coolingUntil = latest
 	}
 	if !m.isCooling() {
-		m.cooling, m.wasOpens, m.wasCloses = 0, time.Time{}, time.Time{}
+		m.cooling, m.wasOpens, m.wasCloses, m.wasSoldOut = 0, time.Time{}, time.Time{}, false
 	}
 }
 
 // isCooling tells whether stock cools, so that no lease may be granted.
 func (m *model) isCooling() bool { return m.clock.Before(m.coolingUntil) }
 
-// asSeen returns the campaign with its window as claims see it: as narrow as it was, while stock cools.
+// asSeen returns the campaign as claims see it: with its window as narrow as it was, while stock cools, and without a
+// standby that it did not have.
 func (m *model) asSeen() firstcome.Campaign {
 	c := m.Campaign
 	if m.wasOpens.After(c.OpensAt) {
@@ -82,19 +85,33 @@ func (m *model) asSeen() firstcome.Campaign {
 	if !m.wasCloses.IsZero() && (c.ClosesAt.IsZero() || m.wasCloses.Before(c.ClosesAt)) {
 		c.ClosesAt = m.wasCloses
 	}
+	c.Standby = c.Standby && !m.wasSoldOut
 	if c.Pace == nil && len(m.queue) > 0 {
 		c.Pace = &firstcome.Pace{}
 	}
 	return c
 }
 
-// giveBack lets cool stock that came back; a lowered quantity (back < 0) is taken
+// cool lets cool what comes back now, before it is counted.
+func (m *model) cool() {
+	if m.coolsFor > 0 && !m.isCooling() {
+		m.coolingUntil = m.clock.Add(m.coolsFor)
+		m.wasSoldOut = m.isSoldOut()
+	}
+}
+
+// isSoldOut tells whether every coupon is in force and nobody stands by.
+func (m *model) isSoldOut() bool {
+	return int64(len(m.holds)) >= m.Quantity && !(m.Pace != nil && m.Standby)
+}
+
+// giveBack lets cool stock that comes back, before it is counted; a lowered quantity (back < 0) is taken
 // from what cools first.
 func (m *model) giveBack(back int64) {
-	m.cooling = max(0, m.cooling+back)
-	if back > 0 && !m.isCooling() {
-		m.coolingUntil = m.clock.Add(m.coolsFor)
+	if back > 0 {
+		m.cool()
 	}
+	m.cooling = max(0, m.cooling+back)
 }
 
 // now returns the gate's time: the clock, or the latest instant seen if the clock went back.
@@ -123,7 +140,7 @@ func (m *model) claim(user firstcome.UserID, direct bool) firstcome.Decision {
 	if direct {
 		seen.Pace = nil
 	}
-	if seen.Pace == nil {
+	if seen.Pace == nil || m.wasSoldOut {
 		inForce += m.cooling
 	}
 	outcome := firstcome.Decide(seen, now, inForce, holds, m.ticketOf(user) > 0 && !direct)
@@ -192,6 +209,9 @@ func (m *model) setAll(quantity int64, opens, closes time.Time, pace *firstcome.
 	m.recallCooling()
 	m.sendAway(m.now(), false)
 	m.keepNarrow(opens, closes)
+	if m.isSoldOut() && standby {
+		m.cool()
+	}
 	m.giveBack(quantity - m.Quantity)
 	m.Quantity, m.OpensAt, m.ClosesAt, m.Pace, m.Standby = quantity, opens, closes, pace, standby
 	m.changed()
@@ -211,9 +231,7 @@ func (m *model) keepNarrow(opens, closes time.Time) {
 		return
 	}
 	m.wasOpens, m.wasCloses = was.OpensAt, was.ClosesAt
-	if !m.isCooling() {
-		m.coolingUntil = m.clock.Add(m.coolsFor)
-	}
+	m.cool()
 }
 
 func (m *model) turn(to string) error {
@@ -245,8 +263,8 @@ func (m *model) void(number int64) error {
 	m.recallCooling()
 	m.sendAway(m.now(), false)
 	c.VoidedAt = m.now()
-	delete(m.holds, c.User)
 	m.giveBack(1)
+	delete(m.holds, c.User)
 	m.changed()
 	m.fill(m.seen)
 	return nil

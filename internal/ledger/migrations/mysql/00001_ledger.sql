@@ -32,6 +32,7 @@ CREATE TABLE IF NOT EXISTS campaigns (
     cooling_until BIGINT         NOT NULL DEFAULT 0,
     was_opens_at  BIGINT,
     was_closes_at BIGINT,
+    was_sold_out  BOOLEAN        NOT NULL DEFAULT 0,
     generation    BIGINT         NOT NULL DEFAULT 1,
     last_ticket   BIGINT         NOT NULL DEFAULT 0,
     served_through BIGINT        NOT NULL DEFAULT 0,
@@ -83,9 +84,9 @@ CREATE TABLE IF NOT EXISTS tickets (
     joined_at     BIGINT         NOT NULL,
     ended_at      BIGINT,
     outcome       VARBINARY(16)  CHECK (outcome IN ('issued', 'held', 'left')),
-    -- Who waits, and who left: see coupons.holder.
+    -- Who waits, and who left or had got a coupon elsewhere: see coupons.holder.
     waiter        VARBINARY(128) AS (CASE WHEN ended_at IS NULL THEN user_id END) VIRTUAL,
-    leaver        VARBINARY(128) AS (CASE WHEN outcome = 'left' THEN user_id END) VIRTUAL,
+    leaver        VARBINARY(128) AS (CASE WHEN outcome IN ('left', 'held') THEN user_id END) VIRTUAL,
     PRIMARY KEY (campaign_id, generation, ticket), -- P9: a ticket is one user's
     -- P9: a user waits once.
     UNIQUE INDEX tickets_p9_one_per_user (waiter, campaign_id, generation),

@@ -27,6 +27,7 @@ CREATE TABLE campaigns (
     cooling_until INTEGER NOT NULL DEFAULT 0,
     was_opens_at  INTEGER,
     was_closes_at INTEGER,
+    was_sold_out  INTEGER NOT NULL DEFAULT 0,
     generation    INTEGER NOT NULL DEFAULT 1,
     last_ticket   INTEGER NOT NULL DEFAULT 0,
     served_through INTEGER NOT NULL DEFAULT 0,
@@ -85,8 +86,8 @@ CREATE TABLE tickets (
 -- P9: a user waits once.
 CREATE UNIQUE INDEX tickets_p9_one_per_user ON tickets (user_id, campaign_id, generation) WHERE ended_at IS NULL;
 
--- Finds who left.
-CREATE INDEX tickets_left ON tickets (user_id, campaign_id) WHERE outcome = 'left';
+-- Finds who left, or had got a coupon elsewhere as their turn came.
+CREATE INDEX tickets_left ON tickets (user_id, campaign_id) WHERE outcome IN ('left', 'held');
 
 CREATE TABLE past_lines (
     campaign_id    TEXT    NOT NULL REFERENCES campaigns (id),
