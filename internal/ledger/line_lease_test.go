@@ -13,7 +13,9 @@ import (
 
 // comebacks are the changes behind which people join the line of a campaign that was sold out, of one coupon.
 var comebacks = map[string]func(ctx context.Context, l *ledger.Ledger) error{
-	"void":   func(ctx context.Context, l *ledger.Ledger) error { return stage.Err(l.Void(ctx, "test", "c", 1, "test")) },
+	"void": func(ctx context.Context, l *ledger.Ledger) error {
+		return stage.Err(l.Void(ctx, "test", "c", 1, "test"))
+	},
 	"raised": changed(func(t *firstcome.Terms) { t.Quantity++ }),
 	"standby": changed(func(t *firstcome.Terms) {
 		t.Pace, t.Standby = &firstcome.Pace{PerSecond: 1}, true
