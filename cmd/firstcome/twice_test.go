@@ -36,7 +36,7 @@ func TestANumberThatWasGivenTwiceIsRecordedForTheOneOnlyWhoseCouponTheLedgerHas(
 			ctx, cancel := context.WithCancel(r.t.Context())
 			left := make(chan error)
 			go func() { left <- r.waiter.Wait(ctx, firstcome.Coupon{Campaign: "c", Number: 100}) }()
-			for calls := 0; calls == 0; calls, _ = r.waiter.Waiting() {
+			for r.waiter.Waiting() == 0 {
 				continue
 			}
 			r.settle(drained)

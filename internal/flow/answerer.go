@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,11 +89,7 @@ func (a *Answerer) CouponOf(ctx context.Context, id firstcome.CampaignID, user f
 }
 
 func (a *Answerer) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	wait := a.Wait
-	if wait == 0 {
-		wait = DefaultAnswerWait
-	}
-	return context.WithTimeoutCause(ctx, wait, ErrNotRecordedYet)
+	return context.WithTimeoutCause(ctx, cmp.Or(a.Wait, DefaultAnswerWait), ErrNotRecordedYet)
 }
 
 // await waits until a coupon is recorded, if its campaign wants that. Otherwise only a dead letter waits, since

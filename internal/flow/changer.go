@@ -35,12 +35,9 @@ type Applier interface {
 // Changers may finish the same change at once, and one that dies leaves nothing
 // that another cannot finish.
 type Changer struct {
-	book  ChangeBook
-	gate  Applier
-	stats struct {
-		applied, refused, failed atomic.Int64
-		failing                  atomic.Pointer[error]
-	}
+	book   ChangeBook
+	gate   Applier
+	stats  struct{ applied, refused, failed atomic.Int64 }
 	onFail func(error) // nil: nobody is told
 }
 
@@ -49,8 +46,6 @@ type ChangerStats struct {
 	Applied int64 // changes that the gate has, as this Changer noted
 	Refused int64 // changes that the gate refused
 	Failed  int64 // attempts that failed
-	// Err is why the last sweep left something undone, or nil.
-	Err error
 }
 
 const (
@@ -72,11 +67,7 @@ func NewChanger(book ChangeBook, gate Applier, onFail func(error)) *Changer {
 
 // Stats returns the counters.
 func (c *Changer) Stats() ChangerStats {
-	s := ChangerStats{Applied: c.stats.applied.Load(), Refused: c.stats.refused.Load(), Failed: c.stats.failed.Load()}
-	if err := c.stats.failing.Load(); err != nil {
-		s.Err = *err
-	}
-	return s
+	return ChangerStats{Applied: c.stats.applied.Load(), Refused: c.stats.refused.Load(), Failed: c.stats.failed.Load()}
 }
 
 // ErrUnfinished says that a change is in the ledger and has not reached the gate.
@@ -173,24 +164,12 @@ func (c *Changer) apply(ctx context.Context, change firstcome.Change) error {
 
 // Run finishes changes that others left undone, until ctx ends.
 func (c *Changer) Run(ctx context.Context) error {
-	for {
-		// Nodes that started together do not keep step.
-		wait := time.NewTimer(sweepChanges/2 + rand.N(sweepChanges))
-		select {
-		case <-wait.C:
-			if err := c.sweep(ctx); err != nil {
-				c.stats.failing.Store(&err)
-				if c.onFail != nil {
-					c.onFail(err)
-				}
-			} else {
-				c.stats.failing.Store(nil)
-			}
-		case <-ctx.Done():
-			wait.Stop()
-			return nil
+	for sleep(ctx, sweepChanges/2+rand.N(sweepChanges)) == nil { // nodes that started together do not keep step
+		if err := c.sweep(ctx); err != nil && c.onFail != nil {
+			c.onFail(err)
 		}
 	}
+	return nil
 }
 
 // sweep makes one attempt at all campaigns' pending changes. One that fails

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -71,15 +72,7 @@ type Stats struct {
 
 // NewIssuer returns an Issuer in front of a gate.
 func NewIssuer(gate Gate, limits Limits) *Issuer {
-	if limits.Batch <= 0 {
-		limits.Batch = defaultBatch
-	}
-	if limits.Waiting <= 0 {
-		limits.Waiting = defaultWaiting
-	}
-	if limits.Gate <= 0 {
-		limits.Gate = defaultGate
-	}
+	limits.Batch, limits.Waiting, limits.Gate = cmp.Or(limits.Batch, defaultBatch), cmp.Or(limits.Waiting, defaultWaiting), cmp.Or(limits.Gate, defaultGate)
 	i := &Issuer{gate: gate, limits: limits, start: time.Now(), known: newKnown()}
 	i.claims.New = func() any { return &claim{done: make(chan struct{}, 1)} }
 	i.ctx, i.cancel = context.WithCancel(context.Background())

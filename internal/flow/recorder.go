@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -55,10 +54,7 @@ type Recorder struct {
 	limits  RecorderLimits
 	breaker *gobreaker.CircuitBreaker[Drained]
 	rows    *rate.Limiter // nil: no limit
-	stats   struct {
-		coupons, batches, retries, letters atomic.Int64
-		failing                            atomic.Pointer[error]
-	}
+	stats   struct{ coupons, batches, retries, letters atomic.Int64 }
 
 	mu   sync.Mutex                   // guards what follows
 	paid map[firstcome.CampaignID]int // coupons that waited for their turn and were not recorded: see throttle
@@ -81,8 +77,6 @@ type RecorderStats struct {
 	Retries int64  // calls repeated
 	Letters int64  // dead letters
 	Breaker string // closed, half-open or open
-	// Err is why the last call failed, or nil if it did not.
-	Err error
 }
 
 // NewRecorder returns a Recorder of a source into a keeper.
@@ -114,11 +108,10 @@ func answers(err error) bool {
 func (r *Recorder) Run(ctx context.Context) error {
 	for waits := r.again.waits(); ; {
 		started := time.Now()
-		err := r.source.Drain(ctx, r.take, r.again)
+		_ = r.source.Drain(ctx, r.take, r.again)
 		if ctx.Err() != nil {
 			return nil
 		}
-		r.failed(fmt.Errorf("drain the journal: %w", cmp.Or(err, errEnded)))
 		if time.Since(started) > r.limits.Wait {
 			waits.Reset()
 		}
@@ -129,21 +122,13 @@ func (r *Recorder) Run(ctx context.Context) error {
 	}
 }
 
-var errEnded = errors.New("it ended")
-
 // Stats returns the counters.
 func (r *Recorder) Stats() RecorderStats {
-	s := RecorderStats{
+	return RecorderStats{
 		Coupons: r.stats.coupons.Load(), Batches: r.stats.batches.Load(),
 		Retries: r.stats.retries.Load(), Letters: r.stats.letters.Load(), Breaker: r.breaker.State().String(),
 	}
-	if err := r.stats.failing.Load(); err != nil {
-		s.Err = *err
-	}
-	return s
 }
-
-func (r *Recorder) failed(err error) { r.stats.failing.Store(&err) }
 
 // take is the Sink: it returns nil when all of the batch is durable.
 func (r *Recorder) take(ctx context.Context, b Batch) (drained Drained, err error) {
@@ -265,12 +250,7 @@ func (r *Recorder) try(ctx context.Context, about Recording, call func(context.C
 	if r.limits.OnRecord != nil {
 		r.limits.OnRecord(about)
 	}
-	if err == nil || errors.Is(err, ErrRefused) {
-		r.stats.failing.Store(nil)
-		return drained, err
-	}
-	r.failed(err)
-	if !errors.Is(err, firstcome.ErrGateMismatch) {
+	if err != nil && !errors.Is(err, ErrRefused) && !errors.Is(err, firstcome.ErrGateMismatch) {
 		r.stats.retries.Add(1) // the source gives it again
 	}
 	return drained, err

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -64,13 +65,10 @@ const (
 // A claim or a change that saw the campaign active finds it at the gate between the two. Each step may
 // be repeated, so it does not matter which node dies when. Any number may run.
 type Retirer struct {
-	book  RetireBook
-	gate  Forgetter
-	after time.Duration
-	stats struct {
-		retired, forgotten, failed atomic.Int64
-		failing                    atomic.Pointer[error]
-	}
+	book   RetireBook
+	gate   Forgetter
+	after  time.Duration
+	stats  struct{ retired, forgotten, failed atomic.Int64 }
 	onFail func(error) // nil: nobody is told
 }
 
@@ -79,53 +77,33 @@ type RetirerStats struct {
 	Retired   int64 // campaigns that this Retirer found retired after it tried
 	Forgotten int64 // campaigns that this Retirer had the gate forget
 	Failed    int64 // campaigns at which it failed, each time
-	// Err is why the last look left something undone, or nil.
-	Err error
 }
 
 // NewRetirer returns a Retirer of campaigns that have been over for after; 0:
 // DefaultRetireAfter. onFail, if not nil, gets the error of each look that left something undone.
 func NewRetirer(book RetireBook, gate Forgetter, after time.Duration, onFail func(error)) *Retirer {
-	if after == 0 {
-		after = DefaultRetireAfter
-	}
-	return &Retirer{book: book, gate: gate, after: after, onFail: onFail}
+	return &Retirer{book: book, gate: gate, after: cmp.Or(after, DefaultRetireAfter), onFail: onFail}
 }
 
 // Stats returns the counters.
 func (r *Retirer) Stats() RetirerStats {
-	s := RetirerStats{Retired: r.stats.retired.Load(), Forgotten: r.stats.forgotten.Load(), Failed: r.stats.failed.Load()}
-	if err := r.stats.failing.Load(); err != nil {
-		s.Err = *err
-	}
-	return s
+	return RetirerStats{Retired: r.stats.retired.Load(), Forgotten: r.stats.forgotten.Load(), Failed: r.stats.failed.Load()}
 }
 
 // Run looks about once an hour, the first time within a minute, until ctx ends.
 func (r *Retirer) Run(ctx context.Context) error {
-	for pause := rand.N(firstRetire); ; pause = retireEvery/2 + rand.N(retireEvery) {
-		wait := time.NewTimer(pause)
-		select {
-		case <-wait.C:
-			_ = r.Look(ctx) // Stats tells
-		case <-ctx.Done():
-			wait.Stop()
-			return nil
-		}
+	for pause := rand.N(firstRetire); sleep(ctx, pause) == nil; pause = retireEvery/2 + rand.N(retireEvery) {
+		_ = r.Look(ctx) // onFail hears of it
 	}
+	return nil
 }
 
 // Look takes the next step with each campaign. One that fails does not hold up the others, and is tried
 // again at the next look.
 func (r *Retirer) Look(ctx context.Context) error {
 	err := r.steps(ctx)
-	if err == nil || ctx.Err() != nil {
-		r.stats.failing.Store(nil)
-	} else {
-		r.stats.failing.Store(&err)
-		if r.onFail != nil {
-			r.onFail(err)
-		}
+	if err != nil && ctx.Err() == nil && r.onFail != nil {
+		r.onFail(err)
 	}
 	return err
 }

@@ -91,15 +91,16 @@ func TestARetirerLooksSoonAndThenAboutOnceAnHour(t *testing.T) {
 func TestACampaignThatCannotBeRetiredDoesNotHoldUpTheOthers(t *testing.T) {
 	lost := errors.New("lost")
 	b := &retireBook{over: []firstcome.CampaignID{"a", "b", "c"}, fails: map[firstcome.CampaignID]error{"a": lost}}
-	r := flow.NewRetirer(b, retireGate{b}, 0, nil)
-	if err := r.Look(t.Context()); !errors.Is(err, lost) || !errors.Is(r.Stats().Err, lost) {
-		t.Errorf("got %v, and %v in the counters", err, r.Stats().Err)
+	var told []error
+	r := flow.NewRetirer(b, retireGate{b}, 0, func(err error) { told = append(told, err) })
+	if err := r.Look(t.Context()); !errors.Is(err, lost) || len(told) != 1 || !errors.Is(told[0], lost) {
+		t.Errorf("got %v, and told %v", err, told)
 	}
 	if diff := cmp.Diff([]firstcome.CampaignID{"b", "c"}, b.marked); diff != "" {
 		t.Error(diff)
 	}
 	b.fails = nil
-	if err := r.Look(t.Context()); err != nil || r.Stats().Err != nil || r.Stats().Failed != 1 {
-		t.Errorf("got %v, and %+v", err, r.Stats())
+	if err := r.Look(t.Context()); err != nil || len(told) != 1 || r.Stats().Failed != 1 {
+		t.Errorf("got %v, told %v, and %+v", err, told, r.Stats())
 	}
 }

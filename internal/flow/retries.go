@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -41,10 +42,7 @@ type failing struct {
 
 // NewRetries returns Retries whose waits grow to the longest, half of it either way; 0: the default.
 func NewRetries(longest time.Duration) *Retries {
-	if longest == 0 {
-		longest = defaultWait
-	}
-	return &Retries{longest: longest, of: map[firstcome.CampaignID]*failing{}}
+	return &Retries{longest: cmp.Or(longest, defaultWait), of: map[firstcome.CampaignID]*failing{}}
 }
 
 // Failed counts a failure of a campaign. It returns how long the campaign is to rest: longer each time.
@@ -100,8 +98,13 @@ func backOff(first, longest time.Duration) *backoff.ExponentialBackOff {
 
 // pause waits once, or until ctx ends, whose error it then returns.
 func pause(ctx context.Context, waits *backoff.ExponentialBackOff) error {
+	return sleep(ctx, waits.NextBackOff())
+}
+
+// sleep waits for so long, or until ctx ends, whose error it then returns.
+func sleep(ctx context.Context, long time.Duration) error {
 	select {
-	case <-time.After(waits.NextBackOff()):
+	case <-time.After(long):
 	case <-ctx.Done():
 	}
 	return ctx.Err()

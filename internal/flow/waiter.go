@@ -37,10 +37,9 @@ const (
 type Waiter struct {
 	gate Drains
 
-	mu      sync.Mutex // guards what follows
-	crowds  map[firstcome.CampaignID]*crowd
-	serve   func(firstcome.CampaignID, *crowd) // starts to serve a crowd; nil while Run is not running
-	failing error                              // why the last watch, reading or question failed
+	mu     sync.Mutex // guards what follows
+	crowds map[firstcome.CampaignID]*crowd
+	serve  func(firstcome.CampaignID, *crowd) // starts to serve a crowd; nil while Run is not running
 }
 
 // NewWaiter returns a Waiter at a gate.
@@ -67,15 +66,14 @@ func (w *Waiter) Wait(ctx context.Context, c firstcome.Coupon) error {
 	}
 }
 
-// Waiting returns how many calls of Wait are under way, and the error of the last watch,
-// reading or question, if any.
-func (w *Waiter) Waiting() (calls int, err error) {
+// Waiting returns how many calls of Wait are under way.
+func (w *Waiter) Waiting() (calls int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range w.crowds {
 		calls += c.calls()
 	}
-	return calls, w.failing
+	return calls
 }
 
 func (w *Waiter) enter(one *waiting) {
@@ -129,20 +127,10 @@ func (w *Waiter) Run(ctx context.Context) error {
 // follow keeps a watch until ctx ends.
 func (w *Waiter) follow(ctx context.Context) {
 	waits := backOff(rereadEvery, defaultWait)
-	ready := func() {
-		waits.Reset()
-		w.fail(nil)
-	}
 	for ctx.Err() == nil {
-		w.fail(w.gate.WatchDrained(ctx, ready, w.hear))
+		_ = w.gate.WatchDrained(ctx, waits.Reset, w.hear) // meanwhile read finds what it would tell
 		_ = pause(ctx, waits)
 	}
-}
-
-func (w *Waiter) fail(err error) {
-	w.mu.Lock()
-	w.failing = err
-	w.mu.Unlock()
 }
 
 // serveCrowd reads how far a campaign is drained, and asks about the claims with drained numbers, while
@@ -166,12 +154,9 @@ func (w *Waiter) serveCrowd(ctx context.Context, id firstcome.CampaignID, c *cro
 func (w *Waiter) read(ctx context.Context, id firstcome.CampaignID) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	through, err := w.gate.DrainedThrough(ctx, id)
-	if err != nil {
-		w.fail(err)
-		return
+	if through, err := w.gate.DrainedThrough(ctx, id); err == nil {
+		w.hear(id, through)
 	}
-	w.hear(id, through)
 }
 
 // ask asks about a crowd's claims with drained numbers, and tells whether anybody is left. After an
@@ -193,9 +178,6 @@ func (w *Waiter) ask(ctx context.Context, id firstcome.CampaignID, c *crowd) (mo
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err != nil {
-		w.failing = err
-	}
 	c.told(due, has, err)
 	if more = c.calls() > 0; !more {
 		delete(w.crowds, id)

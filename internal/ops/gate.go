@@ -118,10 +118,7 @@ func (m *Monitor) WatchGate(g Gate) {
 	m.watchRetirer(g.Retirer)
 	m.watchBacklog(g.Lag, journal)
 	if g.Waiter != nil {
-		m.registry.MustRegister(gaugeFunc("firstcome_unrecorded_claims", "Claims that are decided and wait until they are recorded.", func() int64 {
-			calls, _ := g.Waiter.Waiting()
-			return int64(calls)
-		}))
+		m.registry.MustRegister(gaugeFunc("firstcome_unrecorded_claims", "Claims that are decided and wait until they are recorded.", func() int64 { return int64(g.Waiter.Waiting()) }))
 	}
 	if g.Recorder != nil {
 		m.watchRecorder(g.Recorder, journal)
