@@ -1,6 +1,9 @@
 package firstcome
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // A Pace is how fast the waiting line of a campaign is served. Who claims a paced campaign joins its line, also where
 // nobody waits.
@@ -67,6 +70,13 @@ type Line struct {
 
 // Serving returns the ticket that is served next, or a later one if its user left.
 func (l Line) Serving() int64 { return l.ServedThrough + 1 }
+
+// Later tells whether l is a later state of the line than another, as far as tickets were given, left or served between
+// them.
+func (l Line) Later(than Line) bool {
+	return cmp.Or(cmp.Compare(l.Generation, than.Generation), cmp.Compare(l.ServedThrough, than.ServedThrough),
+		cmp.Compare(l.LastTicket, than.LastTicket), cmp.Compare(l.Served, than.Served), cmp.Compare(than.Waiting, l.Waiting)) > 0
+}
 
 // Left returns how many users of this generation left the line.
 func (l Line) Left() int64 { return l.LastTicket - l.Served - l.Waiting }

@@ -56,6 +56,25 @@ type Direct interface {
 	Issue(ctx context.Context, actor string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
 }
 
+// A LineReport is what a journal says of a campaign's line.
+type LineReport struct {
+	// Line is as it was behind the batch's last entry; of generation 0: none says. Its Due is not said. Who joins or leaves
+	// leaves no entry.
+	Line firstcome.Line
+	Past []PastLine // generations that ended, in their order
+}
+
+// Empty tells whether it says nothing.
+func (r LineReport) Empty() bool { return r.Line.Generation == 0 && len(r.Past) == 0 }
+
+// Add adds a later report.
+func (r *LineReport) Add(later LineReport) {
+	if later.Line.Later(r.Line) {
+		r.Line = later.Line
+	}
+	r.Past = append(r.Past, later.Past...)
+}
+
 // MaxPastLines is how many generations that ended LineOf returns at most: the last ones.
 const MaxPastLines = 16
 

@@ -138,7 +138,7 @@ func (r *Recorder) take(ctx context.Context, b Batch) (drained Drained, err erro
 			return Drained{}, err
 		}
 	}
-	if len(b.Coupons) > 0 || len(garbage.Garbage) == 0 {
+	if len(b.Coupons) > 0 || len(garbage.Garbage) == 0 || !b.Line.Empty() {
 		if err := r.throttle(ctx, b.Campaign, len(b.Coupons)); err != nil {
 			return Drained{}, err
 		}
@@ -193,13 +193,14 @@ func (r *Recorder) record(ctx context.Context, b Batch) (Drained, error) {
 	case err == nil:
 		r.stats.coupons.Add(int64(len(b.Coupons)))
 		return drained, nil
-	case !errors.Is(err, ErrRefused) || len(b.Coupons) == 0:
+	case !errors.Is(err, ErrRefused) || len(b.Coupons) == 0 && b.Line.Empty():
 		return Drained{}, err
-	case len(b.Coupons) == 1:
+	case len(b.Coupons) <= 1:
 		return r.bury(ctx, b, err.Error())
 	}
 	first, second := b, b
 	first.Coupons, second.Coupons = b.Coupons[:len(b.Coupons)/2], b.Coupons[len(b.Coupons)/2:]
+	first.Line = LineReport{} // it is as of behind the last coupon
 	before, err := r.record(ctx, first)
 	if err != nil {
 		return Drained{}, err

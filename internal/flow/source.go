@@ -40,6 +40,7 @@ type Batch struct {
 	Epoch    int64              // in which the gate issued the coupons
 	Marker   string             // of the campaign that issued them: see firstcome.Change; empty: not said
 	Coupons  []firstcome.Coupon // in number order; Recorded is false
+	Line     LineReport
 	Garbage  []Garbage
 }
 

@@ -57,6 +57,8 @@ type storedCoupon struct {
 	Code         string               `json:"code"`
 	IssuedAt     int64                `json:"issued_at"` // microseconds since 1970
 	TermsVersion int64                `json:"terms_version"`
+	Generation   int64                `json:"generation,omitempty"`
+	Ticket       int64                `json:"ticket,omitempty"`
 	Epoch        int64                `json:"epoch"`
 	// BuriedIn is the campaign's epoch at the time of the burial. 0: there was no such campaign, and the letter has no
 	// number. If the coupon was of that epoch, the letter may be replayed in any later one.
@@ -66,14 +68,14 @@ type storedCoupon struct {
 func (s storedCoupon) coupon() firstcome.Coupon {
 	return firstcome.Coupon{
 		Campaign: s.Campaign, Number: s.Number, User: s.User, Code: s.Code,
-		IssuedAt: time.UnixMicro(s.IssuedAt).UTC(), TermsVersion: s.TermsVersion,
+		IssuedAt: time.UnixMicro(s.IssuedAt).UTC(), TermsVersion: s.TermsVersion, Generation: s.Generation, Ticket: s.Ticket,
 	}
 }
 
 func stored(c firstcome.Coupon, epoch int64) storedCoupon {
 	return storedCoupon{
 		Campaign: c.Campaign, Number: c.Number, User: c.User, Code: c.Code,
-		IssuedAt: c.IssuedAt.UnixMicro(), TermsVersion: c.TermsVersion, Epoch: epoch,
+		IssuedAt: c.IssuedAt.UnixMicro(), TermsVersion: c.TermsVersion, Generation: c.Generation, Ticket: c.Ticket, Epoch: epoch,
 	}
 }
 

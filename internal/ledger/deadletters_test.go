@@ -73,6 +73,21 @@ func TestF44ADeadLetterIsReplayedOnce(t *testing.T) {
 	})
 }
 
+func TestADeadLetterThatIsReplayedKeepsItsTicket(t *testing.T) {
+	onEach(t, func(t *testing.T, name string) {
+		l := remote(t, name, 9)
+		served := stage.Coupon("c", 1)
+		served.Generation, served.Ticket = 2, 7
+		bury(t, l, "a trial", served)
+		stage.Must(t, l.Replay(t.Context(), "op", letters(t, l, ledger.Letters{})[0].ID))
+		c, err := l.CouponOf(t.Context(), "c", served.User)
+		if err != nil || c.Number != 1 || c.Generation != 2 || c.Ticket != 7 {
+			t.Errorf("it is %+v, %v", c, err)
+		}
+		same(t, "its entry comes again", drained(1), record(t, l, served))
+	})
+}
+
 // replayRefused expects that no open dead letter can be replayed.
 func replayRefused(t *testing.T, l *ledger.Ledger) {
 	t.Helper()

@@ -74,7 +74,7 @@ func (l *Ledger) LineOf(ctx context.Context, id firstcome.CampaignID) (state flo
 		}
 		state = flow.LineState{Campaign: s.seen(), Line: s.line, InForce: s.inForce, Now: now}
 		state.Campaign.Pace = s.Pace
-		if why := s.sendsAway(now); why != 0 { // the window has passed, and nobody has written so
+		if why := s.sendsAway(now); why != 0 && !l.remote() { // the window has passed, and nobody has written so
 			state.Past, state.Line = []flow.PastLine{pastOf(s.line, why.String(), s.endedAt(why, now))}, nextLine(s.line)
 		}
 		rows, err := at.QueryContext(ctx, `SELECT `+pastColumns+` FROM past_lines

@@ -55,7 +55,7 @@ func refuse(c firstcome.Coupon, why string, args ...any) error {
 // sameCoupon reports whether a and b are the same coupon of a campaign. Neither voids nor epochs matter.
 func sameCoupon(a, b firstcome.Coupon) bool {
 	return a.Number == b.Number && a.User == b.User && a.Code == b.Code &&
-		a.IssuedAt.UnixMicro() == b.IssuedAt.UnixMicro() && a.TermsVersion == b.TermsVersion
+		a.IssuedAt.UnixMicro() == b.IssuedAt.UnixMicro() && a.TermsVersion == b.TermsVersion && a.Generation == b.Generation && a.Ticket == b.Ticket
 }
 
 // inNumberOrder returns the coupons in number order, each once. It refuses a coupon that cannot be one of the
@@ -100,6 +100,9 @@ func checkCoupon(id firstcome.CampaignID, c firstcome.Coupon) error {
 	if len(c.Code) != codeLength {
 		return refuse(c, "has a code of %d characters", len(c.Code))
 	}
+	if (c.Generation > 0) != (c.Ticket > 0) || c.Generation < 0 || c.Ticket < 0 {
+		return refuse(c, "is of the ticket %d.%d", c.Generation, c.Ticket)
+	}
 	return nil
 }
 
@@ -109,6 +112,7 @@ type recording struct {
 	ledger *Ledger
 	stock  // as it was before the call
 	given  []firstcome.Coupon
+	report flow.LineReport
 	// epochGiven is the epoch of the given coupons.
 	epochGiven int64
 	fresh      []firstcome.Coupon // the given coupons that the ledger lacks
@@ -133,7 +137,7 @@ func (l *Ledger) recordingOf(t *tx, b flow.Batch) (*recording, error) {
 	case !l.remote():
 		return nil, fmt.Errorf("%w: the ledger decides its claims", firstcome.ErrGateMismatch)
 	}
-	return &recording{tx: t, ledger: l, stock: s, epochGiven: b.Epoch}, nil
+	return &recording{tx: t, ledger: l, stock: s, epochGiven: b.Epoch, report: b.Line}, nil
 }
 
 // record is Record within its transaction. It writes nothing before it has checked everything.
@@ -150,7 +154,7 @@ func (l *Ledger) record(t *tx, b flow.Batch, given []firstcome.Coupon, look bool
 }
 
 func (r *recording) do() (flow.Drained, error) {
-	for _, step := range []func() error{r.compare, r.leaveLetters, r.check, r.insert, r.count} {
+	for _, step := range []func() error{r.compare, r.leaveLetters, r.check, r.insert, r.count, r.lines} {
 		if err := step(); err != nil {
 			return flow.Drained{}, err
 		}

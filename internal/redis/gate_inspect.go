@@ -64,11 +64,11 @@ func (g *Gate) Unrecorded(ctx context.Context, id firstcome.CampaignID, each fun
 			return fmt.Errorf("read the journal of %s: %w", id, err)
 		}
 		for _, e := range entries {
-			coupons, _, err := item{id: e.ID, fields: e.FieldValues}.coupons(id, g.options.Secret)
+			says, err := item{id: e.ID, fields: e.FieldValues}.read(id, g.options.Secret)
 			if err != nil {
 				continue
 			}
-			for _, c := range coupons {
+			for _, c := range says.coupons {
 				if err := each(c); err != nil {
 					return err
 				}

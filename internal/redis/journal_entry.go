@@ -31,42 +31,73 @@ type item struct {
 	fields map[string]string
 }
 
-// claims returns how many coupons an entry is about, if it can be read.
+// claims returns how many coupons an entry is about, if it can be read. One of a line alone counts as one.
 func (e item) claims() int { return strings.Count(e.fields["users"], separator) + 1 }
 
-// coupons returns an entry's coupons in number order, and the epoch in which they were issued. The error
-// says why the entry cannot be read.
-func (e item) coupons(id firstcome.CampaignID, secret firstcome.Secret) (coupons []firstcome.Coupon, epoch int64, err error) {
+// An entry is what an item says.
+type entry struct {
+	epoch   int64              // in which the gate wrote it
+	coupons []firstcome.Coupon // in number order
+	line    flow.LineReport
+}
+
+// read returns what an item says. The error says why it cannot be read.
+func (e item) read(id firstcome.CampaignID, secret firstcome.Secret) (r entry, err error) {
 	if format := e.fields["format"]; format != strconv.Itoa(entryFormat) {
-		return nil, 0, fmt.Errorf("its format is %q, this release reads %d", format, entryFormat)
+		return r, fmt.Errorf("its format is %q, this release reads %d", format, entryFormat)
 	}
+	if r.epoch, err = e.number("epoch"); err != nil {
+		return r, err
+	}
+	if r.line, err = e.line(); err != nil {
+		return r, err
+	}
+	if _, issues := e.fields["users"]; issues || r.line.Empty() {
+		r.coupons, err = e.coupons(id, secret)
+	}
+	return r, err
+}
+
+// number returns a field that is a number from 1 on.
+func (e item) number(name string) (int64, error) {
+	n, err := strconv.ParseInt(e.fields[name], 10, 64)
+	if err != nil || n < 1 || n > unlimited {
+		return 0, fmt.Errorf("its field %s is %q", name, e.fields[name])
+	}
+	return n, nil
+}
+
+// coupons returns an item's coupons in number order.
+func (e item) coupons(id firstcome.CampaignID, secret firstcome.Secret) (coupons []firstcome.Coupon, err error) {
 	var at, terms, first int64
-	for name, into := range map[string]*int64{"epoch": &epoch, "at": &at, "terms": &terms, "first": &first} {
-		n, err := strconv.ParseInt(e.fields[name], 10, 64)
-		if err != nil || n < 1 || n > unlimited {
-			return nil, 0, fmt.Errorf("its field %s is %q", name, e.fields[name])
+	for name, into := range map[string]*int64{"at": &at, "terms": &terms, "first": &first} {
+		if *into, err = e.number(name); err != nil {
+			return nil, err
 		}
-		*into = n
 	}
 	users := strings.Split(e.fields["users"], separator)
+	generation, tickets, err := e.tickets(len(users))
+	if err != nil {
+		return nil, err
+	}
 	seen := make(map[string]bool, len(users))
 	coupons = make([]firstcome.Coupon, len(users))
 	for n, text := range users {
 		user, err := firstcome.ParseUserID(text)
 		if err != nil {
-			return nil, 0, fmt.Errorf("its user %d: %w", n+1, err)
+			return nil, fmt.Errorf("its user %d: %w", n+1, err)
 		}
 		if seen[text] {
-			return nil, 0, errors.New("it has a user twice")
+			return nil, errors.New("it has a user twice")
 		}
 		seen[text] = true
 		number := first + int64(n)
 		coupons[n] = firstcome.Coupon{
 			Campaign: id, Number: number, User: user, Code: secret.Code(id, number),
-			IssuedAt: time.UnixMicro(at).UTC(), TermsVersion: terms,
+			IssuedAt: time.UnixMicro(at).UTC(), TermsVersion: terms, Generation: generation, Ticket: tickets[n],
 		}
 	}
-	return coupons, epoch, nil
+	return coupons, nil
 }
 
 // newer tells whether an entry is of a release newer than this one, so that it is no garbage: it has a higher
@@ -111,9 +142,9 @@ type share struct {
 func shares(gate string, id firstcome.CampaignID, marker string, secret firstcome.Secret, items []item, limit int) []share {
 	var all []share
 	for _, e := range items {
-		coupons, epoch, err := e.coupons(id, secret)
+		says, err := e.read(id, secret)
 		last := len(all) - 1
-		if last < 0 || len(all[last].Coupons)+len(coupons) > limit || len(coupons) > 0 && all[last].Epoch != 0 && all[last].Epoch != epoch {
+		if last < 0 || len(all[last].Coupons)+len(says.coupons) > limit || err == nil && all[last].Epoch != 0 && all[last].Epoch != says.epoch {
 			all = append(all, share{Batch: flow.Batch{Campaign: id, Marker: marker}})
 			last++
 		}
@@ -123,7 +154,8 @@ func shares(gate string, id firstcome.CampaignID, marker string, secret firstcom
 			now.Garbage = append(now.Garbage, e.garbage(gate, id, err))
 			continue
 		}
-		now.Epoch, now.Coupons = epoch, append(now.Coupons, coupons...)
+		now.Epoch, now.Coupons = says.epoch, append(now.Coupons, says.coupons...)
+		now.Line.Add(says.line)
 	}
 	for n := range all {
 		slices.SortStableFunc(all[n].Coupons, byNumber)

@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -49,6 +50,14 @@ func (s *stream) Another() flow.Source { return s.recorder() }
 func (s *stream) Litter(_ context.Context, id firstcome.CampaignID) error {
 	s.do("XADD", redis.Keys(id, "")[2], "*", "\xff", "\x00")
 	return nil
+}
+
+// Report writes what a script that ends a generation does.
+func (s *stream) Report(_ context.Context, id firstcome.CampaignID, r flow.LineReport) error {
+	l, p := r.Line, r.Past[0]
+	return s.do("XADD", redis.Keys(id, "")[2], "*", "format", "1", "epoch", "1",
+		"line", fmt.Sprint(l.Generation, " ", l.LastTicket, " ", l.ServedThrough, " ", l.Served, " ", l.Waiting),
+		"ended", fmt.Sprint(p.Generation, " ", p.Reason, " ", p.EndedAt.UnixMicro(), " ", p.LastTicket, " ", p.ServedThrough, " ", p.Served, " ", p.Waiting)).Error()
 }
 
 func (s *stream) Left(_ context.Context, id firstcome.CampaignID) (bool, error) {

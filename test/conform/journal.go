@@ -27,6 +27,8 @@ type Stream interface {
 	Issue(ctx context.Context, id firstcome.CampaignID, users int) ([]firstcome.Coupon, error)
 	// Litter writes something into a campaign's part that nobody can read.
 	Litter(ctx context.Context, id firstcome.CampaignID) error
+	// Report writes an entry without coupons that says this of a campaign's line.
+	Report(ctx context.Context, id firstcome.CampaignID, r flow.LineReport) error
 	// Left tells whether anything of a campaign is left.
 	Left(ctx context.Context, id firstcome.CampaignID) (bool, error)
 }
@@ -42,6 +44,7 @@ func Journal(t *testing.T, fresh func(t *testing.T) Stream) {
 		"F42 two recorders record each coupon":            twoRecorders,
 		"one campaign's trouble holds up no other's":      troubleOfOne,
 		"a campaign whose sink hangs holds up no other's": hangingSink,
+		"P9 what it says of a line comes behind the rest": reportComes,
 	} {
 		t.Run(what, func(t *testing.T) {
 			d := &drained{t: t, Stream: fresh(t), coupons: map[firstcome.CampaignID][]firstcome.Coupon{}, grown: make(chan struct{})}
@@ -59,6 +62,7 @@ type drained struct {
 	mu      sync.Mutex // guards what follows
 	coupons map[firstcome.CampaignID][]firstcome.Coupon
 	garbage []flow.Garbage
+	line    flow.LineReport
 	grown   chan struct{} // closed and made anew when something came
 }
 
@@ -88,6 +92,7 @@ func (d *drained) take(_ context.Context, b flow.Batch) (flow.Drained, error) {
 		}
 	}
 	d.coupons[b.Campaign], d.garbage = all, append(d.garbage, b.Garbage...)
+	d.line.Add(b.Line)
 	close(d.grown)
 	d.grown = make(chan struct{})
 	return flow.Drained{Through: int64(len(all))}, nil
@@ -257,4 +262,28 @@ func hangingSink(d *drained) {
 	}
 	close(let)
 	d.gone("many-0", all["many-0"]...)
+}
+
+// reportComes has entries about a line between coupons and garbage, of which the first sink takes none.
+func reportComes(d *drained) {
+	all := d.issue("c", 3)
+	one := flow.LineReport{Line: firstcome.Line{Generation: 2}, Past: []flow.PastLine{ended(1, "sold_out")}}
+	two := flow.LineReport{Line: firstcome.Line{Generation: 3}, Past: []flow.PastLine{ended(2, "closed")}}
+	stage.Must(d.t, d.Report(d.t.Context(), "c", one))
+	stage.Must(d.t, d.Litter(d.t.Context(), "c"))
+	stage.Must(d.t, d.Report(d.t.Context(), "c", two))
+	failed := false
+	d.drain(func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+		if again := failed; !again {
+			failed = true
+			return flow.Drained{}, errors.New("the ledger is down")
+		}
+		return d.take(ctx, b)
+	})
+	d.gone("c", all...)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if diff := cmp.Diff(flow.LineReport{Line: two.Line, Past: []flow.PastLine{ended(1, "sold_out"), ended(2, "closed")}}, d.line); diff != "" || len(d.garbage) != 1 {
+		d.t.Errorf("the line was reported otherwise, beside %d garbage (-want +got):\n%s", len(d.garbage), diff)
+	}
 }

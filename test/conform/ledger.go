@@ -22,6 +22,8 @@ type Book interface {
 	Create(ctx context.Context, id firstcome.CampaignID, terms firstcome.Terms) error
 	// Kept returns a campaign's coupons in number order, and how many dead letters it has.
 	Kept(ctx context.Context, id firstcome.CampaignID) (coupons []firstcome.Coupon, letters int, err error)
+	// LineOf returns what it knows of a campaign's line: see flow.Places.
+	LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineState, error)
 	// Another returns another node of the ledger, or the same again.
 	Another() flow.Keeper
 }
@@ -36,6 +38,8 @@ func Ledger(t *testing.T, fresh func(t *testing.T) Book) {
 		"F44 garbage is a dead letter once":             garbageOnce,
 		"a dead letter is drained and stays one":        staysDead,
 		"a coupon that came in meanwhile is not buried": cameMeanwhile,
+		"P9 a line is kept as it was reported last":     lineReported,
+		"P9 a coupon keeps its ticket":                  ticketKept,
 	} {
 		t.Run(what, func(t *testing.T) { test(&kept{t, fresh(t)}) })
 	}
@@ -142,6 +146,9 @@ func brokenPromises(k *kept) {
 		"over the quantity by one":          stage.Coupons("c", 1, 6),
 		"no number":                         {with(0, func(*firstcome.Coupon) {})},
 		"no user":                           {with(4, func(c *firstcome.Coupon) { c.User = "\x00" })},
+		"another ticket":                    {stage.Coupon("c", 4), with(2, func(c *firstcome.Coupon) { c.Generation, c.Ticket = 1, 2 })},
+		"a ticket without a generation":     {with(4, func(c *firstcome.Coupon) { c.Ticket = 1 })},
+		"a generation without a ticket":     {with(4, func(c *firstcome.Coupon) { c.Generation = 1 })},
 		"no code":                           {with(4, func(c *firstcome.Coupon) { c.Code = "" })},
 		"another campaign":                  {with(4, func(c *firstcome.Coupon) { c.Campaign = "d" })},
 	} {

@@ -39,6 +39,7 @@ type account struct {
 	coupons map[int64]firstcome.Coupon
 	users   map[firstcome.UserID]int64
 	dead    map[int64]bool
+	line    flow.LineState
 }
 
 // NewLedger returns a ledger with campaigns of any number of coupons.
@@ -60,7 +61,9 @@ func (l *Ledger) Make(ids ...firstcome.CampaignID) {
 func (l *Ledger) Create(_ context.Context, id firstcome.CampaignID, terms firstcome.Terms) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.campaigns[id] = &account{terms, false, map[int64]firstcome.Coupon{}, map[firstcome.UserID]int64{}, map[int64]bool{}}
+	l.campaigns[id] = &account{
+		terms, false, map[int64]firstcome.Coupon{}, map[firstcome.UserID]int64{}, map[int64]bool{}, flow.LineState{Line: firstcome.Line{Generation: 1}},
+	}
 	return nil
 }
 
@@ -82,8 +85,28 @@ func (l *Ledger) Record(ctx context.Context, b flow.Batch) (flow.Drained, error)
 			l.Order = append(l.Order, n)
 		}
 		drained.Letters = letters
+		a.reported(b.Line)
 		return nil
 	})
+}
+
+// reported keeps what a batch says of the line: the latest, and each generation that ended once.
+func (a *account) reported(r flow.LineReport) {
+	if r.Line.Later(a.line.Line) {
+		a.line.Line = r.Line
+	}
+	for _, p := range r.Past {
+		if !slices.ContainsFunc(a.line.Past, func(known flow.PastLine) bool { return known.Generation == p.Generation }) {
+			a.line.Past = slices.Insert(a.line.Past, 0, p)
+		}
+	}
+}
+
+// LineOf is conform.Book's.
+func (l *Ledger) LineOf(_ context.Context, id firstcome.CampaignID) (flow.LineState, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.campaigns[id].line, nil
 }
 
 // check returns those of the coupons that are new, and those that are dead letters, or why these are refused.
@@ -113,7 +136,7 @@ func (l *Ledger) check(b flow.Batch, a *account) (added map[int64]firstcome.Coup
 // malformed tells whether a coupon is none of the campaign's.
 func malformed(id firstcome.CampaignID, c firstcome.Coupon) bool {
 	_, err := firstcome.ParseUserID(string(c.User))
-	return err != nil || c.Number < 1 || c.Code == "" || c.Campaign != id
+	return err != nil || c.Number < 1 || c.Code == "" || c.Campaign != id || (c.Generation > 0) != (c.Ticket > 0)
 }
 
 // Bury is flow.Keeper's.
@@ -133,6 +156,9 @@ func (l *Ledger) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Dra
 				drained.Letters, drained.Twice = append(drained.Letters, c), drained.Twice || ok
 			}
 			l.letters[fmt.Sprintf("%s/%d", b.Campaign, c.Number)] = cause
+		}
+		if a != nil {
+			a.reported(b.Line)
 		}
 		return nil
 	})
@@ -171,7 +197,7 @@ func (l *Ledger) Take(ctx context.Context, b flow.Batch) (drained flow.Drained, 
 	if len(b.Garbage) > 0 {
 		drained, err = l.Bury(ctx, garbage, "")
 	}
-	if err == nil && (len(b.Coupons) > 0 || len(b.Garbage) == 0) {
+	if err == nil && (len(b.Coupons) > 0 || len(b.Garbage) == 0 || !b.Line.Empty()) {
 		drained, err = l.Record(ctx, b)
 	}
 	return drained, err

@@ -43,6 +43,11 @@ func (s *stream) Litter(_ context.Context, id firstcome.CampaignID) error {
 	return nil
 }
 
+func (s *stream) Report(_ context.Context, id firstcome.CampaignID, r flow.LineReport) error {
+	s.Add(flow.Batch{Campaign: id, Epoch: 1, Line: r})
+	return nil
+}
+
 func (s *stream) Left(_ context.Context, id firstcome.CampaignID) (bool, error) {
 	return s.Batches(id) > 0, nil
 }

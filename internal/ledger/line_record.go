@@ -1,0 +1,33 @@
+package ledger
+
+import (
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// lines notes what the batch says of a remote gate's line: the generations that ended and the ledger lacks, and the
+// line's counters, if they are later than those in the row. Who joined or left since is not in the ledger.
+func (r *recording) lines() error {
+	for _, p := range r.report.Past {
+		if err := r.addPast(p); err != nil {
+			return err
+		}
+	}
+	l := r.report.Line
+	if !l.Later(r.line) {
+		return nil
+	}
+	_, err := r.change(`UPDATE campaigns SET generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ? WHERE id = ?`,
+		l.Generation, l.LastTicket, l.ServedThrough, l.Served, l.Waiting, string(r.ID))
+	return err
+}
+
+// addPast keeps a generation that ended, once.
+func (r *recording) addPast(p flow.PastLine) error {
+	known, err := r.exists(`SELECT count(*) FROM past_lines WHERE campaign_id = ? AND generation = ?`, string(r.ID), p.Generation)
+	if err != nil || known {
+		return err
+	}
+	line := firstcome.Line{Generation: p.Generation, LastTicket: p.LastTicket, ServedThrough: p.ServedThrough, Served: p.Served, Waiting: p.Waiting}
+	return r.insertPast(pastLine{r.ID, line, p.Reason, p.EndedAt.UnixMicro()})
+}

@@ -1,0 +1,84 @@
+package conform
+
+import (
+	"slices"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// served returns a coupon that was issued to a ticket.
+func served(number, generation, ticket int64) firstcome.Coupon {
+	c := stage.Coupon("c", number)
+	c.Generation, c.Ticket = generation, ticket
+	return c
+}
+
+// ended returns a generation of four tickets that ended.
+func ended(generation int64, reason string) flow.PastLine {
+	return flow.PastLine{
+		Generation: generation, Reason: reason, EndedAt: stage.Epoch.Add(time.Duration(generation) * time.Second),
+		LastTicket: 4, ServedThrough: 2, Served: 2, Waiting: 1,
+	}
+}
+
+// hasLine expects what the ledger knows of the line.
+func (k *kept) hasLine(line firstcome.Line, past ...flow.PastLine) {
+	k.t.Helper()
+	got, err := k.LineOf(k.t.Context(), "c")
+	stage.Must(k.t, err)
+	if diff := cmp.Diff(line, got.Line) + cmp.Diff(past, slices.Clone(got.Past)); diff != "" {
+		k.t.Errorf("of the line it has something else (-want +got):\n%s", diff)
+	}
+}
+
+// reports expects that the ledger takes coupons and a report.
+func (k *kept) reports(through int64, r flow.LineReport, coupons ...firstcome.Coupon) {
+	k.t.Helper()
+	b := batch(coupons...)
+	b.Line = r
+	k.drained(through, nil, false)(k.Record(k.t.Context(), b))
+}
+
+func lineReported(k *kept) {
+	k.create(100)
+	k.hasLine(firstcome.Line{Generation: 1})
+	first := flow.LineReport{Line: firstcome.Line{Generation: 1, LastTicket: 3, ServedThrough: 2, Served: 2, Waiting: 1}}
+	k.reports(2, first, served(1, 1, 1), served(2, 1, 2))
+	k.hasLine(first.Line)
+	left := first
+	left.Line.Waiting = 0
+	k.reports(2, left) // somebody left, and nothing was issued since
+	k.hasLine(left.Line)
+	turned := flow.LineReport{
+		Line: firstcome.Line{Generation: 3, LastTicket: 1, Waiting: 1},
+		Past: []flow.PastLine{ended(1, "sold_out"), ended(2, "closed")},
+	}
+	k.reports(2, turned)
+	for _, again := range []flow.LineReport{first, turned, {}, {Past: turned.Past[:1]}} { // entries are given again
+		k.reports(2, again, served(1, 1, 1))
+	}
+	k.hasLine(turned.Line, ended(2, "closed"), ended(1, "sold_out"))
+	k.reports(3, flow.LineReport{Line: firstcome.Line{Generation: 3, LastTicket: 9, ServedThrough: 1, Served: 1, Waiting: 8}}, served(3, 3, 1))
+	k.hasLine(firstcome.Line{Generation: 3, LastTicket: 9, ServedThrough: 1, Served: 1, Waiting: 8}, ended(2, "closed"), ended(1, "sold_out"))
+	buried := batch(served(4, 3, 2))
+	buried.Line = flow.LineReport{Line: firstcome.Line{Generation: 4}, Past: []flow.PastLine{ended(3, "closed")}}
+	k.drained(4, []int64{4}, false)(k.Bury(k.t.Context(), buried, "a trial"))
+	k.hasLine(firstcome.Line{Generation: 4}, ended(3, "closed"), ended(2, "closed"), ended(1, "sold_out"))
+}
+
+func ticketKept(k *kept) {
+	k.create(100)
+	k.records(1, nil, served(1, 1, 7))
+	k.records(1, nil, served(1, 1, 7))
+	k.buries(2, served(2, 1, 8))
+	k.records(2, []int64{2}, served(2, 1, 8))
+	coupons, letters, err := k.Kept(k.t.Context(), "c")
+	if err != nil || letters != 1 || len(coupons) != 1 || coupons[0].Generation != 1 || coupons[0].Ticket != 7 {
+		k.t.Errorf("it has %+v and %d dead letters, %v", coupons, letters, err)
+	}
+}
