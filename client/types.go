@@ -123,6 +123,9 @@ type Coupon struct {
 	IssuedAt   Time            `json:"issued_at"`
 	ExpiresAt  *Time           `json:"expires_at"`
 	Recorded   bool            `json:"recorded"`
+	// Generation and Ticket are the place in the waiting line that it was issued to; nil: it was issued without a line.
+	Generation *int64 `json:"generation"`
+	Ticket     *int64 `json:"ticket"`
 }
 
 // An Answer is what a claim got: a coupon, a place in line, or a refusal.
@@ -183,6 +186,8 @@ type Fact struct {
 	Code         string `json:"code"`
 	TermsVersion int64  `json:"terms_version"` // the change that holds the terms it was issued under
 	At           Time   `json:"at"`            // issued or voided at
+	Generation   *int64 `json:"generation"`    // and Ticket: as of Coupon
+	Ticket       *int64 `json:"ticket"`
 }
 
 // A Change is a numbered change of a campaign.

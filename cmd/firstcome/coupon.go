@@ -232,6 +232,9 @@ func (f serverFlags) printCoupon(t terminal, c client.Coupon) error {
 	return f.print(t, c, func(w io.Writer) {
 		fmt.Fprintf(w, "campaign\t%s\nnumber\t%d\nuser\t%s\ncode\t%s\nstate\t%s\n", c.CampaignID, c.Number, c.UserID, c.Code, c.State)
 		fmt.Fprintf(w, "benefit\t%s\nissued at\t%s\nexpires at\t%s\nrecorded\t%t\n", c.Benefit, f.TZ.text(&c.IssuedAt), f.TZ.text(c.ExpiresAt), c.Recorded)
+		if c.Ticket != nil && c.Generation != nil {
+			fmt.Fprintf(w, "ticket\t%d of generation %d\n", *c.Ticket, *c.Generation)
+		}
 	})
 }
 

@@ -53,6 +53,14 @@ type wireFact struct {
 	At           *client.Time `json:"at"`
 }
 
+// wirePlace returns part of a coupon's ticket, nil of one that was issued without a line.
+func wirePlace(n int64) *int64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
 func wireFactOf(f *firstcome.Fact) wireFact {
 	c := f.Coupon
 	wire := wireFact{Fact: client.Fact{Position: f.Position, Kind: string(f.Kind), CampaignID: string(c.Campaign), Number: c.Number}}
@@ -61,6 +69,7 @@ func wireFactOf(f *firstcome.Fact) wireFact {
 	}
 	user := string(c.User)
 	wire.UserID, wire.Code, wire.TermsVersion, wire.At = &user, &c.Code, &c.TermsVersion, wireTime(c.IssuedAt)
+	wire.Generation, wire.Ticket = wirePlace(c.Generation), wirePlace(c.Ticket)
 	if f.Kind == firstcome.CouponVoided {
 		wire.At = wireTime(c.VoidedAt)
 	}

@@ -103,6 +103,40 @@ func TestAClaimOfAPacedCampaignIsAPlaceInLineAndThenACoupon(t *testing.T) {
 	}
 }
 
+func TestACouponNamesItsTicketWhereverItIsTold(t *testing.T) {
+	s := openAtNoon(t)
+	s.create(`{"id":"c","name":"n","quantity":9,"pace":{}}`)
+	for _, user := range []string{"left", "a"} {
+		s.claim("c", user).want(t, 202, "waiting")
+	}
+	s.call("DELETE", "/v1/campaigns/c/claims/left", "").want(t, 200, "")
+	s.serve()
+	s.call("POST", "/v1/campaigns/c/coupons", `{"user_ids":["b"]}`).want(t, 200, "")
+	s.call("POST", "/v1/campaigns/c/coupons/1/void", `{"reason":"r"}`).want(t, 200, "")
+	for what, coupon := range map[string]any{
+		"the list": s.call("GET", "/v1/campaigns/c/coupons?voided=include", "").items()[0],
+		"a fact":   s.call("GET", "/v1/campaigns/c/facts", "").items()[0],
+		"a void":   s.call("GET", "/v1/campaigns/c/facts", "").items()[2],
+	} {
+		if got := coupon.(map[string]any); got["generation"] != 1.0 || got["ticket"] != 2.0 {
+			t.Errorf("in %s it is %v", what, got)
+		}
+	}
+	direct := s.claim("c", "b").want(t, 200, "already_issued")
+	listed := s.call("GET", "/v1/users/b/coupons", "").items()[0]
+	for _, coupon := range []map[string]any{direct.json("coupon").(map[string]any), listed, s.call("GET", "/v1/campaigns/c/facts", "").items()[1]} {
+		generation, told := coupon["generation"]
+		if ticket, also := coupon["ticket"]; generation != nil || ticket != nil || !told || !also {
+			t.Errorf("of a direct issue it is %v", coupon)
+		}
+	}
+	for n, want := range []string{"1 2", " "} {
+		if row := s.table(',', "?voided=include", "Accept", "text/csv")[n+1]; strings.Join(row[11:], " ") != want {
+			t.Errorf("as CSV it ends with %q", row[11:])
+		}
+	}
+}
+
 func TestTheLineIsReadByAnybodyAndKeptForASecond(t *testing.T) {
 	s := openAtNoon(t, guarded)
 	admin := s.key(firstcome.Admin)

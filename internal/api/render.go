@@ -38,7 +38,19 @@ func appendCoupon(b []byte, c *firstcome.Coupon, t *terms) []byte {
 	b = append(b, `,"expires_at":`...)
 	b = appendTime(b, t.ExpiresAt(c.IssuedAt))
 	b = append(b, `,"recorded":`...)
-	return append(strconv.AppendBool(b, c.Recorded), '}')
+	b = strconv.AppendBool(b, c.Recorded)
+	b = append(b, `,"generation":`...)
+	b = appendOrNull(b, c.Generation)
+	b = append(b, `,"ticket":`...)
+	return append(appendOrNull(b, c.Ticket), '}')
+}
+
+// appendOrNull appends part of a coupon's ticket; 0, of one that was issued without a line, is null.
+func appendOrNull(b []byte, n int64) []byte {
+	if n == 0 {
+		return append(b, "null"...)
+	}
+	return strconv.AppendInt(b, n, 10)
 }
 
 // state returns the word for whether a coupon is in force.

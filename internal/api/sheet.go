@@ -15,6 +15,7 @@ import (
 // columns are those of a CSV export.
 var columns = []string{
 	"campaign_id", "number", "user_id", "code", "state", "benefit", "issued_at", "expires_at", "recorded", "voided_at", "void_reason",
+	"generation", "ticket",
 }
 
 // A sheet is how a campaign is written as CSV (RFC 4180): for programs, or for Excel.
@@ -38,12 +39,21 @@ func (s *Server) cells(out io.Writer, as sheet) func(context.Context, *firstcome
 			}
 			row = as.appendRow(row, as.ordered(
 				as.text(string(c.Campaign)), strconv.FormatInt(c.Number, 10), as.text(string(c.User)), as.text(c.Code), state(c), harmless(string(t.benefit)),
-				as.instant(c.IssuedAt), as.instant(t.ExpiresAt(c.IssuedAt)), strconv.FormatBool(c.Recorded), as.instant(c.VoidedAt), harmless(reason))...)
+				as.instant(c.IssuedAt), as.instant(t.ExpiresAt(c.IssuedAt)), strconv.FormatBool(c.Recorded), as.instant(c.VoidedAt), harmless(reason),
+				place(c.Generation), place(c.Ticket))...)
 		}
 		_, err := out.Write(row)
 		row = row[:0]
 		return err
 	}
+}
+
+// place returns part of a coupon's ticket as a cell, empty of one that was issued without a line.
+func place(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 // titles returns the names of the columns. Those of instants name the zone, unless the instants do.
