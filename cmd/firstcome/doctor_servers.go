@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -17,10 +18,11 @@ import (
 // be read of the ledger has been reported before.
 func (c *doctorCmd) campaigns(ctx context.Context, t terminal) (found doctor.Findings) {
 	_ = readLedger(ctx, c.Ledger.path(), func(l *ledger.Ledger) error {
-		all, err := unretired(ctx, l)
+		all, err := l.Campaigns(ctx, "", math.MaxInt32)
 		if err != nil {
 			return err
 		}
+		all = slices.DeleteFunc(all, func(c ledger.Status) bool { return !c.RetiredAt.IsZero() })
 		if text, err := secretText(t, c.SecretFile, c.Ledger.path()); err == nil && text != nil {
 			if secret, err := parseSecret(text); err == nil {
 				found = secretOf(all, secret.Fingerprint())
@@ -32,28 +34,6 @@ func (c *doctorCmd) campaigns(ctx context.Context, t terminal) (found doctor.Fin
 		return nil
 	})
 	return found
-}
-
-// campaignsPage is how many campaigns are read at once.
-const campaignsPage = 500
-
-// unretired returns the campaigns that are not retired.
-func unretired(ctx context.Context, l *ledger.Ledger) (all []ledger.Status, err error) {
-	for after := firstcome.CampaignID(""); ; {
-		page, err := l.Campaigns(ctx, after, campaignsPage)
-		if err != nil {
-			return nil, err
-		}
-		for _, c := range page {
-			if c.RetiredAt.IsZero() {
-				all = append(all, c)
-			}
-		}
-		if len(page) < campaignsPage {
-			return all, nil
-		}
-		after = page[len(page)-1].ID
-	}
 }
 
 // gateCampaigns says whether Redis has those of the ledger's campaigns that a gate beside the ledger decides, and

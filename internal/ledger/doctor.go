@@ -16,8 +16,8 @@ import (
 const (
 	// At slowTrip a transaction, about four round trips, takes half of the time that a claim should take.
 	slowTrip = time.Millisecond
-	// examineTimeout bounds each query of the server.
-	examineTimeout = 5 * time.Second
+	// examineTimeout bounds an examination of a server. It is far more than one takes at a server that answers.
+	examineTimeout = 30 * time.Second
 )
 
 // Examine says whether the ledger's server, or its file and this machine's disk, will do for firstcome. It
@@ -28,6 +28,8 @@ func Examine(ctx context.Context, name string) doctor.Findings {
 	if !OnServer(name) {
 		return examineFile(ctx, name)
 	}
+	ctx, cancel := context.WithTimeout(ctx, examineTimeout)
+	defer cancel()
 	e := &exam{ctx: ctx}
 	u, err := parseServer(name)
 	if err != nil {
@@ -72,10 +74,7 @@ func (e *exam) open(u *url.URL) (err error) {
 			return err
 		}
 		e.db.SetMaxOpenConns(1)
-		ctx, cancel := context.WithTimeout(e.ctx, examineTimeout)
-		err = e.db.PingContext(ctx)
-		cancel()
-		if !errors.Is(err, errStandby) {
+		if err = e.db.PingContext(e.ctx); !errors.Is(err, errStandby) {
 			break
 		}
 		_ = e.db.Close()
@@ -86,15 +85,13 @@ func (e *exam) open(u *url.URL) (err error) {
 // reach connects, and measures how long the server takes to answer.
 func (e *exam) reach(name string) bool {
 	const what = "ledger"
-	ctx, cancel := context.WithTimeout(e.ctx, examineTimeout)
-	defer cancel()
-	if err := e.db.PingContext(ctx); err != nil {
+	if err := e.db.PingContext(e.ctx); err != nil {
 		err = e.d.advised(err)
 		e.Add(doctor.Fail, what, "host, port, user, password and database are right, and the server runs?", "%s does not answer: %v", name, err)
 		return false
 	}
 	took, err := doctor.Median(func() error {
-		_, err := e.db.ExecContext(ctx, `SELECT 1`)
+		_, err := e.db.ExecContext(e.ctx, `SELECT 1`)
 		return err
 	})
 	if err != nil {
@@ -108,9 +105,7 @@ func (e *exam) reach(name string) bool {
 
 // settings returns the rows of a query as a map from name to value.
 func (e *exam) settings(query string) (map[string]string, error) {
-	ctx, cancel := context.WithTimeout(e.ctx, examineTimeout)
-	defer cancel()
-	rows, err := e.db.QueryContext(ctx, query)
+	rows, err := e.db.QueryContext(e.ctx, query)
 	all := map[string]string{}
 	return all, eachRow(rows, err, func(take scan) error {
 		var name, value string
@@ -146,11 +141,9 @@ func (e *exam) connections(most, used int64, fix string) {
 // clock compares the server's clock, which decides, with this machine's.
 func (e *exam) clock() {
 	const what = "the ledger's clock"
-	ctx, cancel := context.WithTimeout(e.ctx, examineTimeout)
-	defer cancel()
 	err := e.Clock(what, "set both with NTP: the server's clock opens and closes campaigns, where the ledger decides", func() (time.Time, error) {
 		var at int64
-		err := e.db.QueryRowContext(ctx, `SELECT `+e.d.clock).Scan(&at)
+		err := e.db.QueryRowContext(e.ctx, `SELECT `+e.d.clock).Scan(&at)
 		return time.UnixMicro(at), err
 	})
 	if err != nil {
@@ -162,9 +155,7 @@ func (e *exam) clock() {
 // byte by byte.
 func (e *exam) schema() (there bool) {
 	const what, migrate = "tables", "firstcome migrate, as a user who may make tables"
-	ctx, cancel := context.WithTimeout(e.ctx, examineTimeout)
-	defer cancel()
-	found, err := tablesOf(ctx, e.d, e.db)
+	found, err := tablesOf(e.ctx, e.d, e.db)
 	if err != nil {
 		e.unknown(what, err)
 		return false
@@ -177,7 +168,7 @@ func (e *exam) schema() (there bool) {
 		}
 		return false
 	}
-	if err := checkVersion(ctx, e.d, e.db); err != nil {
+	if err := checkVersion(e.ctx, e.d, e.db); err != nil {
 		fix := "run the newer firstcome"
 		switch {
 		case errors.Is(err, errOlderSchema):
@@ -193,7 +184,7 @@ func (e *exam) schema() (there bool) {
 		return true
 	}
 	e.Add(doctor.OK, what, "", "they are those of this firstcome")
-	err = e.d.schema.check(ctx, e.db)
+	err = e.d.schema.check(e.ctx, e.db)
 	if err != nil {
 		e.Add(doctor.Fail, "ids", "the statement that is named", "%v", err)
 	} else {
@@ -215,9 +206,7 @@ func (e *exam) rights() {
 	const what, fix = "rights", "grant SELECT, INSERT and UPDATE on all tables of the ledger"
 	var missing []string
 	for _, right := range rightsTried() {
-		ctx, cancel := context.WithTimeout(e.ctx, examineTimeout)
-		_, err := e.db.ExecContext(ctx, right.try)
-		cancel()
+		_, err := e.db.ExecContext(e.ctx, right.try)
 		switch {
 		case e.d.denied(err):
 			missing = append(missing, right.name)

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"context"
 	"strconv"
 
 	"github.com/firstcome/firstcome/internal/doctor"
@@ -44,16 +43,14 @@ func examinePostgreSQL(e *exam) {
 // isolation checks the isolation level in a transaction that it begins as the ledger begins its own.
 func (e *exam) isolation() {
 	const what = "isolation"
-	ctx, cancel := context.WithTimeout(e.ctx, examineTimeout)
-	defer cancel()
-	tx, err := e.db.BeginTx(ctx, readCommitted())
+	tx, err := e.db.BeginTx(e.ctx, readCommitted())
 	if err != nil {
 		e.unknown(what, err)
 		return
 	}
 	defer func() { _ = tx.Rollback() }() // it was only read
 	var level string
-	if err := tx.QueryRowContext(ctx, `SHOW transaction_isolation`).Scan(&level); err != nil {
+	if err := tx.QueryRowContext(e.ctx, `SHOW transaction_isolation`).Scan(&level); err != nil {
 		e.unknown(what, err)
 		return
 	}

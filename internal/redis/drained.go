@@ -34,10 +34,7 @@ func (g *Gate) Settle(ctx context.Context, id firstcome.CampaignID, marker strin
 	if err == nil {
 		before, err = whole(parts[0])
 	}
-	if err != nil {
-		return 0, fmt.Errorf("note that %s is drained through %d: %w", k.id, drained.Through, err)
-	}
-	return before, nil
+	return before, wrap(err, "note that %s is drained through %d", k.id, drained.Through)
 }
 
 // DrainedThrough returns how far a campaign is drained: see flow.RemoteGate.
@@ -64,10 +61,7 @@ func (g *Gate) Has(ctx context.Context, id firstcome.CampaignID, coupons []first
 			has, err = g.hasSome(ctx, k, part, has)
 		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("ask whose %d coupons of %s are: %w", len(coupons), id, err)
-	}
-	return has, nil
+	return has, wrap(err, "ask whose %d coupons of %s are", len(coupons), id)
 }
 
 // hasSome appends what the script says of some coupons.

@@ -155,6 +155,14 @@ func inner(text string) string {
 	}
 }
 
+// wrap adds to an error what was attempted. Nil stays nil.
+func wrap(err error, what string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(what, args...), err)
+}
+
 // isFull tells whether Redis had no memory left for a call. It then did nothing.
 func isFull(err error) bool {
 	var e *Error

@@ -12,9 +12,14 @@ import (
 // slowTrip is a tenth of what a claim should take: each waits for up to two round trips.
 const slowTrip = time.Millisecond
 
+// examineTimeout bounds an examination. It is far more than one takes at a Redis that answers.
+const examineTimeout = 30 * time.Second
+
 // Examine says whether a Redis may be a gate, and what it loses when. It writes
 // nothing, needs no right to CONFIG, and says what it cannot know without it.
 func Examine(ctx context.Context, options Options) doctor.Findings {
+	ctx, cancel := context.WithTimeout(ctx, examineTimeout)
+	defer cancel()
 	e := &exam{ctx: ctx}
 	client, err := connect(options)
 	if err != nil {
@@ -56,9 +61,7 @@ func (e *exam) latency() {
 // clock holds Redis's clock, which opens and closes campaigns, against this machine's.
 func (e *exam) clock() {
 	const what = "the gate's clock"
-	ctx, cancel := context.WithTimeout(e.ctx, callTimeout)
-	defer cancel()
-	err := e.Clock(what, "set both with NTP: Redis's clock opens and closes campaigns", func() (time.Time, error) { return e.gate.now(ctx) })
+	err := e.Clock(what, "set both with NTP: Redis's clock opens and closes campaigns", func() (time.Time, error) { return e.gate.now(e.ctx) })
 	if err != nil {
 		e.Add(doctor.Warn, what, "ACL SETUSER NAME +time", "it cannot be told: %v", err)
 	}
@@ -66,9 +69,7 @@ func (e *exam) clock() {
 
 // rights tries what the scripts do.
 func (e *exam) rights() {
-	ctx, cancel := context.WithTimeout(e.ctx, callTimeout)
-	defer cancel()
-	err := e.gate.checkRights(ctx)
+	err := e.gate.checkRights(e.ctx)
 	if err != nil {
 		e.Add(doctor.Fail, "the gate's rights", "ACL SETUSER NAME "+Rights, "%v", err)
 		return
@@ -79,9 +80,7 @@ func (e *exam) rights() {
 // layout says whether this firstcome knows how the gate's keys are written.
 func (e *exam) layout() {
 	const what = "the gate's layout"
-	ctx, cancel := context.WithTimeout(e.ctx, callTimeout)
-	defer cancel()
-	of, err := e.gate.text(ctx, layoutKey)
+	of, err := e.gate.text(e.ctx, layoutKey)
 	switch {
 	case err != nil:
 		e.Add(doctor.Fail, what, "what the message says", "it cannot be read: %v", err)

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"cmp"
-	"context"
 	"net/url"
 	"slices"
 	"strings"
@@ -19,9 +18,9 @@ const SafeDefault = "user default off nopass ~* &* +@all"
 // and passes over what that may not write in a transaction, which is what each script of ours
 // is in the file: upstream, redis#14541 and valkey#3983. So a user default that was only switched off loses every
 // campaign at the next restart, without a word in Redis's log.
-func (e *exam) defaultUser(ctx context.Context, node rueidis.Client) {
+func (e *exam) defaultUser(node rueidis.Client) {
 	const what = "the user default"
-	may, known := e.defaultMay(ctx, node)
+	may, known := e.defaultMay(node)
 	switch {
 	case !known:
 		e.Add(doctor.Warn, what, "see that the access list has the line "+SafeDefault+", or leaves the user default on", "this user may not look at it (ACL GETUSER); if it was switched off without all rights, a restart of Redis loses every campaign")
@@ -34,21 +33,21 @@ func (e *exam) defaultUser(ctx context.Context, node rueidis.Client) {
 }
 
 // defaultMay tells whether the user default may write all of our keys, and whether that is known.
-func (e *exam) defaultMay(ctx context.Context, node rueidis.Client) (may, known bool) {
+func (e *exam) defaultMay(node rueidis.Client) (may, known bool) {
 	if e.asDefault() {
 		return true, true // what the scripts need, which is tried besides
 	}
-	user, err := node.Do(ctx, node.B().AclGetuser().Username("default").Build()).AsMap()
+	user, err := node.Do(e.ctx, node.B().AclGetuser().Username("default").Build()).AsMap()
 	if err == nil {
 		return allKeys(user) && allCommands(user), true
 	}
-	return true, e.openToAll(ctx)
+	return true, e.openToAll()
 }
 
 // asDefault tells whether the exam itself is the user default's.
 func (e *exam) asDefault() bool {
 	u, err := readURL(e.gate.options.URL)
-	return err == nil && cmp.Or(e.gate.options.Username, u.Username, "default") == "default"
+	return err == nil && cmp.Or(u.Username, "default") == "default"
 }
 
 // allKeys tells whether a user may write all of our keys.
@@ -74,7 +73,7 @@ func has(user map[string]rueidis.RedisMessage, part, word string) bool {
 }
 
 // openToAll tells whether the user default may do what the scripts do. Clients that do not log in are this user.
-func (e *exam) openToAll(ctx context.Context) bool {
+func (e *exam) openToAll() bool {
 	u, err := url.Parse(e.gate.options.URL)
 	if err != nil {
 		return false
@@ -85,5 +84,5 @@ func (e *exam) openToAll(ctx context.Context) bool {
 		return false
 	}
 	defer client.Close()
-	return (&Gate{client: client}).checkRights(ctx) == nil
+	return (&Gate{client: client}).checkRights(e.ctx) == nil
 }

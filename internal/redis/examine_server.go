@@ -2,7 +2,6 @@ package redis
 
 import (
 	"cmp"
-	"context"
 	"strconv"
 
 	"github.com/redis/rueidis"
@@ -12,9 +11,7 @@ import (
 
 // server looks at one server of a Redis.
 func (e *exam) server(address string, node rueidis.Client) {
-	ctx, cancel := context.WithTimeout(e.ctx, callTimeout)
-	defer cancel()
-	text, err := node.Do(ctx, node.B().Info().Build()).ToString()
+	text, err := node.Do(e.ctx, node.B().Info().Build()).ToString()
 	if err != nil {
 		e.Add(doctor.Fail, "the gate's server", "ACL SETUSER NAME +info", "%s: INFO cannot be read: %v", address, classify(err))
 		return
@@ -23,7 +20,7 @@ func (e *exam) server(address string, node rueidis.Client) {
 	e.version(address, info)
 	e.eviction(info)
 	e.memory(info)
-	e.persistence(ctx, node, info)
+	e.persistence(node, info)
 	e.replicas(info)
 	e.clients(info)
 }
@@ -69,24 +66,24 @@ func (e *exam) memory(info map[string]string) {
 
 // persistence says what a restart, and the end of the machine, lose of what the
 // ledger does not have yet.
-func (e *exam) persistence(ctx context.Context, node rueidis.Client, info map[string]string) {
+func (e *exam) persistence(node rueidis.Client, info map[string]string) {
 	const what = "persistence"
 	if info["aof_enabled"] != "1" {
 		e.Add(doctor.Warn, what, "set appendonly yes", "the append-only file is off: a restart loses what was issued and not recorded since the last snapshot")
 	} else {
 		e.Hold(info["aof_last_write_status"] == "ok", doctor.Fail, what, "make room on Redis's disk: until it can write, it refuses writes",
 			"the append-only file is on; its last write was %s", info["aof_last_write_status"])
-		e.sync(ctx, node)
-		e.defaultUser(ctx, node)
+		e.sync(node)
+		e.defaultUser(node)
 	}
 	e.Hold(info["rdb_last_bgsave_status"] == "ok", doctor.Warn, "snapshots", "see Redis's log: with stop-writes-on-bgsave-error it refuses writes",
 		"the last one was %s", info["rdb_last_bgsave_status"])
 }
 
 // sync says how often the append-only file is synced, which INFO does not tell.
-func (e *exam) sync(ctx context.Context, node rueidis.Client) {
+func (e *exam) sync(node rueidis.Client) {
 	const what = "appendfsync"
-	settings, err := node.Do(ctx, node.B().ConfigGet().Parameter(what).Build()).AsStrMap()
+	settings, err := node.Do(e.ctx, node.B().ConfigGet().Parameter(what).Build()).AsStrMap()
 	switch {
 	case err != nil:
 		e.Add(doctor.Warn, what, "look it up where the service is set up: it should be everysec or always", "the user may not read CONFIG, so it cannot be known")

@@ -32,8 +32,6 @@ type Options struct {
 	// URL is redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// for TLS. More nodes of a
 	// cluster may follow as ?addr=HOST:PORT, Sentinel's name of the primary as ?master_set=.
 	URL string
-	// Username and Password, if set, stand for those of the URL.
-	Username, Password string
 	// Secret makes the codes.
 	Secret firstcome.Secret
 	// AnyEviction accepts a Redis that may evict keys, with a warning.

@@ -31,10 +31,7 @@ func (g *Gate) Apply(ctx context.Context, change firstcome.Change) (refused bool
 		version, _ := parts[0].ToString()
 		err = fmt.Errorf("%w: its last one is %s", err, version)
 	}
-	if err != nil {
-		return false, fmt.Errorf("apply change %d of %s: %w", change.Version, change.Campaign, err)
-	}
-	return refused, nil
+	return refused, wrap(err, "apply change %d of %s", change.Version, change.Campaign)
 }
 
 // applyUntil runs the script, which makes a missing campaign only until the given instant.

@@ -30,21 +30,17 @@ var errMoving = errors.New("the campaign changes while its holders are read")
 // everybody has the same holders until its version changes. Of a campaign that still
 // issues, those who were issued a coupon meanwhile may be missing.
 func (g *Gate) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error) {
-	for range scanAttempts {
-		var users map[firstcome.UserID]struct{}
+	users, version, err := g.scan(ctx, id)
+	for n := 1; n < scanAttempts && errors.Is(err, errMoving); n++ {
 		users, version, err = g.scan(ctx, id)
-		if errors.Is(err, errMoving) {
-			continue
-		}
-		if err != nil {
-			break
-		}
-		for user := range users {
-			each(user)
-		}
-		return version, nil
 	}
-	return 0, fmt.Errorf("read the holders of %s: %w", id, err)
+	if err != nil {
+		return 0, fmt.Errorf("read the holders of %s: %w", id, err)
+	}
+	for user := range users {
+		each(user)
+	}
+	return version, nil
 }
 
 // scan reads the holders once. A page may name a user again while the hash grows.
@@ -119,10 +115,7 @@ func whole(m rueidis.RedisMessage) (int64, error) {
 // CouponOf returns the coupon in force that a user holds: see flow.RemoteGate.
 func (g *Gate) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
 	c, err := g.couponOf(ctx, id, user)
-	if err != nil {
-		return firstcome.Coupon{}, fmt.Errorf("look for the coupon of %s: %w", id, err)
-	}
-	return c, nil
+	return c, wrap(err, "look for the coupon of %s", id)
 }
 
 func (g *Gate) couponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (c firstcome.Coupon, err error) {
@@ -166,10 +159,7 @@ func (g *Gate) noCoupon(ctx context.Context, k *keys) error {
 // State returns the campaign's counters: see flow.RemoteGate.
 func (g *Gate) State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error) {
 	s, err := g.state(ctx, id)
-	if err != nil {
-		return flow.GateState{}, fmt.Errorf("read the state of %s: %w", id, err)
-	}
-	return s, nil
+	return s, wrap(err, "read the state of %s", id)
 }
 
 func (g *Gate) state(ctx context.Context, id firstcome.CampaignID) (s flow.GateState, err error) {

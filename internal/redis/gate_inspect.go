@@ -17,10 +17,7 @@ func (g *Gate) Coupons(ctx context.Context, id firstcome.CampaignID, each func(f
 	if err == nil {
 		err = g.eachHolder(ctx, k, each)
 	}
-	if err != nil {
-		return fmt.Errorf("read the holders of %s: %w", id, err)
-	}
-	return nil
+	return wrap(err, "read the holders of %s", id)
 }
 
 // eachHolder is Coupons.
@@ -55,11 +52,11 @@ const inspectEntries = 100
 // recorder makes a dead letter of it, or leaves it to a newer one.
 func (g *Gate) Unrecorded(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
 	k, err := g.keysOf(ctx, id)
-	if err != nil {
-		return fmt.Errorf("read the journal of %s: %w", id, err)
-	}
-	for from := "-"; ; {
-		entries, err := g.entries(ctx, k, from)
+	var entries []rueidis.XRangeEntry
+	for from := "-"; ; from = "(" + entries[len(entries)-1].ID {
+		if err == nil {
+			entries, err = g.entries(ctx, k, from)
+		}
 		if err != nil {
 			return fmt.Errorf("read the journal of %s: %w", id, err)
 		}
@@ -77,7 +74,6 @@ func (g *Gate) Unrecorded(ctx context.Context, id firstcome.CampaignID, each fun
 		if len(entries) < inspectEntries {
 			return nil
 		}
-		from = "(" + entries[len(entries)-1].ID
 	}
 }
 

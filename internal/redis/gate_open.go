@@ -80,12 +80,6 @@ func connect(options Options) (rueidis.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if options.Username != "" {
-		o.Username = options.Username
-	}
-	if options.Password != "" {
-		o.Password = options.Password
-	}
 	o.DisableRetry, o.DisableCache = true, true
 	o.ClientName, o.ClientSetInfo = "firstcome", rueidis.DisableClientSetInfo
 	o.Dialer.Timeout, o.Dialer.KeepAlive, o.ConnWriteTimeout = dialTimeout, pingEvery, writeTimeout

@@ -207,8 +207,5 @@ func (g *Gate) Retire(ctx context.Context, id firstcome.CampaignID) error {
 	if err == nil {
 		_, _, err = g.run(ctx, g.forget, k)
 	}
-	if err != nil {
-		return fmt.Errorf("retire %s: %w", id, err)
-	}
-	return nil
+	return wrap(err, "retire %s", id)
 }

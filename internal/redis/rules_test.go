@@ -272,7 +272,7 @@ func TestNoErrorHasThePassword(t *testing.T) {
 			t.Errorf("%s: %v", at, err)
 		}
 	}
-	g := open(t, "redis://"+server.Address()+"/0", func(o *redis.Options) { o.Password = "another" })
+	g := open(t, "redis://:another@"+server.Address()+"/0")
 	if err := g.Ping(t.Context()); err != nil || !strings.HasPrefix(g.Name(), "redis:") {
 		t.Errorf("%s: %v", g.Name(), err)
 	}
