@@ -85,25 +85,18 @@ type CouponSpec struct {
 
 // A Campaign is a campaign's terms and counters at ServerTime.
 type Campaign struct {
-	ID      string `json:"id"`
-	Name    string `json:"name"`
+	ID string `json:"id"`
+	Terms
 	Version int64  `json:"version"`
 	State   string `json:"state"` // not_open, open, paused, sold_out, closed or unknown
 	// GateState is ok, or says why InForce and Issued are the ledger's and claims are answered 503: the gate has
 	// lost the campaign (lost), it is another gate, secret or ledger (mismatch), or it did not answer (unknown).
-	GateState string     `json:"gate_state"`
-	Quantity  *int64     `json:"quantity"`
-	OpensAt   *Time      `json:"opens_at"`
-	ClosesAt  *Time      `json:"closes_at"`
-	Answer    string     `json:"answer"`
-	Pace      *Pace      `json:"pace"`    // nil: there is no waiting line
-	Standby   bool       `json:"standby"` // who waits stays in line when every coupon is in force
-	Coupon    CouponSpec `json:"coupon"`
-	Waiting   int64      `json:"waiting"` // people in line
-	InForce   int64      `json:"in_force"`
-	Issued    int64      `json:"issued"`
-	Recorded  int64      `json:"recorded"`
-	Remaining *int64     `json:"remaining"` // null: unlimited
+	GateState string `json:"gate_state"`
+	Waiting   int64  `json:"waiting"` // people in line
+	InForce   int64  `json:"in_force"`
+	Issued    int64  `json:"issued"`
+	Recorded  int64  `json:"recorded"`
+	Remaining *int64 `json:"remaining"` // null: unlimited
 	// By the gate's clock; nil: not yet, or, for the latter two, not now.
 	OpenedAt   *Time `json:"opened_at"`   // the first decision while it was open
 	SoldOutAt  *Time `json:"sold_out_at"` // since when every coupon is in force
@@ -208,8 +201,8 @@ type Terms struct {
 	OpensAt  *Time      `json:"opens_at"`
 	ClosesAt *Time      `json:"closes_at"`
 	Answer   string     `json:"answer"`
-	Pace     *Pace      `json:"pace"` // nil: there is no waiting line
-	Standby  bool       `json:"standby"`
+	Pace     *Pace      `json:"pace"`    // nil: there is no waiting line
+	Standby  bool       `json:"standby"` // who waits stays in line when every coupon is in force
 	Coupon   CouponSpec `json:"coupon"`
 }
 

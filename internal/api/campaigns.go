@@ -92,7 +92,7 @@ func (s *Server) readCampaign(w http.ResponseWriter, r *http.Request, _ auth.Cal
 }
 
 // updateCampaign answers PATCH /v1/campaigns/{id}.
-func (s *Server) updateCampaign(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
+func (s *Server) updateCampaign(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
 	version, err := ifMatch(r)
 	if err != nil {
 		return err
@@ -102,10 +102,6 @@ func (s *Server) updateCampaign(w http.ResponseWriter, r *http.Request, c auth.C
 		return err
 	}
 	e, err := parseTerms(o, wrong)
-	if err != nil {
-		return err
-	}
-	id, err := campaignID(r)
 	if err != nil {
 		return err
 	}
@@ -135,12 +131,8 @@ func etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + 
 
 // switchCampaign returns what answers POST /v1/campaigns/{id}/pause, resume and close.
 func (s *Server) switchCampaign(to ledger.Switch) handler {
-	return func(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
+	return of(func(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
 		if err := s.readNothing(w, r); err != nil {
-			return err
-		}
-		id, err := campaignID(r)
-		if err != nil {
 			return err
 		}
 		changed, err := s.Operator.Switch(r.Context(), c.Name, id, to)
@@ -148,7 +140,7 @@ func (s *Server) switchCampaign(to ledger.Switch) handler {
 			return err
 		}
 		return s.writeCampaign(w, r, http.StatusOK, changed)
-	}
+	})
 }
 
 // writeCampaign answers with a campaign, with the gate's counters.
@@ -165,8 +157,7 @@ func (s *Server) writeCampaign(w http.ResponseWriter, r *http.Request, status in
 func wireCampaign(s told) client.Campaign {
 	t := wireTerms(&s.Terms)
 	c := client.Campaign{
-		ID: string(s.ID), Name: t.Name, Version: s.Version, State: s.state(), GateState: s.gate,
-		Quantity: t.Quantity, OpensAt: t.OpensAt, ClosesAt: t.ClosesAt, Answer: t.Answer, Pace: t.Pace, Standby: t.Standby, Coupon: t.Coupon, Waiting: s.Line.Waiting,
+		ID: string(s.ID), Terms: *t, Version: s.Version, State: s.state(), GateState: s.gate, Waiting: s.Line.Waiting,
 		InForce: s.InForce, Issued: s.Issued, Recorded: s.Recorded,
 		OpenedAt: wireTime(s.OpenedAt), SoldOutAt: wireTime(s.SoldOutAt), ClosedAt: wireTime(s.ClosedAt),
 		CreatedAt: client.Time{Time: s.CreatedAt}, ServerTime: client.Time{Time: s.Now},
@@ -176,11 +167,6 @@ func wireCampaign(s told) client.Campaign {
 		c.Remaining = &remaining
 	}
 	return c
-}
-
-// campaignState returns the word for what a newcomer's claim would get where the gate has these counters.
-func campaignState(s ledger.Status) string {
-	return stateOf(s.Campaign, s.Now, s.InForce)
 }
 
 // stateOf returns the word for what a newcomer's claim would get, with so many coupons in force.

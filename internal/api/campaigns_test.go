@@ -215,7 +215,7 @@ func TestACampaignWhoseTermsCannotBeReadHidesNoOther(t *testing.T) {
 	if err := json.Unmarshal(r.body, &list); err != nil || len(list.Items) != 3 {
 		t.Fatalf("%d campaigns, %v: %s", len(list.Items), err, r.body)
 	}
-	for n, want := range []client.Campaign{{ID: "gone", Name: "gone", State: "unknown"}, {ID: "good", Name: "n", State: "open"}, {ID: "spoiled", Name: "spoiled", State: "unknown"}} {
+	for n, want := range []client.Campaign{{ID: "gone", Terms: client.Terms{Name: "gone"}, State: "unknown"}, {ID: "good", Terms: client.Terms{Name: "n"}, State: "open"}, {ID: "spoiled", Terms: client.Terms{Name: "spoiled"}, State: "unknown"}} {
 		if got := list.Items[n]; got.ID != want.ID || got.Name != want.Name || got.State != want.State || *got.Quantity != 3 {
 			t.Errorf("%+v is listed as %+v", want, got)
 		}

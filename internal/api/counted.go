@@ -33,7 +33,7 @@ func (c *told) state() string {
 	if (c.gate != gateOK || c.Unreadable != nil) && !c.Closed {
 		return stateUnknown
 	}
-	return campaignState(c.Status)
+	return stateOf(c.Campaign, c.Now, c.InForce)
 }
 
 // counted returns a campaign with the gate's counters. It is no error if the gate has lost it or

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
@@ -27,26 +28,21 @@ func (s *Server) issueCoupons(w http.ResponseWriter, r *http.Request, c auth.Cal
 	if err != nil {
 		return err
 	}
-	b.bytes = append(b.bytes[:0], `{"items":[`...)
+	items := make([]json.RawMessage, len(decisions))
 	for n := range decisions {
 		d := &decisions[n]
 		s.Observer.Decided(d.Outcome)
-		if n > 0 {
-			b.bytes = append(b.bytes, ',')
-		}
 		if !d.Outcome.HasCoupon() {
-			b.bytes = append(b.bytes, `{"outcome":"`+d.Outcome.String()+`","coupon":null}`...)
+			items[n] = json.RawMessage(`{"outcome":"` + d.Outcome.String() + `","coupon":null}`)
 			continue
 		}
 		t, err := s.Terms.get(r.Context(), id, d.Coupon.TermsVersion)
 		if err != nil {
 			return err
 		}
-		b.bytes = appendAnswer(b.bytes, d.Outcome, &d.Coupon, t)
+		items[n] = appendAnswer(nil, d.Outcome, &d.Coupon, t)
 	}
-	b.bytes = append(b.bytes, `]}`...)
-	writeBody(w, http.StatusOK, b.bytes)
-	return nil
+	return writeJSON(w, http.StatusOK, map[string]any{"items": items})
 }
 
 // parseUsers reads {"user_ids":[…]}.
@@ -168,7 +164,7 @@ func (s *Server) pageOfCoupons(w http.ResponseWriter, r *http.Request, id firstc
 // writeCoupons answers with a page of coupons, masked unless the caller named the user. next says where the following page
 // begins; nil means that there is none.
 func (s *Server) writeCoupons(w http.ResponseWriter, r *http.Request, found []firstcome.Coupon, next *string, named bool) error {
-	body := []byte(`{"items":[`)
+	items := make([]json.RawMessage, len(found))
 	for n := range found {
 		if !named {
 			found[n] = masked(found[n])
@@ -177,19 +173,9 @@ func (s *Server) writeCoupons(w http.ResponseWriter, r *http.Request, found []fi
 		if err != nil {
 			return err
 		}
-		if n > 0 {
-			body = append(body, ',')
-		}
-		body = appendCoupon(body, &found[n], t)
+		items[n] = appendCoupon(nil, &found[n], t)
 	}
-	body = append(body, `],"next":`...)
-	if next != nil {
-		body = appendText(body, *next)
-	} else {
-		body = append(body, "null"...)
-	}
-	writeBody(w, http.StatusOK, append(body, '}'))
-	return nil
+	return writeJSON(w, http.StatusOK, client.List[json.RawMessage]{Items: items, Next: next})
 }
 
 // masked returns a coupon without what shows whose it is or lets somebody use it: support sees

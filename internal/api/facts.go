@@ -97,20 +97,18 @@ func (s *Server) waitForFacts(r *http.Request, id firstcome.CampaignID, after in
 	for {
 		// Subscribe before the ledger is read, so that no fact is missed in between.
 		news, forget := s.Ledger.NewFacts(id)
+		defer forget()
 		facts, err := s.factsAfter(r, id, after, most)
 		if err != nil || len(facts) > 0 || wait == 0 {
-			forget()
 			return facts, err
 		}
 		select {
 		case <-news:
-			forget()
 			continue
 		case <-end.C:
 		case <-s.draining:
 		case <-r.Context().Done():
 		}
-		forget()
 		return facts, nil
 	}
 }

@@ -46,7 +46,7 @@ func (s *Server) routes() []route {
 		{"POST", "/v1/campaigns", run, "", s.createCampaign, short},
 		{"GET", "/v1/campaigns", counts, "after limit", s.listCampaigns, short},
 		{"GET", "/v1/campaigns/{id}", staff | self, "", of(s.readCampaign), short},
-		{"PATCH", "/v1/campaigns/{id}", run, "", s.updateCampaign, short},
+		{"PATCH", "/v1/campaigns/{id}", run, "", of(s.updateCampaign), short},
 		{"POST", "/v1/campaigns/{id}/pause", run, "", s.switchCampaign(ledger.Pause), short},
 		{"POST", "/v1/campaigns/{id}/resume", run, "", s.switchCampaign(ledger.Resume), short},
 		{"POST", "/v1/campaigns/{id}/close", run, "", s.switchCampaign(ledger.Close), short},
@@ -118,19 +118,12 @@ const seesAll = admin | operator
 
 // has tells whether the caller is in the set. A role that is not here may do nothing.
 func (w who) has(c auth.Caller) bool {
-	switch {
-	case c.User != "":
+	if c.User != "" {
 		return w&self != 0
-	case c.Role == firstcome.Admin:
-		return w&admin != 0
-	case c.Role == firstcome.Operator:
-		return w&operator != 0
-	case c.Role == firstcome.Support:
-		return w&support != 0
-	case c.Role == firstcome.Viewer:
-		return w&viewer != 0
-	case c.Role == firstcome.Service:
-		return w&service != 0
 	}
-	return false
+	return w&roles[c.Role] != 0
+}
+
+var roles = map[firstcome.Role]who{
+	firstcome.Admin: admin, firstcome.Operator: operator, firstcome.Support: support, firstcome.Viewer: viewer, firstcome.Service: service,
 }

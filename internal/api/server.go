@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -82,12 +83,7 @@ const exports = 2
 
 // New returns the Server.
 func New(c Config) *Server {
-	if c.Log == nil {
-		c.Log = slog.Default()
-	}
-	if c.PartTime == 0 {
-		c.PartTime = partTime
-	}
+	c.Log, c.PartTime = cmp.Or(c.Log, slog.Default()), cmp.Or(c.PartTime, partTime)
 	s := &Server{
 		Config:   c,
 		buffers:  sync.Pool{New: func() any { return &buffer{} }},

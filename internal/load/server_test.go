@@ -139,10 +139,10 @@ func (s *shop) read(w http.ResponseWriter, r *http.Request) {
 	}
 	s.behind = max(0, s.behind-1)
 	_ = json.NewEncoder(w).Encode(client.Campaign{
-		Answer: s.answer, ID: s.id, Name: s.name, Version: s.version, State: "open", Quantity: &s.quantity,
+		ID: s.id, Version: s.version, State: "open",
+		Terms:   client.Terms{Name: s.name, Answer: s.answer, Quantity: &s.quantity, Coupon: client.CouponSpec{Benefit: json.RawMessage("null")}},
 		InForce: int64(len(s.holders)), Issued: issued, Recorded: recorded,
 		CreatedAt: client.Time{Time: time.Unix(1_800_000_000, 0)}, ServerTime: client.Time{Time: time.Unix(1_800_000_000, 0)},
-		Coupon: client.CouponSpec{Benefit: json.RawMessage("null")},
 	})
 }
 
