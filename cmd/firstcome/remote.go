@@ -97,6 +97,7 @@ func (n *node) dial(ctx context.Context) error {
 	}
 	gate, err := redis.Open(ctx, redis.Options{
 		URL: s.Gate.url(), Secret: n.secret, KeepUnnamed: len(named) > 0 && !s.NewGate, AnyEviction: s.AnyEviction, Backlog: int64(s.Backlog),
+		MaxLine: int64(s.MaxLine), Lined: n.ledger.Lined,
 		Ledger: n.ledger.Identity, Marker: n.marker, Missing: n.missing,
 	})
 	if err != nil {

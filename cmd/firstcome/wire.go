@@ -36,7 +36,7 @@ type node struct {
 
 	// What answers callers; nil where this node only records.
 	issuer   *flow.Issuer
-	lines    *flow.Dispatcher // nil: the gate keeps no lines
+	lines    *flow.Dispatcher // nil where this node only records
 	operator *operate.Operator
 	auth     *auth.Authenticator
 	api      *api.Server
@@ -92,28 +92,25 @@ func (n *node) openAPI(ctx context.Context) error {
 	var gate interface {
 		flow.Gate
 		flow.Coupons
+		flow.Line
+		flow.Places
 	} = n.ledger
 	if n.remote != nil {
 		gate = n.remote.over
 	}
 	queue := c.queue()
 	queue.OnBatch = n.monitor.Batch
-	if n.remote == nil {
-		n.lines = flow.NewDispatcher(n.ledger, flow.DispatchLimits{Batch: queue.Batch, Gate: queue.Gate, OnServe: n.monitor.Served, OnLook: n.monitor.LookFailed})
-		queue.OnJoin, queue.OnChange = n.lines.Joined, n.lines.Changed
-		n.monitor.WatchLines(n.lines)
-	}
+	n.lines = flow.NewDispatcher(gate, flow.DispatchLimits{Batch: queue.Batch, Gate: queue.Gate, OnServe: n.monitor.Served, OnLook: n.monitor.LookFailed})
+	queue.OnJoin, queue.OnChange = n.lines.Joined, n.lines.Changed
+	n.monitor.WatchLines(n.lines)
 	n.issuer = flow.NewIssuer(gate, queue)
 	terms := api.NewTermsCache(n.ledger.Terms)
 	claims := &flow.Answerer{Issuer: n.issuer, Coupons: gate, Terms: terms.Terms}
 	n.operator = operate.New(n.ledger, n.issuer, claims)
 	config := api.Config{
-		Ledger: n.ledger, Terms: terms, Claims: claims, Log: n.log, Observer: n.monitor, Health: n.monitor,
+		Ledger: n.ledger, Terms: terms, Claims: claims, Log: n.log, Observer: n.monitor, Health: n.monitor, Places: gate,
 		UserLimit: limiter(c.UserRate, c.UserBurst), AddressLimit: limiter(c.AddressRate, c.AddressBurst),
 		TrustedProxies: c.TrustedProxy, CORSOrigins: texts(c.CORSOrigin),
-	}
-	if n.lines != nil {
-		config.Places = n.ledger
 	}
 	if r := n.remote; r != nil {
 		claims.Waiter, claims.Wait = r.waiter, queue.Gate

@@ -87,11 +87,14 @@ func (s *Server) readClaim(w http.ResponseWriter, r *http.Request, c auth.Caller
 		return err
 	}
 	coupon, err := s.Claims.CouponOf(r.Context(), id, user)
-	if errors.Is(err, firstcome.ErrNoCoupon) && s.Places != nil {
+	if errors.Is(err, firstcome.ErrNoCoupon) {
 		var place firstcome.Place
 		if place, coupon, err = s.Places.Place(r.Context(), id, user); err == nil && coupon.Number == 0 {
 			writeBody(w, http.StatusOK, appendPlace(nil, place))
 			return nil
+		}
+		if err == nil && !coupon.Recorded { // served in between
+			coupon, err = s.Claims.CouponOf(r.Context(), id, user)
 		}
 	}
 	if err != nil {
@@ -114,11 +117,7 @@ func (s *Server) leaveLine(w http.ResponseWriter, r *http.Request, c auth.Caller
 	if err := s.readNothing(w, r); err != nil {
 		return err
 	}
-	err = firstcome.ErrServed // of a gate that keeps no lines, whose users hold a coupon or nothing
-	if s.Places != nil {
-		err = s.Places.Leave(r.Context(), id, user)
-	}
-	switch {
+	switch err = s.Places.Leave(r.Context(), id, user); {
 	case err == nil:
 		writeBody(w, http.StatusOK, []byte(`{"left":true}`))
 		return nil

@@ -140,16 +140,8 @@ func (s *Server) lineBody(ctx context.Context, id firstcome.CampaignID) ([]byte,
 	return json.Marshal(line)
 }
 
-// lineOf returns a campaign's line, and what a newcomer's claim would get. Where the gate keeps no lines it is empty.
+// lineOf returns a campaign's line, and what a newcomer's claim would get.
 func (s *Server) lineOf(ctx context.Context, id firstcome.CampaignID) (state string, line flow.LineState, err error) {
-	if s.Places != nil {
-		line, err = s.Places.LineOf(ctx, id)
-		return stateOf(line.Campaign, line.Now, line.InForce), line, err
-	}
-	kept, err := s.Ledger.Campaign(ctx, id)
-	if err != nil {
-		return "", line, err
-	}
-	c, err := s.counted(ctx, kept)
-	return c.state(), flow.LineState{Campaign: c.Campaign, Line: c.Line, Now: c.Now}, err
+	line, err = s.Places.LineOf(ctx, id)
+	return stateOf(line.Campaign, line.Now, line.InForce), line, err
 }

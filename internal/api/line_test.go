@@ -310,24 +310,31 @@ func TestPaceAndStandbyAreRefusedWithTheirField(t *testing.T) {
 	}
 }
 
-// TestARemoteGateKeepsNoLine: a pace is refused, and what concerns lines is answered truthfully.
-func TestARemoteGateKeepsNoLine(t *testing.T) {
-	f := openFar(t)
-	for _, body := range []string{`{"id":"p","name":"n","quantity":3,"pace":{}}`, `{"id":"p","name":"n","quantity":3,"pace":{"per_second":7},"standby":true}`} {
-		r := f.call("POST", "/v1/campaigns", body).want(t, 422, "")
-		if !strings.Contains(string(r.body), `"field":"pace"`) || !strings.Contains(string(r.body), "--gate ledger") {
-			t.Errorf("a pace is refused with %s", r.body)
-		}
+// TestALineOfARemoteGateIsToldAsTheLedgers has a gate beside the ledger serve, and a coupon of the line that is not recorded yet.
+func TestALineOfARemoteGateIsToldAsTheLedgers(t *testing.T) {
+	f := openFar(t, func(s *shop, _ *api.Config) { s.claims.Wait = time.Millisecond })
+	f.create(`{"id":"c","name":"n","quantity":3,"pace":{}}`)
+	f.claim("c", "a").want(t, 202, "waiting")
+	f.claim("c", "b").want(t, 202, "waiting")
+	if _, err := f.gate.Serve(t.Context(), "c", 1); err != nil {
+		t.Fatal(err)
 	}
-	f.create(`{"id":"c","name":"n","quantity":3,"answer":"decided"}`)
-	f.call("PATCH", "/v1/campaigns/c", `{"pace":{}}`).want(t, 422, "")
-	f.claim("c", "a").want(t, 201, "issued")
-	if r := f.line(); r.number("generation") != 1 || r.number("serving") != 1 || r.json("pace") != nil || r.text("state") != "open" {
+	if r := f.call("GET", "/v1/campaigns/c/claims/b", "").want(t, 200, "waiting"); r.number("ahead") != 0 || r.number("ticket") != 2 {
+		t.Errorf("b's place is %s", r.body)
+	}
+	f.call("GET", "/v1/campaigns/c/claims/a", "").want(t, 503, "") // as a claim
+	f.record("c")
+	if r := f.call("GET", "/v1/campaigns/c/claims/a", "").want(t, 200, "already_issued"); r.json("coupon", "recorded") != true || r.json("coupon", "number") != 1.0 {
+		t.Errorf("a's coupon is %s", r.body)
+	}
+	if r := f.line(); r.number("generation") != 1 || r.number("serving") != 2 || r.number("waiting") != 1 || r.text("state") != "open" {
 		t.Errorf("the line is %s", r.body)
 	}
 	f.call("GET", "/v1/campaigns/none/line", "").want(t, 404, "")
 	f.call("DELETE", "/v1/campaigns/c/claims/a", "").want(t, 409, "")
-	f.call("DELETE", "/v1/campaigns/c/claims/b", "").want(t, 404, "")
+	f.call("DELETE", "/v1/campaigns/c/claims/z", "").want(t, 404, "")
+	f.call("DELETE", "/v1/campaigns/c/claims/b", "").want(t, 200, "")
+	f.call("GET", "/v1/campaigns/c/claims/b", "").want(t, 404, "")
 }
 
 func TestTheClientFollowsAPlaceUntilItIsOver(t *testing.T) {

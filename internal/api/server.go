@@ -21,7 +21,7 @@ type Config struct {
 	Terms  *TermsCache // of Ledger
 	Claims Claims
 	Gate   Gate // nil: the ledger decides
-	// Places are those of the gate that decides; nil: it keeps no waiting lines.
+	// Places are those of the gate that decides.
 	Places flow.Places
 	// Operator does what changes a campaign.
 	Operator *operate.Operator

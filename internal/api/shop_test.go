@@ -97,10 +97,11 @@ func (s *shop) wire(config api.Config) {
 	s.claims.Issuer, s.claims.Terms = s.issuer, terms.Terms
 	config.Ledger, config.Terms, config.Claims, config.Auth = s.ledger, terms, s.claims, s.auth
 	config.Operator = operate.New(s.ledger, s.issuer, s.claims)
-	if s.far == nil && config.Places == nil {
+	if config.Places == nil {
 		config.Places = s.ledger
-	} else if s.far != nil {
-		config.Gate = s.far
+	}
+	if s.far != nil {
+		config.Gate, config.Places = s.far, s.far
 		config.Operator = operate.NewRemote(s.ledger, s.issuer, s.claims, flow.NewChanger(s.ledger, s.far, nil), s.far)
 	}
 	s.server = api.New(config)

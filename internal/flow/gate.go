@@ -77,6 +77,9 @@ type Gate interface {
 // ledger through a journal, and changes reach it from the ledger.
 type RemoteGate interface {
 	Gate
+	Line
+	Places
+	Direct
 
 	// Apply applies a change, if the campaign's version at the gate is the one before
 	// it. Applying a change again does nothing. refused tells that the gate refused it, now or earlier,

@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/firstcome/firstcome"
 )
@@ -13,6 +14,10 @@ type RetiredBook interface {
 	ClaimRetired(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
 	// StateRetired returns the counters of a retired campaign, ErrLost for any other.
 	StateRetired(ctx context.Context, id firstcome.CampaignID) (GateState, error)
+	// LineOf is that of Places, as far as the gate told.
+	LineOf(ctx context.Context, id firstcome.CampaignID) (LineState, error)
+	// LogDirect notes in the audit log that a direct issue passed people in line, if it did: see Direct.
+	LogDirect(ctx context.Context, actor string, id firstcome.CampaignID, decisions []firstcome.Decision) error
 	// Holders and CouponOf are those of a gate.
 	Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error)
 	CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error)
@@ -46,6 +51,65 @@ func (o *Over) Claim(ctx context.Context, id firstcome.CampaignID, users []first
 	return either(ctx, o, id,
 		func() ([]firstcome.Decision, error) { return o.RemoteGate.Claim(ctx, id, users) },
 		func() ([]firstcome.Decision, error) { return o.Book.ClaimRetired(ctx, id, users) })
+}
+
+// Issue is a Direct's. The gate issues first and the ledger logs it then: an error may be only of the log.
+func (o *Over) Issue(ctx context.Context, actor string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	decisions, err := either(ctx, o, id,
+		func() ([]firstcome.Decision, error) { return o.RemoteGate.Issue(ctx, actor, id, users) },
+		func() ([]firstcome.Decision, error) { return o.Book.ClaimRetired(ctx, id, users) })
+	passed := slices.ContainsFunc(decisions, func(d firstcome.Decision) bool { return d.Outcome == firstcome.Issued && d.InLine > 0 })
+	if err != nil || !passed {
+		return decisions, err
+	}
+	return decisions, o.Book.LogDirect(ctx, actor, id, decisions)
+}
+
+// Serve is a Line's. Nobody is in line of a campaign that the gate has forgotten.
+func (o *Over) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (Served, error) {
+	return either(ctx, o, id,
+		func() (Served, error) { return o.RemoteGate.Serve(ctx, id, limit) },
+		func() (Served, error) { return Served{}, nil })
+}
+
+// Place is that of Places.
+func (o *Over) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (place firstcome.Place, c firstcome.Coupon, err error) {
+	c, err = either(ctx, o, id,
+		func() (c firstcome.Coupon, err error) {
+			place, c, err = o.RemoteGate.Place(ctx, id, user)
+			return c, err
+		},
+		func() (firstcome.Coupon, error) {
+			c, err := o.Book.CouponOf(ctx, id, user)
+			if errors.Is(err, firstcome.ErrNoCoupon) {
+				err = firstcome.ErrNoTicket
+			}
+			return c, err
+		})
+	return place, c, err
+}
+
+// Leave is that of Places. Who was in line of a campaign that the gate has forgotten is not known any more.
+func (o *Over) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
+	_, err := either(ctx, o, id,
+		func() (struct{}, error) { return struct{}{}, o.RemoteGate.Leave(ctx, id, user) },
+		func() (struct{}, error) {
+			_, err := o.Book.CouponOf(ctx, id, user)
+			if err == nil {
+				err = firstcome.ErrServed
+			} else if errors.Is(err, firstcome.ErrNoCoupon) {
+				err = firstcome.ErrNoTicket
+			}
+			return struct{}{}, err
+		})
+	return err
+}
+
+// LineOf is that of Places.
+func (o *Over) LineOf(ctx context.Context, id firstcome.CampaignID) (LineState, error) {
+	return either(ctx, o, id,
+		func() (LineState, error) { return o.RemoteGate.LineOf(ctx, id) },
+		func() (LineState, error) { return o.Book.LineOf(ctx, id) })
 }
 
 // Holders is a Gate's.

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/firstcome/firstcome"
@@ -14,7 +13,7 @@ const firstEpoch = 1
 // Create makes a campaign, which is its change 1. ErrCampaignExists says that its id is
 // taken, a joined FieldError that its terms are not allowed.
 func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) error {
-	if err := l.check(terms); err != nil {
+	if err := terms.Check(); err != nil {
 		return err
 	}
 	if l.gate == "" {
@@ -53,15 +52,6 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 	return wrap(err, "create the campaign %s", id)
 }
 
-// check returns what is wrong with terms: see firstcome.Terms.Check. Only the ledger's own gate keeps lines.
-func (l *Ledger) check(terms firstcome.Terms) error {
-	err := terms.Check()
-	if l.remote() && (terms.Pace != nil || terms.Standby) {
-		err = errors.Join(err, &firstcome.FieldError{Field: "pace", Reason: "a waiting line needs a node with --gate ledger for now: " + l.gate + " keeps none"})
-	}
-	return err
-}
-
 // SetTerms changes a campaign's terms by edit, which may run more than once, and returns the
 // version that this made, 0 if it changed nothing. If version is not 0 and the campaign has another, it is ErrStale.
 // ErrBelowInForce and ErrClosed say that the change is not allowed, ErrPending that
@@ -95,7 +85,7 @@ func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func
 		return 0, err
 	}
 	edit(&terms)
-	if err := l.check(terms); err != nil {
+	if err := terms.Check(); err != nil {
 		return 0, err
 	}
 	if terms.Quantity < s.inForce {

@@ -153,6 +153,14 @@ func (l *Ledger) decideAll(t *tx, all []*claims) error {
 	return t.flush()
 }
 
+// LogDirect notes in the audit log that an actor's direct issue at another gate passed people in line.
+func (l *Ledger) LogDirect(ctx context.Context, actor string, id firstcome.CampaignID, decisions []firstcome.Decision) error {
+	err := l.update(ctx, func(t *tx) error {
+		return t.logDirect(&claims{id: id, direct: true, actor: actor, decisions: decisions})
+	})
+	return wrap(err, "log a direct issue of %s", id)
+}
+
 // logDirect notes in the audit log that a direct issue passed people in line.
 func (t *tx) logDirect(c *claims) error {
 	var issued, waiting, last int64

@@ -185,7 +185,7 @@ func (s *shop) fill() {
 func TestF08AKeyOfAnotherTypeIsSeenBeforeTheFirstWrite(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), 100)
 	s.issue(0, 3)
-	for _, key := range keysOf {
+	for _, key := range keysOf[:3] { // those of a line have a test of their own
 		t.Run(key, func(t *testing.T) {
 			there, err := s.do("EXISTS", key).AsBool()
 			stage.Must(t, err)

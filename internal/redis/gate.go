@@ -19,6 +19,9 @@ const (
 	// that was granted before, by a quarter for clocks that do not run alike.
 	coolFor = 250 * time.Millisecond
 
+	// defaultMaxLine is that of the ledger.
+	defaultMaxLine = 1_000_000
+
 	// defaultBacklog is about a minute of issuing at the fastest: if the ledger is down longer,
 	// an operator should learn it from 503s rather than from a Redis without memory.
 	defaultBacklog = 1_000_000
@@ -41,6 +44,8 @@ type Options struct {
 	// Backlog is how many numbers of a campaign may be undrained before no more are
 	// issued. Default 1,000,000; negative: any.
 	Backlog int64
+	// MaxLine is how many people may be in line of a campaign. Default 1,000,000.
+	MaxLine int64
 	// Clock is the gate's, for tests. Nil: the server's.
 	Clock func() time.Time
 	// Ledger names the ledger that the gate decides for: several ledgers may share a Redis. It is
@@ -49,6 +54,9 @@ type Options struct {
 	// Marker returns the ledger's permanent name for a campaign, or firstcome.ErrNoCampaign: see
 	// firstcome.Change. Another marker means other keys. Nil: all have the same.
 	Marker func(context.Context, firstcome.CampaignID) (string, error)
+	// Lined returns the campaigns that may have people in line, as far as the ledger knows: those with a pace, and those that
+	// had one. Nil: none.
+	Lined func(context.Context) ([]flow.Revision, error)
 	// Missing says what it means that the gate has no such campaign: the ledger knows
 	// whether it should have it; firstcome.ErrBusy: it is being made, and no gate ever
 	// had it. Nil, or if it returns nil: firstcome.ErrNoCampaign.
@@ -63,7 +71,7 @@ type Gate struct {
 	instance string
 	warnings []string
 
-	claim, apply, settle, has, look, forget *rueidis.Lua
+	claim, apply, settle, has, look, place, forget *rueidis.Lua
 
 	keyring keyring
 	lag     schedule // of Lag

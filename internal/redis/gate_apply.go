@@ -80,12 +80,27 @@ func detail(change firstcome.Change, until time.Time) []string {
 	case firstcome.ChangeTerms:
 		return []string{
 			quantityArg(change.Terms.Quantity), micros(change.Terms.OpensAt), micros(change.Terms.ClosesAt),
-			strconv.FormatInt(change.Epoch, 10), group, micros(until),
+			strconv.FormatInt(change.Epoch, 10), group, micros(until), paceArg(change.Terms.Pace), flag(change.Terms.Standby),
 		}
 	case firstcome.ChangeVoid:
 		return []string{strconv.FormatInt(change.Number, 10), string(change.User)}
 	}
 	return nil
+}
+
+// paceArg returns a pace as the scripts take it: nothing for none.
+func paceArg(p *firstcome.Pace) string {
+	if p == nil {
+		return ""
+	}
+	return strconv.FormatInt(p.PerSecond, 10)
+}
+
+func flag(on bool) string {
+	if on {
+		return "1"
+	}
+	return "0"
 }
 
 // meaning returns the error that a word of the apply script stands for.

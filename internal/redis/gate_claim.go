@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -23,9 +24,26 @@ const nothing = "0"
 // the campaign's journal when it returns. A decision without an outcome says that
 // the claim was not decided, because the journal or Redis is full.
 func (g *Gate) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	decisions, err := g.claimWithin(ctx, id, users, backlogArg(g.options.Backlog))
+	return g.decide(ctx, id, wantClaim, users)
+}
+
+// What the users of the claim script want.
+const (
+	wantClaim = "claim"
+	wantIssue = "issue"
+	wantServe = "serve"
+	wantLeave = "leave"
+)
+
+// decide decides what users want.
+func (g *Gate) decide(ctx context.Context, id firstcome.CampaignID, want string, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	v, err := g.verdict(ctx, id, want, backlogArg(g.options.Backlog), cmp.Or(g.options.MaxLine, defaultMaxLine), users)
 	if isFull(err) {
-		decisions, err = g.claimWithin(ctx, id, users, nothing)
+		v, err = g.verdict(ctx, id, want, nothing, 0, users)
+	}
+	var decisions []firstcome.Decision
+	if err == nil {
+		decisions, err = g.decisions(id, want, users, &v)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("decide %d claims of %s: %w", len(users), id, err)
@@ -39,29 +57,36 @@ var errPart = fmt.Errorf("%w: part of it is gone", flow.ErrLost)
 // errUser is returned to callers that pass on a user id that firstcome.ParseUserID would refuse.
 var errUser = errors.New("a user id has no control characters")
 
-func (g *Gate) claimWithin(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID, backlog string) ([]firstcome.Decision, error) {
+// verdict runs the claim script.
+func (g *Gate) verdict(ctx context.Context, id firstcome.CampaignID, want, backlog string, limit int64, users []firstcome.UserID) (v verdict, err error) {
 	k, err := g.keysOf(ctx, id)
 	if err != nil {
-		return nil, err
+		return v, err
 	}
-	args := make([]string, 0, 5+len(users))
-	args = append(args, g.clock(), backlog, g.wakeChannel(), string(id), strconv.FormatInt(coolFor.Microseconds(), 10))
+	args := make([]string, 0, 7+len(users))
+	args = append(args, g.clock(), backlog, g.wakeChannel(), string(id), strconv.FormatInt(coolFor.Microseconds(), 10), want, strconv.FormatInt(limit, 10))
 	for _, user := range users {
 		if strings.Contains(string(user), separator) {
-			return nil, errUser
+			return v, errUser
 		}
 		args = append(args, string(user))
 	}
 	word, parts, err := g.run(ctx, g.claim, k, args...)
 	switch {
 	case err != nil:
-		return nil, err
+		return v, err
 	case word == "lost":
-		return nil, errPart
+		return v, errPart
 	case word != "decided":
-		return nil, fmt.Errorf("the claim script answered %q", word)
+		return v, fmt.Errorf("the claim script answered %q", word)
 	}
-	return g.decisions(id, users, parts)
+	if v, err = readVerdict(parts); err != nil {
+		return v, fmt.Errorf("the claim script's answer cannot be read: %w", err)
+	}
+	if want != wantServe && len(v.outcomes) != len(users) {
+		return v, fmt.Errorf("the claim script answered %d claims of %d", len(v.outcomes), len(users))
+	}
+	return v, nil
 }
 
 // A verdict is what the claim script says of a batch: see lua/claim.lua.
@@ -77,6 +102,7 @@ type verdict struct {
 	openedAt              int64 // 0: it did not
 	soldOutAt, closedAt   int64 // 0: it is not
 	entries               []string
+	line                  lineVerdict
 }
 
 // campaign returns what the verdict says of the campaign's course.
@@ -91,7 +117,7 @@ const issuedDigit = string('0' + rune(firstcome.Issued))
 
 // readVerdict reads the parts of the claim script's answer.
 func readVerdict(parts []rueidis.RedisMessage) (v verdict, err error) {
-	if len(parts) != 14 {
+	if len(parts) != 14 && len(parts) != 19 {
 		return v, fmt.Errorf("the claim script answered %d parts", len(parts)+1)
 	}
 	if v.outcomes, err = parts[0].ToString(); err != nil {
@@ -102,19 +128,15 @@ func readVerdict(parts []rueidis.RedisMessage) (v verdict, err error) {
 			return v, err
 		}
 	}
-	v.entries, err = parts[13].AsStrSlice()
+	if v.entries, err = parts[13].AsStrSlice(); err != nil || len(parts) == 14 {
+		return v, err
+	}
+	v.line, err = readLineVerdict(parts[14:])
 	return v, err
 }
 
 // decisions makes decisions of the claim script's answer.
-func (g *Gate) decisions(id firstcome.CampaignID, users []firstcome.UserID, parts []rueidis.RedisMessage) ([]firstcome.Decision, error) {
-	v, err := readVerdict(parts)
-	if err != nil {
-		return nil, fmt.Errorf("the claim script's answer cannot be read: %w", err)
-	}
-	if len(v.outcomes) != len(users) {
-		return nil, fmt.Errorf("the claim script answered %d claims of %d", len(v.outcomes), len(users))
-	}
+func (g *Gate) decisions(id firstcome.CampaignID, want string, users []firstcome.UserID, v *verdict) (_ []firstcome.Decision, err error) {
 	at, number, entries := time.UnixMicro(v.now).UTC(), v.first, v.entries
 	campaign := v.campaign()
 	inForce := v.inForce - int64(strings.Count(v.outcomes, issuedDigit))
@@ -143,6 +165,9 @@ func (g *Gate) decisions(id firstcome.CampaignID, users []firstcome.UserID, part
 		d.InForce = inForce
 		decisions[n] = d
 	}
+	if v.line.kept {
+		return decisions, v.places(want, decisions)
+	}
 	return decisions, nil
 }
 
@@ -157,6 +182,8 @@ func (v *verdict) lease(o firstcome.Outcome) time.Duration {
 	switch {
 	case v.cooling != 0:
 		return 0
+	case o == firstcome.NotOpen && v.line.Waiting > 0:
+		return 0 // nor to who is in line
 	case o == firstcome.NotOpen:
 		return until(v.opensAt)
 	case o == firstcome.SoldOut && v.closesAt != 0:
@@ -168,9 +195,13 @@ func (v *verdict) lease(o firstcome.Outcome) time.Duration {
 }
 
 // entryBytes is the length of what the holders hash keeps of a coupon: its number in
-// 6 bytes, the microseconds of its issue in 7 and its terms' version in 4, big endian. A
+// 6 bytes, the microseconds of its issue in 7 and its terms' version in 4, big endian. One
+// that was issued to the line has its generation and its ticket behind them, in ticketBytes. A
 // dead letter has one byte more, a flag.
-const entryBytes = 6 + 7 + 4
+const (
+	entryBytes  = 6 + 7 + 4
+	ticketBytes = 6 + 6
+)
 
 // appendEntry appends what the holders hash keeps of a coupon.
 func appendEntry(to []byte, c firstcome.Coupon) []byte {
@@ -185,8 +216,13 @@ func appendEntry(to []byte, c firstcome.Coupon) []byte {
 
 // readEntry reads a coupon from the holders hash.
 func readEntry(id firstcome.CampaignID, user firstcome.UserID, entry string) (firstcome.Coupon, error) {
-	if len(entry) != entryBytes && len(entry) != entryBytes+1 {
-		return firstcome.Coupon{}, fmt.Errorf("%w: one of %s has %d bytes instead of %d", errHolder, id, len(entry), entryBytes)
+	lined := len(entry) >= entryBytes+ticketBytes
+	flags := len(entry) - entryBytes
+	if lined {
+		flags -= ticketBytes
+	}
+	if flags != 0 && flags != 1 {
+		return firstcome.Coupon{}, fmt.Errorf("%w: one of %s has %d bytes instead of %d or %d", errHolder, id, len(entry), entryBytes, entryBytes+ticketBytes)
 	}
 	var padded [3 * 8]byte
 	copy(padded[2:8], entry[:6])
@@ -195,8 +231,12 @@ func readEntry(id firstcome.CampaignID, user firstcome.UserID, entry string) (fi
 	number := int64(binary.BigEndian.Uint64(padded[:8]))
 	issuedAt := int64(binary.BigEndian.Uint64(padded[8:16]))
 	terms := int64(binary.BigEndian.Uint64(padded[16:]))
-	return firstcome.Coupon{
+	c := firstcome.Coupon{
 		Campaign: id, Number: number, User: user, IssuedAt: time.UnixMicro(issuedAt).UTC(), TermsVersion: terms,
-		Buried: len(entry) > entryBytes,
-	}, nil
+		Buried: flags > 0,
+	}
+	if lined {
+		c.Generation, c.Ticket = readTicket(entry[entryBytes:])
+	}
+	return c, nil
 }

@@ -130,7 +130,13 @@ func (g *Gate) couponOf(ctx context.Context, id firstcome.CampaignID, user first
 	if err != nil {
 		return c, classify(err)
 	}
-	if c, err = readEntry(id, user, entry); err != nil {
+	return g.held(ctx, id, user, entry)
+}
+
+// held returns the coupon of a holder's entry.
+func (g *Gate) held(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, entry string) (firstcome.Coupon, error) {
+	c, err := readEntry(id, user, entry)
+	if err != nil {
 		return c, err
 	}
 	c.Code = g.options.Secret.Code(id, c.Number)

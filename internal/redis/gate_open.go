@@ -44,8 +44,8 @@ func Open(ctx context.Context, options Options) (*Gate, error) {
 	}
 	g := &Gate{
 		client: client, options: options,
-		claim: aboutCampaign(claimScript), apply: aboutCampaign(applyScript), settle: aboutCampaign(settleScript),
-		has: aboutCampaign(hasScript), look: aboutCampaign(lookScript), forget: aboutCampaign(forgetScript),
+		claim: aboutLine(claimScript), apply: aboutLine(applyScript), settle: aboutCampaign(settleScript),
+		has: aboutCampaign(hasScript), look: aboutCampaign(lookScript), place: aboutLine(placeScript), forget: aboutCampaign(forgetScript),
 		keyring: newKeyring(), lag: schedule{slow: defaultSlow},
 	}
 	if err := g.check(ctx); err != nil {
@@ -62,7 +62,7 @@ func Inspect(ctx context.Context, options Options) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gate{client: client, options: options, keyring: newKeyring()}
+	g := &Gate{client: client, options: options, keyring: newKeyring(), place: aboutLine(placeScript)}
 	if g.instance, err = g.text(ctx, instanceKey); err == nil {
 		err = g.checkLayout(ctx)
 	}

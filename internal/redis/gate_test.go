@@ -22,6 +22,14 @@ func TestF16TheRedisGateConforms(t *testing.T) {
 	})
 }
 
+func TestTheRedisGatesLinesConform(t *testing.T) {
+	conform.Line(t, func(t *testing.T) conform.Subject {
+		s := newSubject(t, services.Redis.Database(t), 1, true)
+		s.SetClock(conform.Epoch)
+		return s
+	})
+}
+
 func TestF61ClaimsAndChangesThroughAnIssuerAreLinearizable(t *testing.T) {
 	conform.Linearizable(t, func(t *testing.T) conform.Subject { return newSubject(t, services.Redis.Database(t), 1, false) })
 }
@@ -61,6 +69,7 @@ func newSubject(t testing.TB, url string, nodes int, still bool) subject {
 			if still {
 				o.Clock = s.Now
 			}
+			o.Lined = s.Lined
 		}))
 	}
 	return s

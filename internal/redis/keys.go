@@ -67,6 +67,14 @@ type keys struct {
 	// journal is a stream, an entry for each decided batch that issued. An entry
 	// is deleted when the ledger has it; the stream goes when the campaign is retired.
 	journal string
+
+	// line is a stream, an entry for each ticket of the waiting line that has not ended: its id is GENERATION-TICKET, its
+	// field the user. It goes when its generation ends, or the campaign is retired. Without a pace there is none.
+	line string
+
+	// tickets is a hash from user to ticket, of those in line and of those who left or were sent away (see
+	// lua/line.lua). Until the campaign is retired.
+	tickets string
 }
 
 // tagDigits are enough to tell apart whatever campaigns have the same id.
@@ -76,11 +84,11 @@ func keysOf(id firstcome.CampaignID, marker string) *keys {
 	sum := sha256.Sum256([]byte(marker))
 	tag := string(id) + ":" + hex.EncodeToString(sum[:tagDigits/2])
 	key := func(name string) string { return "firstcome:{" + tag + "}:" + name }
-	return &keys{id, marker, tag, key("campaign"), key("holders"), key("journal")}
+	return &keys{id, marker, tag, key("campaign"), key("holders"), key("journal"), key("line"), key("tickets")}
 }
 
 // all returns the keys in the order in which the scripts take them.
-func (k *keys) all() []string { return []string{k.campaign, k.holders, k.journal} }
+func (k *keys) all() []string { return []string{k.campaign, k.holders, k.journal, k.line, k.tickets} }
 
 const (
 	// unmarked is the marker where the ledger says none.

@@ -14,6 +14,8 @@ import (
 var (
 	//go:embed lua/prelude.lua
 	prelude string
+	//go:embed lua/line.lua
+	lines string
 	//go:embed lua/claim.lua
 	claimScript string
 	//go:embed lua/apply.lua
@@ -24,6 +26,8 @@ var (
 	forgetScript string
 	//go:embed lua/has.lua
 	hasScript string
+	//go:embed lua/place.lua
+	placeScript string
 	//go:embed lua/look.lua
 	lookScript string
 	//go:embed lua/rights.lua
@@ -32,6 +36,9 @@ var (
 
 // aboutCampaign returns a script about a campaign: it begins with the prelude.
 func aboutCampaign(script string) *rueidis.Lua { return rueidis.NewLuaScript(prelude + script) }
+
+// aboutLine returns a script about a campaign that knows waiting lines.
+func aboutLine(script string) *rueidis.Lua { return rueidis.NewLuaScript(prelude + lines + script) }
 
 // unlimited stands for firstcome.Unlimited in Redis: the largest number that
 // Lua counts to without rounding.

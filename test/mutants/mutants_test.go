@@ -117,7 +117,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "returned stock is claimable at once where nodes repeat refusals",
-		file: "internal/redis/lua/apply.lua", old: "cooling, cooling_until = cooling + 1, cool_until()", new: "cooling_until = read",
+		file: "internal/redis/lua/apply.lua", old: "  cool()\n  cooling = cooling + 1\n", new: "  cooling_until = read\n",
 		pkg: "./internal/redis", test: "Conforms",
 	},
 	{

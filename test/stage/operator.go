@@ -3,6 +3,8 @@ package stage
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -62,11 +64,64 @@ func (o *Operator) SetClock(at time.Time) { o.clock.Store(at.UnixNano()) }
 // Claim counts versions as a gate does that refuses nothing after it took it.
 func (o *Operator) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	decisions, err := (&node{o.Gates[0], o}).Claim(ctx, id, users)
+	return o.counted(id, decisions), err
+}
+
+// Issue is flow.Direct's.
+func (o *Operator) Issue(ctx context.Context, actor string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	decisions, err := o.Gates[0].Issue(ctx, actor, id, users)
+	o.record(id, decisions)
+	return o.counted(id, decisions), err
+}
+
+// counted counts versions as a gate does that refuses nothing after it took it.
+func (o *Operator) counted(id firstcome.CampaignID, decisions []firstcome.Decision) []firstcome.Decision {
 	for n := range decisions {
 		decisions[n].Version -= o.usedUp(id)
 		decisions[n].TermsVersion -= o.usedUpByTerms(id)
 	}
-	return decisions, err
+	return decisions
+}
+
+// Serve is flow.Line's.
+func (o *Operator) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (flow.Served, error) {
+	served, err := o.Gates[0].Serve(ctx, id, limit)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, c := range served.Coupons {
+		o.campaigns[id].users[c.Number] = c.User
+	}
+	return served, err
+}
+
+// Lines is flow.Line's.
+func (o *Operator) Lines(ctx context.Context, each func(firstcome.CampaignID)) error {
+	return o.Gates[0].Lines(ctx, each)
+}
+
+// Lined returns all campaigns: any may have people in line.
+func (o *Operator) Lined(context.Context) (all []flow.Revision, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(o.campaigns)) {
+		all = append(all, flow.Revision{Campaign: id, Version: o.campaigns[id].Version, Epoch: 1})
+	}
+	return all, nil
+}
+
+// Place is flow.Places'.
+func (o *Operator) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
+	return o.Gates[0].Place(ctx, id, user)
+}
+
+// Leave is flow.Places'.
+func (o *Operator) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
+	return o.Gates[0].Leave(ctx, id, user)
+}
+
+// LineOf is flow.Places'.
+func (o *Operator) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineState, error) {
+	return o.Gates[0].LineOf(ctx, id)
 }
 
 // record keeps what was issued.
@@ -149,7 +204,8 @@ func (o *Operator) SetTerms(ctx context.Context, id firstcome.CampaignID, edit f
 	if c.Closed {
 		return firstcome.ErrClosed
 	}
-	if terms.Quantity == c.Quantity && terms.OpensAt.Equal(c.OpensAt) && terms.ClosesAt.Equal(c.ClosesAt) {
+	samePace := terms.Pace == c.Pace || terms.Pace != nil && c.Pace != nil && *terms.Pace == *c.Pace
+	if samePace && terms.Standby == c.Standby && terms.Quantity == c.Quantity && terms.OpensAt.Equal(c.OpensAt) && terms.ClosesAt.Equal(c.ClosesAt) {
 		return nil
 	}
 	refused, err := o.change(ctx, c, firstcome.Change{Kind: firstcome.ChangeTerms, Terms: terms})

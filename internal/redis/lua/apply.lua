@@ -5,7 +5,7 @@
 --       3 the change's version, 4 its kind: terms, pause, resume, close or void
 --       of terms: 5 quantity, 6 opens_at, 7 closes_at ('' for none), 8 the epoch of a new campaign,
 --       9 the recorders' group, 10 until when, in microseconds, a new campaign may be made,
---       or '' for not at all
+--       or '' for not at all, 11 the pace, '' for none, 12 standby: 1 or 0
 --       of void: 5 number, 6 user
 -- Returns {word, …}
 --   'applied'   it is applied, now or before
@@ -26,11 +26,12 @@
 local clock, cool_for, version, kind = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 
 local c, instead = campaign('quantity', 'opens_at', 'closes_at', 'in_force', 'decided_at', 'cooling', 'cooling_until',
-  'was_opens_at', 'was_closes_at', 'refused:' .. whole(version), 'last_number', 'drained_through', 'sold_out_at')
+  'was_opens_at', 'was_closes_at', 'refused:' .. whole(version), 'last_number', 'drained_through', 'sold_out_at', 'closed', 'line', 'epoch', 'closed_at', 'was_sold_out')
 if not c then return instead end
+local function new_line() return '1 0 0 0 0 0 ' .. ARGV[11] .. ' ' .. ARGV[12] end
 local holders = redis.call('HLEN', holders_key)
 local leftovers = holders + redis.call('XLEN', journal_key)
-local known = tonumber(c[14]) -- its version
+local known = tonumber(c[19]) -- its version
 
 local now = tonumber(clock)
 if not now then
@@ -39,6 +40,7 @@ if not now then
 end
 
 if not known then
+  leftovers = leftovers + redis.call('XLEN', line_key) + redis.call('HLEN', tickets_key)
   if version ~= 1 or kind ~= 'terms' or leftovers > 0 then return {'lost'} end
   if ARGV[10] == '' then return {'new'} end
   if now > tonumber(ARGV[10]) then return {'late'} end
@@ -48,10 +50,12 @@ if not known then
     'version', '1', 'terms_version', '1', 'quantity', ARGV[5], 'opens_at', ARGV[6], 'closes_at', ARGV[7],
     'paused', '0', 'closed', '0', 'in_force', '0', 'issued', '0', 'last_number', '0', 'drained_through', '0',
     'decided_at', whole(now), 'cooling', '0', 'cooling_until', '0', 'was_opens_at', '', 'was_closes_at', '',
-    'opened_at', '', 'sold_out_at', tonumber(ARGV[5]) == 0 and whole(now) or '', 'closed_at', '')
+    'was_sold_out', '0', 'opened_at', '', 'sold_out_at', tonumber(ARGV[5]) == 0 and whole(now) or '', 'closed_at', '')
+  if ARGV[11] ~= '' then redis.call('HSET', campaign_key, 'line', new_line()) end
   return {'applied'}
 end
-if holders ~= tonumber(c[4]) or tonumber(c[11]) < tonumber(c[12]) then return {'lost'} end
+local line = line_of(c[15])
+if holders ~= tonumber(c[4]) or tonumber(c[11]) < tonumber(c[12]) or line and line.torn() then return {'lost'} end
 if version <= known then return {c[10] == '1' and 'refused' or 'applied'} end
 if version > known + 1 then return {'gap', whole(known)} end
 redis.call('HDEL', campaign_key, '') -- the write that needs no memory
@@ -61,58 +65,99 @@ local read = now -- what cools goes by the clock: see claim.lua
 if now < tonumber(c[5]) then now = tonumber(c[5]) end
 
 -- What an earlier change returned and still cools.
-local cooling, cooling_until, was_opens_at, was_closes_at = 0, math.min(tonumber(c[7]), read + cool_for), nil, nil
+local cooling, cooling_until, was_opens_at, was_closes_at, was_sold_out = 0, math.min(tonumber(c[7]), read + cool_for), nil, nil, false
 if read < cooling_until then
-  cooling, was_opens_at, was_closes_at = tonumber(c[6]), tonumber(c[8]), tonumber(c[9])
+  cooling, was_opens_at, was_closes_at, was_sold_out = tonumber(c[6]), tonumber(c[8]), tonumber(c[9]), c[18] == '1'
+end
+-- Claims hear sold_out in an open window while nothing cools.
+local is_sold_out = in_force >= quantity and not (line and line.pace and line.standby)
+
+-- cool has what comes back now cool. Since the first of it came back no lease was
+-- granted, so what comes back meanwhile need not cool for longer: else changes one
+-- after the other would keep all of it back for ever. While nodes may repeat sold_out nobody joins a line.
+local function cool()
+  if read < cooling_until then return end
+  cooling_until, was_sold_out = read + cool_for, is_sold_out
 end
 
--- cool_until returns until when what comes back now cools. Since the first of it came back no lease was
--- granted, so what comes back meanwhile need not cool for longer: else changes one
--- after the other would keep all of it back for ever.
-local function cool_until() return read < cooling_until and cooling_until or read + cool_for end
+-- tell has the journal say what became of the line. It goes before all that may not be half done.
+local told = false
+local function tell()
+  if told then return end
+  told = true
+  redis.call('HSET', campaign_key, 'decided_at', c[5]) -- may it?
+  local entry = {'format', '1', 'epoch', c[16], 'at', whole(now)}
+  line.tell(function(name, value) entry[#entry + 1], entry[#entry + 2] = name, value end)
+  redis.call('XADD', journal_key, '*', unpack(entry))
+end
+
+-- send_away ends the line's generation if the campaign sends everybody in it away, as it is or as it shall be: a window that
+-- has passed has done so, though nobody looked before the change. What the change itself closes has been so since now.
+local function send_away(closed, closes_at, quantity, since)
+  if not line then return end
+  closes_at = math.min(closes_at or math.huge, was_closes_at or math.huge)
+  line.stands_by = line.standby and not was_sold_out
+  line.ends((closed or now >= closes_at) and (since or math.min(tonumber(c[17]) or math.huge, closes_at)) or nil, in_force >= quantity, now)
+  if line.ended then tell() end
+end
 
 -- write keeps the change: pairs of fields and values beside those that every change has.
 local function write(...)
+  if line then line.keep({}) end
   redis.call('HSET', campaign_key, 'version', whole(version), 'decided_at', whole(now),
     'cooling', whole(cooling), 'cooling_until', whole(cooling_until),
-    'was_opens_at', was_opens_at and whole(was_opens_at) or '', 'was_closes_at', was_closes_at and whole(was_closes_at) or '', ...)
+    'was_opens_at', was_opens_at and whole(was_opens_at) or '', 'was_closes_at', was_closes_at and whole(was_closes_at) or '',
+    'was_sold_out', was_sold_out and '1' or '0', ...)
   return {'applied'}
 end
 
+if kind == 'terms' and tonumber(ARGV[5]) < in_force then
+  redis.call('HSET', campaign_key, 'version', whole(version), 'refused:' .. whole(version), '1')
+  return {'refused'}
+end
+send_away(c[14] == '1', closes_at, quantity)
+
 if kind == 'pause' then return write('paused', '1') end
 if kind == 'resume' then return write('paused', '0') end
-if kind == 'close' then return write('closed', '1', 'closed_at', whole(now)) end
+if kind == 'close' then
+  send_away(true, closes_at, quantity, now)
+  return write('closed', '1', 'closed_at', whole(now))
+end
 
 if kind == 'void' then
   local number, user = tonumber(ARGV[5]), ARGV[6]
   local entry = redis.call('HGET', holders_key, user)
   if not entry or struct.unpack('>I6', entry) ~= number then return write() end
-  cooling, cooling_until = cooling + 1, cool_until()
+  cool()
+  cooling = cooling + 1
   -- This goes first: it may be refused for lack of rights, and alone it only delays.
   redis.call('HSET', campaign_key, 'cooling_until', whole(cooling_until))
   redis.call('HDEL', holders_key, user)
+  if #entry >= SERVED then redis.call('HSET', tickets_key, user, string.sub(entry, ENTRY + 1, SERVED) .. OVER) end
   return write('in_force', whole(in_force - 1), 'sold_out_at', '')
 end
 
 if kind ~= 'terms' then return redis.error_reply('ERR firstcome: no change is of the kind ' .. kind) end
 
 local to_quantity, to_opens_at, to_closes_at = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-if to_quantity < in_force then
-  redis.call('HSET', campaign_key, 'version', whole(version), 'refused:' .. whole(version), '1')
-  return {'refused'}
-end
 
 -- A window that opens earlier, or that has closed and opens again, stays as narrow as it
 -- was for as long as stock cools: else a node could still repeat not_open or closed.
 local was = {opens_at = math.max(opens_at or 0, was_opens_at or 0), closes_at = math.min(closes_at or math.huge, was_closes_at or math.huge)}
 local opens_earlier = now < was.opens_at and (to_opens_at or 0) < was.opens_at
 local opens_again = now >= was.closes_at and (to_closes_at or math.huge) > was.closes_at
+if opens_earlier or opens_again or to_quantity > quantity or is_sold_out and ARGV[12] == '1' then cool() end
 if opens_earlier or opens_again then
   was_opens_at = was.opens_at > 0 and was.opens_at or nil
   was_closes_at = was.closes_at < math.huge and was.closes_at or nil
 end
-if opens_earlier or opens_again or to_quantity > quantity then cooling_until = cool_until() end
 cooling = math.max(0, cooling + (to_quantity - quantity)) -- in this order no sum is above 2^53
+if ARGV[11] ~= '' and not line then line = line_of(new_line()) end
+if line then
+  if ARGV[11] == '' and line.pace and line.waiting > 0 then tell() end -- nodes that start look for a line here
+  line.pace, line.standby = tonumber(ARGV[11]), ARGV[12] == '1'
+end
+send_away(c[14] == '1', to_closes_at, to_quantity, now)
 local sold_out_at = ''
 if to_quantity <= in_force then sold_out_at = tonumber(c[13]) and c[13] or whole(now) end
 return write('quantity', whole(to_quantity), 'opens_at', ARGV[6], 'closes_at', ARGV[7], 'terms_version', whole(version),

@@ -1,6 +1,7 @@
 -- Tells whether each coupon is surely in the ledger under its number. It writes nothing.
 --
--- ARGV  1 the entries of all coupons, as holders has them, one behind the other; 2 and following: their users
+-- ARGV  1 the entries of all coupons, as holders has them but for their tickets, one behind the other; 2 and following: their
+--       users
 -- Returns {'has', digits}: a digit for each, 1 where it is sure, else 0
 --
 -- It is sure of a coupon whose user holds it here, without a flag, and whose number is drained: see settle.lua.
@@ -15,10 +16,11 @@ if instead then return instead end
 local sure = tonumber(c[1])
 if tonumber(c[2]) < sure then sure = 0 end
 local entries, digits, at = ARGV[1], {}, 1
-each(FIRST_USER, #ARGV, function(...)
+each(ARGV, FIRST_USER, #ARGV, function(...)
   for _, held in ipairs(redis.call('HMGET', holders_key, ...)) do
     local entry = string.sub(entries, at, at + ENTRY - 1)
-    digits[#digits + 1] = held == entry and struct.unpack('>I6', entry) <= sure and '1' or '0'
+    local same = held and unflagged(held) and string.sub(held, 1, ENTRY) == entry
+    digits[#digits + 1] = same and struct.unpack('>I6', entry) <= sure and '1' or '0'
     at = at + ENTRY
   end
 end)

@@ -1,6 +1,6 @@
 -- What each script about a campaign begins with: Go sends it before them.
 --
--- KEYS  campaign (hash), holders (hash), journal (stream)
+-- KEYS  campaign (hash), holders (hash), journal (stream), line (stream), tickets (hash)
 -- Each script may answer, and has done nothing then:
 --   {'newer', layout}  the keys have a layout that it does not know
 --   {'absent'}         there is no campaign under these keys
@@ -8,17 +8,22 @@
 
 local LAYOUT = 1 -- the newest layout of a campaign's keys that the scripts know: see layout.go
 local CHUNK = 1000 -- values that unpack() puts on Lua's stack, which has room for about 8,000
-local ENTRY = 17 -- bytes of a holder's entry; one of a dead letter has a flag behind them: see settle.lua
+local ENTRY = 17 -- bytes of a holder's entry
+local SERVED = ENTRY + 12 -- bytes of that of a holder who was in line: the ticket is behind them, as in line.lua
+local FLAG = '\1' -- behind the entry of a dead letter: see settle.lua
 
-local campaign_key, holders_key, journal_key = KEYS[1], KEYS[2], KEYS[3]
+local campaign_key, holders_key, journal_key, line_key, tickets_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 
 -- whole prints a number; tostring() would round large ones.
 local function whole(n) return string.format('%.0f', n) end
 
--- each calls with the arguments from one to another, some at a time.
-local function each(from, to, call)
-  for first = from, to, CHUNK do call(unpack(ARGV, first, math.min(first + CHUNK - 1, to))) end
+-- each calls with the values of a list from one to another, some at a time.
+local function each(list, from, to, call)
+  for first = from, to, CHUNK do call(unpack(list, first, math.min(first + CHUNK - 1, to))) end
 end
+
+-- unflagged tells of a holder's entry whether it is no dead letter's.
+local function unflagged(entry) return #entry == ENTRY or #entry == SERVED end
 
 -- campaign returns fields of the campaign's hash, and what the script answers instead: of a newer
 -- layout no fields, of an absent campaign empty ones.

@@ -16,8 +16,6 @@
 -- write is one that needs no memory, because this is what gives memory back; Redis looks at memory
 -- before a script's first write only. What may fail comes before the entries are deleted.
 
-local FLAG = '\1'
-
 local group, channel, tag, through = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local FIRST_LETTER = 6
 local first_entry = FIRST_LETTER + 2 * tonumber(ARGV[5])
@@ -29,11 +27,11 @@ local drained, last_number, said = tonumber(c[1]), tonumber(c[2]), tonumber(c[3]
 redis.call('HDEL', campaign_key, '')
 for n = FIRST_LETTER, first_entry - 1, 2 do
   local entry = redis.call('HGET', holders_key, ARGV[n])
-  if entry and #entry == ENTRY and struct.unpack('>I6', entry) == tonumber(ARGV[n + 1]) then
+  if entry and unflagged(entry) and struct.unpack('>I6', entry) == tonumber(ARGV[n + 1]) then
     redis.call('HSET', holders_key, ARGV[n], entry .. FLAG)
   end
 end
-each(first_entry, #ARGV, function(...)
+each(ARGV, first_entry, #ARGV, function(...)
   redis.pcall('XACK', journal_key, group, ...) -- the group may be gone
   redis.call('XDEL', journal_key, ...)
 end)

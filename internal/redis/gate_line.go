@@ -1,0 +1,262 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// maxServe bounds how many tickets one script serves: a millisecond or two of Redis.
+const maxServe = 1000
+
+// A lineVerdict is what the claim script says of a campaign's line, behind the batch.
+type lineVerdict struct {
+	kept bool // the campaign ever had a pace
+	line
+	quantity int64
+	paused   bool
+	// What cools counts until then, by the clock; all in microseconds.
+	cooling, coolingUntil, clock int64
+	room                         bool  // in the backlog
+	joined                       int64 // tickets given in the batch
+	standsBy                     bool  // who is in line
+	ended                        string
+	tickets                      []int64 // see lua/claim.lua
+	users                        []string
+}
+
+// A line is the field line of a campaign's hash.
+type line struct {
+	firstcome.Line
+	pace    *firstcome.Pace
+	standby bool
+}
+
+// readLine reads the field line.
+func readLine(field string) (l line, err error) {
+	words := strings.Fields(field)
+	if len(words) != 8 {
+		return l, fmt.Errorf("%w: the line is %q", errHolder, field)
+	}
+	var due int64
+	for n, into := range []*int64{&l.Generation, &l.LastTicket, &l.ServedThrough, &l.Served, &l.Waiting, &due} {
+		if *into, err = strconv.ParseInt(words[n], 10, 64); err != nil {
+			return l, fmt.Errorf("%w: the line is %q", errHolder, field)
+		}
+	}
+	l.Due = instant(due)
+	if perSecond, err := strconv.ParseInt(words[6], 10, 64); err == nil {
+		l.pace = &firstcome.Pace{PerSecond: perSecond}
+	}
+	l.standby = words[7] == "1"
+	return l, nil
+}
+
+// readLineVerdict reads what the claim script's answer has of the line.
+func readLineVerdict(parts []rueidis.RedisMessage) (v lineVerdict, err error) {
+	v.kept = true
+	field, err := parts[0].ToString()
+	if err != nil {
+		return v, err
+	}
+	if v.line, err = readLine(field); err != nil {
+		return v, err
+	}
+	text, err := parts[1].ToString()
+	if err != nil {
+		return v, err
+	}
+	var paused, room, standsBy int64
+	if _, err := fmt.Sscan(text, &v.quantity, &paused, &v.cooling, &v.coolingUntil, &v.clock, &room, &v.joined, &standsBy); err != nil {
+		return v, fmt.Errorf("of its line: %q: %w", text, err)
+	}
+	v.quantity, v.paused, v.room, v.standsBy = quantityOf(v.quantity), paused == 1, room == 1, standsBy == 1
+	if v.ended, err = parts[2].ToString(); err != nil {
+		return v, err
+	}
+	if v.tickets, err = parts[3].AsIntSlice(); err != nil {
+		return v, err
+	}
+	v.users, err = parts[4].AsStrSlice()
+	return v, err
+}
+
+// quantityOf returns the quantity that quantityArg was made of.
+func quantityOf(quantity int64) int64 {
+	if quantity == unlimited {
+		return firstcome.Unlimited
+	}
+	return quantity
+}
+
+// seen returns the campaign of a verdict as claims see it.
+func (v *verdict) seen() firstcome.Campaign {
+	c := v.campaign()
+	c.Quantity, c.OpensAt, c.Paused = v.line.quantity, instant(v.opensAt), v.line.paused
+	c.Pace, c.Standby = v.line.paceNow(), v.line.standsBy
+	return c
+}
+
+// paceNow returns the pace at which a line is served: who is in line stays there without one.
+func (l *line) paceNow() *firstcome.Pace {
+	if l.pace == nil && l.Waiting > 0 {
+		return &firstcome.Pace{}
+	}
+	return l.pace
+}
+
+// places adds to decisions where their users are in line.
+func (v *verdict) places(want string, decisions []firstcome.Decision) error {
+	tickets, l := v.line.tickets, v.line.Line
+	waiting, last := l.Waiting-v.line.joined, l.LastTicket-v.line.joined
+	campaign, now := v.seen(), instant(v.now)
+	for n := range decisions {
+		d := &decisions[n]
+		takes := want == wantIssue || d.Outcome == firstcome.Waiting
+		if takes && len(tickets) == 0 {
+			return fmt.Errorf("the claim script names too few tickets")
+		}
+		switch {
+		case want == wantIssue:
+			waiting, tickets = tickets[0], tickets[1:]
+			if !d.Outcome.HasCoupon() && v.line.pace != nil {
+				d.Lease = 0 // others join
+			}
+		case takes:
+			ticket := tickets[0]
+			tickets = tickets[1:]
+			if ticket > last {
+				waiting, last = waiting+1, ticket
+			}
+			d.Place = campaign.Place(l, ticket, d.InForce, now)
+		}
+		d.InLine = waiting
+	}
+	return nil
+}
+
+// Issue decides claims past the line: see flow.Direct. Who asked for it is not the gate's.
+func (g *Gate) Issue(ctx context.Context, _ string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	return g.decide(ctx, id, wantIssue, users)
+}
+
+// Serve issues coupons to those next in line: see flow.Line.
+func (g *Gate) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (flow.Served, error) {
+	v, err := g.verdict(ctx, id, wantServe, backlogArg(g.options.Backlog), int64(min(limit, maxServe)), nil)
+	if err != nil {
+		return flow.Served{}, fmt.Errorf("serve the line of %s: %w", id, err)
+	}
+	if !v.line.kept {
+		return flow.Served{}, nil
+	}
+	return v.served(g, id)
+}
+
+// served returns what a verdict says was served.
+func (v *verdict) served(g *Gate, id firstcome.CampaignID) (flow.Served, error) {
+	l := &v.line
+	served := flow.Served{Ended: l.ended, Waiting: l.Waiting, Again: v.again()}
+	if len(l.users) != len(l.tickets) {
+		return served, fmt.Errorf("serve the line of %s: the claim script names %d users of %d tickets", id, len(l.users), len(l.tickets))
+	}
+	generation := l.Generation
+	if l.ended != "" {
+		generation--
+	}
+	for n, user := range l.users {
+		number := v.first + int64(n)
+		served.Coupons = append(served.Coupons, firstcome.Coupon{
+			Campaign: id, Number: number, User: firstcome.UserID(user), Code: g.options.Secret.Code(id, number),
+			IssuedAt: instant(v.now), TermsVersion: v.termsVersion, Generation: generation, Ticket: l.tickets[n],
+		})
+	}
+	return served, nil
+}
+
+// again returns when somebody in line can be served: see flow.Served.
+func (v *verdict) again() time.Duration {
+	l := &v.line
+	if l.Waiting == 0 {
+		return 0
+	}
+	campaign, clock := v.seen(), instant(l.clock)
+	why := firstcome.Decide(campaign, instant(v.now), -1, false, false)
+	free := l.quantity - v.inForce - l.cooling
+	var wait time.Duration
+	switch {
+	case why == firstcome.Paused || !l.room:
+		return 0
+	case v.cooling != 0 && (free <= 0 || why != firstcome.Waiting):
+		wait = instant(l.coolingUntil).Sub(clock)
+	case why == firstcome.NotOpen:
+		wait = campaign.OpensAt.Sub(instant(v.now))
+	case free <= 0:
+		return 0
+	default:
+		wait = campaign.Pace.Wait(l.Due, clock)
+	}
+	return max(wait, time.Microsecond) // at once
+}
+
+// Leave takes a user out of the line: see flow.Places.
+func (g *Gate) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
+	v, err := g.verdict(ctx, id, wantLeave, nothing, 0, []firstcome.UserID{user})
+	if err != nil {
+		return fmt.Errorf("leave the line of %s: %w", id, err)
+	}
+	switch firstcome.Outcome(v.outcomes[0] - '0') {
+	case firstcome.AlreadyIssued:
+		return firstcome.ErrServed
+	case firstcome.Waiting, firstcome.Closed: // it left now, or was not in line any more
+		return nil
+	}
+	return firstcome.ErrNoTicket
+}
+
+// Lines calls each with the campaigns that have people in line: see flow.Line. The ledger says which may have.
+func (g *Gate) Lines(ctx context.Context, each func(firstcome.CampaignID)) error {
+	if g.options.Lined == nil {
+		return nil
+	}
+	may, err := g.options.Lined(ctx)
+	if err != nil {
+		return fmt.Errorf("read which campaigns may have people in line: %w", err)
+	}
+	for page := range slices.Chunk(may, surveyPage) {
+		if err := g.lines(ctx, page, each); err != nil {
+			return fmt.Errorf("read which campaigns have people in line: %w", err)
+		}
+	}
+	return nil
+}
+
+// lines is Lines of some campaigns, in one round trip. A campaign whose keys are spoiled is no line: its claims say so.
+func (g *Gate) lines(ctx context.Context, page []flow.Revision, each func(firstcome.CampaignID)) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	commands := make(rueidis.Commands, len(page))
+	for n, r := range page {
+		commands[n] = g.client.B().Hget().Key(g.keysIn(r).campaign).Field("line").Build()
+	}
+	for n, answer := range g.client.DoMulti(ctx, commands...) {
+		field, err := answer.ToString()
+		switch err := classify(err); {
+		case rueidis.IsRedisNil(answer.Error()):
+			continue
+		case err != nil && !ofOne(err):
+			return err
+		}
+		if l, err := readLine(field); err == nil && l.Waiting > 0 {
+			each(page[n].Campaign)
+		}
+	}
+	return nil
+}
