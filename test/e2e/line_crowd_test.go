@@ -1,0 +1,232 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// An entrance is what the people in front of a fleet reach: a load balancer that gives one request after the other to the next
+// node, dead or alive, and a cache that keeps a line for as long as its answer says.
+type entrance struct {
+	f     *fleet
+	turn  atomic.Int64
+	nodes *http.Transport
+
+	mu    sync.Mutex // guards what follows, also while the line is read
+	line  []byte
+	until time.Time
+}
+
+// newEntrance returns a client of whoever is behind it.
+func newEntrance(f *fleet) *client.Client {
+	e := &entrance{f: f, nodes: &http.Transport{MaxIdleConnsPerHost: 64, MaxConnsPerHost: 64, ResponseHeaderTimeout: patience}}
+	f.t.Cleanup(e.nodes.CloseIdleConnections)
+	return client.New("http://fleet", "").WithHTTP(&http.Client{Transport: e})
+}
+
+// RoundTrip answers a request.
+func (e *entrance) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !strings.HasSuffix(r.URL.Path, "/line") {
+		return e.next(r)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if time.Now().After(e.until) {
+		answer, err := e.next(r)
+		if err != nil || answer.StatusCode != http.StatusOK {
+			return answer, err
+		}
+		e.line, err = io.ReadAll(answer.Body)
+		if err = errors.Join(err, answer.Body.Close()); err != nil {
+			return nil, err
+		}
+		if kept := answer.Header.Get("Cache-Control"); kept != "public, max-age=1" {
+			return nil, fmt.Errorf("a line may be kept for %q", kept)
+		}
+		e.until = time.Now().Add(time.Second)
+	}
+	return &http.Response{
+		Status: "200 OK", StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(e.line)),
+	}, nil
+}
+
+// next has the next node answer.
+func (e *entrance) next(r *http.Request) (*http.Response, error) {
+	sent := r.Clone(r.Context())
+	sent.Host = e.f.node(int(e.turn.Add(1))).address()
+	sent.URL.Host = sent.Host
+	return e.nodes.RoundTrip(sent)
+}
+
+// A visitor is somebody who claims, and follows their place to its end.
+type visitor struct {
+	user           string
+	sent, received time.Duration // of the first claim: when it was sent, and its answer known
+	ticket         int64         // 0: never told
+	outcome        string        // the last one, or left
+	coupon         *client.Coupon
+}
+
+// left is the outcome of a visitor who left the line.
+const left = "left"
+
+// A lineCrowd is many visitors of one campaign with a line, who reach it through an entrance.
+type lineCrowd struct {
+	t        *testing.T
+	calls    *client.Client
+	campaign string
+	start    time.Time
+	all      []visitor
+	joined   atomic.Int64 // who have heard what became of their first claim
+	done     sync.WaitGroup
+}
+
+// come has so many visitors come, all at once.
+func come(f *fleet, campaign string, visitors int) *lineCrowd {
+	c := &lineCrowd{t: f.t, calls: newEntrance(f), campaign: campaign, start: time.Now(), all: make([]visitor, visitors)}
+	for n := range c.all {
+		v := &c.all[n]
+		v.user = fmt.Sprint("user-", n+1)
+		c.done.Go(func() {
+			if err := c.visit(v, n); err != nil {
+				c.t.Errorf("%s, with ticket %d, ends with: %v", v.user, v.ticket, err)
+			}
+		})
+	}
+	return c
+}
+
+// visit claims until it is known what of, and follows. One in ten claims again meanwhile, one in twenty leaves.
+func (c *lineCrowd) visit(v *visitor, n int) error {
+	ctx := c.t.Context()
+	v.sent = time.Since(c.start)
+	answer, err := c.calls.ClaimUntilKnown(ctx, c.campaign, v.user)
+	v.received = time.Since(c.start)
+	c.joined.Add(1)
+	if err == nil && answer.Place != nil {
+		v.ticket = answer.Ticket
+		answer, err = c.wait(ctx, v, n, *answer.Place)
+	}
+	if err == nil {
+		v.outcome, v.coupon = answer.Outcome, answer.Coupon
+	}
+	return err
+}
+
+// wait waits in line.
+func (c *lineCrowd) wait(ctx context.Context, v *visitor, n int, at client.Place) (client.Answer, error) {
+	if n%10 == 0 {
+		again, err := c.calls.ClaimUntilKnown(ctx, c.campaign, v.user)
+		if err != nil || again.Place == nil {
+			return again, err
+		}
+		if again.Ticket != at.Ticket || again.Generation != at.Generation {
+			return again, fmt.Errorf("the claim that is repeated has ticket %d.%d", again.Generation, again.Ticket)
+		}
+	}
+	if n%20 == 1 {
+		if gone, err := c.leave(ctx, v); gone || err != nil {
+			return client.Answer{Outcome: left}, err
+		}
+	}
+	return c.calls.Follow(ctx, c.campaign, v.user, at, nil)
+}
+
+// leave leaves the line until it is known whether that came in time.
+func (c *lineCrowd) leave(ctx context.Context, v *visitor) (gone bool, err error) {
+	for {
+		err = c.calls.Leave(ctx, c.campaign, v.user)
+		switch p := isProblem(err); {
+		case err == nil:
+			return true, nil
+		case p != nil && p.Status == http.StatusConflict:
+			return false, nil
+		case p != nil && p.Status < http.StatusInternalServerError:
+			return false, err
+		}
+		select {
+		case <-ctx.Done():
+			return false, err
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// verdict waits until everybody knows, and holds what they know against the ledger, which has coupons without a void, and
+// against each other.
+func (c *lineCrowd) verdict() (coupons []client.Coupon) {
+	c.t.Helper()
+	c.done.Wait()
+	of := map[string]client.Coupon{}
+	stage.Must(c.t, c.calls.Coupons(c.t.Context(), c.campaign, true, func(k client.Coupon) error {
+		coupons = append(coupons, k)
+		of[k.UserID] = k
+		return nil
+	}))
+	for n, k := range coupons {
+		if k.Number != int64(n+1) || k.State != "in_force" {
+			c.t.Fatalf("in the place of number %d is %d, %s", n+1, k.Number, k.State)
+		}
+	}
+	outcomes := map[string]int{}
+	for n := range c.all {
+		v := &c.all[n]
+		outcomes[v.outcome]++
+		kept, holds := of[v.user]
+		told := v.coupon != nil
+		switch {
+		case told != holds, told && (v.coupon.Number != kept.Number || v.coupon.Code != kept.Code),
+			!told && v.outcome != left && v.outcome != client.SoldOut:
+			c.t.Errorf("%s, with ticket %d, is told %s in the end, %+v; the ledger has number %d", v.user, v.ticket, v.outcome, v.coupon, kept.Number)
+		}
+	}
+	c.t.Logf("%d visitors: %v", len(c.all), outcomes)
+	c.inOrder(of)
+	return coupons
+}
+
+// inOrder wants that tickets were given without a gap in the order of the claims, and that numbers follow them exactly.
+func (c *lineCrowd) inOrder(of map[string]client.Coupon) {
+	c.t.Helper()
+	var told []*visitor
+	for n := range c.all {
+		if v := &c.all[n]; v.ticket > 0 {
+			told = append(told, v)
+		}
+	}
+	slices.SortFunc(told, func(a, b *visitor) int { return int(a.ticket - b.ticket) })
+	number, unknown := int64(0), int64(len(c.all)-len(told))
+	for n, v := range told {
+		if gap := v.ticket - int64(n+1); gap < 0 || gap > unknown {
+			c.t.Fatalf("%s has ticket %d, and %d visitors have one before it, of %d who were told", v.user, v.ticket, n, len(told))
+		}
+		if k, holds := of[v.user]; holds && k.Number <= number {
+			c.t.Errorf("ticket %d has number %d, behind number %d", v.ticket, k.Number, number)
+		} else if holds {
+			number = k.Number
+		}
+	}
+	first := time.Duration(1<<63 - 1) // when somebody behind was answered
+	for _, v := range slices.Backward(told) {
+		if first < v.sent {
+			c.t.Errorf("%s has ticket %d, and claimed after somebody behind was answered", v.user, v.ticket)
+		}
+		first = min(first, v.received)
+	}
+}
