@@ -180,8 +180,8 @@ func (c *lineCrowd) verdict() (coupons []client.Coupon) {
 		return nil
 	}))
 	for n, k := range coupons {
-		if k.Number != int64(n+1) || k.State != "in_force" {
-			c.t.Fatalf("in the place of number %d is %d, %s", n+1, k.Number, k.State)
+		if k.Number != int64(n+1) || k.State != "in_force" || k.Ticket == nil || k.Generation == nil {
+			c.t.Fatalf("in the place of number %d is %+v", n+1, k)
 		}
 	}
 	outcomes := map[string]int{}
@@ -190,8 +190,11 @@ func (c *lineCrowd) verdict() (coupons []client.Coupon) {
 		outcomes[v.outcome]++
 		kept, holds := of[v.user]
 		told := v.coupon != nil
+		if holds && v.ticket == 0 {
+			v.ticket = *kept.Ticket // the claim whose answer was lost has it
+		}
 		switch {
-		case told != holds, told && (v.coupon.Number != kept.Number || v.coupon.Code != kept.Code),
+		case told != holds, told && (v.coupon.Number != kept.Number || v.coupon.Code != kept.Code || *kept.Ticket != v.ticket || *kept.Generation != 1),
 			!told && v.outcome != left && v.outcome != client.SoldOut:
 			c.t.Errorf("%s, with ticket %d, is told %s in the end, %+v; the ledger has number %d", v.user, v.ticket, v.outcome, v.coupon, kept.Number)
 		}
