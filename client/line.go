@@ -78,7 +78,7 @@ func (f *follower) look(ctx context.Context, wait time.Duration) (answer Answer,
 		return answer, false, err
 	}
 	if line.Generation == f.place.Generation && line.Serving <= f.place.Ticket {
-		f.moved(line)
+		f.place = f.place.Moved(line)
 		return answer, false, nil
 	}
 	answer, err = f.client.ClaimOf(ctx, f.id, f.user)
@@ -94,9 +94,8 @@ func (f *follower) look(ctx context.Context, wait time.Duration) (answer Answer,
 	return answer, false, nil
 }
 
-// moved notes how far the line is. What only the user's own claim says stays as it was.
-func (f *follower) moved(l Line) {
-	p := &f.place
+// Moved returns the place as it is once the line is so far. What only the user's own claim says stays as it was.
+func (p Place) Moved(l Line) Place {
 	p.Ahead, p.Serving, p.Why, p.Until, p.ETASeconds = p.Ticket-l.Serving, true, nil, nil, nil
 	switch {
 	case l.State == NotOpen, l.State == Paused:
@@ -105,7 +104,8 @@ func (f *follower) moved(l Line) {
 		eta := (p.Ahead + *l.Pace.PerSecond - 1) / *l.Pace.PerSecond
 		p.ETASeconds = &eta
 	}
-	p.PollAfter = PollAfter(*p)
+	p.PollAfter = PollAfter(p)
+	return p
 }
 
 // missing tells whether an error is a Problem that says that there is no such thing.

@@ -29,8 +29,13 @@ type loadCmd struct {
 	Seed        uint64        `default:"1" placeholder:"N" help:"Of the random order (default: 1)."`
 	Others      bool          `help:"Others claim during the run: do not expect their coupons to be known."`
 	Returned    bool          `help:"Coupons may be voided during the run: allow issues after sold_out."`
+	Follow      bool          `help:"Follow the place of everybody who is told to wait, as people do, until they have a coupon or hear why not."`
+	FollowFor   time.Duration `default:"0s" placeholder:"DURATION" help:"Follow for so long behind the last claim (default: until every place has ended)."`
+	Leave       share         `default:"0" placeholder:"SHARE" help:"Share of those in line who leave it, 0 to 1 (default: 0)."`
+	CDN         bool          `name:"cdn" help:"Ask for the line once a second for all followers, as through a CDN (default: everybody asks the server)."`
 	P99         time.Duration `name:"p99" default:"0s" placeholder:"DURATION" help:"Exit 3 if the 99th percentile of the latency is over this (default: no limit)."`
 	Errors      *uint32       `placeholder:"N" help:"Exit 3 if more claims than this end with an unknown outcome (default: no limit)."`
+	PaceKept    share         `default:"0" placeholder:"SHARE" help:"Exit 3 if less than this share of the line's pace is issued, 0 to 1, or more than the pace allows (default: no limit)."`
 	JSON        string        `name:"json" placeholder:"FILE" help:"Write the result as JSON."`
 	Report      string        `placeholder:"FILE" help:"Write the result as one HTML page that opens offline."`
 }
@@ -44,7 +49,11 @@ operator's or an admin's. Of several nodes the first is asked for them: a fleet 
 
 Exit status: 0 every promise and every threshold was kept; 1 a breach, or the answers could not be checked,
 or the run was interrupted; 2 a mistake in flags, and nothing was sent; 3 every promise was kept, and a
-threshold (--p99, --errors) was not.`
+threshold (--p99, --errors, --pace-kept) was not.
+
+With --follow each user in line looks at the line by a request of their own, at the instants that the server names: that
+is the load of people without a CDN. Who is served asks for their claim. So many looks at once as --concurrency
+says, beside as many claims; if they begin late, the result says so.`
 }
 
 // check returns what cannot be done, before anything is sent.
@@ -103,7 +112,8 @@ func (c *loadCmd) config(t terminal) load.Config {
 		Server: string(c.Server[0]), Nodes: texts(c.Server[1:]), Key: t.variable(keyVariable), Campaign: c.Campaign,
 		Users: int(c.Users), Repeat: int(c.Repeat), Prefix: c.UserPrefix, Shuffle: c.Shuffle, Seed: c.Seed,
 		Concurrency: int(c.Concurrency), Rate: float64(c.Rate), Duration: c.Duration, Timeout: c.Timeout,
-		Again: int(c.Again), Returned: c.Returned, Others: c.Others, P99: c.P99, Version: thisBuild().Version,
+		Again: int(c.Again), Returned: c.Returned, Others: c.Others, P99: c.P99, PaceKept: float64(c.PaceKept),
+		Follow: c.Follow, FollowFor: c.FollowFor, Leave: float64(c.Leave), CDN: c.CDN, Version: thisBuild().Version,
 	}
 	if c.Errors != nil {
 		most := int64(*c.Errors)

@@ -257,3 +257,15 @@ func (p *perSecond) UnmarshalText(text []byte) error {
 	*p = perSecond(v)
 	return nil
 }
+
+// A share is a number from 0 to 1.
+type share float64
+
+func (s *share) UnmarshalText(text []byte) error {
+	v, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || !(v >= 0 && v <= 1) {
+		return fmt.Errorf("%q is not a share: write a number from 0 to 1, like 0.98", text)
+	}
+	*s = share(v)
+	return nil
+}

@@ -19,6 +19,8 @@ type Claim struct {
 	Number         int64             // what follows is zero unless Outcome.HasCoupon
 	Code           string
 	Recorded       bool
+	// Generation and Ticket are the place that a claim was answered with whose Outcome is Waiting.
+	Generation, Ticket int64
 }
 
 // A History is what clients were answered, and what the server has in the end.
@@ -40,9 +42,12 @@ type History struct {
 	// its lost numbers.
 	Letters []Letter
 	Lost    []Range
+	// Followed are places in line, one a user. A user who was served has besides a claim whose Outcome is Issued, from when
+	// the claim was sent that was answered with the place to when they were told of the coupon.
+	Followed []Followed
 }
 
-// Answers returns the breaches of P1 to P6 in a history, in O(n log n).
+// Answers returns the breaches of P1 to P6 and of P9 in a history, in O(n log n).
 func Answers(h History) Breaches {
 	a := answers{History: h, users: make(map[firstcome.UserID]*asked, len(h.Claims)), soldOut: never}
 	a.numbers()
@@ -56,7 +61,10 @@ func Answers(h History) Breaches {
 	a.bookkeeping()
 	a.stock()
 	a.afterSoldOut()
-	inOrder(a.decided(), a.add)
+	inOrder(a.decided(), func(answered, asked decided) {
+		a.add("P4", "number %d was answered %v before number %d was asked for", answered.number, asked.sent-answered.received, asked.number)
+	})
+	a.line()
 	return a.Breaches
 }
 
@@ -69,6 +77,7 @@ type asked struct {
 	told     time.Duration // when the first answer with a coupon was received, or never
 	issued   *Claim        // that was answered issued
 	repeated bool          // some claim was answered already_issued
+	waited   bool          // some claim was answered with a place in line
 	unknown  time.Duration // when the first claim was sent that has no answer, or never
 }
 
@@ -165,6 +174,8 @@ func (a *answers) note(c *Claim) {
 		user.unknown = min(user.unknown, c.Sent)
 	case firstcome.SoldOut:
 		a.soldOut = min(a.soldOut, c.Received)
+	case firstcome.Waiting:
+		user.waited = true
 	case firstcome.AlreadyIssued:
 		user.repeated = true
 	case firstcome.Issued:
@@ -224,6 +235,7 @@ func (a *answers) bookkeeping() {
 		switch user := a.users[c.User]; {
 		case user == nil:
 			a.add("books", "the server has number %d for the user %q, who never asked", c.Number, c.User)
+		case user.waited: // and may have been served since
 		case user.issued == nil && user.unknown == never && user.repeated:
 			a.add("books", "the user %q holds number %d, and no claim of theirs can have made it", c.User, c.Number)
 		case user.issued == nil && user.unknown == never:

@@ -37,10 +37,10 @@ func (a *answers) decided() []decided {
 	return all
 }
 
-// inOrder checks P4: if one decision's claim was answered before another's was
-// sent, its number is the smaller. By ascending numbers, a coupon breaks that
+// inOrder checks P4, or the same of tickets: if one decision's claim was answered before another's was
+// sent, its number is the smaller. breach gets two of which it is not so. By ascending numbers, a coupon breaks that
 // exactly if the latest sending among the numbers not above is after its receipt.
-func inOrder(all []decided, add func(promise, format string, args ...any)) {
+func inOrder(all []decided, breach func(answered, asked decided)) {
 	slices.SortFunc(all, func(x, y decided) int {
 		// Of two with one number, which is a breach too, the later sent stands first
 		// so that the other sees it.
@@ -49,7 +49,7 @@ func inOrder(all []decided, add func(promise, format string, args ...any)) {
 	var latest decided
 	for n, d := range all {
 		if n > 0 && latest.sent > d.received {
-			add("P4", "number %d was answered %v before number %d was asked for", d.number, latest.sent-d.received, latest.number)
+			breach(d, latest)
 		}
 		if n == 0 || d.sent > latest.sent {
 			latest = d

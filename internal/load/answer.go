@@ -2,12 +2,14 @@ package load
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
 	"github.com/valyala/fastjson"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
 )
 
 // An Answer is what a client learned of its claim.
@@ -16,8 +18,9 @@ type Answer struct {
 	Number   int64             // what follows is zero unless Outcome.HasCoupon
 	Code     string
 	Recorded bool
-	IssuedAt int64  // by the server's clock, in microseconds since 1970; 0: it does not say
-	Trouble  string // why the outcome is unknown, in a few words that many claims share
+	IssuedAt int64         // by the server's clock, in microseconds since 1970; 0: it does not say
+	Place    *client.Place // nil unless Outcome is Waiting
+	Trouble  string        // why the outcome is unknown, in a few words that many claims share
 }
 
 // statuses holds the HTTP status of each outcome.
@@ -45,6 +48,8 @@ func ParseAnswer(status int, body []byte) Answer {
 		return Answer{Trouble: fmt.Sprintf("HTTP %d without JSON", status)}
 	case none != nil || statuses[outcome] != status:
 		return Answer{Trouble: fmt.Sprintf("HTTP %d", status)}
+	case outcome == firstcome.Waiting:
+		return placed(said)
 	case !outcome.HasCoupon():
 		return Answer{Outcome: outcome}
 	}
@@ -60,4 +65,29 @@ func ParseAnswer(status int, body []byte) Answer {
 		answer.IssuedAt = issuedAt.UnixMicro()
 	}
 	return answer
+}
+
+// placed returns what an answer says to somebody in line.
+func placed(said *fastjson.Value) Answer {
+	place := client.Place{
+		Ticket: said.GetInt64("ticket"), Generation: said.GetInt64("generation"), Ahead: said.GetInt64("ahead"),
+		Likely: said.GetBool("likely"), Serving: said.GetBool("serving"), PollAfter: said.GetFloat64("poll_after"),
+	}
+	if place.Ticket < 1 || place.Generation < 1 {
+		return Answer{Trouble: "an answer without its place"}
+	}
+	if eta := said.Get("eta_seconds"); eta != nil && eta.Type() == fastjson.TypeNumber {
+		seconds := eta.GetInt64()
+		place.ETASeconds = &seconds
+	}
+	return Answer{Outcome: firstcome.Waiting, Place: &place}
+}
+
+// ParseOwn returns what the answer to the question for one's own claim says: a coupon, or a place. Anything else is
+// unknown.
+func ParseOwn(status int, body []byte) Answer {
+	if answer := ParseAnswer(status, body); answer.Outcome != 0 || status != http.StatusOK {
+		return answer
+	}
+	return ParseAnswer(statuses[firstcome.Waiting], body) // which a claim's own status is not
 }

@@ -149,9 +149,11 @@ func (d *driver) until(ctx context.Context, pause *time.Timer, at time.Duration)
 	}
 }
 
+const reportEvery = 100 * time.Millisecond
+
 // report tells Progress how many claims were sent, until over is closed.
 func (d *driver) report(over <-chan struct{}) {
-	ticks := time.NewTicker(100 * time.Millisecond)
+	ticks := time.NewTicker(reportEvery)
 	defer ticks.Stop()
 	total := int64(len(d.order))
 	for {

@@ -18,6 +18,7 @@ func figures(c Config, start time.Time, byWorker [][]record) *Result {
 		Load: Load{
 			Loop: "closed", Users: c.Users, Repeat: c.Repeat, Concurrency: c.Concurrency,
 			Rate: c.Rate, Duration: c.Duration.Seconds(), Prefix: c.Prefix, Shuffle: c.Shuffle, Seed: c.Seed,
+			Follow: c.Follow, FollowFor: c.FollowFor.Seconds(), Leave: c.Leave, CDN: c.CDN,
 		},
 		Started: start.UTC(), Outcomes: map[string]int64{}, Trouble: map[string]int64{}, LatencyOf: map[string]Latency{},
 	}
@@ -36,7 +37,8 @@ func figures(c Config, start time.Time, byWorker [][]record) *Result {
 	if r.Seconds > 0 {
 		r.PerSecond = float64(r.Claims-r.Outcomes[unknown]) / r.Seconds
 	}
-	r.Numbers, r.SoldOut = numbers(records), soldOut(records)
+	r.issued = issued(records)
+	r.Numbers, r.SoldOut = numbers(r.issued), soldOut(records)
 	r.history = history(c, records)
 	return r
 }
@@ -192,14 +194,19 @@ func soldOut(records []record) *float64 {
 // maxNumbers is how many numbers are shown: more than a chart has columns.
 const maxNumbers = 2000
 
-// numbers returns issued coupons in the order of their issue, evenly chosen.
-func numbers(records []record) []Number {
-	var issued []Answer
+// issued returns the answers with new coupons that say when they were issued.
+func issued(records []record) []Answer {
+	var all []Answer
 	for n := range records {
 		if a := &records[n].answer; a.Outcome == firstcome.Issued && a.IssuedAt != 0 {
-			issued = append(issued, *a)
+			all = append(all, *a)
 		}
 	}
+	return all
+}
+
+// numbers returns issued coupons in the order of their issue, evenly chosen.
+func numbers(issued []Answer) []Number {
 	slices.SortFunc(issued, func(x, y Answer) int {
 		return cmp.Or(cmp.Compare(x.IssuedAt, y.IssuedAt), cmp.Compare(x.Number, y.Number))
 	})
@@ -207,14 +214,7 @@ func numbers(records []record) []Number {
 	for n, a := range issued {
 		all[n] = Number{At: float64(a.IssuedAt-issued[0].IssuedAt) / 1e6, Number: a.Number}
 	}
-	if len(all) <= maxNumbers {
-		return all
-	}
-	chosen := make([]Number, maxNumbers)
-	for n := range chosen {
-		chosen[n] = all[n*(len(all)-1)/(maxNumbers-1)]
-	}
-	return chosen
+	return evenly(all, maxNumbers)
 }
 
 // history returns every sending as the audit wants it.
@@ -229,6 +229,9 @@ func history(c Config, records []record) []audit.Claim {
 		claims[n] = audit.Claim{
 			User: users[r.user], Sent: r.sent, Received: r.received,
 			Outcome: r.answer.Outcome, Number: r.answer.Number, Code: r.answer.Code, Recorded: r.answer.Recorded,
+		}
+		if p := r.answer.Place; p != nil {
+			claims[n].Generation, claims[n].Ticket = p.Generation, p.Ticket
 		}
 	}
 	return claims

@@ -10,6 +10,12 @@
 // the instant at which it should have been sent; so a stall shows in every claim
 // that fell into it.
 //
+// # People in line
+//
+// In a paced campaign whoever is told to wait may follow their place, as people do: see crowd. A follower's time in
+// line begins with their claim. What was told of places is held against what became of them: package audit has the
+// rules, under P9.
+//
 // # The cost of a claim
 //
 // The generator often shares its machine with the server. So a worker has a request
@@ -48,8 +54,15 @@ type Config struct {
 	Timeout     time.Duration // of one claim; default 10 s
 	Again       int           // how often a claim is asked again whose outcome is unknown; default 0
 
+	Follow    bool          // whoever is told to wait follows their place: see crowd
+	FollowFor time.Duration // for how long behind the last claim; 0: until every place has ended
+	Leave     float64       // the share of those in line who leave it at one of their first three looks
+	CDN       bool          // one look a second stands for all followers
+
 	P99    time.Duration // that the 99th percentile of the latency may not exceed; 0: any
 	Errors *int64        // how many claims may end with an unknown outcome; nil: any number
+
+	PaceKept float64 // the least share of the pace that may be issued; 0: any
 
 	Version string // of this program, for the result
 
@@ -83,19 +96,40 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	defer fleet.close()
 	reader := client.New(c.Server, c.Key)
 	defer reader.CloseIdle()
+	asked := time.Now()
 	before, err := reader.Campaign(ctx, c.Campaign)
 	if err != nil {
 		return nil, fmt.Errorf("read the campaign %s: %w", c.Campaign, err)
 	}
-	result := Drive(ctx, c, fleet.worker)
+	// The server read its clock about midway.
+	ahead := before.ServerTime.Sub(asked.Add(time.Since(asked) / 2))
+	result := c.drive(ctx, fleet, before, ahead)
 	// Whoever interrupts a run still wants to know what became of it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*settle)
 	defer cancel()
 	result.Campaign = Campaign{ID: before.ID, Name: before.Name, Quantity: before.Quantity, Issued: before.Issued}
 	result.Generator = thisMachine(c.Version)
 	result.Server = serverFigures(ctx, c, reader)
-	result.Verdict = verdict(ctx, c, reader, before, result.history)
+	result.Verdict = verdict(ctx, c, reader, before, result.history, result.places)
 	return result, nil
+}
+
+// drive has the users claim, and follow their places if they are told to. ahead is by how much the server's clock is ahead.
+func (c Config) drive(ctx context.Context, f *fleet, before client.Campaign, ahead time.Duration) *Result {
+	if !c.Follow {
+		return Drive(ctx, c, f.worker)
+	}
+	crowd := newCrowd(c, f)
+	report := c.Progress
+	if report != nil {
+		c.Progress = func(sent, total int64) { report(max(0, sent-crowd.waiting()), total) }
+	}
+	result := Drive(ctx, c, func() Ask { return crowd.worker(f.worker()) })
+	all := crowd.watch(ctx, report, int64(c.Users)*int64(c.Repeat))
+	result.Interrupted = result.Interrupted || ctx.Err() != nil && crowd.waiting() > 0
+	result.follow(c, crowd, all, before, ahead)
+	result.Thresholds, result.Warnings = thresholds(c, result), warnings(result)
+	return result
 }
 
 // withDefaults returns the configuration in full, or what is wrong with it.
@@ -127,6 +161,11 @@ func (c Config) check() error {
 	refuse(c.Concurrency < 1 || c.Concurrency > MaxConcurrency, "concurrency must be 1 to %d", MaxConcurrency)
 	refuse(c.Rate < 0, "rate must not be negative")
 	refuse(c.Duration < 0 || c.Timeout < 0 || c.Again < 0, "duration, timeout and again must not be negative")
+	refuse(c.Leave < 0 || c.Leave > 1, "the share of those who leave is 0 to 1")
+	refuse(c.Leave > 0 && c.Repeat > 1, "who leaves and claims again is at the end of the line: use leave without repeat")
+	refuse(c.PaceKept < 0 || c.PaceKept > 1, "the share of the pace that is to be kept is 0 to 1")
+	refuse(c.FollowFor < 0, "the time of following must not be negative")
+	refuse(!c.Follow && (c.FollowFor != 0 || c.Leave != 0 || c.CDN || c.PaceKept != 0), "without follow nobody is in line: follow for, leave, cdn and pace kept need it")
 	refuse(c.P99 < 0 || c.Errors != nil && *c.Errors < 0, "p99 and errors must not be negative")
 	refuse(c.Timeout > longest, "timeout must be at most %v", longest)
 	if _, err := firstcome.ParseCampaignID(c.Campaign); err != nil {

@@ -8,8 +8,6 @@ import (
 	"math"
 
 	"github.com/dustin/go-humanize"
-
-	"github.com/firstcome/firstcome"
 )
 
 // What the report is made of. uPlot is MIT licensed: report/uPlot.LICENSE.
@@ -58,12 +56,13 @@ type chartData struct {
 	SoldOut  *float64 `json:"sold_out"`
 	Series   Series   `json:"series"`
 	Numbers  []Number `json:"numbers"`
+	Line     *Line    `json:"line"`
 }
 
 // WriteReport writes the result as one HTML file that needs no other: it opens
 // offline and asks nobody for anything.
 func (r *Result) WriteReport(w io.Writer) error {
-	t, err := template.New("report").Funcs(template.FuncMap{"grouped": humanize.Comma, "counted": counted, "ms": milliseconds}).Parse(reportPage)
+	t, err := template.New("report").Funcs(template.FuncMap{"grouped": humanize.Comma, "counted": counted, "ms": milliseconds, "s": inLineSeconds}).Parse(reportPage)
 	if err != nil {
 		return fmt.Errorf("the report's page: %w", err)
 	}
@@ -72,7 +71,7 @@ func (r *Result) WriteReport(w io.Writer) error {
 		Result: r, Style: template.CSS(reportStyle), UPlotStyle: template.CSS(uPlotStyle),
 		UPlotScript: template.JS(uPlotScript), Charts: template.JS(reportCharts),
 		Cards: r.cards(words), More: r.Verdict.Breaches.Total - int64(len(r.Verdict.Breaches.Shown)),
-		Data: chartData{Outcomes: words, Seconds: r.Seconds, SoldOut: r.SoldOut, Series: r.Series, Numbers: r.Numbers},
+		Data: chartData{Outcomes: words, Seconds: r.Seconds, SoldOut: r.SoldOut, Series: r.Series, Numbers: r.Numbers, Line: r.Line},
 	}
 	p.Tone, p.Banner = r.banner()
 	for _, name := range words {
@@ -102,7 +101,7 @@ func (r *Result) banner() (tone, text string) {
 func (r *Result) Summary() string {
 	text := fmt.Sprintf("%s in %s: %s answers a second", counted(r.Claims, "claim"), seconds(r.Seconds), humanize.Comma(int64(math.Round(r.PerSecond))))
 	if r.SoldOut != nil {
-		text = counted(r.Outcomes[firstcome.Issued.String()], "coupon") + ", " + text
+		text = counted(r.Coupons(), "coupon") + ", " + text
 	}
 	return text
 }
@@ -123,6 +122,9 @@ func (r *Result) cards(words []string) []card {
 			late.Tone = "doubtful"
 		}
 		cards = append(cards, late)
+	}
+	if r.Line != nil {
+		cards = append(cards, r.Line.cards()...)
 	}
 	return cards
 }

@@ -65,7 +65,7 @@ func TestTheJSONHasItsDocumentedFields(t *testing.T) {
 	for _, field := range []string{
 		"campaign", "load", "started", "seconds", "claims", "per_second", "outcomes", "trouble",
 		"latency", "latency_of", "lag", "series", "numbers", "verdict",
-		"server", "generator", "interrupted", "sold_out_seconds", "unsent", "thresholds", "warnings",
+		"server", "generator", "interrupted", "sold_out_seconds", "unsent", "thresholds", "warnings", "line",
 	} {
 		if _, ok := object[field]; !ok {
 			t.Errorf("no field %q", field)

@@ -39,11 +39,14 @@ type Result struct {
 	Series  Series   `json:"series"`
 	Numbers []Number `json:"numbers"` // of issued coupons in the order of their issue, at most 2,000 of them, evenly chosen
 	Verdict Verdict  `json:"verdict"`
+	Line    *Line    `json:"line"` // null: nobody followed a place
 	// Thresholds are the limits that were set, and whether they were kept.
 	Thresholds []Threshold `json:"thresholds"`
 	Warnings   []string    `json:"warnings"` // what makes the figures mean less than they seem to
 
 	history []audit.Claim
+	places  []audit.Followed
+	issued  []Answer
 }
 
 // A Campaign is the campaign as it was before the run.
@@ -65,6 +68,10 @@ type Load struct {
 	Prefix      string  `json:"prefix"`
 	Shuffle     bool    `json:"shuffle"`
 	Seed        uint64  `json:"seed"`
+	Follow      bool    `json:"follow"`
+	FollowFor   float64 `json:"follow_seconds"` // 0: until every place has ended
+	Leave       float64 `json:"leave"`          // the share of those in line who left it
+	CDN         bool    `json:"cdn"`            // one look a second stood for all followers
 }
 
 // A Latency is a distribution of durations, in milliseconds, to three digits.

@@ -42,6 +42,12 @@ type shop struct {
 
 func open(t *testing.T, s *shop) string {
 	t.Helper()
+	server := httptest.NewServer(s.handler())
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func (s *shop) handler() http.Handler {
 	if s.id == "" {
 		s.id, s.name = "launch", "Launch"
 	}
@@ -55,9 +61,7 @@ func open(t *testing.T, s *shop) string {
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(client.Readiness{Status: "ready", Version: "v9.8"})
 	})
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-	return server.URL
+	return mux
 }
 
 func (s *shop) claim(w http.ResponseWriter, r *http.Request) {

@@ -12,6 +12,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/audit"
 )
 
 // outcomeWords returns the outcomes of a result in the order in which people
@@ -49,6 +50,7 @@ func (r *Result) WriteTable(w io.Writer) error {
 	for _, cause := range slices.Sorted(maps.Keys(r.Trouble)) {
 		fmt.Fprintf(&t, "  unknown: %s × %s\n", humanize.Comma(r.Trouble[cause]), cause)
 	}
+	r.Line.write(&t)
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(&t, "  ! %s\n", warning)
 	}
@@ -90,6 +92,8 @@ func (r *Result) Headline() string {
 	switch {
 	case r.SoldOut != nil:
 		return "Sold out after " + seconds(*r.SoldOut)
+	case r.Line != nil && r.Line.Ends[audit.Served] > 0:
+		return counted(r.Line.Ends[audit.Served], "coupon") + " served in " + seconds(r.Line.Tickets.At[len(r.Line.Tickets.At)-1])
 	case issued > 0:
 		return counted(issued, "coupon") + " issued in " + seconds(r.Seconds)
 	case refused > 0:
@@ -128,7 +132,22 @@ func (l Load) String() string {
 	if l.Duration > 0 {
 		text += ", for " + seconds(l.Duration)
 	}
+	if l.Follow {
+		text += ", each follows their place" + map[bool]string{true: " through a cache"}[l.CDN]
+	}
+	if l.Leave > 0 {
+		text += fmt.Sprintf(", %g %% leave", 100*l.Leave)
+	}
 	return text
+}
+
+// Coupons is how many coupons the run got.
+func (r *Result) Coupons() int64 {
+	issued := r.Outcomes[firstcome.Issued.String()]
+	if r.Line != nil {
+		issued += r.Line.Ends[audit.Served]
+	}
+	return issued
 }
 
 // rate writes a rate, whole if it is.

@@ -9,7 +9,7 @@ import (
 
 // A Threshold is a limit that was set for a run, and what the run had.
 type Threshold struct {
-	Name  string  `json:"name"` // p99_ms, or errors: claims whose outcome is unknown
+	Name  string  `json:"name"` // p99_ms; errors: claims whose outcome is unknown; pace_kept: a share
 	Limit float64 `json:"limit"`
 	Got   float64 `json:"got"`
 	Kept  bool    `json:"kept"`
@@ -18,6 +18,7 @@ type Threshold struct {
 const (
 	thresholdP99    = "p99_ms"
 	thresholdErrors = "errors"
+	thresholdPace   = "pace_kept"
 )
 
 // thresholds holds a run against its limits.
@@ -32,6 +33,14 @@ func thresholds(c Config, r *Result) []Threshold {
 		got := r.Outcomes[unknown]
 		all = append(all, Threshold{thresholdErrors, float64(*c.Errors), float64(got), got <= *c.Errors})
 	}
+	if c.PaceKept > 0 {
+		t := Threshold{Name: thresholdPace, Limit: c.PaceKept}
+		if r.Line != nil && r.Line.Kept != nil {
+			t.Got = r.Line.Kept.Share
+			t.Kept = t.Got >= t.Limit && !r.Line.Kept.tooFast()
+		}
+		all = append(all, t)
+	}
 	return all
 }
 
@@ -40,6 +49,9 @@ func (t Threshold) String() string {
 	is := map[bool]string{true: "within", false: "over"}[t.Kept]
 	if t.Name == thresholdErrors {
 		return fmt.Sprintf("%s, %s %s", counted(int64(t.Got), "error"), is, humanize.Comma(int64(t.Limit)))
+	}
+	if t.Name == thresholdPace {
+		return fmt.Sprintf("%.3f of the pace, %s %g", t.Got, map[bool]string{true: "as wanted at least", false: "not kept:"}[t.Kept], t.Limit)
 	}
 	return fmt.Sprintf("p99 %s ms, %s %s ms", milliseconds(t.Got), is, milliseconds(t.Limit))
 }
@@ -71,7 +83,7 @@ func (r *Result) LagMatters() bool {
 func warnings(r *Result) []string {
 	all := []string{}
 	if r.Interrupted {
-		all = append(all, "interrupted: not all claims were sent, and the figures are of those that were")
+		all = append(all, "interrupted: not all claims were sent, or not all places followed to their end, and the figures are of those that were")
 	}
 	if r.Unsent > 0 {
 		all = append(all, fmt.Sprintf("%s due and never sent: no worker was free, and the latency lacks what they would have waited. Raise --concurrency, or lower --rate", were(r.Unsent, "claim")))
@@ -79,8 +91,17 @@ func warnings(r *Result) []string {
 	if r.LagMatters() {
 		all = append(all, fmt.Sprintf("claims were sent %s ms late at p99, because no worker was free or this machine was busy: that is in the latency. Raise --concurrency, lower --rate, or give the generator a machine of its own", milliseconds(r.Lag.P99)))
 	}
+	if l := r.Line; l != nil && l.Looks.Late.P99 > lateLook {
+		all = append(all, fmt.Sprintf("followers looked %s ms late at p99: this machine, or the server, is too busy for so many. Use --cdn, raise --concurrency, or give the generator a machine of its own", milliseconds(l.Looks.Late.P99)))
+	}
+	if l := r.Line; l != nil && l.Kept != nil && l.Kept.tooFast() {
+		all = append(all, fmt.Sprintf("at one time %.1f more coupons were issued than the pace has room for, and a bucket is %g: the gate's clock was set back, or the pace is not kept", l.Kept.Ahead, l.Kept.Bucket))
+	}
 	return all
 }
+
+// lateLook is how late a look may begin, in milliseconds, before it is a warning: of a second that people wait at least.
+const lateLook = 250
 
 func were(n int64, thing string) string {
 	if n == 1 {

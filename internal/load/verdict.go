@@ -16,13 +16,13 @@ import (
 )
 
 // verdict holds the claims against the server's coupons, once it has recorded them.
-func verdict(ctx context.Context, c Config, reader *client.Client, before client.Campaign, claims []audit.Claim) Verdict {
+func verdict(ctx context.Context, c Config, reader *client.Client, before client.Campaign, claims []audit.Claim, places []audit.Followed) Verdict {
 	after, err := recorded(ctx, c, reader)
 	if err != nil {
 		return unchecked(err)
 	}
 	h := audit.History{
-		Claims: claims, Quantity: firstcome.Unlimited, Others: c.Others,
+		Claims: claims, Followed: places, Quantity: firstcome.Unlimited, Others: c.Others,
 		// Every void and every change of terms is a version.
 		Returned: c.Returned || before.Version != after.Version,
 		Recorded: before.Answer == string(firstcome.Recorded) && after.Answer == before.Answer,
@@ -42,6 +42,9 @@ func verdict(ctx context.Context, c Config, reader *client.Client, before client
 		kept := firstcome.Coupon{
 			Campaign: firstcome.CampaignID(coupon.CampaignID), Number: coupon.Number, User: firstcome.UserID(coupon.UserID),
 			Code: coupon.Code, IssuedAt: coupon.IssuedAt.Time, Recorded: coupon.Recorded,
+		}
+		if coupon.Ticket != nil && coupon.Generation != nil {
+			kept.Generation, kept.Ticket = *coupon.Generation, *coupon.Ticket
 		}
 		if coupon.State == "voided" {
 			kept.VoidedAt = after.ServerTime.Time // when does not matter, that it is does

@@ -25,8 +25,9 @@ type fleet struct {
 
 // A node is one server of a fleet.
 type node struct {
-	claims string // the URL of the campaign's claims
-	client *fasthttp.HostClient
+	campaign string // the campaign's URL, with a slash behind it
+	claims   string // the URL of its claims
+	client   *fasthttp.HostClient
 }
 
 func newFleet(c Config) (*fleet, error) {
@@ -40,8 +41,8 @@ func newFleet(c Config) (*fleet, error) {
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return nil, fmt.Errorf("the server is a URL like http://127.0.0.1:8080, not %q", server)
 		}
-		path := strings.TrimSuffix(u.Path, "/") + "/v1/campaigns/" + c.Campaign + "/claims"
-		f.nodes = append(f.nodes, node{u.Scheme + "://" + u.Host + path, newClient(c, u)})
+		campaign := u.Scheme + "://" + u.Host + strings.TrimSuffix(u.Path, "/") + "/v1/campaigns/" + c.Campaign + "/"
+		f.nodes = append(f.nodes, node{campaign, campaign + "claims", newClient(c, u)})
 	}
 	return f, nil
 }
@@ -50,13 +51,17 @@ func newFleet(c Config) (*fleet, error) {
 // after what servers close one, so that they do not as a claim is sent.
 const maxIdle = 4 * time.Second
 
-// newClient returns a client with a connection for each worker. It sends nothing
+// newClient returns a client with a connection for each worker, and for each look. It sends nothing
 // twice: that would look like a breach.
 func newClient(c Config, u *url.URL) *fasthttp.HostClient {
 	isTLS := u.Scheme == "https"
+	connections := c.Concurrency
+	if c.Follow {
+		connections *= 2 // as many claim, and as many follow
+	}
 	return &fasthttp.HostClient{
 		Addr: fasthttp.AddMissingPort(u.Host, isTLS), IsTLS: isTLS, Name: "firstcome-load",
-		MaxConns: c.Concurrency, MaxIdleConnDuration: maxIdle, MaxIdemponentCallAttempts: 1,
+		MaxConns: connections, MaxIdleConnDuration: maxIdle, MaxIdemponentCallAttempts: 1,
 		ReadTimeout: c.Timeout, WriteTimeout: c.Timeout, MaxResponseBodySize: 1 << 20,
 		Dial: func(address string) (net.Conn, error) { return net.DialTimeout("tcp", address, c.Timeout) },
 	}

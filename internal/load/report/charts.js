@@ -46,6 +46,7 @@
   const options = (element, more) => ({
     width: element.clientWidth, height, cursor: { points: { size: 7 }, y: false },
     scales: { x: { time: false, range: [0, more.end || end] }, ...more.scales },
+    bands: more.bands || [],
     axes: [axis(seconds, { space: 64, size: 38 }), axis(more.values, { size, ...more.axis })], hooks: more.hooks || {},
     series: [{ label: "at", value: (_, v) => (v == null ? "" : seconds(v)) }, ...more.series],
   });
@@ -98,8 +99,41 @@
     }), [all.map((n) => n.at), all.map((n) => n.number)], element);
   }
 
-  const draws = { claims, latency, numbers };
-  const nothing = (id) => (id === "numbers" ? !(data.numbers || []).length : !(data.series.at || []).length);
+  // Who has joined the line and who has been served: the space between is the line.
+  function tickets(element) {
+    const { at, given, served } = data.line.tickets;
+    const line = (label, name) => ({
+      label, stroke: colour(name), width: 2, points: { show: false }, value: (_, v) => (v == null ? "" : grouped(v)),
+    });
+    return new uPlot(options(element, {
+      end: at.at(-1), values: grouped, axis: { incrs: whole }, hooks: { draw: [soldOut] },
+      scales: { y: { range: (_, low, high) => [0, Math.max(1, high * 1.1)] } },
+      series: [line("joined", "waiting"), line("served", "issued")], bands: [{ series: [1, 2], fill: colour("line") }],
+    }), [at, given, served], element);
+  }
+
+  // How long it took at each place, and what was told of it.
+  function places(element) {
+    const all = [...data.line.places].sort((x, y) => x.ahead - y.ahead);
+    const dots = (label, name, size) => ({
+      label, stroke: colour(name), paths: () => null, points: { show: true, size, width: 0, fill: colour(name) },
+      value: (_, v) => (v == null ? "" : seconds(v)),
+    });
+    const told = all.some((p) => p.eta_seconds != null);
+    const chart = options(element, {
+      end: Math.max(1, all.at(-1).ahead * 1.01), values: seconds,
+      scales: { y: { range: (_, low, high) => [0, Math.max(0.1, high * 1.1)] } },
+      series: [...(told ? [dots("told", "told", 3)] : []), dots("took", "issued", 4)],
+    });
+    chart.axes[0] = axis((v) => grouped(v) + " ahead", { space: 90, size: 38, incrs: whole });
+    chart.series[0] = { label: "place", value: (_, v) => (v == null ? "" : grouped(v) + " ahead") };
+    const took = all.map((p) => p.took_seconds);
+    return new uPlot(chart, [all.map((p) => p.ahead), ...(told ? [all.map((p) => p.eta_seconds)] : []), took], element);
+  }
+
+  const draws = data.line ? { tickets, places, claims, latency, numbers } : { claims, latency, numbers };
+  const shown = { numbers: () => data.numbers, tickets: () => data.line.tickets.at, places: () => data.line.places };
+  const nothing = (id) => !((shown[id] || (() => data.series.at))() || []).length;
   let charts = [];
   function draw() {
     charts.forEach((chart) => chart.destroy());

@@ -1,0 +1,153 @@
+package audit
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A Followed place is a ticket of a waiting line as its user saw it.
+type Followed struct {
+	User               firstcome.UserID
+	Generation, Ticket int64
+	End                End
+	Number             int64 // of the coupon that the user was told of, if End is Served
+}
+
+// An End is how a place in line ended: a word below, or that of the refusal with which everybody in line was sent away.
+type End string
+
+// The ends that are no refusals.
+const (
+	Served   End = "issued"
+	Left     End = "left"
+	Lost     End = "lost"     // the gate lost the line, and said so
+	Vanished End = "vanished" // the ticket is not there any more, and nothing says why
+	InLine   End = "waiting"  // it has not ended: the user was in line to the last
+)
+
+// line checks P9 in what clients were told.
+func (a *answers) line() {
+	a.tickets()
+	slices.SortFunc(a.Followed, func(x, y Followed) int {
+		return turn{x.Generation, x.Ticket}.compare(turn{y.Generation, y.Ticket})
+	})
+	a.served()
+	a.skipped()
+	a.ended()
+}
+
+// A turn is a ticket of a generation.
+type turn struct{ generation, ticket int64 }
+
+// compare compares the order in which two are served.
+func (t turn) compare(o turn) int {
+	return cmp.Or(cmp.Compare(t.generation, o.generation), cmp.Compare(t.ticket, o.ticket))
+}
+
+// A stay is a user in line in a generation.
+type stay struct {
+	user       firstcome.UserID
+	generation int64
+}
+
+// tickets checks that a user has one ticket of a generation, that nobody else has it, and that tickets were given in the
+// order of the claims.
+func (a *answers) tickets() {
+	of, sent := map[turn]firstcome.UserID{}, map[firstcome.UserID]time.Duration{}
+	for n := range a.Claims {
+		c := &a.Claims[n]
+		if at, ok := sent[c.User]; !ok || c.Sent < at {
+			sent[c.User] = c.Sent
+		}
+	}
+	given := map[int64][]decided{} // by generation
+	has := map[stay]int64{}
+	for n := range a.Claims {
+		c := &a.Claims[n]
+		if c.Outcome != firstcome.Waiting {
+			continue
+		}
+		mine := stay{c.User, c.Generation}
+		if other, ok := has[mine]; ok && other != c.Ticket {
+			a.add("P9", "the user %q was told the tickets %d.%d and %d.%d", c.User, c.Generation, other, c.Generation, c.Ticket)
+		}
+		has[mine] = c.Ticket
+		t := turn{c.Generation, c.Ticket}
+		if user, ok := of[t]; ok && user != c.User {
+			a.add("P9", "the users %q and %q were told the ticket %d.%d", user, c.User, c.Generation, c.Ticket)
+		}
+		of[t] = c.User
+		given[c.Generation] = append(given[c.Generation], decided{c.Ticket, sent[c.User], c.Received})
+	}
+	for generation, all := range given {
+		inOrder(all, func(first, behind decided) {
+			a.add("P9", "the ticket %d.%d was answered %v before the ticket %d.%d was asked for",
+				generation, first.number, behind.sent-first.received, generation, behind.number)
+		})
+	}
+}
+
+// served checks that the coupons were given in the order of the tickets, each to the ticket that its user was told.
+func (a *answers) served() {
+	var last firstcome.Coupon
+	given := map[stay]int64{}
+	for _, c := range a.Coupons {
+		switch {
+		case c.Ticket == 0: // issued directly, or without a line
+			continue
+		case (turn{c.Generation, c.Ticket}).compare(turn{last.Generation, last.Ticket}) <= 0:
+			a.add("P9", "the ticket %d.%d was served with number %d, behind number %d of the ticket %d.%d",
+				c.Generation, c.Ticket, c.Number, last.Number, last.Generation, last.Ticket)
+		default:
+			last = c
+		}
+		given[stay{c.User, c.Generation}] = c.Ticket
+	}
+	for _, f := range a.Followed {
+		if ticket, ok := given[stay{f.User, f.Generation}]; f.End == Served && ok && ticket != f.Ticket {
+			a.add("P9", "the user %q followed the ticket %d.%d, and was served with the ticket %d.%d", f.User, f.Generation, f.Ticket, f.Generation, ticket)
+		}
+	}
+}
+
+// skipped checks that nobody has nothing while somebody behind them in their generation was served.
+func (a *answers) skipped() {
+	held := make(map[firstcome.UserID]bool, len(a.Coupons))
+	for _, c := range a.Coupons {
+		held[c.User] = true // also if it was voided since
+	}
+	var behind Followed // the last one of its generation who was served
+	for _, f := range slices.Backward(a.Followed) {
+		switch {
+		case f.End == Served:
+			if behind.Generation != f.Generation {
+				behind = f
+			}
+		case behind.Generation == f.Generation && !held[f.User] && f.End != Left && f.End != Lost:
+			a.add("P9", "the ticket %d.%d of the user %q was skipped: the ticket %d.%d behind it was served with number %d",
+				f.Generation, f.Ticket, f.User, behind.Generation, behind.Ticket, behind.Number)
+		}
+	}
+}
+
+// ended checks that who was told that their place ended without a coupon has none, and that no place vanished.
+func (a *answers) ended() {
+	made := map[firstcome.UserID]int64{} // numbers in force that were given during the history
+	for _, c := range a.Coupons {
+		if c.VoidedAt.IsZero() && c.Number > a.Before {
+			made[c.User] = c.Number
+		}
+	}
+	for _, f := range a.Followed {
+		number, has := made[f.User]
+		switch {
+		case f.End == Vanished:
+			a.add("P9", "the ticket %d.%d of the user %q is not there any more, and nothing says why", f.Generation, f.Ticket, f.User)
+		case has && f.End != Served && f.End != InLine && !a.Returned:
+			a.add("P9", "the ticket %d.%d of the user %q ended as %s, and the server has number %d for them", f.Generation, f.Ticket, f.User, f.End, number)
+		}
+	}
+}

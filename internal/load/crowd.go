@@ -1,0 +1,313 @@
+package load
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/internal/audit"
+)
+
+// A crowd is the users in line, each of whom follows their own place as a person's app does: they look at the
+// campaign's line, at the instants that poll_after names, and ask for their own claim only when it is their turn.
+//
+// Each look is a request of its own, as without a CDN: that is what a server must bear. Timers start the looks, so ten
+// thousand followers are ten thousand timers and no goroutines; as many look at once as there are connections. How late
+// looks began is measured. With Config.CDN one look a second stands for all, as behind a cache that
+// obeys max-age: then only joining and one's own claim cost the server anything.
+type crowd struct {
+	Config
+	looks *looker
+	may   chan struct{} // has a place for each look under way
+	busy  sync.WaitGroup
+
+	mu     sync.Mutex // guards what follows, and the followers
+	over   bool       // nobody looks any more
+	lined  map[uint32]*follower
+	inLine int           // followers whose place has not ended
+	none   chan struct{} // closed when nobody is in line and nobody joins any more
+	full   bool          // nobody joins any more
+	stats  lookStats
+}
+
+// A follower is a user in line, and what became of them.
+type follower struct {
+	user           uint32
+	sent, received time.Time // of the claim that joined the line
+	told           told
+	place          client.Place // as they know it
+	leaves         int          // leaves the line at this look; 0: never
+	looked         int
+	due            time.Time // of the next look
+	failures       time.Duration
+	missing        bool // their claim was not there, and no generation had ended with it: they look once more
+	timer          *time.Timer
+
+	end    audit.End // empty: they are in line
+	ended  time.Time
+	asked  time.Time // when the request that told them was sent
+	answer Answer    // with the coupon, if they got one
+}
+
+// told is what somebody was told on joining.
+type told struct {
+	ahead int64
+	eta   *int64 // seconds; nil: nobody knew
+}
+
+// lookStats count what the crowd asked.
+type lookStats struct {
+	took, late *durations
+	trouble    map[string]int64
+}
+
+const (
+	firstFailure   = 100 * time.Millisecond
+	longestFailure = 2 * time.Second
+	// A cache's answer may be a second old.
+	stale = 1500 * time.Millisecond
+	// Who leaves does so at one of the first looks.
+	leavesBefore = 3
+)
+
+func newCrowd(c Config, f *fleet) *crowd {
+	return &crowd{
+		Config: c, looks: newLooker(c, f), may: make(chan struct{}, c.Concurrency),
+		lined: map[uint32]*follower{}, none: make(chan struct{}),
+		stats: lookStats{took: newDurations(), late: newDurations(), trouble: map[string]int64{}},
+	}
+}
+
+// worker returns a way to ask by which whoever is told to wait joins the crowd.
+func (c *crowd) worker(ask Ask) Ask {
+	return func(user int) Answer {
+		sent := time.Now()
+		answer := ask(user)
+		if answer.Outcome == firstcome.Waiting {
+			c.join(&follower{user: uint32(user), sent: sent, received: time.Now(), place: *answer.Place})
+		}
+		return answer
+	}
+}
+
+// join has a user follow their place. Who claims again while in line has one already.
+func (c *crowd) join(f *follower) {
+	f.told = told{ahead: f.place.Ahead, eta: f.place.ETASeconds}
+	random := rand.New(rand.NewPCG(c.Seed, uint64(f.user)))
+	if random.Float64() < c.Leave {
+		f.leaves = 1 + random.IntN(leavesBefore)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lined[f.user] != nil {
+		return
+	}
+	c.lined[f.user] = f
+	c.inLine++
+	c.later(f, pollAfter(f.place))
+}
+
+func pollAfter(p client.Place) time.Duration {
+	return time.Duration(p.PollAfter * float64(time.Second))
+}
+
+// later has a follower look after a time. mu is held.
+func (c *crowd) later(f *follower, wait time.Duration) {
+	if c.over {
+		return
+	}
+	f.due = time.Now().Add(wait)
+	f.timer = time.AfterFunc(wait, func() { c.look(f) })
+}
+
+// begin tells whether a look may begin.
+func (c *crowd) begin() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.over {
+		c.busy.Add(1)
+	}
+	return !c.over
+}
+
+// look has a follower look once.
+func (c *crowd) look(f *follower) {
+	if !c.begin() {
+		return
+	}
+	defer c.busy.Done()
+	c.may <- struct{}{}
+	sent := time.Now()
+	seen := c.ask(f)
+	<-c.may
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f.looked++
+	c.stats.late.add(sent.Sub(f.due))
+	c.stats.took.add(time.Since(sent))
+	c.note(f, seen, sent)
+}
+
+// A sight is what a look found: how it ended, a place, or trouble.
+type sight struct {
+	end     audit.End
+	answer  Answer
+	place   client.Place
+	missing bool // the claim is not there, and it is not known why
+	trouble string
+	after   time.Duration // the server says to ask no sooner
+}
+
+// ask asks what a person would ask now.
+func (c *crowd) ask(f *follower) sight {
+	if f.leaves == f.looked+1 {
+		if seen, left := c.looks.leave(f); left || seen.trouble != "" {
+			return seen
+		}
+		return c.own(f)
+	}
+	line, failed := c.looks.line(f.missing)
+	switch {
+	case failed.trouble != "":
+		return failed
+	case line.Generation == f.place.Generation && line.Serving <= f.place.Ticket && !f.missing:
+		return sight{place: f.place.Moved(line)}
+	}
+	if end := endOf(f.place, line); end != "" {
+		return sight{end: end}
+	}
+	if f.missing {
+		return sight{end: audit.Vanished}
+	}
+	return c.own(f)
+}
+
+// own asks for the follower's own claim, and if there is none, for why. A cache may not know yet, so who finds no reason
+// looks once more.
+func (c *crowd) own(f *follower) sight {
+	status, seen := c.looks.claim(f)
+	if status != http.StatusNotFound {
+		return seen
+	}
+	line, failed := c.looks.line(true)
+	if failed.trouble != "" {
+		return failed
+	}
+	end := endOf(f.place, line)
+	return sight{end: end, missing: end == ""}
+}
+
+// endOf returns with what the generation of a place ended before its turn came, or nothing. So says the line, which all
+// may read: nobody has to ask for their own claim as everybody is sent away.
+func endOf(p client.Place, line client.Line) audit.End {
+	for _, e := range line.Ended {
+		if e.Generation == p.Generation && e.LastTicketServed < p.Ticket {
+			return audit.End(e.Reason)
+		}
+	}
+	return ""
+}
+
+// note notes what a follower saw, and has them look again unless it was the end. mu is held.
+func (c *crowd) note(f *follower, seen sight, sent time.Time) {
+	switch {
+	case seen.trouble != "":
+		c.stats.trouble[seen.trouble]++
+		f.failures = min(max(firstFailure, 2*f.failures), longestFailure)
+		f.looked-- // so that who wanted to leave still does
+		c.later(f, seen.after+rand.N(f.failures))
+		return
+	case seen.missing:
+		f.missing = true
+		c.later(f, stale)
+		return
+	case seen.end != "":
+		f.end, f.answer, f.asked, f.ended = seen.end, seen.answer, sent, time.Now()
+		c.inLine--
+		c.check()
+		return
+	}
+	f.failures, f.place = 0, seen.place
+	c.later(f, pollAfter(f.place))
+}
+
+// check ends the crowd if nobody is in line and nobody joins any more. mu is held.
+func (c *crowd) check() {
+	if c.full && c.inLine == 0 {
+		close(c.none)
+	}
+}
+
+// waiting returns how many followers are in line.
+func (c *crowd) waiting() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return int64(c.inLine)
+}
+
+// watch waits, and meanwhile reports how many of so many claims have come to their end.
+func (c *crowd) watch(ctx context.Context, report func(done, total int64), claims int64) []*follower {
+	over := make(chan struct{})
+	var reporting sync.WaitGroup
+	if report != nil {
+		reporting.Go(func() {
+			ticks := time.NewTicker(reportEvery)
+			defer ticks.Stop()
+			for {
+				report(max(0, claims-c.waiting()), claims)
+				select {
+				case <-ticks.C:
+				case <-over:
+					return
+				}
+			}
+		})
+	}
+	all := c.wait(ctx)
+	close(over)
+	reporting.Wait()
+	if report != nil {
+		report(max(0, claims-c.waiting()), claims)
+	}
+	return all
+}
+
+// wait returns, in the order of their tickets, all who joined, once each place has ended or, at the latest, when ctx ends
+// or after FollowFor. Nobody joins any more.
+func (c *crowd) wait(ctx context.Context) []*follower {
+	if c.FollowFor > 0 {
+		bounded, cancel := context.WithTimeout(ctx, c.FollowFor)
+		defer cancel()
+		ctx = bounded
+	}
+	c.mu.Lock()
+	c.full = true
+	c.check()
+	c.mu.Unlock()
+	select {
+	case <-c.none:
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	c.over = true
+	all := make([]*follower, 0, len(c.lined))
+	for _, f := range c.lined {
+		f.timer.Stop()
+		all = append(all, f)
+	}
+	c.mu.Unlock()
+	c.busy.Wait()
+	slices.SortFunc(all, func(x, y *follower) int {
+		return cmp.Or(cmp.Compare(x.place.Generation, y.place.Generation), cmp.Compare(x.place.Ticket, y.place.Ticket), cmp.Compare(x.user, y.user))
+	})
+	for _, f := range all {
+		f.end = cmp.Or(f.end, audit.InLine)
+	}
+	return all
+}
