@@ -38,6 +38,7 @@ type remote struct {
 	missing int                 // facts without a coupon
 	version int64               // under which the coupon before was issued
 	over    bool                // facts do not tell of a coupon that came
+	latest  time.Time           // when a coupon was issued
 }
 
 // An issueFact is the fact that a coupon was issued, under the terms of a version.
@@ -52,8 +53,39 @@ type voidFact struct {
 func (r *remote) source() audit.Source {
 	r.issued, r.voided, r.version = map[int64]issueFact{}, map[int64]voidFact{}, 1
 	return audit.Source{
-		Campaign: r.campaign, Changes: r.changes, Coupons: r.coupons, Runs: r.runs, Letters: r.letters, Lost: r.lostNumbers,
+		Campaign: r.campaign, Changes: r.changes, Coupons: r.coupons, Line: r.line, Runs: r.runs, Letters: r.letters, Lost: r.lostNumbers,
 	}
+}
+
+// A line may be told a second late by a node or by a cache, and by both. An audit waits three times as long.
+const (
+	staleWait  = 250 * time.Millisecond
+	staleWaits = 24
+)
+
+// line returns what the server tells everybody of the line.
+func (r *remote) line(ctx context.Context, _ firstcome.CampaignID) (v audit.LineView, err error) {
+	told, err := r.calls.Line(ctx, r.id)
+	for wait := 0; err == nil && told.ServerTime.Before(r.latest); wait++ { // a node, or a cache, repeats what it told
+		if wait == staleWaits {
+			return v, fmt.Errorf("the server tells of the line of %s as of %s, before its last coupon", r.id, told.ServerTime)
+		}
+		select {
+		case <-ctx.Done():
+			return v, ctx.Err()
+		case <-time.After(staleWait):
+		}
+		told, err = r.calls.Line(ctx, r.id)
+	}
+	if err != nil {
+		return v, err
+	}
+	v.Line = firstcome.Line{Generation: told.Generation, LastTicket: told.LastTicket, ServedThrough: told.Serving - 1, Waiting: told.Waiting}
+	for _, e := range told.Ended {
+		past := firstcome.Line{Generation: e.Generation, ServedThrough: e.LastTicketServed}
+		v.Past = append(v.Past, audit.PastLine{Line: past, Reason: e.Reason, EndedAt: e.EndedAt.Time})
+	}
+	return v, nil
 }
 
 // ledgerGate is the gate of a campaign that the ledger decides.
@@ -130,6 +162,9 @@ func (r *remote) coupons(ctx context.Context, _ firstcome.CampaignID, each func(
 			r.over = r.last == before // the audit of the facts reports it
 		}
 		if coupon.Position <= r.at.Position {
+			if r.latest.Before(coupon.IssuedAt) {
+				r.latest = coupon.IssuedAt
+			}
 			each(coupon)
 		}
 		return nil
@@ -141,7 +176,7 @@ func (r *remote) coupons(ctx context.Context, _ firstcome.CampaignID, each func(
 func (r *remote) coupon(c *client.Coupon) (coupon audit.Coupon, known bool) {
 	coupon.Coupon = firstcome.Coupon{
 		Campaign: firstcome.CampaignID(c.CampaignID), Number: c.Number, User: firstcome.UserID(c.UserID),
-		Code: c.Code, IssuedAt: c.IssuedAt.Time, Recorded: c.Recorded,
+		Code: c.Code, IssuedAt: c.IssuedAt.Time, Recorded: c.Recorded, Generation: given(c.Generation), Ticket: given(c.Ticket),
 	}
 	issue, known := r.issued[c.Number]
 	if known {

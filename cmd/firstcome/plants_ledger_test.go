@@ -2,6 +2,7 @@ package main
 
 import (
 	"database/sql"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -45,6 +46,7 @@ func plantable(t *testing.T, name string, beside *sql.DB) {
 		s.old()
 		s.shut()
 		s.summer()
+		s.drop()
 	})
 }
 
@@ -244,6 +246,31 @@ func (s *scene) summer() {
 	record(batch(2, s.issued(8, 4, "u8")))
 	bury(batch(2, s.issued(9, 4, "u9")))
 	bury(flow.Batch{Campaign: "nowhere", Garbage: []flow.Garbage{{Source: "stream/1", Payload: "?", Cause: "a trial"}}})
+}
+
+// drop has a line that its gate keeps: number 1 went to the ticket 1.2, number 2 passed the line, and number 3 went to 2.1,
+// where number 4, for 2.3, is a dead letter.
+func (s *scene) drop() {
+	s.create("drop", firstcome.Terms{Quantity: 9})
+	s.applied("drop", false)
+	issued := func(number, generation, ticket int64) firstcome.Coupon {
+		return firstcome.Coupon{
+			Campaign: "drop", Number: number, User: firstcome.UserID(fmt.Sprint("d", number)), Code: plantSecret.Code("drop", number),
+			IssuedAt: s.now(), TermsVersion: 1, Generation: generation, Ticket: ticket,
+		}
+	}
+	first := flow.Batch{Campaign: "drop", Epoch: 1, Coupons: []firstcome.Coupon{issued(1, 1, 2), issued(2, 0, 0)}}
+	first.Line = flow.LineReport{Line: firstcome.Line{Generation: 2}, Past: []flow.PastLine{
+		{Generation: 1, Reason: "sold_out", EndedAt: s.now(), LastTicket: 4, ServedThrough: 3, Served: 2, Waiting: 1},
+	}}
+	second := flow.Batch{Campaign: "drop", Epoch: 1, Coupons: []firstcome.Coupon{issued(3, 2, 1)}}
+	second.Line.Line = firstcome.Line{Generation: 2, LastTicket: 5, ServedThrough: 3, Served: 2, Waiting: 2}
+	for _, b := range []flow.Batch{first, second} {
+		_, err := s.Record(s.t.Context(), b)
+		stage.Must(s.t, err)
+	}
+	_, err := s.Bury(s.t.Context(), flow.Batch{Campaign: "drop", Epoch: 1, Coupons: []firstcome.Coupon{issued(4, 2, 3)}}, "a trial")
+	stage.Must(s.t, err)
 }
 
 // lose loses the numbers 6 and 7, as a gate that lost its memory would.

@@ -111,21 +111,33 @@ func (a *ledgerAudit) readCoupons(ctx context.Context) error {
 func (a *ledgerAudit) readLine(ctx context.Context) error {
 	if a.source.Tickets != nil {
 		err := a.source.Past(ctx, a.id, a.line.generation)
-		if err == nil {
+		if err == nil && !a.campaign.Remote {
 			err = a.source.Tickets(ctx, a.id, a.line.ticket)
 		}
 		if err != nil {
 			return err
 		}
-		a.line.finish()
 	}
 	a.coupons.decided(&a.line)
+	if a.source.Line != nil {
+		view, err := a.source.Line(ctx, a.id)
+		if err != nil {
+			return err
+		}
+		a.line.view(view)
+	}
+	if a.source.Tickets != nil && !a.campaign.Remote {
+		a.line.finish()
+	}
 	return nil
 }
 
 func (a *ledgerAudit) readNumbers(ctx context.Context) error {
 	a.numbers = numberAudit{Breaches: a.Breaches, rows: a.coupons.rows, campaign: &a.campaign, history: a.history, log: &a.log, logged: a.source.Log != nil}
-	err := a.source.Letters(ctx, a.id, a.numbers.letter)
+	err := a.source.Letters(ctx, a.id, func(l Letter) {
+		a.numbers.letter(l)
+		a.line.letter(l)
+	})
 	if err == nil {
 		err = a.source.Lost(ctx, a.id, a.numbers.lose)
 	}
@@ -139,6 +151,9 @@ func (a *ledgerAudit) readNumbers(ctx context.Context) error {
 	}
 	a.numbers.end(now)
 	a.report.Letters, a.report.Lost, a.report.Missing = a.numbers.open, a.numbers.lost, a.numbers.missing
+	if a.campaign.Remote && a.source.Tickets != nil {
+		a.line.finishRemote(a.numbers.missing, a.numbers.lost)
+	}
 	return nil
 }
 

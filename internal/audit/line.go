@@ -45,7 +45,8 @@ type lineAudit struct {
 	direct   map[direct]bool // the others, where there is a line
 	at       map[int64]bool  // microseconds: when a coupon was issued or terms changed
 	past     []PastLine
-	ended    int // of past, those before the tickets that are read
+	letters  []place // dead letters with tickets that are not coupons
+	ended    int     // of past, those before the tickets that are read
 	is       firstcome.Line
 	issued   int64 // the last ticket of the generation that a coupon was issued to
 	first    int64 // ticket of those in line; 0: none
@@ -117,8 +118,8 @@ func (a *lineAudit) ends(p PastLine) bool {
 	case "lost":
 		return remote
 	case "sold_out":
-		changed := remote && len(terms) > 1 || slices.ContainsFunc(terms, func(t termsFrom) bool { return t.at.Equal(p.EndedAt) })
-		return changed || a.at[p.EndedAt.UnixMicro()]
+		changed := slices.ContainsFunc(terms, func(t termsFrom) bool { return t.at.Equal(p.EndedAt) })
+		return remote || changed || a.at[p.EndedAt.UnixMicro()]
 	}
 	closed := a.history.closedAt
 	return !closed.IsZero() && (remote || p.EndedAt.Equal(closed)) || a.passes(p.EndedAt)

@@ -29,6 +29,8 @@ type Source struct {
 	// in the order of generations and tickets. Nil: the line is not audited.
 	Past    List[PastLine]
 	Tickets List[Ticket]
+	// Line returns what anybody is told of the line, later than the coupons. Nil: it is not asked.
+	Line func(ctx context.Context, id firstcome.CampaignID) (LineView, error)
 	// Letters calls each with every dead letter of the campaign, resolved ones too,
 	// and Lost with every range of lost numbers.
 	Letters List[Letter]
@@ -112,11 +114,14 @@ type Run struct {
 
 // A Letter is a dead letter.
 type Letter struct {
-	ID         int64
-	Number     int64 // 0: there is no coupon in it
-	User       firstcome.UserID
-	Open       bool // no operator has replayed or voided it
-	Voided     bool // by an operator
+	ID     int64
+	Number int64 // 0: there is no coupon in it
+	User   firstcome.UserID
+	Open   bool // no operator has replayed or voided it
+	Voided bool // by an operator
+	// Generation and Ticket are those of its coupon; 0: it was issued without a line, or is not in the ledger's hands.
+	Generation int64
+	Ticket     int64
 	ResolvedAt time.Time
 	Wrong      string // how its columns contradict each other; empty: they do not
 }

@@ -200,7 +200,6 @@ func (r *Recorder) record(ctx context.Context, b Batch) (Drained, error) {
 	}
 	first, second := b, b
 	first.Coupons, second.Coupons = b.Coupons[:len(b.Coupons)/2], b.Coupons[len(b.Coupons)/2:]
-	first.Line = LineReport{} // it is as of behind the last coupon
 	before, err := r.record(ctx, first)
 	if err != nil {
 		return Drained{}, err

@@ -134,8 +134,11 @@ func lookMySQL(t *tx, all []*claims, each func(firstcome.Coupon) error) error {
 // insertMySQL is dialect.insert.
 func insertMySQL(t *tx, coupons []placed) error {
 	return inChunks(coupons, func(coupons []placed) error {
-		columns, part := couponParts(coupons)
-		_, err := t.change(repeated(`INSERT INTO coupons `+columns+` VALUES %s`, part, len(coupons)), couponArgs(nil, coupons)...)
+		columns, part, served := issuedParts, aCoupon, anyServed(coupons)
+		if served {
+			columns, part = servedParts, aServed
+		}
+		_, err := t.change(repeated(`INSERT INTO coupons `+columns+` VALUES %s`, part, len(coupons)), couponArgs(nil, coupons, served)...)
 		return err
 	})
 }

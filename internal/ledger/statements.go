@@ -1,7 +1,9 @@
 package ledger
 
 import (
+	"database/sql"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/firstcome/firstcome"
@@ -117,7 +119,8 @@ func (t *tx) flush() error {
 	return t.dialect.update(t)
 }
 
-// The columns of a coupon that is inserted, and its arguments: one without a line leaves out what it does not have.
+// The columns of a coupon that is inserted, and its arguments. Coupons of which none names a ticket leave out what they do
+// not have; a recorder may have some of both.
 const (
 	issuedParts = `(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position)`
 	aCoupon     = `(?,?,?,?,?,?,?,?)`
@@ -125,19 +128,17 @@ const (
 	aServed     = `(?,?,?,?,?,?,?,?,?,?)`
 )
 
-// couponParts returns those of coupons that one transaction issued: all of them to a line, or none.
-func couponParts(coupons []placed) (columns, part string) {
-	if coupons[0].Ticket > 0 {
-		return servedParts, aServed
-	}
-	return issuedParts, aCoupon
+// anyServed tells whether any of coupons was issued to a ticket.
+func anyServed(coupons []placed) bool {
+	return slices.ContainsFunc(coupons, func(c placed) bool { return c.Ticket > 0 })
 }
 
-func couponArgs(args []any, coupons []placed) []any {
-	for _, c := range coupons {
+func couponArgs(args []any, coupons []placed, served bool) []any {
+	for n := range coupons {
+		c := &coupons[n]
 		args = append(args, string(c.Campaign), c.Number, string(c.User), c.Code, c.TermsVersion, c.IssuedAt.UnixMicro(), c.recordedAt, c.position)
-		if c.Ticket > 0 {
-			args = append(args, c.Generation, c.Ticket)
+		if served {
+			args = append(args, sql.NullInt64{Int64: c.Generation, Valid: c.Generation > 0}, sql.NullInt64{Int64: c.Ticket, Valid: c.Ticket > 0})
 		}
 	}
 	return args
@@ -146,11 +147,12 @@ func couponArgs(args []any, coupons []placed) []any {
 // insertSQLite is dialect.insert.
 func insertSQLite(t *tx, coupons []placed) error {
 	args, queries := make([]any, 0, widths[0]*8), insertCoupons
-	if len(coupons) > 0 && coupons[0].Ticket > 0 {
+	served := anyServed(coupons)
+	if served {
 		queries = insertServed
 	}
 	return inWidths(len(coupons), func(from, width int) error {
-		args = couponArgs(args[:0], coupons[from:from+width])
+		args = couponArgs(args[:0], coupons[from:from+width], served)
 		_, err := t.change(queries[width], args...)
 		return err
 	})
