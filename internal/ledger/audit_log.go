@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"time"
@@ -99,12 +98,7 @@ func (l *Ledger) AuditLog(ctx context.Context, f LogFilter) ([]LogEntry, error) 
 	}
 	rows, err := l.read.QueryContext(ctx, query+` ORDER BY id DESC LIMIT ?`, append(args, f.Limit)...)
 	entries, err := allRows(rows, err, func(take scan) (e LogEntry, err error) {
-		var at, number sql.NullInt64
-		var campaign, user sql.NullString
-		var detail string
-		err = take(&e.ID, &at, &e.Actor, &e.Action, &campaign, &user, &number, &detail, &e.Refused)
-		e.At, e.Number, e.Detail = instant(at), number.Int64, json.RawMessage(detail)
-		e.Campaign, e.User = firstcome.CampaignID(campaign.String), firstcome.UserID(user.String)
+		err = take(&e.ID, when(&e.At), &e.Actor, &e.Action, orZero(&e.Campaign), orZero(&e.User), orZero(&e.Number), (*[]byte)(&e.Detail), &e.Refused)
 		return e, err
 	})
 	return entries, wrap(err, "read the audit log")

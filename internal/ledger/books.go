@@ -108,18 +108,11 @@ func (b *Books) campaign(ctx context.Context, id firstcome.CampaignID) (c audit.
 		c := audit.Campaign{Row: &audit.Row{}}
 		c.ID = id
 		var gate string
-		var quantity, opensAt, closesAt, decidedAt, createdAt, retiredAt, forgottenAt sql.NullInt64
-		var course course
-		var perSecond sql.NullInt64
-		line := &c.Row.Line
-		err := take(&quantity, &opensAt, &closesAt, &c.Paused, &c.Closed, &c.Version, &c.Row.TermsVersion, &c.Applied, &gate, &c.Epoch,
-			&c.Secret, &c.InForce, &c.Issued, &c.LastNumber, &c.Drained, &c.Position, &decidedAt, &createdAt, &retiredAt, &forgottenAt,
-			&course.openedAt, &course.soldOutAt, &course.closedAt,
-			&perSecond, &c.Standby, &line.Generation, &line.LastTicket, &line.ServedThrough, &line.Served, &line.Waiting)
-		c.Pace = pace(perSecond)
-		c.Instants = course.instants()
-		c.Quantity, c.OpensAt, c.ClosesAt, c.CreatedAt = unlimited(quantity), instant(opensAt), instant(closesAt), instant(createdAt)
-		c.Row.DecidedAt, c.Row.RetiredAt, c.Row.ForgottenAt = instant(decidedAt), instant(retiredAt), instant(forgottenAt)
+		row, line := c.Row, &c.Row.Line
+		err := take((*quantityIn)(&c.Quantity), when(&c.OpensAt), when(&c.ClosesAt), &c.Paused, &c.Closed, &c.Version, &row.TermsVersion, &c.Applied, &gate, &c.Epoch,
+			&c.Secret, &c.InForce, &c.Issued, &c.LastNumber, &c.Drained, &c.Position,
+			when(&row.DecidedAt), when(&c.CreatedAt), when(&row.RetiredAt), when(&row.ForgottenAt), when(&c.OpenedAt), when(&c.SoldOutAt), when(&c.ClosedAt),
+			paceIn{&c.Pace}, &c.Standby, &line.Generation, &line.LastTicket, &line.ServedThrough, &line.Served, &line.Waiting)
 		c.Remote = gate != gateKind
 		return c, err
 	}, `SELECT quantity, opens_at, closes_at, paused, closed, version, terms_version, applied, gate, epoch,
@@ -134,11 +127,8 @@ func (b *Books) campaign(ctx context.Context, id firstcome.CampaignID) (c audit.
 func (b *Books) coupons(ctx context.Context, id firstcome.CampaignID, each func(audit.Coupon)) error {
 	return every(ctx, b, "the coupons", each, func(take scan) (audit.Coupon, error) {
 		c := audit.Coupon{Coupon: firstcome.Coupon{Recorded: true}}
-		var issuedAt, recordedAt, voidedAt, generation, ticket sql.NullInt64
-		var reason sql.NullString
-		err := take(&c.Campaign, &c.Number, &c.User, &c.Code, &c.TermsVersion, &issuedAt, &recordedAt, &c.Position, &voidedAt, &reason, &generation, &ticket)
-		c.Generation, c.Ticket = generation.Int64, ticket.Int64
-		c.IssuedAt, c.RecordedAt, c.VoidedAt, c.Reason = instant(issuedAt), instant(recordedAt), instant(voidedAt), reason.String
+		err := take(&c.Campaign, &c.Number, &c.User, &c.Code, &c.TermsVersion, when(&c.IssuedAt), when(&c.RecordedAt), &c.Position,
+			when(&c.VoidedAt), orZero(&c.Reason), orZero(&c.Generation), orZero(&c.Ticket))
 		return c, err
 	}, `SELECT campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position, voided_at, void_reason, generation, ticket
 		FROM coupons WHERE campaign_id = ? ORDER BY number`, string(id))
@@ -154,10 +144,7 @@ func (b *Books) past(ctx context.Context, id firstcome.CampaignID, each func(aud
 
 func (b *Books) tickets(ctx context.Context, id firstcome.CampaignID, each func(audit.Ticket)) error {
 	return every(ctx, b, "the tickets", each, func(take scan) (t audit.Ticket, err error) {
-		var joinedAt, endedAt sql.NullInt64
-		var outcome sql.NullString
-		err = take(&t.Generation, &t.Number, &t.User, &joinedAt, &endedAt, &outcome)
-		t.JoinedAt, t.EndedAt, t.Outcome = instant(joinedAt), instant(endedAt), outcome.String
+		err = take(&t.Generation, &t.Number, &t.User, when(&t.JoinedAt), when(&t.EndedAt), orZero(&t.Outcome))
 		return t, err
 	}, `SELECT generation, ticket, user_id, joined_at, ended_at, outcome FROM tickets WHERE campaign_id = ? ORDER BY generation, ticket`, string(id))
 }

@@ -3,7 +3,6 @@ package ledger
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"strings"
 	"unicode/utf8"
@@ -29,11 +28,10 @@ func (b *Books) changes(ctx context.Context, id firstcome.CampaignID, each func(
 	return every(ctx, b, "the changes", each, func(take scan) (audit.Change, error) {
 		c := audit.Change{Change: firstcome.Change{Campaign: id}}
 		var payload string
-		var changedAt sql.NullInt64
-		if err := take(&c.Version, &c.Kind, &payload, &changedAt, &c.Refused); err != nil {
+		if err := take(&c.Version, &c.Kind, &payload, when(&c.At), &c.Refused); err != nil {
 			return c, err
 		}
-		c.At, c.Wrong = instant(changedAt), decodeChange(&c.Change, payload, 0)
+		c.Wrong = decodeChange(&c.Change, payload, 0)
 		if c.Kind != firstcome.ChangeVoid {
 			c.Logged = logDetail(c.Kind, before, payload)
 		}
@@ -59,10 +57,7 @@ func (b *Books) otherLog(ctx context.Context, each func(audit.Line)) error {
 
 func (b *Books) lines(ctx context.Context, each func(audit.Line), where string, args ...any) error {
 	return every(ctx, b, "the audit log", each, func(take scan) (l audit.Line, err error) {
-		var at, number sql.NullInt64
-		var user sql.NullString
-		err = take(&l.ID, &at, &l.Action, &user, &number, &l.Detail)
-		l.At, l.Number, l.User = instant(at), number.Int64, firstcome.UserID(user.String)
+		err = take(&l.ID, when(&l.At), &l.Action, orZero(&l.User), orZero(&l.Number), &l.Detail)
 		l.About = about(l.Detail)
 		return l, err
 	}, `SELECT id, at, action, user_id, number, detail FROM audit_log WHERE `+where+` ORDER BY audit_log.id`, args...)

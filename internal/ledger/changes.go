@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -105,12 +104,10 @@ func (l *Ledger) Changes(ctx context.Context, id firstcome.CampaignID, after int
 	err = eachRow(rows, err, func(take scan) error {
 		c := firstcome.Change{Campaign: id}
 		var payload string
-		var changedAt sql.NullInt64
 		var refused bool
-		if err := take(&c.Version, &c.Kind, &payload, &changedAt, &refused); err != nil {
+		if err := take(&c.Version, &c.Kind, &payload, when(&c.At), &refused); err != nil {
 			return err
 		}
-		c.At = instant(changedAt)
 		if err := decodeChange(&c, payload, 0); err != nil {
 			return fmt.Errorf("version %d: %w", c.Version, err)
 		}

@@ -15,15 +15,14 @@ const couponColumns = `campaign_id, number, user_id, code, terms_version, issued
 // row has is scanned into more.
 func scanCoupons(rows *sql.Rows, err error, each func(firstcome.Coupon) error, more ...any) error {
 	var c firstcome.Coupon
-	var issuedAt, voidedAt, generation, ticket sql.NullInt64
-	into := append([]any{&c.Campaign, &c.Number, &c.User, &c.Code, &c.TermsVersion, &issuedAt, &voidedAt, &generation, &ticket}, more...)
+	into := append([]any{
+		&c.Campaign, &c.Number, &c.User, &c.Code, &c.TermsVersion, when(&c.IssuedAt), when(&c.VoidedAt), orZero(&c.Generation), orZero(&c.Ticket),
+	}, more...)
 	return eachRow(rows, err, func(take scan) error {
 		c = firstcome.Coupon{Recorded: true}
 		if err := take(into...); err != nil {
 			return err
 		}
-		c.IssuedAt, c.VoidedAt = instant(issuedAt), instant(voidedAt)
-		c.Generation, c.Ticket = generation.Int64, ticket.Int64
 		return each(c)
 	})
 }

@@ -229,13 +229,9 @@ func (r *recording) lettersOf(coupons []firstcome.Coupon) (map[int64][]string, e
 
 const letterColumns = `id, campaign_id, number, user_id, source, payload, cause, created_at, resolved_at, resolved_by`
 
-func scanLetter(take scan) (DeadLetter, error) {
-	var d DeadLetter
-	var campaign, user, resolvedBy sql.NullString
-	var number, createdAt, resolvedAt sql.NullInt64
-	err := take(&d.ID, &campaign, &number, &user, &d.Source, &d.Payload, &d.Cause, &createdAt, &resolvedAt, &resolvedBy)
-	d.Campaign, d.User, d.ResolvedBy = firstcome.CampaignID(campaign.String), firstcome.UserID(user.String), Resolution(resolvedBy.String)
-	d.Number, d.CreatedAt, d.ResolvedAt = number.Int64, instant(createdAt), instant(resolvedAt)
+func scanLetter(take scan) (d DeadLetter, err error) {
+	err = take(&d.ID, orZero(&d.Campaign), orZero(&d.Number), orZero(&d.User), &d.Source, &d.Payload, &d.Cause,
+		when(&d.CreatedAt), when(&d.ResolvedAt), orZero(&d.ResolvedBy))
 	return d, err
 }
 

@@ -58,9 +58,7 @@ const keyColumns = `id, name, role, hash, created_at, revoked_at`
 
 func scanKey(take scan) (k firstcome.Key, err error) {
 	var hash []byte
-	var createdAt, revokedAt sql.NullInt64
-	err = take(&k.ID, &k.Name, &k.Role, &hash, &createdAt, &revokedAt)
+	err = take(&k.ID, &k.Name, &k.Role, &hash, when(&k.CreatedAt), when(&k.RevokedAt))
 	copy(k.Hash[:], hash)
-	k.CreatedAt, k.RevokedAt = instant(createdAt), instant(revokedAt)
 	return k, err
 }

@@ -233,15 +233,3 @@ func release(lock *flock.Flock) error {
 	}
 	return lock.Unlock()
 }
-
-// micros and instant convert between an instant and its column; NULL is the zero time.
-func micros(t time.Time) sql.NullInt64 {
-	return sql.NullInt64{Int64: t.UnixMicro(), Valid: !t.IsZero()}
-}
-
-func instant(n sql.NullInt64) time.Time {
-	if !n.Valid {
-		return time.Time{}
-	}
-	return time.UnixMicro(n.Int64).UTC()
-}

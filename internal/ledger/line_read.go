@@ -54,11 +54,10 @@ func (l *Ledger) Place(ctx context.Context, id firstcome.CampaignID, user firstc
 func (l *Ledger) seeLine(ctx context.Context, at *snapshot, id firstcome.CampaignID) (s stock, now time.Time, err error) {
 	s, err = l.scanStock(id, at.QueryRowContext(ctx, `SELECT `+stockColumns+` FROM campaigns WHERE id = ?`, id))
 	if err == nil && l.dialect.shared {
-		var clock sql.NullInt64
 		if l.clock != nil {
 			s.clock = l.clock().UTC().Truncate(time.Microsecond)
-		} else if err = at.QueryRowContext(ctx, `SELECT `+l.dialect.clock).Scan(&clock); err == nil {
-			s.clock = instant(clock)
+		} else {
+			err = at.QueryRowContext(ctx, `SELECT `+l.dialect.clock).Scan(when(&s.clock))
 		}
 		s.recallCooling()
 	}
@@ -97,8 +96,6 @@ func pastOf(l firstcome.Line, reason string, at time.Time) flow.PastLine {
 const pastColumns = `generation, last_ticket, served_through, served, waiting, reason, ended_at`
 
 func scanPast(take scan) (p flow.PastLine, err error) {
-	var endedAt sql.NullInt64
-	err = take(&p.Generation, &p.LastTicket, &p.ServedThrough, &p.Served, &p.Waiting, &p.Reason, &endedAt)
-	p.EndedAt = instant(endedAt)
+	err = take(&p.Generation, &p.LastTicket, &p.ServedThrough, &p.Served, &p.Waiting, &p.Reason, when(&p.EndedAt))
 	return p, err
 }

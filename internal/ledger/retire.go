@@ -66,9 +66,8 @@ func (l *Ledger) Retire(ctx context.Context, id firstcome.CampaignID, seen flow.
 			return err
 		}
 		// The time kept keeps the window closed, wherever the clock goes.
-		course := courseOf(seen.Instants)
 		_, err = t.change(`UPDATE campaigns SET retired_at = ?, decided_at = ?, opened_at = ?, sold_out_at = ?, closed_at = ? WHERE id = ?`,
-			now.UnixMicro(), now.UnixMicro(), course.openedAt, course.soldOutAt, course.closedAt, string(id))
+			now.UnixMicro(), now.UnixMicro(), micros(seen.OpenedAt), micros(seen.SoldOutAt), micros(seen.ClosedAt), string(id))
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -29,19 +28,15 @@ func (l *Ledger) Unclosed(ctx context.Context, limit int) (all []Shown, more int
 	rows, err := l.read.QueryContext(ctx, `SELECT c.id, c.quantity, c.in_force, c.issued, c.epoch FROM campaigns c WHERE `+unclosed+`
 		ORDER BY CASE WHEN (c.opens_at IS NULL OR c.opens_at <= ?) AND (c.quantity IS NULL OR c.in_force < c.quantity) THEN 0 ELSE 1 END,
 			ABS(COALESCE(c.opens_at, c.created_at) - ?), c.id LIMIT ?`, now, now, now, limit)
-	all, err = allRows(rows, err, scanShown)
+	all, err = allRows(rows, err, func(take scan) (s Shown, err error) {
+		err = take(&s.ID, (*quantityIn)(&s.Quantity), &s.InForce, &s.Issued, &s.Epoch)
+		return s, err
+	})
 	if err == nil && len(all) == limit { // else all are here
 		err = l.read.QueryRowContext(ctx, `SELECT count(*) FROM campaigns c WHERE `+unclosed, now).Scan(&more)
 		more = max(0, more-int64(limit))
 	}
 	return all, more, wrap(err, "read the campaigns that are not closed")
-}
-
-func scanShown(take scan) (s Shown, err error) {
-	var quantity sql.NullInt64
-	err = take(&s.ID, &quantity, &s.InForce, &s.Issued, &s.Epoch)
-	s.Quantity = unlimited(quantity)
-	return s, err
 }
 
 // wall returns the time by the gate's clock if that is in this process, and else by this machine's clock,
@@ -55,8 +50,7 @@ func (l *Ledger) wall() time.Time {
 
 // LastDecision returns the latest instant that the ledger has as a campaign's last decision. It is zero if
 // there is no campaign.
-func (l *Ledger) LastDecision(ctx context.Context) (time.Time, error) {
-	var last sql.NullInt64
-	err := l.conclude.QueryRowContext(ctx, `SELECT max(decided_at) FROM campaigns`).Scan(&last)
-	return instant(last), wrap(err, "read the last decision")
+func (l *Ledger) LastDecision(ctx context.Context) (last time.Time, err error) {
+	err = l.conclude.QueryRowContext(ctx, `SELECT max(decided_at) FROM campaigns`).Scan(when(&last))
+	return last, wrap(err, "read the last decision")
 }

@@ -87,31 +87,26 @@ func (l *Ledger) Campaigns(ctx context.Context, after firstcome.CampaignID, limi
 }
 
 func (l *Ledger) scanStatus(take scan) (s Status, err error) {
-	var decidedAt, createdAt, retiredAt, clock sql.NullInt64
+	var seen stock
 	var payload sql.NullString
-	var quantity, opensAt, closesAt, perSecond, due sql.NullInt64
-	var standby bool
-	var course course
-	err = take(&s.ID, &s.Paused, &s.Closed, &s.Version, &s.InForce, &s.Issued, &s.Position, &decidedAt, &createdAt,
-		&s.Gate, &s.Secret, &s.Applied, &s.Epoch, &s.Drained, &s.LastNumber, &retiredAt,
-		&course.openedAt, &course.soldOutAt, &course.closedAt, &quantity, &opensAt, &closesAt, &perSecond, &standby,
-		&s.Line.Generation, &s.Line.LastTicket, &s.Line.ServedThrough, &s.Line.Served, &s.Line.Waiting, &due, &payload, &clock)
+	err = take(&s.ID, &s.Paused, &s.Closed, &s.Version, &s.InForce, &s.Issued, &s.Position, when(&seen.decidedAt), when(&s.CreatedAt),
+		&s.Gate, &s.Secret, &s.Applied, &s.Epoch, &s.Drained, &s.LastNumber, when(&s.RetiredAt),
+		when(&s.OpenedAt), when(&s.SoldOutAt), when(&s.ClosedAt), (*quantityIn)(&s.Quantity), when(&s.OpensAt), when(&s.ClosesAt), paceIn{&s.Pace}, &s.Standby,
+		&s.Line.Generation, &s.Line.LastTicket, &s.Line.ServedThrough, &s.Line.Served, &s.Line.Waiting, when(&s.Line.Due), &payload, when(&seen.clock))
 	if err != nil {
 		return s, err
 	}
-	if s.Terms, s.Unreadable = readTerms(payload); s.Unreadable != nil {
-		s.Terms = firstcome.Terms{
-			Name: string(s.ID), Answer: firstcome.Recorded, Quantity: unlimited(quantity), OpensAt: instant(opensAt), ClosesAt: instant(closesAt),
-			Pace: pace(perSecond), Standby: standby,
-		}
+	s.Name, s.Answer = string(s.ID), firstcome.Recorded
+	if terms, err := readTerms(payload); err == nil {
+		s.Terms = terms
+	} else {
+		s.Unreadable = err
 	}
-	s.Instants, s.Line.Due = course.instants(), instant(due)
-	s.Recorded, s.CreatedAt, s.RetiredAt = s.Issued, instant(createdAt), instant(retiredAt)
-	s.Marker = l.marker(s.CreatedAt, s.Secret)
+	s.Recorded, s.Marker = s.Issued, l.marker(s.CreatedAt, s.Secret)
 	if l.clock != nil {
-		clock.Valid = false
+		seen.clock = time.Time{}
 	}
-	s.Now = l.decidesAt(stock{decidedAt: instant(decidedAt), clock: instant(clock)})
+	s.Now = l.decidesAt(seen)
 	return s, nil
 }
 

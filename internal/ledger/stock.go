@@ -73,31 +73,25 @@ func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 // scanStock returns what a row of stockColumns says, but for the clock.
 func (l *Ledger) scanStock(id firstcome.CampaignID, row interface{ Scan(...any) error }) (stock, error) {
 	s := stock{Campaign: firstcome.Campaign{ID: id}}
-	var perSecond, due sql.NullInt64
-	var quantity, opensAt, closesAt, decidedAt, coolingUntil, wasOpensAt, wasClosesAt, createdAt, retiredAt sql.NullInt64
-	var course course
+	var createdAt time.Time
 	var gate, secret string
 	err := row.Scan(
-		&quantity, &opensAt, &closesAt, &s.Paused, &s.Closed, &s.Version, &s.termsVersion,
-		&gate, &secret, &s.inForce, &s.issued, &s.lastNumber, &s.position, &decidedAt,
-		&s.cooling.coupons, &coolingUntil, &wasOpensAt, &wasClosesAt, &s.cooling.soldOut, &s.applied, &s.epoch, &s.drained, &createdAt, &retiredAt,
-		&course.openedAt, &course.soldOutAt, &course.closedAt,
-		&perSecond, &s.Standby, &s.line.Generation, &s.line.LastTicket, &s.line.ServedThrough, &s.line.Served, &s.line.Waiting, &due)
+		(*quantityIn)(&s.Quantity), when(&s.OpensAt), when(&s.ClosesAt), &s.Paused, &s.Closed, &s.Version, &s.termsVersion,
+		&gate, &secret, &s.inForce, &s.issued, &s.lastNumber, &s.position, when(&s.decidedAt),
+		&s.cooling.coupons, when(&s.cooling.until), when(&s.cooling.opensAt), when(&s.cooling.closesAt), &s.cooling.soldOut,
+		&s.applied, &s.epoch, &s.drained, when(&createdAt), when(&s.retiredAt),
+		when(&s.OpenedAt), when(&s.SoldOutAt), when(&s.ClosedAt),
+		paceIn{&s.Pace}, &s.Standby, &s.line.Generation, &s.line.LastTicket, &s.line.ServedThrough, &s.line.Served, &s.line.Waiting, when(&s.line.Due))
 	if errors.Is(err, sql.ErrNoRows) {
 		return s, firstcome.ErrNoCampaign
 	}
 	if err != nil {
 		return s, err
 	}
+	s.marker = l.marker(createdAt, secret)
 	if s.away = l.decides(gate, secret); s.away != nil && !errors.Is(s.away, flow.ErrLost) {
 		return s, s.away
 	}
-	s.Quantity = unlimited(quantity)
-	s.OpensAt, s.ClosesAt, s.decidedAt = instant(opensAt), instant(closesAt), instant(decidedAt)
-	s.Instants = course.instants()
-	s.cooling.until, s.cooling.opensAt, s.cooling.closesAt = instant(coolingUntil), instant(wasOpensAt), instant(wasClosesAt)
-	s.marker, s.retiredAt = l.marker(instant(createdAt), secret), instant(retiredAt)
-	s.Pace, s.line.Due = pace(perSecond), instant(due)
 	return s, nil
 }
 
@@ -105,23 +99,4 @@ func (l *Ledger) scanStock(id firstcome.CampaignID, row interface{ Scan(...any) 
 func (l *Ledger) rowToChange(t *tx, id firstcome.CampaignID) (stock, error) {
 	delete(t.stocks, id)
 	return l.readStock(t, id)
-}
-
-// A course is what a campaign's row has of its firstcome.Instants.
-type course struct{ openedAt, soldOutAt, closedAt sql.NullInt64 }
-
-func courseOf(i firstcome.Instants) course {
-	return course{micros(i.OpenedAt), micros(i.SoldOutAt), micros(i.ClosedAt)}
-}
-
-func (c course) instants() firstcome.Instants {
-	return firstcome.Instants{OpenedAt: instant(c.openedAt), SoldOutAt: instant(c.soldOutAt), ClosedAt: instant(c.closedAt)}
-}
-
-// unlimited returns the quantity that a column holds.
-func unlimited(quantity sql.NullInt64) int64 {
-	if !quantity.Valid {
-		return firstcome.Unlimited
-	}
-	return quantity.Int64
 }

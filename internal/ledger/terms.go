@@ -95,25 +95,6 @@ func decodeTerms(payload string) (firstcome.Terms, error) {
 	}, nil
 }
 
-func quantityColumn(quantity int64) sql.NullInt64 {
-	return sql.NullInt64{Int64: quantity, Valid: quantity != firstcome.Unlimited}
-}
-
-func paceColumn(p *firstcome.Pace) sql.NullInt64 {
-	if p == nil {
-		return sql.NullInt64{}
-	}
-	return sql.NullInt64{Int64: p.PerSecond, Valid: true}
-}
-
-// pace returns the pace that a column holds.
-func pace(perSecond sql.NullInt64) *firstcome.Pace {
-	if !perSecond.Valid {
-		return nil
-	}
-	return &firstcome.Pace{PerSecond: perSecond.Int64}
-}
-
 func pointer(n sql.NullInt64) *int64 {
 	if !n.Valid {
 		return nil
