@@ -31,9 +31,6 @@ type couponListCmd struct {
 	Limit  count      `variable:"none" default:"100" help:"At most so many (default: 100). For all of them see coupon export."`
 }
 
-// pageOfCoupons is the largest page that the server gives.
-const pageOfCoupons = 500
-
 func (c *couponListCmd) Run(ctx context.Context, t terminal) error {
 	calls := c.client(t)
 	defer calls.CloseIdle()
@@ -41,7 +38,7 @@ func (c *couponListCmd) Run(ctx context.Context, t terminal) error {
 	found := []client.Coupon{}
 	more := true
 	for more && len(found) < int(c.Limit) {
-		filter.Limit = min(int(c.Limit)-len(found), pageOfCoupons)
+		filter.Limit = min(int(c.Limit)-len(found), maxPage)
 		page, err := calls.FindCoupons(ctx, c.ID, filter)
 		if err != nil {
 			return explain(err)

@@ -13,6 +13,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -73,9 +74,7 @@ type Authenticator struct {
 
 // New returns an Authenticator that knows no key before Reload or Run has read them.
 func New(c Config) *Authenticator {
-	if c.Log == nil {
-		c.Log = slog.Default()
-	}
+	c.Log = cmp.Or(c.Log, slog.Default())
 	a := &Authenticator{config: c}
 	a.keys.Store(&map[string]firstcome.Key{})
 	return a

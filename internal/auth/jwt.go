@@ -2,6 +2,7 @@ package auth
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rsa"
@@ -121,10 +122,7 @@ func newChecker(c JWTConfig) (*checker, error) {
 	if len(allowed) == 0 {
 		return nil, errors.New("tokens need a secret or a public key")
 	}
-	if c.UserClaim == "" {
-		c.UserClaim = "sub"
-	}
-	return &checker{text: c.PublicKey, parser: newParser(c, allowed), secret: c.Secret, public: public, set: set, claim: c.UserClaim}, nil
+	return &checker{text: c.PublicKey, parser: newParser(c, allowed), secret: c.Secret, public: public, set: set, claim: cmp.Or(c.UserClaim, "sub")}, nil
 }
 
 func newParser(c JWTConfig, allowed []string) *jwt.Parser {

@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -53,20 +54,13 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	l.MaxConnections = orDefault(l.MaxConnections, 8192)
-	l.Header = orDefault(l.Header, 5*time.Second)
-	l.Read = orDefault(l.Read, 15*time.Second) + l.Wait
-	l.Write = orDefault(l.Write, 30*time.Second) + l.Wait
-	l.Idle = orDefault(l.Idle, 2*time.Minute)
-	l.Grace = orDefault(l.Grace, 15*time.Second)
+	l.MaxConnections = cmp.Or(l.MaxConnections, 8192)
+	l.Header = cmp.Or(l.Header, 5*time.Second)
+	l.Read = cmp.Or(l.Read, 15*time.Second) + l.Wait
+	l.Write = cmp.Or(l.Write, 30*time.Second) + l.Wait
+	l.Idle = cmp.Or(l.Idle, 2*time.Minute)
+	l.Grace = cmp.Or(l.Grace, 15*time.Second)
 	return l
-}
-
-func orDefault[T int | time.Duration](value, otherwise T) T {
-	if value <= 0 {
-		return otherwise
-	}
-	return value
 }
 
 // A Server answers the requests of a listener. Make one with New; it serves once.

@@ -62,31 +62,7 @@ func migrator(d *dialect, db *sql.DB) (*goose.Provider, error) {
 	return goose.NewProvider(d.schema.goose, db, summed{dir}, options...)
 }
 
-// migrate brings the schema up to this binary's, or checks that the binary may serve
-// on a newer one. On SQLite and PostgreSQL each step
-// is one transaction, on MySQL its statements may run again: so one that is killed goes on
-// where it was.
-func migrate(ctx context.Context, d *dialect, db *sql.DB) error {
-	m, err := migrator(d, db)
-	if err != nil {
-		return err
-	}
-	has, wants, err := m.GetVersions(ctx)
-	if err != nil {
-		return err
-	}
-	if err := checkSums(ctx, d, db, m, has); err != nil {
-		return err
-	}
-	if has > wants {
-		return checkNewer(ctx, db, has, wants)
-	}
-	_, err = m.Up(ctx)
-	return err
-}
-
-// migrateServer is migrate for a database that may be current, in which case no right
-// but to read is needed, or somebody else's.
+// migrateServer is migrate with connections of its own.
 func migrateServer(ctx context.Context, d *dialect, name string) error {
 	u, err := parseServer(name)
 	if err != nil {
@@ -100,6 +76,14 @@ func migrateServer(ctx context.Context, d *dialect, name string) error {
 	if err := reach(ctx, db); err != nil {
 		return err
 	}
+	return migrate(ctx, d, db)
+}
+
+// migrate brings the schema up to this binary's, or checks that the binary may serve on a newer one. If the
+// database is current, no right but to read is needed. It refuses a database that is somebody else's. On SQLite and
+// PostgreSQL each step is one transaction, on MySQL its statements may run again: so one that is killed goes on
+// where it was.
+func migrate(ctx context.Context, d *dialect, db *sql.DB) error {
 	there, err := tablesOf(ctx, d, db)
 	if err != nil {
 		return err
@@ -110,7 +94,7 @@ func migrateServer(ctx context.Context, d *dialect, name string) error {
 			return err
 		}
 	} else if foreign := foreigners(there); len(foreign) > 0 {
-		return fmt.Errorf("the database has tables of something else (%s): create database firstcome for the ledger alone", strings.Join(foreign, ", "))
+		return fmt.Errorf("the database has tables of something else (%s): create database firstcome for the ledger alone, or name another file", strings.Join(foreign, ", "))
 	}
 	m, err := migrator(d, db)
 	if err != nil {

@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -83,6 +84,17 @@ func TestADatabaseOfSomethingElseIsRefused(t *testing.T) {
 			t.Errorf("an empty database is a ledger: %v", err)
 		}
 	})
+}
+
+func TestAFileOfSomethingElseIsRefusedAndStaysAsItIs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "shop.db")
+	theirs := beside(t, path)
+	execute(t, theirs, `CREATE TABLE orders (id INTEGER PRIMARY KEY AUTOINCREMENT)`)
+	wantAdvice(t, openError(t, path), "orders", "name another file")
+	var tables int
+	if err := theirs.QueryRow(`SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'`).Scan(&tables); err != nil || tables != 1 {
+		t.Errorf("%d tables, %v", tables, err)
+	}
 }
 
 // TestF57AColumnThatWouldMergeUsersIsRefused gives the users' column a collation that

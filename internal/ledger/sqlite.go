@@ -18,7 +18,7 @@ var sqLite = dialect{
 	look: lookSQLite, insert: insertSQLite, update: updateSQLite,
 	hasLine: `waiting > 0`, waiter: `user_id`, leaver: `user_id`, lookTickets: lookTicketsSQLite, insertTickets: insertTicketsSQLite,
 	classify: classifySQLite, code: codeSQLite, damagedCodes: []string{fmt.Sprint(sqlitelib.SQLITE_CORRUPT)},
-	schema: schema{goose: goose.DialectSQLite3, tables: `SELECT name FROM sqlite_schema WHERE type = 'table'`},
+	schema: schema{goose: goose.DialectSQLite3, tables: `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`},
 }
 
 // readers is the number of connections that read: enough for both cores of a
