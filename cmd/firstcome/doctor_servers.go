@@ -57,7 +57,7 @@ func gateCampaigns(ctx context.Context, url string, l *ledger.Ledger, all []ledg
 		own++
 		is, why, err := plightOf(ctx, l, gate, &c)
 		if err != nil {
-			found.Add(doctor.Fail, what, "what the message says", "they cannot be read: %v", err)
+			found.Add(doctor.Fail, what, "do what the message says", "they cannot be read: %v", err)
 			return found
 		}
 		if is != fine {

@@ -50,11 +50,11 @@ func (f *Findings) Space(dir string) {
 	free, err := freeBytes(dir)
 	switch {
 	case err != nil:
-		f.Add(Warn, what, "", "how much is free cannot be told: %v", err)
+		f.Add(Warn, what, "", "the free space cannot be read: %v", err)
 	case free < leastSpace:
 		f.Add(Fail, what, "make room: when the disk is full, claims are answered 503", found, free>>20)
 	default:
-		f.Hold(free >= enoughSpace, Warn, what, "a million coupons take some 200 MiB", found, free>>20)
+		f.Hold(free >= enoughSpace, Warn, what, "make room: a million coupons take about 200 MiB", found, free>>20)
 	}
 }
 
@@ -63,24 +63,24 @@ func (f *Findings) Sync(dir string) {
 	const what = "fsync"
 	file, err := os.CreateTemp(dir, ".firstcome-doctor-")
 	if err != nil {
-		f.Add(Fail, what, "see rights", "%v", err)
+		f.Add(Fail, what, "see the finding about rights", "%v", err)
 		return
 	}
 	defer func() { _ = errors.Join(file.Close(), os.Remove(file.Name())) }()
 	var fix string
 	took, err := Median(func() error {
-		fix = "see disk"
+		fix = "see the finding about the disk"
 		if _, err := file.WriteAt(make([]byte, 4096), 0); err != nil {
 			return err
 		}
-		fix = "another file system: this one cannot make a coupon durable"
+		fix = "use another file system: this one cannot make a coupon durable"
 		return file.Sync()
 	})
 	if err != nil {
 		f.Add(Fail, what, fix, "%v", err)
 		return
 	}
-	f.Hold(took <= slowSync, Warn, what, "a faster disk: a claim waits for about two of them", "%v to make a page durable (median of %d)", took, Rounds)
+	f.Hold(took <= slowSync, Warn, what, "use a faster disk: a claim waits for about two syncs", "it takes %v to make a page durable (median of %d)", took, Rounds)
 }
 
 // Secret adds whether other users can read the code secret's file.
@@ -91,9 +91,9 @@ func (f *Findings) Secret(file string) {
 	case errors.Is(err, os.ErrNotExist):
 		f.Add(OK, what, "", "there is none yet: the first start of serve makes %s", file)
 	case err != nil:
-		f.Add(Fail, what, "let the user who runs serve read it", "%v", err)
+		f.Add(Fail, what, "let the user who runs serve read the file", "%v", err)
 	case info.Mode().Perm()&0o077 != 0:
-		f.Add(Warn, what, "chmod 600 "+file, "others can read %s (mode %04o): anybody who reads it can make coupon codes", file, info.Mode().Perm())
+		f.Add(Warn, what, "chmod 600 "+file, "other users can read %s (mode %04o), and whoever reads it can make coupon codes", file, info.Mode().Perm())
 	default:
 		f.Add(OK, what, "", "%s, mode %04o", file, info.Mode().Perm())
 	}
@@ -103,11 +103,11 @@ func (f *Findings) Secret(file string) {
 // the gate's time would stand still until the clock has passed that decision. The zero time means that there
 // was no decision.
 func (f *Findings) MachineClock(lastDecision time.Time) {
-	const what, fix = "clock", "set it: timedatectl set-ntp true"
+	const what, fix = "clock", "set the clock: timedatectl set-ntp true"
 	now := time.Now()
 	switch {
 	case now.Unix() < earliest:
-		f.Add(Fail, what, fix, "the clock says %s", now.UTC().Format(time.RFC3339))
+		f.Add(Fail, what, fix, "the clock says it is %s", now.UTC().Format(time.RFC3339))
 	case lastDecision.After(now.Add(time.Second)):
 		f.Add(Warn, what, fix, "it is %v behind the ledger's last decision", lastDecision.Sub(now).Round(time.Second))
 	default:
@@ -120,10 +120,10 @@ func (f *Findings) OpenFiles(connections int) {
 	const what = "open files"
 	limit, err := maxOpenFiles()
 	if err != nil {
-		f.Add(Warn, what, "", "the limit cannot be told: %v", err)
+		f.Add(Warn, what, "", "the limit cannot be read: %v", err)
 		return
 	}
 	f.Hold(limit >= uint64(connections)+100, Warn, what,
-		fmt.Sprintf("raise it: ulimit -n %d, or LimitNOFILE= in the unit; else fewer connections are served", connections+1000),
-		"at most %d, for --max-connections %d", limit, connections)
+		fmt.Sprintf("raise the limit, with ulimit -n %d or LimitNOFILE= in the unit: otherwise the server takes fewer connections", connections+1000),
+		"this process may open %d files, and --max-connections is %d", limit, connections)
 }

@@ -63,7 +63,7 @@ type exam struct {
 
 // unknown adds a warning that something could not be read.
 func (e *exam) unknown(what string, err error) {
-	e.Add(doctor.Warn, what, "let this user read it, or ask who runs the server", "it cannot be told: %v", err)
+	e.Add(doctor.Warn, what, "let this user read it, or ask whoever runs the server", "this cannot be read: %v", err)
 }
 
 // open connects to a server that takes writes, as a node does. If there is none, it connects to a read-only
@@ -87,7 +87,7 @@ func (e *exam) reach(name string) bool {
 	const what = "ledger"
 	if err := e.db.PingContext(e.ctx); err != nil {
 		err = e.d.advised(err)
-		e.Add(doctor.Fail, what, "host, port, user, password and database are right, and the server runs?", "%s does not answer: %v", name, err)
+		e.Add(doctor.Fail, what, "check host, port, user, password and database, and that the server runs", "%s does not answer: %v", name, err)
 		return false
 	}
 	took, err := doctor.Median(func() error {
@@ -98,7 +98,7 @@ func (e *exam) reach(name string) bool {
 		e.unknown(what, err)
 		return false
 	}
-	e.Hold(took <= slowTrip, doctor.Warn, what, "bring nodes and database closer together: a transaction is several of them",
+	e.Hold(took <= slowTrip, doctor.Warn, what, "bring nodes and database closer together: a transaction takes several round trips",
 		"%s answers in %v (median of %d)", name, took, doctor.Rounds)
 	return true
 }

@@ -23,7 +23,7 @@ func Examine(ctx context.Context, options Options) doctor.Findings {
 	e := &exam{ctx: ctx}
 	client, err := connect(options)
 	if err != nil {
-		e.Add(doctor.Fail, "gate", "host, port, user, password and TLS are right, and the server runs?", "%v", err)
+		e.Add(doctor.Fail, "gate", "check host, port, user, password and TLS, and that the server runs", "%v", err)
 		return e.Findings
 	}
 	defer client.Close()
@@ -51,7 +51,7 @@ func (e *exam) latency() {
 	const what = "gate"
 	took, err := doctor.Median(func() error { return e.gate.Ping(e.ctx) })
 	if err != nil {
-		e.Add(doctor.Fail, what, "what the message says", "it does not answer: %v", err)
+		e.Add(doctor.Fail, what, "do what the message says", "it does not answer: %v", err)
 		return
 	}
 	e.Hold(took <= slowTrip, doctor.Warn, what, "bring nodes and Redis closer together: each claim waits for it",
@@ -63,7 +63,7 @@ func (e *exam) clock() {
 	const what = "the gate's clock"
 	err := e.Clock(what, "set both with NTP: Redis's clock opens and closes campaigns", func() (time.Time, error) { return e.gate.now(e.ctx) })
 	if err != nil {
-		e.Add(doctor.Warn, what, "ACL SETUSER NAME +time", "it cannot be told: %v", err)
+		e.Add(doctor.Warn, what, "ACL SETUSER NAME +time", "the clock cannot be read: %v", err)
 	}
 }
 
@@ -83,7 +83,7 @@ func (e *exam) layout() {
 	of, err := e.gate.text(e.ctx, layoutKey)
 	switch {
 	case err != nil:
-		e.Add(doctor.Fail, what, "what the message says", "it cannot be read: %v", err)
+		e.Add(doctor.Fail, what, "do what the message says", "it cannot be read: %v", err)
 	case of == "":
 		e.Add(doctor.OK, what, "", "none yet: the first start of serve says %d", layout)
 	default:

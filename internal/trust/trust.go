@@ -45,7 +45,7 @@ func (f Files) Apply(c *tls.Config) error {
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(text) {
-			return fmt.Errorf("%s: %s has no certificate in PEM", RootOption, f.Root)
+			return fmt.Errorf("%s: the file %s has no certificate in PEM", RootOption, f.Root)
 		}
 	}
 	if f.Cert != "" {
@@ -67,18 +67,18 @@ func Advice(err error) string {
 	var record tls.RecordHeaderError
 	switch {
 	case errors.As(err, &host):
-		return "name the server in the URL as its certificate does, or have one made for this name"
+		return "name the server in the URL as its certificate does, or get a certificate for this name"
 	case errors.As(err, &authority):
-		return "name the file of the authority that made the server's certificate with " + RootOption
+		return "with " + RootOption + ", name the file of the authority that issued the server's certificate"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "renew the server's certificate, and see that the clocks are right"
+		return "renew the server's certificate, and check the clocks of both machines"
 	case errors.As(err, &record):
-		return "the server speaks no TLS on this port: name the one on which it does"
+		return "the server does not speak TLS on this port: name the port on which it does"
 	}
 	// crypto/tls marks an error that the other side sent by this name only; it exports no type for it.
 	var operation *net.OpError
 	if errors.As(err, &operation) && operation.Op == "remote error" {
-		return "the server did not take our certificate, or wants one: see " + CertOption + " and " + KeyOption
+		return "the server refused this client's certificate, or requires one: see " + CertOption + " and " + KeyOption
 	}
 	return ""
 }

@@ -21,7 +21,7 @@ func TestEachFailureOfTLSHasItsAdvice(t *testing.T) {
 		{x509.UnknownAuthorityError{}, "sslrootcert"},
 		{x509.HostnameError{Certificate: &x509.Certificate{}, Host: "redis"}, "as its certificate does"},
 		{x509.CertificateInvalidError{Reason: x509.Expired}, "renew"},
-		{tls.RecordHeaderError{}, "speaks no TLS"},
+		{tls.RecordHeaderError{}, "does not speak TLS"},
 		{&net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}, "sslcert and sslkey"},
 		{&net.OpError{Op: "read", Err: io.EOF}, ""},
 		{io.EOF, ""},

@@ -1,12 +1,12 @@
 -- +goose NO TRANSACTION
 -- +goose Up
 
--- A statement that makes a table cannot be rolled back here: each may run again, so
--- that a migration which was killed goes on.
+-- A statement that makes a table cannot be rolled back here. So each may run again, and a
+-- migration that was killed goes on.
 
--- docs/tables.md says what each table and column means; a test holds it to this file.
+-- docs/tables.md says what each table and column means. A test compares it with this file.
 -- Ids are bytes, so that no collation makes two of them equal.
--- What P1 to P4 promise, the constraints repeat: if a gate is ever wrong, the ledger refuses.
+-- The constraints repeat what P1 to P4 promise: if a gate is ever wrong, the ledger refuses.
 
 CREATE TABLE IF NOT EXISTS campaigns (
     id            VARBINARY(64)  NOT NULL PRIMARY KEY,
@@ -46,9 +46,9 @@ CREATE TABLE IF NOT EXISTS campaigns (
     closed_at     BIGINT,
     retired_at    BIGINT,
     forgotten_at  BIGINT,
-    -- Finds the campaigns that a gate knows, whatever the number of those that it has forgotten.
+    -- Finds the campaigns that a gate knows, however many it has forgotten.
     INDEX campaigns_at_gate (gate, forgotten_at, id),
-    -- Whether people are in line, and what finds the campaigns where they are.
+    -- Says whether people are in line, and finds the campaigns where they are.
     has_line      BOOLEAN AS (waiting > 0) VIRTUAL,
     INDEX campaigns_with_line (has_line, gate, id),
     CONSTRAINT p1_never_more CHECK (in_force >= 0 AND (quantity IS NULL OR in_force <= quantity)),
@@ -69,10 +69,10 @@ CREATE TABLE IF NOT EXISTS coupons (
     void_reason   MEDIUMTEXT,
     generation    BIGINT,
     ticket        BIGINT,
-    -- Who holds the coupon: a unique index takes no condition here, and no notice of NULL.
+    -- The user who holds the coupon. A unique index takes no condition here, and ignores NULL.
     holder        VARBINARY(128) AS (CASE WHEN voided_at IS NULL THEN user_id END) VIRTUAL,
     PRIMARY KEY (campaign_id, number),         -- P4: a number names one coupon
-    -- P3: one coupon in force a user. The user stands first so that it serves the wallet too.
+    -- P3: a user holds one coupon in force. The user comes first, so that the index also serves the wallet.
     UNIQUE INDEX coupons_p3_one_per_user (holder, campaign_id)
 ) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
 
@@ -84,10 +84,10 @@ CREATE TABLE IF NOT EXISTS tickets (
     joined_at     BIGINT         NOT NULL,
     ended_at      BIGINT,
     outcome       VARBINARY(16)  CHECK (outcome IN ('issued', 'held', 'left')),
-    -- Who waits, and who left or had got a coupon elsewhere: see coupons.holder.
+    -- The user who waits, and the user who left or already held a coupon: see coupons.holder.
     waiter        VARBINARY(128) AS (CASE WHEN ended_at IS NULL THEN user_id END) VIRTUAL,
     leaver        VARBINARY(128) AS (CASE WHEN outcome IN ('left', 'held') THEN user_id END) VIRTUAL,
-    PRIMARY KEY (campaign_id, generation, ticket), -- P9: a ticket is one user's
+    PRIMARY KEY (campaign_id, generation, ticket), -- P9: a ticket belongs to one user
     -- P9: a user waits once.
     UNIQUE INDEX tickets_p9_one_per_user (waiter, campaign_id, generation),
     INDEX tickets_left (leaver, campaign_id),
@@ -124,7 +124,7 @@ CREATE TABLE IF NOT EXISTS changes (
     changed_at    BIGINT         NOT NULL,
     refused       BOOLEAN        NOT NULL DEFAULT 0,
     PRIMARY KEY (campaign_id, version),
-    -- Finds the terms of a version behind any number of voids.
+    -- Finds the terms of a version, however many voids came after them.
     INDEX changes_terms (campaign_id, kind, version)
 ) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
 

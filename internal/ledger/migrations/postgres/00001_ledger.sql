@@ -1,8 +1,8 @@
 -- +goose Up
 
--- docs/tables.md says what each table and column means; a test holds it to this file.
+-- docs/tables.md says what each table and column means. A test compares it with this file.
 -- Ids are compared and sorted byte by byte: COLLATE "C".
--- What P1 to P4 promise, the constraints repeat: if a gate is ever wrong, the ledger refuses.
+-- The constraints repeat what P1 to P4 promise: if a gate is ever wrong, the ledger refuses.
 
 CREATE TABLE campaigns (
     id            TEXT COLLATE "C" NOT NULL PRIMARY KEY,
@@ -50,7 +50,7 @@ CREATE TABLE campaigns (
 -- Finds the campaigns with people in line.
 CREATE INDEX campaigns_with_line ON campaigns (gate, id) WHERE waiting > 0;
 
--- Finds the campaigns that a gate knows, whatever the number of those that it has forgotten.
+-- Finds the campaigns that a gate knows, however many it has forgotten.
 CREATE INDEX campaigns_at_gate ON campaigns (gate, id) WHERE forgotten_at IS NULL;
 
 CREATE TABLE coupons (
@@ -69,7 +69,7 @@ CREATE TABLE coupons (
     PRIMARY KEY (campaign_id, number)          -- P4: a number names one coupon
 );
 
--- P3: one coupon in force a user. The user stands first so that it serves the wallet too.
+-- P3: a user holds one coupon in force. The user comes first, so that the index also serves the wallet.
 CREATE UNIQUE INDEX coupons_p3_one_per_user ON coupons (user_id, campaign_id) WHERE voided_at IS NULL;
 
 CREATE TABLE tickets (
@@ -80,14 +80,14 @@ CREATE TABLE tickets (
     joined_at     BIGINT           NOT NULL,
     ended_at      BIGINT,
     outcome       TEXT             CHECK (outcome IN ('issued', 'held', 'left')),
-    PRIMARY KEY (campaign_id, generation, ticket), -- P9: a ticket is one user's
+    PRIMARY KEY (campaign_id, generation, ticket), -- P9: a ticket belongs to one user
     CONSTRAINT p9_ended CHECK ((ended_at IS NULL) = (outcome IS NULL))
 );
 
 -- P9: a user waits once.
 CREATE UNIQUE INDEX tickets_p9_one_per_user ON tickets (user_id, campaign_id, generation) WHERE ended_at IS NULL;
 
--- Finds who left, or had got a coupon elsewhere as their turn came.
+-- Finds the users who left, and those who already held a coupon when their turn came.
 CREATE INDEX tickets_left ON tickets (user_id, campaign_id) WHERE outcome IN ('left', 'held');
 
 CREATE TABLE past_lines (
@@ -145,7 +145,7 @@ CREATE TABLE lost (
     PRIMARY KEY (campaign_id, number)
 );
 
--- Finds the terms of a version behind any number of voids.
+-- Finds the terms of a version, however many voids came after them.
 CREATE INDEX changes_terms ON changes (campaign_id, version) WHERE kind = 'terms';
 
 CREATE TABLE audit_log (
