@@ -57,11 +57,13 @@ func TestF21F41F52F53F55AFleetWhoseProcessesAreKilledInTurnKeepsEveryPromise(t *
 	}
 }
 
-// killOne kills a node, the database, or one who records, in turn.
+// killOne kills a node, the database, one who records, or the gate where that may be, in turn.
 func (d *deployment) killOne(turn int, random *rand.Rand) {
 	switch {
+	case d.killable && turn%4 == 3:
+		d.restart(d.gate, 0)
 	case d.ledger != nil && turn%3 == 1:
-		d.restart(0)
+		d.restart(d.ledger, 0)
 	case len(d.recorders) > 0 && turn%3 == 2:
 		d.kill(d.recorders, random.IntN(len(d.recorders)), "--role", "recorder")
 	default:

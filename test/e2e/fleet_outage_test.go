@@ -29,7 +29,7 @@ func TestF49F53ADatabaseThatIsDownInMidSpikeLosesNothing(t *testing.T) {
 				defer stop()
 				crowd.awaitAnswers(t, 200)
 				before, _, _ := crowd.answered()
-				d.restart(down)
+				d.restart(d.ledger, down)
 				during, _, _ := crowd.answered()
 				caught := d.catchesUp("spring")
 				crowd.awaitAnswers(t, 200)

@@ -189,6 +189,7 @@ type setup struct {
 	name   string
 	ledger services.Kind
 	redis  bool // Redis is the gate
+	synced bool // and syncs each write, so that it may be killed
 }
 
 // A trial is a setup, and when its campaigns are answered.
@@ -217,10 +218,10 @@ var alone = setup{name: "one server on SQLite"}
 func withSQLite() []setup { return append([]setup{alone}, setups...) }
 
 var setups = []setup{
-	{"MariaDB is ledger and gate", services.MariaDB, false},
-	{"PostgreSQL is ledger and gate", services.PostgreSQL, false},
-	{"Redis is the gate of MariaDB", services.MariaDB, true},
-	{"Redis is the gate of PostgreSQL", services.PostgreSQL, true},
+	{"MariaDB is ledger and gate", services.MariaDB, false, false},
+	{"PostgreSQL is ledger and gate", services.PostgreSQL, false, false},
+	{"Redis is the gate of MariaDB", services.MariaDB, true, false},
+	{"Redis is the gate of PostgreSQL", services.PostgreSQL, true, false},
 }
 
 // A deployment is a fleet with its servers, each behind a proxy.
@@ -228,6 +229,8 @@ type deployment struct {
 	*fleet
 	ledger *services.Server // nil: a file
 	gate   *services.Server // nil: the ledger decides
+	// killable tells that the gate loses nothing if it is killed.
+	killable bool
 	// The nodes that answer reach the servers through these, and those that only record through theirs.
 	toLedger, toGate         *services.Proxy
 	recordLedger, recordGate *services.Proxy
@@ -270,7 +273,8 @@ func (s setup) deploy(t *testing.T, more ...string) *deployment {
 		d.fleet = newFleet(t, at[0], "", more...)
 		return d
 	}
-	d.gate = services.Redis.Server(t)
+	d.gate = services.Redis.Server(t, map[bool][]string{true: {"--appendfsync", "always"}}[s.synced]...)
+	d.killable = s.synced
 	d.toGate, at[1] = through(t, d.gate, d.gate.URL())
 	d.recordLedger, own[0] = through(t, d.ledger, url)
 	d.recordGate, own[1] = through(t, d.gate, d.gate.URL())
@@ -310,10 +314,10 @@ func through(t *testing.T, s *services.Server, url string) (*services.Proxy, str
 	return p, url
 }
 
-// restart kills the ledger's server and starts it again, without it for some time.
-func (d *deployment) restart(without time.Duration) {
+// restart kills a server and starts it again, without it for some time.
+func (d *deployment) restart(s *services.Server, without time.Duration) {
 	d.t.Helper()
-	err := d.ledger.Kill()
+	err := s.Kill()
 	<-time.After(without)
-	stage.Must(d.t, errors.Join(err, d.ledger.Restart(d.t.Context())))
+	stage.Must(d.t, errors.Join(err, s.Restart(d.t.Context())))
 }
