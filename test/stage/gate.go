@@ -158,6 +158,9 @@ func (g *Gate) decide(c *Course, user firstcome.UserID, direct bool) firstcome.D
 		d.Coupon = c.told(held)
 	}
 	d.Lease = c.lease(d, g.Lease)
+	if direct && !d.Outcome.HasCoupon() && c.Pace != nil {
+		d.Lease = 0 // others join
+	}
 	c.endLine(now, false)
 	d.InLine = c.Line.Waiting
 	return d

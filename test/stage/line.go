@@ -32,7 +32,7 @@ func (c *Course) join(user firstcome.UserID, limit int64) int64 {
 // end ends a ticket.
 func (c *Course) end(user firstcome.UserID, served bool) {
 	delete(c.Tickets, user)
-	c.left[user] = !served
+	c.left[user] = true
 	c.Line.Waiting--
 	if served {
 		c.Line.Served++
@@ -42,29 +42,43 @@ func (c *Course) end(user firstcome.UserID, served bool) {
 	}
 }
 
-// endLine sends everybody away if the campaign is closed, or every coupon is in force and nobody stands by; because of a
-// change that was just made, or not.
-func (c *Course) endLine(now time.Time, changed bool) (ended string) {
+// ending returns what became of the generation if everybody is sent away: the campaign is closed, or every coupon is in
+// force and nobody stands by; because of a change that was just made, or not.
+func (c *Course) ending(now time.Time, changed bool) (past flow.PastLine, ends bool) {
 	why := firstcome.Decide(c.lined(), now, int64(len(c.Holders)), false, true)
 	if c.Line.LastTicket == 0 || why != firstcome.Closed && why != firstcome.SoldOut {
-		return ""
+		return past, false
 	}
 	at := now
 	if why == firstcome.Closed && !changed {
 		at = c.Since(why)
 	}
 	l := c.Line
-	c.Past = slices.Insert(c.Past, 0, flow.PastLine{
+	return flow.PastLine{
 		Generation: l.Generation, Reason: why.String(), EndedAt: at, LastTicket: l.LastTicket, ServedThrough: l.ServedThrough,
 		Served: l.Served, Waiting: l.Waiting,
-	})
+	}, true
+}
+
+// endLine ends the generation if everybody is sent away, and tells why.
+func (c *Course) endLine(now time.Time, changed bool) (ended string) {
+	past, ends := c.ending(now, changed)
+	if !ends {
+		return ""
+	}
+	c.Past = slices.Insert(c.Past, 0, past)
 	for user := range c.Tickets {
 		c.left[user] = true
 	}
 	clear(c.Tickets)
 	c.joined = nil
-	c.Line = firstcome.Line{Generation: l.Generation + 1, Due: l.Due}
-	return why.String()
+	c.Line = behind(c.Line)
+	return past.Reason
+}
+
+// behind returns the line behind one that ended.
+func behind(l firstcome.Line) firstcome.Line {
+	return firstcome.Line{Generation: l.Generation + 1, Due: l.Due}
 }
 
 // next returns who is served next.
@@ -94,14 +108,19 @@ func (g *Gate) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (s
 }
 
 func (g *Gate) serve(c *Course, limit int64) (served flow.Served) {
-	now, clock := g.now(c), g.Clock().UTC().Truncate(time.Microsecond)
+	if c.Line.Waiting == 0 {
+		return served
+	}
+	now, clock, before := g.now(c), g.Clock().UTC().Truncate(time.Microsecond), c.Line
 	served.Ended = c.endLine(now, false)
 	campaign := c.lined()
 	free := campaign.Quantity - int64(len(c.Holders))
 	opens := firstcome.Decide(campaign, now, -1, false, false)
 	if c.Line.Waiting > 0 && opens == firstcome.Waiting {
-		var turns int64
-		turns, c.Line.Due = campaign.Pace.Take(c.Line.Due, clock, min(limit, free, c.Line.Waiting))
+		turns, due := campaign.Pace.Take(c.Line.Due, clock, min(limit, free, c.Line.Waiting))
+		if turns > 0 || due.Before(c.Line.Due) {
+			c.Line.Due = due
+		}
 		for _, user := range c.next(turns) {
 			ticket := c.Tickets[user]
 			coupon := g.issue(c, user, now)
@@ -112,12 +131,15 @@ func (g *Gate) serve(c *Course, limit int64) (served flow.Served) {
 			c.end(user, true)
 		}
 		if turns > 0 {
-			c.OpenedAt, c.SoldOutAt, c.seen = c.Opened(now), c.Full(int64(len(c.Holders)), now), now
+			c.OpenedAt, c.SoldOutAt = c.Opened(now), c.Full(int64(len(c.Holders)), now)
 		}
 		if ended := c.endLine(now, false); ended != "" {
 			served.Ended = ended
 		}
 		free -= turns
+	}
+	if c.Line != before || c.window(now) != c.window(c.seen) {
+		c.seen = now
 	}
 	served.Waiting = c.Line.Waiting
 	switch {
@@ -146,11 +168,11 @@ func (g *Gate) Lines(_ context.Context, each func(firstcome.CampaignID)) error {
 func (g *Gate) Place(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (place firstcome.Place, held firstcome.Coupon, err error) {
 	known := g.of(id, func(c *Course) {
 		now := g.now(c)
-		c.endLine(now, false)
+		_, ends := c.ending(now, false)
 		var holds bool
 		if held, holds = c.Holders[user]; holds {
 			held = c.told(held)
-		} else if ticket := c.Tickets[user]; ticket > 0 {
+		} else if ticket := c.Tickets[user]; ticket > 0 && !ends {
 			place = c.lined().Place(c.Line, ticket, int64(len(c.Holders)), now)
 		} else {
 			err = firstcome.ErrNoTicket
@@ -165,15 +187,17 @@ func (g *Gate) Place(_ context.Context, id firstcome.CampaignID, user firstcome.
 // Leave is flow.Places'.
 func (g *Gate) Leave(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (err error) {
 	known := g.of(id, func(c *Course) {
-		c.endLine(g.now(c), false)
+		now := g.now(c)
+		_, ends := c.ending(now, false)
 		_, holds := c.Holders[user]
 		ticket := c.Tickets[user]
 		switch {
-		case ticket > 0:
+		case ticket > 0 && !ends:
 			c.end(user, false)
+			c.seen = now
 		case holds:
 			err = firstcome.ErrServed
-		case !c.left[user]:
+		case ticket == 0 && !c.left[user]:
 			err = firstcome.ErrNoTicket
 		}
 	})
@@ -187,10 +211,11 @@ func (g *Gate) Leave(_ context.Context, id firstcome.CampaignID, user firstcome.
 func (g *Gate) LineOf(_ context.Context, id firstcome.CampaignID) (state flow.LineState, err error) {
 	err = g.of(id, func(c *Course) {
 		now := g.now(c)
-		c.endLine(now, false)
-		state = flow.LineState{
-			Campaign: c.Campaign, Line: c.Line, InForce: int64(len(c.Holders)), Now: now, Past: slices.Clone(c.Past[:min(len(c.Past), flow.MaxPastLines)]),
+		state = flow.LineState{Campaign: c.Campaign, Line: c.Line, InForce: int64(len(c.Holders)), Now: now, Past: slices.Clone(c.Past)}
+		if past, ends := c.ending(now, false); ends {
+			state.Past, state.Line = slices.Insert(state.Past, 0, past), behind(c.Line)
 		}
+		state.Past = state.Past[:min(len(state.Past), flow.MaxPastLines)]
 	})
 	return state, err
 }

@@ -26,6 +26,14 @@ func TestTheFakeGateConforms(t *testing.T) {
 	})
 }
 
+func TestTheFakeLineConforms(t *testing.T) {
+	conform.Line(t, func(*testing.T) conform.Subject {
+		o, g := stage.NewOperator(), stage.NewGate(0)
+		g.Clock, o.Gates = o.Now, []flow.RemoteGate{g}
+		return o
+	})
+}
+
 // A stream is a fake journal as conform.Journal looks at it.
 type stream struct {
 	stage.Journal
