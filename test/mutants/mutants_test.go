@@ -87,12 +87,12 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "SQLite's gate ignores a new closing time",
-		file: "internal/ledger/stock.go", old: "s.OpensAt, s.ClosesAt, s.decidedAt = instant(opensAt), instant(closesAt), instant(decidedAt)", new: "s.OpensAt, s.decidedAt = instant(opensAt), instant(decidedAt)",
+		file: "internal/ledger/stock.go", old: "when(&s.OpensAt), when(&s.ClosesAt), &s.Paused", new: "when(&s.OpensAt), when(new(time.Time)), &s.Paused",
 		pkg: "./internal/ledger", test: "TestTheSQLiteGateConforms",
 	},
 	{
 		bug:  "SQLite's gate ignores a new opening time",
-		file: "internal/ledger/stock.go", old: "s.OpensAt, s.ClosesAt, s.decidedAt = instant(opensAt), instant(closesAt), instant(decidedAt)", new: "s.ClosesAt, s.decidedAt = instant(closesAt), instant(decidedAt)",
+		file: "internal/ledger/stock.go", old: "when(&s.OpensAt), when(&s.ClosesAt), &s.Paused", new: "when(new(time.Time)), when(&s.ClosesAt), &s.Paused",
 		pkg: "./internal/ledger", test: "TestTheSQLiteGateConforms",
 	},
 	{
