@@ -42,7 +42,7 @@ func announce(ctx context.Context, address string, trust *x509.CertPool, claims 
 	return c, awaitPing(bufio.NewReader(c))
 }
 
-// awaitPing reads frames up to the answer to a ping.
+// awaitPing reads frames until the answer to a ping comes.
 func awaitPing(r *bufio.Reader) error {
 	for {
 		head := make([]byte, 9)
@@ -58,7 +58,7 @@ func awaitPing(r *bufio.Reader) error {
 	}
 }
 
-// TestF29BodiesThatAreAnnouncedAndDoNotComeTakeNoMemory has 6,000 claims announce 64 KiB each, which
+// TestF29BodiesThatAreAnnouncedAndDoNotComeTakeNoMemory has 6,000 claims announce 64 KiB each. Together that
 // would be 375 MiB.
 func TestF29BodiesThatAreAnnouncedAndDoNotComeTakeNoMemory(t *testing.T) {
 	const conns, claims, residentLimit = 60, 100, 256 << 20

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// auditServer has firstcome audit ask the server for all its campaigns, and wants
-// no breach.
+// auditServer runs firstcome audit against all campaigns of the server, and fails the test on
+// any breach.
 func (p *process) auditServer() {
 	p.t.Helper()
 	p.wantNoBreach(execute(p.t, p.t.TempDir(), "audit", "--server", p.url, "--secret-file", p.ledger()+".secret"))

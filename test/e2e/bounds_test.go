@@ -29,8 +29,8 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// certify makes a certificate for 127.0.0.1 and returns its file, its key's file,
-// and who trusts it.
+// certify makes a certificate for 127.0.0.1. It returns its file, its key's file,
+// and a TLS configuration that trusts it.
 func certify(t *testing.T) (cert, key string, trust *x509.CertPool) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -54,7 +54,7 @@ func certify(t *testing.T) (cert, key string, trust *x509.CertPool) {
 	return cert, key, trust
 }
 
-// holdLock takes SQLite's write lock from a server, and returns what gives it back.
+// holdLock takes SQLite's write lock from a server, and returns a function that gives it back.
 func holdLock(t *testing.T, file string) (release func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite", file)
@@ -73,8 +73,8 @@ func holdLock(t *testing.T, file string) (release func()) {
 	return release
 }
 
-// A flood is requests by HTTP/2, a hundred at once on each connection, so that
-// tens of thousands can wait without as many connections.
+// A flood sends requests by HTTP/2, a hundred at once on each connection. So tens of thousands
+// can wait on few connections.
 type flood struct {
 	clients []*http.Client
 	next    atomic.Int64
@@ -98,8 +98,8 @@ func newFlood(p *process, conns int, trust *x509.CertPool) *flood {
 	return f
 }
 
-// run sends so many requests, each for a new user, with as many at once on each
-// connection, and returns when all are answered.
+// run sends the requests, each for a new user, with as many at once on each
+// connection. It returns when all are answered.
 func (f *flood) run(ctx context.Context, url string, requests int64, atOnce int) {
 	var all sync.WaitGroup
 	for _, c := range f.clients {
@@ -139,8 +139,8 @@ func (f *flood) claim(ctx context.Context, c *http.Client, url string, n int64) 
 }
 
 // TestF34FiftyThousandRequestsWaitInBoundedMemory stalls the writer by holding
-// SQLite's write lock while 50,000 requests come. As many wait as may; the rest is
-// told to come again; and when the lock is given back, all that waited are
+// SQLite's write lock while 50,000 requests come. As many as the limit allows wait, and the rest are
+// told to come again. When the test releases the lock, all that waited are
 // answered. A machine that takes longer than SQLite waits for its lock, 5 s, tells
 // a batch every 5 s that it is unknown what became of it.
 func TestF34FiftyThousandRequestsWaitInBoundedMemory(t *testing.T) {
@@ -150,7 +150,7 @@ func TestF34FiftyThousandRequestsWaitInBoundedMemory(t *testing.T) {
 	cert, key, trust := certify(t)
 	p := serve(t, launch{
 		env: []string{fmt.Sprintf("GOMEMLIMIT=%d", goLimit)},
-		// Who waits is to be answered in the end, and not to be told that it took long.
+		// Whoever waits must be answered in the end, and must not be told that it took too long.
 		args: []string{"--answer-wait", "60s", "--tls-cert", cert, "--tls-key", key},
 	})
 	p.secure(trust)

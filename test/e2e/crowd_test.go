@@ -21,7 +21,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A crowd is many clients of one campaign, who keep what each claim was answered.
+// A crowd is many clients of one campaign. It keeps the answer to each claim.
 type crowd struct {
 	campaign string
 	start    time.Time
@@ -44,10 +44,10 @@ func newCrowd(campaign string) *crowd {
 	return &crowd{campaign: campaign, start: time.Now(), random: seed.Of("crowd of " + campaign), held: map[string]bool{}, grown: make(chan struct{})}
 }
 
-// user returns a user who did not claim yet.
+// user returns a user who has not claimed yet.
 func (c *crowd) user() string { return "user-" + strconv.FormatInt(c.next.Add(1), 10) }
 
-// claim claims once and keeps the answer.
+// claim sends one claim and keeps the answer.
 func (c *crowd) claim(ctx context.Context, calls *client.Client, user string) (client.Answer, error) {
 	claim := audit.Claim{User: firstcome.UserID(user), Sent: time.Since(c.start)}
 	answer, err := calls.Claim(ctx, c.campaign, user)
@@ -55,7 +55,7 @@ func (c *crowd) claim(ctx context.Context, calls *client.Client, user string) (c
 	return answer, err
 }
 
-// post claims once, keeps the answer, and returns it as it came.
+// post sends one claim, keeps the answer, and returns it as it came.
 func (c *crowd) post(p *process, user string) (answer *http.Response, text []byte) {
 	p.t.Helper()
 	claim := audit.Claim{User: firstcome.UserID(user), Sent: time.Since(c.start)}
@@ -66,7 +66,7 @@ func (c *crowd) post(p *process, user string) (answer *http.Response, text []byt
 	return answer, text
 }
 
-// keep keeps a claim with its answer, which has just come.
+// keep stores a claim with the answer that has just come.
 func (c *crowd) keep(claim audit.Claim, said client.Answer, err error) {
 	claim.Received = time.Since(c.start)
 	if err == nil {
@@ -134,15 +134,15 @@ func (c *crowd) claimUntil(p *process, clients int) (stop func()) {
 	}
 }
 
-// verdict holds all answers against the coupons that the server has, and its
-// ledger against the promises.
+// verdict compares all answers with the coupons that the server has, and audits its
+// ledger.
 func (c *crowd) verdict(p *process) {
 	p.t.Helper()
 	p.audit()
 	c.wereTrue(p)
 }
 
-// wereTrue holds all answers against the coupons that a node has.
+// wereTrue compares all answers with the coupons that a node has.
 func (c *crowd) wereTrue(p *process) {
 	p.t.Helper()
 	campaign, err := p.calls.Campaign(p.t.Context(), c.campaign)
@@ -167,7 +167,7 @@ func (c *crowd) wereTrue(p *process) {
 	p.t.Logf("%d claims, %d of them unknown; %d coupons; %d breaches", len(c.claims), len(c.errs), len(history.Coupons), found.Total)
 }
 
-// findAgain has every holder ask again, and wants that each finds their coupon.
+// findAgain has every holder ask again. The test fails unless each finds their coupon.
 // The verdict compares numbers and codes.
 func (c *crowd) findAgain(p *process) {
 	p.t.Helper()
@@ -192,7 +192,7 @@ func (c *crowd) findAgain(p *process) {
 	all.Wait()
 }
 
-// isProblem returns what a server answered instead of an outcome, or nil if it
+// isProblem returns the server's answer if it has no outcome, or nil if the server
 // did not answer at all.
 func isProblem(err error) *client.Problem {
 	var p *client.Problem

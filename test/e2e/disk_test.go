@@ -15,9 +15,9 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// onDisk runs a test in a child process that has a file system of its own, of a
-// few megabytes, in the directory given to it. No right is needed for that but to
-// make a user namespace, which root has.
+// onDisk runs a test in a child process with a file system of its own: a few megabytes, in the
+// directory that the child is given. That needs only the right to make a user namespace,
+// which root has.
 func onDisk(t *testing.T, test func(t *testing.T, disk string)) {
 	const child = "E2E_DISK"
 	if disk := os.Getenv(child); disk != "" {
@@ -54,8 +54,8 @@ func serveUnprivileged(t *testing.T, dir string) *process {
 	return serve(t, launch{dir: dir, attr: namespace(0, 1000, 0, 0)})
 }
 
-// fill takes all of a disk's room but what a server needs to begin, and returns
-// what gives it back.
+// fill takes all room on a disk except what a server needs to start. It returns a function
+// that frees the room again.
 func fill(t *testing.T, disk string, room int64) (free func()) {
 	t.Helper()
 	var f syscall.Statfs_t
@@ -67,8 +67,8 @@ func fill(t *testing.T, disk string, room int64) (free func()) {
 	}
 }
 
-// claimUntilUnknown has clients claim for new users until each of them got an
-// error, and wants that it says that it is safe to ask again.
+// claimUntilUnknown has clients claim for new users until each client has got an
+// error. The error must say that asking again is safe.
 func (c *crowd) claimUntilUnknown(p *process) {
 	p.t.Helper()
 	var all sync.WaitGroup
@@ -91,9 +91,8 @@ func (c *crowd) claimUntilUnknown(p *process) {
 	all.Wait()
 }
 
-// isHonest wants that a server whose disk takes no writes says so and goes on
-// otherwise: claims get 503 as problem+json, reads are answered, it is alive and
-// ready, because no other node would help.
+// isHonest checks a server whose disk takes no writes: claims get 503 as problem+json, reads are
+// answered, and the server is alive and ready, because no other node would do better.
 func (c *crowd) isHonest(p *process) {
 	p.t.Helper()
 	for _, path := range []string{"/livez", "/readyz", "/v1/campaigns/spring/claims/" + c.holders[0]} {
@@ -158,7 +157,7 @@ func TestF55AFileThatBecomesReadOnlyIs503AndHealsWithoutARestart(t *testing.T) {
 		free()
 		crowd.claimUntilUnknown(p)
 		crowd.isHonest(p)
-		// It logs one failure a second.
+		// The server logs one failure a second.
 		waitFor(t, "the log to say that the ledger is read-only", func() bool {
 			crowd.post(p, crowd.user())
 			return strings.Contains(p.text(), "readonly")

@@ -31,7 +31,7 @@ func (c *crowd) quantile(of span, part float64) time.Duration {
 	return took[int(float64(len(took)-1)*part)]
 }
 
-// during returns the span in which the crowd gets so many more answers.
+// during returns the time span in which the crowd gets so many more answers.
 func (c *crowd) during(t *testing.T, answers int) span {
 	t.Helper()
 	from := time.Since(c.start)
@@ -39,7 +39,7 @@ func (c *crowd) during(t *testing.T, answers int) span {
 	return span{from, time.Since(c.start)}
 }
 
-// issueDirectly issues coupons to users nobody else claims for, a thousand a call.
+// issueDirectly issues coupons to users for whom nobody claims, a thousand in each call.
 func (f *fleet) issueDirectly(id string, coupons int) {
 	f.t.Helper()
 	const most = 1000
@@ -56,9 +56,9 @@ func (f *fleet) issueDirectly(id string, coupons int) {
 	}
 }
 
-// TestF49ABacklogOfWhoeverDoesNotRecordSlowsNobodyAndDrains stops everybody who records, lets a backlog grow, and
-// starts them again. Meanwhile claims are answered about as fast as before, metrics tell the backlog and its age, and
-// neither the nodes nor those who record later need memory for it.
+// TestF49ABacklogOfWhoeverDoesNotRecordSlowsNobodyAndDrains stops all recorders, lets a backlog grow, and
+// starts the recorders again. Meanwhile claims are answered about as fast as before, and metrics show the backlog and
+// its age. Neither the nodes nor the recorders need memory for it.
 func TestF49ABacklogOfWhoeverDoesNotRecordSlowsNobodyAndDrains(t *testing.T) {
 	const (
 		answers  = 400
@@ -120,7 +120,7 @@ func TestF49ABacklogOfWhoeverDoesNotRecordSlowsNobodyAndDrains(t *testing.T) {
 	d.verdict(crowd)
 }
 
-// recorded waits until the ledger has so many coupons of a campaign, as long as that goes on.
+// recorded waits until the ledger has so many coupons of a campaign, as long as their number grows.
 func (f *fleet) recorded(id string, coupons int64) {
 	f.t.Helper()
 	for have := int64(0); have < coupons; {

@@ -12,8 +12,8 @@ import (
 )
 
 // TestF24ACrowdBeforeTheOpening has a crowd ask all nodes without pause until the campaign opens by the
-// gate's clock: everybody is told when to come, nobody is early, and the gate sees little of it, because
-// what it said is repeated for 200 ms.
+// gate's clock. Everybody is told when to come, and nobody is issued a coupon early. The gate gets few calls, because
+// nodes repeat its answer for 200 ms.
 func TestF24ACrowdBeforeTheOpening(t *testing.T) {
 	const clients, quantity, before = 24, 2000, 3 * time.Second
 	for _, s := range withSQLite() {
@@ -54,8 +54,8 @@ func TestF26RetriesWithoutPauseDoNotCollapse(t *testing.T) {
 	}
 }
 
-// TestF25OneUserWhoClaimsAHundredTimesAtOnceAtAllNodesIsIssuedOneCoupon has one user
-// after the other do that.
+// TestF25OneUserWhoClaimsAHundredTimesAtOnceAtAllNodesIsIssuedOneCoupon repeats that with one user
+// after the other.
 func TestF25OneUserWhoClaimsAHundredTimesAtOnceAtAllNodesIsIssuedOneCoupon(t *testing.T) {
 	const users, claims = 5, 100
 	for _, s := range setups {

@@ -15,7 +15,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// freeze stops a process as it stands (SIGSTOP), until thaw.
+// freeze stops a process with SIGSTOP, until thaw.
 func (p *process) freeze() { p.signal(syscall.SIGSTOP) }
 
 func (p *process) thaw() { p.signal(syscall.SIGCONT) }
@@ -25,9 +25,9 @@ func (p *process) signal(s syscall.Signal) {
 	stage.Must(p.t, p.cmd.Process.Signal(s))
 }
 
-// TestF23WhoIsFrozenInMidIssueAndContinuedBreaksNothing freezes a node, and one who
-// records, for longer than others wait before they take over what these have. The
-// others go on meanwhile. Then both go on with whatever they were about to write.
+// TestF23WhoIsFrozenInMidIssueAndContinuedBreaksNothing freezes a node and a recorder for
+// longer than others wait before they take over its entries. The others go on
+// meanwhile. Then both thaw, and write what they were about to write.
 func TestF23WhoIsFrozenInMidIssueAndContinuedBreaksNothing(t *testing.T) {
 	for _, s := range trials() {
 		t.Run(s.name, func(t *testing.T) {
@@ -48,12 +48,12 @@ func TestF23WhoIsFrozenInMidIssueAndContinuedBreaksNothing(t *testing.T) {
 				p.freeze()
 			}
 			<-time.After(frozen)
-			crowd.awaitAnswers(t, 50) // where the ledger decides, once it ends the transaction of who is frozen
+			crowd.awaitAnswers(t, 50) // where the ledger decides, once it has ended the frozen node's transaction
 			for _, p := range both {
 				p.thaw()
 			}
 			crowd.awaitAnswers(t, 50)
-			if len(d.recorders) > 0 { // who was frozen records on, alone
+			if len(d.recorders) > 0 { // the recorder that was frozen records on, alone
 				d.recorders[1].stop()
 				crowd.awaitAnswers(t, 50)
 			}
@@ -75,9 +75,9 @@ func (p *process) goroutines() (count int) {
 }
 
 // TestF09F12AGateThatHangsIsToldByTheDeadlineAndHeals freezes the server that
-// decides while users claim without pause. Each of them is answered: 503 after the
-// deadline. What waits for the server is no more than who asks. Redis is frozen for longer than
-// its clients wait for a sign of life, four seconds, so that they give the connections up.
+// decides while users claim without pause. Each user is answered 503 after the
+// deadline. No more requests wait for the server than there are clients. Redis is frozen for longer than
+// the four seconds that its clients wait for a sign of life, so that they give up their connections.
 func TestF09F12AGateThatHangsIsToldByTheDeadlineAndHeals(t *testing.T) {
 	const clients = 24
 	for _, s := range setups {
@@ -120,7 +120,7 @@ func TestF09F12AGateThatHangsIsToldByTheDeadlineAndHeals(t *testing.T) {
 	}
 }
 
-// connections returns how often Redis was connected to since its start; 0 where the ledger decides.
+// connections returns how many connections Redis has accepted since its start; 0 where the ledger decides.
 func (d *deployment) connections() (count int64) {
 	d.t.Helper()
 	if d.gate == nil {
@@ -142,8 +142,8 @@ func (c *crowd) unknown() []error {
 	return slices.Clone(c.errs)
 }
 
-// unavailable wants that each claim without an outcome was answered so: 503, with the
-// time to come again.
+// unavailable checks that each claim without an outcome was answered 503, with the
+// time to ask again.
 func unavailable(t *testing.T, errs []error) {
 	t.Helper()
 	for _, err := range errs {

@@ -72,8 +72,8 @@ func (d *deployment) killOne(turn int, random *rand.Rand) {
 }
 
 // TestF11F12F17F52AFleetWhoseRepliesAreLostKeepsEveryPromise cuts and delays the
-// connections of nodes and of recorders to the gate and to the ledger, and of clients to nodes, and
-// loses single replies, while coupons are issued.
+// connections of nodes and recorders to the gate and to the ledger, and those of clients to nodes. It also
+// loses single replies, all while coupons are issued.
 func TestF11F12F17F52AFleetWhoseRepliesAreLostKeepsEveryPromise(t *testing.T) {
 	for _, s := range trials() {
 		t.Run(s.name, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestF11F12F17F52AFleetWhoseRepliesAreLostKeepsEveryPromise(t *testing.T) {
 	}
 }
 
-// harm does one kind of harm, and heals it.
+// harm injects one kind of fault, and heals it.
 func harm(p *services.Proxy, kind int, random *rand.Rand) {
 	switch kind % 3 {
 	case 0:

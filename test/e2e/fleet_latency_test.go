@@ -63,7 +63,7 @@ func TestF12WhereEveryReplyTakesFiveSecondsClaimsAreUnknownAndThenAsFastAsBefore
 	}
 }
 
-// longestIn returns how long any claim took that was sent in a span, whatever it was answered.
+// longestIn returns how long the slowest claim took of those sent in a time span, whatever its answer.
 func (c *crowd) longestIn(of span) (longest time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -53,7 +53,7 @@ func TestF10ScriptsThatAFleetsRedisForgetsInMidLoadAreNotNoticed(t *testing.T) {
 	f.verdict(crowd)
 }
 
-// occupy takes all connections that a server gives, and returns what lets them go.
+// occupy takes all connections that a server gives, and returns a function that closes them.
 func occupy(t *testing.T, s *services.Server, gate bool) (release func()) {
 	t.Helper()
 	if gate {
@@ -79,7 +79,7 @@ func occupy(t *testing.T, s *services.Server, gate bool) (release func()) {
 	}
 }
 
-// occupyRedis has Redis take fewer clients, and then takes all of those connections.
+// occupyRedis lowers Redis's limit of clients, and then takes all of those connections.
 func occupyRedis(t *testing.T, s *services.Server) (release func()) {
 	t.Helper()
 	tellRedis(t, s.URL(), "CONFIG", "SET", "maxclients", "20")
@@ -118,7 +118,7 @@ func TestF17WhereTheDecidersConnectionsAreUsedUpClaimsAre503AndItHeals(t *testin
 			proxy.Cut()
 			release := occupy(t, server, d.gate != nil)
 			proxy.Heal()
-			// Who was issued a coupon before may hear of it only now.
+			// A user who was issued a coupon before may hear of it only now.
 			from, told := time.Since(crowd.start), len(crowd.unknown())
 			waitFor(t, "claims that are not decided", func() bool { return len(crowd.unknown()) > told+100 })
 			if issued, _ := crowd.issuedIn(span{from, time.Since(crowd.start)}); issued > 0 {

@@ -34,7 +34,7 @@ func (c *crowd) issuedIn(s span) (issued int, refused int) {
 	return issued, refused
 }
 
-// asked returns how many claims were answered.
+// asked returns how many claims have been answered.
 func (c *crowd) asked() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,7 +73,7 @@ func (o *operator) between(answered time.Duration, next func(context.Context, *c
 	return after
 }
 
-// issuing waits until somebody is issued a coupon who claimed after an instant.
+// issuing waits until somebody who claimed after an instant is issued a coupon.
 func (o *operator) issuing(from time.Duration) {
 	o.f.t.Helper()
 	waitFor(o.f.t, "coupons that are issued again", func() bool {
@@ -119,8 +119,8 @@ func (o *operator) quantity(to int64) func(context.Context, *client.Client) erro
 	}
 }
 
-// sellOut lowers the quantity to a little above what is in force, which takes several
-// attempts where others are issued meanwhile, and waits until that is in force.
+// sellOut lowers the quantity to a little above what is in force, and waits until that many are in force. Where
+// others are issued coupons meanwhile, that takes several attempts.
 func (o *operator) sellOut(ctx context.Context, c *client.Client) error {
 	for more := int64(10); ; more *= 2 {
 		now, err := c.Campaign(ctx, o.crowd.campaign)

@@ -39,7 +39,7 @@ func TestF17FewFileDescriptorsShedButDoNotDeadlock(t *testing.T) {
 		stage.Must(t, err)
 		all = append(all, c)
 	}
-	// While they are open, a claim is answered, or told that it should come again.
+	// While they are open, a claim is answered with an outcome or told to come again.
 	if _, err := p.calls.Claim(t.Context(), "spring", "among-hoarders"); err != nil && (isProblem(err) == nil || isProblem(err).Status != http.StatusServiceUnavailable) {
 		t.Errorf("among idle connections a claim got %v", err)
 	}
@@ -164,7 +164,7 @@ func keepsNobodyOut(t *testing.T, room int) {
 	crowd.awaitAnswers(t, 100)
 	started := time.Since(crowd.start)
 	release := hoard(t, p, connections)
-	// A client who comes only now finds room, too.
+	// A client that connects only now finds room, too.
 	crowd.awaitAnswers(t, 1000)
 	p.closeIdle()
 	if answer, _ := crowd.post(p, crowd.user()); answer.StatusCode != 201 {

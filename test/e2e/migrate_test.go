@@ -14,7 +14,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// alter changes a ledger behind firstcome's back.
+// alter changes a ledger without firstcome.
 func alter(t *testing.T, file string, statements ...string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", file)

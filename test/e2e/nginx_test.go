@@ -97,7 +97,7 @@ func openPage(t *testing.T, shop, from string) *page {
 	return &page{t, shop, &http.Client{Transport: transport}}
 }
 
-// asks sends a request as a browser does for a page of the shop itself.
+// asks sends a request as a browser does for one of the shop's own pages.
 func (p *page) asks(method, path, token string, header ...string) (status int, body []byte) {
 	p.t.Helper()
 	r, err := http.NewRequestWithContext(p.t.Context(), method, p.shop+path, http.NoBody)
@@ -170,7 +170,7 @@ func TestThePagesOfAShopClaimThroughItsOwnProxy(t *testing.T) {
 			t.Errorf("%s with an operator's key answers %d %s", operation, status, body)
 		}
 	}
-	// What a client says of where it is counts for nothing, and nobody else is limited for it.
+	// The address that a client claims for itself counts for nothing, and nobody else is limited for it.
 	for n := asked; n < burst; n++ {
 		if status, body := shop.asks("GET", "/v1/campaigns/spring", token("c"), "X-Forwarded-For", fmt.Sprintf("203.0.113.%d", n)); status != 200 {
 			t.Fatalf("request %d of an address answers %d %s", n, status, body)

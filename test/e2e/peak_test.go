@@ -16,7 +16,7 @@ import (
 	"github.com/firstcome/firstcome/client"
 )
 
-// early is what a crowd was told before the opening.
+// early records what a crowd was told before the opening.
 type early struct {
 	mu      sync.Mutex // guards what follows
 	refused int

@@ -68,7 +68,7 @@ func serve(t *testing.T, l launch) *process {
 	if p.cmd.SysProcAttr == nil {
 		p.cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
-	// Whatever kills the tests kills the server, too.
+	// A signal that kills the tests kills the server, too.
 	p.cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	out, err := os.CreateTemp(t.TempDir(), "out")
 	stage.Must(t, err)
@@ -154,7 +154,7 @@ func wantNoRace(t *testing.T, text string) {
 	}
 }
 
-// stop sends SIGTERM and wants the exit status 0.
+// stop sends SIGTERM, and fails the test unless the exit status is 0.
 func (p *process) stop() {
 	p.t.Helper()
 	p.closeIdle() // else the server waits a second whether they are used again
@@ -162,7 +162,7 @@ func (p *process) stop() {
 	p.awaitEnd()
 }
 
-// awaitEnd waits until the server has ended, and wants the exit status 0.
+// awaitEnd waits until the server has ended, and fails the test unless the exit status is 0.
 func (p *process) awaitEnd() {
 	p.t.Helper()
 	select {
@@ -187,7 +187,7 @@ func (p *process) closeIdle() {
 	p.http.CloseIdleConnections()
 }
 
-// ask sends a request as it is and returns the answer as it came.
+// ask sends a request unchanged, and returns the answer unchanged.
 func (p *process) ask(method, url, body string) (answer *http.Response, text []byte) {
 	p.t.Helper()
 	r, err := http.NewRequestWithContext(p.t.Context(), method, url, strings.NewReader(body))
@@ -313,7 +313,7 @@ func (p *process) mostResident(limit int64) int64 {
 	return resident
 }
 
-// waitFor waits until something holds, where nobody tells when it does.
+// waitFor polls until a condition holds.
 func waitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.After(patience)
@@ -328,8 +328,8 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// insist asks until the answer is another than 503: who is told that it is not known whether
-// something was done, as on a machine that is busy, asks again.
+// insist asks until the answer is not 503. A 503 says that it is unknown whether something was
+// done, as on a busy machine, so the caller asks again.
 func insist(t *testing.T, ask func() error) (err error) {
 	t.Helper()
 	waitFor(t, "an answer other than 503", func() bool {

@@ -45,7 +45,7 @@ func resetRapidly(ctx context.Context, address string, trust *x509.CertPool, mos
 		close(over)
 	}()
 	defer func() {
-		_ = conn.CloseWrite() // the server has read all when it closes, too
+		_ = conn.CloseWrite() // the server has also read everything when it closes
 		<-over
 		_ = conn.Close()
 	}()

@@ -112,7 +112,7 @@ func (c *caller) exchange(conn net.Conn, answers *bufio.Reader, first bool) (las
 }
 
 // TestF22SIGTERMUnderLoadAnswersEveryConnectionThatItAccepted stops the server again and again
-// while clients claim who do not care whether it is ready: some keep their
+// while clients claim that ignore its readiness. Some keep their
 // connections, some make one for each claim, and some have one that they do not use. A connection that was not
 // accepted is reset, and what was sent on it has no effect.
 func TestF22SIGTERMUnderLoadAnswersEveryConnectionThatItAccepted(t *testing.T) {
@@ -139,7 +139,7 @@ func TestF22SIGTERMUnderLoadAnswersEveryConnectionThatItAccepted(t *testing.T) {
 			stage.Must(t, err)
 			defer c.Close()
 		}
-		p.stop() // it has been a failure if somebody had to be cut after the grace
+		p.stop() // it is a failure if the server had to cut somebody off after the grace
 		all.Wait()
 	}
 	p := serve(t, launch{dir: dir})
@@ -163,8 +163,8 @@ func TestF22SIGTERMUnderLoadAnswersEveryConnectionThatItAccepted(t *testing.T) {
 }
 
 // TestF22SIGTERMAtPeakLosesNoAnswerAndResetsNoConnection has clients behind a load
-// balancer, which sends nobody any more once the server is not ready. It has five seconds
-// for that: the machine may have other work.
+// balancer that sends no more requests once the server is not ready. It has five seconds
+// for that, because the machine may have other work.
 func TestF22SIGTERMAtPeakLosesNoAnswerAndResetsNoConnection(t *testing.T) {
 	const clients = 32
 	p := serve(t, launch{args: []string{"--drain-delay", "5s", "--shutdown-grace", "10s"}})

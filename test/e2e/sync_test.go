@@ -18,8 +18,8 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A trace is what strace saw of the ledger's log and of the answers, in lines of
-// the trace: what stands above came first.
+// A trace is what strace saw of the ledger's log and of the answers, by the lines of
+// its output: a lower line came first.
 type trace struct {
 	commits []commit
 	answers map[string]int // by the code of the coupon, the line in which the answer 201 is begun
