@@ -122,7 +122,7 @@ func (g *Gate) before() func(context.Context, firstcome.CampaignID) error {
 }
 
 func (g *Gate) decide(c *Course, user firstcome.UserID, direct bool) firstcome.Decision {
-	now := g.now(c)
+	now, before := g.now(c), c.Line
 	c.endLine(now, false)
 	campaign := c.lined()
 	if direct {
@@ -149,7 +149,7 @@ func (g *Gate) decide(c *Course, user firstcome.UserID, direct bool) firstcome.D
 			c.end(user, true)
 		}
 	}
-	if moves {
+	if moves || c.Line != before {
 		c.seen = now
 	}
 	c.SoldOutAt = c.Full(int64(len(c.Holders)), now)
