@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,17 +13,19 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/load"
 )
 
 type demoCmd struct {
-	Users       count `default:"10000" placeholder:"N" help:"How many users claim (default: 10000)."`
-	Coupons     count `default:"5000" placeholder:"N" help:"How many coupons there are (default: 5000)."`
-	Concurrency count `default:"64" placeholder:"N" help:"Connections, each with one claim at a time (default: 64)."`
-	Repeat      count `default:"1" placeholder:"N" help:"How often each user claims (default: 1)."`
-	Keep        bool  `help:"Leave the server up afterwards, until Ctrl-C, and print its address."`
+	Users       count      `default:"10000" placeholder:"N" help:"How many users claim (default: 10000)."`
+	Coupons     count      `default:"5000" placeholder:"N" help:"How many coupons there are (default: 5000)."`
+	Concurrency count      `default:"64" placeholder:"N" help:"Connections, each with one claim at a time (default: 64)."`
+	Repeat      count      `default:"1" placeholder:"N" help:"How often each user claims (default: 1)."`
+	Pace        paceOrNone `placeholder:"N" help:"Have the users wait in line, and issue so many coupons a second to it; or unlimited, as fast as the gate takes them (default: there is no line)."`
+	Keep        bool       `help:"Leave the server up afterwards, until Ctrl-C, and print its address."`
 }
 
 // demoCampaign is the id of the campaign that demo makes.
@@ -68,6 +71,16 @@ func (c *demoCmd) show(ctx context.Context, t terminal, n *node) error {
 	fmt.Fprintf(t.out, "%d users ask for %d coupons at http://%s, every coupon fsynced in SQLite before its answer.\n\n",
 		c.Users, c.Coupons, n.address())
 	terms := firstcome.Terms{Name: "Demo", Quantity: int64(c.Coupons), Answer: firstcome.Recorded, Benefit: []byte(`{"percent_off":10}`)}
+	if c.paced() {
+		var pace client.Pace
+		if err := json.Unmarshal([]byte(c.Pace), &pace); err != nil {
+			return fmt.Errorf("the pace: %w", err)
+		}
+		terms.Pace = &firstcome.Pace{}
+		if pace.PerSecond != nil {
+			terms.Pace.PerSecond = *pace.PerSecond
+		}
+	}
 	if _, err := n.operator.Create(ctx, "demo", demoCampaign, terms); err != nil {
 		return err
 	}
@@ -104,25 +117,38 @@ func (c *demoCmd) show(ctx context.Context, t terminal, n *node) error {
 func (c *demoCmd) load(ctx context.Context, t terminal, n *node) (*load.Result, error) {
 	var sent atomic.Int64
 	all := int64(c.Users) * int64(c.Repeat)
-	stopProgress := showProgress(ctx, t, "claims", func() course { return course{done: sent.Load(), total: all} })
-	defer stopProgress()
+	server := "http://" + n.address()
+	if c.paced() {
+		defer showLine(ctx, t, server, demoCampaign, int64(c.Coupons))()
+	} else {
+		defer showProgress(ctx, t, "claims", func() course { return course{done: sent.Load(), total: all} })()
+	}
 	return load.Run(ctx, load.Config{
-		Server: "http://" + n.address(), Campaign: demoCampaign, Prefix: "user-",
+		Server: server, Campaign: demoCampaign, Prefix: "user-", Follow: c.paced(),
 		Users: int(c.Users), Repeat: int(c.Repeat), Concurrency: int(c.Concurrency), Timeout: 2 * demoAnswerWait,
 		Progress: func(done, _ int64) { sent.Store(done) },
 	})
 }
 
+// paced tells whether the users wait in line.
+func (c *demoCmd) paced() bool { return c.Pace != "" && c.Pace != "null" }
+
 func (c *demoCmd) print(t terminal, r *load.Result, report audit.Report) {
-	issued, soldOut, already := r.Outcomes["issued"], r.Outcomes["sold_out"], r.Outcomes["already_issued"]
+	issued, soldOut, already := r.Coupons(), r.Outcomes["sold_out"], r.Outcomes["already_issued"]
+	rest := r.Claims - r.Outcomes["issued"] - soldOut - already
+	if r.Line != nil { // who claimed again while in line has one place
+		rest -= r.Outcomes["waiting"] - r.Line.Followed + r.Line.Ends["issued"] + r.Line.Ends["sold_out"]
+		soldOut += r.Line.Ends["sold_out"]
+	}
 	w := t.out
 	fmt.Fprintf(w, "%s.\n\n", r.Headline())
 	line(w, "issued", issued)
 	line(w, "sold out", soldOut)
 	line(w, "already issued", already)
-	line(w, "refused or unknown", r.Claims-issued-soldOut-already)
+	line(w, "refused or unknown", rest)
 	fmt.Fprintf(w, "%20s  %.0f claims a second, %d claims in %.2f s\n", "throughput", r.PerSecond, r.Claims, r.Seconds)
 	fmt.Fprintf(w, "%20s  p50 %.1f  p95 %.1f  p99 %.1f  max %.1f ms\n\n", "latency", r.Latency.P50, r.Latency.P95, r.Latency.P99, r.Latency.Max)
+	printLine(w, r.Line)
 	fmt.Fprintf(w, "The ledger has %d coupons, %d in force, %d facts.\n", report.Coupons, report.InForce, report.Facts)
 	fmt.Fprintf(w, "Audit of the ledger: %d breaches. Audit of %d answers: %s.\n", report.Breaches.Total, r.Claims, verdictWords(r.Verdict))
 	printBreaches(t, report.Breaches)

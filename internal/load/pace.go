@@ -53,19 +53,20 @@ func keptPace(c Config, pace *int64, turns []served) (*Kept, string) {
 // fullBucket is how much of the pace a line makes up for at once: firstcome.Pace.Take has it.
 const fullBucket = 100 * time.Millisecond
 
-// judge adds a time in which people stood in line throughout. The coupons of its first instant were due before it.
+// judge adds a time in which people stood in line throughout. The coupons of its first instant were due before it, and at
+// its last one there may have been fewer people, or coupons, than turns: both are left out.
 func (k *Kept) judge(turns []served, turn time.Duration) {
 	first, last := turns[0].at, turns[len(turns)-1].at
-	if last.Sub(first) < judgedFrom {
+	for len(turns) > 0 && turns[len(turns)-1].at.Equal(last) {
+		turns = turns[:len(turns)-1]
+	}
+	if len(turns) == 0 || turns[len(turns)-1].at.Sub(first) < judgedFrom {
 		return
 	}
-	took := last.Sub(first)
-	for n := range turns {
+	took := turns[len(turns)-1].at.Sub(first)
+	for n := 1; n < len(turns); n++ {
 		if turns[n].at.After(first) {
 			k.Coupons++
-		}
-		if n == 0 {
-			continue
 		}
 		if gap := turns[n].at.Sub(turns[n-1].at); gap > turn+stallFrom {
 			k.Stalls++

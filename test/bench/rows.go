@@ -59,6 +59,8 @@ var rows = []row{
 	{"recorded", recorded, []services.Kind{services.Redis, services.MariaDB, services.PostgreSQL}},
 	{"nodes", nodes, []services.Kind{services.Redis, services.MariaDB}},
 	{"drain", recorder, []services.Kind{services.Redis, services.MariaDB, services.PostgreSQL}},
+	{"line", lines, []services.Kind{services.Redis, services.MariaDB, services.PostgreSQL}},
+	{"pace", pace, []services.Kind{services.PostgreSQL}},
 	{"memory", memory, []services.Kind{services.Redis}},
 }
 
@@ -66,7 +68,7 @@ var rows = []row{
 // same bytes under the same load (winners, refused); one campaign (campaigns); the
 // same campaign when it was new (growth); a call of the script for each claim
 // (claimants); a transaction for each claim (sql-gates); winners on SQLite (decided);
-// one node (nodes); the same database as the gate (recorded); net/http alone (nginx); plain inserts of the same rows (drain).
+// one node (nodes); the same database as the gate (recorded); issuing by the same gate (line); net/http alone (nginx); plain inserts of the same rows (drain).
 const (
 	wantWinners   = "≥ 0.50"
 	wantCPU       = "≤ 2.5"
@@ -87,4 +89,9 @@ const (
 	wantRecorder  = "≥ 0.60"
 	wantHolder    = "≤ 96 bytes"
 	wantJournal   = "0"
+	wantJoin      = "≥ 0.80"
+	wantServe     = "≥ 0.50"
+	wantPace      = "≥ 0.98, at most a bucket ahead"
+
+	wantServeServer = "≥ 0.40"
 )
