@@ -59,7 +59,7 @@ func (s *Server) counted(ctx context.Context, c ledger.Status) (told, error) {
 	case err != nil:
 		return told{c, gateUnknown}, err
 	}
-	c.InForce, c.Issued, c.Now, c.Instants = g.InForce, g.Issued, g.Now, g.Instants
+	c.InForce, c.Issued, c.Now, c.Instants, c.Line.Waiting = g.InForce, g.Issued, g.Now, g.Instants, g.Waiting
 	return told{c, gateOK}, nil
 }
 

@@ -330,6 +330,9 @@ func TestALineOfARemoteGateIsToldAsTheLedgers(t *testing.T) {
 	if r := f.line(); r.number("generation") != 1 || r.number("serving") != 2 || r.number("waiting") != 1 || r.text("state") != "open" {
 		t.Errorf("the line is %s", r.body)
 	}
+	if r := f.call("GET", "/v1/campaigns/c", "").want(t, 200, ""); r.number("waiting") != 1 {
+		t.Errorf("the campaign is %s", r.body)
+	}
 	f.call("GET", "/v1/campaigns/none/line", "").want(t, 404, "")
 	f.call("DELETE", "/v1/campaigns/c/claims/a", "").want(t, 409, "")
 	f.call("DELETE", "/v1/campaigns/c/claims/z", "").want(t, 404, "")

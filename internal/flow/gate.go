@@ -128,7 +128,8 @@ type GateState struct {
 	DrainedThrough int64
 	Now            time.Time // the gate's time
 	// Lost tells that part of what the gate had is gone, so it decides nothing: see ErrLost.
-	Lost bool
+	Lost    bool
+	Waiting int64 // people in line
 	firstcome.Instants
 }
 

@@ -105,11 +105,17 @@ func (o *Over) Leave(ctx context.Context, id firstcome.CampaignID, user firstcom
 	return err
 }
 
-// LineOf is that of Places.
+// LineOf is that of Places. Of a campaign whose gate is lost the ledger answers once it is closed: then nobody is in line.
 func (o *Over) LineOf(ctx context.Context, id firstcome.CampaignID) (LineState, error) {
-	return either(ctx, o, id,
+	state, err := either(ctx, o, id,
 		func() (LineState, error) { return o.RemoteGate.LineOf(ctx, id) },
 		func() (LineState, error) { return o.Book.LineOf(ctx, id) })
+	if errors.Is(err, ErrLost) {
+		if kept, not := o.Book.LineOf(ctx, id); not == nil && kept.Campaign.Closed {
+			return kept, nil
+		}
+	}
+	return state, err
 }
 
 // Holders is a Gate's.

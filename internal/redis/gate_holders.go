@@ -181,6 +181,10 @@ func (g *Gate) state(ctx context.Context, id firstcome.CampaignID) (s flow.GateS
 	if err != nil {
 		return s, err
 	}
+	waiting, err := g.waiting(ctx, k)
+	if err != nil {
+		return s, err
+	}
 	lost, err := g.partGone(ctx, k, parts{version: n[0], inForce: n[2], lastNumber: n[4], drained: n[5]})
 	if err != nil {
 		return s, err
@@ -189,9 +193,22 @@ func (g *Gate) state(ctx context.Context, id firstcome.CampaignID) (s flow.GateS
 		now = decidedAt
 	}
 	return flow.GateState{
-		Version: n[0], Epoch: n[1], InForce: n[2], Issued: n[3], LastNumber: n[4], DrainedThrough: n[5], Now: now, Lost: lost,
+		Version: n[0], Epoch: n[1], InForce: n[2], Issued: n[3], LastNumber: n[4], DrainedThrough: n[5], Now: now, Lost: lost, Waiting: waiting,
 		Instants: firstcome.Instants{OpenedAt: instant(n[7]), SoldOutAt: instant(n[8]), ClosedAt: instant(n[9])},
 	}, nil
+}
+
+// waiting returns how many people are in line.
+func (g *Gate) waiting(ctx context.Context, k *keys) (int64, error) {
+	field, err := g.client.Do(ctx, g.client.B().Hget().Key(k.campaign).Field("line").Build()).ToString()
+	if rueidis.IsRedisNil(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, classify(err)
+	}
+	l, err := readLine(field)
+	return l.Waiting, err
 }
 
 // parts are what the campaign's hash says that the other keys have to agree with.

@@ -18,7 +18,7 @@ import (
 // use every channel, and naming one in addition is an error.
 const Rights = "~firstcome:* resetchannels &firstcome:* +@connection +eval +evalsha +info +time +get +set +unlink " +
 	"+hset +hget +hmget +hlen +hdel +hscan +publish +subscribe +unsubscribe " +
-	"+xadd +xlen +xrange +xdel +xack +xgroup +xreadgroup +xautoclaim +xclaim " +
+	"+xadd +xlen +xrange +xdel +xtrim +xack +xgroup +xreadgroup +xautoclaim +xclaim " +
 	"+cluster|slots +cluster|shards +role"
 
 const (

@@ -245,6 +245,7 @@ func (g *Gate) CouponOf(_ context.Context, id firstcome.CampaignID, user firstco
 func (g *Gate) State(_ context.Context, id firstcome.CampaignID) (state flow.GateState, err error) {
 	err = g.of(id, func(c *Course) {
 		state = flow.GateState{
+			Waiting: c.Line.Waiting,
 			Version: c.Version, Epoch: c.epoch, InForce: int64(len(c.Holders)), Issued: c.Last, LastNumber: c.Last,
 			DrainedThrough: c.Drained, Now: g.Clock().UTC(), Instants: c.Instants,
 		}

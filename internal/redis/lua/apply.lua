@@ -103,7 +103,7 @@ end
 
 -- write keeps the change: pairs of fields and values beside those that every change has.
 local function write(...)
-  if line then line.keep({}) end
+  if line then line.keep({}, {}, {}) end
   redis.call('HSET', campaign_key, 'version', whole(version), 'decided_at', whole(now),
     'cooling', whole(cooling), 'cooling_until', whole(cooling_until),
     'was_opens_at', was_opens_at and whole(was_opens_at) or '', 'was_closes_at', was_closes_at and whole(was_closes_at) or '',

@@ -108,7 +108,7 @@ if want == 'serve' and not idle and before_stock == ISSUED and line.waiting > 0 
   list, before_first = {}, 0
   local from, to = line.id(line.through + 1), whole(line.generation)
   for n, next in ipairs(users > 0 and redis.call('XRANGE', line_key, from, to, 'COUNT', whole(users)) or {}) do
-    next_tickets[n], list[n] = tonumber(string.match(next[1], '%d+$')), next[2][2]
+    next_tickets[n], list[n] = tonumber(string.sub(next[1], string.find(next[1], '-', 1, true) + 1)), next[2][2]
   end
   if #list < users then return {'lost'} end
 end
@@ -122,14 +122,15 @@ local function of_users(key)
   end)
   return found
 end
-local holds, tickets = of_users(holders_key), line and of_users(tickets_key)
+local holds, tickets = of_users(holders_key), line and (want == 'serve' and {} or of_users(tickets_key))
 
 -- A drained number is recorded unless its entry has a flag: see settle.lua.
 local function recorded(entry) return unflagged(entry) and struct.unpack('>I6', entry) <= drained end
 
 -- Decide.
 local outcomes, entries, winners, pairs_of, new = {}, {}, {}, {}, {}
-local places, joined, stopped = {}, {}, {} -- stopped has tickets that ended one by one: id, user, entry or nil
+local places, joined, joined_pairs = {}, {}, {} -- joined has tickets, by user, and the users in their order
+local stopped, over = {}, {} -- of tickets that ended before their turn: their ids, and users and entries
 local suffix = struct.pack('>I7I4', now, terms_version)
 local lined = line and want == 'claim' and (line.pace or line.waiting > 0)
 -- Where nodes may still repeat sold_out, who joins here would hear there that they have not.
@@ -156,7 +157,9 @@ for n = 1, users do
       outcome = UNDECIDED
     else
       outcome, ticket = WAITING, line.join()
-      joined[user], joined[#joined + 1] = ticket, {line.id(ticket), user, line.entry(ticket)}
+      joined[user], joined[#joined + 1] = ticket, user
+      joined_pairs[#joined_pairs + 1] = user
+      joined_pairs[#joined_pairs + 1] = line.entry(ticket)
     end
   elseif outcome == ISSUED then
     if in_force + #winners + cooling >= quantity then
@@ -174,8 +177,13 @@ for n = 1, users do
   outcomes[n] = outcome
   if line then
     if ticket and (want ~= 'claim' and outcome == ISSUED or want == 'serve' or want == 'leave') then
-      stopped[#stopped + 1] = {line.id(ticket), user, want ~= 'serve' and line.entry(ticket) .. OVER}
-      if want == 'serve' then line.through = ticket end
+      if want == 'serve' then
+        line.through = ticket
+      else
+        stopped[#stopped + 1] = line.id(ticket)
+        over[#over + 1] = user
+        over[#over + 1] = line.entry(ticket) .. OVER
+      end
       line.stop(want ~= 'leave')
     end
     if outcome == ISSUED then line.ends(nil, in_force + #winners >= quantity, now) end
@@ -211,8 +219,9 @@ if #fields > 0 and not idle then
   elseif opens then opened_at = now end
 end
 changed = changed and not idle
-if changed and #stopped > 0 then -- may it? These find nothing.
+if changed and (#stopped > 0 or users > 0 and want == 'serve') then -- may it? These find nothing.
   redis.call('XDEL', line_key, '0-0')
+  redis.call('XTRIM', line_key, 'MINID', '0')
   redis.call('HDEL', tickets_key, '')
 end
 if won > 0 or changed and line.ended then
@@ -226,10 +235,11 @@ if won > 0 or changed and line.ended then
   local appended = redis.pcall('XADD', journal_key, '*', unpack(entry))
   if type(appended) == 'table' and appended.err then return appended end
 end
-for n, j in ipairs(joined) do -- the first one may fail, and then nothing has changed
-  redis.call('XADD', line_key, j[1], 'user', j[2])
-  redis.call('HSET', tickets_key, j[2], j[3])
+local first_joined = line and line.last - #joined
+for n, user in ipairs(joined) do -- the first one may fail, and then nothing has changed
+  redis.call('XADD', line_key, line.id(first_joined + n), 'user', user)
 end
+each(joined_pairs, 1, #joined_pairs, function(...) redis.call('HSET', tickets_key, ...) end)
 if won > 0 then
   for from = 1, #pairs_of, CHUNK do
     redis.call('HSET', holders_key, unpack(pairs_of, from, math.min(from + CHUNK - 1, #pairs_of)))
@@ -238,7 +248,7 @@ if won > 0 then
   redis.call('HSET', campaign_key, 'in_force', whole(in_force + won), 'issued', whole(issued + won),
     'last_number', whole(last_number + won), 'sold_out_at', sold_out_at and whole(sold_out_at) or '')
 end
-if changed then line.keep(stopped) end
+if changed then line.keep(stopped, want == 'serve' and list or {}, over) end
 if won > 0 then redis.pcall('PUBLISH', wake, id) end -- a hint: who may not publish is found by the recorders' own clock
 
 local reply = {'decided', table.concat(outcomes), whole(last_number + 1), whole(now), version, whole(terms_version), epoch,

@@ -49,7 +49,8 @@ local function line_of(field)
 
   function l.entry(ticket) return struct.pack('>I6I6', l.generation, ticket) end
 
-  function l.id(ticket) return whole(l.generation) .. '-' .. whole(ticket) end
+  local prefix = (words[1] or '') .. '-'
+  function l.id(ticket) return prefix .. whole(ticket) end
 
   function l.join()
     l.last, l.waiting = l.last + 1, l.waiting + 1
@@ -77,6 +78,7 @@ local function line_of(field)
     end
     l.past = table.concat(lines, '\n')
     l.generation, l.last, l.through, l.served, l.waiting = l.generation + 1, 0, 0, 0, 0
+    prefix = whole(l.generation) .. '-'
   end
 
   -- take takes turns from the pace's bucket by the clock, at most limit: firstcome.Pace.Take.
@@ -106,15 +108,13 @@ local function line_of(field)
     if l.ended then add('ended', l.ended) end
   end
 
-  -- keep writes the line, without the tickets that ended: of each its id, user, and entry or nil.
-  function l.keep(stopped)
-    local ids, gone = {}, {}
-    for n, s in ipairs(stopped) do
-      ids[n] = s[1]
-      if s[3] then redis.call('HSET', tickets_key, s[2], s[3]) else gone[#gone + 1] = s[2] end
-    end
+  -- keep writes the line, without the tickets that were served, and those that ended before their turn: their ids. gone has
+  -- no entry in tickets any more, over are pairs of users and entries that stay.
+  function l.keep(ids, gone, over)
+    if #gone > 0 and not l.ended then redis.call('XTRIM', line_key, 'MINID', l.id(l.through + 1)) end
     each(ids, 1, #ids, function(...) redis.call('XDEL', line_key, ...) end)
     each(gone, 1, #gone, function(...) redis.call('HDEL', tickets_key, ...) end)
+    each(over, 1, #over, function(...) redis.call('HSET', tickets_key, ...) end)
     redis.call('HSET', campaign_key, 'line', l.field())
     if not l.ended then return end
     redis.call('HSET', campaign_key, 'past', l.past)
