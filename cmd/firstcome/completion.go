@@ -98,9 +98,6 @@ func flagBefore(node *kong.Node, words []string) *kong.Flag {
 
 // valuesOf returns the values that a flag or an argument may have, if these are a few words.
 func valuesOf(v *kong.Value) []string {
-	if few, ok := v.Target.Addr().Interface().(interface{ words() []string }); ok {
-		return few.words()
-	}
 	return strings.FieldsFunc(v.Enum, func(r rune) bool { return r == ',' })
 }
 

@@ -31,7 +31,7 @@ type serveCmd struct {
 	AnswerWait    time.Duration `default:"5s" help:"How long the gate may take to decide a batch of claims, and claims wait for their turn and then for the ledger, before they are answered 503, ask again (default: 5s)."`
 	DrainDelay    time.Duration `default:"0s" help:"How long to go on accepting after SIGTERM while /readyz says no, for load balancers to notice (default: 0s)."`
 	ShutdownGrace time.Duration `default:"30s" help:"How long what is in flight may take after that (default: 30s)."`
-	LogLevel      logLevel      `default:"info" placeholder:"info" help:"Log debug, info, warn or error and above (default: info)."`
+	LogLevel      string        `enum:"debug,info,warn,error" default:"info" placeholder:"info" help:"Log debug, info, warn or error and above (default: info)."`
 	LogFormat     string        `enum:"text,json" default:"text" placeholder:"text" help:"Log text or json (default: text)."`
 
 	files files
@@ -111,7 +111,7 @@ func (c *serveCmd) check(t terminal) []error {
 }
 
 func (c *serveCmd) Run(ctx context.Context, t terminal) error {
-	log := newLog(t, slog.Level(c.LogLevel), c.LogFormat)
+	log := newLog(t, c.LogLevel, c.LogFormat)
 	n, err := newNode(ctx, c, log, func(ctx context.Context, l *ledger.Ledger) (bool, error) { return c.mode(ctx, t, l) })
 	if err != nil {
 		return err
@@ -243,7 +243,9 @@ func (c *serveCmd) tls() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}, nil
 }
 
-func newLog(t terminal, level slog.Level, format string) *slog.Logger {
+func newLog(t terminal, word, format string) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(word)) // of the flag's words each is one
 	options := &slog.HandlerOptions{Level: level}
 	if format == "json" {
 		return slog.New(slog.NewJSONHandler(t.err, options))

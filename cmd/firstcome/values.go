@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"net"
 	"net/netip"
@@ -233,18 +232,6 @@ func (c *count) UnmarshalText(text []byte) error {
 	*c = count(n)
 	return nil
 }
-
-// A logLevel is debug, info, warn or error.
-type logLevel slog.Level
-
-func (l *logLevel) UnmarshalText(text []byte) error {
-	if err := (*slog.Level)(l).UnmarshalText(text); err != nil {
-		return fmt.Errorf("%q is none of debug, info, warn, error", text)
-	}
-	return nil
-}
-
-func (*logLevel) words() []string { return []string{"debug", "info", "warn", "error"} }
 
 // A perSecond is how often a second something may happen; 0 sets no limit.
 type perSecond float64

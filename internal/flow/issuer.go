@@ -131,10 +131,7 @@ func (i *Issuer) Issue(ctx context.Context, actor string, id firstcome.CampaignI
 	var failed error
 	for n, c := range all {
 		d, err := i.await(ctx, c)
-		if err != nil && failed == nil {
-			failed = err
-		}
-		decisions[n] = d
+		decisions[n], failed = d, cmp.Or(failed, err)
 	}
 	if failed != nil {
 		return nil, failed
