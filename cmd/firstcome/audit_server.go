@@ -65,6 +65,13 @@ const (
 
 // line returns what the server tells everybody of the line.
 func (r *remote) line(ctx context.Context, _ firstcome.CampaignID) (v audit.LineView, err error) {
+	shown, err := r.calls.Campaign(ctx, r.id)
+	if err == nil && shown.GateState != "ok" {
+		return v, audit.ErrNotTold
+	}
+	if err != nil {
+		return v, err
+	}
 	told, err := r.calls.Line(ctx, r.id)
 	for wait := 0; err == nil && told.ServerTime.Before(r.latest); wait++ { // a node, or a cache, repeats what it told
 		if wait == staleWaits {

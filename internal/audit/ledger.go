@@ -120,11 +120,12 @@ func (a *ledgerAudit) readLine(ctx context.Context) error {
 	}
 	a.coupons.decided(&a.line)
 	if a.source.Line != nil {
-		view, err := a.source.Line(ctx, a.id)
-		if err != nil {
+		switch view, err := a.source.Line(ctx, a.id); {
+		case err == nil:
+			a.line.view(view)
+		case !errors.Is(err, ErrNotTold):
 			return err
 		}
-		a.line.view(view)
 	}
 	if a.source.Tickets != nil && !a.campaign.Remote {
 		a.line.finish()

@@ -12,6 +12,9 @@ import (
 // a breach of that campaign and ends its audit, and no other's.
 var ErrUnreadable = errors.New("it cannot be read")
 
+// ErrNotTold says that nobody can tell of a line, because the gate that keeps it is lost.
+var ErrNotTold = errors.New("nobody can tell of the line")
+
 // A Source is a ledger to audit. [Ledger] calls each of its functions once, in the order in which
 // they stand here, and Campaign once more in the end; all of them have to tell of one instant: that of
 // the first call of Campaign. [Gate] calls them at different instants.
@@ -29,7 +32,7 @@ type Source struct {
 	// in the order of generations and tickets. Nil: the line is not audited.
 	Past    List[PastLine]
 	Tickets List[Ticket]
-	// Line returns what anybody is told of the line, later than the coupons. Nil: it is not asked.
+	// Line returns what anybody is told of the line, later than the coupons, or ErrNotTold. Nil: it is not asked.
 	Line func(ctx context.Context, id firstcome.CampaignID) (LineView, error)
 	// Letters calls each with every dead letter of the campaign, resolved ones too,
 	// and Lost with every range of lost numbers.
