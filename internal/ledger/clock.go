@@ -20,9 +20,12 @@ func (l *Ledger) now(t *tx) (time.Time, error) {
 
 // decidesAt returns the gate's time for a campaign: the clock, in whole
 // microseconds, unless the campaign has seen a later instant.
-func (l *Ledger) decidesAt(s stock) time.Time {
-	if now := l.clockOf(s); now.After(s.decidedAt) {
-		return now
+func (l *Ledger) decidesAt(s stock) time.Time { return s.at(l.clockOf(s)) }
+
+// at returns the gate's time for a campaign by an instant of the clock.
+func (s *stock) at(clock time.Time) time.Time {
+	if clock.After(s.decidedAt) {
+		return clock
 	}
 	return s.decidedAt
 }

@@ -164,18 +164,19 @@ func (l *Ledger) serve(t *tx, id firstcome.CampaignID, limit int) (served flow.S
 	if err != nil || s.line.Waiting == 0 {
 		return served, err
 	}
-	before, now := s, l.decidesAt(s)
+	clock := l.clockOf(s) // is read once: what is served now is issued at this instant, for which the turns are taken
+	before, now := s, s.at(clock)
 	if why := s.sendsAway(now); t.endLine(&s, now) {
 		served.Ended = why.String()
 	} else if s.isServed(now) {
-		if served.Coupons, err = l.serveNext(t, &s, int64(limit), now); err != nil {
+		if served.Coupons, err = l.serveNext(t, &s, int64(limit), now, clock); err != nil {
 			return served, err
 		}
 		if why := s.sendsAway(now); t.endLine(&s, now) {
 			served.Ended = why.String()
 		}
 	}
-	served.Waiting, served.Again = s.line.Waiting, l.again(&s, now)
+	served.Waiting, served.Again = s.line.Waiting, l.again(&s, now, clock)
 	t.stage(before, s, served.Coupons, now)
 	return served, t.flush()
 }
@@ -196,8 +197,8 @@ func (s *stock) isServed(now time.Time) bool {
 func (s *stock) free() int64 { return max(0, s.Quantity-s.inForce-s.cooling.coupons) }
 
 // serveNext takes turns from the pace's bucket, and serves as many tickets.
-func (l *Ledger) serveNext(t *tx, s *stock, limit int64, now time.Time) ([]firstcome.Coupon, error) {
-	turns, due := s.seen().Pace.Take(s.line.Due, l.clockOf(*s), min(limit, s.free(), s.line.Waiting))
+func (l *Ledger) serveNext(t *tx, s *stock, limit int64, now, clock time.Time) ([]firstcome.Coupon, error) {
+	turns, due := s.seen().Pace.Take(s.line.Due, clock, min(limit, s.free(), s.line.Waiting))
 	if turns == 0 {
 		if due.Before(s.line.Due) { // pulled back: it is kept, else it would be pulled back for ever
 			s.line.Due = due
@@ -250,8 +251,7 @@ func (t *tx) nextTickets(s *stock, limit int64) ([]ticket, error) {
 }
 
 // again returns when somebody in line can be served: see flow.Served.
-func (l *Ledger) again(s *stock, now time.Time) time.Duration {
-	clock := l.clockOf(*s)
+func (l *Ledger) again(s *stock, now, clock time.Time) time.Duration {
 	campaign := s.seen()
 	why := firstcome.Decide(campaign, now, -1, false, false)
 	var wait time.Duration
