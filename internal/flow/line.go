@@ -51,8 +51,8 @@ type Places interface {
 type Direct interface {
 	// Issue decides one claim by each of users as Gate.Claim does, but as if there were no line: it takes stock and no
 	// turn of the pace. The tickets of those who hold a coupon afterwards have ended. Each decision says how many people
-	// are in line behind it. Where people are in line, the audit log has in the same transaction that the actor did this,
-	// and how many waited.
+	// are in line behind it. Where people are in line, the audit log has that the actor did this,
+	// and how many waited: in the same transaction, or, of a gate beside the ledger, right behind it (see Over).
 	Issue(ctx context.Context, actor string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
 }
 

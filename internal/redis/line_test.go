@@ -391,3 +391,19 @@ func TestALinesWayToTheLedgerSaysWhichTicketAndWhatEnded(t *testing.T) {
 		t.Errorf("of what ended the ledger has another word than the gate (-gate +ledger):\n%s", diff)
 	}
 }
+
+// TestTheLedgerHearsOfALineWhosePaceIsTakenAway has nobody served before: nodes that start later find the line by what the ledger
+// heard.
+func TestTheLedgerHearsOfALineWhosePaceIsTakenAway(t *testing.T) {
+	s, p := newShop(t, services.Redis.Database(t), 9), stage.NewLedger("c")
+	s.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeTerms, Terms: withPace(9, 1)})
+	join(t, s.gate, 0, 3)
+	s.apply(firstcome.Change{Version: 3, Kind: firstcome.ChangeTerms, Terms: firstcome.Terms{Quantity: 9}})
+	stage.Drain(t, s.journal(), p.Take)
+	stage.Await(t, "the line in the ledger", int64(3), func() int64 {
+		told, err := p.LineOf(t.Context(), "c")
+		stage.Must(t, err)
+		return told.Line.Waiting
+	})
+	s.drained(0)
+}

@@ -121,6 +121,11 @@ var mutants = []mutant{
 		pkg: "./internal/redis", test: "Conforms",
 	},
 	{
+		bug:  "a line at Redis is served from stock that cools",
+		file: "internal/redis/lua/claim.lua", old: "quantity - in_force - cooling, line.waiting", new: "quantity - in_force, line.waiting",
+		pkg: "./internal/redis", test: "LinesConform",
+	},
+	{
 		bug:  "a dead letter leaves the journal without a flag",
 		file: "internal/redis/lua/settle.lua", old: "    redis.call('HSET', holders_key, ARGV[n], entry .. FLAG)\n", new: "",
 		pkg: "./internal/redis", test: "TestADeadLetterHasAFlagAtTheHolderOfItsVeryNumber",
