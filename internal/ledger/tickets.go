@@ -53,8 +53,8 @@ func lookTicketsSQLite(t *tx, all []*claims, each eachTicket) error {
 			args = append(args, string(user), string(c.id), t.stocks[c.id].line.Generation)
 		}
 	}
-	return inWidths(len(args)/3, func(from, width int) error {
-		return t.eachTicket(each, lookTicketsSQLiteQueries[width], args[3*from:3*(from+width)]...)
+	return inFewest(args, 3, func(width int, args []any) error {
+		return t.eachTicket(each, lookTicketsSQLiteQueries[width], args...)
 	})
 }
 
