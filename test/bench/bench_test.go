@@ -10,7 +10,7 @@ import (
 // Figures are asked for seldom, so that what they need of the rooms breaks unseen. Left
 // out are the rows that take their time: latency, growth, recorded and pace.
 func TestRowsGiveFiguresOfAFewClaims(t *testing.T) {
-	const rows = "winners,floor,refused,campaigns,claimants,sql-gates,decided,nodes,drain,line,memory"
+	const rows = "winners,floor,refused,campaigns,claimants,sql-gates,decided,nodes,drain,line,line-redis,line-servers,memory"
 	binary := filepath.Join(t.TempDir(), "bench")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -59,7 +59,9 @@ var rows = []row{
 	{"recorded", recorded, []services.Kind{services.Redis, services.MariaDB, services.PostgreSQL}},
 	{"nodes", nodes, []services.Kind{services.Redis, services.MariaDB}},
 	{"drain", recorder, []services.Kind{services.Redis, services.MariaDB, services.PostgreSQL}},
-	{"line", lines, []services.Kind{services.Redis, services.MariaDB, services.PostgreSQL}},
+	{name: "line", measure: lineOnSQLite.measure},
+	{"line-redis", lineOnRedis.measure, []services.Kind{services.Redis, services.MariaDB}},
+	{"line-servers", lineServers, []services.Kind{services.MariaDB, services.PostgreSQL}},
 	{"pace", pace, []services.Kind{services.PostgreSQL}},
 	{"memory", memory, []services.Kind{services.Redis}},
 }
@@ -68,7 +70,7 @@ var rows = []row{
 // same bytes under the same load (winners, refused); one campaign (campaigns); the
 // same campaign when it was new (growth); a call of the script for each claim
 // (claimants); a transaction for each claim (sql-gates); winners on SQLite (decided);
-// one node (nodes); the same database as the gate (recorded); issuing by the same gate (line); net/http alone (nginx); plain inserts of the same rows (drain).
+// one node (nodes); the same database as the gate (recorded); issuing by the same gate (the rows of lines); net/http alone (nginx); plain inserts of the same rows (drain).
 const (
 	wantWinners   = "≥ 0.50"
 	wantCPU       = "≤ 2.5"
