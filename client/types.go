@@ -163,7 +163,7 @@ type Line struct {
 // An EndedLine is a generation of a line that ended: who was still in it was sent away.
 type EndedLine struct {
 	Generation       int64  `json:"generation"`
-	Reason           string `json:"reason"` // the outcome of who was sent away: sold_out or closed
+	Reason           string `json:"reason"` // the outcome of who was sent away, sold_out or closed; or lost, by Redis
 	EndedAt          Time   `json:"ended_at"`
 	LastTicketServed int64  `json:"last_ticket_served"` // every ticket up to it had ended before
 }

@@ -19,6 +19,9 @@ func (r *auditReport) print(t terminal) {
 	for _, c := range r.Campaigns {
 		fmt.Fprintf(t.out, "%s: %s, %d in force, %d voided, %s, %s\n", c.Campaign, counted(c.Coupons, "coupon", "s"),
 			c.InForce, c.Voided, counted(c.Facts, "fact", "s"), counted(c.Breaches.Total, "breach", "es"))
+		if c.Lines > 0 {
+			fmt.Fprintf(t.out, "  %s of its waiting line lost by its gate: whoever was in line lost their place\n", counted(c.Lines, "generation", "s"))
+		}
 		printBreaches(t, c.Breaches)
 	}
 	for _, g := range r.Gates {

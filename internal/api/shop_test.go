@@ -101,8 +101,9 @@ func (s *shop) wire(config api.Config) {
 		config.Places = s.ledger
 	}
 	if s.far != nil {
-		config.Gate, config.Places = s.far, s.far
-		config.Operator = operate.NewRemote(s.ledger, s.issuer, s.claims, flow.NewChanger(s.ledger, s.far, nil), s.far)
+		over := &flow.Over{RemoteGate: s.far, Book: s.ledger.Ledger}
+		config.Gate, config.Places = s.far, over
+		config.Operator = operate.NewRemote(s.ledger, s.issuer, s.claims, flow.NewChanger(s.ledger, over, nil), s.far)
 	}
 	s.server = api.New(config)
 }

@@ -17,6 +17,7 @@ type Report struct {
 	Facts    int64                `json:"facts"`
 	Letters  int64                `json:"dead_letters,omitempty"` // open ones
 	Lost     int64                `json:"lost,omitempty"`         // numbers
+	Lines    int64                `json:"lost_lines,omitempty"`   // generations of its waiting line that its gate lost
 	Missing  int64                `json:"missing,omitempty"`      // numbers above what is drained, on their way to the ledger
 	Breaches Breaches             `json:"breaches"`
 }
@@ -118,6 +119,7 @@ func (a *ledgerAudit) readLine(ctx context.Context) error {
 			return err
 		}
 	}
+	a.report.Lines = a.line.lost
 	a.coupons.decided(&a.line)
 	if a.source.Line != nil {
 		switch view, err := a.source.Line(ctx, a.id); {

@@ -45,6 +45,7 @@ type lineAudit struct {
 	direct   map[direct]bool // the others, where there is a line
 	at       map[int64]bool  // microseconds: when a coupon was issued or terms changed
 	past     []PastLine
+	lost     int64   // of past
 	letters  []place // dead letters with tickets that are not coupons
 	ended    int     // of past, those before the tickets that are read
 	is       firstcome.Line
@@ -97,8 +98,12 @@ func (a *lineAudit) generation(p PastLine) {
 	if want := int64(len(a.past)) + 1; p.Generation != want {
 		a.add("P9", "generation %d of the line ended behind generation %d", p.Generation, want-1)
 	}
-	a.past = append(a.past, p)
-	a.sees(p.EndedAt)
+	if a.past = append(a.past, p); p.Reason == "lost" {
+		a.lost++
+	}
+	if !a.campaign.Remote { // whose gate's instants the ledger has of coupons alone
+		a.sees(p.EndedAt)
+	}
 	if !a.ends(p) {
 		a.add("P9", "generation %d ended at %s as %s, and nothing did so then", p.Generation, text(p.EndedAt), p.Reason)
 	}

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -28,7 +29,9 @@ func (a *lineAudit) letter(l Letter) {
 func (a *lineAudit) view(v LineView) {
 	through := map[int64]int64{v.Line.Generation: v.Line.ServedThrough}
 	for _, p := range v.Past {
-		through[p.Generation] = p.ServedThrough
+		if through[p.Generation] = p.ServedThrough; p.Reason == "lost" {
+			through[p.Generation] = math.MaxInt64 // as the ledger knew it by then
+		}
 		if p.Generation >= v.Line.Generation {
 			a.add("P9", "generation %d of the line is told to have ended, and to be in generation %d", p.Generation, v.Line.Generation)
 		}
@@ -80,12 +83,14 @@ func (a *lineAudit) finishRemote(missing, lost int64) {
 		a.add("P9", "the line is in generation %d, and %d have ended", line.Generation, n)
 	}
 	says := map[int64]firstcome.Line{line.Generation: line}
+	lostLines := map[int64]bool{} // the ledger says of each what it knew by then
 	for _, p := range a.past {
-		says[p.Generation] = p.Line
+		says[p.Generation], lostLines[p.Generation] = p.Line, p.Reason == "lost"
 	}
 	for g, t := range tallies {
 		l, known := says[g]
 		switch {
+		case lostLines[g]:
 		case !known:
 			a.add("P9", "number %d was issued to the ticket %d.%d, and the line is in generation %d", t.last.number, g, t.last.ticket, line.Generation)
 		case t.last.ticket > l.ServedThrough:
@@ -107,13 +112,13 @@ func (a *lineAudit) pastRemote(tallies map[int64]tally, missing, lost int64) {
 	elsewhere := int64(len(a.direct)) + lost
 	var before time.Time
 	for _, p := range a.past {
+		if p.Reason == "lost" { // by the ledger's clock
+			continue
+		}
 		t := tallies[p.Generation]
 		if more := p.Served - t.count - elsewhere; more > 0 && missing == 0 && p.Generation < highest {
 			a.add("P9", "generation %d counts %d tickets served: %d coupons and dead letters name one, and %d others may have been got directly or lost",
 				p.Generation, p.Served, t.count, elsewhere)
-		}
-		if p.Reason == "lost" { // by the ledger's clock
-			continue
 		}
 		if p.EndedAt.Before(before) || p.EndedAt.UnixMicro() < t.latest {
 			a.add("P9", "generation %d ended at %s, before a coupon of it was issued or the one before it ended", p.Generation, text(p.EndedAt))

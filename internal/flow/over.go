@@ -16,6 +16,8 @@ type RetiredBook interface {
 	StateRetired(ctx context.Context, id firstcome.CampaignID) (GateState, error)
 	// LineOf is that of Places, as far as the gate told.
 	LineOf(ctx context.Context, id firstcome.CampaignID) (LineState, error)
+	// LoseLine ends the line of a campaign that is closed and that its gate has lost. It may be repeated.
+	LoseLine(ctx context.Context, id firstcome.CampaignID) error
 	// LogDirect notes in the audit log that a direct issue passed people in line, if it did: see Direct.
 	LogDirect(ctx context.Context, actor string, id firstcome.CampaignID, decisions []firstcome.Decision) error
 	// Holders and CouponOf are those of a gate.
@@ -105,14 +107,14 @@ func (o *Over) Leave(ctx context.Context, id firstcome.CampaignID, user firstcom
 	return err
 }
 
-// LineOf is that of Places. Of a campaign whose gate is lost the ledger answers once it is closed: then nobody is in line.
+// LineOf is that of Places. Of a campaign that is closed and that its gate has lost the ledger tells how the line ended.
 func (o *Over) LineOf(ctx context.Context, id firstcome.CampaignID) (LineState, error) {
 	state, err := either(ctx, o, id,
 		func() (LineState, error) { return o.RemoteGate.LineOf(ctx, id) },
 		func() (LineState, error) { return o.Book.LineOf(ctx, id) })
 	if errors.Is(err, ErrLost) {
-		if kept, not := o.Book.LineOf(ctx, id); not == nil && kept.Campaign.Closed {
-			return kept, nil
+		if known, not := o.Book.LineOf(ctx, id); not == nil && known.Campaign.Closed {
+			return known, nil
 		}
 	}
 	return state, err
@@ -126,11 +128,15 @@ func (o *Over) Holders(ctx context.Context, id firstcome.CampaignID, each func(f
 }
 
 // Apply is a RemoteGate's. A change of a retired campaign, which is a void or a
-// close, is done in the ledger alone.
+// close, is done in the ledger alone. Closing a campaign that the gate has lost ends its line, as lost.
 func (o *Over) Apply(ctx context.Context, change firstcome.Change) (refused bool, err error) {
-	return either(ctx, o, change.Campaign,
+	refused, err = either(ctx, o, change.Campaign,
 		func() (bool, error) { return o.RemoteGate.Apply(ctx, change) },
 		func() (bool, error) { return false, nil })
+	if errors.Is(err, ErrLost) && change.Kind == firstcome.ChangeClose {
+		err = errors.Join(err, o.Book.LoseLine(ctx, change.Campaign))
+	}
+	return refused, err
 }
 
 // CouponOf is a RemoteGate's.

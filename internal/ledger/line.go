@@ -116,12 +116,14 @@ func nextLine(l firstcome.Line) firstcome.Line {
 
 // changeLine ends the generation in the transaction of a change from one state to another, at now, if either sends
 // everybody away: a window that has passed has done so, though nobody looked before the change moved it. The line of a
-// campaign that another gate decides ends there.
+// campaign that another gate decides ends there, unless this node's Redis is not that gate.
 func (l *Ledger) changeLine(t *tx, from, to stock, now time.Time) error {
-	if l.remote() {
+	if to.line = from.line; l.remote() {
+		if errors.Is(from.away, flow.ErrLost) {
+			return t.loseLine(&to, now)
+		}
 		return nil
 	}
-	to.line = from.line
 	at := now
 	why := from.sendsAway(now)
 	if why != 0 {
@@ -132,9 +134,7 @@ func (l *Ledger) changeLine(t *tx, from, to stock, now time.Time) error {
 	if err := t.insertPast(pastLine{from.ID, from.line, why.String(), at.UnixMicro()}); err != nil {
 		return err
 	}
-	_, err := t.change(`UPDATE campaigns SET generation = ?, last_ticket = 0, served_through = 0, served = 0, waiting = 0 WHERE id = ?`,
-		nextLine(from.line).Generation, string(from.ID))
-	return err
+	return t.beginLine(&from)
 }
 
 // Issue decides claims past the line: see flow.Direct.

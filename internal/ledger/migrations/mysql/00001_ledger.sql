@@ -97,14 +97,14 @@ CREATE TABLE IF NOT EXISTS tickets (
 CREATE TABLE IF NOT EXISTS past_lines (
     campaign_id    VARBINARY(64)  NOT NULL,
     generation     BIGINT         NOT NULL CHECK (generation > 0),
-    last_ticket    BIGINT         NOT NULL CHECK (last_ticket > 0),
+    last_ticket    BIGINT         NOT NULL,
     served_through BIGINT         NOT NULL,
     served         BIGINT         NOT NULL,
     waiting        BIGINT         NOT NULL CHECK (waiting >= 0),
     reason         VARBINARY(16)  NOT NULL CHECK (reason IN ('sold_out', 'closed', 'lost')),
     ended_at       BIGINT         NOT NULL,
     PRIMARY KEY (campaign_id, generation),
-    CONSTRAINT p9_every_ticket CHECK (served >= 0 AND served + waiting <= last_ticket AND served_through <= last_ticket)
+    CONSTRAINT p9_every_ticket CHECK ((last_ticket > 0 OR reason = 'lost') AND served >= 0 AND served + waiting <= last_ticket AND served_through <= last_ticket)
 ) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS facts (

@@ -92,14 +92,14 @@ CREATE INDEX tickets_left ON tickets (user_id, campaign_id) WHERE outcome IN ('l
 CREATE TABLE past_lines (
     campaign_id    TEXT    NOT NULL REFERENCES campaigns (id),
     generation     INTEGER NOT NULL CHECK (generation > 0),
-    last_ticket    INTEGER NOT NULL CHECK (last_ticket > 0),
+    last_ticket    INTEGER NOT NULL,
     served_through INTEGER NOT NULL,
     served         INTEGER NOT NULL,
     waiting        INTEGER NOT NULL CHECK (waiting >= 0),
     reason         TEXT    NOT NULL CHECK (reason IN ('sold_out', 'closed', 'lost')),
     ended_at       INTEGER NOT NULL,
     PRIMARY KEY (campaign_id, generation),
-    CONSTRAINT p9_every_ticket CHECK (served >= 0 AND served + waiting <= last_ticket AND served_through <= last_ticket)
+    CONSTRAINT p9_every_ticket CHECK ((last_ticket > 0 OR reason = 'lost') AND served >= 0 AND served + waiting <= last_ticket AND served_through <= last_ticket)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE facts (

@@ -1,0 +1,46 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// reasonLost is why a generation ended of which nobody can say any more who is in line: its gate has lost it.
+const reasonLost = "lost"
+
+// LoseLine ends the line of a closed campaign whose gate has lost it, as far as the ledger knows it. Ending it again
+// changes nothing, and neither does ending that of a campaign which is not closed.
+func (l *Ledger) LoseLine(ctx context.Context, id firstcome.CampaignID) error {
+	err := l.locked(ctx, id, func(t *tx, s stock) error { return t.loseLine(&s, l.decidesAt(s)) })
+	return wrap(err, "end the line of %s", id)
+}
+
+// loseLine is LoseLine within a transaction. The ledger may know of no ticket: a gate tells of those it has served.
+func (t *tx) loseLine(s *stock, now time.Time) error {
+	if !s.Closed || s.Pace == nil && s.line.LastTicket == 0 {
+		return nil
+	}
+	var before string
+	err := t.row(`SELECT reason FROM past_lines WHERE campaign_id = ? AND generation = ?`, string(s.ID), s.line.Generation-1).Scan(&before)
+	switch {
+	case err == nil && before == reasonLost && s.line.LastTicket == 0: // this is it
+		return nil
+	case err != nil && !errors.Is(err, sql.ErrNoRows):
+		return err
+	}
+	if err := t.insertPast(pastLine{s.ID, s.line, reasonLost, now.UnixMicro()}); err != nil {
+		return err
+	}
+	return t.beginLine(s)
+}
+
+// beginLine writes the line behind one that ended.
+func (t *tx) beginLine(s *stock) error {
+	_, err := t.change(`UPDATE campaigns SET generation = ?, last_ticket = 0, served_through = 0, served = 0, waiting = 0 WHERE id = ?`,
+		nextLine(s.line).Generation, string(s.ID))
+	return err
+}
