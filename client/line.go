@@ -24,14 +24,18 @@ func (c *Client) Leave(ctx context.Context, id, user string) error {
 }
 
 // Follow waits in line for a user whose claim was answered with a place, and returns what they get in the end: a coupon,
-// or the outcome with which everybody in line was sent away. It looks at the campaign's line, which is cheap for the server,
-// and asks for the user's own claim only when their turn has come. each, if not nil, is called with each place as it
+// or the outcome with which everybody in line was sent away. It has the server tell each change by a stream. While there is
+// none, because the node has no room, a proxy holds it back or it broke, it looks at the campaign's line, which is cheap for the
+// server, and asks for the user's own claim only when their turn has come. each, if not nil, is called with each place as it
 // becomes known. A Problem with status 404 says that the user left. While the server does not answer, it asks again, no
 // sooner than Retry-After says, until ctx ends.
 func (c *Client) Follow(ctx context.Context, id, user string, from Place, each func(Place)) (Answer, error) {
-	f := follower{client: c, id: id, user: user, place: from, each: each}
+	f := follower{client: c, id: id, user: user, place: from, each: each, streams: firstStream}
 	for failures := firstAgain; ; {
 		f.tell()
+		if answer, done := f.tryStream(ctx); done {
+			return answer, nil
+		}
 		wait := time.Duration(f.place.PollAfter * float64(time.Second))
 		answer, done, err := f.look(ctx, wait)
 		var p *Problem
@@ -60,6 +64,10 @@ type follower struct {
 	id, user string
 	place    Place
 	each     func(Place)
+
+	heard   string        // the last event of a stream; empty: none
+	next    time.Time     // no stream is tried before
+	streams time.Duration // how long one that breaks is not tried again
 }
 
 func (f *follower) tell() {

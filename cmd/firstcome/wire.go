@@ -110,7 +110,7 @@ func (n *node) openAPI(ctx context.Context) error {
 	config := api.Config{
 		Ledger: n.ledger, Terms: terms, Claims: claims, Log: n.log, Observer: n.monitor, Health: n.monitor, Places: gate,
 		UserLimit: limiter(c.UserRate, c.UserBurst), AddressLimit: limiter(c.AddressRate, c.AddressBurst),
-		TrustedProxies: c.TrustedProxy, CORSOrigins: texts(c.CORSOrigin),
+		TrustedProxies: c.TrustedProxy, CORSOrigins: texts(c.CORSOrigin), MaxStreams: httpd.DetachedRoom(int(c.MaxStreams)),
 	}
 	if r := n.remote; r != nil {
 		claims.Waiter, claims.Wait = r.waiter, queue.Gate
@@ -130,6 +130,7 @@ func (n *node) openAPI(ctx context.Context) error {
 	}
 	n.server = httpd.New(surface)
 	n.monitor.WatchClaims(n.issuer, n.server.Connections)
+	n.monitor.WatchStreams(n.api.Streams)
 	return nil
 }
 
@@ -241,7 +242,7 @@ func (n *node) run(ctx context.Context) error {
 func (n *node) runs() []func(context.Context) error {
 	runs := n.remote.runs()
 	if n.api != nil {
-		runs = append(runs, n.issuer.Run, n.auth.Run)
+		runs = append(runs, n.issuer.Run, n.auth.Run, n.api.Run)
 	}
 	if n.lines != nil {
 		runs = append(runs, n.lines.Run)

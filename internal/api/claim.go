@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -86,26 +87,38 @@ func (s *Server) readClaim(w http.ResponseWriter, r *http.Request, c auth.Caller
 	if err != nil {
 		return err
 	}
-	coupon, err := s.Claims.CouponOf(r.Context(), id, user)
+	place, answer, err := s.claimOf(r.Context(), id, user)
+	if err != nil {
+		return err
+	}
+	if answer == nil {
+		answer = appendPlace(nil, place)
+	}
+	writeBody(w, http.StatusOK, answer)
+	return nil
+}
+
+// claimOf returns where a user stands in line, or the answer with their coupon. firstcome.ErrNoCoupon or ErrNoTicket says
+// that they have neither.
+func (s *Server) claimOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, []byte, error) {
+	coupon, err := s.Claims.CouponOf(ctx, id, user)
 	if errors.Is(err, firstcome.ErrNoCoupon) {
 		var place firstcome.Place
-		if place, coupon, err = s.Places.Place(r.Context(), id, user); err == nil && coupon.Number == 0 {
-			writeBody(w, http.StatusOK, appendPlace(nil, place))
-			return nil
+		if place, coupon, err = s.Places.Place(ctx, id, user); err == nil && coupon.Number == 0 {
+			return place, nil, nil
 		}
 		if err == nil && !coupon.Recorded { // served in between
-			coupon, err = s.Claims.CouponOf(r.Context(), id, user)
+			coupon, err = s.Claims.CouponOf(ctx, id, user)
 		}
 	}
 	if err != nil {
-		return err
+		return firstcome.Place{}, nil, err
 	}
-	t, err := s.Terms.get(r.Context(), id, coupon.TermsVersion)
+	t, err := s.Terms.get(ctx, id, coupon.TermsVersion)
 	if err != nil {
-		return err
+		return firstcome.Place{}, nil, err
 	}
-	writeBody(w, http.StatusOK, appendAnswer(nil, firstcome.AlreadyIssued, &coupon, t))
-	return nil
+	return firstcome.Place{}, appendAnswer(nil, firstcome.AlreadyIssued, &coupon, t), nil
 }
 
 // leaveLine answers DELETE /v1/campaigns/{id}/claims/{user_id}.

@@ -20,7 +20,7 @@ type crossOrigin struct {
 // that say when to come again and which version it saw.
 var (
 	varyOrigin     = []string{"Origin"}
-	allowedHeaders = []string{"Authorization, Content-Type, If-Match"}
+	allowedHeaders = []string{"Authorization, Content-Type, If-Match, Last-Event-ID"}
 	exposedHeaders = []string{"Retry-After, ETag, WWW-Authenticate"}
 	preflightAge   = []string{"600"} // seconds: an origin that is removed is refused soon
 )

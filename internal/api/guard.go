@@ -94,7 +94,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = checkQuery(r, g.route.params)
 	}
 	if err == nil {
-		if (r.Method == http.MethodGet || r.Method == http.MethodHead) && !g.route.long {
+		if (r.Method == http.MethodGet || r.Method == http.MethodHead) && g.route.length == short {
 			var over context.CancelFunc
 			r, over = reading(r)
 			defer over()

@@ -410,7 +410,15 @@ func TestTheClientFollowsAPlaceUntilItIsOver(t *testing.T) {
 // countedPlaces are a ledger's.
 type countedPlaces struct {
 	*ledger.Ledger
-	read atomic.Int64
+	read, placed, failing atomic.Int64 // lines and places read; how many places cannot be
+}
+
+func (p *countedPlaces) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
+	p.placed.Add(1)
+	if p.failing.Add(-1) >= 0 {
+		return firstcome.Place{}, firstcome.Coupon{}, errors.New("the disk is on fire")
+	}
+	return p.Ledger.Place(ctx, id, user)
 }
 
 func (p *countedPlaces) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineState, error) {

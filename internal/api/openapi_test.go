@@ -24,6 +24,7 @@ import (
 var contract = sync.OnceValues(func() (routers.Router, error) {
 	openapi3filter.RegisterBodyDecoder("application/x-ndjson", openapi3filter.PlainBodyDecoder)
 	openapi3filter.RegisterBodyDecoder("text/csv", openapi3filter.PlainBodyDecoder)
+	openapi3filter.RegisterBodyDecoder("text/event-stream", openapi3filter.PlainBodyDecoder)
 	spec, err := readContract()
 	if err != nil {
 		return nil, err

@@ -40,6 +40,7 @@ var surface = []struct {
 	{operation: "GET /v1/campaigns/{id}/ledger", status: [8]int{200, 200, 200, 200, 403, 403, 403, 401}},
 	{operation: "POST /v1/campaigns/{id}/claims", body: `{"user_id":"user-4711"}`, status: [8]int{200, 200, 403, 403, 200, 200, 404, 401}, ids: "ww--ww--"},
 	{operation: "GET /v1/campaigns/{id}/claims/{user_id}", status: [8]int{200, 200, 200, 403, 200, 200, 404, 401}, ids: "www-ww--"},
+	{operation: "GET /v1/campaigns/{id}/claims/{user_id}/events", status: [8]int{200, 200, 200, 403, 200, 200, 404, 401}, ids: "www-ww--"},
 	{operation: "DELETE /v1/campaigns/{id}/claims/{user_id}", status: [8]int{409, 409, 403, 403, 409, 409, 404, 401}, code: true},
 	{operation: "GET /v1/campaigns/{id}/line", status: [8]int{200, 200, 200, 200, 200, 200, 200, 200}},
 	{operation: "POST /v1/campaigns/{id}/coupons", body: `{"user_ids":["user-4711"]}`, status: runs(200), ids: "ww------"},

@@ -16,8 +16,17 @@ type route struct {
 	who          who
 	params       string // its query parameters; any other is refused
 	serve        handler
-	long         bool // its answer may take long: no lane answers it, and it bounds its own reading
+	length       length
 }
+
+// A length says how long an answer takes.
+type length uint8
+
+const (
+	short   length = iota // a lane may answer it
+	long                  // no lane answers it, and it bounds its own reading
+	endless               // as long as the client follows: it takes the connection, and bounds its own reading
+)
 
 // A handler serves a request of a caller who may send it.
 type handler func(http.ResponseWriter, *http.Request, auth.Caller) error
@@ -41,7 +50,6 @@ func (s *Server) routes() []route {
 	const claim = run | service    // for any user
 	const ask = look | service     // about any user
 	const staff = counts | service // every key
-	const short, long = false, true
 	return []route{
 		{"POST", "/v1/campaigns", run, "", s.createCampaign, short},
 		{"GET", "/v1/campaigns", counts, "after limit", s.listCampaigns, short},
@@ -55,6 +63,7 @@ func (s *Server) routes() []route {
 
 		{"POST", "/v1/campaigns/{id}/claims", claim | self, "", of(s.claim), short},
 		{"GET", "/v1/campaigns/{id}/claims/{user_id}", ask | self, "", of(s.readClaim), short},
+		{"GET", "/v1/campaigns/{id}/claims/{user_id}/events", ask | self, "", of(s.followPlace), endless},
 		{"DELETE", "/v1/campaigns/{id}/claims/{user_id}", claim | self, "", of(s.leaveLine), short},
 		{"GET", "/v1/campaigns/{id}/line", public, "", of(s.readLine), short},
 		{"POST", "/v1/campaigns/{id}/coupons", run, "", of(s.issueCoupons), short},
@@ -92,7 +101,7 @@ func (s *Server) HTTP() httpd.Config {
 		BodyLast: s.AddressLimit != nil, // an address is limited before the server waits for its bodies
 	}
 	for _, r := range s.routes() {
-		if !r.long {
+		if r.length == short || r.length == endless && httpd.Detaches {
 			c.Short = append(c.Short, httpd.Route{Method: r.method, Path: strings.TrimSuffix(r.path, "{$}")})
 		}
 	}

@@ -37,6 +37,10 @@ type Config struct {
 	UserLimit, AddressLimit *auth.Limiter
 	// TrustedProxies are believed when they say, in X-Forwarded-For, who the client is.
 	TrustedProxies []netip.Prefix
+	// MaxStreams is how many people may follow their places by a stream at once; zero: defaultStreams. FollowEvery is how often the
+	// lines are read for them; zero: followEvery.
+	MaxStreams  int
+	FollowEvery time.Duration
 	// CORSOrigins are the other origins whose pages may ask: see ParseOrigin.
 	CORSOrigins []string
 }
@@ -68,6 +72,7 @@ type Server struct {
 	exports  chan struct{}
 	searches chan struct{} // one request at a time looks for a code
 	followed lines
+	streams  streams
 	origins  http.CrossOriginProtection
 
 	drain    sync.Once
@@ -84,12 +89,17 @@ const exports = 2
 // New returns the Server.
 func New(c Config) *Server {
 	c.Log, c.PartTime = cmp.Or(c.Log, slog.Default()), cmp.Or(c.PartTime, partTime)
+	c.MaxStreams, c.FollowEvery = cmp.Or(c.MaxStreams, defaultStreams), cmp.Or(c.FollowEvery, followEvery)
 	s := &Server{
 		Config:   c,
 		buffers:  sync.Pool{New: func() any { return &buffer{} }},
 		exports:  make(chan struct{}, exports),
 		searches: make(chan struct{}, 1),
 		draining: make(chan struct{}),
+	}
+	s.streams = streams{
+		server: s, joins: make(chan *follower), lines: make(chan lineRead), answers: make(chan answerRead),
+		campaigns: map[firstcome.CampaignID]*campaignStreams{},
 	}
 	for _, origin := range c.CORSOrigins {
 		if err := s.origins.AddTrustedOrigin(origin); err != nil {
@@ -99,7 +109,16 @@ func New(c Config) *Server {
 	return s
 }
 
-// Drain turns /readyz to 503 and ends every wait for facts. It may be repeated.
+// Run writes to all who follow their places, until ctx ends. It runs once.
+func (s *Server) Run(ctx context.Context) error { return s.streams.run(ctx) }
+
+// Streams returns how many streams are open, how many were dropped because their clients did not read, and how many were
+// refused for want of room.
+func (s *Server) Streams() (open, dropped, refused int64) {
+	return s.streams.open.Load(), s.streams.dropped.Load(), s.streams.refused.Load()
+}
+
+// Drain turns /readyz to 503, and ends every wait for facts and every stream. It may be repeated.
 func (s *Server) Drain() {
 	s.Health.Drain()
 	s.drain.Do(func() { close(s.draining) })

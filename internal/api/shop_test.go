@@ -116,6 +116,7 @@ func (s *shop) listen() {
 	s.url = "http://" + ln.Addr().String()
 	server := httpd.New(s.server.HTTP())
 	stop := stage.Run(s.t, func(ctx context.Context) error { return server.Serve(ctx, ln, nil) })
+	stage.Run(s.t, s.server.Run)
 	s.finish = sync.OnceFunc(func() {
 		s.client.CloseIdleConnections()
 		s.server.Drain()

@@ -48,6 +48,8 @@ type Caller struct {
 	// User, if set, says that the caller is this user, who may claim and read only
 	// for themself.
 	User firstcome.UserID
+	// Until is when the token stops being good; the zero time: never, as far as the request says.
+	Until time.Time
 	// Name is for the audit log: "key:ID", "user:SUB", or "local" in development mode.
 	Name string
 }
@@ -195,11 +197,11 @@ func (a *Authenticator) check(headers []string) (Caller, error) {
 	if a.config.JWT == nil {
 		return Caller{}, NoTokens
 	}
-	user, err := a.config.JWT.user(credential)
+	user, until, err := a.config.JWT.user(credential)
 	if err != nil {
 		return Caller{}, err
 	}
-	return Caller{User: user, Name: "user:" + string(user)}, nil
+	return Caller{User: user, Until: until, Name: "user:" + string(user)}, nil
 }
 
 func (a *Authenticator) checkKey(plain string) (Caller, error) {

@@ -212,22 +212,27 @@ func algorithmOf(key any) (string, error) {
 	return "", errors.New("the tokens' public key is neither RSA nor on the curve P-256")
 }
 
-// user returns whose token it is. The error says why it is not good.
-func (j *JWT) user(token string) (firstcome.UserID, error) {
+// user returns whose token it is, and until when it is good. The error says why it is not good.
+func (j *JWT) user(token string) (u firstcome.UserID, until time.Time, err error) {
 	if len(token) > maxToken {
-		return "", fmt.Errorf("the token has more than %d bytes", maxToken)
+		return "", until, fmt.Errorf("the token has more than %d bytes", maxToken)
 	}
 	c := j.now.Load()
 	claims := jwt.MapClaims{}
 	parsed, err := c.parser.ParseWithClaims(token, claims, c.key)
 	if err != nil {
-		return "", err
+		return "", until, err
 	}
 	// RFC 7515 §4.1.11: what is critical and not understood is refused.
 	if _, critical := parsed.Header["crit"]; critical {
-		return "", errors.New("the token has critical headers")
+		return "", until, errors.New("the token has critical headers")
 	}
-	return userOf(claims[c.claim])
+	expires, err := claims.GetExpirationTime()
+	if err != nil {
+		return "", until, err
+	}
+	u, err = userOf(claims[c.claim])
+	return u, expires.Add(leeway), err
 }
 
 // key returns the configured keys of the token's algorithm, which the parser has found in the

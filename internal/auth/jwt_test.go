@@ -86,8 +86,8 @@ func TestATokenMakesItsUserTheCaller(t *testing.T) {
 		"ignored headers":  {strict, sign(t, jwt.SigningMethodHS256, secret, good(nil), map[string]any{"kid": "../../etc/passwd", "jku": "http://127.0.0.1:1/keys", "x5u": "http://127.0.0.1:1/x"}), "alice"},
 	} {
 		caller, err := authenticator(t, c.config).Authenticate(request("Bearer " + c.token))
-		want := auth.Caller{User: caller.User, Name: "user:" + c.user}
-		if err != nil || caller != want || string(caller.User) != c.user {
+		want := auth.Caller{User: caller.User, Until: caller.Until, Name: "user:" + c.user}
+		if err != nil || caller != want || string(caller.User) != c.user || caller.Until.Before(time.Now()) {
 			t.Errorf("%s: got %+v, %v; want the user %s, with no role", name, caller, err, c.user)
 		}
 	}

@@ -16,7 +16,9 @@ import (
 // client out, and accepting never waits.
 type conns struct {
 	most          int
+	room          int // what the file descriptors allow, with those that are detached
 	evicted, shed atomic.Int64
+	detached      atomic.Int64
 
 	mu   sync.Mutex // guards what follows
 	open map[*conn]struct{}
@@ -38,7 +40,8 @@ type conn struct {
 const lastAnswer = 64
 
 func newConns(most int) *conns {
-	return &conns{most: max(min(most, descriptors()-reservedDescriptors), 1), open: map[*conn]struct{}{}}
+	room := max(descriptors()-reservedDescriptors, 1)
+	return &conns{most: min(most, room), room: room, open: map[*conn]struct{}{}}
 }
 
 // reservedDescriptors are left for the ledger, the ops listener and the rest.
@@ -75,13 +78,14 @@ func (c *conns) add(accepted net.Conn) (*conn, bool) {
 	added.waits.Store(time.Now().UnixNano())
 	c.mu.Lock()
 	var victims []*conn
-	if len(c.open) >= c.most {
+	most := max(1, min(c.most, c.room-int(c.detached.Load())))
+	if len(c.open) >= most {
 		victims = c.longestWaiting()
 		for _, v := range victims {
 			delete(c.open, v)
 		}
 	}
-	ok := len(c.open) < c.most
+	ok := len(c.open) < most
 	if ok {
 		c.open[added] = struct{}{}
 	}
@@ -94,6 +98,14 @@ func (c *conns) add(accepted net.Conn) (*conn, bool) {
 		c.shed.Add(1)
 	}
 	return added, ok
+}
+
+// letGo forgets a connection that is detached.
+func (c *conns) letGo(d *conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.open, d)
+	c.detached.Add(1)
 }
 
 // longestWaiting returns the connections to close: those that have waited longest for

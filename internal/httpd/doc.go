@@ -13,6 +13,9 @@
 // one reader at any time, and each byte belongs to one request. A connection is closed once net/http has
 // answered 64 requests on it, so that a proxy that mixes all kinds of requests comes back to a lane.
 //
+// A handler may take the connection, from a lane as from net/http ([Detach]): it is then no longer the server's, and
+// has no goroutine. One goroutine of the handler's writes to all such connections, each write without waiting.
+//
 // With TLS, or if [Config].Short is empty, connections are net/http's from the beginning.
 //
 // # Room

@@ -47,6 +47,7 @@ const (
 	goesOn ending = iota // the request is answered
 	over                 // the connection is to be closed
 	handed               // the connection is net/http's, with what the buffer holds
+	taken                // the connection is the handler's
 )
 
 // lane answers the requests of a connection until one is not for a lane.
@@ -57,7 +58,7 @@ func (s *Server) lane(c *conn) {
 		if cause := recover(); cause != nil && cause != http.ErrAbortHandler { //nolint:errorlint // net/http compares so, too
 			s.Log.Error("a request failed on a fault of firstcome", "cause", cause, "stack", string(debug.Stack()))
 		}
-		if end != handed {
+		if end != handed && end != taken {
 			_ = c.Close()
 		}
 	}()
@@ -174,11 +175,14 @@ func (l *lane) answer(t *turn) ending {
 		Header: t.plain.header, Host: t.plain.host, Body: &t.body, ContentLength: int64(len(t.plain.body)),
 		RemoteAddr: l.from, RequestURI: t.plain.target,
 	}
-	t.reply.reset()
+	t.reply.reset(c)
 	if l.closing.Load() {
 		t.reply.header["Connection"] = closing
 	}
 	l.Handler.ServeHTTP(&t.reply, &t.r)
+	if t.reply.detached {
+		return taken
+	}
 	t.reply.WriteHeader(http.StatusOK) // if the handler did not
 	now := time.Now()
 	c.rest(now.UnixNano())

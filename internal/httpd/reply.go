@@ -12,14 +12,19 @@ type reply struct {
 	header http.Header
 	status int
 	body   []byte
+
+	conn     *conn // whose request is answered
+	detached bool  // the handler took conn
 }
 
-func (r *reply) reset() {
+// reset has the reply answer a request of a connection.
+func (r *reply) reset(c *conn) {
 	if r.header == nil {
 		r.header = http.Header{}
 	}
 	clear(r.header)
 	r.status, r.body = 0, r.body[:0]
+	r.conn, r.detached = c, false
 }
 
 func (r *reply) Header() http.Header { return r.header }
@@ -41,12 +46,17 @@ func (r *reply) closes() bool { return r.header["Connection"] != nil }
 
 // appendTo appends the reply as HTTP/1.1.
 func (r *reply) appendTo(b []byte, now time.Time) []byte {
+	return append(appendHead(b, r.status, r.header, now, len(r.body)), r.body...)
+}
+
+// appendHead appends the head of an answer; of negative length: its body ends with the connection.
+func appendHead(b []byte, status int, header http.Header, now time.Time, length int) []byte {
 	b = append(b, "HTTP/1.1 "...)
-	b = strconv.AppendInt(b, int64(r.status), 10)
+	b = strconv.AppendInt(b, int64(status), 10)
 	b = append(b, ' ')
-	b = append(b, http.StatusText(r.status)...)
+	b = append(b, http.StatusText(status)...)
 	b = append(b, "\r\n"...)
-	for name, values := range r.header {
+	for name, values := range header {
 		for _, value := range values {
 			b = append(b, name...)
 			b = append(b, ": "...)
@@ -56,8 +66,9 @@ func (r *reply) appendTo(b []byte, now time.Time) []byte {
 	}
 	b = append(b, "Date: "...)
 	b = now.UTC().AppendFormat(b, http.TimeFormat)
-	b = append(b, "\r\nContent-Length: "...)
-	b = strconv.AppendInt(b, int64(len(r.body)), 10)
-	b = append(b, "\r\n\r\n"...)
-	return append(b, r.body...)
+	if length >= 0 {
+		b = append(b, "\r\nContent-Length: "...)
+		b = strconv.AppendInt(b, int64(length), 10)
+	}
+	return append(b, blank...)
 }

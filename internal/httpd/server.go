@@ -26,7 +26,7 @@ const (
 type Config struct {
 	Handler http.Handler
 	// Short are the routes that a lane may answer. Their answers are small, come soon and have a
-	// Content-Type. Their handlers keep nothing of the request but strings, and need not know that the
+	// Content-Type, or their handlers take the connection with Detach. Their handlers keep nothing of the request but strings, and need not know that the
 	// client left. Empty: no lanes.
 	Short []Route
 	// BodyLast has the handler called before a request's body has come. A lane gathers the body
@@ -159,7 +159,7 @@ func (l *listener) Accept() (net.Conn, error) {
 // the socket's empty buffer; with TLS the client sees a failed handshake.
 func (s *Server) turnAway(c net.Conn) {
 	var r reply
-	r.reset()
+	r.reset(nil)
 	s.TurnAway(&r)
 	r.header["Connection"] = closing
 	now := time.Now()

@@ -24,6 +24,21 @@ func (m *Monitor) Served(id firstcome.CampaignID, _ flow.Served, took time.Durat
 	}
 }
 
+// WatchStreams adds the metrics of the streams by which people follow their places.
+func (m *Monitor) WatchStreams(streams func() (open, dropped, refused int64)) {
+	one := func(which int) func() int64 {
+		return func() int64 {
+			open, dropped, refused := streams()
+			return []int64{open, dropped, refused}[which]
+		}
+	}
+	m.registry.MustRegister(
+		gaugeFunc("firstcome_open_streams", "People who follow their places by a stream.", one(0)),
+		counterFunc("firstcome_dropped_streams_total", "Streams dropped because their clients did not read.", one(1)),
+		counterFunc("firstcome_refused_streams_total", "Streams refused for want of room.", one(2)),
+	)
+}
+
 // LookFailed is flow.DispatchLimits.OnLook.
 func (m *Monitor) LookFailed(err error) {
 	m.Warn("the node cannot see which campaigns have people in line", "err", err)

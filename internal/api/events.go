@@ -1,0 +1,204 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/httpd"
+)
+
+// lastEvent is the id of the event with the outcome: whoever names it has heard all.
+const lastEvent = "end"
+
+// typeEvents is the type of a stream. It is never written to.
+var typeEvents = []string{"text/event-stream"}
+
+// unbuffered asks proxies, nginx first, to pass each event on at once.
+var unbuffered = []string{"no"}
+
+// followPlace answers GET /v1/campaigns/{id}/claims/{user_id}/events.
+func (s *Server) followPlace(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
+	user, err := userID(r, c)
+	if err != nil {
+		return err
+	}
+	heard := strings.Clone(r.Header.Get("Last-Event-ID"))
+	if heard == lastEvent {
+		w.WriteHeader(http.StatusNoContent) // by which a browser's EventSource stops asking
+		return nil
+	}
+	f := &follower{id: id, user: user, until: time.Now().Add(longestStream/2 + rand.N(longestStream/2))}
+	if !c.Until.IsZero() && c.Until.Before(f.until) {
+		f.until = c.Until
+	}
+	answer, err := s.placeOrEnd(r.Context(), f, heard)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h["Content-Type"], h["X-Accel-Buffering"] = typeEvents, unbuffered
+	switch {
+	case answer != nil:
+		_, _ = w.Write(appendOutcome(nil, answer))
+		return nil
+	case r.Method == http.MethodHead:
+		return nil
+	}
+	if err := s.streams.enter(); err != nil {
+		return err
+	}
+	first := appendRetry(nil)
+	if id := eventID(f.place); id != heard {
+		first = appendPlaceEvent(first, f.place)
+	}
+	return s.stream(w, r, f, first)
+}
+
+// stream has a follower's connection written to from now on.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, f *follower, first []byte) error {
+	taken, err := httpd.Detach(w, first)
+	switch {
+	case errors.Is(err, http.ErrNotSupported):
+		return s.streamHere(w, r, f, first)
+	case err != nil: // the client is gone
+		s.streams.leave()
+		return nil
+	}
+	f.to = taken
+	s.streams.join(f)
+	return nil
+}
+
+// placeOrEnd finds a follower's place, or returns what became of it.
+func (s *Server) placeOrEnd(ctx context.Context, f *follower, heard string) (answer []byte, err error) {
+	ctx, over := context.WithTimeout(ctx, readWait)
+	defer over()
+	f.place, answer, err = s.claimOf(ctx, f.id, f.user)
+	generation, _, _ := strings.Cut(heard, ".")
+	n, bad := strconv.ParseInt(generation, 10, 64)
+	if bad != nil || !isNone(err) {
+		return answer, err
+	}
+	if state, asked := s.Places.LineOf(ctx, f.id); asked == nil {
+		if ended := endOf(state, n); ended != nil {
+			return ended, nil
+		}
+	}
+	return nil, err
+}
+
+// isNone tells whether an error says that a user has neither a coupon nor a ticket.
+func isNone(err error) bool {
+	return errors.Is(err, firstcome.ErrNoCoupon) || errors.Is(err, firstcome.ErrNoTicket)
+}
+
+// endOf returns what became of who was in line in a generation when it ended; nil: it goes on, or nobody knows any more.
+func endOf(state flow.LineState, generation int64) []byte {
+	for _, p := range state.Past {
+		if p.Generation == generation {
+			return outcomeBody(p.Reason)
+		}
+	}
+	return nil
+}
+
+func outcomeBody(reason string) []byte { return []byte(`{"outcome":"` + reason + `"}`) }
+
+// eventID names a place as it was told. It is for us to read again: a client only gives it back.
+func eventID(p firstcome.Place) string {
+	b := strconv.AppendInt(nil, p.Generation, 10)
+	b = strconv.AppendInt(append(b, '.'), p.Ticket, 10)
+	b = strconv.AppendInt(append(b, '.'), p.Ahead, 10)
+	if !p.Serving {
+		b = append(append(b, '.'), p.Why.String()...)
+	}
+	return string(b)
+}
+
+// appendPlaceEvent appends the event that tells a place.
+func appendPlaceEvent(b []byte, p firstcome.Place) []byte {
+	b = append(append(b, "event: place\nid: "...), eventID(p)...)
+	b = appendPlace(append(b, "\ndata: "...), p)
+	return append(b, "\n\n"...)
+}
+
+// appendOutcome appends the event that ends a stream.
+func appendOutcome(b, answer []byte) []byte {
+	if bytes.ContainsAny(answer, "\r\n") { // of a benefit, between its tokens
+		var line bytes.Buffer
+		if json.Compact(&line, answer) == nil {
+			answer = line.Bytes()
+		}
+	}
+	b = append(b, "event: outcome\nid: "+lastEvent+"\ndata: "...)
+	return append(append(b, answer...), "\n\n"...)
+}
+
+// appendRetry appends after how long to come back once the stream has ended: not all at once.
+func appendRetry(b []byte) []byte {
+	b = append(b, "retry: "...)
+	b = strconv.AppendInt(b, (firstRetry + jitter(firstRetry)).Milliseconds(), 10)
+	return append(b, "\n\n"...)
+}
+
+// streamHere writes a stream in the request's own goroutine: behind TLS and with HTTP/2.
+func (s *Server) streamHere(w http.ResponseWriter, r *http.Request, f *follower, first []byte) error {
+	p := &pipe{events: make(chan []byte, pipeEvents), gone: r.Context().Done()}
+	f.to = p
+	_ = p.Send(first)
+	go s.streams.join(f)
+	out := http.NewResponseController(w)
+	for {
+		select {
+		case part, ok := <-p.events:
+			if !ok {
+				return nil
+			}
+			extend(out, s.PartTime+heartbeat)
+			if _, err := w.Write(part); err != nil || out.Flush() != nil {
+				return nil
+			}
+		case <-p.gone:
+			return nil
+		}
+	}
+}
+
+// A pipe hands events to the goroutine of a request.
+type pipe struct {
+	events chan []byte
+	gone   <-chan struct{}
+}
+
+// pipeEvents is how many events a client may be behind that is written to in its own goroutine.
+const pipeEvents = 16
+
+func (p *pipe) Send(part []byte) error {
+	select {
+	case p.events <- bytes.Clone(part):
+		return nil
+	default:
+		return httpd.ErrSlow
+	}
+}
+
+func (p *pipe) Gone() bool {
+	select {
+	case <-p.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+func (p *pipe) Close() { close(p.events) }
