@@ -29,6 +29,9 @@ func (c *Client) Leave(ctx context.Context, id, user string) error {
 // server, and asks for the user's own claim only when their turn has come. each, if not nil, is called with each place as it
 // becomes known. A Problem with status 404 says that the user left. While the server does not answer, it asks again, no
 // sooner than Retry-After says, until ctx ends.
+//
+// Over HTTP/1.1 a stream has a connection of its own. Whoever follows for many users lets a transport have as many
+// (http.Transport.MaxConnsPerHost), or claims wait until a stream ends.
 func (c *Client) Follow(ctx context.Context, id, user string, from Place, each func(Place)) (Answer, error) {
 	f := follower{client: c, id: id, user: user, place: from, each: each, streams: firstStream}
 	for failures := firstAgain; ; {

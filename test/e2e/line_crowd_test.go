@@ -21,26 +21,33 @@ import (
 )
 
 // An entrance is what the people in front of a fleet reach: a load balancer that gives one request after the other to the next
-// node, dead or alive, and a cache that keeps a line for as long as its answer says.
+// node, dead or alive, lets a few follow their place by a stream, and a cache that keeps a line for as long as its answer says.
 type entrance struct {
-	f     *fleet
-	turn  atomic.Int64
-	nodes *http.Transport
+	f       *fleet
+	turn    atomic.Int64
+	nodes   *http.Transport
+	streams atomic.Int64 // which take a connection each
 
 	mu    sync.Mutex // guards what follows, also while the line is read
 	line  []byte
 	until time.Time
 }
 
+// maxStreams is how many streams an entrance lets through. To everybody else it says 503, so they read the line.
+const maxStreams = 100
+
 // newEntrance returns a client of whoever is behind it.
 func newEntrance(f *fleet) *client.Client {
-	e := &entrance{f: f, nodes: &http.Transport{MaxIdleConnsPerHost: 64, MaxConnsPerHost: 64, ResponseHeaderTimeout: patience}}
+	e := &entrance{f: f, nodes: &http.Transport{MaxIdleConnsPerHost: 64, MaxConnsPerHost: 64 + maxStreams, ResponseHeaderTimeout: patience}}
 	f.t.Cleanup(e.nodes.CloseIdleConnections)
 	return client.New("http://fleet", "").WithHTTP(&http.Client{Transport: e})
 }
 
 // RoundTrip answers a request.
 func (e *entrance) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.URL.Path, "/events") {
+		return e.stream(r)
+	}
 	if !strings.HasSuffix(r.URL.Path, "/line") {
 		return e.next(r)
 	}
@@ -60,10 +67,25 @@ func (e *entrance) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		e.until = time.Now().Add(time.Second)
 	}
+	return says(r, http.StatusOK, e.line), nil
+}
+
+// says is an answer of the entrance itself.
+func says(r *http.Request, status int, body []byte) *http.Response {
 	return &http.Response{
-		Status: "200 OK", StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Request: r,
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(e.line)),
-	}, nil
+		Status: http.StatusText(status), StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)),
+	}
+}
+
+// stream lets a stream through, if there is room.
+func (e *entrance) stream(r *http.Request) (*http.Response, error) {
+	if e.streams.Add(1) > maxStreams {
+		e.streams.Add(-1)
+		return says(r, http.StatusServiceUnavailable, []byte(`{}`)), nil
+	}
+	context.AfterFunc(r.Context(), func() { e.streams.Add(-1) }) // a follower ends the context of a stream with it
+	return e.next(r)
 }
 
 // next has the next node answer.
