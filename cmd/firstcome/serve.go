@@ -57,7 +57,7 @@ type tokenFlags struct {
 // limitFlags bound what clients may take.
 type limitFlags struct {
 	MaxConnections count          `default:"8192" help:"Connections at once, and never more than the limit of open files allows (default: 8192)."`
-	MaxStreams     count          `default:"10000" help:"People who follow their places by a stream at once, and never more than half of what the limit of open files allows; others are answered 503 and read the line (default: 10000)."`
+	MaxStreams     count          `default:"10000" help:"People who follow their places by a stream at once, and never more than two thirds of what the limit of open files allows; others are answered 503 and read the line (default: 10000)."`
 	Lanes          string         `enum:"on,off" default:"on" placeholder:"on" help:"Answer plain, short requests without net/http where there is no TLS: on, or off to have net/http answer all (default: on)."`
 	MaxBatch       count          `default:"512" help:"Claims that the gate decides at once (default: 512)."`
 	MaxWaiting     count          `default:"16384" help:"Claims of one campaign that wait; more are answered 503 (default: 16384)."`

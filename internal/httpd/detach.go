@@ -131,6 +131,6 @@ func (a *attended) detach() error {
 	return err
 }
 
-// DetachedRoom returns how many connections may be detached at once if as many as most are wanted: at most half of what
-// the file descriptors allow.
-func DetachedRoom(most int) int { return max(1, min(most, (descriptors()-reservedDescriptors)/2)) }
+// DetachedRoom returns how many connections may be detached at once if as many as most are wanted: at most two
+// thirds of what the file descriptors allow.
+func DetachedRoom(most int) int { return max(1, min(most, (descriptors()-reservedDescriptors)/3*2)) }

@@ -22,6 +22,7 @@ type target struct {
 	servers   []*server
 	campaigns []string
 	user      func(n int) string
+	get       string                   // has every request read this path
 	read      func(user string) string // has each twentieth request read a user's claim, by this name in its path
 }
 
@@ -49,6 +50,10 @@ func (t target) worker(ctx context.Context, s *server) load.Ask {
 		request := &post
 		post.SetRequestURI(claims)
 		post.SetBodyString(`{"user_id":"` + user + `"}`)
+		if t.get != "" {
+			request = &get
+			get.SetRequestURI(t.get)
+		}
 		if t.read != nil && n%20 == 0 {
 			request = &get
 			get.SetRequestURI(claims + "/" + t.read(user))

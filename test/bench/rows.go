@@ -62,6 +62,8 @@ var rows = []row{
 	{name: "line", measure: lineOnSQLite.measure},
 	{"line-redis", lineOnRedis.measure, []services.Kind{services.Redis, services.MariaDB}},
 	{"line-servers", lineServers, []services.Kind{services.MariaDB, services.PostgreSQL}},
+	{name: "line-read", measure: lineRead},
+	{name: "streams", measure: streams},
 	{"pace", pace, []services.Kind{services.PostgreSQL}},
 	{"memory", memory, []services.Kind{services.Redis}},
 }
@@ -91,6 +93,9 @@ const (
 	wantRecorder  = "≥ 0.60"
 	wantHolder    = "≤ 96 bytes"
 	wantJournal   = "0"
+	wantTold      = "max ≤ 1,500 ms"
+	wantStreams   = "< 250 MB"
+	wantLine      = "≥ 0.90"
 	wantJoin      = "≥ 0.80"
 	wantServe     = "≥ 0.50"
 	wantPace      = "≥ 0.98, at most a bucket ahead"

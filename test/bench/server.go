@@ -152,10 +152,10 @@ func serveBare(ctx context.Context, address string, first func(ctx context.Conte
 			status, _ = strconv.Atoi(r.Header.Get("Status"))
 			kind, answer = r.Header.Get("Content-Type"), body
 		}
-		if r.Method != http.MethodPost {
+		if r.Method == http.MethodPut {
 			return
 		}
-		if first != nil {
+		if first != nil && r.Method == http.MethodPost {
 			if err := first(r.Context(), body); err != nil {
 				w.WriteHeader(http.StatusServiceUnavailable)
 				return
