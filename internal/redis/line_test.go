@@ -407,3 +407,20 @@ func TestTheLedgerHearsOfALineWhosePaceIsTakenAway(t *testing.T) {
 	})
 	s.drained(0)
 }
+
+// TestTheLedgerHearsHowALineEndedWhosePaceIsTakenAway has one change take the pace away and end the generation.
+func TestTheLedgerHearsHowALineEndedWhosePaceIsTakenAway(t *testing.T) {
+	s, p := newShop(t, services.Redis.Database(t), 9), stage.NewLedger("c")
+	s.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeTerms, Terms: withPace(9, 0)})
+	join(t, s.gate, 0, 3)
+	stage.Must(t, stage.Err(s.gate.Serve(t.Context(), "c", 1)))
+	s.apply(firstcome.Change{Version: 3, Kind: firstcome.ChangeTerms, Terms: firstcome.Terms{Quantity: 1}})
+	state := keepsPlaces(t, s.gate)
+	stage.Drain(t, s.journal(), p.Take)
+	s.drained(1)
+	told, err := p.LineOf(t.Context(), "c")
+	stage.Must(t, err)
+	if diff := cmp.Diff(state.Past, told.Past); diff != "" || len(state.Past) != 1 || told.Line.Waiting != 0 {
+		t.Errorf("of what ended the ledger has another word than the gate, and the line is %+v (-gate +ledger):\n%s", told.Line, diff)
+	}
+}

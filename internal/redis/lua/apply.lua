@@ -153,11 +153,12 @@ if opens_earlier or opens_again then
 end
 cooling = math.max(0, cooling + (to_quantity - quantity)) -- in this order no sum is above 2^53
 if ARGV[11] ~= '' and not line then line = line_of(new_line()) end
+local paced -- before
 if line then
-  if ARGV[11] == '' and line.pace and line.waiting > 0 then tell() end -- nodes that start look for a line here
-  line.pace, line.standby = tonumber(ARGV[11]), ARGV[12] == '1'
+  paced, line.pace, line.standby = line.pace, tonumber(ARGV[11]), ARGV[12] == '1'
 end
 send_away(c[14] == '1', to_closes_at, to_quantity, now)
+if paced and not line.pace and line.waiting > 0 then tell() end -- nodes that start look for a line here
 local sold_out_at = ''
 if to_quantity <= in_force then sold_out_at = tonumber(c[13]) and c[13] or whole(now) end
 return write('quantity', whole(to_quantity), 'opens_at', ARGV[6], 'closes_at', ARGV[7], 'terms_version', whole(version),
