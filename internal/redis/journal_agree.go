@@ -22,6 +22,9 @@ func (j *Journal) differs(r flow.Revision, s survey) bool {
 	if r.Marker == "" || s.fields[1] == strconv.FormatInt(r.Drained, 10) {
 		return false
 	}
+	if s.absent() && s.entries == 0 && r.Drained == 0 { // it is being made
+		return false
+	}
 	if last, err := strconv.ParseInt(s.fields[0], 10, 64); s.entries > 0 && (err != nil || last >= r.Drained) {
 		return false
 	}

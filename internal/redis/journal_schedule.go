@@ -125,6 +125,9 @@ func (g *Gate) surveyed(ctx context.Context, page []flow.Revision) []survey {
 // idle tells whether the journal is empty and all that was issued is drained.
 func (s *survey) idle() bool { return s.entries == 0 && s.fields[0] == s.fields[1] }
 
+// absent tells whether Redis does not have the campaign.
+func (s *survey) absent() bool { return s.fields[2] == "" }
+
 // quiet tells whether a campaign is idle and closed at an instant of the gate's, in the revision that
 // the ledger has of it. Entries that a recorder has are in the journal; if somebody deleted them, all was recorded since.
 func (s *survey) quiet(r flow.Revision, now time.Time) bool {

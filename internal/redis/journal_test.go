@@ -123,6 +123,38 @@ func TestF43AGroupThatIsGoneIsMadeAgainFromTheBeginning(t *testing.T) {
 	}
 }
 
+// TestACampaignThatIsBeingMadeIsNoAlarm has recorders look for a campaign that the ledger has and the gate not yet.
+func TestACampaignThatIsBeingMadeIsNoAlarm(t *testing.T) {
+	const marker = "m"
+	unmade := func(o *redis.Options) {
+		o.Marker = func(context.Context, firstcome.CampaignID) (string, error) { return marker, nil }
+		o.Missing = func(context.Context, firstcome.CampaignID) error { return firstcome.ErrBusy }
+	}
+	s, p := newShop(t, services.Redis.Database(t), 9, unmade), stage.NewLedger("new")
+	looks := make(chan struct{})
+	journal := s.journal(func(o *redis.JournalOptions) {
+		o.Active = func(ctx context.Context) ([]flow.Revision, error) {
+			select {
+			case looks <- struct{}{}:
+			case <-ctx.Done():
+			}
+			return []flow.Revision{{Campaign: "new", Version: 1, Epoch: 1, Marker: marker}}, nil
+		}
+	})
+	stop := stage.Run(t, flow.NewRecorder(journal, p, flow.RecorderLimits{}).Run)
+	for range 10 {
+		stage.Next(t, "a look", looks)
+	}
+	stop()
+	if n, err := s.do("EXISTS", redis.Keys("new", marker)[2]).AsInt64(); err != nil || n > 0 {
+		t.Errorf("recorders made the journal: %v", err)
+	}
+	close(s.alarms)
+	for err := range s.alarms {
+		t.Errorf("an alarm: %v", err)
+	}
+}
+
 // TestF43DrainedHoldersOfAGroupThatIsGoneAreGivenSomeAtATime has a dead letter among them that has no flag: its recorder died before it
 // said so, and somebody deleted its entry.
 func TestF43DrainedHoldersOfAGroupThatIsGoneAreGivenSomeAtATime(t *testing.T) {
