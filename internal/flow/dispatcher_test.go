@@ -239,21 +239,22 @@ func TestAChangeOfTheCampaignWakesItsLine(t *testing.T) {
 	})
 }
 
-// A flaky line fails; what it did is done all the same, if it loses only the answer.
+// A flaky line fails until it is well; what it did is done all the same, if it loses only the answer.
 type flaky struct {
 	*watched
-	err  error
 	does bool
+	well atomic.Bool
 }
 
 func (f *flaky) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (served flow.Served, err error) {
-	if f.err == nil || f.does {
+	well := f.well.Load()
+	if well || f.does {
 		served, err = f.watched.Serve(ctx, id, limit)
 	} else {
 		f.serves.Add(1)
 	}
-	if f.err != nil {
-		return flow.Served{}, f.err
+	if !well {
+		return flow.Served{}, errors.New("unknown")
 	}
 	return served, err
 }
@@ -265,7 +266,7 @@ func TestF71AServiceWhoseAnswerIsLostIsDoneOnceAndTheLineGoesOn(t *testing.T) {
 				g := newGate(firstcome.Unlimited, "c")
 				pace(g, 100, "c")
 				join(t, g, "c", users(1, 500)...)
-				line := &flaky{&watched{Gate: g}, errors.New("unknown"), does}
+				line := &flaky{watched: &watched{Gate: g}, does: does}
 				var failures atomic.Int64
 				d, _ := dispatch(t, line, flow.DispatchLimits{OnServe: func(_ firstcome.CampaignID, _ flow.Served, _ time.Duration, err error) {
 					if err != nil {
@@ -278,7 +279,7 @@ func TestF71AServiceWhoseAnswerIsLostIsDoneOnceAndTheLineGoesOn(t *testing.T) {
 				if calls := line.serves.Load(); calls < 12 || calls > 40 || failures.Load() != calls || d.Stats().Failed != calls {
 					t.Errorf("%d calls of a line that fails for a minute, %d heard of, %d counted", calls, failures.Load(), d.Stats().Failed)
 				}
-				g.Set(func() { line.err = nil })
+				line.well.Store(true)
 				time.Sleep(15 * time.Second)
 				synctest.Wait()
 				if got := issued(g, "c"); got != 500 {
