@@ -149,15 +149,16 @@ type Place struct {
 
 // A Line is a campaign's waiting line, as everybody may read it.
 type Line struct {
-	CampaignID string      `json:"campaign_id"`
-	Generation int64       `json:"generation"`  // one more each time that everybody in line was sent away
-	Serving    int64       `json:"serving"`     // the ticket that is served next; every one before it has ended
-	LastTicket int64       `json:"last_ticket"` // the one given last in this generation; 0: none
-	Waiting    int64       `json:"waiting"`     // people in line
-	Pace       *Pace       `json:"pace"`
-	State      string      `json:"state"` // as of a Campaign
-	Ended      []EndedLine `json:"ended"` // the last generations that ended, the latest first
-	ServerTime Time        `json:"server_time"`
+	CampaignID   string      `json:"campaign_id"`
+	Generation   int64       `json:"generation"`     // one more each time that everybody in line was sent away
+	Serving      int64       `json:"serving"`        // the ticket that is served next; every one before it has ended
+	LastTicket   int64       `json:"last_ticket"`    // the one given last in this generation; 0: none
+	Waiting      int64       `json:"waiting"`        // people in line
+	NextJoinedAt *Time       `json:"next_joined_at"` // when who is next in line joined; nil: nobody is in line, or nobody says
+	Pace         *Pace       `json:"pace"`
+	State        string      `json:"state"` // as of a Campaign
+	Ended        []EndedLine `json:"ended"` // the last generations that ended, the latest first
+	ServerTime   Time        `json:"server_time"`
 }
 
 // An EndedLine is a generation of a line that ended: who was still in it was sent away.

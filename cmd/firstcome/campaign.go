@@ -123,7 +123,18 @@ func (c *campaignListCmd) Run(ctx context.Context, t terminal) error {
 type campaignShowCmd struct{ oneCampaign }
 
 func (c *campaignShowCmd) Run(ctx context.Context, t terminal) error {
-	return answered(t, c.printCampaign)(c.client(t).Campaign(ctx, c.ID))
+	calls := c.client(t)
+	campaign, err := calls.Campaign(ctx, c.ID)
+	if err != nil || c.json() {
+		return answered(t, c.printCampaign)(campaign, err)
+	}
+	line, err := calls.Line(ctx, c.ID)
+	return c.print(t, campaign, func(w io.Writer) {
+		c.writeCampaign(w, campaign)
+		if err == nil { // else its gate is lost, or does not answer: the state says so
+			c.writeLine(w, line)
+		}
+	})
 }
 
 type campaignUpdateCmd struct {
@@ -184,24 +195,38 @@ type oneCampaign struct {
 
 // printCampaign prints one campaign.
 func (f serverFlags) printCampaign(t terminal, c client.Campaign) error {
-	return f.print(t, c, func(w io.Writer) {
-		fmt.Fprintf(w, "id\t%s\nname\t%s\nstate\t%s\nversion\t%d\n", c.ID, cell(c.Name), stateText(c), c.Version)
-		fmt.Fprintf(w, "quantity\t%s\nin force\t%d\nissued\t%d\nremaining\t%s\n", quantityText(c.Quantity), c.InForce, c.Issued, quantityText(c.Remaining))
-		fmt.Fprintf(w, "opens at\t%s\ncloses at\t%s\nanswer\t%s\nbenefit\t%s\n", f.TZ.text(c.OpensAt), f.TZ.text(c.ClosesAt), c.Answer, c.Coupon.Benefit)
-		if c.Pace != nil {
-			fmt.Fprintf(w, "pace\t%s\nstandby\t%v\n", paceText(c.Pace), c.Standby)
-		}
-		if c.Pace != nil || c.Waiting > 0 {
-			fmt.Fprintf(w, "in line\t%d\n", c.Waiting)
-		}
-		fmt.Fprintf(w, "opened at\t%s\nsold out at\t%s\nclosed at\t%s\n", f.TZ.text(c.OpenedAt), f.TZ.text(c.SoldOutAt), f.TZ.text(c.ClosedAt))
-		switch {
-		case c.Coupon.ValidUntil != nil:
-			fmt.Fprintf(w, "valid until\t%s\n", f.TZ.text(c.Coupon.ValidUntil))
-		case c.Coupon.ValidFor != nil:
-			fmt.Fprintf(w, "valid for\t%v\n", time.Duration(*c.Coupon.ValidFor))
-		}
-	})
+	return f.print(t, c, func(w io.Writer) { f.writeCampaign(w, c) })
+}
+
+// writeCampaign writes what the API says of a campaign.
+func (f serverFlags) writeCampaign(w io.Writer, c client.Campaign) {
+	fmt.Fprintf(w, "id\t%s\nname\t%s\nstate\t%s\nversion\t%d\n", c.ID, cell(c.Name), stateText(c), c.Version)
+	fmt.Fprintf(w, "quantity\t%s\nin force\t%d\nissued\t%d\nremaining\t%s\n", quantityText(c.Quantity), c.InForce, c.Issued, quantityText(c.Remaining))
+	fmt.Fprintf(w, "opens at\t%s\ncloses at\t%s\nanswer\t%s\nbenefit\t%s\n", f.TZ.text(c.OpensAt), f.TZ.text(c.ClosesAt), c.Answer, c.Coupon.Benefit)
+	if c.Pace != nil {
+		fmt.Fprintf(w, "pace\t%s\nstandby\t%v\n", paceText(c.Pace), c.Standby)
+	}
+	if c.Pace != nil || c.Waiting > 0 {
+		fmt.Fprintf(w, "in line\t%d\n", c.Waiting)
+	}
+	fmt.Fprintf(w, "opened at\t%s\nsold out at\t%s\nclosed at\t%s\n", f.TZ.text(c.OpenedAt), f.TZ.text(c.SoldOutAt), f.TZ.text(c.ClosedAt))
+	switch {
+	case c.Coupon.ValidUntil != nil:
+		fmt.Fprintf(w, "valid until\t%s\n", f.TZ.text(c.Coupon.ValidUntil))
+	case c.Coupon.ValidFor != nil:
+		fmt.Fprintf(w, "valid for\t%v\n", time.Duration(*c.Coupon.ValidFor))
+	}
+}
+
+// writeLine writes who is next in line, and how the last generation ended.
+func (f serverFlags) writeLine(w io.Writer, l client.Line) {
+	if l.NextJoinedAt != nil {
+		fmt.Fprintf(w, "next in line\tticket %d or later, has waited for %v\n", l.Serving, l.ServerTime.Sub(l.NextJoinedAt.Time).Round(time.Second))
+	}
+	if len(l.Ended) > 0 {
+		last := l.Ended[0]
+		fmt.Fprintf(w, "last line\tended %s at %s, served through ticket %d\n", last.Reason, f.TZ.text(&last.EndedAt), last.LastTicketServed)
+	}
 }
 
 // stateText returns a campaign's state, and what is the matter with its gate.

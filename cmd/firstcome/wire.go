@@ -102,7 +102,7 @@ func (n *node) openAPI(ctx context.Context) error {
 	queue.OnBatch = n.monitor.Batch
 	n.lines = flow.NewDispatcher(gate, flow.DispatchLimits{Batch: queue.Batch, Gate: queue.Gate, OnServe: n.monitor.Served, OnLook: n.monitor.LookFailed})
 	queue.OnJoin, queue.OnChange = n.lines.Joined, n.lines.Changed
-	n.monitor.WatchLines(n.lines)
+	n.monitor.WatchLines(n.lines, gate.LineOf)
 	n.issuer = flow.NewIssuer(gate, queue)
 	terms := api.NewTermsCache(n.ledger.Terms)
 	claims := &flow.Answerer{Issuer: n.issuer, Coupons: gate, Terms: terms.Terms}

@@ -130,7 +130,7 @@ func (s *Server) lineBody(ctx context.Context, id firstcome.CampaignID) ([]byte,
 	}
 	line := client.Line{
 		CampaignID: string(id), Generation: at.Line.Generation, Serving: at.Line.Serving(), LastTicket: at.Line.LastTicket, Waiting: at.Line.Waiting,
-		Pace: wirePace(at.Campaign.Pace), State: state, Ended: []client.EndedLine{}, ServerTime: client.Time{Time: at.Now},
+		NextJoinedAt: wireTime(at.Joined), Pace: wirePace(at.Campaign.Pace), State: state, Ended: []client.EndedLine{}, ServerTime: client.Time{Time: at.Now},
 	}
 	for _, p := range at.Past {
 		line.Ended = append(line.Ended, client.EndedLine{

@@ -140,6 +140,18 @@ func (d *Dispatcher) Stats() DispatcherStats {
 	return s
 }
 
+// Lines returns the campaigns with people in line, as Stats counts them.
+func (d *Dispatcher) Lines() (ids []firstcome.CampaignID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, one := range d.lines {
+		if one.waiting > 0 {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // Run serves until ctx ends. Then it lets the calls under way end, which takes no longer than one may take: a call is one
 // transaction, so nobody is left half served.
 func (d *Dispatcher) Run(ctx context.Context) error {

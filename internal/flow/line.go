@@ -85,6 +85,7 @@ type LineState struct {
 	Line     firstcome.Line
 	InForce  int64
 	Now      time.Time  // the gate's time
+	Joined   time.Time  // when who is next in line joined, by the same clock; zero: nobody is in line, or nobody says
 	Past     []PastLine // the last ones, newest first
 }
 

@@ -76,6 +76,9 @@ func (l *Ledger) LineOf(ctx context.Context, id firstcome.CampaignID) (state flo
 		if why := s.sendsAway(now); why != 0 && !l.remote() { // the window has passed, and nobody has written so
 			state.Past, state.Line = []flow.PastLine{pastOf(s.line, why.String(), s.endedAt(why, now))}, nextLine(s.line)
 		}
+		if state.Joined, err = nextJoined(ctx, at, id, state.Line); err != nil {
+			return err
+		}
 		rows, err := at.QueryContext(ctx, `SELECT `+pastColumns+` FROM past_lines
 			WHERE campaign_id = ? ORDER BY generation DESC LIMIT ?`, id, flow.MaxPastLines-len(state.Past))
 		past, err := allRows(rows, err, scanPast)
@@ -83,6 +86,19 @@ func (l *Ledger) LineOf(ctx context.Context, id firstcome.CampaignID) (state flo
 		return err
 	})
 	return state, wrap(err, "read the line of %s", id)
+}
+
+// nextJoined returns when who is next in line joined. The tickets of a line that another gate keeps are not here.
+func nextJoined(ctx context.Context, at *snapshot, id firstcome.CampaignID, l firstcome.Line) (joined time.Time, err error) {
+	if l.Waiting == 0 {
+		return joined, nil
+	}
+	err = at.QueryRowContext(ctx, `SELECT joined_at FROM tickets WHERE campaign_id = ? AND generation = ? AND ticket > ? AND ended_at IS NULL
+		ORDER BY campaign_id, generation, ticket LIMIT 1`, string(id), l.Generation, l.ServedThrough).Scan(when(&joined))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return joined, err
 }
 
 // pastOf returns a line as one that ended.

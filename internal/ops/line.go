@@ -1,6 +1,8 @@
 package ops
 
 import (
+	"context"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -44,13 +46,43 @@ func (m *Monitor) LookFailed(err error) {
 	m.Warn("the node cannot see which campaigns have people in line", "err", err)
 }
 
-// WatchLines has the Monitor watch what serves waiting lines.
-func (m *Monitor) WatchLines(d *flow.Dispatcher) {
-	m.registry.MustRegister(m.serves,
+// WatchLines has the Monitor watch what serves waiting lines, and those who wait in them.
+func (m *Monitor) WatchLines(d *flow.Dispatcher, of lineOf) {
+	oldest := describe("firstcome_line_oldest_seconds", "How long who is next in line has waited.", "campaign")
+	m.registry.MustRegister(m.serves, &heads{d.Lines, of, oldest},
 		gaugeFunc("firstcome_lines", "Campaigns with people in line, as this node knows.", func() int64 { return d.Stats().Lines }),
 		gaugeFunc("firstcome_line_people", "People in line, of all campaigns, as this node knows.", func() int64 { return d.Stats().Waiting }),
 		counterFunc("firstcome_line_served_total", "Coupons that this node issued to waiting lines.", func() int64 { return d.Stats().Served }),
 		counterFunc("firstcome_line_ended_total", "Generations of lines whose end this node found when it served them.", func() int64 { return d.Stats().Ended }),
 		counterFunc("firstcome_line_failures_total", "Calls that serve a line or look for lines that failed.", func() int64 { return d.Stats().Failed }),
 	)
+}
+
+// A lineOf returns a campaign's line: flow.Places has one.
+type lineOf func(context.Context, firstcome.CampaignID) (flow.LineState, error)
+
+// heads ask the gate at each scrape who is next in the lines that the node knows.
+type heads struct {
+	lines  func() []firstcome.CampaignID
+	of     lineOf
+	oldest *prometheus.Desc
+}
+
+// Describe names the metric.
+func (h *heads) Describe(to chan<- *prometheus.Desc) { to <- h.oldest }
+
+// Collect reads the lines one by one, not more than have series of other metrics, until one cannot be read.
+func (h *heads) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
+	defer cancel()
+	known := slices.Sorted(slices.Values(h.lines()))
+	for _, id := range known[:min(len(known), maxSeries)] {
+		line, err := h.of(ctx, id)
+		if err != nil {
+			return // a gap in these series shows the failure; the other metrics stay true
+		}
+		if !line.Joined.IsZero() {
+			to <- gauge(h.oldest, max(0, line.Now.Sub(line.Joined).Seconds()), string(id))
+		}
+	}
 }

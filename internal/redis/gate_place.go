@@ -24,6 +24,7 @@ type sight struct {
 	campaign firstcome.Campaign
 	inForce  int64
 	now      time.Time
+	joined   time.Time // when who is next in line joined; only where no user is asked for
 }
 
 // see runs the place script. Users has one user or none.
@@ -42,7 +43,7 @@ func (g *Gate) see(ctx context.Context, id firstcome.CampaignID, users ...firstc
 		return s, err
 	case word == "lost":
 		return s, errPart
-	case len(parts) != 18:
+	case len(parts) != 19:
 		return s, fmt.Errorf("the place script answered %q and %d parts", word, len(parts))
 	}
 	if s, err = readSight(parts); err != nil {
@@ -60,7 +61,7 @@ func readSight(parts []rueidis.RedisMessage) (s sight, err error) {
 			return s, err
 		}
 	}
-	var n [15]int64
+	var n [16]int64
 	for i := range n {
 		if n[i], err = whole(parts[3+i]); err != nil {
 			return s, err
@@ -72,7 +73,7 @@ func readSight(parts []rueidis.RedisMessage) (s sight, err error) {
 			return s, err
 		}
 	}
-	s.ticket, s.inForce = n[0], n[7]
+	s.ticket, s.inForce, s.joined = n[0], n[7], instant(n[15])
 	clock, decidedAt := instant(n[1]), instant(n[8])
 	if s.now = clock; s.now.Before(decidedAt) {
 		s.now = decidedAt
@@ -129,7 +130,7 @@ func (g *Gate) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineSt
 	if err != nil {
 		return flow.LineState{}, fmt.Errorf("read the line of %s: %w", id, err)
 	}
-	state := flow.LineState{Campaign: s.campaign, Line: s.Line, InForce: s.inForce, Now: s.now}
+	state := flow.LineState{Campaign: s.campaign, Line: s.Line, InForce: s.inForce, Now: s.now, Joined: s.joined}
 	state.Campaign.Pace = s.pace
 	if why := s.sendsAway(); why != 0 {
 		l := s.Line
@@ -137,6 +138,7 @@ func (g *Gate) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineSt
 			Generation: l.Generation, Reason: why.String(), EndedAt: s.campaign.Since(why), LastTicket: l.LastTicket,
 			ServedThrough: l.ServedThrough, Served: l.Served, Waiting: l.Waiting,
 		})
+		state.Joined = time.Time{}
 		state.Line = firstcome.Line{Generation: l.Generation + 1, Due: l.Due}
 	}
 	for text := range strings.Lines(s.past) {

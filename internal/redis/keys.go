@@ -69,7 +69,7 @@ type keys struct {
 	journal string
 
 	// line is a stream, an entry for each ticket of the waiting line that has not ended: its id is GENERATION-TICKET, its
-	// field the user. It goes when its generation ends, or the campaign is retired. Without a pace there is none.
+	// fields the user and when they joined. It goes when its generation ends, or the campaign is retired. Without a pace there is none.
 	line string
 
 	// tickets is a hash from user to ticket, of those in line and of those who left or were sent away (see

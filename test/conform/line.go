@@ -44,7 +44,32 @@ func Line(t *testing.T, fresh func(t *testing.T) Subject) {
 	if cools > 0 {
 		runVectors(t, fresh, lineVectors, "testdata/line/cooling", runCoolingVector)
 	}
+	t.Run("who is next when who was before has left", func(t *testing.T) { nextJoins(t, fresh(t).(Liner)) })
 	t.Run("the rule and the gate agree at every step", func(t *testing.T) { linesAgree(t, fresh(t).(Liner)) })
+}
+
+// nextJoins has the first of three leave, who joined at three instants.
+func nextJoins(t *testing.T, s Liner) {
+	ctx, start := t.Context(), time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	s.SetClock(start)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(s.Create(ctx, "next", firstcome.Terms{Name: "next", Quantity: 9, Answer: firstcome.Recorded, Benefit: []byte(`{}`), Pace: &firstcome.Pace{PerSecond: 1}}))
+	for n, user := range []firstcome.UserID{"a", "b", "c"} {
+		s.SetClock(start.Add(time.Duration(n) * time.Second))
+		_, err := s.Claim(ctx, "next", []firstcome.UserID{user})
+		must(err)
+	}
+	must(s.Leave(ctx, "next", "a"))
+	state, err := s.LineOf(ctx, "next")
+	must(err)
+	if want := start.Add(time.Second); !state.Joined.Equal(want) || state.Line.Waiting != 2 {
+		t.Errorf("who is next of %d joined at %v, want %v", state.Line.Waiting, state.Joined, want)
+	}
 }
 
 // A patientLine is a patient subject with lines.
@@ -240,9 +265,9 @@ func (w *lineWalk) pace(r *rapid.T) {
 func (w *lineWalk) same(r *rapid.T) {
 	w.walk.same(r)
 	state, err := w.s.LineOf(w.ctx, w.m.ID)
-	line, past := w.m.lines()
-	if err != nil || state.Line != line || state.InForce != int64(len(w.m.holds)) || !slices.EqualFunc(state.Past, past, func(a, b flow.PastLine) bool { return cmp.Equal(a, b) }) {
-		r.Fatalf("the gate has the line %+v and before it %+v, %v; the rule %+v and %+v", state.Line, state.Past, err, line, past)
+	line, joined, past := w.m.lines()
+	if err != nil || state.Line != line || !state.Joined.Equal(joined) || state.InForce != int64(len(w.m.holds)) || !slices.EqualFunc(state.Past, past, func(a, b flow.PastLine) bool { return cmp.Equal(a, b) }) {
+		r.Fatalf("the gate has the line %+v, whose next joined at %v, and before it %+v, %v; the rule %+v, %v and %+v", state.Line, state.Joined, state.Past, err, line, joined, past)
 	}
 	for range 2 {
 		user := rapid.SampledFrom(lineUsers).Draw(r, "looks")

@@ -20,6 +20,7 @@ type modelLine struct {
 type waiter struct {
 	user               firstcome.UserID
 	generation, ticket int64
+	at                 time.Time // when they joined
 }
 
 // ticketOf returns the ticket with which a user is in line, or 0.
@@ -33,13 +34,13 @@ func (l *modelLine) ticketOf(user firstcome.UserID) int64 {
 }
 
 // join returns a user's ticket, a new one if they have none.
-func (l *modelLine) join(user firstcome.UserID) int64 {
+func (l *modelLine) join(user firstcome.UserID, now time.Time) int64 {
 	if ticket := l.ticketOf(user); ticket > 0 {
 		return ticket
 	}
 	l.LastTicket++
 	l.Waiting++
-	l.queue = append(l.queue, waiter{user, l.Generation, l.LastTicket})
+	l.queue = append(l.queue, waiter{user, l.Generation, l.LastTicket, now})
 	return l.LastTicket
 }
 
@@ -177,14 +178,18 @@ func (m *model) place(user firstcome.UserID) (p firstcome.Place, number int64) {
 	return seen.asSeen().Place(m.Line, ticket, int64(len(m.holds)), seen.now()), 0
 }
 
-// lines returns the line and those before it, as somebody sees them who only reads.
-func (m *model) lines() (firstcome.Line, []flow.PastLine) {
+// lines returns the line, when who is next joined, and the lines before it, as somebody sees them who only reads.
+func (m *model) lines() (line firstcome.Line, joined time.Time, told []flow.PastLine) {
 	seen := m.peek()
-	line, past := m.Line, m.past
+	past := m.past
+	line = m.Line
+	if len(m.queue) > 0 {
+		joined = m.queue[0].at
+	}
 	if why := seen.away(seen.now()); why != 0 {
 		at := seen.since(why)
 		past = append([]flow.PastLine{m.ended(why, at)}, past...)
-		line = firstcome.Line{Generation: m.Generation + 1, Due: m.Due}
+		line, joined = firstcome.Line{Generation: m.Generation + 1, Due: m.Due}, time.Time{}
 	}
-	return line, past[:min(len(past), flow.MaxPastLines)]
+	return line, joined, past[:min(len(past), flow.MaxPastLines)]
 }

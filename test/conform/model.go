@@ -151,7 +151,7 @@ func (m *model) claim(user firstcome.UserID, direct bool) firstcome.Decision {
 		number = m.issue(user, now, waiter{}).Number
 		m.leave(user, true)
 	case firstcome.Waiting:
-		d.Place = seen.Place(m.Line, m.join(user), int64(len(m.holds)), now)
+		d.Place = seen.Place(m.Line, m.join(user, now), int64(len(m.holds)), now)
 	}
 	m.fill(now)
 	m.sendAway(now, false)

@@ -18,6 +18,7 @@ type Course struct {
 	Line          firstcome.Line
 	Tickets       map[firstcome.UserID]int64 // of those in line
 	joined        []firstcome.UserID         // by ticket, from 1
+	joinedAt      []time.Time                // the same
 	Past          []flow.PastLine            // newest first
 	left          map[firstcome.UserID]bool  // who left the line or was sent away
 	Applied       []int64                    // versions, as they took effect

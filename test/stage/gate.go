@@ -139,7 +139,7 @@ func (g *Gate) decide(c *Course, user firstcome.UserID, direct bool) firstcome.D
 	switch d.Outcome {
 	case firstcome.Waiting:
 		if !waits {
-			ticket = c.join(user, g.MaxLine)
+			ticket = c.join(user, g.MaxLine, now)
 		}
 		if d.Place = campaign.Place(c.Line, ticket, int64(len(c.Holders)), now); ticket == 0 {
 			return firstcome.Decision{}

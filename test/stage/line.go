@@ -19,13 +19,13 @@ func (c *Course) lined() firstcome.Campaign {
 }
 
 // join gives a user the next ticket, 0 if the line is full.
-func (c *Course) join(user firstcome.UserID, limit int64) int64 {
+func (c *Course) join(user firstcome.UserID, limit int64, now time.Time) int64 {
 	if limit > 0 && c.Line.Waiting >= limit {
 		return 0
 	}
 	c.Line.LastTicket++
 	c.Line.Waiting++
-	c.Tickets[user], c.joined = c.Line.LastTicket, append(c.joined, user)
+	c.Tickets[user], c.joined, c.joinedAt = c.Line.LastTicket, append(c.joined, user), append(c.joinedAt, now)
 	return c.Line.LastTicket
 }
 
@@ -71,7 +71,7 @@ func (c *Course) endLine(now time.Time, changed bool) (ended string) {
 		c.left[user] = true
 	}
 	clear(c.Tickets)
-	c.joined = nil
+	c.joined, c.joinedAt = nil, nil
 	c.Line = behind(c.Line)
 	return past.Reason
 }
@@ -214,6 +214,8 @@ func (g *Gate) LineOf(_ context.Context, id firstcome.CampaignID) (state flow.Li
 		state = flow.LineState{Campaign: c.Campaign, Line: c.Line, InForce: int64(len(c.Holders)), Now: now, Past: slices.Clone(c.Past)}
 		if past, ends := c.ending(now, false); ends {
 			state.Past, state.Line = slices.Insert(state.Past, 0, past), behind(c.Line)
+		} else if c.Line.Waiting > 0 {
+			state.Joined = c.joinedAt[c.Tickets[c.next(1)[0]]-1]
 		}
 		state.Past = state.Past[:min(len(state.Past), flow.MaxPastLines)]
 	})

@@ -237,7 +237,7 @@ if won > 0 or changed and line.ended then
 end
 local first_joined = line and line.last - #joined
 for n, user in ipairs(joined) do -- the first one may fail, and then nothing has changed
-  redis.call('XADD', line_key, line.id(first_joined + n), 'user', user)
+  redis.call('XADD', line_key, line.id(first_joined + n), 'user', user, 'at', whole(now))
 end
 each(joined_pairs, 1, #joined_pairs, function(...) redis.call('HSET', tickets_key, ...) end)
 if won > 0 then

@@ -4,7 +4,8 @@
 -- waiting, due, pace and standby, apart by spaces. A campaign that never had a pace has none. The counters decide: what the
 -- keys line and tickets have of another generation, or of tickets up to served through, says nothing any more.
 --
---   line     (stream)  an entry for each ticket that has not ended, GENERATION-TICKET; its field is the user
+--   line     (stream)  an entry for each ticket that has not ended, GENERATION-TICKET; its fields are the user and the
+--                      gate's time at which they joined
 --   tickets  (hash)    user -> generation and ticket of who is in line, and of who was sent away, which are of an older
 --                      generation. With OVER behind them: who left, or got a coupon past the line, or whose coupon was
 --                      voided. Who was served has none
