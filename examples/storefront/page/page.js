@@ -1,0 +1,341 @@
+// The page: it asks firstcome and shows one state at a time.
+import * as firstcome from "./firstcome.js";
+import { clock, words } from "./words.js";
+
+const at = (id) => document.getElementById(id);
+let lang = pick();
+let view = { state: "loading" }; // what is shown: a state with its coupon, place, …
+let terms = null; // the campaign, as last read
+let wallet = [];
+let user = "";
+let following = null; // the AbortController of who stands in line
+let busy = false; // a claim, or leaving, is under way: one at a time
+
+// The clock is the server's: the phone's own may be wrong, and may be set while the page is open.
+const time = { server: 0, at: 0 };
+const now = () => time.server + performance.now() - time.at;
+
+function pick() {
+  const kept = localStorage.getItem("lang");
+  return kept in words ? kept : navigator.language.startsWith("ko") ? "ko" : "en";
+}
+
+async function begin() {
+  render();
+  for (let tries = 0; ; tries++) {
+    try {
+      user = (await firstcome.start()).user_id;
+      break;
+    } catch {
+      await firstcome.sleep(firstcome.pause({ after: 0 }, tries));
+    }
+  }
+  await readCampaign(true);
+  if (!terms) return;
+  const mine = await known(firstcome.readClaim);
+  if (mine.body.outcome === "waiting") wait(mine.body);
+  else if (mine.body.coupon) hold("issued", mine.body.coupon);
+  else if (localStorage.getItem(pending()) !== null) claim(); // a claim before the reload was never answered
+  else showCampaign();
+  readWallet();
+  watch();
+}
+
+// known asks until the answer is known.
+async function known(question) {
+  for (let tries = 0; ; tries++) {
+    const answer = await question();
+    if (!firstcome.unknown(answer)) return answer;
+    await firstcome.sleep(firstcome.pause(answer, tries));
+  }
+}
+
+async function readCampaign(insist) {
+  const asked = performance.now();
+  const answer = insist ? await known(firstcome.readCampaign) : await firstcome.readCampaign();
+  if (answer.status !== 200) {
+    if (insist) show({ state: "mistake", code: answer.body.code ?? answer.status });
+    return;
+  }
+  terms = answer.body;
+  time.at = (asked + performance.now()) / 2;
+  time.server = Date.parse(terms.server_time);
+}
+
+// watch reads the campaign now and then while nothing else happens, so that a page left open tells what is.
+async function watch() {
+  for (;;) {
+    await firstcome.sleep(10_000 + 10_000 * Math.random());
+    if (busy || following || document.hidden || !["not_open", "open", "paused", "sold_out"].includes(view.state)) continue;
+    await readCampaign(false);
+    if (!busy && !following && ["not_open", "open", "paused", "sold_out"].includes(view.state)) showCampaign();
+  }
+}
+
+function showCampaign() {
+  if (terms) show({ state: terms.state in words.ko.tag ? terms.state : "open" });
+}
+
+const pending = () => `asked ${terms?.id} ${user}`;
+
+// claim asks for a coupon until the answer is known. A press while it waits hastens it, but not past Retry-After.
+async function claim() {
+  if (busy) return;
+  busy = true;
+  localStorage.setItem(pending(), "");
+  show({ state: "asking" });
+  for (let tries = 0; ; tries++) {
+    const answer = await firstcome.claim();
+    if (!firstcome.unknown(answer) && !(await comesSoon(answer))) {
+      busy = false;
+      localStorage.removeItem(pending());
+      await settle(answer);
+      return;
+    }
+    if (firstcome.unknown(answer)) await linger(answer, tries);
+  }
+}
+
+// comesSoon waits where somebody pressed so early that it opens in a moment.
+async function comesSoon(answer) {
+  const left = Date.parse(answer.body.opens_at) - now();
+  if (answer.body.outcome !== "not_open" || !(left < 2000) || !answer.after) return false;
+  await firstcome.sleep(answer.after);
+  return true;
+}
+
+// linger shows that the outcome is unknown, and waits.
+async function linger(answer, tries) {
+  const from = performance.now(), hasten = new AbortController();
+  const until = from + firstcome.pause(answer, tries);
+  show({ state: "unknown", until, earliest: from + answer.after, hasten });
+  await firstcome.sleep(until - from, hasten.signal);
+  if (view.state === "unknown") show({ ...view, until: 0 });
+}
+
+function press() {
+  if (view.state === "unknown") {
+    if (performance.now() >= view.earliest) view.hasten.abort();
+    else say(headline() + " " + words[lang].again(seconds(view.until)), true);
+    return;
+  }
+  if (["open", "left"].includes(view.state)) claim();
+}
+
+async function settle({ status, body }) {
+  switch (body.outcome) {
+    case "waiting": return wait(body);
+    case "issued": case "already_issued": return hold(body.outcome, body.coupon);
+    case "not_open": case "paused": case "sold_out": case "closed":
+      await readCampaign(false);
+      return show({ state: body.outcome, at: body.sold_out_at ?? body.opens_at });
+    default: show({ state: "mistake", code: body.code ?? status });
+  }
+}
+
+function hold(state, coupon) {
+  show({ state, coupon });
+  readWallet();
+}
+
+async function wait(place) {
+  following?.abort();
+  const mine = (following = new AbortController());
+  const first = Math.max(place.ahead, 1);
+  show({ state: "waiting", place, first });
+  const end = await firstcome.follow(place, (p) => { if (following === mine) show({ state: "waiting", place: p, first: Math.max(first, p.ahead) }); }, mine.signal);
+  if (following !== mine || !end) return;
+  following = null;
+  if (end.coupon) hold("issued", end.coupon);
+  else if (end.outcome === "left") show({ state: "left" });
+  else await settle({ status: 200, body: end });
+}
+
+async function leave() {
+  if (busy || !following) return;
+  busy = true;
+  following.abort();
+  following = null;
+  show({ state: "asking" });
+  const answer = await known(firstcome.leave);
+  busy = false;
+  if (answer.body.coupon) hold("issued", answer.body.coupon); // their turn came first
+  else show({ state: "left" });
+}
+
+async function readWallet() {
+  const answer = await firstcome.readWallet();
+  if (answer.status === 200) wallet = answer.body.items;
+  renderWallet();
+}
+
+// Showing.
+
+function show(next) {
+  const before = view.state;
+  view = next;
+  render();
+  if (before === view.state) return;
+  said = 0;
+  say(headline());
+}
+
+const seconds = (until) => Math.max(0, Math.ceil((until - performance.now()) / 1000));
+const headline = () => parts().map(([, text]) => text).join("");
+const opens = () => Date.parse(terms?.opens_at ?? view.at ?? 0);
+
+// parts returns the headline of what is shown.
+function parts() {
+  const w = words[lang];
+  switch (view.state) {
+    case "not_open": return w.opensAt(new Date(opens()), new Date(now()), clock(opens() - now()));
+    case "issued": return w.issued(view.coupon.number);
+    case "sold_out": return w.sold_out(terms?.quantity ?? null);
+    case "waiting": return w.waiting(view.place.ahead, view.place.serving === false ? null : view.place.eta_seconds);
+    default: return w[view.state];
+  }
+}
+
+// more returns the line under the headline.
+function more() {
+  const w = words[lang];
+  switch (view.state) {
+    case "not_open": return w.wakes;
+    case "open": return terms.remaining === null ? "" : w.remaining(terms.remaining, terms.quantity);
+    case "issued": return view.coupon.recorded ? w.kept : w.recording;
+    case "already_issued": return w.number(view.coupon.number);
+    case "sold_out": return terms?.sold_out_at ? w.soldOutAt(new Date(terms.sold_out_at), new Date(now())) : "";
+    case "closed": return w.closedMore;
+    case "paused": return w.pausedMore;
+    case "waiting": return view.place.serving === false ? w.held : view.place.likely === false ? w.unlikely : w.waitingMore;
+    case "unknown": return view.until ? w.again(seconds(view.until)) : "";
+    case "left": return w.leftMore;
+    case "mistake": return w.mistakeMore(view.code);
+    default: return "";
+  }
+}
+
+function render() {
+  const w = words[lang], { state, coupon } = view;
+  document.documentElement.lang = lang;
+  document.title = w.title;
+  for (const id of ["shop", "kicker", "fair"]) text(at(id), w[id]);
+  text(at("name"), terms?.name ?? "");
+  text(at("terms"), terms ? w.terms(terms.quantity) : "");
+  benefit(at("benefit"), terms?.coupon.benefit);
+  at("tongues").setAttribute("aria-label", w.tongues);
+  for (const b of at("tongues").children) b.setAttribute("aria-pressed", b.dataset.lang === lang);
+  at("stub").dataset.state = state;
+  text(at("tag"), state === "waiting" ? `${w.tag.waiting} · ${w.ticket(view.place.ticket)}` : w.tag[state]);
+  renderWords();
+  track(at("track"));
+  at("coderow").hidden = !coupon;
+  text(at("codelabel"), w.code);
+  text(at("code"), coupon ? coupon.code.replace(/(.{4})(?=.)/g, "$1-") : "");
+  renderActs();
+  for (const id of ["sure", "stay", "go"]) text(at(id === "sure" ? "suretitle" : id), w[id]);
+  text(at("suretext"), w.sureText);
+  if (state !== "waiting" && at("sure").open) at("sure").close();
+}
+
+function renderWords() {
+  const spans = parts(), h = at("words");
+  if (h.children.length !== spans.length) h.replaceChildren(...spans.map(() => document.createElement("span")));
+  spans.forEach(([kind, t], i) => { h.children[i].className = kind; text(h.children[i], t); });
+  text(at("more"), more());
+}
+
+function renderActs() {
+  const w = words[lang], act = at("act"), { state } = view;
+  const label = { not_open: w.wait, open: w.get, asking: w.asking[0][1], unknown: w.retry, left: w.join }[state];
+  // A button keeps the focus while it has nothing to do.
+  act.setAttribute("aria-disabled", state === "not_open" || state === "asking");
+  const lost = [act, at("leave"), at("copy")].find((b) => b === document.activeElement);
+  act.hidden = !label;
+  text(act, label ?? "");
+  at("copy").hidden = !view.coupon;
+  text(at("copy"), view.copied ? w.copied : w.copy);
+  at("leave").hidden = state !== "waiting";
+  text(at("leave"), w.leave);
+  if (lost?.hidden) at("words").focus({ preventScroll: true });
+}
+
+// track shows how far the line, or the stock, has come.
+function track(bar) {
+  const { state, place, first } = view;
+  const stock = state === "open" && terms?.quantity > 0 && terms.remaining !== null;
+  bar.hidden = state !== "waiting" && !stock;
+  bar.value = stock ? terms.remaining / terms.quantity : state === "waiting" ? 1 - place.ahead / first : 0;
+  bar.setAttribute("aria-label", bar.hidden ? "" : stock ? more() : headline());
+}
+
+// benefit shows what a coupon is good for: {"percent": 20}. Put your shop's benefits here.
+function benefit(node, b) {
+  const percent = b?.percent;
+  if (node.dataset.shown === `${percent} ${lang}`) return;
+  node.dataset.shown = `${percent} ${lang}`;
+  if (!percent) return node.replaceChildren(typeof b === "string" ? b : "");
+  const unit = document.createElement("span");
+  unit.append("%", Object.assign(document.createElement("small"), { textContent: words[lang].off }));
+  node.replaceChildren(words[lang].count(percent), unit);
+}
+
+function renderWallet() {
+  const w = words[lang];
+  text(at("wallet"), w.wallet);
+  text(at("empty"), wallet.length ? "" : w.empty);
+  at("coupons").replaceChildren(...wallet.map((c) => {
+    const item = document.createElement("li"), good = document.createElement("p"), line = document.createElement("p");
+    good.className = "good";
+    benefit(good, c.benefit);
+    const name = Object.assign(document.createElement("strong"), { textContent: c.campaign_id === terms?.id ? terms.name : c.campaign_id });
+    line.append(name, `${w.number(c.number)} · ${c.expires_at ? w.until(new Date(c.expires_at)) : w.forever}`);
+    item.append(good, line);
+    return item;
+  }));
+}
+
+function text(node, t) {
+  if (node.textContent !== t) node.textContent = t;
+}
+
+// say tells a screen reader, politely. What moves all the time is told each quarter of a minute.
+let said = 0;
+function say(t, at_once = false) {
+  const moves = ["not_open", "waiting"].includes(view.state);
+  if (!at_once && said && (!moves || performance.now() - said < 15_000)) return;
+  said = performance.now();
+  at("said").textContent = "";
+  setTimeout(() => { at("said").textContent = t; }, 50); // the same words again are told again
+}
+
+function tick() {
+  if (view.state === "not_open" && now() >= opens()) show({ state: "open" });
+  if (["not_open", "unknown"].includes(view.state)) renderWords();
+  if (["not_open", "waiting"].includes(view.state)) say(headline());
+}
+
+at("act").addEventListener("click", press);
+at("leave").addEventListener("click", () => at("sure").showModal());
+at("stay").addEventListener("click", () => at("sure").close());
+at("go").addEventListener("click", () => { at("sure").close(); leave(); });
+at("copy").addEventListener("click", async () => {
+  try {
+    await navigator.clipboard.writeText(view.coupon.code);
+  } catch {
+    return getSelection().selectAllChildren(at("code")); // without the permission: ready to be copied by hand
+  }
+  view.copied = true;
+  render();
+  say(words[lang].copied, true);
+});
+at("tongues").addEventListener("click", ({ target }) => {
+  if (!(target.dataset.lang in words)) return;
+  lang = target.dataset.lang;
+  localStorage.setItem("lang", lang);
+  render();
+  renderWallet();
+});
+setInterval(tick, 200);
+renderWallet();
+begin();

@@ -1,0 +1,96 @@
+// What the page says, in Korean and in English. Nobody is told of a failure where the truth is a refusal.
+
+const count = (n, lang) => new Intl.NumberFormat(lang).format(n);
+
+// hour says an instant of today as people do: 10시, 오후 8시 30분; of another day with its date.
+function koHour(at, now) {
+  const h = at.getHours(), m = at.getMinutes(), s = at.getSeconds();
+  const day = at.toDateString() === now.toDateString() ? "" : `${at.getMonth() + 1}월 ${at.getDate()}일 `;
+  return `${day}${h > 12 ? "오후 " : ""}${h > 12 ? h - 12 : h}시${m || s ? ` ${m}분` : ""}${s ? ` ${s}초` : ""}`;
+}
+
+function enHour(at, now) {
+  const time = { hour: "numeric", minute: at.getMinutes() || at.getSeconds() ? "2-digit" : undefined, second: at.getSeconds() ? "2-digit" : undefined };
+  const day = at.toDateString() === now.toDateString() ? {} : { month: "short", day: "numeric" };
+  return new Intl.DateTimeFormat("en", { ...day, ...time }).format(at);
+}
+
+// A headline is a list of parts, [class, text], so that its figure can be set large. Read as a whole it is one sentence.
+const plain = (text) => [["lead", text]];
+
+function koWait(s) {
+  return s === null ? [] : [["sep", " · "], ["tail", s < 60 ? `약 ${Math.max(s, 1)}초` : `약 ${Math.ceil(s / 60)}분`]];
+}
+
+function enWait(s) {
+  return s === null ? [] : [["sep", " · "], ["tail", s < 60 ? `about ${Math.max(s, 1)} s` : `about ${Math.ceil(s / 60)} min`]];
+}
+
+export const words = {
+  ko: {
+    count: (n) => count(n, "ko"),
+    title: "선착순 쿠폰", shop: "오늘의 상점", tongues: "언어", kicker: "선착순 쿠폰",
+    off: "할인", terms: (q) => (q === null ? "한 사람에 한 장" : `${count(q, "ko")}장 · 한 사람에 한 장`),
+    fair: "먼저 누른 순서대로 드려요. 시각은 서버의 시계를 따라요.",
+    tag: {
+      loading: "불러오는 중", not_open: "곧 열려요", open: "지금 열렸어요", asking: "확인 중", issued: "내 쿠폰", already_issued: "내 쿠폰",
+      sold_out: "마감", closed: "종료", paused: "잠시 멈춤", waiting: "줄 서는 중", unknown: "확인 중", left: "줄에서 나옴", mistake: "안내",
+    },
+    loading: plain("불러오고 있어요"), asking: plain("확인하고 있어요"),
+    opensAt: (at, now, left) => [["lead", `${koHour(at, now)}에 열려요`], ["sep", " · "], ["big", left], ["unit", " 남음"]],
+    wakes: "열리면 버튼이 켜져요. 새로고침하지 않아도 돼요.",
+    open: plain("지금 받을 수 있어요"), remaining: (n, q) => `${count(q, "ko")}장 중 ${count(n, "ko")}장 남았어요`,
+    issued: (n) => [["lead", "쿠폰을 받았어요!"], ["sep", " "], ["unit", "번호 "], ["big", count(n, "ko")]], already_issued: plain("이미 받은 쿠폰이에요"),
+    number: (n) => `번호 ${count(n, "ko")}`, kept: "쿠폰함에 넣어 두었어요.", recording: "곧 쿠폰함에 보여요.",
+    sold_out: (q) => plain(q === null ? "준비한 쿠폰이 모두 나갔어요" : `준비한 ${count(q, "ko")}장이 모두 나갔어요`), soldOutAt: (at, now) => `${koHour(at, now)}에 마감됐어요`,
+    closed: plain("행사가 끝났어요"), closedMore: "다음에 또 만나요.",
+    paused: plain("잠시 멈췄어요"), pausedMore: "다시 열리면 바로 받을 수 있어요.",
+    waiting: (ahead, seconds) => (ahead > 0 ? [["lead", "내 앞에 "], ["big", count(ahead, "ko")], ["unit", "명"], ...koWait(seconds)] : plain("이제 내 차례예요")),
+    waitingMore: "화면을 닫아도 자리는 그대로예요.", unlikely: "남은 쿠폰보다 앞사람이 많아요. 누가 나가면 차례가 올 수 있어요.",
+    held: "잠시 멈췄어요. 자리는 그대로예요.", ticket: (n) => `순번 ${count(n, "ko")}`,
+    unknown: plain("아직 확인 중이에요. 다시 눌러도 한 장만 받아요."), again: (s) => `${s}초 뒤에 저절로 다시 확인해요.`,
+    left: plain("줄에서 나왔어요"), leftMore: "다시 서면 맨 뒤부터예요.",
+    mistake: plain("지금은 이 쿠폰을 보여 드릴 수 없어요"), mistakeMore: (code) => `상점에 알려 주세요 (${code})`,
+    get: "쿠폰 받기", wait: "열리면 받기", join: "다시 줄 서기", retry: "다시 확인하기", leave: "줄에서 나가기",
+    copy: "코드 복사", copied: "복사했어요", code: "쿠폰 코드",
+    sure: "줄에서 나갈까요?", sureText: "나가면 자리가 없어져요. 다시 서면 맨 뒤부터예요.", stay: "계속 기다리기", go: "나가기",
+    wallet: "쿠폰함", empty: "아직 받은 쿠폰이 없어요.", until: (at) => `${at.getMonth() + 1}월 ${at.getDate()}일까지`, forever: "기한 없음",
+  },
+  en: {
+    count: (n) => count(n, "en"),
+    title: "First come, first served", shop: "Today’s shop", tongues: "Language", kicker: "First come, first served",
+    off: "off", terms: (q) => (q === null ? "One each" : `${count(q, "en")} coupons · one each`),
+    fair: "In the order of your taps. All times are by the server’s clock.",
+    tag: {
+      loading: "Loading", not_open: "Opening soon", open: "Open now", asking: "Checking", issued: "Your coupon", already_issued: "Your coupon",
+      sold_out: "All gone", closed: "Over", paused: "On hold", waiting: "In line", unknown: "Checking", left: "Left the line", mistake: "Notice",
+    },
+    loading: plain("Loading"), asking: plain("Checking"),
+    opensAt: (at, now, left) => [["lead", `Opens at ${enHour(at, now)}`], ["sep", " · "], ["big", left], ["unit", " to go"]],
+    wakes: "The button wakes up by itself. No need to reload.",
+    open: plain("Ready when you are"), remaining: (n, q) => `${count(n, "en")} of ${count(q, "en")} left`,
+    issued: (n) => [["lead", "The coupon is yours!"], ["sep", " "], ["unit", "No. "], ["big", count(n, "en")]], already_issued: plain("You already have this coupon"),
+    number: (n) => `No. ${count(n, "en")}`, kept: "It is in your wallet.", recording: "It will be in your wallet soon.",
+    sold_out: (q) => plain(q === null ? "All coupons are gone" : `All ${count(q, "en")} are gone`), soldOutAt: (at, now) => `The last one went at ${enHour(at, now)}`,
+    closed: plain("This event is over"), closedMore: "See you next time.",
+    paused: plain("On hold for a moment"), pausedMore: "You can get yours as soon as it goes on.",
+    waiting: (ahead, seconds) => (ahead > 0 ? [["big", count(ahead, "en")], ["unit", " ahead of you"], ...enWait(seconds)] : plain("It is your turn")),
+    waitingMore: "Your place is kept, even if you close this page.", unlikely: "More people are ahead than coupons are left. If some leave, your turn may come.",
+    held: "On hold for a moment. Your place is kept.", ticket: (n) => `Ticket ${count(n, "en")}`,
+    unknown: plain("Still checking. Tap again if you like: you get one coupon only."), again: (s) => `Checking again by itself in ${s} s.`,
+    left: plain("You left the line"), leftMore: "If you join again, you start at the end.",
+    mistake: plain("This coupon cannot be shown right now"), mistakeMore: (code) => `Please tell the shop (${code})`,
+    get: "Get my coupon", wait: "Get it when it opens", join: "Join the line again", retry: "Check again", leave: "Leave the line",
+    copy: "Copy code", copied: "Copied", code: "Coupon code",
+    sure: "Leave the line?", sureText: "You give up your place. If you join again, you start at the end.", stay: "Keep waiting", go: "Leave",
+    wallet: "Wallet", empty: "No coupons yet.", until: (at) => `until ${new Intl.DateTimeFormat("en", { month: "short", day: "numeric" }).format(at)}`, forever: "no end date",
+  },
+};
+
+// clock says how much is left: 02:13, 1:02:13, 3:04:02:13 with days.
+export function clock(ms) {
+  const s = Math.max(0, Math.ceil(ms / 1000)), two = (n) => String(n).padStart(2, "0");
+  const parts = [Math.floor(s / 86400), Math.floor(s / 3600) % 24, Math.floor(s / 60) % 60, s % 60];
+  if (parts[0]) return `${parts[0]}:${parts.slice(1).map(two).join(":")}`;
+  return parts[1] ? `${parts[1]}:${two(parts[2])}:${two(parts[3])}` : `${two(parts[2])}:${two(parts[3])}`;
+}
