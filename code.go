@@ -66,6 +66,16 @@ func (s Secret) Fingerprint() string {
 	return hex.EncodeToString(m.sum80([]byte("firstcome secret fingerprint")))
 }
 
+// Key returns a key of 32 bytes for a purpose, the same on every node: the HMAC-SHA-256 of a text that is no input of Code
+// or Fingerprint, since a campaign's id has no space.
+func (s Secret) Key(purpose string) []byte {
+	m := s.macs.Get().(*mac)
+	defer s.macs.Put(m)
+	m.Reset()
+	m.Write([]byte("firstcome key\x00" + purpose))
+	return m.Sum(nil)
+}
+
 // crockford is Douglas Crockford's base 32: no I, L, O or U.
 var crockford = base32.NewEncoding("0123456789ABCDEFGHJKMNPQRSTVWXYZ").WithPadding(base32.NoPadding)
 

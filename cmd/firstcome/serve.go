@@ -19,12 +19,13 @@ import (
 
 type serveCmd struct {
 	ledgerFlag
-	SecretFile string        `placeholder:"FILE" help:"The secret of the coupon codes, at least 32 bytes or 64 hexadecimal digits (default: made at the first start and kept beside the ledger as FILE.secret). FIRSTCOME_SECRET may hold it instead."`
-	Listen     listenAddress `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Where to serve the API (default: 127.0.0.1:8080). Elsewhere than on loopback there must be a key or a token configuration."`
-	Ops        opsAddress    `placeholder:"HOST:PORT" help:"Where to serve metrics and profiles, never in public; off for nowhere (default: the port of --listen + 1, on 127.0.0.1)."`
-	CreateKey  bool          `help:"If the ledger has no key, make the first admin key and print it, once, to standard output."`
-	TLSCert    string        `name:"tls-cert" placeholder:"FILE" help:"PEM file of the certificate and its chain; without it the API is plain HTTP."`
-	TLSKey     string        `name:"tls-key" placeholder:"FILE" help:"PEM file of the certificate's private key."`
+	SecretFile string         `placeholder:"FILE" help:"The secret of the coupon codes, at least 32 bytes or 64 hexadecimal digits (default: made at the first start and kept beside the ledger as FILE.secret). FIRSTCOME_SECRET may hold it instead."`
+	Listen     listenAddress  `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Where to serve the API (default: 127.0.0.1:8080). Elsewhere than on loopback there must be a key or a token configuration."`
+	Ops        opsAddress     `placeholder:"HOST:PORT" help:"Where to serve metrics and profiles, never in public; off for nowhere (default: the port of --listen + 1, on 127.0.0.1)."`
+	Console    consoleAddress `placeholder:"on" help:"Where to serve the console, the pages for people: on (at --listen, on loopback only), off, or HOST:PORT of its own (default: on where --listen is loopback, else off)."`
+	CreateKey  bool           `help:"If the ledger has no key, make the first admin key and print it, once, to standard output."`
+	TLSCert    string         `name:"tls-cert" placeholder:"FILE" help:"PEM file of the certificate and its chain; without it the API is plain HTTP."`
+	TLSKey     string         `name:"tls-key" placeholder:"FILE" help:"PEM file of the certificate's private key."`
 	gateFlags
 	tokenFlags
 	limitFlags
@@ -89,6 +90,7 @@ func (c *serveCmd) check(t terminal) []error {
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		errs = append(errs, errors.New("--tls-cert and --tls-key go together: name both or neither"))
 	}
+	errs = append(errs, c.checkConsole()...)
 	var err error
 	if c.files.secret, err = secretText(t, c.SecretFile, c.Ledger.path()); err != nil {
 		errs = append(errs, err)
@@ -109,6 +111,17 @@ func (c *serveCmd) check(t terminal) []error {
 		errs = append(errs, err)
 	}
 	return errs
+}
+
+// checkConsole returns what does not fit the console's address.
+func (c *serveCmd) checkConsole() []error {
+	switch {
+	case c.silent() && c.Console != "" && c.Console != consoleOff:
+		return []error{errors.New("--console: a node that only records serves no pages: name it at a node that answers")}
+	case c.Console == consoleOn && !c.Listen.isLoopback():
+		return []error{fmt.Errorf("--console on: others than this machine reach --listen %s, and its crowd would push people out of the console: name an address of its own, like --console 10.0.0.5:8090", c.Listen)}
+	}
+	return nil
 }
 
 func (c *serveCmd) Run(ctx context.Context, t terminal) error {
@@ -132,7 +145,7 @@ func (c *serveCmd) Run(ctx context.Context, t terminal) error {
 func (c *serveCmd) announce(n *node) {
 	log := n.log
 	log.Info("serving", "version", thisBuild().Version, "address", n.address(), "tls", c.files.tls != nil,
-		"ops", n.opsAddress(), "gate", c.Gate.String(), "role", c.Role, "ledger", ledger.Masked(c.Ledger.path()), "development", n.development)
+		"ops", n.opsAddress(), "console", n.consoleURL(), "gate", c.Gate.String(), "role", c.Role, "ledger", ledger.Masked(c.Ledger.path()), "development", n.development)
 	if n.development {
 		log.Warn("development mode: there is no key and no token configuration, so every caller is admin")
 	}
@@ -147,9 +160,10 @@ func (c *serveCmd) welcome(t terminal, n *node) {
 		fmt.Fprintf(t.out, "\nThis node records what others issue, and answers nobody.\n\n")
 		return
 	}
-	url := "http://" + listenAddress(n.address()).here()
-	if c.files.tls != nil {
-		url = "https://" + listenAddress(n.address()).here()
+	url := c.url(n.http)
+	console := ""
+	if at := n.consoleURL(); at != "off" {
+		console = "\nIts console, for people:  " + at
 	}
 	server := ""
 	if url != defaultServer {
@@ -160,7 +174,7 @@ func (c *serveCmd) welcome(t terminal, n *node) {
 		mode = "development mode: there is no key, and whoever can reach it is admin."
 	}
 	fmt.Fprintf(t.out, `
-firstcome serves at %s
+firstcome serves at %s%s
 %s
 
 In another terminal:
@@ -168,7 +182,7 @@ In another terminal:
   firstcome claim spring mina%s
   firstcome audit --server %s
 
-`, url, mode, server, server, url)
+`, url, console, mode, server, server, url)
 }
 
 // queue bounds the claims that wait.
@@ -210,7 +224,7 @@ func (c *serveCmd) mode(ctx context.Context, t terminal, l *ledger.Ledger) (open
 		return false, c.createFirstKey(ctx, t)
 	case c.hasTokens(t):
 		return false, nil
-	case c.Listen.isLoopback():
+	case c.Listen.isLoopback() && (c.Console.own() == "" || c.Console.own().isLoopback()):
 		return true, nil
 	}
 	return false, usageError{c.refuseOpen()}

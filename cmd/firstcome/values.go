@@ -106,6 +106,40 @@ func (a *opsAddress) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// A consoleAddress is on, off, or the listenAddress of the console's own listener. Empty is on where the API is on loopback.
+type consoleAddress string
+
+const (
+	consoleOn  consoleAddress = "on"
+	consoleOff consoleAddress = "off"
+)
+
+func (a *consoleAddress) UnmarshalText(text []byte) error {
+	if at := consoleAddress(text); at == consoleOn || at == consoleOff {
+		*a = at
+		return nil
+	}
+	var address listenAddress
+	if err := address.UnmarshalText(text); err != nil {
+		return fmt.Errorf("%w, or on, or off", err)
+	}
+	*a = consoleAddress(address)
+	return nil
+}
+
+// own returns the address of the console's own listener; empty: it has none.
+func (a consoleAddress) own() listenAddress {
+	if a == "" || a == consoleOn || a == consoleOff {
+		return ""
+	}
+	return listenAddress(a)
+}
+
+// beside tells whether the console is served where the API listens.
+func (a consoleAddress) beside(listen listenAddress) bool {
+	return a == consoleOn || a == "" && listen.isLoopback()
+}
+
 // beside returns the address of a node that serves the API at listen, "" for none. If none was named
 // it is the next port, so that a second node on the same machine starts. It is the one before if listen's
 // is the last port, and any free one if listen's is.

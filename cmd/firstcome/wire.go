@@ -42,6 +42,8 @@ type node struct {
 	api      *api.Server
 	server   *httpd.Server
 	http     net.Listener
+	pages    *httpd.Server // the console's own; nil: it is served beside the API, or not at all
+	console  net.Listener  // of pages
 }
 
 // An admission tells, once the ledger is open, whether this is development mode, or why the node may
@@ -125,6 +127,7 @@ func (n *node) openAPI(ctx context.Context) error {
 	n.api = api.New(config)
 	surface := n.api.HTTP()
 	surface.Limits = c.limits()
+	n.openConsole(&surface, gate)
 	if c.Lanes == "off" {
 		surface.Short = nil
 	}
@@ -153,6 +156,12 @@ func (n *node) listen(ctx context.Context) error {
 			return listenError("--listen", string(n.flags.Listen), err)
 		}
 	}
+	if n.pages != nil {
+		at := string(n.flags.Console.own())
+		if n.console, err = config.Listen(ctx, "tcp", at); err != nil {
+			return listenError("--console", at, err)
+		}
+	}
 	beside := n.flags.Ops.beside(n.flags.Listen)
 	if beside == "" {
 		return nil
@@ -171,7 +180,7 @@ func listenError(flag, address string, err error) error {
 func (n *node) close() error {
 	n.remote.close()
 	errs := []error{n.ledger.Close()}
-	for _, ln := range []net.Listener{n.http, n.ops} {
+	for _, ln := range []net.Listener{n.http, n.console, n.ops} {
 		if ln != nil {
 			if err := ln.Close(); !errors.Is(err, net.ErrClosed) {
 				errs = append(errs, err)
@@ -243,6 +252,9 @@ func (n *node) runs() []func(context.Context) error {
 	runs := n.remote.runs()
 	if n.api != nil {
 		runs = append(runs, n.issuer.Run, n.auth.Run, n.api.Run)
+	}
+	if n.pages != nil {
+		runs = append(runs, func(ctx context.Context) error { return n.pages.Serve(ctx, n.console, n.flags.files.tls) })
 	}
 	if n.lines != nil {
 		runs = append(runs, n.lines.Run)

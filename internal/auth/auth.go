@@ -205,16 +205,31 @@ func (a *Authenticator) check(headers []string) (Caller, error) {
 }
 
 func (a *Authenticator) checkKey(plain string) (Caller, error) {
+	key, err := a.Login(plain)
+	if err != nil {
+		return Caller{}, err
+	}
+	return Caller{Role: key.Role, Name: "key:" + key.ID}, nil
+}
+
+// Login returns the key that is written as plain, or UnknownKey.
+func (a *Authenticator) Login(plain string) (firstcome.Key, error) {
 	id, ok := keyID(plain)
 	if !ok {
-		return Caller{}, UnknownKey
+		return firstcome.Key{}, UnknownKey
 	}
 	// The hash is compared also where there is no such key, so that both take the
 	// same time.
-	known, ok := (*a.keys.Load())[id]
+	known, ok := a.Key(id)
 	hash := sha256.Sum256([]byte(plain))
 	if subtle.ConstantTimeCompare(hash[:], known.Hash[:]) != 1 || !ok {
-		return Caller{}, UnknownKey
+		return firstcome.Key{}, UnknownKey
 	}
-	return Caller{Role: known.Role, Name: "key:" + known.ID}, nil
+	return known, nil
+}
+
+// Key returns the good key with an id. A revoked one is none within a second.
+func (a *Authenticator) Key(id string) (key firstcome.Key, ok bool) {
+	key, ok = (*a.keys.Load())[id]
+	return key, ok
 }

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/firstcome/firstcome/internal/console"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/httpd"
+)
+
+// consoleConnections are the console's own, where it has an address of its own: a crowd of claims cannot take them.
+const consoleConnections = 256
+
+// openConsole makes the console, beside the API's surface or for a listener of its own, as --console says.
+func (n *node) openConsole(api *httpd.Config, places flow.Places) {
+	own, beside := n.flags.Console.own() != "", n.flags.Console.beside(n.flags.Listen)
+	if !own && !beside {
+		return
+	}
+	config := console.Config{
+		Ledger: n.ledger, Places: places, Operator: n.operator, Auth: n.auth, Secret: n.secret, Secure: n.flags.files.tls != nil, Log: n.log,
+	}
+	if n.remote != nil {
+		config.Gate = n.remote.over
+	}
+	pages := console.New(config).Handler()
+	if own {
+		n.pages = httpd.New(httpd.Config{Handler: pages, TurnAway: turnAway, Log: n.log, Limits: httpd.Limits{MaxConnections: consoleConnections, Grace: time.Second}})
+		return
+	}
+	api.Handler = besideAPI(pages, api.Handler)
+}
+
+// besideAPI serves the console's paths, and the API's all others.
+func besideAPI(pages, api http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path := r.URL.Path; path == console.Root || strings.HasPrefix(path, console.Root+"/") {
+			pages.ServeHTTP(w, r)
+			return
+		}
+		api.ServeHTTP(w, r)
+	})
+}
+
+// turnAway answers a person for whose connection there is no room.
+func turnAway(w http.ResponseWriter) {
+	http.Error(w, "The console has no room for another connection. Try again in a moment.", http.StatusServiceUnavailable)
+}
+
+// consoleURL returns where people find the console, or off.
+func (n *node) consoleURL() string {
+	at := n.console
+	if n.pages == nil {
+		at = n.http
+	}
+	if at == nil || n.pages == nil && !n.flags.Console.beside(n.flags.Listen) {
+		return "off"
+	}
+	return n.flags.url(at) + console.Root
+}
+
+// url returns where this machine reaches a listener.
+func (c *serveCmd) url(at net.Listener) string {
+	scheme := "http://"
+	if c.files.tls != nil {
+		scheme = "https://"
+	}
+	return scheme + listenAddress(at.Addr().String()).here()
+}

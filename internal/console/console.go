@@ -1,0 +1,121 @@
+// Package console serves the pages on which people watch, steer and prove a drop.
+//
+// # A page
+//
+// pages.go is the whole surface on one screen: each page with its path and the roles that may see it. A page is a method of
+// Console that reads what it shows and renders a template of pages/ (view.go), or does what its form asks for and leads
+// on (303), so that every page works without script. Both languages stand beside each other where a sentence is used, in a
+// template as {{t "한국어" "English"}}.
+//
+// # Who may
+//
+// A person logs in with an API key. session.go seals the key's id into a cookie; each request looks the key up again.
+// Every change goes through operate.Operator, as those of the API do.
+package console
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/operate"
+)
+
+// Config is what a Console stands on.
+type Config struct {
+	Ledger   Ledger
+	Gate     Gate // nil: the ledger decides
+	Places   flow.Places
+	Operator *operate.Operator
+	Auth     *auth.Authenticator
+	// Secret seals the sessions: every node of a deployment has the same.
+	Secret firstcome.Secret
+	// Secure tells that the pages are served with TLS only.
+	Secure bool
+	Log    *slog.Logger     // nil: slog.Default()
+	Clock  func() time.Time // nil: time.Now
+}
+
+// A Ledger is what the pages read of one: see ledger.Ledger. Changes go through Config.Operator.
+type Ledger interface {
+	Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error)
+	Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]ledger.Status, error)
+}
+
+// A Gate is what the pages read of a remote one: see flow.RemoteGate.
+type Gate interface {
+	State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error)
+}
+
+// A Console serves the pages. Make one with New.
+type Console struct {
+	Config
+	seal   *seal
+	sheets map[language]*sheets
+	assets assets
+}
+
+// New returns the Console.
+func New(c Config) *Console {
+	c.Log = cmp.Or(c.Log, slog.Default())
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	console := &Console{Config: c, seal: newSeal(c.Secret), assets: readAssets()}
+	console.sheets = map[language]*sheets{}
+	for _, l := range languages {
+		console.sheets[l] = parseSheets(l, &console.assets)
+	}
+	return console
+}
+
+// Root is the path of the console's first page, and the beginning of all others.
+const Root = "/console"
+
+// Handler serves Root and everything below it.
+func (c *Console) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for _, p := range c.pages() {
+		mux.Handle(p.method+" "+Root+p.path, &door{c, p})
+	}
+	mux.HandleFunc("GET "+Root+"/assets/{name}", c.serveAsset)
+	mux.HandleFunc("/", c.serveLost)
+	return c.protect(mux)
+}
+
+// Operations returns the whole surface, each page as its method and its path.
+func (c *Console) Operations() []string {
+	var operations []string
+	for _, p := range c.pages() {
+		operations = append(operations, p.method+" "+Root+p.path)
+	}
+	return operations
+}
+
+// protect refuses what another site's page sends, and says on every answer what a browser may do with it.
+func (c *Console) protect(next http.Handler) http.Handler {
+	cross := http.NewCrossOriginProtection()
+	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c.newView(w, r).refuse(errCrossSite)
+	}))
+	guarded := cross.Handler(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "same-origin")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		if c.Auth.Open() && !auth.IsLoopback(r.Host) { // see auth.IsLoopback
+			c.newView(w, r).refuse(errOtherHost)
+			return
+		}
+		guarded.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,114 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A language is one of the two that the pages speak.
+type language string
+
+const (
+	korean  language = "ko"
+	english language = "en"
+)
+
+var languages = []language{korean, english}
+
+const languageCookie = "firstcome_language"
+
+// languageOf returns the language that a person chose, or else that of their browser.
+func languageOf(r *http.Request) language {
+	asked := ""
+	if cookie, err := r.Cookie(languageCookie); err == nil {
+		asked = cookie.Value
+	}
+	asked = cmp.Or(r.URL.Query().Get("lang"), asked)
+	for part := range strings.SplitSeq(asked+","+r.Header.Get("Accept-Language"), ",") {
+		switch word, _, _ := strings.Cut(strings.TrimSpace(part), ";"); {
+		case strings.HasPrefix(word, "ko"):
+			return korean
+		case strings.HasPrefix(word, "en"):
+			return english
+		}
+	}
+	return english
+}
+
+// say returns the sentence of the language, with arguments as fmt.Sprintf takes them.
+func (l language) say(ko, en string, args ...any) string {
+	text := en
+	if l == korean {
+		text = ko
+	}
+	if len(args) == 0 {
+		return text
+	}
+	return fmt.Sprintf(text, args...)
+}
+
+// unknown stands for a figure that nobody knows now.
+const unknown = "–"
+
+// number returns a count with its thousands apart; nil is unknown.
+func (l language) number(n any) string {
+	switch n := n.(type) {
+	case int:
+		return humanize.Comma(int64(n))
+	case int64:
+		return humanize.Comma(n)
+	case *int64:
+		if n != nil {
+			return humanize.Comma(*n)
+		}
+	}
+	return unknown
+}
+
+// quantity returns a campaign's quantity.
+func (l language) quantity(n int64) string {
+	if n == firstcome.Unlimited {
+		return l.say("무제한", "unlimited")
+	}
+	return humanize.Comma(n)
+}
+
+// seoul is where most who run drops are; UTC stands beside it where it matters.
+var seoul = time.FixedZone("KST", 9*60*60)
+
+// date returns an instant as an element: Seoul's time as it is shown without script; the script shows that of the reader's
+// machine beside it. A zero time is unknown.
+func (l language) date(t time.Time) template.HTML {
+	if t.IsZero() {
+		return unknown
+	}
+	there := t.In(seoul)
+	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, //nolint:gosec // digits and punctuation
+		t.UTC().Format("2006-01-02T15:04:05.000Z"), t.UTC().Format("2006-01-02 15:04:05.000 UTC"), there.Format("2006-01-02 15:04:05")))
+}
+
+// span returns how long something takes, in the largest unit that says enough.
+func (l language) span(d time.Duration) string {
+	d = d.Abs()
+	switch {
+	case d < time.Minute:
+		return l.say("%d초", "%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return l.say("%d분 %d초", "%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 48*time.Hour:
+		return l.say("%d시간 %d분", "%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return l.say("%d일", "%d days", int(d.Hours())/24)
+}
+
+// percent returns a share of 0 to 1.
+func percent(share float64) string { return strconv.FormatFloat(share*100, 'f', 1, 64) + " %" }

@@ -1,0 +1,55 @@
+package console
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A loginPage asks for a key.
+type loginPage struct {
+	Next  string // where to go from here
+	Wrong string // why the last try failed
+}
+
+func (c *Console) showLogin(v *view) error {
+	if c.Auth.Open() {
+		return v.lead(Root)
+	}
+	return v.render(http.StatusOK, "login", v.say("로그인", "Log in"), loginPage{Next: nextOf(v.r.FormValue("next"))})
+}
+
+func (c *Console) login(v *view) error {
+	next := nextOf(v.r.PostFormValue("next"))
+	key, err := c.Auth.Login(strings.TrimSpace(v.r.PostFormValue("key")))
+	wrong := ""
+	switch {
+	case err != nil:
+		wrong = v.say("이 키는 없거나 폐기되었습니다.", "There is no such key, or it was revoked.")
+	case roles[key.Role] == 0:
+		wrong = v.say("service 키는 시스템이 쓰는 키라서 로그인할 수 없습니다. 담당자 키를 쓰세요.", "A service key is for systems and cannot log in. Use a key of your own.")
+	}
+	if wrong != "" {
+		return v.render(http.StatusForbidden, "login", v.say("로그인", "Log in"), loginPage{Next: next, Wrong: wrong})
+	}
+	now := c.Clock()
+	c.keep(v.w, c.seal.write(session{Key: key.ID, Issued: now, Seen: now}))
+	return v.lead(next)
+}
+
+func (c *Console) logout(v *view) error {
+	c.keep(v.w, "")
+	return v.lead(Root + "/login")
+}
+
+// nextOf returns a page of the console that somebody may be led to: what another site put into a link is none.
+func nextOf(path string) string {
+	if path != Root && !strings.HasPrefix(path, Root+"/") && !strings.HasPrefix(path, Root+"?") {
+		return Root
+	}
+	return path
+}
+
+// may tells whether a role is in a set.
+func may(r firstcome.Role, w who) bool { return w&(roles[r]|anybody) != 0 }

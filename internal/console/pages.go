@@ -1,0 +1,97 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A page is one operation of a person. Only the roles in who may.
+type page struct {
+	method, path string
+	who          who
+	serve        func(*view) error
+	length       length
+}
+
+// A length says how long an answer takes.
+type length uint8
+
+const (
+	short   length = iota // it ends within readWait
+	endless               // as long as somebody looks
+)
+
+// pages is the whole surface. A GET changes nothing.
+func (c *Console) pages() []page {
+	const run = admin | operator
+	const see = run | support | viewer
+	return []page{
+		{"GET", "/login", anybody, c.showLogin, short},
+		{"POST", "/login", anybody, c.login, short},
+		{"POST", "/logout", anybody, c.logout, short},
+
+		{"GET", "", see, c.showCampaigns, short},
+		{"GET", "/campaigns/{id}", see, c.showLive, short},
+		{"POST", "/campaigns/{id}/switch", run, c.switchCampaign, short},
+	}
+}
+
+// who is a set of those who may.
+type who uint8
+
+const (
+	admin who = 1 << iota // API keys by their roles; there is no service
+	operator
+	support
+	viewer
+	anybody // also who is not logged in
+)
+
+var roles = map[firstcome.Role]who{
+	firstcome.Admin: admin, firstcome.Operator: operator, firstcome.Support: support, firstcome.Viewer: viewer,
+}
+
+// A door lets people through to a page, and answers its errors.
+type door struct {
+	console *Console
+	page    page
+}
+
+// readWait is how long a page may read or write.
+const readWait = 10 * time.Second
+
+func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	v := d.console.newView(w, r)
+	defer d.survive(v)
+	if d.page.length == short {
+		ctx, done := context.WithTimeout(r.Context(), readWait)
+		defer done()
+		v.r = r.WithContext(ctx)
+	}
+	err := v.enter(d.page.who)
+	if err == nil {
+		err = d.page.serve(v)
+	}
+	if err != nil {
+		v.refuse(err)
+	}
+}
+
+// survive answers for a page that panicked, and logs where.
+func (d *door) survive(v *view) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(p)
+	}
+	d.console.Log.Error("a page of the console panicked", "page", d.page.path, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	v.refuse(errors.New("panic"))
+}

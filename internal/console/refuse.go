@@ -1,0 +1,78 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+var (
+	errRole      = errors.New("the role may not")
+	errCrossSite = errors.New("another site sent it")
+	errOtherHost = errors.New("another host name")
+)
+
+// A refusal is a page that says why nothing is shown or done, and what to do.
+type refusal struct {
+	Status int
+	Head   string
+	Why    string
+}
+
+// refuse answers with why.
+func (v *view) refuse(err error) {
+	if errors.Is(err, errNoSession) {
+		next := Root
+		if v.r.Method == http.MethodGet {
+			next = v.r.URL.RequestURI()
+		}
+		_ = v.lead(Root + "/login?next=" + url.QueryEscape(next))
+		return
+	}
+	page := v.refusalOf(err)
+	if page.Status >= http.StatusInternalServerError {
+		v.Log.Warn("a page of the console failed", "page", v.r.URL.Path, "err", err)
+	}
+	if failed := v.render(page.Status, "refusal", page.Head, page); failed != nil {
+		v.Log.Error("a refusal of the console cannot be shown", "err", failed)
+		http.Error(v.w, page.Head, http.StatusInternalServerError)
+	}
+}
+
+// refusalOf is the one table from errors to what people read.
+func (v *view) refusalOf(err error) refusal {
+	nothing := v.say("아무것도 바뀌지 않았습니다.", "Nothing was changed.")
+	var field *firstcome.FieldError
+	switch {
+	case errors.Is(err, errRole):
+		return refusal{http.StatusForbidden, v.say("이 역할로는 할 수 없습니다", "Your role may not do this"), v.say("권한이 더 있는 동료에게 부탁하세요.", "Ask a colleague whose role may.")}
+	case errors.Is(err, errCrossSite):
+		return refusal{http.StatusForbidden, v.say("다른 사이트에서 온 요청입니다", "This came from another site"), nothing + " " + v.say("콘솔에서 직접 눌러 주세요.", "Press the button in the console itself.")}
+	case errors.Is(err, errOtherHost):
+		return refusal{http.StatusForbidden, v.say("이 주소로는 열 수 없습니다", "Not under this address"), v.say("개발 모드에서는 localhost 주소로만 열립니다.", "In development mode the console answers localhost alone.")}
+	case errors.Is(err, firstcome.ErrStale):
+		return refusal{http.StatusPreconditionFailed, v.say("그 사이 누군가 바꿨습니다", "Somebody changed it meanwhile"), nothing + " " + v.say("돌아가서 지금 값을 보고 다시 해 주세요.", "Go back, see what it is now, and try again.")}
+	case errors.Is(err, firstcome.ErrNoCampaign), errors.Is(err, firstcome.ErrNoCoupon), errors.Is(err, firstcome.ErrNoDeadLetter), errors.Is(err, errLost):
+		return refusal{http.StatusNotFound, v.say("없는 페이지입니다", "There is no such thing"), v.say("주소를 다시 확인하세요.", "Check the address.")}
+	case errors.As(err, &field):
+		return refusal{http.StatusUnprocessableEntity, v.say("이 값은 쓸 수 없습니다", "This value cannot be taken"), field.Field + ": " + field.Reason + ". " + nothing}
+	case errors.Is(err, firstcome.ErrBelowInForce), errors.Is(err, firstcome.ErrClosed), errors.Is(err, firstcome.ErrAlreadyVoided), errors.Is(err, firstcome.ErrResolvedLetter), errors.Is(err, firstcome.ErrCampaignExists):
+		return refusal{http.StatusConflict, v.say("지금은 할 수 없습니다", "This cannot be done now"), err.Error() + ". " + nothing}
+	case errors.Is(err, flow.ErrUnfinished):
+		return refusal{http.StatusServiceUnavailable, v.say("곧 반영됩니다", "It will take effect"), v.say("변경은 기록되었고 게이트에 닿으면 반영됩니다.", "The change is in the ledger, and reaches the gate as soon as that answers.")}
+	}
+	return refusal{http.StatusServiceUnavailable, v.say("지금은 알 수 없습니다", "This cannot be told now"), v.say("장부나 게이트가 답하지 않습니다. 잠시 뒤 다시 해 주세요. 다시 해도 안전합니다.", "The ledger or the gate does not answer. Try again in a moment: it is safe.")}
+}
+
+var errLost = errors.New("no such page")
+
+func (c *Console) serveLost(w http.ResponseWriter, r *http.Request) {
+	v := c.newView(w, r)
+	if who, err := c.person(w, r); err == nil {
+		v.who = who
+	}
+	v.refuse(errLost)
+}

@@ -1,0 +1,78 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/console"
+)
+
+// people are the roles that may log in, and nobody.
+var people = []firstcome.Role{firstcome.Admin, firstcome.Operator, firstcome.Support, firstcome.Viewer, ""}
+
+// surface says, by hand, what each of people in that order gets from each page: 200, 403, or 303 to the login. version in a
+// form is the campaign's.
+var surface = []struct {
+	operation string
+	form      url.Values
+	status    [5]int
+}{
+	{"GET /console/login", nil, [5]int{200, 200, 200, 200, 200}},
+	{"POST /console/login", url.Values{"key": {"x"}}, [5]int{403, 403, 403, 403, 403}},
+	{"POST /console/logout", url.Values{}, [5]int{303, 303, 303, 303, 303}},
+	{"GET /console", nil, sees},
+	{"GET /console/campaigns/{id}", nil, sees},
+	{"POST /console/campaigns/{id}/switch", url.Values{"to": {"pause"}, "version": {"1"}}, runs},
+}
+
+var (
+	sees = [5]int{200, 200, 200, 200, 303}
+	runs = [5]int{303, 303, 403, 403, 303}
+)
+
+func TestEachRoleGetsItsPages(t *testing.T) {
+	for _, row := range surface {
+		t.Run(row.operation, func(t *testing.T) {
+			t.Parallel()
+			for n, role := range people {
+				h := openHouse(t, withKeys)
+				h.campaign("spring", 10)
+				b := h.browser()
+				if role != "" {
+					plain, _ := h.key(role)
+					b = h.login(plain)
+				}
+				b.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+				method, path, _ := strings.Cut(row.operation, " ")
+				got := b.do(method, strings.ReplaceAll(path, "{id}", "spring"), row.form, nil)
+				if got.status != row.status[n] {
+					t.Errorf("%q: %d, want %d: %s", role, got.status, row.status[n], got.text())
+				}
+				toLogin := strings.HasPrefix(got.head.Get("Location"), "/console/login")
+				if role != "" && toLogin && !strings.HasSuffix(path, "/logout") {
+					t.Errorf("%q is led to the login", role)
+				}
+				if role == "" && got.status == http.StatusSeeOther && !toLogin {
+					t.Errorf("nobody is led to %s", got.head.Get("Location"))
+				}
+			}
+		})
+	}
+}
+
+func TestTheTableOfRolesHasEveryPage(t *testing.T) {
+	h := openHouse(t)
+	var have []string
+	for _, row := range surface {
+		have = append(have, row.operation)
+	}
+	for _, operation := range console.New(h.configWithAuth()).Operations() {
+		if !slices.Contains(have, operation) {
+			t.Errorf("%s is not in the table", operation)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package console
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+const (
+	// cookieName carries the session. With TLS the prefix has browsers refuse it from any other host.
+	cookieName       = "firstcome"
+	secureCookieName = "__Host-firstcome"
+	// idle ends a session that nobody used; longest ends any.
+	idle    = 12 * time.Hour
+	longest = 7 * 24 * time.Hour
+	// reseal is how old a session's last sight may become before its cookie is written again.
+	reseal = 5 * time.Minute
+)
+
+// A session says who is logged in: nothing of it is stored, so every node takes it.
+type session struct {
+	Key          string // the API key's id
+	Issued, Seen time.Time
+}
+
+// A seal makes cookies that only nodes with the same code secret can read or make.
+type seal struct{ cipher.AEAD }
+
+func newSeal(secret firstcome.Secret) *seal {
+	block, err := aes.NewCipher(secret.Key("console session 1"))
+	if err != nil {
+		panic(err) // 32 bytes
+	}
+	sealed, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		panic(err) // AES
+	}
+	return &seal{sealed}
+}
+
+// write returns the session, sealed.
+func (s *seal) write(in session) string {
+	plain := binary.BigEndian.AppendUint64(nil, uint64(in.Issued.Unix()))
+	plain = binary.BigEndian.AppendUint64(plain, uint64(in.Seen.Unix()))
+	return base64.RawURLEncoding.EncodeToString(s.Seal(nil, nil, append(plain, in.Key...), nil))
+}
+
+var errNoSession = errors.New("there is no session")
+
+// read returns a session that is still good at now.
+func (s *seal) read(text string, now time.Time) (session, error) {
+	sealed, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return session{}, errNoSession
+	}
+	plain, err := s.Open(nil, nil, sealed, nil)
+	if err != nil || len(plain) < 16 {
+		return session{}, errNoSession
+	}
+	got := session{
+		Issued: time.Unix(int64(binary.BigEndian.Uint64(plain)), 0), Seen: time.Unix(int64(binary.BigEndian.Uint64(plain[8:])), 0),
+		Key: string(plain[16:]),
+	}
+	if now.Sub(got.Seen) > idle || now.Sub(got.Issued) > longest {
+		return session{}, errNoSession
+	}
+	return got, nil
+}
+
+// cookieName returns the name of the session's cookie.
+func (c *Console) cookieName() string {
+	if c.Secure {
+		return secureCookieName
+	}
+	return cookieName
+}
+
+// keep has the browser keep a session; an empty text has it forget.
+func (c *Console) keep(w http.ResponseWriter, text string) {
+	cookie := http.Cookie{
+		Name: c.cookieName(), Value: text, Path: "/", MaxAge: int(idle / time.Second),
+		HttpOnly: true, Secure: c.Secure, SameSite: http.SameSiteLaxMode,
+	}
+	if text == "" {
+		cookie.MaxAge = -1
+	}
+	http.SetCookie(w, &cookie)
+}
+
+// person returns who sent a request.
+func (c *Console) person(w http.ResponseWriter, r *http.Request) (person, error) {
+	if c.Auth.Open() {
+		return person{Role: firstcome.Admin, Name: "local", Actor: "local"}, nil
+	}
+	cookie, err := r.Cookie(c.cookieName())
+	if err != nil {
+		return person{}, errNoSession
+	}
+	now := c.Clock()
+	s, err := c.seal.read(cookie.Value, now)
+	if err != nil {
+		return person{}, err
+	}
+	key, ok := c.Auth.Key(s.Key)
+	if !ok {
+		return person{}, errNoSession
+	}
+	if now.Sub(s.Seen) > reseal {
+		s.Seen = now
+		c.keep(w, c.seal.write(s))
+	}
+	return personOf(key), nil
+}
+
+// A person is who is logged in.
+type person struct {
+	Role  firstcome.Role
+	Name  string // of the key
+	Actor string // for the audit log, as the API writes it
+}
+
+func personOf(k firstcome.Key) person {
+	return person{Role: k.Role, Name: k.Name, Actor: "key:" + k.ID}
+}

@@ -1,0 +1,160 @@
+package console_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+func TestWhoIsNotLoggedInIsLedToTheLoginAndThenToTheirPage(t *testing.T) {
+	h := openHouse(t, withKeys)
+	h.campaign("spring", 10)
+	plain, _ := h.key(firstcome.Viewer)
+	b := h.browser()
+	asked := b.get("/console/campaigns/spring")
+	if asked.path != "/console/login" || !strings.Contains(asked.body, `name="next" value="/console/campaigns/spring"`) {
+		t.Fatalf("got %s: %s", asked.path, asked.text())
+	}
+	if got := b.post("/console/login", url.Values{"key": {" " + plain + "\n"}, "next": {"/console/campaigns/spring"}}); got.path != "/console/campaigns/spring" || got.status != http.StatusOK {
+		t.Errorf("behind the login: %d at %s", got.status, got.path)
+	}
+}
+
+func TestALoginLeadsNowhereElse(t *testing.T) {
+	h := openHouse(t, withKeys)
+	plain, _ := h.key(firstcome.Viewer)
+	for _, next := range []string{"https://evil.example/", "//evil.example/console", "/consolevil", "", "/v1/campaigns"} {
+		if got := h.browser().post("/console/login", url.Values{"key": {plain}, "next": {next}}); got.path != "/console" {
+			t.Errorf("next %q leads to %s", next, got.path)
+		}
+	}
+}
+
+func TestWhoMayNotLogIn(t *testing.T) {
+	h := openHouse(t, withKeys)
+	service, _ := h.key(firstcome.Service)
+	_, revoked := h.key(firstcome.Admin)
+	stage.Must(t, h.ledger.RevokeKey(context.Background(), "a test", revoked.ID))
+	for name, key := range map[string]string{"a service key": service, "no key": "", "nonsense": "fc_nonsense", "half a key": service[:20]} {
+		b := h.browser()
+		if got := b.post("/console/login", url.Values{"key": {key}}); got.status != http.StatusForbidden || !strings.Contains(got.body, `role="alert"`) {
+			t.Errorf("%s: %d %s", name, got.status, got.text())
+		}
+		if got := b.get("/console"); got.path != "/console/login" {
+			t.Errorf("%s: is at %s", name, got.path)
+		}
+	}
+}
+
+func TestARevokedKeyEndsItsSessions(t *testing.T) {
+	h := openHouse(t, withKeys)
+	plain, key := h.key(firstcome.Admin)
+	b := h.login(plain)
+	stage.Must(t, h.ledger.RevokeKey(context.Background(), "a test", key.ID))
+	stage.Must(t, h.auth.Reload(context.Background())) // Authenticator.Run does so twice a second
+	if got := b.get("/console"); got.path != "/console/login" {
+		t.Errorf("is at %s", got.path)
+	}
+}
+
+func TestASessionEnds(t *testing.T) {
+	begin := time.Now()
+	now := begin
+	h := openHouse(t, withKeys, func(h *house) { h.now = func() time.Time { return now } })
+	plain, _ := h.key(firstcome.Viewer)
+	used, left := h.login(plain), h.login(plain)
+	for now.Sub(begin) < 24*time.Hour {
+		now = now.Add(time.Hour)
+		if got := used.get("/console"); got.path != "/console" {
+			t.Fatalf("%v behind the login, and used meanwhile: is at %s", now.Sub(begin), got.path)
+		}
+	}
+	if got := left.get("/console"); got.path != "/console/login" {
+		t.Errorf("a day idle: is at %s", got.path)
+	}
+	for now.Sub(begin) < 8*24*time.Hour {
+		now = now.Add(time.Hour)
+		used.get("/console")
+	}
+	if got := used.get("/console"); got.path != "/console/login" {
+		t.Errorf("behind eight days: is at %s", got.path)
+	}
+	again := h.login(plain)
+	if got := again.post("/console/logout", url.Values{}); got.path != "/console/login" {
+		t.Errorf("logged out: is at %s", got.path)
+	}
+	if got := again.get("/console"); got.path != "/console/login" {
+		t.Errorf("logged out: is at %s", got.path)
+	}
+}
+
+func TestASessionOfAnotherHouseIsNone(t *testing.T) {
+	h := openHouse(t, withKeys)
+	_, key := h.key(firstcome.Admin)
+	forged := []string{"", "AAAA", strings.Repeat("A", 80), key.ID}
+	for _, value := range forged {
+		b := h.browser()
+		got := b.do(http.MethodGet, "/console", nil, http.Header{"Cookie": {"firstcome=" + value}})
+		if got.path != "/console/login" {
+			t.Errorf("the cookie %q: is at %s", value, got.path)
+		}
+	}
+}
+
+func TestTheCookieIsTheBrowsersAlone(t *testing.T) {
+	h := openHouse(t, withKeys, func(h *house) { h.config.Secure = true })
+	plain, _ := h.key(firstcome.Viewer)
+	b := h.browser()
+	b.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	got := b.post("/console/login", url.Values{"key": {plain}})
+	cookie := got.head.Get("Set-Cookie")
+	for _, part := range []string{"__Host-firstcome=", "HttpOnly", "Secure", "SameSite=Lax", "Path=/;"} {
+		if !strings.Contains(cookie, part) {
+			t.Errorf("%q has no %s", cookie, part)
+		}
+	}
+	if strings.Contains(cookie, plain) {
+		t.Error("the cookie holds the key")
+	}
+}
+
+func TestAnotherSitesFormChangesNothing(t *testing.T) {
+	h := openHouse(t)
+	id := h.campaign("spring", 10)
+	b := h.browser()
+	form := url.Values{"to": {"pause"}, "version": {"1"}}
+	for _, head := range []http.Header{{"Sec-Fetch-Site": {"cross-site"}}, {"Sec-Fetch-Site": {"same-site"}}, {"Origin": {"https://evil.example"}}} {
+		if got := b.do(http.MethodPost, "/console/campaigns/spring/switch", form, head); got.status != http.StatusForbidden {
+			t.Errorf("%v: %d", head, got.status)
+		}
+	}
+	if s, err := h.ledger.Campaign(context.Background(), id); err != nil || s.Paused {
+		t.Errorf("paused %v, %v", s.Paused, err)
+	}
+	if got := b.do(http.MethodPost, "/console/campaigns/spring/switch", form, http.Header{"Sec-Fetch-Site": {"same-origin"}}); got.status != http.StatusOK {
+		t.Errorf("its own form: %d %s", got.status, got.text())
+	}
+	if s, err := h.ledger.Campaign(context.Background(), id); err != nil || !s.Paused {
+		t.Errorf("paused %v, %v", s.Paused, err)
+	}
+}
+
+func TestADevelopmentConsoleAnswersNoOtherHost(t *testing.T) {
+	h := openHouse(t)
+	r, err := http.NewRequest(http.MethodGet, h.url+"/console", nil)
+	stage.Must(t, err)
+	r.Host = "rebound.example"
+	b := h.browser()
+	w, err := b.client.Do(r)
+	stage.Must(t, err)
+	defer w.Body.Close()
+	if w.StatusCode != http.StatusForbidden {
+		t.Errorf("got %d", w.StatusCode)
+	}
+}

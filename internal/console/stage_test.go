@@ -1,0 +1,185 @@
+package console_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/console"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/operate"
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+func TestMain(m *testing.M) { services.Main(m) }
+
+// A house is a console on a ledger of its own, served on loopback.
+type house struct {
+	t      testing.TB
+	ledger *ledger.Ledger
+	issuer *flow.Issuer
+	auth   *auth.Authenticator
+	config console.Config
+	url    string
+	now    func() time.Time // nil: the machine's clock
+}
+
+// openHouse opens a house in development mode, unless change says otherwise.
+func openHouse(t testing.TB, change ...func(*house)) *house {
+	t.Helper()
+	h := &house{t: t, auth: auth.New(auth.Config{Open: true})}
+	var err error
+	h.ledger, err = ledger.Open(context.Background(), filepath.Join(t.TempDir(), "firstcome.db"), ledger.Options{Owner: "a test", Secret: stage.Secret(), Clock: h.clock})
+	stage.Must(t, err)
+	t.Cleanup(func() { stage.Must(t, h.ledger.Close()) })
+	stage.Run(t, h.ledger.Run)
+	h.issuer = flow.NewIssuer(h.ledger, flow.Limits{})
+	t.Cleanup(func() { stage.Must(t, h.issuer.Stop(context.Background())) })
+	claims := &flow.Answerer{Issuer: h.issuer, Coupons: h.ledger}
+	h.config = console.Config{
+		Ledger: h.ledger, Places: h.ledger, Operator: operate.New(h.ledger, h.issuer, claims), Secret: stage.Secret(), Log: slog.New(slog.DiscardHandler), Clock: h.clock,
+	}
+	for _, do := range change {
+		do(h)
+	}
+	h.config.Auth = h.auth
+	server := httptest.NewServer(console.New(h.config).Handler())
+	t.Cleanup(server.Close)
+	h.url = server.URL
+	return h
+}
+
+// withKeys has people log in.
+func withKeys(h *house) { h.auth = auth.New(auth.Config{Keys: h.ledger}) }
+
+func (h *house) clock() time.Time {
+	if h.now != nil {
+		return h.now()
+	}
+	return time.Now()
+}
+
+// key makes an API key with a role.
+func (h *house) key(role firstcome.Role) (plain string, key firstcome.Key) {
+	h.t.Helper()
+	plain, key, err := auth.NewKey("mina of "+string(role), role)
+	stage.Must(h.t, err)
+	key.CreatedAt = time.Now()
+	stage.Must(h.t, h.ledger.AddKey(context.Background(), "a test", key))
+	stage.Must(h.t, h.auth.Reload(context.Background()))
+	return plain, key
+}
+
+// campaign makes a campaign of so many coupons, open.
+func (h *house) campaign(id string, quantity int64) firstcome.CampaignID {
+	h.t.Helper()
+	terms := firstcome.Terms{Name: "추석 " + id, Quantity: quantity, Answer: firstcome.Recorded}
+	stage.Must(h.t, stage.Err(h.config.Operator.Create(context.Background(), "a test", firstcome.CampaignID(id), terms)))
+	return firstcome.CampaignID(id)
+}
+
+// claim claims for each of users.
+func (h *house) claim(id firstcome.CampaignID, users ...string) {
+	h.t.Helper()
+	for _, user := range users {
+		stage.Must(h.t, stage.Err(h.issuer.Claim(context.Background(), id, firstcome.UserID(user))))
+	}
+}
+
+// A browser is a person's: it keeps cookies and follows what a form leads to.
+type browser struct {
+	h      *house
+	client *http.Client
+	lang   string
+}
+
+func (h *house) browser() *browser {
+	jar, err := cookiejar.New(nil)
+	stage.Must(h.t, err)
+	b := &browser{h: h, lang: "en", client: &http.Client{Jar: jar, Transport: &http.Transport{}}}
+	h.t.Cleanup(b.client.CloseIdleConnections)
+	return b
+}
+
+// login returns a browser whose person is logged in with a key.
+func (h *house) login(plain string) *browser {
+	h.t.Helper()
+	b := h.browser()
+	if got := b.post("/console/login", url.Values{"key": {plain}}); got.status != http.StatusOK || strings.HasSuffix(got.path, "/login") {
+		h.t.Fatalf("log in: %d at %s: %s", got.status, got.path, got.text())
+	}
+	return b
+}
+
+// A shown is a page as a browser got it.
+type shown struct {
+	status int
+	path   string // where it is, behind all redirects
+	head   http.Header
+	body   string
+}
+
+func (b *browser) get(path string) shown {
+	b.h.t.Helper()
+	return b.do(http.MethodGet, path, nil, nil)
+}
+
+func (b *browser) post(path string, form url.Values) shown {
+	b.h.t.Helper()
+	return b.do(http.MethodPost, path, form, nil)
+}
+
+func (b *browser) do(method, path string, form url.Values, head http.Header) shown {
+	b.h.t.Helper()
+	r, err := http.NewRequest(method, b.h.url+path, strings.NewReader(form.Encode()))
+	stage.Must(b.h.t, err)
+	r.Header.Set("Accept-Language", b.lang)
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for name, values := range head {
+		r.Header[name] = values
+	}
+	w, err := b.client.Do(r)
+	stage.Must(b.h.t, err)
+	defer w.Body.Close()
+	body, err := io.ReadAll(w.Body)
+	stage.Must(b.h.t, err)
+	return shown{w.StatusCode, w.Request.URL.Path, w.Header, string(body)}
+}
+
+var (
+	markup = regexp.MustCompile(`(?s)<(style|script).*?</(style|script)>|<[^>]*>`)
+	spaces = regexp.MustCompile(`\s+`)
+)
+
+// text returns what somebody reads on the page.
+func (s shown) text() string {
+	return strings.TrimSpace(spaces.ReplaceAllString(markup.ReplaceAllString(s.body, " "), " "))
+}
+
+// version returns the version that the page's forms carry.
+func (s shown) version() string {
+	if found := regexp.MustCompile(`name="version" value="(\d+)"`).FindStringSubmatch(s.body); found != nil {
+		return found[1]
+	}
+	return ""
+}
+
+func (h *house) configWithAuth() console.Config {
+	h.config.Auth = h.auth
+	return h.config
+}

@@ -1,0 +1,172 @@
+package console
+
+import (
+	"bytes"
+	"embed"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+//go:embed pages
+var pageFiles embed.FS
+
+// A view answers one request of one person.
+type view struct {
+	*Console
+	w    http.ResponseWriter
+	r    *http.Request
+	lang language
+	who  person
+}
+
+func (c *Console) newView(w http.ResponseWriter, r *http.Request) *view {
+	return &view{Console: c, w: w, r: r, lang: languageOf(r)}
+}
+
+// say returns the sentence of the person's language.
+func (v *view) say(ko, en string, args ...any) string { return v.lang.say(ko, en, args...) }
+
+// may tells whether the person is in a set.
+func (v *view) may(w who) bool { return may(v.who.Role, w) }
+
+// enter finds out who it is, and returns an error where they may not be here.
+func (v *view) enter(allowed who) error {
+	if l := v.r.URL.Query().Get("lang"); l != "" {
+		http.SetCookie(v.w, &http.Cookie{Name: languageCookie, Value: string(v.lang), Path: Root, MaxAge: 365 * 24 * 60 * 60, HttpOnly: true, Secure: v.Secure, SameSite: http.SameSiteLaxMode})
+	}
+	if allowed&anybody != 0 {
+		return nil
+	}
+	who, err := v.person(v.w, v.r)
+	if err != nil {
+		return err
+	}
+	v.who = who
+	if !v.may(allowed) {
+		return errRole
+	}
+	return nil
+}
+
+// campaign returns the id in the path.
+func (v *view) campaign() (firstcome.CampaignID, error) {
+	id, err := firstcome.ParseCampaignID(v.r.PathValue("id"))
+	if err != nil {
+		return "", firstcome.ErrNoCampaign
+	}
+	return id, nil
+}
+
+// lead has the browser go on to a page of the console.
+func (v *view) lead(path string) error {
+	http.Redirect(v.w, v.r, path, http.StatusSeeOther)
+	return nil
+}
+
+// A sheet is what a template gets: Page is the page's own.
+type sheet struct {
+	Title    string
+	Lang     language
+	Who      person
+	Open     bool // development mode: nobody logs in
+	Path     string
+	Query    url.Values
+	Campaign *campaignTabs // nil: not a page of one campaign
+	Notice   string        // what was just done
+	Now      time.Time
+	Page     any
+}
+
+// Other returns the same page in the other language, and that language.
+func (s sheet) Other() (link string) {
+	query := url.Values{}
+	for name, values := range s.Query {
+		query[name] = values
+	}
+	other := english
+	if s.Lang == english {
+		other = korean
+	}
+	query.Set("lang", string(other))
+	return s.Path + "?" + query.Encode()
+}
+
+// May tells a template whether the person may do what these roles may: "run", "support" or "admin".
+func (s sheet) May(what string) bool {
+	return may(s.Who.Role, map[string]who{"run": admin | operator, "support": admin | operator | support, "admin": admin}[what])
+}
+
+// A campaignTabs is whose pages the tabs lead to.
+type campaignTabs struct {
+	ID   firstcome.CampaignID
+	Name string
+	Tab  string // the one that is open, by the last part of its path; live's is empty
+}
+
+// A link leads to a page. Here tells that it is the page that is shown.
+type link struct {
+	Path, Text string
+	Here       bool
+}
+
+func navTo(s sheet, path, text string) link {
+	here := s.Path == path || path != Root && strings.HasPrefix(s.Path, path+"/") || path == Root && s.Campaign != nil
+	return link{path, text, here}
+}
+
+func tabTo(t *campaignTabs, tab, text string) link {
+	path := Root + "/campaigns/" + string(t.ID)
+	if tab != "" {
+		path += "/" + tab
+	}
+	return link{path, text, t.Tab == tab}
+}
+
+// render answers with a page.
+func (v *view) render(status int, name, title string, page any) error {
+	return v.renderOf(nil, status, name, title, page)
+}
+
+// renderOf answers with a page of a campaign.
+func (v *view) renderOf(tabs *campaignTabs, status int, name, title string, page any) error {
+	var out bytes.Buffer
+	err := v.sheets[v.lang].byName[name].ExecuteTemplate(&out, "layout", sheet{
+		Title: title, Lang: v.lang, Who: v.who, Open: v.Auth.Open(), Path: v.r.URL.Path, Query: v.r.URL.Query(), Campaign: tabs, Now: v.Clock(), Page: page,
+	})
+	if err != nil {
+		return err
+	}
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	v.w.WriteHeader(status)
+	_, _ = out.WriteTo(v.w) // who went away is no error
+	return nil
+}
+
+// sheets are the templates in one language: each page with the layout and what pages share.
+type sheets struct{ byName map[string]*template.Template }
+
+func parseSheets(l language, a *assets) *sheets {
+	shared := template.New("").Funcs(template.FuncMap{
+		"t": l.say, "number": l.number, "quantity": l.quantity, "date": l.date, "span": l.span, "percent": percent, "asset": a.path,
+		"nav": navTo, "tab": tabTo,
+	})
+	shared = template.Must(shared.ParseFS(pageFiles, "pages/layout.html", "pages/parts/*.html"))
+	all := &sheets{map[string]*template.Template{}}
+	files, err := fs.Glob(pageFiles, "pages/*.html")
+	if err != nil {
+		panic(err) // the pattern is good
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(strings.TrimPrefix(file, "pages/"), ".html")
+		if name != "layout" {
+			all.byName[name] = template.Must(template.Must(shared.Clone()).ParseFS(pageFiles, file))
+		}
+	}
+	return all
+}
