@@ -1,14 +1,19 @@
 package main
 
 import (
+	"context"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
+	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/console"
+	"github.com/firstcome/firstcome/internal/figures"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/httpd"
+	"github.com/firstcome/firstcome/internal/ops"
 )
 
 // consoleConnections are the console's own, where it has an address of its own: a crowd of claims cannot take them.
@@ -20,8 +25,16 @@ func (n *node) openConsole(api *httpd.Config, places flow.Places) {
 	if !own && !beside {
 		return
 	}
+	host, _ := os.Hostname() // without a name the address has to do
+	self := figures.Node{Host: host, Listen: string(n.flags.Listen), Role: n.flags.Role, Version: thisBuild().Version, StartedAt: time.Now()}
+	var gate figures.Gate
+	if n.remote != nil {
+		gate = n.remote.over
+	}
+	n.watcher = figures.NewWatcher(n.ledger, gate, &figures.Alone{Node: self, Counter: n.counter})
 	config := console.Config{
-		Ledger: n.ledger, Places: places, Operator: n.operator, Auth: n.auth, Secret: n.secret, Secure: n.flags.files.tls != nil, Log: n.log,
+		Watcher: n.watcher,
+		Ledger:  n.ledger, Places: places, Operator: n.operator, Auth: n.auth, Secret: n.secret, Secure: n.flags.files.tls != nil, Log: n.log,
 	}
 	if n.remote != nil {
 		config.Gate = n.remote.over
@@ -69,4 +82,25 @@ func (c *serveCmd) url(at net.Listener) string {
 		scheme = "https://"
 	}
 	return scheme + listenAddress(at.Addr().String()).here()
+}
+
+// observers hear how claims end: the metrics, and the counts of each campaign.
+type observers struct {
+	*ops.Monitor
+	counter *figures.Counter
+}
+
+func (o observers) Claimed(id firstcome.CampaignID, outcome firstcome.Outcome, took time.Duration) {
+	o.Monitor.Claimed(id, outcome, took)
+	o.counter.Claimed(id, outcome, took)
+}
+
+func (o observers) Decided(id firstcome.CampaignID, outcome firstcome.Outcome) {
+	o.Monitor.Decided(id, outcome)
+	o.counter.Decided(id, outcome)
+}
+
+func (o observers) Undecided(ctx context.Context, id firstcome.CampaignID, err error) {
+	o.Monitor.Undecided(ctx, id, err)
+	o.counter.Undecided(ctx, id, err)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/figures"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/httpd"
 	"github.com/firstcome/firstcome/internal/ledger"
@@ -38,6 +39,8 @@ type node struct {
 	issuer   *flow.Issuer
 	lines    *flow.Dispatcher // nil where this node only records
 	operator *operate.Operator
+	counter  *figures.Counter
+	watcher  *figures.Watcher // nil: there is no console
 	auth     *auth.Authenticator
 	api      *api.Server
 	server   *httpd.Server
@@ -100,6 +103,7 @@ func (n *node) openAPI(ctx context.Context) error {
 	if n.remote != nil {
 		gate = n.remote.over
 	}
+	n.counter = figures.NewCounter(nil)
 	queue := c.queue()
 	queue.OnBatch = n.monitor.Batch
 	n.lines = flow.NewDispatcher(gate, flow.DispatchLimits{Batch: queue.Batch, Gate: queue.Gate, OnServe: n.monitor.Served, OnLook: n.monitor.LookFailed})
@@ -110,7 +114,7 @@ func (n *node) openAPI(ctx context.Context) error {
 	claims := &flow.Answerer{Issuer: n.issuer, Coupons: gate, Terms: terms.Terms}
 	n.operator = operate.New(n.ledger, n.issuer, claims)
 	config := api.Config{
-		Ledger: n.ledger, Terms: terms, Claims: claims, Log: n.log, Observer: n.monitor, Health: n.monitor, Places: gate,
+		Ledger: n.ledger, Terms: terms, Claims: claims, Log: n.log, Observer: observers{n.monitor, n.counter}, Health: n.monitor, Places: gate,
 		UserLimit: limiter(c.UserRate, c.UserBurst), AddressLimit: limiter(c.AddressRate, c.AddressBurst),
 		TrustedProxies: c.TrustedProxy, CORSOrigins: texts(c.CORSOrigin), MaxStreams: httpd.DetachedRoom(int(c.MaxStreams)),
 	}
@@ -252,6 +256,9 @@ func (n *node) runs() []func(context.Context) error {
 	runs := n.remote.runs()
 	if n.api != nil {
 		runs = append(runs, n.issuer.Run, n.auth.Run, n.api.Run)
+	}
+	if n.watcher != nil {
+		runs = append(runs, n.watcher.Run)
 	}
 	if n.pages != nil {
 		runs = append(runs, func(ctx context.Context) error { return n.pages.Serve(ctx, n.console, n.flags.files.tls) })

@@ -32,16 +32,15 @@ func (s *Server) claim(w http.ResponseWriter, r *http.Request, c auth.Caller, id
 	}
 	d, err := s.Claims.Claim(r.Context(), id, user)
 	if err != nil {
-		s.Observer.Undecided(r.Context(), err)
+		s.Observer.Undecided(r.Context(), id, err)
 		return err
 	}
 	t, err := s.Terms.get(r.Context(), id, termsVersion(&d))
 	if err != nil {
-		s.Observer.Undecided(r.Context(), err)
+		s.Observer.Undecided(r.Context(), id, err)
 		return err
 	}
-	s.Observer.Decided(d.Outcome)
-	s.Observer.Took(time.Since(started))
+	s.Observer.Claimed(id, d.Outcome, time.Since(started))
 	b.answer(w, &d, t)
 	return nil
 }

@@ -31,7 +31,7 @@ func (s *Server) issueCoupons(w http.ResponseWriter, r *http.Request, c auth.Cal
 	items := make([]json.RawMessage, len(decisions))
 	for n := range decisions {
 		d := &decisions[n]
-		s.Observer.Decided(d.Outcome)
+		s.Observer.Decided(id, d.Outcome)
 		if !d.Outcome.HasCoupon() {
 			items[n] = json.RawMessage(`{"outcome":"` + d.Outcome.String() + `","coupon":null}`)
 			continue

@@ -36,19 +36,20 @@ func newObserver() *observer {
 	return &observer{outcomes: map[firstcome.Outcome]int{}, warned: make(chan string, 100)}
 }
 
-func (o *observer) Decided(outcome firstcome.Outcome) {
+func (o *observer) Claimed(id firstcome.CampaignID, outcome firstcome.Outcome, took time.Duration) {
+	o.Decided(id, outcome)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.took = append(o.took, took)
+}
+
+func (o *observer) Decided(_ firstcome.CampaignID, outcome firstcome.Outcome) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.outcomes[outcome]++
 }
 
-func (o *observer) Took(long time.Duration) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.took = append(o.took, long)
-}
-
-func (o *observer) Undecided(_ context.Context, err error) {
+func (o *observer) Undecided(_ context.Context, _ firstcome.CampaignID, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.undecided = append(o.undecided, err)

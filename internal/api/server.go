@@ -47,12 +47,12 @@ type Config struct {
 
 // An Observer hears how a Server's claims end, and what goes wrong.
 type Observer interface {
-	// Decided hears of an outcome that is answered.
-	Decided(outcome firstcome.Outcome)
-	// Took hears how long a claim with an outcome took once its whole body was there.
-	Took(long time.Duration)
+	// Claimed hears of a claim that is answered with an outcome, and how long it took once its whole body was there.
+	Claimed(id firstcome.CampaignID, outcome firstcome.Outcome, took time.Duration)
+	// Decided hears of an outcome of a direct issue.
+	Decided(id firstcome.CampaignID, outcome firstcome.Outcome)
 	// Undecided hears of a claim, made with ctx, that ended with an error.
-	Undecided(ctx context.Context, err error)
+	Undecided(ctx context.Context, id firstcome.CampaignID, err error)
 	// Warn logs. What goes wrong once goes wrong thousands of times, so not every time is logged.
 	Warn(text string, args ...any)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/figures"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
@@ -21,7 +22,7 @@ type campaignsPage struct {
 type campaignRow struct {
 	ID       firstcome.CampaignID
 	Name     string
-	State    state
+	State    string // see figures.StateOf
 	Quantity int64
 	InForce  int64
 	OpensAt  time.Time
@@ -53,22 +54,5 @@ func (c *Console) showCampaigns(v *view) error {
 }
 
 func rowOf(s *ledger.Status) campaignRow {
-	return campaignRow{ID: s.ID, Name: s.Name, State: stateOf(s), Quantity: s.Quantity, InForce: s.InForce, OpensAt: s.OpensAt}
-}
-
-// A state is what a campaign is in: its outcome for newcomers.
-type state string
-
-func stateOf(s *ledger.Status) state {
-	switch firstcome.Decide(s.Campaign, s.Now, s.InForce, false, false) {
-	case firstcome.NotOpen:
-		return "not_open"
-	case firstcome.Closed:
-		return "closed"
-	case firstcome.Paused:
-		return "paused"
-	case firstcome.SoldOut:
-		return "sold_out"
-	}
-	return "open"
+	return campaignRow{ID: s.ID, Name: s.Name, State: figures.StateOf(s.Campaign, s.Now, s.InForce), Quantity: s.Quantity, InForce: s.InForce, OpensAt: s.OpensAt}
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/figures"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
@@ -33,6 +34,7 @@ type Config struct {
 	Gate     Gate // nil: the ledger decides
 	Places   flow.Places
 	Operator *operate.Operator
+	Watcher  *figures.Watcher
 	Auth     *auth.Authenticator
 	// Secret seals the sessions: every node of a deployment has the same.
 	Secret firstcome.Secret

@@ -17,6 +17,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/console"
+	"github.com/firstcome/firstcome/internal/figures"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
@@ -33,8 +34,10 @@ type house struct {
 	issuer *flow.Issuer
 	auth   *auth.Authenticator
 	config console.Config
-	url    string
-	now    func() time.Time // nil: the machine's clock
+	// counter counts what claim does not: a test tells it.
+	counter *figures.Counter
+	url     string
+	now     func() time.Time // nil: the machine's clock
 }
 
 // openHouse opens a house in development mode, unless change says otherwise.
@@ -52,6 +55,9 @@ func openHouse(t testing.TB, change ...func(*house)) *house {
 	h.config = console.Config{
 		Ledger: h.ledger, Places: h.ledger, Operator: operate.New(h.ledger, h.issuer, claims), Secret: stage.Secret(), Log: slog.New(slog.DiscardHandler), Clock: h.clock,
 	}
+	h.counter = figures.NewCounter(h.clock)
+	self := figures.Node{Host: "here", Listen: "127.0.0.1:8080", Role: "all", Version: "test", StartedAt: time.Now()}
+	h.config.Watcher = figures.NewWatcher(h.ledger, nil, &figures.Alone{Node: self, Counter: h.counter})
 	for _, do := range change {
 		do(h)
 	}

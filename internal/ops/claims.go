@@ -46,14 +46,17 @@ func newClaimMetrics() claimMetrics {
 	return m
 }
 
-// Decided counts a claim that is answered with an outcome.
-func (m *Monitor) Decided(o firstcome.Outcome) { m.decided[o].Inc() }
+// Claimed counts a claim that is answered with an outcome, and notes how long it took.
+func (m *Monitor) Claimed(id firstcome.CampaignID, o firstcome.Outcome, took time.Duration) {
+	m.Decided(id, o)
+	m.took.Observe(took.Seconds())
+}
 
-// Took notes how long a claim with an outcome took.
-func (m *Monitor) Took(long time.Duration) { m.took.Observe(long.Seconds()) }
+// Decided counts an outcome of a direct issue.
+func (m *Monitor) Decided(_ firstcome.CampaignID, o firstcome.Outcome) { m.decided[o].Inc() }
 
 // Undecided counts a claim that ended with an error. ctx is the claim's context.
-func (m *Monitor) Undecided(ctx context.Context, err error) {
+func (m *Monitor) Undecided(ctx context.Context, _ firstcome.CampaignID, err error) {
 	why := claimUnknown
 	switch {
 	case errors.Is(err, firstcome.ErrNoCampaign):

@@ -1,0 +1,71 @@
+package figures
+
+import (
+	"math"
+	"time"
+)
+
+// Buckets count durations: bucket n those up to Bound(n), above the one before; the last one all that are longer.
+type Buckets [36]uint64
+
+// finest is the bound of the first bucket: half of what a claim takes that a node answers by itself.
+const finest = 50 * time.Microsecond
+
+// Bound returns the upper bound of a bucket: each is √2 of the one before, so a percentile is right to a fifth.
+func Bound(n int) time.Duration {
+	return time.Duration(float64(finest) * math.Pow(2, float64(n)/2))
+}
+
+// bounds are those of all buckets but the last.
+var bounds = func() (all [len(Buckets{}) - 1]time.Duration) {
+	for n := range all {
+		all[n] = Bound(n)
+	}
+	return all
+}()
+
+func bucketOf(d time.Duration) int {
+	low, high := 0, len(bounds)
+	for low < high {
+		if middle := (low + high) / 2; d > bounds[middle] {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low
+}
+
+// Add adds others, bucket by bucket.
+func (b *Buckets) Add(others Buckets) {
+	for n := range b {
+		b[n] += others[n]
+	}
+}
+
+// Percentile returns the duration that a share of 0 to 1 of all took at most, taken as evenly spread within its bucket;
+// nil if there are none.
+func (b *Buckets) Percentile(share float64) *time.Duration {
+	all := uint64(0)
+	for _, n := range b {
+		all += n
+	}
+	if all == 0 {
+		return nil
+	}
+	rank, below := share*float64(all), 0.0
+	for n, count := range b {
+		if count == 0 || below+float64(count) < rank {
+			below += float64(count)
+			continue
+		}
+		low := time.Duration(0)
+		if n > 0 {
+			low = Bound(n - 1)
+		}
+		at := low + time.Duration(float64(Bound(n)-low)*max(0, rank-below)/float64(count))
+		return &at
+	}
+	last := Bound(len(b) - 1)
+	return &last
+}

@@ -1,0 +1,168 @@
+// Package figures says how a drop goes: what each node has counted of a campaign, and, once a second for each campaign
+// that somebody watches, what its gate and its ledger say.
+//
+// # Where a figure comes from
+//
+//	issued, in force, waiting, unrecorded    the gate
+//	recorded                                 the ledger
+//	claims by outcome, latency               the nodes: only they know of refusals
+//
+// A node counts totals since its start (Counter). Whoever shows them subtracts two readings and adds up over the nodes
+// (Watcher). So a reading that is missed costs nothing, and no node talks to another.
+package figures
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// Kept is how many campaigns a node keeps counts of: those that were claimed last.
+const Kept = 32
+
+// A Kind says how a claim ended: an outcome, or why it has none.
+type Kind uint8
+
+// The kinds: the outcomes have their own numbers.
+const (
+	Unknown Kind = iota // the gate may have decided it: outcome 0 is none
+	shed    Kind = Kind(firstcome.Issued) + 1
+	kinds   Kind = shed + 1
+)
+
+// String returns the word, as the metric firstcome_claims_total has it.
+func (k Kind) String() string {
+	switch k {
+	case Unknown:
+		return "unknown"
+	case shed:
+		return "shed"
+	}
+	return firstcome.Outcome(k).String()
+}
+
+// Kinds returns every kind.
+func Kinds() []Kind {
+	all := []Kind{Unknown, shed}
+	for _, o := range firstcome.Outcomes() {
+		all = append(all, Kind(o))
+	}
+	return all
+}
+
+// Counts are what a node has counted of one campaign since Since.
+type Counts struct {
+	// Since is when the node began to count: at its start, or when the campaign came among the last ones claimed.
+	Since  time.Time     `json:"since"`
+	Claims [kinds]uint64 `json:"claims"` // by Kind
+	Took   Buckets       `json:"took"`   // how long claims with an outcome took
+}
+
+// totals are Counts that many goroutines add to.
+type totals struct {
+	since  time.Time
+	claims [kinds]atomic.Uint64
+	took   [len(Buckets{})]atomic.Uint64
+	// last orders campaigns by their last claim, in ticks of Counter.tick.
+	last atomic.Int64
+}
+
+// A Counter counts what a node does. Its methods may be called from many goroutines.
+type Counter struct {
+	clock func() time.Time
+	tick  atomic.Int64 // seconds, by Counts
+
+	mu  sync.Mutex                                       // held while a campaign is added
+	all atomic.Pointer[map[firstcome.CampaignID]*totals] // replaced as a whole
+}
+
+// NewCounter returns a Counter; a nil clock is time.Now.
+func NewCounter(clock func() time.Time) *Counter {
+	if clock == nil {
+		clock = time.Now
+	}
+	c := &Counter{clock: clock}
+	c.all.Store(&map[firstcome.CampaignID]*totals{})
+	return c
+}
+
+// Claimed counts a claim that was answered with an outcome after so long.
+func (c *Counter) Claimed(id firstcome.CampaignID, o firstcome.Outcome, took time.Duration) {
+	t := c.of(id)
+	t.claims[o].Add(1)
+	t.took[bucketOf(took)].Add(1)
+}
+
+// Decided counts an outcome of a direct issue.
+func (c *Counter) Decided(id firstcome.CampaignID, o firstcome.Outcome) { c.of(id).claims[o].Add(1) }
+
+// Undecided counts a claim that ended with an error. Whoever asks for a campaign that does not exist, or leaves before the
+// answer, is not counted.
+func (c *Counter) Undecided(ctx context.Context, id firstcome.CampaignID, err error) {
+	switch {
+	case errors.Is(err, firstcome.ErrNoCampaign):
+	case errors.Is(err, firstcome.ErrBusy):
+		c.of(id).claims[shed].Add(1)
+	case ctx.Err() == nil:
+		c.of(id).claims[Unknown].Add(1)
+	}
+}
+
+// of returns the totals of a campaign, which is now the one that was claimed last.
+func (c *Counter) of(id firstcome.CampaignID) *totals {
+	t, ok := (*c.all.Load())[id]
+	if !ok {
+		t = c.add(id)
+	}
+	if now := c.tick.Load(); t.last.Load() != now {
+		t.last.Store(now)
+	}
+	return t
+}
+
+// add begins to count a campaign, and forgets the one that was claimed longest ago if there are too many.
+func (c *Counter) add(id firstcome.CampaignID) *totals {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := *c.all.Load()
+	if t, ok := before[id]; ok {
+		return t
+	}
+	t := &totals{since: c.clock()}
+	t.last.Store(c.tick.Load())
+	after := map[firstcome.CampaignID]*totals{id: t}
+	oldest, least := firstcome.CampaignID(""), int64(0)
+	for other, totals := range before {
+		after[other] = totals
+		if last := totals.last.Load(); oldest == "" || last < least {
+			oldest, least = other, last
+		}
+	}
+	if len(after) > Kept {
+		delete(after, oldest)
+	}
+	c.all.Store(&after)
+	return t
+}
+
+// Counts returns what was counted of each campaign. Its order of campaigns by their last claims is as exact as it is
+// called often.
+func (c *Counter) Counts() map[firstcome.CampaignID]Counts {
+	c.tick.Store(c.clock().Unix())
+	all := map[firstcome.CampaignID]Counts{}
+	for id, t := range *c.all.Load() {
+		n := Counts{Since: t.since}
+		for k := range n.Claims {
+			n.Claims[k] = t.claims[k].Load()
+		}
+		for b := range n.Took {
+			n.Took[b] = t.took[b].Load()
+		}
+		all[id] = n
+	}
+	return all
+}

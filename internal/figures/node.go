@@ -1,0 +1,41 @@
+package figures
+
+import (
+	"context"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A Node is what one node last said of itself.
+type Node struct {
+	Host, Listen  string // together its key
+	Role, Version string
+	StartedAt     time.Time
+	SeenAt        time.Time // when it said so
+	StoppedAt     time.Time // zero: it runs, as far as it said
+	Now           time.Time // when it was read, by the same clock
+	Campaigns     map[firstcome.CampaignID]Counts
+}
+
+// Key names the node.
+func (n *Node) Key() string { return n.Host + " " + n.Listen }
+
+// Nodes are all that said something of themselves.
+type Nodes interface {
+	Nodes(ctx context.Context) ([]Node, error)
+}
+
+// An Alone is the only node of its ledger, as on SQLite: what it counts stays in memory.
+type Alone struct {
+	Node
+	Counter *Counter
+}
+
+// Nodes returns the node itself, as of now.
+func (a *Alone) Nodes(context.Context) ([]Node, error) {
+	n := a.Node
+	n.SeenAt = a.Counter.clock()
+	n.Now, n.Campaigns = n.SeenAt, a.Counter.Counts()
+	return []Node{n}, nil
+}

@@ -1,0 +1,64 @@
+package figures
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// A Ledger is what figures read of one: see ledger.Ledger.
+type Ledger interface {
+	Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error)
+	Decides(c *ledger.Status) error
+}
+
+// A Gate is what figures read of a remote one: see flow.RemoteGate.
+type Gate interface {
+	State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error)
+}
+
+// read returns what the ledger and the gate say of a campaign now.
+func (w *Watcher) read(ctx context.Context, id firstcome.CampaignID) (s Sample, at firstcome.Instants, err error) {
+	c, err := w.Ledger.Campaign(ctx, id)
+	if errors.Is(err, firstcome.ErrNoCampaign) {
+		return s, at, err
+	}
+	if err != nil {
+		return Sample{LedgerDown: true}, at, nil
+	}
+	s = Sample{Version: c.Version, Recorded: &c.Recorded}
+	if c.Quantity != firstcome.Unlimited {
+		s.Quantity = &c.Quantity
+	}
+	served, last, waiting := c.Line.ServedThrough, c.Line.LastTicket, c.Line.Waiting
+	if w.Gate != nil && c.Remote() && c.RetiredAt.IsZero() && c.Applied > 0 {
+		g, err := w.Gate.State(ctx, id)
+		if err != nil || g.Lost {
+			s.GateDown = true
+			return s, at, nil
+		}
+		c.InForce, c.Issued, c.Now, c.Instants = g.InForce, g.Issued, g.Now, g.Instants
+		waiting = g.Waiting
+	}
+	unrecorded := max(0, c.Issued-c.Recorded)
+	s.Issued, s.InForce, s.Unrecorded = &c.Issued, &c.InForce, &unrecorded
+	if c.Pace != nil || last > 0 || waiting > 0 {
+		s.Waiting, s.Served, s.LastTicket = &waiting, &served, &last
+	}
+	s.State = StateOf(c.Campaign, c.Now, c.InForce)
+	return s, c.Instants, nil
+}
+
+// StateOf returns the word for what a newcomer's claim would get: open, or the outcome.
+func StateOf(c firstcome.Campaign, now time.Time, inForce int64) string {
+	switch o := firstcome.Decide(c, now, inForce, false, false); o {
+	case firstcome.Issued, firstcome.Waiting:
+		return "open"
+	default:
+		return o.String()
+	}
+}

@@ -1,0 +1,46 @@
+package figures
+
+import (
+	"time"
+)
+
+// A Sample is how a campaign was at one instant. A nil figure is unknown.
+type Sample struct {
+	At       time.Time `json:"at"` // by the clock of the node that shows it
+	Version  int64     `json:"version"`
+	State    string    `json:"state"`    // what a newcomer's claim would get: open, or an outcome; empty: unknown
+	Quantity *int64    `json:"quantity"` // nil: unlimited, or unknown
+
+	Issued     *int64 `json:"issued"`
+	InForce    *int64 `json:"in_force"`
+	Recorded   *int64 `json:"recorded"`
+	Unrecorded *int64 `json:"unrecorded"`
+	Waiting    *int64 `json:"waiting"`
+	Served     *int64 `json:"served"` // tickets up to which the line was served
+	LastTicket *int64 `json:"last_ticket"`
+
+	// Rates are claims a second by Kind, over all nodes that were heard; nil: unknown.
+	Rates map[string]float64 `json:"rates"`
+	// Totals are claims by Kind, as the nodes count them since they began.
+	Totals map[string]uint64 `json:"totals"`
+	// P50, P95 and P99 are latencies in seconds of the claims that were answered since the sample before.
+	P50 *float64 `json:"p50"`
+	P95 *float64 `json:"p95"`
+	P99 *float64 `json:"p99"`
+
+	Nodes     int      `json:"nodes"`      // that should be heard
+	NodesSeen int      `json:"nodes_seen"` // that were
+	NodesAge  float64  `json:"nodes_age"`  // of the oldest row taken, in seconds
+	Gone      []string `json:"gone"`       // nodes that ran and are not heard any more
+
+	LedgerDown bool   `json:"ledger_down"` // nothing was read of the ledger; what stands here is this node's own
+	GateDown   bool   `json:"gate_down"`
+	Marks      []Mark `json:"marks"` // what happened since the sample before
+}
+
+// A Mark is something that happened to a campaign.
+type Mark struct {
+	At   time.Time `json:"at"`
+	Kind string    `json:"kind"` // opened, sold_out, paused, resumed, closed, node_gone
+	Text string    `json:"text"` // the node
+}

@@ -1,0 +1,273 @@
+package figures
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/firstcome/firstcome"
+)
+
+const (
+	// every is how often a watched campaign is read.
+	every = time.Second
+	// remembered is how many samples are kept of a campaign: a quarter of an hour.
+	remembered = 900
+	// together is how many campaigns are read at once.
+	together = 4
+	// GoneAfter is how old a running node's row may be.
+	GoneAfter = 6 * time.Second
+	// patience bounds one reading.
+	patience = 3 * time.Second
+)
+
+// A Watcher reads the campaigns that somebody watches, each once a second however many watch it. It needs Run.
+type Watcher struct {
+	Ledger Ledger
+	Gate   Gate // nil: the ledger decides
+	Nodes  Nodes
+	Clock  func() time.Time
+
+	mu      sync.Mutex // guards what follows
+	courses map[firstcome.CampaignID]*course
+}
+
+// A course is what is known of one campaign that is or was watched.
+type course struct {
+	ring     []Sample // the oldest first
+	watching map[chan Sample]bool
+	idle     int // ticks since the last one left
+
+	// what the sample before was made of
+	nodes map[string]nodeCounts
+	state string
+	at    firstcome.Instants
+	gone  []string
+}
+
+// nodeCounts are a node's counts of a campaign when it was last heard, and what came since the time before.
+type nodeCounts struct {
+	started, seen time.Time
+	counts        Counts
+	rates         [kinds]float64
+	took          Buckets
+}
+
+// NewWatcher returns a Watcher.
+func NewWatcher(l Ledger, g Gate, n Nodes) *Watcher {
+	return &Watcher{Ledger: l, Gate: g, Nodes: n, Clock: time.Now, courses: map[firstcome.CampaignID]*course{}}
+}
+
+// Watch sends each new sample of a campaign to samples until stop is called; a sample for which nobody is ready yet replaces
+// the one before.
+func (w *Watcher) Watch(id firstcome.CampaignID) (samples <-chan Sample, stop func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.courses[id]
+	if c == nil {
+		c = &course{watching: map[chan Sample]bool{}, nodes: map[string]nodeCounts{}}
+		w.courses[id] = c
+	}
+	to := make(chan Sample, 1)
+	c.watching[to], c.idle = true, 0
+	return to, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(c.watching, to)
+	}
+}
+
+// Ring returns the samples of the last quarter of an hour in which the campaign was watched, the oldest first.
+func (w *Watcher) Ring(id firstcome.CampaignID) []Sample {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c := w.courses[id]; c != nil {
+		return slices.Clone(c.ring)
+	}
+	return nil
+}
+
+// Run reads until ctx ends.
+func (w *Watcher) Run(ctx context.Context) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			w.Tick(ctx)
+		}
+	}
+}
+
+// Tick reads every watched campaign once.
+func (w *Watcher) Tick(ctx context.Context) {
+	watched := w.watched()
+	if len(watched) == 0 {
+		return
+	}
+	ctx, done := context.WithTimeout(ctx, patience)
+	defer done()
+	nodes, err := w.Nodes.Nodes(ctx)
+	var readings errgroup.Group
+	readings.SetLimit(together)
+	for id, c := range watched {
+		readings.Go(func() error {
+			s, at, failed := w.read(ctx, id)
+			if errors.Is(failed, firstcome.ErrNoCampaign) || ctx.Err() != nil && failed != nil {
+				return nil
+			}
+			s.At = w.Clock()
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			c.hear(&s, id, nodes, err != nil)
+			c.mark(&s, at)
+			c.tell(s)
+			return nil
+		})
+	}
+	_ = readings.Wait()
+}
+
+// watched returns the campaigns that somebody watches, and forgets those that nobody did for long.
+func (w *Watcher) watched() map[firstcome.CampaignID]*course {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := map[firstcome.CampaignID]*course{}
+	for id, c := range w.courses {
+		if len(c.watching) > 0 {
+			now[id] = c
+			continue
+		}
+		if c.idle++; c.idle > remembered {
+			delete(w.courses, id)
+		}
+	}
+	return now
+}
+
+// tell keeps a sample and sends it to all who watch.
+func (c *course) tell(s Sample) {
+	if len(c.ring) == remembered {
+		c.ring = slices.Delete(c.ring, 0, 1)
+	}
+	c.ring = append(c.ring, s)
+	for to := range c.watching {
+		select {
+		case <-to:
+		default:
+		}
+		to <- s // there is room: only this goroutine sends
+	}
+}
+
+// hear adds what the nodes counted since they were heard before.
+func (c *course) hear(s *Sample, id firstcome.CampaignID, nodes []Node, failed bool) {
+	s.Gone = []string{}
+	if failed {
+		return
+	}
+	var rates [kinds]float64
+	var totals [kinds]uint64
+	var took Buckets
+	known := false
+	for n := range nodes {
+		node := &nodes[n]
+		age := node.Now.Sub(node.SeenAt)
+		if !node.StoppedAt.IsZero() {
+			continue
+		}
+		s.Nodes++
+		if age > GoneAfter {
+			s.Gone = append(s.Gone, node.Key())
+			continue
+		}
+		s.NodesSeen++
+		s.NodesAge = max(s.NodesAge, age.Seconds())
+		heard, fresh := c.counted(node, id)
+		for k := range rates {
+			rates[k] += heard.rates[k]
+			totals[k] += heard.counts.Claims[k]
+		}
+		if fresh {
+			took.Add(heard.took)
+		}
+		known = true
+	}
+	if !known {
+		return
+	}
+	s.Rates, s.Totals = map[string]float64{}, map[string]uint64{}
+	for _, k := range Kinds() {
+		s.Rates[k.String()], s.Totals[k.String()] = rates[k], totals[k]
+	}
+	s.P50, s.P95, s.P99 = seconds(took.Percentile(.50)), seconds(took.Percentile(.95)), seconds(took.Percentile(.99))
+}
+
+// counted returns what a node counted since it was heard before; fresh tells that it said something new.
+func (c *course) counted(node *Node, id firstcome.CampaignID) (heard nodeCounts, fresh bool) {
+	before, known := c.nodes[node.Key()]
+	if known && before.seen.Equal(node.SeenAt) && before.started.Equal(node.StartedAt) {
+		return before, false
+	}
+	now := nodeCounts{started: node.StartedAt, seen: node.SeenAt, counts: node.Campaigns[id]}
+	from := before.counts
+	if !before.started.Equal(now.started) || !from.Since.Equal(now.counts.Since) {
+		from = Counts{} // it counts from zero again
+	}
+	if passed := now.seen.Sub(before.seen).Seconds(); known && passed > 0 {
+		for k := range now.rates {
+			now.rates[k] = float64(now.counts.Claims[k]-from.Claims[k]) / passed
+		}
+		for b := range now.took {
+			now.took[b] = now.counts.Took[b] - from.Took[b]
+		}
+	}
+	c.nodes[node.Key()] = now
+	return now, true
+}
+
+// mark notes what happened since the sample before.
+func (c *course) mark(s *Sample, at firstcome.Instants) {
+	s.Marks = []Mark{}
+	add := func(kind string, at time.Time, text string) { s.Marks = append(s.Marks, Mark{at, kind, text}) }
+	for _, name := range s.Gone {
+		if !slices.Contains(c.gone, name) {
+			add("node_gone", s.At, name)
+		}
+	}
+	c.gone = s.Gone
+	if s.State == "" {
+		return
+	}
+	news := func(before, now time.Time) bool { return !now.IsZero() && !now.Equal(before) }
+	if news(c.at.OpenedAt, at.OpenedAt) {
+		add("opened", at.OpenedAt, "")
+	}
+	if news(c.at.SoldOutAt, at.SoldOutAt) {
+		add("sold_out", at.SoldOutAt, "")
+	}
+	if news(c.at.ClosedAt, at.ClosedAt) {
+		add("closed", at.ClosedAt, "")
+	}
+	switch {
+	case s.State == "paused" && c.state != "paused":
+		add("paused", s.At, "")
+	case s.State != "paused" && c.state == "paused":
+		add("resumed", s.At, "")
+	}
+	c.state, c.at = s.State, at
+}
+
+func seconds(d *time.Duration) *float64 {
+	if d == nil {
+		return nil
+	}
+	s := d.Seconds()
+	return &s
+}
