@@ -39,7 +39,8 @@ func (n *node) openConsole(api *httpd.Config, places flow.Places) {
 	if n.remote != nil {
 		config.Gate = n.remote.over
 	}
-	pages := console.New(config).Handler()
+	n.people = console.New(config)
+	pages := n.people.Handler()
 	if own {
 		n.pages = httpd.New(httpd.Config{Handler: pages, TurnAway: turnAway, Log: n.log, Limits: httpd.Limits{MaxConnections: consoleConnections, Grace: time.Second}})
 		return

@@ -15,6 +15,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/console"
 	"github.com/firstcome/firstcome/internal/figures"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/httpd"
@@ -41,6 +42,7 @@ type node struct {
 	operator *operate.Operator
 	counter  *figures.Counter
 	watcher  *figures.Watcher // nil: there is no console
+	people   *console.Console // nil likewise
 	auth     *auth.Authenticator
 	api      *api.Server
 	server   *httpd.Server
@@ -290,6 +292,9 @@ func (n *node) serve(ctx context.Context) error {
 	}
 	n.log.Info("stopping", "in", n.flags.DrainDelay, "grace", n.flags.ShutdownGrace)
 	n.api.Drain()
+	if n.people != nil {
+		n.people.Stop()
+	}
 	n.server.Drain()
 	delay := time.NewTimer(n.flags.DrainDelay)
 	defer delay.Stop()

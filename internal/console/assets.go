@@ -1,14 +1,17 @@
 package console
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"io/fs"
-	"mime"
 	"net/http"
 	"path"
 	"strings"
+
+	"github.com/firstcome/firstcome/internal/uplot"
 )
 
 //go:embed assets
@@ -23,6 +26,7 @@ type assets struct {
 type asset struct {
 	kind string
 	body []byte
+	gzip []byte
 }
 
 func readAssets() assets {
@@ -36,13 +40,26 @@ func readAssets() assets {
 		if err != nil {
 			panic(err) // it is embedded
 		}
-		name, hash := path.Base(file), sha256.Sum256(body)
-		stem, kind, _ := strings.Cut(name, ".")
-		hashed := stem + "." + hex.EncodeToString(hash[:6]) + "." + kind
-		a.byPath[hashed] = asset{mime.TypeByExtension(path.Ext(name)), body}
-		a.paths[name] = Root + "/assets/" + hashed
+		a.add(path.Base(file), body)
 	}
+	a.add("uplot.js", []byte(uplot.Script))
+	a.add("uplot.css", []byte(uplot.Style))
 	return a
+}
+
+// kindsOf are the media types of the assets: a machine's own table may lack some.
+var kindsOf = map[string]string{"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+
+func (a *assets) add(name string, body []byte) {
+	hash := sha256.Sum256(body)
+	stem, kind, _ := strings.Cut(name, ".")
+	hashed := stem + "." + hex.EncodeToString(hash[:6]) + "." + kind
+	var packed bytes.Buffer
+	zip, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // there is such a level
+	_, _ = zip.Write(body)                                       // to memory
+	_ = zip.Close()
+	a.byPath[hashed] = asset{kindsOf[kind], body, packed.Bytes()}
+	a.paths[name] = Root + "/assets/" + hashed
 }
 
 // path returns where a file is served.
@@ -61,5 +78,11 @@ func (c *Console) serveAsset(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", a.kind)
 	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	w.Header().Set("Vary", "Accept-Encoding")
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(a.gzip)
+		return
+	}
 	_, _ = w.Write(a.body)
 }

@@ -18,6 +18,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -48,6 +49,7 @@ type Config struct {
 type Ledger interface {
 	Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error)
 	Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]ledger.Status, error)
+	Course(ctx context.Context, id firstcome.CampaignID, last int64, most int) ([]ledger.Step, error)
 }
 
 // A Gate is what the pages read of a remote one: see flow.RemoteGate.
@@ -61,7 +63,13 @@ type Console struct {
 	seal   *seal
 	sheets map[language]*sheets
 	assets assets
+
+	stop     sync.Once
+	stopping chan struct{} // closed by Stop
 }
+
+// Stop ends every stream: a browser comes again, and finds another node. It may be repeated.
+func (c *Console) Stop() { c.stop.Do(func() { close(c.stopping) }) }
 
 // New returns the Console.
 func New(c Config) *Console {
@@ -69,7 +77,7 @@ func New(c Config) *Console {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
-	console := &Console{Config: c, seal: newSeal(c.Secret), assets: readAssets()}
+	console := &Console{Config: c, seal: newSeal(c.Secret), assets: readAssets(), stopping: make(chan struct{})}
 	console.sheets = map[language]*sheets{}
 	for _, l := range languages {
 		console.sheets[l] = parseSheets(l, &console.assets)

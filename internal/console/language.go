@@ -110,5 +110,22 @@ func (l language) span(d time.Duration) string {
 	return l.say("%d일", "%d days", int(d.Hours())/24)
 }
 
+// rate returns a rate of a kind; unknown where there are none.
+func rate(of map[string]float64, kind string) string {
+	n, ok := of[kind]
+	if !ok {
+		return unknown
+	}
+	return humanize.CommafWithDigits(n, 0)
+}
+
+// millis returns seconds as milliseconds.
+func millis(seconds *float64) string {
+	if seconds == nil {
+		return unknown
+	}
+	return strconv.FormatFloat(*seconds*1000, 'f', 1, 64) + " ms"
+}
+
 // percent returns a share of 0 to 1.
 func percent(share float64) string { return strconv.FormatFloat(share*100, 'f', 1, 64) + " %" }

@@ -1,37 +1,95 @@
 package console
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
-	"strconv"
+	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/figures"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
 // A livePage shows one campaign as it is now.
 type livePage struct {
-	campaignRow
-	Version int64
-	Issued  int64
-	Left    *int64 // nil: unlimited
-	Waiting int64
-	Paced   bool
-	Paused  bool
-	Closed  bool
+	Row       campaignRow
+	Now       figures.Sample
+	Version   int64 // that the forms carry
+	Paced     bool
+	Standby   bool
+	Pace      *firstcome.Pace
+	Paused    bool
+	Closed    bool
+	SoldOutAt time.Time
+	OpenedAt  time.Time
+	Kinds     []string // claims by outcome are told in this order
+	Recent    []figures.Sample
 }
+
+// Left returns how many coupons are left; nil: unlimited or unknown.
+func (p livePage) Left() *int64 {
+	if p.Now.Quantity == nil || p.Now.InForce == nil {
+		return nil
+	}
+	left := max(0, *p.Now.Quantity-*p.Now.InForce)
+	return &left
+}
+
+// InVain returns how many claims were refused.
+func (p livePage) InVain() *int64 {
+	if p.Now.Totals == nil {
+		return nil
+	}
+	refused := int64(p.Now.Totals["sold_out"] + p.Now.Totals["not_open"] + p.Now.Totals["closed"] + p.Now.Totals["paused"])
+	return &refused
+}
+
+// Unknown returns how many claims ended without an outcome.
+func (p livePage) Unknown() *int64 {
+	if p.Now.Totals == nil {
+		return nil
+	}
+	n := int64(p.Now.Totals["unknown"] + p.Now.Totals["shed"])
+	return &n
+}
+
+// SoldOutAfter returns how long it took to sell out, from the opening.
+func (p livePage) SoldOutAfter() time.Duration {
+	if p.SoldOutAt.IsZero() || p.OpenedAt.IsZero() {
+		return 0
+	}
+	return p.SoldOutAt.Sub(p.OpenedAt)
+}
+
+// outcomesInPlots are the kinds of claims, in the order in which plots stack them.
+var outcomesInPlots = []string{"issued", "waiting", "already_issued", "sold_out", "not_open", "paused", "closed", "shed", "unknown"}
+
+// recentRows is how many rows the plots' table has.
+const recentRows = 12
 
 func (c *Console) showLive(v *view) error {
 	s, err := v.status()
 	if err != nil {
 		return err
 	}
+	now, err := c.Watcher.Now(v.r.Context(), s.ID)
+	if err != nil {
+		return err
+	}
 	page := livePage{
-		campaignRow: rowOf(&s), Version: s.Version, Issued: s.Issued, Waiting: s.Line.Waiting, Paced: s.Pace != nil, Paused: s.Paused, Closed: s.Closed,
+		Row: rowOf(&s), Now: now, Version: s.Version, Paced: s.Pace != nil, Standby: s.Standby, Pace: s.Pace, Paused: s.Paused, Closed: s.Closed,
+		SoldOutAt: s.SoldOutAt, OpenedAt: s.OpenedAt, Kinds: outcomesInPlots,
 	}
-	if s.Quantity != firstcome.Unlimited {
-		left := max(0, s.Quantity-s.InForce)
-		page.Left = &left
+	if now.State != "" {
+		page.Row.State = now.State
 	}
+	ring := c.Watcher.Ring(s.ID)
+	if n := len(ring); n > 0 && now.At.Sub(ring[n-1].At) < 10*time.Second {
+		page.Now = ring[n-1]
+	}
+	page.Recent = ring[max(0, len(ring)-recentRows):]
 	return v.renderOf(tabsOf(&s, ""), http.StatusOK, "live", s.Name, page)
 }
 
@@ -48,21 +106,102 @@ func tabsOf(s *ledger.Status, tab string) *campaignTabs {
 	return &campaignTabs{ID: s.ID, Name: s.Name, Tab: tab}
 }
 
-// switchCampaign pauses or resumes.
-func (c *Console) switchCampaign(v *view) error {
+const (
+	// eventWait is how long one event may take to leave.
+	eventWait = 10 * time.Second
+	// courseSteps is how many points the ledger's course of a campaign is drawn with.
+	courseSteps = 240
+)
+
+// A courseEvent is what came before: the ledger's course from the first coupon on, and the samples of the last quarter of
+// an hour, if somebody watched.
+type courseEvent struct {
+	Issued   [][2]float64     `json:"issued"`   // seconds since 1970, and how many were issued by then
+	Recorded [][2]float64     `json:"recorded"` // the same
+	Samples  []figures.Sample `json:"samples"`
+}
+
+// followLive sends a campaign's samples as server-sent events, as long as somebody looks.
+func (c *Console) followLive(v *view) error {
+	ctx := v.r.Context()
 	s, err := v.status()
 	if err != nil {
 		return err
 	}
-	if shown, err := strconv.ParseInt(v.r.PostFormValue("version"), 10, 64); err != nil || shown != s.Version {
-		return firstcome.ErrStale
-	}
-	to, ok := map[string]ledger.Switch{"pause": ledger.Pause, "resume": ledger.Resume}[v.r.PostFormValue("to")]
-	if !ok {
-		return errLost
-	}
-	if _, err := c.Operator.Switch(v.r.Context(), v.who.Actor, s.ID, to); err != nil {
+	samples, stop := c.Watcher.Watch(s.ID)
+	defer stop()
+	course, err := c.courseOf(ctx, &s)
+	if err != nil {
 		return err
 	}
-	return v.lead(Root + "/campaigns/" + string(s.ID))
+	h := v.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no")
+	events := stream{v.w, http.NewResponseController(v.w)}
+	if events.send("course", course) != nil {
+		return nil
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.stopping:
+			return nil
+		case sample := <-samples:
+			if !v.stillMay() || events.send("sample", sample) != nil {
+				return nil // the browser comes again, and is led to the login or loses nothing
+			}
+		}
+	}
 }
+
+// stillMay tells whether the person may still look: a key that was revoked may not.
+func (v *view) stillMay() bool {
+	who, err := v.person(v.w, v.r)
+	return err == nil && may(who.Role, admin|operator|support|viewer)
+}
+
+// A stream sends events to one browser.
+type stream struct {
+	w    http.ResponseWriter
+	flow *http.ResponseController
+}
+
+func (s stream) send(event string, data any) error {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	if err := s.flow.SetWriteDeadline(time.Now().Add(eventWait)); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(s.w, "event: %s\ndata: %s\n\n", event, text); err != nil {
+		return err
+	}
+	return s.flow.Flush()
+}
+
+// courseOf returns a campaign's course so far.
+func (c *Console) courseOf(ctx context.Context, s *ledger.Status) (courseEvent, error) {
+	ctx, done := context.WithTimeout(ctx, readWait)
+	defer done()
+	last := s.LastNumber
+	if !s.Remote() {
+		last = s.Issued
+	}
+	steps, err := c.Ledger.Course(ctx, s.ID, last, courseSteps)
+	if err != nil {
+		return courseEvent{}, err
+	}
+	course := courseEvent{Issued: [][2]float64{}, Recorded: [][2]float64{}, Samples: c.Watcher.Ring(s.ID)}
+	if course.Samples == nil {
+		course.Samples = []figures.Sample{}
+	}
+	for _, step := range steps {
+		course.Issued = append(course.Issued, [2]float64{unix(step.IssuedAt), float64(step.Number)})
+		course.Recorded = append(course.Recorded, [2]float64{unix(step.RecordedAt), float64(step.Number)})
+	}
+	return course, nil
+}
+
+func unix(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }

@@ -38,6 +38,7 @@ func (c *Console) pages() []page {
 
 		{"GET", "", see, c.showCampaigns, short},
 		{"GET", "/campaigns/{id}", see, c.showLive, short},
+		{"GET", "/campaigns/{id}/events", see, c.followLive, endless},
 		{"POST", "/campaigns/{id}/switch", run, c.switchCampaign, short},
 	}
 }

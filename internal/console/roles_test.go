@@ -26,6 +26,7 @@ var surface = []struct {
 	{"POST /console/logout", url.Values{}, [5]int{303, 303, 303, 303, 303}},
 	{"GET /console", nil, sees},
 	{"GET /console/campaigns/{id}", nil, sees},
+	{"GET /console/campaigns/{id}/events", nil, sees},
 	{"POST /console/campaigns/{id}/switch", url.Values{"to": {"pause"}, "version": {"1"}}, runs},
 }
 

@@ -162,6 +162,9 @@ func (b *browser) do(method, path string, form url.Values, head http.Header) sho
 	w, err := b.client.Do(r)
 	stage.Must(b.h.t, err)
 	defer w.Body.Close()
+	if strings.HasPrefix(w.Header.Get("Content-Type"), "text/event-stream") {
+		return shown{w.StatusCode, w.Request.URL.Path, w.Header, ""} // it has no end
+	}
 	body, err := io.ReadAll(w.Body)
 	stage.Must(b.h.t, err)
 	return shown{w.StatusCode, w.Request.URL.Path, w.Header, string(body)}

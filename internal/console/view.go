@@ -153,7 +153,7 @@ type sheets struct{ byName map[string]*template.Template }
 
 func parseSheets(l language, a *assets) *sheets {
 	shared := template.New("").Funcs(template.FuncMap{
-		"t": l.say, "number": l.number, "quantity": l.quantity, "date": l.date, "span": l.span, "percent": percent, "asset": a.path,
+		"t": l.say, "number": l.number, "quantity": l.quantity, "date": l.date, "span": l.span, "percent": percent, "rate": rate, "millis": millis, "asset": a.path,
 		"nav": navTo, "tab": tabTo,
 	})
 	shared = template.Must(shared.ParseFS(pageFiles, "pages/layout.html", "pages/parts/*.html"))

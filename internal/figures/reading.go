@@ -21,6 +21,13 @@ type Gate interface {
 	State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error)
 }
 
+// Now returns what the ledger and the gate say of a campaign now, without what only nodes know.
+func (w *Watcher) Now(ctx context.Context, id firstcome.CampaignID) (Sample, error) {
+	s, _, err := w.read(ctx, id)
+	s.At = w.Clock()
+	return s, err
+}
+
 // read returns what the ledger and the gate say of a campaign now.
 func (w *Watcher) read(ctx context.Context, id firstcome.CampaignID) (s Sample, at firstcome.Instants, err error) {
 	c, err := w.Ledger.Campaign(ctx, id)
@@ -48,6 +55,9 @@ func (w *Watcher) read(ctx context.Context, id firstcome.CampaignID) (s Sample, 
 	s.Issued, s.InForce, s.Unrecorded = &c.Issued, &c.InForce, &unrecorded
 	if c.Pace != nil || last > 0 || waiting > 0 {
 		s.Waiting, s.Served, s.LastTicket = &waiting, &served, &last
+	}
+	if c.Pace != nil {
+		s.pace = float64(c.Pace.PerSecond)
 	}
 	s.State = StateOf(c.Campaign, c.Now, c.InForce)
 	return s, c.Instants, nil

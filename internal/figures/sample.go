@@ -19,6 +19,10 @@ type Sample struct {
 	Served     *int64 `json:"served"` // tickets up to which the line was served
 	LastTicket *int64 `json:"last_ticket"`
 
+	// SoldOutIn is in how many seconds it is likely to be sold out: from the pace, or from the last ten seconds while at least a
+	// tenth of the quantity is left; nil: nobody can tell.
+	SoldOutIn *float64 `json:"sold_out_in"`
+
 	// Rates are claims a second by Kind, over all nodes that were heard; nil: unknown.
 	Rates map[string]float64 `json:"rates"`
 	// Totals are claims by Kind, as the nodes count them since they began.
@@ -36,6 +40,8 @@ type Sample struct {
 	LedgerDown bool   `json:"ledger_down"` // nothing was read of the ledger; what stands here is this node's own
 	GateDown   bool   `json:"gate_down"`
 	Marks      []Mark `json:"marks"` // what happened since the sample before
+
+	pace float64 // coupons a second that the line is served; 0: no bound
 }
 
 // A Mark is something that happened to a campaign.

@@ -127,6 +127,7 @@ func (w *Watcher) Tick(ctx context.Context) {
 			defer w.mu.Unlock()
 			c.hear(&s, id, nodes, err != nil)
 			c.mark(&s, at)
+			s.SoldOutIn = c.soldOutIn(&s)
 			c.tell(s)
 			return nil
 		})
@@ -164,6 +165,30 @@ func (c *course) tell(s Sample) {
 		}
 		to <- s // there is room: only this goroutine sends
 	}
+}
+
+// soldOutIn returns Sample.SoldOutIn.
+func (c *course) soldOutIn(s *Sample) *float64 {
+	const window = 10 // samples, one a second
+	if s.Quantity == nil || s.InForce == nil || s.State != "open" || *s.InForce >= *s.Quantity {
+		return nil
+	}
+	left, rate := float64(*s.Quantity-*s.InForce), s.pace
+	if rate == 0 {
+		if len(c.ring) < window || left < float64(*s.Quantity)/10 {
+			return nil
+		}
+		from := c.ring[len(c.ring)-window]
+		if from.InForce == nil {
+			return nil
+		}
+		rate = float64(*s.InForce-*from.InForce) / s.At.Sub(from.At).Seconds()
+	}
+	if rate <= 0 {
+		return nil
+	}
+	in := left / rate
+	return &in
 }
 
 // hear adds what the nodes counted since they were heard before.

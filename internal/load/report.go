@@ -8,9 +8,11 @@ import (
 	"math"
 
 	"github.com/dustin/go-humanize"
+
+	"github.com/firstcome/firstcome/internal/uplot"
 )
 
-// What the report is made of. uPlot is MIT licensed: report/uPlot.LICENSE.
+// What the report is made of, beside uplot.
 var (
 	//go:embed report/page.html
 	reportPage string
@@ -18,10 +20,6 @@ var (
 	reportStyle string
 	//go:embed report/charts.js
 	reportCharts string
-	//go:embed report/uPlot.iife.min.js
-	uPlotScript string
-	//go:embed report/uPlot.min.css
-	uPlotStyle string
 )
 
 // A page is what the report's template shows.
@@ -68,8 +66,8 @@ func (r *Result) WriteReport(w io.Writer) error {
 	}
 	words := outcomeWords(r)
 	p := page{
-		Result: r, Style: template.CSS(reportStyle), UPlotStyle: template.CSS(uPlotStyle),
-		UPlotScript: template.JS(uPlotScript), Charts: template.JS(reportCharts),
+		Result: r, Style: template.CSS(reportStyle), UPlotStyle: template.CSS(uplot.Style),
+		UPlotScript: template.JS(uplot.Script), Charts: template.JS(reportCharts),
 		Cards: r.cards(words), More: r.Verdict.Breaches.Total - int64(len(r.Verdict.Breaches.Shown)),
 		Data: chartData{Outcomes: words, Seconds: r.Seconds, SoldOut: r.SoldOut, Series: r.Series, Numbers: r.Numbers, Line: r.Line},
 	}

@@ -1,0 +1,243 @@
+// The live page of one campaign: one EventSource, figures, and plots on one time axis.
+
+const live = document.querySelector('.live');
+const words = document.querySelector('#words').dataset;
+const lang = document.documentElement.lang;
+const whole = new Intl.NumberFormat(lang, {maximumFractionDigits: 0});
+const dash = '–';
+const count = n => n == null ? dash : whole.format(n);
+const millis = s => s == null ? dash : `${(s * 1000).toFixed(s < .1 ? 1 : 0)} ms`;
+const span = s => s == null ? dash : s < 60 ? `${Math.ceil(s)} ${words.seconds}` : `${Math.round(s / 60)} ${words.minutes}`;
+const sum = (of, names) => of && names.reduce((n, name) => n + (of[name] || 0), 0);
+const names = {shed: 'unknown'}; // kinds that have the colour of another
+const kinds = ['issued', 'waiting', 'already_issued', 'sold_out', 'not_open', 'paused', 'closed', 'shed', 'unknown'];
+const window_ = 15 * 60; // seconds that plots show at most
+
+// ---- figures
+
+const figures = {
+	in_force: s => count(s.in_force),
+	left: s => s.quantity == null || s.in_force == null ? dash : count(Math.max(0, s.quantity - s.in_force)),
+	waiting: s => count(s.waiting),
+	rate: s => count(s.rates && sum(s.rates, kinds)),
+	p95: s => millis(s.p95),
+	in_vain: s => count(sum(s.totals, ['sold_out', 'not_open', 'closed', 'paused'])),
+	unknown: s => count(sum(s.totals, ['unknown', 'shed'])),
+	unrecorded: s => count(s.unrecorded),
+	sold_out_in: s => span(s.sold_out_in),
+};
+
+function show(s) {
+	for (const [name, of] of Object.entries(figures)) {
+		for (const at of live.querySelectorAll(`[data-f=${name}]`)) at.textContent = of(s);
+	}
+	const share = live.querySelector('[data-share]');
+	if (share && s.quantity) share.value = Math.min(1, (s.in_force ?? 0) / s.quantity);
+	for (const part of ['ledger', 'gate']) live.querySelector(`[data-down=${part}]`).hidden = !s[part + '_down'];
+	live.querySelector('[data-alarm=unknown]').classList.toggle('alarm', sum(s.totals, ['unknown', 'shed']) > 0);
+	live.querySelector('[data-alarm=unrecorded]').classList.toggle('alarm', s.unrecorded > 10_000);
+	const state = live.querySelector('[data-state] .state');
+	if (s.state && !state.classList.contains(s.state)) {
+		state.className = `state ${s.state}`;
+		state.textContent = words['state' + s.state[0].toUpperCase() + s.state.slice(1)] || words[`state-${s.state}`] || s.state;
+		// What the page says of an instant was rendered for the state before.
+		if (['sold_out', 'closed', 'open'].includes(s.state)) setTimeout(() => location.reload(), 1500);
+	}
+	pulse(s);
+}
+
+let last = 0;
+let heard = '';
+function pulse(s) {
+	last = Date.now();
+	heard = words.pulse.replace('%d', count(s.nodes_seen)).replace('%d', count(s.nodes)) + (s.gone.length ? ` · ${words.gone}: ${s.gone.join(', ')}` : '');
+	tell();
+}
+function tell() {
+	const at = live.querySelector('[data-pulse]');
+	const old = Date.now() - last > 5000;
+	at.parentElement.classList.toggle('lost', old);
+	at.textContent = old ? words.lost : heard.replace('%s', Math.round((Date.now() - last) / 1000));
+}
+
+// ---- plots
+
+// A canvas knows no CSS variables: a probe resolves them in the scheme that is shown.
+const probe = document.body.appendChild(document.createElement('i'));
+probe.hidden = true;
+const colour = name => {
+	probe.style.color = `var(--${name})`;
+	return getComputedStyle(probe).color;
+};
+const faint = (name, alpha) => {
+	const [r, g, b] = colour(name).match(/[\d.]+/g).map(Number);
+	return `rgb(${r} ${g} ${b} / ${alpha})`;
+};
+
+const samples = [];
+let course = {issued: [], recorded: []};
+let marks = [];
+const seconds = at => Date.parse(at) / 1000;
+
+const clock = new Intl.DateTimeFormat(lang, {hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23'});
+function axes(format) {
+	const line = {stroke: colour('soft'), grid: {stroke: colour('edge'), width: 1}, ticks: {show: false}, font: '12px system-ui'};
+	return [
+		{...line, space: 90, values: (_, at) => at.map(x => clock.format(x * 1000))},
+		{...line, size: 62, values: (_, at) => at.map(y => y == null ? '' : format(y))},
+	];
+}
+
+function drawMarks(u) {
+	const {ctx} = u;
+	const ratio = devicePixelRatio;
+	ctx.save();
+	ctx.font = `600 ${11 * ratio}px system-ui`;
+	ctx.fillStyle = ctx.strokeStyle = colour('ink');
+	ctx.setLineDash([4 * ratio, 4 * ratio]);
+	for (const mark of marks) {
+		const x = Math.round(u.valToPos(seconds(mark.at), 'x', true));
+		if (x < u.bbox.left || x > u.bbox.left + u.bbox.width) continue;
+		ctx.beginPath();
+		ctx.moveTo(x, u.bbox.top);
+		ctx.lineTo(x, u.bbox.top + u.bbox.height);
+		ctx.stroke();
+		const right = x > u.bbox.left + u.bbox.width * .7;
+		ctx.textAlign = right ? 'right' : 'left';
+		ctx.fillText(words['mark' + mark.kind[0].toUpperCase() + mark.kind.slice(1)] || words[`mark-${mark.kind}`] || mark.kind, x + (right ? -5 : 5) * ratio, u.bbox.top + 12 * ratio);
+	}
+	ctx.restore();
+}
+
+const plots = [];
+function plot(name, make) {
+	const at = live.querySelector(`[data-plot=${name}]`);
+	if (!at) return;
+	let drawn;
+	const draw = () => {
+		drawn?.destroy();
+		const {series, data, format, scales, bands} = make();
+		drawn = new uPlot({
+			width: at.clientWidth, height: 240, series: [{}, ...series], axes: axes(format), bands,
+			scales: {x: {time: false, range: range}, ...scales}, legend: {show: false}, cursor: {y: false, points: {show: false}}, hooks: {draw: [drawMarks]},
+		}, data(), at);
+	};
+	plots.push({draw, update: () => drawn ? drawn.setData(make().data()) : draw(), size: () => drawn?.setSize({width: at.clientWidth, height: 240})});
+}
+
+// All plots share one axis: from the first instant that is known, or the last quarter of an hour.
+function range() {
+	const now = samples.length ? seconds(samples.at(-1).at) : Date.now() / 1000;
+	const first = samples.length ? seconds(samples[0].at) : now;
+	const begun = course.issued.length ? Math.min(course.issued[0][0], first) : first;
+	return [Math.max(Math.min(begun, now - 60), now - window_), now];
+}
+
+const times = () => samples.map(s => seconds(s.at));
+const column = of => samples.map(s => of(s) ?? null);
+
+plot('claims', () => {
+	const stacked = kinds.slice().reverse();
+	return {
+		format: count,
+		series: stacked.map((kind, n) => ({stroke: colour(names[kind] || kind), fill: faint(names[kind] || kind, .75), width: 1, points: {show: false}})),
+		data: () => [times(), ...stacked.map((_, n) => column(s => s.rates && sum(s.rates, stacked.slice(n))))],
+		scales: {y: {range: (_, low, high) => [0, Math.max(10, high * 1.15)]}},
+	};
+});
+
+plot('course', () => ({
+	format: count,
+	series: [
+		{stroke: colour('sold_out'), width: 1.5, dash: [6, 4], points: {show: false}},
+		{stroke: colour('issued'), width: 2.5, points: {show: false}},
+		{stroke: colour('already_issued'), width: 2, points: {show: false}},
+	],
+	data: courseData,
+	scales: {y: {range: (_, low, high) => [0, Math.max(10, high * 1.12)]}},
+}));
+plot('latency', () => ({
+	format: millis,
+	series: ['waiting', 'paused', 'unknown'].map(name => ({stroke: colour(name), width: 2, spanGaps: false, points: {show: false}})),
+	data: () => [times(), column(s => s.p50), column(s => s.p95), column(s => s.p99)],
+	scales: {y: {distr: 3, range: (_, low, high) => [Math.min(low ?? .0001, .0005), Math.max(high ?? .01, .01)]}},
+}));
+plot('line', () => ({
+	format: count,
+	series: [{stroke: colour('waiting'), fill: faint('waiting', .15), width: 2, points: {show: false}}],
+	data: () => [times(), column(s => s.waiting)],
+	scales: {y: {range: (_, low, high) => [0, Math.max(10, high * 1.12)]}},
+}));
+
+// The ledger's course goes on with what was seen since. Both are put onto one list of instants.
+function courseData() {
+	const first = samples.length ? seconds(samples[0].at) : Infinity;
+	const rows = new Map();
+	const put = (at, n, value) => {
+		if (value == null) return;
+		if (!rows.has(at)) rows.set(at, [null, null, null]);
+		rows.get(at)[n] = value;
+	};
+	for (const [at, n] of course.issued) if (at < first) put(at, 1, n);
+	for (const [at, n] of course.recorded) if (at < first) put(at, 2, n);
+	for (const s of samples) {
+		const at = seconds(s.at);
+		put(at, 0, s.quantity);
+		put(at, 1, s.issued);
+		put(at, 2, s.recorded);
+	}
+	const at = [...rows.keys()].sort((a, b) => a - b);
+	const quantity = samples.findLast(s => s.quantity != null)?.quantity ?? null;
+	const filled = n => {
+		let before = null;
+		return at.map(x => before = rows.get(x)[n] ?? before);
+	};
+	return [at, at.map(() => quantity), filled(1), filled(2)];
+}
+
+// ---- the table beside the plots
+
+const body = document.querySelector('[data-table] tbody');
+function row(s) {
+	const cells = [count(s.issued), count(s.recorded), count(s.waiting), ...kinds.map(kind => s.rates ? count(s.rates[kind]) : dash), millis(s.p50), millis(s.p95), millis(s.p99)];
+	const tr = document.createElement('tr');
+	const th = tr.appendChild(document.createElement('th'));
+	th.scope = 'row';
+	th.textContent = clock.format(new Date(s.at));
+	for (const text of cells) {
+		const td = tr.appendChild(document.createElement('td'));
+		td.className = 'number';
+		td.textContent = text;
+	}
+	body.append(tr);
+	while (body.rows.length > 12) body.rows[0].remove();
+}
+
+// ---- events
+
+function take(s) {
+	samples.push(s);
+	if (samples.length > window_) samples.shift();
+	marks.push(...s.marks);
+}
+const events = new EventSource(live.dataset.events);
+events.addEventListener('course', event => {
+	course = JSON.parse(event.data);
+	samples.length = 0;
+	marks = [];
+	body.replaceChildren();
+	course.samples.forEach(take);
+	samples.slice(-12).forEach(row);
+	if (samples.length) show(samples.at(-1));
+	plots.forEach(p => p.draw());
+});
+events.addEventListener('sample', event => {
+	const s = JSON.parse(event.data);
+	take(s);
+	row(s);
+	show(s);
+	plots.forEach(p => p.update());
+});
+setInterval(tell, 1000);
+addEventListener('resize', () => plots.forEach(p => p.size()));
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => plots.forEach(p => p.draw()));

@@ -1,0 +1,12 @@
+// Package uplot holds uPlot 1.6, which draws plots in a browser, as its npm package has it: MIT licensed, see uPlot.LICENSE.
+package uplot
+
+import _ "embed"
+
+// Script defines the global uPlot. Style is its style sheet.
+var (
+	//go:embed uPlot.iife.min.js
+	Script string
+	//go:embed uPlot.min.css
+	Style string
+)
