@@ -79,12 +79,12 @@ let course = {issued: [], recorded: []};
 let marks = [];
 const seconds = at => Date.parse(at) / 1000;
 
-const clock = new Intl.DateTimeFormat(lang, {hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23'});
-function axes(format) {
+const clock = new Intl.DateTimeFormat(lang, {hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23', timeZone: 'Asia/Seoul'});
+function axes(format, more) {
 	const line = {stroke: colour('soft'), grid: {stroke: colour('edge'), width: 1}, ticks: {show: false}, font: '12px system-ui'};
 	return [
 		{...line, space: 90, values: (_, at) => at.map(x => clock.format(x * 1000))},
-		{...line, size: 62, values: (_, at) => at.map(y => y == null ? '' : format(y))},
+		{...line, size: 62, ...more, values: (_, at) => at.map(y => y == null ? '' : format(y))},
 	];
 }
 
@@ -95,6 +95,7 @@ function drawMarks(u) {
 	ctx.font = `600 ${11 * ratio}px system-ui`;
 	ctx.fillStyle = ctx.strokeStyle = colour('ink');
 	ctx.setLineDash([4 * ratio, 4 * ratio]);
+	let before = -Infinity, row = 0; // labels that would touch stand below each other
 	for (const mark of marks) {
 		const x = Math.round(u.valToPos(seconds(mark.at), 'x', true));
 		if (x < u.bbox.left || x > u.bbox.left + u.bbox.width) continue;
@@ -102,9 +103,11 @@ function drawMarks(u) {
 		ctx.moveTo(x, u.bbox.top);
 		ctx.lineTo(x, u.bbox.top + u.bbox.height);
 		ctx.stroke();
+		row = x - before < 90 * ratio ? (row + 1) % 4 : 0;
+		before = x;
 		const right = x > u.bbox.left + u.bbox.width * .7;
 		ctx.textAlign = right ? 'right' : 'left';
-		ctx.fillText(words['mark' + mark.kind[0].toUpperCase() + mark.kind.slice(1)] || words[`mark-${mark.kind}`] || mark.kind, x + (right ? -5 : 5) * ratio, u.bbox.top + 12 * ratio);
+		ctx.fillText(words['mark' + mark.kind[0].toUpperCase() + mark.kind.slice(1)] || words[`mark-${mark.kind}`] || mark.kind, x + (right ? -5 : 5) * ratio, u.bbox.top + (12 + 15 * row) * ratio);
 	}
 	ctx.restore();
 }
@@ -116,9 +119,9 @@ function plot(name, make) {
 	let drawn;
 	const draw = () => {
 		drawn?.destroy();
-		const {series, data, format, scales, bands} = make();
+		const {series, data, format, scales, axis} = make();
 		drawn = new uPlot({
-			width: at.clientWidth, height: 240, series: [{}, ...series], axes: axes(format), bands,
+			width: at.clientWidth, height: 240, series: [{}, ...series], axes: axes(format, axis),
 			scales: {x: {time: false, range: range}, ...scales}, legend: {show: false}, cursor: {y: false, points: {show: false}}, hooks: {draw: [drawMarks]},
 		}, data(), at);
 	};
@@ -133,6 +136,9 @@ function range() {
 	return [Math.max(Math.min(begun, now - 60), now - window_), now];
 }
 
+// The axis of latencies has a line for each power of ten.
+const decades = (_, at) => at.map(y => Math.abs(Math.log10(y) - Math.round(Math.log10(y))) < 1e-6 ? y : null);
+
 const times = () => samples.map(s => seconds(s.at));
 const column = of => samples.map(s => of(s) ?? null);
 
@@ -140,7 +146,7 @@ plot('claims', () => {
 	const stacked = kinds.slice().reverse();
 	return {
 		format: count,
-		series: stacked.map((kind, n) => ({stroke: colour(names[kind] || kind), fill: faint(names[kind] || kind, .75), width: 1, points: {show: false}})),
+		series: stacked.map((kind, n) => ({stroke: colour(names[kind] || kind), fill: colour(names[kind] || kind), width: 0, points: {show: false}})),
 		data: () => [times(), ...stacked.map((_, n) => column(s => s.rates && sum(s.rates, stacked.slice(n))))],
 		scales: {y: {range: (_, low, high) => [0, Math.max(10, high * 1.15)]}},
 	};
@@ -158,6 +164,7 @@ plot('course', () => ({
 }));
 plot('latency', () => ({
 	format: millis,
+	axis: {filter: decades, grid: {stroke: colour('edge'), width: 1, filter: decades}},
 	series: ['waiting', 'paused', 'unknown'].map(name => ({stroke: colour(name), width: 2, spanGaps: false, points: {show: false}})),
 	data: () => [times(), column(s => s.p50), column(s => s.p95), column(s => s.p99)],
 	scales: {y: {distr: 3, range: (_, low, high) => [Math.min(low ?? .0001, .0005), Math.max(high ?? .01, .01)]}},
