@@ -49,6 +49,10 @@ type Config struct {
 type Ledger interface {
 	Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error)
 	Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]ledger.Status, error)
+	AuditLog(ctx context.Context, f ledger.LogFilter) ([]ledger.LogEntry, error)
+	Keys(ctx context.Context) ([]firstcome.Key, error)
+	AddKey(ctx context.Context, actor string, k firstcome.Key) error
+	RevokeKey(ctx context.Context, actor, id string) error
 	Course(ctx context.Context, id firstcome.CampaignID, last int64, most int) ([]ledger.Step, error)
 }
 

@@ -40,6 +40,12 @@ func (c *Console) pages() []page {
 		{"GET", "/campaigns/{id}", see, c.showLive, short},
 		{"GET", "/campaigns/{id}/events", see, c.followLive, endless},
 		{"POST", "/campaigns/{id}/switch", run, c.switchCampaign, short},
+		{"GET", "/campaigns/{id}/changes", run, c.showRecords, short},
+
+		{"GET", "/audit-log", run, c.showRecords, short},
+		{"GET", "/keys", admin, c.showKeys, short},
+		{"POST", "/keys", admin, c.createKey, short},
+		{"POST", "/keys/{key}/revoke", admin, c.revokeKey, short},
 	}
 }
 

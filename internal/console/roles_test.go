@@ -28,11 +28,18 @@ var surface = []struct {
 	{"GET /console/campaigns/{id}", nil, sees},
 	{"GET /console/campaigns/{id}/events", nil, sees},
 	{"POST /console/campaigns/{id}/switch", url.Values{"to": {"pause"}, "version": {"1"}}, runs},
+	{"GET /console/campaigns/{id}/changes", nil, reads},
+	{"GET /console/audit-log", nil, reads},
+	{"GET /console/keys", nil, admins},
+	{"POST /console/keys", url.Values{"name": {"mina"}, "role": {"viewer"}}, admins},
+	{"POST /console/keys/{key}/revoke", url.Values{}, [5]int{404, 403, 403, 403, 303}},
 }
 
 var (
-	sees = [5]int{200, 200, 200, 200, 303}
-	runs = [5]int{303, 303, 403, 403, 303}
+	sees   = [5]int{200, 200, 200, 200, 303}
+	runs   = [5]int{303, 303, 403, 403, 303}
+	reads  = [5]int{200, 200, 403, 403, 303}
+	admins = [5]int{200, 403, 403, 403, 303}
 )
 
 func TestEachRoleGetsItsPages(t *testing.T) {

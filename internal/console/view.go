@@ -137,7 +137,7 @@ func (v *view) render(status int, name, title string, page any) error {
 func (v *view) renderOf(tabs *campaignTabs, status int, name, title string, page any) error {
 	var out bytes.Buffer
 	err := v.sheets[v.lang].byName[name].ExecuteTemplate(&out, "layout", sheet{
-		Title: title, Lang: v.lang, Who: v.who, Open: v.Auth.Open(), Path: v.r.URL.Path, Query: v.r.URL.Query(), Campaign: tabs, Now: v.Clock(), Page: page,
+		Notice: v.done(), Title: title, Lang: v.lang, Who: v.who, Open: v.Auth.Open(), Path: v.r.URL.Path, Query: v.r.URL.Query(), Campaign: tabs, Now: v.Clock(), Page: page,
 	})
 	if err != nil {
 		return err
@@ -146,6 +146,29 @@ func (v *view) renderOf(tabs *campaignTabs, status int, name, title string, page
 	v.w.WriteHeader(status)
 	_, _ = out.WriteTo(v.w) // who went away is no error
 	return nil
+}
+
+// done returns what was just done, if a form led here. Only the words are in the link.
+func (v *view) done() string {
+	switch v.r.URL.Query().Get("done") {
+	case "paused":
+		return v.say("일시정지했습니다.", "It is paused.")
+	case "resumed":
+		return v.say("재개했습니다.", "It goes on.")
+	case "closed":
+		return v.say("종료했습니다.", "It is closed.")
+	case "changed":
+		return v.say("바꿨습니다.", "It is changed.")
+	case "created":
+		return v.say("캠페인을 만들었습니다.", "The campaign is made.")
+	case "voided":
+		return v.say("회수했습니다.", "It is voided.")
+	case "replayed":
+		return v.say("다시 기록했습니다.", "It is recorded.")
+	case "revoked":
+		return v.say("키를 폐기했습니다.", "The key is revoked.")
+	}
+	return ""
 }
 
 // sheets are the templates in one language: each page with the layout and what pages share.

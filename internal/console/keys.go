@@ -1,0 +1,56 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// A keysPage lists the API keys.
+type keysPage struct {
+	Keys  []firstcome.Key
+	Roles []firstcome.Role
+	Plain string // of a key that was just made: it is shown this once
+	Made  firstcome.Key
+	Wrong string // why none was made
+	Name  string // as it was typed
+}
+
+func (c *Console) showKeys(v *view) error { return c.renderKeys(v, http.StatusOK, keysPage{}) }
+
+func (c *Console) renderKeys(v *view, status int, page keysPage) error {
+	var err error
+	if page.Keys, err = c.Ledger.Keys(v.r.Context()); err != nil {
+		return err
+	}
+	page.Roles = firstcome.Roles()
+	return v.render(status, "keys", v.say("키", "Keys"), page)
+}
+
+// createKey makes a key and shows it, once. A page that is loaded again asks before it makes another.
+func (c *Console) createKey(v *view) error {
+	name, role := strings.TrimSpace(v.r.PostFormValue("name")), firstcome.Role(v.r.PostFormValue("role"))
+	plain, key, err := auth.NewKey(name, role)
+	if err != nil {
+		return c.renderKeys(v, http.StatusUnprocessableEntity, keysPage{Wrong: err.Error(), Name: name})
+	}
+	if err := c.Ledger.AddKey(v.r.Context(), v.who.Actor, key); err != nil {
+		return err
+	}
+	return c.renderKeys(v, http.StatusOK, keysPage{Plain: plain, Made: key})
+}
+
+func (c *Console) revokeKey(v *view) error {
+	err := c.Ledger.RevokeKey(v.r.Context(), v.who.Actor, v.r.PathValue("key"))
+	if errors.Is(err, ledger.ErrNoKey) {
+		return errLost
+	}
+	if err != nil {
+		return err
+	}
+	return v.lead(Root + "/keys?done=revoked")
+}

@@ -1,0 +1,176 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// linesPerPage is how many lines of the audit log a page has.
+const linesPerPage = 50
+
+// A recordsPage shows the audit log, all of it or one campaign's.
+type recordsPage struct {
+	Campaign string // the filter
+	User     string // the filter
+	Lines    []recordLine
+	More     string // link to the older ones; empty: there are none
+	Of       bool   // the page is one campaign's
+}
+
+// A recordLine is a line of the audit log in words.
+type recordLine struct {
+	At       time.Time
+	Actor    string // the key's name, or what else the log has
+	Key      string // the actor as the log has it, if Actor is a name
+	What     string
+	Campaign firstcome.CampaignID
+	User     firstcome.UserID
+	Number   int64
+	Refused  bool
+	Changed  []changed
+	Note     string // the reason that somebody gave
+}
+
+// A changed field went from one value to another.
+type changed struct{ Name, From, To string }
+
+func (c *Console) showRecords(v *view) error {
+	filter := ledger.LogFilter{Limit: linesPerPage + 1}
+	page := recordsPage{Campaign: v.r.FormValue("campaign"), User: v.r.FormValue("user_id")}
+	var tabs *campaignTabs
+	if v.r.PathValue("id") != "" {
+		s, err := v.status()
+		if err != nil {
+			return err
+		}
+		page.Campaign, page.Of, tabs = string(s.ID), true, tabsOf(&s, "changes")
+	}
+	var err error
+	if page.Campaign != "" {
+		if filter.Campaign, err = firstcome.ParseCampaignID(page.Campaign); err != nil {
+			return &firstcome.FieldError{Field: "campaign", Reason: err.Error()}
+		}
+	}
+	if page.User != "" {
+		if filter.User, err = firstcome.ParseUserID(page.User); err != nil {
+			return &firstcome.FieldError{Field: "user_id", Reason: err.Error()}
+		}
+	}
+	filter.Before, _ = strconv.ParseInt(v.r.FormValue("before"), 10, 64) // of a link of ours
+	lines, err := c.Ledger.AuditLog(v.r.Context(), filter)
+	if err != nil {
+		return err
+	}
+	if len(lines) > linesPerPage {
+		lines = lines[:linesPerPage]
+		page.More = v.r.URL.Path + "?" + url.Values{"campaign": {page.Campaign}, "user_id": {page.User}, "before": {fmt.Sprint(lines[linesPerPage-1].ID)}}.Encode()
+	}
+	names, err := c.keyNames(v)
+	if err != nil {
+		return err
+	}
+	for n := range lines {
+		page.Lines = append(page.Lines, v.lineOf(&lines[n], names))
+	}
+	return v.renderOf(tabs, http.StatusOK, "records", v.say("변경 이력", "Changes and audit log"), page)
+}
+
+// keyNames returns the keys' names by the actors of the audit log.
+func (c *Console) keyNames(v *view) (map[string]string, error) {
+	keys, err := c.Ledger.Keys(v.r.Context())
+	names := map[string]string{}
+	for _, k := range keys {
+		names[personOf(k).Actor] = k.Name
+	}
+	return names, err
+}
+
+func (v *view) lineOf(e *ledger.LogEntry, names map[string]string) recordLine {
+	line := recordLine{At: e.At, Actor: e.Actor, What: v.action(e.Action), Campaign: e.Campaign, User: e.User, Number: e.Number, Refused: e.Refused}
+	if name, ok := names[e.Actor]; ok {
+		line.Actor, line.Key = name, e.Actor
+	}
+	before, after, err := e.TermsOf()
+	if err == nil && after != nil {
+		line.Changed = v.differences(before, after)
+	}
+	var detail struct {
+		Reason string `json:"reason"`
+		Name   string `json:"name"`
+		Role   string `json:"role"`
+	}
+	_ = json.Unmarshal(e.Detail, &detail) // what cannot be read is shown by firstcome audit
+	line.Note = detail.Reason
+	if detail.Name != "" {
+		line.Note = detail.Name + " (" + detail.Role + ")"
+	}
+	return line
+}
+
+// action returns what an action of the audit log is in words.
+func (v *view) action(name string) string {
+	words := map[string][2]string{
+		"campaign.create": {"캠페인을 만들었습니다", "made the campaign"}, "campaign.update": {"조건을 바꿨습니다", "changed the terms"},
+		"campaign.pause": {"일시정지했습니다", "paused it"}, "campaign.resume": {"재개했습니다", "resumed it"}, "campaign.close": {"종료했습니다", "closed it"},
+		"campaign.retire": {"보관으로 옮겼습니다", "retired it"}, "coupon.void": {"쿠폰을 회수했습니다", "voided a coupon"}, "coupon.issue": {"직접 발급했습니다", "issued directly"},
+		"dead_letter.replay": {"기록 실패 건을 다시 기록했습니다", "replayed a dead letter"}, "dead_letter.void": {"기록 실패 건을 회수했습니다", "voided a dead letter"},
+		"key.create": {"키를 만들었습니다", "made a key"}, "key.revoke": {"키를 폐기했습니다", "revoked a key"},
+	}
+	if w, ok := words[name]; ok {
+		return v.say(w[0], w[1])
+	}
+	return name
+}
+
+// differences returns what of the terms is not the same; of a new campaign all that is set.
+func (v *view) differences(before, after *firstcome.Terms) (all []changed) {
+	first := before == nil
+	if first {
+		before = &firstcome.Terms{}
+	}
+	add := func(name, from, to string) {
+		if from == to {
+			return
+		}
+		if first {
+			from = ""
+		}
+		all = append(all, changed{name, from, to})
+	}
+	instant := func(t time.Time) string {
+		if t.IsZero() {
+			return v.say("없음", "none")
+		}
+		return t.In(seoul).Format("2006-01-02 15:04:05")
+	}
+	quantity := func(n int64) string { return v.lang.quantity(n) }
+	add(v.say("이름", "name"), before.Name, after.Name)
+	add(v.say("수량", "quantity"), quantity(before.Quantity), quantity(after.Quantity))
+	add(v.say("오픈", "opens"), instant(before.OpensAt), instant(after.OpensAt))
+	add(v.say("마감", "closes"), instant(before.ClosesAt), instant(after.ClosesAt))
+	add(v.say("응답 시점", "answered when"), string(before.Answer), string(after.Answer))
+	add(v.say("속도", "pace"), v.pace(before.Pace), v.pace(after.Pace))
+	add(v.say("예비 대기", "standby"), fmt.Sprint(before.Standby), fmt.Sprint(after.Standby))
+	add(v.say("혜택", "benefit"), string(before.Benefit), string(after.Benefit))
+	add(v.say("유효 기한", "valid until"), instant(before.ValidUntil), instant(after.ValidUntil))
+	add(v.say("유효 기간", "valid for"), before.ValidFor.String(), after.ValidFor.String())
+	return all
+}
+
+// pace returns a pace in words.
+func (v *view) pace(p *firstcome.Pace) string {
+	switch {
+	case p == nil:
+		return v.say("대기열 없음", "no line")
+	case p.PerSecond == 0:
+		return v.say("가능한 빨리", "as fast as it goes")
+	}
+	return v.say("초당 %s장", "%s a second", v.lang.number(p.PerSecond))
+}

@@ -1,0 +1,87 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+func TestTheAuditLogSaysWhoChangedWhat(t *testing.T) {
+	h := openHouse(t, withKeys)
+	h.campaign("spring", 10)
+	h.campaign("winter", 10)
+	plain, key := h.key(firstcome.Operator)
+	b := h.login(plain)
+	actor := "key:" + key.ID
+	stage.Must(t, stage.Err(h.config.Operator.SetTerms(t.Context(), actor, "spring", 0, func(terms *firstcome.Terms) { terms.Quantity = 12345 })))
+	for _, path := range []string{"/console/audit-log?campaign=spring", "/console/campaigns/spring/changes"} {
+		got := b.get(path).text()
+		for _, want := range []string{key.Name, actor, "changed the terms", "quantity 10 → 12,345", "made the campaign"} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: no %q in %s", path, want, got)
+			}
+		}
+		if strings.Contains(got, "winter") {
+			t.Errorf("%s tells of another campaign", path)
+		}
+	}
+}
+
+func TestTheAuditLogIsPagedThroughWithoutAGapOrARepeat(t *testing.T) {
+	h := openHouse(t)
+	h.campaign("spring", 10)
+	for n := range 120 {
+		stage.Must(t, stage.Err(h.config.Operator.SetTerms(t.Context(), "a test", "spring", 0, func(terms *firstcome.Terms) { terms.Quantity = int64(1000 + n) })))
+	}
+	b, path, lines := h.browser(), "/console/campaigns/spring/changes", 0
+	seen := map[string]bool{}
+	for path != "" {
+		page := b.get(path)
+		for _, found := range regexp.MustCompile(`<ins>(1,\d+)</ins>`).FindAllStringSubmatch(page.body, -1) {
+			if seen[found[1]] {
+				t.Errorf("%s is shown twice", found[1])
+			}
+			seen[found[1]] = true
+			lines++
+		}
+		next := regexp.MustCompile(`rel="next" href="([^"]*)"`).FindStringSubmatch(page.body)
+		path = ""
+		if next != nil {
+			path = strings.ReplaceAll(next[1], "&amp;", "&")
+		}
+	}
+	if lines != 120 {
+		t.Errorf("%d of 120 lines are shown", lines)
+	}
+}
+
+func TestAKeyIsShownOnceAndRefusedOnceItIsRevoked(t *testing.T) {
+	h := openHouse(t, withKeys)
+	plain, _ := h.key(firstcome.Admin)
+	b := h.login(plain)
+	made := b.post("/console/keys", url.Values{"name": {"jun"}, "role": {"viewer"}})
+	found := regexp.MustCompile(`fc_[0-9a-f]{12}_[0-9a-f]{64}`).FindString(made.body)
+	if found == "" {
+		t.Fatalf("the new key is not shown: %s", made.text())
+	}
+	if strings.Contains(b.get("/console/keys").body, found) {
+		t.Error("the key is shown again")
+	}
+	stage.Must(t, h.auth.Reload(t.Context()))
+	jun := h.login(found)
+	if got := b.post("/console/keys/"+found[3:15]+"/revoke", url.Values{}); got.status != http.StatusOK || !strings.Contains(got.text(), "The key is revoked") {
+		t.Errorf("revoked: %d %s", got.status, got.text())
+	}
+	stage.Must(t, h.auth.Reload(t.Context()))
+	if got := jun.get("/console"); got.path != "/console/login" {
+		t.Errorf("its session goes on at %s", got.path)
+	}
+	if got := b.post("/console/keys", url.Values{"name": {""}, "role": {"viewer"}}); got.status != http.StatusUnprocessableEntity {
+		t.Errorf("without a name: %d", got.status)
+	}
+}
