@@ -100,7 +100,7 @@ func (w *walker) farStep() {
 		w.said("void %d: %v", k, err)
 		w.allowed(err)
 	case n == 17:
-		_, err := w.Switch(ctx, "op", w.id, []ledger.Switch{ledger.Pause, ledger.Resume}[w.rand.IntN(2)])
+		_, err := w.Switch(ctx, "op", w.id, 0, []ledger.Switch{ledger.Pause, ledger.Resume}[w.rand.IntN(2)])
 		w.allowed(err)
 	default:
 		q := w.rand.Int64N(9)
@@ -113,7 +113,7 @@ func (w *walker) farStep() {
 // farEnd closes the campaign, and retires it when all of it is drained.
 func (w *walker) farEnd() {
 	w.farApply()
-	_, err := w.Switch(w.t.Context(), "op", w.id, ledger.Close)
+	_, err := w.Switch(w.t.Context(), "op", w.id, 0, ledger.Close)
 	stage.Must(w.t, err)
 	w.farApply()
 	for len(w.far.Course(w.id).Journal) > 0 {

@@ -91,15 +91,15 @@ func (w *walker) step() {
 		w.allowed(err)
 		w.said("void %d: %v", k, err)
 	case n < 13:
-		_, err := w.Switch(ctx, "op", w.id, ledger.Pause)
+		_, err := w.Switch(ctx, "op", w.id, 0, ledger.Pause)
 		w.allowed(err)
 		w.said("pause")
 	case n < 16:
-		_, err := w.Switch(ctx, "op", w.id, ledger.Resume)
+		_, err := w.Switch(ctx, "op", w.id, 0, ledger.Resume)
 		w.allowed(err)
 		w.said("resume")
 	case n == 16 && w.rand.IntN(8) == 0:
-		_, err := w.Switch(ctx, "op", w.id, ledger.Close)
+		_, err := w.Switch(ctx, "op", w.id, 0, ledger.Close)
 		w.allowed(err)
 		w.said("close")
 	default:

@@ -86,7 +86,7 @@ func (s *scene) quantity(id firstcome.CampaignID, n int64) {
 }
 
 func (s *scene) turn(id firstcome.CampaignID, to ledger.Switch) {
-	_, err := s.Switch(s.t.Context(), "op", id, to)
+	_, err := s.Switch(s.t.Context(), "op", id, 0, to)
 	stage.Must(s.t, err)
 }
 

@@ -62,7 +62,7 @@ func TestACampaignThatIsOverLeavesRedisAndIsAnsweredForByTheLedger(t *testing.T)
 	r.reaches("c", r.ledger.Create(ctx, "test", "c", stage.Terms(2)))
 	want("open", r.claims("a", "b", "d"), firstcome.Issued, firstcome.Issued, firstcome.SoldOut)
 	r.clock.Add(int64(time.Second))
-	r.reaches("c", stage.Err(r.ledger.Switch(ctx, "test", "c", ledger.Close)))
+	r.reaches("c", stage.Err(r.ledger.Switch(ctx, "test", "c", 0, ledger.Close)))
 	for _, pause := range []time.Duration{flow.DefaultRetireAfter, time.Minute} {
 		r.clock.Add(int64(pause))
 		stage.Must(t, r.remote.retirer.Look(ctx))

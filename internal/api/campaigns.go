@@ -135,7 +135,7 @@ func (s *Server) switchCampaign(to ledger.Switch) handler {
 		if err := s.readNothing(w, r); err != nil {
 			return err
 		}
-		changed, err := s.Operator.Switch(r.Context(), c.Name, id, to)
+		changed, err := s.Operator.Switch(r.Context(), c.Name, id, 0, to)
 		if err != nil {
 			return err
 		}

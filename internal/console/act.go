@@ -1,11 +1,75 @@
 package console
 
 import (
+	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
+
+// A steerPage has everything that changes a campaign.
+type steerPage struct {
+	Row     campaignRow
+	Version int64
+	Paused  bool
+	Closed  bool
+	Waiting int64
+	Pace    *firstcome.Pace
+	Ask     *asked // what was asked for and needs the campaign's name typed; nil: nothing
+	Wrong   string
+}
+
+// PerSecond returns the pace as the form has it: empty for none or no bound.
+func (p steerPage) PerSecond() string {
+	if p.Pace == nil || p.Pace.PerSecond == 0 {
+		return ""
+	}
+	return strconv.FormatInt(p.Pace.PerSecond, 10)
+}
+
+// Line returns which kind of line the campaign has: none, fast or paced.
+func (p steerPage) Line() string {
+	switch {
+	case p.Pace == nil:
+		return "none"
+	case p.Pace.PerSecond == 0:
+		return "fast"
+	}
+	return "paced"
+}
+
+// An asked change is one that somebody has to confirm by typing the campaign's name or id.
+type asked struct {
+	Do       string // close or quantity
+	From, To string
+	Value    string // of the form
+}
+
+func (c *Console) showSteer(v *view) error { return c.renderSteer(v, http.StatusOK, nil, "") }
+
+func (c *Console) renderSteer(v *view, status int, ask *asked, wrong string) error {
+	s, err := v.status()
+	if err != nil {
+		return err
+	}
+	now, err := c.Watcher.Now(v.r.Context(), s.ID)
+	if err != nil {
+		return err
+	}
+	page := steerPage{Row: rowOf(&s), Version: s.Version, Paused: s.Paused, Closed: s.Closed, Waiting: s.Line.Waiting, Pace: s.Pace, Ask: ask, Wrong: wrong}
+	if now.InForce != nil {
+		page.Row.InForce = *now.InForce
+	}
+	if now.Waiting != nil {
+		page.Waiting = *now.Waiting
+	}
+	if now.State != "" {
+		page.Row.State = now.State
+	}
+	return v.renderOf(tabsOf(&s, "steer"), status, "steer", v.say("조작", "Steer"), page)
+}
 
 // shownVersion returns the campaign's version that the form showed.
 func (v *view) shownVersion() (int64, error) {
@@ -16,21 +80,114 @@ func (v *view) shownVersion() (int64, error) {
 	return version, nil
 }
 
-// switchCampaign pauses or resumes.
+// doneAt leads to the campaign, and says what was done.
+func (v *view) doneAt(id firstcome.CampaignID, what string) error {
+	return v.lead(Root + "/campaigns/" + string(id) + "?done=" + what)
+}
+
+// switchCampaign pauses, resumes or closes. Closing asks for the campaign's name or id, typed.
 func (c *Console) switchCampaign(v *view) error {
 	s, err := v.status()
 	if err != nil {
 		return err
 	}
-	if shown, err := v.shownVersion(); err != nil || shown != s.Version {
-		return firstcome.ErrStale
+	version, err := v.shownVersion()
+	if err != nil {
+		return err
 	}
-	to, ok := map[string]ledger.Switch{"pause": ledger.Pause, "resume": ledger.Resume}[v.r.PostFormValue("to")]
+	to := ledger.Switch(v.r.PostFormValue("to"))
+	done, ok := map[ledger.Switch]string{ledger.Pause: "paused", ledger.Resume: "resumed", ledger.Close: "closed"}[to]
 	if !ok {
 		return errLost
 	}
-	if _, err := c.Operator.Switch(v.r.Context(), v.who.Actor, s.ID, to); err != nil {
+	if to == ledger.Close && version == s.Version && !v.typed(&s) {
+		return c.renderSteer(v, http.StatusUnprocessableEntity, &asked{Do: "close"}, v.notTyped())
+	}
+	if _, err := c.Operator.Switch(v.r.Context(), v.who.Actor, s.ID, version, to); err != nil {
 		return err
 	}
-	return v.lead(Root + "/campaigns/" + string(s.ID))
+	return v.doneAt(s.ID, done)
+}
+
+// typed tells whether the person typed the campaign's name or id.
+func (v *view) typed(s *ledger.Status) bool {
+	text := strings.TrimSpace(v.r.PostFormValue("typed"))
+	return text == s.Name || text == string(s.ID)
+}
+
+// notTyped returns what is wrong if something else was typed; nothing was typed yet when it is asked for.
+func (v *view) notTyped() string {
+	if v.r.PostFormValue("typed") == "" {
+		return ""
+	}
+	return v.say("이름이나 ID가 다릅니다. 아무것도 바뀌지 않았습니다.", "That is neither the name nor the id. Nothing was changed.")
+}
+
+// changeQuantity raises the quantity, or lowers it if the campaign's name or id was typed.
+func (c *Console) changeQuantity(v *view) error {
+	s, err := v.status()
+	if err != nil {
+		return err
+	}
+	version, err := v.shownVersion()
+	if err != nil {
+		return err
+	}
+	text := strings.NewReplacer(",", "", " ", "").Replace(v.r.PostFormValue("quantity"))
+	quantity, err := strconv.ParseInt(text, 10, 64)
+	if v.r.PostFormValue("unlimited") != "" {
+		quantity, err = firstcome.Unlimited, nil
+	}
+	if err != nil || quantity < 0 {
+		return c.renderSteer(v, http.StatusUnprocessableEntity, nil, v.say("수량은 0 이상의 정수입니다.", "A quantity is a whole number from 0 on."))
+	}
+	if quantity < s.Quantity && version == s.Version && !v.typed(&s) {
+		ask := asked{Do: "quantity", From: v.lang.quantity(s.Quantity), To: v.lang.quantity(quantity), Value: text}
+		return c.renderSteer(v, http.StatusUnprocessableEntity, &ask, v.notTyped())
+	}
+	_, err = c.Operator.SetTerms(v.r.Context(), v.who.Actor, s.ID, version, func(t *firstcome.Terms) { t.Quantity = quantity })
+	if err != nil {
+		return err
+	}
+	return v.doneAt(s.ID, "changed")
+}
+
+// changePace changes how fast the line is served, or whether there is one.
+func (c *Console) changePace(v *view) error {
+	id, err := v.campaign()
+	if err != nil {
+		return err
+	}
+	version, err := v.shownVersion()
+	if err != nil {
+		return err
+	}
+	pace, wrong := v.formPace()
+	if wrong != "" {
+		return c.renderSteer(v, http.StatusUnprocessableEntity, nil, wrong)
+	}
+	_, err = c.Operator.SetTerms(v.r.Context(), v.who.Actor, id, version, func(t *firstcome.Terms) {
+		if t.Pace = pace; pace == nil {
+			t.Standby = false
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return v.doneAt(id, "changed")
+}
+
+// formPace returns the pace that a form asks for, or what is wrong with it.
+func (v *view) formPace() (pace *firstcome.Pace, wrong string) {
+	switch v.r.PostFormValue("line") {
+	case "none", "":
+		return nil, ""
+	case "fast":
+		return &firstcome.Pace{}, ""
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(v.r.PostFormValue("per_second")), 10, 64)
+	if err != nil || n < 1 || n > firstcome.MaxPace {
+		return nil, v.say("속도는 초당 1장부터 %s장까지입니다.", "A pace is 1 to %s coupons a second.", v.lang.number(int64(firstcome.MaxPace)))
+	}
+	return &firstcome.Pace{PerSecond: n}, ""
 }

@@ -49,6 +49,7 @@ type Config struct {
 type Ledger interface {
 	Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error)
 	Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]ledger.Status, error)
+	Changes(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(c firstcome.Change, refused bool) error) error
 	AuditLog(ctx context.Context, f ledger.LogFilter) ([]ledger.LogEntry, error)
 	Keys(ctx context.Context) ([]firstcome.Key, error)
 	AddKey(ctx context.Context, actor string, k firstcome.Key) error

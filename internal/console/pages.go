@@ -37,9 +37,14 @@ func (c *Console) pages() []page {
 		{"POST", "/logout", anybody, c.logout, short},
 
 		{"GET", "", see, c.showCampaigns, short},
+		{"GET", "/campaigns/new", run, c.showNew, short},
+		{"POST", "/campaigns", run, c.createCampaign, short},
 		{"GET", "/campaigns/{id}", see, c.showLive, short},
 		{"GET", "/campaigns/{id}/events", see, c.followLive, endless},
 		{"POST", "/campaigns/{id}/switch", run, c.switchCampaign, short},
+		{"GET", "/campaigns/{id}/steer", run, c.showSteer, short},
+		{"POST", "/campaigns/{id}/quantity", run, c.changeQuantity, short},
+		{"POST", "/campaigns/{id}/pace", run, c.changePace, short},
 		{"GET", "/campaigns/{id}/changes", run, c.showRecords, short},
 
 		{"GET", "/audit-log", run, c.showRecords, short},

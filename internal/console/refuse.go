@@ -4,9 +4,11 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
 )
 
 var (
@@ -20,6 +22,8 @@ type refusal struct {
 	Status int
 	Head   string
 	Why    string
+	Since  []recordLine // what was changed since the form was shown
+	Back   string       // where to look at it
 }
 
 // refuse answers with why.
@@ -33,6 +37,9 @@ func (v *view) refuse(err error) {
 		return
 	}
 	page := v.refusalOf(err)
+	if page.Status == http.StatusPreconditionFailed {
+		page.Since, page.Back = v.since()
+	}
 	if page.Status >= http.StatusInternalServerError {
 		v.Log.Warn("a page of the console failed", "page", v.r.URL.Path, "err", err)
 	}
@@ -42,29 +49,58 @@ func (v *view) refuse(err error) {
 	}
 }
 
+// since returns what was changed of a campaign since the version that the form showed, the latest first.
+func (v *view) since() (lines []recordLine, back string) {
+	id, err := v.campaign()
+	if err != nil {
+		return nil, ""
+	}
+	back = Root + "/campaigns/" + string(id) + "/steer"
+	version, err := v.shownVersion()
+	if err != nil {
+		return nil, back
+	}
+	var shown time.Time
+	err = v.Ledger.Changes(v.r.Context(), id, version-1, 1, func(c firstcome.Change, _ bool) error {
+		shown = c.At
+		return nil
+	})
+	entries, failed := v.Ledger.AuditLog(v.r.Context(), ledger.LogFilter{Campaign: id, Limit: 10})
+	names, unnamed := v.keyNames(v)
+	if errors.Join(err, failed, unnamed) != nil {
+		return nil, back
+	}
+	for n := range entries {
+		if entries[n].At.After(shown) {
+			lines = append(lines, v.lineOf(&entries[n], names))
+		}
+	}
+	return lines, back
+}
+
 // refusalOf is the one table from errors to what people read.
 func (v *view) refusalOf(err error) refusal {
 	nothing := v.say("아무것도 바뀌지 않았습니다.", "Nothing was changed.")
 	var field *firstcome.FieldError
 	switch {
 	case errors.Is(err, errRole):
-		return refusal{http.StatusForbidden, v.say("이 역할로는 할 수 없습니다", "Your role may not do this"), v.say("권한이 더 있는 동료에게 부탁하세요.", "Ask a colleague whose role may.")}
+		return refusal{Status: http.StatusForbidden, Head: v.say("이 역할로는 할 수 없습니다", "Your role may not do this"), Why: v.say("권한이 더 있는 동료에게 부탁하세요.", "Ask a colleague whose role may.")}
 	case errors.Is(err, errCrossSite):
-		return refusal{http.StatusForbidden, v.say("다른 사이트에서 온 요청입니다", "This came from another site"), nothing + " " + v.say("콘솔에서 직접 눌러 주세요.", "Press the button in the console itself.")}
+		return refusal{Status: http.StatusForbidden, Head: v.say("다른 사이트에서 온 요청입니다", "This came from another site"), Why: nothing + " " + v.say("콘솔에서 직접 눌러 주세요.", "Press the button in the console itself.")}
 	case errors.Is(err, errOtherHost):
-		return refusal{http.StatusForbidden, v.say("이 주소로는 열 수 없습니다", "Not under this address"), v.say("개발 모드에서는 localhost 주소로만 열립니다.", "In development mode the console answers localhost alone.")}
+		return refusal{Status: http.StatusForbidden, Head: v.say("이 주소로는 열 수 없습니다", "Not under this address"), Why: v.say("개발 모드에서는 localhost 주소로만 열립니다.", "In development mode the console answers localhost alone.")}
 	case errors.Is(err, firstcome.ErrStale):
-		return refusal{http.StatusPreconditionFailed, v.say("그 사이 누군가 바꿨습니다", "Somebody changed it meanwhile"), nothing + " " + v.say("돌아가서 지금 값을 보고 다시 해 주세요.", "Go back, see what it is now, and try again.")}
+		return refusal{Status: http.StatusPreconditionFailed, Head: v.say("그 사이 누군가 바꿨습니다", "Somebody changed it meanwhile"), Why: nothing + " " + v.say("돌아가서 지금 값을 보고 다시 해 주세요.", "Go back, see what it is now, and try again.")}
 	case errors.Is(err, firstcome.ErrNoCampaign), errors.Is(err, firstcome.ErrNoCoupon), errors.Is(err, firstcome.ErrNoDeadLetter), errors.Is(err, errLost):
-		return refusal{http.StatusNotFound, v.say("없는 페이지입니다", "There is no such thing"), v.say("주소를 다시 확인하세요.", "Check the address.")}
+		return refusal{Status: http.StatusNotFound, Head: v.say("없는 페이지입니다", "There is no such thing"), Why: v.say("주소를 다시 확인하세요.", "Check the address.")}
 	case errors.As(err, &field):
-		return refusal{http.StatusUnprocessableEntity, v.say("이 값은 쓸 수 없습니다", "This value cannot be taken"), field.Field + ": " + field.Reason + ". " + nothing}
+		return refusal{Status: http.StatusUnprocessableEntity, Head: v.say("이 값은 쓸 수 없습니다", "This value cannot be taken"), Why: field.Field + ": " + field.Reason + ". " + nothing}
 	case errors.Is(err, firstcome.ErrBelowInForce), errors.Is(err, firstcome.ErrClosed), errors.Is(err, firstcome.ErrAlreadyVoided), errors.Is(err, firstcome.ErrResolvedLetter), errors.Is(err, firstcome.ErrCampaignExists):
-		return refusal{http.StatusConflict, v.say("지금은 할 수 없습니다", "This cannot be done now"), err.Error() + ". " + nothing}
+		return refusal{Status: http.StatusConflict, Head: v.say("지금은 할 수 없습니다", "This cannot be done now"), Why: err.Error() + ". " + nothing}
 	case errors.Is(err, flow.ErrUnfinished):
-		return refusal{http.StatusServiceUnavailable, v.say("곧 반영됩니다", "It will take effect"), v.say("변경은 기록되었고 게이트에 닿으면 반영됩니다.", "The change is in the ledger, and reaches the gate as soon as that answers.")}
+		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("곧 반영됩니다", "It will take effect"), Why: v.say("변경은 기록되었고 게이트에 닿으면 반영됩니다.", "The change is in the ledger, and reaches the gate as soon as that answers.")}
 	}
-	return refusal{http.StatusServiceUnavailable, v.say("지금은 알 수 없습니다", "This cannot be told now"), v.say("장부나 게이트가 답하지 않습니다. 잠시 뒤 다시 해 주세요. 다시 해도 안전합니다.", "The ledger or the gate does not answer. Try again in a moment: it is safe.")}
+	return refusal{Status: http.StatusServiceUnavailable, Head: v.say("지금은 알 수 없습니다", "This cannot be told now"), Why: v.say("장부나 게이트가 답하지 않습니다. 잠시 뒤 다시 해 주세요. 다시 해도 안전합니다.", "The ledger or the gate does not answer. Try again in a moment: it is safe.")}
 }
 
 var errLost = errors.New("no such page")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/doctor"
 )
 
 //go:embed pages
@@ -128,6 +129,26 @@ func tabTo(t *campaignTabs, tab, text string) link {
 	return link{path, text, t.Tab == tab}
 }
 
+// A field is an input with its label.
+type field struct{ Name, Label, Value, Kind, Wrong string }
+
+func fieldOf(p newPage, name, label, value, kind string) field {
+	wrong := p.Wrong[name]
+	if nested := p.Wrong["coupon."+name]; wrong == "" {
+		wrong = nested
+	}
+	return field{name, label, value, kind, wrong}
+}
+
+type lineFields struct{ Line, PerSecond string }
+
+func lineFieldsOf(line, perSecond string) lineFields { return lineFields{line, perSecond} }
+
+// gradeOf returns the class of a finding's grade.
+func gradeOf(g doctor.Grade) string { return strings.ToLower(string(g)) }
+
+func utc(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
+
 // render answers with a page.
 func (v *view) render(status int, name, title string, page any) error {
 	return v.renderOf(nil, status, name, title, page)
@@ -176,7 +197,7 @@ type sheets struct{ byName map[string]*template.Template }
 
 func parseSheets(l language, a *assets) *sheets {
 	shared := template.New("").Funcs(template.FuncMap{
-		"t": l.say, "number": l.number, "quantity": l.quantity, "date": l.date, "span": l.span, "percent": percent, "rate": rate, "millis": millis, "asset": a.path,
+		"t": l.say, "number": l.number, "quantity": l.quantity, "date": l.date, "span": l.span, "percent": percent, "rate": rate, "field": fieldOf, "linefields": lineFieldsOf, "grade": gradeOf, "utc": utc, "millis": millis, "asset": a.path,
 		"nav": navTo, "tab": tabTo,
 	})
 	shared = template.Must(shared.ParseFS(pageFiles, "pages/layout.html", "pages/parts/*.html"))

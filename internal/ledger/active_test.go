@@ -43,7 +43,7 @@ func TestActiveCampaignsAreThoseOfTheNodesGateThatAreNotRetired(t *testing.T) {
 		}
 		active(t, l, "b", "b-")
 		stage.Must(t, l.Applied(t.Context(), firstcome.Change{Campaign: "b", Version: 1, Kind: firstcome.ChangeTerms}, false))
-		stage.Must(t, stage.Err(l.Switch(t.Context(), "test", "b", ledger.Close)))
+		stage.Must(t, stage.Err(l.Switch(t.Context(), "test", "b", 0, ledger.Close)))
 		execute(t, db, `UPDATE campaigns SET epoch = 7 WHERE id = 'b-'`)
 		got, err := l.Active(t.Context())
 		want := []flow.Revision{{Campaign: "b", Version: 2, Epoch: 1}, {Campaign: "b-", Version: 1, Epoch: 7}}

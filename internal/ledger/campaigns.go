@@ -126,14 +126,18 @@ const (
 // Switch pauses, resumes or closes a campaign, and returns the version that this made. Doing so again changes nothing
 // and returns 0. A closed campaign can only be closed: anything else is ErrClosed. ErrPending says that an earlier
 // change has to reach the gate first. A campaign whose gate is another Redis, perhaps gone for good, can be closed
-// too: that Redis hears of it if it comes back.
-func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.CampaignID, to Switch) (version int64, err error) {
+// too: that Redis hears of it if it comes back. If from is not 0, the campaign has to have this version, or it is
+// ErrStale.
+func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.CampaignID, from int64, to Switch) (version int64, err error) {
 	change := l.change
 	if to == Close {
 		change = l.changeAnywhere
 	}
 	err = change(ctx, id, func(t *tx, s stock) error {
 		version = 0
+		if from != 0 && from != s.Version {
+			return firstcome.ErrStale
+		}
 		if s.over() && to != Close {
 			return firstcome.ErrClosed
 		}

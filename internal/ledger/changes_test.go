@@ -22,7 +22,7 @@ func TestACampaignOfARemoteGateIsMadeThereByItsFirstChange(t *testing.T) {
 		same(t, "version, applied, epoch, gate", []any{int64(1), int64(0), int64(1), "redis:test"}, []any{c.Version, c.Applied, c.Epoch, c.Gate})
 		first := firstcome.Change{Campaign: "c", Version: 1, Kind: "terms", Epoch: 1, At: c.CreatedAt, Marker: c.Marker, Terms: c.Terms}
 		same(t, "the change", first, s.pending())
-		if _, err := s.b.Switch(t.Context(), "test", "c", ledger.Pause); !errors.Is(err, firstcome.ErrPending) {
+		if _, err := s.b.Switch(t.Context(), "test", "c", 0, ledger.Pause); !errors.Is(err, firstcome.ErrPending) {
 			t.Errorf("a second change before the first is there: %v", err)
 		}
 		finish(t, s.b, 1)
@@ -126,7 +126,7 @@ func TestF20WhileTheGateIsAwayAChangeWaitsAndTheNextIsToldSo(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		s := newShop(t, name, 5)
 		s.Changes = errors.New("connection refused")
-		version, err := s.a.Switch(t.Context(), "test", "c", ledger.Close)
+		version, err := s.a.Switch(t.Context(), "test", "c", 0, ledger.Close)
 		stage.Must(t, err)
 		if c := status(t, s.a.Ledger); !c.Closed || c.Applied == c.Version {
 			t.Fatalf("%+v", c)
@@ -136,7 +136,7 @@ func TestF20WhileTheGateIsAwayAChangeWaitsAndTheNextIsToldSo(t *testing.T) {
 		if err := s.a.Finish(ctx, "c", version); err == nil {
 			t.Error("the operator is told that it is closed")
 		}
-		if _, err := s.b.Switch(t.Context(), "test", "c", ledger.Close); !errors.Is(err, firstcome.ErrPending) {
+		if _, err := s.b.Switch(t.Context(), "test", "c", 0, ledger.Close); !errors.Is(err, firstcome.ErrPending) {
 			t.Errorf("the next operator is told %v", err)
 		}
 		s.Changes = nil

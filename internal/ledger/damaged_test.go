@@ -123,7 +123,7 @@ func TestClaimsKeepTheirOrderWhateverIsRefusedBesideThem(t *testing.T) {
 		}
 		switches := func(id firstcome.CampaignID, to ledger.Switch) func() {
 			return keep(fmt.Sprint(to, " ", id), func() string {
-				_, err := l.Switch(context.Background(), "test", id, to)
+				_, err := l.Switch(context.Background(), "test", id, 0, to)
 				return fmt.Sprint(err)
 			})
 		}

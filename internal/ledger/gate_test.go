@@ -32,7 +32,7 @@ func (s *subject) SetTerms(ctx context.Context, id firstcome.CampaignID, edit fu
 }
 
 func (s *subject) Switch(ctx context.Context, id firstcome.CampaignID, to string) error {
-	_, err := s.Ledger.Switch(ctx, "test", id, ledger.Switch(to))
+	_, err := s.Ledger.Switch(ctx, "test", id, 0, ledger.Switch(to))
 	return err
 }
 

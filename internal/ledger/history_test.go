@@ -46,7 +46,7 @@ func TestChangesAreListedInTheirOrder(t *testing.T) {
 	create(t, l, "other", 9)
 	claim(t, l, "c", "a", "b")
 	for _, to := range []ledger.Switch{ledger.Pause, ledger.Resume} {
-		stage.Must(t, stage.Err(l.Switch(t.Context(), "test", "c", to)))
+		stage.Must(t, stage.Err(l.Switch(t.Context(), "test", "c", 0, to)))
 	}
 	void(t, l, "c", 2)
 	var got []string

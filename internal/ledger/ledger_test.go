@@ -80,7 +80,7 @@ func TestAStaleChangeIsRefusedAndARepeatedOneIsOne(t *testing.T) {
 	l := start(t, file(t), nil)
 	create(t, l, "c", 10)
 	for _, made := range []int64{2, 0} {
-		version, err := l.Switch(t.Context(), "test", "c", ledger.Pause)
+		version, err := l.Switch(t.Context(), "test", "c", 0, ledger.Pause)
 		if err != nil || version != made {
 			t.Fatalf("it made version %d, %v, and should make %d", version, err, made)
 		}

@@ -27,7 +27,7 @@ func TestF77ClosingACampaignOfAnotherRedisEndsItsLineAsLost(t *testing.T) {
 		}
 		stop()
 		other, stop := serve(t, name, ledger.Options{Gate: "redis:another"})
-		_, err = other.Switch(t.Context(), "op", "c", ledger.Close)
+		_, err = other.Switch(t.Context(), "op", "c", 0, ledger.Close)
 		stage.Must(t, err)
 		at, err := other.LineOf(t.Context(), "c")
 		stage.Must(t, err)

@@ -57,7 +57,7 @@ func TestACampaignOfAnotherRedisIsLostAndCanBeClosed(t *testing.T) {
 		if text := err.Error(); !strings.Contains(text, "redis:gone") || !strings.Contains(text, "redis:test") {
 			t.Errorf("both names are not in %q", text)
 		}
-		_, err = l.Switch(ctx, "test", "c", ledger.Pause)
+		_, err = l.Switch(ctx, "test", "c", 0, ledger.Pause)
 		lost("pause", err)
 		_, err = l.SetTerms(ctx, "test", "c", 0, func(to *firstcome.Terms) { to.Quantity = 9 })
 		lost("terms", err)
@@ -68,7 +68,7 @@ func TestACampaignOfAnotherRedisIsLostAndCanBeClosed(t *testing.T) {
 			t.Errorf("record: %v", err)
 		}
 
-		version, err := l.Switch(ctx, "test", "c", ledger.Close)
+		version, err := l.Switch(ctx, "test", "c", 0, ledger.Close)
 		if version != 2 || err != nil {
 			t.Errorf("closed as version %d: %v", version, err)
 		}
@@ -80,7 +80,7 @@ func TestACampaignOfAnotherRedisIsLostAndCanBeClosed(t *testing.T) {
 		if all, err := l.Pending(ctx, ""); len(all) > 0 || err != nil {
 			t.Errorf("this gate lacks %v: %v", all, err)
 		}
-		if _, err := l.Switch(ctx, "test", "c", ledger.Close); !errors.Is(err, firstcome.ErrPending) {
+		if _, err := l.Switch(ctx, "test", "c", 0, ledger.Close); !errors.Is(err, firstcome.ErrPending) {
 			t.Errorf("closed again: %v", err)
 		}
 

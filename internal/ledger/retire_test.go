@@ -234,7 +234,7 @@ func TestAForgottenCampaignsCouponsAreVoidedAndNothingElseOfItChanges(t *testing
 			t.Errorf("voided twice: %v", err)
 		}
 		for _, to := range []ledger.Switch{ledger.Pause, ledger.Resume} {
-			if _, err := s.a.Switch(ctx, "test", "c", to); !errors.Is(err, firstcome.ErrClosed) {
+			if _, err := s.a.Switch(ctx, "test", "c", 0, to); !errors.Is(err, firstcome.ErrClosed) {
 				t.Errorf("%s: %v", to, err)
 			}
 		}

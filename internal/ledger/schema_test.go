@@ -138,7 +138,7 @@ func TestF65AUserWithDataRightsServesAndAMissingRightIsNamed(t *testing.T) {
 			services.MariaDB: "INSERT", services.PostgreSQL: "SELECT and UPDATE",
 		}[kind])
 		updater := start(t, services.User(t, name, "SELECT", "UPDATE"), nil)
-		_, err = updater.Switch(t.Context(), "test", "c", ledger.Pause)
+		_, err = updater.Switch(t.Context(), "test", "c", 0, ledger.Pause)
 		wantAdvice(t, fmt.Sprint(err), "lacks the right to INSERT")
 	})
 }

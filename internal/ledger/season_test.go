@@ -68,7 +68,7 @@ func (s *season) Retire(ctx context.Context, id firstcome.CampaignID) error {
 // close closes the campaign.
 func (s *season) close() {
 	s.t.Helper()
-	stage.Must(s.t, stage.Err(s.a.Switch(context.Background(), "test", "c", ledger.Close)))
+	stage.Must(s.t, stage.Err(s.a.Switch(context.Background(), "test", "c", 0, ledger.Close)))
 	finish(s.t, s.a, 0)
 }
 

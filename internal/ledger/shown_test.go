@@ -22,7 +22,7 @@ func TestTheOpenCampaignsComeFirstHoweverManyThereAre(t *testing.T) {
 			stage.Must(t, l.Create(t.Context(), "test", id, terms))
 		}
 		create(t, l, "a-closed", 1)
-		stage.Must(t, stage.Err(l.Switch(t.Context(), "test", "a-closed", "close")))
+		stage.Must(t, stage.Err(l.Switch(t.Context(), "test", "a-closed", 0, "close")))
 		// Of one that is open nobody can read the terms: it is shown all the same.
 		execute(t, beside(t, name), `UPDATE changes SET payload = '{}' WHERE campaign_id = 'z-open'`)
 		for limit, left := range map[int]int64{1: 7, 7: 1, 8: 0, 9: 0} {

@@ -92,7 +92,7 @@ var concludes = map[string][]any{
 	"Serve":          {"c", 9},
 	"SetTerms":       {"test", "c", 7, func(*firstcome.Terms) {}},
 	"StateRetired":   {"c"},
-	"Switch":         {"test", "c", ledger.Resume},
+	"Switch":         {"test", "c", int64(0), ledger.Resume},
 	"Terms":          {"c", 1},
 	"Void":           {"test", "c", 7, "r"},
 	"VoidLetter":     {"test", 1, "r"},

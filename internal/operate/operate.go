@@ -22,7 +22,7 @@ import (
 type Campaigns interface {
 	Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) error
 	SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (made int64, err error)
-	Switch(ctx context.Context, actor string, id firstcome.CampaignID, to ledger.Switch) (version int64, err error)
+	Switch(ctx context.Context, actor string, id firstcome.CampaignID, from int64, to ledger.Switch) (version int64, err error)
 	Void(ctx context.Context, actor string, id firstcome.CampaignID, number int64, reason string) (firstcome.Coupon, error)
 }
 
@@ -105,9 +105,9 @@ func (o *Operator) SetTerms(ctx context.Context, actor string, id firstcome.Camp
 	return o.changed(ctx, id, func() (int64, error) { return o.ledger.SetTerms(ctx, actor, id, version, edit) })
 }
 
-// Switch pauses, resumes or closes a campaign.
-func (o *Operator) Switch(ctx context.Context, actor string, id firstcome.CampaignID, to ledger.Switch) (ledger.Status, error) {
-	return o.changed(ctx, id, func() (int64, error) { return o.ledger.Switch(ctx, actor, id, to) })
+// Switch pauses, resumes or closes a campaign. If version is not 0, the campaign has to have it.
+func (o *Operator) Switch(ctx context.Context, actor string, id firstcome.CampaignID, version int64, to ledger.Switch) (ledger.Status, error) {
+	return o.changed(ctx, id, func() (int64, error) { return o.ledger.Switch(ctx, actor, id, version, to) })
 }
 
 // Issue asks for a coupon for each of users, in order and without another claim in between, past the waiting line: see flow.Answerer.

@@ -55,7 +55,7 @@ func (d *desk) SetTerms(_ context.Context, _ string, id firstcome.CampaignID, _ 
 	return d.number(id)
 }
 
-func (d *desk) Switch(_ context.Context, _ string, id firstcome.CampaignID, _ ledger.Switch) (int64, error) {
+func (d *desk) Switch(_ context.Context, _ string, id firstcome.CampaignID, _ int64, _ ledger.Switch) (int64, error) {
 	return d.number(id)
 }
 

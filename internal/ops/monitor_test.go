@@ -89,7 +89,7 @@ func TestTheMetricsSayWhatIsOnSaleAndWhichFirstcomeThisIs(t *testing.T) {
 	w.create("c", 3)
 	w.create("endless", firstcome.Unlimited)
 	w.create("over", 3)
-	stage.Must(t, stage.Err(w.ledger.Switch(t.Context(), "test", "over", ledger.Close)))
+	stage.Must(t, stage.Err(w.ledger.Switch(t.Context(), "test", "over", 0, ledger.Close)))
 	stage.Must(t, stage.Err(w.ledger.Claim(t.Context(), "c", []firstcome.UserID{"mina"})))
 	stage.Must(t, stage.Err(w.ledger.Void(t.Context(), "test", "c", 1, "test")))
 	w.want(`firstcome_quantity_coupons{campaign="c"} 3`, `firstcome_in_force_coupons{campaign="c"} 0`, `firstcome_issued_coupons{campaign="c"} 1`,

@@ -1,0 +1,162 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// status returns the campaign as the ledger has it.
+func (h *house) status(id firstcome.CampaignID) ledger.Status {
+	h.t.Helper()
+	s, err := h.ledger.Campaign(h.t.Context(), id)
+	stage.Must(h.t, err)
+	return s
+}
+
+func TestAStalePageIsToldWhatChangedMeanwhile(t *testing.T) {
+	h := openHouse(t)
+	h.campaign("spring", 10)
+	b := h.browser()
+	old := b.get("/console/campaigns/spring/steer").version()
+	b.post("/console/campaigns/spring/quantity", url.Values{"version": {old}, "quantity": {"77"}})
+	for path, form := range map[string]url.Values{
+		"switch":   {"to": {"pause"}},
+		"quantity": {"quantity": {"99"}},
+		"pace":     {"line": {"fast"}},
+	} {
+		form.Set("version", old)
+		got := b.post("/console/campaigns/spring/"+path, form)
+		if got.status != http.StatusPreconditionFailed || !strings.Contains(got.text(), "quantity 10 → 77") || strings.Contains(got.text(), "made the campaign") {
+			t.Errorf("%s: %d %s", path, got.status, got.text())
+		}
+	}
+	if s := h.status("spring"); s.Paused || s.Quantity != 77 || s.Pace != nil {
+		t.Errorf("a stale form changed it: %+v", s.Terms)
+	}
+}
+
+func TestWhatCannotBeTakenBackAsksForTheNameTyped(t *testing.T) {
+	h := openHouse(t)
+	id := h.campaign("spring", 10)
+	h.claim(id, "a", "b", "c")
+	b := h.browser()
+	send := func(path string, form url.Values, typed string) shown {
+		form = url.Values{"version": {b.get("/console/campaigns/spring/steer").version()}, "typed": {typed}, "quantity": form["quantity"], "to": form["to"]}
+		return b.post("/console/campaigns/spring/"+path, form)
+	}
+	lower, closing := url.Values{"quantity": {"5"}}, url.Values{"to": {"close"}}
+	for _, typed := range []string{"", "winter"} {
+		if got := send("quantity", lower, typed); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `name="typed"`) {
+			t.Errorf("lower with %q: %d %s", typed, got.status, got.text())
+		}
+		if got := send("switch", closing, typed); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `name="typed"`) {
+			t.Errorf("close with %q: %d %s", typed, got.status, got.text())
+		}
+	}
+	if s := h.status(id); s.Quantity != 10 || s.Closed {
+		t.Fatalf("changed without the name: %d, closed %v", s.Quantity, s.Closed)
+	}
+	if got := send("quantity", url.Values{"quantity": {"2"}}, "spring"); got.status != http.StatusConflict {
+		t.Errorf("below what is issued: %d %s", got.status, got.text())
+	}
+	send("quantity", lower, "추석 spring")
+	if s := h.status(id); s.Quantity != 5 {
+		t.Errorf("lowered by its name: %d", s.Quantity)
+	}
+	send("switch", closing, "spring")
+	if s := h.status(id); !s.Closed {
+		t.Error("it is not closed by its id")
+	}
+}
+
+func TestThePaceIsChangedAndTakenAway(t *testing.T) {
+	h := openHouse(t)
+	id := h.campaign("spring", 10)
+	b := h.browser()
+	send := func(line, rate string) shown {
+		return b.post("/console/campaigns/spring/pace", url.Values{"version": {b.get("/console/campaigns/spring/steer").version()}, "line": {line}, "per_second": {rate}})
+	}
+	send("paced", "500")
+	if s := h.status(id); s.Pace == nil || s.Pace.PerSecond != 500 {
+		t.Errorf("paced: %+v", s.Pace)
+	}
+	for _, rate := range []string{"", "0", "-1", "many", "1e9"} {
+		if got := send("paced", rate); got.status != http.StatusUnprocessableEntity {
+			t.Errorf("pace %q: %d", rate, got.status)
+		}
+	}
+	send("fast", "")
+	if s := h.status(id); s.Pace == nil || s.Pace.PerSecond != 0 {
+		t.Errorf("fast: %+v", s.Pace)
+	}
+	send("none", "")
+	if s := h.status(id); s.Pace != nil {
+		t.Errorf("none: %+v", s.Pace)
+	}
+}
+
+func TestANewCampaignIsCheckedFirstAndMadeOnce(t *testing.T) {
+	h := openHouse(t, func(h *house) { h.now = func() time.Time { return time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC) } })
+	b := h.browser()
+	form := url.Values{
+		"name": {"추석 쿠폰"}, "quantity": {"5,000"}, "opens_at": {"2026-12-01T10:00"}, "answer": {"recorded"}, "line": {"paced"}, "per_second": {"100"}, "standby": {"on"},
+		"benefit": {"30% 할인"}, "valid_days": {"7"}, "id": {"chuseok"}, "step": {"check"},
+	}
+	got := b.post("/console/campaigns", form)
+	for _, want := range []string{"Before it opens", "2026-12-01 10:00:00 Seoul = 2026-12-01 01:00:00 UTC", "in 8 days", "100 a second: 50 s"} {
+		if !strings.Contains(got.text(), want) {
+			t.Errorf("no %q in %s", want, got.text())
+		}
+	}
+	if _, err := h.ledger.Campaign(t.Context(), "chuseok"); err == nil {
+		t.Fatal("checking makes it")
+	}
+	form.Set("step", "create")
+	if got := b.post("/console/campaigns", form); got.path != "/console/campaigns/chuseok" {
+		t.Fatalf("made: %d at %s: %s", got.status, got.path, got.text())
+	}
+	s := h.status("chuseok")
+	if want := time.Date(2026, 12, 1, 1, 0, 0, 0, time.UTC); !s.OpensAt.Equal(want) || s.Quantity != 5000 || s.Pace.PerSecond != 100 || !s.Standby || s.ValidFor != 7*24*time.Hour || string(s.Benefit) != `"30% 할인"` {
+		t.Errorf("made %+v", s.Terms)
+	}
+	if got := b.post("/console/campaigns", form); got.status != http.StatusConflict || !strings.Contains(got.text(), "There is a campaign with this id") {
+		t.Errorf("made twice: %d %s", got.status, got.text())
+	}
+	clone := b.get("/console/campaigns/new?clone=chuseok")
+	for _, want := range []string{`value="5000"`, `value="100"`, `value="7"`, "30% 할인"} {
+		if !strings.Contains(clone.body, want) {
+			t.Errorf("the clone has no %s", want)
+		}
+	}
+}
+
+func TestWhatIsWrongWithANewCampaignStandsAtItsField(t *testing.T) {
+	h := openHouse(t)
+	b := h.browser()
+	good := url.Values{"name": {"a"}, "answer": {"recorded"}, "step": {"create"}}
+	for field, value := range map[string]string{"name": "", "quantity": "many", "opens_at": "tomorrow", "closes_at": "1", "per_second": "0", "valid_days": "-1", "id": "NOT AN ID"} {
+		form := url.Values{}
+		for name, values := range good {
+			form[name] = values
+		}
+		form.Set(field, value)
+		if field == "per_second" {
+			form.Set("line", "paced")
+		}
+		got := b.post("/console/campaigns", form)
+		if got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `class="wrong"`) {
+			t.Errorf("%s %q: %d %s", field, value, got.status, got.text())
+		}
+	}
+	found, err := h.ledger.Campaigns(t.Context(), "", 9)
+	if stage.Must(t, err); len(found) != 0 {
+		t.Errorf("%d are made", len(found))
+	}
+}

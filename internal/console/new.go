@@ -1,0 +1,213 @@
+package console
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/doctor"
+)
+
+// A newPage asks for a campaign's terms.
+type newPage struct {
+	Form    newForm
+	Wrong   map[string]string // by field
+	Checked []doctor.Finding  // nil: not checked yet
+	OpensAt time.Time         // as it was understood
+	Terms   firstcome.Terms
+}
+
+// A newForm is what somebody typed.
+type newForm struct {
+	ID, Name, Quantity, OpensAt, ClosesAt, Answer, Line, PerSecond, Standby, Benefit, ValidDays string
+}
+
+// formTime is how a browser writes an instant without a zone: it is Seoul's.
+const formTime = "2006-01-02T15:04:05"
+
+func (c *Console) showNew(v *view) error {
+	page := newPage{Form: newForm{Answer: string(firstcome.Recorded), Line: "none"}}
+	if from := v.r.FormValue("clone"); from != "" {
+		id, err := firstcome.ParseCampaignID(from)
+		if err != nil {
+			return firstcome.ErrNoCampaign
+		}
+		s, err := c.Ledger.Campaign(v.r.Context(), id)
+		if err != nil {
+			return err
+		}
+		page.Form = formOf(s.Terms)
+	}
+	return v.render(http.StatusOK, "new", v.say("새 캠페인", "A new campaign"), page)
+}
+
+// formOf returns the form of a campaign like another; when it opens is for people to say.
+func formOf(t firstcome.Terms) newForm {
+	f := newForm{Name: t.Name, Answer: string(t.Answer), Line: "none", Benefit: string(t.Benefit)}
+	if t.Quantity != firstcome.Unlimited {
+		f.Quantity = strconv.FormatInt(t.Quantity, 10)
+	}
+	if t.Pace != nil {
+		f.Line = "fast"
+		if t.Pace.PerSecond > 0 {
+			f.Line, f.PerSecond = "paced", strconv.FormatInt(t.Pace.PerSecond, 10)
+		}
+	}
+	if t.Standby {
+		f.Standby = "on"
+	}
+	if days := t.ValidFor / (24 * time.Hour); days > 0 {
+		f.ValidDays = strconv.Itoa(int(days))
+	}
+	return f
+}
+
+// createCampaign shows what is understood first, with what to look at before it opens; the second time it makes the campaign.
+func (c *Console) createCampaign(v *view) error {
+	get := func(name string) string { return strings.TrimSpace(v.r.PostFormValue(name)) }
+	page := newPage{Wrong: map[string]string{}, Form: newForm{
+		ID: get("id"), Name: get("name"), Quantity: get("quantity"), OpensAt: get("opens_at"), ClosesAt: get("closes_at"), Answer: get("answer"),
+		Line: get("line"), PerSecond: get("per_second"), Standby: get("standby"), Benefit: get("benefit"), ValidDays: get("valid_days"),
+	}}
+	id := page.read(v)
+	status := http.StatusOK
+	switch {
+	case len(page.Wrong) > 0:
+		status = http.StatusUnprocessableEntity
+	case get("step") == "create":
+		if _, err := c.Operator.Create(v.r.Context(), v.who.Actor, id, page.Terms); err == nil {
+			return v.doneAt(id, "created")
+		} else if !errors.Is(err, firstcome.ErrCampaignExists) {
+			return err
+		}
+		page.Wrong["id"], status = v.say("이 ID의 캠페인이 이미 있습니다.", "There is a campaign with this id."), http.StatusConflict
+	default:
+		page.Form.ID = string(id) // the form makes this one, also if it is sent twice
+		page.Checked = c.checkList(v, &page)
+	}
+	return v.render(status, "new", v.say("새 캠페인", "A new campaign"), page)
+}
+
+// read understands the form, and returns the campaign's id.
+func (p *newPage) read(v *view) firstcome.CampaignID {
+	f, t := &p.Form, &p.Terms
+	t.Name, t.Answer, t.Quantity, t.Standby = f.Name, firstcome.AnswerWhen(f.Answer), firstcome.Unlimited, f.Standby != ""
+	if f.Quantity != "" {
+		n, err := strconv.ParseInt(strings.ReplaceAll(f.Quantity, ",", ""), 10, 64)
+		if err != nil {
+			p.Wrong["quantity"] = v.say("정수로 적어 주세요. 비우면 무제한입니다.", "Write a whole number, or nothing for unlimited.")
+		}
+		t.Quantity = n
+	}
+	t.OpensAt, t.ClosesAt = p.instant(v, "opens_at", f.OpensAt), p.instant(v, "closes_at", f.ClosesAt)
+	p.OpensAt = t.OpensAt
+	var wrong string
+	if t.Pace, wrong = v.formPace(); wrong != "" {
+		p.Wrong["per_second"] = wrong
+	}
+	if f.Benefit != "" {
+		if t.Benefit = json.RawMessage(f.Benefit); !json.Valid(t.Benefit) {
+			text, _ := json.Marshal(f.Benefit) // a text is a benefit, too
+			t.Benefit = text
+		}
+	}
+	if f.ValidDays != "" {
+		days, err := strconv.Atoi(f.ValidDays)
+		if err != nil || days < 1 {
+			p.Wrong["valid_days"] = v.say("1 이상의 정수로 적어 주세요.", "Write a whole number from 1 on.")
+		}
+		t.ValidFor = time.Duration(days) * 24 * time.Hour
+	}
+	id, err := firstcome.ParseCampaignID(f.ID)
+	if f.ID == "" {
+		var made uuid.UUID
+		if made, err = uuid.NewV7(); err == nil {
+			id, err = firstcome.ParseCampaignID(made.String())
+		}
+	}
+	if err != nil {
+		p.Wrong["id"] = err.Error()
+	}
+	p.refuse(t.Check())
+	return id
+}
+
+// instant reads a time of the form, which is Seoul's.
+func (p *newPage) instant(v *view, field, text string) time.Time {
+	if text == "" {
+		return time.Time{}
+	}
+	for _, layout := range []string{formTime, formTime[:16]} {
+		if at, err := time.ParseInLocation(layout, text, seoul); err == nil {
+			return at.UTC()
+		}
+	}
+	p.Wrong[field] = v.say("2026-12-01T10:00처럼 적어 주세요.", "Write it like 2026-12-01T10:00.")
+	return time.Time{}
+}
+
+// refuse puts what is wrong with terms to its fields.
+func (p *newPage) refuse(err error) {
+	var field *firstcome.FieldError
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // Terms.Check joins them
+		for _, one := range joined.Unwrap() {
+			if errors.As(one, &field) && p.Wrong[field.Field] == "" {
+				p.Wrong[field.Field] = field.Reason
+			}
+		}
+	}
+}
+
+// checkList says what to look at before the campaign opens.
+func (c *Console) checkList(v *view, p *newPage) (found doctor.Findings) {
+	t, now := &p.Terms, c.Clock()
+	found.Hold(t.OpensAt.IsZero() || t.OpensAt.After(now), doctor.Warn, v.say("오픈", "opens"), v.say("시각을 확인하세요.", "Check the time."), "%s", v.opening(t.OpensAt, now))
+	found.Hold(t.Quantity > 0, doctor.Fail, v.say("수량", "quantity"), v.say("한 장도 나가지 않습니다.", "Nobody will get one."), "%s", v.lang.quantity(t.Quantity))
+	if !t.ClosesAt.IsZero() {
+		found.Hold(t.ClosesAt.After(now), doctor.Fail, v.say("마감", "closes"), v.say("이미 지난 시각입니다.", "That is over already."), "%s", v.both(t.ClosesAt))
+	}
+	if t.Pace != nil && t.Pace.PerSecond > 0 && t.Quantity != firstcome.Unlimited {
+		takes := time.Duration(float64(t.Quantity) / float64(t.Pace.PerSecond) * float64(time.Second))
+		from := now
+		if t.OpensAt.After(now) {
+			from = t.OpensAt
+		}
+		fits := t.ClosesAt.IsZero() || !from.Add(takes).After(t.ClosesAt)
+		found.Hold(fits, doctor.Warn, v.say("속도", "pace"), v.say("마감 전에 다 나가지 않습니다.", "Not all are served before it closes."), "%s: %s", v.pace(t.Pace), v.lang.span(takes))
+	}
+	found.Hold(len(t.Benefit) > 0, doctor.Warn, v.say("혜택", "benefit"), v.say("쿠폰이 무엇을 주는지 비어 있습니다.", "The coupon does not say what it is good for."), "%s", string(t.Benefit))
+	if t.Answer == firstcome.Decided && c.Gate == nil {
+		found.Add(doctor.OK, v.say("응답", "answered"), "", "%s", v.say("장부가 직접 결정하므로 결정과 기록이 같은 순간입니다.", "The ledger decides here, so decided and recorded are the same instant."))
+	}
+	found.Hold(!c.Auth.Open(), doctor.Warn, v.say("인증", "credentials"), v.say("키를 만들고 다시 시작하세요.", "Make a key and start again."), "%s", v.credentials())
+	return found
+}
+
+func (v *view) credentials() string {
+	if v.Auth.Open() {
+		return v.say("개발 모드: 누구나 관리자입니다.", "development mode: everybody is admin")
+	}
+	return v.say("키나 토큰이 필요합니다.", "a key or a token is needed")
+}
+
+// opening returns when it opens, in Seoul and UTC, and how far that is.
+func (v *view) opening(at, now time.Time) string {
+	switch {
+	case at.IsZero():
+		return v.say("만드는 즉시 열립니다.", "It opens as soon as it is made.")
+	case at.After(now):
+		return v.both(at) + " · " + v.say("%s 뒤", "in %s", v.lang.span(at.Sub(now)))
+	}
+	return v.both(at) + " · " + v.say("이미 지났습니다. 만드는 즉시 열립니다.", "That is over: it opens as soon as it is made.")
+}
+
+// both returns an instant in Seoul and in UTC.
+func (v *view) both(at time.Time) string {
+	return at.In(seoul).Format("2006-01-02 15:04:05") + v.say(" 서울", " Seoul") + " = " + at.UTC().Format("2006-01-02 15:04:05") + " UTC"
+}
