@@ -2,17 +2,21 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/console"
 	"github.com/firstcome/firstcome/internal/figures"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/httpd"
+	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/ops"
 )
 
@@ -33,8 +37,8 @@ func (n *node) openConsole(api *httpd.Config, places flow.Places) {
 	}
 	n.watcher = figures.NewWatcher(n.ledger, gate, &figures.Alone{Node: self, Counter: n.counter})
 	config := console.Config{
-		Watcher: n.watcher,
-		Ledger:  n.ledger, Places: places, Operator: n.operator, Auth: n.auth, Secret: n.secret, Secure: n.flags.files.tls != nil, Log: n.log,
+		Watcher: n.watcher, Prove: n.prove,
+		Ledger: n.ledger, Places: places, Operator: n.operator, Auth: n.auth, Secret: n.secret, Secure: n.flags.files.tls != nil, Log: n.log,
 	}
 	if n.remote != nil {
 		config.Gate = n.remote.over
@@ -46,6 +50,32 @@ func (n *node) openConsole(api *httpd.Config, places flow.Places) {
 		return
 	}
 	api.Handler = besideAPI(pages, api.Handler)
+}
+
+// prove audits a campaign by the tables, as firstcome audit does, and what its gate has where there is one.
+func (n *node) prove(ctx context.Context, id firstcome.CampaignID, read *atomic.Int64) (proof console.Proof, err error) {
+	err = n.ledger.AtOnce(ctx, func(b *ledger.Books) (err error) {
+		proof.Ledger, err = audit.Ledger(ctx, counting(b.Source(), read), id, &n.secret)
+		return err
+	})
+	if err != nil || n.remote == nil {
+		return proof, err
+	}
+	campaign, err := n.ledger.Campaign(ctx, id)
+	if err != nil || !campaign.Remote() || !campaign.RetiredAt.IsZero() {
+		return proof, err
+	}
+	gate, err := inspectGate(ctx, n.flags.Gate.url(), func(context.Context, firstcome.CampaignID) (string, error) { return campaign.Marker, nil })
+	if err != nil {
+		return proof, err
+	}
+	defer gate.Close()
+	found, err := compareWithGate(ctx, n.ledger.Books().Source(), gate, &campaign, &n.secret)
+	if errors.Is(err, errUnmade) {
+		return proof, nil
+	}
+	proof.Gate = &found
+	return proof, err
 }
 
 // besideAPI serves the console's paths, and the API's all others.

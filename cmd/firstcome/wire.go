@@ -260,7 +260,7 @@ func (n *node) runs() []func(context.Context) error {
 		runs = append(runs, n.issuer.Run, n.auth.Run, n.api.Run)
 	}
 	if n.watcher != nil {
-		runs = append(runs, n.watcher.Run)
+		runs = append(runs, n.watcher.Run, n.people.Run)
 	}
 	if n.pages != nil {
 		runs = append(runs, func(ctx context.Context) error { return n.pages.Serve(ctx, n.console, n.flags.files.tls) })

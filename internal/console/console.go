@@ -36,7 +36,9 @@ type Config struct {
 	Places   flow.Places
 	Operator *operate.Operator
 	Watcher  *figures.Watcher
-	Auth     *auth.Authenticator
+	// Prove audits a campaign for its page.
+	Prove Prove
+	Auth  *auth.Authenticator
 	// Secret seals the sessions: every node of a deployment has the same.
 	Secret firstcome.Secret
 	// Secure tells that the pages are served with TLS only.
@@ -68,10 +70,14 @@ type Console struct {
 	seal   *seal
 	sheets map[language]*sheets
 	assets assets
+	prover *prover
 
 	stop     sync.Once
 	stopping chan struct{} // closed by Stop
 }
+
+// Run proves campaigns, one at a time, until ctx ends.
+func (c *Console) Run(ctx context.Context) error { return c.prover.Run(ctx) }
 
 // Stop ends every stream: a browser comes again, and finds another node. It may be repeated.
 func (c *Console) Stop() { c.stop.Do(func() { close(c.stopping) }) }
@@ -82,7 +88,7 @@ func New(c Config) *Console {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
-	console := &Console{Config: c, seal: newSeal(c.Secret), assets: readAssets(), stopping: make(chan struct{})}
+	console := &Console{Config: c, seal: newSeal(c.Secret), assets: readAssets(), stopping: make(chan struct{}), prover: newProver(c.Prove, c.Clock)}
 	console.sheets = map[language]*sheets{}
 	for _, l := range languages {
 		console.sheets[l] = parseSheets(l, &console.assets)

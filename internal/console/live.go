@@ -185,11 +185,7 @@ func (s stream) send(event string, data any) error {
 func (c *Console) courseOf(ctx context.Context, s *ledger.Status) (courseEvent, error) {
 	ctx, done := context.WithTimeout(ctx, readWait)
 	defer done()
-	last := s.LastNumber
-	if !s.Remote() {
-		last = s.Issued
-	}
-	steps, err := c.Ledger.Course(ctx, s.ID, last, courseSteps)
+	steps, err := c.Ledger.Course(ctx, s.ID, lastNumber(s), courseSteps)
 	if err != nil {
 		return courseEvent{}, err
 	}

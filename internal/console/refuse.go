@@ -89,6 +89,8 @@ func (v *view) refusalOf(err error) refusal {
 		return refusal{Status: http.StatusForbidden, Head: v.say("다른 사이트에서 온 요청입니다", "This came from another site"), Why: nothing + " " + v.say("콘솔에서 직접 눌러 주세요.", "Press the button in the console itself.")}
 	case errors.Is(err, errOtherHost):
 		return refusal{Status: http.StatusForbidden, Head: v.say("이 주소로는 열 수 없습니다", "Not under this address"), Why: v.say("개발 모드에서는 localhost 주소로만 열립니다.", "In development mode the console answers localhost alone.")}
+	case errors.Is(err, errProving):
+		return refusal{Status: http.StatusConflict, Head: v.say("이미 검증 중입니다", "A proof is under way"), Why: v.say("한 번에 하나만 돕니다. 끝나면 다시 해 주세요.", "One runs at a time. Try again when it has ended.")}
 	case errors.Is(err, firstcome.ErrStale):
 		return refusal{Status: http.StatusPreconditionFailed, Head: v.say("그 사이 누군가 바꿨습니다", "Somebody changed it meanwhile"), Why: nothing + " " + v.say("돌아가서 지금 값을 보고 다시 해 주세요.", "Go back, see what it is now, and try again.")}
 	case errors.Is(err, firstcome.ErrNoCampaign), errors.Is(err, firstcome.ErrNoCoupon), errors.Is(err, firstcome.ErrNoDeadLetter), errors.Is(err, errLost):

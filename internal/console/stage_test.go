@@ -11,10 +11,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/console"
 	"github.com/firstcome/firstcome/internal/figures"
@@ -58,14 +60,26 @@ func openHouse(t testing.TB, change ...func(*house)) *house {
 	h.counter = figures.NewCounter(h.clock)
 	self := figures.Node{Host: "here", Listen: "127.0.0.1:8080", Role: "all", Version: "test", StartedAt: time.Now()}
 	h.config.Watcher = figures.NewWatcher(h.ledger, nil, &figures.Alone{Node: self, Counter: h.counter})
+	h.config.Prove = h.prove
 	for _, do := range change {
 		do(h)
 	}
 	h.config.Auth = h.auth
-	server := httptest.NewServer(console.New(h.config).Handler())
+	pages := console.New(h.config)
+	stage.Run(t, pages.Run)
+	server := httptest.NewServer(pages.Handler())
 	t.Cleanup(server.Close)
 	h.url = server.URL
 	return h
+}
+
+// prove audits a campaign by the tables.
+func (h *house) prove(ctx context.Context, id firstcome.CampaignID, _ *atomic.Int64) (proof console.Proof, err error) {
+	err = h.ledger.AtOnce(ctx, func(b *ledger.Books) (err error) {
+		proof.Ledger, err = audit.Ledger(ctx, b.Source(), id, nil)
+		return err
+	})
+	return proof, err
 }
 
 // withKeys has people log in.

@@ -1,0 +1,312 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"math"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// A Proof is what an audit of one campaign found.
+type Proof struct {
+	Ledger audit.Report
+	Gate   *audit.GateReport // nil: the ledger decides
+}
+
+// Breaches returns how many promises were broken, how often.
+func (p *Proof) Breaches() int64 {
+	n := p.Ledger.Breaches.Total
+	if p.Gate != nil {
+		n += p.Gate.Breaches.Total
+	}
+	return n
+}
+
+// of returns the breaches of one promise.
+func (p *Proof) of(promise string) (n int64, shown []string) {
+	parts := []audit.Breaches{p.Ledger.Breaches}
+	if p.Gate != nil {
+		parts = append(parts, p.Gate.Breaches)
+	}
+	for _, part := range parts {
+		n += part.Count[promise]
+		for _, b := range part.Shown {
+			if b.Promise == promise {
+				shown = append(shown, b.Text)
+			}
+		}
+	}
+	return n, shown
+}
+
+// A Prove audits a campaign, and counts in read what it has read so far.
+type Prove func(ctx context.Context, id firstcome.CampaignID, read *atomic.Int64) (Proof, error)
+
+// A prover proves one campaign at a time, and keeps the last proof of each until the node ends.
+type prover struct {
+	prove Prove
+	clock func() time.Time
+	jobs  chan *proving
+
+	mu      sync.Mutex // guards what follows
+	running *proving   // nil: none
+	last    map[firstcome.CampaignID]*proving
+}
+
+// A proving is one proof, under way or done.
+type proving struct {
+	ID       firstcome.CampaignID
+	By       string // who asked for it
+	Began    time.Time
+	Ended    time.Time // zero: it is under way
+	Read     atomic.Int64
+	Proof    Proof
+	Failed   error
+	canceled atomic.Bool
+	cancel   context.CancelFunc
+	ctx      context.Context
+}
+
+var errProving = errors.New("another proof is under way")
+
+func newProver(prove Prove, clock func() time.Time) *prover {
+	return &prover{prove: prove, clock: clock, jobs: make(chan *proving, 1), last: map[firstcome.CampaignID]*proving{}}
+}
+
+// start begins a proof.
+func (p *prover) start(id firstcome.CampaignID, by string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running != nil {
+		return errProving
+	}
+	job := &proving{ID: id, By: by, Began: p.clock()}
+	job.ctx, job.cancel = context.WithCancel(context.Background())
+	p.running = job
+	p.jobs <- job // there is room: nothing else runs
+	return nil
+}
+
+// stop cancels the proof of a campaign, if it is under way.
+func (p *prover) stop(id firstcome.CampaignID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running != nil && p.running.ID == id {
+		p.running.canceled.Store(true)
+		p.running.cancel()
+	}
+}
+
+// state returns the last proof of a campaign that ended, and what is under way, of whichever campaign.
+func (p *prover) state(id firstcome.CampaignID) (last, running *proving) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.last[id], p.running
+}
+
+// Run does what start begins, until ctx ends.
+func (p *prover) Run(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case job := <-p.jobs:
+			stop := context.AfterFunc(ctx, job.cancel)
+			proof, err := p.prove(job.ctx, job.ID, &job.Read)
+			stop()
+			job.cancel()
+			p.end(job, proof, err)
+		}
+	}
+}
+
+func (p *prover) end(job *proving, proof Proof, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running = nil
+	if job.canceled.Load() {
+		return
+	}
+	done := &proving{ID: job.ID, By: job.By, Began: job.Began, Ended: p.clock(), Proof: proof, Failed: err}
+	done.Read.Store(job.Read.Load())
+	p.last[job.ID] = done
+}
+
+// A proofPage shows what was proved of a campaign.
+type proofPage struct {
+	Row      campaignRow
+	Last     *proving // nil: none on this node since it began
+	Running  *proving // nil: nothing is under way
+	Here     bool     // what is under way is this campaign's
+	Promises []promiseRow
+	Other    []promiseRow // what the promises rest on
+	Curve    template.HTML
+	Steps    []ledger.Step // of the curve, for the table
+	Printed  bool          // it is the report
+	OpenedAt time.Time
+	SoldOut  time.Time
+	Status   ledger.Status
+	Totals   map[string]uint64
+	Kinds    []string
+}
+
+// SoldOutAfter returns how long it took to sell out; 0 is unknown.
+func (p proofPage) SoldOutAfter() time.Duration {
+	if p.SoldOut.IsZero() || p.OpenedAt.IsZero() {
+		return 0
+	}
+	return p.SoldOut.Sub(p.OpenedAt)
+}
+
+// A promiseRow is a promise, what was held against it, and what was found.
+type promiseRow struct {
+	ID, Promise, Checked string
+	Rows                 int64
+	Breaches             int64
+	Shown                []string
+}
+
+func (c *Console) showProof(v *view) error {
+	return c.renderProof(v, "proof", v.say("검증", "Proof"))
+}
+
+func (c *Console) showReport(v *view) error {
+	return c.renderProof(v, "report", v.say("이벤트 결과 보고서", "Event report"))
+}
+
+func (c *Console) renderProof(v *view, name, title string) error {
+	s, err := v.status()
+	if err != nil {
+		return err
+	}
+	now, err := c.Watcher.Now(v.r.Context(), s.ID)
+	if err != nil {
+		return err
+	}
+	page := proofPage{Row: rowOf(&s), OpenedAt: s.OpenedAt, SoldOut: s.SoldOutAt, Status: s, Kinds: outcomesInPlots}
+	if now.InForce != nil && now.Issued != nil {
+		page.Row.InForce, page.Status.InForce, page.Status.Issued = *now.InForce, *now.InForce, *now.Issued
+	}
+	if now.State != "" {
+		page.Row.State = now.State
+	}
+	if ring := c.Watcher.Ring(s.ID); len(ring) > 0 {
+		page.Totals = ring[len(ring)-1].Totals
+	}
+	page.Last, page.Running = c.prover.state(s.ID)
+	page.Here = page.Running != nil && page.Running.ID == s.ID
+	if page.Last != nil && page.Last.Failed == nil {
+		page.Promises, page.Other = v.promises(&page.Last.Proof)
+	}
+	if page.Steps, err = c.Ledger.Course(v.r.Context(), s.ID, lastNumber(&s), courseSteps); err != nil {
+		return err
+	}
+	page.Curve = v.curve(page.Steps)
+	page.Steps = every(page.Steps, 24)
+	tabs := tabsOf(&s, "proof")
+	return v.renderOf(tabs, http.StatusOK, name, title, page)
+}
+
+// lastNumber returns the highest number that the ledger has of a campaign.
+func lastNumber(s *ledger.Status) int64 {
+	if s.Remote() {
+		return s.LastNumber
+	}
+	return s.Issued
+}
+
+// every returns about so many of the steps, the first and the last among them.
+func every(steps []ledger.Step, most int) (few []ledger.Step) {
+	for n := range steps {
+		if n == len(steps)-1 || n%max(1, len(steps)/most) == 0 {
+			few = append(few, steps[n])
+		}
+	}
+	return few
+}
+
+func (c *Console) startProof(v *view) error {
+	s, err := v.status()
+	if err != nil {
+		return err
+	}
+	if err := c.prover.start(s.ID, v.who.Name); err != nil {
+		return err
+	}
+	return v.lead(Root + "/campaigns/" + string(s.ID) + "/proof")
+}
+
+func (c *Console) stopProof(v *view) error {
+	id, err := v.campaign()
+	if err != nil {
+		return err
+	}
+	c.prover.stop(id)
+	return v.lead(Root + "/campaigns/" + string(id) + "/proof")
+}
+
+// promises returns what was found of each promise, and of what they rest on.
+func (v *view) promises(p *Proof) (rows, other []promiseRow) {
+	r := &p.Ledger
+	all := []promiseRow{
+		{"P1", v.say("넘치지 않습니다", "Never more"), v.say("유효한 쿠폰이 어느 순간에도 수량을 넘지 않았는지, 번호마다 셌습니다.", "At every number: were more in force than the quantity then was?"), r.Coupons, 0, nil},
+		{"P2", v.say("모자라지 않습니다", "Never fewer"), v.say("소진되었다고 한 때 정말 모두 나가 있었는지 봤습니다.", "When it said sold out: was every coupon in force?"), r.Coupons, 0, nil},
+		{"P3", v.say("한 사람에 한 장", "One each"), v.say("유효한 쿠폰을 두 장 가진 사람을 찾았습니다.", "Does anybody hold two coupons in force?"), r.Coupons, 0, nil},
+		{"P4", v.say("온 순서대로", "First come, first served"), v.say("번호의 순서와 발급 시각의 순서를 맞췄습니다.", "Do numbers and instants go up together?"), r.Coupons, 0, nil},
+		{"P5", v.say("사라지지 않습니다", "Kept"), v.say("1부터 빠진 번호가 없는지, 게이트가 가진 것이 장부에 있는지 봤습니다.", "Is each number from 1 on a coupon, a dead letter, lost or on its way?"), r.Coupons + r.Letters + r.Lost, 0, nil},
+		{"P6", v.say("다시 물어도 안전합니다", "Asking again is safe"), v.say("쿠폰마다 사람, 코드, 시각이 처음과 같은지 봤습니다.", "Is what each coupon says the same in every place?"), r.Coupons, 0, nil},
+		{"P7", v.say("거절에는 이유가 있습니다", "A refusal says why"), v.say("답을 받은 쪽의 기록이 있어야 볼 수 있습니다: firstcome load", "This takes the answers that clients got: firstcome load"), -1, 0, nil},
+		{"P8", v.say("오류는 ‘모름’입니다", "An error means unknown"), v.say("답을 받은 쪽의 기록이 있어야 볼 수 있습니다: firstcome load", "This takes the answers that clients got: firstcome load"), -1, 0, nil},
+		{"P9", v.say("자리는 지켜집니다", "A place is kept"), v.say("번호표의 순서와 번호의 순서를 맞추고, 받음·떠남·끝의 합을 맞췄습니다.", "Do tickets and numbers go up together, and do served, left and ended add up?"), r.Coupons, 0, nil},
+	}
+	named := map[string]bool{}
+	for n := range all {
+		named[all[n].ID] = true
+		all[n].Breaches, all[n].Shown = p.of(all[n].ID)
+	}
+	parts := []audit.Breaches{r.Breaches}
+	if p.Gate != nil {
+		parts = append(parts, p.Gate.Breaches)
+	}
+	for _, part := range parts {
+		for _, promise := range part.Promises() {
+			if !named[promise] {
+				named[promise] = true
+				n, shown := p.of(promise)
+				other = append(other, promiseRow{ID: promise, Breaches: n, Shown: shown})
+			}
+		}
+	}
+	return all, other
+}
+
+// curve draws numbers over the instants of their issue, without script.
+func (v *view) curve(steps []ledger.Step) template.HTML {
+	if len(steps) < 2 {
+		return ""
+	}
+	const width, height, left, bottom = 800.0, 260.0, 70.0, 26.0
+	first, last := steps[0], steps[len(steps)-1]
+	span := math.Max(last.IssuedAt.Sub(first.IssuedAt).Seconds(), 1e-6)
+	var points strings.Builder
+	for _, s := range steps {
+		x := left + (width-left-8)*s.IssuedAt.Sub(first.IssuedAt).Seconds()/span
+		y := (height - bottom) - (height-bottom-12)*float64(s.Number)/float64(last.Number)
+		fmt.Fprintf(&points, "%.1f,%.1f ", x, y)
+	}
+	label := template.HTMLEscapeString(v.say("%s번까지의 번호와 발급 시각", "numbers up to %s over the instants of their issue", v.lang.number(last.Number)))
+	clock := func(t time.Time) string { return t.In(seoul).Format("15:04:05.000") }
+	return template.HTML(fmt.Sprintf( //nolint:gosec // numbers, clocks and our own words
+		`<svg class="curve" viewBox="0 0 %.0f %.0f" role="img" aria-label="%s"><path class="axis" d="M%.0f 6V%.0fH%.0f"/><polyline points="%s"/><text x="%.0f" y="18" text-anchor="end">%s</text><text x="%.0f" y="%.0f" text-anchor="end">1</text><text x="%.0f" y="%.0f">%s</text><text x="%.0f" y="%.0f" text-anchor="end">%s</text></svg>`,
+		width, height, label, left, height-bottom, width-8, points.String(), left-8, v.lang.number(last.Number), left-8, height-bottom, left, height-6, clock(first.IssuedAt), width-8, height-6, clock(last.IssuedAt)))
+}

@@ -1,0 +1,109 @@
+package console_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/internal/console"
+)
+
+// await asks for a page until it has a text.
+func (b *browser) await(path, want string) shown {
+	b.h.t.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		if got := b.get(path); strings.Contains(got.text(), want) {
+			return got
+		}
+	}
+	b.h.t.Fatalf("%s never said %q: %s", path, want, b.get(path).text())
+	return shown{}
+}
+
+func TestACampaignIsProvedAndReported(t *testing.T) {
+	h := openHouse(t)
+	id := h.campaign("spring", 3)
+	h.claim(id, "a", "b", "c", "d")
+	b := h.browser()
+	if got := b.get("/console/campaigns/spring/proof").text(); !strings.Contains(got, "not proved on this node yet") {
+		t.Errorf("before: %s", got)
+	}
+	if got := b.post("/console/campaigns/spring/proof", url.Values{}); got.status != http.StatusOK {
+		t.Fatalf("started: %d %s", got.status, got.text())
+	}
+	proved := b.await("/console/campaigns/spring/proof", "Every promise was kept")
+	for _, want := range []string{"P1", "P9", "3 coupons"} {
+		if !strings.Contains(proved.text(), want) {
+			t.Errorf("no %q in %s", want, proved.text())
+		}
+	}
+	report := b.get("/console/campaigns/spring/report")
+	for _, want := range []string{"Event report", "3 / 3", "sold out", "Every promise was kept"} {
+		if !strings.Contains(report.text(), want) {
+			t.Errorf("the report has no %q: %s", want, report.text())
+		}
+	}
+	if !strings.Contains(report.body, "<polyline") {
+		t.Error("the report draws no order")
+	}
+}
+
+func TestABreachIsNeverShownAsKept(t *testing.T) {
+	h := openHouse(t, func(h *house) {
+		h.config.Prove = func(context.Context, firstcome.CampaignID, *atomic.Int64) (console.Proof, error) {
+			found := audit.Breaches{Total: 2, Count: map[string]int64{"P3": 1, "facts": 1}, Shown: []audit.Breach{{Promise: "P3", Text: "mina holds two"}, {Promise: "facts", Text: "position 7 is missing"}}}
+			return console.Proof{Ledger: audit.Report{Coupons: 9, Breaches: found}}, nil
+		}
+	})
+	h.campaign("spring", 3)
+	b := h.browser()
+	b.post("/console/campaigns/spring/proof", url.Values{})
+	got := b.await("/console/campaigns/spring/proof", "Promises are broken: 2").text()
+	for _, want := range []string{"mina holds two", "position 7 is missing", "broken 1"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %s", want, got)
+		}
+	}
+	if strings.Contains(got, "Every promise was kept") {
+		t.Error("it says kept")
+	}
+}
+
+func TestOneProofRunsAtATimeAndCanBeStopped(t *testing.T) {
+	begun, stopped := make(chan struct{}, 2), make(chan struct{}, 2)
+	h := openHouse(t, func(h *house) {
+		h.config.Prove = func(ctx context.Context, _ firstcome.CampaignID, read *atomic.Int64) (console.Proof, error) {
+			read.Store(4711)
+			begun <- struct{}{}
+			<-ctx.Done()
+			stopped <- struct{}{}
+			return console.Proof{}, ctx.Err()
+		}
+	})
+	h.campaign("spring", 3)
+	h.campaign("winter", 3)
+	b := h.browser()
+	b.post("/console/campaigns/spring/proof", url.Values{})
+	<-begun
+	if got := b.get("/console/campaigns/spring/proof").text(); !strings.Contains(got, "4,711 rows read") {
+		t.Errorf("under way: %s", got)
+	}
+	if got := b.post("/console/campaigns/winter/proof", url.Values{}); got.status != http.StatusConflict {
+		t.Errorf("a second one: %d %s", got.status, got.text())
+	}
+	b.post("/console/campaigns/winter/proof/stop", url.Values{}) // it is not winter's
+	select {
+	case <-stopped:
+		t.Fatal("winter's page stopped spring's proof")
+	default:
+	}
+	b.post("/console/campaigns/spring/proof/stop", url.Values{})
+	<-stopped
+	b.await("/console/campaigns/spring/proof", "not proved on this node yet")
+}
