@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"time"
+	"unicode/utf8"
 )
 
 // Unlimited is the quantity of a campaign that never sells out (general
@@ -135,6 +136,15 @@ type Coupon struct {
 	// Buried tells that the coupon became a dead letter, as far as its gate knows: what became of that
 	// only the ledger knows.
 	Buried bool
+}
+
+// Masked returns the coupon without what shows whose it is or lets somebody use it: support sees
+// these only after naming the user or the code. What is left tells rows apart.
+func (c Coupon) Masked() Coupon {
+	first, _ := utf8.DecodeRuneInString(string(c.User))
+	c.User = UserID(string(first) + "***")
+	c.Code = c.Code[:min(4, len(c.Code))] + "************"
+	return c
 }
 
 // A Decision is a gate's answer to one claim.

@@ -37,11 +37,11 @@ func (n *node) openConsole(api *httpd.Config, places flow.Places) {
 	}
 	n.watcher = figures.NewWatcher(n.ledger, gate, &figures.Alone{Node: self, Counter: n.counter})
 	config := console.Config{
-		Watcher: n.watcher, Prove: n.prove,
+		Watcher: n.watcher, Prove: n.prove, Excel: n.api.Excel,
 		Ledger: n.ledger, Places: places, Operator: n.operator, Auth: n.auth, Secret: n.secret, Secure: n.flags.files.tls != nil, Log: n.log,
 	}
 	if n.remote != nil {
-		config.Gate = n.remote.over
+		config.Gate, config.Journal = n.remote.over, n.journal()
 	}
 	n.people = console.New(config)
 	pages := n.people.Handler()
@@ -50,6 +50,22 @@ func (n *node) openConsole(api *httpd.Config, places flow.Places) {
 		return
 	}
 	api.Handler = besideAPI(pages, api.Handler)
+}
+
+// journal returns what the node knows of the way from its gate to the ledger.
+func (n *node) journal() *console.Journal {
+	r := n.remote
+	j := &console.Journal{Gate: r.gate.Name(), Lag: func(ctx context.Context) ([]flow.Lag, error) {
+		active, err := n.ledger.Active(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return r.gate.Lag(ctx, active)
+	}}
+	if r.recorder != nil {
+		j.Recorder = r.recorder.Stats
+	}
+	return j
 }
 
 // prove audits a campaign by the tables, as firstcome audit does, and what its gate has where there is one.

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
@@ -167,7 +166,7 @@ func (s *Server) writeCoupons(w http.ResponseWriter, r *http.Request, found []fi
 	items := make([]json.RawMessage, len(found))
 	for n := range found {
 		if !named {
-			found[n] = masked(found[n])
+			found[n] = found[n].Masked()
 		}
 		t, err := s.Terms.get(r.Context(), found[n].Campaign, found[n].TermsVersion)
 		if err != nil {
@@ -176,15 +175,6 @@ func (s *Server) writeCoupons(w http.ResponseWriter, r *http.Request, found []fi
 		items[n] = appendCoupon(nil, &found[n], t)
 	}
 	return writeJSON(w, http.StatusOK, client.List[json.RawMessage]{Items: items, Next: next})
-}
-
-// masked returns a coupon without what shows whose it is or lets somebody use it: support sees
-// these only after naming the user or the code. What is left tells rows apart.
-func masked(c firstcome.Coupon) firstcome.Coupon {
-	first, _ := utf8.DecodeRuneInString(string(c.User))
-	c.User = firstcome.UserID(string(first) + "***")
-	c.Code = c.Code[:min(4, len(c.Code))] + "************"
-	return c
 }
 
 // maxReason is the length of the longest reason for a void, in bytes.
@@ -209,7 +199,7 @@ func (s *Server) voidCoupon(w http.ResponseWriter, r *http.Request, c auth.Calle
 		return err
 	}
 	if !seesAll.has(c) { // the caller named a number, not a user
-		coupon = masked(coupon)
+		coupon = coupon.Masked()
 	}
 	writeBody(w, http.StatusOK, appendCoupon(nil, &coupon, t))
 	return nil

@@ -36,6 +36,9 @@ type Config struct {
 	Places   flow.Places
 	Operator *operate.Operator
 	Watcher  *figures.Watcher
+	Journal  *Journal // nil: the ledger decides
+	// Excel answers with all coupons of a campaign, as api.Server.Excel does.
+	Excel func(w http.ResponseWriter, r *http.Request, of ledger.Status) error
 	// Prove audits a campaign for its page.
 	Prove Prove
 	Auth  *auth.Authenticator
@@ -56,6 +59,12 @@ type Ledger interface {
 	Keys(ctx context.Context) ([]firstcome.Key, error)
 	AddKey(ctx context.Context, actor string, k firstcome.Key) error
 	RevokeKey(ctx context.Context, actor, id string) error
+	Coupons(ctx context.Context, id firstcome.CampaignID, p ledger.Page, each func(firstcome.Coupon) error) error
+	Find(ctx context.Context, id firstcome.CampaignID, c ledger.Choice) (found []firstcome.Coupon, next int64, err error)
+	Wallet(ctx context.Context, user firstcome.UserID, after firstcome.CampaignID, limit int) ([]firstcome.Coupon, error)
+	DeadLetters(ctx context.Context, p ledger.Letters) ([]ledger.DeadLetter, error)
+	Lost(ctx context.Context, id firstcome.CampaignID) ([]ledger.Range, error)
+	StepsAt(ctx context.Context, id firstcome.CampaignID, numbers []int64) ([]ledger.Step, error)
 	Course(ctx context.Context, id firstcome.CampaignID, last int64, most int) ([]ledger.Step, error)
 }
 
@@ -71,6 +80,8 @@ type Console struct {
 	sheets map[language]*sheets
 	assets assets
 	prover *prover
+
+	searches chan struct{} // one person at a time looks for a code
 
 	stop     sync.Once
 	stopping chan struct{} // closed by Stop
@@ -88,7 +99,7 @@ func New(c Config) *Console {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
-	console := &Console{Config: c, seal: newSeal(c.Secret), assets: readAssets(), stopping: make(chan struct{}), prover: newProver(c.Prove, c.Clock)}
+	console := &Console{Config: c, seal: newSeal(c.Secret), assets: readAssets(), stopping: make(chan struct{}), prover: newProver(c.Prove, c.Clock), searches: make(chan struct{}, 1)}
 	console.sheets = map[language]*sheets{}
 	for _, l := range languages {
 		console.sheets[l] = parseSheets(l, &console.assets)

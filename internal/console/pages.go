@@ -30,7 +30,8 @@ const (
 // pages is the whole surface. A GET changes nothing.
 func (c *Console) pages() []page {
 	const run = admin | operator
-	const see = run | support | viewer
+	const look = run | support
+	const see = look | viewer
 	return []page{
 		{"GET", "/login", anybody, c.showLogin, short},
 		{"POST", "/login", anybody, c.login, short},
@@ -42,6 +43,10 @@ func (c *Console) pages() []page {
 		{"GET", "/campaigns/{id}", see, c.showLive, short},
 		{"GET", "/campaigns/{id}/events", see, c.followLive, endless},
 		{"POST", "/campaigns/{id}/switch", run, c.switchCampaign, short},
+		{"GET", "/campaigns/{id}/coupons", look, c.showCoupons, short},
+		{"GET", "/campaigns/{id}/coupons.csv", run, c.exportCoupons, endless},
+		{"POST", "/campaigns/{id}/coupons/void", run, c.voidCoupons, short},
+		{"POST", "/campaigns/{id}/coupons/{number}/void", look, c.voidCoupon, short},
 		{"GET", "/campaigns/{id}/proof", see, c.showProof, short},
 		{"POST", "/campaigns/{id}/proof", run, c.startProof, short},
 		{"POST", "/campaigns/{id}/proof/stop", run, c.stopProof, short},
@@ -51,6 +56,10 @@ func (c *Console) pages() []page {
 		{"POST", "/campaigns/{id}/pace", run, c.changePace, short},
 		{"GET", "/campaigns/{id}/changes", run, c.showRecords, short},
 
+		{"GET", "/customer", look, c.showCustomer, short},
+		{"GET", "/recording", run, c.showRecording, short},
+		{"POST", "/dead-letters/{letter}/replay", run, c.replayLetter, short},
+		{"POST", "/dead-letters/{letter}/void", run, c.voidLetter, short},
 		{"GET", "/audit-log", run, c.showRecords, short},
 		{"GET", "/keys", admin, c.showKeys, short},
 		{"POST", "/keys", admin, c.createKey, short},

@@ -29,6 +29,14 @@ var surface = []struct {
 	{"POST /console/campaigns", url.Values{"id": {"autumn"}, "name": {"a"}, "answer": {"recorded"}, "step": {"create"}}, runs},
 	{"GET /console/campaigns/{id}", nil, sees},
 	{"GET /console/campaigns/{id}/steer", nil, reads},
+	{"GET /console/campaigns/{id}/coupons", nil, looks},
+	{"GET /console/campaigns/{id}/coupons.csv", nil, reads},
+	{"POST /console/campaigns/{id}/coupons/void", url.Values{"numbers": {"1"}, "reason": {"r"}}, reads},
+	{"POST /console/campaigns/{id}/coupons/{number}/void", url.Values{"reason": {"r"}}, [5]int{404, 404, 404, 403, 303}},
+	{"GET /console/customer", nil, looks},
+	{"GET /console/recording", nil, reads},
+	{"POST /console/dead-letters/{letter}/replay", url.Values{}, [5]int{404, 404, 403, 403, 303}},
+	{"POST /console/dead-letters/{letter}/void", url.Values{"reason": {"r"}}, [5]int{404, 404, 403, 403, 303}},
 	{"GET /console/campaigns/{id}/proof", nil, sees},
 	{"POST /console/campaigns/{id}/proof", url.Values{}, runs},
 	{"POST /console/campaigns/{id}/proof/stop", url.Values{}, runs},
@@ -47,9 +55,13 @@ var surface = []struct {
 var (
 	sees   = [5]int{200, 200, 200, 200, 303}
 	runs   = [5]int{303, 303, 403, 403, 303}
+	looks  = [5]int{200, 200, 200, 403, 303}
 	reads  = [5]int{200, 200, 403, 403, 303}
 	admins = [5]int{200, 403, 403, 403, 303}
 )
+
+// inPath fills in what a path names: there is a campaign, and nothing else.
+var inPath = strings.NewReplacer("{id}", "spring", "{number}", "7", "{letter}", "7", "{key}", "none")
 
 func TestEachRoleGetsItsPages(t *testing.T) {
 	for _, row := range surface {
@@ -65,7 +77,7 @@ func TestEachRoleGetsItsPages(t *testing.T) {
 				}
 				b.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 				method, path, _ := strings.Cut(row.operation, " ")
-				got := b.do(method, strings.ReplaceAll(path, "{id}", "spring"), row.form, nil)
+				got := b.do(method, inPath.Replace(path), row.form, nil)
 				if got.status != row.status[n] {
 					t.Errorf("%q: %d, want %d: %s", role, got.status, row.status[n], got.text())
 				}

@@ -16,8 +16,13 @@ type Step struct {
 // Course returns how a campaign was issued: at most so many of its coupons, in number order, evenly spread between 1 and last.
 // Numbers are given in the order of time, so this draws the whole course, and costs as many look-ups however many
 // coupons there are. It skips numbers without a coupon.
-func (l *Ledger) Course(ctx context.Context, id firstcome.CampaignID, last int64, most int) (steps []Step, err error) {
-	err = inChunks(spread(last, most), func(numbers []int64) error {
+func (l *Ledger) Course(ctx context.Context, id firstcome.CampaignID, last int64, most int) ([]Step, error) {
+	return l.StepsAt(ctx, id, spread(last, most))
+}
+
+// StepsAt returns the steps of these numbers, in number order. It skips numbers without a coupon.
+func (l *Ledger) StepsAt(ctx context.Context, id firstcome.CampaignID, numbers []int64) (steps []Step, err error) {
+	err = inChunks(numbers, func(numbers []int64) error {
 		args := []any{string(id)}
 		for _, number := range numbers {
 			args = append(args, number)

@@ -1,0 +1,275 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// A customerPage says what became of one customer.
+type customerPage struct {
+	User, Code, Campaign string // as they were asked for
+	Wrong                string
+	Of                   *campaignRow // nil: no campaign was named
+	Found                []customerCoupon
+	Place                *firstcome.Place
+	Sentence             string // for support to copy; empty: there is nothing to tell yet
+	Asked                bool
+	More                 bool // the user has coupons of further campaigns
+}
+
+// A customerCoupon is a coupon with what happened to it.
+type customerCoupon struct {
+	firstcome.Coupon
+	Events []event
+}
+
+// An event happened to a customer.
+type event struct {
+	What string
+	At   time.Time // zero: when is not known
+	Note string
+}
+
+// walletRows is how many campaigns a customer's page shows.
+const walletRows = 50
+
+func (c *Console) showCustomer(v *view) error {
+	get := func(name string) string { return strings.TrimSpace(v.r.FormValue(name)) }
+	page := customerPage{User: get("user_id"), Code: get("code"), Campaign: get("campaign")}
+	status := http.StatusOK
+	if page.User != "" || page.Code != "" {
+		page.Asked = true
+		if err := c.lookUp(v, &page); err != nil {
+			return err
+		}
+	}
+	if page.Wrong != "" {
+		status = http.StatusUnprocessableEntity
+	}
+	return v.render(status, "customer", v.say("고객 조회", "One customer"), page)
+}
+
+// lookUp finds what there is of a user, or of who holds a code.
+func (c *Console) lookUp(v *view, page *customerPage) error {
+	var user firstcome.UserID
+	var code string
+	var err error
+	if page.User != "" {
+		if user, err = firstcome.ParseUserID(page.User); err != nil {
+			page.Wrong = err.Error()
+			return nil
+		}
+	}
+	if page.Code != "" {
+		if code, err = firstcome.ParseCode(page.Code); err != nil {
+			page.Wrong = v.say("쿠폰 코드는 U를 뺀 글자와 숫자 16자입니다.", "A coupon code has 16 letters and digits, without U.")
+			return nil
+		}
+	}
+	if page.Campaign == "" {
+		if code != "" {
+			page.Wrong = v.say("코드로 찾으려면 캠페인도 적어 주세요.", "Name the campaign, too, to look for a code.")
+			return nil
+		}
+		return c.wallet(v, page, user)
+	}
+	id, err := firstcome.ParseCampaignID(page.Campaign)
+	if err != nil {
+		return firstcome.ErrNoCampaign
+	}
+	s, err := c.Ledger.Campaign(v.r.Context(), id)
+	if err != nil {
+		return err
+	}
+	row := rowOf(&s)
+	page.Of = &row
+	if code != "" {
+		found, err := c.find(v, id, ledger.Choice{Code: code, Page: ledger.Page{Voided: true}})
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		user = found[0].User
+	}
+	return c.inCampaign(v, page, &s, user)
+}
+
+// find looks coupons up. One person at a time looks for a code, since that takes processor time that claims need.
+func (c *Console) find(v *view, id firstcome.CampaignID, choice ledger.Choice) ([]firstcome.Coupon, error) {
+	if choice.Code != "" {
+		select {
+		case c.searches <- struct{}{}:
+			defer func() { <-c.searches }()
+		case <-v.r.Context().Done():
+			return nil, firstcome.ErrBusy
+		}
+	}
+	for {
+		found, next, err := c.Ledger.Find(v.r.Context(), id, choice)
+		if err != nil || len(found) > 0 || next == 0 {
+			return found, err
+		}
+		choice.After = next
+	}
+}
+
+// wallet finds a user's coupons in force, in all campaigns.
+func (c *Console) wallet(v *view, page *customerPage, user firstcome.UserID) error {
+	found, err := c.Ledger.Wallet(v.r.Context(), user, "", walletRows+1)
+	if err != nil {
+		return err
+	}
+	page.More = len(found) > walletRows
+	for _, coupon := range found[:min(len(found), walletRows)] {
+		page.Found = append(page.Found, customerCoupon{coupon, v.happened(coupon, time.Time{}, nil)})
+	}
+	return nil
+}
+
+// inCampaign finds all that happened to a user in one campaign.
+func (c *Console) inCampaign(v *view, page *customerPage, s *ledger.Status, user firstcome.UserID) error {
+	ctx := v.r.Context()
+	found, err := c.find(v, s.ID, ledger.Choice{User: user, Page: ledger.Page{Voided: true}})
+	if err != nil {
+		return err
+	}
+	place, held, err := c.Places.Place(ctx, s.ID, user)
+	switch {
+	case errors.Is(err, firstcome.ErrNoTicket):
+	case err != nil:
+		return err
+	case held.Number == 0:
+		page.Place = &place
+	default:
+		known := false
+		for _, coupon := range found {
+			known = known || coupon.Number == held.Number
+		}
+		if !known { // decided, and not in the ledger yet
+			found = append(found, held)
+		}
+	}
+	log, err := c.Ledger.AuditLog(ctx, ledger.LogFilter{Campaign: s.ID, User: user, Limit: 100})
+	if err != nil {
+		return err
+	}
+	names, err := c.keyNames(v)
+	if err != nil {
+		return err
+	}
+	for _, coupon := range found {
+		var voided *recordLine
+		for n := range log {
+			if log[n].Number == coupon.Number && strings.HasSuffix(log[n].Action, ".void") {
+				line := v.lineOf(&log[n], names)
+				voided = &line
+			}
+		}
+		steps, err := c.Ledger.StepsAt(ctx, s.ID, []int64{coupon.Number})
+		if err != nil {
+			return err
+		}
+		var recorded time.Time
+		if len(steps) > 0 {
+			recorded = steps[0].RecordedAt
+		}
+		page.Found = append(page.Found, customerCoupon{coupon, v.happened(coupon, recorded, voided)})
+	}
+	page.User = string(user)
+	page.Sentence = v.sentence(s, page)
+	return nil
+}
+
+// happened returns what happened to a coupon, in order.
+func (v *view) happened(c firstcome.Coupon, recorded time.Time, voided *recordLine) (events []event) {
+	if c.Ticket > 0 {
+		events = append(events, event{What: v.say("줄을 섰습니다: 순번 %s", "stood in line: ticket %s", v.lang.number(c.Ticket))})
+	}
+	events = append(events, event{What: v.say("발급되었습니다: 번호 %s", "was issued number %s", v.lang.number(c.Number)), At: c.IssuedAt})
+	switch {
+	case !recorded.IsZero():
+		events = append(events, event{What: v.say("장부에 기록되었습니다", "was recorded in the ledger"), At: recorded})
+	case !c.Recorded:
+		events = append(events, event{What: v.say("장부에 기록되는 중입니다", "is on its way to the ledger")})
+	}
+	if !c.VoidedAt.IsZero() {
+		e := event{What: v.say("회수되었습니다", "was voided"), At: c.VoidedAt}
+		if voided != nil {
+			e.Note = voided.Actor + ": " + voided.Note
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+// sentence is what support may tell the customer.
+func (v *view) sentence(s *ledger.Status, page *customerPage) string {
+	var voided *firstcome.Coupon
+	for n := range page.Found {
+		c := &page.Found[n].Coupon
+		if c.VoidedAt.IsZero() {
+			return v.say("고객님은 %s에 ‘%s’ 쿠폰 %s번을 받으셨습니다. 코드는 %s입니다.", "You got number %[3]s of “%[2]s” at %[1]s. Your code is %[4]s.",
+				exact(c.IssuedAt), s.Name, v.lang.number(c.Number), c.Code)
+		}
+		voided = c
+	}
+	switch state := page.Of.State; {
+	case page.Place != nil:
+		return v.say("고객님은 지금 줄을 서 계십니다. 순번은 %s, 앞에 %s명이 있습니다.", "You are in line: your ticket is %s, and %s people are ahead of you.",
+			v.lang.number(page.Place.Ticket), v.lang.number(page.Place.Ahead))
+	case voided != nil:
+		return v.say("고객님이 받으셨던 ‘%s’ 쿠폰 %s번은 %s에 회수되었습니다.", "Your coupon number %[2]s of “%[1]s” was taken back at %[3]s.", s.Name, v.lang.number(voided.Number), exact(voided.VoidedAt))
+	case !s.SoldOutAt.IsZero():
+		return v.say("‘%s’ 쿠폰은 준비한 %s장이 %s에 모두 나가 고객님은 받지 못하셨습니다.", "All %[2]s coupons of “%[1]s” were gone at %[3]s, and you did not get one.", s.Name, v.lang.quantity(s.Quantity), exact(s.SoldOutAt))
+	case state == "not_open":
+		return v.say("‘%s’ 쿠폰은 %s에 열립니다. 고객님은 아직 받지 않으셨습니다.", "“%s” opens at %s. You have no coupon yet.", s.Name, exact(s.OpensAt))
+	case state == "closed":
+		return v.say("‘%s’ 쿠폰은 마감되었고, 고객님은 받지 않으셨습니다.", "“%s” is closed, and you have no coupon of it.", s.Name)
+	case state == "paused":
+		return v.say("‘%s’ 쿠폰은 잠시 멈춰 있습니다. 고객님은 아직 받지 않으셨습니다.", "“%s” is paused. You have no coupon yet.", s.Name)
+	}
+	return v.say("고객님은 ‘%s’ 쿠폰을 아직 받지 않으셨습니다. 지금 받으실 수 있습니다.", "You have no coupon of “%s” yet. You can get one now.", s.Name)
+}
+
+// maxReason is the length of the longest reason for a void, in bytes, as the API has it.
+const maxReason = 500
+
+// reason returns why a form voids something.
+func (v *view) reason() (string, error) {
+	reason := strings.TrimSpace(v.r.PostFormValue("reason"))
+	if reason == "" || len(reason) > maxReason || strings.ContainsRune(reason, 0) {
+		return "", &firstcome.FieldError{Field: v.say("사유", "reason"), Reason: v.say("1자에서 %d바이트까지 적어 주세요", "must have 1 to %d bytes", maxReason)}
+	}
+	return reason, nil
+}
+
+// voidCoupon takes one coupon back.
+func (c *Console) voidCoupon(v *view) error {
+	id, err := v.campaign()
+	if err != nil {
+		return err
+	}
+	number, err := strconv.ParseInt(v.r.PathValue("number"), 10, 64)
+	if err != nil || number < 1 {
+		return firstcome.ErrNoCoupon
+	}
+	reason, err := v.reason()
+	if err != nil {
+		return err
+	}
+	coupon, err := c.Operator.Void(v.r.Context(), v.who.Actor, id, number, reason)
+	if err != nil {
+		return err
+	}
+	query := url.Values{"campaign": {string(id)}, "done": {"voided"}}
+	if user := v.r.PostFormValue("user_id"); user == string(coupon.User) { // who is not told the user by the void
+		query.Set("user_id", user)
+	}
+	return v.lead(Root + "/customer?" + query.Encode())
+}

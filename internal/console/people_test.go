@@ -1,0 +1,152 @@
+package console_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
+	now := time.Date(2026, 11, 23, 1, 0, 3, 214_000_000, time.UTC)
+	h := openHouse(t, func(h *house) { h.now = func() time.Time { return now } })
+	id := h.campaign("spring", 3)
+	h.claim(id, "mina", "jun", "sua", "late")
+	h.config.Operator.Create(t.Context(), "a test", "line", firstcome.Terms{Name: "줄", Quantity: 1, Answer: firstcome.Recorded, Pace: &firstcome.Pace{}})
+	h.claim("line", "first", "second")
+	stage.Must(t, stage.Err(h.config.Operator.Void(t.Context(), "a test", id, 2, "asked for it")))
+	code := stage.Secret().Code(id, 3)
+	b := h.browser()
+	for _, one := range []struct {
+		query string
+		want  []string
+	}{
+		{"user_id=mina&campaign=spring", []string{"You got number 1 of “추석 spring” at 2026-11-23 10:00:03.214", "was issued number 1", "was recorded in the ledger"}},
+		{"user_id=jun&campaign=spring", []string{"Your coupon number 2 of “추석 spring” was taken back", "was voided", "a test: asked for it"}},
+		{"user_id=late&campaign=spring", []string{"You have no coupon of “추석 spring” yet. You can get one now."}},
+		{"code=" + code + "&campaign=spring", []string{"You got number 3"}},
+		{"code=" + strings.ToLower(code[:4]+"-"+code[4:]) + "&campaign=spring", []string{"You got number 3"}},
+		{"user_id=second&campaign=line", []string{"In line now", "your ticket is 2, and 1 people are ahead"}},
+		{"user_id=mina", []string{"was issued number 1"}},
+		{"user_id=nobody", []string{"Name the campaign, too, to see why"}},
+	} {
+		got := b.get("/console/customer?" + one.query)
+		for _, want := range one.want {
+			if got.status != http.StatusOK || !strings.Contains(got.text(), want) {
+				t.Errorf("%s: %d, no %q in %s", one.query, got.status, want, got.text())
+			}
+		}
+	}
+	h.claim(id, "again")
+	now = now.Add(time.Second) // stock that came back cools before it is sold out again
+	h.claim(id, "again", "later")
+	if got := b.get("/console/customer?user_id=late&campaign=spring").text(); !strings.Contains(got, "All 3 coupons of “추석 spring” were gone at 2026-11-23 10:00:0") {
+		t.Errorf("sold out: %s", got)
+	}
+	for _, query := range []string{"code=" + code, "code=nonsense&campaign=spring", "user_id=%00&campaign=spring"} {
+		if got := b.get("/console/customer?" + query); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `class="wrong"`) {
+			t.Errorf("%s: %d %s", query, got.status, got.text())
+		}
+	}
+}
+
+func TestACouponIsVoidedWithAReasonFromItsCustomersPage(t *testing.T) {
+	h := openHouse(t, withKeys)
+	id := h.campaign("spring", 3)
+	h.claim(id, "mina")
+	plain, key := h.key(firstcome.Support)
+	b := h.login(plain)
+	if got := b.post("/console/campaigns/spring/coupons/1/void", url.Values{"reason": {" "}}); got.status != http.StatusUnprocessableEntity {
+		t.Errorf("without a reason: %d", got.status)
+	}
+	got := b.post("/console/campaigns/spring/coupons/1/void", url.Values{"reason": {"wrong benefit"}, "user_id": {"mina"}})
+	if got.path != "/console/customer" || !strings.Contains(got.text(), key.Name+": wrong benefit") {
+		t.Errorf("voided: %d at %s: %s", got.status, got.path, got.text())
+	}
+	if s := h.status(id); s.InForce != 0 {
+		t.Errorf("%d are in force", s.InForce)
+	}
+	if got := b.post("/console/campaigns/spring/coupons/1/void", url.Values{"reason": {"again"}}); got.status != http.StatusConflict {
+		t.Errorf("again: %d", got.status)
+	}
+}
+
+func TestSupportSeesCouponsMasked(t *testing.T) {
+	h := openHouse(t, withKeys)
+	id := h.campaign("spring", 3)
+	h.claim(id, "mina-4711")
+	code := stage.Secret().Code(id, 1)
+	for role, sees := range map[firstcome.Role]bool{firstcome.Admin: true, firstcome.Operator: true, firstcome.Support: false} {
+		plain, _ := h.key(role)
+		got := h.login(plain).get("/console/campaigns/spring/coupons").body
+		if strings.Contains(got, "mina-4711") != sees || strings.Contains(got, code) != sees {
+			t.Errorf("%s sees the user %v", role, !sees)
+		}
+	}
+}
+
+func TestCouponsArePagedThroughWithoutAGap(t *testing.T) {
+	h := openHouse(t)
+	id := h.campaign("spring", 1000)
+	for n := range 130 {
+		h.claim(id, fmt.Sprint("user-", n))
+	}
+	stage.Must(t, stage.Err(h.config.Operator.Void(t.Context(), "a test", id, 60, "r")))
+	b := h.browser()
+	for query, want := range map[string]int{"": 129, "?voided=yes": 130, "?from=100": 31} {
+		path, rows := "/console/campaigns/spring/coupons"+query, 0
+		for path != "" {
+			page := b.get(path)
+			rows += strings.Count(page.body, `<th scope="row">`)
+			next := regexp.MustCompile(`rel="next" href="([^"]*)"`).FindStringSubmatch(page.body)
+			path = ""
+			if next != nil {
+				path = strings.ReplaceAll(next[1], "&amp;", "&")
+			}
+		}
+		if rows != want {
+			t.Errorf("%q: %d rows, want %d", query, rows, want)
+		}
+	}
+}
+
+func TestABulkVoidShowsFirstAndNeedsTheNameTyped(t *testing.T) {
+	h := openHouse(t)
+	id := h.campaign("spring", 100)
+	for n := range 20 {
+		h.claim(id, fmt.Sprint("user-", n))
+	}
+	stage.Must(t, stage.Err(h.config.Operator.Void(t.Context(), "a test", id, 5, "r")))
+	b := h.browser()
+	form := url.Values{"numbers": {"3 4-6\n1,000 4"}, "reason": {"a mistake"}}
+	dry := b.post("/console/campaigns/spring/coupons/void", form)
+	if dry.status != http.StatusOK || !strings.Contains(dry.text(), "voided 3 coupons") || !strings.Contains(dry.text(), "voided already: 1 · numbers not in the ledger: 1") {
+		t.Errorf("shown first: %d %s", dry.status, dry.text())
+	}
+	if s := h.status(id); s.InForce != 19 {
+		t.Fatalf("showing changed it: %d in force", s.InForce)
+	}
+	form.Set("version", dry.version())
+	form.Set("typed", "winter")
+	if b.post("/console/campaigns/spring/coupons/void", form); h.status(id).InForce != 19 {
+		t.Fatal("another name was taken")
+	}
+	form.Set("typed", "spring")
+	if got := b.post("/console/campaigns/spring/coupons/void", form); got.status != http.StatusOK || h.status(id).InForce != 16 {
+		t.Errorf("done: %d, %d in force: %s", got.status, h.status(id).InForce, got.text())
+	}
+	if got := b.post("/console/campaigns/spring/coupons/void", form); got.status != http.StatusPreconditionFailed {
+		t.Errorf("the same form again: %d", got.status)
+	}
+	for _, numbers := range []string{"", "none", "5-3", "0", "-1", "1-99999", "1;2"} {
+		if got := b.post("/console/campaigns/spring/coupons/void", url.Values{"numbers": {numbers}, "reason": {"r"}}); got.status != http.StatusUnprocessableEntity {
+			t.Errorf("numbers %q: %d", numbers, got.status)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// A Journal is what a node knows of the way from the gate to the ledger.
+type Journal struct {
+	Gate string // the name that campaigns have for it
+	// Lag returns how far the ledger is behind the gate, of each campaign with unrecorded coupons.
+	Lag func(context.Context) ([]flow.Lag, error)
+	// Recorder returns this node's recorder; nil: it records nothing.
+	Recorder func() flow.RecorderStats
+}
+
+// A recordingPage shows what is on its way to the ledger, and what does not get there.
+type recordingPage struct {
+	Remote   bool // there is a gate beside the ledger
+	Lags     []flow.Lag
+	Backlog  *int64 // nil: unknown
+	Oldest   *time.Duration
+	Recorder *flow.RecorderStats // nil: this node records nothing
+	Letters  []ledger.DeadLetter
+	More     int64 // where the next letters begin; 0: there are none
+	Resolved bool
+	Lost     []lostNumbers
+}
+
+// LostNumbers are numbers of a campaign that its gate lost.
+type lostNumbers struct {
+	Campaign firstcome.CampaignID
+	Ranges   []ledger.Range
+}
+
+const lettersPerPage = 50
+
+func (c *Console) showRecording(v *view) error {
+	ctx := v.r.Context()
+	page := recordingPage{Remote: c.Journal != nil, Resolved: v.r.FormValue("resolved") != ""}
+	after, _ := strconv.ParseInt(v.r.FormValue("after"), 10, 64) // of a link of ours
+	var err error
+	page.Letters, err = c.Ledger.DeadLetters(ctx, ledger.Letters{After: after, Limit: lettersPerPage + 1, Resolved: page.Resolved})
+	if err != nil {
+		return err
+	}
+	if len(page.Letters) > lettersPerPage {
+		page.Letters = page.Letters[:lettersPerPage]
+		page.More = page.Letters[lettersPerPage-1].ID
+	}
+	if c.Journal != nil {
+		c.backlog(v, &page)
+	}
+	if page.Lost, err = c.lost(v); err != nil {
+		return err
+	}
+	return v.render(http.StatusOK, "recording", v.say("기록 지연", "Recording"), page)
+}
+
+// backlog asks the gate what is on its way. Without an answer it is unknown.
+func (c *Console) backlog(v *view, page *recordingPage) {
+	if c.Journal.Recorder != nil {
+		stats := c.Journal.Recorder()
+		page.Recorder = &stats
+	}
+	lags, err := c.Journal.Lag(v.r.Context())
+	if err != nil {
+		return
+	}
+	page.Lags = lags
+	all, oldest := int64(0), time.Duration(0)
+	for _, l := range lags {
+		all, oldest = all+l.Numbers, max(oldest, l.Oldest)
+	}
+	page.Backlog, page.Oldest = &all, &oldest
+}
+
+// lost returns the lost numbers of the campaigns that a gate decides.
+func (c *Console) lost(v *view) (all []lostNumbers, err error) {
+	if c.Journal == nil {
+		return nil, nil
+	}
+	campaigns, err := c.Ledger.Campaigns(v.r.Context(), "", 1000)
+	for n := range campaigns {
+		if err != nil || !campaigns[n].Remote() {
+			continue
+		}
+		var ranges []ledger.Range
+		if ranges, err = c.Ledger.Lost(v.r.Context(), campaigns[n].ID); len(ranges) > 0 {
+			all = append(all, lostNumbers{campaigns[n].ID, ranges})
+		}
+	}
+	return all, err
+}
+
+// letter returns the dead letter that the path names.
+func (v *view) letter() (int64, error) {
+	letter, err := strconv.ParseInt(v.r.PathValue("letter"), 10, 64)
+	if err != nil {
+		return 0, firstcome.ErrNoDeadLetter
+	}
+	return letter, nil
+}
+
+func (c *Console) replayLetter(v *view) error {
+	letter, err := v.letter()
+	if err != nil {
+		return err
+	}
+	if _, err := c.Operator.Replay(v.r.Context(), v.who.Actor, letter); err != nil {
+		return err
+	}
+	return v.lead(Root + "/recording?done=replayed")
+}
+
+func (c *Console) voidLetter(v *view) error {
+	letter, err := v.letter()
+	if err != nil {
+		return err
+	}
+	reason, err := v.reason()
+	if err != nil {
+		return err
+	}
+	if _, err := c.Operator.VoidLetter(v.r.Context(), v.who.Actor, letter, reason); err != nil {
+		return err
+	}
+	return v.lead(Root + "/recording?done=voided")
+}
