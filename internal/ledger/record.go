@@ -211,6 +211,9 @@ func (r *recording) leaveLetters() error {
 		return nil
 	}
 	letters, err := r.lettersOf(r.fresh)
+	if len(letters) == 0 { // as nearly always: to name a coupon's letter takes longer than anything else here
+		return err
+	}
 	r.fresh = slices.DeleteFunc(r.fresh, func(c firstcome.Coupon) bool {
 		is := slices.Contains(letters[c.Number], letterSource(c))
 		if is {
