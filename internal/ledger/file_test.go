@@ -13,6 +13,7 @@ import (
 // TestF55TheLockIsOfTheFileByWhateverNameItIsOpened opens one ledger by two names, one after the other, before
 // there is a file and behind it.
 func TestF55TheLockIsOfTheFileByWhateverNameItIsOpened(t *testing.T) {
+	t.Parallel()
 	for what, second := range map[string]string{
 		"a link beside it":    "data/link.db",
 		"a link elsewhere":    "link.db",

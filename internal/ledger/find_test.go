@@ -67,6 +67,7 @@ func TestACodeOfAnotherSecretIsNotGuessedAt(t *testing.T) {
 // TestACodeIsLookedForInParts has a campaign of more numbers than are tried at once. The last one's
 // code is found by who goes on.
 func TestACodeIsLookedForInParts(t *testing.T) {
+	t.Parallel()
 	const last = 5_000_001
 	name := services.Ledgers[services.SQLite](t) // no database has a part in it
 	l, stop := serve(t, name, ledger.Options{})

@@ -71,11 +71,18 @@ func (s *killable) Kill() error {
 	return nil
 }
 
-func TestTheSQLiteGateConforms(t *testing.T) { conform.Gate(t, newKillable) }
+func TestTheSQLiteGateConforms(t *testing.T) {
+	t.Parallel()
+	conform.Gate(t, newKillable)
+}
 
-func TestTheSQLiteGatesLinesConform(t *testing.T) { conform.Line(t, newKillable) }
+func TestTheSQLiteGatesLinesConform(t *testing.T) {
+	t.Parallel()
+	conform.Line(t, newKillable)
+}
 
 func TestClaimsAndChangesThroughAnIssuerAreLinearizable(t *testing.T) {
+	t.Parallel()
 	conform.Linearizable(t, newKillable)
 }
 

@@ -80,6 +80,7 @@ func (p *planned) reads(l *Ledger, size int) {
 // campaign, alone and beside others, then small batches, of which it keeps plans, and then large ones: rows that are read follow the
 // claims, and not the size of the table.
 func TestAPlanMadeForAFewCouponsIsNotKeptForMany(t *testing.T) {
+	t.Parallel()
 	for kind, analyze := range map[services.Kind]string{services.PostgreSQL: `ANALYZE`, services.MariaDB: `ANALYZE TABLE coupons, campaigns, changes, dead_letters, tickets`} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()

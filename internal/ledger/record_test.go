@@ -70,6 +70,7 @@ func (b book) Another() flow.Keeper {
 }
 
 func TestF41F42F44F45F51TheLedgerConforms(t *testing.T) {
+	t.Parallel()
 	for kind, database := range services.Ledgers {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

@@ -21,21 +21,23 @@ import (
 
 func TestMain(m *testing.M) { services.Main(m) }
 
-// onEach runs a test with the name of a new ledger in each kind of database.
+// onEach runs a test with the name of a new ledger in each kind of database, beside other tests.
 func onEach(t *testing.T, test func(t *testing.T, name string)) {
+	t.Parallel() // they wait for their servers
 	for kind, database := range services.Ledgers {
 		t.Run(kind, func(t *testing.T) {
-			t.Parallel() // they wait for their servers
+			t.Parallel()
 			test(t, database(t))
 		})
 	}
 }
 
-// onServers runs a test on each kind of database that nodes may share.
+// onServers runs a test on each kind of database that nodes may share, beside other tests.
 func onServers(t *testing.T, test func(t *testing.T, kind services.Kind)) {
+	t.Parallel() // they wait for their servers
 	for _, kind := range []services.Kind{services.MariaDB, services.PostgreSQL} {
 		t.Run(string(kind), func(t *testing.T) {
-			t.Parallel() // they wait for their servers
+			t.Parallel()
 			test(t, kind)
 		})
 	}

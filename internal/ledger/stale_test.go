@@ -63,6 +63,7 @@ func (l *halting) during(begin func(), waiting ...func()) {
 // TestNumberFourOfThreeIsNeitherAnsweredNorRecorded changes the row of a campaign behind the
 // writer, which remembers it as it was: P1 is held against the row, in the claim's own transaction.
 func TestNumberFourOfThreeIsNeitherAnsweredNorRecorded(t *testing.T) {
+	t.Parallel()
 	const recorded = `INSERT INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position) VALUES `
 	for name, c := range map[string]struct {
 		quantity int64 // before
