@@ -13,11 +13,13 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/console"
+	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/figures"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/httpd"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/ops"
+	"github.com/firstcome/firstcome/internal/redis"
 )
 
 // consoleConnections are the console's own, where it has an address of its own: a crowd of claims cannot take them.
@@ -37,7 +39,7 @@ func (n *node) openConsole(api *httpd.Config, places flow.Places) {
 	}
 	n.watcher = figures.NewWatcher(n.ledger, gate, &figures.Alone{Node: self, Counter: n.counter})
 	config := console.Config{
-		Watcher: n.watcher, Prove: n.prove, Excel: n.api.Excel,
+		Watcher: n.watcher, Prove: n.prove, Doctor: n.examine, Excel: n.api.Excel,
 		Ledger: n.ledger, Places: places, Operator: n.operator, Auth: n.auth, Secret: n.secret, Secure: n.flags.files.tls != nil, Log: n.log,
 	}
 	if n.remote != nil {
@@ -50,6 +52,24 @@ func (n *node) openConsole(api *httpd.Config, places flow.Places) {
 		return
 	}
 	api.Handler = besideAPI(pages, api.Handler)
+}
+
+// examine looks at the ledger, the gate and this machine, as firstcome doctor does. It takes nothing that this node has.
+func (n *node) examine(ctx context.Context) (found doctor.Findings) {
+	path := n.flags.Ledger.path()
+	found = append(found, ledger.Examine(ctx, path)...)
+	if gate := n.flags.Gate.url(); gate != "" {
+		found = append(found, redis.Examine(ctx, redis.Options{URL: gate, AnyEviction: n.flags.AnyEviction})...)
+	}
+	last, err := n.ledger.LastDecision(ctx)
+	if err == nil {
+		found.MachineClock(last)
+	}
+	found.OpenFiles(int(n.flags.MaxConnections))
+	for i := range found {
+		found[i].Found = mask(found[i].Found, nil)
+	}
+	return found
 }
 
 // journal returns what the node knows of the way from its gate to the ledger.

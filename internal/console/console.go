@@ -23,6 +23,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/figures"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
@@ -39,6 +40,8 @@ type Config struct {
 	Journal  *Journal // nil: the ledger decides
 	// Excel answers with all coupons of a campaign, as api.Server.Excel does.
 	Excel func(w http.ResponseWriter, r *http.Request, of ledger.Status) error
+	// Doctor examines this node's set-up; nil: nobody does.
+	Doctor func(context.Context) doctor.Findings
 	// Prove audits a campaign for its page.
 	Prove Prove
 	Auth  *auth.Authenticator
@@ -76,10 +79,11 @@ type Gate interface {
 // A Console serves the pages. Make one with New.
 type Console struct {
 	Config
-	seal   *seal
-	sheets map[language]*sheets
-	assets assets
-	prover *prover
+	seal    *seal
+	sheets  map[language]*sheets
+	assets  assets
+	prover  *prover
+	checkup checkup
 
 	searches chan struct{} // one person at a time looks for a code
 

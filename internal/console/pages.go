@@ -57,6 +57,7 @@ func (c *Console) pages() []page {
 		{"GET", "/campaigns/{id}/changes", run, c.showRecords, short},
 
 		{"GET", "/customer", look, c.showCustomer, short},
+		{"GET", "/health", see, c.showHealth, short},
 		{"GET", "/recording", run, c.showRecording, short},
 		{"POST", "/dead-letters/{letter}/replay", run, c.replayLetter, short},
 		{"POST", "/dead-letters/{letter}/void", run, c.voidLetter, short},

@@ -5,10 +5,13 @@ import (
 	"embed"
 	"html/template"
 	"io/fs"
+	"math"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/dustin/go-humanize"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/doctor"
@@ -205,7 +208,7 @@ type sheets struct{ byName map[string]*template.Template }
 
 func parseSheets(l language, a *assets) *sheets {
 	shared := template.New("").Funcs(template.FuncMap{
-		"t": l.say, "number": l.number, "quantity": l.quantity, "date": l.date, "span": l.span, "percent": percent, "rate": rate, "field": fieldOf, "linefields": lineFieldsOf, "grade": gradeOf, "utc": utc, "exact": exact, "millis": millis, "asset": a.path,
+		"t": l.say, "number": l.number, "quantity": l.quantity, "date": l.date, "span": l.span, "percent": percent, "rate": rate, "whole": func(n *float64) string { return humanize.CommafWithDigits(math.Round(*n), 0) }, "field": fieldOf, "linefields": lineFieldsOf, "grade": gradeOf, "utc": utc, "exact": exact, "millis": millis, "asset": a.path,
 		"nav": navTo, "tab": tabTo,
 	})
 	shared = template.Must(shared.ParseFS(pageFiles, "pages/layout.html", "pages/parts/*.html"))

@@ -21,6 +21,9 @@ type Node struct {
 // Key names the node.
 func (n *Node) Key() string { return n.Host + " " + n.Listen }
 
+// Silent tells that a running node has not been heard for too long.
+func (n *Node) Silent() bool { return n.StoppedAt.IsZero() && n.Now.Sub(n.SeenAt) > GoneAfter }
+
 // Nodes are all that said something of themselves.
 type Nodes interface {
 	Nodes(ctx context.Context) ([]Node, error)

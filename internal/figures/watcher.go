@@ -208,7 +208,7 @@ func (c *course) hear(s *Sample, id firstcome.CampaignID, nodes []Node, failed b
 			continue
 		}
 		s.Nodes++
-		if age > GoneAfter {
+		if node.Silent() {
 			s.Gone = append(s.Gone, node.Key())
 			continue
 		}

@@ -23,3 +23,10 @@ const exact = new Intl.DateTimeFormat(document.documentElement.lang, {dateStyle:
 for (const time of document.querySelectorAll('time[datetime]')) {
 	time.title = `${exact.format(new Date(time.dateTime))} · ${time.title}`;
 }
+
+// A page that shows something under way loads again, unless somebody is typing or has gone elsewhere.
+const again = document.querySelector('[data-reload]');
+if (again) {
+	const reload = () => document.hidden || document.activeElement?.matches('input, textarea, select') ? setTimeout(reload, 1000) : location.reload();
+	setTimeout(reload, again.dataset.reload * 1000);
+}

@@ -1,0 +1,150 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/firstcome/firstcome/internal/doctor"
+	"github.com/firstcome/firstcome/internal/figures"
+)
+
+// A healthPage draws the flow once, and lists the nodes and what doctor found.
+type healthPage struct {
+	Edges    []edge
+	Nodes    []nodeRow
+	Unheard  bool // the nodes could not be read
+	Findings doctor.Findings
+	Examined time.Time
+}
+
+// An edge of the flow leads to the next part of it.
+type edge struct {
+	From  string   // the part before it
+	Rate  *float64 // a second; nil: unknown
+	State string   // ok, warn or bad; empty: unknown
+	Note  string
+}
+
+// A nodeRow is a node with whether it is heard.
+type nodeRow struct {
+	figures.Node
+	Age  time.Duration
+	Gone bool
+}
+
+// doctorEvery is how long findings are shown before they are looked for again.
+const doctorEvery = 30 * time.Second
+
+// A checkup remembers what the page before saw.
+type checkup struct {
+	mu       sync.Mutex // guards what follows
+	findings doctor.Findings
+	examined time.Time
+	at       time.Time
+	totals   map[string]uint64 // claims by kind, over all nodes
+}
+
+func (c *Console) showHealth(v *view) error {
+	ctx := v.r.Context()
+	page := healthPage{}
+	nodes, err := c.Watcher.Nodes.Nodes(ctx)
+	page.Unheard = err != nil
+	totals := map[string]uint64{}
+	for _, n := range nodes {
+		if !n.StoppedAt.IsZero() {
+			continue
+		}
+		row := nodeRow{Node: n, Age: n.Now.Sub(n.SeenAt)}
+		row.Gone = n.Silent()
+		page.Nodes = append(page.Nodes, row)
+		for _, counts := range n.Campaigns {
+			for _, k := range figures.Kinds() {
+				totals[k.String()] += counts.Claims[k]
+			}
+		}
+	}
+	rates := c.checkup.rates(c.Clock(), totals)
+	page.Findings, page.Examined = c.checkup.examine(ctx, c.Doctor, c.Clock())
+	page.Edges = v.edges(ctx, rates)
+	return v.render(http.StatusOK, "health", v.say("상태", "Health"), page)
+}
+
+// rates returns claims a second since the page before, by kind; nil if there was none.
+func (u *checkup) rates(now time.Time, totals map[string]uint64) map[string]float64 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	before, at := u.totals, u.at
+	u.totals, u.at = totals, now
+	passed := now.Sub(at).Seconds()
+	if before == nil || passed <= 0 || passed > time.Minute.Seconds() {
+		return nil
+	}
+	rates := map[string]float64{}
+	for kind, n := range totals {
+		if n >= before[kind] { // else a node began again
+			rates[kind] = float64(n-before[kind]) / passed
+		}
+	}
+	return rates
+}
+
+// examine returns doctor's findings, which may be some seconds old.
+func (u *checkup) examine(ctx context.Context, look func(context.Context) doctor.Findings, now time.Time) (doctor.Findings, time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if look != nil && now.Sub(u.examined) > doctorEvery {
+		u.findings, u.examined = look(ctx), now
+	}
+	return u.findings, u.examined
+}
+
+// edges returns the flow, from the claims to the facts.
+func (v *view) edges(ctx context.Context, rates map[string]float64) []edge {
+	var claims, issued *float64
+	if rates != nil {
+		all := 0.0
+		for _, rate := range rates {
+			all += rate
+		}
+		won := rates["issued"]
+		claims, issued = &all, &won
+	}
+	claimed := edge{From: v.say("요청", "claims"), Rate: claims, State: "ok"}
+	if rates["unknown"]+rates["shed"] > 0 {
+		claimed.State, claimed.Note = "bad", v.say("결과를 모르는 요청이 있습니다", "some claims end unknown")
+	}
+	_, err := v.Ledger.Campaigns(ctx, "", 1)
+	if v.Journal == nil {
+		decided := edge{From: v.say("노드", "nodes"), Rate: issued, State: "ok"}
+		if err != nil {
+			decided.State, decided.Note = "bad", v.say("장부가 답하지 않습니다", "the ledger does not answer")
+		}
+		return []edge{claimed, decided, {From: v.say("장부 = 게이트", "ledger = gate"), Rate: issued, State: decided.State}, {From: v.say("사실", "facts")}}
+	}
+	journal := edge{From: v.say("게이트", "gate"), Rate: issued, State: "ok"}
+	recorded := edge{From: v.say("저널", "journal"), State: "ok"}
+	lags, failed := v.Journal.Lag(ctx)
+	switch {
+	case failed != nil && err == nil:
+		journal.State, journal.Note = "bad", v.say("게이트가 답하지 않습니다", "the gate does not answer")
+	case len(lags) > 0:
+		all := int64(0)
+		for _, l := range lags {
+			all += l.Numbers
+		}
+		recorded.Note = v.say("밀린 쿠폰 %s", "backlog %s", v.lang.number(all))
+		if all > 10_000 {
+			recorded.State = "warn"
+		}
+	}
+	if v.Journal.Recorder != nil && v.Journal.Recorder().Breaker != "closed" {
+		recorded.State, recorded.Note = "bad", v.say("차단기가 열렸습니다", "the breaker is open")
+	}
+	kept := edge{From: v.say("장부", "ledger"), State: "ok"}
+	if err != nil {
+		recorded.State, kept.State, recorded.Note = "bad", "bad", v.say("장부가 답하지 않습니다", "the ledger does not answer")
+	}
+	return []edge{claimed, {From: v.say("노드", "nodes"), Rate: claims, State: journal.State}, journal, recorded, kept, {From: v.say("사실", "facts")}}
+}

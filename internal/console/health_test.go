@@ -1,0 +1,55 @@
+package console_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome/internal/doctor"
+	"github.com/firstcome/firstcome/internal/figures"
+)
+
+// fleet are nodes that say what the test has them say.
+type fleet []figures.Node
+
+func (f fleet) Nodes(context.Context) ([]figures.Node, error) {
+	if f == nil {
+		return nil, errors.New("no route to the database")
+	}
+	return f, nil
+}
+
+func TestHealthShowsNodesAndWhatDoctorFound(t *testing.T) {
+	at := time.Now()
+	node := func(host string, ago time.Duration) figures.Node {
+		return figures.Node{Host: host, Listen: ":8080", Role: "all", Version: "v9", StartedAt: at, SeenAt: at.Add(-ago), Now: at}
+	}
+	looked := 0
+	h := openHouse(t, func(h *house) {
+		h.config.Watcher.Nodes = fleet{node("alpha", time.Second), node("beta", time.Minute)}
+		h.config.Doctor = func(context.Context) (found doctor.Findings) {
+			looked++
+			found.Add(doctor.Warn, "the disk", "free some", "it is 93 %% full")
+			return found
+		}
+	})
+	b := h.browser()
+	got := b.get("/console/health").text()
+	for _, want := range []string{"alpha :8080", "alive 1 s ago", "gone 1 min 0 s ago", "WARN the disk it is 93 % full free some", "ledger = gate"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %s", want, got)
+		}
+	}
+	if b.get("/console/health"); looked != 1 {
+		t.Errorf("doctor looked %d times for two pages", looked)
+	}
+}
+
+func TestHealthSaysThatTheNodesCannotBeRead(t *testing.T) {
+	h := openHouse(t, func(h *house) { h.config.Watcher.Nodes = fleet(nil) })
+	if got := h.browser().get("/console/health").text(); !strings.Contains(got, "The nodes cannot be read") {
+		t.Error(got)
+	}
+}
