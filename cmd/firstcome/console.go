@@ -31,13 +31,11 @@ func (n *node) openConsole(api *httpd.Config, places flow.Places) {
 	if !own && !beside {
 		return
 	}
-	host, _ := os.Hostname() // without a name the address has to do
-	self := figures.Node{Host: host, Listen: string(n.flags.Listen), Role: n.flags.Role, Version: thisBuild().Version, StartedAt: time.Now()}
 	var gate figures.Gate
 	if n.remote != nil {
 		gate = n.remote.over
 	}
-	n.watcher = figures.NewWatcher(n.ledger, gate, &figures.Alone{Node: self, Counter: n.counter})
+	n.watcher = figures.NewWatcher(n.ledger, gate, n.nodes())
 	config := console.Config{
 		Watcher: n.watcher, Prove: n.prove, Doctor: n.examine, Excel: n.api.Excel,
 		Ledger: n.ledger, Places: places, Operator: n.operator, Auth: n.auth, Secret: n.secret, Secure: n.flags.files.tls != nil, Log: n.log,
@@ -86,6 +84,27 @@ func (n *node) journal() *console.Journal {
 		j.Recorder = r.recorder.Stats
 	}
 	return j
+}
+
+// self is what this node says of itself.
+func (n *node) self() figures.Node {
+	host, _ := os.Hostname() // without a name the address has to do
+	return figures.Node{Host: host, Listen: string(n.flags.Listen), Role: n.flags.Role, Version: thisBuild().Version, StartedAt: time.Now()}
+}
+
+// nodes are those that share the ledger.
+func (n *node) nodes() figures.Nodes {
+	if n.board == nil {
+		return &figures.Alone{Node: n.self(), Counter: n.counter}
+	}
+	return n.board
+}
+
+// openBoard has the node tell others of itself, where others share its ledger.
+func (n *node) openBoard() {
+	if ledger.OnServer(n.flags.Ledger.path()) {
+		n.board = &figures.Board{Node: n.self(), Counter: n.counter, Rows: n.ledger, Warn: n.monitor.Warn}
+	}
 }
 
 // prove audits a campaign by the tables, as firstcome audit does, and what its gate has where there is one.

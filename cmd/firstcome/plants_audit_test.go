@@ -31,11 +31,12 @@ type garden struct {
 // databases are the kinds of which a ledger may be.
 var databases = []string{"sqlite", "mysql", "postgres"}
 
-// schemaOf has queries for the tables' columns, except those that a database computes.
+// schemaOf has queries for the tables' columns, except those that a database computes, and nodes: what nodes say of themselves
+// keeps no promise.
 var schemaOf = map[string]string{
 	"sqlite":   `SELECT m.name, p.name FROM sqlite_schema m JOIN pragma_table_info(m.name) p WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%'`,
-	"mysql":    `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = DATABASE() AND extra NOT LIKE '%GENERATED%'`,
-	"postgres": `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = current_schema()`,
+	"mysql":    `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = DATABASE() AND extra NOT LIKE '%GENERATED%' AND table_name <> 'nodes'`,
+	"postgres": `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = current_schema() AND table_name <> 'nodes'`,
 }
 
 // newLedgerOn returns the name of a ledger that is not made yet, and its database beside it.

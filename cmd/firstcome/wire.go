@@ -41,6 +41,7 @@ type node struct {
 	lines    *flow.Dispatcher // nil where this node only records
 	operator *operate.Operator
 	counter  *figures.Counter
+	board    *figures.Board   // nil: no other node shares the ledger
 	watcher  *figures.Watcher // nil: there is no console
 	people   *console.Console // nil likewise
 	auth     *auth.Authenticator
@@ -82,6 +83,8 @@ func (n *node) open(ctx context.Context, admit admission) error {
 		return err
 	}
 	n.monitor.WatchLedger(n.ledger)
+	n.counter = figures.NewCounter(nil)
+	n.openBoard()
 	if n.remote != nil {
 		n.join()
 	}
@@ -105,7 +108,6 @@ func (n *node) openAPI(ctx context.Context) error {
 	if n.remote != nil {
 		gate = n.remote.over
 	}
-	n.counter = figures.NewCounter(nil)
 	queue := c.queue()
 	queue.OnBatch = n.monitor.Batch
 	n.lines = flow.NewDispatcher(gate, flow.DispatchLimits{Batch: queue.Batch, Gate: queue.Gate, OnServe: n.monitor.Served, OnLook: n.monitor.LookFailed})
@@ -258,6 +260,12 @@ func (n *node) runs() []func(context.Context) error {
 	runs := n.remote.runs()
 	if n.api != nil {
 		runs = append(runs, n.issuer.Run, n.auth.Run, n.api.Run)
+	}
+	if n.board != nil {
+		if n.board.Listen = n.address(); n.http == nil {
+			n.board.Listen = n.opsAddress() // of a recorder
+		}
+		runs = append(runs, n.board.Run)
 	}
 	if n.watcher != nil {
 		runs = append(runs, n.watcher.Run, n.people.Run)

@@ -12,9 +12,10 @@ type Node struct {
 	Host, Listen  string // together its key
 	Role, Version string
 	StartedAt     time.Time
-	SeenAt        time.Time // when it said so
-	StoppedAt     time.Time // zero: it runs, as far as it said
-	Now           time.Time // when it was read, by the same clock
+	SeenAt        time.Time     // when it said so
+	StoppedAt     time.Time     // zero: it runs, as far as it said
+	Now           time.Time     // when it was read, by the same clock
+	Every         time.Duration // in how long it says so again; 0: at once
 	Campaigns     map[firstcome.CampaignID]Counts
 }
 
@@ -22,7 +23,9 @@ type Node struct {
 func (n *Node) Key() string { return n.Host + " " + n.Listen }
 
 // Silent tells that a running node has not been heard for too long.
-func (n *Node) Silent() bool { return n.StoppedAt.IsZero() && n.Now.Sub(n.SeenAt) > GoneAfter }
+func (n *Node) Silent() bool {
+	return n.StoppedAt.IsZero() && n.Now.Sub(n.SeenAt) > GoneAfter+max(0, n.Every-busyEvery)
+}
 
 // Nodes are all that said something of themselves.
 type Nodes interface {

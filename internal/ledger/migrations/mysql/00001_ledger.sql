@@ -188,3 +188,15 @@ CREATE TABLE IF NOT EXISTS identity (
     id            BIGINT         NOT NULL PRIMARY KEY CHECK (id = 1), -- one row
     ledger        VARBINARY(64)  NOT NULL
 ) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS nodes (
+    host          VARBINARY(255) NOT NULL,
+    listen        VARBINARY(255) NOT NULL,
+    role          VARBINARY(16)  NOT NULL,
+    version       VARBINARY(64)  NOT NULL,
+    started_at    BIGINT         NOT NULL,
+    seen_at       BIGINT         NOT NULL,
+    stopped_at    BIGINT,
+    counts        MEDIUMTEXT     NOT NULL,
+    PRIMARY KEY (host, listen)
+) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;

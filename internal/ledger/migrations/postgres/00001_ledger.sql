@@ -185,3 +185,15 @@ CREATE TABLE identity (
     id            BIGINT           NOT NULL PRIMARY KEY CHECK (id = 1), -- one row
     ledger        TEXT COLLATE "C" NOT NULL
 );
+
+CREATE TABLE nodes (
+    host          TEXT COLLATE "C" NOT NULL,
+    listen        TEXT COLLATE "C" NOT NULL,
+    role          TEXT             NOT NULL,
+    version       TEXT             NOT NULL,
+    started_at    BIGINT           NOT NULL,
+    seen_at       BIGINT           NOT NULL,
+    stopped_at    BIGINT,
+    counts        TEXT             NOT NULL,
+    PRIMARY KEY (host, listen)
+);

@@ -1,0 +1,160 @@
+package figures_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/figures"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// boardOn returns a node's board on a ledger.
+func boardOn(rows figures.Rows, host string) *figures.Board {
+	return &figures.Board{
+		Node: figures.Node{Host: host, Listen: "127.0.0.1:8080", Role: "all", Version: "test"}, Counter: figures.NewCounter(nil), Rows: rows,
+		Warn: func(string, ...any) {},
+	}
+}
+
+// TestNodesHearOfEachOtherThroughTheLedger has two nodes claim, and one of them stop, at each database server.
+func TestNodesHearOfEachOtherThroughTheLedger(t *testing.T) {
+	for _, kind := range []services.Kind{services.MariaDB, services.PostgreSQL} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			l, err := ledger.Open(t.Context(), kind.Database(t), ledger.Options{Owner: "a test", Secret: stage.Secret()})
+			stage.Must(t, err)
+			defer l.Close()
+			a, b := boardOn(l, "a"), boardOn(l, "b")
+			for range 3 {
+				b.Counter.Claimed("spring", firstcome.SoldOut, 3*time.Millisecond)
+			}
+			stopA := stage.Run(t, a.Run)
+			stopB := stage.Run(t, b.Run)
+			seen := func(ok func(all map[string]figures.Node) bool) {
+				t.Helper()
+				for end := time.Now().Add(time.Minute); ; {
+					nodes, err := a.Nodes(t.Context())
+					stage.Must(t, err)
+					all := map[string]figures.Node{}
+					for _, n := range nodes {
+						all[n.Host] = n
+					}
+					if ok(all) {
+						return
+					}
+					if time.Now().After(end) {
+						t.Fatalf("a sees %+v", all)
+					}
+				}
+			}
+			seen(func(all map[string]figures.Node) bool {
+				n := all["b"]
+				return len(all) == 2 && n.Campaigns["spring"].Claims[firstcome.SoldOut] == 3 && !n.Silent() && n.StoppedAt.IsZero() && n.Role == "all" && n.Version == "test" &&
+					!n.StartedAt.IsZero() && !n.StartedAt.After(n.SeenAt)
+			})
+			stopB()
+			seen(func(all map[string]figures.Node) bool {
+				n := all["b"]
+				return !n.StoppedAt.IsZero() && !n.Silent()
+			})
+			stopA()
+		})
+	}
+}
+
+// A drawer keeps rows in memory, and counts how often they are written.
+type drawer struct {
+	mu     sync.Mutex // guards what follows
+	writes int
+	last   ledger.NodeRow
+	fails  error
+}
+
+func (d *drawer) Clock(context.Context) (time.Time, error) { return time.Now(), nil }
+
+func (d *drawer) WriteNode(_ context.Context, n ledger.NodeRow, _ bool) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.writes, d.last = d.writes+1, n
+	return d.fails
+}
+
+// written returns how often a row was written, and has it fail from now on.
+func (d *drawer) written(fails error) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fails = fails
+	return d.writes
+}
+
+func (d *drawer) Nodes(context.Context) ([]ledger.NodeRow, error) {
+	d.last.Now, d.last.SeenAt = time.Now(), time.Now()
+	return []ledger.NodeRow{d.last}, nil
+}
+
+func TestARowIsWrittenOftenWhileSomebodyClaimsAndElseSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &drawer{}
+		b := boardOn(d, "a")
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- b.Run(ctx) }()
+		synctest.Wait()
+		before := d.written(nil)
+		time.Sleep(time.Minute + time.Second)
+		if idle := d.written(nil) - before; idle != 2 {
+			t.Errorf("%d writes in an idle minute", idle)
+		}
+		before = d.written(nil)
+		for range 30 {
+			b.Counter.Claimed("spring", firstcome.Issued, time.Millisecond)
+			time.Sleep(2 * time.Second)
+		}
+		if busy := d.written(nil) - before; busy < 29 || busy > 31 {
+			t.Errorf("%d writes in a busy minute", busy)
+		}
+		d.written(errors.New("no route to the database"))
+		b.Counter.Claimed("spring", firstcome.Issued, time.Millisecond)
+		time.Sleep(10 * time.Second)
+		before = d.written(nil)
+		time.Sleep(3 * time.Second)
+		if d.written(nil) == before {
+			t.Error("what could not be written is not written when it can be")
+		}
+		stop()
+		stage.Must(t, <-done)
+	})
+}
+
+func TestARowStaysShortHoweverMuchWasCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &drawer{}
+		b := boardOn(d, "a")
+		for n := range figures.Kept {
+			id := firstcome.CampaignID(fmt.Sprintf("campaign-%02d-%s", n, "with-a-long-name-with-a-long-name-with-a-long-name"))
+			for range n + 1 {
+				for bucket := range len(figures.Buckets{}) {
+					b.Counter.Claimed(id, firstcome.Issued, time.Duration(float64(figures.Bound(bucket))*math.Sqrt2*.7))
+				}
+			}
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- b.Run(ctx) }()
+		synctest.Wait()
+		if len(d.last.Counts) > 16<<10 {
+			t.Errorf("the counts have %d bytes", len(d.last.Counts))
+		}
+		stop()
+		stage.Must(t, <-done)
+	})
+}
