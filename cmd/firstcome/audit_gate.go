@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
@@ -112,12 +113,41 @@ func gateSource(gate *redis.Gate) audit.GateSource {
 			}
 			return audit.GateState{Version: s.Version, Epoch: s.Epoch, InForce: s.InForce, LastNumber: s.LastNumber, Instants: s.Instants}, nil
 		},
-		Holders: func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID, int64) error) error {
-			return spoiled(gate.Coupons(ctx, id, func(c firstcome.Coupon) error { return each(c.User, c.Number) }))
+		Holders: orSpoiled(gate.Coupons),
+		Journal: orSpoiled(gate.Unrecorded),
+		Line:    gateLine(gate),
+	}
+}
+
+// gateLine returns the waiting lines of the gate as an audit reads them.
+func gateLine(gate *redis.Gate) audit.GateLine {
+	tickets := func(list eachOf[redis.Ticket]) eachOf[audit.GateTicket] {
+		return orSpoiled(func(ctx context.Context, id firstcome.CampaignID, each func(audit.GateTicket) error) error {
+			return list(ctx, id, func(t redis.Ticket) error { return each(audit.GateTicket(t)) })
+		})
+	}
+	return audit.GateLine{
+		Counters: func(ctx context.Context, id firstcome.CampaignID) (v audit.LineView, err error) {
+			line, past, err := gate.WrittenLine(ctx, id)
+			v.Line, v.Line.Due = line, time.Time{}
+			for _, p := range past {
+				was := firstcome.Line{Generation: p.Generation, LastTicket: p.LastTicket, ServedThrough: p.ServedThrough, Served: p.Served, Waiting: p.Waiting}
+				v.Past = append(v.Past, audit.PastLine{Line: was, Reason: p.Reason, EndedAt: p.EndedAt})
+			}
+			return v, spoiled(err)
 		},
-		Journal: func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
-			return spoiled(gate.Unrecorded(ctx, id, each))
-		},
+		InLine:  tickets(gate.InLine),
+		Tickets: tickets(gate.Tickets),
+	}
+}
+
+// An eachOf calls each with every one of a campaign's.
+type eachOf[V any] = func(ctx context.Context, id firstcome.CampaignID, each func(V) error) error
+
+// orSpoiled returns a list whose errors are the audit's.
+func orSpoiled[V any](list eachOf[V]) eachOf[V] {
+	return func(ctx context.Context, id firstcome.CampaignID, each func(V) error) error {
+		return spoiled(list(ctx, id, each))
 	}
 }
 

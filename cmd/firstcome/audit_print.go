@@ -29,7 +29,11 @@ func (r *auditReport) print(t terminal) {
 			fmt.Fprintf(t.out, "%s at its gate: not compared: it is closed, and was decided by %s\n", g.Campaign, g.Elsewhere)
 			continue
 		}
-		fmt.Fprintf(t.out, "%s at its gate: %s, %d unrecorded, %s\n", g.Campaign, counted(g.Holders, "holder", "s"), g.Unrecorded, counted(g.Breaches.Total, "breach", "es"))
+		inLine := ""
+		if g.Waiting > 0 {
+			inLine = fmt.Sprintf("%d in line, ", g.Waiting)
+		}
+		fmt.Fprintf(t.out, "%s at its gate: %s, %s%d unrecorded, %s\n", g.Campaign, counted(g.Holders, "holder", "s"), inLine, g.Unrecorded, counted(g.Breaches.Total, "breach", "es"))
 		printBreaches(t, g.Breaches)
 	}
 	switch {

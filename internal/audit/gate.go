@@ -15,12 +15,12 @@ type GateSource struct {
 	// State is firstcome.ErrNoCampaign if the gate does not have it, firstcome.ErrGateMismatch
 	// if this firstcome is too old for what it has. Each may be ErrUnreadable.
 	State func(context.Context, firstcome.CampaignID) (GateState, error)
-	// Holders calls each with every holder of a coupon in force and its number, as the
-	// gate has them; 0 if it does not say.
-	Holders func(ctx context.Context, id firstcome.CampaignID, each func(user firstcome.UserID, number int64) error) error
+	// Holders calls each with every coupon in force as the gate has it: its user, its number and its ticket.
+	Holders func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error
 	// Journal calls each with every coupon that is on its way to the ledger. It may name
 	// some that the ledger has already.
 	Journal func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error
+	Line    GateLine
 	// Secret is the fingerprint of the code secret that the nodes are believed to have; empty: nobody says.
 	Secret string
 }
@@ -39,6 +39,7 @@ type GateReport struct {
 	Campaign   firstcome.CampaignID `json:"campaign_id"`
 	Holders    int64                `json:"holders"`    // at the gate
 	Unrecorded int64                `json:"unrecorded"` // of them, in the journal only
+	Waiting    int64                `json:"waiting"`    // in line at the gate
 	// Moving tells that the campaign was in use, so that its counters were not compared.
 	Moving bool `json:"moving"`
 	// Elsewhere names another gate, which decided the campaign, so that nothing was compared; empty: this one does.
@@ -55,8 +56,9 @@ func NotCompared(id firstcome.CampaignID, format string, args ...any) GateReport
 
 // Gate compares a campaign's gate with the ledger: who holds a coupon at the gate
 // is who holds one in force in the ledger, is an open dead letter, or is in the
-// journal. It reads at different instants, so what differs is read once more, and
-// only what still differs is a breach. It keeps the set of users in memory, three times.
+// journal; and each ticket there is in line, has a coupon, or was left. It reads at different instants, so what differs
+// is read once more, and only what still differs is a breach. It keeps the set of users in memory, three times, and who
+// is in line, twice.
 func Gate(ctx context.Context, ledger Source, gate GateSource, id firstcome.CampaignID) (GateReport, error) {
 	last, lasting, err := compareTwice(ctx, ledger, gate, id)
 	switch {
@@ -94,11 +96,17 @@ type difference struct {
 	text    string
 }
 
+// A grant is what both say of a coupon.
+type grant struct{ number, generation, ticket int64 }
+
+func grantOf(c firstcome.Coupon) grant { return grant{c.Number, c.Generation, c.Ticket} }
+
 // A comparison is one reading of both.
 type comparison struct {
 	before, after GateState
 	campaign      Campaign
-	holders       map[firstcome.UserID]int64
+	holders       map[firstcome.UserID]grant
+	line          lineComparison
 	highest       int64 // number that ledger, dead letters or journal know
 	unrecorded    int64
 	first, last   firstcome.Coupon     // of the lowest and the highest number, of ledger and journal
@@ -106,76 +114,96 @@ type comparison struct {
 }
 
 func compareGate(ctx context.Context, ledger Source, gate GateSource, id firstcome.CampaignID) (*comparison, error) {
-	c := &comparison{holders: map[firstcome.UserID]int64{}, differ: map[difference]int64{}}
-	var err error
-	if c.before, err = gate.State(ctx, id); err != nil {
+	c := &comparison{holders: map[firstcome.UserID]grant{}, differ: map[difference]int64{}}
+	if err := c.read(ctx, ledger, gate, id); err != nil {
 		return nil, err
-	}
-	err = gate.Holders(ctx, id, func(user firstcome.UserID, number int64) error {
-		c.holders[user] = number
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	expected, err := c.expected(ctx, ledger, gate, id)
-	if err != nil {
-		return nil, err
-	}
-	if c.campaign, err = ledger.Campaign(ctx, id); err != nil {
-		return nil, err
-	}
-	if c.after, err = gate.State(ctx, id); err != nil {
-		return nil, err
-	}
-	c.compareSecret(gate.Secret)
-	c.compareHolders(expected)
-	if !c.moving() {
-		c.compareCounters()
 	}
 	return c, nil
 }
 
-// expected returns who must hold which number at the gate. The journal is read
+// read reads both, and compares. What the gate decides first is read first: a coupon is in the journal before it is in the
+// ledger, and counters only grow.
+func (c *comparison) read(ctx context.Context, ledger Source, gate GateSource, id firstcome.CampaignID) (err error) {
+	if c.before, err = gate.State(ctx, id); err != nil {
+		return err
+	}
+	if err = c.line.begin(ctx, gate.Line, id); err != nil {
+		return err
+	}
+	err = gate.Holders(ctx, id, func(coupon firstcome.Coupon) error {
+		c.holders[coupon.User] = grantOf(coupon)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	expected, err := c.expected(ctx, ledger, gate, id)
+	if err != nil {
+		return err
+	}
+	if c.campaign, err = ledger.Campaign(ctx, id); err != nil {
+		return err
+	}
+	if err = c.line.end(ctx, ledger, gate.Line, id); err != nil {
+		return err
+	}
+	if c.after, err = gate.State(ctx, id); err != nil {
+		return err
+	}
+	c.compareSecret(gate.Secret)
+	c.compareHolders(expected)
+	c.compareLine()
+	if !c.moving() {
+		c.compareCounters()
+	}
+	return nil
+}
+
+// expected returns which coupon each user must hold at the gate. The journal is read
 // before the ledger, into which its coupons go.
-func (c *comparison) expected(ctx context.Context, ledger Source, gate GateSource, id firstcome.CampaignID) (map[firstcome.UserID]int64, error) {
-	journal := map[int64]firstcome.UserID{}
+func (c *comparison) expected(ctx context.Context, ledger Source, gate GateSource, id firstcome.CampaignID) (map[firstcome.UserID]grant, error) {
+	journal := map[int64]firstcome.Coupon{}
 	err := gate.Journal(ctx, id, func(coupon firstcome.Coupon) error {
-		journal[coupon.Number] = coupon.User
+		journal[coupon.Number] = coupon
 		c.saw(coupon)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	expected := map[firstcome.UserID]int64{}
-	known := func(number int64) {
-		c.highest = max(c.highest, number)
-		delete(journal, number)
+	expected := map[firstcome.UserID]grant{}
+	known := func(g grant) {
+		c.highest = max(c.highest, g.number)
+		c.line.known(g)
+		delete(journal, g.number)
 	}
 	err = ledger.Coupons(ctx, id, func(coupon Coupon) {
-		known(coupon.Number)
+		known(grantOf(coupon.Coupon))
 		c.saw(coupon.Coupon)
 		if coupon.VoidedAt.IsZero() {
-			expected[coupon.User] = coupon.Number
+			expected[coupon.User] = grantOf(coupon.Coupon)
 		}
 	})
 	if err == nil {
 		err = ledger.Letters(ctx, id, func(l Letter) {
-			known(l.Number)
+			g := grant{l.Number, l.Generation, l.Ticket}
+			if !l.Open && !l.Voided { // it is a coupon
+				g.ticket = 0
+			}
+			known(g)
 			if _, holds := expected[l.User]; l.Number != 0 && l.Open && !holds {
-				expected[l.User] = l.Number
+				expected[l.User] = g
 			}
 		})
 	}
 	if err == nil {
 		err = ledger.Lost(ctx, id, func(r Range) { c.highest = max(c.highest, r.last()) })
 	}
-	for number, user := range journal {
-		c.highest = max(c.highest, number)
-		expected[user] = number
-	}
 	c.unrecorded = int64(len(journal))
+	for _, coupon := range journal {
+		known(grantOf(coupon))
+		expected[coupon.User] = grantOf(coupon)
+	}
 	return expected, err
 }
 
@@ -200,20 +228,23 @@ func (c *comparison) compareSecret(given string) {
 }
 
 // compareHolders names users in their order, so that two readings name the same ones first.
-func (c *comparison) compareHolders(expected map[firstcome.UserID]int64) {
+func (c *comparison) compareHolders(expected map[firstcome.UserID]grant) {
 	for _, user := range slices.Sorted(maps.Keys(c.holders)) {
-		number := c.holders[user]
+		has := c.holders[user]
 		switch wanted, ok := expected[user]; {
 		case !ok && c.pending(): // a void may be what is on its way
 		case !ok:
-			c.differs("P5", "the user %q holds number %d at the gate, which is neither in the ledger nor on its way", user, number)
-		case number != 0 && number != wanted:
-			c.differs("P4", "the user %q holds number %d at the gate, and number %d in the ledger or on its way", user, number, wanted)
+			c.differs("P5", "the user %q holds number %d at the gate, which is neither in the ledger nor on its way", user, has.number)
+		case has.number != wanted.number:
+			c.differs("P4", "the user %q holds number %d at the gate, and number %d in the ledger or on its way", user, has.number, wanted.number)
+		case has != wanted:
+			c.differs("P9", "number %d was issued to the ticket %d.%d at the gate, and to the ticket %d.%d in the ledger or on its way; 0.0 is none",
+				has.number, has.generation, has.ticket, wanted.generation, wanted.ticket)
 		}
 	}
 	for _, user := range slices.Sorted(maps.Keys(expected)) {
 		if _, ok := c.holders[user]; !ok {
-			c.differs("P3", "the user %q holds number %d, and may claim another one at the gate", user, expected[user])
+			c.differs("P3", "the user %q holds number %d, and may claim another one at the gate", user, expected[user].number)
 		}
 	}
 }
@@ -242,7 +273,7 @@ func (c *comparison) compareCounters() {
 }
 
 func (c *comparison) report(id firstcome.CampaignID, differ map[difference]int64) GateReport {
-	r := GateReport{Campaign: id, Holders: int64(len(c.holders)), Unrecorded: c.unrecorded, Moving: c.moving()}
+	r := GateReport{Campaign: id, Holders: int64(len(c.holders)), Unrecorded: c.unrecorded, Waiting: c.line.after.Line.Waiting, Moving: c.moving() || c.line.moved()}
 	found := slices.SortedFunc(maps.Keys(differ), func(a, b difference) int { return int(differ[a] - differ[b]) })
 	for _, d := range found {
 		r.Breaches.add(d.promise, "%s", d.text)

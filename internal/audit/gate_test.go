@@ -20,12 +20,14 @@ type remote struct {
 	state   audit.GateState
 	holders map[firstcome.UserID]int64
 	journal []firstcome.Coupon
+	*queueThere
 	// between, if set, runs once, between the reading of the gate and of the ledger.
 	between func()
 }
 
 func (s *remote) source() audit.Source {
 	source := s.books.source()
+	source.Past = each(&s.past)
 	coupons := source.Coupons
 	source.Coupons = func(ctx context.Context, id firstcome.CampaignID, each func(audit.Coupon)) error {
 		if between := s.between; between != nil {
@@ -40,14 +42,17 @@ func (s *remote) source() audit.Source {
 func (s *remote) gate() audit.GateSource {
 	return audit.GateSource{
 		State: func(context.Context, firstcome.CampaignID) (audit.GateState, error) { return s.state, nil },
-		Holders: func(_ context.Context, _ firstcome.CampaignID, each func(firstcome.UserID, int64) error) error {
+		Holders: func(_ context.Context, _ firstcome.CampaignID, each func(firstcome.Coupon) error) error {
 			for user, number := range s.holders {
-				if err := each(user, number); err != nil {
+				c := firstcome.Coupon{Number: number, User: user}
+				c.Generation, c.Ticket = s.issuedTo[number][0], s.issuedTo[number][1]
+				if err := each(c); err != nil {
 					return err
 				}
 			}
 			return nil
 		},
+		Line: s.line(),
 		Journal: func(_ context.Context, _ firstcome.CampaignID, each func(firstcome.Coupon) error) (err error) {
 			for n := 0; n < len(s.journal) && err == nil; n++ {
 				err = each(s.journal[n])
@@ -60,7 +65,7 @@ func (s *remote) gate() audit.GateSource {
 // atRest returns a remote without a breach: numbers 1 to 4 as in sound, 5 a dead
 // letter of the user e, 6 to 8 lost, 9 of the user i, and 10 in the journal only.
 func atRest() *remote {
-	s := &remote{books: sound()}
+	s := &remote{books: sound(), queueThere: &queueThere{}}
 	s.changes[0].Terms.Quantity, s.campaign.Quantity = 6, 6
 	s.letters = []audit.Letter{{ID: 1, Number: 5, User: "e", Open: true}}
 	s.lost = []audit.Range{{First: 6, Count: 3, Epoch: 2}}
@@ -264,7 +269,7 @@ func (s *remote) retire(at time.Time) {
 func TestWhatCannotBeReadAtTheGateOrInTheLedgerIsABreachAndNoEnd(t *testing.T) {
 	for name, spoil := range map[string]func(*audit.Source, *audit.GateSource, error){
 		"holders": func(_ *audit.Source, g *audit.GateSource, err error) {
-			g.Holders = func(context.Context, firstcome.CampaignID, func(firstcome.UserID, int64) error) error { return err }
+			g.Holders = func(context.Context, firstcome.CampaignID, func(firstcome.Coupon) error) error { return err }
 		},
 		"coupons": func(l *audit.Source, _ *audit.GateSource, err error) {
 			l.Coupons = func(context.Context, firstcome.CampaignID, func(audit.Coupon)) error { return err }

@@ -12,10 +12,10 @@ import (
 // Of a line that a remote gate keeps, the ledger has the tickets of its coupons and dead letters, and what journal entries
 // said of each generation: as of an entry that may be ahead of the coupons that are recorded, never behind them.
 
-// A LineView is what anybody is told of a campaign's line.
+// A LineView is what is told of a campaign's line.
 type LineView struct {
-	Line firstcome.Line // but for Served and Due
-	Past []PastLine     // the last ones that ended, in any order; of each its generation and the last ticket that was served
+	Line firstcome.Line // but for Due, and for Served where clients are told
+	Past []PastLine     // the last ones that ended, in any order; clients are told the generation and the last ticket served of each
 }
 
 // letter keeps the ticket of a dead letter whose coupon is not in the ledger.

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// scanPage is how many holders one command returns, about: some 100 µs of Redis's time.
+	// scanPage is how many holders or tickets one command returns, about: some 100 µs of Redis's time.
 	scanPage = 1000
 	// scanAttempts is how often the holders are read again because a change came in between.
 	scanAttempts = 3
@@ -54,17 +54,12 @@ func (g *Gate) scan(ctx context.Context, id firstcome.CampaignID) (users map[fir
 		return nil, 0, err
 	}
 	users = map[firstcome.UserID]struct{}{}
-	for cursor := uint64(0); ; {
-		page, err := g.page(ctx, k, cursor)
-		if err != nil {
-			return nil, 0, err
-		}
-		for n := 0; n < len(page.Elements); n += 2 {
-			users[firstcome.UserID(page.Elements[n])] = struct{}{}
-		}
-		if cursor = page.Cursor; cursor == 0 {
-			break
-		}
+	err = g.eachField(ctx, k.holders, func(user, _ string) error {
+		users[firstcome.UserID(user)] = struct{}{}
+		return nil
+	})
+	if err != nil {
+		return nil, 0, err
 	}
 	after, err := g.fields(ctx, k, "version")
 	if err == nil && before[0] != after[0] {
@@ -73,10 +68,10 @@ func (g *Gate) scan(ctx context.Context, id firstcome.CampaignID) (users map[fir
 	return users, before[0], err
 }
 
-func (g *Gate) page(ctx context.Context, k *keys, cursor uint64) (rueidis.ScanEntry, error) {
+func (g *Gate) page(ctx context.Context, key string, cursor uint64) (rueidis.ScanEntry, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	page, err := g.client.Do(ctx, g.client.B().Hscan().Key(k.holders).Cursor(cursor).Count(scanPage).Build()).AsScanEntry()
+	page, err := g.client.Do(ctx, g.client.B().Hscan().Key(key).Cursor(cursor).Count(scanPage).Build()).AsScanEntry()
 	return page, classify(err)
 }
 

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/redis/rueidis"
 
@@ -22,17 +21,24 @@ func (g *Gate) Coupons(ctx context.Context, id firstcome.CampaignID, each func(f
 
 // eachHolder is Coupons.
 func (g *Gate) eachHolder(ctx context.Context, k *keys, each func(firstcome.Coupon) error) error {
+	return g.eachField(ctx, k.holders, func(user, entry string) error {
+		c, err := readEntry(k.id, firstcome.UserID(user), entry)
+		if err != nil {
+			return err
+		}
+		return each(c)
+	})
+}
+
+// eachField calls each with every field of a hash and its value, in no order, until it returns an error.
+func (g *Gate) eachField(ctx context.Context, key string, each func(field, value string) error) error {
 	for cursor := uint64(0); ; {
-		page, err := g.page(ctx, k, cursor)
+		page, err := g.page(ctx, key, cursor)
 		if err != nil {
 			return err
 		}
 		for n := 0; n+1 < len(page.Elements); n += 2 {
-			c, err := readEntry(k.id, firstcome.UserID(page.Elements[n]), page.Elements[n+1])
-			if err != nil {
-				return err
-			}
-			if err := each(c); err != nil {
+			if err := each(page.Elements[n], page.Elements[n+1]); err != nil {
 				return err
 			}
 		}
@@ -52,34 +58,45 @@ const inspectEntries = 100
 // recorder makes a dead letter of it, or leaves it to a newer one.
 func (g *Gate) Unrecorded(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
 	k, err := g.keysOf(ctx, id)
-	var entries []rueidis.XRangeEntry
-	for from := "-"; ; from = "(" + entries[len(entries)-1].ID {
-		if err == nil {
-			entries, err = g.entries(ctx, k, from)
-		}
-		if err != nil {
-			return fmt.Errorf("read the journal of %s: %w", id, err)
-		}
-		for _, e := range entries {
+	if err == nil {
+		err = g.eachEntry(ctx, k.journal, inspectEntries, func(e rueidis.XRangeEntry) error {
 			says, err := item{id: e.ID, fields: e.FieldValues}.read(id, g.options.Secret)
 			if err != nil {
-				continue
+				return nil
 			}
 			for _, c := range says.coupons {
 				if err := each(c); err != nil {
 					return err
 				}
 			}
+			return nil
+		})
+	}
+	return wrap(err, "read the journal of %s", id)
+}
+
+// eachEntry calls each with every entry of a stream, in its order, until it returns an error. It reads so many at a time.
+func (g *Gate) eachEntry(ctx context.Context, key string, page int64, each func(rueidis.XRangeEntry) error) error {
+	for from := "-"; ; {
+		entries, err := g.entries(ctx, key, from, page)
+		if err != nil {
+			return err
 		}
-		if len(entries) < inspectEntries {
+		for _, e := range entries {
+			if err := each(e); err != nil {
+				return err
+			}
+			from = "(" + e.ID
+		}
+		if int64(len(entries)) < page {
 			return nil
 		}
 	}
 }
 
-func (g *Gate) entries(ctx context.Context, k *keys, from string) ([]rueidis.XRangeEntry, error) {
+func (g *Gate) entries(ctx context.Context, key, from string, count int64) ([]rueidis.XRangeEntry, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	entries, err := g.client.Do(ctx, g.client.B().Xrange().Key(k.journal).Start(from).End("+").Count(inspectEntries).Build()).AsXRange()
+	entries, err := g.client.Do(ctx, g.client.B().Xrange().Key(key).Start(from).End("+").Count(count).Build()).AsXRange()
 	return entries, classify(err)
 }

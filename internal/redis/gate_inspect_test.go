@@ -4,10 +4,12 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -56,5 +58,65 @@ func TestAnInspectionEndsWhenItsReaderSaysSo(t *testing.T) {
 	}
 	if err := s.gate.Unrecorded(t.Context(), "c", refuse); !errors.Is(err, stop) {
 		t.Errorf("the journal ends with %v", err)
+	}
+}
+
+func TestWhoInspectsALineSeesEveryTicketOfIt(t *testing.T) {
+	const people = 2500 // several pages of both keys
+	s := newShop(t, services.Redis.Database(t), 9)
+	s.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeTerms, Terms: withPace(9, 0)})
+	join(t, s.gate, 0, people)
+	stage.Must(t, s.gate.Leave(t.Context(), "c", "user-2"))
+	if _, err := s.gate.Serve(t.Context(), "c", 1); err != nil {
+		t.Fatal(err)
+	}
+	var line, tickets []redis.Ticket
+	stage.Must(t, s.gate.InLine(t.Context(), "c", func(t redis.Ticket) error {
+		line = append(line, t)
+		return nil
+	}))
+	stage.Must(t, s.gate.Tickets(t.Context(), "c", func(t redis.Ticket) error {
+		tickets = append(tickets, t)
+		return nil
+	}))
+	slices.SortFunc(tickets, func(a, b redis.Ticket) int { return int(a.Number - b.Number) })
+	tickets = slices.Compact(tickets)
+	var wantLine, wantTickets []redis.Ticket
+	for n, user := range crowd(0, people)[1:] {
+		ticket := redis.Ticket{Generation: 1, Number: int64(n + 2), User: user, Over: user == "user-2"}
+		wantTickets = append(wantTickets, ticket)
+		if ticket.JoinedAt = line[0].JoinedAt; !ticket.Over {
+			wantLine = append(wantLine, ticket)
+		}
+	}
+	if diff := cmp.Diff(wantLine, line); diff != "" || line[0].JoinedAt.IsZero() {
+		t.Errorf("the line is another (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(wantTickets, tickets); diff != "" {
+		t.Errorf("the tickets are others (-want +got):\n%s", diff)
+	}
+	got, past, err := s.gate.WrittenLine(t.Context(), "c")
+	stage.Must(t, err)
+	got.Due = time.Time{}
+	if want := (firstcome.Line{Generation: 1, LastTicket: people, ServedThrough: 1, Served: 1, Waiting: people - 2}); got != want || past != nil {
+		t.Errorf("the counters are %+v, want %+v, and %v ended", got, want, past)
+	}
+}
+
+func TestWhoInspectsALineHearsWhatCannotBeRead(t *testing.T) {
+	s := newShop(t, services.Redis.Database(t), 9)
+	ignore := func(redis.Ticket) error { return nil }
+	s.do("XADD", keysOf[3], "1-1", "user", "a")
+	s.do("HSET", keysOf[4], "a", "short")
+	s.do("HSET", keysOf[0], "line", "1 2", "past", "1")
+	_, _, err := s.gate.WrittenLine(t.Context(), "c")
+	s.do("HDEL", keysOf[0], "line")
+	_, _, err2 := s.gate.WrittenLine(t.Context(), "c")
+	for what, err := range map[string]error{
+		"line": s.gate.InLine(t.Context(), "c", ignore), "tickets": s.gate.Tickets(t.Context(), "c", ignore), "counters": err, "past": err2,
+	} {
+		if !redis.Spoiled(err) {
+			t.Errorf("of the %s: %v", what, err)
+		}
 	}
 }

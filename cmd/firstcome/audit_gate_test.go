@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/redis"
+	"github.com/firstcome/firstcome/test/seed"
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// A counter is a campaign, drop, with a line at a gate on Redis, and a ledger beside it.
+type counter struct {
+	*scene
+	gate *redis.Gate
+}
+
+func newCounter(t *testing.T) *counter {
+	name, _ := newLedgerOn(t, "sqlite")
+	c := &counter{scene: &scene{t: t}}
+	marker := func(ctx context.Context, id firstcome.CampaignID) (string, error) {
+		campaign, err := c.Ledger.Campaign(ctx, id)
+		return campaign.Marker, err
+	}
+	gate, err := redis.Open(t.Context(), redis.Options{URL: services.Redis.Database(t), Secret: plantSecret, Marker: marker})
+	stage.Must(t, err)
+	t.Cleanup(gate.Close)
+	l, err := ledger.Open(t.Context(), name, ledger.Options{Secret: plantSecret, Gate: gate.Name()})
+	stage.Must(t, err)
+	stage.Serve(t, l)
+	c.gate, c.Ledger = gate, l
+	c.create("drop", firstcome.Terms{Quantity: 200, Pace: &firstcome.Pace{}})
+	c.bring()
+	return c
+}
+
+// bring brings the gate the changes that it lacks.
+func (c *counter) bring() {
+	pending, err := c.Pending(c.t.Context(), "drop")
+	stage.Must(c.t, err)
+	for _, change := range pending {
+		refused, err := c.gate.Apply(c.t.Context(), change)
+		stage.Must(c.t, err)
+		stage.Must(c.t, c.Applied(c.t.Context(), change, refused))
+	}
+}
+
+// compared returns the breaches that the audit finds between the gate and the ledger.
+func (c *counter) compared() (lines []string) {
+	campaign, err := c.Campaign(c.t.Context(), "drop")
+	stage.Must(c.t, err)
+	report, err := compareWithGate(c.t.Context(), c.Books().Source(), c.gate, &campaign, &plantSecret)
+	stage.Must(c.t, err)
+	for _, b := range report.Breaches.Shown {
+		lines = append(lines, b.Promise+": "+b.Text)
+	}
+	return lines
+}
+
+// someone has somebody join, leave or get a coupon past the line.
+func (c *counter) someone(random *rand.Rand) {
+	ctx, user := c.t.Context(), firstcome.UserID(fmt.Sprint("u", random.IntN(2000)))
+	var err error
+	switch random.IntN(10) {
+	case 0:
+		_, err = c.gate.Issue(ctx, "op", "drop", []firstcome.UserID{user})
+	case 1, 2:
+		err = c.gate.Leave(ctx, "drop", user)
+	default:
+		_, err = c.gate.Claim(ctx, "drop", []firstcome.UserID{user})
+	}
+	if err != nil && !errors.Is(err, firstcome.ErrServed) && !errors.Is(err, firstcome.ErrNoTicket) {
+		c.t.Error(err)
+	}
+}
+
+// operate voids a coupon, pauses the campaign or lets it go on, and raises its quantity when it is sold out, which ends a
+// generation.
+func (c *counter) operate(n int64) {
+	if _, err := c.Void(c.t.Context(), "op", "drop", n, "sold"); err != nil && !errors.Is(err, firstcome.ErrNoCoupon) && !errors.Is(err, firstcome.ErrNotRecorded) {
+		c.t.Error(err)
+	}
+	c.bring()
+	c.turn("drop", []ledger.Switch{ledger.Pause, ledger.Resume}[n%2])
+	c.bring()
+	campaign, err := c.Campaign(c.t.Context(), "drop")
+	stage.Must(c.t, err)
+	if s := c.state(); s.InForce >= campaign.Quantity {
+		c.quantity("drop", s.InForce+50)
+		c.bring()
+	}
+}
+
+func (c *counter) state() flow.GateState {
+	s, err := c.gate.State(c.t.Context(), "drop")
+	stage.Must(c.t, err)
+	return s
+}
+
+// TestP9TheAuditFindsNoBreachAtAGateWhoseLineIsInUse audits again and again while people join and leave, are served and
+// get coupons past the line, and an operator changes the campaign.
+func TestP9TheAuditFindsNoBreachAtAGateWhoseLineIsInUse(t *testing.T) {
+	const audits, generations = 25, 4
+	c := newCounter(t)
+	stage.Run(t, flow.NewRecorder(c.gate.Journal(redis.JournalOptions{Active: c.Active}), c.Ledger, flow.RecorderLimits{}).Run)
+	over := make(chan struct{})
+	var all sync.WaitGroup
+	keep := func(do func(n int64)) {
+		all.Go(func() {
+			for n := int64(1); ; n++ {
+				select {
+				case <-over:
+					return
+				default:
+					do(n)
+				}
+			}
+		})
+	}
+	for n := range 3 {
+		random := seed.Rand(t, n)
+		keep(func(int64) { c.someone(random) })
+	}
+	keep(func(int64) {
+		if _, err := c.gate.Serve(t.Context(), "drop", 3); err != nil {
+			t.Error(err)
+		}
+	})
+	keep(c.operate)
+	for n := 0; !t.Failed() && (n < audits || c.ended() < generations); n++ {
+		if lines := c.compared(); len(lines) > 0 {
+			t.Errorf("while it decides: %q", lines)
+		}
+	}
+	close(over)
+	all.Wait()
+	if lines := c.compared(); len(lines) > 0 {
+		t.Errorf("in the end: %q", lines)
+	}
+}
+
+// ended returns how many generations of the line have ended.
+func (c *counter) ended() int64 {
+	line, _, err := c.gate.WrittenLine(c.t.Context(), "drop")
+	stage.Must(c.t, err)
+	return line.Generation - 1
+}

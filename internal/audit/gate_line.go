@@ -1,0 +1,215 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A GateLine is the waiting line that a remote gate keeps of a campaign.
+type GateLine struct {
+	// Counters returns the line's counters and the last generations that ended, as they are written.
+	Counters func(context.Context, firstcome.CampaignID) (LineView, error)
+	// InLine calls each with every ticket that is in line, in their order, and Tickets with the last ticket that each user
+	// had, in no order. Either may have some that say nothing any more: of older generations, or that were served.
+	InLine, Tickets func(ctx context.Context, id firstcome.CampaignID, each func(GateTicket) error) error
+}
+
+// A GateTicket is what a remote gate has of a ticket.
+type GateTicket struct {
+	Generation, Number int64
+	User               firstcome.UserID
+	JoinedAt           time.Time // of one in line
+	Over               bool      // it was left, its user got a coupon past the line, or its coupon was voided
+}
+
+// A lineComparison is one reading of a line at a gate, and of the tickets that coupons name: those of the ledger, dead letters
+// and the journal, which are read between the two readings of the counters.
+type lineComparison struct {
+	before, after LineView
+	inLine        []GateTicket
+	tickets       map[firstcome.UserID]GateTicket
+	coupons       map[int64]int64 // by the ticket of the generation, the coupon's number
+	elsewhere     int64           // coupons that name a ticket of another generation
+	last          place           // the last ticket that a coupon names
+	past          []PastLine      // that the ledger has
+}
+
+// begin reads the counters and the tickets.
+func (l *lineComparison) begin(ctx context.Context, gate GateLine, id firstcome.CampaignID) (err error) {
+	l.tickets, l.coupons = map[firstcome.UserID]GateTicket{}, map[int64]int64{}
+	if l.before, err = gate.Counters(ctx, id); err != nil {
+		return err
+	}
+	err = gate.InLine(ctx, id, func(t GateTicket) error {
+		l.inLine = append(l.inLine, t)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return gate.Tickets(ctx, id, func(t GateTicket) error {
+		l.tickets[t.User] = t
+		return nil
+	})
+}
+
+// end reads what the ledger has of the line, and the counters again.
+func (l *lineComparison) end(ctx context.Context, ledger Source, gate GateLine, id firstcome.CampaignID) (err error) {
+	if ledger.Past != nil {
+		err = ledger.Past(ctx, id, func(p PastLine) { l.past = append(l.past, p) })
+	}
+	if err == nil {
+		l.after, err = gate.Counters(ctx, id)
+	}
+	return err
+}
+
+// known takes what a coupon says of its ticket.
+func (l *lineComparison) known(g grant) {
+	p := place{generation: g.generation, ticket: g.ticket, number: g.number}
+	switch {
+	case g.number == 0 || g.ticket == 0:
+		return
+	case g.generation == l.before.Line.Generation:
+		l.coupons[g.ticket] = g.number
+	default:
+		l.elsewhere++
+	}
+	if l.last.before(p) {
+		l.last = p
+	}
+}
+
+// moved tells whether somebody joined, left or was served in between.
+func (l *lineComparison) moved() bool { return l.before.Line != l.after.Line }
+
+// passed tells whether a ticket is of an older generation, or was served before it was read: then it says nothing.
+func (l *lineComparison) passed(t GateTicket) bool {
+	now := l.before.Line
+	return t.Generation < now.Generation || t.Generation == now.Generation && t.Number <= now.ServedThrough && l.coupons[t.Number] > 0
+}
+
+// compareLine compares the line with itself, with coupons and with what the ledger was told of it.
+func (c *comparison) compareLine() {
+	l := &c.line
+	if now := l.after.Line; l.last.generation > now.Generation || l.last.generation == now.Generation && l.last.ticket > now.ServedThrough {
+		c.differs("P9", "number %d was issued to the ticket %d.%d, whose turn has not come at the gate", l.last.number, l.last.generation, l.last.ticket)
+	}
+	c.compareTold()
+	here := c.compareInLine()
+	over := c.compareTickets(here)
+	c.compareSums(int64(len(here)), over)
+}
+
+// compareInLine checks the tickets in line, in their order, and returns them by user.
+func (c *comparison) compareInLine() map[firstcome.UserID]int64 {
+	l, here := &c.line, map[firstcome.UserID]int64{}
+	var before GateTicket
+	for _, t := range l.inLine {
+		if l.passed(t) {
+			continue
+		}
+		if t.JoinedAt.Before(before.JoinedAt) {
+			c.differs("P9", "the ticket %d.%d was given at %s, before the ticket %d.%d", t.Generation, t.Number, text(t.JoinedAt), before.Generation, before.Number)
+		}
+		if first, twice := here[t.User]; twice {
+			c.differs("P9", "the user %q is in line twice, with the tickets %d.%d and %d.%d", t.User, t.Generation, first, t.Generation, t.Number)
+		}
+		c.compareLive(t)
+		if own := l.tickets[t.User]; own.Generation != t.Generation || own.Number != t.Number || own.Over {
+			c.differs("P9", "the ticket %d.%d of the user %q is in line, and is not the one that the gate finds for them", t.Generation, t.Number, t.User)
+		}
+		here[t.User], before = t.Number, t
+	}
+	return here
+}
+
+// compareLive checks a ticket that has not ended.
+func (c *comparison) compareLive(t GateTicket) {
+	now := c.line.after.Line
+	switch {
+	case t.Generation > now.Generation || t.Number > now.LastTicket:
+		c.differs("P9", "the ticket %d.%d of the user %q was not given", t.Generation, t.Number, t.User)
+	case t.Number <= c.line.before.Line.ServedThrough:
+		c.differs("P9", "the ticket %d.%d of the user %q was passed over: it has not ended, and its turn is over", t.Generation, t.Number, t.User)
+	}
+	if holds, ok := c.holders[t.User]; ok {
+		c.differs("P9", "the user %q has the ticket %d.%d, which has not ended, and holds number %d", t.User, t.Generation, t.Number, holds.number)
+	}
+}
+
+// compareTickets checks the tickets that the gate finds for users, and returns how many have ended without a coupon. Here
+// has those in line.
+func (c *comparison) compareTickets(here map[firstcome.UserID]int64) (over int64) {
+	l := &c.line
+	for _, user := range slices.Sorted(maps.Keys(l.tickets)) {
+		t := l.tickets[user]
+		if l.passed(t) {
+			continue
+		}
+		if t.Over {
+			over++
+		}
+		switch in, ok := here[user]; {
+		case t.Over && (t.Generation > l.after.Line.Generation || t.Number > l.after.Line.LastTicket):
+			c.differs("P9", "the ticket %d.%d of the user %q was not given", t.Generation, t.Number, user)
+		case t.Over || ok && in == t.Number:
+		case !ok:
+			c.differs("P9", "the ticket %d.%d of the user %q has not ended, and is not in line", t.Generation, t.Number, user)
+			c.compareLive(t)
+		}
+	}
+	return over
+}
+
+// compareSums holds the counters against so many tickets in line and so many that ended without a coupon. A ticket
+// ends once, so whoever was read as ended is not among those who wait later.
+func (c *comparison) compareSums(inLine, over int64) {
+	l := &c.line
+	g, coupons := l.after.Line, int64(len(l.coupons))
+	if g.Left() < 0 || coupons+over+g.Waiting > g.LastTicket {
+		c.differs("P9", "generation %d counts %d tickets, %d of them served, %d in line, and each up to %d ended; %d have coupons, and %d others have ended",
+			g.Generation, g.LastTicket, g.Served, g.Waiting, g.ServedThrough, coupons, over)
+	}
+	if coupons > g.Served {
+		c.differs("P9", "generation %d counts %d tickets served, and %d coupons name one of them", g.Generation, g.Served, coupons)
+	}
+	if unknown := c.highest - l.elsewhere; l.before.Line.Served > unknown {
+		c.differs("P9", "generation %d counts %d tickets served, and %d numbers were not issued to another generation", g.Generation, l.before.Line.Served, unknown)
+	}
+	if !l.moved() && inLine != g.Waiting {
+		c.differs("P9", "generation %d counts %d tickets in line, and has %d", g.Generation, g.Waiting, inLine)
+	}
+}
+
+// compareTold holds what the ledger was told of the line against the gate, which is never behind. Of a line that was
+// lost the ledger says what it knew by then.
+func (c *comparison) compareTold() {
+	l, lost := &c.line, false
+	for _, told := range l.past {
+		lost = lost || told.Reason == "lost"
+		for _, at := range l.after.Past {
+			if told.Reason != "lost" && told.Generation == at.Generation && told.text() != at.text() {
+				c.differs("P9", "generation %d %s at the gate, and in the ledger it %s", at.Generation, at.text(), told.text())
+			}
+		}
+	}
+	if c.campaign.Row == nil || lost {
+		return
+	}
+	told, now := c.campaign.Row.Line, l.after.Line
+	beyond := told.ServedThrough > now.ServedThrough || told.LastTicket > now.LastTicket || told.Served > now.Served
+	if told.Generation > now.Generation || told.Generation == now.Generation && beyond {
+		c.differs("P9", "the ledger was told that the line is at the ticket %d.%d of %d, %d served; at the gate it is at %d.%d of %d, %d served",
+			told.Generation, told.ServedThrough, told.LastTicket, told.Served, now.Generation, now.ServedThrough, now.LastTicket, now.Served)
+	}
+}
+
+func (p PastLine) text() string {
+	return fmt.Sprintf("ended as %s at %s with %d tickets, %d served, %d in line, and each up to %d ended", p.Reason, text(p.EndedAt), p.LastTicket, p.Served, p.Waiting, p.ServedThrough)
+}
