@@ -15,7 +15,7 @@ import (
 )
 
 // await asks for a page until it has a text.
-func (b *browser) await(path, want string) shown {
+func (b *visitor) await(path, want string) shown {
 	b.h.t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		if got := b.get(path); strings.Contains(got.text(), want) {

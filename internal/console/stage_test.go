@@ -123,23 +123,23 @@ func (h *house) claim(id firstcome.CampaignID, users ...string) {
 	}
 }
 
-// A browser is a person's: it keeps cookies and follows what a form leads to.
-type browser struct {
+// A visitor is a person with a browser that keeps cookies and follows what a form leads to.
+type visitor struct {
 	h      *house
 	client *http.Client
 	lang   string
 }
 
-func (h *house) browser() *browser {
+func (h *house) browser() *visitor {
 	jar, err := cookiejar.New(nil)
 	stage.Must(h.t, err)
-	b := &browser{h: h, lang: "en", client: &http.Client{Jar: jar, Transport: &http.Transport{}}}
+	b := &visitor{h: h, lang: "en", client: &http.Client{Jar: jar, Transport: &http.Transport{}}}
 	h.t.Cleanup(b.client.CloseIdleConnections)
 	return b
 }
 
 // login returns a browser whose person is logged in with a key.
-func (h *house) login(plain string) *browser {
+func (h *house) login(plain string) *visitor {
 	h.t.Helper()
 	b := h.browser()
 	if got := b.post("/console/login", url.Values{"key": {plain}}); got.status != http.StatusOK || strings.HasSuffix(got.path, "/login") {
@@ -156,17 +156,17 @@ type shown struct {
 	body   string
 }
 
-func (b *browser) get(path string) shown {
+func (b *visitor) get(path string) shown {
 	b.h.t.Helper()
 	return b.do(http.MethodGet, path, nil, nil)
 }
 
-func (b *browser) post(path string, form url.Values) shown {
+func (b *visitor) post(path string, form url.Values) shown {
 	b.h.t.Helper()
 	return b.do(http.MethodPost, path, form, nil)
 }
 
-func (b *browser) do(method, path string, form url.Values, head http.Header) shown {
+func (b *visitor) do(method, path string, form url.Values, head http.Header) shown {
 	b.h.t.Helper()
 	r, err := http.NewRequest(method, b.h.url+path, strings.NewReader(form.Encode()))
 	stage.Must(b.h.t, err)

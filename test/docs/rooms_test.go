@@ -14,7 +14,7 @@ const module = "github.com/firstcome/firstcome"
 
 // isCommon tells whether every room's tests may use a room.
 func isCommon(room string) bool {
-	return slices.Contains([]string{"test/conform", "test/seed", "test/services", "test/stage"}, room)
+	return slices.Contains([]string{"test/browser", "test/conform", "test/seed", "test/services", "test/stage"}, room)
 }
 
 // A room is a line of the table of rooms.

@@ -1,0 +1,224 @@
+package console_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/console"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/browser"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// furnished opens a house in which every page has something to show.
+func furnished(t testing.TB) *house {
+	h := openHouse(t, withKeys)
+	id := h.campaign("spring", 5)
+	h.claim(id, "mina", "jun", "a-user-with-an-id-that-is-as-long-as-a-hash-0123456789abcdef", "sua", "hana", "late")
+	ctx := t.Context()
+	op := h.config.Operator
+	stage.Must(t, stage.Err(op.Void(ctx, "a test", id, 2, "the customer asked for it")))
+	stage.Must(t, stage.Err(op.SetTerms(ctx, "a test", id, 0, func(terms *firstcome.Terms) { terms.Quantity = 12_345 })))
+	stage.Must(t, stage.Err(op.Create(ctx, "a test", "line", firstcome.Terms{Name: "대기열이 있는 아주 긴 이름의 추석 한정 선착순 쿠폰 이벤트", Quantity: 1_000_000, Answer: firstcome.Recorded, Pace: &firstcome.Pace{PerSecond: 500}})))
+	h.claim("line", "first", "second")
+	h.campaign("shut", 5)
+	stage.Must(t, stage.Err(op.Switch(ctx, "a test", "shut", 0, ledger.Close)))
+	return h
+}
+
+// pagesToLookAt are the paths of all pages that somebody looks at, of the campaigns spring and line.
+func pagesToLookAt(t testing.TB, h *house) (paths []string) {
+	t.Helper()
+	for _, operation := range console.New(h.configWithAuth()).Operations() {
+		path, isGet := strings.CutPrefix(operation, "GET ")
+		if !isGet || strings.HasSuffix(path, "/events") || strings.HasSuffix(path, ".csv") {
+			continue
+		}
+		paths = append(paths, strings.ReplaceAll(path, "{id}", "spring"))
+	}
+	return append(paths, "/console/campaigns/line", "/console/campaigns/line/steer", "/console/campaigns/none",
+		"/console/customer?user_id=jun&campaign=spring", "/console/customer?user_id=second&campaign=line", "/console/coupons-of-nothing")
+}
+
+// waysToLook are how pages are looked at; all of them in a soak.
+func waysToLook() (all []browser.Look) {
+	for _, language := range []string{"ko", "en"} {
+		for _, width := range []int{360, 1280} {
+			all = append(all, browser.Look{Language: language, Width: width})
+		}
+	}
+	all = append(all, browser.Look{Language: "ko", Width: 1280, Dark: true})
+	if os.Getenv("SOAK") != "" {
+		for _, language := range []string{"ko", "en"} {
+			all = append(all, browser.Look{Language: language, Width: 2560}, browser.Look{Language: language, Width: 2560, Dark: true}, browser.Look{Language: language, Width: 360, Dark: true})
+		}
+	}
+	return all
+}
+
+// loginIn logs a page in.
+func (h *house) loginIn(p *browser.Page, plain string) {
+	h.t.Helper()
+	p.Go(h.url + "/console")
+	p.Type("input[name=key]", plain)
+	p.Press("main button")
+	p.Await("mina of admin")
+}
+
+// TestEveryPageIsReadableInABrowser looks at each page: nothing overflows, axe-core finds nothing, no script fails.
+func TestEveryPageIsReadableInABrowser(t *testing.T) {
+	h := furnished(t)
+	plain, _ := h.key(firstcome.Admin)
+	h.login(plain).post("/console/campaigns/spring/proof", map[string][]string{})
+	h.login(plain).await("/console/campaigns/spring/proof", "Every promise was kept")
+	b := browser.Open(t)
+	paths := pagesToLookAt(t, h)
+	t.Run("looks", func(t *testing.T) {
+		for _, l := range waysToLook() {
+			t.Run(l.String(), func(t *testing.T) {
+				t.Parallel()
+				p := b.Page(t, l)
+				h.loginIn(p, plain)
+				for n, path := range paths {
+					p.Go(h.url + path)
+					if got := browser.Eval[string](p, `document.documentElement.lang + " " + document.querySelectorAll("h1").length`); got != l.Language+" 1" {
+						t.Errorf("%s: language and headings: %s", path, got)
+					}
+					for _, wrong := range slices.Concat(p.Overflows(), p.Violations()) {
+						t.Errorf("%s: %s", path, wrong)
+					}
+					p.Screenshot(fmt.Sprintf("%02d%s", n, strings.NewReplacer("/", "-", "?", "-", "&", "-", "=", "-").Replace(path)))
+				}
+			})
+		}
+	})
+}
+
+// TestEachActionIsDoneByClicking does each action once with script and once without.
+func TestEachActionIsDoneByClicking(t *testing.T) {
+	b := browser.Open(t)
+	t.Run("ways", func(t *testing.T) {
+		for _, noScript := range []bool{false, true} {
+			l := browser.Look{Language: "en", NoScript: noScript}
+			t.Run(l.String(), func(t *testing.T) {
+				t.Parallel()
+				h := furnished(t)
+				h.t = t
+				plain, _ := h.key(firstcome.Admin)
+				p := b.Page(t, l)
+				h.loginIn(p, plain)
+				h.clickThrough(p)
+			})
+		}
+	})
+}
+
+func (h *house) clickThrough(p *browser.Page) {
+	t, at := h.t, h.url+"/console"
+	// A new campaign: checked, then made.
+	p.Go(at)
+	p.Press("a[href$='/campaigns/new']")
+	p.Await("A new campaign")
+	p.Type("[name=name]", "Autumn <b>& co</b>")
+	p.Type("[name=id]", "autumn")
+	p.Type("[name=quantity]", "3")
+	p.Press("button[value=check]")
+	p.Await("Before it opens")
+	p.Press("button[value=create]")
+	p.Await("The campaign is made.")
+	h.claim("autumn", "a", "b")
+	p.Go(at + "/campaigns/autumn")
+	p.Await("Autumn <b>& co</b>")
+	// Pause and resume, on the live page.
+	p.Press("button[value=pause]")
+	p.Await("It is paused.")
+	p.Press("button[value=resume]")
+	p.Await("It goes on.")
+	// Quantity, up and down; pace.
+	p.Go(at + "/campaigns/autumn/steer")
+	p.Type("[name=quantity]", "8")
+	p.Press("form[action$='/quantity'] button")
+	p.Await("It is changed.")
+	p.Go(at + "/campaigns/autumn/steer")
+	p.Type("[name=quantity]", "4")
+	p.Press("form[action$='/quantity'] button")
+	p.Await("Lower the quantity?")
+	p.Type("[name=typed]", "autumn")
+	p.Press(".danger button")
+	p.Await("It is changed.")
+	p.Go(at + "/campaigns/autumn/steer")
+	p.Press("input[value=paced]")
+	p.Type("[name=per_second]", "250")
+	p.Press("form[action$='/pace'] button")
+	p.Await("It is changed.")
+	if s := h.status("autumn"); s.Quantity != 4 || s.Pace == nil || s.Pace.PerSecond != 250 || s.Paused {
+		t.Errorf("after steering: %+v", s.Terms)
+	}
+	// Void one, then several.
+	p.Go(at + "/customer")
+	p.Type("[name=user_id]", "a")
+	p.Type("[name=campaign]", "autumn")
+	p.Press("main form button")
+	p.Await("You got number 1")
+	p.Press("main details:not(.help) summary")
+	p.Type("[name=reason]", "she asked")
+	p.Press("button.danger")
+	p.Await("It is voided.")
+	p.Go(at + "/campaigns/autumn/coupons")
+	p.Type("[name=numbers]", "1-2")
+	p.Type("form.stack [name=reason]", "a mistake")
+	p.Press("form.stack button")
+	p.Await("This would happen")
+	p.Type("[name=typed]", "autumn")
+	p.Press(".card.danger button")
+	p.Await("It is voided.")
+	if s := h.status("autumn"); s.InForce != 0 {
+		t.Errorf("%d are in force", s.InForce)
+	}
+	// Prove it, then close it, by its name.
+	p.Go(at + "/campaigns/autumn/proof")
+	p.Press("form[action$='/proof'] button")
+	h.login(keyOf(h)).await("/console/campaigns/autumn/proof", "Every promise was kept")
+	p.Go(at + "/campaigns/autumn/steer")
+	p.Press("button[value=close]")
+	p.Await("Close it? This cannot be undone.")
+	p.Type("[name=typed]", "Autumn <b>& co</b>")
+	p.Press(".card.danger button")
+	p.Await("It is closed.")
+	if s := h.status("autumn"); !s.Closed {
+		t.Error("it is not closed")
+	}
+	// A key, and the other language.
+	p.Go(at + "/keys")
+	p.Type("[name=name]", "jun")
+	p.Press("form[action$='/keys'] button")
+	p.Await("The new key: it is shown this once")
+	p.Press(".person a[hreflang]")
+	p.Await("로그아웃")
+}
+
+func keyOf(h *house) string {
+	plain, _ := h.key(firstcome.Viewer)
+	return plain
+}
+
+// TestTheLivePageMoves has a campaign sell out while somebody looks.
+func TestTheLivePageMoves(t *testing.T) {
+	h := openHouse(t)
+	id := h.campaign("spring", 4)
+	stage.Run(t, h.config.Watcher.Run)
+	p := browser.Open(t).Page(t, browser.Look{Language: "en"})
+	p.Go(h.url + "/console/campaigns/spring")
+	p.Await("nodes 1 of 1")
+	h.claim(id, "a", "b", "c")
+	p.Await("3 / 4 issued")
+	for browser.Eval[int](p, `document.querySelectorAll(".plot canvas").length`) < 3 {
+	}
+	h.claim(id, "d", "e")
+	p.Await("4 / 4 issued")
+	p.Await("sold out 20")
+}

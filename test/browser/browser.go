@@ -1,0 +1,254 @@
+// Package browser drives a real browser for tests: Debian's chromium, without a window. Whatever a page throws, and
+// whatever its own security policy forbids, fails the test.
+package browser
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// patience bounds every wait: a busy machine takes ten seconds for a page.
+const patience = 90 * time.Second
+
+// axe is axe-core 4.14.1 of its npm package: MPL 2.0, see testdata/axe.LICENSE.
+//
+//go:embed testdata/axe.min.js
+var axe string
+
+// A Browser is one chromium. Its pages are tabs, which may be used side by side.
+type Browser struct{ ctx context.Context }
+
+// Open starts a chromium that ends with the test.
+func Open(t testing.TB) *Browser {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()))
+	if os.Geteuid() == 0 {
+		options = append(options, chromedp.NoSandbox) // chromium does not sandbox for root
+	}
+	allocator, end := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, _ := chromedp.NewContext(allocator)
+	t.Cleanup(func() {
+		if err := chromedp.Cancel(ctx); err != nil {
+			t.Errorf("end chromium: %v", err)
+		}
+		end()
+	})
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("start chromium, which .ci/install installs: %v", err)
+	}
+	return &Browser{ctx}
+}
+
+// A Look says how a visitor looks at a page. The zero value of a field is its default.
+type Look struct {
+	Width    int    // in CSS pixels; default 1280
+	Language string // default ko
+	Dark     bool
+	NoScript bool // the page's own scripts do not run
+}
+
+// String names the look, for files and tests.
+func (l Look) String() string {
+	l = l.withDefaults()
+	name := fmt.Sprintf("%s-%d", l.Language, l.Width)
+	if l.Dark {
+		name += "-dark"
+	}
+	if l.NoScript {
+		name += "-noscript"
+	}
+	return name
+}
+
+func (l Look) withDefaults() Look {
+	if l.Width == 0 {
+		l.Width = 1280
+	}
+	if l.Language == "" {
+		l.Language = "ko"
+	}
+	return l
+}
+
+// A Page is one visitor's tab, with cookies of its own.
+type Page struct {
+	t   testing.TB
+	ctx context.Context
+
+	mu       sync.Mutex // guards problems
+	problems []string
+}
+
+// Page opens a tab that closes with the test. What goes wrong in it fails the test.
+func (b *Browser) Page(t testing.TB, l Look) *Page {
+	t.Helper()
+	l = l.withDefaults()
+	ctx, end := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
+	p := &Page{t: t, ctx: ctx}
+	t.Cleanup(func() {
+		defer end()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, problem := range p.problems {
+			t.Errorf("the page: %s", problem)
+		}
+	})
+	if err := chromedp.Listen(ctx, p.hear); err != nil {
+		t.Fatalf("open a tab: %v", err)
+	}
+	scheme := "light"
+	if l.Dark {
+		scheme = "dark"
+	}
+	p.do(func(ctx context.Context, at *chromedp.Target) (none chromedp.Void, err error) {
+		if _, err = cdp.Call(ctx, at, log.Enable, cdp.Empty{}); err != nil {
+			return none, err
+		}
+		if _, err = cdp.Call(ctx, at, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}); err != nil {
+			return none, err
+		}
+		if _, err = cdp.Call(ctx, at, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: l.NoScript}); err != nil {
+			return none, err
+		}
+		_, err = cdp.Call(ctx, at, emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{UserAgent: "firstcome test", AcceptLanguage: l.Language})
+		return none, err
+	}, chromedp.EmulateViewport(int64(l.Width), 900))
+	return p
+}
+
+// hear collects what went wrong. That a server refuses a request is no error of the page.
+func (p *Page) hear(event any) {
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		p.saw("an exception: " + e.ExceptionDetails.Text)
+	case *log.EventEntryAdded:
+		if e.Entry.Level == "error" && e.Entry.Source != "network" {
+			p.saw(fmt.Sprintf("%s: %s", e.Entry.Source, e.Entry.Text))
+		}
+	}
+}
+
+func (p *Page) saw(problem string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.problems = append(p.problems, problem)
+}
+
+func (p *Page) do(steps ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	ctx, over := context.WithTimeout(p.ctx, patience)
+	defer over()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// Go opens a URL and waits until the page is loaded.
+func (p *Page) Go(url string) { p.t.Helper(); p.do(chromedp.Navigate(url)) }
+
+// Press clicks an element as a mouse does, as soon as it can be seen.
+func (p *Page) Press(selector string) {
+	p.t.Helper()
+	p.do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+}
+
+// Type types into an input, in the place of what it holds.
+func (p *Page) Type(selector, text string) {
+	p.t.Helper()
+	p.do(chromedp.WaitReady(chromedp.CSS(selector)))
+	Eval[bool](p, `document.querySelector(`+Quote(selector)+`).value = "", true`)
+	p.do(chromedp.SendKeys(chromedp.CSS(selector), text, chromedp.NodeVisible))
+}
+
+// Eval returns the value of an expression in the page, also of a promise's. It works without script, too.
+func Eval[T any](p *Page, expression string) T {
+	p.t.Helper()
+	ctx, over := context.WithTimeout(p.ctx, patience)
+	defer over()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		p.t.Fatalf("%s: %v", expression, err)
+	}
+	return value
+}
+
+// Text returns what somebody reads on the page.
+func (p *Page) Text() string {
+	p.t.Helper()
+	return strings.Join(strings.Fields(Eval[string](p, `document.body ? document.body.innerText : ""`)), " ")
+}
+
+// Await waits until the page says something.
+func (p *Page) Await(text string) {
+	p.t.Helper()
+	for end := time.Now().Add(patience); ; {
+		said := p.Text()
+		if strings.Contains(said, text) {
+			return
+		}
+		if time.Now().After(end) {
+			p.t.Fatalf("the page never said %q: %s", text, said)
+		}
+	}
+}
+
+// Overflows returns what is wider than the window or than its own box, where nothing scrolls.
+func (p *Page) Overflows() []string {
+	p.t.Helper()
+	return Eval[[]string](p, `(() => {
+		const wrong = [];
+		const root = document.documentElement;
+		if (root.scrollWidth > root.clientWidth) wrong.push("the page is " + root.scrollWidth + " wide in " + root.clientWidth);
+		const scrolls = e => { for (; e; e = e.parentElement) if (/auto|scroll/.test(getComputedStyle(e).overflowX)) return true; return false; };
+		const hidden = e => getComputedStyle(e).clipPath !== "none" || !e.checkVisibility();
+		for (const e of document.querySelectorAll("body *")) {
+			if (e.closest("svg, canvas, .uplot, template, input, select, textarea") || hidden(e) || scrolls(e)) continue;
+			if (e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0 && getComputedStyle(e).display !== "inline") wrong.push((e.className || e.tagName) + ": " + e.textContent.trim().slice(0, 60));
+		}
+		return wrong;
+	})()`)
+}
+
+// Violations returns what axe-core finds wrong for people who use a keyboard or a screen reader.
+func (p *Page) Violations() []string {
+	p.t.Helper()
+	Eval[bool](p, axe+"; true")
+	return Eval[[]string](p, `axe.run({resultTypes: ["violations"]}).then(r => r.violations.flatMap(v => v.nodes.map(n => v.id + ": " + n.target.join(" ") + ": " + n.failureSummary)))`)
+}
+
+// Screenshot keeps a picture of the whole page among the test's artifacts: see go test -artifacts.
+func (p *Page) Screenshot(name string) {
+	p.t.Helper()
+	ctx, over := context.WithTimeout(p.ctx, patience)
+	defer over()
+	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(90))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(p.t.ArtifactDir(), name+".png"), png, 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// Quote returns a text as JavaScript has it.
+func Quote(text string) string {
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		panic(err) // a text
+	}
+	return string(quoted)
+}
