@@ -7,7 +7,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: test check soak bench build install tools lint unit race demo clean
+.PHONY: test check soak bench build install tools lint unit e2e others race demo clean
 
 TOOLS       := .tools/bin
 STATICCHECK := $(TOOLS)/staticcheck-v0.8.0
@@ -54,8 +54,9 @@ build:
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/firstcome ./cmd/firstcome
 
 # Each test runs once: without the detector and without cgo those that work through other processes, which the
-# detector does not see into; all others under it, in race. The end-to-end tests begin first, since they take
-# longest: they mostly wait, so more of them run at once than there are cores.
+# detector does not see into; all others under it, in race. Tests mostly wait, so more of them run at once than there
+# are cores.
+ONCE    := -shuffle=on -count=1 -parallel 4 -timeout $(TIMEOUT)
 OUTSIDE := ./test/e2e ./test/mutants ./test/bench
 
 # So do long tests of other packages that work through other processes, or in which one goroutine asks one thing after
@@ -63,9 +64,16 @@ OUTSIDE := ./test/e2e ./test/mutants ./test/bench
 STEPS    := ^Test(Scripts|ScriptsOnRedis|TheAuditFindsWhateverTheLedgerSaysTwice|TheSQLiteGateConforms|TheSQLiteGatesLinesConform|F16F27F62TheServersGatesConform|TheServersGatesLinesConform|F56AMigrationThatIsCutAtAnyPointGoesOn|APlanMadeForAFewCouponsIsNotKeptForMany|ACodeIsLookedForInParts|F16TheRedisGateConforms|TheRedisGatesLinesConform|TheLinesOfAClusterConform)$$
 STEPS_OF := ./cmd/firstcome ./internal/ledger ./internal/redis
 
+# Two at once: the end-to-end tests take about as long as all others together.
 unit:
-	CGO_ENABLED=0 .ci/gotest -shuffle=on -count=1 -parallel 4 -timeout $(TIMEOUT) $(OUTSIDE)
-	CGO_ENABLED=0 .ci/gotest -shuffle=on -count=1 -parallel 4 -timeout $(TIMEOUT) -run '$(STEPS)' $(STEPS_OF)
+	$(MAKE) --no-print-directory -j 2 e2e others
+
+e2e:
+	CGO_ENABLED=0 .ci/gotest $(ONCE) ./test/e2e
+
+others:
+	CGO_ENABLED=0 .ci/gotest $(ONCE) -p 1 $(filter-out ./test/e2e,$(OUTSIDE))
+	CGO_ENABLED=0 .ci/gotest $(ONCE) -p 1 -run '$(STEPS)' $(STEPS_OF)
 
 # The race detector watches all but SQLite, which is C that was translated into Go: it is no code of ours, and it is
 # slower with the detector (of two pairs of tests one took 2.9 times as long, the other 1.3 times).
@@ -79,8 +87,8 @@ RACE := -race -gcflags=modernc.org/...=-race=false
 RACE_E2E := ^Test(F10|F20|F21F41|F23|F61)
 
 race:
-	.ci/gotest $(RACE) -shuffle=on -count=1 -parallel 4 -timeout $(TIMEOUT) -skip '$(STEPS)' $$(go list ./internal/ledger ./... | grep -vxF "$$(go list $(OUTSIDE))")
-	.ci/gotest $(RACE) -shuffle=on -count=1 -parallel 4 -timeout $(TIMEOUT) -run '$(RACE_E2E)' ./test/e2e
+	.ci/gotest $(RACE) $(ONCE) -skip '$(STEPS)' $$(go list ./internal/ledger ./... | grep -vxF "$$(go list $(OUTSIDE))")
+	.ci/gotest $(RACE) $(ONCE) -run '$(RACE_E2E)' ./test/e2e
 
 demo: build
 	bin/firstcome demo
