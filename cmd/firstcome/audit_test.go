@@ -11,6 +11,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -37,10 +38,10 @@ func decider(t *testing.T, name string) *ledger.Ledger {
 // terms change, and the campaign is paused and goes on.
 func TestTheAuditFindsNoBreachWhileClaimsAndChangesAreDecided(t *testing.T) {
 	const clients, audits, coupons = 3, 15, 3000
-	for _, kind := range databases {
+	for kind, database := range services.Ledgers {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			name, _ := newLedgerOn(t, kind)
+			name := database(t)
 			l := decider(t, name)
 			s := &scene{Ledger: l, t: t}
 			s.create("spring", firstcome.Terms{Quantity: 1_000_000})
@@ -92,7 +93,7 @@ func TestTheAuditFindsNoBreachWhileClaimsAndChangesAreDecided(t *testing.T) {
 
 // TestAPageThatCannotBeReadIsABreachOfItsCampaignAndEndsNothingElse spoils a page of SQLite's file.
 func TestAPageThatCannotBeReadIsABreachOfItsCampaignAndEndsNothingElse(t *testing.T) {
-	name, _ := newLedgerOn(t, "sqlite")
+	name := services.Ledgers[services.SQLite](t)
 	s := &scene{t: t}
 	s.as(name, "", func() {
 		for _, id := range []firstcome.CampaignID{"autumn", "spring", "winter"} {

@@ -10,6 +10,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -135,7 +136,7 @@ func (w *walker) farEnd() {
 // ledger, whose clock is another one: coupons come late, in any order, and as dead letters, and changes wait for the gate.
 func TestTheAuditFindsNoBreachWhateverTheOrderAtAGateFarAway(t *testing.T) {
 	w := newWalker(t)
-	name, _ := newLedgerOn(t, "sqlite")
+	name := services.Ledgers[services.SQLite](t)
 	w.as(name, "redis:far", func() {
 		reader := readable(t, name)
 		for round := range 20 {

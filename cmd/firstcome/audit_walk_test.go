@@ -11,6 +11,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/seed"
+	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -135,10 +136,10 @@ func (w *walker) sound(reader *ledger.Ledger) {
 
 // TestTheAuditFindsNoBreachWhateverTheOrder audits after every few steps of a walk where the ledger decides.
 func TestTheAuditFindsNoBreachWhateverTheOrder(t *testing.T) {
-	for _, kind := range databases {
+	for kind, database := range services.Ledgers {
 		t.Run(kind, func(t *testing.T) {
 			w := newWalker(t)
-			name, _ := newLedgerOn(t, kind)
+			name := database(t)
 			w.as(name, "", func() {
 				reader := readable(t, name)
 				for round := range 10 {

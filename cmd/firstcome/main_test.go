@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -122,10 +121,7 @@ func soon(ts *testscript.TestScript, _ bool, args []string) {
 
 // sql FILE STATEMENT changes a ledger behind firstcome's back.
 func alter(ts *testscript.TestScript, _ bool, args []string) {
-	db, err := sql.Open("sqlite", ts.MkAbs(args[0]))
-	ts.Check(err)
-	_, err = db.ExecContext(context.Background(), args[1])
-	ts.Check(errors.Join(err, db.Close()))
+	ts.Check(services.Execute(context.Background(), ts.MkAbs(args[0]), args[1]))
 }
 
 // set NAME FILE sets a variable to the last line of a file, such as stdout.

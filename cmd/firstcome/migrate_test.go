@@ -2,12 +2,12 @@ package main
 
 import (
 	"bytes"
-	"database/sql"
 	"io"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -31,9 +31,7 @@ func (n *notice) Write(part []byte) (int, error) {
 // which a migration waits, until it says how long that takes.
 func TestAMigrationThatTakesLongShowsProgress(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "firstcome.db")
-	db, err := sql.Open("sqlite", file)
-	stage.Must(t, err)
-	defer db.Close()
+	db := services.Beside(t, file)
 	db.SetMaxOpenConns(1)
 	for _, statement := range []string{"CREATE TABLE held (x)", "DROP TABLE held", "BEGIN EXCLUSIVE"} {
 		stage.Must(t, stage.Err(db.ExecContext(t.Context(), statement)))

@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -131,10 +130,7 @@ func (s *shop) listen() {
 // behind changes the ledger behind firstcome's back.
 func (s *shop) behind(statement string) {
 	s.t.Helper()
-	db, err := sql.Open("sqlite", s.ledger.path)
-	stage.Must(s.t, err)
-	defer db.Close()
-	stage.Must(s.t, stage.Err(db.ExecContext(context.Background(), statement)))
+	stage.Must(s.t, services.Execute(context.Background(), s.ledger.path, statement))
 }
 
 // as returns the shop for a part of the test.

@@ -9,6 +9,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -33,7 +34,7 @@ func TestActiveCampaignsAreThoseOfTheNodesGateThatAreNotRetired(t *testing.T) {
 		for _, id := range []firstcome.CampaignID{"old", "another-gates", "b-", "b", "another-secrets"} {
 			create(t, l, id, 5)
 		}
-		db := beside(t, name)
+		db := services.Beside(t, name)
 		for _, change := range []string{
 			`UPDATE campaigns SET retired_at = 1 WHERE id = 'old'`,
 			`UPDATE campaigns SET gate = 'redis:other' WHERE id = 'another-gates'`,
@@ -62,7 +63,7 @@ func TestActiveCampaignsMayBeMoreThanAPage(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remoteAt(t, name)
 		create(t, l, "c", 5)
-		db := beside(t, name)
+		db := services.Beside(t, name)
 		var want []firstcome.CampaignID
 		for n := range 2000 {
 			want = append(want, firstcome.CampaignID(fmt.Sprintf("c-%04d", n)))

@@ -93,7 +93,7 @@ func BenchmarkServers(b *testing.B) {
 					return err
 				})
 			})
-			db := beside(b, name)
+			db := services.Beside(b, name)
 			b.Run(fmt.Sprintf("%s/rows/%d", kind, size), func(b *testing.B) {
 				number := 0
 				campaign := fmt.Sprint("r", b.N)

@@ -10,6 +10,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -223,7 +224,7 @@ func TestAChangeThatCannotBeReadHoldsUpNoOtherCampaigns(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remote(t, name, 5)
 		create(t, l, "d", 5)
-		execute(t, beside(t, name), `UPDATE changes SET payload = '{"quantity":"x"}' WHERE campaign_id = 'c'`)
+		execute(t, services.Beside(t, name), `UPDATE changes SET payload = '{"quantity":"x"}' WHERE campaign_id = 'c'`)
 		pending, err := l.Pending(t.Context(), "")
 		if err == nil || !strings.Contains(err.Error(), "change 1 of c cannot be read") || len(pending) != 1 || pending[0].Campaign != "d" {
 			t.Errorf("pending: %v, %v", pending, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -30,7 +31,7 @@ func TestF56ALedgerOfADevelopmentBuildSaysWhatToDo(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			onEach(t, func(t *testing.T, name string) {
-				execute(t, beside(t, migrated(t, name)), statements...)
+				execute(t, services.Beside(t, migrated(t, name)), statements...)
 				for how, err := range openings(t, name) {
 					if strings.HasPrefix(what, "older") && how == "doctor" {
 						continue // it takes them for none, and sends the operator to firstcome migrate
@@ -66,7 +67,7 @@ func TestALedgerKeepsTheChecksumsOfItsMigrations(t *testing.T) {
 			sum := sha256.Sum256(text)
 			want = append(want, hex.EncodeToString(sum[:]))
 		}
-		rows, err := beside(t, name).Query(`SELECT checksum FROM schema_checksums ORDER BY version`)
+		rows, err := services.Beside(t, name).Query(`SELECT checksum FROM schema_checksums ORDER BY version`)
 		stage.Must(t, err)
 		defer rows.Close()
 		for rows.Next() {

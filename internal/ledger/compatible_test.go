@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -13,7 +14,7 @@ import (
 // and then lose what says so.
 func TestF56TheReleaseBeforeServesWhereTheSchemaSaysSo(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
-		db := beside(t, migrated(t, name))
+		db := services.Beside(t, migrated(t, name))
 		execute(t, db, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, TRUE)`, `ALTER TABLE coupons ADD COLUMN weight INTEGER NOT NULL DEFAULT 1`)
 		migrated(t, name)
 		stage.Must(t, reader(t, name).Close())

@@ -5,6 +5,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -23,9 +24,9 @@ func TestTheCountsAreTheOpenDeadLettersAndTheChangesThatTheGateLacks(t *testing.
 		bury(t, l, "refused", stage.Coupon("c", 2))
 		counts(l, "with two letters", ledger.Counts{Letters: 2})
 		stage.Must(t, stage.Err(l.Switch(t.Context(), "test", "c", 0, ledger.Pause)))
-		execute(t, beside(t, name), `UPDATE dead_letters SET resolved_at = 1, resolved_by = 'replayed' WHERE number = 1`)
+		execute(t, services.Beside(t, name), `UPDATE dead_letters SET resolved_at = 1, resolved_by = 'replayed' WHERE number = 1`)
 		counts(l, "with a pause on its way", ledger.Counts{Letters: 1, Pending: 1})
-		execute(t, beside(t, name), `UPDATE campaigns SET gate = 'redis:other'`)
+		execute(t, services.Beside(t, name), `UPDATE campaigns SET gate = 'redis:other'`)
 		counts(l, "of another gate", ledger.Counts{Letters: 1})
 	})
 }

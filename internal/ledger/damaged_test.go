@@ -11,6 +11,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
 )
 
 // damage has the schema refuse every coupon of a campaign.
@@ -37,7 +38,7 @@ func crowdAtMany(t *testing.T, damaged bool, costs func(cost)) {
 	const campaigns, rounds = 32, 100
 	path := file(t)
 	synctest.Test(t, func(t *testing.T) {
-		l, db := haltingLedger(t, path), beside(t, path)
+		l, db := haltingLedger(t, path), services.Beside(t, path)
 		for n := range campaigns {
 			create(t, l.Ledger, firstcome.CampaignID(fmt.Sprint("c", n)), firstcome.Unlimited)
 		}
@@ -103,7 +104,7 @@ func claimOrError(l *ledger.Ledger, id string, user int) string {
 func TestClaimsKeepTheirOrderWhateverIsRefusedBesideThem(t *testing.T) {
 	path := file(t)
 	synctest.Test(t, func(t *testing.T) {
-		l, db := haltingLedger(t, path), beside(t, path)
+		l, db := haltingLedger(t, path), services.Beside(t, path)
 		for id, quantity := range map[firstcome.CampaignID]int64{"c7": 9, "good": 4, "other": 1, "first": 9} {
 			create(t, l.Ledger, id, quantity)
 		}

@@ -104,7 +104,7 @@ func replayRefused(t *testing.T, l *ledger.Ledger) {
 // that was rebuilt has loaded the letters from before as holders, and knows nothing of those that were buried after it.
 func TestADeadLetterThatIsStillRefusedStaysOpen(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
-		l, db := remote(t, name, 2), beside(t, name)
+		l, db := remote(t, name, 2), services.Beside(t, name)
 		record(t, l, stage.Coupons("c", 1, 2)...)
 		bury(t, l, "over the quantity", stage.Coupon("c", 3))
 		if found := letters(t, l, ledger.Letters{})[0]; found.Number != 3 || found.User != "user-3" || found.Cause != "over the quantity" {
@@ -155,7 +155,7 @@ func TestLostNumbersAreDrainedAndOfAnEarlierEpoch(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remote(t, name, 10)
 		record(t, l, stage.Coupons("c", 1, 2)...)
-		execute(t, beside(t, name), `INSERT INTO lost VALUES ('c', 3, 4, 2)`, `UPDATE campaigns SET epoch = 2`)
+		execute(t, services.Beside(t, name), `INSERT INTO lost VALUES ('c', 3, 4, 2)`, `UPDATE campaigns SET epoch = 2`)
 		refused(t, l, "of the epoch before", stage.Coupon("c", 7))
 		seventh := given(stage.Coupon("c", 7))
 		seventh.Epoch = 2
@@ -179,7 +179,7 @@ func TestTheLedgerHasACouponOnlyIfNumberAndUserAreItsOwn(t *testing.T) {
 // reads and the bytes that it sends and gets for a batch and a burial.
 func TestARecordingReadsNoMoreWhenManyDeadLettersAreOpen(t *testing.T) {
 	name := services.MariaDB.Database(t)
-	l, db := remote(t, name, firstcome.Unlimited), beside(t, name)
+	l, db := remote(t, name, firstcome.Unlimited), services.Beside(t, name)
 	buries := func(first, last int64) { bury(t, l, "refused", stage.Coupons("c", first, last)...) }
 	work := func(from int64) (rows, bytes int64) {
 		t.Helper()

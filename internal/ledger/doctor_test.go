@@ -81,9 +81,9 @@ func TestAUserWhoseWritesAreNotTakenIsFound(t *testing.T) {
 		what := "rights"
 		if kind == services.PostgreSQL {
 			what = "writes"
-			execute(t, beside(t, name), `ALTER ROLE `+u.User.Username()+` SET default_transaction_read_only = on`)
+			execute(t, services.Beside(t, name), `ALTER ROLE `+u.User.Username()+` SET default_transaction_read_only = on`)
 		} else {
-			execute(t, beside(t, name), `REVOKE UPDATE ON `+strings.Trim(u.Path, "/")+`.* FROM `+u.User.Username())
+			execute(t, services.Beside(t, name), `REVOKE UPDATE ON `+strings.Trim(u.Path, "/")+`.* FROM `+u.User.Username())
 		}
 		examine(t, u.String()).Want(t, doctor.Fail, what)
 	})
@@ -92,7 +92,7 @@ func TestAUserWhoseWritesAreNotTakenIsFound(t *testing.T) {
 func TestAColumnThatWouldMergeUsersIsFound(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		name := migrated(t, kind.Database(t))
-		execute(t, beside(t, name), map[services.Kind]string{
+		execute(t, services.Beside(t, name), map[services.Kind]string{
 			services.MariaDB:    `ALTER TABLE audit_log MODIFY user_id VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci`,
 			services.PostgreSQL: `ALTER TABLE audit_log ALTER COLUMN user_id TYPE text COLLATE "default"`,
 		}[kind])

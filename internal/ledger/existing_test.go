@@ -17,7 +17,7 @@ import (
 func TestAMadeUpCampaignTakesNoTransaction(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		nodes, name := nodesOn(t, kind, 1, 5)
-		locked, err := beside(t, name).Conn(t.Context())
+		locked, err := services.Beside(t, name).Conn(t.Context())
 		stage.Must(t, err)
 		defer locked.Close()
 		statements := map[services.Kind][2]string{
@@ -54,7 +54,7 @@ func TestACampaignIsThereAtOnceForWhoAskedBefore(t *testing.T) {
 		for n, user := range []firstcome.UserID{"a", "b"} {
 			same(t, "issued", fmt.Sprint("issued:", n+1), claim(t, nodes[0], "late", user))
 		}
-		db := beside(t, name)
+		db := services.Beside(t, name)
 		for _, table := range []string{"coupons", "changes", "campaigns"} {
 			column := map[string]string{"campaigns": "id"}[table]
 			if column == "" {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -76,7 +77,7 @@ func withRun(t *testing.T, count, number int64) *ledger.Ledger {
 	l := start(t, path, nil)
 	create(t, l, "c", 9)
 	claim(t, l, "c", "a")
-	_, err := beside(t, path).Exec(`INSERT INTO facts (campaign_id, position, count, kind, number) VALUES ('c', 2, ?, 'coupon.issued', ?)`, count, number)
+	_, err := services.Beside(t, path).Exec(`INSERT INTO facts (campaign_id, position, count, kind, number) VALUES ('c', 2, ?, 'coupon.issued', ?)`, count, number)
 	stage.Must(t, err)
 	return l
 }

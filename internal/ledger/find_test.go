@@ -57,7 +57,7 @@ func TestACodeOfAnotherSecretIsNotGuessedAt(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := start(t, name, nil)
 		create(t, l, "c", 100)
-		execute(t, beside(t, name), `UPDATE campaigns SET secret = 'another'`)
+		execute(t, services.Beside(t, name), `UPDATE campaigns SET secret = 'another'`)
 		if _, _, err := l.Find(t.Context(), "c", ledger.Choice{Code: stage.Secret().Code("c", 1)}); !errors.Is(err, firstcome.ErrGateMismatch) {
 			t.Errorf("it is %v", err)
 		}
@@ -74,7 +74,7 @@ func TestACodeIsLookedForInParts(t *testing.T) {
 	create(t, l, "c", firstcome.Unlimited)
 	claim(t, l, "c", "a")
 	stop()
-	db := beside(t, name)
+	db := services.Beside(t, name)
 	for _, change := range []string{
 		`UPDATE coupons SET number = 5000001, position = 5000001, code = '` + stage.Secret().Code("c", last) + `'`,
 		`UPDATE campaigns SET last_number = 5000001, issued = 1, position = 5000001`,

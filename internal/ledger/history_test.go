@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -18,7 +19,7 @@ func TestAFactWhoseCouponIsGoneHasItsNumberOnly(t *testing.T) {
 	claim(t, l, "c", "a", "b", "d", "e")
 	void(t, l, "c", 2)
 	claim(t, l, "c", "f")
-	execute(t, beside(t, path), `DELETE FROM coupons WHERE number IN (1, 3, 5)`)
+	execute(t, services.Beside(t, path), `DELETE FROM coupons WHERE number IN (1, 3, 5)`)
 	var got []string
 	for after := range int64(7) { // each page of one, and the whole
 		limit := 1

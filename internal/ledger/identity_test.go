@@ -48,7 +48,7 @@ func TestOfNodesThatOpenALedgerAtOnceOneSaysWhichItIs(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		name := kind.Database(t)
 		remoteAt(t, name)
-		execute(t, beside(t, name), `DELETE FROM identity`)
+		execute(t, services.Beside(t, name), `DELETE FROM identity`)
 		var found [4]string
 		var opening sync.WaitGroup
 		for n := range found {
@@ -73,7 +73,7 @@ func TestANodeThatReadsAtALateStandbyMakesUpNoSecondIdentity(t *testing.T) {
 	late := services.PostgreSQL.Server(t, services.PostgreSQL.Fast()...)
 	primary := parse(t, name)
 	database := strings.Trim(primary.Path, "/")
-	execute(t, beside(t, late.URL()), `CREATE DATABASE "`+database+`"`)
+	execute(t, services.Beside(t, late.URL()), `CREATE DATABASE "`+database+`"`)
 	standby := *primary
 	standby.Host = late.Address()
 	migrated(t, standby.String())
@@ -81,7 +81,7 @@ func TestANodeThatReadsAtALateStandbyMakesUpNoSecondIdentity(t *testing.T) {
 		name:             `DELETE FROM identity`,
 		standby.String(): `DELETE FROM identity; ALTER DATABASE "` + database + `" SET default_transaction_read_only = on`,
 	} {
-		execute(t, beside(t, at), statement)
+		execute(t, services.Beside(t, at), statement)
 	}
 	both := *primary
 	both.Host = late.Address() + "," + primary.Host
@@ -152,7 +152,7 @@ func openings(t *testing.T, name string) map[string]error {
 
 func TestF56ALedgerThatLacksItsIdentitySaysWhatToDo(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
-		execute(t, beside(t, migrated(t, name)), `DROP TABLE identity`)
+		execute(t, services.Beside(t, migrated(t, name)), `DROP TABLE identity`)
 		for how, err := range openings(t, name) {
 			if err == nil || !strings.Contains(err.Error(), "lacks the table identity") || !strings.Contains(err.Error(), "restore all of its tables") {
 				t.Errorf("opened %s it got %v", how, err)
@@ -165,14 +165,14 @@ func TestANameThatAnOperatorGivesALedgerFitsWhereItIsUsed(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		migrated(t, name)
 		for _, bad := range []string{"", "staging 2026", "staging.2026", "스테이징", "a\nb"} {
-			execute(t, beside(t, name), `UPDATE identity SET ledger = '`+bad+`'`)
+			execute(t, services.Beside(t, name), `UPDATE identity SET ledger = '`+bad+`'`)
 			for how, err := range openings(t, name) {
 				if how != "doctor" && (err == nil || !strings.Contains(err.Error(), "UPDATE identity SET ledger = ")) {
 					t.Errorf("called %q and opened %s it got %v", bad, how, err)
 				}
 			}
 		}
-		execute(t, beside(t, name), `UPDATE identity SET ledger = 'staging-2026-11'`)
+		execute(t, services.Beside(t, name), `UPDATE identity SET ledger = 'staging-2026-11'`)
 		same(t, "its name", "staging-2026-11", identityAt(t, name))
 	})
 }
@@ -182,7 +182,7 @@ func TestANameThatAnOperatorGivesALedgerFitsWhereItIsUsed(t *testing.T) {
 func TestF65AUserWhoMayNotTouchTheIdentityIsToldWhichRightIsMissing(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		name := migrated(t, kind.Database(t))
-		execute(t, beside(t, name), `DELETE FROM identity`)
+		execute(t, services.Beside(t, name), `DELETE FROM identity`)
 		for right, lacks := range map[string]string{"SELECT": "INSERT", "INSERT": "SELECT"} {
 			wantAdvice(t, openError(t, services.User(t, name, right)), "lacks the right to "+lacks)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -19,7 +20,7 @@ func TestF52AClaimWhoseCommitIsUnknownMayBeAskedAgain(t *testing.T) {
 	path := file(t)
 	l := start(t, path, nil)
 	create(t, l, "c", 10)
-	lock, err := beside(t, path).Begin()
+	lock, err := services.Beside(t, path).Begin()
 	stage.Must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
@@ -39,7 +40,7 @@ func TestAChangeIsNotLeftToComeLater(t *testing.T) {
 	l := start(t, path, nil)
 	create(t, l, "c", 1)
 	claim(t, l, "c", "a")
-	lock, err := beside(t, path).Begin()
+	lock, err := services.Beside(t, path).Begin()
 	stage.Must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	voided := make(chan error, 1)

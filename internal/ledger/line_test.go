@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/flow"
@@ -94,7 +96,9 @@ func TestF73P9EverybodyInLineIsServedInOrderWhateverElseHappens(t *testing.T) {
 	nodesOnEach(t, func(t *testing.T, nodes []*ledger.Ledger) {
 		ctx := context.Background()
 		paced(t, nodes[0], 100, 0)
-		var crowd, servers sync.WaitGroup
+		var servers sync.WaitGroup
+		var crowd errgroup.Group
+		crowd.SetLimit(24) // also on a busy machine so many have the row, one after the other, within a transaction's time
 		var done atomic.Bool
 		for _, l := range nodes {
 			servers.Go(func() {
@@ -110,7 +114,7 @@ func TestF73P9EverybodyInLineIsServedInOrderWhateverElseHappens(t *testing.T) {
 		left := make([]error, len(all))
 		direct := make([]firstcome.Outcome, len(all))
 		for n, user := range all {
-			crowd.Go(func() {
+			crowd.Go(func() error {
 				l := nodes[n%len(nodes)]
 				d, err := l.Claim(ctx, "c", users(user, user))
 				if err != nil || d[0].Outcome == firstcome.Waiting && d[1].Place.Ticket != d[0].Place.Ticket {
@@ -123,14 +127,16 @@ func TestF73P9EverybodyInLineIsServedInOrderWhateverElseHappens(t *testing.T) {
 				case 1:
 					d, err := l.Issue(ctx, "test", "c", users(user))
 					if err != nil {
-						t.Error(err)
-						return
+						return err
 					}
 					direct[n] = d[0].Outcome
 				}
+				return nil
 			})
 		}
-		crowd.Wait()
+		if err := crowd.Wait(); err != nil {
+			t.Error(err)
+		}
 		done.Store(true)
 		servers.Wait()
 		serveAll(t, nodes[0])
@@ -207,7 +213,7 @@ func TestF74NobodyIsSentAwayWhileACouponIsLeft(t *testing.T) {
 func TestF75AServiceBehindAChangeGoesByTheChange(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		nodes, name := nodesOn(t, kind, 2, 50)
-		db := beside(t, name)
+		db := services.Beside(t, name)
 		for change, want := range map[string]string{
 			`paused = TRUE`:               "0, , 2",
 			`closed = TRUE`:               "0, closed, 0",
@@ -362,7 +368,7 @@ func TestTheLineOfACampaignWithoutAPaceCostsNoStatement(t *testing.T) {
 			_, err := db.Exec(`ALTER TABLE ` + from + ` RENAME TO ` + to)
 			stage.Must(t, err)
 		}
-		db := beside(t, name)
+		db := services.Beside(t, name)
 		rename(db, "tickets", "hidden")
 		defer rename(db, "hidden", "tickets")
 		same(t, "claims", "issued:1 issued:2", claim(t, nodes[0], "c", "a", "b"))

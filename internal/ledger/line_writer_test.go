@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -37,7 +38,7 @@ func TestClaimsAndADirectIssueOfALineShareATransaction(t *testing.T) {
 func TestWhoJoinsBesideADamagedCampaignJoinsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := file(t)
-		l, db := haltingLedger(t, path), beside(t, path)
+		l, db := haltingLedger(t, path), services.Beside(t, path)
 		paced(t, l.Ledger, 9, 0)
 		create(t, l.Ledger, "d", 9)
 		create(t, l.Ledger, "other", 1)
@@ -62,7 +63,7 @@ func TestAJoinIsCountedInTheLineThatIsThere(t *testing.T) {
 	l := start(t, path, nil)
 	paced(t, l, 9, 0)
 	same(t, "joining", "waiting:0 waiting:0", claim(t, l, "c", "a", "b"))
-	execute(t, beside(t, path), `UPDATE tickets SET ended_at = joined_at, outcome = 'left' WHERE ticket = 1`, `UPDATE campaigns SET waiting = 1`)
+	execute(t, services.Beside(t, path), `UPDATE tickets SET ended_at = joined_at, outcome = 'left' WHERE ticket = 1`, `UPDATE campaigns SET waiting = 1`)
 	same(t, "joining behind", "waiting:0", claim(t, l, "c", "d"))
 	same(t, "in line", int64(2), keepsPlaces(t, l).Line.Waiting)
 }
@@ -73,7 +74,7 @@ func TestWhoHoldsACouponAlreadyIsNotServed(t *testing.T) {
 		l := start(t, name, nil)
 		paced(t, l, 9, 0)
 		same(t, "joining", "waiting:0 waiting:0 waiting:0", claim(t, l, "c", "a", "b", "d"))
-		execute(t, beside(t, name),
+		execute(t, services.Beside(t, name),
 			`INSERT INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position) VALUES ('c', 1, 'b', 'x', 1, 1, 1, 1)`,
 			`UPDATE campaigns SET in_force = 1, issued = 1, last_number = 1, position = 1 WHERE id = 'c'`)
 		served, err := l.Serve(t.Context(), "c", 9)
@@ -97,7 +98,7 @@ func TestTheLinesOfAnotherGateAreNotServed(t *testing.T) {
 			same(t, "joining", "waiting:0", claim(t, l, id, "a"))
 		}
 	}
-	execute(t, beside(t, path), `UPDATE campaigns SET gate = 'redis:x' WHERE id = 'gate'`, `UPDATE campaigns SET secret = 'x' WHERE id = 'secret'`)
+	execute(t, services.Beside(t, path), `UPDATE campaigns SET gate = 'redis:x' WHERE id = 'gate'`, `UPDATE campaigns SET secret = 'x' WHERE id = 'secret'`)
 	var found []firstcome.CampaignID
 	stage.Must(t, l.Lines(t.Context(), func(id firstcome.CampaignID) { found = append(found, id) }))
 	same(t, "lines", 1, len(found))

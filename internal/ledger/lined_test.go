@@ -8,6 +8,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -39,7 +40,7 @@ func TestThoseThatMayHaveALineAtAnotherGateHaveAPaceOrHadOne(t *testing.T) {
 			stage.Must(t, stage.Err(l.Record(t.Context(), flow.Batch{Campaign: "drains", Epoch: 1, Line: flow.LineReport{Line: line}})))
 		}
 		tell(2)
-		db := beside(t, name)
+		db := services.Beside(t, name)
 		execute(t, db, `UPDATE campaigns SET retired_at = 1 WHERE id = 'retired'`)
 		execute(t, db, `UPDATE campaigns SET gate = 'redis:other' WHERE id = 'another-gates'`)
 		lined(t, l, "drains", "paced")
@@ -61,7 +62,7 @@ func TestADirectIssueAtAnotherGateIsInTheAuditLogIfItPassesPeople(t *testing.T) 
 		for _, id := range []firstcome.CampaignID{"c", "c", "empty"} { // the second time x has it already
 			stage.Must(t, stage.Err(over.Issue(t.Context(), "somebody", id, users("x"))))
 		}
-		db := beside(t, name)
+		db := services.Beside(t, name)
 		var lines int
 		var actor, campaign, detail string
 		stage.Must(t, db.QueryRow(`SELECT count(*), min(actor), min(campaign_id), min(detail) FROM audit_log WHERE action = 'coupon.issue'`).Scan(&lines, &actor, &campaign, &detail))

@@ -10,6 +10,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestALedgerSaysWhichGatesItsCampaignsName(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remoteAt(t, name)
-		db := beside(t, name)
+		db := services.Beside(t, name)
 		if others, err := l.OtherGates(t.Context()); err != nil || others != nil {
 			t.Errorf("an empty ledger names %v: %v", others, err)
 		}
@@ -42,7 +43,7 @@ func TestALedgerSaysWhichGatesItsCampaignsName(t *testing.T) {
 func TestACampaignOfAnotherRedisIsLostAndCanBeClosed(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remote(t, name, 3)
-		ctx, db := t.Context(), beside(t, name)
+		ctx, db := t.Context(), services.Beside(t, name)
 		stage.Must(t, l.Applied(ctx, firstcome.Change{Campaign: "c", Version: 1}, false))
 		execute(t, db, `UPDATE campaigns SET gate = 'redis:gone' WHERE id = 'c'`)
 		lost := func(what string, err error) {

@@ -78,7 +78,7 @@ func TestF16NodesWhoseClocksDifferKeepTheOrder(t *testing.T) {
 func TestF16TheServersClockDecides(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		nodes, name := nodesOn(t, kind, 1, 5)
-		db := beside(t, name)
+		db := services.Beside(t, name)
 		clock := map[services.Kind]string{
 			services.MariaDB:    `SELECT CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)`,
 			services.PostgreSQL: `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`,
@@ -226,7 +226,7 @@ var issuedByHand = []string{
 func claimBehind(t *testing.T, kind services.Kind, statements ...string) (decisions []firstcome.Decision, held time.Time) {
 	t.Helper()
 	nodes, name := nodesOn(t, kind, 1, 10)
-	db := beside(t, name)
+	db := services.Beside(t, name)
 	hand := begin(t, db, statements...)
 	claimed := make(chan error, 1)
 	go func() {

@@ -120,7 +120,7 @@ func TestF51AVoidThatIsTheVictimOfADeadlockIsRunAgain(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		nodes, name := nodesOn(t, kind, 1, 10)
 		claim(t, nodes[0], "c", "a")
-		hand := lockByHand(t, beside(t, name))
+		hand := lockByHand(t, services.Beside(t, name))
 		if kind == services.PostgreSQL { // the first who looks for a dead-lock is its victim
 			execute(t, hand, `SET LOCAL deadlock_timeout = '1min'`)
 		}
@@ -129,7 +129,7 @@ func TestF51AVoidThatIsTheVictimOfADeadlockIsRunAgain(t *testing.T) {
 			_, err := nodes[0].Void(context.Background(), "test", "c", 1, "test")
 			voided <- err
 		}()
-		waitUntilBlocked(t, kind, beside(t, name))
+		waitUntilBlocked(t, kind, services.Beside(t, name))
 		if _, err := hand.Exec(`UPDATE campaigns SET decided_at = decided_at + 1 WHERE id = 'c'`); err != nil {
 			t.Fatalf("the hand was the victim: %v", err)
 		}

@@ -21,7 +21,7 @@ func TestOfTwoNodesThatCreateACampaignAtOnceOneDoes(t *testing.T) {
 		name := kind.Database(t)
 		l := start(t, name, nil)
 		create(t, l, "other", 5)
-		db := beside(t, name)
+		db := services.Beside(t, name)
 		for id, end := range map[firstcome.CampaignID]func(*sql.Tx) error{"kept": (*sql.Tx).Commit, "dropped": (*sql.Tx).Rollback} {
 			hand := begin(t, db, `INSERT INTO campaigns (id, version, terms_version, applied, gate, epoch, secret, decided_at, created_at)
 				SELECT '`+string(id)+`', version, terms_version, applied, gate, epoch, secret, decided_at, created_at FROM campaigns WHERE id = 'other'`)
@@ -44,7 +44,7 @@ func isolated(t *testing.T, kind services.Kind, server *services.Server, name, l
 		services.MariaDB:    `SET GLOBAL TRANSACTION ISOLATION LEVEL ` + level,
 		services.PostgreSQL: `ALTER DATABASE "` + strings.Trim(parse(t, name).Path, "/") + `" SET default_transaction_isolation = '` + strings.ToLower(level) + `'`,
 	}[kind]
-	execute(t, beside(t, server.URL()), statement)
+	execute(t, services.Beside(t, server.URL()), statement)
 }
 
 // otherLevel counts what waits for a lock in a transaction of another level than READ
@@ -72,7 +72,7 @@ func TestTheServersDefaultIsolationDoesNotMatter(t *testing.T) {
 			isolated(t, kind, server, name, level)
 			l := start(t, name, nil)
 			create(t, l, "c", 2)
-			db := beside(t, name)
+			db := services.Beside(t, name)
 			hand := begin(t, db, issuedByHand...)
 			claimed := make(chan string, 1)
 			go func() { claimed <- claim(t, l, "c", "a", "b", "d") }()
@@ -93,7 +93,7 @@ func TestF52AConnectionThatDiesWhileALockIsWaitedForDecidesNothing(t *testing.T)
 		proxy, far := through(t, name)
 		l := start(t, far, nil)
 		claim(t, nodes[0], "c", "first")
-		db := beside(t, name)
+		db := services.Beside(t, name)
 		hand := begin(t, db, `SELECT id FROM campaigns WHERE id = 'c' FOR UPDATE`)
 		claimed := make(chan error, 1)
 		go func() {
@@ -118,7 +118,7 @@ func TestF53AServerThatWasReadOnlyIsWrittenToAsSoonAsItMayBe(t *testing.T) {
 	name := services.PostgreSQL.Database(t)
 	l := start(t, name, nil)
 	create(t, l, "c", 5)
-	admin := beside(t, name)
+	admin := services.Beside(t, name)
 	database := `ALTER DATABASE "` + strings.Trim(parse(t, name).Path, "/") + `" `
 	execute(t, admin, database+`SET default_transaction_read_only = on`)
 	openError(t, name) // nothing can be decided there
@@ -152,7 +152,7 @@ func TestF65AColumnThatChangesItsTypeMeetsNoClaim(t *testing.T) {
 			services.MariaDB:    `ALTER TABLE coupons MODIFY code VARBINARY(64) NOT NULL`,
 			services.PostgreSQL: `ALTER TABLE coupons ALTER code TYPE varchar(64)`,
 		}[kind]
-		execute(t, beside(t, name), change)
+		execute(t, services.Beside(t, name), change)
 		same(t, "behind it", "already_issued:1 issued:2", claim(t, nodes[0], "c", "a", "b"))
 	})
 }
@@ -164,7 +164,7 @@ func TestADeadLetterOfNoCampaignIsVoidedOnce(t *testing.T) {
 		name := kind.Database(t)
 		l := remoteAt(t, name)
 		stage.Must(t, stage.Err(l.Bury(t.Context(), flow.Batch{Campaign: "unknown", Coupons: stage.Coupons("c", 1, 1)}, "no such campaign")))
-		db := beside(t, name)
+		db := services.Beside(t, name)
 		hand := begin(t, db, `UPDATE dead_letters SET resolved_at = 1, resolved_by = 'voided'`)
 		voided := make(chan error, 1)
 		letter := letters(t, l, ledger.Letters{})[0].ID

@@ -107,7 +107,7 @@ func TestF18ALateRecorderFindsItsBatchDone(t *testing.T) {
 		l := remote(t, name, 10)
 		held := stage.Coupons("c", 1, 5)
 		record(t, l, held[:4]...)
-		execute(t, beside(t, name), `UPDATE campaigns SET epoch = 2 WHERE id = 'c'`)
+		execute(t, services.Beside(t, name), `UPDATE campaigns SET epoch = 2 WHERE id = 'c'`)
 		before := books(t, l)
 		same(t, "drained", drained(4), record(t, l, held[:4]...))
 		same(t, "the books", before, books(t, l))

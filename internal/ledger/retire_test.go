@@ -10,6 +10,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -86,7 +87,7 @@ func TestWhatIsUnderWayKeepsACampaignAtItsGate(t *testing.T) {
 			onSeasons(t, func(t *testing.T, s *season, name string) {
 				undo := do(t, s)
 				if what == "a change on its way" {
-					execute(t, beside(t, name), `UPDATE campaigns SET closes_at = 1`)
+					execute(t, services.Beside(t, name), `UPDATE campaigns SET closes_at = 1`)
 				} else {
 					s.close()
 				}

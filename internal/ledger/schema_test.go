@@ -25,7 +25,7 @@ func TestF56OfNodesThatMigrateAtOnceOneDoes(t *testing.T) {
 		}
 		all.Wait()
 		var versions int
-		if err := beside(t, name).QueryRow(`SELECT count(*) FROM goose_db_version`).Scan(&versions); err != nil || versions != 2 {
+		if err := services.Beside(t, name).QueryRow(`SELECT count(*) FROM goose_db_version`).Scan(&versions); err != nil || versions != 2 {
 			t.Errorf("%d versions are noted, want 0 and 1, each once: %v", versions, err)
 		}
 	})
@@ -76,7 +76,7 @@ func TestADatabaseOfSomethingElseIsRefused(t *testing.T) {
 		} {
 			name := kind.Database(t)
 			for _, s := range statements {
-				execute(t, beside(t, name), s)
+				execute(t, services.Beside(t, name), s)
 			}
 			wantAdvice(t, openError(t, name), theirs, "create database firstcome")
 		}
@@ -88,7 +88,7 @@ func TestADatabaseOfSomethingElseIsRefused(t *testing.T) {
 
 func TestAFileOfSomethingElseIsRefusedAndStaysAsItIs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "shop.db")
-	theirs := beside(t, path)
+	theirs := services.Beside(t, path)
 	execute(t, theirs, `CREATE TABLE orders (id INTEGER PRIMARY KEY AUTOINCREMENT)`)
 	wantAdvice(t, openError(t, path), "orders", "name another file")
 	var tables int
@@ -114,7 +114,7 @@ func TestF57AColumnThatWouldMergeUsersIsRefused(t *testing.T) {
 		for _, change := range changes {
 			t.Run(string(kind), func(t *testing.T) {
 				name := kind.Database(t)
-				execute(t, beside(t, migrated(t, name)), change)
+				execute(t, services.Beside(t, migrated(t, name)), change)
 				wantAdvice(t, openError(t, name), "coupons.user_id", "ALTER TABLE coupons")
 			})
 		}
@@ -171,7 +171,7 @@ func TestF64ALedgersPasswordIsShownNowhere(t *testing.T) {
 // the same, and then writes what would break a promise, as an intruder would.
 func TestF57F28UsersAreTheirBytesInTheTablesToo(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
-		l, db := start(t, name, nil), beside(t, name)
+		l, db := start(t, name, nil), services.Beside(t, name)
 		create(t, l, "c", firstcome.Unlimited)
 		ids := users("user1", "User1", "user1 ", "us\u00e9r", "use\u0301r", "007", "7", firstcome.UserID(strings.Repeat("\U0001F380", 32)))
 		claim(t, l, "c", ids...)

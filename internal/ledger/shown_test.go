@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -24,7 +25,7 @@ func TestTheOpenCampaignsComeFirstHoweverManyThereAre(t *testing.T) {
 		create(t, l, "a-closed", 1)
 		stage.Must(t, stage.Err(l.Switch(t.Context(), "test", "a-closed", 0, "close")))
 		// Of one that is open nobody can read the terms: it is shown all the same.
-		execute(t, beside(t, name), `UPDATE changes SET payload = '{}' WHERE campaign_id = 'z-open'`)
+		execute(t, services.Beside(t, name), `UPDATE changes SET payload = '{}' WHERE campaign_id = 'z-open'`)
 		for limit, left := range map[int]int64{1: 7, 7: 1, 8: 0, 9: 0} {
 			all, more, err := l.Unclosed(t.Context(), limit)
 			stage.Must(t, err)
@@ -48,7 +49,7 @@ func TestTheLastDecisionIsFoundOfWhicheverCampaign(t *testing.T) {
 			create(t, l, firstcome.CampaignID(fmt.Sprintf("c-%d", n)), 1)
 		}
 		later := time.Date(2040, 1, 2, 3, 4, 5, 6000, time.UTC)
-		execute(t, beside(t, name), fmt.Sprintf(`UPDATE campaigns SET decided_at = %d WHERE id = 'c-2'`, later.UnixMicro()))
+		execute(t, services.Beside(t, name), fmt.Sprintf(`UPDATE campaigns SET decided_at = %d WHERE id = 'c-2'`, later.UnixMicro()))
 		if last, err := l.LastDecision(t.Context()); err != nil || !last.Equal(later) {
 			t.Errorf("it is %v, %v, want %v", last, err, later)
 		}

@@ -114,21 +114,6 @@ func wantAdvice(t testing.TB, got string, parts ...string) {
 	}
 }
 
-// beside opens a ledger's database, or that of another server, as an intruder would.
-func beside(t testing.TB, name string) *sql.DB {
-	t.Helper()
-	open := services.Open
-	if !ledger.OnServer(name) {
-		open = func(path string) (*sql.DB, error) {
-			return sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)&_txlock=immediate")
-		}
-	}
-	db, err := open(name)
-	stage.Must(t, err)
-	t.Cleanup(func() { _ = db.Close() })
-	return db
-}
-
 // execute runs statements.
 func execute(t testing.TB, db interface {
 	Exec(query string, args ...any) (sql.Result, error)

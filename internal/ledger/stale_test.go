@@ -12,6 +12,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -97,7 +98,7 @@ func TestNumberFourOfThreeIsNeitherAnsweredNorRecorded(t *testing.T) {
 // claims of other campaigns.
 func claimBehindTheWriter(t *testing.T, quantity int64, behind []string, want string, others int) {
 	path := file(t)
-	l, db := haltingLedger(t, path), beside(t, path)
+	l, db := haltingLedger(t, path), services.Beside(t, path)
 	create(t, l.Ledger, "c", quantity)
 	claim(t, l.Ledger, "c", "a", "b")
 	waiting := []func(){func() { same(t, "answers", want, claim(t, l.Ledger, "c", "d", "e")) }}
@@ -123,7 +124,7 @@ func TestAChangeIsMadeToTheRowThatIsThere(t *testing.T) {
 	l := start(t, path, nil)
 	create(t, l, "c", 3)
 	claim(t, l, "c", "a", "b")
-	execute(t, beside(t, path),
+	execute(t, services.Beside(t, path),
 		`INSERT INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position) VALUES ('c', 3, 'z', 'x', 1, 1, 1, 3)`,
 		`UPDATE campaigns SET in_force = 3, issued = 3, last_number = 3, position = 3`,
 	)
@@ -169,7 +170,7 @@ func TestALetterFromTheDaysOfAnotherGateLeavesTheRowAsItIs(t *testing.T) {
 // TestALineIsServedAsItIsInTheRow has a line changed behind the writer, and nobody claims.
 func TestALineIsServedAsItIsInTheRow(t *testing.T) {
 	path := file(t)
-	l, db := start(t, path, nil), beside(t, path)
+	l, db := start(t, path, nil), services.Beside(t, path)
 	paced(t, l, 9, 0)
 	same(t, "joining", "waiting:0 waiting:0 waiting:0", claim(t, l, "c", "a", "b", "d"))
 	execute(t, db, `UPDATE tickets SET ended_at = joined_at, outcome = 'left' WHERE ticket < 3`, `UPDATE campaigns SET waiting = 1`)

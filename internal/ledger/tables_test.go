@@ -15,6 +15,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -80,7 +81,7 @@ func TestThePageOfTheTablesHasTheColumnsOfEachDatabase(t *testing.T) {
 		migrated(t, name)
 		n, _ := place(name)
 		there, told := map[string]string{}, map[string]string{}
-		rows, err := beside(t, name).Query(columnsOf[n])
+		rows, err := services.Beside(t, name).Query(columnsOf[n])
 		stage.Must(t, err)
 		defer rows.Close()
 		for rows.Next() {
@@ -139,7 +140,7 @@ func TestTheQueriesOfThePageOfTheTablesAnswerWhatItSays(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		fill(t, name)
 		_, database := place(name)
-		db, ran := beside(t, name), 0
+		db, ran := services.Beside(t, name), 0
 		for _, q := range all {
 			if q[1] == "" || slices.Contains(strings.Split(q[1], ", "), database) {
 				ran++

@@ -60,7 +60,7 @@ func TestALedgerIsReachedOverTLS(t *testing.T) {
 func TestALedgerIsShownItsClientsCertificate(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		s := newSecured(t, kind)
-		execute(t, beside(t, s.plain), map[services.Kind][]string{
+		execute(t, services.Beside(t, s.plain), map[services.Kind][]string{
 			services.MariaDB: {
 				"CREATE USER " + services.CertifiedUser + " REQUIRE SUBJECT '/CN=" + services.CertifiedUser + "'",
 				"GRANT ALL ON *.* TO " + services.CertifiedUser,

@@ -9,7 +9,6 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"database/sql"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -26,6 +25,7 @@ import (
 
 	_ "modernc.org/sqlite"
 
+	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -57,9 +57,7 @@ func certify(t *testing.T) (cert, key string, trust *x509.CertPool) {
 // holdLock takes SQLite's write lock from a server, and returns a function that gives it back.
 func holdLock(t *testing.T, file string) (release func()) {
 	t.Helper()
-	db, err := sql.Open("sqlite", file)
-	stage.Must(t, err)
-	conn, err := db.Conn(t.Context())
+	conn, err := services.Beside(t, file).Conn(t.Context())
 	if err == nil {
 		_, err = conn.ExecContext(t.Context(), `BEGIN IMMEDIATE`)
 	}
@@ -67,7 +65,6 @@ func holdLock(t *testing.T, file string) (release func()) {
 	release = sync.OnceFunc(func() {
 		_, _ = conn.ExecContext(context.Background(), `ROLLBACK`)
 		_ = conn.Close()
-		_ = db.Close()
 	})
 	t.Cleanup(release)
 	return release

@@ -3,27 +3,20 @@
 package e2e_test
 
 import (
-	"database/sql"
-	"errors"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
 // alter changes a ledger without firstcome.
 func alter(t *testing.T, file string, statements ...string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", file)
-	stage.Must(t, err)
-	for _, statement := range statements {
-		_, execErr := db.ExecContext(t.Context(), statement)
-		err = errors.Join(err, execErr)
-	}
-	stage.Must(t, errors.Join(err, db.Close()))
+	stage.Must(t, services.Execute(t.Context(), file, statements...))
 }
 
 func TestF56AMigrationThatIsKilledAtAnyInstantGoesOn(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// Open returns a pool of connections to a MariaDB or PostgreSQL, by a URL as Database returns it. It dials
-// nothing before the first use. The caller closes the pool.
+// Open returns a pool of connections to a MariaDB or PostgreSQL, by a URL as Database returns it, or to a file of SQLite, if
+// the program has its driver. It dials nothing before the first use. The caller closes the pool.
 func Open(at string) (*sql.DB, error) {
 	u, err := url.Parse(at)
 	if err != nil {
@@ -40,8 +40,21 @@ func Open(at string) (*sql.DB, error) {
 			return nil, err
 		}
 		return stdlib.OpenDB(*config), nil
+	case "":
+		return sql.Open("sqlite", "file:"+at+"?_pragma=busy_timeout(5000)&_txlock=immediate")
 	}
 	return nil, fmt.Errorf("%s is no SQL database", u.Redacted())
+}
+
+// Beside returns a pool of connections to the database of what is tested, until the test ends.
+func Beside(t testing.TB, at string) *sql.DB {
+	t.Helper()
+	db, err := Open(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
 }
 
 // Database makes a new, empty database on the server and returns its URL, for a user with all rights.
