@@ -24,7 +24,7 @@ type counter struct {
 }
 
 func newCounter(t *testing.T) *counter {
-	name, _ := newLedgerOn(t, "sqlite")
+	name := services.Ledgers[services.SQLite](t)
 	c := &counter{scene: &scene{t: t}}
 	marker := func(ctx context.Context, id firstcome.CampaignID) (string, error) {
 		campaign, err := c.Ledger.Campaign(ctx, id)
