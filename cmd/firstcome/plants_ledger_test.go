@@ -125,7 +125,7 @@ func (s *scene) soldOut() {
 }
 
 // lines has a campaign whose first line ended sold out and whose second one people are in, one that was closed with
-// people in line, and one with a pace where nobody came.
+// people in line, one whose window ended with people in line, and one with a pace where nobody came.
 func (s *scene) lines() {
 	join := func(id firstcome.CampaignID, users ...firstcome.UserID) {
 		for _, user := range users {
@@ -159,6 +159,14 @@ func (s *scene) lines() {
 	s.create("gone", firstcome.Terms{Quantity: 9, Pace: pace, Standby: true})
 	join("gone", "a", "b")
 	s.turn("gone", ledger.Close)
+	s.create("dusk", firstcome.Terms{Quantity: 9, Pace: pace, ClosesAt: s.now().Add(time.Second)})
+	join("dusk", "a", "b")
+	s.ticks.Add(2000) // until its window has ended
+	late, err := s.Claim(s.t.Context(), "dusk", []firstcome.UserID{"c"})
+	stage.Must(s.t, err)
+	if late[0].Outcome != firstcome.Closed {
+		s.t.Fatalf("c comes to dusk late, and gets %v", late[0].Outcome)
+	}
 	s.create("quiet", firstcome.Terms{Quantity: 9, Pace: pace})
 }
 

@@ -101,9 +101,6 @@ func (a *lineAudit) generation(p PastLine) {
 	if a.past = append(a.past, p); p.Reason == "lost" {
 		a.lost++
 	}
-	if !a.campaign.Remote { // whose gate's instants the ledger has of coupons alone
-		a.sees(p.EndedAt)
-	}
 	if !a.ends(p) {
 		a.add("P9", "generation %d ended at %s as %s, and nothing did so then", p.Generation, text(p.EndedAt), p.Reason)
 	}
