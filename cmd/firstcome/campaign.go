@@ -17,7 +17,7 @@ import (
 type campaignCmd struct {
 	Create campaignCreateCmd `cmd:"" help:"Make a campaign."`
 	List   campaignListCmd   `cmd:"" help:"List the campaigns."`
-	Show   campaignShowCmd   `cmd:"" help:"Show a campaign with its counters."`
+	Show   campaignShowCmd   `cmd:"" help:"Show a campaign with its counters. Where people are in line it watches for a second how fast they are served."`
 	Update campaignUpdateCmd `cmd:"" help:"Change terms of a campaign. Coupons keep the terms under which they were issued."`
 	Pause  campaignPauseCmd  `cmd:"" help:"Have claims answered with paused, until resume."`
 	Resume campaignResumeCmd `cmd:"" help:"End a pause."`
@@ -129,12 +129,47 @@ func (c *campaignShowCmd) Run(ctx context.Context, t terminal) error {
 		return answered(t, c.printCampaign)(campaign, err)
 	}
 	line, err := calls.Line(ctx, c.ID)
+	rate := unknownRate
+	if err == nil && line.Waiting > 0 {
+		rate = c.rate(ctx, calls, line)
+	}
 	return c.print(t, campaign, func(w io.Writer) {
 		c.writeCampaign(w, campaign)
 		if err == nil { // else its gate is lost, or does not answer: the state says so
-			c.writeLine(w, line)
+			c.writeLine(w, line, rate)
 		}
 	})
+}
+
+const (
+	// rateOver is for how long a line is watched to tell how fast it is served.
+	rateOver = time.Second
+	// unknownRate is shown where nobody can tell.
+	unknownRate = "-"
+)
+
+// rate watches a line for a second, and returns how fast it is served.
+func (c *campaignShowCmd) rate(ctx context.Context, calls *client.Client, before client.Line) string {
+	select {
+	case <-ctx.Done():
+		return unknownRate
+	case <-time.After(rateOver):
+	}
+	after, err := calls.Line(ctx, c.ID)
+	if err != nil {
+		return unknownRate
+	}
+	return rateBetween(before, after)
+}
+
+// rateBetween returns how many tickets a second ended at the head of a line between two looks at it: most were served, some
+// may have been left.
+func rateBetween(before, after client.Line) string {
+	took := after.ServerTime.Sub(before.ServerTime.Time)
+	if took <= 0 || after.Generation != before.Generation {
+		return unknownRate
+	}
+	return fmt.Sprintf("%.1f tickets a second", float64(after.Serving-before.Serving)/took.Seconds())
 }
 
 type campaignUpdateCmd struct {
@@ -218,8 +253,11 @@ func (f serverFlags) writeCampaign(w io.Writer, c client.Campaign) {
 	}
 }
 
-// writeLine writes who is next in line, and how the last generation ended.
-func (f serverFlags) writeLine(w io.Writer, l client.Line) {
+// writeLine writes who is next in line, how fast it is served, and how the last generation ended.
+func (f serverFlags) writeLine(w io.Writer, l client.Line, rate string) {
+	if l.Waiting > 0 {
+		fmt.Fprintf(w, "serving rate\t%s\n", rate)
+	}
 	if l.NextJoinedAt != nil {
 		fmt.Fprintf(w, "next in line\tticket %d or later, has waited for %v\n", l.Serving, l.ServerTime.Sub(l.NextJoinedAt.Time).Round(time.Second))
 	}
