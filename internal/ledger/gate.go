@@ -163,6 +163,9 @@ func (l *Ledger) LogDirect(ctx context.Context, actor string, id firstcome.Campa
 
 // logDirect notes in the audit log that a direct issue passed people in line.
 func (t *tx) logDirect(c *claims) error {
+	if !c.direct {
+		return nil
+	}
 	var issued, waiting, last int64
 	for n := range c.decisions {
 		d := &c.decisions[n]
@@ -170,7 +173,7 @@ func (t *tx) logDirect(c *claims) error {
 			issued, last = issued+1, d.Coupon.Number
 		}
 	}
-	if !c.direct || issued == 0 || waiting == 0 {
+	if issued == 0 || waiting == 0 {
 		return nil
 	}
 	detail := map[string]any{"issued": issued, "last_number": last, "waiting": waiting}

@@ -78,6 +78,14 @@ var (
 		FROM (VALUES %s) AS s WHERE campaigns.id = s.column3 AND version = s.column4 AND last_number = s.column5`, `(?,?,?,?,?,?,?)`)
 )
 
+// The claims of a transaction are mostly of one campaign, whose row needs no join.
+func init() {
+	updateStocks[1] = `UPDATE OR ROLLBACK campaigns
+		SET in_force = in_force + ?1, issued = issued + ?1, last_number = last_number + ?1, position = position + ?1, decided_at = ?2,
+			opened_at = ?6, sold_out_at = ?7
+		WHERE id = ?3 AND version = ?4 AND last_number = ?5`
+}
+
 // holders returns the coupons in force that claimants hold of the campaigns that they ask for.
 func (t *tx) holders(all []*claims) (map[firstcome.CampaignID]map[firstcome.UserID]*firstcome.Coupon, error) {
 	holders := make(map[firstcome.CampaignID]map[firstcome.UserID]*firstcome.Coupon, len(all))
