@@ -25,7 +25,8 @@ type demoCmd struct {
 	Concurrency count      `default:"64" placeholder:"N" help:"Connections, each with one claim at a time (default: 64)."`
 	Repeat      count      `default:"1" placeholder:"N" help:"How often each user claims (default: 1)."`
 	Pace        paceOrNone `placeholder:"N" help:"Have the users wait in line, and issue so many coupons a second to it; or unlimited, as fast as the gate takes them (default: there is no line)."`
-	Keep        bool       `help:"Leave the server up afterwards, until Ctrl-C, and print its address."`
+	Keep        bool       `help:"Leave the server and its console up afterwards, until Ctrl-C, and print their addresses."`
+	Watch       bool       `help:"Print the console's link first. The users come when somebody has opened it, spread over 40 s, so that it can be watched (with --pace: all at once, into the line). The server stays up, as with --keep."`
 }
 
 // demoCampaign is the id of the campaign that demo makes.
@@ -52,7 +53,7 @@ func (c *demoCmd) Run(ctx context.Context, t terminal) (err error) {
 	ended := make(chan error, 1)
 	go func() { ended <- n.run(serving) }()
 	err = c.show(ctx, t, n)
-	if err == nil && c.Keep {
+	if err == nil && (c.Keep || c.Watch) {
 		err = keep(ctx, t, n, ended)
 	}
 	stop()
@@ -84,12 +85,17 @@ func (c *demoCmd) show(ctx context.Context, t terminal, n *node) error {
 	if _, err := n.operator.Create(ctx, "demo", demoCampaign, terms); err != nil {
 		return err
 	}
+	if c.Watch {
+		if err := invite(ctx, t, n); err != nil {
+			return err
+		}
+	}
 	result, err := c.load(ctx, t, n)
 	if err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
-		return errors.New("interrupted: the temporary ledger is removed")
+		return errInterrupted
 	}
 	text, err := os.ReadFile(secretBeside(n.flags.Ledger.path()))
 	if err != nil {
@@ -125,7 +131,7 @@ func (c *demoCmd) load(ctx context.Context, t terminal, n *node) (*load.Result, 
 	}
 	return load.Run(ctx, load.Config{
 		Server: server, Campaign: demoCampaign, Prefix: "user-", Follow: c.paced(),
-		Users: int(c.Users), Repeat: int(c.Repeat), Concurrency: int(c.Concurrency), Timeout: 2 * demoAnswerWait,
+		Users: int(c.Users), Repeat: int(c.Repeat), Concurrency: int(c.Concurrency), Timeout: 2 * demoAnswerWait, Rate: c.rate(),
 		Progress: func(done, _ int64) { sent.Store(done) },
 	})
 }
@@ -168,11 +174,12 @@ func verdictWords(v load.Verdict) string {
 func keep(ctx context.Context, t terminal, n *node, ended chan error) error {
 	base := "http://" + n.address()
 	fmt.Fprintf(t.out, `
-The server is at %s until Ctrl-C. Try:
+The console is at %s until Ctrl-C: look at what happened, prove it, or steer it.
+The server is at %s. Try:
   curl %s/v1/campaigns/%s
   curl -X POST -H 'Content-Type: application/json' -d '{"user_id":"user-1"}' %s/v1/campaigns/%s/claims
   curl %s/v1/users/user-1/coupons
-`, base, base, demoCampaign, base, demoCampaign, base)
+`, demoLink(n), base, base, demoCampaign, base, demoCampaign, base)
 	select {
 	case <-ctx.Done():
 		return nil

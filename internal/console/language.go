@@ -124,6 +124,9 @@ func millis(seconds *float64) string {
 	if seconds == nil {
 		return unknown
 	}
+	if *seconds < .0001 {
+		return "< 0.1 ms"
+	}
 	return strconv.FormatFloat(*seconds*1000, 'f', 1, 64) + " ms"
 }
 

@@ -91,6 +91,14 @@ func (w *Watcher) Ring(id firstcome.CampaignID) []Sample {
 	return nil
 }
 
+// Watched tells whether somebody watches a campaign now.
+func (w *Watcher) Watched(id firstcome.CampaignID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.courses[id]
+	return c != nil && len(c.watching) > 0
+}
+
 // Run reads until ctx ends.
 func (w *Watcher) Run(ctx context.Context) error {
 	tick := time.NewTicker(every)

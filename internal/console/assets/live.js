@@ -6,7 +6,7 @@ const lang = document.documentElement.lang;
 const whole = new Intl.NumberFormat(lang, {maximumFractionDigits: 0});
 const dash = '–';
 const count = n => n == null ? dash : whole.format(n);
-const millis = s => s == null ? dash : `${(s * 1000).toFixed(s < .1 ? 1 : 0)} ms`;
+const millis = s => s == null ? dash : s < .0001 ? '< 0.1 ms' : `${(s * 1000).toFixed(s < .1 ? 1 : 0)} ms`;
 const span = s => s == null ? dash : s < 60 ? `${Math.ceil(s)} ${words.seconds}` : `${Math.round(s / 60)} ${words.minutes}`;
 const sum = (of, names) => of && names.reduce((n, name) => n + (of[name] || 0), 0);
 const names = {shed: 'unknown'}; // kinds that have the colour of another
@@ -83,7 +83,7 @@ const clock = new Intl.DateTimeFormat(lang, {hour: '2-digit', minute: '2-digit',
 function axes(format, more) {
 	const line = {stroke: colour('soft'), grid: {stroke: colour('edge'), width: 1}, ticks: {show: false}, font: '12px system-ui'};
 	return [
-		{...line, space: 90, values: (_, at) => at.map(x => clock.format(x * 1000))},
+		{...line, space: 90, size: 34, values: (_, at) => at.map(x => clock.format(x * 1000))},
 		{...line, size: 62, ...more, values: (_, at) => at.map(y => y == null ? '' : format(y))},
 	];
 }
