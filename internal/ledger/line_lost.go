@@ -9,7 +9,7 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// reasonLost is why a generation ended of which nobody can say any more who is in line: its gate has lost it.
+// reasonLost is why a generation ended whose gate has lost it: nobody can say any more who was in line.
 const reasonLost = "lost"
 
 // LoseLine ends the line of a closed campaign whose gate has lost it, as far as the ledger knows it. Ending it again

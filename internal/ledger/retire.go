@@ -47,11 +47,9 @@ func (l *Ledger) readNow(ctx context.Context) (time.Time, error) {
 // retiredBy is who retires campaigns, in the audit log.
 const retiredBy = "firstcome"
 
-// Retire marks a campaign as retired, if it has been closed for an age by the
-// ledger's time and by the gate's, nothing has changed since the gate was in the state seen,
-// all of its numbers are drained and none of them is an open dead letter; it
-// tells whether the campaign is retired. From then on the ledger answers for the campaign,
-// and the gate may forget it. It may be repeated.
+// Retire marks a campaign as retired, and tells whether it is. The campaign has to be closed for an age, by the ledger's
+// time and by the gate's. Nothing may have changed since the gate was in the state seen, all numbers have to be drained, and none
+// may be an open dead letter. From then on the ledger answers for the campaign, and the gate may forget it. It may be repeated.
 func (l *Ledger) Retire(ctx context.Context, id firstcome.CampaignID, seen flow.GateState, age time.Duration) (retired bool, err error) {
 	err = l.locked(ctx, id, func(t *tx, s stock) (err error) {
 		if retired = !s.retiredAt.IsZero(); retired {
@@ -65,7 +63,7 @@ func (l *Ledger) Retire(ctx context.Context, id firstcome.CampaignID, seen flow.
 		if retired, err = l.mayRetire(t, s, seen, by.Add(-age)); err != nil || !retired {
 			return err
 		}
-		// The time kept keeps the window closed, wherever the clock goes.
+		// decided_at keeps the window closed if the clock goes back.
 		_, err = t.change(`UPDATE campaigns SET retired_at = ?, decided_at = ?, opened_at = ?, sold_out_at = ?, closed_at = ? WHERE id = ?`,
 			now.UnixMicro(), now.UnixMicro(), micros(seen.OpenedAt), micros(seen.SoldOutAt), micros(seen.ClosedAt), string(id))
 		if err != nil {

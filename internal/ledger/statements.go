@@ -9,9 +9,8 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// widths are those of the statements that take many rows: the widest that fits is
-// taken, again and again. Wider statements cost less a row
-// (in a trial 5.3 µs at 1, 3.6 at 32, 2.7 at 64), and each is prepared once.
+// widths are how many rows one statement may take. A list of rows is cut into the widest that fit, one after the other.
+// A wider statement costs less a row (in a trial 5.3 µs at 1, 3.6 at 32, 2.7 at 64). Each is prepared once.
 var widths = [...]int{64, 32, 16, 8, 4, 2, 1}
 
 // inWidths calls do with the first and the end of each part of n rows.
@@ -30,8 +29,8 @@ func inWidths(n int, do func(from, width int) error) error {
 	return nil
 }
 
-// inFewest calls do with parts of args, which are rows of so many columns, for queries. The last part is filled up to the
-// next width with rows of NULL, which equal nothing: those cost less than further queries.
+// inFewest calls do with parts of args, which are rows of so many columns, for queries. It fills the last part up to the
+// next width with rows of NULL. NULL equals nothing, and the spare rows cost less than another query would.
 func inFewest(args []any, columns int, do func(width int, args []any) error) error {
 	for part := range slices.Chunk(args, columns*widths[0]) {
 		width := 1
@@ -60,18 +59,18 @@ func inEveryWidth(query, part string) map[int]string {
 	return queries
 }
 
-// The statements that write say OR ROLLBACK: a row that is refused takes the whole transaction along, so that SQLite
-// need not keep what it would take to undo the one statement, which was a quarter of the time of an insert in a trial.
+// The statements that write say OR ROLLBACK: if SQLite refuses a row, it rolls back the whole transaction. So it need not
+// keep what would undo the one statement. In a trial keeping that was a quarter of the time of an insert.
 var (
-	// SQLite would rather read the whole campaign by its primary key than seek many
-	// users in the index, or join from coupons to users.
+	// CROSS JOIN and INDEXED BY have SQLite seek each user in the index. By itself it would read the whole campaign by its
+	// primary key, or join from coupons to users.
 	lookSQLiteQueries = inEveryWidth(`SELECT `+couponColumns+` FROM (VALUES %s) AS claim
 		CROSS JOIN coupons INDEXED BY coupons_p3_one_per_user
 		ON user_id = claim.column1 AND campaign_id = claim.column2 WHERE voided_at IS NULL`, `(?,?)`)
 	insertCoupons = inEveryWidth(`INSERT OR ROLLBACK INTO coupons `+issuedParts+` VALUES %s`, aCoupon)
 	insertServed  = inEveryWidth(`INSERT OR ROLLBACK INTO coupons `+servedParts+` VALUES %s`, aServed)
-	// The rows of campaigns, by how many coupons were issued of them, if they are still the rows that
-	// decided: see errRowMoved.
+	// updateStocks raises the counters of campaigns by the coupons that were issued. It finds a row only if that is still as
+	// it was when the claims were decided: see errRowMoved.
 	updateStocks = inEveryWidth(`UPDATE OR ROLLBACK campaigns
 		SET in_force = in_force + s.column1, issued = issued + s.column1, last_number = last_number + s.column1, position = position + s.column1, decided_at = s.column2,
 			opened_at = s.column6, sold_out_at = s.column7
@@ -182,12 +181,12 @@ func insertSQLite(t *tx, coupons []placed) error {
 	})
 }
 
-// errRowMoved says that a campaign's row in the file is not the one remembered, by which its claims
-// were decided: somebody else wrote it. What they decided is rolled back, and they are decided again by the row.
+// errRowMoved says that somebody else wrote a campaign's row: it is not the one that this process remembers. The
+// transaction is rolled back, and its claims are decided again by the row in the file.
 var errRowMoved = errors.New("the campaign's row was changed by somebody else")
 
-// updateSQLite is dialect.update. The rows are raised, not set: so the schema holds P1 against what is in
-// the file, whatever this process remembers.
+// updateSQLite is dialect.update. It raises the counters and does not set them. So the schema checks P1 against the
+// file, whatever this process remembers.
 func updateSQLite(t *tx) error {
 	args := make([]any, 0, 7*len(t.dirty))
 	for id, was := range t.dirty {

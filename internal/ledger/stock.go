@@ -22,7 +22,7 @@ type stock struct {
 	// Where nodes share the ledger:
 	clock   time.Time // the server's, read after the row was locked
 	cooling cooling
-	// coolingMoved tells that the row says otherwise what cools: that is over or began anew.
+	// coolingMoved tells that what cools is not what the row says: it has cooled, or began to cool anew.
 	coolingMoved bool
 	// Of a campaign with a remote gate:
 	applied int64 // the last change that the gate has

@@ -9,8 +9,8 @@ import (
 // lined tells whether claims of the campaign join a line.
 func (s *stock) lined() bool { return s.Pace != nil || s.line.Waiting > 0 }
 
-// tickets returns the tickets with which claimants are in line, of the campaigns that have a line. Of all others it
-// costs nothing.
+// tickets returns the tickets with which claimants are in line. It asks only about campaigns that have a line: for all
+// others it costs nothing.
 func (t *tx) tickets(all []*claims) (map[firstcome.CampaignID]map[firstcome.UserID]int64, error) {
 	var tickets map[firstcome.CampaignID]map[firstcome.UserID]int64
 	var ask []*claims
@@ -181,8 +181,8 @@ func (t *tx) flushLines() error {
 	return nil
 }
 
-// endTickets writes which tickets ended. Those that were served with a coupon are all that were left between the first
-// and the last of them, so they are a range; others are few.
+// endTickets writes which tickets ended. Whoever was still in line between the first and the last ticket that got a coupon
+// got one too, so one statement ends that range. The others are few.
 func (t *tx) endTickets() error {
 	var first, last *ticket
 	served := int64(0)
