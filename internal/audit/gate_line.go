@@ -101,6 +101,9 @@ func (c *comparison) compareLine() {
 		c.differs("P9", "number %d was issued to the ticket %d.%d, whose turn has not come at the gate", l.last.number, l.last.generation, l.last.ticket)
 	}
 	c.compareTold()
+	if l.before.Line.Generation != l.after.Line.Generation {
+		return // whoever was in line when the generation ended is not there any more, and their tickets are
+	}
 	here := c.compareInLine()
 	over := c.compareTickets(here)
 	c.compareSums(int64(len(here)), over)

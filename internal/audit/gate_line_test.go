@@ -213,6 +213,24 @@ func TestWhatMovesInBothReadingsAlikeIsNoBreach(t *testing.T) {
 	}
 }
 
+// TestAGenerationThatEndsInTheSecondReadingIsNoBreach has somebody join in the first reading, and then be sent away.
+func TestAGenerationThatEndsInTheSecondReadingIsNoBreach(t *testing.T) {
+	s := withLine()
+	gate, reading := s.gate(), 0
+	gate.Line.Counters = func(context.Context, firstcome.CampaignID) (audit.LineView, error) {
+		v := s.counters
+		if reading++; reading == 4 {
+			v.Line = firstcome.Line{Generation: 3}
+		}
+		return v, nil
+	}
+	s.inLine = s.inLine[:3]
+	report, err := audit.Gate(t.Context(), s.source(), gate, "c")
+	if err != nil || reading != 4 || report.Breaches.Total != 0 {
+		t.Errorf("%d readings: %+v, %v", reading, report, err)
+	}
+}
+
 // TestALineThatWasLostIsNotHeldAgainstWhatTheLedgerKnew is of an old gate that is back.
 func TestALineThatWasLostIsNotHeldAgainstWhatTheLedgerKnew(t *testing.T) {
 	s := withLine()
