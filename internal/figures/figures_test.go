@@ -127,8 +127,8 @@ func TestRatesAreWhatTheNodesCountedSinceTheyWereHeard(t *testing.T) {
 		t.Errorf("both counted: %+v", got)
 	}
 	// Rows are written every two seconds and read each second.
-	if got := b.tick(t, w, samples, node("a", 12, 1200, 1), node("b", 12, 600, 1)); rate(got) != 150 {
-		t.Errorf("nothing new was said: %v", rate(got))
+	if got := b.tick(t, w, samples, node("a", 12, 1200, 1), node("b", 12, 600, 1)); rate(got) != 150 || got.P95 == nil {
+		t.Errorf("nothing new was said: %v a second, p95 %v", rate(got), got.P95)
 	}
 	// a was restarted and counts from zero.
 	if got := b.tick(t, w, samples, node("a", 14, 40, 13), node("b", 14, 600, 1)); rate(got) != 20 {
