@@ -216,6 +216,7 @@ func (p *Page) Overflows() []string {
 		const scrolls = e => { for (; e; e = e.parentElement) if (/auto|scroll/.test(getComputedStyle(e).overflowX)) return true; return false; };
 		const hidden = e => getComputedStyle(e).clipPath !== "none" || !e.checkVisibility();
 		for (const e of document.querySelectorAll("body *")) {
+			if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue; // what has no text of its own
 			if (e.closest("svg, canvas, .uplot, template, input, select, textarea") || hidden(e) || scrolls(e)) continue;
 			if (e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0 && getComputedStyle(e).display !== "inline") wrong.push((e.className || e.tagName) + ": " + e.textContent.trim().slice(0, 60));
 		}
@@ -227,6 +228,7 @@ func (p *Page) Overflows() []string {
 func (p *Page) Violations() []string {
 	p.t.Helper()
 	Eval[bool](p, axe+"; true")
+	Eval[bool](p, `Promise.allSettled(document.getAnimations().filter(a => a.effect.getComputedTiming().endTime < Infinity).map(a => a.finished)).then(() => true)`)
 	return Eval[[]string](p, `axe.run({resultTypes: ["violations"]}).then(r => r.violations.flatMap(v => v.nodes.map(n => v.id + ": " + n.target.join(" ") + ": " + n.failureSummary)))`)
 }
 

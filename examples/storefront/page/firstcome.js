@@ -19,7 +19,7 @@ export const readClaim = () => ask("GET", own());
 export const readWallet = () => ask("GET", `/v1/users/${encodeURIComponent(session.user_id)}/coupons`);
 export const claim = () => ask("POST", `${campaign()}/claims`, { user_id: session.user_id });
 export const leave = () => ask("DELETE", own());
-const readLine = () => ask("GET", `${campaign()}/line`);
+const readLine = () => send("GET", `${campaign()}/line`, undefined, true);
 
 const longest = 20_000; // ms: firstcome answers a claim within 15 s
 
@@ -36,14 +36,14 @@ async function ask(method, path, body) {
 
 const nothing = { status: 0, body: {}, after: 0 };
 
-async function send(method, path, body) {
-  const headers = { Authorization: `Bearer ${session.token}` };
+// anybody tells that the answer is the same for everybody: it is asked for without credentials, and of a line caches may tell
+// what is a second old. That is how a crowd follows it.
+async function send(method, path, body, anybody = false) {
+  const headers = anybody ? {} : { Authorization: `Bearer ${session.token}` };
   if (body) headers["Content-Type"] = "application/json";
-  // Of a line, caches may tell what is a second old: that is how a crowd follows it.
-  const cache = path.endsWith("/line") ? "default" : "no-store";
   try {
     const response = await fetch(session.server + path, {
-      method, headers: path.endsWith("/line") ? {} : headers, cache, credentials: "omit",
+      method, headers, cache: anybody ? "default" : "no-store", credentials: "omit",
       body: body && JSON.stringify(body), signal: AbortSignal.timeout(longest),
     });
     const after = 1000 * (Number(response.headers.get("Retry-After")) || 0);
