@@ -152,16 +152,6 @@ func stub(p *browser.Page) string {
 	return browser.Eval[string](p, `document.querySelector("#stub").dataset.state`)
 }
 
-// eventually waits until an expression is true in the page.
-func eventually(t *testing.T, p *browser.Page, expression string) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !browser.Eval[bool](p, expression); {
-		if time.Now().After(end) {
-			t.Fatalf("never %s: %s", expression, p.Text())
-		}
-	}
-}
-
 // sound holds a page against what overflows and what axe-core finds.
 func sound(t *testing.T, p *browser.Page, name string) {
 	t.Helper()
@@ -222,9 +212,9 @@ func TestTheDropPageSaysWhatIsTrue(t *testing.T) {
 			sound(t, p, "issued")
 			p.Go(shops["open"]) // again: the same coupon, also in the wallet
 			p.Await(strings.TrimSpace(code))
-			eventually(t, p, `document.querySelectorAll("#coupons li").length === 1`)
+			p.Until(`document.querySelectorAll("#coupons li").length === 1`)
 			p.Go(shops["line"])
-			eventually(t, p, `!document.querySelector("#act").hidden`)
+			p.Until(`!document.querySelector("#act").hidden`)
 			p.Press("#act")
 			for _, words := range say["line"] {
 				p.Await(words)

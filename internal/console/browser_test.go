@@ -216,8 +216,7 @@ func TestTheLivePageMoves(t *testing.T) {
 	p.Await("nodes 1 of 1")
 	h.claim(id, "a", "b", "c")
 	p.Await("3 / 4 issued")
-	for browser.Eval[int](p, `document.querySelectorAll(".plot canvas").length`) < 3 {
-	}
+	p.Until(`document.querySelectorAll(".plot canvas").length >= 3`)
 	h.claim(id, "d", "e")
 	p.Await("4 / 4 issued")
 	p.Await("sold out 20")

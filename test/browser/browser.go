@@ -195,13 +195,22 @@ func (p *Page) Text() string {
 // Await waits until the page says something.
 func (p *Page) Await(text string) {
 	p.t.Helper()
+	p.Until(`!!document.body && document.body.innerText.replace(/\s+/g, " ").includes(` + Quote(text) + `)`)
+}
+
+// Until waits until an expression is true in the page. A page that is just replaced by another cannot be asked: it is asked
+// again.
+func (p *Page) Until(expression string) {
+	p.t.Helper()
 	for end := time.Now().Add(patience); ; {
-		said := p.Text()
-		if strings.Contains(said, text) {
+		ctx, over := context.WithDeadline(p.ctx, end)
+		holds, err := chromedp.Run(ctx, chromedp.Evaluate[bool](expression))
+		over()
+		if holds && err == nil {
 			return
 		}
 		if time.Now().After(end) {
-			p.t.Fatalf("the page never said %q: %s", text, said)
+			p.t.Fatalf("never %s: %v: the page says %s", expression, err, p.Text())
 		}
 	}
 }
