@@ -2,6 +2,9 @@ package console
 
 import (
 	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -12,20 +15,26 @@ import (
 // campaignsPerPage is how many campaigns a page lists.
 const campaignsPerPage = 50
 
-// A campaignsPage lists campaigns.
+// A campaignsPage lists campaigns, those that are open and next first.
 type campaignsPage struct {
-	Rows []campaignRow
-	Next firstcome.CampaignID // where the next page begins; empty: there is none
+	Rows   []campaignRow
+	Search string
+	More   string // link to the next page; empty: there is none
 }
 
 // A campaignRow is one campaign in the list.
 type campaignRow struct {
-	ID       firstcome.CampaignID
-	Name     string
-	State    string // see figures.StateOf
-	Quantity int64
-	InForce  int64
-	OpensAt  time.Time
+	ID           firstcome.CampaignID
+	Name         string
+	State        string // see figures.StateOf; empty: unknown
+	Quantity     int64
+	InForce      int64
+	OpensAt      time.Time
+	OpensIn      time.Duration // 0: it opened
+	SoldOutAfter time.Duration // of its opening; 0: unknown
+	Waiting      *int64        // nil: it has no line, or nobody knows
+	Unrecorded   *int64        // nil: unknown
+	Proved       *proving      // nil: not on this node since it began
 }
 
 // Share returns how much of the quantity is in force, of 0 to 1.
@@ -37,22 +46,45 @@ func (r campaignRow) Share() float64 {
 }
 
 func (c *Console) showCampaigns(v *view) error {
-	after := firstcome.CampaignID(v.r.URL.Query().Get("after"))
-	found, err := c.Ledger.Campaigns(v.r.Context(), after, campaignsPerPage+1)
+	page := campaignsPage{Search: strings.TrimSpace(v.r.FormValue("q"))}
+	offset, _ := strconv.Atoi(v.r.FormValue("offset")) // of a link of ours
+	found, err := c.Ledger.List(v.r.Context(), ledger.Listing{Text: page.Search, At: c.Clock(), Offset: max(0, offset), Limit: campaignsPerPage + 1})
 	if err != nil {
 		return err
 	}
-	var page campaignsPage
 	if len(found) > campaignsPerPage {
 		found = found[:campaignsPerPage]
-		page.Next = found[campaignsPerPage-1].ID
+		page.More = Root + "?" + url.Values{"q": {page.Search}, "offset": {strconv.Itoa(max(0, offset) + campaignsPerPage)}}.Encode()
 	}
 	for n := range found {
-		page.Rows = append(page.Rows, rowOf(&found[n]))
+		page.Rows = append(page.Rows, c.listed(v, &found[n]))
 	}
 	return v.render(http.StatusOK, "campaigns", v.say("캠페인", "Campaigns"), page)
 }
 
+// listed returns a campaign's row with its gate's counters. If the gate does not answer they are unknown.
+func (c *Console) listed(v *view, s *ledger.Status) campaignRow {
+	row := rowOf(s)
+	row.Proved, _ = c.prover.state(s.ID)
+	now, err := c.Watcher.Of(v.r.Context(), s)
+	if err != nil || now.GateDown {
+		row.State = ""
+		return row
+	}
+	row.State, row.Waiting, row.Unrecorded = now.State, now.Waiting, now.Unrecorded
+	if now.InForce != nil {
+		row.InForce = *now.InForce
+	}
+	return row
+}
+
 func rowOf(s *ledger.Status) campaignRow {
-	return campaignRow{ID: s.ID, Name: s.Name, State: figures.StateOf(s.Campaign, s.Now, s.InForce), Quantity: s.Quantity, InForce: s.InForce, OpensAt: s.OpensAt}
+	row := campaignRow{ID: s.ID, Name: s.Name, State: figures.StateOf(s.Campaign, s.Now, s.InForce), Quantity: s.Quantity, InForce: s.InForce, OpensAt: s.OpensAt}
+	if s.OpensAt.After(s.Now) {
+		row.OpensIn = s.OpensAt.Sub(s.Now)
+	}
+	if !s.SoldOutAt.IsZero() && !s.OpenedAt.IsZero() {
+		row.SoldOutAfter = s.SoldOutAt.Sub(s.OpenedAt)
+	}
+	return row
 }

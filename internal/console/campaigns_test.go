@@ -1,12 +1,16 @@
 package console_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -65,6 +69,45 @@ func TestWhatIsNotThereIs404(t *testing.T) {
 	for _, path := range []string{"/console/nothing", "/console/campaigns/none", "/console/campaigns/NOT%20AN%20ID"} {
 		if got := h.browser().get(path); got.status != http.StatusNotFound || !strings.Contains(got.text(), "There is no such thing") {
 			t.Errorf("%s: %d %s", path, got.status, got.text())
+		}
+	}
+}
+
+func TestCampaignsAreListedOpenAndNextFirstAndFound(t *testing.T) {
+	h := openHouse(t)
+	for n := range 60 {
+		h.campaign(fmt.Sprintf("old-%02d", n), 1)
+		stage.Must(t, stage.Err(h.config.Operator.Switch(t.Context(), "a test", firstcome.CampaignID(fmt.Sprintf("old-%02d", n)), 0, ledger.Close)))
+	}
+	id := h.campaign("gone", 1)
+	h.claim(id, "a")
+	h.campaign("zeta", 10)
+	b := h.browser()
+	first := b.get("/console")
+	order := regexp.MustCompile(`href="/console/campaigns/((?:old|gone|zeta)[^"]*)"`)
+	var ids []string
+	for page := first; ; {
+		for _, found := range order.FindAllStringSubmatch(page.body, -1) {
+			ids = append(ids, found[1])
+		}
+		next := regexp.MustCompile(`rel="next" href="([^"]*)"`).FindStringSubmatch(page.body)
+		if next == nil {
+			break
+		}
+		page = b.get(strings.ReplaceAll(next[1], "&amp;", "&"))
+	}
+	if len(ids) != 62 || ids[0] != "zeta" || ids[1] != "gone" || len(slices.Compact(slices.Sorted(slices.Values(ids)))) != 62 {
+		t.Errorf("%d are listed: %v", len(ids), ids)
+	}
+	for query, want := range map[string]string{"ZET": "zeta", "추석 gone": "gone", "old-07": "old-07"} {
+		got := order.FindAllStringSubmatch(b.get("/console?q="+url.QueryEscape(query)).body, -1)
+		if len(got) != 1 || got[0][1] != want {
+			t.Errorf("%q finds %v", query, got)
+		}
+	}
+	for _, query := range []string{"quantity", "%", "_", "'"} {
+		if got := b.get("/console?q=" + url.QueryEscape(query)).text(); !strings.Contains(got, "There is no such campaign") {
+			t.Errorf("%q finds %s", query, got)
 		}
 	}
 }

@@ -56,6 +56,7 @@ type Config struct {
 // A Ledger is what the pages read of one: see ledger.Ledger. Changes go through Config.Operator.
 type Ledger interface {
 	Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error)
+	List(ctx context.Context, f ledger.Listing) ([]ledger.Status, error)
 	Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]ledger.Status, error)
 	Changes(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(c firstcome.Change, refused bool) error) error
 	AuditLog(ctx context.Context, f ledger.LogFilter) ([]ledger.LogEntry, error)

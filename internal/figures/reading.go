@@ -37,13 +37,25 @@ func (w *Watcher) read(ctx context.Context, id firstcome.CampaignID) (s Sample, 
 	if err != nil {
 		return Sample{LedgerDown: true}, at, nil
 	}
+	return w.of(ctx, c)
+}
+
+// Of is Now of a campaign that the ledger has just told of.
+func (w *Watcher) Of(ctx context.Context, c *ledger.Status) (Sample, error) {
+	s, _, err := w.of(ctx, *c)
+	s.At = w.Clock()
+	return s, err
+}
+
+// of adds what the gate says of a campaign.
+func (w *Watcher) of(ctx context.Context, c ledger.Status) (s Sample, at firstcome.Instants, err error) {
 	s = Sample{Version: c.Version, Recorded: &c.Recorded}
 	if c.Quantity != firstcome.Unlimited {
 		s.Quantity = &c.Quantity
 	}
 	served, last, waiting := c.Line.ServedThrough, c.Line.LastTicket, c.Line.Waiting
 	if w.Gate != nil && c.Remote() && c.RetiredAt.IsZero() && c.Applied > 0 {
-		g, err := w.Gate.State(ctx, id)
+		g, err := w.Gate.State(ctx, c.ID)
 		if err != nil || g.Lost {
 			s.GateDown = true
 			return s, at, nil

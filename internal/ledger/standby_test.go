@@ -110,6 +110,7 @@ var lists = map[string][]any{
 	"Changes":     {"c", 0, 9, func(firstcome.Change, bool) error { return nil }},
 	"Coupons":     {"c", ledger.Page{}, func(firstcome.Coupon) error { return nil }},
 	"Course":      {"c", 9, 9},
+	"List":        {ledger.Listing{Text: "c", Limit: 9}},
 	"StepsAt":     {"c", []int64{1}},
 	"DeadLetters": {ledger.Letters{}},
 	"Export":      {"c", ledger.Page{}, func(firstcome.Coupon, string) error { return nil }},

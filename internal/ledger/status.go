@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -85,6 +87,41 @@ func (l *Ledger) Campaigns(ctx context.Context, after firstcome.CampaignID, limi
 	all, err := allRows(rows, err, l.scanStatus)
 	return all, wrap(err, "read the campaigns")
 }
+
+// A Listing chooses campaigns for a page of a list.
+type Listing struct {
+	Text          string    // in the id or in the name; empty: all
+	At            time.Time // what is open and next is so at this instant
+	Offset, Limit int
+}
+
+// found is how many campaigns a search looks through at most.
+const found = 1000
+
+// List returns campaigns as people look for them: those that are open or open next first, then those that sold out, then those
+// that are over; within each the one that opens latest first.
+func (l *Ledger) List(ctx context.Context, f Listing) ([]Status, error) {
+	query, args := l.dialect.statusQuery(), []any{}
+	limit, offset := f.Limit, f.Offset
+	if f.Text != "" { // the terms are JSON, in which more than the name may have the text
+		like := `%` + likeEscaped.Replace(strings.ToLower(f.Text)) + `%`
+		query, args = query+`WHERE (lower(c.id) LIKE ? ESCAPE '!' OR lower(t.payload) LIKE ? ESCAPE '!')`, append(args, like, like)
+		limit, offset = found, 0
+	}
+	rows, err := l.read.QueryContext(ctx, query+` ORDER BY CASE WHEN c.closed OR c.closes_at <= ? THEN 2 WHEN c.sold_out_at IS NOT NULL THEN 1 ELSE 0 END,
+		COALESCE(c.opens_at, c.created_at) DESC, c.id LIMIT ? OFFSET ?`, append(args, f.At.UnixMicro(), limit, offset)...)
+	all, err := allRows(rows, err, l.scanStatus)
+	if f.Text != "" {
+		all = slices.DeleteFunc(all, func(s Status) bool {
+			return !strings.Contains(strings.ToLower(string(s.ID)+" "+s.Name), strings.ToLower(f.Text))
+		})
+		all = all[min(f.Offset, len(all)):min(f.Offset+f.Limit, len(all))]
+	}
+	return all, wrap(err, "list the campaigns")
+}
+
+// likeEscaped keeps a text from being a pattern.
+var likeEscaped = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
 
 func (l *Ledger) scanStatus(take scan) (s Status, err error) {
 	var seen stock

@@ -157,8 +157,21 @@ func (p *Page) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Go opens a URL and waits until the page is loaded.
-func (p *Page) Go(url string) { p.t.Helper(); p.do(chromedp.Navigate(url)) }
+// Go opens a URL and waits until the page is loaded. A page that loads again by itself may abort that: then it is opened again.
+func (p *Page) Go(url string) {
+	p.t.Helper()
+	for end := time.Now().Add(patience); ; {
+		ctx, over := context.WithDeadline(p.ctx, end)
+		err := chromedp.Do(ctx, chromedp.Navigate(url))
+		over()
+		if err == nil {
+			return
+		}
+		if !strings.Contains(err.Error(), "net::ERR_ABORTED") || time.Now().After(end) {
+			p.t.Fatalf("open %s: %v", url, err)
+		}
+	}
+}
 
 // Press clicks an element as a mouse does, as soon as it can be seen.
 func (p *Page) Press(selector string) {
