@@ -213,6 +213,14 @@ func TestWhatHappenedIsMarkedOnce(t *testing.T) {
 	}
 }
 
+func TestCountingAClaimAllocatesNothing(t *testing.T) {
+	c := figures.NewCounter(nil)
+	c.Claimed("spring", firstcome.SoldOut, time.Millisecond) // the campaign's first claim makes its totals
+	if n := testing.AllocsPerRun(1000, func() { c.Claimed("spring", firstcome.SoldOut, time.Millisecond) }); n != 0 {
+		t.Errorf("%v allocations a claim", n)
+	}
+}
+
 func BenchmarkClaimed(b *testing.B) {
 	c := figures.NewCounter(nil)
 	b.ReportAllocs()
