@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -48,17 +49,19 @@ func (b *Board) Run(ctx context.Context) error {
 	defer tick.Stop()
 	var started time.Time
 	var last uint64
-	quiet := idleEvery // since the row was written
+	quiet, every := idleEvery, idleEvery // since the row was written, and as it says
 	for {
 		counts := b.Counter.Counts()
 		claims := total(counts)
-		if quiet += busyEvery; claims != last || quiet >= idleEvery {
-			every := idleEvery
+		// The first row after the last claim comes as soon as those before: it ends the rate that they told, and says that
+		// the next ones are rare.
+		if quiet += busyEvery; claims != last || every == busyEvery || quiet >= idleEvery {
+			next := idleEvery
 			if claims != last {
-				every = busyEvery
+				next = busyEvery
 			}
-			if b.write(ctx, &started, counts, every, false) {
-				last, quiet = claims, 0
+			if b.write(ctx, &started, counts, next, false) {
+				last, quiet, every = claims, 0, next
 			}
 		}
 		select {
@@ -119,23 +122,22 @@ func encode(counts map[firstcome.CampaignID]Counts, every time.Duration) []byte 
 	}
 }
 
-// Nodes returns all nodes, this one as of now.
+// Nodes returns all nodes, this one as of now and by its own clock; if the others cannot be read, this one and the error.
 func (b *Board) Nodes(ctx context.Context) ([]Node, error) {
+	own := Alone{b.Node, b.Counter}
+	all, _ := own.Nodes(ctx) // of memory
 	rows, err := b.Rows.Nodes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var all []Node
 	for _, row := range rows {
 		n := Node{Host: row.Host, Listen: row.Listen, Role: row.Role, Version: row.Version, StartedAt: row.StartedAt, SeenAt: row.SeenAt, StoppedAt: row.StoppedAt, Now: row.Now}
+		if n.Key() == b.Key() {
+			continue
+		}
 		var said said
 		if json.Unmarshal(row.Counts, &said) == nil { // else another version's: it is seen, and counts nothing
 			n.Campaigns, n.Every = said.Campaigns, time.Duration(said.Every*float64(time.Second))
 		}
-		if n.Key() == b.Key() {
-			n.SeenAt, n.StoppedAt, n.Campaigns = row.Now, time.Time{}, b.Counter.Counts()
-		}
 		all = append(all, n)
 	}
-	return all, nil
+	slices.SortFunc(all, func(a, b Node) int { return strings.Compare(a.Key(), b.Key()) })
+	return all, err
 }

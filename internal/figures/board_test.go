@@ -77,6 +77,7 @@ type drawer struct {
 	writes int
 	last   ledger.NodeRow
 	fails  error
+	torn   error // of reading
 }
 
 func (d *drawer) Clock(context.Context) (time.Time, error) { return time.Now(), nil }
@@ -84,6 +85,7 @@ func (d *drawer) Clock(context.Context) (time.Time, error) { return time.Now(), 
 func (d *drawer) WriteNode(_ context.Context, n ledger.NodeRow, _ bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	n.SeenAt = time.Now()
 	d.writes, d.last = d.writes+1, n
 	return d.fails
 }
@@ -97,8 +99,79 @@ func (d *drawer) written(fails error) int {
 }
 
 func (d *drawer) Nodes(context.Context) ([]ledger.NodeRow, error) {
-	d.last.Now, d.last.SeenAt = time.Now(), time.Now()
-	return []ledger.NodeRow{d.last}, nil
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.torn != nil {
+		return nil, d.torn
+	}
+	row := d.last
+	row.Now = time.Now()
+	return []ledger.NodeRow{row}, nil
+}
+
+func TestANodeThatIsClaimedAtNoMoreIsHeardAndCountsNothingNew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &drawer{}
+		busy, other := boardOn(d, "busy"), boardOn(d, "other")
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- busy.Run(ctx) }()
+		w := figures.NewWatcher(&board{}, nil, other)
+		samples, leave := w.Watch("spring")
+		defer leave()
+		for second := range 90 {
+			if second < 10 {
+				busy.Counter.Claimed("spring", firstcome.SoldOut, time.Millisecond)
+			}
+			time.Sleep(time.Second)
+			synctest.Wait()
+			w.Tick(t.Context())
+			s := <-samples
+			if len(s.Gone) != 0 {
+				t.Fatalf("after %d s nothing is heard of %v", second, s.Gone)
+			}
+			if second >= 15 && s.Rates["sold_out"] != 0 {
+				t.Fatalf("after %d s %v claims a second", second, s.Rates["sold_out"])
+			}
+		}
+		stop()
+		stage.Must(t, <-done)
+	})
+}
+
+// TestWhileNodesCannotBeReadThisOneIsHeard has a node's own counts stand alone while its ledger is down, and go on without
+// a leap when it is back.
+func TestWhileNodesCannotBeReadThisOneIsHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		started := time.Now().Add(-time.Hour) // by the ledger's clock, which is another one
+		d := &drawer{last: ledger.NodeRow{Host: "a", Listen: "127.0.0.1:8080", StartedAt: started}}
+		own := boardOn(d, "a")
+		own.StartedAt = time.Now()
+		w := figures.NewWatcher(&board{}, nil, own)
+		samples, leave := w.Watch("spring")
+		defer leave()
+		rate := func(torn error) float64 {
+			t.Helper()
+			d.torn = torn
+			for range 5 {
+				own.Counter.Claimed("spring", firstcome.SoldOut, time.Millisecond)
+			}
+			time.Sleep(time.Second)
+			w.Tick(t.Context())
+			s := <-samples
+			if s.NodesSeen != 1 || s.Nodes != 1 {
+				t.Errorf("%d of %d nodes are heard", s.NodesSeen, s.Nodes)
+			}
+			return s.Rates["sold_out"]
+		}
+		rate(nil)
+		down := errors.New("no route to the database")
+		for n, torn := range []error{nil, down, down, nil, nil} {
+			if got := rate(torn); got != 5 {
+				t.Errorf("reading %d (%v): %v claims a second, want 5", n, torn, got)
+			}
+		}
+	})
 }
 
 func TestARowIsWrittenOftenWhileSomebodyClaimsAndElseSeldom(t *testing.T) {

@@ -81,12 +81,13 @@ func TestWhatIsNoClaimOfACampaignIsNotCounted(t *testing.T) {
 // A board is nodes and a ledger that say what the test has them say.
 type board struct {
 	nodes  []figures.Node
+	deaf   error // nodes are those that are known all the same
 	status ledger.Status
 	fails  error
 	reads  int
 }
 
-func (b *board) Nodes(context.Context) ([]figures.Node, error) { return b.nodes, nil }
+func (b *board) Nodes(context.Context) ([]figures.Node, error) { return b.nodes, b.deaf }
 func (b *board) Decides(*ledger.Status) error                  { return nil }
 func (b *board) Campaign(context.Context, firstcome.CampaignID) (ledger.Status, error) {
 	b.reads++
@@ -182,6 +183,26 @@ func TestWhileTheLedgerIsDownItsFiguresAreUnknownAndTheNodesAreNot(t *testing.T)
 	got := b.tick(t, w, samples, node("a", 11, 150, 1))
 	if !got.LedgerDown || got.Issued != nil || got.Recorded != nil || got.State != "" || got.Rates["sold_out"] != 50 {
 		t.Errorf("got %+v", got)
+	}
+}
+
+func TestANodeThatIsGoneIsMarkedOnceAcrossAnOutage(t *testing.T) {
+	b := &board{}
+	w := figures.NewWatcher(b, nil, b)
+	samples, stop := w.Watch("spring")
+	defer stop()
+	gone := node("b", 14, 600, 1)
+	gone.Now = gone.SeenAt.Add(7 * time.Second)
+	if got := b.tick(t, w, samples, node("a", 16, 60, 13), gone); len(got.Marks) != 1 {
+		t.Fatalf("marks: %+v", got.Marks)
+	}
+	b.deaf = errors.New("no route to the database")
+	if got := b.tick(t, w, samples, node("a", 17, 60, 13)); got.NodesSeen != 1 || got.Nodes != 2 {
+		t.Errorf("during the outage %d of %d nodes are heard", got.NodesSeen, got.Nodes)
+	}
+	b.deaf = nil
+	if got := b.tick(t, w, samples, node("a", 18, 60, 13), gone); len(got.Marks) != 0 {
+		t.Errorf("it is told again: %+v", got.Marks)
 	}
 }
 

@@ -27,7 +27,7 @@ func (n *Node) Silent() bool {
 	return n.StoppedAt.IsZero() && n.Now.Sub(n.SeenAt) > GoneAfter+max(0, n.Every-busyEvery)
 }
 
-// Nodes are all that said something of themselves.
+// Nodes are all that said something of themselves. Beside an error come those that are known all the same.
 type Nodes interface {
 	Nodes(ctx context.Context) ([]Node, error)
 }

@@ -47,6 +47,7 @@ type course struct {
 	state string
 	at    firstcome.Instants
 	gone  []string
+	heard int // Sample.Nodes
 }
 
 // nodeCounts are a node's counts of a campaign when it was last heard, and what came since the time before.
@@ -199,11 +200,11 @@ func (c *course) soldOutIn(s *Sample) *float64 {
 	return &in
 }
 
-// hear adds what the nodes counted since they were heard before.
+// hear adds what the nodes counted since they were heard before. If it failed, nodes are only those that are known without the ledger.
 func (c *course) hear(s *Sample, id firstcome.CampaignID, nodes []Node, failed bool) {
 	s.Gone = []string{}
 	if failed {
-		return
+		s.Gone = append(s.Gone, c.gone...) // as far as it is known
 	}
 	var rates [kinds]float64
 	var totals [kinds]uint64
@@ -230,7 +231,10 @@ func (c *course) hear(s *Sample, id firstcome.CampaignID, nodes []Node, failed b
 		took.Add(heard.took)
 		known = true
 	}
-	if !known {
+	if failed {
+		s.Nodes = max(s.Nodes, c.heard)
+	}
+	if c.heard = s.Nodes; !known {
 		return
 	}
 	s.Rates, s.Totals = map[string]float64{}, map[string]uint64{}
