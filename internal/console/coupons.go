@@ -2,9 +2,7 @@ package console
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,8 +20,7 @@ const (
 // A couponsPage lists a campaign's coupons.
 type couponsPage struct {
 	Row     campaignRow
-	Voided  bool
-	From    string // the lowest number shown
+	Filter  couponFilter
 	Rows    []firstcome.Coupon
 	More    string // link to the next ones
 	Numbers string // of the bulk void, as typed
@@ -50,28 +47,16 @@ func (c *Console) renderCoupons(v *view, status int, page couponsPage) error {
 		return err
 	}
 	page.Row, page.Version = rowOf(&s), s.Version
-	page.Voided, page.From = v.r.FormValue("voided") != "", strings.ReplaceAll(v.r.FormValue("from"), ",", "")
-	from, err := strconv.ParseInt(page.From, 10, 64)
-	if page.From != "" && (err != nil || from < 1) {
-		page.Wrong, status = v.say("번호는 1 이상의 정수입니다.", "A number is a whole number from 1 on."), http.StatusUnprocessableEntity
-	}
-	ask := ledger.Page{After: max(0, from-1), Limit: couponsPerPage + 1, Voided: page.Voided}
-	err = c.Ledger.Coupons(v.r.Context(), s.ID, ask, func(one firstcome.Coupon) error {
-		if !v.may(admin | operator) {
-			one = one.Masked()
-		}
-		page.Rows = append(page.Rows, one)
-		return nil
-	})
+	page.Filter = v.couponFilter()
+	rows, wrong, err := c.coupons(v, s.ID, page.Filter)
 	if err != nil {
 		return err
 	}
-	if len(page.Rows) > couponsPerPage {
-		query := url.Values{"from": {fmt.Sprint(page.Rows[couponsPerPage].Number)}}
-		if page.Voided {
-			query.Set("voided", "yes")
-		}
-		page.Rows, page.More = page.Rows[:couponsPerPage], v.r.URL.Path+"?"+query.Encode()
+	if page.Rows = rows; wrong != "" {
+		page.Wrong, status = wrong, http.StatusUnprocessableEntity
+	}
+	if len(rows) > couponsPerPage && page.Filter.User == "" && page.Filter.Code == "" {
+		page.Rows, page.More = rows[:couponsPerPage], v.r.URL.Path+"?"+page.Filter.query(rows[couponsPerPage].Number)
 	}
 	return v.renderOf(tabsOf(&s, "coupons"), status, "coupons", v.say("발급 내역", "Coupons"), page)
 }

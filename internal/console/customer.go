@@ -69,7 +69,7 @@ func (c *Console) lookUp(v *view, page *customerPage) error {
 	}
 	if page.Code != "" {
 		if code, err = firstcome.ParseCode(page.Code); err != nil {
-			page.Wrong = v.say("쿠폰 코드는 U를 뺀 글자와 숫자 16자입니다.", "A coupon code has 16 letters and digits, without U.")
+			page.Wrong = v.notCode()
 			return nil
 		}
 	}
@@ -98,6 +98,11 @@ func (c *Console) lookUp(v *view, page *customerPage) error {
 		user = found[0].User
 	}
 	return c.inCampaign(v, page, &s, user)
+}
+
+// notCode returns what is wrong with a code that is none.
+func (v *view) notCode() string {
+	return v.say("쿠폰 코드는 U를 뺀 글자와 숫자 16자입니다.", "A coupon code has 16 letters and digits, without U.")
 }
 
 // find looks coupons up. One person at a time looks for a code, since that takes processor time that claims need.

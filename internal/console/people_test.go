@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/console"
+	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -88,6 +91,12 @@ func TestSupportSeesCouponsMasked(t *testing.T) {
 		if strings.Contains(got, "mina-4711") != sees || strings.Contains(got, code) != sees {
 			t.Errorf("%s sees the user %v", role, !sees)
 		}
+		for _, query := range []string{"user_id=mina-4711", "code=" + code} {
+			got := h.login(plain).get("/console/campaigns/spring/coupons?" + query).body
+			if !strings.Contains(got, "<td>mina-4711</td>") && !strings.Contains(got, ">mina-4711</a></td>") || !strings.Contains(got, "<code>"+code) {
+				t.Errorf("%s named %s, and does not see it", role, query)
+			}
+		}
 	}
 }
 
@@ -99,7 +108,7 @@ func TestCouponsArePagedThroughWithoutAGap(t *testing.T) {
 	}
 	stage.Must(t, stage.Err(h.config.Operator.Void(t.Context(), "a test", id, 60, "r")))
 	b := h.browser()
-	for query, want := range map[string]int{"": 129, "?voided=yes": 130, "?from=100": 31} {
+	for query, want := range map[string]int{"": 129, "?voided=yes": 130, "?from=100": 31, "?from=10&to=99": 89, "?to=2": 2, "?user_id=user-7": 1, "?user_id=user-7&from=9": 0, "?user_id=user-59": 0, "?user_id=user-59&voided=yes": 1, "?code=" + stage.Secret().Code(id, 90): 1} {
 		path, rows := "/console/campaigns/spring/coupons"+query, 0
 		for path != "" {
 			page := b.get(path)
@@ -148,5 +157,39 @@ func TestABulkVoidShowsFirstAndNeedsTheNameTyped(t *testing.T) {
 		if got := b.post("/console/campaigns/spring/coupons/void", url.Values{"numbers": {numbers}, "reason": {"r"}}); got.status != http.StatusUnprocessableEntity {
 			t.Errorf("numbers %q: %d", numbers, got.status)
 		}
+	}
+}
+
+func TestAFilterOfCouponsThatIsNoneIsRefused(t *testing.T) {
+	h := openHouse(t)
+	h.campaign("spring", 3)
+	b := h.browser()
+	for _, query := range []string{"from=0", "to=0", "to=x", "user_id=%00", "code=nonsense"} {
+		if got := b.get("/console/campaigns/spring/coupons?" + query); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `role="alert"`) {
+			t.Errorf("%s: %d %s", query, got.status, got.text())
+		}
+	}
+}
+
+func TestTheBacklogIsOfAllCampaignsOrOfOne(t *testing.T) {
+	lag := func(context.Context) ([]flow.Lag, error) {
+		return []flow.Lag{{Campaign: "spring", Numbers: 12, Oldest: time.Second}, {Campaign: "autumn", Numbers: 30, Oldest: time.Minute}}, nil
+	}
+	h := openHouse(t, func(h *house) {
+		h.config.Journal = &console.Journal{Lag: lag, Recorder: func() flow.RecorderStats { return flow.RecorderStats{Retries: 7, Breaker: "open"} }}
+	})
+	h.campaign("spring", 3)
+	h.campaign("calm", 3)
+	b := h.browser()
+	for query, want := range map[string]string{"": "Backlog 42 ", "?campaign=spring": "Backlog 12 ", "?campaign=calm": "Backlog 0 "} {
+		if got := b.get("/console/recording" + query); got.status != http.StatusOK || !strings.Contains(got.text(), want) {
+			t.Errorf("%q: %d, no %q in %s", query, got.status, want, got.text())
+		}
+	}
+	if got := b.get("/console/recording"); !strings.Contains(got.text(), "Retries 7 ") || !strings.Contains(got.text(), "Breaker open ") {
+		t.Errorf("of the recorder: %s", got.text())
+	}
+	if got := b.get("/console/recording?campaign=none"); got.status != http.StatusNotFound {
+		t.Errorf("of no campaign: %d", got.status)
 	}
 }

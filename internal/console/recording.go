@@ -3,7 +3,9 @@ package console
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -22,7 +24,8 @@ type Journal struct {
 
 // A recordingPage shows what is on its way to the ledger, and what does not get there.
 type recordingPage struct {
-	Remote   bool // there is a gate beside the ledger
+	Campaign firstcome.CampaignID // whose; empty: all
+	Remote   bool                 // there is a gate beside the ledger
 	Lags     []flow.Lag
 	Backlog  *int64 // nil: unknown
 	Oldest   *time.Duration
@@ -32,6 +35,12 @@ type recordingPage struct {
 	Resolved bool
 	Lost     []lostNumbers
 }
+
+// alarmed is the backlog from which it is shown as an alarm.
+const alarmed = 10_000
+
+// Behind tells whether the backlog is known to be long.
+func (p recordingPage) Behind() bool { return p.Backlog != nil && *p.Backlog > alarmed }
 
 // LostNumbers are numbers of a campaign that its gate lost.
 type lostNumbers struct {
@@ -44,9 +53,17 @@ const lettersPerPage = 50
 func (c *Console) showRecording(v *view) error {
 	ctx := v.r.Context()
 	page := recordingPage{Remote: c.Journal != nil, Resolved: v.r.FormValue("resolved") != ""}
-	after, _ := strconv.ParseInt(v.r.FormValue("after"), 10, 64) // of a link of ours
 	var err error
-	page.Letters, err = c.Ledger.DeadLetters(ctx, ledger.Letters{After: after, Limit: lettersPerPage + 1, Resolved: page.Resolved})
+	if text := strings.TrimSpace(v.r.FormValue("campaign")); text != "" {
+		if page.Campaign, err = firstcome.ParseCampaignID(text); err != nil {
+			return firstcome.ErrNoCampaign
+		}
+		if _, err = c.Ledger.Campaign(ctx, page.Campaign); err != nil {
+			return err
+		}
+	}
+	after, _ := strconv.ParseInt(v.r.FormValue("after"), 10, 64) // of a link of ours
+	page.Letters, err = c.Ledger.DeadLetters(ctx, ledger.Letters{Campaign: page.Campaign, After: after, Limit: lettersPerPage + 1, Resolved: page.Resolved})
 	if err != nil {
 		return err
 	}
@@ -57,7 +74,7 @@ func (c *Console) showRecording(v *view) error {
 	if c.Journal != nil {
 		c.backlog(v, &page)
 	}
-	if page.Lost, err = c.lost(v); err != nil {
+	if page.Lost, err = c.lost(v, page.Campaign); err != nil {
 		return err
 	}
 	return v.render(http.StatusOK, "recording", v.say("기록 지연", "Recording"), page)
@@ -73,6 +90,9 @@ func (c *Console) backlog(v *view, page *recordingPage) {
 	if err != nil {
 		return
 	}
+	if page.Campaign != "" {
+		lags = slices.DeleteFunc(lags, func(l flow.Lag) bool { return l.Campaign != page.Campaign })
+	}
 	page.Lags = lags
 	all, oldest := int64(0), time.Duration(0)
 	for _, l := range lags {
@@ -81,14 +101,14 @@ func (c *Console) backlog(v *view, page *recordingPage) {
 	page.Backlog, page.Oldest = &all, &oldest
 }
 
-// lost returns the lost numbers of the campaigns that a gate decides.
-func (c *Console) lost(v *view) (all []lostNumbers, err error) {
+// lost returns the lost numbers of one campaign, or of all that a gate decides.
+func (c *Console) lost(v *view, of firstcome.CampaignID) (all []lostNumbers, err error) {
 	if c.Journal == nil {
 		return nil, nil
 	}
 	campaigns, err := c.Ledger.Campaigns(v.r.Context(), "", 1000)
 	for n := range campaigns {
-		if err != nil || !campaigns[n].Remote() {
+		if err != nil || !campaigns[n].Remote() || of != "" && of != campaigns[n].ID {
 			continue
 		}
 		var ranges []ledger.Range
