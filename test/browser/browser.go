@@ -259,7 +259,7 @@ func (p *Page) Screenshot(name string) {
 	p.t.Helper()
 	ctx, over := context.WithTimeout(p.ctx, patience)
 	defer over()
-	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(90))
+	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
 	if err != nil {
 		p.t.Fatal(err)
 	}
