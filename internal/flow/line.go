@@ -11,8 +11,8 @@ import (
 // and nodes.
 type Line interface {
 	// Serve issues coupons to those next in line whom the pace allows at this instant, at most limit, in the order of
-	// their tickets: line, coupons and facts change in one transaction. An error means that it is unknown what was
-	// served; serving again is safe.
+	// their tickets: line, coupons and facts change in one atomic step, a transaction or a script. An error means that it
+	// is unknown what was served; serving again is safe.
 	Serve(ctx context.Context, id firstcome.CampaignID, limit int) (Served, error)
 
 	// Lines calls each with every campaign of this gate that has people in line.
