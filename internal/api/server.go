@@ -99,7 +99,7 @@ func New(c Config) *Server {
 	}
 	s.streams = streams{
 		server: s, joins: make(chan *follower), lines: make(chan lineRead), answers: make(chan answerRead),
-		campaigns: map[firstcome.CampaignID]*campaignStreams{},
+		openings: make(chan struct{}, mostOpenings), campaigns: map[firstcome.CampaignID]*campaignStreams{},
 	}
 	for _, origin := range c.CORSOrigins {
 		if err := s.origins.AddTrustedOrigin(origin); err != nil {

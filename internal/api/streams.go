@@ -26,8 +26,10 @@ const (
 	// longestStream is how long a stream takes at most, and half of it at least, unless its token expires: who comes back shows
 	// that the key is still good, and may find a node with fewer streams.
 	longestStream = 30 * time.Minute
-	// mostLines and mostAnswers are how many lines and claims are read for streams at once.
-	mostLines, mostAnswers = 2, 128
+	// mostLines and mostAnswers are how many lines and claims are read for streams at once, and mostOpenings how many streams
+	// look for their first places at once. All read by the connections that the API keys are read by: database/sql lets any of
+	// those who wait go first, so a crowd would keep the keys from being read.
+	mostLines, mostAnswers, mostOpenings = 2, 128, 64
 	// A claim whose answer is unknown is asked for again after firstAsk, and then twice as long each time, up to longestAsk.
 	firstAsk, longestAsk = 250 * time.Millisecond, 5 * time.Second
 )
@@ -42,6 +44,7 @@ const (
 type streams struct {
 	server                 *Server
 	open, dropped, refused atomic.Int64
+	openings               chan struct{} // holds one for each stream that looks for its first place
 
 	joins   chan *follower
 	lines   chan lineRead
@@ -66,6 +69,7 @@ type campaignStreams struct {
 type follower struct {
 	id     firstcome.CampaignID
 	user   firstcome.UserID
+	key    string // the API key that it was asked for with; empty: none
 	to     sink
 	place  firstcome.Place // as it was told last
 	until  time.Time       // when the stream ends, whatever happens
@@ -217,7 +221,7 @@ func (t *streams) look(ctx context.Context, now time.Time) {
 			switch {
 			case f.to.Gone():
 				t.drop(f)
-			case !now.Before(f.until):
+			case !now.Before(f.until), !t.server.isGood(f.key):
 				t.forget(f)
 				t.sayBye(f)
 			case now.Sub(f.told) >= heartbeat:
@@ -229,6 +233,15 @@ func (t *streams) look(ctx context.Context, now time.Time) {
 			t.reading.Go(func() { t.read(ctx, id) })
 		}
 	}
+}
+
+// isGood tells whether a key, if any, still opens streams: who shows a revoked one would else hear of a place for half an hour.
+func (s *Server) isGood(key string) bool {
+	if key == "" {
+		return true
+	}
+	_, good := s.Auth.Key(key)
+	return good
 }
 
 // read reads a line for all who follow it.

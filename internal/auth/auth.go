@@ -50,6 +50,8 @@ type Caller struct {
 	User firstcome.UserID
 	// Until is when the token stops being good; the zero time: never, as far as the request says.
 	Until time.Time
+	// Key is the id of the caller's API key. It is empty for all others.
+	Key string
 	// Name is for the audit log: "key:ID", "user:SUB", or "local" in development mode.
 	Name string
 }
@@ -209,7 +211,7 @@ func (a *Authenticator) checkKey(plain string) (Caller, error) {
 	if err != nil {
 		return Caller{}, err
 	}
-	return Caller{Role: key.Role, Name: "key:" + key.ID}, nil
+	return Caller{Role: key.Role, Key: key.ID, Name: "key:" + key.ID}, nil
 }
 
 // Login returns the key that is written as plain, or UnknownKey.

@@ -65,7 +65,7 @@ func TestAKeySaysItsRoleAndName(t *testing.T) {
 		if err != nil {
 			t.Fatalf("a good key of role %s was refused: %v", role, err)
 		}
-		if diff := cmp.Diff(auth.Caller{Role: role, Name: "key:" + key.ID}, got); diff != "" {
+		if diff := cmp.Diff(auth.Caller{Role: role, Key: key.ID, Name: "key:" + key.ID}, got); diff != "" {
 			t.Errorf("caller (-want +got):\n%s", diff)
 		}
 	}
