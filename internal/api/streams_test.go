@@ -61,7 +61,9 @@ func TestACrowdThatOpensStreamsLeavesConnectionsToTheKeys(t *testing.T) {
 	places.holds.Store(true)
 	for n := range crowd {
 		user := fmt.Sprint("u", n)
-		go func() { statuses <- s.call("HEAD", "/v1/campaigns/c/claims/"+user+"/events", "", s.token(user)...).status }()
+		go func() {
+			statuses <- s.call("HEAD", "/v1/campaigns/c/claims/"+user+"/events", "", s.token(user)...).status
+		}()
 	}
 	stage.Await(t, "all of the crowd admitted", true, func() bool { return users.Len() == crowd && places.inside.Load() >= most })
 	stage.Must(t, s.auth.Reload(t.Context()))
