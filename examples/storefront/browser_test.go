@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -40,10 +41,10 @@ func startServer(t *testing.T) *firstcome {
 	if err := os.WriteFile(secretFile, []byte(secret), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var out, log lines
+	out, log := newLines(), newLines()
 	f := &firstcome{t: t, process: exec.Command(binary, "serve", "--listen", "127.0.0.1:0", "--ops", "off", "--console", "off",
 		"--ledger", "sqlite:"+filepath.Join(dir, "firstcome.db"), "--jwt-secret-file", secretFile, "--create-key")}
-	f.process.Stdout, f.process.Stderr = &out, &log
+	f.process.Stdout, f.process.Stderr = out, log
 	if err := f.process.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -65,33 +66,46 @@ func (f *firstcome) stop() {
 	}
 }
 
-// lines are what a process prints.
+// lines are what a process prints. Make them with newLines.
 type lines struct {
-	text atomic.Pointer[bytes.Buffer]
+	mu   sync.Mutex // guards text
+	text []byte
+	news chan struct{}
 }
 
+func newLines() *lines { return &lines{news: make(chan struct{}, 1)} }
+
 func (l *lines) Write(part []byte) (int, error) {
-	next := &bytes.Buffer{}
-	if before := l.text.Load(); before != nil {
-		next.Write(before.Bytes())
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, part...)
+	select {
+	case l.news <- struct{}{}:
+	default:
 	}
-	next.Write(part)
-	l.text.Store(next)
 	return len(part), nil
+}
+
+// find returns what a pattern finds, nil if nothing yet.
+func (l *lines) find(pattern *regexp.Regexp) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return pattern.FindStringSubmatch(string(l.text))
 }
 
 // await returns what a pattern finds, as soon as it finds something.
 func (l *lines) await(t *testing.T, pattern *regexp.Regexp) string {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
-		if text := l.text.Load(); text != nil {
-			if found := pattern.FindStringSubmatch(text.String()); found != nil {
-				return found[1]
-			}
+	for late := time.After(time.Minute); ; {
+		if found := l.find(pattern); found != nil {
+			return found[1]
+		}
+		select {
+		case <-l.news:
+		case <-late:
+			t.Fatalf("the server never said %v", pattern)
 		}
 	}
-	t.Fatalf("the server never said %v", pattern)
-	return ""
 }
 
 // ask sends a request of the shop's to firstcome.
@@ -167,6 +181,7 @@ func TestTheDropPageSaysWhatIsTrue(t *testing.T) {
 	soon := time.Now().Add(2*time.Hour + 30*time.Second).UTC().Truncate(time.Second)
 	f.campaign("soon", map[string]any{"quantity": 5000, "opens_at": soon.Format(time.RFC3339)})
 	f.campaign("open", map[string]any{"quantity": 5000})
+	f.campaign("more", map[string]any{"quantity": 5})
 	f.campaign("gone", map[string]any{"quantity": 1})
 	f.claim("gone", "somebody")
 	f.campaign("line", map[string]any{"quantity": 5000, "pace": map[string]any{"per_second": 1}})
@@ -178,7 +193,7 @@ func TestTheDropPageSaysWhatIsTrue(t *testing.T) {
 	f.campaign("rest", map[string]any{"quantity": 5})
 	f.ask(http.MethodPost, "/v1/campaigns/rest/pause", nil)
 	shops := map[string]string{}
-	for _, id := range []string{"soon", "open", "gone", "line", "over", "rest"} {
+	for _, id := range []string{"soon", "open", "gone", "line", "more", "over", "rest"} {
 		shops[id] = f.shop(t, id, nil)
 	}
 	b := browser.Open(t)
@@ -186,11 +201,11 @@ func TestTheDropPageSaysWhatIsTrue(t *testing.T) {
 		t.Run(l.String(), func(t *testing.T) {
 			say := map[string][]string{
 				"soon": {"에 열려요", "남음"}, "gone": {"준비한 1장이 모두 나갔어요"}, "over": {"행사가 끝났어요"}, "rest": {"잠시 멈췄어요"},
-				"open": {"지금 받을 수 있어요"}, "issued": {"쿠폰을 받았어요!", "번호"}, "again": {"번호"}, "line": {"내 앞에", "명"},
+				"open": {"지금 받을 수 있어요"}, "issued": {"쿠폰을 받았어요!", "번호"}, "had": {"이미 받은 쿠폰이에요"}, "line": {"내 앞에", "명"},
 			}
 			if l.Language == "en" {
 				say = map[string][]string{
-					"soon": {"pens at"}, "gone": {"gone"}, "over": {"over"}, "rest": {"On hold"}, "open": {"Get"}, "issued": {"The coupon is yours!", "No."}, "again": {"No."}, "line": {"ahead"},
+					"soon": {"pens at"}, "gone": {"gone"}, "over": {"over"}, "rest": {"On hold"}, "open": {"Get"}, "issued": {"The coupon is yours!", "No."}, "had": {"already"}, "line": {"ahead"},
 				}
 			}
 			p := b.Page(t, l)
@@ -223,10 +238,20 @@ func TestTheDropPageSaysWhatIsTrue(t *testing.T) {
 			if said := browser.Eval[string](p, `document.querySelector("#said").getAttribute("aria-live") + ": " + document.querySelector("#said").textContent`); !strings.HasPrefix(said, "polite: ") || len(said) < 12 {
 				t.Errorf("a screen reader is told %q", said)
 			}
+			const ticket = `document.querySelector("#stub").innerText.match(/(?:순번|icket) ?([\d,]+)/)?.[1]`
+			p.Until(ticket + ` !== undefined`)
+			before := browser.Eval[string](p, ticket)
 			p.Go(shops["line"]) // its place is the same after a reload
-			for _, words := range say["line"] {
+			p.Until(ticket + ` === ` + browser.Quote(before))
+			// Somebody who got one elsewhere meanwhile, such as on their phone.
+			p.Go(shops["more"])
+			p.Until(`!document.querySelector("#act").hidden`)
+			f.claim("more", browser.Eval[string](p, `fetch("/session").then(r => r.json()).then(s => s.user_id)`))
+			p.Press("#act")
+			for _, words := range say["had"] {
 				p.Await(words)
 			}
+			sound(t, p, "had")
 		})
 	}
 }

@@ -85,8 +85,13 @@ func TestEveryPageIsReadableInABrowser(t *testing.T) {
 				h.loginIn(p, plain)
 				for n, path := range paths {
 					p.Go(h.url + path)
-					if got := browser.Eval[string](p, `document.documentElement.lang + " " + document.querySelectorAll("h1").length`); got != l.Language+" 1" {
-						t.Errorf("%s: language and headings: %s", path, got)
+					status := 200
+					if strings.HasSuffix(path, "/none") || strings.HasSuffix(path, "-nothing") {
+						status = 404
+					}
+					const seen = `performance.getEntriesByType("navigation")[0].responseStatus + " " + document.documentElement.lang + " " + document.querySelectorAll("h1").length`
+					if got, want := browser.Eval[string](p, seen), fmt.Sprint(status, " ", l.Language, " ", 1); got != want {
+						t.Errorf("%s: status, language and headings are %s, want %s", path, got, want)
 					}
 					for _, wrong := range slices.Concat(p.Overflows(), p.Violations()) {
 						t.Errorf("%s: %s", path, wrong)
