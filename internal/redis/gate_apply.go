@@ -67,8 +67,12 @@ func (g *Gate) make(ctx context.Context, change firstcome.Change) (word string, 
 		return "", nil, err
 	}
 	if g.options.Missing != nil {
-		if err := g.options.Missing(ctx, change.Campaign); err != nil && !errors.Is(err, firstcome.ErrBusy) {
-			return "", nil, err
+		if missing := g.options.Missing(ctx, change.Campaign); missing != nil && !errors.Is(missing, firstcome.ErrBusy) {
+			// Another node may have made it since the script said that it is new. Else the script says so again.
+			if word, parts, err = g.applyUntil(ctx, change, time.Time{}); err == nil && word == "new" {
+				err = missing
+			}
+			return word, parts, err
 		}
 	}
 	return g.applyUntil(ctx, change, now.Add(makeWithin))

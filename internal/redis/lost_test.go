@@ -52,6 +52,27 @@ func TestAGateThatHasLostPartOfACampaignDecidesNothing(t *testing.T) {
 	}
 }
 
+// TestACampaignThatAnotherNodeMakesMeanwhileIsNotLost has two nodes make a campaign: one of them between the other's looks at
+// Redis, which has no such campaign, and at the ledger, which says that Redis has it.
+func TestACampaignThatAnotherNodeMakesMeanwhileIsNotLost(t *testing.T) {
+	url := services.Redis.Database(t)
+	other := open(t, url, func(o *redis.Options) { o.Missing = beingMade })
+	gate := open(t, url, func(o *redis.Options) {
+		o.Missing = func(ctx context.Context, _ firstcome.CampaignID) error {
+			if _, err := other.Apply(ctx, first); err != nil {
+				return err
+			}
+			return flow.ErrLost
+		}
+	})
+	if refused, err := gate.Apply(t.Context(), first); refused || err != nil {
+		t.Errorf("refused %v, %v", refused, err)
+	}
+	if s, err := gate.State(t.Context(), "c"); err != nil || s.Version != 1 {
+		t.Errorf("version %d, %v", s.Version, err)
+	}
+}
+
 // beingMade is what the ledger says of a campaign that no gate has yet.
 func beingMade(context.Context, firstcome.CampaignID) error { return firstcome.ErrBusy }
 
