@@ -162,6 +162,10 @@ var templates = map[Kind]func() (*Server, error){
 	PostgreSQL: sync.OnceValues(func() (*Server, error) { return PostgreSQL.newTemplate() }),
 }
 
+// temporary has the templates. A test may set TMPDIR to a directory that ends with the test. What is made for the whole
+// process is not made there.
+var temporary = os.TempDir()
+
 // newTemplate makes a template with a kind's recipe.
 func (k Kind) newTemplate() (*Server, error) {
 	recipe, err := k.withoutTemplate()
@@ -171,7 +175,7 @@ func (k Kind) newTemplate() (*Server, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	s := &Server{kind: k, recipe: recipe}
-	if err = s.prepare(ctx); err == nil {
+	if err = s.prepare(ctx, temporary); err == nil {
 		s.process, err = launch(s.directory, recipe.account, recipe.end, []string{"true"}) // its keeper keeps the directory
 	}
 	if err != nil {

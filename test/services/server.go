@@ -56,7 +56,7 @@ func (k Kind) start(ctx context.Context, recipe recipe, arguments ...string) (*S
 func (s *Server) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	err := s.prepare(ctx)
+	err := s.prepare(ctx, os.TempDir())
 	if err != nil {
 		return err
 	}
@@ -72,10 +72,10 @@ func (s *Server) start(ctx context.Context) error {
 	}
 }
 
-// prepare makes the server's directory and fills it.
-func (s *Server) prepare(ctx context.Context) error {
+// prepare makes the server's directory in parent and fills it.
+func (s *Server) prepare(ctx context.Context, parent string) error {
 	var err error
-	if s.directory, err = os.MkdirTemp("", "firstcome-"); err != nil {
+	if s.directory, err = os.MkdirTemp(parent, "firstcome-"); err != nil {
 		return err
 	}
 	if err := os.Mkdir(s.data(), 0o700); err != nil {
