@@ -69,8 +69,8 @@ func (h *house) loginIn(p *browser.Page, plain string) {
 	p.Await("mina of admin")
 }
 
-// TestEveryPageIsReadableInABrowser looks at each page: nothing overflows, axe-core finds nothing, no script fails.
-func TestEveryPageIsReadableInABrowser(t *testing.T) {
+// TestInTheBrowserEveryPageIsReadable looks at each page: nothing overflows, axe-core finds nothing, no script fails.
+func TestInTheBrowserEveryPageIsReadable(t *testing.T) {
 	h := furnished(t)
 	plain, _ := h.key(firstcome.Admin)
 	h.login(plain).post("/console/campaigns/spring/proof", map[string][]string{})
@@ -103,116 +103,8 @@ func TestEveryPageIsReadableInABrowser(t *testing.T) {
 	})
 }
 
-// TestEachActionIsDoneByClicking does each action once with script and once without.
-func TestEachActionIsDoneByClicking(t *testing.T) {
-	b := browser.Open(t)
-	t.Run("ways", func(t *testing.T) {
-		for _, noScript := range []bool{false, true} {
-			l := browser.Look{Language: "en", NoScript: noScript}
-			t.Run(l.String(), func(t *testing.T) {
-				t.Parallel()
-				h := furnished(t)
-				h.t = t
-				plain, _ := h.key(firstcome.Admin)
-				p := b.Page(t, l)
-				h.loginIn(p, plain)
-				h.clickThrough(p)
-			})
-		}
-	})
-}
-
-func (h *house) clickThrough(p *browser.Page) {
-	t, at := h.t, h.url+"/console"
-	// A new campaign: checked, then made.
-	p.Go(at)
-	p.Press("a[href$='/campaigns/new']")
-	p.Await("A new campaign")
-	p.Type("[name=name]", "Autumn <b>& co</b>")
-	p.Type("[name=id]", "autumn")
-	p.Type("[name=quantity]", "3")
-	p.Press("button[value=check]")
-	p.Await("Before it opens")
-	p.Press("button[value=create]")
-	p.Await("The campaign is made.")
-	h.claim("autumn", "a", "b")
-	p.Go(at + "/campaigns/autumn")
-	p.Await("Autumn <b>& co</b>")
-	// Pause and resume, on the live page.
-	p.Press("button[value=pause]")
-	p.Await("It is paused.")
-	p.Press("button[value=resume]")
-	p.Await("It goes on.")
-	// Quantity, up and down; pace.
-	p.Go(at + "/campaigns/autumn/steer")
-	p.Type("[name=quantity]", "8")
-	p.Press("form[action$='/quantity'] button")
-	p.Await("It is changed.")
-	p.Go(at + "/campaigns/autumn/steer")
-	p.Type("[name=quantity]", "4")
-	p.Press("form[action$='/quantity'] button")
-	p.Await("Lower the quantity?")
-	p.Type("[name=typed]", "autumn")
-	p.Press(".danger button")
-	p.Await("It is changed.")
-	p.Go(at + "/campaigns/autumn/steer")
-	p.Press("input[value=paced]")
-	p.Type("[name=per_second]", "250")
-	p.Press("form[action$='/pace'] button")
-	p.Await("It is changed.")
-	if s := h.status("autumn"); s.Quantity != 4 || s.Pace == nil || s.Pace.PerSecond != 250 || s.Paused {
-		t.Errorf("after steering: %+v", s.Terms)
-	}
-	// Void one, then several.
-	p.Go(at + "/customer")
-	p.Type("[name=user_id]", "a")
-	p.Type("[name=campaign]", "autumn")
-	p.Press("main form button")
-	p.Await("You got number 1")
-	p.Press("main details:not(.help) summary")
-	p.Type("[name=reason]", "she asked")
-	p.Press("button.danger")
-	p.Await("It is voided.")
-	p.Go(at + "/campaigns/autumn/coupons")
-	p.Type("[name=numbers]", "1-2")
-	p.Type("form.stack [name=reason]", "a mistake")
-	p.Press("form.stack button")
-	p.Await("This would happen")
-	p.Type("[name=typed]", "autumn")
-	p.Press(".card.danger button")
-	p.Await("It is voided.")
-	if s := h.status("autumn"); s.InForce != 0 {
-		t.Errorf("%d are in force", s.InForce)
-	}
-	// Prove it, then close it, by its name.
-	p.Go(at + "/campaigns/autumn/proof")
-	p.Press("form[action$='/proof'] button")
-	h.login(keyOf(h)).await("/console/campaigns/autumn/proof", "Every promise was kept")
-	p.Go(at + "/campaigns/autumn/steer")
-	p.Press("button[value=close]")
-	p.Await("Close it? This cannot be undone.")
-	p.Type("[name=typed]", "Autumn <b>& co</b>")
-	p.Press(".card.danger button")
-	p.Await("It is closed.")
-	if s := h.status("autumn"); !s.Closed {
-		t.Error("it is not closed")
-	}
-	// A key, and the other language.
-	p.Go(at + "/keys")
-	p.Type("[name=name]", "jun")
-	p.Press("form[action$='/keys'] button")
-	p.Await("The new key: it is shown this once")
-	p.Press(".person a[hreflang]")
-	p.Await("로그아웃")
-}
-
-func keyOf(h *house) string {
-	plain, _ := h.key(firstcome.Viewer)
-	return plain
-}
-
-// TestTheLivePageMoves has a campaign sell out while somebody looks.
-func TestTheLivePageMoves(t *testing.T) {
+// TestInTheBrowserTheLivePageMoves has a campaign sell out while somebody looks.
+func TestInTheBrowserTheLivePageMoves(t *testing.T) {
 	h := openHouse(t)
 	id := h.campaign("spring", 4)
 	stage.Run(t, h.config.Watcher.Run)

@@ -21,6 +21,12 @@ func (f fleet) Nodes(context.Context) ([]figures.Node, error) {
 	return f, nil
 }
 
+// somethingFound is a doctor.
+func somethingFound(context.Context) (found doctor.Findings) {
+	found.Add(doctor.Warn, "the disk", "free some", "it is 93 %% full")
+	return found
+}
+
 func TestHealthShowsNodesAndWhatDoctorFound(t *testing.T) {
 	at := time.Now()
 	node := func(host string, ago time.Duration) figures.Node {
@@ -29,10 +35,9 @@ func TestHealthShowsNodesAndWhatDoctorFound(t *testing.T) {
 	looked := 0
 	h := openHouse(t, func(h *house) {
 		h.config.Watcher.Nodes = fleet{node("alpha", time.Second), node("beta", time.Minute)}
-		h.config.Doctor = func(context.Context) (found doctor.Findings) {
+		h.config.Doctor = func(ctx context.Context) doctor.Findings {
 			looked++
-			found.Add(doctor.Warn, "the disk", "free some", "it is 93 %% full")
-			return found
+			return somethingFound(ctx)
 		}
 	})
 	b := h.browser()

@@ -38,28 +38,60 @@ type house struct {
 	config console.Config
 	// counter counts what claim does not: a test tells it.
 	counter *figures.Counter
-	url     string
-	now     func() time.Time // nil: the machine's clock
+	// gate is beside the ledger; nil: the ledger decides. What it issues is recorded by claim.
+	gate *stage.Gate
+	// asked is told each request that was answered, by its operation.
+	asked func(operation string, status int)
+	url   string
+	now   func() time.Time // nil: the machine's clock
 }
 
-// openHouse opens a house in development mode, unless change says otherwise.
+// openHouse opens a house in development mode, unless change says otherwise. Its ledger decides.
 func openHouse(t testing.TB, change ...func(*house)) *house {
 	t.Helper()
-	h := &house{t: t, auth: auth.New(auth.Config{Open: true})}
-	var err error
-	h.ledger, err = ledger.Open(context.Background(), filepath.Join(t.TempDir(), "firstcome.db"), ledger.Options{Owner: "a test", Secret: stage.Secret(), Clock: h.clock})
-	stage.Must(t, err)
-	t.Cleanup(func() { stage.Must(t, h.ledger.Close()) })
-	stage.Run(t, h.ledger.Run)
+	h := &house{t: t}
+	h.openLedger("")
 	h.issuer = flow.NewIssuer(h.ledger, flow.Limits{})
-	t.Cleanup(func() { stage.Must(t, h.issuer.Stop(context.Background())) })
 	claims := &flow.Answerer{Issuer: h.issuer, Coupons: h.ledger}
-	h.config = console.Config{
-		Ledger: h.ledger, Places: h.ledger, Operator: operate.New(h.ledger, h.issuer, claims), Secret: stage.Secret(), Log: slog.New(slog.DiscardHandler), Clock: h.clock,
-	}
+	h.config = console.Config{Places: h.ledger, Operator: operate.New(h.ledger, h.issuer, claims)}
+	return h.open(nil, change...)
+}
+
+// openFar opens a house whose campaigns a gate beside the ledger decides.
+func openFar(t testing.TB, change ...func(*house)) *house {
+	t.Helper()
+	h := &house{t: t, gate: stage.NewGate(0)}
+	h.openLedger("far away")
+	h.gate.Lease = 0
+	h.issuer = flow.NewIssuer(h.gate, flow.Limits{})
+	over := &flow.Over{RemoteGate: h.gate, Book: h.ledger}
+	claims := &flow.Answerer{Issuer: h.issuer, Coupons: h.gate}
+	operator := operate.NewRemote(h.ledger, h.issuer, claims, flow.NewChanger(h.ledger, over, nil), h.gate)
+	lag := func(context.Context) ([]flow.Lag, error) { return nil, nil } // claim records
+	recorder := func() flow.RecorderStats { return flow.RecorderStats{Breaker: "closed"} }
+	h.config = console.Config{Places: over, Operator: operator, Gate: over, Journal: &console.Journal{Gate: "far away", Lag: lag, Recorder: recorder}}
+	return h.open(over, change...)
+}
+
+func (h *house) openLedger(gate string) {
+	h.t.Helper()
+	var err error
+	h.ledger, err = ledger.Open(context.Background(), filepath.Join(h.t.TempDir(), "firstcome.db"), ledger.Options{Owner: "a test", Secret: stage.Secret(), Clock: h.clock, Gate: gate})
+	stage.Must(h.t, err)
+	h.t.Cleanup(func() { stage.Must(h.t, h.ledger.Close()) })
+	stage.Run(h.t, h.ledger.Run)
+}
+
+// open serves the pages of a house.
+func (h *house) open(gate figures.Gate, change ...func(*house)) *house {
+	t := h.t
+	t.Helper()
+	t.Cleanup(func() { stage.Must(t, h.issuer.Stop(context.Background())) })
+	h.auth = auth.New(auth.Config{Open: true})
+	h.config.Ledger, h.config.Secret, h.config.Log, h.config.Clock = h.ledger, stage.Secret(), slog.New(slog.DiscardHandler), h.clock
 	h.counter = figures.NewCounter(h.clock)
 	self := figures.Node{Host: "here", Listen: "127.0.0.1:8080", Role: "all", Version: "test", StartedAt: time.Now()}
-	h.config.Watcher = figures.NewWatcher(h.ledger, nil, &figures.Alone{Node: self, Counter: h.counter})
+	h.config.Watcher = figures.NewWatcher(h.ledger, gate, &figures.Alone{Node: self, Counter: h.counter})
 	h.config.Prove = h.prove
 	h.config.Excel = func(w http.ResponseWriter, _ *http.Request, of ledger.Status) error {
 		_, err := io.WriteString(w, "all of "+string(of.ID))
@@ -71,11 +103,37 @@ func openHouse(t testing.TB, change ...func(*house)) *house {
 	h.config.Auth = h.auth
 	pages := console.New(h.config)
 	stage.Run(t, pages.Run)
-	server := httptest.NewServer(pages.Handler())
+	server := httptest.NewServer(h.listening(pages.Handler()))
 	t.Cleanup(server.Close)
 	h.url = server.URL
 	return h
 }
+
+// listening tells the house of what is asked.
+func (h *house) listening(pages http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if h.asked == nil {
+			pages.ServeHTTP(w, r)
+			return
+		}
+		answer := &noted{ResponseWriter: w}
+		pages.ServeHTTP(answer, r)
+		h.asked(r.Pattern, answer.status)
+	})
+}
+
+// A noted answer tells its status.
+type noted struct {
+	http.ResponseWriter
+	status int
+}
+
+func (n *noted) WriteHeader(status int) {
+	n.status = status
+	n.ResponseWriter.WriteHeader(status)
+}
+
+func (n *noted) Unwrap() http.ResponseWriter { return n.ResponseWriter }
 
 // prove audits a campaign by the tables.
 func (h *house) prove(ctx context.Context, id firstcome.CampaignID, _ *atomic.Int64) (proof console.Proof, err error) {
@@ -121,6 +179,21 @@ func (h *house) claim(id firstcome.CampaignID, users ...string) {
 	for _, user := range users {
 		stage.Must(h.t, stage.Err(h.issuer.Claim(context.Background(), id, firstcome.UserID(user))))
 	}
+	if h.gate != nil {
+		drained, err := h.ledger.Record(context.Background(), flow.Batch{Campaign: id, Epoch: 1, Coupons: h.gate.Take(id)})
+		stage.Must(h.t, err)
+		h.gate.Settle(id, drained)
+	}
+}
+
+// bury has a user claim a coupon that the ledger refuses.
+func (h *house) bury(id firstcome.CampaignID, user, cause string) {
+	h.t.Helper()
+	ctx := context.Background()
+	stage.Must(h.t, stage.Err(h.issuer.Claim(ctx, id, firstcome.UserID(user))))
+	drained, err := h.ledger.Bury(ctx, flow.Batch{Campaign: id, Epoch: 1, Coupons: h.gate.Take(id)}, cause)
+	stage.Must(h.t, err)
+	h.gate.Settle(id, drained)
 }
 
 // A visitor is a person with a browser that keeps cookies and follows what a form leads to.
@@ -209,4 +282,12 @@ func (s shown) version() string {
 func (h *house) configWithAuth() console.Config {
 	h.config.Auth = h.auth
 	return h.config
+}
+
+// openLetters returns how many dead letters wait for a person.
+func (h *house) openLetters() int {
+	h.t.Helper()
+	letters, err := h.ledger.DeadLetters(context.Background(), ledger.Letters{Limit: 100})
+	stage.Must(h.t, err)
+	return len(letters)
 }

@@ -6,7 +6,9 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
@@ -23,6 +26,9 @@ import (
 
 // patience bounds every wait: a busy machine takes ten seconds for a page.
 const patience = 90 * time.Second
+
+// pause is how long Until waits before it asks again: who asks all the time takes the processor from the page.
+const pause = 20 * time.Millisecond
 
 // axe is axe-core 4.14.1 of its npm package: MPL 2.0, see testdata/axe.LICENSE.
 //
@@ -179,6 +185,49 @@ func (p *Page) Press(selector string) {
 	p.do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
 }
 
+// PressTwice presses an element twice, the second time before anything came of the first.
+func (p *Page) PressTwice(selector string) {
+	p.t.Helper()
+	p.do(chromedp.WaitVisible(chromedp.CSS(selector)))
+	Eval[bool](p, `(e => { e.click(); e.click(); return true; })(document.querySelector(`+Quote(selector)+`))`)
+}
+
+// Download presses an element that leads to a file, and returns the file.
+func (p *Page) Download(selector string) []byte {
+	p.t.Helper()
+	ctx, over := context.WithTimeout(p.ctx, patience)
+	defer over()
+	dir, events := p.t.TempDir(), true
+	progress := chromedp.BrowserEvents(ctx, browser.DownloadProgress)
+	_, err := chromedp.CallBrowser(ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
+		Behavior: browser.SetDownloadBehaviorBehaviorAllowAndName, BrowserContextID: chromedp.FromContext(p.ctx).BrowserContextID, DownloadPath: dir, EventsEnabled: &events,
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.Press(selector)
+	for at, err := range progress {
+		if err != nil {
+			p.t.Fatalf("a download: %v", err)
+		}
+		switch at.State {
+		case browser.DownloadProgressStateCanceled:
+			p.t.Fatal("a download was cut")
+		case browser.DownloadProgressStateCompleted:
+			file, err := os.ReadFile(filepath.Join(dir, at.GUID))
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // of another page
+			}
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			return file
+		}
+	}
+	p.t.Fatal("a download did not end")
+	return nil
+}
+
 // Type types into an input, in the place of what it holds.
 func (p *Page) Type(selector, text string) {
 	p.t.Helper()
@@ -222,7 +271,11 @@ func (p *Page) Until(expression string) {
 		if holds && err == nil {
 			return
 		}
-		if time.Now().After(end) {
+		select {
+		case <-time.After(pause):
+		case <-p.ctx.Done():
+		}
+		if time.Now().After(end) || p.ctx.Err() != nil {
 			p.t.Fatalf("never %s: %v: the page says %s", expression, err, p.Text())
 		}
 	}

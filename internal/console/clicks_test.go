@@ -1,0 +1,375 @@
+package console_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/console"
+	"github.com/firstcome/firstcome/test/browser"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// A clicker is an admin with a browser, in a house of campaigns that nobody looks after.
+type clicker struct {
+	*house
+	page  *browser.Page
+	plain string      // the key
+	slow  atomic.Bool // a proof does not end by itself
+
+	mu   sync.Mutex // guards done
+	done []string   // operations that were answered, and not with a refusal
+}
+
+// An action is one thing that somebody does by clicking.
+type action struct {
+	operation string
+	do        func(*clicker)
+}
+
+// actions are all that the pages have: everything that is no mere look. Each begins at a page of its own, and may be done alone.
+var actions = []action{
+	{"POST /console/login", (*clicker).logIn},
+	{"POST /console/campaigns", (*clicker).makeCampaign},
+	{"POST /console/campaigns", (*clicker).cloneCampaign},
+	{"POST /console/campaigns/{id}/switch", (*clicker).pauseAndResume},
+	{"POST /console/campaigns/{id}/switch", (*clicker).closeByName},
+	{"POST /console/campaigns/{id}/quantity", (*clicker).changeQuantity},
+	{"POST /console/campaigns/{id}/pace", (*clicker).changePace},
+	{"POST /console/campaigns/{id}/coupons/{number}/void", (*clicker).voidOne},
+	{"POST /console/campaigns/{id}/coupons/void", (*clicker).voidSeveral},
+	{"GET /console/campaigns/{id}/coupons.csv", (*clicker).export},
+	{"POST /console/campaigns/{id}/proof", (*clicker).prove},
+	{"POST /console/campaigns/{id}/proof/stop", (*clicker).stopProof},
+	{"POST /console/dead-letters/{letter}/replay", (*clicker).replayLetter},
+	{"POST /console/dead-letters/{letter}/void", (*clicker).voidLetter},
+	{"POST /console/keys", (*clicker).makeKey},
+	{"POST /console/keys/{key}/revoke", (*clicker).revokeKey},
+	{"GET /console/health", (*clicker).examine},
+	{"GET /console/audit-log", (*clicker).speakKorean},
+	{"POST /console/logout", (*clicker).logOut},
+}
+
+func TestTheTableOfActionsHasEachOfThem(t *testing.T) {
+	h := openHouse(t)
+	for _, operation := range console.New(h.configWithAuth()).Operations() {
+		look := strings.HasPrefix(operation, "GET ") && !strings.HasSuffix(operation, ".csv")
+		if !look && !slices.ContainsFunc(actions, func(a action) bool { return a.operation == operation }) {
+			t.Errorf("nobody clicks on %s", operation)
+		}
+	}
+}
+
+// TestInTheBrowserEachActionIsDoneByClicking does each action with script and without. What it did is asked of the ledger.
+func TestInTheBrowserEachActionIsDoneByClicking(t *testing.T) {
+	b := browser.Open(t)
+	t.Run("ways", func(t *testing.T) {
+		for _, noScript := range []bool{false, true} {
+			look := browser.Look{Language: "en", NoScript: noScript}
+			t.Run(look.String(), func(t *testing.T) {
+				t.Parallel()
+				c := openClicker(t, b, look)
+				for _, a := range actions {
+					c.reset()
+					a.do(c)
+					if !c.did(a.operation) {
+						t.Errorf("somebody clicked, and %s was not done", a.operation)
+					}
+				}
+			})
+		}
+	})
+}
+
+func openClicker(t *testing.T, b *browser.Browser, look browser.Look) *clicker {
+	c := &clicker{}
+	c.house = openFar(t, withKeys, func(h *house) {
+		prove := h.config.Prove
+		h.config.Prove = func(ctx context.Context, id firstcome.CampaignID, read *atomic.Int64) (console.Proof, error) {
+			if c.slow.Load() {
+				<-ctx.Done()
+				return console.Proof{}, ctx.Err()
+			}
+			return prove(ctx, id, read)
+		}
+		h.config.Doctor = somethingFound
+		h.asked = c.note
+	})
+	for _, id := range []string{"voids", "switched", "steered", "proved"} {
+		c.campaign(id, 10)
+		c.claim(firstcome.CampaignID(id), "mina", "jun", "sua")
+	}
+	c.plain, _ = c.key(firstcome.Admin)
+	c.page = b.Page(t, look)
+	return c
+}
+
+func (c *clicker) note(operation string, status int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if status < 400 {
+		c.done = append(c.done, operation)
+	}
+}
+
+func (c *clicker) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.done = nil
+}
+
+func (c *clicker) did(operation string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Contains(c.done, operation)
+}
+
+// at opens a page of the console.
+func (c *clicker) at(path string) *browser.Page {
+	c.t.Helper()
+	c.page.Go(c.url + "/console" + path)
+	return c.page
+}
+
+// want holds a campaign against what it has to be.
+func (c *clicker) want(id firstcome.CampaignID, what string, holds func(t firstcome.Campaign) bool) {
+	c.t.Helper()
+	if s := c.status(id); !holds(s.Campaign) {
+		c.t.Errorf("%s is not %s: %+v", id, what, s.Campaign)
+	}
+}
+
+func (c *clicker) logIn() { c.loginIn(c.page, c.plain) }
+
+func (c *clicker) makeCampaign() {
+	p := c.at("")
+	p.Press("a[href$='/campaigns/new']")
+	p.Await("A new campaign")
+	p.Type("[name=name]", "Autumn <b>& co</b>")
+	p.Type("[name=id]", "autumn")
+	p.Type("[name=quantity]", "1,200")
+	p.Press("button[value=check]")
+	p.Await("Before it opens")
+	p.Press("button[value=create]")
+	p.Await("The campaign is made.")
+	p.Await("Autumn <b>& co</b>")
+	c.want("autumn", "made", func(s firstcome.Campaign) bool { return s.Quantity == 1200 && s.Name == "Autumn <b>& co</b>" })
+}
+
+func (c *clicker) cloneCampaign() {
+	p := c.at("/campaigns/proved/steer")
+	p.Press("a[href$='clone=proved']")
+	p.Await("A new campaign")
+	p.Type("[name=id]", "twin")
+	p.Press("button[value=check]")
+	p.Await("Before it opens")
+	p.Press("button[value=create]")
+	p.Await("The campaign is made.")
+	c.want("twin", "like proved", func(s firstcome.Campaign) bool { return s.Quantity == 10 && s.Name == "추석 proved" })
+}
+
+func (c *clicker) pauseAndResume() {
+	paused := func(s firstcome.Campaign) bool { return s.Paused }
+	for _, page := range []string{"/campaigns/switched", "/campaigns/switched/steer"} {
+		p := c.at(page)
+		p.Press("button[value=pause]")
+		p.Await("It is paused.")
+		c.want("switched", "paused", paused)
+		p = c.at(page)
+		p.Press("button[value=resume]")
+		p.Await("It goes on.")
+		c.want("switched", "resumed", func(s firstcome.Campaign) bool { return !paused(s) })
+	}
+}
+
+func (c *clicker) closeByName() {
+	closed := func(s firstcome.Campaign) bool { return s.Closed }
+	p := c.at("/campaigns/switched/steer")
+	p.Press("button[value=close]")
+	p.Await("Close it? This cannot be undone.")
+	p.Press(".card.danger a.button") // leave it
+	p.Until(`!document.querySelector(".card.danger")`)
+	c.want("switched", "left open", func(s firstcome.Campaign) bool { return !closed(s) })
+	p.Press("button[value=close]")
+	p.Await("Close it? This cannot be undone.")
+	p.Type("[name=typed]", "추석 switched")
+	p.Press(".card.danger button")
+	p.Await("It is closed.")
+	c.want("switched", "closed", closed)
+}
+
+func (c *clicker) changeQuantity() {
+	p := c.at("/campaigns/steered/steer")
+	p.Type("[name=quantity]", "8,000")
+	p.Press("form[action$='/quantity'] button")
+	p.Await("It is changed.")
+	c.want("steered", "larger", func(s firstcome.Campaign) bool { return s.Quantity == 8000 })
+	p = c.at("/campaigns/steered/steer")
+	p.Type("[name=quantity]", "4")
+	p.Press("form[action$='/quantity'] button")
+	p.Await("Lower the quantity?")
+	c.want("steered", "larger until the id is typed", func(s firstcome.Campaign) bool { return s.Quantity == 8000 })
+	p.Type("[name=typed]", "steered")
+	p.Press(".danger button")
+	p.Await("It is changed.")
+	c.want("steered", "smaller", func(s firstcome.Campaign) bool { return s.Quantity == 4 })
+}
+
+func (c *clicker) changePace() {
+	p := c.at("/campaigns/steered/steer")
+	p.Press("input[value=paced]")
+	p.Type("[name=per_second]", "250")
+	p.Press("form[action$='/pace'] button")
+	p.Await("It is changed.")
+	c.want("steered", "paced", func(s firstcome.Campaign) bool { return s.Pace != nil && s.Pace.PerSecond == 250 })
+	p = c.at("/campaigns/steered/steer")
+	p.Press("input[value=none]")
+	p.Press("form[action$='/pace'] button")
+	p.Await("It is changed.")
+	c.want("steered", "without a line", func(s firstcome.Campaign) bool { return s.Pace == nil })
+}
+
+func (c *clicker) voidOne() {
+	p := c.at("/customer")
+	p.Type("[name=user_id]", "mina")
+	p.Type("[name=campaign]", "voids")
+	p.Press("main form button")
+	p.Await("You got number 1")
+	p.Press("main details:not(.help) summary")
+	p.Type("[name=reason]", "she asked")
+	p.Press("button.danger")
+	p.Await("It is voided.")
+	p.Await("mina of admin: she asked")
+	c.inForce("voids", 2, "one void")
+}
+
+func (c *clicker) inForce(id firstcome.CampaignID, want int64, behind string) {
+	c.t.Helper()
+	if s := c.status(id); s.InForce != want {
+		c.t.Errorf("%d of %s are in force behind %s, want %d", s.InForce, id, behind, want)
+	}
+}
+
+func (c *clicker) voidSeveral() {
+	p := c.at("/campaigns/voids/coupons")
+	p.Type("[name=numbers]", "2-3")
+	p.Type("form.stack [name=reason]", "a mistake")
+	p.Press("form.stack button")
+	p.Await("This would happen")
+	c.inForce("voids", 2, "a dry run")
+	p.Type("[name=typed]", "voids")
+	p.Press(".card.danger button")
+	p.Await("It is voided.")
+	c.inForce("voids", 0, "a bulk void")
+}
+
+func (c *clicker) export() {
+	file := string(c.at("/campaigns/voids/coupons").Download("a[download]"))
+	if file != "all of voids" { // the house's: what is in it is the API's matter
+		c.t.Errorf("the file is %q", file)
+	}
+}
+
+func (c *clicker) prove() {
+	p := c.at("/campaigns/proved/proof")
+	p.Press("form[action$='/proof'] button")
+	p.Await("Every promise was kept")
+	p.Press("a[href$='/report']")
+	p.Await("Event report")
+}
+
+func (c *clicker) stopProof() {
+	c.slow.Store(true)
+	defer c.slow.Store(false)
+	p := c.at("/campaigns/steered/proof")
+	p.Press("form[action$='/proof'] button")
+	p.Await("Under way")
+	p.Press("form[action$='/stop'] button")
+	p.Await("not proved on this node yet")
+}
+
+func (c *clicker) letters(open int) {
+	c.t.Helper()
+	if found := c.openLetters(); found != open {
+		c.t.Errorf("%d dead letters are open, want %d", found, open)
+	}
+}
+
+func (c *clicker) replayLetter() {
+	c.bury("proved", "hana", "it is of epoch 1, the campaign is in 2")
+	p := c.at("/recording")
+	p.Await("it is of epoch 1")
+	p.Press("form[action$='/replay'] button")
+	p.Await("It is recorded.")
+	p.Await("There is no dead letter.")
+	c.letters(0)
+	c.inForce("proved", 4, "a replay")
+}
+
+func (c *clicker) voidLetter() {
+	c.bury("proved", "late", "it is of epoch 1, the campaign is in 2")
+	p := c.at("/recording")
+	p.Type("article [name=reason]", "nobody has it")
+	p.Press("article button.danger")
+	p.Await("It is voided.")
+	p.Await("There is no dead letter.")
+	c.letters(0)
+	p.Press("a[href*='resolved=yes']")
+	p.Await("voided")
+}
+
+func (c *clicker) makeKey() {
+	p := c.at("/keys")
+	p.Type("[name=name]", "jun")
+	p.Press("form[action$='/keys'] button")
+	p.Await("The new key: it is shown this once")
+	c.keyOf("jun")
+}
+
+// keyOf returns the key of a name.
+func (c *clicker) keyOf(name string) firstcome.Key {
+	c.t.Helper()
+	keys, err := c.ledger.Keys(c.t.Context())
+	stage.Must(c.t, err)
+	n := slices.IndexFunc(keys, func(k firstcome.Key) bool { return k.Name == name })
+	if n < 0 {
+		c.t.Fatalf("there is no key of %s", name)
+	}
+	return keys[n]
+}
+
+func (c *clicker) revokeKey() {
+	c.key(firstcome.Viewer)
+	p := c.at("/keys")
+	p.Press("form[action$='" + c.keyOf("mina of viewer").ID + "/revoke'] button")
+	p.Await("The key is revoked.")
+	if c.keyOf("mina of viewer").RevokedAt.IsZero() {
+		c.t.Error("the key is not revoked")
+	}
+}
+
+func (c *clicker) examine() {
+	p := c.at("/health")
+	p.Press("a[href$='examine=yes']")
+	p.Await("it is 93 % full")
+}
+
+func (c *clicker) speakKorean() {
+	p := c.at("/audit-log")
+	p.Press(".person a[hreflang]")
+	p.Await("로그아웃")
+	c.at("/audit-log").Await("로그아웃") // it is remembered
+	p.Press(".person a[hreflang]")
+	p.Await("Log out")
+}
+
+func (c *clicker) logOut() {
+	p := c.at("")
+	p.Press("form[action$='/logout'] button")
+	p.Await("Log in with your API key.")
+	c.at("/keys").Await("Log in with your API key.")
+}
