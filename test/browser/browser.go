@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -307,9 +308,12 @@ func (p *Page) Violations() []string {
 	return Eval[[]string](p, `axe.run({resultTypes: ["violations"]}).then(r => r.violations.flatMap(v => v.nodes.map(n => v.id + ": " + n.target.join(" ") + ": " + n.failureSummary)))`)
 }
 
-// Screenshot keeps a picture of the whole page among the test's artifacts: see go test -artifacts.
+// Screenshot keeps a picture of the whole page among the test's artifacts, if go test -artifacts keeps any.
 func (p *Page) Screenshot(name string) {
 	p.t.Helper()
+	if kept := flag.Lookup("test.artifacts"); kept == nil || kept.Value.String() != "true" {
+		return
+	}
 	ctx, over := context.WithTimeout(p.ctx, patience)
 	defer over()
 	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
