@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -168,7 +169,7 @@ func (v *view) render(status int, name, title string, page any) error {
 // renderOf answers with a page of a campaign.
 func (v *view) renderOf(tabs *campaignTabs, status int, name, title string, page any) error {
 	var out bytes.Buffer
-	err := v.sheets[v.lang].byName[name].ExecuteTemplate(&out, "layout", sheet{
+	err := v.sheets[v.lang].byName[name]().ExecuteTemplate(&out, "layout", sheet{
 		Notice: v.done(), Title: title, Lang: v.lang, Who: v.who, Open: v.Auth.Open(), Path: v.r.URL.Path, Query: v.r.URL.Query(), Campaign: tabs, Now: v.Clock(), Page: page,
 	})
 	if err != nil {
@@ -203,8 +204,11 @@ func (v *view) done() string {
 	return ""
 }
 
-// sheets are the templates in one language: each page with the layout and what pages share.
-type sheets struct{ byName map[string]*template.Template }
+// sheets are the templates in one language: each page with the layout and what pages share. A page is parsed when somebody first
+// opens it. Together they are 66,000 small objects, which every run of the garbage collector would follow.
+type sheets struct {
+	byName map[string]func() *template.Template
+}
 
 func parseSheets(l language, a *assets) *sheets {
 	shared := template.New("").Funcs(template.FuncMap{
@@ -212,7 +216,7 @@ func parseSheets(l language, a *assets) *sheets {
 		"nav": navTo, "tab": tabTo,
 	})
 	shared = template.Must(shared.ParseFS(pageFiles, "pages/layout.html", "pages/parts/*.html"))
-	all := &sheets{map[string]*template.Template{}}
+	all := &sheets{map[string]func() *template.Template{}}
 	files, err := fs.Glob(pageFiles, "pages/*.html")
 	if err != nil {
 		panic(err) // the pattern is good
@@ -220,7 +224,9 @@ func parseSheets(l language, a *assets) *sheets {
 	for _, file := range files {
 		name := strings.TrimSuffix(strings.TrimPrefix(file, "pages/"), ".html")
 		if name != "layout" {
-			all.byName[name] = template.Must(template.Must(shared.Clone()).ParseFS(pageFiles, file))
+			all.byName[name] = sync.OnceValue(func() *template.Template {
+				return template.Must(template.Must(shared.Clone()).ParseFS(pageFiles, file))
+			})
 		}
 	}
 	return all
