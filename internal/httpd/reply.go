@@ -3,6 +3,7 @@ package httpd
 import (
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 )
 
@@ -65,10 +66,29 @@ func appendHead(b []byte, status int, header http.Header, now time.Time, length 
 		}
 	}
 	b = append(b, "Date: "...)
-	b = now.UTC().AppendFormat(b, http.TimeFormat)
+	b = append(b, dateOf(now)...)
 	if length >= 0 {
 		b = append(b, "\r\nContent-Length: "...)
 		b = strconv.AppendInt(b, int64(length), 10)
 	}
 	return append(b, blank...)
+}
+
+// A date is the text of a second in the header Date.
+type date struct {
+	second int64
+	text   string
+}
+
+// lastDate is the date that was told last.
+var lastDate atomic.Pointer[date]
+
+// dateOf returns the text of an instant in the header Date. It is made once a second: making it costs as much as the rest of a head.
+func dateOf(now time.Time) string {
+	last := lastDate.Load()
+	if second := now.Unix(); last == nil || last.second != second {
+		last = &date{second, now.UTC().Format(http.TimeFormat)}
+		lastDate.Store(last)
+	}
+	return last.text
 }

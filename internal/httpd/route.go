@@ -17,6 +17,10 @@ func (s *Server) isShort(method, target string) bool {
 
 // matches tells whether a path is one of a route's.
 func matches(route, path string) bool {
+	end := route[strings.LastIndexByte(route, '}')+1:]
+	if !strings.HasSuffix(path, end) { // most routes differ in their ends alone
+		return false
+	}
 	for route != "" && path != "" {
 		if route[0] != '{' {
 			if route[0] != path[0] {
