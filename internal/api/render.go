@@ -61,14 +61,17 @@ func state(c *firstcome.Coupon) string {
 	return "voided"
 }
 
-// appendTime appends an instant; the zero time is null.
+// appendTime appends an instant; the zero time is null. It is timeLayout, but by the layout that the library formats several
+// times as fast.
 func appendTime(b []byte, t time.Time) []byte {
 	if t.IsZero() {
 		return append(b, "null"...)
 	}
-	b = append(b, '"')
-	b = t.UTC().AppendFormat(b, timeLayout)
-	return append(b, '"')
+	b = t.UTC().AppendFormat(append(b, '"'), time.RFC3339)
+	point := len(b) - len("Z")
+	b = strconv.AppendInt(b[:point], 1_000_000+int64(t.Nanosecond()/1000), 10)
+	b[point] = '.' // was the 1, which keeps leading zeros
+	return append(b, `Z"`...)
 }
 
 // appendText appends a string of well-formed UTF-8.

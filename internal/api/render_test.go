@@ -1,0 +1,21 @@
+package api
+
+import (
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome/test/seed"
+)
+
+func TestAnInstantHasSixDigits(t *testing.T) {
+	random := seed.Rand(t)
+	instants := []time.Time{time.Unix(0, 0), time.Unix(1, 999_999_999), time.Unix(1, 1000), time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC), time.Date(1, 1, 1, 0, 0, 1, 0, time.UTC)}
+	for range 100 {
+		instants = append(instants, time.Unix(random.Int64N(200_000_000_000), random.Int64N(1_000_000_000)))
+	}
+	for _, at := range instants {
+		if got, want := string(appendTime([]byte("at: "), at)), `at: "`+at.UTC().Format(timeLayout)+`"`; got != want {
+			t.Errorf("%v: %s, want %s", at, got, want)
+		}
+	}
+}
