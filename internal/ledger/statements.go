@@ -169,11 +169,12 @@ func couponArgs(args []any, coupons []placed, served bool) []any {
 
 // insertSQLite is dialect.insert.
 func insertSQLite(t *tx, coupons []placed) error {
-	args, queries := make([]any, 0, widths[0]*8), insertCoupons
+	columns, queries := strings.Count(aCoupon, "?"), insertCoupons
 	served := anyServed(coupons)
 	if served {
-		queries = insertServed
+		columns, queries = strings.Count(aServed, "?"), insertServed
 	}
+	args := make([]any, 0, columns*min(len(coupons), widths[0]))
 	return inWidths(len(coupons), func(from, width int) error {
 		args = couponArgs(args[:0], coupons[from:from+width], served)
 		_, err := t.change(queries[width], args...)
