@@ -29,6 +29,7 @@ type campaignRow struct {
 	State        string // see figures.StateOf; empty: unknown
 	Quantity     int64
 	InForce      int64
+	Unknown      bool // how many are in force
 	OpensAt      time.Time
 	OpensIn      time.Duration // 0: it opened
 	SoldOutAfter time.Duration // of its opening; 0: unknown
@@ -39,7 +40,7 @@ type campaignRow struct {
 
 // Share returns how much of the quantity is in force, of 0 to 1.
 func (r campaignRow) Share() float64 {
-	if r.Quantity == firstcome.Unlimited || r.Quantity == 0 {
+	if r.Unknown || r.Quantity == firstcome.Unlimited || r.Quantity == 0 {
 		return 0
 	}
 	return min(1, float64(r.InForce)/float64(r.Quantity))
@@ -68,7 +69,7 @@ func (c *Console) listed(v *view, s *ledger.Status) campaignRow {
 	row.Proved, _ = c.prover.state(s.ID)
 	now, err := c.Watcher.Of(v.r.Context(), s)
 	if err != nil || now.GateDown {
-		row.State = ""
+		row.State, row.Unknown = "", true
 		return row
 	}
 	row.State, row.Waiting, row.Unrecorded = now.State, now.Waiting, now.Unrecorded

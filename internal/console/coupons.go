@@ -28,7 +28,11 @@ type couponsPage struct {
 	Ask     *bulkVoid // what it would do
 	Wrong   string
 	Version int64
+	OnWay   *int64 // issued and not in the ledger yet; nil: unknown
 }
+
+// Pending tells whether coupons are known to be on their way to the ledger.
+func (p couponsPage) Pending() bool { return p.OnWay != nil && *p.OnWay > 0 }
 
 // A bulkVoid is what voiding many coupons would do.
 type bulkVoid struct {
@@ -58,6 +62,11 @@ func (c *Console) renderCoupons(v *view, status int, page couponsPage) error {
 	if len(rows) > couponsPerPage && page.Filter.User == "" && page.Filter.Code == "" {
 		page.Rows, page.More = rows[:couponsPerPage], v.r.URL.Path+"?"+page.Filter.query(rows[couponsPerPage].Number)
 	}
+	now, err := c.Watcher.Of(v.r.Context(), &s)
+	if err != nil {
+		return err
+	}
+	page.OnWay = now.Unrecorded
 	return v.renderOf(tabsOf(&s, "coupons"), status, "coupons", v.say("발급 내역", "Coupons"), page)
 }
 

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -70,7 +71,7 @@ var outcomesInPlots = []string{"issued", "waiting", "already_issued", "sold_out"
 const recentRows = 12
 
 func (c *Console) showLive(v *view) error {
-	s, err := v.status()
+	s, err := v.known()
 	if err != nil {
 		return err
 	}
@@ -82,8 +83,9 @@ func (c *Console) showLive(v *view) error {
 		Row: rowOf(&s), Now: now, Version: s.Version, Paced: s.Pace != nil, Standby: s.Standby, Pace: s.Pace, Paused: s.Paused, Closed: s.Closed,
 		SoldOutAt: s.SoldOutAt, OpenedAt: s.OpenedAt, Kinds: outcomesInPlots,
 	}
-	if now.State != "" {
-		page.Row.State = now.State
+	page.Row.State, page.Row.Unknown = now.State, now.InForce == nil
+	if now.InForce != nil {
+		page.Row.InForce = *now.InForce
 	}
 	ring := c.Watcher.Ring(s.ID)
 	if n := len(ring); n > 0 && now.At.Sub(ring[n-1].At) < 10*time.Second {
@@ -91,6 +93,22 @@ func (c *Console) showLive(v *view) error {
 	}
 	page.Recent = ring[max(0, len(ring)-recentRows):]
 	return v.renderOf(tabsOf(&s, ""), http.StatusOK, "live", s.Name, page)
+}
+
+// known returns the campaign that the path names. While the ledger does not answer that is only its id, of version 0.
+func (v *view) known() (ledger.Status, error) {
+	ctx, done := context.WithTimeout(v.r.Context(), ledgerWait)
+	defer done()
+	id, err := v.campaign()
+	if err != nil {
+		return ledger.Status{}, err
+	}
+	s, err := v.Ledger.Campaign(ctx, id)
+	if err == nil || errors.Is(err, firstcome.ErrNoCampaign) {
+		return s, err
+	}
+	v.Log.Warn("a page of the console cannot read the ledger", "page", v.r.URL.Path, "err", err)
+	return ledger.Status{Campaign: firstcome.Campaign{ID: id, Terms: firstcome.Terms{Name: string(id)}}}, nil
 }
 
 // status returns the campaign that the path names.
@@ -124,7 +142,7 @@ type courseEvent struct {
 // followLive sends a campaign's samples as server-sent events, as long as somebody looks.
 func (c *Console) followLive(v *view) error {
 	ctx := v.r.Context()
-	s, err := v.status()
+	s, err := v.known()
 	if err != nil {
 		return err
 	}
@@ -185,9 +203,12 @@ func (s stream) send(event string, data any) error {
 func (c *Console) courseOf(ctx context.Context, s *ledger.Status) (courseEvent, error) {
 	ctx, done := context.WithTimeout(ctx, readWait)
 	defer done()
-	steps, err := c.Ledger.Course(ctx, s.ID, lastNumber(s), courseSteps)
-	if err != nil {
-		return courseEvent{}, err
+	var steps []ledger.Step
+	if s.Version > 0 { // else the ledger does not answer
+		var err error
+		if steps, err = c.Ledger.Course(ctx, s.ID, lastNumber(s), courseSteps); err != nil {
+			return courseEvent{}, err
+		}
 	}
 	course := courseEvent{Issued: [][2]float64{}, Recorded: [][2]float64{}, Samples: c.Watcher.Ring(s.ID)}
 	if course.Samples == nil {

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -34,6 +35,7 @@ type recordingPage struct {
 	More     int64 // where the next letters begin; 0: there are none
 	Resolved bool
 	Lost     []lostNumbers
+	Unread   bool // the ledger does not answer
 }
 
 // alarmed is the backlog from which it is shown as an alarm.
@@ -50,14 +52,36 @@ type lostNumbers struct {
 
 const lettersPerPage = 50
 
+// ledgerWait is how long a page that can do without the ledger waits for it.
+const ledgerWait = readWait / 2
+
 func (c *Console) showRecording(v *view) error {
-	ctx := v.r.Context()
 	page := recordingPage{Remote: c.Journal != nil, Resolved: v.r.FormValue("resolved") != ""}
-	var err error
 	if text := strings.TrimSpace(v.r.FormValue("campaign")); text != "" {
-		if page.Campaign, err = firstcome.ParseCampaignID(text); err != nil {
+		id, err := firstcome.ParseCampaignID(text)
+		if err != nil {
 			return firstcome.ErrNoCampaign
 		}
+		page.Campaign = id
+	}
+	err := c.read(v, &page)
+	if errors.Is(err, firstcome.ErrNoCampaign) {
+		return err
+	}
+	if page.Unread = err != nil; page.Unread {
+		v.Log.Warn("a page of the console cannot read the ledger", "page", v.r.URL.Path, "err", err)
+	}
+	if c.Journal != nil {
+		c.backlog(v, &page)
+	}
+	return v.render(http.StatusOK, "recording", v.say("기록 지연", "Recording"), page)
+}
+
+// read reads what the ledger has of the page.
+func (c *Console) read(v *view, page *recordingPage) (err error) {
+	ctx, done := context.WithTimeout(v.r.Context(), ledgerWait)
+	defer done()
+	if page.Campaign != "" {
 		if _, err = c.Ledger.Campaign(ctx, page.Campaign); err != nil {
 			return err
 		}
@@ -71,13 +95,8 @@ func (c *Console) showRecording(v *view) error {
 		page.Letters = page.Letters[:lettersPerPage]
 		page.More = page.Letters[lettersPerPage-1].ID
 	}
-	if c.Journal != nil {
-		c.backlog(v, &page)
-	}
-	if page.Lost, err = c.lost(v, page.Campaign); err != nil {
-		return err
-	}
-	return v.render(http.StatusOK, "recording", v.say("기록 지연", "Recording"), page)
+	page.Lost, err = c.lost(ctx, page.Campaign)
+	return err
 }
 
 // backlog asks the gate what is on its way. Without an answer it is unknown.
@@ -102,17 +121,17 @@ func (c *Console) backlog(v *view, page *recordingPage) {
 }
 
 // lost returns the lost numbers of one campaign, or of all that a gate decides.
-func (c *Console) lost(v *view, of firstcome.CampaignID) (all []lostNumbers, err error) {
+func (c *Console) lost(ctx context.Context, of firstcome.CampaignID) (all []lostNumbers, err error) {
 	if c.Journal == nil {
 		return nil, nil
 	}
-	campaigns, err := c.Ledger.Campaigns(v.r.Context(), "", 1000)
+	campaigns, err := c.Ledger.Campaigns(ctx, "", 1000)
 	for n := range campaigns {
 		if err != nil || !campaigns[n].Remote() || of != "" && of != campaigns[n].ID {
 			continue
 		}
 		var ranges []ledger.Range
-		if ranges, err = c.Ledger.Lost(v.r.Context(), campaigns[n].ID); len(ranges) > 0 {
+		if ranges, err = c.Ledger.Lost(ctx, campaigns[n].ID); len(ranges) > 0 {
 			all = append(all, lostNumbers{campaigns[n].ID, ranges})
 		}
 	}

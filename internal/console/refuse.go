@@ -97,8 +97,14 @@ func (v *view) refusalOf(err error) refusal {
 		return refusal{Status: http.StatusNotFound, Head: v.say("없는 페이지입니다", "There is no such thing"), Why: v.say("주소를 다시 확인하세요.", "Check the address.")}
 	case errors.As(err, &field):
 		return refusal{Status: http.StatusUnprocessableEntity, Head: v.say("이 값은 쓸 수 없습니다", "This value cannot be taken"), Why: field.Field + ": " + field.Reason + ". " + nothing}
-	case errors.Is(err, firstcome.ErrBelowInForce), errors.Is(err, firstcome.ErrClosed), errors.Is(err, firstcome.ErrAlreadyVoided), errors.Is(err, firstcome.ErrResolvedLetter), errors.Is(err, firstcome.ErrCampaignExists):
+	case errors.Is(err, firstcome.ErrBelowInForce), errors.Is(err, firstcome.ErrClosed), errors.Is(err, firstcome.ErrAlreadyVoided), errors.Is(err, firstcome.ErrResolvedLetter), errors.Is(err, firstcome.ErrCampaignExists), errors.Is(err, flow.ErrRefused):
 		return refusal{Status: http.StatusConflict, Head: v.say("지금은 할 수 없습니다", "This cannot be done now"), Why: err.Error() + ". " + nothing}
+	case errors.Is(err, firstcome.ErrGateMismatch), errors.Is(err, ledger.ErrUnnamedGate):
+		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("이 노드로는 할 수 없습니다", "Not by this node"), Why: err.Error() + ". " + v.say("노드의 로그에 무엇을 할지 나와 있습니다.", "The node's log says what to do.")}
+	case errors.Is(err, firstcome.ErrPending): // also if that one is unfinished
+		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("앞선 변경이 아직 반영 중입니다", "An earlier change is on its way"), Why: nothing + " " + v.say("그것이 게이트에 닿으면 다시 해 주세요.", "Try again as soon as that one has reached the gate.")}
+	case errors.Is(err, firstcome.ErrNotRecorded):
+		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("아직 장부에 없습니다", "It is not in the ledger yet"), Why: nothing + " " + v.say("쿠폰이 장부에 닿으면 다시 해 주세요. 기록 지연 화면에서 볼 수 있습니다.", "Try again as soon as the coupon is there: see Recording.")}
 	case errors.Is(err, flow.ErrUnfinished):
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("곧 반영됩니다", "It will take effect"), Why: v.say("변경은 기록되었고 게이트에 닿으면 반영됩니다.", "The change is in the ledger, and reaches the gate as soon as that answers.")}
 	}
