@@ -11,6 +11,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A lostLedger answers until it is away.
@@ -87,6 +88,27 @@ func TestWhatIsUnknownIsNoNumber(t *testing.T) {
 			t.Errorf("%q, with the gate away: no %q in %s", path, want, got)
 		}
 	}
+}
+
+func TestADeadLetterIsNotOnItsWay(t *testing.T) {
+	h := openFar(t)
+	id := h.campaign("spring", 10)
+	h.claim(id, "mina")
+	b := h.browser()
+	shows := func(live, coupons string) {
+		t.Helper()
+		if got := b.get("/console/campaigns/spring").text(); !strings.Contains(got, "Unrecorded "+live+" ") {
+			t.Errorf("unrecorded is not %s: %s", live, got)
+		}
+		if got := b.get("/console/campaigns/spring/coupons").text(); strings.Contains(got, "not listed yet") != (coupons != "") || !strings.Contains(got, coupons) {
+			t.Errorf("%q is not said: %s", coupons, got)
+		}
+	}
+	shows("0", "")
+	stage.Must(t, stage.Err(h.issuer.Claim(t.Context(), id, "jun")))
+	shows("1", "On their way to the ledger, and not listed yet: 1")
+	h.bury(id, "sua", "the ledger refuses it")
+	shows("0", "")
 }
 
 // TestEachErrorHasWords has a page fail with each error that an operator returns: what is known is said.

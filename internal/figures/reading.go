@@ -53,6 +53,7 @@ func (w *Watcher) of(ctx context.Context, c ledger.Status) (s Sample, at firstco
 	if c.Quantity != firstcome.Unlimited {
 		s.Quantity = &c.Quantity
 	}
+	onWay := int64(0) // a dead letter is not on its way any more
 	served, last, waiting := c.Line.ServedThrough, c.Line.LastTicket, c.Line.Waiting
 	if w.Gate != nil && c.Remote() && c.RetiredAt.IsZero() && c.Applied > 0 {
 		g, err := w.Gate.State(ctx, c.ID)
@@ -61,10 +62,9 @@ func (w *Watcher) of(ctx context.Context, c ledger.Status) (s Sample, at firstco
 			return s, at, nil
 		}
 		c.InForce, c.Issued, c.Now, c.Instants = g.InForce, g.Issued, g.Now, g.Instants
-		waiting = g.Waiting
+		waiting, onWay = g.Waiting, max(0, g.LastNumber-g.DrainedThrough)
 	}
-	unrecorded := max(0, c.Issued-c.Recorded)
-	s.Issued, s.InForce, s.Unrecorded = &c.Issued, &c.InForce, &unrecorded
+	s.Issued, s.InForce, s.Unrecorded = &c.Issued, &c.InForce, &onWay
 	if c.Pace != nil || last > 0 || waiting > 0 {
 		s.Waiting, s.Served, s.LastTicket = &waiting, &served, &last
 	}

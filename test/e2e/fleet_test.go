@@ -234,6 +234,7 @@ type deployment struct {
 	// The nodes that answer reach the servers through these, and those that only record through theirs.
 	toLedger, toGate         *services.Proxy
 	recordLedger, recordGate *services.Proxy
+	plain                    string // URL of the ledger, for who goes there without a proxy
 }
 
 // proxies returns all that there are between nodes and servers.
@@ -267,6 +268,7 @@ func (s setup) deploy(t *testing.T, more ...string) *deployment {
 	d := &deployment{ledger: s.ledger.Server(t)}
 	url, err := d.ledger.Database(t.Context())
 	stage.Must(t, err)
+	d.plain = url
 	var at, own [2]string
 	d.toLedger, at[0] = through(t, d.ledger, url)
 	if !s.redis {
