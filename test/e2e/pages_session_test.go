@@ -57,6 +57,7 @@ func makeKey(t *testing.T, ledger, role string) (key, id string) {
 // TestASessionHoldsOnEachNodeUntilItsKeyIsRevoked has people log in over TLS at one of two nodes that share a ledger and a secret,
 // and at a third with another secret.
 func TestASessionHoldsOnEachNodeUntilItsKeyIsRevoked(t *testing.T) {
+	t.Parallel()
 	ledger := services.PostgreSQL.Database(t)
 	cert, file, trust := certify(t)
 	admin, _ := makeKey(t, ledger, "admin")
