@@ -145,6 +145,51 @@ var mutants = []mutant{
 		file: "internal/redis/lua/claim.lua", old: "  if type(appended) == 'table' and appended.err then return appended end\n", new: "",
 		pkg: "./internal/redis", test: "F08",
 	},
+	{
+		bug:  "a session never ends by itself",
+		file: "internal/console/session.go", old: "if now.Sub(got.Seen) > idle || now.Sub(got.Issued) > longest {", new: "if now.Sub(got.Issued) > longest {",
+		pkg: "./internal/console", test: "TestASessionEnds",
+	},
+	{
+		bug:  "a session outlives its key",
+		file: "internal/console/session.go", old: "	if !ok {\n		return person{}, errNoSession\n	}\n	if now.Sub", new: "	if !ok {\n		key.Role = firstcome.Admin\n	}\n	if now.Sub",
+		pkg: "./internal/console", test: "TestARevokedKeyEndsItsSessions",
+	},
+	{
+		bug:  "a service key logs in",
+		file: "internal/console/login.go", old: "case roles[key.Role] == 0:", new: "case false:",
+		pkg: "./internal/console", test: "TestWhoMayNotLogIn",
+	},
+	{
+		bug:  "the console takes forms of other sites",
+		file: "internal/console/console.go", old: "guarded := cross.Handler(next)", new: "guarded := next",
+		pkg: "./internal/console", test: "TestAnotherSitesFormChangesNothing",
+	},
+	{
+		bug:  "support sees whose coupons are listed",
+		file: "internal/console/couponfilter.go", old: "named := v.may(admin|operator) || ask.Chosen()", new: "named := v.may(admin|operator|support) || ask.Chosen()",
+		pkg: "./internal/console", test: "TestSupportSeesCouponsMasked",
+	},
+	{
+		bug:  "a stale page lowers the quantity",
+		file: "internal/console/act.go", old: "v.who.Actor, s.ID, version, func(t *firstcome.Terms) { t.Quantity = quantity })", new: "v.who.Actor, s.ID, version-version, func(t *firstcome.Terms) { t.Quantity = quantity })",
+		pkg: "./internal/console", test: "TestAStalePageIsToldWhatChangedMeanwhile",
+	},
+	{
+		bug:  "a bulk void does not ask for the name",
+		file: "internal/console/coupons.go", old: "if !v.typed(&s) {", new: "if false {",
+		pkg: "./internal/console", test: "TestABulkVoidShowsFirstAndNeedsTheNameTyped",
+	},
+	{
+		bug:  "the list shows the ledger's count while the gate is away",
+		file: "internal/console/campaigns.go", old: `row.State, row.Unknown = "", true`, new: `row.State = ""`,
+		pkg: "./internal/console", test: "TestWhatIsUnknownIsNoNumber",
+	},
+	{
+		bug:  "a dead letter is on its way to the ledger",
+		file: "internal/figures/reading.go", old: "max(0, g.LastNumber-g.DrainedThrough)", new: "max(0, g.Issued-c.Recorded)",
+		pkg: "./internal/console", test: "TestADeadLetterIsNotOnItsWay",
+	},
 }
 
 // TestEveryPlantedBugIsFound wants each test to pass on the sources as they are, where another test runs it, and
