@@ -289,7 +289,7 @@ func (c *clicker) stopProof() {
 	p.Press("form[action$='/proof'] button")
 	p.Await("Under way")
 	p.Press("form[action$='/stop'] button")
-	p.Await("not proved on this node yet")
+	p.Await("Prove it now") // while a proof is under way the page has no such button
 }
 
 func (c *clicker) letters(open int) {
