@@ -3,6 +3,7 @@ package flow
 import (
 	"hash/maphash"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -12,9 +13,13 @@ import (
 // likeliest to ask again, are answered without asking it. The cache has a
 // fixed size: a user's coupon goes to one of a few places in one set, the one
 // filled longest ago. It has no pointers for the garbage collector to follow.
+//
+// It takes its memory when it first holds one: a gate beside the ledger lets nobody
+// repeat a coupon, so its nodes never need it.
 type known struct {
 	seed maphash.Seed
-	sets []set
+	make sync.Once
+	sets atomic.Pointer[[knownSets]set]
 }
 
 const (
@@ -61,12 +66,12 @@ type entry struct {
 	code                   [16]byte
 }
 
-func newKnown() *known { return &known{seed: maphash.MakeSeed(), sets: make([]set, knownSets)} }
+func newKnown() *known { return &known{seed: maphash.MakeSeed()} }
 
 // place returns the set of a user, and their tag there.
-func (k *known) place(user firstcome.UserID) (s *set, tag uint32) {
+func (k *known) place(sets *[knownSets]set, user firstcome.UserID) (s *set, tag uint32) {
 	hash := maphash.String(k.seed, string(user))
-	return &k.sets[hash%knownSets], uint32(hash>>32) | 1
+	return &sets[hash%knownSets], uint32(hash>>32) | 1
 }
 
 // find returns the place that a holder has, or ways.
@@ -92,7 +97,8 @@ func (k *known) put(q *queue, d *firstcome.Decision, until time.Duration, change
 		return
 	}
 	copy(e.code[:], d.Coupon.Code)
-	s, tag := k.place(d.Coupon.User)
+	k.make.Do(func() { k.sets.Store(new([knownSets]set)) })
+	s, tag := k.place(k.sets.Load(), d.Coupon.User)
 	s.Lock()
 	defer s.Unlock()
 	way := s.find(&h, tag)
@@ -105,11 +111,12 @@ func (k *known) put(q *queue, d *firstcome.Decision, until time.Duration, change
 
 // get returns the decision that the user holds a coupon, if it may be repeated now.
 func (k *known) get(q *queue, user firstcome.UserID, now time.Duration) (firstcome.Decision, bool) {
+	sets := k.sets.Load()
 	h, short := holderOf(q, user)
-	if !short {
+	if sets == nil || !short {
 		return firstcome.Decision{}, false
 	}
-	s, tag := k.place(user)
+	s, tag := k.place(sets, user)
 	s.Lock()
 	way := s.find(&h, tag)
 	if way == ways {
