@@ -164,7 +164,7 @@ func (c *Changer) apply(ctx context.Context, change firstcome.Change) error {
 
 // Run finishes changes that others left undone, until ctx ends.
 func (c *Changer) Run(ctx context.Context) error {
-	for sleep(ctx, sweepChanges/2+rand.N(sweepChanges)) == nil { // nodes that started together do not keep step
+	for sleep(ctx, around(sweepChanges)) == nil {
 		if err := c.sweep(ctx); err != nil && c.onFail != nil {
 			c.onFail(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -35,7 +36,7 @@ type Retries struct {
 
 // A failing is a campaign that has failed each time since it was last drained.
 type failing struct {
-	waits  *backoff.ExponentialBackOff
+	waits  *waits
 	until  time.Time // it rests
 	locked bool      // its row in the ledger was, at one of these times
 }
@@ -88,17 +89,29 @@ func (r *Retries) fails(id firstcome.CampaignID) bool {
 }
 
 // waits returns those of one thing that fails again and again.
-func (r *Retries) waits() *backoff.ExponentialBackOff { return backOff(firstWait, r.longest) }
+func (r *Retries) waits() *waits { return backOff(firstWait, r.longest) }
 
-// backOff returns waits from the first to the longest, twice as long each time, half of it either way so that nodes
-// do not keep step.
-func backOff(first, longest time.Duration) *backoff.ExponentialBackOff {
-	return &backoff.ExponentialBackOff{InitialInterval: first, MaxInterval: longest, Multiplier: 2, RandomizationFactor: 0.5}
+// waits are those of one thing that fails again and again, each around twice the one before.
+type waits struct{ backoff.ExponentialBackOff }
+
+// backOff returns waits from the first to the longest.
+func backOff(first, longest time.Duration) *waits {
+	return &waits{backoff.ExponentialBackOff{InitialInterval: first, MaxInterval: longest, Multiplier: 2}}
+}
+
+// NextBackOff is backoff.BackOff's.
+func (w *waits) NextBackOff() time.Duration { return around(w.ExponentialBackOff.NextBackOff()) }
+
+// around returns a time, half of it more or less, so that nodes do not keep step. The instant says how much: who has the
+// same instants again, such as a simulation, waits as long again.
+func around(long time.Duration) time.Duration {
+	now := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+	return long/2 + time.Duration(now.Int64N(int64(long)+1))
 }
 
 // pause waits once, or until ctx ends, whose error it then returns.
-func pause(ctx context.Context, waits *backoff.ExponentialBackOff) error {
-	return sleep(ctx, waits.NextBackOff())
+func pause(ctx context.Context, w *waits) error {
+	return sleep(ctx, w.NextBackOff())
 }
 
 // sleep waits for so long, or until ctx ends, whose error it then returns.

@@ -140,6 +140,12 @@ func (w *Waiter) serveCrowd(ctx context.Context, id firstcome.CampaignID, c *cro
 	defer tick.Stop()
 	w.read(ctx, id)
 	for w.ask(ctx, id, c) {
+		select { // first, so that signals that never end keep nobody from hearing of a lost message
+		case <-tick.C:
+			w.read(ctx, id)
+			continue
+		default:
+		}
 		select {
 		case <-c.signal:
 		case <-tick.C:
