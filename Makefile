@@ -54,10 +54,10 @@ build:
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/firstcome ./cmd/firstcome
 
 # Each test runs once: without the detector and without cgo those that work through other processes, which the
-# detector does not see into; all others under it, in race. Tests mostly wait, so more of them run at once than there
+# detector does not see into, and the simulation, in which one thing happens after the other; all others under it, in race. Tests mostly wait, so more of them run at once than there
 # are cores.
 ONCE    := -shuffle=on -count=1 -parallel 4 -timeout $(TIMEOUT)
-OUTSIDE := ./test/e2e ./test/mutants ./test/bench
+OUTSIDE := ./test/e2e ./test/mutants ./test/bench ./test/sim
 
 # So do long tests of other packages that work through other processes, or in which one goroutine asks one thing after
 # the other. No other package may have tests of these names. What does not have such a name any more runs in race again.

@@ -1,0 +1,28 @@
+package sim
+
+import (
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// A bug is a mistake that a test plants, to see that the schedules find it: a part of the models, or between models and rooms, that is
+// wrong. The product has no switch for any. The zero value, and nil, is none.
+type bug struct {
+	name string
+	// models spoils them before anything happens.
+	models func(*town)
+	// The others return what takes the place of a part of a node.
+	gate    func(*wire, gated) gated                     // what a node asks at the gate
+	claims  func(*wire, flow.Gate) flow.Gate             // what its Issuer asks
+	drains  func(*wire, flow.Drains) flow.Drains         // what its Waiter asks
+	keeper  func(*wire, flow.Keeper) flow.Keeper         // what its Recorder asks
+	book    func(*wire, flow.ChangeBook) flow.ChangeBook // what its Changer asks of the ledger
+	applier func(*wire, flow.Applier) flow.Applier       // and of the gate
+}
+
+// put returns what a bug puts in the place of a part.
+func put[T any](spoil func(*wire, T) T, w *wire, part T) T {
+	if spoil == nil {
+		return part
+	}
+	return spoil(w, part)
+}

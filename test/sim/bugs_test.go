@@ -1,0 +1,282 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// claiming is a gate of which a bug changes the claims.
+type claiming struct {
+	flow.Gate
+	claim func(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
+}
+
+// Claim is flow.Gate's.
+func (c claiming) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	return c.claim(ctx, id, users)
+}
+
+// spoiled has a bug change the decisions of a gate, by when the claims were sent.
+func spoiled(change func(d *firstcome.Decision, sent time.Time)) func(*wire, flow.Gate) flow.Gate {
+	return func(_ *wire, g flow.Gate) flow.Gate {
+		return claiming{g, func(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+			sent := time.Now()
+			decisions, err := g.Claim(ctx, id, users)
+			for n := range decisions {
+				change(&decisions[n], sent)
+			}
+			return decisions, err
+		}}
+	}
+}
+
+// keeping is a ledger of which a bug changes what is recorded.
+type keeping struct {
+	flow.Keeper
+	record func(context.Context, flow.Batch) (flow.Drained, error)
+}
+
+// Record is flow.Keeper's.
+func (k keeping) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	return k.record(ctx, b)
+}
+
+// applying is a gate of which a bug changes what is applied.
+type applying func(context.Context, firstcome.Change) (bool, error)
+
+// Apply is flow.Applier's.
+func (a applying) Apply(ctx context.Context, c firstcome.Change) (bool, error) { return a(ctx, c) }
+
+// hasty is a gate that says of everything that it is recorded.
+type hasty struct {
+	flow.Drains
+	gate *Gate
+}
+
+// DrainedThrough is flow.Drains'.
+func (h hasty) DrainedThrough(context.Context, firstcome.CampaignID) (int64, error) {
+	return h.gate.campaigns[campaign].last, nil
+}
+
+// Has is flow.Drains'.
+func (hasty) Has(_ context.Context, _ firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
+	return slices.Repeat([]bool{true}, len(coupons)), nil
+}
+
+// tampered is the model of a gate, of which a bug changes what it does behind each call of Claim, or instead of each of Apply.
+type tampered struct {
+	gated
+	gate   *Gate
+	claims func(c *course, users []firstcome.UserID, decisions []firstcome.Decision)
+	apply  func(c *course, change firstcome.Change, apply flow.Applier) (bool, error)
+}
+
+// Claim is flow.Gate's.
+func (t tampered) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	decisions, err := t.gated.Claim(ctx, id, users)
+	if t.claims != nil && err == nil {
+		t.claims(t.gate.campaigns[id], users, decisions)
+	}
+	return decisions, err
+}
+
+// Apply is flow.Applier's.
+func (t tampered) Apply(ctx context.Context, change firstcome.Change) (bool, error) {
+	if t.apply != nil {
+		return t.apply(t.gate.campaigns[change.Campaign], change, t.gated)
+	}
+	return t.gated.Apply(ctx, change)
+}
+
+// claims has a bug change what the gate does behind a claim, and applies what it does with a change.
+func claims(change func(*course, []firstcome.UserID, []firstcome.Decision)) func(*town) {
+	return func(t *town) { t.server = tampered{gated: t.server, gate: t.gate, claims: change} }
+}
+
+func applies(change func(*course, firstcome.Change, flow.Applier) (bool, error)) func(*town) {
+	return func(t *town) { t.server = tampered{gated: t.server, gate: t.gate, apply: change} }
+}
+
+// late has the journal hear later, or never, of what the gate issued.
+func late(t *town) {
+	var known int64
+	claims(func(*course, []firstcome.UserID, []firstcome.Decision) {
+		for n, e := range t.gate.journal {
+			if e.id <= known {
+				continue
+			}
+			t.post(nil, show("the journal hears of entry", e.id), func() {
+				if !t.percent(10) {
+					t.gate.append(e.Batch)
+				}
+				known = t.gate.entries
+			})
+			defer func() { t.gate.journal = slices.Delete(t.gate.journal, n, n+1) }()
+		}
+		known = t.gate.entries
+	})(t)
+}
+
+// older has the gate go back to what it was a few steps before, as a replica that lagged.
+func older(t *town) {
+	var old course
+	claims(func(c *course, _ []firstcome.UserID, _ []firstcome.Decision) {
+		switch len(c.log) {
+		case 2:
+			old = *c
+			old.holders = maps.Clone(c.holders)
+		case 4:
+			log := c.log
+			*c = old
+			c.log = append(log, happening{applied: c.Version})
+		}
+	})(t)
+}
+
+// swapped has the gate keep each second change back until the next one.
+func swapped(t *town) {
+	var back *firstcome.Change
+	applies(func(c *course, change firstcome.Change, to flow.Applier) (bool, error) {
+		switch {
+		case change.Version <= c.Version:
+		case back == nil && change.Kind == firstcome.ChangeTerms && change.Terms.Quantity > c.Quantity:
+			back, c.Version = &change, change.Version
+			return false, nil
+		case back != nil:
+			defer func() {
+				c.apply(*back, time.Now(), time.Now(), cools)
+				back = nil
+			}()
+		}
+		return to.Apply(context.Background(), change)
+	})(t)
+}
+
+// twice has the ledger store what comes twice once more.
+func twice(t *town) {
+	t.bug.keeper = func(_ *wire, k flow.Keeper) flow.Keeper {
+		return keeping{k, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+			a := t.ledger.campaigns[campaign]
+			for _, c := range b.Coupons {
+				if a.coupon(c.Number) != nil {
+					a.coupons = append(a.coupons, audit.Coupon{Coupon: c, Position: a.fact(firstcome.CouponIssued, c.Number), RecordedAt: time.Now()})
+				}
+			}
+			return k.Record(ctx, b)
+		}}
+	}
+}
+
+// within is how many schedules it may take until a bug is found.
+const within = 4000
+
+// bugs are mistakes that are easily made, each with the promises that it may break.
+var bugs = []bug{
+	{name: "a gate answers before its journal has the coupon", models: late},
+	{name: "a gate gives a number again", models: claims(func(c *course, _ []firstcome.UserID, _ []firstcome.Decision) {
+		if len(c.log)%3 == 2 {
+			c.last--
+		}
+	})},
+	{name: "a gate decides a lost answer anew", models: claims(func(c *course, users []firstcome.UserID, decisions []firstcome.Decision) {
+		for n, d := range decisions {
+			if d.Outcome == firstcome.AlreadyIssued && !d.Coupon.Recorded && c.inForce() < c.Quantity {
+				decisions[n].Outcome, decisions[n].Coupon = firstcome.Issued, c.issue(users[n], d.At)
+			}
+		}
+	})},
+	{name: "a gate decides a batch by the stock before it", models: claims(func(c *course, users []firstcome.UserID, decisions []firstcome.Decision) {
+		issued := false
+		for n, d := range decisions {
+			if d.Outcome == firstcome.SoldOut && issued {
+				decisions[n].Outcome, decisions[n].Coupon = firstcome.Issued, c.issue(users[n], d.At)
+			}
+			issued = issued || d.Outcome == firstcome.Issued
+		}
+	})},
+	{name: "a gate's time goes back", models: claims(func(c *course, _ []firstcome.UserID, _ []firstcome.Decision) { c.seen = time.Time{} })},
+	{name: "a gate applies a change again", models: applies(func(c *course, change firstcome.Change, to flow.Applier) (bool, error) {
+		if change.Version <= c.Version && !c.refused[change.Version] {
+			c.apply(change, time.Now(), time.Now(), cools)
+		}
+		return to.Apply(context.Background(), change)
+	})},
+	{name: "a gate applies changes in another order", models: swapped},
+	{name: "stock that comes back does not cool", models: func(t *town) { t.gate.Cools = 0 }},
+	{name: "a gate goes back to an older state", models: older},
+	{name: "a lease never ends", claims: spoiled(func(d *firstcome.Decision, _ time.Time) { d.Lease *= 1000 })},
+	{name: "a lease counts from the answer", claims: spoiled(func(d *firstcome.Decision, sent time.Time) {
+		if d.Lease > 0 {
+			d.Lease += time.Since(sent)
+		}
+	})},
+	{name: "a lease is granted while stock cools", claims: spoiled(func(d *firstcome.Decision, _ time.Time) {
+		if d.Outcome == firstcome.SoldOut {
+			d.Lease = lease
+		}
+	})},
+	{name: "what is recorded is acknowledged before it is", keeper: func(w *wire, k flow.Keeper) flow.Keeper {
+		return keeping{k, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+			go func() { _, _ = k.Record(context.WithoutCancel(ctx), b) }()
+			return flow.Drained{Through: b.Coupons[len(b.Coupons)-1].Number}, nil
+		}}
+	}},
+	{name: "a recorder skips an entry", keeper: func(_ *wire, k flow.Keeper) flow.Keeper {
+		return keeping{k, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+			if len(b.Coupons) > 1 {
+				b.Coupons = b.Coupons[:len(b.Coupons)-1]
+			}
+			return k.Record(ctx, b)
+		}}
+	}},
+	{name: "a recorder gives up after an error", keeper: func(_ *wire, k flow.Keeper) flow.Keeper {
+		return keeping{k, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+			drained, err := k.Record(ctx, b)
+			if errors.Is(err, errLost) {
+				err = nil
+			}
+			return drained, err
+		}}
+	}},
+	{name: "a recorder buries what got no answer", keeper: func(_ *wire, k flow.Keeper) flow.Keeper {
+		return keeping{k, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+			drained, err := k.Record(ctx, b)
+			if errors.Is(err, errLost) {
+				err = flow.ErrRefused
+			}
+			return drained, err
+		}}
+	}},
+	{name: "a ledger stores twice what comes twice", models: twice},
+	{name: "a waiter says recorded too early", models: func(t *town) {
+		t.bug.drains = func(_ *wire, d flow.Drains) flow.Drains { return hasty{d, t.gate} }
+	}},
+	{name: "an operator is answered before the gate has the change", applier: func(_ *wire, a flow.Applier) flow.Applier {
+		return applying(func(ctx context.Context, c firstcome.Change) (bool, error) {
+			go func() { _, _ = a.Apply(context.WithoutCancel(ctx), c) }()
+			return false, nil
+		})
+	}},
+}
+
+func TestThePlantedBugsAreFound(t *testing.T) {
+	for _, b := range bugs {
+		t.Run(b.name, func(t *testing.T) {
+			for from := range uint64(within) {
+				if breaches, _ := schedule(t, from, &b); len(breaches) > 0 {
+					t.Logf("found with seed %d: %s: %s", from, breaches[0].Promise, breaches[0].Text)
+					return
+				}
+			}
+			t.Errorf("%d schedules do not find it", within)
+		})
+	}
+}

@@ -1,0 +1,111 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// cooling is what a change gave back and nobody may be given yet, because nodes may still repeat what the gate refused before: the
+// stock counts as in force, and a window that was widened is as narrow as it was.
+type cooling struct {
+	stock               int64
+	until               time.Time // by the clock, not by the gate's time, which may stand still
+	wasOpens, wasCloses time.Time // the window before it was widened; zero: it was not
+}
+
+// release ends what has cooled. If the clock went back, what cools begins anew.
+func (c *cooling) release(clock time.Time, cools time.Duration) {
+	if latest := clock.Add(cools); c.until.After(latest) {
+		c.until = latest
+	}
+	if !clock.Before(c.until) {
+		*c = cooling{until: c.until}
+	}
+}
+
+// begin has what comes back now cool. What comes back while something cools need not cool for longer: no lease was granted since.
+func (c *cooling) begin(clock time.Time, cools time.Duration) {
+	if !clock.Before(c.until) {
+		c.until = clock.Add(cools)
+	}
+}
+
+// narrow returns a campaign as claims see it.
+func (c *cooling) narrow(seen firstcome.Campaign) firstcome.Campaign {
+	if c.wasOpens.After(seen.OpensAt) {
+		seen.OpensAt = c.wasOpens
+	}
+	if !c.wasCloses.IsZero() && (seen.ClosesAt.IsZero() || c.wasCloses.Before(seen.ClosesAt)) {
+		seen.ClosesAt = c.wasCloses
+	}
+	return seen
+}
+
+// Apply is flow.RemoteGate's: it applies change v after v-1, once.
+func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := g.campaigns[change.Campaign]
+	switch {
+	case c == nil && change.Version == 1:
+		c = &course{epoch: change.Epoch, holders: map[firstcome.UserID]firstcome.Coupon{}, refused: map[int64]bool{}}
+		c.ID, g.campaigns[change.Campaign] = change.Campaign, c
+		c.Quantity = change.Terms.Quantity // a new campaign gives nothing back
+	case c == nil, c.last < c.drained:
+		return false, flow.ErrLost
+	case change.Version <= c.Version:
+		return c.refused[change.Version], nil
+	case change.Version > c.Version+1:
+		return false, flow.ErrGap
+	}
+	c.Version = change.Version
+	if change.Kind == firstcome.ChangeTerms && change.Terms.Quantity < c.inForce() {
+		c.refused[c.Version] = true
+	} else {
+		clock, now := g.now(c)
+		c.release(clock, g.Cools)
+		c.apply(change, clock, now, g.Cools)
+		c.seen = now
+		c.SoldOutAt = c.Full(c.inForce(), now)
+	}
+	c.log = append(c.log, happening{applied: c.Version})
+	return c.refused[c.Version], nil
+}
+
+// apply makes a change. What it gives back begins to cool before it is counted.
+func (c *course) apply(change firstcome.Change, clock, now time.Time, cools time.Duration) {
+	switch change.Kind {
+	case firstcome.ChangeTerms:
+		c.widen(change, clock, now, cools)
+		if change.Terms.Quantity > c.Quantity {
+			c.begin(clock, cools)
+		}
+		c.stock = max(0, c.stock+change.Terms.Quantity-c.Quantity) // a lower quantity is taken from what cools first
+		c.Terms, c.termsVersion = change.Terms, change.Version
+	case firstcome.ChangePause, firstcome.ChangeResume:
+		c.Paused = change.Kind == firstcome.ChangePause
+	case firstcome.ChangeClose:
+		c.Closed, c.ClosedAt = true, now
+	case firstcome.ChangeVoid:
+		if held := c.holders[change.User]; held.Number == change.Number {
+			c.begin(clock, cools)
+			c.stock++
+			delete(c.holders, change.User)
+			c.log = append(c.log, happening{voided: held})
+		}
+	}
+}
+
+// widen keeps the window as it was, if the new one opens earlier or opens again what has closed.
+func (c *course) widen(change firstcome.Change, clock, now time.Time, cools time.Duration) {
+	was, to := c.narrow(c.Campaign), change.Terms
+	earlier := now.Before(was.OpensAt) && to.OpensAt.Before(was.OpensAt)
+	again := !was.ClosesAt.IsZero() && !now.Before(was.ClosesAt) && (to.ClosesAt.IsZero() || to.ClosesAt.After(was.ClosesAt))
+	if earlier || again {
+		c.begin(clock, cools)
+		c.wasOpens, c.wasCloses = was.OpensAt, was.ClosesAt
+	}
+}

@@ -1,0 +1,39 @@
+// Package sim lives through schedules: what the Issuer, Answerer, Waiter, Recorder, Changer and Operator of some nodes do together, as
+// they are, against models of gate, journal and ledger, while connections, nodes and clocks fail. Then it holds everything that
+// anybody was told, and the ledger, against the promises.
+//
+// # A schedule
+//
+// A seed makes a town: one campaign of a few coupons, a few users, up to two operators, up to three nodes, and its weather, which is how
+// much fails. It all lives in a bubble of testing/synctest, where time stands still while anybody has something to do. That
+// package fakes time and not the order in which goroutines run. So each question that a node asks is an event that waits, and so is
+// each answer. When everybody waits for something, the seed says what happens next: an event, a fault, or time that passes. So what races
+// in a real fleet is here an order of events, a seed has always the same order, and the trace says it in plain words.
+//
+// These fail, as the weather has it:
+//
+//	a question is lost, and the node hears that nobody knows what became of it
+//	a question arrives late, after the node heard that, or arrives twice
+//	it is answered, and the answer is lost; also what a user or an operator is told
+//	a node crashes: its memory is gone, and of what it had asked some may arrive yet
+//	a node stands still: time goes on, what it had asked arrives, and it hears nothing
+//	the gate's clock jumps, by up to two seconds either way
+//	a user waits no longer
+//
+// In the end nothing fails any more, and a schedule has to come to rest: everybody claims once more, the journal is empty, and the gate has
+// every change.
+//
+// # The models
+//
+// gate.go decides, changes.go applies what operators changed, journal.go hands out what was issued; ledger.go keeps it and orders.go
+// numbers what operators want. Each is about a page, and passes test/conform, as the real ones do: that is the proof that a schedule says
+// something about these. Waiting lines are not in it, nor what becomes of a gate that goes back to an older state: that is only expected
+// to be noticed.
+//
+// # The promises
+//
+// P1 to P8 are checked by what the gate did and what people were told (history.go, promises.go), and the ledger is audited by
+// internal/audit. A test plants bugs, one after the other, and wants each to be found.
+//
+// A schedule that breaks a promise says its seed, the command that lives through it again, and its trace.
+package sim

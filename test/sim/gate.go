@@ -1,0 +1,238 @@
+package sim
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// A Gate is the model of a gate beside the ledger, as internal/redis is one: it decides by the rule, one call after the other, and
+// puts what it issues into its journal in the same step. conform.Gate and conform.Journal hold it to what the real ones do.
+// It has no waiting lines yet.
+type Gate struct {
+	Clock func() time.Time
+	// Cools is how long stock that came back cools, and Lease how long a node may repeat a refusal at most.
+	Cools, Lease time.Duration
+
+	mu        sync.Mutex // guards what follows
+	campaigns map[firstcome.CampaignID]*course
+	watchers  []*watcher
+	appended  chan struct{} // closed and made anew when the journal grows
+	entries   int64         // appended ever
+	journal   []entry       // in their order
+}
+
+// A course is a campaign at its gate.
+type course struct {
+	firstcome.Campaign
+	termsVersion, epoch int64
+	last, drained, said int64 // the last number; up to which all have left the journal; up to which the ledger said so
+	holders             map[firstcome.UserID]firstcome.Coupon
+	refused             map[int64]bool // versions
+	seen                time.Time      // the latest instant that a later one may not be before
+	cooling
+	log []happening // of the campaign, for who checks it; the gate itself never reads it
+}
+
+// A happening is something that a gate did: it issued a number, voided one, or took a change.
+type happening struct {
+	issued, voided firstcome.Coupon // number 0: none
+	applied        int64            // a version; 0: none
+}
+
+// NewGate returns a gate without campaigns.
+func NewGate(clock func() time.Time) *Gate {
+	return &Gate{
+		Clock: clock, Cools: 250 * time.Millisecond, Lease: 200 * time.Millisecond,
+		campaigns: map[firstcome.CampaignID]*course{}, appended: make(chan struct{}),
+	}
+}
+
+// of calls do with a campaign.
+func (g *Gate) of(id firstcome.CampaignID, do func(*course)) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := g.campaigns[id]
+	switch {
+	case c == nil:
+		return firstcome.ErrNoCampaign
+	case c.last < c.drained:
+		return flow.ErrLost // the ledger has numbers that were never given here
+	}
+	do(c)
+	return nil
+}
+
+// now returns the clock, and the gate's time for a campaign, which does not go back.
+func (g *Gate) now(c *course) (clock, now time.Time) {
+	clock = g.Clock().UTC().Truncate(time.Microsecond)
+	if clock.Before(c.seen) {
+		return clock, c.seen
+	}
+	return clock, clock
+}
+
+// Claim is flow.Gate's.
+func (g *Gate) Claim(_ context.Context, id firstcome.CampaignID, users []firstcome.UserID) (all []firstcome.Decision, err error) {
+	err = g.of(id, func(c *course) {
+		clock, now := g.now(c)
+		c.release(clock, g.Cools)
+		var issued []firstcome.Coupon
+		for _, user := range users {
+			d := c.decide(user, now)
+			d.Lease = c.lease(d, clock, g.Lease)
+			if d.Outcome == firstcome.Issued {
+				issued = append(issued, d.Coupon)
+			}
+			all = append(all, d)
+		}
+		if len(issued) > 0 {
+			g.append(flow.Batch{Campaign: id, Epoch: c.epoch, Coupons: issued})
+		}
+	})
+	return all, err
+}
+
+// decide decides a claim by the rule.
+func (c *course) decide(user firstcome.UserID, now time.Time) firstcome.Decision {
+	seen := c.narrow(c.Campaign)
+	held, holds := c.holders[user]
+	d := firstcome.Decision{
+		Outcome: firstcome.Decide(seen, now, c.inForce()+c.stock, holds, false), At: now, Version: c.Version, TermsVersion: c.termsVersion,
+	}
+	opened := seen.Opened(now)
+	if d.Outcome == firstcome.Issued || !opened.Equal(c.OpenedAt) || phase(seen, now) != phase(seen, c.seen) {
+		c.seen = now
+	}
+	c.OpenedAt = opened
+	if d.Outcome == firstcome.Issued {
+		held = c.issue(user, now)
+	}
+	c.SoldOutAt = c.Full(c.inForce(), now)
+	seen.Instants = c.Instants
+	d.InForce, d.Since, d.OpenedAt = c.inForce(), seen.Since(d.Outcome), c.OpenedAt
+	if d.Outcome.HasCoupon() {
+		d.Coupon = c.told(held)
+	}
+	return d
+}
+
+// issue gives a user the next number.
+func (c *course) issue(user firstcome.UserID, now time.Time) firstcome.Coupon {
+	c.last++
+	issued := firstcome.Coupon{
+		Campaign: c.ID, Number: c.last, User: user, Code: stage.Secret().Code(c.ID, c.last), IssuedAt: now, TermsVersion: c.termsVersion,
+	}
+	c.holders[user] = issued
+	c.log = append(c.log, happening{issued: issued})
+	return issued
+}
+
+func (c *course) inForce() int64 { return int64(len(c.holders)) }
+
+// told returns a coupon with whether it is recorded, as far as the gate knows.
+func (c *course) told(held firstcome.Coupon) firstcome.Coupon {
+	held.Recorded = held.Number <= c.drained && !held.Buried
+	return held
+}
+
+// phase returns what the window alone answers at an instant.
+func phase(c firstcome.Campaign, at time.Time) firstcome.Outcome {
+	return firstcome.Decide(firstcome.Campaign{Terms: firstcome.Terms{OpensAt: c.OpensAt, ClosesAt: c.ClosesAt, Quantity: 1}}, at, 0, false, false)
+}
+
+// lease returns how long a node may repeat a decision: a refusal only, none while stock cools, and not past the instant at which the
+// window answers otherwise. Another node may void a coupon, or end a pause.
+func (c *course) lease(d firstcome.Decision, clock time.Time, longest time.Duration) time.Duration {
+	var ends time.Time
+	switch {
+	case d.Outcome.HasCoupon(), d.Outcome == firstcome.Paused, clock.Before(c.until):
+		return 0
+	case d.Outcome == firstcome.NotOpen:
+		ends = c.OpensAt
+	case d.Outcome == firstcome.SoldOut:
+		ends = c.ClosesAt
+	}
+	if ends.IsZero() {
+		return longest
+	}
+	return min(longest, ends.Sub(d.At))
+}
+
+// Holders is flow.Gate's.
+func (g *Gate) Holders(_ context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error) {
+	err = g.of(id, func(c *course) {
+		version = c.Version
+		for user := range c.holders {
+			each(user)
+		}
+	})
+	return version, err
+}
+
+// CouponOf is flow.RemoteGate's.
+func (g *Gate) CouponOf(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (held firstcome.Coupon, err error) {
+	holds := false
+	err = g.of(id, func(c *course) {
+		held, holds = c.holders[user]
+		held = c.told(held)
+	})
+	if err == nil && !holds {
+		err = firstcome.ErrNoCoupon
+	}
+	return held, err
+}
+
+// Has is flow.RemoteGate's.
+func (g *Gate) Has(_ context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (has []bool, err error) {
+	err = g.of(id, func(c *course) {
+		has = make([]bool, len(coupons))
+		for n, one := range coupons {
+			held := c.holders[one.User]
+			has[n] = held.Number == one.Number && c.told(held).Recorded
+		}
+	})
+	return has, err
+}
+
+// State is flow.RemoteGate's.
+func (g *Gate) State(_ context.Context, id firstcome.CampaignID) (state flow.GateState, err error) {
+	err = g.of(id, func(c *course) {
+		clock, _ := g.now(c)
+		state = flow.GateState{
+			Version: c.Version, Epoch: c.epoch, InForce: c.inForce(), Issued: c.last, LastNumber: c.last,
+			DrainedThrough: c.drained, Now: clock, Instants: c.Instants,
+		}
+	})
+	return state, err
+}
+
+// DrainedThrough is flow.RemoteGate's.
+func (g *Gate) DrainedThrough(_ context.Context, id firstcome.CampaignID) (through int64, err error) {
+	err = g.of(id, func(c *course) { through = c.drained })
+	return through, err
+}
+
+// A watcher is one call of WatchDrained.
+type watcher struct {
+	each func(firstcome.CampaignID, int64)
+}
+
+// WatchDrained is flow.RemoteGate's.
+func (g *Gate) WatchDrained(ctx context.Context, ready func(), each func(firstcome.CampaignID, int64)) error {
+	one := &watcher{each}
+	g.mu.Lock()
+	g.watchers = append(g.watchers, one)
+	g.mu.Unlock()
+	ready()
+	<-ctx.Done()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.watchers = slices.DeleteFunc(g.watchers, func(w *watcher) bool { return w == one })
+	return nil
+}

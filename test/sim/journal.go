@@ -1,0 +1,160 @@
+package sim
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// An entry is what the journal of a gate keeps of one call of it, until the ledger has that.
+type entry struct {
+	id int64
+	flow.Batch
+}
+
+// append puts an entry into the journal. mu is held.
+func (g *Gate) append(b flow.Batch) {
+	g.entries++
+	g.journal = append(g.journal, entry{g.entries, b})
+	close(g.appended)
+	g.appended = make(chan struct{})
+}
+
+// grown returns what is closed when the journal grows.
+func (g *Gate) grown() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.appended
+}
+
+// atOnce is how many entries a recorder reads at once.
+const atOnce = 8
+
+// A reading is what a recorder reads at once: entries as one batch, and their ids.
+type reading struct {
+	flow.Batch
+	ids []int64
+}
+
+// read returns a campaign's oldest entries. They stay until they are settled, so two recorders who read at the same time have the same.
+func (g *Gate) read(id firstcome.CampaignID) (r reading) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, e := range g.journal {
+		if e.Campaign != id || len(r.ids) == atOnce || len(r.ids) > 0 && e.Epoch != r.Epoch {
+			continue
+		}
+		r.Campaign, r.Epoch = id, e.Epoch
+		r.Coupons, r.Garbage = append(r.Coupons, e.Coupons...), append(r.Garbage, e.Garbage...)
+		r.Line.Add(e.Line)
+		r.ids = append(r.ids, e.id)
+	}
+	return r
+}
+
+// settle takes entries out of the journal that the ledger has, flags the dead letters at their holders, and raises the number up to
+// which a campaign is drained: one step. That number stays below all that is in the journal.
+func (g *Gate) settle(id firstcome.CampaignID, drained flow.Drained, ids []int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.journal = slices.DeleteFunc(g.journal, func(e entry) bool { return slices.Contains(ids, e.id) })
+	c := g.campaigns[id]
+	if c == nil {
+		return
+	}
+	for _, dead := range drained.Letters {
+		if held := c.holders[dead.User]; held.Number == dead.Number {
+			held.Buried = true
+			c.holders[dead.User] = held
+		}
+	}
+	c.said = max(c.said, drained.Through)
+	through := c.said
+	for _, e := range g.journal {
+		if e.Campaign == id && len(e.Coupons) > 0 && through <= c.last {
+			through = min(through, e.Coupons[0].Number-1)
+		}
+	}
+	if through > c.drained {
+		c.drained = through
+		for _, w := range g.watchers {
+			w.each(id, through)
+		}
+	}
+}
+
+// A Source is a recorder's end of a gate's journal: flow.Source.
+type Source struct {
+	gate *Gate
+	wire *wire // by which it asks; nil: directly
+}
+
+// idle is how long a recorder waits at most until it looks again.
+const idle = time.Second
+
+// Drain is flow.Source's.
+func (s *Source) Drain(ctx context.Context, to flow.Sink, again *flow.Retries) error {
+	var all sync.WaitGroup
+	defer all.Wait()
+	begun := map[firstcome.CampaignID]bool{}
+	for ctx.Err() == nil {
+		grown := s.gate.grown()
+		for _, id := range s.gate.journalled() {
+			if !begun[id] {
+				begun[id] = true
+				all.Go(func() { s.drain(ctx, id, to, again) })
+			}
+		}
+		rest(ctx, grown, idle)
+	}
+	return ctx.Err()
+}
+
+// journalled returns the campaigns of which the journal has something, in the order of their oldest entries.
+func (g *Gate) journalled() (ids []firstcome.CampaignID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, e := range g.journal {
+		if !slices.Contains(ids, e.Campaign) {
+			ids = append(ids, e.Campaign)
+		}
+	}
+	return ids
+}
+
+// drain drains one campaign, until ctx ends: a batch is done when the sink has taken it.
+func (s *Source) drain(ctx context.Context, id firstcome.CampaignID, to flow.Sink, again *flow.Retries) {
+	for ctx.Err() == nil {
+		grown := s.gate.grown()
+		got, err := ask(ctx, s.wire, "the journal", "what it has", func() (reading, error) { return s.gate.read(id), nil })
+		if err != nil || len(got.ids) == 0 {
+			rest(ctx, grown, idle)
+			continue
+		}
+		drained, err := to(ctx, got.Batch)
+		if err != nil {
+			rest(ctx, nil, again.Failed(id, err))
+			continue
+		}
+		again.Drained(id)
+		_, _ = ask(ctx, s.wire, "the journal", show("to settle up to", drained.Through), func() (struct{}, error) {
+			s.gate.settle(id, drained, got.ids)
+			return struct{}{}, nil
+		}) // if that is lost, the entries come again
+	}
+}
+
+// rest waits until something happens, for a time, or until ctx ends.
+func rest(ctx context.Context, until <-chan struct{}, long time.Duration) {
+	late := time.NewTimer(long)
+	defer late.Stop()
+	select {
+	case <-until:
+	case <-late.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,203 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// A Ledger is the model of a ledger, as internal/ledger is one beside another gate: it keeps what recorders bring, each coupon once, and
+// refuses what would break a promise; orders.go has the other half, which numbers what operators want. conform.Ledger holds it
+// to what the real ones do.
+type Ledger struct {
+	Clock func() time.Time
+
+	mu        sync.Mutex // guards what follows
+	campaigns map[firstcome.CampaignID]*account
+	letters   map[string]audit.Letter // dead letters, by what they are of
+}
+
+// An account is what the ledger has of a campaign.
+type account struct {
+	firstcome.Campaign           // its Version is that of the last change
+	termsVersion       int64     // of the terms that hold; lower ones are only proposed until the gate has taken them
+	applied, drained   int64     // the last change that the gate has; up to which number all have left the journal
+	decidedAt          time.Time // the latest instant of a change, or of the gate's
+	changes            []deed    // by version, from 1
+	coupons            []audit.Coupon
+	facts              []audit.Run
+	line               flow.LineState
+}
+
+// NewLedger returns a ledger without campaigns.
+func NewLedger(clock func() time.Time) *Ledger {
+	return &Ledger{Clock: clock, campaigns: map[firstcome.CampaignID]*account{}, letters: map[string]audit.Letter{}}
+}
+
+// of calls do with a campaign: a transaction that has locked its row.
+func (l *Ledger) of(id firstcome.CampaignID, do func(*account) error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a := l.campaigns[id]; a != nil {
+		return do(a)
+	}
+	return firstcome.ErrNoCampaign
+}
+
+// Record is flow.Keeper's.
+func (l *Ledger) Record(_ context.Context, b flow.Batch) (drained flow.Drained, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.campaigns[b.Campaign]
+	if a == nil {
+		return drained, fmt.Errorf("%w: no campaign %s", flow.ErrRefused, b.Campaign)
+	}
+	var fresh []firstcome.Coupon
+	for _, c := range b.Coupons {
+		known := a.coupon(c.Number)
+		twice := slices.IndexFunc(fresh, func(f firstcome.Coupon) bool { return f.Number == c.Number })
+		switch {
+		case known != nil && same(known.Coupon, c), twice >= 0 && same(fresh[twice], c):
+		case known != nil, twice >= 0:
+			return drained, fmt.Errorf("%w: number %d is another coupon", flow.ErrRefused, c.Number)
+		case l.letters[letterOf(c)].Number > 0:
+			drained.Letters = append(drained.Letters, c)
+		case b.Epoch != 1, malformed(a, c), a.holder(c.User), slices.ContainsFunc(fresh, func(f firstcome.Coupon) bool { return f.User == c.User }):
+			return drained, fmt.Errorf("%w: number %d is of another epoch, no coupon, or its user holds one", flow.ErrRefused, c.Number)
+		default:
+			fresh = append(fresh, c)
+		}
+	}
+	if a.inForce()+int64(len(fresh)) > a.Quantity {
+		return drained, fmt.Errorf("%w: more than %d", flow.ErrRefused, a.Quantity)
+	}
+	slices.SortFunc(fresh, func(x, y firstcome.Coupon) int { return cmp.Compare(x.Number, y.Number) })
+	for _, c := range fresh {
+		a.decidedAt = later(a.decidedAt, c.IssuedAt)
+		a.coupons = append(a.coupons, audit.Coupon{Coupon: c, Position: a.fact(firstcome.CouponIssued, c.Number), RecordedAt: l.Clock()})
+	}
+	a.reported(b.Line)
+	drained.Through = l.through(a)
+	return drained, nil
+}
+
+// Bury is flow.Keeper's.
+func (l *Ledger) Bury(_ context.Context, b flow.Batch, _ string) (drained flow.Drained, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.campaigns[b.Campaign]
+	for _, g := range b.Garbage {
+		l.bury(g.Source, audit.Letter{Open: true})
+	}
+	if a == nil {
+		return drained, nil
+	}
+	for _, c := range b.Coupons {
+		known := a.coupon(c.Number)
+		if known != nil && same(known.Coupon, c) {
+			continue
+		}
+		l.bury(letterOf(c), audit.Letter{Number: c.Number, User: c.User, Open: true})
+		drained.Letters, drained.Twice = append(drained.Letters, c), drained.Twice || known != nil
+	}
+	a.reported(b.Line)
+	drained.Through = l.through(a)
+	return drained, nil
+}
+
+func (l *Ledger) bury(of string, letter audit.Letter) {
+	if letter.ID = int64(len(l.letters)) + 1; l.letters[of].ID == 0 {
+		l.letters[of] = letter
+	}
+}
+
+// letterOf returns what the dead letter of a coupon is of.
+func letterOf(c firstcome.Coupon) string {
+	return fmt.Sprintf("%s/%d/%s", c.Campaign, c.Number, c.User)
+}
+
+// same tells whether these are the same coupon, voided since or not.
+func same(a, b firstcome.Coupon) bool {
+	a.VoidedAt, a.Recorded = b.VoidedAt, b.Recorded
+	return a == b
+}
+
+// malformed tells whether a coupon is none of the campaign's.
+func malformed(a *account, c firstcome.Coupon) bool {
+	_, err := firstcome.ParseUserID(string(c.User))
+	return err != nil || c.Number < 1 || len(c.Code) != 16 || c.Campaign != a.ID || (c.Generation > 0) != (c.Ticket > 0) ||
+		c.TermsVersion < 1 || c.TermsVersion > a.Version
+}
+
+// coupon returns the coupon of a number, nil if there is none.
+func (a *account) coupon(number int64) *audit.Coupon {
+	at := slices.IndexFunc(a.coupons, func(c audit.Coupon) bool { return c.Number == number })
+	if at < 0 {
+		return nil
+	}
+	return &a.coupons[at]
+}
+
+// holder tells whether a user holds a coupon in force.
+func (a *account) holder(user firstcome.UserID) bool {
+	return slices.ContainsFunc(a.coupons, func(c audit.Coupon) bool { return c.User == user && c.VoidedAt.IsZero() })
+}
+
+func (a *account) inForce() (n int64) {
+	for _, c := range a.coupons {
+		if c.VoidedAt.IsZero() {
+			n++
+		}
+	}
+	return n
+}
+
+// fact adds one and returns its position.
+func (a *account) fact(kind firstcome.FactKind, number int64) int64 {
+	a.facts = append(a.facts, audit.Run{Position: int64(len(a.facts)) + 1, Count: 1, Number: number, Kind: kind})
+	return int64(len(a.facts))
+}
+
+// reported keeps what a batch says of the line: the latest, and each generation that ended once.
+func (a *account) reported(r flow.LineReport) {
+	if r.Line.Later(a.line.Line) {
+		a.line.Line = r.Line
+	}
+	for _, p := range r.Past {
+		if !slices.ContainsFunc(a.line.Past, func(known flow.PastLine) bool { return known.Generation == p.Generation }) {
+			a.line.Past = slices.Insert(a.line.Past, 0, p)
+		}
+	}
+}
+
+// through returns up to which number each is a coupon or a dead letter.
+func (l *Ledger) through(a *account) int64 {
+	dead := map[int64]bool{}
+	for _, letter := range l.letters {
+		dead[letter.Number] = true
+	}
+	for a.coupon(a.drained+1) != nil || dead[a.drained+1] {
+		a.drained++
+	}
+	return a.drained
+}
+
+// Has is flow.RetiredBook's.
+func (l *Ledger) Has(_ context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (has []bool, err error) {
+	err = l.of(id, func(a *account) error {
+		has = make([]bool, len(coupons))
+		for n, c := range coupons {
+			known := a.coupon(c.Number)
+			has[n] = known != nil && known.User == c.User
+		}
+		return nil
+	})
+	return has, err
+}

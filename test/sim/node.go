@@ -1,0 +1,81 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/operate"
+)
+
+// A node is a process of firstcome, from its start until it stops or crashes: the rooms as they are, wired as cmd/firstcome does.
+type node struct {
+	name     string
+	issuer   *flow.Issuer
+	answerer *flow.Answerer
+	operator *operate.Operator
+	frozen   atomic.Bool // who asks it waits, and answers do not reach it
+
+	stop    context.CancelFunc
+	running sync.WaitGroup
+	once    sync.Once
+	cut     chan struct{} // closed when it is dead: nothing that it does from then on has an effect
+}
+
+func (n *node) isDead() bool {
+	select {
+	case <-n.cut:
+		return true
+	default:
+		return false
+	}
+}
+
+// answerWait is no multiple of the times that other things wait: what ends at the same instant comes in any order.
+const answerWait = 2345678 * time.Microsecond
+
+// boot starts a node. It remembers terms, which never change, so that asking for them is no event.
+func (t *town) boot(name string) *node {
+	n := &node{name: name, cut: make(chan struct{})}
+	at := &wire{t.world, n}
+	b := t.bug
+	gate := put(b.gate, at, gated(remote{t.server, at}))
+	book := paper{Ledger: t.ledger, wire: at}
+	over := &flow.Over{RemoteGate: lineless{gated: gate}, Book: book}
+	waiter := flow.NewWaiter(put(b.drains, at, flow.Drains(over)))
+	changer := flow.NewChanger(put(b.book, at, flow.ChangeBook(book)), put(b.applier, at, flow.Applier(over)), nil)
+	recorder := flow.NewRecorder(&Source{t.gate, at}, put(b.keeper, at, flow.Keeper(book)), flow.RecorderLimits{})
+	n.issuer = flow.NewIssuer(put(b.claims, at, flow.Gate(over)), flow.Limits{})
+	n.answerer = &flow.Answerer{Issuer: n.issuer, Coupons: over, Waiter: waiter, Terms: t.ledger.Terms, Wait: answerWait}
+	n.operator = operate.NewRemote(book, n.issuer, n.answerer, changer, gate)
+	ctx, cancel := context.WithCancel(context.Background())
+	n.stop = cancel
+	for _, run := range []func(context.Context) error{waiter.Run, recorder.Run, changer.Run, n.issuer.Run} {
+		n.running.Go(func() { _ = run(ctx) })
+	}
+	return n
+}
+
+// kill ends a node: its memory is gone, and of what it had asked some may arrive yet.
+func (n *node) kill() {
+	n.once.Do(func() {
+		close(n.cut)
+		n.stop()
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		if err := n.issuer.Stop(ended); err != nil && !errors.Is(err, context.Canceled) {
+			panic(err)
+		}
+	})
+}
+
+// lineless is a gate that keeps no waiting lines as a flow.RemoteGate.
+type lineless struct {
+	gated
+	flow.Line
+	flow.Places
+	flow.Direct
+}

@@ -1,0 +1,184 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// A deed is a numbered change as the ledger keeps it.
+type deed struct {
+	firstcome.Change
+	refused bool
+}
+
+// Create makes a campaign: its change 1, which its gate lacks yet.
+func (l *Ledger) Create(_ context.Context, _ string, id firstcome.CampaignID, terms firstcome.Terms) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.campaigns[id] != nil {
+		return firstcome.ErrCampaignExists
+	}
+	a := &account{termsVersion: 1, line: flow.LineState{Line: firstcome.Line{Generation: 1}}}
+	a.ID, a.Terms, a.CreatedAt = id, terms, l.Clock()
+	l.number(a, firstcome.Change{Kind: firstcome.ChangeTerms, Terms: terms, Epoch: 1})
+	l.campaigns[id] = a
+	return nil
+}
+
+// number gives a change the next number, and an instant behind all that the campaign has seen.
+func (l *Ledger) number(a *account, change firstcome.Change) int64 {
+	a.Version++
+	a.decidedAt = later(a.decidedAt, l.Clock())
+	change.Campaign, change.Version, change.At = a.ID, a.Version, a.decidedAt
+	a.changes = append(a.changes, deed{Change: change})
+	return a.Version
+}
+
+// change calls do with a campaign whose gate has all changes.
+func (l *Ledger) change(id firstcome.CampaignID, do func(*account) error) error {
+	return l.of(id, func(a *account) error {
+		if a.applied < a.Version {
+			return firstcome.ErrPending
+		}
+		return do(a)
+	})
+}
+
+// SetTerms is operate.Ledger's. A lower quantity is only proposed: the gate may refuse it.
+func (l *Ledger) SetTerms(_ context.Context, _ string, id firstcome.CampaignID, _ int64, edit func(*firstcome.Terms)) (made int64, err error) {
+	err = l.change(id, func(a *account) error {
+		terms := a.Terms
+		edit(&terms)
+		switch {
+		case a.Closed:
+			return firstcome.ErrClosed
+		case terms.Check() != nil:
+			return terms.Check()
+		case terms.Quantity < a.inForce():
+			return firstcome.ErrBelowInForce
+		case terms.Quantity == a.Quantity && terms.OpensAt.Equal(a.OpensAt) && terms.ClosesAt.Equal(a.ClosesAt):
+			return nil
+		}
+		made = l.number(a, firstcome.Change{Kind: firstcome.ChangeTerms, Terms: terms})
+		if terms.Quantity >= a.Quantity {
+			a.Terms, a.termsVersion = terms, made
+		}
+		return nil
+	})
+	return made, err
+}
+
+// Switch is operate.Ledger's.
+func (l *Ledger) Switch(_ context.Context, _ string, id firstcome.CampaignID, _ int64, to ledger.Switch) (made int64, err error) {
+	err = l.change(id, func(a *account) error {
+		if a.Closed && to != ledger.Close {
+			return firstcome.ErrClosed
+		}
+		paused, closed := to == ledger.Pause || to == ledger.Close && a.Paused, a.Closed || to == ledger.Close
+		if paused == a.Paused && closed == a.Closed {
+			return nil
+		}
+		made = l.number(a, firstcome.Change{Kind: firstcome.ChangeKind(to)})
+		if a.Paused, a.Closed = paused, closed; closed {
+			a.ClosedAt = a.changes[made-1].At
+		}
+		return nil
+	})
+	return made, err
+}
+
+// Void is operate.Ledger's.
+func (l *Ledger) Void(_ context.Context, _ string, id firstcome.CampaignID, number int64, reason string) (voided firstcome.Coupon, err error) {
+	err = l.change(id, func(a *account) error {
+		c := a.coupon(number)
+		switch {
+		case c == nil && number > a.drained:
+			return firstcome.ErrNotRecorded
+		case c == nil:
+			return firstcome.ErrNoCoupon
+		case !c.VoidedAt.IsZero():
+			return firstcome.ErrAlreadyVoided
+		}
+		made := l.number(a, firstcome.Change{Kind: firstcome.ChangeVoid, Number: number, User: c.User})
+		a.fact(firstcome.CouponVoided, number)
+		c.VoidedAt, c.Reason = a.changes[made-1].At, reason
+		voided = c.Coupon
+		return nil
+	})
+	return voided, err
+}
+
+// Campaign is operate.Ledger's.
+func (l *Ledger) Campaign(_ context.Context, id firstcome.CampaignID) (s ledger.Status, err error) {
+	err = l.of(id, func(a *account) error {
+		s.Campaign, s.Applied, s.InForce, s.Drained = a.Campaign, a.applied, a.inForce(), a.drained
+		return nil
+	})
+	return s, err
+}
+
+// Terms returns the terms of a campaign as of a version.
+func (l *Ledger) Terms(_ context.Context, id firstcome.CampaignID, version int64) (terms firstcome.Terms, err error) {
+	err = l.of(id, func(a *account) error {
+		for _, d := range a.changes[:min(version, a.Version)] {
+			if d.Kind == firstcome.ChangeTerms && !d.refused {
+				terms = d.Terms
+			}
+		}
+		return nil
+	})
+	return terms, err
+}
+
+// Pending is flow.ChangeBook's.
+func (l *Ledger) Pending(_ context.Context, id firstcome.CampaignID) (all []firstcome.Change, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for of, a := range l.campaigns {
+		if id != "" && of != id {
+			continue
+		}
+		for _, d := range a.changes[a.applied:] {
+			all = append(all, d.Change)
+		}
+	}
+	slices.SortStableFunc(all, func(x, y firstcome.Change) int { return slices.Compare([]byte(x.Campaign), []byte(y.Campaign)) })
+	return all, nil
+}
+
+// Applied is flow.ChangeBook's: proposed terms hold from then on, unless the gate refused them.
+func (l *Ledger) Applied(_ context.Context, change firstcome.Change, refused bool) error {
+	return l.of(change.Campaign, func(a *account) error {
+		switch {
+		case change.Version <= a.applied:
+			return nil
+		case change.Version != a.applied+1 || change.Version > a.Version:
+			return fmt.Errorf("%w: the ledger has noted %d of %d", flow.ErrGap, a.applied, a.Version)
+		}
+		d := &a.changes[change.Version-1]
+		proposed := d.Kind == firstcome.ChangeTerms && d.Version > a.termsVersion
+		switch {
+		case refused && !proposed:
+			return errors.New("the gate refused a change that is no lower quantity")
+		case proposed && !refused:
+			a.Terms, a.termsVersion = d.Terms, d.Version
+		}
+		d.refused, a.applied = refused, change.Version
+		return nil
+	})
+}
+
+// Refused is flow.ChangeBook's.
+func (l *Ledger) Refused(_ context.Context, id firstcome.CampaignID, version int64) (refused bool, err error) {
+	err = l.of(id, func(a *account) error {
+		refused = a.changes[version-1].refused
+		return nil
+	})
+	return refused, err
+}

@@ -1,0 +1,94 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// verdict holds a history that has ended against the promises: what everybody was told, then the ledger, by internal/audit.
+func (h *history) verdict() []audit.Breach {
+	for n, a := range h.asked {
+		if a.what != "a coupon" || a.outcome == 0 {
+			continue
+		}
+		for _, b := range h.asked[n+1:] {
+			if b.what == "a coupon" && b.outcome != 0 && b.sent >= a.received {
+				h.order(a, b)
+				h.again(a, b)
+			}
+		}
+	}
+	h.kept()
+	secret := stage.Secret()
+	report, err := audit.Ledger(context.Background(), h.town.ledger.source(), campaign, &secret)
+	must(err)
+	for _, b := range report.Breaches.Shown {
+		h.breach(b.Promise, "audit: %s", b.Text)
+	}
+	return h.breaches
+}
+
+// order checks P4 between a claim and one that was sent after it was answered.
+func (h *history) order(a, b *asked) {
+	if a.outcome == firstcome.Issued && b.outcome == firstcome.Issued && b.number <= a.number {
+		h.breach("P4", "%s was issued number %d, and %s, who asked later, number %d", a.name, a.number, b.name, b.number)
+	}
+	if a.outcome == firstcome.SoldOut && b.outcome == firstcome.Issued && !h.cameBack(a.sentAt.Add(-2*slack), b.at) {
+		h.breach("P4", "%s was told sold_out, and %s, who asked later, was issued number %d, and no stock came back", a.name, b.name, b.number)
+	}
+}
+
+// cameBack tells whether stock came back between two instants: it cools first.
+func (h *history) cameBack(from, to time.Time) bool {
+	for _, at := range h.backs {
+		if !at.Before(from) && !at.After(to) {
+			return true
+		}
+	}
+	for _, l := range h.looks {
+		if l.stock > 0 && !l.from.Before(from) && !l.from.After(to) {
+			return true
+		}
+	}
+	return false
+}
+
+// again checks P6 between two claims of a user, of which the second was sent after the first was answered.
+func (h *history) again(a, b *asked) {
+	if a.name != b.name || a.number == 0 {
+		return
+	}
+	voided := h.issueOf(a.number) != nil && h.issueOf(a.number).voided > 0 && h.issueOf(a.number).voided <= b.received
+	jumped := !b.outcome.HasCoupon() && h.since(b.sentAt) != b.sentAt
+	if !voided && !jumped && (b.outcome != firstcome.AlreadyIssued || b.number != a.number) {
+		h.breach("P6", "%s was told number %d, and asking again %s, number %d", a.name, a.number, b.outcome, b.number)
+	}
+}
+
+// kept checks P5: what the gate gave is in the ledger, and both say the same of who holds what and under which terms.
+func (h *history) kept() {
+	a, c := h.town.ledger.campaigns[campaign], h.town.gate.campaigns[campaign]
+	for _, i := range h.issues {
+		if kept := a.coupon(i.Number); kept == nil || kept.User != i.User {
+			h.breach("P5", "number %d of %s is not in the ledger", i.Number, i.User)
+		}
+	}
+	for _, letter := range h.town.ledger.letters {
+		h.breach("P5", "number %d of %s is a dead letter, and no gate went wrong", letter.Number, letter.User)
+	}
+	for _, one := range a.coupons {
+		if held := c.holders[one.User]; one.VoidedAt.IsZero() && held.Number != one.Number {
+			h.breach("gate", "number %d of %s is in force in the ledger, and %s has number %d at the gate", one.Number, one.User, one.User, held.Number)
+		}
+	}
+	if a.inForce() != c.inForce() {
+		h.breach("gate", "%d coupons are in force in the ledger, and %d at the gate", a.inForce(), c.inForce())
+	}
+	if a.Version != c.Version || a.Quantity != c.Quantity || a.Paused != c.Paused || a.Closed != c.Closed || !a.OpensAt.Equal(c.OpensAt) || !a.ClosesAt.Equal(c.ClosesAt) {
+		h.breach("changes", "the ledger is at version %d with a quantity of %d, and the gate at %d with %d", a.Version, a.Quantity, c.Version, c.Quantity)
+	}
+}

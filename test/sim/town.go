@@ -1,0 +1,275 @@
+package sim
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"testing/synctest"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// A town is one campaign with everybody who has to do with it: users who claim, operators who change it, nodes, and the models of
+// gate and ledger.
+type town struct {
+	*world
+	bug    *bug
+	gate   *Gate
+	server gated // the gate, as nodes ask it
+	ledger *Ledger
+	names  []string         // of the nodes
+	nodes  map[string]*node // those that live
+	people []*person
+	jumped time.Duration // of the gate's clock
+	// asksLast tells that everybody has asked once more, now that nothing fails.
+	asksLast bool
+	*history
+}
+
+// the campaign.
+const campaign = firstcome.CampaignID("c")
+
+// A person is a user or an operator: they ask one thing after the other.
+type person struct {
+	name string
+	left int // things that they still ask
+	ask  func(*person, *node)
+	busy *asked // what they wait for; nil: nothing
+}
+
+// build builds a town by what is drawn from a seed.
+func build(drawn *rand.Rand, b *bug) *town {
+	if b == nil {
+		b = &bug{}
+	}
+	t := &town{world: newWorld(drawn), bug: b, nodes: map[string]*node{}}
+	t.gate = NewGate(func() time.Time { return time.Now().Add(t.jumped) })
+	t.server = t.gate
+	t.ledger = NewLedger(time.Now)
+	t.history = &history{town: t}
+	t.names = []string{"n1", "n2", "n3"}[:1+t.IntN(3)]
+	for n := range 3 + t.IntN(5) {
+		t.people = append(t.people, &person{name: string(rune('a' + n)), left: 1 + t.IntN(8), ask: t.claim})
+	}
+	for n := range t.IntN(3) {
+		t.people = append(t.people, &person{name: []string{"operator 1", "operator 2"}[n], left: 1 + t.IntN(9), ask: t.order})
+	}
+	terms := firstcome.Terms{Name: "sim", Quantity: int64(1 + t.IntN(4)), Answer: firstcome.Recorded, Benefit: []byte(`{}`)}
+	if t.IntN(3) == 0 {
+		terms.Answer = firstcome.Decided
+	}
+	switch t.IntN(6) {
+	case 0:
+		terms.OpensAt = time.Now().Add(300 * time.Millisecond)
+	case 1:
+		terms.ClosesAt = time.Now().Add(800 * time.Millisecond)
+	}
+	must(t.ledger.Create(context.Background(), "", campaign, terms))
+	for _, change := range t.ledger.campaigns[campaign].changes {
+		_, err := t.gate.Apply(context.Background(), change.Change)
+		must(err)
+		must(t.ledger.Applied(context.Background(), change.Change, false))
+	}
+	t.watch()
+	if b.models != nil {
+		b.models(t)
+	}
+	for _, name := range t.names {
+		t.nodes[name] = t.boot(name)
+	}
+	return t
+}
+
+// must ends a schedule in which a step failed that cannot.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// live lives through the schedule: so many steps with faults, then without, until everybody has an answer and nothing is on its way. A
+// town that never comes to rest is a breach.
+func (t *town) live() {
+	for n := 100 + t.IntN(300); n > 0 && !t.rests(); n-- {
+		t.step()
+	}
+	t.say("from here on nothing fails any more")
+	t.calm = true
+	for n := 0; !t.rests() || !t.asksLast; n++ {
+		if n > 4000 {
+			a := t.ledger.campaigns[campaign]
+			t.breach("P5", "something never ends: %d entries in the journal, %d of %d changes at the gate", len(t.gate.journal), a.applied, a.Version)
+			break
+		}
+		if t.rests() {
+			t.asksLast = true
+			for _, p := range t.people {
+				if len(p.name) == 1 {
+					p.left = 1
+				}
+			}
+		}
+		t.step()
+	}
+	for _, name := range t.names {
+		if n := t.nodes[name]; n != nil {
+			n.kill()
+			n.running.Wait()
+		}
+	}
+}
+
+// step has one thing happen, when everybody waits for something: a fault, or time that passes, or the event that the seed picks.
+func (t *town) step() {
+	time.Sleep(time.Duration(1+t.IntN(99)) * time.Microsecond) // so that no two things wait until the same instant
+	synctest.Wait()
+	t.fail()
+	if t.percent(t.patient) {
+		t.pass()
+		return
+	}
+	e := t.next(t.offers())
+	if e == nil {
+		t.pass()
+		return
+	}
+	t.say(e.name)
+	e.do()
+	t.watch()
+}
+
+// offers returns what people could do now, and what ends a fault.
+func (t *town) offers() (all []*event) {
+	offer := func(name string, do func()) { all = append(all, &event{name: name, do: do}) }
+	for _, name := range t.names {
+		switch n := t.nodes[name]; {
+		case n == nil:
+			offer(name+" starts again", func() { t.nodes[name] = t.boot(name) })
+		case n.frozen.Load():
+			offer(name+" goes on", func() { n.frozen.Store(false) })
+		}
+	}
+	at := t.awake()
+	for _, p := range t.people {
+		switch {
+		case p.busy != nil && t.percent(2):
+			offer(p.name+" waits no longer", func() { t.giveUp(p.busy) })
+		case p.busy == nil && p.left > 0 && len(at) > 0:
+			offer(p.name+" asks", func() {
+				p.left--
+				p.ask(p, at[t.IntN(len(at))])
+			})
+		}
+	}
+	return all
+}
+
+// awake returns the nodes that live and are not frozen.
+func (t *town) awake() (all []*node) {
+	for _, name := range t.names {
+		if n := t.nodes[name]; n != nil && !n.frozen.Load() {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// fail has the weather's faults happen.
+func (t *town) fail() {
+	at := t.awake()
+	switch {
+	case len(at) > 0 && t.percent(t.crash):
+		n := at[t.IntN(len(at))]
+		t.say(n.name, "crashes")
+		delete(t.nodes, n.name)
+		n.kill()
+		t.drop(n)
+		for _, p := range t.people {
+			if p.busy != nil && p.busy.node == n {
+				t.giveUp(p.busy)
+			}
+		}
+	case len(at) > 0 && t.percent(t.freeze):
+		n := at[t.IntN(len(at))]
+		t.say(n.name, "stands still")
+		n.frozen.Store(true)
+	case t.percent(t.clock):
+		t.jump(time.Duration(t.IntN(4000)-2000) * time.Millisecond)
+	}
+}
+
+// jump sets the gate's clock.
+func (t *town) jump(by time.Duration) {
+	t.say("the gate's clock jumps by", by)
+	t.jumped += by
+	t.watch()
+}
+
+// claim has a user claim at a node.
+func (t *town) claim(p *person, n *node) {
+	ctx, a := t.begin(p, n, "a coupon")
+	go func() {
+		d, err := n.answerer.Claim(ctx, campaign, firstcome.UserID(p.name))
+		said := spellDecision(d)
+		if err != nil {
+			said = "error"
+		}
+		t.post(n, show(n.name, "tells", p.name, said), func() { t.answered(a, d, err) })
+	}()
+}
+
+// order has an operator order something at a node.
+func (t *town) order(p *person, n *node) {
+	number, by, at := 1+t.Int64N(max(1, t.highest())), t.Int64N(5)-2, time.Now().Add(t.jumped+time.Duration(t.IntN(600)-300)*time.Millisecond)
+	terms := func(what string, edit func(*firstcome.Terms)) {
+		t.change(p, n, what, func(ctx context.Context) (ledger.Status, error) {
+			return n.operator.SetTerms(ctx, p.name, campaign, 0, edit)
+		})
+	}
+	turn := func(to ledger.Switch) {
+		t.change(p, n, string(to), func(ctx context.Context) (ledger.Status, error) {
+			return n.operator.Switch(ctx, p.name, campaign, 0, to)
+		})
+	}
+	switch t.IntN(24) {
+	case 0:
+		turn(ledger.Close)
+	case 1, 2:
+		turn(ledger.Pause)
+	case 3, 4, 5, 6:
+		turn(ledger.Resume)
+	case 7, 8, 9, 10, 11, 12, 13:
+		terms(show("a quantity changed by", by), func(terms *firstcome.Terms) { terms.Quantity = max(0, terms.Quantity+by) })
+	case 14:
+		terms("another opening", func(terms *firstcome.Terms) { terms.OpensAt, terms.ClosesAt = at, time.Time{} })
+	case 15:
+		terms("another closing", func(terms *firstcome.Terms) { terms.OpensAt, terms.ClosesAt = time.Time{}, at })
+	default:
+		t.change(p, n, show("number", number, "voided"), func(ctx context.Context) (ledger.Status, error) {
+			_, err := n.operator.Void(ctx, p.name, campaign, number, "sim")
+			return ledger.Status{}, err
+		})
+	}
+}
+
+// change has a node make a change.
+func (t *town) change(p *person, n *node, what string, do func(context.Context) (ledger.Status, error)) {
+	ctx, a := t.begin(p, n, what)
+	go func() {
+		s, err := do(ctx)
+		said := "done"
+		if err != nil {
+			said = "error"
+		}
+		t.post(n, show(n.name, "tells", p.name, said), func() { t.changed(a, s, err) })
+	}()
+}
+
+// rests tells whether nobody waits and nothing is on its way.
+func (t *town) rests() bool {
+	a := t.ledger.campaigns[campaign]
+	return len(t.awake()) == len(t.names) && len(t.gate.journal) == 0 && a.applied == a.Version &&
+		!slices.ContainsFunc(t.people, func(p *person) bool { return p.left > 0 || p.busy != nil })
+}

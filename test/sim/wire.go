@@ -1,0 +1,274 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/operate"
+)
+
+// A wire is how a node asks the gate, the journal and the ledger. Each question is an event, and so is its answer: the seed says when
+// they arrive, whether they are lost, and what comes in between.
+type wire struct {
+	*world
+	of *node
+}
+
+var (
+	errLost = errors.New("the connection was lost: nobody knows what became of the question")
+	errDead = errors.New("this node is dead")
+)
+
+// An answer is what a question gets.
+type answer[T any] struct {
+	value T
+	err   error
+}
+
+// asksFor is the key under which a context has the name of the person for whom a node asks.
+const asksFor = contextKey("person")
+
+type contextKey string
+
+// ask asks a question. do answers it, at the one who is asked; on no wire it does so at once.
+func ask[T any](ctx context.Context, w *wire, whom, what string, do func() (T, error)) (T, error) {
+	if w == nil {
+		return do()
+	}
+	var none T
+	if w.of.isDead() {
+		return none, errDead
+	}
+	if person, ok := ctx.Value(asksFor).(string); ok {
+		what += ", for " + person
+	}
+	heard := make(chan answer[T], 1)
+	var held *node // what a frozen node asks leaves it later
+	if w.of.frozen.Load() {
+		held = w.of
+	}
+	w.post(held, w.of.name+" asks "+whom+": "+what, func() {
+		lost := w.percent(w.lost)
+		if lost && w.IntN(3) == 0 {
+			w.say("  … and that never arrives")
+			heard <- answer[T]{none, errLost}
+			return
+		}
+		if lost && w.IntN(2) == 0 {
+			w.say("  … and that is late")
+			heard <- answer[T]{none, errLost}
+			w.later(w.of.name+" asked "+whom+", and gave up: "+what, func() { _, _ = do() })
+			return
+		}
+		value, err := do()
+		said := spell(value, err)
+		w.say("  …", said)
+		if lost {
+			w.say("  … and the answer is lost")
+			heard <- answer[T]{none, errLost}
+			return
+		}
+		if w.percent(w.lost) {
+			w.later(w.of.name+" asked "+whom+", and that comes again: "+what, func() { _, _ = do() })
+		}
+		w.post(w.of, whom+" answers "+w.of.name+": "+what+": "+said, func() { heard <- answer[T]{value, err} })
+	})
+	select {
+	case a := <-heard:
+		return a.value, a.err
+	case <-w.of.cut:
+		return none, errDead
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
+}
+
+// spell puts an answer into words.
+func spell(value any, err error) string {
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	switch v := value.(type) {
+	case []firstcome.Decision:
+		words := make([]any, len(v))
+		for n, d := range v {
+			words[n] = spellDecision(d)
+		}
+		return show(words...)
+	case flow.Drained:
+		return show("drained through", v.Through)
+	case reading:
+		return show(len(v.Coupons), "coupons")
+	case firstcome.Coupon, ledger.Status, holders, struct{}:
+		return "done"
+	case []firstcome.Change:
+		return show(len(v), "changes")
+	}
+	return fmt.Sprint(value)
+}
+
+func spellDecision(d firstcome.Decision) string {
+	if d.Outcome.HasCoupon() {
+		return fmt.Sprintf("%s:%d", d.Outcome, d.Coupon.Number)
+	}
+	return d.Outcome.String()
+}
+
+// gated is what nodes ask of a gate that keeps no waiting lines.
+type gated interface {
+	flow.Gate
+	flow.Applier
+	flow.Drains
+	operate.Gate
+	flow.Coupons
+}
+
+// remote is a gate at the other end of a wire.
+type remote struct {
+	gated
+	*wire
+}
+
+// Claim is flow.Gate's.
+func (r remote) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	return ask(ctx, r.wire, "the gate", show("claims by", users), func() ([]firstcome.Decision, error) { return r.gated.Claim(ctx, id, users) })
+}
+
+// holders are those of a campaign as of a version.
+type holders struct {
+	users   []firstcome.UserID
+	version int64
+}
+
+// Holders is flow.Gate's.
+func (r remote) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (int64, error) {
+	h, err := ask(ctx, r.wire, "the gate", "who holds a coupon", func() (h holders, err error) {
+		h.version, err = r.gated.Holders(ctx, id, func(u firstcome.UserID) { h.users = append(h.users, u) })
+		return h, err
+	})
+	for _, u := range h.users {
+		each(u)
+	}
+	return h.version, err
+}
+
+// Apply is flow.Applier's.
+func (r remote) Apply(ctx context.Context, c firstcome.Change) (bool, error) {
+	return ask(ctx, r.wire, "the gate", show("to apply change", c.Version, c.Kind), func() (bool, error) { return r.gated.Apply(ctx, c) })
+}
+
+// State is operate.Gate's.
+func (r remote) State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error) {
+	return ask(ctx, r.wire, "the gate", "its state", func() (flow.GateState, error) { return r.gated.State(ctx, id) })
+}
+
+// CouponOf is flow.Coupons'.
+func (r remote) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
+	return ask(ctx, r.wire, "the gate", show("the coupon of", user), func() (firstcome.Coupon, error) { return r.gated.CouponOf(ctx, id, user) })
+}
+
+// DrainedThrough is flow.Drains'.
+func (r remote) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (int64, error) {
+	return ask(ctx, r.wire, "the gate", "how far it is drained", func() (int64, error) { return r.gated.DrainedThrough(ctx, id) })
+}
+
+// Has is flow.Drains'.
+func (r remote) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
+	return ask(ctx, r.wire, "the gate", show("whether it has", numbers(coupons)), func() ([]bool, error) { return r.gated.Has(ctx, id, coupons) })
+}
+
+func numbers(coupons []firstcome.Coupon) (all []int64) {
+	for _, c := range coupons {
+		all = append(all, c.Number)
+	}
+	return all
+}
+
+// WatchDrained is flow.Drains'. What a watcher is told is an event, too, and may be lost.
+func (r remote) WatchDrained(ctx context.Context, ready func(), each func(firstcome.CampaignID, int64)) error {
+	return r.gated.WatchDrained(ctx, ready, func(id firstcome.CampaignID, through int64) {
+		r.post(r.of, show(r.of.name, "hears that number", through, "is drained"), func() {
+			if r.percent(r.lost) {
+				r.say("  … and that is lost")
+				return
+			}
+			each(id, through)
+		})
+	})
+}
+
+// paper is a ledger at the other end of a wire.
+type paper struct {
+	*Ledger
+	*wire
+	operate.Letters  // nobody asks for them
+	flow.RetiredBook // nor for campaigns that are over, but for what follows
+}
+
+// Record is flow.Keeper's.
+func (p paper) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	return ask(ctx, p.wire, "the ledger", show("to record", numbers(b.Coupons)), func() (flow.Drained, error) { return p.Ledger.Record(ctx, b) })
+}
+
+// Bury is flow.Keeper's.
+func (p paper) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Drained, error) {
+	return ask(ctx, p.wire, "the ledger", show("to bury", numbers(b.Coupons), "because of", cause), func() (flow.Drained, error) { return p.Ledger.Bury(ctx, b, cause) })
+}
+
+// Has is flow.RetiredBook's.
+func (p paper) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
+	return ask(ctx, p.wire, "the ledger", show("whether it has", numbers(coupons)), func() ([]bool, error) { return p.Ledger.Has(ctx, id, coupons) })
+}
+
+// StateRetired is flow.RetiredBook's: no campaign is.
+func (paper) StateRetired(context.Context, firstcome.CampaignID) (flow.GateState, error) {
+	return flow.GateState{}, flow.ErrLost
+}
+
+// CouponOf and Holders are flow.RetiredBook's.
+func (p paper) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
+	return p.RetiredBook.CouponOf(ctx, id, user)
+}
+
+// Pending is flow.ChangeBook's.
+func (p paper) Pending(ctx context.Context, id firstcome.CampaignID) ([]firstcome.Change, error) {
+	return ask(ctx, p.wire, "the ledger", "which changes wait", func() ([]firstcome.Change, error) { return p.Ledger.Pending(ctx, id) })
+}
+
+// Applied is flow.ChangeBook's.
+func (p paper) Applied(ctx context.Context, c firstcome.Change, refused bool) error {
+	_, err := ask(ctx, p.wire, "the ledger", show("to note change", c.Version), func() (struct{}, error) { return struct{}{}, p.Ledger.Applied(ctx, c, refused) })
+	return err
+}
+
+// Refused is flow.ChangeBook's.
+func (p paper) Refused(ctx context.Context, id firstcome.CampaignID, version int64) (bool, error) {
+	return ask(ctx, p.wire, "the ledger", show("whether change", version, "was refused"), func() (bool, error) { return p.Ledger.Refused(ctx, id, version) })
+}
+
+// Campaign is operate.Ledger's.
+func (p paper) Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error) {
+	return ask(ctx, p.wire, "the ledger", "the campaign", func() (ledger.Status, error) { return p.Ledger.Campaign(ctx, id) })
+}
+
+// SetTerms is operate.Ledger's. As the ledger's changes do, it goes on when ctx ends.
+func (p paper) SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (int64, error) {
+	ctx = context.WithoutCancel(ctx)
+	return ask(ctx, p.wire, "the ledger", "to change the terms", func() (int64, error) { return p.Ledger.SetTerms(ctx, actor, id, version, edit) })
+}
+
+// Switch is operate.Ledger's.
+func (p paper) Switch(ctx context.Context, actor string, id firstcome.CampaignID, version int64, to ledger.Switch) (int64, error) {
+	ctx = context.WithoutCancel(ctx)
+	return ask(ctx, p.wire, "the ledger", show("to", to), func() (int64, error) { return p.Ledger.Switch(ctx, actor, id, version, to) })
+}
+
+// Void is operate.Ledger's.
+func (p paper) Void(ctx context.Context, actor string, id firstcome.CampaignID, number int64, reason string) (firstcome.Coupon, error) {
+	ctx = context.WithoutCancel(ctx)
+	return ask(ctx, p.wire, "the ledger", show("to void number", number), func() (firstcome.Coupon, error) { return p.Ledger.Void(ctx, actor, id, number, reason) })
+}

@@ -1,0 +1,115 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A world is a schedule: whatever could happen next waits here as an event, and the seed picks one.
+type world struct {
+	*rand.Rand
+	weather
+	start time.Time
+	trace strings.Builder
+
+	mu      sync.Mutex // guards pending
+	pending []*event
+}
+
+// A weather is how much goes wrong in a schedule, in percent of the steps.
+type weather struct {
+	lost    int // a question, or an answer, is lost; or a question arrives after its caller heard that it is lost
+	crash   int // a node crashes
+	freeze  int // a node stands still for a while
+	clock   int // the gate's clock jumps
+	patient int // time passes, though something else could happen
+	calm    bool
+}
+
+// An event is something that could happen next. Its name says what, in plain words, and events of one name do the same.
+type event struct {
+	name string
+	of   *node // who is frozen cannot hear of it; nil: nobody
+	do   func()
+}
+
+func newWorld(r *rand.Rand) *world {
+	some := func(most int) int { return r.IntN(2) * r.IntN(most+1) } // every other world has none of it
+	return &world{
+		Rand: r, start: time.Now(),
+		weather: weather{lost: some(20), crash: some(3), freeze: some(3), clock: some(3), patient: 1 + r.IntN(30)},
+	}
+}
+
+// percent tells whether something happens that happens so often.
+func (w *world) percent(often int) bool { return !w.calm && w.IntN(100) < often }
+
+// post has something be able to happen, unless it is of a node that is dead.
+func (w *world) post(of *node, name string, do func()) {
+	if of != nil && of.isDead() {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pending = append(w.pending, &event{name, of, do})
+}
+
+// later has something be able to happen after a while.
+func (w *world) later(name string, do func()) {
+	time.AfterFunc(time.Duration(w.IntN(1000_000))*time.Microsecond, func() { w.post(nil, name, do) })
+}
+
+// say writes a line of the trace.
+func (w *world) say(what ...any) {
+	fmt.Fprintf(&w.trace, "%9.3fms  %s\n", float64(time.Since(w.start).Microseconds())/1000, show(what...))
+}
+
+// show puts things into words.
+func show(what ...any) string { return strings.TrimSuffix(fmt.Sprintln(what...), "\n") }
+
+// next takes the event that happens next, by the seed; nil: nothing can.
+func (w *world) next(offers []*event) *event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ready := offers
+	for _, e := range w.pending {
+		if e.of == nil || !e.of.frozen.Load() {
+			ready = append(ready, e)
+		}
+	}
+	if len(ready) == 0 {
+		return nil
+	}
+	// Goroutines that the last event woke come here in any order.
+	slices.SortStableFunc(ready, func(a, b *event) int { return strings.Compare(a.name, b.name) })
+	chosen := ready[w.IntN(len(ready))]
+	w.pending = slices.DeleteFunc(w.pending, func(e *event) bool { return e == chosen })
+	return chosen
+}
+
+// pass lets time pass: nothing, a while, or so long that what waits for it gives up.
+func (w *world) pass() {
+	long := time.Duration(1+w.IntN(40_000)) * time.Microsecond
+	switch w.IntN(20) {
+	case 0:
+		long *= 50
+	case 1, 2, 3, 4:
+		long *= 6
+	}
+	w.say("time passes:", long)
+	time.Sleep(long)
+}
+
+// drop takes a dead node's events away: of what it had asked, some may arrive yet.
+func (w *world) drop(dead *node) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	slices.SortStableFunc(w.pending, func(a, b *event) int { return strings.Compare(a.name, b.name) })
+	w.pending = slices.DeleteFunc(w.pending, func(e *event) bool {
+		return e.of == dead || e.of == nil && strings.HasPrefix(e.name, dead.name+" ") && w.IntN(2) == 0
+	})
+}
