@@ -39,18 +39,32 @@ func (c *told) state() string {
 // counted returns a campaign with the gate's counters. It is no error if the gate has lost it or
 // belongs to another ledger: then above all operators need to read it.
 func (s *Server) counted(ctx context.Context, c ledger.Status) (told, error) {
-	here := s.Ledger.Decides(&c)
-	switch {
-	case !c.RetiredAt.IsZero():
-		return told{c, gateOK}, nil
-	case errors.Is(here, flow.ErrLost):
-		return told{c, gateLost}, nil
-	case here != nil:
-		return told{c, gateMismatch}, nil
-	case s.Gate == nil || c.Applied == 0:
-		return told{c, gateOK}, nil
+	if !s.atGate(&c) {
+		return told{c, s.withoutGate(&c)}, nil
 	}
 	g, err := s.Gate.State(ctx, c.ID)
+	return withGate(c, g, err)
+}
+
+// atGate tells whether the gate has a campaign's counters.
+func (s *Server) atGate(c *ledger.Status) bool {
+	return s.Gate != nil && s.Ledger.Decides(c) == nil && c.RetiredAt.IsZero() && c.Applied > 0
+}
+
+// withoutGate returns what the node knows of the gate of a campaign without asking it.
+func (s *Server) withoutGate(c *ledger.Status) string {
+	here := s.Ledger.Decides(c)
+	switch {
+	case !c.RetiredAt.IsZero() || here == nil:
+		return gateOK
+	case errors.Is(here, flow.ErrLost):
+		return gateLost
+	}
+	return gateMismatch
+}
+
+// withGate adds what the gate answered.
+func withGate(c ledger.Status, g flow.GateState, err error) (told, error) {
 	switch {
 	case errors.Is(err, firstcome.ErrGateMismatch):
 		return told{c, gateMismatch}, nil
@@ -63,19 +77,20 @@ func (s *Server) counted(ctx context.Context, c ledger.Status) (told, error) {
 	return told{c, gateOK}, nil
 }
 
-// listed returns campaigns with the gate's counters. No campaign keeps the others from being listed. If the gate does
-// not answer, it is not asked about the rest.
+// listed returns campaigns with the gate's counters. No campaign keeps the others from being listed.
 func (s *Server) listed(ctx context.Context, found []ledger.Status) []told {
 	all := make([]told, len(found))
-	var away error
-	for n, c := range found {
-		if atGate := s.Ledger.Decides(&c) == nil && c.RetiredAt.IsZero(); away != nil && atGate {
-			all[n] = told{c, gateUnknown}
-			continue
+	var ids []firstcome.CampaignID
+	for n := range found {
+		if s.atGate(&found[n]) {
+			ids = append(ids, found[n].ID)
 		}
-		var err error
-		if all[n], err = s.counted(ctx, c); !flow.IsFatal(err) { // which is an answer
-			away = err
+	}
+	states := flow.States(ctx, s.Gate, ids)
+	for n, c := range found {
+		all[n] = told{c, s.withoutGate(&c)}
+		if state, asked := states[c.ID]; asked {
+			all[n], _ = withGate(c, state.GateState, state.Err) // what went wrong is told beside each
 		}
 	}
 	return all

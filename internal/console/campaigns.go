@@ -57,18 +57,17 @@ func (c *Console) showCampaigns(v *view) error {
 		found = found[:campaignsPerPage]
 		page.More = Root + "?" + url.Values{"q": {page.Search}, "offset": {strconv.Itoa(max(0, offset) + campaignsPerPage)}}.Encode()
 	}
-	for n := range found {
-		page.Rows = append(page.Rows, c.listed(v, &found[n]))
+	for n, now := range c.Watcher.Of(v.r.Context(), found) {
+		page.Rows = append(page.Rows, c.listed(&found[n], now))
 	}
 	return v.render(http.StatusOK, "campaigns", v.say("캠페인", "Campaigns"), page)
 }
 
 // listed returns a campaign's row with its gate's counters. If the gate does not answer they are unknown.
-func (c *Console) listed(v *view, s *ledger.Status) campaignRow {
+func (c *Console) listed(s *ledger.Status, now figures.Sample) campaignRow {
 	row := rowOf(s)
 	row.Proved, _ = c.prover.state(s.ID)
-	now, err := c.Watcher.Of(v.r.Context(), s)
-	if err != nil || now.GateDown {
+	if now.GateDown {
 		row.State, row.Unknown = "", true
 		return row
 	}

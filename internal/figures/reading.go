@@ -37,29 +37,48 @@ func (w *Watcher) read(ctx context.Context, id firstcome.CampaignID) (s Sample, 
 	if err != nil {
 		return Sample{LedgerDown: true}, at, nil
 	}
-	return w.of(ctx, c)
+	var g flow.StateOf
+	if w.atGate(&c) {
+		g.GateState, g.Err = w.Gate.State(ctx, id)
+	}
+	s, at = w.told(c, g)
+	return s, at, nil
 }
 
-// Of is Now of a campaign that the ledger has just told of.
-func (w *Watcher) Of(ctx context.Context, c *ledger.Status) (Sample, error) {
-	s, _, err := w.of(ctx, *c)
-	s.At = w.Clock()
-	return s, err
+// Of is Now of campaigns that the ledger has just told of, in their order.
+func (w *Watcher) Of(ctx context.Context, found []ledger.Status) []Sample {
+	var ids []firstcome.CampaignID
+	for n := range found {
+		if w.atGate(&found[n]) {
+			ids = append(ids, found[n].ID)
+		}
+	}
+	states := flow.States(ctx, w.Gate, ids)
+	samples := make([]Sample, len(found))
+	for n := range found {
+		samples[n], _ = w.told(found[n], states[found[n].ID])
+		samples[n].At = w.Clock()
+	}
+	return samples
 }
 
-// of adds what the gate says of a campaign.
-func (w *Watcher) of(ctx context.Context, c ledger.Status) (s Sample, at firstcome.Instants, err error) {
+// atGate tells whether the gate has a campaign's counters.
+func (w *Watcher) atGate(c *ledger.Status) bool {
+	return w.Gate != nil && c.Remote() && c.RetiredAt.IsZero() && c.Applied > 0
+}
+
+// told returns what is known of a campaign; g is what its gate says, if the gate has its counters.
+func (w *Watcher) told(c ledger.Status, g flow.StateOf) (s Sample, at firstcome.Instants) {
 	s = Sample{Version: c.Version, Recorded: &c.Recorded}
 	if c.Quantity != firstcome.Unlimited {
 		s.Quantity = &c.Quantity
 	}
 	onWay := int64(0) // a dead letter is not on its way any more
 	served, last, waiting := c.Line.ServedThrough, c.Line.LastTicket, c.Line.Waiting
-	if w.Gate != nil && c.Remote() && c.RetiredAt.IsZero() && c.Applied > 0 {
-		g, err := w.Gate.State(ctx, c.ID)
-		if err != nil || g.Lost {
+	if w.atGate(&c) {
+		if g.Err != nil || g.Lost {
 			s.GateDown = true
-			return s, at, nil
+			return s, at
 		}
 		c.InForce, c.Issued, c.Now, c.Instants = g.InForce, g.Issued, g.Now, g.Instants
 		waiting, onWay = g.Waiting, max(0, g.LastNumber-g.DrainedThrough)
@@ -72,7 +91,7 @@ func (w *Watcher) of(ctx context.Context, c ledger.Status) (s Sample, at firstco
 		s.pace = float64(c.Pace.PerSecond)
 	}
 	s.State = StateOf(c.Campaign, c.Now, c.InForce)
-	return s, c.Instants, nil
+	return s, c.Instants
 }
 
 // StateOf returns the word for what a newcomer's claim would get: open, or the outcome.

@@ -1,0 +1,53 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A StateOf is what a gate said of one campaign.
+type StateOf struct {
+	GateState
+	Err error
+}
+
+// statesAtOnce is how many campaigns a gate is asked of at once.
+const statesAtOnce = 64
+
+// States asks a gate for the counters of many campaigns: of the first alone, and then of all others at once, which Redis's client
+// sends in one pipeline. A gate that does not answer about the first is not asked about the others: what went wrong stands beside each.
+func States(ctx context.Context, gate interface {
+	State(ctx context.Context, id firstcome.CampaignID) (GateState, error)
+}, ids []firstcome.CampaignID,
+) map[firstcome.CampaignID]StateOf {
+	all := make(map[firstcome.CampaignID]StateOf, len(ids))
+	if len(ids) == 0 {
+		return all
+	}
+	first, err := gate.State(ctx, ids[0])
+	all[ids[0]] = StateOf{first, err}
+	away := err != nil && !errors.Is(err, ErrLost) && !errors.Is(err, firstcome.ErrGateMismatch) && !errors.Is(err, firstcome.ErrNoCampaign) && !IsFatal(err)
+	var mu sync.Mutex // guards all
+	var asking errgroup.Group
+	asking.SetLimit(statesAtOnce)
+	for _, id := range ids[1:] {
+		if away {
+			all[id] = StateOf{Err: err}
+			continue
+		}
+		asking.Go(func() error {
+			state, err := gate.State(ctx, id)
+			mu.Lock()
+			defer mu.Unlock()
+			all[id] = StateOf{state, err}
+			return nil
+		})
+	}
+	_ = asking.Wait() // no goroutine has an error of its own
+	return all
+}
