@@ -2,12 +2,13 @@
 # make check   the quick subset for an inner loop: under a minute
 # make soak    long: every fuzzer for FUZZTIME, faults in many rounds, the race detector in ROUNDS
 # make bench   the figures of the README
+# make pictures   the pictures of the documents
 # make build   bin/firstcome, without cgo
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: test check soak bench build install tools lint unit e2e others race demo clean
+.PHONY: test check soak bench pictures build install tools lint unit e2e others race demo clean
 
 TOOLS       := .tools/bin
 STATICCHECK := $(TOOLS)/staticcheck-v0.8.0
@@ -57,7 +58,7 @@ build:
 # detector does not see into, and the simulation, in which one thing happens after the other; all others under it, in race. Tests mostly wait, so more of them run at once than there
 # are cores.
 ONCE    := -shuffle=on -count=1 -parallel 4 -timeout $(TIMEOUT)
-OUTSIDE := ./test/e2e ./test/mutants ./test/bench ./test/sim
+OUTSIDE := ./test/e2e ./test/mutants ./test/bench ./test/sim ./test/pictures
 
 # So do long tests of other packages that work through other processes, or in which one goroutine asks one thing after
 # the other. No other package may have tests of these names. What does not have such a name any more runs in race again.
@@ -102,6 +103,11 @@ soak: install build
 	SOAK=1 .ci/gotest -shuffle=on -count=1 -timeout 12h ./test/...
 	CGO_ENABLED=0 .ci/gotest -shuffle=on -count=1 -timeout 12h ./...
 	.ci/gotest $(RACE) -shuffle=on -count=$(ROUNDS) -timeout 12h ./...
+
+# The pictures of the documents, of a drop of some 40 s; and how long the first paint takes.
+pictures:
+	mkdir -p docs/pictures
+	PICTURES="$(CURDIR)/docs/pictures" go test ./test/pictures -v -count=1
 
 bench:
 	go run ./test/bench

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/audit"
@@ -26,7 +28,7 @@ type demoCmd struct {
 	Repeat      count      `default:"1" placeholder:"N" help:"How often each user claims (default: 1)."`
 	Pace        paceOrNone `placeholder:"N" help:"Have the users wait in line, and issue so many coupons a second to it; or unlimited, as fast as the gate takes them (default: there is no line)."`
 	Keep        bool       `help:"Leave the server and its console up afterwards, until Ctrl-C, and print their addresses."`
-	Watch       bool       `help:"Print the console's link first. The users come when somebody has opened it, spread over 40 s, so that it can be watched (with --pace: all at once, into the line). The server stays up, as with --keep."`
+	Watch       bool       `help:"Print the console's link first. The users come when somebody has opened it, in a wave of 40 s, so that it can be watched (with --pace: all at once, into the line). The server stays up, as with --keep."`
 }
 
 // demoCampaign is the id of the campaign that demo makes.
@@ -71,7 +73,7 @@ func demoServe(path string) *serveCmd {
 func (c *demoCmd) show(ctx context.Context, t terminal, n *node) error {
 	fmt.Fprintf(t.out, "%d users ask for %d coupons at http://%s, every coupon fsynced in SQLite before its answer.\n\n",
 		c.Users, c.Coupons, n.address())
-	terms := firstcome.Terms{Name: "Demo", Quantity: int64(c.Coupons), Answer: firstcome.Recorded, Benefit: []byte(`{"percent_off":10}`)}
+	terms := firstcome.Terms{Name: fmt.Sprintf("The first %s get one", humanize.Comma(int64(c.Coupons))), Quantity: int64(c.Coupons), Answer: firstcome.Recorded, Benefit: []byte(`{"percent_off":10}`)}
 	if c.paced() {
 		var pace client.Pace
 		if err := json.Unmarshal([]byte(c.Pace), &pace); err != nil {
@@ -131,7 +133,7 @@ func (c *demoCmd) load(ctx context.Context, t terminal, n *node) (*load.Result, 
 	}
 	return load.Run(ctx, load.Config{
 		Server: server, Campaign: demoCampaign, Prefix: "user-", Follow: c.paced(),
-		Users: int(c.Users), Repeat: int(c.Repeat), Concurrency: int(c.Concurrency), Timeout: 2 * demoAnswerWait, Rate: c.rate(),
+		Users: int(c.Users), Repeat: int(c.Repeat), Concurrency: int(c.Concurrency), Timeout: 2 * demoAnswerWait, Rate: c.rate(), Due: c.wave(),
 		Progress: func(done, _ int64) { sent.Store(done) },
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -50,3 +51,31 @@ func (c *demoCmd) rate() float64 {
 	}
 	return max(leastRate, float64(c.Users)*float64(c.Repeat)/watchedFor.Seconds())
 }
+
+// tail is where the wave is cut, in times of its crest: behind it 4 of 100 would come.
+const tail = 5
+
+// wave returns when each of all claims is sent, as a crowd comes that heard of a drop: more and more, and then a long tail. The crest
+// is at a fifth of the time; nil: rate says it.
+func (c *demoCmd) wave() func(n int64) time.Duration {
+	if c.rate() == 0 {
+		return nil
+	}
+	all := float64(c.Users) * float64(c.Repeat)
+	span := all / c.rate() / tail // in seconds, until the crest
+	return func(n int64) time.Duration {
+		came := (float64(n) + .5) / all * cameBy(tail)
+		low, high := 0., float64(tail)
+		for range 30 {
+			if middle := (low + high) / 2; cameBy(middle) < came {
+				low = middle
+			} else {
+				high = middle
+			}
+		}
+		return time.Duration(low * span * float64(time.Second))
+	}
+}
+
+// cameBy returns the share of an endless wave that has come by an instant, in times of its crest.
+func cameBy(at float64) float64 { return 1 - (1+at)*math.Exp(-at) }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -120,5 +121,26 @@ func TestUsersThatAreWatchedComeOverAWhile(t *testing.T) {
 		if got := row.c.rate(); got != row.want {
 			t.Errorf("%+v: %v a second, want %v", row.c, got, row.want)
 		}
+	}
+}
+
+func TestUsersThatAreWatchedComeInAWave(t *testing.T) {
+	const all = 10_000
+	due := (&demoCmd{Users: all, Repeat: 1, Watch: true}).wave()
+	bySecond := make([]int, 40)
+	for n, last := int64(0), time.Duration(0); n < all; n++ {
+		at := due(n)
+		if at < last || at >= watchedFor {
+			t.Fatalf("claim %d of %d comes at %v, behind one at %v", n, all, at, last)
+		}
+		bySecond[int(at.Seconds())]++
+		last = at
+	}
+	crest := slices.Index(bySecond, slices.Max(bySecond))
+	if crest < 7 || crest > 8 || bySecond[0] > bySecond[crest]/5 || bySecond[39] > bySecond[crest]/5 || bySecond[39] == 0 {
+		t.Errorf("so many come in each second: %v", bySecond)
+	}
+	if (&demoCmd{Users: all, Repeat: 1, Watch: true, Pace: "100"}).wave() != nil {
+		t.Error("a line needs no wave: it spreads them")
 	}
 }

@@ -93,7 +93,10 @@ func (d *driver) work(ctx context.Context, ask Ask, records []record) []record {
 			break
 		}
 		due := time.Since(d.start)
-		if d.Rate > 0 {
+		switch {
+		case d.Due != nil:
+			due = d.Due(n)
+		case d.Rate > 0:
 			// Due at its own instant: if no worker was free by then, its clock runs.
 			due = time.Duration(min(float64(n)/d.Rate, endless.Seconds()) * float64(time.Second))
 		}

@@ -2,6 +2,7 @@ package load_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -150,4 +151,21 @@ func TestNumbersStandAtTheInstantOfTheirIssue(t *testing.T) {
 	if diff := cmp.Diff(want, result.Numbers); diff != "" {
 		t.Error(diff)
 	}
+}
+
+func TestClaimsAreSentWhenTheyAreDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start, due := time.Now(), []time.Duration{0, time.Second, time.Second, 5 * time.Second}
+		c := load.Config{Users: 4, Repeat: 1, Concurrency: 1, Rate: 1000, Due: func(n int64) time.Duration { return due[n] }}
+		var sent []time.Duration
+		r := load.Drive(t.Context(), c, func() load.Ask {
+			return func(int) load.Answer {
+				sent = append(sent, time.Since(start))
+				return load.Answer{Outcome: firstcome.SoldOut}
+			}
+		})
+		if !slices.Equal(sent, due) || r.Claims != 4 {
+			t.Errorf("they were sent at %v, and due at %v", sent, due)
+		}
+	})
 }

@@ -48,11 +48,13 @@ type Config struct {
 	Shuffle bool   // users claim in an order that Seed makes, instead of by their index
 	Seed    uint64 // of Shuffle, and of where the repeats stand
 
-	Concurrency int           // workers, each with one connection; default 64
-	Rate        float64       // claims sent per second: the open loop; 0: the closed loop
-	Duration    time.Duration // no claim is due later than this, and none sent much later; 0: until all are sent
-	Timeout     time.Duration // of one claim; default 10 s
-	Again       int           // how often a claim is asked again whose outcome is unknown; default 0
+	Concurrency int     // workers, each with one connection; default 64
+	Rate        float64 // claims sent per second: the open loop; 0: the closed loop
+	// Due, if set, says when the claim of an index is sent, since the start. Then Rate is told and not kept.
+	Due      func(n int64) time.Duration
+	Duration time.Duration // no claim is due later than this, and none sent much later; 0: until all are sent
+	Timeout  time.Duration // of one claim; default 10 s
+	Again    int           // how often a claim is asked again whose outcome is unknown; default 0
 
 	Follow    bool          // whoever is told to wait follows their place: see crowd
 	FollowFor time.Duration // for how long behind the last claim; 0: until every place has ended

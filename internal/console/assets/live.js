@@ -133,7 +133,7 @@ function range() {
 	const now = samples.length ? seconds(samples.at(-1).at) : Date.now() / 1000;
 	const first = samples.length ? seconds(samples[0].at) : now;
 	const begun = course.issued.length ? Math.min(course.issued[0][0], first) : first;
-	return [Math.max(Math.min(begun, now - 60), now - window_), now];
+	return [Math.max(Math.min(begun, now - 30), now - window_), now];
 }
 
 // The axis of latencies has a line for each power of ten.
