@@ -148,7 +148,8 @@ func TestEveryAlertHasItsRunbookAndEveryRunbookItsAlert(t *testing.T) {
 		}
 	}
 	for _, page := range files(t, ".md") {
-		if filepath.Dir(page)+"/" == folder && !wanted[page] {
+		ofAlert := !strings.HasPrefix(filepath.Base(page), "event-day.")
+		if filepath.Dir(page)+"/" == folder && ofAlert && !wanted[page] {
 			t.Errorf("%s is of no alert", page)
 		}
 	}
