@@ -62,11 +62,7 @@ func (c *Console) renderCoupons(v *view, status int, page couponsPage) error {
 	if len(rows) > couponsPerPage && page.Filter.User == "" && page.Filter.Code == "" {
 		page.Rows, page.More = rows[:couponsPerPage], v.r.URL.Path+"?"+page.Filter.query(rows[couponsPerPage].Number)
 	}
-	now, err := c.Watcher.Of(v.r.Context(), &s)
-	if err != nil {
-		return err
-	}
-	page.OnWay = now.Unrecorded
+	page.OnWay = c.Watcher.Of(v.r.Context(), []ledger.Status{s})[0].Unrecorded
 	return v.renderOf(tabsOf(&s, "coupons"), status, "coupons", v.say("발급 내역", "Coupons"), page)
 }
 
