@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -285,7 +286,7 @@ func (p *Page) Until(expression string) {
 // Overflows returns what is wider than the window or than its own box, where nothing scrolls.
 func (p *Page) Overflows() []string {
 	p.t.Helper()
-	return Eval[[]string](p, `(() => {
+	const found = `(() => {
 		const wrong = [];
 		const root = document.documentElement;
 		if (root.scrollWidth > root.clientWidth) wrong.push("the page is " + root.scrollWidth + " wide in " + root.clientWidth);
@@ -297,15 +298,24 @@ func (p *Page) Overflows() []string {
 			if (e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0 && getComputedStyle(e).display !== "inline") wrong.push((e.className || e.tagName) + ": " + e.textContent.trim().slice(0, 60));
 		}
 		return wrong;
-	})()`)
+	})()`
+	return steadily(p, func(ctx context.Context) ([]string, error) { return chromedp.Run(ctx, chromedp.Evaluate[[]string](found)) })
 }
 
 // Violations returns what axe-core finds wrong for people who use a keyboard or a screen reader.
 func (p *Page) Violations() []string {
 	p.t.Helper()
-	Eval[bool](p, axe+"; true")
-	Eval[bool](p, `Promise.allSettled(document.getAnimations().filter(a => a.effect.getComputedTiming().endTime < Infinity).map(a => a.finished)).then(() => true)`)
-	return Eval[[]string](p, `axe.run({resultTypes: ["violations"]}).then(r => r.violations.flatMap(v => v.nodes.map(n => v.id + ": " + n.target.join(" ") + ": " + n.failureSummary)))`)
+	return steadily(p, func(ctx context.Context) ([]string, error) {
+		if _, err := chromedp.Run(ctx, chromedp.Evaluate[bool](axe+"; true")); err != nil {
+			return nil, err
+		}
+		const still = `Promise.allSettled(document.getAnimations().filter(a => a.effect.getComputedTiming().endTime < Infinity).map(a => a.finished)).then(() => true)`
+		if _, err := chromedp.Run(ctx, chromedp.Evaluate[bool](still, chromedp.EvalAwaitPromise)); err != nil {
+			return nil, err
+		}
+		const found = `axe.run({resultTypes: ["violations"]}).then(r => r.violations.flatMap(v => v.nodes.map(n => v.id + ": " + n.target.join(" ") + ": " + n.failureSummary)))`
+		return chromedp.Run(ctx, chromedp.Evaluate[[]string](found, chromedp.EvalAwaitPromise))
+	})
 }
 
 // Screenshot keeps a picture of the whole page among the test's artifacts, if go test -artifacts keeps any.
@@ -314,15 +324,32 @@ func (p *Page) Screenshot(name string) {
 	if kept := flag.Lookup("test.artifacts"); kept == nil || kept.Value.String() != "true" {
 		return
 	}
-	ctx, over := context.WithTimeout(p.ctx, patience)
-	defer over()
-	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	png := steadily(p, func(ctx context.Context) ([]byte, error) { return chromedp.Run(ctx, chromedp.FullScreenshot(100)) })
 	if err := os.WriteFile(filepath.Join(p.t.ArtifactDir(), name+".png"), png, 0o600); err != nil {
 		p.t.Fatal(err)
 	}
+}
+
+// steadily asks a page that loads itself again: whoever asks just then is told that the page is gone, and asks again.
+func steadily[T any](p *Page, ask func(context.Context) (T, error)) T {
+	p.t.Helper()
+	for end := time.Now().Add(patience); ; {
+		ctx, over := context.WithDeadline(p.ctx, end)
+		answer, err := ask(ctx)
+		over()
+		if err == nil {
+			return answer
+		}
+		if !isGone(err) || time.Now().After(end) {
+			p.t.Fatal(err)
+		}
+	}
+}
+
+func isGone(err error) bool {
+	return slices.ContainsFunc([]string{"Not attached to an active page", "context was destroyed", "Cannot find context", "navigated", "Promise was collected", "axe is not defined"}, func(text string) bool {
+		return strings.Contains(err.Error(), text)
+	})
 }
 
 // Quote returns a text as JavaScript has it.
