@@ -299,7 +299,9 @@ func (p *Page) Overflows() []string {
 		}
 		return wrong;
 	})()`
-	return steadily(p, func(ctx context.Context) ([]string, error) { return chromedp.Run(ctx, chromedp.Evaluate[[]string](found)) })
+	return steadily(p, func(ctx context.Context) ([]string, error) {
+		return chromedp.Run(ctx, chromedp.Evaluate[[]string](found))
+	})
 }
 
 // Violations returns what axe-core finds wrong for people who use a keyboard or a screen reader.
