@@ -1,6 +1,6 @@
 # make test    everything, and installs what that needs: some 17 minutes on 2 cores
 # make check   the quick subset for an inner loop: under a minute
-# make soak    long: every fuzzer for FUZZTIME, faults in many rounds, the race detector in ROUNDS
+# make soak    long: every fuzzer for FUZZTIME, faults in many rounds, a million simulated schedules, the race detector in ROUNDS
 # make bench   the figures of the README
 # make pictures   the pictures of the documents
 # make build   bin/firstcome, without cgo

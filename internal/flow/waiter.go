@@ -140,7 +140,7 @@ func (w *Waiter) serveCrowd(ctx context.Context, id firstcome.CampaignID, c *cro
 	defer tick.Stop()
 	w.read(ctx, id)
 	for w.ask(ctx, id, c) {
-		select { // first, so that signals that never end keep nobody from hearing of a lost message
+		select { // first: of two that are ready select takes either, and a simulation wants the same again
 		case <-tick.C:
 			w.read(ctx, id)
 			continue

@@ -33,6 +33,21 @@ func TestTheModelOfAGateConforms(t *testing.T) {
 	conform.Gate(t, func(*testing.T) conform.Subject { return newSubject() })
 }
 
+// A cluster has an Issuer for each of three nodes.
+type cluster struct{ subject }
+
+// Nodes is conform.Cluster's.
+func (c cluster) Nodes() []flow.Gate { return c.Telling() }
+
+func TestClaimsAndChangesAtTheModelOfAGateAreLinearizable(t *testing.T) {
+	conform.Linearizable(t, func(*testing.T) conform.Subject {
+		o := stage.NewOperator()
+		g := NewGate(time.Now)
+		o.Gates = []flow.RemoteGate{lineless{gated: g}, lineless{gated: g}, lineless{gated: g}}
+		return cluster{subject{o}}
+	})
+}
+
 // A stream is the model of a journal as conform.Journal looks at it.
 type stream struct {
 	*Source

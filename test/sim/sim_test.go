@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/test/seed"
 )
@@ -36,18 +37,34 @@ func schedules() uint64 {
 func TestEveryScheduleKeepsThePromises(t *testing.T) {
 	for from := range seed.Each(t, schedules()) {
 		if breaches, trace := schedule(t, from, nil); len(breaches) > 0 {
-			t.Fatalf("the schedule of seed %d breaks promises. It comes again with\n\t%s\n%s\n%s", from, fmt.Sprintf(again, from), spoken(breaches), trace)
+			t.Fatal(told(from, breaches, trace))
 		}
 	}
 }
 
-// spoken returns breaches as text.
-func spoken(breaches []audit.Breach) string {
+// told returns what a schedule that breaks promises says: the command that lives through it again, the breaches, and the trace.
+func told(from uint64, breaches []audit.Breach, trace string) string {
 	var text strings.Builder
+	fmt.Fprintf(&text, "the schedule of seed %d breaks promises. It comes again with\n\t"+again+"\n", from, from)
 	for _, b := range breaches {
 		fmt.Fprintf(&text, "%s: %s\n", b.Promise, b.Text)
 	}
-	return text.String()
+	return text.String() + trace
+}
+
+func TestAScheduleThatBreaksAPromiseSaysHowItComesAgain(t *testing.T) {
+	const from = 0
+	broken := bug{models: claims(func(c *course, _ []firstcome.UserID, _ []firstcome.Decision) { c.last = 0 })}
+	breaches, trace := schedule(t, from, &broken)
+	text := told(from, breaches, trace)
+	for _, want := range []string{
+		"FIRSTCOME_TEST_SEED=0 go test ./test/sim -run '^TestEveryScheduleKeepsThePromises$'", "P4: number 1 was given to",
+		"wants a coupon of n1", "asks the gate: claims by", "BREACH of P4: number 1",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it does not say %q:\n%s", want, text)
+		}
+	}
 }
 
 func TestASeedAlwaysMakesTheSameSchedule(t *testing.T) {
