@@ -90,6 +90,18 @@ func serveAll(t *testing.T, l *ledger.Ledger) {
 	}
 }
 
+// inTime does what may come too late, and again where it did: on a busy machine a transaction waits longer for a row than it
+// may. Who asks again is told what was decided.
+func inTime(do func() error) (err error) {
+	for range 6 {
+		var late interface{ Timeout() bool }
+		if err = do(); !errors.As(err, &late) || !late.Timeout() {
+			return err
+		}
+	}
+	return err
+}
+
 // TestF73P9EverybodyInLineIsServedInOrderWhateverElseHappens has users join, ask again and leave, and an operator issue directly,
 // while every node serves.
 func TestF73P9EverybodyInLineIsServedInOrderWhateverElseHappens(t *testing.T) {
@@ -98,12 +110,12 @@ func TestF73P9EverybodyInLineIsServedInOrderWhateverElseHappens(t *testing.T) {
 		paced(t, nodes[0], 100, 0)
 		var servers sync.WaitGroup
 		var crowd errgroup.Group
-		crowd.SetLimit(24) // also on a busy machine so many have the row, one after the other, within a transaction's time
+		crowd.SetLimit(24) // all of them want one row
 		var done atomic.Bool
 		for _, l := range nodes {
 			servers.Go(func() {
 				for !done.Load() {
-					if _, err := l.Serve(ctx, "c", 3); err != nil {
+					if err := inTime(func() error { return stage.Err(l.Serve(ctx, "c", 3)) }); err != nil {
 						t.Error(err)
 						return
 					}
@@ -116,17 +128,18 @@ func TestF73P9EverybodyInLineIsServedInOrderWhateverElseHappens(t *testing.T) {
 		for n, user := range all {
 			crowd.Go(func() error {
 				l := nodes[n%len(nodes)]
-				d, err := l.Claim(ctx, "c", users(user, user))
-				if err != nil || d[0].Outcome == firstcome.Waiting && d[1].Place.Ticket != d[0].Place.Ticket {
+				var d []firstcome.Decision
+				claim := func() (err error) { d, err = l.Claim(ctx, "c", users(user, user)); return err }
+				if err := inTime(claim); err != nil || d[0].Outcome == firstcome.Waiting && d[1].Place.Ticket != d[0].Place.Ticket {
 					t.Errorf("%s: %v, %v", user, d, err)
 				}
 				left[n] = errors.New("did not")
 				switch n % 4 {
 				case 0:
-					left[n] = l.Leave(ctx, "c", user)
+					left[n] = inTime(func() error { return l.Leave(ctx, "c", user) })
 				case 1:
-					d, err := l.Issue(ctx, "test", "c", users(user))
-					if err != nil {
+					issue := func() (err error) { d, err = l.Issue(ctx, "test", "c", users(user)); return err }
+					if err := inTime(issue); err != nil {
 						return err
 					}
 					direct[n] = d[0].Outcome
