@@ -33,6 +33,7 @@ func TestMain(m *testing.M) { services.Main(m) }
 type house struct {
 	t      testing.TB
 	ledger *ledger.Ledger
+	file   string // the ledger's
 	issuer *flow.Issuer
 	auth   *auth.Authenticator
 	config console.Config
@@ -76,7 +77,8 @@ func openFar(t testing.TB, change ...func(*house)) *house {
 func (h *house) openLedger(gate string) {
 	h.t.Helper()
 	var err error
-	h.ledger, err = ledger.Open(context.Background(), filepath.Join(h.t.TempDir(), "firstcome.db"), ledger.Options{Owner: "a test", Secret: stage.Secret(), Clock: h.clock, Gate: gate})
+	h.file = filepath.Join(h.t.TempDir(), "firstcome.db")
+	h.ledger, err = ledger.Open(context.Background(), h.file, ledger.Options{Owner: "a test", Secret: stage.Secret(), Clock: h.clock, Gate: gate})
 	stage.Must(h.t, err)
 	h.t.Cleanup(func() { stage.Must(h.t, h.ledger.Close()) })
 	stage.Run(h.t, h.ledger.Run)
