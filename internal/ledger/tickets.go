@@ -206,10 +206,12 @@ func (t *tx) endTickets() error {
 	return t.endRange(first, last, served)
 }
 
+const endRangeQuery = `UPDATE tickets SET ended_at = ?, outcome = ?
+	WHERE campaign_id = ? AND generation = ? AND ticket >= ? AND ticket <= ? AND ended_at IS NULL`
+
 // endRange ends the tickets from first to last that have not ended.
 func (t *tx) endRange(first, last *ticket, want int64) error {
-	ended, err := t.change(`UPDATE tickets SET ended_at = ?, outcome = ?
-		WHERE campaign_id = ? AND generation = ? AND ticket >= ? AND ticket <= ? AND ended_at IS NULL`,
+	ended, err := t.change(endRangeQuery,
 		first.at, first.outcome, string(first.campaign), first.generation, first.number, last.number)
 	if err == nil && ended != want {
 		err = fmt.Errorf("%d tickets from %d to %d have not ended, and %d were to end: see firstcome audit", ended, first.number, last.number, want)

@@ -71,6 +71,7 @@ CREATE TABLE coupons (
 -- P3: a user holds one coupon in force. The user comes first, so that the index also serves the wallet.
 CREATE UNIQUE INDEX coupons_p3_one_per_user ON coupons (user_id, campaign_id) WHERE voided_at IS NULL;
 
+-- Of outcome: a CHECK with an IN of more than two words would have SQLite build a table of them for each row.
 CREATE TABLE tickets (
     campaign_id TEXT    NOT NULL REFERENCES campaigns (id),
     generation  INTEGER NOT NULL CHECK (generation > 0),
@@ -78,7 +79,7 @@ CREATE TABLE tickets (
     user_id     TEXT    NOT NULL,
     joined_at   INTEGER NOT NULL,
     ended_at    INTEGER,
-    outcome     TEXT    CHECK (outcome IN ('issued', 'held', 'left')),
+    outcome     TEXT    CHECK (outcome = 'issued' OR outcome = 'held' OR outcome = 'left'),
     PRIMARY KEY (campaign_id, generation, ticket), -- P9: a ticket belongs to one user
     CONSTRAINT p9_ended CHECK ((ended_at IS NULL) = (outcome IS NULL))
 ) STRICT, WITHOUT ROWID;
