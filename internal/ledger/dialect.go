@@ -24,6 +24,8 @@ type dialect struct {
 	numbered bool // arguments are $1, $2, … instead of ?
 	// forUpdate has a SELECT wait for the rows and keep them until the transaction ends.
 	forUpdate string
+	// limit is a LIMIT by an argument.
+	limit string
 	// clock is an expression: the server's clock, in microseconds. NULL: the process's
 	// clock is the gate's.
 	clock string

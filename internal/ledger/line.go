@@ -237,7 +237,7 @@ func (l *Ledger) serveNext(t *tx, s *stock, limit int64, now, clock time.Time) (
 // nextTickets returns so many of those that are next in line.
 func (t *tx) nextTickets(s *stock, limit int64) ([]ticket, error) {
 	rows, err := t.query(`SELECT ticket, user_id FROM tickets
-		WHERE campaign_id = ? AND generation = ? AND ticket > ? AND ended_at IS NULL ORDER BY ticket LIMIT ?`,
+		WHERE campaign_id = ? AND generation = ? AND ticket > ? AND ended_at IS NULL ORDER BY ticket `+t.dialect.limit,
 		string(s.ID), s.line.Generation, s.line.ServedThrough, limit)
 	next, err := allRows(rows, err, func(take scan) (n ticket, err error) {
 		n.generation = s.line.Generation

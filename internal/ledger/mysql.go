@@ -23,7 +23,7 @@ import (
 // mySQL is the dialect of MariaDB from 10.6 on and MySQL from 8.0.16 on, which check
 // the CHECKs of a table.
 var mySQL = dialect{
-	name: "mysql", shared: true, forUpdate: ` FOR UPDATE`,
+	name: "mysql", limit: `LIMIT ?`, shared: true, forUpdate: ` FOR UPDATE`,
 	// Not now(6): that is the time at which the statement began.
 	clock: `CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)`,
 	// A unique index takes no condition here, so P3 is kept by a column that is NULL in

@@ -24,7 +24,7 @@ import (
 
 // postgreSQL is the dialect of PostgreSQL from 13 on.
 var postgreSQL = dialect{
-	name: "postgres", shared: true, numbered: true, forUpdate: ` FOR UPDATE`,
+	name: "postgres", limit: `LIMIT ?`, shared: true, numbered: true, forUpdate: ` FOR UPDATE`,
 	// Not now(): that is the time at which the transaction began, before it had its locks.
 	clock:    `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`,
 	holder:   `user_id`,

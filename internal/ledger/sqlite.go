@@ -12,9 +12,10 @@ import (
 	sqlitelib "modernc.org/sqlite/lib"
 )
 
-// sqLite is the dialect of SQLite: one process decides, and it has one writer.
+// sqLite is the dialect of SQLite: one process decides, and it has one writer. It prepares a statement anew whenever an argument that is
+// a LIMIT is bound anew, unless that is part of an expression.
 var sqLite = dialect{
-	name: "sqlite", clock: `NULL`, holder: `user_id`, couponOf: lookSQLiteQueries[1],
+	name: "sqlite", limit: `LIMIT ? + 0`, clock: `NULL`, holder: `user_id`, couponOf: lookSQLiteQueries[1],
 	look: lookSQLite, insert: insertSQLite, update: updateSQLite,
 	hasLine: `waiting > 0`, waiter: `user_id`, leaver: `user_id`, lookTickets: lookTicketsSQLite, insertTickets: insertTicketsSQLite,
 	classify: classifySQLite, code: codeSQLite, damagedCodes: []string{fmt.Sprint(sqlitelib.SQLITE_CORRUPT)},
