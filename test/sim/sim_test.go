@@ -86,3 +86,24 @@ func parted(one, other string) string {
 	show := func(lines []string) string { return strings.Join(lines[max(0, n-8):min(len(lines), n+4)], "\n") }
 	return show(a) + "\n--- and\n" + show(b)
 }
+
+// TestEverythingHappens holds that the schedules are worth living through: each fault comes up in some of them, and people are told all
+// that a gate without a line may say.
+func TestEverythingHappens(t *testing.T) {
+	var all strings.Builder
+	for from := range uint64(300) {
+		_, trace := schedule(t, from, nil)
+		all.WriteString(trace)
+	}
+	for _, what := range []string{
+		"that never arrives", "that is late", "gave up", "the answer is lost", "that comes again", "that is lost", "never hears", "waits no longer",
+		"crashes", "starts again", "stands still", "goes on", "the gate's clock jumps", "hears that number",
+		"tells a issued", "tells a already_issued", "tells a sold_out", "tells a not_open", "tells a closed", "tells a paused", "tells a error",
+		"apply change 2 terms", "apply change 2 pause", "apply change 3 resume", "apply change 2 close", "apply change 2 void", "tells operator 1 done", "tells operator 2 error",
+		"whether change 2 was refused, for operator 1", "to void number",
+	} {
+		if !strings.Contains(all.String(), what) {
+			t.Errorf("of 300 schedules none says %q", what)
+		}
+	}
+}
