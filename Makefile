@@ -8,7 +8,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: test check soak bench pictures build install tools lint unit e2e others race demo clean
+.PHONY: test check soak bench pictures build install tools lint unit e2e outside steps race demo clean
 
 TOOLS       := .tools/bin
 STATICCHECK := $(TOOLS)/staticcheck-v0.8.0
@@ -60,21 +60,24 @@ build:
 ONCE    := -shuffle=on -count=1 -parallel 4 -timeout $(TIMEOUT)
 OUTSIDE := ./test/e2e ./test/mutants ./test/bench ./test/sim ./test/pictures
 
-# So do long tests of other packages that work through other processes, or in which one goroutine asks one thing after
-# the other. No other package may have tests of these names. What does not have such a name any more runs in race again.
-STEPS    := ^Test(Scripts|ScriptsOnRedis|TheAuditFindsWhateverTheLedgerSaysTwice|TheSQLiteGateConforms|TheSQLiteGatesLinesConform|F16F27F62TheServersGatesConform|TheServersGatesLinesConform|F56AMigrationThatIsCutAtAnyPointGoesOn|APlanMadeForAFewCouponsIsNotKeptForMany|ACodeIsLookedForInParts|F16TheRedisGateConforms|TheRedisGatesLinesConform|TheLinesOfAClusterConform)$$
-STEPS_OF := ./cmd/firstcome ./internal/ledger ./internal/redis
+# So do long tests of other packages that work through other processes, a browser among them, or in which one goroutine
+# asks one thing after the other. No other package may have tests of these names. What does not have such a name any
+# more runs in race again.
+STEPS    := ^Test(Scripts|ScriptsOnRedis|TheAuditFindsWhateverTheLedgerSaysTwice|TheSQLiteGateConforms|TheSQLiteGatesLinesConform|F16F27F62TheServersGatesConform|TheServersGatesLinesConform|F56AMigrationThatIsCutAtAnyPointGoesOn|APlanMadeForAFewCouponsIsNotKeptForMany|ACodeIsLookedForInParts|F16TheRedisGateConforms|TheRedisGatesLinesConform|TheLinesOfAClusterConform|InTheBrowser.*|TheDropPageSaysWhatIsTrue|WhoPressesTwiceAsksOnceAndRetriesWhenTheServerSays|AnErrorIsNeverARefusal)$$
+STEPS_OF := ./internal/console ./cmd/firstcome ./internal/ledger ./examples/storefront ./internal/redis
 
-# Two at once: the end-to-end tests take about as long as all others together.
+# Three at once, as tests mostly wait: the end-to-end tests take the longest.
 unit:
-	$(MAKE) --no-print-directory -j 2 e2e others
+	$(MAKE) --no-print-directory -j 3 e2e outside steps
 
 e2e:
 	CGO_ENABLED=0 .ci/gotest $(ONCE) ./test/e2e
 
-others:
+outside:
 	CGO_ENABLED=0 .ci/gotest $(ONCE) -p 1 $(filter-out ./test/e2e,$(OUTSIDE))
-	CGO_ENABLED=0 .ci/gotest $(ONCE) -p 1 -run '$(STEPS)' $(STEPS_OF)
+
+steps:
+	CGO_ENABLED=0 .ci/gotest $(ONCE) -p 2 -run '$(STEPS)' $(STEPS_OF)
 
 # The race detector watches all but SQLite, which is C that was translated into Go: it is no code of ours, and it is
 # slower with the detector (of two pairs of tests one took 2.9 times as long, the other 1.3 times).
@@ -88,7 +91,7 @@ RACE := -race -gcflags=modernc.org/...=-race=false
 RACE_E2E := ^Test(F10|F20|F21F41|F23|F61)
 
 race:
-	.ci/gotest $(RACE) $(ONCE) -skip '$(STEPS)' $$(go list ./internal/ledger ./... | grep -vxF "$$(go list $(OUTSIDE))")
+	.ci/gotest $(RACE) $(ONCE) -p 3 -skip '$(STEPS)' $$(go list ./internal/ledger ./... | grep -vxF "$$(go list $(OUTSIDE))")
 	.ci/gotest $(RACE) $(ONCE) -run '$(RACE_E2E)' ./test/e2e
 
 demo: build
