@@ -22,7 +22,7 @@ func BenchmarkAPageOfAMillionCoupons(b *testing.B) {
 	stage.Must(b, db.Close())
 	visitor := h.browser()
 	for name, query := range map[string]string{
-		"first": "", "deep": "?from=900001", "range": "?from=500000&to=500020", "with voided": "?from=900001&voided=yes", "user": "?user_id=user-777777",
+		"first": "", "deep": "?from=900001", "range": "?from=500000&to=500020", "with voided": "?from=900001&voided=yes", "voided only": "?voided=only", "user": "?user_id=user-777777",
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -15,12 +15,13 @@ type couponFilter struct {
 	From, To   string // numbers
 	User, Code string
 	Voided     bool // also the voided ones
+	OnlyVoided bool // and no others
 }
 
 func (v *view) couponFilter() couponFilter {
 	get := func(name string) string { return strings.TrimSpace(v.r.FormValue(name)) }
 	number := func(name string) string { return strings.ReplaceAll(get(name), ",", "") }
-	return couponFilter{From: number("from"), To: number("to"), User: get("user_id"), Code: get("code"), Voided: get("voided") != ""}
+	return couponFilter{From: number("from"), To: number("to"), User: get("user_id"), Code: get("code"), Voided: get("voided") != "", OnlyVoided: get("voided") == "only"}
 }
 
 // read returns what the ledger is asked for, and the highest number; or what is wrong with the filter.
@@ -32,7 +33,7 @@ func (f couponFilter) read(v *view) (ask ledger.Choice, to int64, wrong string) 
 	if err != nil {
 		return ask, 0, v.say("번호는 1 이상의 정수입니다.", "A number is a whole number from 1 on.")
 	}
-	ask.Page = ledger.Page{After: from - 1, Voided: f.Voided}
+	ask.Page = ledger.Page{After: from - 1, Voided: f.Voided, OnlyVoided: f.OnlyVoided}
 	if f.User != "" {
 		if ask.User, err = firstcome.ParseUserID(f.User); err != nil {
 			return ask, 0, err.Error()
@@ -64,7 +65,10 @@ func (f couponFilter) query(from int64) string {
 	if f.To != "" {
 		query.Set("to", f.To)
 	}
-	if f.Voided {
+	switch {
+	case f.OnlyVoided:
+		query.Set("voided", "only")
+	case f.Voided:
 		query.Set("voided", "yes")
 	}
 	return query.Encode()

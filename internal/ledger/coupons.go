@@ -69,7 +69,9 @@ func (l *Ledger) CouponOf(ctx context.Context, id firstcome.CampaignID, user fir
 type Page struct {
 	After  int64
 	Limit  int
-	Voided bool
+	Voided bool // also the voided ones
+	// OnlyVoided leaves out those in force; then Voided holds, too.
+	OnlyVoided bool
 }
 
 // Coupons calls each with the coupons of a page, in number order, as they are at
@@ -84,7 +86,7 @@ func (l *Ledger) Export(ctx context.Context, id firstcome.CampaignID, p Page, ea
 		p.Limit = math.MaxInt
 	}
 	rows, err := l.read.QueryContext(ctx, `SELECT `+couponColumns+`, void_reason FROM coupons
-		WHERE campaign_id = ? AND number > ? AND (? OR voided_at IS NULL) ORDER BY number LIMIT ?`, id, p.After, p.Voided, p.Limit)
+		WHERE campaign_id = ? AND number > ? AND (? OR voided_at IS NULL) AND (voided_at IS NOT NULL OR NOT ?) ORDER BY number LIMIT ?`, id, p.After, p.Voided, p.OnlyVoided, p.Limit)
 	var reason sql.NullString
 	err = scanCoupons(rows, err, func(c firstcome.Coupon) error { return each(c, reason.String) }, &reason)
 	return wrap(err, "read the coupons of %s", id)

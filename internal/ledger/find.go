@@ -51,7 +51,7 @@ func (l *Ledger) Find(ctx context.Context, id firstcome.CampaignID, c Choice) (f
 }
 
 func (c Choice) has(f firstcome.Coupon) bool {
-	return f.Number > c.After && (c.Voided || f.VoidedAt.IsZero()) &&
+	return f.Number > c.After && (c.Voided || f.VoidedAt.IsZero()) && !(c.OnlyVoided && f.VoidedAt.IsZero()) &&
 		(c.User == "" || c.User == f.User) && (c.Code == "" || c.Code == f.Code) && (c.Number == 0 || c.Number == f.Number)
 }
 
