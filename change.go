@@ -13,6 +13,9 @@ type Change struct {
 	// that another ledger has under the same id. Empty: not said.
 	Marker string
 
+	// Ceiling is the highest number that the gate may give from then on. 0: not said.
+	Ceiling int64
+
 	Terms  Terms  // of ChangeTerms: the whole terms as they shall be
 	Epoch  int64  // of ChangeTerms with version 1: the gate's first epoch
 	Number int64  // of ChangeVoid
@@ -29,4 +32,6 @@ const (
 	ChangeResume ChangeKind = "resume"
 	ChangeClose  ChangeKind = "close"
 	ChangeVoid   ChangeKind = "void"
+	// ChangeRebuild is the ledger's note that the gate was made anew from what the ledger has. No gate applies it: it has it.
+	ChangeRebuild ChangeKind = "rebuild"
 )

@@ -48,6 +48,12 @@ func (c *Client) Close(ctx context.Context, id string) (Campaign, error) {
 	return c.turn(ctx, id, "close")
 }
 
+// Rebuild makes the campaign's gate anew from what the ledger has. Statuses of a Problem: 409, the ledger decides the campaign, or it is
+// long over.
+func (c *Client) Rebuild(ctx context.Context, id string) (Rebuilt, error) {
+	return ask[Rebuilt](ctx, c, request{method: http.MethodPost, path: campaignPath(id, "rebuild")})
+}
+
 func (c *Client) turn(ctx context.Context, id, to string) (Campaign, error) {
 	return ask[Campaign](ctx, c, request{method: http.MethodPost, path: campaignPath(id, to)})
 }

@@ -187,12 +187,19 @@ type Fact struct {
 // A Change is a numbered change of a campaign.
 type Change struct {
 	Version int64   `json:"version"` // from 1, which made the campaign
-	Kind    string  `json:"kind"`    // terms, pause, resume, close or void
+	Kind    string  `json:"kind"`    // terms, pause, resume, close, void or rebuild
 	At      Time    `json:"at"`
 	Refused bool    `json:"refused"` // the version is used up and nothing changed
 	Terms   *Terms  `json:"terms"`   // of terms: all of them, as they were from then on
 	Number  *int64  `json:"number"`  // of void
 	UserID  *string `json:"user_id"` // of void: who held the number
+}
+
+// Rebuilt is what a rebuild of a campaign's gate came to.
+type Rebuilt struct {
+	Epoch int64 `json:"epoch"` // that began
+	// Lost is how many numbers may have been given, and are lost: at most so many coupons that were answered with recorded false.
+	Lost int64 `json:"lost"`
 }
 
 // Terms are what a campaign promises from a version on.

@@ -21,22 +21,21 @@ import (
 // A desk is a ledger and a gate, and what recorders and operators do there by hand.
 type desk struct {
 	*node
-	t   *testing.T
-	url string // of Redis
+	t     *testing.T
+	url   string // of Redis
+	name  string // of the ledger
+	clock func() time.Time
 }
 
 // newDesk returns a desk of a node at a Redis, and makes campaigns. The clock is that of ledger and gate, nil: their own.
 func newDesk(t *testing.T, url, name string, clock func() time.Time, campaigns ...firstcome.CampaignID) *desk {
 	t.Helper()
-	d := &desk{node: &node{flags: &serveCmd{}, log: slog.New(slog.DiscardHandler)}, t: t, url: url}
+	d := &desk{node: &node{flags: &serveCmd{}, log: slog.New(slog.DiscardHandler)}, t: t, url: url, name: name}
 	var err error
 	d.ledger, err = ledger.Open(t.Context(), name, ledger.Options{Secret: stage.Secret(), Clock: clock})
 	stage.Must(t, err)
-	gate, err := redis.Open(t.Context(), redis.Options{
-		URL: url, Secret: stage.Secret(), Clock: clock, Ledger: d.ledger.Identity, Marker: d.marker, Missing: d.missing,
-	})
-	stage.Must(t, err)
-	t.Cleanup(gate.Close)
+	d.clock = clock
+	gate := d.opened(url)
 	d.remote = &remoteGate{gate: gate}
 	d.ledger.UseGate(gate.Name())
 	stage.Serve(t, d.ledger)
@@ -44,6 +43,17 @@ func newDesk(t *testing.T, url, name string, clock func() time.Time, campaigns .
 		d.reaches(id, d.ledger.Create(t.Context(), "test", id, stage.Terms(100)))
 	}
 	return d
+}
+
+// opened returns a gate of the desk's ledger at a Redis.
+func (d *desk) opened(url string) *redis.Gate {
+	d.t.Helper()
+	gate, err := redis.Open(d.t.Context(), redis.Options{
+		URL: url, Secret: stage.Secret(), Clock: d.clock, Ledger: d.ledger.Identity, Marker: d.marker, Missing: d.missing,
+	})
+	stage.Must(d.t, err)
+	d.t.Cleanup(gate.Close)
+	return gate
 }
 
 // reaches brings to the gate what an operator did in the ledger.

@@ -80,6 +80,7 @@ type remoteGate struct {
 	over     *flow.Over
 	changer  *flow.Changer
 	retirer  *flow.Retirer
+	rebuild  *flow.Rebuilder
 	waiter   *flow.Waiter   // nil: this node answers nobody
 	recorder *flow.Recorder // nil: this node does not record
 }
@@ -164,6 +165,8 @@ func (n *node) missing(ctx context.Context, id firstcome.CampaignID) error {
 func (n *node) join() {
 	r := n.remote
 	r.over = &flow.Over{RemoteGate: r.gate, Book: n.ledger}
+	r.rebuild = flow.NewRebuilder(n.ledger, r.gate, n.monitor.Rebuilt)
+	r.over.Notice = r.rebuild.Notice
 	r.changer = flow.NewChanger(n.ledger, r.over, n.monitor.ChangeFailed)
 	r.retirer = flow.NewRetirer(n.ledger, r.gate, 0, n.monitor.RetireFailed)
 	if !n.flags.silent() {
@@ -173,7 +176,7 @@ func (n *node) join() {
 		journal := r.gate.Journal(redis.JournalOptions{Active: n.ledger.Active, OnAlarm: n.monitor.Alarm})
 		r.recorder = flow.NewRecorder(journal, n.ledger, flow.RecorderLimits{Rows: int(n.flags.RecordRate), OnRecord: n.monitor.Record})
 	}
-	n.monitor.WatchGate(ops.Gate{Name: r.gate.Name(), Changer: r.changer, Retirer: r.retirer, Lag: r.gate.Lag, Waiter: r.waiter, Recorder: r.recorder})
+	n.monitor.WatchGate(ops.Gate{Name: r.gate.Name(), Changer: r.changer, Retirer: r.retirer, Rebuilder: r.rebuild, Lag: r.gate.Lag, Waiter: r.waiter, Recorder: r.recorder})
 }
 
 // runs returns what runs beside the node's other parts. Nil has none.
@@ -181,7 +184,7 @@ func (r *remoteGate) runs() []func(context.Context) error {
 	if r == nil {
 		return nil
 	}
-	runs := []func(context.Context) error{r.changer.Run, r.retirer.Run}
+	runs := []func(context.Context) error{r.changer.Run, r.retirer.Run, r.rebuild.Run}
 	if r.waiter != nil {
 		runs = append(runs, r.waiter.Run)
 	}

@@ -60,7 +60,7 @@ type admission func(context.Context, *ledger.Ledger) (open bool, err error)
 // they are answered when the node runs.
 func newNode(ctx context.Context, c *serveCmd, log *slog.Logger, admit admission) (*node, error) {
 	n := &node{flags: c, log: log, monitor: ops.New(log, thisBuild().Version, thisBuild().Commit)}
-	options := ledger.Options{Owner: "serving " + string(c.Listen), MaxLine: int64(c.MaxLine), OnCommit: n.monitor.Commit}
+	options := ledger.Options{Owner: "serving " + string(c.Listen), MaxLine: int64(c.MaxLine), Backlog: int64(c.Backlog), OnCommit: n.monitor.Commit}
 	var err error
 	if n.ledger, n.secret, err = openLedger(ctx, c.Ledger.path(), options, c.files.secret); err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (n *node) openAPI(ctx context.Context) error {
 	}
 	if r := n.remote; r != nil {
 		claims.Waiter, claims.Wait = r.waiter, queue.Gate
-		n.operator = operate.NewRemote(n.ledger, n.issuer, claims, r.changer, r.over)
+		n.operator = operate.NewRemote(n.ledger, n.issuer, claims, r.changer, r.over, r.rebuild)
 		config.Gate = r.over
 	}
 	n.auth = auth.New(auth.Config{Keys: n.ledger, JWT: c.files.jwt, Open: n.development, Log: n.log})

@@ -143,6 +143,18 @@ func (s *Server) switchCampaign(to ledger.Switch) handler {
 	})
 }
 
+// rebuildGate answers POST /v1/campaigns/{id}/rebuild.
+func (s *Server) rebuildGate(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
+	if err := s.readNothing(w, r); err != nil {
+		return err
+	}
+	done, err := s.Operator.Rebuild(r.Context(), c.Name, id)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, client.Rebuilt{Epoch: done.Epoch, Lost: done.Lost})
+}
+
 // writeCampaign answers with a campaign, with the gate's counters.
 func (s *Server) writeCampaign(w http.ResponseWriter, r *http.Request, status int, kept ledger.Status) error {
 	c, err := s.counted(r.Context(), kept)

@@ -34,6 +34,7 @@ const (
 	letterSettled  code = "letter_settled"
 	letterRefused  code = "letter_refused"
 	alreadyServed  code = "already_served"
+	noGate         code = "no_gate"
 
 	stale            code = "stale_version"
 	bodyTooLarge     code = "body_too_large"
@@ -58,7 +59,7 @@ var statuses = statusesOf(map[int][]code{
 	http.StatusForbidden:             {roleForbidden, crossSite, notLoopback},
 	http.StatusNotFound:              {notFoundCode},
 	http.StatusMethodNotAllowed:      {methodNotAllowed},
-	http.StatusConflict:              {campaignExists, belowInForce, campaignClosed, alreadyVoided, letterSettled, letterRefused, alreadyServed},
+	http.StatusConflict:              {campaignExists, belowInForce, campaignClosed, alreadyVoided, letterSettled, letterRefused, alreadyServed, noGate},
 	http.StatusPreconditionFailed:    {stale},
 	http.StatusRequestEntityTooLarge: {bodyTooLarge},
 	http.StatusUnsupportedMediaType:  {unsupportedMedia},

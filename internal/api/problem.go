@@ -10,6 +10,7 @@ import (
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/operate"
 )
 
 // Header values that every answer shares. They are never written to.
@@ -78,6 +79,10 @@ func problemOf(err error) *client.Problem {
 		return newProblem(alreadyVoided, firstcome.ErrAlreadyVoided.Error())
 	case errors.Is(err, firstcome.ErrResolvedLetter):
 		return newProblem(letterSettled, firstcome.ErrResolvedLetter.Error())
+	case errors.Is(err, operate.ErrNoRemoteGate):
+		return newProblem(noGate, operate.ErrNoRemoteGate.Error())
+	case errors.Is(err, flow.ErrRetired):
+		return newProblem(noGate, flow.ErrRetired.Error())
 	case errors.Is(err, flow.ErrRefused):
 		return newProblem(letterRefused, err.Error())
 	case errors.Is(err, firstcome.ErrStale):
@@ -98,6 +103,10 @@ func problemOf(err error) *client.Problem {
 		return unavailable(notRecorded, "the claim was decided, and its coupon not recorded in time. Ask again: it is safe")
 	case errors.Is(err, flow.ErrUnrecorded):
 		return unavailable(unrecorded, "the coupon was issued and the ledger did not take it: an operator has to look at it. Ask again: it is safe")
+	case errors.Is(err, flow.ErrUnverified), errors.Is(err, flow.ErrRebuilding):
+		return unavailable(busy, "the gate is being rebuilt from the ledger, and nothing was decided. Ask again: it is safe")
+	case errors.Is(err, flow.ErrOutdone):
+		return unavailable(busy, "another node is rebuilding this gate. Read the campaign to see when it is done")
 	case errors.Is(err, firstcome.ErrBusy):
 		return unavailable(busy, "too many claims are waiting, and this one was not decided. Ask again: it is safe")
 	}

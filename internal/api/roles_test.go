@@ -36,6 +36,7 @@ var surface = []struct {
 	{operation: "POST /v1/campaigns/{id}/pause", status: runs(200)},
 	{operation: "POST /v1/campaigns/{id}/resume", status: runs(200)},
 	{operation: "POST /v1/campaigns/{id}/close", status: runs(200)},
+	{operation: "POST /v1/campaigns/{id}/rebuild", status: runs(409)},
 	{operation: "GET /v1/campaigns/{id}/changes", status: runs(200), ids: "ww------"},
 	{operation: "GET /v1/campaigns/{id}/ledger", status: [8]int{200, 200, 200, 200, 403, 403, 403, 401}},
 	{operation: "POST /v1/campaigns/{id}/claims", body: `{"user_id":"user-4711"}`, status: [8]int{200, 200, 403, 403, 200, 200, 404, 401}, ids: "ww--ww--"},

@@ -102,7 +102,7 @@ func (s *shop) wire(config api.Config) {
 	if s.far != nil {
 		over := &flow.Over{RemoteGate: s.far, Book: s.ledger.Ledger}
 		config.Gate, config.Places = s.far, over
-		config.Operator = operate.NewRemote(s.ledger, s.issuer, s.claims, flow.NewChanger(s.ledger, over, nil), s.far)
+		config.Operator = operate.NewRemote(s.ledger, s.issuer, s.claims, flow.NewChanger(s.ledger, over, nil), s.far, nil)
 	}
 	s.server = api.New(config)
 }

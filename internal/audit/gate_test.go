@@ -72,8 +72,9 @@ func atRest() *remote {
 	s.runs = append(s.runs, audit.Run{Position: 5, Count: 1, Number: 4, Kind: firstcome.CouponIssued})
 	s.campaign.Remote, s.campaign.Drained, s.campaign.Epoch = true, 9, 2
 	s.campaign.OpenedAt, s.campaign.SoldOutAt = time.Time{}, time.Time{} // its gate keeps them
+	s.turn(firstcome.ChangeRebuild, at(5))
 	s.issueAs(9, "i")
-	s.state = audit.GateState{Version: 2, Epoch: 2, InForce: 6, LastNumber: 10}
+	s.state = audit.GateState{Version: 3, Epoch: 2, InForce: 6, LastNumber: 10}
 	s.state.OpenedAt, s.state.SoldOutAt = at(0), at(9)
 	s.holders = map[firstcome.UserID]int64{"a": 1, "c": 3, "b": 4, "e": 5, "i": 9, "j": 10}
 	s.journal = []firstcome.Coupon{{Campaign: "c", Number: 9, User: "i", IssuedAt: at(8)}, {Campaign: "c", Number: 10, User: "j", IssuedAt: at(9)}}
@@ -125,6 +126,7 @@ func TestEveryBreachOfTheNumbersOfARemoteGateIsFound(t *testing.T) {
 		promise []string
 		text    string
 	}{
+		"a rebuild that nobody knows of": {func(s *remote) { s.turn(firstcome.ChangeRebuild, at(10)) }, []string{"changes"}, "the epoch is 2, and the gate was rebuilt 2 times"},
 		"a number is nothing":            {func(s *remote) { s.letters = nil }, []string{"P4"}, "the numbers 5 to 5 are missing"},
 		"lost ones are nothing":          {func(s *remote) { s.lost = nil }, []string{"P4"}, "the numbers 6 to 8 are missing"},
 		"drained above what there is":    {func(s *remote) { s.campaign.Drained = 11 }, []string{"P4"}, "the numbers 10 to 11 are missing"},
@@ -189,7 +191,7 @@ func TestEveryBreachBetweenGateAndLedgerIsFound(t *testing.T) {
 		"numbers that come again":    {func(s *remote) { s.state.LastNumber = 9 }, []string{"P4"}, "would give those up to 10 again"},
 		"more than the quantity":     {func(s *remote) { s.campaign.Quantity = 5 }, []string{"P1"}, "6 coupons are in force at the gate"},
 		"a wrong counter":            {func(s *remote) { s.state.InForce = 5 }, []string{"counters"}, "the gate counts 5"},
-		"another version":            {func(s *remote) { s.state.Version = 3 }, []string{"counters"}, "the gate is at change 3"},
+		"another version":            {func(s *remote) { s.state.Version = 4 }, []string{"counters"}, "the gate is at change 4"},
 		"open before it was":         {func(s *remote) { s.state.OpenedAt = at(1) }, []string{"counters"}, "opened at 2026-12-24T10:00:01.000000Z, and number 1"},
 		"never open":                 {func(s *remote) { s.state.OpenedAt = time.Time{} }, []string{"counters"}, "opened at no instant, and number 1"},
 		"sold out before it was":     {func(s *remote) { s.state.SoldOutAt = at(8) }, []string{"counters"}, "sold out since 2026-12-24T10:00:08.000000Z"},
@@ -233,7 +235,7 @@ func TestAGateInUseHasNoBreach(t *testing.T) {
 	}
 	// A void that has not reached the gate yet.
 	s.coupons[0].VoidedAt = opening.Add(time.Minute)
-	s.campaign.Version = 3
+	s.campaign.Version = 4
 	if report := gateOf(t, s); report.Breaches.Total != 0 || !report.Moving {
 		t.Errorf("with a change on its way: %+v", report)
 	}

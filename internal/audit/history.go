@@ -45,6 +45,7 @@ type history struct {
 	terms          []termsFrom // in the order of their versions, without refused ones
 	effective      int         // index of those in force; of a lower quantity, once the gate has taken it
 	paused, closed bool
+	rebuilds       int64
 	closedAt       time.Time
 	spans          []span
 	voids          []int32 // indexes of changes by number
@@ -100,6 +101,10 @@ func (h *history) take(c Change) {
 
 // turn pauses, resumes or closes. Each does so once.
 func (h *history) turn(c firstcome.Change) {
+	if c.Kind == firstcome.ChangeRebuild {
+		h.rebuilds++
+		return
+	}
 	was := [2]bool{h.paused, h.closed}
 	last := len(h.spans) - 1
 	if last >= 0 && h.spans[last].to.IsZero() {

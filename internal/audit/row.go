@@ -25,6 +25,9 @@ func (h *history) row() {
 	if !c.Remote && c.Epoch != 1 || c.Epoch < 1 {
 		h.add("changes", "the epoch is %d, and only a remote gate leaves the first one", c.Epoch)
 	}
+	if c.Remote && c.Epoch < 1+h.rebuilds {
+		h.add("changes", "the epoch is %d, and the gate was rebuilt %d times", c.Epoch, h.rebuilds)
+	}
 	h.rowOver()
 }
 

@@ -67,7 +67,7 @@ func openFar(t testing.TB, change ...func(*house)) *house {
 	h.issuer = flow.NewIssuer(h.gate, flow.Limits{})
 	over := &flow.Over{RemoteGate: h.gate, Book: h.ledger}
 	claims := &flow.Answerer{Issuer: h.issuer, Coupons: h.gate}
-	operator := operate.NewRemote(h.ledger, h.issuer, claims, flow.NewChanger(h.ledger, over, nil), h.gate)
+	operator := operate.NewRemote(h.ledger, h.issuer, claims, flow.NewChanger(h.ledger, over, nil), h.gate, nil)
 	lag := func(context.Context) ([]flow.Lag, error) { return nil, nil } // claim records
 	recorder := func() flow.RecorderStats { return flow.RecorderStats{Breaker: "closed"} }
 	h.config = console.Config{Places: over, Operator: operator, Gate: over, Journal: &console.Journal{Gate: "far away", Lag: lag, Recorder: recorder}}

@@ -33,6 +33,8 @@ type RetiredBook interface {
 type Over struct {
 	RemoteGate
 	Book RetiredBook
+	// Notice, if not nil, hears of each campaign of which the gate decides nothing until it is rebuilt.
+	Notice func(firstcome.CampaignID)
 }
 
 var _ RemoteGate = (*Over)(nil)
@@ -44,6 +46,9 @@ func either[T any](ctx context.Context, o *Over, id firstcome.CampaignID, gate, 
 		if _, not := o.Book.StateRetired(ctx, id); not == nil {
 			return ledger()
 		}
+	}
+	if o.Notice != nil && NeedsRebuild(err) {
+		o.Notice(id)
 	}
 	return answer, err
 }

@@ -100,7 +100,7 @@ func NewRecorder(source Source, keeper Keeper, limits RecorderLimits) *Recorder 
 
 // answers tells whether an error is the ledger's own answer, so that the ledger is well.
 func answers(err error) bool {
-	return errors.Is(err, ErrRefused) || errors.Is(err, ErrRowLocked) || errors.Is(err, firstcome.ErrGateMismatch)
+	return errors.Is(err, ErrRefused) || errors.Is(err, ErrRowLocked) || errors.Is(err, ErrRebuilding) || errors.Is(err, firstcome.ErrGateMismatch)
 }
 
 // Run records until ctx ends. A batch that is under way then comes again, here or
@@ -206,7 +206,7 @@ func (r *Recorder) record(ctx context.Context, b Batch) (Drained, error) {
 	}
 	drained, err = r.record(ctx, second)
 	return Drained{
-		Through: max(before.Through, drained.Through), Letters: append(before.Letters, drained.Letters...), Twice: before.Twice || drained.Twice,
+		Through: max(before.Through, drained.Through), Letters: append(before.Letters, drained.Letters...), Twice: before.Twice || drained.Twice, Lost: before.Lost + drained.Lost, Grant: drained.Grant,
 	}, err
 }
 

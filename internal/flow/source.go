@@ -20,7 +20,7 @@ type Source interface {
 
 // A Sink returns nil only when all of a batch is durable in the ledger, as coupons or
 // as dead letters. Taking a batch twice is the same as taking it once. After an error the source gives it again.
-// firstcome.ErrGateMismatch says that another node has to take the batch, ErrRowLocked that
+// firstcome.ErrGateMismatch says that another node has to take the batch, ErrRowLocked and ErrRebuilding that
 // nobody can at present.
 type Sink func(ctx context.Context, b Batch) (Drained, error)
 
@@ -38,6 +38,7 @@ type Revision struct {
 type Batch struct {
 	Campaign firstcome.CampaignID
 	Epoch    int64              // in which the gate issued the coupons
+	Attempt  int64              // the rebuild of the gate that hands it out; 0: none
 	Marker   string             // of the campaign that issued them: see firstcome.Change; empty: not said
 	Coupons  []firstcome.Coupon // in number order; Recorded is false
 	Line     LineReport
@@ -59,12 +60,25 @@ type Drained struct {
 	Letters []firstcome.Coupon
 	// Twice tells that the ledger has another coupon under a number of Letters: the gate gave it twice.
 	Twice bool
+	// Lost is how many coupons of the batch are of an earlier epoch and have numbers that a rebuild said to be lost. The ledger
+	// does not have them and never takes them.
+	Lost int64
+	Grant
+}
+
+// A Grant says how far a gate may go in an epoch. A gate takes no other epoch's.
+type Grant struct {
+	Epoch   int64
+	Ceiling int64 // the highest number that the gate may give
 }
 
 // ErrRowLocked says that somebody has kept a campaign's row in the ledger, or another row that
 // it needs, locked for longer than a call waits. The ledger is well: only that campaign is in
 // trouble, while the row stays locked.
 var ErrRowLocked = errors.New("somebody else keeps it locked in the ledger")
+
+// ErrRebuilding says that a campaign's gate is rebuilt, and that only whoever rebuilds it may record new coupons.
+var ErrRebuilding = errors.New("its gate is being rebuilt")
 
 // ErrRefused says that the ledger will never take part of what it was given, so
 // giving it the same again is of no use.

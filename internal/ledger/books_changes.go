@@ -17,10 +17,13 @@ const nothing = "{}"
 // logDetail returns what the audit log says of a change with this payload. before is the payload of the
 // previous terms, empty if the change creates the campaign. The audit expects the same detail.
 func logDetail(kind firstcome.ChangeKind, before, payload string) string {
-	if kind != firstcome.ChangeTerms {
-		return nothing
+	switch kind {
+	case firstcome.ChangeTerms:
+		return termsDetail(cmp.Or(before, "null"), payload)
+	case firstcome.ChangeRebuild:
+		return payload
 	}
-	return termsDetail(cmp.Or(before, "null"), payload)
+	return nothing
 }
 
 func (b *Books) changes(ctx context.Context, id firstcome.CampaignID, each func(audit.Change)) error {

@@ -36,10 +36,10 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 			return err
 		}
 		_, err = t.change(`INSERT INTO campaigns
-			(id, quantity, opens_at, closes_at, version, terms_version, applied, gate, epoch, secret, decided_at, created_at, sold_out_at, pace, standby)
-			VALUES (?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			(id, quantity, opens_at, closes_at, version, terms_version, applied, gate, epoch, ceiling, secret, decided_at, created_at, sold_out_at, pace, standby)
+			VALUES (?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			id, quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt),
-			l.appliedAt(1), l.gate, firstEpoch, l.fingerprint, now.UnixMicro(), now.UnixMicro(),
+			l.appliedAt(1), l.gate, firstEpoch, l.grant(&stock{Campaign: firstcome.Campaign{Terms: terms}}), l.fingerprint, now.UnixMicro(), now.UnixMicro(),
 			micros(l.soldOutAt(stock{}, terms, now)), paceColumn(terms.Pace), terms.Standby)
 		if err != nil {
 			return err
@@ -96,7 +96,9 @@ func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func
 		return 0, err
 	}
 	s.coolReturned(terms, l.decidesAt(s))
-	made, err := l.addChange(t, s, firstcome.ChangeTerms, payload)
+	raised := s
+	raised.Quantity = max(s.Quantity, terms.Quantity)
+	made, err := l.addChange(t, raised, firstcome.ChangeTerms, payload)
 	if err != nil {
 		return 0, err
 	}

@@ -20,16 +20,16 @@ func (l *Ledger) appliedAt(v int64) int64 {
 	return v
 }
 
-// addChange adds the next numbered change to a campaign in the state s. With a remote gate the change is
-// pending from then on.
+// addChange adds the next numbered change to a campaign in the state s, in which more may be issued already by the change. With a
+// remote gate the change is pending from then on.
 func (l *Ledger) addChange(t *tx, s stock, kind firstcome.ChangeKind, payload string) (firstcome.Change, error) {
 	made := firstcome.Change{Campaign: s.ID, Version: s.Version + 1, Kind: kind, At: l.decidesAt(s)}
 	if err := t.insertChange(s.ID, made.Version, kind, payload, made.At); err != nil {
 		return made, err
 	}
-	_, err := t.change(`UPDATE campaigns SET version = ?, applied = ?, decided_at = ?,
+	_, err := t.change(`UPDATE campaigns SET version = ?, applied = ?, ceiling = ?, decided_at = ?,
 		cooling = ?, cooling_until = ?, was_opens_at = ?, was_closes_at = ?, was_sold_out = ? WHERE id = ?`,
-		made.Version, l.appliedAt(made.Version), made.At.UnixMicro(),
+		made.Version, l.appliedAt(made.Version), l.grant(&s), made.At.UnixMicro(),
 		s.cooling.coupons, s.cooling.until.UnixMicro(), micros(s.cooling.opensAt), micros(s.cooling.closesAt), s.cooling.soldOut, string(s.ID))
 	return made, err
 }
@@ -64,7 +64,7 @@ const maxPending = 1000
 // campaign of another gate is an error: see Decides. Changes that cannot be read are an error, too; Pending returns it
 // together with the changes that it could read.
 func (l *Ledger) Pending(ctx context.Context, id firstcome.CampaignID) ([]firstcome.Change, error) {
-	query := `SELECT h.campaign_id, h.version, h.kind, h.payload, h.changed_at, c.epoch, c.created_at, c.gate, c.secret
+	query := `SELECT h.campaign_id, h.version, h.kind, h.payload, h.changed_at, c.epoch, c.ceiling, c.created_at, c.gate, c.secret
 		FROM campaigns c JOIN changes h ON h.campaign_id = c.id AND h.version > c.applied
 		WHERE c.applied < c.version AND `
 	which, args := `c.gate = ? AND c.secret = ?`, []any{l.gate, l.fingerprint}
@@ -78,7 +78,7 @@ func (l *Ledger) Pending(ctx context.Context, id firstcome.CampaignID) ([]firstc
 		var c firstcome.Change
 		var payload, gate, secret string
 		var at, epoch, createdAt int64
-		err := take(&c.Campaign, &c.Version, &c.Kind, &payload, &at, &epoch, &createdAt, &gate, &secret)
+		err := take(&c.Campaign, &c.Version, &c.Kind, &payload, &at, &epoch, &c.Ceiling, &createdAt, &gate, &secret)
 		if err == nil {
 			err = l.decides(gate, secret)
 		}

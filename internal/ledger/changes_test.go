@@ -21,7 +21,7 @@ func TestACampaignOfARemoteGateIsMadeThereByItsFirstChange(t *testing.T) {
 		create(t, s.a.Ledger, "c", 5)
 		c := status(t, s.a.Ledger)
 		same(t, "version, applied, epoch, gate", []any{int64(1), int64(0), int64(1), "redis:test"}, []any{c.Version, c.Applied, c.Epoch, c.Gate})
-		first := firstcome.Change{Campaign: "c", Version: 1, Kind: "terms", Epoch: 1, At: c.CreatedAt, Marker: c.Marker, Terms: c.Terms}
+		first := firstcome.Change{Campaign: "c", Version: 1, Kind: "terms", Epoch: 1, At: c.CreatedAt, Marker: c.Marker, Ceiling: 5, Terms: c.Terms}
 		same(t, "the change", first, s.pending())
 		if _, err := s.b.Switch(t.Context(), "test", "c", 0, ledger.Pause); !errors.Is(err, firstcome.ErrPending) {
 			t.Errorf("a second change before the first is there: %v", err)

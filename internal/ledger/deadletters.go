@@ -115,6 +115,9 @@ func (l *Ledger) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Dra
 func (l *Ledger) bury(t *tx, b flow.Batch, cause string) (flow.Drained, error) {
 	r, err := l.recordingOf(t, b)
 	known := !errors.Is(err, firstcome.ErrNoCampaign)
+	if err == nil {
+		err = r.fence()
+	}
 	if err != nil && known {
 		return flow.Drained{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // count finds how far the campaign is drained now, and updates the campaign's row if anything changed.
@@ -27,12 +28,13 @@ func (r *recording) count() error {
 	if after.drained, err = r.through(after.lastNumber); err != nil {
 		return err
 	}
-	r.Through = after.drained
-	if len(r.fresh) == 0 && after.drained == r.drained && after.lastNumber == r.lastNumber {
+	after.ceiling = r.ledger.grant(&after)
+	r.Through, r.Grant = after.drained, flow.Grant{Epoch: r.epoch, Ceiling: after.ceiling}
+	if len(r.fresh) == 0 && after.drained == r.drained && after.lastNumber == r.lastNumber && after.ceiling == r.ceiling {
 		return nil
 	}
-	_, err = r.change(`UPDATE campaigns SET in_force = ?, issued = ?, last_number = ?, position = ?, drained_through = ?, decided_at = ? WHERE id = ?`,
-		after.inForce, after.issued, after.lastNumber, after.position, after.drained, after.decidedAt.UnixMicro(), string(r.ID))
+	_, err = r.change(`UPDATE campaigns SET in_force = ?, issued = ?, last_number = ?, position = ?, drained_through = ?, ceiling = ?, decided_at = ? WHERE id = ?`,
+		after.inForce, after.issued, after.lastNumber, after.position, after.drained, after.ceiling, after.decidedAt.UnixMicro(), string(r.ID))
 	return err
 }
 

@@ -49,6 +49,7 @@ type Ledger struct {
 	secret      firstcome.Secret
 	clock       func() time.Time // nil: the database server's
 	maxLine     int64            // people in line of a campaign
+	backlog     int64            // see grant
 	gate        string           // the name of this node's gate: gateKind, or that of a remote one
 	jobs        chan *job
 	existing    *lru.Cache[firstcome.CampaignID, struct{}] // campaigns that this node has seen
@@ -78,6 +79,9 @@ type Options struct {
 	Clock func() time.Time
 	// MaxLine is how many people may be in line of a campaign; 0: DefaultMaxLine.
 	MaxLine int64
+	// Backlog is how many numbers a gate beside the ledger may give beyond the highest in the ledger; 0: 1,000,000,
+	// negative: about 10^12.
+	Backlog int64
 	// OnCommit, if not nil, is told of each transaction.
 	OnCommit func(jobs int, took time.Duration, err error)
 }
@@ -185,7 +189,7 @@ func newLedger(d *dialect, o Options) *Ledger {
 	}
 	return &Ledger{
 		dialect: d, read: read, conclude: conclude, existing: existing,
-		secret: o.Secret, clock: o.Clock, maxLine: cmp.Or(o.MaxLine, DefaultMaxLine), gate: cmp.Or(o.Gate, gateKind), onCommit: o.OnCommit,
+		secret: o.Secret, clock: o.Clock, maxLine: cmp.Or(o.MaxLine, DefaultMaxLine), backlog: backlogOf(o.Backlog), gate: cmp.Or(o.Gate, gateKind), onCommit: o.OnCommit,
 		jobs:    make(chan *job, maxJobs),
 		waiters: map[firstcome.CampaignID]map[chan struct{}]bool{},
 		done:    make(chan struct{}),

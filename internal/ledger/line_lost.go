@@ -32,6 +32,11 @@ func (t *tx) loseLine(s *stock, now time.Time) error {
 	case err != nil && !errors.Is(err, sql.ErrNoRows):
 		return err
 	}
+	return t.loseGeneration(s, now)
+}
+
+// loseGeneration ends a generation that its gate has lost.
+func (t *tx) loseGeneration(s *stock, now time.Time) error {
 	if err := t.insertPast(pastLine{s.ID, s.line, reasonLost, now.UnixMicro()}); err != nil {
 		return err
 	}

@@ -8,6 +8,9 @@ import (
 // lines notes what the batch says of a remote gate's line: the generations that ended and the ledger lacks, and the
 // line's counters, if they are later than those in the row. Who joined or left since is not in the ledger.
 func (r *recording) lines() error {
+	if r.epochGiven != r.epoch { // a rebuild ended that gate's line
+		return nil
+	}
 	for _, p := range r.report.Past {
 		if err := r.addPast(p); err != nil {
 			return err

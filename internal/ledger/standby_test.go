@@ -56,6 +56,15 @@ var concludes = map[string][]any{
 	"Active":         {},
 	"AddKey":         {"test", firstcome.Key{ID: "k", Name: "k", Role: firstcome.Admin}},
 	"Applied":        {firstcome.Change{Campaign: "c", Version: 1}, false},
+	"BeginRebuild":   {"test", firstcome.CampaignID("c"), int64(0)},
+	"DurableRun":     {"run"},
+	"FinishRebuild":  {flow.Rebuild{Campaign: "c", Attempt: 1}, flow.Mark{}, flow.Frozen{}},
+	"GoesOn":         {flow.Rebuild{Campaign: "c", Attempt: 1}},
+	"LostBefore":     {firstcome.CampaignID("c"), int64(2)},
+	"Numbered":       {"c", int64(0), func(int64) {}},
+	"Refills":        {firstcome.CampaignID("c"), func(firstcome.Coupon) error { return nil }},
+	"SeeRun":         {flow.Run{ID: "run"}},
+	"Standard":       {firstcome.CampaignID("c"), int64(1)},
 	"Bury":           {flow.Batch{Campaign: "c", Garbage: []flow.Garbage{{Source: "s", Payload: "p"}}}, ""},
 	"Campaign":       {"c"},
 	"Claim":          {"c", users("a")},
@@ -151,7 +160,7 @@ func isAnswer(err error) bool {
 	for _, answer := range []error{
 		firstcome.ErrNoCampaign, firstcome.ErrNoCoupon, firstcome.ErrNoDeadLetter, ledger.ErrNoKey, firstcome.ErrCampaignExists, firstcome.ErrStale,
 		firstcome.ErrClosed, firstcome.ErrPending, firstcome.ErrNotRecorded, firstcome.ErrGateMismatch, flow.ErrRefused, flow.ErrLost, flow.ErrGap,
-		firstcome.ErrNoTicket, firstcome.ErrServed,
+		firstcome.ErrNoTicket, firstcome.ErrServed, flow.ErrOutdone, ledger.ErrUnnamedGate,
 	} {
 		if errors.Is(err, answer) {
 			return true

@@ -38,7 +38,9 @@ func (l *Ledger) void(t *tx, s stock, actor string, number int64, reason string)
 		return c, err
 	}
 	s.coolVoided()
-	made, err := l.addChange(t, s, firstcome.ChangeVoid, voidPayload(number, c.User))
+	after := s
+	after.inForce--
+	made, err := l.addChange(t, after, firstcome.ChangeVoid, voidPayload(number, c.User))
 	if err != nil {
 		return c, err
 	}
@@ -48,7 +50,7 @@ func (l *Ledger) void(t *tx, s stock, actor string, number int64, reason string)
 	if err != nil {
 		return c, err
 	}
-	_, err = t.change(`UPDATE campaigns SET in_force = ?, position = ?, sold_out_at = NULL WHERE id = ?`, s.inForce-1, s.position+1, string(s.ID))
+	_, err = t.change(`UPDATE campaigns SET in_force = ?, position = ?, sold_out_at = NULL WHERE id = ?`, after.inForce, s.position+1, string(s.ID))
 	if err != nil {
 		return c, err
 	}

@@ -51,6 +51,11 @@ type Gate interface {
 	State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error)
 }
 
+// A Rebuilder makes a campaign's gate anew: see flow.Rebuilder.
+type Rebuilder interface {
+	Rebuild(ctx context.Context, actor string, id firstcome.CampaignID) (flow.Rebuilt, error)
+}
+
 // Claims answer direct issues: see flow.Answerer.
 type Claims interface {
 	Issue(ctx context.Context, actor string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
@@ -66,14 +71,15 @@ type Operator struct {
 	claims  Claims
 	changer *flow.Changer // nil: the ledger decides
 	gate    Gate
+	rebuild Rebuilder
 }
 
 // New returns the Operator of a node where the ledger decides.
 func New(l Ledger, i Issuer, c Claims) *Operator { return &Operator{ledger: l, issuer: i, claims: c} }
 
 // NewRemote returns the Operator of a node where a remote gate decides.
-func NewRemote(l Ledger, i Issuer, c Claims, to *flow.Changer, g Gate) *Operator {
-	return &Operator{ledger: l, issuer: i, claims: c, changer: to, gate: g}
+func NewRemote(l Ledger, i Issuer, c Claims, to *flow.Changer, g Gate, r Rebuilder) *Operator {
+	return &Operator{ledger: l, issuer: i, claims: c, changer: to, gate: g, rebuild: r}
 }
 
 // change changes a campaign; number makes the change in the ledger: see flow.Changer.Do. There is no other way.
@@ -108,6 +114,21 @@ func (o *Operator) SetTerms(ctx context.Context, actor string, id firstcome.Camp
 // Switch pauses, resumes or closes a campaign. If version is not 0, the campaign has to have it.
 func (o *Operator) Switch(ctx context.Context, actor string, id firstcome.CampaignID, version int64, to ledger.Switch) (ledger.Status, error) {
 	return o.changed(ctx, id, func() (int64, error) { return o.ledger.Switch(ctx, actor, id, version, to) })
+}
+
+// ErrNoRemoteGate says that the ledger decides, so there is no gate to rebuild.
+var ErrNoRemoteGate = errors.New("the ledger decides the claims of this node's campaigns, so there is no gate to rebuild")
+
+// Rebuild makes a campaign's gate anew from what the ledger has: see flow.Rebuilder.
+func (o *Operator) Rebuild(ctx context.Context, actor string, id firstcome.CampaignID) (done flow.Rebuilt, err error) {
+	if o.rebuild == nil {
+		return done, ErrNoRemoteGate
+	}
+	err = o.issuer.Change(id, func() error {
+		done, err = o.rebuild.Rebuild(ctx, actor, id)
+		return err
+	})
+	return done, err
 }
 
 // Issue asks for a coupon for each of users, in order and without another claim in between, past the waiting line: see flow.Answerer.

@@ -83,6 +83,17 @@ func (m *Monitor) Alarm(id firstcome.CampaignID, err error) {
 	m.log.Error("the journal needs a look", about...)
 }
 
+// Rebuilt logs the end of a rebuild of a campaign's gate.
+func (m *Monitor) Rebuilt(r flow.Rebuilt) {
+	switch {
+	case errors.Is(r.Err, flow.ErrOutdone):
+	case r.Err != nil:
+		m.Warn("a gate was not rebuilt, and it will be tried again", "campaign", r.Campaign, "err", r.Err)
+	default:
+		m.log.Warn("a gate was rebuilt from the ledger", "campaign", r.Campaign, "epoch", r.Epoch, "lost_numbers", r.Lost, "took", r.Took, "why", r.Why)
+	}
+}
+
 // Record is flow.RecorderLimits.OnRecord.
 func (m *Monitor) Record(one flow.Recording) {
 	m.record.Observe(one.Took.Seconds())
@@ -96,9 +107,10 @@ func (m *Monitor) Record(one flow.Recording) {
 
 // A Gate has the parts that a Monitor watches if there is a gate beside the ledger.
 type Gate struct {
-	Name    string // the name that campaigns have for the gate
-	Changer *flow.Changer
-	Retirer *flow.Retirer
+	Name      string // the name that campaigns have for the gate
+	Changer   *flow.Changer
+	Retirer   *flow.Retirer
+	Rebuilder *flow.Rebuilder
 	// Lag returns, for each of these campaigns with unrecorded coupons, how far the ledger
 	// is behind the gate.
 	Lag func(context.Context, []flow.Revision) ([]flow.Lag, error)
@@ -116,6 +128,7 @@ func (m *Monitor) WatchGate(g Gate) {
 	m.registry.MustRegister(m.failures)
 	m.watchChanger(g.Changer)
 	m.watchRetirer(g.Retirer)
+	m.watchRebuilder(g.Rebuilder)
 	m.watchBacklog(g.Lag, journal)
 	if g.Waiter != nil {
 		m.registry.MustRegister(gaugeFunc("firstcome_unrecorded_claims", "Claims that are decided and wait until they are recorded.", func() int64 { return int64(g.Waiter.Waiting()) }))
@@ -155,6 +168,18 @@ func (m *Monitor) watchRetirer(r *flow.Retirer) {
 		"forgotten": func() int64 { return r.Stats().Forgotten },
 		"failed":    func() int64 { return r.Stats().Failed },
 	})
+}
+
+func (m *Monitor) watchRebuilder(r *flow.Rebuilder) {
+	m.results("firstcome_gate_rebuilds_total", "Campaigns that this node verified or rebuilt after the gate's server restarted, was replaced or lost keys, and attempts that failed.", map[string]func() int64{
+		"verified": func() int64 { return r.Stats().Verified },
+		"rebuilt":  func() int64 { return r.Stats().Finished },
+		"failed":   func() int64 { return r.Stats().Failed },
+	})
+	m.registry.MustRegister(
+		counterFunc("firstcome_lost_numbers_total", "Numbers that a gate may have given, and that were lost in rebuilds by this node.", func() int64 { return r.Stats().Lost }),
+		gaugeFunc("firstcome_gate_broken_campaigns", "Campaigns of which the gate decides nothing until it is rebuilt, as this node knows.", func() int64 { return int64(r.Stats().Broken) }),
+	)
 }
 
 // results registers a counter with a series for each result.

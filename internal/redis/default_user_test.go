@@ -61,6 +61,7 @@ func TestARestartLosesNothingWithTheSafeLineOfTheDefaultUserAndEverythingWithout
 				t.Errorf("after the restart the campaign is %+v, %v, and was %+v", after, err, before)
 			case kept:
 				s := &shop{t: t, gate: open(t, at), client: connect(t, at)}
+				stage.Must(t, s.gate.Trust(t.Context(), "c"))
 				s.want(s.gate, crowd(9, 2), "already_issued:10", "issued:11")
 			}
 		})

@@ -22,12 +22,19 @@ func (g *Gate) Settle(ctx context.Context, id firstcome.CampaignID, marker strin
 	k := keysOf(id, cmp.Or(marker, unmarked))
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	args := make([]string, 0, 5+2*len(drained.Letters)+len(entries))
-	args = append(args, group, g.drainedChannel(), k.tag, strconv.FormatInt(drained.Through, 10), strconv.Itoa(len(drained.Letters)))
+	epoch := "" // whoever is no ledger does not say it
+	if drained.Epoch > 0 {
+		epoch = whole10(drained.Epoch)
+	}
+	args := make([]string, 0, 7+2*len(drained.Letters)+len(entries))
+	args = append(args, group, g.drainedChannel(), k.tag, whole10(drained.Through), epoch, whole10(min(drained.Ceiling, unlimited)), strconv.Itoa(len(drained.Letters)))
 	for _, c := range drained.Letters {
 		args = append(args, string(c.User), strconv.FormatInt(c.Number, 10))
 	}
 	word, parts, err := g.run(ctx, g.settle, k, append(args, entries...)...)
+	if err == nil && word == "other" {
+		return drained.Through, nil // the entries went with their epoch
+	}
 	if err == nil && len(parts) != 1 {
 		err = fmt.Errorf("the settle script answered %q and %d parts", word, len(parts))
 	}

@@ -1,6 +1,12 @@
 package redis
 
-import "github.com/firstcome/firstcome"
+import (
+	"context"
+
+	"github.com/redis/rueidis"
+
+	"github.com/firstcome/firstcome"
+)
 
 // Keys returns the keys of the campaign with a marker, empty for none, in the order in which the scripts take them.
 func Keys(id firstcome.CampaignID, marker string) []string {
@@ -8,4 +14,15 @@ func Keys(id firstcome.CampaignID, marker string) []string {
 		marker = unmarked
 	}
 	return keysOf(id, marker).all()
+}
+
+// Trust has the gate decide claims of a campaign again after its server restarted or the campaign moved to another one. Only a rebuild
+// may do so elsewhere: it stands for one where a test has no ledger.
+func (g *Gate) Trust(ctx context.Context, id firstcome.CampaignID) error {
+	k, err := g.keysOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	_, _, err = g.run(ctx, rueidis.NewLuaScript(prelude+`redis.call('HSET', campaign_key, 'run_id', run_id()) return {'trusted'}`), k)
+	return err
 }

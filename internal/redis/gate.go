@@ -71,7 +71,8 @@ type Gate struct {
 	instance string
 	warnings []string
 
-	claim, apply, settle, has, look, place, forget *rueidis.Lua
+	claim, apply, settle, has, look, place, forget  *rueidis.Lua
+	standing, freeze, switchScript, stopped, verify *rueidis.Lua // of a rebuild
 
 	keyring keyring
 	lag     schedule // of Lag
@@ -124,6 +125,8 @@ func (g *Gate) run(ctx context.Context, script *rueidis.Lua, k *keys, args ...st
 	switch word {
 	case "absent":
 		return "", nil, g.missing(ctx, k)
+	case "unverified":
+		return "", nil, errUnverified
 	case "newer":
 		of, _ := answer[1].ToString()
 		return "", nil, newer(of)

@@ -44,7 +44,7 @@ func (g *Gate) applyUntil(ctx context.Context, change firstcome.Change, until ti
 	}
 	args := append([]string{
 		g.clock(), strconv.FormatInt(coolFor.Microseconds(), 10), strconv.FormatInt(change.Version, 10), string(change.Kind),
-	}, detail(change, until)...)
+	}, append(detail(change, until), ceilingArg(change.Ceiling))...)
 	return g.run(ctx, g.apply, k, args...)
 }
 

@@ -154,6 +154,9 @@ func (g *Gate) noCoupon(ctx context.Context, k *keys) error {
 	case gone:
 		return errPart
 	}
+	if err := g.stands(ctx, k); err != nil {
+		return err
+	}
 	return firstcome.ErrNoCoupon
 }
 
@@ -183,6 +186,13 @@ func (g *Gate) state(ctx context.Context, id firstcome.CampaignID) (s flow.GateS
 	lost, err := g.partGone(ctx, k, parts{version: n[0], inForce: n[2], lastNumber: n[4], drained: n[5]})
 	if err != nil {
 		return s, err
+	}
+	if g.standing != nil && !lost { // who inspects may not run it
+		if err := g.stands(ctx, k); errors.Is(err, flow.ErrUnverified) {
+			lost = true
+		} else if err != nil {
+			return s, err
+		}
 	}
 	if decidedAt := time.UnixMicro(n[6]).UTC(); now.Before(decidedAt) {
 		now = decidedAt

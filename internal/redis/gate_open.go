@@ -16,7 +16,7 @@ import (
 // Rights are what a Redis user needs, as ACL SETUSER spells them; the last three are
 // for a cluster and for a primary that Sentinel names. Before Redis 7 a new user may
 // use every channel, and naming one in addition is an error.
-const Rights = "~firstcome:* resetchannels &firstcome:* +@connection +eval +evalsha +info +time +get +set +unlink " +
+const Rights = "~firstcome:* resetchannels &firstcome:* +@connection +eval +evalsha +info +time +get +set +unlink +rename " +
 	"+hset +hget +hmget +hlen +hdel +hscan +publish +subscribe +unsubscribe " +
 	"+xadd +xlen +xrange +xdel +xtrim +xack +xgroup +xreadgroup +xautoclaim +xclaim " +
 	"+cluster|slots +cluster|shards +role"
@@ -46,6 +46,8 @@ func Open(ctx context.Context, options Options) (*Gate, error) {
 		client: client, options: options,
 		claim: aboutLine(claimScript), apply: aboutLine(applyScript), settle: aboutCampaign(settleScript),
 		has: aboutCampaign(hasScript), look: aboutCampaign(lookScript), place: aboutLine(placeScript), forget: aboutCampaign(forgetScript),
+		standing: aboutLine(standingScript), freeze: aboutCampaign(freezeScript), switchScript: aboutCampaign(switchScript),
+		stopped: aboutCampaign(stoppedScript), verify: aboutCampaign(verifyScript),
 		keyring: newKeyring(), lag: schedule{slow: defaultSlow},
 	}
 	if err := g.check(ctx); err != nil {

@@ -178,3 +178,11 @@ func readTicket(entry string) (generation, ticket int64) {
 	copy(padded[10:16], entry[6:ticketBytes])
 	return int64(binary.BigEndian.Uint64(padded[:8])), int64(binary.BigEndian.Uint64(padded[8:]))
 }
+
+// ticketEntry is what readTicket reads.
+func ticketEntry(generation, ticket int64) []byte {
+	var padded [2 * 8]byte
+	binary.BigEndian.PutUint64(padded[:8], uint64(generation))
+	binary.BigEndian.PutUint64(padded[8:], uint64(ticket))
+	return append(padded[2:8:8], padded[10:16]...)
+}

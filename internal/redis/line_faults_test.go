@@ -104,6 +104,7 @@ func TestF71ALineOutlivesARedisThatIsKilled(t *testing.T) {
 		stage.Must(t, server.Kill())
 		<-ended
 		stage.Must(t, server.Restart(t.Context()))
+		stage.Await(t, "Redis", nil, func() error { return s.gate.Trust(t.Context(), "c") })
 		stage.Await(t, "a service", nil, func() error { return stage.Err(s.gate.Serve(t.Context(), "c", 1)) })
 	}
 	serveAll(t, s.gate)

@@ -22,6 +22,16 @@ var (
 	applyScript string
 	//go:embed lua/settle.lua
 	settleScript string
+	//go:embed lua/freeze.lua
+	freezeScript string
+	//go:embed lua/switch.lua
+	switchScript string
+	//go:embed lua/standing.lua
+	standingScript string
+	//go:embed lua/verify.lua
+	verifyScript string
+	//go:embed lua/stopped.lua
+	stoppedScript string
 	//go:embed lua/forget.lua
 	forgetScript string
 	//go:embed lua/has.lua

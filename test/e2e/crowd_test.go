@@ -160,6 +160,11 @@ func (c *crowd) wereTrue(p *process) {
 		return nil
 	})
 	stage.Must(p.t, err)
+	at, err := p.calls.LedgerState(p.t.Context(), c.campaign)
+	stage.Must(p.t, err)
+	for _, numbers := range at.Lost {
+		history.Lost = append(history.Lost, audit.Range{First: numbers.First, Count: numbers.Count})
+	}
 	found := audit.Answers(history)
 	for _, breach := range found.Shown {
 		p.t.Errorf("%s: %s", breach.Promise, breach.Text)

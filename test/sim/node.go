@@ -50,7 +50,7 @@ func (t *town) boot(name string) *node {
 	recorder := flow.NewRecorder(&Source{t.gate, at}, put(b.keeper, at, flow.Keeper(book)), flow.RecorderLimits{})
 	n.issuer = flow.NewIssuer(put(b.claims, at, flow.Gate(over)), flow.Limits{})
 	n.answerer = &flow.Answerer{Issuer: n.issuer, Coupons: over, Waiter: waiter, Terms: t.ledger.Terms, Wait: answerWait}
-	n.operator = operate.NewRemote(book, n.issuer, n.answerer, changer, gate)
+	n.operator = operate.NewRemote(book, n.issuer, n.answerer, changer, gate, nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	n.stop = cancel
 	for _, run := range []func(context.Context) error{waiter.Run, recorder.Run, changer.Run, n.issuer.Run} {

@@ -7,6 +7,7 @@
 --       9 the recorders' group, 10 until when, in microseconds, a new campaign may be made,
 --       or '' for not at all, 11 the pace, '' for none, 12 standby: 1 or 0
 --       of void: 5 number, 6 user
+--       The last one is the highest number that may be given from then on: see docs/adr/0034; '' for any
 -- Returns {word, …}
 --   'applied'   it is applied, now or before
 --   'refused'   the quantity was below what is in force, now or then: its version is used up
@@ -26,12 +27,12 @@
 local clock, cool_for, version, kind = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 
 local c, instead = campaign('quantity', 'opens_at', 'closes_at', 'in_force', 'decided_at', 'cooling', 'cooling_until',
-  'was_opens_at', 'was_closes_at', 'refused:' .. whole(version), 'last_number', 'drained_through', 'sold_out_at', 'closed', 'line', 'epoch', 'closed_at', 'was_sold_out')
+  'was_opens_at', 'was_closes_at', 'refused:' .. whole(version), 'last_number', 'drained_through', 'sold_out_at', 'closed', 'line', 'epoch', 'closed_at', 'was_sold_out', 'run_id', 'frozen', 'ceiling')
 if not c then return instead end
 local function new_line() return '1 0 0 0 0 0 ' .. ARGV[11] .. ' ' .. ARGV[12] end
 local holders = redis.call('HLEN', holders_key)
 local leftovers = holders + redis.call('XLEN', journal_key)
-local known = tonumber(c[19]) -- its version
+local known = tonumber(c[22]) -- its version
 
 local now = tonumber(clock)
 if not now then
@@ -50,11 +51,12 @@ if not known then
     'version', '1', 'terms_version', '1', 'quantity', ARGV[5], 'opens_at', ARGV[6], 'closes_at', ARGV[7],
     'paused', '0', 'closed', '0', 'in_force', '0', 'issued', '0', 'last_number', '0', 'drained_through', '0',
     'decided_at', whole(now), 'cooling', '0', 'cooling_until', '0', 'was_opens_at', '', 'was_closes_at', '',
-    'was_sold_out', '0', 'opened_at', '', 'sold_out_at', tonumber(ARGV[5]) == 0 and whole(now) or '', 'closed_at', '')
+    'run_id', run_id(), 'ceiling', ARGV[#ARGV], 'was_sold_out', '0', 'opened_at', '', 'sold_out_at', tonumber(ARGV[5]) == 0 and whole(now) or '', 'closed_at', '')
   if ARGV[11] ~= '' then redis.call('HSET', campaign_key, 'line', new_line()) end
   return {'applied'}
 end
 local line = line_of(c[15])
+if unverified(c[19], c[20]) then return {'unverified'} end
 if holders ~= tonumber(c[4]) or tonumber(c[11]) < tonumber(c[12]) or line and line.torn() then return {'lost'} end
 if version <= known then return {c[10] == '1' and 'refused' or 'applied'} end
 if version > known + 1 then return {'gap', whole(known)} end
@@ -104,6 +106,7 @@ end
 -- write keeps the change: pairs of fields and values beside those that every change has.
 local function write(...)
   if line then line.keep({}, {}, {}) end
+  if tonumber(ARGV[#ARGV]) and tonumber(ARGV[#ARGV]) > (tonumber(c[21]) or math.huge) then redis.call('HSET', campaign_key, 'ceiling', ARGV[#ARGV]) end
   redis.call('HSET', campaign_key, 'version', whole(version), 'decided_at', whole(now),
     'cooling', whole(cooling), 'cooling_until', whole(cooling_until),
     'was_opens_at', was_opens_at and whole(was_opens_at) or '', 'was_closes_at', was_closes_at and whole(was_closes_at) or '',

@@ -42,15 +42,16 @@ local users, list, before_first = #ARGV - FIRST_USER + 1, ARGV, FIRST_USER - 1 -
 
 local c, instead = campaign('terms_version', 'epoch', 'quantity', 'opens_at', 'closes_at', 'paused', 'closed',
   'in_force', 'issued', 'last_number', 'drained_through', 'decided_at', 'cooling', 'cooling_until', 'was_opens_at', 'was_closes_at',
-  'opened_at', 'sold_out_at', 'closed_at', 'was_sold_out', 'line')
+  'opened_at', 'sold_out_at', 'closed_at', 'was_sold_out', 'line', 'run_id', 'frozen', 'ceiling')
 if instead then return instead end
+if unverified(c[22], c[23]) then return {'unverified'} end
 local terms_version, epoch, quantity, opens_at, closes_at = tonumber(c[1]), c[2], tonumber(c[3]), tonumber(c[4]), tonumber(c[5])
 local paused, closed = c[6] == '1', c[7] == '1'
 local in_force, issued, last_number, drained = tonumber(c[8]), tonumber(c[9]), tonumber(c[10]), tonumber(c[11])
 local decided_at, cooling, cooling_until = tonumber(c[12]), tonumber(c[13]), tonumber(c[14])
 local was_opens_at, was_closes_at = tonumber(c[15]), tonumber(c[16])
 local opened_at, sold_out_at, closed_at = tonumber(c[17]), tonumber(c[18]), tonumber(c[19])
-local was_sold_out, line, version = c[20] == '1', line_of(c[21]), c[22]
+local was_sold_out, line, ceiling, version = c[20] == '1', line_of(c[21]), tonumber(c[24]) or math.huge, c[25]
 
 -- If the keys do not agree, or the ledger has numbers that were not given, something is
 -- gone, and any decision would be a guess.
@@ -93,6 +94,7 @@ if before_stock == ISSUED and paused then before_stock = PAUSED end
 
 local may_issue = want == 'serve' and limit or users
 if backlog ~= '' then may_issue = math.max(0, tonumber(backlog) - (last_number - drained)) end
+may_issue = math.min(may_issue, math.max(0, ceiling - last_number)) -- the ledger knows by it what may have been given
 
 -- Whoever is in line hears closed also before it opens.
 local closed_since = (closed or closes_at and now >= closes_at) and math.min(closed_at or math.huge, closes_at or math.huge) or nil
@@ -255,7 +257,7 @@ local reply = {'decided', table.concat(outcomes), whole(last_number + 1), whole(
   opens_at and whole(opens_at) or '', closes_at and whole(closes_at) or '', read < cooling_until and '1' or '0', whole(in_force + won),
   opened_at and whole(opened_at) or '', sold_out_at and whole(sold_out_at) or '', closed_at and whole(closed_at) or '', entries}
 if line then
-  local full = backlog ~= '' and last_number + won - drained >= tonumber(backlog)
+  local full = backlog ~= '' and last_number + won - drained >= tonumber(backlog) or last_number + won >= ceiling and in_force + won < quantity
   reply[16] = line.field()
   reply[17] = table.concat({whole(quantity), paused and '1' or '0', whole(cooling), whole(cooling_until), whole(read), full and '0' or '1', whole(#joined), line.stands_by and '1' or '0'}, ' ')
   reply[18], reply[19], reply[20] = line.why or '', places, want == 'serve' and winners or {}

@@ -4,6 +4,9 @@
 -- Each script may answer, and has done nothing then:
 --   {'newer', layout}  the keys have a layout that it does not know
 --   {'absent'}         there is no campaign under these keys
+-- Those that write may also answer:
+--   {'unverified'}     the server is another one, or another run of it, than the one that decided last; or the campaign
+--                      is frozen, because the ledger makes it anew: see freeze.lua
 -- No script asks whose campaign it is: another ledger's campaign has other keys (see keys.go).
 
 local LAYOUT = 1 -- the newest layout of a campaign's keys that the scripts know: see layout.go
@@ -21,6 +24,12 @@ local function whole(n) return string.format('%.0f', n) end
 local function each(list, from, to, call)
   for first = from, to, CHUNK do call(unpack(list, first, math.min(first + CHUNK - 1, to))) end
 end
+
+-- run_id returns the name of this run of the server. It changes with each restart, and a promoted replica has its own.
+local function run_id() return string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') end
+
+-- unverified tells, given the fields run_id and frozen, whether what is here may be an older state than the last one.
+local function unverified(run, frozen) return frozen or run ~= run_id() end
 
 -- unflagged tells of a holder's entry whether it is no dead letter's.
 local function unflagged(entry) return #entry == ENTRY or #entry == SERVED end

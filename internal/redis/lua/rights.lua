@@ -19,6 +19,8 @@ end
 
 local name, none, channel = KEYS[1], KEYS[2], ARGV[1]
 try('TIME')
+try('INFO', 'server')
+try('RENAME', none, none)
 try('GET', name)
 try('SET', none, '', 'XX')
 try('HSET', none, 'a', '1', 'b') -- no value

@@ -2,10 +2,11 @@
 --
 -- ARGV  1 the recorders' group, 2 the channel to tell, 3 the campaign's tag
 --       4 the number up to which each is a coupon in the ledger, a dead letter or lost
---       5 how many coupons of the entries are dead letters; then the user and the number of each, then
+--       5 the epoch of which this is, '' for whichever it is in, 6 the highest number that may be given in it
+--       7 how many coupons of the entries are dead letters; then the user and the number of each, then
 --       the ids of the entries
 -- Returns {'set', through}: the number up to which the campaign was drained before. Of an absent campaign the entries are
--- done with all the same.
+-- done with all the same. Or {'other'}: the campaign is in another epoch, so these are no entries of this journal.
 --
 -- A dead letter's holder gets a flag in the same call as its entry leaves the journal, and drained_through
 -- stays below all that is in the journal. So a holder's drained number without a flag is recorded. A flag
@@ -17,11 +18,14 @@
 -- before a script's first write only. What may fail comes before the entries are deleted.
 
 local group, channel, tag, through = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-local FIRST_LETTER = 6
-local first_entry = FIRST_LETTER + 2 * tonumber(ARGV[5])
+local epoch, ceiling = ARGV[5], tonumber(ARGV[6])
+local FIRST_LETTER = 8
+local first_entry = FIRST_LETTER + 2 * tonumber(ARGV[7])
 
-local c, instead = campaign('drained_through', 'last_number', 'ledger_through')
+local c, instead = campaign('drained_through', 'last_number', 'ledger_through', 'run_id', 'frozen', 'epoch', 'ceiling')
 if not c then return instead end
+if c[1] and epoch ~= '' and c[6] ~= epoch then return {'other'} end
+if c[5] or c[1] and unverified(c[4], c[5]) then return {'unverified'} end
 local drained, last_number, said = tonumber(c[1]), tonumber(c[2]), tonumber(c[3]) or 0
 
 redis.call('HDEL', campaign_key, '')
@@ -36,6 +40,7 @@ each(ARGV, first_entry, #ARGV, function(...)
   redis.call('XDEL', journal_key, ...)
 end)
 if not drained then return {'set', '0'} end
+if epoch ~= '' and ceiling > (tonumber(c[7]) or math.huge) then redis.call('HSET', campaign_key, 'ceiling', whole(ceiling)) end
 
 if through > said then redis.call('HSET', campaign_key, 'ledger_through', whole(through)) end
 through = math.max(through, said)

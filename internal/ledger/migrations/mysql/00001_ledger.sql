@@ -22,6 +22,9 @@ CREATE TABLE IF NOT EXISTS campaigns (
     applied       BIGINT         NOT NULL,
     gate          VARBINARY(128) NOT NULL,
     epoch         BIGINT         NOT NULL,
+    ceiling       BIGINT         NOT NULL DEFAULT 0,
+    attempt       BIGINT         NOT NULL DEFAULT 0,
+    rebuilding_at BIGINT,
     secret        VARBINARY(64)  NOT NULL,
     in_force      BIGINT         NOT NULL DEFAULT 0,
     issued        BIGINT         NOT NULL DEFAULT 0,
@@ -119,7 +122,7 @@ CREATE TABLE IF NOT EXISTS facts (
 CREATE TABLE IF NOT EXISTS changes (
     campaign_id   VARBINARY(64)  NOT NULL,
     version       BIGINT         NOT NULL CHECK (version > 0),
-    kind          VARBINARY(16)  NOT NULL CHECK (kind IN ('terms', 'pause', 'resume', 'close', 'void')),
+    kind          VARBINARY(16)  NOT NULL CHECK (kind IN ('terms', 'pause', 'resume', 'close', 'void', 'rebuild')),
     payload       MEDIUMTEXT     NOT NULL,
     changed_at    BIGINT         NOT NULL,
     refused       BOOLEAN        NOT NULL DEFAULT 0,
@@ -183,6 +186,13 @@ CREATE TABLE IF NOT EXISTS schema_checksums (
     version       BIGINT         NOT NULL PRIMARY KEY,
     checksum      VARCHAR(64)    NOT NULL
 ) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS gate_runs (
+    gate    VARBINARY(128) NOT NULL,
+    run     VARBINARY(64)  NOT NULL,
+    durable BOOLEAN        NOT NULL,
+    PRIMARY KEY (gate, run)
+) ENGINE = InnoDB;
 
 CREATE TABLE IF NOT EXISTS identity (
     id            BIGINT         NOT NULL PRIMARY KEY CHECK (id = 1), -- one row

@@ -18,6 +18,9 @@ CREATE TABLE campaigns (
     applied       BIGINT           NOT NULL,
     gate          TEXT COLLATE "C" NOT NULL,
     epoch         BIGINT           NOT NULL,
+    ceiling       BIGINT           NOT NULL DEFAULT 0,
+    attempt       BIGINT           NOT NULL DEFAULT 0,
+    rebuilding_at BIGINT,
     secret        TEXT             NOT NULL,
     in_force      BIGINT           NOT NULL DEFAULT 0,
     issued        BIGINT           NOT NULL DEFAULT 0,
@@ -115,7 +118,7 @@ CREATE TABLE facts (
 CREATE TABLE changes (
     campaign_id   TEXT COLLATE "C" NOT NULL,
     version       BIGINT           NOT NULL CHECK (version > 0),
-    kind          TEXT             NOT NULL CHECK (kind IN ('terms', 'pause', 'resume', 'close', 'void')),
+    kind          TEXT             NOT NULL CHECK (kind IN ('terms', 'pause', 'resume', 'close', 'void', 'rebuild')),
     payload       TEXT             NOT NULL,
     changed_at    BIGINT           NOT NULL,
     refused       BOOLEAN          NOT NULL DEFAULT false,
@@ -179,6 +182,13 @@ INSERT INTO compatibility (id, compatible_from) VALUES (1, 1);
 CREATE TABLE schema_checksums (
     version       BIGINT NOT NULL PRIMARY KEY,
     checksum      TEXT   NOT NULL
+);
+
+CREATE TABLE gate_runs (
+    gate    TEXT COLLATE "C" NOT NULL,
+    run     TEXT COLLATE "C" NOT NULL,
+    durable BOOLEAN          NOT NULL,
+    PRIMARY KEY (gate, run)
 );
 
 CREATE TABLE identity (

@@ -17,6 +17,9 @@ CREATE TABLE campaigns (
     applied       INTEGER NOT NULL,
     gate          TEXT    NOT NULL,
     epoch         INTEGER NOT NULL,
+    ceiling       INTEGER NOT NULL DEFAULT 0,
+    attempt       INTEGER NOT NULL DEFAULT 0,
+    rebuilding_at INTEGER,
     secret        TEXT    NOT NULL,
     in_force      INTEGER NOT NULL DEFAULT 0,
     issued        INTEGER NOT NULL DEFAULT 0,
@@ -115,7 +118,7 @@ CREATE TABLE facts (
 CREATE TABLE changes (
     campaign_id TEXT    NOT NULL REFERENCES campaigns (id),
     version     INTEGER NOT NULL CHECK (version > 0),
-    kind        TEXT    NOT NULL CHECK (kind IN ('terms', 'pause', 'resume', 'close', 'void')),
+    kind        TEXT    NOT NULL CHECK (kind IN ('terms', 'pause', 'resume', 'close', 'void', 'rebuild')),
     payload     TEXT    NOT NULL,
     changed_at  INTEGER NOT NULL,
     refused     INTEGER NOT NULL DEFAULT 0,
@@ -180,6 +183,13 @@ CREATE TABLE schema_checksums (
     version  INTEGER NOT NULL PRIMARY KEY,
     checksum TEXT    NOT NULL
 ) STRICT;
+
+CREATE TABLE gate_runs (
+    gate    TEXT    NOT NULL,
+    run     TEXT    NOT NULL,
+    durable INTEGER NOT NULL,
+    PRIMARY KEY (gate, run)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE identity (
     id     INTEGER NOT NULL PRIMARY KEY CHECK (id = 1), -- one row

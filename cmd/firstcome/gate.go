@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/firstcome/firstcome/client"
+)
+
+type gateCmd struct {
+	Rebuild gateRebuildCmd `cmd:"" help:"Make the gate of a campaign, or of all that Redis has lost, anew from what the ledger has."`
+}
+
+type gateRebuildCmd struct {
+	serverFlags
+	ID  string `arg:"" optional:"" placeholder:"CAMPAIGN" help:"The campaign's id."`
+	All bool   `help:"Every campaign that the gate has lost."`
+}
+
+func (c *gateRebuildCmd) Help() string {
+	return `Where Redis restarted, or a replica was promoted, firstcome does this by itself. Say it where Redis was
+emptied or is another one, once it is the Redis that is to decide from now on. The ledger's coupons in
+force and open dead letters become the gate's again, under a new epoch. Every other number that the old
+Redis may have given is lost, is reported, and is never given again; people in line claim again.`
+}
+
+// check refuses a command that names no campaign, or one and all.
+func (c *gateRebuildCmd) check(terminal) []error {
+	if (c.ID == "") != c.All {
+		return []error{errors.New("name a campaign, or --all for every campaign that the gate has lost")}
+	}
+	return nil
+}
+
+// gateLost is the state that a server names for a campaign that its gate has lost: see docs/api.md.
+const gateLost = "lost"
+
+func (c *gateRebuildCmd) Run(ctx context.Context, t terminal) error {
+	calls := c.client(t)
+	defer calls.CloseIdle()
+	ids := []string{c.ID}
+	if c.All {
+		all, err := client.All(func(after string) (client.List[client.Campaign], error) { return calls.Campaigns(ctx, after, 0) })
+		if err != nil {
+			return explain(err)
+		}
+		ids = nil
+		for _, one := range all {
+			if one.GateState == gateLost {
+				ids = append(ids, one.ID)
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return c.print(t, []client.Rebuilt{}, func(w io.Writer) { fmt.Fprintln(w, "The gate has lost no campaign.") })
+	}
+	var failed error
+	for _, id := range ids {
+		done, err := calls.Rebuild(ctx, id)
+		if err == nil {
+			err = c.print(t, done, func(w io.Writer) {
+				fmt.Fprintf(w, "%s is decided again, in epoch %d; at most %d coupons that were answered with \"recorded\": false are lost.\n", id, done.Epoch, done.Lost)
+			})
+		}
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", id, explain(err)))
+		}
+	}
+	return failed
+}

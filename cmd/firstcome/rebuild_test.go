@@ -1,0 +1,372 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/rueidis"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// rebuilder returns one of the desk.
+func (d *desk) rebuilder() *flow.Rebuilder { return flow.NewRebuilder(d.ledger, d.remote.gate, nil) }
+
+// claims claims for users and returns what they were answered, as OUTCOME:NUMBER.
+func (d *desk) claims(users ...firstcome.UserID) (answers []string) {
+	d.t.Helper()
+	decisions, err := d.remote.gate.Claim(d.t.Context(), "c", users)
+	stage.Must(d.t, err)
+	for _, one := range decisions {
+		answers = append(answers, fmt.Sprintf("%s:%d", one.Outcome, one.Coupon.Number))
+	}
+	return answers
+}
+
+// crowd returns n users with a prefix.
+func people(prefix string, n int) (users []firstcome.UserID) {
+	for i := range n {
+		users = append(users, firstcome.UserID(fmt.Sprint(prefix, i)))
+	}
+	return users
+}
+
+// needs expects that the gate decides nothing of the campaign, for this reason.
+func (d *desk) needs(why error) {
+	d.t.Helper()
+	if _, err := d.remote.gate.Claim(d.t.Context(), "c", people("new-", 1)); !errors.Is(err, why) {
+		d.t.Fatalf("a claim is answered %v, want %v", err, why)
+	}
+	active, err := d.ledger.Active(d.t.Context())
+	stage.Must(d.t, err)
+	if err := d.remote.gate.Standing(d.t.Context(), active[0]); !errors.Is(err, why) || !flow.NeedsRebuild(err) {
+		d.t.Fatalf("the gate stands: %v, want %v", err, why)
+	}
+}
+
+func (d *desk) rebuilt(r *flow.Rebuilder) flow.Rebuilt {
+	d.t.Helper()
+	done, err := r.Rebuild(d.t.Context(), "op", "c")
+	stage.Must(d.t, err)
+	return done
+}
+
+func (d *desk) status() ledger.Status {
+	d.t.Helper()
+	s, err := d.ledger.Campaign(d.t.Context(), "c")
+	stage.Must(d.t, err)
+	return s
+}
+
+// ledgers are those of a node with a gate beside them.
+func ledgers(t *testing.T, test func(t *testing.T, name string)) {
+	for kind, of := range services.Ledgers {
+		t.Run(kind, func(t *testing.T) { test(t, of(t)) })
+	}
+}
+
+// TestF05AnEmptiedRedisIsRebuiltFromTheLedger has five coupons recorded, one of them voided, a dead letter, and four coupons that only Redis
+// knew.
+func TestF05AnEmptiedRedisIsRebuiltFromTheLedger(t *testing.T) {
+	ledgers(t, func(t *testing.T, name string) {
+		d := newDesk(t, services.Redis.Database(t), name, nil, "c")
+		coupons := d.issue("c", people("user-", 10)...)
+		d.settle(d.record(coupons[:5]...))
+		d.bury(coupons[5])
+		d.reaches("c", stage.Err(d.ledger.Void(t.Context(), "op", "c", 2, "a trial")))
+		d.do("FLUSHALL")
+		d.needs(flow.ErrLost)
+
+		done := d.rebuilt(d.rebuilder())
+		// The highest number in the ledger is 6, and 96 coupons more may be in force since the void.
+		if want := (flow.Rebuilt{Campaign: "c", Epoch: 2, Lost: 96, Took: done.Took}); done != want {
+			t.Errorf("the rebuild says %+v, want %+v", done, want)
+		}
+		same(t, "who has a coupon, whose coupon is a dead letter, whose is voided, and whose is lost",
+			[]string{"already_issued:1", "already_issued:6", "issued:103", "issued:104"}, d.claims("user-0", "user-5", "user-1", "user-6"))
+		rest := d.claims(people("late-", 100)...)
+		same(t, "the last one", "issued:197", rest[92]) // 100 in force: 4 and 1 and 2 and 93
+		same(t, "and then", "sold_out:0", rest[93])
+		if s := d.status(); s.Epoch != 2 || s.Applied != s.Version {
+			t.Errorf("the campaign is %+v", s)
+		}
+		for _, c := range coupons[6:] {
+			if drained, err := d.ledger.Record(t.Context(), batch(c)); err != nil || drained.Lost != 1 {
+				t.Errorf("number %d, which is lost, is recorded late: %+v, %v", c.Number, drained, err)
+			}
+		}
+		drained, err := d.ledger.Record(t.Context(), batch(coupons[:6]...))
+		if err != nil || drained.Lost != 0 || len(drained.Letters) != 1 {
+			t.Errorf("what is known is given late: %+v, %v", drained, err)
+		}
+		if left := d.keys("c"); len(left) != 3 {
+			t.Errorf("the campaign's keys are %v", left)
+		}
+	})
+}
+
+// TestF01ARedisThatRestartedLosesNothing kills Redis with coupons in its journal. Where it syncs before it answers, the epoch goes on; else
+// what its file has is recorded, and a new epoch begins.
+func TestF01ARedisThatRestartedLosesNothing(t *testing.T) {
+	for sync, next := range map[string]string{"always": "issued:11", "everysec": "issued:101"} {
+		t.Run(sync, func(t *testing.T) {
+			t.Parallel()
+			server := services.Redis.Server(t, "--appendfsync", sync)
+			d := newDesk(t, server.URL(), services.Ledgers[services.SQLite](t), nil, "c")
+			r := d.watch()
+			before := d.issue("c", people("user-", 10)...)
+			d.settle(d.record(before[:3]...))
+			stage.Must(t, server.Kill())
+			stage.Must(t, server.Restart(t.Context()))
+			stage.Await(t, "a gate that decides", int64(1), func() int64 { return r.Stats().Finished + r.Stats().Verified })
+			var want []string
+			for n := range before {
+				want = append(want, fmt.Sprint("already_issued:", n+1))
+			}
+			same(t, "those who had coupons, and the next one", append(want, next), d.claims(append(people("user-", 10), "new")...))
+		})
+	}
+}
+
+// watch runs a rebuilder, and returns when it has seen the gate's server.
+func (d *desk) watch() *flow.Rebuilder {
+	d.t.Helper()
+	r := d.rebuilder()
+	stage.Run(d.t, r.Run)
+	runs, err := d.remote.gate.Runs(d.t.Context())
+	stage.Must(d.t, err)
+	stage.Await(d.t, "a note of the server's run", 1, func() (seen int) {
+		stage.Must(d.t, services.Beside(d.t, d.name).QueryRow(`SELECT count(*) FROM gate_runs WHERE run = '`+runs[0].ID+`'`).Scan(&seen))
+		return seen
+	})
+	return r
+}
+
+// TestF04WhatARestartDoesNotProveToBeWholeIsRebuilt takes something away from a Redis that syncs before it answers, and restarts it. The
+// ledger has coupons 1 to 3 and 10; the journal has the others.
+func TestF04WhatARestartDoesNotProveToBeWholeIsRebuilt(t *testing.T) {
+	type do = func(words ...string)
+	for name, lose := range map[string]func(do do, campaign, holders, journal string){
+		"an entry of the journal": func(do do, _, _, journal string) { do("XTRIM", journal, "MAXLEN", "1") },
+		"the latest coupon": func(do do, campaign, holders, _ string) {
+			do("HSET", campaign, "last_number", "9", "in_force", "9", "issued", "9")
+			do("HDEL", holders, "user-9")
+		},
+		"a holder": func(do do, campaign, holders, _ string) {
+			do("HSET", campaign, "in_force", "9")
+			do("HDEL", holders, "user-0")
+		},
+		"a count":                       func(do do, campaign, _, _ string) { do("HSET", campaign, "in_force", "9") },
+		"a holder's coupon":             func(do do, _, holders, _ string) { do("HSET", holders, "user-0", "seventeen bytes!!") },
+		"a pause":                       func(do do, campaign, _, _ string) { do("HSET", campaign, "paused", "0") },
+		"a change":                      func(do do, campaign, _, _ string) { do("HSET", campaign, "version", "1", "paused", "0") },
+		"a quantity":                    func(do do, campaign, _, _ string) { do("HSET", campaign, "quantity", "1000") },
+		"an epoch":                      func(do do, campaign, _, _ string) { do("HSET", campaign, "epoch", "7") },
+		"what the ledger drained":       func(do do, campaign, _, _ string) { do("HSET", campaign, "drained_through", "4") },
+		"nothing, but it had a replica": nil,
+		"nothing":                       func(do, string, string, string) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := services.Redis.Server(t, "--appendfsync", "always")
+			d := newDesk(t, server.URL(), services.Ledgers[services.SQLite](t), nil, "c")
+			r := d.watch()
+			var coupons []firstcome.Coupon
+			for _, user := range people("user-", 10) {
+				coupons = append(coupons, d.issue("c", user)...)
+			}
+			d.settle(d.record(append(coupons[:3:3], coupons[9])...))
+			d.reaches("c", stage.Err(d.ledger.Switch(t.Context(), "op", "c", 0, ledger.Pause)))
+			if lose == nil {
+				stage.Must(t, stage.Err(services.Beside(t, d.name).Exec(`UPDATE gate_runs SET durable = FALSE`)))
+			} else {
+				lose(func(words ...string) { d.do(words...) }, d.key("campaign"), d.key("holders"), d.key("journal"))
+			}
+			stage.Must(t, server.Kill())
+			stage.Must(t, server.Restart(t.Context()))
+			want := flow.RebuilderStats{Begun: 1, Finished: 1}
+			if name == "nothing" {
+				want = flow.RebuilderStats{Verified: 1}
+			}
+			stage.Await(t, "a gate that decides", want, func() flow.RebuilderStats {
+				got := r.Stats()
+				got.Lost = 0
+				return got
+			})
+			same(t, "the epoch", 1+want.Finished, d.status().Epoch)
+			same(t, "who holds a recorded coupon", []string{"already_issued:1", "already_issued:10", "paused:0"}, d.claims("user-0", "user-9", "new"))
+		})
+	}
+}
+
+// TestF02F03APromotedReplicaThatLaggedIsRebuilt cuts a replica off after ten coupons, and promotes it after ten more. The ledger has
+// coupons 1 to 5 and 11 to 15. The old primary goes on for somebody who still reaches it.
+func TestF02F03APromotedReplicaThatLaggedIsRebuilt(t *testing.T) {
+	primary, replica := services.Redis.Server(t, "--appendfsync", "always"), services.Redis.Server(t, "--appendfsync", "always")
+	proxy := services.Through(t, primary.Address())
+	at, err := proxy.URL(primary.URL())
+	stage.Must(t, err)
+	d := newDesk(t, at, services.Ledgers[services.SQLite](t), nil, "c")
+	host, port, err := net.SplitHostPort(primary.Address())
+	stage.Must(t, err)
+	to := func(server *services.Server, words ...string) string {
+		answer, err := askRedis(server.URL(), words...)
+		if err != nil && !rueidis.IsRedisNil(err) {
+			t.Fatal(err)
+		}
+		text, _ := answer.ToString()
+		return text
+	}
+	to(replica, "REPLICAOF", host, port)
+	r := d.watch()
+	first := d.issue("c", people("user-", 10)...)
+	stage.Await(t, "the ten coupons at the replica", "10", func() string { return to(replica, "HGET", d.key("campaign"), "last_number") })
+	to(replica, "REPLICAOF", "NO", "ONE")
+	second := d.issue("c", people("more-", 10)...)
+	d.settle(d.record(append(first[:5:5], second[:5]...)...))
+	old := &desk{node: &node{remote: &remoteGate{gate: d.opened(primary.URL())}}, t: t}
+
+	proxy.SetUpstream(replica.Address())
+	proxy.Cut()
+	proxy.Heal()
+	stage.Await(t, "a rebuild", int64(1), func() int64 { return r.Stats().Finished })
+	if got := r.Stats(); got.Verified != 0 || got.Begun != 1 {
+		t.Errorf("%+v", got)
+	}
+	same(t, "those whose coupons the ledger or the replica's journal has", []string{"already_issued:1", "already_issued:10", "already_issued:11", "already_issued:15"},
+		d.claims("user-0", "user-9", "more-0", "more-4"))
+	same(t, "those whose coupons are lost", []string{"issued:106", "issued:107"}, d.claims("more-5", "more-9"))
+
+	late := old.issue("c", people("late-", 3)...) // F03: behind the partition
+	drained, err := d.ledger.Record(t.Context(), batch(append(second, late...)...))
+	if err != nil || drained.Lost != 8 {
+		t.Errorf("what the old primary gave is recorded late: %+v, %v", drained, err)
+	}
+	same(t, "the ledger", []int64{15, 2}, []int64{d.status().Issued, d.status().Epoch})
+	same(t, "all that is left", []string{"issued:190", "sold_out:0"}, d.claims(people("rest-", 90)...)[82:84])
+	if _, err := d.ledger.Void(t.Context(), "op", "c", 16, "it is lost"); !errors.Is(err, firstcome.ErrNoCoupon) {
+		t.Errorf("a lost number is voided: %v", err)
+	}
+}
+
+// key returns the name of one of the keys of the campaign c.
+func (d *desk) key(name string) string {
+	d.t.Helper()
+	any := d.keys("c")[0]
+	return any[:strings.LastIndex(any, ":")+1] + name
+}
+
+func same(t testing.TB, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// A halt stops an owner of a rebuild before one of its steps, and tells it to go on.
+type halt struct {
+	flow.RebuildBook
+	flow.RebuiltGate
+	step    string
+	reached chan struct{}
+	goOn    chan struct{}
+}
+
+func (h *halt) at(step string) {
+	if step == h.step {
+		close(h.reached)
+		<-h.goOn
+	}
+}
+
+// GoesOn gives no sign of life: a frozen process cannot.
+func (h *halt) GoesOn(context.Context, flow.Rebuild) error { return nil }
+
+func (h *halt) Freeze(ctx context.Context, r flow.Rebuild) (flow.Frozen, error) {
+	h.at("freeze")
+	return h.RebuiltGate.Freeze(ctx, r)
+}
+
+func (h *halt) Empty(ctx context.Context, r flow.Rebuild, to flow.Sink) error {
+	h.at("empty")
+	return h.RebuiltGate.Empty(ctx, r, to)
+}
+
+func (h *halt) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	h.at("record")
+	return h.RebuildBook.Record(ctx, b)
+}
+
+func (h *halt) Loading(ctx context.Context, r flow.Rebuild) (func(firstcome.Coupon) error, func() error, error) {
+	h.at("load")
+	return h.RebuiltGate.Loading(ctx, r)
+}
+
+func (h *halt) FinishRebuild(ctx context.Context, r flow.Rebuild, mark flow.Mark, frozen flow.Frozen) (flow.Refill, error) {
+	h.at("finish")
+	return h.RebuildBook.FinishRebuild(ctx, r, mark, frozen)
+}
+
+func (h *halt) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, fill flow.Refill, least, most int64) error {
+	h.at("switch")
+	return h.RebuiltGate.Switch(ctx, r, f, fill, least, most)
+}
+
+// TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt freezes the owner of a rebuild before each of its steps. Another node
+// rebuilds meanwhile and issues, and then the owner goes on.
+func TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt(t *testing.T) {
+	for _, step := range []string{"freeze", "empty", "record", "load", "finish", "switch"} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
+			before := d.issue("c", people("user-", 10)...)
+			d.settle(d.record(before[:3]...))
+			h := &halt{d.ledger, d.remote.gate, step, make(chan struct{}), make(chan struct{})}
+			ended := make(chan error, 1)
+			go func() {
+				_, err := flow.NewRebuilder(h, h, nil).Rebuild(t.Context(), "frozen", "c")
+				ended <- err
+			}()
+			<-h.reached
+			if step != "switch" { // then it has finished in the ledger, and gives no sign of life any more
+				if _, err := d.ledger.BeginRebuild(t.Context(), "other", "c", 0); !errors.Is(err, flow.ErrOutdone) {
+					t.Errorf("while the owner lives another begins: %v", err)
+				}
+				d.outlive()
+			}
+			other := d.rebuilt(d.rebuilder())
+			answers := d.claims(append(people("user-", 10), "new")...)
+			keys, status := d.keys("c"), d.status()
+			close(h.goOn)
+			if err := <-ended; err != nil && !errors.Is(err, flow.ErrMoved) { // nil: it says what the other's rebuild came to
+				t.Errorf("the owner goes on, and ends with %v", err)
+			}
+			after := d.status()
+			same(t, "epoch and version", [2]int64{status.Epoch, status.Version}, [2]int64{after.Epoch, after.Version})
+			answers[10] = strings.Replace(answers[10], "issued", "already_issued", 1)
+			same(t, "who has coupons", answers, d.claims(append(people("user-", 10), "new")...))
+			if left := d.keys("c"); len(left) > len(keys)+1 {
+				t.Errorf("the keys are %v, and were %v", left, keys)
+			}
+			if other.Epoch != d.status().Epoch {
+				t.Errorf("the other rebuild began epoch %d, the campaign is %+v", other.Epoch, d.status())
+			}
+		})
+	}
+}
+
+// outlive has the last sign of life of a rebuild be long ago.
+func (d *desk) outlive() {
+	d.t.Helper()
+	_, err := services.Beside(d.t, d.name).Exec(`UPDATE campaigns SET rebuilding_at = rebuilding_at - 11000000`)
+	stage.Must(d.t, err)
+}

@@ -1,0 +1,80 @@
+package flow
+
+import (
+	"errors"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A Rebuild is one attempt at making a campaign's gate anew from what the ledger has. A later attempt has a higher number, and
+// ends this one: each step that an earlier owner does then is refused.
+type Rebuild struct {
+	Campaign firstcome.CampaignID
+	Marker   string // see firstcome.Change
+	Attempt  int64
+	Epoch    int64  // which the rebuild ends
+	Actor    string // who asked for it, for the audit log
+}
+
+// A Frozen is what a gate told when it was frozen for a rebuild. The zero value: it had nothing of the campaign.
+type Frozen struct {
+	RunID     string         // of the server
+	Line      firstcome.Line // as far as the gate knew it
+	Version   int64
+	DecidedAt time.Time // the gate's time must not go back before it
+	firstcome.Instants
+}
+
+// A Run is a server of a gate from its start to its end.
+type Run struct {
+	ID string // changes with each restart; a replica has its own
+	// Durable tells that a restart brings all back that the run confirmed: it syncs before it answers, and no replica was ever seen that
+	// might be promoted.
+	Durable bool
+}
+
+// A Stopped campaign is one that its gate does not decide because it is unverified.
+type Stopped struct {
+	Was, Is           string // the run that decided last, and the one that is asked
+	Frozen            bool   // for a rebuild
+	Epoch, Version    int64
+	LastNumber        int64
+	DrainedThrough    int64
+	InForce, Holders  int64
+	Quantity          int64
+	OpensAt, ClosesAt time.Time
+	Paused, Closed    bool
+}
+
+// A Mark says which state of the ledger was loaded into a gate. While the ledger's is the same, so are its coupons in force and
+// its open dead letters.
+type Mark struct {
+	Version  int64
+	Position int64
+	Letters  int64 // open dead letters
+}
+
+// A Refill is what a rebuilt gate begins with, beside its holders.
+type Refill struct {
+	firstcome.Campaign
+	TermsVersion int64
+	Epoch        int64 // which begins
+	// LastNumber is the highest number that the gate may have given before. The next one is above it.
+	LastNumber int64
+	Ceiling    int64 // see Grant
+	Issued     int64
+	DecidedAt  time.Time
+	Line       firstcome.Line
+	Lost       int64 // numbers that were lost: they may have been given, and nobody has them
+}
+
+var (
+	// ErrMoved says that the ledger changed while it was loaded into a gate: it is to be loaded again.
+	ErrMoved = errors.New("the ledger has changed meanwhile")
+	// ErrOutdone says that another attempt at a rebuild has begun, so this one ends.
+	ErrOutdone = errors.New("another node rebuilds the gate")
+	// ErrUnverified says that a gate decides nothing, because its server restarted, was replaced by a copy, or is being rebuilt. What
+	// it has may be an older state. A rebuild makes it whole.
+	ErrUnverified = errors.New("the gate's server is not the one that decided last, or the gate is being rebuilt, so it decides nothing")
+)

@@ -1,0 +1,400 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A RebuildBook is a ledger as a Rebuilder needs it: see ledger.Ledger.
+type RebuildBook interface {
+	Keeper
+	VerifyBook
+	Active(ctx context.Context) ([]Revision, error)
+	BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (Rebuild, error)
+	GoesOn(ctx context.Context, r Rebuild) error
+	// LostBefore counts the numbers that were lost before an epoch began.
+	LostBefore(ctx context.Context, id firstcome.CampaignID, epoch int64) (int64, error)
+	FinishRebuild(ctx context.Context, r Rebuild, mark Mark, frozen Frozen) (Refill, error)
+}
+
+// A RebuiltGate is a remote gate as a Rebuilder needs it: see redis.Gate.
+type RebuiltGate interface {
+	VerifiedGate
+	// Standing returns nil if the gate decides claims of a campaign, ErrUnverified or ErrLost if it needs a rebuild.
+	Standing(ctx context.Context, r Revision) error
+	// Runs returns the runs of all servers of the gate that decide, in the order of their names.
+	Runs(ctx context.Context) ([]Run, error)
+	// Named tells whether the gate's server still has the gate's name. Rename gives it the name again, if it has none.
+	Named(ctx context.Context) (bool, error)
+	Rename(ctx context.Context) error
+	// The steps of a rebuild, in their order.
+	Freeze(ctx context.Context, r Rebuild) (Frozen, error)
+	Empty(ctx context.Context, r Rebuild, to Sink) error
+	Loading(ctx context.Context, r Rebuild) (put func(firstcome.Coupon) error, end func() error, err error)
+	Switch(ctx context.Context, r Rebuild, f Frozen, fill Refill, least, most int64) error
+}
+
+// A Rebuilder makes gates whole that restarted, were replaced by a copy of theirs, or lost keys: from what the ledger has, under a new
+// epoch. It takes these steps, and each but the last may be cut off anywhere, because a later attempt begins from the first again:
+//
+//	claim the campaign's row      a growing attempt: what an earlier owner does from then on is refused
+//	freeze the gate               it decides nothing more, and no lease is granted
+//	empty its journal             into the ledger, with the epoch that ends
+//	load new keys                 the ledger's coupons in force, and its open dead letters
+//	wait                          until the leases of refusals have ended, which were granted before
+//	end the epoch                 in one transaction: what may have been given and nobody has is lost; only if the ledger is as it was loaded
+//	switch                        one script puts the new keys in the place of the frozen ones
+//
+// A gate that is gone for good is rebuilt the same way: then there is nothing to freeze and nothing to empty.
+type Rebuilder struct {
+	book    RebuildBook
+	gate    RebuiltGate
+	sink    *Recorder // halves and buries what the ledger refuses
+	onEnd   func(Rebuilt)
+	noticed chan firstcome.CampaignID
+	stats   struct{ verified, begun, finished, failed, lost atomic.Int64 }
+
+	mu     sync.Mutex // guards what follows
+	broken map[firstcome.CampaignID]error
+}
+
+// A Rebuilt is the end of an attempt at a rebuild.
+type Rebuilt struct {
+	Campaign firstcome.CampaignID
+	Epoch    int64 // that began
+	Lost     int64 // numbers that may have been given, and that nobody has
+	Took     time.Duration
+	Why      error // what was wrong with the gate; nil: somebody asked for it
+	Err      error // nil: the gate decides again
+}
+
+// RebuilderStats are a Rebuilder's counters since its start.
+type RebuilderStats struct {
+	Verified int64 // campaigns that went on in the same epoch
+	Begun    int64 // attempts at a rebuild
+	Finished int64
+	Failed   int64
+	Lost     int64 // numbers
+	Broken   int   // campaigns that need a rebuild now, as this node knows
+}
+
+const (
+	// leasesEnd is when the last lease of a refusal has ended that a gate granted before it was frozen, as the gate counts it.
+	leasesEnd = 250 * time.Millisecond
+	// sideBySide is how many campaigns a node rebuilds at once.
+	sideBySide = 4
+	// runsEvery is how often a node looks whether the gate's server is another run; wholeLook, how often it asks each campaign.
+	runsEvery = time.Second
+	wholeLook = time.Minute
+	// signEvery is how often a rebuild gives a sign of life.
+	signEvery = 2 * time.Second
+	// reloads bounds how often a rebuild loads the ledger anew because it changed meanwhile.
+	reloads = 20
+)
+
+// NewRebuilder returns a Rebuilder of a gate from a book. onEnd, if not nil, gets the end of each attempt.
+func NewRebuilder(book RebuildBook, gate RebuiltGate, onEnd func(Rebuilt)) *Rebuilder {
+	return &Rebuilder{
+		book: book, gate: gate, sink: NewRecorder(nil, book, RecorderLimits{}), onEnd: onEnd,
+		noticed: make(chan firstcome.CampaignID, 1024), broken: map[firstcome.CampaignID]error{},
+	}
+}
+
+// Notice says that a gate decided nothing of a campaign, because it is lost or unverified. It never waits.
+func (r *Rebuilder) Notice(id firstcome.CampaignID) {
+	select {
+	case r.noticed <- id:
+	default: // the next look finds it
+	}
+}
+
+// Stats returns the counters.
+func (r *Rebuilder) Stats() RebuilderStats {
+	r.mu.Lock()
+	broken := len(r.broken)
+	r.mu.Unlock()
+	return RebuilderStats{
+		Verified: r.stats.verified.Load(), Begun: r.stats.begun.Load(), Finished: r.stats.finished.Load(), Failed: r.stats.failed.Load(), Lost: r.stats.lost.Load(), Broken: broken,
+	}
+}
+
+// Run rebuilds what needs it until ctx ends, where the gate's server still has the gate's name: after a restart or a promotion, and where
+// keys are missing. A server without the name was emptied, or is another one: then a person says so, by Rebuild.
+func (r *Rebuilder) Run(ctx context.Context) error {
+	var runs []Run
+	var looked time.Time
+	for {
+		now, err := r.gate.Runs(ctx)
+		if err == nil && !slices.Equal(now, runs) {
+			err, looked = r.see(ctx, now), time.Time{}
+		}
+		if err == nil {
+			runs = now
+		}
+		if err == nil && time.Since(looked) > wholeLook {
+			if r.look(ctx, nil) == nil {
+				looked = time.Now()
+			}
+		} else if ids := r.known(); err == nil && len(ids) > 0 {
+			_ = r.look(ctx, ids)
+		}
+		if r.await(ctx) != nil {
+			return nil
+		}
+	}
+}
+
+// see notes the runs of the gate's servers in the ledger.
+func (r *Rebuilder) see(ctx context.Context, runs []Run) error {
+	for _, run := range runs {
+		if err := r.book.SeeRun(ctx, run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// await waits for the next look, or until somebody notices something.
+func (r *Rebuilder) await(ctx context.Context) error {
+	wait := time.NewTimer(runsEvery)
+	defer wait.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-wait.C:
+	case id := <-r.noticed:
+		r.note(id, ErrUnverified)
+	}
+	for {
+		select {
+		case id := <-r.noticed:
+			r.note(id, ErrUnverified)
+		default:
+			return nil
+		}
+	}
+}
+
+// known returns the campaigns that need a rebuild, as far as somebody noticed.
+func (r *Rebuilder) known() map[firstcome.CampaignID]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ids := make(map[firstcome.CampaignID]bool, len(r.broken))
+	for id := range r.broken {
+		ids[id] = true
+	}
+	return ids
+}
+
+// note notes why a campaign needs a rebuild; nil: it does not.
+func (r *Rebuilder) note(id firstcome.CampaignID, why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if why == nil {
+		delete(r.broken, id)
+	} else {
+		r.broken[id] = why
+	}
+}
+
+// found is a campaign whose gate needs a rebuild.
+type found struct {
+	Revision
+	why error
+}
+
+// look asks the gate of some campaigns, or of all, and rebuilds those that need it.
+func (r *Rebuilder) look(ctx context.Context, some map[firstcome.CampaignID]bool) error {
+	active, err := r.book.Active(ctx)
+	if err != nil {
+		return err
+	}
+	named, err := r.gate.Named(ctx)
+	if err != nil {
+		return err
+	}
+	first := r.known() // somebody asked for these
+	var broken, rest []found
+	for _, a := range active {
+		if some != nil && !some[a.Campaign] {
+			continue
+		}
+		err := r.stands(ctx, a)
+		if err == nil || NeedsRebuild(err) {
+			r.note(a.Campaign, err)
+		}
+		if !NeedsRebuild(err) {
+			continue
+		}
+		if one := (found{a, err}); first[a.Campaign] {
+			broken = append(broken, one)
+		} else {
+			rest = append(rest, one)
+		}
+	}
+	if !named {
+		return nil
+	}
+	all, ctx := errgroup.WithContext(ctx)
+	all.SetLimit(sideBySide)
+	for _, one := range append(broken, rest...) {
+		all.Go(func() error {
+			_, _ = r.rebuild(ctx, firstcomeItself, one.Campaign, one.why, one.Epoch) // the next look finds what failed
+			return nil
+		})
+	}
+	return all.Wait()
+}
+
+// stands is Standing behind a verification, if the gate is unverified. Only an error that NeedsRebuild says that it is not what it was.
+func (r *Rebuilder) stands(ctx context.Context, a Revision) error {
+	err := r.gate.Standing(ctx, a)
+	if !errors.Is(err, ErrUnverified) {
+		return err
+	}
+	switch not := verify(ctx, r.book, r.gate, a); {
+	case not == nil:
+		r.stats.verified.Add(1)
+		return nil
+	case errors.Is(not, errDiffers):
+		return fmt.Errorf("%w: %w", err, not)
+	default: // gate or ledger did not answer, or another node was faster
+		return not
+	}
+}
+
+// firstcomeItself is who rebuilds without being asked, in the audit log.
+const firstcomeItself = "firstcome"
+
+// NeedsRebuild tells whether an error of a gate says that a rebuild makes the campaign whole.
+func NeedsRebuild(err error) bool {
+	return errors.Is(err, ErrUnverified) || errors.Is(err, ErrLost) && !errors.Is(err, firstcome.ErrGateMismatch)
+}
+
+// Rebuild makes a campaign's gate anew because somebody asked for it, whatever the gate says. A server that was emptied gets the gate's
+// name again, and a campaign of another Redis becomes this gate's.
+func (r *Rebuilder) Rebuild(ctx context.Context, actor string, id firstcome.CampaignID) (Rebuilt, error) {
+	if err := r.gate.Rename(ctx); err != nil {
+		return Rebuilt{}, err
+	}
+	done, err := r.rebuild(ctx, actor, id, nil, 0)
+	if errors.Is(err, ErrOutdone) {
+		return r.awaitOther(ctx, id)
+	}
+	return done, err
+}
+
+// awaitOther returns what the rebuild of another node comes to, which was under way.
+func (r *Rebuilder) awaitOther(ctx context.Context, id firstcome.CampaignID) (Rebuilt, error) {
+	for sleep(ctx, leasesEnd) == nil {
+		active, err := r.book.Active(ctx)
+		if err != nil {
+			return Rebuilt{}, err
+		}
+		n := slices.IndexFunc(active, func(a Revision) bool { return a.Campaign == id })
+		if n < 0 || r.gate.Standing(ctx, active[n]) != nil {
+			continue
+		}
+		lost, err := r.book.LostBefore(ctx, id, active[n].Epoch)
+		return Rebuilt{Campaign: id, Epoch: active[n].Epoch, Lost: lost}, err
+	}
+	return Rebuilt{}, ErrOutdone
+}
+
+// rebuild makes one attempt at a campaign in an epoch, 0: whichever.
+func (r *Rebuilder) rebuild(ctx context.Context, actor string, id firstcome.CampaignID, why error, epoch int64) (Rebuilt, error) {
+	started := time.Now()
+	attempt, err := r.book.BeginRebuild(ctx, actor, id, epoch)
+	if err != nil {
+		return Rebuilt{}, err
+	}
+	r.stats.begun.Add(1)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go r.signs(ctx, attempt, cancel)
+	fill, err := r.steps(ctx, attempt)
+	if err != nil && ctx.Err() != nil {
+		err = errors.Join(err, context.Cause(ctx))
+	}
+	done := Rebuilt{Campaign: id, Epoch: fill.Epoch, Lost: fill.Lost, Took: time.Since(started), Why: why, Err: err}
+	if err != nil {
+		r.stats.failed.Add(1)
+	} else {
+		r.stats.finished.Add(1)
+		r.stats.lost.Add(fill.Lost)
+		r.note(id, nil)
+	}
+	if r.onEnd != nil {
+		r.onEnd(done)
+	}
+	return done, err
+}
+
+// signs gives signs of life until ctx ends, and ends the attempt when another has begun.
+func (r *Rebuilder) signs(ctx context.Context, attempt Rebuild, end func(error)) {
+	for sleep(ctx, signEvery) == nil {
+		if err := r.book.GoesOn(ctx, attempt); errors.Is(err, ErrOutdone) {
+			end(err)
+		}
+	}
+}
+
+// steps are those of one attempt.
+func (r *Rebuilder) steps(ctx context.Context, attempt Rebuild) (fill Refill, err error) {
+	frozen, err := r.gate.Freeze(ctx, attempt)
+	if err != nil {
+		return fill, err
+	}
+	at := time.Now()
+	if err := r.gate.Empty(ctx, attempt, r.sink.take); err != nil {
+		return fill, err
+	}
+	for range reloads {
+		mark, least, most, err := r.load(ctx, attempt)
+		if err != nil {
+			return fill, err
+		}
+		if err := sleep(ctx, time.Until(at.Add(leasesEnd))); err != nil {
+			return fill, err
+		}
+		fill, err = r.book.FinishRebuild(ctx, attempt, mark, frozen)
+		if errors.Is(err, ErrMoved) {
+			continue
+		}
+		if err != nil {
+			return fill, err
+		}
+		if !frozen.OpenedAt.IsZero() && (fill.OpenedAt.IsZero() || frozen.OpenedAt.Before(fill.OpenedAt)) {
+			fill.OpenedAt = frozen.OpenedAt
+		}
+		return fill, r.gate.Switch(ctx, attempt, frozen, fill, least, most)
+	}
+	return fill, fmt.Errorf("%w, %d times: rebuild when fewer coupons are voided", ErrMoved, reloads)
+}
+
+// load loads what the ledger has. There are at least and at most so many users then.
+func (r *Rebuilder) load(ctx context.Context, attempt Rebuild) (mark Mark, least, most int64, err error) {
+	put, end, err := r.gate.Loading(ctx, attempt)
+	if err != nil {
+		return mark, 0, 0, err
+	}
+	mark, err = r.book.Refills(ctx, attempt.Campaign, func(c firstcome.Coupon) error {
+		if most++; !c.Buried {
+			least++
+		}
+		return put(c)
+	})
+	if err == nil {
+		err = end()
+	}
+	return mark, least, most, err
+}

@@ -1,0 +1,150 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A VerifyBook is a ledger as a verification needs it: see ledger.Ledger.
+type VerifyBook interface {
+	SeeRun(ctx context.Context, run Run) error
+	DurableRun(ctx context.Context, run string) (bool, error)
+	Standard(ctx context.Context, id firstcome.CampaignID, version int64) (Standard, error)
+	Numbered(ctx context.Context, campaign string, above int64, each func(number int64)) error
+	Refills(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (Mark, error)
+}
+
+// A VerifiedGate is a remote gate as a verification needs it: see redis.Gate.
+type VerifiedGate interface {
+	Stopped(ctx context.Context, r Revision) (Stopped, error)
+	Holds(ctx context.Context, r Revision, coupons []firstcome.Coupon) (held int, err error)
+	Unrecorded(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error
+	Verified(ctx context.Context, r Revision, s Stopped) error
+}
+
+// A Standard is what the ledger says that a gate has to be in.
+type Standard struct {
+	firstcome.Campaign // with the terms as of a version
+	Applied            int64
+	Epoch              int64
+	LastNumber         int64
+	DrainedThrough     int64
+}
+
+// errDiffers says that a gate is not what it was, so that only a rebuild makes it whole.
+var errDiffers = errors.New("it is not what the ledger says")
+
+// verify has the gate decide a campaign again in the same epoch after its server restarted, if that is sure to have brought everything
+// back: both runs of the server are durable, and what the gate has agrees with the ledger. An error says why not.
+func verify(ctx context.Context, book VerifyBook, gate VerifiedGate, r Revision) error {
+	s, err := gate.Stopped(ctx, r)
+	if err != nil {
+		return err
+	}
+	if s.Was == s.Is && !s.Frozen {
+		return nil // another node was faster
+	}
+	if s.Frozen {
+		return fmt.Errorf("%w: a rebuild has begun", errDiffers)
+	}
+	for _, run := range []string{s.Was, s.Is} {
+		durable, err := book.DurableRun(ctx, run)
+		if err != nil {
+			return err
+		}
+		if !durable {
+			return fmt.Errorf("%w: the server did not sync before it answered, or had a replica", errDiffers)
+		}
+	}
+	for _, holds := range []func() error{
+		func() error { return meets(ctx, book, r, s) },
+		func() error { return hasJournal(ctx, book, gate, r, s) },
+		func() error { return hasHolders(ctx, book, gate, r) },
+	} {
+		if err := holds(); err != nil {
+			return err
+		}
+	}
+	return gate.Verified(ctx, r, s)
+}
+
+// meets holds the gate's terms and counters against the ledger's.
+func meets(ctx context.Context, book VerifyBook, r Revision, s Stopped) error {
+	want, err := book.Standard(ctx, r.Campaign, s.Version)
+	if err != nil {
+		return err
+	}
+	switches := s.Version != want.Version || s.Paused == want.Paused && s.Closed == want.Closed
+	terms := s.Quantity == want.Quantity && s.OpensAt.Equal(want.OpensAt) && s.ClosesAt.Equal(want.ClosesAt)
+	switch {
+	case s.Version != want.Applied && s.Version != want.Version || s.Epoch != want.Epoch:
+		return fmt.Errorf("%w: version %d of epoch %d", errDiffers, s.Version, s.Epoch)
+	case !switches || !terms:
+		return fmt.Errorf("%w: other terms", errDiffers)
+	case s.LastNumber < want.LastNumber || s.LastNumber < want.DrainedThrough || s.DrainedThrough > want.DrainedThrough:
+		return fmt.Errorf("%w: number %d is the last, and the ledger has %d", errDiffers, s.LastNumber, want.LastNumber)
+	case s.Holders != s.InForce:
+		return fmt.Errorf("%w: %d holders of %d coupons in force", errDiffers, s.Holders, s.InForce)
+	}
+	return nil
+}
+
+// hasJournal holds that every number that the gate gave is in the ledger or in the journal.
+func hasJournal(ctx context.Context, book VerifyBook, gate VerifiedGate, r Revision, s Stopped) error {
+	missing := map[int64]bool{}
+	for n := s.DrainedThrough + 1; n <= s.LastNumber; n++ {
+		missing[n] = true
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	// The journal comes first: what a recorder takes out of it meanwhile is in the ledger by then.
+	err := gate.Unrecorded(ctx, r.Campaign, func(c firstcome.Coupon) error {
+		delete(missing, c.Number)
+		return nil
+	})
+	if err == nil {
+		err = book.Numbered(ctx, string(r.Campaign), s.DrainedThrough, func(number int64) { delete(missing, number) })
+	}
+	if err == nil && len(missing) > 0 {
+		err = fmt.Errorf("%w: %d numbers are neither in the journal nor in the ledger", errDiffers, len(missing))
+	}
+	return err
+}
+
+// hasHolders holds that everybody who has a coupon in force in the ledger, or an open dead letter, is a holder at the gate.
+func hasHolders(ctx context.Context, book VerifyBook, gate VerifiedGate, r Revision) error {
+	letters := map[firstcome.UserID]firstcome.Coupon{} // of whom no later coupon is in force
+	var some []firstcome.Coupon
+	absent := 0
+	ask := func() error {
+		held, err := gate.Holds(ctx, r, some)
+		absent += len(some) - held
+		some = some[:0]
+		return err
+	}
+	_, err := book.Refills(ctx, r.Campaign, func(c firstcome.Coupon) error {
+		if c.Buried {
+			letters[c.User] = c
+			return nil
+		}
+		delete(letters, c.User)
+		if some = append(some, c); len(some) < 1000 {
+			return nil
+		}
+		return ask()
+	})
+	for _, c := range letters {
+		some = append(some, c)
+	}
+	if err == nil {
+		err = ask()
+	}
+	if err == nil && absent > 0 {
+		err = fmt.Errorf("%w: %d users who have coupons are no holders", errDiffers, absent)
+	}
+	return err
+}

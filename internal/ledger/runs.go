@@ -1,0 +1,60 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// SeeRun notes a run of a server of this node's gate. Once somebody saw that it is not durable, it never is again: see flow.Run.
+func (l *Ledger) SeeRun(ctx context.Context, run flow.Run) error {
+	err := l.repeat(ctx, func(t *tx) error {
+		var durable bool
+		err := t.row(`SELECT durable FROM gate_runs WHERE gate = ? AND run = ?`+l.dialect.forUpdate, l.gate, run.ID).Scan(&durable)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			_, err = t.change(`INSERT INTO gate_runs (gate, run, durable) VALUES (?, ?, ?)`, l.gate, run.ID, run.Durable)
+		case err == nil && durable && !run.Durable:
+			_, err = t.change(`UPDATE gate_runs SET durable = FALSE WHERE gate = ? AND run = ?`, l.gate, run.ID)
+		}
+		return err
+	})
+	return wrap(err, "note a run of the gate's server")
+}
+
+// DurableRun tells whether a run of a server of this node's gate was durable for as long as somebody looked.
+func (l *Ledger) DurableRun(ctx context.Context, run string) (durable bool, err error) {
+	err = l.conclude.QueryRowContext(ctx, `SELECT durable FROM gate_runs WHERE gate = ? AND run = ?`, l.gate, run).Scan(&durable)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return durable, wrap(err, "read of a run of the gate's server")
+}
+
+// Numbered calls each with every number of a campaign above one that is a coupon or a dead letter, in their order.
+func (l *Ledger) Numbered(ctx context.Context, campaign string, above int64, each func(number int64)) error {
+	rows, err := l.conclude.QueryContext(ctx, `SELECT number FROM coupons WHERE campaign_id = ? AND number > ?
+		UNION SELECT number FROM dead_letters WHERE campaign_id = ? AND number > ? ORDER BY number`, campaign, above, campaign, above)
+	err = eachRow(rows, err, func(take scan) error {
+		number, err := one[int64](take)
+		if err == nil {
+			each(number)
+		}
+		return err
+	})
+	return wrap(err, "read which numbers of %s the ledger has", campaign)
+}
+
+// Standard returns what the gate of a campaign has to be in, with the terms as of a version that the gate has.
+func (l *Ledger) Standard(ctx context.Context, id firstcome.CampaignID, version int64) (flow.Standard, error) {
+	s, err := l.Campaign(ctx, id)
+	if err != nil {
+		return flow.Standard{}, err
+	}
+	standard := flow.Standard{Campaign: s.Campaign, Applied: s.Applied, Epoch: s.Epoch, LastNumber: s.LastNumber, DrainedThrough: s.Drained}
+	standard.Terms, err = l.Terms(ctx, id, version)
+	return standard, err
+}

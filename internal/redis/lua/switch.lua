@@ -1,0 +1,30 @@
+-- Puts a rebuilt campaign into the place of the frozen one, in one step.
+--
+-- KEYS  behind those of the prelude: 6 the new holders (hash)
+-- ARGV  1 the attempt, 2 the run of the server that the new holders were loaded into, 3 how many holders there are at least, 4 at most
+--       5 the recorders' group, 6 the quantity, 7 the gate's time at least; 8 and following: fields and values of the campaign's hash
+-- Returns {word}
+--   'switched'
+--   'outdone'   another attempt froze the campaign, or finished
+--   'moved'     the server is not the one that the holders were loaded into, or they are not whole: to be done again
+
+local attempt, run, least, most, group = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
+local quantity, now = tonumber(ARGV[6]), tonumber(ARGV[7])
+local loaded = KEYS[6]
+
+local c, instead = campaign('frozen')
+if not c then return instead end
+if tonumber(c[1]) ~= attempt then return {'outdone'} end
+local holders = redis.call('HLEN', loaded)
+if run ~= run_id() or holders < least or holders > most then return {'moved'} end
+
+local t = redis.call('TIME')
+now = math.max(now, t[1] * 1000000 + t[2])
+redis.call('UNLINK', holders_key, journal_key, line_key, tickets_key, campaign_key)
+if holders > 0 then redis.call('RENAME', loaded, holders_key) end
+redis.call('XGROUP', 'CREATE', journal_key, group, '0', 'MKSTREAM')
+redis.call('HSET', campaign_key, 'layout', whole(LAYOUT), 'attempt', whole(attempt), 'run_id', run, 'in_force', whole(holders),
+  'decided_at', whole(now), 'cooling', '0', 'cooling_until', '0', 'was_opens_at', '', 'was_closes_at', '', 'was_sold_out', '0')
+redis.call('HSET', campaign_key, unpack(ARGV, 8, #ARGV))
+if holders >= quantity then redis.call('HSET', campaign_key, 'sold_out_at', whole(now)) end
+return {'switched'}

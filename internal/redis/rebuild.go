@@ -1,0 +1,333 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// Standing returns nil if the gate decides claims of a campaign. flow.ErrUnverified and flow.ErrLost say that it needs a rebuild.
+func (g *Gate) Standing(ctx context.Context, r flow.Revision) error {
+	return wrap(g.stands(ctx, g.keysIn(r)), "look whether the gate of %s stands", r.Campaign)
+}
+
+func (g *Gate) stands(ctx context.Context, k *keys) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	word, _, err := g.run(ctx, g.standing, k)
+	if err != nil {
+		return err
+	}
+	return standings[word]
+}
+
+// standings are what the words of lua/standing.lua mean.
+var standings = map[string]error{"stands": nil, "lost": errPart}
+
+// Runs returns the runs of all servers of the gate, in the order of their names.
+func (g *Gate) Runs(ctx context.Context) ([]flow.Run, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	var runs []flow.Run
+	for _, node := range g.client.Nodes() {
+		text, err := node.Do(ctx, node.B().Info().Build()).ToString()
+		if err != nil {
+			return nil, classify(err)
+		}
+		info := parseInfo(text)
+		if info["role"] != "master" && info["redis_mode"] == "cluster" {
+			continue
+		}
+		durable := keepsAll(info)
+		if durable { // who may not ask gets an error, and then it is not known to be
+			set, err := node.Do(ctx, node.B().ConfigGet().Parameter("appendfsync").Build()).AsStrMap()
+			durable = err == nil && set["appendfsync"] == "always"
+		}
+		runs = append(runs, flow.Run{ID: info["run_id"], Durable: durable})
+	}
+	slices.SortFunc(runs, func(a, b flow.Run) int { return strings.Compare(a.ID, b.ID) })
+	return runs, nil
+}
+
+// keepsAll tells whether a server's INFO is that of one that a restart brings back as it was, but for how often it syncs: it appends to a
+// file, it was never a replica, and it has none. A replica that was here within the hour has left a backlog.
+func keepsAll(info map[string]string) bool {
+	return info["role"] == "master" && info["aof_enabled"] == "1" && info["connected_slaves"] == "0" && info["repl_backlog_active"] == "0" &&
+		strings.Trim(info["master_replid2"], "0") == ""
+}
+
+// Named tells whether Redis still has the name that this gate has. Redis that was emptied has none.
+func (g *Gate) Named(ctx context.Context) (bool, error) {
+	name, err := g.text(ctx, instanceKey)
+	return name != "" && name == g.instance, err
+}
+
+// Rename gives Redis the name of this gate again, if it has none, because somebody emptied it. Another name is an error.
+func (g *Gate) Rename(ctx context.Context) error {
+	name, err := g.once(ctx, instanceKey, g.instance)
+	if err == nil && name != g.instance {
+		err = fmt.Errorf("%w: Redis has the name %s, and this node's gate is %s: restart the node", firstcome.ErrGateMismatch, name, g.instance)
+	}
+	if err == nil {
+		err = g.openLayout(ctx)
+	}
+	return wrap(err, "give Redis its name again")
+}
+
+// Freeze has the gate decide and settle nothing more of a campaign until Switch, or until a later attempt freezes it, and returns
+// what it told last. flow.ErrOutdone: a later attempt did. It removes what earlier attempts left.
+func (g *Gate) Freeze(ctx context.Context, r flow.Rebuild) (flow.Frozen, error) {
+	f, err := g.freezeCampaign(ctx, r)
+	if err == nil {
+		err = g.removeLoaded(ctx, r)
+	}
+	return f, wrap(err, "freeze %s", r.Campaign)
+}
+
+func (g *Gate) freezeCampaign(ctx context.Context, r flow.Rebuild) (f flow.Frozen, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	word, parts, err := g.run(ctx, g.freeze, g.keyring.renew(r.Campaign, r.Marker), whole10(r.Attempt))
+	switch {
+	case err != nil:
+		return f, err
+	case word == "outdone":
+		return f, flow.ErrOutdone
+	case word != "frozen" || len(parts) != 7:
+		return f, fmt.Errorf("the freeze script answered %q and %d parts", word, len(parts))
+	}
+	if f.RunID, err = parts[0].ToString(); err != nil {
+		return f, err
+	}
+	var instants [4]int64
+	for n, into := range []*int64{&f.Version, &instants[0], &instants[1], &instants[2], &instants[3]} {
+		if *into, err = whole(parts[1+n]); err != nil {
+			return f, err
+		}
+	}
+	f.DecidedAt, f.OpenedAt, f.SoldOutAt, f.ClosedAt = instant(instants[0]), instant(instants[1]), instant(instants[2]), instant(instants[3])
+	field, err := parts[6].ToString()
+	if err != nil || field == "" {
+		return f, err
+	}
+	l, err := readLine(field)
+	f.Line = l.Line
+	return f, err
+}
+
+func whole10(n int64) string { return strconv.FormatInt(n, 10) }
+
+// loaded is the key that an attempt loads holders into.
+func (k *keys) loaded(attempt int64) string {
+	return "firstcome:{" + k.tag + "}:attempt:" + whole10(attempt) + ":holders"
+}
+
+// leftAttempts bounds of how many earlier attempts the keys are removed. More of them do not fail in a row.
+const leftAttempts = 16
+
+// removeLoaded removes what this attempt and those before it loaded.
+func (g *Gate) removeLoaded(ctx context.Context, r flow.Rebuild) error {
+	k := keysOf(r.Campaign, r.Marker)
+	var left []string
+	for attempt := max(1, r.Attempt-leftAttempts); attempt <= r.Attempt; attempt++ {
+		left = append(left, k.loaded(attempt))
+	}
+	return classify(g.client.Do(ctx, g.client.B().Unlink().Key(left...).Build()).Error())
+}
+
+// Empty gives all that is in a frozen campaign's journal to a sink. Entries of a newer firstcome are an error.
+func (g *Gate) Empty(ctx context.Context, r flow.Rebuild, to flow.Sink) error {
+	k := keysOf(r.Campaign, r.Marker)
+	var items []item
+	give := func() error {
+		for _, part := range shares(g.Name(), r.Campaign, r.Marker, g.options.Secret, items, defaultCoupons) {
+			part.Attempt = r.Attempt
+			if _, err := to(ctx, part.Batch); err != nil {
+				return err
+			}
+		}
+		items = items[:0]
+		return nil
+	}
+	err := g.eachEntry(ctx, k.journal, inspectEntries, func(e rueidis.XRangeEntry) error {
+		i := item{e.ID, e.FieldValues}
+		if i.newer() {
+			return errNewer
+		}
+		if items = append(items, i); len(items) < inspectEntries {
+			return nil
+		}
+		return give()
+	})
+	if err == nil {
+		err = give()
+	}
+	return wrap(err, "empty the journal of %s", r.Campaign)
+}
+
+// loadPage is how many holders one command loads: some 40 kB.
+const loadPage = 1000
+
+// Loading returns what loads holders for an attempt, which begins anew: put takes one, and end says that all came.
+func (g *Gate) Loading(ctx context.Context, r flow.Rebuild) (put func(firstcome.Coupon) error, end func() error, err error) {
+	key := keysOf(r.Campaign, r.Marker).loaded(r.Attempt)
+	if err := g.removeLoaded(ctx, r); err != nil {
+		return nil, nil, wrap(err, "load %s", r.Campaign)
+	}
+	var fields []string
+	end = func() error {
+		if len(fields) == 0 {
+			return nil
+		}
+		page := g.client.B().Hset().Key(key).FieldValue()
+		for n := 0; n < len(fields); n += 2 {
+			page = page.FieldValue(fields[n], fields[n+1])
+		}
+		fields = fields[:0]
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		return wrap(classify(g.client.Do(ctx, page.Build()).Error()), "load %s", r.Campaign)
+	}
+	put = func(c firstcome.Coupon) error {
+		fields = append(fields, string(c.User), string(holderEntry(c)))
+		if len(fields) < 2*loadPage {
+			return nil
+		}
+		return end()
+	}
+	return put, end, nil
+}
+
+// holderEntry returns what the holders hash keeps of a coupon, with its ticket and flag.
+func holderEntry(c firstcome.Coupon) []byte {
+	entry := appendEntry(nil, c)
+	if c.Ticket > 0 {
+		entry = append(entry, ticketEntry(c.Generation, c.Ticket)...)
+	}
+	if c.Buried {
+		entry = append(entry, 1)
+	}
+	return entry
+}
+
+// Switch puts what was loaded into the place of the frozen campaign. There are at least and at most so many holders.
+// flow.ErrOutdone and flow.ErrMoved say that nothing was switched.
+func (g *Gate) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, fill flow.Refill, least, most int64) error {
+	k := g.keyring.renew(r.Campaign, r.Marker)
+	args := []string{
+		whole10(r.Attempt), f.RunID, whole10(least), whole10(most), group, quantityArg(fill.Quantity), whole10(fill.DecidedAt.UnixMicro()),
+		"epoch", whole10(fill.Epoch), "version", whole10(fill.Version), "terms_version", whole10(fill.TermsVersion),
+		"quantity", quantityArg(fill.Quantity), "opens_at", micros(fill.OpensAt), "closes_at", micros(fill.ClosesAt),
+		"paused", flag(fill.Paused), "closed", flag(fill.Closed), "issued", whole10(fill.Issued), "last_number", whole10(fill.LastNumber),
+		"drained_through", whole10(fill.LastNumber), "ceiling", whole10(min(fill.Ceiling, unlimited)),
+		"opened_at", micros(fill.OpenedAt), "sold_out_at", "", "closed_at", micros(fill.ClosedAt),
+	}
+	if fill.Pace != nil || fill.Line.Generation > 1 {
+		args = append(args, "line", lineField(fill))
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	answer, err := g.switchScript.Exec(ctx, g.client, append(slices.Clone(k.all()), k.loaded(r.Attempt)), args).ToArray()
+	if err != nil {
+		return wrap(classify(err), "switch %s", r.Campaign)
+	}
+	word, _ := answer[0].ToString()
+	switch word {
+	case "switched":
+		return nil
+	case "outdone":
+		err = flow.ErrOutdone
+	case "moved":
+		err = flow.ErrMoved
+	default:
+		err = fmt.Errorf("the switch script answered %q", word)
+	}
+	return wrap(err, "switch %s", r.Campaign)
+}
+
+// lineField returns what the campaign's hash has of a line in which nobody is: see lua/line.lua.
+func lineField(fill flow.Refill) string {
+	pace := "-"
+	if fill.Pace != nil {
+		pace = whole10(fill.Pace.PerSecond)
+	}
+	return fmt.Sprintf("%d 0 0 0 0 0 %s %s", fill.Line.Generation, pace, flag(fill.Standby))
+}
+
+// errUnverified is the error of a campaign of which the scripts do nothing.
+var errUnverified = fmt.Errorf("%w: %w", firstcome.ErrBusy, flow.ErrUnverified)
+
+// ceilingArg returns a ceiling as the scripts take it.
+func ceilingArg(ceiling int64) string {
+	if ceiling == 0 {
+		return ""
+	}
+	return whole10(min(ceiling, unlimited))
+}
+
+// Stopped returns what an unverified campaign is at the gate.
+func (g *Gate) Stopped(ctx context.Context, r flow.Revision) (s flow.Stopped, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	_, parts, err := g.run(ctx, g.stopped, g.keysIn(r))
+	if err == nil && len(parts) != 14 {
+		err = fmt.Errorf("the stopped script answered %d parts", len(parts)+1)
+	}
+	if err != nil {
+		return s, wrap(err, "look at %s", r.Campaign)
+	}
+	s.Was, _ = parts[0].ToString()
+	s.Is, _ = parts[1].ToString()
+	var frozen, opensAt, closesAt, paused, closed int64
+	for n, into := range []*int64{
+		&frozen, &s.Epoch, &s.Version, &s.LastNumber, &s.DrainedThrough, &s.InForce, &s.Holders, &s.Quantity, &opensAt, &closesAt, &paused, &closed,
+	} {
+		if *into, err = whole(parts[2+n]); err != nil {
+			return s, wrap(err, "look at %s", r.Campaign)
+		}
+	}
+	s.Frozen, s.Paused, s.Closed = frozen == 1, paused == 1, closed == 1
+	s.Quantity, s.OpensAt, s.ClosesAt = quantityOf(s.Quantity), instant(opensAt), instant(closesAt)
+	return s, nil
+}
+
+// Holds tells of how many of these coupons the gate has their users as holders, with the same coupon.
+func (g *Gate) Holds(ctx context.Context, r flow.Revision, coupons []firstcome.Coupon) (held int, err error) {
+	k := g.keysIn(r)
+	for part := range slices.Chunk(coupons, askChunk) {
+		users := make([]string, len(part))
+		for n, c := range part {
+			users[n] = string(c.User)
+		}
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		entries, err := g.client.Do(ctx, g.client.B().Hmget().Key(k.holders).Field(users...).Build()).AsStrSlice()
+		cancel()
+		if err != nil {
+			return held, wrap(classify(err), "read the holders of %s", r.Campaign)
+		}
+		for n, c := range part {
+			if strings.HasPrefix(entries[n], string(appendEntry(nil, c))) {
+				held++
+			}
+		}
+	}
+	return held, nil
+}
+
+// Verified has the gate decide claims of a campaign again that was verified as stopped says. flow.ErrMoved: it is another one by now.
+func (g *Gate) Verified(ctx context.Context, r flow.Revision, s flow.Stopped) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	word, _, err := g.run(ctx, g.verify, g.keysIn(r), s.Was, s.Is, whole10(s.Epoch), whole10(s.Version), whole10(s.LastNumber))
+	if err == nil && word != "verified" {
+		err = flow.ErrMoved
+	}
+	return wrap(err, "note that %s is verified", r.Campaign)
+}
