@@ -21,6 +21,7 @@ type RebuildBook interface {
 	Active(ctx context.Context) ([]Revision, error)
 	BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (Rebuild, error)
 	GoesOn(ctx context.Context, r Rebuild) error
+	GiveUpRebuild(ctx context.Context, r Rebuild) error
 	// LostBefore counts the numbers that were lost before an epoch began.
 	LostBefore(ctx context.Context, id firstcome.CampaignID, epoch int64) (int64, error)
 	FinishRebuild(ctx context.Context, r Rebuild, mark Mark, frozen Frozen) (Refill, error)
@@ -328,6 +329,7 @@ func (r *Rebuilder) rebuild(ctx context.Context, actor string, id firstcome.Camp
 	done := Rebuilt{Campaign: id, Epoch: fill.Epoch, Lost: fill.Lost, Took: time.Since(started), Why: why, Err: err}
 	if err != nil {
 		r.stats.failed.Add(1)
+		r.giveUp(ctx, attempt)
 	} else {
 		r.stats.finished.Add(1)
 		r.stats.lost.Add(fill.Lost)
@@ -337,6 +339,13 @@ func (r *Rebuilder) rebuild(ctx context.Context, actor string, id firstcome.Camp
 		r.onEnd(done)
 	}
 	return done, err
+}
+
+// giveUp lets another attempt begin at once. If it fails, that happens a little later.
+func (r *Rebuilder) giveUp(ctx context.Context, attempt Rebuild) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), signEvery)
+	defer cancel()
+	_ = r.book.GiveUpRebuild(ctx, attempt)
 }
 
 // signs gives signs of life until ctx ends, and ends the attempt when another has begun.

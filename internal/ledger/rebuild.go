@@ -94,6 +94,15 @@ func (l *Ledger) GoesOn(ctx context.Context, r flow.Rebuild) error {
 	return wrap(err, "rebuild the gate of %s", r.Campaign)
 }
 
+// GiveUpRebuild ends an attempt that failed, so that another may begin at once. The gate stays frozen.
+func (l *Ledger) GiveUpRebuild(ctx context.Context, r flow.Rebuild) error {
+	err := l.update(ctx, func(t *tx) error {
+		_, err := t.change(`UPDATE campaigns SET rebuilding_at = NULL WHERE id = ? AND attempt = ?`, string(r.Campaign), r.Attempt)
+		return err
+	})
+	return wrap(err, "give up to rebuild the gate of %s", r.Campaign)
+}
+
 // LostBefore counts the numbers that were lost before an epoch began.
 func (l *Ledger) LostBefore(ctx context.Context, id firstcome.CampaignID, epoch int64) (lost int64, err error) {
 	err = l.conclude.QueryRowContext(ctx, `SELECT COALESCE(SUM(count), 0) FROM lost WHERE campaign_id = ? AND epoch = ?`, string(id), epoch).Scan(&lost)

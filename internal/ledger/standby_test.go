@@ -59,6 +59,7 @@ var concludes = map[string][]any{
 	"BeginRebuild":   {"test", firstcome.CampaignID("c"), int64(0)},
 	"DurableRun":     {"run"},
 	"FinishRebuild":  {flow.Rebuild{Campaign: "c", Attempt: 1}, flow.Mark{}, flow.Frozen{}},
+	"GiveUpRebuild":  {flow.Rebuild{Campaign: "c", Attempt: 1}},
 	"GoesOn":         {flow.Rebuild{Campaign: "c", Attempt: 1}},
 	"LostBefore":     {firstcome.CampaignID("c"), int64(2)},
 	"Numbered":       {"c", int64(0), func(int64) {}},

@@ -69,8 +69,12 @@ func (g *Gate) Named(ctx context.Context) (bool, error) {
 	return name != "" && name == g.instance, err
 }
 
-// Rename gives Redis the name of this gate again, if it has none, because somebody emptied it. Another name is an error.
+// Rename gives Redis the name of this gate again, if it has none, because somebody emptied it. Another name is an error. A gate without a
+// name has none to give.
 func (g *Gate) Rename(ctx context.Context) error {
+	if g.instance == "" {
+		return nil
+	}
 	name, err := g.once(ctx, instanceKey, g.instance)
 	if err == nil && name != g.instance {
 		err = fmt.Errorf("%w: Redis has the name %s, and this node's gate is %s: restart the node", firstcome.ErrGateMismatch, name, g.instance)
