@@ -170,14 +170,26 @@ func (n *node) listen(ctx context.Context) error {
 			return listenError("--console", at, err)
 		}
 	}
-	beside := n.flags.Ops.beside(n.flags.Listen)
-	if beside == "" {
-		return nil
+	if beside := n.flags.Ops.beside(n.flags.Listen); beside != "" {
+		if n.ops, err = config.Listen(ctx, "tcp", beside); err != nil {
+			return listenError("--ops", beside, err)
+		}
 	}
-	if n.ops, err = config.Listen(ctx, "tcp", beside); err != nil {
-		return listenError("--ops", beside, err)
+	if n.board != nil {
+		n.board.Node.Listen = n.whereabouts()
 	}
 	return nil
+}
+
+// whereabouts tells this node from the others of its host: where the API is, or, where the node only records, the metrics.
+func (n *node) whereabouts() string {
+	switch {
+	case n.http != nil:
+		return n.address()
+	case n.ops != nil:
+		return "metrics at " + n.opsAddress()
+	}
+	return string(n.flags.Listen)
 }
 
 func listenError(flag, address string, err error) error {
