@@ -166,7 +166,8 @@ func (c *Console) followLive(v *view) error {
 		case <-c.stopping:
 			return nil
 		case sample := <-samples:
-			if !v.stillMay() || events.send("sample", sample) != nil {
+			text, err := sample.JSON()
+			if err != nil || !v.stillMay() || events.sendText("sample", text) != nil {
 				return nil // the browser comes again, and is led to the login or loses nothing
 			}
 		}
@@ -190,6 +191,10 @@ func (s stream) send(event string, data any) error {
 	if err != nil {
 		return err
 	}
+	return s.sendText(event, text)
+}
+
+func (s stream) sendText(event string, text []byte) error {
 	if err := s.flow.SetWriteDeadline(time.Now().Add(eventWait)); err != nil {
 		return err
 	}

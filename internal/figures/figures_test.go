@@ -164,6 +164,12 @@ func TestACampaignIsReadOnceHoweverManyWatchAndNeverIfNobodyDoes(t *testing.T) {
 	if len(one) != 1 || len(w.Ring("spring")) != 2 {
 		t.Errorf("%d samples wait, %d are kept", len(one), len(w.Ring("spring")))
 	}
+	first, second := <-one, <-two
+	text, err := first.JSON()
+	same, err2 := second.JSON()
+	if err != nil || err2 != nil || &text[0] != &same[0] {
+		t.Errorf("a sample is made into JSON for each who watches: %v, %v", err, err2)
+	}
 	stopOne()
 	stopTwo()
 	w.Tick(t.Context())

@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"encoding/json"
 	"time"
 )
 
@@ -42,6 +43,15 @@ type Sample struct {
 	Marks      []Mark `json:"marks"` // what happened since the sample before
 
 	pace float64 // coupons a second that the line is served; 0: no bound
+	text []byte  // as JSON; nil: nobody asked yet
+}
+
+// JSON returns the sample as JSON. Whoever was sent the same sample by a Watcher shares the bytes.
+func (s *Sample) JSON() ([]byte, error) {
+	if s.text != nil {
+		return s.text, nil
+	}
+	return json.Marshal(s)
 }
 
 // A Mark is something that happened to a campaign.

@@ -167,6 +167,7 @@ func (c *course) tell(s Sample) {
 		c.ring = slices.Delete(c.ring, 0, 1)
 	}
 	c.ring = append(c.ring, s)
+	s.text, _ = s.JSON() // once, however many watch; whoever asks again gets the error
 	for to := range c.watching {
 		select {
 		case <-to:

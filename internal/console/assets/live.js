@@ -227,8 +227,7 @@ function take(s) {
 	if (samples.length > window_) samples.shift();
 	marks.push(...s.marks);
 }
-const events = new EventSource(live.dataset.events);
-events.addEventListener('course', event => {
+function begin(event) {
 	course = JSON.parse(event.data);
 	samples.length = 0;
 	marks = [];
@@ -237,14 +236,24 @@ events.addEventListener('course', event => {
 	samples.slice(-12).forEach(row);
 	if (samples.length) show(samples.at(-1));
 	plots.forEach(p => p.draw());
-});
-events.addEventListener('sample', event => {
+}
+function goOn(event) {
 	const s = JSON.parse(event.data);
 	take(s);
 	row(s);
 	show(s);
 	plots.forEach(p => p.update());
-});
+}
+// A browser comes again by itself after a connection that broke, and not after an answer that is no stream, as a proxy's 502.
+function follow() {
+	const events = new EventSource(live.dataset.events);
+	events.addEventListener('course', begin);
+	events.addEventListener('sample', goOn);
+	events.addEventListener('error', () => {
+		if (events.readyState === EventSource.CLOSED) setTimeout(follow, 3000);
+	});
+}
+follow();
 setInterval(tell, 1000);
 addEventListener('resize', () => plots.forEach(p => p.size()));
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => plots.forEach(p => p.draw()));
