@@ -132,7 +132,7 @@ func (r *Recorder) Stats() RecorderStats {
 
 // take is the Sink: it returns nil when all of the batch is durable.
 func (r *Recorder) take(ctx context.Context, b Batch) (drained Drained, err error) {
-	garbage := Batch{Campaign: b.Campaign, Epoch: b.Epoch, Marker: b.Marker, Garbage: b.Garbage}
+	garbage := Batch{Campaign: b.Campaign, Epoch: b.Epoch, Attempt: b.Attempt, Marker: b.Marker, Garbage: b.Garbage}
 	if b.Garbage = nil; len(garbage.Garbage) > 0 {
 		if drained, err = r.bury(ctx, garbage, ""); err != nil {
 			return Drained{}, err
