@@ -32,7 +32,7 @@ type RebuiltGate interface {
 	VerifiedGate
 	// Standing returns nil if the gate decides claims of a campaign, ErrUnverified or ErrLost if it needs a rebuild.
 	Standing(ctx context.Context, r Revision) error
-	// Runs returns the runs of all servers of the gate that decide, in the order of their names.
+	// Runs returns the runs of the servers of the gate that decide and answer, in the order of their names.
 	Runs(ctx context.Context) ([]Run, error)
 	// Named tells whether the gate's server still has the gate's name. Rename gives it the name again, if it has none.
 	Named(ctx context.Context) (bool, error)
@@ -220,9 +220,7 @@ func (r *Rebuilder) look(ctx context.Context, some map[firstcome.CampaignID]bool
 		return err
 	}
 	named, err := r.gate.Named(ctx)
-	if err != nil {
-		return err
-	}
+	named = named && err == nil // whoever cannot ask still verifies
 	first := r.known() // somebody asked for these
 	var broken, rest []found
 	for _, a := range active {

@@ -31,15 +31,17 @@ func (g *Gate) stands(ctx context.Context, k *keys) error {
 // standings are what the words of lua/standing.lua mean.
 var standings = map[string]error{"stands": nil, "lost": errPart}
 
-// Runs returns the runs of all servers of the gate, in the order of their names.
+// Runs returns the runs of the servers of the gate that answer, in the order of their names. It is an error if none does.
 func (g *Gate) Runs(ctx context.Context) ([]flow.Run, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	var runs []flow.Run
+	var failed error
 	for _, node := range g.client.Nodes() {
 		text, err := node.Do(ctx, node.B().Info().Build()).ToString()
 		if err != nil {
-			return nil, classify(err)
+			failed = classify(err)
+			continue
 		}
 		info := parseInfo(text)
 		if info["role"] != "master" && info["redis_mode"] == "cluster" {
@@ -51,6 +53,9 @@ func (g *Gate) Runs(ctx context.Context) ([]flow.Run, error) {
 			durable = err == nil && set["appendfsync"] == "always"
 		}
 		runs = append(runs, flow.Run{ID: info["run_id"], Durable: durable})
+	}
+	if len(runs) == 0 {
+		return nil, failed
 	}
 	slices.SortFunc(runs, func(a, b flow.Run) int { return strings.Compare(a.ID, b.ID) })
 	return runs, nil
