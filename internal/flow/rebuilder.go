@@ -221,7 +221,7 @@ func (r *Rebuilder) look(ctx context.Context, some map[firstcome.CampaignID]bool
 	}
 	named, err := r.gate.Named(ctx)
 	named = named && err == nil // whoever cannot ask still verifies
-	first := r.known() // somebody asked for these
+	first := r.known()          // somebody asked for these
 	var broken, rest []found
 	for _, a := range active {
 		if some != nil && !some[a.Campaign] {
