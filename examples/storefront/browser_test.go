@@ -185,7 +185,7 @@ func TestTheDropPageSaysWhatIsTrue(t *testing.T) {
 	f.campaign("gone", map[string]any{"quantity": 1})
 	f.claim("gone", "somebody")
 	f.campaign("line", map[string]any{"quantity": 5000, "pace": map[string]any{"per_second": 1}})
-	for n := range 40 {
+	for n := range 300 { // five minutes of people, for a slow machine
 		f.claim("line", fmt.Sprint("before-", n))
 	}
 	f.campaign("over", map[string]any{"quantity": 5})
