@@ -244,13 +244,19 @@ function goOn(event) {
 	show(s);
 	plots.forEach(p => p.update());
 }
-// A browser comes again by itself after a connection that broke, and not after an answer that is no stream, as a proxy's 502.
+// A browser comes again by itself after a connection that broke, and not after an answer that is no stream: a proxy's 502, or the
+// login, when the session has ended.
+async function comeAgain() {
+	const page = await fetch(location.href).catch(() => null);
+	if (page?.redirected) location.reload();
+	else follow();
+}
 function follow() {
 	const events = new EventSource(live.dataset.events);
 	events.addEventListener('course', begin);
 	events.addEventListener('sample', goOn);
 	events.addEventListener('error', () => {
-		if (events.readyState === EventSource.CLOSED) setTimeout(follow, 3000);
+		if (events.readyState === EventSource.CLOSED) setTimeout(comeAgain, 3000);
 	});
 }
 follow();
