@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -88,12 +89,19 @@ func (e *entrance) stream(r *http.Request) (*http.Response, error) {
 	return e.next(r)
 }
 
-// next has the next node answer.
+// next sends a request to the next node. One that reads and reaches nobody, because the node was killed, goes to the one behind it.
 func (e *entrance) next(r *http.Request) (*http.Response, error) {
-	sent := r.Clone(r.Context())
-	sent.Host = e.f.node(int(e.turn.Add(1))).address()
-	sent.URL.Host = sent.Host
-	return e.nodes.RoundTrip(sent)
+	for try := 0; ; try++ {
+		sent := r.Clone(r.Context())
+		sent.Host = e.f.node(int(e.turn.Add(1))).address()
+		sent.URL.Host = sent.Host
+		answer, err := e.nodes.RoundTrip(sent)
+		var refused *net.OpError
+		if r.Method != http.MethodGet || !errors.As(err, &refused) || refused.Op != "dial" || try == 100 {
+			return answer, err
+		}
+		<-time.After(50 * time.Millisecond)
+	}
 }
 
 // A visitor is somebody who claims, and follows their place to its end.
