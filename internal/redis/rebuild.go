@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -48,9 +49,11 @@ func (g *Gate) Runs(ctx context.Context) ([]flow.Run, error) {
 			continue
 		}
 		durable := keepsAll(info)
-		if durable { // who may not ask gets an error, and then it is not known to be
-			set, err := node.Do(ctx, node.B().ConfigGet().Parameter("appendfsync").Build()).AsStrMap()
-			durable = err == nil && set["appendfsync"] == "always"
+		if durable {
+			if durable, err = syncsFirst(ctx, node); err != nil { // a server that ends now is not one that does not sync
+				failed = err
+				continue
+			}
 		}
 		runs = append(runs, flow.Run{ID: info["run_id"], Durable: durable})
 	}
@@ -59,6 +62,16 @@ func (g *Gate) Runs(ctx context.Context) ([]flow.Run, error) {
 	}
 	slices.SortFunc(runs, func(a, b flow.Run) int { return strings.Compare(a.ID, b.ID) })
 	return runs, nil
+}
+
+// syncsFirst tells whether a server syncs its file before it answers. Of one that does not let its user ask it is not known.
+func syncsFirst(ctx context.Context, node rueidis.Client) (bool, error) {
+	set, err := node.Do(ctx, node.B().ConfigGet().Parameter("appendfsync").Build()).AsStrMap()
+	var e *Error
+	if errors.As(classify(err), &e) && (e.Code == "NOPERM" || e.Code == plain) {
+		return false, nil
+	}
+	return set["appendfsync"] == "always", classify(err)
 }
 
 // keepsAll tells whether a server's INFO is that of one that a restart brings back as it was, but for how often it syncs: it appends to a
