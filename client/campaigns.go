@@ -54,6 +54,11 @@ func (c *Client) Rebuild(ctx context.Context, id string) (Rebuilt, error) {
 	return ask[Rebuilt](ctx, c, request{method: http.MethodPost, path: campaignPath(id, "rebuild")})
 }
 
+// RebuildIfLost is Rebuild of a gate that has lost the campaign. If a node was faster, it returns what that came to.
+func (c *Client) RebuildIfLost(ctx context.Context, id string) (Rebuilt, error) {
+	return ask[Rebuilt](ctx, c, request{method: http.MethodPost, path: campaignPath(id, "rebuild"), query: query("if_lost", "1")})
+}
+
 func (c *Client) turn(ctx context.Context, id, to string) (Campaign, error) {
 	return ask[Campaign](ctx, c, request{method: http.MethodPost, path: campaignPath(id, to)})
 }

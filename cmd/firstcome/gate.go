@@ -40,8 +40,9 @@ const gateLost = "lost"
 func (c *gateRebuildCmd) Run(ctx context.Context, t terminal) error {
 	calls := c.client(t)
 	defer calls.CloseIdle()
-	ids := []string{c.ID}
+	ids, rebuild := []string{c.ID}, calls.Rebuild
 	if c.All {
+		rebuild = calls.RebuildIfLost // nodes rebuild campaigns, too, once the first one here gave Redis its name again
 		all, err := client.All(func(after string) (client.List[client.Campaign], error) { return calls.Campaigns(ctx, after, 0) })
 		if err != nil {
 			return explain(err)
@@ -58,7 +59,7 @@ func (c *gateRebuildCmd) Run(ctx context.Context, t terminal) error {
 	}
 	var failed error
 	for _, id := range ids {
-		done, err := calls.Rebuild(ctx, id)
+		done, err := rebuild(ctx, id)
 		if err == nil {
 			err = c.print(t, done, func(w io.Writer) {
 				fmt.Fprintf(w, "%s is decided again, in epoch %d; at most %d coupons that were answered with \"recorded\": false are lost.\n", id, done.Epoch, done.Lost)

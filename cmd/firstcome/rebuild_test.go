@@ -55,7 +55,7 @@ func (d *desk) needs(why error) {
 
 func (d *desk) rebuilt(r *flow.Rebuilder) flow.Rebuilt {
 	d.t.Helper()
-	done, err := r.Rebuild(d.t.Context(), "op", "c")
+	done, err := r.Rebuild(d.t.Context(), "op", "c", false)
 	stage.Must(d.t, err)
 	return done
 }
@@ -296,6 +296,12 @@ func (h *halt) at(step string) {
 // GoesOn gives no sign of life: a frozen process cannot.
 func (h *halt) GoesOn(context.Context, flow.Rebuild) error { return nil }
 
+func (h *halt) Standing(ctx context.Context, r flow.Revision) error {
+	err := h.RebuiltGate.Standing(ctx, r)
+	h.at("standing")
+	return err
+}
+
 func (h *halt) Freeze(ctx context.Context, r flow.Rebuild) (flow.Frozen, error) {
 	h.at("freeze")
 	return h.RebuiltGate.Freeze(ctx, r)
@@ -338,7 +344,7 @@ func TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt(t *testing.
 			h := &halt{d.ledger, d.remote.gate, step, make(chan struct{}), make(chan struct{})}
 			ended := make(chan error, 1)
 			go func() {
-				_, err := flow.NewRebuilder(h, h, nil).Rebuild(t.Context(), "frozen", "c")
+				_, err := flow.NewRebuilder(h, h, nil).Rebuild(t.Context(), "frozen", "c", false)
 				ended <- err
 			}()
 			<-h.reached
@@ -366,6 +372,40 @@ func TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt(t *testing.
 				t.Errorf("the other rebuild began epoch %d, the campaign is %+v", other.Epoch, d.status())
 			}
 		})
+	}
+}
+
+// TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt has another node rebuild between the look at the gate and the rebuild, as nodes do
+// once somebody gave the server its name again: a second rebuild would lose numbers for nothing.
+func TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt(t *testing.T) {
+	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
+	d.settle(d.record(d.issue("c", people("user-", 3)...)...))
+	d.do("FLUSHALL")
+	h := &halt{d.ledger, d.remote.gate, "standing", make(chan struct{}), make(chan struct{})}
+	type end struct {
+		done flow.Rebuilt
+		err  error
+	}
+	ended := make(chan end, 1)
+	go func() {
+		done, err := flow.NewRebuilder(h, h, nil).Rebuild(t.Context(), "op", "c", true)
+		ended <- end{done, err}
+	}()
+	<-h.reached
+	h.step = "" // it stops once
+	other := d.rebuilt(d.rebuilder())
+	close(h.goOn)
+	late := <-ended
+	stage.Must(t, late.err)
+	again, err := d.rebuilder().Rebuild(t.Context(), "op", "c", true)
+	stage.Must(t, err)
+	for what, got := range map[string]flow.Rebuilt{"who looked before": late.done, "who looks behind it": again} {
+		if got.Epoch != other.Epoch || got.Lost != other.Lost || other.Lost == 0 {
+			t.Errorf("%s hears of epoch %d and %d lost numbers, the other node rebuilt epoch %d and lost %d", what, got.Epoch, got.Lost, other.Epoch, other.Lost)
+		}
+	}
+	if now := d.status().Epoch; now != other.Epoch {
+		t.Errorf("the campaign is in epoch %d, want %d", now, other.Epoch)
 	}
 }
 

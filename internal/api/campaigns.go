@@ -148,7 +148,12 @@ func (s *Server) rebuildGate(w http.ResponseWriter, r *http.Request, c auth.Call
 	if err := s.readNothing(w, r); err != nil {
 		return err
 	}
-	done, err := s.Operator.Rebuild(r.Context(), c.Name, id)
+	q := parseQuery(r)
+	ifLost := q.flag("if_lost")
+	if err := q.err(); err != nil {
+		return err
+	}
+	done, err := s.Operator.Rebuild(r.Context(), c.Name, id, ifLost)
 	if err != nil {
 		return err
 	}

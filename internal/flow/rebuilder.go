@@ -280,31 +280,56 @@ func NeedsRebuild(err error) bool {
 }
 
 // Rebuild makes a campaign's gate anew because somebody asked for it, whatever the gate says. A server that was emptied gets the gate's
-// name again, and a campaign of another Redis becomes this gate's.
-func (r *Rebuilder) Rebuild(ctx context.Context, actor string, id firstcome.CampaignID) (Rebuilt, error) {
+// name again, and a campaign of another Redis becomes this gate's. With ifLost a gate that decides stays as it is: nodes rebuild a
+// campaign by themselves once the server has the name again.
+func (r *Rebuilder) Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (Rebuilt, error) {
 	if err := r.gate.Rename(ctx); err != nil {
 		return Rebuilt{}, err
 	}
-	done, err := r.rebuild(ctx, actor, id, nil, 0)
+	epoch := int64(0)
+	if ifLost {
+		now, known, err := r.revision(ctx, id)
+		if err != nil {
+			return Rebuilt{}, err
+		}
+		if known && r.gate.Standing(ctx, now) == nil {
+			return r.whole(ctx, now)
+		}
+		epoch = now.Epoch
+	}
+	done, err := r.rebuild(ctx, actor, id, nil, epoch)
 	if errors.Is(err, ErrOutdone) {
 		return r.awaitOther(ctx, id)
 	}
 	return done, err
 }
 
+// revision returns the campaign as the ledger has it; not known: another gate decides it, or it is over.
+func (r *Rebuilder) revision(ctx context.Context, id firstcome.CampaignID) (now Revision, known bool, err error) {
+	active, err := r.book.Active(ctx)
+	n := slices.IndexFunc(active, func(a Revision) bool { return a.Campaign == id })
+	if err != nil || n < 0 {
+		return Revision{}, false, err
+	}
+	return active[n], true, nil
+}
+
+// whole returns what became of a campaign whose gate decides.
+func (r *Rebuilder) whole(ctx context.Context, now Revision) (Rebuilt, error) {
+	lost, err := r.book.LostBefore(ctx, now.Campaign, now.Epoch)
+	return Rebuilt{Campaign: now.Campaign, Epoch: now.Epoch, Lost: lost}, err
+}
+
 // awaitOther returns what the rebuild of another node comes to, which was under way.
 func (r *Rebuilder) awaitOther(ctx context.Context, id firstcome.CampaignID) (Rebuilt, error) {
 	for sleep(ctx, leasesEnd) == nil {
-		active, err := r.book.Active(ctx)
+		now, known, err := r.revision(ctx, id)
 		if err != nil {
 			return Rebuilt{}, err
 		}
-		n := slices.IndexFunc(active, func(a Revision) bool { return a.Campaign == id })
-		if n < 0 || r.gate.Standing(ctx, active[n]) != nil {
-			continue
+		if known && r.gate.Standing(ctx, now) == nil {
+			return r.whole(ctx, now)
 		}
-		lost, err := r.book.LostBefore(ctx, id, active[n].Epoch)
-		return Rebuilt{Campaign: id, Epoch: active[n].Epoch, Lost: lost}, err
 	}
 	return Rebuilt{}, ErrOutdone
 }

@@ -53,7 +53,7 @@ type Gate interface {
 
 // A Rebuilder makes a campaign's gate anew: see flow.Rebuilder.
 type Rebuilder interface {
-	Rebuild(ctx context.Context, actor string, id firstcome.CampaignID) (flow.Rebuilt, error)
+	Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (flow.Rebuilt, error)
 }
 
 // Claims answer direct issues: see flow.Answerer.
@@ -120,12 +120,12 @@ func (o *Operator) Switch(ctx context.Context, actor string, id firstcome.Campai
 var ErrNoRemoteGate = errors.New("the ledger decides the claims of this node's campaigns, so there is no gate to rebuild")
 
 // Rebuild makes a campaign's gate anew from what the ledger has: see flow.Rebuilder.
-func (o *Operator) Rebuild(ctx context.Context, actor string, id firstcome.CampaignID) (done flow.Rebuilt, err error) {
+func (o *Operator) Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (done flow.Rebuilt, err error) {
 	if o.rebuild == nil {
 		return done, ErrNoRemoteGate
 	}
 	err = o.issuer.Change(id, func() error {
-		done, err = o.rebuild.Rebuild(ctx, actor, id)
+		done, err = o.rebuild.Rebuild(ctx, actor, id, ifLost)
 		return err
 	})
 	return done, err

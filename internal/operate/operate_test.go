@@ -99,7 +99,7 @@ func (d *desk) Refused(context.Context, firstcome.CampaignID, int64) (bool, erro
 	return false, nil
 }
 
-func (d *desk) Rebuild(context.Context, string, firstcome.CampaignID) (flow.Rebuilt, error) {
+func (d *desk) Rebuild(context.Context, string, firstcome.CampaignID, bool) (flow.Rebuilt, error) {
 	return flow.Rebuilt{}, d.step("rebuild")
 }
 
