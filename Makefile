@@ -56,8 +56,8 @@ build:
 
 # Each test runs once: without the detector and without cgo those that work through other processes, which the
 # detector does not see into, and the simulation, in which one thing happens after the other; all others under it, in race. Tests mostly wait, so more of them run at once than there
-# are cores.
-ONCE    := -shuffle=on -count=1 -parallel 4 -timeout $(TIMEOUT)
+# are cores. Lint vets.
+ONCE    := -vet=off -shuffle=on -count=1 -parallel 4 -timeout $(TIMEOUT)
 OUTSIDE := ./test/e2e ./test/mutants ./test/bench ./test/sim ./test/pictures
 
 # So do long tests of other packages that work through other processes, a browser among them, or in which one goroutine
