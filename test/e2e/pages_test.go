@@ -197,6 +197,16 @@ func TestThePagesTellWhatIsOnItsWayAndWhatDoesNotGetThere(t *testing.T) {
 			stage.Must(t, err)
 			claim(11, 12)
 			all.sees("/recording", "Backlog 2 ")
+			waiting := `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+			if s.ledger == services.MariaDB {
+				waiting = `SELECT COUNT(*) FROM information_schema.innodb_trx JOIN information_schema.processlist ON id = trx_mysql_thread_id
+					WHERE trx_state = 'LOCK WAIT' AND db = DATABASE()`
+			}
+			waitFor(t, "the recorder to have them in hand", func() bool {
+				var n int
+				stage.Must(t, db.QueryRowContext(t.Context(), waiting).Scan(&n))
+				return n > 0
+			})
 			d.toLedger.Cut()
 			stage.Must(t, lock.Rollback())
 			all.sees("/recording", "The ledger does not answer", "Breaker open")
