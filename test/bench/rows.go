@@ -52,6 +52,7 @@ var rows = []row{
 	{name: "nginx", measure: nginx},
 	{name: "latency", measure: latency},
 	{name: "campaigns", measure: campaigns},
+	{name: "consoles", measure: consoles},
 	{name: "growth", measure: growth},
 	{"claimants", claimants, []services.Kind{services.Redis}},
 	{"sql-gates", sqlGates, []services.Kind{services.MariaDB, services.PostgreSQL}},
@@ -69,7 +70,7 @@ var rows = []row{
 }
 
 // References: a bare net/http handler that reads the same body and returns the
-// same bytes under the same load (winners, refused); one campaign (campaigns); the
+// same bytes under the same load (winners, refused); one campaign (campaigns); nobody who watches (consoles); the
 // same campaign when it was new (growth); a call of the script for each claim
 // (claimants); a transaction for each claim (sql-gates); winners on SQLite (decided);
 // one node (nodes); the same database as the gate (recorded); issuing by the same gate (the rows of lines); net/http alone (nginx); plain inserts of the same rows (drain).
@@ -81,6 +82,7 @@ const (
 	wantLanes     = "< 1"
 	wantLatency   = "≤ 10 ms"
 	wantCampaigns = "≥ 0.60"
+	wantConsoles  = "as the same twice"
 	wantGrowth    = "≥ 0.80"
 	wantMemory    = "≤ 64"
 	wantStart     = "≤ 3 s"
