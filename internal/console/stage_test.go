@@ -8,7 +8,6 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -50,7 +49,13 @@ type house struct {
 // openHouse opens a house in development mode, unless change says otherwise. Its ledger decides.
 func openHouse(t testing.TB, change ...func(*house)) *house {
 	t.Helper()
-	h := &house{t: t}
+	return openHouseOn(t, services.Ledgers[services.SQLite](t), change...)
+}
+
+// openHouseOn opens a house on a ledger.
+func openHouseOn(t testing.TB, ledger string, change ...func(*house)) *house {
+	t.Helper()
+	h := &house{t: t, file: ledger}
 	h.openLedger("")
 	h.issuer = flow.NewIssuer(h.ledger, flow.Limits{})
 	claims := &flow.Answerer{Issuer: h.issuer, Coupons: h.ledger}
@@ -61,7 +66,7 @@ func openHouse(t testing.TB, change ...func(*house)) *house {
 // openFar opens a house whose campaigns a gate beside the ledger decides.
 func openFar(t testing.TB, change ...func(*house)) *house {
 	t.Helper()
-	h := &house{t: t, gate: stage.NewGate(0)}
+	h := &house{t: t, file: services.Ledgers[services.SQLite](t), gate: stage.NewGate(0)}
 	h.openLedger("far away")
 	h.gate.Lease = 0
 	h.issuer = flow.NewIssuer(h.gate, flow.Limits{})
@@ -77,7 +82,6 @@ func openFar(t testing.TB, change ...func(*house)) *house {
 func (h *house) openLedger(gate string) {
 	h.t.Helper()
 	var err error
-	h.file = filepath.Join(h.t.TempDir(), "firstcome.db")
 	h.ledger, err = ledger.Open(context.Background(), h.file, ledger.Options{Owner: "a test", Secret: stage.Secret(), Clock: h.clock, Gate: gate})
 	stage.Must(h.t, err)
 	h.t.Cleanup(func() { stage.Must(h.t, h.ledger.Close()) })

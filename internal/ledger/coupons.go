@@ -85,8 +85,9 @@ func (l *Ledger) Export(ctx context.Context, id firstcome.CampaignID, p Page, ea
 	if p.Limit == 0 {
 		p.Limit = math.MaxInt
 	}
+	// With voided_at IS NULL, PostgreSQL may take the index of users, which has just these coupons, and sort all of them for a page.
 	rows, err := l.read.QueryContext(ctx, `SELECT `+couponColumns+`, void_reason FROM coupons
-		WHERE campaign_id = ? AND number > ? AND (? OR voided_at IS NULL) AND (voided_at IS NOT NULL OR NOT ?) ORDER BY number LIMIT ?`, id, p.After, p.Voided, p.OnlyVoided, p.Limit)
+		WHERE campaign_id = ? AND number > ? AND (? OR COALESCE(voided_at, 0) = 0) AND (voided_at IS NOT NULL OR NOT ?) ORDER BY number LIMIT ?`, id, p.After, p.Voided, p.OnlyVoided, p.Limit)
 	var reason sql.NullString
 	err = scanCoupons(rows, err, func(c firstcome.Coupon) error { return each(c, reason.String) }, &reason)
 	return wrap(err, "read the coupons of %s", id)

@@ -144,3 +144,35 @@ func rowsRead(t *testing.T, kind services.Kind, name string, ledgers ...*Ledger)
 	stage.Must(t, db.QueryRowContext(t.Context(), read).Scan(&rows))
 	return rows
 }
+
+// TestAPageReadsItsOwnRows reads pages of a campaign that has just sold out, of which the server has no statistics yet.
+func TestAPageReadsItsOwnRows(t *testing.T) {
+	t.Parallel()
+	const coupons, limit = 20_000, 50
+	pages := map[string]Page{"first": {}, "deep": {After: coupons / 2}, "with voided ones": {After: coupons / 2, Voided: true}, "voided only, which there are none of": {After: coupons - 1000, Voided: true, OnlyVoided: true}}
+	for _, kind := range []services.Kind{services.PostgreSQL, services.MariaDB} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			server := kind.Server(t, append(kind.Fast(), map[services.Kind][]string{services.MariaDB: {"--userstat=1"}}[kind]...)...)
+			name, err := server.Database(t.Context())
+			stage.Must(t, err)
+			first := opened(t, name, "")
+			quantity(t, first, firstcome.Unlimited)
+			stage.Must(t, services.Execute(t.Context(), name, fmt.Sprintf(`INSERT INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position)
+				WITH d AS (SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9),
+					n AS (SELECT 1 + a.n + 10*b.n + 100*c.n + 1000*d.n + 10000*e.n AS value FROM d a, d b, d c, d, d e)
+				SELECT 'c', value, concat('user-', value), '0123456789ABCDEF', 1, 1, 1, value FROM n WHERE value <= %d`, coupons)))
+			before := rowsRead(t, kind, name, first)
+			for what, p := range pages {
+				l, got := opened(t, name, ""), 0
+				p.Limit = limit
+				stage.Must(t, l.Coupons(t.Context(), "c", p, func(firstcome.Coupon) error { got++; return nil }))
+				after := rowsRead(t, kind, name, l)
+				if read := after - before; got != limit && !p.OnlyVoided || read > 2000 {
+					t.Errorf("%s: %d coupons, %d rows were read", what, got, read)
+				}
+				before = after
+			}
+		})
+	}
+}
