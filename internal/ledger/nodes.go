@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -21,31 +22,59 @@ func (l *Ledger) Clock(ctx context.Context) (time.Time, error) {
 	return at, wrap(err, "read the clock")
 }
 
-// WriteNode says what a node says of itself, as of now; stopped tells that it ends. Nodes have no right to delete, so a row
-// stays until its host and address come again.
+// forgottenNode is how long a node that says nothing is told of. Then it is gone for good, and its row is another's to take.
+const forgottenNode = time.Hour
+
+// WriteNode says what a node says of itself, as of now; stopped tells that it ends. Nodes have no right to delete: one that is new takes over
+// the row of one that is forgotten, so there are no more rows than nodes of an hour.
 func (l *Ledger) WriteNode(ctx context.Context, n NodeRow, stopped bool) error {
 	stoppedAt := `NULL`
 	if stopped {
 		stoppedAt = l.dialect.clock
 	}
-	updated, err := l.write.ExecContext(ctx, l.dialect.rebind(`UPDATE nodes SET role = ?, version = ?, started_at = ?, seen_at = `+l.dialect.clock+`, stopped_at = `+stoppedAt+`, counts = ?
-		WHERE host = ? AND listen = ?`), n.Role, n.Version, n.StartedAt.UnixMicro(), string(n.Counts), n.Host, n.Listen)
-	if err != nil {
+	values := []any{n.Host, n.Listen, n.Role, n.Version, n.StartedAt.UnixMicro(), string(n.Counts)}
+	update := `UPDATE nodes SET host = ?, listen = ?, role = ?, version = ?, started_at = ?, counts = ?, seen_at = ` + l.dialect.clock + `, stopped_at = ` + stoppedAt + ` WHERE host = ? AND listen = ?`
+	write := func(query string, args ...any) (rows int64, err error) {
+		done, err := l.write.ExecContext(ctx, l.dialect.rebind(query), append(values, args...)...)
+		if err != nil {
+			return 0, err
+		}
+		return done.RowsAffected()
+	}
+	if rows, err := write(update, n.Host, n.Listen); err != nil || rows > 0 {
 		return wrap(err, "say what the node is")
 	}
-	if rows, err := updated.RowsAffected(); err != nil || rows > 0 {
-		return wrap(err, "say what the node is")
+	old, found, err := l.forgotten(ctx)
+	if err == nil && found {
+		var rows int64
+		if rows, err = write(update+` AND seen_at = ?`, old.Host, old.Listen, old.SeenAt.UnixMicro()); rows > 0 {
+			return nil
+		}
 	}
-	_, err = l.write.ExecContext(ctx, l.dialect.rebind(`INSERT INTO nodes (host, listen, role, version, started_at, seen_at, stopped_at, counts)
-		VALUES (?, ?, ?, ?, ?, `+l.dialect.clock+`, `+stoppedAt+`, ?)`), n.Host, n.Listen, n.Role, n.Version, n.StartedAt.UnixMicro(), string(n.Counts))
+	if err == nil { // there is none to take, or another node was faster
+		_, err = write(`INSERT INTO nodes (host, listen, role, version, started_at, counts, seen_at, stopped_at) VALUES (?, ?, ?, ?, ?, ?, ` + l.dialect.clock + `, ` + stoppedAt + `)`)
+	}
 	return wrap(err, "say that there is a node")
 }
 
-// forgottenNode is how long a row is told of: a node that said nothing for so long is no news.
-const forgottenNode = 24 * time.Hour
+// forgotten returns the row of a forgotten node, if there is one.
+func (l *Ledger) forgotten(ctx context.Context) (row NodeRow, found bool, err error) {
+	rows, err := l.nodeRows(ctx)
+	for _, n := range rows {
+		if n.Now.Sub(n.SeenAt) >= forgottenNode {
+			return n, true, err
+		}
+	}
+	return row, false, err
+}
 
-// Nodes returns what each node said of itself within a day.
+// Nodes returns what each node said of itself within an hour.
 func (l *Ledger) Nodes(ctx context.Context) ([]NodeRow, error) {
+	all, err := l.nodeRows(ctx)
+	return slices.DeleteFunc(all, func(n NodeRow) bool { return n.Now.Sub(n.SeenAt) >= forgottenNode }), err
+}
+
+func (l *Ledger) nodeRows(ctx context.Context) ([]NodeRow, error) {
 	rows, err := l.conclude.QueryContext(ctx, `SELECT host, listen, role, version, started_at, seen_at, stopped_at, `+l.dialect.clock+`, counts FROM nodes ORDER BY host, listen`)
 	all, err := allRows(rows, err, func(take scan) (n NodeRow, err error) {
 		var counts string
@@ -53,14 +82,5 @@ func (l *Ledger) Nodes(ctx context.Context) ([]NodeRow, error) {
 		n.Counts = []byte(counts)
 		return n, err
 	})
-	if err != nil {
-		return nil, wrap(err, "read the nodes")
-	}
-	var fresh []NodeRow
-	for _, n := range all {
-		if n.Now.Sub(n.SeenAt) < forgottenNode {
-			fresh = append(fresh, n)
-		}
-	}
-	return fresh, nil
+	return all, wrap(err, "read the nodes")
 }

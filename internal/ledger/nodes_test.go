@@ -265,3 +265,43 @@ func TestF61AClaimWaitsForAChangeThatIsUnderWay(t *testing.T) {
 		}
 	})
 }
+
+// TestANewNodeTakesTheRowOfOneThatIsForgotten has three nodes say what they are, and a fourth come when one of them said nothing for an hour.
+func TestANewNodeTakesTheRowOfOneThatIsForgotten(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		nodes, name := nodesOn(t, kind, 1, 10)
+		l, db := nodes[0], services.Beside(t, name)
+		say := func(host string, stopped bool) {
+			t.Helper()
+			now, err := l.Clock(t.Context())
+			stage.Must(t, err)
+			stage.Must(t, l.WriteNode(t.Context(), ledger.NodeRow{Host: host, Listen: ":80", Role: "all", Version: "1", StartedAt: now, Counts: []byte("{}")}, stopped))
+		}
+		hosts := func() (heard []string) {
+			t.Helper()
+			rows, err := l.Nodes(t.Context())
+			stage.Must(t, err)
+			for _, n := range rows {
+				heard = append(heard, fmt.Sprint(n.Host, n.StoppedAt.IsZero()))
+			}
+			return heard
+		}
+		rows := func() (n int) {
+			stage.Must(t, db.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM nodes`).Scan(&n))
+			return n
+		}
+		say("a", false)
+		say("b", false)
+		say("c", true)
+		say("a", false)
+		same(t, "who is heard", []string{"atrue", "btrue", "cfalse"}, hosts())
+		execute(t, db, `UPDATE nodes SET seen_at = seen_at - 3601000000 WHERE host = 'b'`)
+		same(t, "who is forgotten is not told of", []string{"atrue", "cfalse"}, hosts())
+		say("d", false)
+		same(t, "who is heard then", []string{"atrue", "cfalse", "dtrue"}, hosts())
+		same(t, "rows", 3, rows())
+		say("b", false) // it was frozen
+		same(t, "who comes back", []string{"atrue", "btrue", "cfalse", "dtrue"}, hosts())
+		same(t, "rows then", 4, rows())
+	})
+}
