@@ -12,6 +12,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/figures"
+	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -66,7 +67,7 @@ func watches(p *process, id string) *watch {
 
 // TestTheLivePageSaysWhatTheCampaignTheAuditAndTheMetricsSay has a crowd claim at one node, and at three of which one is killed, while
 // somebody watches. In the end the page has the campaign's figures, the audit finds no breach, and the claims are those that the nodes
-// which live count. A node that was killed is said to be gone, and counts no more.
+// which live count, each outcome by itself. A node that was killed is said to be gone, and counts no more.
 func TestTheLivePageSaysWhatTheCampaignTheAuditAndTheMetricsSay(t *testing.T) {
 	for _, s := range []setup{alone, setups[len(setups)-1]} {
 		t.Run(s.name, func(t *testing.T) {
@@ -81,6 +82,12 @@ func TestTheLivePageSaysWhatTheCampaignTheAuditAndTheMetricsSay(t *testing.T) {
 			all, gone := len(d.nodes)+len(d.recorders), 0
 			if len(d.nodes) > 1 {
 				waitFor(t, "all nodes to be heard", func() bool { return live.now().NodesSeen == all })
+				db := services.Beside(t, d.plain)
+				waitFor(t, "the nodes that answer to say that they write again in 2 s", func() bool { // else it takes 30 s more to miss one
+					var busy int
+					stage.Must(t, db.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM nodes WHERE counts LIKE '%"every":2,%'`).Scan(&busy))
+					return busy == len(d.nodes)
+				})
 				killed := d.node(2)
 				killed.kill()
 				d.mu.Lock()
@@ -95,29 +102,38 @@ func TestTheLivePageSaysWhatTheCampaignTheAuditAndTheMetricsSay(t *testing.T) {
 			crowd.awaitAnswers(t, 200)
 			stop()
 			d.drained("spring")
+			refusals(d)
 			campaign, err := d.node(0).calls.Campaign(t.Context(), "spring")
 			stage.Must(t, err)
 			at, err := d.node(0).calls.LedgerState(t.Context(), "spring")
 			stage.Must(t, err)
-			var counted uint64
+			counted := map[string]uint64{}
 			for _, p := range d.nodes {
-				counted += uint64(p.metric("firstcome_claims_total"))
+				for labels, claims := range p.series("firstcome_claims_total") {
+					counted[strings.TrimSuffix(strings.TrimPrefix(labels, `outcome="`), `"`)] += uint64(claims)
+				}
+			}
+			for _, refused := range []string{"already_issued", "sold_out", "paused"} {
+				if counted[refused] < 2 {
+					t.Errorf("%d claims are counted as %s", counted[refused], refused)
+				}
 			}
 			defer func() {
 				if t.Failed() {
 					said, _ := json.Marshal(live.now())
-					t.Logf("the page says %s; the campaign is %+v; %d claims are counted", said, campaign, counted)
+					t.Logf("the page says %s; the campaign is %+v; %v claims are counted", said, campaign, counted)
 				}
 			}()
 			is := func(figure *int64, want int64) bool { return figure != nil && *figure == want }
 			waitFor(t, "the page to say the same", func() bool {
 				now := live.now()
-				var claims uint64
-				for _, of := range now.Totals {
-					claims += of
+				for outcome, claims := range now.Totals {
+					if claims != counted[outcome] {
+						return false
+					}
 				}
 				return is(now.Issued, campaign.Issued) && is(now.InForce, campaign.InForce) && is(now.Recorded, at.Recorded) &&
-					is(now.Unrecorded, 0) && now.Waiting == nil && claims == counted && now.Nodes-now.NodesSeen == gone && len(now.Gone) == gone
+					is(now.Unrecorded, 0) && now.Waiting == nil && is(now.Quantity, *campaign.Quantity) && *now.Quantity-*now.InForce == *campaign.Remaining && len(now.Totals) > len(firstcome.Outcomes()) && now.Nodes-now.NodesSeen == gone && len(now.Gone) == gone
 			})
 			if campaign.Issued != at.Recorded || campaign.Issued < 100 {
 				t.Errorf("the campaign has issued %d, and the ledger has %d", campaign.Issued, at.Recorded)
@@ -125,4 +141,30 @@ func TestTheLivePageSaysWhatTheCampaignTheAuditAndTheMetricsSay(t *testing.T) {
 			d.verdict(crowd)
 		})
 	}
+}
+
+// refusals has a newcomer hear at each node that the campaign is paused, and that it is sold out. The crowd heard the others.
+func refusals(d *deployment) {
+	d.t.Helper()
+	first := d.node(0).calls
+	claim := func(want string) {
+		d.t.Helper()
+		for n := range 2 * len(d.nodes) {
+			p := d.node(n % len(d.nodes))
+			waitFor(d.t, "a newcomer to hear "+want, func() bool {
+				a, err := p.calls.Claim(d.t.Context(), "spring", "newcomer")
+				return err == nil && a.Outcome == want
+			})
+		}
+	}
+	stage.Must(d.t, insist(d.t, func() error { return stage.Err(first.Pause(d.t.Context(), "spring")) }))
+	claim("paused")
+	stage.Must(d.t, insist(d.t, func() error { return stage.Err(first.Resume(d.t.Context(), "spring")) }))
+	d.drained("spring")
+	campaign, err := first.Campaign(d.t.Context(), "spring")
+	stage.Must(d.t, err)
+	stage.Must(d.t, insist(d.t, func() error {
+		return stage.Err(first.UpdateCampaign(d.t.Context(), "spring", 0, map[string]any{"quantity": campaign.InForce}))
+	}))
+	claim("sold_out")
 }

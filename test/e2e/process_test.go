@@ -209,23 +209,33 @@ func (p *process) ask(method, url, body string) (answer *http.Response, text []b
 // metric returns the sum of the series of a metric.
 func (p *process) metric(name string) (sum float64) {
 	p.t.Helper()
+	for _, value := range p.series(name) {
+		sum += value
+	}
+	return sum
+}
+
+// series returns the series of a metric, by their labels.
+func (p *process) series(name string) map[string]float64 {
+	p.t.Helper()
 	_, text := p.ask(http.MethodGet, "http://"+p.ops+"/metrics", "")
-	found := false
+	all := map[string]float64{}
 	for line := range strings.Lines(string(text)) {
 		series, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if series, _, _ = strings.Cut(series, "{"); series != name {
+		metric, labels, _ := strings.Cut(series, "{")
+		if metric != name {
 			continue
 		}
 		number, err := strconv.ParseFloat(value, 64)
 		if err != nil {
 			p.t.Error(err)
 		}
-		sum, found = sum+number, true
+		all[strings.TrimSuffix(labels, "}")] = number
 	}
-	if !found {
+	if len(all) == 0 {
 		p.t.Errorf("there is no metric %s", name)
 	}
-	return sum
+	return all
 }
 
 // create makes a campaign that is open.
