@@ -190,6 +190,21 @@ var mutants = []mutant{
 		file: "internal/figures/reading.go", old: "max(0, g.LastNumber-g.DrainedThrough)", new: "max(0, g.Issued-c.Recorded)",
 		pkg: "./internal/console", test: "TestADeadLetterIsNotOnItsWay",
 	},
+	{
+		bug:  "the node that shows the page is counted twice",
+		file: "internal/figures/board.go", old: "if n.Key() == b.Key() {", new: "if false {",
+		pkg: "./internal/figures", test: "TestWhileNodesCannotBeReadThisOneIsHeard",
+	},
+	{
+		bug:  "a node that is gone goes on claiming",
+		file: "internal/figures/watcher.go", old: "			s.Gone = append(s.Gone, node.Key())\n			continue\n", new: "			s.Gone = append(s.Gone, node.Key())\n",
+		pkg: "./internal/figures", test: "TestRatesAreWhatTheNodesCountedSinceTheyWereHeard",
+	},
+	{
+		bug:  "a node that began again counts from where it was",
+		file: "internal/figures/watcher.go", old: "!before.started.Equal(now.started) || !from.Since.Equal(now.counts.Since)", new: "false",
+		pkg: "./internal/figures", test: "TestRatesAreWhatTheNodesCountedSinceTheyWereHeard",
+	},
 }
 
 // TestEveryPlantedBugIsFound wants each test to pass on the sources as they are, where another test runs it, and
