@@ -30,7 +30,6 @@ type edge struct {
 // A nodeRow is a node with whether it is heard.
 type nodeRow struct {
 	figures.Node
-	Age  time.Duration
 	Gone bool
 }
 
@@ -60,9 +59,7 @@ func (c *Console) showHealth(v *view) error {
 		if !n.StoppedAt.IsZero() {
 			continue
 		}
-		row := nodeRow{Node: n, Age: n.Now.Sub(n.SeenAt)}
-		row.Gone = n.Silent()
-		page.Nodes = append(page.Nodes, row)
+		page.Nodes = append(page.Nodes, nodeRow{n, n.Silent()})
 		for _, counts := range n.Campaigns {
 			for _, k := range figures.Kinds() {
 				totals[k.String()] += counts.Claims[k]

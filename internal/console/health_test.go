@@ -45,7 +45,7 @@ func TestHealthShowsNodesAndWhatDoctorFound(t *testing.T) {
 		t.Errorf("nobody asked, and doctor looked %d times: %s", looked, got)
 	}
 	got := b.get("/console/health?examine=yes").text()
-	for _, want := range []string{"alpha :8080", "alive 1 s ago", "gone 1 min 0 s ago", "WARN the disk it is 93 % full free some", "ledger = gate"} {
+	for _, want := range []string{"alpha :8080", "alive 1 second ago", "gone 1 minute ago", "WARN the disk it is 93 % full free some", "ledger = gate"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in %s", want, got)
 		}

@@ -3,7 +3,6 @@ package console
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"net/http"
 	"strconv"
 	"strings"
@@ -80,20 +79,6 @@ func (l language) quantity(n int64) string {
 		return l.say("무제한", "unlimited")
 	}
 	return humanize.Comma(n)
-}
-
-// seoul is where most who run drops are; UTC stands beside it where it matters.
-var seoul = time.FixedZone("KST", 9*60*60)
-
-// date returns an instant as an element: Seoul's time as it is shown without script; the script shows that of the reader's
-// machine beside it. A zero time is unknown.
-func (l language) date(t time.Time) template.HTML {
-	if t.IsZero() {
-		return unknown
-	}
-	there := t.In(seoul)
-	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, //nolint:gosec // digits and punctuation
-		t.UTC().Format("2006-01-02T15:04:05.000Z"), t.UTC().Format("2006-01-02 15:04:05.000 UTC"), there.Format("2006-01-02 15:04:05")))
 }
 
 // span returns how long something takes, in the largest unit that says enough.

@@ -209,5 +209,5 @@ func (v *view) opening(at, now time.Time) string {
 
 // both returns an instant in Seoul and in UTC.
 func (v *view) both(at time.Time) string {
-	return at.In(seoul).Format("2006-01-02 15:04:05") + v.say(" 서울", " Seoul") + " = " + at.UTC().Format("2006-01-02 15:04:05") + " UTC"
+	return at.In(seoul).Format(toSecond) + v.say(" 서울", " Seoul") + " = " + utc(at) + " UTC"
 }

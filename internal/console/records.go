@@ -148,7 +148,7 @@ func (v *view) differences(before, after *firstcome.Terms) (all []changed) {
 		if t.IsZero() {
 			return v.say("없음", "none")
 		}
-		return t.In(seoul).Format("2006-01-02 15:04:05")
+		return t.In(seoul).Format(toSecond)
 	}
 	quantity := func(n int64) string { return v.lang.quantity(n) }
 	add(v.say("이름", "name"), before.Name, after.Name)

@@ -151,16 +151,6 @@ func lineFieldsOf(line, perSecond string) lineFields { return lineFields{line, p
 // gradeOf returns the class of a finding's grade.
 func gradeOf(g doctor.Grade) string { return strings.ToLower(string(g)) }
 
-// exact returns an instant to the millisecond, in Seoul.
-func exact(t time.Time) string {
-	if t.IsZero() {
-		return unknown
-	}
-	return t.In(seoul).Format("2006-01-02 15:04:05.000")
-}
-
-func utc(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
-
 // render answers with a page.
 func (v *view) render(status int, name, title string, page any) error {
 	return v.renderOf(nil, status, name, title, page)
@@ -212,7 +202,7 @@ type sheets struct {
 
 func parseSheets(l language, a *assets) *sheets {
 	shared := template.New("").Funcs(template.FuncMap{
-		"t": l.say, "number": l.number, "quantity": l.quantity, "date": l.date, "span": l.span, "percent": percent, "rate": rate, "whole": func(n *float64) string { return humanize.CommafWithDigits(math.Round(*n), 0) }, "field": fieldOf, "linefields": lineFieldsOf, "grade": gradeOf, "utc": utc, "exact": exact, "millis": millis, "asset": a.path,
+		"t": l.say, "number": l.number, "quantity": l.quantity, "date": l.date, "ago": l.ago, "exact": l.exact, "seoul": exact, "span": l.span, "percent": percent, "rate": rate, "whole": func(n *float64) string { return humanize.CommafWithDigits(math.Round(*n), 0) }, "field": fieldOf, "linefields": lineFieldsOf, "grade": gradeOf, "utc": utc, "millis": millis, "asset": a.path,
 		"nav": navTo, "tab": tabTo,
 	})
 	shared = template.Must(shared.ParseFS(pageFiles, "pages/layout.html", "pages/parts/*.html"))

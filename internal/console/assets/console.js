@@ -1,4 +1,4 @@
-// What every page does with script: a form is sent once, and times are told in the reader's own zone.
+// What every page does with script: a form is sent once, and times go on.
 
 for (const form of document.querySelectorAll('form[method=post]')) {
 	form.addEventListener('submit', event => {
@@ -19,14 +19,27 @@ addEventListener('pageshow', event => {
 	}
 });
 
-const exact = new Intl.DateTimeFormat(document.documentElement.lang, {dateStyle: 'medium', timeStyle: 'long'});
-for (const time of document.querySelectorAll('time[datetime]')) {
-	time.title = `${exact.format(new Date(time.dateTime))} · ${time.title}`;
+// A time is told in the reader's own zone, too, and how far it is goes on to count.
+const {lang} = document.documentElement;
+const own = new Intl.DateTimeFormat(lang, {dateStyle: 'medium', timeStyle: 'long'});
+const away = new Intl.RelativeTimeFormat(lang);
+const units = [['day', 24 * 60 * 60, 2], ['hour', 60 * 60, 1], ['minute', 60, 1], ['second', 1, 0]]; // with how many of it begin
+if (!['Asia/Seoul', 'UTC'].includes(own.resolvedOptions().timeZone)) {
+	for (const time of document.querySelectorAll('time[aria-description]')) time.ariaDescription += `\n${own.format(new Date(time.dateTime))}`;
 }
+function count() {
+	for (const time of document.querySelectorAll('time[data-age]')) {
+		const age = Number(time.dataset.age) + performance.now() / 1000; // the clock of the reader's machine may be wrong
+		const [unit, seconds] = units.find(([, seconds, least]) => Math.abs(age) >= seconds * least);
+		const text = away.format(-Math.trunc(age / seconds), unit);
+		if (time.textContent !== text) time.textContent = text;
+	}
+}
+if (document.querySelector('time[data-age]')) setInterval(count, 1000);
 
-// A page that shows something under way loads again, unless somebody is typing or has gone elsewhere.
+// A page that shows something under way loads again, unless somebody is typing, looks at an exact time or has gone elsewhere.
 const again = document.querySelector('[data-reload]');
 if (again) {
-	const reload = () => document.hidden || document.activeElement?.matches('input, textarea, select') ? setTimeout(reload, 1000) : location.reload();
+	const reload = () => document.hidden || document.activeElement?.matches('input, textarea, select, time') ? setTimeout(reload, 1000) : location.reload();
 	setTimeout(reload, again.dataset.reload * 1000);
 }
