@@ -29,6 +29,10 @@ type refusal struct {
 // refuse answers with why.
 func (v *view) refuse(err error) {
 	if errors.Is(err, errNoSession) {
+		if v.r.Header.Get("Accept") == "text/event-stream" { // the login is no stream: the page goes there itself
+			http.Error(v.w, "Log in at "+Root+"/login.", http.StatusUnauthorized)
+			return
+		}
 		next := Root
 		if v.r.Method == http.MethodGet {
 			next = v.r.URL.RequestURI()

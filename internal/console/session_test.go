@@ -61,6 +61,10 @@ func TestARevokedKeyEndsItsSessions(t *testing.T) {
 	if got := b.get("/console"); got.path != "/console/login" {
 		t.Errorf("is at %s", got.path)
 	}
+	const events = "/console/campaigns/spring/events"
+	if got := b.do(http.MethodGet, events, nil, http.Header{"Accept": {"text/event-stream"}}); got.status != http.StatusUnauthorized || got.path != events {
+		t.Errorf("who asks for a stream is answered %d at %s: %s", got.status, got.path, got.text())
+	}
 }
 
 func TestASessionEnds(t *testing.T) {

@@ -66,3 +66,31 @@ func TestInTheBrowserADoubleClickIsOne(t *testing.T) {
 		}
 	}
 }
+
+// TestInTheBrowserAPageThatIsOpenWhenItsSessionEndsLeadsToTheLogin has a key revoked while people look at pages that go on by
+// themselves. With another key they are back where they were.
+func TestInTheBrowserAPageThatIsOpenWhenItsSessionEndsLeadsToTheLogin(t *testing.T) {
+	h := openHouse(t, withKeys)
+	h.campaign("spring", 10)
+	stage.Run(t, h.config.Watcher.Run)
+	revoked, key := h.key(firstcome.Admin)
+	other, _ := h.key(firstcome.Admin)
+	b := browser.Open(t)
+	tabs := map[string]*browser.Page{}
+	for path, says := range map[string]string{"/console/campaigns/spring": "nodes 1 of 1", "/console/health": "What doctor found"} {
+		p := b.Page(t, browser.Look{Language: "en"})
+		h.loginIn(p, revoked)
+		p.Go(h.url + path)
+		p.Await(says)
+		tabs[path] = p
+	}
+	stage.Must(t, h.ledger.RevokeKey(t.Context(), "a test", key.ID))
+	stage.Must(t, h.auth.Reload(t.Context()))
+	for path, p := range tabs {
+		p.Await("Log in with your API key.")
+		p.Type("input[name=key]", other)
+		p.Press("main button")
+		p.Until(`location.pathname === ` + browser.Quote(path))
+		p.Await("mina of admin")
+	}
+}
