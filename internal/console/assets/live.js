@@ -248,7 +248,7 @@ function goOn(event) {
 // login, when the session has ended.
 async function comeAgain() {
 	const page = await fetch(location.href).catch(() => null);
-	if (false) location.reload();
+	if (page?.redirected) location.reload();
 	else follow();
 }
 function follow() {
