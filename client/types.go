@@ -199,7 +199,9 @@ type Change struct {
 type Rebuilt struct {
 	Epoch int64 `json:"epoch"` // that began
 	// Lost is how many numbers may have been given, and are lost: at most so many coupons that were answered with recorded false.
-	Lost int64 `json:"lost"`
+	Lost       int64 `json:"lost"`
+	Carried    int64 `json:"carried"`     // people in line who kept their places
+	LostPlaces int64 `json:"lost_places"` // at least so many others were in line, and may join again
 }
 
 // Terms are what a campaign promises from a version on.

@@ -23,7 +23,8 @@ func (c *gateRebuildCmd) Help() string {
 	return `Where Redis restarted, or a replica was promoted, firstcome does this by itself. Say it where Redis was
 emptied or is another one, once it is the Redis that is to decide from now on. The ledger's coupons in
 force and open dead letters become the gate's again, under a new epoch. Every other number that the old
-Redis may have given is lost, is reported, and is never given again; people in line claim again.`
+Redis may have given is lost, is reported, and is never given again. People in line keep their places if
+Redis still has them; else they claim again.`
 }
 
 // check refuses a command that names no campaign, or one and all.
@@ -61,13 +62,21 @@ func (c *gateRebuildCmd) Run(ctx context.Context, t terminal) error {
 	for _, id := range ids {
 		done, err := rebuild(ctx, id)
 		if err == nil {
-			err = c.print(t, done, func(w io.Writer) {
-				fmt.Fprintf(w, "%s is decided again, in epoch %d; at most %d coupons that were answered with \"recorded\": false are lost.\n", id, done.Epoch, done.Lost)
-			})
+			err = c.print(t, done, func(w io.Writer) { tellRebuilt(w, id, done) })
 		}
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", id, explain(err)))
 		}
 	}
 	return failed
+}
+
+func tellRebuilt(w io.Writer, id string, done client.Rebuilt) {
+	fmt.Fprintf(w, "%s is decided again, in epoch %d; at most %d coupons that were answered with \"recorded\": false are lost.\n", id, done.Epoch, done.Lost)
+	if done.Carried > 0 {
+		fmt.Fprintf(w, "%d people in line kept their places.\n", done.Carried)
+	}
+	if done.LostPlaces > 0 {
+		fmt.Fprintf(w, "At least %d people in line lost their places: they hear so, and may claim again.\n", done.LostPlaces)
+	}
 }

@@ -322,14 +322,19 @@ func (h *halt) Loading(ctx context.Context, r flow.Rebuild) (func(firstcome.Coup
 	return h.RebuiltGate.Loading(ctx, r)
 }
 
-func (h *halt) FinishRebuild(ctx context.Context, r flow.Rebuild, mark flow.Mark, frozen flow.Frozen) (flow.Refill, error) {
-	h.at("finish")
-	return h.RebuildBook.FinishRebuild(ctx, r, mark, frozen)
+func (h *halt) Carry(ctx context.Context, r flow.Rebuild, generation int64) (flow.Carried, error) {
+	h.at("carry")
+	return h.RebuiltGate.Carry(ctx, r, generation)
 }
 
-func (h *halt) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, fill flow.Refill, least, most int64) error {
+func (h *halt) FinishRebuild(ctx context.Context, r flow.Rebuild, loaded flow.Loaded, frozen flow.Frozen) (flow.Refill, error) {
+	h.at("finish")
+	return h.RebuildBook.FinishRebuild(ctx, r, loaded, frozen)
+}
+
+func (h *halt) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, loaded flow.Loaded, fill flow.Refill) error {
 	h.at("switch")
-	return h.RebuiltGate.Switch(ctx, r, f, fill, least, most)
+	return h.RebuiltGate.Switch(ctx, r, f, loaded, fill)
 }
 
 // TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt freezes the owner of a rebuild before each of its steps. Another node

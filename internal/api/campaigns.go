@@ -157,7 +157,7 @@ func (s *Server) rebuildGate(w http.ResponseWriter, r *http.Request, c auth.Call
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, client.Rebuilt{Epoch: done.Epoch, Lost: done.Lost})
+	return writeJSON(w, http.StatusOK, client.Rebuilt{Epoch: done.Epoch, Lost: done.Lost, Carried: done.Carried, LostPlaces: done.LostPlaces})
 }
 
 // writeCampaign answers with a campaign, with the gate's counters.

@@ -48,11 +48,28 @@ type Stopped struct {
 }
 
 // A Mark says which state of the ledger was loaded into a gate. While the ledger's is the same, so are its coupons in force and
-// its open dead letters.
+// its open dead letters, and the generations of its waiting line.
 type Mark struct {
-	Version  int64
-	Position int64
-	Letters  int64 // open dead letters
+	Version    int64
+	Position   int64
+	Letters    int64 // open dead letters
+	Generation int64 // of the line
+	Ended      int64 // the last generation of which the ledger knows that it sent its people away; 0: none
+}
+
+// A Loaded says what was loaded into the new keys of a gate.
+type Loaded struct {
+	Mark
+	Least, Most int64 // holders: a user with an open dead letter may have a coupon in force besides
+	Carried
+}
+
+// A Carried says who of a frozen line was carried over into new keys: with their numbers, into another generation. The zero
+// value: nobody.
+type Carried struct {
+	First, Last int64 // tickets
+	People      int64
+	Passed      int64 // people in line whom the ledger has with a coupon of that ticket, or a later one: they were served
 }
 
 // A Refill is what a rebuilt gate begins with, beside its holders.
@@ -66,7 +83,9 @@ type Refill struct {
 	Issued     int64
 	DecidedAt  time.Time
 	Line       firstcome.Line
-	Lost       int64 // numbers that were lost: they may have been given, and nobody has them
+	Past       []PastLine // the last ones, newest first
+	Lost       int64      // numbers that were lost: they may have been given, and nobody has them
+	LostPlaces int64      // at least so many people were in line who are not any more
 }
 
 var (

@@ -22,9 +22,9 @@ type RebuildBook interface {
 	BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (Rebuild, error)
 	GoesOn(ctx context.Context, r Rebuild) error
 	GiveUpRebuild(ctx context.Context, r Rebuild) error
-	// LostBefore counts the numbers that were lost before an epoch began.
-	LostBefore(ctx context.Context, id firstcome.CampaignID, epoch int64) (int64, error)
-	FinishRebuild(ctx context.Context, r Rebuild, mark Mark, frozen Frozen) (Refill, error)
+	// LastRebuild returns what the last rebuild came to, but for Took and Why.
+	LastRebuild(ctx context.Context, id firstcome.CampaignID) (Rebuilt, error)
+	FinishRebuild(ctx context.Context, r Rebuild, loaded Loaded, frozen Frozen) (Refill, error)
 }
 
 // A RebuiltGate is a remote gate as a Rebuilder needs it: see redis.Gate.
@@ -41,7 +41,8 @@ type RebuiltGate interface {
 	Freeze(ctx context.Context, r Rebuild) (Frozen, error)
 	Empty(ctx context.Context, r Rebuild, to Sink) error
 	Loading(ctx context.Context, r Rebuild) (put func(firstcome.Coupon) error, end func() error, err error)
-	Switch(ctx context.Context, r Rebuild, f Frozen, fill Refill, least, most int64) error
+	Carry(ctx context.Context, r Rebuild, generation int64) (Carried, error)
+	Switch(ctx context.Context, r Rebuild, f Frozen, loaded Loaded, fill Refill) error
 }
 
 // A Rebuilder makes gates whole that restarted, were replaced by a copy of theirs, or lost keys: from what the ledger has, under a new
@@ -50,7 +51,7 @@ type RebuiltGate interface {
 //	claim the campaign's row      a growing attempt: what an earlier owner does from then on is refused
 //	freeze the gate               it decides nothing more, and no lease is granted
 //	empty its journal             into the ledger, with the epoch that ends
-//	load new keys                 the ledger's coupons in force, and its open dead letters
+//	load new keys                 the ledger's coupons in force, and its open dead letters; behind them the frozen gate's line
 //	wait                          until the leases of refusals have ended, which were granted before
 //	end the epoch                 in one transaction: what may have been given and nobody has is lost; only if the ledger is as it was loaded
 //	switch                        one script puts the new keys in the place of the frozen ones
@@ -73,9 +74,11 @@ type Rebuilt struct {
 	Campaign firstcome.CampaignID
 	Epoch    int64 // that began
 	Lost     int64 // numbers that may have been given, and that nobody has
-	Took     time.Duration
-	Why      error // what was wrong with the gate; nil: somebody asked for it
-	Err      error // nil: the gate decides again
+	// Carried people in line kept their places. At least LostPlaces others were in line, and are not any more.
+	Carried, LostPlaces int64
+	Took                time.Duration
+	Why                 error // what was wrong with the gate; nil: somebody asked for it
+	Err                 error // nil: the gate decides again
 }
 
 // RebuilderStats are a Rebuilder's counters since its start.
@@ -293,7 +296,7 @@ func (r *Rebuilder) Rebuild(ctx context.Context, actor string, id firstcome.Camp
 			return Rebuilt{}, err
 		}
 		if known && r.gate.Standing(ctx, now) == nil {
-			return r.whole(ctx, now)
+			return r.book.LastRebuild(ctx, id)
 		}
 		epoch = now.Epoch
 	}
@@ -314,12 +317,6 @@ func (r *Rebuilder) revision(ctx context.Context, id firstcome.CampaignID) (now 
 	return active[n], true, nil
 }
 
-// whole returns what became of a campaign whose gate decides.
-func (r *Rebuilder) whole(ctx context.Context, now Revision) (Rebuilt, error) {
-	lost, err := r.book.LostBefore(ctx, now.Campaign, now.Epoch)
-	return Rebuilt{Campaign: now.Campaign, Epoch: now.Epoch, Lost: lost}, err
-}
-
 // awaitOther returns what the rebuild of another node comes to, which was under way.
 func (r *Rebuilder) awaitOther(ctx context.Context, id firstcome.CampaignID) (Rebuilt, error) {
 	for sleep(ctx, leasesEnd) == nil {
@@ -328,7 +325,7 @@ func (r *Rebuilder) awaitOther(ctx context.Context, id firstcome.CampaignID) (Re
 			return Rebuilt{}, err
 		}
 		if known && r.gate.Standing(ctx, now) == nil {
-			return r.whole(ctx, now)
+			return r.book.LastRebuild(ctx, id)
 		}
 	}
 	return Rebuilt{}, ErrOutdone
@@ -345,11 +342,14 @@ func (r *Rebuilder) rebuild(ctx context.Context, actor string, id firstcome.Camp
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go r.signs(ctx, attempt, cancel)
-	fill, err := r.steps(ctx, attempt)
+	fill, loaded, err := r.steps(ctx, attempt)
 	if err != nil && ctx.Err() != nil {
 		err = errors.Join(err, context.Cause(ctx))
 	}
-	done := Rebuilt{Campaign: id, Epoch: fill.Epoch, Lost: fill.Lost, Took: time.Since(started), Why: why, Err: err}
+	done := Rebuilt{
+		Campaign: id, Epoch: fill.Epoch, Lost: fill.Lost, Carried: loaded.People, LostPlaces: fill.LostPlaces,
+		Took: time.Since(started), Why: why, Err: err,
+	}
 	if err != nil {
 		r.stats.failed.Add(1)
 		r.giveUp(ctx, attempt)
@@ -381,52 +381,58 @@ func (r *Rebuilder) signs(ctx context.Context, attempt Rebuild, end func(error))
 }
 
 // steps are those of one attempt.
-func (r *Rebuilder) steps(ctx context.Context, attempt Rebuild) (fill Refill, err error) {
+func (r *Rebuilder) steps(ctx context.Context, attempt Rebuild) (fill Refill, loaded Loaded, err error) {
 	frozen, err := r.gate.Freeze(ctx, attempt)
 	if err != nil {
-		return fill, err
+		return fill, loaded, err
 	}
 	at := time.Now()
 	if err := r.gate.Empty(ctx, attempt, r.sink.take); err != nil {
-		return fill, err
+		return fill, loaded, err
 	}
 	for range reloads {
-		mark, least, most, err := r.load(ctx, attempt)
-		if err != nil {
-			return fill, err
+		if loaded, err = r.load(ctx, attempt, frozen.Line); err != nil {
+			return fill, loaded, err
 		}
 		if err := sleep(ctx, time.Until(at.Add(leasesEnd))); err != nil {
-			return fill, err
+			return fill, loaded, err
 		}
-		fill, err = r.book.FinishRebuild(ctx, attempt, mark, frozen)
+		fill, err = r.book.FinishRebuild(ctx, attempt, loaded, frozen)
 		if errors.Is(err, ErrMoved) {
 			continue
 		}
 		if err != nil {
-			return fill, err
+			return fill, loaded, err
 		}
 		if !frozen.OpenedAt.IsZero() && (fill.OpenedAt.IsZero() || frozen.OpenedAt.Before(fill.OpenedAt)) {
 			fill.OpenedAt = frozen.OpenedAt
 		}
-		return fill, r.gate.Switch(ctx, attempt, frozen, fill, least, most)
+		return fill, loaded, r.gate.Switch(ctx, attempt, frozen, loaded, fill)
 	}
-	return fill, fmt.Errorf("%w, %d times: rebuild when fewer coupons are voided", ErrMoved, reloads)
+	return fill, loaded, fmt.Errorf("%w, %d times: rebuild when fewer coupons are voided", ErrMoved, reloads)
 }
 
-// load loads what the ledger has. There are at least and at most so many users then.
-func (r *Rebuilder) load(ctx context.Context, attempt Rebuild) (mark Mark, least, most int64, err error) {
+// load loads what the ledger has, and who of the frozen gate's line is still in line by it. A generation that sent its people away, as the
+// ledger knows, is over: a gate that does not know it is an older one.
+func (r *Rebuilder) load(ctx context.Context, attempt Rebuild, line firstcome.Line) (l Loaded, err error) {
 	put, end, err := r.gate.Loading(ctx, attempt)
 	if err != nil {
-		return mark, 0, 0, err
+		return l, err
 	}
-	mark, err = r.book.Refills(ctx, attempt.Campaign, func(c firstcome.Coupon) error {
-		if most++; !c.Buried {
-			least++
+	l.Mark, err = r.book.Refills(ctx, attempt.Campaign, func(c firstcome.Coupon) error {
+		if c.VoidedAt.IsZero() {
+			l.Most++
+			if !c.Buried {
+				l.Least++
+			}
 		}
 		return put(c)
 	})
 	if err == nil {
 		err = end()
 	}
-	return mark, least, most, err
+	if err == nil && line.Generation > l.Ended {
+		l.Carried, err = r.gate.Carry(ctx, attempt, max(line.Generation, l.Generation)+1)
+	}
+	return l, err
 }

@@ -127,6 +127,9 @@ func hasHolders(ctx context.Context, book VerifyBook, gate VerifiedGate, r Revis
 		return err
 	}
 	_, err := book.Refills(ctx, r.Campaign, func(c firstcome.Coupon) error {
+		if !c.VoidedAt.IsZero() {
+			return nil
+		}
 		if c.Buried {
 			letters[c.User] = c
 			return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // reasonLost is why a generation ended whose gate has lost it: nobody can say any more who was in line.
@@ -44,8 +45,30 @@ func (t *tx) loseGeneration(s *stock, now time.Time) error {
 }
 
 // beginLine writes the line behind one that ended.
-func (t *tx) beginLine(s *stock) error {
-	_, err := t.change(`UPDATE campaigns SET generation = ?, last_ticket = 0, served_through = 0, served = 0, waiting = 0 WHERE id = ?`,
-		nextLine(s.line).Generation, string(s.ID))
+func (t *tx) beginLine(s *stock) error { return t.setLine(s.ID, nextLine(s.line)) }
+
+func (t *tx) setLine(id firstcome.CampaignID, l firstcome.Line) error {
+	_, err := t.change(`UPDATE campaigns SET generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ? WHERE id = ?`,
+		l.Generation, l.LastTicket, l.ServedThrough, l.Served, l.Waiting, string(id))
 	return err
+}
+
+// carryLine ends the generation of a gate that is rebuilt, of which nobody can say any more which tickets were given, and begins the next
+// one with those who were carried over. A ticket of the old generation may name somebody whom the gate has forgotten, so no newcomer
+// gets one. It returns the generations that a gate tells.
+func (t *tx) carryLine(s *stock, carried flow.Carried, now time.Time) (past []flow.PastLine, err error) {
+	if s.Pace != nil || s.line.LastTicket > 0 || carried.People > 0 {
+		if err := t.insertPast(pastLine{s.ID, s.line, reasonLost, now.UnixMicro()}); err != nil {
+			return nil, err
+		}
+		s.line = nextLine(s.line)
+		if carried.People > 0 {
+			s.line.LastTicket, s.line.ServedThrough, s.line.Waiting = carried.Last, carried.First-1, carried.People
+		}
+		if err := t.setLine(s.ID, s.line); err != nil {
+			return nil, err
+		}
+	}
+	rows, err := t.query(`SELECT `+pastColumns+` FROM past_lines WHERE campaign_id = ? ORDER BY generation DESC `+t.dialect.limit, string(s.ID), flow.MaxPastLines)
+	return allRows(rows, err, scanPast)
 }

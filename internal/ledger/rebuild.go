@@ -103,43 +103,68 @@ func (l *Ledger) GiveUpRebuild(ctx context.Context, r flow.Rebuild) error {
 	return wrap(err, "give up to rebuild the gate of %s", r.Campaign)
 }
 
-// LostBefore counts the numbers that were lost before an epoch began.
-func (l *Ledger) LostBefore(ctx context.Context, id firstcome.CampaignID, epoch int64) (lost int64, err error) {
-	err = l.conclude.QueryRowContext(ctx, `SELECT COALESCE(SUM(count), 0) FROM lost WHERE campaign_id = ? AND epoch = ?`, string(id), epoch).Scan(&lost)
-	return lost, wrap(err, "read what %s lost", id)
+// LastRebuild returns what the last rebuild of a campaign's gate came to. Of a gate that was never rebuilt that is epoch 1, in which
+// nothing was lost.
+func (l *Ledger) LastRebuild(ctx context.Context, id firstcome.CampaignID) (flow.Rebuilt, error) {
+	was := storedRebuild{Epoch: 1}
+	var payload string
+	err := l.conclude.QueryRowContext(ctx, `SELECT payload FROM changes WHERE campaign_id = ? AND kind = 'rebuild' ORDER BY version DESC LIMIT 1`, string(id)).
+		Scan(&payload)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		err = nil
+	case err == nil:
+		err = json.Unmarshal([]byte(payload), &was)
+	}
+	return flow.Rebuilt{Campaign: id, Epoch: was.Epoch, Lost: was.Lost, Carried: was.Carried, LostPlaces: was.LostPlaces}, wrap(err, "read the last rebuild of %s", id)
 }
 
 // Refills calls each with what a rebuilt gate of the campaign has to have as holders, at one instant: first the coupons of open dead
-// letters, then the coupons in force. A user may come twice: the later one holds. The mark says which state of the ledger it was.
+// letters, then the coupons in force. A user may come twice: the later one holds. Among them are the coupons that were issued to a ticket
+// and are void, with VoidedAt: their users hold none, and were served. The mark says which state of the ledger it was.
 func (l *Ledger) Refills(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (mark flow.Mark, err error) {
 	err = l.conclude.atOnce(ctx, func(s *snapshot) error {
-		err := s.QueryRowContext(ctx, `SELECT version, position, `+openLetters+` FROM campaigns WHERE id = ?`, string(id)).
-			Scan(&mark.Version, &mark.Position, &mark.Letters)
-		if err != nil {
+		if err := s.QueryRowContext(ctx, markQuery, string(id)).Scan(fieldsOf(&mark)...); err != nil {
 			return err
 		}
-		rows, err := s.QueryContext(ctx, `SELECT payload FROM dead_letters
-			WHERE campaign_id = ? AND number IS NOT NULL AND user_id IS NOT NULL AND resolved_at IS NULL ORDER BY id`, string(id))
-		err = eachRow(rows, err, func(take scan) error {
-			payload, err := one[string](take)
-			var c storedCoupon
-			if err == nil {
-				err = json.Unmarshal([]byte(payload), &c)
-			}
-			if err != nil {
-				return fmt.Errorf("an open dead letter cannot be read: void it, and rebuild again: %w", err)
-			}
-			coupon := c.coupon()
-			coupon.Buried = true
-			return each(coupon)
-		})
-		if err != nil {
+		rows, err := s.QueryContext(ctx, `SELECT payload, resolved_at FROM dead_letters
+			WHERE campaign_id = ? AND number IS NOT NULL AND user_id IS NOT NULL AND (resolved_at IS NULL OR resolved_by = 'voided') ORDER BY id`, string(id))
+		if err := eachRow(rows, err, func(take scan) error { return refillLetter(take, each) }); err != nil {
 			return err
 		}
-		rows, err = s.QueryContext(ctx, `SELECT `+couponColumns+` FROM coupons WHERE campaign_id = ? AND voided_at IS NULL ORDER BY number`, string(id))
+		rows, err = s.QueryContext(ctx, `SELECT `+couponColumns+` FROM coupons
+			WHERE campaign_id = ? AND (voided_at IS NULL OR ticket IS NOT NULL) ORDER BY number`, string(id))
 		return scanCoupons(rows, err, each)
 	})
 	return mark, wrap(err, "read what the gate of %s has to have", id)
+}
+
+// refillLetter is Refills of a dead letter that is open, or void.
+func refillLetter(take scan, each func(firstcome.Coupon) error) error {
+	var payload string
+	var voided time.Time
+	if err := take(&payload, when(&voided)); err != nil {
+		return err
+	}
+	var stored storedCoupon
+	err := json.Unmarshal([]byte(payload), &stored)
+	c := stored.coupon()
+	c.VoidedAt, c.Buried = voided, voided.IsZero()
+	switch {
+	case !c.Buried && (err != nil || c.Ticket == 0):
+		return nil
+	case err != nil:
+		return fmt.Errorf("an open dead letter cannot be read: void it, and rebuild again: %w", err)
+	}
+	return each(c)
+}
+
+// markQuery reads the mark of a campaign, which fieldsOf takes.
+const markQuery = `SELECT version, position, ` + openLetters + `, generation,
+	(SELECT COALESCE(MAX(p.generation), 0) FROM past_lines p WHERE p.campaign_id = campaigns.id AND p.reason <> '` + reasonLost + `') FROM campaigns WHERE id = ?`
+
+func fieldsOf(m *flow.Mark) []any {
+	return []any{&m.Version, &m.Position, &m.Letters, &m.Generation, &m.Ended}
 }
 
 // openLetters counts the open dead letters of a campaign's row.
@@ -147,23 +172,23 @@ const openLetters = `(SELECT count(*) FROM dead_letters d WHERE d.campaign_id = 
 
 // FinishRebuild ends the campaign's epoch: every number that its gate may have given, and that is neither a coupon nor a dead letter,
 // is lost. A change that has not reached the gate is done by that, as the gate would have done it. FinishRebuild returns what the gate
-// begins the next epoch with. flow.ErrMoved says that the ledger is not in the state mark any more, flow.ErrOutdone that another attempt has
-// begun: nothing is done then.
-func (l *Ledger) FinishRebuild(ctx context.Context, r flow.Rebuild, mark flow.Mark, frozen flow.Frozen) (fill flow.Refill, err error) {
+// begins the next epoch with. flow.ErrMoved says that the ledger is not in the state any more that was loaded, flow.ErrOutdone that another
+// attempt has begun: nothing is done then.
+func (l *Ledger) FinishRebuild(ctx context.Context, r flow.Rebuild, loaded flow.Loaded, frozen flow.Frozen) (fill flow.Refill, err error) {
 	err = l.locked(ctx, r.Campaign, func(t *tx, s stock) error {
 		if s.attempt != r.Attempt || s.rebuildingAt.IsZero() {
 			return flow.ErrOutdone
 		}
 		var now flow.Mark
-		err := t.row(`SELECT version, position, `+openLetters+` FROM campaigns WHERE id = ?`, string(s.ID)).Scan(&now.Version, &now.Position, &now.Letters)
-		if err == nil && now != mark {
+		err := t.row(markQuery, string(s.ID)).Scan(fieldsOf(&now)...)
+		if err == nil && now != loaded.Mark {
 			err = flow.ErrMoved
 		}
 		if err == nil {
 			err = l.concludeRebuilt(t, &s)
 		}
 		if err == nil {
-			fill, err = l.nextEpoch(t, s, r.Actor, frozen)
+			fill, err = l.nextEpoch(t, s, r.Actor, frozen, loaded.Carried)
 		}
 		return err
 	})
@@ -206,10 +231,13 @@ type storedRebuild struct {
 	Epoch   int64 `json:"epoch"`
 	Through int64 `json:"through"` // the number up to which the gate may have given numbers
 	Lost    int64 `json:"lost"`
+	// People in line who kept their places, and how many did not, at least.
+	Carried    int64 `json:"carried,omitempty"`
+	LostPlaces int64 `json:"lost_places,omitempty"`
 }
 
-// nextEpoch writes the lost numbers, the change and the row.
-func (l *Ledger) nextEpoch(t *tx, s stock, actor string, frozen flow.Frozen) (fill flow.Refill, err error) {
+// nextEpoch writes the lost numbers, the change, the line and the row.
+func (l *Ledger) nextEpoch(t *tx, s stock, actor string, frozen flow.Frozen, carried flow.Carried) (fill flow.Refill, err error) {
 	ended := max(s.ceiling, s.lastNumber, s.drained)
 	lost, err := t.lose(s, ended)
 	if err != nil {
@@ -219,7 +247,11 @@ func (l *Ledger) nextEpoch(t *tx, s stock, actor string, frozen flow.Frozen) (fi
 	if s.decidedAt.Before(frozen.DecidedAt) {
 		s.decidedAt = frozen.DecidedAt
 	}
-	rebuilt := storedRebuild{s.epoch, ended, lost}
+	if frozen.Line.Later(s.line) {
+		s.line = frozen.Line
+	}
+	s.line.Due = frozen.Line.Due
+	rebuilt := storedRebuild{s.epoch, ended, lost, carried.People, max(0, s.line.Waiting-carried.People-carried.Passed)}
 	made, err := l.addChange(t, s, firstcome.ChangeRebuild, textOf(rebuilt))
 	if err != nil {
 		return fill, err
@@ -228,7 +260,7 @@ func (l *Ledger) nextEpoch(t *tx, s stock, actor string, frozen flow.Frozen) (fi
 	_, err = t.change(`UPDATE campaigns SET epoch = ?, drained_through = ?, applied = ?, rebuilding_at = NULL WHERE id = ?`,
 		s.epoch, ended, made.Version, string(s.ID))
 	if err == nil {
-		err = t.loseTickets(&s, frozen.Line, made.At)
+		fill.Past, err = t.carryLine(&s, carried, made.At)
 	}
 	if err == nil {
 		err = t.log(made.At, actor, "campaign.rebuild", entry{campaign: s.ID, detail: logDetail(firstcome.ChangeRebuild, "", textOf(rebuilt))})
@@ -239,7 +271,7 @@ func (l *Ledger) nextEpoch(t *tx, s stock, actor string, frozen flow.Frozen) (fi
 	s.Version = made.Version
 	fill = flow.Refill{
 		Campaign: s.Campaign, TermsVersion: s.termsVersion, Epoch: s.epoch, LastNumber: ended, Ceiling: ceiling,
-		Issued: s.issued, DecidedAt: made.At, Line: s.line, Lost: lost,
+		Issued: s.issued, DecidedAt: made.At, Line: s.line, Past: fill.Past, Lost: lost, LostPlaces: rebuilt.LostPlaces,
 	}
 	return fill, err
 }
@@ -251,19 +283,6 @@ func (t *tx) firstIssue(s stock) (at time.Time, err error) {
 		err = nil
 	}
 	return at, err
-}
-
-// loseTickets ends the line, of which nobody can say any more who is in it. told is what the gate said of it last.
-func (t *tx) loseTickets(s *stock, told firstcome.Line, now time.Time) error {
-	if told.Later(s.line) {
-		s.line = told
-	}
-	if s.Pace == nil && s.line.LastTicket == 0 {
-		return nil
-	}
-	err := t.loseGeneration(s, now)
-	s.line = nextLine(s.line)
-	return err
 }
 
 // lose writes the numbers up to one that are neither coupons nor dead letters, as lost before the next epoch, and counts them.

@@ -90,7 +90,8 @@ func (m *Monitor) Rebuilt(r flow.Rebuilt) {
 	case r.Err != nil:
 		m.Warn("a gate was not rebuilt, and it will be tried again", "campaign", r.Campaign, "err", r.Err)
 	default:
-		m.log.Warn("a gate was rebuilt from the ledger", "campaign", r.Campaign, "epoch", r.Epoch, "lost_numbers", r.Lost, "took", r.Took, "why", r.Why)
+		m.log.Warn("a gate was rebuilt from the ledger", "campaign", r.Campaign, "epoch", r.Epoch, "lost_numbers", r.Lost,
+			"carried_places", r.Carried, "lost_places", r.LostPlaces, "took", r.Took, "why", r.Why)
 	}
 }
 

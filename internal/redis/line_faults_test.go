@@ -259,3 +259,25 @@ func TestARetiredCampaignLeavesNoKeyOfItsLine(t *testing.T) {
 		t.Errorf("%d keys are left, %v", n, err)
 	}
 }
+
+// TestF77WhatMayBeAnOlderLineIsNotTold has another run of Redis have decided last, as behind a restart: somebody of whom nothing is here
+// may have joined since.
+func TestF77WhatMayBeAnOlderLineIsNotTold(t *testing.T) {
+	s := newShop(t, services.Redis.Database(t), 100)
+	s.line(3)
+	run, err := s.do("HGET", keysOf[0], "run_id").ToString()
+	stage.Must(t, err)
+	s.do("HSET", keysOf[0], "run_id", "another")
+	for what, ask := range map[string]func() error{
+		"who is in line": func() error { _, _, err := s.gate.Place(t.Context(), "c", "user-1"); return err },
+		"who is not":     func() error { _, _, err := s.gate.Place(t.Context(), "c", "nobody"); return err },
+		"anybody":        func() error { return stage.Err(s.gate.LineOf(t.Context(), "c")) },
+	} {
+		if err := ask(); !errors.Is(err, flow.ErrUnverified) || !errors.Is(err, firstcome.ErrBusy) {
+			t.Errorf("%s is told %v", what, err)
+		}
+	}
+	s.do("HSET", keysOf[0], "run_id", run)
+	serveAll(t, s.gate)
+	servedInTurn(t, s.gate, 3)
+}

@@ -139,17 +139,25 @@ func (g *Gate) freezeCampaign(ctx context.Context, r flow.Rebuild) (f flow.Froze
 	if err != nil || field == "" {
 		return f, err
 	}
-	l, err := readLine(field)
-	f.Line = l.Line
-	return f, err
+	if l, err := readLine(field); err == nil { // else nobody can say who is in line
+		f.Line = l.Line
+	}
+	return f, nil
 }
 
 func whole10(n int64) string { return strconv.FormatInt(n, 10) }
 
-// loaded is the key that an attempt loads holders into.
-func (k *keys) loaded(attempt int64) string {
-	return "firstcome:{" + k.tag + "}:attempt:" + whole10(attempt) + ":holders"
+// loadedKeys are those that an attempt loads, to be put in the place of the frozen ones.
+type loadedKeys struct{ holders, line, tickets string }
+
+// loaded returns the keys that an attempt loads.
+func (k *keys) loaded(attempt int64) loadedKeys {
+	key := func(name string) string { return "firstcome:{" + k.tag + "}:attempt:" + whole10(attempt) + ":" + name }
+	return loadedKeys{key("holders"), key("line"), key("tickets")}
 }
+
+// all returns the keys in the order in which the scripts take them.
+func (k loadedKeys) all() []string { return []string{k.holders, k.line, k.tickets} }
 
 // leftAttempts bounds of how many earlier attempts the keys are removed. More of them do not fail in a row.
 const leftAttempts = 16
@@ -159,7 +167,7 @@ func (g *Gate) removeLoaded(ctx context.Context, r flow.Rebuild) error {
 	k := keysOf(r.Campaign, r.Marker)
 	var left []string
 	for attempt := max(1, r.Attempt-leftAttempts); attempt <= r.Attempt; attempt++ {
-		left = append(left, k.loaded(attempt))
+		left = append(left, k.loaded(attempt).all()...)
 	}
 	return classify(g.client.Do(ctx, g.client.B().Unlink().Key(left...).Build()).Error())
 }
@@ -194,35 +202,62 @@ func (g *Gate) Empty(ctx context.Context, r flow.Rebuild, to flow.Sink) error {
 	return wrap(err, "empty the journal of %s", r.Campaign)
 }
 
-// loadPage is how many holders one command loads: some 40 kB.
+// loadPage is how many fields one command loads: some 40 kB.
 const loadPage = 1000
 
-// Loading returns what loads holders for an attempt, which begins anew: put takes one, and end says that all came.
+// A loading writes fields of a hash that an attempt loads.
+type loading struct {
+	gate   *Gate
+	key    string
+	fields []string
+}
+
+func (l *loading) put(ctx context.Context, field, value string) error {
+	if l.fields = append(l.fields, field, value); len(l.fields) < 2*loadPage {
+		return nil
+	}
+	return l.end(ctx)
+}
+
+// end writes what is left.
+func (l *loading) end(ctx context.Context) error {
+	if len(l.fields) == 0 {
+		return nil
+	}
+	page := l.gate.client.B().Hset().Key(l.key).FieldValue()
+	for n := 0; n < len(l.fields); n += 2 {
+		page = page.FieldValue(l.fields[n], l.fields[n+1])
+	}
+	l.fields = l.fields[:0]
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return classify(l.gate.client.Do(ctx, page.Build()).Error())
+}
+
+// Loading returns what loads an attempt's keys, which begin anew: put takes a coupon, and end says that all came. A coupon that is void
+// makes no holder; it says that its ticket is over.
 func (g *Gate) Loading(ctx context.Context, r flow.Rebuild) (put func(firstcome.Coupon) error, end func() error, err error) {
-	key := keysOf(r.Campaign, r.Marker).loaded(r.Attempt)
-	if err := g.removeLoaded(ctx, r); err != nil {
+	k := keysOf(r.Campaign, r.Marker)
+	to := k.loaded(r.Attempt)
+	holders, tickets := &loading{gate: g, key: to.holders}, &loading{gate: g, key: to.tickets}
+	if err = g.removeLoaded(ctx, r); err == nil {
+		err = g.keepTickets(ctx, k, tickets)
+	}
+	if err != nil {
 		return nil, nil, wrap(err, "load %s", r.Campaign)
 	}
-	var fields []string
-	end = func() error {
-		if len(fields) == 0 {
-			return nil
-		}
-		page := g.client.B().Hset().Key(key).FieldValue()
-		for n := 0; n < len(fields); n += 2 {
-			page = page.FieldValue(fields[n], fields[n+1])
-		}
-		fields = fields[:0]
-		ctx, cancel := context.WithTimeout(ctx, callTimeout)
-		defer cancel()
-		return wrap(classify(g.client.Do(ctx, page.Build()).Error()), "load %s", r.Campaign)
-	}
 	put = func(c firstcome.Coupon) error {
-		fields = append(fields, string(c.User), string(holderEntry(c)))
-		if len(fields) < 2*loadPage {
-			return nil
+		if c.VoidedAt.IsZero() {
+			return wrap(holders.put(ctx, string(c.User), string(holderEntry(c))), "load %s", r.Campaign)
 		}
-		return end()
+		return wrap(tickets.put(ctx, string(c.User), overEntry(c)), "load %s", r.Campaign)
+	}
+	end = func() error {
+		err := holders.end(ctx)
+		if err == nil {
+			err = tickets.end(ctx)
+		}
+		return wrap(err, "load %s", r.Campaign)
 	}
 	return put, end, nil
 }
@@ -239,24 +274,22 @@ func holderEntry(c firstcome.Coupon) []byte {
 	return entry
 }
 
-// Switch puts what was loaded into the place of the frozen campaign. There are at least and at most so many holders.
-// flow.ErrOutdone and flow.ErrMoved say that nothing was switched.
-func (g *Gate) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, fill flow.Refill, least, most int64) error {
+// Switch puts what was loaded into the place of the frozen campaign. flow.ErrOutdone and flow.ErrMoved say that nothing was switched.
+func (g *Gate) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, loaded flow.Loaded, fill flow.Refill) error {
 	k := g.keyring.renew(r.Campaign, r.Marker)
 	args := []string{
-		whole10(r.Attempt), f.RunID, whole10(least), whole10(most), group, quantityArg(fill.Quantity), whole10(fill.DecidedAt.UnixMicro()),
+		whole10(r.Attempt), f.RunID, whole10(loaded.Least), whole10(loaded.Most), whole10(loaded.People), group, quantityArg(fill.Quantity),
+		whole10(fill.DecidedAt.UnixMicro()),
 		"epoch", whole10(fill.Epoch), "version", whole10(fill.Version), "terms_version", whole10(fill.TermsVersion),
 		"quantity", quantityArg(fill.Quantity), "opens_at", micros(fill.OpensAt), "closes_at", micros(fill.ClosesAt),
 		"paused", flag(fill.Paused), "closed", flag(fill.Closed), "issued", whole10(fill.Issued), "last_number", whole10(fill.LastNumber),
 		"drained_through", whole10(fill.LastNumber), "ceiling", whole10(min(fill.Ceiling, unlimited)),
 		"opened_at", micros(fill.OpenedAt), "sold_out_at", "", "closed_at", micros(fill.ClosedAt),
 	}
-	if fill.Pace != nil || fill.Line.Generation > 1 {
-		args = append(args, "line", lineField(fill))
-	}
+	args = append(args, lineFields(fill)...)
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	answer, err := g.switchScript.Exec(ctx, g.client, append(slices.Clone(k.all()), k.loaded(r.Attempt)), args).ToArray()
+	answer, err := g.switchScript.Exec(ctx, g.client, append(slices.Clone(k.all()), k.loaded(r.Attempt).all()...), args).ToArray()
 	if err != nil {
 		return wrap(classify(err), "switch %s", r.Campaign)
 	}
@@ -272,15 +305,6 @@ func (g *Gate) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, fill f
 		err = fmt.Errorf("the switch script answered %q", word)
 	}
 	return wrap(err, "switch %s", r.Campaign)
-}
-
-// lineField returns what the campaign's hash has of a line in which nobody is: see lua/line.lua.
-func lineField(fill flow.Refill) string {
-	pace := "-"
-	if fill.Pace != nil {
-		pace = whole10(fill.Pace.PerSecond)
-	}
-	return fmt.Sprintf("%d 0 0 0 0 0 %s %s", fill.Line.Generation, pace, flag(fill.Standby))
 }
 
 // errUnverified is the error of a campaign of which the scripts do nothing.

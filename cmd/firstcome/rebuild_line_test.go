@@ -1,0 +1,424 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// newLine returns a desk of the campaign c, with so many coupons and a line that is served as fast as somebody serves it, in which
+// user-0, user-1 and so on are.
+func newLine(t *testing.T, name string, quantity int64, inLine int) *rewind {
+	t.Helper()
+	r := &rewind{desk: newDesk(t, services.Redis.Database(t), name, nil)}
+	terms := stage.Terms(quantity)
+	terms.Pace = &firstcome.Pace{}
+	r.reaches("c", r.ledger.Create(t.Context(), "test", "c", terms))
+	r.joins(people("user-", inLine)...)
+	return r
+}
+
+func (r *rewind) joins(users ...firstcome.UserID) {
+	r.t.Helper()
+	for n, answer := range r.claims(users...) {
+		if answer != "waiting:0" {
+			r.t.Fatalf("%s joins, and is answered %s", users[n], answer)
+		}
+	}
+}
+
+// serves serves so many people, and returns their coupons.
+func (r *rewind) serves(count int) []firstcome.Coupon {
+	r.t.Helper()
+	served, err := r.remote.gate.Serve(r.t.Context(), "c", count)
+	stage.Must(r.t, err)
+	return served.Coupons
+}
+
+// records brings what is in the journal to the ledger. The gate does not hear of it.
+func (r *rewind) records() {
+	r.t.Helper()
+	marker, err := r.marker(r.t.Context(), "c")
+	stage.Must(r.t, err)
+	stage.Must(r.t, r.remote.gate.Empty(r.t.Context(), flow.Rebuild{Campaign: "c", Marker: marker}, r.ledger.Record))
+}
+
+// directly issues past the line.
+func (r *rewind) directly(user firstcome.UserID) {
+	r.t.Helper()
+	stage.Must(r.t, stage.Err(r.remote.gate.Issue(r.t.Context(), "test", "c", []firstcome.UserID{user})))
+}
+
+func (r *rewind) leaves(user firstcome.UserID) {
+	r.t.Helper()
+	stage.Must(r.t, r.remote.gate.Leave(r.t.Context(), "c", user))
+}
+
+// voids voids a coupon, at the gate too.
+func (r *rewind) voids(number int64) {
+	r.t.Helper()
+	r.reaches("c", stage.Err(r.ledger.Void(r.t.Context(), "op", "c", number, "a trial")))
+}
+
+// places returns where users stand, as GENERATION.TICKET+AHEAD, #NUMBER of who has a coupon, or no.
+func (r *rewind) places(users ...firstcome.UserID) (places []string) {
+	r.t.Helper()
+	for _, user := range users {
+		p, c, err := r.remote.gate.Place(r.t.Context(), "c", user)
+		switch {
+		case errors.Is(err, firstcome.ErrNoTicket):
+			places = append(places, "no")
+		case err != nil:
+			r.t.Fatal(err)
+		case c.Number > 0:
+			places = append(places, fmt.Sprintf("#%d", c.Number))
+		default:
+			places = append(places, fmt.Sprintf("%d.%d+%d", p.Generation, p.Ticket, p.Ahead))
+		}
+	}
+	return places
+}
+
+// tickets returns coupons as USER@GENERATION.TICKET.
+func tickets(coupons []firstcome.Coupon) (all []string) {
+	for _, c := range coupons {
+		all = append(all, fmt.Sprintf("%s@%d.%d", c.User, c.Generation, c.Ticket))
+	}
+	return all
+}
+
+// ended returns the generations that ended as GENERATION=REASON, as the gate tells them and as the ledger does.
+func (r *rewind) ended() [2][]string {
+	r.t.Helper()
+	var all [2][]string
+	for n, places := range []flow.Places{r.remote.gate, r.ledger} {
+		state, err := places.LineOf(r.t.Context(), "c")
+		stage.Must(r.t, err)
+		for _, p := range state.Past {
+			all[n] = append(all[n], fmt.Sprintf("%d=%s", p.Generation, p.Reason))
+		}
+	}
+	return all
+}
+
+// audited serves and records everything, and expects that no promise is broken, by the ledger and by the gate.
+func (r *rewind) audited() {
+	r.t.Helper()
+	for len(r.serves(100)) > 0 { //nolint:revive // until nobody is served any more
+	}
+	r.records()
+	found, err := audit.Ledger(r.t.Context(), r.ledger.Books().Source(), "c", nil)
+	stage.Must(r.t, err)
+	if found.Breaches.Total > 0 {
+		r.t.Errorf("the audit of the ledger finds %+v", found.Breaches)
+	}
+	campaign := r.status()
+	compared, err := compareWithGate(r.t.Context(), r.ledger.Books().Source(), r.remote.gate, &campaign, nil)
+	stage.Must(r.t, err)
+	if compared.Breaches.Total > 0 {
+		r.t.Errorf("the audit of the gate finds %+v", compared.Breaches)
+	}
+}
+
+// TestF77ALineWhoseKeysSurviveIsCarriedOver has Redis lose its holders while user-6 to user-19 are in line, but for user-8, who got a coupon
+// directly, and user-9, who left. The coupon of user-1 is void, that of user-2 a dead letter.
+func TestF77ALineWhoseKeysSurviveIsCarriedOver(t *testing.T) {
+	ledgers(t, func(t *testing.T, name string) {
+		r := newLine(t, name, 100, 20)
+		coupons := r.serves(6)
+		r.settle(r.record(coupons[:2]...))
+		r.bury(coupons[2])
+		r.voids(2)
+		r.directly("user-8")
+		r.leaves("user-9")
+		r.do("DEL", r.key("holders"))
+		r.needs(flow.ErrLost)
+
+		done := r.rebuilt(r.rebuilder())
+		same(t, "who kept their places, and who did not", [2]int64{12, 0}, [2]int64{done.Carried, done.LostPlaces})
+		same(t, "what ended", [2][]string{{"1=lost"}, {"1=lost"}}, r.ended())
+		same(t, "places", []string{"#1", "no", "#3", "2.7+0", "2.8+1", "#7", "no", "2.11+4", "2.20+13"},
+			r.places("user-0", "user-1", "user-2", "user-6", "user-7", "user-8", "user-9", "user-10", "user-19"))
+		r.leaves("user-1")
+		r.leaves("user-9")
+		if err := r.remote.gate.Leave(t.Context(), "c", "nobody"); !errors.Is(err, firstcome.ErrNoTicket) {
+			t.Errorf("who never joined leaves: %v", err)
+		}
+		r.joins("new", "user-9", "user-1")
+		same(t, "newcomers, behind them", []string{"2.21+14", "2.22+15", "2.23+16"}, r.places("new", "user-9", "user-1"))
+		same(t, "who is served", []string{"user-6@2.7", "user-7@2.8", "user-10@2.11"}, tickets(r.serves(3)))
+		r.audited()
+		if left := r.keys("c"); len(left) != 5 {
+			t.Errorf("the campaign's keys are %v", left)
+		}
+	})
+}
+
+// TestF77AnOlderGatesLineIsCarriedOverWithoutWhoWasServed takes a gate back to when 10 were in line and 2 had been served. Then 4 more were
+// served, the last one of whom nobody recorded, and one of whom has a void coupon; one got a coupon directly, one left, and 5 joined.
+func TestF77AnOlderGatesLineIsCarriedOverWithoutWhoWasServed(t *testing.T) {
+	ledgers(t, func(t *testing.T, name string) {
+		r := newLine(t, name, 1000, 12)
+		r.serves(2)
+		r.keep()
+		r.serves(3)
+		r.directly("user-7")
+		r.records()
+		r.voids(4)
+		r.serves(1)
+		r.leaves("user-8")
+		r.joins(people("lost-", 5)...)
+		r.back()
+
+		done := r.rebuilt(r.rebuilder())
+		same(t, "who kept their places", int64(6), done.Carried)
+		same(t, "what ended", [2][]string{{"1=lost"}, {"1=lost"}}, r.ended())
+		same(t, "the places of who was served, but for whose coupon nobody has", []string{"#3", "no", "#5", "2.6+0", "2.7+1", "#6", "2.9+3"},
+			r.places("user-2", "user-3", "user-4", "user-5", "user-6", "user-7", "user-8"))
+		same(t, "whose tickets are lost", []string{"no", "no"}, r.places("lost-0", "lost-4"))
+		r.joins("new", "lost-4")
+		same(t, "newcomers, whose tickets nobody had", []string{"2.13+7", "2.14+8"}, r.places("new", "lost-4"))
+		same(t, "who is served", []string{"user-5@2.6", "user-6@2.7", "user-8@2.9", "user-9@2.10", "user-10@2.11", "user-11@2.12", "new@2.13", "lost-4@2.14"},
+			tickets(r.serves(100)))
+		r.audited()
+	})
+}
+
+// TestF77AGateOfBeforeARebuildIsCarriedOverOnceMore takes a gate back to before it was rebuilt, with user-2 to user-5 in line. Since the rebuild
+// user-2 was served, whose coupon is void, and user-3; and somebody joined.
+func TestF77AGateOfBeforeARebuildIsCarriedOverOnceMore(t *testing.T) {
+	r := newLine(t, services.Ledgers[services.SQLite](t), 1000, 6)
+	r.serves(2)
+	r.keep()
+	r.rebuilt(r.rebuilder())
+	void := r.serves(2)[0].Number
+	r.joins("lost")
+	r.records()
+	r.voids(void)
+	r.back()
+	same(t, "who kept their places", int64(2), r.rebuilt(r.rebuilder()).Carried)
+	same(t, "places", []string{"no", "3.5+0", "3.6+1", "no"}, r.places("user-2", "user-4", "user-5", "lost"))
+	same(t, "what ended", [2][]string{{"2=lost", "1=lost"}, {"2=lost", "1=lost"}}, r.ended())
+	r.joins("new", "user-2")
+	same(t, "who is served", []string{"user-4@3.5", "user-5@3.6", "new@3.7", "user-2@3.8"}, tickets(r.serves(100)))
+	r.audited()
+}
+
+// TestF77WhoWasSentAwayIsNotInLineAgain takes a gate back to before its line ended as sold_out, of which the ledger knows.
+func TestF77WhoWasSentAwayIsNotInLineAgain(t *testing.T) {
+	r := newLine(t, services.Ledgers[services.SQLite](t), 3, 5)
+	r.keep()
+	r.serves(3)
+	r.records()
+	r.back()
+	done := r.rebuilt(r.rebuilder())
+	same(t, "who kept their places, and who did not", [2]int64{0, 0}, [2]int64{done.Carried, done.LostPlaces})
+	same(t, "what ended", [2][]string{{"2=lost", "1=sold_out"}, {"2=lost", "1=sold_out"}}, r.ended())
+	same(t, "places", []string{"#3", "no", "no"}, r.places("user-2", "user-3", "user-4"))
+	same(t, "who claims", []string{"sold_out:0", "sold_out:0"}, r.claims("user-3", "new"))
+	r.leaves("user-3")
+	r.audited()
+}
+
+// TestF77ALineThatIsGoneEndsAsLost takes away what says who is in line.
+func TestF77ALineThatIsGoneEndsAsLost(t *testing.T) {
+	for name, lose := range map[string]func(r *rewind){
+		"everything":        func(r *rewind) { r.do("FLUSHALL") },
+		"the stream":        func(r *rewind) { r.do("DEL", r.key("line")) },
+		"the stream's type": func(r *rewind) { r.do("SET", r.key("line"), "somebody's") },
+		"the counters":      func(r *rewind) { r.do("DEL", r.key("campaign")) },
+		"what they count":   func(r *rewind) { r.do("HSET", r.key("campaign"), "line", "nobody can read this") },
+		"each entry's fields": func(r *rewind) {
+			r.do("DEL", r.key("line"))
+			r.do("XADD", r.key("line"), "1-9", "who", "user-8", "x", "y")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newLine(t, services.Ledgers[services.SQLite](t), 100, 10)
+			r.serves(4)
+			r.records()
+			lose(r)
+			done := r.rebuilt(r.rebuilder())
+			same(t, "who kept their places, and how many did not", [2]int64{0, 6}, [2]int64{done.Carried, done.LostPlaces})
+			same(t, "what ended", [2][]string{{"1=lost"}, {"1=lost"}}, r.ended())
+			same(t, "places", []string{"#4", "no", "no"}, r.places("user-3", "user-4", "user-9"))
+			r.joins("user-9", "user-4")
+			same(t, "who joins again", []string{"2.1+0", "2.2+1"}, r.places("user-9", "user-4"))
+			r.audited()
+		})
+	}
+}
+
+// TestF77TicketsThatAreGoneAreMadeOfTheLine takes away what finds a user's ticket, and puts something else in its place.
+func TestF77TicketsThatAreGoneAreMadeOfTheLine(t *testing.T) {
+	for name, lose := range map[string]func(r *rewind, key string){
+		"none":            func(r *rewind, key string) { r.do("DEL", key) },
+		"of another type": func(r *rewind, key string) { r.do("DEL", key); r.do("SET", key, "somebody's") },
+		"of other users":  func(r *rewind, key string) { r.do("DEL", key); r.do("HSET", key, "user-9", "x", "somebody", "y") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newLine(t, services.Ledgers[services.SQLite](t), 100, 5)
+			r.serves(1)
+			lose(r, r.key("tickets"))
+			same(t, "who kept their places", int64(4), r.rebuilt(r.rebuilder()).Carried)
+			same(t, "places", []string{"#1", "2.2+0", "2.5+3"}, r.places("user-0", "user-1", "user-4"))
+			r.audited()
+		})
+	}
+}
+
+// TestF77ACampaignThatIsOverEndsTheLineThatWasCarriedOver has a change wait that the gate has not heard of.
+func TestF77ACampaignThatIsOverEndsTheLineThatWasCarriedOver(t *testing.T) {
+	r := newLine(t, services.Ledgers[services.SQLite](t), 100, 5)
+	stage.Must(t, stage.Err(r.ledger.Switch(t.Context(), "op", "c", 0, ledger.Close)))
+	same(t, "who kept their places", int64(5), r.rebuilt(r.rebuilder()).Carried)
+	same(t, "nobody is served", 0, len(r.serves(5)))
+	same(t, "what ended", []string{"2=closed", "1=lost"}, r.ended()[0])
+	same(t, "who asks", []string{"closed:0"}, r.claims("user-0"))
+	r.audited()
+}
+
+// TestF18F77ALineIsCarriedOverWhateverStepItsOwnerIsFrozenBefore freezes the owner of a rebuild before each of its steps. Another node
+// rebuilds meanwhile, serves, and has somebody join, and then the owner goes on.
+func TestF18F77ALineIsCarriedOverWhateverStepItsOwnerIsFrozenBefore(t *testing.T) {
+	for _, step := range []string{"freeze", "empty", "record", "load", "carry", "finish", "switch"} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			r := newLine(t, services.Ledgers[services.SQLite](t), 100, 10)
+			r.serves(2)
+			h := &halt{r.ledger, r.remote.gate, step, make(chan struct{}), make(chan struct{})}
+			ended := make(chan error, 1)
+			go func() {
+				_, err := flow.NewRebuilder(h, h, nil).Rebuild(t.Context(), "frozen", "c", false)
+				ended <- err
+			}()
+			<-h.reached
+			if step != "freeze" {
+				if _, err := r.remote.gate.Claim(t.Context(), "c", people("new-", 1)); !errors.Is(err, flow.ErrUnverified) {
+					t.Errorf("somebody joins a frozen line: %v", err)
+				}
+				if err := r.remote.gate.Leave(t.Context(), "c", "user-5"); !errors.Is(err, flow.ErrUnverified) {
+					t.Errorf("somebody leaves a frozen line: %v", err)
+				}
+			}
+			if step != "switch" {
+				r.outlive()
+			}
+			same(t, "who kept their places", int64(8), r.rebuilt(r.rebuilder()).Carried)
+			generation := 2
+			if step == "switch" {
+				generation = 3 // the owner's is in the ledger, and its people were never told of it
+			}
+			r.leaves("user-4")
+			r.joins("new")
+			served := r.serves(1)
+			close(h.goOn)
+			if err := <-ended; err != nil && !errors.Is(err, flow.ErrMoved) {
+				t.Errorf("the owner goes on, and ends with %v", err)
+			}
+			at := func(user string, ticket int) string { return fmt.Sprintf("%s@%d.%d", user, generation, ticket) }
+			same(t, "who was served", []string{at("user-2", 3)}, tickets(served))
+			same(t, "and then", []string{at("user-3", 4), at("user-5", 6), at("user-6", 7), at("user-7", 8), at("user-8", 9), at("user-9", 10), at("new", 11)},
+				tickets(r.serves(100)))
+			r.audited()
+		})
+	}
+}
+
+// TestF77ALineIsCarriedOverAnewWhenTheLedgerChanges changes the ledger between the load and the end of the epoch: user-1's coupon is void, or a
+// recorder of another server tells that the generation was sold out.
+func TestF77ALineIsCarriedOverAnewWhenTheLedgerChanges(t *testing.T) {
+	type want struct {
+		carried int64
+		places  []string
+		ended   []string
+	}
+	for name, c := range map[string]struct {
+		change func(r *rewind) error
+		want   want
+	}{
+		"a void": {
+			func(r *rewind) error { return stage.Err(r.ledger.Void(t.Context(), "op", "c", 2, "a trial")) },
+			want{8, []string{"#1", "no", "2.3+0", "2.10+7"}, []string{"1=lost"}},
+		},
+		"the end of the generation": {
+			func(r *rewind) error {
+				return stage.Err(r.ledger.Record(t.Context(), flow.Batch{Campaign: "c", Epoch: 1, Line: flow.LineReport{
+					Line: firstcome.Line{Generation: 2},
+					Past: []flow.PastLine{{Generation: 1, Reason: "sold_out", EndedAt: time.Now().UTC(), LastTicket: 10, ServedThrough: 2, Served: 2, Waiting: 8}},
+				}}))
+			},
+			want{0, []string{"#1", "#2", "no", "no"}, []string{"2=lost", "1=sold_out"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newLine(t, services.Ledgers[services.SQLite](t), 100, 10)
+			r.serves(2)
+			r.records()
+			h := &halt{r.ledger, r.remote.gate, "finish", make(chan struct{}), make(chan struct{})}
+			ended := make(chan flow.Rebuilt, 1)
+			go func() {
+				done, err := flow.NewRebuilder(h, h, nil).Rebuild(t.Context(), "op", "c", false)
+				if err != nil {
+					t.Error(err)
+				}
+				ended <- done
+			}()
+			<-h.reached
+			h.step = "" // it stops once
+			stage.Must(t, c.change(r))
+			close(h.goOn)
+			got := want{carried: (<-ended).Carried, places: r.places("user-0", "user-1", "user-2", "user-9"), ended: r.ended()[0]}
+			if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(want{})); diff != "" {
+				t.Errorf("the rebuild comes to (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestF77WhatIsLoadedIsCountedBeforeTheSwitch has somebody delete what an attempt loaded before the switch. A later attempt loads it again.
+func TestF77WhatIsLoadedIsCountedBeforeTheSwitch(t *testing.T) {
+	for _, key := range []string{"holders", "line", "tickets"} {
+		t.Run(key, func(t *testing.T) {
+			t.Parallel()
+			r := newLine(t, services.Ledgers[services.SQLite](t), 100, 10)
+			r.serves(2)
+			loaded := r.key("attempt:1:" + key) // while there are no keys but the campaign's
+			h := &halt{r.ledger, r.remote.gate, "switch", make(chan struct{}), make(chan struct{})}
+			ended := make(chan error, 1)
+			go func() {
+				_, err := flow.NewRebuilder(h, h, nil).Rebuild(t.Context(), "op", "c", false)
+				ended <- err
+			}()
+			<-h.reached
+			if n, err := r.deleted(loaded); n != 1 || err != nil {
+				t.Fatalf("%d keys are deleted, %v", n, err)
+			}
+			close(h.goOn)
+			if err := <-ended; !errors.Is(err, flow.ErrMoved) {
+				t.Errorf("the rebuild ends with %v", err)
+			}
+			r.rebuilt(r.rebuilder())
+			same(t, "places", []string{"#1", "#2", "3.3+0", "3.10+7"}, r.places("user-0", "user-1", "user-2", "user-9"))
+			r.audited()
+		})
+	}
+}
+
+func (r *rewind) deleted(key string) (int64, error) {
+	answer := r.do("DEL", key)
+	return answer.AsInt64()
+}
