@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"database/sql"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -10,33 +11,87 @@ import (
 // A Step of a campaign's course: when the coupon with a number was issued, and when it was recorded.
 type Step struct {
 	Number               int64
+	Nth                  int64 // how many numbers up to this one were given: those that a gate lost are none
 	IssuedAt, RecordedAt time.Time
 }
 
-// Course returns how a campaign was issued: at most so many of its coupons, in number order, evenly spread between 1 and last.
-// Numbers are given in the order of time, so this draws the whole course, and costs as many look-ups however many
+// Course returns how a campaign was issued: at most so many of its coupons, in number order, evenly spread between the first and the one
+// with the number last. Numbers are given in the order of time, so this draws the whole course, and costs as many look-ups however many
 // coupons there are. It skips numbers without a coupon.
 func (l *Ledger) Course(ctx context.Context, id firstcome.CampaignID, last int64, most int) ([]Step, error) {
-	return l.StepsAt(ctx, id, spread(last, most))
+	lost, err := l.Lost(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	numbers, nth := spreadAround(lost, last, most)
+	steps, err := l.StepsAt(ctx, id, numbers)
+	for n := range steps {
+		steps[n].Nth = nth[steps[n].Number]
+	}
+	return steps, err
 }
 
-// StepsAt returns the steps of these numbers, in number order. It skips numbers without a coupon.
+// StepsAt returns the steps of these numbers, in number order, without Nth. It skips numbers without a coupon.
 func (l *Ledger) StepsAt(ctx context.Context, id firstcome.CampaignID, numbers []int64) (steps []Step, err error) {
-	err = inChunks(numbers, func(numbers []int64) error {
+	err = l.atNumbers(ctx, id, numbers, `SELECT number, issued_at, recorded_at FROM coupons`, func(take scan) error {
+		var s Step
+		err := take(&s.Number, when(&s.IssuedAt), when(&s.RecordedAt))
+		steps = append(steps, s)
+		return err
+	})
+	return steps, wrap(err, "read the course of %s", id)
+}
+
+// atNumbers reads from the coupons of these numbers, in the order of them.
+func (l *Ledger) atNumbers(ctx context.Context, id firstcome.CampaignID, numbers []int64, query string, each func(scan) error) error {
+	return inChunks(numbers, func(numbers []int64) error {
 		args := []any{string(id)}
 		for _, number := range numbers {
 			args = append(args, number)
 		}
-		rows, err := l.read.QueryContext(ctx, repeated(`SELECT number, issued_at, recorded_at FROM coupons
-			WHERE campaign_id = ? AND number IN (%s) ORDER BY number`, `?`, len(numbers)), args...)
-		part, err := allRows(rows, err, func(take scan) (s Step, err error) {
-			err = take(&s.Number, when(&s.IssuedAt), when(&s.RecordedAt))
-			return s, err
-		})
-		steps = append(steps, part...)
+		rows, err := l.read.QueryContext(ctx, repeated(query+` WHERE campaign_id = ? AND number IN (%s) ORDER BY number`, `?`, len(numbers)), args...)
+		return eachRow(rows, err, each)
+	})
+}
+
+// A VoidStep says when the nth coupon was voided, in the order in which coupons were.
+type VoidStep struct {
+	Nth int64
+	At  time.Time
+}
+
+// Voids returns how a campaign's coupons were voided: at most so many of those that were, in that order, evenly spread. It reads the
+// campaign's facts, of which a batch of coupons is one, and no coupon but those.
+func (l *Ledger) Voids(ctx context.Context, id firstcome.CampaignID, most int) ([]VoidStep, error) {
+	rows, err := l.read.QueryContext(ctx, `SELECT number FROM facts WHERE campaign_id = ? AND kind = 'coupon.voided' ORDER BY position`, string(id))
+	voided, err := allRows(rows, err, func(take scan) (number int64, err error) {
+		err = take(&number)
+		return number, err
+	})
+	if err != nil {
+		return nil, wrap(err, "read what of %s was voided", id)
+	}
+	at := map[int64]time.Time{}
+	steps := []VoidStep{}
+	for _, nth := range spread(int64(len(voided)), most) {
+		steps = append(steps, VoidStep{Nth: nth})
+		at[voided[nth-1]] = time.Time{}
+	}
+	var numbers []int64
+	for number := range at {
+		numbers = append(numbers, number)
+	}
+	err = l.atNumbers(ctx, id, numbers, `SELECT number, voided_at FROM coupons`, func(take scan) error {
+		var number int64
+		var when sql.NullInt64
+		err := take(&number, &when)
+		at[number] = time.UnixMicro(when.Int64).UTC()
 		return err
 	})
-	return steps, wrap(err, "read the course of %s", id)
+	for n := range steps {
+		steps[n].At = at[voided[steps[n].Nth-1]]
+	}
+	return steps, wrap(err, "read when coupons of %s were voided", id)
 }
 
 // spread returns at most so many numbers from 1 to last, both among them.
@@ -51,4 +106,23 @@ func spread(last int64, most int) (numbers []int64) {
 		numbers = append(numbers, 1+n*(last-1)/int64(most-1))
 	}
 	return numbers
+}
+
+// spreadAround is spread of the numbers that were not lost. It tells of each how many of those there are up to it.
+func spreadAround(lost []Range, last int64, most int) (numbers []int64, nth map[int64]int64) {
+	given := last
+	for _, r := range lost {
+		given -= max(0, min(r.Count, last+1-r.First))
+	}
+	nth = map[int64]int64{}
+	skipped := int64(0)
+	for _, n := range spread(given, most) {
+		for len(lost) > 0 && n+skipped >= lost[0].First {
+			skipped += lost[0].Count
+			lost = lost[1:]
+		}
+		numbers = append(numbers, n+skipped)
+		nth[n+skipped] = n
+	}
+	return numbers, nth
 }

@@ -122,6 +122,7 @@ var lists = map[string][]any{
 	"Course":      {"c", 9, 9},
 	"List":        {ledger.Listing{Text: "c", Limit: 9}},
 	"StepsAt":     {"c", []int64{1}},
+	"Voids":       {"c", 9},
 	"DeadLetters": {ledger.Letters{}},
 	"Export":      {"c", ledger.Page{}, func(firstcome.Coupon, string) error { return nil }},
 	"Facts":       {"c", 0, 9, func(firstcome.Fact) error { return nil }},
