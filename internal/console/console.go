@@ -70,6 +70,7 @@ type Ledger interface {
 	Lost(ctx context.Context, id firstcome.CampaignID) ([]ledger.Range, error)
 	StepsAt(ctx context.Context, id firstcome.CampaignID, numbers []int64) ([]ledger.Step, error)
 	Course(ctx context.Context, id firstcome.CampaignID, last int64, most int) ([]ledger.Step, error)
+	Voids(ctx context.Context, id firstcome.CampaignID, most int) ([]ledger.VoidStep, error)
 }
 
 // A Gate is what the pages read of a remote one: see flow.RemoteGate.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -124,19 +125,23 @@ func tabsOf(s *ledger.Status, tab string) *campaignTabs {
 	return &campaignTabs{ID: s.ID, Name: s.Name, Tab: tab}
 }
 
-const (
-	// eventWait is how long one event may take to leave.
-	eventWait = 10 * time.Second
-	// courseSteps is how many points the ledger's course of a campaign is drawn with.
-	courseSteps = 240
-)
+// eventWait is how long one event may take to leave.
+const eventWait = 10 * time.Second
 
 // A courseEvent is what came before: the ledger's course from the first coupon on, and the samples of the last quarter of
 // an hour, if somebody watched.
 type courseEvent struct {
-	Issued   [][2]float64     `json:"issued"`   // seconds since 1970, and how many were issued by then
-	Recorded [][2]float64     `json:"recorded"` // the same
-	Samples  []figures.Sample `json:"samples"`
+	Issued   []point           `json:"issued"`
+	Recorded []point           `json:"recorded"`
+	Rates    courseRates       `json:"rates"`
+	Samples  []json.RawMessage `json:"samples"`
+}
+
+// CourseRates are how many were issued, recorded and voided a second.
+type courseRates struct {
+	Issued   []tempo `json:"issued"`
+	Recorded []tempo `json:"recorded"`
+	Voided   []tempo `json:"voided"`
 }
 
 // followLive sends a campaign's samples as server-sent events, as long as somebody looks.
@@ -148,7 +153,7 @@ func (c *Console) followLive(v *view) error {
 	}
 	samples, stop := c.Watcher.Watch(s.ID)
 	defer stop()
-	course, err := c.courseOf(ctx, &s)
+	name, before, err := c.missed(ctx, v.r.Header.Get("Last-Event-ID"), &s)
 	if err != nil {
 		return err
 	}
@@ -156,7 +161,7 @@ func (c *Console) followLive(v *view) error {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")
 	events := stream{v.w, http.NewResponseController(v.w)}
-	if events.send("course", course) != nil {
+	if events.send(name, before) != nil {
 		return nil
 	}
 	for {
@@ -167,7 +172,7 @@ func (c *Console) followLive(v *view) error {
 			return nil
 		case sample := <-samples:
 			text, err := sample.JSON()
-			if err != nil || !v.stillMay() || events.sendText("sample", text) != nil {
+			if err != nil || !v.stillMay() || events.sendText("sample", sample.At.UnixMicro(), text) != nil {
 				return nil // the browser comes again, and is led to the login or loses nothing
 			}
 		}
@@ -191,12 +196,16 @@ func (s stream) send(event string, data any) error {
 	if err != nil {
 		return err
 	}
-	return s.sendText(event, text)
+	return s.sendText(event, 0, text)
 }
 
-func (s stream) sendText(event string, text []byte) error {
+// sendText sends an event; a browser that comes again names the last id that it got, 0 is none.
+func (s stream) sendText(event string, id int64, text []byte) error {
 	if err := s.flow.SetWriteDeadline(time.Now().Add(eventWait)); err != nil {
 		return err
+	}
+	if id != 0 {
+		event = fmt.Sprintf("%s\nid: %d", event, id)
 	}
 	if _, err := fmt.Fprintf(s.w, "event: %s\ndata: %s\n\n", event, text); err != nil {
 		return err
@@ -204,26 +213,45 @@ func (s stream) sendText(event string, text []byte) error {
 	return s.flow.Flush()
 }
 
+// missed returns the first event and its data: of who comes again, with the id of the last sample, what came since; else the whole
+// course. An id is the instant of a sample, in microseconds, by its node's clock.
+func (c *Console) missed(ctx context.Context, id string, s *ledger.Status) (event string, data any, err error) {
+	after, err := strconv.ParseInt(id, 10, 64)
+	if err != nil { // there is none
+		course, err := c.courseOf(ctx, s)
+		return "course", course, err
+	}
+	samples, err := texts(c.Watcher.Ring(s.ID), after)
+	return "missed", map[string]any{"samples": samples}, err
+}
+
 // courseOf returns a campaign's course so far.
 func (c *Console) courseOf(ctx context.Context, s *ledger.Status) (courseEvent, error) {
 	ctx, done := context.WithTimeout(ctx, readWait)
 	defer done()
-	var steps []ledger.Step
+	h := history{Issued: []point{}, Recorded: []point{}}
 	if s.Version > 0 { // else the ledger does not answer
 		var err error
-		if steps, err = c.Ledger.Course(ctx, s.ID, lastNumber(s), courseSteps); err != nil {
+		if h, err = c.historyOf(ctx, s); err != nil {
 			return courseEvent{}, err
 		}
 	}
-	course := courseEvent{Issued: [][2]float64{}, Recorded: [][2]float64{}, Samples: c.Watcher.Ring(s.ID)}
-	if course.Samples == nil {
-		course.Samples = []figures.Sample{}
-	}
-	for _, step := range steps {
-		course.Issued = append(course.Issued, [2]float64{unix(step.IssuedAt), float64(step.Number)})
-		course.Recorded = append(course.Recorded, [2]float64{unix(step.RecordedAt), float64(step.Number)})
-	}
-	return course, nil
+	samples, err := texts(c.Watcher.Ring(s.ID), 0)
+	return courseEvent{h.Issued, h.Recorded, courseRates{rates(h.Issued), rates(h.Recorded), rates(h.Voided)}, samples}, err
 }
 
-func unix(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
+// texts returns the samples behind an event as JSON.
+func texts(ring []figures.Sample, after int64) ([]json.RawMessage, error) {
+	all := []json.RawMessage{}
+	for n := range ring {
+		if ring[n].At.UnixMicro() <= after {
+			continue
+		}
+		text, err := ring[n].JSON()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, text)
+	}
+	return all, nil
+}

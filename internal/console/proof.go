@@ -151,6 +151,8 @@ type proofPage struct {
 	Promises []promiseRow
 	Other    []promiseRow // what the promises rest on
 	Curve    template.HTML
+	Speeds   template.HTML // issued, recorded and voided a second
+	Rates    []rateRow
 	Steps    []ledger.Step // of the curve, for the table
 	Printed  bool          // it is the report
 	OpenedAt time.Time
@@ -159,6 +161,9 @@ type proofPage struct {
 	Totals   map[string]uint64
 	Kinds    []string
 }
+
+// tableRows is about how many rows stand for a drawing.
+const tableRows = 24
 
 // SoldOutAfter returns how long it took to sell out; 0 is unknown.
 func (p proofPage) SoldOutAfter() time.Duration {
@@ -208,11 +213,13 @@ func (c *Console) renderProof(v *view, name, title string) error {
 	if page.Last != nil && page.Last.Failed == nil {
 		page.Promises, page.Other = v.promises(&page.Last.Proof)
 	}
-	if page.Steps, err = c.Ledger.Course(v.r.Context(), s.ID, lastNumber(&s), courseSteps); err != nil {
+	h, err := c.historyOf(v.r.Context(), &s)
+	if err != nil {
 		return err
 	}
-	page.Curve = v.curve(page.Steps)
-	page.Steps = every(page.Steps, 24)
+	page.Curve = v.curve(h.Steps)
+	page.Steps = every(h.Steps, tableRows)
+	page.Speeds, page.Rates = v.speeds(&h), rateRows(&h, tableRows)
 	tabs := tabsOf(&s, "proof")
 	return v.renderOf(tabs, http.StatusOK, name, title, page)
 }

@@ -133,10 +133,13 @@ func (w *Watcher) Tick(ctx context.Context) {
 			}
 			s.At = w.Clock()
 			w.mu.Lock()
-			defer w.mu.Unlock()
 			c.hear(&s, id, nodes, err != nil)
 			c.mark(&s, at)
 			s.SoldOutIn = c.soldOutIn(&s)
+			w.mu.Unlock()
+			s.text, _ = s.JSON() // once, however many watch; whoever asks again gets the error
+			w.mu.Lock()
+			defer w.mu.Unlock()
 			c.tell(s)
 			return nil
 		})
@@ -167,7 +170,6 @@ func (c *course) tell(s Sample) {
 		c.ring = slices.Delete(c.ring, 0, 1)
 	}
 	c.ring = append(c.ring, s)
-	s.text, _ = s.JSON() // once, however many watch; whoever asks again gets the error
 	for to := range c.watching {
 		select {
 		case <-to:

@@ -75,7 +75,7 @@ const faint = (name, alpha) => {
 };
 
 const samples = [];
-let course = {issued: [], recorded: []};
+let course = {issued: [], recorded: [], rates: {issued: []}};
 let marks = [];
 const seconds = at => Date.parse(at) / 1000;
 
@@ -142,12 +142,21 @@ const decades = (_, at) => at.map(y => Math.abs(Math.log10(y) - Math.round(Math.
 const times = () => samples.map(s => seconds(s.at));
 const column = of => samples.map(s => of(s) ?? null);
 
+// What was issued a second before anybody watched, as the ledger has it: of each span both ends.
+function before() {
+	const first = samples.length ? seconds(samples[0].at) : Infinity;
+	return course.rates.issued.filter(([, to]) => to < first).flatMap(([from, to, n]) => [[from + .001, n], [to, n]]);
+}
+
 plot('claims', () => {
 	const stacked = kinds.slice().reverse();
 	return {
 		format: count,
 		series: stacked.map((kind, n) => ({stroke: colour(names[kind] || kind), fill: colour(names[kind] || kind), width: 0, points: {show: false}})),
-		data: () => [times(), ...stacked.map((_, n) => column(s => s.rates && sum(s.rates, stacked.slice(n))))],
+		data: () => {
+			const past = before();
+			return [[...past.map(([at]) => at), ...times()], ...stacked.map((kind, n) => [...past.map(([, rate]) => kind === 'issued' ? rate : null), ...column(s => s.rates && sum(s.rates, stacked.slice(n)))])];
+		},
 		scales: {y: {range: (_, low, high) => [0, Math.max(10, high * 1.15)]}},
 	};
 });
@@ -223,6 +232,7 @@ function row(s) {
 // ---- events
 
 function take(s) {
+	if (samples.length && seconds(s.at) <= seconds(samples.at(-1).at)) return; // another node's clock
 	samples.push(s);
 	if (samples.length > window_) samples.shift();
 	marks.push(...s.marks);
@@ -236,6 +246,14 @@ function begin(event) {
 	samples.slice(-12).forEach(row);
 	if (samples.length) show(samples.at(-1));
 	plots.forEach(p => p.draw());
+}
+// A connection broke, and the browser came again.
+function missed(event) {
+	const news = JSON.parse(event.data).samples;
+	news.forEach(take);
+	news.slice(-12).forEach(row);
+	if (samples.length) show(samples.at(-1));
+	plots.forEach(p => p.update());
 }
 function goOn(event) {
 	const s = JSON.parse(event.data);
@@ -254,6 +272,7 @@ async function comeAgain() {
 function follow() {
 	const events = new EventSource(live.dataset.events);
 	events.addEventListener('course', begin);
+	events.addEventListener('missed', missed);
 	events.addEventListener('sample', goOn);
 	events.addEventListener('error', () => {
 		if (events.readyState === EventSource.CLOSED) setTimeout(comeAgain, 3000);

@@ -1,0 +1,147 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"html/template"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+const (
+	// courseSteps is how many points the ledger's course of a campaign is drawn with.
+	courseSteps = 240
+	// narrowest is the shortest span, in seconds, of which a rate is told: below it stands what one batch gave.
+	narrowest = 1
+)
+
+// A history is how a campaign was issued, recorded and voided, as the ledger has it, for ever.
+type history struct {
+	Steps                    []ledger.Step
+	Issued, Recorded, Voided []point
+}
+
+// A point says how many there were by an instant, in seconds since 1970.
+type point [2]float64
+
+// A tempo says from when to when so many came a second.
+type tempo [3]float64
+
+// historyOf reads a campaign's history. What it costs does not grow with the coupons, but with the batches that they were issued in.
+func (c *Console) historyOf(ctx context.Context, s *ledger.Status) (h history, err error) {
+	if h.Steps, err = c.Ledger.Course(ctx, s.ID, lastNumber(s), courseSteps); err != nil {
+		return h, err
+	}
+	h.Issued, h.Recorded, h.Voided = []point{}, []point{}, []point{}
+	latest := 0.0
+	for _, step := range h.Steps {
+		h.Issued = append(h.Issued, point{unix(step.IssuedAt), float64(step.Nth)})
+		latest = max(latest, unix(step.RecordedAt)) // two recorders record not quite in the order of numbers
+		h.Recorded = append(h.Recorded, point{latest, float64(step.Nth)})
+	}
+	voids, err := c.Ledger.Voids(ctx, s.ID, courseSteps)
+	for _, void := range voids {
+		h.Voided = append(h.Voided, point{unix(void.At), float64(void.Nth)})
+	}
+	return h, err
+}
+
+// rates returns how many came a second between points, over spans that are no shorter than narrowest. What was lost within a span, or came
+// at one instant with its end, counts in the next: over all spans nothing is missing.
+func rates(points []point) (all []tempo) {
+	all = []tempo{}
+	if len(points) == 0 {
+		return all
+	}
+	from, counted := points[0][0], 0.0
+	last := points[len(points)-1]
+	for _, p := range points {
+		if p[0]-from >= narrowest {
+			all = append(all, tempo{from, p[0], (p[1] - counted) / (p[0] - from)})
+			from, counted = p[0], p[1]
+		}
+	}
+	rest := last[1] - counted
+	switch {
+	case rest == 0:
+	case len(all) == 0:
+		all = append(all, tempo{from, from + narrowest, rest / narrowest})
+	default: // less than a second is left: it belongs to the span before
+		end := &all[len(all)-1]
+		came := end[2]*(end[1]-end[0]) + rest
+		end[1] = last[0]
+		end[2] = came / (end[1] - end[0])
+	}
+	return all
+}
+
+// A rateRow is a span of the history, for the table.
+type rateRow struct {
+	From, To                 time.Time
+	Issued, Recorded, Voided float64 // a second
+}
+
+// rateRows returns the history in at most so many spans of one length.
+func rateRows(h *history, most int) (rows []rateRow) {
+	begin, end := math.Inf(1), math.Inf(-1)
+	kinds := [3][]tempo{rates(h.Issued), rates(h.Recorded), rates(h.Voided)}
+	for _, kind := range kinds {
+		for _, r := range kind {
+			begin, end = min(begin, r[0]), max(end, r[1])
+		}
+	}
+	if begin > end {
+		return nil
+	}
+	width := max(narrowest, math.Ceil((end-begin)/float64(most)))
+	for from := begin; from < end; from += width {
+		var came [3]float64
+		for k, kind := range kinds {
+			for _, r := range kind {
+				came[k] += r[2] * max(0, min(r[1], from+width)-max(r[0], from))
+			}
+		}
+		rows = append(rows, rateRow{instant(from), instant(from + width), came[0] / width, came[1] / width, came[2] / width})
+	}
+	return rows
+}
+
+func unix(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
+
+func instant(seconds float64) time.Time { return time.UnixMicro(int64(seconds * 1e6)).UTC() }
+
+// speeds draws issued, recorded and voided a second, without script.
+func (v *view) speeds(h *history) template.HTML {
+	kinds := map[string][]tempo{"issued": rates(h.Issued), "recorded": rates(h.Recorded), "voided": rates(h.Voided)}
+	begin, end, top := math.Inf(1), math.Inf(-1), 0.0
+	for _, kind := range kinds {
+		for _, r := range kind {
+			begin, end, top = min(begin, r[0]), max(end, r[1]), max(top, r[2])
+		}
+	}
+	if begin >= end {
+		return ""
+	}
+	const width, height, left, bottom = 800.0, 200.0, 70.0, 26.0
+	x := func(at float64) float64 { return left + (width-left-8)*(at-begin)/(end-begin) }
+	y := func(of float64) float64 { return (height - bottom) - (height-bottom-12)*of/top }
+	var lines strings.Builder
+	for _, name := range []string{"voided", "recorded", "issued"} {
+		fmt.Fprintf(&lines, `<polyline class="%s" points="`, name)
+		for n, r := range kinds[name] {
+			if n == 0 || kinds[name][n-1][1] < r[0] {
+				fmt.Fprintf(&lines, "%.1f,%.1f ", x(r[0]), y(0))
+			}
+			fmt.Fprintf(&lines, "%.1f,%.1f %.1f,%.1f ", x(r[0]), y(r[2]), x(r[1]), y(r[2]))
+		}
+		lines.WriteString(`"/>`)
+	}
+	label := template.HTMLEscapeString(v.say("초당 발급, 기록, 회수", "issued, recorded and voided a second"))
+	clock := func(at float64) string { return instant(at).In(seoul).Format("15:04:05") }
+	return template.HTML(fmt.Sprintf( //nolint:gosec // numbers, clocks and our own words
+		`<svg class="curve" viewBox="0 0 %.0f %.0f" role="img" aria-label="%s"><path class="axis" d="M%.0f 6V%.0fH%.0f"/>%s<text x="%.0f" y="18" text-anchor="end">%s</text><text x="%.0f" y="%.0f" text-anchor="end">0</text><text x="%.0f" y="%.0f">%s</text><text x="%.0f" y="%.0f" text-anchor="end">%s</text></svg>`,
+		width, height, label, left, height-bottom, width-8, lines.String(), left-8, v.lang.number(int64(math.Round(top))), left-8, height-bottom, left, height-6, clock(begin), width-8, height-6, clock(end)))
+}
