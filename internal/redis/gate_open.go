@@ -33,6 +33,9 @@ const (
 	poolSize = 16
 	// redirections bounds how often a call follows a slot that moves.
 	redirections = 8
+	// askSentinelEvery is how often Sentinel is asked who the primary is. It says so by itself too, but once, and who does not hear it
+	// would ask the old primary for good.
+	askSentinelEvery = 2 * time.Second
 )
 
 // Open connects to Redis, checks that it may be a gate, and makes its instance
@@ -85,7 +88,7 @@ func connect(options Options) (rueidis.Client, error) {
 	o.DisableRetry, o.DisableCache = true, true
 	o.ClientName, o.ClientSetInfo = "firstcome", rueidis.DisableClientSetInfo
 	o.Dialer.Timeout, o.Dialer.KeepAlive, o.ConnWriteTimeout = dialTimeout, pingEvery, writeTimeout
-	o.Sentinel.Dialer = o.Dialer
+	o.Sentinel.Dialer, o.Sentinel.TopologyRefreshInterval = o.Dialer, askSentinelEvery
 	o.ReadBufferEachConn, o.WriteBufferEachConn = buffer, buffer
 	o.BlockingPoolSize = poolSize
 	o.ClusterOption.MaxMovedRedirections = redirections

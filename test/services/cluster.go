@@ -17,22 +17,84 @@ import (
 // slots is how many slots every Redis Cluster has.
 const slots = 16384
 
-// A Cluster is a Redis Cluster for one test. It has masters and no replicas. One goroutine at a time may use
+// A Cluster is a Redis Cluster for one test. It has masters, and replicas if it has Pairs. One goroutine at a time may use
 // its methods.
 type Cluster struct {
 	masters []*Server
+	pairs   []*Pair     // the masters, each with its replica; nil without replicas
 	secured []int       // the masters' ports for TLS; nil without TLS
 	names   []string    // the masters' ids within the cluster
 	moved   map[int]int // the masters of the slots that were moved
 }
 
 // RedisCluster starts a Cluster for t with so many masters, each with an equal share of the slots. It returns
-// when all masters serve. It needs Redis 7.0, or Valkey.
-func RedisCluster(t testing.TB, masters int) *Cluster {
+// when all masters serve. It needs Redis 7.0, or Valkey. All masters have the arguments.
+func RedisCluster(t testing.TB, masters int, arguments ...string) *Cluster {
 	t.Helper()
 	c := &Cluster{moved: map[int]int{}}
-	c.start(t, masters, func() []string { return nil })
+	c.start(t, masters, func() []string { return slices.Clone(arguments) })
 	return c
+}
+
+// PairedRedisCluster is RedisCluster with a replica of each master, which is promoted within seconds when the master is gone. Nobody moves
+// its slots.
+func PairedRedisCluster(t testing.TB, masters int) *Cluster {
+	t.Helper()
+	c := RedisCluster(t, masters, append(promptly, "--cluster-node-timeout", "1000", "--cluster-replica-validity-factor", "0")...)
+	for n, master := range c.masters {
+		c.pairs = append(c.pairs, &Pair{Primary: master, Replica: Redis.Server(t, append(master.arguments, "--cluster-enabled", "yes")...), joins: true})
+		if err := c.attach(t.Context(), n); err != nil {
+			t.Fatalf("have a Redis follow the master %d: %v", n, err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for _, p := range c.pairs { // else who does not know a replica gives it no vote
+		if err := until(ctx, func() bool { return c.well(ctx, p.Primary) && c.well(ctx, p.Replica) }); err != nil {
+			t.Fatalf("have all servers of a cluster know each other: %v", err)
+		}
+	}
+	return c
+}
+
+// attach has a replica join the cluster and follow its master.
+func (c *Cluster) attach(ctx context.Context, n int) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	host, port, err := c.peer(n)
+	if err != nil {
+		return err
+	}
+	p := c.pairs[n]
+	if _, err := askRedis(ctx, p.Replica.URL(), []string{"CLUSTER", "MEET", host, port}); err != nil {
+		return err
+	}
+	err = until(ctx, func() bool {
+		_, err := askRedis(ctx, p.Replica.URL(), []string{"CLUSTER", "REPLICATE", c.names[n]})
+		return err == nil // else it does not know the master yet
+	})
+	if err != nil {
+		return err
+	}
+	return p.Settle(ctx)
+}
+
+// Pair returns the master that has a key, and its replica.
+func (c *Cluster) Pair(ctx context.Context, key string) (*Pair, error) {
+	slot, err := c.slot(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return c.pairs[c.share(slot)], nil
+}
+
+// Master returns the master that had the slot of a key when the cluster was made.
+func (c *Cluster) Master(ctx context.Context, key string) (*Server, error) {
+	slot, err := c.slot(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return c.masters[c.share(slot)], nil
 }
 
 // SecuredRedisCluster is RedisCluster with TLS, also between the masters. All masters have the same
@@ -104,7 +166,7 @@ func (c *Cluster) well(ctx context.Context, s *Server) bool {
 		return false
 	}
 	text, _ := answer.ToString() // the text of an error has no such lines
-	return strings.Contains(text, "cluster_state:ok") && strings.Contains(text, "cluster_known_nodes:"+strconv.Itoa(len(c.masters))+"\r")
+	return strings.Contains(text, "cluster_state:ok") && strings.Contains(text, "cluster_known_nodes:"+strconv.Itoa(len(c.masters)+len(c.pairs))+"\r")
 }
 
 // URL returns the URL of the cluster, which names every master. With TLS, the URL does not say what the
@@ -162,24 +224,39 @@ func (c *Cluster) Find(ctx context.Context, pattern string) (string, error) {
 // Move moves the slot of a key to the next master, with the slot's keys one after the other, as an operator
 // does while the cluster is used.
 func (c *Cluster) Move(ctx context.Context, key string) error {
-	answer, err := askRedis(ctx, c.masters[0].URL(), []string{"CLUSTER", "KEYSLOT", key})
+	slot, err := c.slot(ctx, key)
 	if err != nil {
 		return err
 	}
-	slot, err := answer.AsInt64()
-	if err != nil {
-		return err
-	}
-	from, ok := c.moved[int(slot)]
+	from, ok := c.moved[slot]
 	if !ok {
-		from = slices.IndexFunc(c.masters, func(s *Server) bool { return int(slot) < (slices.Index(c.masters, s)+1)*slots/len(c.masters) })
+		from = c.share(slot)
 	}
 	to := (from + 1) % len(c.masters)
-	if err := c.move(ctx, strconv.FormatInt(slot, 10), from, to); err != nil {
+	if err := c.move(ctx, strconv.Itoa(slot), from, to); err != nil {
 		return fmt.Errorf("move the slot %d: %w", slot, err)
 	}
-	c.moved[int(slot)] = to
+	c.moved[slot] = to
 	return nil
+}
+
+// slot returns the slot of a key. Any node that answers knows it.
+func (c *Cluster) slot(ctx context.Context, key string) (int, error) {
+	var failed error
+	for _, s := range c.masters {
+		answer, err := askRedis(ctx, s.URL(), []string{"CLUSTER", "KEYSLOT", key})
+		if err == nil {
+			slot, err := answer.AsInt64()
+			return int(slot), err
+		}
+		failed = err
+	}
+	return 0, failed
+}
+
+// share returns which master had a slot at the start.
+func (c *Cluster) share(slot int) int {
+	return slices.IndexFunc(c.masters, func(s *Server) bool { return slot < (slices.Index(c.masters, s)+1)*slots/len(c.masters) })
 }
 
 func (c *Cluster) move(ctx context.Context, slot string, from, to int) error {

@@ -36,6 +36,13 @@
 //	cluster := services.RedisCluster(t, 3)
 //	err = cluster.Move(ctx, "firstcome:{spring}:campaign")
 //
+// A Pair is a Redis and its replica, which takes over: by a call, by a Sentinel, or in a Cluster:
+//
+//	pair := services.RedisPair(t)        // or services.SentinelPair, or the Pair of a key in a PairedRedisCluster
+//	err = pair.Promote(ctx)              // the old primary goes on
+//	err = pair.TakeOver(ctx)             // it is killed, and Sentinel or Cluster promotes the replica
+//	err = pair.Rejoin(ctx)               // who was killed follows
+//
 // SecuredRedisCluster starts a Redis Cluster with TLS. Secured starts a server with TLS. SecuredSentinel
 // starts a Redis and the Sentinel that names it, with TLS.
 //

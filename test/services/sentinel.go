@@ -23,7 +23,7 @@ func SecuredSentinel(t testing.TB) (*Server, string, Certificates) {
 	Redis.must(t, err)
 	sentinel, err := Redis.start(t.Context(), recipe, append(Redis.secure(dir, ports[1]), "--tls-replication", "yes")...)
 	Redis.ends(t, sentinel, err)
-	if err := watch(t.Context(), sentinel, ports[0]); err != nil {
+	if err := watch(t.Context(), sentinel, strconv.Itoa(ports[0]), 0); err != nil {
 		t.Fatalf("have Sentinel watch: %v", err)
 	}
 	at := url.URL{
@@ -31,6 +31,36 @@ func SecuredSentinel(t testing.TB) (*Server, string, Certificates) {
 		RawQuery: url.Values{"master_set": {primarySet}}.Encode(),
 	}
 	return primary, at.String(), files
+}
+
+// SentinelPair starts a Pair for t, with more arguments for both servers, and a Sentinel that promotes the replica within seconds when the
+// primary is gone. It returns the Sentinel's URL too, which names the primary. Whoever was killed follows again by Rejoin.
+func SentinelPair(t testing.TB, arguments ...string) (p *Pair, at string) {
+	t.Helper()
+	p = RedisPair(t, arguments...)
+	recipe, err := sentinelRecipe()
+	Redis.must(t, err)
+	sentinel, err := Redis.start(t.Context(), recipe)
+	Redis.ends(t, sentinel, err)
+	_, port, err := net.SplitHostPort(p.Primary.Address())
+	Redis.must(t, err)
+	if err := watch(t.Context(), sentinel, port, 1); err != nil {
+		t.Fatalf("have Sentinel watch: %v", err)
+	}
+	p.sentinel = sentinel
+	return p, sentinel.URL() + "?master_set=" + primarySet
+}
+
+// Rename has the Sentinel of a pair name the primary, and tell nobody.
+func (p *Pair) Rename(ctx context.Context) error {
+	if _, err := askRedis(ctx, p.sentinel.URL(), []string{"SENTINEL", "REMOVE", primarySet}); err != nil {
+		return err
+	}
+	_, port, err := net.SplitHostPort(p.Primary.Address())
+	if err != nil {
+		return err
+	}
+	return watch(ctx, p.sentinel, port, 0)
 }
 
 // sentinelRecipe is based on redisRecipe. Sentinel writes what it learns into its configuration file.
@@ -45,9 +75,11 @@ func sentinelRecipe() (recipe, error) {
 	return r, err
 }
 
-// watch has a Sentinel watch the Redis on a port, and returns when the Sentinel sees that the Redis is well.
-func watch(ctx context.Context, sentinel *Server, port int) error {
-	_, err := askRedis(ctx, sentinel.URL(), []string{"SENTINEL", "MONITOR", primarySet, "127.0.0.1", strconv.Itoa(port), "1"})
+// watch has a Sentinel watch the Redis on a port, and returns when the Sentinel sees that the Redis is well and has so many replicas. The
+// Sentinel promotes one of them when the Redis has said nothing for a second.
+func watch(ctx context.Context, sentinel *Server, port string, replicas int) error {
+	_, err := askRedis(ctx, sentinel.URL(), []string{"SENTINEL", "MONITOR", primarySet, "127.0.0.1", port, "1"},
+		[]string{"SENTINEL", "SET", primarySet, "down-after-milliseconds", "1000", "failover-timeout", "2000"})
 	if err != nil {
 		return err
 	}
@@ -59,6 +91,6 @@ func watch(ctx context.Context, sentinel *Server, port int) error {
 			return false
 		}
 		about, err := answer.AsStrMap()
-		return err == nil && about["flags"] == "master" && about["role-reported"] == "master"
+		return err == nil && about["flags"] == "master" && about["role-reported"] == "master" && about["num-slaves"] == strconv.Itoa(replicas)
 	})
 }

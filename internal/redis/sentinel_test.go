@@ -1,0 +1,26 @@
+package redis_test
+
+import (
+	"testing"
+
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// TestF02AGateThatDidNotHearSentinelFindsThePrimaryAllTheSame has Sentinel name another primary and tell nobody. The old one goes on, so no
+// connection ends.
+func TestF02AGateThatDidNotHearSentinelFindsThePrimaryAllTheSame(t *testing.T) {
+	pair, at := services.SentinelPair(t)
+	g := open(t, at)
+	run := func() string {
+		runs, err := g.Runs(t.Context())
+		if err != nil || len(runs) != 1 {
+			return "" // it is about to move
+		}
+		return runs[0].ID
+	}
+	before := run()
+	stage.Must(t, pair.Promote(t.Context()))
+	stage.Must(t, pair.Rename(t.Context()))
+	stage.Await(t, "another server", true, func() bool { now := run(); return now != "" && now != before })
+}

@@ -1,0 +1,196 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/test/seed"
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// takeovers are the ways in which a replica takes over.
+var takeovers = map[string]func(t *testing.T) *takeover{
+	"by hand":   byHand,
+	"Sentinel":  bySentinel,
+	"a Cluster": byCluster,
+}
+
+// A takeover is a Redis that is one of a pair.
+type takeover struct {
+	gate string // URL
+	// of returns the pair that decides a campaign, and promote has its replica take over.
+	of      func(campaign string) *services.Pair
+	promote func(p *services.Pair)
+	*fleet
+}
+
+// byHand promotes a replica that lags: its primary goes on for a while, and is killed then. The nodes reach who is the primary by one name.
+func byHand(t *testing.T) *takeover {
+	p := services.RedisPair(t)
+	proxy, at := through(t, p.Primary, p.Primary.URL())
+	o := &takeover{gate: at, of: func(string) *services.Pair { return p }}
+	o.promote = func(*services.Pair) {
+		stage.Must(t, p.Promote(t.Context()))
+		<-time.After(20 * time.Millisecond) // so long the replica lags
+		stage.Must(t, p.Replica.Kill())
+		proxy.SetUpstream(p.Primary.Address())
+	}
+	return o
+}
+
+func bySentinel(t *testing.T) *takeover {
+	p, at := services.SentinelPair(t)
+	return &takeover{gate: at, of: func(string) *services.Pair { return p }, promote: byThemselves(t)}
+}
+
+func byCluster(t *testing.T) *takeover {
+	cluster, keys := services.PairedRedisCluster(t, 3), map[string]string{}
+	return &takeover{gate: cluster.URL(), promote: byThemselves(t), of: func(campaign string) *services.Pair {
+		if keys[campaign] == "" {
+			var err error
+			keys[campaign], err = cluster.Find(t.Context(), "firstcome:{"+campaign+":*}:campaign")
+			stage.Must(t, err)
+		}
+		p, err := cluster.Pair(t.Context(), keys[campaign])
+		stage.Must(t, err)
+		return p
+	}}
+}
+
+// byThemselves kills a primary, and waits until the servers have promoted its replica.
+func byThemselves(t *testing.T) func(*services.Pair) {
+	return func(p *services.Pair) { stage.Must(t, p.TakeOver(t.Context())) }
+}
+
+// again returns what happens to a pair behind a promotion before it is a pair again.
+func again(ctx context.Context, p *services.Pair, turn int) error {
+	if turn%3 == 2 { // promoted, then restarted
+		if err := p.Primary.Kill(); err != nil {
+			return err
+		}
+		if err := p.Primary.Restart(ctx); err != nil {
+			return err
+		}
+	}
+	return p.Rejoin(ctx)
+}
+
+// TestF02WhereAReplicaTakesOverUnderLoadEveryPromiseHolds has the replica of the Redis that decides take over while claims of two campaigns are
+// answered, of one when they are recorded, of the other when they are decided. In turn the crowd claims behind it, the other one of the pair
+// takes over at once, and the promoted one is killed and started again. Then all stock is given away.
+func TestF02WhereAReplicaTakesOverUnderLoadEveryPromiseHolds(t *testing.T) {
+	const fresh = 50 * time.Millisecond
+	for name, start := range takeovers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, want := start(t), rounds(3, 100)
+			o.fleet = newFleet(t, services.MariaDB.Database(t), o.gate)
+			crowds := []*crowd{o.gather("spring", firstcome.Recorded), o.gather("summer", firstcome.Decided)}
+			var stops []func()
+			for _, c := range crowds {
+				stop := o.claimUntil(c, 6)
+				defer stop()
+				stops = append(stops, stop)
+			}
+			random, counted, tried := seed.Rand(t), 0, 0
+			for ; counted < want && tried < 3*want; tried++ {
+				c := crowds[tried%len(crowds)]
+				if tried%3 != 1 { // else it is promoted twice
+					for _, one := range crowds {
+						one.awaitAnswers(t, 50+random.IntN(100))
+					}
+				}
+				p := o.of(c.campaign)
+				stage.Must(t, p.Settle(t.Context()))
+				if _, last, _ := c.answered(); time.Since(last) < fresh {
+					counted++
+				}
+				o.promote(p)
+				promoted := time.Now()
+				if tried%3 == 0 {
+					c.awaitAnswers(t, 1)
+					t.Logf("%v after the promotion there is the next coupon of %s", time.Since(promoted), c.campaign)
+				}
+				stage.Must(t, again(t.Context(), p, tried))
+			}
+			if counted < want {
+				t.Errorf("of %d promotions only %d came while coupons were issued, want %d", tried, counted, want)
+			}
+			for _, stop := range stops {
+				stop()
+			}
+			o.giveAway(crowds, firstcome.Recorded, firstcome.Decided)
+		})
+	}
+}
+
+const plenty = 10_000_000
+
+// gather makes a campaign and who wants its coupons.
+func (f *fleet) gather(id string, answer firstcome.AnswerWhen) *crowd {
+	f.t.Helper()
+	f.create(id, plenty, answer)
+	return newCrowd(id)
+}
+
+// giveAway lowers the quantity of each crowd's campaign to a little more than is in force, has the crowds go on until it is sold out, and holds
+// everything against the promises.
+func (f *fleet) giveAway(crowds []*crowd, answers ...firstcome.AnswerWhen) {
+	f.t.Helper()
+	for _, c := range crowds {
+		f.drained(c.campaign)
+		quantity := f.node(0).campaign(c.campaign).InForce + 50
+		waitFor(f.t, "a lower quantity", func() bool {
+			now := f.node(0).campaign(c.campaign)
+			_, _ = f.node(0).calls.UpdateCampaign(f.t.Context(), c.campaign, now.Version, map[string]any{"quantity": quantity})
+			return *now.Quantity == quantity
+		})
+		stop := f.claimUntil(c, 6)
+		defer stop()
+		waitFor(f.t, "the last coupon", func() bool { return remaining(f.t, f.node(0), c.campaign) == 0 })
+		stop()
+		f.drained(c.campaign)
+		if now := f.node(0).campaign(c.campaign); now.InForce != quantity {
+			f.t.Errorf("%d coupons of %s are in force, want %d", now.InForce, c.campaign, quantity)
+		}
+	}
+	f.audit()
+	for n, c := range crowds {
+		c.forget(f.node(0), answers[n])
+		c.wereTrue(f.node(0))
+	}
+}
+
+// forget takes the answers out of a crowd's whose coupons are lost, as those of a campaign may be that answers what is decided: with a number that
+// the ledger says is lost, and not as recorded. No number may have been answered to two users, a lost one neither.
+func (c *crowd) forget(p *process, answer firstcome.AnswerWhen) {
+	p.t.Helper()
+	at, err := p.calls.LedgerState(p.t.Context(), c.campaign)
+	stage.Must(p.t, err)
+	users, lost := map[int64]firstcome.UserID{}, map[int64]bool{}
+	c.claims = slices.DeleteFunc(c.claims, func(claim audit.Claim) bool {
+		if !claim.Outcome.HasCoupon() {
+			return false
+		}
+		if other, ok := users[claim.Number]; ok && other != claim.User {
+			p.t.Errorf("P3: number %d was answered to %q and to %q", claim.Number, other, claim.User)
+		}
+		users[claim.Number] = claim.User
+		may := answer == firstcome.Decided && !claim.Recorded && slices.ContainsFunc(at.Lost, func(r client.Range) bool {
+			return r.First <= claim.Number && claim.Number < r.First+r.Count
+		})
+		if may {
+			lost[claim.Number] = true
+		}
+		return may
+	})
+	p.t.Logf("%s is in epoch %d: lost are %v, %d of them were answered", c.campaign, at.Epoch, at.Lost, len(lost))
+}

@@ -1,0 +1,138 @@
+package services
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+)
+
+// A Pair is two Redis servers: the Replica follows the Primary, until it is promoted. Then each has the other's part. One goroutine at a
+// time may use its methods.
+type Pair struct {
+	Primary, Replica *Server
+
+	joins    bool    // whoever starts again follows by itself
+	sentinel *Server // which promotes the replica; nil: none
+}
+
+// promptly has a replica begin to follow at once.
+var promptly = []string{"--repl-diskless-sync-delay", "0"}
+
+// RedisPair starts a Pair for t, with more arguments for both servers, and returns when the replica follows. Nobody but a caller of Promote
+// promotes it.
+func RedisPair(t testing.TB, arguments ...string) *Pair {
+	t.Helper()
+	p := &Pair{}
+	for _, s := range []**Server{&p.Primary, &p.Replica} {
+		*s = Redis.Server(t, append(promptly, arguments...)...)
+	}
+	if err := p.Follow(t.Context()); err != nil {
+		t.Fatalf("have a Redis follow another: %v", err)
+	}
+	return p
+}
+
+// Follow has the replica follow the primary, whatever it had, and returns when it has what the primary has.
+func (p *Pair) Follow(ctx context.Context) error {
+	host, port, err := net.SplitHostPort(p.Primary.Address())
+	if err != nil {
+		return err
+	}
+	if _, err := askRedis(ctx, p.Replica.URL(), []string{"REPLICAOF", host, port}); err != nil {
+		return err
+	}
+	return p.Settle(ctx)
+}
+
+// Settle waits until one of the two follows the other, and says which. On a busy machine another one may have been promoted than was meant.
+func (p *Pair) Settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return until(ctx, func() bool {
+		if !isPrimary(ctx, p.Primary) {
+			p.Primary, p.Replica = p.Replica, p.Primary
+		}
+		return isPrimary(ctx, p.Primary) && says(ctx, p.Replica, "role:slave", "master_link_status:up") && p.named(ctx, "slave")
+	})
+}
+
+// Promote makes the replica a primary with what it has. The old primary goes on, for whoever still reaches it.
+func (p *Pair) Promote(ctx context.Context) error {
+	if _, err := askRedis(ctx, p.Replica.URL(), []string{"REPLICAOF", "NO", "ONE"}); err != nil {
+		return err
+	}
+	p.Primary, p.Replica = p.Replica, p.Primary
+	return nil
+}
+
+// TakeOver kills the primary, and returns when the replica was promoted, which the servers do by themselves in a Cluster or with a Sentinel.
+func (p *Pair) TakeOver(ctx context.Context) error {
+	if err := p.Primary.Kill(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := until(ctx, func() bool { return isPrimary(ctx, p.Replica) }); err != nil {
+		return err
+	}
+	p.Primary, p.Replica = p.Replica, p.Primary
+	return nil
+}
+
+// Rejoin starts a killed replica again, and returns when it follows. A Sentinel is not disturbed before it has told everybody.
+func (p *Pair) Rejoin(ctx context.Context) error {
+	short, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := until(short, func() bool { return p.named(short, "") }); err != nil {
+		return err
+	}
+	if err := p.Replica.Restart(ctx); err != nil {
+		return err
+	}
+	if p.joins {
+		return p.Settle(ctx)
+	}
+	return p.Follow(ctx)
+}
+
+// named tells whether a Sentinel names the primary, and whether the replica has this flag and no other; any if there is none.
+func (p *Pair) named(ctx context.Context, flag string) bool {
+	if p.sentinel == nil {
+		return true
+	}
+	var seen []string
+	for _, what := range []string{"MASTERS", "REPLICAS " + primarySet} {
+		answer, err := askRedis(ctx, p.sentinel.URL(), append([]string{"SENTINEL"}, strings.Fields(what)...))
+		if err != nil {
+			return false
+		}
+		all, err := answer.ToArray()
+		if err != nil || len(all) != 1 {
+			return false
+		}
+		about, err := all[0].AsStrMap()
+		if err != nil {
+			return false
+		}
+		seen = append(seen, net.JoinHostPort(about["ip"], about["port"]), about["flags"])
+	}
+	return seen[0] == p.Primary.Address() && seen[2] == p.Replica.Address() && (flag == "" || seen[1] == "master" && seen[3] == flag)
+}
+
+func isPrimary(ctx context.Context, s *Server) bool { return says(ctx, s, "role:master") }
+
+// says tells whether a Redis says all of these lines of its replication.
+func says(ctx context.Context, s *Server, lines ...string) bool {
+	answer, err := askRedis(ctx, s.URL(), []string{"INFO", "replication"})
+	if err != nil {
+		return false
+	}
+	text, _ := answer.ToString()
+	for _, line := range lines {
+		if !strings.Contains(text, line+"\r\n") {
+			return false
+		}
+	}
+	return true
+}
