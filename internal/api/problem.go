@@ -66,6 +66,7 @@ func problemOf(err error) *client.Problem {
 	if fields := fieldErrors(err); len(fields) > 0 {
 		return notAllowed(fields...)
 	}
+	var full *flow.NoRoomError
 	switch {
 	case errors.Is(err, firstcome.ErrNoCampaign), errors.Is(err, firstcome.ErrNoCoupon), errors.Is(err, firstcome.ErrNoDeadLetter), errors.Is(err, firstcome.ErrNoTicket):
 		return notFound()
@@ -105,6 +106,8 @@ func problemOf(err error) *client.Problem {
 		return unavailable(unrecorded, "the coupon was issued and the ledger did not take it: an operator has to look at it. Ask again: it is safe")
 	case errors.Is(err, flow.ErrUnverified), errors.Is(err, flow.ErrRebuilding):
 		return unavailable(busy, "the gate is being rebuilt from the ledger, and nothing was decided. Ask again: it is safe")
+	case errors.As(err, &full):
+		return unavailable(busy, full.Error())
 	case errors.Is(err, flow.ErrOutdone):
 		return unavailable(busy, "another node is rebuilding this gate. Read the campaign to see when it is done")
 	case errors.Is(err, firstcome.ErrBusy):

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -15,6 +16,7 @@ type Rebuild struct {
 	Attempt  int64
 	Epoch    int64  // which the rebuild ends
 	Actor    string // who asked for it, for the audit log
+	InForce  int64  // coupons, by the ledger
 }
 
 // A Frozen is what a gate told when it was frozen for a rebuild. The zero value: it had nothing of the campaign.
@@ -86,6 +88,16 @@ type Refill struct {
 	Past       []PastLine // the last ones, newest first
 	Lost       int64      // numbers that were lost: they may have been given, and nobody has them
 	LostPlaces int64      // at least so many people were in line who are not any more
+}
+
+// A NoRoomError says that a gate's server has no memory for a second copy of a campaign's keys, which a rebuild loads.
+type NoRoomError struct {
+	Missing int64 // bytes, about
+}
+
+func (e *NoRoomError) Error() string {
+	return fmt.Sprintf("Redis lacks about %d MB for a second copy of the campaign's keys: raise maxmemory, or free so much, and rebuild again",
+		(e.Missing+1<<20-1)>>20)
 }
 
 var (

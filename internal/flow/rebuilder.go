@@ -38,6 +38,7 @@ type RebuiltGate interface {
 	Named(ctx context.Context) (bool, error)
 	Rename(ctx context.Context) error
 	// The steps of a rebuild, in their order.
+	Room(ctx context.Context, r Rebuild) error
 	Freeze(ctx context.Context, r Rebuild) (Frozen, error)
 	Empty(ctx context.Context, r Rebuild, to Sink) error
 	Loading(ctx context.Context, r Rebuild) (put func(firstcome.Coupon) error, end func() error, err error)
@@ -49,6 +50,7 @@ type RebuiltGate interface {
 // epoch. It takes these steps, and each but the last may be cut off anywhere, because a later attempt begins from the first again:
 //
 //	claim the campaign's row      a growing attempt: what an earlier owner does from then on is refused
+//	look for room                 the keys have to fit twice
 //	freeze the gate               it decides nothing more, and no lease is granted
 //	empty its journal             into the ledger, with the epoch that ends
 //	load new keys                 the ledger's coupons in force, and its open dead letters; behind them the frozen gate's line
@@ -382,6 +384,9 @@ func (r *Rebuilder) signs(ctx context.Context, attempt Rebuild, end func(error))
 
 // steps are those of one attempt.
 func (r *Rebuilder) steps(ctx context.Context, attempt Rebuild) (fill Refill, loaded Loaded, err error) {
+	if err := r.gate.Room(ctx, attempt); err != nil {
+		return fill, loaded, err
+	}
 	frozen, err := r.gate.Freeze(ctx, attempt)
 	if err != nil {
 		return fill, loaded, err

@@ -70,7 +70,7 @@ func (l *Ledger) BeginRebuild(ctx context.Context, actor string, id firstcome.Ca
 		case !s.rebuildingAt.IsZero() && now.Before(s.rebuildingAt.Add(attemptTime)) && !now.Before(s.rebuildingAt):
 			return flow.ErrOutdone
 		}
-		r = flow.Rebuild{Campaign: id, Marker: s.marker, Attempt: s.attempt + 1, Epoch: s.epoch, Actor: actor}
+		r = flow.Rebuild{Campaign: id, Marker: s.marker, Attempt: s.attempt + 1, Epoch: s.epoch, Actor: actor, InForce: s.inForce}
 		_, err = t.change(`UPDATE campaigns SET attempt = ?, rebuilding_at = ?, gate = ? WHERE id = ?`, r.Attempt, now.UnixMicro(), l.gate, string(id))
 		return err
 	})

@@ -71,8 +71,8 @@ type Gate struct {
 	instance string
 	warnings []string
 
-	claim, apply, settle, has, look, place, forget         *rueidis.Lua
-	standing, freeze, carry, switchScript, stopped, verify *rueidis.Lua // of a rebuild
+	claim, apply, settle, has, look, place, forget                 *rueidis.Lua
+	standing, memory, freeze, carry, switchScript, stopped, verify *rueidis.Lua // of a rebuild
 
 	keyring keyring
 	lag     schedule // of Lag

@@ -49,7 +49,7 @@ func Open(ctx context.Context, options Options) (*Gate, error) {
 		client: client, options: options,
 		claim: aboutLine(claimScript), apply: aboutLine(applyScript), settle: aboutCampaign(settleScript),
 		has: aboutCampaign(hasScript), look: aboutCampaign(lookScript), place: aboutLine(placeScript), forget: aboutCampaign(forgetScript),
-		standing: aboutLine(standingScript), freeze: aboutCampaign(freezeScript), carry: aboutLine(carryScript), switchScript: aboutCampaign(switchScript),
+		standing: aboutLine(standingScript), memory: aboutCampaign(roomScript), freeze: aboutCampaign(freezeScript), carry: aboutLine(carryScript), switchScript: aboutCampaign(switchScript),
 		stopped: aboutCampaign(stoppedScript), verify: aboutCampaign(verifyScript),
 		keyring: newKeyring(), lag: schedule{slow: defaultSlow},
 	}

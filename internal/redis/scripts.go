@@ -24,6 +24,8 @@ var (
 	settleScript string
 	//go:embed lua/freeze.lua
 	freezeScript string
+	//go:embed lua/room.lua
+	roomScript string
 	//go:embed lua/carry.lua
 	carryScript string
 	//go:embed lua/switch.lua
