@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -84,24 +86,13 @@ func TestCampaignsAreListedOpenAndNextFirstAndFound(t *testing.T) {
 	h.campaign("zeta", 10)
 	b := h.browser()
 	first := b.get("/console")
-	order := regexp.MustCompile(`href="/console/campaigns/((?:old|gone|zeta)[^"]*)"`)
-	var ids []string
-	for page := first; ; {
-		for _, found := range order.FindAllStringSubmatch(page.body, -1) {
-			ids = append(ids, found[1])
-		}
-		next := regexp.MustCompile(`rel="next" href="([^"]*)"`).FindStringSubmatch(page.body)
-		if next == nil {
-			break
-		}
-		page = b.get(strings.ReplaceAll(next[1], "&amp;", "&"))
-	}
+	ids := b.listed(first)
 	if len(ids) != 62 || ids[0] != "zeta" || ids[1] != "gone" || len(slices.Compact(slices.Sorted(slices.Values(ids)))) != 62 {
 		t.Errorf("%d are listed: %v", len(ids), ids)
 	}
 	for query, want := range map[string]string{"ZET": "zeta", "추석 gone": "gone", "old-07": "old-07"} {
-		got := order.FindAllStringSubmatch(b.get("/console?q="+url.QueryEscape(query)).body, -1)
-		if len(got) != 1 || got[0][1] != want {
+		got := b.listed(b.get("/console?q=" + url.QueryEscape(query)))
+		if len(got) != 1 || got[0] != want {
 			t.Errorf("%q finds %v", query, got)
 		}
 	}
@@ -109,5 +100,56 @@ func TestCampaignsAreListedOpenAndNextFirstAndFound(t *testing.T) {
 		if got := b.get("/console?q=" + url.QueryEscape(query)).text(); !strings.Contains(got, "There is no such campaign") {
 			t.Errorf("%q finds %s", query, got)
 		}
+	}
+}
+
+// listed returns the campaigns of a list, and of all its pages behind.
+func (b *visitor) listed(page shown) (ids []string) {
+	for {
+		for _, found := range regexp.MustCompile(`href="/console/campaigns/([^"/]*)"`).FindAllStringSubmatch(page.body, -1) {
+			if found[1] != "new" {
+				ids = append(ids, found[1])
+			}
+		}
+		next := regexp.MustCompile(`rel="next" href="([^"]*)"`).FindStringSubmatch(page.body)
+		if next == nil {
+			return ids
+		}
+		page = b.get(strings.ReplaceAll(next[1], "&amp;", "&"))
+	}
+}
+
+// TestThousandsOfCampaignsAreListedAndFound has 3,000 campaigns of one name: all are on a page, once, and the one that is open is first.
+func TestThousandsOfCampaignsAreListedAndFound(t *testing.T) {
+	h := openHouse(t)
+	h.campaign("first", 10)
+	copies := func(table, id string) {
+		t.Helper()
+		db := services.Beside(t, h.file)
+		rows, err := db.QueryContext(t.Context(), `SELECT * FROM `+table+` LIMIT 0`)
+		stage.Must(t, err)
+		columns, err := rows.Columns()
+		stage.Must(t, errors.Join(err, rows.Close()))
+		values := strings.Join(columns, ", ")
+		for column, value := range map[string]string{id: "'copy-' || n.value", "closed": "1", "closed_at": "created_at"} {
+			values = regexp.MustCompile(`\b`+column+`\b`).ReplaceAllString(values, value)
+		}
+		_, err = db.ExecContext(t.Context(), `INSERT INTO `+table+` SELECT `+values+` FROM `+table+`, (WITH RECURSIVE n(value) AS (SELECT 1001 UNION ALL SELECT value + 1 FROM n WHERE value < 4000) SELECT value FROM n) n
+			WHERE `+id+` = 'first'`)
+		stage.Must(t, err)
+	}
+	copies("campaigns", "id")
+	copies("changes", "campaign_id")
+	b := h.browser()
+	ids := b.listed(b.get("/console"))
+	if len(ids) != 3001 || ids[0] != "first" || len(slices.Compact(slices.Sorted(slices.Values(ids)))) != 3001 {
+		t.Errorf("%d are listed, %q first", len(ids), ids[0])
+	}
+	last := b.listed(b.get("/console?offset=2900&q=" + url.QueryEscape("추석")))
+	if !slices.Equal(last, ids[2900:]) {
+		t.Errorf("the last ones found by their name are %d: %v", len(last), last)
+	}
+	if got := b.listed(b.get("/console?q=copy-3999")); len(got) != 1 || got[0] != "copy-3999" {
+		t.Errorf("found %v", got)
 	}
 }

@@ -96,7 +96,7 @@ type Listing struct {
 }
 
 // found is how many campaigns a search looks through at most.
-const found = 1000
+const found = 10_000
 
 // List returns campaigns as people look for them: those that are open or open next first, then those that sold out, then those
 // that are over; within each the one that opens latest first.
