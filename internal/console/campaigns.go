@@ -35,7 +35,7 @@ type campaignRow struct {
 	SoldOutAfter time.Duration // of its opening; 0: unknown
 	Waiting      *int64        // nil: it has no line, or nobody knows
 	Unrecorded   *int64        // nil: unknown
-	Proved       *proving      // nil: not on this node since it began
+	Proved       *proving      // nil: it never was
 }
 
 // Share returns how much of the quantity is in force, of 0 to 1.
@@ -57,16 +57,25 @@ func (c *Console) showCampaigns(v *view) error {
 		found = found[:campaignsPerPage]
 		page.More = Root + "?" + url.Values{"q": {page.Search}, "offset": {strconv.Itoa(max(0, offset) + campaignsPerPage)}}.Encode()
 	}
+	var ids []firstcome.CampaignID
+	for n := range found {
+		ids = append(ids, found[n].ID)
+	}
+	proofs, err := c.proved(v.r.Context(), ids...)
+	if err != nil {
+		return err
+	}
 	for n, now := range c.Watcher.Of(v.r.Context(), found) {
-		page.Rows = append(page.Rows, c.listed(&found[n], now))
+		row := listed(&found[n], now)
+		row.Proved = proofs[row.ID]
+		page.Rows = append(page.Rows, row)
 	}
 	return v.render(http.StatusOK, "campaigns", v.say("캠페인", "Campaigns"), page)
 }
 
 // listed returns a campaign's row with its gate's counters. If the gate does not answer they are unknown.
-func (c *Console) listed(s *ledger.Status, now figures.Sample) campaignRow {
+func listed(s *ledger.Status, now figures.Sample) campaignRow {
 	row := rowOf(s)
-	row.Proved, _ = c.prover.state(s.ID)
 	if now.GateDown {
 		row.State, row.Unknown = "", true
 		return row

@@ -70,6 +70,8 @@ type Ledger interface {
 	Lost(ctx context.Context, id firstcome.CampaignID) ([]ledger.Range, error)
 	StepsAt(ctx context.Context, id firstcome.CampaignID, numbers []int64) ([]ledger.Step, error)
 	Course(ctx context.Context, id firstcome.CampaignID, last int64, most int) ([]ledger.Step, error)
+	KeepProof(ctx context.Context, p ledger.Proof) error
+	Proofs(ctx context.Context, ids []firstcome.CampaignID) ([]ledger.Proof, error)
 	Voids(ctx context.Context, id firstcome.CampaignID, most int) ([]ledger.VoidStep, error)
 }
 
@@ -105,7 +107,7 @@ func New(c Config) *Console {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
-	console := &Console{Config: c, seal: newSeal(c.Secret), assets: readAssets(), stopping: make(chan struct{}), prover: newProver(c.Prove, c.Clock), searches: make(chan struct{}, 1)}
+	console := &Console{Config: c, seal: newSeal(c.Secret), assets: readAssets(), stopping: make(chan struct{}), prover: newProver(&c), searches: make(chan struct{}, 1)}
 	console.sheets = map[language]*sheets{}
 	for _, l := range languages {
 		console.sheets[l] = parseSheets(l, &console.assets)

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html/template"
@@ -52,10 +53,13 @@ func (p *Proof) of(promise string) (n int64, shown []string) {
 // A Prove audits a campaign, and counts in read what it has read so far.
 type Prove func(ctx context.Context, id firstcome.CampaignID, read *atomic.Int64) (Proof, error)
 
-// A prover proves one campaign at a time, and keeps the last proof of each until the node ends.
+// A prover proves one campaign at a time, and keeps what it found in the ledger. What failed, and what the ledger did not take, it
+// keeps until the node ends.
 type prover struct {
 	prove Prove
+	keep  func(context.Context, ledger.Proof) error
 	clock func() time.Time
+	warn  func(text string, args ...any)
 	jobs  chan *proving
 
 	mu      sync.Mutex // guards what follows
@@ -79,8 +83,8 @@ type proving struct {
 
 var errProving = errors.New("another proof is under way")
 
-func newProver(prove Prove, clock func() time.Time) *prover {
-	return &prover{prove: prove, clock: clock, jobs: make(chan *proving, 1), last: map[firstcome.CampaignID]*proving{}}
+func newProver(c *Config) *prover {
+	return &prover{prove: c.Prove, keep: c.Ledger.KeepProof, clock: c.Clock, warn: c.Log.Warn, jobs: make(chan *proving, 1), last: map[firstcome.CampaignID]*proving{}}
 }
 
 // start begins a proof.
@@ -107,11 +111,30 @@ func (p *prover) stop(id firstcome.CampaignID) {
 	}
 }
 
-// state returns the last proof of a campaign that ended, and what is under way, of whichever campaign.
+// state returns what this node keeps of the last proof of a campaign, and what is under way, of whichever campaign.
 func (p *prover) state(id firstcome.CampaignID) (last, running *proving) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.last[id], p.running
+}
+
+// proved returns the last proofs of campaigns, of whichever node.
+func (c *Console) proved(ctx context.Context, ids ...firstcome.CampaignID) (map[firstcome.CampaignID]*proving, error) {
+	kept, err := c.Ledger.Proofs(ctx, ids)
+	all := map[firstcome.CampaignID]*proving{}
+	for _, k := range kept {
+		one := &proving{ID: k.Campaign, By: k.By, Began: k.Began, Ended: k.Ended}
+		if json.Unmarshal(k.Found, &one.Proof) == nil { // else another version's
+			one.Read.Store(k.Read)
+			all[k.Campaign] = one
+		}
+	}
+	for _, id := range ids {
+		if own, _ := c.prover.state(id); own != nil && (all[id] == nil || own.Ended.After(all[id].Ended)) {
+			all[id] = own
+		}
+	}
+	return all, err
 }
 
 // Run does what start begins, until ctx ends.
@@ -125,27 +148,47 @@ func (p *prover) Run(ctx context.Context) error {
 			proof, err := p.prove(job.ctx, job.ID, &job.Read)
 			stop()
 			job.cancel()
-			p.end(job, proof, err)
+			p.end(ctx, job, proof, err)
 		}
 	}
 }
 
-func (p *prover) end(job *proving, proof Proof, err error) {
+// keepWait bounds the keeping of a proof.
+const keepWait = 10 * time.Second
+
+func (p *prover) end(ctx context.Context, job *proving, proof Proof, err error) {
+	done := &proving{ID: job.ID, By: job.By, Began: job.Began, Ended: p.clock(), Proof: proof, Failed: err}
+	done.Read.Store(job.Read.Load())
+	canceled := job.canceled.Load()
+	if !canceled && err == nil {
+		err = p.put(ctx, done)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.running = nil
-	if job.canceled.Load() {
-		return
+	if !canceled && err != nil {
+		p.last[job.ID] = done
 	}
-	done := &proving{ID: job.ID, By: job.By, Began: job.Began, Ended: p.clock(), Proof: proof, Failed: err}
-	done.Read.Store(job.Read.Load())
-	p.last[job.ID] = done
+}
+
+// put keeps a proof in the ledger.
+func (p *prover) put(ctx context.Context, done *proving) error {
+	ctx, cancel := context.WithTimeout(ctx, keepWait)
+	defer cancel()
+	found, err := json.Marshal(done.Proof)
+	if err == nil {
+		err = p.keep(ctx, ledger.Proof{Campaign: done.ID, By: done.By, Began: done.Began, Ended: done.Ended, Read: done.Read.Load(), Found: found})
+	}
+	if err != nil {
+		p.warn("a proof is kept on this node only", "campaign", done.ID, "err", err)
+	}
+	return err
 }
 
 // A proofPage shows what was proved of a campaign.
 type proofPage struct {
 	Row      campaignRow
-	Last     *proving // nil: none on this node since it began
+	Last     *proving // nil: it was never proved
 	Running  *proving // nil: nothing is under way
 	Here     bool     // what is under way is this campaign's
 	Promises []promiseRow
@@ -208,7 +251,12 @@ func (c *Console) renderProof(v *view, name, title string) error {
 	if ring := c.Watcher.Ring(s.ID); len(ring) > 0 {
 		page.Totals = ring[len(ring)-1].Totals
 	}
-	page.Last, page.Running = c.prover.state(s.ID)
+	proofs, err := c.proved(v.r.Context(), s.ID)
+	if err != nil {
+		return err
+	}
+	_, page.Running = c.prover.state(s.ID)
+	page.Last = proofs[s.ID]
 	page.Here = page.Running != nil && page.Running.ID == s.ID
 	if page.Last != nil && page.Last.Failed == nil {
 		page.Promises, page.Other = v.promises(&page.Last.Proof)

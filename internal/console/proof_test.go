@@ -12,6 +12,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/console"
+	"github.com/firstcome/firstcome/test/services"
 )
 
 // await asks for a page until it has a text.
@@ -31,7 +32,7 @@ func TestACampaignIsProvedAndReported(t *testing.T) {
 	id := h.campaign("spring", 3)
 	h.claim(id, "a", "b", "c", "d")
 	b := h.browser()
-	if got := b.get("/console/campaigns/spring/proof").text(); !strings.Contains(got, "not proved on this node yet") {
+	if got := b.get("/console/campaigns/spring/proof").text(); !strings.Contains(got, "not proved yet") {
 		t.Errorf("before: %s", got)
 	}
 	if got := b.post("/console/campaigns/spring/proof", url.Values{}); got.status != http.StatusOK {
@@ -105,5 +106,23 @@ func TestOneProofRunsAtATimeAndCanBeStopped(t *testing.T) {
 	}
 	b.post("/console/campaigns/spring/proof/stop", url.Values{})
 	<-stopped
-	b.await("/console/campaigns/spring/proof", "not proved on this node yet")
+	b.await("/console/campaigns/spring/proof", "not proved yet")
+}
+
+// TestEveryNodeShowsTheLastProof has two nodes of one ledger, of which one proves.
+func TestEveryNodeShowsTheLastProof(t *testing.T) {
+	name := services.PostgreSQL.Database(t)
+	one, other := openHouseOn(t, name), openHouseOn(t, name)
+	id := one.campaign("spring", 3)
+	one.claim(id, "a", "b")
+	here, there := one.browser(), other.browser()
+	there.await("/console/campaigns/spring/proof", "not proved yet")
+	if got := here.post("/console/campaigns/spring/proof", url.Values{}); got.status != http.StatusOK {
+		t.Fatalf("started: %d %s", got.status, got.text())
+	}
+	for _, b := range []*visitor{here, there} {
+		b.await("/console/campaigns/spring/proof", "Every promise was kept · 2 coupons")
+		b.await("/console", "kept")
+		b.await("/console/campaigns/spring/report", "Every promise was kept")
+	}
 }

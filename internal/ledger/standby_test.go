@@ -65,6 +65,7 @@ var concludes = map[string][]any{
 	"Numbered":       {"c", int64(0), func(int64) {}},
 	"Refills":        {firstcome.CampaignID("c"), func(firstcome.Coupon) error { return nil }},
 	"SeeRun":         {flow.Run{ID: "run"}},
+	"KeepProof":      {ledger.Proof{Campaign: "c", Found: []byte("{}")}},
 	"Standard":       {firstcome.CampaignID("c"), int64(1)},
 	"Bury":           {flow.Batch{Campaign: "c", Garbage: []flow.Garbage{{Source: "s", Payload: "p"}}}, ""},
 	"Campaign":       {"c"},
@@ -128,6 +129,7 @@ var lists = map[string][]any{
 	"Facts":       {"c", 0, 9, func(firstcome.Fact) error { return nil }},
 	"Unclosed":    {9},
 	"Lost":        {"c"},
+	"Proofs":      {[]firstcome.CampaignID{"c"}},
 }
 
 // call calls a method of a ledger, and returns its error.

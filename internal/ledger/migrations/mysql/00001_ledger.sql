@@ -187,6 +187,15 @@ CREATE TABLE IF NOT EXISTS schema_checksums (
     checksum      VARCHAR(64)    NOT NULL
 ) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
 
+CREATE TABLE IF NOT EXISTS proofs (
+    campaign_id VARBINARY(64)  NOT NULL PRIMARY KEY,
+    proved_by   TEXT           NOT NULL,
+    began_at    BIGINT         NOT NULL,
+    ended_at    BIGINT         NOT NULL,
+    read_rows   BIGINT         NOT NULL,
+    found       MEDIUMTEXT     NOT NULL
+) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
+
 CREATE TABLE IF NOT EXISTS gate_runs (
     gate    VARBINARY(128) NOT NULL,
     run     VARBINARY(64)  NOT NULL,

@@ -184,6 +184,15 @@ CREATE TABLE schema_checksums (
     checksum      TEXT   NOT NULL
 );
 
+CREATE TABLE proofs (
+    campaign_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    proved_by   TEXT             NOT NULL,
+    began_at    BIGINT           NOT NULL,
+    ended_at    BIGINT           NOT NULL,
+    read_rows   BIGINT           NOT NULL,
+    found       TEXT             NOT NULL
+);
+
 CREATE TABLE gate_runs (
     gate    TEXT COLLATE "C" NOT NULL,
     run     TEXT COLLATE "C" NOT NULL,

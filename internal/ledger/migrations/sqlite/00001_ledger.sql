@@ -184,6 +184,15 @@ CREATE TABLE schema_checksums (
     checksum TEXT    NOT NULL
 ) STRICT;
 
+CREATE TABLE proofs (
+    campaign_id TEXT    NOT NULL PRIMARY KEY,
+    proved_by   TEXT    NOT NULL,
+    began_at    INTEGER NOT NULL,
+    ended_at    INTEGER NOT NULL,
+    read_rows   INTEGER NOT NULL,
+    found       TEXT    NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE gate_runs (
     gate    TEXT    NOT NULL,
     run     TEXT    NOT NULL,

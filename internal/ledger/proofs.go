@@ -1,0 +1,57 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A Proof says what the last audit of a campaign found that somebody asked for at a console.
+type Proof struct {
+	Campaign     firstcome.CampaignID
+	By           string // who asked
+	Began, Ended time.Time
+	Read         int64  // rows
+	Found        []byte // JSON: see console.Proof
+}
+
+// KeepProof keeps a proof in the place of the one before, unless that ended later.
+func (l *Ledger) KeepProof(ctx context.Context, p Proof) error {
+	err := l.repeat(ctx, func(t *tx) error {
+		var ended int64
+		err := t.row(`SELECT ended_at FROM proofs WHERE campaign_id = ?`+l.dialect.forUpdate, string(p.Campaign)).Scan(&ended)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			_, err = t.change(`INSERT INTO proofs (campaign_id, proved_by, began_at, ended_at, read_rows, found) VALUES (?, ?, ?, ?, ?, ?)`,
+				string(p.Campaign), p.By, p.Began.UnixMicro(), p.Ended.UnixMicro(), p.Read, string(p.Found))
+		case err == nil && ended <= p.Ended.UnixMicro():
+			_, err = t.change(`UPDATE proofs SET proved_by = ?, began_at = ?, ended_at = ?, read_rows = ?, found = ? WHERE campaign_id = ?`,
+				p.By, p.Began.UnixMicro(), p.Ended.UnixMicro(), p.Read, string(p.Found), string(p.Campaign))
+		}
+		return err
+	})
+	return wrap(err, "keep the proof of %s", p.Campaign)
+}
+
+// Proofs returns the proofs of these campaigns; of who was never proved there is none.
+func (l *Ledger) Proofs(ctx context.Context, ids []firstcome.CampaignID) (all []Proof, err error) {
+	err = inChunks(ids, func(ids []firstcome.CampaignID) error {
+		args := make([]any, len(ids))
+		for n, id := range ids {
+			args[n] = string(id)
+		}
+		rows, err := l.read.QueryContext(ctx, repeated(`SELECT campaign_id, proved_by, began_at, ended_at, read_rows, found FROM proofs WHERE campaign_id IN (%s)`, `?`, len(ids)), args...)
+		return eachRow(rows, err, func(take scan) error {
+			var p Proof
+			var found string
+			err := take(&p.Campaign, &p.By, when(&p.Began), when(&p.Ended), &p.Read, &found)
+			p.Found = []byte(found)
+			all = append(all, p)
+			return err
+		})
+	})
+	return all, wrap(err, "read the last proofs")
+}
