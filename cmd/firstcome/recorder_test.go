@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -39,4 +42,57 @@ func TestARecorderHasNoAPIAndSaysHowItIs(t *testing.T) {
 	}
 	http.DefaultClient.CloseIdleConnections()
 	stop()
+}
+
+// TestTheHealthPageListsRecorders has a node that answers and two that only record, one of them without metrics, share a ledger. Each has a
+// row of its own on the page, until it stops.
+func TestTheHealthPageListsRecorders(t *testing.T) {
+	for kind, of := range services.Ledgers {
+		if kind == services.SQLite {
+			continue // there nobody shares it
+		}
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			ledgerAt, gate := of(t), services.Redis.Database(t)
+			start := func(role string, metrics opsAddress) (n *node, stop func()) {
+				c := demoServe("")
+				c.files.secret = bytes.Repeat([]byte("5c"), 32) // 32 bytes in hex
+				c.Ledger, c.Ops, c.gateFlags = ledgerName(ledgerAt), metrics, gateFlags{Gate: gateName(gate), Role: role}
+				n, err := newNode(t.Context(), c, slog.New(slog.DiscardHandler), func(context.Context, *ledger.Ledger) (bool, error) { return true, nil })
+				stage.Must(t, err)
+				return n, stage.Run(t, n.run)
+			}
+			answering, _ := start("api", opsOff)
+			measured, stopMeasured := start("recorder", "127.0.0.1:0")
+			_, stopBare := start("recorder", opsOff)
+
+			row := func(where, role string) string { return fmt.Sprintf("<small>%s</small></th><td>%s</td>", where, role) }
+			api, metrics := row(answering.address(), "api"), row("metrics at "+measured.opsAddress(), "recorder")
+			bare := row(fmt.Sprintf("process %d", os.Getpid()), "recorder")
+			listed := func() (rows []string) {
+				answer, err := http.Get("http://" + answering.address() + "/console/health")
+				stage.Must(t, err)
+				text, err := io.ReadAll(answer.Body)
+				_ = answer.Body.Close()
+				stage.Must(t, err)
+				for _, r := range []string{api, metrics, bare} {
+					if strings.Contains(string(text), r) {
+						rows = append(rows, r)
+					}
+				}
+				return append(rows, fmt.Sprint(strings.Count(string(text), "</small></th>")), fmt.Sprint(strings.Contains(string(text), "state gone")))
+			}
+			await := func(what string, rows ...string) {
+				t.Helper()
+				want := fmt.Sprint(append(rows, fmt.Sprint(len(rows)), "false"))
+				stage.Await(t, what, want, func() string { return fmt.Sprint(listed()) })
+			}
+			await("all three", api, metrics, bare)
+			stopBare()
+			await("the two that run", api, metrics)
+			stopMeasured()
+			await("the one that runs", api)
+			http.DefaultClient.CloseIdleConnections()
+		})
+	}
 }

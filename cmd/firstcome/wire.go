@@ -181,7 +181,8 @@ func (n *node) listen(ctx context.Context) error {
 	return nil
 }
 
-// whereabouts tells this node from the others of its host: where the API is, or, where the node only records, the metrics.
+// whereabouts tells this node from the others of its host: where the API is, or, where the node only records, the metrics. A recorder
+// without metrics has no address, and --listen of it may be another node's: its process has to do.
 func (n *node) whereabouts() string {
 	switch {
 	case n.http != nil:
@@ -189,7 +190,7 @@ func (n *node) whereabouts() string {
 	case n.ops != nil:
 		return "metrics at " + n.opsAddress()
 	}
-	return string(n.flags.Listen)
+	return fmt.Sprintf("process %d", os.Getpid())
 }
 
 func listenError(flag, address string, err error) error {
@@ -274,9 +275,6 @@ func (n *node) runs() []func(context.Context) error {
 		runs = append(runs, n.issuer.Run, n.auth.Run, n.api.Run)
 	}
 	if n.board != nil {
-		if n.board.Listen = n.address(); n.http == nil {
-			n.board.Listen = n.opsAddress() // of a recorder
-		}
 		runs = append(runs, n.board.Run)
 	}
 	if n.watcher != nil {
