@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/point"
 )
 
 // Coupons finds the coupon that a user holds: a RemoteGate, or the ledger where it decides.
@@ -44,6 +45,7 @@ type Answerer struct {
 // issued and must not be named yet.
 func (a *Answerer) Claim(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Decision, error) {
 	d, err := a.Issuer.Claim(ctx, id, user)
+	point.Reach(point.Decided)
 	if err != nil || !d.Outcome.HasCoupon() || d.Coupon.Recorded {
 		return d, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/point"
 )
 
 // A ChangeBook is a ledger as a Changer needs it.
@@ -82,6 +83,7 @@ func (c *Changer) Do(ctx context.Context, id firstcome.CampaignID, number func()
 	for {
 		version, err := number()
 		if err == nil {
+			point.Reach(point.Numbered)
 			return c.finishSoon(ctx, id, version)
 		}
 		if !errors.Is(err, firstcome.ErrPending) {
@@ -148,6 +150,7 @@ func (c *Changer) finish(ctx context.Context, id firstcome.CampaignID) error {
 func (c *Changer) apply(ctx context.Context, change firstcome.Change) error {
 	refused, err := c.gate.Apply(ctx, change)
 	if err == nil {
+		point.Reach(point.Applied)
 		err = c.book.Applied(ctx, change, refused)
 	}
 	switch {

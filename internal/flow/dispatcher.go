@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/point"
 )
 
 // DispatchLimits bound a Dispatcher. The zero value of a field means its default.
@@ -281,6 +282,9 @@ func (d *Dispatcher) call(ctx context.Context, one *dispatch) (Served, error) {
 			d.failed.Add(1)
 		}
 		return served, err
+	}
+	if len(served.Coupons) > 0 {
+		point.Reach(point.Served)
 	}
 	d.served.Add(int64(len(served.Coupons)))
 	if served.Ended != "" {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/point"
 )
 
 // A RebuildBook is a ledger as a Rebuilder needs it: see ledger.Ledger.
@@ -384,6 +385,7 @@ func (r *Rebuilder) signs(ctx context.Context, attempt Rebuild, end func(error))
 
 // steps are those of one attempt.
 func (r *Rebuilder) steps(ctx context.Context, attempt Rebuild) (fill Refill, loaded Loaded, err error) {
+	point.Reach(point.Begun)
 	if err := r.gate.Room(ctx, attempt); err != nil {
 		return fill, loaded, err
 	}
@@ -391,17 +393,21 @@ func (r *Rebuilder) steps(ctx context.Context, attempt Rebuild) (fill Refill, lo
 	if err != nil {
 		return fill, loaded, err
 	}
+	point.Reach(point.Frozen)
 	at := time.Now()
 	if err := r.gate.Empty(ctx, attempt, r.sink.take); err != nil {
 		return fill, loaded, err
 	}
+	point.Reach(point.Emptied)
 	for range reloads {
 		if loaded, err = r.load(ctx, attempt, frozen.Line); err != nil {
 			return fill, loaded, err
 		}
+		point.Reach(point.Loaded)
 		if err := sleep(ctx, time.Until(at.Add(leasesEnd))); err != nil {
 			return fill, loaded, err
 		}
+		point.Reach(point.Waited)
 		fill, err = r.book.FinishRebuild(ctx, attempt, loaded, frozen)
 		if errors.Is(err, ErrMoved) {
 			continue
@@ -412,7 +418,11 @@ func (r *Rebuilder) steps(ctx context.Context, attempt Rebuild) (fill Refill, lo
 		if !frozen.OpenedAt.IsZero() && (fill.OpenedAt.IsZero() || frozen.OpenedAt.Before(fill.OpenedAt)) {
 			fill.OpenedAt = frozen.OpenedAt
 		}
-		return fill, loaded, r.gate.Switch(ctx, attempt, frozen, loaded, fill)
+		point.Reach(point.Ended)
+		if err = r.gate.Switch(ctx, attempt, frozen, loaded, fill); err == nil {
+			point.Reach(point.Switched)
+		}
+		return fill, loaded, err
 	}
 	return fill, loaded, fmt.Errorf("%w, %d times: rebuild when fewer coupons are voided", ErrMoved, reloads)
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/point"
 )
 
 // A Keeper is a ledger as a Recorder needs it. Both methods may be repeated: the
@@ -191,6 +192,7 @@ func (r *Recorder) record(ctx context.Context, b Batch) (Drained, error) {
 	drained, err := r.ask(ctx, about, func(ctx context.Context) (Drained, error) { return r.keeper.Record(ctx, b) })
 	switch {
 	case err == nil:
+		point.Reach(point.Committed)
 		r.stats.coupons.Add(int64(len(b.Coupons)))
 		return drained, nil
 	case !errors.Is(err, ErrRefused) || len(b.Coupons) == 0 && b.Line.Empty():

@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/point"
 )
 
 // A stream is what a Journal knows of one campaign's. One worker at a time has it.
@@ -60,6 +61,7 @@ func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool
 // give gives a share to the sink, and then settles its entries. Meanwhile it keeps claiming all entries that
 // were read and are not settled.
 func (j *Journal) give(ctx context.Context, s *stream, to flow.Sink, part share, undone ...string) error {
+	point.Reach(point.Taken)
 	drained, err := j.sink(ctx, s, to, part.Batch, undone)
 	if err != nil {
 		return fmt.Errorf("record %d coupons of %s: %w", len(part.Coupons), s.id, err)
@@ -70,7 +72,11 @@ func (j *Journal) give(ctx context.Context, s *stream, to flow.Sink, part share,
 	if drained.Twice {
 		j.alarms.tell(s.id, errTwice)
 	}
-	return j.settle(ctx, s, to, drained, part.entries)
+	point.Reach(point.Given)
+	if err = j.settle(ctx, s, to, drained, part.entries); err == nil {
+		point.Reach(point.Settled)
+	}
+	return err
 }
 
 // sink calls the sink, and meanwhile says now and then that the entries are at work.

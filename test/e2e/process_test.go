@@ -4,6 +4,7 @@ package e2e_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -45,11 +46,12 @@ type process struct {
 
 // A launch says how a process is started. The zero value of a field is its default.
 type launch struct {
-	dir   string               // default: a new one
-	under []string             // a command before the binary's own, such as strace
-	env   []string             // beside PATH and HOME
-	attr  *syscall.SysProcAttr // of the process
-	args  []string             // beside the addresses
+	dir    string               // default: a new one
+	under  []string             // a command before the binary's own, such as strace
+	binary string               // default: that which is released
+	env    []string             // beside PATH and HOME
+	attr   *syscall.SysProcAttr // of the process
+	args   []string             // beside the addresses
 }
 
 var servingLine = regexp.MustCompile(`msg=serving .*address=(\S+) .*ops=(\S+)`)
@@ -61,7 +63,7 @@ func serve(t *testing.T, l launch) *process {
 	if l.dir == "" {
 		l.dir = t.TempDir()
 	}
-	line := append(l.under, firstcomeBinary(), "serve", "--listen", "127.0.0.1:0", "--ops", "127.0.0.1:0")
+	line := append(l.under, cmp.Or(l.binary, firstcomeBinary()), "serve", "--listen", "127.0.0.1:0", "--ops", "127.0.0.1:0")
 	line = append(line, l.args...)
 	p := &process{t: t, cmd: exec.Command(line[0], line[1:]...), dir: l.dir, ended: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Env, p.cmd.SysProcAttr = l.dir, append(environ(), l.env...), l.attr

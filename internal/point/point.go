@@ -1,0 +1,32 @@
+// Package point names the instants at which a process hands something over: a claim to its caller, a batch to the ledger, a change to the gate.
+// A process that dies or hangs at one of them leaves work half done, for others to finish.
+//
+// A program that is built with the tag faultpoints ends or stops itself at a point, as the variable FAULTPOINT says (see Reach there).
+// In a program without the tag, Reach is nothing, and the compiler leaves nothing of it.
+package point
+
+// A Point is where a fault may be put.
+type Point string
+
+// The points, in the order in which a claim, a change, a rebuild and a line pass them. docs/faults.md says what each fault there must not break.
+const (
+	Decided Point = "decided" // a claim is decided, its caller is not answered
+
+	Taken     Point = "taken"     // a recorder has entries of a journal, the ledger does not
+	Committed Point = "committed" // the ledger has a batch, its recorder has told nobody
+	Given     Point = "given"     // the recorder knows that the ledger has them, the journal still has them
+	Settled   Point = "settled"   // the gate knows it, too
+
+	Numbered Point = "numbered" // a change is in the ledger, not at the gate
+	Applied  Point = "applied"  // the gate has a change, the ledger does not know that
+
+	Begun    Point = "rebuild-begun"    // an attempt has the campaign's row, the gate still decides
+	Frozen   Point = "rebuild-frozen"   // the gate decides nothing, its journal has entries
+	Emptied  Point = "rebuild-emptied"  // the ledger has what the journal had
+	Loaded   Point = "rebuild-loaded"   // new keys are beside the old ones
+	Waited   Point = "rebuild-waited"   // the leases of refusals have ended
+	Ended    Point = "rebuild-ended"    // the ledger is in the next epoch, the gate is not
+	Switched Point = "rebuild-switched" // the gate is, too, and whoever asked does not know
+
+	Served Point = "served" // people in line have coupons, the dispatcher does not know
+)

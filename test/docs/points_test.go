@@ -1,0 +1,75 @@
+package docs_test
+
+import (
+	"go/ast"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// faultPoints returns the points of internal/point: their values by their names in Go.
+func faultPoints(t *testing.T) map[string]string {
+	t.Helper()
+	points := map[string]string{}
+	ast.Inspect(parse(t, "internal/point/point.go"), func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		stage.Must(t, err)
+		points[spec.Names[0].Name] = value
+		return true
+	})
+	return points
+}
+
+// TestEveryFaultPointIsPassedAtOnePlaceAndHasARow holds the points against the program, which has each at one place, against
+// the table in docs/faults.md, and against the test that puts a fault at each.
+func TestEveryFaultPointIsPassedAtOnePlaceAndHasARow(t *testing.T) {
+	places := map[string]int{}
+	for _, file := range files(t, ".go") {
+		if !strings.HasSuffix(file, "_test.go") && !strings.HasPrefix(file, "test/") {
+			for _, part := range strings.Split(read(t, file), "point.Reach(point.")[1:] {
+				name, _, _ := strings.Cut(part, ")")
+				places[name]++
+			}
+		}
+	}
+	points, tried := faultPoints(t), read(t, "test/e2e/points_test.go")
+	for name := range points {
+		if places[name] != 1 {
+			t.Errorf("the point %s is passed at %d places, want one", name, places[name])
+		}
+		_, list, _ := strings.Cut(tried, "return []point.Point{\n")
+		if list, _, _ = strings.Cut(list, "}"); !strings.Contains(list, "point."+name+",") {
+			t.Errorf("test/e2e/points_test.go has no fault at %s", name)
+		}
+		delete(places, name)
+	}
+	for name := range places {
+		t.Errorf("the program passes %s, which internal/point does not have", name)
+	}
+	var documented []string
+	tests := faultTests(t)
+	for _, row := range table(t, read(t, "docs/faults.md"), "fault point") {
+		documented = append(documented, row["fault point"])
+		for room, names := range named(row["tests, by room"]) {
+			for _, name := range names {
+				if !slices.Contains(tests[room], name) {
+					t.Errorf("the row of %s names %s, which %s does not have", row["fault point"], name, room)
+				}
+			}
+		}
+	}
+	slices.Sort(documented)
+	if diff := cmp.Diff(slices.Sorted(maps.Values(points)), documented); diff != "" {
+		t.Errorf("docs/faults.md has other fault points than internal/point (-program +docs):\n%s", diff)
+	}
+}
