@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/rueidis"
@@ -412,6 +413,40 @@ func TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt(t *testing.T) {
 	if now := d.status().Epoch; now != other.Epoch {
 		t.Errorf("the campaign is in epoch %d, want %d", now, other.Epoch)
 	}
+}
+
+// TestF18ARebuildWhoseOwnerDiedBeforeItFrozeTheGateIsDoneByAnother has an owner die once it has the campaign's row. The gate decides as
+// before, and the ledger takes nothing new but from that owner.
+func TestF18ARebuildWhoseOwnerDiedBeforeItFrozeTheGateIsDoneByAnother(t *testing.T) {
+	ledgers(t, func(t *testing.T, name string) {
+		d := newDesk(t, services.Redis.Database(t), name, nil, "c")
+		r := d.watch()
+		stage.Must(t, stage.Err(d.ledger.BeginRebuild(t.Context(), "dead", "c", 0)))
+		issued := d.issue("c", people("user-", 3)...)
+		_, err := d.ledger.Record(t.Context(), batch(issued...))
+		if !errors.Is(err, flow.ErrRebuilding) {
+			t.Fatalf("coupons are recorded while the owner may live: %v", err)
+		}
+		within, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if done, err := d.rebuilder().Rebuild(within, "op", "c", false); err == nil {
+			t.Errorf("whoever asks for a rebuild that another has only begun is told that it is done: %+v", done)
+		}
+		d.outlive()
+		r.Notice("c") // as whoever records does
+		stage.Await(t, "rebuilds that ended", int64(1), func() int64 { return r.Stats().Finished })
+		same(t, "who has which coupon", []string{"already_issued:1", "already_issued:2", "already_issued:3"}, d.claims(people("user-", 3)...))
+		if s := d.status(); s.Recorded != 3 || s.Epoch != 2 {
+			t.Errorf("the campaign is %+v", s)
+		}
+
+		stage.Must(t, stage.Err(d.ledger.BeginRebuild(t.Context(), "dead", "c", 0)))
+		d.outlive()
+		done, err := d.rebuilder().Rebuild(t.Context(), "op", "c", true)
+		if err != nil || done.Epoch != 3 {
+			t.Errorf("a rebuild of what is lost passes over one that nobody ended: %+v, %v", done, err)
+		}
+	})
 }
 
 // outlive has the last sign of life of a rebuild be long ago.

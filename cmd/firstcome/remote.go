@@ -174,9 +174,18 @@ func (n *node) join() {
 	}
 	if n.flags.records() {
 		journal := r.gate.Journal(redis.JournalOptions{Active: n.ledger.Active, OnAlarm: n.monitor.Alarm})
-		r.recorder = flow.NewRecorder(journal, n.ledger, flow.RecorderLimits{Rows: int(n.flags.RecordRate), OnRecord: n.monitor.Record})
+		r.recorder = flow.NewRecorder(journal, n.ledger, flow.RecorderLimits{Rows: int(n.flags.RecordRate), OnRecord: n.recorded})
 	}
 	n.monitor.WatchGate(ops.Gate{Name: r.gate.Name(), Changer: r.changer, Retirer: r.retirer, Rebuilder: r.rebuild, Lag: r.gate.Lag, Waiter: r.waiter, Recorder: r.recorder})
+}
+
+// recorded is told of each call of the ledger by the recorder. What the ledger refuses because of a rebuild waits for its end, and if
+// nobody is at it any more, this node begins another.
+func (n *node) recorded(r flow.Recording) {
+	n.monitor.Record(r)
+	if errors.Is(r.Err, flow.ErrRebuilding) {
+		n.remote.rebuild.Notice(r.Campaign)
+	}
 }
 
 // runs returns what runs beside the node's other parts. Nil has none.

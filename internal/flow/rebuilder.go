@@ -260,10 +260,22 @@ func (r *Rebuilder) look(ctx context.Context, some map[firstcome.CampaignID]bool
 	return all.Wait()
 }
 
-// stands is Standing behind a verification, if the gate is unverified. Only an error that NeedsRebuild says that it is not what it was.
+// errUnfinished says that a rebuild was begun and has not ended. Its owner may have died before it froze the gate, which then decides
+// what nobody records.
+var errUnfinished = fmt.Errorf("%w: a rebuild was begun and has not ended", ErrUnverified)
+
+// standing is the gate's Standing, if no rebuild is under way.
+func (r *Rebuilder) standing(ctx context.Context, a Revision) error {
+	if a.Rebuilding {
+		return errUnfinished
+	}
+	return r.gate.Standing(ctx, a)
+}
+
+// stands is standing behind a verification, if the gate is unverified. Only an error that NeedsRebuild says that it is not what it was.
 func (r *Rebuilder) stands(ctx context.Context, a Revision) error {
-	err := r.gate.Standing(ctx, a)
-	if !errors.Is(err, ErrUnverified) {
+	err := r.standing(ctx, a)
+	if !errors.Is(err, ErrUnverified) || a.Rebuilding {
 		return err
 	}
 	switch not := verify(ctx, r.book, r.gate, a); {
@@ -298,7 +310,7 @@ func (r *Rebuilder) Rebuild(ctx context.Context, actor string, id firstcome.Camp
 		if err != nil {
 			return Rebuilt{}, err
 		}
-		if known && r.gate.Standing(ctx, now) == nil {
+		if known && r.standing(ctx, now) == nil {
 			return r.book.LastRebuild(ctx, id)
 		}
 		epoch = now.Epoch
@@ -327,7 +339,7 @@ func (r *Rebuilder) awaitOther(ctx context.Context, id firstcome.CampaignID) (Re
 		if err != nil {
 			return Rebuilt{}, err
 		}
-		if known && r.gate.Standing(ctx, now) == nil {
+		if known && r.standing(ctx, now) == nil {
 			return r.book.LastRebuild(ctx, id)
 		}
 	}

@@ -32,6 +32,8 @@ type Revision struct {
 	Epoch    int64
 	Marker   string // of the campaign: see firstcome.Change; empty: neither it nor what follows is known
 	Drained  int64  // the Through of the ledger's Drained
+	// Rebuilding tells that an attempt at a rebuild was begun and has not ended, perhaps because its owner died.
+	Rebuilding bool
 }
 
 // A Batch is what a source hands out at once. It is of one campaign and one epoch.
