@@ -142,9 +142,7 @@ func (r *pointRound) reach(at point.Point) *hit {
 	plan := fmt.Sprintf("FAULTPOINT=%s:%s:%d", r.fault, at, r.passes)
 	h := &hit{at: at, process: serve(r.t, launch{binary: faulty, args: r.args, env: append([]string{plan}, r.env...)})}
 	if at == point.Served {
-		r.createLine(string(at), 10_000, 20)
-		h.line = come(r.fleet, string(at), 60)
-		r.awaitPoint(h)
+		r.reachServed(h)
 		return h
 	}
 	r.create(string(at), 10_000_000, r.answer)
@@ -166,6 +164,19 @@ func (r *pointRound) reach(at point.Point) *hit {
 	}
 	r.awaitPoint(h)
 	return h
+}
+
+// reachServed has a line that lasts until the process has served it. The other node stands still meanwhile: it would serve all.
+func (r *pointRound) reachServed(h *hit) {
+	r.t.Helper()
+	const visitors = 40
+	r.createLine(string(h.at), 10_000, 1)
+	h.line = come(r.fleet, string(h.at), visitors)
+	waitFor(r.t, "visitors in line", func() bool { return h.line.joined.Load() == visitors })
+	r.node(0).freeze()
+	r.awaitPoint(h)
+	r.node(0).thaw()
+	r.setPace(string(h.at), map[string]any{}) // the rest goes as fast as it can
 }
 
 // awaitPoint waits until a process has ended or stopped itself at its point.
