@@ -22,7 +22,7 @@ var (
 	command      = regexp.MustCompile(`go test -run (\S+)((?: \.\S*)+)`)
 )
 
-// faultTests returns the tests of each room; a script is a test below TestScripts.
+// faultTests returns the tests of each room; a script is a test below TestScripts or TestScriptsOnRedis.
 func faultTests(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
@@ -32,11 +32,12 @@ func faultTests(t *testing.T) map[string][]string {
 			found[room] = append(found[room], f[1])
 		}
 	}
-	const scripts = "cmd/firstcome/testdata/script"
-	names, err := fs.Glob(os.DirFS(filepath.Join(root, scripts)), "*.txtar")
-	stage.Must(t, err)
-	for _, name := range names {
-		found["cmd/firstcome"] = append(found["cmd/firstcome"], "TestScripts/"+strings.TrimSuffix(name, ".txtar"))
+	for test, scripts := range map[string]string{"TestScripts/": "script", "TestScriptsOnRedis/": "redis"} {
+		names, err := fs.Glob(os.DirFS(filepath.Join(root, "cmd/firstcome/testdata", scripts)), "*.txtar")
+		stage.Must(t, err)
+		for _, name := range names {
+			found["cmd/firstcome"] = append(found["cmd/firstcome"], test+strings.TrimSuffix(name, ".txtar"))
+		}
 	}
 	return found
 }
