@@ -121,6 +121,8 @@ func (c *crowd) insistOn(ctx context.Context, f *fleet) {
 				<-time.After(time.Duration(1+c.random.IntN(20)) * time.Millisecond)
 			}
 		}
+		// Most tests wait for something while the crowd claims: without this it would take both cores from it.
+		<-time.After(time.Duration(c.random.IntN(rounds(15, 1))) * time.Millisecond)
 	}
 }
 
