@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -141,6 +143,43 @@ func TestF01ARedisThatRestartedLosesNothing(t *testing.T) {
 			same(t, "those who had coupons, and the next one", append(want, next), d.claims(append(people("user-", 10), "new")...))
 		})
 	}
+}
+
+// A lateWatch is a gate of whose server's restart nobody hears before the campaign was looked at.
+type lateWatch struct {
+	flow.RebuiltGate
+	before []flow.Run
+	looked atomic.Bool
+}
+
+func (g *lateWatch) Runs(ctx context.Context) ([]flow.Run, error) {
+	if g.looked.Load() {
+		return g.RebuiltGate.Runs(ctx)
+	}
+	return g.before, nil
+}
+
+func (g *lateWatch) Stopped(ctx context.Context, r flow.Revision) (flow.Stopped, error) {
+	defer g.looked.Store(true)
+	return g.RebuiltGate.Stopped(ctx, r)
+}
+
+// TestF01ARestartBetweenTwoLooksIsVerified kills a Redis that syncs before it answers. A node looks at the campaign before it has seen that
+// Redis started again.
+func TestF01ARestartBetweenTwoLooksIsVerified(t *testing.T) {
+	server := services.Redis.Server(t, "--appendfsync", "always")
+	d := newDesk(t, server.URL(), services.Ledgers[services.SQLite](t), nil, "c")
+	before, err := d.remote.gate.Runs(t.Context())
+	stage.Must(t, err)
+	stage.Must(t, d.ledger.SeeRun(t.Context(), before[0]))
+	d.issue("c", people("user-", 10)...)
+	stage.Must(t, server.Kill())
+	stage.Must(t, server.Restart(t.Context()))
+	r := flow.NewRebuilder(d.ledger, &lateWatch{RebuiltGate: d.remote.gate, before: before}, nil)
+	stage.Run(t, r.Run)
+	r.Notice("c")
+	stage.Await(t, "a gate that decides", int64(1), func() int64 { return r.Stats().Finished + r.Stats().Verified })
+	same(t, "the last one who had a coupon, and the next one", []string{"already_issued:10", "issued:11"}, d.claims("user-9", "new"))
 }
 
 // watch runs a rebuilder, and returns when it has seen the gate's server.
@@ -446,6 +485,49 @@ func TestF18ARebuildWhoseOwnerDiedBeforeItFrozeTheGateIsDoneByAnother(t *testing
 		if err != nil || done.Epoch != 3 {
 			t.Errorf("a rebuild of what is lost passes over one that nobody ended: %+v, %v", done, err)
 		}
+	})
+}
+
+// A slowMaker is a gate that is asked of a campaign which it gets behind its answer.
+type slowMaker struct {
+	flow.RebuiltGate
+	looks atomic.Int64
+	made  func()
+}
+
+func (g *slowMaker) Named(ctx context.Context) (bool, error) {
+	g.looks.Add(1)
+	return g.RebuiltGate.Named(ctx)
+}
+
+func (g *slowMaker) Standing(ctx context.Context, r flow.Revision) error {
+	err := g.RebuiltGate.Standing(ctx, r)
+	g.made()
+	return err
+}
+
+// TestF20ACampaignThatIsBeingMadeIsNotTakenForLost has a node look at a campaign which the ledger has and the gate does not have yet. The
+// gate gets it between the look and what the node does about it.
+func TestF20ACampaignThatIsBeingMadeIsNotTakenForLost(t *testing.T) {
+	ledgers(t, func(t *testing.T, name string) {
+		d := newDesk(t, services.Redis.Database(t), name, nil)
+		stage.Must(t, d.ledger.Create(t.Context(), "test", "c", stage.Terms(100)))
+		gate := &slowMaker{RebuiltGate: d.remote.gate, made: sync.OnceFunc(func() { d.reaches("c", nil) })}
+		r := flow.NewRebuilder(d.ledger, gate, nil)
+		stop := stage.Run(t, r.Run)
+		stage.Await(t, "two looks at the least", true, func() bool {
+			r.Notice("c")
+			return gate.looks.Load() > 1
+		})
+		if _, err := r.Rebuild(t.Context(), "op", "c", true); !errors.Is(err, firstcome.ErrBusy) {
+			t.Errorf("whoever wants it rebuilt if it is lost hears %v", err)
+		}
+		stop()
+		gate.made()
+		if s := d.status(); s.Epoch != 1 || r.Stats().Begun != 0 {
+			t.Errorf("%d rebuilds have begun, the campaign is %+v", r.Stats().Begun, s)
+		}
+		same(t, "the first claim", []string{"issued:1"}, d.claims("a"))
 	})
 }
 

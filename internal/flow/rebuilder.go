@@ -264,9 +264,15 @@ func (r *Rebuilder) look(ctx context.Context, some map[firstcome.CampaignID]bool
 // what nobody records.
 var errUnfinished = fmt.Errorf("%w: a rebuild was begun and has not ended", ErrUnverified)
 
-// standing is the gate's Standing, if no rebuild is under way.
+// errUnmade says that the gate cannot have a campaign yet. Whoever took it for lost would rebuild what is made meanwhile.
+var errUnmade = fmt.Errorf("%w: the campaign is being made", firstcome.ErrBusy)
+
+// standing is the gate's Standing, if the gate has had the campaign and no rebuild is under way.
 func (r *Rebuilder) standing(ctx context.Context, a Revision) error {
-	if a.Rebuilding {
+	switch {
+	case a.Unmade:
+		return errUnmade
+	case a.Rebuilding:
 		return errUnfinished
 	}
 	return r.gate.Standing(ctx, a)
@@ -310,8 +316,13 @@ func (r *Rebuilder) Rebuild(ctx context.Context, actor string, id firstcome.Camp
 		if err != nil {
 			return Rebuilt{}, err
 		}
-		if known && r.standing(ctx, now) == nil {
-			return r.book.LastRebuild(ctx, id)
+		if known {
+			switch err := r.standing(ctx, now); {
+			case err == nil:
+				return r.book.LastRebuild(ctx, id)
+			case errors.Is(err, errUnmade):
+				return Rebuilt{}, err
+			}
 		}
 		epoch = now.Epoch
 	}

@@ -11,7 +11,7 @@ import (
 // A VerifyBook is a ledger as a verification needs it: see ledger.Ledger.
 type VerifyBook interface {
 	SeeRun(ctx context.Context, run Run) error
-	DurableRun(ctx context.Context, run string) (bool, error)
+	DurableRun(ctx context.Context, run string) (durable, seen bool, err error)
 	Standard(ctx context.Context, id firstcome.CampaignID, version int64) (Standard, error)
 	Numbered(ctx context.Context, campaign string, above int64, each func(number int64)) error
 	Refills(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (Mark, error)
@@ -37,6 +37,9 @@ type Standard struct {
 // errDiffers says that a gate is not what it was, so that only a rebuild makes it whole.
 var errDiffers = errors.New("it is not what the ledger says")
 
+// errUnseen says that nobody has looked yet how the gate's server syncs. It restarted behind the last look; the next one tells.
+var errUnseen = fmt.Errorf("%w: the gate's server has just started", firstcome.ErrBusy)
+
 // verify has the gate decide a campaign again in the same epoch after its server restarted, if that is sure to have brought everything
 // back: both runs of the server are durable, and what the gate has agrees with the ledger. An error says why not.
 func verify(ctx context.Context, book VerifyBook, gate VerifiedGate, r Revision) error {
@@ -51,11 +54,13 @@ func verify(ctx context.Context, book VerifyBook, gate VerifiedGate, r Revision)
 		return fmt.Errorf("%w: a rebuild has begun", errDiffers)
 	}
 	for _, run := range []string{s.Was, s.Is} {
-		durable, err := book.DurableRun(ctx, run)
-		if err != nil {
+		durable, seen, err := book.DurableRun(ctx, run)
+		switch {
+		case err != nil:
 			return err
-		}
-		if !durable {
+		case !seen && run == s.Is:
+			return errUnseen
+		case !durable:
 			return fmt.Errorf("%w: the server did not sync before it answered, or had a replica", errDiffers)
 		}
 	}

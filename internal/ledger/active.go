@@ -28,13 +28,13 @@ func (l *Ledger) atGate(ctx context.Context, condition string, args ...any) ([]f
 	rows, err := l.conclude.QueryContext(ctx, atGateQuery(condition), append([]any{l.gate, l.fingerprint}, args...)...)
 	return allRows(rows, err, func(take scan) (r flow.Revision, err error) {
 		var createdAt int64
-		err = take(&r.Campaign, &r.Version, &r.Epoch, &createdAt, &r.Drained, &r.Rebuilding)
+		err = take(&r.Campaign, &r.Version, &r.Epoch, &createdAt, &r.Drained, &r.Rebuilding, &r.Unmade)
 		r.Marker = l.marker(time.UnixMicro(createdAt), l.fingerprint)
 		return r, err
 	})
 }
 
 func atGateQuery(condition string) string {
-	return `SELECT c.id, c.version, c.epoch, c.created_at, c.drained_through, c.rebuilding_at IS NOT NULL FROM campaigns c
+	return `SELECT c.id, c.version, c.epoch, c.created_at, c.drained_through, c.rebuilding_at IS NOT NULL, c.applied = 0 FROM campaigns c
 		WHERE c.gate = ? AND c.forgotten_at IS NULL AND c.secret = ? AND ` + condition + ` ORDER BY c.id`
 }

@@ -47,7 +47,7 @@ func TestActiveCampaignsAreThoseOfTheNodesGateThatAreNotRetired(t *testing.T) {
 		stage.Must(t, stage.Err(l.Switch(t.Context(), "test", "b", 0, ledger.Close)))
 		execute(t, db, `UPDATE campaigns SET epoch = 7 WHERE id = 'b-'`)
 		got, err := l.Active(t.Context())
-		want := []flow.Revision{{Campaign: "b", Version: 2, Epoch: 1}, {Campaign: "b-", Version: 1, Epoch: 7}}
+		want := []flow.Revision{{Campaign: "b", Version: 2, Epoch: 1}, {Campaign: "b-", Version: 1, Epoch: 7, Unmade: true}}
 		for n := range want {
 			c, err := l.Campaign(t.Context(), want[n].Campaign)
 			stage.Must(t, err)

@@ -25,13 +25,13 @@ func (l *Ledger) SeeRun(ctx context.Context, run flow.Run) error {
 	return wrap(err, "note a run of the gate's server")
 }
 
-// DurableRun tells whether a run of a server of this node's gate was durable for as long as somebody looked.
-func (l *Ledger) DurableRun(ctx context.Context, run string) (durable bool, err error) {
+// DurableRun tells whether a run of a server of this node's gate was durable for as long as somebody looked, and whether anybody did.
+func (l *Ledger) DurableRun(ctx context.Context, run string) (durable, seen bool, err error) {
 	err = l.conclude.QueryRowContext(ctx, `SELECT durable FROM gate_runs WHERE gate = ? AND run = ?`, l.gate, run).Scan(&durable)
 	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
+		return false, false, nil
 	}
-	return durable, wrap(err, "read of a run of the gate's server")
+	return durable, err == nil, wrap(err, "read of a run of the gate's server")
 }
 
 // Numbered calls each with every number of a campaign above one that is a coupon or a dead letter, in their order.

@@ -32,7 +32,10 @@ func (g *Gate) stands(ctx context.Context, k *keys) error {
 // standings are what the words of lua/standing.lua mean.
 var standings = map[string]error{"stands": nil, "lost": errPart}
 
-// Runs returns the runs of the servers of the gate that answer, in the order of their names. It is an error if none does.
+var errLoading = fmt.Errorf("%w: the server still reads its file", firstcome.ErrBusy)
+
+// Runs returns the runs of the servers of the gate that answer, in the order of their names. It is an error if none does. A server that
+// still reads its file does not answer.
 func (g *Gate) Runs(ctx context.Context) ([]flow.Run, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -45,6 +48,10 @@ func (g *Gate) Runs(ctx context.Context) ([]flow.Run, error) {
 			continue
 		}
 		info := parseInfo(text)
+		if info["loading"] == "1" { // until it has read its file it says that it keeps none
+			failed = errLoading
+			continue
+		}
 		if info["role"] != "master" && info["redis_mode"] == "cluster" {
 			continue
 		}
