@@ -531,6 +531,27 @@ func TestF20ACampaignThatIsBeingMadeIsNotTakenForLost(t *testing.T) {
 	})
 }
 
+// TestF05ACampaignThatIssuedBeforeTheLedgerKnewThatItWasMadeIsRebuilt has a node die between the gate that it made and its note of that. Others
+// issue and record. Then Redis is emptied: made anew, the gate would give the numbers again.
+func TestF05ACampaignThatIssuedBeforeTheLedgerKnewThatItWasMadeIsRebuilt(t *testing.T) {
+	ledgers(t, func(t *testing.T, name string) {
+		d := newDesk(t, services.Redis.Database(t), name, nil)
+		stage.Must(t, d.ledger.Create(t.Context(), "test", "c", stage.Terms(100)))
+		pending, err := d.ledger.Pending(t.Context(), "c")
+		stage.Must(t, err)
+		stage.Must(t, stage.Err(d.remote.gate.Apply(t.Context(), pending[0])))
+		d.settle(d.record(d.issue("c", people("user-", 3)...)...))
+		d.do("FLUSHALL")
+		stage.Must(t, d.remote.gate.Rename(t.Context()))
+		over := &flow.Over{RemoteGate: d.remote.gate, Book: d.ledger}
+		if err := flow.NewChanger(d.ledger, over, nil).Finish(t.Context(), "c", 0); !errors.Is(err, flow.ErrLost) {
+			t.Errorf("who brings the change to the gate hears %v", err)
+		}
+		stage.Must(t, stage.Err(d.rebuilder().Rebuild(t.Context(), "op", "c", true)))
+		same(t, "who has a coupon, and the next one", []string{"already_issued:1", "already_issued:3", "issued:101"}, d.claims("user-0", "user-2", "new"))
+	})
+}
+
 // outlive has the last sign of life of a rebuild be long ago.
 func (d *desk) outlive() {
 	d.t.Helper()

@@ -155,7 +155,7 @@ func (n *node) missing(ctx context.Context, id firstcome.CampaignID) error {
 		return err
 	case !c.RetiredAt.IsZero():
 		return flow.ErrRetired
-	case c.Applied == 0:
+	case c.Unmade():
 		return fmt.Errorf("%w: it is being made", firstcome.ErrBusy)
 	}
 	return flow.ErrLost

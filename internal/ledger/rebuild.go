@@ -63,7 +63,7 @@ func (l *Ledger) BeginRebuild(ctx context.Context, actor string, id firstcome.Ca
 		switch {
 		case !s.retiredAt.IsZero():
 			return flow.ErrRetired
-		case s.applied == 0:
+		case isUnmade(s.applied, s.lastNumber, s.drained):
 			return fmt.Errorf("%w: it is being made", firstcome.ErrBusy)
 		case epoch != 0 && epoch != s.epoch:
 			return flow.ErrOutdone

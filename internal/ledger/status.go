@@ -39,6 +39,15 @@ type Status struct {
 // Remote tells whether another gate than the ledger decides the campaign's claims.
 func (s *Status) Remote() bool { return s.Gate != gateKind }
 
+// Unmade tells whether the gate has not had the campaign yet, as far as the ledger knows. Who made it there may have died before noting so:
+// then a number that is recorded shows it.
+func (s *Status) Unmade() bool { return isUnmade(s.Applied, s.LastNumber, s.Drained) }
+
+func isUnmade(applied, lastNumber, drained int64) bool { return applied == 0 && lastNumber == 0 && drained == 0 }
+
+// unmade is isUnmade in SQL.
+const unmade = `c.applied = 0 AND c.last_number = 0 AND c.drained_through = 0`
+
 // statusQuery returns the query of campaigns' statuses, up to its WHERE.
 func (d *dialect) statusQuery() string {
 	return `SELECT c.id, c.paused, c.closed, c.version, c.in_force, c.issued, c.position, c.decided_at, c.created_at,
