@@ -35,6 +35,6 @@ func (l *Ledger) atGate(ctx context.Context, condition string, args ...any) ([]f
 }
 
 func atGateQuery(condition string) string {
-	return `SELECT c.id, c.version, c.epoch, c.created_at, c.drained_through, c.rebuilding_at IS NOT NULL, `+unmade+` FROM campaigns c
+	return `SELECT c.id, c.version, c.epoch, c.created_at, c.drained_through, c.rebuilding_at IS NOT NULL, ` + unmade + ` FROM campaigns c
 		WHERE c.gate = ? AND c.forgotten_at IS NULL AND c.secret = ? AND ` + condition + ` ORDER BY c.id`
 }

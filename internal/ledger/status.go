@@ -43,7 +43,9 @@ func (s *Status) Remote() bool { return s.Gate != gateKind }
 // then a number that is recorded shows it.
 func (s *Status) Unmade() bool { return isUnmade(s.Applied, s.LastNumber, s.Drained) }
 
-func isUnmade(applied, lastNumber, drained int64) bool { return applied == 0 && lastNumber == 0 && drained == 0 }
+func isUnmade(applied, lastNumber, drained int64) bool {
+	return applied == 0 && lastNumber == 0 && drained == 0
+}
 
 // unmade is isUnmade in SQL.
 const unmade = `c.applied = 0 AND c.last_number = 0 AND c.drained_through = 0`
