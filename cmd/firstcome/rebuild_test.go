@@ -488,6 +488,42 @@ func TestF18ARebuildWhoseOwnerDiedBeforeItFrozeTheGateIsDoneByAnother(t *testing
 	})
 }
 
+// A quitter is a ledger in which another node's rebuild fails as soon as it was met.
+type quitter struct {
+	flow.RebuildBook
+	other flow.Rebuild
+	met   bool
+}
+
+func (b *quitter) BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (flow.Rebuild, error) {
+	r, err := b.RebuildBook.BeginRebuild(ctx, actor, id, epoch)
+	if errors.Is(err, flow.ErrOutdone) && !b.met {
+		b.met = true
+		err = errors.Join(err, b.GiveUpRebuild(ctx, b.other))
+	}
+	return r, err
+}
+
+// TestF05WhoMeetsARebuildThatFailsRebuilds has an operator ask for a rebuild while that of another node is under way, and that one fails.
+// No node rebuilds by itself here, as where the server lost its name.
+func TestF05WhoMeetsARebuildThatFailsRebuilds(t *testing.T) {
+	for _, ifLost := range []bool{false, true} {
+		d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
+		d.settle(d.record(d.issue("c", people("user-", 3)...)...))
+		d.do("FLUSHALL")
+		other, err := d.ledger.BeginRebuild(t.Context(), "other", "c", 0)
+		stage.Must(t, err)
+		book := &quitter{RebuildBook: d.ledger, other: other}
+		within, cancel := context.WithTimeout(t.Context(), 5*time.Second) // an attempt that gives no sign of life holds its row for ten
+		done, err := flow.NewRebuilder(book, d.remote.gate, nil).Rebuild(within, "op", "c", ifLost)
+		cancel()
+		if err != nil || !book.met || done.Epoch != 2 {
+			t.Errorf("if lost %t: met the other: %t; %+v, %v", ifLost, book.met, done, err)
+		}
+		same(t, "who has coupons", []string{"already_issued:1", "already_issued:2", "already_issued:3"}, d.claims(people("user-", 3)...))
+	}
+}
+
 // A slowMaker is a gate that is asked of a campaign which it gets behind its answer.
 type slowMaker struct {
 	flow.RebuiltGate

@@ -307,6 +307,17 @@ func NeedsRebuild(err error) bool {
 // name again, and a campaign of another Redis becomes this gate's. With ifLost a gate that decides stays as it is: nodes rebuild a
 // campaign by themselves once the server has the name again.
 func (r *Rebuilder) Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (Rebuilt, error) {
+	for {
+		done, err := r.ordered(ctx, actor, id, ifLost)
+		if !errors.Is(err, ErrOutdone) || sleep(ctx, leasesEnd) != nil {
+			return done, err
+		}
+		ifLost = true // what the other rebuild comes to is what was asked for; if it fails, another one is needed
+	}
+}
+
+// ordered is one try of Rebuild. ErrOutdone says that another attempt is under way.
+func (r *Rebuilder) ordered(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (Rebuilt, error) {
 	if err := r.gate.Rename(ctx); err != nil {
 		return Rebuilt{}, err
 	}
@@ -326,11 +337,7 @@ func (r *Rebuilder) Rebuild(ctx context.Context, actor string, id firstcome.Camp
 		}
 		epoch = now.Epoch
 	}
-	done, err := r.rebuild(ctx, actor, id, nil, epoch)
-	if errors.Is(err, ErrOutdone) {
-		return r.awaitOther(ctx, id)
-	}
-	return done, err
+	return r.rebuild(ctx, actor, id, nil, epoch)
 }
 
 // revision returns the campaign as the ledger has it; not known: another gate decides it, or it is over.
@@ -341,20 +348,6 @@ func (r *Rebuilder) revision(ctx context.Context, id firstcome.CampaignID) (now 
 		return Revision{}, false, err
 	}
 	return active[n], true, nil
-}
-
-// awaitOther returns what the rebuild of another node comes to, which was under way.
-func (r *Rebuilder) awaitOther(ctx context.Context, id firstcome.CampaignID) (Rebuilt, error) {
-	for sleep(ctx, leasesEnd) == nil {
-		now, known, err := r.revision(ctx, id)
-		if err != nil {
-			return Rebuilt{}, err
-		}
-		if known && r.standing(ctx, now) == nil {
-			return r.book.LastRebuild(ctx, id)
-		}
-	}
-	return Rebuilt{}, ErrOutdone
 }
 
 // rebuild makes one attempt at a campaign in an epoch, 0: whichever.
