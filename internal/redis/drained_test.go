@@ -1,6 +1,9 @@
 package redis_test
 
 import (
+	"context"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -164,5 +167,52 @@ func TestManyDeadLettersAndEntriesAreSettledAtOnce(t *testing.T) {
 	s.recorded("the first", 2500, 1)
 	if entries, err := s.do("XLEN", keysOf[2]).AsInt64(); err != nil || entries > 0 {
 		t.Errorf("%d entries are left, %v", entries, err)
+	}
+}
+
+// TestF18WhoeverRecordedEntriesOfAnEpochThatEndedLeavesOthersUnderTheirIDs has a recorder stand still between the ledger and the gate, while
+// the gate is rebuilt on a server that uses the ids of entries again.
+func TestF18WhoeverRecordedEntriesOfAnEpochThatEndedLeavesOthersUnderTheirIDs(t *testing.T) {
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
+	s.issue(0, 1)
+	journal := keysOf[2]
+	old, err := s.do("XRANGE", journal, "-", "+").AsXRange()
+	stage.Must(t, err)
+	again := make(chan int64, 10)
+	rebuilt := sync.OnceFunc(func() {
+		s.issue(1, 1)
+		late, err := s.do("XRANGE", journal, "("+old[0].ID, "+").AsXRange()
+		stage.Must(t, err)
+		s.do("DEL", journal)
+		s.do("XGROUP", "CREATE", journal, "recorders", "0", "MKSTREAM")
+		entry := []string{"XADD", journal, old[0].ID}
+		for name, value := range late[0].FieldValues {
+			if name == "epoch" {
+				value = "2"
+			}
+			entry = append(entry, name, value)
+		}
+		s.do(entry...)
+		s.do("HSET", keysOf[0], "epoch", "2")
+	})
+	stop := stage.Drain(t, s.journal(), func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+		drained, err := p.Take(ctx, b)
+		rebuilt()
+		drained.Grant = flow.Grant{Epoch: 2, Ceiling: 100}
+		if b.Epoch == 2 {
+			again <- b.Coupons[0].Number
+		}
+		return drained, err
+	})
+	if number := <-again; number != 2 {
+		t.Errorf("the next that is recorded is number %d", number)
+	}
+	s.drained(2)
+	stop()
+	close(s.alarms)
+	for err := range s.alarms {
+		if strings.Contains(err.Error(), "are recorded from the gate's holders") {
+			t.Error(err)
+		}
 	}
 }

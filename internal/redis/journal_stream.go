@@ -58,6 +58,9 @@ func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool
 	return len(known) > 0 || s.reader.aside != "", nil
 }
 
+// errEnded says that the epoch of entries has ended. They go, or went, with it: another journal may have others under their ids.
+var errEnded = fmt.Errorf("%w: the epoch of these entries has ended", errUnverified)
+
 // give gives a share to the sink, and then settles its entries. Meanwhile it keeps claiming all entries that
 // were read and are not settled.
 func (j *Journal) give(ctx context.Context, s *stream, to flow.Sink, part share, undone ...string) error {
@@ -71,6 +74,9 @@ func (j *Journal) give(ctx context.Context, s *stream, to flow.Sink, part share,
 	}
 	if drained.Twice {
 		j.alarms.tell(s.id, errTwice)
+	}
+	if part.Epoch > 0 && part.Epoch < drained.Epoch {
+		return errEnded
 	}
 	point.Reach(point.Given)
 	if err = j.settle(ctx, s, to, drained, part.entries); err == nil {
