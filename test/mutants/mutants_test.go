@@ -205,6 +205,21 @@ var mutants = []mutant{
 		file: "internal/figures/watcher.go", old: "!before.started.Equal(now.started) || !from.Since.Equal(now.counts.Since)", new: "false",
 		pkg: "./internal/figures", test: "TestRatesAreWhatTheNodesCountedSinceTheyWereHeard",
 	},
+	{
+		bug:  "a rebuild does not wait until the leases have ended",
+		file: "internal/flow/rebuilder.go", old: "time.Until(at.Add(leasesEnd))", new: "time.Until(at)",
+		pkg: "./test/sim", test: "TestEveryScheduleKeepsThePromises",
+	},
+	{
+		bug:  "a restart is taken for harmless, though the server did not sync",
+		file: "internal/flow/verify.go", old: "case !durable:", new: "case !durable && false:",
+		pkg: "./test/sim", test: "TestEveryScheduleKeepsThePromises",
+	},
+	{
+		bug:  "a rebuild whose owner died before it froze the gate is done by nobody",
+		file: "internal/flow/rebuilder.go", old: "case a.Rebuilding:", new: "case false:",
+		pkg: "./test/sim", test: "TestEveryScheduleKeepsThePromises",
+	},
 }
 
 // TestEveryPlantedBugIsFound wants each test to pass on the sources as they are, where another test runs it, and

@@ -25,8 +25,13 @@ func (l *Ledger) source() audit.Source {
 			return all
 		}),
 		Letters: list(l, func(*account) []audit.Letter { return slices.Collect(maps.Values(l.letters)) }),
-		Lost:    list(l, func(*account) []audit.Range { return nil }),
-		Runs:    list(l, func(a *account) []audit.Run { return a.facts }),
+		Lost: list(l, func(a *account) (all []audit.Range) {
+			for _, s := range a.lost {
+				all = append(all, audit.Range{First: s.first, Count: s.last - s.first + 1, Epoch: s.epoch})
+			}
+			return all
+		}),
+		Runs: list(l, func(a *account) []audit.Run { return a.facts }),
 	}
 }
 
@@ -35,7 +40,7 @@ func (l *Ledger) books(_ context.Context, id firstcome.CampaignID) (c audit.Camp
 	err = l.of(id, func(a *account) error {
 		c = audit.Campaign{
 			Campaign: a.Campaign, InForce: a.inForce(), Issued: int64(len(a.coupons)), Position: int64(len(a.facts)),
-			Remote: true, Drained: a.drained, Applied: a.applied, Epoch: 1, Row: &audit.Row{TermsVersion: a.termsVersion, Line: a.line.Line},
+			Remote: true, Drained: a.drained, Applied: a.applied, Epoch: a.epoch, Row: &audit.Row{TermsVersion: a.termsVersion, Line: a.line.Line},
 		}
 		c.Row.DecidedAt = a.decidedAt
 		for _, one := range a.coupons {

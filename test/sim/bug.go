@@ -17,6 +17,10 @@ type bug struct {
 	keeper  func(*wire, flow.Keeper) flow.Keeper         // what its Recorder asks
 	book    func(*wire, flow.ChangeBook) flow.ChangeBook // what its Changer asks of the ledger
 	applier func(*wire, flow.Applier) flow.Applier       // and of the gate
+	remade  func(*Gate) flow.RebuiltGate                 // the gate, as its Rebuilder asks it
+	refills func(*Ledger) rebuilds                       // and the ledger
+	// heedless has whoever records settle entries whatever epoch they are of.
+	heedless bool
 }
 
 // put returns what a bug puts in the place of a part.

@@ -48,14 +48,22 @@ func (c *cooling) narrow(seen firstcome.Campaign) firstcome.Campaign {
 func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	c := g.campaigns[change.Campaign]
-	switch {
-	case c == nil && change.Version == 1:
-		c = &course{epoch: change.Epoch, holders: map[firstcome.UserID]firstcome.Coupon{}, refused: map[int64]bool{}}
+	c, err := g.whole(change.Campaign)
+	if g.logs[change.Campaign] == nil && change.Version == 1 {
+		g.logs[change.Campaign] = &[]happening{}
+		c, err = &course{run: g.run.ID, epoch: change.Epoch, holders: map[firstcome.UserID]firstcome.Coupon{}, refused: map[int64]bool{}, log: g.logs[change.Campaign]}, nil
 		c.ID, g.campaigns[change.Campaign] = change.Campaign, c
 		c.Quantity = change.Terms.Quantity // a new campaign gives nothing back
-	case c == nil, c.last < c.drained:
-		return false, flow.ErrLost
+	}
+	if err == firstcome.ErrNoCampaign {
+		err = flow.ErrLost
+	}
+	if err == nil {
+		err = g.verified(c)
+	}
+	switch {
+	case err != nil:
+		return false, err
 	case change.Version <= c.Version:
 		return c.refused[change.Version], nil
 	case change.Version > c.Version+1:
@@ -65,13 +73,14 @@ func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, 
 	if change.Kind == firstcome.ChangeTerms && change.Terms.Quantity < c.inForce() {
 		c.refused[c.Version] = true
 	} else {
+		c.ceiling = max(c.ceiling, change.Ceiling)
 		clock, now := g.now(c)
 		c.release(clock, g.Cools)
 		c.apply(change, clock, now, g.Cools)
 		c.seen = now
 		c.SoldOutAt = c.Full(c.inForce(), now)
 	}
-	c.log = append(c.log, happening{applied: c.Version})
+	c.did(happening{applied: c.Version})
 	return c.refused[c.Version], nil
 }
 
@@ -94,7 +103,7 @@ func (c *course) apply(change firstcome.Change, clock, now time.Time, cools time
 			c.begin(clock, cools)
 			c.stock++
 			delete(c.holders, change.User)
-			c.log = append(c.log, happening{voided: held})
+			c.did(happening{voided: held})
 		}
 	}
 }

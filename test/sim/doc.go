@@ -1,6 +1,6 @@
-// Package sim lives through schedules: what the Issuer, Answerer, Waiter, Recorder, Changer and Operator of some nodes do together, as
-// they are, against models of gate, journal and ledger, while connections, nodes and clocks fail. Then it holds everything that
-// anybody was told, and the ledger, against the promises.
+// Package sim lives through schedules: what the Issuer, Answerer, Waiter, Recorder, Changer, Rebuilder and Operator of some nodes do
+// together, as they are, against models of gate, journal and ledger, while connections, nodes, clocks and the gate's server fail. Then it
+// holds everything that anybody was told, and the ledger, against the promises.
 //
 // # A schedule
 //
@@ -16,9 +16,14 @@
 //	a question arrives late, after the node heard that, or arrives twice
 //	it is answered, and the answer is lost; also what a user or an operator is told
 //	a node crashes: its memory is gone, and of what it had asked some may arrive yet
-//	a node stands still: time goes on, what it had asked arrives, and it hears nothing
+//	a node stands still: time goes on, what it had asked arrives, and it hears nothing; now and then for so long that another node
+//	takes over what it had begun
 //	the gate's clock jumps, by up to two seconds either way
 //	a user waits no longer
+//	the gate's server restarts, loses the campaign's keys, is emptied, or goes back to an older state, as a replica that lagged or a file
+//	that was cut: in every other town it syncs before it answers and has no replica, and does not go back
+//
+// Nodes rebuild the gate then, by themselves or because its owner orders it.
 //
 // In the end nothing fails any more, and a schedule has to come to rest: everybody claims once more, the journal is empty, and the gate has
 // every change.
@@ -26,14 +31,15 @@
 // # The models
 //
 // gate.go decides, changes.go applies what operators changed, journal.go hands out what was issued; ledger.go keeps it and orders.go
-// numbers what operators want. Each is about a page, and passes test/conform, as the real ones do: that is the proof that a schedule says
-// something about these. Waiting lines are not in it, nor what becomes of a gate that goes back to an older state: that is only expected
-// to be noticed.
+// numbers what operators want; rebuild.go and ledger_rebuild.go are the steps of a rebuild on either side, and outage.go is what the gate's
+// server may lose. Each is about a page, and passes test/conform, as the real ones do, but for the rebuild, which has no suite: what a step
+// does is what the scripts and the SQL of that step say. Waiting lines are not in it, nor an old server that goes on beside the new one.
 //
 // # The promises
 //
 // P1 to P8 are checked by what the gate did and what people were told (history.go, promises.go), and the ledger is audited by
-// internal/audit. A test plants bugs, one after the other, and wants each to be found.
+// internal/audit. What a rebuild loses has to be what nobody was told to be recorded, was in no journal that could be read, and was not at a
+// server that keeps all. A test plants bugs, one after the other, and wants each to be found.
 //
 // A schedule that breaks a promise says its seed, the command that lives through it again, and its trace.
 package sim

@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -12,59 +14,99 @@ import (
 )
 
 // A Gate is the model of a gate beside the ledger, as internal/redis is one: it decides by the rule, one call after the other, and
-// puts what it issues into its journal in the same step. conform.Gate and conform.Journal hold it to what the real ones do.
-// It has no waiting lines yet.
+// puts what it issues into its journal in the same step. conform.Gate and conform.Journal hold it to what the real ones do; rebuild.go has
+// what a rebuild does to it. It has no waiting lines yet.
 type Gate struct {
 	Clock func() time.Time
 	// Cools is how long stock that came back cools, and Lease how long a node may repeat a refusal at most.
 	Cools, Lease time.Duration
 
-	mu        sync.Mutex // guards what follows
+	mu sync.Mutex // guards what follows
+	memory
+	logs     map[firstcome.CampaignID]*[]happening // what it did, for who checks it: the gate itself never reads it
+	watchers []*watcher
+	appended chan struct{} // closed and made anew when the journal grows
+}
+
+// A memory is what the gate's server has, and may lose.
+type memory struct {
+	run       flow.Run // of the server
+	named     bool     // it has the gate's name
 	campaigns map[firstcome.CampaignID]*course
-	watchers  []*watcher
-	appended  chan struct{} // closed and made anew when the journal grows
-	entries   int64         // appended ever
-	journal   []entry       // in their order
+	loaded    map[int64]map[firstcome.UserID]firstcome.Coupon // holders that rebuilds loaded, by attempt
+	entries   int64                                           // appended ever: the last one's id
+	journal   []entry                                         // in their order
 }
 
 // A course is a campaign at its gate.
 type course struct {
 	firstcome.Campaign
+	run                 string // of the server that decided last
+	frozen, attempt     int64  // the attempt at a rebuild that froze it, 0: none; the one that made it
 	termsVersion, epoch int64
+	ceiling             int64 // 0: none was said
 	last, drained, said int64 // the last number; up to which all have left the journal; up to which the ledger said so
 	holders             map[firstcome.UserID]firstcome.Coupon
 	refused             map[int64]bool // versions
 	seen                time.Time      // the latest instant that a later one may not be before
 	cooling
-	log []happening // of the campaign, for who checks it; the gate itself never reads it
+	log *[]happening // of Gate.logs
 }
 
-// A happening is something that a gate did: it issued a number, voided one, or took a change.
+// did notes something that the gate did.
+func (c *course) did(what happening) { *c.log = append(*c.log, what) }
+
+// A happening is something that a gate did: it issued a number, voided one, took a change, or was rebuilt.
 type happening struct {
-	issued, voided firstcome.Coupon // number 0: none
-	applied        int64            // a version; 0: none
+	issued, voided firstcome.Coupon   // number 0: none
+	applied        int64              // a version; 0: none
+	rebuilt        int64              // an epoch; 0: none
+	left           []firstcome.Coupon // in the journal of a gate that was rebuilt
 }
 
 // NewGate returns a gate without campaigns.
 func NewGate(clock func() time.Time) *Gate {
 	return &Gate{
 		Clock: clock, Cools: 250 * time.Millisecond, Lease: 200 * time.Millisecond,
-		campaigns: map[firstcome.CampaignID]*course{}, appended: make(chan struct{}),
+		memory: blank(flow.Run{ID: "run 1"}), logs: map[firstcome.CampaignID]*[]happening{}, appended: make(chan struct{}),
 	}
 }
 
-// of calls do with a campaign.
+// blank returns the memory of a server that has nothing but the gate's name.
+func blank(run flow.Run) memory {
+	return memory{run: run, named: true, campaigns: map[firstcome.CampaignID]*course{}, loaded: map[int64]map[firstcome.UserID]firstcome.Coupon{}}
+}
+
+// of calls do with a campaign of which the gate knows all that it should.
 func (g *Gate) of(id firstcome.CampaignID, do func(*course)) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	c, err := g.whole(id)
+	if err == nil {
+		do(c)
+	}
+	return err
+}
+
+// whole returns a campaign, if the gate knows all that it should of it. mu is held.
+func (g *Gate) whole(id firstcome.CampaignID) (*course, error) {
 	c := g.campaigns[id]
 	switch {
-	case c == nil:
-		return firstcome.ErrNoCampaign
-	case c.last < c.drained:
-		return flow.ErrLost // the ledger has numbers that were never given here
+	case c == nil && g.logs[id] == nil:
+		return nil, firstcome.ErrNoCampaign
+	case c == nil, c.Version == 0, c.last < c.drained: // the ledger has numbers that were never given here
+		return nil, flow.ErrLost
 	}
-	do(c)
+	return c, nil
+}
+
+var errUnverified = fmt.Errorf("%w: %w", firstcome.ErrBusy, flow.ErrUnverified)
+
+// verified returns nil if the campaign may change: its server is the one that decided last, and no rebuild froze it.
+func (g *Gate) verified(c *course) error {
+	if c.frozen > 0 || c.run != g.run.ID {
+		return errUnverified
+	}
 	return nil
 }
 
@@ -79,7 +121,10 @@ func (g *Gate) now(c *course) (clock, now time.Time) {
 
 // Claim is flow.Gate's.
 func (g *Gate) Claim(_ context.Context, id firstcome.CampaignID, users []firstcome.UserID) (all []firstcome.Decision, err error) {
-	err = g.of(id, func(c *course) {
+	refused := g.of(id, func(c *course) {
+		if err = g.verified(c); err != nil {
+			return
+		}
 		clock, now := g.now(c)
 		c.release(clock, g.Cools)
 		var issued []firstcome.Coupon
@@ -95,7 +140,7 @@ func (g *Gate) Claim(_ context.Context, id firstcome.CampaignID, users []firstco
 			g.append(flow.Batch{Campaign: id, Epoch: c.epoch, Coupons: issued})
 		}
 	})
-	return all, err
+	return all, cmp.Or(refused, err)
 }
 
 // decide decides a claim by the rule.
@@ -104,6 +149,9 @@ func (c *course) decide(user firstcome.UserID, now time.Time) firstcome.Decision
 	held, holds := c.holders[user]
 	d := firstcome.Decision{
 		Outcome: firstcome.Decide(seen, now, c.inForce()+c.stock, holds, false), At: now, Version: c.Version, TermsVersion: c.termsVersion,
+	}
+	if d.Outcome == firstcome.Issued && c.ceiling > 0 && c.last >= c.ceiling {
+		return firstcome.Decision{} // the ledger knows by the ceiling what may have been given
 	}
 	opened := seen.Opened(now)
 	if d.Outcome == firstcome.Issued || !opened.Equal(c.OpenedAt) || phase(seen, now) != phase(seen, c.seen) {
@@ -129,7 +177,7 @@ func (c *course) issue(user firstcome.UserID, now time.Time) firstcome.Coupon {
 		Campaign: c.ID, Number: c.last, User: user, Code: stage.Secret().Code(c.ID, c.last), IssuedAt: now, TermsVersion: c.termsVersion,
 	}
 	c.holders[user] = issued
-	c.log = append(c.log, happening{issued: issued})
+	c.did(happening{issued: issued})
 	return issued
 }
 
@@ -194,7 +242,7 @@ func (g *Gate) Has(_ context.Context, id firstcome.CampaignID, coupons []firstco
 		has = make([]bool, len(coupons))
 		for n, one := range coupons {
 			held := c.holders[one.User]
-			has[n] = held.Number == one.Number && c.told(held).Recorded
+			has[n] = held.Number == one.Number && held.IssuedAt.Equal(one.IssuedAt) && c.told(held).Recorded
 		}
 	})
 	return has, err
@@ -206,7 +254,7 @@ func (g *Gate) State(_ context.Context, id firstcome.CampaignID) (state flow.Gat
 		clock, _ := g.now(c)
 		state = flow.GateState{
 			Version: c.Version, Epoch: c.epoch, InForce: c.inForce(), Issued: c.last, LastNumber: c.last,
-			DrainedThrough: c.drained, Now: clock, Instants: c.Instants,
+			DrainedThrough: c.drained, Now: clock, Instants: c.Instants, Lost: g.verified(c) != nil,
 		}
 	})
 	return state, err

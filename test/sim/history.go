@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -22,6 +23,7 @@ type history struct {
 	holds    map[firstcome.UserID]int64 // by what the gate did, not by what it says
 	backs    []time.Time                // when stock came back
 	breaches []audit.Breach
+	stop     *asked // the last pause or close that was answered, behind which nobody may be given anything; nil: none
 }
 
 // An asked is one thing that somebody asked of a node, and what they were told.
@@ -37,18 +39,19 @@ type asked struct {
 	cancel         context.CancelFunc
 }
 
-// An issue is a number that the gate gave, and when it was voided there.
+// An issue is a number that the gate gave, and when it was voided there, or lost: how many looks there were; 0: it was not.
 type issue struct {
 	firstcome.Coupon
-	voided int // how many looks there were; 0: it was not
+	voided, lost int
 }
 
 // A look is the gate's campaign from one instant on, until the next look.
 type look struct {
-	from   time.Time
-	jumped time.Duration
-	course // without its maps
-	taken  int64
+	from    time.Time
+	jumped  time.Duration
+	course  // without its maps
+	taken   int64
+	stopped bool // the gate decides nothing: its server lost something, or is another one
 }
 
 func (h *history) breach(promise, format string, args ...any) {
@@ -62,12 +65,19 @@ func (h *history) watch() {
 	if h.holds == nil {
 		h.holds = map[firstcome.UserID]int64{}
 	}
+	log := *h.town.gate.logs[campaign]
 	c := h.town.gate.campaigns[campaign]
-	l := look{from: time.Now(), jumped: h.town.jumped, course: *c, taken: c.inForce()}
+	if c == nil {
+		c = &course{}
+	}
+	l := look{from: time.Now(), jumped: h.town.jumped, course: *c, taken: c.inForce(), stopped: h.town.gate.stands(campaign) != nil}
 	raised := len(h.looks) > 0 && c.Quantity > h.looks[len(h.looks)-1].Quantity
 	h.looks = append(h.looks, l)
-	for ; h.read < len(c.log); h.read++ {
-		h.happened(c.log[h.read])
+	for ; h.read < len(log); h.read++ {
+		h.happened(log[h.read])
+	}
+	if l.stopped {
+		return
 	}
 	if raised {
 		h.backs = append(h.backs, l.from)
@@ -88,6 +98,9 @@ func (h *history) happened(now happening) {
 		if before := h.holds[c.User]; before > 0 {
 			h.breach("P3", "%s was given number %d while they held number %d", c.User, c.Number, before)
 		}
+		if h.stop != nil {
+			h.breach("P7", "%s was given number %d, after %s had been told that %s is done", c.User, c.Number, h.stop.name, h.stop.what)
+		}
 		h.holds[c.User] = c.Number
 		h.issues = append(h.issues, issue{Coupon: c})
 	case now.voided.Number > 0:
@@ -95,6 +108,40 @@ func (h *history) happened(now happening) {
 		h.backs = append(h.backs, time.Now())
 		if i := h.issueOf(now.voided.Number); i != nil {
 			i.voided = len(h.looks)
+		}
+	case now.rebuilt > 0:
+		h.rebuilt()
+		for _, c := range now.left {
+			if a := h.town.ledger.campaigns[campaign]; a.isLost(c.Number, now.rebuilt-1) {
+				h.breach("P5", "number %d of %s was in the journal of the frozen gate, and was lost by epoch %d", c.Number, c.User, now.rebuilt)
+			}
+		}
+	}
+}
+
+// rebuilt takes over what a rebuilt gate begins with: the holders are those of the ledger, and what it does not have is lost.
+func (h *history) rebuilt() {
+	a, c := h.town.ledger.campaigns[campaign], h.town.gate.campaigns[campaign]
+	h.backs = append(h.backs, time.Now()) // of what is lost the stock comes back
+	h.holds = map[firstcome.UserID]int64{}
+	for user, held := range c.holders {
+		h.holds[user] = held.Number
+	}
+	for n := range h.issues {
+		i := &h.issues[n]
+		kept := a.coupon(i.Number)
+		switch {
+		case i.lost > 0 || i.voided > 0:
+		case a.isLost(i.Number, 0):
+			if i.lost = len(h.looks); h.town.lasts() {
+				h.breach("P5", "number %d of %s was lost, and the gate's server kept all", i.Number, i.User)
+			}
+		case kept == nil:
+			h.breach("P5", "number %d of %s is neither in the ledger nor lost behind a rebuild", i.Number, i.User)
+		case !kept.VoidedAt.IsZero():
+			i.voided = len(h.looks)
+		case c.holders[i.User].Number != i.Number:
+			h.breach("P3", "%s has number %d in the ledger, and holds number %d behind a rebuild", i.User, i.Number, c.holders[i.User].Number)
 		}
 	}
 }
@@ -121,6 +168,9 @@ func (h *history) begin(p *person, n *node, what string) (context.Context, *aske
 	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), asksFor, p.name))
 	a := &asked{person: p, node: n, what: what, sent: len(h.looks), sentAt: time.Now(), cancel: cancel}
 	h.town.say("  …", p.name, "wants", what, "of", n.name)
+	if what == string(ledger.Resume) && h.stop != nil && h.stop.what == string(ledger.Pause) {
+		h.stop = nil
+	}
 	p.busy = a
 	h.asked = append(h.asked, a)
 	return ctx, a
@@ -155,7 +205,7 @@ func (h *history) answered(a *asked, d firstcome.Decision, err error) {
 	}
 	if err != nil {
 		h.town.say("  … because:", err)
-		if errors.Is(err, flow.ErrUnrecorded) || errors.Is(err, flow.ErrLost) {
+		if h.town.outages == 0 && (errors.Is(err, flow.ErrUnrecorded) || errors.Is(err, flow.ErrLost)) {
 			h.breach("P5", "%s was told: %v", a.name, err)
 		}
 		return
@@ -168,6 +218,9 @@ func (h *history) answered(a *asked, d firstcome.Decision, err error) {
 	given := h.issueOf(a.number)
 	if given == nil || given.User != firstcome.UserID(a.name) {
 		h.breach("P3", "%s was told number %d, which the gate did not give them", a.name, a.number)
+	}
+	if given != nil && given.lost > 0 && given.lost <= a.sent && h.looks[given.lost-1].from.Add(lease).Before(a.sentAt) {
+		h.breach("P8", "%s was told number %d, which had been lost before they asked", a.name, a.number)
 	}
 	kept := h.town.ledger.campaigns[campaign].coupon(a.number)
 	if d.Coupon.Recorded && (kept == nil || kept.User != firstcome.UserID(a.name)) {
@@ -184,6 +237,10 @@ func (h *history) changed(a *asked, s ledger.Status, err error) {
 		return
 	}
 	a.outcome = firstcome.Issued
+	h.stops(a)
+	if h.looks[len(h.looks)-1].stopped {
+		return // the rebuild brings what it lost
+	}
 	c := h.town.gate.campaigns[campaign]
 	if c.Version < s.Applied {
 		h.breach("changes", "%s was told that change %d is done, and the gate is at %d", a.name, s.Applied, c.Version)
@@ -194,6 +251,17 @@ func (h *history) changed(a *asked, s ledger.Status, err error) {
 	}
 	if i := h.issueOf(number); i != nil && i.voided == 0 {
 		h.breach("changes", "%s was told that number %d is voided, and the gate does not know", a.name, number)
+	}
+}
+
+// stops notes a pause or a close that was answered, if it surely lasts: a resume that was asked for before may arrive again, or late.
+func (h *history) stops(a *asked) {
+	resumed := func(b *asked) bool {
+		return b.what == string(ledger.Resume) && (h.town.lost > 0 || b.outcome == 0 || b.received > a.sent)
+	}
+	switch {
+	case a.what == string(ledger.Close), a.what == string(ledger.Pause) && !slices.ContainsFunc(h.asked, resumed):
+		h.stop = a
 	}
 }
 
@@ -268,6 +336,9 @@ func (l *look) says(is func(firstcome.Outcome) bool, from, to time.Time) bool {
 				at = append(at, turn)
 			}
 		}
+	}
+	if l.stopped {
+		return is(0)
 	}
 	for _, one := range at {
 		clock := one.Add(l.jumped)

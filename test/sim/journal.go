@@ -57,14 +57,26 @@ func (g *Gate) read(id firstcome.CampaignID) (r reading) {
 }
 
 // settle takes entries out of the journal that the ledger has, flags the dead letters at their holders, and raises the number up to
-// which a campaign is drained: one step. That number stays below all that is in the journal.
-func (g *Gate) settle(id firstcome.CampaignID, drained flow.Drained, ids []int64) {
+// which a campaign is drained, and its ceiling: one step. That number stays below all that is in the journal. A campaign that is in
+// another epoch has another journal: nothing is done then.
+func (g *Gate) settle(id firstcome.CampaignID, drained flow.Drained, ids []int64) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.journal = slices.DeleteFunc(g.journal, func(e entry) bool { return slices.Contains(ids, e.id) })
 	c := g.campaigns[id]
-	if c == nil {
-		return
+	if c != nil && c.Version > 0 {
+		if drained.Epoch > 0 && drained.Epoch != c.epoch {
+			return nil
+		}
+		if err := g.verified(c); err != nil {
+			return err
+		}
+	}
+	g.journal = slices.DeleteFunc(g.journal, func(e entry) bool { return slices.Contains(ids, e.id) })
+	if c == nil || c.Version == 0 {
+		return nil
+	}
+	if drained.Epoch > 0 {
+		c.ceiling = max(c.ceiling, drained.Ceiling)
 	}
 	for _, dead := range drained.Letters {
 		if held := c.holders[dead.User]; held.Number == dead.Number {
@@ -85,12 +97,15 @@ func (g *Gate) settle(id firstcome.CampaignID, drained flow.Drained, ids []int64
 			w.each(id, through)
 		}
 	}
+	return nil
 }
 
 // A Source is a recorder's end of a gate's journal: flow.Source.
 type Source struct {
 	gate *Gate
 	wire *wire // by which it asks; nil: directly
+	// heedless is a bug: it settles entries whatever epoch they are of.
+	heedless bool
 }
 
 // idle is how long a recorder waits at most until it looks again.
@@ -140,11 +155,18 @@ func (s *Source) drain(ctx context.Context, id firstcome.CampaignID, to flow.Sin
 			rest(ctx, nil, again.Failed(id, err))
 			continue
 		}
+		if got.Epoch > 0 && got.Epoch < drained.Epoch && !s.heedless {
+			rest(ctx, grown, idle)
+			continue // the entries went with their epoch, or go with the rebuild that is under way
+		}
+		_, err = ask(ctx, s.wire, "the journal", show("to settle up to", drained.Through), func() (struct{}, error) {
+			return struct{}{}, s.gate.settle(id, drained, got.ids)
+		})
+		if err != nil { // the entries come again
+			rest(ctx, nil, again.Failed(id, err))
+			continue
+		}
 		again.Drained(id)
-		_, _ = ask(ctx, s.wire, "the journal", show("to settle up to", drained.Through), func() (struct{}, error) {
-			s.gate.settle(id, drained, got.ids)
-			return struct{}{}, nil
-		}) // if that is lost, the entries come again
 	}
 }
 

@@ -14,14 +14,17 @@ import (
 )
 
 // A Ledger is the model of a ledger, as internal/ledger is one beside another gate: it keeps what recorders bring, each coupon once, and
-// refuses what would break a promise; orders.go has the other half, which numbers what operators want. conform.Ledger holds it
-// to what the real ones do.
+// refuses what would break a promise; orders.go numbers what operators want, and ledger_rebuild.go has what a rebuild of the gate does
+// to it. conform.Ledger holds it to what the real ones do.
 type Ledger struct {
 	Clock func() time.Time
+	// Backlog is how many numbers a gate may give beyond the ledger's highest; 0: any.
+	Backlog int64
 
 	mu        sync.Mutex // guards what follows
 	campaigns map[firstcome.CampaignID]*account
 	letters   map[string]audit.Letter // dead letters, by what they are of
+	runs      map[string]bool         // of the gate's server: whether they are durable
 }
 
 // An account is what the ledger has of a campaign.
@@ -34,11 +37,12 @@ type account struct {
 	coupons            []audit.Coupon
 	facts              []audit.Run
 	line               flow.LineState
+	gateRow
 }
 
 // NewLedger returns a ledger without campaigns.
 func NewLedger(clock func() time.Time) *Ledger {
-	return &Ledger{Clock: clock, campaigns: map[firstcome.CampaignID]*account{}, letters: map[string]audit.Letter{}}
+	return &Ledger{Clock: clock, campaigns: map[firstcome.CampaignID]*account{}, letters: map[string]audit.Letter{}, runs: map[string]bool{}}
 }
 
 // of calls do with a campaign: a transaction that has locked its row.
@@ -69,10 +73,20 @@ func (l *Ledger) Record(_ context.Context, b flow.Batch) (drained flow.Drained, 
 			return drained, fmt.Errorf("%w: number %d is another coupon", flow.ErrRefused, c.Number)
 		case l.letters[letterOf(c)].Number > 0:
 			drained.Letters = append(drained.Letters, c)
-		case b.Epoch != 1, malformed(a, c), a.holder(c.User), slices.ContainsFunc(fresh, func(f firstcome.Coupon) bool { return f.User == c.User }):
-			return drained, fmt.Errorf("%w: number %d is of another epoch, no coupon, or its user holds one", flow.ErrRefused, c.Number)
+		case a.isLost(c.Number, b.Epoch): // its gate was cut off when it was rebuilt elsewhere
+			drained.Lost++
 		default:
 			fresh = append(fresh, c)
+		}
+	}
+	if len(fresh) > 0 {
+		if err := a.fence(b.Attempt); err != nil {
+			return drained, err
+		}
+	}
+	for n, c := range fresh {
+		if b.Epoch != a.epoch || malformed(a, c) || a.holder(c.User) || slices.ContainsFunc(fresh[:n], func(f firstcome.Coupon) bool { return f.User == c.User }) {
+			return drained, fmt.Errorf("%w: number %d is of another epoch, no coupon, or its user holds one", flow.ErrRefused, c.Number)
 		}
 	}
 	if a.inForce()+int64(len(fresh)) > a.Quantity {
@@ -84,7 +98,7 @@ func (l *Ledger) Record(_ context.Context, b flow.Batch) (drained flow.Drained, 
 		a.coupons = append(a.coupons, audit.Coupon{Coupon: c, Position: a.fact(firstcome.CouponIssued, c.Number), RecordedAt: l.Clock()})
 	}
 	a.reported(b.Line)
-	drained.Through = l.through(a)
+	drained.Through, drained.Grant = l.through(a), l.grant(a)
 	return drained, nil
 }
 
@@ -93,6 +107,11 @@ func (l *Ledger) Bury(_ context.Context, b flow.Batch, _ string) (drained flow.D
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.campaigns[b.Campaign]
+	if a != nil {
+		if err := a.fence(b.Attempt); err != nil {
+			return drained, err
+		}
+	}
 	for _, g := range b.Garbage {
 		l.bury(g.Source, audit.Letter{Open: true})
 	}
@@ -108,7 +127,7 @@ func (l *Ledger) Bury(_ context.Context, b flow.Batch, _ string) (drained flow.D
 		drained.Letters, drained.Twice = append(drained.Letters, c), drained.Twice || known != nil
 	}
 	a.reported(b.Line)
-	drained.Through = l.through(a)
+	drained.Through, drained.Grant = l.through(a), l.grant(a)
 	return drained, nil
 }
 
@@ -177,13 +196,13 @@ func (a *account) reported(r flow.LineReport) {
 	}
 }
 
-// through returns up to which number each is a coupon or a dead letter.
+// through returns up to which number each is a coupon, a dead letter or lost.
 func (l *Ledger) through(a *account) int64 {
 	dead := map[int64]bool{}
 	for _, letter := range l.letters {
 		dead[letter.Number] = true
 	}
-	for a.coupon(a.drained+1) != nil || dead[a.drained+1] {
+	for a.coupon(a.drained+1) != nil || dead[a.drained+1] || a.isLost(a.drained+1, 0) {
 		a.drained++
 	}
 	return a.drained
@@ -195,7 +214,7 @@ func (l *Ledger) Has(_ context.Context, id firstcome.CampaignID, coupons []first
 		has = make([]bool, len(coupons))
 		for n, c := range coupons {
 			known := a.coupon(c.Number)
-			has[n] = known != nil && known.User == c.User
+			has[n] = known != nil && known.User == c.User && known.IssuedAt.Equal(c.IssuedAt)
 		}
 		return nil
 	})

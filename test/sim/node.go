@@ -18,6 +18,7 @@ type node struct {
 	answerer *flow.Answerer
 	operator *operate.Operator
 	frozen   atomic.Bool // who asks it waits, and answers do not reach it
+	thaws    time.Time   // it goes on at the earliest
 
 	stop    context.CancelFunc
 	running sync.WaitGroup
@@ -42,18 +43,30 @@ func (t *town) boot(name string) *node {
 	n := &node{name: name, cut: make(chan struct{})}
 	at := &wire{t.world, n}
 	b := t.bug
-	gate := put(b.gate, at, gated(remote{t.server, at}))
-	book := paper{Ledger: t.ledger, wire: at}
-	over := &flow.Over{RemoteGate: lineless{gated: gate}, Book: book}
+	end := remote{gated: t.front, wire: at, rebuilt: t.gate}
+	book := paper{Ledger: t.ledger, wire: at, rebuilds: t.ledger}
+	if b.remade != nil {
+		end.rebuilt = b.remade(t.gate)
+	}
+	if b.refills != nil {
+		book.rebuilds = b.refills(t.ledger)
+	}
+	gate := put(b.gate, at, gated(end))
+	rebuilder := flow.NewRebuilder(book, end, nil)
+	over := &flow.Over{RemoteGate: lineless{gated: gate}, Book: book, Notice: rebuilder.Notice}
 	waiter := flow.NewWaiter(put(b.drains, at, flow.Drains(over)))
 	changer := flow.NewChanger(put(b.book, at, flow.ChangeBook(book)), put(b.applier, at, flow.Applier(over)), nil)
-	recorder := flow.NewRecorder(&Source{t.gate, at}, put(b.keeper, at, flow.Keeper(book)), flow.RecorderLimits{})
+	recorder := flow.NewRecorder(&Source{t.gate, at, b.heedless}, put(b.keeper, at, flow.Keeper(book)), flow.RecorderLimits{OnRecord: func(r flow.Recording) {
+		if errors.Is(r.Err, flow.ErrRebuilding) {
+			rebuilder.Notice(r.Campaign)
+		}
+	}})
 	n.issuer = flow.NewIssuer(put(b.claims, at, flow.Gate(over)), flow.Limits{})
 	n.answerer = &flow.Answerer{Issuer: n.issuer, Coupons: over, Waiter: waiter, Terms: t.ledger.Terms, Wait: answerWait}
-	n.operator = operate.NewRemote(book, n.issuer, n.answerer, changer, gate, nil)
+	n.operator = operate.NewRemote(book, n.issuer, n.answerer, changer, gate, rebuilder)
 	ctx, cancel := context.WithCancel(context.Background())
 	n.stop = cancel
-	for _, run := range []func(context.Context) error{waiter.Run, recorder.Run, changer.Run, n.issuer.Run} {
+	for _, run := range []func(context.Context) error{waiter.Run, recorder.Run, changer.Run, rebuilder.Run, n.issuer.Run} {
 		n.running.Go(func() { _ = run(ctx) })
 	}
 	return n

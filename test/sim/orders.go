@@ -24,9 +24,10 @@ func (l *Ledger) Create(_ context.Context, _ string, id firstcome.CampaignID, te
 	if l.campaigns[id] != nil {
 		return firstcome.ErrCampaignExists
 	}
-	a := &account{termsVersion: 1, line: flow.LineState{Line: firstcome.Line{Generation: 1}}}
+	a := &account{termsVersion: 1, line: flow.LineState{Line: firstcome.Line{Generation: 1}}, gateRow: gateRow{epoch: 1}}
 	a.ID, a.Terms, a.CreatedAt = id, terms, l.Clock()
 	l.number(a, firstcome.Change{Kind: firstcome.ChangeTerms, Terms: terms, Epoch: 1})
+	l.grant(a)
 	l.campaigns[id] = a
 	return nil
 }
@@ -46,7 +47,11 @@ func (l *Ledger) change(id firstcome.CampaignID, do func(*account) error) error 
 		if a.applied < a.Version {
 			return firstcome.ErrPending
 		}
-		return do(a)
+		err := do(a)
+		if err == nil {
+			l.grant(a) // stock that comes back makes room for more numbers
+		}
+		return err
 	})
 }
 
@@ -145,6 +150,7 @@ func (l *Ledger) Pending(_ context.Context, id firstcome.CampaignID) (all []firs
 			continue
 		}
 		for _, d := range a.changes[a.applied:] {
+			d.Ceiling = a.ceiling
 			all = append(all, d.Change)
 		}
 	}
@@ -161,17 +167,22 @@ func (l *Ledger) Applied(_ context.Context, change firstcome.Change, refused boo
 		case change.Version != a.applied+1 || change.Version > a.Version:
 			return fmt.Errorf("%w: the ledger has noted %d of %d", flow.ErrGap, a.applied, a.Version)
 		}
-		d := &a.changes[change.Version-1]
-		proposed := d.Kind == firstcome.ChangeTerms && d.Version > a.termsVersion
-		switch {
-		case refused && !proposed:
-			return errors.New("the gate refused a change that is no lower quantity")
-		case proposed && !refused:
-			a.Terms, a.termsVersion = d.Terms, d.Version
-		}
-		d.refused, a.applied = refused, change.Version
-		return nil
+		return a.conclude(refused)
 	})
+}
+
+// conclude notes that the gate has the next change, or refused it.
+func (a *account) conclude(refused bool) error {
+	d := &a.changes[a.applied]
+	proposed := d.Kind == firstcome.ChangeTerms && d.Version > a.termsVersion
+	switch {
+	case refused && !proposed:
+		return errors.New("the gate refused a change that is no lower quantity")
+	case proposed && !refused:
+		a.Terms, a.termsVersion = d.Terms, d.Version
+	}
+	d.refused, a.applied = refused, d.Version
+	return nil
 }
 
 // Refused is flow.ChangeBook's.

@@ -62,7 +62,8 @@ func (h *history) again(a, b *asked) {
 	if a.name != b.name || a.number == 0 {
 		return
 	}
-	voided := h.issueOf(a.number) != nil && h.issueOf(a.number).voided > 0 && h.issueOf(a.number).voided <= b.received
+	i := h.issueOf(a.number)
+	voided := i != nil && (i.voided > 0 && i.voided <= b.received || i.lost > 0 && i.lost <= b.received)
 	jumped := !b.outcome.HasCoupon() && h.since(b.sentAt) != b.sentAt
 	if !voided && !jumped && (b.outcome != firstcome.AlreadyIssued || b.number != a.number) {
 		h.breach("P6", "%s was told number %d, and asking again %s, number %d", a.name, a.number, b.outcome, b.number)
@@ -73,7 +74,7 @@ func (h *history) again(a, b *asked) {
 func (h *history) kept() {
 	a, c := h.town.ledger.campaigns[campaign], h.town.gate.campaigns[campaign]
 	for _, i := range h.issues {
-		if kept := a.coupon(i.Number); kept == nil || kept.User != i.User {
+		if kept := a.coupon(i.Number); i.lost == 0 && (kept == nil || kept.User != i.User) {
 			h.breach("P5", "number %d of %s is not in the ledger", i.Number, i.User)
 		}
 	}

@@ -15,9 +15,10 @@ import (
 // gate and ledger.
 type town struct {
 	*world
-	bug    *bug
-	gate   *Gate
-	server gated // the gate, as nodes ask it
+	bug   *bug
+	gate  *Gate
+	front gated // the gate, as nodes ask it
+	server
 	ledger *Ledger
 	names  []string         // of the nodes
 	nodes  map[string]*node // those that live
@@ -46,8 +47,11 @@ func build(drawn *rand.Rand, b *bug) *town {
 	}
 	t := &town{world: newWorld(drawn), bug: b, nodes: map[string]*node{}}
 	t.gate = NewGate(func() time.Time { return time.Now().Add(t.jumped) })
-	t.server = t.gate
+	t.front = t.gate
+	t.durable = t.IntN(2) == 0
+	t.gate.becomes(t.gate.memory, t.another())
 	t.ledger = NewLedger(time.Now)
+	t.ledger.Backlog = int64(t.IntN(4)) // 0: no limit
 	t.history = &history{town: t}
 	t.names = []string{"n1", "n2", "n3"}[:1+t.IntN(3)]
 	for n := range 3 + t.IntN(5) {
@@ -56,6 +60,7 @@ func build(drawn *rand.Rand, b *bug) *town {
 	for n := range t.IntN(3) {
 		t.people = append(t.people, &person{name: []string{"operator 1", "operator 2"}[n], left: 1 + t.IntN(9), ask: t.order})
 	}
+	t.people = append(t.people, &person{name: owner, left: 1, ask: t.rebuild})
 	terms := firstcome.Terms{Name: "sim", Quantity: int64(1 + t.IntN(4)), Answer: firstcome.Recorded, Benefit: []byte(`{}`)}
 	if t.IntN(3) == 0 {
 		terms.Answer = firstcome.Decided
@@ -67,11 +72,14 @@ func build(drawn *rand.Rand, b *bug) *town {
 		terms.ClosesAt = time.Now().Add(800 * time.Millisecond)
 	}
 	must(t.ledger.Create(context.Background(), "", campaign, terms))
-	for _, change := range t.ledger.campaigns[campaign].changes {
-		_, err := t.gate.Apply(context.Background(), change.Change)
+	made, err := t.ledger.Pending(context.Background(), campaign)
+	must(err)
+	for _, change := range made {
+		_, err := t.gate.Apply(context.Background(), change)
 		must(err)
-		must(t.ledger.Applied(context.Background(), change.Change, false))
+		must(t.ledger.Applied(context.Background(), change, false))
 	}
+	t.copy = t.gate.copied()
 	t.watch()
 	if b.models != nil {
 		b.models(t)
@@ -113,6 +121,9 @@ func (t *town) live() {
 		}
 		t.step()
 	}
+	for _, p := range t.people {
+		t.giveUp(p.busy)
+	}
 	for _, name := range t.names {
 		if n := t.nodes[name]; n != nil {
 			n.kill()
@@ -126,13 +137,16 @@ func (t *town) step() {
 	time.Sleep(time.Duration(1+t.IntN(99)) * time.Microsecond) // so that no two things wait until the same instant
 	synctest.Wait()
 	t.fail()
+	if t.percent(5) {
+		t.copy = t.gate.copied()
+	}
 	if t.percent(t.patient) {
-		t.pass()
+		t.pass(t.stuck())
 		return
 	}
 	e := t.next(t.offers())
 	if e == nil {
-		t.pass()
+		t.pass(t.stuck())
 		return
 	}
 	t.say(e.name)
@@ -147,7 +161,7 @@ func (t *town) offers() (all []*event) {
 		switch n := t.nodes[name]; {
 		case n == nil:
 			offer(name+" starts again", func() { t.nodes[name] = t.boot(name) })
-		case n.frozen.Load():
+		case n.frozen.Load() && (t.calm || !time.Now().Before(n.thaws)):
 			offer(name+" goes on", func() { n.frozen.Store(false) })
 		}
 	}
@@ -156,6 +170,7 @@ func (t *town) offers() (all []*event) {
 		switch {
 		case p.busy != nil && t.percent(2):
 			offer(p.name+" waits no longer", func() { t.giveUp(p.busy) })
+		case p.name == owner && !t.needed():
 		case p.busy == nil && p.left > 0 && len(at) > 0:
 			offer(p.name+" asks", func() {
 				p.left--
@@ -193,11 +208,29 @@ func (t *town) fail() {
 		}
 	case len(at) > 0 && t.percent(t.freeze):
 		n := at[t.IntN(len(at))]
-		t.say(n.name, "stands still")
-		n.frozen.Store(true)
+		t.freezes(n)
+	case t.outages < 3 && t.percent(t.lose):
+		t.outage()
 	case t.percent(t.clock):
 		t.jump(time.Duration(t.IntN(4000)-2000) * time.Millisecond)
 	}
+}
+
+// freezes has a node stand still: for a moment, or for so long that its rebuild is taken for dead.
+func (t *town) freezes(n *node) {
+	t.say(n.name, "stands still")
+	n.frozen.Store(true)
+	if n.thaws = time.Now(); t.IntN(3) == 0 {
+		n.thaws = n.thaws.Add(attemptTime + time.Second)
+	}
+}
+
+// stuck tells whether a node stands still for long.
+func (t *town) stuck() bool {
+	return slices.ContainsFunc(t.names, func(name string) bool {
+		n := t.nodes[name]
+		return n != nil && n.frozen.Load() && time.Now().Before(n.thaws)
+	})
 }
 
 // jump sets the gate's clock.
@@ -270,6 +303,21 @@ func (t *town) change(p *person, n *node, what string, do func(context.Context) 
 // rests tells whether nobody waits and nothing is on its way.
 func (t *town) rests() bool {
 	a := t.ledger.campaigns[campaign]
-	return len(t.awake()) == len(t.names) && len(t.gate.journal) == 0 && a.applied == a.Version &&
-		!slices.ContainsFunc(t.people, func(p *person) bool { return p.left > 0 || p.busy != nil })
+	return len(t.awake()) == len(t.names) && len(t.gate.journal) == 0 && a.applied == a.Version && a.rebuildingAt.IsZero() && t.gate.stands(campaign) == nil &&
+		!slices.ContainsFunc(t.people, func(p *person) bool { return p.left > 0 && p.name != owner || p.busy != nil })
+}
+
+// owner is whoever orders a rebuild where the gate's server has lost its name, so that no node does by itself.
+const owner = "the owner"
+
+// needed tells whether the owner has to order a rebuild. Now and then they order one for nothing.
+func (t *town) needed() bool { return !t.gate.named || t.lose > 0 && t.percent(1) }
+
+// rebuild has the owner order a rebuild.
+func (t *town) rebuild(p *person, n *node) {
+	p.left++ // as often as it takes
+	t.change(p, n, "a rebuild", func(ctx context.Context) (ledger.Status, error) {
+		_, err := n.operator.Rebuild(ctx, p.name, campaign, t.IntN(2) == 0)
+		return ledger.Status{}, err
+	})
 }

@@ -103,8 +103,20 @@ func spell(value any, err error) string {
 		return show("drained through", v.Through)
 	case reading:
 		return show(len(v.Coupons), "coupons")
-	case firstcome.Coupon, ledger.Status, holders, struct{}:
+	case firstcome.Coupon, ledger.Status, holders, refills, flow.Standard, flow.Stopped, struct{}:
 		return "done"
+	case []firstcome.Coupon:
+		return show(numbers(v))
+	case []flow.Batch:
+		return show(len(v), "batches")
+	case flow.Rebuild:
+		return show("attempt", v.Attempt, "in epoch", v.Epoch)
+	case flow.Frozen:
+		return show("frozen at version", v.Version)
+	case flow.Refill:
+		return show("epoch", v.Epoch, "behind number", v.LastNumber, "up to", v.Ceiling, "and", v.Lost, "lost")
+	case flow.Rebuilt:
+		return show("epoch", v.Epoch)
 	case []firstcome.Change:
 		return show(len(v), "changes")
 	}
@@ -116,6 +128,17 @@ func spellDecision(d firstcome.Decision) string {
 		return fmt.Sprintf("%s:%d", d.Outcome, d.Coupon.Number)
 	}
 	return d.Outcome.String()
+}
+
+// rebuilds is a ledger as a Rebuilder needs it, but for what its recorder asks.
+type rebuilds interface {
+	flow.VerifyBook
+	Active(ctx context.Context) ([]flow.Revision, error)
+	BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (flow.Rebuild, error)
+	GoesOn(ctx context.Context, r flow.Rebuild) error
+	GiveUpRebuild(ctx context.Context, r flow.Rebuild) error
+	LastRebuild(ctx context.Context, id firstcome.CampaignID) (flow.Rebuilt, error)
+	FinishRebuild(ctx context.Context, r flow.Rebuild, loaded flow.Loaded, frozen flow.Frozen) (flow.Refill, error)
 }
 
 // gated is what nodes ask of a gate that keeps no waiting lines.
@@ -131,6 +154,7 @@ type gated interface {
 type remote struct {
 	gated
 	*wire
+	rebuilt flow.RebuiltGate
 }
 
 // Claim is flow.Gate's.
@@ -205,6 +229,7 @@ func (r remote) WatchDrained(ctx context.Context, ready func(), each func(firstc
 type paper struct {
 	*Ledger
 	*wire
+	rebuilds         rebuilds
 	operate.Letters  // nobody asks for them
 	flow.RetiredBook // nor for campaigns that are over, but for what follows
 }
@@ -228,6 +253,9 @@ func (p paper) Has(ctx context.Context, id firstcome.CampaignID, coupons []first
 func (paper) StateRetired(context.Context, firstcome.CampaignID) (flow.GateState, error) {
 	return flow.GateState{}, flow.ErrLost
 }
+
+// LoseLine is flow.RetiredBook's: nobody is in line.
+func (paper) LoseLine(context.Context, firstcome.CampaignID) error { return nil }
 
 // CouponOf and Holders are flow.RetiredBook's.
 func (p paper) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {

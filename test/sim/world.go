@@ -26,6 +26,7 @@ type weather struct {
 	crash   int // a node crashes
 	freeze  int // a node stands still for a while
 	clock   int // the gate's clock jumps
+	lose    int // the gate's server restarts, or loses something
 	patient int // time passes, though something else could happen
 	calm    bool
 }
@@ -41,7 +42,7 @@ func newWorld(r *rand.Rand) *world {
 	some := func(most int) int { return r.IntN(2) * r.IntN(most+1) } // every other world has none of it
 	return &world{
 		Rand: r, start: time.Now(),
-		weather: weather{lost: some(20), crash: some(3), freeze: some(3), clock: some(3), patient: 1 + r.IntN(30)},
+		weather: weather{lost: some(20), crash: some(3), freeze: some(3), clock: some(3), lose: some(2), patient: 1 + r.IntN(30)},
 	}
 }
 
@@ -91,13 +92,15 @@ func (w *world) next(offers []*event) *event {
 	return chosen
 }
 
-// pass lets time pass: nothing, a while, or so long that what waits for it gives up.
-func (w *world) pass() {
+// pass lets time pass: nothing, a while, or so long that what waits for it gives up; if some node is stuck, also as long as that.
+func (w *world) pass(stuck bool) {
 	long := time.Duration(1+w.IntN(40_000)) * time.Microsecond
-	switch w.IntN(20) {
-	case 0:
+	switch n := w.IntN(20); {
+	case n < 3 && stuck:
+		long *= 300
+	case n == 0:
 		long *= 50
-	case 1, 2, 3, 4:
+	case n < 5:
 		long *= 6
 	}
 	w.say("time passes:", long)

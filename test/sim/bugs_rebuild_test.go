@@ -1,0 +1,170 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// unheeding is the model of a gate that does something before each claim.
+type unheeding struct {
+	gated
+	before func(ctx context.Context)
+}
+
+// Claim is flow.Gate's.
+func (u unheeding) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	u.before(ctx)
+	return u.gated.Claim(ctx, id, users)
+}
+
+// before has a gate do something before each claim of the campaign, if it has it.
+func before(do func(g *Gate, c *course)) func(*town) {
+	return func(t *town) {
+		t.front = unheeding{t.front, func(context.Context) {
+			if c := t.gate.campaigns[campaign]; c != nil && c.Version > 0 {
+				do(t.gate, c)
+			}
+		}}
+	}
+}
+
+// steps are a gate of which a bug changes steps of a rebuild; nil: as they are.
+type steps struct {
+	*Gate
+	freeze func(c *course)
+	empty  bool // the journal is emptied to nobody
+	toward func(c *course, r flow.Rebuild)
+}
+
+// Freeze is flow.RebuiltGate's.
+func (s steps) Freeze(ctx context.Context, r flow.Rebuild) (flow.Frozen, error) {
+	f, err := s.Gate.Freeze(ctx, r)
+	if s.freeze != nil && err == nil {
+		s.freeze(s.campaigns[r.Campaign])
+	}
+	return f, err
+}
+
+// Empty is flow.RebuiltGate's.
+func (s steps) Empty(ctx context.Context, r flow.Rebuild, to flow.Sink) error {
+	if s.empty {
+		return nil
+	}
+	return s.Gate.Empty(ctx, r, to)
+}
+
+// Switch is flow.RebuiltGate's.
+func (s steps) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, loaded flow.Loaded, fill flow.Refill) error {
+	if c := s.campaigns[r.Campaign]; s.toward != nil && c != nil {
+		s.toward(c, r)
+	}
+	return s.Gate.Switch(ctx, r, f, loaded, fill)
+}
+
+// books are a ledger of which a bug changes what a rebuild asks; nil: as they are.
+type books struct {
+	*Ledger
+	durable bool // every run is
+	refill  func(a *account, each func(firstcome.Coupon) error) error
+	finish  func(a *account, r *flow.Rebuild, loaded *flow.Loaded) (after func())
+}
+
+// DurableRun is flow.VerifyBook's.
+func (b books) DurableRun(ctx context.Context, run string) (durable, seen bool, err error) {
+	durable, seen, err = b.Ledger.DurableRun(ctx, run)
+	return durable || b.durable, seen, err
+}
+
+// Refills is flow.VerifyBook's.
+func (b books) Refills(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (flow.Mark, error) {
+	mark, err := b.Ledger.Refills(ctx, id, each)
+	if b.refill != nil && err == nil {
+		err = b.refill(b.campaigns[id], each)
+	}
+	return mark, err
+}
+
+// FinishRebuild is flow.RebuildBook's.
+func (b books) FinishRebuild(ctx context.Context, r flow.Rebuild, loaded flow.Loaded, frozen flow.Frozen) (flow.Refill, error) {
+	after := func() {}
+	if b.finish != nil {
+		after = b.finish(b.campaigns[r.Campaign], &r, &loaded)
+	}
+	fill, err := b.Ledger.FinishRebuild(ctx, r, loaded, frozen)
+	if err == nil {
+		after()
+	}
+	return fill, err
+}
+
+func finishes(do func(l *Ledger, a *account, r *flow.Rebuild, loaded *flow.Loaded) (after func())) func(*Ledger) rebuilds {
+	return func(l *Ledger) rebuilds {
+		return books{Ledger: l, finish: func(a *account, r *flow.Rebuild, loaded *flow.Loaded) func() { return do(l, a, r, loaded) }}
+	}
+}
+
+// recordsAs has recorders bring each batch as another one.
+func recordsAs(change func(a *account, b *flow.Batch)) func(*town) {
+	return func(t *town) {
+		t.bug.keeper = func(_ *wire, k flow.Keeper) flow.Keeper {
+			return keeping{k, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+				change(t.ledger.campaigns[campaign], &b)
+				return k.Record(ctx, b)
+			}}
+		}
+	}
+}
+
+// rebuildBugs are mistakes of what becomes of a gate whose server restarted, or lost something.
+var rebuildBugs = []bug{
+	{name: "a gate does not ask whether its server is the one that decided last", models: before(func(g *Gate, c *course) { c.run = g.run.ID })},
+	{name: "every restart is taken for harmless", refills: func(l *Ledger) rebuilds { return books{Ledger: l, durable: true} }},
+	{name: "a frozen gate decides", models: before(func(_ *Gate, c *course) { c.frozen = 0 }), remade: func(g *Gate) flow.RebuiltGate {
+		return steps{Gate: g, toward: func(c *course, r flow.Rebuild) { c.frozen = r.Attempt }}
+	}},
+	{name: "an owner switches though another attempt has begun", remade: func(g *Gate) flow.RebuiltGate {
+		return steps{Gate: g, toward: func(c *course, r flow.Rebuild) { c.frozen = r.Attempt }}
+	}},
+	{name: "an owner ends the epoch though another attempt has begun", refills: finishes(func(_ *Ledger, a *account, r *flow.Rebuild, _ *flow.Loaded) func() {
+		r.Attempt = a.attempt
+		if a.rebuildingAt.IsZero() {
+			a.rebuildingAt = time.Now()
+		}
+		return func() {}
+	})},
+	{name: "an owner does not empty the journal", remade: func(g *Gate) flow.RebuiltGate { return steps{Gate: g, empty: true} }},
+	{name: "the ledger may have changed since it was loaded", refills: finishes(func(l *Ledger, a *account, _ *flow.Rebuild, loaded *flow.Loaded) func() {
+		loaded.Mark = l.mark(a)
+		return func() {}
+	})},
+	{name: "numbers go on behind the ledger's last", refills: finishes(func(_ *Ledger, a *account, _ *flow.Rebuild, _ *flow.Loaded) func() {
+		a.ceiling = 0
+		return func() {}
+	})},
+	{name: "nobody notes which numbers are lost", refills: finishes(func(_ *Ledger, a *account, _ *flow.Rebuild, _ *flow.Loaded) func() {
+		return func() { a.lost = nil }
+	})},
+	{name: "a change that waits is not done by a rebuild", refills: finishes(func(_ *Ledger, a *account, _ *flow.Rebuild, _ *flow.Loaded) func() {
+		a.applied = a.Version
+		return func() {}
+	})},
+	{name: "who has a void coupon is a holder of a rebuilt gate", refills: func(l *Ledger) rebuilds {
+		return books{Ledger: l, refill: func(a *account, each func(firstcome.Coupon) error) error {
+			for _, c := range a.coupons {
+				if !c.VoidedAt.IsZero() && !a.holder(c.User) {
+					c.VoidedAt = time.Time{}
+					if err := each(c.Coupon); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		}}
+	}},
+	{name: "whoever records says that coupons are of the latest epoch", models: recordsAs(func(a *account, b *flow.Batch) { b.Epoch = a.epoch })},
+	{name: "entries are settled whatever epoch they are of", heedless: true},
+	{name: "a gate does not heed its ceiling", models: before(func(_ *Gate, c *course) { c.ceiling = 0 })},
+}

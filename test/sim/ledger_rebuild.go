@@ -1,0 +1,237 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// A gateRow is what the ledger has of a campaign's gate.
+type gateRow struct {
+	epoch        int64
+	ceiling      int64 // the highest number that the gate may give
+	attempt      int64 // at a rebuild
+	rebuildingAt time.Time
+	lost         []span
+}
+
+// A span is numbers that were lost when an epoch began.
+type span struct{ first, last, epoch int64 }
+
+// attemptTime is how long a rebuild may give no sign of life before another begins.
+const attemptTime = 10 * time.Second
+
+// grant raises the ceiling: as many numbers beyond the highest as may be in force besides.
+func (l *Ledger) grant(a *account) flow.Grant {
+	more := a.Quantity - a.inForce()
+	if l.Backlog > 0 {
+		more = min(more, l.Backlog)
+	}
+	a.ceiling = max(a.ceiling, a.highest()+more)
+	return flow.Grant{Epoch: a.epoch, Ceiling: a.ceiling}
+}
+
+// highest returns the highest number that the ledger knows of.
+func (a *account) highest() int64 {
+	highest := a.drained
+	for _, c := range a.coupons {
+		highest = max(highest, c.Number)
+	}
+	return highest
+}
+
+// isLost tells whether a number was lost when a later epoch than this one began.
+func (a *account) isLost(number, epoch int64) bool {
+	return slices.ContainsFunc(a.lost, func(s span) bool { return s.first <= number && number <= s.last && s.epoch > epoch })
+}
+
+// fence refuses what anybody but the owner of a rebuild would add meanwhile.
+func (a *account) fence(attempt int64) error {
+	if a.rebuildingAt.IsZero() || a.attempt == attempt {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", firstcome.ErrBusy, flow.ErrRebuilding)
+}
+
+// SeeRun is flow.VerifyBook's.
+func (l *Ledger) SeeRun(_ context.Context, run flow.Run) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	durable, seen := l.runs[run.ID]
+	l.runs[run.ID] = run.Durable && (durable || !seen)
+	return nil
+}
+
+// DurableRun is flow.VerifyBook's.
+func (l *Ledger) DurableRun(_ context.Context, run string) (durable, seen bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	durable, seen = l.runs[run]
+	return durable, seen, nil
+}
+
+// Standard is flow.VerifyBook's.
+func (l *Ledger) Standard(ctx context.Context, id firstcome.CampaignID, version int64) (s flow.Standard, err error) {
+	err = l.of(id, func(a *account) error {
+		s = flow.Standard{Campaign: a.Campaign, Applied: a.applied, Epoch: a.epoch, LastNumber: a.highest(), DrainedThrough: a.drained}
+		return nil
+	})
+	if err == nil {
+		s.Terms, err = l.Terms(ctx, id, version)
+	}
+	return s, err
+}
+
+// Numbered is flow.VerifyBook's.
+func (l *Ledger) Numbered(_ context.Context, id string, above int64, each func(int64)) error {
+	return l.of(firstcome.CampaignID(id), func(a *account) error {
+		for n := above + 1; n <= a.highest(); n++ {
+			if a.coupon(n) != nil || l.dead(n) {
+				each(n)
+			}
+		}
+		return nil
+	})
+}
+
+// dead tells whether a number is a dead letter. mu is held.
+func (l *Ledger) dead(number int64) bool {
+	for _, letter := range l.letters {
+		if letter.Number == number {
+			return true
+		}
+	}
+	return false
+}
+
+// mark returns which state of the ledger it is. mu is held.
+func (l *Ledger) mark(a *account) flow.Mark {
+	return flow.Mark{Version: a.Version, Position: int64(len(a.facts)), Letters: int64(len(l.letters)), Generation: a.line.Line.Generation}
+}
+
+// Refills is flow.VerifyBook's.
+func (l *Ledger) Refills(_ context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (mark flow.Mark, err error) {
+	err = l.of(id, func(a *account) error {
+		mark = l.mark(a)
+		for _, c := range a.coupons {
+			if !c.VoidedAt.IsZero() {
+				continue
+			}
+			if err := each(c.Coupon); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return mark, err
+}
+
+// Active is flow.RebuildBook's.
+func (l *Ledger) Active(context.Context) (all []flow.Revision, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, a := range l.campaigns {
+		all = append(all, flow.Revision{
+			Campaign: id, Version: a.Version, Epoch: a.epoch, Drained: a.drained, Rebuilding: !a.rebuildingAt.IsZero(),
+			Unmade: a.applied == 0 && a.highest() == 0,
+		})
+	}
+	slices.SortFunc(all, func(x, y flow.Revision) int { return cmp.Compare(x.Campaign, y.Campaign) })
+	return all, nil
+}
+
+// BeginRebuild is flow.RebuildBook's.
+func (l *Ledger) BeginRebuild(_ context.Context, actor string, id firstcome.CampaignID, epoch int64) (r flow.Rebuild, err error) {
+	err = l.of(id, func(a *account) error {
+		if epoch != 0 && epoch != a.epoch || !a.rebuildingAt.IsZero() && l.Clock().Before(a.rebuildingAt.Add(attemptTime)) {
+			return flow.ErrOutdone
+		}
+		a.attempt, a.rebuildingAt = a.attempt+1, l.Clock()
+		r = flow.Rebuild{Campaign: id, Attempt: a.attempt, Epoch: a.epoch, Actor: actor, InForce: a.inForce()}
+		return nil
+	})
+	return r, err
+}
+
+// GoesOn is flow.RebuildBook's.
+func (l *Ledger) GoesOn(_ context.Context, r flow.Rebuild) error {
+	return l.of(r.Campaign, func(a *account) error {
+		if a.attempt != r.Attempt || a.rebuildingAt.IsZero() {
+			return flow.ErrOutdone
+		}
+		a.rebuildingAt = l.Clock()
+		return nil
+	})
+}
+
+// GiveUpRebuild is flow.RebuildBook's.
+func (l *Ledger) GiveUpRebuild(_ context.Context, r flow.Rebuild) error {
+	return l.of(r.Campaign, func(a *account) error {
+		if a.attempt == r.Attempt {
+			a.rebuildingAt = time.Time{}
+		}
+		return nil
+	})
+}
+
+// LastRebuild is flow.RebuildBook's.
+func (l *Ledger) LastRebuild(_ context.Context, id firstcome.CampaignID) (r flow.Rebuilt, err error) {
+	err = l.of(id, func(a *account) error {
+		r = flow.Rebuilt{Campaign: id, Epoch: a.epoch}
+		return nil
+	})
+	return r, err
+}
+
+// FinishRebuild is flow.RebuildBook's.
+func (l *Ledger) FinishRebuild(_ context.Context, r flow.Rebuild, loaded flow.Loaded, frozen flow.Frozen) (fill flow.Refill, err error) {
+	err = l.of(r.Campaign, func(a *account) error {
+		switch {
+		case a.attempt != r.Attempt, a.rebuildingAt.IsZero():
+			return flow.ErrOutdone
+		case l.mark(a) != loaded.Mark:
+			return flow.ErrMoved
+		}
+		if a.applied < a.Version { // as the gate would have done it
+			d := a.changes[a.applied]
+			lower := d.Kind == firstcome.ChangeTerms && d.Version > a.termsVersion && d.Terms.Quantity < a.inForce()+int64(len(l.letters))
+			if err := a.conclude(lower); err != nil {
+				return err
+			}
+		}
+		fill = l.nextEpoch(a, frozen)
+		return nil
+	})
+	return fill, err
+}
+
+// nextEpoch ends an epoch: every number that may have been given, and that nobody has, is lost.
+func (l *Ledger) nextEpoch(a *account, frozen flow.Frozen) flow.Refill {
+	ended := max(a.ceiling, a.highest())
+	a.epoch++
+	lost := int64(0)
+	for n := a.drained + 1; n <= ended; n++ {
+		if a.coupon(n) == nil && !l.dead(n) {
+			a.lost = append(a.lost, span{n, n, a.epoch})
+			lost++
+		}
+	}
+	a.drained, a.ceiling, a.rebuildingAt = ended, ended, time.Time{}
+	a.decidedAt = later(a.decidedAt, frozen.DecidedAt)
+	a.applied = l.number(a, firstcome.Change{Kind: firstcome.ChangeRebuild})
+	begins := a.Campaign
+	for _, c := range a.coupons {
+		if begins.OpenedAt.IsZero() || c.IssuedAt.Before(begins.OpenedAt) {
+			begins.OpenedAt = c.IssuedAt
+		}
+	}
+	return flow.Refill{
+		Campaign: begins, TermsVersion: a.termsVersion, Epoch: a.epoch, LastNumber: ended, Ceiling: l.grant(a).Ceiling,
+		Issued: int64(len(a.coupons)), DecidedAt: a.decidedAt, Lost: lost,
+	}
+}

@@ -1,0 +1,231 @@
+package sim
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// copied returns a copy of a memory, as a replica or a file has one.
+func (m *memory) copied() memory {
+	other := *m
+	other.journal, other.loaded, other.campaigns = slices.Clone(m.journal), maps.Clone(m.loaded), map[firstcome.CampaignID]*course{}
+	for id, c := range m.campaigns {
+		one := *c
+		one.holders, one.refused = maps.Clone(c.holders), maps.Clone(c.refused)
+		other.campaigns[id] = &one
+	}
+	return other
+}
+
+// becomes has another server take the place of the gate's, or the same one after a restart: with a memory, and as a run of its own.
+func (g *Gate) becomes(m memory, run flow.Run) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.memory, g.run = m, run
+}
+
+// loses has the gate lose a campaign's keys.
+func (g *Gate) loses(id firstcome.CampaignID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.campaigns, id)
+	g.journal = slices.DeleteFunc(g.journal, func(e entry) bool { return e.Campaign == id })
+}
+
+// stands is Standing.
+func (g *Gate) stands(id firstcome.CampaignID) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := g.campaigns[id]
+	if c != nil && c.Version > 0 && g.verified(c) != nil {
+		return errUnverified
+	}
+	_, err := g.whole(id)
+	return err
+}
+
+// Standing is flow.RebuiltGate's.
+func (g *Gate) Standing(_ context.Context, r flow.Revision) error { return g.stands(r.Campaign) }
+
+// Runs is flow.RebuiltGate's.
+func (g *Gate) Runs(context.Context) ([]flow.Run, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return []flow.Run{g.run}, nil
+}
+
+// Named is flow.RebuiltGate's.
+func (g *Gate) Named(context.Context) (bool, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.named, nil
+}
+
+// Rename is flow.RebuiltGate's.
+func (g *Gate) Rename(context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.named = true
+	return nil
+}
+
+// Stopped is flow.VerifiedGate's.
+func (g *Gate) Stopped(_ context.Context, r flow.Revision) (s flow.Stopped, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := g.campaigns[r.Campaign]
+	if c == nil || c.Version == 0 {
+		return s, flow.ErrLost
+	}
+	return flow.Stopped{
+		Was: c.run, Is: g.run.ID, Frozen: c.frozen > 0, Epoch: c.epoch, Version: c.Version, LastNumber: c.last, DrainedThrough: c.drained,
+		InForce: c.inForce(), Holders: c.inForce(), Quantity: c.Quantity, OpensAt: c.OpensAt, ClosesAt: c.ClosesAt, Paused: c.Paused, Closed: c.Closed,
+	}, nil
+}
+
+// Holds is flow.VerifiedGate's.
+func (g *Gate) Holds(_ context.Context, r flow.Revision, coupons []firstcome.Coupon) (held int, err error) {
+	err = g.of(r.Campaign, func(c *course) {
+		for _, one := range coupons {
+			if c.holders[one.User].Number == one.Number {
+				held++
+			}
+		}
+	})
+	return held, err
+}
+
+// Unrecorded is flow.VerifiedGate's.
+func (g *Gate) Unrecorded(_ context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
+	for _, e := range g.entriesOf(id) {
+		for _, c := range e.Coupons {
+			if err := each(c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (g *Gate) entriesOf(id firstcome.CampaignID) (all []entry) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, e := range g.journal {
+		if e.Campaign == id {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// Verified is flow.VerifiedGate's.
+func (g *Gate) Verified(_ context.Context, r flow.Revision, s flow.Stopped) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := g.campaigns[r.Campaign]
+	if c == nil || c.frozen > 0 || c.run != s.Was || g.run.ID != s.Is || c.epoch != s.Epoch || c.Version != s.Version || c.last != s.LastNumber {
+		return flow.ErrMoved
+	}
+	c.run = s.Is
+	return nil
+}
+
+// Room is flow.RebuiltGate's: there is room.
+func (g *Gate) Room(context.Context, flow.Rebuild) error { return nil }
+
+// Freeze is flow.RebuiltGate's.
+func (g *Gate) Freeze(_ context.Context, r flow.Rebuild) (f flow.Frozen, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := g.campaigns[r.Campaign]
+	if c == nil {
+		c = &course{log: g.logs[r.Campaign]} // of which nothing is left but that it is frozen
+		g.campaigns[r.Campaign] = c
+	}
+	if r.Attempt < max(c.frozen, c.attempt) {
+		return f, flow.ErrOutdone
+	}
+	c.frozen = r.Attempt
+	g.forget(r)
+	return flow.Frozen{RunID: g.run.ID, Version: c.Version, DecidedAt: c.seen, Instants: c.Instants}, nil
+}
+
+// forget removes what this attempt and those before it loaded. mu is held.
+func (g *Gate) forget(r flow.Rebuild) {
+	maps.DeleteFunc(g.loaded, func(attempt int64, _ map[firstcome.UserID]firstcome.Coupon) bool { return attempt <= r.Attempt })
+}
+
+// Empty is flow.RebuiltGate's.
+func (g *Gate) Empty(ctx context.Context, r flow.Rebuild, to flow.Sink) error {
+	for _, e := range g.entriesOf(r.Campaign) {
+		e.Batch.Attempt = r.Attempt
+		if _, err := to(ctx, e.Batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Loading is flow.RebuiltGate's.
+func (g *Gate) Loading(_ context.Context, r flow.Rebuild) (put func(firstcome.Coupon) error, end func() error, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.forget(r)
+	put = func(c firstcome.Coupon) error {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if c.VoidedAt.IsZero() {
+			if g.loaded[r.Attempt] == nil {
+				g.loaded[r.Attempt] = map[firstcome.UserID]firstcome.Coupon{}
+			}
+			g.loaded[r.Attempt][c.User] = c
+		}
+		return nil
+	}
+	return put, func() error { return nil }, nil
+}
+
+// Carry is flow.RebuiltGate's: nobody is in line.
+func (g *Gate) Carry(context.Context, flow.Rebuild, int64) (flow.Carried, error) {
+	return flow.Carried{}, nil
+}
+
+// Switch is flow.RebuiltGate's.
+func (g *Gate) Switch(_ context.Context, r flow.Rebuild, f flow.Frozen, loaded flow.Loaded, fill flow.Refill) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := g.campaigns[r.Campaign]
+	holders := g.loaded[r.Attempt]
+	switch n := int64(len(holders)); {
+	case c == nil:
+		return flow.ErrLost
+	case c.frozen != r.Attempt:
+		return flow.ErrOutdone
+	case f.RunID != g.run.ID, n < loaded.Least, n > loaded.Most:
+		return flow.ErrMoved
+	}
+	clock := g.Clock().UTC()
+	made := &course{
+		Campaign: fill.Campaign, run: g.run.ID, attempt: r.Attempt, termsVersion: fill.TermsVersion, epoch: fill.Epoch, ceiling: fill.Ceiling,
+		last: fill.LastNumber, drained: fill.LastNumber, holders: maps.Clone(holders), refused: map[int64]bool{}, seen: later(fill.DecidedAt, clock), log: c.log,
+	}
+	if made.holders == nil {
+		made.holders = map[firstcome.UserID]firstcome.Coupon{}
+	}
+	made.SoldOutAt = made.Full(made.inForce(), made.seen)
+	g.campaigns[r.Campaign] = made
+	g.forget(r)
+	was := happening{rebuilt: made.epoch}
+	g.journal = slices.DeleteFunc(g.journal, func(e entry) bool {
+		if e.Campaign == r.Campaign {
+			was.left = append(was.left, e.Coupons...)
+		}
+		return e.Campaign == r.Campaign
+	})
+	made.did(was)
+	return nil
+}

@@ -1,0 +1,207 @@
+package sim
+
+import (
+	"context"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// order is ask of a question whose only answer is that it is done.
+func order(ctx context.Context, w *wire, whom, what string, do func() error) error {
+	_, err := ask(ctx, w, whom, what, func() (struct{}, error) { return struct{}{}, do() })
+	return err
+}
+
+// Standing is flow.RebuiltGate's.
+func (r remote) Standing(ctx context.Context, rev flow.Revision) error {
+	return order(ctx, r.wire, "the gate", "whether it stands", func() error { return r.rebuilt.Standing(ctx, rev) })
+}
+
+// Runs is flow.RebuiltGate's.
+func (r remote) Runs(ctx context.Context) ([]flow.Run, error) {
+	return ask(ctx, r.wire, "the gate", "which run it is", func() ([]flow.Run, error) { return r.rebuilt.Runs(ctx) })
+}
+
+// Named is flow.RebuiltGate's.
+func (r remote) Named(ctx context.Context) (bool, error) {
+	return ask(ctx, r.wire, "the gate", "whether it has its name", func() (bool, error) { return r.rebuilt.Named(ctx) })
+}
+
+// Rename is flow.RebuiltGate's.
+func (r remote) Rename(ctx context.Context) error {
+	return order(ctx, r.wire, "the gate", "to have its name", func() error { return r.rebuilt.Rename(ctx) })
+}
+
+// Stopped is flow.VerifiedGate's.
+func (r remote) Stopped(ctx context.Context, rev flow.Revision) (flow.Stopped, error) {
+	return ask(ctx, r.wire, "the gate", "what it has", func() (flow.Stopped, error) { return r.rebuilt.Stopped(ctx, rev) })
+}
+
+// Holds is flow.VerifiedGate's.
+func (r remote) Holds(ctx context.Context, rev flow.Revision, coupons []firstcome.Coupon) (int, error) {
+	return ask(ctx, r.wire, "the gate", show("whether it holds", numbers(coupons)), func() (int, error) { return r.rebuilt.Holds(ctx, rev, coupons) })
+}
+
+// Unrecorded is flow.VerifiedGate's.
+func (r remote) Unrecorded(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
+	all, err := ask(ctx, r.wire, "the journal", "what is unrecorded", func() (all []firstcome.Coupon, err error) {
+		err = r.rebuilt.Unrecorded(ctx, id, func(c firstcome.Coupon) error {
+			all = append(all, c)
+			return nil
+		})
+		return all, err
+	})
+	for n := 0; err == nil && n < len(all); n++ {
+		err = each(all[n])
+	}
+	return err
+}
+
+// Verified is flow.VerifiedGate's.
+func (r remote) Verified(ctx context.Context, rev flow.Revision, s flow.Stopped) error {
+	return order(ctx, r.wire, "the gate", show("to go on as", s.Is), func() error { return r.rebuilt.Verified(ctx, rev, s) })
+}
+
+// Room is flow.RebuiltGate's.
+func (r remote) Room(ctx context.Context, b flow.Rebuild) error { return r.rebuilt.Room(ctx, b) }
+
+// Freeze is flow.RebuiltGate's.
+func (r remote) Freeze(ctx context.Context, b flow.Rebuild) (flow.Frozen, error) {
+	return ask(ctx, r.wire, "the gate", show("to freeze for attempt", b.Attempt), func() (flow.Frozen, error) { return r.rebuilt.Freeze(ctx, b) })
+}
+
+// Empty is flow.RebuiltGate's: it reads all at once, and what it reads goes to the sink.
+func (r remote) Empty(ctx context.Context, b flow.Rebuild, to flow.Sink) error {
+	all, err := ask(ctx, r.wire, "the journal", show("all that it has, for attempt", b.Attempt), func() (all []flow.Batch, err error) {
+		err = r.rebuilt.Empty(ctx, b, func(_ context.Context, one flow.Batch) (flow.Drained, error) {
+			all = append(all, one)
+			return flow.Drained{}, nil
+		})
+		return all, err
+	})
+	for n := 0; err == nil && n < len(all); n++ {
+		_, err = to(ctx, all[n])
+	}
+	return err
+}
+
+// Loading is flow.RebuiltGate's: it loads all at once.
+func (r remote) Loading(ctx context.Context, b flow.Rebuild) (put func(firstcome.Coupon) error, end func() error, err error) {
+	var all []firstcome.Coupon
+	put = func(c firstcome.Coupon) error {
+		all = append(all, c)
+		return nil
+	}
+	end = func() error {
+		return order(ctx, r.wire, "the gate", show("to load", numbers(all), "for attempt", b.Attempt), func() error {
+			put, end, err := r.rebuilt.Loading(ctx, b)
+			for n := 0; err == nil && n < len(all); n++ {
+				err = put(all[n])
+			}
+			if err == nil {
+				err = end()
+			}
+			return err
+		})
+	}
+	return put, end, nil
+}
+
+// Carry is flow.RebuiltGate's.
+func (r remote) Carry(ctx context.Context, b flow.Rebuild, generation int64) (flow.Carried, error) {
+	return r.rebuilt.Carry(ctx, b, generation)
+}
+
+// Switch is flow.RebuiltGate's.
+func (r remote) Switch(ctx context.Context, b flow.Rebuild, f flow.Frozen, loaded flow.Loaded, fill flow.Refill) error {
+	return order(ctx, r.wire, "the gate", show("to switch to attempt", b.Attempt, "and epoch", fill.Epoch), func() error {
+		return r.rebuilt.Switch(ctx, b, f, loaded, fill)
+	})
+}
+
+// SeeRun is flow.VerifyBook's.
+func (p paper) SeeRun(ctx context.Context, run flow.Run) error {
+	return order(ctx, p.wire, "the ledger", show("to note", run.ID, run.Durable), func() error { return p.rebuilds.SeeRun(ctx, run) })
+}
+
+type durable struct{ durable, seen bool }
+
+// DurableRun is flow.VerifyBook's.
+func (p paper) DurableRun(ctx context.Context, run string) (bool, bool, error) {
+	d, err := ask(ctx, p.wire, "the ledger", show("whether it lasts:", run), func() (d durable, err error) {
+		d.durable, d.seen, err = p.rebuilds.DurableRun(ctx, run)
+		return d, err
+	})
+	return d.durable, d.seen, err
+}
+
+// Standard is flow.VerifyBook's.
+func (p paper) Standard(ctx context.Context, id firstcome.CampaignID, version int64) (flow.Standard, error) {
+	return ask(ctx, p.wire, "the ledger", "what the gate has to have", func() (flow.Standard, error) { return p.rebuilds.Standard(ctx, id, version) })
+}
+
+// Numbered is flow.VerifyBook's.
+func (p paper) Numbered(ctx context.Context, id string, above int64, each func(int64)) error {
+	all, err := ask(ctx, p.wire, "the ledger", show("the numbers above", above), func() (all []int64, err error) {
+		err = p.rebuilds.Numbered(ctx, id, above, func(n int64) { all = append(all, n) })
+		return all, err
+	})
+	for _, n := range all {
+		each(n)
+	}
+	return err
+}
+
+// refills are what a gate has to have.
+type refills struct {
+	coupons []firstcome.Coupon
+	mark    flow.Mark
+}
+
+// Refills is flow.VerifyBook's.
+func (p paper) Refills(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (flow.Mark, error) {
+	all, err := ask(ctx, p.wire, "the ledger", "which holders there are", func() (all refills, err error) {
+		all.mark, err = p.rebuilds.Refills(ctx, id, func(c firstcome.Coupon) error {
+			all.coupons = append(all.coupons, c)
+			return nil
+		})
+		return all, err
+	})
+	for n := 0; err == nil && n < len(all.coupons); n++ {
+		err = each(all.coupons[n])
+	}
+	return all.mark, err
+}
+
+// Active is flow.RebuildBook's.
+func (p paper) Active(ctx context.Context) ([]flow.Revision, error) {
+	return ask(ctx, p.wire, "the ledger", "which campaigns there are", func() ([]flow.Revision, error) { return p.rebuilds.Active(ctx) })
+}
+
+// BeginRebuild is flow.RebuildBook's.
+func (p paper) BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (flow.Rebuild, error) {
+	return ask(ctx, p.wire, "the ledger", show("for an attempt by", actor, "in epoch", epoch), func() (flow.Rebuild, error) { return p.rebuilds.BeginRebuild(ctx, actor, id, epoch) })
+}
+
+// GoesOn is flow.RebuildBook's.
+func (p paper) GoesOn(ctx context.Context, r flow.Rebuild) error {
+	return order(ctx, p.wire, "the ledger", show("to hear that attempt", r.Attempt, "goes on"), func() error { return p.rebuilds.GoesOn(ctx, r) })
+}
+
+// GiveUpRebuild is flow.RebuildBook's.
+func (p paper) GiveUpRebuild(ctx context.Context, r flow.Rebuild) error {
+	return order(ctx, p.wire, "the ledger", show("to end attempt", r.Attempt), func() error { return p.rebuilds.GiveUpRebuild(ctx, r) })
+}
+
+// LastRebuild is flow.RebuildBook's.
+func (p paper) LastRebuild(ctx context.Context, id firstcome.CampaignID) (flow.Rebuilt, error) {
+	return ask(ctx, p.wire, "the ledger", "what the last rebuild came to", func() (flow.Rebuilt, error) { return p.rebuilds.LastRebuild(ctx, id) })
+}
+
+// FinishRebuild is flow.RebuildBook's.
+func (p paper) FinishRebuild(ctx context.Context, r flow.Rebuild, loaded flow.Loaded, frozen flow.Frozen) (flow.Refill, error) {
+	return ask(ctx, p.wire, "the ledger", show("to end epoch", r.Epoch, "for attempt", r.Attempt), func() (flow.Refill, error) {
+		return p.rebuilds.FinishRebuild(ctx, r, loaded, frozen)
+	})
+}
