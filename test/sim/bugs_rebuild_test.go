@@ -106,15 +106,17 @@ func finishes(do func(l *Ledger, a *account, r *flow.Rebuild, loaded *flow.Loade
 	}
 }
 
-// recordsAs has recorders bring each batch as another one.
-func recordsAs(change func(a *account, b *flow.Batch)) func(*town) {
-	return func(t *town) {
-		t.bug.keeper = func(_ *wire, k flow.Keeper) flow.Keeper {
-			return keeping{k, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
-				change(t.ledger.campaigns[campaign], &b)
+// insists has a recorder bring coupons whose numbers are lost again, as those of the latest epoch.
+func insists(t *town) {
+	t.bug.keeper = func(_ *wire, k flow.Keeper) flow.Keeper {
+		return keeping{k, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+			drained, err := k.Record(ctx, b)
+			if err == nil && drained.Lost > 0 {
+				b.Epoch = drained.Epoch
 				return k.Record(ctx, b)
-			}}
-		}
+			}
+			return drained, err
+		}}
 	}
 }
 
@@ -164,7 +166,7 @@ var rebuildBugs = []bug{
 			return nil
 		}}
 	}},
-	{name: "whoever records says that coupons are of the latest epoch", models: recordsAs(func(a *account, b *flow.Batch) { b.Epoch = a.epoch })},
+	{name: "coupons whose numbers are lost are recorded all the same", models: insists},
 	{name: "entries are settled whatever epoch they are of", heedless: true},
 	{name: "a gate does not heed its ceiling", models: before(func(_ *Gate, c *course) { c.ceiling = 0 })},
 }

@@ -24,6 +24,7 @@ type Gate struct {
 	mu sync.Mutex // guards what follows
 	memory
 	logs     map[firstcome.CampaignID]*[]happening // what it did, for who checks it: the gate itself never reads it
+	leased   time.Time                             // when it granted a lease last: neither does it read this
 	watchers []*watcher
 	appended chan struct{} // closed and made anew when the journal grows
 }
@@ -130,7 +131,9 @@ func (g *Gate) Claim(_ context.Context, id firstcome.CampaignID, users []firstco
 		var issued []firstcome.Coupon
 		for _, user := range users {
 			d := c.decide(user, now)
-			d.Lease = c.lease(d, clock, g.Lease)
+			if d.Lease = c.lease(d, clock, g.Lease); d.Lease > 0 {
+				g.leased = time.Now()
+			}
 			if d.Outcome == firstcome.Issued {
 				issued = append(issued, d.Coupon)
 			}

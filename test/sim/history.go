@@ -111,6 +111,9 @@ func (h *history) happened(now happening) {
 		}
 	case now.rebuilt > 0:
 		h.rebuilt()
+		if since := time.Since(h.town.gate.leased); since < lease {
+			h.breach("P2", "the gate was rebuilt %s after a lease was granted: a node may still repeat what it was told", since)
+		}
 		for _, c := range now.left {
 			if a := h.town.ledger.campaigns[campaign]; a.isLost(c.Number, now.rebuilt-1) {
 				h.breach("P5", "number %d of %s was in the journal of the frozen gate, and was lost by epoch %d", c.Number, c.User, now.rebuilt)

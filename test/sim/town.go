@@ -220,8 +220,11 @@ func (t *town) fail() {
 func (t *town) freezes(n *node) {
 	t.say(n.name, "stands still")
 	n.frozen.Store(true)
-	if n.thaws = time.Now(); t.IntN(3) == 0 {
+	if n.thaws = time.Now(); t.IntN(2) == 0 {
 		n.thaws = n.thaws.Add(attemptTime + time.Second)
+		if t.lose > 0 && t.outages < 3 && len(t.names) > 1 { // so that the others rebuild meanwhile
+			t.outage()
+		}
 	}
 }
 

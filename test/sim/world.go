@@ -42,7 +42,7 @@ func newWorld(r *rand.Rand) *world {
 	some := func(most int) int { return r.IntN(2) * r.IntN(most+1) } // every other world has none of it
 	return &world{
 		Rand: r, start: time.Now(),
-		weather: weather{lost: some(20), crash: some(3), freeze: some(3), clock: some(3), lose: some(2), patient: 1 + r.IntN(30)},
+		weather: weather{lost: some(20), crash: some(3), freeze: some(3), clock: some(3), lose: some(6), patient: 1 + r.IntN(30)},
 	}
 }
 
@@ -59,9 +59,13 @@ func (w *world) post(of *node, name string, do func()) {
 	w.pending = append(w.pending, &event{name, of, do})
 }
 
-// later has something be able to happen after a while.
+// later has something be able to happen after a while, or much later, when a gate may have been rebuilt.
 func (w *world) later(name string, do func()) {
-	time.AfterFunc(time.Duration(w.IntN(1000_000))*time.Microsecond, func() { w.post(nil, name, do) })
+	after := time.Duration(w.IntN(1000_000)) * time.Microsecond
+	if w.IntN(3) == 0 {
+		after *= 12
+	}
+	time.AfterFunc(after, func() { w.post(nil, name, do) })
 }
 
 // say writes a line of the trace.
