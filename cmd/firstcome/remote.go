@@ -201,17 +201,26 @@ func (n *node) join() {
 		rebuilt = renaming{r.gate}
 	}
 	r.rebuild = flow.NewRebuilder(n.ledger, rebuilt, n.monitor.Rebuilt)
-	r.over.Notice = r.rebuild.Notice
+	r.rebuild.OnOlder = n.monitor.Older
+	r.over.Notice, r.over.Refusal = r.rebuild.Notice, r.rebuild.Refusal
 	r.changer = flow.NewChanger(n.ledger, r.over, n.monitor.ChangeFailed)
 	r.retirer = flow.NewRetirer(n.ledger, r.gate, 0, n.monitor.RetireFailed)
 	if !n.flags.silent() {
 		r.waiter = flow.NewWaiter(r.over)
 	}
 	if n.flags.records() {
-		journal := r.gate.Journal(redis.JournalOptions{Active: n.ledger.Active, OnAlarm: n.monitor.Alarm})
-		r.recorder = flow.NewRecorder(journal, n.ledger, flow.RecorderLimits{Rows: int(n.flags.RecordRate), OnRecord: n.recorded})
+		journal := r.gate.Journal(redis.JournalOptions{Active: n.ledger.Active, OnAlarm: n.alarm})
+		r.recorder = flow.NewRecorder(journal, r.rebuild.Guard(n.ledger), flow.RecorderLimits{Rows: int(n.flags.RecordRate), OnRecord: n.recorded})
 	}
 	n.monitor.WatchGate(ops.Gate{Name: r.gate.Name(), Changer: r.changer, Retirer: r.retirer, Rebuilder: r.rebuild, Lag: r.gate.Lag, Waiter: r.waiter, Recorder: r.recorder})
+}
+
+// alarm is told what an operator should know of the journal. A ledger that is an older one is looked at, at once.
+func (n *node) alarm(id firstcome.CampaignID, err error) {
+	n.monitor.Alarm(id, err)
+	if errors.Is(err, flow.ErrOlder) {
+		n.remote.rebuild.Notice(id)
+	}
 }
 
 // recorded is told of each call of the ledger by the recorder. What the ledger refuses because of a rebuild waits for its end, and if
