@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -128,6 +129,15 @@ func (r *Rebuilder) Notice(id firstcome.CampaignID) {
 	case r.noticed <- id:
 	default: // the next look finds it
 	}
+}
+
+// Troubles returns why nothing is decided of campaigns at the gate, as far as this node knows: ErrLost, ErrUnverified or ErrOlder.
+func (r *Rebuilder) Troubles() map[firstcome.CampaignID]error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := maps.Clone(r.broken)
+	maps.Copy(all, r.older)
+	return all
 }
 
 // Stats returns the counters.
