@@ -10,8 +10,7 @@ import (
 )
 
 type gateCmd struct {
-	Rebuild   gateRebuildCmd   `cmd:"" help:"Make the gate of a campaign, or of all that Redis has lost, anew from what the ledger has."`
-	Reconcile gateReconcileCmd `cmd:"" help:"Bring back what Redis has and a ledger that was restored from a backup has forgotten, of a campaign or of all."`
+	Rebuild gateRebuildCmd `cmd:"" help:"Make the gate of a campaign, or of all that Redis has lost, anew from what the ledger has."`
 }
 
 type gateRebuildCmd struct {

@@ -35,7 +35,6 @@ const (
 	letterRefused  code = "letter_refused"
 	alreadyServed  code = "already_served"
 	noGate         code = "no_gate"
-	notOlder       code = "not_older"
 
 	stale            code = "stale_version"
 	bodyTooLarge     code = "body_too_large"
@@ -51,7 +50,6 @@ const (
 	changePending    code = "change_pending"
 	changeUnfinished code = "change_unfinished"
 	wrongNode        code = "wrong_node"
-	ledgerOlder      code = "ledger_older"
 )
 
 // statuses has the status of every code.
@@ -61,14 +59,14 @@ var statuses = statusesOf(map[int][]code{
 	http.StatusForbidden:             {roleForbidden, crossSite, notLoopback},
 	http.StatusNotFound:              {notFoundCode},
 	http.StatusMethodNotAllowed:      {methodNotAllowed},
-	http.StatusConflict:              {campaignExists, belowInForce, campaignClosed, alreadyVoided, letterSettled, letterRefused, alreadyServed, noGate, notOlder},
+	http.StatusConflict:              {campaignExists, belowInForce, campaignClosed, alreadyVoided, letterSettled, letterRefused, alreadyServed, noGate},
 	http.StatusPreconditionFailed:    {stale},
 	http.StatusRequestEntityTooLarge: {bodyTooLarge},
 	http.StatusUnsupportedMediaType:  {unsupportedMedia},
 	http.StatusUnprocessableEntity:   {notAllowedCode},
 	http.StatusTooManyRequests:       {rateLimited},
 	http.StatusInternalServerError:   {fault},
-	http.StatusServiceUnavailable:    {unknown, busy, notRecorded, unrecorded, changePending, changeUnfinished, wrongNode, ledgerOlder},
+	http.StatusServiceUnavailable:    {unknown, busy, notRecorded, unrecorded, changePending, changeUnfinished, wrongNode},
 })
 
 // statusesOf adds the refusals' codes, which are their outcomes.

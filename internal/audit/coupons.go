@@ -78,11 +78,7 @@ func (a *couponAudit) coupon(c Coupon) {
 	a.identity(c.Coupon)
 	a.sequence(c.Coupon)
 	index, terms := a.history.termsOf(c.TermsVersion)
-	if behind, forgot := a.history.forgot(c.TermsVersion); forgot {
-		index = behind
-	} else {
-		a.window(c.Coupon, terms)
-	}
+	a.window(c.Coupon, terms)
 	if !a.campaign.Remote {
 		a.instants(c, index, terms)
 	}

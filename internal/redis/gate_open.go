@@ -190,15 +190,11 @@ func (g *Gate) name(ctx context.Context) (err error) {
 		g.instance, err = g.text(ctx, instanceKey)
 		return err
 	}
-	name := strings.TrimPrefix(g.options.KnownAs, kind)
-	if name == "" {
-		var random [8]byte
-		if _, err := rand.Read(random[:]); err != nil {
-			return err
-		}
-		name = hex.EncodeToString(random[:])
+	var random [8]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return err
 	}
-	g.instance, err = g.once(ctx, instanceKey, name)
+	g.instance, err = g.once(ctx, instanceKey, hex.EncodeToString(random[:]))
 	return err
 }
 

@@ -14,25 +14,15 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// Standing returns nil if the gate decides claims of a campaign. flow.ErrUnverified and flow.ErrLost say that it needs a rebuild, flow.ErrAhead
-// that it knows more than the revision says.
+// Standing returns nil if the gate decides claims of a campaign. flow.ErrUnverified and flow.ErrLost say that it needs a rebuild.
 func (g *Gate) Standing(ctx context.Context, r flow.Revision) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	err := g.standsAt(ctx, g.keysIn(r), whole10(r.Epoch), whole10(r.Version), whole10(r.Drained))
-	return wrap(err, "look whether the gate of %s stands", r.Campaign)
+	return wrap(g.stands(ctx, g.keysIn(r)), "look whether the gate of %s stands", r.Campaign)
 }
 
 func (g *Gate) stands(ctx context.Context, k *keys) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return g.standsAt(ctx, k)
-}
-
-// standsAt is stands of a campaign of which the ledger says an epoch, a version and a drained number: flow.ErrAhead says that one of them
-// is higher here.
-func (g *Gate) standsAt(ctx context.Context, k *keys, revision ...string) error {
-	word, _, err := g.run(ctx, g.standing, k, revision...)
+	word, _, err := g.run(ctx, g.standing, k)
 	if err != nil {
 		return err
 	}
@@ -40,7 +30,7 @@ func (g *Gate) standsAt(ctx context.Context, k *keys, revision ...string) error 
 }
 
 // standings are what the words of lua/standing.lua mean.
-var standings = map[string]error{"stands": nil, "lost": errPart, "ahead": flow.ErrAhead}
+var standings = map[string]error{"stands": nil, "lost": errPart}
 
 var errLoading = fmt.Errorf("%w: the server still reads its file", firstcome.ErrBusy)
 
@@ -139,16 +129,11 @@ func (g *Gate) freezeCampaign(ctx context.Context, r flow.Rebuild) (f flow.Froze
 		return f, err
 	case word == "outdone":
 		return f, flow.ErrOutdone
-	case word != "frozen" || len(parts) != 9:
+	case word != "frozen" || len(parts) != 7:
 		return f, fmt.Errorf("the freeze script answered %q and %d parts", word, len(parts))
 	}
 	if f.RunID, err = parts[0].ToString(); err != nil {
 		return f, err
-	}
-	for n, into := range []*int64{&f.Epoch, &f.Drained} {
-		if *into, err = whole(parts[7+n]); err != nil {
-			return f, err
-		}
 	}
 	var instants [4]int64
 	for n, into := range []*int64{&f.Version, &instants[0], &instants[1], &instants[2], &instants[3]} {
@@ -345,7 +330,7 @@ func (g *Gate) Stopped(ctx context.Context, r flow.Revision) (s flow.Stopped, er
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	_, parts, err := g.run(ctx, g.stopped, g.keysIn(r))
-	if err == nil && len(parts) != 18 {
+	if err == nil && len(parts) != 14 {
 		err = fmt.Errorf("the stopped script answered %d parts", len(parts)+1)
 	}
 	if err != nil {
@@ -353,48 +338,21 @@ func (g *Gate) Stopped(ctx context.Context, r flow.Revision) (s flow.Stopped, er
 	}
 	s.Was, _ = parts[0].ToString()
 	s.Is, _ = parts[1].ToString()
-	var frozen, opensAt, closesAt, paused, closed, closedAt int64
+	var frozen, opensAt, closesAt, paused, closed int64
 	for n, into := range []*int64{
 		&frozen, &s.Epoch, &s.Version, &s.LastNumber, &s.DrainedThrough, &s.InForce, &s.Holders, &s.Quantity, &opensAt, &closesAt, &paused, &closed,
-		&s.Attempt, &s.Ceiling, &closedAt,
 	} {
 		if *into, err = whole(parts[2+n]); err != nil {
 			return s, wrap(err, "look at %s", r.Campaign)
 		}
 	}
 	s.Frozen, s.Paused, s.Closed = frozen == 1, paused == 1, closed == 1
-	s.Quantity, s.OpensAt, s.ClosesAt, s.ClosedAt = quantityOf(s.Quantity), instant(opensAt), instant(closesAt), instant(closedAt)
-	if field, _ := parts[17].ToString(); field != "" {
-		if l, err := readLine(field); err == nil {
-			s.Line, s.Pace, s.Standby = true, l.pace, l.standby
-		}
-	}
+	s.Quantity, s.OpensAt, s.ClosesAt = quantityOf(s.Quantity), instant(opensAt), instant(closesAt)
 	return s, nil
-}
-
-// Held calls each with the coupon in force of every holder of a frozen campaign, in no order, perhaps twice, until it returns an error.
-func (g *Gate) Held(ctx context.Context, r flow.Rebuild, each func(firstcome.Coupon) error) error {
-	err := g.eachHolder(ctx, keysOf(r.Campaign, r.Marker), func(c firstcome.Coupon) error {
-		c.Code = g.options.Secret.Code(c.Campaign, c.Number)
-		c.Buried = false
-		return each(c)
-	})
-	return wrap(err, "read the holders of %s", r.Campaign)
 }
 
 // Holds tells of how many of these coupons the gate has their users as holders, with the same coupon.
 func (g *Gate) Holds(ctx context.Context, r flow.Revision, coupons []firstcome.Coupon) (held int, err error) {
-	each, err := g.HoldsEach(ctx, r, coupons)
-	for _, holds := range each {
-		if holds {
-			held++
-		}
-	}
-	return held, err
-}
-
-// HoldsEach tells for each of these coupons whether the gate has its user as a holder, with the same coupon.
-func (g *Gate) HoldsEach(ctx context.Context, r flow.Revision, coupons []firstcome.Coupon) (held []bool, err error) {
 	k := g.keysIn(r)
 	for part := range slices.Chunk(coupons, askChunk) {
 		users := make([]string, len(part))
@@ -408,7 +366,9 @@ func (g *Gate) HoldsEach(ctx context.Context, r flow.Revision, coupons []firstco
 			return held, wrap(classify(err), "read the holders of %s", r.Campaign)
 		}
 		for n, c := range part {
-			held = append(held, strings.HasPrefix(entries[n], string(appendEntry(nil, c))))
+			if strings.HasPrefix(entries[n], string(appendEntry(nil, c))) {
+				held++
+			}
 		}
 	}
 	return held, nil

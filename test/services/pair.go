@@ -3,6 +3,7 @@ package services
 import (
 	"context"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -42,7 +43,10 @@ func (p *Pair) Follow(ctx context.Context) error {
 	if _, err := askRedis(ctx, p.Replica.URL(), []string{"REPLICAOF", host, port}); err != nil {
 		return err
 	}
-	return p.Settle(ctx)
+	if err := p.Settle(ctx); err != nil {
+		return err
+	}
+	return p.stream(ctx)
 }
 
 // Settle waits until one of the two follows the other, and says which. On a busy machine another one may have been promoted than was meant.
@@ -55,6 +59,18 @@ func (p *Pair) Settle(ctx context.Context) error {
 		}
 		return isPrimary(ctx, p.Primary) && says(ctx, p.Replica, "role:slave", "master_link_status:up") && p.named(ctx, "slave")
 	})
+}
+
+// stream waits until the replica hears what the primary does. Its link is up a second sooner: Redis streams nothing before the replica's first
+// sign of life, so that one that is promoted within that second lacks all that came behind its copy.
+func (p *Pair) stream(ctx context.Context) error {
+	if _, err := askRedis(ctx, p.Primary.URL(), []string{"PUBLISH", "firstcome:test:pair", "streams"}); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	sent := offset(ctx, p.Primary, "master_repl_offset:")
+	return until(ctx, func() bool { return sent > 0 && offset(ctx, p.Replica, "slave_repl_offset:") >= sent })
 }
 
 // Promote makes the replica a primary with what it has. The old primary goes on, for whoever still reaches it.
@@ -122,13 +138,30 @@ func (p *Pair) named(ctx context.Context, flag string) bool {
 
 func isPrimary(ctx context.Context, s *Server) bool { return says(ctx, s, "role:master") }
 
-// says tells whether a Redis says all of these lines of its replication.
-func says(ctx context.Context, s *Server, lines ...string) bool {
+// offset returns a number of what a Redis says of its replication, 0 if it says none.
+func offset(ctx context.Context, s *Server, name string) (n int64) {
+	_, after, _ := strings.Cut(replication(ctx, s), "\r\n"+name)
+	line, _, _ := strings.Cut(after, "\r\n")
+	n, _ = strconv.ParseInt(line, 10, 64)
+	return n
+}
+
+// replication returns what a Redis says of its replication, nothing if it does not answer.
+func replication(ctx context.Context, s *Server) string {
 	answer, err := askRedis(ctx, s.URL(), []string{"INFO", "replication"})
 	if err != nil {
-		return false
+		return ""
 	}
 	text, _ := answer.ToString()
+	return text
+}
+
+// says tells whether a Redis says all of these lines of its replication.
+func says(ctx context.Context, s *Server, lines ...string) bool {
+	text := replication(ctx, s)
+	if text == "" {
+		return false
+	}
 	for _, line := range lines {
 		if !strings.Contains(text, line+"\r\n") {
 			return false
