@@ -16,10 +16,12 @@ type Change struct {
 	// Ceiling is the highest number that the gate may give from then on. 0: not said.
 	Ceiling int64
 
-	Terms  Terms  // of ChangeTerms: the whole terms as they shall be
+	Terms  Terms  // of ChangeTerms and ChangeReconcile: the whole terms as they shall be
 	Epoch  int64  // of ChangeTerms with version 1: the gate's first epoch
 	Number int64  // of ChangeVoid
 	User   UserID // of ChangeVoid: who held the number
+
+	Paused, Closed bool // of ChangeReconcile: what the gate was
 }
 
 // A ChangeKind says what a change does.
@@ -34,4 +36,7 @@ const (
 	ChangeVoid   ChangeKind = "void"
 	// ChangeRebuild is the ledger's note that the gate was made anew from what the ledger has. No gate applies it: it has it.
 	ChangeRebuild ChangeKind = "rebuild"
+	// ChangeReconcile is a ledger's note that it was restored from a backup, and took its terms from the gate. The versions between it and
+	// the one before it are those that the ledger has forgotten. No gate applies it.
+	ChangeReconcile ChangeKind = "reconcile"
 )

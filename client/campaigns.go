@@ -59,6 +59,12 @@ func (c *Client) RebuildIfLost(ctx context.Context, id string) (Rebuilt, error) 
 	return ask[Rebuilt](ctx, c, request{method: http.MethodPost, path: campaignPath(id, "rebuild"), query: query("if_lost", "1")})
 }
 
+// Reconcile brings back what the campaign's gate has and a ledger that was restored from a backup has forgotten. Statuses of a Problem: 409,
+// the ledger is not an older one, or it decides the campaign.
+func (c *Client) Reconcile(ctx context.Context, id string) (Reconciled, error) {
+	return ask[Reconciled](ctx, c, request{method: http.MethodPost, path: campaignPath(id, "reconcile")})
+}
+
 func (c *Client) turn(ctx context.Context, id, to string) (Campaign, error) {
 	return ask[Campaign](ctx, c, request{method: http.MethodPost, path: campaignPath(id, to)})
 }

@@ -90,7 +90,8 @@ type Campaign struct {
 	Version int64  `json:"version"`
 	State   string `json:"state"` // not_open, open, paused, sold_out, closed or unknown
 	// GateState is ok, or says why InForce and Issued are the ledger's and claims are answered 503: the gate has
-	// lost the campaign (lost), it is another gate, secret or ledger (mismatch), or it did not answer (unknown).
+	// lost the campaign (lost), it is another gate, secret or ledger (mismatch), the ledger is an older one than the gate (ahead), or it
+	// did not answer (unknown).
 	GateState string `json:"gate_state"`
 	Waiting   int64  `json:"waiting"` // people in line
 	InForce   int64  `json:"in_force"`
@@ -187,12 +188,14 @@ type Fact struct {
 // A Change is a numbered change of a campaign.
 type Change struct {
 	Version int64   `json:"version"` // from 1, which made the campaign
-	Kind    string  `json:"kind"`    // terms, pause, resume, close, void or rebuild
+	Kind    string  `json:"kind"`    // terms, pause, resume, close, void, rebuild or reconcile
 	At      Time    `json:"at"`
-	Refused bool    `json:"refused"` // the version is used up and nothing changed
-	Terms   *Terms  `json:"terms"`   // of terms: all of them, as they were from then on
-	Number  *int64  `json:"number"`  // of void
-	UserID  *string `json:"user_id"` // of void: who held the number
+	Refused bool    `json:"refused"`          // the version is used up and nothing changed
+	Terms   *Terms  `json:"terms"`            // of terms and reconcile: all of them, as they were from then on
+	Number  *int64  `json:"number"`           // of void
+	UserID  *string `json:"user_id"`          // of void: who held the number
+	Paused  bool    `json:"paused,omitempty"` // of reconcile: what the gate was; and Closed
+	Closed  bool    `json:"closed,omitempty"`
 }
 
 // Rebuilt is what a rebuild of a campaign's gate came to.
@@ -202,6 +205,19 @@ type Rebuilt struct {
 	Lost       int64 `json:"lost"`
 	Carried    int64 `json:"carried"`     // people in line who kept their places
 	LostPlaces int64 `json:"lost_places"` // at least so many others were in line, and may join again
+}
+
+// Reconciled is what a reconcile of a campaign came to, whose ledger was restored from a backup.
+type Reconciled struct {
+	Rebuilt
+	Recovered   int64 `json:"recovered"`    // coupons that the ledger has again
+	DeadLetters int64 `json:"dead_letters"` // coupons that it refused
+	Voided      int64 `json:"voided"`       // coupons that the gate does not have any more, and that are void in the ledger from now on
+	// Unexplained coupons are in force in the ledger, and the gate does not have them: the versions that the ledger has forgotten are too few
+	// for so many voids.
+	Unexplained   int64 `json:"unexplained"`
+	LedgerVersion int64 `json:"ledger_version"` // before
+	GateVersion   int64 `json:"gate_version"`   // before
 }
 
 // Terms are what a campaign promises from a version on.

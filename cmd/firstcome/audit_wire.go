@@ -22,6 +22,7 @@ func changeOf(id firstcome.CampaignID, c client.Change) audit.Change {
 	change := audit.Change{Refused: c.Refused, Change: firstcome.Change{
 		Campaign: id, Version: c.Version, Kind: firstcome.ChangeKind(c.Kind), At: c.At.Time,
 		Number: given(c.Number), User: firstcome.UserID(given(c.UserID)),
+		Paused: c.Paused, Closed: c.Closed,
 	}}
 	if c.Terms != nil {
 		change.Terms = termsOf(*c.Terms)

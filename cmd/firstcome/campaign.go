@@ -274,6 +274,8 @@ func stateText(c client.Campaign) string {
 		return c.State + " (the gate has lost it; the figures are the ledger's)"
 	case "mismatch":
 		return c.State + " (the server has another gate or ledger; the figures are the ledger's)"
+	case "ahead":
+		return c.State + " (the ledger is an older one than the gate: firstcome gate reconcile " + c.ID + "; the figures are the ledger's)"
 	case "unknown":
 		return c.State + " (the gate does not answer; the figures are the ledger's)"
 	}

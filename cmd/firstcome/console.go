@@ -73,7 +73,7 @@ func (n *node) examine(ctx context.Context) (found doctor.Findings) {
 // journal returns what the node knows of the way from its gate to the ledger.
 func (n *node) journal() *console.Journal {
 	r := n.remote
-	j := &console.Journal{Gate: r.gate.Name(), Lag: func(ctx context.Context) ([]flow.Lag, error) {
+	j := &console.Journal{Gate: r.gate.Name(), Troubles: r.rebuild.Troubles, Lag: func(ctx context.Context) ([]flow.Lag, error) {
 		active, err := n.ledger.Active(ctx)
 		if err != nil {
 			return nil, err

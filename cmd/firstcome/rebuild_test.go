@@ -215,8 +215,6 @@ func TestF04WhatARestartDoesNotProveToBeWholeIsRebuilt(t *testing.T) {
 		"a pause":                       func(do do, campaign, _, _ string) { do("HSET", campaign, "paused", "0") },
 		"a change":                      func(do do, campaign, _, _ string) { do("HSET", campaign, "version", "1", "paused", "0") },
 		"a quantity":                    func(do do, campaign, _, _ string) { do("HSET", campaign, "quantity", "1000") },
-		"an epoch":                      func(do do, campaign, _, _ string) { do("HSET", campaign, "epoch", "7") },
-		"what the ledger drained":       func(do do, campaign, _, _ string) { do("HSET", campaign, "drained_through", "4") },
 		"nothing, but it had a replica": nil,
 		"nothing":                       func(do, string, string, string) {},
 	} {

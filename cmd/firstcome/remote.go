@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/ops"
 	"github.com/firstcome/firstcome/internal/redis"
 )
@@ -52,6 +53,7 @@ type gateFlags struct {
 	Gate        gateName  `default:"ledger" placeholder:"ledger" help:"What decides claims: ledger, or redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// with TLS and, where the system does not know its authority, ?sslrootcert=FILE (default: ledger). FIRSTCOME_GATE keeps the password out of sight."`
 	Role        string    `enum:"all,api,recorder" default:"all" placeholder:"all" help:"With Redis as the gate: all, api (answers and does not record), or recorder (records and does not answer) (default: all)."`
 	NewGate     bool      `help:"Give a Redis a name that has none, though campaigns are decided by another one, and stay lost. For one start, where Redis is meant to be new."`
+	Rebuild     string    `enum:"named,auto" default:"named" placeholder:"named" help:"Which Redis a node rebuilds by itself from the ledger: named, one that still has the gate's name, or auto, also one that was emptied. Name auto only where no other Redis can be at the address (default: named)."`
 	AnyEviction bool      `help:"Accept a Redis that may evict keys: coupons are lost when it does."`
 	Backlog     count     `default:"1000000" help:"Coupons of a campaign that may wait for the ledger; with more, claims are answered 503 (default: 1000000)."`
 	RecordRate  perSecond `default:"0" placeholder:"N" help:"Coupons a second that a recorder writes, for a database that others use too (default: 0, no limit)."`
@@ -68,10 +70,39 @@ func (c *gateFlags) check() (errs []error) {
 	if c.NewGate && c.Gate.url() == "" {
 		errs = append(errs, errors.New("--new-gate: where the ledger decides, there is no Redis to name. Leave --new-gate out, or name the gate with --gate redis://…"))
 	}
+	if c.Rebuild == rebuildAuto && c.Gate.url() == "" {
+		errs = append(errs, errors.New("--rebuild auto: where the ledger decides, there is no Redis to rebuild. Leave --rebuild out, or name the gate with --gate redis://…"))
+	}
+	if c.Rebuild == rebuildAuto && c.NewGate {
+		errs = append(errs, errors.New("--rebuild auto gives an emptied Redis its name again, and --new-gate another one: leave one of them out"))
+	}
 	if c.Role != "all" && c.Gate.url() == "" {
 		errs = append(errs, fmt.Errorf("--role %s: where the ledger decides, what is decided is recorded, and every node is the same. Leave --role out, or name the gate with --gate redis://…", c.Role))
 	}
 	return errs
+}
+
+// rebuildAuto is the --rebuild of a node that gives an emptied Redis the gate's name again.
+const rebuildAuto = "auto"
+
+// knownAs returns the name that a Redis without one gets again, given the gates that campaigns name; empty: none. Where they name several,
+// nobody knows which of them it is.
+func (c *gateFlags) knownAs(named []ledger.OtherGate) string {
+	if c.Rebuild != rebuildAuto || len(named) != 1 {
+		return ""
+	}
+	return named[0].Name
+}
+
+// A renaming gate gives its Redis the name again whenever it has none.
+type renaming struct{ *redis.Gate }
+
+// Named is flow.RebuiltGate's.
+func (g renaming) Named(ctx context.Context) (bool, error) {
+	if err := g.Rename(ctx); err != nil {
+		return false, err
+	}
+	return g.Gate.Named(ctx)
 }
 
 // A remoteGate is what a node has in addition where Redis decides.
@@ -97,7 +128,7 @@ func (n *node) dial(ctx context.Context) error {
 		return err
 	}
 	gate, err := redis.Open(ctx, redis.Options{
-		URL: s.Gate.url(), Secret: n.secret, KeepUnnamed: len(named) > 0 && !s.NewGate, AnyEviction: s.AnyEviction, Backlog: int64(s.Backlog),
+		URL: s.Gate.url(), Secret: n.secret, KeepUnnamed: len(named) > 0 && !s.NewGate && s.knownAs(named) == "", KnownAs: s.knownAs(named), AnyEviction: s.AnyEviction, Backlog: int64(s.Backlog),
 		MaxLine: int64(s.MaxLine), Lined: n.ledger.Lined,
 		Ledger: n.ledger.Identity, Marker: n.marker, Missing: n.missing,
 	})
@@ -165,18 +196,31 @@ func (n *node) missing(ctx context.Context, id firstcome.CampaignID) error {
 func (n *node) join() {
 	r := n.remote
 	r.over = &flow.Over{RemoteGate: r.gate, Book: n.ledger}
-	r.rebuild = flow.NewRebuilder(n.ledger, r.gate, n.monitor.Rebuilt)
-	r.over.Notice = r.rebuild.Notice
+	var rebuilt flow.RebuiltGate = r.gate
+	if n.flags.Rebuild == rebuildAuto {
+		rebuilt = renaming{r.gate}
+	}
+	r.rebuild = flow.NewRebuilder(n.ledger, rebuilt, n.monitor.Rebuilt)
+	r.rebuild.OnOlder = n.monitor.Older
+	r.over.Notice, r.over.Refusal = r.rebuild.Notice, r.rebuild.Refusal
 	r.changer = flow.NewChanger(n.ledger, r.over, n.monitor.ChangeFailed)
 	r.retirer = flow.NewRetirer(n.ledger, r.gate, 0, n.monitor.RetireFailed)
 	if !n.flags.silent() {
 		r.waiter = flow.NewWaiter(r.over)
 	}
 	if n.flags.records() {
-		journal := r.gate.Journal(redis.JournalOptions{Active: n.ledger.Active, OnAlarm: n.monitor.Alarm})
-		r.recorder = flow.NewRecorder(journal, n.ledger, flow.RecorderLimits{Rows: int(n.flags.RecordRate), OnRecord: n.recorded})
+		journal := r.gate.Journal(redis.JournalOptions{Active: n.ledger.Active, OnAlarm: n.alarm})
+		r.recorder = flow.NewRecorder(journal, r.rebuild.Guard(n.ledger), flow.RecorderLimits{Rows: int(n.flags.RecordRate), OnRecord: n.recorded})
 	}
 	n.monitor.WatchGate(ops.Gate{Name: r.gate.Name(), Changer: r.changer, Retirer: r.retirer, Rebuilder: r.rebuild, Lag: r.gate.Lag, Waiter: r.waiter, Recorder: r.recorder})
+}
+
+// alarm is told what an operator should know of the journal. A ledger that is an older one is looked at, at once.
+func (n *node) alarm(id firstcome.CampaignID, err error) {
+	n.monitor.Alarm(id, err)
+	if errors.Is(err, flow.ErrOlder) {
+		n.remote.rebuild.Notice(id)
+	}
 }
 
 // recorded is told of each call of the ledger by the recorder. What the ledger refuses because of a rebuild waits for its end, and if

@@ -87,6 +87,7 @@ func (n *node) open(ctx context.Context, admit admission) error {
 	n.openBoard()
 	if n.remote != nil {
 		n.join()
+		n.remote.rebuild.LookBack(ctx)
 	}
 	if !n.flags.silent() {
 		if err := n.openAPI(ctx); err != nil {
@@ -124,7 +125,7 @@ func (n *node) openAPI(ctx context.Context) error {
 	}
 	if r := n.remote; r != nil {
 		claims.Waiter, claims.Wait = r.waiter, queue.Gate
-		n.operator = operate.NewRemote(n.ledger, n.issuer, claims, r.changer, r.over, r.rebuild)
+		n.operator = operate.NewRemote(n.ledger, n.issuer, claims, r.changer, r.over, flow.NewReconciler(r.rebuild, n.ledger, r.gate))
 		config.Gate = r.over
 	}
 	n.auth = auth.New(auth.Config{Keys: n.ledger, JWT: c.files.jwt, Open: n.development, Log: n.log})

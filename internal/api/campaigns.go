@@ -160,6 +160,25 @@ func (s *Server) rebuildGate(w http.ResponseWriter, r *http.Request, c auth.Call
 	return writeJSON(w, http.StatusOK, client.Rebuilt{Epoch: done.Epoch, Lost: done.Lost, Carried: done.Carried, LostPlaces: done.LostPlaces})
 }
 
+// reconcile answers POST /v1/campaigns/{id}/reconcile.
+func (s *Server) reconcile(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
+	if err := s.readNothing(w, r); err != nil {
+		return err
+	}
+	if _, err := s.Ledger.Campaign(r.Context(), id); err != nil {
+		return err
+	}
+	done, err := s.Operator.Reconcile(r.Context(), c.Name, id)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, client.Reconciled{
+		Rebuilt:   client.Rebuilt{Epoch: done.Rebuilt.Epoch, Lost: done.Lost, Carried: done.Carried, LostPlaces: done.LostPlaces},
+		Recovered: done.Recovered, DeadLetters: done.Letters, Voided: done.Voided, Unexplained: done.Unexplained,
+		LedgerVersion: done.Behind, GateVersion: done.Adopted.Version,
+	})
+}
+
 // writeCampaign answers with a campaign, with the gate's counters.
 func (s *Server) writeCampaign(w http.ResponseWriter, r *http.Request, status int, kept ledger.Status) error {
 	c, err := s.counted(r.Context(), kept)

@@ -36,6 +36,8 @@ func wireChange(c *firstcome.Change, refused bool) client.Change {
 	switch c.Kind {
 	case firstcome.ChangeTerms:
 		change.Terms = wireTerms(&c.Terms)
+	case firstcome.ChangeReconcile:
+		change.Terms, change.Paused, change.Closed = wireTerms(&c.Terms), c.Paused, c.Closed
 	case firstcome.ChangeVoid:
 		user := string(c.User)
 		change.Number, change.UserID = &c.Number, &user

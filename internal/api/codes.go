@@ -35,6 +35,7 @@ const (
 	letterRefused  code = "letter_refused"
 	alreadyServed  code = "already_served"
 	noGate         code = "no_gate"
+	notOlder       code = "not_older"
 
 	stale            code = "stale_version"
 	bodyTooLarge     code = "body_too_large"
@@ -50,6 +51,7 @@ const (
 	changePending    code = "change_pending"
 	changeUnfinished code = "change_unfinished"
 	wrongNode        code = "wrong_node"
+	ledgerOlder      code = "ledger_older"
 )
 
 // statuses has the status of every code.
@@ -59,14 +61,14 @@ var statuses = statusesOf(map[int][]code{
 	http.StatusForbidden:             {roleForbidden, crossSite, notLoopback},
 	http.StatusNotFound:              {notFoundCode},
 	http.StatusMethodNotAllowed:      {methodNotAllowed},
-	http.StatusConflict:              {campaignExists, belowInForce, campaignClosed, alreadyVoided, letterSettled, letterRefused, alreadyServed, noGate},
+	http.StatusConflict:              {campaignExists, belowInForce, campaignClosed, alreadyVoided, letterSettled, letterRefused, alreadyServed, noGate, notOlder},
 	http.StatusPreconditionFailed:    {stale},
 	http.StatusRequestEntityTooLarge: {bodyTooLarge},
 	http.StatusUnsupportedMediaType:  {unsupportedMedia},
 	http.StatusUnprocessableEntity:   {notAllowedCode},
 	http.StatusTooManyRequests:       {rateLimited},
 	http.StatusInternalServerError:   {fault},
-	http.StatusServiceUnavailable:    {unknown, busy, notRecorded, unrecorded, changePending, changeUnfinished, wrongNode},
+	http.StatusServiceUnavailable:    {unknown, busy, notRecorded, unrecorded, changePending, changeUnfinished, wrongNode, ledgerOlder},
 })
 
 // statusesOf adds the refusals' codes, which are their outcomes.

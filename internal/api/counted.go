@@ -16,6 +16,7 @@ const (
 	gateLost     = "lost"     // see flow.ErrLost
 	gateMismatch = "mismatch" // see firstcome.ErrGateMismatch
 	gateUnknown  = "unknown"  // the gate did not answer
+	gateAhead    = "ahead"    // see flow.OlderError
 )
 
 // stateUnknown is a campaign's state when nobody can say what a claim would get.
@@ -68,6 +69,8 @@ func withGate(c ledger.Status, g flow.GateState, err error) (told, error) {
 	switch {
 	case errors.Is(err, firstcome.ErrGateMismatch):
 		return told{c, gateMismatch}, nil
+	case g.Ahead:
+		return told{c, gateAhead}, nil
 	case errors.Is(err, flow.ErrLost) || err == nil && g.Lost:
 		return told{c, gateLost}, nil
 	case err != nil:

@@ -67,7 +67,10 @@ func problemOf(err error) *client.Problem {
 		return notAllowed(fields...)
 	}
 	var full *flow.NoRoomError
+	var older *flow.OlderError
 	switch {
+	case errors.As(err, &older):
+		return unavailable(ledgerOlder, older.Error())
 	case errors.Is(err, firstcome.ErrNoCampaign), errors.Is(err, firstcome.ErrNoCoupon), errors.Is(err, firstcome.ErrNoDeadLetter), errors.Is(err, firstcome.ErrNoTicket):
 		return notFound()
 	case errors.Is(err, firstcome.ErrCampaignExists):
@@ -82,6 +85,8 @@ func problemOf(err error) *client.Problem {
 		return newProblem(letterSettled, firstcome.ErrResolvedLetter.Error())
 	case errors.Is(err, operate.ErrNoRemoteGate):
 		return newProblem(noGate, operate.ErrNoRemoteGate.Error())
+	case errors.Is(err, flow.ErrNotOlder):
+		return newProblem(notOlder, flow.ErrNotOlder.Error())
 	case errors.Is(err, flow.ErrRetired):
 		return newProblem(noGate, flow.ErrRetired.Error())
 	case errors.Is(err, flow.ErrRefused):

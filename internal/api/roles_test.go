@@ -37,6 +37,7 @@ var surface = []struct {
 	{operation: "POST /v1/campaigns/{id}/resume", status: runs(200)},
 	{operation: "POST /v1/campaigns/{id}/close", status: runs(200)},
 	{operation: "POST /v1/campaigns/{id}/rebuild", status: runs(409)},
+	{operation: "POST /v1/campaigns/{id}/reconcile", status: [8]int{409, 403, 403, 403, 403, 403, 403, 401}},
 	{operation: "GET /v1/campaigns/{id}/changes", status: runs(200), ids: "ww------"},
 	{operation: "GET /v1/campaigns/{id}/ledger", status: [8]int{200, 200, 200, 200, 403, 403, 403, 401}},
 	{operation: "POST /v1/campaigns/{id}/claims", body: `{"user_id":"user-4711"}`, status: [8]int{200, 200, 403, 403, 200, 200, 404, 401}, ids: "ww--ww--"},
@@ -165,6 +166,9 @@ func TestTheTablesOfRolesSayTheSame(t *testing.T) {
 		text := spec.Paths.Find(path).Operations()[method].Description
 		keys := slices.DeleteFunc(slices.Clone(may), func(caller string) bool { return caller == "the user" })
 		sentence := "For the roles " + strings.Join(keys[:len(keys)-1], ", ") + " and " + keys[len(keys)-1]
+		if len(keys) == 1 {
+			sentence = "For the role " + keys[0]
+		}
 		if len(keys) == len(firstcome.Roles()) {
 			sentence = "For every role"
 		}

@@ -78,7 +78,11 @@ func (a *couponAudit) coupon(c Coupon) {
 	a.identity(c.Coupon)
 	a.sequence(c.Coupon)
 	index, terms := a.history.termsOf(c.TermsVersion)
-	a.window(c.Coupon, terms)
+	if behind, forgot := a.history.forgot(c.TermsVersion); forgot {
+		index = behind
+	} else {
+		a.window(c.Coupon, terms)
+	}
 	if !a.campaign.Remote {
 		a.instants(c, index, terms)
 	}

@@ -46,6 +46,7 @@ type history struct {
 	effective      int         // index of those in force; of a lower quantity, once the gate has taken it
 	paused, closed bool
 	rebuilds       int64
+	forgotten      [][2]int64 // versions, ends excluded, that a ledger forgot which was restored from a backup
 	closedAt       time.Time
 	spans          []span
 	voids          []int32 // indexes of changes by number
@@ -62,6 +63,8 @@ func (h *history) change(c Change) {
 	switch n := len(h.changes); {
 	case n == 0 && c.Version > 1:
 		h.add("changes", "the changes begin with version %d", c.Version)
+	case n > 0 && c.Kind == firstcome.ChangeReconcile:
+		h.forgotten = append(h.forgotten, [2]int64{h.changes[n-1].version, c.Version})
 	case n > 0 && c.Version > h.changes[n-1].version+1:
 		h.add("changes", "version %d follows version %d", c.Version, h.changes[n-1].version)
 	}
@@ -78,6 +81,8 @@ func (h *history) change(c Change) {
 		h.add("unreadable", "version %d: %v", c.Version, c.Wrong)
 	case c.Kind == firstcome.ChangeTerms && !c.Refused:
 		h.take(c)
+	case c.Kind == firstcome.ChangeReconcile:
+		h.reconcile(c)
 	case c.Kind != firstcome.ChangeTerms && c.Kind != firstcome.ChangeVoid:
 		h.turn(c.Change)
 	}
@@ -96,6 +101,24 @@ func (h *history) take(c Change) {
 	proposed := h.campaign.Remote && c.Version > h.campaign.Applied && last > 0 && c.Terms.Quantity < h.terms[h.effective].quantity
 	if !proposed {
 		h.effective = last
+	}
+}
+
+// reconcile takes what the gate said behind a restored backup. When what the ledger forgot happened nobody knows, so a pause that was under way
+// bars nothing.
+func (h *history) reconcile(c Change) {
+	if last := len(h.spans) - 1; last >= 0 && h.spans[last].to.IsZero() {
+		h.spans = h.spans[:last]
+	}
+	h.closed = false
+	h.take(c)
+	h.effective = len(h.terms) - 1
+	h.paused, h.closed = c.Paused, c.Closed
+	if c.Paused || c.Closed {
+		h.spans = append(h.spans, span{from: c.At, why: "the reconcile"})
+	}
+	if c.Closed {
+		h.closedAt = c.At
 	}
 }
 
@@ -161,6 +184,17 @@ func (h *history) termsOf(version int64) (index int, terms *termsFrom) {
 		return -1, nil
 	}
 	return n, &h.terms[n]
+}
+
+// forgot tells whether a version is one of those that the ledger has forgotten, and returns the index of the terms behind it.
+func (h *history) forgot(version int64) (index int, is bool) {
+	for _, f := range h.forgotten {
+		if f[0] < version && version < f[1] {
+			n, found := slices.BinarySearchFunc(h.terms, f[1], func(t termsFrom, version int64) int { return cmp.Compare(t.version, version) })
+			return n, found
+		}
+	}
+	return -1, false
 }
 
 // barred returns the span in which an instant is, nil if it is in none. At its ends either order is possible.

@@ -1,13 +1,16 @@
 package console_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/console"
+	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/browser"
 	"github.com/firstcome/firstcome/test/stage"
@@ -15,7 +18,7 @@ import (
 
 // furnished opens a house in which every page has something to show.
 func furnished(t testing.TB) *house {
-	h := openHouse(t, withKeys)
+	h := openHouse(t, withKeys, withTrouble)
 	id := h.campaign("spring", 5)
 	h.claim(id, "mina", "jun", "a-user-with-an-id-that-is-as-long-as-a-hash-0123456789abcdef", "sua", "hana", "late")
 	ctx := t.Context()
@@ -27,6 +30,17 @@ func furnished(t testing.TB) *house {
 	h.campaign("shut", 5)
 	stage.Must(t, stage.Err(op.Switch(ctx, "a test", "shut", 0, ledger.Close)))
 	return h
+}
+
+// withTrouble has a gate of which nothing is decided of some campaigns.
+func withTrouble(h *house) {
+	for id, why := range map[firstcome.CampaignID]error{"spring": flow.ErrLost, "line": flow.ErrUnverified, "shut": &flow.OlderError{Campaign: "shut"}} {
+		h.mender.breaks(id, why)
+	}
+	lag := func(context.Context) ([]flow.Lag, error) {
+		return []flow.Lag{{Campaign: "spring", Numbers: 12_345, Oldest: time.Minute}}, nil
+	}
+	h.config.Journal = &console.Journal{Lag: lag, Recorder: func() flow.RecorderStats { return flow.RecorderStats{Retries: 7, Breaker: "open"} }, Troubles: h.mender.all}
 }
 
 // pagesToLookAt are the paths of all pages that somebody looks at, of the campaigns spring and line.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/console"
+	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/test/browser"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -40,6 +41,7 @@ var actions = []action{
 	{"POST /console/campaigns/{id}/switch", (*clicker).closeByName},
 	{"POST /console/campaigns/{id}/quantity", (*clicker).changeQuantity},
 	{"POST /console/campaigns/{id}/pace", (*clicker).changePace},
+	{"POST /console/campaigns/{id}/rebuild", (*clicker).rebuild},
 	{"POST /console/campaigns/{id}/coupons/{number}/void", (*clicker).voidOne},
 	{"POST /console/campaigns/{id}/coupons/void", (*clicker).voidSeveral},
 	{"GET /console/campaigns/{id}/coupons.csv", (*clicker).export},
@@ -170,6 +172,19 @@ func (c *clicker) cloneCampaign() {
 	p.Press("button[value=create]")
 	p.Await("The campaign is made.")
 	c.want("twin", "like proved", func(s firstcome.Campaign) bool { return s.Quantity == 10 && s.Name == "추석 proved" })
+}
+
+func (c *clicker) rebuild() {
+	c.mender.breaks("proved", flow.ErrLost)
+	p := c.at("/recording")
+	p.Press("[data-stopped=proved] button")
+	p.Await("Rebuild the gate?")
+	p.Type("[name=typed]", "proved")
+	p.Press(".card.danger button")
+	p.Await("The gate is rebuilt")
+	if left := c.mender.all(); len(left) > 0 {
+		c.t.Errorf("not rebuilt: %v", left)
+	}
 }
 
 func (c *clicker) pauseAndResume() {

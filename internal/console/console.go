@@ -68,6 +68,7 @@ type Ledger interface {
 	Wallet(ctx context.Context, user firstcome.UserID, after firstcome.CampaignID, limit int) ([]firstcome.Coupon, error)
 	DeadLetters(ctx context.Context, p ledger.Letters) ([]ledger.DeadLetter, error)
 	Lost(ctx context.Context, id firstcome.CampaignID) ([]ledger.Range, error)
+	LastRebuild(ctx context.Context, id firstcome.CampaignID) (flow.Rebuilt, error)
 	StepsAt(ctx context.Context, id firstcome.CampaignID, numbers []int64) ([]ledger.Step, error)
 	Course(ctx context.Context, id firstcome.CampaignID, last int64, most int) ([]ledger.Step, error)
 	KeepProof(ctx context.Context, p ledger.Proof) error

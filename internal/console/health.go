@@ -14,7 +14,8 @@ import (
 type healthPage struct {
 	Edges    []edge
 	Nodes    []nodeRow
-	Unheard  bool // the nodes could not be read
+	Unheard  bool  // the nodes could not be read
+	Stopped  int64 // campaigns of which the gate decides nothing, as far as this node knows
 	Findings doctor.Findings
 	Examined time.Time
 }
@@ -68,6 +69,9 @@ func (c *Console) showHealth(v *view) error {
 	}
 	rates := c.checkup.rates(c.Clock(), totals)
 	page.Findings, page.Examined = c.checkup.last()
+	if c.Journal != nil && c.Journal.Troubles != nil {
+		page.Stopped = int64(len(c.Journal.Troubles()))
+	}
 	page.Edges = v.edges(ctx, rates)
 	return v.render(http.StatusOK, "health", v.say("상태", "Health"), page)
 }

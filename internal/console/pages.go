@@ -54,6 +54,7 @@ func (c *Console) pages() []page {
 		{"GET", "/campaigns/{id}/steer", run, c.showSteer, short},
 		{"POST", "/campaigns/{id}/quantity", run, c.changeQuantity, short},
 		{"POST", "/campaigns/{id}/pace", run, c.changePace, short},
+		{"POST", "/campaigns/{id}/rebuild", run, c.rebuildGate, endless}, // a million holders take seconds
 		{"GET", "/campaigns/{id}/changes", run, c.showRecords, short},
 
 		{"GET", "/customer", look, c.showCustomer, short},

@@ -21,6 +21,8 @@ type Journal struct {
 	Lag func(context.Context) ([]flow.Lag, error)
 	// Recorder returns this node's recorder; nil: it records nothing.
 	Recorder func() flow.RecorderStats
+	// Troubles returns why nothing is decided of campaigns at the gate, as far as this node knows: see flow.Rebuilder. Nil: it does not look.
+	Troubles func() map[firstcome.CampaignID]error
 }
 
 // A recordingPage shows what is on its way to the ledger, and what does not get there.
@@ -35,6 +37,7 @@ type recordingPage struct {
 	More     int64 // where the next letters begin; 0: there are none
 	Resolved bool
 	Lost     []lostNumbers
+	Stopped  []stoppedGate
 	Unread   bool // the ledger does not answer
 }
 
@@ -44,10 +47,11 @@ const alarmed = 10_000
 // Behind tells whether the backlog is known to be long.
 func (p recordingPage) Behind() bool { return p.Backlog != nil && *p.Backlog > alarmed }
 
-// LostNumbers are numbers of a campaign that its gate lost.
+// LostNumbers are numbers of a campaign that its gate lost, and what the last rebuild came to.
 type lostNumbers struct {
 	Campaign firstcome.CampaignID
 	Ranges   []ledger.Range
+	Last     flow.Rebuilt
 }
 
 const lettersPerPage = 50
@@ -73,6 +77,7 @@ func (c *Console) showRecording(v *view) error {
 	}
 	if c.Journal != nil {
 		c.backlog(v, &page)
+		page.Stopped = c.stopped(v, page.Campaign)
 	}
 	return v.render(http.StatusOK, "recording", v.say("기록 지연", "Recording"), page)
 }
@@ -132,7 +137,9 @@ func (c *Console) lost(ctx context.Context, of firstcome.CampaignID) (all []lost
 		}
 		var ranges []ledger.Range
 		if ranges, err = c.Ledger.Lost(ctx, campaigns[n].ID); len(ranges) > 0 {
-			all = append(all, lostNumbers{campaigns[n].ID, ranges})
+			var last flow.Rebuilt
+			last, err = c.Ledger.LastRebuild(ctx, campaigns[n].ID)
+			all = append(all, lostNumbers{campaigns[n].ID, ranges, last})
 		}
 	}
 	return all, err

@@ -45,6 +45,7 @@ var surface = []struct {
 	{"GET /console/campaigns/{id}/report", nil, sees},
 	{"POST /console/campaigns/{id}/quantity", url.Values{"quantity": {"20"}, "version": {"1"}}, runs},
 	{"POST /console/campaigns/{id}/pace", url.Values{"line": {"fast"}, "version": {"1"}}, runs},
+	{"POST /console/campaigns/{id}/rebuild", url.Values{"version": {"1"}}, [5]int{422, 422, 403, 403, 303}},
 	{"GET /console/campaigns/{id}/events", nil, sees},
 	{"POST /console/campaigns/{id}/switch", url.Values{"to": {"pause"}, "version": {"1"}}, runs},
 	{"GET /console/campaigns/{id}/changes", nil, reads},

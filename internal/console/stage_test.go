@@ -40,6 +40,8 @@ type house struct {
 	counter *figures.Counter
 	// gate is beside the ledger; nil: the ledger decides. What it issues is recorded by claim.
 	gate *stage.Gate
+	// mender rebuilds that gate.
+	mender mender
 	// asked is told each request that was answered, by its operation.
 	asked func(operation string, status int)
 	url   string
@@ -72,10 +74,10 @@ func openFar(t testing.TB, change ...func(*house)) *house {
 	h.issuer = flow.NewIssuer(h.gate, flow.Limits{})
 	over := &flow.Over{RemoteGate: h.gate, Book: h.ledger}
 	claims := &flow.Answerer{Issuer: h.issuer, Coupons: h.gate}
-	operator := operate.NewRemote(h.ledger, h.issuer, claims, flow.NewChanger(h.ledger, over, nil), h.gate, nil)
+	operator := operate.NewRemote(h.ledger, h.issuer, claims, flow.NewChanger(h.ledger, over, nil), h.gate, &h.mender)
 	lag := func(context.Context) ([]flow.Lag, error) { return nil, nil } // claim records
 	recorder := func() flow.RecorderStats { return flow.RecorderStats{Breaker: "closed"} }
-	h.config = console.Config{Places: over, Operator: operator, Gate: over, Journal: &console.Journal{Gate: "far away", Lag: lag, Recorder: recorder}}
+	h.config = console.Config{Places: over, Operator: operator, Gate: over, Journal: &console.Journal{Gate: "far away", Lag: lag, Recorder: recorder, Troubles: h.mender.all}}
 	return h.open(over, change...)
 }
 

@@ -188,6 +188,8 @@ func (v *view) done() string {
 		return v.say("회수했습니다.", "It is voided.")
 	case "replayed":
 		return v.say("다시 기록했습니다.", "It is recorded.")
+	case "rebuilt":
+		return v.say("게이트를 다시 만들었습니다. 다시 발급합니다.", "The gate is rebuilt, and decides again.")
 	case "revoked":
 		return v.say("키를 폐기했습니다.", "The key is revoked.")
 	}

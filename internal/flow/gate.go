@@ -128,7 +128,9 @@ type GateState struct {
 	DrainedThrough int64
 	Now            time.Time // the gate's time
 	// Lost tells that part of what the gate had is gone, so it decides nothing: see ErrLost.
-	Lost    bool
+	Lost bool
+	// Ahead tells that the ledger is an older one than the gate, as this node knows: see OlderError. Only Over says so.
+	Ahead   bool
 	Waiting int64 // people in line
 	firstcome.Instants
 }

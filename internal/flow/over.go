@@ -35,6 +35,8 @@ type Over struct {
 	Book RetiredBook
 	// Notice, if not nil, hears of each campaign of which the gate decides nothing until it is rebuilt.
 	Notice func(firstcome.CampaignID)
+	// Refusal, if not nil, returns why nothing of a campaign is decided or changed though its gate could: see OlderError.
+	Refusal func(firstcome.CampaignID) error
 }
 
 var _ RemoteGate = (*Over)(nil)
@@ -53,16 +55,26 @@ func either[T any](ctx context.Context, o *Over, id firstcome.CampaignID, gate, 
 	return answer, err
 }
 
+// unless is either, if nothing refuses the campaign.
+func unless[T any](ctx context.Context, o *Over, id firstcome.CampaignID, gate, ledger func() (T, error)) (none T, err error) {
+	if o.Refusal != nil {
+		if err := o.Refusal(id); err != nil {
+			return none, err
+		}
+	}
+	return either(ctx, o, id, gate, ledger)
+}
+
 // Claim is a Gate's.
 func (o *Over) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	return either(ctx, o, id,
+	return unless(ctx, o, id,
 		func() ([]firstcome.Decision, error) { return o.RemoteGate.Claim(ctx, id, users) },
 		func() ([]firstcome.Decision, error) { return o.Book.ClaimRetired(ctx, id, users) })
 }
 
 // Issue is a Direct's. The gate issues first and the ledger logs it then: an error may be only of the log.
 func (o *Over) Issue(ctx context.Context, actor string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	decisions, err := either(ctx, o, id,
+	decisions, err := unless(ctx, o, id,
 		func() ([]firstcome.Decision, error) { return o.RemoteGate.Issue(ctx, actor, id, users) },
 		func() ([]firstcome.Decision, error) { return o.Book.ClaimRetired(ctx, id, users) })
 	passed := slices.ContainsFunc(decisions, func(d firstcome.Decision) bool { return d.Outcome == firstcome.Issued && d.InLine > 0 })
@@ -74,7 +86,7 @@ func (o *Over) Issue(ctx context.Context, actor string, id firstcome.CampaignID,
 
 // Serve is a Line's. Nobody is in line of a campaign that the gate has forgotten.
 func (o *Over) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (Served, error) {
-	return either(ctx, o, id,
+	return unless(ctx, o, id,
 		func() (Served, error) { return o.RemoteGate.Serve(ctx, id, limit) },
 		func() (Served, error) { return Served{}, nil })
 }
@@ -135,7 +147,7 @@ func (o *Over) Holders(ctx context.Context, id firstcome.CampaignID, each func(f
 // Apply is a RemoteGate's. A change of a retired campaign, which is a void or a
 // close, is done in the ledger alone. Closing a campaign that the gate has lost ends its line, as lost.
 func (o *Over) Apply(ctx context.Context, change firstcome.Change) (refused bool, err error) {
-	refused, err = either(ctx, o, change.Campaign,
+	refused, err = unless(ctx, o, change.Campaign,
 		func() (bool, error) { return o.RemoteGate.Apply(ctx, change) },
 		func() (bool, error) { return false, nil })
 	if errors.Is(err, ErrLost) && change.Kind == firstcome.ChangeClose {
@@ -153,9 +165,11 @@ func (o *Over) CouponOf(ctx context.Context, id firstcome.CampaignID, user first
 
 // State is a RemoteGate's.
 func (o *Over) State(ctx context.Context, id firstcome.CampaignID) (GateState, error) {
-	return either(ctx, o, id,
+	state, err := either(ctx, o, id,
 		func() (GateState, error) { return o.RemoteGate.State(ctx, id) },
 		func() (GateState, error) { return o.Book.StateRetired(ctx, id) })
+	state.Ahead = o.Refusal != nil && o.Refusal(id) != nil
+	return state, err
 }
 
 // DrainedThrough is a RemoteGate's.

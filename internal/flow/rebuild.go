@@ -16,7 +16,9 @@ type Rebuild struct {
 	Attempt  int64
 	Epoch    int64  // which the rebuild ends
 	Actor    string // who asked for it, for the audit log
-	InForce  int64  // coupons, by the ledger
+	Version  int64  // by the ledger; and Drained
+	Drained  int64
+	InForce  int64 // coupons, by the ledger
 }
 
 // A Frozen is what a gate told when it was frozen for a rebuild. The zero value: it had nothing of the campaign.
@@ -24,7 +26,11 @@ type Frozen struct {
 	RunID     string         // of the server
 	Line      firstcome.Line // as far as the gate knew it
 	Version   int64
+	Epoch     int64
+	Drained   int64     // the number up to which every number has left the journal
 	DecidedAt time.Time // the gate's time must not go back before it
+	// Through is the last number that the gate gave, where that is sure, as in a reconcile. 0: it may have given any up to its ceiling.
+	Through int64
 	firstcome.Instants
 }
 
@@ -47,6 +53,13 @@ type Stopped struct {
 	Quantity          int64
 	OpensAt, ClosesAt time.Time
 	Paused, Closed    bool
+	Attempt           int64 // the last one at a rebuild that the gate knows of
+	Ceiling           int64 // the highest number that it may give; 0: not said
+	ClosedAt          time.Time
+	// Line tells that the gate knows pace and standby.
+	Line    bool
+	Pace    *firstcome.Pace
+	Standby bool
 }
 
 // A Mark says which state of the ledger was loaded into a gate. While the ledger's is the same, so are its coupons in force and

@@ -1,9 +1,11 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -31,7 +33,8 @@ type RebuildBook interface {
 // A RebuiltGate is a remote gate as a Rebuilder needs it: see redis.Gate.
 type RebuiltGate interface {
 	VerifiedGate
-	// Standing returns nil if the gate decides claims of a campaign, ErrUnverified or ErrLost if it needs a rebuild.
+	// Standing returns nil if the gate decides claims of a campaign, ErrUnverified or ErrLost if it needs a rebuild, ErrAhead if its epoch,
+	// version or drained number is above the revision's.
 	Standing(ctx context.Context, r Revision) error
 	// Runs returns the runs of the servers of the gate that decide and answer, in the order of their names.
 	Runs(ctx context.Context) ([]Run, error)
@@ -67,9 +70,12 @@ type Rebuilder struct {
 	onEnd   func(Rebuilt)
 	noticed chan firstcome.CampaignID
 	stats   struct{ verified, begun, finished, failed, lost atomic.Int64 }
+	// OnOlder, if not nil, hears once of each campaign of which the ledger is found to be an older one.
+	OnOlder func(error)
 
 	mu     sync.Mutex // guards what follows
 	broken map[firstcome.CampaignID]error
+	older  map[firstcome.CampaignID]error // see OlderError
 }
 
 // A Rebuilt is the end of an attempt at a rebuild.
@@ -92,6 +98,7 @@ type RebuilderStats struct {
 	Failed   int64
 	Lost     int64 // numbers
 	Broken   int   // campaigns that need a rebuild now, as this node knows
+	Older    int   // campaigns of which the ledger is an older one, as this node knows
 }
 
 const (
@@ -112,7 +119,7 @@ const (
 func NewRebuilder(book RebuildBook, gate RebuiltGate, onEnd func(Rebuilt)) *Rebuilder {
 	return &Rebuilder{
 		book: book, gate: gate, sink: NewRecorder(nil, book, RecorderLimits{}), onEnd: onEnd,
-		noticed: make(chan firstcome.CampaignID, 1024), broken: map[firstcome.CampaignID]error{},
+		noticed: make(chan firstcome.CampaignID, 1024), broken: map[firstcome.CampaignID]error{}, older: map[firstcome.CampaignID]error{},
 	}
 }
 
@@ -124,13 +131,22 @@ func (r *Rebuilder) Notice(id firstcome.CampaignID) {
 	}
 }
 
+// Troubles returns why nothing is decided of campaigns at the gate, as far as this node knows: ErrLost, ErrUnverified or ErrOlder.
+func (r *Rebuilder) Troubles() map[firstcome.CampaignID]error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := maps.Clone(r.broken)
+	maps.Copy(all, r.older)
+	return all
+}
+
 // Stats returns the counters.
 func (r *Rebuilder) Stats() RebuilderStats {
 	r.mu.Lock()
-	broken := len(r.broken)
+	broken, older := len(r.broken), len(r.older)
 	r.mu.Unlock()
 	return RebuilderStats{
-		Verified: r.stats.verified.Load(), Begun: r.stats.begun.Load(), Finished: r.stats.finished.Load(), Failed: r.stats.failed.Load(), Lost: r.stats.lost.Load(), Broken: broken,
+		Verified: r.stats.verified.Load(), Begun: r.stats.begun.Load(), Finished: r.stats.finished.Load(), Failed: r.stats.failed.Load(), Lost: r.stats.lost.Load(), Broken: broken, Older: older,
 	}
 }
 
@@ -191,12 +207,15 @@ func (r *Rebuilder) await(ctx context.Context) error {
 	}
 }
 
-// known returns the campaigns that need a rebuild, as far as somebody noticed.
+// known returns the campaigns that need a rebuild, or of which the ledger is an older one, as far as somebody noticed.
 func (r *Rebuilder) known() map[firstcome.CampaignID]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	ids := make(map[firstcome.CampaignID]bool, len(r.broken))
 	for id := range r.broken {
+		ids[id] = true
+	}
+	for id := range r.older {
 		ids[id] = true
 	}
 	return ids
@@ -234,6 +253,12 @@ func (r *Rebuilder) look(ctx context.Context, some map[firstcome.CampaignID]bool
 			continue
 		}
 		err := r.stands(ctx, a)
+		if err == nil || NeedsRebuild(err) || errors.Is(err, ErrOlder) {
+			r.noteOlder(a.Campaign, err)
+		}
+		if errors.Is(err, ErrOlder) { // a rebuild would lose what the gate alone has
+			err = nil
+		}
 		if err == nil || NeedsRebuild(err) {
 			r.note(a.Campaign, err)
 		}
@@ -272,10 +297,16 @@ func (r *Rebuilder) standing(ctx context.Context, a Revision) error {
 	switch {
 	case a.Unmade:
 		return errUnmade
+	case a.Reconciling:
+		return &OlderError{Campaign: a.Campaign}
 	case a.Rebuilding:
-		return errUnfinished
+		return cmp.Or(r.olderOf(ctx, a), errUnfinished)
 	}
-	return r.gate.Standing(ctx, a)
+	err := r.gate.Standing(ctx, a)
+	if errors.Is(err, ErrAhead) {
+		return r.olderOf(ctx, a)
+	}
+	return err
 }
 
 // stands is standing behind a verification, if the gate is unverified. Only an error that NeedsRebuild says that it is not what it was.
@@ -352,16 +383,21 @@ func (r *Rebuilder) revision(ctx context.Context, id firstcome.CampaignID) (now 
 
 // rebuild makes one attempt at a campaign in an epoch, 0: whichever.
 func (r *Rebuilder) rebuild(ctx context.Context, actor string, id firstcome.CampaignID, why error, epoch int64) (Rebuilt, error) {
-	started := time.Now()
 	attempt, err := r.book.BeginRebuild(ctx, actor, id, epoch)
 	if err != nil {
 		return Rebuilt{}, err
 	}
+	return r.attempt(ctx, attempt, why, nil)
+}
+
+// attempt goes on with an attempt that has begun. bring, if not nil, does what comes behind the freeze, and returns the sink of the journal.
+func (r *Rebuilder) attempt(ctx context.Context, attempt Rebuild, why error, bring bring) (Rebuilt, error) {
+	started, id := time.Now(), attempt.Campaign
 	r.stats.begun.Add(1)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go r.signs(ctx, attempt, cancel)
-	fill, loaded, err := r.steps(ctx, attempt)
+	fill, loaded, err := r.steps(ctx, attempt, bring)
 	if err != nil && ctx.Err() != nil {
 		err = errors.Join(err, context.Cause(ctx))
 	}
@@ -399,8 +435,11 @@ func (r *Rebuilder) signs(ctx context.Context, attempt Rebuild, end func(error))
 	}
 }
 
+// A bring does what a reconcile does behind the freeze, and returns the sink of the frozen journal.
+type bring func(ctx context.Context, frozen *Frozen) (Sink, error)
+
 // steps are those of one attempt.
-func (r *Rebuilder) steps(ctx context.Context, attempt Rebuild) (fill Refill, loaded Loaded, err error) {
+func (r *Rebuilder) steps(ctx context.Context, attempt Rebuild, bring bring) (fill Refill, loaded Loaded, err error) {
 	point.Reach(point.Begun)
 	if err := r.gate.Room(ctx, attempt); err != nil {
 		return fill, loaded, err
@@ -411,7 +450,16 @@ func (r *Rebuilder) steps(ctx context.Context, attempt Rebuild) (fill Refill, lo
 	}
 	point.Reach(point.Frozen)
 	at := time.Now()
-	if err := r.gate.Empty(ctx, attempt, r.sink.take); err != nil {
+	var to Sink = r.sink.take
+	if bring != nil {
+		to, err = bring(ctx, &frozen)
+	} else {
+		err = r.frozenAhead(ctx, attempt, frozen)
+	}
+	if err != nil {
+		return fill, loaded, err
+	}
+	if err := r.gate.Empty(ctx, attempt, to); err != nil {
 		return fill, loaded, err
 	}
 	point.Reach(point.Emptied)

@@ -28,13 +28,16 @@ func (l *Ledger) atGate(ctx context.Context, condition string, args ...any) ([]f
 	rows, err := l.conclude.QueryContext(ctx, atGateQuery(condition), append([]any{l.gate, l.fingerprint}, args...)...)
 	return allRows(rows, err, func(take scan) (r flow.Revision, err error) {
 		var createdAt int64
-		err = take(&r.Campaign, &r.Version, &r.Epoch, &createdAt, &r.Drained, &r.Rebuilding, &r.Unmade)
+		err = take(&r.Campaign, &r.Version, &r.Epoch, &createdAt, &r.Drained, &r.Rebuilding, &r.Unmade, &r.Reconciling)
 		r.Marker = l.marker(time.UnixMicro(createdAt), l.fingerprint)
 		return r, err
 	})
 }
 
+// reconciling tells of the campaign c whether a reconcile was begun and has not ended.
+const reconciling = `EXISTS (SELECT 1 FROM changes h WHERE h.campaign_id = c.id AND h.version > c.applied AND h.kind = 'reconcile')`
+
 func atGateQuery(condition string) string {
-	return `SELECT c.id, c.version, c.epoch, c.created_at, c.drained_through, c.rebuilding_at IS NOT NULL, ` + unmade + ` FROM campaigns c
+	return `SELECT c.id, c.version, c.epoch, c.created_at, c.drained_through, c.rebuilding_at IS NOT NULL, ` + unmade + `, ` + reconciling + ` FROM campaigns c
 		WHERE c.gate = ? AND c.forgotten_at IS NULL AND c.secret = ? AND ` + condition + ` ORDER BY c.id`
 }

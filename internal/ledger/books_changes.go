@@ -18,7 +18,7 @@ const nothing = "{}"
 // previous terms, empty if the change creates the campaign. The audit expects the same detail.
 func logDetail(kind firstcome.ChangeKind, before, payload string) string {
 	switch kind {
-	case firstcome.ChangeTerms:
+	case firstcome.ChangeTerms, firstcome.ChangeReconcile:
 		return termsDetail(cmp.Or(before, "null"), payload)
 	case firstcome.ChangeRebuild:
 		return payload
@@ -38,7 +38,7 @@ func (b *Books) changes(ctx context.Context, id firstcome.CampaignID, each func(
 		if c.Kind != firstcome.ChangeVoid {
 			c.Logged = logDetail(c.Kind, before, payload)
 		}
-		if c.Kind == firstcome.ChangeTerms && !c.Refused {
+		if (c.Kind == firstcome.ChangeTerms || c.Kind == firstcome.ChangeReconcile) && !c.Refused {
 			before = payload
 		} else if c.Wrong == nil && c.Logged == nothing && payload != nothing {
 			c.Wrong = errKind

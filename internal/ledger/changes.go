@@ -124,6 +124,12 @@ func decodeChange(c *firstcome.Change, payload string, epoch int64) (err error) 
 		if c.Version == 1 {
 			c.Epoch = epoch
 		}
+	case firstcome.ChangeReconcile:
+		var r storedReconcile
+		if c.Terms, err = decodeTerms(payload); err == nil {
+			err = json.Unmarshal([]byte(payload), &r)
+		}
+		c.Paused, c.Closed = r.Paused, r.Closed
 	case firstcome.ChangeVoid:
 		var v storedVoid
 		err = json.Unmarshal([]byte(payload), &v)

@@ -44,7 +44,23 @@ func backlogOf(option int64) int64 {
 // coupons. flow.ErrOutdone says that another attempt is under way, which gave a sign of life within the last ten seconds, or that
 // the campaign is not in the given epoch any more, so somebody was faster. Epoch 0 is any: then a campaign that another Redis decided is this
 // node's gate's from then on. Else that is firstcome.ErrGateMismatch.
-func (l *Ledger) BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (r flow.Rebuild, err error) {
+func (l *Ledger) BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (flow.Rebuild, error) {
+	r, err := l.begin(ctx, actor, id, func(s stock) (int64, error) {
+		switch {
+		case s.away != nil && epoch != 0:
+			return 0, s.away
+		case s.retiredAt.IsZero() && isUnmade(s.applied, s.lastNumber, s.drained):
+			return 0, fmt.Errorf("%w: it is being made", firstcome.ErrBusy)
+		case s.retiredAt.IsZero() && epoch != 0 && epoch != s.epoch:
+			return 0, flow.ErrOutdone
+		}
+		return s.attempt + 1, nil
+	})
+	return r, wrap(err, "begin to rebuild the gate of %s", id)
+}
+
+// begin claims the campaign's row for an attempt, whose number next returns, or an error.
+func (l *Ledger) begin(ctx context.Context, actor string, id firstcome.CampaignID, next func(stock) (attempt int64, err error)) (r flow.Rebuild, err error) {
 	err = l.update(ctx, func(t *tx) error {
 		s, err := l.rowToChange(t, id)
 		if err != nil {
@@ -53,8 +69,9 @@ func (l *Ledger) BeginRebuild(ctx context.Context, actor string, id firstcome.Ca
 		if !l.remote() || l.gate == "" {
 			return ErrUnnamedGate
 		}
-		if s.away != nil && epoch != 0 {
-			return s.away
+		attempt, err := next(s)
+		if err != nil {
+			return err
 		}
 		now, err := l.now(t)
 		if err != nil {
@@ -63,18 +80,14 @@ func (l *Ledger) BeginRebuild(ctx context.Context, actor string, id firstcome.Ca
 		switch {
 		case !s.retiredAt.IsZero():
 			return flow.ErrRetired
-		case isUnmade(s.applied, s.lastNumber, s.drained):
-			return fmt.Errorf("%w: it is being made", firstcome.ErrBusy)
-		case epoch != 0 && epoch != s.epoch:
-			return flow.ErrOutdone
 		case !s.rebuildingAt.IsZero() && now.Before(s.rebuildingAt.Add(attemptTime)) && !now.Before(s.rebuildingAt):
 			return flow.ErrOutdone
 		}
-		r = flow.Rebuild{Campaign: id, Marker: s.marker, Attempt: s.attempt + 1, Epoch: s.epoch, Actor: actor, InForce: s.inForce}
+		r = flow.Rebuild{Campaign: id, Marker: s.marker, Attempt: attempt, Epoch: s.epoch, Version: s.Version, Drained: s.drained, Actor: actor, InForce: s.inForce}
 		_, err = t.change(`UPDATE campaigns SET attempt = ?, rebuilding_at = ?, gate = ? WHERE id = ?`, r.Attempt, now.UnixMicro(), l.gate, string(id))
 		return err
 	})
-	return r, wrap(err, "begin to rebuild the gate of %s", id)
+	return r, err
 }
 
 // GoesOn is a sign of life of a rebuild. flow.ErrOutdone says that another attempt has begun.
@@ -239,6 +252,9 @@ type storedRebuild struct {
 // nextEpoch writes the lost numbers, the change, the line and the row.
 func (l *Ledger) nextEpoch(t *tx, s stock, actor string, frozen flow.Frozen, carried flow.Carried) (fill flow.Refill, err error) {
 	ended := max(s.ceiling, s.lastNumber, s.drained)
+	if frozen.Through > 0 {
+		ended = max(frozen.Through, s.lastNumber, s.drained)
+	}
 	lost, err := t.lose(s, ended)
 	if err != nil {
 		return fill, err

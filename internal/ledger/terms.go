@@ -41,7 +41,7 @@ func (t *tx) terms(id firstcome.CampaignID, version int64) (payload string, err 
 func (l *Ledger) Terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
 	var payload string
 	err := l.conclude.QueryRowContext(ctx, `SELECT payload FROM changes
-		WHERE campaign_id = ? AND version <= ? AND kind = 'terms' AND NOT refused ORDER BY version DESC LIMIT 1`, id, version).Scan(&payload)
+		WHERE campaign_id = ? AND version <= ? AND kind IN ('terms', 'reconcile') AND NOT refused ORDER BY version DESC LIMIT 1`, id, version).Scan(&payload)
 	if errors.Is(err, sql.ErrNoRows) {
 		return firstcome.Terms{}, firstcome.ErrNoCampaign
 	}
@@ -70,15 +70,19 @@ type storedPace struct {
 	PerSecond int64 `json:"per_second,omitempty"`
 }
 
-func encodeTerms(t firstcome.Terms) (string, error) {
+// storedTermsOf returns terms as the ledger keeps them.
+func storedTermsOf(t firstcome.Terms) storedTerms {
 	validFor := t.ValidFor.Microseconds()
-	s := storedTerms{
+	return storedTerms{
 		Name: t.Name, Answer: t.Answer, Benefit: t.Benefit, Pace: (*storedPace)(t.Pace), Standby: t.Standby,
 		Quantity: pointer(quantityColumn(t.Quantity)),
 		OpensAt:  pointer(micros(t.OpensAt)), ClosesAt: pointer(micros(t.ClosesAt)),
 		ValidUntil: pointer(micros(t.ValidUntil)), ValidFor: pointer(sql.NullInt64{Int64: validFor, Valid: validFor != 0}),
 	}
-	text, err := json.Marshal(s)
+}
+
+func encodeTerms(t firstcome.Terms) (string, error) {
+	text, err := json.Marshal(storedTermsOf(t))
 	return string(text), wrap(err, "the benefit is not JSON")
 }
 

@@ -51,9 +51,11 @@ type Gate interface {
 	State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error)
 }
 
-// A Rebuilder makes a campaign's gate anew: see flow.Rebuilder.
+// A Rebuilder makes a campaign's gate anew, and says where the ledger is an older one than its gate: see flow.Rebuilder.
 type Rebuilder interface {
+	Newest(ctx context.Context, id firstcome.CampaignID) error
 	Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (flow.Rebuilt, error)
+	Reconcile(ctx context.Context, actor string, id firstcome.CampaignID) (flow.Reconciled, error)
 }
 
 // Claims answer direct issues: see flow.Answerer.
@@ -87,6 +89,9 @@ func (o *Operator) change(ctx context.Context, id firstcome.CampaignID, number f
 	return o.issuer.Change(id, func() error {
 		if o.changer == nil {
 			_, err := number()
+			return err
+		}
+		if err := o.newest(ctx, id); err != nil {
 			return err
 		}
 		return o.changer.Do(ctx, id, number)
@@ -131,6 +136,18 @@ func (o *Operator) Rebuild(ctx context.Context, actor string, id firstcome.Campa
 	return done, err
 }
 
+// Reconcile brings back what a campaign's gate has and a ledger that was restored from a backup has forgotten: see flow.Rebuilder.
+func (o *Operator) Reconcile(ctx context.Context, actor string, id firstcome.CampaignID) (done flow.Reconciled, err error) {
+	if o.rebuild == nil {
+		return done, ErrNoRemoteGate
+	}
+	err = o.issuer.Change(id, func() error {
+		done, err = o.rebuild.Reconcile(ctx, actor, id)
+		return err
+	})
+	return done, err
+}
+
 // Issue asks for a coupon for each of users, in order and without another claim in between, past the waiting line: see flow.Answerer.
 // It is a claim, not a change, so no lease ends.
 func (o *Operator) Issue(ctx context.Context, actor string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
@@ -163,10 +180,25 @@ func (o *Operator) notRecorded(ctx context.Context, id firstcome.CampaignID, num
 
 // Replay records the coupon of a dead letter, and returns the letter. The gate need not know: see flow.RemoteGate.Has.
 func (o *Operator) Replay(ctx context.Context, actor string, letter int64) (ledger.DeadLetter, error) {
+	d, err := o.ledger.DeadLetter(ctx, letter)
+	if err == nil {
+		err = o.newest(ctx, d.Campaign)
+	}
+	if err != nil {
+		return ledger.DeadLetter{}, err
+	}
 	if err := o.ledger.Replay(ctx, actor, letter); err != nil {
 		return ledger.DeadLetter{}, err
 	}
 	return o.ledger.DeadLetter(ctx, letter)
+}
+
+// newest is the error of whoever would change a campaign of which the ledger is an older one than the gate, or nil.
+func (o *Operator) newest(ctx context.Context, id firstcome.CampaignID) error {
+	if o.rebuild == nil {
+		return nil
+	}
+	return o.rebuild.Newest(ctx, id)
 }
 
 // VoidLetter resolves a dead letter for good, and returns it: its coupon's stock returns, as with Void.

@@ -99,6 +99,12 @@ func (d *desk) Refused(context.Context, firstcome.CampaignID, int64) (bool, erro
 	return false, nil
 }
 
+func (d *desk) Newest(context.Context, firstcome.CampaignID) error { return d.fails["newest"] }
+
+func (d *desk) Reconcile(context.Context, string, firstcome.CampaignID) (flow.Reconciled, error) {
+	return flow.Reconciled{}, d.step("reconcile")
+}
+
 func (d *desk) Rebuild(context.Context, string, firstcome.CampaignID, bool) (flow.Rebuilt, error) {
 	return flow.Rebuilt{}, d.step("rebuild")
 }
@@ -132,6 +138,8 @@ func TestEveryChangeEndsTheLeasesBeforeItBegins(t *testing.T) {
 			local, remote, behind = "replay", "replay", "replay"
 		case "Rebuild":
 			local, remote, behind = "", "end leases, rebuild, grant leases", "end leases, rebuild, grant leases"
+		case "Reconcile":
+			local, remote, behind = "", "end leases, reconcile, grant leases", "end leases, reconcile, grant leases"
 		case "Issue":
 			local, remote, behind = "claim", "claim", "claim"
 		}

@@ -95,6 +95,9 @@ func (m *Monitor) Rebuilt(r flow.Rebuilt) {
 	}
 }
 
+// Older logs that the ledger is an older one than a campaign's gate.
+func (m *Monitor) Older(err error) { m.log.Error("a campaign is refused", "err", err) }
+
 // Record is flow.RecorderLimits.OnRecord.
 func (m *Monitor) Record(one flow.Recording) {
 	m.record.Observe(one.Took.Seconds())
@@ -180,6 +183,7 @@ func (m *Monitor) watchRebuilder(r *flow.Rebuilder) {
 	m.registry.MustRegister(
 		counterFunc("firstcome_lost_numbers_total", "Numbers that a gate may have given, and that were lost in rebuilds by this node.", func() int64 { return r.Stats().Lost }),
 		gaugeFunc("firstcome_gate_broken_campaigns", "Campaigns of which the gate decides nothing until it is rebuilt, as this node knows.", func() int64 { return int64(r.Stats().Broken) }),
+		gaugeFunc("firstcome_refused_campaigns", "Campaigns of which nothing is decided or changed until gate reconcile, because the ledger is an older one than their gate, as this node knows.", func() int64 { return int64(r.Stats().Older) }),
 	)
 }
 

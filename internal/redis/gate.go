@@ -41,6 +41,8 @@ type Options struct {
 	AnyEviction bool
 	// KeepUnnamed gives no name to a Redis without one. The gate then has no name either, and makes no campaign.
 	KeepUnnamed bool
+	// KnownAs is the name, as Name returns it, that a Redis without one gets: it was emptied and is that gate again. Empty: a new one.
+	KnownAs string
 	// Backlog is how many numbers of a campaign may be undrained before no more are
 	// issued. Default 1,000,000; negative: any.
 	Backlog int64
@@ -80,12 +82,15 @@ type Gate struct {
 
 var _ flow.RemoteGate = (*Gate)(nil)
 
+// kind begins the names of this kind of gates.
+const kind = "redis:"
+
 // Name returns what a campaign says of its gate: redis:INSTANCE; or nothing, if this Redis has no name.
 func (g *Gate) Name() string {
 	if g.instance == "" {
 		return ""
 	}
-	return "redis:" + g.instance
+	return kind + g.instance
 }
 
 // Warnings returns what an operator should know of this Redis.

@@ -190,11 +190,15 @@ func (g *Gate) name(ctx context.Context) (err error) {
 		g.instance, err = g.text(ctx, instanceKey)
 		return err
 	}
-	var random [8]byte
-	if _, err := rand.Read(random[:]); err != nil {
-		return err
+	name := strings.TrimPrefix(g.options.KnownAs, kind)
+	if name == "" {
+		var random [8]byte
+		if _, err := rand.Read(random[:]); err != nil {
+			return err
+		}
+		name = hex.EncodeToString(random[:])
 	}
-	g.instance, err = g.once(ctx, instanceKey, hex.EncodeToString(random[:]))
+	g.instance, err = g.once(ctx, instanceKey, name)
 	return err
 }
 

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/firstcome/firstcome/internal/flow"
@@ -10,7 +11,7 @@ import (
 
 var (
 	// errOlder says that the ledger is an older copy of what it was.
-	errOlder = errors.New("the gate knows more as recorded than the ledger has, so the ledger is older than it was: see what operate.md says of an older backup")
+	errOlder = fmt.Errorf("%w: it knows more as recorded than the ledger has, so the ledger is older than it was: firstcome gate reconcile brings back what the gate has", flow.ErrOlder)
 	// errTwice says that the gate lost its latest decisions and went on.
 	errTwice = errors.New("the gate gave numbers again that are other coupons in the ledger, so it has lost its latest decisions: its dead letters say which; close the campaign")
 )

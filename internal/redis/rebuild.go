@@ -14,15 +14,25 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// Standing returns nil if the gate decides claims of a campaign. flow.ErrUnverified and flow.ErrLost say that it needs a rebuild.
+// Standing returns nil if the gate decides claims of a campaign. flow.ErrUnverified and flow.ErrLost say that it needs a rebuild, flow.ErrAhead
+// that it knows more than the revision says.
 func (g *Gate) Standing(ctx context.Context, r flow.Revision) error {
-	return wrap(g.stands(ctx, g.keysIn(r)), "look whether the gate of %s stands", r.Campaign)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	err := g.standsAt(ctx, g.keysIn(r), whole10(r.Epoch), whole10(r.Version), whole10(r.Drained))
+	return wrap(err, "look whether the gate of %s stands", r.Campaign)
 }
 
 func (g *Gate) stands(ctx context.Context, k *keys) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	word, _, err := g.run(ctx, g.standing, k)
+	return g.standsAt(ctx, k)
+}
+
+// standsAt is stands of a campaign of which the ledger says an epoch, a version and a drained number: flow.ErrAhead says that one of them
+// is higher here.
+func (g *Gate) standsAt(ctx context.Context, k *keys, revision ...string) error {
+	word, _, err := g.run(ctx, g.standing, k, revision...)
 	if err != nil {
 		return err
 	}
@@ -30,7 +40,7 @@ func (g *Gate) stands(ctx context.Context, k *keys) error {
 }
 
 // standings are what the words of lua/standing.lua mean.
-var standings = map[string]error{"stands": nil, "lost": errPart}
+var standings = map[string]error{"stands": nil, "lost": errPart, "ahead": flow.ErrAhead}
 
 var errLoading = fmt.Errorf("%w: the server still reads its file", firstcome.ErrBusy)
 
@@ -129,11 +139,16 @@ func (g *Gate) freezeCampaign(ctx context.Context, r flow.Rebuild) (f flow.Froze
 		return f, err
 	case word == "outdone":
 		return f, flow.ErrOutdone
-	case word != "frozen" || len(parts) != 7:
+	case word != "frozen" || len(parts) != 9:
 		return f, fmt.Errorf("the freeze script answered %q and %d parts", word, len(parts))
 	}
 	if f.RunID, err = parts[0].ToString(); err != nil {
 		return f, err
+	}
+	for n, into := range []*int64{&f.Epoch, &f.Drained} {
+		if *into, err = whole(parts[7+n]); err != nil {
+			return f, err
+		}
 	}
 	var instants [4]int64
 	for n, into := range []*int64{&f.Version, &instants[0], &instants[1], &instants[2], &instants[3]} {
@@ -330,7 +345,7 @@ func (g *Gate) Stopped(ctx context.Context, r flow.Revision) (s flow.Stopped, er
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	_, parts, err := g.run(ctx, g.stopped, g.keysIn(r))
-	if err == nil && len(parts) != 14 {
+	if err == nil && len(parts) != 18 {
 		err = fmt.Errorf("the stopped script answered %d parts", len(parts)+1)
 	}
 	if err != nil {
@@ -338,21 +353,48 @@ func (g *Gate) Stopped(ctx context.Context, r flow.Revision) (s flow.Stopped, er
 	}
 	s.Was, _ = parts[0].ToString()
 	s.Is, _ = parts[1].ToString()
-	var frozen, opensAt, closesAt, paused, closed int64
+	var frozen, opensAt, closesAt, paused, closed, closedAt int64
 	for n, into := range []*int64{
 		&frozen, &s.Epoch, &s.Version, &s.LastNumber, &s.DrainedThrough, &s.InForce, &s.Holders, &s.Quantity, &opensAt, &closesAt, &paused, &closed,
+		&s.Attempt, &s.Ceiling, &closedAt,
 	} {
 		if *into, err = whole(parts[2+n]); err != nil {
 			return s, wrap(err, "look at %s", r.Campaign)
 		}
 	}
 	s.Frozen, s.Paused, s.Closed = frozen == 1, paused == 1, closed == 1
-	s.Quantity, s.OpensAt, s.ClosesAt = quantityOf(s.Quantity), instant(opensAt), instant(closesAt)
+	s.Quantity, s.OpensAt, s.ClosesAt, s.ClosedAt = quantityOf(s.Quantity), instant(opensAt), instant(closesAt), instant(closedAt)
+	if field, _ := parts[17].ToString(); field != "" {
+		if l, err := readLine(field); err == nil {
+			s.Line, s.Pace, s.Standby = true, l.pace, l.standby
+		}
+	}
 	return s, nil
+}
+
+// Held calls each with the coupon in force of every holder of a frozen campaign, in no order, perhaps twice, until it returns an error.
+func (g *Gate) Held(ctx context.Context, r flow.Rebuild, each func(firstcome.Coupon) error) error {
+	err := g.eachHolder(ctx, keysOf(r.Campaign, r.Marker), func(c firstcome.Coupon) error {
+		c.Code = g.options.Secret.Code(c.Campaign, c.Number)
+		c.Buried = false
+		return each(c)
+	})
+	return wrap(err, "read the holders of %s", r.Campaign)
 }
 
 // Holds tells of how many of these coupons the gate has their users as holders, with the same coupon.
 func (g *Gate) Holds(ctx context.Context, r flow.Revision, coupons []firstcome.Coupon) (held int, err error) {
+	each, err := g.HoldsEach(ctx, r, coupons)
+	for _, holds := range each {
+		if holds {
+			held++
+		}
+	}
+	return held, err
+}
+
+// HoldsEach tells for each of these coupons whether the gate has its user as a holder, with the same coupon.
+func (g *Gate) HoldsEach(ctx context.Context, r flow.Revision, coupons []firstcome.Coupon) (held []bool, err error) {
 	k := g.keysIn(r)
 	for part := range slices.Chunk(coupons, askChunk) {
 		users := make([]string, len(part))
@@ -366,9 +408,7 @@ func (g *Gate) Holds(ctx context.Context, r flow.Revision, coupons []firstcome.C
 			return held, wrap(classify(err), "read the holders of %s", r.Campaign)
 		}
 		for n, c := range part {
-			if strings.HasPrefix(entries[n], string(appendEntry(nil, c))) {
-				held++
-			}
+			held = append(held, strings.HasPrefix(entries[n], string(appendEntry(nil, c))))
 		}
 	}
 	return held, nil

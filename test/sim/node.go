@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/operate"
 )
@@ -33,6 +34,16 @@ func (n *node) isDead() bool {
 	default:
 		return false
 	}
+}
+
+// unasked is a Rebuilder whose ledger is never restored from a backup. So no change asks the gate whether it was, which would only be two
+// more events.
+type unasked struct{ *flow.Rebuilder }
+
+func (u unasked) Newest(_ context.Context, id firstcome.CampaignID) error { return u.Refusal(id) }
+
+func (u unasked) Reconcile(context.Context, string, firstcome.CampaignID) (flow.Reconciled, error) {
+	return flow.Reconciled{}, flow.ErrNotOlder
 }
 
 // answerWait is no multiple of the times that other things wait: what ends at the same instant comes in any order.
@@ -63,7 +74,7 @@ func (t *town) boot(name string) *node {
 	}})
 	n.issuer = flow.NewIssuer(put(b.claims, at, flow.Gate(over)), flow.Limits{})
 	n.answerer = &flow.Answerer{Issuer: n.issuer, Coupons: over, Waiter: waiter, Terms: t.ledger.Terms, Wait: answerWait}
-	n.operator = operate.NewRemote(book, n.issuer, n.answerer, changer, gate, rebuilder)
+	n.operator = operate.NewRemote(book, n.issuer, n.answerer, changer, gate, unasked{rebuilder})
 	ctx, cancel := context.WithCancel(context.Background())
 	n.stop = cancel
 	for _, run := range []func(context.Context) error{waiter.Run, recorder.Run, changer.Run, rebuilder.Run, n.issuer.Run} {

@@ -122,7 +122,7 @@ CREATE TABLE IF NOT EXISTS facts (
 CREATE TABLE IF NOT EXISTS changes (
     campaign_id   VARBINARY(64)  NOT NULL,
     version       BIGINT         NOT NULL CHECK (version > 0),
-    kind          VARBINARY(16)  NOT NULL CHECK (kind IN ('terms', 'pause', 'resume', 'close', 'void', 'rebuild')),
+    kind          VARBINARY(16)  NOT NULL CHECK (kind IN ('terms', 'pause', 'resume', 'close', 'void', 'rebuild', 'reconcile')),
     payload       MEDIUMTEXT     NOT NULL,
     changed_at    BIGINT         NOT NULL,
     refused       BOOLEAN        NOT NULL DEFAULT 0,

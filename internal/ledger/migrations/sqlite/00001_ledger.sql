@@ -118,7 +118,7 @@ CREATE TABLE facts (
 CREATE TABLE changes (
     campaign_id TEXT    NOT NULL REFERENCES campaigns (id),
     version     INTEGER NOT NULL CHECK (version > 0),
-    kind        TEXT    NOT NULL CHECK (kind IN ('terms', 'pause', 'resume', 'close', 'void', 'rebuild')),
+    kind        TEXT    NOT NULL CHECK (kind IN ('terms', 'pause', 'resume', 'close', 'void', 'rebuild', 'reconcile')),
     payload     TEXT    NOT NULL,
     changed_at  INTEGER NOT NULL,
     refused     INTEGER NOT NULL DEFAULT 0,
@@ -149,7 +149,7 @@ CREATE TABLE lost (
 ) STRICT, WITHOUT ROWID;
 
 -- Finds the terms of a version, however many voids came after them.
-CREATE INDEX changes_terms ON changes (campaign_id, version) WHERE kind = 'terms';
+CREATE INDEX changes_terms ON changes (campaign_id, version) WHERE kind IN ('terms', 'reconcile');
 
 CREATE TABLE audit_log (
     id          INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/firstcome/firstcome/client"
+)
+
+type gateReconcileCmd struct {
+	serverFlags
+	ID     string `arg:"" optional:"" placeholder:"CAMPAIGN" help:"The campaign's id."`
+	All    bool   `help:"Every campaign of which the ledger is an older one than the gate."`
+	DryRun bool   `help:"Say which campaigns these are, and change nothing."`
+}
+
+func (c *gateReconcileCmd) Help() string {
+	return `Where the ledger's database was restored from a backup, or failed over to a replica that lagged, Redis knows
+more than the ledger. Nodes notice that, and decide and change nothing of such a campaign. This brings back
+what Redis still has: the coupons of its holders and its journal with their numbers, instants and codes, and
+quantity, window, pace, pause and close. Then the gate is made anew, in a new epoch. Numbers that nobody has
+are lost, and are never given again. What Redis does not keep is as in the backup: the campaign's name, its
+benefit, who voided what and why, and dead letters. If the newer database still exists, bring that back instead.`
+}
+
+// check refuses a command that names no campaign, or one and all.
+func (c *gateReconcileCmd) check(terminal) []error {
+	if (c.ID == "") != c.All {
+		return []error{errors.New("name a campaign, or --all for every campaign of which the ledger is an older one than the gate")}
+	}
+	return nil
+}
+
+// gateAhead is the state that a server names for a campaign of which the ledger is an older one than its gate: see docs/api.md.
+const gateAhead = "ahead"
+
+func (c *gateReconcileCmd) Run(ctx context.Context, t terminal) error {
+	calls := c.client(t)
+	defer calls.CloseIdle()
+	ids, err := c.chosen(ctx, calls)
+	if err != nil {
+		return explain(err)
+	}
+	if c.DryRun || len(ids) == 0 {
+		return c.print(t, ids, func(w io.Writer) { tellOlder(w, ids) })
+	}
+	var failed error
+	for _, id := range ids {
+		done, err := calls.Reconcile(ctx, id)
+		if err == nil {
+			err = c.print(t, done, func(w io.Writer) { tellReconciled(w, id, done) })
+		}
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", id, explain(err)))
+		}
+	}
+	return failed
+}
+
+// chosen returns the campaigns that the command is about. A dry run, and --all, choose those that the server says to be ahead.
+func (c *gateReconcileCmd) chosen(ctx context.Context, calls *client.Client) ([]string, error) {
+	if !c.All && !c.DryRun {
+		return []string{c.ID}, nil
+	}
+	all, err := client.All(func(after string) (client.List[client.Campaign], error) { return calls.Campaigns(ctx, after, 0) })
+	ids := []string{}
+	for _, one := range all {
+		if one.GateState == gateAhead && (c.All || one.ID == c.ID) {
+			ids = append(ids, one.ID)
+		}
+	}
+	return ids, err
+}
+
+func tellOlder(w io.Writer, ids []string) {
+	if len(ids) == 0 {
+		fmt.Fprintln(w, "The ledger is an older one than the gate of no such campaign.")
+	}
+	for _, id := range ids {
+		fmt.Fprintf(w, "%s: the ledger is an older one than the gate. To bring back what the gate has: firstcome gate reconcile %s\n", id, id)
+	}
+}
+
+func tellReconciled(w io.Writer, id string, done client.Reconciled) {
+	fmt.Fprintf(w, "%s is decided again, in epoch %d; %s brought back from the gate.\n", id, done.Epoch, plural(done.Recovered, "coupon was", "coupons were"))
+	if forgotten := done.GateVersion - done.LedgerVersion; forgotten > 0 {
+		fmt.Fprintf(w, "The ledger had forgotten %s, from version %d on: who made them, and why, is not known. Quantity, window, pause and close are now the gate's; name and benefit are as in the backup.\n",
+			plural(forgotten, "change", "changes"), done.LedgerVersion+1)
+	}
+	tell := func(n int64, text string, args ...any) {
+		if n > 0 {
+			fmt.Fprintf(w, text+"\n", args...)
+		}
+	}
+	tell(done.Lost, "%s nobody's: voided behind the backup, or lost. No number is given again.", plural(done.Lost, "number is", "numbers are"))
+	tell(done.Voided, "%s in the backup and not at the gate, so void.", plural(done.Voided, "coupon is", "coupons are"))
+	tell(done.Unexplained, "%s in the backup and not at the gate, and the forgotten changes do not explain it: in force again.", plural(done.Unexplained, "coupon is", "coupons are"))
+	tell(done.DeadLetters, "%s refused by the ledger: see firstcome dead list.", plural(done.DeadLetters, "coupon was", "coupons were"))
+	tell(done.Carried, "%s in line kept their places.", plural(done.Carried, "person", "people"))
+	tell(done.LostPlaces, "At least %s in line lost their places: they hear so, and may claim again.", plural(done.LostPlaces, "person", "people"))
+}
+
+// plural returns a number with the word for one, or for more.
+func plural(n int64, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}

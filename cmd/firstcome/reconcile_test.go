@@ -1,0 +1,328 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// reconciler returns one of the desk.
+func (d *desk) reconciler() *flow.Reconciler {
+	return flow.NewReconciler(d.rebuilder(), d.ledger, d.remote.gate)
+}
+
+// A backup is that of a ledger: a file, or a copy of the tables that tell of campaigns.
+type backup struct {
+	*desk
+	file   string           // of SQLite: a ledger of its own
+	newest map[string]int64 // of a server's tables that only grow, the last id
+}
+
+// copied are the tables of a backup whose rows change, growing those whose rows do not.
+var copied, growing = []string{"campaigns", "coupons", "tickets", "past_lines", "facts", "changes", "lost", "gate_runs"}, []string{"dead_letters", "audit_log"}
+
+func (d *desk) backup() backup {
+	d.t.Helper()
+	b := backup{desk: d, newest: map[string]int64{}}
+	if !ledger.OnServer(d.name) {
+		b.file = filepath.Join(d.t.TempDir(), "backup.db")
+		stage.Must(d.t, d.ledger.Backup(d.t.Context(), b.file))
+		return b
+	}
+	db := services.Beside(d.t, d.name)
+	for _, table := range copied {
+		stage.Must(d.t, stage.Err(db.Exec("CREATE TABLE kept_"+table+" AS SELECT * FROM "+table)))
+	}
+	for _, table := range growing {
+		var last int64
+		stage.Must(d.t, db.QueryRow("SELECT COALESCE(MAX(id), 0) FROM "+table).Scan(&last))
+		b.newest[table] = last
+	}
+	return b
+}
+
+// restore brings the ledger back to what it was, and returns the desk of a node that starts then.
+func (b backup) restore() *desk {
+	b.t.Helper()
+	if b.file != "" {
+		return newDesk(b.t, b.url, b.file, nil)
+	}
+	db := services.Beside(b.t, b.name)
+	db.SetMaxOpenConns(1)
+	if strings.HasPrefix(b.name, "mysql:") { // else it refuses rows with a generated column
+		stage.Must(b.t, stage.Err(db.Exec("SET SESSION sql_mode = ''")))
+	}
+	for _, table := range copied {
+		stage.Must(b.t, stage.Err(db.Exec("DELETE FROM "+table)))
+		stage.Must(b.t, stage.Err(db.Exec("INSERT INTO "+table+" SELECT * FROM kept_"+table)))
+		stage.Must(b.t, stage.Err(db.Exec("DROP TABLE kept_"+table)))
+	}
+	for table, last := range b.newest {
+		stage.Must(b.t, stage.Err(db.Exec(fmt.Sprintf("DELETE FROM %s WHERE id > %d", table, last))))
+	}
+	return newDesk(b.t, b.url, b.name, nil)
+}
+
+// sound expects that the ledger and its gate keep every promise.
+func (d *desk) sound() {
+	d.t.Helper()
+	found, err := audit.Ledger(d.t.Context(), d.ledger.Books().Source(), "c", nil)
+	stage.Must(d.t, err)
+	for _, b := range found.Breaches.Shown {
+		d.t.Errorf("the audit finds %s: %s", b.Promise, b.Text)
+	}
+	campaign := d.status()
+	compared, err := compareWithGate(d.t.Context(), d.ledger.Books().Source(), d.remote.gate, &campaign, nil)
+	stage.Must(d.t, err)
+	for _, b := range compared.Breaches.Shown {
+		d.t.Errorf("gate and ledger differ, %s: %s", b.Promise, b.Text)
+	}
+}
+
+// terms changes the terms of the campaign c.
+func (d *desk) terms(edit func(*firstcome.Terms)) {
+	d.t.Helper()
+	d.reaches("c", stage.Err(d.ledger.SetTerms(d.t.Context(), "op", "c", 0, edit)))
+}
+
+func (d *desk) turn(to ledger.Switch) {
+	d.t.Helper()
+	d.reaches("c", stage.Err(d.ledger.Switch(d.t.Context(), "op", "c", 0, to)))
+}
+
+var closing = time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// kept records coupons of new users, and is done with their entries.
+func (d *desk) kept(users ...firstcome.UserID) (coupons []firstcome.Coupon) {
+	d.t.Helper()
+	coupons = d.issue("c", users...)
+	entries := d.do("XRANGE", d.key("journal"), "-", "+")
+	all, err := entries.AsXRange()
+	stage.Must(d.t, err)
+	d.settle(d.record(coupons...), all[len(all)-1].ID)
+	return coupons
+}
+
+// behind returns a desk whose ledger, with ten coupons, was restored to before ten more were issued, of which it had got five. Numbers 3 and 12
+// were voided, number 3's user got number 21, the quantity was raised to 120, the window closes, and the campaign was paused.
+func behind(t *testing.T, name string) *desk {
+	t.Helper()
+	d := newDesk(t, services.Redis.Database(t), name, nil, "c")
+	d.kept(people("user-", 10)...)
+	b := d.backup()
+	d.kept(people("more-", 5)...)
+	d.issue("c", people("late-", 5)...)
+	for _, number := range []int64{3, 12} {
+		d.reaches("c", stage.Err(d.ledger.Void(t.Context(), "op", "c", number, "a trial")))
+	}
+	d.issue("c", "user-2")
+	d.terms(func(terms *firstcome.Terms) { terms.Quantity, terms.ClosesAt = 120, closing })
+	d.turn(ledger.Pause)
+	return b.restore()
+}
+
+// TestF54ALedgerThatWasRestoredFromABackupIsNoticed asks for everything that would hide, or lose, what the gate alone has.
+func TestF54ALedgerThatWasRestoredFromABackupIsNoticed(t *testing.T) {
+	ledgers(t, func(t *testing.T, name string) {
+		d := behind(t, name)
+		r := d.rebuilder()
+		var told []error
+		r.OnOlder = func(err error) { told = append(told, err) }
+		over := &flow.Over{RemoteGate: d.remote.gate, Book: d.ledger, Refusal: r.Refusal}
+		same(t, "what a node knows before it looks", nil, r.Refusal("c"))
+		r.LookBack(t.Context())
+		before := d.status()
+		for what, try := range map[string]func() error{
+			"a claim":        func() error { return stage.Err(over.Claim(t.Context(), "c", people("new-", 1))) },
+			"a direct issue": func() error { return stage.Err(over.Issue(t.Context(), "op", "c", people("new-", 1))) },
+			"a change":       func() error { return r.Newest(t.Context(), "c") },
+			"a rebuild":      func() error { return stage.Err(r.Rebuild(t.Context(), "op", "c", false)) },
+			"a recording":    func() error { return stage.Err(r.Guard(d.ledger).Record(t.Context(), batch())) },
+			"a dead letter": func() error {
+				return stage.Err(d.rebuilder().Guard(d.ledger).Bury(t.Context(), batch(firstcome.Coupon{Campaign: "c", Number: 22, User: "u"}), "a trial"))
+			},
+		} {
+			if err := try(); !errors.Is(err, flow.ErrOlder) || !strings.Contains(err.Error(), "firstcome gate reconcile c") {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		state, err := over.State(t.Context(), "c")
+		if err != nil || !state.Ahead {
+			t.Errorf("the gate's state is %+v, %v", state, err)
+		}
+		after := d.status()
+		after.Now = before.Now
+		same(t, "the campaign", before, after)
+		same(t, "how often it was told", 1, len(told))
+	})
+}
+
+// TestF54AGateThatIsAheadInOneThingAloneIsNotRebuilt has a gate that its server's restart makes unverified, and that knows one thing that the
+// ledger does not. A rebuild would take it from there.
+func TestF54AGateThatIsAheadInOneThingAloneIsNotRebuilt(t *testing.T) {
+	for field, was := range map[string]string{"epoch": "1", "version": "1", "drained_through": "3"} {
+		t.Run(field, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
+			d.kept(people("user-", 3)...)
+			d.do("HSET", d.key("campaign"), "last_number", "4", field, "4", "run_id", "another")
+			r := d.watch()
+			r.Notice("c")
+			stage.Await(t, "a campaign that is refused, and of which nothing is done", flow.RebuilderStats{Older: 1}, r.Stats)
+			d.do("HSET", d.key("campaign"), "last_number", "3", field, was)
+			stage.Await(t, "a gate that is rebuilt once it is not ahead", flow.RebuilderStats{Begun: 1, Finished: 1, Lost: 97}, r.Stats)
+		})
+	}
+}
+
+// TestF54AReconcileBringsBackWhatTheGateHas holds what everybody was told against what they have behind a reconcile.
+func TestF54AReconcileBringsBackWhatTheGateHas(t *testing.T) {
+	ledgers(t, func(t *testing.T, name string) {
+		d := behind(t, name)
+		done, err := d.reconciler().Reconcile(t.Context(), "op", "c")
+		stage.Must(t, err)
+		d.isWhole(done)
+		same(t, "what was brought back", [4]int64{10, 0, 1, 0}, [4]int64{done.Recovered, done.Letters, done.Voided, done.Unexplained})
+		same(t, "the lost number, and the versions before", [3]int64{1, 1, 5}, [3]int64{done.Lost, done.Behind, done.Adopted.Version})
+		if _, err := d.reconciler().Reconcile(t.Context(), "op", "c"); !errors.Is(err, flow.ErrNotOlder) {
+			t.Errorf("a second reconcile: %v", err)
+		}
+	})
+}
+
+// isWhole expects of a desk that was behind that everybody has what they were told.
+func (d *desk) isWhole(done flow.Reconciled) {
+	d.t.Helper()
+	s := d.status()
+	same(d.t, "quantity, close and pause", []any{int64(120), closing, true, false}, []any{s.Quantity, s.ClosesAt, s.Paused, s.Closed})
+	if s.Version <= 5 || s.Epoch < 2 || s.Applied != s.Version || done.Rebuilt.Epoch > s.Epoch {
+		d.t.Errorf("the campaign is %+v", s)
+	}
+	d.sound()
+	var want []string
+	for n := range 10 {
+		want = append(want, fmt.Sprint("already_issued:", n+1))
+	}
+	want[2] = "already_issued:21"
+	same(d.t, "who was told before the backup", want, d.claims(people("user-", 10)...))
+	same(d.t, "who was told behind it", []string{"already_issued:11", "paused:0", "already_issued:13", "already_issued:16", "already_issued:20"},
+		d.claims("more-0", "more-1", "more-2", "late-0", "late-4"))
+	d.turn(ledger.Resume)
+	for _, answer := range d.claims("more-1", "new") {
+		var number int64
+		if _, err := fmt.Sscanf(answer, "issued:%d", &number); err != nil || number <= 21 {
+			d.t.Errorf("somebody new is answered %s", answer)
+		}
+	}
+}
+
+// TestF54AReconcileThatWasCutOffIsDoneAgain cuts a reconcile off before each of its steps. Until it was done again, no node decides anything
+// or rebuilds the gate by itself, unless the ledger has all.
+func TestF54AReconcileThatWasCutOffIsDoneAgain(t *testing.T) {
+	for _, step := range []string{"freeze", "adopt", "record", "empty", "load", "finish", "switch"} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			d := behind(t, services.Ledgers[services.SQLite](t))
+			cut := &cutOff{d.ledger, d.remote.gate, step}
+			if _, err := flow.NewReconciler(flow.NewRebuilder(cut, cut, nil), cut, cut).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
+				t.Fatalf("it ends with %v", err)
+			}
+			r := d.reconciler()
+			r.LookBack(t.Context())
+			if older := errors.Is(r.Refusal("c"), flow.ErrOlder); older == (step == "switch") {
+				t.Errorf("the campaign is refused: %v", r.Refusal("c"))
+			}
+			done, err := r.Reconcile(t.Context(), "op", "c")
+			stage.Must(t, err)
+			d.isWhole(done)
+		})
+	}
+}
+
+var errCutOff = errors.New("the process ended")
+
+// A wholeBook and a wholeGate are what a Reconciler has.
+type (
+	wholeBook interface {
+		flow.RebuildBook
+		flow.ReconcileBook
+	}
+	wholeGate interface {
+		flow.RebuiltGate
+		flow.ReconciledGate
+	}
+)
+
+// A cutOff is a ledger and a gate of a node that ends before a step.
+type cutOff struct {
+	wholeBook
+	wholeGate
+	step string
+}
+
+func (c *cutOff) at(step string) error {
+	if step == c.step {
+		return errCutOff
+	}
+	return nil
+}
+
+func (c *cutOff) Freeze(ctx context.Context, r flow.Rebuild) (f flow.Frozen, err error) {
+	if err := c.at("freeze"); err != nil {
+		return f, err
+	}
+	return c.wholeGate.Freeze(ctx, r)
+}
+
+func (c *cutOff) Adopt(ctx context.Context, r flow.Rebuild, g flow.Stopped, voided []firstcome.Coupon) (a flow.Adopted, err error) {
+	if err := c.at("adopt"); err != nil {
+		return a, err
+	}
+	return c.wholeBook.Adopt(ctx, r, g, voided)
+}
+
+func (c *cutOff) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	if err := c.at("record"); err != nil {
+		return flow.Drained{}, err
+	}
+	return c.wholeBook.Record(ctx, b)
+}
+
+func (c *cutOff) Empty(ctx context.Context, r flow.Rebuild, to flow.Sink) error {
+	if err := c.at("empty"); err != nil {
+		return err
+	}
+	return c.wholeGate.Empty(ctx, r, to)
+}
+
+func (c *cutOff) Loading(ctx context.Context, r flow.Rebuild) (func(firstcome.Coupon) error, func() error, error) {
+	if err := c.at("load"); err != nil {
+		return nil, nil, err
+	}
+	return c.wholeGate.Loading(ctx, r)
+}
+
+func (c *cutOff) FinishRebuild(ctx context.Context, r flow.Rebuild, loaded flow.Loaded, frozen flow.Frozen) (fill flow.Refill, err error) {
+	if err := c.at("finish"); err != nil {
+		return fill, err
+	}
+	return c.wholeBook.FinishRebuild(ctx, r, loaded, frozen)
+}
+
+func (c *cutOff) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, loaded flow.Loaded, fill flow.Refill) error {
+	if err := c.at("switch"); err != nil {
+		return err
+	}
+	return c.wholeGate.Switch(ctx, r, f, loaded, fill)
+}

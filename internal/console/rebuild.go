@@ -1,0 +1,85 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// A stoppedGate is a campaign of which the gate decides nothing.
+type stoppedGate struct {
+	ID      firstcome.CampaignID
+	Name    string // empty: unknown
+	State   string // lost, unverified or older
+	Version int64  // 0: unknown, so nothing can be ordered
+	Most    string // how many numbers a rebuild may lose
+}
+
+// mostStopped is how many of them a page shows.
+const mostStopped = 50
+
+// stopped returns the campaigns of which the gate decides nothing, one or all, as far as this node knows.
+func (c *Console) stopped(v *view, of firstcome.CampaignID) (all []stoppedGate) {
+	if c.Journal.Troubles == nil {
+		return nil
+	}
+	for id, why := range c.Journal.Troubles() {
+		if of == "" || of == id {
+			all = append(all, stoppedGate{ID: id, State: stateOf(why)})
+		}
+	}
+	slices.SortFunc(all, func(a, b stoppedGate) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	all = all[:min(len(all), mostStopped)]
+	for n := range all {
+		if s, err := c.Ledger.Campaign(v.r.Context(), all[n].ID); err == nil {
+			all[n].Name, all[n].Version, all[n].Most = s.Name, s.Version, v.mostLost(&s)
+		}
+	}
+	return all
+}
+
+// stateOf returns the word for why a gate decides nothing.
+func stateOf(why error) string {
+	switch {
+	case errors.Is(why, flow.ErrOlder):
+		return "older"
+	case errors.Is(why, flow.ErrUnverified):
+		return "unverified"
+	}
+	return "lost"
+}
+
+// mostLost returns how many numbers a rebuild may lose: as many as may have been given beyond what the ledger has.
+func (v *view) mostLost(s *ledger.Status) string {
+	if s.Quantity == firstcome.Unlimited {
+		return "–"
+	}
+	return v.lang.number(max(0, s.Quantity-s.InForce))
+}
+
+// rebuildGate makes a campaign's gate anew, if its name or id was typed. A gate that decides by then stays as it is.
+func (c *Console) rebuildGate(v *view) error {
+	s, err := v.status()
+	if err != nil {
+		return err
+	}
+	version, err := v.shownVersion()
+	if err != nil {
+		return err
+	}
+	if version != s.Version {
+		return firstcome.ErrStale
+	}
+	if !v.typed(&s) {
+		return c.renderSteer(v, http.StatusUnprocessableEntity, &asked{Do: "rebuild", To: v.mostLost(&s)}, v.notTyped())
+	}
+	if _, err := c.Operator.Rebuild(v.r.Context(), v.who.Actor, s.ID, true); err != nil {
+		return err
+	}
+	return v.lead(Root + "/recording?done=rebuilt&campaign=" + string(s.ID))
+}

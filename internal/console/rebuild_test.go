@@ -1,0 +1,111 @@
+package console_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// A mender rebuilds gates: what is wrong with a campaign's is over then.
+type mender struct {
+	mu     sync.Mutex // guards what follows
+	wrong  map[firstcome.CampaignID]error
+	orders []string
+}
+
+// breaks has something be wrong with a campaign's gate.
+func (m *mender) breaks(id firstcome.CampaignID, why error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.wrong == nil {
+		m.wrong = map[firstcome.CampaignID]error{}
+	}
+	m.wrong[id] = why
+}
+
+func (m *mender) all() map[firstcome.CampaignID]error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.wrong)
+}
+
+// ordered returns who ordered which rebuilds, and whether they meant a lost gate only.
+func (m *mender) ordered() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return strings.Join(m.orders, "; ")
+}
+
+// Newest is operate.Rebuilder's.
+func (m *mender) Newest(context.Context, firstcome.CampaignID) error { return nil }
+
+// Rebuild is operate.Rebuilder's.
+func (m *mender) Rebuild(_ context.Context, actor string, id firstcome.CampaignID, ifLost bool) (flow.Rebuilt, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.wrong, id)
+	m.orders = append(m.orders, fmt.Sprintf("%s by %s, if lost: %t", id, actor, ifLost))
+	return flow.Rebuilt{Campaign: id, Epoch: 2}, nil
+}
+
+// Reconcile is operate.Rebuilder's.
+func (m *mender) Reconcile(context.Context, string, firstcome.CampaignID) (flow.Reconciled, error) {
+	return flow.Reconciled{}, nil
+}
+
+func TestAGateThatDecidesNothingIsShownAndRebuiltByName(t *testing.T) {
+	h := openFar(t, withKeys)
+	for _, id := range []string{"lost", "restarted", "restored", "sound"} {
+		h.campaign(id, 10)
+	}
+	h.claim("lost", "mina", "jun")
+	h.mender.breaks("lost", flow.ErrLost)
+	h.mender.breaks("restarted", flow.ErrUnverified)
+	h.mender.breaks("restored", &flow.OlderError{Campaign: "restored"})
+	plain, key := h.key(firstcome.Operator)
+	b := h.login(plain)
+	page := b.get("/console/recording")
+	for _, want := range []string{"추석 lost lost", "추석 restarted unverified", "추석 restored the ledger is older", "firstcome gate reconcile restored", "at most 8"} {
+		if !strings.Contains(page.text(), want) {
+			t.Errorf("the page does not say %q: %s", want, page.text())
+		}
+	}
+	if strings.Contains(page.text(), "sound") || strings.Contains(page.body, "restored/rebuild") {
+		t.Errorf("a gate that decides is shown, or one that must not be rebuilt may be: %s", page.text())
+	}
+	if one := b.get("/console/recording?campaign=restarted"); strings.Contains(one.text(), "추석 lost") {
+		t.Errorf("of one campaign others are shown: %s", one.text())
+	}
+	if health := b.get("/console/health"); !strings.Contains(health.text(), "Campaigns of which the gate decides nothing: 3") {
+		t.Errorf("Health says: %s", health.text())
+	}
+
+	send := func(version, typed string) shown {
+		return b.post("/console/campaigns/lost/rebuild", url.Values{"version": {version}, "typed": {typed}})
+	}
+	for _, typed := range []string{"", "spring"} {
+		if got := send("1", typed); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `name="typed"`) || !strings.Contains(got.text(), "At most: 8") {
+			t.Errorf("rebuilt with %q: %d %s", typed, got.status, got.text())
+		}
+	}
+	if got := send("7", "lost"); got.status != http.StatusPreconditionFailed {
+		t.Errorf("a stale form: %d %s", got.status, got.text())
+	}
+	if orders := h.mender.ordered(); orders != "" {
+		t.Fatalf("ordered without the name, or by a stale form: %s", orders)
+	}
+	if got := send("1", "추석 lost"); got.path != "/console/recording" || !strings.Contains(got.text(), "The gate is rebuilt") {
+		t.Errorf("rebuilt by its name: %s %s", got.path, got.text())
+	}
+	if orders, want := h.mender.ordered(), "lost by "+"key:"+key.ID+", if lost: true"; orders != want {
+		t.Errorf("ordered is %s, want %s", orders, want)
+	}
+}

@@ -1,0 +1,178 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// ErrOlder says that the ledger is an older one than a campaign's gate: see OlderError.
+var ErrOlder = errors.New("the ledger is an older one than the gate")
+
+// An OlderError is the ErrOlder of a campaign. The ledger numbers each change, each epoch and each drained number before the gate hears of
+// it. So a gate that is ahead proves that the ledger was restored from a backup, or failed over to a replica that lagged. What lies between is
+// at the gate alone. Until an operator has it brought back, nothing of the campaign is decided, changed, recorded or rebuilt.
+type OlderError struct {
+	Campaign firstcome.CampaignID
+	Found    string // by what it was noticed; empty: a reconcile was begun and has not ended
+}
+
+func (e *OlderError) Error() string {
+	found := e.Found
+	if found == "" {
+		found = "a reconcile was begun and has not ended"
+	}
+	return fmt.Sprintf("%v of %s (%s), as after a restored backup, so nothing of it is decided or changed. To bring back what the gate has, type: firstcome gate reconcile %s",
+		ErrOlder, e.Campaign, found, e.Campaign)
+}
+
+// Is tells that it is ErrOlder, and firstcome.ErrBusy, because nothing was done.
+func (e *OlderError) Is(target error) bool { return target == ErrOlder || target == firstcome.ErrBusy }
+
+// newestTime bounds how long a change waits for the gate to say whether the ledger is an older one. A gate that hangs must not hold up an
+// operator for longer.
+const newestTime = 3 * time.Second
+
+// ahead says what a gate knows that the ledger's revision does not; empty: nothing.
+func ahead(r Revision, s Stopped) string {
+	switch {
+	case s.Epoch > r.Epoch:
+		return fmt.Sprintf("it is in epoch %d, the ledger in %d", s.Epoch, r.Epoch)
+	case s.Version > r.Version:
+		return fmt.Sprintf("it is at version %d, the ledger at %d", s.Version, r.Version)
+	case s.DrainedThrough > r.Drained:
+		return fmt.Sprintf("it was told that the ledger has the numbers up to %d, and the ledger has them up to %d", s.DrainedThrough, r.Drained)
+	}
+	return ""
+}
+
+// ErrAhead says that a gate has more than a revision of the ledger says. The ledger may have gone on since that was read.
+var ErrAhead = errors.New("the gate has more than the ledger said")
+
+// olderOf is compare, of which only an OlderError counts.
+func (r *Rebuilder) olderOf(ctx context.Context, a Revision) error {
+	if err := r.compare(ctx, a); errors.Is(err, ErrOlder) {
+		return err
+	}
+	return nil
+}
+
+// frozenAhead returns an OlderError if a frozen gate is ahead of the ledger that would be loaded into it.
+func (r *Rebuilder) frozenAhead(ctx context.Context, attempt Rebuild, frozen Frozen) error {
+	s := Stopped{Epoch: frozen.Epoch, Version: frozen.Version, DrainedThrough: frozen.Drained}
+	if ahead(Revision{Epoch: attempt.Epoch, Version: attempt.Version, Drained: attempt.Drained}, s) == "" {
+		return nil
+	}
+	err := r.confirm(ctx, attempt.Campaign, s)
+	if errors.Is(err, ErrOlder) {
+		r.noteOlder(attempt.Campaign, err)
+	}
+	return err
+}
+
+// compare returns an OlderError, nil if the gate is not ahead of the ledger, or why that is not known. Where the gate seems to be ahead, the
+// ledger is read once more behind it, because the campaign goes on meanwhile.
+func (r *Rebuilder) compare(ctx context.Context, a Revision) error {
+	if a.Reconciling {
+		return &OlderError{Campaign: a.Campaign}
+	}
+	s, err := r.gate.Stopped(ctx, a)
+	if err != nil || ahead(a, s) == "" {
+		return err
+	}
+	return r.confirm(ctx, a.Campaign, s)
+}
+
+// confirm is compare with the ledger as it is now, behind the gate.
+func (r *Rebuilder) confirm(ctx context.Context, id firstcome.CampaignID, s Stopped) error {
+	now, known, err := r.revision(ctx, id)
+	if err != nil || !known {
+		return err
+	}
+	if found := ahead(now, s); found != "" {
+		return &OlderError{id, found}
+	}
+	return nil
+}
+
+// isOlder compares, and notes what it finds. Of a gate that does not say, or has nothing, what was known before still holds.
+func (r *Rebuilder) isOlder(ctx context.Context, a Revision) error {
+	err := r.compare(ctx, a)
+	if err == nil || errors.Is(err, ErrOlder) {
+		r.noteOlder(a.Campaign, err)
+	}
+	return r.Refusal(a.Campaign)
+}
+
+// noteOlder notes whether an error says that the ledger is an older one, and tells of it once.
+func (r *Rebuilder) noteOlder(id firstcome.CampaignID, older error) {
+	is := errors.Is(older, ErrOlder)
+	r.mu.Lock()
+	_, before := r.older[id]
+	if is {
+		r.older[id] = older
+	} else {
+		delete(r.older, id)
+	}
+	r.mu.Unlock()
+	if is && !before && r.OnOlder != nil {
+		r.OnOlder(older)
+	}
+}
+
+// Refusal returns why nothing of a campaign is decided or changed, as this node knows: an OlderError, or nil.
+func (r *Rebuilder) Refusal(id firstcome.CampaignID) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.older[id]
+}
+
+// Newest asks the gate whether the ledger is an older one, and returns an OlderError, or nil. If the gate does not say, it is what this node
+// knew before: a change of a campaign whose gate is gone goes on.
+func (r *Rebuilder) Newest(ctx context.Context, id firstcome.CampaignID) error {
+	ctx, cancel := context.WithTimeout(ctx, newestTime)
+	defer cancel()
+	a, known, err := r.revision(ctx, id)
+	if err != nil || !known {
+		return r.Refusal(id)
+	}
+	return r.isOlder(ctx, a)
+}
+
+// LookBack looks once, for a moment, of which campaigns the ledger is an older one: before a node decides its first claim.
+func (r *Rebuilder) LookBack(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, newestTime)
+	defer cancel()
+	active, _ := r.book.Active(ctx) // the next look finds what this one does not
+	for _, a := range active {
+		_ = r.isOlder(ctx, a)
+	}
+}
+
+// Guard returns a keeper that keeps nothing in a ledger that is an older one. What such a ledger refuses would become dead letters: coupons
+// of an epoch, of terms or of a quantity that it has forgotten. So the gate is asked before anything is buried, which is seldom.
+func (r *Rebuilder) Guard(k Keeper) Keeper { return guarded{k, r} }
+
+type guarded struct {
+	Keeper
+	rebuilder *Rebuilder
+}
+
+func (g guarded) Record(ctx context.Context, b Batch) (Drained, error) {
+	if err := g.rebuilder.Refusal(b.Campaign); err != nil {
+		return Drained{}, err
+	}
+	return g.Keeper.Record(ctx, b)
+}
+
+func (g guarded) Bury(ctx context.Context, b Batch, cause string) (Drained, error) {
+	if len(b.Coupons) > 0 {
+		if err := g.rebuilder.Newest(ctx, b.Campaign); err != nil {
+			return Drained{}, err
+		}
+	}
+	return g.Keeper.Bury(ctx, b, cause)
+}

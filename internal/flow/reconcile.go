@@ -1,0 +1,232 @@
+package flow
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A ReconcileBook is a ledger as a reconcile needs it: see ledger.Ledger.
+type ReconcileBook interface {
+	// BeginReconcile is BeginRebuild with an attempt that is higher than the gate's last one.
+	BeginReconcile(ctx context.Context, actor string, id firstcome.CampaignID, last int64) (Rebuild, error)
+	// Adopt takes over what a frozen gate says of its campaign. It may be repeated.
+	Adopt(ctx context.Context, r Rebuild, gate Stopped, voided []firstcome.Coupon) (Adopted, error)
+	// Has tells for each coupon whether the ledger has it, voided or not.
+	Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error)
+}
+
+// A ReconciledGate is a remote gate as a reconcile needs it: see redis.Gate.
+type ReconciledGate interface {
+	// Held calls each with the coupon in force of every holder, in no order, perhaps twice.
+	Held(ctx context.Context, r Rebuild, each func(firstcome.Coupon) error) error
+	// HoldsEach tells for each coupon whether its user is the holder of it.
+	HoldsEach(ctx context.Context, r Revision, coupons []firstcome.Coupon) ([]bool, error)
+}
+
+// A Reconciler is a Rebuilder that also brings back what a gate has and a ledger that was restored from a backup has forgotten.
+type Reconciler struct {
+	*Rebuilder
+	adopts ReconcileBook
+	holds  ReconciledGate
+}
+
+// NewReconciler returns the Reconciler of a Rebuilder's book and gate.
+func NewReconciler(r *Rebuilder, book ReconcileBook, gate ReconciledGate) *Reconciler {
+	return &Reconciler{r, book, gate}
+}
+
+// Adopted is what a ledger took over from its gate.
+type Adopted struct {
+	Epoch   int64 // which the campaign is in until the rebuild ends it
+	Behind  int64 // the ledger's version before
+	Version int64 // the gate's
+	Voided  int64 // coupons that the gate does not have any more
+	// Unexplained coupons of the ledger are in force, the gate does not have them, and no change behind the backup can have voided
+	// them all. They stay in force.
+	Unexplained int64
+}
+
+// A Reconciled is what a reconcile came to.
+type Reconciled struct {
+	Rebuilt
+	Adopted
+	Recovered int64 // coupons that the ledger has again
+	Letters   int64 // coupons that it refused, which are dead letters
+}
+
+// ErrNotOlder says that there is nothing to reconcile.
+var ErrNotOlder = errors.New("the ledger is not an older one than the campaign's gate, or another gate decides the campaign: there is nothing to reconcile")
+
+// Reconcile brings back what a gate has and the ledger has forgotten, because somebody asked for it. It is a rebuild with two steps between
+// the freeze and the journal:
+//
+//	adopt         epoch, version, quantity, window, pace, pause and close are the gate's from then on: a change of the kind reconcile, which is
+//	              pending until the end, so that nobody takes the ledger for whole before. Coupons that the gate does not have any more are void
+//	bring back    every holder's coupon that the ledger lacks, with its number, instant and code
+//
+// It may be cut off anywhere, and done again.
+func (r *Reconciler) Reconcile(ctx context.Context, actor string, id firstcome.CampaignID) (done Reconciled, err error) {
+	a, known, err := r.revision(ctx, id)
+	if err != nil || !known {
+		return done, cmp.Or(err, ErrNotOlder)
+	}
+	if older := r.isOlder(ctx, a); older == nil {
+		return r.endReconcile(ctx, actor, a)
+	}
+	before, err := r.gate.Stopped(ctx, a)
+	if err != nil {
+		return done, err
+	}
+	attempt, err := r.adopts.BeginReconcile(ctx, actor, id, before.Attempt)
+	if err != nil {
+		return done, err
+	}
+	attempt.InForce = max(attempt.InForce, before.InForce)
+	done.Rebuilt, err = r.attempt(ctx, attempt, r.Refusal(id), func(ctx context.Context, frozen *Frozen) (Sink, error) {
+		return r.bringBack(ctx, attempt, frozen, &done)
+	})
+	if err == nil {
+		r.noteOlder(id, nil)
+	}
+	return done, err
+}
+
+// endReconcile does what is left of a reconcile that was cut off before the gate had its end.
+func (r *Reconciler) endReconcile(ctx context.Context, actor string, a Revision) (done Reconciled, err error) {
+	err = r.standing(ctx, a)
+	if !errors.Is(err, ErrUnverified) {
+		return done, cmp.Or(err, ErrNotOlder)
+	}
+	done.Rebuilt, err = r.rebuild(ctx, actor, a.Campaign, err, a.Epoch)
+	return done, err
+}
+
+// bringBack has the ledger adopt and bring back what the frozen gate has. It returns the sink of the journal's coupons.
+func (r *Reconciler) bringBack(ctx context.Context, attempt Rebuild, frozen *Frozen, done *Reconciled) (Sink, error) {
+	at := Revision{Campaign: attempt.Campaign, Marker: attempt.Marker}
+	s, err := r.gate.Stopped(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	if s.whole() {
+		frozen.Through = s.LastNumber
+	}
+	voided, err := r.voidedBehind(ctx, at, s)
+	if err == nil {
+		done.Adopted, err = r.adopts.Adopt(ctx, attempt, s, voided)
+	}
+	if err == nil {
+		err = r.giveHolders(ctx, attempt, done)
+	}
+	return r.heldOnly(at), err
+}
+
+// whole tells whether what a frozen gate has is the last that it decided, and agrees with itself.
+func (s *Stopped) whole() bool {
+	return s.Was == s.Is && s.Holders == s.InForce && s.LastNumber >= s.DrainedThrough
+}
+
+// voidedBehind returns the coupons in force by the ledger that the gate gave and does not have any more: they were voided by changes that the
+// ledger has forgotten. A gate that is not whole proves nothing.
+func (r *Reconciler) voidedBehind(ctx context.Context, at Revision, s Stopped) (voided []firstcome.Coupon, err error) {
+	if !s.whole() {
+		return nil, nil
+	}
+	var some []firstcome.Coupon
+	ask := func() error {
+		held, err := r.holds.HoldsEach(ctx, at, some)
+		for n := range held {
+			if !held[n] {
+				voided = append(voided, some[n])
+			}
+		}
+		some = some[:0]
+		return err
+	}
+	_, err = r.book.Refills(ctx, at.Campaign, func(c firstcome.Coupon) error {
+		if !c.VoidedAt.IsZero() || c.Buried || c.Number > s.LastNumber {
+			return nil
+		}
+		if some = append(some, c); len(some) < giveAtOnce {
+			return nil
+		}
+		return ask()
+	})
+	if err == nil {
+		err = ask()
+	}
+	return voided, err
+}
+
+// giveAtOnce is how many coupons a reconcile asks about, or gives to the ledger, at once: as many as a recorder.
+const giveAtOnce = 2000
+
+// giveHolders gives every holder's coupon that the ledger lacks to it, in number order. It keeps these in memory, at some 200 bytes each.
+func (r *Reconciler) giveHolders(ctx context.Context, attempt Rebuild, done *Reconciled) error {
+	lacking, err := r.lacking(ctx, attempt)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(lacking, func(a, b firstcome.Coupon) int { return cmp.Compare(a.Number, b.Number) })
+	lacking = slices.CompactFunc(lacking, func(a, b firstcome.Coupon) bool { return a.Number == b.Number && a.User == b.User })
+	for some := range slices.Chunk(lacking, giveAtOnce) {
+		drained, err := r.sink.take(ctx, Batch{
+			Campaign: attempt.Campaign, Epoch: done.Adopted.Epoch, Attempt: attempt.Attempt, Marker: attempt.Marker, Coupons: some,
+		})
+		if err != nil {
+			return fmt.Errorf("bring back %d coupons: %w", len(some), err)
+		}
+		done.Letters += int64(len(drained.Letters))
+		done.Recovered += int64(len(some) - len(drained.Letters))
+	}
+	return nil
+}
+
+// lacking returns the coupons of the gate's holders that the ledger does not have.
+func (r *Reconciler) lacking(ctx context.Context, attempt Rebuild) (lacking []firstcome.Coupon, err error) {
+	var some []firstcome.Coupon
+	ask := func() error {
+		has, err := r.adopts.Has(ctx, attempt.Campaign, some)
+		for n := range has {
+			if !has[n] {
+				lacking = append(lacking, some[n])
+			}
+		}
+		some = some[:0]
+		return err
+	}
+	err = r.holds.Held(ctx, attempt, func(c firstcome.Coupon) error {
+		if some = append(some, c); len(some) < giveAtOnce {
+			return nil
+		}
+		return ask()
+	})
+	if err == nil {
+		err = ask()
+	}
+	return lacking, err
+}
+
+// heldOnly is the sink of a journal of which only the holders' coupons are recorded. The ledger that was had another recorded and voided, and
+// the journal still has it: its number is lost.
+func (r *Reconciler) heldOnly(at Revision) Sink {
+	return func(ctx context.Context, b Batch) (Drained, error) {
+		held, err := r.holds.HoldsEach(ctx, at, b.Coupons)
+		if err != nil {
+			return Drained{}, err
+		}
+		all := b.Coupons
+		b.Coupons = nil
+		for n, c := range all {
+			if held[n] {
+				b.Coupons = append(b.Coupons, c)
+			}
+		}
+		return r.sink.take(ctx, b)
+	}
+}

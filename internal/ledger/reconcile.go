@@ -1,0 +1,152 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// BeginReconcile is BeginRebuild of a campaign whose gate is ahead of the ledger, in whichever epoch. last is the last attempt of which
+// the gate knows: the ledger has forgotten it, and the new one has to be higher.
+func (l *Ledger) BeginReconcile(ctx context.Context, actor string, id firstcome.CampaignID, last int64) (flow.Rebuild, error) {
+	r, err := l.begin(ctx, actor, id, func(s stock) (int64, error) { return max(s.attempt, last) + 1, s.away })
+	return r, wrap(err, "begin to reconcile %s", id)
+}
+
+// A storedReconcile is a reconcile as the ledger keeps it among the changes: terms, and what the gate said besides. So whatever reads terms
+// of a change can read it.
+type storedReconcile struct {
+	storedTerms
+	Paused bool `json:"paused"`
+	Closed bool `json:"closed"`
+	// Behind is the ledger's version before, Gate that of the gate, and Through the last number that the gate gave.
+	Behind      int64 `json:"behind"`
+	Gate        int64 `json:"gate_version"`
+	Epoch       int64 `json:"epoch"`
+	Through     int64 `json:"through"`
+	Voided      int64 `json:"voided,omitempty"`
+	Unexplained int64 `json:"unexplained,omitempty"`
+}
+
+// Adopt takes over what the frozen gate g says of a campaign of which the ledger is an older one, in one transaction: epoch, quantity, window,
+// pace, pause and close are the gate's from then on, by a change of the kind reconcile. Its version is one more than the higher of the two, and
+// it is pending until FinishRebuild. The coupons of voided are those that the gate does not have any more, and are void, unless they are
+// more than there are versions that the ledger has forgotten. Adopting again does nothing. flow.ErrOutdone: another attempt has begun.
+func (l *Ledger) Adopt(ctx context.Context, r flow.Rebuild, g flow.Stopped, voided []firstcome.Coupon) (a flow.Adopted, err error) {
+	err = l.locked(ctx, r.Campaign, func(t *tx, s stock) (err error) {
+		if s.attempt != r.Attempt || s.rebuildingAt.IsZero() {
+			return flow.ErrOutdone
+		}
+		done, is, err := t.reconciling(s)
+		if err != nil || is {
+			a = done.adopted()
+			return err
+		}
+		a, err = l.adopt(t, s, r.Actor, g, voided)
+		return err
+	})
+	return a, wrap(err, "adopt what the gate of %s has", r.Campaign)
+}
+
+func (s *storedReconcile) adopted() flow.Adopted {
+	return flow.Adopted{Epoch: s.Epoch, Behind: s.Behind, Version: s.Gate, Voided: s.Voided, Unexplained: s.Unexplained}
+}
+
+// reconciling returns the reconcile of a campaign that has not ended, if there is one.
+func (t *tx) reconciling(s stock) (r storedReconcile, is bool, err error) {
+	rows, err := t.query(`SELECT payload FROM changes WHERE campaign_id = ? AND version > ? AND kind = 'reconcile'`, string(s.ID), s.applied)
+	err = eachRow(rows, err, func(take scan) error {
+		payload, err := one[string](take)
+		if err == nil {
+			err = json.Unmarshal([]byte(payload), &r)
+		}
+		is = true
+		return err
+	})
+	return r, is, err
+}
+
+// adopt is Adopt in its transaction.
+func (l *Ledger) adopt(t *tx, s stock, actor string, g flow.Stopped, voided []firstcome.Coupon) (a flow.Adopted, err error) {
+	terms, before, err := l.gateTerms(t, &s, g)
+	if err != nil {
+		return a, err
+	}
+	made := storedReconcile{Behind: s.Version, Gate: g.Version, Epoch: max(s.epoch, g.Epoch), Through: g.LastNumber}
+	if forgotten := max(0, g.Version-s.Version); int64(len(voided)) > forgotten {
+		made.Unexplained, voided = int64(len(voided)), nil
+	}
+	made.Voided = int64(len(voided))
+	terms.Quantity = max(terms.Quantity, s.inForce-made.Voided)
+	made.storedTerms, made.Paused, made.Closed = storedTermsOf(terms), s.Paused, s.Closed
+	s.epoch, s.ceiling = made.Epoch, max(s.ceiling, g.Ceiling, g.LastNumber)
+	payload := textOf(made)
+	version, at := max(s.Version, g.Version)+1, l.decidesAt(s)
+	if err := t.insertChange(s.ID, version, firstcome.ChangeReconcile, payload, at); err != nil {
+		return a, err
+	}
+	detail := logDetail(firstcome.ChangeReconcile, before, payload)
+	if err := t.log(at, actor, "campaign.reconcile", entry{campaign: s.ID, detail: detail}); err != nil {
+		return a, err
+	}
+	if err := t.voidBehind(&s, actor, version, at, voided); err != nil {
+		return a, err
+	}
+	if err := t.putTerms(s.ID, terms, version, time.Time{}); err != nil {
+		return a, err
+	}
+	_, err = t.change(`UPDATE campaigns SET paused = ?, closed = ?, closed_at = ?, version = ?, applied = ?, epoch = ?, ceiling = ?, decided_at = ? WHERE id = ?`,
+		s.Paused, s.Closed, micros(s.ClosedAt), version+made.Voided, version-1, s.epoch, s.ceiling, at.UnixMicro(), string(s.ID))
+	return made.adopted(), err
+}
+
+// gateTerms returns the terms that the gate decides by, and the payload of the ledger's. What no gate has is as the ledger knows it. A change
+// that the ledger numbered and that the gate does not have is done first, as a rebuild does it.
+func (l *Ledger) gateTerms(t *tx, s *stock, g flow.Stopped) (terms firstcome.Terms, before string, err error) {
+	if s.Version > g.Version {
+		if err := l.concludeRebuilt(t, s); err != nil {
+			return terms, "", err
+		}
+	}
+	if before, err = t.terms(s.ID, s.termsVersion); err != nil {
+		return terms, "", err
+	}
+	if terms, err = decodeTerms(before); err != nil || s.Version > g.Version {
+		return terms, before, err
+	}
+	terms.Quantity, terms.OpensAt, terms.ClosesAt = g.Quantity, g.OpensAt, g.ClosesAt
+	if g.Line {
+		terms.Pace, terms.Standby = g.Pace, g.Standby
+	}
+	s.Paused, s.Closed, s.ClosedAt = g.Paused, g.Closed, g.ClosedAt
+	return terms, before, nil
+}
+
+// behindReason is why a coupon is void that the gate does not have any more.
+const behindReason = "voided behind the backup that was restored"
+
+// voidBehind notes that coupons were voided by changes that the ledger has forgotten. Each is a change behind a version.
+func (t *tx) voidBehind(s *stock, actor string, version int64, at time.Time, voided []firstcome.Coupon) error {
+	for n, c := range voided {
+		if err := t.addVoidFact(*s, c.Number); err != nil {
+			return err
+		}
+		s.position++
+		if err := t.insertChange(s.ID, version+int64(n)+1, firstcome.ChangeVoid, voidPayload(c.Number, c.User), at); err != nil {
+			return err
+		}
+		if _, err := t.change(`UPDATE coupons SET voided_at = ?, void_reason = ? WHERE campaign_id = ? AND number = ?`,
+			at.UnixMicro(), behindReason, string(s.ID), c.Number); err != nil {
+			return err
+		}
+		about := entry{campaign: s.ID, user: c.User, number: c.Number}
+		if err := t.logJSON(at, actor, "coupon.void", map[string]any{"reason": behindReason}, about); err != nil {
+			return err
+		}
+	}
+	_, err := t.change(`UPDATE campaigns SET in_force = in_force - ?, position = ? WHERE id = ?`, len(voided), s.position, string(s.ID))
+	return err
+}
