@@ -111,7 +111,7 @@ func gateSource(gate *redis.Gate) audit.GateSource {
 			if err != nil {
 				return audit.GateState{}, spoiled(err)
 			}
-			return audit.GateState{Version: s.Version, Epoch: s.Epoch, InForce: s.InForce, LastNumber: s.LastNumber, Instants: s.Instants}, nil
+			return audit.GateState{Version: s.Version, Epoch: s.Epoch, InForce: s.InForce, LastNumber: s.LastNumber, Drained: s.DrainedThrough, Instants: s.Instants}, nil
 		},
 		Holders: orSpoiled(gate.Coupons),
 		Journal: orSpoiled(gate.Unrecorded),

@@ -83,8 +83,8 @@ func gateCampaigns(ctx context.Context, url string, l *ledger.Ledger, all []ledg
 	tell(wrong[elsewhere], doctor.Fail, bring, "%d campaigns are decided by another gate than "+this)
 	tell(wrong[past], grade, leave, "%d closed campaigns were decided by another gate than "+this)
 	tell(wrong[lost], doctor.Fail, "bring its data back; "+runbook, "Redis has lost %d campaigns")
-	tell(wrong[ahead], doctor.Fail, "bring the newer ledger back, or do as operate.md says of an older backup",
-		"of %d campaigns Redis knows more as recorded than the ledger "+l.Identity()+" has, so the ledger is older than it was")
+	tell(wrong[ahead], doctor.Fail, "bring the newer ledger back, or bring back what Redis has: firstcome gate reconcile --all, beside a node; see docs/runbooks/FirstcomeLedgerOlder.md",
+		"of %d campaigns Redis knows more than the ledger "+l.Identity()+" has, so the ledger is an older one than it was")
 	return found
 }
 
@@ -111,12 +111,22 @@ func plightOf(ctx context.Context, l *ledger.Ledger, gate *redis.Gate, c *ledger
 		return lost, err.Error(), nil
 	case err != nil:
 		return fine, "", err
-	case at.Lost:
-		return lost, "a part of it is gone", nil
 	}
 	// It is asked after Redis, because a campaign goes on meanwhile.
-	if has, err := l.DrainedThrough(ctx, c.ID); err != nil || has < at.DrainedThrough {
-		return ahead, fmt.Sprintf("numbers up to %d, and the ledger has them up to %d", at.DrainedThrough, has), err
+	has, err := l.DrainedThrough(ctx, c.ID)
+	if err != nil {
+		return fine, "", err
+	}
+	now, err := l.Campaign(ctx, c.ID)
+	switch {
+	case err != nil:
+		return fine, "", err
+	case has < at.DrainedThrough:
+		return ahead, fmt.Sprintf("numbers up to %d, and the ledger has them up to %d", at.DrainedThrough, has), nil
+	case now.Version < at.Version || now.Epoch < at.Epoch:
+		return ahead, fmt.Sprintf("version %d of epoch %d, and the ledger is at %d of %d", at.Version, at.Epoch, now.Version, now.Epoch), nil
+	case at.Lost:
+		return lost, "a part of it is gone", nil
 	}
 	return fine, "", nil
 }

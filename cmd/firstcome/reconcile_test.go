@@ -201,6 +201,26 @@ func TestF54AReconcileBringsBackWhatTheGateHas(t *testing.T) {
 	})
 }
 
+// TestF54AReconcileBringsBackACampaignOfALaterEpoch has the gate rebuilt behind the backup, and five coupons issued then that nobody recorded.
+func TestF54AReconcileBringsBackACampaignOfALaterEpoch(t *testing.T) {
+	ledgers(t, func(t *testing.T, name string) {
+		before := newDesk(t, services.Redis.Database(t), name, nil, "c")
+		before.kept(people("user-", 10)...)
+		b := before.backup()
+		before.kept("more-0")
+		same(t, "the rebuild behind the backup", int64(2), before.rebuilt(before.rebuilder()).Epoch)
+		late := before.issue("c", people("late-", 5)...)
+		d := b.restore()
+		done, err := d.reconciler().Reconcile(t.Context(), "op", "c")
+		stage.Must(t, err)
+		same(t, "the epoch, and what was brought back", []int64{3, 6, 0}, []int64{done.Rebuilt.Epoch, done.Recovered, done.Letters})
+		d.sound()
+		last := late[4].Number
+		same(t, "who was told behind the backup, and somebody new",
+			[]string{"already_issued:11", fmt.Sprint("already_issued:", last), fmt.Sprint("issued:", last+1)}, d.claims("more-0", "late-4", "new"))
+	})
+}
+
 // isWhole expects of a desk that was behind that everybody has what they were told.
 func (d *desk) isWhole(done flow.Reconciled) {
 	d.t.Helper()

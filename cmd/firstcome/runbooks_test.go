@@ -96,6 +96,8 @@ func TestTheCommandsOfTheRunbooksDoWhatTheseSay(t *testing.T) {
 		{"firstcome dead replay ID", exitFailed, `ledger`},
 		{"firstcome dead void ID --reason TEXT", exitOK, ``},
 		{"firstcome gate rebuild --all", exitOK, `spring is decided again, in epoch 2`},
+		{"firstcome gate reconcile --all --dry-run", exitOK, `of no such campaign`},
+		{"firstcome gate reconcile --all", exitOK, `of no such campaign`},
 		{"firstcome key create --name NAME --role ROLE", exitOK, `fc`},
 	} {
 		if !slices.Contains(rest, c.command) {

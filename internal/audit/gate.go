@@ -31,6 +31,7 @@ type GateState struct {
 	Epoch      int64
 	InForce    int64
 	LastNumber int64
+	Drained    int64 // the number up to which the gate was told that every number has left the journal
 	firstcome.Instants
 }
 
@@ -151,6 +152,7 @@ func (c *comparison) read(ctx context.Context, ledger Source, gate GateSource, i
 		return err
 	}
 	c.compareSecret(gate.Secret)
+	c.compareAge(id)
 	c.compareHolders(expected)
 	c.compareLine()
 	if !c.moving() {
@@ -211,7 +213,11 @@ func (c *comparison) expected(ctx context.Context, ledger Source, gate GateSourc
 func (c *comparison) pending() bool { return c.campaign.Applied != c.campaign.Version }
 
 // moving tells whether somebody claimed or changed the campaign in between.
-func (c *comparison) moving() bool { return c.before != c.after || c.pending() }
+func (c *comparison) moving() bool {
+	before, after := c.before, c.after
+	before.Drained, after.Drained = 0, 0 // recording moves nothing that is compared
+	return before != after || c.pending()
+}
 
 func (c *comparison) differs(promise, format string, args ...any) {
 	d := difference{promise, fmt.Sprintf(format, args...)}
@@ -224,6 +230,14 @@ func (c *comparison) differs(promise, format string, args ...any) {
 func (c *comparison) compareSecret(given string) {
 	if kept := c.campaign.Secret; given != "" && given != kept {
 		c.differs("identity", "the codes are made with the secret of fingerprint %s, and the one given has %s: a node with it decides nothing of the campaign; give the right one with FIRSTCOME_SECRET or --secret-file", kept, given)
+	}
+}
+
+// compareAge finds a ledger that was restored from a backup: it numbers everything before the gate hears of it, and was read behind the gate.
+func (c *comparison) compareAge(id firstcome.CampaignID) {
+	if g := c.before; g.Version > c.campaign.Version || g.Epoch > c.campaign.Epoch || g.Drained > c.campaign.Drained {
+		c.differs("gate", "the ledger is an older one than the gate, which is at version %d of epoch %d and was told of the numbers up to %d; the ledger is at version %d of epoch %d, with those up to %d: firstcome gate reconcile %s",
+			g.Version, g.Epoch, g.Drained, c.campaign.Version, c.campaign.Epoch, c.campaign.Drained, id)
 	}
 }
 

@@ -52,6 +52,19 @@ func ahead(r Revision, s Stopped) string {
 // ErrAhead says that a gate has more than a revision of the ledger says. The ledger may have gone on since that was read.
 var ErrAhead = errors.New("the gate has more than the ledger said")
 
+// standsAhead is standing of a gate that has more than a revision says. If that is so because the ledger has gone on, the gate is asked once
+// more; ErrAhead says that it goes on still.
+func (r *Rebuilder) standsAhead(ctx context.Context, a Revision) error {
+	if err := r.compare(ctx, a); err != nil {
+		return err
+	}
+	now, known, err := r.revision(ctx, a.Campaign)
+	if err != nil || !known {
+		return errors.Join(err, ErrAhead)
+	}
+	return r.gate.Standing(ctx, now)
+}
+
 // olderOf is compare, of which only an OlderError counts.
 func (r *Rebuilder) olderOf(ctx context.Context, a Revision) error {
 	if err := r.compare(ctx, a); errors.Is(err, ErrOlder) {

@@ -304,7 +304,7 @@ func (r *Rebuilder) standing(ctx context.Context, a Revision) error {
 	}
 	err := r.gate.Standing(ctx, a)
 	if errors.Is(err, ErrAhead) {
-		return r.olderOf(ctx, a)
+		return r.standsAhead(ctx, a)
 	}
 	return err
 }
@@ -362,7 +362,7 @@ func (r *Rebuilder) ordered(ctx context.Context, actor string, id firstcome.Camp
 			switch err := r.standing(ctx, now); {
 			case err == nil:
 				return r.book.LastRebuild(ctx, id)
-			case errors.Is(err, errUnmade):
+			case errors.Is(err, errUnmade), errors.Is(err, ErrOlder):
 				return Rebuilt{}, err
 			}
 		}

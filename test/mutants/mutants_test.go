@@ -220,6 +220,31 @@ var mutants = []mutant{
 		file: "internal/flow/rebuilder.go", old: "case a.Rebuilding:", new: "case false:",
 		pkg: "./test/sim", test: "TestEveryScheduleKeepsThePromises",
 	},
+	{
+		bug:  "a ledger is not taken for an older one by its version",
+		file: "internal/flow/older.go", old: "case s.Version > r.Version:", new: "case false:",
+		pkg: "./cmd/firstcome", test: "TestF54AGateThatIsAheadInOneThingAloneIsNotRebuilt",
+	},
+	{
+		bug:  "a reconciled ledger stays in its older epoch",
+		file: "internal/ledger/reconcile.go", old: "Epoch: max(s.epoch, g.Epoch)", new: "Epoch: s.epoch",
+		pkg: "./cmd/firstcome", test: "TestF54AReconcileBringsBackACampaignOfALaterEpoch",
+	},
+	{
+		bug:  "a reconcile keeps the quantity of the backup",
+		file: "internal/ledger/reconcile.go", old: "terms.Quantity, terms.OpensAt, terms.ClosesAt = g.Quantity, g.OpensAt, g.ClosesAt", new: "terms.OpensAt, terms.ClosesAt = g.OpensAt, g.ClosesAt",
+		pkg: "./cmd/firstcome", test: "TestF54AReconcileBringsBackWhatTheGateHas",
+	},
+	{
+		bug:  "a reconcile does not bring the holders back",
+		file: "internal/flow/reconcile.go", old: "err = r.giveHolders(ctx, attempt, done)", new: "err = ctx.Err()",
+		pkg: "./cmd/firstcome", test: "TestF54AReconcileBringsBackWhatTheGateHas",
+	},
+	{
+		bug:  "a reconcile that was cut off counts as done",
+		file: "internal/flow/rebuilder.go", old: "	case a.Reconciling:\n		return &OlderError{Campaign: a.Campaign}\n", new: "",
+		pkg: "./cmd/firstcome", test: "TestF54AReconcileThatWasCutOffIsDoneAgain",
+	},
 }
 
 // TestEveryPlantedBugIsFound wants each test to pass on the sources as they are, where another test runs it, and
