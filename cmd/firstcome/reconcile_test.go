@@ -177,6 +177,9 @@ func TestF54AGateThatIsAheadInOneThingAloneIsNotRebuilt(t *testing.T) {
 			d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 			d.kept(people("user-", 3)...)
 			d.do("HSET", d.key("campaign"), "last_number", "4", field, "4", "run_id", "another")
+			if err := d.rebuilder().Newest(t.Context(), "c"); !errors.Is(err, flow.ErrOlder) {
+				t.Fatalf("a change is told %v", err)
+			}
 			r := d.watch()
 			r.Notice("c")
 			stage.Await(t, "a campaign that is refused, and of which nothing is done", flow.RebuilderStats{Older: 1}, r.Stats)
@@ -268,6 +271,29 @@ func TestF54AReconcileThatWasCutOffIsDoneAgain(t *testing.T) {
 			d.isWhole(done)
 		})
 	}
+}
+
+// TestF54AReconcileThatWasCutOffIsEndedByNoRebuild has the ledger adopt the gate's version, and know no less than the gate then.
+func TestF54AReconcileThatWasCutOffIsEndedByNoRebuild(t *testing.T) {
+	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
+	d.kept(people("user-", 3)...)
+	b := d.backup()
+	d.turn(ledger.Pause)
+	d = b.restore()
+	cut := &cutOff{d.ledger, d.remote.gate, "load"}
+	if _, err := flow.NewReconciler(flow.NewRebuilder(cut, cut, nil), cut, cut).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
+		t.Fatalf("it ends with %v", err)
+	}
+	if done, err := d.rebuilder().Rebuild(t.Context(), "op", "c", true); !errors.Is(err, flow.ErrOlder) {
+		t.Fatalf("a rebuild of what is lost ends with %+v, %v", done, err)
+	}
+	r := d.watch()
+	r.Notice("c")
+	stage.Await(t, "a campaign that is refused, and of which nothing is done", flow.RebuilderStats{Older: 1}, r.Stats)
+	stage.Must(t, stage.Err(d.reconciler().Reconcile(t.Context(), "op", "c")))
+	stage.Await(t, "a campaign that is well", flow.RebuilderStats{}, r.Stats)
+	same(t, "the campaign", true, d.status().Paused)
+	d.sound()
 }
 
 var errCutOff = errors.New("the process ended")

@@ -243,7 +243,7 @@ var mutants = []mutant{
 	{
 		bug:  "a reconcile that was cut off counts as done",
 		file: "internal/flow/rebuilder.go", old: "	case a.Reconciling:\n		return &OlderError{Campaign: a.Campaign}\n", new: "",
-		pkg: "./cmd/firstcome", test: "TestF54AReconcileThatWasCutOffIsDoneAgain",
+		pkg: "./cmd/firstcome", test: "TestF54AReconcileThatWasCutOffIsEndedByNoRebuild",
 	},
 }
 
