@@ -3,9 +3,12 @@ package services
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -100,4 +103,18 @@ func newRedisDatabase(ctx context.Context, at string) (string, error) {
 	u.Path = fmt.Sprintf("/%d", 1+turn%(numberedDatabases-1))
 	_, err = askRedis(ctx, u.String(), []string{"FLUSHDB"})
 	return u.String(), err
+}
+
+// Appended returns the file to which a Redis of this package appends what it does, and how long it is. Whoever cuts it shorter, while the
+// server does not run, takes what came behind that away.
+func (s *Server) Appended() (file string, length int64, err error) {
+	files, err := filepath.Glob(filepath.Join(s.data(), "appendonlydir", "*.incr.aof"))
+	if err != nil || len(files) != 1 {
+		return "", 0, errors.Join(err, fmt.Errorf("there are %d append-only files", len(files)))
+	}
+	about, err := os.Stat(files[0])
+	if err != nil {
+		return "", 0, err
+	}
+	return files[0], about.Size(), nil
 }
