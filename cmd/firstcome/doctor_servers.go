@@ -117,13 +117,12 @@ func plightOf(ctx context.Context, l *ledger.Ledger, gate *redis.Gate, c *ledger
 	if err != nil {
 		return fine, "", err
 	}
+	if has < at.DrainedThrough {
+		return ahead, fmt.Sprintf("numbers up to %d, and the ledger has them up to %d", at.DrainedThrough, has), nil
+	}
 	now, err := l.Campaign(ctx, c.ID)
 	switch {
-	case err != nil:
-		return fine, "", err
-	case has < at.DrainedThrough:
-		return ahead, fmt.Sprintf("numbers up to %d, and the ledger has them up to %d", at.DrainedThrough, has), nil
-	case now.Version < at.Version || now.Epoch < at.Epoch:
+	case err == nil && (now.Version < at.Version || now.Epoch < at.Epoch): // of terms that cannot be read the audit says so
 		return ahead, fmt.Sprintf("version %d of epoch %d, and the ledger is at %d of %d", at.Version, at.Epoch, now.Version, now.Epoch), nil
 	case at.Lost:
 		return lost, "a part of it is gone", nil
