@@ -224,6 +224,39 @@ func TestF54AReconcileBringsBackACampaignOfALaterEpoch(t *testing.T) {
 	})
 }
 
+// TestF54P9AReconcileKeepsPeopleInLine has people in line when the backup is made. Behind it four were served, of whom the ledger got two, one
+// more got a coupon directly, one left, two joined, and the quantity was raised.
+func TestF54P9AReconcileKeepsPeopleInLine(t *testing.T) {
+	ledgers(t, func(t *testing.T, name string) {
+		r := newLine(t, name, 100, 10)
+		r.serves(2)
+		r.records()
+		b := r.backup()
+		r.settleAll(r.record(r.serves(2)...))
+		r.serves(2)
+		r.directly("user-7")
+		r.leaves("user-8")
+		r.joins("new-0", "new-1")
+		r.terms(func(terms *firstcome.Terms) { terms.Quantity = 120 })
+		r.desk = b.restore()
+
+		done, err := r.reconciler().Reconcile(t.Context(), "op", "c")
+		stage.Must(t, err)
+		same(t, "who was brought back, who kept their places, and who did not", [3]int64{5, 4, 0}, [3]int64{done.Recovered, done.Carried, done.LostPlaces})
+		same(t, "places", []string{"#1", "#3", "#6", "2.7+0", "#7", "no", "2.10+3", "2.11+4", "2.12+5"},
+			r.places("user-0", "user-2", "user-5", "user-6", "user-7", "user-8", "user-9", "new-0", "new-1"))
+		r.joins("late")
+		same(t, "who is served", []string{"user-6@2.7", "user-9@2.10"}, tickets(r.serves(2)))
+		r.audited()
+	})
+}
+
+// settleAll is done with all that is in the journal, which the ledger has.
+func (r *rewind) settleAll(drained flow.Drained) {
+	r.journal = r.key("journal")
+	r.settle(drained, r.entries()...)
+}
+
 // isWhole expects of a desk that was behind that everybody has what they were told.
 func (d *desk) isWhole(done flow.Reconciled) {
 	d.t.Helper()
