@@ -21,7 +21,8 @@ type Change struct {
 	Number int64  // of ChangeVoid
 	User   UserID // of ChangeVoid: who held the number
 
-	Paused, Closed bool // of ChangeReconcile: what the gate was
+	Paused, Closed bool      // of ChangeReconcile: what the gate was
+	ClosedAt       time.Time // of ChangeReconcile: since when, by the gate
 }
 
 // A ChangeKind says what a change does.

@@ -117,9 +117,7 @@ func (h *history) reconcile(c Change) {
 	if c.Paused || c.Closed {
 		h.spans = append(h.spans, span{from: c.At, why: "the reconcile"})
 	}
-	if c.Closed {
-		h.closedAt = c.At
-	}
+	h.closedAt = c.ClosedAt
 }
 
 // turn pauses, resumes or closes. Each does so once.

@@ -129,7 +129,7 @@ func decodeChange(c *firstcome.Change, payload string, epoch int64) (err error) 
 		if c.Terms, err = decodeTerms(payload); err == nil {
 			err = json.Unmarshal([]byte(payload), &r)
 		}
-		c.Paused, c.Closed = r.Paused, r.Closed
+		c.Paused, c.Closed, c.ClosedAt = r.Paused, r.Closed, instant(column(r.ClosedAt))
 	case firstcome.ChangeVoid:
 		var v storedVoid
 		err = json.Unmarshal([]byte(payload), &v)

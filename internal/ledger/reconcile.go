@@ -20,8 +20,9 @@ func (l *Ledger) BeginReconcile(ctx context.Context, actor string, id firstcome.
 // of a change can read it.
 type storedReconcile struct {
 	storedTerms
-	Paused bool `json:"paused"`
-	Closed bool `json:"closed"`
+	Paused   bool   `json:"paused"`
+	Closed   bool   `json:"closed"`
+	ClosedAt *int64 `json:"closed_at,omitempty"` // by the gate
 	// Behind is the ledger's version before, Gate that of the gate, and Through the last number that the gate gave.
 	Behind      int64 `json:"behind"`
 	Gate        int64 `json:"gate_version"`
@@ -82,6 +83,7 @@ func (l *Ledger) adopt(t *tx, s stock, actor string, g flow.Stopped, voided []fi
 	made.Voided = int64(len(voided))
 	terms.Quantity = max(terms.Quantity, s.inForce-made.Voided)
 	made.storedTerms, made.Paused, made.Closed = storedTermsOf(terms), s.Paused, s.Closed
+	made.ClosedAt = pointer(micros(s.ClosedAt))
 	s.epoch, s.ceiling = made.Epoch, max(s.ceiling, g.Ceiling, g.LastNumber)
 	payload := textOf(made)
 	version, at := max(s.Version, g.Version)+1, l.decidesAt(s)
@@ -111,10 +113,7 @@ func (l *Ledger) gateTerms(t *tx, s *stock, g flow.Stopped) (terms firstcome.Ter
 			return terms, "", err
 		}
 	}
-	if before, err = t.terms(s.ID, s.termsVersion); err != nil {
-		return terms, "", err
-	}
-	if terms, err = decodeTerms(before); err != nil || s.Version > g.Version {
+	if terms, before, err = t.knownTerms(s, g); err != nil || s.Version > g.Version {
 		return terms, before, err
 	}
 	terms.Quantity, terms.OpensAt, terms.ClosesAt = g.Quantity, g.OpensAt, g.ClosesAt
@@ -123,6 +122,24 @@ func (l *Ledger) gateTerms(t *tx, s *stock, g flow.Stopped) (terms firstcome.Ter
 	}
 	s.Paused, s.Closed, s.ClosedAt = g.Paused, g.Closed, g.ClosedAt
 	return terms, before, nil
+}
+
+// knownTerms returns the last terms of a ledger, and the payload of the last ones that were not refused. Those that were only proposed are the
+// last ones if the gate decides by them.
+func (t *tx) knownTerms(s *stock, g flow.Stopped) (terms firstcome.Terms, last string, err error) {
+	err = t.row(`SELECT payload FROM changes WHERE campaign_id = ? AND kind IN ('terms', 'reconcile') AND NOT refused ORDER BY version DESC LIMIT 1`, string(s.ID)).Scan(&last)
+	if err != nil {
+		return terms, "", err
+	}
+	terms, err = decodeTerms(last)
+	if err != nil || terms.Quantity == g.Quantity && terms.OpensAt.Equal(g.OpensAt) && terms.ClosesAt.Equal(g.ClosesAt) {
+		return terms, last, err
+	}
+	effective, err := t.terms(s.ID, s.termsVersion)
+	if err == nil {
+		terms, err = decodeTerms(effective)
+	}
+	return terms, last, err
 }
 
 // behindReason is why a coupon is void that the gate does not have any more.
