@@ -86,6 +86,14 @@ func (n *node) journal() *console.Journal {
 	return j
 }
 
+// breaker returns the state of this node's recorder's breaker, empty if it has none.
+func (n *node) breaker() string {
+	if n.remote == nil || n.remote.recorder == nil {
+		return ""
+	}
+	return n.remote.recorder.Stats().Breaker
+}
+
 // self is what this node says of itself.
 func (n *node) self() figures.Node {
 	host, _ := os.Hostname() // without a name the address has to do
@@ -95,7 +103,7 @@ func (n *node) self() figures.Node {
 // nodes are those that share the ledger.
 func (n *node) nodes() figures.Nodes {
 	if n.board == nil {
-		return &figures.Alone{Node: n.self(), Counter: n.counter}
+		return &figures.Alone{Node: n.self(), Counter: n.counter, Recorder: n.breaker}
 	}
 	return n.board
 }
@@ -103,7 +111,7 @@ func (n *node) nodes() figures.Nodes {
 // openBoard has the node tell others of itself, where others share its ledger.
 func (n *node) openBoard() {
 	if ledger.OnServer(n.flags.Ledger.path()) {
-		n.board = &figures.Board{Node: n.self(), Counter: n.counter, Rows: n.ledger, Warn: n.monitor.Warn}
+		n.board = &figures.Board{Node: n.self(), Counter: n.counter, Recorder: n.breaker, Rows: n.ledger, Warn: n.monitor.Warn}
 	}
 }
 

@@ -34,7 +34,9 @@ func TestHealthShowsNodesAndWhatDoctorFound(t *testing.T) {
 	}
 	looked := 0
 	h := openHouse(t, func(h *house) {
-		h.config.Watcher.Nodes = fleet{node("alpha", time.Second), node("beta", time.Minute)}
+		alpha := node("alpha", time.Second)
+		alpha.Breaker = "open"
+		h.config.Watcher.Nodes = fleet{alpha, node("beta", time.Minute)}
 		h.config.Doctor = func(ctx context.Context) doctor.Findings {
 			looked++
 			return somethingFound(ctx)
@@ -45,7 +47,7 @@ func TestHealthShowsNodesAndWhatDoctorFound(t *testing.T) {
 		t.Errorf("nobody asked, and doctor looked %d times: %s", looked, got)
 	}
 	got := b.get("/console/health?examine=yes").text()
-	for _, want := range []string{"alpha :8080", "alive 1 second ago", "gone 1 minute ago", "WARN the disk it is 93 % full free some", "ledger = gate"} {
+	for _, want := range []string{"alpha :8080", "alive 1 second ago", "gone 1 minute ago", "WARN the disk it is 93 % full free some", "ledger = gate", "open: the ledger takes nothing"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in %s", want, got)
 		}

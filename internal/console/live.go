@@ -144,6 +144,10 @@ type courseRates struct {
 	Voided   []tempo `json:"voided"`
 }
 
+// streamLasts is how long a stream lasts at most. The browser comes again then, and its session is written anew: a wall screen on which
+// nobody clicks is used, too.
+const streamLasts = idle / 2
+
 // followLive sends a campaign's samples as server-sent events, as long as somebody looks.
 func (c *Console) followLive(v *view) error {
 	ctx := v.r.Context()
@@ -164,6 +168,7 @@ func (c *Console) followLive(v *view) error {
 	if events.send(name, before) != nil {
 		return nil
 	}
+	began := c.Clock()
 	for {
 		select {
 		case <-ctx.Done():
@@ -172,7 +177,7 @@ func (c *Console) followLive(v *view) error {
 			return nil
 		case sample := <-samples:
 			text, err := sample.JSON()
-			if err != nil || !v.stillMay() || events.sendText("sample", sample.At.UnixMicro(), text) != nil {
+			if err != nil || !v.stillMay() || c.Clock().Sub(began) > streamLasts || events.sendText("sample", sample.At.UnixMicro(), text) != nil {
 				return nil // the browser comes again, and is led to the login or loses nothing
 			}
 		}

@@ -159,9 +159,21 @@ func (v *view) differences(before, after *firstcome.Terms) (all []changed) {
 	add(v.say("응답 시점", "answered when"), string(before.Answer), string(after.Answer))
 	add(v.say("속도", "pace"), v.pace(before.Pace), v.pace(after.Pace))
 	add(v.say("예비 대기", "standby"), fmt.Sprint(before.Standby), fmt.Sprint(after.Standby))
-	add(v.say("혜택", "benefit"), string(before.Benefit), string(after.Benefit))
+	benefit := func(text []byte) string {
+		if len(text) == 0 || string(text) == "null" {
+			return v.say("없음", "none")
+		}
+		return string(text)
+	}
+	lasts := func(d time.Duration) string {
+		if d == 0 {
+			return v.say("없음", "none")
+		}
+		return v.lang.span(d)
+	}
+	add(v.say("혜택", "benefit"), benefit(before.Benefit), benefit(after.Benefit))
 	add(v.say("유효 기한", "valid until"), instant(before.ValidUntil), instant(after.ValidUntil))
-	add(v.say("유효 기간", "valid for"), before.ValidFor.String(), after.ValidFor.String())
+	add(v.say("유효 기간", "valid for"), lasts(before.ValidFor), lasts(after.ValidFor))
 	return all
 }
 

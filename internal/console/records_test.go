@@ -29,6 +29,9 @@ func TestTheAuditLogSaysWhoChangedWhat(t *testing.T) {
 		if strings.Contains(got, "winter") {
 			t.Errorf("%s tells of another campaign", path)
 		}
+		if strings.Contains(got, "null") || strings.Contains(got, "0s") {
+			t.Errorf("%s shows what is not set: %s", path, got)
+		}
 	}
 }
 

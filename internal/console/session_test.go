@@ -2,9 +2,11 @@ package console_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -160,5 +162,32 @@ func TestADevelopmentConsoleAnswersNoOtherHost(t *testing.T) {
 	defer w.Body.Close()
 	if w.StatusCode != http.StatusForbidden {
 		t.Errorf("got %d", w.StatusCode)
+	}
+}
+
+// TestAWallScreenIsNotLoggedOut has a page follow a campaign for a day, and nobody click: its stream ends now and then, and the browser comes
+// again.
+func TestAWallScreenIsNotLoggedOut(t *testing.T) {
+	var passed atomic.Int64
+	begin := time.Now()
+	h := openHouse(t, withKeys, func(h *house) {
+		h.now = func() time.Time { return begin.Add(time.Duration(passed.Load())) }
+	})
+	h.campaign("spring", 10)
+	plain, _ := h.key(firstcome.Viewer)
+	wall := h.login(plain)
+	for time.Duration(passed.Load()) < 24*time.Hour {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+"/console/campaigns/spring/events", nil)
+		stage.Must(t, err)
+		answer, err := wall.client.Do(r)
+		stage.Must(t, err)
+		if answer.StatusCode != http.StatusOK {
+			t.Fatalf("behind %v the stream is answered %d", time.Duration(passed.Load()), answer.StatusCode)
+		}
+		passed.Add(int64(6*time.Hour + time.Minute))
+		h.config.Watcher.Tick(t.Context())
+		_, err = io.Copy(io.Discard, answer.Body) // until it ends
+		stage.Must(t, err)
+		stage.Must(t, answer.Body.Close())
 	}
 }

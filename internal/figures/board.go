@@ -31,15 +31,17 @@ type Rows interface {
 
 // A Board is where the nodes of one ledger say what they are and what they counted, each in a row of its own. It needs Run.
 type Board struct {
-	Node    // this one
-	Counter *Counter
-	Rows    Rows
-	Warn    func(text string, args ...any) // hears of a row that cannot be written
+	Node     // this one
+	Counter  *Counter
+	Recorder func() string // returns its recorder's breaker, empty if it records nothing; nil: it records nothing
+	Rows     Rows
+	Warn     func(text string, args ...any) // hears of a row that cannot be written
 }
 
-// A said row is a row's counts: what the node counted, and in how many seconds it writes again.
+// A said row is a row's counts: what the node counted, its recorder's breaker, and in how many seconds it writes again.
 type said struct {
 	Every     float64                         `json:"every"`
+	Breaker   string                          `json:"breaker,omitempty"`
 	Campaigns map[firstcome.CampaignID]Counts `json:"campaigns"`
 }
 
@@ -49,19 +51,20 @@ func (b *Board) Run(ctx context.Context) error {
 	defer tick.Stop()
 	var started time.Time
 	var last uint64
+	var breaker string
 	quiet, every := idleEvery, idleEvery // since the row was written, and as it says
 	for {
 		counts := b.Counter.Counts()
-		claims := total(counts)
+		claims, now := total(counts), breakerOf(b.Recorder)
 		// The first row after the last claim comes as soon as those before: it ends the rate that they told, and says that
 		// the next ones are rare.
-		if quiet += busyEvery; claims != last || every == busyEvery || quiet >= idleEvery {
+		if quiet += busyEvery; claims != last || now != breaker || every == busyEvery || quiet >= idleEvery {
 			next := idleEvery
 			if claims != last {
 				next = busyEvery
 			}
 			if b.write(ctx, &started, counts, next, false) {
-				last, quiet, every = claims, 0, next
+				last, breaker, quiet, every = claims, now, 0, next
 			}
 		}
 		select {
@@ -82,7 +85,7 @@ func (b *Board) write(ctx context.Context, started *time.Time, counts map[firstc
 		*started, err = b.Rows.Clock(ctx)
 	}
 	if err == nil {
-		row := ledger.NodeRow{Host: b.Host, Listen: b.Listen, Role: b.Role, Version: b.Version, StartedAt: *started, Counts: encode(counts, every)}
+		row := ledger.NodeRow{Host: b.Host, Listen: b.Listen, Role: b.Role, Version: b.Version, StartedAt: *started, Counts: encode(said{every.Seconds(), breakerOf(b.Recorder), maps.Clone(counts)})}
 		err = b.Rows.WriteNode(ctx, row, stopped)
 	}
 	if err != nil && ctx.Err() == nil {
@@ -102,8 +105,7 @@ func total(counts map[firstcome.CampaignID]Counts) (n uint64) {
 }
 
 // encode returns a row's counts. If they are too long, the campaigns with the fewest claims are left out.
-func encode(counts map[firstcome.CampaignID]Counts, every time.Duration) []byte {
-	said := said{every.Seconds(), maps.Clone(counts)}
+func encode(said said) []byte {
 	for {
 		text, err := json.Marshal(said)
 		if err != nil {
@@ -124,7 +126,7 @@ func encode(counts map[firstcome.CampaignID]Counts, every time.Duration) []byte 
 
 // Nodes returns all nodes, this one as of now and by its own clock; if the others cannot be read, this one and the error.
 func (b *Board) Nodes(ctx context.Context) ([]Node, error) {
-	own := Alone{b.Node, b.Counter}
+	own := Alone{b.Node, b.Counter, b.Recorder}
 	all, _ := own.Nodes(ctx) // of memory
 	rows, err := b.Rows.Nodes(ctx)
 	for _, row := range rows {
@@ -134,6 +136,7 @@ func (b *Board) Nodes(ctx context.Context) ([]Node, error) {
 		}
 		var said said
 		if json.Unmarshal(row.Counts, &said) == nil { // else another version's: it is seen, and counts nothing
+			n.Breaker = said.Breaker
 			n.Campaigns, n.Every = said.Campaigns, time.Duration(said.Every*float64(time.Second))
 		}
 		all = append(all, n)

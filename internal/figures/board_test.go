@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,6 +38,9 @@ func TestNodesHearOfEachOtherThroughTheLedger(t *testing.T) {
 			for range 3 {
 				b.Counter.Claimed("spring", firstcome.SoldOut, 3*time.Millisecond)
 			}
+			var breaker atomic.Value
+			breaker.Store("closed")
+			b.Recorder = func() string { return breaker.Load().(string) }
 			stopA := stage.Run(t, a.Run)
 			stopB := stage.Run(t, b.Run)
 			seen := func(ok func(all map[string]figures.Node) bool) {
@@ -61,6 +65,9 @@ func TestNodesHearOfEachOtherThroughTheLedger(t *testing.T) {
 				return len(all) == 2 && n.Campaigns["spring"].Claims[firstcome.SoldOut] == 3 && !n.Silent() && n.StoppedAt.IsZero() && n.Role == "all" && n.Version == "test" &&
 					!n.StartedAt.IsZero() && !n.StartedAt.After(n.SeenAt)
 			})
+			seen(func(all map[string]figures.Node) bool { return all["b"].Breaker == "closed" && all["a"].Breaker == "" })
+			breaker.Store("open")
+			seen(func(all map[string]figures.Node) bool { return all["b"].Breaker == "open" })
 			stopB()
 			seen(func(all map[string]figures.Node) bool {
 				n := all["b"]

@@ -16,6 +16,7 @@ type Node struct {
 	StoppedAt     time.Time     // zero: it runs, as far as it said
 	Now           time.Time     // when it was read, by the same clock
 	Every         time.Duration // in how long it says so again; 0: at once
+	Breaker       string        // of its recorder: closed, half-open or open; empty: it records nothing
 	Campaigns     map[firstcome.CampaignID]Counts
 }
 
@@ -35,13 +36,22 @@ type Nodes interface {
 // An Alone is the only node of its ledger, as on SQLite: what it counts stays in memory.
 type Alone struct {
 	Node
-	Counter *Counter
+	Counter  *Counter
+	Recorder func() string // returns its recorder's breaker, empty if it records nothing; nil: it records nothing
+}
+
+// breakerOf returns a recorder's breaker, empty if there is no recorder.
+func breakerOf(recorder func() string) string {
+	if recorder == nil {
+		return ""
+	}
+	return recorder()
 }
 
 // Nodes returns the node itself, as of now.
 func (a *Alone) Nodes(context.Context) ([]Node, error) {
 	n := a.Node
 	n.SeenAt = a.Counter.clock()
-	n.Now, n.Campaigns = n.SeenAt, a.Counter.Counts()
+	n.Now, n.Campaigns, n.Breaker = n.SeenAt, a.Counter.Counts(), breakerOf(a.Recorder)
 	return []Node{n}, nil
 }

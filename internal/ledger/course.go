@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -60,37 +59,30 @@ type VoidStep struct {
 	At  time.Time
 }
 
-// Voids returns how a campaign's coupons were voided: at most so many of those that were, in that order, evenly spread. It reads the
-// campaign's facts, of which a batch of coupons is one, and no coupon but those.
-func (l *Ledger) Voids(ctx context.Context, id firstcome.CampaignID, most int) ([]VoidStep, error) {
-	rows, err := l.read.QueryContext(ctx, `SELECT number FROM facts WHERE campaign_id = ? AND kind = 'coupon.voided' ORDER BY position`, string(id))
-	voided, err := allRows(rows, err, func(take scan) (number int64, err error) {
-		err = take(&number)
-		return number, err
-	})
+// Voids returns how a campaign's coupons were voided: at most so many of those that were, in that order, evenly spread. The database counts
+// them: no more rows than those come from it.
+func (l *Ledger) Voids(ctx context.Context, id firstcome.CampaignID, most int) (steps []VoidStep, err error) {
+	var voided int64
+	err = l.read.QueryRowContext(ctx, `SELECT count(*) FROM facts WHERE campaign_id = ? AND kind = 'coupon.voided'`, string(id)).Scan(&voided)
 	if err != nil {
-		return nil, wrap(err, "read what of %s was voided", id)
+		return nil, wrap(err, "count what of %s was voided", id)
 	}
-	at := map[int64]time.Time{}
-	steps := []VoidStep{}
-	for _, nth := range spread(int64(len(voided)), most) {
-		steps = append(steps, VoidStep{Nth: nth})
-		at[voided[nth-1]] = time.Time{}
-	}
-	var numbers []int64
-	for number := range at {
-		numbers = append(numbers, number)
-	}
-	err = l.atNumbers(ctx, id, numbers, `SELECT number, voided_at FROM coupons`, func(take scan) error {
-		var number int64
-		var when sql.NullInt64
-		err := take(&number, &when)
-		at[number] = time.UnixMicro(when.Int64).UTC()
-		return err
+	err = inChunks(spread(voided, most), func(nth []int64) error {
+		args := []any{string(id)}
+		for _, n := range nth {
+			args = append(args, n)
+		}
+		rows, err := l.read.QueryContext(ctx, repeated(`SELECT v.nth, c.voided_at FROM
+			(SELECT number, ROW_NUMBER() OVER (ORDER BY position) AS nth FROM facts WHERE campaign_id = ? AND kind = 'coupon.voided') v
+			JOIN coupons c ON c.campaign_id = ? AND c.number = v.number WHERE v.nth IN (%s) ORDER BY v.nth`, `?`, len(nth)),
+			append([]any{string(id)}, args...)...)
+		return eachRow(rows, err, func(take scan) error {
+			var s VoidStep
+			err := take(&s.Nth, when(&s.At))
+			steps = append(steps, s)
+			return err
+		})
 	})
-	for n := range steps {
-		steps[n].At = at[voided[steps[n].Nth-1]]
-	}
 	return steps, wrap(err, "read when coupons of %s were voided", id)
 }
 
