@@ -85,6 +85,31 @@ func gateCampaigns(ctx context.Context, url string, l *ledger.Ledger, all []ledg
 	tell(wrong[lost], doctor.Fail, "bring its data back; "+runbook, "Redis has lost %d campaigns")
 	tell(wrong[ahead], doctor.Fail, "bring the newer ledger back, or bring back what Redis has: firstcome gate reconcile --all, beside a node; see docs/runbooks/FirstcomeLedgerOlder.md",
 		"of %d campaigns Redis knows more than the ledger "+l.Identity()+" has, so the ledger is an older one than it was")
+	if len(wrong[ahead]) > 0 {
+		found = append(found, strangers(ctx, l, gate)...)
+	}
+	return found
+}
+
+// strangers says which campaigns of Redis an older ledger does not know. Of other ledgers' campaigns nobody can tell those that this one made
+// behind the backup: a key has a hash of the ledger's name.
+func strangers(ctx context.Context, l *ledger.Ledger, gate *redis.Gate) (found doctor.Findings) {
+	const what = "campaigns of nobody"
+	ids, err := gate.Campaigns(ctx)
+	var unknown []string
+	for _, id := range ids {
+		if _, not := l.Campaign(ctx, id); errors.Is(not, firstcome.ErrNoCampaign) {
+			unknown = append(unknown, string(id))
+		}
+	}
+	slices.Sort(unknown)
+	switch {
+	case err != nil:
+		found.Add(doctor.Warn, what, "do what the message says", "they cannot be read: %v", err)
+	case len(unknown) > 0:
+		found.Add(doctor.Warn, what, "nothing, if another ledger's nodes use this Redis; a campaign that was made behind the backup cannot be brought back: make it again, with a new id",
+			"Redis has %s that this ledger does not know: %s", counted(int64(len(unknown)), "campaign", "s"), strings.Join(unknown[:min(len(unknown), namedCampaigns)], ", "))
+	}
 	return found
 }
 

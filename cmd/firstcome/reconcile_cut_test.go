@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// TestF54AReconcileThatWasCutOffIsDoneAgain cuts a reconcile off before each of its steps. Until it was done again, no node decides anything
+// or rebuilds the gate by itself, unless the ledger has all.
+func TestF54AReconcileThatWasCutOffIsDoneAgain(t *testing.T) {
+	for _, step := range []string{"freeze", "adopt", "record", "empty", "load", "finish", "switch"} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			d := behind(t, services.Ledgers[services.SQLite](t))
+			cut := &cutOff{d.ledger, d.remote.gate, step}
+			if _, err := flow.NewReconciler(flow.NewRebuilder(cut, cut, nil), cut, cut).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
+				t.Fatalf("it ends with %v", err)
+			}
+			r := d.reconciler()
+			r.LookBack(t.Context())
+			if older := errors.Is(r.Refusal("c"), flow.ErrOlder); older == (step == "switch") {
+				t.Errorf("the campaign is refused: %v", r.Refusal("c"))
+			}
+			done, err := r.Reconcile(t.Context(), "op", "c")
+			stage.Must(t, err)
+			d.isWhole(done)
+		})
+	}
+}
+
+// TestF54AReconcileThatWasCutOffIsEndedByNoRebuild has the ledger adopt the gate's version, and know no less than the gate then.
+func TestF54AReconcileThatWasCutOffIsEndedByNoRebuild(t *testing.T) {
+	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
+	d.kept(people("user-", 3)...)
+	b := d.backup()
+	d.turn(ledger.Pause)
+	d = b.restore()
+	cut := &cutOff{d.ledger, d.remote.gate, "load"}
+	if _, err := flow.NewReconciler(flow.NewRebuilder(cut, cut, nil), cut, cut).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
+		t.Fatalf("it ends with %v", err)
+	}
+	if done, err := d.rebuilder().Rebuild(t.Context(), "op", "c", true); !errors.Is(err, flow.ErrOlder) {
+		t.Fatalf("a rebuild of what is lost ends with %+v, %v", done, err)
+	}
+	r := d.watch()
+	r.Notice("c")
+	stage.Await(t, "a campaign that is refused, and of which nothing is done", flow.RebuilderStats{Older: 1}, r.Stats)
+	stage.Must(t, stage.Err(d.reconciler().Reconcile(t.Context(), "op", "c")))
+	stage.Await(t, "a campaign that is well", flow.RebuilderStats{}, r.Stats)
+	same(t, "the campaign", true, d.status().Paused)
+	d.sound()
+}
+
+var errCutOff = errors.New("the process ended")
+
+// A wholeBook and a wholeGate are what a Reconciler has.
+type (
+	wholeBook interface {
+		flow.RebuildBook
+		flow.ReconcileBook
+	}
+	wholeGate interface {
+		flow.RebuiltGate
+		flow.ReconciledGate
+	}
+)
+
+// A cutOff is a ledger and a gate of a node that ends before a step.
+type cutOff struct {
+	wholeBook
+	wholeGate
+	step string
+}
+
+func (c *cutOff) at(step string) error {
+	if step == c.step {
+		return errCutOff
+	}
+	return nil
+}
+
+func (c *cutOff) Freeze(ctx context.Context, r flow.Rebuild) (f flow.Frozen, err error) {
+	if err := c.at("freeze"); err != nil {
+		return f, err
+	}
+	return c.wholeGate.Freeze(ctx, r)
+}
+
+func (c *cutOff) Adopt(ctx context.Context, r flow.Rebuild, g flow.Stopped, voided []firstcome.Coupon) (a flow.Adopted, err error) {
+	if err := c.at("adopt"); err != nil {
+		return a, err
+	}
+	return c.wholeBook.Adopt(ctx, r, g, voided)
+}
+
+func (c *cutOff) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	if err := c.at("record"); err != nil {
+		return flow.Drained{}, err
+	}
+	return c.wholeBook.Record(ctx, b)
+}
+
+func (c *cutOff) Empty(ctx context.Context, r flow.Rebuild, to flow.Sink) error {
+	if err := c.at("empty"); err != nil {
+		return err
+	}
+	return c.wholeGate.Empty(ctx, r, to)
+}
+
+func (c *cutOff) Loading(ctx context.Context, r flow.Rebuild) (func(firstcome.Coupon) error, func() error, error) {
+	if err := c.at("load"); err != nil {
+		return nil, nil, err
+	}
+	return c.wholeGate.Loading(ctx, r)
+}
+
+func (c *cutOff) FinishRebuild(ctx context.Context, r flow.Rebuild, loaded flow.Loaded, frozen flow.Frozen) (fill flow.Refill, err error) {
+	if err := c.at("finish"); err != nil {
+		return fill, err
+	}
+	return c.wholeBook.FinishRebuild(ctx, r, loaded, frozen)
+}
+
+func (c *cutOff) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, loaded flow.Loaded, fill flow.Refill) error {
+	if err := c.at("switch"); err != nil {
+		return err
+	}
+	return c.wholeGate.Switch(ctx, r, f, loaded, fill)
+}

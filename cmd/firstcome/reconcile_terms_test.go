@@ -1,0 +1,71 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// TestF54WhateverWasForgottenIsSoundBehindAReconcile has something done behind the backup that the gate knows: of ten coupons, and of the
+// eleventh, which is issued behind it and recorded.
+func TestF54WhateverWasForgottenIsSoundBehindAReconcile(t *testing.T) {
+	void := func(d *desk, numbers ...int64) {
+		for _, n := range numbers {
+			d.reaches("c", stage.Err(d.ledger.Void(d.t.Context(), "op", "c", n, "a trial")))
+		}
+	}
+	for name, test := range map[string]struct {
+		before, do func(d *desk)
+	}{
+		"a close":     {do: func(d *desk) { d.turn(ledger.Close) }},
+		"no quantity": {do: func(d *desk) { d.terms(func(t *firstcome.Terms) { t.Quantity = firstcome.Unlimited }) }},
+		"a quantity as low as what is in force": {do: func(d *desk) {
+			void(d, 1, 2, 3, 4, 5)
+			d.terms(func(t *firstcome.Terms) { t.Quantity = 6 })
+		}},
+		"a dead letter": {do: func(d *desk) {
+			d.settle(d.bury(d.issue("c", "user-letter")...), d.journalled()...)
+		}},
+		"a line": {do: func(d *desk) {
+			d.terms(func(t *firstcome.Terms) { t.Pace = &firstcome.Pace{PerSecond: 1} })
+			d.claims("in-line-0", "in-line-1", "in-line-2")
+		}},
+		"a pause that the backup had only begun": {
+			before: func(d *desk) { stage.Must(d.t, stage.Err(d.ledger.Switch(d.t.Context(), "op", "c", 0, ledger.Pause))) },
+			do: func(d *desk) {
+				d.kept("user-10")
+				d.reaches("c", nil)
+			},
+		},
+		"a quantity that the gate refused": {
+			before: func(d *desk) {
+				stage.Must(d.t, stage.Err(d.ledger.SetTerms(d.t.Context(), "op", "c", 0, func(t *firstcome.Terms) { t.Quantity = 10 })))
+			},
+			do: func(d *desk) {
+				d.kept("user-10")
+				d.reaches("c", nil)
+			},
+		},
+		"a pause, and its end": {before: func(d *desk) { d.turn(ledger.Pause) }, do: func(d *desk) { d.turn(ledger.Resume) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
+			d.kept(people("user-", 10)...)
+			if test.before != nil {
+				test.before(d)
+			}
+			b := d.backup()
+			test.do(d)
+			was := d.status()
+			d = b.restore()
+			stage.Must(t, stage.Err(d.reconciler().Reconcile(t.Context(), "op", "c")))
+			is := d.status()
+			same(t, "the campaign", []any{was.Quantity, was.Paused, was.Closed, was.Pace, was.Standby}, []any{is.Quantity, is.Paused, is.Closed, is.Pace, is.Standby})
+			d.sound()
+		})
+	}
+}
