@@ -144,8 +144,8 @@ type courseRates struct {
 	Voided   []tempo `json:"voided"`
 }
 
-// streamLasts is how long a stream lasts at most. The browser comes again then, and its session is written anew: a wall screen on which
-// nobody clicks is used, too.
+// streamLasts is how long a stream lasts at most. The browser comes again then, and a viewer's session begins anew: a wall screen on which
+// nobody clicks is used, too. See session.use.
 const streamLasts = idle / 2
 
 // followLive sends a campaign's samples as server-sent events, as long as somebody looks.

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -16,7 +17,7 @@ const (
 	// cookieName carries the session. With TLS the prefix has browsers refuse it from any other host.
 	cookieName       = "firstcome"
 	secureCookieName = "__Host-firstcome"
-	// idle ends a session that nobody used; longest ends any.
+	// idle ends a session that nobody used; longest ends any but that of a viewer who follows a Live page.
 	idle    = 12 * time.Hour
 	longest = 7 * 24 * time.Hour
 	// reseal is how old a session's last sight may become before its cookie is written again.
@@ -111,11 +112,22 @@ func (c *Console) person(w http.ResponseWriter, r *http.Request) (person, error)
 	if !ok {
 		return person{}, errNoSession
 	}
-	if now.Sub(s.Seen) > reseal {
-		s.Seen = now
+	if now.Sub(s.Seen) > reseal && s.use(now, key.Role, strings.HasSuffix(r.Pattern, "/events")) {
 		c.keep(w, c.seal.write(s))
 	}
 	return personOf(key), nil
+}
+
+// use notes that a session was used, and tells whether it was. A stream that comes again is nobody at the desk, so it renews no session but a
+// viewer's: a screen on the wall that shows a drop goes on while its key is good. All that it can do is look.
+func (s *session) use(now time.Time, role firstcome.Role, streams bool) bool {
+	if streams && role != firstcome.Viewer {
+		return false
+	}
+	if s.Seen = now; streams {
+		s.Issued = now
+	}
+	return true
 }
 
 // A person is who is logged in.

@@ -100,6 +100,46 @@ func TestASessionEnds(t *testing.T) {
 	}
 }
 
+// TestAScreenOnTheWallGoesOnWhileItsKeyIsGood has a browser do nothing for ten days but follow a Live page: whenever its stream
+// ends, it comes again.
+func TestAScreenOnTheWallGoesOnWhileItsKeyIsGood(t *testing.T) {
+	for _, c := range []struct {
+		role firstcome.Role
+		want time.Duration // after which the login is shown; 0: it is not
+	}{{firstcome.Viewer, 0}, {firstcome.Support, 15 * time.Hour}, {firstcome.Admin, 15 * time.Hour}} {
+		t.Run(string(c.role), func(t *testing.T) {
+			var passed atomic.Int64
+			begin := time.Now()
+			h := openHouse(t, withKeys, func(h *house) { h.now = func() time.Time { return begin.Add(time.Duration(passed.Load())) } })
+			h.campaign("spring", 10)
+			plain, key := h.key(c.role)
+			b := h.login(plain)
+			ended := time.Duration(0)
+			for ended == 0 && passed.Load() < int64(10*24*time.Hour) {
+				if ended = time.Duration(passed.Load()); b.follows("spring") {
+					ended = 0
+				}
+				passed.Add(int64(5 * time.Hour))
+			}
+			if ended != c.want {
+				t.Errorf("the login is shown after %v, want %v", ended, c.want)
+			}
+			stage.Must(t, h.ledger.RevokeKey(t.Context(), "a test", key.ID))
+			stage.Must(t, h.auth.Reload(t.Context()))
+			if b.follows("spring") {
+				t.Error("it goes on although its key is revoked")
+			}
+		})
+	}
+}
+
+// follows asks for a campaign's stream, and tells whether there is one.
+func (b *visitor) follows(campaign string) bool {
+	b.h.t.Helper()
+	got := b.do(http.MethodGet, "/console/campaigns/"+campaign+"/events", nil, http.Header{"Accept": {"text/event-stream"}})
+	return got.status == http.StatusOK
+}
+
 func TestASessionOfAnotherHouseIsNone(t *testing.T) {
 	h := openHouse(t, withKeys)
 	_, key := h.key(firstcome.Admin)
