@@ -126,3 +126,34 @@ func TestInTheBrowserEachTimeIsExactOnFocus(t *testing.T) {
 		p.Screenshot("focus" + strings.NewReplacer("/", "-", "?", "-", "&", "-", "=", "-").Replace(path))
 	}
 }
+
+// TestInTheBrowserTheScriptsTimesAreExactOnFocus compares the rows that the script of the Live page writes with the server's.
+func TestInTheBrowserTheScriptsTimesAreExactOnFocus(t *testing.T) {
+	h := furnished(t)
+	plain, _ := h.key(firstcome.Admin)
+	stage.Run(t, h.config.Watcher.Run)
+	b := browser.Open(t)
+	for lang, seoul := range map[string]string{"ko": "서울", "en": "Seoul"} {
+		p := b.Page(t, browser.Look{Language: lang, Width: 360})
+		h.loginIn(p, plain)
+		p.Go(h.url + "/console/campaigns/spring")
+		p.Until(`document.querySelectorAll("[data-table] tbody time").length >= 2`)
+		browser.Eval[bool](p, `(document.querySelector("details:has([data-table])").open = true)`)
+		const last = `[...document.querySelectorAll("[data-table] tbody time")].at(-1)`
+		at, err := time.Parse(time.RFC3339, browser.Eval[string](p, last+`.dateTime`))
+		stage.Must(t, err)
+		tip := p.Focus(`document.querySelector("[data-table] time[datetime='` + at.Format("2006-01-02T15:04:05.000Z") + `']")`)
+		want := fmt.Sprintf("%s %s\nUTC %s", seoul, at.Add(9*time.Hour).Format("2006-01-02 15:04:05.000"), at.Format("2006-01-02 15:04:05.000"))
+		if tip.Described != want {
+			t.Errorf("%s: a screen reader is told %q, want %q", lang, tip.Described, want)
+		}
+		if tip.Left < 0 || tip.Right > 360 || tip.Right-tip.Left < 200 {
+			t.Errorf("%s: what is drawn is at %v", lang, tip)
+		}
+		got := browser.Eval[string](p, `document.activeElement.textContent`)
+		if want := at.Add(9 * time.Hour).Format("2006-01-02 15:04:05"); got != want {
+			t.Errorf("%s: the table says %q, want %q", lang, got, want)
+		}
+		p.Screenshot("live-table-focus-" + lang)
+	}
+}

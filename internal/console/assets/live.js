@@ -214,12 +214,30 @@ function courseData() {
 // ---- the table beside the plots
 
 const body = document.querySelector('[data-table] tbody');
+const inSeoul = new Intl.DateTimeFormat('sv', {dateStyle: 'short', timeStyle: 'medium', timeZone: 'Asia/Seoul'}); // 2026-11-23 20:00:03
+
+const own = new Intl.DateTimeFormat(lang, {dateStyle: 'medium', timeStyle: 'long'});
+const elsewhere = !['Asia/Seoul', 'UTC'].includes(own.resolvedOptions().timeZone);
+
+// An instant as the server writes it: both zones are told to whoever points at it, or goes there by keyboard.
+function moment(at) {
+	const instant = new Date(at).toISOString();
+	const seoul = inSeoul.format(new Date(at));
+	const time = document.createElement('time');
+	time.dateTime = instant;
+	time.tabIndex = 0;
+	time.ariaDescription = `${words.seoul} ${seoul}${instant.slice(19, 23)}\nUTC ${instant.slice(0, 23).replace('T', ' ')}`;
+	if (elsewhere) time.ariaDescription += `\n${own.format(new Date(at))}`;
+	time.textContent = seoul;
+	return time;
+}
+
 function row(s) {
 	const cells = [count(s.issued), count(s.recorded), count(s.waiting), ...kinds.map(kind => s.rates ? count(s.rates[kind]) : dash), millis(s.p50), millis(s.p95), millis(s.p99)];
 	const tr = document.createElement('tr');
 	const th = tr.appendChild(document.createElement('th'));
 	th.scope = 'row';
-	th.textContent = clock.format(new Date(s.at));
+	th.append(moment(s.at));
 	for (const text of cells) {
 		const td = tr.appendChild(document.createElement('td'));
 		td.className = 'number';
