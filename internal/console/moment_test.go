@@ -143,7 +143,7 @@ func TestInTheBrowserTheScriptsTimesAreExactOnFocus(t *testing.T) {
 		at, err := time.Parse(time.RFC3339, browser.Eval[string](p, last+`.dateTime`))
 		stage.Must(t, err)
 		tip := p.Focus(`document.querySelector("[data-table] time[datetime='` + at.Format("2006-01-02T15:04:05.000Z") + `']")`)
-		want := fmt.Sprintf("%s %s\nUTC %s", seoul, at.Add(9*time.Hour).Format("2006-01-02 15:04:05.000"), at.Format("2006-01-02 15:04:05.000"))
+		want := fmt.Sprintf("%s %s UTC %s", seoul, at.Add(9*time.Hour).Format("2006-01-02 15:04:05.000"), at.Format("2006-01-02 15:04:05.000"))
 		if tip.Described != want {
 			t.Errorf("%s: a screen reader is told %q, want %q", lang, tip.Described, want)
 		}
@@ -153,6 +153,9 @@ func TestInTheBrowserTheScriptsTimesAreExactOnFocus(t *testing.T) {
 		got := browser.Eval[string](p, `document.activeElement.textContent`)
 		if want := at.Add(9 * time.Hour).Format("2006-01-02 15:04:05"); got != want {
 			t.Errorf("%s: the table says %q, want %q", lang, got, want)
+		}
+		if lines := browser.Eval[int](p, `document.activeElement.getClientRects().length`); lines != 1 {
+			t.Errorf("%s: a time of the table is broken into %d lines", lang, lines)
 		}
 		p.Screenshot("live-table-focus-" + lang)
 	}
