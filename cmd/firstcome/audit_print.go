@@ -22,6 +22,9 @@ func (r *auditReport) print(t terminal) {
 		if c.Lines > 0 {
 			fmt.Fprintf(t.out, "  %s of its waiting line lost by its gate: whoever was in line lost their place\n", counted(c.Lines, "generation", "s"))
 		}
+		if c.Lost > 0 {
+			fmt.Fprintf(t.out, "  %s lost by its gate: at most so many coupons were answered with \"recorded\": false and are void; none of the numbers is given again\n", counted(c.Lost, "number", "s"))
+		}
 		printBreaches(t, c.Breaches)
 	}
 	for _, g := range r.Gates {

@@ -82,11 +82,39 @@ func gateCampaigns(ctx context.Context, url string, l *ledger.Ledger, all []ledg
 	}
 	tell(wrong[elsewhere], doctor.Fail, bring, "%d campaigns are decided by another gate than "+this)
 	tell(wrong[past], grade, leave, "%d closed campaigns were decided by another gate than "+this)
-	tell(wrong[lost], doctor.Fail, "bring its data back; "+runbook, "Redis has lost %d campaigns")
+	tell(wrong[lost], doctor.Fail, "bring its data back; "+runbook+": firstcome gate rebuild --all, beside a node, if this is the Redis that is to decide", "Redis has lost %d campaigns")
+	found = append(found, lostNumbers(ctx, l, all)...)
 	tell(wrong[ahead], doctor.Fail, "bring the newer ledger back, or bring back what Redis has: firstcome gate reconcile --all, beside a node; see docs/runbooks/FirstcomeLedgerOlder.md",
 		"of %d campaigns Redis knows more than the ledger "+l.Identity()+" has, so the ledger is an older one than it was")
 	if len(wrong[ahead]) > 0 {
 		found = append(found, strangers(ctx, l, gate)...)
+	}
+	return found
+}
+
+// lostNumbers says what rebuilds of open campaigns have lost.
+func lostNumbers(ctx context.Context, l *ledger.Ledger, all []ledger.Status) (found doctor.Findings) {
+	var numbers int64
+	var of []string
+	for _, c := range all {
+		if !c.Remote() || isClosed(&c) {
+			continue
+		}
+		ranges, err := l.Lost(ctx, c.ID)
+		if err != nil || len(ranges) == 0 { // the audit says what cannot be read
+			continue
+		}
+		count := int64(0)
+		for _, r := range ranges {
+			count += r.Count
+		}
+		numbers += count
+		last := ranges[len(ranges)-1]
+		of = append(of, fmt.Sprintf("%s (%d, the last ones %d to %d)", c.ID, count, last.First, last.First+last.Count-1))
+	}
+	if len(of) > 0 {
+		found.Add(doctor.Warn, "lost numbers", "nothing: no number is given again. Whoever was answered \"recorded\": false with one may claim again; the audit log says when",
+			"rebuilds of gates lost at most %s: %s", counted(numbers, "coupon", "s"), strings.Join(of[:min(len(of), namedCampaigns)], ", "))
 	}
 	return found
 }
