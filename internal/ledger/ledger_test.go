@@ -51,7 +51,8 @@ func TestAChangeIsNotLeftToComeLater(t *testing.T) {
 	cancel()
 	select {
 	case err := <-voided:
-		t.Errorf("the void returned while the ledger was held up: %v", err)
+		stage.Must(t, lock.Rollback())
+		t.Fatalf("the void returned while the ledger was held up: %v", err)
 	case <-time.After(50 * time.Millisecond):
 	}
 	stage.Must(t, lock.Rollback())

@@ -1,11 +1,13 @@
 package ledger_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -57,4 +59,29 @@ func TestF72ANodeWhoseClockIsWrongServesAtThePaceOfTheServers(t *testing.T) {
 			t.Errorf("the last one was issued at %v, after %v", issued[150], ended)
 		}
 	})
+}
+
+// TestAServiceTakesItsTurnsAtTheInstantAtWhichItIssues has a clock that takes longer and longer from one look to the next. Turns that a service
+// took at a later look than that of its coupons would come too early by more and more.
+func TestAServiceTakesItsTurnsAtTheInstantAtWhichItIssues(t *testing.T) {
+	const perSecond = 1000
+	var looks atomic.Int64
+	begun := time.Now().UTC()
+	l := start(t, file(t), func() time.Time {
+		n := looks.Add(1)
+		return begun.Add(time.Duration(n*n) * 50 * time.Microsecond) // with the n-th look it goes on by n tenths of a millisecond
+	})
+	paced(t, l, 1000, perSecond)
+	_, err := l.Claim(t.Context(), "c", people(400))
+	stage.Must(t, err)
+	for served := (flow.Served{Waiting: 1}); served.Waiting > 0; {
+		served, err = l.Serve(t.Context(), "c", 99)
+		stage.Must(t, err)
+	}
+	var issued []time.Time
+	for _, c := range allCoupons(t, l) {
+		issued = append(issued, c.IssuedAt)
+	}
+	same(t, "coupons", 400, len(issued))
+	stage.KeepsPace(t, issued, perSecond)
 }
