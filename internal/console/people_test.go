@@ -186,7 +186,7 @@ func TestTheBacklogIsOfAllCampaignsOrOfOne(t *testing.T) {
 			t.Errorf("%q: %d, no %q in %s", query, got.status, want, got.text())
 		}
 	}
-	if got := b.get("/console/recording"); !strings.Contains(got.text(), "Retries 7 ") || !strings.Contains(got.text(), "Breaker open ") {
+	if got := b.get("/console/recording"); !strings.Contains(got.text(), "Retries 7 ") || !strings.Contains(got.text(), "Breaker open: the ledger takes nothing ") {
 		t.Errorf("of the recorder: %s", got.text())
 	}
 	if got := b.get("/console/recording?campaign=none"); got.status != http.StatusNotFound {

@@ -33,12 +33,15 @@ type recordingPage struct {
 	Backlog  *int64 // nil: unknown
 	Oldest   *time.Duration
 	Recorder *flow.RecorderStats // nil: this node records nothing
-	Letters  []ledger.DeadLetter
-	More     int64 // where the next letters begin; 0: there are none
-	Resolved bool
-	Lost     []lostNumbers
-	Stopped  []stoppedGate
-	Unread   bool // the ledger does not answer
+	// Recorders are the nodes that record, as each last said of itself.
+	Recorders []nodeRow
+	Unheard   bool // the other nodes cannot be read
+	Letters   []ledger.DeadLetter
+	More      int64 // where the next letters begin; 0: there are none
+	Resolved  bool
+	Lost      []lostNumbers
+	Stopped   []stoppedGate
+	Unread    bool // the ledger does not answer
 }
 
 // alarmed is the backlog from which it is shown as an alarm.
@@ -77,6 +80,7 @@ func (c *Console) showRecording(v *view) error {
 	}
 	if c.Journal != nil {
 		c.backlog(v, &page)
+		c.recorders(v.r.Context(), &page)
 		page.Stopped = c.stopped(v, page.Campaign)
 	}
 	return v.render(http.StatusOK, "recording", v.say("기록 지연", "Recording"), page)
@@ -102,6 +106,19 @@ func (c *Console) read(v *view, page *recordingPage) (err error) {
 	}
 	page.Lost, err = c.lost(ctx, page.Campaign)
 	return err
+}
+
+// recorders reads what each recorder says of its breaker.
+func (c *Console) recorders(ctx context.Context, page *recordingPage) {
+	ctx, done := context.WithTimeout(ctx, ledgerWait)
+	defer done()
+	nodes, err := c.Watcher.Nodes.Nodes(ctx)
+	page.Unheard = err != nil
+	for _, n := range nodes {
+		if n.Breaker != "" && n.StoppedAt.IsZero() {
+			page.Recorders = append(page.Recorders, nodeRow{n, n.Silent()})
+		}
+	}
 }
 
 // backlog asks the gate what is on its way. Without an answer it is unknown.
