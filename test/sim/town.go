@@ -318,9 +318,10 @@ func (t *town) needed() bool { return !t.gate.named || t.lose > 0 && t.percent(1
 
 // rebuild has the owner order a rebuild.
 func (t *town) rebuild(p *person, n *node) {
-	p.left++ // as often as it takes
+	p.left++                 // as often as it takes
+	ifLost := t.IntN(2) == 0 // drawn here: what is asked for runs beside the next step
 	t.change(p, n, "a rebuild", func(ctx context.Context) (ledger.Status, error) {
-		_, err := n.operator.Rebuild(ctx, p.name, campaign, t.IntN(2) == 0)
+		_, err := n.operator.Rebuild(ctx, p.name, campaign, ifLost)
 		return ledger.Status{}, err
 	})
 }
