@@ -27,7 +27,7 @@ func BenchmarkRebuild(b *testing.B) {
 				}
 				stage.Must(b, stage.Err(l.Record(b.Context(), batch)))
 			}
-			rebuilds(b, flow.NewRebuilder(l, g, nil), 0)
+			rebuilds(b, flow.NewRebuilder(l, g, flow.RebuilderEvents{}), 0)
 		})
 	}
 	b.Run(fmt.Sprintf("%s/line=%d", services.SQLite, million), func(b *testing.B) {
@@ -39,7 +39,7 @@ func BenchmarkRebuild(b *testing.B) {
 			}
 			stage.Must(b, stage.Err(g.Claim(b.Context(), "c", users)))
 		}
-		rebuilds(b, flow.NewRebuilder(l, g, nil), million)
+		rebuilds(b, flow.NewRebuilder(l, g, flow.RebuilderEvents{}), million)
 	})
 }
 

@@ -301,7 +301,7 @@ func TestF18F77ALineIsCarriedOverWhateverStepItsOwnerIsFrozenBefore(t *testing.T
 			h := &halt{r.ledger, r.remote.gate, step, make(chan struct{}), make(chan struct{})}
 			ended := make(chan error, 1)
 			go func() {
-				_, err := flow.NewRebuilder(h, h, nil).Rebuild(t.Context(), "frozen", "c", false)
+				_, err := flow.NewRebuilder(h, h, flow.RebuilderEvents{}).Rebuild(t.Context(), "frozen", "c", false)
 				ended <- err
 			}()
 			<-h.reached
@@ -371,7 +371,7 @@ func TestF77ALineIsCarriedOverAnewWhenTheLedgerChanges(t *testing.T) {
 			h := &halt{r.ledger, r.remote.gate, "finish", make(chan struct{}), make(chan struct{})}
 			ended := make(chan flow.Rebuilt, 1)
 			go func() {
-				done, err := flow.NewRebuilder(h, h, nil).Rebuild(t.Context(), "op", "c", false)
+				done, err := flow.NewRebuilder(h, h, flow.RebuilderEvents{}).Rebuild(t.Context(), "op", "c", false)
 				if err != nil {
 					t.Error(err)
 				}
@@ -400,7 +400,7 @@ func TestF77WhatIsLoadedIsCountedBeforeTheSwitch(t *testing.T) {
 			h := &halt{r.ledger, r.remote.gate, "switch", make(chan struct{}), make(chan struct{})}
 			ended := make(chan error, 1)
 			go func() {
-				_, err := flow.NewRebuilder(h, h, nil).Rebuild(t.Context(), "op", "c", false)
+				_, err := flow.NewRebuilder(h, h, flow.RebuilderEvents{}).Rebuild(t.Context(), "op", "c", false)
 				ended <- err
 			}()
 			<-h.reached

@@ -22,7 +22,9 @@ import (
 )
 
 // rebuilder returns one of the desk.
-func (d *desk) rebuilder() *flow.Rebuilder { return flow.NewRebuilder(d.ledger, d.remote.gate, nil) }
+func (d *desk) rebuilder() *flow.Rebuilder {
+	return flow.NewRebuilder(d.ledger, d.remote.gate, flow.RebuilderEvents{})
+}
 
 // claims claims for users and returns what they were answered, as OUTCOME:NUMBER.
 func (d *desk) claims(users ...firstcome.UserID) (answers []string) {
@@ -175,7 +177,7 @@ func TestF01ARestartBetweenTwoLooksIsVerified(t *testing.T) {
 	d.issue("c", people("user-", 10)...)
 	stage.Must(t, server.Kill())
 	stage.Must(t, server.Restart(t.Context()))
-	r := flow.NewRebuilder(d.ledger, &lateWatch{RebuiltGate: d.remote.gate, before: before}, nil)
+	r := flow.NewRebuilder(d.ledger, &lateWatch{RebuiltGate: d.remote.gate, before: before}, flow.RebuilderEvents{})
 	stage.Run(t, r.Run)
 	r.Notice("c")
 	stage.Await(t, "a gate that decides", int64(1), func() int64 { return r.Stats().Finished + r.Stats().Verified })
@@ -387,7 +389,7 @@ func TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt(t *testing.
 			h := &halt{d.ledger, d.remote.gate, step, make(chan struct{}), make(chan struct{})}
 			ended := make(chan error, 1)
 			go func() {
-				_, err := flow.NewRebuilder(h, h, nil).Rebuild(t.Context(), "frozen", "c", false)
+				_, err := flow.NewRebuilder(h, h, flow.RebuilderEvents{}).Rebuild(t.Context(), "frozen", "c", false)
 				ended <- err
 			}()
 			<-h.reached
@@ -431,7 +433,7 @@ func TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt(t *testing.T) {
 	}
 	ended := make(chan end, 1)
 	go func() {
-		done, err := flow.NewRebuilder(h, h, nil).Rebuild(t.Context(), "op", "c", true)
+		done, err := flow.NewRebuilder(h, h, flow.RebuilderEvents{}).Rebuild(t.Context(), "op", "c", true)
 		ended <- end{done, err}
 	}()
 	<-h.reached
@@ -486,6 +488,26 @@ func TestF18ARebuildWhoseOwnerDiedBeforeItFrozeTheGateIsDoneByAnother(t *testing
 	})
 }
 
+// TestF05ARedisThatLostItsNameWaitsForAPerson has a node look again and again at a Redis that was emptied.
+func TestF05ARedisThatLostItsNameWaitsForAPerson(t *testing.T) {
+	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
+	d.settle(d.record(d.issue("c", people("user-", 3)...)...))
+	gate := &slowMaker{RebuiltGate: d.remote.gate, made: func() {}}
+	r := flow.NewRebuilder(d.ledger, gate, flow.RebuilderEvents{})
+	stage.Run(t, r.Run)
+	d.do("FLUSHALL")
+	r.Notice("c") // as a claim does
+	stage.Await(t, "the gate that is broken", 1, func() int { return r.Stats().Broken })
+	looks := gate.looks.Load()
+	stage.Await(t, "two more looks", true, func() bool { return gate.looks.Load() >= looks+2 })
+	if s := r.Stats(); s.Begun != 0 || s.Broken != 1 || d.status().Epoch != 1 {
+		t.Errorf("nobody has said that this is the Redis, and the node %+v", s)
+	}
+	if done := d.rebuilt(r); done.Epoch != 2 {
+		t.Errorf("a person said so: %+v", done)
+	}
+}
+
 // A quitter is a ledger in which another node's rebuild fails as soon as it was met.
 type quitter struct {
 	flow.RebuildBook
@@ -513,7 +535,7 @@ func TestF05WhoMeetsARebuildThatFailsRebuilds(t *testing.T) {
 		stage.Must(t, err)
 		book := &quitter{RebuildBook: d.ledger, other: other}
 		within, cancel := context.WithTimeout(t.Context(), 5*time.Second) // an attempt that gives no sign of life holds its row for ten
-		done, err := flow.NewRebuilder(book, d.remote.gate, nil).Rebuild(within, "op", "c", ifLost)
+		done, err := flow.NewRebuilder(book, d.remote.gate, flow.RebuilderEvents{}).Rebuild(within, "op", "c", ifLost)
 		cancel()
 		if err != nil || !book.met || done.Epoch != 2 {
 			t.Errorf("if lost %t: met the other: %t; %+v, %v", ifLost, book.met, done, err)
@@ -547,7 +569,7 @@ func TestF20ACampaignThatIsBeingMadeIsNotTakenForLost(t *testing.T) {
 		d := newDesk(t, services.Redis.Database(t), name, nil)
 		stage.Must(t, d.ledger.Create(t.Context(), "test", "c", stage.Terms(100)))
 		gate := &slowMaker{RebuiltGate: d.remote.gate, made: sync.OnceFunc(func() { d.reaches("c", nil) })}
-		r := flow.NewRebuilder(d.ledger, gate, nil)
+		r := flow.NewRebuilder(d.ledger, gate, flow.RebuilderEvents{})
 		stop := stage.Run(t, r.Run)
 		stage.Await(t, "two looks at the least", true, func() bool {
 			r.Notice("c")

@@ -20,7 +20,7 @@ func TestF54AReconcileThatWasCutOffIsDoneAgain(t *testing.T) {
 			t.Parallel()
 			d := behind(t, services.Ledgers[services.SQLite](t))
 			cut := &cutOff{d.ledger, d.remote.gate, step}
-			if _, err := flow.NewReconciler(flow.NewRebuilder(cut, cut, nil), cut, cut).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
+			if _, err := flow.NewReconciler(flow.NewRebuilder(cut, cut, flow.RebuilderEvents{}), cut, cut).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
 				t.Fatalf("it ends with %v", err)
 			}
 			r := d.reconciler()
@@ -43,7 +43,7 @@ func TestF54AReconcileThatWasCutOffIsEndedByNoRebuild(t *testing.T) {
 	d.turn(ledger.Pause)
 	d = b.restore()
 	cut := &cutOff{d.ledger, d.remote.gate, "load"}
-	if _, err := flow.NewReconciler(flow.NewRebuilder(cut, cut, nil), cut, cut).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
+	if _, err := flow.NewReconciler(flow.NewRebuilder(cut, cut, flow.RebuilderEvents{}), cut, cut).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
 		t.Fatalf("it ends with %v", err)
 	}
 	if done, err := d.rebuilder().Rebuild(t.Context(), "op", "c", true); !errors.Is(err, flow.ErrOlder) {

@@ -133,9 +133,8 @@ func behind(t *testing.T, name string) *desk {
 func TestF54ALedgerThatWasRestoredFromABackupIsNoticed(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		d := behind(t, name)
-		r := d.rebuilder()
 		var told []error
-		r.OnOlder = func(err error) { told = append(told, err) }
+		r := flow.NewRebuilder(d.ledger, d.remote.gate, flow.RebuilderEvents{Older: func(err error) { told = append(told, err) }})
 		over := &flow.Over{RemoteGate: d.remote.gate, Book: d.ledger, Refusal: r.Refusal}
 		same(t, "what a node knows before it looks", nil, r.Refusal("c"))
 		r.LookBack(t.Context())

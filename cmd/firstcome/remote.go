@@ -200,8 +200,7 @@ func (n *node) join() {
 	if n.flags.Rebuild == rebuildAuto {
 		rebuilt = renaming{r.gate}
 	}
-	r.rebuild = flow.NewRebuilder(n.ledger, rebuilt, n.monitor.Rebuilt)
-	r.rebuild.OnOlder = n.monitor.Older
+	r.rebuild = flow.NewRebuilder(n.ledger, rebuilt, flow.RebuilderEvents{Rebuilt: n.monitor.Rebuilt, Older: n.monitor.Older})
 	r.over.Notice, r.over.Refusal = r.rebuild.Notice, r.rebuild.Refusal
 	r.changer = flow.NewChanger(n.ledger, r.over, n.monitor.ChangeFailed)
 	r.retirer = flow.NewRetirer(n.ledger, r.gate, 0, n.monitor.RetireFailed)

@@ -17,7 +17,7 @@ type stoppedGate struct {
 	Name    string // empty: unknown
 	State   string // lost, unverified or older
 	Version int64  // 0: unknown, so nothing can be ordered
-	Most    string // how many numbers a rebuild may lose
+	Most    string // how many coupons a rebuild may lose
 }
 
 // mostStopped is how many of them a page shows.
@@ -54,7 +54,8 @@ func stateOf(why error) string {
 	return "lost"
 }
 
-// mostLost returns how many numbers a rebuild may lose: as many as may have been given beyond what the ledger has.
+// mostLost returns how many coupons a rebuild may lose: as many as may be in force besides those that the ledger has. It may skip more numbers,
+// which nobody was given.
 func (v *view) mostLost(s *ledger.Status) string {
 	if s.Quantity == firstcome.Unlimited {
 		return "–"

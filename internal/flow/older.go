@@ -131,8 +131,8 @@ func (r *Rebuilder) noteOlder(id firstcome.CampaignID, older error) {
 		delete(r.older, id)
 	}
 	r.mu.Unlock()
-	if is && !before && r.OnOlder != nil {
-		r.OnOlder(older)
+	if is && !before && r.hears.Older != nil {
+		r.hears.Older(older)
 	}
 }
 

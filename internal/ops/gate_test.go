@@ -26,7 +26,7 @@ func lost() *stage.Gate {
 func (w *watched) gate() ops.Gate {
 	return ops.Gate{
 		Name: "redis:x", Changer: flow.NewChanger(w.ledger, lost(), w.ChangeFailed), Retirer: flow.NewRetirer(bookOfTwo{}, lost(), 0, w.RetireFailed),
-		Rebuilder: flow.NewRebuilder(nil, nil, nil),
+		Rebuilder: flow.NewRebuilder(nil, nil, flow.RebuilderEvents{}),
 		Lag:       func(context.Context, []flow.Revision) ([]flow.Lag, error) { return nil, nil },
 	}
 }

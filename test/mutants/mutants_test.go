@@ -210,7 +210,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a rebuild does not wait until the leases have ended",
-		file: "internal/flow/rebuilder.go", old: "time.Until(at.Add(leasesEnd))", new: "time.Until(at)",
+		file: "internal/flow/rebuilder_attempt.go", old: "time.Until(at.Add(leasesEnd))", new: "time.Until(at)",
 		pkg: "./test/sim", test: "TestEveryScheduleKeepsThePromises",
 	},
 	{
@@ -220,7 +220,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a rebuild whose owner died before it froze the gate is done by nobody",
-		file: "internal/flow/rebuilder.go", old: "case a.Rebuilding:", new: "case false:",
+		file: "internal/flow/rebuilder_looks.go", old: "case a.Rebuilding:", new: "case false:",
 		pkg: "./test/sim", test: "TestEveryScheduleKeepsThePromises",
 	},
 	{
@@ -245,7 +245,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a reconcile that was cut off counts as done",
-		file: "internal/flow/rebuilder.go", old: "	case a.Reconciling:\n		return &OlderError{Campaign: a.Campaign}\n", new: "",
+		file: "internal/flow/rebuilder_looks.go", old: "	case a.Reconciling:\n		return &OlderError{Campaign: a.Campaign}\n", new: "",
 		pkg: whole, test: "TestF54AReconcileThatWasCutOffIsEndedByNoRebuild",
 	},
 }

@@ -63,7 +63,7 @@ func (t *town) boot(name string) *node {
 		book.rebuilds = b.refills(t.ledger)
 	}
 	gate := put(b.gate, at, gated(end))
-	rebuilder := flow.NewRebuilder(book, end, nil)
+	rebuilder := flow.NewRebuilder(book, end, flow.RebuilderEvents{})
 	over := &flow.Over{RemoteGate: lineless{gated: gate}, Book: book, Notice: rebuilder.Notice}
 	waiter := flow.NewWaiter(put(b.drains, at, flow.Drains(over)))
 	changer := flow.NewChanger(put(b.book, at, flow.ChangeBook(book)), put(b.applier, at, flow.Applier(over)), nil)

@@ -1,0 +1,146 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/point"
+)
+
+// rebuild makes one attempt at a campaign in an epoch, 0: whichever.
+func (r *Rebuilder) rebuild(ctx context.Context, actor string, id firstcome.CampaignID, why error, epoch int64) (Rebuilt, error) {
+	attempt, err := r.book.BeginRebuild(ctx, actor, id, epoch)
+	if err != nil {
+		return Rebuilt{}, err
+	}
+	return r.attempt(ctx, attempt, why, nil)
+}
+
+// attempt goes on with an attempt that has begun. bring, if not nil, does what comes behind the freeze, and returns the sink of the journal.
+func (r *Rebuilder) attempt(ctx context.Context, attempt Rebuild, why error, bring bring) (Rebuilt, error) {
+	started, id := time.Now(), attempt.Campaign
+	r.stats.begun.Add(1)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go r.signs(ctx, attempt, cancel)
+	fill, loaded, err := r.steps(ctx, attempt, bring)
+	if err != nil && ctx.Err() != nil {
+		err = errors.Join(err, context.Cause(ctx))
+	}
+	done := Rebuilt{
+		Campaign: id, Epoch: fill.Epoch, Lost: fill.Lost, Carried: loaded.People, LostPlaces: fill.LostPlaces,
+		Took: time.Since(started), Why: why, Err: err,
+	}
+	if err != nil {
+		r.stats.failed.Add(1)
+		r.giveUp(ctx, attempt)
+	} else {
+		r.stats.finished.Add(1)
+		r.stats.lost.Add(fill.Lost)
+		r.note(id, nil)
+	}
+	if r.hears.Rebuilt != nil {
+		r.hears.Rebuilt(done)
+	}
+	return done, err
+}
+
+// giveUp lets another attempt begin at once. If it fails, that happens a little later.
+func (r *Rebuilder) giveUp(ctx context.Context, attempt Rebuild) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), signEvery)
+	defer cancel()
+	_ = r.book.GiveUpRebuild(ctx, attempt)
+}
+
+// signs gives signs of life until ctx ends, and ends the attempt when another has begun.
+func (r *Rebuilder) signs(ctx context.Context, attempt Rebuild, end func(error)) {
+	for sleep(ctx, signEvery) == nil {
+		if err := r.book.GoesOn(ctx, attempt); errors.Is(err, ErrOutdone) {
+			end(err)
+		}
+	}
+}
+
+// A bring does what a reconcile does behind the freeze, and returns the sink of the frozen journal.
+type bring func(ctx context.Context, frozen *Frozen) (Sink, error)
+
+// steps are those of one attempt.
+func (r *Rebuilder) steps(ctx context.Context, attempt Rebuild, bring bring) (fill Refill, loaded Loaded, err error) {
+	point.Reach(point.Begun)
+	if err := r.gate.Room(ctx, attempt); err != nil {
+		return fill, loaded, err
+	}
+	frozen, err := r.gate.Freeze(ctx, attempt)
+	if err != nil {
+		return fill, loaded, err
+	}
+	point.Reach(point.Frozen)
+	at := time.Now()
+	var to Sink = r.sink.take
+	if bring != nil {
+		to, err = bring(ctx, &frozen)
+	} else {
+		err = r.frozenAhead(ctx, attempt, frozen)
+	}
+	if err != nil {
+		return fill, loaded, err
+	}
+	if err := r.gate.Empty(ctx, attempt, to); err != nil {
+		return fill, loaded, err
+	}
+	point.Reach(point.Emptied)
+	for range reloads {
+		if loaded, err = r.load(ctx, attempt, frozen.Line); err != nil {
+			return fill, loaded, err
+		}
+		point.Reach(point.Loaded)
+		if err := sleep(ctx, time.Until(at.Add(leasesEnd))); err != nil {
+			return fill, loaded, err
+		}
+		point.Reach(point.Waited)
+		fill, err = r.book.FinishRebuild(ctx, attempt, loaded, frozen)
+		if errors.Is(err, ErrMoved) {
+			continue
+		}
+		if err != nil {
+			return fill, loaded, err
+		}
+		if !frozen.OpenedAt.IsZero() && (fill.OpenedAt.IsZero() || frozen.OpenedAt.Before(fill.OpenedAt)) {
+			fill.OpenedAt = frozen.OpenedAt
+		}
+		point.Reach(point.Ended)
+		if err = r.gate.Switch(ctx, attempt, frozen, loaded, fill); err == nil {
+			point.Reach(point.Switched)
+		}
+		return fill, loaded, err
+	}
+	return fill, loaded, fmt.Errorf("%w, %d times: rebuild when fewer coupons are voided", ErrMoved, reloads)
+}
+
+// load loads what the ledger has, and who of the frozen gate's line is still in line by it. A generation that sent its people away, as the
+// ledger knows, is over: a gate that does not know it is an older one.
+func (r *Rebuilder) load(ctx context.Context, attempt Rebuild, line firstcome.Line) (l Loaded, err error) {
+	put, end, err := r.gate.Loading(ctx, attempt)
+	if err != nil {
+		return l, err
+	}
+	l.Mark, err = r.book.Refills(ctx, attempt.Campaign, func(c firstcome.Coupon) error {
+		if c.VoidedAt.IsZero() {
+			l.Most++
+			if !c.Buried {
+				l.Least++
+			}
+		}
+		return put(c)
+	})
+	if err == nil {
+		err = end()
+	}
+	if err == nil && line.Generation > l.Ended {
+		l.Carried, err = r.gate.Carry(ctx, attempt, max(line.Generation, l.Generation)+1)
+	}
+	return l, err
+}

@@ -1,0 +1,190 @@
+package flow
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/firstcome/firstcome"
+)
+
+// Run rebuilds what needs it until ctx ends, where the gate's server still has the gate's name: after a restart or a promotion, and where
+// keys are missing. A server without the name was emptied, or is another one: then a person says so, by Rebuild.
+func (r *Rebuilder) Run(ctx context.Context) error {
+	var runs []Run
+	var looked time.Time
+	for {
+		now, err := r.gate.Runs(ctx)
+		if err == nil && !slices.Equal(now, runs) {
+			err, looked = r.see(ctx, now), time.Time{}
+		}
+		if err == nil {
+			runs = now
+		}
+		if err == nil && time.Since(looked) > wholeLook {
+			if r.look(ctx, nil) == nil {
+				looked = time.Now()
+			}
+		} else if ids := r.known(); err == nil && len(ids) > 0 {
+			_ = r.look(ctx, ids)
+		}
+		if r.await(ctx) != nil {
+			return nil
+		}
+	}
+}
+
+// see notes the runs of the gate's servers in the ledger.
+func (r *Rebuilder) see(ctx context.Context, runs []Run) error {
+	for _, run := range runs {
+		if err := r.book.SeeRun(ctx, run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// await waits for the next look, or until somebody notices something.
+func (r *Rebuilder) await(ctx context.Context) error {
+	wait := time.NewTimer(runsEvery)
+	defer wait.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-wait.C:
+	case id := <-r.noticed:
+		r.note(id, ErrUnverified)
+	}
+	for {
+		select {
+		case id := <-r.noticed:
+			r.note(id, ErrUnverified)
+		default:
+			return nil
+		}
+	}
+}
+
+// known returns the campaigns that need a rebuild, or of which the ledger is an older one, as far as somebody noticed.
+func (r *Rebuilder) known() map[firstcome.CampaignID]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ids := make(map[firstcome.CampaignID]bool, len(r.broken))
+	for id := range r.broken {
+		ids[id] = true
+	}
+	for id := range r.older {
+		ids[id] = true
+	}
+	return ids
+}
+
+// note notes why a campaign needs a rebuild; nil: it does not.
+func (r *Rebuilder) note(id firstcome.CampaignID, why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if why == nil {
+		delete(r.broken, id)
+	} else {
+		r.broken[id] = why
+	}
+}
+
+// found is a campaign whose gate needs a rebuild.
+type found struct {
+	Revision
+	why error
+}
+
+// look asks the gate of some campaigns, or of all, and rebuilds those that need it.
+func (r *Rebuilder) look(ctx context.Context, some map[firstcome.CampaignID]bool) error {
+	active, err := r.book.Active(ctx)
+	if err != nil {
+		return err
+	}
+	named, err := r.gate.Named(ctx)
+	named = named && err == nil // whoever cannot ask still verifies
+	first := r.known()          // somebody asked for these
+	var broken, rest []found
+	for _, a := range active {
+		if some != nil && !some[a.Campaign] {
+			continue
+		}
+		err := r.stands(ctx, a)
+		if err == nil || NeedsRebuild(err) || errors.Is(err, ErrOlder) {
+			r.noteOlder(a.Campaign, err)
+		}
+		if errors.Is(err, ErrOlder) { // a rebuild would lose what the gate alone has
+			err = nil
+		}
+		if err == nil || NeedsRebuild(err) {
+			r.note(a.Campaign, err)
+		}
+		if !NeedsRebuild(err) {
+			continue
+		}
+		if one := (found{a, err}); first[a.Campaign] {
+			broken = append(broken, one)
+		} else {
+			rest = append(rest, one)
+		}
+	}
+	if !named {
+		return nil
+	}
+	all, ctx := errgroup.WithContext(ctx)
+	all.SetLimit(sideBySide)
+	for _, one := range append(broken, rest...) {
+		all.Go(func() error {
+			_, _ = r.rebuild(ctx, firstcomeItself, one.Campaign, one.why, one.Epoch) // the next look finds what failed
+			return nil
+		})
+	}
+	return all.Wait()
+}
+
+// errUnfinished says that a rebuild was begun and has not ended. Its owner may have died before it froze the gate, which then decides
+// what nobody records.
+var errUnfinished = fmt.Errorf("%w: a rebuild was begun and has not ended", ErrUnverified)
+
+// errUnmade says that the gate cannot have a campaign yet. Whoever took it for lost would rebuild what is made meanwhile.
+var errUnmade = fmt.Errorf("%w: the campaign is being made", firstcome.ErrBusy)
+
+// standing is the gate's Standing, if the gate has had the campaign and no rebuild is under way.
+func (r *Rebuilder) standing(ctx context.Context, a Revision) error {
+	switch {
+	case a.Unmade:
+		return errUnmade
+	case a.Reconciling:
+		return &OlderError{Campaign: a.Campaign}
+	case a.Rebuilding:
+		return cmp.Or(r.olderOf(ctx, a), errUnfinished)
+	}
+	err := r.gate.Standing(ctx, a)
+	if errors.Is(err, ErrAhead) {
+		return r.standsAhead(ctx, a)
+	}
+	return err
+}
+
+// stands is standing behind a verification, if the gate is unverified. Only an error that NeedsRebuild says that it is not what it was.
+func (r *Rebuilder) stands(ctx context.Context, a Revision) error {
+	err := r.standing(ctx, a)
+	if !errors.Is(err, ErrUnverified) || a.Rebuilding {
+		return err
+	}
+	switch not := verify(ctx, r.book, r.gate, a); {
+	case not == nil:
+		r.stats.verified.Add(1)
+		return nil
+	case errors.Is(not, errDiffers):
+		return fmt.Errorf("%w: %w", err, not)
+	default: // gate or ledger did not answer, or another node was faster
+		return not
+	}
+}
