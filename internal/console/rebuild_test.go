@@ -63,17 +63,18 @@ func (m *mender) Reconcile(context.Context, string, firstcome.CampaignID) (flow.
 
 func TestAGateThatDecidesNothingIsShownAndRebuiltByName(t *testing.T) {
 	h := openFar(t, withKeys)
-	for _, id := range []string{"lost", "restarted", "restored", "sound"} {
+	for _, id := range []string{"lost", "restarted", "mending", "restored", "sound"} {
 		h.campaign(id, 10)
 	}
 	h.claim("lost", "mina", "jun")
 	h.mender.breaks("lost", flow.ErrLost)
 	h.mender.breaks("restarted", flow.ErrUnverified)
+	h.mender.breaks("mending", fmt.Errorf("%w: %w", flow.ErrUnverified, flow.ErrRebuilding))
 	h.mender.breaks("restored", &flow.OlderError{Campaign: "restored"})
 	plain, key := h.key(firstcome.Operator)
 	b := h.login(plain)
 	page := b.get("/console/recording")
-	for _, want := range []string{"추석 lost lost", "추석 restarted unverified", "추석 restored the ledger is older", "firstcome gate reconcile restored", "at most 8"} {
+	for _, want := range []string{"추석 lost lost", "추석 restarted unverified", "추석 mending being rebuilt", "추석 restored the ledger is older", "firstcome gate reconcile restored", "at most 8"} {
 		if !strings.Contains(page.text(), want) {
 			t.Errorf("the page does not say %q: %s", want, page.text())
 		}
@@ -84,7 +85,7 @@ func TestAGateThatDecidesNothingIsShownAndRebuiltByName(t *testing.T) {
 	if one := b.get("/console/recording?campaign=restarted"); strings.Contains(one.text(), "추석 lost") {
 		t.Errorf("of one campaign others are shown: %s", one.text())
 	}
-	if health := b.get("/console/health"); !strings.Contains(health.text(), "Campaigns of which the gate decides nothing: 3") {
+	if health := b.get("/console/health"); !strings.Contains(health.text(), "Campaigns of which the gate decides nothing: 4") {
 		t.Errorf("Health says: %s", health.text())
 	}
 

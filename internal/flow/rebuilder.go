@@ -90,8 +90,10 @@ type RebuilderStats struct {
 	Finished int64
 	Failed   int64
 	Lost     int64 // numbers
-	Broken   int   // campaigns that need a rebuild now, as this node knows
-	Older    int   // campaigns of which the ledger is an older one, as this node knows
+	Broken   int   // campaigns that need a rebuild now, as this node knows, those that are being rebuilt among them
+	// Rebuilding is of how many of them a rebuild has begun and not ended, by this node or, as its last look found, another.
+	Rebuilding int
+	Older      int // campaigns of which the ledger is an older one, as this node knows
 }
 
 const (
@@ -130,7 +132,8 @@ func (r *Rebuilder) Notice(id firstcome.CampaignID) {
 	}
 }
 
-// Troubles returns why nothing is decided of campaigns at the gate, as far as this node knows: ErrLost, ErrUnverified or ErrOlder.
+// Troubles returns why nothing is decided of campaigns at the gate, as far as this node knows: ErrLost, ErrUnverified, ErrRebuilding or
+// ErrOlder.
 func (r *Rebuilder) Troubles() map[firstcome.CampaignID]error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -142,10 +145,15 @@ func (r *Rebuilder) Troubles() map[firstcome.CampaignID]error {
 // Stats returns the counters.
 func (r *Rebuilder) Stats() RebuilderStats {
 	r.mu.Lock()
-	broken, older := len(r.broken), len(r.older)
+	broken, older, rebuilding := len(r.broken), len(r.older), 0
+	for _, why := range r.broken {
+		if errors.Is(why, ErrRebuilding) {
+			rebuilding++
+		}
+	}
 	r.mu.Unlock()
 	return RebuilderStats{
-		Verified: r.stats.verified.Load(), Begun: r.stats.begun.Load(), Finished: r.stats.finished.Load(), Failed: r.stats.failed.Load(), Lost: r.stats.lost.Load(), Broken: broken, Older: older,
+		Verified: r.stats.verified.Load(), Begun: r.stats.begun.Load(), Finished: r.stats.finished.Load(), Failed: r.stats.failed.Load(), Lost: r.stats.lost.Load(), Broken: broken, Rebuilding: rebuilding, Older: older,
 	}
 }
 

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ func (r *Rebuilder) rebuild(ctx context.Context, actor string, id firstcome.Camp
 func (r *Rebuilder) attempt(ctx context.Context, attempt Rebuild, why error, bring bring) (Rebuilt, error) {
 	started, id := time.Now(), attempt.Campaign
 	r.stats.begun.Add(1)
+	r.note(id, errUnfinished)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go r.signs(ctx, attempt, cancel)
@@ -36,6 +38,7 @@ func (r *Rebuilder) attempt(ctx context.Context, attempt Rebuild, why error, bri
 	}
 	if err != nil {
 		r.stats.failed.Add(1)
+		r.note(id, cmp.Or(why, ErrUnverified)) // the next look finds what it is
 		r.giveUp(ctx, attempt)
 	} else {
 		r.stats.finished.Add(1)

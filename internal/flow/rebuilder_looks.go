@@ -98,7 +98,24 @@ func (r *Rebuilder) note(id firstcome.CampaignID, why error) {
 // found is a campaign whose gate needs a rebuild.
 type found struct {
 	Revision
-	why error
+	why     error
+	noticed bool // by somebody who asked for it
+}
+
+// first puts open campaigns first, and of those the ones that somebody asked for.
+func first(all []found) {
+	rank := func(f found) int {
+		switch {
+		case f.Open && f.noticed:
+			return 0
+		case f.Open:
+			return 1
+		case f.noticed:
+			return 2
+		}
+		return 3
+	}
+	slices.SortStableFunc(all, func(a, b found) int { return rank(a) - rank(b) })
 }
 
 // look asks the gate of some campaigns, or of all, and rebuilds those that need it.
@@ -109,8 +126,8 @@ func (r *Rebuilder) look(ctx context.Context, some map[firstcome.CampaignID]bool
 	}
 	named, err := r.gate.Named(ctx)
 	named = named && err == nil // whoever cannot ask still verifies
-	first := r.known()          // somebody asked for these
-	var broken, rest []found
+	noticed := r.known()
+	var broken []found
 	for _, a := range active {
 		if some != nil && !some[a.Campaign] {
 			continue
@@ -125,21 +142,17 @@ func (r *Rebuilder) look(ctx context.Context, some map[firstcome.CampaignID]bool
 		if err == nil || NeedsRebuild(err) {
 			r.note(a.Campaign, err)
 		}
-		if !NeedsRebuild(err) {
-			continue
-		}
-		if one := (found{a, err}); first[a.Campaign] {
-			broken = append(broken, one)
-		} else {
-			rest = append(rest, one)
+		if NeedsRebuild(err) {
+			broken = append(broken, found{a, err, noticed[a.Campaign]})
 		}
 	}
 	if !named {
 		return nil
 	}
+	first(broken)
 	all, ctx := errgroup.WithContext(ctx)
 	all.SetLimit(sideBySide)
-	for _, one := range append(broken, rest...) {
+	for _, one := range broken {
 		all.Go(func() error {
 			_, _ = r.rebuild(ctx, firstcomeItself, one.Campaign, one.why, one.Epoch) // the next look finds what failed
 			return nil
@@ -150,7 +163,7 @@ func (r *Rebuilder) look(ctx context.Context, some map[firstcome.CampaignID]bool
 
 // errUnfinished says that a rebuild was begun and has not ended. Its owner may have died before it froze the gate, which then decides
 // what nobody records.
-var errUnfinished = fmt.Errorf("%w: a rebuild was begun and has not ended", ErrUnverified)
+var errUnfinished = fmt.Errorf("%w: %w", ErrUnverified, ErrRebuilding)
 
 // errUnmade says that the gate cannot have a campaign yet. Whoever took it for lost would rebuild what is made meanwhile.
 var errUnmade = fmt.Errorf("%w: the campaign is being made", firstcome.ErrBusy)

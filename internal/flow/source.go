@@ -38,6 +38,8 @@ type Revision struct {
 	Reconciling bool
 	// Unmade tells that the gate does not have the campaign yet.
 	Unmade bool
+	// Open tells that claims may win now, as far as the terms say.
+	Open bool
 }
 
 // A Batch is what a source hands out at once. It is of one campaign and one epoch.

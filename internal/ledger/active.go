@@ -25,10 +25,11 @@ func (l *Ledger) Lined(ctx context.Context) ([]flow.Revision, error) {
 // atGate returns the campaigns that meet a condition, in the order of their ids: those of this node's gate
 // and secret that the gate has not forgotten.
 func (l *Ledger) atGate(ctx context.Context, condition string, args ...any) ([]flow.Revision, error) {
-	rows, err := l.conclude.QueryContext(ctx, atGateQuery(condition), append([]any{l.gate, l.fingerprint}, args...)...)
+	now := l.wall().UnixMicro()
+	rows, err := l.conclude.QueryContext(ctx, atGateQuery(condition), append([]any{now, now, l.gate, l.fingerprint}, args...)...)
 	return allRows(rows, err, func(take scan) (r flow.Revision, err error) {
 		var createdAt int64
-		err = take(&r.Campaign, &r.Version, &r.Epoch, &createdAt, &r.Drained, &r.Rebuilding, &r.Unmade, &r.Reconciling)
+		err = take(&r.Campaign, &r.Version, &r.Epoch, &createdAt, &r.Drained, &r.Rebuilding, &r.Unmade, &r.Reconciling, &r.Open)
 		r.Marker = l.marker(time.UnixMicro(createdAt), l.fingerprint)
 		return r, err
 	})
@@ -37,7 +38,11 @@ func (l *Ledger) atGate(ctx context.Context, condition string, args ...any) ([]f
 // reconciling tells of the campaign c whether a reconcile was begun and has not ended.
 const reconciling = `EXISTS (SELECT 1 FROM changes h WHERE h.campaign_id = c.id AND h.version > c.applied AND h.kind = 'reconcile')`
 
+// isOpen tells of the campaign c, at an instant that is given twice, whether its terms let claims win.
+const isOpen = `(NOT c.paused AND NOT c.closed AND (c.opens_at IS NULL OR c.opens_at <= ?) AND (c.closes_at IS NULL OR c.closes_at > ?))`
+
 func atGateQuery(condition string) string {
-	return `SELECT c.id, c.version, c.epoch, c.created_at, c.drained_through, c.rebuilding_at IS NOT NULL, ` + unmade + `, ` + reconciling + ` FROM campaigns c
+	return `SELECT c.id, c.version, c.epoch, c.created_at, c.drained_through, c.rebuilding_at IS NOT NULL, ` + unmade + `, ` + reconciling + `,
+		` + isOpen + ` FROM campaigns c
 		WHERE c.gate = ? AND c.forgotten_at IS NULL AND c.secret = ? AND ` + condition + ` ORDER BY c.id`
 }

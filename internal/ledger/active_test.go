@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -47,7 +48,7 @@ func TestActiveCampaignsAreThoseOfTheNodesGateThatAreNotRetired(t *testing.T) {
 		stage.Must(t, stage.Err(l.Switch(t.Context(), "test", "b", 0, ledger.Close)))
 		execute(t, db, `UPDATE campaigns SET epoch = 7 WHERE id = 'b-'`)
 		got, err := l.Active(t.Context())
-		want := []flow.Revision{{Campaign: "b", Version: 2, Epoch: 1}, {Campaign: "b-", Version: 1, Epoch: 7, Unmade: true}}
+		want := []flow.Revision{{Campaign: "b", Version: 2, Epoch: 1}, {Campaign: "b-", Version: 1, Epoch: 7, Unmade: true, Open: true}}
 		for n := range want {
 			c, err := l.Campaign(t.Context(), want[n].Campaign)
 			stage.Must(t, err)
@@ -56,6 +57,37 @@ func TestActiveCampaignsAreThoseOfTheNodesGateThatAreNotRetired(t *testing.T) {
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("active, %v (-want +got):\n%s", err, diff)
 		}
+	})
+}
+
+func TestWhichCampaignsAreOpenIsByTheirTerms(t *testing.T) {
+	onEach(t, func(t *testing.T, name string) {
+		l := remoteAt(t, name)
+		db := services.Beside(t, name)
+		past, future := time.Now().Add(-time.Hour).UnixMicro(), time.Now().Add(time.Hour).UnixMicro()
+		want := map[firstcome.CampaignID]bool{}
+		for _, c := range []struct {
+			id, change string
+			open       bool
+		}{
+			{"without-times", `epoch = 1`, true},
+			{"between", fmt.Sprintf(`opens_at = %d, closes_at = %d`, past, future), true},
+			{"not-yet", fmt.Sprintf(`opens_at = %d`, future), false},
+			{"over", fmt.Sprintf(`opens_at = %d, closes_at = %d`, past-1, past), false},
+			{"paused", `paused = TRUE`, false},
+			{"closed", `closed = TRUE`, false},
+		} {
+			create(t, l, firstcome.CampaignID(c.id), 5)
+			execute(t, db, fmt.Sprintf(`UPDATE campaigns SET %s WHERE id = '%s'`, c.change, c.id))
+			want[firstcome.CampaignID(c.id)] = c.open
+		}
+		all, err := l.Active(t.Context())
+		stage.Must(t, err)
+		got := map[firstcome.CampaignID]bool{}
+		for _, r := range all {
+			got[r.Campaign] = r.Open
+		}
+		same(t, "open", want, got)
 	})
 }
 

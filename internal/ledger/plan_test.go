@@ -94,7 +94,7 @@ func TestActiveCampaignsAreReadInTheOrderOfTheirIndex(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			l := opened(t, at(t), "redis:another")
 			fill(t, l, 3000)
-			plan := explain(t, l, atGateQuery(`c.retired_at IS NULL`), []any{l.gate, l.fingerprint})
+			plan := explain(t, l, atGateQuery(`c.retired_at IS NULL`), []any{0, 0, l.gate, l.fingerprint})
 			if !strings.Contains(plan, "campaigns_at_gate") {
 				t.Errorf("the campaigns are read by:\n%s", plan)
 			}

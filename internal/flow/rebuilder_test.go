@@ -1,0 +1,165 @@
+package flow_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// A fragileGate has lost every campaign when it has restarted.
+type fragileGate struct {
+	flow.RebuiltGate
+	restarted atomic.Bool
+}
+
+func (g *fragileGate) Runs(context.Context) ([]flow.Run, error) {
+	return []flow.Run{{ID: fmt.Sprint("restarted: ", g.restarted.Load())}}, nil
+}
+
+func (g *fragileGate) Rename(context.Context) error { return nil }
+
+func (g *fragileGate) Named(context.Context) (bool, error) { return true, nil }
+
+func (g *fragileGate) Standing(context.Context, flow.Revision) error {
+	if g.restarted.Load() {
+		return flow.ErrLost
+	}
+	return nil
+}
+
+func (g *fragileGate) Stopped(context.Context, flow.Revision) (flow.Stopped, error) {
+	return flow.Stopped{}, flow.ErrLost
+}
+
+// A slowBook has campaigns, and begins rebuilds that go on until they are cut off.
+type slowBook struct {
+	flow.RebuildBook
+	active []flow.Revision
+	begun  chan firstcome.CampaignID
+}
+
+func (b *slowBook) SeeRun(context.Context, flow.Run) error          { return nil }
+func (b *slowBook) Active(context.Context) ([]flow.Revision, error) { return b.active, nil }
+
+func (b *slowBook) BeginRebuild(ctx context.Context, _ string, id firstcome.CampaignID, _ int64) (flow.Rebuild, error) {
+	select {
+	case b.begun <- id:
+		<-ctx.Done()
+	case <-ctx.Done():
+	}
+	return flow.Rebuild{}, ctx.Err()
+}
+
+// TestF01OpenCampaignsAreRebuiltFirst: when a gate with a thousand campaigns restarts, the four that a node rebuilds at once are open ones, and
+// of these the one that somebody asked for is among them.
+func TestF01OpenCampaignsAreRebuiltFirst(t *testing.T) {
+	for name, c := range map[string]struct {
+		open, want []int
+		noticed    int
+	}{
+		"few are open":  {open: []int{700, 800, 999}, noticed: 400, want: []int{400, 700, 800, 999}},
+		"many are open": {open: []int{100, 200, 300, 700, 800}, noticed: 800, want: []int{100, 200, 300, 800}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, g := &slowBook{begun: make(chan firstcome.CampaignID)}, &fragileGate{}
+				id := func(n int) firstcome.CampaignID { return firstcome.CampaignID(fmt.Sprintf("c-%03d", n)) }
+				for n := range 1000 {
+					b.active = append(b.active, flow.Revision{Campaign: id(n), Epoch: 1, Open: slices.Contains(c.open, n)})
+				}
+				r := flow.NewRebuilder(b, g, flow.RebuilderEvents{})
+				ctx, end := context.WithCancel(t.Context())
+				ended := make(chan error)
+				go func() { ended <- r.Run(ctx) }()
+				synctest.Wait()
+				g.restarted.Store(true)
+				r.Notice(id(c.noticed))
+				var got, want []firstcome.CampaignID
+				for _, n := range c.want {
+					got, want = append(got, <-b.begun), append(want, id(n))
+				}
+				slices.Sort(got)
+				same(t, "rebuilds at once", want, got)
+				end()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// A crampedGate is asked for room, and has none.
+type crampedGate struct {
+	fragileGate
+	asked, answer chan bool
+}
+
+func (g *crampedGate) Room(context.Context, flow.Rebuild) error {
+	g.asked <- true
+	<-g.answer
+	return errFull
+}
+
+var errFull = errors.New("full")
+
+// A plainBook begins each rebuild at once.
+type plainBook struct{ slowBook }
+
+func (b *plainBook) BeginRebuild(_ context.Context, _ string, id firstcome.CampaignID, _ int64) (flow.Rebuild, error) {
+	return flow.Rebuild{Campaign: id}, nil
+}
+
+func (b *plainBook) GoesOn(context.Context, flow.Rebuild) error        { return nil }
+func (b *plainBook) GiveUpRebuild(context.Context, flow.Rebuild) error { return nil }
+
+func TestF05ARebuildThatIsUnderWayIsKnownAsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, g := &plainBook{}, &crampedGate{asked: make(chan bool), answer: make(chan bool)}
+		r := flow.NewRebuilder(b, g, flow.RebuilderEvents{})
+		knows := func(when string, broken, rebuilding int, why error) {
+			t.Helper()
+			s, trouble := r.Stats(), r.Troubles()["c"]
+			if s.Broken != broken || s.Rebuilding != rebuilding || !errors.Is(trouble, why) {
+				t.Errorf("%s: %d broken, %d being rebuilt, %v; want %d, %d, %v", when, s.Broken, s.Rebuilding, trouble, broken, rebuilding, why)
+			}
+		}
+		ended := make(chan error)
+		go func() {
+			_, err := r.Rebuild(t.Context(), "op", "c", false)
+			ended <- err
+		}()
+		<-g.asked
+		knows("under way", 1, 1, flow.ErrRebuilding)
+		g.answer <- true
+		if err := <-ended; !errors.Is(err, errFull) {
+			t.Errorf("%v, want %v", err, errFull)
+		}
+		knows("failed", 1, 0, flow.ErrUnverified)
+	})
+}
+
+func TestF18ARebuildOfAnotherNodeIsKnownAsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &slowBook{active: []flow.Revision{{Campaign: "c", Epoch: 1, Rebuilding: true}}, begun: make(chan firstcome.CampaignID)}
+		r := flow.NewRebuilder(b, &fragileGate{}, flow.RebuilderEvents{})
+		ctx, end := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- r.Run(ctx) }()
+		<-b.begun // the look has ended
+		if s := r.Stats(); s.Rebuilding != 1 || !errors.Is(r.Troubles()["c"], flow.ErrRebuilding) {
+			t.Errorf("%+v, %v", s, r.Troubles())
+		}
+		end()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
