@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 
 	"github.com/firstcome/firstcome"
@@ -13,13 +15,13 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// BenchmarkRebuild rebuilds the gate of a campaign with a million holders, and of one with a million people in line. Say how often:
-// -benchtime 3x.
+// BenchmarkRebuild rebuilds the gate of a campaign with a million holders, of one with a million people in line, and, as nodes do by
+// themselves, of a thousand campaigns that lost their keys. Say how often: -benchtime 3x.
 func BenchmarkRebuild(b *testing.B) {
 	const million = 1_000_000
 	for kind, of := range services.Ledgers {
 		b.Run(fmt.Sprintf("%s/holders=%d", kind, million), func(b *testing.B) {
-			l, g := newStall(b, of(b), nil)
+			l, g, _ := newStall(b, of(b), nil)
 			for from := 0; from < million; from += 2000 {
 				batch := flow.Batch{Campaign: "c", Epoch: 1}
 				for n := from + 1; n <= from+2000; n++ {
@@ -31,7 +33,7 @@ func BenchmarkRebuild(b *testing.B) {
 		})
 	}
 	b.Run(fmt.Sprintf("%s/line=%d", services.SQLite, million), func(b *testing.B) {
-		l, g := newStall(b, services.Ledgers[services.SQLite](b), &firstcome.Pace{PerSecond: 1})
+		l, g, _ := newStall(b, services.Ledgers[services.SQLite](b), &firstcome.Pace{PerSecond: 1})
 		for from := 0; from < million; from += 500 {
 			users := make([]firstcome.UserID, 500)
 			for n := range users {
@@ -41,15 +43,49 @@ func BenchmarkRebuild(b *testing.B) {
 		}
 		rebuilds(b, flow.NewRebuilder(l, g, flow.RebuilderEvents{}), million)
 	})
+	b.Run(fmt.Sprintf("%s/campaigns=1000", services.SQLite), func(b *testing.B) {
+		l, g, url := newStall(b, services.Ledgers[services.SQLite](b), nil)
+		changes := flow.NewChanger(l, &flow.Over{RemoteGate: g, Book: l}, nil)
+		for n := range 999 {
+			id := firstcome.CampaignID(fmt.Sprint("c-", n))
+			stage.Must(b, l.Create(b.Context(), "test", id, stage.Terms(firstcome.Unlimited)))
+			stage.Must(b, changes.Finish(b.Context(), id, 0))
+		}
+		for b.Loop() {
+			stage.Must(b, stage.Err(askRedis(url, "FLUSHALL")))
+			stage.Must(b, g.Rename(b.Context()))
+			heals(b, l, g, 1000)
+		}
+	})
 }
 
-// newStall returns a ledger and a gate of it, with a campaign, as those of a desk.
-func newStall(b *testing.B, name string, pace *firstcome.Pace) (*ledger.Ledger, *redis.Gate) {
+// heals has a node rebuild by itself so many campaigns that need it.
+func heals(b *testing.B, l *ledger.Ledger, g *redis.Gate, campaigns int64) {
+	b.Helper()
+	ctx, end := context.WithCancel(b.Context())
+	defer end()
+	var done atomic.Int64
+	r := flow.NewRebuilder(l, g, flow.RebuilderEvents{Rebuilt: func(one flow.Rebuilt) {
+		if one.Err != nil {
+			b.Error(one.Err)
+		}
+		if done.Add(1) == campaigns {
+			end()
+		}
+	}})
+	if err := r.Run(ctx); err != nil || done.Load() != campaigns {
+		b.Fatalf("%d rebuilt, %v", done.Load(), err)
+	}
+}
+
+// newStall returns a ledger and a gate of it, with a campaign, as those of a desk; and the URL of the gate.
+func newStall(b *testing.B, name string, pace *firstcome.Pace) (*ledger.Ledger, *redis.Gate, string) {
 	b.Helper()
 	l, err := ledger.Open(b.Context(), name, ledger.Options{Secret: stage.Secret()})
 	stage.Must(b, err)
 	n := &node{flags: &serveCmd{}, log: slog.New(slog.DiscardHandler), ledger: l}
-	g, err := redis.Open(b.Context(), redis.Options{URL: services.Redis.Database(b), Secret: stage.Secret(), Ledger: l.Identity, Marker: n.marker, Missing: n.missing})
+	url := services.Redis.Database(b)
+	g, err := redis.Open(b.Context(), redis.Options{URL: url, Secret: stage.Secret(), Ledger: l.Identity, Marker: n.marker, Missing: n.missing})
 	stage.Must(b, err)
 	b.Cleanup(g.Close)
 	l.UseGate(g.Name())
@@ -58,7 +94,7 @@ func newStall(b *testing.B, name string, pace *firstcome.Pace) (*ledger.Ledger, 
 	terms.Pace = pace
 	stage.Must(b, l.Create(b.Context(), "test", "c", terms))
 	stage.Must(b, flow.NewChanger(l, &flow.Over{RemoteGate: g, Book: l}, nil).Finish(b.Context(), "c", 0))
-	return l, g
+	return l, g, url
 }
 
 // rebuilds rebuilds the campaign c, in which so many people are in line.
