@@ -146,7 +146,7 @@ func (g *Gate) Freeze(_ context.Context, r flow.Rebuild) (f flow.Frozen, err err
 		c = &course{log: g.logs[r.Campaign]} // of which nothing is left but that it is frozen
 		g.campaigns[r.Campaign] = c
 	}
-	if r.Attempt < max(c.frozen, c.attempt) {
+	if r.Attempt < c.frozen || r.Attempt <= c.attempt {
 		return f, flow.ErrOutdone
 	}
 	c.frozen = r.Attempt

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// An echo keeps the steps of a rebuild that reach the gate, so that they can come again.
+type echo struct {
+	flow.RebuiltGate
+	freeze, change func() error
+}
+
+func (e *echo) Freeze(ctx context.Context, r flow.Rebuild) (flow.Frozen, error) {
+	ctx = context.WithoutCancel(ctx)
+	e.freeze = func() error {
+		_, err := e.RebuiltGate.Freeze(ctx, r)
+		return err
+	}
+	return e.RebuiltGate.Freeze(ctx, r)
+}
+
+func (e *echo) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, loaded flow.Loaded, fill flow.Refill) error {
+	ctx = context.WithoutCancel(ctx)
+	e.change = func() error { return e.RebuiltGate.Switch(ctx, r, f, loaded, fill) }
+	return e.change()
+}
+
+// TestF18StepsOfARebuildThatComeAgainChangeNothing has a rebuild of a campaign without coupons freeze and switch once more when numbers were
+// given since: both find as much as they did before, so nothing but the attempt tells them from the first ones.
+func TestF18StepsOfARebuildThatComeAgainChangeNothing(t *testing.T) {
+	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
+	e := &echo{RebuiltGate: d.remote.gate}
+	d.rebuilt(flow.NewRebuilder(d.ledger, e, flow.RebuilderEvents{}))
+	same(t, "the first claim", []string{"issued:101"}, d.claims("a"))
+	if err := e.freeze(); !errors.Is(err, flow.ErrOutdone) {
+		t.Errorf("the freeze comes again: %v, want %v", err, flow.ErrOutdone)
+	}
+	if err := e.change(); !errors.Is(err, flow.ErrOutdone) {
+		t.Errorf("the switch comes again: %v, want %v", err, flow.ErrOutdone)
+	}
+	same(t, "claims", []string{"already_issued:101", "issued:102"}, d.claims("a", "b"))
+}
