@@ -1,5 +1,8 @@
 // The live page of one campaign: one EventSource, figures, and plots on one time axis.
 
+// The page as it came is shown before all of this begins, which takes a browser longer. A page that nobody sees draws no frame.
+if (!document.hidden) await new Promise(drawn => requestAnimationFrame(() => setTimeout(drawn)));
+
 const live = document.querySelector('.live');
 const words = document.querySelector('#words').dataset;
 const lang = document.documentElement.lang;
