@@ -90,7 +90,7 @@ func commas(n string) string {
 }
 
 // demonstrate starts a demonstration, which ends with the test, and returns the link that it prints.
-func demonstrate(t *testing.T, s size) (link string) {
+func demonstrate(t testing.TB, s size) (link string) {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "firstcome")
 	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/firstcome").CombinedOutput(); err != nil {
