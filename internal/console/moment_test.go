@@ -137,6 +137,7 @@ func TestInTheBrowserTheScriptsTimesAreExactOnFocus(t *testing.T) {
 		p := b.Page(t, browser.Look{Language: lang, Width: 360})
 		h.loginIn(p, plain)
 		p.Go(h.url + "/console/campaigns/spring")
+		p.Until(`document.querySelector("[data-pulse]").textContent.includes("1")`) // node of 1: the rows are the script's now, no more the server's
 		p.Until(`document.querySelectorAll("[data-table] tbody time").length >= 2`)
 		browser.Eval[bool](p, `(document.querySelector("details:has([data-table])").open = true)`)
 		const last = `[...document.querySelectorAll("[data-table] tbody time")].at(-1)`
