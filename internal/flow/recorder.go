@@ -55,7 +55,7 @@ type Recorder struct {
 	limits  RecorderLimits
 	breaker *gobreaker.CircuitBreaker[Drained]
 	rows    *rate.Limiter // nil: no limit
-	stats   struct{ coupons, batches, retries, letters atomic.Int64 }
+	stats   struct{ coupons, batches, retries, letters, late atomic.Int64 }
 
 	mu   sync.Mutex                   // guards what follows
 	paid map[firstcome.CampaignID]int // coupons that waited for their turn and were not recorded: see throttle
@@ -66,6 +66,7 @@ type Recording struct {
 	Campaign firstcome.CampaignID
 	Coupons  int
 	Letters  int       // dead letters
+	Late     int64     // coupons that came when their numbers were lost: see Drained.Lost
 	Oldest   time.Time // when the first of the coupons was issued, by the gate's time
 	Took     time.Duration
 	Err      error // nil, ErrRefused, or why it will be repeated
@@ -77,6 +78,7 @@ type RecorderStats struct {
 	Batches int64  // taken
 	Retries int64  // calls repeated
 	Letters int64  // dead letters
+	Late    int64  // coupons that came when their numbers were lost, each time: see Drained.Lost
 	Breaker string // closed, half-open or open
 }
 
@@ -127,7 +129,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 func (r *Recorder) Stats() RecorderStats {
 	return RecorderStats{
 		Coupons: r.stats.coupons.Load(), Batches: r.stats.batches.Load(),
-		Retries: r.stats.retries.Load(), Letters: r.stats.letters.Load(), Breaker: r.breaker.State().String(),
+		Retries: r.stats.retries.Load(), Letters: r.stats.letters.Load(), Late: r.stats.late.Load(), Breaker: r.breaker.State().String(),
 	}
 }
 
@@ -193,7 +195,8 @@ func (r *Recorder) record(ctx context.Context, b Batch) (Drained, error) {
 	switch {
 	case err == nil:
 		point.Reach(point.Committed)
-		r.stats.coupons.Add(int64(len(b.Coupons)))
+		r.stats.coupons.Add(int64(len(b.Coupons)) - drained.Lost)
+		r.stats.late.Add(drained.Lost)
 		return drained, nil
 	case !errors.Is(err, ErrRefused) || len(b.Coupons) == 0 && b.Line.Empty():
 		return Drained{}, err
@@ -248,7 +251,7 @@ func (r *Recorder) try(ctx context.Context, about Recording, call func(context.C
 	defer cancel()
 	started := time.Now()
 	drained, err := call(ctx)
-	about.Took, about.Err = time.Since(started), err
+	about.Took, about.Err, about.Late = time.Since(started), err, drained.Lost
 	if r.limits.OnRecord != nil {
 		r.limits.OnRecord(about)
 	}

@@ -101,6 +101,9 @@ func (m *Monitor) Older(err error) { m.log.Error("a campaign is refused", "err",
 // Record is flow.RecorderLimits.OnRecord.
 func (m *Monitor) Record(one flow.Recording) {
 	m.record.Observe(one.Took.Seconds())
+	if one.Late > 0 {
+		m.log.Warn("coupons came when a rebuild had lost their numbers: they are nobody's", "campaign", one.Campaign, "coupons", one.Late)
+	}
 	switch {
 	case one.Err != nil:
 		m.Warn("the ledger did not record", "campaign", one.Campaign, "coupons", one.Coupons, "letters", one.Letters, "err", one.Err)
@@ -152,6 +155,7 @@ func (m *Monitor) watchRecorder(r *flow.Recorder, journal prometheus.Labels) {
 		counterFunc("firstcome_recorded_batches_total", "Batches of the journal that this node recorded.", func() int64 { return r.Stats().Batches }),
 		counterFunc("firstcome_record_retries_total", "Calls of the ledger or the journal that a recorder repeated.", func() int64 { return r.Stats().Retries }),
 		counterFunc("firstcome_dead_letters_total", "Dead letters that this node made.", func() int64 { return r.Stats().Letters }),
+		counterFunc("firstcome_late_coupons_total", "Coupons of an old gate that this node was handed when a rebuild had lost their numbers.", func() int64 { return r.Stats().Late }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "firstcome_breaker_state", Help: "The recorder's breaker: 0 closed, 1 half-open, 2 open.", ConstLabels: journal,
 		}, func() float64 { return float64(slices.Index(breakerStates, r.Stats().Breaker)) }),

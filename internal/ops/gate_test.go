@@ -88,6 +88,33 @@ func TestTheMetricsSayWhatARecorderDoes(t *testing.T) {
 	}
 }
 
+// A lateKeeper finds that the first coupon of a batch comes when its number is lost.
+type lateKeeper struct{ *stage.Ledger }
+
+func (k lateKeeper) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	b.Coupons = b.Coupons[1:]
+	drained, err := k.Ledger.Record(ctx, b)
+	drained.Lost = 1
+	return drained, err
+}
+
+func TestCouponsThatComeTooLateAreCountedApart(t *testing.T) {
+	w := watch(t, "redis:x")
+	journal, done := &stage.Journal{}, make(chan flow.Drained)
+	journal.Add(flow.Batch{Campaign: "c", Epoch: 1, Coupons: stage.Coupons("c", 1, 3)})
+	journal.Took = func(drained flow.Drained) error { done <- drained; return nil }
+	gate := w.gate()
+	gate.Recorder = flow.NewRecorder(journal, lateKeeper{stage.NewLedger("c")}, flow.RecorderLimits{OnRecord: w.Record})
+	w.WatchGate(gate)
+	stop := stage.Run(t, gate.Recorder.Run)
+	stage.Next(t, "a batch", done)
+	stop()
+	w.want(`firstcome_recorded_coupons_total 2`, `firstcome_late_coupons_total 1`)
+	if want := "they are nobody's\" campaign=c coupons=1"; !strings.Contains(w.log.String(), want) {
+		t.Errorf("the log has no %s: %s", want, &w.log)
+	}
+}
+
 // A fatalError is one that only an operator can end.
 type fatalError struct{ error }
 
