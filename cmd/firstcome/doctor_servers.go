@@ -83,6 +83,7 @@ func gateCampaigns(ctx context.Context, url string, l *ledger.Ledger, all []ledg
 	tell(wrong[elsewhere], doctor.Fail, bring, "%d campaigns are decided by another gate than "+this)
 	tell(wrong[past], grade, leave, "%d closed campaigns were decided by another gate than "+this)
 	tell(wrong[lost], doctor.Fail, "bring its data back; "+runbook+": firstcome gate rebuild --all, beside a node, if this is the Redis that is to decide", "Redis has lost %d campaigns")
+	tell(wrong[rebuilding], doctor.Warn, "nothing, if a node is at it. If none is: firstcome gate rebuild CAMPAIGN, beside a node", "%d campaigns are being rebuilt, and nothing of them is decided meanwhile")
 	found = append(found, lostNumbers(ctx, l, all)...)
 	tell(wrong[ahead], doctor.Fail, "bring the newer ledger back, or bring back what Redis has: firstcome gate reconcile --all, beside a node; see docs/runbooks/FirstcomeLedgerOlder.md",
 		"of %d campaigns Redis knows more than the ledger "+l.Identity()+" has, so the ledger is an older one than it was")
@@ -145,16 +146,20 @@ func strangers(ctx context.Context, l *ledger.Ledger, gate *redis.Gate) (found d
 type plight int
 
 const (
-	fine      plight = iota
-	elsewhere        // another gate decides it
-	past             // another gate decided it, and it is closed
-	lost             // Redis had it
-	ahead            // the ledger has less of it than Redis was told
+	fine       plight = iota
+	elsewhere         // another gate decides it
+	past              // another gate decided it, and it is closed
+	lost              // Redis had it
+	rebuilding        // its gate is made anew
+	ahead             // the ledger has less of it than Redis was told
 )
 
 func plightOf(ctx context.Context, l *ledger.Ledger, gate *redis.Gate, c *ledger.Status) (is plight, why string, err error) {
 	if c.Gate != gate.Name() {
 		return map[bool]plight{true: past, false: elsewhere}[isClosed(c)], c.Gate, nil
+	}
+	if c.Rebuilding {
+		return rebuilding, fmt.Sprintf("out of epoch %d", c.Epoch), nil
 	}
 	at, err := gate.State(ctx, c.ID)
 	switch none := errors.Is(err, firstcome.ErrNoCampaign); {

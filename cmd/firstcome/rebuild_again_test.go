@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
+	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // An echo keeps the steps of a rebuild that reach the gate, so that they can come again.
@@ -44,4 +47,24 @@ func TestF18StepsOfARebuildThatComeAgainChangeNothing(t *testing.T) {
 		t.Errorf("the switch comes again: %v, want %v", err, flow.ErrOutdone)
 	}
 	same(t, "claims", []string{"already_issued:101", "issued:102"}, d.claims("a", "b"))
+}
+
+func TestF18DoctorSaysWhatIsBeingRebuilt(t *testing.T) {
+	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c", "sound")
+	attempt, err := d.ledger.BeginRebuild(t.Context(), "op", "c", 0)
+	stage.Must(t, err)
+	says := func() (warns string) {
+		all, err := d.ledger.Campaigns(t.Context(), "", 10)
+		stage.Must(t, err)
+		for _, f := range gateCampaigns(t.Context(), d.url, d.ledger, all) {
+			if f.Grade != doctor.OK {
+				warns += fmt.Sprintf("%s %s: %s\n", f.Grade, f.Found, f.Fix)
+			}
+		}
+		return warns
+	}
+	want := "WARN 1 campaigns are being rebuilt, and nothing of them is decided meanwhile: c (out of epoch 1): nothing, if a node is at it. If none is: firstcome gate rebuild CAMPAIGN, beside a node\n"
+	same(t, "while it is rebuilt", want, says())
+	stage.Must(t, d.ledger.GiveUpRebuild(t.Context(), attempt))
+	same(t, "behind it", "", says())
 }

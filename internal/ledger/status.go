@@ -29,6 +29,7 @@ type Status struct {
 	Drained    int64  // see flow.Drained.Through; 0 where the ledger decides
 	LastNumber int64  // the highest that the ledger has
 	Marker     string // of the campaign, at a gate: see firstcome.Change
+	Rebuilding bool   // a rebuild of the gate has begun and not ended
 	// RetiredAt is when the ledger began to answer instead of the gate; zero: it did not.
 	RetiredAt time.Time
 	// Unreadable is why the terms cannot be read, or nil. Then Terms has what the campaign's own row says of them, and
@@ -55,7 +56,7 @@ func (d *dialect) statusQuery() string {
 	return `SELECT c.id, c.paused, c.closed, c.version, c.in_force, c.issued, c.position, c.decided_at, c.created_at,
 	c.gate, c.secret, c.applied, c.epoch, c.drained_through, c.last_number, c.retired_at, c.opened_at, c.sold_out_at, c.closed_at,
 	c.quantity, c.opens_at, c.closes_at, c.pace, c.standby,
-	c.generation, c.last_ticket, c.served_through, c.served, c.waiting, c.due_at, t.payload, ` + d.clock + `
+	c.generation, c.last_ticket, c.served_through, c.served, c.waiting, c.due_at, c.rebuilding_at IS NOT NULL, t.payload, ` + d.clock + `
 	FROM campaigns c LEFT JOIN changes t ON t.campaign_id = c.id AND t.version = c.terms_version `
 }
 
@@ -140,7 +141,7 @@ func (l *Ledger) scanStatus(take scan) (s Status, err error) {
 	err = take(&s.ID, &s.Paused, &s.Closed, &s.Version, &s.InForce, &s.Issued, &s.Position, when(&seen.decidedAt), when(&s.CreatedAt),
 		&s.Gate, &s.Secret, &s.Applied, &s.Epoch, &s.Drained, &s.LastNumber, when(&s.RetiredAt),
 		when(&s.OpenedAt), when(&s.SoldOutAt), when(&s.ClosedAt), (*quantityIn)(&s.Quantity), when(&s.OpensAt), when(&s.ClosesAt), paceIn{&s.Pace}, &s.Standby,
-		&s.Line.Generation, &s.Line.LastTicket, &s.Line.ServedThrough, &s.Line.Served, &s.Line.Waiting, when(&s.Line.Due), &payload, when(&seen.clock))
+		&s.Line.Generation, &s.Line.LastTicket, &s.Line.ServedThrough, &s.Line.Served, &s.Line.Waiting, when(&s.Line.Due), &s.Rebuilding, &payload, when(&seen.clock))
 	if err != nil {
 		return s, err
 	}
