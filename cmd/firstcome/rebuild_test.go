@@ -342,6 +342,12 @@ func (h *halt) Standing(ctx context.Context, r flow.Revision) error {
 	return err
 }
 
+func (h *halt) Rename(ctx context.Context) error {
+	err := h.RebuiltGate.Rename(ctx)
+	h.at("renamed")
+	return err
+}
+
 func (h *halt) Freeze(ctx context.Context, r flow.Rebuild) (flow.Frozen, error) {
 	h.at("freeze")
 	return h.RebuiltGate.Freeze(ctx, r)
@@ -420,20 +426,25 @@ func TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt(t *testing.
 	}
 }
 
-// TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt has another node rebuild between the look at the gate and the rebuild, as nodes do
-// once somebody gave the server its name again: a second rebuild would lose numbers for nothing.
+// TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt has another node rebuild between the look at the gate, or its new name, and the
+// rebuild, as nodes do once somebody gave the server its name again: a second rebuild would lose numbers for nothing.
 func TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt(t *testing.T) {
+	t.Run("if lost", func(t *testing.T) { takesWhatAnotherRebuilt(t, "standing", true) })
+	t.Run("whatever it is", func(t *testing.T) { takesWhatAnotherRebuilt(t, "renamed", false) })
+}
+
+func takesWhatAnotherRebuilt(t *testing.T, step string, ifLost bool) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	d.settle(d.record(d.issue("c", people("user-", 3)...)...))
 	d.do("FLUSHALL")
-	h := &halt{d.ledger, d.remote.gate, "standing", make(chan struct{}), make(chan struct{})}
+	h := &halt{d.ledger, d.remote.gate, step, make(chan struct{}), make(chan struct{})}
 	type end struct {
 		done flow.Rebuilt
 		err  error
 	}
 	ended := make(chan end, 1)
 	go func() {
-		done, err := flow.NewRebuilder(h, h, flow.RebuilderEvents{}).Rebuild(t.Context(), "op", "c", true)
+		done, err := flow.NewRebuilder(h, h, flow.RebuilderEvents{}).Rebuild(t.Context(), "op", "c", ifLost)
 		ended <- end{done, err}
 	}()
 	<-h.reached

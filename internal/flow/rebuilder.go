@@ -180,10 +180,14 @@ func (r *Rebuilder) Rebuild(ctx context.Context, actor string, id firstcome.Camp
 
 // ordered is one try of Rebuild. ErrOutdone says that another attempt is under way.
 func (r *Rebuilder) ordered(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (Rebuilt, error) {
+	before, _, err := r.revision(ctx, id) // nodes rebuild by themselves as soon as the server has its name again
+	if err != nil {
+		return Rebuilt{}, err
+	}
 	if err := r.gate.Rename(ctx); err != nil {
 		return Rebuilt{}, err
 	}
-	epoch := int64(0)
+	epoch := before.Epoch
 	if ifLost {
 		now, known, err := r.revision(ctx, id)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -31,19 +32,24 @@ func TestF02AGateWithManyHoldersIssuesAgainBehindAPromotion(t *testing.T) {
 	o.verdict(c)
 }
 
-// issue issues coupons to new users, past any line, and keeps the answers.
+// issue issues coupons to new users, past any line, and keeps the answers. It asks again while the answer is 503.
 func (f *fleet) issue(c *crowd, count int) {
 	f.t.Helper()
 	var users []string
 	for range count {
 		users = append(users, c.user())
 	}
-	sent := time.Since(c.start)
-	answers, err := f.node(0).calls.Issue(f.t.Context(), c.campaign, users)
-	stage.Must(f.t, err)
-	for n, answer := range answers {
-		c.keep(audit.Claim{User: firstcome.UserID(users[n]), Sent: sent}, answer, nil)
-	}
+	stage.Must(f.t, f.insist(func() error {
+		sent := time.Since(c.start)
+		answers, err := f.node(0).calls.Issue(f.t.Context(), c.campaign, users)
+		if err != nil {
+			answers = make([]client.Answer, count)
+		}
+		for n, answer := range answers {
+			c.keep(audit.Claim{User: firstcome.UserID(users[n]), Sent: sent}, answer, err)
+		}
+		return err
+	}))
 }
 
 // issuesAgain has new users claim until one is issued a coupon, and returns how long that took.
