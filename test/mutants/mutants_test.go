@@ -224,6 +224,21 @@ var mutants = []mutant{
 		pkg: "./test/sim", test: "TestEveryScheduleKeepsThePromises",
 	},
 	{
+		bug:  "campaigns are rebuilt in the order of their ids",
+		file: "internal/flow/rebuilder_looks.go", old: "	first(broken)\n", new: "",
+		pkg: "./internal/flow", test: "TestF01OpenCampaignsAreRebuiltFirst",
+	},
+	{
+		bug:  "a freeze that comes again when its rebuild is over is a new one",
+		file: "internal/redis/lua/freeze.lua", old: "attempt <= (tonumber(c[2]) or 0)", new: "attempt < (tonumber(c[2]) or 0)",
+		pkg: whole, test: "TestF18StepsOfARebuildThatComeAgainChangeNothing",
+	},
+	{
+		bug:  "whoever orders a rebuild rebuilds in whatever epoch the campaign is by then",
+		file: "internal/flow/rebuilder.go", old: "epoch := before.Epoch", new: "epoch := before.Epoch * 0",
+		pkg: whole, test: "TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt",
+	},
+	{
 		bug:  "a ledger is not taken for an older one by its version",
 		file: "internal/flow/older.go", old: "case s.Version > r.Version:", new: "case false:",
 		pkg: whole, test: "TestF54AGateThatIsAheadInOneThingAloneIsNotRebuilt",
