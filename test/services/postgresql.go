@@ -27,7 +27,7 @@ func postgreSQLRecipe() (recipe, error) {
 		command: func(data, port string) []string {
 			return []string{
 				server, "-D", data, "-p", port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
-				"-c", "max_connections=200", "-c", "shared_buffers=32MB",
+				"-c", "max_connections=400", "-c", "shared_buffers=32MB",
 				// So a killed server leaves its shared memory in its directory, and not in /dev/shm.
 				"-c", "dynamic_shared_memory_type=mmap",
 			}
