@@ -17,6 +17,8 @@ type DispatchLimits struct {
 	Batch int           // people whom one call serves at most; default 512
 	Calls int           // calls of the line at once; default 8
 	Gate  time.Duration // how long a call may take; default 5s
+	// Jitter returns a random part of a wait, so that nodes do not come together; default rand.N.
+	Jitter func(most time.Duration) time.Duration
 	// OnServe, if not nil, is called after each call of Line.Serve.
 	OnServe func(id firstcome.CampaignID, served Served, took time.Duration, err error)
 	// OnLook, if not nil, gets the error of each look for lines that failed.
@@ -91,6 +93,9 @@ func NewDispatcher(line Line, limits DispatchLimits) *Dispatcher {
 	}
 	if limits.Gate <= 0 {
 		limits.Gate = defaultGate
+	}
+	if limits.Jitter == nil {
+		limits.Jitter = rand.N[time.Duration]
 	}
 	return &Dispatcher{
 		line: line, limits: limits, calls: make(chan struct{}, limits.Calls), wake: make(chan struct{}, 1),
@@ -167,7 +172,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		case <-d.wake:
 		case <-look.C:
 			d.look(ctx)
-			look.Reset(lookEvery + rand.N(lookEvery/4)) // so that nodes that start together do not look together
+			look.Reset(lookEvery + d.limits.Jitter(lookEvery/4))
 		}
 		d.mu.Lock()
 		for _, one := range d.lines {
@@ -213,7 +218,7 @@ func (d *Dispatcher) serve(ctx context.Context, one *dispatch) {
 				return
 			}
 		case err != nil:
-			wait = failures/2 + rand.N(failures)
+			wait = failures/2 + d.limits.Jitter(failures)
 			failures = min(2*failures, longestFail)
 		case served.Waiting == 0 && d.leave(one):
 			return
@@ -231,7 +236,7 @@ func (d *Dispatcher) serve(ctx context.Context, one *dispatch) {
 // node that finds nothing to do, since another one is quicker, comes less often. It comes once a second all the same:
 // another node may have brought forward what is due, such as the opening, and ended before it served.
 func (d *Dispatcher) pause(served Served, rest time.Duration) (wait, next time.Duration) {
-	longest := lookEvery + rand.N(lookEvery/4)
+	longest := lookEvery + d.limits.Jitter(lookEvery/4)
 	switch {
 	case served.Waiting == 0, len(served.Coupons) >= d.limits.Batch: // somebody joined meanwhile; there may be more turns
 		return 0, serveEvery
