@@ -14,6 +14,7 @@ type cooling struct {
 	stock               int64
 	until               time.Time // by the clock, not by the gate's time, which may stand still
 	wasOpens, wasCloses time.Time // the window before it was widened; zero: it was not
+	wasSoldOut          bool      // claims heard sold_out as the first of it came back
 }
 
 // release ends what has cooled. If the clock went back, what cools begins anew.
@@ -31,6 +32,14 @@ func (c *cooling) begin(clock time.Time, cools time.Duration) {
 	if !clock.Before(c.until) {
 		c.until = clock.Add(cools)
 	}
+}
+
+// cool has what comes back now cool, before it is counted.
+func (c *course) cool(clock time.Time, cools time.Duration) {
+	if !clock.Before(c.until) {
+		c.wasSoldOut = c.isSoldOut()
+	}
+	c.begin(clock, cools)
 }
 
 // narrow returns a campaign as claims see it.
@@ -51,7 +60,7 @@ func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, 
 	c, err := g.whole(change.Campaign)
 	if g.logs[change.Campaign] == nil && change.Version == 1 {
 		g.logs[change.Campaign] = &[]happening{}
-		c, err = &course{run: g.run.ID, epoch: change.Epoch, holders: map[firstcome.UserID]firstcome.Coupon{}, refused: map[int64]bool{}, log: g.logs[change.Campaign]}, nil
+		c, err = &course{run: g.run.ID, epoch: change.Epoch, holders: map[firstcome.UserID]firstcome.Coupon{}, refused: map[int64]bool{}, log: g.logs[change.Campaign], queue: newQueue()}, nil
 		c.ID, g.campaigns[change.Campaign] = change.Campaign, c
 		c.Quantity = change.Terms.Quantity // a new campaign gives nothing back
 	}
@@ -76,9 +85,16 @@ func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, 
 		c.ceiling = max(c.ceiling, change.Ceiling)
 		clock, now := g.now(c)
 		c.release(clock, g.Cools)
+		ended := c.sendAway(now, false)
 		c.apply(change, clock, now, g.Cools)
 		c.seen = now
 		c.SoldOutAt = c.Full(c.inForce(), now)
+		if change.Kind != firstcome.ChangeVoid {
+			ended = append(ended, c.sendAway(now, true)...)
+		}
+		if len(ended) > 0 {
+			g.append(flow.Batch{Campaign: c.ID, Epoch: c.epoch, Line: c.report(ended)})
+		}
 	}
 	c.did(happening{applied: c.Version})
 	return c.refused[c.Version], nil
@@ -89,18 +105,19 @@ func (c *course) apply(change firstcome.Change, clock, now time.Time, cools time
 	switch change.Kind {
 	case firstcome.ChangeTerms:
 		c.widen(change, clock, now, cools)
-		if change.Terms.Quantity > c.Quantity {
-			c.begin(clock, cools)
+		if change.Terms.Quantity > c.Quantity || c.isSoldOut() && change.Terms.Standby && c.termsVersion > 0 {
+			c.cool(clock, cools)
 		}
 		c.stock = max(0, c.stock+change.Terms.Quantity-c.Quantity) // a lower quantity is taken from what cools first
 		c.Terms, c.termsVersion = change.Terms, change.Version
+		c.lined = c.lined || c.Pace != nil
 	case firstcome.ChangePause, firstcome.ChangeResume:
 		c.Paused = change.Kind == firstcome.ChangePause
 	case firstcome.ChangeClose:
 		c.Closed, c.ClosedAt = true, now
 	case firstcome.ChangeVoid:
 		if held := c.holders[change.User]; held.Number == change.Number {
-			c.begin(clock, cools)
+			c.cool(clock, cools)
 			c.stock++
 			delete(c.holders, change.User)
 			c.did(happening{voided: held})
@@ -114,7 +131,7 @@ func (c *course) widen(change firstcome.Change, clock, now time.Time, cools time
 	earlier := now.Before(was.OpensAt) && to.OpensAt.Before(was.OpensAt)
 	again := !was.ClosesAt.IsZero() && !now.Before(was.ClosesAt) && (to.ClosesAt.IsZero() || to.ClosesAt.After(was.ClosesAt))
 	if earlier || again {
-		c.begin(clock, cools)
+		c.cool(clock, cools)
 		c.wasOpens, c.wasCloses = was.OpensAt, was.ClosesAt
 	}
 }

@@ -25,19 +25,23 @@
 //
 // Nodes rebuild the gate then, by themselves or because its owner orders it.
 //
+// In every other town there is a waiting line: operators set its pace, change it and take it away, users join, ask for their place and leave,
+// and each node serves whoever is next.
+//
 // In the end nothing fails any more, and a schedule has to come to rest: everybody claims once more, the journal is empty, and the gate has
 // every change.
 //
 // # The models
 //
-// gate.go decides, changes.go applies what operators changed, journal.go hands out what was issued; ledger.go keeps it and orders.go
+// gate.go decides, line.go keeps who waits, changes.go applies what operators changed, journal.go hands out what was issued; ledger.go keeps it and orders.go
 // numbers what operators want; rebuild.go and ledger_rebuild.go are the steps of a rebuild on either side, and outage.go is what the gate's
 // server may lose. Each is about a page, and passes test/conform, as the real ones do, but for the rebuild, which has no suite: what a step
-// does is what the scripts and the SQL of that step say. Waiting lines are not in it, nor an old server that goes on beside the new one.
+// does is what the scripts and the SQL of that step say. An old server that goes on beside the new one is not in it, nor
+// a ledger that was restored from a backup.
 //
 // # The promises
 //
-// P1 to P8 are checked by what the gate did and what people were told (history.go, promises.go), and the ledger is audited by
+// P1 to P9 are checked by what the gate did and what people were told (history.go, history_line.go, promises.go), and the ledger is audited by
 // internal/audit. What a rebuild loses has to be what nobody was told to be recorded, was in no journal that could be read, and was not at a
 // server that keeps all. A test plants bugs, one after the other, and wants each to be found.
 //

@@ -15,7 +15,7 @@ import (
 
 // A Gate is the model of a gate beside the ledger, as internal/redis is one: it decides by the rule, one call after the other, and
 // puts what it issues into its journal in the same step. conform.Gate and conform.Journal hold it to what the real ones do; rebuild.go has
-// what a rebuild does to it. It has no waiting lines yet.
+// what a rebuild does to it, and line.go its waiting lines.
 type Gate struct {
 	Clock func() time.Time
 	// Cools is how long stock that came back cools, and Lease how long a node may repeat a refusal at most.
@@ -34,9 +34,9 @@ type memory struct {
 	run       flow.Run // of the server
 	named     bool     // it has the gate's name
 	campaigns map[firstcome.CampaignID]*course
-	loaded    map[int64]map[firstcome.UserID]firstcome.Coupon // holders that rebuilds loaded, by attempt
-	entries   int64                                           // appended ever: the last one's id
-	journal   []entry                                         // in their order
+	loaded    map[int64]*load // what rebuilds loaded, by attempt
+	entries   int64           // appended ever: the last one's id
+	journal   []entry         // in their order
 }
 
 // A course is a campaign at its gate.
@@ -50,7 +50,9 @@ type course struct {
 	holders             map[firstcome.UserID]firstcome.Coupon
 	refused             map[int64]bool // versions
 	seen                time.Time      // the latest instant that a later one may not be before
+	lined               bool           // it ever had a pace
 	cooling
+	queue
 	log *[]happening // of Gate.logs
 }
 
@@ -63,6 +65,11 @@ type happening struct {
 	applied        int64              // a version; 0: none
 	rebuilt        int64              // an epoch; 0: none
 	left           []firstcome.Coupon // in the journal of a gate that was rebuilt
+	generation     int64              // and of its line, with who was in that
+	lined          []inLine
+	came, went     firstcome.UserID // who joined the line, or left it
+	ticket         ticketName       // of who joined
+	sent           string           // why all who were in line were sent away
 }
 
 // NewGate returns a gate without campaigns.
@@ -75,7 +82,7 @@ func NewGate(clock func() time.Time) *Gate {
 
 // blank returns the memory of a server that has nothing but the gate's name.
 func blank(run flow.Run) memory {
-	return memory{run: run, named: true, campaigns: map[firstcome.CampaignID]*course{}, loaded: map[int64]map[firstcome.UserID]firstcome.Coupon{}}
+	return memory{run: run, named: true, campaigns: map[firstcome.CampaignID]*course{}, loaded: map[int64]*load{}}
 }
 
 // of calls do with a campaign of which the gate knows all that it should.
@@ -121,7 +128,12 @@ func (g *Gate) now(c *course) (clock, now time.Time) {
 }
 
 // Claim is flow.Gate's.
-func (g *Gate) Claim(_ context.Context, id firstcome.CampaignID, users []firstcome.UserID) (all []firstcome.Decision, err error) {
+func (g *Gate) Claim(_ context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	return g.decides(id, users, false)
+}
+
+// decides decides claims; direct ones pass the line.
+func (g *Gate) decides(id firstcome.CampaignID, users []firstcome.UserID, direct bool) (all []firstcome.Decision, err error) {
 	refused := g.of(id, func(c *course) {
 		if err = g.verified(c); err != nil {
 			return
@@ -129,9 +141,14 @@ func (g *Gate) Claim(_ context.Context, id firstcome.CampaignID, users []firstco
 		clock, now := g.now(c)
 		c.release(clock, g.Cools)
 		var issued []firstcome.Coupon
+		var ended []flow.PastLine
 		for _, user := range users {
-			d := c.decide(user, now)
-			if d.Lease = c.lease(d, clock, g.Lease); d.Lease > 0 {
+			d, over := c.decide(user, now, direct)
+			ended = append(ended, over...)
+			if d.Lease = c.lease(d, clock, g.Lease); direct && c.Pace != nil {
+				d.Lease = 0 // others join
+			}
+			if d.Lease > 0 {
 				g.leased = time.Now()
 			}
 			if d.Outcome == firstcome.Issued {
@@ -139,45 +156,64 @@ func (g *Gate) Claim(_ context.Context, id firstcome.CampaignID, users []firstco
 			}
 			all = append(all, d)
 		}
-		if len(issued) > 0 {
-			g.append(flow.Batch{Campaign: id, Epoch: c.epoch, Coupons: issued})
+		if len(issued) > 0 || len(ended) > 0 {
+			g.append(flow.Batch{Campaign: id, Epoch: c.epoch, Coupons: issued, Line: c.report(ended)})
 		}
 	})
 	return all, cmp.Or(refused, err)
 }
 
-// decide decides a claim by the rule.
-func (c *course) decide(user firstcome.UserID, now time.Time) firstcome.Decision {
-	seen := c.narrow(c.Campaign)
+// decide decides a claim by the rule. It returns the generations of the line that ended with it, too.
+func (c *course) decide(user firstcome.UserID, now time.Time, direct bool) (d firstcome.Decision, ended []flow.PastLine) {
+	before := c.line
+	ended = c.sendAway(now, false)
+	seen, taken := c.asSeen(), c.inForce()
+	if direct {
+		seen.Pace = nil
+	}
+	if seen.Pace == nil || c.wasSoldOut {
+		taken += c.stock
+	}
 	held, holds := c.holders[user]
-	d := firstcome.Decision{
-		Outcome: firstcome.Decide(seen, now, c.inForce()+c.stock, holds, false), At: now, Version: c.Version, TermsVersion: c.termsVersion,
+	d = firstcome.Decision{
+		Outcome: firstcome.Decide(seen, now, taken, holds, c.ticketOf(user) > 0 && !direct), At: now, Version: c.Version, TermsVersion: c.termsVersion,
 	}
 	if d.Outcome == firstcome.Issued && c.ceiling > 0 && c.last >= c.ceiling {
-		return firstcome.Decision{} // the ledger knows by the ceiling what may have been given
+		return firstcome.Decision{}, ended // the ledger knows by the ceiling what may have been given
 	}
 	opened := seen.Opened(now)
-	if d.Outcome == firstcome.Issued || !opened.Equal(c.OpenedAt) || phase(seen, now) != phase(seen, c.seen) {
-		c.seen = now
-	}
+	moved := d.Outcome == firstcome.Issued || !opened.Equal(c.OpenedAt) || phase(seen, now) != phase(seen, c.seen)
 	c.OpenedAt = opened
-	if d.Outcome == firstcome.Issued {
-		held = c.issue(user, now)
+	switch d.Outcome {
+	case firstcome.Issued:
+		held = c.issue(user, now, 0, 0)
+		c.stop(user, true)
+	case firstcome.Waiting:
+		joins := c.ticketOf(user) == 0
+		d.Place = seen.Place(c.line, c.join(user, now), c.inForce(), now)
+		if joins {
+			c.did(happening{came: user, ticket: ticketName{c.line.Generation, d.Place.Ticket}})
+		}
 	}
 	c.SoldOutAt = c.Full(c.inForce(), now)
+	ended = append(ended, c.sendAway(now, false)...)
+	if moved || c.line != before {
+		c.seen = now
+	}
 	seen.Instants = c.Instants
-	d.InForce, d.Since, d.OpenedAt = c.inForce(), seen.Since(d.Outcome), c.OpenedAt
+	d.InForce, d.InLine, d.Since, d.OpenedAt = c.inForce(), c.line.Waiting, seen.Since(d.Outcome), c.OpenedAt
 	if d.Outcome.HasCoupon() {
 		d.Coupon = c.told(held)
 	}
-	return d
+	return d, ended
 }
 
-// issue gives a user the next number.
-func (c *course) issue(user firstcome.UserID, now time.Time) firstcome.Coupon {
+// issue gives a user the next number, for a ticket if there is one.
+func (c *course) issue(user firstcome.UserID, now time.Time, generation, ticket int64) firstcome.Coupon {
 	c.last++
 	issued := firstcome.Coupon{
 		Campaign: c.ID, Number: c.last, User: user, Code: stage.Secret().Code(c.ID, c.last), IssuedAt: now, TermsVersion: c.termsVersion,
+		Generation: generation, Ticket: ticket,
 	}
 	c.holders[user] = issued
 	c.did(happening{issued: issued})
@@ -202,7 +238,7 @@ func phase(c firstcome.Campaign, at time.Time) firstcome.Outcome {
 func (c *course) lease(d firstcome.Decision, clock time.Time, longest time.Duration) time.Duration {
 	var ends time.Time
 	switch {
-	case d.Outcome.HasCoupon(), d.Outcome == firstcome.Paused, clock.Before(c.until):
+	case d.Outcome.HasCoupon(), d.Outcome == firstcome.Waiting, d.Outcome == firstcome.Paused, d.Outcome == firstcome.NotOpen && len(c.people) > 0, clock.Before(c.until):
 		return 0
 	case d.Outcome == firstcome.NotOpen:
 		ends = c.OpensAt
@@ -257,7 +293,7 @@ func (g *Gate) State(_ context.Context, id firstcome.CampaignID) (state flow.Gat
 		clock, _ := g.now(c)
 		state = flow.GateState{
 			Version: c.Version, Epoch: c.epoch, InForce: c.inForce(), Issued: c.last, LastNumber: c.last,
-			DrainedThrough: c.drained, Now: clock, Instants: c.Instants, Lost: g.verified(c) != nil,
+			DrainedThrough: c.drained, Now: clock, Instants: c.Instants, Lost: g.verified(c) != nil, Waiting: c.line.Waiting,
 		}
 	})
 	return state, err

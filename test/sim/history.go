@@ -23,6 +23,7 @@ type history struct {
 	holds    map[firstcome.UserID]int64 // by what the gate did, not by what it says
 	backs    []time.Time                // when stock came back
 	breaches []audit.Breach
+	lineup   lineup
 	stop     *asked // the last pause or close that was answered, behind which nobody may be given anything; nil: none
 }
 
@@ -51,6 +52,7 @@ type look struct {
 	jumped  time.Duration
 	course  // without its maps
 	taken   int64
+	lineup  []firstcome.UserID
 	stopped bool // the gate decides nothing: its server lost something, or is another one
 }
 
@@ -71,6 +73,7 @@ func (h *history) watch() {
 		c = &course{}
 	}
 	l := look{from: time.Now(), jumped: h.town.jumped, course: *c, taken: c.inForce(), stopped: h.town.gate.stands(campaign) != nil}
+	defer func() { h.looks[len(h.looks)-1].lineup = h.lineup.people }()
 	raised := len(h.looks) > 0 && c.Quantity > h.looks[len(h.looks)-1].Quantity
 	h.looks = append(h.looks, l)
 	for ; h.read < len(log); h.read++ {
@@ -89,6 +92,7 @@ func (h *history) watch() {
 
 // happened takes over one thing that the gate did.
 func (h *history) happened(now happening) {
+	defer h.lined(now)
 	switch {
 	case now.issued.Number > 0:
 		c := now.issued
@@ -110,7 +114,7 @@ func (h *history) happened(now happening) {
 			i.voided = len(h.looks)
 		}
 	case now.rebuilt > 0:
-		h.rebuilt()
+		h.rebuilt(now)
 		if since := time.Since(h.town.gate.leased); since < lease {
 			h.breach("P2", "the gate was rebuilt %s after a lease was granted: a node may still repeat what it was told", since)
 		}
@@ -123,9 +127,10 @@ func (h *history) happened(now happening) {
 }
 
 // rebuilt takes over what a rebuilt gate begins with: the holders are those of the ledger, and what it does not have is lost.
-func (h *history) rebuilt() {
+func (h *history) rebuilt(now happening) {
 	a, c := h.town.ledger.campaigns[campaign], h.town.gate.campaigns[campaign]
 	h.backs = append(h.backs, time.Now()) // of what is lost the stock comes back
+	h.carried(now, c)
 	h.holds = map[firstcome.UserID]int64{}
 	for user, held := range c.holders {
 		h.holds[user] = held.Number
@@ -214,6 +219,10 @@ func (h *history) answered(a *asked, d firstcome.Decision, err error) {
 		return
 	}
 	a.outcome, a.number = d.Outcome, d.Coupon.Number
+	h.waits(a)
+	if d.Outcome == firstcome.Waiting {
+		return
+	}
 	if !d.Outcome.HasCoupon() {
 		h.refused(a)
 		return
@@ -345,9 +354,13 @@ func (l *look) says(is func(firstcome.Outcome) bool, from, to time.Time) bool {
 	}
 	for _, one := range at {
 		clock := one.Add(l.jumped)
-		cooling := l.cooling
-		cooling.release(clock, cools)
-		if is(firstcome.Decide(cooling.narrow(l.Campaign), later(clock, l.seen), l.taken+cooling.stock, false, false)) {
+		seen := l.course
+		seen.release(clock, cools)
+		as, taken := seen.asSeen(), l.taken
+		if as.Pace == nil || seen.wasSoldOut {
+			taken += seen.stock
+		}
+		if is(firstcome.Decide(as, later(clock, l.seen), taken, false, false)) {
 			return true
 		}
 	}

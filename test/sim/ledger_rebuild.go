@@ -111,7 +111,13 @@ func (l *Ledger) dead(number int64) bool {
 
 // mark returns which state of the ledger it is. mu is held.
 func (l *Ledger) mark(a *account) flow.Mark {
-	return flow.Mark{Version: a.Version, Position: int64(len(a.facts)), Letters: int64(len(l.letters)), Generation: a.line.Line.Generation}
+	m := flow.Mark{Version: a.Version, Position: int64(len(a.facts)), Letters: int64(len(l.letters)), Generation: a.line.Line.Generation}
+	for _, p := range a.line.Past {
+		if p.Reason != reasonLost {
+			m.Ended = max(m.Ended, p.Generation)
+		}
+	}
+	return m
 }
 
 // Refills is flow.VerifyBook's.
@@ -119,7 +125,7 @@ func (l *Ledger) Refills(_ context.Context, id firstcome.CampaignID, each func(f
 	err = l.of(id, func(a *account) error {
 		mark = l.mark(a)
 		for _, c := range a.coupons {
-			if !c.VoidedAt.IsZero() {
+			if !c.VoidedAt.IsZero() && c.Ticket == 0 {
 				continue
 			}
 			if err := each(c.Coupon); err != nil {
@@ -204,14 +210,14 @@ func (l *Ledger) FinishRebuild(_ context.Context, r flow.Rebuild, loaded flow.Lo
 				return err
 			}
 		}
-		fill = l.nextEpoch(a, frozen)
+		fill = l.nextEpoch(a, frozen, loaded.Carried)
 		return nil
 	})
 	return fill, err
 }
 
 // nextEpoch ends an epoch: every number that may have been given, and that nobody has, is lost.
-func (l *Ledger) nextEpoch(a *account, frozen flow.Frozen) flow.Refill {
+func (l *Ledger) nextEpoch(a *account, frozen flow.Frozen, carried flow.Carried) flow.Refill {
 	ended := max(a.ceiling, a.highest())
 	a.epoch++
 	lost := int64(0)
@@ -224,6 +230,7 @@ func (l *Ledger) nextEpoch(a *account, frozen flow.Frozen) flow.Refill {
 	a.drained, a.ceiling, a.rebuildingAt = ended, ended, time.Time{}
 	a.decidedAt = later(a.decidedAt, frozen.DecidedAt)
 	a.applied = l.number(a, firstcome.Change{Kind: firstcome.ChangeRebuild})
+	lostPlaces := a.carry(frozen.Line, carried)
 	begins := a.Campaign
 	for _, c := range a.coupons {
 		if begins.OpenedAt.IsZero() || c.IssuedAt.Before(begins.OpenedAt) {
@@ -233,5 +240,40 @@ func (l *Ledger) nextEpoch(a *account, frozen flow.Frozen) flow.Refill {
 	return flow.Refill{
 		Campaign: begins, TermsVersion: a.termsVersion, Epoch: a.epoch, LastNumber: ended, Ceiling: l.grant(a).Ceiling,
 		Issued: int64(len(a.coupons)), DecidedAt: a.decidedAt, Lost: lost,
+		Line: a.line.Line, Past: slices.Clone(a.line.Past), LostPlaces: lostPlaces,
 	}
+}
+
+// reasonLost is why a generation ended whose gate was rebuilt.
+const reasonLost = "lost"
+
+// carry ends the line's generation, as lost, and begins the next one with those who were carried over. It returns how many are not in line any
+// more, at least.
+func (a *account) carry(frozen firstcome.Line, carried flow.Carried) (lostPlaces int64) {
+	l := &a.line.Line
+	if frozen.Later(*l) {
+		*l = frozen
+	}
+	l.Due = frozen.Due
+	lostPlaces = max(0, l.Waiting-carried.People-carried.Passed)
+	if a.Pace == nil && l.LastTicket == 0 && carried.People == 0 {
+		return lostPlaces
+	}
+	a.line.Past = slices.Insert(a.line.Past, 0, flow.PastLine{Generation: l.Generation, Reason: reasonLost, LastTicket: l.LastTicket, ServedThrough: l.ServedThrough, Served: l.Served, Waiting: l.Waiting})
+	*l = firstcome.Line{Generation: l.Generation + 1, Due: l.Due}
+	if carried.People > 0 {
+		l.LastTicket, l.ServedThrough, l.Waiting = carried.Last, carried.First-1, carried.People
+	}
+	return lostPlaces
+}
+
+// LoseLine is flow.RetiredBook's: it ends the line of a closed campaign whose gate has lost it, once.
+func (l *Ledger) LoseLine(_ context.Context, id firstcome.CampaignID) error {
+	return l.of(id, func(a *account) error {
+		ended := len(a.line.Past) > 0 && a.line.Past[0].Reason == reasonLost && a.line.Line.LastTicket == 0
+		if a.Closed && !ended {
+			a.carry(a.line.Line, flow.Carried{})
+		}
+		return nil
+	})
 }

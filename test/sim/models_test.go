@@ -25,12 +25,16 @@ func (s subject) Cools() time.Duration { return 250 * time.Millisecond }
 func newSubject() subject {
 	o := stage.NewOperator()
 	g := NewGate(o.Now)
-	o.Gates = []flow.RemoteGate{lineless{gated: g}}
+	o.Gates = []flow.RemoteGate{g}
 	return subject{o}
 }
 
 func TestTheModelOfAGateConforms(t *testing.T) {
 	conform.Gate(t, func(*testing.T) conform.Subject { return newSubject() })
+}
+
+func TestTheLinesOfTheModelOfAGateConform(t *testing.T) {
+	conform.Line(t, func(*testing.T) conform.Subject { return newSubject() })
 }
 
 // A cluster has an Issuer for each of three nodes.
@@ -43,7 +47,7 @@ func TestClaimsAndChangesAtTheModelOfAGateAreLinearizable(t *testing.T) {
 	conform.Linearizable(t, func(*testing.T) conform.Subject {
 		o := stage.NewOperator()
 		g := NewGate(time.Now)
-		o.Gates = []flow.RemoteGate{lineless{gated: g}, lineless{gated: g}, lineless{gated: g}}
+		o.Gates = []flow.RemoteGate{g, g, g}
 		return cluster{subject{o}}
 	})
 }

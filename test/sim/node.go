@@ -18,6 +18,7 @@ type node struct {
 	issuer   *flow.Issuer
 	answerer *flow.Answerer
 	operator *operate.Operator
+	places   flow.Places
 	frozen   atomic.Bool // who asks it waits, and answers do not reach it
 	thaws    time.Time   // it goes on at the earliest
 
@@ -64,7 +65,7 @@ func (t *town) boot(name string) *node {
 	}
 	gate := put(b.gate, at, gated(end))
 	rebuilder := flow.NewRebuilder(book, end, flow.RebuilderEvents{})
-	over := &flow.Over{RemoteGate: lineless{gated: gate}, Book: book, Notice: rebuilder.Notice}
+	over := &flow.Over{RemoteGate: gate, Book: book, Notice: rebuilder.Notice}
 	waiter := flow.NewWaiter(put(b.drains, at, flow.Drains(over)))
 	changer := flow.NewChanger(put(b.book, at, flow.ChangeBook(book)), put(b.applier, at, flow.Applier(over)), nil)
 	recorder := flow.NewRecorder(&Source{t.gate, at, b.heedless}, put(b.keeper, at, flow.Keeper(book)), flow.RecorderLimits{OnRecord: func(r flow.Recording) {
@@ -72,12 +73,14 @@ func (t *town) boot(name string) *node {
 			rebuilder.Notice(r.Campaign)
 		}
 	}})
-	n.issuer = flow.NewIssuer(put(b.claims, at, flow.Gate(over)), flow.Limits{})
+	lines := flow.NewDispatcher(over, flow.DispatchLimits{Jitter: func(most time.Duration) time.Duration { return most / time.Duration(3+len(name)+int(name[1]-'0')) }})
+	n.issuer = flow.NewIssuer(put(b.claims, at, flow.Gate(over)), flow.Limits{OnJoin: lines.Joined, OnChange: lines.Changed})
+	n.places = over
 	n.answerer = &flow.Answerer{Issuer: n.issuer, Coupons: over, Waiter: waiter, Terms: t.ledger.Terms, Wait: answerWait}
 	n.operator = operate.NewRemote(book, n.issuer, n.answerer, changer, gate, unasked{rebuilder})
 	ctx, cancel := context.WithCancel(context.Background())
 	n.stop = cancel
-	for _, run := range []func(context.Context) error{waiter.Run, recorder.Run, changer.Run, rebuilder.Run, n.issuer.Run} {
+	for _, run := range []func(context.Context) error{waiter.Run, recorder.Run, changer.Run, rebuilder.Run, n.issuer.Run, lines.Run} {
 		n.running.Go(func() { _ = run(ctx) })
 	}
 	return n
@@ -94,12 +97,4 @@ func (n *node) kill() {
 			panic(err)
 		}
 	})
-}
-
-// lineless is a gate that keeps no waiting lines as a flow.RemoteGate.
-type lineless struct {
-	gated
-	flow.Line
-	flow.Places
-	flow.Direct
 }

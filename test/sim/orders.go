@@ -67,7 +67,7 @@ func (l *Ledger) SetTerms(_ context.Context, _ string, id firstcome.CampaignID, 
 			return terms.Check()
 		case terms.Quantity < a.inForce():
 			return firstcome.ErrBelowInForce
-		case terms.Quantity == a.Quantity && terms.OpensAt.Equal(a.OpensAt) && terms.ClosesAt.Equal(a.ClosesAt):
+		case terms.Quantity == a.Quantity && samePace(terms.Pace, a.Pace) && terms.Standby == a.Standby && terms.OpensAt.Equal(a.OpensAt) && terms.ClosesAt.Equal(a.ClosesAt):
 			return nil
 		}
 		made = l.number(a, firstcome.Change{Kind: firstcome.ChangeTerms, Terms: terms})
@@ -78,6 +78,8 @@ func (l *Ledger) SetTerms(_ context.Context, _ string, id firstcome.CampaignID, 
 	})
 	return made, err
 }
+
+func samePace(a, b *firstcome.Pace) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // Switch is operate.Ledger's.
 func (l *Ledger) Switch(_ context.Context, _ string, id firstcome.CampaignID, _ int64, to ledger.Switch) (made int64, err error) {

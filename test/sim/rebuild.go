@@ -12,10 +12,14 @@ import (
 // copied returns a copy of a memory, as a replica or a file has one.
 func (m *memory) copied() memory {
 	other := *m
-	other.journal, other.loaded, other.campaigns = slices.Clone(m.journal), maps.Clone(m.loaded), map[firstcome.CampaignID]*course{}
+	other.journal, other.loaded, other.campaigns = slices.Clone(m.journal), map[int64]*load{}, map[firstcome.CampaignID]*course{}
+	for attempt, l := range m.loaded {
+		other.loaded[attempt] = &load{maps.Clone(l.holders), maps.Clone(l.over), slices.Clone(l.people)}
+	}
 	for id, c := range m.campaigns {
 		one := *c
 		one.holders, one.refused = maps.Clone(c.holders), maps.Clone(c.refused)
+		one.people, one.joined = slices.Clone(c.people), maps.Clone(c.joined)
 		other.campaigns[id] = &one
 	}
 	return other
@@ -151,12 +155,12 @@ func (g *Gate) Freeze(_ context.Context, r flow.Rebuild) (f flow.Frozen, err err
 	}
 	c.frozen = r.Attempt
 	g.forget(r)
-	return flow.Frozen{RunID: g.run.ID, Version: c.Version, DecidedAt: c.seen, Instants: c.Instants}, nil
+	return flow.Frozen{RunID: g.run.ID, Version: c.Version, DecidedAt: c.seen, Instants: c.Instants, Line: c.line}, nil
 }
 
 // forget removes what this attempt and those before it loaded. mu is held.
 func (g *Gate) forget(r flow.Rebuild) {
-	maps.DeleteFunc(g.loaded, func(attempt int64, _ map[firstcome.UserID]firstcome.Coupon) bool { return attempt <= r.Attempt })
+	maps.DeleteFunc(g.loaded, func(attempt int64, _ *load) bool { return attempt <= r.Attempt })
 }
 
 // Empty is flow.RebuiltGate's.
@@ -178,20 +182,54 @@ func (g *Gate) Loading(_ context.Context, r flow.Rebuild) (put func(firstcome.Co
 	put = func(c firstcome.Coupon) error {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if c.VoidedAt.IsZero() {
-			if g.loaded[r.Attempt] == nil {
-				g.loaded[r.Attempt] = map[firstcome.UserID]firstcome.Coupon{}
-			}
-			g.loaded[r.Attempt][c.User] = c
+		if l := g.load(r); c.VoidedAt.IsZero() {
+			l.holders[c.User] = c
+		} else {
+			l.over[c.User] = c
 		}
 		return nil
 	}
 	return put, func() error { return nil }, nil
 }
 
-// Carry is flow.RebuiltGate's: nobody is in line.
-func (g *Gate) Carry(context.Context, flow.Rebuild, int64) (flow.Carried, error) {
-	return flow.Carried{}, nil
+// A load is what a rebuild loaded, to be switched to.
+type load struct {
+	holders map[firstcome.UserID]firstcome.Coupon
+	over    map[firstcome.UserID]firstcome.Coupon // void, with the ticket that was served
+	people  []inLine
+}
+
+// load returns what an attempt has loaded so far. mu is held.
+func (g *Gate) load(r flow.Rebuild) *load {
+	if g.loaded[r.Attempt] == nil {
+		g.loaded[r.Attempt] = &load{holders: map[firstcome.UserID]firstcome.Coupon{}, over: map[firstcome.UserID]firstcome.Coupon{}}
+	}
+	return g.loaded[r.Attempt]
+}
+
+// Carry is flow.RebuiltGate's: everybody in line but those who have been served, as the ledger knows.
+func (g *Gate) Carry(_ context.Context, r flow.Rebuild, _ int64) (carried flow.Carried, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := g.campaigns[r.Campaign]
+	if c == nil || c.frozen != r.Attempt {
+		return carried, flow.ErrOutdone
+	}
+	l := g.load(r)
+	l.people = nil
+	for _, p := range c.people {
+		void := l.over[p.user]
+		served := void.Generation > c.line.Generation || void.Generation == c.line.Generation && void.Ticket >= p.ticket
+		if _, holds := l.holders[p.user]; holds || served {
+			carried.Passed++
+			continue
+		}
+		l.people = append(l.people, p)
+	}
+	if carried.People = int64(len(l.people)); carried.People > 0 {
+		carried.First, carried.Last = l.people[0].ticket, l.people[len(l.people)-1].ticket
+	}
+	return carried, nil
 }
 
 // Switch is flow.RebuiltGate's.
@@ -199,27 +237,31 @@ func (g *Gate) Switch(_ context.Context, r flow.Rebuild, f flow.Frozen, loaded f
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.campaigns[r.Campaign]
-	holders := g.loaded[r.Attempt]
-	switch n := int64(len(holders)); {
+	l := g.load(r)
+	switch n := int64(len(l.holders)); {
 	case c == nil:
 		return flow.ErrLost
 	case c.frozen != r.Attempt:
 		return flow.ErrOutdone
-	case f.RunID != g.run.ID, n < loaded.Least, n > loaded.Most:
+	case f.RunID != g.run.ID, n < loaded.Least, n > loaded.Most, int64(len(l.people)) != loaded.People:
 		return flow.ErrMoved
 	}
 	clock := g.Clock().UTC()
 	made := &course{
 		Campaign: fill.Campaign, run: g.run.ID, attempt: r.Attempt, termsVersion: fill.TermsVersion, epoch: fill.Epoch, ceiling: fill.Ceiling,
-		last: fill.LastNumber, drained: fill.LastNumber, holders: maps.Clone(holders), refused: map[int64]bool{}, seen: later(fill.DecidedAt, clock), log: c.log,
+		last: fill.LastNumber, drained: fill.LastNumber, holders: maps.Clone(l.holders), refused: map[int64]bool{}, seen: later(fill.DecidedAt, clock), log: c.log,
+		lined: fill.Pace != nil || fill.Line.Generation > 1,
+		queue: queue{line: fill.Line, people: slices.Clone(l.people), joined: map[firstcome.UserID]bool{}, past: slices.Clone(fill.Past)},
 	}
-	if made.holders == nil {
-		made.holders = map[firstcome.UserID]firstcome.Coupon{}
+	made.line.Generation = max(1, made.line.Generation)
+	for user := range l.over {
+		made.joined[user] = true
 	}
+	maps.Copy(made.joined, c.joined)
 	made.SoldOutAt = made.Full(made.inForce(), made.seen)
 	g.campaigns[r.Campaign] = made
 	g.forget(r)
-	was := happening{rebuilt: made.epoch}
+	was := happening{rebuilt: made.epoch, generation: c.line.Generation, lined: slices.Clone(c.people)}
 	g.journal = slices.DeleteFunc(g.journal, func(e entry) bool {
 		if e.Campaign == r.Campaign {
 			was.left = append(was.left, e.Coupons...)

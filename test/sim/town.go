@@ -26,6 +26,7 @@ type town struct {
 	jumped time.Duration // of the gate's clock
 	// asksLast tells that everybody has asked once more, now that nothing fails.
 	asksLast bool
+	paced    bool // there may be a waiting line
 	*history
 }
 
@@ -55,7 +56,7 @@ func build(drawn *rand.Rand, b *bug) *town {
 	t.history = &history{town: t}
 	t.names = []string{"n1", "n2", "n3"}[:1+t.IntN(3)]
 	for n := range 3 + t.IntN(5) {
-		t.people = append(t.people, &person{name: string(rune('a' + n)), left: 1 + t.IntN(8), ask: t.claim})
+		t.people = append(t.people, &person{name: string(rune('a' + n)), left: 1 + t.IntN(8), ask: t.visit})
 	}
 	for n := range t.IntN(3) {
 		t.people = append(t.people, &person{name: []string{"operator 1", "operator 2"}[n], left: 1 + t.IntN(9), ask: t.order})
@@ -70,6 +71,10 @@ func build(drawn *rand.Rand, b *bug) *town {
 		terms.OpensAt = time.Now().Add(300 * time.Millisecond)
 	case 1:
 		terms.ClosesAt = time.Now().Add(800 * time.Millisecond)
+	}
+	if t.paced = t.IntN(2) == 0; t.paced {
+		terms.Pace = t.pace()
+		terms.Standby = terms.Pace != nil && t.IntN(3) == 0
 	}
 	must(t.ledger.Create(context.Background(), "", campaign, terms))
 	made, err := t.ledger.Pending(context.Background(), campaign)
@@ -280,6 +285,12 @@ func (t *town) order(p *person, n *node) {
 		terms(show("a quantity changed by", by), func(terms *firstcome.Terms) { terms.Quantity = max(0, terms.Quantity+by) })
 	case 14:
 		terms("another opening", func(terms *firstcome.Terms) { terms.OpensAt, terms.ClosesAt = at, time.Time{} })
+	case 16:
+		if t.paced {
+			t.repace(terms)
+			return
+		}
+		fallthrough
 	case 15:
 		terms("another closing", func(terms *firstcome.Terms) { terms.OpensAt, terms.ClosesAt = time.Time{}, at })
 	default:
@@ -306,7 +317,7 @@ func (t *town) change(p *person, n *node, what string, do func(context.Context) 
 // rests tells whether nobody waits and nothing is on its way.
 func (t *town) rests() bool {
 	a := t.ledger.campaigns[campaign]
-	return len(t.awake()) == len(t.names) && len(t.gate.journal) == 0 && a.applied == a.Version && a.rebuildingAt.IsZero() && t.gate.stands(campaign) == nil &&
+	return len(t.awake()) == len(t.names) && !t.gate.serves() && len(t.gate.journal) == 0 && a.applied == a.Version && a.rebuildingAt.IsZero() && t.gate.stands(campaign) == nil &&
 		!slices.ContainsFunc(t.people, func(p *person) bool { return p.left > 0 && p.name != owner || p.busy != nil })
 }
 

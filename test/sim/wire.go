@@ -103,6 +103,10 @@ func spell(value any, err error) string {
 		return show("drained through", v.Through)
 	case reading:
 		return show(len(v.Coupons), "coupons")
+	case flow.Served:
+		return show(numbers(v.Coupons), "and", v.Waiting, "wait", v.Ended)
+	case stand:
+		return show("ticket", v.place.Ticket, "or number", v.held.Number)
 	case firstcome.Coupon, ledger.Status, holders, refills, flow.Standard, flow.Stopped, struct{}:
 		return "done"
 	case []firstcome.Coupon:
@@ -141,14 +145,8 @@ type rebuilds interface {
 	FinishRebuild(ctx context.Context, r flow.Rebuild, loaded flow.Loaded, frozen flow.Frozen) (flow.Refill, error)
 }
 
-// gated is what nodes ask of a gate that keeps no waiting lines.
-type gated interface {
-	flow.Gate
-	flow.Applier
-	flow.Drains
-	operate.Gate
-	flow.Coupons
-}
+// gated is what nodes ask of a gate.
+type gated flow.RemoteGate
 
 // remote is a gate at the other end of a wire.
 type remote struct {
@@ -205,6 +203,44 @@ func (r remote) Has(ctx context.Context, id firstcome.CampaignID, coupons []firs
 	return ask(ctx, r.wire, "the gate", show("whether it has", numbers(coupons)), func() ([]bool, error) { return r.gated.Has(ctx, id, coupons) })
 }
 
+// Serve is flow.Line's.
+func (r remote) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (flow.Served, error) {
+	return ask(ctx, r.wire, "the gate", "to serve the line", func() (flow.Served, error) { return r.gated.Serve(ctx, id, limit) })
+}
+
+// Lines is flow.Line's.
+func (r remote) Lines(ctx context.Context, each func(firstcome.CampaignID)) error {
+	all, err := ask(ctx, r.wire, "the gate", "where people are in line", func() (all []firstcome.CampaignID, err error) {
+		err = r.gated.Lines(ctx, func(id firstcome.CampaignID) { all = append(all, id) })
+		return all, err
+	})
+	for _, id := range all {
+		each(id)
+	}
+	return err
+}
+
+// A stand is where somebody stands: in line, or with a coupon.
+type stand struct {
+	place firstcome.Place
+	held  firstcome.Coupon
+}
+
+// Place is flow.Places'.
+func (r remote) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
+	at, err := ask(ctx, r.wire, "the gate", show("the place of", user), func() (at stand, err error) {
+		at.place, at.held, err = r.gated.Place(ctx, id, user)
+		return at, err
+	})
+	return at.place, at.held, err
+}
+
+// Leave is flow.Places'.
+func (r remote) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
+	_, err := ask(ctx, r.wire, "the gate", show("to let", user, "leave"), func() (struct{}, error) { return struct{}{}, r.gated.Leave(ctx, id, user) })
+	return err
+}
+
 func numbers(coupons []firstcome.Coupon) (all []int64) {
 	for _, c := range coupons {
 		all = append(all, c.Number)
@@ -254,8 +290,11 @@ func (paper) StateRetired(context.Context, firstcome.CampaignID) (flow.GateState
 	return flow.GateState{}, flow.ErrLost
 }
 
-// LoseLine is flow.RetiredBook's: nobody is in line.
-func (paper) LoseLine(context.Context, firstcome.CampaignID) error { return nil }
+// LoseLine is flow.RetiredBook's.
+func (p paper) LoseLine(ctx context.Context, id firstcome.CampaignID) error {
+	_, err := ask(ctx, p.wire, "the ledger", "to end the line as lost", func() (struct{}, error) { return struct{}{}, p.Ledger.LoseLine(ctx, id) })
+	return err
+}
 
 // CouponOf and Holders are flow.RetiredBook's.
 func (p paper) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {

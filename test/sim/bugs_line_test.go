@@ -1,0 +1,152 @@
+package sim
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// A muddled gate is the model of one, of which a bug changes the line before each claim, or before each service, or answers instead of it
+// who leaves.
+type muddled struct {
+	gated
+	gate   *Gate
+	claims func(c *course, users []firstcome.UserID)
+	serve  func(c *course)
+	leave  func(user firstcome.UserID) error
+}
+
+// Claim is flow.Gate's.
+func (m muddled) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	if c := m.gate.campaigns[id]; m.claims != nil && c != nil {
+		m.claims(c, users)
+	}
+	return m.gated.Claim(ctx, id, users)
+}
+
+// Serve is flow.Line's.
+func (m muddled) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (flow.Served, error) {
+	if c := m.gate.campaigns[id]; m.serve != nil && c != nil {
+		m.serve(c)
+	}
+	return m.gated.Serve(ctx, id, limit)
+}
+
+// Leave is flow.Places'.
+func (m muddled) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
+	if m.leave != nil {
+		return m.leave(user)
+	}
+	return m.gated.Leave(ctx, id, user)
+}
+
+func muddles(m muddled) func(*town) {
+	return func(t *town) {
+		one := m
+		one.gated, one.gate = t.front, t.gate
+		t.front = one
+	}
+}
+
+// lineBugs are mistakes of what becomes of people in line.
+var lineBugs = []bug{
+	{name: "who came last is served first", models: muddles(muddled{serve: func(c *course) {
+		slices.Reverse(c.people)
+	}})},
+	{name: "who asks again goes to the end of the line", models: muddles(muddled{claims: func(c *course, users []firstcome.UserID) {
+		for _, user := range users {
+			if c.ticketOf(user) > 0 {
+				c.stop(user, false)
+			}
+		}
+	}})},
+	{name: "the pace begins anew with each service", models: muddles(muddled{serve: func(c *course) {
+		c.line.Due = time.Time{}
+	}})},
+	{name: "newcomers join while nodes may still repeat sold_out", models: muddles(muddled{claims: func(c *course, _ []firstcome.UserID) {
+		c.wasSoldOut = false
+	}})},
+	{name: "whoever leaves is told so and stays", models: muddles(muddled{leave: func(firstcome.UserID) error { return nil }})},
+	{name: "who is next is forgotten", models: muddles(muddled{serve: func(c *course) {
+		if len(c.people) > 1 {
+			c.stop(c.people[0].user, false)
+		}
+	}})},
+	{name: "stock that cools is served", models: muddles(muddled{serve: func(c *course) {
+		c.stock = 0
+	}})},
+	{name: "people in line are sent away by a pause", models: muddles(muddled{serve: func(c *course) {
+		if c.Paused && len(c.people) > 0 {
+			c.people, c.line = nil, firstcome.Line{Generation: c.line.Generation + 1}
+		}
+	}})},
+	{name: "a rebuild forgets the line", remade: func(g *Gate) flow.RebuiltGate {
+		return carrying{g, func(context.Context, flow.Rebuild) (flow.Carried, error) { return flow.Carried{}, nil }}
+	}},
+	{name: "a rebuild turns the line round", remade: func(g *Gate) flow.RebuiltGate {
+		return carrying{g, func(ctx context.Context, r flow.Rebuild) (flow.Carried, error) {
+			carried, err := g.Carry(ctx, r, 0)
+			if l := g.loaded[r.Attempt]; l != nil {
+				slices.Reverse(l.people)
+			}
+			return carried, err
+		}}
+	}},
+	{name: "a rebuild carries holders over", remade: func(g *Gate) flow.RebuiltGate {
+		return carrying{g, func(ctx context.Context, r flow.Rebuild) (flow.Carried, error) {
+			carried, err := g.Carry(ctx, r, 0)
+			l, c := g.loaded[r.Attempt], g.campaigns[r.Campaign]
+			if err == nil && carried.Passed > 0 {
+				l.people = slices.Clone(c.people)
+				carried = flow.Carried{First: l.people[0].ticket, Last: l.people[len(l.people)-1].ticket, People: int64(len(l.people))}
+			}
+			return carried, err
+		}}
+	}},
+	{name: "the line goes on with its generation behind a rebuild", refills: func(l *Ledger) rebuilds { return regenerating{l} }},
+	{name: "a place is told of who was served", gate: func(_ *wire, g gated) gated { return stale{g, map[firstcome.UserID]firstcome.Place{}} }},
+}
+
+// A stale gate tells everybody the place that they were told first.
+type stale struct {
+	gated
+	told map[firstcome.UserID]firstcome.Place
+}
+
+// Place is flow.Places'.
+func (s stale) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
+	if p, is := s.told[user]; is {
+		return p, firstcome.Coupon{}, nil
+	}
+	p, held, err := s.gated.Place(ctx, id, user)
+	if err == nil && p.Ticket > 0 {
+		s.told[user] = p
+	}
+	return p, held, err
+}
+
+// A carrying gate is one of which a bug carries the line over.
+type carrying struct {
+	*Gate
+	carry func(context.Context, flow.Rebuild) (flow.Carried, error)
+}
+
+// Carry is flow.RebuiltGate's.
+func (c carrying) Carry(ctx context.Context, r flow.Rebuild, _ int64) (flow.Carried, error) {
+	return c.carry(ctx, r)
+}
+
+// A regenerating ledger has the line go on with the generation that ends.
+type regenerating struct{ *Ledger }
+
+// FinishRebuild is flow.RebuildBook's.
+func (r regenerating) FinishRebuild(ctx context.Context, one flow.Rebuild, loaded flow.Loaded, frozen flow.Frozen) (flow.Refill, error) {
+	fill, err := r.Ledger.FinishRebuild(ctx, one, loaded, frozen)
+	if fill.Line.Generation > 1 {
+		fill.Line.Generation--
+	}
+	return fill, err
+}

@@ -1,0 +1,223 @@
+package sim
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// A lineup is the line as it should be, by what the gate did: who came first stands first.
+type lineup struct {
+	people []firstcome.UserID
+	served []time.Time // when, by the gate's time; of the pace that holds
+	owners map[ticketName]firstcome.UserID
+}
+
+// lined takes over what happened to the line.
+func (h *history) lined(now happening) {
+	l := &h.lineup
+	switch {
+	case now.came != "":
+		if slices.Contains(l.people, now.came) {
+			h.breach("P9", "%s joined the line, and was in it", now.came)
+		}
+		if h.holds[now.came] > 0 {
+			h.breach("P9", "%s joined the line, and holds number %d", now.came, h.holds[now.came])
+		}
+		l.people = append(slices.Clone(l.people), now.came)
+		if owner, is := l.owners[now.ticket]; is && owner != now.came {
+			h.breach("P9", "ticket %v was given to %s and to %s", now.ticket, owner, now.came)
+		}
+		if l.owners == nil {
+			l.owners = map[ticketName]firstcome.UserID{}
+		}
+		l.owners[now.ticket] = now.came
+	case now.went != "":
+		h.steps(now.went)
+	case now.issued.Ticket > 0:
+		if len(l.people) == 0 || l.people[0] != now.issued.User {
+			h.breach("P9", "number %d was issued to %s of the line, in which %v stand", now.issued.Number, now.issued.User, l.people)
+		}
+		h.steps(now.issued.User)
+		h.paced(now.issued.IssuedAt)
+	case now.issued.Number > 0:
+		h.steps(now.issued.User)
+	case now.sent != "":
+		if full := int64(len(h.holds)) >= h.town.gate.campaigns[campaign].Quantity; now.sent == firstcome.SoldOut.String() && !full {
+			h.breach("P9", "%v were sent away as sold out, and %d coupons are in force", l.people, len(h.holds))
+		}
+		l.people = nil
+	case now.applied > 0:
+		l.served = nil // perhaps at another pace
+	}
+}
+
+// carried takes over who is in line behind a rebuild: whoever was in line at the frozen gate, in their order, but for who is a holder by now,
+// or was one, as the ledger knows. A generation that has ended by the ledger is not carried over.
+func (h *history) carried(was happening, c *course) {
+	a := h.town.ledger.campaigns[campaign]
+	over := slices.ContainsFunc(a.line.Past, func(p flow.PastLine) bool { return p.Generation >= was.generation && p.Reason != reasonLost })
+	passed := func(p inLine) bool {
+		_, holds := c.holders[p.user]
+		return holds || slices.ContainsFunc(a.coupons, func(one audit.Coupon) bool { return one.User == p.user && one.Ticket > 0 })
+	}
+	should, is := slices.DeleteFunc(was.lined, passed), slices.DeleteFunc(slices.Clone(c.people), passed)
+	if over {
+		should = nil
+	}
+	if !slices.Equal(should, is) {
+		h.breach("P9", "%v were in line at the frozen gate, and behind a rebuild %v are", should, is)
+	}
+	h.lineup.people, h.lineup.served = nil, nil
+	for _, p := range c.people {
+		h.lineup.people = append(h.lineup.people, p.user)
+	}
+}
+
+// steps takes somebody out of the line.
+func (h *history) steps(user firstcome.UserID) {
+	h.lineup.people = slices.DeleteFunc(slices.Clone(h.lineup.people), func(u firstcome.UserID) bool { return u == user })
+}
+
+// paced checks that nobody of the line is served before their turn, where the clock does not jump: in any time as many as the pace says, and a
+// bucket.
+func (h *history) paced(at time.Time) {
+	pace := h.town.gate.campaigns[campaign].Pace
+	if pace == nil || pace.PerSecond == 0 || h.town.clock > 0 {
+		return
+	}
+	h.lineup.served = append(h.lineup.served, at)
+	turn := time.Second / time.Duration(pace.PerSecond)
+	for n, before := range h.lineup.served {
+		if more := time.Duration(len(h.lineup.served)-1-n) * turn; more > at.Sub(before)+max(turn, 100*time.Millisecond) {
+			h.breach("P9", "%d were served within %s at a pace of %d a second", len(h.lineup.served)-n, at.Sub(before), pace.PerSecond)
+			return
+		}
+	}
+}
+
+// stands returns whether somebody was in line at all looks between two, and whether at some.
+func (l lookers) stands(user firstcome.UserID) (always, ever bool) {
+	always = true
+	for n := range l {
+		is := slices.Contains(l[n].lineup, user)
+		always, ever = always && is, ever || is
+	}
+	return always, ever
+}
+
+// lookers are some looks, one behind the other.
+type lookers []look
+
+// during returns the looks from the one in whose time something was asked to the one in which it was answered.
+func (h *history) during(a *asked) lookers {
+	return h.looks[max(0, a.sent-1):a.received]
+}
+
+// over tells whether everybody in line was as good as sent away since something was asked, by a window that passed: the gate ends the generation
+// when somebody comes. Or the clock jumped, and a node may still go by its own: see history.since.
+func (h *history) over(a *asked) bool {
+	from := h.since(a.sentAt)
+	ended := func(o firstcome.Outcome) bool { return o == firstcome.Closed || o == firstcome.SoldOut }
+	return from != a.sentAt || h.says(ended, from, time.Now())
+}
+
+// waits holds the answer to a claim against P9: whoever is told to wait is in line, and whoever is in line is told so.
+func (h *history) waits(a *asked) {
+	always, ever := h.during(a).stands(firstcome.UserID(a.name))
+	switch {
+	case a.outcome == firstcome.Waiting && !ever:
+		h.breach("P9", "%s was told to wait, and was not in line", a.name)
+	case a.outcome != firstcome.Waiting && !a.outcome.HasCoupon() && always && !h.over(a):
+		h.breach("P9", "%s was told %s, and was in line all the time", a.name, a.outcome)
+	}
+}
+
+// leave has a user leave the line at a node.
+func (t *town) leave(p *person, n *node) {
+	ctx, a := t.begin(p, n, "to leave")
+	go func() {
+		err := n.places.Leave(ctx, campaign, firstcome.UserID(p.name))
+		said := "done"
+		if err != nil {
+			said = "error"
+		}
+		t.post(n, show(n.name, "tells", p.name, "of leaving:", said), func() {
+			if always, _ := t.until(a).stands(firstcome.UserID(a.name)); t.end(a) && err == nil && always && !t.over(a) {
+				t.breach("P9", "%s was told that they left, and was in line all the time", a.name)
+			}
+		})
+	}()
+}
+
+// until is during, of what is answered now.
+func (h *history) until(a *asked) lookers { return h.looks[max(0, a.sent-1):] }
+
+// place has a user ask for their place at a node.
+func (t *town) place(p *person, n *node) {
+	ctx, a := t.begin(p, n, "their place")
+	go func() {
+		at, held, err := n.places.Place(ctx, campaign, firstcome.UserID(p.name))
+		said := show("ticket", at.Ticket, "number", held.Number)
+		if err != nil {
+			said = "error"
+		}
+		t.post(n, show(n.name, "tells", p.name, "of their place:", said), func() { t.placed(a, at, held, err) })
+	}()
+}
+
+// placed holds where somebody was told to stand against what the gate did.
+func (h *history) placed(a *asked, at firstcome.Place, held firstcome.Coupon, err error) {
+	always, ever := h.until(a).stands(firstcome.UserID(a.name))
+	if !h.end(a) {
+		return
+	}
+	switch {
+	case err == nil && held.Number > 0:
+		if given := h.issueOf(held.Number); given == nil || given.User != firstcome.UserID(a.name) {
+			h.breach("P3", "%s was told to hold number %d, which the gate did not give them", a.name, held.Number)
+		}
+	case err == nil && !ever:
+		h.breach("P9", "%s was told to have ticket %d, and was not in line", a.name, at.Ticket)
+	case errors.Is(err, firstcome.ErrNoTicket) && always && !h.over(a):
+		h.breach("P9", "%s was told to have no ticket, and was in line all the time", a.name)
+	}
+}
+
+// visit has a user claim, or, now and then where there is a line, ask for their place, or leave.
+func (t *town) visit(p *person, n *node) {
+	switch {
+	case !t.paced || t.IntN(6) > 1:
+		t.claim(p, n)
+	case t.IntN(2) == 0:
+		t.place(p, n)
+	default:
+		t.leave(p, n)
+	}
+}
+
+// repace changes the pace, or takes it away.
+func (t *town) repace(terms func(string, func(*firstcome.Terms))) {
+	pace := t.pace()
+	standby := pace != nil && t.IntN(3) == 0
+	what := "no pace"
+	if pace != nil {
+		what = show("a pace of", pace.PerSecond, "and standby:", standby)
+	}
+	terms(what, func(terms *firstcome.Terms) { terms.Pace, terms.Standby = pace, standby })
+}
+
+// pace draws one, or none.
+func (t *town) pace() *firstcome.Pace {
+	switch t.IntN(4) {
+	case 0:
+		return nil
+	case 1:
+		return &firstcome.Pace{}
+	}
+	return &firstcome.Pace{PerSecond: 1 + t.Int64N(30)}
+}
