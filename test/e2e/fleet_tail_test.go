@@ -29,16 +29,16 @@ func newTail(t *testing.T, sync string) *tail {
 	return &tail{f, gate}
 }
 
-// without kills Redis, and starts it again without what it has appended behind a length.
+// without kills Redis, and starts it again without what it has appended behind a length. A Redis that syncs once a second may be killed before it
+// has written so far.
 func (d *tail) without(length int64) {
 	d.t.Helper()
 	stage.Must(d.t, d.gate.Kill())
 	file, now, err := d.gate.Appended()
 	stage.Must(d.t, err)
-	if now <= length {
-		d.t.Fatalf("the file has %d bytes, and %d are to be cut off", now, now-length)
+	if now > length {
+		stage.Must(d.t, os.Truncate(file, length))
 	}
-	stage.Must(d.t, os.Truncate(file, length))
 	stage.Must(d.t, d.gate.Restart(d.t.Context()))
 }
 

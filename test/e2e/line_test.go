@@ -19,7 +19,7 @@ import (
 // TestF71P9EverybodyInLineKeepsTheirPlaceWhileProcessesAreKilledInTurn has 10,000 people claim 5,000 coupons of a campaign with a
 // line, and follow their places to the end, while what serves them is killed with SIGKILL and started again: nodes, who records,
 // the ledger's server, and Redis. A kill counts if a coupon was issued within the 50 ms before it and stock was left after it. There are seven for each
-// gate, in a soak forty, of a line that is served half as fast so that it lasts as long.
+// gate, in a soak thirty, of a line that is served half as fast so that it lasts as long.
 func TestF71P9EverybodyInLineKeepsTheirPlaceWhileProcessesAreKilledInTurn(t *testing.T) {
 	const visitors, quantity = 10_000, 5_000
 	perSecond := int64(rounds(150, 75))
@@ -29,7 +29,7 @@ func TestF71P9EverybodyInLineKeepsTheirPlaceWhileProcessesAreKilledInTurn(t *tes
 			d := s.deploy(t)
 			d.createLine("spring", quantity, perSecond)
 			crowd := come(d.fleet, "spring", visitors)
-			killed := d.killWhileServing(crowd, rounds(7, 40), seed.Rand(t))
+			killed := d.killWhileServing(crowd, rounds(7, 30), seed.Rand(t))
 			waitFor(t, "everybody's first answer", func() bool { return crowd.joined.Load() == visitors })
 			paced := d.setPace("spring", map[string]any{}) // what is left goes as fast as it can
 			coupons := crowd.verdict()
