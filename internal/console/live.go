@@ -164,11 +164,10 @@ func (c *Console) followLive(v *view) error {
 	h := v.w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")
-	events := stream{v.w, http.NewResponseController(v.w)}
+	events, began := stream{v.w, http.NewResponseController(v.w)}, c.Clock()
 	if events.send(name, before) != nil {
 		return nil
 	}
-	began := c.Clock()
 	for {
 		select {
 		case <-ctx.Done():
