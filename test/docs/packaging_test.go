@@ -155,7 +155,7 @@ func TestTheTestsServersComeInContainersToo(t *testing.T) {
 			t.Errorf("no comment of compose.yaml exports %s at port %s", variable, at)
 		}
 	}
-	if len(servers.Services) != 3 {
+	if len(servers.Services) != 4 {
 		t.Errorf("compose.yaml has %d servers", len(servers.Services))
 	}
 }

@@ -68,10 +68,13 @@ func newDatabase(ctx context.Context, at string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if u.Scheme == "redis" || u.Scheme == "rediss" {
-		return newRedisDatabase(ctx, at)
-	}
 	name := "firstcome" + random()
+	switch u.Scheme {
+	case "redis", "rediss":
+		return newRedisDatabase(ctx, at)
+	case "kafka":
+		return MakeTopic(ctx, at, name, 3, nil)
+	}
 	if err := Execute(ctx, at, "CREATE DATABASE "+name); err != nil {
 		return "", err
 	}
@@ -119,6 +122,10 @@ func (k Kind) databaseAt(t testing.TB, at string) string {
 		t.Fatalf("a database on the server of %s: %v", k.variable(), err)
 	}
 	if k == Redis {
+		return made
+	}
+	if k == Kafka {
+		t.Cleanup(func() { dropTopic(t, made) })
 		return made
 	}
 	t.Cleanup(func() {

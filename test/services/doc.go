@@ -1,4 +1,4 @@
-// Package services starts real servers for tests and for benchmarks: Redis, MariaDB and PostgreSQL.
+// Package services starts real servers for tests and for benchmarks: Redis, MariaDB, PostgreSQL and Kafka.
 //
 // A test that only needs a database gets a new, empty one, on a server that all tests of the process share:
 //
@@ -50,8 +50,8 @@
 //
 // # Where the servers come from
 //
-// If FIRSTCOME_TEST_REDIS_URL, FIRSTCOME_TEST_MARIADB_URL or FIRSTCOME_TEST_POSTGRES_URL is set, databases
-// are made on the server that the variable names (compose.yaml has such servers). Otherwise, and always for a
+// If FIRSTCOME_TEST_REDIS_URL, FIRSTCOME_TEST_MARIADB_URL, FIRSTCOME_TEST_POSTGRES_URL or FIRSTCOME_TEST_KAFKA_URL is set, databases
+// (of Kafka, topics) are made on the server that the variable names (compose.yaml has such servers). Otherwise, and always for a
 // test that needs a server of its own, the package starts a binary of this machine, with a free loopback port
 // and a temporary directory. If this machine has no such binary, the test is skipped by name. Continuous
 // integration counts a skip as a failure.

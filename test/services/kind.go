@@ -23,6 +23,7 @@ const (
 	Redis      Kind = "Redis" // or Valkey
 	MariaDB    Kind = "MariaDB"
 	PostgreSQL Kind = "PostgreSQL"
+	Kafka      Kind = "Kafka"
 )
 
 // SQLite is the kind of ledger that needs no server.
@@ -60,7 +61,7 @@ func (k Kind) recipe() (recipe, error) {
 }
 
 func (k Kind) withoutTemplate() (recipe, error) {
-	recipes := map[Kind]func() (recipe, error){Redis: redisRecipe, MariaDB: mariaDBRecipe, PostgreSQL: postgreSQLRecipe}
+	recipes := map[Kind]func() (recipe, error){Redis: redisRecipe, MariaDB: mariaDBRecipe, PostgreSQL: postgreSQLRecipe, Kafka: kafkaRecipe}
 	if runtime.GOOS != "linux" {
 		return recipe{}, fmt.Errorf("%s of one's own: %w: it needs Linux", k, ErrMissing)
 	}
@@ -79,8 +80,8 @@ func (k Kind) withoutTemplate() (recipe, error) {
 func (k Kind) Installed() error {
 	_, err := k.recipe()
 	if errors.Is(err, ErrMissing) && runtime.GOOS == "linux" {
-		packages := map[Kind]string{Redis: "redis-server", MariaDB: "mariadb-server", PostgreSQL: "postgresql"}
-		err = fmt.Errorf("%w: install %s, or run make install", err, packages[k])
+		packages := map[Kind]string{Redis: "install redis-server", MariaDB: "install mariadb-server", PostgreSQL: "install postgresql", Kafka: "Debian has none"}
+		err = fmt.Errorf("%w: %s, or run make install", err, packages[k])
 	}
 	return err
 }
@@ -101,6 +102,7 @@ func (k Kind) variable() string {
 		Redis:      "FIRSTCOME_TEST_REDIS_URL",
 		MariaDB:    "FIRSTCOME_TEST_MARIADB_URL",
 		PostgreSQL: "FIRSTCOME_TEST_POSTGRES_URL",
+		Kafka:      "FIRSTCOME_TEST_KAFKA_URL",
 	}[k]
 }
 
@@ -152,6 +154,7 @@ func (k Kind) must(t testing.TB, err error) {
 var shared = map[Kind]func() (*Server, error){
 	MariaDB:    sync.OnceValues(func() (*Server, error) { return MariaDB.Start(context.Background(), MariaDB.Fast()...) }),
 	PostgreSQL: sync.OnceValues(func() (*Server, error) { return PostgreSQL.Start(context.Background(), PostgreSQL.Fast()...) }),
+	Kafka:      sync.OnceValues(func() (*Server, error) { return Kafka.Start(context.Background()) }),
 }
 
 // templates has, for a kind, a server that never runs and whose data directory is copied: filling a data
@@ -160,6 +163,7 @@ var shared = map[Kind]func() (*Server, error){
 var templates = map[Kind]func() (*Server, error){
 	MariaDB:    sync.OnceValues(func() (*Server, error) { return MariaDB.newTemplate() }),
 	PostgreSQL: sync.OnceValues(func() (*Server, error) { return PostgreSQL.newTemplate() }),
+	Kafka:      sync.OnceValues(func() (*Server, error) { return Kafka.newTemplate() }),
 }
 
 // temporary has the templates. A test may set TMPDIR to a directory that ends with the test. What is made for the whole
@@ -186,7 +190,7 @@ func (k Kind) newTemplate() (*Server, error) {
 
 // Database makes a new, empty database for t and returns its URL, for a user with all rights. The database
 // ends with the test. It is not durable, because no test can kill this server. On Redis it is one of the
-// numbered databases, which do not separate publication channels.
+// numbered databases, which do not separate publication channels. On Kafka it is a topic of three partitions.
 func (k Kind) Database(t testing.TB) string {
 	t.Helper()
 	k.unlessShort(t)

@@ -1,0 +1,172 @@
+package services
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// kafkaVersion is the version whose jars .ci/install fetches.
+const kafkaVersion = "4.3.1"
+
+// kafkaCluster is the id of every cluster of one broker that a test starts.
+const kafkaCluster = "MkU3OEVBNTcwNTJENDM2Qg"
+
+// kafkaSettings are those of one node that is broker and controller. They keep memory small, and have a broker that was killed come back
+// soon: with the default session of 9 seconds the controller would not let it back before.
+const kafkaSettings = `process.roles=broker,controller
+node.id=1
+controller.listener.names=CONTROLLER
+inter.broker.listener.name=PLAINTEXT
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+controller.quorum.voters=1@127.0.0.1:1
+listeners=PLAINTEXT://127.0.0.1:2,CONTROLLER://127.0.0.1:1
+auto.create.topics.enable=false
+log.retention.hours=-1
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+group.initial.rebalance.delay.ms=0
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+share.coordinator.state.topic.num.partitions=1
+broker.heartbeat.interval.ms=100
+broker.session.timeout.ms=1000
+log.cleaner.dedupe.buffer.size=2097152
+log.index.size.max.bytes=1048576
+num.network.threads=1
+num.io.threads=2
+background.threads=2
+`
+
+// kafkaRecipe runs Apache Kafka on this machine's Java: one node, which is broker and controller. The controller listens 10,000 above the
+// broker's port: see takePort.
+func kafkaRecipe() (recipe, error) {
+	java, err := binary(nil, "java")
+	if err != nil {
+		return recipe{}, err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return recipe{}, err
+	}
+	lib := filepath.Join(cache, "firstcome", "kafka-"+kafkaVersion, "lib")
+	if _, err := os.Stat(lib); err != nil {
+		return recipe{}, fmt.Errorf("%s: %w", lib, ErrMissing)
+	}
+	settings := func(data string) string { return filepath.Join(data, "server.properties") }
+	logs := func(data string) string { return "log.dirs=" + filepath.Join(data, "log") }
+	run := []string{java, "-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", filepath.Join(lib, "*")}
+	return recipe{
+		prepare: func(data string) []string {
+			format := `printf '%s%s\n' "$1" "$2" >"$3" && shift 3 && exec "$@"`
+			return append([]string{"sh", "-c", format, "format", kafkaSettings, logs(data), settings(data)},
+				append(run, "kafka.tools.StorageTool", "format", "-t", kafkaCluster, "-c", settings(data))...)
+		},
+		command: func(data, port string) []string {
+			n, _ := strconv.Atoi(port) // it is a port's number
+			controller := strconv.Itoa(n + 10_000)
+			return append(run[:len(run):len(run)], "kafka.Kafka", settings(data), "--override", logs(data),
+				"--override", "controller.quorum.voters=1@127.0.0.1:"+controller,
+				"--override", "listeners=PLAINTEXT://127.0.0.1:"+port+",CONTROLLER://127.0.0.1:"+controller,
+				"--override", "advertised.listeners=PLAINTEXT://127.0.0.1:"+port)
+		},
+		stop: syscall.SIGTERM,
+		end:  "KILL",
+		url:  func(address string) string { return "kafka://" + address },
+		ping: pingKafka,
+	}, nil
+}
+
+// kafkaClient connects to the broker of a URL. It gives up soon: whoever uses it asks again.
+func kafkaClient(at string, options ...kgo.Opt) (*kgo.Client, error) {
+	u, err := url.Parse(at)
+	if err != nil {
+		return nil, err
+	}
+	return kgo.NewClient(append([]kgo.Opt{
+		kgo.SeedBrokers(strings.Split(u.Host, ",")...), kgo.DialTimeout(500 * time.Millisecond), kgo.RetryTimeout(time.Second),
+		kgo.MetadataMinAge(100 * time.Millisecond),
+	}, options...)...)
+}
+
+// pingKafka asks for the broker's metadata, by a new connection. A broker that is fenced still does not name itself.
+func pingKafka(ctx context.Context, at string) error {
+	client, err := kafkaClient(at)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	brokers, err := kadm.NewClient(client).ListBrokers(ctx)
+	if err == nil && len(brokers) == 0 {
+		err = fmt.Errorf("it names no broker")
+	}
+	return err
+}
+
+// MakeTopic makes a topic at the Kafka of a URL, without replicas and with settings of its own, and returns the topic's URL. A broker that
+// has just started may refuse it for a moment.
+func MakeTopic(ctx context.Context, at, name string, partitions int32, settings map[string]string) (string, error) {
+	u, err := url.Parse(at)
+	if err != nil {
+		return "", err
+	}
+	client, err := kafkaClient(at)
+	if err != nil {
+		return "", err
+	}
+	defer client.Close()
+	configs := map[string]*string{}
+	for key, value := range settings {
+		configs[key] = &value
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var last error
+	err = until(ctx, func() bool {
+		_, last = kadm.NewClient(client).CreateTopic(ctx, partitions, 1, configs, name)
+		return last == nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("make the topic %s: %w", name, last)
+	}
+	u.Path = "/" + name
+	return u.String(), nil
+}
+
+// DropTopic deletes the topic of a URL.
+func DropTopic(ctx context.Context, at string) error {
+	u, err := url.Parse(at)
+	if err != nil {
+		return err
+	}
+	client, err := kafkaClient(at)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	_, err = kadm.NewClient(client).DeleteTopic(ctx, u.Path[1:])
+	return err
+}
+
+func dropTopic(t testing.TB, at string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := DropTopic(ctx, at); err != nil {
+		t.Errorf("drop the test's topic: %v", err)
+	}
+}
