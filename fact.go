@@ -1,5 +1,7 @@
 package firstcome
 
+import "time"
+
 // A Fact is one thing that happened to a coupon in the ledger. The facts of a
 // campaign have the positions 1, 2, 3 and so on, without a gap, in the order in
 // which the ledger took them.
@@ -17,3 +19,11 @@ const (
 	CouponIssued FactKind = "coupon.issued"
 	CouponVoided FactKind = "coupon.voided"
 )
+
+// At returns when the fact happened: it is zero if the ledger has lost the coupon.
+func (f *Fact) At() time.Time {
+	if f.Kind == CouponVoided {
+		return f.Coupon.VoidedAt
+	}
+	return f.Coupon.IssuedAt
+}

@@ -48,6 +48,9 @@ func words(command string) (all []string) {
 	return all[1:] // without firstcome
 }
 
+// factsOfTheRunbooks is the topic of whoever gives their commands. They name none, because its URL may have a password.
+const factsOfTheRunbooks = "FIRSTCOME_FACTS=kafka://kafka.internal:9092/coupons"
+
 func TestEveryCommandOfTheRunbooksIsOne(t *testing.T) {
 	commands := commandsOfTheRunbooks(t)
 	if len(commands) < 20 {
@@ -67,7 +70,7 @@ func TestEveryCommandOfTheRunbooksIsOne(t *testing.T) {
 			command += " copy.db"
 		}
 		var out bytes.Buffer
-		if _, err := parse(&cli{}, words(command), terminal{out: &out, err: &out}); err != nil {
+		if _, err := parse(&cli{}, words(command), terminal{out: &out, err: &out, env: []string{factsOfTheRunbooks}}); err != nil {
 			t.Errorf("%s: %v", command, err)
 		}
 	}
@@ -98,6 +101,8 @@ func TestTheCommandsOfTheRunbooksDoWhatTheseSay(t *testing.T) {
 		{"firstcome gate rebuild --all", exitOK, `spring is decided again, in epoch 2`},
 		{"firstcome gate reconcile --all --dry-run", exitOK, `of no such campaign`},
 		{"firstcome gate reconcile --all", exitOK, `of no such campaign`},
+		{"firstcome facts replay --all", exitFailed, `no node has published facts there yet`},
+		{"firstcome facts replay ID --from 1", exitFailed, `no node has published facts there yet`},
 		{"firstcome key create --name NAME --role ROLE", exitOK, `fc`},
 	} {
 		if !slices.Contains(rest, c.command) {
@@ -170,8 +175,8 @@ func (d *disaster) run(command string) (status int, out string) {
 	case args[0] == "audit" && args[len(args)-1] == "--gate":
 		args = append(args, d.url["--gate"])
 		fallthrough
-	case args[0] == "audit" || args[0] == "key":
-		env = []string{env[0], env[2]} // as beside the ledger, and not beside a node
+	case args[0] == "audit" || args[0] == "key" || args[0] == "facts":
+		env = []string{env[0], env[2], factsOfTheRunbooks} // as beside the ledger, and not beside a node
 	case args[0] == "doctor":
 		env = slices.DeleteFunc(slices.Clone(env), func(v string) bool { return strings.HasPrefix(v, "FIRSTCOME_SERVER=") })
 	}

@@ -27,6 +27,7 @@ type serveCmd struct {
 	TLSCert    string         `name:"tls-cert" placeholder:"FILE" help:"PEM file of the certificate and its chain; without it the API is plain HTTP."`
 	TLSKey     string         `name:"tls-key" placeholder:"FILE" help:"PEM file of the certificate's private key."`
 	gateFlags
+	Facts topicURL `placeholder:"kafka://HOST:PORT/TOPIC" help:"Publish what happens to coupons to a topic of Kafka: kafka://USER:PASSWORD@HOST:PORT,HOST:PORT/TOPIC, or kafkas:// with TLS; see docs/events.md (default: nowhere). FIRSTCOME_FACTS keeps the password out of sight."`
 	tokenFlags
 	limitFlags
 	AnswerWait    time.Duration `default:"5s" help:"How long the gate may take to decide a batch of claims, and claims wait for their turn and then for the ledger, before they are answered 503, ask again (default: 5s)."`
@@ -145,7 +146,7 @@ func (c *serveCmd) Run(ctx context.Context, t terminal) error {
 func (c *serveCmd) announce(n *node) {
 	log := n.log
 	log.Info("serving", "version", thisBuild().Version, "address", n.address(), "tls", c.files.tls != nil,
-		"ops", n.opsAddress(), "console", n.consoleURL(), "gate", c.Gate.String(), "role", c.Role, "ledger", ledger.Masked(c.Ledger.path()), "development", n.development)
+		"ops", n.opsAddress(), "console", n.consoleURL(), "gate", c.Gate.String(), "role", c.Role, "facts", c.Facts.String(), "ledger", ledger.Masked(c.Ledger.path()), "development", n.development)
 	if n.development {
 		log.Warn("development mode: there is no key and no token configuration, so every caller is admin")
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/firstcome/firstcome/internal/figures"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/httpd"
+	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/internal/ops"
@@ -32,9 +33,10 @@ type node struct {
 	monitor     *ops.Monitor
 	ledger      *ledger.Ledger
 	secret      firstcome.Secret
-	remote      *remoteGate  // nil: the ledger decides
-	development bool         // every caller is admin
-	ops         net.Listener // nil: none
+	remote      *remoteGate      // nil: the ledger decides
+	facts       *kafka.Publisher // nil: facts are published nowhere
+	development bool             // every caller is admin
+	ops         net.Listener     // nil: none
 
 	// What answers callers; nil where this node only records.
 	issuer   *flow.Issuer
@@ -83,6 +85,9 @@ func (n *node) open(ctx context.Context, admit admission) error {
 		return err
 	}
 	n.monitor.WatchLedger(n.ledger)
+	if err := n.openFacts(); err != nil {
+		return err
+	}
 	n.counter = figures.NewCounter(nil)
 	n.openBoard()
 	if n.remote != nil {
@@ -277,6 +282,9 @@ func (n *node) runs() []func(context.Context) error {
 	}
 	if n.board != nil {
 		runs = append(runs, n.board.Run)
+	}
+	if n.facts != nil {
+		runs = append(runs, n.facts.Run)
 	}
 	if n.watcher != nil {
 		runs = append(runs, n.watcher.Run, n.people.Run)

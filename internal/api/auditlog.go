@@ -10,6 +10,7 @@ import (
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/wire"
 )
 
 // listAuditLog answers GET /v1/audit-log.
@@ -108,7 +109,7 @@ func turned(e ledger.LogEntry, detail map[string]any) (before, after any) {
 	case "campaign.close":
 		return values{"closed": false}, values{"closed": true}
 	case "campaign.retire":
-		return values{"retired_at": nil}, values{"retired_at": wireTime(e.At)}
+		return values{"retired_at": nil}, values{"retired_at": wire.Time(e.At)}
 	case "coupon.void":
 		return values{"state": "in_force"}, values{"state": "voided"}
 	case "dead_letter.replay":
@@ -118,7 +119,7 @@ func turned(e ledger.LogEntry, detail map[string]any) (before, after any) {
 	case "key.create":
 		return nil, values{"id": detail["key"], "name": detail["name"], "role": detail["role"]}
 	case "key.revoke":
-		return values{"revoked_at": nil}, values{"revoked_at": wireTime(e.At)}
+		return values{"revoked_at": nil}, values{"revoked_at": wire.Time(e.At)}
 	}
 	return nil, nil
 }

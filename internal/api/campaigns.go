@@ -13,6 +13,7 @@ import (
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/wire"
 )
 
 // createCampaign answers POST /v1/campaigns.
@@ -195,7 +196,7 @@ func wireCampaign(s told) client.Campaign {
 	c := client.Campaign{
 		ID: string(s.ID), Terms: *t, Version: s.Version, State: s.state(), GateState: s.gate, Waiting: s.Line.Waiting,
 		InForce: s.InForce, Issued: s.Issued, Recorded: s.Recorded,
-		OpenedAt: wireTime(s.OpenedAt), SoldOutAt: wireTime(s.SoldOutAt), ClosedAt: wireTime(s.ClosedAt),
+		OpenedAt: wire.Time(s.OpenedAt), SoldOutAt: wire.Time(s.SoldOutAt), ClosedAt: wire.Time(s.ClosedAt),
 		CreatedAt: client.Time{Time: s.CreatedAt}, ServerTime: client.Time{Time: s.Now},
 	}
 	if t.Quantity != nil {

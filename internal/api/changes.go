@@ -6,6 +6,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/wire"
 )
 
 // listChanges answers GET /v1/campaigns/{id}/changes.
@@ -59,9 +60,9 @@ func wirePace(p *firstcome.Pace) *client.Pace {
 // wireTerms returns terms as the wire has them.
 func wireTerms(t *firstcome.Terms) *client.Terms {
 	terms := &client.Terms{
-		Name: t.Name, OpensAt: wireTime(t.OpensAt), ClosesAt: wireTime(t.ClosesAt), Answer: string(t.Answer),
+		Name: t.Name, OpensAt: wire.Time(t.OpensAt), ClosesAt: wire.Time(t.ClosesAt), Answer: string(t.Answer),
 		Pace: wirePace(t.Pace), Standby: t.Standby,
-		Coupon: client.CouponSpec{Benefit: t.Benefit, ValidUntil: wireTime(t.ValidUntil)},
+		Coupon: client.CouponSpec{Benefit: t.Benefit, ValidUntil: wire.Time(t.ValidUntil)},
 	}
 	if t.ValidFor > 0 {
 		terms.Coupon.ValidFor = (*client.Duration)(&t.ValidFor)

@@ -7,6 +7,7 @@ import (
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/wire"
 )
 
 // listDeadLetters answers GET /v1/dead-letters.
@@ -65,6 +66,6 @@ func wireLetter(d ledger.DeadLetter) client.DeadLetter {
 	return client.DeadLetter{
 		ID: d.ID, CampaignID: optional(string(d.Campaign)), Number: optional(d.Number), UserID: optional(string(d.User)),
 		Source: d.Source, Payload: d.Payload, Cause: d.Cause, CreatedAt: client.Time{Time: d.CreatedAt},
-		SettledAt: wireTime(d.ResolvedAt), SettledBy: optional(string(d.ResolvedBy)),
+		SettledAt: wire.Time(d.ResolvedAt), SettledBy: optional(string(d.ResolvedBy)),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/wire"
 )
 
 // maxWait bounds the wait for facts: below the time-outs of common proxies.
@@ -33,7 +34,7 @@ func (s *Server) listFacts(w http.ResponseWriter, r *http.Request, _ auth.Caller
 	}
 	// A follower continues after the last position, also when it has read all.
 	next := strconv.FormatInt(after+int64(len(facts)), 10)
-	return writeJSON(w, http.StatusOK, client.List[wireFact]{Items: facts, Next: &next})
+	return writeJSON(w, http.StatusOK, client.List[wire.Fact]{Items: facts, Next: &next})
 }
 
 // known returns an error if there is no such campaign.
@@ -42,38 +43,6 @@ func (s *Server) known(r *http.Request, id firstcome.CampaignID) error {
 	defer over()
 	_, err := s.Ledger.Campaign(r.Context(), id)
 	return err
-}
-
-// A wireFact is a client.Fact with null for what is unknown.
-type wireFact struct {
-	client.Fact
-	UserID       *string      `json:"user_id"`
-	Code         *string      `json:"code"`
-	TermsVersion *int64       `json:"terms_version"`
-	At           *client.Time `json:"at"`
-}
-
-// wirePlace returns part of a coupon's ticket, nil of one that was issued without a line.
-func wirePlace(n int64) *int64 {
-	if n == 0 {
-		return nil
-	}
-	return &n
-}
-
-func wireFactOf(f *firstcome.Fact) wireFact {
-	c := f.Coupon
-	wire := wireFact{Fact: client.Fact{Position: f.Position, Kind: string(f.Kind), CampaignID: string(c.Campaign), Number: c.Number}}
-	if c.User == "" {
-		return wire // the ledger has lost the coupon
-	}
-	user := string(c.User)
-	wire.UserID, wire.Code, wire.TermsVersion, wire.At = &user, &c.Code, &c.TermsVersion, wireTime(c.IssuedAt)
-	wire.Generation, wire.Ticket = wirePlace(c.Generation), wirePlace(c.Ticket)
-	if f.Kind == firstcome.CouponVoided {
-		wire.At = wireTime(c.VoidedAt)
-	}
-	return wire
 }
 
 // wait returns how long to wait for facts.
@@ -91,7 +60,7 @@ func (q *query) wait() time.Duration {
 
 // waitForFacts returns facts, as soon as there are any; none at the end of the
 // wait, and when the server drains.
-func (s *Server) waitForFacts(r *http.Request, id firstcome.CampaignID, after int64, most int, wait time.Duration) ([]wireFact, error) {
+func (s *Server) waitForFacts(r *http.Request, id firstcome.CampaignID, after int64, most int, wait time.Duration) ([]wire.Fact, error) {
 	end := time.NewTimer(wait)
 	defer end.Stop()
 	for {
@@ -113,12 +82,12 @@ func (s *Server) waitForFacts(r *http.Request, id firstcome.CampaignID, after in
 	}
 }
 
-func (s *Server) factsAfter(r *http.Request, id firstcome.CampaignID, after int64, most int) ([]wireFact, error) {
+func (s *Server) factsAfter(r *http.Request, id firstcome.CampaignID, after int64, most int) ([]wire.Fact, error) {
 	r, over := reading(r)
 	defer over()
-	facts := []wireFact{}
+	facts := []wire.Fact{}
 	err := s.Ledger.Facts(r.Context(), id, after, most, func(f firstcome.Fact) error {
-		facts = append(facts, wireFactOf(&f))
+		facts = append(facts, wire.FactOf(&f))
 		return nil
 	})
 	return facts, err

@@ -6,6 +6,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/wire"
 )
 
 // readLedger answers GET /v1/campaigns/{id}/ledger.
@@ -21,7 +22,7 @@ func (s *Server) readLedger(w http.ResponseWriter, r *http.Request, _ auth.Calle
 	state := client.LedgerState{
 		CampaignID: string(found.ID), Gate: found.Gate, Epoch: found.Epoch, Version: found.Version, Applied: found.Applied,
 		InForce: found.InForce, Recorded: found.Recorded, LastNumber: found.LastNumber, Position: found.Position,
-		DrainedThrough: found.Drained, Lost: []client.Range{}, RetiredAt: wireTime(found.RetiredAt),
+		DrainedThrough: found.Drained, Lost: []client.Range{}, RetiredAt: wire.Time(found.RetiredAt),
 	}
 	if !found.Remote() {
 		state.DrainedThrough = found.LastNumber // what the ledger decides is recorded

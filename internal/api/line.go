@@ -15,6 +15,7 @@ import (
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/wire"
 )
 
 // appendPlace appends the answer to who is in line.
@@ -130,7 +131,7 @@ func (s *Server) lineBody(ctx context.Context, id firstcome.CampaignID) ([]byte,
 	}
 	line := client.Line{
 		CampaignID: string(id), Generation: at.Line.Generation, Serving: at.Line.Serving(), LastTicket: at.Line.LastTicket, Waiting: at.Line.Waiting,
-		NextJoinedAt: wireTime(at.Joined), Pace: wirePace(at.Campaign.Pace), State: state, Ended: []client.EndedLine{}, ServerTime: client.Time{Time: at.Now},
+		NextJoinedAt: wire.Time(at.Joined), Pace: wirePace(at.Campaign.Pace), State: state, Ended: []client.EndedLine{}, ServerTime: client.Time{Time: at.Now},
 	}
 	for _, p := range at.Past {
 		line.Ended = append(line.Ended, client.EndedLine{

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/internal/wire"
 )
 
 // replies is the one table from outcomes to HTTP. Each refusal has its words.
@@ -32,9 +32,9 @@ func refusal(o firstcome.Outcome, t firstcome.Terms) []byte {
 	p.Outcome = o.String()
 	switch o {
 	case firstcome.NotOpen:
-		p.OpensAt = wireTime(t.OpensAt)
+		p.OpensAt = wire.Time(t.OpensAt)
 	case firstcome.Closed:
-		p.ClosesAt = wireTime(t.ClosesAt)
+		p.ClosesAt = wire.Time(t.ClosesAt)
 	}
 	body, err := json.Marshal(p)
 	if err != nil {
@@ -89,12 +89,4 @@ func jitter(most time.Duration) time.Duration { return rand.N(most + 1) }
 // seconds returns a wait as a header's value, rounded up so that nobody comes early.
 func seconds(wait time.Duration) []string {
 	return []string{strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10)}
-}
-
-// wireTime returns an instant as the wire has it; the zero time is absent.
-func wireTime(t time.Time) *client.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &client.Time{Time: t}
 }

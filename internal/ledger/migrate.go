@@ -38,7 +38,7 @@ const migrateTimeout = 5 * time.Minute
 
 // tables are those of the ledger and of goose.
 var tables = []string{
-	"campaigns", "coupons", "tickets", "past_lines", "facts", "changes", "dead_letters", "lost", "proofs", "gate_runs", "audit_log", "api_keys", "compatibility", "identity", "nodes", "schema_checksums", versionTable,
+	"campaigns", "coupons", "tickets", "past_lines", "facts", "changes", "dead_letters", "lost", "proofs", "gate_runs", "followers", "cursors", "audit_log", "api_keys", "compatibility", "identity", "nodes", "schema_checksums", versionTable,
 }
 
 // versionTable is goose's: it has the versions of the schema.
@@ -176,7 +176,7 @@ func checkVersion(ctx context.Context, d *dialect, db *sql.DB) error {
 // the bytes that each must hold.
 var idColumns = map[string]int64{
 	"campaigns.id": 63, "coupons.campaign_id": 63, "coupons.user_id": 128, "coupons.code": 16,
-	"facts.campaign_id": 63, "tickets.campaign_id": 63, "tickets.user_id": 128, "past_lines.campaign_id": 63, "changes.campaign_id": 63, "lost.campaign_id": 63,
+	"facts.campaign_id": 63, "tickets.campaign_id": 63, "tickets.user_id": 128, "past_lines.campaign_id": 63, "changes.campaign_id": 63, "lost.campaign_id": 63, "cursors.campaign_id": 63,
 	"dead_letters.campaign_id": 63, "dead_letters.user_id": 128, "audit_log.campaign_id": 63, "audit_log.user_id": 128,
 }
 

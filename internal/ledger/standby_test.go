@@ -83,6 +83,12 @@ var concludes = map[string][]any{
 	"DrainedThrough": {"c"},
 	"Find":           {"c", ledger.Choice{User: "a"}},
 	"Forgotten":      {"c"},
+	"Behind":         {"topic", 9},
+	"CursorOf":       {"topic", firstcome.CampaignID("c")},
+	"Follow":         {"topic", "node", time.Second},
+	"Followed":       {flow.Following{Follower: "topic", Attempt: 1}, time.Second, []flow.Cursor(nil)},
+	"ReplayFacts":    {"test", "topic", firstcome.CampaignID("c"), int64(1)},
+	"ReplayAllFacts": {"test", "topic"},
 	"Has":            {"c", []firstcome.Coupon{{Campaign: "c", Number: 1, User: "a"}}},
 	"Holders":        {"c", func(firstcome.UserID) {}},
 	"Issue":          {"test", "c", users("a")},
@@ -129,6 +135,7 @@ var lists = map[string][]any{
 	"DeadLetters": {ledger.Letters{}},
 	"Export":      {"c", ledger.Page{}, func(firstcome.Coupon, string) error { return nil }},
 	"Facts":       {"c", 0, 9, func(firstcome.Fact) error { return nil }},
+	"FollowerLag": {"topic"},
 	"Unclosed":    {9},
 	"Lost":        {"c"},
 	"Proofs":      {[]firstcome.CampaignID{"c"}},
@@ -166,7 +173,7 @@ func isAnswer(err error) bool {
 	for _, answer := range []error{
 		firstcome.ErrNoCampaign, firstcome.ErrNoCoupon, firstcome.ErrNoDeadLetter, ledger.ErrNoKey, firstcome.ErrCampaignExists, firstcome.ErrStale,
 		firstcome.ErrClosed, firstcome.ErrPending, firstcome.ErrNotRecorded, firstcome.ErrGateMismatch, flow.ErrRefused, flow.ErrLost, flow.ErrGap,
-		firstcome.ErrNoTicket, firstcome.ErrServed, flow.ErrOutdone, ledger.ErrUnnamedGate,
+		firstcome.ErrNoTicket, firstcome.ErrServed, flow.ErrOutdone, ledger.ErrUnnamedGate, flow.ErrFollowed, ledger.ErrNoFact, ledger.ErrNoFollower,
 	} {
 		if errors.Is(err, answer) {
 			return true

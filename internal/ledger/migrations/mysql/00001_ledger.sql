@@ -219,3 +219,20 @@ CREATE TABLE IF NOT EXISTS nodes (
     counts        MEDIUMTEXT     NOT NULL,
     PRIMARY KEY (host, listen)
 ) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS followers (
+    name          VARBINARY(255) NOT NULL PRIMARY KEY,
+    attempt       BIGINT         NOT NULL,
+    owner         VARBINARY(255) NOT NULL,
+    leased_until  BIGINT         NOT NULL,
+    target        VARBINARY(64)  NOT NULL,
+    ends          MEDIUMTEXT     NOT NULL
+) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS cursors (
+    follower      VARBINARY(255) NOT NULL,
+    campaign_id   VARBINARY(64)  NOT NULL,
+    position      BIGINT         NOT NULL CHECK (position >= 0),
+    state         VARBINARY(8)   NOT NULL CHECK (state IN ('', 'again', 'ahead')),
+    PRIMARY KEY (follower, campaign_id)
+) ENGINE = InnoDB;

@@ -216,3 +216,20 @@ CREATE TABLE nodes (
     counts        TEXT             NOT NULL,
     PRIMARY KEY (host, listen)
 );
+
+CREATE TABLE followers (
+    name          TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    attempt       BIGINT           NOT NULL,
+    owner         TEXT             NOT NULL,
+    leased_until  BIGINT           NOT NULL,
+    target        TEXT             NOT NULL,
+    ends          TEXT             NOT NULL
+);
+
+CREATE TABLE cursors (
+    follower      TEXT COLLATE "C" NOT NULL REFERENCES followers (name),
+    campaign_id   TEXT COLLATE "C" NOT NULL REFERENCES campaigns (id),
+    position      BIGINT           NOT NULL CHECK (position >= 0),
+    state         TEXT             NOT NULL CHECK (state IN ('', 'again', 'ahead')),
+    PRIMARY KEY (follower, campaign_id)
+);

@@ -204,3 +204,20 @@ CREATE TABLE identity (
     id     INTEGER NOT NULL PRIMARY KEY CHECK (id = 1), -- one row
     ledger TEXT    NOT NULL
 ) STRICT;
+
+CREATE TABLE followers (
+    name         TEXT    NOT NULL PRIMARY KEY,
+    attempt      INTEGER NOT NULL,
+    owner        TEXT    NOT NULL,
+    leased_until INTEGER NOT NULL,
+    target       TEXT    NOT NULL,
+    ends         TEXT    NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE cursors (
+    follower    TEXT    NOT NULL REFERENCES followers (name),
+    campaign_id TEXT    NOT NULL REFERENCES campaigns (id),
+    position    INTEGER NOT NULL CHECK (position >= 0),
+    state       TEXT    NOT NULL CHECK (state IN ('', 'again', 'ahead')),
+    PRIMARY KEY (follower, campaign_id)
+) STRICT, WITHOUT ROWID;

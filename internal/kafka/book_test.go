@@ -1,0 +1,198 @@
+package kafka_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/kafka"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+func TestMain(m *testing.M) { services.Main(m) }
+
+// A book is a ledger with one follower, in memory.
+type book struct {
+	mu        sync.Mutex
+	facts     map[firstcome.CampaignID][]firstcome.Fact
+	cursors   map[firstcome.CampaignID]flow.Cursor
+	following flow.Following
+	owner     string
+	until     time.Time
+	unnoted   bool // cursors are not noted: who publishes dies before that
+}
+
+func newBook() *book {
+	return &book{facts: map[firstcome.CampaignID][]firstcome.Fact{}, cursors: map[firstcome.CampaignID]flow.Cursor{}}
+}
+
+// issue adds coupons to a campaign; the user's id has a mark.
+func (b *book) issue(id firstcome.CampaignID, count int, mark string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for range count {
+		n := int64(len(b.facts[id]) + 1)
+		b.facts[id] = append(b.facts[id], firstcome.Fact{Position: n, Kind: firstcome.CouponIssued, Coupon: firstcome.Coupon{
+			Campaign: id, Number: n, User: firstcome.UserID(fmt.Sprintf("%s%d", mark, n)), Code: "0123456789ABCDEF", TermsVersion: 1,
+			IssuedAt: time.Date(2026, 12, 24, 10, 0, 0, int(n)*1000, time.UTC),
+		}})
+	}
+}
+
+// restore has the ledger forget what came behind the first facts of a campaign.
+func (b *book) restore(id firstcome.CampaignID, first int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.facts[id] = b.facts[id][:first]
+	if c := b.cursors[id]; c.Position > int64(first) {
+		c.Position = int64(first)
+		b.cursors[id] = c
+	}
+}
+
+func (b *book) Identity() string { return "test" }
+
+func (b *book) Facts(_ context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error {
+	b.mu.Lock()
+	all := b.facts[id]
+	b.mu.Unlock()
+	for _, f := range all[min(int(after), len(all)):min(int(after)+limit, len(all))] {
+		if err := each(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *book) Follow(_ context.Context, follower, owner string, lease time.Duration) (flow.Following, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.owner != owner && time.Now().Before(b.until) {
+		return flow.Following{}, flow.ErrFollowed
+	}
+	b.following.Follower, b.owner, b.until = follower, owner, time.Now().Add(lease)
+	b.following.Attempt++
+	f := b.following
+	f.Ends = slices.Clone(f.Ends)
+	return f, nil
+}
+
+var errDied = errors.New("the node died")
+
+func (b *book) Followed(_ context.Context, f flow.Following, lease time.Duration, cursors []flow.Cursor) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if f.Attempt != b.following.Attempt {
+		return flow.ErrFollowed
+	}
+	if b.unnoted && len(cursors) > 0 {
+		b.until = time.Time{}
+		return errDied
+	}
+	b.following, b.until = f, time.Now().Add(lease)
+	b.following.Ends = slices.Clone(f.Ends)
+	for _, c := range cursors {
+		b.cursors[c.Campaign] = c
+	}
+	return nil
+}
+
+func (b *book) Behind(context.Context, string, int) (behind []flow.Cursor, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id := range b.facts {
+		if c := b.cursor(id); c.Position != c.Top && c.State != flow.Ahead {
+			behind = append(behind, c)
+		}
+	}
+	return behind, nil
+}
+
+func (b *book) CursorOf(_ context.Context, _ string, id firstcome.CampaignID) (flow.Cursor, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.facts[id] == nil {
+		return flow.Cursor{}, firstcome.ErrNoCampaign
+	}
+	return b.cursor(id), nil
+}
+
+func (b *book) cursor(id firstcome.CampaignID) flow.Cursor {
+	c := b.cursors[id]
+	c.Campaign, c.Top = id, int64(len(b.facts[id]))
+	return c
+}
+
+// die has whoever publishes note nothing any more, until it is told otherwise.
+func (b *book) die(now bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.unnoted = now
+}
+
+// replay is an operator's order.
+func (b *book) replay(id firstcome.CampaignID, from int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.following.Attempt++
+	b.until = time.Time{}
+	if id != "" {
+		b.cursors[id] = flow.Cursor{Campaign: id, Position: from - 1, State: flow.Again}
+		return
+	}
+	b.following.Target, b.following.Ends = "", nil
+	for id := range b.cursors {
+		b.cursors[id] = flow.Cursor{Campaign: id, State: flow.Again}
+	}
+}
+
+// A publishing is a Publisher that runs.
+type publishing struct {
+	*kafka.Publisher
+	stop func()
+	mu   sync.Mutex
+	said []string // what it told of failures
+}
+
+// publish runs a Publisher until stop is called or the test ends.
+func publish(t *testing.T, at string, b *book) *publishing {
+	t.Helper()
+	run := &publishing{}
+	var err error
+	run.Publisher, err = kafka.NewPublisher(at, kafka.Options{Book: b, OnFail: func(err error) {
+		run.mu.Lock()
+		defer run.mu.Unlock()
+		run.said = append(run.said, err.Error())
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = run.Run(ctx)
+	}()
+	run.stop = func() {
+		cancel()
+		<-done
+	}
+	t.Cleanup(run.stop)
+	return run
+}
+
+// last returns what it said last.
+func (p *publishing) last() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.said) == 0 {
+		return ""
+	}
+	return p.said[len(p.said)-1]
+}

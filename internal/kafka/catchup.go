@@ -1,0 +1,93 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// catchUp reads what the topic has behind the ends that are noted, and moves the cursors there: somebody who died published that. Nothing
+// is read of a topic that is new to the follower.
+func (s *session) catchUp(ctx context.Context) error {
+	is, err := s.topic.look(ctx, s.client)
+	if err != nil {
+		return err
+	}
+	f := &s.following
+	switch f.Target {
+	case is.id:
+	case "":
+		f.Target, f.Ends = is.id, is.ends
+		return s.book.Followed(ctx, *f, leaseTime, nil)
+	default:
+		return fmt.Errorf("the topic %s is not the one that it was: it was made again, or this is another Kafka (its id is %s, and it was %s). "+
+			"Name the right one with --facts, or have all facts published into this one with firstcome facts replay --all", s.topic.name, is.id, f.Target)
+	}
+	begin := make([]int64, len(is.ends))
+	for p := range is.ends {
+		if p < len(f.Ends) {
+			begin[p] = f.Ends[p]
+		}
+		if begin[p] > is.ends[p] {
+			return fmt.Errorf("the partition %d of the topic %s ends at offset %d, and facts were appended up to %d: Kafka has lost them. "+
+				"Have all facts published again with firstcome facts replay --all", p, s.topic.name, is.ends[p], begin[p])
+		}
+		begin[p] = max(begin[p], is.starts[p])
+	}
+	last := map[firstcome.CampaignID]Event{}
+	err = s.topic.readAll(ctx, begin, is.ends, func(r *kgo.Record) error {
+		if e, ours := read(s.book.Identity(), r); ours && e.Position > last[firstcome.CampaignID(e.Campaign)].Position {
+			last[firstcome.CampaignID(e.Campaign)] = e
+		}
+		return nil
+	}, func() error { return s.note(ctx) })
+	if err != nil {
+		return err
+	}
+	for id, e := range last {
+		if err := s.moveTo(ctx, id, &e); err != nil {
+			return err
+		}
+	}
+	f.Ends = slices.Clone(is.ends)
+	return s.book.Followed(ctx, *f, leaseTime, s.cursors())
+}
+
+// moveTo moves a campaign's cursor to the last event that the topic has of it, unless an operator has ordered otherwise.
+func (s *session) moveTo(ctx context.Context, id firstcome.CampaignID, e *Event) error {
+	c, err := s.book.CursorOf(ctx, s.Follower(), id)
+	switch {
+	case errors.Is(err, firstcome.ErrNoCampaign):
+		s.fail(fmt.Errorf("the topic %s has facts of the campaign %s, which the ledger does not have: the ledger is an older one than it was", s.topic.name, id))
+		return nil
+	case err != nil:
+		return err
+	case c.State != flow.Follows || e.Position <= c.Position:
+		return nil
+	}
+	c.Position = e.Position
+	if e.Position > c.Top {
+		s.ahead(c, fmt.Errorf("the ledger has facts up to %d, and the topic has them up to %d", c.Top, e.Position))
+		return nil
+	}
+	var is Event
+	err = s.book.Facts(ctx, id, e.Position-1, 1, func(f firstcome.Fact) error {
+		is = eventOf(s.book.Identity(), &f)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if !is.same(e) {
+		s.ahead(c, fmt.Errorf("the fact at %d is %s in the ledger, and another one in the topic (%s)", e.Position, is.ID, e.ID))
+		return nil
+	}
+	s.moved[id] = flow.Cursor{Campaign: id, Position: e.Position}
+	return nil
+}

@@ -1,0 +1,58 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/firstcome/firstcome/internal/trust"
+)
+
+// makes returns the command that makes the topic as it should be.
+func (t *topic) makes() string {
+	return fmt.Sprintf("kafka-topics.sh --bootstrap-server %s --create --topic %s --partitions 6 --replication-factor 3 --config min.insync.replicas=2 --config cleanup.policy=delete --config retention.ms=-1",
+		strings.Join(t.brokers, ","), t.name)
+}
+
+// advice returns what to do about an error of Kafka; empty: nobody knows.
+func (t *topic) advice(err error) string {
+	var dial *net.OpError
+	switch known := trust.Advice(err); {
+	case known != "":
+		return known
+	case errors.Is(err, kerr.UnknownTopicOrPartition):
+		return "make the topic: " + t.makes()
+	case errors.Is(err, kerr.TopicAuthorizationFailed):
+		return "give the user the rights to describe, read and write the topic: kafka-acls.sh --bootstrap-server " + strings.Join(t.brokers, ",") +
+			" --add --allow-principal User:NAME --operation Describe --operation DescribeConfigs --operation Read --operation Write --topic " + t.name
+	case errors.Is(err, kerr.SaslAuthenticationFailed):
+		return "check user, password and " + saslOption + " of the URL: it is one of " + strings.Join(mechanisms, ", ")
+	case errors.Is(err, kerr.IllegalSaslState):
+		return "nobody logs in on this port of the brokers: name the port on which users do, or leave USER:PASSWORD@ out"
+	case errors.Is(err, kerr.UnsupportedSaslMechanism):
+		return "name the mechanism of the brokers with " + saslOption + ": one of " + strings.Join(mechanisms, ", ")
+	case errors.Is(err, kerr.NotEnoughReplicas), errors.Is(err, kerr.NotEnoughReplicasAfterAppend):
+		return "bring the topic's brokers back: fewer replicas are in sync than min.insync.replicas wants"
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return "check hosts and ports of the URL, and that the brokers run"
+	case errors.Is(err, kgo.ErrRecordTimeout), errors.Is(err, context.DeadlineExceeded):
+		return "check that the brokers run, and that this machine reaches each of them by the name that it advertises"
+	}
+	return ""
+}
+
+// explain adds to an error what to do about it.
+func (t *topic) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	if advice := t.advice(err); advice != "" {
+		return fmt.Errorf("%w: %s", err, advice)
+	}
+	return err
+}

@@ -1,0 +1,136 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+const (
+	// dialTimeout bounds a connection's beginning.
+	dialTimeout = 3 * time.Second
+	// askTimeout bounds one question, with all that it takes to reach a broker.
+	askTimeout = 5 * time.Second
+)
+
+// A found is a topic as the brokers have it.
+type found struct {
+	id           string
+	starts, ends []int64 // by partition
+	replicas     int     // of the partition that has the fewest
+	rights       []kadm.ACLOperation
+}
+
+// connect returns a client of the topic's brokers that has reached one of them and logged in.
+func (t *topic) connect(ctx context.Context, options ...kgo.Opt) (*kgo.Client, error) {
+	client, err := kgo.NewClient(append(append(t.options(), kgo.MetadataMinAge(100*time.Millisecond)), options...)...)
+	if err != nil {
+		return nil, err
+	}
+	// Anything else would try again and hide why it cannot.
+	probe, err := kgo.NewClient(append(t.options(), kgo.RetryTimeout(500*time.Millisecond), kgo.RequestRetries(1))...)
+	if err != nil {
+		client.Close()
+		return nil, err
+	}
+	defer probe.Close()
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	if err := probe.Ping(ctx); err != nil {
+		client.Close()
+		return nil, t.explain(fmt.Errorf("reach Kafka: %w", err))
+	}
+	return client, nil
+}
+
+// look asks how the topic is.
+func (t *topic) look(ctx context.Context, client *kgo.Client) (found, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	f, err := t.ask(ctx, kadm.NewClient(client))
+	if err != nil {
+		return f, t.explain(fmt.Errorf("look at the topic %s: %w", t.name, err))
+	}
+	return f, nil
+}
+
+func (t *topic) ask(ctx context.Context, admin *kadm.Client) (f found, err error) {
+	topics, err := admin.ListTopics(kadm.WithAuthorizedOps(ctx), t.name)
+	if err != nil {
+		return f, err
+	}
+	detail := topics[t.name]
+	if detail.Err != nil {
+		return f, detail.Err
+	}
+	f.id, f.rights = detail.ID.String(), detail.AuthorizedOperations
+	f.starts, f.ends = make([]int64, len(detail.Partitions)), make([]int64, len(detail.Partitions))
+	for _, p := range detail.Partitions {
+		if f.replicas == 0 || len(p.Replicas) < f.replicas {
+			f.replicas = len(p.Replicas)
+		}
+	}
+	for into, list := range map[*[]int64]func(context.Context, ...string) (kadm.ListedOffsets, error){&f.starts: admin.ListStartOffsets, &f.ends: admin.ListEndOffsets} {
+		listed, err := list(ctx, t.name)
+		if err == nil {
+			err = listed.Error()
+		}
+		if err != nil {
+			return f, err
+		}
+		for partition := range *into {
+			offset, ok := listed.Lookup(t.name, int32(partition))
+			if !ok {
+				return f, fmt.Errorf("its partition %d has no offsets", partition)
+			}
+			(*into)[partition] = offset.Offset
+		}
+	}
+	return f, nil
+}
+
+// readAll calls each with the records of the topic between two offsets of each partition, in the order of each partition. begin has as
+// many partitions as end; a begin that the topic does not have any more is its first offset. keep is called now and then.
+func (t *topic) readAll(ctx context.Context, begin, end []int64, each func(*kgo.Record) error, keep func() error) error {
+	at, offsets := make([]int64, len(end)), map[int32]kgo.Offset{}
+	for p := range end {
+		if at[p] = begin[p]; begin[p] < end[p] {
+			offsets[int32(p)] = kgo.NewOffset().At(begin[p])
+		}
+	}
+	if len(offsets) == 0 {
+		return nil
+	}
+	client, err := kgo.NewClient(append(t.options(), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{t.name: offsets}))...)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	for left := len(offsets); left > 0; {
+		polling, cancel := context.WithTimeout(ctx, askTimeout)
+		fetches := client.PollFetches(polling)
+		cancel()
+		if err := fetches.Err(); err != nil {
+			return t.explain(fmt.Errorf("read the topic %s: %w", t.name, err))
+		}
+		var failed error
+		fetches.EachRecord(func(r *kgo.Record) {
+			if p := r.Partition; failed == nil && at[p] < end[p] {
+				failed = each(r)
+				if at[p] = r.Offset + 1; at[p] >= end[p] {
+					left--
+				}
+			}
+		})
+		if failed == nil {
+			failed = keep()
+		}
+		if failed != nil {
+			return failed
+		}
+	}
+	return nil
+}

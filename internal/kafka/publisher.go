@@ -1,0 +1,342 @@
+// Package kafka brings the ledger's facts to a topic of Kafka.
+//
+// One node at a time does so, by a lease in the ledger. It reads facts in the order of each campaign's positions, appends them, and notes
+// in the ledger how far it has come, about once a second. What it appended and did not note is at the end of the topic, so whoever comes
+// next reads that first and goes on behind it. So the topic has every fact at least once, and the first time each is in order:
+//
+//	lease → read what the topic has behind the noted ends → facts → append, acks=all → note → …
+//
+// docs/events.md says what consumers get.
+package kafka
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// A Book is a ledger as a Publisher needs it.
+type Book interface {
+	// Identity is the ledger's name.
+	Identity() string
+	// Facts calls each for the facts of a campaign with positions above after, in order, at most limit.
+	Facts(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error
+	// Follow gives an owner the lease of a follower, or returns flow.ErrFollowed.
+	Follow(ctx context.Context, follower, owner string, lease time.Duration) (flow.Following, error)
+	// Followed notes cursors, and how long the lease lasts from now on. flow.ErrFollowed says that it is another's. It may be repeated.
+	Followed(ctx context.Context, f flow.Following, lease time.Duration, cursors []flow.Cursor) error
+	// Behind returns cursors that are not at the last facts of their campaigns.
+	Behind(ctx context.Context, follower string, limit int) ([]flow.Cursor, error)
+	// CursorOf returns the cursor of a campaign, or firstcome.ErrNoCampaign.
+	CursorOf(ctx context.Context, follower string, id firstcome.CampaignID) (flow.Cursor, error)
+}
+
+const (
+	// leaseTime is how long the facts stand still when the node that publishes them is killed.
+	leaseTime = 6 * time.Second
+	// noteEvery is how often cursors are noted: what was published since then is read again by whoever comes next.
+	noteEvery = time.Second
+	// renewEvery is how often the lease is renewed where there is nothing to note.
+	renewEvery = 2 * time.Second
+	// lookEvery is how often the ledger is asked for new facts, and bounds how late they are published.
+	lookEvery = 100 * time.Millisecond
+	// waitEvery is how often a node asks for a lease that another has.
+	waitEvery = time.Second
+	// deliveryTime is how long the brokers may take to keep a fact before the node begins anew.
+	deliveryTime = 10 * time.Second
+	// campaigns and perCampaign bound what is published at once.
+	campaigns, perCampaign, atOnce = 1000, 2000, 10_000
+	// slowest bounds the pause behind failures.
+	slowest = 5 * time.Second
+	// parting bounds what is noted at the end.
+	parting = 2 * time.Second
+)
+
+// Options are what a Publisher needs beside the URL of a topic.
+type Options struct {
+	Book Book
+	// OnFail, if not nil, hears why nothing is published at the moment, again and again.
+	OnFail func(error)
+}
+
+// A Publisher brings facts to a topic while it has the lease.
+type Publisher struct {
+	topic *topic
+	book  Book
+	owner string
+	fail  func(error)
+
+	published, failures atomic.Int64
+	leads               atomic.Bool
+}
+
+// Stats are a Publisher's counters since its start.
+type Stats struct {
+	Published int64 // facts that the topic took from it
+	Failures  int64 // times that it began anew
+	Leads     bool  // it has the lease
+}
+
+// NewPublisher returns a Publisher to the topic of a URL. It connects to nothing.
+func NewPublisher(url string, o Options) (*Publisher, error) {
+	t, err := readURL(url)
+	if err != nil {
+		return nil, err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "a node"
+	}
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // which never fails
+	p := &Publisher{topic: t, book: o.Book, fail: o.OnFail, owner: host[:min(len(host), 200)] + " " + hex.EncodeToString(random[:])}
+	if p.fail == nil {
+		p.fail = func(error) {}
+	}
+	return p, nil
+}
+
+// FollowerOf returns the follower's name in the ledger of whoever publishes to a topic.
+func FollowerOf(topic string) string { return "kafka/" + topic }
+
+// Follower is the Publisher's name in the ledger.
+func (p *Publisher) Follower() string { return FollowerOf(p.topic.name) }
+
+// Stats returns the counters.
+func (p *Publisher) Stats() Stats {
+	return Stats{Published: p.published.Load(), Failures: p.failures.Load(), Leads: p.leads.Load()}
+}
+
+// Run publishes until ctx ends. Whatever fails, it begins anew: nobody waits for it.
+func (p *Publisher) Run(ctx context.Context) error {
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval, pause.MaxInterval = lookEvery, slowest
+	for ctx.Err() == nil {
+		before := p.published.Load()
+		err := p.lead(ctx)
+		p.leads.Store(false)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, flow.ErrFollowed):
+			pause.Reset()
+			wait(ctx, waitEvery)
+			continue
+		}
+		p.failures.Add(1)
+		p.fail(err)
+		if p.published.Load() > before {
+			pause.Reset()
+		}
+		wait(ctx, pause.NextBackOff())
+	}
+	return nil
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// lead takes the lease and publishes until something fails, or the lease is another's. It returns why.
+func (p *Publisher) lead(ctx context.Context) error {
+	f, err := p.book.Follow(ctx, p.Follower(), p.owner, leaseTime)
+	if err != nil {
+		return err
+	}
+	client, err := p.topic.connect(ctx, kgo.DefaultProduceTopic(p.topic.name), kgo.ProducerLinger(0), kgo.UnknownTopicRetries(0),
+		kgo.RecordDeliveryTimeout(deliveryTime), kgo.RetryBackoffFn(func(int) time.Duration { return 100 * time.Millisecond }))
+	if err != nil {
+		return errors.Join(err, p.leave(ctx, f, nil))
+	}
+	defer client.Close()
+	s := &session{Publisher: p, client: client, following: f, noted: time.Now(), moved: map[firstcome.CampaignID]flow.Cursor{}}
+	err = s.publish(ctx)
+	if !errors.Is(err, flow.ErrFollowed) {
+		err = errors.Join(err, p.leave(ctx, s.following, s.cursors()))
+	}
+	return err
+}
+
+// leave ends the lease and notes what is to be noted, also when the node stops: so another goes on at once.
+func (p *Publisher) leave(ctx context.Context, f flow.Following, cursors []flow.Cursor) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), parting)
+	defer cancel()
+	return p.book.Followed(ctx, f, 0, cursors)
+}
+
+// A session is a Publisher with the lease.
+type session struct {
+	*Publisher
+	client    *kgo.Client
+	following flow.Following // the ends are those of moved
+	moved     map[firstcome.CampaignID]flow.Cursor
+	noted     time.Time
+}
+
+// publish finds out where the topic ends, and goes on from there.
+func (s *session) publish(ctx context.Context) error {
+	if err := s.catchUp(ctx); err != nil {
+		return err
+	}
+	s.leads.Store(true)
+	for {
+		began := time.Now()
+		all, err := s.pass(ctx)
+		if err == nil {
+			err = s.note(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		if all {
+			wait(ctx, lookEvery-time.Since(began))
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// cursors returns those that are not noted yet.
+func (s *session) cursors() []flow.Cursor {
+	cursors := make([]flow.Cursor, 0, len(s.moved))
+	for _, c := range s.moved {
+		cursors = append(cursors, c)
+	}
+	return cursors
+}
+
+// note notes the cursors and renews the lease, now and then.
+func (s *session) note(ctx context.Context) error {
+	since := time.Since(s.noted)
+	if since < noteEvery || len(s.moved) == 0 && since < renewEvery {
+		return nil
+	}
+	if err := s.book.Followed(ctx, s.following, leaseTime, s.cursors()); err != nil {
+		return err
+	}
+	s.noted = time.Now()
+	clear(s.moved)
+	return nil
+}
+
+// A part is what is published of a campaign at once.
+type part struct {
+	cursor  flow.Cursor
+	records []*kgo.Record
+}
+
+// pass publishes what is new, within bounds. all tells that it was all.
+func (s *session) pass(ctx context.Context) (all bool, err error) {
+	behind, err := s.book.Behind(ctx, s.Follower(), campaigns)
+	if err != nil {
+		return false, err
+	}
+	var parts []part
+	room := atOnce
+	all = len(behind) < campaigns
+	for _, c := range behind {
+		if moved, ok := s.moved[c.Campaign]; ok {
+			c.Position, c.State = moved.Position, moved.State
+		}
+		switch {
+		case c.State == flow.Ahead, c.Position == c.Top:
+			continue
+		case c.Position > c.Top:
+			s.ahead(c, fmt.Errorf("the ledger has facts up to %d, and %d were published", c.Top, c.Position))
+			continue
+		}
+		one, err := s.read(ctx, c, min(room, perCampaign))
+		if err != nil {
+			return false, err
+		}
+		if room -= len(one.records); room == 0 || len(one.records) == perCampaign {
+			all = false
+		}
+		if parts = append(parts, one); room == 0 {
+			break
+		}
+	}
+	return all, s.send(ctx, parts)
+}
+
+// read reads the next facts of a campaign.
+func (s *session) read(ctx context.Context, c flow.Cursor, limit int) (part, error) {
+	one := part{cursor: c}
+	err := s.book.Facts(ctx, c.Campaign, c.Position, limit, func(f firstcome.Fact) error {
+		r, err := recordOf(s.book.Identity(), &f)
+		one.records = append(one.records, r)
+		return err
+	})
+	return one, err
+}
+
+// send appends the records of all parts, and moves the cursors of each up to the first record that the brokers did not take.
+func (s *session) send(ctx context.Context, parts []part) error {
+	var all []*kgo.Record
+	for _, one := range parts {
+		all = append(all, one.records...)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	failed := map[*kgo.Record]error{}
+	var first error
+	for _, result := range s.client.ProduceSync(ctx, all...) {
+		if result.Err != nil {
+			failed[result.Record] = result.Err
+			if first == nil {
+				first = result.Err
+			}
+		}
+	}
+	for _, one := range parts {
+		taken := slices.IndexFunc(one.records, func(r *kgo.Record) bool { return failed[r] != nil })
+		if taken < 0 {
+			taken = len(one.records)
+		}
+		for _, r := range one.records[:taken] {
+			s.endsBehind(r)
+		}
+		if taken > 0 {
+			s.moved[one.cursor.Campaign] = flow.Cursor{Campaign: one.cursor.Campaign, Position: one.cursor.Position + int64(taken)}
+			s.published.Add(int64(taken))
+		}
+	}
+	if first != nil {
+		return s.topic.explain(fmt.Errorf("publish facts: %w", first))
+	}
+	return nil
+}
+
+// endsBehind notes that all of a partition up to a record is in the cursors.
+func (s *session) endsBehind(r *kgo.Record) {
+	for int(r.Partition) >= len(s.following.Ends) {
+		s.following.Ends = append(s.following.Ends, 0)
+	}
+	s.following.Ends[r.Partition] = max(s.following.Ends[r.Partition], r.Offset+1)
+}
+
+// ahead stops the publishing of a campaign of which the topic knows what the ledger does not.
+func (s *session) ahead(c flow.Cursor, why error) {
+	s.moved[c.Campaign] = flow.Cursor{Campaign: c.Campaign, Position: c.Position, State: flow.Ahead}
+	s.fail(fmt.Errorf("the facts of %s are not published any more: %w. The ledger is an older one than it was: see docs/runbooks/FirstcomeFactsAhead.md, "+
+		"and once the ledger is right, have them published again with firstcome facts replay %s --from POSITION", c.Campaign, why, c.Campaign))
+}

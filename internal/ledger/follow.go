@@ -1,0 +1,224 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// Follow gives an owner, who is a node and no other one, the lease of a follower. flow.ErrFollowed says that somebody else has it. All
+// nodes have to ask for leases of the same length.
+func (l *Ledger) Follow(ctx context.Context, follower, owner string, lease time.Duration) (flow.Following, error) {
+	var f flow.Following
+	err := l.repeat(ctx, func(t *tx) error {
+		now, err := l.now(t)
+		if err != nil {
+			return err
+		}
+		f = flow.Following{Follower: follower}
+		var had, ends string
+		var until time.Time
+		err = t.row(`SELECT attempt, owner, leased_until, target, ends FROM followers WHERE name = ?`+l.dialect.forUpdate, follower).
+			Scan(&f.Attempt, &had, when(&until), &f.Target, &ends)
+		if errors.Is(err, sql.ErrNoRows) {
+			f.Attempt = 1
+			_, err = t.change(`INSERT INTO followers (name, attempt, owner, leased_until, target, ends) VALUES (?, 1, ?, ?, '', '[]')`,
+				follower, owner, now.Add(lease).UnixMicro())
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		// A lease that ends later than any that begins now is from before the clock was set back.
+		if had != owner && until.After(now) && !until.After(now.Add(lease)) {
+			return flow.ErrFollowed
+		}
+		if err := json.Unmarshal([]byte(ends), &f.Ends); err != nil {
+			return fmt.Errorf("the ends of its partitions: %w", err)
+		}
+		f.Attempt++
+		_, err = t.change(`UPDATE followers SET attempt = ?, owner = ?, leased_until = ? WHERE name = ?`, f.Attempt, owner, now.Add(lease).UnixMicro(), follower)
+		return err
+	})
+	return f, wrap(err, "follow the facts for %s", follower)
+}
+
+// Followed notes how far a follower has come, and that its lease lasts for that long from now on; 0 ends it. f has the target and its ends
+// as they are now. flow.ErrFollowed says that the lease is another's, and then nothing is noted. It may be repeated.
+func (l *Ledger) Followed(ctx context.Context, f flow.Following, lease time.Duration, cursors []flow.Cursor) error {
+	ends, err := json.Marshal(f.Ends)
+	if err != nil {
+		return err
+	}
+	err = l.repeat(ctx, func(t *tx) error {
+		now, err := l.now(t)
+		if err != nil {
+			return err
+		}
+		var attempt int64
+		err = t.row(`SELECT attempt FROM followers WHERE name = ?`+l.dialect.forUpdate, f.Follower).Scan(&attempt)
+		switch {
+		case errors.Is(err, sql.ErrNoRows), err == nil && attempt != f.Attempt:
+			return flow.ErrFollowed
+		case err != nil:
+			return err
+		}
+		if _, err := t.change(`UPDATE followers SET leased_until = ?, target = ?, ends = ? WHERE name = ?`,
+			now.Add(lease).UnixMicro(), f.Target, string(ends), f.Follower); err != nil {
+			return err
+		}
+		for _, c := range cursors {
+			if err := t.putCursor(f.Follower, c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return wrap(err, "note how far %s has come", f.Follower)
+}
+
+// putCursor writes a cursor. The row of the follower is locked.
+func (t *tx) putCursor(follower string, c flow.Cursor) error {
+	known, err := t.exists(`SELECT count(*) FROM cursors WHERE follower = ? AND campaign_id = ?`, follower, string(c.Campaign))
+	switch {
+	case err != nil:
+	case known:
+		_, err = t.change(`UPDATE cursors SET position = ?, state = ? WHERE follower = ? AND campaign_id = ?`, c.Position, string(c.State), follower, string(c.Campaign))
+	default:
+		_, err = t.change(`INSERT INTO cursors (follower, campaign_id, position, state) VALUES (?, ?, ?, ?)`, follower, string(c.Campaign), c.Position, string(c.State))
+	}
+	return err
+}
+
+const cursorsQuery = `SELECT c.id, COALESCE(k.position, 0), c.position, COALESCE(k.state, '') FROM campaigns c
+	LEFT JOIN cursors k ON k.follower = ? AND k.campaign_id = c.id WHERE `
+
+func scanCursor(take scan) (c flow.Cursor, err error) {
+	err = take(&c.Campaign, &c.Position, &c.Top, &c.State)
+	return c, err
+}
+
+// Behind returns the cursors of a follower that are not at the last facts of their campaigns, but for those that are known to be ahead, by
+// the campaigns' ids.
+func (l *Ledger) Behind(ctx context.Context, follower string, limit int) ([]flow.Cursor, error) {
+	rows, err := l.conclude.QueryContext(ctx, cursorsQuery+`c.position <> COALESCE(k.position, 0) AND COALESCE(k.state, '') <> 'ahead' ORDER BY c.id LIMIT ?`, follower, limit)
+	all, err := allRows(rows, err, scanCursor)
+	return all, wrap(err, "read what %s does not have yet", follower)
+}
+
+// CursorOf returns a follower's cursor of a campaign, or firstcome.ErrNoCampaign.
+func (l *Ledger) CursorOf(ctx context.Context, follower string, id firstcome.CampaignID) (c flow.Cursor, err error) {
+	err = l.conclude.QueryRowContext(ctx, cursorsQuery+`c.id = ?`, follower, string(id)).Scan(&c.Campaign, &c.Position, &c.Top, &c.State)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = firstcome.ErrNoCampaign
+	}
+	return c, wrap(err, "read how far %s has come with %s", follower, id)
+}
+
+// A Lag is how far a follower is behind.
+type Lag struct {
+	Facts int64     // that its target does not have yet
+	Since time.Time // when the oldest of them happened; zero: there is none
+	Ahead int64     // campaigns whose cursors are ahead
+}
+
+// laggards bounds the campaigns whose oldest facts are looked at for a Lag.
+const laggards = 50
+
+// FollowerLag returns how far a follower is behind. The oldest fact is looked for in the first campaigns that are behind.
+func (l *Ledger) FollowerLag(ctx context.Context, follower string) (lag Lag, err error) {
+	err = l.read.atOnce(ctx, func(s *snapshot) error {
+		const behind = `FROM campaigns c LEFT JOIN cursors k ON k.follower = ? AND k.campaign_id = c.id `
+		err := s.QueryRowContext(ctx, `SELECT COALESCE(SUM(CASE WHEN c.position > COALESCE(k.position, 0) THEN c.position - COALESCE(k.position, 0) ELSE 0 END), 0),
+			COALESCE(SUM(CASE WHEN k.state = 'ahead' THEN 1 ELSE 0 END), 0) `+behind, follower).Scan(&lag.Facts, &lag.Ahead)
+		if err != nil || lag.Facts == 0 {
+			return err
+		}
+		rows, err := s.QueryContext(ctx, cursorsQuery+`c.position > COALESCE(k.position, 0) ORDER BY c.id LIMIT ?`, follower, laggards)
+		cursors, err := allRows(rows, err, scanCursor)
+		if err != nil {
+			return err
+		}
+		for _, c := range cursors {
+			err := facts(ctx, s, c.Campaign, c.Position, 1, func(f firstcome.Fact) error {
+				if at := f.At(); !at.IsZero() && (lag.Since.IsZero() || at.Before(lag.Since)) {
+					lag.Since = at
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return lag, wrap(err, "read how far %s is behind", follower)
+}
+
+// ErrNoFact says that a campaign has no fact of a position.
+var ErrNoFact = errors.New("the campaign has no fact of this position")
+
+// ReplayFacts has a follower begin again with a campaign, at the fact of a position: whatever its target has of it, facts from there on
+// are brought to it once more. It ends the lease, so whoever has it begins anew.
+func (l *Ledger) ReplayFacts(ctx context.Context, actor, follower string, id firstcome.CampaignID, from int64) error {
+	err := l.repeat(ctx, func(t *tx) error {
+		var top int64
+		err := t.row(`SELECT position FROM campaigns WHERE id = ?`, string(id)).Scan(&top)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return firstcome.ErrNoCampaign
+		case err == nil && (from < 1 || from > top):
+			return fmt.Errorf("%w: it has those from 1 to %d", ErrNoFact, top)
+		case err != nil:
+			return err
+		}
+		if err := t.interrupt(follower, ``); err != nil {
+			return err
+		}
+		if err := t.putCursor(follower, flow.Cursor{Campaign: id, Position: from - 1, State: flow.Again}); err != nil {
+			return err
+		}
+		return l.logReplay(t, actor, follower, from, entry{campaign: id})
+	})
+	return wrap(err, "replay the facts of %s", id)
+}
+
+// ReplayAllFacts has a follower begin again with all campaigns, at their first facts, and with a target that may be a new one.
+func (l *Ledger) ReplayAllFacts(ctx context.Context, actor, follower string) error {
+	err := l.repeat(ctx, func(t *tx) error {
+		if err := t.interrupt(follower, `, target = '', ends = '[]'`); err != nil {
+			return err
+		}
+		if _, err := t.change(`UPDATE cursors SET position = 0, state = 'again' WHERE follower = ?`, follower); err != nil {
+			return err
+		}
+		return l.logReplay(t, actor, follower, 1, entry{})
+	})
+	return wrap(err, "replay the facts of all campaigns")
+}
+
+// interrupt locks the row of a follower and ends its lease.
+func (t *tx) interrupt(follower, set string) error {
+	n, err := t.change(`UPDATE followers SET attempt = attempt + 1, leased_until = 0`+set+` WHERE name = ?`, follower)
+	if err == nil && n == 0 {
+		err = ErrNoFollower
+	}
+	return err
+}
+
+// ErrNoFollower says that no node has brought facts there yet.
+var ErrNoFollower = errors.New("no node has published facts there yet")
+
+func (l *Ledger) logReplay(t *tx, actor, follower string, from int64, e entry) error {
+	now, err := l.now(t)
+	if err != nil {
+		return err
+	}
+	return t.logJSON(now, actor, "facts.replay", map[string]any{"follower": follower, "from": from}, e)
+}

@@ -1,0 +1,45 @@
+package ops
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/firstcome/firstcome/internal/kafka"
+)
+
+// FactsFailed logs why no facts are published at the moment.
+func (m *Monitor) FactsFailed(err error) { m.Warn("facts are not published", "err", err) }
+
+// WatchFacts adds the metrics of what publishes facts. Each node of a topic reports the same lag. Call WatchLedger first.
+func (m *Monitor) WatchFacts(p *kafka.Publisher) {
+	topic := prometheus.Labels{"ledger": m.ledger.Identity(), "follower": p.Follower()}
+	m.registry.MustRegister(
+		counterFunc("firstcome_facts_published_total", "Facts that this node published.", func() int64 { return p.Stats().Published }),
+		counterFunc("firstcome_facts_failures_total", "Times that this node had to begin anew to publish facts.", func() int64 { return p.Stats().Failures }),
+		gaugeFunc("firstcome_facts_leader", "1 if this node publishes facts: one node at a time does.", func() int64 {
+			if p.Stats().Leads {
+				return 1
+			}
+			return 0
+		}),
+		&question{
+			metrics: []*prometheus.Desc{
+				describe("firstcome_facts_up", "Whether the ledger answered this scrape, about the facts that are not published."),
+				prometheus.NewDesc("firstcome_facts_lag", "Facts in the ledger that are not noted as published.", nil, topic),
+				prometheus.NewDesc("firstcome_facts_lag_seconds", "How long ago the oldest of them happened.", nil, topic),
+				prometheus.NewDesc("firstcome_facts_ahead_campaigns", "Campaigns of which nothing is published any more, because the topic knows facts that the ledger does not.", nil, topic),
+			},
+			ask: func() ([]float64, error) {
+				ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
+				defer cancel()
+				lag, err := m.ledger.FollowerLag(ctx, p.Follower())
+				age := 0.0
+				if !lag.Since.IsZero() {
+					age = max(0, time.Since(lag.Since).Seconds())
+				}
+				return []float64{float64(lag.Facts), age, float64(lag.Ahead)}, err
+			},
+		})
+}
