@@ -19,6 +19,7 @@ import (
 type auditCmd struct {
 	Ledger ledgerName `placeholder:"sqlite:FILE" help:"The ledger to read (default: ${ledger}, unless there is a server)."`
 	Gate   gateName   `placeholder:"URL" help:"Compare the gate with the ledger too: redis://HOST:PORT/DB, or rediss:// with TLS. FIRSTCOME_GATE keeps the password out of sight."`
+	Facts  topicURL   `placeholder:"URL" help:"Read a topic of Kafka whole, and hold its facts against the ledger: kafka://HOST:PORT/TOPIC. FIRSTCOME_FACTS keeps the password out of sight."`
 	Server serverURL  `placeholder:"URL" help:"Ask a server instead. Its API key, of the role operator or admin, is read from FIRSTCOME_KEY."`
 	outputFlag
 	SecretFile string `placeholder:"FILE" help:"The secret of the coupon codes, to check these too (default: the one beside the ledger, if it can be read)."`
@@ -30,7 +31,8 @@ type auditCmd struct {
 // Help says what differs.
 func (*auditCmd) Help() string {
 	return `With --ledger it reads the tables, beside whoever serves them, and checks the file too; with --gate
-besides, it compares who holds a coupon at the gate with the ledger and what is on its way to it. With
+besides, it compares who holds a coupon at the gate with the ledger and what is on its way to it; with --facts
+besides, it reads the topic whole: each fact that was published is there, in order, and says what the ledger says. With
 --server it asks over HTTP for what the server lists (coupons, facts, changes, dead letters): from anywhere, and
 through whatever stands between. Where FIRSTCOME_LEDGER and FIRSTCOME_SERVER are both set, it reads the ledger.`
 }
@@ -51,14 +53,17 @@ func (c *auditCmd) BeforeResolve(line *kong.Context) error {
 func (c *auditCmd) check(terminal) []error {
 	ledgerIsFlag, serverIsFlag := slices.Contains(c.flags, "ledger"), slices.Contains(c.flags, "server")
 	gateIsFlag := slices.Contains(c.flags, "gate") && c.Gate.url() != ""
+	factsIsFlag := slices.Contains(c.flags, "facts") && c.Facts != ""
 	switch {
 	case serverIsFlag && ledgerIsFlag:
 		return []error{errors.New("--server: stands beside --ledger: name the one to audit")}
 	case serverIsFlag && gateIsFlag:
 		return []error{errors.New("--gate: is compared with a ledger, not with what a server lists: name that with --ledger instead of --server, or audit the server without --gate")}
+	case serverIsFlag && factsIsFlag:
+		return []error{errors.New("--facts: a topic is held against a ledger, not against what a server lists: name that with --ledger instead of --server")}
 	case serverIsFlag:
 		c.Ledger = ""
-	case ledgerIsFlag || gateIsFlag:
+	case ledgerIsFlag || gateIsFlag || factsIsFlag:
 		c.Server = ""
 	case c.Ledger != "": // both are variables: the tables show more than a server does
 		c.Server = ""
@@ -71,14 +76,15 @@ func (c *auditCmd) check(terminal) []error {
 
 // An auditReport is what audit prints.
 type auditReport struct {
-	Ledger    string             `json:"ledger,omitempty"` // one of these
-	Server    string             `json:"server,omitempty"`
-	Codes     bool               `json:"codes_checked"`
-	Campaigns []audit.Report     `json:"campaigns"`
-	Gates     []audit.GateReport `json:"gates,omitempty"` // the campaigns as their gate has them
-	File      []string           `json:"file"`            // what is wrong with the ledger's file
-	Other     audit.Breaches     `json:"other,omitzero"`  // and with what belongs to no campaign
-	Breaches  int64              `json:"breaches"`
+	Ledger    string              `json:"ledger,omitempty"` // one of these
+	Server    string              `json:"server,omitempty"`
+	Codes     bool                `json:"codes_checked"`
+	Campaigns []audit.Report      `json:"campaigns"`
+	Gates     []audit.GateReport  `json:"gates,omitempty"` // the campaigns as their gate has them
+	Topic     []audit.TopicReport `json:"topic,omitempty"` // and as a topic has their facts
+	File      []string            `json:"file"`            // what is wrong with the ledger's file
+	Other     audit.Breaches      `json:"other,omitzero"`  // and with what belongs to no campaign
+	Breaches  int64               `json:"breaches"`
 }
 
 // errBreach says that a promise is broken: what was printed says which.
@@ -127,8 +133,8 @@ func (c *auditCmd) secret(t terminal) (*firstcome.Secret, error) {
 func (c *auditCmd) auditLedger(ctx context.Context, t terminal, report *auditReport, secret *firstcome.Secret) error {
 	report.Ledger = ledger.Masked(c.Ledger.path())
 	open := ledger.OpenCopy
-	if c.Gate.url() != "" {
-		open = ledger.OpenShared // a standby that lags has less than the gate
+	if c.Gate.url() != "" || c.Facts != "" {
+		open = ledger.OpenShared // a standby that lags has less than gate and topic
 	}
 	return readOpened(ctx, c.Ledger.path(), open, func(l *ledger.Ledger) error { return c.auditTables(ctx, t, l, report, secret) })
 }
@@ -151,10 +157,13 @@ func (c *auditCmd) auditTables(ctx context.Context, t terminal, l *ledger.Ledger
 		})
 		return one, err
 	})
-	if err != nil || c.Gate.url() == "" {
-		return err
+	if err == nil && c.Gate.url() != "" {
+		err = c.auditGate(ctx, l, report, ids, secret)
 	}
-	return c.auditGate(ctx, l, report, ids, secret)
+	if err == nil && c.Facts != "" {
+		err = c.auditTopic(ctx, t, l, report, ids)
+	}
+	return err
 }
 
 // campaigns returns the ids of the campaigns to audit, also of those whose row is gone.

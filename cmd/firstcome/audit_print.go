@@ -39,6 +39,15 @@ func (r *auditReport) print(t terminal) {
 		fmt.Fprintf(t.out, "%s at its gate: %s, %s%d unrecorded, %s\n", g.Campaign, counted(g.Holders, "holder", "s"), inLine, g.Unrecorded, counted(g.Breaches.Total, "breach", "es"))
 		printBreaches(t, g.Breaches)
 	}
+	for _, c := range r.Topic {
+		begins := ""
+		if c.First > 1 {
+			begins = fmt.Sprintf("from position %d on, ", c.First)
+		}
+		fmt.Fprintf(t.out, "%s in the topic: %s, %sthrough position %d, %s, %s\n", c.Campaign, counted(c.Events, "event", "s"), begins, c.Through,
+			counted(c.Repeats, "repeat", "s"), counted(c.Breaches.Total, "breach", "es"))
+		printBreaches(t, c.Breaches)
+	}
 	switch {
 	case r.Codes:
 	case r.Server != "":

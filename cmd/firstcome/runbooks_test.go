@@ -59,7 +59,7 @@ func TestEveryCommandOfTheRunbooksIsOne(t *testing.T) {
 	gate := regexp.MustCompile(`--gate( URL)?$`)
 	for _, command := range commands {
 		command = gate.ReplaceAllString(command, "--gate redis://gate.internal:6379")
-		command = strings.NewReplacer("--ledger URL", "--ledger mysql://ledger.internal/firstcome", " ROLE", " admin", "replay ID", "replay 1", "void ID", "void 1", "LETTER", "1",
+		command = strings.NewReplacer("--ledger URL", "--ledger mysql://ledger.internal/firstcome", "--facts URL", "--facts kafka://kafka.internal:9092/coupons", " ROLE", " admin", "replay ID", "replay 1", "void ID", "void 1", "LETTER", "1",
 			" ID", " spring", " C", " spring").Replace(command)
 		switch command { // which need an argument that the text leaves out
 		case "firstcome load":
@@ -175,8 +175,10 @@ func (d *disaster) run(command string) (status int, out string) {
 	case args[0] == "audit" && args[len(args)-1] == "--gate":
 		args = append(args, d.url["--gate"])
 		fallthrough
-	case args[0] == "audit" || args[0] == "key" || args[0] == "facts":
-		env = []string{env[0], env[2], factsOfTheRunbooks} // as beside the ledger, and not beside a node
+	case args[0] == "facts":
+		env = []string{env[0], env[2], factsOfTheRunbooks}
+	case args[0] == "audit" || args[0] == "key":
+		env = []string{env[0], env[2]} // as beside the ledger, and not beside a node
 	case args[0] == "doctor":
 		env = slices.DeleteFunc(slices.Clone(env), func(v string) bool { return strings.HasPrefix(v, "FIRSTCOME_SERVER=") })
 	}

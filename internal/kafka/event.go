@@ -84,3 +84,22 @@ func (e *Event) same(other *Event) bool {
 	}
 	return e.ID == other.ID && e.Position == other.Position && text(e.Data.UserID) == text(other.Data.UserID) && at(e.Time) == at(other.Time)
 }
+
+// fact returns the fact that an event tells of: of its coupon number, user, code and the instant of the fact.
+func (e *Event) fact() firstcome.Fact {
+	f := firstcome.Fact{Position: e.Position, Kind: firstcome.FactKind(e.Type), Coupon: firstcome.Coupon{Campaign: firstcome.CampaignID(e.Campaign), Number: e.Data.Number}}
+	if e.Data.UserID != nil {
+		f.Coupon.User = firstcome.UserID(*e.Data.UserID)
+	}
+	if e.Data.Code != nil {
+		f.Coupon.Code = *e.Data.Code
+	}
+	switch {
+	case e.Time == nil:
+	case f.Kind == firstcome.CouponVoided:
+		f.Coupon.VoidedAt = e.Time.Time
+	default:
+		f.Coupon.IssuedAt = e.Time.Time
+	}
+	return f
+}
