@@ -154,11 +154,27 @@ func (r *Rebuilder) look(ctx context.Context, some map[firstcome.CampaignID]bool
 	all.SetLimit(sideBySide)
 	for _, one := range broken {
 		all.Go(func() error {
-			_, _ = r.rebuild(ctx, firstcomeItself, one.Campaign, one.why, one.Epoch) // the next look finds what failed
+			r.rebuildFound(ctx, one)
 			return nil
 		})
 	}
 	return all.Wait()
+}
+
+// rebuildFound rebuilds a campaign that a look has found; the next look finds what failed. The rebuild before may have ended in the ledger
+// and switched the gate a moment later, and a look in between takes that gate for lost. So the gate is asked once more, now that nobody
+// else begins a rebuild.
+func (r *Rebuilder) rebuildFound(ctx context.Context, one found) {
+	attempt, err := r.book.BeginRebuild(ctx, firstcomeItself, one.Campaign, one.Epoch)
+	if err != nil {
+		return
+	}
+	if !one.Rebuilding && r.standing(ctx, one.Revision) == nil {
+		r.giveUp(ctx, attempt)
+		r.note(one.Campaign, nil)
+		return
+	}
+	_, _ = r.attempt(ctx, attempt, one.why, nil)
 }
 
 // errUnfinished says that a rebuild was begun and has not ended. Its owner may have died before it froze the gate, which then decides

@@ -163,3 +163,49 @@ func TestF18ARebuildOfAnotherNodeIsKnownAsOne(t *testing.T) {
 		}
 	})
 }
+
+// A lateGate is switched by another node's rebuild behind the first look.
+type lateGate struct {
+	fragileGate
+	looks atomic.Int64
+}
+
+func (g *lateGate) Standing(context.Context, flow.Revision) error {
+	if g.looks.Add(1) == 1 {
+		return flow.ErrLost
+	}
+	return nil
+}
+
+func (g *lateGate) Room(context.Context, flow.Rebuild) error { return errFull }
+
+// A countingBook counts the attempts that were given up.
+type countingBook struct {
+	plainBook
+	givenUp atomic.Int64
+}
+
+func (b *countingBook) GiveUpRebuild(context.Context, flow.Rebuild) error {
+	b.givenUp.Add(1)
+	return nil
+}
+
+// TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain: a node looks between the end of another's rebuild in the ledger and its switch.
+func TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, g := &countingBook{}, &lateGate{}
+		b.active = []flow.Revision{{Campaign: "c", Epoch: 2}}
+		r := flow.NewRebuilder(b, g, flow.RebuilderEvents{})
+		ctx, end := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- r.Run(ctx) }()
+		synctest.Wait()
+		if s := r.Stats(); s.Begun != 0 || s.Broken != 0 || b.givenUp.Load() != 1 || g.looks.Load() != 2 {
+			t.Errorf("%+v: %d attempts were given up, behind %d looks", s, b.givenUp.Load(), g.looks.Load())
+		}
+		end()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -229,6 +229,21 @@ var mutants = []mutant{
 		pkg: "./internal/flow", test: "TestF01OpenCampaignsAreRebuiltFirst",
 	},
 	{
+		bug:  "a gate that another node's rebuild switched behind a look is rebuilt again",
+		file: "internal/flow/rebuilder_looks.go", old: "if !one.Rebuilding && r.standing(ctx, one.Revision) == nil {", new: "if false {",
+		pkg: "./internal/flow", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
+	},
+	{
+		bug:  "whoever takes over facts does not read what the topic has",
+		file: "internal/kafka/catchup.go", old: "c.Position = e.Position\n", new: "return nil\n",
+		pkg: "./internal/kafka", test: "TestWhoeverComesNextGoesOnBehindWhatTheTopicHas",
+	},
+	{
+		bug:  "facts of an older ledger that has other coupons are published on",
+		file: "internal/kafka/catchup.go", old: "if !is.same(e) {", new: "if false {",
+		pkg: "./internal/kafka", test: "TestOfAnOlderLedgerNothingIsPublishedUntilItIsReplayed",
+	},
+	{
 		bug:  "a freeze that comes again when its rebuild is over is a new one",
 		file: "internal/redis/lua/freeze.lua", old: "attempt <= (tonumber(c[2]) or 0)", new: "attempt < (tonumber(c[2]) or 0)",
 		pkg: whole, test: "TestF18StepsOfARebuildThatComeAgainChangeNothing",
