@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome/internal/doctor"
+	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/redis"
 )
 
 func (c *doctorCmd) Help() string {
 	return `It reads the flags and the environment of serve, and takes nothing that a running server has. It looks at
-this machine, at the database of the ledger and at Redis, and needs no more rights there than serve does.
+this machine, at the database of the ledger, at Redis and at the topic of --facts, and needs no more rights there than serve does.
 A FAIL says that serve would not start or would not keep a promise; the exit status is then 1.`
 }
 
@@ -51,6 +52,10 @@ func (c *doctorCmd) examine(ctx context.Context, t terminal) (found doctor.Findi
 	found = append(found, ledger.Examine(ctx, path)...)
 	if gate := c.Gate.url(); gate != "" {
 		found = append(found, redis.Examine(ctx, redis.Options{URL: gate, AnyEviction: c.AnyEviction})...)
+	}
+	if c.Facts != "" {
+		found = append(found, kafka.Examine(ctx, string(c.Facts))...)
+		found = append(found, c.published(ctx)...)
 	}
 	found = append(found, c.campaigns(ctx, t)...)
 	switch {

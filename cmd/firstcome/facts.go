@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
@@ -45,6 +47,27 @@ func (n *node) openFacts() error {
 	}
 	return err
 }
+
+// published says how far the facts in the topic are behind those in the ledger. What cannot be read of the ledger has been reported before.
+func (c *doctorCmd) published(ctx context.Context) (found doctor.Findings) {
+	const what = "published facts"
+	_ = readLedger(ctx, c.Ledger.path(), func(l *ledger.Ledger) error {
+		lag, err := l.FollowerLag(ctx, kafka.FollowerOf(kafka.TopicOf(string(c.Facts))))
+		if err != nil {
+			return err
+		}
+		found.Hold(lag.Ahead == 0, doctor.Fail, what, "see docs/runbooks/FirstcomeFactsAhead.md: the ledger is an older one than it was",
+			"%s of which the topic has facts that the ledger does not have", counted(lag.Ahead, "campaign", "s"))
+		late := !lag.Since.IsZero() && time.Since(lag.Since) > lateFacts
+		found.Hold(!late, doctor.Warn, what, "nothing, before a node with --facts runs; else its log says why: see docs/runbooks/FirstcomeFactsLate.md",
+			"%s not noted as published", counted(lag.Facts, "fact", "s"))
+		return nil
+	})
+	return found
+}
+
+// lateFacts is how old a fact that nobody published is when somebody is told.
+const lateFacts = time.Minute
 
 type factsCmd struct {
 	Replay factsReplayCmd `cmd:"" help:"Have facts published once more, from a position on."`

@@ -19,6 +19,12 @@ func (t *topic) makes() string {
 		strings.Join(t.brokers, ","), t.name)
 }
 
+// grants says how a user gets the rights on the topic.
+func (t *topic) grants() string {
+	return "give the user the rights to describe, read and write the topic: kafka-acls.sh --bootstrap-server " + strings.Join(t.brokers, ",") +
+		" --add --allow-principal User:NAME --operation Describe --operation DescribeConfigs --operation Read --operation Write --topic " + t.name
+}
+
 // advice returns what to do about an error of Kafka; empty: nobody knows.
 func (t *topic) advice(err error) string {
 	var dial *net.OpError
@@ -28,8 +34,7 @@ func (t *topic) advice(err error) string {
 	case errors.Is(err, kerr.UnknownTopicOrPartition):
 		return "make the topic: " + t.makes()
 	case errors.Is(err, kerr.TopicAuthorizationFailed):
-		return "give the user the rights to describe, read and write the topic: kafka-acls.sh --bootstrap-server " + strings.Join(t.brokers, ",") +
-			" --add --allow-principal User:NAME --operation Describe --operation DescribeConfigs --operation Read --operation Write --topic " + t.name
+		return t.grants()
 	case errors.Is(err, kerr.SaslAuthenticationFailed):
 		return "check user, password and " + saslOption + " of the URL: it is one of " + strings.Join(mechanisms, ", ")
 	case errors.Is(err, kerr.IllegalSaslState):

@@ -1,0 +1,56 @@
+package kafka_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/firstcome/firstcome/internal/kafka"
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// TestWhatATopicLacksIsFoundBeforeTheDrop examines topics with one thing wrong each. The broker of the tests is one, so each has one replica.
+func TestWhatATopicLacksIsFoundBeforeTheDrop(t *testing.T) {
+	t.Parallel()
+	at := services.Kafka.Database(t)
+	u, err := url.Parse(at)
+	stage.Must(t, err)
+	for name, test := range map[string]struct {
+		settings map[string]string
+		grade    string
+		parts    []string
+	}{
+		"as-it-should-be": {map[string]string{"retention.ms": "-1", "min.insync.replicas": "2"}, "OK", []string{"retention.ms=-1"}},
+		"compacted":       {map[string]string{"cleanup.policy": "compact"}, "FAIL", []string{"cleanup.policy=compact", "set cleanup.policy=delete"}},
+		"short":           {map[string]string{"retention.ms": "3600000"}, "WARN", []string{"retention.ms=3600000", "set retention.ms=-1"}},
+		"small":           {map[string]string{"retention.bytes": "1000000"}, "WARN", []string{"retention.bytes=1000000", "set retention.bytes=-1"}},
+		"alone":           {nil, "WARN", []string{"has 1 replicas", "three replicas"}},
+		"one-in-sync":     {map[string]string{"min.insync.replicas": "1"}, "WARN", []string{"min.insync.replicas=1", "set min.insync.replicas=2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			topic := u.Path[1:] + "-" + name
+			made, err := services.MakeTopic(t.Context(), at, topic, 1, test.settings)
+			stage.Must(t, err)
+			wantFinding(t, made, test.grade, test.parts...)
+		})
+	}
+	wantFinding(t, "kafka://"+u.Host+"/none", "FAIL", "UNKNOWN_TOPIC_OR_PARTITION", "kafka-topics.sh --bootstrap-server "+u.Host+" --create --topic none")
+	wantFinding(t, "kafka://127.0.0.1:1/none", "FAIL", "connection refused", "hosts and ports")
+}
+
+// wantFinding examines a topic, and wants a finding of a grade that has all parts in what it found and in its fix.
+func wantFinding(t *testing.T, at, grade string, parts ...string) {
+	t.Helper()
+	all := kafka.Examine(t.Context(), at)
+	for _, f := range all {
+		text, has := f.Found+" "+f.Fix, true
+		for _, part := range parts {
+			has = has && strings.Contains(text, part)
+		}
+		if has && string(f.Grade) == grade {
+			return
+		}
+	}
+	t.Errorf("%s: no %s says %q: %+v", at, grade, parts, all)
+}
