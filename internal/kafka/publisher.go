@@ -274,6 +274,9 @@ func (s *session) pass(ctx context.Context) (all bool, err error) {
 			break
 		}
 	}
+	if len(parts) == 0 && !all {
+		s.noted = time.Time{} // the list is full of what was published and is not noted
+	}
 	return all, s.send(ctx, parts)
 }
 

@@ -239,11 +239,6 @@ var mutants = []mutant{
 		pkg: "./internal/kafka", test: "TestWhoeverComesNextGoesOnBehindWhatTheTopicHas",
 	},
 	{
-		bug:  "facts of an older ledger that has other coupons are published on",
-		file: "internal/kafka/catchup.go", old: "if !is.same(e) {", new: "if false {",
-		pkg: "./internal/kafka", test: "TestOfAnOlderLedgerNothingIsPublishedUntilItIsReplayed",
-	},
-	{
 		bug:  "a freeze that comes again when its rebuild is over is a new one",
 		file: "internal/redis/lua/freeze.lua", old: "attempt <= (tonumber(c[2]) or 0)", new: "attempt < (tonumber(c[2]) or 0)",
 		pkg: whole, test: "TestF18StepsOfARebuildThatComeAgainChangeNothing",

@@ -118,8 +118,8 @@ func pingKafka(ctx context.Context, at string) error {
 	return err
 }
 
-// MakeTopic makes a topic at the Kafka of a URL, without replicas and with settings of its own, and returns the topic's URL. A broker that
-// has just started may refuse it for a moment.
+// MakeTopic makes a topic at the Kafka of a URL, without replicas and with settings of its own, and returns the topic's URL once the
+// broker knows it. A broker that has just started may refuse it for a moment.
 func MakeTopic(ctx context.Context, at, name string, partitions int32, settings map[string]string) (string, error) {
 	u, err := url.Parse(at)
 	if err != nil {
@@ -137,10 +137,20 @@ func MakeTopic(ctx context.Context, at, name string, partitions int32, settings 
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var last error
+	admin := kadm.NewClient(client)
 	err = until(ctx, func() bool {
-		_, last = kadm.NewClient(client).CreateTopic(ctx, partitions, 1, configs, name)
+		_, last = admin.CreateTopic(ctx, partitions, 1, configs, name)
 		return last == nil
 	})
+	if err == nil {
+		err = until(ctx, func() bool {
+			var ends kadm.ListedOffsets
+			if ends, last = admin.ListEndOffsets(ctx, name); last == nil {
+				last = ends.Error()
+			}
+			return last == nil && len(ends[name]) == int(partitions)
+		})
+	}
 	if err != nil {
 		return "", fmt.Errorf("make the topic %s: %w", name, last)
 	}
