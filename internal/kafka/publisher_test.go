@@ -203,7 +203,7 @@ func TestOfAnOlderLedgerNothingIsPublishedUntilItIsReplayed(t *testing.T) {
 	}
 }
 
-func TestATopicThatWasMadeAgainIsAnErrorUntilAllIsReplayed(t *testing.T) {
+func TestF48ATopicThatWasMadeAgainIsAnErrorUntilAllIsReplayed(t *testing.T) {
 	t.Parallel()
 	at, b := services.Kafka.Database(t), newBook()
 	r := read(t, at)
@@ -221,6 +221,29 @@ func TestATopicThatWasMadeAgainIsAnErrorUntilAllIsReplayed(t *testing.T) {
 	b.replay("", 1)
 	r = read(t, at)
 	r.has("c", 5)
+}
+
+// TestF48ATopicThatLostItsEndIsAnErrorUntilAllIsReplayed has the ledger note an end that the topic does not have any more, as after an
+// unclean election.
+func TestF48ATopicThatLostItsEndIsAnErrorUntilAllIsReplayed(t *testing.T) {
+	t.Parallel()
+	at, b := services.Kafka.Database(t), newBook()
+	r := read(t, at)
+	b.issue("c", 5, "u")
+	node := publish(t, at, b)
+	r.has("c", 5)
+	node.stop()
+	for p := range b.following.Ends {
+		b.following.Ends[p] += 7
+	}
+	b.issue("c", 1, "u")
+	node = publish(t, at, b)
+	wantSaid(t, node, "Kafka has lost them", "firstcome facts replay --all")
+	if r.of("c") != 5 {
+		t.Errorf("the topic has %d events", r.of("c"))
+	}
+	b.replay("", 1)
+	r.has("c", 11)
 }
 
 // TestF47WhereTheBrokerIsKilledFactsComeLaterAndAllOfThem kills the broker while facts are published.
