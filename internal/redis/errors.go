@@ -168,3 +168,18 @@ func isFull(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Code == codeOOM
 }
+
+// errHolder says that what the gate has of a holder, or of the campaign, cannot be read.
+var errHolder = errors.New("what Redis has cannot be read")
+
+// ofOne tells whether an error concerns one campaign. All do, except Redis's.
+func ofOne(err error) bool {
+	var e *Error
+	return Spoiled(err) || !errors.As(err, &e)
+}
+
+// Spoiled tells whether an error says that what Redis has of a campaign cannot be read: somebody else wrote it.
+func Spoiled(err error) bool {
+	var e *Error
+	return errors.Is(err, errHolder) || errors.As(err, &e) && e.Code == "WRONGTYPE"
+}

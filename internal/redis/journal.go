@@ -70,9 +70,9 @@ type Journal struct {
 	gate     *Gate
 	options  JournalOptions
 	consumer string
-	agenda   *agenda
+	agenda   *flow.Agenda
 	schedule schedule
-	alarms   alarms
+	alarms   flow.Alarms
 	actives  actives
 }
 
@@ -87,7 +87,7 @@ func (g *Gate) Journal(options JournalOptions) *Journal {
 	options.Slow = cmp.Or(options.Slow, defaultSlow)
 	j := &Journal{
 		gate: g, options: options, consumer: rand.Text(), schedule: schedule{slow: options.Slow},
-		alarms: alarms{on: options.OnAlarm}, actives: actives{unknown: make(chan struct{}, 1)},
+		alarms: flow.Alarms{On: options.OnAlarm}, actives: actives{unknown: make(chan struct{}, 1)},
 	}
 	return j
 }
@@ -98,16 +98,16 @@ func (g *Gate) Journal(options JournalOptions) *Journal {
 // is Redis's; what was not taken then comes again with the next Drain.
 // One Drain at a time.
 func (j *Journal) Drain(ctx context.Context, to flow.Sink, again *flow.Retries) error {
-	to = marked(to)
+	to = flow.Marked(to)
 	j.actives.set(nil) // what an earlier Drain left unfinished is looked for
-	j.agenda = newAgenda(again.Locked)
+	j.agenda = flow.NewAgenda(again.Locked)
 	all, ctx2 := errgroup.WithContext(ctx)
 	all.Go(func() error { return j.listen(ctx2) })
 	all.Go(func() error { return j.sweep(ctx2) })
 	for range j.options.Workers {
-		all.Go(func() error { return j.work(ctx2, to, again, free) })
+		all.Go(func() error { return j.work(ctx2, to, again, flow.Free) })
 	}
-	all.Go(func() error { return j.work(ctx2, to, again, locked) })
+	all.Go(func() error { return j.work(ctx2, to, again, flow.Locked) })
 	err := all.Wait()
 	if ctx.Err() != nil {
 		return nil
@@ -145,7 +145,7 @@ func (j *Journal) look(ctx context.Context) error {
 			return j.isolate(r.Campaign, s.err)
 		}
 		if j.differs(r, s) || !s.idle() {
-			j.agenda.add(r.Campaign)
+			j.agenda.Add(r.Campaign)
 		}
 		return nil
 	})
@@ -161,16 +161,16 @@ func (j *Journal) isolate(id firstcome.CampaignID, err error) error {
 	if errors.Is(err, firstcome.ErrGateMismatch) {
 		j.gate.keyring.Remove(id) // the ledger may have been replaced under this node
 	}
-	if !toldBySink(err) {
-		j.alarms.tell(id, err)
+	if !flow.ToldBySink(err) {
+		j.alarms.Tell(id, err)
 	}
 	return nil
 }
 
 // work drains campaigns of a lane in turn, one batch of entries each. One that fails rests.
-func (j *Journal) work(ctx context.Context, to flow.Sink, again *flow.Retries, of lane) error {
+func (j *Journal) work(ctx context.Context, to flow.Sink, again *flow.Retries, of flow.Lane) error {
 	for {
-		id, ok := j.agenda.next(ctx, of)
+		id, ok := j.agenda.Next(ctx, of)
 		if !ok {
 			return ctx.Err()
 		}
@@ -179,13 +179,13 @@ func (j *Journal) work(ctx context.Context, to flow.Sink, again *flow.Retries, o
 		cancel()
 		if err == nil {
 			again.Drained(id)
-			j.agenda.done(id, more)
+			j.agenda.Done(id, more)
 			continue
 		}
 		if err := j.isolate(id, err); err != nil {
 			return err
 		}
-		j.agenda.rest(id, again.Failed(id, err))
+		j.agenda.Rest(id, again.Failed(id, err))
 	}
 }
 

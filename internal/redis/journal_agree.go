@@ -55,7 +55,7 @@ func (j *Journal) settle(ctx context.Context, s *stream, to flow.Sink, drained f
 	}
 	now, err := to(ctx, flow.Batch{Campaign: s.id, Marker: s.keys.marker})
 	if err == nil && now.Through < before {
-		j.alarms.tell(s.id, errOlder)
+		j.alarms.Tell(s.id, errOlder)
 	}
 	return err
 }

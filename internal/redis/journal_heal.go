@@ -111,7 +111,7 @@ func (j *Journal) heal(ctx context.Context, s *stream, to flow.Sink, some bool) 
 	}
 	if !h.told {
 		h.told = true
-		j.alarms.now(s.id, fmt.Errorf("%w; %d coupons from number %d on are recorded from the gate's holders", h.cause, len(coupons), l.drained+1))
+		j.alarms.Now(s.id, fmt.Errorf("%w; %d coupons from number %d on are recorded from the gate's holders", h.cause, len(coupons), l.drained+1))
 	}
 	for part := range slices.Chunk(coupons, j.options.Coupons) {
 		if err := j.give(ctx, s, to, share{Batch: flow.Batch{Campaign: s.id, Epoch: l.epoch, Marker: s.keys.marker, Coupons: part}}); err != nil {

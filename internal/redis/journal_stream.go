@@ -41,7 +41,7 @@ func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool
 	}
 	known := s.reader.setAside(items)
 	if len(known) < len(items) {
-		j.alarms.tell(s.id, errNewer)
+		j.alarms.Tell(s.id, errNewer)
 	}
 	coupons, finished, undone := 0, s.reader.begin(known), idsOf(known)
 	if err := j.heal(ctx, s, to, len(known) > 0); err != nil {
@@ -73,7 +73,7 @@ func (j *Journal) give(ctx context.Context, s *stream, to flow.Sink, part share,
 		s.hole.follow(part.Coupons[0].Number, drained.Through, 2*j.options.Idle)
 	}
 	if drained.Twice {
-		j.alarms.tell(s.id, errTwice)
+		j.alarms.Tell(s.id, errTwice)
 	}
 	if part.Epoch > 0 && part.Epoch < drained.Epoch {
 		return errEnded

@@ -21,7 +21,7 @@ func (j *Journal) listen(ctx context.Context) error {
 		})
 		if e := (*Error)(nil); errors.As(err, &e) && e.Fatal() && !told {
 			told = true
-			j.alarms.now("", fmt.Errorf("nothing wakes the journal, which looks by itself every %s: %w", j.options.Sweep, err))
+			j.alarms.Now("", fmt.Errorf("nothing wakes the journal, which looks by itself every %s: %w", j.options.Sweep, err))
 		}
 		pause := time.NewTimer(j.options.Sweep)
 		select {
@@ -40,7 +40,7 @@ func (j *Journal) wake(id firstcome.CampaignID) {
 		return
 	}
 	j.schedule.soon(id)
-	j.agenda.add(id)
+	j.agenda.Add(id)
 }
 
 // own returns the campaign's keys. Their layout is looked at once a sweep: in between each entry has its

@@ -1,4 +1,4 @@
-package redis
+package flow
 
 import (
 	"context"
@@ -8,10 +8,10 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// An agenda hands campaigns to workers: each to one at a time, in turn, and once
+// An Agenda hands campaigns to the workers of a Source: each to one at a time, in turn, and once
 // more if something came while it was worked on. One that rests is handed out when it has rested. Those
-// whose rows are locked have a worker of their own, so that waiting for them keeps nobody from the others.
-type agenda struct {
+// whose rows are locked have a worker of their own, so that waiting for them keeps nobody from the others. Make one with NewAgenda.
+type Agenda struct {
 	locked  func(firstcome.CampaignID) bool
 	signals [lanes]chan struct{} // each has room for one: the lane's queue may have something
 
@@ -20,12 +20,13 @@ type agenda struct {
 	state  map[firstcome.CampaignID]place
 }
 
-// A lane is one of the queues of an agenda.
-type lane int
+// A Lane is one of the queues of an Agenda.
+type Lane int
 
+// The lanes: of campaigns whose rows were locked in the ledger when they were drained last, and of all others.
 const (
-	free lane = iota
-	locked
+	Free Lane = iota
+	Locked
 	lanes
 )
 
@@ -38,17 +39,17 @@ const (
 	again         // the same, and to be queued afterwards
 )
 
-// newAgenda returns an empty one. isLocked says in which lane a campaign is queued.
-func newAgenda(isLocked func(firstcome.CampaignID) bool) *agenda {
-	a := &agenda{locked: isLocked, state: map[firstcome.CampaignID]place{}}
+// NewAgenda returns an empty one. isLocked says in which lane a campaign is queued.
+func NewAgenda(isLocked func(firstcome.CampaignID) bool) *Agenda {
+	a := &Agenda{locked: isLocked, state: map[firstcome.CampaignID]place{}}
 	for of := range a.signals {
 		a.signals[of] = make(chan struct{}, 1)
 	}
 	return a
 }
 
-// add puts a campaign on the agenda, if it is not there.
-func (a *agenda) add(id firstcome.CampaignID) {
+// Add puts a campaign on the agenda, if it is not there.
+func (a *Agenda) Add(id firstcome.CampaignID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch a.state[id] {
@@ -61,25 +62,18 @@ func (a *agenda) add(id firstcome.CampaignID) {
 }
 
 // enqueue puts a campaign at the end of its lane. mu is held.
-func (a *agenda) enqueue(id firstcome.CampaignID) {
-	of := free
+func (a *Agenda) enqueue(id firstcome.CampaignID) {
+	of := Free
 	if a.locked(id) {
-		of = locked
+		of = Locked
 	}
 	a.state[id] = queued
 	a.queues[of] = append(a.queues[of], id)
-	a.tell(of)
+	tell(a.signals[of])
 }
 
-func (a *agenda) tell(of lane) {
-	select {
-	case a.signals[of] <- struct{}{}:
-	default:
-	}
-}
-
-// next returns a campaign of a lane to work on, or false when ctx ends.
-func (a *agenda) next(ctx context.Context, of lane) (firstcome.CampaignID, bool) {
+// Next returns a campaign of a lane to work on, or false when ctx ends.
+func (a *Agenda) Next(ctx context.Context, of Lane) (firstcome.CampaignID, bool) {
 	for ctx.Err() == nil {
 		if id, ok := a.take(of); ok {
 			return id, true
@@ -92,7 +86,7 @@ func (a *agenda) next(ctx context.Context, of lane) (firstcome.CampaignID, bool)
 	return "", false
 }
 
-func (a *agenda) take(of lane) (firstcome.CampaignID, bool) {
+func (a *Agenda) take(of Lane) (firstcome.CampaignID, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.queues[of]) == 0 {
@@ -102,13 +96,13 @@ func (a *agenda) take(of lane) (firstcome.CampaignID, bool) {
 	a.queues[of] = a.queues[of][1:]
 	a.state[id] = working
 	if len(a.queues[of]) > 0 {
-		a.tell(of) // for another worker
+		tell(a.signals[of]) // for another worker
 	}
 	return id, true
 }
 
-// done ends the work on a campaign. more tells that it is to be queued again.
-func (a *agenda) done(id firstcome.CampaignID, more bool) {
+// Done ends the work on a campaign. more tells that it is to be queued again.
+func (a *Agenda) Done(id firstcome.CampaignID, more bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if more || a.state[id] == again {
@@ -118,8 +112,8 @@ func (a *agenda) done(id firstcome.CampaignID, more bool) {
 	}
 }
 
-// rest ends the work on a campaign, and queues it again when it has rested.
-func (a *agenda) rest(id firstcome.CampaignID, rest time.Duration) {
+// Rest ends the work on a campaign, and queues it again when it has rested.
+func (a *Agenda) Rest(id firstcome.CampaignID, rest time.Duration) {
 	time.AfterFunc(rest, func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
