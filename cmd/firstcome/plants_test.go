@@ -40,6 +40,7 @@ var plants = []plant{
 	{column: "campaigns.gate", where: "id = 'spring'", to: "'redis:elsewhere'", found: "counters: every number up to 6 is in the ledger, the campaign says so only up to 0"},
 	{column: "campaigns.gate", where: "id = 'summer'", to: "'redis:another'", once: "which Redis decides; a node of another decides nothing of the campaign"},
 	{column: "campaigns.ceiling", where: "id = 'summer'", to: "ceiling + 1", once: "of a campaign that Redis decides: the highest number that Redis may give, above what it gave"},
+	{column: "campaigns.letters", where: "id = 'summer'", to: "letters - 1", found: "counters: the campaign has"},
 	{column: "campaigns.attempt", where: "id = 'summer'", to: "attempt + 1", once: "how many rebuilds of a gate have begun"},
 	{column: "campaigns.rebuilding_at", where: "id = 'summer'", to: "1", once: "when a rebuild gave its last sign of life; one that gives none is begun again"},
 	{column: "campaigns.epoch", where: "id = 'spring'", to: "2", found: "changes: the epoch is 2"},

@@ -136,6 +136,7 @@ func TestEveryBreachOfTheNumbersOfARemoteGateIsFound(t *testing.T) {
 			s.letters = append(s.letters, audit.Letter{Number: 1, User: "z", Open: true})
 		}, []string{"P4"}, "number 1 is a coupon, and a dead letter"},
 		"a user twice":                     {func(s *remote) { s.coupons[4].User = "a" }, []string{"P3"}, "while number 1 was in force"},
+		"a letter that is not counted":     {func(s *remote) { s.campaign.Row.Letters-- }, []string{"counters"}, "has 1 dead letters with numbers, by its row 0"},
 		"lost twice":                       {func(s *remote) { s.lost = append(s.lost, audit.Range{First: 8, Count: 1, Epoch: 2}) }, []string{"P4"}, "number 8 was lost twice"},
 		"lost in no epoch":                 {func(s *remote) { s.lost[0].Epoch = 3 }, []string{"changes"}, "lost before epoch 3, the campaign is in 2"},
 		"positions in no run":              {func(s *remote) { s.runs = s.runs[:3] }, []string{"counters", "facts"}, "no position issues number 9"},

@@ -42,6 +42,13 @@ func each[T any](all *[]T) audit.List[T] {
 }
 
 func (b *books) source() audit.Source {
+	if row := b.campaign.Row; row != nil {
+		for _, l := range b.letters {
+			if l.Number > 0 {
+				row.Letters++
+			}
+		}
+	}
 	return audit.Source{
 		Campaign: func(context.Context, firstcome.CampaignID) (audit.Campaign, error) { return b.campaign, nil },
 		Changes:  each(&b.changes), Log: each(&b.log), Letters: each(&b.letters), Lost: each(&b.lost), Runs: each(&b.runs),

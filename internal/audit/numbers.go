@@ -15,6 +15,7 @@ type numberAudit struct {
 	logged   bool    // the audit log was read
 	known    []Range // of dead letters and lost numbers
 	open     int64
+	numbered int64 // dead letters with a number
 	lost     int64
 	missing  int64 // above what is drained
 	highest  int64 // number of a coupon or a dead letter
@@ -29,6 +30,7 @@ func (a *numberAudit) letter(l Letter) {
 		a.log.resolved(l)
 	}
 	if l.Number > 0 {
+		a.numbered++
 		a.known = append(a.known, Range{First: l.Number, Count: 1})
 	}
 	if l.Open {
@@ -77,6 +79,9 @@ func (a *numberAudit) end(now Campaign) {
 	}
 	if a.highest < a.campaign.LastNumber || a.highest > now.LastNumber {
 		a.add("counters", "the campaign's last number is %d, that of its coupons and dead letters %d", a.campaign.LastNumber, a.highest)
+	}
+	if before, after := a.campaign.Row, now.Row; before != nil && after != nil && (a.numbered < before.Letters || a.numbered > after.Letters) {
+		a.add("counters", "the campaign has %d dead letters with numbers, by its row %d", a.numbered, before.Letters)
 	}
 	if !remote && a.campaign.Row != nil && a.campaign.Drained != 0 {
 		a.add("counters", "numbers are drained up to %d, and without a remote gate none are", a.campaign.Drained)

@@ -71,6 +71,7 @@ type Row struct {
 	RetiredAt    time.Time // zero: it is not
 	ForgottenAt  time.Time // by its gate; zero: it is not
 	Line         firstcome.Line
+	Letters      int64 // dead letters with a number
 }
 
 // A Change is a change of a campaign, as it is kept.

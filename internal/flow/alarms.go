@@ -79,4 +79,3 @@ func Marked(to Sink) Sink {
 func ToldBySink(err error) bool {
 	return errors.As(err, new(sinkError)) && !errors.Is(err, firstcome.ErrGateMismatch) && !errors.Is(err, ErrRowLocked)
 }
-

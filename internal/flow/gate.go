@@ -27,8 +27,8 @@
 //	                     └───────────────▶ lost                  ▼
 //
 // A recorder brings what is in the journal to the ledger, which records it or buries it as a dead
-// letter. Then one script of the gate takes the entry out of the journal, flags the dead letters at
-// their holders, and raises drained_through: every number up to it has left the journal
+// letter. Then one script of the gate takes the entry out of the journal, flags every dead letter of which it has not heard at
+// its holder, and raises drained_through: every number up to it has left the journal
 // for good. So a user who holds a drained number without a flag has a recorded coupon. For any other
 // drained number the ledger's answer is final: it alone knows what became of a dead letter, and a flag
 // is never removed.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -135,7 +136,7 @@ func (r *Recorder) Stats() RecorderStats {
 
 // take is the Sink: it returns nil when all of the batch is durable.
 func (r *Recorder) take(ctx context.Context, b Batch) (drained Drained, err error) {
-	garbage := Batch{Campaign: b.Campaign, Epoch: b.Epoch, Attempt: b.Attempt, Marker: b.Marker, Garbage: b.Garbage}
+	garbage := Batch{Campaign: b.Campaign, Epoch: b.Epoch, Attempt: b.Attempt, Marker: b.Marker, Told: b.Told, Garbage: b.Garbage}
 	if b.Garbage = nil; len(garbage.Garbage) > 0 {
 		if drained, err = r.bury(ctx, garbage, ""); err != nil {
 			return Drained{}, err
@@ -209,10 +210,17 @@ func (r *Recorder) record(ctx context.Context, b Batch) (Drained, error) {
 	if err != nil {
 		return Drained{}, err
 	}
+	second.Told = max(b.Told, before.Through) // up to there the first half tells
 	drained, err = r.record(ctx, second)
-	return Drained{
-		Through: max(before.Through, drained.Through), Letters: append(before.Letters, drained.Letters...), Twice: before.Twice || drained.Twice, Lost: before.Lost + drained.Lost, Grant: drained.Grant,
-	}, err
+	for _, c := range before.Letters {
+		is := func(k firstcome.Coupon) bool { return k.Number == c.Number && k.User == c.User }
+		if !slices.ContainsFunc(drained.Letters, is) {
+			drained.Letters = append(drained.Letters, c)
+		}
+	}
+	drained.Through, drained.Told = max(before.Through, drained.Through), b.Told
+	drained.Twice, drained.Lost = before.Twice || drained.Twice, before.Lost+drained.Lost
+	return drained, err
 }
 
 func (r *Recorder) bury(ctx context.Context, b Batch, cause string) (Drained, error) {

@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/firstcome/firstcome"
 )
@@ -49,8 +50,10 @@ type Batch struct {
 	Attempt  int64              // the rebuild of the gate that hands it out; 0: none
 	Marker   string             // of the campaign that issued them: see firstcome.Change; empty: not said
 	Coupons  []firstcome.Coupon // in number order; Recorded is false
-	Line     LineReport
-	Garbage  []Garbage
+	// Told is the number up to which the gate knows of all dead letters, as far as the source knows.
+	Told    int64
+	Line    LineReport
+	Garbage []Garbage
 }
 
 // Garbage is a source's entry that cannot be read.
@@ -62,16 +65,49 @@ type Garbage struct {
 
 // Drained says how far a campaign's numbers have left the journal, and what became of a batch.
 type Drained struct {
-	// Through is the number up to which each is a coupon in the ledger, a dead letter or lost.
+	// Through is the number up to which each is a coupon in the ledger, a dead letter or lost; or a lower one, if more dead letters are
+	// below it than are told at once.
 	Through int64
-	// Letters are the batch's coupons that are dead letters, resolved or not, and not in the ledger.
+	// Letters are the batch's coupons that are dead letters, resolved or not, and not in the ledger; and all dead letters of the campaign
+	// with numbers above Told, up to Through. Of these only number and user are said.
 	Letters []firstcome.Coupon
+	Told    int64 // the batch's
 	// Twice tells that the ledger has another coupon under a number of Letters: the gate gave it twice.
 	Twice bool
 	// Lost is how many coupons of the batch are of an earlier epoch and have numbers that a rebuild said to be lost. The ledger
 	// does not have them and never takes them.
 	Lost int64
 	Grant
+}
+
+// A ToldError says that a gate may not know of dead letters with numbers above one, so that it did not take what a sink said of others
+// above a higher one.
+type ToldError struct{ Through int64 }
+
+func (e *ToldError) Error() string {
+	return fmt.Sprintf("the gate knows of dead letters up to number %d only", e.Through)
+}
+
+// Settle gives to a gate, by settle, what a sink said of a batch. If the gate has not been told of earlier dead letters, it asks the
+// sink for these. told is what the source knows of that; Settle raises it.
+func Settle(ctx context.Context, b Batch, drained Drained, to Sink, told *int64, settle func(Drained) error) error {
+	for {
+		err := settle(drained)
+		var knows *ToldError
+		if !errors.As(err, &knows) {
+			if err == nil {
+				*told = max(*told, drained.Through)
+			}
+			return err
+		}
+		*told = knows.Through
+		more, err := to(ctx, Batch{Campaign: b.Campaign, Marker: b.Marker, Told: *told})
+		if err != nil {
+			return err
+		}
+		more.Letters = append(more.Letters, drained.Letters...)
+		drained = more
+	}
 }
 
 // A Grant says how far a gate may go in an epoch. A gate takes no other epoch's.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -170,6 +171,9 @@ func (t *tx) buryCoupon(r *recording, d DeadLetter, c firstcome.Coupon) error {
 // insertLetter inserts a letter unless there is one with its source.
 func (t *tx) insertLetter(d DeadLetter) error {
 	exists, err := t.exists(`SELECT count(*) FROM dead_letters WHERE source = ?`, d.Source)
+	if err == nil && !exists && d.Number > 0 {
+		_, err = t.change(`UPDATE campaigns SET letters = letters + 1 WHERE id = ?`, string(d.Campaign))
+	}
 	if err != nil || exists {
 		return err
 	}
@@ -228,6 +232,34 @@ func (r *recording) lettersOf(coupons []firstcome.Coupon) (map[int64][]string, e
 		}
 	}
 	return letters, nil
+}
+
+// tellAtOnce bounds the dead letters that one answer tells of: to flag so many takes a gate some milliseconds.
+const tellAtOnce = 1000
+
+// tell adds the dead letters to Letters of which the gate may not know, up to Through. If there are too many, it lowers Through.
+func (r *recording) tell() error {
+	if r.letters == 0 && len(r.Letters) == 0 || r.Told >= r.Through {
+		return nil
+	}
+	rows, err := r.query(`SELECT number, user_id FROM dead_letters WHERE campaign_id = ? AND number > ? AND number <= ?
+		AND (resolved_by IS NULL OR resolved_by <> ?) ORDER BY number `+r.dialect.limit, string(r.ID), r.Told, r.Through, string(Replayed), tellAtOnce+1)
+	letters, err := allRows(rows, err, func(take scan) (firstcome.Coupon, error) {
+		c := firstcome.Coupon{Campaign: r.ID}
+		err := take(&c.Number, orZero(&c.User))
+		return c, err
+	})
+	if len(letters) > tellAtOnce {
+		r.Through = letters[tellAtOnce].Number - 1
+	}
+	known := r.Letters
+	for _, c := range letters {
+		is := func(k firstcome.Coupon) bool { return k.Number == c.Number && k.User == c.User }
+		if c.Number <= r.Through && !slices.ContainsFunc(known, is) {
+			r.Letters = append(r.Letters, c)
+		}
+	}
+	return err
 }
 
 const letterColumns = `id, campaign_id, number, user_id, source, payload, cause, created_at, resolved_at, resolved_by`

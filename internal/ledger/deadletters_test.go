@@ -180,11 +180,17 @@ func TestTheLedgerHasACouponOnlyIfNumberAndUserAreItsOwn(t *testing.T) {
 func TestARecordingReadsNoMoreWhenManyDeadLettersAreOpen(t *testing.T) {
 	name := services.MariaDB.Database(t)
 	l, db := remote(t, name, firstcome.Unlimited), services.Beside(t, name)
-	buries := func(first, last int64) { bury(t, l, "refused", stage.Coupons("c", first, last)...) }
+	told := int64(0)
+	by := func(first, last int64) flow.Batch { // of a source that has told the gate of whatever it heard
+		b := given(stage.Coupons("c", first, last)...)
+		b.Told, told = told, last
+		return b
+	}
+	buries := func(first, last int64) { stage.Must(t, stage.Err(l.Bury(t.Context(), by(first, last), "refused"))) }
 	work := func(from int64) (rows, bytes int64) {
 		t.Helper()
 		rowsBefore, bytesBefore := served(t, db)
-		stage.Must(t, stage.Err(l.Record(t.Context(), given(stage.Coupons("c", from, from+9)...))))
+		stage.Must(t, stage.Err(l.Record(t.Context(), by(from, from+9))))
 		buries(from+10, from+10)
 		rows, bytes = served(t, db)
 		return rows - rowsBefore, bytes - bytesBefore
@@ -198,6 +204,20 @@ func TestARecordingReadsNoMoreWhenManyDeadLettersAreOpen(t *testing.T) {
 	if manyRows > fewRows+20 || manyBytes > fewBytes+500 {
 		t.Errorf("%d rows and %d bytes with 11 dead letters, %d and %d with 2,011", fewRows, fewBytes, manyRows, manyBytes)
 	}
+}
+
+// TestDeadLettersAreToldSomeAtATime asks as a source that knows of none, or of some.
+func TestDeadLettersAreToldSomeAtATime(t *testing.T) {
+	onEach(t, func(t *testing.T, name string) {
+		l := remote(t, name, firstcome.Unlimited)
+		stage.Must(t, stage.Err(l.Bury(t.Context(), given(stage.Coupons("c", 1, 1500)...), "refused")))
+		for _, c := range []struct{ told, letters, through int64 }{{0, 1000, 1000}, {1, 1000, 1001}, {1000, 500, 1500}, {1500, 0, 1500}} {
+			got, err := l.Record(t.Context(), flow.Batch{Campaign: "c", Told: c.told})
+			if err != nil || got.Through != c.through || int64(len(got.Letters)) != c.letters || got.Told != c.told {
+				t.Errorf("above %d it tells of %d up to %d, want %d up to %d: %v", c.told, len(got.Letters), got.Through, c.letters, c.through, err)
+			}
+		}
+	})
 }
 
 // served returns how many rows the server has read, and the bytes on its connections.

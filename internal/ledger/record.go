@@ -138,7 +138,7 @@ func (l *Ledger) recordingOf(t *tx, b flow.Batch) (*recording, error) {
 	case !l.remote():
 		return nil, fmt.Errorf("%w: the ledger decides its claims", firstcome.ErrGateMismatch)
 	}
-	return &recording{tx: t, ledger: l, stock: s, epochGiven: b.Epoch, attempt: b.Attempt, report: b.Line}, nil
+	return &recording{tx: t, ledger: l, stock: s, epochGiven: b.Epoch, attempt: b.Attempt, report: b.Line, Drained: flow.Drained{Told: b.Told}}, nil
 }
 
 // record is Record within its transaction. It writes nothing before it has checked everything.
@@ -155,7 +155,7 @@ func (l *Ledger) record(t *tx, b flow.Batch, given []firstcome.Coupon, look bool
 }
 
 func (r *recording) do() (flow.Drained, error) {
-	for _, step := range []func() error{r.compare, r.leaveLetters, r.leaveLost, r.fenced, r.check, r.insert, r.count, r.lines} {
+	for _, step := range []func() error{r.compare, r.leaveLetters, r.leaveLost, r.fenced, r.check, r.insert, r.count, r.tell, r.lines} {
 		if err := step(); err != nil {
 			return flow.Drained{}, err
 		}

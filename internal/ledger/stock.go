@@ -29,6 +29,7 @@ type stock struct {
 	epoch   int64
 	ceiling int64  // the highest number that the gate may give: see Ledger.grant
 	drained int64  // see flow.Drained.Through
+	letters int64  // dead letters with a number, resolved ones too
 	marker  string // see firstcome.Change
 	// away is why this node's gate decides nothing of the campaign, which another Redis decides; or nil.
 	away error
@@ -44,7 +45,7 @@ func (s *stock) pending() bool { return s.applied < s.Version }
 
 const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, terms_version,
 	gate, secret, in_force, issued, last_number, position, decided_at,
-	cooling, cooling_until, was_opens_at, was_closes_at, was_sold_out, applied, epoch, ceiling, attempt, rebuilding_at, drained_through, created_at, retired_at,
+	cooling, cooling_until, was_opens_at, was_closes_at, was_sold_out, applied, epoch, ceiling, attempt, rebuilding_at, drained_through, letters, created_at, retired_at,
 	opened_at, sold_out_at, closed_at,
 	pace, standby, generation, last_ticket, served_through, served, waiting, due_at`
 
@@ -83,7 +84,7 @@ func (l *Ledger) scanStock(id firstcome.CampaignID, row interface{ Scan(...any) 
 		(*quantityIn)(&s.Quantity), when(&s.OpensAt), when(&s.ClosesAt), &s.Paused, &s.Closed, &s.Version, &s.termsVersion,
 		&gate, &secret, &s.inForce, &s.issued, &s.lastNumber, &s.position, when(&s.decidedAt),
 		&s.cooling.coupons, when(&s.cooling.until), when(&s.cooling.opensAt), when(&s.cooling.closesAt), &s.cooling.soldOut,
-		&s.applied, &s.epoch, &s.ceiling, &s.attempt, when(&s.rebuildingAt), &s.drained, when(&createdAt), when(&s.retiredAt),
+		&s.applied, &s.epoch, &s.ceiling, &s.attempt, when(&s.rebuildingAt), &s.drained, &s.letters, when(&createdAt), when(&s.retiredAt),
 		when(&s.OpenedAt), when(&s.SoldOutAt), when(&s.ClosedAt),
 		paceIn{&s.Pace}, &s.Standby, &s.line.Generation, &s.line.LastTicket, &s.line.ServedThrough, &s.line.Served, &s.line.Waiting, when(&s.line.Due))
 	if errors.Is(err, sql.ErrNoRows) {

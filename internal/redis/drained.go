@@ -15,9 +15,9 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// Settle removes recorded entries from a campaign's journal, flags the dead letters among their coupons at
+// Settle removes entries from a campaign's journal that went to the ledger, flags dead letters at
 // their holders, and notes how far the campaign is drained. It returns how far the gate knew it to be drained before.
-// It may be repeated. The marker is the campaign's (see firstcome.Change); empty: it has none.
+// It may be repeated. The marker is the campaign's (see firstcome.Change); empty: it has none. After a flow.ToldError nothing is done.
 func (g *Gate) Settle(ctx context.Context, id firstcome.CampaignID, marker string, drained flow.Drained, entries ...string) (before int64, err error) {
 	k := keysOf(id, cmp.Or(marker, unmarked))
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -26,8 +26,8 @@ func (g *Gate) Settle(ctx context.Context, id firstcome.CampaignID, marker strin
 	if drained.Epoch > 0 {
 		epoch = whole10(drained.Epoch)
 	}
-	args := make([]string, 0, 7+2*len(drained.Letters)+len(entries))
-	args = append(args, group, g.drainedChannel(), k.tag, whole10(drained.Through), epoch, whole10(min(drained.Ceiling, unlimited)), strconv.Itoa(len(drained.Letters)))
+	args := make([]string, 0, 8+2*len(drained.Letters)+len(entries))
+	args = append(args, group, g.drainedChannel(), k.tag, whole10(drained.Through), epoch, whole10(min(drained.Ceiling, unlimited)), whole10(drained.Told), strconv.Itoa(len(drained.Letters)))
 	for _, c := range drained.Letters {
 		args = append(args, string(c.User), strconv.FormatInt(c.Number, 10))
 	}
@@ -40,6 +40,9 @@ func (g *Gate) Settle(ctx context.Context, id firstcome.CampaignID, marker strin
 	}
 	if err == nil {
 		before, err = whole(parts[0])
+	}
+	if err == nil && word == "untold" {
+		err = &flow.ToldError{Through: before}
 	}
 	return before, wrap(err, "note that %s is drained through %d", k.id, drained.Through)
 }

@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -124,6 +125,45 @@ func TestWhatALedgerSaidOfEntriesThatWereLaterIsNotForgotten(t *testing.T) {
 	if through, err := s.gate.DrainedThrough(t.Context(), "c"); err != nil || through != 2 {
 		t.Errorf("it is drained through %d, %v", through, err)
 	}
+}
+
+// TestNothingIsDrainedOfWhichTheGateWasNotToldTheDeadLetters has a recorder that takes the gate to know more than it does: the gate lost
+// that. Then another one tells it all.
+func TestNothingIsDrainedOfWhichTheGateWasNotToldTheDeadLetters(t *testing.T) {
+	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
+	for n := range 5 {
+		s.issue(n, 1)
+	}
+	first := func() (ids []string) {
+		entries, err := s.do("XRANGE", keysOf[2], "-", "+").AsXRange()
+		stage.Must(t, err)
+		for _, e := range entries {
+			ids = append(ids, e.ID)
+		}
+		return ids
+	}
+	all := first()
+	var knows *flow.ToldError
+	_, err := s.gate.Settle(t.Context(), "c", "", flow.Drained{Through: 4, Told: 2, Letters: []firstcome.Coupon{letter(3, 2)}}, all[:4]...)
+	if !errors.As(err, &knows) || knows.Through != 0 || len(first()) != 5 {
+		t.Fatalf("%v; %d entries are left", err, len(first()))
+	}
+	s.recorded("as it does not know", 5)
+	asked := int64(-1)
+	told := int64(2)
+	stage.Must(t, flow.Settle(t.Context(), flow.Batch{Campaign: "c"}, flow.Drained{Through: 4, Told: 2, Letters: []firstcome.Coupon{letter(3, 2)}},
+		func(_ context.Context, b flow.Batch) (flow.Drained, error) {
+			asked = b.Told
+			return flow.Drained{Through: 5, Told: b.Told, Letters: []firstcome.Coupon{letter(2, 1)}}, nil
+		}, &told, func(d flow.Drained) error {
+			return stage.Err(s.gate.Settle(t.Context(), "c", "", d, all[:4]...))
+		}))
+	if asked != 0 || told != 5 {
+		t.Errorf("it asked for what is above %d, and has told up to %d", asked, told)
+	}
+	s.recorded("all but the dead letters, and what is in the journal", 5, 1, 4)
+	s.settle(0, 1)
+	s.recorded("all but the dead letters", 5, 1, 4, 5)
 }
 
 // lastEntry returns the id of the journal's last entry.

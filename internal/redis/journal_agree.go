@@ -38,22 +38,28 @@ func (j *Journal) agree(ctx context.Context, s *stream, to flow.Sink) error {
 	if !s.differs.Swap(false) { // else the next sweep says so again
 		return nil
 	}
-	drained, err := to(ctx, flow.Batch{Campaign: s.id, Marker: s.keys.marker})
+	about := flow.Batch{Campaign: s.id, Marker: s.keys.marker, Told: s.told}
+	drained, err := to(ctx, about)
 	if err != nil {
 		return err
 	}
-	return j.settle(ctx, s, to, drained, nil)
+	return j.settle(ctx, s, to, about, drained, nil)
 }
 
 // settle removes entries that the sink has taken, and tells the gate how far the campaign is drained. It checks
 // that the ledger has what the gate was told before: another recorder may have told more since the ledger
 // answered, but if the ledger does not have that now, it is an older copy.
-func (j *Journal) settle(ctx context.Context, s *stream, to flow.Sink, drained flow.Drained, entries []string) error {
-	before, err := j.gate.Settle(ctx, s.id, s.keys.marker, drained, entries...)
-	if err != nil || before <= drained.Through {
+func (j *Journal) settle(ctx context.Context, s *stream, to flow.Sink, about flow.Batch, drained flow.Drained, entries []string) error {
+	var before, through int64
+	err := flow.Settle(ctx, about, drained, to, &s.told, func(drained flow.Drained) (err error) {
+		through = drained.Through
+		before, err = j.gate.Settle(ctx, s.id, s.keys.marker, drained, entries...)
+		return err
+	})
+	if err != nil || before <= through {
 		return err
 	}
-	now, err := to(ctx, flow.Batch{Campaign: s.id, Marker: s.keys.marker})
+	now, err := to(ctx, flow.Batch{Campaign: s.id, Marker: s.keys.marker, Told: before})
 	if err == nil && now.Through < before {
 		j.alarms.Tell(s.id, errOlder)
 	}

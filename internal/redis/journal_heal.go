@@ -118,11 +118,6 @@ func (j *Journal) heal(ctx context.Context, s *stream, to flow.Sink, some bool) 
 			return err
 		}
 	}
-	if !errors.Is(h.cause, errBehind) && !errors.Is(h.cause, errGap) {
-		if err := j.giveDrained(ctx, s, to, l); err != nil {
-			return err
-		}
-	}
 	*h = hole{behind: h.behind, glanced: h.glanced, refilled: time.Now()}
 	return nil
 }
@@ -138,31 +133,6 @@ func (j *Journal) held(ctx context.Context, k *keys, l glance) ([]firstcome.Coup
 		return nil
 	})
 	return slices.SortedFunc(maps.Values(found), byNumber), err
-}
-
-// giveDrained gives the drained coupons in force to the sink once more, because a deleted entry may have been that of a
-// dead letter without a flag. They may be all coupons of the campaign, so they are given page by page.
-func (j *Journal) giveDrained(ctx context.Context, s *stream, to flow.Sink, l glance) error {
-	var part []firstcome.Coupon
-	give := func() error {
-		b := flow.Batch{Campaign: s.id, Epoch: l.epoch, Marker: s.keys.marker, Coupons: slices.SortedFunc(slices.Values(part), byNumber)}
-		part = part[:0]
-		return j.give(ctx, s, to, share{Batch: b})
-	}
-	err := j.gate.eachHolder(ctx, s.keys, func(c firstcome.Coupon) error {
-		if c.Number > l.drained {
-			return nil
-		}
-		c.Code = j.gate.options.Secret.Code(s.id, c.Number)
-		if part = append(part, c); len(part) < j.options.Coupons {
-			return nil
-		}
-		return give()
-	})
-	if err == nil && len(part) > 0 {
-		err = give()
-	}
-	return err
 }
 
 // Lag returns the lag of each of these campaigns that has any. A campaign that the gate does not have, or

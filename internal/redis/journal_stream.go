@@ -19,6 +19,7 @@ type stream struct {
 	hole     hole
 	keys     *keys
 	compared time.Time // when the layout of its keys was last looked at
+	told     int64     // the number up to which the gate knows of all dead letters, at least
 
 	differs atomic.Bool // gate and ledger may not say the same of how far it is drained
 }
@@ -65,6 +66,7 @@ var errEnded = fmt.Errorf("%w: the epoch of these entries has ended", errUnverif
 // were read and are not settled.
 func (j *Journal) give(ctx context.Context, s *stream, to flow.Sink, part share, undone ...string) error {
 	point.Reach(point.Taken)
+	part.Told = s.told
 	drained, err := j.sink(ctx, s, to, part.Batch, undone)
 	if err != nil {
 		return fmt.Errorf("record %d coupons of %s: %w", len(part.Coupons), s.id, err)
@@ -79,7 +81,7 @@ func (j *Journal) give(ctx context.Context, s *stream, to flow.Sink, part share,
 		return errEnded
 	}
 	point.Reach(point.Given)
-	if err = j.settle(ctx, s, to, drained, part.entries); err == nil {
+	if err = j.settle(ctx, s, to, part.Batch, drained, part.entries); err == nil {
 		point.Reach(point.Settled)
 	}
 	return err

@@ -3,6 +3,7 @@ package conform
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -37,11 +38,12 @@ func Ledger(t *testing.T, fresh func(t *testing.T) Book) {
 		"F45 F51 overlapping batches in any order":      overlapping,
 		"F44 garbage is a dead letter once":             garbageOnce,
 		"a dead letter is drained and stays one":        staysDead,
+		"a dead letter that was not told is told":       toldLetters,
 		"a coupon that came in meanwhile is not buried": cameMeanwhile,
 		"P9 a line is kept as it was reported last":     lineReported,
 		"P9 a coupon keeps its ticket":                  ticketKept,
 	} {
-		t.Run(what, func(t *testing.T) { test(&kept{t, fresh(t)}) })
+		t.Run(what, func(t *testing.T) { test(&kept{t: t, Book: fresh(t)}) })
 	}
 }
 
@@ -49,6 +51,7 @@ func Ledger(t *testing.T, fresh func(t *testing.T) Book) {
 type kept struct {
 	t *testing.T
 	Book
+	told int64 // see flow.Batch
 }
 
 // create makes the campaign c.
@@ -66,23 +69,32 @@ func batch(coupons ...firstcome.Coupon) flow.Batch {
 // records expects that the ledger takes coupons, and says that it is drained through a number then, and which are dead letters.
 func (k *kept) records(through int64, letters []int64, coupons ...firstcome.Coupon) {
 	k.t.Helper()
-	k.drained(through, letters, false)(k.Record(k.t.Context(), batch(coupons...)))
+	k.drained(through, letters, false)(k.Record(k.t.Context(), k.batch(coupons...)))
+}
+
+// batch is batch by a source that has told the gate of whatever it heard.
+func (k *kept) batch(coupons ...firstcome.Coupon) flow.Batch {
+	b := batch(coupons...)
+	b.Told = k.told
+	return b
 }
 
 // buries is records for a dead letter.
 func (k *kept) buries(through int64, c firstcome.Coupon) {
 	k.t.Helper()
-	k.drained(through, []int64{c.Number}, false)(k.Bury(k.t.Context(), batch(c), "a trial"))
+	k.drained(through, []int64{c.Number}, false)(k.Bury(k.t.Context(), k.batch(c), "a trial"))
 }
 
 func (k *kept) drained(through int64, letters []int64, twice bool) func(flow.Drained, error) {
 	return func(got flow.Drained, err error) {
 		k.t.Helper()
-		want := flow.Drained{Through: through, Twice: twice}
+		want := flow.Drained{Through: through, Told: k.told, Twice: twice}
+		k.told = through
 		var numbers []int64
 		for _, c := range got.Letters {
 			numbers = append(numbers, c.Number)
 		}
+		slices.Sort(numbers)
 		got.Letters, got.Grant = nil, flow.Grant{} // only a gate needs the grant
 		if diff := cmp.Diff(want, got) + cmp.Diff(letters, numbers); err != nil || diff != "" {
 			k.t.Fatalf("it says otherwise: %v (-want +got):\n%s", err, diff)
@@ -167,6 +179,7 @@ func brokenPromises(k *kept) {
 		k.t.Errorf("another epoch: %v", err)
 	}
 	another.Coupons = another.Coupons[:1]
+	another.Told = k.told
 	k.drained(3, nil, false)(k.Record(k.t.Context(), another)) // one that is known is done
 }
 
@@ -201,7 +214,7 @@ func garbageOnce(k *kept) {
 	k.create(10)
 	garbage := flow.Garbage{Source: "journal/7-0", Payload: "\x00\xff" + strings.Repeat("x", 100_000), Cause: "unknown version"}
 	for range 2 {
-		k.drained(0, nil, false)(k.Bury(k.t.Context(), flow.Batch{Campaign: "c", Garbage: []flow.Garbage{garbage}}, ""))
+		k.drained(0, nil, false)(k.Bury(k.t.Context(), flow.Batch{Campaign: "c", Told: k.told, Garbage: []flow.Garbage{garbage}}, ""))
 	}
 	k.has(1)
 }
@@ -220,15 +233,44 @@ func staysDead(k *kept) {
 	k.has(2, 1, 2, 4, 5, 6)
 }
 
+// toldLetters asks as a source that does not know of all dead letters.
+func toldLetters(k *kept) {
+	k.create(20)
+	k.records(4, nil, stage.Coupons("c", 1, 4)...)
+	for _, n := range []int64{5, 6, 9} {
+		k.buries(min(n, 6), stage.Coupon("c", n))
+	}
+	for told, letters := range map[int64][]int64{0: {5, 6}, 4: {5, 6}, 5: {6}, 6: nil, 7: nil} { // nine is above the gap
+		k.told = told
+		k.records(6, letters)
+	}
+	k.told = 4
+	k.records(6, []int64{5, 6}, stage.Coupon("c", 6)) // its entry comes again, and is told once
+	k.told = 3
+	k.records(10, []int64{5, 6, 9}, stage.Coupon("c", 7), stage.Coupon("c", 8), stage.Coupon("c", 10))
+	k.told = 8
+	k.drained(10, []int64{9}, false)(k.Bury(k.t.Context(), k.batch(stage.Coupon("c", 10)), "a trial")) // which it has
+	k.has(3, 1, 2, 3, 4, 7, 8, 10)
+	users := map[int64]firstcome.UserID{}
+	got, err := k.Record(k.t.Context(), batch())
+	stage.Must(k.t, err)
+	for _, c := range got.Letters {
+		users[c.Number] = c.User
+	}
+	if diff := cmp.Diff(map[int64]firstcome.UserID{5: "user-5", 6: "user-6", 9: "user-9"}, users); diff != "" {
+		k.t.Errorf("other users (-want +got):\n%s", diff)
+	}
+}
+
 func cameMeanwhile(k *kept) {
 	k.create(3)
 	k.records(1, nil, stage.Coupon("c", 1))
-	k.drained(1, nil, false)(k.Bury(k.t.Context(), batch(stage.Coupon("c", 1)), "a trial"))
+	k.drained(1, nil, false)(k.Bury(k.t.Context(), k.batch(stage.Coupon("c", 1)), "a trial"))
 	k.has(0, 1)
 	other := stage.Coupon("c", 1) // beside another of its number
 	other.User = "another"
 	for range 2 {
-		k.drained(1, []int64{1}, true)(k.Bury(k.t.Context(), batch(other), "given twice"))
+		k.drained(1, []int64{1}, true)(k.Bury(k.t.Context(), k.batch(other), "given twice"))
 	}
 	k.has(1, 1)
 }

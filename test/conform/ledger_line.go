@@ -40,7 +40,7 @@ func (k *kept) hasLine(line firstcome.Line, past ...flow.PastLine) {
 // reports expects that the ledger takes coupons and a report.
 func (k *kept) reports(through int64, r flow.LineReport, coupons ...firstcome.Coupon) {
 	k.t.Helper()
-	b := batch(coupons...)
+	b := k.batch(coupons...)
 	b.Line = r
 	k.drained(through, nil, false)(k.Record(k.t.Context(), b))
 }
@@ -66,7 +66,7 @@ func lineReported(k *kept) {
 	k.hasLine(turned.Line, ended(2, "closed"), ended(1, "sold_out"))
 	k.reports(3, flow.LineReport{Line: firstcome.Line{Generation: 3, LastTicket: 9, ServedThrough: 1, Served: 1, Waiting: 8}}, served(3, 3, 1))
 	k.hasLine(firstcome.Line{Generation: 3, LastTicket: 9, ServedThrough: 1, Served: 1, Waiting: 8}, ended(2, "closed"), ended(1, "sold_out"))
-	buried := batch(served(4, 3, 2))
+	buried := k.batch(served(4, 3, 2))
 	buried.Line = flow.LineReport{Line: firstcome.Line{Generation: 4}, Past: []flow.PastLine{ended(3, "closed")}}
 	k.drained(4, []int64{4}, false)(k.Bury(k.t.Context(), buried, "a trial"))
 	k.hasLine(firstcome.Line{Generation: 4}, ended(3, "closed"), ended(2, "closed"), ended(1, "sold_out"))

@@ -98,7 +98,7 @@ func (l *Ledger) Record(_ context.Context, b flow.Batch) (drained flow.Drained, 
 		a.coupons = append(a.coupons, audit.Coupon{Coupon: c, Position: a.fact(firstcome.CouponIssued, c.Number), RecordedAt: l.Clock()})
 	}
 	a.reported(b.Line)
-	drained.Through, drained.Grant = l.through(a), l.grant(a)
+	l.tell(a, b.Told, &drained)
 	return drained, nil
 }
 
@@ -127,8 +127,21 @@ func (l *Ledger) Bury(_ context.Context, b flow.Batch, _ string) (drained flow.D
 		drained.Letters, drained.Twice = append(drained.Letters, c), drained.Twice || known != nil
 	}
 	a.reported(b.Line)
-	drained.Through, drained.Grant = l.through(a), l.grant(a)
+	l.tell(a, b.Told, &drained)
 	return drained, nil
+}
+
+// tell says how far a campaign is drained, and adds the dead letters that were not told before.
+func (l *Ledger) tell(a *account, told int64, drained *flow.Drained) {
+	drained.Told, drained.Through, drained.Grant = told, l.through(a), l.grant(a)
+	for of, letter := range l.letters {
+		c := firstcome.Coupon{Campaign: a.ID, Number: letter.Number, User: letter.User}
+		is := func(k firstcome.Coupon) bool { return k.Number == c.Number && k.User == c.User }
+		if of == letterOf(c) && c.Number > told && c.Number <= drained.Through && !slices.ContainsFunc(drained.Letters, is) {
+			drained.Letters = append(drained.Letters, c)
+		}
+	}
+	slices.SortStableFunc(drained.Letters, func(x, y firstcome.Coupon) int { return cmp.Compare(x.Number, y.Number) })
 }
 
 func (l *Ledger) bury(of string, letter audit.Letter) {

@@ -38,7 +38,7 @@ type account struct {
 	any     bool // versions of terms, and epochs
 	coupons map[int64]firstcome.Coupon
 	users   map[firstcome.UserID]int64
-	dead    map[int64]bool
+	dead    map[int64]firstcome.UserID
 	line    flow.LineState
 }
 
@@ -62,7 +62,7 @@ func (l *Ledger) Create(_ context.Context, id firstcome.CampaignID, terms firstc
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.campaigns[id] = &account{
-		terms, false, map[int64]firstcome.Coupon{}, map[firstcome.UserID]int64{}, map[int64]bool{}, flow.LineState{Line: firstcome.Line{Generation: 1}},
+		terms, false, map[int64]firstcome.Coupon{}, map[firstcome.UserID]int64{}, map[int64]firstcome.UserID{}, flow.LineState{Line: firstcome.Line{Generation: 1}},
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func (l *Ledger) check(b flow.Batch, a *account) (added map[int64]firstcome.Coup
 		again, twice := added[c.Number]
 		holds := a.users[c.User] > 0 || users[c.User]
 		switch {
-		case a.dead[c.Number] && !old:
+		case a.dead[c.Number] == c.User && !old:
 			letters = append(letters, c)
 		case old && known == c || twice && again == c:
 		case l.Refuses != nil && l.Refuses(c), old, twice, holds, malformed(b.Campaign, c), !a.any && (b.Epoch != 1 || c.TermsVersion > 1):
@@ -152,7 +152,9 @@ func (l *Ledger) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Dra
 				if ok && known == c {
 					continue
 				}
-				a.dead[c.Number] = a.dead[c.Number] || !ok
+				if !ok {
+					a.dead[c.Number] = c.User
+				}
 				drained.Letters, drained.Twice = append(drained.Letters, c), drained.Twice || ok
 			}
 			l.letters[fmt.Sprintf("%s/%d", b.Campaign, c.Number)] = cause
@@ -170,7 +172,7 @@ func (l *Ledger) call(ctx context.Context, b flow.Batch, do func(*flow.Drained) 
 	before, after := l.Before, l.After
 	l.mu.Unlock()
 	var drained flow.Drained
-	for _, step := range []func(flow.Batch) error{before, func(flow.Batch) error { return l.locked(b.Campaign, &drained, do) }, after} {
+	for _, step := range []func(flow.Batch) error{before, func(flow.Batch) error { return l.locked(b, &drained, do) }, after} {
 		if step == nil {
 			continue
 		}
@@ -181,14 +183,30 @@ func (l *Ledger) call(ctx context.Context, b flow.Batch, do func(*flow.Drained) 
 	return drained, nil
 }
 
-func (l *Ledger) locked(id firstcome.CampaignID, drained *flow.Drained, do func(*flow.Drained) error) error {
+func (l *Ledger) locked(b flow.Batch, drained *flow.Drained, do func(*flow.Drained) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	err := do(drained)
 	close(l.grown)
 	l.grown = make(chan struct{})
-	drained.Through = l.through(id)
+	drained.Through, drained.Told = l.through(b.Campaign), b.Told
+	l.tell(b.Campaign, drained)
 	return err
+}
+
+// tell adds the dead letters that were not told before. mu is held.
+func (l *Ledger) tell(id firstcome.CampaignID, drained *flow.Drained) {
+	a := l.campaigns[id]
+	if a == nil {
+		return
+	}
+	for _, n := range slices.Sorted(maps.Keys(a.dead)) {
+		user := a.dead[n]
+		is := func(c firstcome.Coupon) bool { return c.Number == n && c.User == user }
+		if n > drained.Told && n <= drained.Through && !slices.ContainsFunc(drained.Letters, is) {
+			drained.Letters = append(drained.Letters, firstcome.Coupon{Campaign: id, Number: n, User: user})
+		}
+	}
 }
 
 // Take is a flow.Sink that does what a Recorder does where nothing is refused.
@@ -210,7 +228,7 @@ func (l *Ledger) through(id firstcome.CampaignID) (n int64) {
 		return 0
 	}
 	for {
-		if _, ok := a.coupons[n+1]; !ok && !a.dead[n+1] {
+		if _, ok := a.coupons[n+1]; !ok && a.dead[n+1] == "" {
 			return n
 		}
 		n++
