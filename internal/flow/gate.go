@@ -142,6 +142,14 @@ type Lag struct {
 	Oldest   time.Duration // how long the oldest entry has been in the journal
 }
 
+// An Undrained says what a gate has of a campaign that the ledger may not have, or may not have told it of.
+type Undrained struct {
+	Campaign      firstcome.CampaignID
+	Entries       int64 // of the gate's own journal
+	Last, Drained int64 // numbers
+	Epoch         int64
+}
+
 // Errors of Apply.
 var (
 	ErrGap = errors.New("the gate lacks earlier changes")

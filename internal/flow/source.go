@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/firstcome/firstcome"
 )
@@ -124,6 +125,19 @@ var ErrRowLocked = errors.New("somebody else keeps it locked in the ledger")
 // ErrRebuilding says that a campaign's gate is rebuilt, and that only whoever rebuilds it may record new coupons.
 var ErrRebuilding = errors.New("its gate is being rebuilt")
 
+// ErrTwice says that a gate lost its latest decisions and went on.
+var ErrTwice = errors.New("the gate gave numbers again that are other coupons in the ledger, so it has lost its latest decisions: its dead letters say which; close the campaign")
+
 // ErrRefused says that the ledger will never take part of what it was given, so
 // giving it the same again is of no use.
 var ErrRefused = errors.New("the ledger refuses it")
+
+// Outlasting returns a context that ends so much later than its parent: for a batch under way when a Drain has to end.
+func Outlasting(parent context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
+	stop := context.AfterFunc(parent, func() { time.AfterFunc(by, cancel) })
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}

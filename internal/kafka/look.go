@@ -26,7 +26,7 @@ type found struct {
 
 // connect returns a client of the topic's brokers that has reached one of them and logged in.
 func (t *topic) connect(ctx context.Context, options ...kgo.Opt) (*kgo.Client, error) {
-	client, err := kgo.NewClient(append(append(t.options(), kgo.MetadataMinAge(100*time.Millisecond)), options...)...)
+	client, err := kgo.NewClient(append(append(t.options(), kgo.MetadataMinAge(metadataAge)), options...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -133,4 +133,15 @@ func (t *topic) readAll(ctx context.Context, begin, end []int64, each func(*kgo.
 		}
 	}
 	return nil
+}
+
+// metadataAge is how soon a client asks anew where a partition is, after a broker was lost.
+const metadataAge = 100 * time.Millisecond
+
+// producing are the options of a client that appends to the topic: a record is kept by all replicas in sync when it is taken.
+func producing(t *topic) []kgo.Opt {
+	return []kgo.Opt{
+		kgo.DefaultProduceTopic(t.name), kgo.ProducerLinger(0), kgo.UnknownTopicRetries(0), kgo.RecordDeliveryTimeout(deliveryTime),
+		kgo.RetryBackoffFn(func(int) time.Duration { return metadataAge }),
+	}
 }

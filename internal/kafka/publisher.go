@@ -160,8 +160,7 @@ func (p *Publisher) lead(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	client, err := p.topic.connect(ctx, kgo.DefaultProduceTopic(p.topic.name), kgo.ProducerLinger(0), kgo.UnknownTopicRetries(0),
-		kgo.RecordDeliveryTimeout(deliveryTime), kgo.RetryBackoffFn(func(int) time.Duration { return 100 * time.Millisecond }))
+	client, err := p.topic.connect(ctx, producing(p.topic)...)
 	if err != nil {
 		return errors.Join(err, p.leave(ctx, f, nil))
 	}

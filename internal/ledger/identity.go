@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/firstcome/firstcome"
 )
 
 // Identity returns the random name that tells the ledger from all others. It is made once, and a copy of the
@@ -23,6 +25,22 @@ func (l *Ledger) Identity() string { return l.identity }
 // of this ledger. The secret's fingerprint tells it from one with other codes.
 func (l *Ledger) marker(createdAt time.Time, secret string) string {
 	return l.identity + "." + strconv.FormatInt(createdAt.UnixMicro(), 10) + "." + secret
+}
+
+// Owns tells whether a marker is of a campaign of this ledger, or of a copy of it, with this node's secret.
+func (l *Ledger) Owns(marker string) bool {
+	return strings.HasPrefix(marker, l.identity+".") && strings.HasSuffix(marker, "."+l.fingerprint)
+}
+
+// Whose returns the marker of a campaign, whichever gate decides it, or firstcome.ErrNoCampaign.
+func (l *Ledger) Whose(ctx context.Context, id firstcome.CampaignID) (string, error) {
+	var createdAt time.Time
+	var secret string
+	err := l.conclude.QueryRowContext(ctx, `SELECT created_at, secret FROM campaigns WHERE id = ?`, string(id)).Scan(when(&createdAt), &secret)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", firstcome.ErrNoCampaign
+	}
+	return l.marker(createdAt, secret), wrap(err, "read whose campaign %s is", id)
 }
 
 // identify reads the ledger's name. If there is none and may is set, it makes one. If several nodes do so at

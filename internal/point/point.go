@@ -17,6 +17,8 @@ const (
 	Given     Point = "given"     // the recorder knows that the ledger has them, the journal still has them
 	Settled   Point = "settled"   // the gate knows it, too
 
+	Relayed Point = "relayed" // a topic has entries of the journal, the journal has them, too
+
 	Numbered Point = "numbered" // a change is in the ledger, not at the gate
 	Applied  Point = "applied"  // the gate has a change, the ledger does not know that
 

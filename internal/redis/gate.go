@@ -78,6 +78,7 @@ type Gate struct {
 
 	keyring keyring
 	lag     schedule // of Lag
+	behind  schedule // of Behind
 }
 
 var _ flow.RemoteGate = (*Gate)(nil)

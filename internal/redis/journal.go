@@ -19,6 +19,9 @@ type JournalOptions struct {
 	// Active returns the campaigns of this gate that may have something to drain, as the
 	// ledger knows them. Required.
 	Active func(context.Context) ([]flow.Revision, error)
+	// Relay tells that the sink is a topic, and not the ledger: what it has taken may be anywhere on its way. Then the journal tells the
+	// gate nothing of what is drained, and an entry that is gone means nothing.
+	Relay bool
 	// Workers is how many campaigns are drained side by side; default 4. One more drains
 	// those that somebody kept locked in the ledger when they were drained last.
 	Workers int
@@ -144,7 +147,7 @@ func (j *Journal) look(ctx context.Context) error {
 		if s.err != nil {
 			return j.isolate(r.Campaign, s.err)
 		}
-		if j.differs(r, s) || !s.idle() {
+		if s.entries > 0 || !j.options.Relay && (j.differs(r, s) || !s.idle()) {
 			j.agenda.Add(r.Campaign)
 		}
 		return nil
@@ -174,7 +177,7 @@ func (j *Journal) work(ctx context.Context, to flow.Sink, again *flow.Retries, o
 		if !ok {
 			return ctx.Err()
 		}
-		longer, cancel := outlasting(ctx, finishing)
+		longer, cancel := flow.Outlasting(ctx, finishing)
 		more, err := j.drain(longer, j.stream(id), to)
 		cancel()
 		if err == nil {
@@ -186,16 +189,6 @@ func (j *Journal) work(ctx context.Context, to flow.Sink, again *flow.Retries, o
 			return err
 		}
 		j.agenda.Rest(id, again.Failed(id, err))
-	}
-}
-
-// outlasting returns a context that ends so much later than its parent.
-func outlasting(parent context.Context, by time.Duration) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
-	stop := context.AfterFunc(parent, func() { time.AfterFunc(by, cancel) })
-	return ctx, func() {
-		stop()
-		cancel()
 	}
 }
 

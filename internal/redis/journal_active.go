@@ -43,9 +43,21 @@ func (a *actives) list() []flow.Revision {
 
 // has tells whether a campaign is active.
 func (a *actives) has(id firstcome.CampaignID) bool {
-	_, has := slices.BinarySearchFunc(a.list(), id, func(r flow.Revision, id firstcome.CampaignID) int { return cmp.Compare(r.Campaign, id) })
+	_, has := slices.BinarySearchFunc(a.list(), id, byCampaign)
 	return has
 }
+
+// epoch returns a campaign's epoch; 0: it is not active.
+func (a *actives) epoch(id firstcome.CampaignID) int64 {
+	list := a.list()
+	n, has := slices.BinarySearchFunc(list, id, byCampaign)
+	if !has {
+		return 0
+	}
+	return list[n].Epoch
+}
+
+func byCampaign(r flow.Revision, id firstcome.CampaignID) int { return cmp.Compare(r.Campaign, id) }
 
 // ask has the ledger asked, if it was not since the last tick.
 func (a *actives) ask() {

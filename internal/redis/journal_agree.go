@@ -2,19 +2,14 @@ package redis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-var (
-	// errOlder says that the ledger is an older copy of what it was.
-	errOlder = fmt.Errorf("%w: it knows more as recorded than the ledger has, so the ledger is older than it was: firstcome gate reconcile brings back what the gate has", flow.ErrOlder)
-	// errTwice says that the gate lost its latest decisions and went on.
-	errTwice = errors.New("the gate gave numbers again that are other coupons in the ledger, so it has lost its latest decisions: its dead letters say which; close the campaign")
-)
+// errOlder says that the ledger is an older copy of what it was.
+var errOlder = fmt.Errorf("%w: it knows more as recorded than the ledger has, so the ledger is older than it was: firstcome gate reconcile brings back what the gate has", flow.ErrOlder)
 
 // differs notes that gate and ledger disagree on how far a campaign is drained, though its journal is empty. Then the gate
 // was not told, the ledger is an older copy, or the campaign went on between the two readings. Even with entries in the

@@ -91,7 +91,7 @@ func (h *hole) follow(first, through int64, patience time.Duration) {
 func (j *Journal) heal(ctx context.Context, s *stream, to flow.Sink, some bool) error {
 	h := &s.hole
 	h.cause, s.reader.gone = cmp.Or(s.reader.gone, h.cause), nil
-	if h.cause == nil && (some || time.Since(h.glanced) < j.options.Sweep) {
+	if h.cause == nil && (some || j.options.Relay || time.Since(h.glanced) < j.options.Sweep) {
 		return nil
 	}
 	h.glanced = time.Now()

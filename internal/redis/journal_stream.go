@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -19,6 +20,7 @@ type stream struct {
 	hole     hole
 	keys     *keys
 	compared time.Time // when the layout of its keys was last looked at
+	epoch    int64     // as the ledger said when its entries were read last, or an earlier one
 	told     int64     // the number up to which the gate knows of all dead letters, at least
 
 	differs atomic.Bool // gate and ledger may not say the same of how far it is drained
@@ -32,7 +34,7 @@ func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool
 	if s.keys, err = j.own(ctx, s); err != nil {
 		return false, err
 	}
-	s.reader.journal = s.keys.journal
+	s.reader.journal, s.epoch = s.keys.journal, j.actives.epoch(s.id)
 	if err := j.agree(ctx, s, to); err != nil {
 		return false, err
 	}
@@ -71,17 +73,34 @@ func (j *Journal) give(ctx context.Context, s *stream, to flow.Sink, part share,
 	if err != nil {
 		return fmt.Errorf("record %d coupons of %s: %w", len(part.Coupons), s.id, err)
 	}
+	if j.options.Relay {
+		point.Reach(point.Relayed)
+		return j.relayed(ctx, s, part)
+	}
 	if len(part.Coupons) > 0 {
 		s.hole.follow(part.Coupons[0].Number, drained.Through, 2*j.options.Idle)
 	}
 	if drained.Twice {
-		j.alarms.Tell(s.id, errTwice)
+		j.alarms.Tell(s.id, flow.ErrTwice)
 	}
 	if part.Epoch > 0 && part.Epoch < drained.Epoch {
 		return errEnded
 	}
 	point.Reach(point.Given)
 	if err = j.settle(ctx, s, to, part.Batch, drained, part.entries); err == nil {
+		point.Reach(point.Settled)
+	}
+	return err
+}
+
+// relayed removes entries that a topic has from the journal. Those of an epoch that has ended are gone with it: another journal may have
+// others under their ids. What cannot be read does not say its epoch.
+func (j *Journal) relayed(ctx context.Context, s *stream, part share) error {
+	if len(part.entries) == 0 {
+		return nil
+	}
+	_, err := j.gate.Settle(ctx, s.id, s.keys.marker, flow.Drained{Grant: flow.Grant{Epoch: cmp.Or(part.Epoch, s.epoch)}}, part.entries...)
+	if err == nil {
 		point.Reach(point.Settled)
 	}
 	return err

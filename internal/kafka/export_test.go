@@ -1,0 +1,36 @@
+package kafka
+
+import (
+	"context"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/firstcome/firstcome"
+)
+
+// Left tells whether the topic has records of a campaign that are neither committed nor done here.
+func (j *Journal) Left(ctx context.Context, id firstcome.CampaignID) (left bool, err error) {
+	begin, is, err := j.uncommitted(ctx)
+	if err != nil {
+		return false, err
+	}
+	err = j.topic.readAll(ctx, begin, is.ends, func(r *kgo.Record) error {
+		left = left || string(r.Key) == string(id) && !j.isDone(r)
+		return nil
+	}, ctx.Err)
+	return left, err
+}
+
+// isDone tells whether a record is recorded by this recorder, which cannot commit it while an earlier one of another campaign is not.
+func (j *Journal) isDone(r *kgo.Record) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	p := j.partitions[r.Partition]
+	return p != nil && slices.ContainsFunc(p.pending, func(one *pending) bool { return one.over && one.record.Offset == r.Offset })
+}
+
+// Litter appends a value that is no batch to a campaign's partition.
+func (j *Journal) Litter(ctx context.Context, id firstcome.CampaignID, value string) error {
+	return j.producer.ProduceSync(ctx, &kgo.Record{Key: []byte(id), Value: []byte(value)}).FirstErr()
+}

@@ -1,0 +1,118 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// A consumer is one Drain's member of the recorders' group.
+type consumer struct {
+	*Journal
+	client *kgo.Client
+}
+
+// consume joins the group. A partition of which nothing was ever committed is read from its first record; so is one whose records
+// the brokers have lost, and that is an alarm: nothing is ever skipped.
+func (j *Journal) consume() (*consumer, error) {
+	c := &consumer{Journal: j}
+	client, err := kgo.NewClient(append(j.topic.options(), kgo.MetadataMinAge(metadataAge), kgo.ConsumerGroup(j.group()), kgo.ConsumeTopics(j.topic.name),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll(), kgo.FetchMaxBytes(inHand/8), kgo.FetchMaxWait(pollTime),
+		kgo.OnPartitionsRevoked(c.revoked), kgo.OnPartitionsLost(c.lost))...)
+	if err != nil {
+		return nil, err
+	}
+	c.client = client
+	return c, nil
+}
+
+// revoked commits what is done of partitions that another recorder has from now on.
+func (c *consumer) revoked(ctx context.Context, _ *kgo.Client, revoked map[string][]int32) {
+	_ = c.commit(ctx) // else the next one does it again
+	c.drop(revoked[c.topic.name])
+}
+
+// lost forgets what was read of partitions that another recorder may have had for long.
+func (c *consumer) lost(_ context.Context, _ *kgo.Client, lost map[string][]int32) {
+	c.drop(lost[c.topic.name])
+}
+
+// leave commits what is done, and leaves the group, so that others have the partitions at once.
+func (c *consumer) leave() {
+	ctx, cancel := context.WithTimeout(context.Background(), finishing)
+	defer cancel()
+	_ = c.commit(ctx)
+	c.client.CloseAllowingRebalance()
+	for number := range c.numbers() {
+		c.drop([]int32{number})
+	}
+}
+
+// numbers returns the partitions of which something was read.
+func (j *Journal) numbers() map[int32]bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	numbers := map[int32]bool{}
+	for number := range j.partitions {
+		numbers[number] = true
+	}
+	return numbers
+}
+
+// commit has the brokers note what is done.
+func (c *consumer) commit(ctx context.Context) error {
+	due := c.commits()
+	if len(due) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	err := c.client.CommitRecords(ctx, due...)
+	if err == nil {
+		c.committed(due)
+	}
+	return err
+}
+
+// read reads records and commits what is done, until ctx ends.
+func (c *consumer) read(ctx context.Context) error {
+	for noted := time.Now(); ctx.Err() == nil; {
+		if time.Since(noted) > commitEvery {
+			noted = time.Now()
+			if err := c.commit(ctx); err != nil && ctx.Err() == nil {
+				c.alarms.Tell("", fmt.Errorf("what is recorded is not noted in Kafka, and is read again after the next rebalance: %w", c.topic.explain(err)))
+			}
+		}
+		if c.full() {
+			wait(ctx, pollTime)
+			continue
+		}
+		if err := c.poll(ctx); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// poll reads once.
+func (c *consumer) poll(ctx context.Context) error {
+	polling, cancel := context.WithTimeout(ctx, pollTime)
+	defer cancel()
+	fetches := c.client.PollRecords(polling, recordsAtOnce)
+	defer c.client.AllowRebalance()
+	var failed error
+	fetches.EachError(func(_ string, number int32, err error) {
+		var loss *kgo.ErrDataLoss
+		switch {
+		case errors.As(err, &loss):
+			c.alarms.Tell("", fmt.Errorf("Kafka has lost records of the partition %d of the topic %s, which is read again from offset %d on: %w", number, c.topic.name, loss.ResetTo, err))
+		case !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled):
+			failed = err
+		}
+	})
+	c.add(fetches.Records())
+	return failed
+}

@@ -1,0 +1,190 @@
+package kafka
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+var (
+	// errGap says that numbers below recorded ones have been missing for long.
+	errGap = errors.New("numbers between those that are recorded do not come")
+	// errGone says that nothing is on its way, and numbers are missing.
+	errGone = errors.New("neither the gate's journal nor the topic has anything, and not all that was issued is recorded")
+)
+
+// refillEvery is how often missing numbers of a campaign are recorded from the gate's holders.
+const refillEvery = time.Minute
+
+// follow notes that coupons from a first number on were recorded, and that all up to another are drained. Relays may append in another
+// order than the gate issued. What has not come after the journal's patience is gone.
+func (j *Journal) follow(q *queue, first, through int64) {
+	switch {
+	case through >= first-1:
+		q.missing = time.Time{}
+	case q.missing.IsZero():
+		q.missing = time.Now()
+	case time.Since(q.missing) > j.options.Patience:
+		j.hole(q, errGap)
+	}
+}
+
+// hole has missing numbers be recorded from the gate's holders, unless they just were.
+func (j *Journal) hole(q *queue, why error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	q.refill = cmp.Or(q.refill, why)
+}
+
+// heal records from the gate's holders what is missing, where that is known. The epoch is what the gate says: of another one the ledger
+// takes nothing.
+func (j *Journal) heal(ctx context.Context, q *queue, to flow.Sink) error {
+	j.mu.Lock()
+	why := q.refill
+	j.mu.Unlock()
+	if why == nil || time.Since(q.refilled) < refillEvery {
+		return nil
+	}
+	active, err := j.options.Ledger.Active(ctx)
+	at := slices.IndexFunc(active, func(r flow.Revision) bool { return r.Campaign == q.id })
+	if err != nil || at < 0 {
+		return err
+	}
+	behind, err := j.options.Gate.Behind(ctx, active[at:at+1])
+	if err != nil || len(behind) == 0 {
+		return err
+	}
+	q.marker = active[at].Marker
+	coupons, err := j.held(ctx, q, behind[0])
+	if err != nil {
+		return err
+	}
+	j.alarms.Now(q.id, fmt.Errorf("%w; %d coupons from number %d on are recorded from the gate's holders", why, len(coupons), behind[0].Drained+1))
+	for some := range slices.Chunk(coupons, j.options.Coupons) {
+		if err := j.give(ctx, q, to, flow.Batch{Campaign: q.id, Marker: q.marker, Epoch: behind[0].Epoch, Coupons: some}); err != nil {
+			return err
+		}
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	q.refill, q.refilled, q.missing = nil, time.Now(), time.Time{}
+	return nil
+}
+
+// held returns the coupons in force that are not drained, in number order.
+func (j *Journal) held(ctx context.Context, q *queue, u flow.Undrained) (coupons []firstcome.Coupon, err error) {
+	err = j.options.Gate.Held(ctx, flow.Rebuild{Campaign: q.id, Marker: q.marker}, func(c firstcome.Coupon) error {
+		if c.Number > u.Drained && c.Number <= u.Last {
+			coupons = append(coupons, c)
+		}
+		return nil
+	})
+	slices.SortFunc(coupons, byNumber)
+	return slices.Compact(coupons), err // a page may name a holder again
+}
+
+// A sight is what a sweep saw of a campaign, and since when.
+type sight struct {
+	flow.Undrained
+	since time.Time
+}
+
+// sweep has the gate be told where the ledger has more than it heard of, and looks for numbers that are gone: nothing of them is on its
+// way, and the ledger does not have them.
+func (j *Journal) sweep(ctx context.Context) error {
+	seen := map[firstcome.CampaignID]sight{}
+	for {
+		wait(ctx, j.options.Sweep)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		active, err := j.options.Ledger.Active(ctx)
+		if err != nil {
+			continue // nothing can be recorded now
+		}
+		behind, err := j.options.Gate.Behind(ctx, active)
+		if err != nil {
+			continue // the gate says so itself
+		}
+		seen = j.look(ctx, active, behind, seen)
+	}
+}
+
+// look is one look of a sweep, given what the one before saw.
+func (j *Journal) look(ctx context.Context, active []flow.Revision, behind []flow.Undrained, seen map[firstcome.CampaignID]sight) map[firstcome.CampaignID]sight {
+	now := map[firstcome.CampaignID]sight{}
+	quiet, known := false, false // nothing is on its way in the topic
+	for _, u := range behind {
+		at := slices.IndexFunc(active, func(r flow.Revision) bool { return r.Campaign == u.Campaign })
+		before, same := seen[u.Campaign]
+		if same = same && before.Undrained == u; !same {
+			before = sight{u, time.Now()}
+		}
+		now[u.Campaign] = before
+		q := j.queue(u.Campaign)
+		switch {
+		case !same || u.Entries > 0:
+		case u.Drained < active[at].Drained:
+			j.tells(q, true)
+			j.agenda.Add(u.Campaign)
+		case u.Drained < u.Last && time.Since(before.since) > j.options.Patience:
+			if !known {
+				quiet, known = j.quiet(ctx), true
+			}
+			if quiet {
+				j.hole(q, errGone)
+				j.agenda.Add(u.Campaign)
+			}
+		}
+	}
+	return now
+}
+
+// quiet tells whether all records of the topic are committed, so that nothing is on its way there.
+func (j *Journal) quiet(ctx context.Context) bool {
+	begin, is, err := j.uncommitted(ctx)
+	return err == nil && slices.Equal(begin, is.ends)
+}
+
+// uncommitted returns, of each partition, the offset behind all that is recorded for sure, and where the topic ends.
+func (j *Journal) uncommitted(ctx context.Context) (begin []int64, is found, err error) {
+	if is, err = j.topic.look(ctx, j.producer); err != nil {
+		return nil, is, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	offsets, err := j.offsets(ctx)
+	if err != nil {
+		return nil, is, j.topic.explain(fmt.Errorf("ask what of the topic %s is recorded: %w", j.topic.name, err))
+	}
+	begin = slices.Clone(is.starts)
+	for number := range begin {
+		if at, ok := offsets.Lookup(j.topic.name, int32(number)); ok && at.At <= is.ends[number] {
+			begin[number] = max(begin[number], at.At)
+		}
+	}
+	return begin, is, nil
+}
+
+// offsets returns what the group has committed. A cluster whose first group this is needs a moment to make room for them.
+func (j *Journal) offsets(ctx context.Context) (offsets kadm.OffsetResponses, err error) {
+	for {
+		offsets, err = kadm.NewClient(j.producer).FetchOffsets(ctx, j.group())
+		if err == nil {
+			err = offsets.Error()
+		}
+		if err == nil || !kerr.IsRetriable(err) || ctx.Err() != nil {
+			return offsets, err
+		}
+		wait(ctx, metadataAge)
+	}
+}

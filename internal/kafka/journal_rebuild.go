@@ -1,0 +1,78 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// A Relayed gate is a remote gate whose entries go through a topic, as a flow.Rebuilder needs it: what the gate's own journal does not
+// have any more is in the topic.
+type Relayed struct {
+	flow.RebuiltGate
+	Journal *Journal
+}
+
+// Empty gives all that is in a frozen campaign's journal to a sink, and then all of it that is in the topic: see flow.RebuiltGate. The
+// topic's end is read behind the freeze. What a relay had removed from the journal before is below it; what a relay appends later it had
+// not removed, so that the sink has it already.
+func (g Relayed) Empty(ctx context.Context, r flow.Rebuild, to flow.Sink) error {
+	if err := g.RebuiltGate.Empty(ctx, r, to); err != nil {
+		return err
+	}
+	return g.Journal.unrecorded(ctx, r.Campaign, func(b flow.Batch) error {
+		if b.Marker != r.Marker {
+			return nil
+		}
+		b.Attempt = r.Attempt
+		_, err := to(ctx, b)
+		return err
+	})
+}
+
+// Unrecorded calls each with every coupon of a campaign that is in the gate's journal, or in the topic: see flow.VerifiedGate. Entries
+// move from the journal to the topic, so the journal is read first.
+func (g Relayed) Unrecorded(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
+	if err := g.RebuiltGate.Unrecorded(ctx, id, each); err != nil {
+		return err
+	}
+	return g.Journal.unrecorded(ctx, id, func(b flow.Batch) error {
+		for _, c := range b.Coupons {
+			if err := each(c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// unrecorded calls each with what the topic has of a campaign and is not committed, up to where the topic ends now. What cannot be read
+// is garbage; a newer release's record is an error.
+func (j *Journal) unrecorded(ctx context.Context, id firstcome.CampaignID, each func(flow.Batch) error) error {
+	begin, is, err := j.uncommitted(ctx)
+	if err != nil {
+		return err
+	}
+	err = j.topic.readAll(ctx, begin, is.ends, func(r *kgo.Record) error {
+		if string(r.Key) != string(id) {
+			return nil
+		}
+		b, err := readBatch(j.options.Secret, r)
+		if errors.Is(err, errNewer) {
+			return err
+		}
+		if err != nil {
+			return nil // its recorder buries it
+		}
+		return each(b)
+	}, ctx.Err)
+	if err != nil {
+		return fmt.Errorf("read what the topic has of %s: %w", id, err)
+	}
+	return nil
+}

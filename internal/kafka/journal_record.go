@@ -1,0 +1,137 @@
+package kafka
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+const (
+	// batchFormat is what a relay writes; a higher one is a newer release's.
+	batchFormat = 1
+	// recordCoupons bounds the coupons of a record: with the longest ids they are a quarter of a megabyte, and brokers take a megabyte by default.
+	recordCoupons = 2000
+	// maxPayload bounds what is kept of a record that cannot be read, in bytes.
+	maxPayload = 16 << 10
+)
+
+// A recordedBatch is the value of a record: a batch of a campaign, which is the record's key. Codes follow from the numbers, so they are
+// not in it.
+type recordedBatch struct {
+	Format  int              `json:"format"`
+	Marker  string           `json:"marker"`
+	Epoch   int64            `json:"epoch"`
+	Runs    []recordedRun    `json:"runs,omitempty"`
+	Line    *flow.LineReport `json:"line,omitempty"`
+	Garbage []flow.Garbage   `json:"garbage,omitempty"`
+}
+
+// A recordedRun is coupons whose numbers follow each other, issued at one instant.
+type recordedRun struct {
+	First      int64              `json:"first"`
+	At         int64              `json:"at"` // microseconds since 1970
+	Terms      int64              `json:"terms"`
+	Generation int64              `json:"generation,omitempty"`
+	Users      []firstcome.UserID `json:"users"`
+	Tickets    []int64            `json:"tickets,omitempty"` // of those who were in line: one for each of users
+}
+
+// goesOn tells whether a coupon belongs to a run.
+func (r *recordedRun) goesOn(c *firstcome.Coupon) bool {
+	return c.Number == r.First+int64(len(r.Users)) && c.IssuedAt.UnixMicro() == r.At && c.TermsVersion == r.Terms && c.Generation == r.Generation
+}
+
+// runsOf returns coupons, in number order, as runs.
+func runsOf(coupons []firstcome.Coupon) (runs []recordedRun) {
+	for n := range coupons {
+		c := &coupons[n]
+		if len(runs) == 0 || !runs[len(runs)-1].goesOn(c) {
+			runs = append(runs, recordedRun{First: c.Number, At: c.IssuedAt.UnixMicro(), Terms: c.TermsVersion, Generation: c.Generation})
+		}
+		last := &runs[len(runs)-1]
+		if last.Users = append(last.Users, c.User); c.Generation > 0 {
+			last.Tickets = append(last.Tickets, c.Ticket)
+		}
+	}
+	return runs
+}
+
+// recordsOf returns a batch as records: coupons in several if they are many, and each piece of garbage in one of its own.
+func recordsOf(b flow.Batch) (records []*kgo.Record, err error) {
+	add := func(one recordedBatch) {
+		var value bytes.Buffer
+		encoder := json.NewEncoder(&value)
+		encoder.SetEscapeHTML(false)
+		one.Format, one.Marker, one.Epoch = batchFormat, b.Marker, b.Epoch
+		if failed := encoder.Encode(one); failed != nil {
+			err = failed
+		}
+		records = append(records, &kgo.Record{Key: []byte(b.Campaign), Value: value.Bytes()})
+	}
+	for from := 0; from < len(b.Coupons); from += recordCoupons {
+		add(recordedBatch{Runs: runsOf(b.Coupons[from:min(from+recordCoupons, len(b.Coupons))])})
+	}
+	if !b.Line.Empty() { // behind the coupons, as in the journal
+		add(recordedBatch{Line: &b.Line})
+	}
+	for _, g := range b.Garbage {
+		add(recordedBatch{Garbage: []flow.Garbage{g}})
+	}
+	return records, err
+}
+
+// errNewer says that a topic has records that this firstcome cannot read, and that are no garbage.
+var errNewer = fmt.Errorf("%w: the topic has records of a newer firstcome: see that each recorder is as new as the nodes that issue", firstcome.ErrGateMismatch)
+
+// readBatch returns what a record says of a campaign. errNewer says that it is a newer release's; any other error, why it cannot be read.
+func readBatch(secret firstcome.Secret, r *kgo.Record) (b flow.Batch, err error) {
+	var is recordedBatch
+	if err := json.Unmarshal(r.Value, &is); err != nil {
+		return b, err
+	}
+	switch {
+	case is.Format > batchFormat && is.Marker != "":
+		return b, errNewer
+	case is.Format != batchFormat:
+		return b, fmt.Errorf("its format is %d, this release reads %d", is.Format, batchFormat)
+	case is.Marker == "" || is.Epoch < 0:
+		return b, errors.New("it does not say whose it is")
+	}
+	b = flow.Batch{Campaign: firstcome.CampaignID(r.Key), Marker: is.Marker, Epoch: is.Epoch, Garbage: is.Garbage}
+	if is.Line != nil {
+		b.Line = *is.Line
+	}
+	for _, run := range is.Runs {
+		if run.First < 1 || run.Generation < 0 || run.Generation > 0 && len(run.Tickets) != len(run.Users) || run.Generation == 0 && len(run.Tickets) > 0 {
+			return b, errors.New("it has coupons without a number, or tickets of other people")
+		}
+		for n, user := range run.Users {
+			if _, err := firstcome.ParseUserID(string(user)); err != nil {
+				return b, fmt.Errorf("its user %d: %w", n+1, err)
+			}
+			c := firstcome.Coupon{
+				Campaign: b.Campaign, Number: run.First + int64(n), User: user, IssuedAt: time.UnixMicro(run.At).UTC(), TermsVersion: run.Terms, Generation: run.Generation,
+			}
+			if c.Code = secret.Code(c.Campaign, c.Number); run.Generation > 0 {
+				c.Ticket = run.Tickets[n]
+			}
+			b.Coupons = append(b.Coupons, c)
+		}
+	}
+	return b, nil
+}
+
+// garbageOf returns what is kept of a record that cannot be read. The topic's id is in its name, because a topic that is made again has
+// records under the same offsets.
+func garbageOf(topic string, r *kgo.Record, cause error) flow.Garbage {
+	value := strings.ToValidUTF8(string(r.Value[:min(len(r.Value), maxPayload)]), "\uFFFD")
+	return flow.Garbage{Source: fmt.Sprintf("kafka/%s/%d/%d", topic, r.Partition, r.Offset), Payload: value, Cause: cause.Error()}
+}

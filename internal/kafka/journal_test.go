@@ -1,0 +1,167 @@
+package kafka_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/kafka"
+	"github.com/firstcome/firstcome/test/conform"
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// A relayed is a gate and a ledger as a Journal asks them: campaigns that are there once something was issued, with their markers.
+type relayed struct {
+	mu      sync.Mutex // guards what follows
+	issued  map[firstcome.CampaignID][]firstcome.Coupon
+	told    map[firstcome.CampaignID]flow.Drained // what the gate heard last
+	drained map[firstcome.CampaignID]int64        // by the ledger
+	absent  map[firstcome.CampaignID]bool         // campaigns that the ledger does not have
+	deaf    error                                 // of the gate
+	heard   int                                   // calls of Settle
+}
+
+func newRelayed() *relayed {
+	return &relayed{
+		issued: map[firstcome.CampaignID][]firstcome.Coupon{}, told: map[firstcome.CampaignID]flow.Drained{},
+		drained: map[firstcome.CampaignID]int64{}, absent: map[firstcome.CampaignID]bool{},
+	}
+}
+
+const marker = "ours.1.secret"
+
+// issue has the gate issue coupons to users who are new.
+func (g *relayed) issue(id firstcome.CampaignID, users int) []firstcome.Coupon {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	before := int64(len(g.issued[id]))
+	coupons := stage.Coupons(id, before+1, before+int64(users))
+	g.issued[id] = append(g.issued[id], coupons...)
+	return coupons
+}
+
+func (g *relayed) Active(context.Context) (all []flow.Revision, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for id := range g.issued {
+		all = append(all, flow.Revision{Campaign: id, Version: 1, Epoch: 1, Marker: marker, Drained: g.drained[id]})
+	}
+	return all, nil
+}
+
+func (g *relayed) Whose(_ context.Context, id firstcome.CampaignID) (string, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.absent[id] {
+		return "", firstcome.ErrNoCampaign
+	}
+	return marker, nil
+}
+
+func (g *relayed) Settle(_ context.Context, id firstcome.CampaignID, of string, d flow.Drained, _ ...string) (int64, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.heard++
+	before := g.told[id]
+	switch {
+	case g.deaf != nil:
+		return 0, g.deaf
+	case of != marker:
+		return 0, fmt.Errorf("the gate is told of %s with the marker %q", id, of)
+	case d.Told > before.Through && d.Through > before.Through:
+		return 0, &flow.ToldError{Through: before.Through}
+	}
+	d.Through, d.Letters = max(d.Through, before.Through), append(before.Letters, d.Letters...)
+	g.told[id] = d
+	return before.Through, nil
+}
+
+func (g *relayed) Behind(_ context.Context, active []flow.Revision) (all []flow.Undrained, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, r := range active {
+		u := flow.Undrained{Campaign: r.Campaign, Last: int64(len(g.issued[r.Campaign])), Drained: g.told[r.Campaign].Through, Epoch: 1}
+		if u.Last > u.Drained || u.Drained != r.Drained {
+			all = append(all, u)
+		}
+	}
+	return all, nil
+}
+
+func (g *relayed) Held(_ context.Context, r flow.Rebuild, each func(firstcome.Coupon) error) error {
+	g.mu.Lock()
+	coupons := slices.Clone(g.issued[r.Campaign])
+	g.mu.Unlock()
+	slices.Reverse(coupons)
+	for _, c := range coupons {
+		if err := each(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open returns a Journal on a topic.
+func open(t *testing.T, at string, g *relayed, edit ...func(*kafka.JournalOptions)) *kafka.Journal {
+	t.Helper()
+	o := kafka.JournalOptions{
+		Name: "ours", Secret: stage.Secret(), Owns: func(m string) bool { return strings.HasPrefix(m, "ours.") }, Ledger: g, Gate: g,
+		Sweep: 20 * time.Millisecond, Patience: time.Second,
+	}
+	for _, e := range edit {
+		e(&o)
+	}
+	j, err := kafka.OpenJournal(t.Context(), at, o)
+	stage.Must(t, err)
+	t.Cleanup(j.Close)
+	return j
+}
+
+// A stream is conform.Stream's.
+type stream struct {
+	*kafka.Journal
+	t  *testing.T
+	at string
+	*relayed
+}
+
+func (s stream) Another() flow.Source { return open(s.t, s.at, s.relayed) }
+
+func (s stream) Make(context.Context, firstcome.CampaignID) error { return nil }
+
+func (s stream) append(ctx context.Context, b flow.Batch) error {
+	b.Epoch, b.Marker = 1, marker
+	_, err := s.Record(ctx, b)
+	return err
+}
+
+func (s stream) Issue(ctx context.Context, id firstcome.CampaignID, users int) ([]firstcome.Coupon, error) {
+	coupons := s.issue(id, users)
+	return coupons, s.append(ctx, flow.Batch{Campaign: id, Coupons: coupons})
+}
+
+func (s stream) Litter(ctx context.Context, id firstcome.CampaignID) error {
+	return s.Journal.Litter(ctx, id, "litter")
+}
+
+func (s stream) Report(ctx context.Context, id firstcome.CampaignID, r flow.LineReport) error {
+	return s.append(ctx, flow.Batch{Campaign: id, Line: r})
+}
+
+func TestAJournalOnATopicConforms(t *testing.T) {
+	t.Parallel()
+	conform.Journal(t, func(t *testing.T) conform.Stream {
+		at, g := services.Kafka.Database(t), newRelayed()
+		return stream{open(t, at, g), t, at, g}
+	})
+}
+
+var errAway = errors.New("away")
