@@ -17,10 +17,11 @@ import (
 )
 
 type auditCmd struct {
-	Ledger ledgerName `placeholder:"sqlite:FILE" help:"The ledger to read (default: ${ledger}, unless there is a server)."`
-	Gate   gateName   `placeholder:"URL" help:"Compare the gate with the ledger too: redis://HOST:PORT/DB, or rediss:// with TLS. FIRSTCOME_GATE keeps the password out of sight."`
-	Facts  topicURL   `placeholder:"URL" help:"Read a topic of Kafka whole, and hold its facts against the ledger: kafka://HOST:PORT/TOPIC. FIRSTCOME_FACTS keeps the password out of sight."`
-	Server serverURL  `placeholder:"URL" help:"Ask a server instead. Its API key, of the role operator or admin, is read from FIRSTCOME_KEY."`
+	Ledger  ledgerName  `placeholder:"sqlite:FILE" help:"The ledger to read (default: ${ledger}, unless there is a server)."`
+	Gate    gateName    `placeholder:"URL" help:"Compare the gate with the ledger too: redis://HOST:PORT/DB, or rediss:// with TLS. FIRSTCOME_GATE keeps the password out of sight."`
+	Journal journalName `placeholder:"URL" help:"With --gate: the topic that coupons pass behind it, as serve has it: kafka://HOST:PORT/TOPIC. FIRSTCOME_JOURNAL keeps the password out of sight."`
+	Facts   topicURL    `placeholder:"URL" help:"Read a topic of Kafka whole, and hold its facts against the ledger: kafka://HOST:PORT/TOPIC. FIRSTCOME_FACTS keeps the password out of sight."`
+	Server  serverURL   `placeholder:"URL" help:"Ask a server instead. Its API key, of the role operator or admin, is read from FIRSTCOME_KEY."`
 	outputFlag
 	SecretFile string `placeholder:"FILE" help:"The secret of the coupon codes, to check these too (default: the one beside the ledger, if it can be read)."`
 	Campaign   string `arg:"" optional:"" help:"The campaign (default: all, and the ledger's file itself)."`

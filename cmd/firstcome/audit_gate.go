@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/redis"
 )
@@ -31,6 +32,15 @@ func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *audi
 		return err
 	}
 	here := slices.ContainsFunc(all, func(c ledger.Status) bool { return c.Gate == gate.Name() })
+	var topic *kafka.Journal
+	if here {
+		if topic, err = inspectJournal(ctx, l, gate.Name(), c.Journal, all[0].Marker); err != nil {
+			return err
+		}
+	}
+	if topic != nil {
+		defer topic.Close()
+	}
 	for _, c := range all {
 		campaign, err := l.Campaign(ctx, c.ID) // again: it may have been retired meanwhile
 		if err != nil {
@@ -43,7 +53,7 @@ func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *audi
 			report.addGate(audit.GateReport{Campaign: campaign.ID, Elsewhere: campaign.Gate})
 			continue
 		}
-		one, err := compareWithGate(ctx, l.Books().Source(), gate, &campaign, secret)
+		one, err := compareWithGate(ctx, l.Books().Source(), gate, topic, &campaign, secret)
 		if errors.Is(err, errUnmade) {
 			continue
 		}
@@ -85,8 +95,8 @@ func (r *auditReport) addGate(one audit.GateReport) {
 // errUnmade says that a campaign has not come to its gate yet.
 var errUnmade = errors.New("the campaign is being made")
 
-// compareWithGate compares one campaign.
-func compareWithGate(ctx context.Context, l audit.Source, gate *redis.Gate, campaign *ledger.Status, secret *firstcome.Secret) (audit.GateReport, error) {
+// compareWithGate compares one campaign. The topic is the one that coupons pass behind the gate; nil: they pass none.
+func compareWithGate(ctx context.Context, l audit.Source, gate *redis.Gate, topic *kafka.Journal, campaign *ledger.Status, secret *firstcome.Secret) (audit.GateReport, error) {
 	const advice = "name its gate with --gate, or bring that Redis back with its data; see docs/runbooks/FirstcomeGateLost.md"
 	switch {
 	case campaign.Gate != gate.Name() && gate.Name() == "":
@@ -97,6 +107,12 @@ func compareWithGate(ctx context.Context, l audit.Source, gate *redis.Gate, camp
 		return audit.GateReport{}, errUnmade
 	}
 	of := gateSource(gate)
+	if topic != nil { // entries move there from the gate's journal, so that is read first
+		atGate := of.Journal
+		of.Journal = func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
+			return errors.Join(atGate(ctx, id, each), topic.Unrecorded(ctx, id, each))
+		}
+	}
 	if secret != nil {
 		of.Secret = secret.Fingerprint()
 	}

@@ -133,7 +133,7 @@ func (n *node) prove(ctx context.Context, id firstcome.CampaignID, read *atomic.
 		return proof, err
 	}
 	defer gate.Close()
-	found, err := compareWithGate(ctx, n.ledger.Books().Source(), gate, &campaign, &n.secret)
+	found, err := compareWithGate(ctx, n.ledger.Books().Source(), gate, n.remote.journal, &campaign, &n.secret)
 	if errors.Is(err, errUnmade) {
 		return proof, nil
 	}

@@ -54,8 +54,11 @@ func (c *doctorCmd) examine(ctx context.Context, t terminal) (found doctor.Findi
 		found = append(found, redis.Examine(ctx, redis.Options{URL: gate, AnyEviction: c.AnyEviction})...)
 	}
 	if c.Facts != "" {
-		found = append(found, kafka.Examine(ctx, string(c.Facts))...)
+		found = append(found, kafka.Examine(ctx, string(c.Facts), kafka.Facts, "")...)
 		found = append(found, c.published(ctx)...)
+	}
+	if url := c.Journal.url(); url != "" {
+		found = append(found, kafka.Examine(ctx, url, kafka.Waits, c.recorders(ctx, t))...)
 	}
 	found = append(found, c.campaigns(ctx, t)...)
 	switch {
@@ -71,6 +74,20 @@ func (c *doctorCmd) examine(ctx context.Context, t terminal) (found doctor.Findi
 		found[n].Found = mask(found[n].Found, nil)
 	}
 	return found
+}
+
+// recorders returns the name of the recorders of a topic, as far as ledger and secret can be read.
+func (c *doctorCmd) recorders(ctx context.Context, t terminal) (name string) {
+	_ = readLedger(ctx, c.Ledger.path(), func(l *ledger.Ledger) error {
+		text, err := secretText(t, c.SecretFile, c.Ledger.path())
+		if err == nil && text != nil {
+			if secret, err := parseSecret(text); err == nil {
+				name = ledger.JournalName(l.Identity() + ".." + secret.Fingerprint())
+			}
+		}
+		return err
+	})
+	return name
 }
 
 // configuration says whether the flags of serve fit together.

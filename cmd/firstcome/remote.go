@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/ops"
 	"github.com/firstcome/firstcome/internal/redis"
@@ -50,13 +51,14 @@ func (g gateName) url() string {
 
 // gateFlags say what decides, and how what it decides gets into the ledger.
 type gateFlags struct {
-	Gate        gateName  `default:"ledger" placeholder:"ledger" help:"What decides claims: ledger, or redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// with TLS and, where the system does not know its authority, ?sslrootcert=FILE (default: ledger). FIRSTCOME_GATE keeps the password out of sight."`
-	Role        string    `enum:"all,api,recorder" default:"all" placeholder:"all" help:"With Redis as the gate: all, api (answers and does not record), or recorder (records and does not answer) (default: all)."`
-	NewGate     bool      `help:"Give a Redis a name that has none, though campaigns are decided by another one, and stay lost. For one start, where Redis is meant to be new."`
-	Rebuild     string    `enum:"named,auto" default:"named" placeholder:"named" help:"Which Redis a node rebuilds by itself from the ledger: named, one that still has the gate's name, or auto, also one that was emptied. Name auto only where no other Redis can be at the address (default: named)."`
-	AnyEviction bool      `help:"Accept a Redis that may evict keys: coupons are lost when it does."`
-	Backlog     count     `default:"1000000" help:"Coupons of a campaign that may wait for the ledger; with more, claims are answered 503 (default: 1000000)."`
-	RecordRate  perSecond `default:"0" placeholder:"N" help:"Coupons a second that a recorder writes, for a database that others use too (default: 0, no limit)."`
+	Gate        gateName    `default:"ledger" placeholder:"ledger" help:"What decides claims: ledger, or redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// with TLS and, where the system does not know its authority, ?sslrootcert=FILE (default: ledger). FIRSTCOME_GATE keeps the password out of sight."`
+	Role        string      `enum:"all,api,recorder" default:"all" placeholder:"all" help:"With Redis as the gate: all, api (answers and does not record), or recorder (records and does not answer) (default: all)."`
+	NewGate     bool        `help:"Give a Redis a name that has none, though campaigns are decided by another one, and stay lost. For one start, where Redis is meant to be new."`
+	Rebuild     string      `enum:"named,auto" default:"named" placeholder:"named" help:"Which Redis a node rebuilds by itself from the ledger: named, one that still has the gate's name, or auto, also one that was emptied. Name auto only where no other Redis can be at the address (default: named)."`
+	AnyEviction bool        `help:"Accept a Redis that may evict keys: coupons are lost when it does."`
+	Backlog     count       `default:"1000000" help:"Coupons of a campaign that may wait for the ledger; with more, claims are answered 503 (default: 1000000)."`
+	Journal     journalName `placeholder:"redis" help:"Where coupons wait for the ledger, with Redis as the gate: redis, or kafka://USER:PASSWORD@HOST:PORT,HOST:PORT/TOPIC, a private topic that they pass behind Redis, or kafkas:// with TLS; the same at every node (default: redis). FIRSTCOME_JOURNAL keeps the password out of sight."`
+	RecordRate  perSecond   `default:"0" placeholder:"N" help:"Coupons a second that a recorder writes, for a database that others use too (default: 0, no limit)."`
 }
 
 // records tells whether a node of this role records.
@@ -78,6 +80,9 @@ func (c *gateFlags) check() (errs []error) {
 	}
 	if c.Role != "all" && c.Gate.url() == "" {
 		errs = append(errs, fmt.Errorf("--role %s: where the ledger decides, what is decided is recorded, and every node is the same. Leave --role out, or name the gate with --gate redis://…", c.Role))
+	}
+	if c.Journal != "" && c.Gate.url() == "" {
+		errs = append(errs, errors.New("--journal: where the ledger decides, what is decided is recorded, and nothing waits. Leave --journal out, or name the gate with --gate redis://…"))
 	}
 	return errs
 }
@@ -114,6 +119,8 @@ type remoteGate struct {
 	rebuild  *flow.Rebuilder
 	waiter   *flow.Waiter   // nil: this node answers nobody
 	recorder *flow.Recorder // nil: this node does not record
+	journal  *kafka.Journal // the topic that coupons pass; nil: they pass none
+	relay    *flow.Recorder // from the journal on Redis into the topic; nil: this node does not relay
 }
 
 // dial connects to the gate, if it is not the ledger. The ledger says whether Redis may get a name: while campaigns
@@ -140,6 +147,9 @@ func (n *node) dial(ctx context.Context) error {
 	}
 	n.remote = &remoteGate{gate: gate}
 	n.ledger.UseGate(gate.Name())
+	if err := n.openJournal(ctx); err != nil {
+		return err
+	}
 	return n.compareGate(ctx)
 }
 
@@ -200,7 +210,7 @@ func (n *node) join() {
 	if n.flags.Rebuild == rebuildAuto {
 		rebuilt = renaming{r.gate}
 	}
-	r.rebuild = flow.NewRebuilder(n.ledger, rebuilt, flow.RebuilderEvents{Rebuilt: n.monitor.Rebuilt, Older: n.monitor.Older})
+	r.rebuild = flow.NewRebuilder(n.ledger, r.relayed(rebuilt), flow.RebuilderEvents{Rebuilt: n.monitor.Rebuilt, Older: n.monitor.Older})
 	r.over.Notice, r.over.Refusal = r.rebuild.Notice, r.rebuild.Refusal
 	r.changer = flow.NewChanger(n.ledger, r.over, n.monitor.ChangeFailed)
 	r.retirer = flow.NewRetirer(n.ledger, r.gate, 0, n.monitor.RetireFailed)
@@ -208,8 +218,7 @@ func (n *node) join() {
 		r.waiter = flow.NewWaiter(r.over)
 	}
 	if n.flags.records() {
-		journal := r.gate.Journal(redis.JournalOptions{Active: n.ledger.Active, OnAlarm: n.alarm})
-		r.recorder = flow.NewRecorder(journal, r.rebuild.Guard(n.ledger), flow.RecorderLimits{Rows: int(n.flags.RecordRate), OnRecord: n.recorded})
+		n.records()
 	}
 	n.monitor.WatchGate(ops.Gate{Name: r.gate.Name(), Changer: r.changer, Retirer: r.retirer, Rebuilder: r.rebuild, Lag: r.gate.Lag, Waiter: r.waiter, Recorder: r.recorder})
 }
@@ -231,8 +240,9 @@ func (n *node) recorded(r flow.Recording) {
 	}
 }
 
-// runs returns what runs beside the node's other parts. Nil has none.
-func (r *remoteGate) runs() []func(context.Context) error {
+// remotely returns what runs beside the node's other parts where a gate beside the ledger decides.
+func (n *node) remotely() []func(context.Context) error {
+	r := n.remote
 	if r == nil {
 		return nil
 	}
@@ -240,15 +250,25 @@ func (r *remoteGate) runs() []func(context.Context) error {
 	if r.waiter != nil {
 		runs = append(runs, r.waiter.Run)
 	}
-	if r.recorder != nil {
+	switch {
+	case r.relay != nil:
+		runs = append(runs, n.passing(r.relay.Run), n.passing(r.recorder.Run))
+	case r.recorder != nil:
 		runs = append(runs, r.recorder.Run)
+	}
+	if n.flags.Journal == onRedis {
+		runs = append(runs, n.leavesJournal)
 	}
 	return runs
 }
 
 // close closes the connections to the gate. Nil has none.
 func (r *remoteGate) close() {
-	if r != nil {
-		r.gate.Close()
+	if r == nil {
+		return
 	}
+	if r.journal != nil {
+		r.journal.Close()
+	}
+	r.gate.Close()
 }

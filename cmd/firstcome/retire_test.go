@@ -30,7 +30,7 @@ func newRemoteNode(t *testing.T) *remoteNode {
 	r.flags.Role, r.monitor = "all", ops.New(r.log, "test", "test")
 	r.monitor.WatchLedger(r.ledger)
 	r.join()
-	stage.Run(t, r.remote.runs()...)
+	stage.Run(t, r.remotely()...)
 	return r
 }
 

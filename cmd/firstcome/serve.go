@@ -146,7 +146,7 @@ func (c *serveCmd) Run(ctx context.Context, t terminal) error {
 func (c *serveCmd) announce(n *node) {
 	log := n.log
 	log.Info("serving", "version", thisBuild().Version, "address", n.address(), "tls", c.files.tls != nil,
-		"ops", n.opsAddress(), "console", n.consoleURL(), "gate", c.Gate.String(), "role", c.Role, "facts", c.Facts.String(), "ledger", ledger.Masked(c.Ledger.path()), "development", n.development)
+		"ops", n.opsAddress(), "console", n.consoleURL(), "gate", c.Gate.String(), "role", c.Role, "journal", c.Journal.String(), "facts", c.Facts.String(), "ledger", ledger.Masked(c.Ledger.path()), "development", n.development)
 	if n.development {
 		log.Warn("development mode: there is no key and no token configuration, so every caller is admin")
 	}

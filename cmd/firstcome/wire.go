@@ -276,7 +276,7 @@ func (n *node) run(ctx context.Context) error {
 
 // runs returns what runs beside the ledger's writer and the API.
 func (n *node) runs() []func(context.Context) error {
-	runs := n.remote.runs()
+	runs := n.remotely()
 	if n.api != nil {
 		runs = append(runs, n.issuer.Run, n.auth.Run, n.api.Run)
 	}

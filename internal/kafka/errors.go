@@ -19,6 +19,11 @@ func (t *topic) makes() string {
 		strings.Join(t.brokers, ","), t.name)
 }
 
+// sets returns the command that changes a setting of the topic.
+func (t *topic) sets(setting string) string {
+	return fmt.Sprintf("kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s --add-config %s", strings.Join(t.brokers, ","), t.name, setting)
+}
+
 // grants says how a user gets the rights on the topic.
 func (t *topic) grants() string {
 	return "give the user the rights to describe, read and write the topic: kafka-acls.sh --bootstrap-server " + strings.Join(t.brokers, ",") +
@@ -35,6 +40,9 @@ func (t *topic) advice(err error) string {
 		return "make the topic: " + t.makes()
 	case errors.Is(err, kerr.TopicAuthorizationFailed):
 		return t.grants()
+	case errors.Is(err, kerr.GroupAuthorizationFailed):
+		return "let the user be one of the recorders: kafka-acls.sh --bootstrap-server " + strings.Join(t.brokers, ",") +
+			" --add --allow-principal User:NAME --operation Describe --operation Read --resource-pattern-type prefixed --group " + groupPrefix
 	case errors.Is(err, kerr.SaslAuthenticationFailed):
 		return "check user, password and " + saslOption + " of the URL: it is one of " + strings.Join(mechanisms, ", ")
 	case errors.Is(err, kerr.IllegalSaslState):

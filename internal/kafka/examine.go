@@ -3,6 +3,8 @@ package kafka
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -20,9 +22,19 @@ const (
 	leastRetention = 7 * 24 * time.Hour
 )
 
-// Examine says whether facts may be published to the topic of a URL, and what its readers may miss. It writes nothing.
-func Examine(ctx context.Context, url string) (result doctor.Findings) {
-	const what = "the topic of facts"
+// A Use is what a topic is for.
+type Use string
+
+// The uses.
+const (
+	Facts Use = "facts"   // the ledger's facts go there, for others to read
+	Waits Use = "journal" // coupons wait there for the ledger
+)
+
+// Examine says whether a topic is fit for its use, and what may be lost there. Of a journal, name is that of its recorders: see
+// JournalOptions. It writes nothing.
+func Examine(ctx context.Context, url string, use Use, name string) (result doctor.Findings) {
+	what := "the topic of " + string(use)
 	ctx, cancel := context.WithTimeout(ctx, examineTimeout)
 	defer cancel()
 	t, err := readURL(url)
@@ -42,11 +54,11 @@ func Examine(ctx context.Context, url string) (result doctor.Findings) {
 		return result
 	}
 	result.Add(doctor.OK, what, "", "%s at %v, %d partitions, id %s", t.name, t.brokers, len(is.ends), is.id)
-	result.Hold(is.replicas >= 2, doctor.Warn, what, "give the topic three replicas, of which two must have a fact: a broker that is lost takes facts with it, and until it is back nothing is published",
-		"the partition with the fewest has %d replicas", is.replicas)
 	t.examineRights(&result, is)
-	t.examineConfig(ctx, client, &result)
-	return result
+	if use == Waits {
+		t.examineGroup(ctx, client, &result, groupOf(name))
+	}
+	return append(result, t.fitness(ctx, client, use, is)...)
 }
 
 // examineRights says which rights on the topic the user lacks. A broker without rights of its own tells none.
@@ -65,9 +77,65 @@ func (t *topic) examineRights(result *doctor.Findings, is found) {
 	result.Add(doctor.OK, what, "", "the user may describe, read and write the topic")
 }
 
-// examineConfig looks at the topic's settings.
-func (t *topic) examineConfig(ctx context.Context, client *kgo.Client, result *doctor.Findings) {
-	const what = "the topic's settings"
+// examineGroup says whether the user may be one of the recorders' group.
+func (t *topic) examineGroup(ctx context.Context, client *kgo.Client, result *doctor.Findings, group string) {
+	const what = "the recorders' group"
+	if _, err := fetchOffsets(ctx, client, group); err != nil {
+		result.Add(doctor.Fail, what, cmp.Or(t.advice(err), "do what the message says"), "%s: %v", group, err)
+		return
+	}
+	result.Add(doctor.OK, what, "", "%s", group)
+}
+
+// fitness says what of a topic's settings does not fit its use.
+func (t *topic) fitness(ctx context.Context, client *kgo.Client, use Use, is found) (result doctor.Findings) {
+	what := "the settings of the topic of " + string(use)
+	lost, comes := "a reader has not read", "what is thrown away comes again by facts replay only"
+	short := doctor.Warn
+	if use == Waits {
+		lost, comes, short = "nobody has recorded", "what is thrown away there before it is recorded is lost, if Redis loses it, too", doctor.Fail
+	}
+	result.Hold(is.replicas >= 2, doctor.Warn, what, "give the topic three replicas, of which two must have a record: a broker that is lost takes records with it, and until it is back the topic takes none",
+		"the partition with the fewest has %d replicas", is.replicas)
+	settings, err := t.settings(ctx, client)
+	if err != nil {
+		result.Add(doctor.Warn, what, cmp.Or(t.advice(err), "do what the message says"), "they cannot be read: %v", err)
+		return result
+	}
+	result.Hold(settings["cleanup.policy"] == "delete", doctor.Fail, what, "keep every record, for compaction keeps the last one of each campaign and throws the others away: "+t.sets("cleanup.policy=delete"),
+		"cleanup.policy=%s", settings["cleanup.policy"])
+	retention, err := strconv.ParseInt(settings["retention.ms"], 10, 64)
+	keeps := time.Duration(retention) * time.Millisecond
+	result.Hold(err == nil && (retention < 0 || keeps >= leastRetention), short, what, "keep records for ever, or for a week at least, since "+comes+": "+t.sets("retention.ms=-1"),
+		"retention.ms=%s", settings["retention.ms"])
+	if bytes, err := strconv.ParseInt(settings["retention.bytes"], 10, 64); err == nil && bytes >= 0 {
+		result.Add(short, what, "a rush throws away what "+lost+": "+t.sets("retention.bytes=-1"), "retention.bytes=%d", bytes)
+	}
+	if in, err := strconv.Atoi(settings["min.insync.replicas"]); err == nil {
+		result.Hold(in >= 2, doctor.Warn, what, "with three replicas, have two of them keep a record before it is taken; else it may be on one broker only: "+t.sets("min.insync.replicas=2"), "min.insync.replicas=%d", in)
+	}
+	result.Hold(settings["unclean.leader.election.enable"] != "true", doctor.Warn, what, "let no replica lead that lacks records: "+t.sets("unclean.leader.election.enable=false"),
+		"unclean.leader.election.enable=%s", settings["unclean.leader.election.enable"])
+	return result
+}
+
+// fits returns what a topic's settings warn of, or an error if it is not fit for its use.
+func (t *topic) fits(ctx context.Context, client *kgo.Client, use Use, is found) (warnings []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	for _, f := range t.fitness(ctx, client, use, is) {
+		switch f.Grade {
+		case doctor.Fail:
+			err = errors.Join(err, fmt.Errorf("the topic %s has %s: %s", t.name, f.Found, f.Fix))
+		case doctor.Warn:
+			warnings = append(warnings, f.Found+": "+f.Fix)
+		}
+	}
+	return warnings, err
+}
+
+// settings returns the topic's.
+func (t *topic) settings(ctx context.Context, client *kgo.Client) (map[string]string, error) {
 	all, err := kadm.NewClient(client).DescribeTopicConfigs(ctx, t.name)
 	var one kadm.ResourceConfig
 	if err == nil {
@@ -76,24 +144,9 @@ func (t *topic) examineConfig(ctx context.Context, client *kgo.Client, result *d
 	if err == nil {
 		err = one.Err
 	}
-	if err != nil {
-		result.Add(doctor.Warn, what, cmp.Or(t.advice(err), "do what the message says"), "they cannot be read: %v", err)
-		return
-	}
 	settings := map[string]string{}
 	for _, c := range one.Configs {
 		settings[c.Key] = c.MaybeValue()
 	}
-	result.Hold(settings["cleanup.policy"] == "delete", doctor.Fail, what, "set cleanup.policy=delete: compaction keeps the last fact of each campaign and throws the others away",
-		"cleanup.policy=%s", settings["cleanup.policy"])
-	retention, err := strconv.ParseInt(settings["retention.ms"], 10, 64)
-	keeps := time.Duration(retention) * time.Millisecond
-	result.Hold(err == nil && (retention < 0 || keeps >= leastRetention), doctor.Warn, what, "set retention.ms=-1, or as long as a reader may be away: what is thrown away comes again by facts replay only",
-		"retention.ms=%s", settings["retention.ms"])
-	if bytes, err := strconv.ParseInt(settings["retention.bytes"], 10, 64); err == nil && bytes >= 0 {
-		result.Add(doctor.Warn, what, "set retention.bytes=-1: a rush throws away what a reader has not read", "retention.bytes=%d", bytes)
-	}
-	if in, err := strconv.Atoi(settings["min.insync.replicas"]); err == nil {
-		result.Hold(in >= 2, doctor.Warn, what, "set min.insync.replicas=2, with three replicas: else a fact may be on one broker only when it is taken", "min.insync.replicas=%d", in)
-	}
+	return settings, err
 }

@@ -42,7 +42,7 @@ func TestWhatATopicLacksIsFoundBeforeTheDrop(t *testing.T) {
 // wantFinding examines a topic, and wants a finding of a grade that has all parts in what it found and in its fix.
 func wantFinding(t *testing.T, at, grade string, parts ...string) {
 	t.Helper()
-	all := kafka.Examine(t.Context(), at)
+	all := kafka.Examine(t.Context(), at, kafka.Facts, "")
 	for _, f := range all {
 		text, has := f.Found+" "+f.Fix, true
 		for _, part := range parts {

@@ -88,6 +88,8 @@ const (
 type Journal struct {
 	topic    *topic
 	id       string // of the topic
+	group    string // of the recorders
+	warnings []string
 	options  JournalOptions
 	producer *kgo.Client
 	alarms   flow.Alarms
@@ -120,12 +122,16 @@ func OpenJournal(ctx context.Context, url string, options JournalOptions) (*Jour
 		return nil, err
 	}
 	is, err := t.look(ctx, client)
+	var warnings []string
+	if err == nil {
+		warnings, err = t.fits(ctx, client, Waits, is)
+	}
 	if err != nil {
 		client.Close()
 		return nil, err
 	}
 	return &Journal{
-		topic: t, id: is.id, options: options, producer: client, alarms: flow.Alarms{On: options.OnAlarm},
+		topic: t, id: is.id, warnings: warnings, group: groupOf(options.Name), options: options, producer: client, alarms: flow.Alarms{On: options.OnAlarm},
 		partitions: map[int32]*partition{}, queues: map[firstcome.CampaignID]*queue{},
 	}, nil
 }
@@ -136,10 +142,16 @@ func (j *Journal) Close() { j.producer.Close() }
 // Topic returns the topic's name and its id, which another topic of the name does not have.
 func (j *Journal) Topic() (name, id string) { return j.topic.name, j.id }
 
-// group is the recorders' consumer group.
-func (j *Journal) group() string {
-	sum := sha256.Sum256([]byte(j.options.Name))
-	return "firstcome-recorders-" + hex.EncodeToString(sum[:6])
+// Warnings returns what an operator should know of the topic.
+func (j *Journal) Warnings() []string { return j.warnings }
+
+// groupPrefix begins the names of recorders' groups.
+const groupPrefix = "firstcome-recorders-"
+
+// groupOf returns the consumer group of the recorders of a name.
+func groupOf(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return groupPrefix + hex.EncodeToString(sum[:6])
 }
 
 // Record appends a batch to the topic: see flow.Keeper. It is durable when Record returns nil; how far the campaign is drained is not known.

@@ -9,6 +9,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
+// silence is how long a recorder may give no sign of life before others have its partitions: the shortest time that brokers take by default.
+const silence = 6 * time.Second
+
 // A consumer is one Drain's member of the recorders' group.
 type consumer struct {
 	*Journal
@@ -19,8 +22,9 @@ type consumer struct {
 // the brokers have lost, and that is an alarm: nothing is ever skipped.
 func (j *Journal) consume() (*consumer, error) {
 	c := &consumer{Journal: j}
-	client, err := kgo.NewClient(append(j.topic.options(), kgo.MetadataMinAge(metadataAge), kgo.ConsumerGroup(j.group()), kgo.ConsumeTopics(j.topic.name),
+	client, err := kgo.NewClient(append(j.topic.options(), kgo.MetadataMinAge(metadataAge), kgo.ConsumerGroup(j.group), kgo.ConsumeTopics(j.topic.name),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll(), kgo.FetchMaxBytes(inHand/8), kgo.FetchMaxWait(pollTime),
+		kgo.SessionTimeout(silence), kgo.HeartbeatInterval(silence/6), kgo.RebalanceTimeout(silence),
 		kgo.OnPartitionsRevoked(c.revoked), kgo.OnPartitionsLost(c.lost))...)
 	if err != nil {
 		return nil, err

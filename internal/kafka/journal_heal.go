@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
@@ -162,7 +163,7 @@ func (j *Journal) uncommitted(ctx context.Context) (begin []int64, is found, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	offsets, err := j.offsets(ctx)
+	offsets, err := fetchOffsets(ctx, j.producer, j.group)
 	if err != nil {
 		return nil, is, j.topic.explain(fmt.Errorf("ask what of the topic %s is recorded: %w", j.topic.name, err))
 	}
@@ -175,10 +176,10 @@ func (j *Journal) uncommitted(ctx context.Context) (begin []int64, is found, err
 	return begin, is, nil
 }
 
-// offsets returns what the group has committed. A cluster whose first group this is needs a moment to make room for them.
-func (j *Journal) offsets(ctx context.Context) (offsets kadm.OffsetResponses, err error) {
+// fetchOffsets returns what a group has committed. A cluster whose first group this is needs a moment to make room for them.
+func fetchOffsets(ctx context.Context, client *kgo.Client, group string) (offsets kadm.OffsetResponses, err error) {
 	for {
-		offsets, err = kadm.NewClient(j.producer).FetchOffsets(ctx, j.group())
+		offsets, err = kadm.NewClient(client).FetchOffsets(ctx, group)
 		if err == nil {
 			err = offsets.Error()
 		}

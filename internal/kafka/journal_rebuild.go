@@ -41,7 +41,12 @@ func (g Relayed) Unrecorded(ctx context.Context, id firstcome.CampaignID, each f
 	if err := g.RebuiltGate.Unrecorded(ctx, id, each); err != nil {
 		return err
 	}
-	return g.Journal.unrecorded(ctx, id, func(b flow.Batch) error {
+	return g.Journal.Unrecorded(ctx, id, each)
+}
+
+// Unrecorded calls each with every coupon of a campaign that the topic has, and that may not be recorded.
+func (j *Journal) Unrecorded(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
+	return j.unrecorded(ctx, id, func(b flow.Batch) error {
 		for _, c := range b.Coupons {
 			if err := each(c); err != nil {
 				return err

@@ -51,6 +51,8 @@ type Ledger struct {
 	maxLine     int64            // people in line of a campaign
 	backlog     int64            // see grant
 	gate        string           // the name of this node's gate: gateKind, or that of a remote one
+	journal     Topic            // that the gate's coupons pass
+	abandons    bool             // what passed another topic: see UseJournal
 	jobs        chan *job
 	existing    *lru.Cache[firstcome.CampaignID, struct{}] // campaigns that this node has seen
 	// fingerprint is that of secret.

@@ -38,7 +38,7 @@ const migrateTimeout = 5 * time.Minute
 
 // tables are those of the ledger and of goose.
 var tables = []string{
-	"campaigns", "coupons", "tickets", "past_lines", "facts", "changes", "dead_letters", "lost", "proofs", "gate_runs", "followers", "cursors", "audit_log", "api_keys", "compatibility", "identity", "nodes", "schema_checksums", versionTable,
+	"campaigns", "coupons", "tickets", "past_lines", "facts", "changes", "dead_letters", "lost", "proofs", "gate_runs", "journals", "followers", "cursors", "audit_log", "api_keys", "compatibility", "identity", "nodes", "schema_checksums", versionTable,
 }
 
 // versionTable is goose's: it has the versions of the schema.

@@ -70,6 +70,9 @@ func (l *Ledger) begin(ctx context.Context, actor string, id firstcome.CampaignI
 			return ErrUnnamedGate
 		}
 		attempt, err := next(s)
+		if err == nil {
+			err = l.passes(t, id)
+		}
 		if err != nil {
 			return err
 		}
@@ -196,6 +199,9 @@ func (l *Ledger) FinishRebuild(ctx context.Context, r flow.Rebuild, loaded flow.
 		err := t.row(markQuery, string(s.ID)).Scan(fieldsOf(&now)...)
 		if err == nil && now != loaded.Mark {
 			err = flow.ErrMoved
+		}
+		if err == nil {
+			err = l.passes(t, r.Campaign) // nodes may have begun to relay meanwhile
 		}
 		if err == nil {
 			err = l.concludeRebuilt(t, &s)

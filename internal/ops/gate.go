@@ -112,6 +112,13 @@ func (m *Monitor) Record(one flow.Recording) {
 	}
 }
 
+// Relayed is flow.RecorderLimits.OnRecord of a relay: its ledger is a topic.
+func (m *Monitor) Relayed(one flow.Recording) {
+	if one.Err != nil {
+		m.Warn("the topic did not take what is issued, which waits in Redis", "campaign", one.Campaign, "coupons", one.Coupons, "err", one.Err)
+	}
+}
+
 // A Gate has the parts that a Monitor watches if there is a gate beside the ledger.
 type Gate struct {
 	Name      string // the name that campaigns have for the gate

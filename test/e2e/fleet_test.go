@@ -174,6 +174,9 @@ func (f *fleet) audit() {
 	if f.own != nil {
 		of = f.args[:4]
 	}
+	if n := slices.Index(f.args, "--journal"); n >= 0 {
+		of = slices.Concat(of, f.args[n:n+2])
+	}
 	status, out := f.execute(append([]string{"audit"}, of...)...)
 	if status != 0 || strings.Contains(out, " at its gate: ") != (f.own != nil) || strings.Contains(out, "not checked") {
 		f.t.Errorf("the audit ends with %d:\n%s", status, out)

@@ -204,6 +204,12 @@ CREATE TABLE IF NOT EXISTS gate_runs (
     PRIMARY KEY (gate, run)
 ) ENGINE = InnoDB;
 
+CREATE TABLE IF NOT EXISTS journals (
+    gate     VARBINARY(128) NOT NULL PRIMARY KEY,
+    topic    VARBINARY(249) NOT NULL,
+    topic_id VARBINARY(64)  NOT NULL
+) ENGINE = InnoDB;
+
 CREATE TABLE IF NOT EXISTS identity (
     id            BIGINT         NOT NULL PRIMARY KEY CHECK (id = 1), -- one row
     ledger        VARBINARY(64)  NOT NULL

@@ -201,6 +201,12 @@ CREATE TABLE gate_runs (
     PRIMARY KEY (gate, run)
 );
 
+CREATE TABLE journals (
+    gate     TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    topic    TEXT COLLATE "C" NOT NULL,
+    topic_id TEXT COLLATE "C" NOT NULL
+);
+
 CREATE TABLE identity (
     id            BIGINT           NOT NULL PRIMARY KEY CHECK (id = 1), -- one row
     ledger        TEXT COLLATE "C" NOT NULL

@@ -201,6 +201,12 @@ CREATE TABLE gate_runs (
     PRIMARY KEY (gate, run)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE journals (
+    gate     TEXT NOT NULL PRIMARY KEY,
+    topic    TEXT NOT NULL,
+    topic_id TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE identity (
     id     INTEGER NOT NULL PRIMARY KEY CHECK (id = 1), -- one row
     ledger TEXT    NOT NULL

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/kafka"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/redis"
+)
+
+// A journalName is where coupons wait for the ledger: redis, or the URL of a topic that they pass behind Redis. Empty: redis, unless
+// the ledger says otherwise.
+type journalName string
+
+// onRedis is the journal without a topic.
+const onRedis = "redis"
+
+func (j *journalName) UnmarshalText(text []byte) error {
+	if name := string(text); name != onRedis && name != "" {
+		if err := kafka.CheckURL(name); err != nil {
+			return fmt.Errorf("a journal is redis, or a topic of Kafka. %w", err)
+		}
+	}
+	*j = journalName(text)
+	return nil
+}
+
+// url is the topic's, or empty.
+func (j journalName) url() string {
+	if j == onRedis {
+		return ""
+	}
+	return string(j)
+}
+
+// String returns the name as it may be shown.
+func (j journalName) String() string {
+	if j.url() == "" {
+		return onRedis
+	}
+	return kafka.Shown(string(j))
+}
+
+// openJournal connects to the topic that coupons pass, if there is one. All nodes do: whoever rebuilds a gate reads it.
+func (n *node) openJournal(ctx context.Context) error {
+	r, name := n.remote, n.flags.Journal
+	var topic ledger.Topic
+	if url := name.url(); url != "" {
+		var err error
+		r.journal, err = kafka.OpenJournal(ctx, url, kafka.JournalOptions{
+			Name: n.ledger.JournalName(), Secret: n.secret, Owns: n.ledger.Owns, Ledger: n.ledger, Gate: r.gate, OnAlarm: n.alarm,
+		})
+		if err != nil {
+			return fmt.Errorf("--journal: %w", err)
+		}
+		for _, warning := range r.journal.Warnings() {
+			n.log.Warn("the journal: " + warning)
+		}
+		topic.Name, topic.ID = r.journal.Topic()
+	}
+	if err := n.ledger.UseJournal(ctx, topic, name == onRedis); err != nil {
+		return fmt.Errorf("--journal: %w", err)
+	}
+	return nil
+}
+
+// relayed returns a gate as a Rebuilder needs it: with a topic, what is in that is in the gate's journal, too.
+func (r *remoteGate) relayed(gate flow.RebuiltGate) flow.RebuiltGate {
+	if r.journal == nil {
+		return gate
+	}
+	return kafka.Relayed{RebuiltGate: gate, Journal: r.journal}
+}
+
+// records makes what brings coupons to the ledger: a recorder of the journal on Redis, or a relay of that into the topic, and a recorder of
+// the topic.
+func (n *node) records() {
+	r := n.remote
+	keeper := r.rebuild.Guard(n.ledger)
+	limits := flow.RecorderLimits{Rows: int(n.flags.RecordRate), OnRecord: n.recorded}
+	options := redis.JournalOptions{Active: n.ledger.Active, OnAlarm: n.alarm, Relay: r.journal != nil}
+	if r.journal == nil {
+		r.recorder = flow.NewRecorder(r.gate.Journal(options), keeper, limits)
+		return
+	}
+	r.relay = flow.NewRecorder(r.gate.Journal(options), r.journal, flow.RecorderLimits{OnRecord: n.monitor.Relayed})
+	r.recorder = flow.NewRecorder(r.journal, keeper, limits)
+}
+
+// passing runs what brings coupons to the ledger by a topic, once the ledger knows of the topic: until then a rebuild by a node without it
+// would lose what is there.
+func (n *node) passing(run func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for ctx.Err() == nil {
+			again, err := n.ledger.NoteJournal(ctx)
+			if err == nil {
+				if name, id := n.remote.journal.Topic(); again {
+					n.alarm("", fmt.Errorf("the topic %s was made again (its id is %s): what it had and nobody recorded is recorded from the gate's holders", name, id))
+				}
+				return run(ctx)
+			}
+			n.alarm("", err)
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+			}
+		}
+		return nil
+	}
+}
+
+// leavesJournal notes that coupons pass no topic any more, if an operator says so.
+func (n *node) leavesJournal(ctx context.Context) error {
+	_, err := n.ledger.NoteJournal(ctx)
+	return err
+}
+
+// inspectJournal opens the topic that coupons of a gate pass, to read; nil: they pass none. marker is of any of its campaigns.
+func inspectJournal(ctx context.Context, l *ledger.Ledger, gate string, name journalName, marker string) (*kafka.Journal, error) {
+	topic, err := l.JournalOf(ctx, gate)
+	switch {
+	case err != nil || topic == "" && name.url() == "":
+		return nil, err
+	case name.url() == "":
+		return nil, fmt.Errorf("--journal: coupons of %s pass the topic %s: name it, like kafka://HOST:PORT/%s", gate, topic, topic)
+	}
+	journal, err := kafka.OpenJournal(ctx, name.url(), kafka.JournalOptions{Name: ledger.JournalName(marker), Secret: noSecret()})
+	if err != nil {
+		return nil, fmt.Errorf("--journal: %w", err)
+	}
+	return journal, nil
+}
