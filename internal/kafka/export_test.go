@@ -32,5 +32,5 @@ func (j *Journal) isDone(r *kgo.Record) bool {
 
 // Litter appends a value that is no batch to a campaign's partition.
 func (j *Journal) Litter(ctx context.Context, id firstcome.CampaignID, value string) error {
-	return j.producer.ProduceSync(ctx, &kgo.Record{Key: []byte(id), Value: []byte(value)}).FirstErr()
+	return j.producer.Load().ProduceSync(ctx, &kgo.Record{Key: []byte(id), Value: []byte(value)}).FirstErr()
 }

@@ -87,16 +87,16 @@ const (
 // committed about twice a second, up to the first record that is not, so that after any death, and any rebalance, nothing is skipped.
 type Journal struct {
 	topic    *topic
-	id       string // of the topic
 	group    string // of the recorders
 	warnings []string
 	options  JournalOptions
-	producer *kgo.Client
+	producer atomic.Pointer[kgo.Client]
 	alarms   flow.Alarms
 	agenda   *flow.Agenda
 	appended atomic.Int64 // coupons
 
 	mu         sync.Mutex // guards what follows
+	id         string     // of the topic
 	partitions map[int32]*partition
 	queues     map[firstcome.CampaignID]*queue
 	bytes      int // of the records in hand
@@ -130,17 +130,53 @@ func OpenJournal(ctx context.Context, url string, options JournalOptions) (*Jour
 		client.Close()
 		return nil, err
 	}
-	return &Journal{
-		topic: t, id: is.id, warnings: warnings, group: groupOf(options.Name), options: options, producer: client, alarms: flow.Alarms{On: options.OnAlarm},
+	j := &Journal{
+		topic: t, id: is.id, warnings: warnings, group: groupOf(options.Name), options: options, alarms: flow.Alarms{On: options.OnAlarm},
 		partitions: map[int32]*partition{}, queues: map[firstcome.CampaignID]*queue{},
-	}, nil
+	}
+	j.producer.Store(client)
+	return j, nil
 }
 
 // Close ends the connections.
-func (j *Journal) Close() { j.producer.Close() }
+func (j *Journal) Close() { j.producer.Load().Close() }
 
 // Topic returns the topic's name and its id, which another topic of the name does not have.
-func (j *Journal) Topic() (name, id string) { return j.topic.name, j.id }
+func (j *Journal) Topic() (name, id string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.topic.name, j.id
+}
+
+// errMadeAgain says that a topic is not the one that it was.
+var errMadeAgain = errors.New("the topic was made again: what it had and nobody recorded is recorded from the gate's holders")
+
+// refresh looks whether the topic is the one that it was. If it was made again, it connects anew, because a client goes on with the one
+// that it knows.
+func (j *Journal) refresh(ctx context.Context) error {
+	is, err := j.topic.look(ctx, j.producer.Load())
+	if err != nil {
+		return err
+	}
+	if _, id := j.Topic(); id == is.id {
+		return nil
+	}
+	client, err := j.topic.connect(ctx, producing(j.topic)...)
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	again := j.id != is.id
+	j.id = is.id
+	j.mu.Unlock()
+	if !again { // another call was faster
+		client.Close()
+		return nil
+	}
+	j.producer.Swap(client).Close() // what is under way there comes again
+	j.alarms.Now("", fmt.Errorf("%s: %w", j.topic.name, errMadeAgain))
+	return nil
+}
 
 // Warnings returns what an operator should know of the topic.
 func (j *Journal) Warnings() []string { return j.warnings }
@@ -158,9 +194,10 @@ func groupOf(name string) string {
 func (j *Journal) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 	records, err := recordsOf(b)
 	if err == nil {
-		err = j.producer.ProduceSync(ctx, records...).FirstErr()
+		err = j.producer.Load().ProduceSync(ctx, records...).FirstErr()
 	}
 	if err != nil {
+		_ = j.refresh(ctx) // the next try may find another topic
 		return flow.Drained{}, j.topic.explain(fmt.Errorf("append %d coupons of %s to the topic %s: %w", len(b.Coupons), b.Campaign, j.topic.name, err))
 	}
 	j.appended.Add(int64(len(b.Coupons)))
@@ -204,7 +241,7 @@ func (j *Journal) Drain(ctx context.Context, to flow.Sink, again *flow.Retries) 
 	defer c.leave()
 	all, ctx2 := errgroup.WithContext(ctx)
 	all.Go(func() error { return c.read(ctx2) })
-	all.Go(func() error { return j.sweep(ctx2) })
+	all.Go(func() error { return c.sweep(ctx2) })
 	for range j.options.Workers {
 		all.Go(func() error { return j.work(ctx2, to, again, flow.Free) })
 	}

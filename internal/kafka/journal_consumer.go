@@ -16,12 +16,14 @@ const silence = 6 * time.Second
 type consumer struct {
 	*Journal
 	client *kgo.Client
+	id     string // of the topic
 }
 
 // consume joins the group. A partition of which nothing was ever committed is read from its first record; so is one whose records
 // the brokers have lost, and that is an alarm: nothing is ever skipped.
 func (j *Journal) consume() (*consumer, error) {
 	c := &consumer{Journal: j}
+	_, c.id = j.Topic()
 	client, err := kgo.NewClient(append(j.topic.options(), kgo.MetadataMinAge(metadataAge), kgo.ConsumerGroup(j.group), kgo.ConsumeTopics(j.topic.name),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll(), kgo.FetchMaxBytes(inHand/8), kgo.FetchMaxWait(pollTime),
 		kgo.SessionTimeout(silence), kgo.HeartbeatInterval(silence/6), kgo.RebalanceTimeout(silence),

@@ -101,12 +101,19 @@ type sight struct {
 
 // sweep has the gate be told where the ledger has more than it heard of, and looks for numbers that are gone: nothing of them is on its
 // way, and the ledger does not have them.
-func (j *Journal) sweep(ctx context.Context) error {
-	seen := map[firstcome.CampaignID]sight{}
-	for {
+func (c *consumer) sweep(ctx context.Context) error {
+	j, seen := c.Journal, map[firstcome.CampaignID]sight{}
+	for looked := time.Now(); ; {
 		wait(ctx, j.options.Sweep)
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if time.Since(looked) > j.options.Patience {
+			looked = time.Now()
+			_ = j.refresh(ctx)
+		}
+		if _, id := j.Topic(); id != c.id {
+			return errMadeAgain
 		}
 		active, err := j.options.Ledger.Active(ctx)
 		if err != nil {
@@ -158,12 +165,12 @@ func (j *Journal) quiet(ctx context.Context) bool {
 
 // uncommitted returns, of each partition, the offset behind all that is recorded for sure, and where the topic ends.
 func (j *Journal) uncommitted(ctx context.Context) (begin []int64, is found, err error) {
-	if is, err = j.topic.look(ctx, j.producer); err != nil {
+	if is, err = j.topic.look(ctx, j.producer.Load()); err != nil {
 		return nil, is, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	offsets, err := fetchOffsets(ctx, j.producer, j.group)
+	offsets, err := fetchOffsets(ctx, j.producer.Load(), j.group)
 	if err != nil {
 		return nil, is, j.topic.explain(fmt.Errorf("ask what of the topic %s is recorded: %w", j.topic.name, err))
 	}

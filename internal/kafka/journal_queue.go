@@ -237,7 +237,8 @@ func (j *Journal) read(ctx context.Context, q *queue, r *kgo.Record) (flow.Batch
 		err = fmt.Errorf("the ledger does not know the campaign with the marker %q: it is an older one than it was", b.Marker)
 		j.alarms.Tell(q.id, err)
 	}
-	return flow.Batch{Campaign: q.id, Marker: q.marker, Garbage: []flow.Garbage{garbageOf(j.id, r, err)}}, nil
+	_, id := j.Topic()
+	return flow.Batch{Campaign: q.id, Marker: q.marker, Garbage: []flow.Garbage{garbageOf(id, r, err)}}, nil
 }
 
 // ask asks the ledger for a campaign's marker, about once a second.

@@ -165,3 +165,237 @@ func TestAJournalOnATopicConforms(t *testing.T) {
 }
 
 var errAway = errors.New("away")
+
+// record records what a Journal has into a ledger of the test, until stop is called or the test ends. The ledger has these campaigns.
+func (g *relayed) record(t *testing.T, j flow.Source, p *stage.Ledger) (stop func()) {
+	t.Helper()
+	return stage.Run(t, flow.NewRecorder(j, noting{p, g}, flow.RecorderLimits{}).Run)
+}
+
+// A noting ledger notes how far campaigns are drained, for Active.
+type noting struct {
+	*stage.Ledger
+	g *relayed
+}
+
+func (n noting) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	d, err := n.Ledger.Record(ctx, b)
+	return n.note(b.Campaign, d, err)
+}
+
+func (n noting) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Drained, error) {
+	d, err := n.Ledger.Bury(ctx, b, cause)
+	return n.note(b.Campaign, d, err)
+}
+
+func (n noting) note(id firstcome.CampaignID, d flow.Drained, err error) (flow.Drained, error) {
+	if err == nil {
+		n.g.mu.Lock()
+		defer n.g.mu.Unlock()
+		n.g.drained[id] = max(n.g.drained[id], d.Through)
+	}
+	return d, err
+}
+
+// heardThrough returns how far the gate heard that a campaign is drained.
+func (g *relayed) heardThrough(id firstcome.CampaignID) func() int64 {
+	return func() int64 {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.told[id].Through
+	}
+}
+
+// alarmed returns options with alarms that the test reads.
+func alarmed() (edit func(*kafka.JournalOptions), alarms func() string) {
+	var mu sync.Mutex
+	var all []string
+	return func(o *kafka.JournalOptions) {
+			o.OnAlarm = func(id firstcome.CampaignID, err error) {
+				mu.Lock()
+				defer mu.Unlock()
+				all = append(all, fmt.Sprintf("%s: %v", id, err))
+			}
+		}, func() string {
+			mu.Lock()
+			defer mu.Unlock()
+			return strings.Join(all, "\n")
+		}
+}
+
+// wantAlarm waits for an alarm.
+func wantAlarm(t *testing.T, alarms func() string, part string) {
+	t.Helper()
+	stage.Await(t, "an alarm: "+part, true, func() bool { return strings.Contains(alarms(), part) })
+}
+
+// TestF46WhileTheGroupIsRebalancedAgainAndAgainEachCouponIsRecordedOnce has recorders come and go while coupons are appended, some of them
+// twice, and by relays of which one is late.
+func TestF46WhileTheGroupIsRebalancedAgainAndAgainEachCouponIsRecordedOnce(t *testing.T) {
+	t.Parallel()
+	at, err := services.MakeTopic(t.Context(), services.Kafka.Database(t), "rebalanced", 4, nil)
+	stage.Must(t, err)
+	g, p := newRelayed(), stage.NewLedger("a", "b", "c", "d")
+	relay := stream{open(t, at, g), t, at, g}
+	g.record(t, open(t, at, g), p)
+	total := map[firstcome.CampaignID]int{}
+	for round := range 8 {
+		come := g.record(t, open(t, at, g), p)
+		for _, id := range []firstcome.CampaignID{"a", "b", "c", "d"} {
+			early, late := g.issue(id, 40), g.issue(id, 30)
+			for _, coupons := range [][]firstcome.Coupon{late, early, late[:10]} {
+				stage.Must(t, relay.append(t.Context(), flow.Batch{Campaign: id, Coupons: coupons}))
+			}
+			total[id] += 70
+		}
+		if round%2 == 0 { // in mid-batch
+			come()
+		} else {
+			stage.Await(t, "what is recorded of a", total["a"], func() int { return len(p.Coupons("a")) })
+		}
+	}
+	for id, count := range total {
+		stage.Await(t, "what is recorded of "+string(id), count, func() int { return len(p.Coupons(id)) })
+		stage.Await(t, "what the gate heard of "+string(id), int64(count), g.heardThrough(id))
+	}
+	if p.Refused != nil {
+		t.Error(p.Refused)
+	}
+}
+
+// TestAGateThatDoesNotAnswerHoldsUpNoRecording: it is told later.
+func TestAGateThatDoesNotAnswerHoldsUpNoRecording(t *testing.T) {
+	t.Parallel()
+	at, g, p := services.Kafka.Database(t), newRelayed(), stage.NewLedger("c")
+	edit, alarms := alarmed()
+	j := stream{open(t, at, g, edit), t, at, g}
+	g.deaf = errAway
+	g.record(t, j, p)
+	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 100)))
+	p.WaitFor(t, 100)
+	wantAlarm(t, alarms, "the gate does not hear what is recorded: away")
+	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 100)))
+	p.WaitFor(t, 200)
+	g.mu.Lock()
+	g.deaf = nil
+	g.mu.Unlock()
+	stage.Await(t, "what the gate heard", 200, g.heardThrough("c"))
+}
+
+// TestADeadLetterIsToldBeforeItIsDrainedWhoeverDied has a recorder die when the ledger had buried a coupon, and nobody told the gate.
+func TestADeadLetterIsToldBeforeItIsDrainedWhoeverDied(t *testing.T) {
+	t.Parallel()
+	at, g, p := services.Kafka.Database(t), newRelayed(), stage.NewLedger("c")
+	p.Refuses = func(c firstcome.Coupon) bool { return c.Number == 33 }
+	j := stream{open(t, at, g), t, at, g}
+	g.deaf = errAway
+	dies := g.record(t, j, p)
+	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 100)))
+	stage.Await(t, "what is recorded or buried", 100, func() int { return len(p.Coupons("c")) + len(p.Letters()) })
+	dies()
+	g.mu.Lock()
+	g.deaf = nil
+	g.mu.Unlock()
+	g.record(t, open(t, at, g), p)
+	stage.Await(t, "what the gate heard", 100, g.heardThrough("c"))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if letters := g.told["c"].Letters; len(letters) == 0 || letters[0].Number != 33 || letters[0].User != "user-33" {
+		t.Errorf("the gate heard of %+v", letters)
+	}
+}
+
+// TestF43WhatNeitherGateNorTopicHasIsRecordedFromTheHolders has records that never came: nothing is behind them, or others are.
+func TestF43WhatNeitherGateNorTopicHasIsRecordedFromTheHolders(t *testing.T) {
+	t.Parallel()
+	for name, behind := range map[string]bool{"nothing is behind them": false, "others are behind them": true} {
+		t.Run(name, func(t *testing.T) {
+			at, g, p := services.Kafka.Database(t), newRelayed(), stage.NewLedger("c")
+			edit, alarms := alarmed()
+			j := stream{open(t, at, g, edit), t, at, g}
+			g.record(t, j, p)
+			stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 10)))
+			g.issue("c", 5) // are nowhere
+			want := int64(15)
+			for behind && !strings.Contains(alarms(), "do not come") {
+				stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 1)))
+				want++
+				time.Sleep(10 * time.Millisecond) // a crowd that is never done
+			}
+			stage.Await(t, "what the gate heard", want, g.heardThrough("c"))
+			if !strings.Contains(alarms(), "c: ") || !strings.Contains(alarms(), "from number 11 on are recorded from the gate's holders") {
+				t.Errorf("the alarms are %s", alarms())
+			}
+		})
+	}
+}
+
+// TestF48ATopicThatIsMadeAgainLosesNothing makes a topic again under recorders and relays.
+func TestF48ATopicThatIsMadeAgainLosesNothing(t *testing.T) {
+	t.Parallel()
+	at, g, p := services.Kafka.Database(t), newRelayed(), stage.NewLedger("c")
+	edit, alarms := alarmed()
+	j := stream{open(t, at, g, edit), t, at, g}
+	stop := g.record(t, j, p)
+	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 10)))
+	p.WaitFor(t, 10)
+	stop()
+	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 10)))
+	stage.Must(t, services.DropTopic(t.Context(), at))
+	stage.Must(t, stage.Err(services.MakeTopic(t.Context(), at, at[strings.LastIndexByte(at, '/')+1:], 1, nil)))
+	g.record(t, j, p)
+	coupons := g.issue("c", 10)
+	stage.Await(t, "an append", true, func() bool {
+		return j.append(t.Context(), flow.Batch{Campaign: "c", Coupons: coupons}) == nil
+	})
+	stage.Await(t, "what the gate heard", 30, g.heardThrough("c"))
+	wantAlarm(t, alarms, "was made again")
+}
+
+// TestWhatIsNotOursIsPassedOver has two ledgers share a topic, and something of this ledger that it does not know any more.
+func TestWhatIsNotOursIsPassedOver(t *testing.T) {
+	t.Parallel()
+	at, g, p := services.Kafka.Database(t), newRelayed(), stage.NewLedger("c")
+	edit, alarms := alarmed()
+	j := stream{open(t, at, g, edit), t, at, g}
+	for id, of := range map[firstcome.CampaignID]string{"c": "theirs.1.secret", "d": "theirs.2.secret", "gone": "ours.7.secret", "other": "ours.7.secret"} {
+		stage.Must(t, stage.Err(j.Record(t.Context(), flow.Batch{Campaign: id, Epoch: 1, Marker: of, Coupons: stage.Coupons(id, 1, 3)})))
+	}
+	g.absent["d"], g.absent["gone"] = true, true
+	stage.Must(t, j.Journal.Litter(t.Context(), "NO CAMPAIGN", "x"))
+	g.record(t, j, p)
+	coupons := stage.Coupons("c", 1, 2)
+	g.issue("c", 2)
+	stage.Must(t, j.append(t.Context(), flow.Batch{Campaign: "c", Coupons: coupons}))
+	p.WaitFor(t, 2)
+	stage.Await(t, "dead letters", 2, func() int { return len(p.Letters()) })
+	for source, cause := range p.Letters() {
+		if !strings.Contains(cause, `does not know the campaign with the marker "ours.7.secret"`) {
+			t.Errorf("%s: %s", source, cause)
+		}
+	}
+	wantAlarm(t, alarms, "gone: the ledger does not know")
+	stage.Await(t, "what is left", false, func() bool {
+		left, err := j.Left(t.Context(), "c")
+		return left || err != nil
+	})
+}
+
+// TestRecordsOfANewerReleaseAreLeftToIt: they hold up their campaign, and no other.
+func TestRecordsOfANewerReleaseAreLeftToIt(t *testing.T) {
+	t.Parallel()
+	at, g, p := services.Kafka.Database(t), newRelayed(), stage.NewLedger("c", "d")
+	edit, alarms := alarmed()
+	j := stream{open(t, at, g, edit), t, at, g}
+	g.record(t, j, p)
+	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 3)))
+	stage.Must(t, j.Journal.Litter(t.Context(), "c", `{"format": 2, "marker": "ours.1.secret", "epoch": 1, "parcels": []}`))
+	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 3)))
+	stage.Must(t, stage.Err(j.Issue(t.Context(), "d", 3)))
+	p.WaitFor(t, 3)
+	stage.Await(t, "what is recorded of d", 3, func() int { return len(p.Coupons("d")) })
+	wantAlarm(t, alarms, "c: ")
+	if left, err := j.Left(t.Context(), "c"); !left || err != nil || !strings.Contains(alarms(), "records of a newer firstcome") || len(p.Letters()) > 0 {
+		t.Errorf("left: %v, %v; the alarms are %s; dead letters %v", left, err, alarms(), p.Letters())
+	}
+}
