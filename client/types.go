@@ -264,8 +264,8 @@ type DeadLetter struct {
 	Payload    string  `json:"payload"` // the coupon as JSON, or the entry as it was found
 	Cause      string  `json:"cause"`
 	CreatedAt  Time    `json:"created_at"`
-	SettledAt  *Time   `json:"settled_at"` // null while it is open
-	SettledBy  *string `json:"settled_by"` // replayed or voided
+	ResolvedAt *Time   `json:"resolved_at"` // null while it is open
+	ResolvedBy *string `json:"resolved_by"` // replayed or voided
 }
 
 // A LogEntry is a line of the audit log: who changed what, from Old to New. Both have only what

@@ -117,7 +117,7 @@ func (r *remote) campaign(ctx context.Context, id firstcome.CampaignID) (audit.C
 // letters calls each with every dead letter.
 func (r *remote) letters(ctx context.Context, _ firstcome.CampaignID, each func(audit.Letter)) error {
 	all, err := client.All(func(after string) (client.List[client.DeadLetter], error) {
-		return r.calls.DeadLetters(ctx, client.LetterFilter{Campaign: r.id, Settled: true, Limit: maxPage, After: after})
+		return r.calls.DeadLetters(ctx, client.LetterFilter{Campaign: r.id, Resolved: true, Limit: maxPage, After: after})
 	})
 	for _, d := range all {
 		each(letterOf(d))

@@ -13,7 +13,7 @@ import (
 func letterOf(d client.DeadLetter) audit.Letter {
 	return audit.Letter{
 		ID: d.ID, Number: given(d.Number), User: firstcome.UserID(given(d.UserID)),
-		Open: d.SettledAt == nil, ResolvedAt: given(d.SettledAt).Time, Voided: given(d.SettledBy) == string(ledger.Voided),
+		Open: d.ResolvedAt == nil, ResolvedAt: given(d.ResolvedAt).Time, Voided: given(d.ResolvedBy) == string(ledger.Voided),
 	}
 }
 

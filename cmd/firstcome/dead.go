@@ -11,20 +11,20 @@ import (
 type deadCmd struct {
 	List   deadListCmd   `cmd:"" help:"List what the ledger would not take."`
 	Replay deadReplayCmd `cmd:"" help:"Record a dead letter's coupon, once its cause is mended."`
-	Void   deadVoidCmd   `cmd:"" help:"Settle a dead letter for good: its stock returns, and its user may claim again."`
+	Void   deadVoidCmd   `cmd:"" help:"Give a dead letter up for good: its stock returns, and its user may claim again."`
 }
 
 type deadListCmd struct {
 	serverFlags
 	Campaign string `placeholder:"ID" help:"Only those of this campaign."`
-	Settled  bool   `help:"Those too that were replayed or voided."`
+	Resolved bool   `help:"Those too that were replayed or voided."`
 }
 
 func (c *deadListCmd) Run(ctx context.Context, t terminal) error {
 	calls := c.client(t)
 	defer calls.CloseIdle()
 	all, err := client.All(func(after string) (client.List[client.DeadLetter], error) {
-		return calls.DeadLetters(ctx, client.LetterFilter{Campaign: c.Campaign, Settled: c.Settled, After: after})
+		return calls.DeadLetters(ctx, client.LetterFilter{Campaign: c.Campaign, Resolved: c.Resolved, After: after})
 	})
 	if err != nil {
 		return explain(err)
@@ -65,10 +65,10 @@ func (c *oneLetter) printLetter(t terminal, d client.DeadLetter) error {
 }
 
 func letterState(d client.DeadLetter) string {
-	if d.SettledBy == nil {
+	if d.ResolvedBy == nil {
 		return "open"
 	}
-	return *d.SettledBy
+	return *d.ResolvedBy
 }
 
 // orNone returns the text of a value, - where there is none.

@@ -113,9 +113,9 @@ func turned(e ledger.LogEntry, detail map[string]any) (before, after any) {
 	case "coupon.void":
 		return values{"state": "in_force"}, values{"state": "voided"}
 	case "dead_letter.replay":
-		return values{"settled_by": nil}, values{"settled_by": "replayed"}
+		return values{"resolved_by": nil}, values{"resolved_by": "replayed"}
 	case "dead_letter.void":
-		return values{"settled_by": nil}, values{"settled_by": "voided"}
+		return values{"resolved_by": nil}, values{"resolved_by": "voided"}
 	case "key.create":
 		return nil, values{"id": detail["key"], "name": detail["name"], "role": detail["role"]}
 	case "key.revoke":

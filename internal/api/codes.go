@@ -31,7 +31,7 @@ const (
 	belowInForce   code = "below_in_force"
 	campaignClosed code = "campaign_closed"
 	alreadyVoided  code = "already_voided"
-	letterSettled  code = "letter_settled"
+	letterResolved code = "letter_resolved"
 	letterRefused  code = "letter_refused"
 	alreadyServed  code = "already_served"
 	noGate         code = "no_gate"
@@ -61,7 +61,7 @@ var statuses = statusesOf(map[int][]code{
 	http.StatusForbidden:             {roleForbidden, crossSite, notLoopback},
 	http.StatusNotFound:              {notFoundCode},
 	http.StatusMethodNotAllowed:      {methodNotAllowed},
-	http.StatusConflict:              {campaignExists, belowInForce, campaignClosed, alreadyVoided, letterSettled, letterRefused, alreadyServed, noGate, notOlder},
+	http.StatusConflict:              {campaignExists, belowInForce, campaignClosed, alreadyVoided, letterResolved, letterRefused, alreadyServed, noGate, notOlder},
 	http.StatusPreconditionFailed:    {stale},
 	http.StatusRequestEntityTooLarge: {bodyTooLarge},
 	http.StatusUnsupportedMediaType:  {unsupportedMedia},

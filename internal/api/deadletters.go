@@ -15,7 +15,7 @@ func (s *Server) listDeadLetters(w http.ResponseWriter, r *http.Request, _ auth.
 	q := parseQuery(r)
 	most := q.limit()
 	page := ledger.Letters{
-		Campaign: parsed(q, "campaign", firstcome.ParseCampaignID), After: q.number("after"), Limit: most + 1, Resolved: q.included("settled"),
+		Campaign: parsed(q, "campaign", firstcome.ParseCampaignID), After: q.number("after"), Limit: most + 1, Resolved: q.included("resolved"),
 	}
 	if q.err() != nil {
 		return q.err()
@@ -66,6 +66,6 @@ func wireLetter(d ledger.DeadLetter) client.DeadLetter {
 	return client.DeadLetter{
 		ID: d.ID, CampaignID: optional(string(d.Campaign)), Number: optional(d.Number), UserID: optional(string(d.User)),
 		Source: d.Source, Payload: d.Payload, Cause: d.Cause, CreatedAt: client.Time{Time: d.CreatedAt},
-		SettledAt: wire.Time(d.ResolvedAt), SettledBy: optional(string(d.ResolvedBy)),
+		ResolvedAt: wire.Time(d.ResolvedAt), ResolvedBy: optional(string(d.ResolvedBy)),
 	}
 }

@@ -28,14 +28,14 @@ func TestF44ADeadLetterIsListedAndReplayedOverHTTP(t *testing.T) {
 		t.Errorf("the coupon is %s", r.body)
 	}
 	letters := f.call("GET", "/v1/dead-letters?campaign=winter", "").items()
-	if len(letters) != 1 || letters[0]["number"] != 2.0 || letters[0]["user_id"] != "user-2" || letters[0]["settled_by"] != nil {
+	if len(letters) != 1 || letters[0]["number"] != 2.0 || letters[0]["user_id"] != "user-2" || letters[0]["resolved_by"] != nil {
 		t.Fatalf("the dead letters are %v", letters)
 	}
 	if other := f.call("GET", "/v1/dead-letters?campaign=spring", "").items(); len(other) != 0 {
 		t.Errorf("those of another campaign are %v", other)
 	}
 	r := f.call("POST", "/v1/dead-letters/1/replay", "").want(t, 200, "")
-	if r.text("settled_by") != "replayed" || r.text("settled_at") == "" {
+	if r.text("resolved_by") != "replayed" || r.text("resolved_at") == "" {
 		t.Errorf("the letter is %s", r.body)
 	}
 	f.call("POST", "/v1/dead-letters/1/replay", "").want(t, 409, "")
@@ -49,11 +49,11 @@ func TestF44ADeadLetterIsListedAndReplayedOverHTTP(t *testing.T) {
 	if open := f.call("GET", "/v1/dead-letters", "").items(); len(open) != 0 {
 		t.Errorf("open are %v", open)
 	}
-	all := f.call("GET", "/v1/dead-letters?settled=include&limit=1", "")
+	all := f.call("GET", "/v1/dead-letters?resolved=include&limit=1", "")
 	if len(all.items()) != 1 || all.json("next") != nil {
 		t.Errorf("all are %s", all.body)
 	}
-	f.call("GET", "/v1/dead-letters?settled=yes", "").want(t, 422, "")
+	f.call("GET", "/v1/dead-letters?resolved=yes", "").want(t, 422, "")
 	log := f.call("GET", "/v1/audit-log?campaign=winter", "").items()[0]
 	if log["action"] != "dead_letter.replay" || log["number"] != 2.0 {
 		t.Errorf("the log says %v", log)
@@ -94,7 +94,7 @@ func TestAVoidedDeadLettersStockReturnsAndItsNumberNever(t *testing.T) {
 	f.claim("winter", "user-4").want(t, 410, "sold_out")
 	f.call("POST", "/v1/dead-letters/1/void", `{}`).want(t, 422, "")
 	r := f.call("POST", "/v1/dead-letters/1/void", `{"reason":"answered nobody"}`).want(t, 200, "")
-	if r.text("settled_by") != "voided" {
+	if r.text("resolved_by") != "voided" {
 		t.Errorf("the letter is %s", r.body)
 	}
 	f.call("GET", "/v1/campaigns/winter/claims/user-2", "").want(t, 404, "")
@@ -131,7 +131,7 @@ func TestF20ALetterVoidedWhileTheGateIsAwayIsVoidedThereLater(t *testing.T) {
 
 func TestALedgerThatDecidesHasNoDeadLetters(t *testing.T) {
 	s := open(t)
-	if r := s.call("GET", "/v1/dead-letters?settled=include", "").want(t, 200, ""); len(r.items()) != 0 {
+	if r := s.call("GET", "/v1/dead-letters?resolved=include", "").want(t, 200, ""); len(r.items()) != 0 {
 		t.Errorf("it has %s", r.body)
 	}
 	s.call("POST", "/v1/dead-letters/1/void", `{"reason":"r"}`).want(t, 404, "")

@@ -18,7 +18,7 @@ var example = regexp.MustCompile("(?s)```sh\n(.*?)```\n```(json|csv)\n(.*?)```")
 
 // changing are the keys whose values differ from run to run.
 var changing = map[string]bool{
-	"opened_at": true, "sold_out_at": true, "closed_at": true, "source": true, "payload": true, "settled_at": true, "code": true, "created_at": true, "server_time": true, "next_joined_at": true, "issued_at": true, "expires_at": true, "at": true, "reason": true,
+	"opened_at": true, "sold_out_at": true, "closed_at": true, "source": true, "payload": true, "resolved_at": true, "code": true, "created_at": true, "server_time": true, "next_joined_at": true, "issued_at": true, "expires_at": true, "at": true, "reason": true,
 }
 
 func TestEveryExampleOfTheDocsAnswersAsShown(t *testing.T) {

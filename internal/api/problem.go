@@ -82,7 +82,7 @@ func problemOf(err error) *client.Problem {
 	case errors.Is(err, firstcome.ErrAlreadyVoided):
 		return newProblem(alreadyVoided, firstcome.ErrAlreadyVoided.Error())
 	case errors.Is(err, firstcome.ErrResolvedLetter):
-		return newProblem(letterSettled, firstcome.ErrResolvedLetter.Error())
+		return newProblem(letterResolved, firstcome.ErrResolvedLetter.Error())
 	case errors.Is(err, operate.ErrNoRemoteGate):
 		return newProblem(noGate, operate.ErrNoRemoteGate.Error())
 	case errors.Is(err, flow.ErrNotOlder):

@@ -159,7 +159,7 @@ func (t *streams) run(ctx context.Context) error {
 		case l := <-t.lines:
 			t.tell(l)
 		case a := <-t.answers:
-			t.settle(a)
+			t.conclude(a)
 		case now := <-tick.C:
 			t.look(ctx, now)
 		}
@@ -346,8 +346,8 @@ func (s *Server) answerOf(ctx context.Context, f follower) (a answerRead) {
 	return a
 }
 
-// settle goes by a claim that was read.
-func (t *streams) settle(a answerRead) {
+// conclude goes by a claim that was read.
+func (t *streams) conclude(a answerRead) {
 	t.asked--
 	f, now := a.of, time.Now()
 	switch f.asking = false; {

@@ -81,8 +81,8 @@ const (
 	MaxClaims      = 50_000_000
 )
 
-// settle is how long the server may take after the run to record what it issued.
-const settle = 30 * time.Second
+// recording is how long the server may take after the run to record what it issued.
+const recording = 30 * time.Second
 
 // Run asks, measures and compares. An error means that there is no result. If ctx
 // ends, no more claims are sent, and the result is of those that were.
@@ -107,7 +107,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	ahead := before.ServerTime.Sub(asked.Add(time.Since(asked) / 2))
 	result := c.drive(ctx, fleet, before, ahead)
 	// Whoever interrupts a run still wants to know what became of it.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*settle)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*recording)
 	defer cancel()
 	result.Campaign = Campaign{ID: before.ID, Name: before.Name, Quantity: before.Quantity, Issued: before.Issued}
 	result.Generator = thisMachine(c.Version)

@@ -93,7 +93,7 @@ func unrecorded(_ *shop, _ string, o firstcome.Outcome, c *client.Coupon) firstc
 func TestDeadLettersAndLostNumbersAreNotMissing(t *testing.T) {
 	number, other, replayed, someone := int64(1), int64(8), "replayed", "someone"
 	s := &shop{quantity: 30, lost: []client.Range{{First: 2, Count: 6}}, dead: []client.DeadLetter{
-		{ID: 1}, {ID: 2, Number: &other, UserID: &someone, SettledAt: &client.Time{}, SettledBy: &replayed}, {ID: 3, Number: &number, UserID: &someone},
+		{ID: 1}, {ID: 2, Number: &other, UserID: &someone, ResolvedAt: &client.Time{}, ResolvedBy: &replayed}, {ID: 3, Number: &number, UserID: &someone},
 	}}
 	url := open(t, s)
 	s.next = 7                                           // as if 1 to 7 had been given: of them 1 was issued, and not recorded

@@ -137,7 +137,7 @@ func (s *shop) read(w http.ResponseWriter, r *http.Request) {
 	}
 	recorded := issued - min(s.behind, issued)
 	for _, d := range s.dead {
-		if d.Number != nil && d.SettledBy == nil {
+		if d.Number != nil && d.ResolvedBy == nil {
 			recorded--
 		}
 	}

@@ -70,7 +70,7 @@ func verdict(ctx context.Context, c Config, reader *client.Client, before client
 
 // recorded returns the campaign once every issued coupon is in the ledger or a dead letter.
 func recorded(ctx context.Context, c Config, reader *client.Client) (client.Campaign, error) {
-	ctx, cancel := context.WithTimeout(ctx, settle)
+	ctx, cancel := context.WithTimeout(ctx, recording)
 	defer cancel()
 	ticks := time.NewTicker(100 * time.Millisecond)
 	defer ticks.Stop()
@@ -105,14 +105,14 @@ func unrecorded(ctx context.Context, c Config, reader *client.Client) (campaign 
 // letters returns the campaign's dead letters that are no coupons of the ledger.
 func letters(ctx context.Context, c Config, reader *client.Client) ([]audit.Letter, error) {
 	found, err := client.All(func(after string) (client.List[client.DeadLetter], error) {
-		return reader.DeadLetters(ctx, client.LetterFilter{Campaign: c.Campaign, Settled: true, After: after})
+		return reader.DeadLetters(ctx, client.LetterFilter{Campaign: c.Campaign, Resolved: true, After: after})
 	})
 	var all []audit.Letter
 	for _, d := range found {
-		if d.Number == nil || d.SettledBy != nil && *d.SettledBy == "replayed" {
+		if d.Number == nil || d.ResolvedBy != nil && *d.ResolvedBy == "replayed" {
 			continue
 		}
-		letter := audit.Letter{Number: *d.Number, Open: d.SettledAt == nil}
+		letter := audit.Letter{Number: *d.Number, Open: d.ResolvedAt == nil}
 		if d.UserID != nil {
 			letter.User = firstcome.UserID(*d.UserID)
 		}

@@ -90,7 +90,7 @@ func (p *parts) create(ctx context.Context, id firstcome.CampaignID) {
 	must(flow.NewChanger(p.ledger, p.gate, nil).Finish(ctx, id, 1))
 }
 
-// record records what the gate has issued of a campaign until all is settled, and
+// record records what the gate has issued of a campaign until all is drained, and
 // returns how long it took, and how many coupons a transaction had.
 func (p *parts) record(ctx context.Context, id firstcome.CampaignID) (took time.Duration, batch float64) {
 	state := value(p.gate.State(ctx, id))

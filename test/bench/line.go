@@ -57,7 +57,7 @@ func (g lineGate) measure(ctx context.Context, b *bench) {
 	issue := func() figure {
 		id := b.campaign(ctx, s, -1, g.answer)
 		f := claim(id, "issued")
-		settled(ctx, s, id)
+		drained(ctx, s, id)
 		return f
 	}
 	slow := int64(1)
@@ -76,7 +76,7 @@ func (g lineGate) measure(ctx context.Context, b *bench) {
 		served(ctx, calls, id)
 		f.perSecond = float64(b.claims) / time.Since(began).Seconds()
 		f.cpu = (s.cpu() - before) / time.Duration(b.claims)
-		settled(ctx, s, id)
+		drained(ctx, s, id)
 		return f
 	}, issue)
 	b.printRate("… joining and being served without a pace", c, "issued", g.serve)

@@ -31,14 +31,14 @@ func memory(ctx context.Context, b *bench) {
 
 func (b *bench) holder(ctx context.Context, p *parts, client rueidis.Client) {
 	const warm, large = firstcome.CampaignID("warm"), firstcome.CampaignID("large")
-	settle := func(id firstcome.CampaignID, coupons int) (bytes int64) {
+	fill := func(id firstcome.CampaignID, coupons int) (bytes int64) {
 		p.create(ctx, id)
 		p.fill(ctx, id, coupons, func(n int) string { return fmt.Sprintf("%08d", n) })
 		p.record(ctx, id)
 		return usedMemory(ctx, client)
 	}
-	before := settle(warm, entry) // connections, scripts, and what else comes once
-	after := settle(large, b.holders)
+	before := fill(warm, entry) // connections, scripts, and what else comes once
+	after := fill(large, b.holders)
 	journals := value(client.Do(ctx, client.B().Keys().Pattern("firstcome:{"+string(large)+":*}:journal").Build()).AsStrSlice())
 	if len(journals) != 1 {
 		must(fmt.Errorf("%s has the journals %q", large, journals))
@@ -46,7 +46,7 @@ func (b *bench) holder(ctx context.Context, p *parts, client rueidis.Client) {
 	left := value(client.Do(ctx, client.B().Xlen().Key(journals[0]).Build()).AsInt64())
 	b.print(fmt.Sprintf("Redis's memory a holder, of %d with ids of 8 bytes", b.holders),
 		fmt.Sprintf("%.1f bytes", float64(after-before)/float64(b.holders)), "", "", wantHolder)
-	b.print("… entries in the journal once settled", strconv.FormatInt(left, 10), "", "", wantJournal)
+	b.print("… entries in the journal once drained", strconv.FormatInt(left, 10), "", "", wantJournal)
 }
 
 // usedMemory returns used_memory, once no rewrite of the append-only file is under way.

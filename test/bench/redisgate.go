@@ -22,15 +22,15 @@ func (b *bench) answering(ctx context.Context, answer firstcome.AnswerWhen, conn
 		t := target{servers: nodes, campaigns: []string{id}, user: sequential(from)}
 		f := drive(ctx, t, b.claims, connections, 0, "issued")
 		if recorded {
-			settled(ctx, nodes[0], id)
+			drained(ctx, nodes[0], id)
 		}
 		return f
 	}
 }
 
-// settled returns when the ledger has all that was issued, so that the next claim has
+// drained returns when the ledger has all that was issued, so that the next claim has
 // the machine for itself.
-func settled(ctx context.Context, node *server, id string) {
+func drained(ctx context.Context, node *server, id string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	calls := client.New("http://"+node.address, "")
@@ -118,7 +118,7 @@ func (b *bench) againstItself(ctx context.Context, h *hosts, kind services.Kind,
 func (b *bench) paced(ctx context.Context, node *server, rate, seconds float64, connections int) figure {
 	id := b.campaign(ctx, node, -1, firstcome.Recorded)
 	f := drive(ctx, at(node, id, sequential(0)), int(rate*seconds), connections, rate, "issued")
-	settled(ctx, node, id)
+	drained(ctx, node, id)
 	return f
 }
 
