@@ -193,14 +193,6 @@ func (e *exam) schema() (there bool) {
 	return true
 }
 
-// written has the tables that a node inserts into, with a column of each; changed has those that it updates.
-var written = map[string]string{
-	"campaigns": "id", "coupons": "campaign_id", "tickets": "campaign_id", "past_lines": "campaign_id", "facts": "campaign_id", "changes": "campaign_id",
-	"dead_letters": "source", "lost": "campaign_id", "audit_log": "actor", "api_keys": "id",
-}
-
-var changed = []string{"campaigns", "coupons", "tickets", "changes", "dead_letters", "api_keys"}
-
 // rights tries statements that need the rights and touch no row.
 func (e *exam) rights() {
 	const what, fix = "rights", "grant SELECT, INSERT and UPDATE on all tables of the ledger"
@@ -227,13 +219,14 @@ type right struct{ name, try string }
 
 func rightsTried() []right {
 	var all []right
-	for _, table := range tables {
-		all = append(all, right{"SELECT " + table, fmt.Sprintf(`SELECT 1 FROM %s WHERE 1 = 0`, table)})
-		if column := written[table]; column != "" {
-			all = append(all, right{"INSERT " + table, fmt.Sprintf(`INSERT INTO %s (%s) SELECT %s FROM %s WHERE 1 = 0`, table, column, column, table)})
-		}
-		if slices.Contains(changed, table) {
-			all = append(all, right{"UPDATE " + table, fmt.Sprintf(`UPDATE %s SET %s = %s WHERE 1 = 0`, table, written[table], written[table])})
+	for _, t := range tables {
+		for _, verb := range append([]string{"SELECT"}, strings.Fields(t.rights)...) {
+			try := map[string]string{
+				"SELECT": `SELECT %[2]s FROM %[1]s WHERE 1 = 0`,
+				"INSERT": `INSERT INTO %[1]s (%[2]s) SELECT %[2]s FROM %[1]s WHERE 1 = 0`,
+				"UPDATE": `UPDATE %[1]s SET %[2]s = %[2]s WHERE 1 = 0`,
+			}[verb]
+			all = append(all, right{verb + " " + t.name, fmt.Sprintf(try, t.name, t.column)})
 		}
 	}
 	return all

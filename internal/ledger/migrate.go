@@ -36,9 +36,31 @@ type schema struct {
 // migrateTimeout is how long a node waits for another one that migrates.
 const migrateTimeout = 5 * time.Minute
 
+// A table is a table of the ledger: its name, a column of it, and the rights that serving needs to its rows besides SELECT.
+type table struct{ name, column, rights string }
+
 // tables are those of the ledger and of goose.
-var tables = []string{
-	"campaigns", "coupons", "tickets", "past_lines", "facts", "changes", "dead_letters", "lost", "proofs", "gate_runs", "journals", "followers", "cursors", "audit_log", "api_keys", "compatibility", "identity", "nodes", "schema_checksums", versionTable,
+var tables = []table{
+	{"campaigns", "id", "INSERT UPDATE"},
+	{"coupons", "number", "INSERT UPDATE"},
+	{"tickets", "ticket", "INSERT UPDATE"},
+	{"past_lines", "generation", "INSERT"},
+	{"facts", "position", "INSERT"},
+	{"changes", "version", "INSERT UPDATE"},
+	{"dead_letters", "source", "INSERT UPDATE"},
+	{"lost", "number", "INSERT"},
+	{"proofs", "campaign_id", "INSERT UPDATE"},
+	{"gate_runs", "run", "INSERT UPDATE"},
+	{"journals", "topic", "INSERT UPDATE"},
+	{"followers", "name", "INSERT UPDATE"},
+	{"cursors", "position", "INSERT UPDATE"},
+	{"audit_log", "actor", "INSERT"},
+	{"api_keys", "id", "INSERT UPDATE"},
+	{"identity", "id", "INSERT"},
+	{"nodes", "host", "INSERT UPDATE"},
+	{"compatibility", "id", ""},
+	{"schema_checksums", "version", ""},
+	{versionTable, "version_id", ""},
 }
 
 // versionTable is goose's: it has the versions of the schema.
@@ -132,7 +154,9 @@ func isLedger(there []string) bool {
 // tables with the ledger's names are somebody else's.
 func foreigners(there []string) []string {
 	begun := slices.Contains(there, versionTable)
-	foreign := slices.DeleteFunc(slices.Clone(there), func(table string) bool { return begun && slices.Contains(tables, table) })
+	foreign := slices.DeleteFunc(slices.Clone(there), func(name string) bool {
+		return begun && slices.ContainsFunc(tables, func(t table) bool { return t.name == name })
+	})
 	return foreign[:min(len(foreign), 5)]
 }
 
