@@ -122,17 +122,8 @@ func couponsAs(r *http.Request, q *query) form {
 	return as
 }
 
-// chosenCoupons answers with the coupons that a caller looks for. Trying numbers for a code
-// takes processor time that claims need too, so one request does so at a time.
+// chosenCoupons answers with the coupons that a caller looks for.
 func (s *Server) chosenCoupons(w http.ResponseWriter, r *http.Request, id firstcome.CampaignID, c ledger.Choice, named bool) error {
-	if c.Code != "" {
-		select {
-		case s.searches <- struct{}{}:
-			defer func() { <-s.searches }()
-		case <-r.Context().Done():
-			return unavailable(busy, "others are looking for codes, one at a time. Ask again: it is safe")
-		}
-	}
 	found, next, err := s.Ledger.Find(r.Context(), id, c)
 	if err != nil {
 		return err

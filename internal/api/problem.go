@@ -115,6 +115,8 @@ func problemOf(err error) *client.Problem {
 		return unavailable(busy, full.Error())
 	case errors.Is(err, flow.ErrOutdone):
 		return unavailable(busy, "another node is rebuilding this gate. Read the campaign to see when it is done")
+	case errors.Is(err, ledger.ErrSearching):
+		return unavailable(busy, "others are looking for codes, one at a time. Ask again: it is safe")
 	case errors.Is(err, firstcome.ErrBusy):
 		return unavailable(busy, "too many claims are waiting, and this one was not decided. Ask again: it is safe")
 	}

@@ -70,7 +70,6 @@ type Server struct {
 	Config
 	buffers  sync.Pool // of *buffer
 	exports  chan struct{}
-	searches chan struct{} // one request at a time looks for a code
 	followed lines
 	streams  streams
 	origins  http.CrossOriginProtection
@@ -94,7 +93,6 @@ func New(c Config) *Server {
 		Config:   c,
 		buffers:  sync.Pool{New: func() any { return &buffer{} }},
 		exports:  make(chan struct{}, exports),
-		searches: make(chan struct{}, 1),
 		draining: make(chan struct{}),
 	}
 	s.streams = streams{

@@ -90,8 +90,6 @@ type Console struct {
 	prover  *prover
 	checkup checkup
 
-	searches chan struct{} // one person at a time looks for a code
-
 	stop     sync.Once
 	stopping chan struct{} // closed by Stop
 }
@@ -108,7 +106,7 @@ func New(c Config) *Console {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
-	console := &Console{Config: c, seal: newSeal(c.Secret), assets: readAssets(), stopping: make(chan struct{}), prover: newProver(&c), searches: make(chan struct{}, 1)}
+	console := &Console{Config: c, seal: newSeal(c.Secret), assets: readAssets(), stopping: make(chan struct{}), prover: newProver(&c)}
 	console.sheets = map[language]*sheets{}
 	for _, l := range languages {
 		console.sheets[l] = parseSheets(l, &console.assets)

@@ -105,16 +105,8 @@ func (v *view) notCode() string {
 	return v.say("쿠폰 코드는 U를 뺀 글자와 숫자 16자입니다.", "A coupon code has 16 letters and digits, without U.")
 }
 
-// find looks coupons up. One person at a time looks for a code, since that takes processor time that claims need.
+// find looks coupons up, in all parts of the campaign.
 func (c *Console) find(v *view, id firstcome.CampaignID, choice ledger.Choice) ([]firstcome.Coupon, error) {
-	if choice.Code != "" {
-		select {
-		case c.searches <- struct{}{}:
-			defer func() { <-c.searches }()
-		case <-v.r.Context().Done():
-			return nil, firstcome.ErrBusy
-		}
-	}
 	for {
 		found, next, err := c.Ledger.Find(v.r.Context(), id, choice)
 		if err != nil || len(found) > 0 || next == 0 {

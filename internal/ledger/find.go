@@ -24,9 +24,13 @@ func (c Choice) Chosen() bool { return c.User != "" || c.Code != "" || c.Number 
 // codes would make every claim dearer; the search only costs the caller that asks.
 const codesAtOnce = 5_000_000
 
+// ErrSearching says that the caller's time was up before its turn to look for a code came.
+var ErrSearching = fmt.Errorf("%w: others are looking for codes, one at a time", firstcome.ErrBusy)
+
 // Find returns the coupons that a Choice chooses, in number order. If next is not 0, there may be more, and
-// the caller asks again with next as After. A search by code is ErrGateMismatch if the campaign has another
-// secret than this node, which cannot tell whose code it is.
+// the caller asks again with next as After. Searches by code take turns, because they take processor time that
+// claims need; see ErrSearching. Such a search is ErrGateMismatch if the campaign has another secret than this
+// node, which cannot tell whose code it is.
 func (l *Ledger) Find(ctx context.Context, id firstcome.CampaignID, c Choice) (found []firstcome.Coupon, next int64, err error) {
 	numbers := []int64{c.Number}
 	switch {
@@ -97,6 +101,12 @@ func (l *Ledger) numbersWith(ctx context.Context, id firstcome.CampaignID, c Cho
 		return nil, 0, firstcome.ErrGateMismatch
 	case c.After >= status.LastNumber:
 		return nil, 0, nil
+	}
+	select {
+	case l.search <- struct{}{}:
+		defer func() { <-l.search }()
+	case <-ctx.Done():
+		return nil, 0, ErrSearching
 	}
 	last := min(status.LastNumber, c.After+codesAtOnce)
 	if number := l.secret.NumberOf(id, c.Code, c.After+1, last); number != 0 {

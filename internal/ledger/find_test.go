@@ -1,9 +1,12 @@
 package ledger_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
@@ -65,7 +68,7 @@ func TestACodeOfAnotherSecretIsNotGuessedAt(t *testing.T) {
 }
 
 // TestACodeIsLookedForInParts has a campaign of more numbers than are tried at once. The last one's
-// code is found by who goes on.
+// code is found by who goes on. Meanwhile nobody else looks for one.
 func TestACodeIsLookedForInParts(t *testing.T) {
 	t.Parallel()
 	const last = 5_000_001
@@ -83,6 +86,21 @@ func TestACodeIsLookedForInParts(t *testing.T) {
 	}
 	l = start(t, name, nil)
 	choice := ledger.Choice{Code: stage.Secret().Code("c", last)}
+	ctx, cancel := context.WithCancel(t.Context())
+	var busy sync.WaitGroup
+	busy.Go(func() {
+		for ctx.Err() == nil {
+			_, _, _ = l.Find(ctx, "c", choice)
+		}
+	})
+	stage.Await(t, "somebody else's turn", true, func() bool {
+		soon, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+		defer cancel()
+		_, _, err := l.Find(soon, "c", choice)
+		return errors.Is(err, ledger.ErrSearching) && errors.Is(err, firstcome.ErrBusy)
+	})
+	cancel()
+	busy.Wait()
 	found, next, err := l.Find(t.Context(), "c", choice)
 	if err != nil || len(found) != 0 || next != last-1 {
 		t.Fatalf("at first it finds %v, next %d, %v", found, next, err)

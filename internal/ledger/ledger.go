@@ -54,6 +54,7 @@ type Ledger struct {
 	journal     Topic            // that the gate's coupons pass
 	abandons    bool             // what passed another topic: see UseJournal
 	jobs        chan *job
+	search      chan struct{}                              // held by who looks for a code
 	existing    *lru.Cache[firstcome.CampaignID, struct{}] // campaigns that this node has seen
 	// fingerprint is that of secret.
 	fingerprint string
@@ -193,6 +194,7 @@ func newLedger(d *dialect, o Options) *Ledger {
 		dialect: d, read: read, conclude: conclude, existing: existing,
 		secret: o.Secret, clock: o.Clock, maxLine: cmp.Or(o.MaxLine, DefaultMaxLine), backlog: backlogOf(o.Backlog), gate: cmp.Or(o.Gate, gateKind), onCommit: o.OnCommit,
 		jobs:    make(chan *job, maxJobs),
+		search:  make(chan struct{}, 1),
 		waiters: map[firstcome.CampaignID]map[chan struct{}]bool{},
 		done:    make(chan struct{}),
 	}
