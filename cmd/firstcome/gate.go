@@ -14,10 +14,56 @@ type gateCmd struct {
 	Reconcile gateReconcileCmd `cmd:"" help:"Bring back what Redis has and a ledger that was restored from a backup has forgotten, of a campaign or of all."`
 }
 
-type gateRebuildCmd struct {
+// The states that a server names for campaigns of which the gate decides nothing: see docs/api.md.
+const (
+	gateLost  = "lost"
+	gateAhead = "ahead"
+)
+
+// chosenGates are the gate of one campaign, or of all that are in a state.
+type chosenGates struct {
 	serverFlags
 	ID  string `arg:"" optional:"" placeholder:"CAMPAIGN" help:"The campaign's id."`
-	All bool   `help:"Every campaign that the gate has lost."`
+	All bool   `help:"Every campaign ${all}."`
+}
+
+// oneOrAll refuses a command that names no campaign, or one and all.
+func (c *chosenGates) oneOrAll(all string) []error {
+	if (c.ID == "") != c.All {
+		return []error{errors.New("name a campaign, or --all for every campaign " + all)}
+	}
+	return nil
+}
+
+// in returns which of the campaigns are in a state.
+func (c *chosenGates) in(ctx context.Context, calls *client.Client, state string) ([]string, error) {
+	all, err := client.All(func(after string) (client.List[client.Campaign], error) { return calls.Campaigns(ctx, after, 0) })
+	ids := []string{}
+	for _, one := range all {
+		if one.GateState == state && (c.All || one.ID == c.ID) {
+			ids = append(ids, one.ID)
+		}
+	}
+	return ids, err
+}
+
+// mendEach mends the gates of campaigns, one after the other, and tells of each. One that fails does not keep the others from it.
+func mendEach[T any](ctx context.Context, t terminal, as outputFlag, ids []string, mend func(context.Context, string) (T, error), tell func(io.Writer, string, T)) error {
+	var failed error
+	for _, id := range ids {
+		done, err := mend(ctx, id)
+		if err == nil {
+			err = as.print(t, done, func(w io.Writer) { tell(w, id, done) })
+		}
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", id, explain(err)))
+		}
+	}
+	return failed
+}
+
+type gateRebuildCmd struct {
+	chosenGates `set:"all=that the gate has lost"`
 }
 
 func (c *gateRebuildCmd) Help() string {
@@ -28,48 +74,23 @@ Redis may have given is lost, is reported, and is never given again. People in l
 Redis still has them; else they claim again.`
 }
 
-// check refuses a command that names no campaign, or one and all.
-func (c *gateRebuildCmd) check(terminal) []error {
-	if (c.ID == "") != c.All {
-		return []error{errors.New("name a campaign, or --all for every campaign that the gate has lost")}
-	}
-	return nil
-}
-
-// gateLost is the state that a server names for a campaign that its gate has lost: see docs/api.md.
-const gateLost = "lost"
+func (c *gateRebuildCmd) check(terminal) []error { return c.oneOrAll("that the gate has lost") }
 
 func (c *gateRebuildCmd) Run(ctx context.Context, t terminal) error {
 	calls := c.client(t)
 	defer calls.CloseIdle()
-	ids, rebuild := []string{c.ID}, calls.Rebuild
-	if c.All {
-		rebuild = calls.RebuildIfLost // nodes rebuild campaigns, too, once the first one here gave Redis its name again
-		all, err := client.All(func(after string) (client.List[client.Campaign], error) { return calls.Campaigns(ctx, after, 0) })
-		if err != nil {
-			return explain(err)
-		}
-		ids = nil
-		for _, one := range all {
-			if one.GateState == gateLost {
-				ids = append(ids, one.ID)
-			}
-		}
+	if !c.All {
+		return mendEach(ctx, t, c.outputFlag, []string{c.ID}, calls.Rebuild, tellRebuilt)
+	}
+	ids, err := c.in(ctx, calls, gateLost)
+	if err != nil {
+		return explain(err)
 	}
 	if len(ids) == 0 {
-		return c.print(t, []client.Rebuilt{}, func(w io.Writer) { fmt.Fprintln(w, "The gate has lost no campaign.") })
+		return c.print(t, ids, func(w io.Writer) { fmt.Fprintln(w, "The gate has lost no campaign.") })
 	}
-	var failed error
-	for _, id := range ids {
-		done, err := rebuild(ctx, id)
-		if err == nil {
-			err = c.print(t, done, func(w io.Writer) { tellRebuilt(w, id, done) })
-		}
-		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", id, explain(err)))
-		}
-	}
-	return failed
+	// If lost: nodes rebuild campaigns, too, once the first one here gave Redis its name again.
+	return mendEach(ctx, t, c.outputFlag, ids, calls.RebuildIfLost, tellRebuilt)
 }
 
 func tellRebuilt(w io.Writer, id string, done client.Rebuilt) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -10,10 +9,8 @@ import (
 )
 
 type gateReconcileCmd struct {
-	serverFlags
-	ID     string `arg:"" optional:"" placeholder:"CAMPAIGN" help:"The campaign's id."`
-	All    bool   `help:"Every campaign of which the ledger is an older one than the gate."`
-	DryRun bool   `help:"Say which campaigns these are, and change nothing."`
+	chosenGates `set:"all=of which the ledger is an older one than the gate"`
+	DryRun      bool `help:"Say which campaigns these are, and change nothing."`
 }
 
 func (c *gateReconcileCmd) Help() string {
@@ -25,53 +22,23 @@ are lost, and are never given again. What Redis does not keep is as in the backu
 benefit, who voided what and why, and dead letters. If the newer database still exists, bring that back instead.`
 }
 
-// check refuses a command that names no campaign, or one and all.
 func (c *gateReconcileCmd) check(terminal) []error {
-	if (c.ID == "") != c.All {
-		return []error{errors.New("name a campaign, or --all for every campaign of which the ledger is an older one than the gate")}
-	}
-	return nil
+	return c.oneOrAll("of which the ledger is an older one than the gate")
 }
 
-// gateAhead is the state that a server names for a campaign of which the ledger is an older one than its gate: see docs/api.md.
-const gateAhead = "ahead"
-
-func (c *gateReconcileCmd) Run(ctx context.Context, t terminal) error {
+func (c *gateReconcileCmd) Run(ctx context.Context, t terminal) (err error) {
 	calls := c.client(t)
 	defer calls.CloseIdle()
-	ids, err := c.chosen(ctx, calls)
-	if err != nil {
-		return explain(err)
+	ids := []string{c.ID}
+	if c.All || c.DryRun {
+		if ids, err = c.in(ctx, calls, gateAhead); err != nil {
+			return explain(err)
+		}
 	}
 	if c.DryRun || len(ids) == 0 {
 		return c.print(t, ids, func(w io.Writer) { tellOlder(w, ids) })
 	}
-	var failed error
-	for _, id := range ids {
-		done, err := calls.Reconcile(ctx, id)
-		if err == nil {
-			err = c.print(t, done, func(w io.Writer) { tellReconciled(w, id, done) })
-		}
-		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", id, explain(err)))
-		}
-	}
-	return failed
-}
-
-// chosen returns the campaigns that the command is about. A dry run, and --all, choose those that the server says to be ahead.
-func (c *gateReconcileCmd) chosen(ctx context.Context, calls *client.Client) ([]string, error) {
-	if !c.All && !c.DryRun {
-		return []string{c.ID}, nil
-	}
-	all, err := client.All(func(after string) (client.List[client.Campaign], error) { return calls.Campaigns(ctx, after, 0) })
-	ids := []string{}
-	for _, one := range all {
-		if one.GateState == gateAhead && (c.All || one.ID == c.ID) {
-			ids = append(ids, one.ID)
-		}
-	}
-	return ids, err
+	return mendEach(ctx, t, c.outputFlag, ids, calls.Reconcile, tellReconciled)
 }
 
 func tellOlder(w io.Writer, ids []string) {
