@@ -77,10 +77,10 @@ func (s *Server) listCoupons(w http.ResponseWriter, r *http.Request, c auth.Call
 	if q.err() != nil {
 		return q.err()
 	}
-	if as.media != "" && !seesAll.has(c) {
+	if as.media != "" && !auth.SeesAll.Has(c) {
 		return newProblem(roleForbidden, "your role may not export a campaign")
 	}
-	named := seesAll.has(c) || choice.User != "" || choice.Code != ""
+	named := auth.SeesAll.Has(c) || choice.User != "" || choice.Code != ""
 	bounded, over := reading(r)
 	defer over()
 	found, err := s.Ledger.Campaign(bounded.Context(), id)
@@ -189,7 +189,7 @@ func (s *Server) voidCoupon(w http.ResponseWriter, r *http.Request, c auth.Calle
 	if err != nil {
 		return err
 	}
-	if !seesAll.has(c) { // the caller named a number, not a user
+	if !auth.SeesAll.Has(c) { // the caller named a number, not a user
 		coupon = coupon.Masked()
 	}
 	writeBody(w, http.StatusOK, appendCoupon(nil, &coupon, t))

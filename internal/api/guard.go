@@ -141,7 +141,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 // admit returns who calls, or why they may not.
 func (g *guard) admit(r *http.Request) (auth.Caller, error) {
 	s := g.server
-	if g.route.who == everyone {
+	if g.route.who == auth.Everyone {
 		return auth.Caller{}, nil
 	}
 	if s.AddressLimit != nil {
@@ -149,7 +149,7 @@ func (g *guard) admit(r *http.Request) (auth.Caller, error) {
 			return auth.Caller{}, err
 		}
 	}
-	if g.route.who == public {
+	if g.route.who == auth.Public {
 		return auth.Caller{}, nil
 	}
 	if s.Auth.Open() {
@@ -161,7 +161,7 @@ func (g *guard) admit(r *http.Request) (auth.Caller, error) {
 	if err != nil {
 		return caller, unauthorized(err)
 	}
-	if !g.route.who.has(caller) {
+	if !g.route.who.Has(caller) {
 		return caller, newProblem(roleForbidden, "your role may not do this")
 	}
 	if caller.User != "" {

@@ -13,7 +13,7 @@ import (
 // A route is one operation. Only callers named in who may call it.
 type route struct {
 	method, path string
-	who          who
+	who          auth.Who
 	params       string // its query parameters; any other is refused
 	serve        handler
 	length       length
@@ -44,12 +44,13 @@ func of(serve func(http.ResponseWriter, *http.Request, auth.Caller, firstcome.Ca
 
 // routes is the whole surface.
 func (s *Server) routes() []route {
-	const run = seesAll            // all of a campaign
-	const look = run | support     // a user's coupons, one user at a time
-	const counts = look | viewer   // no user's id
-	const claim = run | service    // for any user
-	const ask = look | service     // about any user
-	const staff = counts | service // every key
+	const run = auth.SeesAll            // all of a campaign
+	const look = run | auth.Support     // a user's coupons, one user at a time
+	const counts = look | auth.Viewer   // no user's id
+	const claim = run | auth.Service    // for any user
+	const ask = look | auth.Service     // about any user
+	const staff = counts | auth.Service // every key
+	const self, public, everyone = auth.Self, auth.Public, auth.Everyone
 	return []route{
 		{"POST", "/v1/campaigns", run, "", s.createCampaign, short},
 		{"GET", "/v1/campaigns", counts, "after limit", s.listCampaigns, short},
@@ -59,7 +60,7 @@ func (s *Server) routes() []route {
 		{"POST", "/v1/campaigns/{id}/resume", run, "", s.switchCampaign(ledger.Resume), short},
 		{"POST", "/v1/campaigns/{id}/close", run, "", s.switchCampaign(ledger.Close), short},
 		{"POST", "/v1/campaigns/{id}/rebuild", run, "if_lost", of(s.rebuildGate), long},
-		{"POST", "/v1/campaigns/{id}/reconcile", admin, "", of(s.reconcile), long},
+		{"POST", "/v1/campaigns/{id}/reconcile", auth.Admin, "", of(s.reconcile), long},
 		{"GET", "/v1/campaigns/{id}/changes", run, "after limit", of(s.listChanges), short},
 		{"GET", "/v1/campaigns/{id}/ledger", counts, "", of(s.readLedger), short},
 
@@ -108,33 +109,4 @@ func (s *Server) HTTP() httpd.Config {
 		}
 	}
 	return c
-}
-
-// who is a set of those who may call an operation.
-type who uint8
-
-const (
-	admin    who = 1 << iota // API keys by their roles
-	operator                 //
-	support                  //
-	viewer                   //
-	service                  //
-	self                     // a user's own token, about themself alone
-	public                   // also without credentials, as often as from any address
-	everyone                 // also without credentials, as often as they like
-)
-
-// seesAll are the callers who see every user's id and code. All others see only those of users they named.
-const seesAll = admin | operator
-
-// has tells whether the caller is in the set. A role that is not here may do nothing.
-func (w who) has(c auth.Caller) bool {
-	if c.User != "" {
-		return w&self != 0
-	}
-	return w&roles[c.Role] != 0
-}
-
-var roles = map[firstcome.Role]who{
-	firstcome.Admin: admin, firstcome.Operator: operator, firstcome.Support: support, firstcome.Viewer: viewer, firstcome.Service: service,
 }

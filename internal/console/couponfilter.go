@@ -80,7 +80,7 @@ func (c *Console) coupons(v *view, id firstcome.CampaignID, f couponFilter) (row
 	if wrong != "" {
 		return nil, wrong, nil
 	}
-	named := v.may(admin|operator) || ask.Chosen() // as the API masks
+	named := v.may(run) || ask.Chosen() // as the API masks
 	keep := func(one firstcome.Coupon) error {
 		if !named {
 			one = one.Masked()

@@ -186,7 +186,7 @@ func (c *Console) followLive(v *view) error {
 // stillMay tells whether the person may still look: a key that was revoked may not.
 func (v *view) stillMay() bool {
 	who, err := v.person(v.w, v.r)
-	return err == nil && may(who.Role, admin|operator|support|viewer)
+	return err == nil && see.HasRole(who.Role)
 }
 
 // A stream sends events to one browser.

@@ -3,8 +3,6 @@ package console
 import (
 	"net/http"
 	"strings"
-
-	"github.com/firstcome/firstcome"
 )
 
 // A loginPage asks for a key.
@@ -27,7 +25,7 @@ func (c *Console) login(v *view) error {
 	switch {
 	case err != nil:
 		wrong = v.say("이 키는 없거나 폐기되었습니다.", "There is no such key, or it was revoked.")
-	case roles[key.Role] == 0:
+	case !see.HasRole(key.Role):
 		wrong = v.say("service 키는 시스템이 쓰는 키라서 로그인할 수 없습니다. 담당자 키를 쓰세요.", "A service key is for systems and cannot log in. Use a key of your own.")
 	}
 	if wrong != "" {
@@ -50,6 +48,3 @@ func nextOf(path string) string {
 	}
 	return path
 }
-
-// may tells whether a role is in a set.
-func may(r firstcome.Role, w who) bool { return w&(roles[r]|anybody) != 0 }

@@ -8,13 +8,13 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/auth"
 )
 
 // A page is one operation of a person. Only the roles in who may.
 type page struct {
 	method, path string
-	who          who
+	who          auth.Who
 	serve        func(*view) error
 	length       length
 }
@@ -27,11 +27,16 @@ const (
 	endless               // as long as somebody looks
 )
 
+// Those who may. A service key is for systems, and has no pages.
+const (
+	run  = auth.SeesAll       // steer a campaign
+	look = run | auth.Support // look one user up
+	see  = look | auth.Viewer // no user's id
+)
+
 // pages is the whole surface. A GET changes nothing.
 func (c *Console) pages() []page {
-	const run = admin | operator
-	const look = run | support
-	const see = look | viewer
+	const admin, anybody = auth.Admin, auth.Everyone
 	return []page{
 		{"GET", "/login", anybody, c.showLogin, short},
 		{"POST", "/login", anybody, c.login, short},
@@ -68,21 +73,6 @@ func (c *Console) pages() []page {
 		{"POST", "/keys", admin, c.createKey, short},
 		{"POST", "/keys/{key}/revoke", admin, c.revokeKey, short},
 	}
-}
-
-// who is a set of those who may.
-type who uint8
-
-const (
-	admin who = 1 << iota // API keys by their roles; there is no service
-	operator
-	support
-	viewer
-	anybody // also who is not logged in
-)
-
-var roles = map[firstcome.Role]who{
-	firstcome.Admin: admin, firstcome.Operator: operator, firstcome.Support: support, firstcome.Viewer: viewer,
 }
 
 // A door lets people through to a page, and answers its errors.

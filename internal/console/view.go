@@ -15,6 +15,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/doctor"
 )
 
@@ -38,14 +39,14 @@ func (c *Console) newView(w http.ResponseWriter, r *http.Request) *view {
 func (v *view) say(ko, en string, args ...any) string { return v.lang.say(ko, en, args...) }
 
 // may tells whether the person is in a set.
-func (v *view) may(w who) bool { return may(v.who.Role, w) }
+func (v *view) may(w auth.Who) bool { return w.HasRole(v.who.Role) }
 
 // enter finds out who it is, and returns an error where they may not be here.
-func (v *view) enter(allowed who) error {
+func (v *view) enter(allowed auth.Who) error {
 	if l := v.r.URL.Query().Get("lang"); l != "" {
 		http.SetCookie(v.w, &http.Cookie{Name: languageCookie, Value: string(v.lang), Path: Root, MaxAge: 365 * 24 * 60 * 60, HttpOnly: true, Secure: v.Secure, SameSite: http.SameSiteLaxMode})
 	}
-	if allowed&anybody != 0 {
+	if allowed == auth.Everyone {
 		return nil
 	}
 	who, err := v.person(v.w, v.r)
@@ -104,7 +105,7 @@ func (s sheet) Other() (link string) {
 
 // May tells a template whether the person may do what these roles may: "run", "support" or "admin".
 func (s sheet) May(what string) bool {
-	return may(s.Who.Role, map[string]who{"run": admin | operator, "support": admin | operator | support, "admin": admin}[what])
+	return map[string]auth.Who{"run": run, "support": look, "admin": auth.Admin}[what].HasRole(s.Who.Role)
 }
 
 // A campaignTabs is whose pages the tabs lead to.
