@@ -3,7 +3,6 @@ package flow
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,8 +16,6 @@ type DispatchLimits struct {
 	Batch int           // people whom one call serves at most; default 512
 	Calls int           // calls of the line at once; default 8
 	Gate  time.Duration // how long a call may take; default 5s
-	// Jitter returns a random part of a wait, so that nodes do not come together; default rand.N.
-	Jitter func(most time.Duration) time.Duration
 	// OnServe, if not nil, is called after each call of Line.Serve.
 	OnServe func(id firstcome.CampaignID, served Served, took time.Duration, err error)
 	// OnLook, if not nil, gets the error of each look for lines that failed.
@@ -93,9 +90,6 @@ func NewDispatcher(line Line, limits DispatchLimits) *Dispatcher {
 	}
 	if limits.Gate <= 0 {
 		limits.Gate = defaultGate
-	}
-	if limits.Jitter == nil {
-		limits.Jitter = rand.N[time.Duration]
 	}
 	return &Dispatcher{
 		line: line, limits: limits, calls: make(chan struct{}, limits.Calls), wake: make(chan struct{}, 1),
@@ -172,7 +166,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		case <-d.wake:
 		case <-look.C:
 			d.look(ctx)
-			look.Reset(lookEvery + d.limits.Jitter(lookEvery/4))
+			look.Reset(lookEvery + around(lookEvery/8))
 		}
 		d.mu.Lock()
 		for _, one := range d.lines {
@@ -204,7 +198,7 @@ func (d *Dispatcher) look(ctx context.Context) {
 
 // serve serves a line until nobody is in it, or ctx ends.
 func (d *Dispatcher) serve(ctx context.Context, one *dispatch) {
-	failures := firstFail
+	failures := backOff(firstFail, longestFail)
 	rest := serveEvery
 	for {
 		served, err := d.call(ctx, one)
@@ -218,12 +212,11 @@ func (d *Dispatcher) serve(ctx context.Context, one *dispatch) {
 				return
 			}
 		case err != nil:
-			wait = failures/2 + d.limits.Jitter(failures)
-			failures = min(2*failures, longestFail)
+			wait = failures.NextBackOff()
 		case served.Waiting == 0 && d.leave(one):
 			return
 		default:
-			failures = firstFail
+			failures.Reset()
 			wait, rest = d.pause(served, rest)
 		}
 		if !d.rest(ctx, one, wait) {
@@ -236,7 +229,7 @@ func (d *Dispatcher) serve(ctx context.Context, one *dispatch) {
 // node that finds nothing to do, since another one is quicker, comes less often. It comes once a second all the same:
 // another node may have brought forward what is due, such as the opening, and ended before it served.
 func (d *Dispatcher) pause(served Served, rest time.Duration) (wait, next time.Duration) {
-	longest := lookEvery + d.limits.Jitter(lookEvery/4)
+	longest := lookEvery + around(lookEvery/8)
 	switch {
 	case served.Waiting == 0, len(served.Coupons) >= d.limits.Batch: // somebody joined meanwhile; there may be more turns
 		return 0, serveEvery

@@ -73,7 +73,7 @@ func (t *town) boot(name string) *node {
 			rebuilder.Notice(r.Campaign)
 		}
 	}})
-	lines := flow.NewDispatcher(over, flow.DispatchLimits{Jitter: func(most time.Duration) time.Duration { return most / time.Duration(3+len(name)+int(name[1]-'0')) }})
+	lines := flow.NewDispatcher(over, flow.DispatchLimits{})
 	n.issuer = flow.NewIssuer(put(b.claims, at, flow.Gate(over)), flow.Limits{OnJoin: lines.Joined, OnChange: lines.Changed})
 	n.places = over
 	n.answerer = &flow.Answerer{Issuer: n.issuer, Coupons: over, Waiter: waiter, Terms: t.ledger.Terms, Wait: answerWait}
