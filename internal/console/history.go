@@ -2,10 +2,7 @@ package console
 
 import (
 	"context"
-	"fmt"
-	"html/template"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/firstcome/firstcome/internal/ledger"
@@ -112,36 +109,3 @@ func rateRows(h *history, most int) (rows []rateRow) {
 func unix(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 
 func instant(seconds float64) time.Time { return time.UnixMicro(int64(seconds * 1e6)).UTC() }
-
-// speeds draws issued, recorded and voided a second, without script.
-func (v *view) speeds(h *history) template.HTML {
-	kinds := map[string][]tempo{"issued": rates(h.Issued), "recorded": rates(h.Recorded), "voided": rates(h.Voided)}
-	begin, end, top := math.Inf(1), math.Inf(-1), 0.0
-	for _, kind := range kinds {
-		for _, r := range kind {
-			begin, end, top = min(begin, r[0]), max(end, r[1]), max(top, r[2])
-		}
-	}
-	if begin >= end {
-		return ""
-	}
-	const width, height, left, bottom = 800.0, 200.0, 70.0, 26.0
-	x := func(at float64) float64 { return left + (width-left-8)*(at-begin)/(end-begin) }
-	y := func(of float64) float64 { return (height - bottom) - (height-bottom-12)*of/top }
-	var lines strings.Builder
-	for _, name := range []string{"voided", "recorded", "issued"} {
-		fmt.Fprintf(&lines, `<polyline class="%s" points="`, name)
-		for n, r := range kinds[name] {
-			if n == 0 || kinds[name][n-1][1] < r[0] {
-				fmt.Fprintf(&lines, "%.1f,%.1f ", x(r[0]), y(0))
-			}
-			fmt.Fprintf(&lines, "%.1f,%.1f %.1f,%.1f ", x(r[0]), y(r[2]), x(r[1]), y(r[2]))
-		}
-		lines.WriteString(`"/>`)
-	}
-	label := template.HTMLEscapeString(v.say("초당 발급, 기록, 회수", "issued, recorded and voided a second"))
-	clock := func(at float64) string { return instant(at).In(seoul).Format("15:04:05") }
-	return template.HTML(fmt.Sprintf( //nolint:gosec // numbers, clocks and our own words
-		`<svg class="curve" viewBox="0 0 %.0f %.0f" role="img" aria-label="%s"><path class="axis" d="M%.0f 6V%.0fH%.0f"/>%s<text x="%.0f" y="18" text-anchor="end">%s</text><text x="%.0f" y="%.0f" text-anchor="end">0</text><text x="%.0f" y="%.0f">%s</text><text x="%.0f" y="%.0f" text-anchor="end">%s</text></svg>`,
-		width, height, label, left, height-bottom, width-8, lines.String(), left-8, v.lang.number(int64(math.Round(top))), left-8, height-bottom, left, height-6, clock(begin), width-8, height-6, clock(end)))
-}

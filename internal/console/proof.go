@@ -4,11 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"html/template"
-	"math"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -343,25 +340,4 @@ func (v *view) promises(p *Proof) (rows, other []promiseRow) {
 		}
 	}
 	return all, other
-}
-
-// curve draws numbers over the instants of their issue, without script.
-func (v *view) curve(steps []ledger.Step) template.HTML {
-	if len(steps) < 2 {
-		return ""
-	}
-	const width, height, left, bottom = 800.0, 260.0, 70.0, 26.0
-	first, last := steps[0], steps[len(steps)-1]
-	span := math.Max(last.IssuedAt.Sub(first.IssuedAt).Seconds(), 1e-6)
-	var points strings.Builder
-	for _, s := range steps {
-		x := left + (width-left-8)*s.IssuedAt.Sub(first.IssuedAt).Seconds()/span
-		y := (height - bottom) - (height-bottom-12)*float64(s.Number)/float64(last.Number)
-		fmt.Fprintf(&points, "%.1f,%.1f ", x, y)
-	}
-	label := template.HTMLEscapeString(v.say("%s번까지의 번호와 발급 시각", "numbers up to %s over the instants of their issue", v.lang.number(last.Number)))
-	clock := func(t time.Time) string { return t.In(seoul).Format("15:04:05.000") }
-	return template.HTML(fmt.Sprintf( //nolint:gosec // numbers, clocks and our own words
-		`<svg class="curve" viewBox="0 0 %.0f %.0f" role="img" aria-label="%s"><path class="axis" d="M%.0f 6V%.0fH%.0f"/><polyline points="%s"/><text x="%.0f" y="18" text-anchor="end">%s</text><text x="%.0f" y="%.0f" text-anchor="end">1</text><text x="%.0f" y="%.0f">%s</text><text x="%.0f" y="%.0f" text-anchor="end">%s</text></svg>`,
-		width, height, label, left, height-bottom, width-8, points.String(), left-8, v.lang.number(last.Number), left-8, height-bottom, left, height-6, clock(first.IssuedAt), width-8, height-6, clock(last.IssuedAt)))
 }
