@@ -31,19 +31,11 @@ func (n *node) openConsole(api *httpd.Config, places flow.Places) {
 	if !own && !beside {
 		return
 	}
-	var gate figures.Gate
-	if n.remote != nil {
-		gate = n.remote.over
-	}
-	n.watcher = figures.NewWatcher(n.ledger, gate, n.nodes())
-	config := console.Config{
-		Watcher: n.watcher, Prove: n.prove, Doctor: n.examine, Excel: n.api.Excel,
+	n.watcher = figures.NewWatcher(n.ledger, n.remote.decides(), n.nodes())
+	n.people = console.New(console.Config{
+		Gate: n.remote.decides(), Journal: n.journal(), Watcher: n.watcher, Prove: n.prove, Doctor: n.examine, Excel: n.api.Excel,
 		Ledger: n.ledger, Places: places, Operator: n.operator, Auth: n.auth, Secret: n.secret, Secure: n.flags.files.tls != nil, Log: n.log,
-	}
-	if n.remote != nil {
-		config.Gate, config.Journal = n.remote.over, n.journal()
-	}
-	n.people = console.New(config)
+	})
 	pages := n.people.Handler()
 	if own {
 		n.pages = httpd.New(httpd.Config{Handler: pages, TurnAway: turnAway, Log: n.log, Limits: httpd.Limits{MaxConnections: consoleConnections, Grace: time.Second}})
@@ -70,9 +62,12 @@ func (n *node) examine(ctx context.Context) (found doctor.Findings) {
 	return found
 }
 
-// journal returns what the node knows of the way from its gate to the ledger.
+// journal returns what the node knows of the way from its gate to the ledger; nil: the ledger decides.
 func (n *node) journal() *console.Journal {
 	r := n.remote
+	if r == nil {
+		return nil
+	}
 	j := &console.Journal{Gate: r.gate.Name(), Troubles: r.rebuild.Troubles, Lag: func(ctx context.Context) ([]flow.Lag, error) {
 		active, err := n.ledger.Active(ctx)
 		if err != nil {
@@ -97,7 +92,7 @@ func (n *node) breaker() string {
 // self is what this node says of itself.
 func (n *node) self() figures.Node {
 	host, _ := os.Hostname() // without a name the address has to do
-	return figures.Node{Host: host, Listen: string(n.flags.Listen), Role: n.flags.Role, Version: thisBuild().Version, StartedAt: time.Now()}
+	return figures.Node{Host: host, Listen: n.whereabouts(), Role: n.flags.Role, Version: thisBuild().Version, StartedAt: time.Now()}
 }
 
 // nodes are those that share the ledger.

@@ -205,13 +205,12 @@ func (n *node) missing(ctx context.Context, id firstcome.CampaignID) error {
 // join makes what brings changes to the gate, and what it issued to the ledger.
 func (n *node) join() {
 	r := n.remote
-	r.over = &flow.Over{RemoteGate: r.gate, Book: n.ledger}
 	var rebuilt flow.RebuiltGate = r.gate
 	if n.flags.Rebuild == rebuildAuto {
 		rebuilt = renaming{r.gate}
 	}
 	r.rebuild = flow.NewRebuilder(n.ledger, r.relayed(rebuilt), flow.RebuilderEvents{Rebuilt: n.monitor.Rebuilt, Older: n.monitor.Older})
-	r.over.Notice, r.over.Refusal = r.rebuild.Notice, r.rebuild.Refusal
+	r.over = &flow.Over{RemoteGate: r.gate, Book: n.ledger, Notice: r.rebuild.Notice, Refusal: r.rebuild.Refusal}
 	r.changer = flow.NewChanger(n.ledger, r.over, n.monitor.ChangeFailed)
 	r.retirer = flow.NewRetirer(n.ledger, r.gate, 0, n.monitor.RetireFailed)
 	if !n.flags.silent() {
@@ -238,6 +237,22 @@ func (n *node) recorded(r flow.Recording) {
 	if errors.Is(r.Err, flow.ErrRebuilding) {
 		n.remote.rebuild.Notice(r.Campaign)
 	}
+}
+
+// decides returns the gate; nil has none.
+func (r *remoteGate) decides() flow.RemoteGate {
+	if r == nil {
+		return nil
+	}
+	return r.over
+}
+
+// waits returns what waits until a coupon is recorded; nil needs nothing.
+func (r *remoteGate) waits() *flow.Waiter {
+	if r == nil {
+		return nil
+	}
+	return r.waiter
 }
 
 // remotely returns what runs beside the node's other parts where a gate beside the ledger decides.

@@ -89,17 +89,18 @@ func (n *node) open(ctx context.Context, admit admission) error {
 		return err
 	}
 	n.counter = figures.NewCounter(nil)
-	n.openBoard()
 	if n.remote != nil {
 		n.join()
 		n.remote.rebuild.LookBack(ctx)
 	}
-	if !n.flags.silent() {
-		if err := n.openAPI(ctx); err != nil {
-			return err
-		}
+	if err := n.listen(ctx); err != nil {
+		return err
 	}
-	return n.listen(ctx)
+	n.openBoard()
+	if n.flags.silent() {
+		return nil
+	}
+	return n.openAPI(ctx)
 }
 
 // openAPI makes what answers callers.
@@ -121,24 +122,18 @@ func (n *node) openAPI(ctx context.Context) error {
 	n.monitor.WatchLines(n.lines, gate.LineOf)
 	n.issuer = flow.NewIssuer(gate, queue)
 	terms := api.NewTermsCache(n.ledger.Terms)
-	claims := &flow.Answerer{Issuer: n.issuer, Coupons: gate, Terms: terms.Terms}
-	n.operator = operate.New(n.ledger, n.issuer, claims)
-	config := api.Config{
-		Ledger: n.ledger, Terms: terms, Claims: claims, Log: n.log, Observer: observers{n.monitor, n.counter}, Health: n.monitor, Places: gate,
-		UserLimit: limiter(c.UserRate, c.UserBurst), AddressLimit: limiter(c.AddressRate, c.AddressBurst),
-		TrustedProxies: c.TrustedProxy, CORSOrigins: texts(c.CORSOrigin), MaxStreams: httpd.DetachedRoom(int(c.MaxStreams)),
-	}
-	if r := n.remote; r != nil {
-		claims.Waiter, claims.Wait = r.waiter, queue.Gate
-		n.operator = operate.NewRemote(n.ledger, n.issuer, claims, r.changer, r.over, flow.NewReconciler(r.rebuild, n.ledger, r.gate))
-		config.Gate = r.over
-	}
+	claims := &flow.Answerer{Issuer: n.issuer, Coupons: gate, Waiter: n.remote.waits(), Terms: terms.Terms, Wait: queue.Gate}
+	n.operator = n.operate(claims)
 	n.auth = auth.New(auth.Config{Keys: n.ledger, JWT: c.files.jwt, Open: n.development, Log: n.log})
 	if err := n.auth.Reload(ctx); err != nil {
 		return err
 	}
-	config.Operator, config.Auth = n.operator, n.auth
-	n.api = api.New(config)
+	n.api = api.New(api.Config{
+		Ledger: n.ledger, Terms: terms, Claims: claims, Gate: n.remote.decides(), Places: gate, Operator: n.operator, Auth: n.auth,
+		Log: n.log, Observer: observers{n.monitor, n.counter}, Health: n.monitor,
+		UserLimit: limiter(c.UserRate, c.UserBurst), AddressLimit: limiter(c.AddressRate, c.AddressBurst),
+		TrustedProxies: c.TrustedProxy, CORSOrigins: texts(c.CORSOrigin), MaxStreams: httpd.DetachedRoom(int(c.MaxStreams)),
+	})
 	surface := n.api.HTTP()
 	surface.Limits = c.limits()
 	n.openConsole(&surface, gate)
@@ -149,6 +144,14 @@ func (n *node) openAPI(ctx context.Context) error {
 	n.monitor.WatchClaims(n.issuer, n.server.Connections)
 	n.monitor.WatchStreams(n.api.Streams)
 	return nil
+}
+
+// operate makes the one door for changes.
+func (n *node) operate(claims *flow.Answerer) *operate.Operator {
+	if r := n.remote; r != nil {
+		return operate.NewRemote(n.ledger, n.issuer, claims, r.changer, r.over, flow.NewReconciler(r.rebuild, n.ledger, r.gate))
+	}
+	return operate.New(n.ledger, n.issuer, claims)
 }
 
 // compareSecret logs where campaigns have another secret or kind of gate: their claims are
@@ -165,13 +168,12 @@ func (n *node) compareSecret(ctx context.Context) error {
 func (n *node) listen(ctx context.Context) error {
 	var config net.ListenConfig
 	var err error
-	if n.api != nil {
+	if !n.flags.silent() {
 		if n.http, err = config.Listen(ctx, "tcp", string(n.flags.Listen)); err != nil {
 			return listenError("--listen", string(n.flags.Listen), err)
 		}
 	}
-	if n.pages != nil {
-		at := string(n.flags.Console.own())
+	if at := string(n.flags.Console.own()); at != "" {
 		if n.console, err = config.Listen(ctx, "tcp", at); err != nil {
 			return listenError("--console", at, err)
 		}
@@ -180,9 +182,6 @@ func (n *node) listen(ctx context.Context) error {
 		if n.ops, err = config.Listen(ctx, "tcp", beside); err != nil {
 			return listenError("--ops", beside, err)
 		}
-	}
-	if n.board != nil {
-		n.board.Node.Listen = n.whereabouts()
 	}
 	return nil
 }
