@@ -98,7 +98,7 @@ func TestAPageThatCannotBeReadIsABreachOfItsCampaignAndEndsNothingElse(t *testin
 	s.as(name, "", func() {
 		for _, id := range []firstcome.CampaignID{"autumn", "spring", "winter"} {
 			s.create(id, firstcome.Terms{Quantity: 10_000})
-			stage.Must(t, stage.Err(s.Claim(t.Context(), id, stage.Users(2000))))
+			stage.Must(t, stage.Err(s.Claim(t.Context(), id, stage.Users("u-", 1, 2000))))
 		}
 	})
 	spoilPage(t, name, plantSecret.Code("spring", 1000))

@@ -146,14 +146,14 @@ func (d *desk) keys(id firstcome.CampaignID) []string {
 type rewind struct {
 	*desk
 	waiter  *flow.Waiter
-	alarms  chan error
+	alarms  stage.Alarms
 	journal string // the key of the campaign c
 	kept    []string
 }
 
 func newRewind(t *testing.T) *rewind {
 	t.Helper()
-	r := &rewind{desk: newDesk(t, services.Redis.Database(t), t.TempDir()+"/firstcome.db", nil, "c"), alarms: make(chan error, 100)}
+	r := &rewind{desk: newDesk(t, services.Redis.Database(t), t.TempDir()+"/firstcome.db", nil, "c"), alarms: make(stage.Alarms, 100)}
 	r.waiter = flow.NewWaiter(&flow.Over{RemoteGate: r.remote.gate, Book: r.ledger})
 	stage.Run(t, r.waiter.Run)
 	for _, key := range r.keys("c") {
@@ -185,12 +185,7 @@ func (r *rewind) drain() {
 	r.t.Helper()
 	journal := r.remote.gate.Journal(redis.JournalOptions{
 		Active: r.ledger.Active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond,
-		OnAlarm: func(_ firstcome.CampaignID, err error) {
-			select {
-			case r.alarms <- err:
-			default:
-			}
-		},
+		OnAlarm: r.alarms.Tell,
 	})
 	stage.Run(r.t, flow.NewRecorder(journal, r.ledger, flow.RecorderLimits{}).Run)
 	stage.Await(r.t, "the end of the journal", 0, func() int { return len(r.entries()) })

@@ -39,14 +39,14 @@ func TestF18StepsOfARebuildThatComeAgainChangeNothing(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	e := &echo{RebuiltGate: d.remote.gate}
 	d.rebuilt(flow.NewRebuilder(d.ledger, e, flow.RebuilderEvents{}))
-	same(t, "the first claim", []string{"issued:101"}, d.claims("a"))
+	stage.Same(t, "the first claim", []string{"issued:101"}, d.claims("a"))
 	if err := e.freeze(); !errors.Is(err, flow.ErrOutdone) {
 		t.Errorf("the freeze comes again: %v, want %v", err, flow.ErrOutdone)
 	}
 	if err := e.change(); !errors.Is(err, flow.ErrOutdone) {
 		t.Errorf("the switch comes again: %v, want %v", err, flow.ErrOutdone)
 	}
-	same(t, "claims", []string{"already_issued:101", "issued:102"}, d.claims("a", "b"))
+	stage.Same(t, "claims", []string{"already_issued:101", "issued:102"}, d.claims("a", "b"))
 }
 
 func TestF18DoctorSaysWhatIsBeingRebuilt(t *testing.T) {
@@ -64,7 +64,7 @@ func TestF18DoctorSaysWhatIsBeingRebuilt(t *testing.T) {
 		return warns
 	}
 	want := "WARN 1 campaigns are being rebuilt, and nothing of them is decided meanwhile: c (out of epoch 1): nothing, if a node is at it. If none is: firstcome gate rebuild CAMPAIGN, beside a node\n"
-	same(t, "while it is rebuilt", want, says())
+	stage.Same(t, "while it is rebuilt", want, says())
 	stage.Must(t, d.ledger.GiveUpRebuild(t.Context(), attempt))
-	same(t, "behind it", "", says())
+	stage.Same(t, "behind it", "", says())
 }

@@ -145,9 +145,9 @@ func TestF77ALineWhoseKeysSurviveIsCarriedOver(t *testing.T) {
 		r.needs(flow.ErrLost)
 
 		done := r.rebuilt(r.rebuilder())
-		same(t, "who kept their places, and who did not", [2]int64{12, 0}, [2]int64{done.Carried, done.LostPlaces})
-		same(t, "what ended", [2][]string{{"1=lost"}, {"1=lost"}}, r.ended())
-		same(t, "places", []string{"#1", "no", "#3", "2.7+0", "2.8+1", "#7", "no", "2.11+4", "2.20+13"},
+		stage.Same(t, "who kept their places, and who did not", [2]int64{12, 0}, [2]int64{done.Carried, done.LostPlaces})
+		stage.Same(t, "what ended", [2][]string{{"1=lost"}, {"1=lost"}}, r.ended())
+		stage.Same(t, "places", []string{"#1", "no", "#3", "2.7+0", "2.8+1", "#7", "no", "2.11+4", "2.20+13"},
 			r.places("user-0", "user-1", "user-2", "user-6", "user-7", "user-8", "user-9", "user-10", "user-19"))
 		r.leaves("user-1")
 		r.leaves("user-9")
@@ -155,8 +155,8 @@ func TestF77ALineWhoseKeysSurviveIsCarriedOver(t *testing.T) {
 			t.Errorf("who never joined leaves: %v", err)
 		}
 		r.joins("new", "user-9", "user-1")
-		same(t, "newcomers, behind them", []string{"2.21+14", "2.22+15", "2.23+16"}, r.places("new", "user-9", "user-1"))
-		same(t, "who is served", []string{"user-6@2.7", "user-7@2.8", "user-10@2.11"}, tickets(r.serves(3)))
+		stage.Same(t, "newcomers, behind them", []string{"2.21+14", "2.22+15", "2.23+16"}, r.places("new", "user-9", "user-1"))
+		stage.Same(t, "who is served", []string{"user-6@2.7", "user-7@2.8", "user-10@2.11"}, tickets(r.serves(3)))
 		r.audited()
 		if left := r.keys("c"); len(left) != 5 {
 			t.Errorf("the campaign's keys are %v", left)
@@ -181,14 +181,14 @@ func TestF77AnOlderGatesLineIsCarriedOverWithoutWhoWasServed(t *testing.T) {
 		r.back()
 
 		done := r.rebuilt(r.rebuilder())
-		same(t, "who kept their places", int64(6), done.Carried)
-		same(t, "what ended", [2][]string{{"1=lost"}, {"1=lost"}}, r.ended())
-		same(t, "the places of who was served, but for whose coupon nobody has", []string{"#3", "no", "#5", "2.6+0", "2.7+1", "#6", "2.9+3"},
+		stage.Same(t, "who kept their places", int64(6), done.Carried)
+		stage.Same(t, "what ended", [2][]string{{"1=lost"}, {"1=lost"}}, r.ended())
+		stage.Same(t, "the places of who was served, but for whose coupon nobody has", []string{"#3", "no", "#5", "2.6+0", "2.7+1", "#6", "2.9+3"},
 			r.places("user-2", "user-3", "user-4", "user-5", "user-6", "user-7", "user-8"))
-		same(t, "whose tickets are lost", []string{"no", "no"}, r.places("lost-0", "lost-4"))
+		stage.Same(t, "whose tickets are lost", []string{"no", "no"}, r.places("lost-0", "lost-4"))
 		r.joins("new", "lost-4")
-		same(t, "newcomers, whose tickets nobody had", []string{"2.13+7", "2.14+8"}, r.places("new", "lost-4"))
-		same(t, "who is served", []string{"user-5@2.6", "user-6@2.7", "user-8@2.9", "user-9@2.10", "user-10@2.11", "user-11@2.12", "new@2.13", "lost-4@2.14"},
+		stage.Same(t, "newcomers, whose tickets nobody had", []string{"2.13+7", "2.14+8"}, r.places("new", "lost-4"))
+		stage.Same(t, "who is served", []string{"user-5@2.6", "user-6@2.7", "user-8@2.9", "user-9@2.10", "user-10@2.11", "user-11@2.12", "new@2.13", "lost-4@2.14"},
 			tickets(r.serves(100)))
 		r.audited()
 	})
@@ -206,11 +206,11 @@ func TestF77AGateOfBeforeARebuildIsCarriedOverOnceMore(t *testing.T) {
 	r.records()
 	r.voids(void)
 	r.back()
-	same(t, "who kept their places", int64(2), r.rebuilt(r.rebuilder()).Carried)
-	same(t, "places", []string{"no", "3.5+0", "3.6+1", "no"}, r.places("user-2", "user-4", "user-5", "lost"))
-	same(t, "what ended", [2][]string{{"2=lost", "1=lost"}, {"2=lost", "1=lost"}}, r.ended())
+	stage.Same(t, "who kept their places", int64(2), r.rebuilt(r.rebuilder()).Carried)
+	stage.Same(t, "places", []string{"no", "3.5+0", "3.6+1", "no"}, r.places("user-2", "user-4", "user-5", "lost"))
+	stage.Same(t, "what ended", [2][]string{{"2=lost", "1=lost"}, {"2=lost", "1=lost"}}, r.ended())
 	r.joins("new", "user-2")
-	same(t, "who is served", []string{"user-4@3.5", "user-5@3.6", "new@3.7", "user-2@3.8"}, tickets(r.serves(100)))
+	stage.Same(t, "who is served", []string{"user-4@3.5", "user-5@3.6", "new@3.7", "user-2@3.8"}, tickets(r.serves(100)))
 	r.audited()
 }
 
@@ -222,10 +222,10 @@ func TestF77WhoWasSentAwayIsNotInLineAgain(t *testing.T) {
 	r.records()
 	r.back()
 	done := r.rebuilt(r.rebuilder())
-	same(t, "who kept their places, and who did not", [2]int64{0, 0}, [2]int64{done.Carried, done.LostPlaces})
-	same(t, "what ended", [2][]string{{"2=lost", "1=sold_out"}, {"2=lost", "1=sold_out"}}, r.ended())
-	same(t, "places", []string{"#3", "no", "no"}, r.places("user-2", "user-3", "user-4"))
-	same(t, "who claims", []string{"sold_out:0", "sold_out:0"}, r.claims("user-3", "new"))
+	stage.Same(t, "who kept their places, and who did not", [2]int64{0, 0}, [2]int64{done.Carried, done.LostPlaces})
+	stage.Same(t, "what ended", [2][]string{{"2=lost", "1=sold_out"}, {"2=lost", "1=sold_out"}}, r.ended())
+	stage.Same(t, "places", []string{"#3", "no", "no"}, r.places("user-2", "user-3", "user-4"))
+	stage.Same(t, "who claims", []string{"sold_out:0", "sold_out:0"}, r.claims("user-3", "new"))
 	r.leaves("user-3")
 	r.audited()
 }
@@ -250,11 +250,11 @@ func TestF77ALineThatIsGoneEndsAsLost(t *testing.T) {
 			r.records()
 			lose(r)
 			done := r.rebuilt(r.rebuilder())
-			same(t, "who kept their places, and how many did not", [2]int64{0, 6}, [2]int64{done.Carried, done.LostPlaces})
-			same(t, "what ended", [2][]string{{"1=lost"}, {"1=lost"}}, r.ended())
-			same(t, "places", []string{"#4", "no", "no"}, r.places("user-3", "user-4", "user-9"))
+			stage.Same(t, "who kept their places, and how many did not", [2]int64{0, 6}, [2]int64{done.Carried, done.LostPlaces})
+			stage.Same(t, "what ended", [2][]string{{"1=lost"}, {"1=lost"}}, r.ended())
+			stage.Same(t, "places", []string{"#4", "no", "no"}, r.places("user-3", "user-4", "user-9"))
 			r.joins("user-9", "user-4")
-			same(t, "who joins again", []string{"2.1+0", "2.2+1"}, r.places("user-9", "user-4"))
+			stage.Same(t, "who joins again", []string{"2.1+0", "2.2+1"}, r.places("user-9", "user-4"))
 			r.audited()
 		})
 	}
@@ -272,8 +272,8 @@ func TestF77TicketsThatAreGoneAreMadeOfTheLine(t *testing.T) {
 			r := newLine(t, services.Ledgers[services.SQLite](t), 100, 5)
 			r.serves(1)
 			lose(r, r.key("tickets"))
-			same(t, "who kept their places", int64(4), r.rebuilt(r.rebuilder()).Carried)
-			same(t, "places", []string{"#1", "2.2+0", "2.5+3"}, r.places("user-0", "user-1", "user-4"))
+			stage.Same(t, "who kept their places", int64(4), r.rebuilt(r.rebuilder()).Carried)
+			stage.Same(t, "places", []string{"#1", "2.2+0", "2.5+3"}, r.places("user-0", "user-1", "user-4"))
 			r.audited()
 		})
 	}
@@ -283,10 +283,10 @@ func TestF77TicketsThatAreGoneAreMadeOfTheLine(t *testing.T) {
 func TestF77ACampaignThatIsOverEndsTheLineThatWasCarriedOver(t *testing.T) {
 	r := newLine(t, services.Ledgers[services.SQLite](t), 100, 5)
 	stage.Must(t, stage.Err(r.ledger.Switch(t.Context(), "op", "c", 0, ledger.Close)))
-	same(t, "who kept their places", int64(5), r.rebuilt(r.rebuilder()).Carried)
-	same(t, "nobody is served", 0, len(r.serves(5)))
-	same(t, "what ended", []string{"2=closed", "1=lost"}, r.ended()[0])
-	same(t, "who asks", []string{"closed:0"}, r.claims("user-0"))
+	stage.Same(t, "who kept their places", int64(5), r.rebuilt(r.rebuilder()).Carried)
+	stage.Same(t, "nobody is served", 0, len(r.serves(5)))
+	stage.Same(t, "what ended", []string{"2=closed", "1=lost"}, r.ended()[0])
+	stage.Same(t, "who asks", []string{"closed:0"}, r.claims("user-0"))
 	r.audited()
 }
 
@@ -316,7 +316,7 @@ func TestF18F77ALineIsCarriedOverWhateverStepItsOwnerIsFrozenBefore(t *testing.T
 			if step != "switch" {
 				r.outlive()
 			}
-			same(t, "who kept their places", int64(8), r.rebuilt(r.rebuilder()).Carried)
+			stage.Same(t, "who kept their places", int64(8), r.rebuilt(r.rebuilder()).Carried)
 			generation := 2
 			if step == "switch" {
 				generation = 3 // the owner's is in the ledger, and its people were never told of it
@@ -329,8 +329,8 @@ func TestF18F77ALineIsCarriedOverWhateverStepItsOwnerIsFrozenBefore(t *testing.T
 				t.Errorf("the owner goes on, and ends with %v", err)
 			}
 			at := func(user string, ticket int) string { return fmt.Sprintf("%s@%d.%d", user, generation, ticket) }
-			same(t, "who was served", []string{at("user-2", 3)}, tickets(served))
-			same(t, "and then", []string{at("user-3", 4), at("user-5", 6), at("user-6", 7), at("user-7", 8), at("user-8", 9), at("user-9", 10), at("new", 11)},
+			stage.Same(t, "who was served", []string{at("user-2", 3)}, tickets(served))
+			stage.Same(t, "and then", []string{at("user-3", 4), at("user-5", 6), at("user-6", 7), at("user-7", 8), at("user-8", 9), at("user-9", 10), at("new", 11)},
 				tickets(r.serves(100)))
 			r.audited()
 		})
@@ -412,7 +412,7 @@ func TestF77WhatIsLoadedIsCountedBeforeTheSwitch(t *testing.T) {
 				t.Errorf("the rebuild ends with %v", err)
 			}
 			r.rebuilt(r.rebuilder())
-			same(t, "places", []string{"#1", "#2", "3.3+0", "3.10+7"}, r.places("user-0", "user-1", "user-2", "user-9"))
+			stage.Same(t, "places", []string{"#1", "#2", "3.3+0", "3.10+7"}, r.places("user-0", "user-1", "user-2", "user-9"))
 			r.audited()
 		})
 	}

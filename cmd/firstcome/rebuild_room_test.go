@@ -34,17 +34,17 @@ func TestF07WithoutRoomForASecondCopyNothingIsFrozen(t *testing.T) {
 		if !errors.As(err, &full) || full.Missing < used+2500*128 {
 			t.Errorf("with %s lost: a rebuild beside %d bytes, without room, ends with %v, %+v", lost, used, err, full)
 		}
-		same(t, "what the ledger says", before.Epoch, r.status().Epoch)
+		stage.Same(t, "what the ledger says", before.Epoch, r.status().Epoch)
 		if n, err := r.frozen(); n != 0 || err != nil {
 			t.Errorf("the gate is frozen: %d, %v", n, err)
 		}
 		r.do("CONFIG", "SET", "maxmemory", "0")
 		r.rebuilt(r.rebuilder())
-		same(t, "who has a coupon", "already_issued:1", r.claims("user-0-0")[0])
+		stage.Same(t, "who has a coupon", "already_issued:1", r.claims("user-0-0")[0])
 	}
 	r.do("CONFIG", "SET", "maxmemory", "1gb")
 	r.rebuilt(r.rebuilder())
-	same(t, "who has a coupon", []string{"already_issued:5000"}, r.claims(firstcome.UserID("user-49-99")))
+	stage.Same(t, "who has a coupon", []string{"already_issued:5000"}, r.claims(firstcome.UserID("user-49-99")))
 }
 
 // frozen tells by 1 whether the campaign is frozen.

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome"
@@ -37,13 +36,8 @@ func (d *desk) claims(users ...firstcome.UserID) (answers []string) {
 	return answers
 }
 
-// crowd returns n users with a prefix.
-func people(prefix string, n int) (users []firstcome.UserID) {
-	for i := range n {
-		users = append(users, firstcome.UserID(fmt.Sprint(prefix, i)))
-	}
-	return users
-}
+// people returns n users with a prefix.
+func people(prefix string, n int) []firstcome.UserID { return stage.Users(prefix, 0, n) }
 
 // needs expects that the gate decides nothing of the campaign, for this reason.
 func (d *desk) needs(why error) {
@@ -96,11 +90,11 @@ func TestF05AnEmptiedRedisIsRebuiltFromTheLedger(t *testing.T) {
 		if want := (flow.Rebuilt{Campaign: "c", Epoch: 2, Lost: 96, Took: done.Took}); done != want {
 			t.Errorf("the rebuild says %+v, want %+v", done, want)
 		}
-		same(t, "who has a coupon, whose coupon is a dead letter, whose is voided, and whose is lost",
+		stage.Same(t, "who has a coupon, whose coupon is a dead letter, whose is voided, and whose is lost",
 			[]string{"already_issued:1", "already_issued:6", "issued:103", "issued:104"}, d.claims("user-0", "user-5", "user-1", "user-6"))
 		rest := d.claims(people("late-", 100)...)
-		same(t, "the last one", "issued:197", rest[92]) // 100 in force: 4 and 1 and 2 and 93
-		same(t, "and then", "sold_out:0", rest[93])
+		stage.Same(t, "the last one", "issued:197", rest[92]) // 100 in force: 4 and 1 and 2 and 93
+		stage.Same(t, "and then", "sold_out:0", rest[93])
 		if s := d.status(); s.Epoch != 2 || s.Applied != s.Version {
 			t.Errorf("the campaign is %+v", s)
 		}
@@ -142,7 +136,7 @@ func TestF01ARedisThatRestartedLosesNothing(t *testing.T) {
 			for n := range before {
 				want = append(want, fmt.Sprint("already_issued:", n+1))
 			}
-			same(t, "those who had coupons, and the next one", append(want, next), d.claims(append(people("user-", 10), "new")...))
+			stage.Same(t, "those who had coupons, and the next one", append(want, next), d.claims(append(people("user-", 10), "new")...))
 		})
 	}
 }
@@ -181,7 +175,7 @@ func TestF01ARestartBetweenTwoLooksIsVerified(t *testing.T) {
 	stage.Run(t, r.Run)
 	r.Notice("c")
 	stage.Await(t, "a gate that decides", int64(1), func() int64 { return r.Stats().Finished + r.Stats().Verified })
-	same(t, "the last one who had a coupon, and the next one", []string{"already_issued:10", "issued:11"}, d.claims("user-9", "new"))
+	stage.Same(t, "the last one who had a coupon, and the next one", []string{"already_issued:10", "issued:11"}, d.claims("user-9", "new"))
 }
 
 // watch runs a rebuilder, and returns when it has seen the gate's server.
@@ -247,8 +241,8 @@ func TestF04WhatARestartDoesNotProveToBeWholeIsRebuilt(t *testing.T) {
 				got.Lost = 0
 				return got
 			})
-			same(t, "the epoch", 1+want.Finished, d.status().Epoch)
-			same(t, "who holds a recorded coupon", []string{"already_issued:1", "already_issued:10", "paused:0"}, d.claims("user-0", "user-9", "new"))
+			stage.Same(t, "the epoch", 1+want.Finished, d.status().Epoch)
+			stage.Same(t, "who holds a recorded coupon", []string{"already_issued:1", "already_issued:10", "paused:0"}, d.claims("user-0", "user-9", "new"))
 		})
 	}
 }
@@ -287,17 +281,17 @@ func TestF02F03APromotedReplicaThatLaggedIsRebuilt(t *testing.T) {
 	if got := r.Stats(); got.Verified != 0 || got.Begun != 1 {
 		t.Errorf("%+v", got)
 	}
-	same(t, "those whose coupons the ledger or the replica's journal has", []string{"already_issued:1", "already_issued:10", "already_issued:11", "already_issued:15"},
+	stage.Same(t, "those whose coupons the ledger or the replica's journal has", []string{"already_issued:1", "already_issued:10", "already_issued:11", "already_issued:15"},
 		d.claims("user-0", "user-9", "more-0", "more-4"))
-	same(t, "those whose coupons are lost", []string{"issued:106", "issued:107"}, d.claims("more-5", "more-9"))
+	stage.Same(t, "those whose coupons are lost", []string{"issued:106", "issued:107"}, d.claims("more-5", "more-9"))
 
 	late := old.issue("c", people("late-", 3)...) // F03: behind the partition
 	drained, err := d.ledger.Record(t.Context(), batch(append(second, late...)...))
 	if err != nil || drained.Lost != 8 {
 		t.Errorf("what the old primary gave is recorded late: %+v, %v", drained, err)
 	}
-	same(t, "the ledger", []int64{15, 2}, []int64{d.status().Issued, d.status().Epoch})
-	same(t, "all that is left", []string{"issued:190", "sold_out:0"}, d.claims(people("rest-", 90)...)[82:84])
+	stage.Same(t, "the ledger", []int64{15, 2}, []int64{d.status().Issued, d.status().Epoch})
+	stage.Same(t, "all that is left", []string{"issued:190", "sold_out:0"}, d.claims(people("rest-", 90)...)[82:84])
 	if _, err := d.ledger.Void(t.Context(), "op", "c", 16, "it is lost"); !errors.Is(err, firstcome.ErrNoCoupon) {
 		t.Errorf("a lost number is voided: %v", err)
 	}
@@ -308,13 +302,6 @@ func (d *desk) key(name string) string {
 	d.t.Helper()
 	any := d.keys("c")[0]
 	return any[:strings.LastIndex(any, ":")+1] + name
-}
-
-func same(t testing.TB, what string, want, got any) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
 }
 
 // A halt stops an owner of a rebuild before one of its steps, and tells it to go on.
@@ -413,9 +400,9 @@ func TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt(t *testing.
 				t.Errorf("the owner goes on, and ends with %v", err)
 			}
 			after := d.status()
-			same(t, "epoch and version", [2]int64{status.Epoch, status.Version}, [2]int64{after.Epoch, after.Version})
+			stage.Same(t, "epoch and version", [2]int64{status.Epoch, status.Version}, [2]int64{after.Epoch, after.Version})
 			answers[10] = strings.Replace(answers[10], "issued", "already_issued", 1)
-			same(t, "who has coupons", answers, d.claims(append(people("user-", 10), "new")...))
+			stage.Same(t, "who has coupons", answers, d.claims(append(people("user-", 10), "new")...))
 			if left := d.keys("c"); len(left) > len(keys)+1 {
 				t.Errorf("the keys are %v, and were %v", left, keys)
 			}
@@ -485,7 +472,7 @@ func TestF18ARebuildWhoseOwnerDiedBeforeItFrozeTheGateIsDoneByAnother(t *testing
 		d.outlive()
 		r.Notice("c") // as whoever records does
 		stage.Await(t, "rebuilds that ended", int64(1), func() int64 { return r.Stats().Finished })
-		same(t, "who has which coupon", []string{"already_issued:1", "already_issued:2", "already_issued:3"}, d.claims(people("user-", 3)...))
+		stage.Same(t, "who has which coupon", []string{"already_issued:1", "already_issued:2", "already_issued:3"}, d.claims(people("user-", 3)...))
 		if s := d.status(); s.Recorded != 3 || s.Epoch != 2 {
 			t.Errorf("the campaign is %+v", s)
 		}
@@ -551,7 +538,7 @@ func TestF05WhoMeetsARebuildThatFailsRebuilds(t *testing.T) {
 		if err != nil || !book.met || done.Epoch != 2 {
 			t.Errorf("if lost %t: met the other: %t; %+v, %v", ifLost, book.met, done, err)
 		}
-		same(t, "who has coupons", []string{"already_issued:1", "already_issued:2", "already_issued:3"}, d.claims(people("user-", 3)...))
+		stage.Same(t, "who has coupons", []string{"already_issued:1", "already_issued:2", "already_issued:3"}, d.claims(people("user-", 3)...))
 	}
 }
 
@@ -594,7 +581,7 @@ func TestF20ACampaignThatIsBeingMadeIsNotTakenForLost(t *testing.T) {
 		if s := d.status(); s.Epoch != 1 || r.Stats().Begun != 0 {
 			t.Errorf("%d rebuilds have begun, the campaign is %+v", r.Stats().Begun, s)
 		}
-		same(t, "the first claim", []string{"issued:1"}, d.claims("a"))
+		stage.Same(t, "the first claim", []string{"issued:1"}, d.claims("a"))
 	})
 }
 
@@ -615,7 +602,7 @@ func TestF05ACampaignThatIssuedBeforeTheLedgerKnewThatItWasMadeIsRebuilt(t *test
 			t.Errorf("who brings the change to the gate hears %v", err)
 		}
 		stage.Must(t, stage.Err(d.rebuilder().Rebuild(t.Context(), "op", "c", true)))
-		same(t, "who has a coupon, and the next one", []string{"already_issued:1", "already_issued:3", "issued:101"}, d.claims("user-0", "user-2", "new"))
+		stage.Same(t, "who has a coupon, and the next one", []string{"already_issued:1", "already_issued:3", "issued:101"}, d.claims("user-0", "user-2", "new"))
 	})
 }
 

@@ -54,7 +54,7 @@ func TestF54AReconcileThatWasCutOffIsEndedByNoRebuild(t *testing.T) {
 	stage.Await(t, "a campaign that is refused, and of which nothing is done", flow.RebuilderStats{Older: 1}, r.Stats)
 	stage.Must(t, stage.Err(d.reconciler().Reconcile(t.Context(), "op", "c")))
 	stage.Await(t, "a campaign that is well", flow.RebuilderStats{}, r.Stats)
-	same(t, "the campaign", true, d.status().Paused)
+	stage.Same(t, "the campaign", true, d.status().Paused)
 	d.sound()
 }
 

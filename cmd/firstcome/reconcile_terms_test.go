@@ -64,7 +64,7 @@ func TestF54WhateverWasForgottenIsSoundBehindAReconcile(t *testing.T) {
 			d = b.restore()
 			stage.Must(t, stage.Err(d.reconciler().Reconcile(t.Context(), "op", "c")))
 			is := d.status()
-			same(t, "the campaign", []any{was.Quantity, was.Paused, was.Closed, was.Pace, was.Standby}, []any{is.Quantity, is.Paused, is.Closed, is.Pace, is.Standby})
+			stage.Same(t, "the campaign", []any{was.Quantity, was.Paused, was.Closed, was.Pace, was.Standby}, []any{is.Quantity, is.Paused, is.Closed, is.Pace, is.Standby})
 			d.sound()
 		})
 	}

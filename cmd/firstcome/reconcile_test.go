@@ -136,7 +136,7 @@ func TestF54ALedgerThatWasRestoredFromABackupIsNoticed(t *testing.T) {
 		var told []error
 		r := flow.NewRebuilder(d.ledger, d.remote.gate, flow.RebuilderEvents{Older: func(err error) { told = append(told, err) }})
 		over := &flow.Over{RemoteGate: d.remote.gate, Book: d.ledger, Refusal: r.Refusal}
-		same(t, "what a node knows before it looks", nil, r.Refusal("c"))
+		stage.Same(t, "what a node knows before it looks", nil, r.Refusal("c"))
 		r.LookBack(t.Context())
 		before := d.status()
 		for what, try := range map[string]func() error{
@@ -159,8 +159,8 @@ func TestF54ALedgerThatWasRestoredFromABackupIsNoticed(t *testing.T) {
 		}
 		after := d.status()
 		after.Now = before.Now
-		same(t, "the campaign", before, after)
-		same(t, "how often it was told", 1, len(told))
+		stage.Same(t, "the campaign", before, after)
+		stage.Same(t, "how often it was told", 1, len(told))
 	})
 }
 
@@ -192,8 +192,8 @@ func TestF54AReconcileBringsBackWhatTheGateHas(t *testing.T) {
 		done, err := d.reconciler().Reconcile(t.Context(), "op", "c")
 		stage.Must(t, err)
 		d.isWhole(done)
-		same(t, "what was brought back", [4]int64{10, 0, 1, 0}, [4]int64{done.Recovered, done.Letters, done.Voided, done.Unexplained})
-		same(t, "the lost number, and the versions before", [3]int64{1, 1, 5}, [3]int64{done.Lost, done.Behind, done.Adopted.Version})
+		stage.Same(t, "what was brought back", [4]int64{10, 0, 1, 0}, [4]int64{done.Recovered, done.Letters, done.Voided, done.Unexplained})
+		stage.Same(t, "the lost number, and the versions before", [3]int64{1, 1, 5}, [3]int64{done.Lost, done.Behind, done.Adopted.Version})
 		if _, err := d.reconciler().Reconcile(t.Context(), "op", "c"); !errors.Is(err, flow.ErrNotOlder) {
 			t.Errorf("a second reconcile: %v", err)
 		}
@@ -207,15 +207,15 @@ func TestF54AReconcileBringsBackACampaignOfALaterEpoch(t *testing.T) {
 		before.kept(people("user-", 10)...)
 		b := before.backup()
 		before.kept("more-0")
-		same(t, "the rebuild behind the backup", int64(2), before.rebuilt(before.rebuilder()).Epoch)
+		stage.Same(t, "the rebuild behind the backup", int64(2), before.rebuilt(before.rebuilder()).Epoch)
 		late := before.issue("c", people("late-", 5)...)
 		d := b.restore()
 		done, err := d.reconciler().Reconcile(t.Context(), "op", "c")
 		stage.Must(t, err)
-		same(t, "the epoch, and what was brought back", []int64{3, 6, 0}, []int64{done.Rebuilt.Epoch, done.Recovered, done.Letters})
+		stage.Same(t, "the epoch, and what was brought back", []int64{3, 6, 0}, []int64{done.Rebuilt.Epoch, done.Recovered, done.Letters})
 		d.sound()
 		last := late[4].Number
-		same(t, "who was told behind the backup, and somebody new",
+		stage.Same(t, "who was told behind the backup, and somebody new",
 			[]string{"already_issued:11", fmt.Sprint("already_issued:", last), fmt.Sprint("issued:", last+1)}, d.claims("more-0", "late-4", "new"))
 	})
 }
@@ -250,11 +250,11 @@ func TestF54P9AReconcileKeepsPeopleInLine(t *testing.T) {
 
 		done, err := r.reconciler().Reconcile(t.Context(), "op", "c")
 		stage.Must(t, err)
-		same(t, "who was brought back, who kept their places, and who did not", [3]int64{5, 4, 0}, [3]int64{done.Recovered, done.Carried, done.LostPlaces})
-		same(t, "places", []string{"#1", "#3", "#6", "2.7+0", "#7", "no", "2.10+3", "2.11+4", "2.12+5"},
+		stage.Same(t, "who was brought back, who kept their places, and who did not", [3]int64{5, 4, 0}, [3]int64{done.Recovered, done.Carried, done.LostPlaces})
+		stage.Same(t, "places", []string{"#1", "#3", "#6", "2.7+0", "#7", "no", "2.10+3", "2.11+4", "2.12+5"},
 			r.places("user-0", "user-2", "user-5", "user-6", "user-7", "user-8", "user-9", "new-0", "new-1"))
 		r.joins("late")
-		same(t, "who is served", []string{"user-6@2.7", "user-9@2.10"}, tickets(r.serves(2)))
+		stage.Same(t, "who is served", []string{"user-6@2.7", "user-9@2.10"}, tickets(r.serves(2)))
 		r.audited()
 	})
 }
@@ -269,7 +269,7 @@ func (r *rewind) settleAll(drained flow.Drained) {
 func (d *desk) isWhole(done flow.Reconciled) {
 	d.t.Helper()
 	s := d.status()
-	same(d.t, "quantity, close and pause", []any{int64(120), closing, true, false}, []any{s.Quantity, s.ClosesAt, s.Paused, s.Closed})
+	stage.Same(d.t, "quantity, close and pause", []any{int64(120), closing, true, false}, []any{s.Quantity, s.ClosesAt, s.Paused, s.Closed})
 	if s.Version <= 5 || s.Epoch < 2 || s.Applied != s.Version || done.Rebuilt.Epoch > s.Epoch {
 		d.t.Errorf("the campaign is %+v", s)
 	}
@@ -279,8 +279,8 @@ func (d *desk) isWhole(done flow.Reconciled) {
 		want = append(want, fmt.Sprint("already_issued:", n+1))
 	}
 	want[2] = "already_issued:21"
-	same(d.t, "who was told before the backup", want, d.claims(people("user-", 10)...))
-	same(d.t, "who was told behind it", []string{"already_issued:11", "paused:0", "already_issued:13", "already_issued:16", "already_issued:20"},
+	stage.Same(d.t, "who was told before the backup", want, d.claims(people("user-", 10)...))
+	stage.Same(d.t, "who was told behind it", []string{"already_issued:11", "paused:0", "already_issued:13", "already_issued:16", "already_issued:20"},
 		d.claims("more-0", "more-1", "more-2", "late-0", "late-4"))
 	d.turn(ledger.Resume)
 	for _, answer := range d.claims("more-1", "new") {

@@ -22,20 +22,18 @@ func TestF51ACampaignWhoseRowSomebodyKeepsLockedHoldsUpNoOther(t *testing.T) {
 			t.Parallel() // they wait for locks
 			name := kind.Database(t)
 			d := newDesk(t, services.Redis.Database(t), name, nil, "c", "d")
-			told := make(chan error, 1000)
-			journal := d.remote.gate.Journal(redis.JournalOptions{Active: d.ledger.Active, Workers: 1, OnAlarm: func(_ firstcome.CampaignID, err error) {
-				told <- err
-			}})
+			told := make(stage.Alarms, 1000)
+			journal := d.remote.gate.Journal(redis.JournalOptions{Active: d.ledger.Active, Workers: 1, OnAlarm: told.Tell})
 			// A single failure that counts would open the breaker.
 			recorder := flow.NewRecorder(journal, d.ledger, flow.RecorderLimits{Failures: 1, Probe: time.Hour})
 			waiter := flow.NewWaiter(d.remote.gate)
 			release := lockRow(t, name, "c")
 			stage.Run(t, recorder.Run, waiter.Run)
 			locked := d.issue("c", "user-1", "user-2")
-			if err := stage.Next(t, "word of the lock", told); !errors.Is(err, flow.ErrRowLocked) {
+			if err := stage.Next[error](t, "word of the lock", told); !errors.Is(err, flow.ErrRowLocked) {
 				t.Fatalf("told otherwise: %v", err)
 			}
-			for _, other := range d.issue("d", stage.Users(20)...) {
+			for _, other := range d.issue("d", stage.Users("u-", 1, 20)...) {
 				stage.Must(t, recorded(t, waiter, other))
 			}
 			release()

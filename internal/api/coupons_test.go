@@ -59,7 +59,7 @@ func TestCouponsAreListedInPagesAndStreamedWhole(t *testing.T) {
 func TestAnExportThatFailsHalfWayHasNoCleanEnd(t *testing.T) {
 	s := open(t, func(_ *shop, c *api.Config) { c.PartTime = time.Second })
 	s.create(`{"id":"c","name":"n","quantity":null,"coupon":{"benefit":"` + strings.Repeat("b", 15000) + `"}}`)
-	users := stage.Users(1000) // 15 MB: more than the sockets hold
+	users := stage.Users("u-", 1, 1000) // 15 MB: more than the sockets hold
 	stage.Must(t, stage.Err(s.issuer.Issue(context.Background(), "op", "c", users)))
 	r, err := http.NewRequest("GET", s.url+"/v1/campaigns/c/coupons", nil)
 	stage.Must(t, err)
@@ -90,7 +90,7 @@ func TestAnExportThatFailsHalfWayHasNoCleanEnd(t *testing.T) {
 func TestAnExportWhoseLedgerFailsHalfWayHasNoCleanEnd(t *testing.T) {
 	s := open(t)
 	s.create(`{"id":"c","name":"n","quantity":null,"coupon":{"benefit":"` + strings.Repeat("b", 1000) + `"}}`)
-	users := stage.Users(200) // 200 KB: several parts of a stream
+	users := stage.Users("u-", 1, 200) // 200 KB: several parts of a stream
 	stage.Must(t, stage.Err(s.issuer.Issue(context.Background(), "op", "c", users)))
 	s.behind(`UPDATE coupons SET terms_version = 0 WHERE number = 150`) // no terms are as old
 	for _, media := range []string{"text/csv", "application/x-ndjson"} {

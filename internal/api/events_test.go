@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -142,20 +141,16 @@ func TestAStreamTellsEveryPlaceAndThenTheOutcome(t *testing.T) {
 	s.call("GET", "/v1/campaigns/c/claims/nobody/events", "").want(t, 404, "")
 	s.call("GET", "/v1/campaigns/none/claims/a/events", "").want(t, 404, "")
 	s.call("GET", "/v1/campaigns/c/claims/a/events?x=1", "").want(t, 422, "")
-	if open := openStreams(s); open != 0 {
-		t.Errorf("%d streams are open at the end", open)
-	}
+	awaitNoStream(s)
 }
 
-// openStreams returns how many streams are open once those that have ended are counted so.
-func openStreams(s *shop) (open int64) {
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
-		if open, _, _ = s.server.Streams(); open == 0 {
-			break
-		}
-		runtime.Gosched()
-	}
-	return open
+// awaitNoStream waits until those that have ended are counted so.
+func awaitNoStream(s *shop) {
+	s.t.Helper()
+	stage.Await(s.t, "the end of the last stream", 0, func() int64 {
+		open, _, _ := s.server.Streams()
+		return open
+	})
 }
 
 func TestF76WhoComesBackHearsWhatTheyMissed(t *testing.T) {
@@ -215,9 +210,7 @@ func TestF76AThousandFollowAtOnceAndOneMoreIsRefused(t *testing.T) {
 		l.want("place", fmt.Sprintf("1.%d.%d", n+2, n), `{`)
 		_ = l.response.Body.Close()
 	}
-	if open := openStreams(s); open != 0 {
-		t.Errorf("%d streams are open though all have hung up", open)
-	}
+	awaitNoStream(s)
 	if _, dropped, refused := s.server.Streams(); dropped != 0 || refused != 1 {
 		t.Errorf("%d streams were dropped, and %d refused", dropped, refused)
 	}
@@ -427,9 +420,7 @@ func TestStreamsGoByTLSAndHTTP2(t *testing.T) {
 			d := s.follow("d")
 			d.want("place", "1.3.0", `{`)
 			_ = d.response.Body.Close()
-			if open := openStreams(s); open != 0 {
-				t.Errorf("%d streams are open though all have ended", open)
-			}
+			awaitNoStream(s)
 		})
 	}
 }

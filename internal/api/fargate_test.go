@@ -47,18 +47,14 @@ func openFar(t testing.TB, change ...func(*shop, *api.Config)) *farShop {
 // record does what a recorder does.
 func (f *farShop) record(id firstcome.CampaignID) {
 	f.t.Helper()
-	drained, err := f.ledger.Record(context.Background(), flow.Batch{Campaign: id, Epoch: 1, Coupons: f.gate.Take(id)})
-	stage.Must(f.t, err)
-	f.gate.Settle(id, drained)
+	f.gate.Record(f.t, f.ledger, id)
 }
 
 // bury does what a recorder does with what the ledger refuses: here without a
 // reason, so that it may be replayed.
 func (f *farShop) bury(id firstcome.CampaignID, cause string) {
 	f.t.Helper()
-	drained, err := f.ledger.Bury(context.Background(), flow.Batch{Campaign: id, Epoch: 1, Coupons: f.gate.Take(id)}, cause)
-	stage.Must(f.t, err)
-	f.gate.Settle(id, drained)
+	f.gate.Bury(f.t, f.ledger, id, cause)
 }
 
 // away has changes get an error, or none.

@@ -188,20 +188,15 @@ func (h *house) claim(id firstcome.CampaignID, users ...string) {
 		stage.Must(h.t, stage.Err(h.issuer.Claim(context.Background(), id, firstcome.UserID(user))))
 	}
 	if h.gate != nil {
-		drained, err := h.ledger.Record(context.Background(), flow.Batch{Campaign: id, Epoch: 1, Coupons: h.gate.Take(id)})
-		stage.Must(h.t, err)
-		h.gate.Settle(id, drained)
+		h.gate.Record(h.t, h.ledger, id)
 	}
 }
 
 // bury has a user claim a coupon that the ledger refuses.
 func (h *house) bury(id firstcome.CampaignID, user, cause string) {
 	h.t.Helper()
-	ctx := context.Background()
-	stage.Must(h.t, stage.Err(h.issuer.Claim(ctx, id, firstcome.UserID(user))))
-	drained, err := h.ledger.Bury(ctx, flow.Batch{Campaign: id, Epoch: 1, Coupons: h.gate.Take(id)}, cause)
-	stage.Must(h.t, err)
-	h.gate.Settle(id, drained)
+	stage.Must(h.t, stage.Err(h.issuer.Claim(context.Background(), id, firstcome.UserID(user))))
+	h.gate.Bury(h.t, h.ledger, id, cause)
 }
 
 // A visitor is a person with a browser that keeps cookies and follows what a form leads to.

@@ -105,7 +105,7 @@ func TestAnOperatorsChangeIsTriedUntilTheirTimeIsOver(t *testing.T) {
 		if err := c.Finish(ctx, "c", 2); err != nil {
 			t.Error(err)
 		}
-		same(t, "noted", []int64{2}, b.noted)
+		stage.Same(t, "noted", []int64{2}, b.noted)
 	})
 }
 
@@ -141,13 +141,13 @@ func TestF20WhoSweepsFinishesWhatADeadNodeLeft(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		stage.Must(t, c.Run(ctx))
-		same(t, "left", []firstcome.Change{{Campaign: "lost", Version: 9}}, b.pending)
+		stage.Same(t, "left", []firstcome.Change{{Campaign: "lost", Version: 9}}, b.pending)
 		for n, v := range b.noted {
 			if v == 3 && (n == 0 || b.noted[n-1] != 2 && b.noted[0] != 2) {
 				t.Errorf("noted out of order: %v", b.noted)
 			}
 		}
-		same(t, "refused", true, b.refused[3])
+		stage.Same(t, "refused", true, b.refused[3])
 		s := c.Stats()
 		if s.Applied != 2 || s.Refused != 1 {
 			t.Errorf("stats: %+v", s)
@@ -170,7 +170,7 @@ func TestASweepDoesWhatCanBeReadAndTellsWhatCannot(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		stage.Must(t, c.Run(ctx))
-		same(t, "noted", []int64{2}, b.noted)
+		stage.Same(t, "noted", []int64{2}, b.noted)
 		if !errors.Is(told, b.hidden) {
 			t.Errorf("what was left undone is told as %v", told)
 		}
@@ -192,7 +192,7 @@ func TestAChangeIsMadeOnceTheOneBeforeItIsThere(t *testing.T) {
 		if !errors.Is(err, firstcome.ErrBelowInForce) || tries != 2 {
 			t.Errorf("after %d tries: %v", tries, err)
 		}
-		same(t, "noted", []int64{2, 3}, b.noted)
+		stage.Same(t, "noted", []int64{2, 3}, b.noted)
 		err = c.Do(t.Context(), "c", func() (int64, error) { return 0, firstcome.ErrClosed })
 		if !errors.Is(err, firstcome.ErrClosed) {
 			t.Errorf("a change that is not allowed: %v", err)

@@ -60,13 +60,6 @@ func inOrder(t testing.TB, g *stage.Gate, id firstcome.CampaignID) {
 	}
 }
 
-func users(from, to int) (all []firstcome.UserID) {
-	for n := from; n <= to; n++ {
-		all = append(all, firstcome.UserID(fmt.Sprint("u-", n)))
-	}
-	return all
-}
-
 func TestALineIsServedInOrderAtItsPaceByAnyNumberOfNodes(t *testing.T) {
 	for _, nodes := range []int{1, 3} {
 		for _, perSecond := range []int64{7, 500} {
@@ -75,7 +68,7 @@ func TestALineIsServedInOrderAtItsPaceByAnyNumberOfNodes(t *testing.T) {
 					const seconds = 20
 					g := newGate(firstcome.Unlimited, "c")
 					pace(g, perSecond, "c")
-					join(t, g, "c", users(1, int(perSecond)*(seconds+1)+200)...)
+					join(t, g, "c", stage.Users("u-", 1, int(perSecond)*(seconds+1)+200)...)
 					for range nodes {
 						dispatch(t, g, flow.DispatchLimits{})
 					}
@@ -210,7 +203,7 @@ func TestAChangeOfTheCampaignWakesItsLine(t *testing.T) {
 			}))
 			synctest.Wait()
 		}
-		for _, user := range users(1, 5) {
+		for _, user := range stage.Users("u-", 1, 5) {
 			want(t, i, "c", user, firstcome.Waiting)
 		}
 		change(firstcome.ChangePause, firstcome.Terms{})
@@ -265,7 +258,7 @@ func TestF71AServiceWhoseAnswerIsLostIsDoneOnceAndTheLineGoesOn(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := newGate(firstcome.Unlimited, "c")
 				pace(g, 100, "c")
-				join(t, g, "c", users(1, 500)...)
+				join(t, g, "c", stage.Users("u-", 1, 500)...)
 				line := &flaky{watched: &watched{Gate: g}, does: does}
 				var failures atomic.Int64
 				d, _ := dispatch(t, line, flow.DispatchLimits{OnServe: func(_ firstcome.CampaignID, _ flow.Served, _ time.Duration, err error) {
@@ -299,7 +292,7 @@ func TestManyLinesAreServedWithFewCallsAtOnce(t *testing.T) {
 			id := firstcome.CampaignID(fmt.Sprint("c-", n))
 			g.Make(firstcome.Unlimited, id)
 			pace(g, 10, id)
-			join(t, g, id, users(1, people)...)
+			join(t, g, id, stage.Users("u-", 1, people)...)
 		}
 		g.Before = func(context.Context, firstcome.CampaignID) error {
 			time.Sleep(time.Millisecond) // of the bubble's clock: what a call takes
@@ -333,7 +326,7 @@ func TestALineThatEndsIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(3, "c")
 		pace(g, 10, "c")
-		join(t, g, "c", users(1, 9)...)
+		join(t, g, "c", stage.Users("u-", 1, 9)...)
 		d, _ := dispatch(t, g, flow.DispatchLimits{})
 		d.Changed("nowhere") // such as one whose creation failed
 		time.Sleep(time.Second)

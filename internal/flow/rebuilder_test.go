@@ -11,6 +11,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A fragileGate has lost every campaign when it has restarted.
@@ -86,7 +87,7 @@ func TestF01OpenCampaignsAreRebuiltFirst(t *testing.T) {
 					got, want = append(got, <-b.begun), append(want, id(n))
 				}
 				slices.Sort(got)
-				same(t, "rebuilds at once", want, got)
+				stage.Same(t, "rebuilds at once", want, got)
 				end()
 				if err := <-ended; err != nil {
 					t.Error(err)

@@ -11,8 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/test/seed"
@@ -41,13 +39,6 @@ func runFor(t *testing.T, r *flow.Recorder, d time.Duration) {
 	}
 }
 
-func same(t *testing.T, what string, want, got any) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
-}
-
 func TestF41ABatchThatWasRecordedButNotDoneComesAgainAndIsOne(t *testing.T) {
 	for name, hook := range map[string]func(p *stage.Ledger, stop func()){
 		"killed before the commit": func(p *stage.Ledger, stop func()) {
@@ -70,7 +61,7 @@ func TestF41ABatchThatWasRecordedButNotDoneComesAgainAndIsOne(t *testing.T) {
 				}
 				p.Before, p.After = nil, nil
 				recordAll(t, j, p, flow.RecorderLimits{})
-				same(t, "recorded, in order", stage.Numbers(1, 6), p.Order)
+				stage.Same(t, "recorded, in order", stage.Numbers(1, 6), p.Order)
 			})
 		})
 	}
@@ -84,14 +75,14 @@ func TestTheOneCouponThatTheLedgerRefusesIsBuried(t *testing.T) {
 		var told flow.Drained
 		j.Took = func(d flow.Drained) error { told = d; return nil }
 		r := recordAll(t, j, p, flow.RecorderLimits{})
-		same(t, "recorded, in order", append(stage.Numbers(1, 299), stage.Numbers(301, 512)...), p.Order)
-		same(t, "told", flow.Drained{Through: 512, Letters: stage.Coupons("c", 300, 300)}, told)
+		stage.Same(t, "recorded, in order", append(stage.Numbers(1, 299), stage.Numbers(301, 512)...), p.Order)
+		stage.Same(t, "told", flow.Drained{Through: 512, Letters: stage.Coupons("c", 300, 300)}, told)
 		if p.Letters()["c/300"] == "" || len(p.Letters()) != 1 {
 			t.Errorf("the dead letters are %v", p.Letters())
 		}
 		// Two halves at each of nine steps, the whole, and the burial.
-		same(t, "calls", 20, p.Calls)
-		same(t, "stats", flow.RecorderStats{Coupons: 511, Batches: 1, Letters: 1, Breaker: "closed"}, r.Stats())
+		stage.Same(t, "calls", 20, p.Calls)
+		stage.Same(t, "stats", flow.RecorderStats{Coupons: 511, Batches: 1, Letters: 1, Breaker: "closed"}, r.Stats())
 	})
 }
 
@@ -102,7 +93,7 @@ func TestAManyTimesRefusedBatchDoesNotOpenTheBreaker(t *testing.T) {
 		p.Refuses = func(firstcome.Coupon) bool { return true }
 		start := time.Now()
 		r := recordAll(t, j, p, flow.RecorderLimits{})
-		same(t, "stats", flow.RecorderStats{Batches: 1, Letters: 64, Breaker: "closed"}, r.Stats())
+		stage.Same(t, "stats", flow.RecorderStats{Batches: 1, Letters: 64, Breaker: "closed"}, r.Stats())
 		if took := time.Since(start); took != time.Hour {
 			t.Errorf("it waited: %v", took)
 		}
@@ -118,9 +109,9 @@ func TestF44GarbageIsBuriedAndTheRestFlows(t *testing.T) {
 		var drained []int64
 		j.Took = func(s flow.Drained) error { drained = append(drained, s.Through); return nil }
 		recordAll(t, j, p, flow.RecorderLimits{})
-		same(t, "recorded", stage.Numbers(1, 3), p.Order)
-		same(t, "dead letters", map[string]string{"journal/7-0": "unknown version"}, p.Letters())
-		same(t, "drained", []int64{3, 3}, drained)
+		stage.Same(t, "recorded", stage.Numbers(1, 3), p.Order)
+		stage.Same(t, "dead letters", map[string]string{"journal/7-0": "unknown version"}, p.Letters())
+		stage.Same(t, "drained", []int64{3, 3}, drained)
 	})
 }
 
@@ -158,7 +149,7 @@ func TestF45DuplicatedDelayedAndReorderedBatchesLeaveTheSameBooks(t *testing.T) 
 			}
 			wait.Wait()
 			slices.Sort(p.Order)
-			same(t, fmt.Sprint("recorded once each, with seed ", from), stage.Numbers(1, 200), p.Order)
+			stage.Same(t, fmt.Sprint("recorded once each, with seed ", from), stage.Numbers(1, 200), p.Order)
 		})
 	}
 }

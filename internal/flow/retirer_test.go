@@ -16,13 +16,12 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A retireBook is a ledger with campaigns that are over, and the gate that knows them.
+// A retireBook is a ledger with campaigns that are over.
 type retireBook struct {
 	mu     sync.Mutex
 	over   []firstcome.CampaignID
 	marked []firstcome.CampaignID
 	looks  []time.Time
-	fails  map[firstcome.CampaignID]error
 }
 
 func (b *retireBook) Retiring(context.Context, time.Duration, time.Duration) (all []flow.Retiring, err error) {
@@ -53,23 +52,10 @@ func (b *retireBook) Forgotten(_ context.Context, id firstcome.CampaignID) error
 	return nil
 }
 
-// A retireGate is the gate of a retireBook.
-type retireGate struct{ *retireBook }
-
-func (g retireGate) Claim(context.Context, firstcome.CampaignID, []firstcome.UserID) ([]firstcome.Decision, error) {
-	return nil, nil
-}
-
-func (g retireGate) State(_ context.Context, id firstcome.CampaignID) (flow.GateState, error) {
-	return flow.GateState{}, g.fails[id]
-}
-
-func (g retireGate) Retire(context.Context, firstcome.CampaignID) error { return nil }
-
 func TestARetirerLooksSoonAndThenAboutOnceAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &retireBook{over: []firstcome.CampaignID{"a", "b"}}
-		r := flow.NewRetirer(b, retireGate{b}, 0, nil)
+		r := flow.NewRetirer(b, stage.NewGate(1, "a", "b"), 0, nil)
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 		defer cancel()
@@ -90,16 +76,19 @@ func TestARetirerLooksSoonAndThenAboutOnceAnHour(t *testing.T) {
 
 func TestACampaignThatCannotBeRetiredDoesNotHoldUpTheOthers(t *testing.T) {
 	lost := errors.New("lost")
-	b := &retireBook{over: []firstcome.CampaignID{"a", "b", "c"}, fails: map[firstcome.CampaignID]error{"a": lost}}
+	b, g := &retireBook{over: []firstcome.CampaignID{"a", "b", "c"}}, stage.NewGate(1, "a", "b", "c")
+	g.States = func(id firstcome.CampaignID, _ *flow.GateState) error {
+		return map[firstcome.CampaignID]error{"a": lost}[id]
+	}
 	var told []error
-	r := flow.NewRetirer(b, retireGate{b}, 0, func(err error) { told = append(told, err) })
+	r := flow.NewRetirer(b, g, 0, func(err error) { told = append(told, err) })
 	if err := r.Look(t.Context()); !errors.Is(err, lost) || len(told) != 1 || !errors.Is(told[0], lost) {
 		t.Errorf("got %v, and told %v", err, told)
 	}
 	if diff := cmp.Diff([]firstcome.CampaignID{"b", "c"}, b.marked); diff != "" {
 		t.Error(diff)
 	}
-	b.fails = nil
+	g.States = nil
 	if err := r.Look(t.Context()); err != nil || len(told) != 1 || r.Stats().Failed != 1 {
 		t.Errorf("got %v, told %v, and %+v", err, told, r.Stats())
 	}

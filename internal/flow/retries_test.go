@@ -91,7 +91,7 @@ func TestF53WhatFailsIsTriedAgainLessAndLessOftenWhileTheOthersGoOn(t *testing.T
 				r := flow.NewRecorder(s, p, flow.RecorderLimits{})
 				stage.Run(t, r.Run)
 				time.Sleep(trouble - time.Millisecond)
-				same(t, "recorded of the other campaign during the trouble", c.before, len(p.Coupons("c")))
+				stage.Same(t, "recorded of the other campaign during the trouble", c.before, len(p.Coupons("c")))
 				tries := tried.all()
 				if len(tries) < c.least || len(tries) > c.most {
 					t.Fatalf("tried %d times in ten minutes", len(tries))
@@ -106,7 +106,7 @@ func TestF53WhatFailsIsTriedAgainLessAndLessOftenWhileTheOthersGoOn(t *testing.T
 					t.Errorf("the stats are %+v", s)
 				}
 				time.Sleep(4 * time.Second)
-				same(t, "recorded afterwards", []int{c.after, 1}, []int{len(p.Coupons("c")), len(p.Coupons("ill"))})
+				stage.Same(t, "recorded afterwards", []int{c.after, 1}, []int{len(p.Coupons("c")), len(p.Coupons("ill"))})
 			})
 		})
 	}
@@ -132,7 +132,7 @@ func TestCampaignsAtWhichTheLedgerFailsKeepNoOtherFromIt(t *testing.T) {
 			time.Sleep(time.Minute)
 			s.Add(flow.Batch{Campaign: "c", Coupons: stage.Coupons("c", n+1, n+1)})
 			synctest.Wait()
-			same(t, "recorded at once", int(n)+1, len(p.Coupons("c")))
+			stage.Same(t, "recorded at once", int(n)+1, len(p.Coupons("c")))
 		}
 	})
 }
@@ -142,7 +142,7 @@ func TestACampaignCountsAsLockedUntilItIsDrained(t *testing.T) {
 	again.Failed("c", flow.ErrRowLocked)
 	again.Failed("c", errors.New("the ledger is down"))
 	again.Failed("d", errors.New("the ledger is down"))
-	same(t, "locked", []bool{true, false}, []bool{again.Locked("c"), again.Locked("d")})
+	stage.Same(t, "locked", []bool{true, false}, []bool{again.Locked("c"), again.Locked("d")})
 	again.Drained("c")
-	same(t, "locked when it is drained", false, again.Locked("c"))
+	stage.Same(t, "locked when it is drained", false, again.Locked("c"))
 }

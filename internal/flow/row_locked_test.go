@@ -37,8 +37,8 @@ func TestACampaignThatIsHeldTakesNobodysTurnUnderALimitOfRows(t *testing.T) {
 			return nil
 		}
 		runFor(t, flow.NewRecorder(insistence{50}, mismatched{p}, flow.RecorderLimits{Rows: 100}), time.Hour)
-		same(t, "recorded", stage.Numbers(1, 100), p.Order)
-		same(t, "when", time.Second, took) // the limit lets a second's worth through at once
+		stage.Same(t, "recorded", stage.Numbers(1, 100), p.Order)
+		stage.Same(t, "when", time.Second, took) // the limit lets a second's worth through at once
 	})
 }
 
@@ -65,7 +65,7 @@ func TestAHeldCampaignThatIsTheProbeOfAnOpenBreakerClosesIt(t *testing.T) {
 		p := stage.NewLedger("c", "held")
 		r := flow.NewRecorder(insistence{2}, &recovering{Ledger: p}, flow.RecorderLimits{Failures: 1})
 		runFor(t, r, 10*time.Second)
-		same(t, "recorded", stage.Numbers(1, 100), p.Order)
-		same(t, "breaker", "closed", r.Stats().Breaker)
+		stage.Same(t, "recorded", stage.Numbers(1, 100), p.Order)
+		stage.Same(t, "breaker", "closed", r.Stats().Breaker)
 	})
 }

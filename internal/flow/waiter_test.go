@@ -186,15 +186,15 @@ func TestAClaimWaitsUntilItsNumberIsDrained(t *testing.T) {
 		b.settle("c", 10, 7)
 		r := waiter(t, b)
 		before, letter, next, later := wait(r, "c", 10), wait(r, "c", 7), wait(r, "c", 11), wait(r, "c", 13)
-		same(t, "at first", []string{"recorded", "unrecorded", "waiting", "waiting"}, all(before, letter, next, later))
+		stage.Same(t, "at first", []string{"recorded", "unrecorded", "waiting", "waiting"}, all(before, letter, next, later))
 		b.tell("c", 12, 12)
-		same(t, "after a message", []string{"recorded", "waiting"}, all(next, later))
-		same(t, "what is known at once", []string{"unrecorded", "recorded"}, all(wait(r, "c", 12), wait(r, "c", 9)))
+		stage.Same(t, "after a message", []string{"recorded", "waiting"}, all(next, later))
+		stage.Same(t, "what is known at once", []string{"unrecorded", "recorded"}, all(wait(r, "c", 12), wait(r, "c", 9)))
 		b.tell("d", 100)
-		same(t, "after one of another campaign", []string{"waiting"}, all(later))
+		stage.Same(t, "after one of another campaign", []string{"waiting"}, all(later))
 		b.settle("c", 13)
 		time.Sleep(60 * time.Millisecond)
-		same(t, "after a reading", []string{"recorded"}, all(later))
+		stage.Same(t, "after a reading", []string{"recorded"}, all(later))
 	})
 }
 
@@ -203,7 +203,7 @@ func TestNobodyWaitsNothingIsRead(t *testing.T) {
 		b := newBoard()
 		r := waiter(t, b)
 		time.Sleep(time.Hour)
-		same(t, "readings while nobody waits", 0, b.readings())
+		stage.Same(t, "readings while nobody waits", 0, b.readings())
 		a := wait(r, "c", 1)
 		time.Sleep(time.Second)
 		if n := b.readings(); n < 19 || n > 22 {
@@ -211,10 +211,10 @@ func TestNobodyWaitsNothingIsRead(t *testing.T) {
 		}
 		b.settle("c", 1)
 		time.Sleep(time.Second)
-		same(t, "the answer", "recorded", a.is())
+		stage.Same(t, "the answer", "recorded", a.is())
 		n := b.readings()
 		time.Sleep(time.Hour)
-		same(t, "readings since", n, b.readings())
+		stage.Same(t, "readings since", n, b.readings())
 	})
 }
 
@@ -225,9 +225,9 @@ func TestWhoWaitsTooLongIsToldThatItIsUnknown(t *testing.T) {
 		r := waiter(t, b)
 		a := wait(r, "c", 1)
 		time.Sleep(9 * time.Second)
-		same(t, "before", "waiting", a.is())
+		stage.Same(t, "before", "waiting", a.is())
 		time.Sleep(2 * time.Second)
-		same(t, "the answer", "unknown", a.is())
+		stage.Same(t, "the answer", "unknown", a.is())
 	})
 }
 
@@ -242,15 +242,15 @@ func TestWhoseNumberTheGateDidNotSayWaitsOn(t *testing.T) {
 		left := make(chan error, 1)
 		go func() { left <- r.Wait(ctx, firstcome.Coupon{Campaign: "c", Number: 2}) }()
 		time.Sleep(time.Second)
-		same(t, "meanwhile", []string{"waiting", "waiting"}, all(first, other))
-		same(t, "calls that wait", 3, r.Waiting())
+		stage.Same(t, "meanwhile", []string{"waiting", "waiting"}, all(first, other))
+		stage.Same(t, "calls that wait", 3, r.Waiting())
 		cancel()
 		if err := <-left; !errors.Is(err, context.Canceled) {
 			t.Errorf("who left was told %v", err)
 		}
 		b.set(func() { b.mute = nil })
 		time.Sleep(60 * time.Millisecond)
-		same(t, "when it says it", []string{"recorded", "recorded"}, all(first, other))
+		stage.Same(t, "when it says it", []string{"recorded", "recorded"}, all(first, other))
 	})
 }
 
@@ -265,12 +265,12 @@ func TestWhoseNumberAGateThatWentBackDidNotSayIsAskedForAgain(t *testing.T) {
 		a, later := wait(r, "c", 5), wait(r, "c", 6)
 		b.tell("c", 5)
 		time.Sleep(time.Second)
-		same(t, "meanwhile", []string{"waiting", "waiting"}, all(a, later))
+		stage.Same(t, "meanwhile", []string{"waiting", "waiting"}, all(a, later))
 		b.set(func() { b.mute = nil })
 		time.Sleep(60 * time.Millisecond)
-		same(t, "when it says it", []string{"recorded", "waiting"}, all(a, later))
+		stage.Same(t, "when it says it", []string{"recorded", "waiting"}, all(a, later))
 		b.tell("c", 6)
-		same(t, "at last", "recorded", later.is())
+		stage.Same(t, "at last", "recorded", later.is())
 	})
 }
 
@@ -283,13 +283,13 @@ func TestAMissedMessageCostsAReading(t *testing.T) {
 		b.cut <- struct{}{}
 		b.settle("c", 9, 5)
 		time.Sleep(time.Second) // the watch is on again, and what was said meanwhile is not heard
-		same(t, "meanwhile", []string{"waiting", "waiting"}, all(letter, next))
+		stage.Same(t, "meanwhile", []string{"waiting", "waiting"}, all(letter, next))
 		b.set(func() { b.down = nil })
 		time.Sleep(60 * time.Millisecond)
-		same(t, "after a reading", []string{"unrecorded", "waiting"}, all(letter, next))
+		stage.Same(t, "after a reading", []string{"unrecorded", "waiting"}, all(letter, next))
 		b.say("c", 7) // an older one that was on its way longer
 		b.tell("c", 12)
-		same(t, "at last", []string{"recorded"}, all(next))
+		stage.Same(t, "at last", []string{"recorded"}, all(next))
 	})
 }
 
@@ -302,11 +302,11 @@ func TestAMessageDuringAReadingIsNotForgotten(t *testing.T) {
 		first, letter, later := wait(r, "c", 1), wait(r, "c", 2), wait(r, "c", 9)
 		b.tell("c", 2, 2)
 		letGo()
-		same(t, "after both", []string{"recorded", "unrecorded", "waiting"}, all(first, letter, later))
-		same(t, "who comes later", "recorded", wait(r, "c", 1).is())
-		same(t, "readings", 1, b.readings())
+		stage.Same(t, "after both", []string{"recorded", "unrecorded", "waiting"}, all(first, letter, later))
+		stage.Same(t, "who comes later", "recorded", wait(r, "c", 1).is())
+		stage.Same(t, "readings", 1, b.readings())
 		b.tell("c", 9)
-		same(t, "at last", []string{"recorded"}, all(later))
+		stage.Same(t, "at last", []string{"recorded"}, all(later))
 	})
 }
 
@@ -321,11 +321,11 @@ func TestACampaignWhoseGateHangsKeepsNobodyElseWaiting(t *testing.T) {
 		b.set(func() { b.during = nil })
 		a := wait(r, "c", 1)
 		b.tell("c", 1)
-		same(t, "meanwhile", []string{"waiting", "recorded"}, all(hangs, a))
+		stage.Same(t, "meanwhile", []string{"waiting", "recorded"}, all(hangs, a))
 		b.settle("hangs", 1)
 		letGo()
 		time.Sleep(60 * time.Millisecond)
-		same(t, "when it goes on", "recorded", hangs.is())
+		stage.Same(t, "when it goes on", "recorded", hangs.is())
 	})
 }
 
@@ -338,12 +338,12 @@ func TestAWatchThatIsAwayIsTriedAgainAndReadingsGoOn(t *testing.T) {
 		time.Sleep(time.Second)
 		b.settle("c", 1)
 		time.Sleep(60 * time.Millisecond)
-		same(t, "without a watch", "recorded", a.is())
+		stage.Same(t, "without a watch", "recorded", a.is())
 		b.set(func() { b.away = nil })
 		time.Sleep(4 * time.Second) // the longest wait between two tries, and half of it
 		a = wait(r, "c", 2)
 		b.tell("c", 2)
-		same(t, "with one", "recorded", a.is())
+		stage.Same(t, "with one", "recorded", a.is())
 	})
 }
 
@@ -364,16 +364,16 @@ func TestThousandsWaitForAFewReadings(t *testing.T) {
 		}
 		synctest.Wait()
 		waiting := r.Waiting()
-		same(t, "waiting", claims, waiting)
+		stage.Same(t, "waiting", claims, waiting)
 		for through := int64(1); through <= claims-1000; through++ {
 			b.tell("c", through)
 		}
 		synctest.Wait()
 		waiting = r.Waiting()
-		same(t, "waiting for the rest", 1000, waiting)
+		stage.Same(t, "waiting for the rest", 1000, waiting)
 		cancel()
 		answered.Wait()
-		same(t, "readings", 1, b.readings())
+		stage.Same(t, "readings", 1, b.readings())
 	})
 }
 
@@ -425,7 +425,7 @@ func TestACampaignThatAnswersWhenDecidedTellsTheTruthAboutRecorded(t *testing.T)
 		if err != nil || d.Coupon.Recorded || d.Outcome != firstcome.Issued {
 			t.Errorf("%+v, %v", d, err)
 		}
-		same(t, "readings", 0, b.readings())
+		stage.Same(t, "readings", 0, b.readings())
 		b.settle("c", 2, 1)
 		a.Coupons = holder{Campaign: "c", Number: 1, Buried: true}
 		if c, err := a.CouponOf(t.Context(), "c", "a"); err != nil || c.Recorded {

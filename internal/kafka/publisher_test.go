@@ -103,19 +103,7 @@ func wantSaid(t *testing.T, p *publishing, parts ...string) {
 			t.Logf("it says %q", p.last())
 		}
 	}()
-	eventually(t, fmt.Sprintf("it says %q", parts), said)
-}
-
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(time.Minute); !so(); <-tick.C {
-		if time.Now().After(end) {
-			t.Fatalf("it never came to be that %s", what)
-		}
-	}
+	stage.Await(t, fmt.Sprintf("what says %q", parts), true, said)
 }
 
 func campaign(n int) firstcome.CampaignID { return firstcome.CampaignID(fmt.Sprintf("c%d", n)) }
@@ -147,7 +135,7 @@ func TestWhoeverComesNextGoesOnBehindWhatTheTopicHas(t *testing.T) {
 	r := read(t, at)
 	for round := range 5 {
 		node := publish(t, at, b)
-		eventually(t, "it publishes", func() bool { return node.Stats().Leads })
+		stage.Await(t, "a node that publishes", true, func() bool { return node.Stats().Leads })
 		b.die(true)
 		b.issue("c", 10, "u")
 		r.has("c", 10+10*round)

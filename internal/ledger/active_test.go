@@ -87,7 +87,7 @@ func TestWhichCampaignsAreOpenIsByTheirTerms(t *testing.T) {
 		for _, r := range all {
 			got[r.Campaign] = r.Open
 		}
-		same(t, "open", want, got)
+		stage.Same(t, "open", want, got)
 	})
 }
 

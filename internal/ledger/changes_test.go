@@ -20,9 +20,9 @@ func TestACampaignOfARemoteGateIsMadeThereByItsFirstChange(t *testing.T) {
 		s.open(name, s, nil)
 		create(t, s.a.Ledger, "c", 5)
 		c := status(t, s.a.Ledger)
-		same(t, "version, applied, epoch, gate", []any{int64(1), int64(0), int64(1), "redis:test"}, []any{c.Version, c.Applied, c.Epoch, c.Gate})
+		stage.Same(t, "version, applied, epoch, gate", []any{int64(1), int64(0), int64(1), "redis:test"}, []any{c.Version, c.Applied, c.Epoch, c.Gate})
 		first := firstcome.Change{Campaign: "c", Version: 1, Kind: "terms", Epoch: 1, At: c.CreatedAt, Marker: c.Marker, Ceiling: 5, Terms: c.Terms}
-		same(t, "the change", first, s.pending())
+		stage.Same(t, "the change", first, s.pending())
 		if _, err := s.b.Switch(t.Context(), "test", "c", 0, ledger.Pause); !errors.Is(err, firstcome.ErrPending) {
 			t.Errorf("a second change before the first is there: %v", err)
 		}
@@ -79,7 +79,7 @@ func TestF20TwoNodesThatFinishTheSameChangeDoItOnce(t *testing.T) {
 		stage.Must(t, stage.Err(s.Apply(t.Context(), change)))
 		s.record()
 		s.agree(6)
-		same(t, "in force at the gate and in the ledger", []int{5, 5}, []int{len(s.Course("c").Holders), int(books(t, s.a.Ledger).InForce)})
+		stage.Same(t, "in force at the gate and in the ledger", []int{5, 5}, []int{len(s.Course("c").Holders), int(books(t, s.a.Ledger).InForce)})
 	})
 }
 
@@ -90,7 +90,7 @@ func TestF20AGateWithMoreInForceThanTheLedgerKnowsRefusesALowerQuantity(t *testi
 		s.record()
 		s.issue(4) // the ledger does not know of these
 		version := s.a.quantity(t, 5)
-		same(t, "the quantity before the gate has the lower one", int64(10), status(t, s.a.Ledger).Quantity)
+		stage.Same(t, "the quantity before the gate has the lower one", int64(10), status(t, s.a.Ledger).Quantity)
 		if err := s.b.Finish(t.Context(), "c", 0); err != nil {
 			t.Errorf("another node's operator is told of it: %v", err)
 		}
@@ -119,7 +119,7 @@ func TestF20ARaiseHoldsInTheLedgerBeforeTheGateIssuesMore(t *testing.T) {
 		s.record() // before anybody noted that the gate has it
 		finish(t, s.a, version)
 		s.agree(5)
-		same(t, "in force", int64(5), books(t, s.a.Ledger).InForce)
+		stage.Same(t, "in force", int64(5), books(t, s.a.Ledger).InForce)
 	})
 }
 
@@ -172,8 +172,8 @@ func TestF19AVoidedCouponStaysVoidedWhenItsEntryComesAgain(t *testing.T) {
 		before := books(t, s.a.Ledger)
 		finish(t, s.a, 0)
 		record(t, s.a.Ledger, entries...)
-		same(t, "the books", before, books(t, s.a.Ledger))
-		same(t, "in force at the gate", 4, len(s.Course("c").Holders))
+		stage.Same(t, "the books", before, books(t, s.a.Ledger))
+		stage.Same(t, "in force at the gate", 4, len(s.Course("c").Holders))
 		stage.Must(t, s.a.Applied(t.Context(), firstcome.Change{Campaign: "c", Version: 2}, false))
 		// The user claims again; the old void comes again and leaves the new coupon alone.
 		void := firstcome.Change{Campaign: "c", Version: 2, Kind: firstcome.ChangeVoid, Number: 3, User: "user-3"}

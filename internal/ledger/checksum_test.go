@@ -75,7 +75,7 @@ func TestALedgerKeepsTheChecksumsOfItsMigrations(t *testing.T) {
 			stage.Must(t, rows.Scan(&sum))
 			got = append(got, sum)
 		}
-		same(t, "checksums", want, got)
+		stage.Same(t, "checksums", want, got)
 	})
 }
 

@@ -15,7 +15,7 @@ func TestTheCountsAreTheOpenDeadLettersAndTheChangesThatTheGateLacks(t *testing.
 			t.Helper()
 			got, err := l.Counts(t.Context())
 			stage.Must(t, err)
-			same(t, what, want, got)
+			stage.Same(t, what, want, got)
 		}
 		l := remote(t, name, 10)
 		counts(l, "at first", ledger.Counts{Pending: 1})

@@ -12,6 +12,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // damage has the schema refuse every coupon of a campaign.
@@ -78,15 +79,15 @@ func crowdAtMany(t *testing.T, damaged bool, costs func(cost)) {
 		if !damaged {
 			return
 		}
-		same(t, "issued of the damaged campaign", int64(0), issued)
+		stage.Same(t, "issued of the damaged campaign", int64(0), issued)
 		execute(t, db, `DROP TRIGGER damage`)
 		round()
-		same(t, "issued since it is mended", int64(1), issued)
-		same(t, "in a transaction of its own", []int{campaigns - 1, 1}, l.committed[len(l.committed)-2:])
+		stage.Same(t, "issued since it is mended", int64(1), issued)
+		stage.Same(t, "in a transaction of its own", []int{campaigns - 1, 1}, l.committed[len(l.committed)-2:])
 		time.Sleep(time.Second)
 		round()
-		same(t, "issued a second later", int64(2), issued)
-		same(t, "in the others' transaction", campaigns, l.committed[len(l.committed)-1])
+		stage.Same(t, "issued a second later", int64(2), issued)
+		stage.Same(t, "in the others' transaction", campaigns, l.committed[len(l.committed)-1])
 	})
 }
 
@@ -133,7 +134,7 @@ func TestClaimsKeepTheirOrderWhateverIsRefusedBesideThem(t *testing.T) {
 			switches("good", ledger.Pause), claims("good", 3), switches("other", ledger.Close), claims("other", 3), switches("good", ledger.Resume),
 			claims("good", 4), claims("c7", 3), keep("good 2 again", func() string { return claimOrError(l.Ledger, "good", 2) }))
 		const damaged = "decide 1 claims of c7: constraint failed: damaged (1811)"
-		same(t, "answers", map[string]string{
+		stage.Same(t, "answers", map[string]string{
 			"first 1": "issued:1",
 			"good 1":  "issued:1", "good 2": "issued:2", "pause good": "<nil>", "good 3": "paused:0", "resume good": "<nil>", "good 4": "issued:3", "good 2 again": "already_issued:2",
 			"other 1": "issued:1", "other 2": "sold_out:0", "close other": "close the campaign other: constraint failed: no (1811)", "other 3": "sold_out:0",

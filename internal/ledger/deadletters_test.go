@@ -40,11 +40,11 @@ func TestF44GarbageIsADeadLetterOnce(t *testing.T) {
 			t.Errorf("garbage was replayed: %v", err)
 		}
 		stage.Must(t, l.VoidLetter(t.Context(), "op", found[0].ID, "looked at"))
-		same(t, "open ones", 1, len(letters(t, l, ledger.Letters{})))
-		same(t, "of the campaign, all", 1, len(letters(t, l, ledger.Letters{Campaign: "c", Resolved: true})))
-		same(t, "all", 2, len(letters(t, l, ledger.Letters{Resolved: true})))
-		same(t, "the first", 1, len(letters(t, l, ledger.Letters{Resolved: true, Limit: 1})))
-		same(t, "behind the first", 1, len(letters(t, l, ledger.Letters{Resolved: true, After: found[0].ID})))
+		stage.Same(t, "open ones", 1, len(letters(t, l, ledger.Letters{})))
+		stage.Same(t, "of the campaign, all", 1, len(letters(t, l, ledger.Letters{Campaign: "c", Resolved: true})))
+		stage.Same(t, "all", 2, len(letters(t, l, ledger.Letters{Resolved: true})))
+		stage.Same(t, "the first", 1, len(letters(t, l, ledger.Letters{Resolved: true, Limit: 1})))
+		stage.Same(t, "behind the first", 1, len(letters(t, l, ledger.Letters{Resolved: true, After: found[0].ID})))
 	})
 }
 
@@ -62,9 +62,9 @@ func TestF44ADeadLetterIsReplayedOnce(t *testing.T) {
 				t.Errorf("%s: %v", what, c.err)
 			}
 		}
-		same(t, "its entry comes again", drained(3), record(t, s.a.Ledger, third))
-		same(t, "and is buried", drained(3), bury(t, s.a.Ledger, "a trial", third))
-		same(t, "in force", int64(3), status(t, s.a.Ledger).InForce)
+		stage.Same(t, "its entry comes again", drained(3), record(t, s.a.Ledger, third))
+		stage.Same(t, "and is buried", drained(3), bury(t, s.a.Ledger, "a trial", third))
+		stage.Same(t, "in force", int64(3), status(t, s.a.Ledger).InForce)
 		log, err := s.a.AuditLog(t.Context(), ledger.LogFilter{Campaign: "c", Limit: 1})
 		stage.Must(t, err)
 		if last := log[0]; last.Actor != "op" || last.Action != "dead_letter.replay" || last.User != "user-3" || last.Number != 3 {
@@ -84,7 +84,7 @@ func TestADeadLetterThatIsReplayedKeepsItsTicket(t *testing.T) {
 		if err != nil || c.Number != 1 || c.Generation != 2 || c.Ticket != 7 {
 			t.Errorf("it is %+v, %v", c, err)
 		}
-		same(t, "its entry comes again", drained(1), record(t, l, served))
+		stage.Same(t, "its entry comes again", drained(1), record(t, l, served))
 	})
 }
 
@@ -97,7 +97,7 @@ func replayRefused(t *testing.T, l *ledger.Ledger) {
 			t.Errorf("number %d was replayed: %v", letter.Number, err)
 		}
 	}
-	same(t, "open ones", open, letters(t, l, ledger.Letters{}))
+	stage.Same(t, "open ones", open, letters(t, l, ledger.Letters{}))
 }
 
 // TestADeadLetterThatIsStillRefusedStaysOpen has one over the quantity, and then one of an epoch that is over. A gate
@@ -111,13 +111,13 @@ func TestADeadLetterThatIsStillRefusedStaysOpen(t *testing.T) {
 			t.Errorf("the dead letter is %+v", found)
 		}
 		replayRefused(t, l)
-		same(t, "in force", int64(2), status(t, l).InForce)
+		stage.Same(t, "in force", int64(2), status(t, l).InForce)
 
 		execute(t, db, `UPDATE campaigns SET epoch = 2, quantity = 9 WHERE id = 'c'`)
 		stage.Must(t, l.Replay(t.Context(), "op", letters(t, l, ledger.Letters{})[0].ID))
 		bury(t, l, "of another epoch", stage.Coupon("c", 4))
 		replayRefused(t, l)
-		same(t, "in force in the next epoch", int64(3), status(t, l).InForce)
+		stage.Same(t, "in force in the next epoch", int64(3), status(t, l).InForce)
 	})
 }
 
@@ -133,7 +133,7 @@ func TestAVoidedDeadLetterGivesTheGateItsStockBack(t *testing.T) {
 		finish(t, s.a, version)
 		stage.Must(t, s.a.VoidLetter(t.Context(), "op", letter, "the user left"))
 		finish(t, s.a, 0)
-		same(t, "holders", 2, len(c.Holders))
+		stage.Same(t, "holders", 2, len(c.Holders))
 		s.agree(4)
 		// Its entry comes again, and the user has claimed again since.
 		again := stage.Coupon("c", 4)
@@ -142,9 +142,9 @@ func TestAVoidedDeadLetterGivesTheGateItsStockBack(t *testing.T) {
 		c.Holders[third.User] = again
 		s.record()
 		got := books(t, s.a.Ledger)
-		same(t, "in force", int64(3), got.InForce)
-		same(t, "the last coupon's number", int64(4), got.Coupons[2].Number)
-		same(t, "drained", flow.Drained{Through: 4, Letters: []firstcome.Coupon{third}}, record(t, s.a.Ledger, third))
+		stage.Same(t, "in force", int64(3), got.InForce)
+		stage.Same(t, "the last coupon's number", int64(4), got.Coupons[2].Number)
+		stage.Same(t, "drained", flow.Drained{Through: 4, Letters: []firstcome.Coupon{third}}, record(t, s.a.Ledger, third))
 		if err := s.a.VoidLetter(t.Context(), "op", letter, ""); !errors.Is(err, firstcome.ErrResolvedLetter) {
 			t.Errorf("voided twice: %v", err)
 		}
@@ -159,7 +159,7 @@ func TestLostNumbersAreDrainedAndOfAnEarlierEpoch(t *testing.T) {
 		refused(t, l, "of the epoch before", stage.Coupon("c", 7))
 		seventh := given(stage.Coupon("c", 7))
 		seventh.Epoch = 2
-		same(t, "drained", drained(7), must(t, l)(l.Record(t.Context(), seventh)))
+		stage.Same(t, "drained", drained(7), must(t, l)(l.Record(t.Context(), seventh)))
 	})
 }
 
@@ -171,7 +171,7 @@ func TestTheLedgerHasACouponOnlyIfNumberAndUserAreItsOwn(t *testing.T) {
 		other.User = "another"
 		has, err := l.Has(t.Context(), "c", []firstcome.Coupon{stage.Coupon("c", 1), other, stage.Coupon("c", 2), stage.Coupon("c", 3)})
 		stage.Must(t, err)
-		same(t, "it has", []bool{true, false, true, false}, has)
+		stage.Same(t, "it has", []bool{true, false, true, false}, has)
 	})
 }
 

@@ -135,6 +135,6 @@ func TestF55AReadOnlyDiskIsAnUnknownAnswerAndHeals(t *testing.T) {
 		}
 		stage.Must(t, syscall.Mount("", disk, "", syscall.MS_REMOUNT, ""))
 		l = start(t, path, nil)
-		same(t, "afterwards", "already_issued:1 issued:2", claim(t, l, "c", "a", "b"))
+		stage.Same(t, "afterwards", "already_issued:1 issued:2", claim(t, l, "c", "a", "b"))
 	})
 }

@@ -28,7 +28,7 @@ func TestThreeNodesServeALineInOrderAtThePaceOfOne(t *testing.T) {
 			}
 			decisions, err := nodes[n%3].Claim(t.Context(), "c", some)
 			stage.Must(t, err)
-			same(t, "the last one's ticket", int64(100*(n+1)), decisions[99].Place.Ticket)
+			stage.Same(t, "the last one's ticket", int64(100*(n+1)), decisions[99].Place.Ticket)
 		}
 		var stops []func()
 		for _, node := range nodes {
@@ -49,7 +49,7 @@ func TestThreeNodesServeALineInOrderAtThePaceOfOne(t *testing.T) {
 
 		var instants []time.Time
 		all := allCoupons(t, nodes[0])
-		same(t, "coupons", people, len(all))
+		stage.Same(t, "coupons", people, len(all))
 		for n, c := range all {
 			if c.Number != int64(n+1) || c.Ticket != c.Number || c.Generation != 1 {
 				t.Fatalf("the coupon in place %d is number %d, of ticket %d", n+1, c.Number, c.Ticket)

@@ -52,7 +52,7 @@ func TestACampaignIsThereAtOnceForWhoAskedBefore(t *testing.T) {
 		}
 		create(t, nodes[1], "late", 5)
 		for n, user := range []firstcome.UserID{"a", "b"} {
-			same(t, "issued", fmt.Sprint("issued:", n+1), claim(t, nodes[0], "late", user))
+			stage.Same(t, "issued", fmt.Sprint("issued:", n+1), claim(t, nodes[0], "late", user))
 		}
 		db := services.Beside(t, name)
 		for _, table := range []string{"coupons", "changes", "campaigns"} {

@@ -77,9 +77,9 @@ func TestAPathThatCannotBeFollowedIsLeftAsItIs(t *testing.T) {
 	for name, target := range map[string]string{"round.db": "round.db", "lost.db": "missing/firstcome.db"} {
 		path := filepath.Join(dir, name)
 		stage.Must(t, os.Symlink(target, path))
-		same(t, name, path, ledger.File(path))
+		stage.Same(t, name, path, ledger.File(path))
 		openError(t, path)
 	}
-	same(t, "a directory that is missing", "missing/firstcome.db", ledger.File("missing/firstcome.db"))
-	same(t, "a plain name", "firstcome.db", ledger.File("firstcome.db"))
+	stage.Same(t, "a directory that is missing", "missing/firstcome.db", ledger.File("missing/firstcome.db"))
+	stage.Same(t, "a plain name", "firstcome.db", ledger.File("firstcome.db"))
 }

@@ -38,7 +38,7 @@ func TestOneNodeAtATimeFollowsTheFacts(t *testing.T) {
 			t.Helper()
 			f, err := l.Follow(t.Context(), "topic", owner, time.Minute)
 			stage.Must(t, err)
-			same(t, "the attempt of "+owner, attempt, f.Attempt)
+			stage.Same(t, "the attempt of "+owner, attempt, f.Attempt)
 			return f
 		}
 		refused := func(what string, err error) {
@@ -64,7 +64,7 @@ func TestOneNodeAtATimeFollowsTheFacts(t *testing.T) {
 		refused("while the lease that was renewed lasts", err)
 		clock.pass(11 * time.Second)
 		second := take("two", 2)
-		same(t, "what the second is told", fmt.Sprint("id ", []int64{4, 0}), fmt.Sprint(second.Target, " ", second.Ends))
+		stage.Same(t, "what the second is told", fmt.Sprint("id ", []int64{4, 0}), fmt.Sprint(second.Target, " ", second.Ends))
 		refused("a lease that was lost", l.Followed(t.Context(), first, time.Minute, []flow.Cursor{{Campaign: "c", Position: 3}}))
 		wantBehind(t, l, flow.Cursor{Campaign: "c", Position: 2, Top: 3})
 		stage.Must(t, l.Followed(t.Context(), second, 0, nil)) // it ends
@@ -118,17 +118,17 @@ func TestAReplayBeginsAgainWhereItIsTold(t *testing.T) {
 		}
 		f, err = l.Follow(t.Context(), "topic", "two", time.Minute) // the lease has ended
 		stage.Must(t, err)
-		same(t, "the target", "id", f.Target)
+		stage.Same(t, "the target", "id", f.Target)
 		stage.Must(t, l.Followed(t.Context(), f, time.Minute, []flow.Cursor{{Campaign: "c", Position: 3}}))
 		one, err := l.CursorOf(t.Context(), "topic", "c")
 		stage.Must(t, err)
-		same(t, "a cursor that goes on", flow.Cursor{Campaign: "c", Position: 3, Top: 3}, one)
+		stage.Same(t, "a cursor that goes on", flow.Cursor{Campaign: "c", Position: 3, Top: 3}, one)
 
 		stage.Must(t, l.ReplayAllFacts(t.Context(), "test", "topic"))
 		wantBehind(t, l, flow.Cursor{Campaign: "c", Top: 3, State: flow.Again}, flow.Cursor{Campaign: "d", Top: 3, State: flow.Again}, flow.Cursor{Campaign: "e", Top: 3})
 		f, err = l.Follow(t.Context(), "topic", "two", time.Minute)
 		stage.Must(t, err)
-		same(t, "a target and ends that are forgotten", " []", fmt.Sprint(f.Target, " ", f.Ends))
+		stage.Same(t, "a target and ends that are forgotten", " []", fmt.Sprint(f.Target, " ", f.Ends))
 		logged, err := l.AuditLog(t.Context(), ledger.LogFilter{Limit: 99})
 		stage.Must(t, err)
 		replays := 0
@@ -137,7 +137,7 @@ func TestAReplayBeginsAgainWhereItIsTold(t *testing.T) {
 				replays++
 			}
 		}
-		same(t, "replays in the audit log", 3, replays)
+		stage.Same(t, "replays in the audit log", 3, replays)
 	})
 }
 
@@ -145,5 +145,5 @@ func wantLag(t *testing.T, l *ledger.Ledger, want ledger.Lag) {
 	t.Helper()
 	got, err := l.FollowerLag(t.Context(), "topic")
 	stage.Must(t, err)
-	same(t, "the lag", want, got)
+	stage.Same(t, "the lag", want, got)
 }

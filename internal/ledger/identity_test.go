@@ -39,7 +39,7 @@ func TestALedgerIsTheSameToEveryNodeAndAtEveryStart(t *testing.T) {
 			t.Errorf("the ledger is %q", first)
 		}
 		for _, l := range append(nodes, shared) {
-			same(t, "the ledger and its campaign", []string{first, status(t, nodes[0]).Marker}, []string{l.Identity(), status(t, l).Marker})
+			stage.Same(t, "the ledger and its campaign", []string{first, status(t, nodes[0]).Marker}, []string{l.Identity(), status(t, l).Marker})
 		}
 	})
 }
@@ -124,8 +124,8 @@ func TestF32TheLedgerTakesNothingOfAnotherLedgersCampaign(t *testing.T) {
 				t.Errorf("%s: to bury it got %v", what, err)
 			}
 		}
-		same(t, "the books", before, books(t, l))
-		same(t, "dead letters", 0, len(letters(t, l, ledger.Letters{})))
+		stage.Same(t, "the books", before, books(t, l))
+		stage.Same(t, "dead letters", 0, len(letters(t, l, ledger.Letters{})))
 	})
 }
 
@@ -173,7 +173,7 @@ func TestANameThatAnOperatorGivesALedgerFitsWhereItIsUsed(t *testing.T) {
 			}
 		}
 		execute(t, services.Beside(t, name), `UPDATE identity SET ledger = 'staging-2026-11'`)
-		same(t, "its name", "staging-2026-11", identityAt(t, name))
+		stage.Same(t, "its name", "staging-2026-11", identityAt(t, name))
 	})
 }
 

@@ -29,7 +29,7 @@ func TestF52AClaimWhoseCommitIsUnknownMayBeAskedAgain(t *testing.T) {
 	}
 	stage.Must(t, lock.Rollback())
 	claim(t, l, "c", "a", "b")
-	same(t, "again", "already_issued:1 already_issued:2 issued:3", claim(t, l, "c", "a", "b", "c"))
+	stage.Same(t, "again", "already_issued:1 already_issued:2 issued:3", claim(t, l, "c", "a", "b", "c"))
 }
 
 // TestAChangeIsNotLeftToComeLater ends the operator's request while the ledger is
@@ -57,7 +57,7 @@ func TestAChangeIsNotLeftToComeLater(t *testing.T) {
 	}
 	stage.Must(t, lock.Rollback())
 	stage.Must(t, <-voided)
-	same(t, "afterwards", "issued:2", claim(t, l, "c", "b"))
+	stage.Same(t, "afterwards", "issued:2", claim(t, l, "c", "b"))
 }
 
 func TestACouponKeepsTheTermsUnderWhichItWasIssued(t *testing.T) {
@@ -75,7 +75,7 @@ func TestACouponKeepsTheTermsUnderWhichItWasIssued(t *testing.T) {
 		stage.Must(t, err)
 		benefits[c.Number] = string(terms.Benefit)
 	}
-	same(t, "benefits", map[int64]string{1: `{"percent":20}`, 2: `{"percent":30}`}, benefits)
+	stage.Same(t, "benefits", map[int64]string{1: `{"percent":20}`, 2: `{"percent":30}`}, benefits)
 }
 
 func TestAStaleChangeIsRefusedAndARepeatedOneIsOne(t *testing.T) {
@@ -94,7 +94,7 @@ func TestAStaleChangeIsRefusedAndARepeatedOneIsOne(t *testing.T) {
 	if !errors.Is(err, firstcome.ErrStale) {
 		t.Errorf("got %v", err)
 	}
-	same(t, "audit log", []string{"campaign.pause", "campaign.create"}, actions(t, l, "c"))
+	stage.Same(t, "audit log", []string{"campaign.pause", "campaign.create"}, actions(t, l, "c"))
 }
 
 func TestFactsHaveDensePositionsInTheOrderOfTheLedger(t *testing.T) {
@@ -118,7 +118,7 @@ func TestFactsHaveDensePositionsInTheOrderOfTheLedger(t *testing.T) {
 			stage.Must(t, err)
 			want := all[min(after, 7):min(int(after)+limit, 7)]
 			if len(want)+len(got) > 0 {
-				same(t, fmt.Sprintf("after %d, at most %d", after, limit), want, got)
+				stage.Same(t, fmt.Sprintf("after %d, at most %d", after, limit), want, got)
 			}
 		}
 	}
@@ -152,7 +152,7 @@ func TestABackupIsALedger(t *testing.T) {
 	}
 	claim(t, l, "c", "late")
 	restored := start(t, backup, nil)
-	same(t, "restored", "already_issued:1 already_issued:2 issued:3 sold_out:0", claim(t, restored, "c", "a", "b", "c", "d"))
+	stage.Same(t, "restored", "already_issued:1 already_issued:2 issued:3 sold_out:0", claim(t, restored, "c", "a", "b", "c", "d"))
 }
 
 func TestAGateWithAnotherSecretDecidesNothing(t *testing.T) {

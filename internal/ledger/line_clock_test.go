@@ -54,7 +54,7 @@ func TestF72ANodeWhoseClockIsWrongServesAtThePaceOfTheServers(t *testing.T) {
 			}
 		}
 		stage.KeepsPace(t, issued, perSecond)
-		same(t, "coupons", 151, len(issued))
+		stage.Same(t, "coupons", 151, len(issued))
 		if ended := status(t, right).Now; issued[150].After(ended) {
 			t.Errorf("the last one was issued at %v, after %v", issued[150], ended)
 		}
@@ -82,6 +82,6 @@ func TestAServiceTakesItsTurnsAtTheInstantAtWhichItIssues(t *testing.T) {
 	for _, c := range allCoupons(t, l) {
 		issued = append(issued, c.IssuedAt)
 	}
-	same(t, "coupons", 400, len(issued))
+	stage.Same(t, "coupons", 400, len(issued))
 	stage.KeepsPace(t, issued, perSecond)
 }

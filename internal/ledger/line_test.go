@@ -35,12 +35,7 @@ func withPace(quantity, perSecond int64) firstcome.Terms {
 }
 
 // people returns so many users.
-func people(n int) (all []firstcome.UserID) {
-	for k := range n {
-		all = append(all, firstcome.UserID(fmt.Sprintf("u%03d", k)))
-	}
-	return all
-}
+func people(n int) []firstcome.UserID { return stage.Users("u", 100, n) }
 
 // nodesOnEach runs a test with nodes on one ledger: three on a server, and one on SQLite.
 func nodesOnEach(t *testing.T, test func(t *testing.T, nodes []*ledger.Ledger)) {
@@ -154,7 +149,7 @@ func TestF73P9EverybodyInLineIsServedInOrderWhateverElseHappens(t *testing.T) {
 		servers.Wait()
 		serveAll(t, nodes[0])
 		state := keepsPlaces(t, nodes[0])
-		same(t, "in line", int64(0), state.Line.Waiting)
+		stage.Same(t, "in line", int64(0), state.Line.Waiting)
 		for n, user := range all {
 			_, err := nodes[0].CouponOf(ctx, "c", user)
 			holds := err == nil
@@ -236,7 +231,7 @@ func TestF75AServiceBehindAChangeGoesByTheChange(t *testing.T) {
 		} {
 			id := firstcome.CampaignID("c-" + change[:4])
 			stage.Must(t, nodes[0].Create(t.Context(), "test", id, withPace(9, 1000)))
-			same(t, "in line", "waiting:0 waiting:0", claim(t, nodes[0], id, "a", "b"))
+			stage.Same(t, "in line", "waiting:0 waiting:0", claim(t, nodes[0], id, "a", "b"))
 			hand := begin(t, db, `UPDATE campaigns SET `+change+` WHERE id = '`+string(id)+`'`)
 			served := make(chan string, 1)
 			go func() {
@@ -248,7 +243,7 @@ func TestF75AServiceBehindAChangeGoesByTheChange(t *testing.T) {
 			}()
 			waitUntilBlocked(t, kind, db)
 			stage.Must(t, hand.Commit())
-			same(t, change, want, <-served)
+			stage.Same(t, change, want, <-served)
 		}
 	})
 }
@@ -264,7 +259,7 @@ func TestF71AServiceWhoseCommitIsUnknownIsDoneOnceOrNotAtAll(t *testing.T) {
 		l := start(t, far, nil)
 		claims, err := direct.Claim(t.Context(), "c", people(200))
 		stage.Must(t, err)
-		same(t, "the last one's ticket", int64(200), claims[199].Place.Ticket)
+		stage.Same(t, "the last one's ticket", int64(200), claims[199].Place.Ticket)
 		unknown, ended := 0, false
 		for n, k := 1, 1; n <= 60 && !(ended && unknown > 0); n, k = n+1, k+1 { // see TestF52AVoidWhoseCommitIsUnknownIsNotRunAgain
 			lost := proxy.DropReply(k)
@@ -283,7 +278,7 @@ func TestF71AServiceWhoseCommitIsUnknownIsDoneOnceOrNotAtAll(t *testing.T) {
 		}
 		serveAll(t, direct)
 		all := allCoupons(t, direct)
-		same(t, "coupons", 200, len(all))
+		stage.Same(t, "coupons", 200, len(all))
 		for n, c := range all {
 			if c.Ticket != int64(n+1) || c.User != people(200)[n] {
 				t.Errorf("number %d is of the ticket %d, of %s", n+1, c.Ticket, c.User)
@@ -326,11 +321,11 @@ func TestF78AFullLineRefusesNewcomersAndHurtsNobodyInIt(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l, _ := serve(t, name, ledger.Options{MaxLine: 3})
 		paced(t, l, 9, 0)
-		same(t, "joining", "waiting:0 waiting:0 waiting:0 Outcome(0):0 waiting:0 Outcome(0):0", claim(t, l, "c", "a", "b", "c", "d", "a", "e"))
+		stage.Same(t, "joining", "waiting:0 waiting:0 waiting:0 Outcome(0):0 waiting:0 Outcome(0):0", claim(t, l, "c", "a", "b", "c", "d", "a", "e"))
 		stage.Must(t, l.Leave(t.Context(), "c", "b"))
-		same(t, "joining again", "waiting:0 waiting:0 Outcome(0):0", claim(t, l, "c", "d", "c", "b"))
+		stage.Same(t, "joining again", "waiting:0 waiting:0 Outcome(0):0", claim(t, l, "c", "d", "c", "b"))
 		serveAll(t, l)
-		same(t, "served", "already_issued:1 already_issued:2 already_issued:3 waiting:0", claim(t, l, "c", "a", "c", "d", "b"))
+		stage.Same(t, "served", "already_issued:1 already_issued:2 already_issued:3 waiting:0", claim(t, l, "c", "a", "c", "d", "b"))
 		keepsPlaces(t, l)
 	})
 }
@@ -362,7 +357,7 @@ func TestAPaceIsKeptByOneNodeAndByThree(t *testing.T) {
 			}
 			all.Wait()
 			coupons = allCoupons(t, l)
-			same(t, "coupons", (count+1)*people, len(coupons))
+			stage.Same(t, "coupons", (count+1)*people, len(coupons))
 		}
 		var issued []time.Time
 		for _, c := range coupons {
@@ -384,7 +379,7 @@ func TestTheLineOfACampaignWithoutAPaceCostsNoStatement(t *testing.T) {
 		db := services.Beside(t, name)
 		rename(db, "tickets", "hidden")
 		defer rename(db, "hidden", "tickets")
-		same(t, "claims", "issued:1 issued:2", claim(t, nodes[0], "c", "a", "b"))
+		stage.Same(t, "claims", "issued:1 issued:2", claim(t, nodes[0], "c", "a", "b"))
 		_, err := nodes[0].Void(t.Context(), "test", "c", 1, "test")
 		stage.Must(t, err)
 	})

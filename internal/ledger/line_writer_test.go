@@ -17,7 +17,7 @@ func TestClaimsAndADirectIssueOfALineShareATransaction(t *testing.T) {
 		paced(t, l.Ledger, 9, 1)
 		create(t, l.Ledger, "other", 1)
 		l.during(func() { claim(t, l.Ledger, "other", "a") },
-			func() { same(t, "joining", "waiting:0 waiting:0", claim(t, l.Ledger, "c", "a", "b")) },
+			func() { stage.Same(t, "joining", "waiting:0 waiting:0", claim(t, l.Ledger, "c", "a", "b")) },
 			func() {
 				d, err := l.Issue(context.Background(), "test", "c", users("b", "x"))
 				if err != nil || d[0].Outcome != firstcome.Issued || d[1].Coupon.Number != 2 || d[1].InLine != 1 {
@@ -25,9 +25,9 @@ func TestClaimsAndADirectIssueOfALineShareATransaction(t *testing.T) {
 				}
 			},
 			func() {
-				same(t, "again", "waiting:0 already_issued:1 waiting:0", claim(t, l.Ledger, "c", "a", "b", "d"))
+				stage.Same(t, "again", "waiting:0 already_issued:1 waiting:0", claim(t, l.Ledger, "c", "a", "b", "d"))
 			})
-		same(t, "calls in the last transaction", 3, l.committed[len(l.committed)-1])
+		stage.Same(t, "calls in the last transaction", 3, l.committed[len(l.committed)-1])
 		if state := keepsPlaces(t, l.Ledger); state.Line.Waiting != 2 || state.Line.LastTicket != 3 || state.Line.Served != 1 {
 			t.Errorf("%+v", state.Line)
 		}
@@ -44,13 +44,13 @@ func TestWhoJoinsBesideADamagedCampaignJoinsOnce(t *testing.T) {
 		create(t, l.Ledger, "other", 1)
 		execute(t, db, `INSERT INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position) VALUES ('d', 1, 'z', 'x', 1, 1, 1, 1)`)
 		l.during(func() { claim(t, l.Ledger, "other", "a") },
-			func() { same(t, "joining", "waiting:0 waiting:0", claim(t, l.Ledger, "c", "a", "b")) },
+			func() { stage.Same(t, "joining", "waiting:0 waiting:0", claim(t, l.Ledger, "c", "a", "b")) },
 			func() {
 				if d, err := l.Claim(context.Background(), "d", users("a")); err == nil {
 					t.Errorf("the damaged one decided %+v", d)
 				}
 			},
-			func() { same(t, "joining behind", "waiting:0 waiting:0", claim(t, l.Ledger, "c", "b", "e")) })
+			func() { stage.Same(t, "joining behind", "waiting:0 waiting:0", claim(t, l.Ledger, "c", "b", "e")) })
 		if state := keepsPlaces(t, l.Ledger); state.Line.Waiting != 3 || state.Line.LastTicket != 3 {
 			t.Errorf("%+v", state.Line)
 		}
@@ -62,10 +62,10 @@ func TestAJoinIsCountedInTheLineThatIsThere(t *testing.T) {
 	path := file(t)
 	l := start(t, path, nil)
 	paced(t, l, 9, 0)
-	same(t, "joining", "waiting:0 waiting:0", claim(t, l, "c", "a", "b"))
+	stage.Same(t, "joining", "waiting:0 waiting:0", claim(t, l, "c", "a", "b"))
 	execute(t, services.Beside(t, path), `UPDATE tickets SET ended_at = joined_at, outcome = 'left' WHERE ticket = 1`, `UPDATE campaigns SET waiting = 1`)
-	same(t, "joining behind", "waiting:0", claim(t, l, "c", "d"))
-	same(t, "in line", int64(2), keepsPlaces(t, l).Line.Waiting)
+	stage.Same(t, "joining behind", "waiting:0", claim(t, l, "c", "d"))
+	stage.Same(t, "in line", int64(2), keepsPlaces(t, l).Line.Waiting)
 }
 
 // TestWhoHoldsACouponAlreadyIsNotServed has somebody record a coupon of a user in line by hand.
@@ -73,7 +73,7 @@ func TestWhoHoldsACouponAlreadyIsNotServed(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := start(t, name, nil)
 		paced(t, l, 9, 0)
-		same(t, "joining", "waiting:0 waiting:0 waiting:0", claim(t, l, "c", "a", "b", "d"))
+		stage.Same(t, "joining", "waiting:0 waiting:0 waiting:0", claim(t, l, "c", "a", "b", "d"))
 		execute(t, services.Beside(t, name),
 			`INSERT INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position) VALUES ('c', 1, 'b', 'x', 1, 1, 1, 1)`,
 			`UPDATE campaigns SET in_force = 1, issued = 1, last_number = 1, position = 1 WHERE id = 'c'`)
@@ -83,8 +83,8 @@ func TestWhoHoldsACouponAlreadyIsNotServed(t *testing.T) {
 		}
 		state, err := l.LineOf(t.Context(), "c")
 		stage.Must(t, err)
-		same(t, "served", int64(3), state.Line.Served)
-		same(t, "claims", "already_issued:2 already_issued:1 already_issued:3", claim(t, l, "c", "a", "b", "d"))
+		stage.Same(t, "served", int64(3), state.Line.Served)
+		stage.Same(t, "claims", "already_issued:2 already_issued:1 already_issued:3", claim(t, l, "c", "a", "b", "d"))
 	})
 }
 
@@ -95,14 +95,14 @@ func TestTheLinesOfAnotherGateAreNotServed(t *testing.T) {
 	for _, id := range []firstcome.CampaignID{"c", "gate", "secret", "empty"} {
 		stage.Must(t, l.Create(t.Context(), "test", id, withPace(9, 0)))
 		if id != "empty" {
-			same(t, "joining", "waiting:0", claim(t, l, id, "a"))
+			stage.Same(t, "joining", "waiting:0", claim(t, l, id, "a"))
 		}
 	}
 	execute(t, services.Beside(t, path), `UPDATE campaigns SET gate = 'redis:x' WHERE id = 'gate'`, `UPDATE campaigns SET secret = 'x' WHERE id = 'secret'`)
 	var found []firstcome.CampaignID
 	stage.Must(t, l.Lines(t.Context(), func(id firstcome.CampaignID) { found = append(found, id) }))
-	same(t, "lines", 1, len(found))
-	same(t, "the line", firstcome.CampaignID("c"), found[0])
+	stage.Same(t, "lines", 1, len(found))
+	stage.Same(t, "the line", firstcome.CampaignID("c"), found[0])
 	for _, id := range []firstcome.CampaignID{"gate", "secret"} {
 		if served, err := l.Serve(t.Context(), id, 9); err == nil {
 			t.Errorf("%s: %+v", id, served)

@@ -69,6 +69,6 @@ func TestADirectIssueAtAnotherGateIsInTheAuditLogIfItPassesPeople(t *testing.T) 
 		if lines != 1 || actor != "somebody" || campaign != "c" {
 			t.Errorf("the log has %d lines, of %s about %s", lines, actor, campaign)
 		}
-		same(t, "the log's detail", `{"issued":1,"last_number":1,"waiting":2}`, detail)
+		stage.Same(t, "the log's detail", `{"issued":1,"last_number":1,"waiting":2}`, detail)
 	})
 }

@@ -42,8 +42,8 @@ func TestF25OneUserWhoClaimsAtEveryNodeAtOnceIsIssuedOnce(t *testing.T) {
 			})
 		}
 		all.Wait()
-		same(t, "issued", int64(1), outcomes[firstcome.Issued].Load())
-		same(t, "already issued", int64(99), outcomes[firstcome.AlreadyIssued].Load())
+		stage.Same(t, "issued", int64(1), outcomes[firstcome.Issued].Load())
+		stage.Same(t, "already issued", int64(99), outcomes[firstcome.AlreadyIssued].Load())
 	})
 }
 
@@ -60,11 +60,11 @@ func TestF16NodesWhoseClocksDifferKeepTheOrder(t *testing.T) {
 		later := terms(9)
 		later.OpensAt = noon.Add(time.Minute)
 		stage.Must(t, early.Create(t.Context(), "test", "c", later))
-		same(t, "before opening", "not_open:0", claim(t, early, "c", "a"))
-		same(t, "open", "issued:1", claim(t, late, "c", "a"))
-		same(t, "it does not un-open", "issued:2", claim(t, early, "c", "b"))
+		stage.Same(t, "before opening", "not_open:0", claim(t, early, "c", "a"))
+		stage.Same(t, "open", "issued:1", claim(t, late, "c", "a"))
+		stage.Same(t, "it does not un-open", "issued:2", claim(t, early, "c", "b"))
 		ahead.Store(-int64(time.Hour))
-		same(t, "nor after a jump", "issued:3", claim(t, late, "c", "c"))
+		stage.Same(t, "nor after a jump", "issued:3", claim(t, late, "c", "c"))
 		for n, c := range allCoupons(t, early) {
 			if at := noon.Add(5 * time.Minute); c.Number != int64(n+1) || !c.IssuedAt.Equal(at) {
 				t.Errorf("number %d was issued at %v", c.Number, c.IssuedAt)
@@ -205,13 +205,13 @@ func readAll(t *testing.T, what string, l *ledger.Ledger, key firstcome.Key) {
 			t.Errorf("%s: the wallet behind %q is %v, want %s, %v", what, after, ids, wallet, err)
 		}
 	}
-	same(t, what+": the audit log", []string{"key.revoke", "key.create", "coupon.void", "campaign.create", "campaign.create"}, actions(t, l, ""))
+	stage.Same(t, what+": the audit log", []string{"key.revoke", "key.create", "coupon.void", "campaign.create", "campaign.create"}, actions(t, l, ""))
 	var numbers []int64
 	stage.Must(t, l.Coupons(t.Context(), "c", ledger.Page{After: 1, Limit: 1}, func(c firstcome.Coupon) error {
 		numbers = append(numbers, c.Number)
 		return nil
 	}))
-	same(t, what+": a page of coupons in force", []int64{3}, numbers)
+	stage.Same(t, what+": a page of coupons in force", []int64{3}, numbers)
 }
 
 // issuedByHand gives the user a the coupon 1 of the campaign c, beside all nodes.
@@ -294,14 +294,14 @@ func TestANewNodeTakesTheRowOfOneThatIsForgotten(t *testing.T) {
 		say("b", false)
 		say("c", true)
 		say("a", false)
-		same(t, "who is heard", []string{"atrue", "btrue", "cfalse"}, hosts())
+		stage.Same(t, "who is heard", []string{"atrue", "btrue", "cfalse"}, hosts())
 		execute(t, db, `UPDATE nodes SET seen_at = seen_at - 3601000000 WHERE host = 'b'`)
-		same(t, "who is forgotten is not told of", []string{"atrue", "cfalse"}, hosts())
+		stage.Same(t, "who is forgotten is not told of", []string{"atrue", "cfalse"}, hosts())
 		say("d", false)
-		same(t, "who is heard then", []string{"atrue", "cfalse", "dtrue"}, hosts())
-		same(t, "rows", 3, rows())
+		stage.Same(t, "who is heard then", []string{"atrue", "cfalse", "dtrue"}, hosts())
+		stage.Same(t, "rows", 3, rows())
 		say("b", false) // it was frozen
-		same(t, "who comes back", []string{"atrue", "btrue", "cfalse", "dtrue"}, hosts())
-		same(t, "rows then", 4, rows())
+		stage.Same(t, "who comes back", []string{"atrue", "btrue", "cfalse", "dtrue"}, hosts())
+		stage.Same(t, "rows then", 4, rows())
 	})
 }

@@ -67,7 +67,7 @@ func TestF52AClaimWhoseReplyIsLostAtAnyPointIsDecidedOnce(t *testing.T) {
 			if dropped {
 				survived++
 			}
-			same(t, fmt.Sprintf("asked again after reply %d was lost", k),
+			stage.Same(t, fmt.Sprintf("asked again after reply %d was lost", k),
 				fmt.Sprintf("already_issued:%d", first[0].Coupon.Number), claim(t, direct, "c", user))
 		}
 		if survived == 0 {
@@ -172,13 +172,13 @@ func TestF53AKilledServerIsTroubleAtOnceAndHealsWithoutARestart(t *testing.T) {
 		server := kind.Server(t)
 		l := start(t, database(t, server, false), nil)
 		create(t, l, "c", 10)
-		same(t, "before", "issued:1", claim(t, l, "c", "a"))
+		stage.Same(t, "before", "issued:1", claim(t, l, "c", "a"))
 		stage.Must(t, server.Kill())
 		if _, err := l.Claim(t.Context(), "c", []firstcome.UserID{"b"}); err == nil || errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a claim without a server: %v", err)
 		}
 		stage.Must(t, server.Restart(t.Context()))
-		same(t, "after", "already_issued:1 issued:2", claim(t, l, "c", "a", "b"))
+		stage.Same(t, "after", "already_issued:1 issued:2", claim(t, l, "c", "a", "b"))
 	})
 }
 
@@ -196,7 +196,7 @@ func TestF53AFrozenServerIsToldByTheDeadline(t *testing.T) {
 		}
 		stage.Must(t, server.Continue())
 		claim(t, l, "c", "a", "b")
-		same(t, "after", "already_issued:1 already_issued:2", claim(t, l, "c", "a", "b"))
+		stage.Same(t, "after", "already_issued:1 already_issued:2", claim(t, l, "c", "a", "b"))
 	})
 }
 

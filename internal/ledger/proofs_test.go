@@ -31,10 +31,10 @@ func TestTheProofThatEndedLastIsKept(t *testing.T) {
 					last[string(k.Campaign)] = k
 				}
 				if p.By == "slow" {
-					same(t, "behind a slow one", proof("c", "first", 3), last["c"])
+					stage.Same(t, "behind a slow one", proof("c", "first", 3), last["c"])
 				}
 			}
-			same(t, "the last ones", map[string]ledger.Proof{"c": proof("c", "last", 7), "d": proof("d", "other", 1)}, last)
+			stage.Same(t, "the last ones", map[string]ledger.Proof{"c": proof("c", "last", 7), "d": proof("d", "other", 1)}, last)
 		})
 	}
 }

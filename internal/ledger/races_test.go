@@ -77,9 +77,9 @@ func TestTheServersDefaultIsolationDoesNotMatter(t *testing.T) {
 			claimed := make(chan string, 1)
 			go func() { claimed <- claim(t, l, "c", "a", "b", "d") }()
 			waitUntilBlocked(t, kind, db)
-			same(t, level+": transactions of another level", 0, otherLevel(t, kind, db))
+			stage.Same(t, level+": transactions of another level", 0, otherLevel(t, kind, db))
 			stage.Must(t, hand.Commit())
-			same(t, level, "already_issued:1 issued:2 sold_out:0", <-claimed)
+			stage.Same(t, level, "already_issued:1 issued:2 sold_out:0", <-claimed)
 		}
 	})
 }
@@ -106,9 +106,9 @@ func TestF52AConnectionThatDiesWhileALockIsWaitedForDecidesNothing(t *testing.T)
 			t.Error("a claim without a connection was answered")
 		}
 		stage.Must(t, hand.Commit())
-		same(t, "at another node", "issued:2 sold_out:0", claim(t, nodes[0], "c", "b", "a"))
+		stage.Same(t, "at another node", "issued:2 sold_out:0", claim(t, nodes[0], "c", "b", "a"))
 		proxy.Heal()
-		same(t, "and at this one", "already_issued:2 sold_out:0", claim(t, l, "c", "b", "a"))
+		stage.Same(t, "and at this one", "already_issued:2 sold_out:0", claim(t, l, "c", "b", "a"))
 	})
 }
 
@@ -138,7 +138,7 @@ func TestF53AServerThatWasReadOnlyIsWrittenToAsSoonAsItMayBe(t *testing.T) {
 	for _, statement := range []string{`SET default_transaction_read_only = off`, database + `RESET default_transaction_read_only`} {
 		stage.Must(t, stage.Err(conn.ExecContext(t.Context(), statement)))
 	}
-	same(t, "it may be written to", "issued:1", claim(t, l, "c", "a"))
+	stage.Same(t, "it may be written to", "issued:1", claim(t, l, "c", "a"))
 }
 
 // TestF65AColumnThatChangesItsTypeMeetsNoClaim changes one that statements which the
@@ -146,14 +146,14 @@ func TestF53AServerThatWasReadOnlyIsWrittenToAsSoonAsItMayBe(t *testing.T) {
 func TestF65AColumnThatChangesItsTypeMeetsNoClaim(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		nodes, name := nodesOn(t, kind, 1, 2)
-		same(t, "before", "issued:1", claim(t, nodes[0], "c", "a"))
-		same(t, "prepared", "already_issued:1", claim(t, nodes[0], "c", "a"))
+		stage.Same(t, "before", "issued:1", claim(t, nodes[0], "c", "a"))
+		stage.Same(t, "prepared", "already_issued:1", claim(t, nodes[0], "c", "a"))
 		change := map[services.Kind]string{
 			services.MariaDB:    `ALTER TABLE coupons MODIFY code VARBINARY(64) NOT NULL`,
 			services.PostgreSQL: `ALTER TABLE coupons ALTER code TYPE varchar(64)`,
 		}[kind]
 		execute(t, services.Beside(t, name), change)
-		same(t, "behind it", "already_issued:1 issued:2", claim(t, nodes[0], "c", "a", "b"))
+		stage.Same(t, "behind it", "already_issued:1 issued:2", claim(t, nodes[0], "c", "a", "b"))
 	})
 }
 

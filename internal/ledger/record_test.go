@@ -22,7 +22,7 @@ func refused(t testing.TB, l *ledger.Ledger, why string, coupons ...firstcome.Co
 	if !errors.Is(err, flow.ErrRefused) {
 		t.Errorf("%s: got %v, want a refusal", why, err)
 	}
-	same(t, why, before, books(t, l))
+	stage.Same(t, why, before, books(t, l))
 }
 
 // books returns all that the ledger says of the campaign.
@@ -109,8 +109,8 @@ func TestF18ALateRecorderFindsItsBatchDone(t *testing.T) {
 		record(t, l, held[:4]...)
 		execute(t, services.Beside(t, name), `UPDATE campaigns SET epoch = 2 WHERE id = 'c'`)
 		before := books(t, l)
-		same(t, "drained", drained(4), record(t, l, held[:4]...))
-		same(t, "the books", before, books(t, l))
+		stage.Same(t, "drained", drained(4), record(t, l, held[:4]...))
+		stage.Same(t, "the books", before, books(t, l))
 		refused(t, l, "what nobody drained belongs to the epoch that is over", held...)
 	})
 }

@@ -33,8 +33,8 @@ func TestACampaignIsRetiredAWeekAfterItsEndAndForgottenAMinuteLater(t *testing.T
 		s.pass(time.Microsecond)
 		s.look("a minute later", true, true)
 		s.look("and again", true, true)
-		same(t, "the gate forgot once", 1, s.forgot)
-		same(t, "counted", flow.RetirerStats{Retired: 1, Forgotten: 1}, s.retirer.Stats())
+		stage.Same(t, "the gate forgot once", 1, s.forgot)
+		stage.Same(t, "counted", flow.RetirerStats{Retired: 1, Forgotten: 1}, s.retirer.Stats())
 	})
 }
 
@@ -145,12 +145,12 @@ func TestANodeMayDieBetweenAnyTwoStepsOfRetiring(t *testing.T) {
 			t.Error("the lost reply was not told")
 		}
 		s.expect("deleted, and dead", true, true)
-		same(t, "failed", int64(1), s.retirer.Stats().Failed)
+		stage.Same(t, "failed", int64(1), s.retirer.Stats().Failed)
 
 		s.retirer = flow.NewRetirer(s.b, s, 0, nil)
 		s.look("another node deletes again", true, true)
 		s.look("and no more", true, true)
-		same(t, "the gate was told", 2, s.forgot)
+		stage.Same(t, "the gate was told", 2, s.forgot)
 		s.answers("the ledger answers", "closed:0 already_issued:2", "user-1", "user-2")
 	})
 }
@@ -169,7 +169,7 @@ func TestNodesThatRetireAtOnceDoItOnce(t *testing.T) {
 			})
 		}
 		all.Wait()
-		same(t, "the audit log", []string{"campaign.retire", "campaign.close", "campaign.create"}, actions(t, s.a.Ledger, "c"))
+		stage.Same(t, "the audit log", []string{"campaign.retire", "campaign.close", "campaign.create"}, actions(t, s.a.Ledger, "c"))
 	})
 }
 
@@ -184,7 +184,7 @@ func TestTheLedgerTakesWhatTheGateKeptOfACampaignsCourse(t *testing.T) {
 			t.Helper()
 			state, err := s.over.State(t.Context(), "c")
 			stage.Must(t, err)
-			same(t, what, []firstcome.Instants{want, want}, []firstcome.Instants{state.Instants, status(t, s.b.Ledger).Instants})
+			stage.Same(t, what, []firstcome.Instants{want, want}, []firstcome.Instants{state.Instants, status(t, s.b.Ledger).Instants})
 		}
 		says("as the gate did", kept)
 		decisions, err := s.over.Claim(t.Context(), "c", users("user-9"))
@@ -205,11 +205,11 @@ func TestTheLedgerAnswersForAForgottenCampaignAsTheGateDid(t *testing.T) {
 		holders := map[firstcome.UserID]bool{}
 		version, err := s.over.Holders(ctx, "c", func(user firstcome.UserID) { holders[user] = true })
 		stage.Must(t, err)
-		same(t, "holders", map[firstcome.UserID]bool{"user-1": true, "user-2": true, "user-3": true}, holders)
-		same(t, "their version", int64(2), version)
+		stage.Same(t, "holders", map[firstcome.UserID]bool{"user-1": true, "user-2": true, "user-3": true}, holders)
+		stage.Same(t, "their version", int64(2), version)
 		state, err := s.over.State(ctx, "c")
 		stage.Must(t, err)
-		same(t, "state", flow.GateState{Version: 2, Epoch: 1, InForce: 3, Issued: 3, LastNumber: 3, DrainedThrough: 3, Now: s.now()}, state)
+		stage.Same(t, "state", flow.GateState{Version: 2, Epoch: 1, InForce: 3, Issued: 3, LastNumber: 3, DrainedThrough: 3, Now: s.now()}, state)
 		through, err := s.over.DrainedThrough(ctx, "c")
 		if err != nil || through != 3 {
 			t.Errorf("drained through %d, %v", through, err)
@@ -243,8 +243,8 @@ func TestAForgottenCampaignsCouponsAreVoidedAndNothingElseOfItChanges(t *testing
 			t.Errorf("terms: %v", err)
 		}
 		c := status(t, s.a.Ledger)
-		same(t, "in force, version, applied", []int64{2, 3, 3}, []int64{c.InForce, c.Version, c.Applied})
-		same(t, "the gate was not made again", []bool{true, true}, []bool{s.Course("c").Gone, s.Course("c").Version == 2})
+		stage.Same(t, "in force, version, applied", []int64{2, 3, 3}, []int64{c.InForce, c.Version, c.Applied})
+		stage.Same(t, "the gate was not made again", []bool{true, true}, []bool{s.Course("c").Gone, s.Course("c").Version == 2})
 	})
 }
 

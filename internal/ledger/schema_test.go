@@ -54,7 +54,7 @@ func TestF56AMigrationThatIsCutAtAnyPointGoesOn(t *testing.T) {
 			}
 			l, stop := serve(t, name, ledger.Options{})
 			create(t, l, "c", 1)
-			same(t, "after a cut", "issued:1 sold_out:0", claim(t, l, "c", "a", "b"))
+			stage.Same(t, "after a cut", "issued:1 sold_out:0", claim(t, l, "c", "a", "b"))
 			stop()
 		}
 		if cut < 10 {
@@ -128,7 +128,7 @@ func TestF65AUserWithDataRightsServesAndAMissingRightIsNamed(t *testing.T) {
 		migrated(t, name)
 		l := start(t, services.User(t, name, "SELECT", "INSERT", "UPDATE"), nil)
 		create(t, l, "c", 2)
-		same(t, "with SELECT, INSERT and UPDATE", "issued:1", claim(t, l, "c", "a"))
+		stage.Same(t, "with SELECT, INSERT and UPDATE", "issued:1", claim(t, l, "c", "a"))
 		if _, err := l.Void(t.Context(), "test", "c", 1, "test"); err != nil {
 			t.Error(err)
 		}
@@ -163,7 +163,7 @@ func TestF64ALedgersPasswordIsShownNowhere(t *testing.T) {
 		"mysql://root:hunt%er2@db:3306/firstcome":       "a ledger whose name cannot be read",
 		(&url.URL{Scheme: "mysql", Host: "h"}).String(): "a ledger whose name cannot be read",
 	} {
-		same(t, name, want, ledger.Masked(name))
+		stage.Same(t, name, want, ledger.Masked(name))
 	}
 }
 

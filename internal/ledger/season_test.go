@@ -101,7 +101,7 @@ func (s *season) expect(what string, retired, gone bool) {
 	s.t.Helper()
 	active, err := s.b.Active(context.Background())
 	stage.Must(s.t, err)
-	same(s.t, what+": retired, inactive, gone from the gate", []bool{retired, retired, gone}, []bool{
+	stage.Same(s.t, what+": retired, inactive, gone from the gate", []bool{retired, retired, gone}, []bool{
 		!status(s.t, s.b.Ledger).RetiredAt.IsZero(),
 		!slices.ContainsFunc(active, func(r flow.Revision) bool { return r.Campaign == "c" }), s.Course("c").Gone,
 	})
@@ -120,5 +120,5 @@ func (s *season) forgotten() {
 // answers expects what users who claim at node b are answered.
 func (s *season) answers(what, want string, users ...firstcome.UserID) {
 	s.t.Helper()
-	same(s.t, what, want, claim(s.t, s.over, "c", users...))
+	stage.Same(s.t, what, want, claim(s.t, s.over, "c", users...))
 }

@@ -98,9 +98,9 @@ func (s *shop) pending() firstcome.Change {
 func (s *shop) agree(quantity int64) {
 	s.t.Helper()
 	c, at := status(s.t, s.a.Ledger), s.Course("c")
-	same(s.t, "the ledger's version, what is applied, the gate's", []int64{c.Version, c.Version, c.Version}, []int64{c.Version, c.Applied, at.Version})
-	same(s.t, "the quantity in the ledger and at the gate", []int64{quantity, quantity}, []int64{c.Quantity, at.Quantity})
-	same(s.t, "the changes took effect once, in order", stage.Numbers(1, c.Version), at.Applied)
+	stage.Same(s.t, "the ledger's version, what is applied, the gate's", []int64{c.Version, c.Version, c.Version}, []int64{c.Version, c.Applied, at.Version})
+	stage.Same(s.t, "the quantity in the ledger and at the gate", []int64{quantity, quantity}, []int64{c.Quantity, at.Quantity})
+	stage.Same(s.t, "the changes took effect once, in order", stage.Numbers(1, c.Version), at.Applied)
 }
 
 // quantity asks for another quantity, and returns the version of the change.

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
@@ -155,13 +153,6 @@ func void(t testing.TB, l *ledger.Ledger, id firstcome.CampaignID, number int64)
 }
 
 func users(names ...firstcome.UserID) []firstcome.UserID { return names }
-
-func same(t testing.TB, what string, want, got any) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
-}
 
 // begin begins a transaction by hand, which runs the statements.
 func begin(t testing.TB, db *sql.DB, statements ...string) *sql.Tx {

@@ -101,11 +101,11 @@ func claimBehindTheWriter(t *testing.T, quantity int64, behind []string, want st
 	l, db := haltingLedger(t, path), services.Beside(t, path)
 	create(t, l.Ledger, "c", quantity)
 	claim(t, l.Ledger, "c", "a", "b")
-	waiting := []func(){func() { same(t, "answers", want, claim(t, l.Ledger, "c", "d", "e")) }}
+	waiting := []func(){func() { stage.Same(t, "answers", want, claim(t, l.Ledger, "c", "d", "e")) }}
 	for n := range others {
 		id := firstcome.CampaignID(fmt.Sprint("other-", n))
 		create(t, l.Ledger, id, 3)
-		waiting = append(waiting, func() { same(t, "of others", "issued:1 issued:2", claim(t, l.Ledger, id, "d", "e")) })
+		waiting = append(waiting, func() { stage.Same(t, "of others", "issued:1 issued:2", claim(t, l.Ledger, id, "d", "e")) })
 	}
 	create(t, l.Ledger, "first", 1)
 	l.during(func() { claim(t, l.Ledger, "first", "a") }, append([]func(){func() { execute(t, db, behind...) }}, waiting...)...)
@@ -133,7 +133,7 @@ func TestAChangeIsMadeToTheRowThatIsThere(t *testing.T) {
 	if err != nil || s.InForce != 2 || s.Issued != 3 || s.LastNumber != 3 || s.Position != 4 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	same(t, "claims", "issued:4 sold_out:0", claim(t, l, "c", "d", "e"))
+	stage.Same(t, "claims", "issued:4 sold_out:0", claim(t, l, "c", "d", "e"))
 }
 
 // TestALetterFromTheDaysOfAnotherGateLeavesTheRowAsItIs replays a dead letter that another
@@ -154,13 +154,13 @@ func TestALetterFromTheDaysOfAnotherGateLeavesTheRowAsItIs(t *testing.T) {
 		claim(t, l.Ledger, "c", "a", "b")
 		time.Sleep(time.Minute)
 		l.during(func() { claim(t, l.Ledger, "other", "a") }, func() {
-			same(t, "at the end of the window", "closed:0", claim(t, l.Ledger, "c", "d")) // which writes the row
+			stage.Same(t, "at the end of the window", "closed:0", claim(t, l.Ledger, "c", "d")) // which writes the row
 		}, func() {
 			if err := l.Replay(context.Background(), "test", letter); !errors.Is(err, firstcome.ErrGateMismatch) {
 				t.Errorf("the letter was replayed: %v", err)
 			}
 		})
-		same(t, "afterwards", "already_issued:1 closed:0", claim(t, l.Ledger, "c", "a", "e"))
+		stage.Same(t, "afterwards", "already_issued:1 closed:0", claim(t, l.Ledger, "c", "a", "e"))
 		if s, err := l.Campaign(t.Context(), "c"); err != nil || s.InForce != 2 || s.LastNumber != 2 || s.Now.Before(closes) {
 			t.Errorf("%+v, %v", s, err)
 		}
@@ -172,7 +172,7 @@ func TestALineIsServedAsItIsInTheRow(t *testing.T) {
 	path := file(t)
 	l, db := start(t, path, nil), services.Beside(t, path)
 	paced(t, l, 9, 0)
-	same(t, "joining", "waiting:0 waiting:0 waiting:0", claim(t, l, "c", "a", "b", "d"))
+	stage.Same(t, "joining", "waiting:0 waiting:0 waiting:0", claim(t, l, "c", "a", "b", "d"))
 	execute(t, db, `UPDATE tickets SET ended_at = joined_at, outcome = 'left' WHERE ticket < 3`, `UPDATE campaigns SET waiting = 1`)
 	served, err := l.Serve(t.Context(), "c", 9)
 	if err != nil || len(served.Coupons) != 1 || served.Coupons[0].Ticket != 3 {

@@ -189,7 +189,7 @@ func TestF61WhereANameLeadsToAStandbyNothingIsConcluded(t *testing.T) {
 		p := newPair(t, kind)
 		l := start(t, p.name, nil)
 		create(t, l, "c", 1)
-		same(t, "at the primary", "issued:1", claim(t, l, "c", "a"))
+		stage.Same(t, "at the primary", "issued:1", claim(t, l, "c", "a"))
 		stage.Must(t, errors.Join(p.standby.CatchUp(t.Context()), p.standby.Lag(t.Context())))
 		p.lead(p.standby.Server)
 		p.proxy.Cut() // the next connections are new ones
@@ -210,7 +210,7 @@ func TestF61WhereANameLeadsToAStandbyNothingIsConcluded(t *testing.T) {
 				t.Errorf("%s of the standby that was promoted: %v", name, err)
 			}
 		}
-		same(t, "promoted", "already_issued:1 sold_out:0", claim(t, l, "c", "a", "b"))
+		stage.Same(t, "promoted", "already_issued:1 sold_out:0", claim(t, l, "c", "a", "b"))
 	})
 }
 

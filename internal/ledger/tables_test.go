@@ -101,7 +101,7 @@ func TestThePageOfTheTablesHasTheColumnsOfEachDatabase(t *testing.T) {
 				told[column] = fmt.Sprintf("%s, may be null: %v", types[n], cells[3] != "no")
 			}
 		})
-		same(t, "the columns of the migrations, and those of docs/tables.md", there, told)
+		stage.Same(t, "the columns of the migrations, and those of docs/tables.md", there, told)
 	})
 }
 
@@ -120,7 +120,7 @@ func TestThePageOfTheTablesListsThemAndSaysWhatItsUnitsMean(t *testing.T) {
 			t.Errorf("%s.%s has the unit %q", table, cells[0], unit)
 		}
 	})
-	same(t, "the tables that are listed, and those that have a section", listed, sections)
+	stage.Same(t, "the tables that are listed, and those that have a section", listed, sections)
 }
 
 // isInstant tells whether a column has the name of an instant.
@@ -144,7 +144,7 @@ func TestTheQueriesOfThePageOfTheTablesAnswerWhatItSays(t *testing.T) {
 		for _, q := range all {
 			if q[1] == "" || slices.Contains(strings.Split(q[1], ", "), database) {
 				ran++
-				same(t, q[2], q[3], ask(t, db, q[2]))
+				stage.Same(t, q[2], q[3], ask(t, db, q[2]))
 			}
 		}
 		if ran < 5 {

@@ -2,7 +2,6 @@ package redis_test
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,12 +20,12 @@ type shop struct {
 	url    string
 	gate   *redis.Gate
 	client rueidis.Client
-	alarms chan error
+	alarms stage.Alarms
 }
 
 func newShop(t testing.TB, url string, quantity int64, edit ...func(*redis.Options)) *shop {
 	t.Helper()
-	s := &shop{t: t, url: url, gate: open(t, url, edit...), client: connect(t, url), alarms: make(chan error, 100)}
+	s := &shop{t: t, url: url, gate: open(t, url, edit...), client: connect(t, url), alarms: make(stage.Alarms, 100)}
 	s.apply(firstcome.Change{Version: 1, Kind: firstcome.ChangeTerms, Epoch: 1, Terms: firstcome.Terms{Quantity: quantity}})
 	return s
 }
@@ -59,12 +58,7 @@ func (s *shop) issue(from, count int) []firstcome.Decision {
 	return decisions
 }
 
-func crowd(from, count int) (users []firstcome.UserID) {
-	for n := range count {
-		users = append(users, firstcome.UserID("user-"+strconv.Itoa(from+n)))
-	}
-	return users
-}
+func crowd(from, count int) []firstcome.UserID { return stage.Users("user-", from, count) }
 
 // do sends a command to Redis.
 func (s *shop) do(words ...string) rueidis.RedisResult {
@@ -88,12 +82,7 @@ func (s *shop) journal(edit ...func(*redis.JournalOptions)) *redis.Journal {
 	o := redis.JournalOptions{
 		Active: func(context.Context) ([]flow.Revision, error) { return revisions("c"), nil },
 		Sweep:  10 * time.Millisecond, Idle: 50 * time.Millisecond,
-		OnAlarm: func(_ firstcome.CampaignID, err error) {
-			select {
-			case s.alarms <- err:
-			default:
-			}
-		},
+		OnAlarm: s.alarms.Tell,
 	}
 	for _, e := range edit {
 		e(&o)

@@ -11,6 +11,7 @@ import (
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A stream is a gate with its journal, as conform.Journal looks at them.
@@ -67,7 +68,7 @@ func (s *stream) Left(_ context.Context, id firstcome.CampaignID) (bool, error) 
 
 func TestF42F44TheJournalConforms(t *testing.T) {
 	conform.Journal(t, func(t *testing.T) conform.Stream {
-		s := &stream{shop: &shop{t: t, alarms: make(chan error, 100)}}
+		s := &stream{shop: &shop{t: t, alarms: make(stage.Alarms, 100)}}
 		url := services.Redis.Database(t)
 		s.gate, s.client = open(t, url), connect(t, url)
 		s.Journal = s.recorder()

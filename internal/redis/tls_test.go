@@ -96,7 +96,7 @@ func refused(t *testing.T, at, advice string) {
 
 func TestTheGateDecidesOnAClusterOverTLSAlsoWhileSlotsMove(t *testing.T) {
 	cluster, files := services.SecuredRedisCluster(t, 3)
-	s := &shop{t: t, alarms: make(chan error, 100)}
+	s := &shop{t: t, alarms: make(stage.Alarms, 100)}
 	s.gate = open(t, with(t, cluster.User(t, strings.Fields(redis.Rights)...), "sslrootcert", files.Root))
 	var ids []firstcome.CampaignID
 	p := stage.NewLedger()

@@ -4,7 +4,6 @@ package services_test
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -15,9 +14,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // childVariable tells the test that it runs in the process that will be killed.
@@ -43,9 +42,9 @@ func TestServersEndWithAProcessThatIsKilled(t *testing.T) {
 		t.Fatalf("it has started %v", addresses)
 	}
 	for _, address := range addresses {
-		soon(t, "nobody listens at "+address, func() bool { return !listens(address) })
+		stage.Await(t, "a server that does not listen at "+address, true, func() bool { return !listens(address) })
 	}
-	soon(t, "the directories are gone", func() bool {
+	stage.Await(t, "the end of the directories", true, func() bool {
 		left, err := os.ReadDir(temporary)
 		return err == nil && len(left) == 0
 	})
@@ -68,22 +67,6 @@ func listens(address string) bool {
 	}
 	_ = c.Close()
 	return true
-}
-
-// soon waits until a condition holds.
-func soon(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !so() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("%s: not after a minute", what)
-		}
-	}
 }
 
 func TestAServerThatWasKilledLeavesNoSharedMemory(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -277,6 +278,22 @@ func (g *Gate) Has(_ context.Context, id firstcome.CampaignID, coupons []firstco
 func (g *Gate) Take(id firstcome.CampaignID) (coupons []firstcome.Coupon) {
 	_ = g.of(id, func(c *Course) { coupons, c.Journal = c.Journal, nil })
 	return coupons
+}
+
+// Record does what a recorder does with what the gate issued.
+func (g *Gate) Record(t testing.TB, to flow.Keeper, id firstcome.CampaignID) {
+	t.Helper()
+	drained, err := to.Record(context.Background(), flow.Batch{Campaign: id, Epoch: 1, Coupons: g.Take(id)})
+	Must(t, err)
+	g.Settle(id, drained)
+}
+
+// Bury does what a recorder does with what the ledger refuses.
+func (g *Gate) Bury(t testing.TB, to flow.Keeper, id firstcome.CampaignID, cause string) {
+	t.Helper()
+	drained, err := to.Bury(context.Background(), flow.Batch{Campaign: id, Epoch: 1, Coupons: g.Take(id)}, cause)
+	Must(t, err)
+	g.Settle(id, drained)
 }
 
 // Settle notes what a recorder brought to the ledger, and tells who watches.

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/firstcome/firstcome"
 )
 
@@ -101,19 +103,30 @@ func Terms(quantity int64) firstcome.Terms {
 	return firstcome.Terms{Name: "n", Quantity: quantity, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}
 }
 
-// Users returns the users u-1 to u-n.
-func Users(n int) (users []firstcome.UserID) {
+// Users returns n users, whose names are a prefix and a number, the first of which is from.
+func Users(prefix string, from, n int) (users []firstcome.UserID) {
 	for k := range n {
-		users = append(users, firstcome.UserID(fmt.Sprint("u-", k+1)))
+		users = append(users, firstcome.UserID(fmt.Sprint(prefix, from+k)))
 	}
 	return users
+}
+
+// Same compares what a test got with what it wants.
+func Same(t testing.TB, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
 }
 
 // Await looks again and again until it sees what is wanted. After a minute it ends the test, and says what it saw last.
 func Await[T comparable](t testing.TB, what string, want T, look func() T) {
 	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
 	end := time.Now().Add(time.Minute)
 	for seen := look(); seen != want; seen = look() {
+		<-tick.C
 		if time.Now().After(end) {
 			t.Fatalf("%s never came: at last it was %v, want %v", what, seen, want)
 		}
@@ -129,6 +142,17 @@ func Next[T any](t testing.TB, what string, from <-chan T) (next T) {
 		t.Fatalf("%s never came", what)
 	}
 	return next
+}
+
+// Alarms are what an operator is told of campaigns.
+type Alarms chan error
+
+// Tell is what hears them. Nobody wants more than there is room for.
+func (a Alarms) Tell(_ firstcome.CampaignID, err error) {
+	select {
+	case a <- err:
+	default:
+	}
 }
 
 // A Log passes on what is written to it: of slog, a line each time.
