@@ -55,25 +55,60 @@ type Config struct {
 
 // A Ledger is what the pages read of one: see ledger.Ledger. Changes go through Config.Operator.
 type Ledger interface {
+	Campaigns
+	Coupons
+	Courses
+	Records
+	Losses
+	Keys
+	Proofs
+}
+
+// Campaigns are those of a Ledger.
+type Campaigns interface {
 	Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error)
 	List(ctx context.Context, f ledger.Listing) ([]ledger.Status, error)
 	Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]ledger.Status, error)
-	Changes(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(c firstcome.Change, refused bool) error) error
-	AuditLog(ctx context.Context, f ledger.LogFilter) ([]ledger.LogEntry, error)
-	Keys(ctx context.Context) ([]firstcome.Key, error)
-	AddKey(ctx context.Context, actor string, k firstcome.Key) error
-	RevokeKey(ctx context.Context, actor, id string) error
+}
+
+// Coupons are those of a Ledger.
+type Coupons interface {
 	Coupons(ctx context.Context, id firstcome.CampaignID, p ledger.Page, each func(firstcome.Coupon) error) error
 	Find(ctx context.Context, id firstcome.CampaignID, c ledger.Choice) (found []firstcome.Coupon, next int64, err error)
 	Wallet(ctx context.Context, user firstcome.UserID, after firstcome.CampaignID, limit int) ([]firstcome.Coupon, error)
+}
+
+// Courses say when what was issued, recorded and voided.
+type Courses interface {
+	StepsAt(ctx context.Context, id firstcome.CampaignID, numbers []int64) ([]ledger.Step, error)
+	Course(ctx context.Context, id firstcome.CampaignID, last int64, most int) ([]ledger.Step, error)
+	Voids(ctx context.Context, id firstcome.CampaignID, most int) ([]ledger.VoidStep, error)
+}
+
+// Records say what operators did.
+type Records interface {
+	Changes(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(c firstcome.Change, refused bool) error) error
+	AuditLog(ctx context.Context, f ledger.LogFilter) ([]ledger.LogEntry, error)
+}
+
+// Losses are what did not become coupons.
+type Losses interface {
 	DeadLetters(ctx context.Context, p ledger.Letters) ([]ledger.DeadLetter, error)
 	Lost(ctx context.Context, id firstcome.CampaignID) ([]ledger.Range, error)
 	LastRebuild(ctx context.Context, id firstcome.CampaignID) (flow.Rebuilt, error)
-	StepsAt(ctx context.Context, id firstcome.CampaignID, numbers []int64) ([]ledger.Step, error)
-	Course(ctx context.Context, id firstcome.CampaignID, last int64, most int) ([]ledger.Step, error)
+}
+
+// Keys are the API keys, with which people log in.
+type Keys interface {
+	Keys(ctx context.Context) ([]firstcome.Key, error)
+	AddKey(ctx context.Context, actor string, k firstcome.Key) error
+	RevokeKey(ctx context.Context, actor, id string) error
+}
+
+// Proofs are the last ones of campaigns.
+type Proofs interface {
 	KeepProof(ctx context.Context, p ledger.Proof) error
 	Proofs(ctx context.Context, ids []firstcome.CampaignID) ([]ledger.Proof, error)
-	Voids(ctx context.Context, id firstcome.CampaignID, most int) ([]ledger.VoidStep, error)
 }
 
 // A Gate is what the pages read of a remote one: see flow.RemoteGate.

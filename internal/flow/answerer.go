@@ -13,7 +13,7 @@ import (
 
 // Coupons finds the coupon that a user holds: a RemoteGate, or the ledger where it decides.
 type Coupons interface {
-	// CouponOf returns the coupon in force that a user holds, or firstcome.ErrNoCoupon.
+	// CouponOf returns the coupon in force that a user holds, firstcome.ErrNoCoupon, or ErrLost if the gate cannot say.
 	CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error)
 }
 

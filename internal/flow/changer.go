@@ -26,11 +26,6 @@ type ChangeBook interface {
 	Refused(ctx context.Context, id firstcome.CampaignID, version int64) (bool, error)
 }
 
-// An Applier is a remote gate as a Changer needs it: see RemoteGate.
-type Applier interface {
-	Apply(ctx context.Context, change firstcome.Change) (refused bool, err error)
-}
-
 // A Changer brings the changes that the ledger numbered to a remote gate, and notes
 // in the ledger that they are there. Each step may be repeated, so any number of
 // Changers may finish the same change at once, and one that dies leaves nothing

@@ -80,20 +80,26 @@ type RemoteGate interface {
 	Line
 	Places
 	Direct
+	Coupons
+	Applier
+	Drains
 
+	// State returns the campaign's counters at the gate.
+	State(ctx context.Context, id firstcome.CampaignID) (GateState, error)
+}
+
+// An Applier applies the changes that the ledger numbered.
+type Applier interface {
 	// Apply applies a change, if the campaign's version at the gate is the one before
 	// it. Applying a change again does nothing. refused tells that the gate refused it, now or earlier,
 	// because the quantity would be below what is in force: its version is used up and nothing else
 	// changed. ErrGap says that the gate lacks earlier changes, ErrLost that the gate should know the
 	// campaign and does not, or not all of it.
 	Apply(ctx context.Context, change firstcome.Change) (refused bool, err error)
+}
 
-	// CouponOf returns the coupon in force that a user holds, firstcome.ErrNoCoupon, or ErrLost if the gate cannot say.
-	CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error)
-
-	// State returns the campaign's counters at the gate.
-	State(ctx context.Context, id firstcome.CampaignID) (GateState, error)
-
+// Drains tell how far campaigns are drained, and which coupons are recorded.
+type Drains interface {
 	// DrainedThrough returns the number up to which every number of the campaign has left the journal.
 	DrainedThrough(ctx context.Context, id firstcome.CampaignID) (int64, error)
 

@@ -10,19 +10,34 @@ import (
 
 // A RetiredBook is a ledger that answers for campaigns that their gate has forgotten.
 type RetiredBook interface {
+	Retired
+	LostLines
+	Recorded
+	// LogDirect notes in the audit log that a direct issue passed people in line, if it did: see Direct.
+	LogDirect(ctx context.Context, actor string, id firstcome.CampaignID, decisions []firstcome.Decision) error
+}
+
+// Retired answers for retired campaigns.
+type Retired interface {
 	// ClaimRetired decides claims of a retired campaign. For any other it returns ErrLost.
 	ClaimRetired(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
 	// StateRetired returns the counters of a retired campaign, ErrLost for any other.
 	StateRetired(ctx context.Context, id firstcome.CampaignID) (GateState, error)
+}
+
+// LostLines are lines that the gate has forgotten.
+type LostLines interface {
 	// LineOf is that of Places, as far as the gate told.
 	LineOf(ctx context.Context, id firstcome.CampaignID) (LineState, error)
 	// LoseLine ends the line of a campaign that is closed and that its gate has lost. It may be repeated.
 	LoseLine(ctx context.Context, id firstcome.CampaignID) error
-	// LogDirect notes in the audit log that a direct issue passed people in line, if it did: see Direct.
-	LogDirect(ctx context.Context, actor string, id firstcome.CampaignID, decisions []firstcome.Decision) error
-	// Holders and CouponOf are those of a gate.
+}
+
+// Recorded are the coupons that the ledger has.
+type Recorded interface {
+	Coupons
+	// Holders is a Gate's.
 	Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error)
-	CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error)
 	// Has tells for each coupon, of any campaign, whether the ledger has it, voided or not.
 	Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error)
 }

@@ -16,12 +16,17 @@ import (
 type RebuildBook interface {
 	Keeper
 	VerifyBook
+	Attempts
 	Active(ctx context.Context) ([]Revision, error)
+	// LastRebuild returns what the last rebuild came to, but for Took and Why.
+	LastRebuild(ctx context.Context, id firstcome.CampaignID) (Rebuilt, error)
+}
+
+// Attempts are the steps of a rebuild in the ledger.
+type Attempts interface {
 	BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (Rebuild, error)
 	GoesOn(ctx context.Context, r Rebuild) error
 	GiveUpRebuild(ctx context.Context, r Rebuild) error
-	// LastRebuild returns what the last rebuild came to, but for Took and Why.
-	LastRebuild(ctx context.Context, id firstcome.CampaignID) (Rebuilt, error)
 	FinishRebuild(ctx context.Context, r Rebuild, loaded Loaded, frozen Frozen) (Refill, error)
 }
 

@@ -10,13 +10,6 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// Drains is what a Waiter needs of a remote gate: see RemoteGate.
-type Drains interface {
-	DrainedThrough(ctx context.Context, id firstcome.CampaignID) (int64, error)
-	WatchDrained(ctx context.Context, ready func(), each func(id firstcome.CampaignID, through int64)) error
-	Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error)
-}
-
 // ErrUnrecorded says that a number has left the journal, but not as the coupon in question:
 // it is a dead letter until an operator acts, or lost, or somebody else's.
 var ErrUnrecorded = errors.New("the coupon is not in the ledger: it is a dead letter, lost, or its number is somebody else's")

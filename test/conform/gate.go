@@ -30,14 +30,19 @@ import (
 // The errors are firstcome's.
 type Subject interface {
 	flow.Gate
-	Create(ctx context.Context, id firstcome.CampaignID, terms firstcome.Terms) error
-	SetTerms(ctx context.Context, id firstcome.CampaignID, edit func(*firstcome.Terms)) error
-	Switch(ctx context.Context, id firstcome.CampaignID, to string) error // pause, resume or close
-	Void(ctx context.Context, id firstcome.CampaignID, number int64) error
+	Operator
 	// Instants returns what the gate keeps of a campaign's course.
 	Instants(ctx context.Context, id firstcome.CampaignID) (firstcome.Instants, error)
 	// SetClock sets the gate's clock, which stands still until it is set again.
 	SetClock(at time.Time)
+}
+
+// An Operator changes the campaigns of a gate.
+type Operator interface {
+	Create(ctx context.Context, id firstcome.CampaignID, terms firstcome.Terms) error
+	SetTerms(ctx context.Context, id firstcome.CampaignID, edit func(*firstcome.Terms)) error
+	Switch(ctx context.Context, id firstcome.CampaignID, to string) error // pause, resume or close
+	Void(ctx context.Context, id firstcome.CampaignID, number int64) error
 }
 
 // A Cooler is a subject that several nodes share, so that stock that came back

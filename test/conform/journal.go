@@ -21,6 +21,13 @@ type Stream interface {
 	flow.Source
 	// Another returns another recorder's.
 	Another() flow.Source
+	Entries
+	// Left tells whether anything of a campaign is left.
+	Left(ctx context.Context, id firstcome.CampaignID) (bool, error)
+}
+
+// Entries are what a suite has a gate write into a journal.
+type Entries interface {
 	// Make makes a campaign of any number of coupons at the gate.
 	Make(ctx context.Context, id firstcome.CampaignID) error
 	// Issue has the gate issue coupons to users who are new.
@@ -29,8 +36,6 @@ type Stream interface {
 	Litter(ctx context.Context, id firstcome.CampaignID) error
 	// Report writes an entry without coupons that says this of a campaign's line.
 	Report(ctx context.Context, id firstcome.CampaignID, r flow.LineReport) error
-	// Left tells whether anything of a campaign is left.
-	Left(ctx context.Context, id firstcome.CampaignID) (bool, error)
 }
 
 // Journal runs everything that a journal must do. fresh returns a new one without campaigns, whose recorders take over
