@@ -162,8 +162,8 @@ type Decision struct {
 	InForce int64
 	// InLine is how many people wait in the campaign's line behind the decision.
 	InLine int64
-	// Since is the instant from which on the gate refuses so, of SoldOut and Closed: see
-	// Campaign.Since. Zero: it does not say, as while stock that came back is held.
+	// Since is when the gate began to refuse so, if the outcome is SoldOut or Closed: see
+	// Campaign.Since. Zero: the gate does not say, as while stock that came back cools.
 	Since time.Time
 	// OpenedAt is when the campaign opened, by this decision or before it: see Instants. Zero: it did not, or
 	// where a node repeats a coupon.

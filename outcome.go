@@ -71,8 +71,8 @@ func (o Outcome) HasCoupon() bool { return o == Issued || o == AlreadyIssued }
 // campaign c at the instant now, while inForce coupons are in force. The user holds
 // one of them (holds), or has a ticket in the line (waits), or neither. Every gate is a translation of it.
 //
-// A campaign that has no pace, but still people in line, is one with the Pace 0. Of a paced campaign inForce is
-// what is in force alone; of any other also what cools.
+// A campaign without a pace that still has people in line is given with the Pace 0. For a campaign with a pace, inForce
+// counts the coupons in force; for any other, the cooling ones too.
 func Decide(c Campaign, now time.Time, inForce int64, holds, waits bool) Outcome {
 	switch {
 	case holds:

@@ -130,8 +130,8 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	return response, nil
 }
 
-// problem returns the *Problem that an answer other than 2xx is. One that breaks off is none but a lost answer: of a
-// claim it does not say whether the user was refused.
+// problem returns the *Problem that an answer other than 2xx is. An answer that breaks off is lost: it does not say whether
+// the claim was refused.
 func problem(response *http.Response) error {
 	p := &Problem{}
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxProblem))

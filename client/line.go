@@ -159,7 +159,7 @@ func sleep(ctx context.Context, wait time.Duration) error {
 }
 
 const (
-	// aPause is as many seconds as we take a pause of unknown length for: who waits looks every 5 s or so.
+	// aPause is how many seconds a pause of unknown length counts as: then people look every 5 s or so.
 	aPause = 35
 	// unpaced is how many people a second a line without a pace is taken to serve: fewer than any gate does.
 	unpaced = 1000

@@ -120,8 +120,8 @@ func lostNumbers(ctx context.Context, l *ledger.Ledger, all []ledger.Status) (fo
 	return found
 }
 
-// strangers says which campaigns of Redis an older ledger does not know. Of other ledgers' campaigns nobody can tell those that this one made
-// behind the backup: a key has a hash of the ledger's name.
+// strangers lists campaigns in Redis that the ledger does not know. It cannot tell another ledger's from those made after the
+// backup: keys have only a hash of the ledger's name.
 func strangers(ctx context.Context, l *ledger.Ledger, gate *redis.Gate) (found doctor.Findings) {
 	const what = "campaigns of nobody"
 	ids, err := gate.Campaigns(ctx)

@@ -205,7 +205,7 @@ func (h *history) barred(at time.Time) *span {
 	return nil
 }
 
-// void returns the change that voided a number at an instant, which some user had; nil if there is none.
+// void returns the change that voided a user's number at an instant, or nil.
 func (h *history) void(number int64, at time.Time, user firstcome.UserID) *change {
 	n, _ := slices.BinarySearchFunc(h.voids, number, func(n int32, number int64) int { return cmp.Compare(h.changes[n].number, number) })
 	for ; n < len(h.voids) && h.changes[h.voids[n]].number == number; n++ {

@@ -147,7 +147,7 @@ func (a *ledgerAudit) readNumbers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Dead letters may be of later than the campaign.
+	// The dead letters may be newer than the campaign that was read before them.
 	now, err := a.source.Campaign(ctx, a.id)
 	if err != nil {
 		return err

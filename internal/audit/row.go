@@ -81,8 +81,8 @@ func (h *history) rowOver() {
 	}
 }
 
-// decided holds the last instant of the gate's clock against the last that anything is of: they
-// are the same, unless the window opened or closed in between, which is noted where nothing was issued.
+// decided compares the row's last decision with the newest instant in its records. They are equal, unless the window opened
+// or closed in between.
 func (h *history) decided(lastIssue time.Time) {
 	if len(h.changes) == 0 || h.campaign.Row == nil {
 		return

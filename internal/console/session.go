@@ -118,8 +118,8 @@ func (c *Console) person(w http.ResponseWriter, r *http.Request) (person, error)
 	return personOf(key), nil
 }
 
-// use notes that a session was used, and tells whether it was. A stream that comes again is nobody at the desk, so it renews no session but a
-// viewer's: a screen on the wall that shows a drop goes on while its key is good. All that it can do is look.
+// use notes that a session was used, and tells whether it was. A stream that reconnects does not show that somebody is at the desk, so it
+// renews only a viewer's session: a screen on the wall goes on for as long as its key is good, and a viewer can only look.
 func (s *session) use(now time.Time, role firstcome.Role, streams bool) bool {
 	if streams && role != firstcome.Viewer {
 		return false

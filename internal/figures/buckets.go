@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Buckets count durations: bucket n those up to Bound(n), above the one before; the last one all that are longer.
+// Buckets count durations. Bucket n counts those above Bound(n-1) and up to Bound(n); the last one counts all longer ones.
 type Buckets [36]uint64
 
 // finest is the bound of the first bucket: half of what a claim takes that a node answers by itself.

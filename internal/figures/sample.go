@@ -28,7 +28,7 @@ type Sample struct {
 	Rates map[string]float64 `json:"rates"`
 	// Totals are claims by Kind, as the nodes count them since they began.
 	Totals map[string]uint64 `json:"totals"`
-	// P50, P95 and P99 are latencies in seconds of the claims that were answered between the last two things that each node said.
+	// P50, P95 and P99 are latencies in seconds of the claims answered between each node's last two reports.
 	P50 *float64 `json:"p50"`
 	P95 *float64 `json:"p95"`
 	P99 *float64 `json:"p99"`

@@ -99,7 +99,7 @@ func (r *Rebuilder) compare(ctx context.Context, a Revision) error {
 	return r.confirm(ctx, a.Campaign, s)
 }
 
-// confirm is compare with the ledger as it is now, behind the gate.
+// confirm compares again, with the ledger read after the gate.
 func (r *Rebuilder) confirm(ctx context.Context, id firstcome.CampaignID, s Stopped) error {
 	now, known, err := r.revision(ctx, id)
 	if err != nil || !known {

@@ -37,8 +37,8 @@ type Frozen struct {
 // A Run is a server of a gate from its start to its end.
 type Run struct {
 	ID string // changes with each restart; a replica has its own
-	// Durable tells that a restart brings all back that the run confirmed: it syncs before it answers, and no replica was ever seen that
-	// might be promoted.
+	// Durable: a restart restores all that the run confirmed, because it syncs before it answers and never had a replica that could
+	// be promoted.
 	Durable bool
 }
 
@@ -79,8 +79,8 @@ type Loaded struct {
 	Carried
 }
 
-// A Carried says who of a frozen line was carried over into new keys: with their numbers, into another generation. The zero
-// value: nobody.
+// A Carried says who of a frozen line was carried over. They keep their ticket numbers, in a new generation. The zero value:
+// nobody.
 type Carried struct {
 	First, Last int64 // tickets
 	People      int64

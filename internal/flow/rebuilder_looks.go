@@ -14,7 +14,7 @@ import (
 )
 
 // Run rebuilds what needs it until ctx ends, where the gate's server still has the gate's name: after a restart or a promotion, and where
-// keys are missing. A server without the name was emptied, or is another one: then a person says so, by Rebuild.
+// keys are missing. A server without the name was emptied, or is another one: then an operator has to call Rebuild.
 func (r *Rebuilder) Run(ctx context.Context) error {
 	var runs []Run
 	var looked time.Time

@@ -102,8 +102,8 @@ func backOff(first, longest time.Duration) *waits {
 // NextBackOff is backoff.BackOff's.
 func (w *waits) NextBackOff() time.Duration { return around(w.ExponentialBackOff.NextBackOff()) }
 
-// around returns a time, half of it more or less, so that nodes do not keep step. The instant says how much: who has the
-// same instants again, such as a simulation, waits as long again.
+// around returns a time, half of it more or less, so that nodes do not keep step. The instant seeds the choice, so a
+// simulation that repeats its instants repeats its waits.
 func around(long time.Duration) time.Duration {
 	now := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	return long/2 + time.Duration(now.Int64N(int64(long)+1))

@@ -133,7 +133,7 @@ func (w *Waiter) serveCrowd(ctx context.Context, id firstcome.CampaignID, c *cro
 	defer tick.Stop()
 	w.read(ctx, id)
 	for w.ask(ctx, id, c) {
-		select { // first: of two that are ready select takes either, and a simulation wants the same again
+		select { // The tick first: select picks at random among ready cases, and a simulation has to repeat.
 		case <-tick.C:
 			w.read(ctx, id)
 			continue

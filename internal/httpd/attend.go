@@ -9,10 +9,9 @@ import (
 	"time"
 )
 
-// waits tells whether a connection waits for its client. Above zero it has waited
-// since that many nanoseconds after 1970; below zero that many of its requests are
-// at work. A request that reads its body or writes its answer is not at work: it
-// waits for the client.
+// waits says whether a connection waits for its client. A positive value is the instant since when it has, in
+// nanoseconds since 1970; a negative one, how many of its requests are at work. A request that reads its body or
+// writes its answer is not at work: it waits for the client.
 
 // work notes that a request of the connection is at work.
 func (c *conn) work() {

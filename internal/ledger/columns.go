@@ -7,8 +7,8 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// What a field and a column have otherwise: an instant is microseconds since 1970, and NULL is the zero value of a
-// field, unlimited for a quantity, and none for a pace.
+// Fields and columns differ: an instant is stored in microseconds since 1970. NULL is the zero value; for a quantity it is
+// unlimited, for a pace none.
 
 // micros returns the column of an instant.
 func micros(t time.Time) sql.NullInt64 {

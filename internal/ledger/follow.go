@@ -12,7 +12,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// Follow gives an owner, who is a node and no other one, the lease of a follower. flow.ErrFollowed says that somebody else has it. All
+// Follow gives a follower's lease to an owner, whose name only one node has. flow.ErrFollowed says that somebody else has it. All
 // nodes have to ask for leases of the same length.
 func (l *Ledger) Follow(ctx context.Context, follower, owner string, lease time.Duration) (flow.Following, error) {
 	var f flow.Following

@@ -29,7 +29,7 @@ const DefaultMaxLine = 1_000_000
 // maxServe bounds how many tickets one transaction serves: some 20 ms of the ledger.
 const maxServe = 2048
 
-// What became of a ticket, in its row. Of who was sent away with a generation it says nothing.
+// What became of a ticket, as its row says. The row of somebody who was sent away with their generation says nothing.
 const (
 	issued = "issued"
 	held   = "held"
@@ -101,7 +101,7 @@ func (t *tx) endLine(s *stock, now time.Time) bool {
 	return true
 }
 
-// endedAt returns when a generation ended that somebody finds over at now. A window that passed ended it at that instant.
+// endedAt returns when a generation that is over at now ended. If its window closed it, that is when the window closed.
 func (s *stock) endedAt(why firstcome.Outcome, now time.Time) time.Time {
 	if why == firstcome.Closed {
 		return s.seen().Since(why)
@@ -181,8 +181,8 @@ func (l *Ledger) serve(t *tx, id firstcome.CampaignID, limit int) (served flow.S
 	return served, t.flush()
 }
 
-// lineInRow is stock as the row is in the database. A line that is remembered otherwise would fail or stand until somebody
-// claims, and perhaps nobody does.
+// lineInRow reads the row from the database, not from memory. If the remembered row were wrong, serving would fail until the
+// next claim, which may never come.
 func (l *Ledger) lineInRow(t *tx, id firstcome.CampaignID) (stock, error) {
 	delete(t.stocks, id)
 	return l.stock(t, id)
@@ -314,8 +314,8 @@ func (t *tx) joined(id firstcome.CampaignID, user firstcome.UserID) (joined bool
 	return joined, err
 }
 
-// joinedQuery returns the query whether a user without a coupon ever had a ticket of a campaign: each three times as
-// user and campaign, the third time campaign first and last.
+// joinedQuery returns the query that tells whether a user without a coupon ever had a ticket. Arguments: user, campaign;
+// user, campaign; campaign, user, campaign.
 func joinedQuery(d *dialect) string {
 	return `SELECT EXISTS (SELECT 1 FROM tickets WHERE ` + d.waiter + ` = ? AND campaign_id = ? AND ended_at IS NULL)
 		OR EXISTS (SELECT 1 FROM tickets WHERE ` + d.leaver + ` = ? AND campaign_id = ? AND outcome IN ('left', 'held'))

@@ -53,9 +53,9 @@ func (t *tx) setLine(id firstcome.CampaignID, l firstcome.Line) error {
 	return err
 }
 
-// carryLine ends the generation of a gate that is rebuilt, of which nobody can say any more which tickets were given, and begins the next
-// one with those who were carried over. A ticket of the old generation may name somebody whom the gate has forgotten, so no newcomer
-// gets one. It returns the generations that a gate tells.
+// carryLine ends the generation, because nobody knows any more which of its tickets were given, and begins the next one with
+// the people who were carried over. Newcomers get no ticket that a forgotten person may hold. It returns the generations that
+// a gate tells.
 func (t *tx) carryLine(s *stock, carried flow.Carried, now time.Time) (past []flow.PastLine, err error) {
 	if s.Pace != nil || s.line.LastTicket > 0 || carried.People > 0 {
 		if err := t.insertPast(pastLine{s.ID, s.line, reasonLost, now.UnixMicro()}); err != nil {

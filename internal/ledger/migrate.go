@@ -149,9 +149,8 @@ func isLedger(there []string) bool {
 	return true
 }
 
-// foreigners returns which of the tables of a database that is no ledger yet are not of one
-// that is being made, at most five. A migration makes goose's table first: where that is missing,
-// tables with the ledger's names are somebody else's.
+// foreigners returns at most five tables that belong to no half-made ledger. A migration makes goose's table first; without
+// that table, tables with our names are somebody else's.
 func foreigners(there []string) []string {
 	begun := slices.Contains(there, versionTable)
 	foreign := slices.DeleteFunc(slices.Clone(there), func(name string) bool {

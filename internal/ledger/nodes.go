@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A NodeRow is what a node said of itself in the table nodes, which only ledgers on a server have.
+// A NodeRow is what a node reported of itself in the table nodes, which only ledgers on a server have.
 type NodeRow struct {
 	Host, Listen, Role, Version string
 	StartedAt                   time.Time // by the server's clock, as all instants here
@@ -22,11 +22,11 @@ func (l *Ledger) Clock(ctx context.Context) (time.Time, error) {
 	return at, wrap(err, "read the clock")
 }
 
-// forgottenNode is how long a node that says nothing is told of. Then it is gone for good, and its row is another's to take.
+// forgottenNode is how long a silent node is still listed. Then another node may take over its row.
 const forgottenNode = time.Hour
 
-// WriteNode says what a node says of itself, as of now; stopped tells that it ends. Nodes have no right to delete: one that is new takes over
-// the row of one that is forgotten, so there are no more rows than nodes of an hour.
+// WriteNode writes what a node reports of itself; stopped says that it stops. Nodes may not delete rows, so a new node takes
+// over a forgotten one's.
 func (l *Ledger) WriteNode(ctx context.Context, n NodeRow, stopped bool) error {
 	stoppedAt := `NULL`
 	if stopped {
@@ -68,7 +68,7 @@ func (l *Ledger) forgotten(ctx context.Context) (row NodeRow, found bool, err er
 	return row, false, err
 }
 
-// Nodes returns what each node said of itself within an hour.
+// Nodes returns what each node reported of itself within an hour.
 func (l *Ledger) Nodes(ctx context.Context) ([]NodeRow, error) {
 	all, err := l.nodeRows(ctx)
 	return slices.DeleteFunc(all, func(n NodeRow) bool { return n.Now.Sub(n.SeenAt) >= forgottenNode }), err

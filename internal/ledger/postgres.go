@@ -99,8 +99,8 @@ func connectorPostgreSQL(u *url.URL, p patience) (driver.Connector, error) {
 	return stdlib.GetConnector(*c, options...), nil
 }
 
-// hosts returns how many hosts a name has. They are asked in turn, each for its part of the time: so the last is asked
-// before whoever wants the connection waits no longer, also where those before it say nothing.
+// hosts counts the hosts in a name. Each is tried for its share of the time, so the last is reached before the caller gives
+// up, even if the others hang.
 func hosts(c *pgx.ConnConfig) int {
 	all := map[string]bool{fmt.Sprint(c.Host, ":", c.Port): true}
 	for _, other := range c.Fallbacks { // the same host again, without TLS, too

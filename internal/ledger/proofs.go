@@ -36,7 +36,7 @@ func (l *Ledger) KeepProof(ctx context.Context, p Proof) error {
 	return wrap(err, "keep the proof of %s", p.Campaign)
 }
 
-// Proofs returns the proofs of these campaigns; of who was never proved there is none.
+// Proofs returns the last proof of each campaign that has one.
 func (l *Ledger) Proofs(ctx context.Context, ids []firstcome.CampaignID) (all []Proof, err error) {
 	err = inChunks(ids, func(ids []firstcome.CampaignID) error {
 		args := make([]any, len(ids))

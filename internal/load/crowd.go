@@ -84,7 +84,7 @@ func newCrowd(c Config, f *fleet) *crowd {
 	}
 }
 
-// worker returns a way to ask by which whoever is told to wait joins the crowd.
+// worker returns an Ask; a user who is told to wait joins the crowd.
 func (c *crowd) worker(ask Ask) Ask {
 	return func(user int) Answer {
 		sent := time.Now()

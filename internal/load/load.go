@@ -35,7 +35,7 @@ import (
 	"github.com/firstcome/firstcome/client"
 )
 
-// A Config says whom to ask for what. All but Server, Campaign and Users has defaults.
+// A Config says whom to ask for what. All fields but Server, Campaign and Users have defaults.
 type Config struct {
 	Server   string   // URL, like http://127.0.0.1:8080
 	Nodes    []string // URLs of other nodes of the same fleet: each worker asks Server and these in turn

@@ -51,7 +51,7 @@ type Gate interface {
 	State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error)
 }
 
-// A Rebuilder makes a campaign's gate anew, and says where the ledger is an older one than its gate: see flow.Rebuilder.
+// A Rebuilder makes a campaign's gate anew, and says where the ledger is an older one than its gate: see flow.Reconciler.
 type Rebuilder interface {
 	Newest(ctx context.Context, id firstcome.CampaignID) error
 	Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (flow.Rebuilt, error)
@@ -136,7 +136,7 @@ func (o *Operator) Rebuild(ctx context.Context, actor string, id firstcome.Campa
 	return done, err
 }
 
-// Reconcile brings back what a campaign's gate has and a ledger that was restored from a backup has forgotten: see flow.Rebuilder.
+// Reconcile brings back what a campaign's gate has and a ledger that was restored from a backup has forgotten: see flow.Reconciler.
 func (o *Operator) Reconcile(ctx context.Context, actor string, id firstcome.CampaignID) (done flow.Reconciled, err error) {
 	if o.rebuild == nil {
 		return done, ErrNoRemoteGate

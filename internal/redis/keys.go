@@ -30,8 +30,8 @@ const (
 )
 
 // drainedChannel carries how far recorders drained campaigns. Channels keep nothing; those of a
-// Redis are not apart by database, so the instance is in their names, and the ledger too. On
-// either a message of a later form begins with what no campaign id has, and is passed over here.
+// Redis are not apart by database, so the instance is in their names, and the ledger too. A
+// newer release's messages begin with a character that no campaign id has; this one skips them.
 func (g *Gate) drainedChannel() string { return "firstcome:drained:" + g.instance + ":" + g.ledger() }
 
 // wakeChannel carries the ids of campaigns whose journal has something new.

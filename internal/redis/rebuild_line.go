@@ -61,8 +61,7 @@ func (g *Gate) carryPage(ctx context.Context, r flow.Rebuild, generation int64, 
 	return c, last, nil
 }
 
-// keepTickets has what the frozen campaign knows of users who are in line, who left or who were sent away among what is loaded, as it is.
-// Tickets of a generation before the one that begins say that they ended.
+// keepTickets copies the frozen campaign's tickets as they are. A ticket of an older generation counts as ended.
 func (g *Gate) keepTickets(ctx context.Context, k *keys, to *loading) error {
 	err := g.eachField(ctx, k.tickets, func(user, entry string) error {
 		if n := len(entry) - ticketBytes; n != 0 && n != 1 {

@@ -1,5 +1,5 @@
--- Carries a page of a frozen campaign's line over into new keys: each ticket with its number, and another generation. Passed over are the
--- holders by the new keys, and whoever had this ticket or a later one end, as the new tickets say: they were served.
+-- Carries a page of a frozen campaign's line over into new keys. Each ticket keeps its number, in a new generation. It passes over
+-- those whom the new keys have as holders, and those whose ticket, or a later one, has ended by the new keys: they were served.
 --
 -- KEYS  behind those of the prelude: 6 the new holders (hash), 7 the new line (stream), 8 the new tickets (hash)
 -- ARGV  1 the attempt, 2 the generation, 3 the entry behind which the page begins, '' for the line's head, 4 how many

@@ -3,28 +3,29 @@
 -- the waiting line: line.lua has what a line is.
 --
 -- ARGV  1 the gate's time in microseconds, or '' for the server's own clock
---       2 how many numbers may be undrained, or '' for any; above, nothing is issued
+--       2 how many numbers may be undrained, or '' for any; with more, nothing is issued
 --       3 the channel that wakes recorders, 4 the campaign's id
 --       5 how long stock that came back cools, in microseconds
---       6 what the users want: claim; issue, a coupon past the line; or leave, the line. Or serve: then they are those
---         next in line
+--       6 what the users want: claim a coupon; issue, which passes the line; or leave the line. Or serve, and the users are
+--         those next in line
 --       7 of claim how many people may be in line, of serve how many are served at most
 --       8 and following: the users
 -- Returns one of
---   {'lost'}                           part of what the gate knew of it is gone
+--   {'lost'}  part of what the gate knew of the campaign is gone
 --   {'decided', outcomes, first, now, version, terms_version, epoch, opens_at, closes_at,
 --    cooling, in_force, opened_at, sold_out_at, closed_at, {entry, …}, line…}
---                                      all as they are behind the batch. outcomes has a digit for each user, 0 for not
---                                      decided because the backlog or the line is full; the users
---                                      who were issued have the numbers from first on; of
---                                      those who hold there is an entry each, in order, with
---                                      1 before it if the ledger surely has it, else 0.
---                                      line… only if the campaign ever had a pace: the field line; quantity, paused, what
---                                      cools, until when, the clock, 0 if the backlog is full, how many joined, and 1 if people stand by, apart by spaces; why the
---                                      generation ended, or ''; of claim the tickets of who waits, of issue how
---                                      many were in line behind each user, of serve the tickets that were issued; and of
---                                      serve their users. Of leave the outcome is waiting for who left now,
---                                      closed for who was not in line any more, and 0 for who never joined
+--     all as they are after the batch:
+--     outcomes  a digit for each user; 0: not decided, because the backlog or the line is full. Of leave: waiting, they left now;
+--               closed, they were not in line any more; 0, they never joined
+--     first     the number of the first user who was issued a coupon; the others follow
+--     entry     of each user who holds a coupon, in order, with 1 before it if the ledger surely has it, else 0
+--     line      only if the campaign ever had a pace:
+--               the field line;
+--               quantity, paused, what cools, until when, the clock, 0 if the backlog is full, how many joined, and 1 if people
+--               stand by, with spaces between;
+--               why the generation ended, or '';
+--               of claim the tickets of those who wait; of issue how many were in line after each user; of serve the tickets that
+--               were issued, and in a last value their users
 --
 -- Numbers and instants are whole and below 2^53, so Lua's doubles hold them. A window that ends after the year
 -- 2255 is rounded to some microseconds, which the clock will not see. Everything that can fail
