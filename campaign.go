@@ -157,10 +157,10 @@ type Decision struct {
 	// TermsVersion is the version of the last change of terms that the gate had: whatever a
 	// later version was to change, the gate has refused. Zero where a node repeats a coupon.
 	TermsVersion int64
-	// InForce is how many coupons the gate had in force behind the decision. Zero where a
+	// InForce is how many coupons the gate had in force after the decision. Zero where a
 	// node repeats a coupon.
 	InForce int64
-	// InLine is how many people wait in the campaign's line behind the decision.
+	// InLine is how many people wait in the campaign's line after the decision.
 	InLine int64
 	// Since is when the gate began to refuse so, if the outcome is SoldOut or Closed: see
 	// Campaign.Since. Zero: the gate does not say, as while stock that came back cools.

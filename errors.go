@@ -56,7 +56,7 @@ func (t Terms) Check() error {
 		refuse("quantity", "must be 0 to %d, or null for no limit", MaxQuantity)
 	}
 	instant := func(field string, at time.Time) {
-		// Gates and columns count from 1970, and behind 9999 texts do not sort as instants do.
+		// Gates and columns count from 1970, and after 9999 texts do not sort as instants do.
 		if year := at.UTC().Year(); !at.IsZero() && (year < 1970 || year > 9999) {
 			refuse(field, "must be in the years 1970 to 9999 in UTC")
 		}

@@ -86,7 +86,7 @@ type LogFilter struct {
 	Campaign string
 	User     string
 	Before   string // the Next of the page before
-	Limit    int    // at most so many; 0: 100
+	Limit    int    // at most this many; 0: 100
 }
 
 // AuditLog returns the chosen lines of the audit log, the latest first.

@@ -126,7 +126,7 @@ type CouponFilter struct {
 	Number int64
 	Voided bool   // voided ones too
 	After  string // the Next of the page before
-	Limit  int    // at most so many; 0: 100
+	Limit  int    // at most this many; 0: 100
 }
 
 // FindCoupons returns the chosen coupons of a campaign in number order. Next, if not nil, says that

@@ -16,8 +16,8 @@ func (c *Client) Line(ctx context.Context, id string) (Line, error) {
 	return ask[Line](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "line")})
 }
 
-// Leave takes a user out of a campaign's waiting line; twice is the same as once, also for who
-// was sent away or whose coupon was voided. Statuses of a Problem: 404, they never joined;
+// Leave takes a user out of a campaign's waiting line; twice is the same as once, also for somebody
+// who was sent away or whose coupon was voided. Statuses of a Problem: 404, they never joined;
 // 409, they were served, and the Problem has their coupon.
 func (c *Client) Leave(ctx context.Context, id, user string) error {
 	return c.do(ctx, request{method: http.MethodDelete, path: campaignPath(id, "claims", user)}, nil)

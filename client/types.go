@@ -165,7 +165,7 @@ type Line struct {
 // An EndedLine is a generation of a line that ended: who was still in it was sent away.
 type EndedLine struct {
 	Generation       int64  `json:"generation"`
-	Reason           string `json:"reason"` // the outcome of who was sent away, sold_out or closed; or lost, by Redis
+	Reason           string `json:"reason"` // the outcome of those who were sent away, sold_out or closed; or lost, by Redis
 	EndedAt          Time   `json:"ended_at"`
 	LastTicketServed int64  `json:"last_ticket_served"` // every ticket up to it had ended before
 }
@@ -201,10 +201,11 @@ type Change struct {
 // Rebuilt is what a rebuild of a campaign's gate came to.
 type Rebuilt struct {
 	Epoch int64 `json:"epoch"` // that began
-	// Lost is how many numbers may have been given, and are lost: at most so many coupons that were answered with recorded false.
+	// Lost is how many numbers may have been given, and are lost. Not all of them need have been coupons; those were answered with
+	// recorded false.
 	Lost       int64 `json:"lost"`
 	Carried    int64 `json:"carried"`     // people in line who kept their places
-	LostPlaces int64 `json:"lost_places"` // at least so many others were in line, and may join again
+	LostPlaces int64 `json:"lost_places"` // at least this many others were in line, and may join again
 }
 
 // Reconciled is what a reconcile of a campaign came to, whose ledger was restored from a backup.
@@ -214,7 +215,7 @@ type Reconciled struct {
 	DeadLetters int64 `json:"dead_letters"` // coupons that it refused
 	Voided      int64 `json:"voided"`       // coupons that the gate does not have any more, and that are void in the ledger from now on
 	// Unexplained coupons are in force in the ledger, and the gate does not have them: the versions that the ledger has forgotten are too few
-	// for so many voids.
+	// to have voided all of them.
 	Unexplained   int64 `json:"unexplained"`
 	LedgerVersion int64 `json:"ledger_version"` // before
 	GateVersion   int64 `json:"gate_version"`   // before

@@ -238,7 +238,7 @@ func (r *remote) runs(ctx context.Context, _ firstcome.CampaignID, each func(aud
 	})
 }
 
-// follow calls each with the facts behind a position, to the end or until the rest is not worth reading.
+// follow calls each with the facts after a position, to the end or until the rest is not worth reading.
 func (r *remote) follow(ctx context.Context, after int64, each func(client.Fact) (over bool)) error {
 	for {
 		page, err := r.calls.Facts(ctx, r.id, after, 0, maxPage)

@@ -52,7 +52,7 @@ func (c *demoCmd) rate() float64 {
 	return max(leastRate, float64(c.Users)*float64(c.Repeat)/watchedFor.Seconds())
 }
 
-// tail is where the wave is cut, in times of its crest: behind it 4 of 100 would come.
+// tail is where the wave is cut, in times of its crest: after it 4 of 100 would come.
 const tail = 5
 
 // wave returns when each of all claims is sent, as a crowd comes that heard of a drop: more and more, and then a long tail. The crest

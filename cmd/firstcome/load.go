@@ -30,7 +30,7 @@ type loadCmd struct {
 	Others      bool          `help:"Others claim during the run: do not expect their coupons to be known."`
 	Returned    bool          `help:"Coupons may be voided during the run: allow issues after sold_out."`
 	Follow      bool          `help:"Follow the place of everybody who is told to wait, as people do, until they have a coupon or hear why not."`
-	FollowFor   time.Duration `default:"0s" placeholder:"DURATION" help:"Follow for so long behind the last claim (default: until every place has ended)."`
+	FollowFor   time.Duration `default:"0s" placeholder:"DURATION" help:"Follow for so long after the last claim (default: until every place has ended)."`
 	Leave       share         `default:"0" placeholder:"SHARE" help:"Share of those in line who leave it, 0 to 1 (default: 0)."`
 	CDN         bool          `name:"cdn" help:"Ask for the line once a second for all followers, as through a CDN (default: everybody asks the server)."`
 	P99         time.Duration `name:"p99" default:"0s" placeholder:"DURATION" help:"Exit 3 if the 99th percentile of the latency is over this (default: no limit)."`

@@ -61,7 +61,7 @@ func tellReconciled(w io.Writer, id string, done client.Reconciled) {
 			fmt.Fprintf(w, text+"\n", args...)
 		}
 	}
-	tell(done.Lost, "%s nobody's: voided behind the backup, or lost. No number is given again.", plural(done.Lost, "number is", "numbers are"))
+	tell(done.Lost, "%s nobody's: voided after the backup, or lost. No number is given again.", plural(done.Lost, "number is", "numbers are"))
 	tell(done.Voided, "%s in the backup and not at the gate, so void.", plural(done.Voided, "coupon is", "coupons are"))
 	tell(done.Unexplained, "%s in the backup and not at the gate, and the forgotten changes do not explain it: in force again.", plural(done.Unexplained, "coupon is", "coupons are"))
 	tell(done.DeadLetters, "%s refused by the ledger: see firstcome dead list.", plural(done.DeadLetters, "coupon was", "coupons were"))

@@ -108,7 +108,7 @@ func isNone(err error) bool {
 	return errors.Is(err, firstcome.ErrNoCoupon) || errors.Is(err, firstcome.ErrNoTicket)
 }
 
-// endOf returns what became of who was in line in a generation when it ended; nil: it goes on, or nobody knows any more.
+// endOf returns what became of those in line when a generation ended; nil: it goes on, or nobody knows any more.
 func endOf(state flow.LineState, generation int64) []byte {
 	for _, p := range state.Past {
 		if p.Generation == generation {

@@ -18,7 +18,7 @@ import (
 	"github.com/firstcome/firstcome/internal/wire"
 )
 
-// appendPlace appends the answer to who is in line.
+// appendPlace appends the answer to somebody in line.
 func appendPlace(b []byte, p firstcome.Place) []byte {
 	wire := client.Place{Ahead: p.Ahead, Serving: p.Serving}
 	b = append(b, `{"outcome":"waiting","ticket":`...)

@@ -7,7 +7,7 @@ import (
 	"github.com/firstcome/firstcome/client"
 )
 
-// pageOf returns at most so many of the items found, and where the rest begins: behind the place of the last one
+// pageOf returns at most this many of the items found, and where the rest begins: after the place of the last one
 // returned. Asking the ledger for one more than a page shows whether there is a rest; nil says that there is none.
 func pageOf[T, P any](found []T, most int, place func(T) P) (page []T, next *string) {
 	if len(found) <= most {

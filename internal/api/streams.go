@@ -325,7 +325,7 @@ func (t *streams) ask(ctx context.Context) {
 var errGone = errors.New("it is not known any more what became of the place")
 
 // answerOf reads a follower's claim. Who has neither a coupon nor a ticket was sent away with the generation, or left: the
-// line is read behind the claim, as it may have ended in between.
+// line is read after the claim, as it may have ended in between.
 func (s *Server) answerOf(ctx context.Context, f follower) (a answerRead) {
 	ctx, over := context.WithTimeout(ctx, readWait)
 	defer over()

@@ -7,7 +7,7 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// factAudit reads the runs of facts in position order, behind the coupons.
+// factAudit reads the runs of facts in position order, after the coupons.
 type factAudit struct {
 	*Breaches
 	campaign *Campaign

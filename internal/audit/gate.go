@@ -233,7 +233,7 @@ func (c *comparison) compareSecret(given string) {
 	}
 }
 
-// compareAge finds a ledger that was restored from a backup: it numbers everything before the gate hears of it, and was read behind the gate.
+// compareAge finds a ledger that was restored from a backup: it numbers everything before the gate hears of it, and was read after the gate.
 func (c *comparison) compareAge(id firstcome.CampaignID) {
 	if g := c.before; g.Version > c.campaign.Version || g.Epoch > c.campaign.Epoch || g.Drained > c.campaign.Drained {
 		c.differs("gate", "the ledger is an older one than the gate, which is at version %d of epoch %d and was told of the numbers up to %d; the ledger is at version %d of epoch %d, with those up to %d: firstcome gate reconcile %s",

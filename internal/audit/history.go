@@ -104,7 +104,7 @@ func (h *history) take(c Change) {
 	}
 }
 
-// reconcile takes what the gate said behind a restored backup. When what the ledger forgot happened nobody knows, so a pause that was under way
+// reconcile takes what the gate said after a restored backup. When what the ledger forgot happened nobody knows, so a pause that was under way
 // bars nothing.
 func (h *history) reconcile(c Change) {
 	if last := len(h.spans) - 1; last >= 0 && h.spans[last].to.IsZero() {
@@ -184,7 +184,7 @@ func (h *history) termsOf(version int64) (index int, terms *termsFrom) {
 	return n, &h.terms[n]
 }
 
-// forgot tells whether a version is one of those that the ledger has forgotten, and returns the index of the terms behind it.
+// forgot tells whether a version is one of those that the ledger has forgotten, and returns the index of the terms after it.
 func (h *history) forgot(version int64) (index int, is bool) {
 	for _, f := range h.forgotten {
 		if f[0] < version && version < f[1] {

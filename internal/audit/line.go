@@ -139,7 +139,7 @@ func (a *lineAudit) passes(at time.Time) bool {
 	})
 }
 
-// ticket checks the next ticket. They are given in the order of generations and tickets, behind all coupons.
+// ticket checks the next ticket. They are given in the order of generations and tickets, after all coupons.
 func (a *lineAudit) ticket(t Ticket) {
 	if t.Generation != a.is.Generation {
 		a.turn(t.Generation)

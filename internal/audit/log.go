@@ -64,7 +64,7 @@ func (c *change) logs(l Line) bool {
 	return l.Action == c.action() && l.At.Equal(c.at) && l.Number == 0 && l.User == "" && hash(l.Detail) == c.detail
 }
 
-// match finds the change of a line: the next one, or the one behind it.
+// match finds the change of a line: the next one, or the one after it.
 func (a *logAudit) match(l Line) {
 	rest := a.changes[a.next:]
 	switch {

@@ -15,7 +15,7 @@ type decided struct {
 }
 
 // decided returns for each coupon made during the history when its decision can
-// have fallen: within the claim that was answered issued; else, behind a lost
+// have fallen: within the claim that was answered issued; else, after a lost
 // answer, from the first unknown claim of its user to the first answer that
 // names it, if any.
 func (a *answers) decided() []decided {

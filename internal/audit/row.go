@@ -101,7 +101,7 @@ func (h *history) decided(lastIssue time.Time) {
 	}
 }
 
-// turned tells whether a window, of any terms, opened or closed behind one instant, up to another.
+// turned tells whether a window, of any terms, opened or closed after one instant, up to another.
 func (h *history) turned(from, to time.Time) bool {
 	for _, t := range h.terms {
 		for _, edge := range []time.Time{t.opensAt, t.closesAt} {

@@ -133,7 +133,7 @@ type Letter struct {
 // A Range is Count numbers from First on.
 type Range struct {
 	First, Count int64
-	Epoch        int64 // that began behind them; 0: not known
+	Epoch        int64 // that began after them; 0: not known
 }
 
 // last returns the highest number of a range.

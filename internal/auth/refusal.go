@@ -6,7 +6,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// A Refusal says why credentials are not good, to who sent them: enough to mend what an honest caller
+// A Refusal says why credentials are not good, to whoever sent them: enough to mend what an honest caller
 // may have wrong, and nothing of what keys there are. It is an ErrUnauthorized.
 type Refusal struct{ Why Why }
 
@@ -30,7 +30,7 @@ func (r *Refusal) Error() string { return ErrUnauthorized.Error() }
 // Is tells that a Refusal is an ErrUnauthorized.
 func (r *Refusal) Is(target error) bool { return target == ErrUnauthorized }
 
-// Error says it to who sent the credentials.
+// Error is for whoever sent the credentials.
 func (w Why) Error() string { return reasons[w] }
 
 var reasons = [...]string{

@@ -109,7 +109,7 @@ func (c *Console) voidCoupons(v *view) error {
 	for n, coupon := range page.Ask.Void {
 		_, err := c.Operator.Void(v.r.Context(), v.who.Actor, s.ID, coupon.Number, reason)
 		if err != nil && !errors.Is(err, firstcome.ErrAlreadyVoided) {
-			page.Wrong = v.say("%d장을 회수한 뒤 멈췄습니다. 같은 번호로 다시 하면 남은 것만 회수합니다.", "It stopped behind %d. The same numbers again void only what is left.", n)
+			page.Wrong = v.say("%d장을 회수한 뒤 멈췄습니다. 같은 번호로 다시 하면 남은 것만 회수합니다.", "It stopped after %d. The same numbers again void only what is left.", n)
 			v.Log.Warn("a bulk void stopped", "campaign", s.ID, "done", n, "err", err)
 			page.Ask = nil
 			return c.renderCoupons(v, http.StatusServiceUnavailable, page)

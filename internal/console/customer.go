@@ -56,7 +56,7 @@ func (c *Console) showCustomer(v *view) error {
 	return v.render(status, "customer", v.say("고객 조회", "One customer"), page)
 }
 
-// lookUp finds what there is of a user, or of who holds a code.
+// lookUp finds what there is of a user, or of whoever holds a code.
 func (c *Console) lookUp(v *view, page *customerPage) error {
 	var user firstcome.UserID
 	var code string

@@ -81,7 +81,7 @@ type rateRow struct {
 	Issued, Recorded, Voided float64 // a second
 }
 
-// rateRows returns the history in at most so many spans of one length.
+// rateRows returns the history in at most this many spans of one length.
 func rateRows(h *history, most int) (rows []rateRow) {
 	begin, end := math.Inf(1), math.Inf(-1)
 	kinds := [3][]tempo{rates(h.Issued), rates(h.Recorded), rates(h.Voided)}

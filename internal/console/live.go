@@ -217,8 +217,8 @@ func (s stream) sendText(event string, id int64, text []byte) error {
 	return s.flow.Flush()
 }
 
-// missed returns the first event and its data: of who comes again, with the id of the last sample, what came since; else the whole
-// course. An id is the instant of a sample, in microseconds, by its node's clock.
+// missed returns the first event and its data. A browser that reconnects with the id of the last sample gets what came since, any
+// other the whole course. An id is the instant of a sample, in microseconds, by its node's clock.
 func (c *Console) missed(ctx context.Context, id string, s *ledger.Status) (event string, data any, err error) {
 	after, err := strconv.ParseInt(id, 10, 64)
 	if err != nil { // there is none
@@ -244,7 +244,7 @@ func (c *Console) courseOf(ctx context.Context, s *ledger.Status) (courseEvent, 
 	return courseEvent{h.Issued, h.Recorded, courseRates{rates(h.Issued), rates(h.Recorded), rates(h.Voided)}, samples}, err
 }
 
-// texts returns the samples behind an event as JSON.
+// texts returns the samples after an event as JSON.
 func texts(ring []figures.Sample, after int64) ([]json.RawMessage, error) {
 	all := []json.RawMessage{}
 	for n := range ring {

@@ -68,7 +68,7 @@ type dispatch struct {
 	running bool          // a goroutine serves it
 	more    bool          // somebody joined since the last call began
 	changed chan struct{} // has room for one signal
-	waiting int64         // people in line behind the last call
+	waiting int64         // people in line after the last call
 }
 
 // DispatcherStats are a Dispatcher's counters since its start, and what it knows now.

@@ -14,7 +14,7 @@ type Following struct {
 	Attempt int64
 	// Target is the id of what the follower writes to, as it was noted last; empty: none was.
 	Target string
-	// Ends has, of each partition of the target, the offset behind all that the cursors know. What the target has from there on was
+	// Ends has, of each partition of the target, the offset after all that the cursors know. What the target has from there on was
 	// written by a node that died before it noted so.
 	Ends []int64
 }

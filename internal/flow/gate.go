@@ -42,7 +42,7 @@
 //	the source, such as Redis                             Drain ends, and begins again after a wait
 //	the ledger, so often that its breaker is open         each campaign that failed waits its turn, with its batch in hand
 //
-// The breaker is no second back-off: it lets one call a second through to a ledger that is down. The calls behind it do not
+// The breaker is no second back-off: it lets one call a second through to a ledger that is down. The calls after it do not
 // become campaigns that rest, because a source would then read all their entries again and again, and other recorders would
 // take them over, while nobody can record anything. A campaign that has not failed is let through an open breaker: a few with
 // damaged rows may have opened it.

@@ -26,7 +26,7 @@ type Served struct {
 	// perhaps nobody.
 	// Empty: it did not end.
 	Ended   string
-	Waiting int64 // people in line behind the call
+	Waiting int64 // people in line after the call
 	// Again is how long it takes until somebody in line can be served, as far as is known. 0: not before somebody joins,
 	// an operator changes something, or a second passes.
 	Again time.Duration
@@ -51,14 +51,14 @@ type Places interface {
 type Direct interface {
 	// Issue decides one claim by each of users as Gate.Claim does, but as if there were no line: it takes stock and no
 	// turn of the pace. The tickets of those who hold a coupon afterwards have ended. Each decision says how many people
-	// are in line behind it. Where people are in line, the audit log has that the actor did this,
-	// and how many waited: in the same transaction, or, of a gate beside the ledger, right behind it (see Over).
+	// are in line after it. Where people are in line, the audit log has that the actor did this,
+	// and how many waited: in the same transaction, or, of a gate beside the ledger, right after it (see Over).
 	Issue(ctx context.Context, actor string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
 }
 
 // A LineReport is what a journal says of a campaign's line.
 type LineReport struct {
-	// Line is as it was behind the batch's last entry; of generation 0: none says. Its Due is not said. Who joins or leaves
+	// Line is as it was after the batch's last entry; of generation 0: none says. Its Due is not said. Who joins or leaves
 	// leaves no entry.
 	Line firstcome.Line
 	Past []PastLine // generations that ended, in their order

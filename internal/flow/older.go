@@ -120,7 +120,7 @@ func (r *Rebuilder) isOlder(ctx context.Context, a Revision) error {
 	return r.Refusal(a.Campaign)
 }
 
-// noteOlder notes whether an error says that the ledger is an older one, and tells of it once.
+// noteOlder notes whether an error says that the ledger is an older one, and reports it once.
 func (r *Rebuilder) noteOlder(id firstcome.CampaignID, older error) {
 	is := errors.Is(older, ErrOlder)
 	r.mu.Lock()

@@ -100,7 +100,7 @@ type Refill struct {
 	Line       firstcome.Line
 	Past       []PastLine // the last ones, newest first
 	Lost       int64      // numbers that were lost: they may have been given, and nobody has them
-	LostPlaces int64      // at least so many people were in line who are not any more
+	LostPlaces int64      // at least this many people were in line who are not any more
 }
 
 // A NoRoomError says that a gate's server has no memory for a second copy of a campaign's keys, which a rebuild loads.

@@ -57,7 +57,7 @@ type RebuiltGate interface {
 //	look for room                 the keys have to fit twice
 //	freeze the gate               it decides nothing more, and no lease is granted
 //	empty its journal             into the ledger, with the epoch that ends
-//	load new keys                 the ledger's coupons in force, and its open dead letters; behind them the frozen gate's line
+//	load new keys                 the ledger's coupons in force, and its open dead letters; after them the frozen gate's line
 //	wait                          until the leases of refusals have ended, which were granted before
 //	end the epoch                 in one transaction: what may have been given and nobody has is lost; only if the ledger is as it was loaded
 //	switch                        one script puts the new keys in the place of the frozen ones
@@ -115,7 +115,7 @@ const (
 	reloads = 20
 )
 
-// RebuilderEvents are what a Rebuilder tells of. Nil: nobody hears.
+// RebuilderEvents hear what a Rebuilder finds and does. Nil: nobody hears.
 type RebuilderEvents struct {
 	Rebuilt func(Rebuilt) // the end of each attempt
 	Older   func(error)   // once of each campaign of which the ledger is found to be an older one

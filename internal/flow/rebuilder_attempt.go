@@ -20,7 +20,7 @@ func (r *Rebuilder) rebuild(ctx context.Context, actor string, id firstcome.Camp
 	return r.attempt(ctx, attempt, why, nil)
 }
 
-// attempt goes on with an attempt that has begun. bring, if not nil, does what comes behind the freeze, and returns the sink of the journal.
+// attempt goes on with an attempt that has begun. bring, if not nil, does what comes after the freeze, and returns the sink of the journal.
 func (r *Rebuilder) attempt(ctx context.Context, attempt Rebuild, why error, bring bring) (Rebuilt, error) {
 	started, id := time.Now(), attempt.Campaign
 	r.stats.begun.Add(1)
@@ -67,7 +67,7 @@ func (r *Rebuilder) signs(ctx context.Context, attempt Rebuild, end func(error))
 	}
 }
 
-// A bring does what a reconcile does behind the freeze, and returns the sink of the frozen journal.
+// A bring does what a reconcile does after the freeze, and returns the sink of the frozen journal.
 type bring func(ctx context.Context, frozen *Frozen) (Sink, error)
 
 // steps are those of one attempt.

@@ -201,7 +201,7 @@ func (r *Rebuilder) standing(ctx context.Context, a Revision) error {
 	return err
 }
 
-// stands is standing behind a verification, if the gate is unverified. Only an error that NeedsRebuild says that it is not what it was.
+// stands is standing after a verification, if the gate is unverified. Only an error that NeedsRebuild says that it is not what it was.
 func (r *Rebuilder) stands(ctx context.Context, a Revision) error {
 	err := r.standing(ctx, a)
 	if !errors.Is(err, ErrUnverified) || a.Rebuilding {

@@ -35,10 +35,10 @@ func (l *Ledger) atGate(ctx context.Context, condition string, args ...any) ([]f
 	})
 }
 
-// reconciling tells of the campaign c whether a reconcile was begun and has not ended.
+// reconciling tells whether a reconcile of the campaign c was begun and has not ended.
 const reconciling = `EXISTS (SELECT 1 FROM changes h WHERE h.campaign_id = c.id AND h.version > c.applied AND h.kind = 'reconcile')`
 
-// isOpen tells of the campaign c, at an instant that is given twice, whether its terms let claims win.
+// isOpen tells whether the terms of the campaign c let claims win at an instant, which is given twice.
 const isOpen = `(NOT c.paused AND NOT c.closed AND (c.opens_at IS NULL OR c.opens_at <= ?) AND (c.closes_at IS NULL OR c.closes_at > ?))`
 
 func atGateQuery(condition string) string {

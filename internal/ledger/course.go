@@ -14,7 +14,7 @@ type Step struct {
 	IssuedAt, RecordedAt time.Time
 }
 
-// Course returns how a campaign was issued: at most so many of its coupons, in number order, evenly spread between the first and the one
+// Course returns how a campaign was issued: at most this many of its coupons, in number order, evenly spread between the first and the one
 // with the number last. Numbers are given in the order of time, so this draws the whole course, and costs as many look-ups however many
 // coupons there are. It skips numbers without a coupon.
 func (l *Ledger) Course(ctx context.Context, id firstcome.CampaignID, last int64, most int) ([]Step, error) {
@@ -59,7 +59,7 @@ type VoidStep struct {
 	At  time.Time
 }
 
-// Voids returns how a campaign's coupons were voided: at most so many of those that were, in that order, evenly spread. The database counts
+// Voids returns how a campaign's coupons were voided: at most this many of those that were, in that order, evenly spread. The database counts
 // them: no more rows than those come from it.
 func (l *Ledger) Voids(ctx context.Context, id firstcome.CampaignID, most int) (steps []VoidStep, err error) {
 	var voided int64
@@ -86,7 +86,7 @@ func (l *Ledger) Voids(ctx context.Context, id firstcome.CampaignID, most int) (
 	return steps, wrap(err, "read when coupons of %s were voided", id)
 }
 
-// spread returns at most so many numbers from 1 to last, both among them.
+// spread returns at most this many numbers from 1 to last, both among them.
 func spread(last int64, most int) (numbers []int64) {
 	if last <= int64(most) {
 		for n := range last {
@@ -100,7 +100,7 @@ func spread(last int64, most int) (numbers []int64) {
 	return numbers
 }
 
-// spreadAround is spread of the numbers that were not lost. It tells of each how many of those there are up to it.
+// spreadAround is spread of the numbers that were not lost. It says for each how many of those there are up to it.
 func spreadAround(lost []Range, last int64, most int) (numbers []int64, nth map[int64]int64) {
 	given := last
 	for _, r := range lost {

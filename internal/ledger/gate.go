@@ -265,7 +265,7 @@ func (t *tx) lease(s *stock, now time.Time, o firstcome.Outcome) time.Duration {
 		return ownLease
 	case firstcome.NotOpen:
 		if s.line.Waiting > 0 {
-			return 0 // nor to who is in line
+			return 0 // nor to those in line
 		}
 		return min(refusalLease, s.OpensAt.Sub(now))
 	case firstcome.SoldOut:

@@ -109,7 +109,7 @@ func (s *stock) endedAt(why firstcome.Outcome, now time.Time) time.Time {
 	return now
 }
 
-// nextLine returns the line behind one that ended. The pace goes on.
+// nextLine returns the line after one that ended. The pace goes on.
 func nextLine(l firstcome.Line) firstcome.Line {
 	return firstcome.Line{Generation: l.Generation + 1, Due: l.Due}
 }

@@ -20,7 +20,7 @@ func (l *Ledger) LoseLine(ctx context.Context, id firstcome.CampaignID) error {
 	return wrap(err, "end the line of %s", id)
 }
 
-// loseLine is LoseLine within a transaction. The ledger may know of no ticket: a gate tells of those it has served.
+// loseLine is LoseLine within a transaction. The ledger may know of no ticket: a gate reports those it has served.
 func (t *tx) loseLine(s *stock, now time.Time) error {
 	if !s.Closed || s.Pace == nil && s.line.LastTicket == 0 {
 		return nil
@@ -44,7 +44,7 @@ func (t *tx) loseGeneration(s *stock, now time.Time) error {
 	return t.beginLine(s)
 }
 
-// beginLine writes the line behind one that ended.
+// beginLine writes the line after one that ended.
 func (t *tx) beginLine(s *stock) error { return t.setLine(s.ID, nextLine(s.line)) }
 
 func (t *tx) setLine(id firstcome.CampaignID, l firstcome.Line) error {

@@ -71,7 +71,7 @@ type storedVoid struct {
 	User   firstcome.UserID `json:"user_id"`
 }
 
-// addVoidFact adds the fact that a number was voided, behind the run of those
+// addVoidFact adds the fact that a number was voided, after the run of those
 // issued since the last void, which is written only now.
 func (t *tx) addVoidFact(s stock, number int64) error {
 	t.touched[s.ID] = true

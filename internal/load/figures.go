@@ -182,7 +182,7 @@ func soldOut(records []record) *float64 {
 	}
 	var last *float64
 	for n := range records {
-		// One that was sent before the refusal came may be answered behind it.
+		// One that was sent before the refusal came may be answered after it.
 		if r := &records[n]; r.answer.Outcome == firstcome.Issued && r.sent <= records[refused].received {
 			at := r.received.Seconds()
 			last = &at

@@ -181,7 +181,7 @@ func places(turns []served) []Told {
 	return evenly(all, maxNumbers)
 }
 
-// evenly returns at most so many of all, evenly chosen, the first and the last of them too.
+// evenly returns at most this many of all, evenly chosen, the first and the last of them too.
 func evenly[T any](all []T, most int) []T {
 	if len(all) <= most {
 		return all

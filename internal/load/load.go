@@ -57,7 +57,7 @@ type Config struct {
 	Again    int           // how often a claim is asked again whose outcome is unknown; default 0
 
 	Follow    bool          // whoever is told to wait follows their place: see crowd
-	FollowFor time.Duration // for how long behind the last claim; 0: until every place has ended
+	FollowFor time.Duration // for how long after the last claim; 0: until every place has ended
 	Leave     float64       // the share of those in line who leave it at one of their first three looks
 	CDN       bool          // one look a second stands for all followers
 

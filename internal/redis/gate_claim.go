@@ -98,7 +98,7 @@ type verdict struct {
 	epoch                 int64
 	opensAt, closesAt     int64 // 0: none
 	cooling               int64 // 1: stock that came back cools, 0: none does
-	inForce               int64 // behind the batch
+	inForce               int64 // after the batch
 	openedAt              int64 // 0: it did not
 	soldOutAt, closedAt   int64 // 0: it is not
 	entries               []string
@@ -183,7 +183,7 @@ func (v *verdict) lease(o firstcome.Outcome) time.Duration {
 	case v.cooling != 0:
 		return 0
 	case o == firstcome.NotOpen && v.line.Waiting > 0:
-		return 0 // nor to who is in line
+		return 0 // nor to those in line
 	case o == firstcome.NotOpen:
 		return until(v.opensAt)
 	case o == firstcome.SoldOut && v.closesAt != 0:

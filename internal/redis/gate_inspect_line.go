@@ -21,7 +21,7 @@ type Ticket struct {
 }
 
 // WrittenLine returns the counters of a campaign's line and the generations that ended last, as they are written: also of
-// one that has lost a part, and without an end that nobody has written yet. It is for who inspects; see LineOf.
+// one that has lost a part, and without an end that nobody has written yet. It is for inspections; see LineOf.
 func (g *Gate) WrittenLine(ctx context.Context, id firstcome.CampaignID) (l firstcome.Line, past []flow.PastLine, err error) {
 	k, err := g.keysOf(ctx, id)
 	if err == nil {

@@ -17,7 +17,7 @@ import (
 // maxServe bounds how many tickets one script serves: a millisecond or two of Redis.
 const maxServe = 1000
 
-// A lineVerdict is what the claim script says of a campaign's line, behind the batch.
+// A lineVerdict is what the claim script says of a campaign's line, after the batch.
 type lineVerdict struct {
 	kept bool // the campaign ever had a pace
 	line

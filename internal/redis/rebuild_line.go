@@ -110,7 +110,7 @@ func pastField(past []flow.PastLine) string {
 	return strings.Join(lines, "\n")
 }
 
-// overEntry returns what the tickets hash has of who was served, and whose coupon was voided.
+// overEntry returns what the tickets hash has of somebody who was served, and whose coupon was voided.
 func overEntry(c firstcome.Coupon) string {
 	return string(append(ticketEntry(c.Generation, c.Ticket), 1))
 }

@@ -14,7 +14,7 @@ type event struct {
 	call, back time.Duration
 }
 
-// A place in a search is which events have come, and the state behind them.
+// A place in a search is which events have come, and the state after them.
 type place struct {
 	came  [clients * steps / 64]uint64
 	state state

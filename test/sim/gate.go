@@ -23,7 +23,7 @@ type Gate struct {
 
 	mu sync.Mutex // guards what follows
 	memory
-	logs     map[firstcome.CampaignID]*[]happening // what it did, for who checks it: the gate itself never reads it
+	logs     map[firstcome.CampaignID]*[]happening // what it did, for whoever checks it: the gate itself never reads it
 	leased   time.Time                             // when it granted a lease last: neither does it read this
 	watchers []*watcher
 	appended chan struct{} // closed and made anew when the journal grows
@@ -68,7 +68,7 @@ type happening struct {
 	generation     int64              // and of its line, with who was in that
 	lined          []inLine
 	came, went     firstcome.UserID // who joined the line, or left it
-	ticket         ticketName       // of who joined
+	ticket         ticketName       // of those who joined
 	sent           string           // why all who were in line were sent away
 }
 

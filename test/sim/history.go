@@ -24,7 +24,7 @@ type history struct {
 	backs    []time.Time                // when stock came back
 	breaches []audit.Breach
 	lineup   lineup
-	stop     *asked // the last pause or close that was answered, behind which nobody may be given anything; nil: none
+	stop     *asked // the last pause or close that was answered, after which nobody may be given anything; nil: none
 }
 
 // An asked is one thing that somebody asked of a node, and what they were told.
@@ -62,7 +62,7 @@ func (h *history) breach(promise, format string, args ...any) {
 	h.breaches = append(h.breaches, audit.Breach{Promise: promise, Text: text})
 }
 
-// watch looks at the gate, behind each event.
+// watch looks at the gate, after each event.
 func (h *history) watch() {
 	if h.holds == nil {
 		h.holds = map[firstcome.UserID]int64{}
@@ -145,11 +145,11 @@ func (h *history) rebuilt(now happening) {
 				h.breach("P5", "number %d of %s was lost, and the gate's server kept all", i.Number, i.User)
 			}
 		case kept == nil:
-			h.breach("P5", "number %d of %s is neither in the ledger nor lost behind a rebuild", i.Number, i.User)
+			h.breach("P5", "number %d of %s is neither in the ledger nor lost after a rebuild", i.Number, i.User)
 		case !kept.VoidedAt.IsZero():
 			i.voided = len(h.looks)
 		case c.holders[i.User].Number != i.Number:
-			h.breach("P3", "%s has number %d in the ledger, and holds number %d behind a rebuild", i.User, i.Number, c.holders[i.User].Number)
+			h.breach("P3", "%s has number %d in the ledger, and holds number %d after a rebuild", i.User, i.Number, c.holders[i.User].Number)
 		}
 	}
 }

@@ -56,8 +56,8 @@ func (h *history) lined(now happening) {
 	}
 }
 
-// carried takes over who is in line behind a rebuild: whoever was in line at the frozen gate, in their order, but for who is a holder by now,
-// or was one, as the ledger knows. A generation that has ended by the ledger is not carried over.
+// carried takes over who is in line after a rebuild: whoever was in line at the frozen gate, in their order, except those who are holders by now,
+// or were, as the ledger knows. A generation that has ended by the ledger is not carried over.
 func (h *history) carried(was happening, c *course) {
 	a := h.town.ledger.campaigns[campaign]
 	over := slices.ContainsFunc(a.line.Past, func(p flow.PastLine) bool { return p.Generation >= was.generation && p.Reason != reasonLost })
@@ -70,7 +70,7 @@ func (h *history) carried(was happening, c *course) {
 		should = nil
 	}
 	if !slices.Equal(should, is) {
-		h.breach("P9", "%v were in line at the frozen gate, and behind a rebuild %v are", should, is)
+		h.breach("P9", "%v were in line at the frozen gate, and after a rebuild %v are", should, is)
 	}
 	h.lineup.people, h.lineup.served = nil, nil
 	for _, p := range c.people {

@@ -189,7 +189,7 @@ func (g *Gate) serve(c *course, limit int64, clock, now time.Time) (served flow.
 	return served
 }
 
-// serveNext issues to who is next.
+// serveNext issues to whoever is next.
 func (c *course) serveNext(now time.Time) firstcome.Coupon {
 	next := c.people[0]
 	issued := c.issue(next.user, now, c.line.Generation, next.ticket)

@@ -32,7 +32,7 @@ func (l *Ledger) Create(_ context.Context, _ string, id firstcome.CampaignID, te
 	return nil
 }
 
-// number gives a change the next number, and an instant behind all that the campaign has seen.
+// number gives a change the next number, and an instant after all that the campaign has seen.
 func (l *Ledger) number(a *account, change firstcome.Change) int64 {
 	a.Version++
 	a.decidedAt = later(a.decidedAt, l.Clock())

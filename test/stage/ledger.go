@@ -20,7 +20,7 @@ type Ledger struct {
 	mu        sync.Mutex // guards what follows
 	campaigns map[firstcome.CampaignID]*account
 	letters   map[string]string // why, by their source or coupon
-	grown     chan struct{}     // closed and made anew behind each call
+	grown     chan struct{}     // closed and made anew after each call
 	Calls     int
 	Widest    int     // coupons in one call
 	Order     []int64 // numbers in the order in which they were recorded

@@ -6,9 +6,9 @@
 --
 --   line     (stream)  an entry for each ticket that has not ended, GENERATION-TICKET; its fields are the user and the
 --                      gate's time at which they joined
---   tickets  (hash)    user -> generation and ticket of who is in line, and of who was sent away, which are of an older
---                      generation. With OVER behind them: who left, or got a coupon past the line, or whose coupon was
---                      voided. Who was served has none
+--   tickets  (hash)    user -> generation and ticket of those in line, and of those who were sent away, which are of an older
+--                      generation. With OVER behind them: of those who left, got a coupon past the line, or whose coupon was
+--                      voided. Those who were served have none
 
 local TICKET = 12 -- bytes of an entry in tickets without that byte
 local OVER = '\1'
@@ -97,7 +97,7 @@ local function line_of(field)
     return turns
   end
 
-  -- tell adds what the journal says: which tickets the coupons are of, if any, and of the line behind the script.
+  -- tell adds what the journal says: which tickets the coupons are of, if any, and of the line after the script.
   function l.tell(add, tickets)
     if tickets then
       local texts = {}

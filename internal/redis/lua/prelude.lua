@@ -31,7 +31,7 @@ local function run_id() return string.match(redis.call('INFO', 'server'), 'run_i
 -- unverified tells, given the fields run_id and frozen, whether what is here may be an older state than the last one.
 local function unverified(run, frozen) return frozen or run ~= run_id() end
 
--- unflagged tells of a holder's entry whether it is no dead letter's.
+-- unflagged tells whether a holder's entry is no dead letter's.
 local function unflagged(entry) return #entry == ENTRY or #entry == SERVED end
 
 -- campaign returns fields of the campaign's hash, and what the script answers instead: of a newer
