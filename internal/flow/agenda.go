@@ -13,35 +13,34 @@ import (
 // whose rows are locked have a worker of their own, so that waiting for them keeps nobody from the others. Make one with NewAgenda.
 type Agenda struct {
 	locked  func(firstcome.CampaignID) bool
-	signals [lanes]chan struct{} // each has room for one: the lane's queue may have something
+	signals [shelves]chan struct{} // each has room for one: the shelf's queue may have something
 
 	mu     sync.Mutex // guards what follows
-	queues [lanes][]firstcome.CampaignID
-	state  map[firstcome.CampaignID]place
+	queues [shelves][]firstcome.CampaignID
+	state  map[firstcome.CampaignID]progress
 }
 
-// A Lane is one of the queues of an Agenda.
-type Lane int
-
-// The lanes: of campaigns whose rows were locked in the ledger when they were drained last, and of all others.
-const (
-	Free Lane = iota
-	Locked
-	lanes
-)
-
-// A place is where a campaign is on the agenda; none: nowhere.
-type place uint8
+// A Shelf is one of the two parts of an Agenda. Each has a queue and workers of its own.
+type Shelf int
 
 const (
-	queued  place = iota + 1
-	working       // or resting
-	again         // the same, and to be queued afterwards
+	Locked Shelf = iota // campaigns whose rows in the ledger were locked when they were drained last
+	Free                // all others
+	shelves
 )
 
-// NewAgenda returns an empty one. isLocked says in which lane a campaign is queued.
+// A progress is what is done with a campaign on the agenda; none: it is not there.
+type progress uint8
+
+const (
+	queued  progress = iota + 1
+	working          // or resting
+	again            // the same, and to be queued afterwards
+)
+
+// NewAgenda returns an empty one. isLocked says on which shelf a campaign is queued.
 func NewAgenda(isLocked func(firstcome.CampaignID) bool) *Agenda {
-	a := &Agenda{locked: isLocked, state: map[firstcome.CampaignID]place{}}
+	a := &Agenda{locked: isLocked, state: map[firstcome.CampaignID]progress{}}
 	for of := range a.signals {
 		a.signals[of] = make(chan struct{}, 1)
 	}
@@ -61,7 +60,7 @@ func (a *Agenda) Add(id firstcome.CampaignID) {
 	}
 }
 
-// enqueue puts a campaign at the end of its lane. mu is held.
+// enqueue puts a campaign at the end of its shelf. mu is held.
 func (a *Agenda) enqueue(id firstcome.CampaignID) {
 	of := Free
 	if a.locked(id) {
@@ -72,8 +71,8 @@ func (a *Agenda) enqueue(id firstcome.CampaignID) {
 	tell(a.signals[of])
 }
 
-// Next returns a campaign of a lane to work on, or false when ctx ends.
-func (a *Agenda) Next(ctx context.Context, of Lane) (firstcome.CampaignID, bool) {
+// Next returns a campaign of a shelf to work on, or false when ctx ends.
+func (a *Agenda) Next(ctx context.Context, of Shelf) (firstcome.CampaignID, bool) {
 	for ctx.Err() == nil {
 		if id, ok := a.take(of); ok {
 			return id, true
@@ -86,7 +85,7 @@ func (a *Agenda) Next(ctx context.Context, of Lane) (firstcome.CampaignID, bool)
 	return "", false
 }
 
-func (a *Agenda) take(of Lane) (firstcome.CampaignID, bool) {
+func (a *Agenda) take(of Shelf) (firstcome.CampaignID, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.queues[of]) == 0 {

@@ -14,7 +14,7 @@ func TestACampaignThatRestsIsOnTheAgendaWhenItHasRestedAndInItsLane(t *testing.T
 	synctest.Test(t, func(t *testing.T) {
 		retries := flow.NewRetries(0)
 		a := flow.NewAgenda(retries.Locked)
-		next := func(of flow.Lane) (id firstcome.CampaignID) { // empty: there is none
+		next := func(of flow.Shelf) (id firstcome.CampaignID) { // empty: there is none
 			ctx, cancel := context.WithCancel(t.Context())
 			got := make(chan struct{})
 			go func() {

@@ -254,7 +254,7 @@ func (j *Journal) Drain(ctx context.Context, to flow.Sink, again *flow.Retries) 
 }
 
 // work drains campaigns in turn. One that fails rests.
-func (j *Journal) work(ctx context.Context, to flow.Sink, again *flow.Retries, of flow.Lane) error {
+func (j *Journal) work(ctx context.Context, to flow.Sink, again *flow.Retries, of flow.Shelf) error {
 	for {
 		id, ok := j.agenda.Next(ctx, of)
 		if !ok {

@@ -171,7 +171,7 @@ func (j *Journal) isolate(id firstcome.CampaignID, err error) error {
 }
 
 // work drains campaigns of a lane in turn, one batch of entries each. One that fails rests.
-func (j *Journal) work(ctx context.Context, to flow.Sink, again *flow.Retries, of flow.Lane) error {
+func (j *Journal) work(ctx context.Context, to flow.Sink, again *flow.Retries, of flow.Shelf) error {
 	for {
 		id, ok := j.agenda.Next(ctx, of)
 		if !ok {
