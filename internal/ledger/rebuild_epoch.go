@@ -1,0 +1,132 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// FinishRebuild ends the campaign's epoch: every number that its gate may have given, and that is neither a coupon nor a dead letter,
+// is lost. A change that has not reached the gate is done by that, as the gate would have done it. FinishRebuild returns what the gate
+// begins the next epoch with. flow.ErrMoved says that the ledger is not in the state any more that was loaded, flow.ErrOutdone that another
+// attempt has begun: nothing is done then.
+func (l *Ledger) FinishRebuild(ctx context.Context, r flow.Rebuild, loaded flow.Loaded, frozen flow.Frozen) (fill flow.Refill, err error) {
+	err = l.locked(ctx, r.Campaign, func(t *tx, s stock) error {
+		if s.attempt != r.Attempt || s.rebuildingAt.IsZero() {
+			return flow.ErrOutdone
+		}
+		var now flow.Mark
+		err := t.row(markQuery, string(s.ID)).Scan(fieldsOf(&now)...)
+		if err == nil && now != loaded.Mark {
+			err = flow.ErrMoved
+		}
+		if err == nil {
+			err = l.passes(t, r.Campaign) // nodes may have begun to relay meanwhile
+		}
+		if err == nil {
+			err = l.concludeRebuilt(t, &s)
+		}
+		if err == nil {
+			fill, err = l.nextEpoch(t, s, r.Actor, frozen, loaded.Carried)
+		}
+		return err
+	})
+	return fill, wrap(err, "rebuild the gate of %s", r.Campaign)
+}
+
+// concludeRebuilt does the change that has not reached the gate, if there is one. Only a lower quantity may be refused.
+func (l *Ledger) concludeRebuilt(t *tx, s *stock) error {
+	if !s.pending() {
+		return nil
+	}
+	var kind firstcome.ChangeKind
+	var payload string
+	err := t.row(`SELECT kind, payload FROM changes WHERE campaign_id = ? AND version = ?`, string(s.ID), s.Version).Scan(&kind, &payload)
+	if err != nil {
+		return err
+	}
+	refused := false
+	if kind == firstcome.ChangeTerms && s.Version > s.termsVersion {
+		terms, err := decodeTerms(payload)
+		if err != nil {
+			return err
+		}
+		var letters int64
+		if err := t.row(`SELECT `+openLetters+` FROM campaigns WHERE id = ?`, string(s.ID)).Scan(&letters); err != nil {
+			return err
+		}
+		refused = terms.Quantity < s.inForce+letters
+	}
+	if err := t.conclude(*s, s.Version, refused); err != nil {
+		return err
+	}
+	concluded, err := l.rowToChange(t, s.ID)
+	*s = concluded
+	return err
+}
+
+// A storedRebuild is a rebuild as the ledger keeps it among the changes.
+type storedRebuild struct {
+	Epoch   int64 `json:"epoch"`
+	Through int64 `json:"through"` // the number up to which the gate may have given numbers
+	Lost    int64 `json:"lost"`
+	// People in line who kept their places, and how many did not, at least.
+	Carried    int64 `json:"carried,omitempty"`
+	LostPlaces int64 `json:"lost_places,omitempty"`
+}
+
+// nextEpoch writes the lost numbers, the change, the line and the row.
+func (l *Ledger) nextEpoch(t *tx, s stock, actor string, frozen flow.Frozen, carried flow.Carried) (fill flow.Refill, err error) {
+	ended := max(s.ceiling, s.lastNumber, s.drained)
+	if frozen.Through > 0 {
+		ended = max(frozen.Through, s.lastNumber, s.drained)
+	}
+	lost, err := t.lose(s, ended)
+	if err != nil {
+		return fill, err
+	}
+	s.epoch, s.drained, s.ceiling = s.epoch+1, ended, ended
+	if s.decidedAt.Before(frozen.DecidedAt) {
+		s.decidedAt = frozen.DecidedAt
+	}
+	if frozen.Line.Later(s.line) {
+		s.line = frozen.Line
+	}
+	s.line.Due = frozen.Line.Due
+	rebuilt := storedRebuild{s.epoch, ended, lost, carried.People, max(0, s.line.Waiting-carried.People-carried.Passed)}
+	made, err := l.addChange(t, s, firstcome.ChangeRebuild, textOf(rebuilt))
+	if err != nil {
+		return fill, err
+	}
+	ceiling := l.grant(&s)
+	_, err = t.change(`UPDATE campaigns SET epoch = ?, drained_through = ?, applied = ?, rebuilding_at = NULL WHERE id = ?`,
+		s.epoch, ended, made.Version, string(s.ID))
+	if err == nil {
+		fill.Past, err = t.carryLine(&s, carried, made.At)
+	}
+	if err == nil {
+		err = t.log(made.At, actor, "campaign.rebuild", entry{campaign: s.ID, detail: logDetail(firstcome.ChangeRebuild, "", textOf(rebuilt))})
+	}
+	if err == nil {
+		s.OpenedAt, err = t.firstIssue(s)
+	}
+	s.Version = made.Version
+	fill = flow.Refill{
+		Campaign: s.Campaign, TermsVersion: s.termsVersion, Epoch: s.epoch, LastNumber: ended, Ceiling: ceiling,
+		Issued: s.issued, DecidedAt: made.At, Line: s.line, Past: fill.Past, Lost: lost, LostPlaces: rebuilt.LostPlaces,
+	}
+	return fill, err
+}
+
+// firstIssue returns when the campaign's first coupon was issued, the zero time if none was.
+func (t *tx) firstIssue(s stock) (at time.Time, err error) {
+	err = t.row(`SELECT issued_at FROM coupons WHERE campaign_id = ? ORDER BY number LIMIT 1`, string(s.ID)).Scan(when(&at))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return at, err
+}
