@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// A halt stops an owner of a rebuild before one of its steps, and tells it to go on.
+type halt struct {
+	flow.RebuildBook
+	flow.RebuiltGate
+	step    string
+	reached chan struct{}
+	goOn    chan struct{}
+}
+
+func (h *halt) at(step string) {
+	if step == h.step {
+		close(h.reached)
+		<-h.goOn
+	}
+}
+
+// GoesOn gives no sign of life: a frozen process cannot.
+func (h *halt) GoesOn(context.Context, flow.Rebuild) error { return nil }
+
+func (h *halt) Standing(ctx context.Context, r flow.Revision) error {
+	err := h.RebuiltGate.Standing(ctx, r)
+	h.at("standing")
+	return err
+}
+
+func (h *halt) Rename(ctx context.Context) error {
+	err := h.RebuiltGate.Rename(ctx)
+	h.at("renamed")
+	return err
+}
+
+func (h *halt) Freeze(ctx context.Context, r flow.Rebuild) (flow.Frozen, error) {
+	h.at("freeze")
+	return h.RebuiltGate.Freeze(ctx, r)
+}
+
+func (h *halt) Empty(ctx context.Context, r flow.Rebuild, to flow.Sink) error {
+	h.at("empty")
+	return h.RebuiltGate.Empty(ctx, r, to)
+}
+
+func (h *halt) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	h.at("record")
+	return h.RebuildBook.Record(ctx, b)
+}
+
+func (h *halt) Loading(ctx context.Context, r flow.Rebuild) (func(firstcome.Coupon) error, func() error, error) {
+	h.at("load")
+	return h.RebuiltGate.Loading(ctx, r)
+}
+
+func (h *halt) Carry(ctx context.Context, r flow.Rebuild, generation int64) (flow.Carried, error) {
+	h.at("carry")
+	return h.RebuiltGate.Carry(ctx, r, generation)
+}
+
+func (h *halt) FinishRebuild(ctx context.Context, r flow.Rebuild, loaded flow.Loaded, frozen flow.Frozen) (flow.Refill, error) {
+	h.at("finish")
+	return h.RebuildBook.FinishRebuild(ctx, r, loaded, frozen)
+}
+
+func (h *halt) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, loaded flow.Loaded, fill flow.Refill) error {
+	h.at("switch")
+	return h.RebuiltGate.Switch(ctx, r, f, loaded, fill)
+}
+
+// TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt freezes the owner of a rebuild before each of its steps. Another node
+// rebuilds meanwhile and issues, and then the owner goes on.
+func TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt(t *testing.T) {
+	for _, step := range []string{"freeze", "empty", "record", "load", "finish", "switch"} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
+			before := d.issue("c", people("user-", 10)...)
+			d.settle(d.record(before[:3]...))
+			h := &halt{d.ledger, d.remote.gate, step, make(chan struct{}), make(chan struct{})}
+			ended := make(chan error, 1)
+			go func() {
+				_, err := flow.NewRebuilder(h, h, flow.RebuilderEvents{}).Rebuild(t.Context(), "frozen", "c", false)
+				ended <- err
+			}()
+			<-h.reached
+			if step != "switch" { // then it has finished in the ledger, and gives no sign of life any more
+				if _, err := d.ledger.BeginRebuild(t.Context(), "other", "c", 0); !errors.Is(err, flow.ErrOutdone) {
+					t.Errorf("while the owner lives another begins: %v", err)
+				}
+				d.outlive()
+			}
+			other := d.rebuilt(d.rebuilder())
+			answers := d.claims(append(people("user-", 10), "new")...)
+			keys, status := d.keys("c"), d.status()
+			close(h.goOn)
+			if err := <-ended; err != nil && !errors.Is(err, flow.ErrMoved) { // nil: it says what the other's rebuild came to
+				t.Errorf("the owner goes on, and ends with %v", err)
+			}
+			after := d.status()
+			stage.Same(t, "epoch and version", [2]int64{status.Epoch, status.Version}, [2]int64{after.Epoch, after.Version})
+			answers[10] = strings.Replace(answers[10], "issued", "already_issued", 1)
+			stage.Same(t, "who has coupons", answers, d.claims(append(people("user-", 10), "new")...))
+			if left := d.keys("c"); len(left) > len(keys)+1 {
+				t.Errorf("the keys are %v, and were %v", left, keys)
+			}
+			if other.Epoch != d.status().Epoch {
+				t.Errorf("the other rebuild began epoch %d, the campaign is %+v", other.Epoch, d.status())
+			}
+		})
+	}
+}
+
+// TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt has another node rebuild between the look at the gate, or its new name, and the
+// rebuild, as nodes do once somebody gave the server its name again: a second rebuild would lose numbers for nothing.
+func TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt(t *testing.T) {
+	t.Run("if lost", func(t *testing.T) { takesWhatAnotherRebuilt(t, "standing", true) })
+	t.Run("whatever it is", func(t *testing.T) { takesWhatAnotherRebuilt(t, "renamed", false) })
+}
+
+func takesWhatAnotherRebuilt(t *testing.T, step string, ifLost bool) {
+	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
+	d.settle(d.record(d.issue("c", people("user-", 3)...)...))
+	d.do("FLUSHALL")
+	h := &halt{d.ledger, d.remote.gate, step, make(chan struct{}), make(chan struct{})}
+	type end struct {
+		done flow.Rebuilt
+		err  error
+	}
+	ended := make(chan end, 1)
+	go func() {
+		done, err := flow.NewRebuilder(h, h, flow.RebuilderEvents{}).Rebuild(t.Context(), "op", "c", ifLost)
+		ended <- end{done, err}
+	}()
+	<-h.reached
+	h.step = "" // it stops once
+	other := d.rebuilt(d.rebuilder())
+	close(h.goOn)
+	late := <-ended
+	stage.Must(t, late.err)
+	again, err := d.rebuilder().Rebuild(t.Context(), "op", "c", true)
+	stage.Must(t, err)
+	for what, got := range map[string]flow.Rebuilt{"who looked before": late.done, "who looks behind it": again} {
+		if got.Epoch != other.Epoch || got.Lost != other.Lost || other.Lost == 0 {
+			t.Errorf("%s hears of epoch %d and %d lost numbers, the other node rebuilt epoch %d and lost %d", what, got.Epoch, got.Lost, other.Epoch, other.Lost)
+		}
+	}
+	if now := d.status().Epoch; now != other.Epoch {
+		t.Errorf("the campaign is in epoch %d, want %d", now, other.Epoch)
+	}
+}
+
+// TestF18ARebuildWhoseOwnerDiedBeforeItFrozeTheGateIsDoneByAnother has an owner die once it has the campaign's row. The gate decides as
+// before, and the ledger takes nothing new but from that owner.
+func TestF18ARebuildWhoseOwnerDiedBeforeItFrozeTheGateIsDoneByAnother(t *testing.T) {
+	ledgers(t, func(t *testing.T, name string) {
+		d := newDesk(t, services.Redis.Database(t), name, nil, "c")
+		r := d.watch()
+		stage.Must(t, stage.Err(d.ledger.BeginRebuild(t.Context(), "dead", "c", 0)))
+		issued := d.issue("c", people("user-", 3)...)
+		_, err := d.ledger.Record(t.Context(), batch(issued...))
+		if !errors.Is(err, flow.ErrRebuilding) {
+			t.Fatalf("coupons are recorded while the owner may live: %v", err)
+		}
+		within, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if done, err := d.rebuilder().Rebuild(within, "op", "c", false); err == nil {
+			t.Errorf("whoever asks for a rebuild that another has only begun is told that it is done: %+v", done)
+		}
+		d.outlive()
+		r.Notice("c") // as whoever records does
+		stage.Await(t, "rebuilds that ended", int64(1), func() int64 { return r.Stats().Finished })
+		stage.Same(t, "who has which coupon", []string{"already_issued:1", "already_issued:2", "already_issued:3"}, d.claims(people("user-", 3)...))
+		if s := d.status(); s.Recorded != 3 || s.Epoch != 2 {
+			t.Errorf("the campaign is %+v", s)
+		}
+
+		stage.Must(t, stage.Err(d.ledger.BeginRebuild(t.Context(), "dead", "c", 0)))
+		d.outlive()
+		done, err := d.rebuilder().Rebuild(t.Context(), "op", "c", true)
+		if err != nil || done.Epoch != 3 {
+			t.Errorf("a rebuild of what is lost passes over one that nobody ended: %+v, %v", done, err)
+		}
+	})
+}
+
+// A quitter is a ledger in which another node's rebuild fails as soon as it was met.
+type quitter struct {
+	flow.RebuildBook
+	other flow.Rebuild
+	met   bool
+}
+
+func (b *quitter) BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (flow.Rebuild, error) {
+	r, err := b.RebuildBook.BeginRebuild(ctx, actor, id, epoch)
+	if errors.Is(err, flow.ErrOutdone) && !b.met {
+		b.met = true
+		err = errors.Join(err, b.GiveUpRebuild(ctx, b.other))
+	}
+	return r, err
+}
+
+// TestF05WhoMeetsARebuildThatFailsRebuilds has an operator ask for a rebuild while that of another node is under way, and that one fails.
+// No node rebuilds by itself here, as where the server lost its name.
+func TestF05WhoMeetsARebuildThatFailsRebuilds(t *testing.T) {
+	for _, ifLost := range []bool{false, true} {
+		d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
+		d.settle(d.record(d.issue("c", people("user-", 3)...)...))
+		d.do("FLUSHALL")
+		other, err := d.ledger.BeginRebuild(t.Context(), "other", "c", 0)
+		stage.Must(t, err)
+		book := &quitter{RebuildBook: d.ledger, other: other}
+		within, cancel := context.WithTimeout(t.Context(), 5*time.Second) // an attempt that gives no sign of life holds its row for ten
+		done, err := flow.NewRebuilder(book, d.remote.gate, flow.RebuilderEvents{}).Rebuild(within, "op", "c", ifLost)
+		cancel()
+		if err != nil || !book.met || done.Epoch != 2 {
+			t.Errorf("if lost %t: met the other: %t; %+v, %v", ifLost, book.met, done, err)
+		}
+		stage.Same(t, "who has coupons", []string{"already_issued:1", "already_issued:2", "already_issued:3"}, d.claims(people("user-", 3)...))
+	}
+}
+
+// outlive has the last sign of life of a rebuild be long ago.
+func (d *desk) outlive() {
+	d.t.Helper()
+	_, err := services.Beside(d.t, d.name).Exec(`UPDATE campaigns SET rebuilding_at = rebuilding_at - 11000000`)
+	stage.Must(d.t, err)
+}
