@@ -1,4 +1,4 @@
-# make test    everything, and installs what that needs: some 17 minutes on 2 cores
+# make test    everything, and installs what that needs: some 26 minutes on 2 cores
 # make check   the quick subset for an inner loop: under a minute
 # make soak    long: every fuzzer for FUZZTIME, faults in many rounds, a million simulated schedules, the race detector in ROUNDS
 # make bench   the figures of the README
@@ -19,8 +19,8 @@ COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 FUZZTIME ?= 5m
-# A package's tests may take: test/e2e, the longest, takes some 4 minutes here, and a slow machine
-# that is busy would come near to the 10 that go test has by default.
+# A package's tests may take: test/e2e, the longest, takes some 9 minutes here, and a slow machine
+# that is busy takes longer than the 10 that go test has by default.
 TIMEOUT  ?= 40m
 ROUNDS   ?= 20
 
