@@ -14,6 +14,12 @@ type Pace struct {
 // MaxPace is the highest pace: one coupon a microsecond, which is as fine as instants are.
 const MaxPace int64 = 1_000_000
 
+// A Feed is where the waiting line of a campaign is kept in Kafka: the partition of a topic that the campaign has to itself.
+type Feed struct {
+	Topic     string // its id, which another topic of the same name does not have
+	Partition int32  // negative: given up, since the campaign was over
+}
+
 // fullBucket is the time whose coupons a line serves at once at most, if it has not been served for so long. Where
 // that is less than one coupon, it is the time of one.
 const fullBucket = 100 * time.Millisecond
@@ -66,7 +72,17 @@ type Line struct {
 	// Due is when the last turn was due that was taken from the pace's bucket: see Pace.Take. It goes by the clock as it
 	// was read. The zero time: none was taken.
 	Due time.Time
+	// Of a line that a Feed keeps, First is the offset of ticket 1 of this generation, once it has Begun. LastTicket is the one that
+	// ended last, and Waiting is 0: only the topic knows who is in line.
+	First int64
+	Begun bool
 }
+
+// Offset returns the offset of a ticket of this generation.
+func (l Line) Offset(ticket int64) int64 { return l.First + ticket - 1 }
+
+// A Ticket names a place in the line of a campaign. The zero value names none.
+type Ticket struct{ Generation, Number int64 }
 
 // Serving returns the ticket that is served next, or a later one if its user left.
 func (l Line) Serving() int64 { return l.ServedThrough + 1 }
@@ -97,6 +113,10 @@ type Place struct {
 	Serving bool
 	Why     Outcome
 	Until   time.Time
+	// ClosesAt is when whoever is in line still is sent away; zero: at no time that is known.
+	ClosesAt time.Time
+	// Proof shows whoever has it that this user was given this ticket, where a Feed keeps the line. Else it is empty.
+	Proof string
 }
 
 // unknownETA is the ETA of a place of which nobody knows it.
@@ -104,7 +124,7 @@ const unknownETA = time.Duration(-1)
 
 // Place returns where a ticket stands that has not ended, while inForce coupons are in force.
 func (c Campaign) Place(l Line, ticket, inForce int64, now time.Time) Place {
-	p := Place{Generation: l.Generation, Ticket: ticket, Ahead: max(0, ticket-l.Serving()), Likely: true}
+	p := Place{Generation: l.Generation, Ticket: ticket, Ahead: max(0, ticket-l.Serving()), Likely: true, ClosesAt: c.ClosesAt}
 	if c.Pace == nil {
 		c.Pace = &Pace{}
 	}

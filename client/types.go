@@ -144,6 +144,10 @@ type Place struct {
 	Serving bool    `json:"serving"` // the line is served now
 	Why     *string `json:"why"`     // why it is not, not_open or paused
 	Until   *Time   `json:"until"`   // and until when, if that is known
+	// ClosesAt is when whoever is in line still is sent away; nil: not at a known time.
+	ClosesAt *Time `json:"closes_at"`
+	// Proof shows that this user was given this ticket, where a topic of Kafka keeps the line: see Client.Place. Else it is empty.
+	Proof string `json:"proof,omitempty"`
 	// PollAfter is after how many seconds to look at the campaign's line again: see Client.Follow.
 	PollAfter float64 `json:"poll_after"`
 }

@@ -58,6 +58,7 @@ type gateFlags struct {
 	AnyEviction bool        `help:"Accept a Redis that may evict keys: coupons are lost when it does."`
 	Backlog     count       `default:"1000000" help:"Coupons of a campaign that may wait for the ledger; with more, claims are answered 503 (default: 1000000)."`
 	Journal     journalName `placeholder:"redis" help:"Where coupons wait for the ledger, with Redis as the gate: redis, or kafka://USER:PASSWORD@HOST:PORT,HOST:PORT/TOPIC, a private topic that they pass behind Redis, or kafkas:// with TLS; the same at every node (default: redis). FIRSTCOME_JOURNAL keeps the password out of sight."`
+	Line        lineName    `placeholder:"gate" help:"Where the waiting lines of new campaigns are kept: gate, or kafka://USER:PASSWORD@HOST:PORT,HOST:PORT/TOPIC, of which each campaign with a pace gets a partition; see docs/operate.md (default: gate)."`
 	RecordRate  perSecond   `default:"0" placeholder:"N" help:"Coupons a second that a recorder writes, for a database that others use too (default: 0, no limit)."`
 }
 

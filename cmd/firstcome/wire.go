@@ -41,6 +41,7 @@ type node struct {
 	// What answers callers; nil where this node only records.
 	issuer   *flow.Issuer
 	lines    *flow.Dispatcher // nil where this node only records
+	line     *kafka.Line      // nil: all lines are at the gate
 	operator *operate.Operator
 	counter  *figures.Counter
 	board    *figures.Board   // nil: no other node shares the ledger
@@ -106,14 +107,9 @@ func (n *node) open(ctx context.Context, admit admission) error {
 // openAPI makes what answers callers.
 func (n *node) openAPI(ctx context.Context) error {
 	c := n.flags
-	var gate interface {
-		flow.Gate
-		flow.Coupons
-		flow.Line
-		flow.Places
-	} = n.ledger
-	if n.remote != nil {
-		gate = n.remote.over
+	gate, err := n.decider(ctx)
+	if err != nil {
+		return err
 	}
 	queue := c.queue()
 	queue.OnBatch = n.monitor.Batch
@@ -124,12 +120,15 @@ func (n *node) openAPI(ctx context.Context) error {
 	terms := api.NewTermsCache(n.ledger.Terms)
 	claims := &flow.Answerer{Issuer: n.issuer, Coupons: gate, Waiter: n.remote.waits(), Terms: terms.Terms, Wait: queue.Gate}
 	n.operator = n.operate(claims)
+	if n.line != nil {
+		n.operator.Lines = n.line
+	}
 	n.auth = auth.New(auth.Config{Keys: n.ledger, JWT: c.files.jwt, Open: n.development, Log: n.log})
 	if err := n.auth.Reload(ctx); err != nil {
 		return err
 	}
 	n.api = api.New(api.Config{
-		Ledger: n.ledger, Terms: terms, Claims: claims, Gate: n.remote.decides(), Places: gate, Operator: n.operator, Auth: n.auth,
+		Ledger: n.ledger, Terms: terms, Claims: claims, Gate: n.remote.decides(), Places: gate, Proofs: n.proofs(), Operator: n.operator, Auth: n.auth,
 		Log: n.log, Observer: observers{n.monitor, n.counter}, Health: n.monitor,
 		UserLimit: limiter(c.UserRate, c.UserBurst), AddressLimit: limiter(c.AddressRate, c.AddressBurst),
 		TrustedProxies: c.TrustedProxy, CORSOrigins: texts(c.CORSOrigin), MaxStreams: httpd.DetachedRoom(int(c.MaxStreams)),
@@ -204,6 +203,9 @@ func listenError(flag, address string, err error) error {
 
 // close closes what newNode opened.
 func (n *node) close() error {
+	if n.line != nil {
+		n.line.Close()
+	}
 	n.remote.close()
 	errs := []error{n.ledger.Close()}
 	for _, ln := range []net.Listener{n.http, n.console, n.ops} {

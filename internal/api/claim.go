@@ -86,7 +86,7 @@ func (s *Server) readClaim(w http.ResponseWriter, r *http.Request, c auth.Caller
 	if err != nil {
 		return err
 	}
-	place, answer, err := s.claimOf(r.Context(), id, user)
+	place, answer, err := s.claimOf(r.Context(), id, user, r.URL.Query().Get("proof"))
 	if err != nil {
 		return err
 	}
@@ -98,12 +98,12 @@ func (s *Server) readClaim(w http.ResponseWriter, r *http.Request, c auth.Caller
 }
 
 // claimOf returns where a user stands in line, or the answer with their coupon. firstcome.ErrNoCoupon or ErrNoTicket says
-// that they have neither.
-func (s *Server) claimOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, []byte, error) {
+// that they have neither. A line that a topic keeps knows a user by their proof only.
+func (s *Server) claimOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, proof string) (firstcome.Place, []byte, error) {
 	coupon, err := s.Claims.CouponOf(ctx, id, user)
 	if errors.Is(err, firstcome.ErrNoCoupon) {
 		var place firstcome.Place
-		if place, coupon, err = s.Places.Place(ctx, id, user); err == nil && coupon.Number == 0 {
+		if place, coupon, err = s.placeOf(ctx, id, user, proof); err == nil && coupon.Number == 0 {
 			return place, nil, nil
 		}
 		if err == nil && !coupon.Recorded { // served in between
@@ -120,6 +120,22 @@ func (s *Server) claimOf(ctx context.Context, id firstcome.CampaignID, user firs
 	return firstcome.Place{}, appendAnswer(nil, firstcome.AlreadyIssued, &coupon, t), nil
 }
 
+// placeOf finds a place in line.
+func (s *Server) placeOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, proof string) (firstcome.Place, firstcome.Coupon, error) {
+	if proof == "" || s.Proofs == nil {
+		return s.Places.Place(ctx, id, user)
+	}
+	return s.Proofs.PlaceBy(ctx, id, user, proof)
+}
+
+// leave takes a user out of a line.
+func (s *Server) leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, proof string) error {
+	if proof == "" || s.Proofs == nil {
+		return s.Places.Leave(ctx, id, user)
+	}
+	return s.Proofs.LeaveBy(ctx, id, user, proof)
+}
+
 // leaveLine answers DELETE /v1/campaigns/{id}/claims/{user_id}.
 func (s *Server) leaveLine(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
 	user, err := userID(r, c)
@@ -129,7 +145,7 @@ func (s *Server) leaveLine(w http.ResponseWriter, r *http.Request, c auth.Caller
 	if err := s.readNothing(w, r); err != nil {
 		return err
 	}
-	switch err = s.Places.Leave(r.Context(), id, user); {
+	switch err = s.leave(r.Context(), id, user, r.URL.Query().Get("proof")); {
 	case err == nil:
 		writeBody(w, http.StatusOK, []byte(`{"left":true}`))
 		return nil

@@ -37,7 +37,7 @@ func (s *Server) followPlace(w http.ResponseWriter, r *http.Request, c auth.Call
 		w.WriteHeader(http.StatusNoContent) // by which a browser's EventSource stops asking
 		return nil
 	}
-	f := &follower{id: id, user: user, key: c.Key, until: time.Now().Add(longestStream/2 + rand.N(longestStream/2))}
+	f := &follower{id: id, user: user, proof: r.URL.Query().Get("proof"), key: c.Key, until: time.Now().Add(longestStream/2 + rand.N(longestStream/2))}
 	if !c.Until.IsZero() && c.Until.Before(f.until) {
 		f.until = c.Until
 	}
@@ -89,7 +89,7 @@ func (s *Server) placeOrEnd(ctx context.Context, f *follower, heard string) (ans
 	case <-ctx.Done():
 		return nil, unavailable(busy, "too many people begin to follow their places at this moment. Ask again")
 	}
-	f.place, answer, err = s.claimOf(ctx, f.id, f.user)
+	f.place, answer, err = s.claimOf(ctx, f.id, f.user, f.proof)
 	generation, _, _ := strings.Cut(heard, ".")
 	n, bad := strconv.ParseInt(generation, 10, 64)
 	if bad != nil || !isNone(err) {

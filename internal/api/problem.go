@@ -91,6 +91,8 @@ func problemOf(err error) *client.Problem {
 		return newProblem(noGate, flow.ErrRetired.Error())
 	case errors.Is(err, flow.ErrRefused):
 		return newProblem(letterRefused, err.Error())
+	case errors.Is(err, firstcome.ErrProof):
+		return malformed(firstcome.ErrProof.Error())
 	case errors.Is(err, firstcome.ErrStale):
 		return newProblem(stale, firstcome.ErrStale.Error())
 	case errors.Is(err, flow.ErrUnfinished) && errors.Is(err, firstcome.ErrGateMismatch) && !errors.Is(err, firstcome.ErrPending):

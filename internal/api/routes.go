@@ -65,9 +65,9 @@ func (s *Server) routes() []route {
 		{"GET", "/v1/campaigns/{id}/ledger", counts, "", of(s.readLedger), short},
 
 		{"POST", "/v1/campaigns/{id}/claims", claim | self, "", of(s.claim), short},
-		{"GET", "/v1/campaigns/{id}/claims/{user_id}", ask | self, "", of(s.readClaim), short},
-		{"GET", "/v1/campaigns/{id}/claims/{user_id}/events", ask | self, "", of(s.followPlace), endless},
-		{"DELETE", "/v1/campaigns/{id}/claims/{user_id}", claim | self, "", of(s.leaveLine), short},
+		{"GET", "/v1/campaigns/{id}/claims/{user_id}", ask | self, "proof", of(s.readClaim), short},
+		{"GET", "/v1/campaigns/{id}/claims/{user_id}/events", ask | self, "proof", of(s.followPlace), endless},
+		{"DELETE", "/v1/campaigns/{id}/claims/{user_id}", claim | self, "proof", of(s.leaveLine), short},
 		{"GET", "/v1/campaigns/{id}/line", public, "", of(s.readLine), short},
 		{"POST", "/v1/campaigns/{id}/coupons", run, "", of(s.issueCoupons), short},
 		{"GET", "/v1/campaigns/{id}/coupons", look, "after limit voided user_id code number excel tz", of(s.listCoupons), long},

@@ -23,6 +23,8 @@ type Config struct {
 	Gate   Gate // nil: the ledger decides
 	// Places are those of the gate that decides.
 	Places flow.Places
+	// Proofs finds places of lines that a topic keeps; nil: there are none.
+	Proofs Proofs
 	// Operator does what changes a campaign.
 	Operator *operate.Operator
 	Auth     *auth.Authenticator
@@ -43,6 +45,14 @@ type Config struct {
 	FollowEvery time.Duration
 	// CORSOrigins are the other origins whose pages may ask: see ParseOrigin.
 	CORSOrigins []string
+}
+
+// Proofs finds the places of those who show what their claims were answered: see kafka.Line. firstcome.ErrProof says that a proof is none.
+type Proofs interface {
+	// PlaceBy is flow.Places.Place.
+	PlaceBy(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, proof string) (firstcome.Place, firstcome.Coupon, error)
+	// LeaveBy is flow.Places.Leave.
+	LeaveBy(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, proof string) error
 }
 
 // An Observer hears how a Server's claims end, and what goes wrong.

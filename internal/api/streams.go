@@ -69,6 +69,7 @@ type campaignStreams struct {
 type follower struct {
 	id     firstcome.CampaignID
 	user   firstcome.UserID
+	proof  string // of a line that a topic keeps
 	key    string // the API key that it was asked for with; empty: none
 	to     sink
 	place  firstcome.Place // as it was told last
@@ -290,6 +291,7 @@ func (t *streams) tell(r lineRead) {
 // client has a clock.
 func (t *streams) move(f *follower, to firstcome.Place, now time.Time) {
 	was := f.place
+	to.Proof = was.Proof
 	if !to.Serving {
 		was.ETA = to.ETA
 	}
@@ -309,7 +311,7 @@ func (t *streams) ask(ctx context.Context) {
 			continue
 		}
 		t.asked++
-		of := follower{id: f.id, user: f.user, place: f.place} // the rest is Run's alone
+		of := follower{id: f.id, user: f.user, proof: f.proof, place: f.place} // the rest is Run's alone
 		t.reading.Go(func() {
 			a := t.server.answerOf(ctx, of)
 			a.of = f
@@ -329,7 +331,7 @@ var errGone = errors.New("it is not known any more what became of the place")
 func (s *Server) answerOf(ctx context.Context, f follower) (a answerRead) {
 	ctx, over := context.WithTimeout(ctx, readWait)
 	defer over()
-	if a.place, a.answer, a.err = s.claimOf(ctx, f.id, f.user); !isNone(a.err) {
+	if a.place, a.answer, a.err = s.claimOf(ctx, f.id, f.user, f.proof); !isNone(a.err) {
 		return a
 	}
 	var state flow.LineState

@@ -98,4 +98,7 @@ type PastLine struct {
 	ServedThrough int64     // every ticket up to it had ended before
 	Served        int64     // tickets whose users got a coupon, or had one
 	Waiting       int64     // tickets whose users were sent away
+	// First and Begun are those of the line. Where a feed keeps it, LastTicket and Waiting are only what the gate knows.
+	First int64
+	Begun bool
 }

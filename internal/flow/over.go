@@ -12,6 +12,7 @@ import (
 type RetiredBook interface {
 	Retired
 	LostLines
+	FedBook
 	Recorded
 	// LogDirect notes in the audit log that a direct issue passed people in line, if it did: see Direct.
 	LogDirect(ctx context.Context, actor string, id firstcome.CampaignID, decisions []firstcome.Decision) error
@@ -47,6 +48,8 @@ type Recorded interface {
 // retired. So a campaign that is over is never made again at its gate.
 type Over struct {
 	RemoteGate
+	// Fed is the gate as one for lines that feeds keep. Nil: it has none.
+	Fed  Fed
 	Book RetiredBook
 	// Notice, if not nil, hears of each campaign of which the gate decides nothing until it is rebuilt.
 	Notice func(firstcome.CampaignID)
@@ -113,13 +116,7 @@ func (o *Over) Place(ctx context.Context, id firstcome.CampaignID, user firstcom
 			place, c, err = o.RemoteGate.Place(ctx, id, user)
 			return c, err
 		},
-		func() (firstcome.Coupon, error) {
-			c, err := o.Book.CouponOf(ctx, id, user)
-			if errors.Is(err, firstcome.ErrNoCoupon) {
-				err = firstcome.ErrNoTicket
-			}
-			return c, err
-		})
+		func() (firstcome.Coupon, error) { return o.retiredPlace(ctx, id, user) })
 	return place, c, err
 }
 
@@ -127,15 +124,7 @@ func (o *Over) Place(ctx context.Context, id firstcome.CampaignID, user firstcom
 func (o *Over) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
 	_, err := either(ctx, o, id,
 		func() (struct{}, error) { return struct{}{}, o.RemoteGate.Leave(ctx, id, user) },
-		func() (struct{}, error) {
-			_, err := o.Book.CouponOf(ctx, id, user)
-			if err == nil {
-				err = firstcome.ErrServed
-			} else if errors.Is(err, firstcome.ErrNoCoupon) {
-				err = firstcome.ErrNoTicket
-			}
-			return struct{}{}, err
-		})
+		func() (struct{}, error) { return struct{}{}, o.retiredLeave(ctx, id, user) })
 	return err
 }
 

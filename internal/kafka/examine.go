@@ -29,6 +29,7 @@ type Use string
 const (
 	Facts Use = "facts"   // the ledger's facts go there, for others to read
 	Waits Use = "journal" // coupons wait there for the ledger
+	Lines Use = "lines"   // people are in line there
 )
 
 // Examine says whether a topic is fit for its use, and what may be lost there. Of a journal, name is that of its recorders: see
@@ -92,7 +93,10 @@ func (t *topic) fitness(ctx context.Context, client *kgo.Client, use Use, is fou
 	what := "the settings of the topic of " + string(use)
 	lost, comes := "a reader has not read", "what is thrown away comes again by facts replay only"
 	short := doctor.Warn
-	if use == Waits {
+	switch use {
+	case Lines:
+		lost, comes, short = "nobody has served", "whose record is thrown away before it is served loses their place", doctor.Fail
+	case Waits:
 		lost, comes, short = "nobody has recorded", "what is thrown away there before it is recorded is lost, if Redis loses it, too", doctor.Fail
 	}
 	result.Hold(is.replicas >= 2, doctor.Warn, what, "give the topic three replicas, of which two must have a record: a broker that is lost takes records with it, and until it is back the topic takes none",

@@ -112,12 +112,12 @@ func (b *Books) campaign(ctx context.Context, id firstcome.CampaignID) (c audit.
 		err := take((*quantityIn)(&c.Quantity), when(&c.OpensAt), when(&c.ClosesAt), &c.Paused, &c.Closed, &c.Version, &row.TermsVersion, &c.Applied, &gate, &c.Epoch,
 			&c.Secret, &c.InForce, &c.Issued, &c.LastNumber, &c.Drained, &row.Letters, &c.Position,
 			when(&row.DecidedAt), when(&c.CreatedAt), when(&row.RetiredAt), when(&row.ForgottenAt), when(&c.OpenedAt), when(&c.SoldOutAt), when(&c.ClosedAt),
-			paceIn{&c.Pace}, &c.Standby, &line.Generation, &line.LastTicket, &line.ServedThrough, &line.Served, &line.Waiting)
+			paceIn{&c.Pace}, &c.Standby, &line.Generation, &line.LastTicket, &line.ServedThrough, &line.Served, &line.Waiting, firstIn{line}, feedTopic{&c.Feed}, feedPartition{&c.Feed})
 		c.Remote = gate != gateKind
 		return c, err
 	}, `SELECT quantity, opens_at, closes_at, paused, closed, version, terms_version, applied, gate, epoch,
 		secret, in_force, issued, last_number, drained_through, letters, position, decided_at, created_at, retired_at, forgotten_at,
-		opened_at, sold_out_at, closed_at, pace, standby, generation, last_ticket, served_through, served, waiting FROM campaigns WHERE id = ?`, string(id))
+		opened_at, sold_out_at, closed_at, pace, standby, generation, last_ticket, served_through, served, waiting, line_first, feed_topic, feed_partition FROM campaigns WHERE id = ?`, string(id))
 	if err == nil && !found {
 		err = firstcome.ErrNoCampaign
 	}
@@ -137,7 +137,7 @@ func (b *Books) coupons(ctx context.Context, id firstcome.CampaignID, each func(
 func (b *Books) past(ctx context.Context, id firstcome.CampaignID, each func(audit.PastLine)) error {
 	return every(ctx, b, "the lines that ended", each, func(take scan) (audit.PastLine, error) {
 		p, err := scanPast(take)
-		line := firstcome.Line{Generation: p.Generation, LastTicket: p.LastTicket, ServedThrough: p.ServedThrough, Served: p.Served, Waiting: p.Waiting}
+		line := firstcome.Line{Generation: p.Generation, LastTicket: p.LastTicket, ServedThrough: p.ServedThrough, Served: p.Served, Waiting: p.Waiting, First: p.First, Begun: p.Begun}
 		return audit.PastLine{Line: line, Reason: p.Reason, EndedAt: p.EndedAt}, err
 	}, `SELECT `+pastColumns+` FROM past_lines WHERE campaign_id = ? ORDER BY generation`, string(id))
 }

@@ -35,12 +35,17 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 		if err != nil {
 			return err
 		}
+		if err := t.holdFeed(id, terms.Feed); err != nil {
+			return err
+		}
+		topic, partition := feedColumns(terms.Feed)
 		_, err = t.change(`INSERT INTO campaigns
-			(id, quantity, opens_at, closes_at, version, terms_version, applied, gate, epoch, ceiling, secret, decided_at, created_at, sold_out_at, pace, standby)
-			VALUES (?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			(id, quantity, opens_at, closes_at, version, terms_version, applied, gate, epoch, ceiling, secret, decided_at, created_at, sold_out_at, pace, standby,
+			feed_topic, feed_partition)
+			VALUES (?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			id, quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt),
 			l.appliedAt(1), l.gate, firstEpoch, l.grant(&stock{Campaign: firstcome.Campaign{Terms: terms}}), l.fingerprint, now.UnixMicro(), now.UnixMicro(),
-			micros(l.soldOutAt(stock{}, terms, now)), paceColumn(terms.Pace), terms.Standby)
+			micros(l.soldOutAt(stock{}, terms, now)), paceColumn(terms.Pace), terms.Standby, topic, partition)
 		if err != nil {
 			return err
 		}
@@ -84,7 +89,11 @@ func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func
 	if err != nil {
 		return 0, err
 	}
+	terms.Feed = s.Feed // which may have been given up since
 	edit(&terms)
+	if s.Feed == nil || terms.Feed == nil {
+		terms.Feed = s.Feed
+	}
 	if err := terms.Check(); err != nil {
 		return 0, err
 	}
@@ -93,6 +102,9 @@ func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func
 	}
 	payload, err := encodeTerms(terms)
 	if err != nil || payload == before {
+		return 0, err
+	}
+	if err := t.holdFeed(s.ID, terms.Feed); err != nil {
 		return 0, err
 	}
 	s.coolReturned(terms, l.decidesAt(s))

@@ -67,7 +67,7 @@ func (s *stock) seen() firstcome.Campaign {
 		c.ClosesAt = was.closesAt
 	}
 	c.Standby = c.Standby && !was.soldOut
-	if c.Pace == nil && s.line.Waiting > 0 {
+	if c.Pace == nil && s.lined() {
 		c.Pace = &firstcome.Pace{}
 	}
 	return c

@@ -198,11 +198,15 @@ func (l *Ledger) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.
 	campaign.OpenedAt = campaign.Opened(now)
 	c.decisions = make([]firstcome.Decision, len(c.users))
 	issued := make([]firstcome.Coupon, 0, len(c.users)) // never grows: holds points into it
+	var joins *firstcome.Joins
+	if s.Feed != nil {
+		joins = &firstcome.Joins{Campaign: campaign, Line: s.line}
+	}
 	for n, user := range c.users {
 		coupon := holds[user]
 		ticket := waits[user]
 		outcome := firstcome.Decide(campaign, now, s.inForce+cooling, coupon != nil, ticket > 0 && !c.direct)
-		if outcome == firstcome.Waiting && ticket == 0 {
+		if outcome == firstcome.Waiting && ticket == 0 && joins == nil {
 			if ticket = t.join(&s, user, now, l.maxLine); ticket > 0 {
 				waits[user] = ticket
 			} else {
@@ -230,7 +234,10 @@ func (l *Ledger) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.
 		if c.direct && !outcome.HasCoupon() && s.Pace != nil {
 			d.Lease = 0 // others join
 		}
-		if outcome == firstcome.Waiting {
+		switch {
+		case outcome == firstcome.Waiting && joins != nil:
+			d.Joins = joins
+		case outcome == firstcome.Waiting:
 			d.Place = campaign.Place(s.line, ticket, s.inForce, now)
 		}
 		if coupon != nil {

@@ -79,7 +79,7 @@ func (t *tx) end(s *stock, number int64, user firstcome.UserID, outcome string, 
 // sendsAway returns what everybody in line hears at an instant, Closed or SoldOut; or 0, if they go on waiting. A
 // generation with tickets ends so also if all of them have ended, such as the one whose last person got the last coupon.
 func (s *stock) sendsAway(now time.Time) firstcome.Outcome {
-	if s.line.LastTicket == 0 {
+	if s.line.LastTicket == 0 && !s.line.Begun {
 		return 0
 	}
 	switch o := firstcome.Decide(s.seen(), now, s.inForce, false, true); o {
@@ -123,6 +123,12 @@ func (l *Ledger) changeLine(t *tx, from, to stock, now time.Time) error {
 			return t.loseLine(&to, now)
 		}
 		return nil
+	}
+	if from.Feed != nil && *from.Feed != *to.Feed { // nobody reads the old one any more
+		if !from.line.Begun {
+			return nil
+		}
+		return t.loseGeneration(&from, now)
 	}
 	at := now
 	why := from.sendsAway(now)
@@ -256,7 +262,7 @@ func (l *Ledger) again(s *stock, now, clock time.Time) time.Duration {
 	why := firstcome.Decide(campaign, now, -1, false, false)
 	var wait time.Duration
 	switch {
-	case s.line.Waiting == 0 || why == firstcome.Paused:
+	case s.line.Waiting == 0 && s.Feed == nil || why == firstcome.Paused:
 		return 0
 	case l.dialect.shared && s.isCooling() && (s.free() == 0 || why != firstcome.Waiting):
 		wait = s.cooling.until.Sub(clock)

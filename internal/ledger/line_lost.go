@@ -48,8 +48,8 @@ func (t *tx) loseGeneration(s *stock, now time.Time) error {
 func (t *tx) beginLine(s *stock) error { return t.setLine(s.ID, nextLine(s.line)) }
 
 func (t *tx) setLine(id firstcome.CampaignID, l firstcome.Line) error {
-	_, err := t.change(`UPDATE campaigns SET generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ? WHERE id = ?`,
-		l.Generation, l.LastTicket, l.ServedThrough, l.Served, l.Waiting, string(id))
+	_, err := t.change(`UPDATE campaigns SET generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ?, line_first = ? WHERE id = ?`,
+		l.Generation, l.LastTicket, l.ServedThrough, l.Served, l.Waiting, firstColumn(l), string(id))
 	return err
 }
 
@@ -57,7 +57,11 @@ func (t *tx) setLine(id firstcome.CampaignID, l firstcome.Line) error {
 // the people who were carried over. Newcomers get no ticket that a forgotten person may hold. It returns the generations that
 // a gate tells.
 func (t *tx) carryLine(s *stock, carried flow.Carried, now time.Time) (past []flow.PastLine, err error) {
-	if s.Pace != nil || s.line.LastTicket > 0 || carried.People > 0 {
+	if s.Feed != nil { // the topic has them all
+		if err := t.setLine(s.ID, s.line); err != nil {
+			return nil, err
+		}
+	} else if s.Pace != nil || s.line.LastTicket > 0 || carried.People > 0 {
 		if err := t.insertPast(pastLine{s.ID, s.line, reasonLost, now.UnixMicro()}); err != nil {
 			return nil, err
 		}

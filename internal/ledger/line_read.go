@@ -105,13 +105,15 @@ func nextJoined(ctx context.Context, at *snapshot, id firstcome.CampaignID, l fi
 func pastOf(l firstcome.Line, reason string, at time.Time) flow.PastLine {
 	return flow.PastLine{
 		Generation: l.Generation, Reason: reason, EndedAt: at, LastTicket: l.LastTicket, ServedThrough: l.ServedThrough,
-		Served: l.Served, Waiting: l.Waiting,
+		Served: l.Served, Waiting: l.Waiting, First: l.First, Begun: l.Begun,
 	}
 }
 
-const pastColumns = `generation, last_ticket, served_through, served, waiting, reason, ended_at`
+const pastColumns = `generation, last_ticket, served_through, served, waiting, reason, ended_at, first`
 
 func scanPast(take scan) (p flow.PastLine, err error) {
-	err = take(&p.Generation, &p.LastTicket, &p.ServedThrough, &p.Served, &p.Waiting, &p.Reason, when(&p.EndedAt))
+	var line firstcome.Line
+	err = take(&p.Generation, &p.LastTicket, &p.ServedThrough, &p.Served, &p.Waiting, &p.Reason, when(&p.EndedAt), firstIn{&line})
+	p.First, p.Begun = line.First, line.Begun
 	return p, err
 }

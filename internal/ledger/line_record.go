@@ -20,9 +20,7 @@ func (r *recording) lines() error {
 	if !l.Later(r.line) {
 		return nil
 	}
-	_, err := r.change(`UPDATE campaigns SET generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ? WHERE id = ?`,
-		l.Generation, l.LastTicket, l.ServedThrough, l.Served, l.Waiting, string(r.ID))
-	return err
+	return r.setLine(r.ID, l)
 }
 
 // addPast keeps a generation that ended, once.
@@ -31,6 +29,6 @@ func (r *recording) addPast(p flow.PastLine) error {
 	if err != nil || known {
 		return err
 	}
-	line := firstcome.Line{Generation: p.Generation, LastTicket: p.LastTicket, ServedThrough: p.ServedThrough, Served: p.Served, Waiting: p.Waiting}
+	line := firstcome.Line{Generation: p.Generation, LastTicket: p.LastTicket, ServedThrough: p.ServedThrough, Served: p.Served, Waiting: p.Waiting, First: p.First, Begun: p.Begun}
 	return r.insertPast(pastLine{r.ID, line, p.Reason, p.EndedAt.UnixMicro()})
 }

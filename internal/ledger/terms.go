@@ -14,10 +14,11 @@ import (
 // putTerms makes the terms of a version effective, under which every coupon is in force since
 // soldOutAt, or, at the zero time, is not.
 func (t *tx) putTerms(id firstcome.CampaignID, terms firstcome.Terms, version int64, soldOutAt time.Time) error {
+	topic, partition := feedColumns(terms.Feed)
 	_, err := t.change(`UPDATE campaigns SET quantity = ?, opens_at = ?, closes_at = ?, terms_version = ?, sold_out_at = ?,
-		pace = ?, standby = ? WHERE id = ?`,
+		pace = ?, standby = ?, feed_topic = ?, feed_partition = ? WHERE id = ?`,
 		quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt), version, micros(soldOutAt),
-		paceColumn(terms.Pace), terms.Standby, string(id))
+		paceColumn(terms.Pace), terms.Standby, topic, partition, string(id))
 	return err
 }
 
@@ -63,6 +64,13 @@ type storedTerms struct {
 	ValidFor   *int64               `json:"valid_for"`
 	Pace       *storedPace          `json:"pace,omitempty"`
 	Standby    bool                 `json:"standby,omitempty"`
+	Feed       *storedFeed          `json:"feed,omitempty"`
+}
+
+// A storedFeed is a feed as the ledger keeps it.
+type storedFeed struct {
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
 }
 
 // A storedPace is a pace as the ledger keeps it.
@@ -74,7 +82,7 @@ type storedPace struct {
 func storedTermsOf(t firstcome.Terms) storedTerms {
 	validFor := t.ValidFor.Microseconds()
 	return storedTerms{
-		Name: t.Name, Answer: t.Answer, Benefit: t.Benefit, Pace: (*storedPace)(t.Pace), Standby: t.Standby,
+		Name: t.Name, Answer: t.Answer, Benefit: t.Benefit, Pace: (*storedPace)(t.Pace), Standby: t.Standby, Feed: (*storedFeed)(t.Feed),
 		Quantity: pointer(quantityColumn(t.Quantity)),
 		OpensAt:  pointer(micros(t.OpensAt)), ClosesAt: pointer(micros(t.ClosesAt)),
 		ValidUntil: pointer(micros(t.ValidUntil)), ValidFor: pointer(sql.NullInt64{Int64: validFor, Valid: validFor != 0}),
@@ -92,7 +100,7 @@ func decodeTerms(payload string) (firstcome.Terms, error) {
 		return firstcome.Terms{}, err
 	}
 	return firstcome.Terms{
-		Name: s.Name, Answer: s.Answer, Benefit: s.Benefit, Pace: (*firstcome.Pace)(s.Pace), Standby: s.Standby,
+		Name: s.Name, Answer: s.Answer, Benefit: s.Benefit, Pace: (*firstcome.Pace)(s.Pace), Standby: s.Standby, Feed: (*firstcome.Feed)(s.Feed),
 		Quantity: unlimited(column(s.Quantity)),
 		OpensAt:  instant(column(s.OpensAt)), ClosesAt: instant(column(s.ClosesAt)), ValidUntil: instant(column(s.ValidUntil)),
 		ValidFor: time.Duration(column(s.ValidFor).Int64) * time.Microsecond,

@@ -74,6 +74,9 @@ type Operator struct {
 	changer *flow.Changer // nil: the ledger decides
 	gate    Gate
 	rebuild Rebuilder
+
+	// Lines, if not nil, has the lines of campaigns that are made with a pace in a topic.
+	Lines Lines
 }
 
 // New returns the Operator of a node where the ledger decides.
@@ -106,8 +109,43 @@ func (o *Operator) changed(ctx context.Context, id firstcome.CampaignID, number 
 	return o.ledger.Campaign(ctx, id)
 }
 
+// A Lines gives campaigns partitions of the topic that keeps waiting lines: see kafka.Line.
+type Lines interface {
+	// Feed returns a partition that no campaign has, or firstcome.ErrNoPartition.
+	Feed(ctx context.Context) (firstcome.Feed, error)
+}
+
+// feed returns a partition for the line of a campaign with these terms; nil: it needs none, or has one.
+func (o *Operator) feed(ctx context.Context, terms firstcome.Terms) (*firstcome.Feed, error) {
+	if o.Lines == nil || terms.Pace == nil {
+		return nil, nil
+	}
+	feed, err := o.Lines.Feed(ctx)
+	return &feed, err
+}
+
+// feeding does something with a partition for a line, again with another one if a campaign was faster.
+func feeding(do func() error) (err error) {
+	for range 3 {
+		if err = do(); !errors.Is(err, firstcome.ErrFeedTaken) {
+			break
+		}
+	}
+	return err
+}
+
 // Create makes a campaign.
-func (o *Operator) Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) (ledger.Status, error) {
+func (o *Operator) Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) (s ledger.Status, err error) {
+	err = feeding(func() error {
+		if terms.Feed, err = o.feed(ctx, terms); err == nil {
+			s, err = o.create(ctx, actor, id, terms)
+		}
+		return err
+	})
+	return s, err
+}
+
+func (o *Operator) create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) (ledger.Status, error) {
 	return o.changed(ctx, id, func() (int64, error) { return 1, o.ledger.Create(ctx, actor, id, terms) })
 }
 

@@ -1,0 +1,79 @@
+package flow
+
+import (
+	"context"
+	"errors"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A FedBook is a ledger that knows what a gate may forget of lines that feeds keep.
+type FedBook interface {
+	// Begin is that of Fed. The ledger hears of a generation before anybody has a ticket of it.
+	Begin(ctx context.Context, id firstcome.CampaignID, generation, first int64) (firstcome.Line, error)
+	// KeepLeaver notes that a user left, with all tickets of a generation up to this one.
+	KeepLeaver(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, through firstcome.Ticket) error
+}
+
+// Begin is that of Fed: in the ledger, then at the gate.
+func (o *Over) Begin(ctx context.Context, id firstcome.CampaignID, generation, first int64) (firstcome.Line, error) {
+	return unless(ctx, o, id,
+		func() (firstcome.Line, error) {
+			line, err := o.Book.Begin(ctx, id, generation, first)
+			if err != nil || line.Generation != generation {
+				return line, err
+			}
+			return o.Fed.Begin(ctx, id, generation, line.First)
+		},
+		func() (firstcome.Line, error) { return firstcome.Line{}, ErrRetired })
+}
+
+// ServeTurn is that of Fed. Nobody is in line of a campaign that the gate has forgotten.
+func (o *Over) ServeTurn(ctx context.Context, id firstcome.CampaignID, turn Turn) (Turned, error) {
+	return unless(ctx, o, id,
+		func() (Turned, error) { return o.Fed.ServeTurn(ctx, id, turn) },
+		func() (Turned, error) { return Turned{}, nil })
+}
+
+// PlaceOf is that of Fed.
+func (o *Over) PlaceOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, ticket firstcome.Ticket) (place firstcome.Place, c firstcome.Coupon, err error) {
+	c, err = either(ctx, o, id,
+		func() (c firstcome.Coupon, err error) {
+			place, c, err = o.Fed.PlaceOf(ctx, id, user, ticket)
+			return c, err
+		},
+		func() (firstcome.Coupon, error) { return o.retiredPlace(ctx, id, user) })
+	return place, c, err
+}
+
+// LeaveOf is that of Fed: at the gate, then in the ledger.
+func (o *Over) LeaveOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, through firstcome.Ticket) error {
+	_, err := either(ctx, o, id,
+		func() (struct{}, error) {
+			err := o.Fed.LeaveOf(ctx, id, user, through)
+			if err == nil {
+				err = o.Book.KeepLeaver(ctx, id, user, through)
+			}
+			return struct{}{}, err
+		},
+		func() (struct{}, error) { return struct{}{}, o.retiredLeave(ctx, id, user) })
+	return err
+}
+
+// retiredPlace returns the coupon of a user of a campaign that the gate has forgotten.
+func (o *Over) retiredPlace(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
+	c, err := o.Book.CouponOf(ctx, id, user)
+	if errors.Is(err, firstcome.ErrNoCoupon) {
+		err = firstcome.ErrNoTicket
+	}
+	return c, err
+}
+
+// retiredLeave says why nobody leaves the line of a campaign that the gate has forgotten.
+func (o *Over) retiredLeave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
+	_, err := o.retiredPlace(ctx, id, user)
+	if err == nil {
+		err = firstcome.ErrServed
+	}
+	return err
+}

@@ -1,0 +1,265 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// A FedGate is the gate behind a Line.
+type FedGate interface {
+	flow.Gate
+	flow.Line
+	flow.Places
+	flow.Direct
+	flow.Coupons
+	flow.Fed
+}
+
+// LineOptions are what a Line needs beside the URL of a topic.
+type LineOptions struct {
+	Gate FedGate
+	// Ledger says which campaigns have a partition, and gives free ones.
+	Ledger LineLedger
+	// Secret makes the proofs.
+	Secret firstcome.Secret
+	// MaxLine is how many people may be in line of a campaign.
+	MaxLine int64
+	// OnAlarm, if set, gets what an operator should know; the same alarm about once a minute.
+	OnAlarm func(firstcome.CampaignID, error)
+}
+
+// A LineLedger is what a Line asks of the ledger.
+type LineLedger interface {
+	flow.Feeder
+	// FreePartition returns a partition, of so many of a topic, that no campaign has to itself, or firstcome.ErrNoPartition.
+	FreePartition(ctx context.Context, topic string, partitions int32) (int32, error)
+}
+
+// A Line is a gate whose campaigns may have their waiting lines in a topic, each in a partition of its own. A claim that would join the line
+// is appended there: the offset is the ticket. Whoever serves the line, on any node, reads the partition from the ticket that is next at
+// the gate, and has the gate serve it.
+//
+//	claim → gate: who holds a coupon? is it open? → append, acks=all → waiting, with the ticket
+//	serve → gate: which ticket is next? → read from there → gate: a turn → coupons
+//
+// All else is the gate's. Make one with OpenLine.
+type Line struct {
+	FedGate
+	topic    *topic
+	options  LineOptions
+	warnings []string
+	alarms   flow.Alarms
+
+	mu     sync.Mutex // guards what follows
+	id     string     // of the topic
+	client *kgo.Client
+	lines  map[firstcome.CampaignID]*fed
+}
+
+var _ FedGate = (*Line)(nil)
+
+// A fed is a line in the topic, as this node knows it.
+type fed struct {
+	feed firstcome.Feed
+
+	serving sync.Mutex     // guards what follows, and is held while the line is served
+	line    firstcome.Line // of Generation 0: unknown
+	reader  *reader
+
+	mu  sync.Mutex // guards what follows
+	end int64      // the offset behind the last record that is known of
+}
+
+// OpenLine returns the Line on the topic of a URL, once it has found the topic. The error says what to do.
+func OpenLine(ctx context.Context, url string, options LineOptions) (*Line, error) {
+	t, err := readURL(url)
+	if err != nil {
+		return nil, err
+	}
+	client, err := t.connect(ctx, appending(t)...)
+	if err != nil {
+		return nil, err
+	}
+	is, err := t.look(ctx, client)
+	var warnings []string
+	if err == nil {
+		warnings, err = t.fits(ctx, client, Lines, is)
+	}
+	if err != nil {
+		client.Close()
+		return nil, err
+	}
+	return &Line{
+		FedGate: options.Gate, topic: t, options: options, warnings: warnings, alarms: flow.Alarms{On: options.OnAlarm},
+		id: is.id, client: client, lines: map[firstcome.CampaignID]*fed{},
+	}, nil
+}
+
+// appending are the options of a client that appends to the partition that a record names.
+func appending(t *topic) []kgo.Opt {
+	return append(producing(t), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+}
+
+// Close ends the connections.
+func (l *Line) Close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, f := range l.lines {
+		delete(l.lines, id)
+		f.close()
+	}
+	l.client.Close()
+}
+
+// Warnings returns what an operator should know of the topic.
+func (l *Line) Warnings() []string { return l.warnings }
+
+// Topic returns the topic's name and its id, which another topic of the name does not have.
+func (l *Line) Topic() (name, id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.topic.name, l.id
+}
+
+// Feed returns a partition that a campaign may have to itself. firstcome.ErrNoPartition says that there is none, and what to do.
+func (l *Line) Feed(ctx context.Context) (feed firstcome.Feed, err error) {
+	is, err := l.look(ctx)
+	if err != nil {
+		return feed, err
+	}
+	feed.Topic = is.id
+	feed.Partition, err = l.options.Ledger.FreePartition(ctx, is.id, int32(len(is.ends)))
+	if errors.Is(err, firstcome.ErrNoPartition) {
+		err = fmt.Errorf("%w: add some with %s", err, l.topic.adds(len(is.ends)))
+	}
+	return feed, err
+}
+
+// look asks how the topic is. If it was made again, it connects anew, because a client goes on with the one that it knows.
+func (l *Line) look(ctx context.Context) (found, error) {
+	is, err := l.topic.look(ctx, l.connection())
+	if err != nil {
+		return is, err
+	}
+	if _, id := l.Topic(); id == is.id {
+		return is, nil
+	}
+	client, err := l.topic.connect(ctx, appending(l.topic)...)
+	if err != nil {
+		return is, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.id == is.id { // another call was faster
+		client.Close()
+		return is, nil
+	}
+	l.id = is.id
+	l.client.Close()
+	l.client = client
+	return is, nil
+}
+
+func (l *Line) connection() *kgo.Client {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.client
+}
+
+// fed returns a line of which the gate or the ledger said that a feed keeps it. If it has another feed than before, all else that is known of
+// it is forgotten.
+func (l *Line) fed(id firstcome.CampaignID, feed firstcome.Feed) *fed {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.lines[id]
+	if f != nil && f.feed == feed {
+		return f
+	}
+	if f != nil {
+		go f.close() // which waits for whoever serves it
+	}
+	f = &fed{feed: feed}
+	l.lines[id] = f
+	return f
+}
+
+// known returns a line that fed has returned, or nil.
+func (l *Line) known(id firstcome.CampaignID) *fed {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lines[id]
+}
+
+// holds returns an error if this node's topic is not the one that keeps a line.
+func (l *Line) holds(id firstcome.CampaignID, feed firstcome.Feed) error {
+	name, topic := l.Topic()
+	switch {
+	case feed.Partition < 0:
+		return fmt.Errorf("%w: the campaign %s was over, and another one may have its partition of the topic %s: %s", firstcome.ErrGateMismatch, id, name, another(id))
+	case feed.Topic != topic:
+		return fmt.Errorf("%w: the topic %s was made again, or is another one: it has the id %s, and that of the line of %s is %s: %s",
+			firstcome.ErrGateMismatch, name, topic, id, feed.Topic, another(id))
+	}
+	return nil
+}
+
+// another says how a campaign gets another partition.
+func another(id firstcome.CampaignID) string {
+	return fmt.Sprintf("firstcome campaign update %s --pace N gives it another partition, and sends away who was in line", id)
+}
+
+// ends asks for the offset behind the last record of a line.
+func (l *Line) ends(ctx context.Context, f *fed) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	listed, err := kadm.NewClient(l.connection()).ListEndOffsets(ctx, l.topic.name)
+	if err == nil {
+		err = listed.Error()
+	}
+	if err != nil {
+		return 0, l.topic.explain(fmt.Errorf("ask for the end of the topic %s: %w", l.topic.name, err))
+	}
+	offset, ok := listed.Lookup(l.topic.name, f.feed.Partition)
+	if !ok {
+		return 0, fmt.Errorf("the topic %s has no partition %d", l.topic.name, f.feed.Partition)
+	}
+	f.reaches(offset.Offset)
+	return offset.Offset, nil
+}
+
+// reaches notes that a line has records up to an offset.
+func (f *fed) reaches(end int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.end = max(f.end, end)
+}
+
+// behind returns how many records are known of from an offset on.
+func (f *fed) behind(offset int64) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return max(0, f.end-offset)
+}
+
+// close ends a line's connection. It waits for whoever serves it.
+func (f *fed) close() {
+	f.serving.Lock()
+	defer f.serving.Unlock()
+	f.leave()
+}
+
+// leave ends the connection of a line. serving is held.
+func (f *fed) leave() {
+	if f.reader != nil {
+		f.reader.client.Close()
+		f.reader = nil
+	}
+}

@@ -1,0 +1,172 @@
+package kafka
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// A waiter is a record of the topic: a user who claims a coupon. The record's key is the campaign.
+type waiter struct {
+	User firstcome.UserID `json:"user"`
+	// Generation is the one that the gate had when the user claimed. A record that came later than the end of its generation is nobody's.
+	Generation int64 `json:"generation"`
+}
+
+// waiterRecord returns the record of a user.
+func waiterRecord(id firstcome.CampaignID, partition int32, w waiter) *kgo.Record {
+	value, err := json.Marshal(w)
+	if err != nil {
+		panic(err) // it has a text and a number
+	}
+	return &kgo.Record{Partition: partition, Key: []byte(id), Value: value}
+}
+
+// userOf returns whose a record is in the line of a campaign and a generation; empty: nobody's.
+func userOf(r *kgo.Record, id firstcome.CampaignID, generation int64) firstcome.UserID {
+	var w waiter
+	if string(r.Key) != string(id) || json.Unmarshal(r.Value, &w) != nil || w.Generation != generation {
+		return ""
+	}
+	user, err := firstcome.ParseUserID(string(w.User))
+	if err != nil { // whoever wrote that was no node
+		return ""
+	}
+	return user
+}
+
+// asks bounds how often a claim asks the gate anew because a generation ended meanwhile.
+const asks = 3
+
+// Claim decides claims: see flow.Gate. Those that join a line in the topic are appended behind the gate's answer. An error then says that it
+// is unknown who is in line; whoever claims again has the earliest of their places.
+func (l *Line) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	for range asks {
+		decisions, err := l.FedGate.Claim(ctx, id, users)
+		if err != nil {
+			return nil, err
+		}
+		joins := joining(decisions)
+		if joins == nil {
+			return decisions, nil
+		}
+		if done, err := l.join(ctx, id, users, decisions, joins); done || err != nil {
+			return decisions, err
+		}
+	}
+	return nil, fmt.Errorf("%w: the line of %s ended again and again", firstcome.ErrBusy, id)
+}
+
+// joining returns the line that some of those who claimed join, or nil.
+func joining(decisions []firstcome.Decision) *firstcome.Joins {
+	for n := range decisions {
+		if joins := decisions[n].Joins; joins != nil {
+			return joins
+		}
+	}
+	return nil
+}
+
+// join appends those who join the line, and completes their decisions. It returns false if the generation ended meanwhile: nobody was
+// appended.
+func (l *Line) join(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID, decisions []firstcome.Decision, joins *firstcome.Joins) (bool, error) {
+	feed, line := *joins.Campaign.Feed, joins.Line
+	if err := l.holds(id, feed); err != nil {
+		return false, err
+	}
+	f := l.fed(id, feed)
+	if !line.Begun {
+		end, err := l.ends(ctx, f)
+		if err != nil {
+			return false, err
+		}
+		if line, err = l.Begin(ctx, id, line.Generation, end); err != nil || line.Generation != joins.Line.Generation || !line.Begun {
+			return false, err
+		}
+	}
+	if f.behind(line.Offset(line.Serving())) >= l.options.MaxLine {
+		for n := range decisions {
+			if decisions[n].Joins != nil {
+				decisions[n] = firstcome.Decision{At: decisions[n].At}
+			}
+		}
+		return true, nil
+	}
+	records := make([]*kgo.Record, 0, len(users))
+	for n := range decisions {
+		if decisions[n].Joins != nil {
+			records = append(records, waiterRecord(id, feed.Partition, waiter{users[n], line.Generation}))
+		}
+	}
+	if err := l.connection().ProduceSync(ctx, records...).FirstErr(); err != nil {
+		return false, l.topic.explain(fmt.Errorf("append %d claims of %s to the topic %s: %w", len(records), id, l.topic.name, err))
+	}
+	for n := range decisions {
+		d := &decisions[n]
+		if d.Joins == nil {
+			continue
+		}
+		offset := records[0].Offset
+		records = records[1:]
+		ticket := offset - line.First + 1
+		if ticket <= line.ServedThrough {
+			return false, fmt.Errorf("%w: a claim of %s has the offset %d of the partition %d of the topic %s, and those before %d are served: the topic was made again, or is another one: %s",
+				firstcome.ErrGateMismatch, id, offset, feed.Partition, l.topic.name, line.Offset(line.Serving()), another(id))
+		}
+		f.reaches(offset + 1)
+		d.Place, d.Joins = joins.Campaign.Place(line, ticket, d.InForce, d.At), nil
+		d.Place.Proof = l.proofOf(id, users[n], firstcome.Ticket{Generation: line.Generation, Number: ticket})
+		d.InLine = f.behind(line.Offset(line.Serving()))
+	}
+	return true, nil
+}
+
+// LineOf returns a campaign's line: see flow.Places. Where the topic keeps it, it counts the topic's records.
+func (l *Line) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineState, error) {
+	state, err := l.FedGate.LineOf(ctx, id)
+	if err != nil || state.Campaign.Feed == nil || !state.Line.Begun {
+		return state, err
+	}
+	if err := l.holds(id, *state.Campaign.Feed); err != nil {
+		return state, err
+	}
+	f := l.fed(id, *state.Campaign.Feed)
+	if f.behind(0) == 0 {
+		if _, err := l.ends(ctx, f); err != nil {
+			return state, err
+		}
+	}
+	state.Line = f.complete(state.Line)
+	return state, nil
+}
+
+// complete returns a line with those who are in line by the topic.
+func (f *fed) complete(line firstcome.Line) firstcome.Line {
+	line.Waiting = f.behind(line.Offset(line.Serving()))
+	line.LastTicket = line.ServedThrough + line.Waiting
+	return line
+}
+
+// LeaveOf takes a user out of the line: see flow.Fed. All of their records until now are passed over.
+func (l *Line) LeaveOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, ticket firstcome.Ticket) error {
+	state, err := l.FedGate.LineOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	if feed := state.Campaign.Feed; feed != nil && state.Line.Begun && state.Line.Generation == ticket.Generation {
+		if err := l.holds(id, *feed); err != nil {
+			return err
+		}
+		end, err := l.ends(ctx, l.fed(id, *feed))
+		if err != nil {
+			return err
+		}
+		ticket.Number = max(ticket.Number, end-state.Line.First)
+	}
+	return l.FedGate.LeaveOf(ctx, id, user, ticket)
+}
