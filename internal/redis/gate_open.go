@@ -51,6 +51,7 @@ func Open(ctx context.Context, options Options) (*Gate, error) {
 		has: aboutCampaign(hasScript), look: aboutCampaign(lookScript), place: aboutLine(placeScript), forget: aboutCampaign(forgetScript),
 		standing: aboutLine(standingScript), memory: aboutCampaign(roomScript), freeze: aboutCampaign(freezeScript), carry: aboutLine(carryScript), switchScript: aboutCampaign(switchScript),
 		stopped: aboutCampaign(stoppedScript), verify: aboutCampaign(verifyScript),
+		begin: aboutLine(beginScript), leave: aboutLine(leaveScript), mark: aboutLine(markScript),
 		keyring: newKeyring(), lag: schedule{slow: defaultSlow}, behind: schedule{slow: defaultSlow},
 	}
 	if err := g.check(ctx); err != nil {
