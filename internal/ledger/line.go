@@ -124,18 +124,17 @@ func (l *Ledger) changeLine(t *tx, from, to stock, now time.Time) error {
 		}
 		return nil
 	}
-	if from.Feed != nil && *from.Feed != *to.Feed { // nobody reads the old one any more
-		if !from.line.Begun {
-			return nil
-		}
-		return t.loseGeneration(&from, now)
-	}
 	at := now
 	why := from.sendsAway(now)
-	if why != 0 {
+	switch {
+	case why != 0:
 		at = from.endedAt(why, now)
-	} else if why = to.sendsAway(now); why == 0 {
-		return nil
+	case from.Feed != nil && *from.Feed != *to.Feed && from.line.Begun: // nobody reads the old one any more
+		return t.loseGeneration(&from, now)
+	default:
+		if why = to.sendsAway(now); why == 0 {
+			return nil
+		}
 	}
 	if err := t.insertPast(pastLine{from.ID, from.line, why.String(), at.UnixMicro()}); err != nil {
 		return err

@@ -105,6 +105,7 @@ func (l *Ledger) Begin(ctx context.Context, id firstcome.CampaignID, generation,
 		}
 		s.line.First, s.line.Begun = first, true
 		line = s.line
+		delete(t.stocks, id) // the row is another one from now on
 		return t.setLine(id, s.line)
 	})
 	return line, wrap(err, "begin the line of %s", id)

@@ -170,7 +170,7 @@ func (g *Gate) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (f
 	if err != nil {
 		return flow.Served{}, fmt.Errorf("serve the line of %s: %w", id, err)
 	}
-	if !v.line.kept {
+	if !v.line.kept || v.line.feed != nil { // nobody is in line here
 		return flow.Served{}, nil
 	}
 	return v.served(g, id)

@@ -133,9 +133,12 @@ func (g *Gate) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineSt
 	state := flow.LineState{Campaign: s.campaign, Line: s.Line, InForce: s.inForce, Now: s.now, Joined: s.joined}
 	state.Campaign.Pace = s.pace
 	if why := s.sendsAway(); why != 0 {
-		l := s.Line
+		l, at := s.Line, s.now
+		if why == firstcome.Closed {
+			at = s.campaign.Since(why)
+		}
 		state.Past = append(state.Past, flow.PastLine{
-			Generation: l.Generation, Reason: why.String(), EndedAt: s.campaign.Since(why), LastTicket: l.LastTicket,
+			Generation: l.Generation, Reason: why.String(), EndedAt: at, LastTicket: l.LastTicket,
 			ServedThrough: l.ServedThrough, Served: l.Served, Waiting: l.Waiting, First: l.First, Begun: l.Begun,
 		})
 		state.Joined = time.Time{}
