@@ -179,6 +179,9 @@ func (t *tx) conclude(s stock, version int64, refused bool) error {
 		return nil
 	}
 	terms, err := decodeTerms(payload)
+	if err == nil {
+		err = t.refeed(&s, &terms)
+	}
 	if err != nil {
 		return err
 	}

@@ -96,6 +96,9 @@ func (l *Ledger) Begin(ctx context.Context, id firstcome.CampaignID, generation,
 		if err != nil {
 			return err
 		}
+		if err := t.settledFeed(s); err != nil {
+			return err
+		}
 		switch {
 		case l.remote() && generation > s.line.Generation:
 			s.line = firstcome.Line{Generation: generation, Due: s.line.Due}
@@ -286,7 +289,16 @@ func (l *Ledger) LeaveOf(ctx context.Context, id firstcome.CampaignID, user firs
 
 // KeepLeaver notes that a user left at a gate beside the ledger: see flow.FedBook.
 func (l *Ledger) KeepLeaver(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, through firstcome.Ticket) error {
-	err := l.update(ctx, func(t *tx) error { return t.keepLeaver(id, user, through) })
+	err := l.update(ctx, func(t *tx) error {
+		s, err := l.fedInRow(t, id)
+		if err == nil && !s.rebuildingAt.IsZero() { // the attempt may have read before who left
+			err = fmt.Errorf("%w: %w", firstcome.ErrBusy, flow.ErrRebuilding)
+		}
+		if err != nil {
+			return err
+		}
+		return t.keepLeaver(id, user, through)
+	})
 	return wrap(err, "note who left the line of %s", id)
 }
 

@@ -97,6 +97,9 @@ func (l *Ledger) adopt(t *tx, s stock, actor string, g flow.Stopped, voided []fi
 	if err := t.voidBehind(&s, actor, version, at, voided); err != nil {
 		return a, err
 	}
+	if err := t.refeed(&s, &terms); err != nil {
+		return a, err
+	}
 	if err := t.putTerms(s.ID, terms, version, time.Time{}); err != nil {
 		return a, err
 	}
@@ -119,6 +122,9 @@ func (l *Ledger) gateTerms(t *tx, s *stock, g flow.Stopped) (terms firstcome.Ter
 	terms.Quantity, terms.OpensAt, terms.ClosesAt = g.Quantity, g.OpensAt, g.ClosesAt
 	if g.Line {
 		terms.Pace, terms.Standby = g.Pace, g.Standby
+		if s.Feed != nil && g.Feed != nil {
+			terms.Feed = g.Feed
+		}
 	}
 	s.Paused, s.Closed, s.ClosedAt = g.Paused, g.Closed, g.ClosedAt
 	return terms, before, nil

@@ -273,7 +273,11 @@ func (g *Gate) Loading(ctx context.Context, r flow.Rebuild) (put func(firstcome.
 		case c.VoidedAt.IsZero():
 			return wrap(holders.put(ctx, string(c.User), string(holderEntry(c))), "load %s", r.Campaign)
 		case c.Number == 0:
-			return wrap(marks.put(ctx, c), "load %s", r.Campaign)
+			err := tickets.end(ctx) // those of the frozen gate come first: the later one stays
+			if err == nil {
+				err = marks.put(ctx, c)
+			}
+			return wrap(err, "load %s", r.Campaign)
 		}
 		return wrap(tickets.put(ctx, string(c.User), overEntry(c)), "load %s", r.Campaign)
 	}
@@ -376,7 +380,7 @@ func (g *Gate) Stopped(ctx context.Context, r flow.Revision) (s flow.Stopped, er
 	s.Quantity, s.OpensAt, s.ClosesAt, s.ClosedAt = quantityOf(s.Quantity), instant(opensAt), instant(closesAt), instant(closedAt)
 	if field, _ := parts[17].ToString(); field != "" {
 		if l, err := readLine(field); err == nil {
-			s.Line, s.Pace, s.Standby = true, l.pace, l.standby
+			s.Line, s.Pace, s.Standby, s.Feed = true, l.pace, l.standby, l.feed
 		}
 	}
 	return s, nil
