@@ -115,7 +115,11 @@ func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func
 		return 0, err
 	}
 	if proposed := l.remote() && terms.Quantity < s.Quantity; !proposed {
-		if err := t.putTerms(s.ID, terms, made.Version, l.soldOutAt(s, terms, made.At)); err != nil {
+		first := terms
+		if l.remote() { // the gate has another feed first: see conclude
+			first.Feed = s.Feed
+		}
+		if err := t.putTerms(s.ID, first, made.Version, l.soldOutAt(s, terms, made.At)); err != nil {
 			return 0, err
 		}
 	}

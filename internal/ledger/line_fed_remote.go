@@ -25,6 +25,10 @@ func (t *tx) refeed(s *stock, terms *firstcome.Terms) error {
 	if err == nil && s.line.Begun {
 		err = t.loseGeneration(s, s.decidedAt)
 	}
+	if err == nil {
+		topic, partition := feedColumns(terms.Feed)
+		_, err = t.change(`UPDATE campaigns SET feed_topic = ?, feed_partition = ? WHERE id = ?`, topic, partition, string(s.ID))
+	}
 	return err
 }
 
