@@ -144,10 +144,10 @@ func gateLine(gate *redis.Gate) audit.GateLine {
 	}
 	return audit.GateLine{
 		Counters: func(ctx context.Context, id firstcome.CampaignID) (v audit.LineView, err error) {
-			line, past, err := gate.WrittenLine(ctx, id)
-			v.Line, v.Line.Due = line, time.Time{}
-			for _, p := range past {
-				was := firstcome.Line{Generation: p.Generation, LastTicket: p.LastTicket, ServedThrough: p.ServedThrough, Served: p.Served, Waiting: p.Waiting}
+			w, err := gate.WrittenLine(ctx, id)
+			v.Line, v.Line.Due, v.Feed, v.Left = w.Line, time.Time{}, w.Feed, w.Left
+			for _, p := range w.Past {
+				was := firstcome.Line{Generation: p.Generation, LastTicket: p.LastTicket, ServedThrough: p.ServedThrough, Served: p.Served, Waiting: p.Waiting, First: p.First, Begun: p.Begun}
 				v.Past = append(v.Past, audit.PastLine{Line: was, Reason: p.Reason, EndedAt: p.EndedAt})
 			}
 			return v, spoiled(err)

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
@@ -19,7 +21,6 @@ type feeding struct {
 	over *flow.Over
 	feed []firstcome.UserID // by offset
 }
-
 
 // newFed returns a desk of the campaign c with so many coupons, and a feed whose line has begun at offset 3, in which user-0, user-1 and so on are.
 func newFed(t *testing.T, name string, quantity int64, inLine int) *feeding {
@@ -416,6 +417,68 @@ func TestF54P9AReconcileKeepsTheLineOfAFeed(t *testing.T) {
 					t.Errorf("the feed is %+v", s.Feed)
 				}
 			})
+		})
+	}
+}
+
+// TestTheAuditFindsDamageToTheLineOfAFeedAtRedis changes what Redis has of a line whose ticket 1.8 is next, of which user-9 and user-10 left and the
+// first six have coupons.
+func TestTheAuditFindsDamageToTheLineOfAFeedAtRedis(t *testing.T) {
+	line := func(field string) func(*feeding) {
+		return func(f *feeding) { f.do("HSET", f.key("campaign"), "line", field) }
+	}
+	mark := func(entry string) func(*feeding) {
+		return func(f *feeding) { f.do("HSET", f.key("tickets"), "user-9", entry) }
+	}
+	for what, c := range map[string]struct {
+		damage func(*feeding)
+		text   string
+	}{
+		"nothing":                             {func(*feeding) {}, ""},
+		"another partition":                   {line("1 7 7 6 0 0 0 0 id 5 3 2"), "is appended to the partition 5 of the topic with the id id, and by the ledger"},
+		"another beginning":                   {line("1 7 7 6 0 0 0 0 id 0 4 2"), "begins at the offset 4 at the gate, and at 3 by the ledger"},
+		"a generation that has not begun":     {line("1 7 7 6 0 0 0 0 id 0 - 2"), "begun: false"},
+		"tickets that are to be served again": {line("1 5 5 5 0 0 0 0 id 0 3 2"), "whose turn has not come at the gate"},
+		"fewer served":                        {line("1 7 7 5 0 0 0 0 id 0 3 2"), "counts 5 tickets served, and 6 coupons name one of them"},
+		"somebody in line":                    {line("1 8 7 6 1 0 0 0 id 0 3 2"), "1 in line"},
+		"the next generation":                 {line("2 0 0 0 0 0 0 0 id 0 9 2"), "generation 2 has begun at the gate, and the ledger does not know it"},
+		"no feed":                             {line("1 7 7 6 0 0 0 0"), "is appended to no topic"},
+		"nothing that can be read":            {line("1 7 7 6 0 0 0 0 id"), "cannot be read"},
+		"who left, not counted":               {line("1 7 7 6 0 0 0 0 id 0 3 1"), "counts 1 users who left, and has 2"},
+		"who left, gone":                      {func(f *feeding) { f.do("DEL", f.key("tickets")) }, `the user "user-9" left with all tickets up to 1.10, and the gate would serve them`},
+		"who left with an earlier ticket":     {mark("\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x09\x01"), `the user "user-9" left with all tickets up to 1.10`},
+		"who left an older generation":        {mark("\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x0a\x01"), `the user "user-9" left with all tickets up to 1.10`},
+		"a ticket":                            {mark("\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x0a"), `the ticket 1.10 of the user "user-9" was not given by the gate`},
+		"a mark that cannot be read":          {mark("x"), "cannot be read"},
+		"somebody at the gate":                {func(f *feeding) { f.do("XADD", f.key("line"), "1-8", "user", "user-7", "at", "1") }, "is in line at the gate, and a topic keeps the line"},
+		"who was served, as who left": {func(f *feeding) {
+			f.do("HSET", f.key("tickets"), "user-2", "\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x03\x01")
+			line("1 7 7 6 0 0 0 0 id 0 3 3")(f)
+		}, `was issued to the ticket 1.3 of the user "user-2", who had left`},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			f := newFed(t, services.Ledgers[services.SQLite](t), 100, 6)
+			f.appends("user-0", "user-7", "user-8", "user-9", "user-10")
+			f.leaves("user-9", 10)
+			f.leaves("user-10", 11)
+			f.serves(7)
+			f.records()
+			c.damage(f)
+			gate, err := inspectGate(t.Context(), f.url, f.marker)
+			stage.Must(t, err)
+			defer gate.Close()
+			campaign := f.status()
+			found, err := compareWithGate(t.Context(), f.ledger.Books().Source(), gate, nil, &campaign, nil)
+			stage.Must(t, err)
+			switch {
+			case c.text == "":
+				if found.Breaches.Total > 0 {
+					t.Errorf("without damage there is %+v", found.Breaches.Shown)
+				}
+			case !slices.ContainsFunc(found.Breaches.Shown, func(b audit.Breach) bool { return strings.Contains(b.Text, c.text) }):
+				t.Errorf("the audit finds %+v, and not that %s", found.Breaches.Shown, c.text)
+			}
 		})
 	}
 }
