@@ -204,6 +204,22 @@ func TestF77AnOlderGateOfAFeedServesNobodyTwice(t *testing.T) {
 	f.compared()
 }
 
+// TestF77WhoLeftAnEarlierGenerationOfAFeedIsServed takes a gate back to before a generation ended, which somebody had left with a late ticket.
+func TestF77WhoLeftAnEarlierGenerationOfAFeedIsServed(t *testing.T) {
+	f := newFed(t, services.Ledgers[services.SQLite](t), 1, 2)
+	f.leaves("user-1", 9)
+	f.keep()
+	f.serves(1)
+	f.records()
+	f.voids(1)
+	f.begins(2)
+	f.back()
+	f.rebuilt(f.rebuilder())
+	f.compared()
+	f.appends("user-1")
+	stage.Same(t, "who is served", []string{"user-1@2.1"}, tickets(f.serves(9)))
+}
+
 // TestF77AGenerationOfAFeedThatRedisEndedIsNotServedAgain has Redis end a generation, of which the ledger has not heard. The next one begins or does
 // not, and Redis is emptied or is not.
 func TestF77AGenerationOfAFeedThatRedisEndedIsNotServedAgain(t *testing.T) {
@@ -308,6 +324,14 @@ func TestF75AnotherFeedEndsTheGenerationAtBoth(t *testing.T) {
 			stage.Same(t, "who is served", []string{"user-4@2.1", "new@2.2"}, tickets(f.serves(9)))
 			f.records()
 			f.compared()
+			if what == "an emptied Redis" {
+				return
+			}
+			told, err := f.ledger.LineOf(t.Context(), "c")
+			stage.Must(t, err)
+			known, err := f.remote.gate.LineOf(t.Context(), "c")
+			stage.Must(t, err)
+			stage.Same(t, "what ended, by the gate and by the ledger", known.Past, told.Past)
 		})
 	}
 	t.Run("Redis has not heard of the generation", func(t *testing.T) {
@@ -384,6 +408,7 @@ func TestF54P9AReconcileKeepsTheLineOfAFeed(t *testing.T) {
 			ledgers(t, func(t *testing.T, name string) {
 				f := newFed(t, name, 100, 10)
 				f.serves(2)
+				f.leaves("user-9", 8) // and with a later ticket behind the backup
 				f.records()
 				b := f.backup()
 				generation := int64(1)
@@ -395,6 +420,7 @@ func TestF54P9AReconcileKeepsTheLineOfAFeed(t *testing.T) {
 					generation = 2
 				}
 				f.leaves("user-8", 9)
+				f.leaves("user-9", 10)
 				f.settleAll(f.record(f.serves(2)...))
 				f.voids(4)
 				f.serves(2)
@@ -405,7 +431,7 @@ func TestF54P9AReconcileKeepsTheLineOfAFeed(t *testing.T) {
 				stage.Same(t, "the generation", generation, f.at().Generation)
 				got := tickets(f.serves(100))
 				for _, c := range got {
-					for _, not := range []string{"user-2", "user-3@", "user-4", "user-5", "user-8"} {
+					for _, not := range []string{"user-2", "user-3@", "user-4", "user-5", "user-8", "user-9"} {
 						if len(c) >= len(not) && c[:len(not)] == not {
 							t.Errorf("%s is served again", c)
 						}

@@ -375,6 +375,17 @@ func TestWhoLeftAGenerationOfAFeedLeavesNothingBehind(t *testing.T) {
 	}
 }
 
+// TestAVoidedCouponOfAFeedIsNoMarkOfWhoLeft has the user claim again.
+func TestAVoidedCouponOfAFeedIsNoMarkOfWhoLeft(t *testing.T) {
+	s := newFedShop(t, services.Redis.Database(t))
+	s.apply(firstcome.Change{Version: 3, Kind: firstcome.ChangeVoid, Number: 1, User: "user-0"})
+	n, err := s.do("HLEN", keysOf[4]).AsInt64()
+	stage.Must(t, err)
+	if served := s.turn(1, 2, "user-0"); n != 1 || len(served.Coupons) != 1 {
+		t.Errorf("%d have left, and served is %+v", n, served)
+	}
+}
+
 // TestAFullBacklogStopsTurns has room for two coupons that the ledger does not have. Who holds one is passed over all the same.
 func TestAFullBacklogStopsTurns(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), 9, func(o *redis.Options) { o.Backlog = 2 })
