@@ -149,6 +149,14 @@ func (b *Books) tickets(ctx context.Context, id firstcome.CampaignID, each func(
 	}, `SELECT generation, ticket, user_id, joined_at, ended_at, outcome FROM tickets WHERE campaign_id = ? ORDER BY generation, ticket`, string(id))
 }
 
+// Leavers calls each with those who left the line of a campaign that a topic keeps.
+func (b *Books) Leavers(ctx context.Context, id firstcome.CampaignID, each func(audit.Leaver)) error {
+	return every(ctx, b, "who left", each, func(take scan) (l audit.Leaver, err error) {
+		err = take(&l.User, &l.Generation, &l.Through)
+		return l, err
+	}, `SELECT user_id, generation, through FROM leavers WHERE campaign_id = ? ORDER BY generation, user_id`, string(id))
+}
+
 func (b *Books) runs(ctx context.Context, id firstcome.CampaignID, each func(audit.Run)) error {
 	return every(ctx, b, "the facts", each, func(take scan) (r audit.Run, err error) {
 		err = take(&r.Position, &r.Count, &r.Kind, &r.Number)
