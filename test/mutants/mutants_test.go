@@ -159,6 +159,11 @@ var mutants = []mutant{
 		pkg: "./internal/redis", test: "TestF03F18AGateTakesCeilingsOfItsOwnEpochOnly",
 	},
 	{
+		bug:  "a server that had a replica is taken for one that had none",
+		file: "internal/redis/rebuild.go", old: `info["connected_slaves"] == "0" && info["repl_backlog_active"] == "0" &&`, new: `info["connected_slaves"] == "0" &&`,
+		pkg: "./internal/redis", test: "TestF01F02OnlyARunThatARestartBringsBackWholeIsDurable",
+	},
+	{
 		bug:  "a session never ends by itself",
 		file: "internal/console/session.go", old: "if now.Sub(got.Seen) > idle || now.Sub(got.Issued) > longest {", new: "if now.Sub(got.Issued) > longest {",
 		pkg: "./internal/console", test: "TestASessionEnds",
