@@ -65,7 +65,7 @@ func (t *town) boot(name string) *node {
 	}
 	gate := put(b.gate, at, gated(end))
 	rebuilder := flow.NewRebuilder(book, end, flow.RebuilderEvents{})
-	over := &flow.Over{RemoteGate: gate, Book: book, Notice: rebuilder.Notice}
+	over := &flow.Over{RemoteGate: gate, Book: book, Notice: rebuilder.Notice, Told: rebuilder.Told}
 	waiter := flow.NewWaiter(put(b.drains, at, flow.Drains(over)))
 	changer := flow.NewChanger(put(b.book, at, flow.ChangeBook(book)), put(b.applier, at, flow.Applier(over)), nil)
 	recorder := flow.NewRecorder(&Source{t.gate, at, b.heedless}, put(b.keeper, at, flow.Keeper(book)), flow.RecorderLimits{OnRecord: func(r flow.Recording) {
