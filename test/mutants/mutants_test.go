@@ -149,6 +149,21 @@ var mutants = []mutant{
 		pkg: "./internal/redis", test: "F08",
 	},
 	{
+		bug:  "the Redis gate gives numbers above the ceiling",
+		file: "internal/redis/lua/claim.lua", old: "may_issue = math.min(may_issue, math.max(0, ceiling - last_number))", new: "",
+		pkg: "./internal/redis", test: "TestNothingIsGivenAboveTheCeiling",
+	},
+	{
+		bug:  "what was recorded in another epoch is settled, and raises the ceiling",
+		file: "internal/redis/lua/settle.lua", old: "if c[1] and epoch ~= '' and c[6] ~= epoch then return {'other'} end", new: "",
+		pkg: "./internal/redis", test: "TestF03F18AGateTakesCeilingsOfItsOwnEpochOnly",
+	},
+	{
+		bug:  "a server that had a replica is taken for one that had none",
+		file: "internal/redis/rebuild.go", old: `info["connected_slaves"] == "0" && info["repl_backlog_active"] == "0" &&`, new: `info["connected_slaves"] == "0" &&`,
+		pkg: "./internal/redis", test: "TestF01F02OnlyARunThatARestartBringsBackWholeIsDurable",
+	},
+	{
 		bug:  "a session never ends by itself",
 		file: "internal/console/session.go", old: "if now.Sub(got.Seen) > idle || now.Sub(got.Issued) > longest {", new: "if now.Sub(got.Issued) > longest {",
 		pkg: "./internal/console", test: "TestASessionEnds",

@@ -55,7 +55,7 @@ func (t *town) boot(name string) *node {
 	n := &node{name: name, cut: make(chan struct{})}
 	at := &wire{t.world, n}
 	b := t.bug
-	end := remote{gated: t.front, wire: at, rebuilt: t.gate}
+	end := remote{gated: t.front, wire: at, rebuilt: t.gate, old: func() *Gate { return t.parted(n) }}
 	book := paper{Ledger: t.ledger, wire: at, rebuilds: t.ledger}
 	if b.remade != nil {
 		end.rebuilt = b.remade(t.gate)
@@ -65,10 +65,10 @@ func (t *town) boot(name string) *node {
 	}
 	gate := put(b.gate, at, gated(end))
 	rebuilder := flow.NewRebuilder(book, end, flow.RebuilderEvents{})
-	over := &flow.Over{RemoteGate: gate, Book: book, Notice: rebuilder.Notice}
+	over := &flow.Over{RemoteGate: gate, Book: book, Notice: rebuilder.Notice, Told: rebuilder.Told}
 	waiter := flow.NewWaiter(put(b.drains, at, flow.Drains(over)))
 	changer := flow.NewChanger(put(b.book, at, flow.ChangeBook(book)), put(b.applier, at, flow.Applier(over)), nil)
-	recorder := flow.NewRecorder(&Source{t.gate, at, b.heedless}, put(b.keeper, at, flow.Keeper(book)), flow.RecorderLimits{OnRecord: func(r flow.Recording) {
+	recorder := flow.NewRecorder(&Source{t.gate, at, end.old, b.heedless}, put(b.keeper, at, flow.Keeper(book)), flow.RecorderLimits{OnRecord: func(r flow.Recording) {
 		if errors.Is(r.Err, flow.ErrRebuilding) {
 			rebuilder.Notice(r.Campaign)
 		}
