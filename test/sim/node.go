@@ -68,7 +68,7 @@ func (t *town) boot(name string) *node {
 	over := &flow.Over{RemoteGate: gate, Book: book, Notice: rebuilder.Notice, Told: rebuilder.Told}
 	waiter := flow.NewWaiter(put(b.drains, at, flow.Drains(over)))
 	changer := flow.NewChanger(put(b.book, at, flow.ChangeBook(book)), put(b.applier, at, flow.Applier(over)), nil)
-	recorder := flow.NewRecorder(&Source{t.gate, at, end.old, b.heedless}, put(b.keeper, at, flow.Keeper(book)), flow.RecorderLimits{OnRecord: func(r flow.Recording) {
+	recorder := flow.NewRecorder(&Source{t.gate, at, end.old, b.heedless}, put(b.keeper, at, flow.Keeper(book)), flow.RecorderLimits{OnRecorded: waiter.Recorded, OnRecord: func(r flow.Recording) {
 		if errors.Is(r.Err, flow.ErrRebuilding) {
 			rebuilder.Notice(r.Campaign)
 		}
