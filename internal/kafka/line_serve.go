@@ -173,7 +173,9 @@ func (l *Line) fill(ctx context.Context, f *fed, id firstcome.CampaignID, limit 
 			}
 		})
 		if failed != nil {
-			return l.unreadable(id, f, failed)
+			failed = l.unreadable(id, f, failed)
+			l.alarms.Tell(id, failed)
+			return failed
 		}
 		fetches.EachPartition(func(p kgo.FetchTopicPartition) { f.reaches(p.HighWatermark) })
 		fetches.EachRecord(func(record *kgo.Record) {
