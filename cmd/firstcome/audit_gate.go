@@ -19,7 +19,7 @@ import (
 // that moved to another Redis has campaigns of two gates: with one that decides some of them, it is no breach that
 // another one decided those which are closed.
 func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *auditReport, ids []firstcome.CampaignID, secret *firstcome.Secret) error {
-	gate, err := inspectGate(ctx, c.Gate.url(), func(ctx context.Context, id firstcome.CampaignID) (string, error) {
+	gate, err := inspectGate(ctx, c.Gate.url(), l, func(ctx context.Context, id firstcome.CampaignID) (string, error) {
 		campaign, err := l.Campaign(ctx, id)
 		return campaign.Marker, err
 	})
@@ -65,9 +65,9 @@ func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *audi
 	return nil
 }
 
-// inspectGate connects to a gate to read; marker says what the ledger calls a campaign.
-func inspectGate(ctx context.Context, url string, marker func(context.Context, firstcome.CampaignID) (string, error)) (*redis.Gate, error) {
-	return redis.Inspect(ctx, redis.Options{URL: url, Secret: noSecret(), Marker: marker}) // the gate keeps no codes
+// inspectGate connects to a gate of a ledger to read; marker says what the ledger calls a campaign.
+func inspectGate(ctx context.Context, url string, l *ledger.Ledger, marker func(context.Context, firstcome.CampaignID) (string, error)) (*redis.Gate, error) {
+	return redis.Inspect(ctx, redis.Options{URL: url, Secret: noSecret(), Ledger: l.Identity, Marker: marker}) // the gate keeps no codes
 }
 
 // atGates returns the campaigns that gates beside the ledger decide, without those that are retired. It reports a campaign

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/doctor"
@@ -44,7 +43,7 @@ func gateCampaigns(ctx context.Context, url string, l *ledger.Ledger, all []ledg
 	for _, c := range all {
 		markers[c.ID] = c.Marker
 	}
-	gate, err := inspectGate(ctx, url, func(_ context.Context, id firstcome.CampaignID) (string, error) { return markers[id], nil })
+	gate, err := inspectGate(ctx, url, l, func(_ context.Context, id firstcome.CampaignID) (string, error) { return markers[id], nil })
 	if err != nil {
 		return nil // redis.Examine says it
 	}
@@ -77,7 +76,7 @@ func gateCampaigns(ctx context.Context, url string, l *ledger.Ledger, all []ledg
 	}
 	tell := func(ids []string, grade doctor.Grade, fix, text string) {
 		if len(ids) > 0 {
-			found.Add(grade, what, fix, "%s: %s", fmt.Sprintf(text, len(ids)), strings.Join(ids[:min(len(ids), namedCampaigns)], ", "))
+			found.Add(grade, what, fix, "%s: %s", fmt.Sprintf(text, len(ids)), someOf(ids))
 		}
 	}
 	tell(wrong[elsewhere], doctor.Fail, bring, "%d campaigns are decided by another gate than "+this)
@@ -87,10 +86,7 @@ func gateCampaigns(ctx context.Context, url string, l *ledger.Ledger, all []ledg
 	found = append(found, lostNumbers(ctx, l, all)...)
 	tell(wrong[ahead], doctor.Fail, "bring the newer ledger back, or bring back what Redis has: firstcome gate reconcile --all, beside a node; see docs/runbooks/FirstcomeLedgerOlder.md",
 		"of %d campaigns Redis knows more than the ledger "+l.Identity()+" has, so the ledger is an older one than it was")
-	if len(wrong[ahead]) > 0 {
-		found = append(found, strangers(ctx, l, gate)...)
-	}
-	return found
+	return append(found, forgottenBy(ctx, l, gate)...)
 }
 
 // lostNumbers says what rebuilds of open campaigns have lost.
@@ -115,29 +111,7 @@ func lostNumbers(ctx context.Context, l *ledger.Ledger, all []ledger.Status) (fo
 	}
 	if len(of) > 0 {
 		found.Add(doctor.Warn, "lost numbers", "nothing: no number is given again. Whoever was answered \"recorded\": false with one may claim again; the audit log says when",
-			"rebuilds of gates lost at most %s: %s", counted(numbers, "coupon", "s"), strings.Join(of[:min(len(of), namedCampaigns)], ", "))
-	}
-	return found
-}
-
-// strangers lists campaigns in Redis that the ledger does not know. It cannot tell another ledger's from those made after the
-// backup: keys have only a hash of the ledger's name.
-func strangers(ctx context.Context, l *ledger.Ledger, gate *redis.Gate) (found doctor.Findings) {
-	const what = "campaigns of nobody"
-	ids, err := gate.Campaigns(ctx)
-	var unknown []string
-	for _, id := range ids {
-		if _, not := l.Campaign(ctx, id); errors.Is(not, firstcome.ErrNoCampaign) {
-			unknown = append(unknown, string(id))
-		}
-	}
-	slices.Sort(unknown)
-	switch {
-	case err != nil:
-		found.Add(doctor.Warn, what, "do what the message says", "they cannot be read: %v", err)
-	case len(unknown) > 0:
-		found.Add(doctor.Warn, what, "nothing, if another ledger's nodes use this Redis; a campaign that was made behind the backup cannot be brought back: make it again, with a new id",
-			"Redis has %s that this ledger does not know: %s", counted(int64(len(unknown)), "campaign", "s"), strings.Join(unknown[:min(len(unknown), namedCampaigns)], ", "))
+			"rebuilds of gates lost at most %s: %s", counted(numbers, "coupon", "s"), someOf(of))
 	}
 	return found
 }
@@ -213,7 +187,7 @@ func secretOf(all []ledger.Status, fingerprint string) (found doctor.Findings) {
 		if ids := others[grade]; len(ids) > 0 {
 			slices.Sort(ids)
 			found.Add(grade, what, fix, "its fingerprint is %s, and this node decides nothing of %s with another: %s", fingerprint,
-				counted(int64(len(ids)), "campaign", "s"), strings.Join(ids[:min(len(ids), namedCampaigns)], ", "))
+				counted(int64(len(ids)), "campaign", "s"), someOf(ids))
 		}
 	}
 	if len(found) == 0 {

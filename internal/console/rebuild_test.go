@@ -47,6 +47,8 @@ func (m *mender) ordered() string {
 // Newest is operate.Rebuilder's.
 func (m *mender) Newest(context.Context, firstcome.CampaignID) error { return nil }
 
+func (m *mender) Made(context.Context, firstcome.CampaignID) (bool, error) { return false, nil }
+
 // Rebuild is operate.Rebuilder's.
 func (m *mender) Rebuild(_ context.Context, actor string, id firstcome.CampaignID, ifLost bool) (flow.Rebuilt, error) {
 	m.mu.Lock()

@@ -2,9 +2,6 @@ package redis
 
 import (
 	"context"
-	"maps"
-	"slices"
-	"strings"
 
 	"github.com/redis/rueidis"
 
@@ -49,25 +46,6 @@ func (g *Gate) eachField(ctx context.Context, key string, each func(field, value
 			return nil
 		}
 	}
-}
-
-// Campaigns returns the ids of all campaigns that have keys here, whichever ledger made them, in no order. It reads page by page.
-func (g *Gate) Campaigns(ctx context.Context) ([]firstcome.CampaignID, error) {
-	found := map[firstcome.CampaignID]bool{}
-	for _, node := range g.client.Nodes() {
-		for cursor, more := uint64(0), true; more; more = cursor != 0 {
-			page, err := node.Do(ctx, node.B().Scan().Cursor(cursor).Match("firstcome:{*}:campaign").Count(scanPage).Build()).AsScanEntry()
-			if err != nil {
-				return nil, wrap(classify(err), "look which campaigns there are")
-			}
-			for _, key := range page.Elements {
-				id, _, _ := strings.Cut(strings.TrimPrefix(key, "firstcome:{"), ":")
-				found[firstcome.CampaignID(id)] = true
-			}
-			cursor = page.Cursor
-		}
-	}
-	return slices.Collect(maps.Keys(found)), nil
 }
 
 // inspectEntries is how many entries one command returns: some 10,000 coupons of a

@@ -311,6 +311,9 @@ func (g *Gate) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, loaded
 	args = append(args, lineFields(fill)...)
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	if err := g.note(ctx, k); err != nil && !errors.Is(err, flow.ErrForgotten) { // Redis may have been emptied
+		return wrap(err, "switch %s", r.Campaign)
+	}
 	answer, err := g.switchScript.Exec(ctx, g.client, append(slices.Clone(k.all()), k.loaded(r.Attempt).all()...), args).ToArray()
 	if err != nil {
 		return wrap(classify(err), "switch %s", r.Campaign)
