@@ -223,6 +223,11 @@ type Reconciled struct {
 	Unexplained   int64 `json:"unexplained"`
 	LedgerVersion int64 `json:"ledger_version"` // before
 	GateVersion   int64 `json:"gate_version"`   // before
+	// FactsFrom is the position from which on the campaign's facts may be others than those that were read before: whoever follows them
+	// begins again there. 0: that is not known any more, so they begin with the first.
+	FactsFrom int64 `json:"facts_from"`
+	// Followers bring facts elsewhere, like kafka/TOPIC, and have stopped with those of the campaign until they are replayed.
+	Followers []string `json:"followers"`
 }
 
 // Terms are what a campaign promises from a version on.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/firstcome/firstcome/client"
 )
@@ -67,6 +68,12 @@ func tellReconciled(w io.Writer, id string, done client.Reconciled) {
 	tell(done.DeadLetters, "%s refused by the ledger: see firstcome dead list.", plural(done.DeadLetters, "coupon was", "coupons were"))
 	tell(done.Carried, "%s in line kept their places.", plural(done.Carried, "person", "people"))
 	tell(done.LostPlaces, "At least %s in line lost their places: they hear so, and may claim again.", plural(done.LostPlaces, "person", "people"))
+	from := max(done.FactsFrom, 1)
+	fmt.Fprintf(w, "Its facts from position %d on may be others than before: whoever reads them over HTTP reads on after %d once more.\n", from, from-1)
+	for _, follower := range done.Followers {
+		fmt.Fprintf(w, "%s has stopped with this campaign. To publish its facts there again: firstcome facts replay %s --from %d --ledger URL --facts kafka://HOST:PORT/%s\n",
+			follower, id, from, strings.TrimPrefix(follower, "kafka/"))
+	}
 }
 
 // plural returns a number with the word for one, or for more.

@@ -177,6 +177,7 @@ func (s *Server) reconcile(w http.ResponseWriter, r *http.Request, c auth.Caller
 		Rebuilt:   client.Rebuilt{Epoch: done.Rebuilt.Epoch, Lost: done.Lost, Carried: done.Carried, LostPlaces: done.LostPlaces},
 		Recovered: done.Recovered, DeadLetters: done.Letters, Voided: done.Voided, Unexplained: done.Unexplained,
 		LedgerVersion: done.Behind, GateVersion: done.Adopted.Version,
+		FactsFrom: done.FactsFrom, Followers: append([]string{}, done.Followers...),
 	})
 }
 

@@ -58,6 +58,10 @@ type Adopted struct {
 	// Unexplained coupons of the ledger are in force, the gate does not have them, and no change behind the backup can have voided
 	// them all. They stay in force.
 	Unexplained int64
+	// FactsFrom is the position from which on the campaign's facts may be others than those that were told before: whoever follows them has
+	// to begin again there. 0: that is not known any more. Followers are those that the ledger keeps cursors of; they have stopped.
+	FactsFrom int64
+	Followers []string
 }
 
 // A Reconciled is what a reconcile came to.
