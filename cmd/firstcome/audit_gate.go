@@ -97,7 +97,7 @@ var errUnmade = errors.New("the campaign is being made")
 
 // compareWithGate compares one campaign. The topic is the one that coupons pass behind the gate; nil: they pass none.
 func compareWithGate(ctx context.Context, l audit.Source, gate *redis.Gate, topic *kafka.Journal, campaign *ledger.Status, secret *firstcome.Secret) (audit.GateReport, error) {
-	const advice = "name its gate with --gate, or bring that Redis back with its data; see docs/runbooks/FirstcomeGateLost.md"
+	advice := fmt.Sprintf("name its gate with --gate, or bring that Redis back with its data; if that is gone, and this one is to decide: firstcome gate rebuild %s; see docs/runbooks/FirstcomeGateLost.md", campaign.ID)
 	switch {
 	case campaign.Gate != gate.Name() && gate.Name() == "":
 		return audit.NotCompared(campaign.ID, "it is decided by %s, and this Redis has no name: it was emptied, or never was a gate; %s", campaign.Gate, advice), nil
