@@ -230,6 +230,19 @@ type Reconciled struct {
 	Followers []string `json:"followers"`
 }
 
+// Estimate is what a reconcile of a campaign would come to, about.
+type Estimate struct {
+	CampaignID string `json:"campaign_id"`
+	Recovered  int64  `json:"recovered"` // coupons that the gate has and the ledger lacks
+	Voided     int64  `json:"voided"`    // coupons that are in force in the ledger, and that the gate gave and does not have any more
+	// Unexplained coupons are those, where they are more than the forgotten changes can have voided: they would stay in force.
+	Unexplained   int64 `json:"unexplained"`
+	LedgerVersion int64 `json:"ledger_version"`
+	GateVersion   int64 `json:"gate_version"`
+	LedgerEpoch   int64 `json:"ledger_epoch"`
+	GateEpoch     int64 `json:"gate_epoch"`
+}
+
 // Terms are what a campaign promises from a version on.
 type Terms struct {
 	Name     string     `json:"name"`

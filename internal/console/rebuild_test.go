@@ -47,6 +47,10 @@ func (m *mender) ordered() string {
 // Newest is operate.Rebuilder's.
 func (m *mender) Newest(context.Context, firstcome.CampaignID) error { return nil }
 
+func (m *mender) Estimate(context.Context, firstcome.CampaignID) (flow.Estimate, error) {
+	return flow.Estimate{}, flow.ErrNotOlder
+}
+
 func (m *mender) Made(context.Context, firstcome.CampaignID) (bool, error) { return false, nil }
 
 // Rebuild is operate.Rebuilder's.

@@ -109,6 +109,43 @@ func (r *Reconciler) Reconcile(ctx context.Context, actor string, id firstcome.C
 	return done, err
 }
 
+// An Estimate is what a reconcile would come to, about.
+type Estimate struct {
+	Recovered int64 // coupons that the gate has and the ledger lacks
+	// Voided coupons are in force by the ledger, and the gate gave them and does not have them any more. Unexplained ones are more than the
+	// forgotten changes can have voided, so they would stay in force.
+	Voided, Unexplained int64
+	Behind, Version     int64 // the ledger's version, and the gate's
+	Ledger, Gate        int64 // the epochs of the two
+}
+
+// Estimate says what a reconcile of a campaign would come to. It freezes nothing and changes nothing, so what other nodes do meanwhile may be
+// counted or not.
+func (r *Reconciler) Estimate(ctx context.Context, id firstcome.CampaignID) (e Estimate, err error) {
+	a, known, err := r.revision(ctx, id)
+	if err != nil || !known {
+		return e, cmp.Or(err, ErrNotOlder)
+	}
+	if older := r.isOlder(ctx, a); older == nil {
+		return e, ErrNotOlder
+	}
+	s, err := r.gate.Stopped(ctx, a)
+	if err != nil {
+		return e, err
+	}
+	e = Estimate{Behind: a.Version, Version: s.Version, Ledger: a.Epoch, Gate: s.Epoch}
+	voided, err := r.voidedBehind(ctx, a, s)
+	if e.Voided = int64(len(voided)); e.Voided > max(0, s.Version-a.Version) {
+		e.Voided, e.Unexplained = 0, e.Voided
+	}
+	if err != nil {
+		return e, err
+	}
+	lacking, err := r.lacking(ctx, Rebuild{Campaign: id, Marker: a.Marker})
+	e.Recovered = int64(len(lacking))
+	return e, err
+}
+
 // endReconcile does what is left of a reconcile that was cut off before the gate had its end.
 func (r *Reconciler) endReconcile(ctx context.Context, actor string, a Revision) (done Reconciled, err error) {
 	err = r.standing(ctx, a)
@@ -185,8 +222,6 @@ func (r *Reconciler) giveHolders(ctx context.Context, attempt Rebuild, done *Rec
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(lacking, func(a, b firstcome.Coupon) int { return cmp.Compare(a.Number, b.Number) })
-	lacking = slices.CompactFunc(lacking, func(a, b firstcome.Coupon) bool { return a.Number == b.Number && a.User == b.User })
 	for some := range slices.Chunk(lacking, giveAtOnce) {
 		drained, err := r.sink.take(ctx, Batch{
 			Campaign: attempt.Campaign, Epoch: done.Adopted.Epoch, Attempt: attempt.Attempt, Marker: attempt.Marker, Coupons: some,
@@ -200,7 +235,7 @@ func (r *Reconciler) giveHolders(ctx context.Context, attempt Rebuild, done *Rec
 	return nil
 }
 
-// lacking returns the coupons of the gate's holders that the ledger does not have.
+// lacking returns the coupons of the gate's holders that the ledger does not have, in number order.
 func (r *Reconciler) lacking(ctx context.Context, attempt Rebuild) (lacking []firstcome.Coupon, err error) {
 	var some []firstcome.Coupon
 	ask := func() error {
@@ -222,7 +257,8 @@ func (r *Reconciler) lacking(ctx context.Context, attempt Rebuild) (lacking []fi
 	if err == nil {
 		err = ask()
 	}
-	return lacking, err
+	slices.SortFunc(lacking, func(a, b firstcome.Coupon) int { return cmp.Compare(a.Number, b.Number) })
+	return slices.CompactFunc(lacking, func(a, b firstcome.Coupon) bool { return a.Number == b.Number && a.User == b.User }), err
 }
 
 // heldOnly is the sink of a journal of which only the holders' coupons are recorded. The ledger that was had another recorded and voided, and

@@ -57,6 +57,7 @@ type Rebuilder interface {
 	Made(ctx context.Context, id firstcome.CampaignID) (bool, error)
 	Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (flow.Rebuilt, error)
 	Reconcile(ctx context.Context, actor string, id firstcome.CampaignID) (flow.Reconciled, error)
+	Estimate(ctx context.Context, id firstcome.CampaignID) (flow.Estimate, error)
 }
 
 // Claims answer direct issues: see flow.Answerer.
@@ -206,6 +207,14 @@ func (o *Operator) Reconcile(ctx context.Context, actor string, id firstcome.Cam
 		return err
 	})
 	return done, err
+}
+
+// Estimate says what a reconcile would come to, and changes nothing: see flow.Reconciler.
+func (o *Operator) Estimate(ctx context.Context, id firstcome.CampaignID) (flow.Estimate, error) {
+	if o.rebuild == nil {
+		return flow.Estimate{}, ErrNoRemoteGate
+	}
+	return o.rebuild.Estimate(ctx, id)
 }
 
 // Issue asks for a coupon for each of users, in order and without another claim in between, past the waiting line: see flow.Answerer.

@@ -110,6 +110,10 @@ func (d *desk) Reconcile(context.Context, string, firstcome.CampaignID) (flow.Re
 	return flow.Reconciled{}, d.step("reconcile")
 }
 
+func (d *desk) Estimate(context.Context, firstcome.CampaignID) (flow.Estimate, error) {
+	return flow.Estimate{}, d.step("estimate")
+}
+
 func (d *desk) Rebuild(context.Context, string, firstcome.CampaignID, bool) (flow.Rebuilt, error) {
 	return flow.Rebuilt{}, d.step("rebuild")
 }
@@ -145,6 +149,8 @@ func TestEveryChangeEndsTheLeasesBeforeItBegins(t *testing.T) {
 			local, remote, behind = "", "end leases, rebuild, grant leases", "end leases, rebuild, grant leases"
 		case "Reconcile":
 			local, remote, behind = "", "end leases, reconcile, grant leases", "end leases, reconcile, grant leases"
+		case "Estimate":
+			local, remote, behind = "", "estimate", "estimate"
 		case "Issue":
 			local, remote, behind = "claim", "claim", "claim"
 		}

@@ -49,6 +49,10 @@ func (u unasked) Reconcile(context.Context, string, firstcome.CampaignID) (flow.
 	return flow.Reconciled{}, flow.ErrNotOlder
 }
 
+func (u unasked) Estimate(context.Context, firstcome.CampaignID) (flow.Estimate, error) {
+	return flow.Estimate{}, flow.ErrNotOlder
+}
+
 // answerWait is no multiple of the times that other things wait: what ends at the same instant comes in any order.
 const answerWait = 2345678 * time.Microsecond
 
