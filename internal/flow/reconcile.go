@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/point"
 )
 
 // A ReconcileBook is a ledger as a reconcile needs it: see ledger.Ledger.
@@ -170,10 +171,15 @@ func (r *Reconciler) bringBack(ctx context.Context, attempt Rebuild, frozen *Fro
 	if err == nil {
 		done.Adopted, err = r.adopts.Adopt(ctx, attempt, s, voided)
 	}
-	if err == nil {
-		err = r.giveHolders(ctx, attempt, done)
+	if err != nil {
+		return nil, err
 	}
-	return r.heldOnly(at), err
+	point.Reach(point.Adopted)
+	if err := r.giveHolders(ctx, attempt, done); err != nil {
+		return nil, err
+	}
+	point.Reach(point.Brought)
+	return r.heldOnly(at), nil
 }
 
 // whole tells whether what a frozen gate has is the last that it decided, and agrees with itself.
