@@ -39,7 +39,7 @@ type storedReconcile struct {
 // pace, pause and close are the gate's from then on, by a change of the kind reconcile. Its version is one more than the higher of the two, and
 // it is pending until FinishRebuild. The coupons of voided are those that the gate does not have any more, and are void, unless they are
 // more than there are versions that the ledger has forgotten. Nobody brings facts of the campaign elsewhere until they are replayed, because
-// those that were told behind the backup had the positions that others get now. Adopting again does nothing. flow.ErrOutdone: another attempt has begun.
+// those that were told after the backup had the positions that others get now. Adopting again does nothing. flow.ErrOutdone: another attempt has begun.
 func (l *Ledger) Adopt(ctx context.Context, r flow.Rebuild, g flow.Stopped, voided []firstcome.Coupon) (a flow.Adopted, err error) {
 	err = l.locked(ctx, r.Campaign, func(t *tx, s stock) (err error) {
 		if s.attempt != r.Attempt || s.rebuildingAt.IsZero() {

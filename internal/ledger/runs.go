@@ -65,7 +65,7 @@ func (l *Ledger) Standard(ctx context.Context, id firstcome.CampaignID, version 
 	return standard, wrap(err, "read what the gate of %s has to be in", id)
 }
 
-// before takes from a campaign the pause, its end or the close that waits behind a version. There is never a second one, and none that
+// before takes from a campaign the pause, its end or the close that waits after a version. There is never a second one, and none that
 // changes nothing.
 func (l *Ledger) before(ctx context.Context, c *firstcome.Campaign, version int64) error {
 	var kind firstcome.ChangeKind

@@ -156,7 +156,7 @@ func (o *Operator) create(ctx context.Context, actor string, id firstcome.Campai
 	})
 }
 
-// forgotten returns flow.ErrForgotten if the gate had a campaign that the ledger does not know. The ledger is asked behind the gate, because
+// forgotten returns flow.ErrForgotten if the gate had a campaign that the ledger does not know. The ledger is asked after the gate, because
 // another node may be making the campaign. A gate that does not answer says so itself, once the campaign is to be made there.
 func (o *Operator) forgotten(ctx context.Context, id firstcome.CampaignID) error {
 	if o.rebuild == nil {

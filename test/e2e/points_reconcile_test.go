@@ -14,7 +14,7 @@ import (
 // ofReconciles are the points of a reconcile.
 var ofReconciles = []point.Point{point.Adopted, point.Brought}
 
-// forgetAndReconcile returns what has a campaign reconciled again and again, each time behind a change that its gate has and its ledger does not, as
+// forgetAndReconcile returns what has a campaign reconciled again and again, each time after a change that its gate has and its ledger does not, as
 // after a restored backup.
 func (r *pointRound) forgetAndReconcile() func(ctx context.Context, c *client.Client, id string, times int64) error {
 	done := true
@@ -40,10 +40,10 @@ func (r *pointRound) forget(id string) {
 func (r *pointRound) reconciled(id string) {
 	r.t.Helper()
 	if campaign, err := r.node(0).calls.Campaign(r.t.Context(), id); err != nil || campaign.GateState == "ok" {
-		r.t.Errorf("%s: behind a reconcile that was cut off its gate is %q, %v", id, campaign.GateState, err)
+		r.t.Errorf("%s: after a reconcile that was cut off its gate is %q, %v", id, campaign.GateState, err)
 	}
 	err := r.insist(func() error { return stage.Err(r.node(0).calls.Reconcile(r.t.Context(), id)) })
 	if err != nil {
-		r.t.Errorf("%s: the reconcile behind the fault: %v", id, err)
+		r.t.Errorf("%s: the reconcile after the fault: %v", id, err)
 	}
 }
