@@ -89,7 +89,7 @@ func pointsOf(s setup) []point.Point {
 	}
 	return []point.Point{
 		point.Decided, point.Taken, point.Committed, point.Given, point.Settled, point.Numbered, point.Applied,
-		point.Begun, point.Frozen, point.Emptied, point.Loaded, point.Waited, point.Ended, point.Switched, point.Served,
+		point.Begun, point.Frozen, point.Emptied, point.Loaded, point.Waited, point.Ended, point.Switched, point.Adopted, point.Brought, point.Served,
 	}
 }
 
@@ -162,7 +162,11 @@ func (r *pointRound) reach(at point.Point) *hit {
 	var operator sync.WaitGroup
 	defer operator.Wait()
 	defer cancel()
-	if ask := asks[at]; ask != nil {
+	ask := asks[at]
+	if slices.Contains(ofReconciles, at) {
+		ask = r.forgetAndReconcile()
+	}
+	if ask != nil {
 		operator.Go(func() {
 			for times := int64(1); ctx.Err() == nil; times++ {
 				_ = ask(ctx, h.calls, string(at), times) // whoever is at the point answers nobody
@@ -228,6 +232,9 @@ func (r *pointRound) othersGoOn() {
 		if h.line != nil {
 			h.line.done.Wait()
 			continue
+		}
+		if slices.Contains(ofReconciles, h.at) {
+			r.reconciled(id)
 		}
 		stop := r.claimUntil(h.crowd, 2)
 		h.crowd.awaitAnswers(r.t, 20)

@@ -280,8 +280,18 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a reconcile does not bring the holders back",
-		file: "internal/flow/reconcile.go", old: "err = r.giveHolders(ctx, attempt, done)", new: "err = ctx.Err()",
+		file: "internal/flow/reconcile.go", old: "err := r.giveHolders(ctx, attempt, done); err", new: "err := ctx.Err(); err",
 		pkg: whole, test: "TestF54AReconcileBringsBackWhatTheGateHas",
+	},
+	{
+		bug:  "an id whose campaign its ledger has forgotten is used again",
+		file: "internal/redis/made.go", old: "case noted != k.marker:", new: "case noted != k.marker && false:",
+		pkg: "./internal/redis", test: "TestF54ACampaignIsNotMadeUnderAnIDThatItsLedgerHasForgotten",
+	},
+	{
+		bug:  "a journal is filled from the holders of a gate that is unverified",
+		file: "internal/redis/journal_heal.go", old: "errors.Is(err, flow.ErrUnverified) {", new: "errors.Is(err, flow.ErrUnverified) && false {",
+		pkg: "./internal/redis", test: "TestF43NothingIsMadeAgainFromTheHoldersOfAGateThatIsUnverified",
 	},
 	{
 		bug:  "a reconcile that was cut off counts as done",

@@ -43,8 +43,14 @@ type unasked struct{ *flow.Rebuilder }
 
 func (u unasked) Newest(_ context.Context, id firstcome.CampaignID) error { return u.Refusal(id) }
 
+func (u unasked) Made(context.Context, firstcome.CampaignID) (bool, error) { return false, nil }
+
 func (u unasked) Reconcile(context.Context, string, firstcome.CampaignID) (flow.Reconciled, error) {
 	return flow.Reconciled{}, flow.ErrNotOlder
+}
+
+func (u unasked) Estimate(context.Context, firstcome.CampaignID) (flow.Estimate, error) {
+	return flow.Estimate{}, flow.ErrNotOlder
 }
 
 // answerWait is no multiple of the times that other things wait: what ends at the same instant comes in any order.
