@@ -102,7 +102,9 @@ func TestTheOneCouponThatTheLedgerRefusesIsBuried(t *testing.T) {
 // A keeping is a keeper that says the same of each batch.
 type keeping flow.Drained
 
-func (k keeping) Record(context.Context, flow.Batch) (flow.Drained, error) { return flow.Drained(k), nil }
+func (k keeping) Record(context.Context, flow.Batch) (flow.Drained, error) {
+	return flow.Drained(k), nil
+}
 
 func (k keeping) Bury(context.Context, flow.Batch, string) (flow.Drained, error) {
 	return flow.Drained(k), nil
