@@ -223,6 +223,24 @@ type Reconciled struct {
 	Unexplained   int64 `json:"unexplained"`
 	LedgerVersion int64 `json:"ledger_version"` // before
 	GateVersion   int64 `json:"gate_version"`   // before
+	// FactsFrom is the position from which on the campaign's facts may be others than those that were read before: whoever follows them
+	// begins again there. 0: that is not known any more, so they begin with the first.
+	FactsFrom int64 `json:"facts_from"`
+	// Followers bring facts elsewhere, like kafka/TOPIC, and have stopped with those of the campaign until they are replayed.
+	Followers []string `json:"followers"`
+}
+
+// Estimate is what a reconcile of a campaign would come to, about.
+type Estimate struct {
+	CampaignID string `json:"campaign_id"`
+	Recovered  int64  `json:"recovered"` // coupons that the gate has and the ledger lacks
+	Voided     int64  `json:"voided"`    // coupons that are in force in the ledger, and that the gate gave and does not have any more
+	// Unexplained coupons are those, where they are more than the forgotten changes can have voided: they would stay in force.
+	Unexplained   int64 `json:"unexplained"`
+	LedgerVersion int64 `json:"ledger_version"`
+	GateVersion   int64 `json:"gate_version"`
+	LedgerEpoch   int64 `json:"ledger_epoch"`
+	GateEpoch     int64 `json:"gate_epoch"`
 }
 
 // Terms are what a campaign promises from a version on.

@@ -123,7 +123,7 @@ func (n *node) prove(ctx context.Context, id firstcome.CampaignID, read *atomic.
 	if err != nil || !campaign.Remote() || !campaign.RetiredAt.IsZero() {
 		return proof, err
 	}
-	gate, err := inspectGate(ctx, n.flags.Gate.url(), func(context.Context, firstcome.CampaignID) (string, error) { return campaign.Marker, nil })
+	gate, err := inspectGate(ctx, n.flags.Gate.url(), n.ledger, func(context.Context, firstcome.CampaignID) (string, error) { return campaign.Marker, nil })
 	if err != nil {
 		return proof, err
 	}

@@ -25,16 +25,23 @@ type desk struct {
 	url   string // of Redis
 	name  string // of the ledger
 	clock func() time.Time
+	limit int64 // how many coupons of a campaign may wait for the ledger; 0: as many as by default
 }
 
 // newDesk returns a desk of a node at a Redis, and makes campaigns. The clock is that of ledger and gate, nil: their own.
 func newDesk(t *testing.T, url, name string, clock func() time.Time, campaigns ...firstcome.CampaignID) *desk {
 	t.Helper()
-	d := &desk{node: &node{flags: &serveCmd{}, log: slog.New(slog.DiscardHandler)}, t: t, url: url, name: name}
+	return (&desk{t: t, url: url, name: name, clock: clock}).open(campaigns...)
+}
+
+// open is newDesk.
+func (d *desk) open(campaigns ...firstcome.CampaignID) *desk {
+	t, url := d.t, d.url
+	t.Helper()
+	d.node = &node{flags: &serveCmd{}, log: slog.New(slog.DiscardHandler)}
 	var err error
-	d.ledger, err = ledger.Open(t.Context(), name, ledger.Options{Secret: stage.Secret(), Clock: clock})
+	d.ledger, err = ledger.Open(t.Context(), d.name, ledger.Options{Secret: stage.Secret(), Clock: d.clock, Backlog: d.limit})
 	stage.Must(t, err)
-	d.clock = clock
 	gate := d.opened(url)
 	d.remote = &remoteGate{gate: gate}
 	d.ledger.UseGate(gate.Name())
@@ -49,7 +56,7 @@ func newDesk(t *testing.T, url, name string, clock func() time.Time, campaigns .
 func (d *desk) opened(url string) *redis.Gate {
 	d.t.Helper()
 	gate, err := redis.Open(d.t.Context(), redis.Options{
-		URL: url, Secret: stage.Secret(), Clock: d.clock, Ledger: d.ledger.Identity, Marker: d.marker, Missing: d.missing,
+		URL: url, Secret: stage.Secret(), Clock: d.clock, Backlog: d.limit, Ledger: d.ledger.Identity, Marker: d.marker, Missing: d.missing,
 	})
 	stage.Must(d.t, err)
 	d.t.Cleanup(gate.Close)

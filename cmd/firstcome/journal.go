@@ -81,6 +81,9 @@ func (n *node) records() {
 	r := n.remote
 	keeper := r.rebuild.Guard(n.ledger)
 	limits := flow.RecorderLimits{Rows: int(n.flags.RecordRate), OnRecord: n.recorded}
+	if r.waiter != nil {
+		limits.OnRecorded = r.waiter.Recorded
+	}
 	options := redis.JournalOptions{Active: n.ledger.Active, OnAlarm: n.alarm, Relay: r.journal != nil}
 	if r.journal == nil {
 		r.recorder = flow.NewRecorder(r.gate.Journal(options), keeper, limits)

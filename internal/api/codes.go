@@ -28,6 +28,7 @@ const (
 	methodNotAllowed code = "method_not_allowed"
 
 	campaignExists code = "campaign_exists"
+	idUsed         code = "id_used"
 	belowInForce   code = "below_in_force"
 	campaignClosed code = "campaign_closed"
 	alreadyVoided  code = "already_voided"
@@ -61,7 +62,7 @@ var statuses = statusesOf(map[int][]code{
 	http.StatusForbidden:             {roleForbidden, crossSite, notLoopback},
 	http.StatusNotFound:              {notFoundCode},
 	http.StatusMethodNotAllowed:      {methodNotAllowed},
-	http.StatusConflict:              {campaignExists, belowInForce, campaignClosed, alreadyVoided, letterResolved, letterRefused, alreadyServed, noGate, notOlder},
+	http.StatusConflict:              {campaignExists, idUsed, belowInForce, campaignClosed, alreadyVoided, letterResolved, letterRefused, alreadyServed, noGate, notOlder},
 	http.StatusPreconditionFailed:    {stale},
 	http.StatusRequestEntityTooLarge: {bodyTooLarge},
 	http.StatusUnsupportedMediaType:  {unsupportedMedia},

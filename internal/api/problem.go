@@ -75,6 +75,8 @@ func problemOf(err error) *client.Problem {
 		return notFound()
 	case errors.Is(err, firstcome.ErrCampaignExists):
 		return newProblem(campaignExists, firstcome.ErrCampaignExists.Error())
+	case errors.Is(err, flow.ErrForgotten):
+		return newProblem(idUsed, flow.ErrForgotten.Error())
 	case errors.Is(err, firstcome.ErrBelowInForce):
 		return newProblem(belowInForce, err.Error())
 	case errors.Is(err, firstcome.ErrClosed):

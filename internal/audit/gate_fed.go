@@ -1,11 +1,8 @@
 package audit
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-
-	"github.com/firstcome/firstcome"
 )
 
 // compareFed compares a line that a feed keeps: where it begins, how far it is served, and who left. Who is in line only the feed knows.
@@ -30,15 +27,8 @@ func (c *comparison) compareFeed() {
 	}
 	same := here != nil && there != nil && here.Topic == there.Topic && (here.Partition == there.Partition || there.Partition < 0)
 	if !same {
-		c.differs("P9", "whoever joins at the gate is appended to %s, and by the ledger the line is in %s", feedText(here), feedText(there))
+		c.differs("P9", "by the gate the line is %s, and by the ledger it is %s", feedText(here), feedText(there))
 	}
-}
-
-func feedText(f *firstcome.Feed) string {
-	if f == nil {
-		return "no topic"
-	}
-	return fmt.Sprintf("the partition %d of the topic with the id %s", f.Partition, f.Topic)
 }
 
 // compareBegun compares where the generation begins. The ledger hears of that before the gate.
@@ -85,9 +75,9 @@ func (c *comparison) compareLeft() {
 	if has := int64(len(l.tickets)); !l.moved() && has != l.after.Left {
 		c.differs("P9", "the gate counts %d users who left, and has %d", l.after.Left, has)
 	}
-	for _, t := range l.left {
-		if at := l.tickets[t.User]; t.Generation == now.Generation && (at.Generation != t.Generation || at.Number < t.Number) {
-			c.differs("P9", "the user %q left with all tickets up to %d.%d, and the gate would serve them", t.User, t.Generation, t.Number)
+	for _, one := range l.left {
+		if at := l.tickets[one.User]; one.Generation == now.Generation && (at.Generation != one.Generation || at.Number < one.Through) {
+			c.differs("P9", "the user %q left with all tickets up to %d.%d, and the gate would serve them", one.User, one.Generation, one.Through)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 // A fedRemote is a remote whose line a feed keeps, with those who left by the ledger.
 type fedRemote struct {
 	*remote
-	leavers []audit.Ticket
+	leavers []audit.Leaver
 }
 
 func (s *fedRemote) report(t *testing.T) audit.GateReport {
@@ -46,7 +46,7 @@ func withFeed() *fedRemote {
 	s.campaign.Row.Line = s.counters.Line
 	s.campaign.Feed = s.counters.Feed
 	s.tickets = []audit.GateTicket{over(2, 5, "l"), over(2, 9, "m"), over(2, 12, "n")}
-	s.leavers = []audit.Ticket{{Generation: 1, Number: 7, User: "z"}, {Generation: 2, Number: 5, User: "l"}, {Generation: 2, Number: 8, User: "m"}}
+	s.leavers = []audit.Leaver{{Generation: 1, Through: 7, User: "z"}, {Generation: 2, Through: 5, User: "l"}, {Generation: 2, Through: 8, User: "m"}}
 	return s
 }
 
@@ -74,7 +74,7 @@ func TestTheSoundLineOfAFeedAtAGateHasNoBreach(t *testing.T) {
 		},
 		"somebody who leaves meanwhile": func(s *fedRemote) {
 			s.between = func() {
-				s.counters.Left, s.tickets, s.leavers = 4, append(s.tickets, over(2, 30, "o")), append(s.leavers, audit.Ticket{Generation: 2, Number: 30, User: "o"})
+				s.counters.Left, s.tickets, s.leavers = 4, append(s.tickets, over(2, 30, "o")), append(s.leavers, audit.Leaver{Generation: 2, Through: 30, User: "o"})
 			}
 		},
 	} {
@@ -96,10 +96,10 @@ func TestEveryBreachOfTheLineOfAFeedAtAGateIsFound(t *testing.T) {
 		spoil func(s *fedRemote)
 		text  string
 	}{
-		"another partition":                          {func(s *fedRemote) { s.campaign.Feed = &firstcome.Feed{Topic: "id", Partition: 4} }, "is appended to the partition 3 of the topic with the id id, and by the ledger the line is in the partition 4 of"},
-		"another topic":                              {func(s *fedRemote) { s.campaign.Feed = &firstcome.Feed{Topic: "other", Partition: 3} }, "by the ledger the line is in the partition 3 of the topic with the id other"},
-		"no feed by the ledger":                      {func(s *fedRemote) { s.campaign.Feed = nil }, "by the ledger the line is in no topic"},
-		"no feed at the gate":                        {func(s *fedRemote) { s.counters.Feed = nil }, "is appended to no topic, and by the ledger"},
+		"another partition":                          {func(s *fedRemote) { s.campaign.Feed = &firstcome.Feed{Topic: "id", Partition: 4} }, "by the gate the line is in the partition 3 of the topic id, and by the ledger it is in the partition 4 of the topic id"},
+		"another topic":                              {func(s *fedRemote) { s.campaign.Feed = &firstcome.Feed{Topic: "other", Partition: 3} }, "by the ledger it is in the partition 3 of the topic other"},
+		"no feed by the ledger":                      {func(s *fedRemote) { s.campaign.Feed = nil }, "by the ledger it is at its gate"},
+		"no feed at the gate":                        {func(s *fedRemote) { s.counters.Feed = nil }, "by the gate the line is at its gate, and by the ledger it is in"},
 		"another beginning":                          {func(s *fedRemote) { s.campaign.Row.Line.First = 99 }, "generation 2 begins at the offset 100 at the gate, and at 99 by the ledger"},
 		"a beginning that the ledger does not know":  {func(s *fedRemote) { s.campaign.Row.Line.Begun = false }, "generation 2 has begun at the gate, and the ledger does not know it"},
 		"a generation that the ledger does not know": {func(s *fedRemote) { s.campaign.Row.Line = firstcome.Line{Generation: 1, Begun: true} }, "generation 2 has begun at the gate, and the ledger does not know it"},
@@ -136,7 +136,7 @@ func TestEveryBreachOfTheLineOfAFeedAtAGateIsFound(t *testing.T) {
 func TestWhoLeftAndCannotBeReadIsNoSilence(t *testing.T) {
 	s := withFeed()
 	source := s.source()
-	source.Leavers = func(context.Context, firstcome.CampaignID, func(audit.Ticket)) error { return audit.ErrUnreadable }
+	source.Leavers = func(context.Context, firstcome.CampaignID, func(audit.Leaver)) error { return audit.ErrUnreadable }
 	report, err := audit.Gate(t.Context(), source, s.gate(), "c")
 	if err != nil || report.Breaches.Total != 1 {
 		t.Errorf("%+v, %v", report, err)

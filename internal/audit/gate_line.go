@@ -38,7 +38,7 @@ type lineComparison struct {
 	elsewhere     int64           // coupons that name a ticket of another generation
 	last          place           // the last ticket that a coupon names
 	past          []PastLine      // that the ledger has
-	left          []Ticket        // the feed, by the ledger
+	left          []Leaver        // the feed, by the ledger
 }
 
 // begin reads the counters and the tickets. Whoever left the line of a feed is noted at the gate before the ledger, which is read first.
@@ -48,7 +48,7 @@ func (l *lineComparison) begin(ctx context.Context, ledger Source, gate GateLine
 		return err
 	}
 	if l.before.Feed != nil && ledger.Leavers != nil {
-		if err = ledger.Leavers(ctx, id, func(t Ticket) { l.left = append(l.left, t) }); err != nil {
+		if err = ledger.Leavers(ctx, id, func(one Leaver) { l.left = append(l.left, one) }); err != nil {
 			return err
 		}
 	}

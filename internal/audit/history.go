@@ -28,6 +28,7 @@ type termsFrom struct {
 	opensAt  time.Time
 	closesAt time.Time
 	pace     *firstcome.Pace
+	feed     *firstcome.Feed
 	standby  bool
 }
 
@@ -96,7 +97,7 @@ func (h *history) take(c Change) {
 	if h.closed {
 		h.add("changes", "version %d changes the terms of a closed campaign", c.Version)
 	}
-	h.terms = append(h.terms, termsFrom{c.Version, c.At, c.Terms.Quantity, c.Terms.OpensAt, c.Terms.ClosesAt, c.Terms.Pace, c.Terms.Standby})
+	h.terms = append(h.terms, termsFrom{c.Version, c.At, c.Terms.Quantity, c.Terms.OpensAt, c.Terms.ClosesAt, c.Terms.Pace, c.Terms.Feed, c.Terms.Standby})
 	last := len(h.terms) - 1
 	proposed := h.campaign.Remote && c.Version > h.campaign.Applied && last > 0 && c.Terms.Quantity < h.terms[h.effective].quantity
 	if !proposed {

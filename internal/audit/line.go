@@ -64,7 +64,7 @@ func newLineAudit(b *Breaches, c *Campaign, h *history) lineAudit {
 // lined tells whether the campaign has or had a line.
 func (a *lineAudit) lined() bool {
 	row := a.campaign.Row
-	return row != nil && (row.Line.Generation != 1 || row.Line.LastTicket > 0)
+	return row != nil && (row.Line.Generation != 1 || row.Line.LastTicket > 0 || row.Line.Begun)
 }
 
 // coupon keeps what a coupon says of its ticket. Coupons are given in number order.
@@ -118,7 +118,7 @@ func (a *lineAudit) ends(p PastLine) bool {
 	remote, terms := a.campaign.Remote, a.history.terms
 	switch p.Reason {
 	case "lost":
-		return remote
+		return remote || a.fed() && slices.ContainsFunc(terms, func(t termsFrom) bool { return t.at.Equal(p.EndedAt) })
 	case "sold_out":
 		changed := slices.ContainsFunc(terms, func(t termsFrom) bool { return t.at.Equal(p.EndedAt) })
 		return remote || changed || a.at[p.EndedAt.UnixMicro()]
@@ -236,6 +236,10 @@ func (a *lineAudit) count() {
 
 // finish checks what was not given as a ticket.
 func (a *lineAudit) finish() {
+	if a.fed() {
+		a.finishFed()
+		return
+	}
 	if a.is.Generation > 0 {
 		a.count()
 	}

@@ -67,20 +67,13 @@ type tally struct {
 func (a *lineAudit) finishRemote(missing, lost int64) {
 	all := append(a.served, a.letters...)
 	slices.SortStableFunc(all, func(x, y place) int { return cmp.Compare(x.number, y.number) })
-	tallies := map[int64]tally{}
 	for n, p := range all {
 		if n > 0 && !all[n-1].before(p) {
 			a.add("P9", "number %d was issued to the ticket %d.%d, behind number %d to the ticket %d.%d",
 				p.number, p.generation, p.ticket, all[n-1].number, all[n-1].generation, all[n-1].ticket)
 		}
-		t := tallies[p.generation]
-		t.count++
-		if t.last.ticket < p.ticket {
-			t.last = p
-		}
-		t.latest = max(t.latest, p.issuedAt)
-		tallies[p.generation] = t
 	}
+	tallies := tallyOf(all)
 	line := a.campaign.Row.Line
 	if n := int64(len(a.past)); line.Generation != n+1 && missing == 0 {
 		a.add("P9", "the line is in generation %d, and %d have ended", line.Generation, n)

@@ -46,6 +46,9 @@ func (h *history) rowTerms(t termsFrom) {
 	if is, want := paceText(c.Pace, c.Standby), paceText(t.pace, t.standby); is != want {
 		h.add("changes", "the campaign has %s, by its terms %s", is, want)
 	}
+	if is, want := feedText(c.Feed), feedText(t.feed); is != want && (c.Feed == nil || c.Feed.Partition >= 0 || t.feed == nil) {
+		h.add("changes", "the campaign's line is %s, by its terms %s", is, want)
+	}
 	if !c.OpensAt.Equal(t.opensAt) || !c.ClosesAt.Equal(t.closesAt) {
 		h.add("changes", "the campaign's window is from %s to %s, that of its terms from %s to %s", text(c.OpensAt), text(c.ClosesAt), text(t.opensAt), text(t.closesAt))
 	}
@@ -60,6 +63,13 @@ func paceText(p *firstcome.Pace, standby bool) string {
 		text += " and standby"
 	}
 	return text
+}
+
+func feedText(f *firstcome.Feed) string {
+	if f == nil {
+		return "at its gate"
+	}
+	return fmt.Sprintf("in the partition %d of the topic %s", f.Partition, f.Topic)
 }
 
 func quantityText(n int64) string {

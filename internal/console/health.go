@@ -16,6 +16,7 @@ type healthPage struct {
 	Nodes    []nodeRow
 	Unheard  bool  // the nodes could not be read
 	Stopped  int64 // campaigns of which the gate decides nothing, as far as this node knows
+	Gates    []stoppedGate
 	Findings doctor.Findings
 	Examined time.Time
 }
@@ -70,7 +71,7 @@ func (c *Console) showHealth(v *view) error {
 	rates := c.checkup.rates(c.Clock(), totals)
 	page.Findings, page.Examined = c.checkup.last()
 	if c.Journal != nil && c.Journal.Troubles != nil {
-		page.Stopped = int64(len(c.Journal.Troubles()))
+		page.Stopped, page.Gates = int64(len(c.Journal.Troubles())), c.stopped(v, "")
 	}
 	page.Edges = v.edges(ctx, rates)
 	return v.render(http.StatusOK, "health", v.say("상태", "Health"), page)

@@ -40,8 +40,8 @@ type recordingPage struct {
 	More      int64 // where the next letters begin; 0: there are none
 	Resolved  bool
 	Lost      []lostNumbers
-	Stopped   []stoppedGate
-	Unread    bool // the ledger does not answer
+	Gates     []stoppedGate // of which nothing is decided
+	Unread    bool          // the ledger does not answer
 }
 
 // alarmed is the backlog from which it is shown as an alarm.
@@ -81,7 +81,7 @@ func (c *Console) showRecording(v *view) error {
 	if c.Journal != nil {
 		c.backlog(v, &page)
 		c.recorders(v.r.Context(), &page)
-		page.Stopped = c.stopped(v, page.Campaign)
+		page.Gates = c.stopped(v, page.Campaign)
 	}
 	return v.render(http.StatusOK, "recording", v.say("기록 지연", "Recording"), page)
 }

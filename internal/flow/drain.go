@@ -100,7 +100,7 @@ func (i *Issuer) decide(q *queue, batch []*claim, changes uint64, learn bool) {
 }
 
 // errFull is for a claim that the gate did not decide: see Gate.Claim.
-var errFull = fmt.Errorf("%w: the waiting line is full, or the gate issues no more until the ledger has more of what it issued", firstcome.ErrBusy)
+var errFull = fmt.Errorf("%w: the waiting line is full, or takes nobody at the moment, or the gate issues no more until the ledger has more of what it issued", firstcome.ErrBusy)
 
 // errNoLine is for a claim that would join a line which this node cannot append to.
 var errNoLine = fmt.Errorf("%w: a topic of Kafka keeps the line of this campaign: start each node with the same --line", firstcome.ErrGateMismatch)

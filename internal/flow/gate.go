@@ -164,6 +164,10 @@ var (
 	ErrLost = errors.New("the gate has lost the campaign")
 )
 
+// ErrForgotten says that a gate has, or had, a campaign that its ledger made and does not know any more, as after a restored backup. People may
+// hold its coupons, so nobody makes another one under its id: their codes would be the same.
+var ErrForgotten = errors.New("this ledger made a campaign with this id before and has forgotten it, as after a restored backup; people may hold its coupons, and a new one's would have the same codes: use another id")
+
 // ErrRetired says that a campaign has long been over and its gate has forgotten it:
 // the ledger answers.
 var ErrRetired = errors.New("the campaign is over and its gate has forgotten it")

@@ -53,6 +53,8 @@ type Over struct {
 	Book RetiredBook
 	// Notice, if not nil, hears of each campaign of which the gate decides nothing until it is rebuilt.
 	Notice func(firstcome.CampaignID)
+	// Told, if not nil, hears of the highest number in each answer of the gate.
+	Told func(id firstcome.CampaignID, number int64)
 	// Refusal, if not nil, returns why nothing of a campaign is decided or changed though its gate could: see OlderError.
 	Refusal func(firstcome.CampaignID) error
 }
@@ -85,9 +87,22 @@ func unless[T any](ctx context.Context, o *Over, id firstcome.CampaignID, gate, 
 
 // Claim is a Gate's.
 func (o *Over) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	return unless(ctx, o, id,
+	decisions, err := unless(ctx, o, id,
 		func() ([]firstcome.Decision, error) { return o.RemoteGate.Claim(ctx, id, users) },
 		func() ([]firstcome.Decision, error) { return o.Book.ClaimRetired(ctx, id, users) })
+	o.tell(id, decisions)
+	return decisions, err
+}
+
+// tell tells of the highest number of decisions.
+func (o *Over) tell(id firstcome.CampaignID, decisions []firstcome.Decision) {
+	highest := int64(0)
+	for n := range decisions {
+		highest = max(highest, decisions[n].Coupon.Number)
+	}
+	if o.Told != nil && highest > 0 {
+		o.Told(id, highest)
+	}
 }
 
 // Issue is a Direct's. The gate issues first and the ledger logs it then: an error may be only of the log.
@@ -95,6 +110,7 @@ func (o *Over) Issue(ctx context.Context, actor string, id firstcome.CampaignID,
 	decisions, err := unless(ctx, o, id,
 		func() ([]firstcome.Decision, error) { return o.RemoteGate.Issue(ctx, actor, id, users) },
 		func() ([]firstcome.Decision, error) { return o.Book.ClaimRetired(ctx, id, users) })
+	o.tell(id, decisions)
 	passed := slices.ContainsFunc(decisions, func(d firstcome.Decision) bool { return d.Outcome == firstcome.Issued && d.InLine > 0 })
 	if err != nil || !passed {
 		return decisions, err
@@ -104,9 +120,13 @@ func (o *Over) Issue(ctx context.Context, actor string, id firstcome.CampaignID,
 
 // Serve is a Line's. Nobody is in line of a campaign that the gate has forgotten.
 func (o *Over) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (Served, error) {
-	return unless(ctx, o, id,
+	served, err := unless(ctx, o, id,
 		func() (Served, error) { return o.RemoteGate.Serve(ctx, id, limit) },
 		func() (Served, error) { return Served{}, nil })
+	if last := len(served.Coupons) - 1; o.Told != nil && last >= 0 {
+		o.Told(id, served.Coupons[last].Number)
+	}
+	return served, err
 }
 
 // Place is that of Places.

@@ -56,6 +56,7 @@ type Stopped struct {
 	Attempt           int64 // the last one at a rebuild that the gate knows of
 	Ceiling           int64 // the highest number that it may give; 0: not said
 	ClosedAt          time.Time
+	DecidedAt         time.Time // the gate's time when it decided last
 	// Line tells that the gate knows pace, standby and feed.
 	Line    bool
 	Pace    *firstcome.Pace

@@ -71,7 +71,10 @@ type Rebuilder struct {
 	noticed chan firstcome.CampaignID
 	stats   struct{ verified, begun, finished, failed, lost atomic.Int64 }
 
-	mu     sync.Mutex // guards what follows
+	since time.Time // when Run saw the runs of now first
+
+	mu     sync.Mutex                     // guards what follows
+	told   map[firstcome.CampaignID]int64 // see Told
 	broken map[firstcome.CampaignID]error
 	older  map[firstcome.CampaignID]error // see OlderError
 }
@@ -125,7 +128,7 @@ type RebuilderEvents struct {
 func NewRebuilder(book RebuildBook, gate RebuiltGate, hears RebuilderEvents) *Rebuilder {
 	return &Rebuilder{
 		book: book, gate: gate, sink: NewRecorder(nil, book, RecorderLimits{}), hears: hears,
-		noticed: make(chan firstcome.CampaignID, 1024), broken: map[firstcome.CampaignID]error{}, older: map[firstcome.CampaignID]error{},
+		noticed: make(chan firstcome.CampaignID, 1024), told: map[firstcome.CampaignID]int64{}, broken: map[firstcome.CampaignID]error{}, older: map[firstcome.CampaignID]error{},
 	}
 }
 

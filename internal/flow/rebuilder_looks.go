@@ -21,7 +21,7 @@ func (r *Rebuilder) Run(ctx context.Context) error {
 	for {
 		now, err := r.gate.Runs(ctx)
 		if err == nil && !slices.Equal(now, runs) {
-			err, looked = r.see(ctx, now), time.Time{}
+			err, looked, r.since = r.see(ctx, now), time.Time{}, time.Now()
 		}
 		if err == nil {
 			runs = now
@@ -207,7 +207,7 @@ func (r *Rebuilder) stands(ctx context.Context, a Revision) error {
 	if !errors.Is(err, ErrUnverified) || a.Rebuilding {
 		return err
 	}
-	switch not := verify(ctx, r.book, r.gate, a); {
+	switch not := verify(ctx, r.book, witnessed{r.gate, r}, a); {
 	case not == nil:
 		r.stats.verified.Add(1)
 		return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -41,6 +42,8 @@ type LineLedger interface {
 	flow.Feeder
 	// FreePartition returns a partition, of so many of a topic, that no campaign has to itself, or firstcome.ErrNoPartition.
 	FreePartition(ctx context.Context, topic string, partitions int32) (int32, error)
+	// LogDirect notes in the audit log that a direct issue passed people in line.
+	LogDirect(ctx context.Context, actor string, id firstcome.CampaignID, decisions []firstcome.Decision) error
 }
 
 // A Line is a gate whose campaigns may have their waiting lines in a topic, each in a partition of its own. A claim that would join the line
@@ -72,10 +75,12 @@ type fed struct {
 
 	serving sync.Mutex     // guards what follows, and is held while the line is served
 	line    firstcome.Line // of Generation 0: unknown
+	idle    int64          // of a line that has not begun: the end that was known then. A later one says that it has
 	reader  *reader
 
-	mu  sync.Mutex // guards what follows
-	end int64      // the offset behind the last record that is known of
+	mu   sync.Mutex // guards what follows
+	end  int64      // the offset behind the last record that is known of
+	rest time.Time  // nobody is appended before, since the topic took none
 }
 
 // OpenLine returns the Line on the topic of a URL, once it has found the topic. The error says what to do.
@@ -111,12 +116,13 @@ func appending(t *topic) []kgo.Opt {
 // Close ends the connections.
 func (l *Line) Close() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	for id, f := range l.lines {
-		delete(l.lines, id)
+	lines := l.lines
+	l.lines = map[firstcome.CampaignID]*fed{}
+	l.mu.Unlock()
+	for _, f := range lines {
 		f.close()
 	}
-	l.client.Close()
+	l.connection().Close()
 }
 
 // Warnings returns what an operator should know of the topic.
@@ -241,6 +247,9 @@ func (f *fed) reaches(end int64) {
 	defer f.mu.Unlock()
 	f.end = max(f.end, end)
 }
+
+// known returns the offset behind the last record that is known of.
+func (f *fed) known() int64 { return f.behind(0) }
 
 // behind returns how many records are known of from an offset on.
 func (f *fed) behind(offset int64) int64 {

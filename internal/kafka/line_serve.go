@@ -63,7 +63,10 @@ func (f *fed) isDue() bool {
 		return true
 	}
 	defer f.serving.Unlock()
-	return f.line.Generation == 0 || f.line.Begun && f.behind(f.line.Offset(f.line.Serving())) > 0
+	if f.line.Generation > 0 && !f.line.Begun {
+		return f.behind(f.idle) > 0
+	}
+	return f.line.Generation == 0 || f.behind(f.line.Offset(f.line.Serving())) > 0
 }
 
 // Serve issues coupons to those next in line: see flow.Line.
@@ -77,7 +80,9 @@ func (l *Line) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (f
 	}
 	f.serving.Lock()
 	defer f.serving.Unlock()
-	if f.line.Generation == 0 || !f.line.Begun { // a turn of no generation serves nobody, and says which one it is
+	if f.line.Generation == 0 || !f.line.Begun {
+		f.idle = f.known() // before the gate is asked: whoever is appended later has begun the line before
+		// A turn of no generation serves nobody, and says which one it is.
 		turned, err := l.ServeTurn(ctx, id, flow.Turn{})
 		if err != nil {
 			return flow.Served{}, err
@@ -98,7 +103,9 @@ func (l *Line) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (f
 		return flow.Served{}, err
 	}
 	f.line = turned.Line
-	if f.line.Begun {
+	if !f.line.Begun { // this turn ended the generation, or another one did
+		f.idle = 0
+	} else {
 		turned.Waiting = f.behind(f.line.Offset(f.line.Serving()))
 	}
 	if ended := int64(len(turned.Coupons)) + turned.Over; turned.Waiting > 0 && (ended >= int64(limit) || ended < int64(len(turn.Users)) && f.line.Serving() > turn.From+ended) {
@@ -166,7 +173,9 @@ func (l *Line) fill(ctx context.Context, f *fed, id firstcome.CampaignID, limit 
 			}
 		})
 		if failed != nil {
-			return l.unreadable(id, f, failed)
+			failed = l.unreadable(id, f, failed)
+			l.alarms.Tell(id, failed)
+			return failed
 		}
 		fetches.EachPartition(func(p kgo.FetchTopicPartition) { f.reaches(p.HighWatermark) })
 		fetches.EachRecord(func(record *kgo.Record) {

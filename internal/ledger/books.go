@@ -30,7 +30,7 @@ func (l *Ledger) AtOnce(ctx context.Context, read func(*Books) error) error {
 // Source returns what an audit reads of a campaign.
 func (b *Books) Source() audit.Source {
 	return audit.Source{
-		Campaign: b.campaign, Changes: b.changes, Log: b.log, Coupons: b.coupons, Past: b.past, Tickets: b.tickets, Leavers: b.leavers, Letters: b.letters, Lost: b.lost, Runs: b.runs,
+		Campaign: b.campaign, Changes: b.changes, Log: b.log, Coupons: b.coupons, Past: b.past, Tickets: b.tickets, Leavers: b.Leavers, Letters: b.letters, Lost: b.lost, Runs: b.runs,
 	}
 }
 
@@ -147,6 +147,14 @@ func (b *Books) tickets(ctx context.Context, id firstcome.CampaignID, each func(
 		err = take(&t.Generation, &t.Number, &t.User, when(&t.JoinedAt), when(&t.EndedAt), orZero(&t.Outcome))
 		return t, err
 	}, `SELECT generation, ticket, user_id, joined_at, ended_at, outcome FROM tickets WHERE campaign_id = ? ORDER BY generation, ticket`, string(id))
+}
+
+// Leavers calls each with those who left the line of a campaign that a topic keeps.
+func (b *Books) Leavers(ctx context.Context, id firstcome.CampaignID, each func(audit.Leaver)) error {
+	return every(ctx, b, "who left", each, func(take scan) (l audit.Leaver, err error) {
+		err = take(&l.User, &l.Generation, &l.Through)
+		return l, err
+	}, `SELECT user_id, generation, through FROM leavers WHERE campaign_id = ? ORDER BY generation, user_id`, string(id))
 }
 
 func (b *Books) runs(ctx context.Context, id firstcome.CampaignID, each func(audit.Run)) error {

@@ -54,8 +54,10 @@ type Gate interface {
 // A Rebuilder makes a campaign's gate anew, and says where the ledger is an older one than its gate: see flow.Reconciler.
 type Rebuilder interface {
 	Newest(ctx context.Context, id firstcome.CampaignID) error
+	Made(ctx context.Context, id firstcome.CampaignID) (bool, error)
 	Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (flow.Rebuilt, error)
 	Reconcile(ctx context.Context, actor string, id firstcome.CampaignID) (flow.Reconciled, error)
+	Estimate(ctx context.Context, id firstcome.CampaignID) (flow.Estimate, error)
 }
 
 // Claims answer direct issues: see flow.Answerer.
@@ -134,7 +136,7 @@ func feeding(do func() error) (err error) {
 	return err
 }
 
-// Create makes a campaign.
+// Create makes a campaign. flow.ErrForgotten says that the ledger made another one under this id, and has forgotten it.
 func (o *Operator) Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) (s ledger.Status, err error) {
 	err = feeding(func() error {
 		if terms.Feed, err = o.feed(ctx, terms); err == nil {
@@ -146,7 +148,28 @@ func (o *Operator) Create(ctx context.Context, actor string, id firstcome.Campai
 }
 
 func (o *Operator) create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) (ledger.Status, error) {
-	return o.changed(ctx, id, func() (int64, error) { return 1, o.ledger.Create(ctx, actor, id, terms) })
+	return o.changed(ctx, id, func() (int64, error) {
+		if err := o.forgotten(ctx, id); err != nil {
+			return 0, err
+		}
+		return 1, o.ledger.Create(ctx, actor, id, terms)
+	})
+}
+
+// forgotten returns flow.ErrForgotten if the gate had a campaign that the ledger does not know. The ledger is asked after the gate, because
+// another node may be making the campaign. A gate that does not answer says so itself, once the campaign is to be made there.
+func (o *Operator) forgotten(ctx context.Context, id firstcome.CampaignID) error {
+	if o.rebuild == nil {
+		return nil
+	}
+	if made, err := o.rebuild.Made(ctx, id); err != nil || !made {
+		return nil
+	}
+	_, err := o.ledger.Campaign(ctx, id)
+	if errors.Is(err, firstcome.ErrNoCampaign) {
+		return flow.ErrForgotten
+	}
+	return err
 }
 
 // SetTerms changes a campaign's terms by edit, which may run more than once. If version is not 0, the campaign has to have it.
@@ -184,6 +207,14 @@ func (o *Operator) Reconcile(ctx context.Context, actor string, id firstcome.Cam
 		return err
 	})
 	return done, err
+}
+
+// Estimate says what a reconcile would come to, and changes nothing: see flow.Reconciler.
+func (o *Operator) Estimate(ctx context.Context, id firstcome.CampaignID) (flow.Estimate, error) {
+	if o.rebuild == nil {
+		return flow.Estimate{}, ErrNoRemoteGate
+	}
+	return o.rebuild.Estimate(ctx, id)
 }
 
 // Issue asks for a coupon for each of users, in order and without another claim in between, past the waiting line: see flow.Answerer.

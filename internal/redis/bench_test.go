@@ -2,9 +2,11 @@ package redis_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -43,6 +45,43 @@ func BenchmarkClaim(b *testing.B) {
 				n += batch
 			}
 			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "claims/s")
+		})
+	}
+}
+
+// BenchmarkNoticing measures what it costs that each batch looks at the server's run: the claim script, and beside it, in turn, at the same server and
+// campaign, the same script without that look. The ratio is of the medians, as a batch that was disturbed says nothing.
+func BenchmarkNoticing(b *testing.B) {
+	for _, batch := range []int{1, 64, 256} {
+		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
+			endless := func(o *redis.Options) { o.Backlog = -1 } // nobody records
+			s := newShop(b, services.Redis.Server(b).URL(), firstcome.Unlimited, endless)
+			deaf := open(b, s.url, endless)
+			deaf.Unnoticing()
+			var took [2][]time.Duration
+			n := 0
+			for turn := 0; b.Loop(); turn++ {
+				for k := range 2 {
+					which := (turn + k) % 2
+					users := crowd(n, batch)
+					from := time.Now()
+					decisions, err := []*redis.Gate{s.gate, deaf}[which].Claim(b.Context(), "c", users)
+					took[which] = append(took[which], time.Since(from))
+					if err != nil || decisions[batch-1].Outcome != firstcome.Issued {
+						b.Fatal(err)
+					}
+					if n += batch; n%(1<<16) < batch {
+						s.do("XTRIM", keysOf[2], "MAXLEN", "0")
+					}
+				}
+			}
+			for _, all := range took {
+				slices.Sort(all)
+			}
+			with, without := took[0][len(took[0])/2], took[1][len(took[1])/2]
+			b.ReportMetric(float64(with.Nanoseconds())/1e3, "µs/batch")
+			b.ReportMetric(float64(without.Nanoseconds())/1e3, "µs/batch-unnoticed")
+			b.ReportMetric(float64(with)/float64(without), "ratio")
 		})
 	}
 }

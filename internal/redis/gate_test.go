@@ -39,14 +39,14 @@ func TestTheRedisGatesLinesOfFeedsConform(t *testing.T) {
 	})
 }
 
-// TestTheLinesOfAClusterConform has all subjects of the suite on one Cluster, under markers of their own.
+// TestTheLinesOfAClusterConform has all subjects of the suite on one Cluster, as ledgers of their own.
 func TestTheLinesOfAClusterConform(t *testing.T) {
 	at, subjects := services.RedisCluster(t, 3).URL(), 0
 	fresh := func(t *testing.T) conform.Subject {
 		subjects++
-		marker := strconv.Itoa(subjects)
+		name := "conform-" + strconv.Itoa(subjects)
 		s := subject{stage.NewOperator()}
-		s.Gates = append(s.Gates, open(t, at, of("conform", marker), func(o *redis.Options) { o.Clock, o.Lined = s.Now, s.Lined }))
+		s.Gates = append(s.Gates, open(t, at, of(name, "1"), func(o *redis.Options) { o.Clock, o.Lined = s.Now, s.Lined }))
 		s.SetClock(conform.Epoch)
 		return s
 	}

@@ -325,6 +325,9 @@ func (g *Gate) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, loaded
 	args = append(args, lineFields(fill, marks)...)
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	if err := g.note(ctx, k); err != nil && !errors.Is(err, flow.ErrForgotten) { // Redis may have been emptied
+		return wrap(err, "switch %s", r.Campaign)
+	}
 	answer, err := g.switchScript.Exec(ctx, g.client, append(slices.Clone(k.all()), k.loaded(r.Attempt).all()...), args).ToArray()
 	if err != nil {
 		return wrap(classify(err), "switch %s", r.Campaign)
@@ -359,7 +362,7 @@ func (g *Gate) Stopped(ctx context.Context, r flow.Revision) (s flow.Stopped, er
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	_, parts, err := g.run(ctx, g.stopped, g.keysIn(r))
-	if err == nil && len(parts) != 18 {
+	if err == nil && len(parts) != 19 {
 		err = fmt.Errorf("the stopped script answered %d parts", len(parts)+1)
 	}
 	if err != nil {
@@ -383,7 +386,9 @@ func (g *Gate) Stopped(ctx context.Context, r flow.Revision) (s flow.Stopped, er
 			s.Line, s.Pace, s.Standby, s.Feed = true, l.pace, l.standby, l.feed
 		}
 	}
-	return s, nil
+	decidedAt, err := whole(parts[18])
+	s.DecidedAt = instant(decidedAt)
+	return s, wrap(err, "look at %s", r.Campaign)
 }
 
 // Held calls each with the coupon in force of every holder of a frozen campaign, in no order, perhaps twice, until it returns an error.

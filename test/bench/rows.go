@@ -63,6 +63,7 @@ var rows = []row{
 	{name: "line", measure: lineOnSQLite.measure},
 	{"line-redis", lineOnRedis.measure, []services.Kind{services.Redis, services.MariaDB}},
 	{"line-servers", lineServers, []services.Kind{services.MariaDB, services.PostgreSQL}},
+	{"line-topic", lineInTopic, []services.Kind{services.Kafka, services.PostgreSQL}},
 	{name: "line-read", measure: lineRead},
 	{name: "streams", measure: streams},
 	{"pace", pace, []services.Kind{services.PostgreSQL}},
@@ -99,6 +100,7 @@ const (
 	wantStreams   = "< 250 MB"
 	wantLine      = "≥ 0.90"
 	wantJoin      = "≥ 0.80"
+	wantTopic     = "≥ 0.50"
 	wantServe     = "≥ 0.50"
 	wantPace      = "≥ 0.98, at most a bucket ahead"
 

@@ -3,6 +3,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -27,6 +28,15 @@ func newTail(t *testing.T, sync string) *tail {
 	f := (&fleet{t: t, args: args, nodes: make([]*process, 2)}).open()
 	f.own = args // the audit compares the gate
 	return &tail{f, gate}
+}
+
+// newSilentTail starts two nodes that do not record, and two recorders.
+func newSilentTail(t *testing.T, sync string) *tail {
+	t.Helper()
+	gate := services.Redis.Server(t, "--appendfsync", sync)
+	args := []string{"--ledger", services.MariaDB.Database(t), "--gate", gate.URL()}
+	f := &fleet{t: t, args: args, own: args, role: []string{"--role", "api"}, nodes: make([]*process, 2)}
+	return &tail{f.open(), gate}
 }
 
 // without kills Redis, and starts it again without what it has appended behind a length. A Redis that syncs once a second may be killed before it
@@ -100,6 +110,58 @@ func TestF04AGateThatLostTheEndOfItsFileGivesNoNumberAgain(t *testing.T) {
 		c.findAgain(d.node(0))
 		d.verdict(c)
 	})
+}
+
+// TestF04NoNumberThatOnlyTheFileHadIsGivenAgain kills the recorders, and cuts all that is issued then out of the file, at the end of one coupon
+// and in the middle of the next. What is left agrees with itself and with the ledger, and only the nodes know that users were answered more.
+func TestF04NoNumberThatOnlyTheFileHadIsGivenAgain(t *testing.T) {
+	for _, sync := range []string{"always", "everysec"} {
+		for _, more := range []int64{0, 7} {
+			for range rounds(1, 10) {
+				t.Run(fmt.Sprintf("%s, cut %d bytes after the last coupon that is recorded", sync, more), func(t *testing.T) {
+					t.Parallel()
+					d := newSilentTail(t, sync)
+					c := d.gather("spring", firstcome.Decided)
+					wave := func(answers int) {
+						stop := d.claimUntil(c, 4)
+						defer stop()
+						c.awaitAnswers(t, answers)
+					}
+					wave(100)
+					d.drained("spring")
+					for _, r := range d.recorders {
+						r.kill()
+					}
+					kept := d.appended() + more
+					wave(100)
+					before, last := d.ledgerState("spring"), c.lastNumber()
+					d.without(kept)
+					wave(100)
+					for n := range d.recorders {
+						d.recorders[n] = d.start("--role", "recorder")
+					}
+					d.drained("spring")
+					after := d.ledgerState("spring")
+					if after.Epoch != 2 || len(after.Lost) != 1 || after.Lost[0].First != before.LastNumber+1 || last >= after.Lost[0].First+after.Lost[0].Count {
+						t.Errorf("number %d was answered; after the restart the ledger has %+v, before it had %+v", last, after, before)
+					}
+					d.audit()
+					c.forget(d.node(0), firstcome.Decided)
+					c.wereTrue(d.node(0))
+				})
+			}
+		}
+	}
+}
+
+// lastNumber returns the highest number that anybody was answered.
+func (c *crowd) lastNumber() (last int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, claim := range c.claims {
+		last = max(last, claim.Number)
+	}
+	return last
 }
 
 // TestF04APauseHoldsThoughTheGateForgetsIt cuts a pause that was answered out of the file of a Redis that was killed.

@@ -91,7 +91,7 @@ func TestF02WhereAReplicaTakesOverUnderLoadEveryPromiseHolds(t *testing.T) {
 	for name, start := range takeovers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o, want := start(t), rounds(3, 100)
+			o, want := start(t), rounds(4, 100)
 			o.fleet = newFleet(t, services.MariaDB.Database(t), o.gate)
 			crowds := []*crowd{o.gather("spring", firstcome.Recorded), o.gather("summer", firstcome.Decided)}
 			var stops []func()

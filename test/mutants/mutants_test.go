@@ -149,6 +149,21 @@ var mutants = []mutant{
 		pkg: "./internal/redis", test: "F08",
 	},
 	{
+		bug:  "the Redis gate gives numbers above the ceiling",
+		file: "internal/redis/lua/claim.lua", old: "may_issue = math.min(may_issue, math.max(0, ceiling - last_number))", new: "",
+		pkg: "./internal/redis", test: "TestNothingIsGivenAboveTheCeiling",
+	},
+	{
+		bug:  "what was recorded in another epoch is settled, and raises the ceiling",
+		file: "internal/redis/lua/settle.lua", old: "if c[1] and epoch ~= '' and c[6] ~= epoch then return {'other'} end", new: "",
+		pkg: "./internal/redis", test: "TestF03F18AGateTakesCeilingsOfItsOwnEpochOnly",
+	},
+	{
+		bug:  "a server that had a replica is taken for one that had none",
+		file: "internal/redis/rebuild.go", old: `info["connected_slaves"] == "0" && info["repl_backlog_active"] == "0" &&`, new: `info["connected_slaves"] == "0" &&`,
+		pkg: "./internal/redis", test: "TestF01F02OnlyARunThatARestartBringsBackWholeIsDurable",
+	},
+	{
 		bug:  "a session never ends by itself",
 		file: "internal/console/session.go", old: "if now.Sub(got.Seen) > idle || now.Sub(got.Issued) > longest {", new: "if now.Sub(got.Issued) > longest {",
 		pkg: "./internal/console", test: "TestASessionEnds",
@@ -265,8 +280,18 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a reconcile does not bring the holders back",
-		file: "internal/flow/reconcile.go", old: "err = r.giveHolders(ctx, attempt, done)", new: "err = ctx.Err()",
+		file: "internal/flow/reconcile.go", old: "err := r.giveHolders(ctx, attempt, done); err", new: "err := ctx.Err(); err",
 		pkg: whole, test: "TestF54AReconcileBringsBackWhatTheGateHas",
+	},
+	{
+		bug:  "an id whose campaign its ledger has forgotten is used again",
+		file: "internal/redis/made.go", old: "case noted != k.marker:", new: "case noted != k.marker && false:",
+		pkg: "./internal/redis", test: "TestF54ACampaignIsNotMadeUnderAnIDThatItsLedgerHasForgotten",
+	},
+	{
+		bug:  "a journal is filled from the holders of a gate that is unverified",
+		file: "internal/redis/journal_heal.go", old: "errors.Is(err, flow.ErrUnverified) {", new: "errors.Is(err, flow.ErrUnverified) && false {",
+		pkg: "./internal/redis", test: "TestF43NothingIsMadeAgainFromTheHoldersOfAGateThatIsUnverified",
 	},
 	{
 		bug:  "a reconcile that was cut off counts as done",

@@ -120,6 +120,21 @@ func insists(t *town) {
 	}
 }
 
+// overreaches has an old server take the ceiling that the ledger granted in the epoch after its own, from a recorder that still reaches it.
+func overreaches(t *town) {
+	t.bug.keeper = func(w *wire, k flow.Keeper) flow.Keeper {
+		return keeping{k, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+			drained, err := k.Record(ctx, b)
+			if old := t.parted(w.of); err == nil && old != nil {
+				old.mu.Lock()
+				defer old.mu.Unlock()
+				old.campaigns[campaign].ceiling = max(old.campaigns[campaign].ceiling, drained.Ceiling)
+			}
+			return drained, err
+		}}
+	}
+}
+
 // rebuildBugs are mistakes of what becomes of a gate whose server restarted, or lost something.
 var rebuildBugs = []bug{
 	{name: "a gate does not ask whether its server is the one that decided last", models: before(func(g *Gate, c *course) { c.run = g.run.ID })},
@@ -168,5 +183,6 @@ var rebuildBugs = []bug{
 	}},
 	{name: "coupons whose numbers are lost are recorded all the same", models: insists},
 	{name: "entries are settled whatever epoch they are of", heedless: true},
+	{name: "a gate takes the ceiling of another epoch", models: overreaches},
 	{name: "a gate does not heed its ceiling", models: before(func(_ *Gate, c *course) { c.ceiling = 0 })},
 }

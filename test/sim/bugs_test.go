@@ -63,7 +63,10 @@ type hasty struct {
 
 // DrainedThrough is flow.Drains'.
 func (h hasty) DrainedThrough(context.Context, firstcome.CampaignID) (int64, error) {
-	return h.gate.campaigns[campaign].last, nil
+	if c := h.gate.campaigns[campaign]; c != nil {
+		return c.last, nil
+	}
+	return 0, flow.ErrLost
 }
 
 // Has is flow.Drains'.
@@ -129,11 +132,11 @@ func late(t *town) {
 func older(t *town) {
 	var old course
 	claims(func(c *course, _ []firstcome.UserID, _ []firstcome.Decision) {
-		switch len(*c.log) {
-		case 2:
+		switch n := len(*c.log); {
+		case n == 2:
 			old = *c
 			old.holders = maps.Clone(c.holders)
-		case 4:
+		case n == 4 && old.log != nil:
 			*c = old
 			c.did(happening{applied: c.Version})
 		}

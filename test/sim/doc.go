@@ -22,6 +22,7 @@
 //	a user waits no longer
 //	the gate's server restarts, loses the campaign's keys, is emptied, or goes back to an older state, as a replica that lagged or a file
 //	that was cut: in every other town it syncs before it answers and has no replica, and does not go back
+//	a replica takes its place, and some nodes still reach the old server, which goes on until it follows the new one
 //
 // Nodes rebuild the gate then, by themselves or because its owner orders it.
 //
@@ -36,14 +37,15 @@
 // gate.go decides, line.go keeps who waits, changes.go applies what operators changed, journal.go hands out what was issued; ledger.go keeps it and orders.go
 // numbers what operators want; rebuild.go and ledger_rebuild.go are the steps of a rebuild on either side, and outage.go is what the gate's
 // server may lose. Each is about a page, and passes test/conform, as the real ones do, but for the rebuild, which has no suite: what a step
-// does is what the scripts and the SQL of that step say. An old server that goes on beside the new one is not in it, nor
-// a ledger that was restored from a backup.
+// does is what the scripts and the SQL of that step say. Not in it are a line at an old
+// server (old.go), a node that rebuilds one, and a ledger that was restored from a backup.
 //
 // # The promises
 //
 // P1 to P9 are checked by what the gate did and what people were told (history.go, history_line.go, promises.go), and the ledger is audited by
 // internal/audit. What a rebuild loses has to be what nobody was told to be recorded, was in no journal that could be read, and was not at a
-// server that keeps all. A test plants bugs, one after the other, and wants each to be found.
+// server that keeps all. An old server has an order of its own, and of what it says only this is held against it: nobody is given its numbers,
+// and what is not recorded when its epoch ends is lost. A test plants bugs, one after the other, and wants each to be found.
 //
 // A schedule that breaks a promise says its seed, the command that lives through it again, and its trace.
 package sim

@@ -37,6 +37,7 @@ type asked struct {
 	outcome        firstcome.Outcome // 0: an error, or nobody told them
 	number         int64
 	over           bool
+	parted         bool // it may be what an old server said
 	cancel         context.CancelFunc
 }
 
@@ -67,6 +68,7 @@ func (h *history) watch() {
 	if h.holds == nil {
 		h.holds = map[firstcome.UserID]int64{}
 	}
+	defer h.watchOld()
 	log := *h.town.gate.logs[campaign]
 	c := h.town.gate.campaigns[campaign]
 	if c == nil {
@@ -96,9 +98,7 @@ func (h *history) happened(now happening) {
 	switch {
 	case now.issued.Number > 0:
 		c := now.issued
-		if before := h.issueOf(c.Number); before != nil {
-			h.breach("P4", "number %d was given to %s and to %s", c.Number, before.User, c.User)
-		}
+		h.given(c)
 		if before := h.holds[c.User]; before > 0 {
 			h.breach("P3", "%s was given number %d while they held number %d", c.User, c.Number, before)
 		}
@@ -174,7 +174,7 @@ func (h *history) highest() (n int64) {
 // begin notes that somebody asks something.
 func (h *history) begin(p *person, n *node, what string) (context.Context, *asked) {
 	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), asksFor, p.name))
-	a := &asked{person: p, node: n, what: what, sent: len(h.looks), sentAt: time.Now(), cancel: cancel}
+	a := &asked{person: p, node: n, what: what, sent: len(h.looks), sentAt: time.Now(), cancel: cancel, parted: h.town.wasParted(n)}
 	h.town.say("  …", p.name, "wants", what, "of", n.name)
 	if what == string(ledger.Resume) && h.stop != nil && h.stop.what == string(ledger.Pause) {
 		h.stop = nil
@@ -219,6 +219,9 @@ func (h *history) answered(a *asked, d firstcome.Decision, err error) {
 		return
 	}
 	a.outcome, a.number = d.Outcome, d.Coupon.Number
+	if a.parted && !d.Outcome.HasCoupon() {
+		return
+	}
 	h.waits(a)
 	if d.Outcome == firstcome.Waiting {
 		return
@@ -231,7 +234,7 @@ func (h *history) answered(a *asked, d firstcome.Decision, err error) {
 	if given == nil || given.User != firstcome.UserID(a.name) {
 		h.breach("P3", "%s was told number %d, which the gate did not give them", a.name, a.number)
 	}
-	if given != nil && given.lost > 0 && given.lost <= a.sent && h.looks[given.lost-1].from.Add(lease).Before(a.sentAt) {
+	if given != nil && !a.parted && given.lost > 0 && given.lost <= a.sent && h.looks[given.lost-1].from.Add(lease).Before(a.sentAt) {
 		h.breach("P8", "%s was told number %d, which had been lost before they asked", a.name, a.number)
 	}
 	kept := h.town.ledger.campaigns[campaign].coupon(a.number)
@@ -245,7 +248,7 @@ func (h *history) answered(a *asked, d firstcome.Decision, err error) {
 
 // changed notes the answer to an operator: what was done is at the gate.
 func (h *history) changed(a *asked, s ledger.Status, err error) {
-	if !h.end(a) || err != nil {
+	if !h.end(a) || err != nil || a.parted {
 		return
 	}
 	a.outcome = firstcome.Issued

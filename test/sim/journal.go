@@ -103,9 +103,20 @@ func (g *Gate) settle(id firstcome.CampaignID, drained flow.Drained, ids []int64
 // A Source is a recorder's end of a gate's journal: flow.Source.
 type Source struct {
 	gate *Gate
-	wire *wire // by which it asks; nil: directly
+	wire *wire        // by which it asks; nil: directly
+	old  func() *Gate // see remote; nil: it reaches the gate
 	// heedless is a bug: it settles entries whatever epoch they are of.
 	heedless bool
+}
+
+// at returns the gate that it reaches now.
+func (s *Source) at() *Gate {
+	if s.old != nil {
+		if old := s.old(); old != nil {
+			return old
+		}
+	}
+	return s.gate
 }
 
 // idle is how long a recorder waits at most until it looks again.
@@ -117,8 +128,8 @@ func (s *Source) Drain(ctx context.Context, to flow.Sink, again *flow.Retries) e
 	defer all.Wait()
 	begun := map[firstcome.CampaignID]bool{}
 	for ctx.Err() == nil {
-		grown := s.gate.grown()
-		for _, id := range s.gate.journalled() {
+		grown := s.at().grown()
+		for _, id := range s.at().journalled() {
 			if !begun[id] {
 				begun[id] = true
 				all.Go(func() { s.drain(ctx, id, to, again) })
@@ -144,8 +155,8 @@ func (g *Gate) journalled() (ids []firstcome.CampaignID) {
 // drain drains one campaign, until ctx ends: a batch is done when the sink has taken it.
 func (s *Source) drain(ctx context.Context, id firstcome.CampaignID, to flow.Sink, again *flow.Retries) {
 	for ctx.Err() == nil {
-		grown := s.gate.grown()
-		got, err := ask(ctx, s.wire, "the journal", "what it has", func() (reading, error) { return s.gate.read(id), nil })
+		grown := s.at().grown()
+		got, err := ask(ctx, s.wire, "the journal", "what it has", func() (reading, error) { return s.at().read(id), nil })
 		if err != nil || len(got.ids) == 0 {
 			rest(ctx, grown, idle)
 			continue
@@ -160,7 +171,7 @@ func (s *Source) drain(ctx context.Context, id firstcome.CampaignID, to flow.Sin
 			continue // the entries went with their epoch, or go with the rebuild that is under way
 		}
 		_, err = ask(ctx, s.wire, "the journal", show("to settle up to", drained.Through), func() (struct{}, error) {
-			return struct{}{}, s.gate.settle(id, drained, got.ids)
+			return struct{}{}, s.at().settle(id, drained, got.ids)
 		})
 		if err != nil { // the entries come again
 			rest(ctx, nil, again.Failed(id, err))

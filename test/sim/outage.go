@@ -11,6 +11,7 @@ type server struct {
 	durable bool // it syncs before it answers, and has no replica: a restart brings all back
 	runs    int
 	outages int
+	follows bool   // it has a replica that takes over while nodes still reach the server
 	broken  bool   // it lost something that no restart brings back
 	copy    memory // an earlier state that may come back: of a replica that lagged, or of a file that was cut
 }

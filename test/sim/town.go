@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing/synctest"
 	"time"
 
@@ -19,6 +20,8 @@ type town struct {
 	gate  *Gate
 	front gated // the gate, as nodes ask it
 	server
+	old    atomic.Pointer[oldServer] // nil: there is none; nodes look, too
+	healed oldServer                 // the last one
 	ledger *Ledger
 	names  []string         // of the nodes
 	nodes  map[string]*node // those that live
@@ -36,7 +39,8 @@ const campaign = firstcome.CampaignID("c")
 // A person is a user or an operator: they ask one thing after the other.
 type person struct {
 	name string
-	left int // things that they still ask
+	left int  // things that they still ask
+	late bool // they ask nothing before a gate was rebuilt, while anything fails: so there are newcomers for an old server and the new one
 	ask  func(*person, *node)
 	busy *asked // what they wait for; nil: nothing
 }
@@ -50,13 +54,19 @@ func build(drawn *rand.Rand, b *bug) *town {
 	t.gate = NewGate(func() time.Time { return time.Now().Add(t.jumped) })
 	t.front = t.gate
 	t.durable = t.IntN(2) == 0
+	t.paced = t.IntN(2) == 0
+	t.follows = !t.durable && !t.paced && t.IntN(2) == 0
 	t.gate.becomes(t.gate.memory, t.another())
 	t.ledger = NewLedger(time.Now)
 	t.ledger.Backlog = int64(t.IntN(4)) // 0: no limit
 	t.history = &history{town: t}
 	t.names = []string{"n1", "n2", "n3"}[:1+t.IntN(3)]
-	for n := range 3 + t.IntN(5) {
-		t.people = append(t.people, &person{name: string(rune('a' + n)), left: 1 + t.IntN(8), ask: t.visit})
+	newcomers := 0
+	if t.follows {
+		newcomers = 8
+	}
+	for n := range newcomers + 3 + t.IntN(5) {
+		t.people = append(t.people, &person{name: string(rune('a' + n)), left: 1 + t.IntN(8), ask: t.visit, late: n < newcomers})
 	}
 	for n := range t.IntN(3) {
 		t.people = append(t.people, &person{name: []string{"operator 1", "operator 2"}[n], left: 1 + t.IntN(9), ask: t.order})
@@ -72,7 +82,8 @@ func build(drawn *rand.Rand, b *bug) *town {
 	case 1:
 		terms.ClosesAt = time.Now().Add(800 * time.Millisecond)
 	}
-	if t.paced = t.IntN(2) == 0; t.paced {
+	terms.Quantity += int64(newcomers)
+	if t.paced {
 		terms.Pace = t.pace()
 		terms.Standby = terms.Pace != nil && t.IntN(3) == 0
 	}
@@ -170,12 +181,16 @@ func (t *town) offers() (all []*event) {
 			offer(name+" goes on", func() { n.frozen.Store(false) })
 		}
 	}
+	if old := t.old.Load(); old != nil && !time.Now().Before(old.until) {
+		offer("the old server follows the new one", t.heal)
+	}
 	at := t.awake()
 	for _, p := range t.people {
 		switch {
 		case p.busy != nil && t.percent(2):
 			offer(p.name+" waits no longer", func() { t.giveUp(p.busy) })
 		case p.name == owner && !t.needed():
+		case p.late && !t.calm && t.ledger.campaigns[campaign].epoch == 1:
 		case p.busy == nil && p.left > 0 && len(at) > 0:
 			offer(p.name+" asks", func() {
 				p.left--
@@ -214,6 +229,8 @@ func (t *town) fail() {
 	case len(at) > 0 && t.percent(t.freeze):
 		n := at[t.IntN(len(at))]
 		t.freezes(n)
+	case t.follows && t.percent(3) && t.mayPart():
+		t.part()
 	case t.outages < 3 && t.percent(t.lose):
 		t.outage()
 	case t.percent(t.clock):
@@ -317,7 +334,7 @@ func (t *town) change(p *person, n *node, what string, do func(context.Context) 
 // rests tells whether nobody waits and nothing is on its way.
 func (t *town) rests() bool {
 	a := t.ledger.campaigns[campaign]
-	return len(t.awake()) == len(t.names) && !t.gate.serves() && len(t.gate.journal) == 0 && a.applied == a.Version && a.rebuildingAt.IsZero() && t.gate.stands(campaign) == nil &&
+	return len(t.awake()) == len(t.names) && t.old.Load() == nil && !t.gate.serves() && len(t.gate.journal) == 0 && a.applied == a.Version && a.rebuildingAt.IsZero() && t.gate.stands(campaign) == nil &&
 		!slices.ContainsFunc(t.people, func(p *person) bool { return p.left > 0 && p.name != owner || p.busy != nil })
 }
 

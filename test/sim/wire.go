@@ -153,11 +153,27 @@ type remote struct {
 	gated
 	*wire
 	rebuilt flow.RebuiltGate
+	old     func() *Gate // what the node reaches instead; nil: the gate
+}
+
+// at returns the gate that the node reaches now, and made the same as a rebuild needs it.
+func (r remote) at() gated {
+	if old := r.old(); old != nil {
+		return old
+	}
+	return r.gated
+}
+
+func (r remote) made() flow.RebuiltGate {
+	if old := r.old(); old != nil {
+		return old
+	}
+	return r.rebuilt
 }
 
 // Claim is flow.Gate's.
 func (r remote) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	return ask(ctx, r.wire, "the gate", show("claims by", users), func() ([]firstcome.Decision, error) { return r.gated.Claim(ctx, id, users) })
+	return ask(ctx, r.wire, "the gate", show("claims by", users), func() ([]firstcome.Decision, error) { return r.at().Claim(ctx, id, users) })
 }
 
 // holders are those of a campaign as of a version.
@@ -169,7 +185,7 @@ type holders struct {
 // Holders is flow.Gate's.
 func (r remote) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (int64, error) {
 	h, err := ask(ctx, r.wire, "the gate", "who holds a coupon", func() (h holders, err error) {
-		h.version, err = r.gated.Holders(ctx, id, func(u firstcome.UserID) { h.users = append(h.users, u) })
+		h.version, err = r.at().Holders(ctx, id, func(u firstcome.UserID) { h.users = append(h.users, u) })
 		return h, err
 	})
 	for _, u := range h.users {
@@ -180,38 +196,38 @@ func (r remote) Holders(ctx context.Context, id firstcome.CampaignID, each func(
 
 // Apply is flow.Applier's.
 func (r remote) Apply(ctx context.Context, c firstcome.Change) (bool, error) {
-	return ask(ctx, r.wire, "the gate", show("to apply change", c.Version, c.Kind), func() (bool, error) { return r.gated.Apply(ctx, c) })
+	return ask(ctx, r.wire, "the gate", show("to apply change", c.Version, c.Kind), func() (bool, error) { return r.at().Apply(ctx, c) })
 }
 
 // State is operate.Gate's.
 func (r remote) State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error) {
-	return ask(ctx, r.wire, "the gate", "its state", func() (flow.GateState, error) { return r.gated.State(ctx, id) })
+	return ask(ctx, r.wire, "the gate", "its state", func() (flow.GateState, error) { return r.at().State(ctx, id) })
 }
 
 // CouponOf is flow.Coupons'.
 func (r remote) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
-	return ask(ctx, r.wire, "the gate", show("the coupon of", user), func() (firstcome.Coupon, error) { return r.gated.CouponOf(ctx, id, user) })
+	return ask(ctx, r.wire, "the gate", show("the coupon of", user), func() (firstcome.Coupon, error) { return r.at().CouponOf(ctx, id, user) })
 }
 
 // DrainedThrough is flow.Drains'.
 func (r remote) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (int64, error) {
-	return ask(ctx, r.wire, "the gate", "how far it is drained", func() (int64, error) { return r.gated.DrainedThrough(ctx, id) })
+	return ask(ctx, r.wire, "the gate", "how far it is drained", func() (int64, error) { return r.at().DrainedThrough(ctx, id) })
 }
 
 // Has is flow.Drains'.
 func (r remote) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
-	return ask(ctx, r.wire, "the gate", show("whether it has", numbers(coupons)), func() ([]bool, error) { return r.gated.Has(ctx, id, coupons) })
+	return ask(ctx, r.wire, "the gate", show("whether it has", numbers(coupons)), func() ([]bool, error) { return r.at().Has(ctx, id, coupons) })
 }
 
 // Serve is flow.Line's.
 func (r remote) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (flow.Served, error) {
-	return ask(ctx, r.wire, "the gate", "to serve the line", func() (flow.Served, error) { return r.gated.Serve(ctx, id, limit) })
+	return ask(ctx, r.wire, "the gate", "to serve the line", func() (flow.Served, error) { return r.at().Serve(ctx, id, limit) })
 }
 
 // Lines is flow.Line's.
 func (r remote) Lines(ctx context.Context, each func(firstcome.CampaignID)) error {
 	all, err := ask(ctx, r.wire, "the gate", "where people are in line", func() (all []firstcome.CampaignID, err error) {
-		err = r.gated.Lines(ctx, func(id firstcome.CampaignID) { all = append(all, id) })
+		err = r.at().Lines(ctx, func(id firstcome.CampaignID) { all = append(all, id) })
 		return all, err
 	})
 	for _, id := range all {
@@ -229,7 +245,7 @@ type stand struct {
 // Place is flow.Places'.
 func (r remote) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
 	at, err := ask(ctx, r.wire, "the gate", show("the place of", user), func() (at stand, err error) {
-		at.place, at.held, err = r.gated.Place(ctx, id, user)
+		at.place, at.held, err = r.at().Place(ctx, id, user)
 		return at, err
 	})
 	return at.place, at.held, err
@@ -237,7 +253,7 @@ func (r remote) Place(ctx context.Context, id firstcome.CampaignID, user firstco
 
 // Leave is flow.Places'.
 func (r remote) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
-	_, err := ask(ctx, r.wire, "the gate", show("to let", user, "leave"), func() (struct{}, error) { return struct{}{}, r.gated.Leave(ctx, id, user) })
+	_, err := ask(ctx, r.wire, "the gate", show("to let", user, "leave"), func() (struct{}, error) { return struct{}{}, r.at().Leave(ctx, id, user) })
 	return err
 }
 
@@ -252,7 +268,7 @@ func numbers(coupons []firstcome.Coupon) (all []int64) {
 func (r remote) WatchDrained(ctx context.Context, ready func(), each func(firstcome.CampaignID, int64)) error {
 	return r.gated.WatchDrained(ctx, ready, func(id firstcome.CampaignID, through int64) {
 		r.post(r.of, show(r.of.name, "hears that number", through, "is drained"), func() {
-			if r.percent(r.lost) {
+			if r.old() != nil || r.percent(r.lost) {
 				r.say("  … and that is lost")
 				return
 			}

@@ -15,38 +15,38 @@ func order(ctx context.Context, w *wire, whom, what string, do func() error) err
 
 // Standing is flow.RebuiltGate's.
 func (r remote) Standing(ctx context.Context, rev flow.Revision) error {
-	return order(ctx, r.wire, "the gate", "whether it stands", func() error { return r.rebuilt.Standing(ctx, rev) })
+	return order(ctx, r.wire, "the gate", "whether it stands", func() error { return r.made().Standing(ctx, rev) })
 }
 
 // Runs is flow.RebuiltGate's.
 func (r remote) Runs(ctx context.Context) ([]flow.Run, error) {
-	return ask(ctx, r.wire, "the gate", "which run it is", func() ([]flow.Run, error) { return r.rebuilt.Runs(ctx) })
+	return ask(ctx, r.wire, "the gate", "which run it is", func() ([]flow.Run, error) { return r.made().Runs(ctx) })
 }
 
 // Named is flow.RebuiltGate's.
 func (r remote) Named(ctx context.Context) (bool, error) {
-	return ask(ctx, r.wire, "the gate", "whether it has its name", func() (bool, error) { return r.rebuilt.Named(ctx) })
+	return ask(ctx, r.wire, "the gate", "whether it has its name", func() (bool, error) { return r.made().Named(ctx) })
 }
 
 // Rename is flow.RebuiltGate's.
 func (r remote) Rename(ctx context.Context) error {
-	return order(ctx, r.wire, "the gate", "to have its name", func() error { return r.rebuilt.Rename(ctx) })
+	return order(ctx, r.wire, "the gate", "to have its name", func() error { return r.made().Rename(ctx) })
 }
 
 // Stopped is flow.VerifiedGate's.
 func (r remote) Stopped(ctx context.Context, rev flow.Revision) (flow.Stopped, error) {
-	return ask(ctx, r.wire, "the gate", "what it has", func() (flow.Stopped, error) { return r.rebuilt.Stopped(ctx, rev) })
+	return ask(ctx, r.wire, "the gate", "what it has", func() (flow.Stopped, error) { return r.made().Stopped(ctx, rev) })
 }
 
 // Holds is flow.VerifiedGate's.
 func (r remote) Holds(ctx context.Context, rev flow.Revision, coupons []firstcome.Coupon) (int, error) {
-	return ask(ctx, r.wire, "the gate", show("whether it holds", numbers(coupons)), func() (int, error) { return r.rebuilt.Holds(ctx, rev, coupons) })
+	return ask(ctx, r.wire, "the gate", show("whether it holds", numbers(coupons)), func() (int, error) { return r.made().Holds(ctx, rev, coupons) })
 }
 
 // Unrecorded is flow.VerifiedGate's.
 func (r remote) Unrecorded(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
 	all, err := ask(ctx, r.wire, "the journal", "what is unrecorded", func() (all []firstcome.Coupon, err error) {
-		err = r.rebuilt.Unrecorded(ctx, id, func(c firstcome.Coupon) error {
+		err = r.made().Unrecorded(ctx, id, func(c firstcome.Coupon) error {
 			all = append(all, c)
 			return nil
 		})
@@ -60,7 +60,7 @@ func (r remote) Unrecorded(ctx context.Context, id firstcome.CampaignID, each fu
 
 // Verified is flow.VerifiedGate's.
 func (r remote) Verified(ctx context.Context, rev flow.Revision, s flow.Stopped) error {
-	return order(ctx, r.wire, "the gate", show("to go on as", s.Is), func() error { return r.rebuilt.Verified(ctx, rev, s) })
+	return order(ctx, r.wire, "the gate", show("to go on as", s.Is), func() error { return r.made().Verified(ctx, rev, s) })
 }
 
 // Room is flow.RebuiltGate's.
@@ -68,7 +68,12 @@ func (r remote) Room(ctx context.Context, b flow.Rebuild) error { return r.rebui
 
 // Freeze is flow.RebuiltGate's.
 func (r remote) Freeze(ctx context.Context, b flow.Rebuild) (flow.Frozen, error) {
-	return ask(ctx, r.wire, "the gate", show("to freeze for attempt", b.Attempt), func() (flow.Frozen, error) { return r.rebuilt.Freeze(ctx, b) })
+	return ask(ctx, r.wire, "the gate", show("to freeze for attempt", b.Attempt), func() (flow.Frozen, error) {
+		if r.old() != nil {
+			return flow.Frozen{}, errParted
+		}
+		return r.rebuilt.Freeze(ctx, b)
+	})
 }
 
 // Empty is flow.RebuiltGate's: it reads all at once, and what it reads goes to the sink.

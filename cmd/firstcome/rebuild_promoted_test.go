@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"testing"
+
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// TestF02APromotedReplicaThatHasEverythingIsRebuiltAllTheSame promotes a replica when it has heard all that its primary did, and restarts it in
+// one case, so that nothing is left at it that tells of its primary. Both sync before they answer. What it has agrees with the ledger, and so
+// it would with one that lacked what is in no ledger.
+func TestF02APromotedReplicaThatHasEverythingIsRebuiltAllTheSame(t *testing.T) {
+	for name, then := range map[string]func(ctx context.Context, p *services.Pair) error{
+		"promoted":                func(context.Context, *services.Pair) error { return nil },
+		"promoted, and restarted": func(ctx context.Context, p *services.Pair) error { return p.Primary.Restart(ctx) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := services.RedisPair(t, "--appendfsync", "always")
+			proxy := services.Through(t, p.Primary.Address())
+			at, err := proxy.URL(p.Primary.URL())
+			stage.Must(t, err)
+			d := newDesk(t, at, services.Ledgers[services.SQLite](t), nil, "c")
+			r := d.watch()
+			issued := d.issue("c", people("user-", 10)...)
+			d.settle(d.record(issued[:5]...))
+			stage.Must(t, p.Follow(t.Context())) // it has heard all
+			stage.Must(t, p.Promote(t.Context()))
+			stage.Must(t, p.Replica.Kill())
+			stage.Must(t, then(t.Context(), p))
+			proxy.SetUpstream(p.Primary.Address())
+			proxy.Cut()
+			proxy.Heal()
+			stage.Await(t, "a gate that decides", flow.RebuilderStats{Begun: 1, Finished: 1, Lost: 90}, r.Stats)
+			stage.Same(t, "epoch and coupons in the ledger", []int64{2, 10}, []int64{d.status().Epoch, d.status().Issued})
+			stage.Same(t, "the first and the last who had a coupon, and the next one", []string{"already_issued:1", "already_issued:10", "issued:101"},
+				d.claims("user-0", "user-9", "new"))
+		})
+	}
+}

@@ -1,0 +1,195 @@
+package flow_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// A cutGate restarts from a file that syncs before it answers, and that agrees with itself and with the ledger: its last number is 3.
+type cutGate struct {
+	flow.RebuiltGate
+	mu       sync.Mutex // guards what follows
+	was, is  string
+	frozen   bool
+	verified time.Time
+}
+
+func (g *cutGate) Runs(context.Context) ([]flow.Run, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return []flow.Run{{ID: g.is, Durable: true}}, nil
+}
+
+func (g *cutGate) Named(context.Context) (bool, error) { return true, nil }
+
+func (g *cutGate) Standing(context.Context, flow.Revision) error {
+	if s, _ := g.Stopped(context.Background(), flow.Revision{}); s.Frozen || s.Was != s.Is {
+		return flow.ErrUnverified
+	}
+	return nil
+}
+
+func (g *cutGate) Stopped(context.Context, flow.Revision) (flow.Stopped, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return flow.Stopped{Was: g.was, Is: g.is, Frozen: g.frozen, Epoch: 1, Version: 1, LastNumber: 3, DrainedThrough: 3, InForce: 3, Holders: 3, Quantity: 100}, nil
+}
+
+func (g *cutGate) Verified(_ context.Context, _ flow.Revision, s flow.Stopped) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.frozen {
+		return flow.ErrMoved
+	}
+	g.was, g.verified = s.Is, time.Now()
+	return nil
+}
+
+func (g *cutGate) Holds(_ context.Context, _ flow.Revision, coupons []firstcome.Coupon) (int, error) {
+	return len(coupons), nil
+}
+
+// restart has the gate's server be another run.
+func (g *cutGate) restart() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.is = "second"
+}
+
+// A cutBook has the coupons 1 to 3 of a campaign.
+type cutBook struct {
+	flow.RebuildBook
+	answer firstcome.AnswerWhen
+	gate   *cutGate
+	begun  chan<- string // who froze it
+	node   string
+}
+
+func (b *cutBook) SeeRun(context.Context, flow.Run) error { return nil }
+
+func (b *cutBook) Active(context.Context) ([]flow.Revision, error) {
+	return []flow.Revision{{Campaign: "c", Version: 1, Epoch: 1, Drained: 3}}, nil
+}
+
+func (b *cutBook) DurableRun(context.Context, string) (durable, seen bool, err error) {
+	return true, true, nil
+}
+
+func (b *cutBook) Standard(context.Context, firstcome.CampaignID, int64) (flow.Standard, error) {
+	c := firstcome.Campaign{ID: "c", Version: 1, Terms: firstcome.Terms{Quantity: 100, Answer: b.answer}}
+	return flow.Standard{Campaign: c, Applied: 1, Epoch: 1, LastNumber: 3, DrainedThrough: 3}, nil
+}
+
+func (b *cutBook) Refills(context.Context, firstcome.CampaignID, func(firstcome.Coupon) error) (flow.Mark, error) {
+	return flow.Mark{}, nil
+}
+
+// BeginRebuild freezes the gate, which stays so.
+func (b *cutBook) BeginRebuild(context.Context, string, firstcome.CampaignID, int64) (flow.Rebuild, error) {
+	b.gate.mu.Lock()
+	defer b.gate.mu.Unlock()
+	if !b.gate.frozen {
+		b.begun <- b.node
+	}
+	b.gate.frozen = true
+	return flow.Rebuild{}, flow.ErrOutdone
+}
+
+// TestF04ANodeThatWasToldANumberWhichTheGateForgotHasItRebuilt restarts a gate beside two nodes, of which one looks 0.9 seconds after the
+// other. The gate is as the ledger wants it; only a node may know that it gave more.
+func TestF04ANodeThatWasToldANumberWhichTheGateForgotHasItRebuilt(t *testing.T) {
+	const decided, recorded = firstcome.Decided, firstcome.Recorded
+	for name, c := range map[string]struct {
+		answer   firstcome.AnswerWhen
+		told     map[string]int64 // to the nodes
+		rebuilds string           // which node does; empty: the gate is verified
+		within   [2]time.Duration // how long that takes
+	}{
+		"both were told all that it has":                                              {decided, map[string]int64{"early": 3, "late": 3}, "", [2]time.Duration{2 * time.Second, 3 * time.Second}},
+		"nobody was told anything":                                                    {decided, nil, "", [2]time.Duration{2 * time.Second, 3 * time.Second}},
+		"nobody is told anything that is not recorded":                                {recorded, nil, "", [2]time.Duration{0, time.Second}},
+		"who looks first was told more":                                               {decided, map[string]int64{"early": 4, "late": 3}, "early", [2]time.Duration{0, time.Second}},
+		"who looks last was told more":                                                {decided, map[string]int64{"early": 3, "late": 4}, "late", [2]time.Duration{0, 2 * time.Second}},
+		"only who looks last was told anything":                                       {decided, map[string]int64{"late": 4}, "late", [2]time.Duration{0, 2 * time.Second}},
+		"what was told where nobody is told anything that is not recorded holds, too": {recorded, map[string]int64{"early": 4}, "early", [2]time.Duration{0, time.Second}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g, begun := &cutGate{was: "first", is: "first"}, make(chan string, 10)
+				ctx, end := context.WithCancel(t.Context())
+				defer end()
+				for node, after := range map[string]time.Duration{"early": 0, "late": 900 * time.Millisecond} {
+					r := flow.NewRebuilder(&cutBook{answer: c.answer, gate: g, begun: begun, node: node}, g, flow.RebuilderEvents{})
+					if number := c.told[node]; number > 0 {
+						r.Told("c", number)
+						r.Told("c", 1) // a number that was given before
+					}
+					go func() {
+						time.Sleep(after)
+						if err := r.Run(ctx); err != nil {
+							t.Error(err)
+						}
+					}()
+				}
+				time.Sleep(2*time.Second - time.Millisecond)
+				g.restart()
+				from := time.Now()
+				time.Sleep(10 * time.Second)
+				rebuilds := ""
+				if len(begun) > 0 {
+					rebuilds = <-begun
+				}
+				g.mu.Lock()
+				defer g.mu.Unlock()
+				took := g.verified.Sub(from)
+				switch {
+				case rebuilds != c.rebuilds || g.verified.IsZero() == (rebuilds == ""):
+					t.Errorf("%q rebuilds, want %q; it was verified at %v", rebuilds, c.rebuilds, g.verified)
+				case rebuilds == "" && (took < c.within[0] || took > c.within[1]):
+					t.Errorf("it is verified %v after the restart, want %v", took, c.within)
+				}
+			})
+		})
+	}
+}
+
+// TestANodeIsToldTheHighestNumberOfEachAnswer asks a gate in each way that gives numbers.
+func TestANodeIsToldTheHighestNumberOfEachAnswer(t *testing.T) {
+	var told []int64
+	o := &flow.Over{RemoteGate: numberGate{}, Book: numberBook{}, Told: func(_ firstcome.CampaignID, number int64) { told = append(told, number) }}
+	for _, ask := range []func() error{
+		func() error { _, err := o.Claim(t.Context(), "c", nil); return err },
+		func() error { _, err := o.Issue(t.Context(), "op", "c", nil); return err },
+		func() error { _, err := o.Serve(t.Context(), "c", 1); return err },
+	} {
+		if err := errors.Join(ask()); err != nil {
+			t.Error(err)
+		}
+	}
+	stage.Same(t, "what it is told", []int64{7, 8, 9}, told)
+}
+
+// A numberGate gives a number to whoever claims, one to whoever is issued a coupon directly, and two to those in line.
+type numberGate struct{ flow.RemoteGate }
+
+type numberBook struct{ flow.RetiredBook }
+
+func (numberGate) Claim(context.Context, firstcome.CampaignID, []firstcome.UserID) ([]firstcome.Decision, error) {
+	return []firstcome.Decision{{Outcome: firstcome.SoldOut}, {Outcome: firstcome.Issued, Coupon: firstcome.Coupon{Number: 7}}, {Outcome: firstcome.AlreadyIssued, Coupon: firstcome.Coupon{Number: 2}}}, nil
+}
+
+func (numberGate) Issue(context.Context, string, firstcome.CampaignID, []firstcome.UserID) ([]firstcome.Decision, error) {
+	return []firstcome.Decision{{Outcome: firstcome.AlreadyIssued, Coupon: firstcome.Coupon{Number: 8}}}, nil
+}
+
+func (numberGate) Serve(context.Context, firstcome.CampaignID, int) (flow.Served, error) {
+	return flow.Served{Coupons: []firstcome.Coupon{{Number: 8}, {Number: 9}}}, nil
+}
