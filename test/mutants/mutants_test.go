@@ -129,6 +129,41 @@ var mutants = []mutant{
 		pkg: "./internal/redis", test: "LinesConform",
 	},
 	{
+		bug:  "a turn of a feed that is late is served again at Redis",
+		file: "internal/redis/lua/claim.lua", old: "and tonumber(from) == line.through + 1", new: "and tonumber(from) <= line.through + 1",
+		pkg: "./internal/redis", test: "LinesOfFeedsConform",
+	},
+	{
+		bug:  "a turn of a feed that is late is served again in SQL",
+		file: "internal/ledger/line_fed.go", old: " && turn.From == s.line.Serving()", new: "",
+		pkg: "./internal/ledger", test: "TestTheSQLiteGatesLinesOfFeedsConform",
+	},
+	{
+		bug:  "who left the line of a feed is served at Redis",
+		file: "internal/redis/lua/claim.lua", old: " or line.left(tickets[n]) >= before + n", new: "",
+		pkg: "./internal/redis", test: "LinesOfFeedsConform",
+	},
+	{
+		bug:  "each of a user's tickets in one turn gets a coupon",
+		file: "internal/redis/lua/claim.lua", old: "if is_over[n] or new[user] then", new: "if is_over[n] then",
+		pkg: "./internal/redis", test: "LinesOfFeedsConform",
+	},
+	{
+		bug:  "a generation of a feed begins once more",
+		file: "internal/redis/lua/begin.lua", old: "if not line.first and generation", new: "if generation",
+		pkg: "./internal/redis", test: "LinesOfFeedsConform",
+	},
+	{
+		bug:  "people stay in line in a feed that nobody reads any more",
+		file: "internal/redis/lua/apply.lua", old: "  if line.first then\n    line.finish('lost', now)\n    tell()\n  end\n", new: "",
+		pkg: "./internal/redis", test: "LinesOfFeedsConform",
+	},
+	{
+		bug:  "the audit does not miss who left at the gate",
+		file: "internal/audit/gate_fed.go", old: "(at.Generation != one.Generation || at.Number < one.Through)", new: "at.Generation > one.Generation",
+		pkg: "./internal/audit", test: "TestEveryBreachOfTheLineOfAFeedAtAGateIsFound",
+	},
+	{
 		bug:  "a dead letter leaves the journal without a flag",
 		file: "internal/redis/lua/settle.lua", old: "    redis.call('HSET', holders_key, ARGV[n], entry .. FLAG)\n", new: "",
 		pkg: "./internal/redis", test: "TestADeadLetterHasAFlagAtTheHolderOfItsVeryNumber",
@@ -267,6 +302,21 @@ var mutants = []mutant{
 		bug:  "a ledger is not taken for an older one by its version",
 		file: "internal/flow/older.go", old: "case s.Version > r.Version:", new: "case false:",
 		pkg: whole, test: "TestF54AGateThatIsAheadInOneThingAloneIsNotRebuilt",
+	},
+	{
+		bug:  "a rebuild forgets who left the line of a feed",
+		file: "internal/ledger/rebuild_refill.go", old: "return refillLeaver(take, each)", new: "return ctx.Err()",
+		pkg: whole, test: "TestF77ALineOfAFeedLosesNobody",
+	},
+	{
+		bug:  "a gate begins a generation of a feed elsewhere than the ledger",
+		file: "internal/flow/over_fed.go", old: "return gate.Begin(ctx, id, line.Generation, line.First)", new: "return gate.Begin(ctx, id, line.Generation, first)",
+		pkg: whole, test: "TestP9TheLedgersWordIsWhereAGenerationBegins",
+	},
+	{
+		bug:  "a rebuild goes on with an offset of the partition before",
+		file: "internal/ledger/line_fed_remote.go", old: "if err == nil && s.line.Begun {", new: "if err == nil && s.line.Generation < 0 {",
+		pkg: whole, test: "TestF75AnotherFeedEndsTheGenerationAtBoth",
 	},
 	{
 		bug:  "a reconciled ledger stays in its older epoch",
