@@ -114,6 +114,31 @@ var mutants = []mutant{
 		pkg: whole, test: "TestANodeThatIsBehindTakesServedRecordsForNoLoss",
 	},
 	{
+		bug:  "a stream that tells a place in a topic loses its proof",
+		file: "internal/api/streams.go", old: "to.Proof = was.Proof", new: "",
+		pkg: "./internal/api", test: "TestAStreamOfAPlaceInATopicTellsItsEnd",
+	},
+	{
+		bug:  "a node without the topic says of a good proof that it is none",
+		file: "internal/api/claim.go", old: "case s.Proofs == nil:\n\t\treturn flow.ErrNoLine", new: "case s.Proofs == nil && false:\n\t\treturn flow.ErrNoLine",
+		pkg: "./internal/api", test: "TestANodeWithoutTheTopicSaysNothingOfALineThere",
+	},
+	{
+		bug:  "a campaign says that nobody is in its line, which is in a topic",
+		file: "internal/api/counted.go", old: "c.Line.Waiting = line.Line.Waiting", new: "_ = line",
+		pkg: "./internal/api", test: "TestAPlaceInATopicIsFoundByItsProof",
+	},
+	{
+		bug:  "the access log has the query",
+		file: "internal/api/accesslog.go", old: `"route", r.Pattern`, new: `"route", r.RequestURI`,
+		pkg: "./internal/api", test: "TestNoLogHasAProof",
+	},
+	{
+		bug:  "the client follows a place without its proof",
+		file: "client/stream.go", old: ", query: proof([]Place{f.place})", new: "",
+		pkg: "./client", test: "TestFollowTakesTheOutcomeFromTheStream",
+	},
+	{
 		bug:  "a holder is told sold out from memory",
 		file: "internal/flow/queue.go", old: "now >= l.until || l.holders.mayHave(user)", new: "now >= l.until",
 		pkg: "./internal/flow", test: "TestAHolderIsFoundWhileTheRefusalIsRepeated",
