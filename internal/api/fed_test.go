@@ -14,8 +14,16 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/api"
+	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/test/stage"
 )
+
+// inTopic is a change of open: new lines are in a topic.
+func inTopic(s *shop, c *api.Config) {
+	s.topic = stage.NewTopic(s.ledger, 2)
+	s.issuer = flow.NewIssuer(s.topic, flow.Limits{})
+	c.Places, c.Proofs = s.topic, s.topic
+}
 
 // openTopic opens a shop whose clock stands still and whose lines are in a topic, with the campaign c.
 func openTopic(t *testing.T, terms string, change ...func(*shop, *api.Config)) *shop {
@@ -32,10 +40,10 @@ func (s *shop) join(user string) (place, proof string) {
 	return "/v1/campaigns/c/claims/" + user + "?proof=" + url.QueryEscape(proof), proof
 }
 
-// serve serves the line of c as a Dispatcher does.
-func (g *topicGate) serve(s *shop) {
+// serveTopic serves the line of c as a Dispatcher does.
+func (s *shop) serveTopic() {
 	s.t.Helper()
-	stage.Must(s.t, stage.Err(g.Serve(s.t.Context(), "c", 1000)))
+	stage.Must(s.t, stage.Err(s.topic.Serve(s.t.Context(), "c", 1000)))
 }
 
 // code wants a problem with a code, and that a 503 says when to ask again.
@@ -49,7 +57,7 @@ func (r reply) code(t testing.TB, status int, code string) reply {
 
 func TestAPlaceInATopicIsFoundByItsProof(t *testing.T) {
 	s := openTopic(t, `"quantity":3,"closes_at":"2026-11-20T18:00:00Z","pace":{"per_second":1}`)
-	if r := s.call("GET", "/v1/campaigns/c", ""); r.text("feed", "topic") != "t" || r.json("feed", "partition") != 0.0 {
+	if r := s.call("GET", "/v1/campaigns/c", ""); r.text("feed", "topic") != "topic-0" || r.json("feed", "partition") != 0.0 {
 		t.Errorf("the campaign is %s", r.body)
 	}
 	a, proof := s.join("a")
@@ -75,7 +83,7 @@ func TestAPlaceInATopicIsFoundByItsProof(t *testing.T) {
 	s.call("GET", "/v1/campaigns/c/claims/a", "").code(t, 404, "not_found")
 	s.call("DELETE", "/v1/campaigns/c/claims/a", "").code(t, 404, "not_found")
 	for what, wrong := range map[string]string{
-		"another user's": proofOf("b", firstcome.Ticket{Generation: 1, Number: 3}), "another ticket's": proofOf("a", firstcome.Ticket{Generation: 2, Number: 1}) + "x", "none": "x",
+		"another user's": stage.ProofOf("b", firstcome.Ticket{Generation: 1, Number: 3}), "another ticket's": stage.ProofOf("a", firstcome.Ticket{Generation: 2, Number: 1}) + "x", "none": "x",
 	} {
 		for _, method := range []string{"GET", "DELETE"} {
 			if r := s.call(method, "/v1/campaigns/c/claims/a?proof="+url.QueryEscape(wrong), ""); r.text("code") != "wrong_proof" || r.status != 400 {
@@ -87,7 +95,7 @@ func TestAPlaceInATopicIsFoundByItsProof(t *testing.T) {
 		}
 	}
 	s.call("GET", a+"&proof=again", "").code(t, 422, "not_allowed")
-	s.topic.serve(s)
+	s.serveTopic()
 	for _, path := range []string{a, "/v1/campaigns/c/claims/a", "/v1/campaigns/c/claims/a?proof=x"} {
 		s.call("GET", path, "").want(t, 200, "already_issued")
 	}
@@ -97,7 +105,7 @@ func TestAPlaceInATopicIsFoundByItsProof(t *testing.T) {
 	}
 	s.call("GET", b, "").code(t, 404, "not_found")
 	s.later(time.Second)
-	s.topic.serve(s)
+	s.serveTopic()
 	s.call("GET", b, "").code(t, 404, "not_found")
 }
 
@@ -133,7 +141,7 @@ func TestANodeWithoutTheTopicSaysNothingOfALineThere(t *testing.T) {
 func TestNothingUntrueIsSaidWhileKafkaIsAway(t *testing.T) {
 	s := openTopic(t, `"quantity":3,"pace":{"per_second":1}`)
 	a, _ := s.join("a")
-	s.topic.breaks(fmt.Errorf("%w: no route to host", firstcome.ErrFeedAway))
+	s.topic.Break(fmt.Errorf("%w: no route to host", firstcome.ErrFeedAway))
 	s.claim("c", "b").code(t, 503, "line_away")
 	s.call("GET", a, "").want(t, 200, "waiting")
 	s.call("GET", "/v1/campaigns/c/line", "").code(t, 503, "line_away")
@@ -143,13 +151,13 @@ func TestNothingUntrueIsSaidWhileKafkaIsAway(t *testing.T) {
 	s.call("PATCH", "/v1/campaigns/c", `{"pace":{"per_second":2}}`).code(t, 503, "line_away")
 	s.call("PATCH", "/v1/campaigns/c", `{"quantity":4}`).want(t, 200, "")
 	s.call("GET", "/v1/campaigns/d", "").code(t, 404, "not_found")
-	s.topic.breaks(nil)
-	s.topic.full = errors.New("no answer in time")
+	s.topic.Break(nil)
+	s.topic.Fill(errors.New("no answer in time"))
 	s.claim("c", "b").code(t, 503, "unknown")
-	s.topic.full = nil
+	s.topic.Fill(nil)
 	s.claim("c", "b").want(t, 202, "waiting")
-	s.topic.serve(s)
-	s.topic.breaks(firstcome.ErrFeedAway)
+	s.serveTopic()
+	s.topic.Break(firstcome.ErrFeedAway)
 	s.claim("c", "a").want(t, 200, "already_issued")
 }
 
@@ -157,13 +165,13 @@ func TestNothingUntrueIsSaidWhileKafkaIsAway(t *testing.T) {
 func TestALineThatTheTopicLostIsSaidToBeUntilItsPaceIsSet(t *testing.T) {
 	s := openTopic(t, `"quantity":3,"pace":{"per_second":1}`)
 	a, _ := s.join("a")
-	s.topic.topic = "made again"
+	s.topic.Remake()
 	if r := s.claim("c", "b").code(t, 503, "line_lost"); !strings.Contains(r.text("detail"), "firstcome campaign update ID --pace N") {
 		t.Errorf("it says %s", r.body)
 	}
 	s.call("PATCH", "/v1/campaigns/c", `{"name":"m"}`).want(t, 200, "")
 	r := s.call("PATCH", "/v1/campaigns/c", `{"pace":{"per_second":1}}`).want(t, 200, "")
-	if r.text("feed", "topic") != "made again" || r.number("version") != 3 {
+	if r.text("feed", "topic") != "topic-1" || r.number("version") != 3 {
 		t.Errorf("the campaign is %s", r.body)
 	}
 	s.call("GET", a, "").code(t, 404, "not_found")
@@ -172,7 +180,7 @@ func TestALineThatTheTopicLostIsSaidToBeUntilItsPaceIsSet(t *testing.T) {
 	}
 	s.claim("c", "b").wantPlace(t, 202, "1 of 2, 0 ahead, 0 s, likely true, <nil> <nil>")
 	line := s.call("GET", "/v1/audit-log?campaign=c", "").items()[0]
-	if fmt.Sprint(line["old"], line["new"]) != "map[feed:map[partition:0 topic:t]] map[feed:map[partition:0 topic:made again]]" {
+	if fmt.Sprint(line["old"], line["new"]) != "map[feed:map[partition:0 topic:topic-0]] map[feed:map[partition:0 topic:topic-1]]" {
 		t.Errorf("the audit log has %v", line)
 	}
 }
@@ -191,7 +199,7 @@ func TestACampaignNeedsAFreePartition(t *testing.T) {
 	if made := s.create(another); made.json("feed", "partition") != 0.0 {
 		t.Errorf("the campaign is %s", made.body)
 	}
-	if r := s.call("GET", "/v1/campaigns/c", ""); r.text("feed", "topic") != "t" || r.json("feed", "partition") != nil {
+	if r := s.call("GET", "/v1/campaigns/c", ""); r.text("feed", "topic") != "topic-0" || r.json("feed", "partition") != nil {
 		t.Errorf("the campaign that is over is %s", r.body)
 	}
 	s.call("PATCH", "/v1/campaigns/c", `{"closes_at":null}`).code(t, 409, "no_partition")
@@ -220,7 +228,7 @@ func TestAStreamOfAPlaceInATopicTellsItsEnd(t *testing.T) {
 	second.want("place", "1.2.1", `{`)
 	third.want("place", "1.3.2", `{`)
 	s.call("DELETE", left, "").want(t, 200, "")
-	s.topic.serve(s)
+	s.serveTopic()
 	first.want("outcome", "end", `{"outcome":"already_issued","coupon":{"campaign_id":"c","number":1,"user_id":"a",`)
 	first.wantEnd()
 	second.want("outcome", "end", `{"outcome":"left"}`)
@@ -234,7 +242,7 @@ func TestAStreamOfAPlaceInATopicTellsItsEnd(t *testing.T) {
 	_ = again.response.Body.Close()
 	s.claim("c", "b").want(t, 202, "waiting")
 	s.call("POST", "/v1/campaigns/c/coupons", `{"user_ids":["direct"]}`).want(t, 200, "")
-	s.topic.serve(s)
+	s.serveTopic()
 	missed := s.followBy(late, "late", "Last-Event-ID", "1.3.0")
 	missed.want("outcome", "end", `{"outcome":"sold_out"}`)
 	if r := s.askStreamBy(late, "late", "Last-Event-ID", "end"); r.StatusCode != 204 {
@@ -249,7 +257,7 @@ func TestAStreamOfAPlaceInATopicTellsWhyItEnded(t *testing.T) {
 	for want, end := range map[string]func(*shop){
 		"closed": func(s *shop) { s.later(time.Hour) },
 		"lost": func(s *shop) {
-			s.topic.topic = "made again"
+			s.topic.Remake()
 			s.call("PATCH", "/v1/campaigns/c", `{"pace":{"per_second":1}}`).want(t, 200, "")
 		},
 		"sold_out": func(s *shop) { s.call("PATCH", "/v1/campaigns/c", `{"quantity":0}`).want(t, 200, "") },
@@ -306,7 +314,7 @@ func TestTheClientNeedsNoProofOfItsOwn(t *testing.T) {
 			answer, err := c.Follow(ctx, "c", user, from, nil)
 			ended <- fmt.Sprint(answer.Outcome, err)
 		}()
-		s.topic.serve(s)
+		s.serveTopic()
 		if got := <-ended; got != want+"<nil>" {
 			t.Errorf("%s gets %s", user, got)
 		}
@@ -331,9 +339,9 @@ func TestNoLogHasAProof(t *testing.T) {
 	place, proof := s.join("a")
 	s.call("GET", place, "").want(t, 200, "waiting")
 	s.call("GET", place+"&x=1", "").want(t, 422, "")
-	s.topic.topic = "made again"
+	s.topic.Remake()
 	s.call("DELETE", place, "")
-	s.topic.breaks(firstcome.ErrFeedAway)
+	s.topic.Break(firstcome.ErrFeedAway)
 	s.call("DELETE", place, "")
 	s.finish()
 	for len(s.heard.warned) > 0 {

@@ -45,8 +45,8 @@ type shop struct {
 	ledger *testLedger
 	issuer *flow.Issuer
 	claims *flow.Answerer
-	far    *stage.Gate // nil: the ledger decides
-	topic  *topicGate  // that keeps lines; nil: none does
+	far    *stage.Gate  // nil: the ledger decides
+	topic  *stage.Topic // that keeps lines; nil: none does
 	server *api.Server
 	auth   *auth.Authenticator
 	url    string
