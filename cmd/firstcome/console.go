@@ -32,9 +32,10 @@ func (n *node) openConsole(api *httpd.Config, places flow.Places) {
 		return
 	}
 	n.watcher = figures.NewWatcher(n.ledger, n.remote.decides(), n.nodes())
+	n.watcher.Lines = places
 	n.people = console.New(console.Config{
 		Gate: n.remote.decides(), Journal: n.journal(), Watcher: n.watcher, Prove: n.prove, Doctor: n.examine, Excel: n.api.Excel,
-		Ledger: n.ledger, Places: places, Operator: n.operator, Auth: n.auth, Secret: n.secret, Secure: n.flags.files.tls != nil, Log: n.log,
+		Ledger: n.ledger, Places: places, Proofs: n.proofs(), Operator: n.operator, Auth: n.auth, Secret: n.secret, Secure: n.flags.files.tls != nil, Log: n.log,
 	})
 	pages := n.people.Handler()
 	if own {

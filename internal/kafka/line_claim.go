@@ -85,6 +85,9 @@ func (l *Line) join(ctx context.Context, id firstcome.CampaignID, users []firstc
 		return false, err
 	}
 	f := l.fed(id, feed)
+	if err := f.whyLost(); err != nil {
+		return false, err
+	}
 	if !line.Begun {
 		end, err := l.ends(ctx, f)
 		if err != nil {
@@ -119,8 +122,8 @@ func (l *Line) join(ctx context.Context, id firstcome.CampaignID, users []firstc
 		records = records[1:]
 		ticket := offset - line.First + 1
 		if ticket <= line.ServedThrough {
-			return false, fmt.Errorf("%w: a claim of %s has the offset %d of the partition %d of the topic %s, and those before %d are served: the topic was made again, or is another one: %s",
-				firstcome.ErrGateMismatch, id, offset, feed.Partition, l.topic.name, line.Offset(line.Serving()), another(id))
+			return false, lost(id, "a claim has the offset %d of the partition %d of the topic %s, and those before %d are served, so the topic lacks records, or was made again",
+				offset, feed.Partition, l.topic.name, line.Offset(line.Serving()))
 		}
 		f.reaches(offset + 1)
 		d.Place, d.Joins = joins.Campaign.Place(line, ticket, d.InForce, d.At), nil

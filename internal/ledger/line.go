@@ -129,7 +129,10 @@ func (l *Ledger) changeLine(t *tx, from, to stock, now time.Time) error {
 	switch {
 	case why != 0:
 		at = from.endedAt(why, now)
-	case from.Feed != nil && *from.Feed != *to.Feed && from.line.Begun: // nobody reads the old one any more
+	case !from.hasFeed(to.Feed): // nobody reads the old one any more
+		if !from.line.Begun {
+			return nil
+		}
 		return t.loseGeneration(&from, now)
 	default:
 		if why = to.sendsAway(now); why == 0 {

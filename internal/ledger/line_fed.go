@@ -88,6 +88,11 @@ func (t *tx) holdFeed(id firstcome.CampaignID, feed *firstcome.Feed) error {
 	return err
 }
 
+// hasFeed tells whether a feed is the campaign's.
+func (s *stock) hasFeed(feed *firstcome.Feed) bool {
+	return s.Feed == nil && feed == nil || s.Feed != nil && feed != nil && *s.Feed == *feed
+}
+
 // Begin notes where a generation begins: see flow.Fed. A gate beside the ledger has the ledger note it first. So a rebuild knows it, also of
 // a generation of which no recorder has told yet.
 func (l *Ledger) Begin(ctx context.Context, id firstcome.CampaignID, generation, first int64) (line firstcome.Line, err error) {
@@ -159,7 +164,7 @@ func (l *Ledger) serveTurn(t *tx, id firstcome.CampaignID, turn flow.Turn) (turn
 	if why != 0 {
 		turned.Ended = why.String()
 	}
-	turned.Line, turned.Again = s.line, l.again(&s, now, clock)
+	turned.Line, turned.Feed, turned.Again = s.line, s.Feed, l.again(&s, now, clock)
 	t.stage(before, s, turned.Coupons, now)
 	return turned, t.flush()
 }

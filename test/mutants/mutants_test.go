@@ -79,6 +79,66 @@ var mutants = []mutant{
 		pkg: "./internal/operate", test: "TestEveryChangeEndsTheLeasesBeforeItBegins",
 	},
 	{
+		bug:  "an edit of another term sends away who is in line of a lost topic",
+		file: "internal/operate/operate.go", old: "over || after.Pace == asked && had.Partition >= 0", new: "over",
+		pkg: "./internal/operate", test: "TestACampaignWhoseTopicIsLostGetsAnotherPartitionByItsPace",
+	},
+	{
+		bug:  "a pace that is set to what it is gives no other partition",
+		file: "internal/ledger/campaigns.go", old: "if same := terms; s.hasFeed(terms.Feed) {", new: "if same := terms; true {",
+		pkg: "./internal/operate", test: "TestACampaignWhoseTopicIsLostGetsAnotherPartitionByItsPace",
+	},
+	{
+		bug:  "whoever heard that the line closed hears that it was lost",
+		file: "internal/ledger/line.go", old: "case why != 0:\n\t\tat = from", new: "case why != 0 && from.hasFeed(to.Feed):\n\t\tat = from",
+		pkg: "./internal/operate", test: "TestACampaignThatGoesOnGetsAPartitionAgain",
+	},
+	{
+		bug:  "of two operators at once the slower one loses the line that the other began",
+		file: "internal/operate/operate.go", old: "t.Feed != nil && *t.Feed == had {", new: "t.Feed != nil {",
+		pkg: "./internal/operate", test: "TestOfTwoOperatorsAtOnceOneGivesThePartition",
+	},
+	{
+		bug:  "a copy of a campaign's terms has the partition of that campaign",
+		file: "internal/operate/operate.go", old: "\t\treturn nil, nil\n\t}\n\tif err := terms.Check()", new: "\t\treturn terms.Feed, nil\n\t}\n\tif err := terms.Check()",
+		pkg: "./internal/operate", test: "TestACopyOfTermsHasAFeedOfItsOwn",
+	},
+	{
+		bug:  "a node passes people over whom it looks for in a partition that the campaign no longer has",
+		file: "internal/kafka/line_serve.go", old: "*turned.Feed != f.feed {", new: "*turned.Feed != f.feed && false {",
+		pkg: whole, test: "TestRecordsThatKafkaDeletedAreToldUntilThePaceIsSet",
+	},
+	{
+		bug:  "a node that is behind takes records that were served for lost ones",
+		file: "internal/kafka/line_serve.go", old: "f.line.Generation == turn.Generation && f.line.Serving() == turn.From", new: "true",
+		pkg: whole, test: "TestANodeThatIsBehindTakesServedRecordsForNoLoss",
+	},
+	{
+		bug:  "a stream that tells a place in a topic loses its proof",
+		file: "internal/api/streams.go", old: "to.Proof = was.Proof", new: "",
+		pkg: "./internal/api", test: "TestAStreamOfAPlaceInATopicTellsItsEnd",
+	},
+	{
+		bug:  "a node without the topic says of a good proof that it is none",
+		file: "internal/api/claim.go", old: "case s.Proofs == nil:\n\t\treturn flow.ErrNoLine", new: "case s.Proofs == nil && false:\n\t\treturn flow.ErrNoLine",
+		pkg: "./internal/api", test: "TestANodeWithoutTheTopicSaysNothingOfALineThere",
+	},
+	{
+		bug:  "a campaign says that nobody is in its line, which is in a topic",
+		file: "internal/api/counted.go", old: "c.Line.Waiting = line.Line.Waiting", new: "_ = line",
+		pkg: "./internal/api", test: "TestAPlaceInATopicIsFoundByItsProof",
+	},
+	{
+		bug:  "the access log has the query",
+		file: "internal/api/accesslog.go", old: `"route", r.Pattern`, new: `"route", r.RequestURI`,
+		pkg: "./internal/api", test: "TestNoLogHasAProof",
+	},
+	{
+		bug:  "the client follows a place without its proof",
+		file: "client/stream.go", old: ", query: proof([]Place{f.place})", new: "",
+		pkg: "./client", test: "TestFollowTakesTheOutcomeFromTheStream",
+	},
+	{
 		bug:  "a holder is told sold out from memory",
 		file: "internal/flow/queue.go", old: "now >= l.until || l.holders.mayHave(user)", new: "now >= l.until",
 		pkg: "./internal/flow", test: "TestAHolderIsFoundWhileTheRefusalIsRepeated",
