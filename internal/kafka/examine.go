@@ -56,7 +56,7 @@ func Examine(ctx context.Context, url string, use Use, name string) (result doct
 	result.Add(doctor.OK, what, "", "%s at %v, %d partitions, id %s", t.name, t.brokers, len(is.ends), is.id)
 	t.examineRights(&result, is)
 	if use == Waits {
-		t.examineGroup(ctx, client, &result, groupOf(name))
+		t.examineGroup(ctx, client, &result, groupOf(name, is.id))
 	}
 	return append(result, t.fitness(ctx, client, use, is)...)
 }

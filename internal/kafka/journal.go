@@ -83,11 +83,10 @@ const (
 //
 //	gate's journal → relay (flow.Recorder into Record, Bury) → topic → recorder (flow.Recorder from Drain) → ledger, gate
 //
-// Recorders are a consumer group: each partition is with one of them. A record is done when the sink has taken it. What is done is
+// Recorders of a name and a topic's id are a consumer group: each partition is with one of them. A record is done when the sink has taken it. What is done is
 // committed about twice a second, up to the first record that is not, so that after any death, and any rebalance, nothing is skipped.
 type Journal struct {
 	topic    *topic
-	group    string // of the recorders
 	warnings []string
 	options  JournalOptions
 	producer atomic.Pointer[kgo.Client]
@@ -131,7 +130,7 @@ func OpenJournal(ctx context.Context, url string, options JournalOptions) (*Jour
 		return nil, err
 	}
 	j := &Journal{
-		topic: t, id: is.id, warnings: warnings, group: groupOf(options.Name), options: options, alarms: flow.Alarms{On: options.OnAlarm},
+		topic: t, id: is.id, warnings: warnings, options: options, alarms: flow.Alarms{On: options.OnAlarm},
 		partitions: map[int32]*partition{}, queues: map[firstcome.CampaignID]*queue{},
 	}
 	j.producer.Store(client)
@@ -184,9 +183,10 @@ func (j *Journal) Warnings() []string { return j.warnings }
 // groupPrefix begins the names of recorders' groups.
 const groupPrefix = "firstcome-recorders-"
 
-// groupOf returns the consumer group of the recorders of a name.
-func groupOf(name string) string {
-	sum := sha256.Sum256([]byte(name))
+// groupOf returns the consumer group of the recorders of a name at the topic of an id. A topic that is made again has another group: what
+// was committed before, or is committed late, says nothing of its records.
+func groupOf(name, id string) string {
+	sum := sha256.Sum256([]byte(name + " " + id))
 	return groupPrefix + hex.EncodeToString(sum[:6])
 }
 
@@ -234,9 +234,9 @@ func (j *Journal) Stats() JournalStats {
 func (j *Journal) Drain(ctx context.Context, to flow.Sink, again *flow.Retries) error {
 	to = flow.Marked(to)
 	j.agenda = flow.NewAgenda(again.Locked)
-	c, err := j.consume()
+	c, err := j.consume(ctx)
 	if err != nil {
-		return err
+		return j.ends(ctx, err)
 	}
 	defer c.leave()
 	all, ctx2 := errgroup.WithContext(ctx)
@@ -246,11 +246,18 @@ func (j *Journal) Drain(ctx context.Context, to flow.Sink, again *flow.Retries) 
 		all.Go(func() error { return j.work(ctx2, to, again, flow.Free) })
 	}
 	all.Go(func() error { return j.work(ctx2, to, again, flow.Locked) })
-	err = all.Wait()
+	return j.ends(ctx, all.Wait())
+}
+
+// ends says why a Drain ends; nil: it was to. Nobody else tells an operator.
+func (j *Journal) ends(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	return j.topic.explain(fmt.Errorf("drain the topic %s: %w", j.topic.name, err))
+	if err = j.topic.explain(fmt.Errorf("drain the topic %s: %w", j.topic.name, err)); !errors.Is(err, errMadeAgain) {
+		j.alarms.Tell("", err)
+	}
+	return err
 }
 
 // work drains campaigns in turn. One that fails rests.

@@ -10,6 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kversion"
+
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/kafka"
@@ -330,7 +334,23 @@ func TestF43WhatNeitherGateNorTopicHasIsRecordedFromTheHolders(t *testing.T) {
 	}
 }
 
-// TestF48ATopicThatIsMadeAgainLosesNothing makes a topic again under recorders and relays.
+// remake makes a topic again, under the same name.
+func remake(t *testing.T, at string) {
+	t.Helper()
+	stage.Must(t, services.DropTopic(t.Context(), at))
+	stage.Must(t, stage.Err(services.MakeTopic(t.Context(), at, at[strings.LastIndexByte(at, '/')+1:], 1, nil)))
+}
+
+// insist appends coupons that a gate issues anew, until a topic takes them.
+func (s stream) insist(id firstcome.CampaignID, users int) {
+	s.t.Helper()
+	coupons := s.issue(id, users)
+	stage.Await(s.t, "an append", true, func() bool {
+		return s.append(s.t.Context(), flow.Batch{Campaign: id, Coupons: coupons}) == nil
+	})
+}
+
+// TestF48ATopicThatIsMadeAgainLosesNothing makes a topic again when its recorder has stopped, with coupons that nobody recorded.
 func TestF48ATopicThatIsMadeAgainLosesNothing(t *testing.T) {
 	t.Parallel()
 	at, g, p := services.Kafka.Database(t), newRelayed(), stage.NewLedger("c")
@@ -341,15 +361,85 @@ func TestF48ATopicThatIsMadeAgainLosesNothing(t *testing.T) {
 	p.WaitFor(t, 10)
 	stop()
 	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 10)))
-	stage.Must(t, services.DropTopic(t.Context(), at))
-	stage.Must(t, stage.Err(services.MakeTopic(t.Context(), at, at[strings.LastIndexByte(at, '/')+1:], 1, nil)))
+	remake(t, at)
 	g.record(t, j, p)
-	coupons := g.issue("c", 10)
-	stage.Await(t, "an append", true, func() bool {
-		return j.append(t.Context(), flow.Batch{Campaign: "c", Coupons: coupons}) == nil
-	})
+	j.insist("c", 10)
 	stage.Await(t, "what the gate heard", 30, g.heardThrough("c"))
 	wantAlarm(t, alarms, "was made again")
+}
+
+// TestF48WhatIsCommittedLateOfATopicThatIsGoneSkipsNothing makes a topic again, and commits in its name what was done of the one that is gone:
+// so late may come what a recorder tells a Kafka that goes by names alone, as those before 4 do. Nothing is made again from the holders here.
+func TestF48WhatIsCommittedLateOfATopicThatIsGoneSkipsNothing(t *testing.T) {
+	t.Parallel()
+	at, g, p := services.Kafka.Database(t), newRelayed(), stage.NewLedger("c")
+	edit, alarms := alarmed()
+	j := stream{open(t, at, g, edit, func(o *kafka.JournalOptions) { o.Patience = 10 * time.Minute }), t, at, g}
+	stop := g.record(t, j, p)
+	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 20)))
+	p.WaitFor(t, 20)
+	stop()
+	name, id := j.Topic()
+	remake(t, at)
+	for range 10 { // each is a record
+		j.insist("c", 1)
+	}
+	client, err := kgo.NewClient(kgo.SeedBrokers(services.Brokers(at)...), kgo.MaxVersions(kversion.V3_7_0()))
+	stage.Must(t, err)
+	defer client.Close()
+	var done kadm.Offsets
+	done.AddOffset(name, 0, 5, -1) // the new one has one partition
+	stage.Must(t, kadm.NewClient(client).CommitAllOffsets(t.Context(), kafka.GroupOf("ours", id), done))
+	g.record(t, j, p)
+	stage.Await(t, "what the gate heard", 30, g.heardThrough("c"))
+	wantAlarm(t, alarms, "was made again")
+}
+
+// TestF48WhatKafkaHasLostOfTheJournalIsToldAndRecordedFromTheHolders has a topic lose its end, so that more is committed than it has, and its
+// beginning, with coupons that nobody recorded.
+func TestF48WhatKafkaHasLostOfTheJournalIsToldAndRecordedFromTheHolders(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		lose func(admin *kadm.Client, topic, id string) error
+		told string
+	}{
+		"its end": {func(admin *kadm.Client, topic, id string) error {
+			var done kadm.Offsets
+			for number := range int32(3) {
+				done.AddOffset(topic, number, 100, -1)
+			}
+			return admin.CommitAllOffsets(t.Context(), kafka.GroupOf("ours", id), done)
+		}, "and all below 100 was recorded; it is read again from its start"},
+		"its beginning": {func(admin *kadm.Client, topic, _ string) error {
+			ends, err := admin.ListEndOffsets(t.Context(), topic)
+			if err == nil {
+				_, err = admin.DeleteRecords(t.Context(), ends.Offsets())
+			}
+			return err
+		}, "and only what is below 1 is recorded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at, g, p := services.Kafka.Database(t), newRelayed(), stage.NewLedger("c")
+			edit, alarms := alarmed()
+			j := stream{open(t, at, g, edit), t, at, g}
+			stop := g.record(t, j, p)
+			stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 10)))
+			p.WaitFor(t, 10)
+			stop()
+			for range 5 {
+				stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 2)))
+			}
+			client, err := kgo.NewClient(kgo.SeedBrokers(services.Brokers(at)...))
+			stage.Must(t, err)
+			defer client.Close()
+			topic, id := j.Topic()
+			stage.Must(t, test.lose(kadm.NewClient(client), topic, id))
+			g.record(t, j, p)
+			stage.Await(t, "what the gate heard", 20, g.heardThrough("c"))
+			wantAlarm(t, alarms, "Kafka has lost records of the journal")
+			wantAlarm(t, alarms, test.told)
+		})
+	}
 }
 
 // TestWhatIsNotOursIsPassedOver has two ledgers share a topic, and something of this ledger that it does not know any more.
