@@ -16,6 +16,7 @@ const silence = 6 * time.Second
 type consumer struct {
 	*Journal
 	client *kgo.Client
+	cut    func() // gives up whatever the client asks
 	id     string // of the topic
 }
 
@@ -28,13 +29,15 @@ func (j *Journal) consume(ctx context.Context) (*consumer, error) {
 	if _, _, err := j.uncommitted(ctx); err != nil { // the client itself would say nothing of what is lost
 		return nil, err
 	}
-	c := &consumer{Journal: j}
+	life, cut := context.WithCancel(context.WithoutCancel(ctx))
+	c := &consumer{Journal: j, cut: cut}
 	_, c.id = j.Topic()
-	client, err := kgo.NewClient(append(j.topic.options(), kgo.MetadataMinAge(metadataAge), kgo.ConsumerGroup(groupOf(j.options.Name, c.id)), kgo.ConsumeTopics(j.topic.name),
+	client, err := kgo.NewClient(append(j.topic.options(), kgo.WithContext(life), kgo.MetadataMinAge(metadataAge), kgo.ConsumerGroup(groupOf(j.options.Name, c.id)), kgo.ConsumeTopics(j.topic.name),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll(), kgo.FetchMaxBytes(inHand/8), kgo.FetchMaxWait(pollTime),
 		kgo.SessionTimeout(silence), kgo.HeartbeatInterval(silence/6), kgo.RebalanceTimeout(silence),
 		kgo.OnPartitionsRevoked(c.revoked), kgo.OnPartitionsLost(c.lost))...)
 	if err != nil {
+		cut()
 		return nil, err
 	}
 	c.client = client
@@ -57,7 +60,10 @@ func (c *consumer) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), finishing)
 	defer cancel()
 	_ = c.commit(ctx)
-	c.client.CloseAllowingRebalance()
+	c.client.AllowRebalance()
+	_ = c.client.LeaveGroupContext(ctx)
+	c.cut() // Close would wait for a broker that hangs
+	c.client.Close()
 	for number := range c.numbers() {
 		c.drop([]int32{number})
 	}

@@ -442,6 +442,38 @@ func TestF48WhatKafkaHasLostOfTheJournalIsToldAndRecordedFromTheHolders(t *testi
 	}
 }
 
+// TestF47ABrokerThatHangsIsGivenUp has a broker hang with a batch and a fact on their way. Whoever gives a batch is told when their time is
+// over, and a node stops.
+func TestF47ABrokerThatHangsIsGivenUp(t *testing.T) {
+	t.Parallel()
+	broker, g, b := services.Kafka.Server(t), newRelayed(), newBook()
+	at, err := broker.Database(t.Context())
+	stage.Must(t, err)
+	j := stream{open(t, at, g), t, at, g}
+	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 1)))
+	b.issue("c", 1, "u")
+	p := publish(t, at, b)
+	stage.Await(t, "a fact", 1, func() int64 { return p.Stats().Published })
+	l := stage.NewLedger("c")
+	stop := g.record(t, open(t, at, g), l)
+	l.WaitFor(t, 1)
+	stage.Must(t, broker.Freeze())
+	b.issue("c", 1, "u")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	ended := make(chan error, 2)
+	go func() { ended <- stage.Err(j.Issue(ctx, "c", 1)) }()
+	if err := stage.Next(t, "the end of a batch", ended); err == nil {
+		t.Error("a broker that hangs has taken a batch")
+	}
+	go func() { p.stop(); ended <- nil }()
+	stage.Next(t, "the end of a publisher", ended)
+	go func() { stop(); ended <- nil }()
+	stage.Next(t, "the end of a recorder", ended)
+	stage.Must(t, broker.Continue())
+	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 1)))
+}
+
 // TestWhatIsNotOursIsPassedOver has two ledgers share a topic, and something of this ledger that it does not know any more.
 func TestWhatIsNotOursIsPassedOver(t *testing.T) {
 	t.Parallel()
