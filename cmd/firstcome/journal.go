@@ -127,7 +127,7 @@ func inspectJournal(ctx context.Context, l *ledger.Ledger, gate string, name jou
 	case name.url() == "":
 		return nil, fmt.Errorf("--journal: coupons of %s pass the topic %s: name it, like kafka://HOST:PORT/%s", gate, topic, topic)
 	}
-	journal, err := kafka.OpenJournal(ctx, name.url(), kafka.JournalOptions{Name: ledger.JournalName(marker), Secret: noSecret()})
+	journal, err := kafka.InspectJournal(ctx, name.url(), ledger.JournalName(marker), noSecret())
 	if err != nil {
 		return nil, fmt.Errorf("--journal: %w", err)
 	}

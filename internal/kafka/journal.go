@@ -44,7 +44,7 @@ type JournalOptions struct {
 	Name string
 	// Secret makes the codes.
 	Secret firstcome.Secret
-	// Owns tells whether a marker is of this ledger and secret. It, Ledger and Gate are needed by Drain only.
+	// Owns tells whether a marker is of this ledger and secret. It, Ledger and Gate are what Drain needs.
 	Owns   func(marker string) bool
 	Ledger Ledger
 	Gate   Gate
@@ -106,8 +106,21 @@ var (
 	_ flow.Keeper = (*Journal)(nil)
 )
 
-// OpenJournal returns the Journal on the topic of a URL, once it has found the topic. The error says what to do.
+// OpenJournal returns the Journal on the topic of a URL, once it has found that the topic is fit for it and the user may do all that it does.
+// The error says what to do.
 func OpenJournal(ctx context.Context, url string, options JournalOptions) (*Journal, error) {
+	return openJournal(ctx, url, options, func(ctx context.Context, j *Journal, is found) (err error) {
+		j.warnings, err = j.topic.fits(ctx, j.producer.Load(), is, groupOf(options.Name, is.id))
+		return err
+	})
+}
+
+// InspectJournal returns a Journal to read, of the recorders of a name and with the secret that makes codes: see Unrecorded.
+func InspectJournal(ctx context.Context, url, name string, secret firstcome.Secret) (*Journal, error) {
+	return openJournal(ctx, url, JournalOptions{Name: name, Secret: secret}, func(context.Context, *Journal, found) error { return nil })
+}
+
+func openJournal(ctx context.Context, url string, options JournalOptions, check func(context.Context, *Journal, found) error) (*Journal, error) {
 	t, err := readURL(url)
 	if err != nil {
 		return nil, err
@@ -120,20 +133,19 @@ func OpenJournal(ctx context.Context, url string, options JournalOptions) (*Jour
 	if err != nil {
 		return nil, err
 	}
+	j := &Journal{
+		topic: t, options: options, alarms: flow.Alarms{On: options.OnAlarm}, partitions: map[int32]*partition{}, queues: map[firstcome.CampaignID]*queue{},
+	}
+	j.producer.Store(client)
 	is, err := t.look(ctx, client)
-	var warnings []string
 	if err == nil {
-		warnings, err = t.fits(ctx, client, Waits, is)
+		err = check(ctx, j, is)
 	}
 	if err != nil {
 		client.Close()
 		return nil, err
 	}
-	j := &Journal{
-		topic: t, id: is.id, warnings: warnings, options: options, alarms: flow.Alarms{On: options.OnAlarm},
-		partitions: map[int32]*partition{}, queues: map[firstcome.CampaignID]*queue{},
-	}
-	j.producer.Store(client)
+	j.id = is.id
 	return j, nil
 }
 

@@ -483,6 +483,13 @@ func TestWhatIsNotOursIsPassedOver(t *testing.T) {
 	for id, of := range map[firstcome.CampaignID]string{"c": "theirs.1.secret", "d": "theirs.2.secret", "gone": "ours.7.secret", "other": "ours.7.secret"} {
 		stage.Must(t, stage.Err(j.Record(t.Context(), flow.Batch{Campaign: id, Epoch: 1, Marker: of, Coupons: stage.Coupons(id, 1, 3)})))
 	}
+	for of, want := range map[string]int{marker: 0, "theirs.1.secret": 3} {
+		count := 0
+		stage.Must(t, j.Unrecorded(t.Context(), "c", of, func(firstcome.Coupon) error { count++; return nil }))
+		if count != want {
+			t.Errorf("of the campaign with the marker %s the topic has %d coupons, want %d", of, count, want)
+		}
+	}
 	g.absent["d"], g.absent["gone"] = true, true
 	stage.Must(t, j.Journal.Litter(t.Context(), "NO CAMPAIGN", "x"))
 	g.record(t, j, p)

@@ -41,6 +41,9 @@ func (t *topic) connect(ctx context.Context, options ...kgo.Opt) (*kgo.Client, e
 	defer cancel()
 	if err := probe.Ping(ctx); err != nil {
 		client.Close()
+		if t.advice(err) == "" {
+			err = fmt.Errorf("%w: name in the URL what the port speaks, kafka:// or, with TLS, kafkas://", err)
+		}
 		return nil, t.explain(fmt.Errorf("reach Kafka: %w", err))
 	}
 	return client, nil
