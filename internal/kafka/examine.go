@@ -29,7 +29,7 @@ type Use string
 
 // The uses.
 const (
-	Facts Use = "facts"   // the ledger's facts go there, for others to read
+	Facts Use = "facts"       // the ledger's facts go there, for others to read
 	Waits Use = "the journal" // coupons wait there for the ledger
 )
 
