@@ -75,6 +75,16 @@ func (r *remoteGate) relayed(gate flow.RebuiltGate) flow.RebuiltGate {
 	return kafka.Relayed{RebuiltGate: gate, Journal: r.journal}
 }
 
+// lag returns how far the ledger is behind the gate, of each of these campaigns with unrecorded coupons: in its journal, or in the topic.
+// flow.ErrUnaged comes with lags.
+func (r *remoteGate) lag(ctx context.Context, active []flow.Revision) ([]flow.Lag, error) {
+	lags, err := r.gate.Lag(ctx, active)
+	if err == nil && r.journal != nil && len(lags) > 0 {
+		err = r.journal.Age(ctx, active, lags)
+	}
+	return lags, err
+}
+
 // records makes what brings coupons to the ledger: a recorder of the journal on Redis, or a relay of that into the topic, and a recorder of
 // the topic.
 func (n *node) records() {

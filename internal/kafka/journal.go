@@ -92,7 +92,6 @@ type Journal struct {
 	producer atomic.Pointer[kgo.Client]
 	alarms   flow.Alarms
 	agenda   *flow.Agenda
-	appended atomic.Int64 // coupons
 
 	mu         sync.Mutex // guards what follows
 	id         string     // of the topic
@@ -212,7 +211,6 @@ func (j *Journal) Record(ctx context.Context, b flow.Batch) (flow.Drained, error
 		_ = j.refresh(ctx) // the next try may find another topic
 		return flow.Drained{}, j.topic.explain(fmt.Errorf("append %d coupons of %s to the topic %s: %w", len(b.Coupons), b.Campaign, j.topic.name, err))
 	}
-	j.appended.Add(int64(len(b.Coupons)))
 	return flow.Drained{}, nil
 }
 
@@ -221,22 +219,22 @@ func (j *Journal) Bury(ctx context.Context, b flow.Batch, _ string) (flow.Draine
 	return j.Record(ctx, b)
 }
 
-// JournalStats are a Journal's counters since its start, and what it has in hand.
+// JournalStats are what a Journal has in hand.
 type JournalStats struct {
-	Appended int64         // coupons that the topic took from this node
-	InHand   int           // records that were read and are not recorded
-	Oldest   time.Duration // how long ago the oldest of them was appended
+	InHand int           // records that were read and are not recorded
+	Oldest time.Duration // how long ago the oldest of them was appended
 }
 
-// Stats returns the counters.
-func (j *Journal) Stats() JournalStats {
-	s := JournalStats{Appended: j.appended.Load()}
+// Stats returns what is in hand.
+func (j *Journal) Stats() (s JournalStats) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, p := range j.partitions {
-		s.InHand += len(p.pending)
-		if len(p.pending) > 0 {
-			s.Oldest = max(s.Oldest, time.Since(p.pending[0].record.Timestamp))
+		for _, one := range p.pending {
+			if !one.over {
+				s.InHand++
+				s.Oldest = max(s.Oldest, time.Since(one.record.Timestamp))
+			}
 		}
 	}
 	return s

@@ -97,7 +97,7 @@ func (t *topic) ask(ctx context.Context, admin *kadm.Client) (f found, err error
 
 // readAll calls each with the records of the topic between two offsets of each partition, in the order of each partition. begin has as
 // many partitions as end; a begin that the topic does not have any more is its first offset. keep is called now and then.
-func (t *topic) readAll(ctx context.Context, begin, end []int64, each func(*kgo.Record) error, keep func() error) error {
+func (t *topic) readAll(ctx context.Context, begin, end []int64, each func(*kgo.Record) error, keep func() error, options ...kgo.Opt) error {
 	at, offsets := make([]int64, len(end)), map[int32]kgo.Offset{}
 	for p := range end {
 		if at[p] = begin[p]; begin[p] < end[p] {
@@ -107,7 +107,8 @@ func (t *topic) readAll(ctx context.Context, begin, end []int64, each func(*kgo.
 	if len(offsets) == 0 {
 		return nil
 	}
-	client, err := kgo.NewClient(append(t.options(), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{t.name: offsets}))...)
+	options = append(append(t.options(), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{t.name: offsets})), options...)
+	client, err := kgo.NewClient(options...)
 	if err != nil {
 		return err
 	}
