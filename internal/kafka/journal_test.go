@@ -18,6 +18,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/test/conform"
+	"github.com/firstcome/firstcome/test/seed"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -129,6 +130,9 @@ func open(t *testing.T, at string, g *relayed, edit ...func(*kafka.JournalOption
 	return j
 }
 
+// patient has a Journal never record from the holders: that would mend what it skipped.
+func patient(o *kafka.JournalOptions) { o.Patience = 10 * time.Minute }
+
 // A stream is conform.Stream's.
 type stream struct {
 	*kafka.Journal
@@ -137,7 +141,7 @@ type stream struct {
 	*relayed
 }
 
-func (s stream) Another() flow.Source { return open(s.t, s.at, s.relayed) }
+func (s stream) Another() flow.Source { return open(s.t, s.at, s.relayed, patient) }
 
 func (s stream) Make(context.Context, firstcome.CampaignID) error { return nil }
 
@@ -164,7 +168,7 @@ func TestAJournalOnATopicConforms(t *testing.T) {
 	t.Parallel()
 	conform.Journal(t, func(t *testing.T) conform.Stream {
 		at, g := services.Kafka.Database(t), newRelayed()
-		return stream{open(t, at, g), t, at, g}
+		return stream{open(t, at, g, patient), t, at, g}
 	})
 }
 
@@ -241,10 +245,10 @@ func TestF46WhileTheGroupIsRebalancedAgainAndAgainEachCouponIsRecordedOnce(t *te
 	stage.Must(t, err)
 	g, p := newRelayed(), stage.NewLedger("a", "b", "c", "d")
 	relay := stream{open(t, at, g), t, at, g}
-	g.record(t, open(t, at, g), p)
+	g.record(t, open(t, at, g, patient), p)
 	total := map[firstcome.CampaignID]int{}
 	for round := range 8 {
-		come := g.record(t, open(t, at, g), p)
+		come := g.record(t, open(t, at, g, patient), p)
 		for _, id := range []firstcome.CampaignID{"a", "b", "c", "d"} {
 			early, late := g.issue(id, 40), g.issue(id, 30)
 			for _, coupons := range [][]firstcome.Coupon{late, early, late[:10]} {
@@ -264,6 +268,44 @@ func TestF46WhileTheGroupIsRebalancedAgainAndAgainEachCouponIsRecordedOnce(t *te
 	}
 	if p.Refused != nil {
 		t.Error(p.Refused)
+	}
+}
+
+// TestF45AnyOrderOfTheRecordsGivesTheSameLedger appends batches as relays would that fail and are frozen: some again, none where it belongs. The
+// ledger fails, too, and two recorders share the work.
+func TestF45AnyOrderOfTheRecordsGivesTheSameLedger(t *testing.T) {
+	t.Parallel()
+	at, g, p, random := services.Kafka.Database(t), newRelayed(), stage.NewLedger("c"), seed.Rand(t)
+	few := func(o *kafka.JournalOptions) { o.Coupons = 7 }
+	relay := stream{open(t, at, g, patient, few), t, at, g}
+	var batches [][]firstcome.Coupon
+	issued := 0
+	for range 40 {
+		n := 1 + random.IntN(30)
+		batches = append(batches, g.issue("c", n))
+		issued += n
+	}
+	for range 20 {
+		batches = append(batches, batches[random.IntN(len(batches))])
+	}
+	random.Shuffle(len(batches), func(a, b int) { batches[a], batches[b] = batches[b], batches[a] })
+	p.Before = func(flow.Batch) error {
+		if random.IntN(4) == 0 {
+			return errors.New("lost")
+		}
+		return nil
+	}
+	g.record(t, open(t, at, g, patient, few), p)
+	for n, coupons := range batches {
+		if n == len(batches)/2 {
+			g.record(t, relay, p)
+		}
+		stage.Must(t, relay.append(t.Context(), flow.Batch{Campaign: "c", Coupons: coupons}))
+	}
+	stage.Await(t, "what is recorded", issued, func() int { return len(p.Coupons("c")) })
+	stage.Await(t, "what the gate heard", int64(issued), g.heardThrough("c"))
+	if p.Refused != nil || len(p.Letters()) > 0 {
+		t.Errorf("the ledger refused %v, and has the dead letters %v", p.Refused, p.Letters())
 	}
 }
 
@@ -374,7 +416,7 @@ func TestF48WhatIsCommittedLateOfATopicThatIsGoneSkipsNothing(t *testing.T) {
 	t.Parallel()
 	at, g, p := services.Kafka.Database(t), newRelayed(), stage.NewLedger("c")
 	edit, alarms := alarmed()
-	j := stream{open(t, at, g, edit, func(o *kafka.JournalOptions) { o.Patience = 10 * time.Minute }), t, at, g}
+	j := stream{open(t, at, g, edit, patient), t, at, g}
 	stop := g.record(t, j, p)
 	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 20)))
 	p.WaitFor(t, 20)
@@ -496,7 +538,10 @@ func TestWhatIsNotOursIsPassedOver(t *testing.T) {
 	coupons := stage.Coupons("c", 1, 2)
 	g.issue("c", 2)
 	stage.Must(t, j.append(t.Context(), flow.Batch{Campaign: "c", Coupons: coupons}))
-	p.WaitFor(t, 2)
+	stage.Await(t, "what is recorded of c", true, func() bool { return len(p.Coupons("c")) >= 2 })
+	if got := len(p.Coupons("c")); got != 2 {
+		t.Fatalf("the ledger has %d coupons of c, and 2 are ours", got)
+	}
 	stage.Await(t, "dead letters", 2, func() int { return len(p.Letters()) })
 	for source, cause := range p.Letters() {
 		if !strings.Contains(cause, `does not know the campaign with the marker "ours.7.secret"`) {
