@@ -110,7 +110,7 @@ func compareWithGate(ctx context.Context, l audit.Source, gate *redis.Gate, topi
 	if topic != nil { // entries move there from the gate's journal, so that is read first
 		atGate := of.Journal
 		of.Journal = func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
-			return errors.Join(atGate(ctx, id, each), topic.Unrecorded(ctx, id, each))
+			return errors.Join(atGate(ctx, id, each), topic.Unrecorded(ctx, id, campaign.Marker, each))
 		}
 	}
 	if secret != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/firstcome/firstcome/internal/figures"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/httpd"
+	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/ops"
 	"github.com/firstcome/firstcome/internal/redis"
@@ -52,6 +53,12 @@ func (n *node) examine(ctx context.Context) (found doctor.Findings) {
 	if gate := n.flags.Gate.url(); gate != "" {
 		found = append(found, redis.Examine(ctx, redis.Options{URL: gate, AnyEviction: n.flags.AnyEviction})...)
 	}
+	if n.flags.Facts != "" {
+		found = append(found, kafka.Examine(ctx, string(n.flags.Facts), kafka.Facts, "")...)
+	}
+	if topic := n.flags.Journal.url(); topic != "" {
+		found = append(found, kafka.Examine(ctx, topic, kafka.Waits, n.ledger.JournalName())...)
+	}
 	last, err := n.ledger.LastDecision(ctx)
 	if err == nil {
 		found.MachineClock(last)
@@ -74,10 +81,13 @@ func (n *node) journal() *console.Journal {
 		if err != nil {
 			return nil, err
 		}
-		return r.gate.Lag(ctx, active)
+		return r.lag(ctx, active)
 	}}
 	if r.recorder != nil {
 		j.Recorder = r.recorder.Stats
+	}
+	if r.relay != nil {
+		j.Relay = r.relay.Stats
 	}
 	return j
 }
@@ -90,6 +100,14 @@ func (n *node) breaker() string {
 	return n.remote.recorder.Stats().Breaker
 }
 
+// relayBreaker is the same of its relay.
+func (n *node) relayBreaker() string {
+	if n.remote == nil || n.remote.relay == nil {
+		return ""
+	}
+	return n.remote.relay.Stats().Breaker
+}
+
 // self is what this node says of itself.
 func (n *node) self() figures.Node {
 	host, _ := os.Hostname() // without a name the address has to do
@@ -99,7 +117,7 @@ func (n *node) self() figures.Node {
 // nodes are those that share the ledger.
 func (n *node) nodes() figures.Nodes {
 	if n.board == nil {
-		return &figures.Alone{Node: n.self(), Counter: n.counter, Recorder: n.breaker}
+		return &figures.Alone{Node: n.self(), Counter: n.counter, Recorder: n.breaker, Relay: n.relayBreaker}
 	}
 	return n.board
 }
@@ -107,7 +125,7 @@ func (n *node) nodes() figures.Nodes {
 // openBoard has the node tell others of itself, where others share its ledger.
 func (n *node) openBoard() {
 	if ledger.OnServer(n.flags.Ledger.path()) {
-		n.board = &figures.Board{Node: n.self(), Counter: n.counter, Recorder: n.breaker, Rows: n.ledger, Warn: n.monitor.Warn}
+		n.board = &figures.Board{Node: n.self(), Counter: n.counter, Recorder: n.breaker, Relay: n.relayBreaker, Rows: n.ledger, Warn: n.monitor.Warn}
 	}
 }
 

@@ -220,7 +220,10 @@ func (n *node) join() {
 	if n.flags.records() {
 		n.records()
 	}
-	n.monitor.WatchGate(ops.Gate{Name: r.gate.Name(), Changer: r.changer, Retirer: r.retirer, Rebuilder: r.rebuild, Lag: r.gate.Lag, Waiter: r.waiter, Recorder: r.recorder})
+	n.monitor.WatchGate(ops.Gate{
+		Name: r.gate.Name(), Changer: r.changer, Retirer: r.retirer, Rebuilder: r.rebuild, Lag: r.lag, Waiter: r.waiter, Recorder: r.recorder,
+		Topic: r.journal, Relay: r.relay,
+	})
 }
 
 // alarm is told what an operator should know of the journal. A ledger that is an older one is looked at, at once.

@@ -64,7 +64,7 @@ func TestEveryCommandOfTheRunbooksIsOne(t *testing.T) {
 		switch command { // which need an argument that the text leaves out
 		case "firstcome load":
 			command += " --campaign spring --users 1"
-		case "firstcome serve --role recorder":
+		case "firstcome serve --role recorder", "firstcome serve --journal redis":
 			command += " --gate redis://gate.internal:6379"
 		case "firstcome backup":
 			command += " copy.db"

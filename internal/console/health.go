@@ -2,12 +2,14 @@ package console
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/figures"
+	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // A healthPage draws the flow once, and lists the nodes and what doctor found.
@@ -141,6 +143,10 @@ func (v *view) edges(ctx context.Context, rates map[string]float64) []edge {
 	journal := edge{From: v.say("게이트", "gate"), Rate: issued, State: "ok"}
 	recorded := edge{From: v.say("저널", "journal"), State: "ok"}
 	lags, failed := v.Journal.Lag(ctx)
+	unaged := errors.Is(failed, flow.ErrUnaged)
+	if unaged {
+		failed = nil
+	}
 	switch {
 	case failed != nil && err == nil:
 		journal.State, journal.Note = "bad", v.say("게이트가 답하지 않습니다", "the gate does not answer")
@@ -153,6 +159,9 @@ func (v *view) edges(ctx context.Context, rates map[string]float64) []edge {
 		if all > 10_000 {
 			recorded.State = "warn"
 		}
+	}
+	if unaged || v.Journal.Relay != nil && v.Journal.Relay().Breaker != "closed" {
+		recorded.State, recorded.Note = "bad", v.say("토픽이 답하지 않습니다", "the topic does not answer")
 	}
 	if v.Journal.Recorder != nil && v.Journal.Recorder().Breaker != "closed" {
 		recorded.State, recorded.Note = "bad", v.say("차단기가 열렸습니다", "the breaker is open")

@@ -148,6 +148,9 @@ type Lag struct {
 	Oldest   time.Duration // how long the oldest entry has been in the journal
 }
 
+// ErrUnaged says of lags that come with it that how old they are is not known.
+var ErrUnaged = errors.New("how long coupons have waited for the ledger is not known")
+
 // An Undrained says what a gate has of a campaign that the ledger may not have, or may not have told it of.
 type Undrained struct {
 	Campaign      firstcome.CampaignID

@@ -97,7 +97,7 @@ func OpenLine(ctx context.Context, url string, options LineOptions) (*Line, erro
 	is, err := t.look(ctx, client)
 	var warnings []string
 	if err == nil {
-		warnings, err = t.fits(ctx, client, Lines, is)
+		warnings, err = t.fits(ctx, client, Lines, is, "")
 	}
 	if err != nil {
 		client.Close()

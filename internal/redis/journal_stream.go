@@ -75,8 +75,18 @@ func (j *Journal) give(ctx context.Context, s *stream, to flow.Sink, part share,
 	}
 	if j.options.Relay {
 		point.Reach(point.Relayed)
-		return j.relayed(ctx, s, part)
+		err = j.relayed(ctx, s, part)
+	} else {
+		err = j.recorded(ctx, s, to, part, drained)
 	}
+	if err == nil {
+		point.Reach(point.Settled)
+	}
+	return err
+}
+
+// recorded tells the gate what the ledger said of a share, and removes its entries.
+func (j *Journal) recorded(ctx context.Context, s *stream, to flow.Sink, part share, drained flow.Drained) error {
 	if len(part.Coupons) > 0 {
 		s.hole.follow(part.Coupons[0].Number, drained.Through, 2*j.options.Idle)
 	}
@@ -87,10 +97,7 @@ func (j *Journal) give(ctx context.Context, s *stream, to flow.Sink, part share,
 		return errEnded
 	}
 	point.Reach(point.Given)
-	if err = j.settle(ctx, s, to, part.Batch, drained, part.entries); err == nil {
-		point.Reach(point.Settled)
-	}
-	return err
+	return j.settle(ctx, s, to, part.Batch, drained, part.entries)
 }
 
 // relayed removes entries that a topic has from the journal. Those of an epoch that has ended are gone with it: another journal may have
@@ -100,9 +107,6 @@ func (j *Journal) relayed(ctx context.Context, s *stream, part share) error {
 		return nil
 	}
 	_, err := j.gate.Settle(ctx, s.id, s.keys.marker, flow.Drained{Grant: flow.Grant{Epoch: cmp.Or(part.Epoch, s.epoch)}}, part.entries...)
-	if err == nil {
-		point.Reach(point.Settled)
-	}
 	return err
 }
 

@@ -26,7 +26,7 @@ func fedSetups() []setup {
 	if rounds(0, 1) > 0 {
 		return lined()
 	}
-	return []setup{{"PostgreSQL is ledger and gate", services.PostgreSQL, false, false}, {"Redis is the gate of MariaDB", services.MariaDB, true, true}}
+	return []setup{{"PostgreSQL is ledger and gate", services.PostgreSQL, false, false, false}, {"Redis is the gate of MariaDB", services.MariaDB, true, true, false}}
 }
 
 // TestF46F71P9ALineInATopicKeepsEveryPlaceWhileProcessesAreKilledInTurn is TestF71P9 of a line in a topic, whose broker is killed too. The audit holds

@@ -349,6 +349,66 @@ var mutants = []mutant{
 		pkg: "./internal/kafka", test: "TestWhoeverComesNextGoesOnBehindWhatTheTopicHas",
 	},
 	{
+		bug:  "a recorder of a topic commits what it has read",
+		file: "internal/kafka/journal_queue.go", old: "for len(p.pending) > 0 && p.pending[0].over {", new: "for len(p.pending) > 0 {",
+		pkg: "./internal/kafka", test: "TestF41What",
+	},
+	{
+		bug:  "a record of a topic is done before the ledger has it",
+		file: "internal/kafka/journal.go", old: "		if err := j.give(ctx, q, to, p.Batch); err != nil {\n			return false, err\n		}\n		j.done(p.records)\n", new: "		j.done(p.records)\n		if err := j.give(ctx, q, to, p.Batch); err != nil {\n			return false, err\n		}\n",
+		pkg: "./internal/kafka", test: "TestF41What",
+	},
+	{
+		bug:  "a rebuild forgets what waits in a topic",
+		file: "internal/kafka/journal_rebuild.go", old: "	return g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b flow.Batch) error {\n		b.Attempt", new: `	return g.Journal.unrecorded(ctx, r.Campaign, "", func(b flow.Batch) error {
+		b.Attempt`,
+		pkg: "./internal/kafka", test: "TestF02The",
+	},
+	{
+		bug:  "a rebuild reads the end of a topic before the gate's journal",
+		file: "internal/kafka/journal_rebuild.go", old: `	if err := g.RebuiltGate.Empty(ctx, r, to); err != nil {
+		return err
+	}
+	return g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b flow.Batch) error {
+		b.Attempt = r.Attempt
+		_, err := to(ctx, b)
+		return err
+	})
+`, new: `	err := g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b flow.Batch) error {
+		b.Attempt = r.Attempt
+		_, err := to(ctx, b)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return g.RebuiltGate.Empty(ctx, r, to)
+`,
+		pkg: "./internal/kafka", test: "TestF02The",
+	},
+	{
+		bug:  "a gate behind a topic is not told of dead letters",
+		file: "internal/kafka/journal.go", old: "		_, err := j.options.Gate.Settle(ctx, q.id, b.Marker, d)", new: "		d.Letters = nil\n		_, err := j.options.Gate.Settle(ctx, q.id, b.Marker, d)",
+		pkg: "./internal/kafka", test: "TestADeadLetterIsTold",
+	},
+	{
+		bug:  "garbage in a topic is passed over",
+		file: "internal/kafka/journal_queue.go", old: "	b, err := readBatch(j.options.Secret, r)\n	if errors.Is(err, errNewer) {\n		return b, err\n	}\n", new: `	b, err := readBatch(j.options.Secret, r)
+	if errors.Is(err, errNewer) {
+		return b, err
+	}
+	if err != nil {
+		return b, errNobodys
+	}
+`,
+		pkg: "./internal/kafka", test: "TestF44What",
+	},
+	{
+		bug:  "another ledger's coupons in a topic are recorded",
+		file: "internal/kafka/journal_queue.go", old: "	case err == nil && b.Marker == q.marker:", new: "	case err == nil:",
+		pkg: "./internal/kafka", test: "TestWhatIsNotOurs",
+	},
+	{
 		bug:  "a freeze that comes again when its rebuild is over is a new one",
 		file: "internal/redis/lua/freeze.lua", old: "attempt <= (tonumber(c[2]) or 0)", new: "attempt < (tonumber(c[2]) or 0)",
 		pkg: whole, test: "TestF18StepsOfARebuildThatComeAgainChangeNothing",
