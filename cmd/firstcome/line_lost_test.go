@@ -227,3 +227,26 @@ func (s *fedStage) closeAt(id firstcome.CampaignID, in time.Duration) {
 	_, err := s.ledger.SetTerms(s.t.Context(), "test", id, 0, func(t *firstcome.Terms) { t.ClosesAt = time.Now().UTC().Truncate(time.Microsecond).Add(in) })
 	stage.Must(s.t, err)
 }
+
+// TestALineGoesOnBehindAGenerationThatLostRecords deletes records of people in line, and sells what is left past them. So the generation has
+// ended, and the next one begins where the partition ends.
+func TestALineGoesOnBehindAGenerationThatLostRecords(t *testing.T) {
+	at := services.Kafka.Database(t)
+	s := newFedStage(t, at)
+	s.create("c", 2)
+	s.claim("c", "a", "b", "c")
+	deleteRecords(t, at, 0, 2)
+	look(t, s.line)
+	_, err := s.line.Serve(t.Context(), "c", 9)
+	isLost(t, "the line", err, "Kafka has deleted records of people in line")
+	stage.Must(t, stage.Err(s.line.Issue(t.Context(), "test", "c", []firstcome.UserID{"x", "y"})))
+	stage.Must(t, stage.Err(s.ledger.Void(t.Context(), "test", "c", 1, "test")))
+	for _, id := range look(t, s.line) {
+		s.serve(id)
+	}
+	if d := s.claim("c", "d")[0]; d.Place.Generation != 2 || d.Place.Ticket != 1 {
+		t.Errorf("who claims behind it is at %+v", d.Place)
+	}
+	issued, _ := s.serve("c")
+	stage.Same(t, "served behind", []string{"3 d 1"}, issued)
+}

@@ -121,6 +121,9 @@ func (l *Line) turn(ctx context.Context, id firstcome.CampaignID, f *fed, turn f
 	if err != nil {
 		return flow.Turned{}, err
 	}
+	if turned.Line.Generation != f.line.Generation { // nobody waits any more for the records that Kafka lacks
+		f.note(nil)
+	}
 	if f.line = turned.Line; turned.Feed != nil && *turned.Feed != f.feed {
 		f.line = firstcome.Line{}
 		l.fed(id, *turned.Feed)

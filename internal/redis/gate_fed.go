@@ -105,7 +105,7 @@ func (g *Gate) ServeTurn(ctx context.Context, id firstcome.CampaignID, turn flow
 		return flow.Turned{}, fmt.Errorf("serve the line of %s: %w", id, err)
 	}
 	served, err := v.served(g, id)
-	return flow.Turned{Served: served, Over: v.line.passed, Line: v.line.Line}, err
+	return flow.Turned{Served: served, Over: v.line.passed, Line: v.line.Line, Feed: v.line.feed}, err
 }
 
 // PlaceOf returns where a ticket of a feed stands: see flow.Fed.
