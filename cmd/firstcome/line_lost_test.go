@@ -13,6 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/kafka"
+	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -219,6 +221,37 @@ func TestAPartitionThatWasGivenUpIsAnotherCampaigns(t *testing.T) {
 		t.Errorf("the place in the line that closed: %v", err)
 	}
 	stage.Same(t, "ended", []string{"closed"}, s.ended("c"))
+}
+
+// A slowNode is a gate whose node does not go on with the beginning of a line before something else happened.
+type slowNode struct {
+	*ledger.Ledger
+	meanwhile func()
+}
+
+func (g *slowNode) Begin(ctx context.Context, id firstcome.CampaignID, feed firstcome.Feed, generation, first int64) (firstcome.Line, error) {
+	g.meanwhile()
+	return g.Ledger.Begin(ctx, id, feed, generation, first)
+}
+
+// TestASlowNodeBeginsNoLineInAnotherPartition has a node ask where a partition ends. The campaign has another one when it goes on.
+func TestASlowNodeBeginsNoLineInAnotherPartition(t *testing.T) {
+	at := services.Kafka.Database(t)
+	s := newFedStage(t, at)
+	s.create("c", 9)
+	appendNothing(t, at, 0, 5)
+	slow, err := kafka.OpenLine(t.Context(), at, kafka.LineOptions{Ledger: s.ledger, Secret: stage.Secret(), MaxLine: 1000, Gate: &slowNode{s.ledger, func() {
+		_, err := s.ledger.SetTerms(t.Context(), "test", "c", 0, func(t *firstcome.Terms) { t.Feed = &firstcome.Feed{Topic: t.Feed.Topic, Partition: 1} })
+		stage.Must(t, err)
+	}}})
+	stage.Must(t, err)
+	defer slow.Close()
+	if decisions, err := slow.Claim(t.Context(), "c", []firstcome.UserID{"a"}); !errors.Is(err, firstcome.ErrBusy) {
+		t.Errorf("who claims at the slow node is answered %+v, %v", decisions, err)
+	}
+	s.claim("c", "b", "a")
+	issued, _ := s.serve("c")
+	stage.Same(t, "served", []string{"1 b 1", "2 a 2"}, issued)
 }
 
 // closeAt has a campaign's window close so long from now.

@@ -24,6 +24,9 @@ func errNotFed(id firstcome.CampaignID) error {
 	return fmt.Errorf("%w: no topic keeps the line of %s", firstcome.ErrGateMismatch, id)
 }
 
+// errMoved says that a campaign's line is in another feed than a node knew.
+var errMoved = fmt.Errorf("%w: the campaign's line moves to another partition", firstcome.ErrBusy)
+
 // Feeds lists the campaigns whose lines feeds keep: see flow.Feeder.
 func (l *Ledger) Feeds(ctx context.Context, each func(firstcome.CampaignID, firstcome.Feed)) error {
 	rows, err := l.conclude.QueryContext(ctx, `SELECT id, feed_topic, feed_partition FROM campaigns
@@ -122,7 +125,7 @@ func (s *stock) hasFeed(feed *firstcome.Feed) bool {
 
 // Begin notes where a generation begins: see flow.Fed. A gate beside the ledger has the ledger note it first. So a rebuild knows it, also of
 // a generation of which no recorder has told yet.
-func (l *Ledger) Begin(ctx context.Context, id firstcome.CampaignID, generation, first int64) (line firstcome.Line, err error) {
+func (l *Ledger) Begin(ctx context.Context, id firstcome.CampaignID, feed firstcome.Feed, generation, first int64) (line firstcome.Line, err error) {
 	err = l.update(ctx, func(t *tx) error {
 		s, err := l.fedInRow(t, id)
 		if err != nil {
@@ -130,6 +133,9 @@ func (l *Ledger) Begin(ctx context.Context, id firstcome.CampaignID, generation,
 		}
 		if err := t.settledFeed(s); err != nil {
 			return err
+		}
+		if !s.hasFeed(&feed) { // the offset is one of the former
+			return errMoved
 		}
 		switch {
 		case l.remote() && generation > s.line.Generation:
