@@ -223,6 +223,36 @@ func TestAPartitionThatWasGivenUpIsAnotherCampaigns(t *testing.T) {
 	stage.Same(t, "ended", []string{"closed"}, s.ended("c"))
 }
 
+// TestALineWhoseTopicIsSilentSoonLetsOthersBeServed kills Kafka while people are in line. A node that waits for it keeps one of a few places in which
+// lines are served, those at the gate too.
+func TestALineWhoseTopicIsSilentSoonLetsOthersBeServed(t *testing.T) {
+	server := services.Kafka.Server(t)
+	at, err := services.MakeTopic(t.Context(), server.URL(), "lines", 1, nil)
+	stage.Must(t, err)
+	s := newFedStage(t, at)
+	s.create("c", 9)
+	s.claim("c", "a", "b", "d")
+	other := openLine(t, at, s.ledger)
+	look(t, other)
+	stage.Must(t, server.Kill())
+	for n := range 3 {
+		began := time.Now()
+		_, err = other.Serve(t.Context(), "c", 9)
+		if took := time.Since(began); !errors.Is(err, firstcome.ErrFeedAway) || n > 0 && took > time.Second {
+			t.Errorf("serving a line that cannot be read takes %s, and is answered %v", took, err)
+		}
+	}
+	stage.Must(t, server.Restart(t.Context()))
+	stage.Await(t, "the line goes on", int64(3), func() int64 {
+		if _, err := other.Serve(t.Context(), "c", 9); err != nil && !errors.Is(err, firstcome.ErrFeedAway) {
+			t.Error(err)
+		}
+		state, err := s.ledger.LineOf(t.Context(), "c")
+		stage.Must(t, err)
+		return state.Line.ServedThrough
+	})
+}
+
 // A slowNode is a gate whose node does not go on with the beginning of a line before something else happened.
 type slowNode struct {
 	*ledger.Ledger

@@ -154,9 +154,11 @@ type reader struct {
 	client     *kgo.Client
 	head, tail int64         // what was read and is not served: the offsets from head on, before tail
 	hand       []*kgo.Record // their records
+	silent     bool          // Kafka gave nothing when it was asked last, though there are records
 }
 
-// read returns the users of a turn, at most limit. None: there is nothing to read yet.
+// read returns the users of a turn, at most limit. None: there is nothing to read yet. If Kafka gives nothing, that is an error: who serves lines
+// comes back later, and the lines at the gate are served meanwhile.
 func (l *Line) read(ctx context.Context, f *fed, id firstcome.CampaignID, turn flow.Turn, limit int) ([]firstcome.UserID, error) {
 	from := f.line.Offset(turn.From)
 	if f.reader != nil && from < f.reader.head { // the gate was made anew, and knows less than it did
@@ -174,9 +176,13 @@ func (l *Line) read(ctx context.Context, f *fed, id firstcome.CampaignID, turn f
 	r := f.reader
 	r.head = from
 	r.hand = slices.DeleteFunc(r.hand, func(record *kgo.Record) bool { return record.Offset < from })
+	tail := r.tail
 	if err := l.fill(ctx, f, id, limit); err != nil {
 		f.leave()
 		return nil, err
+	}
+	if r.silent = r.tail == tail && len(r.hand) == 0 && f.behind(from) > 0; r.silent {
+		return nil, away(fmt.Errorf("the partition %d of the topic %s has records from the offset %d on, and Kafka does not give them", f.feed.Partition, l.topic.name, tail))
 	}
 	users := make([]firstcome.UserID, 0, min(limit, len(r.hand)))
 	for _, record := range r.hand {
@@ -197,7 +203,11 @@ const lineInHand = 4 << 20
 // fill reads until so many records are in hand, or all that are known of. It waits for some a little.
 func (l *Line) fill(ctx context.Context, f *fed, id firstcome.CampaignID, limit int) error {
 	r := f.reader
-	polling, cancel := context.WithTimeout(ctx, lineReadTime)
+	patience := lineReadTime
+	if r.silent {
+		patience = pollTime
+	}
+	polling, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for len(r.hand) < limit && f.behind(r.tail) > 0 && polling.Err() == nil {
 		fetches := r.client.PollRecords(polling, limit)
