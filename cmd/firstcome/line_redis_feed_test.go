@@ -53,6 +53,44 @@ func TestP9ANodeThatReadsTheFormerPartitionPassesNobodyOverAtRedis(t *testing.T)
 	stage.Same(t, "who is served of the new partition", []string{"f 2.1", "g 2.2"}, issued)
 }
 
+// TestF77WhoWasServedLastAndForgottenIsServedAgain empties Redis when everybody in line was served, and the ledger has only the first. Nobody joins any
+// more, so no node hears from the topic that there is something to do.
+func TestF77WhoWasServedLastAndForgottenIsServedAgain(t *testing.T) {
+	url := services.Kafka.Database(t)
+	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil)
+	r := &rewind{desk: d}
+	over := &flow.Over{RemoteGate: d.remote.gate, Fed: d.remote.gate, Book: d.ledger}
+	line, err := kafka.OpenLine(t.Context(), url, kafka.LineOptions{Gate: over, Ledger: d.ledger, Secret: stage.Secret(), MaxLine: 1000})
+	stage.Must(t, err)
+	t.Cleanup(line.Close)
+	feed, err := line.Feed(t.Context())
+	stage.Must(t, err)
+	terms := stage.Terms(100)
+	terms.Pace, terms.Feed = &firstcome.Pace{}, &feed
+	d.reaches("c", d.ledger.Create(t.Context(), "test", "c", terms))
+	decisions, err := line.Claim(t.Context(), "c", []firstcome.UserID{"a", "b"})
+	stage.Must(t, err)
+	stage.Must(t, stage.Err(line.Serve(t.Context(), "c", 1)))
+	r.records()
+	stage.Must(t, stage.Err(line.Serve(t.Context(), "c", 9)))
+	stage.Same(t, "the lines with people in them", []firstcome.CampaignID(nil), look(t, line))
+	d.do("FLUSHALL")
+	d.rebuilt(d.rebuilder())
+	if place, _, err := line.PlaceBy(t.Context(), "c", "b", decisions[1].Place.Proof); err != nil || place.Ahead != 0 {
+		t.Errorf("behind the rebuild b stands at %+v, %v", place, err)
+	}
+	stage.Await(t, "who is served again", "b", func() (user firstcome.UserID) {
+		for _, id := range look(t, line) {
+			served, err := line.Serve(t.Context(), id, 9)
+			stage.Must(t, err)
+			for _, c := range served.Coupons {
+				user = c.User
+			}
+		}
+		return user
+	})
+}
+
 // TestAPartitionOnItsWayToTheGateIsNotGivenAway has a campaign be over, while other campaigns look for partitions. An operator has it go on, and Redis
 // has not heard of that yet.
 func TestAPartitionOnItsWayToTheGateIsNotGivenAway(t *testing.T) {

@@ -58,12 +58,19 @@ func (l *Line) forget(feeds map[firstcome.CampaignID]firstcome.Feed) {
 	}
 }
 
+// askAgain is after how long a node asks the gate about a line in which nobody is by what it knows. A gate that was made anew may know less than it
+// did, so that somebody is in line again, and the topic does not say so.
+const askAgain = 5 * time.Second
+
 // isDue tells whether people may be in line.
 func (f *fed) isDue() bool {
 	if !f.serving.TryLock() {
 		return true
 	}
 	defer f.serving.Unlock()
+	if time.Since(f.told) >= askAgain {
+		return true
+	}
 	if f.line.Generation > 0 && !f.line.Begun {
 		return f.behind(f.idle) > 0
 	}
@@ -121,6 +128,7 @@ func (l *Line) turn(ctx context.Context, id firstcome.CampaignID, f *fed, turn f
 	if err != nil {
 		return flow.Turned{}, err
 	}
+	f.told = time.Now()
 	if turned.Line.Generation != f.line.Generation { // nobody waits any more for the records that Kafka lacks
 		f.note(nil)
 	}
