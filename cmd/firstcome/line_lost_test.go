@@ -13,6 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/kafka"
+	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -221,9 +223,93 @@ func TestAPartitionThatWasGivenUpIsAnotherCampaigns(t *testing.T) {
 	stage.Same(t, "ended", []string{"closed"}, s.ended("c"))
 }
 
+// TestALineWhoseTopicIsSilentSoonLetsOthersBeServed kills Kafka while people are in line. A node that waits for it keeps one of a few places in which
+// lines are served, those at the gate too.
+func TestALineWhoseTopicIsSilentSoonLetsOthersBeServed(t *testing.T) {
+	server := services.Kafka.Server(t)
+	at, err := services.MakeTopic(t.Context(), server.URL(), "lines", 1, nil)
+	stage.Must(t, err)
+	s := newFedStage(t, at)
+	s.create("c", 9)
+	s.claim("c", "a", "b", "d")
+	other := openLine(t, at, s.ledger)
+	look(t, other)
+	stage.Must(t, server.Kill())
+	for n := range 3 {
+		began := time.Now()
+		_, err = other.Serve(t.Context(), "c", 9)
+		if took := time.Since(began); !errors.Is(err, firstcome.ErrFeedAway) || n > 0 && took > time.Second {
+			t.Errorf("serving a line that cannot be read takes %s, and is answered %v", took, err)
+		}
+	}
+	stage.Must(t, server.Restart(t.Context()))
+	stage.Await(t, "the line goes on", int64(3), func() int64 {
+		if _, err := other.Serve(t.Context(), "c", 9); err != nil && !errors.Is(err, firstcome.ErrFeedAway) {
+			t.Error(err)
+		}
+		state, err := s.ledger.LineOf(t.Context(), "c")
+		stage.Must(t, err)
+		return state.Line.ServedThrough
+	})
+}
+
+// A slowNode is a gate whose node does not go on with the beginning of a line before something else happened.
+type slowNode struct {
+	*ledger.Ledger
+	meanwhile func()
+}
+
+func (g *slowNode) Begin(ctx context.Context, id firstcome.CampaignID, feed firstcome.Feed, generation, first int64) (firstcome.Line, error) {
+	g.meanwhile()
+	return g.Ledger.Begin(ctx, id, feed, generation, first)
+}
+
+// TestASlowNodeBeginsNoLineInAnotherPartition has a node ask where a partition ends. The campaign has another one when it goes on.
+func TestASlowNodeBeginsNoLineInAnotherPartition(t *testing.T) {
+	at := services.Kafka.Database(t)
+	s := newFedStage(t, at)
+	s.create("c", 9)
+	appendNothing(t, at, 0, 5)
+	slow, err := kafka.OpenLine(t.Context(), at, kafka.LineOptions{Ledger: s.ledger, Secret: stage.Secret(), MaxLine: 1000, Gate: &slowNode{s.ledger, func() {
+		_, err := s.ledger.SetTerms(t.Context(), "test", "c", 0, func(t *firstcome.Terms) { t.Feed = &firstcome.Feed{Topic: t.Feed.Topic, Partition: 1} })
+		stage.Must(t, err)
+	}}})
+	stage.Must(t, err)
+	defer slow.Close()
+	if decisions, err := slow.Claim(t.Context(), "c", []firstcome.UserID{"a"}); !errors.Is(err, firstcome.ErrBusy) {
+		t.Errorf("who claims at the slow node is answered %+v, %v", decisions, err)
+	}
+	s.claim("c", "b", "a")
+	issued, _ := s.serve("c")
+	stage.Same(t, "served", []string{"1 b 1", "2 a 2"}, issued)
+}
+
 // closeAt has a campaign's window close so long from now.
 func (s *fedStage) closeAt(id firstcome.CampaignID, in time.Duration) {
 	s.t.Helper()
 	_, err := s.ledger.SetTerms(s.t.Context(), "test", id, 0, func(t *firstcome.Terms) { t.ClosesAt = time.Now().UTC().Truncate(time.Microsecond).Add(in) })
 	stage.Must(s.t, err)
+}
+
+// TestALineGoesOnBehindAGenerationThatLostRecords deletes records of people in line, and sells what is left past them. So the generation has
+// ended, and the next one begins where the partition ends.
+func TestALineGoesOnBehindAGenerationThatLostRecords(t *testing.T) {
+	at := services.Kafka.Database(t)
+	s := newFedStage(t, at)
+	s.create("c", 2)
+	s.claim("c", "a", "b", "c")
+	deleteRecords(t, at, 0, 2)
+	look(t, s.line)
+	_, err := s.line.Serve(t.Context(), "c", 9)
+	isLost(t, "the line", err, "Kafka has deleted records of people in line")
+	stage.Must(t, stage.Err(s.line.Issue(t.Context(), "test", "c", []firstcome.UserID{"x", "y"})))
+	stage.Must(t, stage.Err(s.ledger.Void(t.Context(), "test", "c", 1, "test")))
+	for _, id := range look(t, s.line) {
+		s.serve(id)
+	}
+	if d := s.claim("c", "d")[0]; d.Place.Generation != 2 || d.Place.Ticket != 1 {
+		t.Errorf("who claims behind it is at %+v", d.Place)
+	}
+	issued, _ := s.serve("c")
+	stage.Same(t, "served behind", []string{"3 d 1"}, issued)
 }

@@ -43,7 +43,7 @@ func (f *feeding) through() {
 // begins has a generation begin at the end of the feed, and returns the line.
 func (f *feeding) begins(generation int64) firstcome.Line {
 	f.t.Helper()
-	line, err := f.over.Begin(f.t.Context(), "c", generation, int64(len(f.feed)))
+	line, err := f.over.Begin(f.t.Context(), "c", *f.status().Feed, generation, int64(len(f.feed)))
 	stage.Must(f.t, err)
 	return line
 }
@@ -285,11 +285,11 @@ func TestP9TheLedgersWordIsWhereAGenerationBegins(t *testing.T) {
 			f.serves(1)
 			f.records()
 			f.voids(1)
-			stage.Must(t, stage.Err(f.ledger.Begin(t.Context(), "c", 2, 8))) // one node, which does not come to the gate
+			stage.Must(t, stage.Err(f.ledger.Begin(t.Context(), "c", firstcome.Feed{Topic: "id"}, 2, 8))) // one node, which does not come to the gate
 			rebuild(f)
-			other, err := f.over.Begin(t.Context(), "c", 2, 11)
+			other, err := f.over.Begin(t.Context(), "c", firstcome.Feed{Topic: "id"}, 2, 11)
 			stage.Must(t, err)
-			late, err := f.remote.gate.Begin(t.Context(), "c", 2, 8)
+			late, err := f.remote.gate.Begin(t.Context(), "c", firstcome.Feed{Topic: "id"}, 2, 8)
 			stage.Must(t, err)
 			known, err := f.ledger.LineOf(t.Context(), "c")
 			stage.Must(t, err)
@@ -340,7 +340,7 @@ func TestF75AnotherFeedEndsTheGenerationAtBoth(t *testing.T) {
 		f.serves(1)
 		f.records()
 		f.voids(1)
-		stage.Must(t, stage.Err(f.ledger.Begin(t.Context(), "c", 2, 5)))
+		stage.Must(t, stage.Err(f.ledger.Begin(t.Context(), "c", firstcome.Feed{Topic: "id"}, 2, 5)))
 		f.terms(func(terms *firstcome.Terms) { terms.Feed = &firstcome.Feed{Topic: "id", Partition: 1} })
 		f.feed = nil
 		if line := f.begins(f.at().Generation); line.Generation != 3 || !line.Begun || line.First != 0 {
@@ -356,7 +356,7 @@ func TestF75AnotherFeedEndsTheGenerationAtBoth(t *testing.T) {
 		f.voids(1)
 		_, err := f.ledger.SetTerms(t.Context(), "op", "c", 0, func(terms *firstcome.Terms) { terms.Feed = &firstcome.Feed{Topic: "id", Partition: 1} })
 		stage.Must(t, err)
-		if _, err := f.over.Begin(t.Context(), "c", 2, 5); !errors.Is(err, firstcome.ErrBusy) {
+		if _, err := f.over.Begin(t.Context(), "c", firstcome.Feed{Topic: "id"}, 2, 5); !errors.Is(err, firstcome.ErrBusy) {
 			t.Errorf("a generation begins in nobody knows which feed: %v", err)
 		}
 		f.reaches("c", nil)

@@ -9,8 +9,9 @@ import (
 // A Fed is a gate for the lines that feeds keep. The gate keeps the ticket that is served next, and each turn says which one it begins
 // with. So a ticket is served once, whoever reads the feed, and how often.
 type Fed interface {
-	// Begin has a generation begin at an offset, if it has not begun, and returns the line as it is then, perhaps a later generation.
-	Begin(ctx context.Context, id firstcome.CampaignID, generation, first int64) (firstcome.Line, error)
+	// Begin has a generation begin at an offset of a feed, if it has not begun, and returns the line as it is then, perhaps a later generation.
+	// firstcome.ErrBusy says that the line is in another feed by now.
+	Begin(ctx context.Context, id firstcome.CampaignID, feed firstcome.Feed, generation, first int64) (firstcome.Line, error)
 
 	// ServeTurn issues coupons to the users of a turn, as many as the pace allows, in one atomic step. If the turn does not begin with the
 	// ticket that is next, nobody is served. An error means that it is unknown what was served; doing it again is safe.

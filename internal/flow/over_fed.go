@@ -11,7 +11,7 @@ import (
 // A FedBook is a ledger that knows what a gate may forget of lines that feeds keep.
 type FedBook interface {
 	// Begin is that of Fed. The ledger hears of a generation before anybody has a ticket of it.
-	Begin(ctx context.Context, id firstcome.CampaignID, generation, first int64) (firstcome.Line, error)
+	Begin(ctx context.Context, id firstcome.CampaignID, feed firstcome.Feed, generation, first int64) (firstcome.Line, error)
 	// KeepLeaver notes that a user left, with all tickets of a generation up to this one. ErrRebuilding says that the gate is made anew, and
 	// may not know it.
 	KeepLeaver(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, through firstcome.Ticket) error
@@ -30,18 +30,18 @@ func fed[T any](o *Over, call func(Fed) (T, error)) (none T, err error) {
 
 // Begin is that of Fed: in the ledger, then at the gate. The ledger's answer is where it begins at both. The ledger may be in a later
 // generation, because it ended one that had not begun at the gate, when the campaign got another feed: then the gate goes on with that.
-func (o *Over) Begin(ctx context.Context, id firstcome.CampaignID, generation, first int64) (firstcome.Line, error) {
+func (o *Over) Begin(ctx context.Context, id firstcome.CampaignID, feed firstcome.Feed, generation, first int64) (firstcome.Line, error) {
 	return unless(ctx, o, id,
 		func() (firstcome.Line, error) {
 			return fed(o, func(gate Fed) (firstcome.Line, error) {
-				line, err := o.Book.Begin(ctx, id, generation, first)
+				line, err := o.Book.Begin(ctx, id, feed, generation, first)
 				if err == nil && !line.Begun {
-					line, err = o.Book.Begin(ctx, id, line.Generation, first)
+					line, err = o.Book.Begin(ctx, id, feed, line.Generation, first)
 				}
 				if err != nil || !line.Begun {
 					return line, err
 				}
-				return gate.Begin(ctx, id, line.Generation, line.First)
+				return gate.Begin(ctx, id, feed, line.Generation, line.First)
 			})
 		},
 		func() (firstcome.Line, error) { return firstcome.Line{}, ErrRetired })

@@ -77,6 +77,7 @@ type fed struct {
 	line    firstcome.Line // of Generation 0: unknown
 	idle    int64          // of a line that has not begun: the end that was known then. A later one says that it has
 	reader  *reader
+	told    time.Time // when the gate told the line last
 
 	mu   sync.Mutex // guards what follows
 	end  int64      // the offset behind the last record that is known of

@@ -93,7 +93,7 @@ func (l *Line) join(ctx context.Context, id firstcome.CampaignID, users []firstc
 		if err != nil {
 			return false, err
 		}
-		if line, err = l.Begin(ctx, id, line.Generation, end); err != nil || line.Generation != joins.Line.Generation || !line.Begun {
+		if line, err = l.Begin(ctx, id, feed, line.Generation, end); err != nil || line.Generation != joins.Line.Generation || !line.Begun {
 			return false, err
 		}
 	}

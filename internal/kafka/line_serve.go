@@ -58,12 +58,19 @@ func (l *Line) forget(feeds map[firstcome.CampaignID]firstcome.Feed) {
 	}
 }
 
+// askAgain is after how long a node asks the gate about a line in which nobody is by what it knows. A gate that was made anew may know less than it
+// did, so that somebody is in line again, and the topic does not say so.
+const askAgain = 5 * time.Second
+
 // isDue tells whether people may be in line.
 func (f *fed) isDue() bool {
 	if !f.serving.TryLock() {
 		return true
 	}
 	defer f.serving.Unlock()
+	if time.Since(f.told) >= askAgain {
+		return true
+	}
 	if f.line.Generation > 0 && !f.line.Begun {
 		return f.behind(f.idle) > 0
 	}
@@ -121,6 +128,10 @@ func (l *Line) turn(ctx context.Context, id firstcome.CampaignID, f *fed, turn f
 	if err != nil {
 		return flow.Turned{}, err
 	}
+	f.told = time.Now()
+	if turned.Line.Generation != f.line.Generation { // nobody waits any more for the records that Kafka lacks
+		f.note(nil)
+	}
 	if f.line = turned.Line; turned.Feed != nil && *turned.Feed != f.feed {
 		f.line = firstcome.Line{}
 		l.fed(id, *turned.Feed)
@@ -151,9 +162,11 @@ type reader struct {
 	client     *kgo.Client
 	head, tail int64         // what was read and is not served: the offsets from head on, before tail
 	hand       []*kgo.Record // their records
+	silent     bool          // Kafka gave nothing when it was asked last, though there are records
 }
 
-// read returns the users of a turn, at most limit. None: there is nothing to read yet.
+// read returns the users of a turn, at most limit. None: there is nothing to read yet. If Kafka gives nothing, that is an error: who serves lines
+// comes back later, and the lines at the gate are served meanwhile.
 func (l *Line) read(ctx context.Context, f *fed, id firstcome.CampaignID, turn flow.Turn, limit int) ([]firstcome.UserID, error) {
 	from := f.line.Offset(turn.From)
 	if f.reader != nil && from < f.reader.head { // the gate was made anew, and knows less than it did
@@ -171,9 +184,13 @@ func (l *Line) read(ctx context.Context, f *fed, id firstcome.CampaignID, turn f
 	r := f.reader
 	r.head = from
 	r.hand = slices.DeleteFunc(r.hand, func(record *kgo.Record) bool { return record.Offset < from })
+	tail := r.tail
 	if err := l.fill(ctx, f, id, limit); err != nil {
 		f.leave()
 		return nil, err
+	}
+	if r.silent = r.tail == tail && len(r.hand) == 0 && f.behind(from) > 0; r.silent {
+		return nil, away(fmt.Errorf("the partition %d of the topic %s has records from the offset %d on, and Kafka does not give them", f.feed.Partition, l.topic.name, tail))
 	}
 	users := make([]firstcome.UserID, 0, min(limit, len(r.hand)))
 	for _, record := range r.hand {
@@ -194,7 +211,11 @@ const lineInHand = 4 << 20
 // fill reads until so many records are in hand, or all that are known of. It waits for some a little.
 func (l *Line) fill(ctx context.Context, f *fed, id firstcome.CampaignID, limit int) error {
 	r := f.reader
-	polling, cancel := context.WithTimeout(ctx, lineReadTime)
+	patience := lineReadTime
+	if r.silent {
+		patience = pollTime
+	}
+	polling, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for len(r.hand) < limit && f.behind(r.tail) > 0 && polling.Err() == nil {
 		fetches := r.client.PollRecords(polling, limit)

@@ -141,8 +141,8 @@ func (f *fleet) Leave(ctx context.Context, id firstcome.CampaignID, user firstco
 	return f.turn().Leave(ctx, id, user)
 }
 
-func (f *fleet) Begin(ctx context.Context, id firstcome.CampaignID, generation, first int64) (firstcome.Line, error) {
-	return f.turn().Begin(ctx, id, generation, first)
+func (f *fleet) Begin(ctx context.Context, id firstcome.CampaignID, feed firstcome.Feed, generation, first int64) (firstcome.Line, error) {
+	return f.turn().Begin(ctx, id, feed, generation, first)
 }
 
 func (f *fleet) ServeTurn(ctx context.Context, id firstcome.CampaignID, turn flow.Turn) (flow.Turned, error) {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -22,6 +23,9 @@ var _ flow.Fed = (*Ledger)(nil)
 func errNotFed(id firstcome.CampaignID) error {
 	return fmt.Errorf("%w: no topic keeps the line of %s", firstcome.ErrGateMismatch, id)
 }
+
+// errMoved says that a campaign's line is in another feed than a node knew.
+var errMoved = fmt.Errorf("%w: the campaign's line moves to another partition", firstcome.ErrBusy)
 
 // Feeds lists the campaigns whose lines feeds keep: see flow.Feeder.
 func (l *Ledger) Feeds(ctx context.Context, each func(firstcome.CampaignID, firstcome.Feed)) error {
@@ -43,8 +47,9 @@ func (l *Ledger) Feeds(ctx context.Context, each func(firstcome.CampaignID, firs
 // append to it before.
 const freed = time.Minute
 
-// FreePartition returns a partition, of so many of a topic, that no campaign has to itself. It has those give theirs up that were closed or
-// have been over for a minute. firstcome.ErrNoPartition says that there is none.
+// FreePartition returns a partition, of so many of a topic, that no campaign has to itself or is to get. It has those give theirs up that were
+// closed or have been over for a minute, unless a change is on its way to the gate, by which they may go on. firstcome.ErrNoPartition says that
+// there is none.
 func (l *Ledger) FreePartition(ctx context.Context, topic string, partitions int32) (free int32, err error) {
 	err = l.update(ctx, func(t *tx) error {
 		now, err := l.now(t)
@@ -53,20 +58,22 @@ func (l *Ledger) FreePartition(ctx context.Context, topic string, partitions int
 		}
 		over := now.Add(-freed).UnixMicro()
 		_, err = t.change(`UPDATE campaigns SET feed_partition = NULL
-			WHERE feed_topic = ? AND feed_partition IS NOT NULL AND (closed_at <= ? OR closes_at <= ?)`, topic, over, over)
+			WHERE feed_topic = ? AND feed_partition IS NOT NULL AND (closed_at <= ? OR closes_at <= ? AND applied = version)`, topic, over, over)
 		if err != nil {
 			return err
 		}
-		rows, err := t.query(`SELECT feed_partition FROM campaigns WHERE feed_topic = ? AND feed_partition IS NOT NULL ORDER BY feed_partition`, topic)
+		rows, err := t.query(`SELECT feed_partition FROM campaigns WHERE feed_topic = ? AND feed_partition IS NOT NULL`, topic)
 		taken, err := allRows(rows, err, one[int32])
 		if err != nil {
 			return err
 		}
+		coming, err := t.comingPartitions("", topic)
+		if err != nil {
+			return err
+		}
 		free = 0
-		for _, p := range taken {
-			if p == free {
-				free++
-			}
+		for slices.Contains(taken, free) || slices.Contains(coming, free) {
+			free++
 		}
 		if free >= partitions {
 			return firstcome.ErrNoPartition
@@ -82,10 +89,33 @@ func (t *tx) holdFeed(id firstcome.CampaignID, feed *firstcome.Feed) error {
 		return nil
 	}
 	taken, err := t.exists(`SELECT count(*) FROM campaigns WHERE feed_topic = ? AND feed_partition = ? AND id <> ?`, feed.Topic, feed.Partition, string(id))
-	if err == nil && taken {
+	if err != nil {
+		return err
+	}
+	coming, err := t.comingPartitions(id, feed.Topic)
+	if err == nil && (taken || slices.Contains(coming, feed.Partition)) {
 		err = firstcome.ErrFeedTaken
 	}
 	return err
+}
+
+// comingPartitions returns the partitions of a topic that other campaigns get by changes which are on their way to the gate. They are not in
+// the campaigns' rows yet.
+func (t *tx) comingPartitions(id firstcome.CampaignID, topic string) (coming []int32, err error) {
+	rows, err := t.query(`SELECT h.payload FROM campaigns c JOIN changes h ON h.campaign_id = c.id AND h.version > c.applied
+		WHERE c.applied < c.version AND c.feed_topic IS NOT NULL AND c.id <> ? AND h.kind = 'terms'`, string(id))
+	err = eachRow(rows, err, func(take scan) error {
+		payload, err := one[string](take)
+		if err != nil {
+			return err
+		}
+		terms, unreadable := decodeTerms(payload) // of which no gate hears either: see Pending
+		if unreadable == nil && terms.Feed != nil && terms.Feed.Topic == topic {
+			coming = append(coming, terms.Feed.Partition)
+		}
+		return nil
+	})
+	return coming, err
 }
 
 // hasFeed tells whether a feed is the campaign's.
@@ -95,7 +125,7 @@ func (s *stock) hasFeed(feed *firstcome.Feed) bool {
 
 // Begin notes where a generation begins: see flow.Fed. A gate beside the ledger has the ledger note it first. So a rebuild knows it, also of
 // a generation of which no recorder has told yet.
-func (l *Ledger) Begin(ctx context.Context, id firstcome.CampaignID, generation, first int64) (line firstcome.Line, err error) {
+func (l *Ledger) Begin(ctx context.Context, id firstcome.CampaignID, feed firstcome.Feed, generation, first int64) (line firstcome.Line, err error) {
 	err = l.update(ctx, func(t *tx) error {
 		s, err := l.fedInRow(t, id)
 		if err != nil {
@@ -103,6 +133,9 @@ func (l *Ledger) Begin(ctx context.Context, id firstcome.CampaignID, generation,
 		}
 		if err := t.settledFeed(s); err != nil {
 			return err
+		}
+		if !s.hasFeed(&feed) { // the offset is one of the former
+			return errMoved
 		}
 		switch {
 		case l.remote() && generation > s.line.Generation:

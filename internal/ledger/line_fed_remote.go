@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -46,7 +45,7 @@ func (t *tx) settledFeed(s stock) error {
 		}
 		terms, err := decodeTerms(payload)
 		if err == nil && terms.Feed != nil && *terms.Feed != *s.Feed {
-			err = fmt.Errorf("%w: the campaign's line moves to another partition", firstcome.ErrBusy)
+			err = errMoved
 		}
 		return err
 	})

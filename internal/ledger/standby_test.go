@@ -84,7 +84,7 @@ var concludes = map[string][]any{
 	"Find":           {"c", ledger.Choice{User: "a"}},
 	"Forgotten":      {"c"},
 	"Behind":         {"topic", 9},
-	"Begin":          {"fed", int64(1), int64(0)},
+	"Begin":          {"fed", firstcome.Feed{Topic: "topic"}, int64(1), int64(0)},
 	"ServeTurn":      {"fed", flow.Turn{}},
 	"PlaceOf":        {"fed", "b", firstcome.Ticket{Generation: 1, Number: 1}},
 	"LeaveOf":        {"fed", "b", firstcome.Ticket{Generation: 1, Number: 1}},

@@ -72,7 +72,7 @@ func (h *hall) create() {
 // begin has somebody in line of c.
 func (h *hall) begin() {
 	h.t.Helper()
-	stage.Must(h.t, stage.Err(h.ledger.Begin(h.t.Context(), "c", h.line().Generation, 7)))
+	stage.Must(h.t, stage.Err(h.ledger.Begin(h.t.Context(), "c", h.feed(), h.line().Generation, 7)))
 }
 
 func (h *hall) line() firstcome.Line {

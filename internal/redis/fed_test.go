@@ -29,7 +29,7 @@ func ofFeed(quantity int64, partition int32) firstcome.Terms {
 func (s *shop) fed(quantity, first int64) {
 	s.t.Helper()
 	s.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeTerms, Terms: ofFeed(quantity, 0)})
-	stage.Must(s.t, stage.Err(s.gate.Begin(s.t.Context(), "c", 1, first)))
+	stage.Must(s.t, stage.Err(s.gate.Begin(s.t.Context(), "c", *ofFeed(0, 0).Feed, 1, first)))
 }
 
 // turn serves users, the first of whom has a ticket of a generation.
@@ -47,9 +47,9 @@ func TestTheLedgerHearsWhatBecameOfALineOfAFeed(t *testing.T) {
 	stage.Must(t, s.gate.LeaveOf(t.Context(), "c", "user-1", firstcome.Ticket{Generation: 1, Number: 2}))
 	s.turn(1, 1, "user-0", "user-1", "", "user-2", "user-3")
 	s.apply(firstcome.Change{Version: 3, Kind: firstcome.ChangeTerms, Terms: ofFeed(5, 0)})
-	stage.Must(t, stage.Err(s.gate.Begin(t.Context(), "c", 2, 20)))
+	stage.Must(t, stage.Err(s.gate.Begin(t.Context(), "c", *ofFeed(0, 0).Feed, 2, 20)))
 	s.apply(firstcome.Change{Version: 4, Kind: firstcome.ChangeTerms, Terms: ofFeed(5, 1)})
-	stage.Must(t, stage.Err(s.gate.Begin(t.Context(), "c", 3, 0)))
+	stage.Must(t, stage.Err(s.gate.Begin(t.Context(), "c", *ofFeed(0, 1).Feed, 3, 0)))
 	stage.Await(t, "stock that has cooled", int64(1), func() int64 { return int64(len(s.turn(3, 1, "user-3").Coupons)) })
 	state, err := s.gate.LineOf(t.Context(), "c")
 	stage.Must(t, err)
@@ -184,7 +184,7 @@ func fedCalls(g *redis.Gate) map[string]func(context.Context) error {
 		"a turn of a holder": func(ctx context.Context) error {
 			return stage.Err(g.ServeTurn(ctx, "c", flow.Turn{Generation: 1, From: 2, Users: crowd(0, 1)}))
 		},
-		"a beginning": func(ctx context.Context) error { return stage.Err(g.Begin(ctx, "c", 1, 9)) },
+		"a beginning": func(ctx context.Context) error { return stage.Err(g.Begin(ctx, "c", *ofFeed(0, 0).Feed, 1, 9)) },
 		"a leave": func(ctx context.Context) error {
 			return g.LeaveOf(ctx, "c", "user-1", firstcome.Ticket{Generation: 1, Number: 2})
 		},
@@ -280,7 +280,7 @@ func TestF07AFullRedisKeepsTheLineOfAFeedAndServesNobody(t *testing.T) {
 	s.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeTerms, Terms: ofFeed(100, 0)})
 	s.do("CONFIG", "SET", "maxmemory", "1")
 	s.want(s.gate, crowd(2, 3), "waiting", "waiting", "waiting")
-	stage.Must(t, stage.Err(s.gate.Begin(t.Context(), "c", 1, 0)))
+	stage.Must(t, stage.Err(s.gate.Begin(t.Context(), "c", *ofFeed(0, 0).Feed, 1, 0)))
 	for what, users := range map[string][]firstcome.UserID{"of users": crowd(0, 3), "of nobody": {""}} {
 		if _, err := s.gate.ServeTurn(t.Context(), "c", flow.Turn{Generation: 1, From: 1, Users: users}); !errors.Is(err, firstcome.ErrBusy) {
 			t.Errorf("a turn %s without memory got %v", what, err)

@@ -21,6 +21,9 @@ var _ flow.Fed = (*Gate)(nil)
 // errUnfed says that a campaign's line is at the gate.
 var errUnfed = fmt.Errorf("%w: no topic keeps its line", firstcome.ErrGateMismatch)
 
+// errMoved says that a campaign's line is in another feed than a node knew.
+var errMoved = fmt.Errorf("%w: the campaign's line moves to another partition", firstcome.ErrBusy)
+
 // feedArg returns a feed as the scripts take it: nothing for none.
 func feedArg(f *firstcome.Feed) string {
 	if f == nil {
@@ -80,6 +83,8 @@ func (g *Gate) aboutFed(ctx context.Context, script *rueidis.Lua, id firstcome.C
 		return "", "", errPart
 	case word == "unfed":
 		return "", "", errUnfed
+	case word == "moved":
+		return "", "", errMoved
 	case len(parts) > 0:
 		text, err = parts[0].ToString()
 	}
@@ -88,8 +93,8 @@ func (g *Gate) aboutFed(ctx context.Context, script *rueidis.Lua, id firstcome.C
 
 // Begin has a generation begin at an offset: see flow.Fed. A gate of which no generation has begun goes on with a later one if the ledger says
 // so, since nobody has a ticket of its own.
-func (g *Gate) Begin(ctx context.Context, id firstcome.CampaignID, generation, first int64) (firstcome.Line, error) {
-	_, field, err := g.aboutFed(ctx, g.begin, id, whole10(generation), whole10(first))
+func (g *Gate) Begin(ctx context.Context, id firstcome.CampaignID, feed firstcome.Feed, generation, first int64) (firstcome.Line, error) {
+	_, field, err := g.aboutFed(ctx, g.begin, id, feedArg(&feed), whole10(generation), whole10(first))
 	var l line
 	if err == nil {
 		l, err = readLine(field)
@@ -105,7 +110,7 @@ func (g *Gate) ServeTurn(ctx context.Context, id firstcome.CampaignID, turn flow
 		return flow.Turned{}, fmt.Errorf("serve the line of %s: %w", id, err)
 	}
 	served, err := v.served(g, id)
-	return flow.Turned{Served: served, Over: v.line.passed, Line: v.line.Line}, err
+	return flow.Turned{Served: served, Over: v.line.passed, Line: v.line.Line, Feed: v.line.feed}, err
 }
 
 // PlaceOf returns where a ticket of a feed stands: see flow.Fed.

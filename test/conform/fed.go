@@ -63,11 +63,24 @@ func runFedCommand(ctx context.Context, s Feeder, id firstcome.CampaignID, words
 	case "begin":
 		generation, err1 := strconv.ParseInt(args[0], 10, 64)
 		first, err2 := strconv.ParseInt(args[1], 10, 64)
-		line, err := s.Begin(ctx, id, generation, first)
+		state, err := s.LineOf(ctx, id)
+		feed := firstcome.Feed{Topic: "topic"}
+		switch {
+		case len(args) > 2: // by a node that knows another feed
+			var partition int64
+			partition, err = strconv.ParseInt(args[2], 10, 32)
+			feed.Partition = int32(partition)
+		case state.Campaign.Feed != nil:
+			feed = *state.Campaign.Feed
+		}
+		if err := errors.Join(err, err1, err2); err != nil {
+			return "", err
+		}
+		line, err := s.Begin(ctx, id, feed, generation, first)
 		if err != nil {
 			return refusal(err)
 		}
-		return spellFed(line), errors.Join(err1, err2)
+		return spellFed(line), nil
 	case "turn":
 		at, err := ticketOf(args[0])
 		if err != nil {
@@ -197,7 +210,7 @@ func (w *fedWalk) append(r *rapid.T) {
 // begins begins a generation, or one that has begun or is over.
 func (w *fedWalk) begins(r *rapid.T) {
 	generation := w.m.Generation - rapid.SampledFrom([]int64{0, 0, 0, 1}).Draw(r, "before")
-	line, err := w.s.Begin(w.ctx, w.m.ID, generation, int64(len(w.users)))
+	line, err := w.s.Begin(w.ctx, w.m.ID, *w.m.Feed, generation, int64(len(w.users)))
 	w.m.begin(generation, int64(len(w.users)))
 	if err != nil || line != w.m.Line {
 		r.Fatalf("the line began as %+v, %v; by the rule %+v", line, err, w.m.Line)
@@ -226,9 +239,9 @@ func (w *fedWalk) serves(r *rapid.T) {
 		c := &got.Coupons[n]
 		c.Code, c.TermsVersion, c.Recorded = "", 0, false
 	}
-	if diff := cmp.Diff(coupons, got.Coupons); diff != "" && len(coupons)+len(got.Coupons) > 0 || ended != got.Ended || over != got.Over || got.Line != w.m.Line {
-		r.Fatalf("of the turn %+v the gate served otherwise (-rule +gate), passed %d over, ended %q, and has the line %+v; by the rule %d, %q and %+v:\n%s",
-			turn, got.Over, got.Ended, got.Line, over, ended, w.m.Line, diff)
+	if diff := cmp.Diff(coupons, got.Coupons); diff != "" && len(coupons)+len(got.Coupons) > 0 || ended != got.Ended || over != got.Over || got.Line != w.m.Line || got.Feed == nil || *got.Feed != *w.m.Feed {
+		r.Fatalf("of the turn %+v the gate served otherwise (-rule +gate), passed %d over, ended %q, and has the line %+v in %+v; by the rule %d, %q and %+v in %+v:\n%s",
+			turn, got.Over, got.Ended, got.Line, got.Feed, over, ended, w.m.Line, *w.m.Feed, diff)
 	}
 }
 

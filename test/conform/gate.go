@@ -268,7 +268,7 @@ func offset(value string) (time.Time, error) {
 var refusals = map[string]error{
 	"no_campaign": firstcome.ErrNoCampaign, "no_coupon": firstcome.ErrNoCoupon, "exists": firstcome.ErrCampaignExists,
 	"below_in_force": firstcome.ErrBelowInForce, "campaign_closed": firstcome.ErrClosed, "already_voided": firstcome.ErrAlreadyVoided,
-	"no_ticket": firstcome.ErrNoTicket, "served": firstcome.ErrServed, "mismatch": firstcome.ErrGateMismatch,
+	"no_ticket": firstcome.ErrNoTicket, "served": firstcome.ErrServed, "mismatch": firstcome.ErrGateMismatch, "busy": firstcome.ErrBusy,
 }
 
 // refusal returns the word of an error that a vector may expect.

@@ -430,7 +430,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a gate begins a generation of a feed elsewhere than the ledger",
-		file: "internal/flow/over_fed.go", old: "return gate.Begin(ctx, id, line.Generation, line.First)", new: "return gate.Begin(ctx, id, line.Generation, first)",
+		file: "internal/flow/over_fed.go", old: "return gate.Begin(ctx, id, feed, line.Generation, line.First)", new: "return gate.Begin(ctx, id, feed, line.Generation, first)",
 		pkg: whole, test: "TestP9TheLedgersWordIsWhereAGenerationBegins",
 	},
 	{

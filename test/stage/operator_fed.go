@@ -11,8 +11,8 @@ import (
 func (o *Operator) fed() flow.Fed { return o.Gates[0].(flow.Fed) }
 
 // Begin is flow.Fed's.
-func (o *Operator) Begin(ctx context.Context, id firstcome.CampaignID, generation, first int64) (firstcome.Line, error) {
-	return o.fed().Begin(ctx, id, generation, first)
+func (o *Operator) Begin(ctx context.Context, id firstcome.CampaignID, feed firstcome.Feed, generation, first int64) (firstcome.Line, error) {
+	return o.fed().Begin(ctx, id, feed, generation, first)
 }
 
 // ServeTurn is flow.Fed's.

@@ -138,7 +138,7 @@ func (p *Topic) join(ctx context.Context, id firstcome.CampaignID, user firstcom
 	if err != nil {
 		return err
 	}
-	line, err := p.Begin(ctx, id, d.Joins.Line.Generation, p.end(partition))
+	line, err := p.Begin(ctx, id, *d.Joins.Campaign.Feed, d.Joins.Line.Generation, p.end(partition))
 	if err != nil {
 		return err
 	}
