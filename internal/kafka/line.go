@@ -81,6 +81,7 @@ type fed struct {
 	mu   sync.Mutex // guards what follows
 	end  int64      // the offset behind the last record that is known of
 	rest time.Time  // nobody is appended before, since the topic took none
+	why  error      // of rest
 	lost error      // why the topic cannot tell any more who is in line; nil: it can, as far as is known
 }
 
@@ -251,7 +252,7 @@ func lost(id firstcome.CampaignID, why string, args ...any) error {
 
 // ends asks for the offset behind the last record of a line.
 func (l *Line) ends(ctx context.Context, f *fed) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, joinTime) // people wait for it
 	defer cancel()
 	listed, err := kadm.NewClient(l.connection()).ListEndOffsets(ctx, l.topic.name)
 	if err == nil {
