@@ -78,3 +78,50 @@ func TestF47HoldersAreAnsweredBesideThoseWhoCannotJoin(t *testing.T) {
 		t.Errorf("who joined got %v, %v", d[0].Outcome, d[1].Outcome)
 	}
 }
+
+// TestF47ANodeThatStartsWhileKafkaIsAwayFindsTheTopicLater has all but those who would join be served meanwhile. Nobody is told that the line is lost.
+func TestF47ANodeThatStartsWhileKafkaIsAwayFindsTheTopicLater(t *testing.T) {
+	broker := services.Kafka.Server(t)
+	at := topicAt(t, broker)
+	s := newFedStage(t, at)
+	s.create("c", 9)
+	s.claim("c", "h")
+	look(t, s.line)
+	s.serve("c")
+	proof := s.claim("c", "a")[0].Place.Proof
+	stage.Must(t, broker.Kill())
+
+	node, empty := s.another(at), newFedStage(t, at) // which has no campaign yet
+	if err := stage.Next(t, "an alarm", node.told); !errors.Is(err, firstcome.ErrFeedAway) {
+		t.Errorf("the alarm says %v", err)
+	}
+	node.isAway("c", "x")
+	node.holds("c", "h", "x")
+	if _, err := node.line.Feed(t.Context()); !errors.Is(err, firstcome.ErrFeedAway) {
+		t.Errorf("a partition while Kafka is away: %v", err)
+	}
+	if _, err := node.line.LineOf(t.Context(), "c"); !errors.Is(err, firstcome.ErrFeedAway) {
+		t.Errorf("the line while Kafka is away: %v", err)
+	}
+	if place, _, err := node.line.PlaceBy(t.Context(), "c", "a", proof); err != nil || place.Ticket != 2 {
+		t.Errorf("a place while Kafka is away is %+v, %v", place, err)
+	}
+	stage.Must(t, s.ledger.Create(t.Context(), "test", "d", firstcome.Terms{Name: "no line", Quantity: 1, Answer: firstcome.Recorded}))
+	if d := node.claim("d", "x"); d[0].Outcome != firstcome.Issued {
+		t.Errorf("a claim without a line: %v", d[0].Outcome)
+	}
+
+	stage.Must(t, broker.Restart(t.Context()))
+	for _, n := range []*fedStage{node, empty} {
+		eventually(t, "the topic", func() bool { return n.line.Lines(t.Context(), func(firstcome.CampaignID) {}) == nil })
+	}
+	stage.Next(t, "the topic of a node without a campaign", empty.found)
+	if warnings := stage.Next(t, "what the topic warns of", node.found); len(warnings) == 0 {
+		t.Error("a topic of one replica warns of nothing")
+	}
+	if d := node.claim("c", "b")[0]; d.Place.Ticket != 3 {
+		t.Errorf("who claims behind is at %+v", d.Place)
+	}
+	issued, _ := node.serve("c")
+	stage.Same(t, "served behind", []string{"2 a 2", "3 b 3"}, issued)
+}

@@ -20,6 +20,7 @@ type fedStage struct {
 	ledger *ledger.Ledger
 	line   *kafka.Line
 	told   stage.Alarms
+	found  chan []string // what the topic warns of, once it is found
 }
 
 func newFedStage(t *testing.T, url string) *fedStage {
@@ -42,11 +43,13 @@ func (s *fedStage) another(url string) *fedStage { return newFedNode(s.t, url, s
 
 func newFedNode(t *testing.T, url string, l *ledger.Ledger) *fedStage {
 	t.Helper()
-	told := make(stage.Alarms, 100)
-	line, err := kafka.OpenLine(t.Context(), url, kafka.LineOptions{Gate: l, Ledger: l, Secret: stage.Secret(), MaxLine: 1000, OnAlarm: told.Tell})
+	told, found := make(stage.Alarms, 100), make(chan []string, 1)
+	line, err := kafka.OpenLine(t.Context(), url, kafka.LineOptions{
+		Gate: l, Ledger: l, Secret: stage.Secret(), MaxLine: 1000, OnAlarm: told.Tell, OnFound: func(warnings []string) { found <- warnings },
+	})
 	stage.Must(t, err)
 	t.Cleanup(line.Close)
-	return &fedStage{t, l, line, told}
+	return &fedStage{t, l, line, told, found}
 }
 
 // create makes a campaign with a line in the topic.
