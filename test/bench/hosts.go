@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
@@ -90,17 +91,24 @@ func (p *parts) create(ctx context.Context, id firstcome.CampaignID) {
 	must(flow.NewChanger(p.ledger, p.gate, nil).Finish(ctx, id, 1))
 }
 
-// record records what the gate has issued of a campaign until all is drained, and
-// returns how long it took, and how many coupons a transaction had.
-func (p *parts) record(ctx context.Context, id firstcome.CampaignID) (took time.Duration, batch float64) {
+// record records what the gate has issued of a campaign until all is drained, straight from the gate's journal, or by way of a topic. It returns
+// how long it took, and how many coupons a transaction had.
+func (p *parts) record(ctx context.Context, id firstcome.CampaignID, by *kafka.Journal) (took time.Duration, batch float64) {
 	state := value(p.gate.State(ctx, id))
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	journal := p.gate.Journal(redis.JournalOptions{Active: p.ledger.Active})
+	journal := p.gate.Journal(redis.JournalOptions{Active: p.ledger.Active, Relay: by != nil})
 	recorder := flow.NewRecorder(journal, p.ledger, flow.RecorderLimits{})
+	runs := []*flow.Recorder{recorder}
+	if by != nil {
+		recorder = flow.NewRecorder(by, p.ledger, flow.RecorderLimits{})
+		runs = []*flow.Recorder{recorder, flow.NewRecorder(journal, by, flow.RecorderLimits{})}
+	}
 	began := time.Now()
 	var run errgroup.Group
-	run.Go(func() error { return recorder.Run(running) })
+	for _, r := range runs {
+		run.Go(func() error { return r.Run(running) })
+	}
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for end := state.LastNumber; state.DrainedThrough < end; state = value(p.gate.State(ctx, id)) {

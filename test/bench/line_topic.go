@@ -13,11 +13,11 @@ import (
 	"github.com/firstcome/firstcome/test/services"
 )
 
-// topic makes a topic at a broker of its own, and returns its URL. Each campaign with a line there has a partition for a minute after its end.
-func (h *hosts) topic(ctx context.Context, name string) string {
+// topic makes a topic at a broker of its own, and returns its URL.
+func (h *hosts) topic(ctx context.Context, name string, partitions int32) string {
 	s := value(services.Kafka.Start(ctx))
 	h.servers = append(h.servers, s)
-	return value(services.MakeTopic(ctx, s.URL(), name, 64, map[string]string{"retention.ms": "-1"}))
+	return value(services.MakeTopic(ctx, s.URL(), name, partitions, map[string]string{"retention.ms": "-1"}))
 }
 
 // lineInTopic: joining a line that a topic keeps, against a bare handler that appends the same record, and, with the ledger of a server, against
@@ -31,7 +31,7 @@ func lineInTopic(ctx context.Context, b *bench) {
 func (b *bench) lineInTopic(ctx context.Context, keeps services.Kind) {
 	var h hosts
 	defer h.close()
-	topic := h.topic(ctx, "lines")
+	topic := h.topic(ctx, "lines", 64) // each campaign has one for a minute after its end
 	args, name := []string{"--line", topic, "--ledger", "sqlite:" + b.dir + "/line-topic.db"}, "SQLite"
 	if keeps != "" {
 		args[3], name = h.database(ctx, keeps), string(keeps)

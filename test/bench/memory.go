@@ -34,7 +34,7 @@ func (b *bench) holder(ctx context.Context, p *parts, client rueidis.Client) {
 	fill := func(id firstcome.CampaignID, coupons int) (bytes int64) {
 		p.create(ctx, id)
 		p.fill(ctx, id, coupons, func(n int) string { return fmt.Sprintf("%08d", n) })
-		p.record(ctx, id)
+		p.record(ctx, id, nil)
 		return usedMemory(ctx, client)
 	}
 	before := fill(warm, entry) // connections, scripts, and what else comes once

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/test/services"
 )
 
@@ -35,7 +36,7 @@ func (b *bench) recorderOn(ctx context.Context, kind services.Kind) {
 	defer db.Close()
 	batch := 0.0
 	recording := func() (f figure) {
-		f, batch = b.recordAll(ctx, p, sequential(0))
+		f, batch = b.recordAll(ctx, p, nil, sequential(0))
 		return f
 	}
 	raw := func() figure { return b.insertAll(ctx, db, kind, int(math.Round(batch))) }
@@ -43,13 +44,41 @@ func (b *bench) recorderOn(ctx context.Context, kind services.Kind) {
 	b.printRate(fmt.Sprintf("recorder alone, %s, %.0f rows at a time", kind, batch), c, "rows inserted", wantRecorder)
 }
 
+// recorderByTopic: what a full journal takes to come to the ledger through a topic, by a relay and a Recorder, against a Recorder that drains
+// the journal straight.
+func recorderByTopic(ctx context.Context, b *bench) {
+	for _, kind := range []services.Kind{services.MariaDB, services.PostgreSQL} {
+		b.recorderByTopic(ctx, kind)
+	}
+}
+
+func (b *bench) recorderByTopic(ctx context.Context, kind services.Kind) {
+	var h hosts
+	defer h.close()
+	topic := h.topic(ctx, "journal", 6)
+	p := b.parts(ctx, h.database(ctx, services.Redis), h.database(ctx, kind))
+	defer p.close()
+	journal := value(kafka.OpenJournal(ctx, topic, kafka.JournalOptions{
+		Name: p.ledger.JournalName(), Secret: value(firstcome.NewSecret([]byte(secret))), Owns: p.ledger.Owns, Ledger: p.ledger, Gate: p.gate,
+	}))
+	defer journal.Close()
+	recording := func(by *kafka.Journal) func() figure {
+		return func() figure {
+			f, _ := b.recordAll(ctx, p, by, sequential(0))
+			return f
+		}
+	}
+	c := b.pair(recording(journal), recording(nil))
+	b.printRate("recorder by a topic, "+string(kind), c, "straight from Redis", wantRelay)
+}
+
 // recordAll issues the coupons of a new campaign, and then records them.
-func (b *bench) recordAll(ctx context.Context, p *parts, user func(int) string) (f figure, batch float64) {
+func (b *bench) recordAll(ctx context.Context, p *parts, by *kafka.Journal, user func(int) string) (f figure, batch float64) {
 	b.made++
 	id := firstcome.CampaignID("bench-" + strconv.Itoa(b.made))
 	p.create(ctx, id)
 	p.fill(ctx, id, b.claims, user)
-	took, batch := p.record(ctx, id)
+	took, batch := p.record(ctx, id, by)
 	return figure{perSecond: float64(b.claims) / took.Seconds()}, batch
 }
 

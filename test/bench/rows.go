@@ -60,6 +60,7 @@ var rows = []row{
 	{"recorded", recorded, []services.Kind{services.Redis, services.MariaDB, services.PostgreSQL}},
 	{"nodes", nodes, []services.Kind{services.Redis, services.MariaDB}},
 	{"drain", recorder, []services.Kind{services.Redis, services.MariaDB, services.PostgreSQL}},
+	{"drain-topic", recorderByTopic, []services.Kind{services.Redis, services.Kafka, services.MariaDB, services.PostgreSQL}},
 	{name: "line", measure: lineOnSQLite.measure},
 	{"line-redis", lineOnRedis.measure, []services.Kind{services.Redis, services.MariaDB}},
 	{"line-servers", lineServers, []services.Kind{services.MariaDB, services.PostgreSQL}},
@@ -74,7 +75,8 @@ var rows = []row{
 // same bytes under the same load (winners, refused); one campaign (campaigns); nobody who watches (consoles); the
 // same campaign when it was new (growth); a call of the script for each claim
 // (claimants); a transaction for each claim (sql-gates); winners on SQLite (decided);
-// one node (nodes); the same database as the gate (recorded); issuing by the same gate (the rows of lines); net/http alone (nginx); plain inserts of the same rows (drain).
+// one node (nodes); the same database as the gate (recorded); issuing by the same gate (the rows of lines); net/http alone (nginx); plain inserts of the same rows (drain);
+// drain (drain-topic).
 const (
 	wantWinners   = "≥ 0.50"
 	wantCPU       = "≤ 2.5"
@@ -100,6 +102,7 @@ const (
 	wantStreams   = "< 250 MB"
 	wantLine      = "≥ 0.90"
 	wantJoin      = "≥ 0.80"
+	wantRelay     = "≥ 0.70"
 	wantTopic     = "≥ 0.50"
 	wantServe     = "≥ 0.50"
 	wantPace      = "≥ 0.98, at most a bucket ahead"

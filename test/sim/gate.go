@@ -70,6 +70,7 @@ type happening struct {
 	came, went     firstcome.UserID // who joined the line, or left it
 	ticket         ticketName       // of those who joined
 	sent           string           // why all who were in line were sent away
+	quantity       int64            // how many coupons there were then: a change may go on to raise it
 }
 
 // NewGate returns a gate without campaigns.

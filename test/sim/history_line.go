@@ -47,7 +47,7 @@ func (h *history) lined(now happening) {
 	case now.issued.Number > 0:
 		h.steps(now.issued.User)
 	case now.sent != "":
-		if full := int64(len(h.holds)) >= h.town.gate.campaigns[campaign].Quantity; now.sent == firstcome.SoldOut.String() && !full {
+		if now.sent == firstcome.SoldOut.String() && int64(len(h.holds)) < now.quantity {
 			h.breach("P9", "%v were sent away as sold out, and %d coupons are in force", l.people, len(h.holds))
 		}
 		l.people = nil

@@ -120,7 +120,7 @@ func (c *course) sendAway(now time.Time, changed bool) (ended []flow.PastLine) {
 		at = c.since(why)
 	}
 	ended = []flow.PastLine{c.endsAs(why, at)}
-	c.did(happening{sent: why.String()})
+	c.did(happening{sent: why.String(), quantity: c.Quantity})
 	c.past = append(slices.Clone(ended), c.past...)
 	for _, p := range c.people {
 		c.joined[p.user] = true
