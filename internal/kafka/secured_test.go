@@ -49,21 +49,21 @@ func opened(t *testing.T, at string) error {
 	return err
 }
 
-// openedLine returns why a Line cannot be opened, or nil, and what it tells then.
-func openedLine(t *testing.T, at string) (err error, told stage.Alarms) {
+// openedLine returns what a Line tells while it is opened, and why it cannot be.
+func openedLine(t *testing.T, at string) (told stage.Alarms, err error) {
 	t.Helper()
 	told = make(stage.Alarms, 1)
 	l, err := kafka.OpenLine(t.Context(), at, kafka.LineOptions{Secret: stage.Secret(), OnAlarm: told.Tell})
 	if err == nil {
 		l.Close()
 	}
-	return err, told
+	return told, err
 }
 
 // noLine wants that no Line is opened on a topic, for the same reason as no Journal.
 func noLine(t *testing.T, at string, parts ...string) {
 	t.Helper()
-	err, _ := openedLine(t, at)
+	_, err := openedLine(t, at)
 	says(t, at, err, kafka.Lines, parts...)
 }
 
@@ -95,10 +95,10 @@ func TestATopicThatIsNoJournalIsRefusedWithTheCommandThatMendsIt(t *testing.T) {
 	noLine(t, none, "UNKNOWN_TOPIC_OR_PARTITION", "kafka-topics.sh")
 	gone := "kafka://127.0.0.1:1/none"
 	says(t, gone, opened(t, gone), kafka.Waits, "connection refused", "hosts and ports")
-	if err, told := openedLine(t, gone); err != nil || !strings.Contains(stage.Next(t, "an alarm", told).Error(), "hosts and ports") {
+	if told, err := openedLine(t, gone); err != nil || !strings.Contains(stage.Next(t, "an alarm", told).Error(), "hosts and ports") {
 		t.Errorf("that nobody answers is no alarm: %v", err)
 	}
-	if err, told := openedLine(t, at); err != nil || len(told) > 0 {
+	if told, err := openedLine(t, at); err != nil || len(told) > 0 {
 		t.Errorf("a topic that only has one replica keeps no lines: %v, %d alarms", err, len(told))
 	}
 	if err := opened(t, at); err != nil {
