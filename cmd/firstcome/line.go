@@ -62,14 +62,20 @@ func (n *node) decider(ctx context.Context) (nodeGate, error) {
 		return gate, nil
 	}
 	var err error
-	n.line, err = kafka.OpenLine(ctx, url, kafka.LineOptions{Gate: gate, Ledger: n.ledger, Secret: n.secret, MaxLine: int64(n.flags.MaxLine), OnAlarm: n.monitor.LineAlarm})
+	n.line, err = kafka.OpenLine(ctx, url, kafka.LineOptions{
+		Gate: gate, Ledger: n.ledger, Secret: n.secret, MaxLine: int64(n.flags.MaxLine), OnAlarm: n.monitor.LineAlarm, OnFound: n.foundLines,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("--line: %w", err)
 	}
-	for _, warning := range n.line.Warnings() {
+	return n.line, nil
+}
+
+// foundLines logs what is to be known of the topic that keeps lines.
+func (n *node) foundLines(warnings []string) {
+	for _, warning := range warnings {
 		n.log.Warn("the lines: " + warning)
 	}
-	return n.line, nil
 }
 
 // proofs returns what finds places by their proofs; nil: no topic keeps lines.

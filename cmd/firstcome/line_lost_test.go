@@ -80,6 +80,10 @@ func TestATopicThatWasMadeAgainIsToldUntilThePaceIsSet(t *testing.T) {
 	}
 	_, err := s.line.Claim(t.Context(), "c", []firstcome.UserID{"e"})
 	isLost(t, "a claim", err, "was made again, or is another one")
+	isLost(t, "the alarm", stage.Next(t, "an alarm", s.told), "was made again, or is another one")
+	if d := s.claim("c", "a", "e"); d[0].Outcome != firstcome.AlreadyIssued || d[1].Outcome != 0 {
+		t.Errorf("a holder beside who would join: %v, %v", d[0].Outcome, d[1].Outcome)
+	}
 	_, err = s.line.Serve(t.Context(), "c", 9)
 	isLost(t, "the line", err, "was made again, or is another one")
 	was, err := s.ledger.Campaign(t.Context(), "c")
@@ -131,7 +135,7 @@ func deleteRecords(t *testing.T, at string, partition int32, before int64) {
 func TestRecordsThatKafkaDeletedAreToldUntilThePaceIsSet(t *testing.T) {
 	at := services.Kafka.Database(t)
 	s := newFedStage(t, at)
-	other := &fedStage{t, s.ledger, openLine(t, at, s.ledger)}
+	other := s.another(at)
 	s.create("c", 99)
 	s.claim("c", stage.Users("a", 0, 20)...)
 	appendNothing(t, at, 1, 12)
@@ -175,7 +179,7 @@ func appendNothing(t *testing.T, at string, partition int32, records int) {
 func TestANodeThatIsBehindTakesServedRecordsForNoLoss(t *testing.T) {
 	at := services.Kafka.Database(t)
 	s := newFedStage(t, at)
-	other := &fedStage{t, s.ledger, openLine(t, at, s.ledger)}
+	other := s.another(at)
 	s.create("c", 99)
 	s.claim("c", "a")
 	s.serve("c")

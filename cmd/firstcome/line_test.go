@@ -19,6 +19,8 @@ type fedStage struct {
 	t      *testing.T
 	ledger *ledger.Ledger
 	line   *kafka.Line
+	told   stage.Alarms
+	found  chan []string // what the topic warns of, once it is found
 }
 
 func newFedStage(t *testing.T, url string) *fedStage {
@@ -33,15 +35,21 @@ func newFedStage(t *testing.T, url string) *fedStage {
 		stage.Must(t, <-done)
 		stage.Must(t, l.Close())
 	})
-	return &fedStage{t, l, openLine(t, url, l)}
+	return newFedNode(t, url, l)
 }
 
-func openLine(t *testing.T, url string, l *ledger.Ledger) *kafka.Line {
+// another returns another node of the same ledger.
+func (s *fedStage) another(url string) *fedStage { return newFedNode(s.t, url, s.ledger) }
+
+func newFedNode(t *testing.T, url string, l *ledger.Ledger) *fedStage {
 	t.Helper()
-	line, err := kafka.OpenLine(t.Context(), url, kafka.LineOptions{Gate: l, Ledger: l, Secret: stage.Secret(), MaxLine: 1000})
+	told, found := make(stage.Alarms, 100), make(chan []string, 1)
+	line, err := kafka.OpenLine(t.Context(), url, kafka.LineOptions{
+		Gate: l, Ledger: l, Secret: stage.Secret(), MaxLine: 1000, OnAlarm: told.Tell, OnFound: func(warnings []string) { found <- warnings },
+	})
 	stage.Must(t, err)
 	t.Cleanup(line.Close)
-	return line
+	return &fedStage{t, l, line, told, found}
 }
 
 // create makes a campaign with a line in the topic.

@@ -37,7 +37,7 @@ func (a *couponAudit) course() {
 }
 
 // opened holds the opening against the first coupon or ticket, which the decision that opened the campaign
-// gave, unless there were none.
+// gave, unless there were none. Who claims a place in a topic may open it before, and the ledger has no ticket of them.
 func (a *couponAudit) opened() {
 	at, h := a.campaign.OpenedAt, a.history
 	empty := false // once, until the first coupon
@@ -47,7 +47,7 @@ func (a *couponAudit) opened() {
 	if s := h.barred(at); s != nil && !at.IsZero() {
 		a.add("counters", "the campaign opened at %s, after %s at %s", text(at), s.why, text(s.from))
 	}
-	if !empty && !at.Equal(a.opening) {
+	if !empty && !at.Equal(a.opening) && a.campaign.Feed == nil {
 		a.add("counters", "the campaign opened at %s, its first coupon was issued at %s", text(at), text(a.opening))
 		return
 	}

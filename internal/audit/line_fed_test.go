@@ -69,6 +69,33 @@ func TestALineInATopicIsAuditedByWhatItsRowsCount(t *testing.T) {
 	}
 }
 
+// TestWhoJoinsALineInATopicMayOpenTheCampaign has a campaign open before its first coupon. Of who joins, the ledger has no ticket.
+func TestWhoJoinsALineInATopicMayOpenTheCampaign(t *testing.T) {
+	for what, c := range map[string]struct {
+		spoil func(*fedQueue)
+		want  string // part of the one breach; empty: there is none
+	}{
+		"before the first coupon": {func(*fedQueue) {}, ""},
+		"behind it":               {func(q *fedQueue) { q.campaign.OpenedAt = at(1) }, "the campaign opened at 2026-12-24T10:00:01.000000Z"},
+		"and Kafka took nobody": {func(q *fedQueue) {
+			for n := range q.coupons {
+				q.coupons[n].Generation, q.coupons[n].Ticket = 0, 0
+			}
+			q.past, q.campaign.Row.Line = nil, firstcome.Line{Generation: 1}
+		}, ""},
+	} {
+		q := fed()
+		q.changes[0].Terms.OpensAt, q.campaign.OpensAt = at(-9), at(-9)
+		q.campaign.OpenedAt = at(-1)
+		c.spoil(q)
+		report, err := audit.Ledger(t.Context(), q.source(), "c", &secret)
+		stage.Must(t, err)
+		if found := report.Breaches.Shown; (len(found) > 0) != (c.want != "") || c.want != "" && !strings.Contains(found[0].Text, c.want) {
+			t.Errorf("opened %s: found %v, want %q", what, found, c.want)
+		}
+	}
+}
+
 func TestALineInATopicIsHeldAgainstItsRecords(t *testing.T) {
 	for what, c := range map[string]struct {
 		spoil func(*fedQueue)

@@ -165,8 +165,10 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 			return nil
 		case <-d.wake:
 		case <-look.C:
-			d.look(ctx)
-			look.Reset(lookEvery + around(lookEvery/8))
+			all.Go(func() { // beside the others: what keeps lines may not answer
+				d.look(ctx)
+				look.Reset(lookEvery + around(lookEvery/8))
+			})
 		}
 		d.mu.Lock()
 		for _, one := range d.lines {

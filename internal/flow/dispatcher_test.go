@@ -172,6 +172,32 @@ func (l *crossed) Serve(ctx context.Context, id firstcome.CampaignID, limit int)
 	return served, err
 }
 
+// A slowLook is a line whose looks take a minute: what keeps it does not answer.
+type slowLook struct{ flow.Line }
+
+func (slowLook) Lines(ctx context.Context, _ func(firstcome.CampaignID)) error {
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Minute):
+	}
+	return ctx.Err()
+}
+
+func TestALookThatTakesLongHoldsUpNobodyWhoJoins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := stage.NewGate(2, "c")
+		pace(g, 10, "c")
+		d, _ := dispatch(t, slowLook{g}, flow.DispatchLimits{})
+		synctest.Wait()
+		join(t, g, "c", "a")
+		d.Joined("c")
+		synctest.Wait()
+		if n := issued(g, "c"); n != 1 {
+			t.Errorf("%d coupons are issued while a look is under way", n)
+		}
+	})
+}
+
 func TestWhoJoinsWhileTheLastOneIsServedIsServedNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(firstcome.Unlimited, "c")

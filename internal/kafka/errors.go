@@ -69,6 +69,14 @@ func (t *topic) advice(err error) string {
 	return ""
 }
 
+// isAway tells whether an error says that no broker answers, or none is ready. An operator has to mend all else that is known of.
+func isAway(err error) bool {
+	if trust.Advice(err) != "" || errors.As(err, new(*kgo.ErrFirstReadEOF)) || errors.Is(err, kerr.UnknownTopicOrPartition) {
+		return false
+	}
+	return errors.As(err, new(*net.OpError)) || errors.Is(err, context.DeadlineExceeded) || kerr.IsRetriable(err)
+}
+
 // explain adds to an error what to do about it.
 func (t *topic) explain(err error) error {
 	if err == nil {

@@ -34,6 +34,8 @@ type Gate interface {
 	Settle(ctx context.Context, id firstcome.CampaignID, marker string, drained flow.Drained, entries ...string) (before int64, err error)
 	// Behind returns how far each of these campaigns is drained at the gate, and what is left in the gate's own journal.
 	Behind(ctx context.Context, active []flow.Revision) ([]flow.Undrained, error)
+	// Stands returns flow.ErrUnverified if a campaign's holders may be those of an older state.
+	Stands(ctx context.Context, r flow.Revision) error
 	// Held calls each with the coupon in force of every holder of a campaign.
 	Held(ctx context.Context, r flow.Rebuild, each func(firstcome.Coupon) error) error
 }
@@ -292,11 +294,10 @@ func (j *Journal) work(ctx context.Context, to flow.Sink, again *flow.Retries, o
 	}
 }
 
-// drain gives some of a campaign's records to the sink. more tells that there are others.
+// drain gives some of a campaign's records to the sink. more tells that there are others. That the gate cannot be asked what is missing holds up
+// nothing that is here.
 func (j *Journal) drain(ctx context.Context, q *queue, to flow.Sink) (more bool, err error) {
-	if err := j.heal(ctx, q, to); err != nil {
-		return false, err
-	}
+	unhealed := j.heal(ctx, q, to)
 	if q.marker == "" {
 		if err := j.ask(ctx, q); err != nil {
 			return false, err
@@ -318,7 +319,7 @@ func (j *Journal) drain(ctx context.Context, q *queue, to flow.Sink) (more bool,
 		j.done(p.records)
 	}
 	_, more = j.next(q)
-	return more, nil
+	return more, unhealed
 }
 
 // give gives a batch to the sink, and tells the gate what the ledger said. The ledger has the batch then: if the gate does not answer, it

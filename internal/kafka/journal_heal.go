@@ -50,7 +50,7 @@ func (j *Journal) hole(q *queue, why error) {
 }
 
 // heal records from the gate's holders what is missing, where that is known. The epoch is what the gate says: of another one the ledger
-// takes nothing.
+// takes nothing. Nothing is recorded from the holders of a gate that is unverified.
 func (j *Journal) heal(ctx context.Context, q *queue, to flow.Sink) error {
 	j.mu.Lock()
 	why := q.refill
@@ -66,6 +66,9 @@ func (j *Journal) heal(ctx context.Context, q *queue, to flow.Sink) error {
 	behind, err := j.options.Gate.Behind(ctx, active[at:at+1])
 	if err != nil || len(behind) == 0 {
 		return err
+	}
+	if err := j.options.Gate.Stands(ctx, active[at]); errors.Is(err, flow.ErrUnverified) {
+		return err // a rebuild decides what is its holders'
 	}
 	q.marker = active[at].Marker
 	coupons, err := j.held(ctx, q, behind[0])

@@ -31,6 +31,7 @@ type relayed struct {
 	drained map[firstcome.CampaignID]int64        // by the ledger
 	absent  map[firstcome.CampaignID]bool         // campaigns that the ledger does not have
 	deaf    error                                 // of the gate
+	older   error                                 // of the gate's state
 	heard   int                                   // calls of Settle
 }
 
@@ -99,6 +100,12 @@ func (g *relayed) Behind(_ context.Context, active []flow.Revision) (all []flow.
 		}
 	}
 	return all, nil
+}
+
+func (g *relayed) Stands(context.Context, flow.Revision) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.older
 }
 
 func (g *relayed) Held(_ context.Context, r flow.Rebuild, each func(firstcome.Coupon) error) error {
@@ -374,6 +381,29 @@ func TestF43WhatNeitherGateNorTopicHasIsRecordedFromTheHolders(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestF43NothingIsRecordedFromTheHoldersOfAGateThatIsUnverified has numbers missing of a gate that may be in an older state. What the topic has is
+// recorded all the same.
+func TestF43NothingIsRecordedFromTheHoldersOfAGateThatIsUnverified(t *testing.T) {
+	t.Parallel()
+	at, g, p := services.Kafka.Database(t), newRelayed(), stage.NewLedger("c")
+	edit, alarms := alarmed()
+	j := stream{open(t, at, g, edit), t, at, g}
+	g.older = flow.ErrUnverified
+	g.record(t, j, p)
+	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 10)))
+	g.issue("c", 5) // are nowhere
+	wantAlarm(t, alarms, flow.ErrUnverified.Error())
+	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 3)))
+	p.WaitFor(t, 13)
+	if strings.Contains(alarms(), "are recorded from the gate's holders") {
+		t.Errorf("the alarms are %s", alarms())
+	}
+	g.mu.Lock()
+	g.older = nil
+	g.mu.Unlock()
+	stage.Await(t, "what the gate heard", 18, g.heardThrough("c"))
 }
 
 // remake makes a topic again, under the same name.

@@ -35,6 +35,8 @@ type LineOptions struct {
 	MaxLine int64
 	// OnAlarm, if set, gets what an operator should know; the same alarm about once a minute.
 	OnAlarm func(firstcome.CampaignID, error)
+	// OnFound, if set, gets what an operator should know of the topic once it is found.
+	OnFound func(warnings []string)
 }
 
 // A LineLedger is what a Line asks of the ledger.
@@ -53,17 +55,17 @@ type LineLedger interface {
 //	claim → gate: who holds a coupon? is it open? → append, acks=all → waiting, with the ticket
 //	serve → gate: which ticket is next? → read from there → gate: a turn → coupons
 //
-// All else is the gate's. Make one with OpenLine.
+// All else is the gate's. Make one with OpenLine. While no broker has answered yet, Lines looks for the topic, and whoever would join a line gets
+// firstcome.ErrFeedAway.
 type Line struct {
 	FedGate
-	topic    *topic
-	options  LineOptions
-	warnings []string
-	alarms   flow.Alarms
+	topic   *topic
+	options LineOptions
+	alarms  flow.Alarms
 
-	mu     sync.Mutex // guards what follows
-	id     string     // of the topic
-	client *kgo.Client
+	mu     sync.Mutex  // guards what follows
+	id     string      // of the topic; empty: it is not found yet
+	client *kgo.Client // nil likewise
 	lines  map[firstcome.CampaignID]*fed
 }
 
@@ -82,32 +84,61 @@ type fed struct {
 	mu   sync.Mutex // guards what follows
 	end  int64      // the offset behind the last record that is known of
 	rest time.Time  // nobody is appended before, since the topic took none
+	why  error      // of rest
 	lost error      // why the topic cannot tell any more who is in line; nil: it can, as far as is known
 }
 
-// OpenLine returns the Line on the topic of a URL, once it has found the topic. The error says what to do.
+// OpenLine returns the Line on the topic of a URL. That no broker answers is an alarm, and the Line goes on looking for the topic. Any other error
+// is a mistake in the set-up, and says what to do.
 func OpenLine(ctx context.Context, url string, options LineOptions) (*Line, error) {
 	t, err := readURL(url)
 	if err != nil {
 		return nil, err
 	}
-	client, err := t.connect(ctx, appending(t)...)
-	if err != nil {
+	l := &Line{FedGate: options.Gate, topic: t, options: options, alarms: flow.Alarms{On: options.OnAlarm}, lines: map[firstcome.CampaignID]*fed{}}
+	_, err = l.find(ctx)
+	if err != nil && !isAway(err) {
 		return nil, err
 	}
-	is, err := t.look(ctx, client)
+	if err != nil {
+		l.alarms.Tell("", away(err))
+	}
+	return l, nil
+}
+
+// find connects to the topic, if it is fit for lines.
+func (l *Line) find(ctx context.Context) (found, error) {
+	client, err := l.topic.connect(ctx, appending(l.topic)...)
+	if err != nil {
+		return found{}, err
+	}
+	is, err := l.topic.look(ctx, client)
 	var warnings []string
 	if err == nil {
-		warnings, err = t.fits(ctx, client, Lines, is, "")
+		warnings, err = l.topic.fits(ctx, client, Lines, is, "")
 	}
-	if err != nil {
+	if err != nil || !l.connects(client, "", is.id) {
 		client.Close()
-		return nil, err
+		return is, err
 	}
-	return &Line{
-		FedGate: options.Gate, topic: t, options: options, warnings: warnings, alarms: flow.Alarms{On: options.OnAlarm},
-		id: is.id, client: client, lines: map[firstcome.CampaignID]*fed{},
-	}, nil
+	if l.options.OnFound != nil {
+		l.options.OnFound(warnings)
+	}
+	return is, nil
+}
+
+// connects has the line use a client of a topic in place of that of another id. It returns false if another call was faster.
+func (l *Line) connects(client *kgo.Client, was, id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.id != was {
+		return false
+	}
+	if l.client != nil {
+		l.client.Close()
+	}
+	l.client, l.id = client, id
+	return true
 }
 
 // appending are the options of a client that appends to the partition that a record names.
@@ -124,13 +155,12 @@ func (l *Line) Close() {
 	for _, f := range lines {
 		f.close()
 	}
-	l.connection().Close()
+	if client := l.connection(); client != nil {
+		client.Close()
+	}
 }
 
-// Warnings returns what an operator should know of the topic.
-func (l *Line) Warnings() []string { return l.warnings }
-
-// Topic returns the topic's name and its id, which another topic of the name does not have.
+// Topic returns the topic's name and its id, which another topic of the name does not have. It is empty if the topic is not found yet.
 func (l *Line) Topic() (name, id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -176,26 +206,29 @@ func (l *Line) Lost(ctx context.Context, id firstcome.CampaignID, feed firstcome
 
 // look asks how the topic is. If it was made again, it connects anew, because a client goes on with the one that it knows.
 func (l *Line) look(ctx context.Context) (found, error) {
+	_, was := l.Topic()
+	if was == "" {
+		is, err := l.find(ctx)
+		if err != nil {
+			err = away(err)
+			l.alarms.Tell("", err)
+		}
+		return is, err
+	}
 	is, err := l.topic.look(ctx, l.connection())
 	if err != nil {
 		return is, away(err)
 	}
-	if _, id := l.Topic(); id == is.id {
+	if was == is.id {
 		return is, nil
 	}
 	client, err := l.topic.connect(ctx, appending(l.topic)...)
 	if err != nil {
 		return is, away(err)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.id == is.id { // another call was faster
+	if !l.connects(client, was, is.id) {
 		client.Close()
-		return is, nil
 	}
-	l.id = is.id
-	l.client.Close()
-	l.client = client
 	return is, nil
 }
 
@@ -236,6 +269,8 @@ func (l *Line) known(id firstcome.CampaignID) *fed {
 func (l *Line) holds(id firstcome.CampaignID, feed firstcome.Feed) error {
 	name, topic := l.Topic()
 	switch {
+	case topic == "":
+		return away(fmt.Errorf("the topic %s is not found yet", name))
 	case feed.Partition < 0:
 		return lost(id, "the campaign was over, and another one may have its partition of the topic %s", name)
 	case feed.Topic != topic:
@@ -252,7 +287,7 @@ func lost(id firstcome.CampaignID, why string, args ...any) error {
 
 // ends asks for the offset behind the last record of a line.
 func (l *Line) ends(ctx context.Context, f *fed) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, joinTime) // people wait for it
 	defer cancel()
 	listed, err := kadm.NewClient(l.connection()).ListEndOffsets(ctx, l.topic.name)
 	if err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -44,27 +45,41 @@ func userOf(r *kgo.Record, id firstcome.CampaignID, generation int64) firstcome.
 // asks bounds how often a claim asks the gate anew because a generation ended meanwhile.
 const asks = 3
 
-// joinTime bounds how long the topic may take to keep a batch of claims. While it takes none, holders and latecomers wait no longer than this,
-// and joinRest keeps the next batches from waiting, too.
+// joinTime bounds how long the topic may take to say where a line ends, and to keep a batch of claims. While it does not, holders and
+// latecomers wait no longer than this, and joinRest keeps the next batches from waiting, too.
 const joinTime, joinRest = 2 * time.Second, time.Second
 
 // Claim decides claims: see flow.Gate. Those that join a line in the topic are appended behind the gate's answer. Where the topic does not take
 // them in time they are not decided. Some may be in line all the same: whoever claims again has the earliest of their places.
+//
+// Why nobody can join is an error only if all would: whoever holds a coupon or comes too late is answered, whatever the topic does.
 func (l *Line) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	var decisions []firstcome.Decision
+	why := fmt.Errorf("%w: the line of %s ended again and again", firstcome.ErrBusy, id)
 	for range asks {
-		decisions, err := l.FedGate.Claim(ctx, id, users)
-		if err != nil {
+		var err error
+		if decisions, err = l.FedGate.Claim(ctx, id, users); err != nil {
 			return nil, err
 		}
 		joins := joining(decisions)
 		if joins == nil {
 			return decisions, nil
 		}
-		if done, err := l.join(ctx, id, users, decisions, joins); done || err != nil {
-			return decisions, err
+		done, err := l.join(ctx, id, users, decisions, joins)
+		if done {
+			return decisions, nil
+		}
+		if err != nil {
+			l.alarms.Tell(id, err)
+			why = err
+			break
 		}
 	}
-	return nil, fmt.Errorf("%w: the line of %s ended again and again", firstcome.ErrBusy, id)
+	if !slices.ContainsFunc(decisions, func(d firstcome.Decision) bool { return d.Joins == nil }) {
+		return nil, why
+	}
+	undecided(decisions)
+	return decisions, nil
 }
 
 // joining returns the line that some of those who claimed join, or nil.
@@ -88,16 +103,20 @@ func (l *Line) join(ctx context.Context, id firstcome.CampaignID, users []firstc
 	if err := f.whyLost(); err != nil {
 		return false, err
 	}
+	if err := f.rests(); err != nil {
+		return false, err
+	}
 	if !line.Begun {
 		end, err := l.ends(ctx, f)
 		if err != nil {
+			f.fails(err)
 			return false, err
 		}
 		if line, err = l.Begin(ctx, id, feed, line.Generation, end); err != nil || line.Generation != joins.Line.Generation || !line.Begun {
 			return false, err
 		}
 	}
-	if f.behind(line.Offset(line.Serving())) >= l.options.MaxLine || f.rests() {
+	if f.behind(line.Offset(line.Serving())) >= l.options.MaxLine {
 		undecided(decisions)
 		return true, nil
 	}
@@ -108,8 +127,9 @@ func (l *Line) join(ctx context.Context, id firstcome.CampaignID, users []firstc
 		}
 	}
 	if err := l.append(ctx, records); err != nil {
-		f.fails()
-		l.alarms.Tell(id, l.topic.explain(fmt.Errorf("append %d claims of %s to the topic %s: %w", len(records), id, l.topic.name, err)))
+		err = away(l.topic.explain(fmt.Errorf("append %d claims of %s to the topic %s: %w", len(records), id, l.topic.name, err)))
+		f.fails(err)
+		l.alarms.Tell(id, err)
 		undecided(decisions)
 		return true, nil
 	}
@@ -165,17 +185,20 @@ func (l *Line) append(ctx context.Context, records []*kgo.Record) error {
 }
 
 // fails keeps others from being appended for a while.
-func (f *fed) fails() {
+func (f *fed) fails(why error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.rest = time.Now().Add(joinRest)
+	f.rest, f.why = time.Now().Add(joinRest), why
 }
 
-// rests tells whether nobody is appended now.
-func (f *fed) rests() bool {
+// rests returns why nobody is appended now, or nil.
+func (f *fed) rests() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return time.Now().Before(f.rest)
+	if time.Now().Before(f.rest) {
+		return f.why
+	}
+	return nil
 }
 
 // Issue issues past the line: see flow.Direct. The audit log has how many people in the topic were passed.

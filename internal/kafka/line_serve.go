@@ -23,7 +23,7 @@ func (l *Line) Lines(ctx context.Context, each func(firstcome.CampaignID)) error
 	if err == nil {
 		l.forget(feeds)
 	}
-	if len(feeds) == 0 || err != nil {
+	if _, id := l.Topic(); err != nil || len(feeds) == 0 && id != "" {
 		return errors.Join(append(errs, err)...)
 	}
 	is, err := l.look(ctx)

@@ -49,6 +49,24 @@ func opened(t *testing.T, at string) error {
 	return err
 }
 
+// openedLine returns what a Line tells while it is opened, and why it cannot be.
+func openedLine(t *testing.T, at string) (told stage.Alarms, err error) {
+	t.Helper()
+	told = make(stage.Alarms, 1)
+	l, err := kafka.OpenLine(t.Context(), at, kafka.LineOptions{Secret: stage.Secret(), OnAlarm: told.Tell})
+	if err == nil {
+		l.Close()
+	}
+	return told, err
+}
+
+// noLine wants that no Line is opened on a topic, for the same reason as no Journal.
+func noLine(t *testing.T, at string, parts ...string) {
+	t.Helper()
+	_, err := openedLine(t, at)
+	says(t, at, err, kafka.Lines, parts...)
+}
+
 // TestATopicThatIsNoJournalIsRefusedWithTheCommandThatMendsIt has a topic that is not there, and some that would lose coupons.
 func TestATopicThatIsNoJournalIsRefusedWithTheCommandThatMendsIt(t *testing.T) {
 	t.Parallel()
@@ -69,12 +87,20 @@ func TestATopicThatIsNoJournalIsRefusedWithTheCommandThatMendsIt(t *testing.T) {
 			made, err := services.MakeTopic(t.Context(), at, u.Path[1:]+"-"+name, 1, test.settings)
 			stage.Must(t, err)
 			says(t, made, opened(t, made), kafka.Waits, test.says...)
+			noLine(t, made, test.says...)
 		})
 	}
 	none := "kafka://" + u.Host + "/none"
 	says(t, none, opened(t, none), kafka.Waits, "UNKNOWN_TOPIC_OR_PARTITION", "kafka-topics.sh --bootstrap-server "+u.Host+" --create --topic none", "retention.ms=-1")
+	noLine(t, none, "UNKNOWN_TOPIC_OR_PARTITION", "kafka-topics.sh")
 	gone := "kafka://127.0.0.1:1/none"
 	says(t, gone, opened(t, gone), kafka.Waits, "connection refused", "hosts and ports")
+	if told, err := openedLine(t, gone); err != nil || !strings.Contains(stage.Next(t, "an alarm", told).Error(), "hosts and ports") {
+		t.Errorf("that nobody answers is no alarm: %v", err)
+	}
+	if told, err := openedLine(t, at); err != nil || len(told) > 0 {
+		t.Errorf("a topic that only has one replica keeps no lines: %v, %d alarms", err, len(told))
+	}
 	if err := opened(t, at); err != nil {
 		t.Errorf("a topic that only has one replica is refused: %v", err)
 	}
@@ -105,7 +131,10 @@ func TestF64F65AKafkaWithUsersSaysWhatIsWrongAndWhichRightIsMissing(t *testing.T
 		},
 		"nobody": {strings.Replace(trusting, "shop:"+services.Password+"@", "", 1), []string{"USER"}},
 	} {
-		t.Run(name, func(t *testing.T) { says(t, test.at, opened(t, test.at), kafka.Waits, test.says...) })
+		t.Run(name, func(t *testing.T) {
+			says(t, test.at, opened(t, test.at), kafka.Waits, test.says...)
+			noLine(t, test.at, test.says...)
+		})
 	}
 
 	const groups = "firstcome-recorders-"
@@ -121,6 +150,9 @@ func TestF64F65AKafkaWithUsersSaysWhatIsWrongAndWhichRightIsMissing(t *testing.T
 		{"", groups, kadm.OpRead, []string{"GROUP_AUTHORIZATION_FAILED", "--operation Read"}},
 	} {
 		says(t, trusting, opened(t, trusting), kafka.Waits, step.says...)
+		if step.topic != "" {
+			noLine(t, trusting, step.says...)
+		}
 		stage.Must(t, b.Let(t.Context(), "shop", step.topic, step.groups, step.may))
 	}
 	g, l := newRelayed(), stage.NewLedger("c")

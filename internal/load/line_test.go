@@ -97,6 +97,34 @@ func TestWhoIsNotServedInTimeIsStillInLine(t *testing.T) {
 	}
 }
 
+// TestInATopicTheEarliestTicketCounts has each user claim twice, and join twice. The second time they are told another ticket.
+func TestInATopicTheEarliestTicketCounts(t *testing.T) {
+	t.Parallel()
+	claimed := func(q *queue, user string) (times int) {
+		for _, other := range q.tickets[:q.through] {
+			if other == user {
+				times++
+			}
+		}
+		return times
+	}
+	for serves, want := range []string{"", "was told the ticket 1."} { // the first ticket of a user, the second one
+		q := &queue{shop: shop{quantity: 30}, crowd: 40, proofs: true, serve: func(q *queue, ticket int64, user string) {
+			if claimed(q, user) == serves {
+				q.issue(ticket, user)
+			}
+		}}
+		r := followed(t, q, load.Config{Users: 20, Repeat: 2})
+		found := ""
+		if shown := r.Verdict.Breaches.Shown; len(shown) > 0 {
+			found = shown[0].Text
+		}
+		if r.Verdict.OK() != (want == "") || !strings.Contains(found, want) {
+			t.Errorf("who serves ticket %d of each user: %+v", serves+1, r.Verdict)
+		}
+	}
+}
+
 func TestEveryKindOfWrongLineIsFound(t *testing.T) {
 	for name, test := range map[string]struct {
 		serve func(q *queue, ticket int64, user string)

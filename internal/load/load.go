@@ -33,6 +33,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/internal/audit"
 )
 
 // A Config says whom to ask for what. All fields but Server, Campaign and Users have defaults.
@@ -112,7 +113,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	result.Campaign = Campaign{ID: before.ID, Name: before.Name, Quantity: before.Quantity, Issued: before.Issued}
 	result.Generator = thisMachine(c.Version)
 	result.Server = serverFigures(ctx, c, reader)
-	result.Verdict = verdict(ctx, c, reader, before, result.history, result.places)
+	result.Verdict = verdict(ctx, c, reader, before, audit.History{Claims: result.history, Topic: result.topic, Followed: result.places})
 	return result, nil
 }
 

@@ -15,18 +15,15 @@ import (
 	"github.com/firstcome/firstcome/internal/audit"
 )
 
-// verdict holds the claims against the server's coupons, once it has recorded them.
-func verdict(ctx context.Context, c Config, reader *client.Client, before client.Campaign, claims []audit.Claim, places []audit.Followed) Verdict {
+// verdict holds what clients were told against the server's coupons, once it has recorded them.
+func verdict(ctx context.Context, c Config, reader *client.Client, before client.Campaign, h audit.History) Verdict {
 	after, err := recorded(ctx, c, reader)
 	if err != nil {
 		return unchecked(err)
 	}
-	h := audit.History{
-		Claims: claims, Followed: places, Quantity: firstcome.Unlimited, Others: c.Others,
-		// Every void and every change of terms is a version.
-		Returned: c.Returned || before.Version != after.Version,
-		Recorded: before.Answer == string(firstcome.Recorded) && after.Answer == before.Answer,
-	}
+	h.Quantity, h.Others = firstcome.Unlimited, c.Others
+	h.Returned = c.Returned || before.Version != after.Version // every void and every change of terms is a version
+	h.Recorded = before.Answer == string(firstcome.Recorded) && after.Answer == before.Answer
 	if h.Letters, err = letters(ctx, c, reader); err != nil {
 		return unchecked(err)
 	}
@@ -58,10 +55,10 @@ func verdict(ctx context.Context, c Config, reader *client.Client, before client
 		return unchecked(err)
 	}
 	v.Coupons, v.Breaches = len(h.Coupons), audit.Answers(h)
-	if v.Breaches.Total == 0 && !slices.ContainsFunc(claims, func(c audit.Claim) bool { return c.Outcome != 0 }) {
+	if v.Breaches.Total == 0 && !slices.ContainsFunc(h.Claims, func(c audit.Claim) bool { return c.Outcome != 0 }) {
 		return Verdict{Why: "no claim had a known outcome", Coupons: v.Coupons, InForce: v.InForce}
 	}
-	v.Why = fmt.Sprintf("%s held against %s of the server", counted(int64(len(claims)), "answer"), counted(int64(v.Coupons), "coupon"))
+	v.Why = fmt.Sprintf("%s held against %s of the server", counted(int64(len(h.Claims)), "answer"), counted(int64(v.Coupons), "coupon"))
 	if h.Returned && !c.Returned {
 		v.Why += "; the campaign changed during the run, so stock may have come back"
 	}

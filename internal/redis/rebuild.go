@@ -39,6 +39,11 @@ func (g *Gate) standsAt(ctx context.Context, k *keys, revision ...string) error 
 	return standings[word]
 }
 
+// Stands returns flow.ErrUnverified if a campaign's holders may be those of an older state, which nobody has held against the ledger yet.
+func (g *Gate) Stands(ctx context.Context, r flow.Revision) error {
+	return wrap(g.stands(ctx, g.keysIn(r)), "look whether %s stands", r.Campaign)
+}
+
 // standings are what the words of lua/standing.lua mean.
 var standings = map[string]error{"stands": nil, "lost": errPart, "ahead": flow.ErrAhead}
 

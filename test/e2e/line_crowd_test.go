@@ -181,7 +181,7 @@ func (c *lineCrowd) wait(ctx context.Context, v *visitor, n int, at client.Place
 		}
 	}
 	if n%20 == 1 {
-		if gone, err := c.leave(ctx, v); gone || err != nil {
+		if gone, err := c.leave(ctx, v, at); gone || err != nil {
 			return client.Answer{Outcome: left}, err
 		}
 	}
@@ -189,9 +189,9 @@ func (c *lineCrowd) wait(ctx context.Context, v *visitor, n int, at client.Place
 }
 
 // leave leaves the line until it is known whether that came in time.
-func (c *lineCrowd) leave(ctx context.Context, v *visitor) (gone bool, err error) {
+func (c *lineCrowd) leave(ctx context.Context, v *visitor, at client.Place) (gone bool, err error) {
 	for {
-		err = c.calls.Leave(ctx, c.campaign, v.user)
+		err = c.calls.Leave(ctx, c.campaign, v.user, at)
 		switch p := isProblem(err); {
 		case err == nil:
 			return true, nil

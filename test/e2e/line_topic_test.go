@@ -33,7 +33,7 @@ func fedSetups() []setup {
 // every coupon against the record of its ticket.
 func TestF46F71P9ALineInATopicKeepsEveryPlaceWhileProcessesAreKilledInTurn(t *testing.T) {
 	const visitors, quantity = 10_000, 5_000
-	perSecond := int64(rounds(300, 75))
+	perSecond := int64(rounds(150, 75))
 	for _, s := range fedSetups() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel() // it waits for what starts again
@@ -98,6 +98,47 @@ func TestF48ALineWhoseTopicIsMadeAgainIsTold(t *testing.T) {
 	}
 	waitFor(t, "the coupon of who claimed behind", func() bool {
 		answer, _ := p.ask(http.MethodGet, p.url+"/v1/campaigns/spring/claims/e", "")
+		return answer.StatusCode == http.StatusOK
+	})
+	d.audit()
+}
+
+// TestF47AServerStartsWhileKafkaIsAway has what needs no topic be served meanwhile. The log says so, and what needs the topic goes on when Kafka is
+// there.
+func TestF47AServerStartsWhileKafkaIsAway(t *testing.T) {
+	t.Parallel()
+	broker := services.Kafka.Server(t)
+	topic := lines(t, broker)
+	stage.Must(t, broker.Stop())
+	d := alone.deploy(t, "--line", topic)
+	p := d.node(0)
+	post := func(path, body string) (int, string) {
+		answer, text := p.ask(http.MethodPost, p.url+"/v1/campaigns"+path, body)
+		return answer.StatusCode, string(text)
+	}
+	if status, text := post("", `{"id":"plain","name":"plain","quantity":1}`); status != http.StatusCreated {
+		t.Errorf("a campaign without a pace is answered %d %s", status, text)
+	}
+	if status, text := post("/plain/claims", `{"user_id":"a"}`); status != http.StatusCreated {
+		t.Errorf("its claim is answered %d %s", status, text)
+	}
+	paced := func() (int, string) { return post("", `{"id":"spring","name":"spring","quantity":1,"pace":{}}`) }
+	if status, text := paced(); status != http.StatusServiceUnavailable || !strings.Contains(text, "line_away") {
+		t.Errorf("a campaign with a pace is answered %d %s", status, text)
+	}
+	if log := p.text(); !strings.Contains(log, "a waiting line in a topic needs a look") || !strings.Contains(log, "check hosts and ports") {
+		t.Errorf("the log does not say that Kafka is away: %s", log)
+	}
+	stage.Must(t, broker.Restart(t.Context()))
+	waitFor(t, "a campaign with a pace", func() bool {
+		status, _ := paced()
+		return status == http.StatusCreated
+	})
+	if status, text := post("/spring/claims", `{"user_id":"a"}`); status != http.StatusAccepted {
+		t.Errorf("the claim of a place is answered %d %s", status, text)
+	}
+	waitFor(t, "the coupon", func() bool {
+		answer, _ := p.ask(http.MethodGet, p.url+"/v1/campaigns/spring/claims/a", "")
 		return answer.StatusCode == http.StatusOK
 	})
 	d.audit()
