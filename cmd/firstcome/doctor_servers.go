@@ -84,6 +84,8 @@ func gateCampaigns(ctx context.Context, url string, l *ledger.Ledger, all []ledg
 	tell(wrong[past], grade, leave, "%d closed campaigns were decided by another gate than "+this)
 	tell(wrong[lost], doctor.Fail, "bring its data back; "+runbook+": firstcome gate rebuild --all, beside a node, if this is the Redis that is to decide", "Redis has lost %d campaigns")
 	tell(wrong[rebuilding], doctor.Warn, "nothing, if a node is at it. If none is: firstcome gate rebuild CAMPAIGN, beside a node", "%d campaigns are being rebuilt, and nothing of them is decided meanwhile")
+	tell(wrong[outlived], doctor.Fail, "see that all nodes reach the same Redis. If that is this one: firstcome gate rebuild CAMPAIGN, beside a node; see docs/runbooks/FirstcomeGateOlder.md",
+		"of %d campaigns Redis is in an epoch that has ended, so another one came in its place, and nothing of them is decided here")
 	found = append(found, lostNumbers(ctx, l, all)...)
 	tell(wrong[ahead], doctor.Fail, "bring the newer ledger back, or bring back what Redis has: firstcome gate reconcile --all, beside a node; see docs/runbooks/FirstcomeLedgerOlder.md",
 		"of %d campaigns Redis knows more than the ledger "+l.Identity()+" has, so the ledger is an older one than it was")
@@ -152,6 +154,7 @@ const (
 	lost              // Redis had it
 	rebuilding        // its gate is made anew
 	ahead             // the ledger has less of it than Redis was told
+	outlived          // Redis is in an epoch of it that has ended
 )
 
 func plightOf(ctx context.Context, l *ledger.Ledger, gate *redis.Gate, c *ledger.Status) (is plight, why string, err error) {
@@ -182,6 +185,8 @@ func plightOf(ctx context.Context, l *ledger.Ledger, gate *redis.Gate, c *ledger
 	switch {
 	case err == nil && (now.Version < at.Version || now.Epoch < at.Epoch): // of terms that cannot be read the audit says so
 		return ahead, fmt.Sprintf("version %d of epoch %d, and the ledger is at %d of %d", at.Version, at.Epoch, now.Version, now.Epoch), nil
+	case at.Epoch < c.Epoch: // which was read before
+		return map[bool]plight{true: rebuilding, false: outlived}[at.Frozen], fmt.Sprintf("epoch %d, and the ledger is in %d", at.Epoch, c.Epoch), nil
 	case at.Lost:
 		return lost, "a part of it is gone", nil
 	}

@@ -52,6 +52,7 @@ const (
 	changeUnfinished code = "change_unfinished"
 	wrongNode        code = "wrong_node"
 	ledgerOlder      code = "ledger_older"
+	gateOlder        code = "gate_older"
 )
 
 // statuses has the status of every code.
@@ -68,7 +69,7 @@ var statuses = statusesOf(map[int][]code{
 	http.StatusUnprocessableEntity:   {notAllowedCode},
 	http.StatusTooManyRequests:       {rateLimited},
 	http.StatusInternalServerError:   {fault},
-	http.StatusServiceUnavailable:    {unknown, busy, notRecorded, unrecorded, changePending, changeUnfinished, wrongNode, ledgerOlder},
+	http.StatusServiceUnavailable:    {unknown, busy, notRecorded, unrecorded, changePending, changeUnfinished, wrongNode, ledgerOlder, gateOlder},
 })
 
 // statusesOf adds the refusals' codes, which are their outcomes.

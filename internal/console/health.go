@@ -2,12 +2,14 @@ package console
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/figures"
+	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // A healthPage draws the flow once, and lists the nodes and what doctor found.
@@ -16,6 +18,7 @@ type healthPage struct {
 	Nodes    []nodeRow
 	Unheard  bool  // the nodes could not be read
 	Stopped  int64 // campaigns of which the gate decides nothing, as far as this node knows
+	Behind   int64 // how many of them because the gate that this node reaches is an older one
 	Findings doctor.Findings
 	Examined time.Time
 }
@@ -70,7 +73,13 @@ func (c *Console) showHealth(v *view) error {
 	rates := c.checkup.rates(c.Clock(), totals)
 	page.Findings, page.Examined = c.checkup.last()
 	if c.Journal != nil && c.Journal.Troubles != nil {
-		page.Stopped = int64(len(c.Journal.Troubles()))
+		troubles := c.Journal.Troubles()
+		page.Stopped = int64(len(troubles))
+		for _, why := range troubles {
+			if errors.Is(why, flow.ErrGateOlder) {
+				page.Behind++
+			}
+		}
 	}
 	page.Edges = v.edges(ctx, rates)
 	return v.render(http.StatusOK, "health", v.say("상태", "Health"), page)

@@ -37,7 +37,7 @@ func (o *Over) ServeTurn(ctx context.Context, id firstcome.CampaignID, turn Turn
 
 // PlaceOf is that of Fed.
 func (o *Over) PlaceOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, ticket firstcome.Ticket) (place firstcome.Place, c firstcome.Coupon, err error) {
-	c, err = either(ctx, o, id,
+	c, err = unlessGateOlder(ctx, o, id,
 		func() (c firstcome.Coupon, err error) {
 			place, c, err = o.Fed.PlaceOf(ctx, id, user, ticket)
 			return c, err
@@ -48,7 +48,7 @@ func (o *Over) PlaceOf(ctx context.Context, id firstcome.CampaignID, user firstc
 
 // LeaveOf is that of Fed: at the gate, then in the ledger.
 func (o *Over) LeaveOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, through firstcome.Ticket) error {
-	_, err := either(ctx, o, id,
+	_, err := unlessGateOlder(ctx, o, id,
 		func() (struct{}, error) {
 			err := o.Fed.LeaveOf(ctx, id, user, through)
 			if err == nil {

@@ -75,7 +75,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, actor string, id firstcome.C
 	if err != nil || !known {
 		return done, cmp.Or(err, ErrNotOlder)
 	}
-	if older := r.isOlder(ctx, a); older == nil {
+	if older := r.isOlder(ctx, a); !errors.Is(older, ErrOlder) {
 		return r.endReconcile(ctx, actor, a)
 	}
 	before, err := r.gate.Stopped(ctx, a)
@@ -90,9 +90,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, actor string, id firstcome.C
 	done.Rebuilt, err = r.attempt(ctx, attempt, r.Refusal(id), func(ctx context.Context, frozen *Frozen) (Sink, error) {
 		return r.bringBack(ctx, attempt, frozen, &done)
 	})
-	if err == nil {
-		r.noteOlder(id, nil)
-	}
 	return done, err
 }
 

@@ -15,28 +15,37 @@ import (
 )
 
 // Standing returns nil if the gate decides claims of a campaign. flow.ErrUnverified and flow.ErrLost say that it needs a rebuild, flow.ErrAhead
-// that it knows more than the revision says.
+// that it knows more than the revision says, a flow.GateOlderError that its epoch has ended.
 func (g *Gate) Standing(ctx context.Context, r flow.Revision) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	err := g.standsAt(ctx, g.keysIn(r), whole10(r.Epoch), whole10(r.Version), whole10(r.Drained))
+	word, parts, err := g.run(ctx, g.standing, g.keysIn(r), whole10(r.Epoch), whole10(r.Version), whole10(r.Drained))
+	if err == nil {
+		err = standings[word]
+	}
+	if word == "behind" {
+		err = older(r.Campaign, parts, r.Epoch)
+	}
 	return wrap(err, "look whether the gate of %s stands", r.Campaign)
 }
 
 func (g *Gate) stands(ctx context.Context, k *keys) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return g.standsAt(ctx, k)
-}
-
-// standsAt is stands of a campaign of which the ledger says an epoch, a version and a drained number: flow.ErrAhead says that one of them
-// is higher here.
-func (g *Gate) standsAt(ctx context.Context, k *keys, revision ...string) error {
-	word, _, err := g.run(ctx, g.standing, k, revision...)
+	word, _, err := g.run(ctx, g.standing, k)
 	if err != nil {
 		return err
 	}
 	return standings[word]
+}
+
+// older returns the error of a gate of which a script says that its epoch has ended, given the ledger's.
+func older(id firstcome.CampaignID, parts []rueidis.RedisMessage, epoch int64) error {
+	e := &flow.GateOlderError{Campaign: id, Ledger: epoch}
+	if len(parts) > 0 {
+		e.Gate, _ = whole(parts[0])
+	}
+	return e
 }
 
 // standings are what the words of lua/standing.lua mean.
