@@ -21,6 +21,8 @@ var (
 	ErrNoTicket       = errors.New("the user never joined the campaign's waiting line, or is there no longer")
 	ErrNoPartition    = errors.New("every partition of the topic that keeps waiting lines is a campaign's, and a campaign needs one to itself")
 	ErrFeedTaken      = errors.New("another campaign has this partition to itself")
+	ErrFeedLost       = errors.New("the topic cannot tell any more who is in the campaign's waiting line")
+	ErrFeedAway       = errors.New("the topic that keeps waiting lines does not answer")
 	ErrProof          = errors.New("the proof is not of a ticket of this user and campaign")
 	ErrServed         = errors.New("the user holds a coupon, and waits no longer")
 	ErrResolvedLetter = errors.New("the dead letter was replayed or voided before")

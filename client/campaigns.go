@@ -65,6 +65,11 @@ func (c *Client) Reconcile(ctx context.Context, id string) (Reconciled, error) {
 	return ask[Reconciled](ctx, c, request{method: http.MethodPost, path: campaignPath(id, "reconcile")})
 }
 
+// Estimate says what Reconcile would come to, and changes nothing. Statuses of a Problem are those of Reconcile.
+func (c *Client) Estimate(ctx context.Context, id string) (Estimate, error) {
+	return ask[Estimate](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "reconcile")})
+}
+
 func (c *Client) turn(ctx context.Context, id, to string) (Campaign, error) {
 	return ask[Campaign](ctx, c, request{method: http.MethodPost, path: campaignPath(id, to)})
 }

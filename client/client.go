@@ -124,7 +124,10 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	}
 	response, err := c.http.Do(sent)
 	if err != nil {
-		// url.Error names the method and the URL.
+		var failed *url.Error // names the method and the URL, of which the query may have a proof
+		if errors.As(err, &failed) {
+			failed.URL, _, _ = strings.Cut(failed.URL, "?")
+		}
 		return nil, fmt.Errorf("ask the server: %w", err)
 	}
 	return response, nil

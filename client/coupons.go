@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 )
@@ -33,8 +34,19 @@ type claim struct {
 
 // ClaimOf returns the coupon that a user holds of a campaign, or their place in its line, as the answer to a
 // repeated claim would. A Problem with status 404 says that there is neither.
-func (c *Client) ClaimOf(ctx context.Context, id, user string) (Answer, error) {
-	return ask[Answer](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "claims", user)})
+//
+// from is the Place that the claim was answered, or one with its Proof alone. Where a topic of Kafka keeps the line, a place is found by that
+// only; in any other line the user is. Only the first Place counts.
+func (c *Client) ClaimOf(ctx context.Context, id, user string, from ...Place) (Answer, error) {
+	return ask[Answer](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "claims", user), query: proof(from)})
+}
+
+// proof returns the parameter with the proof of a place, if it has one.
+func proof(from []Place) url.Values {
+	if len(from) == 0 {
+		return nil
+	}
+	return query("proof", from[0].Proof)
 }
 
 // Issue claims for at most 1,000 users, with no other claim in between, and

@@ -18,12 +18,12 @@ func (c *Client) Line(ctx context.Context, id string) (Line, error) {
 
 // Leave takes a user out of a campaign's waiting line; twice is the same as once, also for somebody
 // who was sent away or whose coupon was voided. Statuses of a Problem: 404, they never joined;
-// 409, they were served, and the Problem has their coupon.
-func (c *Client) Leave(ctx context.Context, id, user string) error {
-	return c.do(ctx, request{method: http.MethodDelete, path: campaignPath(id, "claims", user)}, nil)
+// 409, they were served, and the Problem has their coupon. from is as ClaimOf takes it: without it nobody leaves a line in a topic of Kafka.
+func (c *Client) Leave(ctx context.Context, id, user string, from ...Place) error {
+	return c.do(ctx, request{method: http.MethodDelete, path: campaignPath(id, "claims", user), query: proof(from)}, nil)
 }
 
-// Follow waits in line for a user whose claim was answered with a place, and returns what they get in the end: a coupon,
+// Follow waits in line for a user whose claim was answered with a place, from, and returns what they get in the end: a coupon,
 // or the outcome with which everybody in line was sent away. It has the server tell each change by a stream. While there is
 // none, because the node has no room, a proxy holds it back or it broke, it looks at the campaign's line, which is cheap for the
 // server, and asks for the user's own claim only when their turn has come. each, if not nil, is called with each place as it
@@ -92,7 +92,7 @@ func (f *follower) look(ctx context.Context, wait time.Duration) (answer Answer,
 		f.place = f.place.Moved(line)
 		return answer, false, nil
 	}
-	answer, err = f.client.ClaimOf(ctx, f.id, f.user)
+	answer, err = f.client.ClaimOf(ctx, f.id, f.user, f.place)
 	switch {
 	case missing(err):
 		return f.sentAway(ctx, err)

@@ -146,7 +146,7 @@ type Place struct {
 	Until   *Time   `json:"until"`   // and until when, if that is known
 	// ClosesAt is when whoever is in line still is sent away; nil: not at a known time.
 	ClosesAt *Time `json:"closes_at"`
-	// Proof shows that this user was given this ticket, where a topic of Kafka keeps the line: see Client.Place. Else it is empty.
+	// Proof shows that this user was given this ticket, where a topic of Kafka keeps the line: see Client.ClaimOf. Else it is empty.
 	Proof string `json:"proof,omitempty"`
 	// PollAfter is after how many seconds to look at the campaign's line again: see Client.Follow.
 	PollAfter float64 `json:"poll_after"`
@@ -223,6 +223,24 @@ type Reconciled struct {
 	Unexplained   int64 `json:"unexplained"`
 	LedgerVersion int64 `json:"ledger_version"` // before
 	GateVersion   int64 `json:"gate_version"`   // before
+	// FactsFrom is the position from which on the campaign's facts may be others than those that were read before: whoever follows them
+	// begins again there. 0: that is not known any more, so they begin with the first.
+	FactsFrom int64 `json:"facts_from"`
+	// Followers bring facts elsewhere, like kafka/TOPIC, and have stopped with those of the campaign until they are replayed.
+	Followers []string `json:"followers"`
+}
+
+// Estimate is what a reconcile of a campaign would come to, about.
+type Estimate struct {
+	CampaignID string `json:"campaign_id"`
+	Recovered  int64  `json:"recovered"` // coupons that the gate has and the ledger lacks
+	Voided     int64  `json:"voided"`    // coupons that are in force in the ledger, and that the gate gave and does not have any more
+	// Unexplained coupons are those, where they are more than the forgotten changes can have voided: they would stay in force.
+	Unexplained   int64 `json:"unexplained"`
+	LedgerVersion int64 `json:"ledger_version"`
+	GateVersion   int64 `json:"gate_version"`
+	LedgerEpoch   int64 `json:"ledger_epoch"`
+	GateEpoch     int64 `json:"gate_epoch"`
 }
 
 // Terms are what a campaign promises from a version on.
@@ -234,7 +252,14 @@ type Terms struct {
 	Answer   string     `json:"answer"`
 	Pace     *Pace      `json:"pace"`    // nil: there is no waiting line
 	Standby  bool       `json:"standby"` // who waits stays in line when every coupon is in force
+	Feed     *Feed      `json:"feed"`    // where the line is kept in Kafka; nil: at the gate. The server chooses it
 	Coupon   CouponSpec `json:"coupon"`
+}
+
+// A Feed is where the waiting line of a campaign is kept in Kafka: the partition of a topic that the campaign has to itself.
+type Feed struct {
+	Topic     string `json:"topic"`     // its id, which another topic of the same name does not have
+	Partition *int32 `json:"partition"` // nil: given up, since the campaign was over
 }
 
 // A LedgerState is what the ledger has of a campaign, without what is still on its way there.

@@ -19,7 +19,7 @@ import (
 // that moved to another Redis has campaigns of two gates: with one that decides some of them, it is no breach that
 // another one decided those which are closed.
 func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *auditReport, ids []firstcome.CampaignID, secret *firstcome.Secret) error {
-	gate, err := inspectGate(ctx, c.Gate.url(), func(ctx context.Context, id firstcome.CampaignID) (string, error) {
+	gate, err := inspectGate(ctx, c.Gate.url(), l, func(ctx context.Context, id firstcome.CampaignID) (string, error) {
 		campaign, err := l.Campaign(ctx, id)
 		return campaign.Marker, err
 	})
@@ -65,9 +65,9 @@ func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *audi
 	return nil
 }
 
-// inspectGate connects to a gate to read; marker says what the ledger calls a campaign.
-func inspectGate(ctx context.Context, url string, marker func(context.Context, firstcome.CampaignID) (string, error)) (*redis.Gate, error) {
-	return redis.Inspect(ctx, redis.Options{URL: url, Secret: noSecret(), Marker: marker}) // the gate keeps no codes
+// inspectGate connects to a gate of a ledger to read; marker says what the ledger calls a campaign.
+func inspectGate(ctx context.Context, url string, l *ledger.Ledger, marker func(context.Context, firstcome.CampaignID) (string, error)) (*redis.Gate, error) {
+	return redis.Inspect(ctx, redis.Options{URL: url, Secret: noSecret(), Ledger: l.Identity, Marker: marker}) // the gate keeps no codes
 }
 
 // atGates returns the campaigns that gates beside the ledger decide, without those that are retired. It reports a campaign
@@ -97,7 +97,7 @@ var errUnmade = errors.New("the campaign is being made")
 
 // compareWithGate compares one campaign. The topic is the one that coupons pass behind the gate; nil: they pass none.
 func compareWithGate(ctx context.Context, l audit.Source, gate *redis.Gate, topic *kafka.Journal, campaign *ledger.Status, secret *firstcome.Secret) (audit.GateReport, error) {
-	const advice = "name its gate with --gate, or bring that Redis back with its data; see docs/runbooks/FirstcomeGateLost.md"
+	advice := fmt.Sprintf("name its gate with --gate, or bring that Redis back with its data; if that is gone, and this one is to decide: firstcome gate rebuild %s; see docs/runbooks/FirstcomeGateLost.md", campaign.ID)
 	switch {
 	case campaign.Gate != gate.Name() && gate.Name() == "":
 		return audit.NotCompared(campaign.ID, "it is decided by %s, and this Redis has no name: it was emptied, or never was a gate; %s", campaign.Gate, advice), nil
@@ -110,7 +110,7 @@ func compareWithGate(ctx context.Context, l audit.Source, gate *redis.Gate, topi
 	if topic != nil { // entries move there from the gate's journal, so that is read first
 		atGate := of.Journal
 		of.Journal = func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
-			return errors.Join(atGate(ctx, id, each), topic.Unrecorded(ctx, id, each))
+			return errors.Join(atGate(ctx, id, each), topic.Unrecorded(ctx, id, campaign.Marker, each))
 		}
 	}
 	if secret != nil {
@@ -144,10 +144,10 @@ func gateLine(gate *redis.Gate) audit.GateLine {
 	}
 	return audit.GateLine{
 		Counters: func(ctx context.Context, id firstcome.CampaignID) (v audit.LineView, err error) {
-			line, past, err := gate.WrittenLine(ctx, id)
-			v.Line, v.Line.Due = line, time.Time{}
-			for _, p := range past {
-				was := firstcome.Line{Generation: p.Generation, LastTicket: p.LastTicket, ServedThrough: p.ServedThrough, Served: p.Served, Waiting: p.Waiting}
+			w, err := gate.WrittenLine(ctx, id)
+			v.Line, v.Line.Due, v.Feed, v.Left = w.Line, time.Time{}, w.Feed, w.Left
+			for _, p := range w.Past {
+				was := firstcome.Line{Generation: p.Generation, LastTicket: p.LastTicket, ServedThrough: p.ServedThrough, Served: p.Served, Waiting: p.Waiting, First: p.First, Begun: p.Begun}
 				v.Past = append(v.Past, audit.PastLine{Line: was, Reason: p.Reason, EndedAt: p.EndedAt})
 			}
 			return v, spoiled(err)

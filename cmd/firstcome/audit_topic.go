@@ -51,7 +51,7 @@ func (c *auditCmd) auditLines(ctx context.Context, l *ledger.Ledger, report *aud
 	for _, id := range ids {
 		err := l.AtOnce(ctx, func(b *ledger.Books) error {
 			one, err := audit.Feed(ctx, audit.FeedSource{
-				Source: b.Source(), Leavers: b.Leavers,
+				Source: b.Source(),
 				Records: func(ctx context.Context, feed firstcome.Feed, generation, first, end int64, each func(int64, firstcome.UserID)) error {
 					return topic.Records(ctx, id, feed, generation, first, end, each)
 				},

@@ -38,14 +38,27 @@ func (c *claimCmd) Run(ctx context.Context, t terminal) error {
 	calls := c.client(t)
 	answer, err := calls.Claim(ctx, c.Campaign, c.User)
 	if err == nil && answer.Place != nil && c.Follow {
-		answer, err = calls.Follow(ctx, c.Campaign, c.User, *answer.Place, func(p client.Place) { fmt.Fprintln(t.err, placeText(&p)) })
+		answer, err = c.follow(ctx, t, calls, c.Campaign, c.User, *answer.Place)
 	}
 	if err != nil {
 		return explain(err)
 	}
-	err = c.print(t, answer, func(w io.Writer) {
+	return c.printAnswer(t, answer)
+}
+
+// follow waits in line, and says how far it is.
+func (f serverFlags) follow(ctx context.Context, t terminal, calls *client.Client, campaign, user string, from client.Place) (client.Answer, error) {
+	return calls.Follow(ctx, campaign, user, from, func(p client.Place) { fmt.Fprintln(t.err, placeText(&p)) })
+}
+
+// printAnswer prints what a user has of a campaign. Neither a coupon nor a place is an error.
+func (f serverFlags) printAnswer(t terminal, answer client.Answer) error {
+	err := f.print(t, answer, func(w io.Writer) {
 		if answer.Place != nil {
 			fmt.Fprintln(w, placeText(answer.Place))
+			if answer.Proof != "" {
+				fmt.Fprintf(w, "its --proof for firstcome place and leave: %s\n", answer.Proof)
+			}
 		}
 		if got := answer.Coupon; got != nil {
 			fmt.Fprintf(w, "%s: number %d of %s for %s, code %s\n", answer.Outcome, got.Number, got.CampaignID, got.UserID, got.Code)

@@ -14,6 +14,8 @@ type cli struct {
 	Coupon     couponCmd     `cmd:"" help:"List, show, void, issue and export coupons of a server."`
 	Wallet     walletCmd     `cmd:"" help:"List the coupons that a user holds, of all campaigns."`
 	Claim      claimCmd      `cmd:"" help:"Claim a coupon for a user."`
+	Place      placeCmd      `cmd:"" help:"Show where a user stands in a waiting line, or the coupon that they hold."`
+	Leave      leaveCmd      `cmd:"" help:"Take a user out of a waiting line."`
 	Load       loadCmd       `cmd:"" help:"Load a server with claims and hold every answer against its coupons."`
 	Audit      auditCmd      `cmd:"" help:"Check the promises in a ledger, or at a server: exit 1 on any breach."`
 	Dead       deadCmd       `cmd:"" help:"List, replay and void what the ledger of a server would not take."`

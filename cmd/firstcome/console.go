@@ -17,6 +17,7 @@ import (
 	"github.com/firstcome/firstcome/internal/figures"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/httpd"
+	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/ops"
 	"github.com/firstcome/firstcome/internal/redis"
@@ -32,9 +33,10 @@ func (n *node) openConsole(api *httpd.Config, places flow.Places) {
 		return
 	}
 	n.watcher = figures.NewWatcher(n.ledger, n.remote.decides(), n.nodes())
+	n.watcher.Lines = places
 	n.people = console.New(console.Config{
 		Gate: n.remote.decides(), Journal: n.journal(), Watcher: n.watcher, Prove: n.prove, Doctor: n.examine, Excel: n.api.Excel,
-		Ledger: n.ledger, Places: places, Operator: n.operator, Auth: n.auth, Secret: n.secret, Secure: n.flags.files.tls != nil, Log: n.log,
+		Ledger: n.ledger, Places: places, Proofs: n.proofs(), Operator: n.operator, Auth: n.auth, Secret: n.secret, Secure: n.flags.files.tls != nil, Log: n.log,
 	})
 	pages := n.people.Handler()
 	if own {
@@ -50,6 +52,12 @@ func (n *node) examine(ctx context.Context) (found doctor.Findings) {
 	found = append(found, ledger.Examine(ctx, path)...)
 	if gate := n.flags.Gate.url(); gate != "" {
 		found = append(found, redis.Examine(ctx, redis.Options{URL: gate, AnyEviction: n.flags.AnyEviction})...)
+	}
+	if n.flags.Facts != "" {
+		found = append(found, kafka.Examine(ctx, string(n.flags.Facts), kafka.Facts, "")...)
+	}
+	if topic := n.flags.Journal.url(); topic != "" {
+		found = append(found, kafka.Examine(ctx, topic, kafka.Waits, n.ledger.JournalName())...)
 	}
 	last, err := n.ledger.LastDecision(ctx)
 	if err == nil {
@@ -73,10 +81,13 @@ func (n *node) journal() *console.Journal {
 		if err != nil {
 			return nil, err
 		}
-		return r.gate.Lag(ctx, active)
+		return r.lag(ctx, active)
 	}}
 	if r.recorder != nil {
 		j.Recorder = r.recorder.Stats
+	}
+	if r.relay != nil {
+		j.Relay = r.relay.Stats
 	}
 	return j
 }
@@ -89,6 +100,14 @@ func (n *node) breaker() string {
 	return n.remote.recorder.Stats().Breaker
 }
 
+// relayBreaker is the same of its relay.
+func (n *node) relayBreaker() string {
+	if n.remote == nil || n.remote.relay == nil {
+		return ""
+	}
+	return n.remote.relay.Stats().Breaker
+}
+
 // self is what this node says of itself.
 func (n *node) self() figures.Node {
 	host, _ := os.Hostname() // without a name the address has to do
@@ -98,7 +117,7 @@ func (n *node) self() figures.Node {
 // nodes are those that share the ledger.
 func (n *node) nodes() figures.Nodes {
 	if n.board == nil {
-		return &figures.Alone{Node: n.self(), Counter: n.counter, Recorder: n.breaker}
+		return &figures.Alone{Node: n.self(), Counter: n.counter, Recorder: n.breaker, Relay: n.relayBreaker}
 	}
 	return n.board
 }
@@ -106,7 +125,7 @@ func (n *node) nodes() figures.Nodes {
 // openBoard has the node tell others of itself, where others share its ledger.
 func (n *node) openBoard() {
 	if ledger.OnServer(n.flags.Ledger.path()) {
-		n.board = &figures.Board{Node: n.self(), Counter: n.counter, Recorder: n.breaker, Rows: n.ledger, Warn: n.monitor.Warn}
+		n.board = &figures.Board{Node: n.self(), Counter: n.counter, Recorder: n.breaker, Relay: n.relayBreaker, Rows: n.ledger, Warn: n.monitor.Warn}
 	}
 }
 
@@ -123,7 +142,7 @@ func (n *node) prove(ctx context.Context, id firstcome.CampaignID, read *atomic.
 	if err != nil || !campaign.Remote() || !campaign.RetiredAt.IsZero() {
 		return proof, err
 	}
-	gate, err := inspectGate(ctx, n.flags.Gate.url(), func(context.Context, firstcome.CampaignID) (string, error) { return campaign.Marker, nil })
+	gate, err := inspectGate(ctx, n.flags.Gate.url(), n.ledger, func(context.Context, firstcome.CampaignID) (string, error) { return campaign.Marker, nil })
 	if err != nil {
 		return proof, err
 	}

@@ -44,55 +44,79 @@ func gateCampaigns(ctx context.Context, url string, l *ledger.Ledger, all []ledg
 	for _, c := range all {
 		markers[c.ID] = c.Marker
 	}
-	gate, err := inspectGate(ctx, url, func(_ context.Context, id firstcome.CampaignID) (string, error) { return markers[id], nil })
+	gate, err := inspectGate(ctx, url, l, func(_ context.Context, id firstcome.CampaignID) (string, error) { return markers[id], nil })
 	if err != nil {
 		return nil // redis.Examine says it
 	}
 	defer gate.Close()
-	own, wrong := 0, map[plight][]string{}
+	masters, err := gate.Masters(ctx)
+	if err != nil {
+		masters = nil // who may not ask hears nothing of it
+	}
+	own, wrong := 0, map[plight][]ill{}
 	for _, c := range all {
 		if !c.Remote() {
 			continue
 		}
 		own++
-		is, why, err := plightOf(ctx, l, gate, &c)
+		is, why, err := plightOf(ctx, l, gate, masters, &c)
 		if err != nil {
 			found.Add(doctor.Fail, what, "do what the message says", "they cannot be read: %v", err)
 			return found
 		}
 		if is != fine {
-			wrong[is] = append(wrong[is], fmt.Sprintf("%s (%s)", c.ID, why))
+			wrong[is] = append(wrong[is], ill{string(c.ID), why})
 		}
 	}
 	if len(wrong) == 0 {
 		found.Add(doctor.OK, what, "", "%d of the ledger %s", own, l.Identity())
 	}
-	const runbook = "if its data is gone, see docs/runbooks/FirstcomeGateLost.md"
-	this, bring := "this Redis (which is "+gate.Name()+")", "name their gate with --gate, or bring that Redis back with its data; "+runbook
+	const runbook = "docs/runbooks/FirstcomeGateLost.md"
+	this := "this Redis (which is " + gate.Name() + ")"
+	bring := "name their gate with --gate, or bring that Redis back with its data; if that is gone, and this one is to decide: " + orders("rebuild", wrong[elsewhere]) + "; see " + runbook
 	grade, leave := doctor.Warn, "nothing, if they are in the ledger: firstcome audit says so where --gate names theirs"
 	if gate.Name() == "" {
 		this = "this Redis (which has no name: it was emptied, or never was a gate)"
-		bring += "; if this Redis is meant to be new, start serve once with --new-gate"
+		bring += "; if this Redis is meant to be new, start serve once with --new-gate before"
 		grade, leave = doctor.Fail, bring // they keep it from getting a name
 	}
-	tell := func(ids []string, grade doctor.Grade, fix, text string) {
-		if len(ids) > 0 {
-			found.Add(grade, what, fix, "%s: %s", fmt.Sprintf(text, len(ids)), strings.Join(ids[:min(len(ids), namedCampaigns)], ", "))
+	tell := func(all []ill, grade doctor.Grade, fix, text string) {
+		if len(all) > 0 {
+			found.Add(grade, what, fix, "%s: %s", fmt.Sprintf(text, len(all)), someOf(textsOf(all, func(one ill) string { return one.id + " (" + one.why + ")" })))
 		}
 	}
 	tell(wrong[elsewhere], doctor.Fail, bring, "%d campaigns are decided by another gate than "+this)
 	tell(wrong[past], grade, leave, "%d closed campaigns were decided by another gate than "+this)
-	tell(wrong[lost], doctor.Fail, "bring its data back; "+runbook+": firstcome gate rebuild --all, beside a node, if this is the Redis that is to decide", "Redis has lost %d campaigns")
-	tell(wrong[rebuilding], doctor.Warn, "nothing, if a node is at it. If none is: firstcome gate rebuild CAMPAIGN, beside a node", "%d campaigns are being rebuilt, and nothing of them is decided meanwhile")
-	tell(wrong[outlived], doctor.Fail, "see that all nodes reach the same Redis. If that is this one: firstcome gate rebuild CAMPAIGN, beside a node; see docs/runbooks/FirstcomeGateOlder.md",
+	tell(wrong[lost], doctor.Fail, "bring its data back; if it is gone, and this is the Redis that is to decide: "+orders("rebuild", wrong[lost])+"; see "+runbook, "Redis has lost %d campaigns")
+	tell(wrong[rebuilding], doctor.Warn, "nothing, if a node is at it. If none is: "+orders("rebuild", wrong[rebuilding]), "%d campaigns are being rebuilt, and nothing of them is decided meanwhile")
+	tell(wrong[unverified], doctor.Warn, "nothing, if a node runs: it verifies or rebuilds them within seconds. If they stay so: "+orders("rebuild", wrong[unverified])+"; see docs/runbooks/FirstcomeGateBroken.md",
+		"%d campaigns are not decided until a node has held them against the ledger")
+	tell(wrong[outlived], doctor.Fail, "see that all nodes reach the same Redis; if that is this one: "+orders("rebuild", wrong[outlived])+"; see docs/runbooks/FirstcomeGateOlder.md",
 		"of %d campaigns Redis is in an epoch that has ended, so another one came in its place, and nothing of them is decided here")
 	found = append(found, lostNumbers(ctx, l, all)...)
-	tell(wrong[ahead], doctor.Fail, "bring the newer ledger back, or bring back what Redis has: firstcome gate reconcile --all, beside a node; see docs/runbooks/FirstcomeLedgerOlder.md",
+	tell(wrong[ahead], doctor.Fail, "bring the newer ledger back, or bring back what Redis has: "+orders("reconcile", wrong[ahead])+"; see docs/runbooks/FirstcomeLedgerOlder.md",
 		"of %d campaigns Redis knows more than the ledger "+l.Identity()+" has, so the ledger is an older one than it was")
-	if len(wrong[ahead]) > 0 {
-		found = append(found, strangers(ctx, l, gate)...)
+	return append(found, forgottenBy(ctx, l, gate)...)
+}
+
+// An ill campaign is one with a plight.
+type ill struct{ id, why string }
+
+// orders returns what to type for each campaign that a finding names, and for all of them if there are more.
+func orders(verb string, all []ill) string {
+	commands := textsOf(all[:min(len(all), namedCampaigns)], func(one ill) string { return "firstcome gate " + verb + " " + one.id })
+	if len(all) > namedCampaigns {
+		commands = append(commands, "or firstcome gate "+verb+" --all")
 	}
-	return found
+	return strings.Join(commands, ", ") + ", beside a node"
+}
+
+// textsOf returns a text of each of some values.
+func textsOf[V any](all []V, of func(V) string) (texts []string) {
+	for _, one := range all {
+		texts = append(texts, of(one))
+	}
+	return texts
 }
 
 // lostNumbers says what rebuilds of open campaigns have lost.
@@ -117,29 +141,7 @@ func lostNumbers(ctx context.Context, l *ledger.Ledger, all []ledger.Status) (fo
 	}
 	if len(of) > 0 {
 		found.Add(doctor.Warn, "lost numbers", "nothing: no number is given again. Whoever was answered \"recorded\": false with one may claim again; the audit log says when",
-			"rebuilds of gates lost at most %s: %s", counted(numbers, "coupon", "s"), strings.Join(of[:min(len(of), namedCampaigns)], ", "))
-	}
-	return found
-}
-
-// strangers lists campaigns in Redis that the ledger does not know. It cannot tell another ledger's from those made after the
-// backup: keys have only a hash of the ledger's name.
-func strangers(ctx context.Context, l *ledger.Ledger, gate *redis.Gate) (found doctor.Findings) {
-	const what = "campaigns of nobody"
-	ids, err := gate.Campaigns(ctx)
-	var unknown []string
-	for _, id := range ids {
-		if _, not := l.Campaign(ctx, id); errors.Is(not, firstcome.ErrNoCampaign) {
-			unknown = append(unknown, string(id))
-		}
-	}
-	slices.Sort(unknown)
-	switch {
-	case err != nil:
-		found.Add(doctor.Warn, what, "do what the message says", "they cannot be read: %v", err)
-	case len(unknown) > 0:
-		found.Add(doctor.Warn, what, "nothing, if another ledger's nodes use this Redis; a campaign that was made behind the backup cannot be brought back: make it again, with a new id",
-			"Redis has %s that this ledger does not know: %s", counted(int64(len(unknown)), "campaign", "s"), strings.Join(unknown[:min(len(unknown), namedCampaigns)], ", "))
+			"rebuilds of gates lost at most %s: %s", counted(numbers, "coupon", "s"), someOf(of))
 	}
 	return found
 }
@@ -153,11 +155,13 @@ const (
 	past              // another gate decided it, and it is closed
 	lost              // Redis had it
 	rebuilding        // its gate is made anew
+	unverified        // its server is another run than the one that decided last
 	ahead             // the ledger has less of it than Redis was told
 	outlived          // Redis is in an epoch of it that has ended
 )
 
-func plightOf(ctx context.Context, l *ledger.Ledger, gate *redis.Gate, c *ledger.Status) (is plight, why string, err error) {
+// plightOf tells what is the matter with a campaign, given the runs of the gate's servers; nil: nobody may know.
+func plightOf(ctx context.Context, l *ledger.Ledger, gate *redis.Gate, masters map[string]bool, c *ledger.Status) (is plight, why string, err error) {
 	if c.Gate != gate.Name() {
 		return map[bool]plight{true: past, false: elsewhere}[isClosed(c)], c.Gate, nil
 	}
@@ -189,6 +193,16 @@ func plightOf(ctx context.Context, l *ledger.Ledger, gate *redis.Gate, c *ledger
 		return map[bool]plight{true: rebuilding, false: outlived}[at.Frozen], fmt.Sprintf("epoch %d, and the ledger is in %d", at.Epoch, c.Epoch), nil
 	case at.Lost:
 		return lost, "a part of it is gone", nil
+	case masters == nil:
+		return fine, "", nil
+	}
+	switch run, frozen, err := gate.DecidedBy(ctx, c.ID); {
+	case err != nil:
+		return fine, "", err
+	case frozen:
+		return unverified, "a rebuild froze it and did not end", nil
+	case !masters[run]:
+		return unverified, "its server restarted, or is another one", nil
 	}
 	return fine, "", nil
 }
@@ -218,7 +232,7 @@ func secretOf(all []ledger.Status, fingerprint string) (found doctor.Findings) {
 		if ids := others[grade]; len(ids) > 0 {
 			slices.Sort(ids)
 			found.Add(grade, what, fix, "its fingerprint is %s, and this node decides nothing of %s with another: %s", fingerprint,
-				counted(int64(len(ids)), "campaign", "s"), strings.Join(ids[:min(len(ids), namedCampaigns)], ", "))
+				counted(int64(len(ids)), "campaign", "s"), someOf(ids))
 		}
 	}
 	if len(found) == 0 {

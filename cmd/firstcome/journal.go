@@ -75,12 +75,25 @@ func (r *remoteGate) relayed(gate flow.RebuiltGate) flow.RebuiltGate {
 	return kafka.Relayed{RebuiltGate: gate, Journal: r.journal}
 }
 
+// lag returns how far the ledger is behind the gate, of each of these campaigns with unrecorded coupons: in its journal, or in the topic.
+// flow.ErrUnaged comes with lags.
+func (r *remoteGate) lag(ctx context.Context, active []flow.Revision) ([]flow.Lag, error) {
+	lags, err := r.gate.Lag(ctx, active)
+	if err == nil && r.journal != nil && len(lags) > 0 {
+		err = r.journal.Age(ctx, active, lags)
+	}
+	return lags, err
+}
+
 // records makes what brings coupons to the ledger: a recorder of the journal on Redis, or a relay of that into the topic, and a recorder of
 // the topic.
 func (n *node) records() {
 	r := n.remote
 	keeper := r.rebuild.Guard(n.ledger)
 	limits := flow.RecorderLimits{Rows: int(n.flags.RecordRate), OnRecord: n.recorded}
+	if r.waiter != nil {
+		limits.OnRecorded = r.waiter.Recorded
+	}
 	options := redis.JournalOptions{Active: n.ledger.Active, OnAlarm: n.alarm, Relay: r.journal != nil}
 	if r.journal == nil {
 		r.recorder = flow.NewRecorder(r.gate.Journal(options), keeper, limits)
@@ -127,7 +140,7 @@ func inspectJournal(ctx context.Context, l *ledger.Ledger, gate string, name jou
 	case name.url() == "":
 		return nil, fmt.Errorf("--journal: coupons of %s pass the topic %s: name it, like kafka://HOST:PORT/%s", gate, topic, topic)
 	}
-	journal, err := kafka.OpenJournal(ctx, name.url(), kafka.JournalOptions{Name: ledger.JournalName(marker), Secret: noSecret()})
+	journal, err := kafka.InspectJournal(ctx, name.url(), ledger.JournalName(marker), noSecret())
 	if err != nil {
 		return nil, fmt.Errorf("--journal: %w", err)
 	}

@@ -62,7 +62,7 @@ func (n *node) decider(ctx context.Context) (nodeGate, error) {
 		return gate, nil
 	}
 	var err error
-	n.line, err = kafka.OpenLine(ctx, url, kafka.LineOptions{Gate: gate, Ledger: n.ledger, Secret: n.secret, MaxLine: int64(n.flags.MaxLine), OnAlarm: n.alarm})
+	n.line, err = kafka.OpenLine(ctx, url, kafka.LineOptions{Gate: gate, Ledger: n.ledger, Secret: n.secret, MaxLine: int64(n.flags.MaxLine), OnAlarm: n.monitor.LineAlarm})
 	if err != nil {
 		return nil, fmt.Errorf("--line: %w", err)
 	}

@@ -97,6 +97,9 @@ func TestF05AnEmptiedRedisIsRebuiltFromTheLedger(t *testing.T) {
 		if s := d.status(); s.Epoch != 2 || s.Applied != s.Version {
 			t.Errorf("the campaign is %+v", s)
 		}
+		if made, err := d.remote.gate.Made(t.Context(), "c"); !made || err != nil {
+			t.Errorf("the gate knows of the campaign's id: %v, %v", made, err)
+		}
 		for _, c := range coupons[6:] {
 			if drained, err := d.ledger.Record(t.Context(), batch(c)); err != nil || drained.Lost != 1 {
 				t.Errorf("number %d, which is lost, is recorded late: %+v, %v", c.Number, drained, err)
@@ -189,61 +192,6 @@ func (d *desk) watch() *flow.Rebuilder {
 		return seen
 	})
 	return r
-}
-
-// TestF04WhatARestartDoesNotProveToBeWholeIsRebuilt takes something away from a Redis that syncs before it answers, and restarts it. The
-// ledger has coupons 1 to 3 and 10; the journal has the others.
-func TestF04WhatARestartDoesNotProveToBeWholeIsRebuilt(t *testing.T) {
-	type do = func(words ...string)
-	for name, lose := range map[string]func(do do, campaign, holders, journal string){
-		"an entry of the journal": func(do do, _, _, journal string) { do("XTRIM", journal, "MAXLEN", "1") },
-		"the latest coupon": func(do do, campaign, holders, _ string) {
-			do("HSET", campaign, "last_number", "9", "in_force", "9", "issued", "9")
-			do("HDEL", holders, "user-9")
-		},
-		"a holder": func(do do, campaign, holders, _ string) {
-			do("HSET", campaign, "in_force", "9")
-			do("HDEL", holders, "user-0")
-		},
-		"a count":                       func(do do, campaign, _, _ string) { do("HSET", campaign, "in_force", "9") },
-		"a holder's coupon":             func(do do, _, holders, _ string) { do("HSET", holders, "user-0", "seventeen bytes!!") },
-		"a pause":                       func(do do, campaign, _, _ string) { do("HSET", campaign, "paused", "0") },
-		"a change":                      func(do do, campaign, _, _ string) { do("HSET", campaign, "version", "1", "paused", "0") },
-		"a quantity":                    func(do do, campaign, _, _ string) { do("HSET", campaign, "quantity", "1000") },
-		"nothing, but it had a replica": nil,
-		"nothing":                       func(do, string, string, string) {},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			server := services.Redis.Server(t, "--appendfsync", "always")
-			d := newDesk(t, server.URL(), services.Ledgers[services.SQLite](t), nil, "c")
-			r := d.watch()
-			var coupons []firstcome.Coupon
-			for _, user := range people("user-", 10) {
-				coupons = append(coupons, d.issue("c", user)...)
-			}
-			d.settle(d.record(append(coupons[:3:3], coupons[9])...))
-			d.reaches("c", stage.Err(d.ledger.Switch(t.Context(), "op", "c", 0, ledger.Pause)))
-			if lose == nil {
-				stage.Must(t, stage.Err(services.Beside(t, d.name).Exec(`UPDATE gate_runs SET durable = FALSE`)))
-			} else {
-				lose(func(words ...string) { d.do(words...) }, d.key("campaign"), d.key("holders"), d.key("journal"))
-			}
-			stage.Must(t, server.Kill())
-			stage.Must(t, server.Restart(t.Context()))
-			want := flow.RebuilderStats{Begun: 1, Finished: 1}
-			if name == "nothing" {
-				want = flow.RebuilderStats{Verified: 1}
-			}
-			stage.Await(t, "a gate that decides", want, func() flow.RebuilderStats {
-				got := r.Stats()
-				got.Lost = 0
-				return got
-			})
-			stage.Same(t, "the epoch", 1+want.Finished, d.status().Epoch)
-			stage.Same(t, "who holds a recorded coupon", []string{"already_issued:1", "already_issued:10", "paused:0"}, d.claims("user-0", "user-9", "new"))
-		})
-	}
 }
 
 // TestF02F03APromotedReplicaThatLaggedIsRebuilt cuts a replica off after ten coupons, and promotes it after ten more. The ledger has

@@ -4,13 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/firstcome/firstcome/client"
 )
 
 type gateReconcileCmd struct {
 	chosenGates `set:"all=of which the ledger is an older one than the gate"`
-	DryRun      bool `help:"Say which campaigns these are, and change nothing."`
+	DryRun      bool `help:"Say which campaigns these are, and what would be brought back, about. It changes nothing."`
 }
 
 func (c *gateReconcileCmd) Help() string {
@@ -36,18 +37,38 @@ func (c *gateReconcileCmd) Run(ctx context.Context, t terminal) (err error) {
 		}
 	}
 	if c.DryRun || len(ids) == 0 {
-		return c.print(t, ids, func(w io.Writer) { tellOlder(w, ids) })
+		return c.estimate(ctx, t, calls, ids)
 	}
 	return mendEach(ctx, t, c.outputFlag, ids, calls.Reconcile, tellReconciled)
 }
 
-func tellOlder(w io.Writer, ids []string) {
-	if len(ids) == 0 {
-		fmt.Fprintln(w, "The ledger is an older one than the gate of no such campaign.")
+// estimate says what a reconcile of each campaign would come to.
+func (c *gateReconcileCmd) estimate(ctx context.Context, t terminal, calls *client.Client, ids []string) error {
+	all := make([]client.Estimate, len(ids))
+	for n, id := range ids {
+		var err error
+		if all[n], err = calls.Estimate(ctx, id); err != nil {
+			return fmt.Errorf("%s: %w", id, explain(err))
+		}
 	}
-	for _, id := range ids {
-		fmt.Fprintf(w, "%s: the ledger is an older one than the gate. To bring back what the gate has: firstcome gate reconcile %s\n", id, id)
+	return c.print(t, all, func(w io.Writer) {
+		if len(all) == 0 {
+			fmt.Fprintln(w, "The ledger is an older one than the gate of no such campaign.")
+		}
+		for _, e := range all {
+			tellEstimate(w, e)
+		}
+	})
+}
+
+func tellEstimate(w io.Writer, e client.Estimate) {
+	fmt.Fprintf(w, "%s: the ledger is an older one than the gate, which is at version %d of epoch %d; the ledger is at version %d of %d.\n", e.CampaignID, e.GateVersion, e.GateEpoch, e.LedgerVersion, e.LedgerEpoch)
+	fmt.Fprintf(w, "The gate has %s that the ledger lacks. In the backup and not at the gate: %s. Forgotten: %s.\n",
+		plural(e.Recovered, "coupon", "coupons"), plural(e.Voided+e.Unexplained, "coupon", "coupons"), plural(max(0, e.GateVersion-e.LedgerVersion), "change", "changes"))
+	if e.Unexplained > 0 {
+		fmt.Fprintln(w, "The forgotten changes cannot have voided so many: those coupons would stay in force.")
 	}
+	fmt.Fprintf(w, "To bring back what the gate has: firstcome gate reconcile %s\n", e.CampaignID)
 }
 
 func tellReconciled(w io.Writer, id string, done client.Reconciled) {
@@ -67,6 +88,12 @@ func tellReconciled(w io.Writer, id string, done client.Reconciled) {
 	tell(done.DeadLetters, "%s refused by the ledger: see firstcome dead list.", plural(done.DeadLetters, "coupon was", "coupons were"))
 	tell(done.Carried, "%s in line kept their places.", plural(done.Carried, "person", "people"))
 	tell(done.LostPlaces, "At least %s in line lost their places: they hear so, and may claim again.", plural(done.LostPlaces, "person", "people"))
+	from := max(done.FactsFrom, 1)
+	fmt.Fprintf(w, "Its facts from position %d on may be others than before: whoever reads them over HTTP reads on after %d once more.\n", from, from-1)
+	for _, follower := range done.Followers {
+		fmt.Fprintf(w, "%s has stopped with this campaign. To publish its facts there again: firstcome facts replay %s --from %d --ledger URL --facts kafka://HOST:PORT/%s\n",
+			follower, id, from, strings.TrimPrefix(follower, "kafka/"))
+	}
 }
 
 // plural returns a number with the word for one, or for more.

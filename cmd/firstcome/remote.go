@@ -214,7 +214,7 @@ func (n *node) join() {
 		rebuilt = renaming{r.gate}
 	}
 	r.rebuild = flow.NewRebuilder(n.ledger, r.relayed(rebuilt), flow.RebuilderEvents{Rebuilt: n.monitor.Rebuilt, Refused: n.monitor.Refused})
-	r.over = &flow.Over{RemoteGate: r.gate, Book: n.ledger, Notice: r.rebuild.Notice, Told: r.rebuild.Told, Refusal: r.rebuild.Refusal, Refuse: r.rebuild.Refuse}
+	r.over = &flow.Over{RemoteGate: r.gate, Fed: r.gate, Book: n.ledger, Notice: r.rebuild.Notice, Told: r.rebuild.Told, Refusal: r.rebuild.Refusal, Refuse: r.rebuild.Refuse}
 	r.changer = flow.NewChanger(n.ledger, r.over, n.monitor.ChangeFailed)
 	r.retirer = flow.NewRetirer(n.ledger, r.gate, 0, n.monitor.RetireFailed)
 	if !n.flags.silent() {
@@ -223,7 +223,10 @@ func (n *node) join() {
 	if n.flags.records() {
 		n.records()
 	}
-	n.monitor.WatchGate(ops.Gate{Name: r.gate.Name(), Changer: r.changer, Retirer: r.retirer, Rebuilder: r.rebuild, Lag: r.gate.Lag, Waiter: r.waiter, Recorder: r.recorder})
+	n.monitor.WatchGate(ops.Gate{
+		Name: r.gate.Name(), Changer: r.changer, Retirer: r.retirer, Rebuilder: r.rebuild, Lag: r.lag, Waiter: r.waiter, Recorder: r.recorder,
+		Topic: r.journal, Relay: r.relay,
+	})
 }
 
 // alarm is told what an operator should know of the journal. A ledger that is an older one is looked at, at once.

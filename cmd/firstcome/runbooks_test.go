@@ -64,7 +64,7 @@ func TestEveryCommandOfTheRunbooksIsOne(t *testing.T) {
 		switch command { // which need an argument that the text leaves out
 		case "firstcome load":
 			command += " --campaign spring --users 1"
-		case "firstcome serve --role recorder":
+		case "firstcome serve --role recorder", "firstcome serve --journal redis":
 			command += " --gate redis://gate.internal:6379"
 		case "firstcome backup":
 			command += " copy.db"
@@ -93,12 +93,12 @@ func TestTheCommandsOfTheRunbooksDoWhatTheseSay(t *testing.T) {
 		{"firstcome audit ID --ledger URL --gate URL", exitFailed, `this Redis has no name`},
 		{"firstcome doctor", exitFailed, `FAIL +the gate.s campaigns +2 campaigns are decided by another gate than this Redis .*\n.*fix: `},
 		{"firstcome audit --ledger sqlite:firstcome.db", exitOK, `verdict: 0 breaches in 2 campaigns`},
-		{"firstcome campaign close ID --yes", exitFailed, `the change is in the ledger`},
-		{"firstcome campaign show ID", exitOK, `state +closed \(the gate has lost it`},
+		{"firstcome campaign pause ID", exitFailed, `the change is in the ledger`},
 		{"firstcome dead list", exitOK, `autumn`},
 		{"firstcome dead replay ID", exitFailed, `ledger`},
 		{"firstcome dead void ID --reason TEXT", exitOK, ``},
 		{"firstcome gate rebuild --all", exitOK, `spring is decided again, in epoch 2`},
+		{"firstcome gate rebuild ID", exitOK, `spring is decided again, in epoch 3`},
 		{"firstcome gate reconcile --all --dry-run", exitOK, `of no such campaign`},
 		{"firstcome gate reconcile --all", exitOK, `of no such campaign`},
 		{"firstcome facts replay --all", exitFailed, `no node has published facts there yet`},

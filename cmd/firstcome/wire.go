@@ -93,6 +93,7 @@ func (n *node) open(ctx context.Context, admit admission) error {
 	if n.remote != nil {
 		n.join()
 		n.remote.rebuild.LookBack(ctx)
+		n.logForgotten(ctx)
 	}
 	if err := n.listen(ctx); err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome/test/browser"
+	"github.com/firstcome/firstcome/test/services"
 )
 
 // A firstcome is a real server on a ledger of the test's, which takes the storefront's tokens.
@@ -30,8 +31,8 @@ type firstcome struct {
 	process *exec.Cmd
 }
 
-// startServer starts a firstcome that ends with the test.
-func startServer(t *testing.T) *firstcome {
+// startServer starts a firstcome that ends with the test, with further flags.
+func startServer(t *testing.T, flags ...string) *firstcome {
 	t.Helper()
 	dir := t.TempDir()
 	binary, secretFile := filepath.Join(dir, "firstcome"), filepath.Join(dir, "jwt.secret")
@@ -42,8 +43,10 @@ func startServer(t *testing.T) *firstcome {
 		t.Fatal(err)
 	}
 	out, log := newLines(), newLines()
-	f := &firstcome{t: t, process: exec.Command(binary, "serve", "--listen", "127.0.0.1:0", "--ops", "off", "--console", "off",
-		"--ledger", "sqlite:"+filepath.Join(dir, "firstcome.db"), "--jwt-secret-file", secretFile, "--create-key")}
+	f := &firstcome{t: t, process: exec.Command(binary, append([]string{
+		"serve", "--listen", "127.0.0.1:0", "--ops", "off", "--console", "off",
+		"--ledger", "sqlite:" + filepath.Join(dir, "firstcome.db"), "--jwt-secret-file", secretFile, "--create-key",
+	}, flags...)...)}
 	f.process.Stdout, f.process.Stderr = out, log
 	if err := f.process.Start(); err != nil {
 		t.Fatal(err)
@@ -252,6 +255,58 @@ func TestTheDropPageSaysWhatIsTrue(t *testing.T) {
 				p.Await(words)
 			}
 			sound(t, p, "had")
+		})
+	}
+}
+
+// TestInTheBrowserAPlaceInATopicOutlivesAReload has somebody wait in a line that Kafka keeps, come back, leave, join again, and be served.
+func TestInTheBrowserAPlaceInATopicOutlivesAReload(t *testing.T) {
+	f := startServer(t, "--line", services.Kafka.Database(t))
+	f.campaign("line", map[string]any{"quantity": 5000, "pace": map[string]any{"per_second": 1}})
+	for n := range 60 {
+		f.claim("line", fmt.Sprint("before-", n))
+	}
+	shop := f.shop(t, "line", nil)
+	b := browser.Open(t)
+	for _, l := range []browser.Look{{Language: "ko", Width: 360}, {Language: "ko", Width: 2560, Dark: true}} {
+		t.Run(l.String(), func(t *testing.T) {
+			p := b.Page(t, l)
+			p.Go(shop)
+			p.Await("지금 받을 수 있어요")
+			p.Press("#act")
+			p.Await("내 앞에")
+			const ticket = `document.querySelector("#tag").textContent.match(/[\d,]+/)?.[0]`
+			before := browser.Eval[string](p, ticket)
+			p.Go(shop)
+			p.Await("내 앞에")
+			if again := browser.Eval[string](p, ticket); again != before {
+				t.Errorf("behind a reload the ticket is %s, and was %s", again, before)
+			}
+			sound(t, p, "waiting")
+			p.Press("#leave")
+			p.Press("#go")
+			p.Await("줄에서 나왔어요")
+			p.Go(shop) // nobody is taken for somebody in line who left
+			p.Await("지금 받을 수 있어요")
+			p.Press("#act")
+			p.Await("내 앞에")
+			if again := browser.Eval[string](p, ticket); again == before {
+				t.Errorf("who joins again has the ticket %s as before", again)
+			}
+			if kept := browser.Eval[string](p, `Object.keys(localStorage).filter(k => k.startsWith("proof ")).join()`); kept == "" {
+				t.Error("no proof is kept")
+			}
+			f.ask(http.MethodPatch, "/v1/campaigns/line", map[string]any{"pace": map[string]any{}}) // as fast as it goes
+			p.Await("쿠폰을 받았어요!")
+			p.Go(shop)
+			p.Await("쿠폰을 받았어요!")
+			if kept := browser.Eval[string](p, `Object.keys(localStorage).filter(k => k.startsWith("proof ")).join()`); kept != "" {
+				t.Errorf("the proof %s is kept for ever", kept)
+			}
+			f.ask(http.MethodPatch, "/v1/campaigns/line", map[string]any{"pace": map[string]any{"per_second": 1}})
+			for n := range 60 {
+				f.claim("line", fmt.Sprint("again-", n))
+			}
 		})
 	}
 }

@@ -161,6 +161,21 @@ func (s *Server) rebuildGate(w http.ResponseWriter, r *http.Request, c auth.Call
 	return writeJSON(w, http.StatusOK, client.Rebuilt{Epoch: done.Epoch, Lost: done.Lost, Carried: done.Carried, LostPlaces: done.LostPlaces})
 }
 
+// estimate answers GET /v1/campaigns/{id}/reconcile.
+func (s *Server) estimate(w http.ResponseWriter, r *http.Request, _ auth.Caller, id firstcome.CampaignID) error {
+	if _, err := s.Ledger.Campaign(r.Context(), id); err != nil {
+		return err
+	}
+	e, err := s.Operator.Estimate(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, client.Estimate{
+		CampaignID: string(id), Recovered: e.Recovered, Voided: e.Voided, Unexplained: e.Unexplained,
+		LedgerVersion: e.Behind, GateVersion: e.Version, LedgerEpoch: e.Ledger, GateEpoch: e.Gate,
+	})
+}
+
 // reconcile answers POST /v1/campaigns/{id}/reconcile.
 func (s *Server) reconcile(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
 	if err := s.readNothing(w, r); err != nil {
@@ -177,6 +192,7 @@ func (s *Server) reconcile(w http.ResponseWriter, r *http.Request, c auth.Caller
 		Rebuilt:   client.Rebuilt{Epoch: done.Rebuilt.Epoch, Lost: done.Lost, Carried: done.Carried, LostPlaces: done.LostPlaces},
 		Recovered: done.Recovered, DeadLetters: done.Letters, Voided: done.Voided, Unexplained: done.Unexplained,
 		LedgerVersion: done.Behind, GateVersion: done.Adopted.Version,
+		FactsFrom: done.FactsFrom, Followers: append([]string{}, done.Followers...),
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // claim answers POST /v1/campaigns/{id}/claims. It is the hot path: a crowd
@@ -121,19 +122,47 @@ func (s *Server) claimOf(ctx context.Context, id firstcome.CampaignID, user firs
 }
 
 // placeOf finds a place in line.
-func (s *Server) placeOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, proof string) (firstcome.Place, firstcome.Coupon, error) {
-	if proof == "" || s.Proofs == nil {
+func (s *Server) placeOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, proof string) (place firstcome.Place, coupon firstcome.Coupon, err error) {
+	switch {
+	case proof == "":
 		return s.Places.Place(ctx, id, user)
+	case s.Proofs == nil:
+		err = firstcome.ErrProof
+	default:
+		place, coupon, err = s.Proofs.PlaceBy(ctx, id, user, proof)
 	}
-	return s.Proofs.PlaceBy(ctx, id, user, proof)
+	return place, coupon, s.aboutProof(ctx, id, err)
 }
 
 // leave takes a user out of a line.
-func (s *Server) leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, proof string) error {
-	if proof == "" || s.Proofs == nil {
+func (s *Server) leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, proof string) (err error) {
+	switch {
+	case proof == "":
 		return s.Places.Leave(ctx, id, user)
+	case s.Proofs == nil:
+		err = firstcome.ErrProof
+	default:
+		err = s.Proofs.LeaveBy(ctx, id, user, proof)
 	}
-	return s.Proofs.LeaveBy(ctx, id, user, proof)
+	return s.aboutProof(ctx, id, err)
+}
+
+// aboutProof returns what is wrong with asking by a proof that was refused: a line at the gate needs none, and of one in a topic nodes
+// without that topic say nothing.
+func (s *Server) aboutProof(ctx context.Context, id firstcome.CampaignID, err error) error {
+	if !errors.Is(err, firstcome.ErrProof) {
+		return err
+	}
+	c, failed := s.Ledger.Campaign(ctx, id)
+	switch {
+	case failed != nil:
+		return failed
+	case c.Feed == nil:
+		return newProblem(wrongProof, "the line of this campaign is at the gate, where a user is found without a proof: leave proof out")
+	case s.Proofs == nil:
+		return flow.ErrNoLine
+	}
+	return err
 }
 
 // leaveLine answers DELETE /v1/campaigns/{id}/claims/{user_id}.

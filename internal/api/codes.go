@@ -15,6 +15,7 @@ const (
 	malformedRequest code = "malformed_request"
 	malformedBody    code = "malformed_body"
 	malformedField   code = "malformed_field"
+	wrongProof       code = "wrong_proof"
 
 	credentialsMissing code = "credentials_missing"
 	credentialsInvalid code = "credentials_invalid"
@@ -28,6 +29,7 @@ const (
 	methodNotAllowed code = "method_not_allowed"
 
 	campaignExists code = "campaign_exists"
+	idUsed         code = "id_used"
 	belowInForce   code = "below_in_force"
 	campaignClosed code = "campaign_closed"
 	alreadyVoided  code = "already_voided"
@@ -36,6 +38,7 @@ const (
 	alreadyServed  code = "already_served"
 	noGate         code = "no_gate"
 	notOlder       code = "not_older"
+	noPartition    code = "no_partition"
 
 	stale            code = "stale_version"
 	bodyTooLarge     code = "body_too_large"
@@ -53,23 +56,25 @@ const (
 	wrongNode        code = "wrong_node"
 	ledgerOlder      code = "ledger_older"
 	gateOlder        code = "gate_older"
+	lineLost         code = "line_lost"
+	lineAway         code = "line_away"
 )
 
 // statuses has the status of every code.
 var statuses = statusesOf(map[int][]code{
-	http.StatusBadRequest:            {malformedRequest, malformedBody, malformedField},
+	http.StatusBadRequest:            {malformedRequest, malformedBody, malformedField, wrongProof},
 	http.StatusUnauthorized:          {credentialsMissing, credentialsInvalid, tokenExpired},
 	http.StatusForbidden:             {roleForbidden, crossSite, notLoopback},
 	http.StatusNotFound:              {notFoundCode},
 	http.StatusMethodNotAllowed:      {methodNotAllowed},
-	http.StatusConflict:              {campaignExists, belowInForce, campaignClosed, alreadyVoided, letterResolved, letterRefused, alreadyServed, noGate, notOlder},
+	http.StatusConflict:              {campaignExists, idUsed, belowInForce, campaignClosed, alreadyVoided, letterResolved, letterRefused, alreadyServed, noGate, notOlder, noPartition},
 	http.StatusPreconditionFailed:    {stale},
 	http.StatusRequestEntityTooLarge: {bodyTooLarge},
 	http.StatusUnsupportedMediaType:  {unsupportedMedia},
 	http.StatusUnprocessableEntity:   {notAllowedCode},
 	http.StatusTooManyRequests:       {rateLimited},
 	http.StatusInternalServerError:   {fault},
-	http.StatusServiceUnavailable:    {unknown, busy, notRecorded, unrecorded, changePending, changeUnfinished, wrongNode, ledgerOlder, gateOlder},
+	http.StatusServiceUnavailable:    {unknown, busy, notRecorded, unrecorded, changePending, changeUnfinished, wrongNode, ledgerOlder, gateOlder, lineLost, lineAway},
 })
 
 // statusesOf adds the refusals' codes, which are their outcomes.

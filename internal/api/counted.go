@@ -42,10 +42,23 @@ func (c *told) state() string {
 // belongs to another ledger: then above all operators need to read it.
 func (s *Server) counted(ctx context.Context, c ledger.Status) (told, error) {
 	if !s.atGate(&c) {
-		return told{c, s.withoutGate(&c)}, nil
+		return s.withFeed(ctx, told{c, s.withoutGate(&c)}), nil
 	}
 	g, err := s.Gate.State(ctx, c.ID)
-	return withGate(c, g, err)
+	t, err := withGate(c, g, err)
+	return s.withFeed(ctx, t), err
+}
+
+// withFeed returns a campaign with the people in its line, if a topic keeps that: neither ledger nor gate counts them. Where the topic
+// cannot tell, they are none.
+func (s *Server) withFeed(ctx context.Context, c told) told {
+	if c.Feed == nil || c.Feed.Partition < 0 || c.Closed || c.gate != gateOK {
+		return c
+	}
+	if line, err := s.Places.LineOf(ctx, c.ID); err == nil {
+		c.Line.Waiting = line.Line.Waiting
+	}
+	return c
 }
 
 // atGate tells whether the gate has a campaign's counters.
@@ -98,6 +111,7 @@ func (s *Server) listed(ctx context.Context, found []ledger.Status) []told {
 		if state, asked := states[c.ID]; asked {
 			all[n], _ = withGate(c, state.GateState, state.Err) // what went wrong is told beside each
 		}
+		all[n] = s.withFeed(ctx, all[n])
 	}
 	return all
 }

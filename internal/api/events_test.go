@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -39,7 +40,13 @@ type listener struct {
 // follow opens a user's stream of c, which has to be one.
 func (s *shop) follow(user string, header ...string) *listener {
 	s.t.Helper()
-	response := s.askStream(user, header...)
+	return s.followBy("", user, header...)
+}
+
+// followBy is follow by a proof; empty: without one.
+func (s *shop) followBy(proof, user string, header ...string) *listener {
+	s.t.Helper()
+	response := s.askStreamBy(proof, user, header...)
 	if response.StatusCode != 200 || response.Header.Get("Content-Type") != "text/event-stream" || response.Header.Get("Cache-Control") != "no-store" {
 		text, _ := io.ReadAll(response.Body)
 		s.t.Fatalf("the stream of %s is %s %v: %s", user, response.Status, response.Header, text)
@@ -50,8 +57,17 @@ func (s *shop) follow(user string, header ...string) *listener {
 // askStream asks for a user's stream of c.
 func (s *shop) askStream(user string, header ...string) *http.Response {
 	s.t.Helper()
+	return s.askStreamBy("", user, header...)
+}
+
+// askStreamBy is askStream by a proof; empty: without one.
+func (s *shop) askStreamBy(proof, user string, header ...string) *http.Response {
+	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), "GET", s.url+"/v1/campaigns/c/claims/"+user+"/events", nil)
 	stage.Must(s.t, err)
+	if proof != "" {
+		request.URL.RawQuery = url.Values{"proof": {proof}}.Encode()
+	}
 	for n := 0; n < len(header); n += 2 {
 		request.Header.Set(header[n], header[n+1])
 	}

@@ -78,6 +78,8 @@ func problemOf(err error) *client.Problem {
 		return notFound()
 	case errors.Is(err, firstcome.ErrCampaignExists):
 		return newProblem(campaignExists, firstcome.ErrCampaignExists.Error())
+	case errors.Is(err, flow.ErrForgotten):
+		return newProblem(idUsed, flow.ErrForgotten.Error())
 	case errors.Is(err, firstcome.ErrBelowInForce):
 		return newProblem(belowInForce, err.Error())
 	case errors.Is(err, firstcome.ErrClosed):
@@ -95,11 +97,19 @@ func problemOf(err error) *client.Problem {
 	case errors.Is(err, flow.ErrRefused):
 		return newProblem(letterRefused, err.Error())
 	case errors.Is(err, firstcome.ErrProof):
-		return malformed(firstcome.ErrProof.Error())
+		return newProblem(wrongProof, firstcome.ErrProof.Error())
+	case errors.Is(err, firstcome.ErrNoPartition): // the error says how there will be one
+		return newProblem(noPartition, err.Error())
 	case errors.Is(err, firstcome.ErrStale):
 		return newProblem(stale, firstcome.ErrStale.Error())
 	case errors.Is(err, flow.ErrUnfinished) && errors.Is(err, firstcome.ErrGateMismatch) && !errors.Is(err, firstcome.ErrPending):
 		return unavailable(wrongNode, flow.ErrUnfinished.Error()+". Not by this node: "+firstcome.ErrGateMismatch.Error()+". "+mend)
+	case errors.Is(err, firstcome.ErrFeedLost):
+		return unavailable(lineLost, firstcome.ErrFeedLost.Error()+", and nothing was decided. Its log says why; firstcome campaign update ID --pace N gives the campaign another partition")
+	case errors.Is(err, firstcome.ErrFeedAway):
+		return unavailable(lineAway, firstcome.ErrFeedAway.Error()+", and nothing was done. Ask again: it is safe")
+	case errors.Is(err, firstcome.ErrFeedTaken):
+		return unavailable(busy, "other campaigns took the partitions that were free, and nothing was done. Ask again: it is safe")
 	case errors.Is(err, firstcome.ErrGateMismatch):
 		return unavailable(wrongNode, firstcome.ErrGateMismatch.Error()+": nothing was decided. "+mend)
 	case errors.Is(err, ledger.ErrUnnamedGate):

@@ -37,6 +37,7 @@ var surface = []struct {
 	{operation: "POST /v1/campaigns/{id}/resume", status: runs(200)},
 	{operation: "POST /v1/campaigns/{id}/close", status: runs(200)},
 	{operation: "POST /v1/campaigns/{id}/rebuild", status: runs(409)},
+	{operation: "GET /v1/campaigns/{id}/reconcile", status: runs(409)},
 	{operation: "POST /v1/campaigns/{id}/reconcile", status: [8]int{409, 403, 403, 403, 403, 403, 403, 401}},
 	{operation: "GET /v1/campaigns/{id}/changes", status: runs(200), ids: "ww------"},
 	{operation: "GET /v1/campaigns/{id}/ledger", status: [8]int{200, 200, 200, 200, 403, 403, 403, 401}},

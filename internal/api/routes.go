@@ -60,6 +60,7 @@ func (s *Server) routes() []route {
 		{"POST", "/v1/campaigns/{id}/resume", run, "", s.switchCampaign(ledger.Resume), short},
 		{"POST", "/v1/campaigns/{id}/close", run, "", s.switchCampaign(ledger.Close), short},
 		{"POST", "/v1/campaigns/{id}/rebuild", run, "if_lost", of(s.rebuildGate), long},
+		{"GET", "/v1/campaigns/{id}/reconcile", run, "", of(s.estimate), long},
 		{"POST", "/v1/campaigns/{id}/reconcile", auth.Admin, "", of(s.reconcile), long},
 		{"GET", "/v1/campaigns/{id}/changes", run, "after limit", of(s.listChanges), short},
 		{"GET", "/v1/campaigns/{id}/ledger", counts, "", of(s.readLedger), short},

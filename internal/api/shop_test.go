@@ -45,7 +45,8 @@ type shop struct {
 	ledger *testLedger
 	issuer *flow.Issuer
 	claims *flow.Answerer
-	far    *stage.Gate // nil: the ledger decides
+	far    *stage.Gate  // nil: the ledger decides
+	topic  *stage.Topic // that keeps lines; nil: none does
 	server *api.Server
 	auth   *auth.Authenticator
 	url    string
@@ -103,6 +104,9 @@ func (s *shop) wire(config api.Config) {
 		over := &flow.Over{RemoteGate: s.far, Book: s.ledger.Ledger}
 		config.Gate, config.Places = s.far, over
 		config.Operator = operate.NewRemote(s.ledger, s.issuer, s.claims, flow.NewChanger(s.ledger, over, nil), s.far, nil)
+	}
+	if s.topic != nil {
+		config.Operator.Lines = s.topic
 	}
 	s.server = api.New(config)
 }

@@ -64,7 +64,7 @@ func Gate(ctx context.Context, ledger Source, gate GateSource, id firstcome.Camp
 	last, lasting, err := compareTwice(ctx, ledger, gate, id)
 	switch {
 	case errors.Is(err, firstcome.ErrNoCampaign):
-		return NotCompared(id, "the gate has lost the campaign, and decides nothing of it: see docs/runbooks/FirstcomeGateLost.md"), nil
+		return NotCompared(id, "the gate has lost the campaign, and decides nothing of it: bring its data back, or, if this is the Redis that is to decide, type firstcome gate rebuild %s; see docs/runbooks/FirstcomeGateLost.md", id), nil
 	case errors.Is(err, firstcome.ErrGateMismatch) || errors.Is(err, ErrUnreadable):
 		return NotCompared(id, "%v", err), nil
 	case err != nil:
@@ -128,7 +128,7 @@ func (c *comparison) read(ctx context.Context, ledger Source, gate GateSource, i
 	if c.before, err = gate.State(ctx, id); err != nil {
 		return err
 	}
-	if err = c.line.begin(ctx, gate.Line, id); err != nil {
+	if err = c.line.begin(ctx, ledger, gate.Line, id); err != nil {
 		return err
 	}
 	err = gate.Holders(ctx, id, func(coupon firstcome.Coupon) error {

@@ -62,8 +62,6 @@ func tallyOf(all []place) map[int64]tally {
 // A FeedSource is the ledger of a campaign whose line a topic keeps, and the topic.
 type FeedSource struct {
 	Source
-	// Leavers calls each with those who left.
-	Leavers List[Leaver]
 	// Records calls each with the users of the offsets from first on, before end, of those that the topic still has, in their order. A record
 	// of another campaign or generation is nobody's: its user is empty.
 	Records func(ctx context.Context, feed firstcome.Feed, generation, first, end int64, each func(offset int64, user firstcome.UserID)) error

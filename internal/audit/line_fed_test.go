@@ -34,7 +34,7 @@ func fed() *fedQueue {
 
 func (q *fedQueue) source() audit.Source {
 	source := q.books.source()
-	source.Past = each(&q.past)
+	source.Past, source.Leavers = each(&q.past), each(&q.left)
 	source.Tickets = func(context.Context, firstcome.CampaignID, func(audit.Ticket)) error { return nil }
 	return source
 }
@@ -93,7 +93,7 @@ func TestALineInATopicIsHeldAgainstItsRecords(t *testing.T) {
 	} {
 		q := fed()
 		c.spoil(q)
-		report, err := audit.Feed(t.Context(), audit.FeedSource{Source: q.source(), Leavers: each(&q.left), Records: q.read}, "c")
+		report, err := audit.Feed(t.Context(), audit.FeedSource{Source: q.source(), Records: q.read}, "c")
 		stage.Must(t, err)
 		var found []string
 		for _, b := range report.Breaches.Shown {
@@ -106,7 +106,7 @@ func TestALineInATopicIsHeldAgainstItsRecords(t *testing.T) {
 	q := fed()
 	delete(q.records, 10)
 	delete(q.records, 13)
-	report, err := audit.Feed(t.Context(), audit.FeedSource{Source: q.source(), Leavers: each(&q.left), Records: q.read}, "c")
+	report, err := audit.Feed(t.Context(), audit.FeedSource{Source: q.source(), Records: q.read}, "c")
 	stage.Must(t, err)
 	stage.Same(t, "the counts", audit.FeedReport{Campaign: "c", Tickets: 4, Over: 2, Gone: 2}, *report)
 }

@@ -16,6 +16,9 @@ import (
 type LineView struct {
 	Line firstcome.Line // but for Due, and for Served where clients are told
 	Past []PastLine     // the last ones that ended, in any order; clients are told the generation and the last ticket served of each
+	// Of a line that a feed keeps, a gate says which one, and how many users left it in this generation.
+	Feed *firstcome.Feed
+	Left int64
 }
 
 // letter keeps the ticket of a dead letter whose coupon is not in the ledger.

@@ -32,6 +32,8 @@ type Source struct {
 	// in the order of generations and tickets. Nil: the line is not audited.
 	Past    List[PastLine]
 	Tickets List[Ticket]
+	// Leavers calls each with everybody who left the line that a topic keeps. Nil: nobody says. Only [Gate] and [Feed] call it.
+	Leavers List[Leaver]
 	// Line returns what anybody is told of the line, later than the coupons, or ErrNotTold. Nil: it is not asked.
 	Line func(ctx context.Context, id firstcome.CampaignID) (LineView, error)
 	// Letters calls each with every dead letter of the campaign, resolved ones too,

@@ -17,6 +17,8 @@ type steerPage struct {
 	Closed  bool
 	Waiting int64
 	Pace    *firstcome.Pace
+	Where   string // the line is; empty: there is none
+	InTopic bool   // of Kafka
 	Ask     *asked // what was asked for and needs the campaign's name typed; nil: nothing
 	Wrong   string
 }
@@ -58,7 +60,7 @@ func (c *Console) renderSteer(v *view, status int, ask *asked, wrong string) err
 	if err != nil {
 		return err
 	}
-	page := steerPage{Row: rowOf(&s), Version: s.Version, Paused: s.Paused, Closed: s.Closed, Waiting: s.Line.Waiting, Pace: s.Pace, Ask: ask, Wrong: wrong}
+	page := steerPage{Row: rowOf(&s), Version: s.Version, Paused: s.Paused, Closed: s.Closed, Waiting: s.Line.Waiting, Pace: s.Pace, Where: v.where(s.Terms), InTopic: s.Feed != nil, Ask: ask, Wrong: wrong}
 	if now.InForce != nil {
 		page.Row.InForce = *now.InForce
 	}

@@ -175,15 +175,17 @@ func (c *clicker) cloneCampaign() {
 }
 
 func (c *clicker) rebuild() {
-	c.mender.breaks("proved", flow.ErrLost)
-	p := c.at("/recording")
-	p.Press("[data-stopped=proved] button")
-	p.Await("Rebuild the gate?")
-	p.Type("[name=typed]", "proved")
-	p.Press(".card.danger button")
-	p.Await("The gate is rebuilt")
-	if left := c.mender.all(); len(left) > 0 {
-		c.t.Errorf("not rebuilt: %v", left)
+	for _, page := range []string{"/recording", "/health"} {
+		c.mender.breaks("proved", flow.ErrLost)
+		p := c.at(page)
+		p.Press("[data-stopped=proved] button")
+		p.Await("Rebuild the gate?")
+		p.Type("[name=typed]", "proved")
+		p.Press(".card.danger button")
+		p.Await("The gate is rebuilt")
+		if left := c.mender.all(); len(left) > 0 {
+			c.t.Errorf("from %s it is not rebuilt: %v", page, left)
+		}
 	}
 }
 

@@ -32,9 +32,11 @@ import (
 
 // Config is what a Console stands on.
 type Config struct {
-	Ledger   Ledger
-	Gate     Gate // nil: the ledger decides
-	Places   flow.Places
+	Ledger Ledger
+	Gate   Gate // nil: the ledger decides
+	Places flow.Places
+	// Proofs finds places of lines that a topic keeps; nil: there are none.
+	Proofs   PlaceProofs
 	Operator *operate.Operator
 	Watcher  *figures.Watcher
 	Journal  *Journal // nil: the ledger decides
@@ -51,6 +53,12 @@ type Config struct {
 	Secure bool
 	Log    *slog.Logger     // nil: slog.Default()
 	Clock  func() time.Time // nil: time.Now
+}
+
+// PlaceProofs finds the places of those who show what their claims were answered: see kafka.Line. firstcome.ErrProof says that a proof is none.
+type PlaceProofs interface {
+	// PlaceBy is flow.Places.Place.
+	PlaceBy(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, proof string) (firstcome.Place, firstcome.Coupon, error)
 }
 
 // A Ledger is what the pages read of one: see ledger.Ledger. Changes go through Config.Operator.

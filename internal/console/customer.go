@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,14 +17,17 @@ import (
 
 // A customerPage says what became of one customer.
 type customerPage struct {
-	User, Code, Campaign string // as they were asked for
-	Wrong                string
-	Of                   *campaignRow // nil: no campaign was named
-	Found                []customerCoupon
-	Place                *firstcome.Place
-	Sentence             string // for support to copy; empty: there is nothing to tell yet
-	Asked                bool
-	More                 bool // the user has coupons of further campaigns
+	User, Code, Campaign, Proof string // as they were asked for
+	Wrong                       string
+	Of                          *campaignRow // nil: no campaign was named
+	Found                       []customerCoupon
+	Place                       *firstcome.Place
+	Sentence                    string // for support to copy; empty: there is nothing to tell yet
+	Asked                       bool
+	More                        bool // the user has coupons of further campaigns
+	// ByProof has the page ask for a proof: the line is in a topic, and the user, who has no coupon, may be in it.
+	ByProof    bool
+	WrongProof string
 }
 
 // A customerCoupon is a coupon with what happened to it.
@@ -45,7 +49,7 @@ const walletRows = 50
 
 func (c *Console) showCustomer(v *view) error {
 	get := func(name string) string { return strings.TrimSpace(v.r.FormValue(name)) }
-	page := customerPage{User: get("user_id"), Code: get("code"), Campaign: get("campaign")}
+	page := customerPage{User: get("user_id"), Code: get("code"), Campaign: get("campaign"), Proof: get("proof")}
 	status := http.StatusOK
 	if page.User != "" || page.Code != "" {
 		page.Asked = true
@@ -53,7 +57,7 @@ func (c *Console) showCustomer(v *view) error {
 			return err
 		}
 	}
-	if page.Wrong != "" {
+	if page.Wrong != "" || page.WrongProof != "" {
 		status = http.StatusUnprocessableEntity
 	}
 	return v.render(status, "customer", v.say("고객 조회", "One customer"), page)
@@ -139,9 +143,14 @@ func (c *Console) inCampaign(v *view, page *customerPage, s *ledger.Status, user
 	if err != nil {
 		return err
 	}
-	place, held, err := c.Places.Place(ctx, s.ID, user)
+	holds := slices.ContainsFunc(found, func(c firstcome.Coupon) bool { return c.VoidedAt.IsZero() })
+	over := page.Of.State == "closed" || page.Of.State == "sold_out" && !s.Standby
+	page.ByProof = s.Feed != nil && c.Proofs != nil && !holds && !over
+	place, held, err := c.placeOf(v, page, s, user)
 	switch {
 	case errors.Is(err, firstcome.ErrNoTicket), errors.Is(err, flow.ErrGateOlder): // what an older gate says is not true any more
+	case errors.Is(err, firstcome.ErrProof):
+		page.WrongProof = v.say("이 고객과 캠페인의 증표가 아닙니다.", "This is no proof of this user and campaign.")
 	case err != nil:
 		return err
 	case held.Number == 0:
@@ -187,6 +196,7 @@ func (c *Console) inCampaign(v *view, page *customerPage, s *ledger.Status, user
 		}
 	}
 	page.User = string(user)
+	page.ByProof = page.ByProof && page.Place == nil && held.Number == 0
 	page.Sentence = v.sentence(s, page)
 	return nil
 }
@@ -207,6 +217,14 @@ func (v *view) lostOf(e *ledger.LogEntry) (c customerCoupon, is bool) {
 		{What: v.say("끝난 에폭의 게이트가 준 번호라 잃었습니다. 고객은 다시 신청할 수 있습니다", "was lost: the gate that gave it was one whose epoch had ended. The customer may claim again"), At: e.At},
 	}
 	return c, true
+}
+
+// placeOf finds a user's place in line, by their proof if the page asks for it and has it.
+func (c *Console) placeOf(v *view, page *customerPage, s *ledger.Status, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
+	if page.ByProof && page.Proof != "" {
+		return c.Proofs.PlaceBy(v.r.Context(), s.ID, user, page.Proof)
+	}
+	return c.Places.Place(v.r.Context(), s.ID, user)
 }
 
 // happened returns what happened to a coupon, in order.
@@ -260,6 +278,8 @@ func (v *view) sentence(s *ledger.Status, page *customerPage) string {
 		return v.say("‘%s’ 쿠폰은 %s에 열립니다. 고객님은 아직 받지 않으셨습니다.", "“%s” opens at %s. You have no coupon yet.", s.Name, exact(s.OpensAt))
 	case state == "closed":
 		return v.say("‘%s’ 쿠폰은 마감되었고, 고객님은 받지 않으셨습니다.", "“%s” is closed, and you have no coupon of it.", s.Name)
+	case page.ByProof && (page.Proof == "" || page.WrongProof != ""):
+		return v.say("고객님은 ‘%s’ 쿠폰을 아직 받지 않으셨습니다. 줄에 서 계신지는 신청할 때 받으신 증표로 확인해 드립니다.", "You have no coupon of “%s” yet. Whether you are in line we can tell by the proof that your claim was answered with.", s.Name)
 	case state == "paused":
 		return v.say("‘%s’ 쿠폰은 잠시 멈춰 있습니다. 고객님은 아직 받지 않으셨습니다.", "“%s” is paused. You have no coupon yet.", s.Name)
 	}

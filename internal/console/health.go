@@ -18,7 +18,7 @@ type healthPage struct {
 	Nodes    []nodeRow
 	Unheard  bool  // the nodes could not be read
 	Stopped  int64 // campaigns of which the gate decides nothing, as far as this node knows
-	Behind   int64 // how many of them because the gate that this node reaches is an older one
+	Gates    []stoppedGate
 	Findings doctor.Findings
 	Examined time.Time
 }
@@ -73,13 +73,7 @@ func (c *Console) showHealth(v *view) error {
 	rates := c.checkup.rates(c.Clock(), totals)
 	page.Findings, page.Examined = c.checkup.last()
 	if c.Journal != nil && c.Journal.Troubles != nil {
-		troubles := c.Journal.Troubles()
-		page.Stopped = int64(len(troubles))
-		for _, why := range troubles {
-			if errors.Is(why, flow.ErrGateOlder) {
-				page.Behind++
-			}
-		}
+		page.Stopped, page.Gates = int64(len(c.Journal.Troubles())), c.stopped(v, "")
 	}
 	page.Edges = v.edges(ctx, rates)
 	return v.render(http.StatusOK, "health", v.say("상태", "Health"), page)
@@ -149,6 +143,10 @@ func (v *view) edges(ctx context.Context, rates map[string]float64) []edge {
 	journal := edge{From: v.say("게이트", "gate"), Rate: issued, State: "ok"}
 	recorded := edge{From: v.say("저널", "journal"), State: "ok"}
 	lags, failed := v.Journal.Lag(ctx)
+	unaged := errors.Is(failed, flow.ErrUnaged)
+	if unaged {
+		failed = nil
+	}
 	switch {
 	case failed != nil && err == nil:
 		journal.State, journal.Note = "bad", v.say("게이트가 답하지 않습니다", "the gate does not answer")
@@ -161,6 +159,9 @@ func (v *view) edges(ctx context.Context, rates map[string]float64) []edge {
 		if all > 10_000 {
 			recorded.State = "warn"
 		}
+	}
+	if unaged || v.Journal.Relay != nil && v.Journal.Relay().Breaker != "closed" {
+		recorded.State, recorded.Note = "bad", v.say("토픽이 답하지 않습니다", "the topic does not answer")
 	}
 	if v.Journal.Recorder != nil && v.Journal.Recorder().Breaker != "closed" {
 		recorded.State, recorded.Note = "bad", v.say("차단기가 열렸습니다", "the breaker is open")

@@ -26,6 +26,7 @@ type livePage struct {
 	Closed    bool
 	SoldOutAt time.Time
 	OpenedAt  time.Time
+	Where     string   // the line is; empty: there is none
 	Kinds     []string // claims by outcome are told in this order
 	Recent    []figures.Sample
 }
@@ -82,7 +83,7 @@ func (c *Console) showLive(v *view) error {
 	}
 	page := livePage{
 		Row: rowOf(&s), Now: now, Version: s.Version, Paced: s.Pace != nil, Standby: s.Standby, Pace: s.Pace, Paused: s.Paused, Closed: s.Closed,
-		SoldOutAt: s.SoldOutAt, OpenedAt: s.OpenedAt, Kinds: outcomesInPlots,
+		SoldOutAt: s.SoldOutAt, OpenedAt: s.OpenedAt, Where: v.where(s.Terms), Kinds: outcomesInPlots,
 	}
 	page.Row.State, page.Row.Unknown = now.State, now.InForce == nil
 	if now.InForce != nil {
@@ -94,6 +95,19 @@ func (c *Console) showLive(v *view) error {
 	}
 	page.Recent = ring[max(0, len(ring)-recentRows):]
 	return v.renderOf(tabsOf(&s, ""), http.StatusOK, "live", s.Name, page)
+}
+
+// where returns where a campaign's line is; empty: it has none.
+func (v *view) where(t firstcome.Terms) string {
+	switch {
+	case t.Feed == nil && t.Pace == nil:
+		return ""
+	case t.Feed == nil:
+		return v.say("줄은 게이트에 있습니다.", "The line is at the gate.")
+	case t.Feed.Partition < 0:
+		return v.say("줄은 Kafka 토픽 %s에 있었습니다. 캠페인이 끝나 파티션을 내놓았습니다.", "The line was in the Kafka topic %s. Its partition was given up when the campaign was over.", t.Feed.Topic)
+	}
+	return v.say("줄은 Kafka 토픽 %s의 %d번 파티션에 있습니다.", "The line is in the Kafka topic %s, partition %d.", t.Feed.Topic, t.Feed.Partition)
 }
 
 // known returns the campaign that the path names. While the ledger does not answer that is only its id, of version 0.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/doctor"
+	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // A newPage asks for a campaign's terms.
@@ -83,15 +84,27 @@ func (c *Console) createCampaign(v *view) error {
 	case get("step") == "create":
 		if _, err := c.Operator.Create(v.r.Context(), v.who.Actor, id, page.Terms); err == nil {
 			return v.doneAt(id, "created")
-		} else if !errors.Is(err, firstcome.ErrCampaignExists) {
+		} else if page.Wrong["id"] = v.taken(err); page.Wrong["id"] == "" {
 			return err
 		}
-		page.Wrong["id"], status = v.say("이 ID의 캠페인이 이미 있습니다.", "There is a campaign with this id."), http.StatusConflict
+		status = http.StatusConflict
 	default:
 		page.Form.ID = string(id) // the form makes this one, also if it is sent twice
 		page.Checked = c.checkList(v, &page)
 	}
 	return v.render(status, "new", v.say("새 캠페인", "A new campaign"), page)
+}
+
+// taken returns why a campaign cannot have an id; empty: that is not what an error says.
+func (v *view) taken(err error) string {
+	switch {
+	case errors.Is(err, firstcome.ErrCampaignExists):
+		return v.say("이 ID의 캠페인이 이미 있습니다.", "There is a campaign with this id.")
+	case errors.Is(err, flow.ErrForgotten):
+		return v.say("이 ID의 캠페인이 백업 복구로 장부에서 사라졌습니다. 코드가 겹치므로 다른 ID를 쓰세요.",
+			"The ledger had a campaign with this id before a backup was restored, and its codes would come again: use another id.")
+	}
+	return ""
 }
 
 // read understands the form, and returns the campaign's id.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -35,8 +36,10 @@ func (c *Console) stopped(v *view, of firstcome.CampaignID) (all []stoppedGate) 
 	}
 	slices.SortFunc(all, func(a, b stoppedGate) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	all = all[:min(len(all), mostStopped)]
+	ctx, done := context.WithTimeout(v.r.Context(), ledgerWait)
+	defer done()
 	for n := range all {
-		if s, err := c.Ledger.Campaign(v.r.Context(), all[n].ID); err == nil {
+		if s, err := c.Ledger.Campaign(ctx, all[n].ID); err == nil {
 			all[n].Name, all[n].Version, all[n].Most = s.Name, s.Version, v.mostLost(&s)
 		}
 	}

@@ -47,6 +47,12 @@ func (m *mender) ordered() string {
 // Newest is operate.Rebuilder's.
 func (m *mender) Newest(context.Context, firstcome.CampaignID) error { return nil }
 
+func (m *mender) Estimate(context.Context, firstcome.CampaignID) (flow.Estimate, error) {
+	return flow.Estimate{}, flow.ErrNotOlder
+}
+
+func (m *mender) Made(context.Context, firstcome.CampaignID) (bool, error) { return false, nil }
+
 // Rebuild is operate.Rebuilder's.
 func (m *mender) Rebuild(_ context.Context, actor string, id firstcome.CampaignID, ifLost bool) (flow.Rebuilt, error) {
 	m.mu.Lock()
@@ -73,14 +79,20 @@ func TestAGateThatDecidesNothingIsShownAndRebuiltByName(t *testing.T) {
 	h.mender.breaks("restored", &flow.OlderError{Campaign: "restored"})
 	plain, key := h.key(firstcome.Operator)
 	b := h.login(plain)
-	page := b.get("/console/recording")
-	for _, want := range []string{"추석 lost lost", "추석 restarted unverified", "추석 mending being rebuilt", "추석 restored the ledger is older", "firstcome gate reconcile restored", "at most 8"} {
-		if !strings.Contains(page.text(), want) {
-			t.Errorf("the page does not say %q: %s", want, page.text())
+	for _, path := range []string{"/console/recording", "/console/health"} {
+		page := b.get(path)
+		for _, want := range []string{"추석 lost lost", "추석 restarted unverified", "추석 mending being rebuilt", "추석 restored the ledger is older", "firstcome gate reconcile restored", "at most 8"} {
+			if !strings.Contains(page.text(), want) {
+				t.Errorf("%s does not say %q: %s", path, want, page.text())
+			}
+		}
+		if strings.Contains(page.text(), "sound") || strings.Contains(page.body, "restored/rebuild") || strings.Count(page.body, `/rebuild"`) != 3 {
+			t.Errorf("%s shows a gate that decides, or has other buttons than of those that may be rebuilt: %s", path, page.text())
 		}
 	}
-	if strings.Contains(page.text(), "sound") || strings.Contains(page.body, "restored/rebuild") {
-		t.Errorf("a gate that decides is shown, or one that must not be rebuilt may be: %s", page.text())
+	viewer, _ := h.key(firstcome.Viewer)
+	if health := h.login(viewer).get("/console/health"); !strings.Contains(health.text(), "추석 lost lost") || strings.Contains(health.body, `/rebuild"`) {
+		t.Errorf("who may not rebuild sees %s", health.text())
 	}
 	if one := b.get("/console/recording?campaign=restarted"); strings.Contains(one.text(), "추석 lost") {
 		t.Errorf("of one campaign others are shown: %s", one.text())

@@ -17,10 +17,12 @@ import (
 // A Journal is what a node knows of the way from the gate to the ledger.
 type Journal struct {
 	Gate string // the name that campaigns have for it
-	// Lag returns how far the ledger is behind the gate, of each campaign with unrecorded coupons.
+	// Lag returns how far the ledger is behind the gate, of each campaign with unrecorded coupons, perhaps with flow.ErrUnaged.
 	Lag func(context.Context) ([]flow.Lag, error)
 	// Recorder returns this node's recorder; nil: it records nothing.
 	Recorder func() flow.RecorderStats
+	// Relay returns this node's relay into a topic; nil: it has none.
+	Relay func() flow.RecorderStats
 	// Troubles returns why nothing is decided of campaigns at the gate, as far as this node knows: see flow.Rebuilder. Nil: it does not look.
 	Troubles func() map[firstcome.CampaignID]error
 }
@@ -30,9 +32,11 @@ type recordingPage struct {
 	Campaign firstcome.CampaignID // whose; empty: all
 	Remote   bool                 // there is a gate beside the ledger
 	Lags     []flow.Lag
-	Backlog  *int64 // nil: unknown
-	Oldest   *time.Duration
+	Backlog  *int64              // nil: unknown
+	Oldest   *time.Duration      // nil: unknown
 	Recorder *flow.RecorderStats // nil: this node records nothing
+	Relay    *flow.RecorderStats // nil: this node relays nothing
+	Relayed  bool                // some node relays
 	// Recorders are the nodes that record, as each last said of itself.
 	Recorders []nodeRow
 	Unheard   bool // the other nodes cannot be read
@@ -40,8 +44,8 @@ type recordingPage struct {
 	More      int64 // where the next letters begin; 0: there are none
 	Resolved  bool
 	Lost      []lostNumbers
-	Stopped   []stoppedGate
-	Unread    bool // the ledger does not answer
+	Gates     []stoppedGate // of which nothing is decided
+	Unread    bool          // the ledger does not answer
 }
 
 // alarmed is the backlog from which it is shown as an alarm.
@@ -81,7 +85,7 @@ func (c *Console) showRecording(v *view) error {
 	if c.Journal != nil {
 		c.backlog(v, &page)
 		c.recorders(v.r.Context(), &page)
-		page.Stopped = c.stopped(v, page.Campaign)
+		page.Gates = c.stopped(v, page.Campaign)
 	}
 	return v.render(http.StatusOK, "recording", v.say("기록 지연", "Recording"), page)
 }
@@ -117,6 +121,7 @@ func (c *Console) recorders(ctx context.Context, page *recordingPage) {
 	for _, n := range nodes {
 		if n.Breaker != "" && n.StoppedAt.IsZero() {
 			page.Recorders = append(page.Recorders, nodeRow{n, n.Silent()})
+			page.Relayed = page.Relayed || n.Relay != ""
 		}
 	}
 }
@@ -127,8 +132,13 @@ func (c *Console) backlog(v *view, page *recordingPage) {
 		stats := c.Journal.Recorder()
 		page.Recorder = &stats
 	}
+	if c.Journal.Relay != nil {
+		stats := c.Journal.Relay()
+		page.Relay = &stats
+	}
 	lags, err := c.Journal.Lag(v.r.Context())
-	if err != nil {
+	aged := !errors.Is(err, flow.ErrUnaged)
+	if err != nil && aged {
 		return
 	}
 	if page.Campaign != "" {
@@ -139,7 +149,9 @@ func (c *Console) backlog(v *view, page *recordingPage) {
 	for _, l := range lags {
 		all, oldest = all+l.Numbers, max(oldest, l.Oldest)
 	}
-	page.Backlog, page.Oldest = &all, &oldest
+	if page.Backlog = &all; aged {
+		page.Oldest = &oldest
+	}
 }
 
 // lost returns the lost numbers of one campaign, or of all that a gate decides.

@@ -34,14 +34,16 @@ type Board struct {
 	Node     // this one
 	Counter  *Counter
 	Recorder func() string // returns its recorder's breaker, empty if it records nothing; nil: it records nothing
+	Relay    func() string // likewise of its relay
 	Rows     Rows
 	Warn     func(text string, args ...any) // hears of a row that cannot be written
 }
 
-// A said row is a row's counts: what the node counted, its recorder's breaker, and in how many seconds it writes again.
+// A said row is a row's counts: what the node counted, the breakers of its recorder and its relay, and in how many seconds it writes again.
 type said struct {
 	Every     float64                         `json:"every"`
 	Breaker   string                          `json:"breaker,omitempty"`
+	Relay     string                          `json:"relay,omitempty"`
 	Campaigns map[firstcome.CampaignID]Counts `json:"campaigns"`
 }
 
@@ -51,20 +53,20 @@ func (b *Board) Run(ctx context.Context) error {
 	defer tick.Stop()
 	var started time.Time
 	var last uint64
-	var breaker string
+	var breakers [2]string
 	quiet, every := idleEvery, idleEvery // since the row was written, and as it says
 	for {
 		counts := b.Counter.Counts()
-		claims, now := total(counts), breakerOf(b.Recorder)
+		claims, now := total(counts), [2]string{breakerOf(b.Recorder), breakerOf(b.Relay)}
 		// The first row after the last claim comes as soon as those before: it ends the rate that they told, and says that
 		// the next ones are rare.
-		if quiet += busyEvery; claims != last || now != breaker || every == busyEvery || quiet >= idleEvery {
+		if quiet += busyEvery; claims != last || now != breakers || every == busyEvery || quiet >= idleEvery {
 			next := idleEvery
 			if claims != last {
 				next = busyEvery
 			}
 			if b.write(ctx, &started, counts, next, false) {
-				last, breaker, quiet, every = claims, now, 0, next
+				last, breakers, quiet, every = claims, now, 0, next
 			}
 		}
 		select {
@@ -85,7 +87,7 @@ func (b *Board) write(ctx context.Context, started *time.Time, counts map[firstc
 		*started, err = b.Rows.Clock(ctx)
 	}
 	if err == nil {
-		row := ledger.NodeRow{Host: b.Host, Listen: b.Listen, Role: b.Role, Version: b.Version, StartedAt: *started, Counts: encode(said{every.Seconds(), breakerOf(b.Recorder), maps.Clone(counts)})}
+		row := ledger.NodeRow{Host: b.Host, Listen: b.Listen, Role: b.Role, Version: b.Version, StartedAt: *started, Counts: encode(said{every.Seconds(), breakerOf(b.Recorder), breakerOf(b.Relay), maps.Clone(counts)})}
 		err = b.Rows.WriteNode(ctx, row, stopped)
 	}
 	if err != nil && ctx.Err() == nil {
@@ -126,7 +128,7 @@ func encode(said said) []byte {
 
 // Nodes returns all nodes, this one as of now and by its own clock; if the others cannot be read, this one and the error.
 func (b *Board) Nodes(ctx context.Context) ([]Node, error) {
-	own := Alone{b.Node, b.Counter, b.Recorder}
+	own := Alone{b.Node, b.Counter, b.Recorder, b.Relay}
 	all, _ := own.Nodes(ctx) // of memory
 	rows, err := b.Rows.Nodes(ctx)
 	for _, row := range rows {
@@ -136,7 +138,7 @@ func (b *Board) Nodes(ctx context.Context) ([]Node, error) {
 		}
 		var said said
 		if json.Unmarshal(row.Counts, &said) == nil { // else another version's: it is seen, and counts nothing
-			n.Breaker = said.Breaker
+			n.Breaker, n.Relay = said.Breaker, said.Relay
 			n.Campaigns, n.Every = said.Campaigns, time.Duration(said.Every*float64(time.Second))
 		}
 		all = append(all, n)

@@ -41,6 +41,9 @@ func TestNodesHearOfEachOtherThroughTheLedger(t *testing.T) {
 			var breaker atomic.Value
 			breaker.Store("closed")
 			b.Recorder = func() string { return breaker.Load().(string) }
+			var relay atomic.Value
+			relay.Store("closed")
+			b.Relay = func() string { return relay.Load().(string) }
 			stopA := stage.Run(t, a.Run)
 			stopB := stage.Run(t, b.Run)
 			seen := func(ok func(all map[string]figures.Node) bool) {
@@ -67,7 +70,11 @@ func TestNodesHearOfEachOtherThroughTheLedger(t *testing.T) {
 			})
 			seen(func(all map[string]figures.Node) bool { return all["b"].Breaker == "closed" && all["a"].Breaker == "" })
 			breaker.Store("open")
-			seen(func(all map[string]figures.Node) bool { return all["b"].Breaker == "open" })
+			seen(func(all map[string]figures.Node) bool {
+				return all["b"].Breaker == "open" && all["b"].Relay == "closed"
+			})
+			relay.Store("half-open")
+			seen(func(all map[string]figures.Node) bool { return all["b"].Relay == "half-open" && all["a"].Relay == "" })
 			stopB()
 			seen(func(all map[string]figures.Node) bool {
 				n := all["b"]

@@ -17,6 +17,7 @@ type Node struct {
 	Now           time.Time     // when it was read, by the same clock
 	Every         time.Duration // in how long it says so again; 0: at once
 	Breaker       string        // of its recorder: closed, half-open or open; empty: it records nothing
+	Relay         string        // likewise of what brings coupons into a topic on their way
 	Campaigns     map[firstcome.CampaignID]Counts
 }
 
@@ -38,9 +39,10 @@ type Alone struct {
 	Node
 	Counter  *Counter
 	Recorder func() string // returns its recorder's breaker, empty if it records nothing; nil: it records nothing
+	Relay    func() string // likewise of its relay
 }
 
-// breakerOf returns a recorder's breaker, empty if there is no recorder.
+// breakerOf returns the breaker of a recorder or a relay, empty if there is none.
 func breakerOf(recorder func() string) string {
 	if recorder == nil {
 		return ""
@@ -52,6 +54,6 @@ func breakerOf(recorder func() string) string {
 func (a *Alone) Nodes(context.Context) ([]Node, error) {
 	n := a.Node
 	n.SeenAt = a.Counter.clock()
-	n.Now, n.Campaigns, n.Breaker = n.SeenAt, a.Counter.Counts(), breakerOf(a.Recorder)
+	n.Now, n.Campaigns, n.Breaker, n.Relay = n.SeenAt, a.Counter.Counts(), breakerOf(a.Recorder), breakerOf(a.Relay)
 	return []Node{n}, nil
 }

@@ -21,6 +21,11 @@ type Gate interface {
 	State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error)
 }
 
+// Lines are what figures read of lines that a topic keeps: see flow.Places.
+type Lines interface {
+	LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineState, error)
+}
+
 // Now returns what the ledger and the gate say of a campaign now, without what only nodes know.
 func (w *Watcher) Now(ctx context.Context, id firstcome.CampaignID) (Sample, error) {
 	s, _, err := w.read(ctx, id)
@@ -41,7 +46,7 @@ func (w *Watcher) read(ctx context.Context, id firstcome.CampaignID) (s Sample, 
 	if w.atGate(&c) {
 		g.GateState, g.Err = w.Gate.State(ctx, id)
 	}
-	s, at = w.told(c, g)
+	s, at = w.told(ctx, c, g)
 	return s, at, nil
 }
 
@@ -56,7 +61,7 @@ func (w *Watcher) Of(ctx context.Context, found []ledger.Status) []Sample {
 	states := flow.States(ctx, w.Gate, ids)
 	samples := make([]Sample, len(found))
 	for n := range found {
-		samples[n], _ = w.told(found[n], states[found[n].ID])
+		samples[n], _ = w.told(ctx, found[n], states[found[n].ID])
 		samples[n].At = w.Clock()
 	}
 	return samples
@@ -68,7 +73,7 @@ func (w *Watcher) atGate(c *ledger.Status) bool {
 }
 
 // told returns what is known of a campaign; g is what its gate says, if the gate has its counters.
-func (w *Watcher) told(c ledger.Status, g flow.StateOf) (s Sample, at firstcome.Instants) {
+func (w *Watcher) told(ctx context.Context, c ledger.Status, g flow.StateOf) (s Sample, at firstcome.Instants) {
 	s = Sample{Version: c.Version, Recorded: &c.Recorded}
 	if c.Quantity != firstcome.Unlimited {
 		s.Quantity = &c.Quantity
@@ -84,7 +89,9 @@ func (w *Watcher) told(c ledger.Status, g flow.StateOf) (s Sample, at firstcome.
 		waiting, onWay = g.Waiting, max(0, g.LastNumber-g.DrainedThrough)
 	}
 	s.Issued, s.InForce, s.Unrecorded = &c.Issued, &c.InForce, &onWay
-	if c.Pace != nil || last > 0 || waiting > 0 {
+	if c.Feed != nil && c.Feed.Partition >= 0 && !c.Closed { // neither ledger nor gate counts those in line
+		s.Waiting, s.Served, s.LastTicket = w.inTopic(ctx, c.ID)
+	} else if c.Pace != nil || last > 0 || waiting > 0 {
 		s.Waiting, s.Served, s.LastTicket = &waiting, &served, &last
 	}
 	if c.Pace != nil {
@@ -92,6 +99,18 @@ func (w *Watcher) told(c ledger.Status, g flow.StateOf) (s Sample, at firstcome.
 	}
 	s.State = StateOf(c.Campaign, c.Now, c.InForce)
 	return s, c.Instants
+}
+
+// inTopic returns the figures of a line that a topic keeps; nil: nobody can tell.
+func (w *Watcher) inTopic(ctx context.Context, id firstcome.CampaignID) (waiting, served, last *int64) {
+	if w.Lines == nil {
+		return nil, nil, nil
+	}
+	line, err := w.Lines.LineOf(ctx, id)
+	if err != nil {
+		return nil, nil, nil
+	}
+	return &line.Line.Waiting, &line.Line.ServedThrough, &line.Line.LastTicket
 }
 
 // StateOf returns the word for what a newcomer's claim would get: open, or the outcome.

@@ -31,6 +31,8 @@ type Watcher struct {
 	Gate   Gate // nil: the ledger decides
 	Nodes  Nodes
 	Clock  func() time.Time
+	// Lines count the people in lines that a topic keeps; nil: nobody does.
+	Lines Lines
 
 	mu      sync.Mutex // guards what follows
 	courses map[firstcome.CampaignID]*course

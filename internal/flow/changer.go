@@ -108,7 +108,7 @@ func (c *Changer) finishSoon(ctx context.Context, id firstcome.CampaignID, versi
 func (c *Changer) Finish(ctx context.Context, id firstcome.CampaignID, version int64) error {
 	attempt := func() (struct{}, error) {
 		err := c.finish(ctx, id)
-		if errors.Is(err, ErrLost) || errors.Is(err, ErrGap) || errors.Is(err, firstcome.ErrGateMismatch) {
+		if errors.Is(err, ErrLost) || errors.Is(err, ErrGap) || errors.Is(err, ErrForgotten) || errors.Is(err, firstcome.ErrGateMismatch) {
 			err = backoff.Permanent(err) // waiting does not help: somebody has to verify the gate first
 		}
 		return struct{}{}, err

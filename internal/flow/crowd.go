@@ -49,6 +49,27 @@ func (c *crowd) drained(through int64) {
 	}
 }
 
+// recorded answers the calls for coupons that are in the ledger.
+func (c *crowd) recorded(coupons []firstcome.Coupon) {
+	users := make(map[int64]firstcome.UserID, len(coupons))
+	for _, k := range coupons {
+		users[k.Number] = k.User
+	}
+	var are []*waiting
+	for _, w := range c.early {
+		if user, is := users[w.coupon.Number]; is && user == w.coupon.User {
+			are = append(are, w)
+		}
+	}
+	for _, w := range are {
+		heap.Remove(&c.early, w.place)
+		w.done <- nil
+	}
+	if len(are) > 0 {
+		tell(c.signal) // perhaps nobody is left
+	}
+}
+
 func tell(signal chan<- struct{}) {
 	select {
 	case signal <- struct{}{}:

@@ -207,8 +207,8 @@ func (d *Dispatcher) serve(ctx context.Context, one *dispatch) {
 		}
 		var wait time.Duration
 		switch {
-		case errors.Is(err, firstcome.ErrNoCampaign), errors.Is(err, firstcome.ErrGateMismatch):
-			if d.leave(one) { // there is no line of this node's
+		case errors.Is(err, firstcome.ErrNoCampaign), errors.Is(err, firstcome.ErrGateMismatch), errors.Is(err, firstcome.ErrFeedLost):
+			if d.leave(one) { // there is no line of this node's, or none that can be served
 				return
 			}
 		case err != nil:

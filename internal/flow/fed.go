@@ -36,7 +36,10 @@ type Turned struct {
 	Served // Waiting is not said
 	// Over is how many tickets were passed over: nobody's, or of a user who holds a coupon or left. They take no pace.
 	Over int64
-	Line firstcome.Line // behind the turn
+	// Line and Feed are the campaign's behind the turn. Whoever read the turn from another feed reads no further there: nobody of this Line is
+	// in it. A nil Feed says nothing.
+	Line firstcome.Line
+	Feed *firstcome.Feed
 }
 
 // A Feeder lists the lines that feeds keep.

@@ -151,6 +151,9 @@ type Lag struct {
 	Oldest   time.Duration // how long the oldest entry has been in the journal
 }
 
+// ErrUnaged says of lags that come with it that how old they are is not known.
+var ErrUnaged = errors.New("how long coupons have waited for the ledger is not known")
+
 // An Undrained says what a gate has of a campaign that the ledger may not have, or may not have told it of.
 type Undrained struct {
 	Campaign      firstcome.CampaignID
@@ -166,6 +169,10 @@ var (
 	// inconsistent, so the gate decides nothing.
 	ErrLost = errors.New("the gate has lost the campaign")
 )
+
+// ErrForgotten says that a gate has, or had, a campaign that its ledger made and does not know any more, as after a restored backup. People may
+// hold its coupons, so nobody makes another one under its id: their codes would be the same.
+var ErrForgotten = errors.New("this ledger made a campaign with this id before and has forgotten it, as after a restored backup; people may hold its coupons, and a new one's would have the same codes: use another id")
 
 // ErrRetired says that a campaign has long been over and its gate has forgotten it:
 // the ledger answers.

@@ -48,7 +48,7 @@ type Recorded interface {
 // retired. So a campaign that is over is never made again at its gate.
 type Over struct {
 	RemoteGate
-	// Fed is the gate as one for lines that feeds keep. Nil: it has none.
+	// Fed is the gate as one for lines that feeds keep. Nil: it is none, and what is about such lines is firstcome.ErrGateMismatch.
 	Fed  Fed
 	Book RetiredBook
 	// Notice, if not nil, hears of each campaign of which the gate decides nothing until it is rebuilt.

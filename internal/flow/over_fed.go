@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/firstcome/firstcome"
 )
@@ -11,19 +12,37 @@ import (
 type FedBook interface {
 	// Begin is that of Fed. The ledger hears of a generation before anybody has a ticket of it.
 	Begin(ctx context.Context, id firstcome.CampaignID, generation, first int64) (firstcome.Line, error)
-	// KeepLeaver notes that a user left, with all tickets of a generation up to this one.
+	// KeepLeaver notes that a user left, with all tickets of a generation up to this one. ErrRebuilding says that the gate is made anew, and
+	// may not know it.
 	KeepLeaver(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, through firstcome.Ticket) error
 }
 
-// Begin is that of Fed: in the ledger, then at the gate.
+// errNoFed says that a gate is none for lines that feeds keep.
+var errNoFed = fmt.Errorf("%w: this gate serves no line that a topic keeps", firstcome.ErrGateMismatch)
+
+// fed calls the gate as one for lines that feeds keep, if it is one.
+func fed[T any](o *Over, call func(Fed) (T, error)) (none T, err error) {
+	if o.Fed == nil {
+		return none, errNoFed
+	}
+	return call(o.Fed)
+}
+
+// Begin is that of Fed: in the ledger, then at the gate. The ledger's answer is where it begins at both. The ledger may be in a later
+// generation, because it ended one that had not begun at the gate, when the campaign got another feed: then the gate goes on with that.
 func (o *Over) Begin(ctx context.Context, id firstcome.CampaignID, generation, first int64) (firstcome.Line, error) {
 	return unless(ctx, o, id,
 		func() (firstcome.Line, error) {
-			line, err := o.Book.Begin(ctx, id, generation, first)
-			if err != nil || line.Generation != generation {
-				return line, err
-			}
-			return o.Fed.Begin(ctx, id, generation, line.First)
+			return fed(o, func(gate Fed) (firstcome.Line, error) {
+				line, err := o.Book.Begin(ctx, id, generation, first)
+				if err == nil && !line.Begun {
+					line, err = o.Book.Begin(ctx, id, line.Generation, first)
+				}
+				if err != nil || !line.Begun {
+					return line, err
+				}
+				return gate.Begin(ctx, id, line.Generation, line.First)
+			})
 		},
 		func() (firstcome.Line, error) { return firstcome.Line{}, ErrRetired })
 }
@@ -31,7 +50,9 @@ func (o *Over) Begin(ctx context.Context, id firstcome.CampaignID, generation, f
 // ServeTurn is that of Fed. Nobody is in line of a campaign that the gate has forgotten.
 func (o *Over) ServeTurn(ctx context.Context, id firstcome.CampaignID, turn Turn) (Turned, error) {
 	return unless(ctx, o, id,
-		func() (Turned, error) { return o.Fed.ServeTurn(ctx, id, turn) },
+		func() (Turned, error) {
+			return fed(o, func(gate Fed) (Turned, error) { return gate.ServeTurn(ctx, id, turn) })
+		},
 		func() (Turned, error) { return Turned{}, nil })
 }
 
@@ -39,8 +60,10 @@ func (o *Over) ServeTurn(ctx context.Context, id firstcome.CampaignID, turn Turn
 func (o *Over) PlaceOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, ticket firstcome.Ticket) (place firstcome.Place, c firstcome.Coupon, err error) {
 	c, err = unlessGateOlder(ctx, o, id,
 		func() (c firstcome.Coupon, err error) {
-			place, c, err = o.Fed.PlaceOf(ctx, id, user, ticket)
-			return c, err
+			return fed(o, func(gate Fed) (c firstcome.Coupon, err error) {
+				place, c, err = gate.PlaceOf(ctx, id, user, ticket)
+				return c, err
+			})
 		},
 		func() (firstcome.Coupon, error) { return o.retiredPlace(ctx, id, user) })
 	return place, c, err
@@ -50,11 +73,12 @@ func (o *Over) PlaceOf(ctx context.Context, id firstcome.CampaignID, user firstc
 func (o *Over) LeaveOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, through firstcome.Ticket) error {
 	_, err := unlessGateOlder(ctx, o, id,
 		func() (struct{}, error) {
-			err := o.Fed.LeaveOf(ctx, id, user, through)
-			if err == nil {
-				err = o.Book.KeepLeaver(ctx, id, user, through)
-			}
-			return struct{}{}, err
+			return fed(o, func(gate Fed) (none struct{}, err error) {
+				if err = gate.LeaveOf(ctx, id, user, through); err == nil {
+					err = o.Book.KeepLeaver(ctx, id, user, through)
+				}
+				return none, err
+			})
 		},
 		func() (struct{}, error) { return struct{}{}, o.retiredLeave(ctx, id, user) })
 	return err

@@ -56,10 +56,12 @@ type Stopped struct {
 	Attempt           int64 // the last one at a rebuild that the gate knows of
 	Ceiling           int64 // the highest number that it may give; 0: not said
 	ClosedAt          time.Time
-	// Line tells that the gate knows pace and standby.
+	DecidedAt         time.Time // the gate's time when it decided last
+	// Line tells that the gate knows pace, standby and feed.
 	Line    bool
 	Pace    *firstcome.Pace
 	Standby bool
+	Feed    *firstcome.Feed
 }
 
 // A Mark says which state of the ledger was loaded into a gate. While the ledger's is the same, so are its coupons in force and

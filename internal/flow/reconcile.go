@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/point"
 )
 
 // A ReconcileBook is a ledger as a reconcile needs it: see ledger.Ledger.
@@ -26,6 +27,8 @@ type ReconciledGate interface {
 	Held(ctx context.Context, r Rebuild, each func(firstcome.Coupon) error) error
 	// HoldsEach tells for each coupon whether its user is the holder of it.
 	HoldsEach(ctx context.Context, r Revision, coupons []firstcome.Coupon) ([]bool, error)
+	// Made tells whether the gate's ledger ever made a campaign of an id there.
+	Made(ctx context.Context, id firstcome.CampaignID) (bool, error)
 }
 
 // A Reconciler is a Rebuilder that also brings back what a gate has and a ledger that was restored from a backup has forgotten.
@@ -40,6 +43,13 @@ func NewReconciler(r *Rebuilder, book ReconcileBook, gate ReconciledGate) *Recon
 	return &Reconciler{r, book, gate}
 }
 
+// Made tells whether the gate's ledger ever made a campaign of an id there. If the ledger does not know it, it has forgotten it.
+func (r *Reconciler) Made(ctx context.Context, id firstcome.CampaignID) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, newestTime)
+	defer cancel()
+	return r.holds.Made(ctx, id)
+}
+
 // Adopted is what a ledger took over from its gate.
 type Adopted struct {
 	Epoch   int64 // which the campaign is in until the rebuild ends it
@@ -49,6 +59,10 @@ type Adopted struct {
 	// Unexplained coupons of the ledger are in force, the gate does not have them, and no change behind the backup can have voided
 	// them all. They stay in force.
 	Unexplained int64
+	// FactsFrom is the position from which on the campaign's facts may be others than those that were told before: whoever follows them has
+	// to begin again there. 0: that is not known any more. Followers are those that the ledger keeps cursors of; they have stopped.
+	FactsFrom int64
+	Followers []string
 }
 
 // A Reconciled is what a reconcile came to.
@@ -93,6 +107,43 @@ func (r *Reconciler) Reconcile(ctx context.Context, actor string, id firstcome.C
 	return done, err
 }
 
+// An Estimate is what a reconcile would come to, about.
+type Estimate struct {
+	Recovered int64 // coupons that the gate has and the ledger lacks
+	// Voided coupons are in force by the ledger, and the gate gave them and does not have them any more. Unexplained ones are more than the
+	// forgotten changes can have voided, so they would stay in force.
+	Voided, Unexplained int64
+	Behind, Version     int64 // the ledger's version, and the gate's
+	Ledger, Gate        int64 // the epochs of the two
+}
+
+// Estimate says what a reconcile of a campaign would come to. It freezes nothing and changes nothing, so what other nodes do meanwhile may be
+// counted or not.
+func (r *Reconciler) Estimate(ctx context.Context, id firstcome.CampaignID) (e Estimate, err error) {
+	a, known, err := r.revision(ctx, id)
+	if err != nil || !known {
+		return e, cmp.Or(err, ErrNotOlder)
+	}
+	if older := r.isOlder(ctx, a); older == nil {
+		return e, ErrNotOlder
+	}
+	s, err := r.gate.Stopped(ctx, a)
+	if err != nil {
+		return e, err
+	}
+	e = Estimate{Behind: a.Version, Version: s.Version, Ledger: a.Epoch, Gate: s.Epoch}
+	voided, err := r.voidedBehind(ctx, a, s)
+	if e.Voided = int64(len(voided)); e.Voided > max(0, s.Version-a.Version) {
+		e.Voided, e.Unexplained = 0, e.Voided
+	}
+	if err != nil {
+		return e, err
+	}
+	lacking, err := r.lacking(ctx, Rebuild{Campaign: id, Marker: a.Marker})
+	e.Recovered = int64(len(lacking))
+	return e, err
+}
+
 // endReconcile does what is left of a reconcile that was cut off before the gate had its end.
 func (r *Reconciler) endReconcile(ctx context.Context, actor string, a Revision) (done Reconciled, err error) {
 	err = r.standing(ctx, a)
@@ -117,10 +168,15 @@ func (r *Reconciler) bringBack(ctx context.Context, attempt Rebuild, frozen *Fro
 	if err == nil {
 		done.Adopted, err = r.adopts.Adopt(ctx, attempt, s, voided)
 	}
-	if err == nil {
-		err = r.giveHolders(ctx, attempt, done)
+	if err != nil {
+		return nil, err
 	}
-	return r.heldOnly(at), err
+	point.Reach(point.Adopted)
+	if err := r.giveHolders(ctx, attempt, done); err != nil {
+		return nil, err
+	}
+	point.Reach(point.Brought)
+	return r.heldOnly(at), nil
 }
 
 // whole tells whether what a frozen gate has is the last that it decided, and agrees with itself.
@@ -169,8 +225,6 @@ func (r *Reconciler) giveHolders(ctx context.Context, attempt Rebuild, done *Rec
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(lacking, func(a, b firstcome.Coupon) int { return cmp.Compare(a.Number, b.Number) })
-	lacking = slices.CompactFunc(lacking, func(a, b firstcome.Coupon) bool { return a.Number == b.Number && a.User == b.User })
 	for some := range slices.Chunk(lacking, giveAtOnce) {
 		drained, err := r.sink.take(ctx, Batch{
 			Campaign: attempt.Campaign, Epoch: done.Adopted.Epoch, Attempt: attempt.Attempt, Marker: attempt.Marker, Coupons: some,
@@ -184,7 +238,7 @@ func (r *Reconciler) giveHolders(ctx context.Context, attempt Rebuild, done *Rec
 	return nil
 }
 
-// lacking returns the coupons of the gate's holders that the ledger does not have.
+// lacking returns the coupons of the gate's holders that the ledger does not have, in number order.
 func (r *Reconciler) lacking(ctx context.Context, attempt Rebuild) (lacking []firstcome.Coupon, err error) {
 	var some []firstcome.Coupon
 	ask := func() error {
@@ -206,7 +260,8 @@ func (r *Reconciler) lacking(ctx context.Context, attempt Rebuild) (lacking []fi
 	if err == nil {
 		err = ask()
 	}
-	return lacking, err
+	slices.SortFunc(lacking, func(a, b firstcome.Coupon) int { return cmp.Compare(a.Number, b.Number) })
+	return slices.CompactFunc(lacking, func(a, b firstcome.Coupon) bool { return a.Number == b.Number && a.User == b.User }), err
 }
 
 // heldOnly is the sink of a journal of which only the holders' coupons are recorded. The ledger that was had another recorded and voided, and

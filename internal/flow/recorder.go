@@ -35,6 +35,8 @@ type RecorderLimits struct {
 	Rows     int           // coupons a second, for a database that others use too; default 0: no limit
 	// OnRecord, if not nil, is called after each call of the ledger.
 	OnRecord func(Recording)
+	// OnRecorded, if not nil, gets the coupons of a batch that are all in the ledger now: see Waiter.Recorded. Of some it does not hear.
+	OnRecorded func(firstcome.CampaignID, []firstcome.Coupon)
 }
 
 const (
@@ -198,6 +200,9 @@ func (r *Recorder) record(ctx context.Context, b Batch) (Drained, error) {
 		point.Reach(point.Committed)
 		r.stats.coupons.Add(int64(len(b.Coupons)) - drained.Lost)
 		r.stats.late.Add(drained.Lost)
+		if r.limits.OnRecorded != nil && drained.Lost == 0 && len(drained.Letters) == 0 {
+			r.limits.OnRecorded(b.Campaign, b.Coupons)
+		}
 		return drained, nil
 	case !errors.Is(err, ErrRefused) || len(b.Coupons) == 0 && b.Line.Empty():
 		return Drained{}, err

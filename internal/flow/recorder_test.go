@@ -18,7 +18,7 @@ import (
 )
 
 // recordAll runs a recorder of a journal until nothing is left to do for it.
-func recordAll(t *testing.T, j *stage.Journal, p *stage.Ledger, limits flow.RecorderLimits) *flow.Recorder {
+func recordAll(t *testing.T, j *stage.Journal, p flow.Keeper, limits flow.RecorderLimits) *flow.Recorder {
 	t.Helper()
 	r := flow.NewRecorder(j, p, limits)
 	runFor(t, r, time.Hour)
@@ -74,7 +74,20 @@ func TestTheOneCouponThatTheLedgerRefusesIsBuried(t *testing.T) {
 		p.Refuses = func(c firstcome.Coupon) bool { return c.Number == 300 }
 		var told flow.Drained
 		j.Took = func(d flow.Drained) error { told = d; return nil }
-		r := recordAll(t, j, p, flow.RecorderLimits{})
+		var heard []int64
+		r := recordAll(t, j, p, flow.RecorderLimits{OnRecorded: func(_ firstcome.CampaignID, coupons []firstcome.Coupon) {
+			for _, c := range coupons {
+				heard = append(heard, c.Number)
+			}
+		}})
+		for _, n := range heard {
+			if n == 300 {
+				t.Error("the dead letter is told to be recorded")
+			}
+		}
+		if len(heard) < 299 {
+			t.Errorf("only %d coupons are told to be recorded", len(heard))
+		}
 		stage.Same(t, "recorded, in order", append(stage.Numbers(1, 299), stage.Numbers(301, 512)...), p.Order)
 		stage.Same(t, "told", flow.Drained{Through: 512, Letters: stage.Coupons("c", 300, 300)}, told)
 		if p.Letters()["c/300"] == "" || len(p.Letters()) != 1 {
@@ -84,6 +97,37 @@ func TestTheOneCouponThatTheLedgerRefusesIsBuried(t *testing.T) {
 		stage.Same(t, "calls", 20, p.Calls)
 		stage.Same(t, "stats", flow.RecorderStats{Coupons: 511, Batches: 1, Letters: 1, Breaker: "closed"}, r.Stats())
 	})
+}
+
+// A keeping is a keeper that says the same of each batch.
+type keeping flow.Drained
+
+func (k keeping) Record(context.Context, flow.Batch) (flow.Drained, error) {
+	return flow.Drained(k), nil
+}
+
+func (k keeping) Bury(context.Context, flow.Batch, string) (flow.Drained, error) {
+	return flow.Drained(k), nil
+}
+
+// TestOnlyABatchThatIsAllInTheLedgerIsToldToBeRecorded has ledgers that took a batch as lost numbers or with dead letters.
+func TestOnlyABatchThatIsAllInTheLedgerIsToldToBeRecorded(t *testing.T) {
+	for what, test := range map[string]struct {
+		says flow.Drained
+		told int
+	}{
+		"all":          {flow.Drained{Through: 3}, 3},
+		"a lost one":   {flow.Drained{Through: 3, Lost: 1}, 0},
+		"a dead one":   {flow.Drained{Through: 3, Letters: stage.Coupons("c", 2, 2)}, 0},
+		"not yet told": {flow.Drained{}, 3},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			j, told := &stage.Journal{}, 0
+			j.Add(flow.Batch{Campaign: "c", Coupons: stage.Coupons("c", 1, 3)})
+			recordAll(t, j, keeping(test.says), flow.RecorderLimits{OnRecorded: func(id firstcome.CampaignID, coupons []firstcome.Coupon) { told += len(coupons) }})
+			stage.Same(t, what, test.told, told)
+		})
+	}
 }
 
 func TestAManyTimesRefusedBatchDoesNotOpenTheBreaker(t *testing.T) {

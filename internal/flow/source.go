@@ -126,7 +126,7 @@ var ErrRowLocked = errors.New("somebody else keeps it locked in the ledger")
 var ErrRebuilding = errors.New("its gate is being rebuilt")
 
 // ErrTwice says that a gate lost its latest decisions and went on.
-var ErrTwice = errors.New("the gate gave numbers again that are other coupons in the ledger, so it has lost its latest decisions: its dead letters say which; close the campaign")
+var ErrTwice = errors.New("the gate gave numbers again that are other coupons in the ledger, so it has lost its latest decisions: its dead letters say which, and firstcome gate rebuild with the campaign makes it anew")
 
 // ErrRefused says that the ledger will never take part of what it was given, so
 // giving it the same again is of no use.

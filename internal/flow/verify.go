@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/firstcome/firstcome"
 )
@@ -27,11 +28,12 @@ type VerifiedGate interface {
 
 // A Standard is what the ledger says that a gate has to be in.
 type Standard struct {
-	firstcome.Campaign // with the terms as of a version
+	firstcome.Campaign // with the terms, the pause and the close as of a version
 	Applied            int64
 	Epoch              int64
 	LastNumber         int64
 	DrainedThrough     int64
+	IssuedAt           time.Time // of the coupon with the highest number that the ledger has; zero: it has none
 }
 
 // errDiffers says that a gate is not what it was, so that only a rebuild makes it whole.
@@ -82,19 +84,32 @@ func meets(ctx context.Context, book VerifyBook, r Revision, s Stopped) error {
 	if err != nil {
 		return err
 	}
-	switches := s.Version != want.Version || s.Paused == want.Paused && s.Closed == want.Closed
+	switches := s.Paused == want.Paused && s.Closed == want.Closed
 	terms := s.Quantity == want.Quantity && s.OpensAt.Equal(want.OpensAt) && s.ClosesAt.Equal(want.ClosesAt)
 	switch {
 	case s.Version != want.Applied && s.Version != want.Version || s.Epoch != want.Epoch:
 		return fmt.Errorf("%w: version %d of epoch %d", errDiffers, s.Version, s.Epoch)
-	case !switches || !terms:
+	case !switches || !terms || !s.lined(want.Terms):
 		return fmt.Errorf("%w: other terms", errDiffers)
+	case s.DecidedAt.Before(want.IssuedAt):
+		return fmt.Errorf("%w: it decided last at %v, and the ledger has a coupon of %v", errDiffers, s.DecidedAt, want.IssuedAt)
 	case s.LastNumber < want.LastNumber || s.LastNumber < want.DrainedThrough || s.DrainedThrough > want.DrainedThrough:
 		return fmt.Errorf("%w: number %d is the last, and the ledger has %d", errDiffers, s.LastNumber, want.LastNumber)
 	case s.Holders != s.InForce:
 		return fmt.Errorf("%w: %d holders of %d coupons in force", errDiffers, s.Holders, s.InForce)
 	}
 	return nil
+}
+
+// lined tells whether the gate has the pace, the standby and the feed of terms. A gate that never had a pace knows of none.
+func (s *Stopped) lined(want firstcome.Terms) bool {
+	if s.Feed != want.Feed && (s.Feed == nil || want.Feed == nil || *s.Feed != *want.Feed) {
+		return false
+	}
+	if s.Pace == nil || want.Pace == nil {
+		return s.Pace == nil && want.Pace == nil
+	}
+	return *s.Pace == *want.Pace && s.Standby == want.Standby
 }
 
 // hasJournal holds that every number that the gate gave is in the ledger or in the journal.

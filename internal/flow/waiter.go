@@ -99,6 +99,15 @@ func (w *Waiter) hear(id firstcome.CampaignID, through int64) {
 	}
 }
 
+// Recorded answers those who wait for coupons that this process has just recorded. They need not hear of it from the gate.
+func (w *Waiter) Recorded(id firstcome.CampaignID, coupons []firstcome.Coupon) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c := w.crowds[id]; c != nil {
+		c.recorded(coupons)
+	}
+}
+
 // Run hears, reads and asks until ctx ends.
 func (w *Waiter) Run(ctx context.Context) error {
 	var serving sync.WaitGroup

@@ -198,6 +198,26 @@ func TestAClaimWaitsUntilItsNumberIsDrained(t *testing.T) {
 	})
 }
 
+// TestWhoWaitsNeedNotHearFromTheGateOfWhatThisProcessRecorded has a gate that says nothing. A number that was recorded for somebody else, as of a
+// gate that gave it twice, answers nobody.
+func TestWhoWaitsNeedNotHearFromTheGateOfWhatThisProcessRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard()
+		r := waiter(t, b)
+		mine, others, later := wait(r, "c", 3), wait(r, "c", 4), wait(r, "c", 9)
+		recorded := stage.Coupons("c", 1, 5)
+		recorded[2].User, recorded[3].User = "", "somebody else" // those who wait here have no names
+		r.Recorded("d", recorded)
+		stage.Same(t, "after another campaign's", []string{"waiting", "waiting", "waiting"}, all(mine, others, later))
+		r.Recorded("c", recorded)
+		stage.Same(t, "after the recording", []string{"recorded", "waiting", "waiting"}, all(mine, others, later))
+		stage.Same(t, "calls that wait", 2, r.Waiting())
+		b.settle("c", 9, 4)
+		time.Sleep(time.Second)
+		stage.Same(t, "once the gate tells", []string{"unrecorded", "recorded"}, all(others, later))
+	})
+}
+
 func TestNobodyWaitsNothingIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard()

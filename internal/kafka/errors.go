@@ -38,6 +38,7 @@ func (t *topic) grants() string {
 // advice returns what to do about an error of Kafka; empty: nobody knows.
 func (t *topic) advice(err error) string {
 	var dial *net.OpError
+	var closed *kgo.ErrFirstReadEOF
 	switch known := trust.Advice(err); {
 	case known != "":
 		return known
@@ -54,6 +55,10 @@ func (t *topic) advice(err error) string {
 		return "nobody logs in on this port of the brokers: name the port on which users do, or leave USER:PASSWORD@ out"
 	case errors.Is(err, kerr.UnsupportedSaslMechanism):
 		return "name the mechanism of the brokers with " + saslOption + ": one of " + strings.Join(mechanisms, ", ")
+	case errors.As(err, &closed) && t.sasl == nil:
+		return "users log in on this port of the brokers, it seems: write USER:PASSWORD@ before the hosts, with kafkas:// for TLS"
+	case errors.As(err, &closed) && t.tls != nil:
+		return "the brokers do not speak TLS on this port, it seems: name a port with TLS, or write kafka://"
 	case errors.Is(err, kerr.NotEnoughReplicas), errors.Is(err, kerr.NotEnoughReplicasAfterAppend):
 		return "bring the topic's brokers back: fewer replicas are in sync than min.insync.replicas wants"
 	case errors.As(err, &dial) && dial.Op == "dial":

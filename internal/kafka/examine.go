@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/firstcome/firstcome/internal/doctor"
 )
@@ -27,9 +29,9 @@ type Use string
 
 // The uses.
 const (
-	Facts Use = "facts"   // the ledger's facts go there, for others to read
-	Waits Use = "journal" // coupons wait there for the ledger
-	Lines Use = "lines"   // people are in line there
+	Facts Use = "facts"       // the ledger's facts go there, for others to read
+	Waits Use = "the journal" // coupons wait there for the ledger
+	Lines Use = "lines"       // people are in line there
 )
 
 // Examine says whether a topic is fit for its use, and what may be lost there. Of a journal, name is that of its recorders: see
@@ -57,7 +59,7 @@ func Examine(ctx context.Context, url string, use Use, name string) (result doct
 	result.Add(doctor.OK, what, "", "%s at %v, %d partitions, id %s", t.name, t.brokers, len(is.ends), is.id)
 	t.examineRights(&result, is)
 	if use == Waits {
-		t.examineGroup(ctx, client, &result, groupOf(name))
+		t.examineGroup(ctx, client, &result, groupOf(name, is.id))
 	}
 	return append(result, t.fitness(ctx, client, use, is)...)
 }
@@ -81,11 +83,26 @@ func (t *topic) examineRights(result *doctor.Findings, is found) {
 // examineGroup says whether the user may be one of the recorders' group.
 func (t *topic) examineGroup(ctx context.Context, client *kgo.Client, result *doctor.Findings, group string) {
 	const what = "the recorders' group"
-	if _, err := fetchOffsets(ctx, client, group); err != nil {
+	_, err := fetchOffsets(ctx, client, group)
+	if err == nil {
+		err = mayJoin(ctx, client, group)
+	}
+	if err != nil {
 		result.Add(doctor.Fail, what, cmp.Or(t.advice(err), "do what the message says"), "%s: %v", group, err)
 		return
 	}
 	result.Add(doctor.OK, what, "", "%s", group)
+}
+
+// mayJoin returns an error if the user may not be a member of a group. It asks as one that the group does not have, which changes nothing.
+func mayJoin(ctx context.Context, client *kgo.Client, group string) error {
+	ask := kmsg.NewPtrHeartbeatRequest()
+	ask.Group, ask.MemberID, ask.Generation = group, "nobody", -1
+	answer, err := ask.RequestWith(ctx, client)
+	if err == nil && answer.ErrorCode == kerr.GroupAuthorizationFailed.Code {
+		err = kerr.GroupAuthorizationFailed
+	}
+	return err
 }
 
 // fitness says what of a topic's settings does not fit its use.
@@ -123,14 +140,20 @@ func (t *topic) fitness(ctx context.Context, client *kgo.Client, use Use, is fou
 	return result
 }
 
-// fits returns what a topic's settings warn of, or an error if it is not fit for its use.
-func (t *topic) fits(ctx context.Context, client *kgo.Client, use Use, is found) (warnings []string, err error) {
+// fits returns what a topic of a use warns of, or an error if it is not fit, or its user may not do what the use needs. Of a journal, group is
+// that of its recorders.
+func (t *topic) fits(ctx context.Context, client *kgo.Client, use Use, is found, group string) (warnings []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	for _, f := range t.fitness(ctx, client, use, is) {
+	var all doctor.Findings
+	t.examineRights(&all, is)
+	if group != "" {
+		t.examineGroup(ctx, client, &all, group)
+	}
+	for _, f := range append(all, t.fitness(ctx, client, use, is)...) {
 		switch f.Grade {
 		case doctor.Fail:
-			err = errors.Join(err, fmt.Errorf("the topic %s has %s: %s", t.name, f.Found, f.Fix))
+			err = errors.Join(err, fmt.Errorf("%s, of the topic %s: %s: %s", f.What, t.name, f.Found, f.Fix))
 		case doctor.Warn:
 			warnings = append(warnings, f.Found+": "+f.Fix)
 		}

@@ -22,11 +22,11 @@ func TestWhatATopicLacksIsFoundBeforeTheDrop(t *testing.T) {
 		parts    []string
 	}{
 		"as-it-should-be": {map[string]string{"retention.ms": "-1", "min.insync.replicas": "2"}, "OK", []string{"retention.ms=-1"}},
-		"compacted":       {map[string]string{"cleanup.policy": "compact"}, "FAIL", []string{"cleanup.policy=compact", "set cleanup.policy=delete"}},
-		"short":           {map[string]string{"retention.ms": "3600000"}, "WARN", []string{"retention.ms=3600000", "set retention.ms=-1"}},
-		"small":           {map[string]string{"retention.bytes": "1000000"}, "WARN", []string{"retention.bytes=1000000", "set retention.bytes=-1"}},
+		"compacted":       {map[string]string{"cleanup.policy": "compact"}, "FAIL", []string{"cleanup.policy=compact", "--add-config cleanup.policy=delete"}},
+		"short":           {map[string]string{"retention.ms": "3600000"}, "WARN", []string{"retention.ms=3600000", "--add-config retention.ms=-1"}},
+		"small":           {map[string]string{"retention.bytes": "1000000"}, "WARN", []string{"retention.bytes=1000000", "--add-config retention.bytes=-1"}},
 		"alone":           {nil, "WARN", []string{"has 1 replicas", "three replicas"}},
-		"one-in-sync":     {map[string]string{"min.insync.replicas": "1"}, "WARN", []string{"min.insync.replicas=1", "set min.insync.replicas=2"}},
+		"one-in-sync":     {map[string]string{"min.insync.replicas": "1"}, "WARN", []string{"min.insync.replicas=1", "--add-config min.insync.replicas=2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			topic := u.Path[1:] + "-" + name

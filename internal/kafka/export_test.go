@@ -9,6 +9,9 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
+// GroupOf is the group of the recorders of a name at the topic of an id.
+func GroupOf(name, id string) string { return groupOf(name, id) }
+
 // Left tells whether the topic has records of a campaign that are neither committed nor done here.
 func (j *Journal) Left(ctx context.Context, id firstcome.CampaignID) (left bool, err error) {
 	begin, is, err := j.uncommitted(ctx)

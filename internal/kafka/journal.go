@@ -44,7 +44,7 @@ type JournalOptions struct {
 	Name string
 	// Secret makes the codes.
 	Secret firstcome.Secret
-	// Owns tells whether a marker is of this ledger and secret. It, Ledger and Gate are needed by Drain only.
+	// Owns tells whether a marker is of this ledger and secret. It, Ledger and Gate are what Drain needs.
 	Owns   func(marker string) bool
 	Ledger Ledger
 	Gate   Gate
@@ -83,17 +83,15 @@ const (
 //
 //	gate's journal → relay (flow.Recorder into Record, Bury) → topic → recorder (flow.Recorder from Drain) → ledger, gate
 //
-// Recorders are a consumer group: each partition is with one of them. A record is done when the sink has taken it. What is done is
+// Recorders of a name and a topic's id are a consumer group: each partition is with one of them. A record is done when the sink has taken it. What is done is
 // committed about twice a second, up to the first record that is not, so that after any death, and any rebalance, nothing is skipped.
 type Journal struct {
 	topic    *topic
-	group    string // of the recorders
 	warnings []string
 	options  JournalOptions
 	producer atomic.Pointer[kgo.Client]
 	alarms   flow.Alarms
 	agenda   *flow.Agenda
-	appended atomic.Int64 // coupons
 
 	mu         sync.Mutex // guards what follows
 	id         string     // of the topic
@@ -107,8 +105,21 @@ var (
 	_ flow.Keeper = (*Journal)(nil)
 )
 
-// OpenJournal returns the Journal on the topic of a URL, once it has found the topic. The error says what to do.
+// OpenJournal returns the Journal on the topic of a URL, once it has found that the topic is fit for it and the user may do all that it does.
+// The error says what to do.
 func OpenJournal(ctx context.Context, url string, options JournalOptions) (*Journal, error) {
+	return openJournal(ctx, url, options, func(ctx context.Context, j *Journal, is found) (err error) {
+		j.warnings, err = j.topic.fits(ctx, j.producer.Load(), Waits, is, groupOf(options.Name, is.id))
+		return err
+	})
+}
+
+// InspectJournal returns a Journal to read, of the recorders of a name and with the secret that makes codes: see Unrecorded.
+func InspectJournal(ctx context.Context, url, name string, secret firstcome.Secret) (*Journal, error) {
+	return openJournal(ctx, url, JournalOptions{Name: name, Secret: secret}, func(context.Context, *Journal, found) error { return nil })
+}
+
+func openJournal(ctx context.Context, url string, options JournalOptions, check func(context.Context, *Journal, found) error) (*Journal, error) {
 	t, err := readURL(url)
 	if err != nil {
 		return nil, err
@@ -121,20 +132,19 @@ func OpenJournal(ctx context.Context, url string, options JournalOptions) (*Jour
 	if err != nil {
 		return nil, err
 	}
+	j := &Journal{
+		topic: t, options: options, alarms: flow.Alarms{On: options.OnAlarm}, partitions: map[int32]*partition{}, queues: map[firstcome.CampaignID]*queue{},
+	}
+	j.producer.Store(client)
 	is, err := t.look(ctx, client)
-	var warnings []string
 	if err == nil {
-		warnings, err = t.fits(ctx, client, Waits, is)
+		err = check(ctx, j, is)
 	}
 	if err != nil {
 		client.Close()
 		return nil, err
 	}
-	j := &Journal{
-		topic: t, id: is.id, warnings: warnings, group: groupOf(options.Name), options: options, alarms: flow.Alarms{On: options.OnAlarm},
-		partitions: map[int32]*partition{}, queues: map[firstcome.CampaignID]*queue{},
-	}
-	j.producer.Store(client)
+	j.id = is.id
 	return j, nil
 }
 
@@ -184,9 +194,10 @@ func (j *Journal) Warnings() []string { return j.warnings }
 // groupPrefix begins the names of recorders' groups.
 const groupPrefix = "firstcome-recorders-"
 
-// groupOf returns the consumer group of the recorders of a name.
-func groupOf(name string) string {
-	sum := sha256.Sum256([]byte(name))
+// groupOf returns the consumer group of the recorders of a name at the topic of an id. A topic that is made again has another group: what
+// was committed before, or is committed late, says nothing of its records.
+func groupOf(name, id string) string {
+	sum := sha256.Sum256([]byte(name + " " + id))
 	return groupPrefix + hex.EncodeToString(sum[:6])
 }
 
@@ -200,7 +211,6 @@ func (j *Journal) Record(ctx context.Context, b flow.Batch) (flow.Drained, error
 		_ = j.refresh(ctx) // the next try may find another topic
 		return flow.Drained{}, j.topic.explain(fmt.Errorf("append %d coupons of %s to the topic %s: %w", len(b.Coupons), b.Campaign, j.topic.name, err))
 	}
-	j.appended.Add(int64(len(b.Coupons)))
 	return flow.Drained{}, nil
 }
 
@@ -209,22 +219,22 @@ func (j *Journal) Bury(ctx context.Context, b flow.Batch, _ string) (flow.Draine
 	return j.Record(ctx, b)
 }
 
-// JournalStats are a Journal's counters since its start, and what it has in hand.
+// JournalStats are what a Journal has in hand.
 type JournalStats struct {
-	Appended int64         // coupons that the topic took from this node
-	InHand   int           // records that were read and are not recorded
-	Oldest   time.Duration // how long ago the oldest of them was appended
+	InHand int           // records that were read and are not recorded
+	Oldest time.Duration // how long ago the oldest of them was appended
 }
 
-// Stats returns the counters.
-func (j *Journal) Stats() JournalStats {
-	s := JournalStats{Appended: j.appended.Load()}
+// Stats returns what is in hand.
+func (j *Journal) Stats() (s JournalStats) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, p := range j.partitions {
-		s.InHand += len(p.pending)
-		if len(p.pending) > 0 {
-			s.Oldest = max(s.Oldest, time.Since(p.pending[0].record.Timestamp))
+		for _, one := range p.pending {
+			if !one.over {
+				s.InHand++
+				s.Oldest = max(s.Oldest, time.Since(one.record.Timestamp))
+			}
 		}
 	}
 	return s
@@ -234,9 +244,9 @@ func (j *Journal) Stats() JournalStats {
 func (j *Journal) Drain(ctx context.Context, to flow.Sink, again *flow.Retries) error {
 	to = flow.Marked(to)
 	j.agenda = flow.NewAgenda(again.Locked)
-	c, err := j.consume()
+	c, err := j.consume(ctx)
 	if err != nil {
-		return err
+		return j.ends(ctx, err)
 	}
 	defer c.leave()
 	all, ctx2 := errgroup.WithContext(ctx)
@@ -246,11 +256,18 @@ func (j *Journal) Drain(ctx context.Context, to flow.Sink, again *flow.Retries) 
 		all.Go(func() error { return j.work(ctx2, to, again, flow.Free) })
 	}
 	all.Go(func() error { return j.work(ctx2, to, again, flow.Locked) })
-	err = all.Wait()
+	return j.ends(ctx, all.Wait())
+}
+
+// ends says why a Drain ends; nil: it was to. Nobody else tells an operator.
+func (j *Journal) ends(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	return j.topic.explain(fmt.Errorf("drain the topic %s: %w", j.topic.name, err))
+	if err = j.topic.explain(fmt.Errorf("drain the topic %s: %w", j.topic.name, err)); !errors.Is(err, errMadeAgain) {
+		j.alarms.Tell("", err)
+	}
+	return err
 }
 
 // work drains campaigns in turn. One that fails rests.

@@ -16,19 +16,28 @@ const silence = 6 * time.Second
 type consumer struct {
 	*Journal
 	client *kgo.Client
+	cut    func() // gives up whatever the client asks
 	id     string // of the topic
 }
 
-// consume joins the group. A partition of which nothing was ever committed is read from its first record; so is one whose records
-// the brokers have lost, and that is an alarm: nothing is ever skipped.
-func (j *Journal) consume() (*consumer, error) {
-	c := &consumer{Journal: j}
+// consume joins the group of the topic as it is now. A partition of which nothing was ever committed is read from its first record; so is
+// one whose records the brokers have lost, and that is an alarm: nothing is ever skipped.
+func (j *Journal) consume(ctx context.Context) (*consumer, error) {
+	if err := j.refresh(ctx); err != nil {
+		return nil, err
+	}
+	if _, _, err := j.uncommitted(ctx); err != nil { // the client itself would say nothing of what is lost
+		return nil, err
+	}
+	life, cut := context.WithCancel(context.WithoutCancel(ctx))
+	c := &consumer{Journal: j, cut: cut}
 	_, c.id = j.Topic()
-	client, err := kgo.NewClient(append(j.topic.options(), kgo.MetadataMinAge(metadataAge), kgo.ConsumerGroup(j.group), kgo.ConsumeTopics(j.topic.name),
+	client, err := kgo.NewClient(append(j.topic.options(), kgo.WithContext(life), kgo.MetadataMinAge(metadataAge), kgo.ConsumerGroup(groupOf(j.options.Name, c.id)), kgo.ConsumeTopics(j.topic.name),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll(), kgo.FetchMaxBytes(inHand/8), kgo.FetchMaxWait(pollTime),
 		kgo.SessionTimeout(silence), kgo.HeartbeatInterval(silence/6), kgo.RebalanceTimeout(silence),
 		kgo.OnPartitionsRevoked(c.revoked), kgo.OnPartitionsLost(c.lost))...)
 	if err != nil {
+		cut()
 		return nil, err
 	}
 	c.client = client
@@ -51,7 +60,10 @@ func (c *consumer) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), finishing)
 	defer cancel()
 	_ = c.commit(ctx)
-	c.client.CloseAllowingRebalance()
+	c.client.AllowRebalance()
+	_ = c.client.LeaveGroupContext(ctx)
+	c.cut() // Close would wait for a broker that hangs
+	c.client.Close()
 	for number := range c.numbers() {
 		c.drop([]int32{number})
 	}
@@ -78,7 +90,7 @@ func (c *consumer) commit(ctx context.Context) error {
 	defer cancel()
 	err := c.client.CommitRecords(ctx, due...)
 	if err == nil {
-		c.committed(due)
+		c.noted(due)
 	}
 	return err
 }
@@ -114,7 +126,7 @@ func (c *consumer) poll(ctx context.Context) error {
 		var loss *kgo.ErrDataLoss
 		switch {
 		case errors.As(err, &loss):
-			c.alarms.Tell("", fmt.Errorf("Kafka has lost records of the partition %d of the topic %s, which is read again from offset %d on: %w", number, c.topic.name, loss.ResetTo, err))
+			c.alarms.Tell("", fmt.Errorf("%w: the partition %d of the topic %s is read again from offset %d on: %w", errLost, number, c.topic.name, loss.ResetTo, err))
 		case !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled):
 			failed = err
 		}

@@ -23,6 +23,9 @@ var (
 	errGone = errors.New("neither the gate's journal nor the topic has anything, and not all that was issued is recorded")
 )
 
+// refreshEvery is how often a recorder looks whether the topic was made again. Its client notices only after ten seconds.
+const refreshEvery = 2 * time.Second
+
 // refillEvery is how often missing numbers of a campaign are recorded from the gate's holders.
 const refillEvery = time.Minute
 
@@ -108,7 +111,7 @@ func (c *consumer) sweep(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if time.Since(looked) > j.options.Patience {
+		if time.Since(looked) > refreshEvery {
 			looked = time.Now()
 			_ = j.refresh(ctx)
 		}
@@ -164,24 +167,53 @@ func (j *Journal) quiet(ctx context.Context) bool {
 	return err == nil && slices.Equal(begin, is.ends)
 }
 
-// uncommitted returns, of each partition, the offset behind all that is recorded for sure, and where the topic ends.
+// uncommitted returns, of each partition, the offset behind all that is recorded for sure, and where the topic ends. The ends are read last:
+// what is committed meanwhile is below them.
 func (j *Journal) uncommitted(ctx context.Context) (begin []int64, is found, err error) {
-	if is, err = j.topic.look(ctx, j.producer.Load()); err != nil {
-		return nil, is, err
+	_, id := j.Topic()
+	for {
+		offsets, err := j.committed(ctx, id)
+		if err != nil {
+			return nil, is, err
+		}
+		if is, err = j.topic.look(ctx, j.producer.Load()); err != nil {
+			return nil, is, err
+		}
+		if is.id != id { // it was made again
+			id = is.id
+			continue
+		}
+		begin = slices.Clone(is.starts)
+		for number := range begin {
+			at, ok := offsets.Lookup(j.topic.name, int32(number))
+			switch {
+			case !ok:
+			case at.At > is.ends[number]: // who reads on there would skip others
+				j.alarms.Tell("", fmt.Errorf("%w: the partition %d of the topic %s ends at offset %d, and all below %d was recorded; it is read again from its start",
+					errLost, number, j.topic.name, is.ends[number], at.At))
+			case at.At < is.starts[number]:
+				j.alarms.Tell("", fmt.Errorf("%w: the partition %d of the topic %s begins at offset %d, and only what is below %d is recorded",
+					errLost, number, j.topic.name, is.starts[number], at.At))
+			default:
+				begin[number] = at.At
+			}
+		}
+		return begin, is, nil
 	}
+}
+
+// errLost says that records are gone that may not be recorded. What is missing then is recorded from the gate's holders.
+var errLost = errors.New("Kafka has lost records of the journal")
+
+// committed returns what the recorders of the topic of an id have committed.
+func (j *Journal) committed(ctx context.Context, id string) (kadm.OffsetResponses, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	offsets, err := fetchOffsets(ctx, j.producer.Load(), j.group)
+	offsets, err := fetchOffsets(ctx, j.producer.Load(), groupOf(j.options.Name, id))
 	if err != nil {
-		return nil, is, j.topic.explain(fmt.Errorf("ask what of the topic %s is recorded: %w", j.topic.name, err))
+		err = j.topic.explain(fmt.Errorf("ask what of the topic %s is recorded: %w", j.topic.name, err))
 	}
-	begin = slices.Clone(is.starts)
-	for number := range begin {
-		if at, ok := offsets.Lookup(j.topic.name, int32(number)); ok && at.At <= is.ends[number] {
-			begin[number] = max(begin[number], at.At)
-		}
-	}
-	return begin, is, nil
+	return offsets, err
 }
 
 // fetchOffsets returns what a group has committed. A cluster whose first group this is needs a moment to make room for them.

@@ -124,8 +124,8 @@ func (j *Journal) commits() (due []*kgo.Record) {
 	return due
 }
 
-// committed notes that the brokers know of records.
-func (j *Journal) committed(records []*kgo.Record) {
+// noted notes that the brokers know of records.
+func (j *Journal) noted(records []*kgo.Record) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, r := range records {

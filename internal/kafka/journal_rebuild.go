@@ -25,10 +25,7 @@ func (g Relayed) Empty(ctx context.Context, r flow.Rebuild, to flow.Sink) error 
 	if err := g.RebuiltGate.Empty(ctx, r, to); err != nil {
 		return err
 	}
-	return g.Journal.unrecorded(ctx, r.Campaign, func(b flow.Batch) error {
-		if b.Marker != r.Marker {
-			return nil
-		}
+	return g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b flow.Batch) error {
 		b.Attempt = r.Attempt
 		_, err := to(ctx, b)
 		return err
@@ -41,12 +38,16 @@ func (g Relayed) Unrecorded(ctx context.Context, id firstcome.CampaignID, each f
 	if err := g.RebuiltGate.Unrecorded(ctx, id, each); err != nil {
 		return err
 	}
-	return g.Journal.Unrecorded(ctx, id, each)
+	marker, err := g.Journal.options.Ledger.Whose(ctx, id)
+	if err != nil {
+		return err
+	}
+	return g.Journal.Unrecorded(ctx, id, marker, each)
 }
 
-// Unrecorded calls each with every coupon of a campaign that the topic has, and that may not be recorded.
-func (j *Journal) Unrecorded(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
-	return j.unrecorded(ctx, id, func(b flow.Batch) error {
+// Unrecorded calls each with every coupon of the campaign of a marker that the topic has, and that may not be recorded.
+func (j *Journal) Unrecorded(ctx context.Context, id firstcome.CampaignID, marker string, each func(firstcome.Coupon) error) error {
+	return j.unrecorded(ctx, id, marker, func(b flow.Batch) error {
 		for _, c := range b.Coupons {
 			if err := each(c); err != nil {
 				return err
@@ -56,9 +57,9 @@ func (j *Journal) Unrecorded(ctx context.Context, id firstcome.CampaignID, each 
 	})
 }
 
-// unrecorded calls each with what the topic has of a campaign and is not committed, up to where the topic ends now. What cannot be read
-// is garbage; a newer release's record is an error.
-func (j *Journal) unrecorded(ctx context.Context, id firstcome.CampaignID, each func(flow.Batch) error) error {
+// unrecorded calls each with what the topic has of the campaign of a marker and is not committed, up to where the topic ends now. What cannot
+// be read is garbage; a newer release's record is an error.
+func (j *Journal) unrecorded(ctx context.Context, id firstcome.CampaignID, marker string, each func(flow.Batch) error) error {
 	begin, is, err := j.uncommitted(ctx)
 	if err != nil {
 		return err
@@ -71,8 +72,8 @@ func (j *Journal) unrecorded(ctx context.Context, id firstcome.CampaignID, each 
 		if errors.Is(err, errNewer) {
 			return err
 		}
-		if err != nil {
-			return nil // its recorder buries it
+		if err != nil || b.Marker != marker {
+			return nil // its recorder buries it, or it is of another ledger's campaign
 		}
 		return each(b)
 	}, ctx.Err)

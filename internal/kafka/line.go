@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -41,6 +42,8 @@ type LineLedger interface {
 	flow.Feeder
 	// FreePartition returns a partition, of so many of a topic, that no campaign has to itself, or firstcome.ErrNoPartition.
 	FreePartition(ctx context.Context, topic string, partitions int32) (int32, error)
+	// LogDirect notes in the audit log that a direct issue passed people in line.
+	LogDirect(ctx context.Context, actor string, id firstcome.CampaignID, decisions []firstcome.Decision) error
 }
 
 // A Line is a gate whose campaigns may have their waiting lines in a topic, each in a partition of its own. A claim that would join the line
@@ -72,10 +75,13 @@ type fed struct {
 
 	serving sync.Mutex     // guards what follows, and is held while the line is served
 	line    firstcome.Line // of Generation 0: unknown
+	idle    int64          // of a line that has not begun: the end that was known then. A later one says that it has
 	reader  *reader
 
-	mu  sync.Mutex // guards what follows
-	end int64      // the offset behind the last record that is known of
+	mu   sync.Mutex // guards what follows
+	end  int64      // the offset behind the last record that is known of
+	rest time.Time  // nobody is appended before, since the topic took none
+	lost error      // why the topic cannot tell any more who is in line; nil: it can, as far as is known
 }
 
 // OpenLine returns the Line on the topic of a URL, once it has found the topic. The error says what to do.
@@ -91,7 +97,7 @@ func OpenLine(ctx context.Context, url string, options LineOptions) (*Line, erro
 	is, err := t.look(ctx, client)
 	var warnings []string
 	if err == nil {
-		warnings, err = t.fits(ctx, client, Lines, is)
+		warnings, err = t.fits(ctx, client, Lines, is, "")
 	}
 	if err != nil {
 		client.Close()
@@ -111,12 +117,13 @@ func appending(t *topic) []kgo.Opt {
 // Close ends the connections.
 func (l *Line) Close() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	for id, f := range l.lines {
-		delete(l.lines, id)
+	lines := l.lines
+	l.lines = map[firstcome.CampaignID]*fed{}
+	l.mu.Unlock()
+	for _, f := range lines {
 		f.close()
 	}
-	l.client.Close()
+	l.connection().Close()
 }
 
 // Warnings returns what an operator should know of the topic.
@@ -143,18 +150,41 @@ func (l *Line) Feed(ctx context.Context) (feed firstcome.Feed, err error) {
 	return feed, err
 }
 
+// Lost tells whether nobody can find out from the topic any more who is in line of a campaign that has a feed: the feed was given up, the
+// topic was made again or is another one, or it lacks records of people who are in line.
+func (l *Line) Lost(ctx context.Context, id firstcome.CampaignID, feed firstcome.Feed) (bool, error) {
+	before, err := l.FedGate.LineOf(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	is, err := l.look(ctx)
+	if err != nil {
+		return false, err
+	}
+	if feed.Partition < 0 || feed.Topic != is.id || int(feed.Partition) >= len(is.ends) {
+		return true, nil
+	}
+	after, err := l.FedGate.LineOf(ctx, id) // meanwhile the line was served, and records of those who were may be gone
+	if err != nil {
+		return false, err
+	}
+	was, now := before.Line, after.Line
+	return was.Begun && now.Begun && was.Generation == now.Generation &&
+		(now.Offset(now.Serving()) < is.starts[feed.Partition] || is.ends[feed.Partition] < was.Offset(was.Serving())), nil
+}
+
 // look asks how the topic is. If it was made again, it connects anew, because a client goes on with the one that it knows.
 func (l *Line) look(ctx context.Context) (found, error) {
 	is, err := l.topic.look(ctx, l.connection())
 	if err != nil {
-		return is, err
+		return is, away(err)
 	}
 	if _, id := l.Topic(); id == is.id {
 		return is, nil
 	}
 	client, err := l.topic.connect(ctx, appending(l.topic)...)
 	if err != nil {
-		return is, err
+		return is, away(err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,6 +203,9 @@ func (l *Line) connection() *kgo.Client {
 	defer l.mu.Unlock()
 	return l.client
 }
+
+// away marks an error of a question to Kafka, by which nothing was appended or served.
+func away(err error) error { return fmt.Errorf("%w: %w", firstcome.ErrFeedAway, err) }
 
 // fed returns a line of which the gate or the ledger said that a feed keeps it. If it has another feed than before, all else that is known of
 // it is forgotten.
@@ -203,17 +236,17 @@ func (l *Line) holds(id firstcome.CampaignID, feed firstcome.Feed) error {
 	name, topic := l.Topic()
 	switch {
 	case feed.Partition < 0:
-		return fmt.Errorf("%w: the campaign %s was over, and another one may have its partition of the topic %s: %s", firstcome.ErrGateMismatch, id, name, another(id))
+		return lost(id, "the campaign was over, and another one may have its partition of the topic %s", name)
 	case feed.Topic != topic:
-		return fmt.Errorf("%w: the topic %s was made again, or is another one: it has the id %s, and that of the line of %s is %s: %s",
-			firstcome.ErrGateMismatch, name, topic, id, feed.Topic, another(id))
+		return lost(id, "the topic %s was made again, or is another one: it has the id %s, and that of the campaign's line is %s", name, topic, feed.Topic)
 	}
 	return nil
 }
 
-// another says how a campaign gets another partition.
-func another(id firstcome.CampaignID) string {
-	return fmt.Sprintf("firstcome campaign update %s --pace N gives it another partition, and sends away who was in line", id)
+// lost returns a firstcome.ErrFeedLost that says why, and how the campaign gets another partition.
+func lost(id firstcome.CampaignID, why string, args ...any) error {
+	return fmt.Errorf("%w: %w: firstcome campaign update %s --pace N gives it another partition, and sends away who was in line",
+		firstcome.ErrFeedLost, fmt.Errorf(why, args...), id)
 }
 
 // ends asks for the offset behind the last record of a line.
@@ -225,11 +258,11 @@ func (l *Line) ends(ctx context.Context, f *fed) (int64, error) {
 		err = listed.Error()
 	}
 	if err != nil {
-		return 0, l.topic.explain(fmt.Errorf("ask for the end of the topic %s: %w", l.topic.name, err))
+		return 0, away(l.topic.explain(fmt.Errorf("ask for the end of the topic %s: %w", l.topic.name, err)))
 	}
 	offset, ok := listed.Lookup(l.topic.name, f.feed.Partition)
 	if !ok {
-		return 0, fmt.Errorf("the topic %s has no partition %d", l.topic.name, f.feed.Partition)
+		return 0, away(fmt.Errorf("the topic %s has no partition %d", l.topic.name, f.feed.Partition))
 	}
 	f.reaches(offset.Offset)
 	return offset.Offset, nil
@@ -242,11 +275,28 @@ func (f *fed) reaches(end int64) {
 	f.end = max(f.end, end)
 }
 
+// known returns the offset behind the last record that is known of.
+func (f *fed) known() int64 { return f.behind(0) }
+
 // behind returns how many records are known of from an offset on.
 func (f *fed) behind(offset int64) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return max(0, f.end-offset)
+}
+
+// note notes why the topic cannot tell any more who is in line, or, with nil, that it can.
+func (f *fed) note(why error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lost = why
+}
+
+// whyLost returns why the topic cannot tell any more who is in line, or nil.
+func (f *fed) whyLost() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lost
 }
 
 // close ends a line's connection. It waits for whoever serves it.

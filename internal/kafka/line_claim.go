@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -43,8 +44,12 @@ func userOf(r *kgo.Record, id firstcome.CampaignID, generation int64) firstcome.
 // asks bounds how often a claim asks the gate anew because a generation ended meanwhile.
 const asks = 3
 
-// Claim decides claims: see flow.Gate. Those that join a line in the topic are appended behind the gate's answer. An error then says that it
-// is unknown who is in line; whoever claims again has the earliest of their places.
+// joinTime bounds how long the topic may take to keep a batch of claims. While it takes none, holders and latecomers wait no longer than this,
+// and joinRest keeps the next batches from waiting, too.
+const joinTime, joinRest = 2 * time.Second, time.Second
+
+// Claim decides claims: see flow.Gate. Those that join a line in the topic are appended behind the gate's answer. Where the topic does not take
+// them in time they are not decided. Some may be in line all the same: whoever claims again has the earliest of their places.
 func (l *Line) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	for range asks {
 		decisions, err := l.FedGate.Claim(ctx, id, users)
@@ -80,6 +85,9 @@ func (l *Line) join(ctx context.Context, id firstcome.CampaignID, users []firstc
 		return false, err
 	}
 	f := l.fed(id, feed)
+	if err := f.whyLost(); err != nil {
+		return false, err
+	}
 	if !line.Begun {
 		end, err := l.ends(ctx, f)
 		if err != nil {
@@ -89,12 +97,8 @@ func (l *Line) join(ctx context.Context, id firstcome.CampaignID, users []firstc
 			return false, err
 		}
 	}
-	if f.behind(line.Offset(line.Serving())) >= l.options.MaxLine {
-		for n := range decisions {
-			if decisions[n].Joins != nil {
-				decisions[n] = firstcome.Decision{At: decisions[n].At}
-			}
-		}
+	if f.behind(line.Offset(line.Serving())) >= l.options.MaxLine || f.rests() {
+		undecided(decisions)
 		return true, nil
 	}
 	records := make([]*kgo.Record, 0, len(users))
@@ -103,8 +107,11 @@ func (l *Line) join(ctx context.Context, id firstcome.CampaignID, users []firstc
 			records = append(records, waiterRecord(id, feed.Partition, waiter{users[n], line.Generation}))
 		}
 	}
-	if err := l.connection().ProduceSync(ctx, records...).FirstErr(); err != nil {
-		return false, l.topic.explain(fmt.Errorf("append %d claims of %s to the topic %s: %w", len(records), id, l.topic.name, err))
+	if err := l.append(ctx, records); err != nil {
+		f.fails()
+		l.alarms.Tell(id, l.topic.explain(fmt.Errorf("append %d claims of %s to the topic %s: %w", len(records), id, l.topic.name, err)))
+		undecided(decisions)
+		return true, nil
 	}
 	for n := range decisions {
 		d := &decisions[n]
@@ -115,8 +122,8 @@ func (l *Line) join(ctx context.Context, id firstcome.CampaignID, users []firstc
 		records = records[1:]
 		ticket := offset - line.First + 1
 		if ticket <= line.ServedThrough {
-			return false, fmt.Errorf("%w: a claim of %s has the offset %d of the partition %d of the topic %s, and those before %d are served: the topic was made again, or is another one: %s",
-				firstcome.ErrGateMismatch, id, offset, feed.Partition, l.topic.name, line.Offset(line.Serving()), another(id))
+			return false, lost(id, "a claim has the offset %d of the partition %d of the topic %s, and those before %d are served, so the topic lacks records, or was made again",
+				offset, feed.Partition, l.topic.name, line.Offset(line.Serving()))
 		}
 		f.reaches(offset + 1)
 		d.Place, d.Joins = joins.Campaign.Place(line, ticket, d.InForce, d.At), nil
@@ -124,6 +131,67 @@ func (l *Line) join(ctx context.Context, id firstcome.CampaignID, users []firstc
 		d.InLine = f.behind(line.Offset(line.Serving()))
 	}
 	return true, nil
+}
+
+// undecided takes the decisions back of those who would join the line.
+func undecided(decisions []firstcome.Decision) {
+	for n := range decisions {
+		if decisions[n].Joins != nil {
+			decisions[n] = firstcome.Decision{At: decisions[n].At}
+		}
+	}
+}
+
+// append appends records, and waits until the topic has them all. It does not wait longer than joinTime; then some may be there, or come.
+func (l *Line) append(ctx context.Context, records []*kgo.Record) error {
+	ctx, cancel := context.WithTimeout(ctx, joinTime)
+	defer cancel()
+	taken := make(chan error, len(records))
+	client := l.connection()
+	for _, r := range records {
+		client.Produce(ctx, r, func(_ *kgo.Record, err error) { taken <- err })
+	}
+	for range records {
+		select {
+		case err := <-taken:
+			if err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// fails keeps others from being appended for a while.
+func (f *fed) fails() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rest = time.Now().Add(joinRest)
+}
+
+// rests tells whether nobody is appended now.
+func (f *fed) rests() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return time.Now().Before(f.rest)
+}
+
+// Issue issues past the line: see flow.Direct. The audit log has how many people in the topic were passed.
+func (l *Line) Issue(ctx context.Context, actor string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	decisions, err := l.FedGate.Issue(ctx, actor, id, users)
+	if err != nil || l.known(id) == nil {
+		return decisions, err
+	}
+	state, err := l.LineOf(ctx, id)
+	if err != nil || state.Line.Waiting == 0 {
+		return decisions, err
+	}
+	for n := range decisions {
+		decisions[n].InLine = state.Line.Waiting
+	}
+	return decisions, l.options.Ledger.LogDirect(ctx, actor, id, decisions)
 }
 
 // LineOf returns a campaign's line: see flow.Places. Where the topic keeps it, it counts the topic's records.

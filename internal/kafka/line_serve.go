@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -63,7 +64,10 @@ func (f *fed) isDue() bool {
 		return true
 	}
 	defer f.serving.Unlock()
-	return f.line.Generation == 0 || f.line.Begun && f.behind(f.line.Offset(f.line.Serving())) > 0
+	if f.line.Generation > 0 && !f.line.Begun {
+		return f.behind(f.idle) > 0
+	}
+	return f.line.Generation == 0 || f.behind(f.line.Offset(f.line.Serving())) > 0
 }
 
 // Serve issues coupons to those next in line: see flow.Line.
@@ -77,32 +81,67 @@ func (l *Line) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (f
 	}
 	f.serving.Lock()
 	defer f.serving.Unlock()
-	if f.line.Generation == 0 || !f.line.Begun { // a turn of no generation serves nobody, and says which one it is
-		turned, err := l.ServeTurn(ctx, id, flow.Turn{})
-		if err != nil {
-			return flow.Served{}, err
-		}
-		if f.line = turned.Line; turned.Ended != "" || !f.line.Begun {
-			return turned.Served, nil
+	if f.line.Generation == 0 || !f.line.Begun {
+		f.idle = f.known() // before the gate is asked: whoever is appended later has begun the line before
+		turned, err := l.turn(ctx, id, f, nobody)
+		if err != nil || turned.Ended != "" || !f.line.Begun {
+			return turned.Served, err
 		}
 	}
 	turn := flow.Turn{Generation: f.line.Generation, From: f.line.Serving()}
 	if f.behind(f.line.Offset(turn.From)) > 0 {
 		var err error
 		if turn.Users, err = l.read(ctx, f, id, turn, limit); err != nil {
-			return flow.Served{}, err
+			return l.unread(ctx, id, f, turn, err)
 		}
+		f.note(nil)
 	}
-	turned, err := l.ServeTurn(ctx, id, turn)
+	turned, err := l.turn(ctx, id, f, turn)
 	if err != nil {
 		return flow.Served{}, err
 	}
-	f.line = turned.Line
-	if f.line.Begun {
+	if !f.line.Begun { // this turn ended the generation, or another one did
+		f.idle = 0
+	} else {
 		turned.Waiting = f.behind(f.line.Offset(f.line.Serving()))
 	}
 	if ended := int64(len(turned.Coupons)) + turned.Over; turned.Waiting > 0 && (ended >= int64(limit) || ended < int64(len(turn.Users)) && f.line.Serving() > turn.From+ended) {
 		turned.Again = time.Microsecond // at once: the turn was full of those who are passed over, or another node was faster
+	}
+	return turned.Served, nil
+}
+
+// nobody is a turn of no generation: it serves nobody, and tells how the line is.
+var nobody = flow.Turn{}
+
+// turn has the gate serve a turn, and goes by the line that it tells. If an operator has given the campaign another partition, nothing is
+// known of the line: what is next in this one is nobody's.
+func (l *Line) turn(ctx context.Context, id firstcome.CampaignID, f *fed, turn flow.Turn) (flow.Turned, error) {
+	turned, err := l.ServeTurn(ctx, id, turn)
+	if err != nil {
+		return flow.Turned{}, err
+	}
+	if f.line = turned.Line; turned.Feed != nil && *turned.Feed != f.feed {
+		f.line = firstcome.Line{}
+		l.fed(id, *turned.Feed)
+	}
+	return turned, nil
+}
+
+// unread goes by an error of reading a turn. That Kafka lacks records of people in line is so only if the gate has not served them
+// meanwhile, by another node.
+func (l *Line) unread(ctx context.Context, id firstcome.CampaignID, f *fed, turn flow.Turn, err error) (flow.Served, error) {
+	if !errors.Is(err, firstcome.ErrFeedLost) {
+		return flow.Served{}, err
+	}
+	turned, failed := l.turn(ctx, id, f, nobody)
+	if failed != nil {
+		return flow.Served{}, failed
+	}
+	if f.line.Generation == turn.Generation && f.line.Serving() == turn.From {
+		f.note(err)
+		l.alarms.Tell(id, err)
+		return flow.Served{}, err
 	}
 	return turned.Served, nil
 }
@@ -166,7 +205,17 @@ func (l *Line) fill(ctx context.Context, f *fed, id firstcome.CampaignID, limit 
 			}
 		})
 		if failed != nil {
-			return l.unreadable(id, f, failed)
+			failed = l.unreadable(id, f, failed)
+			l.alarms.Tell(id, failed)
+			return failed
+		}
+		fetches.EachTopic(func(t kgo.FetchTopic) {
+			if read := kadm.TopicID(t.TopicID); read != (kadm.TopicID{}) && read.String() != f.feed.Topic {
+				failed = lost(id, "the topic %s was made again: it has the id %s, and that of the campaign's line is %s", l.topic.name, read, f.feed.Topic)
+			}
+		})
+		if failed != nil {
+			return failed
 		}
 		fetches.EachPartition(func(p kgo.FetchTopicPartition) { f.reaches(p.HighWatermark) })
 		fetches.EachRecord(func(record *kgo.Record) {
@@ -185,7 +234,7 @@ const lineReadTime = 2 * time.Second
 func (l *Line) unreadable(id firstcome.CampaignID, f *fed, err error) error {
 	at := fmt.Errorf("read the line of %s from offset %d of the partition %d of the topic %s: %w", id, f.reader.tail, f.feed.Partition, l.topic.name, err)
 	if errors.Is(err, kerr.OffsetOutOfRange) {
-		return fmt.Errorf("%w: Kafka has deleted records of people in line, or the topic was made again: %s", at, another(id))
+		return lost(id, "Kafka has deleted records of people in line: %w", at)
 	}
 	return l.topic.explain(at)
 }

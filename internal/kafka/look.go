@@ -41,6 +41,9 @@ func (t *topic) connect(ctx context.Context, options ...kgo.Opt) (*kgo.Client, e
 	defer cancel()
 	if err := probe.Ping(ctx); err != nil {
 		client.Close()
+		if t.advice(err) == "" {
+			err = fmt.Errorf("%w: name in the URL what the port speaks, kafka:// or, with TLS, kafkas://", err)
+		}
 		return nil, t.explain(fmt.Errorf("reach Kafka: %w", err))
 	}
 	return client, nil
@@ -94,7 +97,7 @@ func (t *topic) ask(ctx context.Context, admin *kadm.Client) (f found, err error
 
 // readAll calls each with the records of the topic between two offsets of each partition, in the order of each partition. begin has as
 // many partitions as end; a begin that the topic does not have any more is its first offset. keep is called now and then.
-func (t *topic) readAll(ctx context.Context, begin, end []int64, each func(*kgo.Record) error, keep func() error) error {
+func (t *topic) readAll(ctx context.Context, begin, end []int64, each func(*kgo.Record) error, keep func() error, options ...kgo.Opt) error {
 	at, offsets := make([]int64, len(end)), map[int32]kgo.Offset{}
 	for p := range end {
 		if at[p] = begin[p]; begin[p] < end[p] {
@@ -104,7 +107,8 @@ func (t *topic) readAll(ctx context.Context, begin, end []int64, each func(*kgo.
 	if len(offsets) == 0 {
 		return nil
 	}
-	client, err := kgo.NewClient(append(t.options(), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{t.name: offsets}))...)
+	options = append(append(t.options(), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{t.name: offsets})), options...)
+	client, err := kgo.NewClient(options...)
 	if err != nil {
 		return err
 	}
@@ -138,10 +142,11 @@ func (t *topic) readAll(ctx context.Context, begin, end []int64, each func(*kgo.
 // metadataAge is how soon a client asks anew where a partition is, after a broker was lost.
 const metadataAge = 100 * time.Millisecond
 
-// producing are the options of a client that appends to the topic: a record is kept by all replicas in sync when it is taken.
+// producing are the options of a client that appends to the topic: a record is kept by all replicas in sync when it is taken. A record on its
+// way is given up at the end of its time, and when a node stops, though the broker may take it yet: what comes twice harms nobody here.
 func producing(t *topic) []kgo.Opt {
 	return []kgo.Opt{
-		kgo.DefaultProduceTopic(t.name), kgo.ProducerLinger(0), kgo.UnknownTopicRetries(0), kgo.RecordDeliveryTimeout(deliveryTime),
+		kgo.DefaultProduceTopic(t.name), kgo.ProducerLinger(0), kgo.UnknownTopicRetries(0), kgo.RecordDeliveryTimeout(deliveryTime), kgo.AllowIdempotentProduceCancellation(),
 		kgo.RetryBackoffFn(func(int) time.Duration { return metadataAge }),
 	}
 }

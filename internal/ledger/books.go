@@ -30,7 +30,7 @@ func (l *Ledger) AtOnce(ctx context.Context, read func(*Books) error) error {
 // Source returns what an audit reads of a campaign.
 func (b *Books) Source() audit.Source {
 	return audit.Source{
-		Campaign: b.campaign, Changes: b.changes, Log: b.log, Coupons: b.coupons, Past: b.past, Tickets: b.tickets, Letters: b.letters, Lost: b.lost, Runs: b.runs,
+		Campaign: b.campaign, Changes: b.changes, Log: b.log, Coupons: b.coupons, Past: b.past, Tickets: b.tickets, Leavers: b.Leavers, Letters: b.letters, Lost: b.lost, Runs: b.runs,
 	}
 }
 

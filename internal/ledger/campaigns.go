@@ -89,6 +89,7 @@ func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func
 	if err != nil {
 		return 0, err
 	}
+	last := terms.Feed
 	terms.Feed = s.Feed // which may have been given up since
 	edit(&terms)
 	if s.Feed == nil || terms.Feed == nil {
@@ -101,8 +102,14 @@ func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func
 		return 0, fmt.Errorf("%w: %d are", firstcome.ErrBelowInForce, s.inForce)
 	}
 	payload, err := encodeTerms(terms)
-	if err != nil || payload == before {
+	if err != nil {
 		return 0, err
+	}
+	if same := terms; s.hasFeed(terms.Feed) {
+		same.Feed = last
+		if text, err := encodeTerms(same); err != nil || text == before {
+			return 0, err
+		}
 	}
 	if err := t.holdFeed(s.ID, terms.Feed); err != nil {
 		return 0, err
@@ -115,7 +122,11 @@ func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func
 		return 0, err
 	}
 	if proposed := l.remote() && terms.Quantity < s.Quantity; !proposed {
-		if err := t.putTerms(s.ID, terms, made.Version, l.soldOutAt(s, terms, made.At)); err != nil {
+		first := terms
+		if l.remote() { // the gate has another feed first: see conclude
+			first.Feed = s.Feed
+		}
+		if err := t.putTerms(s.ID, first, made.Version, l.soldOutAt(s, terms, made.At)); err != nil {
 			return 0, err
 		}
 	}

@@ -160,7 +160,7 @@ func (l *Ledger) Applied(ctx context.Context, change firstcome.Change, refused b
 	return wrap(err, "note change %d of %s", change.Version, change.Campaign)
 }
 
-// conclude makes proposed terms effective, or notes that they were refused.
+// conclude makes proposed terms effective, and the feed of others, or notes that they were refused.
 func (t *tx) conclude(s stock, version int64, refused bool) error {
 	var kind firstcome.ChangeKind
 	var payload string
@@ -175,14 +175,17 @@ func (t *tx) conclude(s stock, version int64, refused bool) error {
 	case refused:
 		_, err := t.change(`UPDATE changes SET refused = TRUE WHERE campaign_id = ? AND version = ?`, string(s.ID), version)
 		return err
-	case !proposed:
+	case kind != firstcome.ChangeTerms:
 		return nil
 	}
 	terms, err := decodeTerms(payload)
-	if err != nil {
-		return err
+	if err == nil {
+		err = t.refeed(&s, &terms)
 	}
-	return t.putTerms(s.ID, terms, version, time.Time{})
+	if err == nil && proposed {
+		err = t.putTerms(s.ID, terms, version, time.Time{})
+	}
+	return err
 }
 
 // Refused reports whether the gate refused a change of a campaign.

@@ -165,7 +165,8 @@ func (l *Ledger) FollowerLag(ctx context.Context, follower string) (lag Lag, err
 var ErrNoFact = errors.New("the campaign has no fact of this position")
 
 // ReplayFacts has a follower begin again with a campaign, at the fact of a position: whatever its target has of it, facts from there on
-// are brought to it once more. It ends the lease, so whoever has it begins anew.
+// are brought to it once more. The position may be the one behind the last fact: then it begins with the next one. It ends the lease, so whoever
+// has it begins anew.
 func (l *Ledger) ReplayFacts(ctx context.Context, actor, follower string, id firstcome.CampaignID, from int64) error {
 	err := l.repeat(ctx, func(t *tx) error {
 		var top int64
@@ -173,7 +174,7 @@ func (l *Ledger) ReplayFacts(ctx context.Context, actor, follower string, id fir
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return firstcome.ErrNoCampaign
-		case err == nil && (from < 1 || from > top):
+		case err == nil && (from < 1 || from > top+1):
 			return fmt.Errorf("%w: it has those from 1 to %d", ErrNoFact, top)
 		case err != nil:
 			return err
@@ -214,6 +215,33 @@ func (t *tx) interrupt(follower, set string) error {
 
 // ErrNoFollower says that no node has brought facts there yet.
 var ErrNoFollower = errors.New("no node has published facts there yet")
+
+// stopFollowers has all followers stop at a campaign of which their targets may have facts that the ledger has forgotten, and ends their
+// leases: who has one may have noted since what this ledger never had. It returns them, and the position from which on each has to begin
+// again.
+func (t *tx) stopFollowers(s stock) (from int64, followers []string, err error) {
+	rows, err := t.query(`SELECT name FROM followers ORDER BY name`)
+	if followers, err = allRows(rows, err, one[string]); err != nil {
+		return 0, nil, err
+	}
+	from = s.position + 1
+	for _, name := range followers {
+		if err := t.interrupt(name, ``); err != nil {
+			return 0, nil, err
+		}
+		at := flow.Cursor{Campaign: s.ID, State: flow.Ahead}
+		err := t.row(`SELECT position FROM cursors WHERE follower = ? AND campaign_id = ?`, name, string(s.ID)).Scan(&at.Position)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return 0, nil, err
+		}
+		at.Position = min(at.Position, s.position)
+		if err := t.putCursor(name, at); err != nil {
+			return 0, nil, err
+		}
+		from = min(from, at.Position+1)
+	}
+	return from, followers, nil
+}
 
 func (l *Ledger) logReplay(t *tx, actor, follower string, from int64, e entry) error {
 	now, err := l.now(t)

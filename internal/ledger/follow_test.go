@@ -102,7 +102,7 @@ func TestAReplayBeginsAgainWhereItIsTold(t *testing.T) {
 		wantBehind(t, l, flow.Cursor{Campaign: "e", Top: 3})
 		wantLag(t, l, ledger.Lag{Facts: 3, Since: clock.now().UTC(), Ahead: 1})
 
-		for from, want := range map[int64]error{0: ledger.ErrNoFact, 4: ledger.ErrNoFact} {
+		for from, want := range map[int64]error{0: ledger.ErrNoFact, 5: ledger.ErrNoFact} {
 			if err := l.ReplayFacts(t.Context(), "test", "topic", "c", from); !errors.Is(err, want) {
 				t.Errorf("from %d: %v", from, err)
 			}

@@ -81,6 +81,11 @@ func TestTheSQLiteGatesLinesConform(t *testing.T) {
 	conform.Line(t, newKillable)
 }
 
+func TestTheSQLiteGatesLinesOfFeedsConform(t *testing.T) {
+	t.Parallel()
+	conform.Fed(t, newKillable)
+}
+
 func TestClaimsAndChangesThroughAnIssuerAreLinearizable(t *testing.T) {
 	t.Parallel()
 	conform.Linearizable(t, newKillable)
@@ -136,6 +141,18 @@ func (f *fleet) Leave(ctx context.Context, id firstcome.CampaignID, user firstco
 	return f.turn().Leave(ctx, id, user)
 }
 
+func (f *fleet) Begin(ctx context.Context, id firstcome.CampaignID, generation, first int64) (firstcome.Line, error) {
+	return f.turn().Begin(ctx, id, generation, first)
+}
+
+func (f *fleet) ServeTurn(ctx context.Context, id firstcome.CampaignID, turn flow.Turn) (flow.Turned, error) {
+	return f.turn().ServeTurn(ctx, id, turn)
+}
+
+func (f *fleet) LeaveOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, through firstcome.Ticket) error {
+	return f.turn().LeaveOf(ctx, id, user, through)
+}
+
 func (f *fleet) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (int64, error) {
 	return f.nodes[f.next%len(f.nodes)].Holders(ctx, id, each)
 }
@@ -149,6 +166,12 @@ func TestF16F27F62TheServersGatesConform(t *testing.T) {
 func TestTheServersGatesLinesConform(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		conform.Line(t, func(t *testing.T) conform.Subject { return newFleet(t, kind, false) })
+	})
+}
+
+func TestTheServersGatesLinesOfFeedsConform(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		conform.Fed(t, func(t *testing.T) conform.Subject { return newFleet(t, kind, false) })
 	})
 }
 

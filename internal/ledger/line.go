@@ -124,18 +124,20 @@ func (l *Ledger) changeLine(t *tx, from, to stock, now time.Time) error {
 		}
 		return nil
 	}
-	if from.Feed != nil && *from.Feed != *to.Feed { // nobody reads the old one any more
+	at := now
+	why := from.sendsAway(now)
+	switch {
+	case why != 0:
+		at = from.endedAt(why, now)
+	case !from.hasFeed(to.Feed): // nobody reads the old one any more
 		if !from.line.Begun {
 			return nil
 		}
 		return t.loseGeneration(&from, now)
-	}
-	at := now
-	why := from.sendsAway(now)
-	if why != 0 {
-		at = from.endedAt(why, now)
-	} else if why = to.sendsAway(now); why == 0 {
-		return nil
+	default:
+		if why = to.sendsAway(now); why == 0 {
+			return nil
+		}
 	}
 	if err := t.insertPast(pastLine{from.ID, from.line, why.String(), at.UnixMicro()}); err != nil {
 		return err

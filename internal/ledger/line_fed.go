@@ -88,12 +88,20 @@ func (t *tx) holdFeed(id firstcome.CampaignID, feed *firstcome.Feed) error {
 	return err
 }
 
+// hasFeed tells whether a feed is the campaign's.
+func (s *stock) hasFeed(feed *firstcome.Feed) bool {
+	return s.Feed == nil && feed == nil || s.Feed != nil && feed != nil && *s.Feed == *feed
+}
+
 // Begin notes where a generation begins: see flow.Fed. A gate beside the ledger has the ledger note it first. So a rebuild knows it, also of
 // a generation of which no recorder has told yet.
 func (l *Ledger) Begin(ctx context.Context, id firstcome.CampaignID, generation, first int64) (line firstcome.Line, err error) {
 	err = l.update(ctx, func(t *tx) error {
 		s, err := l.fedInRow(t, id)
 		if err != nil {
+			return err
+		}
+		if err := t.settledFeed(s); err != nil {
 			return err
 		}
 		switch {
@@ -105,6 +113,7 @@ func (l *Ledger) Begin(ctx context.Context, id firstcome.CampaignID, generation,
 		}
 		s.line.First, s.line.Begun = first, true
 		line = s.line
+		delete(t.stocks, id) // the row is another one from now on
 		return t.setLine(id, s.line)
 	})
 	return line, wrap(err, "begin the line of %s", id)
@@ -155,7 +164,7 @@ func (l *Ledger) serveTurn(t *tx, id firstcome.CampaignID, turn flow.Turn) (turn
 	if why != 0 {
 		turned.Ended = why.String()
 	}
-	turned.Line, turned.Again = s.line, l.again(&s, now, clock)
+	turned.Line, turned.Feed, turned.Again = s.line, s.Feed, l.again(&s, now, clock)
 	t.stage(before, s, turned.Coupons, now)
 	return turned, t.flush()
 }
@@ -285,7 +294,16 @@ func (l *Ledger) LeaveOf(ctx context.Context, id firstcome.CampaignID, user firs
 
 // KeepLeaver notes that a user left at a gate beside the ledger: see flow.FedBook.
 func (l *Ledger) KeepLeaver(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, through firstcome.Ticket) error {
-	err := l.update(ctx, func(t *tx) error { return t.keepLeaver(id, user, through) })
+	err := l.update(ctx, func(t *tx) error {
+		s, err := l.fedInRow(t, id)
+		if err == nil && !s.rebuildingAt.IsZero() { // the attempt may have read before who left
+			err = fmt.Errorf("%w: %w", firstcome.ErrBusy, flow.ErrRebuilding)
+		}
+		if err != nil {
+			return err
+		}
+		return t.keepLeaver(id, user, through)
+	})
 	return wrap(err, "note who left the line of %s", id)
 }
 

@@ -22,7 +22,7 @@ func (l *Ledger) LoseLine(ctx context.Context, id firstcome.CampaignID) error {
 
 // loseLine is LoseLine within a transaction. The ledger may know of no ticket: a gate reports those it has served.
 func (t *tx) loseLine(s *stock, now time.Time) error {
-	if !s.Closed || s.Pace == nil && s.line.LastTicket == 0 {
+	if !s.Closed || s.Pace == nil && s.line.LastTicket == 0 && !s.line.Begun {
 		return nil
 	}
 	var before string
@@ -58,6 +58,9 @@ func (t *tx) setLine(id firstcome.CampaignID, l firstcome.Line) error {
 // a gate tells.
 func (t *tx) carryLine(s *stock, carried flow.Carried, now time.Time) (past []flow.PastLine, err error) {
 	if s.Feed != nil { // the topic has them all
+		if err := t.loseUntold(s, now); err != nil {
+			return nil, err
+		}
 		if err := t.setLine(s.ID, s.line); err != nil {
 			return nil, err
 		}

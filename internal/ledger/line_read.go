@@ -61,7 +61,10 @@ func (l *Ledger) seeLine(ctx context.Context, at *snapshot, id firstcome.Campaig
 		}
 		s.recallCooling()
 	}
-	return s, l.decidesAt(s), err
+	if err == nil {
+		now = l.decidesAt(s)
+	}
+	return s, now, err
 }
 
 // LineOf returns a campaign's line: see flow.Places.

@@ -93,7 +93,7 @@ func (l *Ledger) nextEpoch(t *tx, s stock, actor string, frozen flow.Frozen, car
 	if s.decidedAt.Before(frozen.DecidedAt) {
 		s.decidedAt = frozen.DecidedAt
 	}
-	if frozen.Line.Later(s.line) {
+	if s.takesLine(frozen) {
 		s.line = frozen.Line
 	}
 	s.line.Due = frozen.Line.Due
@@ -120,6 +120,21 @@ func (l *Ledger) nextEpoch(t *tx, s stock, actor string, frozen flow.Frozen, car
 		Issued: s.issued, DecidedAt: made.At, Line: s.line, Past: fill.Past, Lost: lost, LostPlaces: rebuilt.LostPlaces,
 	}
 	return fill, err
+}
+
+// takesLine tells whether a line goes on as its frozen gate has it. Where a feed keeps the line, those whose tickets ended without that the
+// journal said so are read again, and passed over again: the ledger knows who holds a coupon and who left. So nobody is passed over whose coupon
+// is lost. In a reconcile the ledger has forgotten some of that, perhaps that the generation has begun, and only the gate knows.
+func (s *stock) takesLine(frozen flow.Frozen) bool {
+	l := frozen.Line
+	same := s.Feed != nil && l.Generation == s.line.Generation
+	switch {
+	case same && l.Begun != s.line.Begun:
+		return l.Begun
+	case same && frozen.Through == 0:
+		return false
+	}
+	return l.Later(s.line)
 }
 
 // firstIssue returns when the campaign's first coupon was issued, the zero time if none was.

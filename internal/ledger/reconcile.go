@@ -30,12 +30,16 @@ type storedReconcile struct {
 	Through     int64 `json:"through"`
 	Voided      int64 `json:"voided,omitempty"`
 	Unexplained int64 `json:"unexplained,omitempty"`
+	// FactsFrom is the position from which on facts may be others than those that were told, and Followers are who has to begin again there.
+	FactsFrom int64    `json:"facts_from,omitempty"`
+	Followers []string `json:"followers,omitempty"`
 }
 
 // Adopt takes over what the frozen gate g says of a campaign of which the ledger is an older one, in one transaction: epoch, quantity, window,
 // pace, pause and close are the gate's from then on, by a change of the kind reconcile. Its version is one more than the higher of the two, and
 // it is pending until FinishRebuild. The coupons of voided are those that the gate does not have any more, and are void, unless they are
-// more than there are versions that the ledger has forgotten. Adopting again does nothing. flow.ErrOutdone: another attempt has begun.
+// more than there are versions that the ledger has forgotten. Nobody brings facts of the campaign elsewhere until they are replayed, because
+// those that were told after the backup had the positions that others get now. Adopting again does nothing. flow.ErrOutdone: another attempt has begun.
 func (l *Ledger) Adopt(ctx context.Context, r flow.Rebuild, g flow.Stopped, voided []firstcome.Coupon) (a flow.Adopted, err error) {
 	err = l.locked(ctx, r.Campaign, func(t *tx, s stock) (err error) {
 		if s.attempt != r.Attempt || s.rebuildingAt.IsZero() {
@@ -53,7 +57,7 @@ func (l *Ledger) Adopt(ctx context.Context, r flow.Rebuild, g flow.Stopped, void
 }
 
 func (s *storedReconcile) adopted() flow.Adopted {
-	return flow.Adopted{Epoch: s.Epoch, Behind: s.Behind, Version: s.Gate, Voided: s.Voided, Unexplained: s.Unexplained}
+	return flow.Adopted{Epoch: s.Epoch, Behind: s.Behind, Version: s.Gate, Voided: s.Voided, Unexplained: s.Unexplained, FactsFrom: s.FactsFrom, Followers: s.Followers}
 }
 
 // reconciling returns the reconcile of a campaign that has not ended, if there is one.
@@ -81,6 +85,9 @@ func (l *Ledger) adopt(t *tx, s stock, actor string, g flow.Stopped, voided []fi
 		made.Unexplained, voided = int64(len(voided)), nil
 	}
 	made.Voided = int64(len(voided))
+	if made.FactsFrom, made.Followers, err = t.stopFollowers(s); err != nil {
+		return a, err
+	}
 	terms.Quantity = max(terms.Quantity, s.inForce-made.Voided)
 	made.storedTerms, made.Paused, made.Closed = storedTermsOf(terms), s.Paused, s.Closed
 	made.ClosedAt = pointer(micros(s.ClosedAt))
@@ -95,6 +102,9 @@ func (l *Ledger) adopt(t *tx, s stock, actor string, g flow.Stopped, voided []fi
 		return a, err
 	}
 	if err := t.voidBehind(&s, actor, version, at, voided); err != nil {
+		return a, err
+	}
+	if err := t.refeed(&s, &terms); err != nil {
 		return a, err
 	}
 	if err := t.putTerms(s.ID, terms, version, time.Time{}); err != nil {
@@ -119,6 +129,9 @@ func (l *Ledger) gateTerms(t *tx, s *stock, g flow.Stopped) (terms firstcome.Ter
 	terms.Quantity, terms.OpensAt, terms.ClosesAt = g.Quantity, g.OpensAt, g.ClosesAt
 	if g.Line {
 		terms.Pace, terms.Standby = g.Pace, g.Standby
+		if s.Feed != nil && g.Feed != nil {
+			terms.Feed = g.Feed
+		}
 	}
 	s.Paused, s.Closed, s.ClosedAt = g.Paused, g.Closed, g.ClosedAt
 	return terms, before, nil

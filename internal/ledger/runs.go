@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
@@ -48,13 +49,50 @@ func (l *Ledger) Numbered(ctx context.Context, campaign string, above int64, eac
 	return wrap(err, "read which numbers of %s the ledger has", campaign)
 }
 
-// Standard returns what the gate of a campaign has to be in, with the terms as of a version that the gate has.
+// Standard returns what the gate of a campaign has to be in, with terms, pause and close as of a version that the gate has.
 func (l *Ledger) Standard(ctx context.Context, id firstcome.CampaignID, version int64) (flow.Standard, error) {
 	s, err := l.Campaign(ctx, id)
 	if err != nil {
 		return flow.Standard{}, err
 	}
 	standard := flow.Standard{Campaign: s.Campaign, Applied: s.Applied, Epoch: s.Epoch, LastNumber: s.LastNumber, DrainedThrough: s.Drained}
-	standard.Terms, err = l.Terms(ctx, id, version)
-	return standard, err
+	if standard.Terms, err = l.Terms(ctx, id, version); err != nil {
+		return standard, err
+	}
+	if err = l.before(ctx, &standard.Campaign, version); err == nil {
+		standard.IssuedAt, err = l.lastIssue(ctx, id)
+	}
+	return standard, wrap(err, "read what the gate of %s has to be in", id)
+}
+
+// before takes from a campaign the pause, its end or the close that waits after a version. There is never a second one, and none that
+// changes nothing.
+func (l *Ledger) before(ctx context.Context, c *firstcome.Campaign, version int64) error {
+	var kind firstcome.ChangeKind
+	err := l.conclude.QueryRowContext(ctx, `SELECT kind FROM changes WHERE campaign_id = ? AND version > ? AND version <= ? ORDER BY version LIMIT 1`,
+		string(c.ID), version, c.Version).Scan(&kind)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return err
+	}
+	switch kind {
+	case firstcome.ChangePause:
+		c.Paused = false
+	case firstcome.ChangeResume:
+		c.Paused = true
+	case firstcome.ChangeClose:
+		c.Closed = false
+	}
+	return nil
+}
+
+// lastIssue returns when the coupon with a campaign's highest number was issued, the zero time if there is none.
+func (l *Ledger) lastIssue(ctx context.Context, id firstcome.CampaignID) (at time.Time, err error) {
+	err = l.conclude.QueryRowContext(ctx, `SELECT issued_at FROM coupons WHERE campaign_id = ? ORDER BY number DESC LIMIT 1`, string(id)).Scan(when(&at))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return at, err
 }

@@ -20,6 +20,8 @@ type queue struct {
 	serve func(q *queue, ticket int64, user string)
 	// fails, if set, may answer a request that follows a place, and tells whether it did.
 	fails func(w http.ResponseWriter, r *http.Request) bool
+	// proofs has the line in a topic: a place is found by its proof only.
+	proofs bool
 
 	tickets []string // the users, by their ticket less one
 	left    map[string]bool
@@ -36,8 +38,12 @@ func (q *queue) open(t *testing.T) string {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			q.mu.Lock()
 			defer q.mu.Unlock()
-			if q.fails == nil || !q.fails(w, r) {
-				answer(w, r.PathValue("user"))
+			switch user := r.PathValue("user"); {
+			case q.fails != nil && q.fails(w, r):
+			case r.URL.Query().Get("proof") != q.proofOf(user):
+				reply(w, http.StatusBadRequest, client.Problem{Status: http.StatusBadRequest})
+			default:
+				answer(w, user)
 			}
 		})
 	}
@@ -96,7 +102,7 @@ func (q *queue) issue(ticket int64, user string) {
 }
 
 func (q *queue) place(user string) client.Answer {
-	place := client.Place{Generation: 1, Serving: true, Likely: true, PollAfter: 0.01}
+	place := client.Place{Generation: 1, Serving: true, Likely: true, PollAfter: 0.01, Proof: q.proofOf(user)}
 	for n, holder := range q.tickets {
 		if holder == user {
 			place.Ticket, place.Ahead = int64(n+1), int64(n)-q.through
@@ -105,6 +111,14 @@ func (q *queue) place(user string) client.Answer {
 	eta := place.Ahead
 	place.ETASeconds = &eta
 	return client.Answer{Outcome: "waiting", Place: &place}
+}
+
+// proofOf returns the proof of a user's place, if there is one to be shown. The line is nobody's.
+func (q *queue) proofOf(user string) string {
+	if !q.proofs || user == "" {
+		return ""
+	}
+	return "of " + user
 }
 
 func (q *queue) line(w http.ResponseWriter, _ string) {

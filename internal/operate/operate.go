@@ -54,8 +54,10 @@ type Gate interface {
 // A Rebuilder makes a campaign's gate anew, and says where the ledger is an older one than its gate: see flow.Reconciler.
 type Rebuilder interface {
 	Newest(ctx context.Context, id firstcome.CampaignID) error
+	Made(ctx context.Context, id firstcome.CampaignID) (bool, error)
 	Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (flow.Rebuilt, error)
 	Reconcile(ctx context.Context, actor string, id firstcome.CampaignID) (flow.Reconciled, error)
+	Estimate(ctx context.Context, id firstcome.CampaignID) (flow.Estimate, error)
 }
 
 // Claims answer direct issues: see flow.Answerer.
@@ -113,15 +115,8 @@ func (o *Operator) changed(ctx context.Context, id firstcome.CampaignID, number 
 type Lines interface {
 	// Feed returns a partition that no campaign has, or firstcome.ErrNoPartition.
 	Feed(ctx context.Context) (firstcome.Feed, error)
-}
-
-// feed returns a partition for the line of a campaign with these terms; nil: it needs none, or has one.
-func (o *Operator) feed(ctx context.Context, terms firstcome.Terms) (*firstcome.Feed, error) {
-	if o.Lines == nil || terms.Pace == nil {
-		return nil, nil
-	}
-	feed, err := o.Lines.Feed(ctx)
-	return &feed, err
+	// Lost tells whether nobody can find out from the topic any more who is in line of a campaign that has a feed.
+	Lost(ctx context.Context, id firstcome.CampaignID, feed firstcome.Feed) (bool, error)
 }
 
 // feeding does something with a partition for a line, again with another one if a campaign was faster.
@@ -134,10 +129,11 @@ func feeding(do func() error) (err error) {
 	return err
 }
 
-// Create makes a campaign.
+// Create makes a campaign. One with a pace gets a partition for its line, if this node's lines are in a topic, whatever the terms say of it.
+// flow.ErrForgotten says that the ledger made another campaign under this id, and has forgotten it.
 func (o *Operator) Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) (s ledger.Status, err error) {
 	err = feeding(func() error {
-		if terms.Feed, err = o.feed(ctx, terms); err == nil {
+		if terms.Feed, err = o.feed(ctx, id, terms); err == nil {
 			s, err = o.create(ctx, actor, id, terms)
 		}
 		return err
@@ -145,13 +141,94 @@ func (o *Operator) Create(ctx context.Context, actor string, id firstcome.Campai
 	return s, err
 }
 
+// feed returns a partition for the line of a campaign that is to be made with these terms; nil: it needs none. What else keeps the campaign
+// from being made is told first: whoever asks again for one that has the last partition is to hear that it exists.
+func (o *Operator) feed(ctx context.Context, id firstcome.CampaignID, terms firstcome.Terms) (*firstcome.Feed, error) {
+	if o.Lines == nil || terms.Pace == nil {
+		return nil, nil
+	}
+	if err := terms.Check(); err != nil {
+		return nil, err
+	}
+	feed, err := o.Lines.Feed(ctx)
+	if errors.Is(err, firstcome.ErrNoPartition) {
+		if _, unknown := o.ledger.Campaign(ctx, id); unknown == nil {
+			err = firstcome.ErrCampaignExists
+		}
+	}
+	return &feed, err
+}
+
 func (o *Operator) create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) (ledger.Status, error) {
-	return o.changed(ctx, id, func() (int64, error) { return 1, o.ledger.Create(ctx, actor, id, terms) })
+	return o.changed(ctx, id, func() (int64, error) {
+		if err := o.forgotten(ctx, id); err != nil {
+			return 0, err
+		}
+		return 1, o.ledger.Create(ctx, actor, id, terms)
+	})
+}
+
+// forgotten returns flow.ErrForgotten if the gate had a campaign that the ledger does not know. The ledger is asked after the gate, because
+// another node may be making the campaign. A gate that does not answer says so itself, once the campaign is to be made there.
+func (o *Operator) forgotten(ctx context.Context, id firstcome.CampaignID) error {
+	if o.rebuild == nil {
+		return nil
+	}
+	if made, err := o.rebuild.Made(ctx, id); err != nil || !made {
+		return nil
+	}
+	_, err := o.ledger.Campaign(ctx, id)
+	if errors.Is(err, firstcome.ErrNoCampaign) {
+		return flow.ErrForgotten
+	}
+	return err
 }
 
 // SetTerms changes a campaign's terms by edit, which may run more than once. If version is not 0, the campaign has to have it.
-func (o *Operator) SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (ledger.Status, error) {
+//
+// A campaign whose line is in a topic gets another partition if it goes on, and either gave its partition up when it was over, or the edit
+// sets its pace, also to what it is, and the topic cannot tell any more who is in line: those are sent away.
+func (o *Operator) SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (s ledger.Status, err error) {
+	err = feeding(func() error {
+		full, err := o.feedAgain(ctx, id, version, edit)
+		if err == nil {
+			s, err = o.setTerms(ctx, actor, id, version, full)
+		}
+		return err
+	})
+	return s, err
+}
+
+func (o *Operator) setTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (ledger.Status, error) {
 	return o.changed(ctx, id, func() (int64, error) { return o.ledger.SetTerms(ctx, actor, id, version, edit) })
+}
+
+// feedAgain returns an edit that also gives the campaign another partition, if it needs one: see SetTerms.
+func (o *Operator) feedAgain(ctx context.Context, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (func(*firstcome.Terms), error) {
+	if o.Lines == nil {
+		return edit, nil
+	}
+	s, err := o.ledger.Campaign(ctx, id)
+	if err != nil || s.Feed == nil || version != 0 && version != s.Version {
+		return edit, err
+	}
+	had, asked := *s.Feed, &firstcome.Pace{}
+	after := s.Campaign
+	after.Pace = asked
+	edit(&after.Terms)
+	over := firstcome.Decide(after, s.Now, -1, false, false) == firstcome.Closed
+	if over || after.Pace == asked && had.Partition >= 0 {
+		return edit, nil
+	}
+	if lost, err := o.Lines.Lost(ctx, id, had); err != nil || !lost {
+		return edit, err
+	}
+	feed, err := o.Lines.Feed(ctx)
+	return func(t *firstcome.Terms) {
+		if edit(t); t.Feed != nil && *t.Feed == had { // nobody was faster
+			t.Feed = &feed
+		}
+	}, err
 }
 
 // Switch pauses, resumes or closes a campaign. If version is not 0, the campaign has to have it.
@@ -184,6 +261,14 @@ func (o *Operator) Reconcile(ctx context.Context, actor string, id firstcome.Cam
 		return err
 	})
 	return done, err
+}
+
+// Estimate says what a reconcile would come to, and changes nothing: see flow.Reconciler.
+func (o *Operator) Estimate(ctx context.Context, id firstcome.CampaignID) (flow.Estimate, error) {
+	if o.rebuild == nil {
+		return flow.Estimate{}, ErrNoRemoteGate
+	}
+	return o.rebuild.Estimate(ctx, id)
 }
 
 // Issue asks for a coupon for each of users, in order and without another claim in between, past the waiting line: see flow.Answerer.

@@ -23,6 +23,7 @@ type desk struct {
 	steps   []string
 	pending []firstcome.Change
 	letter  ledger.DeadLetter
+	made    bool             // the gate had the campaign
 	fails   map[string]error // by steps
 }
 
@@ -75,7 +76,7 @@ func (d *desk) Issue(context.Context, string, firstcome.CampaignID, []firstcome.
 }
 
 func (d *desk) Campaign(_ context.Context, id firstcome.CampaignID) (ledger.Status, error) {
-	return ledger.Status{Campaign: firstcome.Campaign{ID: id}}, nil
+	return ledger.Status{Campaign: firstcome.Campaign{ID: id}}, d.fails["read"]
 }
 
 func (d *desk) DeadLetter(context.Context, int64) (ledger.DeadLetter, error) { return d.letter, nil }
@@ -101,8 +102,16 @@ func (d *desk) Refused(context.Context, firstcome.CampaignID, int64) (bool, erro
 
 func (d *desk) Newest(context.Context, firstcome.CampaignID) error { return d.fails["newest"] }
 
+func (d *desk) Made(context.Context, firstcome.CampaignID) (bool, error) {
+	return d.made, d.fails["made"]
+}
+
 func (d *desk) Reconcile(context.Context, string, firstcome.CampaignID) (flow.Reconciled, error) {
 	return flow.Reconciled{}, d.step("reconcile")
+}
+
+func (d *desk) Estimate(context.Context, firstcome.CampaignID) (flow.Estimate, error) {
+	return flow.Estimate{}, d.step("estimate")
 }
 
 func (d *desk) Rebuild(context.Context, string, firstcome.CampaignID, bool) (flow.Rebuilt, error) {
@@ -140,6 +149,8 @@ func TestEveryChangeEndsTheLeasesBeforeItBegins(t *testing.T) {
 			local, remote, behind = "", "end leases, rebuild, grant leases", "end leases, rebuild, grant leases"
 		case "Reconcile":
 			local, remote, behind = "", "end leases, reconcile, grant leases", "end leases, reconcile, grant leases"
+		case "Estimate":
+			local, remote, behind = "", "estimate", "estimate"
 		case "Issue":
 			local, remote, behind = "claim", "claim", "claim"
 		}
@@ -175,3 +186,27 @@ func TestANumberThatTheLedgerDoesNotHaveIsOnItsWayOrNoCoupon(t *testing.T) {
 		}
 	}
 }
+
+// TestF54ACampaignThatTheLedgerHasForgottenIsNotMadeAgain has the gate know that there was one.
+func TestF54ACampaignThatTheLedgerHasForgottenIsNotMadeAgain(t *testing.T) {
+	unknown := map[string]error{"read": firstcome.ErrNoCampaign}
+	for what, test := range map[string]struct {
+		desk  desk
+		want  error
+		steps string
+	}{
+		"the ledger has forgotten it":    {desk{made: true, fails: unknown}, flow.ErrForgotten, "end leases, grant leases"},
+		"another node makes it":          {desk{made: true, fails: map[string]error{"number": firstcome.ErrCampaignExists}}, firstcome.ErrCampaignExists, "end leases, number, grant leases"},
+		"the ledger does not answer":     {desk{made: true, fails: map[string]error{"read": errAway}}, errAway, "end leases, grant leases"},
+		"the gate does not answer":       {desk{made: true, fails: map[string]error{"made": errAway}}, nil, "end leases, number, apply, grant leases"},
+		"nobody knows any such campaign": {desk{}, nil, "end leases, number, apply, grant leases"},
+	} {
+		d := test.desk
+		err := do(t, d.remote(), "Create")
+		if !errors.Is(err, test.want) || strings.Join(d.steps, ", ") != test.steps {
+			t.Errorf("%s: it does %v, want %s; %v", what, d.steps, test.steps, err)
+		}
+	}
+}
+
+var errAway = errors.New("away")

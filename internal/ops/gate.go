@@ -11,6 +11,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/kafka"
 )
 
 // gateMetrics are the metrics of a node whose gate is not the ledger.
@@ -126,12 +127,16 @@ type Gate struct {
 	Retirer   *flow.Retirer
 	Rebuilder *flow.Rebuilder
 	// Lag returns, for each of these campaigns with unrecorded coupons, how far the ledger
-	// is behind the gate.
+	// is behind the gate, perhaps with flow.ErrUnaged.
 	Lag func(context.Context, []flow.Revision) ([]flow.Lag, error)
 	// Waiter is where claims wait until they are recorded. It is nil if this node answers no claims.
 	Waiter *flow.Waiter
 	// Recorder is this node's recorder. It is nil if this node records nothing.
 	Recorder *flow.Recorder
+	// Topic is where coupons wait behind the gate. It is nil if they pass no topic.
+	Topic *kafka.Journal
+	// Relay brings them there from the gate's journal. It is nil if this node does not.
+	Relay *flow.Recorder
 }
 
 // WatchGate adds the metrics of a gate beside the ledger. Call WatchLedger first.
@@ -150,6 +155,12 @@ func (m *Monitor) WatchGate(g Gate) {
 	if g.Recorder != nil {
 		m.watchRecorder(g.Recorder, journal)
 	}
+	if g.Topic != nil {
+		m.watchTopic(g.Topic, journal)
+	}
+	if g.Relay != nil {
+		m.watchRelay(g.Relay, journal)
+	}
 }
 
 // breakerStates has the states of a recorder's breaker; the metric is the index of the state: the higher, the
@@ -163,10 +174,14 @@ func (m *Monitor) watchRecorder(r *flow.Recorder, journal prometheus.Labels) {
 		counterFunc("firstcome_record_retries_total", "Calls of the ledger or the journal that a recorder repeated.", func() int64 { return r.Stats().Retries }),
 		counterFunc("firstcome_dead_letters_total", "Dead letters that this node made.", func() int64 { return r.Stats().Letters }),
 		counterFunc("firstcome_late_coupons_total", "Coupons of an old gate that this node was handed when a rebuild had lost their numbers.", func() int64 { return r.Stats().Late }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "firstcome_breaker_state", Help: "The recorder's breaker: 0 closed, 1 half-open, 2 open.", ConstLabels: journal,
-		}, func() float64 { return float64(slices.Index(breakerStates, r.Stats().Breaker)) }),
+		breaker("firstcome_breaker_state", "The recorder's breaker: 0 closed, 1 half-open, 2 open.", r, journal),
 	)
+}
+
+func breaker(name, help string, r *flow.Recorder, labels prometheus.Labels) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, func() float64 {
+		return float64(slices.Index(breakerStates, r.Stats().Breaker))
+	})
 }
 
 func (m *Monitor) watchChanger(c *flow.Changer) {
@@ -232,7 +247,7 @@ type backlog struct {
 	active []flow.Revision
 }
 
-// ask returns how many coupons are in the backlog, and for how many seconds the oldest has waited.
+// ask returns how many coupons are in the backlog, and for how many seconds the oldest has waited, if that is known.
 func (b *backlog) ask() ([]float64, error) {
 	active := b.campaigns()
 	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
@@ -243,6 +258,9 @@ func (b *backlog) ask() ([]float64, error) {
 	for _, l := range all {
 		numbers += l.Numbers
 		oldest = max(oldest, l.Oldest)
+	}
+	if errors.Is(err, flow.ErrUnaged) {
+		return []float64{float64(numbers)}, nil
 	}
 	return []float64{float64(numbers), oldest.Seconds()}, err
 }

@@ -12,10 +12,16 @@ import (
 )
 
 // lineMetrics are the metrics of a node that serves waiting lines.
-type lineMetrics struct{ serves prometheus.Histogram }
+type lineMetrics struct {
+	serves prometheus.Histogram
+	astray prometheus.Counter
+}
 
 func newLineMetrics() lineMetrics {
-	return lineMetrics{serves: histogram("firstcome_line_serve_seconds", "Time of a call that serves a waiting line.", latencies)}
+	return lineMetrics{
+		serves: histogram("firstcome_line_serve_seconds", "Time of a call that serves a waiting line.", latencies),
+		astray: counter("firstcome_line_alarms_total", "What an operator should know of waiting lines in a topic, each time it was logged."),
+	}
 }
 
 // Served is flow.DispatchLimits.OnServe.
@@ -24,6 +30,12 @@ func (m *Monitor) Served(id firstcome.CampaignID, _ flow.Served, took time.Durat
 	if err != nil {
 		m.Warn("a waiting line was not served", "campaign", id, "err", err)
 	}
+}
+
+// LineAlarm counts and logs what an operator should know about a waiting line in a topic.
+func (m *Monitor) LineAlarm(id firstcome.CampaignID, err error) {
+	m.astray.Inc()
+	m.log.Error("a waiting line in a topic needs a look", "campaign", id, "err", err)
 }
 
 // WatchStreams adds the metrics of the streams by which people follow their places.
@@ -49,7 +61,7 @@ func (m *Monitor) LookFailed(err error) {
 // WatchLines has the Monitor watch what serves waiting lines, and those who wait in them.
 func (m *Monitor) WatchLines(d *flow.Dispatcher, of lineOf) {
 	oldest := describe("firstcome_line_oldest_seconds", "How long who is next in line has waited.", "campaign")
-	m.registry.MustRegister(m.serves, &heads{d.Lines, of, oldest},
+	m.registry.MustRegister(m.serves, m.astray, &heads{d.Lines, of, oldest},
 		gaugeFunc("firstcome_lines", "Campaigns with people in line, as this node knows.", func() int64 { return d.Stats().Lines }),
 		gaugeFunc("firstcome_line_people", "People in line, of all campaigns, as this node knows.", func() int64 { return d.Stats().Waiting }),
 		counterFunc("firstcome_line_served_total", "Coupons that this node issued to waiting lines.", func() int64 { return d.Stats().Served }),

@@ -30,5 +30,8 @@ const (
 	Ended    Point = "rebuild-ended"    // the ledger is in the next epoch, the gate is not
 	Switched Point = "rebuild-switched" // the gate is, too, and whoever asked does not know
 
+	Adopted Point = "reconcile-adopted" // a ledger that was restored has the gate's terms, and not its coupons
+	Brought Point = "reconcile-brought" // it has the holders' coupons, the journal has entries
+
 	Served Point = "served" // people in line have coupons, the dispatcher does not know
 )

@@ -77,7 +77,9 @@ type Gate struct {
 	warnings []string
 
 	claim, apply, settle, has, look, place, forget                 *rueidis.Lua
+	begin, leave                                                   *rueidis.Lua // of a line that a feed keeps
 	standing, memory, freeze, carry, switchScript, stopped, verify *rueidis.Lua // of a rebuild
+	mark                                                           *rueidis.Lua // the same, of a line that a feed keeps
 
 	keyring keyring
 	lag     schedule // of Lag

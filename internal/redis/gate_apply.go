@@ -36,10 +36,8 @@ func (g *Gate) Apply(ctx context.Context, change firstcome.Change) (refused bool
 
 // applyUntil runs the script, which makes a missing campaign only until the given instant.
 func (g *Gate) applyUntil(ctx context.Context, change firstcome.Change, until time.Time) (word string, parts []rueidis.RedisMessage, err error) {
-	var k *keys
-	if change.Marker != "" {
-		k = g.keyring.renew(change.Campaign, change.Marker)
-	} else if k, err = g.keysOf(ctx, change.Campaign); err != nil {
+	k, err := g.keysFor(ctx, change)
+	if err != nil {
 		return "", nil, err
 	}
 	args := append([]string{
@@ -48,8 +46,16 @@ func (g *Gate) applyUntil(ctx context.Context, change firstcome.Change, until ti
 	return g.run(ctx, g.apply, k, args...)
 }
 
+// keysFor returns the keys of a change's campaign.
+func (g *Gate) keysFor(ctx context.Context, change firstcome.Change) (*keys, error) {
+	if change.Marker != "" {
+		return g.keyring.renew(change.Campaign, change.Marker), nil
+	}
+	return g.keysOf(ctx, change.Campaign)
+}
+
 // make applies the change that makes a campaign, if no gate ever had it: not if Redis
-// was emptied or replaced since. It reads the gate's time first, so that a node that
+// was emptied or replaced since, and not under an id of which the ledger has forgotten another one. It reads the gate's time first, so that a node that
 // pauses in between comes too late.
 func (g *Gate) make(ctx context.Context, change firstcome.Change) (word string, parts []rueidis.RedisMessage, err error) {
 	now, err := g.now(ctx)
@@ -75,6 +81,13 @@ func (g *Gate) make(ctx context.Context, change firstcome.Change) (word string, 
 			return word, parts, err
 		}
 	}
+	k, err := g.keysFor(ctx, change)
+	if err == nil {
+		err = g.note(ctx, k)
+	}
+	if err != nil {
+		return "", nil, err
+	}
 	return g.applyUntil(ctx, change, now.Add(makeWithin))
 }
 
@@ -85,6 +98,7 @@ func detail(change firstcome.Change, until time.Time) []string {
 		return []string{
 			quantityArg(change.Terms.Quantity), micros(change.Terms.OpensAt), micros(change.Terms.ClosesAt),
 			strconv.FormatInt(change.Epoch, 10), group, micros(until), paceArg(change.Terms.Pace), flag(change.Terms.Standby),
+			feedArg(change.Terms.Feed),
 		}
 	case firstcome.ChangeVoid:
 		return []string{strconv.FormatInt(change.Number, 10), string(change.User)}

@@ -33,13 +33,14 @@ const (
 	wantIssue = "issue"
 	wantServe = "serve"
 	wantLeave = "leave"
+	wantTurn  = "turn"
 )
 
 // decide decides what users want.
 func (g *Gate) decide(ctx context.Context, id firstcome.CampaignID, want string, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	v, err := g.verdict(ctx, id, want, backlogArg(g.options.Backlog), cmp.Or(g.options.MaxLine, defaultMaxLine), users)
+	v, err := g.verdict(ctx, id, want, backlogArg(g.options.Backlog), whole10(cmp.Or(g.options.MaxLine, defaultMaxLine)), users)
 	if isFull(err) {
-		v, err = g.verdict(ctx, id, want, nothing, 0, users)
+		v, err = g.verdict(ctx, id, want, nothing, "0", users)
 	}
 	var decisions []firstcome.Decision
 	if err == nil {
@@ -58,7 +59,7 @@ var errPart = fmt.Errorf("%w: part of it is gone", flow.ErrLost)
 var errUser = errors.New("a user id has no control characters")
 
 // verdict runs the claim script.
-func (g *Gate) verdict(ctx context.Context, id firstcome.CampaignID, want, backlog string, limit int64, users []firstcome.UserID) (v verdict, err error) {
+func (g *Gate) verdict(ctx context.Context, id firstcome.CampaignID, want, backlog, limit string, users []firstcome.UserID) (v verdict, err error) {
 	k, err := g.keysOf(ctx, id)
 	if err != nil {
 		return v, err
@@ -68,7 +69,7 @@ func (g *Gate) verdict(ctx context.Context, id firstcome.CampaignID, want, backl
 		known = g.options.Epoch(id)
 	}
 	args := make([]string, 0, 8+len(users))
-	args = append(args, g.clock(), backlog, g.wakeChannel(), string(id), strconv.FormatInt(coolFor.Microseconds(), 10), want, strconv.FormatInt(limit, 10), whole10(known))
+	args = append(args, g.clock(), backlog, g.wakeChannel(), string(id), strconv.FormatInt(coolFor.Microseconds(), 10), want, limit, whole10(known))
 	for _, user := range users {
 		if strings.Contains(string(user), separator) {
 			return v, errUser
@@ -83,13 +84,15 @@ func (g *Gate) verdict(ctx context.Context, id firstcome.CampaignID, want, backl
 		return v, errPart
 	case word == "behind":
 		return v, older(id, parts, known)
+	case word == "unfed":
+		return v, errUnfed
 	case word != "decided":
 		return v, fmt.Errorf("the claim script answered %q", word)
 	}
 	if v, err = readVerdict(parts); err != nil {
 		return v, fmt.Errorf("the claim script's answer cannot be read: %w", err)
 	}
-	if want != wantServe && len(v.outcomes) != len(users) {
+	if want != wantServe && want != wantTurn && len(v.outcomes) != len(users) {
 		return v, fmt.Errorf("the claim script answered %d claims of %d", len(v.outcomes), len(users))
 	}
 	return v, nil
@@ -172,7 +175,7 @@ func (g *Gate) decisions(id firstcome.CampaignID, want string, users []firstcome
 		decisions[n] = d
 	}
 	if v.line.kept {
-		return decisions, v.places(want, decisions)
+		return decisions, v.places(id, want, decisions)
 	}
 	return decisions, nil
 }

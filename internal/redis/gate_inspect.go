@@ -2,9 +2,6 @@ package redis
 
 import (
 	"context"
-	"maps"
-	"slices"
-	"strings"
 
 	"github.com/redis/rueidis"
 
@@ -51,23 +48,37 @@ func (g *Gate) eachField(ctx context.Context, key string, each func(field, value
 	}
 }
 
-// Campaigns returns the ids of all campaigns that have keys here, whichever ledger made them, in no order. It reads page by page.
-func (g *Gate) Campaigns(ctx context.Context) ([]firstcome.CampaignID, error) {
-	found := map[firstcome.CampaignID]bool{}
+// Masters returns the runs of the servers that decide, for who may only read. It is an error if one of them does not say.
+func (g *Gate) Masters(ctx context.Context) (map[string]bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	runs := map[string]bool{}
 	for _, node := range g.client.Nodes() {
-		for cursor, more := uint64(0), true; more; more = cursor != 0 {
-			page, err := node.Do(ctx, node.B().Scan().Cursor(cursor).Match("firstcome:{*}:campaign").Count(scanPage).Build()).AsScanEntry()
-			if err != nil {
-				return nil, wrap(classify(err), "look which campaigns there are")
-			}
-			for _, key := range page.Elements {
-				id, _, _ := strings.Cut(strings.TrimPrefix(key, "firstcome:{"), ":")
-				found[firstcome.CampaignID(id)] = true
-			}
-			cursor = page.Cursor
+		text, err := node.Do(ctx, node.B().Info().Build()).ToString()
+		if err != nil {
+			return nil, wrap(classify(err), "ask which runs of its servers there are")
+		}
+		if info := parseInfo(text); info["role"] == "master" {
+			runs[info["run_id"]] = true
 		}
 	}
-	return slices.Collect(maps.Keys(found)), nil
+	return runs, nil
+}
+
+// DecidedBy returns the run of the server that decided last of a campaign, and whether a rebuild froze it since. Of a campaign that is not there it
+// is empty.
+func (g *Gate) DecidedBy(ctx context.Context, id firstcome.CampaignID) (run string, frozen bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	k, err := g.keysOf(ctx, id)
+	if err != nil {
+		return "", false, err
+	}
+	fields, err := g.client.Do(ctx, g.client.B().Hmget().Key(k.campaign).Field("run_id", "frozen").Build()).AsStrSlice()
+	if err != nil {
+		return "", false, wrap(classify(err), "look who decided %s", id)
+	}
+	return fields[0], fields[1] != "", nil
 }
 
 // inspectEntries is how many entries one command returns: some 10,000 coupons of a

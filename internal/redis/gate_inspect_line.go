@@ -20,43 +20,51 @@ type Ticket struct {
 	Over               bool      // it has ended other than by its turn: see lua/line.lua
 }
 
-// WrittenLine returns the counters of a campaign's line and the generations that ended last, as they are written: also of
-// one that has lost a part, and without an end that nobody has written yet. It is for inspections; see LineOf.
-func (g *Gate) WrittenLine(ctx context.Context, id firstcome.CampaignID) (l firstcome.Line, past []flow.PastLine, err error) {
-	k, err := g.keysOf(ctx, id)
-	if err == nil {
-		l, past, err = g.writtenLine(ctx, k)
-	}
-	return l, past, wrap(err, "read the counters of the line of %s", id)
+// A Written is what the campaign's hash has of a line.
+type Written struct {
+	firstcome.Line
+	Feed *firstcome.Feed // nil: the gate keeps it
+	Left int64           // of a feed: how many users left
+	Past []flow.PastLine // the generations that ended last
 }
 
-func (g *Gate) writtenLine(ctx context.Context, k *keys) (l firstcome.Line, past []flow.PastLine, err error) {
+// WrittenLine returns the counters of a campaign's line and the generations that ended last, as they are written: also of
+// one that has lost a part, and without an end that nobody has written yet. It is for inspections; see LineOf.
+func (g *Gate) WrittenLine(ctx context.Context, id firstcome.CampaignID) (w Written, err error) {
+	k, err := g.keysOf(ctx, id)
+	if err == nil {
+		w, err = g.writtenLine(ctx, k)
+	}
+	return w, wrap(err, "read the counters of the line of %s", id)
+}
+
+func (g *Gate) writtenLine(ctx context.Context, k *keys) (w Written, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	fields, err := g.client.Do(ctx, g.client.B().Hmget().Key(k.campaign).Field("line", "past").Build()).ToArray()
 	if err != nil {
-		return l, nil, classify(err)
+		return w, classify(err)
 	}
-	l.Generation = 1 // of a campaign that never had a pace
+	w.Generation = 1 // of a campaign that never had a pace
 	if text, err := fields[0].ToString(); err == nil {
 		read, err := readLine(text)
 		if err != nil {
-			return l, nil, err
+			return w, err
 		}
-		l = read.Line
+		w.Line, w.Feed, w.Left = read.Line, read.feed, read.marks
 	}
 	text, err := fields[1].ToString()
 	if rueidis.IsRedisNil(err) {
-		return l, nil, nil
+		return w, nil
 	}
 	for line := range strings.Lines(text) {
 		p, err := readPast(strings.TrimSpace(line))
 		if err != nil {
-			return l, nil, err
+			return w, err
 		}
-		past = append(past, p)
+		w.Past = append(w.Past, p)
 	}
-	return l, past, err
+	return w, err
 }
 
 // InLine calls each with every ticket of the stream line, in its order, until it returns an error. It reads page by page

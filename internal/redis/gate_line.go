@@ -27,6 +27,7 @@ type lineVerdict struct {
 	cooling, coolingUntil, clock int64
 	room                         bool  // in the backlog
 	joined                       int64 // tickets given in the batch
+	passed                       int64 // tickets of a turn that ended without a coupon
 	standsBy                     bool  // who is in line
 	ended                        string
 	tickets                      []int64 // see lua/claim.lua
@@ -38,12 +39,14 @@ type line struct {
 	firstcome.Line
 	pace    *firstcome.Pace
 	standby bool
+	feed    *firstcome.Feed // nil: the gate keeps it
+	marks   int64           // of a feed: how many users have an entry in tickets
 }
 
 // readLine reads the field line.
 func readLine(field string) (l line, err error) {
 	words := strings.Fields(field)
-	if len(words) != 8 {
+	if len(words) != 8 && len(words) != 12 {
 		return l, fmt.Errorf("%w: the line is %q", errHolder, field)
 	}
 	var due int64
@@ -57,6 +60,11 @@ func readLine(field string) (l line, err error) {
 		l.pace = &firstcome.Pace{PerSecond: perSecond}
 	}
 	l.standby = words[7] == "1"
+	if len(words) == 12 {
+		if err := l.readFeed(words[8:]); err != nil {
+			return l, fmt.Errorf("%w: the line is %q: %w", errHolder, field, err)
+		}
+	}
 	return l, nil
 }
 
@@ -75,7 +83,7 @@ func readLineVerdict(parts []rueidis.RedisMessage) (v lineVerdict, err error) {
 		return v, err
 	}
 	var paused, room, standsBy int64
-	if _, err := fmt.Sscan(text, &v.quantity, &paused, &v.cooling, &v.coolingUntil, &v.clock, &room, &v.joined, &standsBy); err != nil {
+	if _, err := fmt.Sscan(text, &v.quantity, &paused, &v.cooling, &v.coolingUntil, &v.clock, &room, &v.joined, &standsBy, &v.passed); err != nil {
 		return v, fmt.Errorf("of its line: %q: %w", text, err)
 	}
 	v.quantity, v.paused, v.room, v.standsBy = quantityOf(v.quantity), paused == 1, room == 1, standsBy == 1
@@ -101,30 +109,38 @@ func quantityOf(quantity int64) int64 {
 func (v *verdict) seen() firstcome.Campaign {
 	c := v.campaign()
 	c.Quantity, c.OpensAt, c.Paused = v.line.quantity, instant(v.opensAt), v.line.paused
-	c.Pace, c.Standby = v.line.paceNow(), v.line.standsBy
+	c.Pace, c.Standby, c.Feed = v.line.paceNow(), v.line.standsBy, v.line.feed
 	return c
 }
 
-// paceNow returns the pace at which a line is served: who is in line stays there without one.
+// paceNow returns the pace at which a line is served: who is in line stays there without one, and whoever claims a campaign of a feed joins.
 func (l *line) paceNow() *firstcome.Pace {
-	if l.pace == nil && l.Waiting > 0 {
+	if l.pace == nil && (l.Waiting > 0 || l.feed != nil) {
 		return &firstcome.Pace{}
 	}
 	return l.pace
 }
 
 // places adds to decisions where their users are in line.
-func (v *verdict) places(want string, decisions []firstcome.Decision) error {
+func (v *verdict) places(id firstcome.CampaignID, want string, decisions []firstcome.Decision) error {
 	tickets, l := v.line.tickets, v.line.Line
 	waiting, last := l.Waiting-v.line.joined, l.LastTicket-v.line.joined
 	campaign, now := v.seen(), instant(v.now)
+	campaign.ID = id
+	var all *firstcome.Joins // of those who are to be appended to the feed
 	for n := range decisions {
 		d := &decisions[n]
-		takes := want == wantIssue || d.Outcome == firstcome.Waiting
+		joins := d.Outcome == firstcome.Waiting && v.line.feed != nil
+		takes := want == wantIssue || d.Outcome == firstcome.Waiting && !joins
 		if takes && len(tickets) == 0 {
 			return fmt.Errorf("the claim script names too few tickets")
 		}
 		switch {
+		case joins:
+			if all == nil {
+				all = &firstcome.Joins{Campaign: campaign, Line: l}
+			}
+			d.Joins = all
 		case want == wantIssue:
 			waiting, tickets = tickets[0], tickets[1:]
 			if !d.Outcome.HasCoupon() && v.line.pace != nil {
@@ -150,11 +166,11 @@ func (g *Gate) Issue(ctx context.Context, _ string, id firstcome.CampaignID, use
 
 // Serve issues coupons to those next in line: see flow.Line.
 func (g *Gate) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (flow.Served, error) {
-	v, err := g.verdict(ctx, id, wantServe, backlogArg(g.options.Backlog), int64(min(limit, maxServe)), nil)
+	v, err := g.verdict(ctx, id, wantServe, backlogArg(g.options.Backlog), strconv.Itoa(min(limit, maxServe)), nil)
 	if err != nil {
 		return flow.Served{}, fmt.Errorf("serve the line of %s: %w", id, err)
 	}
-	if !v.line.kept {
+	if !v.line.kept || v.line.feed != nil { // nobody is in line here
 		return flow.Served{}, nil
 	}
 	return v.served(g, id)
@@ -184,7 +200,7 @@ func (v *verdict) served(g *Gate, id firstcome.CampaignID) (flow.Served, error) 
 // again returns when somebody in line can be served: see flow.Served.
 func (v *verdict) again() time.Duration {
 	l := &v.line
-	if l.Waiting == 0 {
+	if l.Waiting == 0 && l.feed == nil {
 		return 0
 	}
 	campaign, clock := v.seen(), instant(l.clock)
@@ -208,7 +224,7 @@ func (v *verdict) again() time.Duration {
 
 // Leave takes a user out of the line: see flow.Places.
 func (g *Gate) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
-	v, err := g.verdict(ctx, id, wantLeave, nothing, 0, []firstcome.UserID{user})
+	v, err := g.verdict(ctx, id, wantLeave, nothing, "0", []firstcome.UserID{user})
 	if err != nil {
 		return fmt.Errorf("leave the line of %s: %w", id, err)
 	}

@@ -51,6 +51,7 @@ func Open(ctx context.Context, options Options) (*Gate, error) {
 		has: aboutCampaign(hasScript), look: aboutCampaign(lookScript), place: aboutLine(placeScript), forget: aboutCampaign(forgetScript),
 		standing: aboutLine(standingScript), memory: aboutCampaign(roomScript), freeze: aboutCampaign(freezeScript), carry: aboutLine(carryScript), switchScript: aboutCampaign(switchScript),
 		stopped: aboutCampaign(stoppedScript), verify: aboutCampaign(verifyScript),
+		begin: aboutLine(beginScript), leave: aboutLine(leaveScript), mark: aboutLine(markScript),
 		keyring: newKeyring(), lag: schedule{slow: defaultSlow}, behind: schedule{slow: defaultSlow},
 	}
 	if err := g.check(ctx); err != nil {
@@ -60,8 +61,8 @@ func Open(ctx context.Context, options Options) (*Gate, error) {
 	return g, nil
 }
 
-// Inspect connects to Redis to read what a gate has there: Name, State, Coupons and Unrecorded. It writes nothing, and the user
-// needs only the right to read. Name is empty if the Redis is no gate or was emptied.
+// Inspect connects to Redis to read what a gate has there: Name, State, DecidedBy, Coupons, Unrecorded and EachMade. It writes nothing, and the
+// user needs only the right to read; Masters needs INFO besides. Name is empty if the Redis is no gate or was emptied.
 func Inspect(ctx context.Context, options Options) (*Gate, error) {
 	client, err := connect(options)
 	if err != nil {

@@ -19,7 +19,7 @@ type sight struct {
 	line
 	past   string
 	holder string // the entry of the coupon that the user holds, or empty
-	ticket int64  // with which the user is in line, or 0
+	ticket int64  // with which the user is in line, or 0; where a feed keeps the line, through which they left
 	// campaign is as claims see it at now, the gate's time.
 	campaign firstcome.Campaign
 	inForce  int64
@@ -80,7 +80,7 @@ func readSight(parts []rueidis.RedisMessage) (s sight, err error) {
 	}
 	c := &s.campaign
 	c.Quantity, c.OpensAt, c.ClosesAt, c.Paused, c.Closed, c.ClosedAt = quantityOf(n[2]), instant(n[3]), instant(n[4]), n[5] == 1, n[6] == 1, instant(n[13])
-	c.Pace, c.Standby = s.paceNow(), s.standby
+	c.Pace, c.Standby, c.Feed = s.paceNow(), s.standby, s.feed
 	if until := instant(n[10]); clock.Before(until) { // stock cools: see claim.lua
 		c.Standby = c.Standby && n[14] == 0
 		narrow(c, instant(n[11]), instant(n[12]))
@@ -100,7 +100,7 @@ func narrow(c *firstcome.Campaign, opensAt, closesAt time.Time) {
 
 // sendsAway returns why everybody in line is sent away, Closed or SoldOut, though nobody has written so; or 0.
 func (s *sight) sendsAway() firstcome.Outcome {
-	if s.LastTicket == 0 {
+	if s.LastTicket == 0 && !s.Begun {
 		return 0
 	}
 	if why := firstcome.Decide(s.campaign, s.now, s.inForce, false, true); why != firstcome.Waiting {
@@ -118,7 +118,7 @@ func (g *Gate) Place(ctx context.Context, id firstcome.CampaignID, user firstcom
 	case s.holder != "":
 		c, err := g.held(ctx, id, user, s.holder)
 		return firstcome.Place{}, c, err
-	case s.ticket == 0 || s.sendsAway() != 0:
+	case s.ticket == 0 || s.feed != nil || s.sendsAway() != 0:
 		return firstcome.Place{}, firstcome.Coupon{}, firstcome.ErrNoTicket
 	}
 	return s.campaign.Place(s.Line, s.ticket, s.inForce, s.now), firstcome.Coupon{}, nil
@@ -133,10 +133,13 @@ func (g *Gate) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineSt
 	state := flow.LineState{Campaign: s.campaign, Line: s.Line, InForce: s.inForce, Now: s.now, Joined: s.joined}
 	state.Campaign.Pace = s.pace
 	if why := s.sendsAway(); why != 0 {
-		l := s.Line
+		l, at := s.Line, s.now
+		if why == firstcome.Closed {
+			at = s.campaign.Since(why)
+		}
 		state.Past = append(state.Past, flow.PastLine{
-			Generation: l.Generation, Reason: why.String(), EndedAt: s.campaign.Since(why), LastTicket: l.LastTicket,
-			ServedThrough: l.ServedThrough, Served: l.Served, Waiting: l.Waiting,
+			Generation: l.Generation, Reason: why.String(), EndedAt: at, LastTicket: l.LastTicket,
+			ServedThrough: l.ServedThrough, Served: l.Served, Waiting: l.Waiting, First: l.First, Begun: l.Begun,
 		})
 		state.Joined = time.Time{}
 		state.Line = firstcome.Line{Generation: l.Generation + 1, Due: l.Due}
@@ -156,7 +159,7 @@ func (g *Gate) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineSt
 // readPast reads what a script says of a generation that ended.
 func readPast(text string) (p flow.PastLine, err error) {
 	words := strings.Fields(text)
-	if len(words) != 7 {
+	if len(words) != 7 && len(words) != 8 {
 		return p, fmt.Errorf("%w: of a line that ended it has %q", errHolder, text)
 	}
 	var at int64
@@ -168,6 +171,11 @@ func readPast(text string) (p flow.PastLine, err error) {
 		}
 	}
 	p.EndedAt = instant(at)
+	if len(words) == 8 {
+		if p.First, p.Begun, err = readFirst(words[7]); err != nil {
+			return p, fmt.Errorf("%w: of a line that ended it has %q", errHolder, text)
+		}
+	}
 	return p, nil
 }
 

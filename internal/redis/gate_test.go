@@ -31,17 +31,27 @@ func TestTheRedisGatesLinesConform(t *testing.T) {
 	})
 }
 
-// TestTheLinesOfAClusterConform has all subjects of the suite on one Cluster, under markers of their own.
-func TestTheLinesOfAClusterConform(t *testing.T) {
-	at, subjects := services.RedisCluster(t, 3).URL(), 0
-	conform.Line(t, func(t *testing.T) conform.Subject {
-		subjects++
-		marker := strconv.Itoa(subjects)
-		s := subject{stage.NewOperator()}
-		s.Gates = append(s.Gates, open(t, at, of("conform", marker), func(o *redis.Options) { o.Clock, o.Lined = s.Now, s.Lined }))
+func TestTheRedisGatesLinesOfFeedsConform(t *testing.T) {
+	conform.Fed(t, func(t *testing.T) conform.Subject {
+		s := newSubject(t, services.Redis.Database(t), 1, true)
 		s.SetClock(conform.Epoch)
 		return s
 	})
+}
+
+// TestTheLinesOfAClusterConform has all subjects of the suite on one Cluster, as ledgers of their own.
+func TestTheLinesOfAClusterConform(t *testing.T) {
+	at, subjects := services.RedisCluster(t, 3).URL(), 0
+	fresh := func(t *testing.T) conform.Subject {
+		subjects++
+		name := "conform-" + strconv.Itoa(subjects)
+		s := subject{stage.NewOperator()}
+		s.Gates = append(s.Gates, open(t, at, of(name, "1"), func(o *redis.Options) { o.Clock, o.Lined = s.Now, s.Lined }))
+		s.SetClock(conform.Epoch)
+		return s
+	}
+	t.Run("at the gate", func(t *testing.T) { conform.Line(t, fresh) })
+	t.Run("of feeds", func(t *testing.T) { conform.Fed(t, fresh) })
 }
 
 func TestF61ClaimsAndChangesThroughAnIssuerAreLinearizable(t *testing.T) {

@@ -87,7 +87,8 @@ func (h *hole) follow(first, through int64, patience time.Duration) {
 }
 
 // heal fills a hole that is known. If there are no entries to work on, it first looks whether there is one. A
-// hole is an alarm. What an older gate gave is lost, and once its journal is empty the ledger has noted that: that is no hole.
+// hole is an alarm. Nothing is recorded from the holders of a gate that is unverified. What an older gate gave is lost, and once its journal is
+// empty the ledger has noted that: that is no hole.
 func (j *Journal) heal(ctx context.Context, s *stream, to flow.Sink, some bool) error {
 	h := &s.hole
 	h.cause, s.reader.gone = cmp.Or(s.reader.gone, h.cause), nil
@@ -104,6 +105,9 @@ func (j *Journal) heal(ctx context.Context, s *stream, to flow.Sink, some bool) 
 			return nil
 		}
 		h.cause = errBehind
+	}
+	if err := j.gate.stands(ctx, s.keys); errors.Is(err, flow.ErrUnverified) {
+		return err // its holders may be those of an older state: a rebuild decides what is theirs
 	}
 	coupons, err := j.held(ctx, s.keys, l)
 	if err != nil {

@@ -18,6 +18,8 @@ import (
 //	line                 generation last_ticket served_through served waiting, as they are behind the script
 //	ended                generation reason ended_at last_ticket served_through served waiting, of a generation that ended
 //
+// Where a feed keeps the line, the offset of ticket 1 is behind each of them, or - if the generation has not begun.
+//
 // A script that ends a generation and issues nothing writes an entry without users.
 
 // tickets returns the generation and the tickets of so many users; 0 of those who were issued without a line.
@@ -58,28 +60,38 @@ func (e item) line() (r flow.LineReport, err error) {
 
 // pastOf returns a generation that ended from the words of the field ended.
 func pastOf(words []string) (p flow.PastLine, err error) {
-	if len(words) != 7 {
+	if len(words) != 7 && len(words) != 8 {
 		return p, errors.New("it has not seven words")
 	}
 	l, err := lineOf(slices.Concat(words[:1], words[3:]))
 	if err != nil {
 		return p, err
 	}
-	if words[1] != firstcome.SoldOut.String() && words[1] != firstcome.Closed.String() {
+	lost := words[1] == lostReason && l.Begun
+	if words[1] != firstcome.SoldOut.String() && words[1] != firstcome.Closed.String() && !lost {
 		return p, errors.New("that is no reason")
 	}
 	at, err := numbers(words[2:3])
-	if err != nil || at[0] == 0 || l.LastTicket == 0 {
+	if err != nil || at[0] == 0 || l.LastTicket == 0 && !l.Begun {
 		return p, errors.New("nobody was in it, or it did not end")
 	}
 	return flow.PastLine{
 		Generation: l.Generation, Reason: words[1], EndedAt: time.UnixMicro(at[0]).UTC(), LastTicket: l.LastTicket,
-		ServedThrough: l.ServedThrough, Served: l.Served, Waiting: l.Waiting,
+		ServedThrough: l.ServedThrough, Served: l.Served, Waiting: l.Waiting, First: l.First, Begun: l.Begun,
 	}, nil
 }
 
-// lineOf returns a line from its five numbers. It refuses one that no line can be, as the ledger does.
-func lineOf(words []string) (firstcome.Line, error) {
+// lostReason is why a generation ended whose feed was given up for another one.
+const lostReason = "lost"
+
+// lineOf returns a line from its five numbers, and where it begins if a feed keeps it. It refuses one that no line can be, as the ledger does.
+func lineOf(words []string) (l firstcome.Line, err error) {
+	if len(words) == 6 {
+		if l.First, l.Begun, err = readFirst(words[5]); err != nil {
+			return l, err
+		}
+		words = words[:5]
+	}
 	n, err := numbers(words)
 	switch {
 	case err != nil:
@@ -87,7 +99,7 @@ func lineOf(words []string) (firstcome.Line, error) {
 	case len(n) != 5:
 		return firstcome.Line{}, errors.New("it has not five numbers")
 	}
-	l := firstcome.Line{Generation: n[0], LastTicket: n[1], ServedThrough: n[2], Served: n[3], Waiting: n[4]}
+	l.Generation, l.LastTicket, l.ServedThrough, l.Served, l.Waiting = n[0], n[1], n[2], n[3], n[4]
 	if l.Generation < 1 || l.ServedThrough > l.LastTicket || l.Left() < 0 {
 		return firstcome.Line{}, errors.New("there is no such line")
 	}

@@ -72,8 +72,18 @@ func (j *Journal) give(ctx context.Context, s *stream, to flow.Sink, part share,
 	}
 	if j.options.Relay {
 		point.Reach(point.Relayed)
-		return j.relayed(ctx, s, part)
+		err = j.relayed(ctx, s, part)
+	} else {
+		err = j.recorded(ctx, s, to, part, drained)
 	}
+	if err == nil {
+		point.Reach(point.Settled)
+	}
+	return err
+}
+
+// recorded tells the gate what the ledger said of a share, and removes its entries.
+func (j *Journal) recorded(ctx context.Context, s *stream, to flow.Sink, part share, drained flow.Drained) error {
 	if len(part.Coupons) > 0 {
 		s.hole.follow(part.Coupons[0].Number, drained.Through, 2*j.options.Idle)
 	}
@@ -84,10 +94,7 @@ func (j *Journal) give(ctx context.Context, s *stream, to flow.Sink, part share,
 		return j.relayed(ctx, s, part)
 	}
 	point.Reach(point.Given)
-	if err = j.settle(ctx, s, to, part.Batch, drained, part.entries); err == nil {
-		point.Reach(point.Settled)
-	}
-	return err
+	return j.settle(ctx, s, to, part.Batch, drained, part.entries)
 }
 
 // relayed removes entries from the journal that a topic has, or of which the ledger has noted that they are lost. Where the gate is in another
@@ -97,9 +104,6 @@ func (j *Journal) relayed(ctx context.Context, s *stream, part share) error {
 		return nil
 	}
 	_, err := j.gate.Settle(ctx, s.id, s.keys.marker, flow.Drained{Grant: flow.Grant{Epoch: cmp.Or(part.Epoch, s.epoch)}}, part.entries...)
-	if err == nil {
-		point.Reach(point.Settled)
-	}
 	return err
 }
 

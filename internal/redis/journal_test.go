@@ -226,6 +226,32 @@ func TestF43WhatIsGoneOfAJournalIsMadeAgainFromTheHolders(t *testing.T) {
 	}
 }
 
+// TestF43NothingIsMadeAgainFromTheHoldersOfAGateThatIsUnverified has a journal deleted, of a gate that another run decided last, or that a
+// rebuild froze.
+func TestF43NothingIsMadeAgainFromTheHoldersOfAGateThatIsUnverified(t *testing.T) {
+	for field, value := range map[string]string{"run_id": "another", "frozen": "1"} {
+		t.Run(field, func(t *testing.T) {
+			s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
+			s.issue(0, 10)
+			s.do("DEL", keysOf[2])
+			was, err := s.do("HGET", keysOf[0], "run_id").ToString()
+			stage.Must(t, err)
+			s.do("HSET", keysOf[0], field, value)
+			stage.Drain(t, s.journal(), p.Take)
+			if err := s.told(); !errors.Is(err, flow.ErrUnverified) {
+				t.Errorf("the alarm says %v", err)
+			}
+			if given := p.Coupons("c"); len(given) > 0 {
+				t.Errorf("the ledger is given %v", given)
+			}
+			s.do("HDEL", keysOf[0], "frozen")
+			s.do("HSET", keysOf[0], "run_id", was)
+			p.WaitFor(t, 10)
+			s.drained(10)
+		})
+	}
+}
+
 // Redis 6.2 hands such entries out without saying which they are.
 func TestF43EntriesThatAreGoneWithADeadRecorderHoldUpNothing(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")

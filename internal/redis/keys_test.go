@@ -47,7 +47,7 @@ func calls(ctx context.Context, g *redis.Gate) map[string]func() error {
 	}
 }
 
-// TestF32TwoLedgersAtOneRedisEachIssueTheirOwn has two ledgers, and a later copy of the first, with a campaign of one id,
+// TestF32TwoLedgersAtOneRedisEachIssueTheirOwn has two ledgers, and a later copy of the first with another secret, with a campaign of one id,
 // and more claims than each has coupons, at once. Their recorders run side by side. Retiring one leaves the others.
 func TestF32TwoLedgersAtOneRedisEachIssueTheirOwn(t *testing.T) {
 	url := services.Redis.Database(t)
@@ -61,7 +61,11 @@ func TestF32TwoLedgersAtOneRedisEachIssueTheirOwn(t *testing.T) {
 	ledgers := []*ledger{{marker: "1", quantity: 10}, {marker: "1", quantity: 25}, {marker: "2", quantity: 40}}
 	for n, name := range []string{"one", "other", "one"} {
 		l := ledgers[n]
-		l.shop, l.Ledger = newShop(t, url, int64(l.quantity), of(name, l.marker)), stage.NewLedger("c")
+		edits := []func(*redis.Options){of(name, l.marker)}
+		if l.marker == "2" {
+			edits = append(edits, anotherSecret(t))
+		}
+		l.shop, l.Ledger = newShop(t, url, int64(l.quantity), edits...), stage.NewLedger("c")
 		stage.Drain(t, l.journal(), l.Take)
 	}
 	var claiming sync.WaitGroup
@@ -141,7 +145,7 @@ func TestANodeWhoseLedgerIsReplacedAsksItAgain(t *testing.T) {
 		t.Errorf("the ledger was asked %d times", asked())
 	}
 	name("one.2")
-	s.do(append([]string{"DEL"}, redis.Keys("c", "one.1")...)...)
+	s.do(append([]string{"DEL", "firstcome:made:-"}, redis.Keys("c", "one.1")...)...)
 	if _, err := s.gate.Claim(t.Context(), "c", crowd(0, 1)); !errors.Is(err, firstcome.ErrNoCampaign) {
 		t.Errorf("the first claim got %v", err)
 	}
@@ -183,7 +187,7 @@ func TestANodeLearnsOfAReplacedLedgerFromWhatItRefuses(t *testing.T) {
 
 func TestWhatACopyOfTheLedgerSettlesIsNotHeard(t *testing.T) {
 	url := services.Redis.Database(t)
-	s, copied := newShop(t, url, 100, of("one", "1")), newShop(t, url, 100, of("one", "2"))
+	s, copied := newShop(t, url, 100, of("one", "1")), newShop(t, url, 100, of("one", "2"), anotherSecret(t))
 	s.issue(0, 10)
 	copied.issue(0, 10)
 	heard := make(chan int64, 10)

@@ -266,11 +266,11 @@ func (l *loading) end(ctx context.Context) error {
 }
 
 // Loading returns what loads an attempt's keys, which begin anew: put takes a coupon, and end says that all came. A coupon that is void
-// makes no holder; it says that its ticket is over.
+// makes no holder; it says that its ticket is over, and without a number that its user left, with all tickets up to that one.
 func (g *Gate) Loading(ctx context.Context, r flow.Rebuild) (put func(firstcome.Coupon) error, end func() error, err error) {
 	k := keysOf(r.Campaign, r.Marker)
 	to := k.loaded(r.Attempt)
-	holders, tickets := &loading{gate: g, key: to.holders}, &loading{gate: g, key: to.tickets}
+	holders, tickets, marks := &loading{gate: g, key: to.holders}, &loading{gate: g, key: to.tickets}, &marking{gate: g, r: r}
 	if err = g.removeLoaded(ctx, r); err == nil {
 		err = g.keepTickets(ctx, k, tickets)
 	}
@@ -278,8 +278,15 @@ func (g *Gate) Loading(ctx context.Context, r flow.Rebuild) (put func(firstcome.
 		return nil, nil, wrap(err, "load %s", r.Campaign)
 	}
 	put = func(c firstcome.Coupon) error {
-		if c.VoidedAt.IsZero() {
+		switch {
+		case c.VoidedAt.IsZero():
 			return wrap(holders.put(ctx, string(c.User), string(holderEntry(c))), "load %s", r.Campaign)
+		case c.Number == 0:
+			err := tickets.end(ctx) // those of the frozen gate come first: the later one stays
+			if err == nil {
+				err = marks.put(ctx, c)
+			}
+			return wrap(err, "load %s", r.Campaign)
 		}
 		return wrap(tickets.put(ctx, string(c.User), overEntry(c)), "load %s", r.Campaign)
 	}
@@ -287,6 +294,9 @@ func (g *Gate) Loading(ctx context.Context, r flow.Rebuild) (put func(firstcome.
 		err := holders.end(ctx)
 		if err == nil {
 			err = tickets.end(ctx)
+		}
+		if err == nil {
+			err = marks.end(ctx)
 		}
 		return wrap(err, "load %s", r.Campaign)
 	}
@@ -308,18 +318,25 @@ func holderEntry(c firstcome.Coupon) []byte {
 // Switch puts what was loaded into the place of the frozen campaign. flow.ErrOutdone and flow.ErrMoved say that nothing was switched.
 func (g *Gate) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, loaded flow.Loaded, fill flow.Refill) error {
 	k := g.keyring.renew(r.Campaign, r.Marker)
+	marks, err := g.loadedMarks(ctx, k.loaded(r.Attempt), fill.Feed)
+	if err != nil {
+		return wrap(err, "switch %s", r.Campaign)
+	}
 	args := []string{
 		whole10(r.Attempt), f.RunID, whole10(loaded.Least), whole10(loaded.Most), whole10(loaded.People), group, quantityArg(fill.Quantity),
-		whole10(fill.DecidedAt.UnixMicro()),
+		whole10(fill.DecidedAt.UnixMicro()), whole10(marks),
 		"epoch", whole10(fill.Epoch), "version", whole10(fill.Version), "terms_version", whole10(fill.TermsVersion),
 		"quantity", quantityArg(fill.Quantity), "opens_at", micros(fill.OpensAt), "closes_at", micros(fill.ClosesAt),
 		"paused", flag(fill.Paused), "closed", flag(fill.Closed), "issued", whole10(fill.Issued), "last_number", whole10(fill.LastNumber),
 		"drained_through", whole10(fill.LastNumber), "ceiling", whole10(min(fill.Ceiling, unlimited)),
 		"opened_at", micros(fill.OpenedAt), "sold_out_at", "", "closed_at", micros(fill.ClosedAt),
 	}
-	args = append(args, lineFields(fill)...)
+	args = append(args, lineFields(fill, marks)...)
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	if err := g.note(ctx, k); err != nil && !errors.Is(err, flow.ErrForgotten) { // Redis may have been emptied
+		return wrap(err, "switch %s", r.Campaign)
+	}
 	answer, err := g.switchScript.Exec(ctx, g.client, append(slices.Clone(k.all()), k.loaded(r.Attempt).all()...), args).ToArray()
 	if err != nil {
 		return wrap(classify(err), "switch %s", r.Campaign)
@@ -354,7 +371,7 @@ func (g *Gate) Stopped(ctx context.Context, r flow.Revision) (s flow.Stopped, er
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	_, parts, err := g.run(ctx, g.stopped, g.keysIn(r))
-	if err == nil && len(parts) != 18 {
+	if err == nil && len(parts) != 19 {
 		err = fmt.Errorf("the stopped script answered %d parts", len(parts)+1)
 	}
 	if err != nil {
@@ -375,10 +392,12 @@ func (g *Gate) Stopped(ctx context.Context, r flow.Revision) (s flow.Stopped, er
 	s.Quantity, s.OpensAt, s.ClosesAt, s.ClosedAt = quantityOf(s.Quantity), instant(opensAt), instant(closesAt), instant(closedAt)
 	if field, _ := parts[17].ToString(); field != "" {
 		if l, err := readLine(field); err == nil {
-			s.Line, s.Pace, s.Standby = true, l.pace, l.standby
+			s.Line, s.Pace, s.Standby, s.Feed = true, l.pace, l.standby, l.feed
 		}
 	}
-	return s, nil
+	decidedAt, err := whole(parts[18])
+	s.DecidedAt = instant(decidedAt)
+	return s, wrap(err, "look at %s", r.Campaign)
 }
 
 // Held calls each with the coupon in force of every holder of a frozen campaign, in no order, perhaps twice, until it returns an error.

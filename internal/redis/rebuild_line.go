@@ -82,9 +82,9 @@ func isOfAnotherType(err error) bool {
 }
 
 // lineFields returns the fields of the campaign's hash that have the line, if there ever was one: see lua/line.lua.
-func lineFields(fill flow.Refill) []string {
+func lineFields(fill flow.Refill, marks int64) []string {
 	l := fill.Line
-	if fill.Pace == nil && l.Generation <= 1 {
+	if fill.Pace == nil && fill.Feed == nil && l.Generation <= 1 {
 		return nil
 	}
 	pace, due := "-", int64(0)
@@ -94,7 +94,11 @@ func lineFields(fill flow.Refill) []string {
 	if !l.Due.IsZero() {
 		due = l.Due.UnixMicro()
 	}
-	fields := []string{"line", fmt.Sprintf("%d %d %d %d %d %d %s %s", l.Generation, l.LastTicket, l.ServedThrough, l.Served, l.Waiting, due, pace, flag(fill.Standby))}
+	field := fmt.Sprintf("%d %d %d %d %d %d %s %s", l.Generation, l.LastTicket, l.ServedThrough, l.Served, l.Waiting, due, pace, flag(fill.Standby))
+	if fill.Feed != nil {
+		field = fmt.Sprintf("%s %s %s %d", field, feedArg(fill.Feed), firstText(l.First, l.Begun), marks)
+	}
+	fields := []string{"line", field}
 	if len(fill.Past) > 0 {
 		fields = append(fields, "past", pastField(fill.Past))
 	}
@@ -106,6 +110,9 @@ func pastField(past []flow.PastLine) string {
 	lines := make([]string, len(past))
 	for n, p := range past {
 		lines[n] = fmt.Sprintf("%d %s %d %d %d %d %d", p.Generation, p.Reason, p.EndedAt.UnixMicro(), p.LastTicket, p.ServedThrough, p.Served, p.Waiting)
+		if p.Begun {
+			lines[n] += " " + firstText(p.First, true)
+		}
 	}
 	return strings.Join(lines, "\n")
 }

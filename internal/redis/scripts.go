@@ -40,8 +40,16 @@ var (
 	forgetScript string
 	//go:embed lua/has.lua
 	hasScript string
+	//go:embed lua/made.lua
+	madeScript string
 	//go:embed lua/place.lua
 	placeScript string
+	//go:embed lua/begin.lua
+	beginScript string
+	//go:embed lua/leave.lua
+	leaveScript string
+	//go:embed lua/mark.lua
+	markScript string
 	//go:embed lua/look.lua
 	lookScript string
 	//go:embed lua/rights.lua

@@ -242,6 +242,10 @@ func setTerms(terms *firstcome.Terms, words []string) error {
 			}
 		case "standby":
 			terms.Standby = value == "yes"
+		case "feed":
+			var partition int64
+			partition, err = strconv.ParseInt(value, 10, 32)
+			terms.Feed = &firstcome.Feed{Topic: "topic", Partition: int32(partition)}
 		default:
 			err = fmt.Errorf("a vector has no term %q", name)
 		}
@@ -264,7 +268,7 @@ func offset(value string) (time.Time, error) {
 var refusals = map[string]error{
 	"no_campaign": firstcome.ErrNoCampaign, "no_coupon": firstcome.ErrNoCoupon, "exists": firstcome.ErrCampaignExists,
 	"below_in_force": firstcome.ErrBelowInForce, "campaign_closed": firstcome.ErrClosed, "already_voided": firstcome.ErrAlreadyVoided,
-	"no_ticket": firstcome.ErrNoTicket, "served": firstcome.ErrServed,
+	"no_ticket": firstcome.ErrNoTicket, "served": firstcome.ErrServed, "mismatch": firstcome.ErrGateMismatch,
 }
 
 // refusal returns the word of an error that a vector may expect.
@@ -285,6 +289,8 @@ func spell(decisions []firstcome.Decision) string {
 		switch {
 		case d.Outcome.HasCoupon():
 			word += ":" + strconv.FormatInt(d.Coupon.Number, 10)
+		case d.Joins != nil:
+			word += spellJoins(d.Joins)
 		case d.Outcome == firstcome.Waiting:
 			word += fmt.Sprintf(":%d.%d+%d", d.Place.Generation, d.Place.Ticket, d.Place.Ahead)
 		case d.Outcome == 0:

@@ -117,6 +117,9 @@ func runLineCommand(ctx context.Context, s Liner, id firstcome.CampaignID, words
 		err := s.Lines(ctx, func(id firstcome.CampaignID) { with = append(with, string(id)) })
 		return strings.Join(with, " "), err
 	}
+	if f, ok := s.(Feeder); ok {
+		return runFedCommand(ctx, f, id, words)
+	}
 	return "", fmt.Errorf("a vector has no command %q", words[0])
 }
 
@@ -213,6 +216,11 @@ func (w *lineWalk) decide(r *rapid.T, ask func(context.Context, firstcome.Campai
 		lease := d.Lease
 		d.Lease, d.Coupon.Code, d.Coupon.TermsVersion, d.Coupon.Recorded = 0, "", 0, false
 		want.Coupon.VoidedAt, d.Coupon.VoidedAt = time.Time{}, time.Time{}
+		if joins := d.Joins; (joins != nil) != (w.m.Feed != nil && d.Outcome == firstcome.Waiting) ||
+			joins != nil && (joins.Line != w.m.Line || *joins.Campaign.Feed != *w.m.Feed || joins.Campaign.ID != w.m.ID) {
+			r.Fatalf("claim %d by %q joins %+v, by the rule %+v of the feed %+v", n, user, joins, w.m.Line, w.m.Feed)
+		}
+		d.Joins = nil
 		if diff := cmp.Diff(want, d); diff != "" {
 			r.Fatalf("claim %d by %q (direct: %v): the gate says otherwise (-rule +gate):\n%s", n, user, direct, diff)
 		}

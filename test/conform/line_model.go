@@ -14,6 +14,7 @@ type modelLine struct {
 	queue  []waiter
 	joined map[firstcome.UserID]bool // whose tickets have ended
 	past   []flow.PastLine
+	left   map[firstcome.UserID]int64 // of a feed: through which ticket of this generation
 }
 
 // A waiter is somebody in line.
@@ -68,9 +69,9 @@ func (l *modelLine) gone(user firstcome.UserID) {
 	l.joined[user] = true
 }
 
-// away returns what sends everybody in line away at now, or 0. A generation of which no ticket was given does not end.
+// away returns what sends everybody in line away at now, or 0. A generation of which no ticket was given, or may be in a feed, does not end.
 func (m *model) away(now time.Time) firstcome.Outcome {
-	if m.LastTicket == 0 {
+	if m.LastTicket == 0 && !m.Begun {
 		return 0
 	}
 	if o := firstcome.Decide(m.asSeen(), now, int64(len(m.holds)), false, true); o != firstcome.Waiting {
@@ -89,18 +90,24 @@ func (m *model) sendAway(now time.Time, changed bool) {
 	if why == firstcome.Closed && !changed {
 		at = m.since(why)
 	}
-	m.past = append([]flow.PastLine{m.ended(why, at)}, m.past...)
 	for _, w := range m.queue {
 		m.gone(w.user)
 	}
 	m.queue = nil
+	m.finish(why.String(), at)
+}
+
+// finish ends the generation.
+func (m *model) finish(why string, at time.Time) {
+	m.past = append([]flow.PastLine{m.ended(why, at)}, m.past...)
+	m.left = nil
 	m.Line = firstcome.Line{Generation: m.Generation + 1, Due: m.Due}
 }
 
-func (m *model) ended(why firstcome.Outcome, at time.Time) flow.PastLine {
+func (m *model) ended(why string, at time.Time) flow.PastLine {
 	return flow.PastLine{
-		Generation: m.Generation, Reason: why.String(), EndedAt: at, LastTicket: m.LastTicket,
-		ServedThrough: m.ServedThrough, Served: m.Served, Waiting: m.Waiting,
+		Generation: m.Generation, Reason: why, EndedAt: at, LastTicket: m.LastTicket,
+		ServedThrough: m.ServedThrough, Served: m.Served, Waiting: m.Waiting, First: m.First, Begun: m.Begun,
 	}
 }
 
@@ -187,8 +194,11 @@ func (m *model) lines() (line firstcome.Line, joined time.Time, told []flow.Past
 		joined = m.queue[0].at
 	}
 	if why := seen.away(seen.now()); why != 0 {
-		at := seen.since(why)
-		past = append([]flow.PastLine{m.ended(why, at)}, past...)
+		at := seen.now()
+		if why == firstcome.Closed {
+			at = seen.since(why)
+		}
+		past = append([]flow.PastLine{m.ended(why.String(), at)}, past...)
 		line, joined = firstcome.Line{Generation: m.Generation + 1, Due: m.Due}, time.Time{}
 	}
 	return line, joined, past[:min(len(past), flow.MaxPastLines)]

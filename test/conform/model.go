@@ -86,7 +86,7 @@ func (m *model) asSeen() firstcome.Campaign {
 		c.ClosesAt = m.wasCloses
 	}
 	c.Standby = c.Standby && !m.wasSoldOut
-	if c.Pace == nil && len(m.queue) > 0 {
+	if c.Pace == nil && (len(m.queue) > 0 || m.Feed != nil) {
 		c.Pace = &firstcome.Pace{}
 	}
 	return c
@@ -151,6 +151,9 @@ func (m *model) claim(user firstcome.UserID, direct bool) firstcome.Decision {
 		number = m.issue(user, now, waiter{}).Number
 		m.leave(user, true)
 	case firstcome.Waiting:
+		if m.Feed != nil { // it is for others to append them
+			break
+		}
 		d.Place = seen.Place(m.Line, m.join(user, now), int64(len(m.holds)), now)
 	}
 	m.fill(now)

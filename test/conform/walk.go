@@ -38,7 +38,7 @@ type walk struct {
 	m   *model
 }
 
-func begin(ctx context.Context, r *rapid.T, s Subject, id firstcome.CampaignID) *walk {
+func begin(ctx context.Context, r *rapid.T, s Subject, id firstcome.CampaignID, edit ...func(*firstcome.Terms)) *walk {
 	terms := firstcome.Terms{
 		Name: "walk", Answer: firstcome.Recorded, Benefit: []byte(`{}`),
 		Quantity: rapid.SampledFrom([]int64{0, 1, 2, 5, firstcome.Unlimited}).Draw(r, "quantity"),
@@ -48,6 +48,9 @@ func begin(ctx context.Context, r *rapid.T, s Subject, id firstcome.CampaignID) 
 	}
 	if rapid.Bool().Draw(r, "closes") {
 		terms.ClosesAt = Epoch.Add(30 * time.Second)
+	}
+	for _, e := range edit {
+		e(&terms)
 	}
 	s.SetClock(Epoch)
 	if err := s.Create(ctx, id, terms); err != nil {

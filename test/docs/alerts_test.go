@@ -120,6 +120,21 @@ func TestDashboardAndAlertsAskForMetricsThatThereAre(t *testing.T) {
 // runbookParts are what each runbook says, in this order.
 var runbookParts = []string{"**Symptom.**", "**What it means.**", "**Look at**", "**Do**", "**Over when.**"}
 
+// endsInCommand is the last thing that a runbook has somebody do: there is always a command to type.
+var endsInCommand = regexp.MustCompile("^- .*`firstcome [^`]+`$")
+
+// lastDone returns the last of the things that a runbook has somebody do.
+func lastDone(text string) (last string) {
+	_, do, _ := strings.Cut(text, "**Do**")
+	do, _, _ = strings.Cut(do, "**Over when.**")
+	for line := range strings.Lines(do) {
+		if strings.HasPrefix(line, "- ") {
+			last = strings.TrimSpace(line)
+		}
+	}
+	return last
+}
+
 func TestEveryAlertHasItsRunbookAndEveryRunbookItsAlert(t *testing.T) {
 	const folder = "docs/runbooks/"
 	wanted := map[string]bool{}
@@ -145,6 +160,9 @@ func TestEveryAlertHasItsRunbookAndEveryRunbookItsAlert(t *testing.T) {
 				t.Errorf("%s does not say %s, or not in order", page, part)
 			}
 			text = rest
+		}
+		if last := lastDone(read(t, page)); !endsInCommand.MatchString(last) {
+			t.Errorf("%s does not end in one command: %s", page, last)
 		}
 	}
 	for _, page := range files(t, ".md") {

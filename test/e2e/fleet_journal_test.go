@@ -28,7 +28,7 @@ func TestF41F46F47EachCouponIsRecordedOnceThoughItPassesATopicWhoeverIsKilled(t 
 			t.Parallel()
 			const fresh = 50 * time.Millisecond
 			broker := services.Kafka.Server(t)
-			s := setup{"", services.MariaDB, true, false}
+			s := setup{ledger: services.MariaDB, redis: true}
 			d := s.deploy(t, "--journal", waits(t, broker))
 			d.create("spring", 10_000_000, answer)
 			crowd, random := newCrowd("spring"), seed.Rand(t)

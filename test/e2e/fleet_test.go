@@ -195,6 +195,7 @@ type setup struct {
 	ledger services.Kind
 	redis  bool // Redis is the gate
 	synced bool // and syncs each write, so that it may be killed
+	topic  bool // coupons pass a topic behind Redis
 }
 
 // A trial is a setup, and when its campaigns are answered.
@@ -223,10 +224,16 @@ var alone = setup{name: "one server on SQLite"}
 func withSQLite() []setup { return append([]setup{alone}, setups...) }
 
 var setups = []setup{
-	{"MariaDB is ledger and gate", services.MariaDB, false, false},
-	{"PostgreSQL is ledger and gate", services.PostgreSQL, false, false},
-	{"Redis is the gate of MariaDB", services.MariaDB, true, false},
-	{"Redis is the gate of PostgreSQL", services.PostgreSQL, true, false},
+	{name: "MariaDB is ledger and gate", ledger: services.MariaDB},
+	{name: "PostgreSQL is ledger and gate", ledger: services.PostgreSQL},
+	{name: "Redis is the gate of MariaDB", ledger: services.MariaDB, redis: true},
+	{name: "Redis is the gate of PostgreSQL", ledger: services.PostgreSQL, redis: true},
+}
+
+// withTopics are set-ups whose coupons pass a topic.
+var withTopics = []setup{
+	{name: "a topic is behind the Redis of MariaDB", ledger: services.MariaDB, redis: true, topic: true},
+	{name: "a topic is behind the Redis of PostgreSQL", ledger: services.PostgreSQL, redis: true, topic: true},
 }
 
 // A deployment is a fleet with its servers, each behind a proxy.

@@ -31,7 +31,7 @@ func TestF20WhileTheGateCannotBeReachedAChangeIs503AndIsDoneWhenItCan(t *testing
 	} {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel() // it waits for what is away
-			d := setup{"Redis is the gate of PostgreSQL", services.PostgreSQL, true, true}.deploy(t)
+			d := setup{name: "Redis is the gate of PostgreSQL", ledger: services.PostgreSQL, redis: true, synced: true}.deploy(t)
 			d.create(id, 1000, firstcome.Recorded)
 			one, other := d.node(0), d.node(1)
 			post := func(p *process, path, body string) (int, string) {

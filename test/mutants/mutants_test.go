@@ -79,6 +79,66 @@ var mutants = []mutant{
 		pkg: "./internal/operate", test: "TestEveryChangeEndsTheLeasesBeforeItBegins",
 	},
 	{
+		bug:  "an edit of another term sends away who is in line of a lost topic",
+		file: "internal/operate/operate.go", old: "over || after.Pace == asked && had.Partition >= 0", new: "over",
+		pkg: "./internal/operate", test: "TestACampaignWhoseTopicIsLostGetsAnotherPartitionByItsPace",
+	},
+	{
+		bug:  "a pace that is set to what it is gives no other partition",
+		file: "internal/ledger/campaigns.go", old: "if same := terms; s.hasFeed(terms.Feed) {", new: "if same := terms; true {",
+		pkg: "./internal/operate", test: "TestACampaignWhoseTopicIsLostGetsAnotherPartitionByItsPace",
+	},
+	{
+		bug:  "whoever heard that the line closed hears that it was lost",
+		file: "internal/ledger/line.go", old: "case why != 0:\n\t\tat = from", new: "case why != 0 && from.hasFeed(to.Feed):\n\t\tat = from",
+		pkg: "./internal/operate", test: "TestACampaignThatGoesOnGetsAPartitionAgain",
+	},
+	{
+		bug:  "of two operators at once the slower one loses the line that the other began",
+		file: "internal/operate/operate.go", old: "t.Feed != nil && *t.Feed == had {", new: "t.Feed != nil {",
+		pkg: "./internal/operate", test: "TestOfTwoOperatorsAtOnceOneGivesThePartition",
+	},
+	{
+		bug:  "a copy of a campaign's terms has the partition of that campaign",
+		file: "internal/operate/operate.go", old: "\t\treturn nil, nil\n\t}\n\tif err := terms.Check()", new: "\t\treturn terms.Feed, nil\n\t}\n\tif err := terms.Check()",
+		pkg: "./internal/operate", test: "TestACopyOfTermsHasAFeedOfItsOwn",
+	},
+	{
+		bug:  "a node passes people over whom it looks for in a partition that the campaign no longer has",
+		file: "internal/kafka/line_serve.go", old: "*turned.Feed != f.feed {", new: "*turned.Feed != f.feed && false {",
+		pkg: whole, test: "TestRecordsThatKafkaDeletedAreToldUntilThePaceIsSet",
+	},
+	{
+		bug:  "a node that is behind takes records that were served for lost ones",
+		file: "internal/kafka/line_serve.go", old: "f.line.Generation == turn.Generation && f.line.Serving() == turn.From", new: "true",
+		pkg: whole, test: "TestANodeThatIsBehindTakesServedRecordsForNoLoss",
+	},
+	{
+		bug:  "a stream that tells a place in a topic loses its proof",
+		file: "internal/api/streams.go", old: "to.Proof = was.Proof", new: "",
+		pkg: "./internal/api", test: "TestAStreamOfAPlaceInATopicTellsItsEnd",
+	},
+	{
+		bug:  "a node without the topic says of a good proof that it is none",
+		file: "internal/api/claim.go", old: "case s.Proofs == nil:\n\t\treturn flow.ErrNoLine", new: "case s.Proofs == nil && false:\n\t\treturn flow.ErrNoLine",
+		pkg: "./internal/api", test: "TestANodeWithoutTheTopicSaysNothingOfALineThere",
+	},
+	{
+		bug:  "a campaign says that nobody is in its line, which is in a topic",
+		file: "internal/api/counted.go", old: "c.Line.Waiting = line.Line.Waiting", new: "_ = line",
+		pkg: "./internal/api", test: "TestAPlaceInATopicIsFoundByItsProof",
+	},
+	{
+		bug:  "the access log has the query",
+		file: "internal/api/accesslog.go", old: `"route", r.Pattern`, new: `"route", r.RequestURI`,
+		pkg: "./internal/api", test: "TestNoLogHasAProof",
+	},
+	{
+		bug:  "the client follows a place without its proof",
+		file: "client/stream.go", old: ", query: proof([]Place{f.place})", new: "",
+		pkg: "./client", test: "TestFollowTakesTheOutcomeFromTheStream",
+	},
+	{
 		bug:  "a holder is told sold out from memory",
 		file: "internal/flow/queue.go", old: "now >= l.until || l.holders.mayHave(user)", new: "now >= l.until",
 		pkg: "./internal/flow", test: "TestAHolderIsFoundWhileTheRefusalIsRepeated",
@@ -127,6 +187,41 @@ var mutants = []mutant{
 		bug:  "a line at Redis is served from stock that cools",
 		file: "internal/redis/lua/claim.lua", old: "quantity - in_force - cooling, line.waiting", new: "quantity - in_force, line.waiting",
 		pkg: "./internal/redis", test: "LinesConform",
+	},
+	{
+		bug:  "a turn of a feed that is late is served again at Redis",
+		file: "internal/redis/lua/claim.lua", old: "and tonumber(from) == line.through + 1", new: "and tonumber(from) <= line.through + 1",
+		pkg: "./internal/redis", test: "LinesOfFeedsConform",
+	},
+	{
+		bug:  "a turn of a feed that is late is served again in SQL",
+		file: "internal/ledger/line_fed.go", old: " && turn.From == s.line.Serving()", new: "",
+		pkg: "./internal/ledger", test: "TestTheSQLiteGatesLinesOfFeedsConform",
+	},
+	{
+		bug:  "who left the line of a feed is served at Redis",
+		file: "internal/redis/lua/claim.lua", old: " or line.left(tickets[n]) >= before + n", new: "",
+		pkg: "./internal/redis", test: "LinesOfFeedsConform",
+	},
+	{
+		bug:  "each of a user's tickets in one turn gets a coupon",
+		file: "internal/redis/lua/claim.lua", old: "if is_over[n] or new[user] then", new: "if is_over[n] then",
+		pkg: "./internal/redis", test: "LinesOfFeedsConform",
+	},
+	{
+		bug:  "a generation of a feed begins once more",
+		file: "internal/redis/lua/begin.lua", old: "if not line.first and generation", new: "if generation",
+		pkg: "./internal/redis", test: "LinesOfFeedsConform",
+	},
+	{
+		bug:  "people stay in line in a feed that nobody reads any more",
+		file: "internal/redis/lua/apply.lua", old: "  if line.first then\n    line.finish('lost', now)\n    tell()\n  end\n", new: "",
+		pkg: "./internal/redis", test: "LinesOfFeedsConform",
+	},
+	{
+		bug:  "the audit does not miss who left at the gate",
+		file: "internal/audit/gate_fed.go", old: "(at.Generation != one.Generation || at.Number < one.Through)", new: "at.Generation > one.Generation",
+		pkg: "./internal/audit", test: "TestEveryBreachOfTheLineOfAFeedAtAGateIsFound",
 	},
 	{
 		bug:  "a dead letter leaves the journal without a flag",
@@ -254,6 +349,66 @@ var mutants = []mutant{
 		pkg: "./internal/kafka", test: "TestWhoeverComesNextGoesOnBehindWhatTheTopicHas",
 	},
 	{
+		bug:  "a recorder of a topic commits what it has read",
+		file: "internal/kafka/journal_queue.go", old: "for len(p.pending) > 0 && p.pending[0].over {", new: "for len(p.pending) > 0 {",
+		pkg: "./internal/kafka", test: "TestF41What",
+	},
+	{
+		bug:  "a record of a topic is done before the ledger has it",
+		file: "internal/kafka/journal.go", old: "		if err := j.give(ctx, q, to, p.Batch); err != nil {\n			return false, err\n		}\n		j.done(p.records)\n", new: "		j.done(p.records)\n		if err := j.give(ctx, q, to, p.Batch); err != nil {\n			return false, err\n		}\n",
+		pkg: "./internal/kafka", test: "TestF41What",
+	},
+	{
+		bug:  "a rebuild forgets what waits in a topic",
+		file: "internal/kafka/journal_rebuild.go", old: "	return g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b flow.Batch) error {\n		b.Attempt", new: `	return g.Journal.unrecorded(ctx, r.Campaign, "", func(b flow.Batch) error {
+		b.Attempt`,
+		pkg: "./internal/kafka", test: "TestF02The",
+	},
+	{
+		bug:  "a rebuild reads the end of a topic before the gate's journal",
+		file: "internal/kafka/journal_rebuild.go", old: `	if err := g.RebuiltGate.Empty(ctx, r, to); err != nil {
+		return err
+	}
+	return g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b flow.Batch) error {
+		b.Attempt = r.Attempt
+		_, err := to(ctx, b)
+		return err
+	})
+`, new: `	err := g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b flow.Batch) error {
+		b.Attempt = r.Attempt
+		_, err := to(ctx, b)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return g.RebuiltGate.Empty(ctx, r, to)
+`,
+		pkg: "./internal/kafka", test: "TestF02The",
+	},
+	{
+		bug:  "a gate behind a topic is not told of dead letters",
+		file: "internal/kafka/journal.go", old: "		_, err := j.options.Gate.Settle(ctx, q.id, b.Marker, d)", new: "		d.Letters = nil\n		_, err := j.options.Gate.Settle(ctx, q.id, b.Marker, d)",
+		pkg: "./internal/kafka", test: "TestADeadLetterIsTold",
+	},
+	{
+		bug:  "garbage in a topic is passed over",
+		file: "internal/kafka/journal_queue.go", old: "	b, err := readBatch(j.options.Secret, r)\n	if errors.Is(err, errNewer) {\n		return b, err\n	}\n", new: `	b, err := readBatch(j.options.Secret, r)
+	if errors.Is(err, errNewer) {
+		return b, err
+	}
+	if err != nil {
+		return b, errNobodys
+	}
+`,
+		pkg: "./internal/kafka", test: "TestF44What",
+	},
+	{
+		bug:  "another ledger's coupons in a topic are recorded",
+		file: "internal/kafka/journal_queue.go", old: "	case err == nil && b.Marker == q.marker:", new: "	case err == nil:",
+		pkg: "./internal/kafka", test: "TestWhatIsNotOurs",
+	},
+	{
 		bug:  "a freeze that comes again when its rebuild is over is a new one",
 		file: "internal/redis/lua/freeze.lua", old: "attempt <= (tonumber(c[2]) or 0)", new: "attempt < (tonumber(c[2]) or 0)",
 		pkg: whole, test: "TestF18StepsOfARebuildThatComeAgainChangeNothing",
@@ -269,6 +424,21 @@ var mutants = []mutant{
 		pkg: whole, test: "TestF54AGateThatIsAheadInOneThingAloneIsNotRebuilt",
 	},
 	{
+		bug:  "a rebuild forgets who left the line of a feed",
+		file: "internal/ledger/rebuild_refill.go", old: "return refillLeaver(take, each)", new: "return ctx.Err()",
+		pkg: whole, test: "TestF77ALineOfAFeedLosesNobody",
+	},
+	{
+		bug:  "a gate begins a generation of a feed elsewhere than the ledger",
+		file: "internal/flow/over_fed.go", old: "return gate.Begin(ctx, id, line.Generation, line.First)", new: "return gate.Begin(ctx, id, line.Generation, first)",
+		pkg: whole, test: "TestP9TheLedgersWordIsWhereAGenerationBegins",
+	},
+	{
+		bug:  "a rebuild goes on with an offset of the partition before",
+		file: "internal/ledger/line_fed_remote.go", old: "if err == nil && s.line.Begun {", new: "if err == nil && s.line.Generation < 0 {",
+		pkg: whole, test: "TestF75AnotherFeedEndsTheGenerationAtBoth",
+	},
+	{
 		bug:  "a reconciled ledger stays in its older epoch",
 		file: "internal/ledger/reconcile.go", old: "Epoch: max(s.epoch, g.Epoch)", new: "Epoch: s.epoch",
 		pkg: whole, test: "TestF54AReconcileBringsBackACampaignOfALaterEpoch",
@@ -280,8 +450,18 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a reconcile does not bring the holders back",
-		file: "internal/flow/reconcile.go", old: "err = r.giveHolders(ctx, attempt, done)", new: "err = ctx.Err()",
+		file: "internal/flow/reconcile.go", old: "err := r.giveHolders(ctx, attempt, done); err", new: "err := ctx.Err(); err",
 		pkg: whole, test: "TestF54AReconcileBringsBackWhatTheGateHas",
+	},
+	{
+		bug:  "an id whose campaign its ledger has forgotten is used again",
+		file: "internal/redis/made.go", old: "case noted != k.marker:", new: "case noted != k.marker && false:",
+		pkg: "./internal/redis", test: "TestF54ACampaignIsNotMadeUnderAnIDThatItsLedgerHasForgotten",
+	},
+	{
+		bug:  "a journal is filled from the holders of a gate that is unverified",
+		file: "internal/redis/journal_heal.go", old: "errors.Is(err, flow.ErrUnverified) {", new: "errors.Is(err, flow.ErrUnverified) && false {",
+		pkg: "./internal/redis", test: "TestF43NothingIsMadeAgainFromTheHoldersOfAGateThatIsUnverified",
 	},
 	{
 		bug:  "a reconcile that was cut off counts as done",

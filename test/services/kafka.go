@@ -3,7 +3,7 @@ package services
 import (
 	"context"
 	"fmt"
-	"net/url"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -76,12 +76,10 @@ func kafkaRecipe() (recipe, error) {
 				append(run, "kafka.tools.StorageTool", "format", "-t", kafkaCluster, "-c", settings(data))...)
 		},
 		command: func(data, port string) []string {
-			n, _ := strconv.Atoi(port) // it is a port's number
-			controller := strconv.Itoa(n + 10_000)
-			return append(run[:len(run):len(run)], "kafka.Kafka", settings(data), "--override", logs(data),
-				"--override", "controller.quorum.voters=1@127.0.0.1:"+controller,
-				"--override", "listeners=PLAINTEXT://127.0.0.1:"+port+",CONTROLLER://127.0.0.1:"+controller,
-				"--override", "advertised.listeners=PLAINTEXT://127.0.0.1:"+port)
+			controller := controllerOf(port)
+			return append(run[:len(run):len(run)], append([]string{"kafka.Kafka", settings(data)}, overriding(
+				logs(data), "controller.quorum.voters=1@"+controller,
+				"listeners=PLAINTEXT://127.0.0.1:"+port+",CONTROLLER://"+controller, "advertised.listeners=PLAINTEXT://127.0.0.1:"+port)...)...)
 		},
 		stop: syscall.SIGTERM,
 		end:  "KILL",
@@ -90,14 +88,31 @@ func kafkaRecipe() (recipe, error) {
 	}, nil
 }
 
-// kafkaClient connects to the broker of a URL. It gives up soon: whoever uses it asks again.
-func kafkaClient(at string, options ...kgo.Opt) (*kgo.Client, error) {
-	u, err := url.Parse(at)
-	if err != nil {
-		return nil, err
+// controllerOf returns the HOST:PORT at which the controller of the broker at a port listens.
+func controllerOf(port string) string {
+	n, _ := strconv.Atoi(port) // it is a port's number
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(n+10_000))
+}
+
+// overriding returns the arguments that have a broker use other settings than those of its file, and than those of arguments before.
+func overriding(settings ...string) (arguments []string) {
+	for _, s := range settings {
+		arguments = append(arguments, "--override", s)
 	}
+	return arguments
+}
+
+// Brokers returns the HOST:PORT of each broker that a URL names.
+func Brokers(at string) []string {
+	_, hosts, _ := strings.Cut(at, "://")
+	hosts, _, _ = strings.Cut(hosts, "/")
+	return strings.Split(hosts, ",")
+}
+
+// kafkaClient connects to the brokers of a URL. It gives up soon: whoever uses it asks again.
+func kafkaClient(at string, options ...kgo.Opt) (*kgo.Client, error) {
 	return kgo.NewClient(append([]kgo.Opt{
-		kgo.SeedBrokers(strings.Split(u.Host, ",")...), kgo.DialTimeout(500 * time.Millisecond), kgo.RetryTimeout(time.Second),
+		kgo.SeedBrokers(Brokers(at)...), kgo.DialTimeout(500 * time.Millisecond), kgo.RetryTimeout(time.Second),
 		kgo.MetadataMinAge(100 * time.Millisecond),
 	}, options...)...)
 }
@@ -121,10 +136,10 @@ func pingKafka(ctx context.Context, at string) error {
 // MakeTopic makes a topic at the Kafka of a URL, without replicas and with settings of its own, and returns the topic's URL once the
 // broker knows it. A broker that has just started may refuse it for a moment.
 func MakeTopic(ctx context.Context, at, name string, partitions int32, settings map[string]string) (string, error) {
-	u, err := url.Parse(at)
-	if err != nil {
-		return "", err
-	}
+	return makeTopic(ctx, at, name, partitions, 1, settings)
+}
+
+func makeTopic(ctx context.Context, at, name string, partitions int32, replicas int16, settings map[string]string) (string, error) {
 	client, err := kafkaClient(at)
 	if err != nil {
 		return "", err
@@ -139,7 +154,7 @@ func MakeTopic(ctx context.Context, at, name string, partitions int32, settings 
 	var last error
 	admin := kadm.NewClient(client)
 	err = until(ctx, func() bool {
-		_, last = admin.CreateTopic(ctx, partitions, 1, configs, name)
+		_, last = admin.CreateTopic(ctx, partitions, replicas, configs, name)
 		return last == nil
 	})
 	if err == nil {
@@ -154,22 +169,20 @@ func MakeTopic(ctx context.Context, at, name string, partitions int32, settings 
 	if err != nil {
 		return "", fmt.Errorf("make the topic %s: %w", name, last)
 	}
-	u.Path = "/" + name
-	return u.String(), nil
+	return "kafka://" + strings.Join(Brokers(at), ",") + "/" + name, nil
 }
+
+// topicOf returns the topic that a URL names.
+func topicOf(at string) string { return at[strings.LastIndexByte(at, '/')+1:] }
 
 // DropTopic deletes the topic of a URL.
 func DropTopic(ctx context.Context, at string) error {
-	u, err := url.Parse(at)
-	if err != nil {
-		return err
-	}
 	client, err := kafkaClient(at)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	_, err = kadm.NewClient(client).DeleteTopic(ctx, u.Path[1:])
+	_, err = kadm.NewClient(client).DeleteTopic(ctx, topicOf(at))
 	return err
 }
 

@@ -73,6 +73,13 @@ func (p *Pair) stream(ctx context.Context) error {
 	return until(ctx, func() bool { return sent > 0 && offset(ctx, p.Replica, "slave_repl_offset:") >= sent })
 }
 
+// Lag has the replica hear nothing more of what the primary does, until it is promoted, or follows again.
+func (p *Pair) Lag(ctx context.Context) error {
+	const nobody = "1" // no server is at this port
+	_, err := askRedis(ctx, p.Replica.URL(), []string{"REPLICAOF", "127.0.0.1", nobody})
+	return err
+}
+
 // Promote makes the replica a primary with what it has. The old primary goes on, for whoever still reaches it.
 func (p *Pair) Promote(ctx context.Context) error {
 	if _, err := askRedis(ctx, p.Replica.URL(), []string{"REPLICAOF", "NO", "ONE"}); err != nil {

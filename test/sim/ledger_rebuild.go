@@ -79,6 +79,20 @@ func (l *Ledger) DurableRun(_ context.Context, run string) (durable, seen bool, 
 func (l *Ledger) Standard(ctx context.Context, id firstcome.CampaignID, version int64) (s flow.Standard, err error) {
 	err = l.of(id, func(a *account) error {
 		s = flow.Standard{Campaign: a.Campaign, Applied: a.applied, Epoch: a.epoch, LastNumber: a.highest(), DrainedThrough: a.drained}
+		if version < a.Version { // what waits has not come to the gate
+			switch a.changes[version].Kind {
+			case firstcome.ChangePause, firstcome.ChangeResume:
+				s.Paused = a.changes[version].Kind == firstcome.ChangeResume
+			case firstcome.ChangeClose:
+				s.Closed = false
+			}
+		}
+		last := int64(0)
+		for _, c := range a.coupons {
+			if c.Number > last {
+				last, s.IssuedAt = c.Number, c.IssuedAt
+			}
+		}
 		return nil
 	})
 	if err == nil {

@@ -43,8 +43,14 @@ type unasked struct{ *flow.Rebuilder }
 
 func (u unasked) Newest(_ context.Context, id firstcome.CampaignID) error { return u.Refusal(id) }
 
+func (u unasked) Made(context.Context, firstcome.CampaignID) (bool, error) { return false, nil }
+
 func (u unasked) Reconcile(context.Context, string, firstcome.CampaignID) (flow.Reconciled, error) {
 	return flow.Reconciled{}, flow.ErrNotOlder
+}
+
+func (u unasked) Estimate(context.Context, firstcome.CampaignID) (flow.Estimate, error) {
+	return flow.Estimate{}, flow.ErrNotOlder
 }
 
 // answerWait is no multiple of the times that other things wait: what ends at the same instant comes in any order.
@@ -68,7 +74,7 @@ func (t *town) boot(name string) *node {
 	over := &flow.Over{RemoteGate: gate, Book: book, Notice: rebuilder.Notice, Told: rebuilder.Told}
 	waiter := flow.NewWaiter(put(b.drains, at, flow.Drains(over)))
 	changer := flow.NewChanger(put(b.book, at, flow.ChangeBook(book)), put(b.applier, at, flow.Applier(over)), nil)
-	recorder := flow.NewRecorder(&Source{t.gate, at, end.old, b.heedless}, put(b.keeper, at, flow.Keeper(book)), flow.RecorderLimits{OnRecord: func(r flow.Recording) {
+	recorder := flow.NewRecorder(&Source{t.gate, at, end.old, b.heedless}, put(b.keeper, at, flow.Keeper(book)), flow.RecorderLimits{OnRecorded: waiter.Recorded, OnRecord: func(r flow.Recording) {
 		if errors.Is(r.Err, flow.ErrRebuilding) {
 			rebuilder.Notice(r.Campaign)
 		}

@@ -3,12 +3,16 @@
 -- The counters of a line are one field of the campaign's hash, line: generation, last ticket, served through, served,
 -- waiting, due, pace and standby, apart by spaces. A campaign that never had a pace has none. The counters decide: what the
 -- keys line and tickets have of another generation, or of tickets up to served through, says nothing any more.
+-- Four more words follow in the field of a line that a feed keeps: the feed's topic and its partition; the offset of
+-- ticket 1, - while the generation has not begun; and how many users have an entry in tickets. There is no stream then,
+-- nobody waits here, and the last ticket is the one that ended last.
 --
 --   line     (stream)  an entry for each ticket that has not ended, GENERATION-TICKET; its fields are the user and the
 --                      gate's time at which they joined
 --   tickets  (hash)    user -> generation and ticket of those in line, and of those who were sent away, which are of an older
 --                      generation. With OVER behind them: of those who left, got a coupon past the line, or whose coupon was
---                      voided. Those who were served have none
+--                      voided. Those who were served have none. Of a line that a feed keeps: of those who left, with OVER,
+--                      through which ticket; the hash goes when the generation ends
 
 local TICKET = 12 -- bytes of an entry in tickets without that byte
 local OVER = '\1'
@@ -18,19 +22,28 @@ local PAST = 16 -- generations that are told: flow.MaxPastLines
 local function line_of(field)
   if not field then return nil end
   local l, before = {}, field
-  local words = {string.match(field, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+) ([01])$')}
+  local words = {string.match(field, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+) ([01])(.*)$')}
   l.generation, l.last, l.through, l.served, l.waiting, l.due = tonumber(words[1]), tonumber(words[2]), tonumber(words[3]),
     tonumber(words[4]), tonumber(words[5]), tonumber(words[6])
   l.pace, l.standby = tonumber(words[7]), words[8] == '1' -- no pace is '-'
   l.stands_by = l.standby -- but where claims hear sold_out while stock cools
+  if words[9] ~= '' then
+    local feed, first, marks = string.match(words[9] or '', '^ (%S+ %-?%d+) (%S+) (%d+)$')
+    l.feed, l.first, l.marks = feed, tonumber(first), tonumber(marks)
+    if not feed then l.generation = nil end
+  end
 
   -- counters are what the journal says of the line.
   function l.counters()
     return table.concat({whole(l.generation), whole(l.last), whole(l.through), whole(l.served), whole(l.waiting)}, ' ')
   end
 
+  -- begins is what the journal says besides of a line that a feed keeps.
+  function l.begins() return l.feed and ' ' .. (l.first and whole(l.first) or '-') or '' end
+
   function l.field()
-    return l.counters() .. ' ' .. whole(l.due) .. ' ' .. (l.pace and whole(l.pace) or '-') .. ' ' .. (l.standby and '1' or '0')
+    local field = l.counters() .. ' ' .. whole(l.due) .. ' ' .. (l.pace and whole(l.pace) or '-') .. ' ' .. (l.standby and '1' or '0')
+    return l.feed and field .. ' ' .. l.feed .. l.begins() .. ' ' .. whole(l.marks) or field
   end
 
   function l.moved() return l.field() ~= before end
@@ -38,7 +51,7 @@ local function line_of(field)
   -- torn tells whether the keys have fewer people than the counters: a part is gone.
   function l.torn()
     local people, tickets = redis.call('XLEN', line_key), redis.call('HLEN', tickets_key)
-    return not l.generation or people < l.waiting or tickets < l.waiting
+    return not l.generation or people < l.waiting or tickets < (l.marks or l.waiting)
   end
 
   -- live returns the ticket of an entry in tickets, if it has not ended.
@@ -46,6 +59,13 @@ local function line_of(field)
     if not entry or string.sub(entry, TICKET + 1) == OVER then return nil end
     local generation, ticket = struct.unpack('>I6I6', entry)
     return generation == l.generation and ticket > l.through and ticket or nil
+  end
+
+  -- left returns through which ticket of this generation of a feed the user of an entry in tickets left, or 0.
+  function l.left(entry)
+    if not entry then return 0 end
+    local generation, ticket = struct.unpack('>I6I6', entry)
+    return generation == l.generation and ticket or 0
   end
 
   function l.entry(ticket) return struct.pack('>I6I6', l.generation, ticket) end
@@ -65,20 +85,24 @@ local function line_of(field)
     if l.waiting == 0 then l.through = l.last end
   end
 
-  -- ends ends the generation if tickets of it were given, and the campaign has been closed since an instant, or every
-  -- coupon is in force now and nobody stands by. Whoever is in line is sent away. Then l.ended is what the journal
-  -- says of it, and l.past what is told.
+  -- ends ends the generation if tickets of it were given, or may be in a feed, and the campaign has been closed since an
+  -- instant, or every coupon is in force now and nobody stands by. Whoever is in line is sent away.
   function l.ends(closed_since, is_full, now)
     local why = closed_since and 'closed' or is_full and not l.stands_by and 'sold_out'
-    if l.last == 0 or not why then return end
+    if why and (l.last > 0 or l.first) then l.finish(why, closed_since or now) end
+  end
+
+  -- finish ends the generation. Then l.ended is what the journal says of it, and l.past what is told.
+  function l.finish(why, at)
     l.why = why
-    l.ended = whole(l.generation) .. ' ' .. why .. ' ' .. whole(closed_since or now) .. ' ' .. string.match(l.counters(), '^%d+ (.*)$')
+    l.ended = whole(l.generation) .. ' ' .. why .. ' ' .. whole(at) .. ' ' .. string.match(l.counters(), '^%d+ (.*)$') .. l.begins()
     local lines = {l.ended}
     for told in string.gmatch(redis.call('HGET', campaign_key, 'past') or '', '[^\n]+') do
       if #lines < PAST then lines[#lines + 1] = told end
     end
     l.past = table.concat(lines, '\n')
-    l.generation, l.last, l.through, l.served, l.waiting = l.generation + 1, 0, 0, 0, 0
+    l.generation, l.last, l.through, l.served, l.waiting, l.first = l.generation + 1, 0, 0, 0, 0, nil
+    if l.feed then l.marks = 0 end
     prefix = whole(l.generation) .. '-'
   end
 
@@ -105,7 +129,7 @@ local function line_of(field)
       add('generation', string.match(before, '^%d+'))
       add('tickets', table.concat(texts, '\n'))
     end
-    add('line', l.counters())
+    add('line', l.counters() .. l.begins())
     if l.ended then add('ended', l.ended) end
   end
 
@@ -119,7 +143,7 @@ local function line_of(field)
     redis.call('HSET', campaign_key, 'line', l.field())
     if not l.ended then return end
     redis.call('HSET', campaign_key, 'past', l.past)
-    redis.pcall('UNLINK', line_key) -- what is left of it says nothing any more
+    redis.pcall('UNLINK', l.feed and tickets_key or line_key) -- what is left of it says nothing any more
   end
 
   return l

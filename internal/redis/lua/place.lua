@@ -4,7 +4,8 @@
 --       2 a user, or nothing
 -- Returns {'lost'} if a part of what the gate knew is gone, {'unverified'} if what is here may be an older state, in which somebody has not joined
 -- yet or is still in line, or
---   {'there', the line's field or '', past, the user's holder entry or '', their live ticket or '', the clock,
+--   {'there', the line's field or '', past, the user's holder entry or '', their live ticket or '', or, where a feed keeps the
+--    line, through which ticket of this generation they left, the clock,
 --    quantity, opens_at, closes_at, paused, closed, in_force, decided_at, cooling, cooling_until, was_opens_at, was_closes_at,
 --    closed_at, was_sold_out, when who is next in line joined or ''}; that is read only if no user is named
 --   past has a generation in each line of text, the last one first: see line.lua
@@ -19,7 +20,8 @@ local user, clock = ARGV[2], ARGV[1]
 local entry, ticket, joined = '', '', ''
 if user then
   entry = redis.call('HGET', holders_key, user) or ''
-  local live = line and line.live(redis.call('HGET', tickets_key, user))
+  local own = line and redis.call('HGET', tickets_key, user)
+  local live = line and (line.feed and line.left(own) or line.live(own))
   if live then ticket = whole(live) end
 elseif line and line.waiting > 0 then
   local next = redis.call('XRANGE', line_key, line.id(line.through + 1), whole(line.generation), 'COUNT', '1')[1]

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/firstcome/firstcome/client"
+)
+
+// placeFlags name somebody's place in a campaign's waiting line.
+type placeFlags struct {
+	serverFlags
+	Proof    string `placeholder:"TEXT" help:"The proof that the claim was answered with, where a topic of Kafka keeps the line; without it nobody is found there."`
+	Campaign string `arg:"" help:"The campaign's id."`
+	User     string `arg:"" help:"The user's id."`
+}
+
+// from returns the place, as far as it is known.
+func (f placeFlags) from() client.Place { return client.Place{Proof: f.Proof} }
+
+type placeCmd struct {
+	placeFlags
+	Follow bool `variable:"none" help:"Wait in line, and say how far it is."`
+}
+
+func (c *placeCmd) Help() string {
+	return `The exit status is 0 if the user has a coupon or a place in line, and 1 if not. Unlike claim, this joins no line.`
+}
+
+func (c *placeCmd) Run(ctx context.Context, t terminal) error {
+	calls := c.client(t)
+	defer calls.CloseIdle()
+	answer, err := calls.ClaimOf(ctx, c.Campaign, c.User, c.from())
+	if err == nil && answer.Place != nil && c.Follow {
+		answer, err = c.follow(ctx, t, calls, c.Campaign, c.User, *answer.Place)
+	}
+	if err != nil {
+		return explain(err)
+	}
+	return c.printAnswer(t, answer)
+}
+
+type leaveCmd struct{ placeFlags }
+
+func (c *leaveCmd) Help() string {
+	return `Whoever claims again is at the end of the line. Leaving again is the same. The exit status is 1 for a user who
+was never in line, and for one who holds a coupon.`
+}
+
+func (c *leaveCmd) Run(ctx context.Context, t terminal) error {
+	calls := c.client(t)
+	defer calls.CloseIdle()
+	if err := calls.Leave(ctx, c.Campaign, c.User, c.from()); err != nil {
+		return explain(err)
+	}
+	return c.print(t, map[string]bool{"left": true}, func(w io.Writer) { fmt.Fprintf(w, "%s has left the line of %s\n", c.User, c.Campaign) })
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// has changes fields of the hash of the campaign c at the gate.
+func (d *desk) has(fields ...string) {
+	d.t.Helper()
+	d.do(append([]string{"HSET", d.key("campaign")}, fields...)...)
+}
+
+// forgets takes the holder of a coupon away from the gate, which counts one less.
+func (d *desk) forgets(user firstcome.UserID) {
+	d.t.Helper()
+	d.has("in_force", "9")
+	d.do("HDEL", d.key("holders"), string(user))
+}
+
+// TestF04WhatARestartDoesNotProveToBeWholeIsRebuilt takes something away from a Redis that syncs before it answers, and restarts it. The
+// ledger has coupons 1 to 3 and 10, and 4 as a dead letter; the journal has the others. The campaign has a line, and is paused.
+func TestF04WhatARestartDoesNotProveToBeWholeIsRebuilt(t *testing.T) {
+	hash := func(fields ...string) func(d *desk) { return func(d *desk) { d.has(fields...) } }
+	waits := func(d *desk, fields ...string) {
+		stage.Must(d.t, stage.Err(d.ledger.SetTerms(d.t.Context(), "op", "c", 0, func(t *firstcome.Terms) { t.Quantity = 200 })))
+		d.has(fields...)
+	}
+	for name, lose := range map[string]func(d *desk){
+		"an entry of the journal": func(d *desk) { d.do("XTRIM", d.key("journal"), "MAXLEN", "1") },
+		"the latest coupon": func(d *desk) {
+			d.forgets("user-9")
+			d.has("last_number", "9", "issued", "9")
+		},
+		"a holder":                      func(d *desk) { d.forgets("user-0") },
+		"the holder of a dead letter":   func(d *desk) { d.forgets("user-3") },
+		"a count":                       hash("in_force", "9"),
+		"a holder's coupon":             func(d *desk) { d.do("HSET", d.key("holders"), "user-0", "seventeen bytes!!") },
+		"a pause":                       hash("paused", "0"),
+		"a pause, and a change waits":   func(d *desk) { waits(d, "paused", "0") },
+		"that it is open":               hash("closed", "1"),
+		"that, and a change waits":      func(d *desk) { waits(d, "closed", "1") },
+		"a change":                      hash("version", "2", "paused", "0"),
+		"an epoch":                      hash("epoch", "0"),
+		"a quantity":                    hash("quantity", "1000"),
+		"when it opens":                 hash("opens_at", "1"),
+		"when it closes":                hash("closes_at", "4102444800000000"),
+		"a pace":                        hash("line", "1 0 0 0 0 0 6 1"),
+		"that there is a pace":          hash("line", "1 0 0 0 0 0 - 1"),
+		"who stands by":                 hash("line", "1 0 0 0 0 0 5 0"),
+		"its line":                      func(d *desk) { d.do("HDEL", d.key("campaign"), "line") },
+		"its latest instants":           hash("decided_at", "1"),
+		"nothing, but it had a replica": nil,
+		"nothing":                       func(*desk) {},
+		"nothing, and a change waits":   func(d *desk) { waits(d, "paused", "1") },
+		"nothing, and the end of its pause waits": func(d *desk) {
+			stage.Must(d.t, stage.Err(d.ledger.Switch(d.t.Context(), "op", "c", 0, ledger.Resume)))
+		},
+		"nothing, and its close waits": func(d *desk) {
+			stage.Must(d.t, stage.Err(d.ledger.Switch(d.t.Context(), "op", "c", 0, ledger.Close)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := services.Redis.Server(t, "--appendfsync", "always")
+			d := newDesk(t, server.URL(), services.Ledgers[services.SQLite](t), nil, "c")
+			r := d.watch()
+			var coupons []firstcome.Coupon
+			for _, user := range people("user-", 10) {
+				coupons = append(coupons, d.issue("c", user)...)
+			}
+			d.settle(d.record(append(coupons[:3:3], coupons[9])...))
+			d.bury(coupons[3])
+			d.terms(func(t *firstcome.Terms) { t.Pace, t.Standby = &firstcome.Pace{PerSecond: 5}, true })
+			d.turn(ledger.Pause)
+			if lose == nil {
+				stage.Must(t, stage.Err(services.Beside(t, d.name).Exec(`UPDATE gate_runs SET durable = FALSE`)))
+			} else {
+				lose(d)
+			}
+			stage.Must(t, server.Kill())
+			stage.Must(t, server.Restart(t.Context()))
+			want := flow.RebuilderStats{Begun: 1, Finished: 1}
+			if strings.HasPrefix(name, "nothing") && lose != nil {
+				want = flow.RebuilderStats{Verified: 1}
+			}
+			stage.Await(t, "a gate that decides", want, func() flow.RebuilderStats {
+				got := r.Stats()
+				got.Lost = 0
+				return got
+			})
+			stage.Same(t, "the epoch", 1+want.Finished, d.status().Epoch)
+			stage.Same(t, "who holds a recorded coupon, or a dead letter", []string{"already_issued:1", "already_issued:10", "already_issued:4", "paused:0"},
+				d.claims("user-0", "user-9", "user-3", "new"))
+		})
+	}
+}
+
+// TestF04AVerdictOfAnotherStateIsNotTaken has somebody verify a gate that another run decided last, and note the verdict when the gate is another
+// one in something.
+func TestF04AVerdictOfAnotherStateIsNotTaken(t *testing.T) {
+	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
+	d.issue("c", people("user-", 3)...)
+	d.has("run_id", "another")
+	active, err := d.ledger.Active(t.Context())
+	stage.Must(t, err)
+	verified, err := d.remote.gate.Stopped(t.Context(), active[0])
+	stage.Must(t, err)
+	refused := func(what string, verdict flow.Stopped) {
+		t.Helper()
+		if err := d.remote.gate.Verified(t.Context(), active[0], verdict); !errors.Is(err, flow.ErrMoved) {
+			t.Errorf("%s: the verdict is answered %v", what, err)
+		}
+		d.needs(flow.ErrUnverified)
+	}
+	for what, edit := range map[string]func(*flow.Stopped){
+		"another run decided last": func(s *flow.Stopped) { s.Was = "yet another" },
+		"another run is asked":     func(s *flow.Stopped) { s.Is = s.Was },
+		"another epoch":            func(s *flow.Stopped) { s.Epoch++ },
+		"another version":          func(s *flow.Stopped) { s.Version-- },
+		"another number":           func(s *flow.Stopped) { s.LastNumber-- },
+	} {
+		other := verified
+		edit(&other)
+		refused(what, other)
+	}
+	d.has("frozen", "1")
+	refused("a rebuild has begun", verified)
+	d.do("HDEL", d.key("campaign"), "frozen")
+	stage.Must(t, d.remote.gate.Verified(t.Context(), active[0], verified))
+	stage.Same(t, "the next one", []string{"issued:4"}, d.claims("new"))
+}

@@ -1,0 +1,53 @@
+package ops_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/kafka"
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// TestTheMetricsSayWhatARelayDoesAndHowItsTopicIs relays coupons into a topic, and then takes the topic away.
+func TestTheMetricsSayWhatARelayDoesAndHowItsTopicIs(t *testing.T) {
+	w := watch(t, "redis:x")
+	at := services.Kafka.Database(t)
+	topic, err := kafka.OpenJournal(t.Context(), at, kafka.JournalOptions{Name: "ours", Secret: stage.Secret()})
+	stage.Must(t, err)
+	t.Cleanup(topic.Close)
+	journal, done := &stage.Journal{}, make(chan flow.Drained)
+	journal.Took = func(drained flow.Drained) error { done <- drained; return nil }
+	gate := w.gate()
+	gate.Topic, gate.Relay = topic, flow.NewRecorder(journal, topic, flow.RecorderLimits{OnRecord: w.Relayed, Failures: 1, Probe: time.Hour})
+	unaged := false
+	gate.Lag = func(context.Context, []flow.Revision) ([]flow.Lag, error) {
+		lags := []flow.Lag{{Campaign: "c", Numbers: 3, Oldest: 2 * time.Second}}
+		if unaged {
+			return lags, flow.ErrUnaged
+		}
+		return lags, nil
+	}
+	w.WatchGate(gate)
+	stop := stage.Run(t, gate.Relay.Run)
+	journal.Add(flow.Batch{Campaign: "c", Epoch: 1, Marker: "ours.1.secret", Coupons: stage.Coupons("c", 1, 3)})
+	stage.Next(t, "a batch", done)
+	labels := `{gate="redis:x",ledger="` + w.ledger.Identity() + `"} `
+	w.want(`firstcome_relayed_coupons_total 3`, `firstcome_relay_retries_total 0`, `firstcome_relay_breaker_state`+labels+`0`, `firstcome_topic_up`+labels+`1`,
+		`firstcome_topic_records 0`, `firstcome_topic_record_age_seconds 0`, `firstcome_backlog_coupons`+labels+`3`, `firstcome_backlog_age_seconds`+labels+`2`)
+	w.wantNone(`firstcome_breaker_state`, `firstcome_recorded_coupons_total`)
+
+	stage.Must(t, services.DropTopic(t.Context(), at))
+	journal.Add(flow.Batch{Campaign: "c", Epoch: 1, Marker: "ours.1.secret", Coupons: stage.Coupons("c", 4, 6)})
+	stage.Await(t, "the relay's breaker", "open", func() string { return gate.Relay.Stats().Breaker })
+	unaged = true
+	w.want(`firstcome_relayed_coupons_total 3`, `firstcome_relay_breaker_state`+labels+`2`, `firstcome_topic_up`+labels+`0`, `firstcome_gate_up 1`, `firstcome_backlog_coupons`+labels+`3`)
+	w.wantNone(`firstcome_backlog_age_seconds`)
+	stop()
+	if want := "the topic did not take what is issued, which waits in Redis"; !strings.Contains(w.log.String(), want) {
+		t.Errorf("the log has no %q: %s", want, &w.log)
+	}
+}

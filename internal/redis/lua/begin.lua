@@ -1,0 +1,23 @@
+-- Has a generation of the line that a feed keeps begin.
+--
+-- ARGV  1 the generation, 2 the offset of its first ticket
+-- Returns {'lost'} if a part of what the gate knew is gone, {'unfed'} if no feed keeps the line, or
+--   {'line', the line's field, perhaps of a later generation, or of one that had begun}
+--
+-- The ledger says which generation begins, and where. It may be ahead of a gate that has not begun its own: then nobody
+-- has a ticket of that one. As in settle.lua, the first write is one that needs no memory.
+
+local generation, first = tonumber(ARGV[1]), tonumber(ARGV[2])
+
+local c, instead = campaign('in_force', 'last_number', 'drained_through', 'line', 'run_id', 'frozen')
+if instead then return instead end
+if unverified(c[5], c[6]) then return {'unverified'} end
+local line = line_of(c[4])
+if redis.call('HLEN', holders_key) ~= tonumber(c[1]) or tonumber(c[2]) < tonumber(c[3]) or line and line.torn() then return {'lost'} end
+if not (line and line.feed) then return {'unfed'} end
+if not line.first and generation >= line.generation then
+  line.generation, line.first = generation, first
+  redis.call('HDEL', campaign_key, '')
+  redis.call('HSET', campaign_key, 'line', line.field())
+end
+return {'line', line.field()}

@@ -1,0 +1,10 @@
+-- Notes which campaign a ledger has made under an id, unless another one is noted.
+--
+-- KEYS  firstcome:made:LEDGER (hash): see made.go
+-- ARGV  1 the field, 2 the campaign's marker
+-- Returns the marker of the campaign that is noted, this one's or another's
+
+local noted = redis.call('HGET', KEYS[1], ARGV[1])
+if noted then return noted end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+return ARGV[2]

@@ -1,0 +1,104 @@
+//go:build linux
+
+package e2e_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome/test/seed"
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// lines makes a topic that keeps lines, at a broker.
+func lines(t *testing.T, broker *services.Server) string {
+	t.Helper()
+	at, err := services.MakeTopic(t.Context(), broker.URL(), "lines", 3, map[string]string{"retention.ms": "-1"})
+	stage.Must(t, err)
+	return at
+}
+
+// fedSetups are the setups whose lines a topic keeps here: those that are not the others' in what matters to a topic.
+func fedSetups() []setup {
+	if rounds(0, 1) > 0 {
+		return lined()
+	}
+	return []setup{{"PostgreSQL is ledger and gate", services.PostgreSQL, false, false, false}, {"Redis is the gate of MariaDB", services.MariaDB, true, true, false}}
+}
+
+// TestF46F71P9ALineInATopicKeepsEveryPlaceWhileProcessesAreKilledInTurn is TestF71P9 of a line in a topic, whose broker is killed too. The audit holds
+// every coupon against the record of its ticket.
+func TestF46F71P9ALineInATopicKeepsEveryPlaceWhileProcessesAreKilledInTurn(t *testing.T) {
+	const visitors, quantity = 10_000, 5_000
+	perSecond := int64(rounds(300, 75))
+	for _, s := range fedSetups() {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel() // it waits for what starts again
+			broker := services.Kafka.Server(t)
+			topic := lines(t, broker)
+			d := s.deploy(t, "--line", topic)
+			d.createLine("spring", quantity, perSecond)
+			crowd, random := comeToTopic(d.fleet, "spring", visitors), seed.Rand(t)
+			killed := d.killWhileServing(crowd, rounds(4, 20), random)
+			d.restart(broker, 0)
+			killed += d.killWhileServing(crowd, rounds(2, 10), random)
+			waitFor(t, "everybody's first answer", func() bool { return crowd.joined.Load() == visitors })
+			d.setPace("spring", map[string]any{}) // what is left goes as fast as it can
+			coupons := crowd.verdict()
+			t.Logf("%d kills counted; %d coupons within %v", killed, len(coupons), time.Since(crowd.start))
+			if len(coupons) != quantity {
+				t.Errorf("%d coupons were issued, want %d", len(coupons), quantity)
+			}
+			d.audit()
+			if status, out := d.execute("audit", "--ledger", d.ledgerURL(), "--line", topic, "spring"); status != 0 {
+				t.Errorf("the audit of the line ends with %d: %s", status, out)
+			} else {
+				t.Log(lastLine(out))
+			}
+		})
+	}
+}
+
+// ledgerURL is the ledger's, for who goes there without a proxy.
+func (d *deployment) ledgerURL() string {
+	if d.plain != "" {
+		return d.plain
+	}
+	return d.args[1]
+}
+
+// TestF48ALineWhoseTopicIsMadeAgainIsTold deletes the topic while people are in line, and makes it again: nobody is told a place in the new one
+// that they do not have, nobody is served out of turn, and a pace that is given again sends those who waited away.
+func TestF48ALineWhoseTopicIsMadeAgainIsTold(t *testing.T) {
+	t.Parallel()
+	broker := services.Kafka.Server(t)
+	topic := lines(t, broker)
+	d := alone.deploy(t, "--line", topic)
+	d.createLine("spring", 10, 1)
+	p := d.node(0)
+	claim := func(user string) int {
+		answer, _ := p.ask(http.MethodPost, p.url+"/v1/campaigns/spring/claims", `{"user_id":"`+user+`"}`)
+		return answer.StatusCode
+	}
+	for _, user := range []string{"a", "b", "c", "d"} {
+		if status := claim(user); status != http.StatusAccepted {
+			t.Fatalf("the claim of %s is answered %d", user, status)
+		}
+	}
+	stage.Must(t, services.DropTopic(t.Context(), topic))
+	lines(t, broker)
+	waitFor(t, "a claim that is refused", func() bool { return claim("late") == http.StatusServiceUnavailable })
+	waitFor(t, "the log that says so", func() bool { return strings.Contains(p.text(), "the topic lines was made again") })
+	d.setPace("spring", map[string]any{"per_second": 100})
+	if status := claim("e"); status != http.StatusAccepted {
+		t.Errorf("who claims behind is answered %d", status)
+	}
+	waitFor(t, "the coupon of who claimed behind", func() bool {
+		answer, _ := p.ask(http.MethodGet, p.url+"/v1/campaigns/spring/claims/e", "")
+		return answer.StatusCode == http.StatusOK
+	})
+	d.audit()
+}
