@@ -241,8 +241,8 @@ func (c *comparison) compareAge(id firstcome.CampaignID) {
 			g.Version, g.Epoch, g.Drained, c.campaign.Version, c.campaign.Epoch, c.campaign.Drained, id)
 	}
 	if g := c.after; g.Epoch < c.campaign.Epoch {
-		c.differs("gate", "the gate is an older one than the ledger: it is in epoch %d, and the ledger in %d, so another gate came in its place, and what it gave since is lost; see docs/runbooks/FirstcomeGateOlder.md",
-			g.Epoch, c.campaign.Epoch)
+		c.differs("gate", "the gate is an older one than the ledger: it is in epoch %d, and the ledger in %d, so another gate came in its place, and what this one gave since is lost; if it is to decide all the same: firstcome gate rebuild %s",
+			g.Epoch, c.campaign.Epoch, id)
 	}
 }
 

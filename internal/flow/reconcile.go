@@ -124,8 +124,8 @@ func (r *Reconciler) Estimate(ctx context.Context, id firstcome.CampaignID) (e E
 	if err != nil || !known {
 		return e, cmp.Or(err, ErrNotOlder)
 	}
-	if older := r.isOlder(ctx, a); older == nil {
-		return e, ErrNotOlder
+	if older := r.isOlder(ctx, a); !errors.Is(older, ErrOlder) {
+		return e, cmp.Or(older, ErrNotOlder)
 	}
 	s, err := r.gate.Stopped(ctx, a)
 	if err != nil {
