@@ -470,7 +470,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "whoever looks does not see that an epoch has ended",
-		file: "internal/flow/gate_older.go", old: "known && was != a.Epoch", new: "false && was != a.Epoch",
+		file: "internal/flow/gate_older.go", old: "known && was != a.Epoch", new: "known && was > a.Epoch",
 		pkg: "./internal/flow", test: "TestF03AGateIsAskedASecondAfterItsEpochEnded",
 	},
 	{
