@@ -31,7 +31,10 @@ func (r *Rebuilder) Run(ctx context.Context) error {
 		if err == nil {
 			runs = now
 		}
-		if err = cmp.Or(err, unread); err == nil && time.Since(looked) > wholeLook {
+		if err == nil {
+			err = unread
+		}
+		if err == nil && time.Since(looked) > wholeLook {
 			if r.look(ctx, active, nil) == nil {
 				looked = time.Now()
 			}
