@@ -90,8 +90,8 @@ type Campaign struct {
 	Version int64  `json:"version"`
 	State   string `json:"state"` // not_open, open, paused, sold_out, closed or unknown
 	// GateState is ok, or says why InForce and Issued are the ledger's and claims are answered 503: the gate has
-	// lost the campaign (lost), it is another gate, secret or ledger (mismatch), the ledger is an older one than the gate (ahead), or it
-	// did not answer (unknown).
+	// lost the campaign (lost), it is another gate, secret or ledger (mismatch), the ledger is an older one than the gate (ahead), the gate
+	// is in an epoch that has ended (behind), or it did not answer (unknown).
 	GateState string `json:"gate_state"`
 	Waiting   int64  `json:"waiting"` // people in line
 	InForce   int64  `json:"in_force"`
@@ -266,6 +266,7 @@ type Feed struct {
 type LedgerState struct {
 	CampaignID     string  `json:"campaign_id"`
 	Gate           string  `json:"gate"`            // what decides: ledger, or redis:INSTANCE
+	GateState      string  `json:"gate_state"`      // a Campaign's, by the node that answers
 	Epoch          int64   `json:"epoch"`           // of the gate: from 1, one more each time that it lost something
 	Version        int64   `json:"version"`         // of the last change
 	Applied        int64   `json:"applied"`         // the last change that the gate has

@@ -279,6 +279,8 @@ func stateText(c client.Campaign) string {
 		return c.State + " (the server has another gate or ledger; the figures are the ledger's)"
 	case "ahead":
 		return c.State + " (the ledger is an older one than the gate: firstcome gate reconcile " + c.ID + "; the figures are the ledger's)"
+	case "behind":
+		return c.State + " (the gate is in an epoch that has ended, so another Redis came in its place; if this one is to decide: firstcome gate rebuild " + c.ID + "; the figures are the ledger's)"
 	case "unknown":
 		return c.State + " (the gate does not answer; the figures are the ledger's)"
 	}

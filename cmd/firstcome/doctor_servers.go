@@ -91,6 +91,8 @@ func gateCampaigns(ctx context.Context, url string, l *ledger.Ledger, all []ledg
 	tell(wrong[rebuilding], doctor.Warn, "nothing, if a node is at it. If none is: "+orders("rebuild", wrong[rebuilding]), "%d campaigns are being rebuilt, and nothing of them is decided meanwhile")
 	tell(wrong[unverified], doctor.Warn, "nothing, if a node runs: it verifies or rebuilds them within seconds. If they stay so: "+orders("rebuild", wrong[unverified])+"; see docs/runbooks/FirstcomeGateBroken.md",
 		"%d campaigns are not decided until a node has held them against the ledger")
+	tell(wrong[outlived], doctor.Fail, "see that all nodes reach the same Redis; if that is this one: "+orders("rebuild", wrong[outlived])+"; see docs/runbooks/FirstcomeGateOlder.md",
+		"of %d campaigns Redis is in an epoch that has ended, so another one came in its place, and nothing of them is decided here")
 	found = append(found, lostNumbers(ctx, l, all)...)
 	tell(wrong[ahead], doctor.Fail, "bring the newer ledger back, or bring back what Redis has: "+orders("reconcile", wrong[ahead])+"; see docs/runbooks/FirstcomeLedgerOlder.md",
 		"of %d campaigns Redis knows more than the ledger "+l.Identity()+" has, so the ledger is an older one than it was")
@@ -155,6 +157,7 @@ const (
 	rebuilding        // its gate is made anew
 	unverified        // its server is another run than the one that decided last
 	ahead             // the ledger has less of it than Redis was told
+	outlived          // Redis is in an epoch of it that has ended
 )
 
 // plightOf tells what is the matter with a campaign, given the runs of the gate's servers; nil: nobody may know.
@@ -186,6 +189,8 @@ func plightOf(ctx context.Context, l *ledger.Ledger, gate *redis.Gate, masters m
 	switch {
 	case err == nil && (now.Version < at.Version || now.Epoch < at.Epoch): // of terms that cannot be read the audit says so
 		return ahead, fmt.Sprintf("version %d of epoch %d, and the ledger is at %d of %d", at.Version, at.Epoch, now.Version, now.Epoch), nil
+	case at.Epoch < c.Epoch: // which was read before
+		return map[bool]plight{true: rebuilding, false: outlived}[at.Frozen], fmt.Sprintf("epoch %d, and the ledger is in %d", at.Epoch, c.Epoch), nil
 	case at.Lost:
 		return lost, "a part of it is gone", nil
 	case masters == nil:

@@ -5,19 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/firstcome/firstcome/client"
 )
 
 type gateCmd struct {
-	Rebuild   gateRebuildCmd   `cmd:"" help:"Make the gate of a campaign, or of all that Redis has lost, anew from what the ledger has."`
+	Rebuild   gateRebuildCmd   `cmd:"" help:"Make the gate of a campaign, or of all that need it, anew from what the ledger has."`
 	Reconcile gateReconcileCmd `cmd:"" help:"Bring back what Redis has and a ledger that was restored from a backup has forgotten, of a campaign or of all."`
 }
 
 // The states that a server names for campaigns of which the gate decides nothing: see docs/api.md.
 const (
-	gateLost  = "lost"
-	gateAhead = "ahead"
+	gateLost   = "lost"
+	gateAhead  = "ahead"
+	gateBehind = "behind"
 )
 
 // chosenGates are the gate of one campaign, or of all that are in a state.
@@ -35,12 +37,12 @@ func (c *chosenGates) oneOrAll(all string) []error {
 	return nil
 }
 
-// in returns which of the campaigns are in a state.
-func (c *chosenGates) in(ctx context.Context, calls *client.Client, state string) ([]string, error) {
+// in returns which of the campaigns are in one of these states.
+func (c *chosenGates) in(ctx context.Context, calls *client.Client, states ...string) ([]string, error) {
 	all, err := client.All(func(after string) (client.List[client.Campaign], error) { return calls.Campaigns(ctx, after, 0) })
 	ids := []string{}
 	for _, one := range all {
-		if one.GateState == state && (c.All || one.ID == c.ID) {
+		if slices.Contains(states, one.GateState) && (c.All || one.ID == c.ID) {
 			ids = append(ids, one.ID)
 		}
 	}
@@ -63,18 +65,20 @@ func mendEach[T any](ctx context.Context, t terminal, as outputFlag, ids []strin
 }
 
 type gateRebuildCmd struct {
-	chosenGates `set:"all=that the gate has lost"`
+	chosenGates `set:"all=that the gate has lost, or whose epoch has ended there"`
 }
 
 func (c *gateRebuildCmd) Help() string {
 	return `Where Redis restarted, or a replica was promoted, firstcome does this by itself. Say it where Redis was
-emptied or is another one, once it is the Redis that is to decide from now on. The ledger's coupons in
-force and open dead letters become the gate's again, under a new epoch. Every other number that the old
-Redis may have given is lost, is reported, and is never given again. People in line keep their places if
-Redis still has them; else they claim again.`
+emptied or is another one, or where an address leads back to an older Redis, once all nodes reach the one
+Redis that is to decide from now on. The ledger's coupons in force and open dead letters become the gate's
+again, under a new epoch. Every other number that any Redis may have given is lost, is reported, and is
+never given again. People in line keep their places if this Redis has them; else they claim again.`
 }
 
-func (c *gateRebuildCmd) check(terminal) []error { return c.oneOrAll("that the gate has lost") }
+func (c *gateRebuildCmd) check(terminal) []error {
+	return c.oneOrAll("that the gate has lost, or whose epoch has ended there")
+}
 
 func (c *gateRebuildCmd) Run(ctx context.Context, t terminal) error {
 	calls := c.client(t)
@@ -82,12 +86,12 @@ func (c *gateRebuildCmd) Run(ctx context.Context, t terminal) error {
 	if !c.All {
 		return mendEach(ctx, t, c.outputFlag, []string{c.ID}, calls.Rebuild, tellRebuilt)
 	}
-	ids, err := c.in(ctx, calls, gateLost)
+	ids, err := c.in(ctx, calls, gateLost, gateBehind)
 	if err != nil {
 		return explain(err)
 	}
 	if len(ids) == 0 {
-		return c.print(t, ids, func(w io.Writer) { fmt.Fprintln(w, "The gate has lost no campaign.") })
+		return c.print(t, ids, func(w io.Writer) { fmt.Fprintln(w, "The gate has lost no campaign, and no epoch has ended there.") })
 	}
 	// If lost: nodes rebuild campaigns, too, once the first one here gave Redis its name again.
 	return mendEach(ctx, t, c.outputFlag, ids, calls.RebuildIfLost, tellRebuilt)

@@ -137,7 +137,7 @@ func TestF54ALedgerThatWasRestoredFromABackupIsNoticed(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		d := behind(t, name)
 		var told []error
-		r := flow.NewRebuilder(d.ledger, d.remote.gate, flow.RebuilderEvents{Older: func(err error) { told = append(told, err) }})
+		r := flow.NewRebuilder(d.ledger, d.remote.gate, flow.RebuilderEvents{Refused: func(err error) { told = append(told, err) }})
 		over := &flow.Over{RemoteGate: d.remote.gate, Book: d.ledger, Refusal: r.Refusal}
 		stage.Same(t, "what a node knows before it looks", nil, r.Refusal("c"))
 		r.LookBack(t.Context())

@@ -138,7 +138,7 @@ func (n *node) dial(ctx context.Context) error {
 	gate, err := redis.Open(ctx, redis.Options{
 		URL: s.Gate.url(), Secret: n.secret, KeepUnnamed: len(named) > 0 && !s.NewGate && s.knownAs(named) == "", KnownAs: s.knownAs(named), AnyEviction: s.AnyEviction, Backlog: int64(s.Backlog),
 		MaxLine: int64(s.MaxLine), Lined: n.ledger.Lined,
-		Ledger: n.ledger.Identity, Marker: n.marker, Missing: n.missing,
+		Ledger: n.ledger.Identity, Marker: n.marker, Missing: n.missing, Epoch: n.epoch,
 	})
 	if err != nil {
 		return fmt.Errorf("--gate: %w", err)
@@ -183,6 +183,9 @@ func (n *node) marker(ctx context.Context, id firstcome.CampaignID) (string, err
 	return c.Marker, err
 }
 
+// epoch returns the epoch of a campaign by the ledger, as far as this node knows; 0: it does not.
+func (n *node) epoch(id firstcome.CampaignID) int64 { return n.remote.rebuild.Epoch(id) }
+
 // missing returns what it means that the gate does not have a campaign.
 func (n *node) missing(ctx context.Context, id firstcome.CampaignID) error {
 	c, err := n.ledger.Campaign(ctx, id)
@@ -210,8 +213,8 @@ func (n *node) join() {
 	if n.flags.Rebuild == rebuildAuto {
 		rebuilt = renaming{r.gate}
 	}
-	r.rebuild = flow.NewRebuilder(n.ledger, r.relayed(rebuilt), flow.RebuilderEvents{Rebuilt: n.monitor.Rebuilt, Older: n.monitor.Older})
-	r.over = &flow.Over{RemoteGate: r.gate, Fed: r.gate, Book: n.ledger, Notice: r.rebuild.Notice, Told: r.rebuild.Told, Refusal: r.rebuild.Refusal}
+	r.rebuild = flow.NewRebuilder(n.ledger, r.relayed(rebuilt), flow.RebuilderEvents{Rebuilt: n.monitor.Rebuilt, Refused: n.monitor.Refused})
+	r.over = &flow.Over{RemoteGate: r.gate, Fed: r.gate, Book: n.ledger, Notice: r.rebuild.Notice, Told: r.rebuild.Told, Refusal: r.rebuild.Refusal, Refuse: r.rebuild.Refuse}
 	r.changer = flow.NewChanger(n.ledger, r.over, n.monitor.ChangeFailed)
 	r.retirer = flow.NewRetirer(n.ledger, r.gate, 0, n.monitor.RetireFailed)
 	if !n.flags.silent() {

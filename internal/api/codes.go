@@ -55,6 +55,7 @@ const (
 	changeUnfinished code = "change_unfinished"
 	wrongNode        code = "wrong_node"
 	ledgerOlder      code = "ledger_older"
+	gateOlder        code = "gate_older"
 	lineLost         code = "line_lost"
 	lineAway         code = "line_away"
 )
@@ -73,7 +74,7 @@ var statuses = statusesOf(map[int][]code{
 	http.StatusUnprocessableEntity:   {notAllowedCode},
 	http.StatusTooManyRequests:       {rateLimited},
 	http.StatusInternalServerError:   {fault},
-	http.StatusServiceUnavailable:    {unknown, busy, notRecorded, unrecorded, changePending, changeUnfinished, wrongNode, ledgerOlder, lineLost, lineAway},
+	http.StatusServiceUnavailable:    {unknown, busy, notRecorded, unrecorded, changePending, changeUnfinished, wrongNode, ledgerOlder, gateOlder, lineLost, lineAway},
 })
 
 // statusesOf adds the refusals' codes, which are their outcomes.

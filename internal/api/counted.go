@@ -17,6 +17,7 @@ const (
 	gateMismatch = "mismatch" // see firstcome.ErrGateMismatch
 	gateUnknown  = "unknown"  // the gate did not answer
 	gateAhead    = "ahead"    // see flow.OlderError
+	gateBehind   = "behind"   // see flow.GateOlderError
 )
 
 // stateUnknown is a campaign's state when nobody can say what a claim would get.
@@ -84,6 +85,8 @@ func withGate(c ledger.Status, g flow.GateState, err error) (told, error) {
 		return told{c, gateMismatch}, nil
 	case g.Ahead:
 		return told{c, gateAhead}, nil
+	case g.Behind:
+		return told{c, gateBehind}, nil
 	case errors.Is(err, flow.ErrLost) || err == nil && g.Lost:
 		return told{c, gateLost}, nil
 	case err != nil:

@@ -19,8 +19,9 @@ func (s *Server) readLedger(w http.ResponseWriter, r *http.Request, _ auth.Calle
 	if err != nil {
 		return err
 	}
+	counted, _ := s.counted(r.Context(), found) // what went wrong with the gate is told beside
 	state := client.LedgerState{
-		CampaignID: string(found.ID), Gate: found.Gate, Epoch: found.Epoch, Version: found.Version, Applied: found.Applied,
+		CampaignID: string(found.ID), Gate: found.Gate, GateState: counted.gate, Epoch: found.Epoch, Version: found.Version, Applied: found.Applied,
 		InForce: found.InForce, Recorded: found.Recorded, LastNumber: found.LastNumber, Position: found.Position,
 		DrainedThrough: found.Drained, Lost: []client.Range{}, RetiredAt: wire.Time(found.RetiredAt),
 	}

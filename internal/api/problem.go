@@ -68,9 +68,12 @@ func problemOf(err error) *client.Problem {
 	}
 	var full *flow.NoRoomError
 	var older *flow.OlderError
+	var behind *flow.GateOlderError
 	switch {
 	case errors.As(err, &older):
 		return unavailable(ledgerOlder, older.Error())
+	case errors.As(err, &behind):
+		return unavailable(gateOlder, behind.Error())
 	case errors.Is(err, firstcome.ErrNoCampaign), errors.Is(err, firstcome.ErrNoCoupon), errors.Is(err, firstcome.ErrNoDeadLetter), errors.Is(err, firstcome.ErrNoTicket):
 		return notFound()
 	case errors.Is(err, firstcome.ErrCampaignExists):

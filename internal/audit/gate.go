@@ -233,11 +233,16 @@ func (c *comparison) compareSecret(given string) {
 	}
 }
 
-// compareAge finds a ledger that was restored from a backup: it numbers everything before the gate hears of it, and was read after the gate.
+// compareAge finds a ledger that was restored from a backup: it numbers everything before the gate hears of it, and was read after the gate. It
+// finds a gate in whose place another one came, too: the ledger ends an epoch only for that.
 func (c *comparison) compareAge(id firstcome.CampaignID) {
 	if g := c.before; g.Version > c.campaign.Version || g.Epoch > c.campaign.Epoch || g.Drained > c.campaign.Drained {
 		c.differs("gate", "the ledger is an older one than the gate, which is at version %d of epoch %d and was told of the numbers up to %d; the ledger is at version %d of epoch %d, with those up to %d: firstcome gate reconcile %s",
 			g.Version, g.Epoch, g.Drained, c.campaign.Version, c.campaign.Epoch, c.campaign.Drained, id)
+	}
+	if g := c.after; g.Epoch < c.campaign.Epoch {
+		c.differs("gate", "the gate is an older one than the ledger: it is in epoch %d, and the ledger in %d, so another gate came in its place, and what this one gave since is lost; if it is to decide all the same: firstcome gate rebuild %s",
+			g.Epoch, c.campaign.Epoch, id)
 	}
 }
 
@@ -280,7 +285,7 @@ func (c *comparison) compareCounters() {
 	if g.Version != c.campaign.Applied {
 		c.differs("counters", "the gate is at change %d, the ledger has noted %d", g.Version, c.campaign.Applied)
 	}
-	if g.Epoch != c.campaign.Epoch {
+	if g.Epoch > c.campaign.Epoch {
 		c.differs("counters", "the gate is in epoch %d, the ledger in %d", g.Epoch, c.campaign.Epoch)
 	}
 	c.compareCourse()

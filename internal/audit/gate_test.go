@@ -202,7 +202,7 @@ func TestEveryBreachBetweenGateAndLedgerIsFound(t *testing.T) {
 		"never sold out":             {func(s *remote) { s.state.SoldOutAt = time.Time{} }, []string{"counters"}, "sold out since no instant"},
 		"sold out with some left":    {func(s *remote) { s.campaign.Quantity = 7 }, []string{"counters"}, "6 coupons of 7"},
 		"closed at the gate only":    {func(s *remote) { s.state.ClosedAt = at(9) }, []string{"counters"}, "closed the campaign at 2026-12-24T10:00:09.000000Z, by the ledger at no instant"},
-		"another epoch":              {func(s *remote) { s.state.Epoch = 1 }, []string{"counters"}, "the gate is in epoch 1"},
+		"an earlier epoch":           {func(s *remote) { s.state.Epoch = 1 }, []string{"gate"}, "the gate is an older one than the ledger: it is in epoch 1, and the ledger in 2"},
 		"a voided coupon that holds": {func(s *remote) { s.coupons[0].VoidedAt = opening.Add(time.Minute) }, []string{"P5"}, `the user "a" holds number 1`},
 	} {
 		t.Run(name, func(t *testing.T) {

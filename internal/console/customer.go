@@ -1,6 +1,7 @@
 package console
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
@@ -31,6 +33,7 @@ type customerPage struct {
 // A customerCoupon is a coupon with what happened to it.
 type customerCoupon struct {
 	firstcome.Coupon
+	Lost   bool // the user was answered it, and it counts for nothing: its gate's epoch had ended
 	Events []event
 }
 
@@ -128,7 +131,7 @@ func (c *Console) wallet(v *view, page *customerPage, user firstcome.UserID) err
 	}
 	page.More = len(found) > walletRows
 	for _, coupon := range found[:min(len(found), walletRows)] {
-		page.Found = append(page.Found, customerCoupon{coupon, v.happened(coupon, time.Time{}, nil)})
+		page.Found = append(page.Found, customerCoupon{Coupon: coupon, Events: v.happened(coupon, time.Time{}, nil)})
 	}
 	return nil
 }
@@ -145,7 +148,7 @@ func (c *Console) inCampaign(v *view, page *customerPage, s *ledger.Status, user
 	page.ByProof = s.Feed != nil && c.Proofs != nil && !holds && !over
 	place, held, err := c.placeOf(v, page, s, user)
 	switch {
-	case errors.Is(err, firstcome.ErrNoTicket):
+	case errors.Is(err, firstcome.ErrNoTicket), errors.Is(err, flow.ErrGateOlder): // what an older gate says is not true any more
 	case errors.Is(err, firstcome.ErrProof):
 		page.WrongProof = v.say("이 고객과 캠페인의 증표가 아닙니다.", "This is no proof of this user and campaign.")
 	case err != nil:
@@ -185,12 +188,35 @@ func (c *Console) inCampaign(v *view, page *customerPage, s *ledger.Status, user
 		if len(steps) > 0 {
 			recorded = steps[0].RecordedAt
 		}
-		page.Found = append(page.Found, customerCoupon{coupon, v.happened(coupon, recorded, voided)})
+		page.Found = append(page.Found, customerCoupon{Coupon: coupon, Events: v.happened(coupon, recorded, voided)})
+	}
+	for n := range log {
+		if lost, is := v.lostOf(&log[n]); is {
+			page.Found = append(page.Found, lost)
+		}
 	}
 	page.User = string(user)
 	page.ByProof = page.ByProof && page.Place == nil && held.Number == 0
 	page.Sentence = v.sentence(s, page)
 	return nil
+}
+
+// lostOf returns the coupon of a line of the audit log that says whose a lost number was.
+func (v *view) lostOf(e *ledger.LogEntry) (c customerCoupon, is bool) {
+	var detail struct {
+		Code     string `json:"code"`
+		IssuedAt int64  `json:"issued_at"`
+	}
+	if e.Action != ledger.CouponLost || json.Unmarshal(e.Detail, &detail) != nil {
+		return c, false
+	}
+	c.Coupon = firstcome.Coupon{Campaign: e.Campaign, Number: e.Number, User: e.User, Code: detail.Code, IssuedAt: time.UnixMicro(detail.IssuedAt).UTC()}
+	c.Lost = true
+	c.Events = []event{
+		{What: v.say("발급되었습니다: 번호 %s", "was issued number %s", v.lang.number(c.Number)), At: c.IssuedAt},
+		{What: v.say("끝난 에폭의 게이트가 준 번호라 잃었습니다. 고객은 다시 신청할 수 있습니다", "was lost: the gate that gave it was one whose epoch had ended. The customer may claim again"), At: e.At},
+	}
+	return c, true
 }
 
 // placeOf finds a user's place in line, by their proof if the page asks for it and has it.
@@ -225,9 +251,13 @@ func (v *view) happened(c firstcome.Coupon, recorded time.Time, voided *recordLi
 
 // sentence is what support may tell the customer.
 func (v *view) sentence(s *ledger.Status, page *customerPage) string {
-	var voided *firstcome.Coupon
+	var voided, lost *firstcome.Coupon
 	for n := range page.Found {
 		c := &page.Found[n].Coupon
+		if page.Found[n].Lost {
+			lost = c
+			continue
+		}
 		if c.VoidedAt.IsZero() {
 			return v.say("고객님은 %s에 ‘%s’ 쿠폰 %s번을 받으셨습니다. 코드는 %s입니다.", "You got number %[3]s of “%[2]s” at %[1]s. Your code is %[4]s.",
 				exact(c.IssuedAt), s.Name, v.lang.number(c.Number), c.Code)
@@ -240,6 +270,8 @@ func (v *view) sentence(s *ledger.Status, page *customerPage) string {
 			v.lang.number(page.Place.Ticket), v.lang.number(page.Place.Ahead))
 	case voided != nil:
 		return v.say("고객님이 받으셨던 ‘%s’ 쿠폰 %s번은 %s에 회수되었습니다.", "Your coupon number %[2]s of “%[1]s” was taken back at %[3]s.", s.Name, v.lang.number(voided.Number), exact(voided.VoidedAt))
+	case lost != nil:
+		return v.say("고객님이 %s에 안내받으신 ‘%s’ 쿠폰 %s번은 저희 장애로 남지 않았습니다. 죄송합니다.", "Number %[3]s of “%[2]s”, which you were told at %[1]s, was lost by a failure of ours. We are sorry.", exact(lost.IssuedAt), s.Name, v.lang.number(lost.Number))
 	case !s.SoldOutAt.IsZero():
 		return v.say("‘%s’ 쿠폰은 준비한 %s장이 %s에 모두 나가 고객님은 받지 못하셨습니다.", "All %[2]s coupons of “%[1]s” were gone at %[3]s, and you did not get one.", s.Name, v.lang.quantity(s.Quantity), exact(s.SoldOutAt))
 	case state == "not_open":

@@ -16,7 +16,7 @@ import (
 type stoppedGate struct {
 	ID      firstcome.CampaignID
 	Name    string // empty: unknown
-	State   string // lost, unverified, rebuilding or older
+	State   string // lost, unverified, rebuilding, older (the ledger) or behind (the gate)
 	Version int64  // 0: unknown, so nothing can be ordered
 	Most    string // how many coupons a rebuild may lose
 }
@@ -51,6 +51,8 @@ func stateOf(why error) string {
 	switch {
 	case errors.Is(why, flow.ErrOlder):
 		return "older"
+	case errors.Is(why, flow.ErrGateOlder):
+		return "behind"
 	case errors.Is(why, flow.ErrRebuilding):
 		return "rebuilding"
 	case errors.Is(why, flow.ErrUnverified):

@@ -135,9 +135,12 @@ type GateState struct {
 	Now            time.Time // the gate's time
 	// Lost tells that part of what the gate had is gone, so it decides nothing: see ErrLost.
 	Lost bool
-	// Ahead tells that the ledger is an older one than the gate, as this node knows: see OlderError. Only Over says so.
-	Ahead   bool
-	Waiting int64 // people in line
+	// Frozen tells that it is frozen for a rebuild.
+	Frozen bool
+	// Ahead tells that the ledger is an older one than the gate, as this node knows, and Behind that the gate is an older one than the ledger:
+	// see OlderError and GateOlderError. Only Over says so.
+	Ahead, Behind bool
+	Waiting       int64 // people in line
 	firstcome.Instants
 }
 

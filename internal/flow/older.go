@@ -65,9 +65,9 @@ func (r *Rebuilder) standsAhead(ctx context.Context, a Revision) error {
 	return r.gate.Standing(ctx, now)
 }
 
-// olderOf is compare, of which only an OlderError counts.
-func (r *Rebuilder) olderOf(ctx context.Context, a Revision) error {
-	if err := r.compare(ctx, a); errors.Is(err, ErrOlder) {
+// refusalOf is compare, of which only what refuses the campaign counts.
+func (r *Rebuilder) refusalOf(ctx context.Context, a Revision) error {
+	if err := r.compare(ctx, a); refuses(err) {
 		return err
 	}
 	return nil
@@ -81,22 +81,25 @@ func (r *Rebuilder) frozenAhead(ctx context.Context, attempt Rebuild, frozen Fro
 	}
 	err := r.confirm(ctx, attempt.Campaign, s)
 	if errors.Is(err, ErrOlder) {
-		r.noteOlder(attempt.Campaign, err)
+		r.Refuse(attempt.Campaign, err)
 	}
 	return err
 }
 
-// compare returns an OlderError, nil if the gate is not ahead of the ledger, or why that is not known. Where the gate seems to be ahead, the
-// ledger is read once more behind it, because the campaign goes on meanwhile.
+// compare returns an OlderError, a GateOlderError, nil if gate and ledger are of one age, or why that is not known. Where the gate seems to be
+// ahead, the ledger is read once more behind it, because the campaign goes on meanwhile.
 func (r *Rebuilder) compare(ctx context.Context, a Revision) error {
 	if a.Reconciling {
 		return &OlderError{Campaign: a.Campaign}
 	}
 	s, err := r.gate.Stopped(ctx, a)
-	if err != nil || ahead(a, s) == "" {
+	switch {
+	case err != nil:
 		return err
+	case ahead(a, s) != "":
+		return r.confirm(ctx, a.Campaign, s)
 	}
-	return r.confirm(ctx, a.Campaign, s)
+	return outlived(a, s)
 }
 
 // confirm compares again, with the ledger read after the gate.
@@ -114,37 +117,42 @@ func (r *Rebuilder) confirm(ctx context.Context, id firstcome.CampaignID, s Stop
 // isOlder compares, and notes what it finds. Of a gate that does not say, or has nothing, what was known before still holds.
 func (r *Rebuilder) isOlder(ctx context.Context, a Revision) error {
 	err := r.compare(ctx, a)
-	if err == nil || errors.Is(err, ErrOlder) {
-		r.noteOlder(a.Campaign, err)
+	if err == nil || refuses(err) {
+		r.Refuse(a.Campaign, err)
 	}
 	return r.Refusal(a.Campaign)
 }
 
-// noteOlder notes whether an error says that the ledger is an older one, and reports it once.
-func (r *Rebuilder) noteOlder(id firstcome.CampaignID, older error) {
-	is := errors.Is(older, ErrOlder)
+// refuses tells whether an error says that ledger and gate are not of one age, so that nothing of the campaign is decided or changed.
+func refuses(err error) bool { return errors.Is(err, ErrOlder) || errors.Is(err, ErrGateOlder) }
+
+// Refuse notes why nothing of a campaign is decided or changed, and reports it once: an OlderError or a GateOlderError. Any other error,
+// and nil, says that nothing refuses it.
+func (r *Rebuilder) Refuse(id firstcome.CampaignID, why error) {
+	is := refuses(why)
 	r.mu.Lock()
-	_, before := r.older[id]
+	before := r.refused[id]
 	if is {
-		r.older[id] = older
+		r.refused[id] = why
 	} else {
-		delete(r.older, id)
+		delete(r.refused, id)
 	}
 	r.mu.Unlock()
-	if is && !before && r.hears.Older != nil {
-		r.hears.Older(older)
+	same := before != nil && errors.Is(before, ErrOlder) == errors.Is(why, ErrOlder)
+	if is && !same && r.hears.Refused != nil {
+		r.hears.Refused(why)
 	}
 }
 
-// Refusal returns why nothing of a campaign is decided or changed, as this node knows: an OlderError, or nil.
+// Refusal returns why nothing of a campaign is decided or changed, as this node knows: an OlderError, a GateOlderError, or nil.
 func (r *Rebuilder) Refusal(id firstcome.CampaignID) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.older[id]
+	return r.refused[id]
 }
 
-// Newest asks the gate whether the ledger is an older one, and returns an OlderError, or nil. If the gate does not say, it is what this node
-// knew before: a change of a campaign whose gate is gone goes on.
+// Newest asks the gate whether it and the ledger are of one age, and returns an OlderError, a GateOlderError, or nil. If the gate does not
+// say, it is what this node knew before: a change of a campaign whose gate is gone goes on.
 func (r *Rebuilder) Newest(ctx context.Context, id firstcome.CampaignID) error {
 	ctx, cancel := context.WithTimeout(ctx, newestTime)
 	defer cancel()
@@ -155,11 +163,12 @@ func (r *Rebuilder) Newest(ctx context.Context, id firstcome.CampaignID) error {
 	return r.isOlder(ctx, a)
 }
 
-// LookBack looks once, for a moment, of which campaigns the ledger is an older one: before a node decides its first claim.
+// LookBack looks once, for a moment, of which campaigns gate and ledger are not of one age: before a node decides its first claim.
 func (r *Rebuilder) LookBack(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, newestTime)
 	defer cancel()
 	active, _ := r.book.Active(ctx) // the next look finds what this one does not
+	r.begun(active)
 	for _, a := range active {
 		_ = r.isOlder(ctx, a)
 	}
@@ -167,6 +176,9 @@ func (r *Rebuilder) LookBack(ctx context.Context) {
 
 // Guard returns a keeper that keeps nothing in a ledger that is an older one. What such a ledger refuses would become dead letters: coupons
 // of an epoch, of terms or of a quantity that it has forgotten. So the gate is asked before anything is buried, which is seldom.
+//
+// What an older gate gave goes to the ledger all the same, which notes whose it was: see Drained.Lost. The first such batch says that the gate
+// may be an older one, so it is asked at once.
 func (r *Rebuilder) Guard(k Keeper) Keeper { return guarded{k, r} }
 
 type guarded struct {
@@ -175,15 +187,19 @@ type guarded struct {
 }
 
 func (g guarded) Record(ctx context.Context, b Batch) (Drained, error) {
-	if err := g.rebuilder.Refusal(b.Campaign); err != nil {
+	if err := g.rebuilder.Refusal(b.Campaign); errors.Is(err, ErrOlder) {
 		return Drained{}, err
 	}
-	return g.Keeper.Record(ctx, b)
+	drained, err := g.Keeper.Record(ctx, b)
+	if err == nil && len(b.Coupons) > 0 && b.Epoch < drained.Epoch && g.rebuilder.Refusal(b.Campaign) == nil {
+		_ = g.rebuilder.Newest(ctx, b.Campaign) // of which it takes note
+	}
+	return drained, err
 }
 
 func (g guarded) Bury(ctx context.Context, b Batch, cause string) (Drained, error) {
 	if len(b.Coupons) > 0 {
-		if err := g.rebuilder.Newest(ctx, b.Campaign); err != nil {
+		if err := g.rebuilder.Newest(ctx, b.Campaign); errors.Is(err, ErrOlder) {
 			return Drained{}, err
 		}
 	}

@@ -55,8 +55,10 @@ type Over struct {
 	Notice func(firstcome.CampaignID)
 	// Told, if not nil, hears of the highest number in each answer of the gate.
 	Told func(id firstcome.CampaignID, number int64)
-	// Refusal, if not nil, returns why nothing of a campaign is decided or changed though its gate could: see OlderError.
+	// Refusal, if not nil, returns why nothing of a campaign is decided or changed though its gate could: see OlderError and GateOlderError.
 	Refusal func(firstcome.CampaignID) error
+	// Refuse, if not nil, hears of each GateOlderError of the gate itself.
+	Refuse func(firstcome.CampaignID, error)
 }
 
 var _ RemoteGate = (*Over)(nil)
@@ -72,15 +74,32 @@ func either[T any](ctx context.Context, o *Over, id firstcome.CampaignID, gate, 
 	if o.Notice != nil && NeedsRebuild(err) {
 		o.Notice(id)
 	}
+	if o.Refuse != nil && errors.Is(err, ErrGateOlder) {
+		o.Refuse(id, err)
+	}
 	return answer, err
+}
+
+// refusal is Refusal.
+func (o *Over) refusal(id firstcome.CampaignID) error {
+	if o.Refusal == nil {
+		return nil
+	}
+	return o.Refusal(id)
 }
 
 // unless is either, if nothing refuses the campaign.
 func unless[T any](ctx context.Context, o *Over, id firstcome.CampaignID, gate, ledger func() (T, error)) (none T, err error) {
-	if o.Refusal != nil {
-		if err := o.Refusal(id); err != nil {
-			return none, err
-		}
+	if err := o.refusal(id); err != nil {
+		return none, err
+	}
+	return either(ctx, o, id, gate, ledger)
+}
+
+// unlessGateOlder is either, if the gate is no older one: what that says of a user is not true any more.
+func unlessGateOlder[T any](ctx context.Context, o *Over, id firstcome.CampaignID, gate, ledger func() (T, error)) (none T, err error) {
+	if err := o.refusal(id); errors.Is(err, ErrGateOlder) {
+		return none, err
 	}
 	return either(ctx, o, id, gate, ledger)
 }
@@ -131,7 +150,7 @@ func (o *Over) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (S
 
 // Place is that of Places.
 func (o *Over) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (place firstcome.Place, c firstcome.Coupon, err error) {
-	c, err = either(ctx, o, id,
+	c, err = unlessGateOlder(ctx, o, id,
 		func() (c firstcome.Coupon, err error) {
 			place, c, err = o.RemoteGate.Place(ctx, id, user)
 			return c, err
@@ -142,7 +161,7 @@ func (o *Over) Place(ctx context.Context, id firstcome.CampaignID, user firstcom
 
 // Leave is that of Places. Who was in line of a campaign that the gate has forgotten is not known any more.
 func (o *Over) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
-	_, err := either(ctx, o, id,
+	_, err := unlessGateOlder(ctx, o, id,
 		func() (struct{}, error) { return struct{}{}, o.RemoteGate.Leave(ctx, id, user) },
 		func() (struct{}, error) { return struct{}{}, o.retiredLeave(ctx, id, user) })
 	return err
@@ -150,7 +169,7 @@ func (o *Over) Leave(ctx context.Context, id firstcome.CampaignID, user firstcom
 
 // LineOf is that of Places. Of a campaign that is closed and that its gate has lost the ledger tells how the line ended.
 func (o *Over) LineOf(ctx context.Context, id firstcome.CampaignID) (LineState, error) {
-	state, err := either(ctx, o, id,
+	state, err := unlessGateOlder(ctx, o, id,
 		func() (LineState, error) { return o.RemoteGate.LineOf(ctx, id) },
 		func() (LineState, error) { return o.Book.LineOf(ctx, id) })
 	if errors.Is(err, ErrLost) {
@@ -182,7 +201,7 @@ func (o *Over) Apply(ctx context.Context, change firstcome.Change) (refused bool
 
 // CouponOf is a RemoteGate's.
 func (o *Over) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
-	return either(ctx, o, id,
+	return unlessGateOlder(ctx, o, id,
 		func() (firstcome.Coupon, error) { return o.RemoteGate.CouponOf(ctx, id, user) },
 		func() (firstcome.Coupon, error) { return o.Book.CouponOf(ctx, id, user) })
 }
@@ -192,7 +211,8 @@ func (o *Over) State(ctx context.Context, id firstcome.CampaignID) (GateState, e
 	state, err := either(ctx, o, id,
 		func() (GateState, error) { return o.RemoteGate.State(ctx, id) },
 		func() (GateState, error) { return o.Book.StateRetired(ctx, id) })
-	state.Ahead = o.Refusal != nil && o.Refusal(id) != nil
+	refusal := o.refusal(id)
+	state.Ahead, state.Behind = errors.Is(refusal, ErrOlder), errors.Is(refusal, ErrGateOlder)
 	return state, err
 }
 

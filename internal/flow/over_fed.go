@@ -58,7 +58,7 @@ func (o *Over) ServeTurn(ctx context.Context, id firstcome.CampaignID, turn Turn
 
 // PlaceOf is that of Fed.
 func (o *Over) PlaceOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, ticket firstcome.Ticket) (place firstcome.Place, c firstcome.Coupon, err error) {
-	c, err = either(ctx, o, id,
+	c, err = unlessGateOlder(ctx, o, id,
 		func() (c firstcome.Coupon, err error) {
 			return fed(o, func(gate Fed) (c firstcome.Coupon, err error) {
 				place, c, err = gate.PlaceOf(ctx, id, user, ticket)
@@ -71,7 +71,7 @@ func (o *Over) PlaceOf(ctx context.Context, id firstcome.CampaignID, user firstc
 
 // LeaveOf is that of Fed: at the gate, then in the ledger.
 func (o *Over) LeaveOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, through firstcome.Ticket) error {
-	_, err := either(ctx, o, id,
+	_, err := unlessGateOlder(ctx, o, id,
 		func() (struct{}, error) {
 			return fed(o, func(gate Fed) (none struct{}, err error) {
 				if err = gate.LeaveOf(ctx, id, user, through); err == nil {

@@ -34,7 +34,7 @@ type Attempts interface {
 type RebuiltGate interface {
 	VerifiedGate
 	// Standing returns nil if the gate decides claims of a campaign, ErrUnverified or ErrLost if it needs a rebuild, ErrAhead if its epoch,
-	// version or drained number is above the revision's.
+	// version or drained number is above the revision's, a GateOlderError if it is not frozen and its epoch is below the revision's.
 	Standing(ctx context.Context, r Revision) error
 	// Runs returns the runs of the servers of the gate that decide and answer, in the order of their names.
 	Runs(ctx context.Context) ([]Run, error)
@@ -73,10 +73,12 @@ type Rebuilder struct {
 
 	since time.Time // when Run saw the runs of now first
 
-	mu     sync.Mutex                     // guards what follows
-	told   map[firstcome.CampaignID]int64 // see Told
-	broken map[firstcome.CampaignID]error
-	older  map[firstcome.CampaignID]error // see OlderError
+	mu      sync.Mutex                     // guards what follows
+	told    map[firstcome.CampaignID]int64 // see Told
+	broken  map[firstcome.CampaignID]error
+	refused map[firstcome.CampaignID]error // see Refuse
+	epochs  map[firstcome.CampaignID]int64 // see Epoch
+	doubted map[firstcome.CampaignID]bool  // whose gate is to be asked, because their epoch has ended
 }
 
 // A Rebuilt is the end of an attempt at a rebuild.
@@ -102,6 +104,7 @@ type RebuilderStats struct {
 	// Rebuilding is of how many of them a rebuild has begun and not ended, by this node or, as its last look found, another.
 	Rebuilding int
 	Older      int // campaigns of which the ledger is an older one, as this node knows
+	GateOlder  int // campaigns of which the gate is an older one, as this node knows
 }
 
 const (
@@ -121,14 +124,15 @@ const (
 // RebuilderEvents hear what a Rebuilder finds and does. Nil: nobody hears.
 type RebuilderEvents struct {
 	Rebuilt func(Rebuilt) // the end of each attempt
-	Older   func(error)   // once of each campaign of which the ledger is found to be an older one
+	Refused func(error)   // once of each campaign of which ledger or gate is found to be an older one
 }
 
 // NewRebuilder returns a Rebuilder of a gate from a book.
 func NewRebuilder(book RebuildBook, gate RebuiltGate, hears RebuilderEvents) *Rebuilder {
 	return &Rebuilder{
 		book: book, gate: gate, sink: NewRecorder(nil, book, RecorderLimits{}), hears: hears,
-		noticed: make(chan firstcome.CampaignID, 1024), told: map[firstcome.CampaignID]int64{}, broken: map[firstcome.CampaignID]error{}, older: map[firstcome.CampaignID]error{},
+		noticed: make(chan firstcome.CampaignID, 1024), told: map[firstcome.CampaignID]int64{}, broken: map[firstcome.CampaignID]error{},
+		refused: map[firstcome.CampaignID]error{}, doubted: map[firstcome.CampaignID]bool{},
 	}
 }
 
@@ -140,28 +144,35 @@ func (r *Rebuilder) Notice(id firstcome.CampaignID) {
 	}
 }
 
-// Troubles returns why nothing is decided of campaigns at the gate, as far as this node knows: ErrLost, ErrUnverified, ErrRebuilding or
-// ErrOlder.
+// Troubles returns why nothing is decided of campaigns at the gate, as far as this node knows: ErrLost, ErrUnverified, ErrRebuilding, ErrOlder or
+// ErrGateOlder.
 func (r *Rebuilder) Troubles() map[firstcome.CampaignID]error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := maps.Clone(r.broken)
-	maps.Copy(all, r.older)
+	maps.Copy(all, r.refused)
 	return all
 }
 
 // Stats returns the counters.
 func (r *Rebuilder) Stats() RebuilderStats {
 	r.mu.Lock()
-	broken, older, rebuilding := len(r.broken), len(r.older), 0
+	broken, rebuilding, older := len(r.broken), 0, 0
 	for _, why := range r.broken {
 		if errors.Is(why, ErrRebuilding) {
 			rebuilding++
 		}
 	}
+	for _, why := range r.refused {
+		if errors.Is(why, ErrOlder) {
+			older++
+		}
+	}
+	gateOlder := len(r.refused) - older
 	r.mu.Unlock()
 	return RebuilderStats{
-		Verified: r.stats.verified.Load(), Begun: r.stats.begun.Load(), Finished: r.stats.finished.Load(), Failed: r.stats.failed.Load(), Lost: r.stats.lost.Load(), Broken: broken, Rebuilding: rebuilding, Older: older,
+		Verified: r.stats.verified.Load(), Begun: r.stats.begun.Load(), Finished: r.stats.finished.Load(), Failed: r.stats.failed.Load(), Lost: r.stats.lost.Load(),
+		Broken: broken, Rebuilding: rebuilding, Older: older, GateOlder: gateOlder,
 	}
 }
 
@@ -175,7 +186,7 @@ func NeedsRebuild(err error) bool {
 
 // Rebuild makes a campaign's gate anew because somebody asked for it, whatever the gate says. A server that was emptied gets the gate's
 // name again, and a campaign of another Redis becomes this gate's. With ifLost a gate that decides stays as it is: nodes rebuild a
-// campaign by themselves once the server has the name again.
+// campaign by themselves once the server has the name again. A gate that is an older one does not decide.
 func (r *Rebuilder) Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (Rebuilt, error) {
 	for {
 		done, err := r.ordered(ctx, actor, id, ifLost)

@@ -44,6 +44,7 @@ func (r *Rebuilder) attempt(ctx context.Context, attempt Rebuild, why error, bri
 		r.stats.finished.Add(1)
 		r.stats.lost.Add(fill.Lost)
 		r.note(id, nil)
+		r.Refuse(id, nil)
 	}
 	if r.hears.Rebuilt != nil {
 		r.hears.Rebuilt(done)

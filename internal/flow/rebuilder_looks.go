@@ -14,11 +14,16 @@ import (
 )
 
 // Run rebuilds what needs it until ctx ends, where the gate's server still has the gate's name: after a restart or a promotion, and where
-// keys are missing. A server without the name was emptied, or is another one: then an operator has to call Rebuild.
+// keys are missing. A server without the name was emptied, or is another one: then an operator has to call Rebuild. So it is with a gate that
+// is an older one than the ledger: a campaign whose epoch has ended is asked about at the next look.
 func (r *Rebuilder) Run(ctx context.Context) error {
 	var runs []Run
 	var looked time.Time
 	for {
+		active, unread := r.book.Active(ctx)
+		if unread == nil {
+			r.begun(active)
+		}
 		now, err := r.gate.Runs(ctx)
 		if err == nil && !slices.Equal(now, runs) {
 			err, looked, r.since = r.see(ctx, now), time.Time{}, time.Now()
@@ -26,12 +31,15 @@ func (r *Rebuilder) Run(ctx context.Context) error {
 		if err == nil {
 			runs = now
 		}
+		if err == nil {
+			err = unread
+		}
 		if err == nil && time.Since(looked) > wholeLook {
-			if r.look(ctx, nil) == nil {
+			if r.look(ctx, active, nil) == nil {
 				looked = time.Now()
 			}
 		} else if ids := r.known(); err == nil && len(ids) > 0 {
-			_ = r.look(ctx, ids)
+			_ = r.look(ctx, active, ids)
 		}
 		if r.await(ctx) != nil {
 			return nil
@@ -70,7 +78,7 @@ func (r *Rebuilder) await(ctx context.Context) error {
 	}
 }
 
-// known returns the campaigns that need a rebuild, or of which the ledger is an older one, as far as somebody noticed.
+// known returns the campaigns that need a rebuild, that are refused, or whose gate is doubted, as far as somebody noticed.
 func (r *Rebuilder) known() map[firstcome.CampaignID]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +86,10 @@ func (r *Rebuilder) known() map[firstcome.CampaignID]bool {
 	for id := range r.broken {
 		ids[id] = true
 	}
-	for id := range r.older {
+	for id := range r.refused {
+		ids[id] = true
+	}
+	for id := range r.doubted {
 		ids[id] = true
 	}
 	return ids
@@ -88,6 +99,7 @@ func (r *Rebuilder) known() map[firstcome.CampaignID]bool {
 func (r *Rebuilder) note(id firstcome.CampaignID, why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	delete(r.doubted, id)
 	if why == nil {
 		delete(r.broken, id)
 	} else {
@@ -118,12 +130,8 @@ func first(all []found) {
 	slices.SortStableFunc(all, func(a, b found) int { return rank(a) - rank(b) })
 }
 
-// look asks the gate of some campaigns, or of all, and rebuilds those that need it.
-func (r *Rebuilder) look(ctx context.Context, some map[firstcome.CampaignID]bool) error {
-	active, err := r.book.Active(ctx)
-	if err != nil {
-		return err
-	}
+// look asks the gate of some of the active campaigns, or of all, and rebuilds those that need it.
+func (r *Rebuilder) look(ctx context.Context, active []Revision, some map[firstcome.CampaignID]bool) error {
 	named, err := r.gate.Named(ctx)
 	named = named && err == nil // whoever cannot ask still verifies
 	noticed := r.known()
@@ -133,10 +141,10 @@ func (r *Rebuilder) look(ctx context.Context, some map[firstcome.CampaignID]bool
 			continue
 		}
 		err := r.stands(ctx, a)
-		if err == nil || NeedsRebuild(err) || errors.Is(err, ErrOlder) {
-			r.noteOlder(a.Campaign, err)
+		if err == nil || NeedsRebuild(err) || refuses(err) {
+			r.Refuse(a.Campaign, err)
 		}
-		if errors.Is(err, ErrOlder) { // a rebuild would lose what the gate alone has
+		if refuses(err) { // a rebuild would lose what the gate alone has, or what another gate has
 			err = nil
 		}
 		if err == nil || NeedsRebuild(err) {
@@ -192,7 +200,7 @@ func (r *Rebuilder) standing(ctx context.Context, a Revision) error {
 	case a.Reconciling:
 		return &OlderError{Campaign: a.Campaign}
 	case a.Rebuilding:
-		return cmp.Or(r.olderOf(ctx, a), errUnfinished)
+		return cmp.Or(r.refusalOf(ctx, a), errUnfinished)
 	}
 	err := r.gate.Standing(ctx, a)
 	if errors.Is(err, ErrAhead) {

@@ -89,7 +89,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, actor string, id firstcome.C
 	if err != nil || !known {
 		return done, cmp.Or(err, ErrNotOlder)
 	}
-	if older := r.isOlder(ctx, a); older == nil {
+	if older := r.isOlder(ctx, a); !errors.Is(older, ErrOlder) {
 		return r.endReconcile(ctx, actor, a)
 	}
 	before, err := r.gate.Stopped(ctx, a)
@@ -104,9 +104,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, actor string, id firstcome.C
 	done.Rebuilt, err = r.attempt(ctx, attempt, r.Refusal(id), func(ctx context.Context, frozen *Frozen) (Sink, error) {
 		return r.bringBack(ctx, attempt, frozen, &done)
 	})
-	if err == nil {
-		r.noteOlder(id, nil)
-	}
 	return done, err
 }
 
@@ -127,8 +124,8 @@ func (r *Reconciler) Estimate(ctx context.Context, id firstcome.CampaignID) (e E
 	if err != nil || !known {
 		return e, cmp.Or(err, ErrNotOlder)
 	}
-	if older := r.isOlder(ctx, a); older == nil {
-		return e, ErrNotOlder
+	if older := r.isOlder(ctx, a); !errors.Is(older, ErrOlder) {
+		return e, cmp.Or(older, ErrNotOlder)
 	}
 	s, err := r.gate.Stopped(ctx, a)
 	if err != nil {

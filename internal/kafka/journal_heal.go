@@ -147,6 +147,7 @@ func (j *Journal) look(ctx context.Context, active []flow.Revision, behind []flo
 		q := j.queue(u.Campaign)
 		switch {
 		case !same || u.Entries > 0:
+		case u.Epoch < active[at].Epoch: // an older gate is told nothing, and what it gave is lost
 		case u.Drained < active[at].Drained:
 			j.tells(q, true)
 			j.agenda.Add(u.Campaign)

@@ -1,6 +1,11 @@
 package ledger
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/firstcome/firstcome"
+)
 
 const (
 	// defaultBacklog is that of the gate.
@@ -60,16 +65,16 @@ func (t *tx) lose(s stock, through int64) (lost int64, err error) {
 	return lost, nil
 }
 
-// leaveLost removes the coupons of an earlier epoch from fresh whose numbers a rebuild said to be lost, and counts them: their gate was
-// cut off or frozen when it was rebuilt elsewhere. The ledger never takes them, and they are no dead letters, because their stock is
-// not taken.
+// leaveLost removes the coupons of an earlier epoch from fresh whose numbers a rebuild said to be lost, counts them, and notes whose they were:
+// their gate was cut off or frozen when it was rebuilt elsewhere. The ledger never takes them, and they are no dead letters, because their stock
+// is not taken.
 func (r *recording) leaveLost() error {
 	if len(r.fresh) == 0 || r.epochGiven >= r.epoch {
 		return nil
 	}
 	rows, err := r.query(`SELECT number, number + count - 1 FROM lost WHERE campaign_id = ? AND epoch > ? AND number <= ? ORDER BY number`,
 		string(r.ID), r.epochGiven, r.fresh[len(r.fresh)-1].Number)
-	kept := r.fresh[:0]
+	var kept, lost []firstcome.Coupon
 	n := 0
 	err = eachRow(rows, err, func(take scan) error {
 		var first, last int64
@@ -79,12 +84,67 @@ func (r *recording) leaveLost() error {
 		for ; n < len(r.fresh) && r.fresh[n].Number <= last; n++ {
 			if r.fresh[n].Number < first {
 				kept = append(kept, r.fresh[n])
-				continue
+			} else {
+				lost = append(lost, r.fresh[n])
 			}
-			r.Lost++
 		}
 		return nil
 	})
-	r.fresh = append(kept, r.fresh[n:]...)
+	r.fresh, r.Lost = append(kept, r.fresh[n:]...), int64(len(lost))
+	if err != nil {
+		return err
+	}
+	return inChunks(lost, r.noteLost)
+}
+
+// CouponLost is the action of a line of the audit log that says whose a lost number was: somebody may have been answered it, by a gate whose
+// epoch had ended.
+const CouponLost = "coupon.lost"
+
+// noteLost notes whose lost coupons were, once of each.
+func (r *recording) noteLost(coupons []firstcome.Coupon) error {
+	noted, err := r.notedLost(coupons)
+	if err != nil {
+		return err
+	}
+	coupons = slices.DeleteFunc(slices.Clone(coupons), func(c firstcome.Coupon) bool { return noted[lostCoupon{c.Number, c.User}] })
+	if len(coupons) == 0 {
+		return nil
+	}
+	at, err := r.ledger.now(r.tx)
+	if err != nil {
+		return err
+	}
+	var args []any
+	for _, c := range coupons {
+		detail := textOf(map[string]any{"epoch": r.epochGiven, "code": c.Code, "issued_at": c.IssuedAt.UnixMicro()})
+		args = append(args, at.UnixMicro(), firstcomeItself, CouponLost, string(r.ID), string(c.User), c.Number, detail)
+	}
+	_, err = r.change(repeated(`INSERT INTO audit_log (at, actor, action, campaign_id, user_id, number, detail) VALUES %s`, `(?, ?, ?, ?, ?, ?, ?)`, len(coupons)), args...)
 	return err
+}
+
+// firstcomeItself is who does what nobody asked for, in the audit log.
+const firstcomeItself = "firstcome"
+
+type lostCoupon struct {
+	number int64
+	user   firstcome.UserID
+}
+
+// notedLost returns which of lost coupons the audit log has. It looks by their users: see voidsOf.
+func (r *recording) notedLost(coupons []firstcome.Coupon) (map[lostCoupon]bool, error) {
+	args := []any{string(r.ID)}
+	for _, c := range coupons {
+		args = append(args, string(c.User))
+	}
+	rows, err := r.query(repeated(`SELECT number, user_id FROM audit_log WHERE COALESCE(campaign_id, '') = ? AND action = '`+CouponLost+`' AND user_id IN (%s)`, `?`, len(coupons)), args...)
+	noted := map[lostCoupon]bool{}
+	err = eachRow(rows, err, func(take scan) error {
+		var one lostCoupon
+		err := take(&one.number, &one.user)
+		noted[one] = true
+		return err
+	})
+	return noted, err
 }

@@ -96,8 +96,8 @@ func (m *Monitor) Rebuilt(r flow.Rebuilt) {
 	}
 }
 
-// Older logs that the ledger is an older one than a campaign's gate.
-func (m *Monitor) Older(err error) { m.log.Error("a campaign is refused", "err", err) }
+// Refused logs that of ledger and gate of a campaign one is older than the other: see flow.RebuilderEvents.
+func (m *Monitor) Refused(err error) { m.log.Error("a campaign is refused", "err", err) }
 
 // Record is flow.RecorderLimits.OnRecord.
 func (m *Monitor) Record(one flow.Recording) {
@@ -211,6 +211,7 @@ func (m *Monitor) watchRebuilder(r *flow.Rebuilder) {
 		gaugeFunc("firstcome_gate_broken_campaigns", "Campaigns of which the gate decides nothing until it is rebuilt, as this node knows.", func() int64 { return int64(r.Stats().Broken) }),
 		gaugeFunc("firstcome_gate_rebuilding_campaigns", "Campaigns of which a rebuild has begun and not ended, as this node knows.", func() int64 { return int64(r.Stats().Rebuilding) }),
 		gaugeFunc("firstcome_refused_campaigns", "Campaigns of which nothing is decided or changed until gate reconcile, because the ledger is an older one than their gate, as this node knows.", func() int64 { return int64(r.Stats().Older) }),
+		gaugeFunc("firstcome_older_gate_campaigns", "Campaigns of which nothing is decided or changed at this node's gate, because that is in an epoch that has ended: another gate came in its place.", func() int64 { return int64(r.Stats().GateOlder) }),
 	)
 }
 

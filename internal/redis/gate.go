@@ -56,6 +56,9 @@ type Options struct {
 	// Marker returns the ledger's permanent name for a campaign, or firstcome.ErrNoCampaign: see
 	// firstcome.Change. Another marker means other keys. Nil: all have the same.
 	Marker func(context.Context, firstcome.CampaignID) (string, error)
+	// Epoch returns the epoch of a campaign by the ledger, as far as the node knows: in an earlier one nothing is decided. 0: it does not
+	// know. Nil: it never does.
+	Epoch func(firstcome.CampaignID) int64
 	// Lined returns the campaigns that may have people in line, as far as the ledger knows: those with a pace, and those that
 	// had one. Nil: none.
 	Lined func(context.Context) ([]flow.Revision, error)

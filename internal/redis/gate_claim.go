@@ -64,8 +64,12 @@ func (g *Gate) verdict(ctx context.Context, id firstcome.CampaignID, want, backl
 	if err != nil {
 		return v, err
 	}
-	args := make([]string, 0, 7+len(users))
-	args = append(args, g.clock(), backlog, g.wakeChannel(), string(id), strconv.FormatInt(coolFor.Microseconds(), 10), want, limit)
+	known := int64(0)
+	if g.options.Epoch != nil {
+		known = g.options.Epoch(id)
+	}
+	args := make([]string, 0, 8+len(users))
+	args = append(args, g.clock(), backlog, g.wakeChannel(), string(id), strconv.FormatInt(coolFor.Microseconds(), 10), want, limit, whole10(known))
 	for _, user := range users {
 		if strings.Contains(string(user), separator) {
 			return v, errUser
@@ -78,6 +82,8 @@ func (g *Gate) verdict(ctx context.Context, id firstcome.CampaignID, want, backl
 		return v, err
 	case word == "lost":
 		return v, errPart
+	case word == "behind":
+		return v, older(id, parts, known)
 	case word == "unfed":
 		return v, errUnfed
 	case word != "decided":

@@ -171,15 +171,15 @@ func (g *Gate) state(ctx context.Context, id firstcome.CampaignID) (s flow.GateS
 	if err != nil {
 		return s, err
 	}
+	waiting, frozen, err := g.waiting(ctx, k) // first: an epoch that had ended before is not taken for one that the gate goes on in
+	if err != nil {
+		return s, err
+	}
 	n, err := g.fields(ctx, k, "version", "epoch", "in_force", "issued", "last_number", "drained_through", "decided_at", "opened_at", "sold_out_at", "closed_at")
 	if err != nil {
 		return s, err
 	}
 	now, err := g.now(ctx)
-	if err != nil {
-		return s, err
-	}
-	waiting, err := g.waiting(ctx, k)
 	if err != nil {
 		return s, err
 	}
@@ -198,22 +198,22 @@ func (g *Gate) state(ctx context.Context, id firstcome.CampaignID) (s flow.GateS
 		now = decidedAt
 	}
 	return flow.GateState{
-		Version: n[0], Epoch: n[1], InForce: n[2], Issued: n[3], LastNumber: n[4], DrainedThrough: n[5], Now: now, Lost: lost, Waiting: waiting,
+		Version: n[0], Epoch: n[1], InForce: n[2], Issued: n[3], LastNumber: n[4], DrainedThrough: n[5], Now: now, Lost: lost, Frozen: frozen, Waiting: waiting,
 		Instants: firstcome.Instants{OpenedAt: instant(n[7]), SoldOutAt: instant(n[8]), ClosedAt: instant(n[9])},
 	}, nil
 }
 
-// waiting returns how many people are in line.
-func (g *Gate) waiting(ctx context.Context, k *keys) (int64, error) {
-	field, err := g.client.Do(ctx, g.client.B().Hget().Key(k.campaign).Field("line").Build()).ToString()
-	if rueidis.IsRedisNil(err) {
-		return 0, nil
-	}
+// waiting returns how many people are in line, and whether the campaign is frozen for a rebuild.
+func (g *Gate) waiting(ctx context.Context, k *keys) (people int64, frozen bool, err error) {
+	values, err := g.client.Do(ctx, g.client.B().Hmget().Key(k.campaign).Field("line", "frozen").Build()).AsStrSlice()
 	if err != nil {
-		return 0, classify(err)
+		return 0, false, classify(err)
 	}
-	l, err := readLine(field)
-	return l.Waiting, err
+	if frozen = values[1] != ""; values[0] == "" {
+		return 0, frozen, nil
+	}
+	l, err := readLine(values[0])
+	return l.Waiting, frozen, err
 }
 
 // parts are what the campaign's hash says that the other keys have to agree with.

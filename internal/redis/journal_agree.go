@@ -13,9 +13,12 @@ var errOlder = fmt.Errorf("%w: it knows more as recorded than the ledger has, so
 
 // differs notes that gate and ledger disagree on how far a campaign is drained, though its journal is empty. Then the gate
 // was not told, the ledger is an older copy, or the campaign went on between the two readings. Even with entries in the
-// journal, it notes that the ledger has numbers that the gate never gave.
+// journal, it notes that the ledger has numbers that the gate never gave. A gate in an epoch that has ended is told nothing.
 func (j *Journal) differs(r flow.Revision, s survey) bool {
 	if r.Marker == "" || s.fields[1] == strconv.FormatInt(r.Drained, 10) {
+		return false
+	}
+	if epoch, err := strconv.ParseInt(s.fields[3], 10, 64); err == nil && epoch < r.Epoch {
 		return false
 	}
 	if s.absent() && s.entries == 0 && r.Drained == 0 { // it is being made

@@ -87,7 +87,8 @@ func (h *hole) follow(first, through int64, patience time.Duration) {
 }
 
 // heal fills a hole that is known. If there are no entries to work on, it first looks whether there is one. A
-// hole is an alarm. Nothing is recorded from the holders of a gate that is unverified.
+// hole is an alarm. Nothing is recorded from the holders of a gate that is unverified. What an older gate gave is lost, and once its journal is
+// empty the ledger has noted that: that is no hole.
 func (j *Journal) heal(ctx context.Context, s *stream, to flow.Sink, some bool) error {
 	h := &s.hole
 	h.cause, s.reader.gone = cmp.Or(s.reader.gone, h.cause), nil
@@ -100,7 +101,7 @@ func (j *Journal) heal(ctx context.Context, s *stream, to flow.Sink, some bool) 
 		return err
 	}
 	if h.cause == nil {
-		if l.entries > 0 || l.last <= l.drained || time.Since(h.refilled) < refillEvery {
+		if l.entries > 0 || l.last <= l.drained || l.epoch < s.epoch || time.Since(h.refilled) < refillEvery {
 			return nil
 		}
 		h.cause = errBehind

@@ -61,9 +61,6 @@ func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool
 	return len(known) > 0 || s.reader.aside != "", nil
 }
 
-// errEnded says that the epoch of entries has ended. They go, or went, with it: another journal may have others under their ids.
-var errEnded = fmt.Errorf("%w: the epoch of these entries has ended", errUnverified)
-
 // give gives a share to the sink, and then settles its entries. Meanwhile it keeps claiming all entries that
 // were read and are not settled.
 func (j *Journal) give(ctx context.Context, s *stream, to flow.Sink, part share, undone ...string) error {
@@ -93,15 +90,15 @@ func (j *Journal) recorded(ctx context.Context, s *stream, to flow.Sink, part sh
 	if drained.Twice {
 		j.alarms.Tell(s.id, flow.ErrTwice)
 	}
-	if part.Epoch > 0 && part.Epoch < drained.Epoch {
-		return errEnded
+	if part.Epoch > 0 && part.Epoch < drained.Epoch { // what the ledger says is of another epoch than this gate's, which must not take it for its own
+		return j.relayed(ctx, s, part)
 	}
 	point.Reach(point.Given)
 	return j.settle(ctx, s, to, part.Batch, drained, part.entries)
 }
 
-// relayed removes entries that a topic has from the journal. Those of an epoch that has ended are gone with it: another journal may have
-// others under their ids. What cannot be read does not say its epoch.
+// relayed removes entries from the journal that a topic has, or of which the ledger has noted that they are lost. Where the gate is in another
+// epoch than theirs they went with it, and another journal may have others under their ids. What cannot be read does not say its epoch.
 func (j *Journal) relayed(ctx context.Context, s *stream, part share) error {
 	if len(part.entries) == 0 {
 		return nil

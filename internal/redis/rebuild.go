@@ -15,24 +15,24 @@ import (
 )
 
 // Standing returns nil if the gate decides claims of a campaign. flow.ErrUnverified and flow.ErrLost say that it needs a rebuild, flow.ErrAhead
-// that it knows more than the revision says.
+// that it knows more than the revision says, a flow.GateOlderError that its epoch has ended.
 func (g *Gate) Standing(ctx context.Context, r flow.Revision) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	err := g.standsAt(ctx, g.keysIn(r), whole10(r.Epoch), whole10(r.Version), whole10(r.Drained))
+	word, parts, err := g.run(ctx, g.standing, g.keysIn(r), whole10(r.Epoch), whole10(r.Version), whole10(r.Drained))
+	if err == nil {
+		err = standings[word]
+	}
+	if word == "behind" {
+		err = older(r.Campaign, parts, r.Epoch)
+	}
 	return wrap(err, "look whether the gate of %s stands", r.Campaign)
 }
 
 func (g *Gate) stands(ctx context.Context, k *keys) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return g.standsAt(ctx, k)
-}
-
-// standsAt is stands of a campaign of which the ledger says an epoch, a version and a drained number: flow.ErrAhead says that one of them
-// is higher here.
-func (g *Gate) standsAt(ctx context.Context, k *keys, revision ...string) error {
-	word, _, err := g.run(ctx, g.standing, k, revision...)
+	word, _, err := g.run(ctx, g.standing, k)
 	if err != nil {
 		return err
 	}
@@ -42,6 +42,15 @@ func (g *Gate) standsAt(ctx context.Context, k *keys, revision ...string) error 
 // Stands returns flow.ErrUnverified if a campaign's holders may be those of an older state, which nobody has held against the ledger yet.
 func (g *Gate) Stands(ctx context.Context, r flow.Revision) error {
 	return wrap(g.stands(ctx, g.keysIn(r)), "look whether %s stands", r.Campaign)
+}
+
+// older returns the error of a gate of which a script says that its epoch has ended, given the ledger's.
+func older(id firstcome.CampaignID, parts []rueidis.RedisMessage, epoch int64) error {
+	e := &flow.GateOlderError{Campaign: id, Ledger: epoch}
+	if len(parts) > 0 {
+		e.Gate, _ = whole(parts[0])
+	}
+	return e
 }
 
 // standings are what the words of lua/standing.lua mean.

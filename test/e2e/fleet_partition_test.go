@@ -3,6 +3,8 @@
 package e2e_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,15 +90,16 @@ func TestF03WhatAnOldPrimaryGivesBehindAPartitionIsRefused(t *testing.T) {
 				p.moves(p.toNew)
 				waitFor(t, "the next epoch", func() bool { return p.state("spring").Epoch > 1 })
 				moved.awaitAnswers(t, 100)
-				told, _, _ := stayed.answered()
 				asked := stayed.asked()
-				if answer == firstcome.Decided {
-					stayed.awaitAnswers(t, 8)
-				}
 				waitFor(t, "claims at the old primary that are answered in the next epoch", func() bool { return stayed.asked() > asked+8 })
+				refuses(t, p.old.node(0))
+				told, _, _ := stayed.answered()
+				asked = stayed.asked()
+				waitFor(t, "more claims there", func() bool { return stayed.asked() > asked+8 })
 				stopStayed()
-				now, _, _ := stayed.answered()
-				t.Logf("epoch %d: who asked the old primary then was answered %d coupons", p.state("spring").Epoch, now-told)
+				if now, _, _ := stayed.answered(); now != told {
+					t.Errorf("epoch %d: who asked the old primary then was answered %d coupons", p.state("spring").Epoch, now-told)
+				}
 
 				stage.Must(t, p.pair.Follow(t.Context()))
 				p.moves(p.toOld)
@@ -126,4 +129,85 @@ func (p *partition) healed(moved, stayed *crowd, answer firstcome.AnswerWhen) {
 	moved.errs = append(moved.errs, stayed.errs...)
 	moved.forget(p.new.node(1), answer)
 	moved.wereTrue(p.new.node(1))
+}
+
+// TestF03AnAddressThatLeadsBackToTheOldPrimaryIsRefused has a replica take over, and then every address lead back to the old primary, which has
+// not stopped. No node decides anything there, each says so once, and nobody rebuilds it. Then the addresses lead to the new primary again; or
+// that is gone, and an operator makes the old one the gate.
+func TestF03AnAddressThatLeadsBackToTheOldPrimaryIsRefused(t *testing.T) {
+	for _, answer := range []firstcome.AnswerWhen{firstcome.Recorded, firstcome.Decided} {
+		t.Run(string(answer), func(t *testing.T) {
+			t.Parallel()
+			p := newPartition(t)
+			p.new.create("spring", plenty, answer)
+			c := newCrowd("spring")
+			stop := p.new.claimUntil(c, 4)
+			defer stop()
+			c.awaitAnswers(t, 40)
+			stage.Must(t, p.pair.Promote(t.Context()))
+			p.lead(p.pair.Primary)
+			waitFor(t, "the next epoch", func() bool { return p.state("spring").Epoch > 1 })
+			c.awaitAnswers(t, 40)
+
+			p.lead(p.pair.Replica)
+			for _, node := range p.answering() {
+				refuses(t, node)
+				if is := node.campaign("spring"); is.GateState != "behind" {
+					t.Errorf("a node says of its gate: %s", is.GateState)
+				}
+			}
+			told, _, _ := c.answered()
+			asked := c.asked()
+			waitFor(t, "more claims", func() bool { return c.asked() > asked+100 })
+			if now, _, _ := c.answered(); now != told {
+				t.Errorf("%d claims are answered with a coupon by an older gate", now-told)
+			}
+			for _, one := range p.all() {
+				waitFor(t, "its line in the log", func() bool { return strings.Contains(one.text(), "a campaign is refused") })
+			}
+
+			if answer == firstcome.Recorded {
+				p.lead(p.pair.Primary)
+			} else {
+				stage.Must(t, p.pair.Primary.Kill())
+				if done, err := p.new.node(0).calls.Rebuild(t.Context(), "spring"); err != nil || done.Epoch != 3 {
+					t.Fatalf("the rebuild comes to %+v, %v", done, err)
+				}
+			}
+			c.awaitAnswers(t, 40)
+			stop()
+			for _, one := range p.all() {
+				if n := strings.Count(one.text(), "a campaign is refused"); n != 1 {
+					t.Errorf("a node says %d times that a campaign is refused", n)
+				}
+			}
+			p.healed(c, c.beside(), answer)
+		})
+	}
+}
+
+// refuses waits until a node says that its gate is an older one, and what to type.
+func refuses(t *testing.T, node *process) {
+	t.Helper()
+	waitFor(t, "a refusal", func() bool {
+		_, err := node.calls.Claim(t.Context(), "spring", "somebody")
+		problem := isProblem(err)
+		return problem != nil && problem.Code == "gate_older" && strings.Contains(problem.Detail, "firstcome gate rebuild spring")
+	})
+}
+
+// lead has both halves reach a server.
+func (p *partition) lead(to *services.Server) {
+	for _, proxy := range []*services.Proxy{p.toOld, p.toNew} {
+		proxy.SetUpstream(to.Address())
+		proxy.Cut()
+		proxy.Heal()
+	}
+}
+
+// answering returns the nodes of both halves that answer, and all those that only record, too.
+func (p *partition) answering() []*process { return slices.Concat(p.old.nodes, p.new.nodes) }
+
+func (p *partition) all() []*process {
+	return slices.Concat(p.answering(), p.old.recorders, p.new.recorders)
 }

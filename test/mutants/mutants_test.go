@@ -468,6 +468,76 @@ var mutants = []mutant{
 		file: "internal/flow/rebuilder_looks.go", old: "	case a.Reconciling:\n		return &OlderError{Campaign: a.Campaign}\n", new: "",
 		pkg: whole, test: "TestF54AReconcileThatWasCutOffIsEndedByNoRebuild",
 	},
+	{
+		bug:  "whoever looks does not see that an epoch has ended",
+		file: "internal/flow/gate_older.go", old: "known && was != a.Epoch", new: "known && was > a.Epoch",
+		pkg: "./internal/flow", test: "TestF03AGateIsAskedASecondAfterItsEpochEnded",
+	},
+	{
+		bug:  "a gate that does not answer when its epoch ends is not asked again",
+		file: "internal/flow/rebuilder_looks.go", old: "	for id := range r.doubted {\n		ids[id] = true\n	}\n", new: "	clear(r.doubted)\n",
+		pkg: "./internal/flow", test: "TestF03AGateThatDoesNotAnswerIsAskedOnceItDoes",
+	},
+	{
+		bug:  "a campaign that another gate decides is refused for ever",
+		file: "internal/flow/gate_older.go", old: "isOver(id) && errors.Is(why, ErrGateOlder)", new: "false && errors.Is(why, ErrGateOlder)",
+		pkg: "./internal/flow", test: "TestF03AGateThatIsNobodysAnyMoreIsNotRefused",
+	},
+	{
+		bug:  "a recorder that is handed an older gate's coupons tells nobody",
+		file: "internal/flow/older.go", old: "b.Epoch < drained.Epoch && g.", new: "b.Epoch < 0 && g.",
+		pkg: "./internal/flow", test: "TestF03ARecorderOfAnOlderGatesCouponsHasItAskedAtOnce",
+	},
+	{
+		bug:  "a gate that is rebuilt is taken for an older one",
+		file: "internal/flow/gate_older.go", old: "s.Frozen || s.Epoch >= a.Epoch", new: "s.Epoch >= a.Epoch",
+		pkg: "./internal/flow", test: "TestF18AFrozenGateIsNoOlderOne",
+	},
+	{
+		bug:  "a gate in an epoch that has ended stands",
+		file: "internal/redis/lua/standing.lua", old: "tonumber(c[7]) < tonumber(ARGV[1]) then return {'behind'", new: "false then return {'behind'",
+		pkg: whole, test: "TestF03AGateInAnEpochThatHasEndedIsNoticed/SQLite",
+	},
+	{
+		bug:  "an older gate that restarts is rebuilt without being asked",
+		file: "internal/redis/lua/standing.lua", old: "if ARGV[1] and not c[2] and tonumber(c[7])", new: "if ARGV[1] and not c[2] and not unverified(c[1], c[2]) and tonumber(c[7])",
+		pkg: whole, test: "TestF03AGateInAnEpochThatHasEndedIsNoticed/SQLite",
+	},
+	{
+		bug:  "what an older gate says of a coupon is told",
+		file: "internal/flow/over.go", old: "	if err := o.refusal(id); errors.Is(err, ErrGateOlder) {", new: "	if err := o.refusal(id); errors.Is(err, ErrGateOlder) && false {",
+		pkg: whole, test: "TestF03ANodeThatStartsAtAnOlderGateDecidesNothing",
+	},
+	{
+		bug:  "the claim script does not heed the ledger's epoch",
+		file: "internal/redis/lua/claim.lua", old: "if tonumber(c[2]) < epoch_known then", new: "if false then",
+		pkg: whole, test: "TestF03AClaimSaysWhichEpochIsTheLedgers",
+	},
+	{
+		bug:  "whoever orders a rebuild of what is lost finds an older gate well",
+		file: "internal/flow/rebuilder.go", old: "case errors.Is(err, errUnmade), errors.Is(err, ErrOlder):", new: "case errors.Is(err, errUnmade), refuses(err):",
+		pkg: whole, test: "TestF03AnOperatorMakesAnOlderGateTheGate",
+	},
+	{
+		bug:  "nobody notes whose a lost number was",
+		file: "internal/ledger/rebuild_lost.go", old: "return inChunks(lost, r.noteLost)", new: "return nil",
+		pkg: whole, test: "TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser/SQLite",
+	},
+	{
+		bug:  "whose a lost number was is noted each time",
+		file: "internal/ledger/rebuild_lost.go", old: "		noted[one] = true\n", new: "",
+		pkg: whole, test: "TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser/SQLite",
+	},
+	{
+		bug:  "entries of an older gate stay in its journal",
+		file: "internal/redis/journal_stream.go", old: "		return j.relayed(ctx, s, part)\n	}\n	point.Reach(point.Given)", new: "		return errUnverified\n	}\n	point.Reach(point.Given)",
+		pkg: whole, test: "TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser/SQLite",
+	},
+	{
+		bug:  "an older gate is told of numbers of a later epoch",
+		file: "internal/redis/lua/settle.lua", old: "if c[1] and epoch ~= '' and c[6] ~= epoch then return {'other'} end", new: "",
+		pkg: whole, test: "TestF03WhoWaitsForTheLedgerIsToldNothingByAnOlderGate",
+	},
 }
 
 // TestEveryPlantedBugIsFound wants each test to pass on the sources as they are, where another test runs it, and

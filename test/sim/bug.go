@@ -21,6 +21,8 @@ type bug struct {
 	refills func(*Ledger) rebuilds                       // and the ledger
 	// heedless has whoever records settle entries whatever epoch they are of.
 	heedless bool
+	// deaf has nodes go on at a gate though they know that its epoch has ended.
+	deaf bool
 }
 
 // put returns what a bug puts in the place of a part.

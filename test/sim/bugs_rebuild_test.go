@@ -183,6 +183,7 @@ var rebuildBugs = []bug{
 	}},
 	{name: "coupons whose numbers are lost are recorded all the same", models: insists},
 	{name: "entries are settled whatever epoch they are of", heedless: true},
+	{name: "a node goes on at a gate whose epoch has ended", deaf: true},
 	{name: "a gate takes the ceiling of another epoch", models: overreaches},
 	{name: "a gate does not heed its ceiling", models: before(func(_ *Gate, c *course) { c.ceiling = 0 })},
 }

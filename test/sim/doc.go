@@ -22,7 +22,8 @@
 //	a user waits no longer
 //	the gate's server restarts, loses the campaign's keys, is emptied, or goes back to an older state, as a replica that lagged or a file
 //	that was cut: in every other town it syncs before it answers and has no replica, and does not go back
-//	a replica takes its place, and some nodes still reach the old server, which goes on until it follows the new one
+//	a replica takes its place, and some nodes still reach the old server, which goes on until it follows the new one; or the
+//	address of the gate leads back to it for all of them
 //
 // Nodes rebuild the gate then, by themselves or because its owner orders it.
 //
@@ -45,7 +46,8 @@
 // P1 to P9 are checked by what the gate did and what people were told (history.go, history_line.go, promises.go), and the ledger is audited by
 // internal/audit. What a rebuild loses has to be what nobody was told to be recorded, was in no journal that could be read, and was not at a
 // server that keeps all. An old server has an order of its own, and of what it says only this is held against it: nobody is given its numbers,
-// and what is not recorded when its epoch ends is lost. A test plants bugs, one after the other, and wants each to be found.
+// what is not recorded when its epoch ends is lost, and a node that knows that
+// it has ended tells nobody a number of it. A test plants bugs, one after the other, and wants each to be found.
 //
 // A schedule that breaks a promise says its seed, the command that lives through it again, and its trace.
 package sim

@@ -38,6 +38,7 @@ type asked struct {
 	number         int64
 	over           bool
 	parted         bool // it may be what an old server said
+	refused        bool // the node knew before that its gate is in an epoch that has ended
 	cancel         context.CancelFunc
 }
 
@@ -45,6 +46,7 @@ type asked struct {
 type issue struct {
 	firstcome.Coupon
 	voided, lost int
+	outlived     bool // it was given by an old server whose epoch had ended
 }
 
 // A look is the gate's campaign from one instant on, until the next look.
@@ -74,7 +76,7 @@ func (h *history) watch() {
 	if c == nil {
 		c = &course{}
 	}
-	l := look{from: time.Now(), jumped: h.town.jumped, course: *c, taken: c.inForce(), stopped: h.town.gate.stands(campaign) != nil}
+	l := look{from: time.Now(), jumped: h.town.jumped, course: *c, taken: c.inForce(), stopped: h.town.stands() != nil}
 	defer func() { h.looks[len(h.looks)-1].lineup = h.lineup.people }()
 	raised := len(h.looks) > 0 && c.Quantity > h.looks[len(h.looks)-1].Quantity
 	h.looks = append(h.looks, l)
@@ -174,7 +176,7 @@ func (h *history) highest() (n int64) {
 // begin notes that somebody asks something.
 func (h *history) begin(p *person, n *node, what string) (context.Context, *asked) {
 	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), asksFor, p.name))
-	a := &asked{person: p, node: n, what: what, sent: len(h.looks), sentAt: time.Now(), cancel: cancel, parted: h.town.wasParted(n)}
+	a := &asked{person: p, node: n, what: what, sent: len(h.looks), sentAt: time.Now(), cancel: cancel, parted: h.town.wasParted(n), refused: n.refuses()}
 	h.town.say("  …", p.name, "wants", what, "of", n.name)
 	if what == string(ledger.Resume) && h.stop != nil && h.stop.what == string(ledger.Pause) {
 		h.stop = nil
@@ -236,6 +238,9 @@ func (h *history) answered(a *asked, d firstcome.Decision, err error) {
 	}
 	if given != nil && !a.parted && given.lost > 0 && given.lost <= a.sent && h.looks[given.lost-1].from.Add(lease).Before(a.sentAt) {
 		h.breach("P8", "%s was told number %d, which had been lost before they asked", a.name, a.number)
+	}
+	if given != nil && given.outlived && a.refused {
+		h.breach("P8", "%s was told number %d of an epoch that had ended, and %s had known so before", a.name, a.number, a.node.name)
 	}
 	kept := h.town.ledger.campaigns[campaign].coupon(a.number)
 	if d.Coupon.Recorded && (kept == nil || kept.User != firstcome.UserID(a.name)) {

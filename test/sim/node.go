@@ -19,6 +19,7 @@ type node struct {
 	answerer *flow.Answerer
 	operator *operate.Operator
 	places   flow.Places
+	refuses  func() bool // it knows that its gate is in an epoch that has ended
 	frozen   atomic.Bool // who asks it waits, and answers do not reach it
 	thaws    time.Time   // it goes on at the earliest
 
@@ -61,7 +62,7 @@ func (t *town) boot(name string) *node {
 	n := &node{name: name, cut: make(chan struct{})}
 	at := &wire{t.world, n}
 	b := t.bug
-	end := remote{gated: t.front, wire: at, rebuilt: t.gate, old: func() *Gate { return t.parted(n) }}
+	end := remote{gated: t.front, wire: at, rebuilt: t.gate, old: func() *Gate { return t.parted(n) }, main: t.gate}
 	book := paper{Ledger: t.ledger, wire: at, rebuilds: t.ledger}
 	if b.remade != nil {
 		end.rebuilt = b.remade(t.gate)
@@ -69,9 +70,15 @@ func (t *town) boot(name string) *node {
 	if b.refills != nil {
 		book.rebuilds = b.refills(t.ledger)
 	}
-	gate := put(b.gate, at, gated(end))
 	rebuilder := flow.NewRebuilder(book, end, flow.RebuilderEvents{})
-	over := &flow.Over{RemoteGate: gate, Book: book, Notice: rebuilder.Notice, Told: rebuilder.Told}
+	n.refuses = func() bool { return errors.Is(rebuilder.Refusal(campaign), flow.ErrGateOlder) }
+	over := &flow.Over{Book: book, Notice: rebuilder.Notice, Told: rebuilder.Told, Refusal: rebuilder.Refusal, Refuse: rebuilder.Refuse}
+	end.epoch = func() int64 { return rebuilder.Epoch(campaign) }
+	if b.deaf {
+		over.Refusal, end.epoch = nil, func() int64 { return 0 }
+	}
+	gate := put(b.gate, at, gated(end))
+	over.RemoteGate = gate
 	waiter := flow.NewWaiter(put(b.drains, at, flow.Drains(over)))
 	changer := flow.NewChanger(put(b.book, at, flow.ChangeBook(book)), put(b.applier, at, flow.Applier(over)), nil)
 	recorder := flow.NewRecorder(&Source{t.gate, at, end.old, b.heedless}, put(b.keeper, at, flow.Keeper(book)), flow.RecorderLimits{OnRecorded: waiter.Recorded, OnRecord: func(r flow.Recording) {

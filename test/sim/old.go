@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ type oldServer struct {
 	names []string // of the nodes
 	read  int      // how many happenings of its log
 	until time.Time
+	back  bool // the address of all nodes led back to it
 }
 
 // parted returns the old server if a node reaches that and not the new one, else nil.
@@ -36,7 +38,7 @@ func (t *town) wasParted(n *node) bool {
 // mayPart tells whether a replica may take over while nodes still reach its primary. An old server with people in line, or one that is
 // rebuilt, is not modelled.
 func (t *town) mayPart() bool {
-	return t.old.Load() == nil && len(t.names) > 1 && t.gate.stands(campaign) == nil && t.ledger.campaigns[campaign].rebuildingAt.IsZero()
+	return t.old.Load() == nil && len(t.names) > 1 && t.stands() == nil && t.ledger.campaigns[campaign].rebuildingAt.IsZero()
 }
 
 // part has a replica that lagged take over, while some nodes still reach the old server.
@@ -53,9 +55,35 @@ func (t *town) part() {
 	t.old.Store(&oldServer{gate: old, names: names, until: time.Now().Add(time.Duration(t.IntN(6000)) * time.Millisecond)})
 	t.follows, t.broken, t.outages = false, true, t.outages+1
 	t.gate.becomes(t.copy.copied(), t.another())
+	t.partAsked()
+}
+
+// partAsked notes who may hear now what the old server says.
+func (t *town) partAsked() {
 	for _, a := range t.asked {
 		a.parted = a.parted || !a.over && t.parted(a.node) != nil
 	}
+}
+
+// mayLeadBack tells whether the address of the gate may lead back to an old server: once, and when the next epoch has begun elsewhere.
+func (t *town) mayLeadBack() bool {
+	old := t.old.Load()
+	return old != nil && !old.back && old.gate.outlived(campaign, t.ledger.campaigns[campaign].epoch) != nil
+}
+
+// leadBack has all nodes reach the old server, which does not know of the epoch after its own.
+func (t *town) leadBack() {
+	t.say("the address of the gate leads back to the old server")
+	old := *t.old.Load()
+	old.names, old.back, old.until = slices.Clone(t.names), true, time.Now().Add(time.Duration(t.IntN(6000))*time.Millisecond)
+	t.old.Store(&old)
+	t.partAsked()
+}
+
+// stands returns nil if the gate decides, in the epoch of the ledger.
+func (t *town) stands() error {
+	r := flow.Revision{Campaign: campaign, Epoch: t.ledger.campaigns[campaign].epoch}
+	return t.gate.Standing(context.Background(), r)
 }
 
 // heal has the old server follow the new one: what it alone had is gone.
@@ -83,6 +111,7 @@ func (h *history) watchOld() {
 		h.given(now.issued)
 		one := issue{Coupon: now.issued}
 		if a := h.town.ledger.campaigns[campaign]; a.epoch > old.gate.campaigns[campaign].epoch {
+			one.outlived = true
 			if one.lost = len(h.looks); !a.isLost(one.Number, 0) {
 				h.breach("P4", "number %d of %s is of an epoch that has ended, and was not lost with it", one.Number, one.User)
 			}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -53,7 +54,20 @@ func (g *Gate) stands(id firstcome.CampaignID) error {
 }
 
 // Standing is flow.RebuiltGate's.
-func (g *Gate) Standing(_ context.Context, r flow.Revision) error { return g.stands(r.Campaign) }
+func (g *Gate) Standing(_ context.Context, r flow.Revision) error {
+	return cmp.Or(g.outlived(r.Campaign, r.Epoch), g.stands(r.Campaign))
+}
+
+// outlived returns a GateOlderError if the campaign is in an earlier epoch than this, and nobody has frozen it.
+func (g *Gate) outlived(id firstcome.CampaignID, epoch int64) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := g.campaigns[id]
+	if c == nil || c.Version == 0 || c.frozen > 0 || c.epoch >= epoch {
+		return nil
+	}
+	return &flow.GateOlderError{Campaign: id, Gate: c.epoch, Ledger: epoch}
+}
 
 // Runs is flow.RebuiltGate's.
 func (g *Gate) Runs(context.Context) ([]flow.Run, error) {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
@@ -231,6 +233,8 @@ func (t *town) fail() {
 		t.freezes(n)
 	case t.follows && t.percent(3) && t.mayPart():
 		t.part()
+	case t.percent(10) && t.mayLeadBack():
+		t.leadBack()
 	case t.outages < 3 && t.percent(t.lose):
 		t.outage()
 	case t.percent(t.clock):
@@ -334,15 +338,20 @@ func (t *town) change(p *person, n *node, what string, do func(context.Context) 
 // rests tells whether nobody waits and nothing is on its way.
 func (t *town) rests() bool {
 	a := t.ledger.campaigns[campaign]
-	return len(t.awake()) == len(t.names) && t.old.Load() == nil && !t.gate.serves() && len(t.gate.journal) == 0 && a.applied == a.Version && a.rebuildingAt.IsZero() && t.gate.stands(campaign) == nil &&
+	return len(t.awake()) == len(t.names) && t.old.Load() == nil && !t.gate.serves() && len(t.gate.journal) == 0 && a.applied == a.Version && a.rebuildingAt.IsZero() && t.stands() == nil &&
 		!slices.ContainsFunc(t.people, func(p *person) bool { return p.left > 0 && p.name != owner || p.busy != nil })
 }
 
-// owner is whoever orders a rebuild where the gate's server has lost its name, so that no node does by itself.
+// owner is whoever orders a rebuild where no node does so by itself: the gate's server has lost its name, or its epoch has ended.
 const owner = "the owner"
 
-// needed tells whether the owner has to order a rebuild. Now and then they order one for nothing.
-func (t *town) needed() bool { return !t.gate.named || t.lose > 0 && t.percent(1) }
+// needed tells whether the owner has to order a rebuild. Now and then they order one for nothing. At an old server they would in vain.
+func (t *town) needed() bool {
+	if old := t.old.Load(); old != nil && old.back {
+		return false
+	}
+	return !t.gate.named || errors.Is(t.stands(), flow.ErrGateOlder) || t.lose > 0 && t.percent(1)
+}
 
 // rebuild has the owner order a rebuild.
 func (t *town) rebuild(p *person, n *node) {

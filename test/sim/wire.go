@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -154,6 +155,8 @@ type remote struct {
 	*wire
 	rebuilt flow.RebuiltGate
 	old     func() *Gate // what the node reaches instead; nil: the gate
+	main    *Gate        // the gate itself
+	epoch   func() int64 // the ledger's, as far as the node knows
 }
 
 // at returns the gate that the node reaches now, and made the same as a rebuild needs it.
@@ -162,6 +165,17 @@ func (r remote) at() gated {
 		return old
 	}
 	return r.gated
+}
+
+// decides is ask of what the gate decides in the ledger's epoch only: a node says with the question which one that is.
+func decides[T any](ctx context.Context, r remote, what string, do func() (T, error)) (T, error) {
+	epoch := r.epoch()
+	return ask(ctx, r.wire, "the gate", what, func() (none T, err error) {
+		if err := cmp.Or(r.old(), r.main).outlived(campaign, epoch); err != nil {
+			return none, err
+		}
+		return do()
+	})
 }
 
 func (r remote) made() flow.RebuiltGate {
@@ -173,7 +187,7 @@ func (r remote) made() flow.RebuiltGate {
 
 // Claim is flow.Gate's.
 func (r remote) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	return ask(ctx, r.wire, "the gate", show("claims by", users), func() ([]firstcome.Decision, error) { return r.at().Claim(ctx, id, users) })
+	return decides(ctx, r, show("claims by", users), func() ([]firstcome.Decision, error) { return r.at().Claim(ctx, id, users) })
 }
 
 // holders are those of a campaign as of a version.
@@ -221,7 +235,7 @@ func (r remote) Has(ctx context.Context, id firstcome.CampaignID, coupons []firs
 
 // Serve is flow.Line's.
 func (r remote) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (flow.Served, error) {
-	return ask(ctx, r.wire, "the gate", "to serve the line", func() (flow.Served, error) { return r.at().Serve(ctx, id, limit) })
+	return decides(ctx, r, "to serve the line", func() (flow.Served, error) { return r.at().Serve(ctx, id, limit) })
 }
 
 // Lines is flow.Line's.

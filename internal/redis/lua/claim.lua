@@ -11,9 +11,11 @@
 --         nobody
 --       7 of claim how many people may be in line, of serve how many are served at most, of turn its generation and the
 --         first user's ticket, with a space between
---       8 and following: the users
+--       8 the ledger's epoch, as far as is known; 0: it is not
+--       9 and following: the users
 -- Returns one of
 --   {'lost'}  part of what the gate knew of the campaign is gone
+--   {'behind', epoch}  the epoch here has ended by the ledger, so another gate decides
 --   {'unfed'} of turn: no feed keeps the line
 --   {'decided', outcomes, first, now, version, terms_version, epoch, opens_at, closes_at,
 --    cooling, in_force, opened_at, sold_out_at, closed_at, {entry, …}, line…}
@@ -41,8 +43,8 @@ local ALREADY_ISSUED, NOT_OPEN, CLOSED, PAUSED, SOLD_OUT, WAITING, ISSUED = 1, 2
 local UNDECIDED = 0
 
 local clock, backlog, wake, id, cool_for = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
-local want, limit = ARGV[6], tonumber(ARGV[7])
-local FIRST_USER = 8
+local want, limit, epoch_known = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
+local FIRST_USER = 9
 local users, list, before_first = #ARGV - FIRST_USER + 1, ARGV, FIRST_USER - 1 -- user n is list[before_first + n]
 
 local c, instead = campaign('terms_version', 'epoch', 'quantity', 'opens_at', 'closes_at', 'paused', 'closed',
@@ -50,6 +52,7 @@ local c, instead = campaign('terms_version', 'epoch', 'quantity', 'opens_at', 'c
   'opened_at', 'sold_out_at', 'closed_at', 'was_sold_out', 'line', 'run_id', 'frozen', 'ceiling')
 if instead then return instead end
 if unverified(c[22], c[23]) then return {'unverified'} end
+if tonumber(c[2]) < epoch_known then return {'behind', c[2]} end
 local terms_version, epoch, quantity, opens_at, closes_at = tonumber(c[1]), c[2], tonumber(c[3]), tonumber(c[4]), tonumber(c[5])
 local paused, closed = c[6] == '1', c[7] == '1'
 local in_force, issued, last_number, drained = tonumber(c[8]), tonumber(c[9]), tonumber(c[10]), tonumber(c[11])

@@ -1,0 +1,329 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/redis"
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// A leadBack is a desk whose address led from a primary, at which numbers 1 to 3 were given, to its replica. That was promoted and rebuilt, and
+// gave the first number of epoch 2. Then the address leads back to the primary, which has not stopped.
+type leadBack struct {
+	*desk
+	pair  *services.Pair
+	proxy *services.Proxy
+
+	gate    *redis.Gate // as a node has it
+	rebuild *flow.Rebuilder
+	over    *flow.Over
+	mu      sync.Mutex // guards told
+	told    []error
+}
+
+// newLeadBack returns one whose address leads to the promoted replica. Nobody looks yet.
+func newLeadBack(t *testing.T, name string, answer firstcome.AnswerWhen) *leadBack {
+	t.Helper()
+	p := services.RedisPair(t)
+	proxy := services.Through(t, p.Primary.Address())
+	at, err := proxy.URL(p.Primary.URL())
+	stage.Must(t, err)
+	l := &leadBack{desk: newDesk(t, at, name, nil), pair: p, proxy: proxy}
+	terms := stage.Terms(100)
+	terms.Answer = answer
+	l.reaches("c", l.ledger.Create(t.Context(), "test", "c", terms))
+	l.gate = l.opens(at)
+	l.rebuild = flow.NewRebuilder(l.ledger, l.gate, flow.RebuilderEvents{Refused: func(err error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.told = append(l.told, err)
+	}})
+	l.over = &flow.Over{RemoteGate: l.gate, Book: l.ledger, Notice: l.rebuild.Notice, Refusal: l.rebuild.Refusal, Refuse: l.rebuild.Refuse}
+	l.kept(people("user-", 3)...)
+	stage.Must(t, p.Follow(t.Context())) // it has heard all
+	stage.Must(t, p.Promote(t.Context()))
+	l.leads(p.Primary)
+	stage.Same(t, "the epoch of the promoted replica", int64(2), l.rebuilt(l.rebuild).Epoch)
+	stage.Same(t, "the first number of its epoch", []string{"issued:101"}, l.claims("new"))
+	return l
+}
+
+// opens returns a gate as a node opens it.
+func (l *leadBack) opens(at string) *redis.Gate {
+	l.t.Helper()
+	gate, err := redis.Open(l.t.Context(), redis.Options{
+		URL: at, Secret: stage.Secret(), Ledger: l.ledger.Identity, Marker: l.marker, Missing: l.missing,
+		Epoch: func(id firstcome.CampaignID) int64 { return l.rebuild.Epoch(id) },
+	})
+	stage.Must(l.t, err)
+	l.t.Cleanup(gate.Close)
+	return gate
+}
+
+// leads has the address lead to a server.
+func (l *leadBack) leads(to *services.Server) {
+	l.proxy.SetUpstream(to.Address())
+	l.proxy.Cut()
+	l.proxy.Heal()
+	there, err := l.opened(to.URL()).Runs(l.t.Context())
+	stage.Must(l.t, err)
+	for _, gate := range []interface {
+		flow.RemoteGate
+		Runs(ctx context.Context) ([]flow.Run, error)
+	}{l.remote.gate, l.gate} {
+		stage.Await(l.t, "an answer of the server on each connection", true, func() bool {
+			for range 30 { // the client has some, and chooses
+				if stage.Err(gate.State(l.t.Context(), "c")) != nil {
+					return false
+				}
+			}
+			runs, err := gate.Runs(l.t.Context())
+			return err == nil && runs[0].ID == there[0].ID
+		})
+	}
+}
+
+// back has the address lead back to the primary of epoch 1.
+func (l *leadBack) back() { l.leads(l.pair.Replica) }
+
+// refused returns what a node does that notices an older gate, by what it does.
+func (l *leadBack) refused() map[string]func() error {
+	t := l.t
+	return map[string]func() error{
+		"a claim":        func() error { return stage.Err(l.over.Claim(t.Context(), "c", people("late-", 1))) },
+		"a direct issue": func() error { return stage.Err(l.over.Issue(t.Context(), "op", "c", people("late-", 1))) },
+		"the line":       func() error { return stage.Err(l.over.Serve(t.Context(), "c", 1)) },
+		"a change":       func() error { return l.rebuild.Newest(t.Context(), "c") },
+		"a change from elsewhere": func() error {
+			return stage.Err(l.over.Apply(t.Context(), firstcome.Change{Campaign: "c", Version: 9, Kind: firstcome.ChangePause}))
+		},
+		"a coupon": func() error { return stage.Err(l.over.CouponOf(t.Context(), "c", "user-0")) },
+		"a place": func() error {
+			_, _, err := l.over.Place(t.Context(), "c", "user-0")
+			return err
+		},
+		"who leaves":  func() error { return l.over.Leave(t.Context(), "c", "user-0") },
+		"the line's":  func() error { return stage.Err(l.over.LineOf(t.Context(), "c")) },
+		"a reconcile": func() error { return stage.Err(l.reconciler().Reconcile(t.Context(), "op", "c")) },
+	}
+}
+
+// isRefused expects that nothing is done at the gate, and that this was told once.
+func (l *leadBack) isRefused() {
+	l.t.Helper()
+	for what, try := range l.refused() {
+		if err := try(); !errors.Is(err, flow.ErrGateOlder) || !strings.Contains(err.Error(), "epoch 1, the ledger in 2") || !strings.Contains(err.Error(), "firstcome gate rebuild c") {
+			l.t.Errorf("%s: %v", what, err)
+		}
+	}
+	state, err := l.over.State(l.t.Context(), "c")
+	if err != nil || !state.Behind || state.Ahead {
+		l.t.Errorf("the gate's state is %+v, %v", state, err)
+	}
+	stats := l.rebuild.Stats()
+	stage.Same(l.t, "of which gates are older ones, ledgers are, gates are broken, and were rebuilt", []int64{1, 0, 0, 1},
+		[]int64{int64(stats.GateOlder), int64(stats.Older), int64(stats.Broken), stats.Begun})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	stage.Same(l.t, "how often it was told", 1, len(l.told))
+}
+
+// TestF03AGateInAnEpochThatHasEndedIsNoticed has an address lead back to a primary in whose place a replica came: a node finds it at its next
+// look, and nobody rebuilds it. Then the address leads to the new one again.
+func TestF03AGateInAnEpochThatHasEndedIsNoticed(t *testing.T) {
+	ledgers(t, func(t *testing.T, name string) {
+		l := newLeadBack(t, name, firstcome.Recorded)
+		stage.Run(t, l.rebuild.Run)
+		stage.Await(t, "the epoch by the ledger", int64(2), func() int64 { return l.rebuild.Epoch("c") })
+		l.back()
+		stage.Await(t, "a refusal", true, func() bool { return errors.Is(l.rebuild.Refusal("c"), flow.ErrGateOlder) })
+		before := l.status()
+		l.isRefused()
+		after := l.status()
+		after.Now = before.Now
+		stage.Same(t, "the campaign", before, after)
+		stage.Same(t, "the last number there", "3", l.last())
+
+		stage.Must(t, l.pair.Replica.Restart(t.Context())) // which makes it no younger
+		l.leads(l.pair.Replica)
+		if err := stage.Err(l.over.Claim(t.Context(), "c", people("late-", 1))); !errors.Is(err, flow.ErrGateOlder) {
+			t.Errorf("behind a restart a claim is answered %v", err)
+		}
+		l.leads(l.pair.Primary)
+		stage.Await(t, "the end of the refusal", nil, func() error { return l.rebuild.Refusal("c") })
+		decisions, err := l.over.Claim(t.Context(), "c", people("last-", 1))
+		if err != nil || decisions[0].Coupon.Number != 102 {
+			t.Errorf("at the promoted one a claim is answered %+v, %v", decisions, err)
+		}
+		stage.Same(t, "epoch, and rebuilds", []int64{2, 1}, []int64{l.status().Epoch, l.rebuild.Stats().Begun})
+	})
+}
+
+// last returns the last number that the server gave to which the address leads.
+func (l *leadBack) last() string {
+	l.t.Helper()
+	number, err := askRedis(l.url, "HGET", l.key("campaign"), "last_number")
+	stage.Must(l.t, err)
+	text, _ := number.ToString()
+	return text
+}
+
+// TestF03AClaimSaysWhichEpochIsTheLedgers has the address lead back between two looks. The script itself issues nothing: a node that has looked
+// since the epoch ended says which one it is.
+func TestF03AClaimSaysWhichEpochIsTheLedgers(t *testing.T) {
+	l := newLeadBack(t, services.Ledgers[services.SQLite](t), firstcome.Recorded)
+	l.rebuild.LookBack(t.Context())
+	l.back()
+	for _, what := range []string{"the line", "a direct issue", "a claim"} {
+		stage.Same(t, "what was known before "+what, nil, l.rebuild.Refusal("c"))
+		if err := l.refused()[what](); !errors.Is(err, flow.ErrGateOlder) {
+			t.Errorf("%s is answered %v", what, err)
+		}
+		if !errors.Is(l.rebuild.Refusal("c"), flow.ErrGateOlder) {
+			t.Errorf("%s tells nobody", what)
+		}
+		l.rebuild.Refuse("c", nil)
+	}
+	stage.Same(t, "the last number there", "3", l.last())
+}
+
+// TestF03ANodeThatStartsAtAnOlderGateDecidesNothing has a node start behind an address that leads back.
+func TestF03ANodeThatStartsAtAnOlderGateDecidesNothing(t *testing.T) {
+	l := newLeadBack(t, services.Ledgers[services.SQLite](t), firstcome.Recorded)
+	l.back()
+	l.rebuild.LookBack(t.Context())
+	l.isRefused()
+}
+
+// TestF03AnOperatorMakesAnOlderGateTheGate orders a rebuild at the old primary, each way that there is. Then the promoted one is the older one.
+func TestF03AnOperatorMakesAnOlderGateTheGate(t *testing.T) {
+	for name, ifLost := range map[string]bool{"of one campaign": false, "of all, or by a page": true} {
+		t.Run(name, func(t *testing.T) {
+			l := newLeadBack(t, services.Ledgers[services.SQLite](t), firstcome.Recorded)
+			l.back()
+			l.rebuild.LookBack(t.Context())
+			done, err := l.rebuild.Rebuild(t.Context(), "op", "c", ifLost)
+			if err != nil || done.Epoch != 3 || done.Lost != 97 { // 101 to 197: the promoted one may have given them
+				t.Fatalf("the rebuild comes to %+v, %v", done, err)
+			}
+			stage.Same(t, "what is known then", nil, l.rebuild.Refusal("c"))
+			decisions, err := l.over.Claim(t.Context(), "c", []firstcome.UserID{"user-0", "new"})
+			if err != nil || decisions[0].Coupon.Number != 1 || decisions[1].Coupon.Number != 198 {
+				t.Errorf("claims are answered %+v, %v", decisions, err)
+			}
+			l.leads(l.pair.Primary)
+			l.rebuild.LookBack(t.Context())
+			if err := stage.Err(l.over.Claim(t.Context(), "c", people("late-", 1))); !errors.Is(err, flow.ErrGateOlder) || !strings.Contains(err.Error(), "epoch 2, the ledger in 3") {
+				t.Errorf("at the promoted one a claim is answered %v", err)
+			}
+		})
+	}
+}
+
+// TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser has the old primary answer two people, one of them twice, before anybody notices. A recorder
+// brings what it gave to the ledger: that notes whose it was, once, takes none of it, and the recorder has the gate looked at.
+func TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser(t *testing.T) {
+	ledgers(t, func(t *testing.T, name string) {
+		l := newLeadBack(t, name, firstcome.Decided)
+		l.back()
+		given := l.issue("c", "late-0", "late-1", "late-0") // by a node that does not know yet
+		stage.Same(t, "numbers that were answered", []int64{4, 5, 4}, []int64{given[0].Number, given[1].Number, given[2].Number})
+		again := l.journalled()
+		alarms := make(stage.Alarms, 100)
+		journal := l.remote.gate.Journal(redis.JournalOptions{Active: l.ledger.Active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, OnAlarm: alarms.Tell})
+		recorder := flow.NewRecorder(journal, l.rebuild.Guard(l.ledger), flow.RecorderLimits{})
+		stop := stage.Run(t, recorder.Run)
+		stage.Await(t, "a refusal", true, func() bool { return errors.Is(l.rebuild.Refusal("c"), flow.ErrGateOlder) })
+		stage.Await(t, "the end of its journal", 0, func() int { return len(l.journalled()) })
+		if len(again) != 1 {
+			t.Errorf("%d entries were there", len(again))
+		}
+		late := recorder.Stats().Late
+		time.Sleep(300 * time.Millisecond) // thirty sweeps
+		stop()
+		stage.Same(t, "how many coupons were late, all in all", []int64{2, 2}, []int64{late, recorder.Stats().Late})
+		if len(alarms) > 0 {
+			t.Errorf("an alarm: %v", <-alarms)
+		}
+		drained, err := l.rebuild.Guard(l.ledger).Record(t.Context(), batch(given[:2]...)) // as at least once has it
+		if err != nil || drained.Lost != 2 {
+			t.Errorf("given again: %+v, %v", drained, err)
+		}
+		l.foundBy("late-0", given[0])
+		l.foundBy("late-1", given[1])
+		if has, err := l.over.Has(t.Context(), "c", given[:2]); err != nil || has[0] || has[1] {
+			t.Errorf("whether they are recorded: %v, %v", has, err)
+		}
+		letters, err := l.ledger.DeadLetters(t.Context(), ledger.Letters{Limit: 10})
+		s := l.status()
+		if err != nil || len(letters) > 0 || s.Issued != 3 || s.InForce != 3 {
+			t.Errorf("there are %d dead letters, and %d coupons, %d of them in force: %v", len(letters), s.Issued, s.InForce, err)
+		}
+		l.leads(l.pair.Primary)
+		stage.Same(t, "they claim again", []string{"issued:102", "issued:103"}, l.claims("late-0", "late-1"))
+	})
+}
+
+// foundBy expects that the audit log has one line that says that a coupon was lost.
+func (l *leadBack) foundBy(user firstcome.UserID, c firstcome.Coupon) {
+	l.t.Helper()
+	lines, err := l.ledger.AuditLog(l.t.Context(), ledger.LogFilter{Campaign: "c", User: user, Limit: 10})
+	if err != nil || len(lines) != 1 {
+		l.t.Fatalf("of %s the audit log has %+v, %v", user, lines, err)
+	}
+	if e := lines[0]; e.Action != ledger.CouponLost || e.Number != c.Number || !strings.Contains(string(e.Detail), c.Code) || e.Actor != "firstcome" {
+		l.t.Errorf("of %s the audit log has %+v: %s", user, e, e.Detail)
+	}
+}
+
+// TestF03WhoWaitsForTheLedgerIsToldNothingByAnOlderGate has somebody claim at the old primary before anybody notices, where a claim is answered
+// when it is recorded.
+func TestF03WhoWaitsForTheLedgerIsToldNothingByAnOlderGate(t *testing.T) {
+	l := newLeadBack(t, services.Ledgers[services.SQLite](t), firstcome.Recorded)
+	l.back()
+	waiter := flow.NewWaiter(l.over)
+	issuer := flow.NewIssuer(l.over, flow.Limits{})
+	journal := l.remote.gate.Journal(redis.JournalOptions{Active: l.ledger.Active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond})
+	stage.Run(t, waiter.Run, issuer.Run, flow.NewRecorder(journal, l.ledger, flow.RecorderLimits{}).Run) // which tells nobody
+	answers := &flow.Answerer{Issuer: issuer, Coupons: l.over, Waiter: waiter, Terms: l.ledger.Terms, Wait: 500 * time.Millisecond}
+	decision, err := answers.Claim(t.Context(), "c", "late")
+	if !errors.Is(err, flow.ErrNotRecordedYet) && !errors.Is(err, flow.ErrUnrecorded) {
+		t.Errorf("the claim is answered %+v, %v", decision, err)
+	}
+	stage.Await(t, "the end of the journal", 0, func() int { return len(l.journalled()) })
+	if c, err := answers.CouponOf(t.Context(), "c", "late"); err == nil {
+		t.Errorf("asked once more, it is %+v", c)
+	}
+	stage.Same(t, "the number was given", "4", l.last())
+	l.foundBy("late", firstcome.Coupon{Number: 4, Code: stage.Secret().Code("c", 4)})
+}
+
+// TestF03ARebuildThatIsCutOffBeforeItsSwitchIsNoOlderGate has an owner end the epoch in the ledger, and die. The gate is frozen in the epoch before.
+func TestF03ARebuildThatIsCutOffBeforeItsSwitchIsNoOlderGate(t *testing.T) {
+	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
+	d.kept(people("user-", 3)...)
+	cut := flow.NewRebuilder(d.ledger, unswitched{d.remote.gate}, flow.RebuilderEvents{})
+	if _, err := cut.Rebuild(t.Context(), "op", "c", false); err == nil {
+		t.Fatal("it switched")
+	}
+	r := d.watch()
+	r.Notice("c")
+	stage.Await(t, "a gate that decides", flow.RebuilderStats{Begun: 1, Finished: 1, Lost: 97}, r.Stats)
+	stage.Same(t, "the epoch", int64(3), d.status().Epoch)
+}
+
+// An unswitched gate is one whose rebuild ends before its switch.
+type unswitched struct{ flow.RebuiltGate }
+
+func (unswitched) Switch(context.Context, flow.Rebuild, flow.Frozen, flow.Loaded, flow.Refill) error {
+	return errors.New("cut off")
+}

@@ -1,0 +1,209 @@
+package flow_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// An agingGate is one server that never restarts, in an epoch, and a ledger of one campaign, c.
+type agingGate struct {
+	flow.RebuiltGate
+	flow.RebuildBook
+
+	mu           sync.Mutex // guards what follows
+	gate, ledger int64      // epochs; ledger 0: the campaign is another gate's
+	frozen       bool
+	away         error // why the gate does not answer
+	asked        int   // of its campaign
+	begun        int   // rebuilds
+}
+
+// set changes it.
+func (g *agingGate) set(do func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	do()
+}
+
+func (g *agingGate) Runs(context.Context) ([]flow.Run, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return []flow.Run{{ID: "the only one"}}, g.away
+}
+
+func (g *agingGate) Named(context.Context) (bool, error) { return true, nil }
+
+func (g *agingGate) Standing(_ context.Context, r flow.Revision) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.asked++
+	switch {
+	case g.away != nil:
+		return g.away
+	case g.frozen:
+		return flow.ErrUnverified
+	case g.gate < r.Epoch:
+		return &flow.GateOlderError{Campaign: r.Campaign, Gate: g.gate, Ledger: r.Epoch}
+	}
+	return nil
+}
+
+func (g *agingGate) Stopped(context.Context, flow.Revision) (flow.Stopped, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.asked++
+	return flow.Stopped{Was: "the only one", Is: "the only one", Epoch: g.gate, Frozen: g.frozen}, g.away
+}
+
+func (g *agingGate) SeeRun(context.Context, flow.Run) error { return nil }
+
+func (g *agingGate) Active(context.Context) (all []flow.Revision, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ledger > 0 {
+		all = append(all, flow.Revision{Campaign: "c", Epoch: g.ledger})
+	}
+	return all, nil
+}
+
+func (g *agingGate) BeginRebuild(context.Context, string, firstcome.CampaignID, int64) (flow.Rebuild, error) {
+	g.set(func() { g.begun++ })
+	return flow.Rebuild{}, flow.ErrOutdone
+}
+
+// Record is flow.Keeper's: what is of an earlier epoch is lost.
+func (g *agingGate) Record(_ context.Context, b flow.Batch) (drained flow.Drained, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if drained.Epoch = g.ledger; b.Epoch < g.ledger {
+		drained.Lost = int64(len(b.Coupons))
+	}
+	return drained, nil
+}
+
+// Bury is flow.Keeper's.
+func (g *agingGate) Bury(context.Context, flow.Batch, string) (flow.Drained, error) {
+	return flow.Drained{}, nil
+}
+
+// aging runs a Rebuilder of one in a bubble, and tells what was refused.
+func aging(t *testing.T, test func(t *testing.T, g *agingGate, r *flow.Rebuilder, told *[]error)) {
+	synctest.Test(t, func(t *testing.T) {
+		g, told := &agingGate{gate: 1, ledger: 1}, &[]error{}
+		r := flow.NewRebuilder(g, g, flow.RebuilderEvents{Refused: func(err error) { *told = append(*told, err) }})
+		stop := stage.Run(t, r.Run)
+		defer stop()
+		time.Sleep(1500 * time.Millisecond) // it has looked twice, and looks again in half a second
+		synctest.Wait()
+		stage.Same(t, "how often it was asked before anything happens", 1, g.asked)
+		test(t, g, r, told)
+	})
+}
+
+// TestF03AGateIsAskedASecondAfterItsEpochEnded ends an epoch in the ledger, by a rebuild of another server, while this one goes on. A node asks
+// once a second whether epochs have ended, and each campaign only once a minute.
+func TestF03AGateIsAskedASecondAfterItsEpochEnded(t *testing.T) {
+	aging(t, func(t *testing.T, g *agingGate, r *flow.Rebuilder, told *[]error) {
+		g.set(func() { g.ledger = 2 })
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if err := r.Refusal("c"); !errors.Is(err, flow.ErrGateOlder) {
+			t.Fatalf("a second later: %v", err)
+		}
+		stage.Same(t, "the epoch as it is known", int64(2), r.Epoch("c"))
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		stage.Same(t, "how often that was told, and how many rebuilds have begun", []int{1, 0}, []int{len(*told), g.begun})
+		if s := r.Stats(); s.GateOlder != 1 || s.Broken != 0 || !errors.Is(r.Troubles()["c"], flow.ErrGateOlder) {
+			t.Errorf("%+v, %v", s, r.Troubles())
+		}
+		g.set(func() { g.gate = 2 }) // its address leads to the other one
+		time.Sleep(time.Second)
+		synctest.Wait()
+		stage.Same(t, "what refuses it then", nil, r.Refusal("c"))
+		g.set(func() { g.gate = 1 })
+		r.Notice("c")
+		synctest.Wait()
+		stage.Same(t, "how often it was told when it comes again", 2, len(*told))
+	})
+}
+
+// TestF03AGateThatDoesNotAnswerIsAskedOnceItDoes ends an epoch while the gate is away.
+func TestF03AGateThatDoesNotAnswerIsAskedOnceItDoes(t *testing.T) {
+	aging(t, func(t *testing.T, g *agingGate, r *flow.Rebuilder, _ *[]error) {
+		g.set(func() { g.ledger, g.away = 2, errFull })
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		stage.Same(t, "what refuses it while nobody knows", nil, r.Refusal("c"))
+		g.set(func() { g.away = nil })
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if err := r.Refusal("c"); !errors.Is(err, flow.ErrGateOlder) {
+			t.Errorf("a second later: %v", err)
+		}
+	})
+}
+
+// TestF03AGateThatIsNobodysAnyMoreIsNotRefused has an operator make another Redis, with a name of its own, the gate.
+func TestF03AGateThatIsNobodysAnyMoreIsNotRefused(t *testing.T) {
+	aging(t, func(t *testing.T, g *agingGate, r *flow.Rebuilder, _ *[]error) {
+		g.set(func() { g.ledger = 2 })
+		time.Sleep(time.Second)
+		synctest.Wait()
+		g.set(func() { g.ledger = 0 })
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if s := r.Stats(); s.GateOlder != 0 || r.Refusal("c") != nil {
+			t.Errorf("%+v, %v", s, r.Refusal("c"))
+		}
+	})
+}
+
+// TestF03ARecorderOfAnOlderGatesCouponsHasItAskedAtOnce gives batches to the ledger between two looks.
+func TestF03ARecorderOfAnOlderGatesCouponsHasItAskedAtOnce(t *testing.T) {
+	aging(t, func(t *testing.T, g *agingGate, r *flow.Rebuilder, told *[]error) {
+		keeper := r.Guard(g)
+		give := func(epoch int64) {
+			t.Helper()
+			drained, err := keeper.Record(t.Context(), flow.Batch{Campaign: "c", Epoch: epoch, Coupons: stage.Coupons("c", 1, 2)})
+			if err != nil || drained.Epoch != g.ledger {
+				t.Errorf("a batch of epoch %d: %+v, %v", epoch, drained, err)
+			}
+		}
+		give(1)
+		stage.Same(t, "how often it was asked", 1, g.asked)
+		g.set(func() { g.ledger, g.gate = 2, 2 })
+		give(1) // by a recorder that was late
+		stage.Same(t, "how often it was asked of a batch that is late, and what refuses it", []any{2, nil}, []any{g.asked, r.Refusal("c")})
+		g.set(func() { g.ledger = 3 })
+		give(2)
+		if err := r.Refusal("c"); !errors.Is(err, flow.ErrGateOlder) || len(*told) != 1 {
+			t.Errorf("%v, %v", err, *told)
+		}
+		asked := g.asked
+		give(2) // it goes to the ledger all the same
+		stage.Same(t, "how often it was asked when it is known", asked, g.asked)
+		if _, err := keeper.Bury(t.Context(), flow.Batch{Campaign: "c", Epoch: 2, Coupons: stage.Coupons("c", 3, 3)}, "refused"); err != nil {
+			t.Errorf("what the ledger refuses of it is no dead letter: %v", err)
+		}
+	})
+}
+
+// TestF18AFrozenGateIsNoOlderOne ends an epoch in the ledger before its gate is switched.
+func TestF18AFrozenGateIsNoOlderOne(t *testing.T) {
+	aging(t, func(t *testing.T, g *agingGate, r *flow.Rebuilder, _ *[]error) {
+		g.set(func() { g.frozen, g.ledger = true, 2 })
+		stage.Same(t, "a change", nil, r.Newest(t.Context(), "c"))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		stage.Same(t, "whether a rebuild begins, and what refuses it", []any{true, nil}, []any{g.begun > 0, r.Refusal("c")})
+	})
+}
