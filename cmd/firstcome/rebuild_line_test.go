@@ -260,6 +260,43 @@ func TestF77ALineThatIsGoneEndsAsLost(t *testing.T) {
 	}
 }
 
+// TestF77ALineThatTheLedgerNeverHeardOfEndsAsLost has Redis lose a line of which the ledger has heard nothing,
+// after an operator took the pace away.
+func TestF77ALineThatTheLedgerNeverHeardOfEndsAsLost(t *testing.T) {
+	for name, end := range map[string]func(r *rewind){
+		"by a rebuild": func(r *rewind) { r.rebuilt(r.rebuilder()) },
+		"by a close": func(r *rewind) {
+			stage.Must(r.t, stage.Err(r.ledger.Switch(r.t.Context(), "op", "c", 0, ledger.Close)))
+			stage.Must(r.t, r.ledger.LoseLine(r.t.Context(), "c"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ledgers(t, func(t *testing.T, name string) {
+				r := newLine(t, name, 100, 3)
+				paced := func(pace *firstcome.Pace) error {
+					return stage.Err(r.ledger.SetTerms(t.Context(), "op", "c", 0, func(terms *firstcome.Terms) { terms.Pace = pace }))
+				}
+				r.reaches("c", paced(nil))
+				r.do("FLUSHALL")
+				end(r)
+				state, err := r.ledger.LineOf(t.Context(), "c")
+				stage.Must(t, err)
+				if len(state.Past) != 1 || state.Past[0].Reason != "lost" || state.Line.Generation != 2 {
+					t.Fatalf("by the ledger the line is %+v", state)
+				}
+				if r.status().Closed {
+					return
+				}
+				r.reaches("c", paced(&firstcome.Pace{}))
+				r.joins("new")
+				stage.Same(t, "who joins afterwards", []string{"2.1+0"}, r.places("new"))
+				r.audited()
+			})
+		})
+	}
+}
+
 // TestF77TicketsThatAreGoneAreMadeOfTheLine takes away what finds a user's ticket, and puts something else in its place.
 func TestF77TicketsThatAreGoneAreMadeOfTheLine(t *testing.T) {
 	for name, lose := range map[string]func(r *rewind, key string){

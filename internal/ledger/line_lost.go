@@ -22,8 +22,11 @@ func (l *Ledger) LoseLine(ctx context.Context, id firstcome.CampaignID) error {
 
 // loseLine is LoseLine within a transaction. The ledger may know of no ticket: a gate reports those it has served.
 func (t *tx) loseLine(s *stock, now time.Time) error {
-	if !s.Closed || s.Pace == nil && s.line.LastTicket == 0 && !s.line.Begun {
+	if !s.Closed {
 		return nil
+	}
+	if lined, err := t.mayBeLined(s); err != nil || !lined {
+		return err
 	}
 	var before string
 	err := t.row(`SELECT reason FROM past_lines WHERE campaign_id = ? AND generation = ?`, string(s.ID), s.line.Generation-1).Scan(&before)
@@ -34,6 +37,24 @@ func (t *tx) loseLine(s *stock, now time.Time) error {
 		return err
 	}
 	return t.loseGeneration(s, now)
+}
+
+// mayBeLined tells whether somebody may be in line, though the ledger may know of no ticket. The pace may be gone, and whoever was in line stays.
+func (t *tx) mayBeLined(s *stock) (is bool, err error) {
+	if s.Pace != nil || s.line.LastTicket > 0 || s.line.Begun {
+		return true, nil
+	}
+	rows, err := t.query(`SELECT payload FROM changes WHERE campaign_id = ? AND kind = 'terms'`, string(s.ID))
+	err = eachRow(rows, err, func(take scan) error {
+		payload, err := one[string](take)
+		if err != nil {
+			return err
+		}
+		terms, err := decodeTerms(payload)
+		is = is || terms.Pace != nil
+		return err
+	})
+	return is, err
 }
 
 // loseGeneration ends a generation that its gate has lost.
@@ -57,6 +78,10 @@ func (t *tx) setLine(id firstcome.CampaignID, l firstcome.Line) error {
 // the people who were carried over. Newcomers get no ticket that a forgotten person may hold. It returns the generations that
 // a gate tells.
 func (t *tx) carryLine(s *stock, carried flow.Carried, now time.Time) (past []flow.PastLine, err error) {
+	lined, err := t.mayBeLined(s)
+	if err != nil {
+		return nil, err
+	}
 	if s.Feed != nil { // the topic has them all
 		if err := t.loseUntold(s, now); err != nil {
 			return nil, err
@@ -64,7 +89,7 @@ func (t *tx) carryLine(s *stock, carried flow.Carried, now time.Time) (past []fl
 		if err := t.setLine(s.ID, s.line); err != nil {
 			return nil, err
 		}
-	} else if s.Pace != nil || s.line.LastTicket > 0 || carried.People > 0 {
+	} else if lined || carried.People > 0 {
 		if err := t.insertPast(pastLine{s.ID, s.line, reasonLost, now.UnixMicro()}); err != nil {
 			return nil, err
 		}

@@ -270,7 +270,7 @@ func (a *account) carry(frozen firstcome.Line, carried flow.Carried) (lostPlaces
 	}
 	l.Due = frozen.Due
 	lostPlaces = max(0, l.Waiting-carried.People-carried.Passed)
-	if a.Pace == nil && l.LastTicket == 0 && carried.People == 0 {
+	if !a.lined() && l.LastTicket == 0 && carried.People == 0 {
 		return lostPlaces
 	}
 	a.line.Past = slices.Insert(a.line.Past, 0, flow.PastLine{Generation: l.Generation, Reason: reasonLost, LastTicket: l.LastTicket, ServedThrough: l.ServedThrough, Served: l.Served, Waiting: l.Waiting})
@@ -279,6 +279,11 @@ func (a *account) carry(frozen firstcome.Line, carried flow.Carried) (lostPlaces
 		l.LastTicket, l.ServedThrough, l.Waiting = carried.Last, carried.First-1, carried.People
 	}
 	return lostPlaces
+}
+
+// lined tells whether the campaign ever had a pace.
+func (a *account) lined() bool {
+	return slices.ContainsFunc(a.changes, func(d deed) bool { return d.Terms.Pace != nil })
 }
 
 // LoseLine is flow.RetiredBook's: it ends the line of a closed campaign whose gate has lost it, once.
