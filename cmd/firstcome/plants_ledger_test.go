@@ -168,6 +168,26 @@ func (s *scene) lines() {
 		s.t.Fatalf("c comes to dusk late, and gets %v", late[0].Outcome)
 	}
 	s.create("quiet", firstcome.Terms{Quantity: 9, Pace: pace})
+	s.fed()
+}
+
+// fed has a campaign whose line a topic keeps. Its first line ended sold out, and of the second one somebody is served, and somebody left.
+func (s *scene) fed() {
+	feed := firstcome.Feed{Topic: "topic", Partition: 3}
+	s.create("fed", firstcome.Terms{Quantity: 1, Pace: &firstcome.Pace{}, Feed: &feed})
+	for _, turn := range []flow.Turn{{Generation: 1, From: 1, Users: []firstcome.UserID{"a"}}, {Generation: 2, From: 1, Users: []firstcome.UserID{"b"}}} {
+		stage.Must(s.t, stage.Err(s.Begin(s.t.Context(), "fed", feed, turn.Generation, 10*turn.Generation)))
+		turned, err := s.ServeTurn(s.t.Context(), "fed", turn)
+		stage.Must(s.t, err)
+		if len(turned.Coupons) != 1 {
+			s.t.Fatalf("a turn of a line in a topic serves %+v", turned)
+		}
+		if turn.Generation == 1 {
+			s.quantity("fed", 9)
+			s.ticks.Add(1000) // until nothing cools
+		}
+	}
+	stage.Must(s.t, s.LeaveOf(s.t.Context(), "fed", "d", firstcome.Ticket{Generation: 2, Number: 3}))
 }
 
 func (s *scene) keys() {

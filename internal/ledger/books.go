@@ -45,7 +45,7 @@ func (b *Books) Other() audit.OtherSource {
 func (b *Books) Campaigns(ctx context.Context) ([]firstcome.CampaignID, error) {
 	var ids []firstcome.CampaignID
 	var unreadable error
-	for _, table := range []string{"campaigns", "audit_log", "coupons", "tickets", "past_lines", "facts", "changes", "lost"} {
+	for _, table := range []string{"campaigns", "audit_log", "coupons", "tickets", "leavers", "past_lines", "facts", "changes", "lost"} {
 		found, err := b.idsIn(ctx, table)
 		if errors.Is(err, audit.ErrUnreadable) {
 			unreadable = errors.Join(unreadable, err)
