@@ -30,7 +30,7 @@ func read(t *testing.T, at string) *reader {
 	t.Helper()
 	u, err := url.Parse(at)
 	stage.Must(t, err)
-	client, err := kgo.NewClient(kgo.SeedBrokers(u.Host), kgo.ConsumeTopics(u.Path[1:]), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+	client, err := kgo.NewClient(kgo.SeedBrokers(services.Brokers(at)...), kgo.ConsumeTopics(u.Path[1:]), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.MetadataMinAge(100*time.Millisecond))
 	stage.Must(t, err)
 	t.Cleanup(client.Close)
