@@ -34,16 +34,6 @@ func (s *fedStage) holds(id firstcome.CampaignID, holder, other firstcome.UserID
 	}
 }
 
-// eventually waits until ask is true.
-func eventually(t *testing.T, what string, ask func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !ask(); <-time.After(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s never came", what)
-		}
-	}
-}
-
 // TestF47HoldersAreAnsweredBesideThoseWhoCannotJoin kills the broker, before a line begins and while people are in it.
 func TestF47HoldersAreAnsweredBesideThoseWhoCannotJoin(t *testing.T) {
 	broker := services.Kafka.Server(t)
@@ -67,7 +57,7 @@ func TestF47HoldersAreAnsweredBesideThoseWhoCannotJoin(t *testing.T) {
 			t.Errorf("while the topic rests, claims took %v", took)
 		}
 		stage.Must(t, broker.Restart(t.Context()))
-		eventually(t, "a place behind the outage", func() bool {
+		stage.Await(t, "a place behind the outage", true, func() bool {
 			decisions, err := s.line.Claim(t.Context(), "c", []firstcome.UserID{joins})
 			return err == nil && decisions[0].Outcome == firstcome.Waiting
 		})
@@ -113,7 +103,7 @@ func TestF47ANodeThatStartsWhileKafkaIsAwayFindsTheTopicLater(t *testing.T) {
 
 	stage.Must(t, broker.Restart(t.Context()))
 	for _, n := range []*fedStage{node, empty} {
-		eventually(t, "the topic", func() bool { return n.line.Lines(t.Context(), func(firstcome.CampaignID) {}) == nil })
+		stage.Await(t, "the topic", true, func() bool { return n.line.Lines(t.Context(), func(firstcome.CampaignID) {}) == nil })
 	}
 	stage.Next(t, "the topic of a node without a campaign", empty.found)
 	if warnings := stage.Next(t, "what the topic warns of", node.found); len(warnings) == 0 {

@@ -249,6 +249,10 @@ func TestALineWhoseTopicIsSilentSoonLetsOthersBeServed(t *testing.T) {
 	if first, then := waits(), waits()+waits(); then > first {
 		t.Errorf("serving a line that cannot be read takes %s, and then twice %s in all", first, then)
 	}
+	issued, err := other.Issue(t.Context(), "test", "c", []firstcome.UserID{"x"})
+	if err != nil || issued[0].Outcome != firstcome.Issued {
+		t.Errorf("a direct issue meanwhile is answered %+v, %v", issued, err)
+	}
 	stage.Must(t, server.Restart(t.Context()))
 	stage.Await(t, "the line goes on", int64(3), func() int64 {
 		if _, err := other.Serve(t.Context(), "c", 9); err != nil && !errors.Is(err, firstcome.ErrFeedAway) {
