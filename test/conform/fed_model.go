@@ -116,6 +116,7 @@ func (m *model) setFeed(feed *firstcome.Feed) error {
 	}
 	m.recallCooling()
 	m.sendAway(m.now(), false)
+	m.keepNarrow(m.OpensAt, m.ClosesAt)
 	m.Feed = feed
 	m.changed()
 	if m.Begun {

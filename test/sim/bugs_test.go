@@ -178,7 +178,7 @@ func twice(t *town) {
 }
 
 // within is how many schedules it may take until a bug is found.
-const within = 4000
+const within = 8000
 
 // bugs are mistakes that are easily made, each with the promises that it may break.
 var bugs = []bug{

@@ -24,6 +24,7 @@ type Gate struct {
 	mu sync.Mutex // guards what follows
 	memory
 	logs     map[firstcome.CampaignID]*[]happening // what it did, for whoever checks it: the gate itself never reads it
+	wentBack bool                                  // its server may lack what happened last
 	leased   time.Time                             // when it granted a lease last: neither does it read this
 	watchers []*watcher
 	appended chan struct{} // closed and made anew when the journal grows
@@ -69,6 +70,7 @@ type happening struct {
 	lined          []inLine
 	came, went     firstcome.UserID // who joined the line, or left it
 	ticket         ticketName       // of those who joined
+	outlived       int64            // an epoch in which the gate is without having gone back; 0: none
 	sent           string           // why all who were in line were sent away
 	quantity       int64            // how many coupons there were then: a change may go on to raise it
 }

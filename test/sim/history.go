@@ -115,6 +115,8 @@ func (h *history) happened(now happening) {
 		if i := h.issueOf(now.voided.Number); i != nil {
 			i.voided = len(h.looks)
 		}
+	case now.outlived > 0:
+		h.breach("P8", "the gate is in epoch %d, which has ended, and has not gone back: nobody decides there until a person says so", now.outlived)
 	case now.rebuilt > 0:
 		h.rebuilt(now)
 		if since := time.Since(h.town.gate.leased); since < lease {

@@ -49,12 +49,12 @@ func (t *town) part() {
 	slices.Sort(names)
 	t.say("a replica takes the place of the gate's server, which goes on for", strings.Join(names, " and "))
 	old := NewGate(t.gate.Clock)
-	old.memory = t.gate.copied()
+	old.memory, old.wentBack = t.gate.copied(), true // it goes on in an epoch that may end elsewhere
 	old.logs[campaign] = &[]happening{}
 	old.campaigns[campaign].log = old.logs[campaign]
 	t.old.Store(&oldServer{gate: old, names: names, until: time.Now().Add(time.Duration(t.IntN(6000)) * time.Millisecond)})
 	t.follows, t.broken, t.outages = false, true, t.outages+1
-	t.gate.becomes(t.copy.copied(), t.another())
+	t.gate.goesBack(t.copy.copied(), t.another())
 	t.partAsked()
 }
 

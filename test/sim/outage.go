@@ -44,7 +44,7 @@ func (t *town) outage() {
 		t.gate.becomes(empty, t.gate.run)
 	case !t.durable:
 		t.say("the gate's server goes back to an older state")
-		t.gate.becomes(t.copy.copied(), t.another())
+		t.gate.goesBack(t.copy.copied(), t.another())
 	}
 	t.watch()
 }

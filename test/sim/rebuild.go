@@ -33,6 +33,14 @@ func (g *Gate) becomes(m memory, run flow.Run) {
 	g.memory, g.run = m, run
 }
 
+// goesBack has the gate be another run of its server, or another server, which lacks what happened last.
+func (g *Gate) goesBack(m memory, run flow.Run) {
+	g.becomes(m, run)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.wentBack = true
+}
+
 // loses has the gate lose a campaign's keys.
 func (g *Gate) loses(id firstcome.CampaignID) {
 	g.mu.Lock()
@@ -65,6 +73,9 @@ func (g *Gate) outlived(id firstcome.CampaignID, epoch int64) error {
 	c := g.campaigns[id]
 	if c == nil || c.Version == 0 || c.frozen > 0 || c.epoch >= epoch {
 		return nil
+	}
+	if !g.wentBack {
+		c.did(happening{outlived: c.epoch})
 	}
 	return &flow.GateOlderError{Campaign: id, Gate: c.epoch, Ledger: epoch}
 }
