@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/firstcome/firstcome/test/services"
 )
 
 // nginxConf passes all to one node over connections that are kept, as packaging/nginx does.
@@ -39,7 +41,7 @@ func (b *bench) behindNginx(ctx context.Context, node *server) *server {
 	if err != nil {
 		must(fmt.Errorf("%w: .ci/install installs nginx-light", err))
 	}
-	address := freeAddress()
+	address := value(services.Address())
 	dir := value(os.MkdirTemp(b.dir, "nginx-"))
 	conf := filepath.Join(dir, "nginx.conf")
 	must(os.WriteFile(conf, fmt.Appendf(nil, nginxConf, dir, node.address, address), 0o600))

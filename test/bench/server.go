@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/test/services"
 )
 
 // A server is a process under load.
@@ -37,13 +37,6 @@ func (b *bench) build(ctx context.Context) error {
 	return cmd.Run()
 }
 
-// freeAddress returns an address of the loopback that nobody listens on.
-func freeAddress() string {
-	l := value(net.Listen("tcp", "127.0.0.1:0"))
-	must(l.Close())
-	return l.Addr().String()
-}
-
 // firstcome starts a server on a ledger in the given directory.
 func (b *bench) firstcome(ctx context.Context, ledger string) *server {
 	return b.serve(ctx, nil, "--ledger", "sqlite:"+filepath.Join(b.dir, ledger))
@@ -51,7 +44,7 @@ func (b *bench) firstcome(ctx context.Context, ledger string) *server {
 
 // serve starts a server with more variables and arguments.
 func (b *bench) serve(ctx context.Context, env []string, args ...string) *server {
-	address, ops := freeAddress(), freeAddress()
+	address, ops := value(services.Address()), value(services.Address())
 	cmd := exec.Command(b.binary, append([]string{"serve", "--listen", address, "--ops", ops, "--log-level", "error"}, args...)...)
 	cmd.Env = append(os.Environ(), env...)
 	s := begin(ctx, cmd, address)
@@ -61,7 +54,7 @@ func (b *bench) serve(ctx context.Context, env []string, args ...string) *server
 
 // reference starts this program as a reference server.
 func (b *bench) reference(ctx context.Context, args ...string) *server {
-	address := freeAddress()
+	address := value(services.Address())
 	return begin(ctx, exec.Command(value(os.Executable()), append(args, "-listen", address)...), address)
 }
 

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"sync"
 	"testing"
 )
 
@@ -35,6 +36,19 @@ func takePort() (*port, error) {
 	}
 	return nil, fmt.Errorf("no free port: %w", err)
 }
+
+// Address returns an address of the loopback whose port no other server of any test process gets before this process ends.
+func Address() (string, error) {
+	p, err := takePort()
+	if err != nil {
+		return "", err
+	}
+	kept.Store(p, true)
+	return net.JoinHostPort("127.0.0.1", p.String()), nil
+}
+
+// kept are the ports of Address: one that nobody refers to any more would be released.
+var kept sync.Map
 
 // portFor takes a port that is released when t ends, after the cleanups that t registers later.
 func portFor(t testing.TB) int {
