@@ -48,7 +48,6 @@ func TestF04WhatARestartDoesNotProveToBeWholeIsRebuilt(t *testing.T) {
 		"that it is open":               hash("closed", "1"),
 		"that, and a change waits":      func(d *desk) { waits(d, "closed", "1") },
 		"a change":                      hash("version", "2", "paused", "0"),
-		"an epoch":                      hash("epoch", "0"),
 		"a quantity":                    hash("quantity", "1000"),
 		"when it opens":                 hash("opens_at", "1"),
 		"when it closes":                hash("closes_at", "4102444800000000"),
