@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -239,7 +240,12 @@ func TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser(t *testing.T) {
 		stage.Same(t, "numbers that were answered", []int64{4, 5, 4}, []int64{given[0].Number, given[1].Number, given[2].Number})
 		again := l.journalled()
 		alarms := make(stage.Alarms, 100)
-		journal := l.remote.gate.Journal(redis.JournalOptions{Active: l.ledger.Active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, OnAlarm: alarms.Tell})
+		var looks atomic.Int64
+		active := func(ctx context.Context) ([]flow.Revision, error) {
+			looks.Add(1)
+			return l.ledger.Active(ctx)
+		}
+		journal := l.remote.gate.Journal(redis.JournalOptions{Active: active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, OnAlarm: alarms.Tell})
 		recorder := flow.NewRecorder(journal, l.rebuild.Guard(l.ledger), flow.RecorderLimits{})
 		stop := stage.Run(t, recorder.Run)
 		stage.Await(t, "a refusal", true, func() bool { return errors.Is(l.rebuild.Refusal("c"), flow.ErrGateOlder) })
@@ -248,7 +254,8 @@ func TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser(t *testing.T) {
 			t.Errorf("%d entries were there", len(again))
 		}
 		late := recorder.Stats().Late
-		time.Sleep(300 * time.Millisecond) // thirty sweeps
+		looked := looks.Load()
+		stage.Await(t, "more looks", true, func() bool { return looks.Load() >= looked+10 })
 		stop()
 		stage.Same(t, "how many coupons were late, all in all", []int64{2, 2}, []int64{late, recorder.Stats().Late})
 		if len(alarms) > 0 {

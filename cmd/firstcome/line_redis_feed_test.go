@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
-	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -18,19 +16,8 @@ import (
 func TestP9ANodeThatReadsTheFormerPartitionPassesNobodyOverAtRedis(t *testing.T) {
 	url := services.Kafka.Database(t)
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil)
-	open := func() *kafka.Line {
-		over := &flow.Over{RemoteGate: d.remote.gate, Fed: d.remote.gate, Book: d.ledger}
-		line, err := kafka.OpenLine(t.Context(), url, kafka.LineOptions{Gate: over, Ledger: d.ledger, Secret: stage.Secret(), MaxLine: 1000})
-		stage.Must(t, err)
-		t.Cleanup(line.Close)
-		return line
-	}
-	here, there := open(), open()
-	feed, err := here.Feed(t.Context())
-	stage.Must(t, err)
-	terms := stage.Terms(100)
-	terms.Pace, terms.Feed = &firstcome.Pace{}, &feed
-	d.reaches("c", d.ledger.Create(t.Context(), "test", "c", terms))
+	here, there := d.openLine(url), d.openLine(url)
+	feed := d.createFed(here, "c", 100)
 	stage.Must(t, stage.Err(here.Claim(t.Context(), "c", stage.Users("a", 0, 20))))
 	look(t, there)
 	stage.Must(t, stage.Err(there.Serve(t.Context(), "c", 1)))
@@ -59,15 +46,8 @@ func TestF77WhoWasServedLastAndForgottenIsServedAgain(t *testing.T) {
 	url := services.Kafka.Database(t)
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil)
 	r := &rewind{desk: d}
-	over := &flow.Over{RemoteGate: d.remote.gate, Fed: d.remote.gate, Book: d.ledger}
-	line, err := kafka.OpenLine(t.Context(), url, kafka.LineOptions{Gate: over, Ledger: d.ledger, Secret: stage.Secret(), MaxLine: 1000})
-	stage.Must(t, err)
-	t.Cleanup(line.Close)
-	feed, err := line.Feed(t.Context())
-	stage.Must(t, err)
-	terms := stage.Terms(100)
-	terms.Pace, terms.Feed = &firstcome.Pace{}, &feed
-	d.reaches("c", d.ledger.Create(t.Context(), "test", "c", terms))
+	line := d.openLine(url)
+	d.createFed(line, "c", 100)
 	decisions, err := line.Claim(t.Context(), "c", []firstcome.UserID{"a", "b"})
 	stage.Must(t, err)
 	stage.Must(t, stage.Err(line.Serve(t.Context(), "c", 1)))

@@ -12,25 +12,35 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
+// openLine opens the lines that a topic keeps for this Redis.
+func (d *desk) openLine(url string) *kafka.Line {
+	d.t.Helper()
+	over := &flow.Over{RemoteGate: d.remote.gate, Fed: d.remote.gate, Book: d.ledger}
+	line, err := kafka.OpenLine(d.t.Context(), url, kafka.LineOptions{Gate: over, Ledger: d.ledger, Secret: stage.Secret(), MaxLine: 1000})
+	stage.Must(d.t, err)
+	d.t.Cleanup(line.Close)
+	return line
+}
+
+// createFed makes a campaign with a line in the topic, and returns its feed.
+func (d *desk) createFed(line *kafka.Line, id firstcome.CampaignID, quantity int64) firstcome.Feed {
+	d.t.Helper()
+	feed, err := line.Feed(d.t.Context())
+	stage.Must(d.t, err)
+	terms := stage.Terms(quantity)
+	terms.Pace, terms.Feed = &firstcome.Pace{}, &feed
+	d.reaches(id, d.ledger.Create(d.t.Context(), "test", id, terms))
+	return feed
+}
+
 // TestF77ALineInATopicThatRedisServesOutlivesAnEmptiedRedis has users join, leave and be served, by two nodes. Redis is emptied when two were served
 // of whom the ledger has one.
 func TestF77ALineInATopicThatRedisServesOutlivesAnEmptiedRedis(t *testing.T) {
 	url := services.Kafka.Database(t)
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil)
 	r := &rewind{desk: d}
-	open := func() *kafka.Line {
-		over := &flow.Over{RemoteGate: d.remote.gate, Fed: d.remote.gate, Book: d.ledger}
-		line, err := kafka.OpenLine(t.Context(), url, kafka.LineOptions{Gate: over, Ledger: d.ledger, Secret: stage.Secret(), MaxLine: 1000})
-		stage.Must(t, err)
-		t.Cleanup(line.Close)
-		return line
-	}
-	here, there := open(), open()
-	feed, err := here.Feed(t.Context())
-	stage.Must(t, err)
-	terms := stage.Terms(4)
-	terms.Pace, terms.Feed = &firstcome.Pace{}, &feed
-	d.reaches("c", d.ledger.Create(t.Context(), "test", "c", terms))
+	here, there := d.openLine(url), d.openLine(url)
+	d.createFed(here, "c", 4)
 	joins := func(line *kafka.Line, users ...firstcome.UserID) (places []firstcome.Place) {
 		t.Helper()
 		decisions, err := line.Claim(t.Context(), "c", users)

@@ -92,8 +92,8 @@ func joining(decisions []firstcome.Decision) *firstcome.Joins {
 	return nil
 }
 
-// join appends those who join the line, and completes their decisions. It returns false if the generation ended meanwhile: nobody was
-// appended.
+// join appends those who join the line, and completes their decisions. It returns false if the generation ended meanwhile, and nobody was
+// appended. An error says why nobody can join.
 func (l *Line) join(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID, decisions []firstcome.Decision, joins *firstcome.Joins) (bool, error) {
 	feed, line := *joins.Campaign.Feed, joins.Line
 	if err := l.holds(id, feed); err != nil {

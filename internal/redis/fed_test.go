@@ -305,15 +305,7 @@ func TestF71PartOfALineOfAFeedThatIsGoneIsLost(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			s := newFedShop(t, services.Redis.Database(t))
 			spoil(s)
-			before := s.dump()
-			for what, call := range fedCalls(s.gate) {
-				if err := call(t.Context()); !errors.Is(err, flow.ErrLost) {
-					t.Errorf("%s got %v", what, err)
-				}
-			}
-			if diff := cmp.Diff(before, s.dump()); diff != "" {
-				t.Errorf("something was written (-before +after):\n%s", diff)
-			}
+			s.refuses(fedCalls(s.gate), flow.ErrLost)
 		})
 	}
 }
@@ -325,15 +317,7 @@ func TestF77WhatMayBeAnOlderLineOfAFeedIsNeitherToldNorServed(t *testing.T) {
 		was, err := s.do("HGET", keysOf[0], field).ToString()
 		stage.Must(t, err)
 		s.do("HSET", keysOf[0], field, "99")
-		before := s.dump()
-		for what, call := range fedCalls(s.gate) {
-			if err := call(t.Context()); !errors.Is(err, want) {
-				t.Errorf("%s: %s got %v", field, what, err)
-			}
-		}
-		if diff := cmp.Diff(before, s.dump()); diff != "" {
-			t.Errorf("something was written (-before +after):\n%s", diff)
-		}
+		s.refuses(fedCalls(s.gate), want)
 		s.do("HSET", keysOf[0], field, was)
 	}
 }

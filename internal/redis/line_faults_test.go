@@ -225,6 +225,20 @@ func TestF07AFullRedisGivesNoPlacesAndLetsPeopleLeave(t *testing.T) {
 	}
 }
 
+// refuses makes calls of a gate, and wants each to get an error and to write nothing.
+func (s *shop) refuses(calls map[string]func(context.Context) error, want error) {
+	s.t.Helper()
+	before := s.dump()
+	for what, call := range calls {
+		if err := call(s.t.Context()); !errors.Is(err, want) {
+			s.t.Errorf("%s got %v, want %v", what, err, want)
+		}
+	}
+	if diff := cmp.Diff(before, s.dump()); diff != "" {
+		s.t.Errorf("something was written (-before +after):\n%s", diff)
+	}
+}
+
 // TestF71PartOfALineThatIsGoneIsLostAndNobodyIsSkipped deletes what a line needs behind the gate's back.
 func TestF71PartOfALineThatIsGoneIsLostAndNobodyIsSkipped(t *testing.T) {
 	for what, spoil := range map[string]func(*shop){
@@ -237,15 +251,7 @@ func TestF71PartOfALineThatIsGoneIsLostAndNobodyIsSkipped(t *testing.T) {
 			s := newShop(t, services.Redis.Database(t), 100)
 			s.line(3)
 			spoil(s)
-			before := s.dump()
-			for what, call := range lineCalls(s.gate) {
-				if err := call(t.Context()); !errors.Is(err, flow.ErrLost) {
-					t.Errorf("%s got %v", what, err)
-				}
-			}
-			if diff := cmp.Diff(before, s.dump()); diff != "" {
-				t.Errorf("something was written (-before +after):\n%s", diff)
-			}
+			s.refuses(lineCalls(s.gate), flow.ErrLost)
 		})
 	}
 }

@@ -1,0 +1,515 @@
+package mutants_test
+
+// mutants are the bugs.
+var mutants = []mutant{
+	{
+		bug:  "the rule ignores when a campaign closes",
+		file: "outcome.go", old: "c.Closed || !c.ClosesAt.IsZero() && !now.Before(c.ClosesAt)", new: "c.Closed",
+		pkg: ".", test: "TestDecideGivesEachOutcome",
+	},
+	{
+		bug:  "the rule issues one more than the quantity",
+		file: "outcome.go", old: "inForce >= c.Quantity", new: "inForce > c.Quantity",
+		pkg: ".", test: "TestDecideGivesEachOutcome",
+	},
+	{
+		bug:  "a lease counts from the answer",
+		file: "internal/flow/drain.go", old: "i.learn(q, decisions, sent, changes)", new: "i.learn(q, decisions, i.now(), changes)",
+		pkg: "./internal/flow", test: "TestALeaseCountsFromTheSending",
+	},
+	{
+		bug:  "a voided coupon is repeated from memory",
+		file: "internal/flow/known.go", old: "now >= e.until || e.changes != q.changes.Load()", new: "now >= e.until",
+		pkg: "./internal/flow", test: "TestAVoidedCouponIsNotRepeated",
+	},
+	{
+		bug:  "what may be repeated is not forgotten when a change begins",
+		file: "internal/flow/queue.go", old: "	q.local.Store(nil)\n", new: "",
+		pkg: "./internal/flow", test: "TestALeaseEndsBeforeAChange",
+	},
+	{
+		bug:  "a place in line is repeated from memory",
+		file: "internal/flow/queue.go", old: "!d.Outcome.HasCoupon() && d.Outcome != firstcome.Waiting && d.Lease > 0", new: "!d.Outcome.HasCoupon() && d.Lease > 0",
+		pkg: "./internal/flow", test: "TestAPlaceInLineIsNeverRepeated",
+	},
+	{
+		bug:  "a node forgets a line that somebody joins while its last one is served",
+		file: "internal/flow/dispatcher.go", old: "if one.more {", new: "if false {",
+		pkg: "./internal/flow", test: "TestWhoJoinsWhileTheLastOneIsServedIsServedNext",
+	},
+	{
+		bug:  "a stop cuts off a call that serves a line",
+		file: "internal/flow/dispatcher.go", old: "context.WithTimeout(context.WithoutCancel(ctx), d.limits.Gate)", new: "context.WithTimeout(ctx, d.limits.Gate)",
+		pkg: "./internal/flow", test: "TestADispatcherStopsWhenItsCallsHaveEnded",
+	},
+	{
+		bug:  "a direct issue goes to the gate with the claims around it",
+		file: "internal/flow/queue.go", old: "c.direct != claims[0].direct", new: "c.direct != c.direct",
+		pkg: "./internal/flow", test: "TestADirectIssueIsABatchOfItsOwnAndPassesTheLine",
+	},
+	{
+		bug:  "a change begins while leases are granted",
+		file: "internal/operate/operate.go", old: "return o.issuer.Change(id, func() error {", new: "return func(do func() error) error { return do() }(func() error {",
+		pkg: "./internal/operate", test: "TestEveryChangeEndsTheLeasesBeforeItBegins",
+	},
+	{
+		bug:  "an edit of another term sends away who is in line of a lost topic",
+		file: "internal/operate/operate.go", old: "over || after.Pace == asked && had.Partition >= 0", new: "over",
+		pkg: "./internal/operate", test: "TestACampaignWhoseTopicIsLostGetsAnotherPartitionByItsPace",
+	},
+	{
+		bug:  "a pace that is set to what it is gives no other partition",
+		file: "internal/ledger/campaigns.go", old: "if same := terms; s.hasFeed(terms.Feed) {", new: "if same := terms; true {",
+		pkg: "./internal/operate", test: "TestACampaignWhoseTopicIsLostGetsAnotherPartitionByItsPace",
+	},
+	{
+		bug:  "whoever heard that the line closed hears that it was lost",
+		file: "internal/ledger/line.go", old: "case why != 0:\n\t\tat = from", new: "case why != 0 && from.hasFeed(to.Feed):\n\t\tat = from",
+		pkg: "./internal/operate", test: "TestACampaignThatGoesOnGetsAPartitionAgain",
+	},
+	{
+		bug:  "of two operators at once the slower one loses the line that the other began",
+		file: "internal/operate/operate.go", old: "t.Feed != nil && *t.Feed == had {", new: "t.Feed != nil {",
+		pkg: "./internal/operate", test: "TestOfTwoOperatorsAtOnceOneGivesThePartition",
+	},
+	{
+		bug:  "a copy of a campaign's terms has the partition of that campaign",
+		file: "internal/operate/operate.go", old: "\t\treturn nil, nil\n\t}\n\tif err := terms.Check()", new: "\t\treturn terms.Feed, nil\n\t}\n\tif err := terms.Check()",
+		pkg: "./internal/operate", test: "TestACopyOfTermsHasAFeedOfItsOwn",
+	},
+	{
+		bug:  "a node passes people over whom it looks for in a partition that the campaign no longer has",
+		file: "internal/kafka/line_serve.go", old: "*turned.Feed != f.feed {", new: "*turned.Feed != f.feed && false {",
+		pkg: whole, test: "TestRecordsThatKafkaDeletedAreToldUntilThePaceIsSet",
+	},
+	{
+		bug:  "a node that is behind takes records that were served for lost ones",
+		file: "internal/kafka/line_serve.go", old: "f.line.Generation == turn.Generation && f.line.Serving() == turn.From", new: "true",
+		pkg: whole, test: "TestANodeThatIsBehindTakesServedRecordsForNoLoss",
+	},
+	{
+		bug:  "a stream that tells a place in a topic loses its proof",
+		file: "internal/api/streams.go", old: "to.Proof = was.Proof", new: "",
+		pkg: "./internal/api", test: "TestAStreamOfAPlaceInATopicTellsItsEnd",
+	},
+	{
+		bug:  "a node without the topic says of a good proof that it is none",
+		file: "internal/api/claim.go", old: "case s.Proofs == nil:\n\t\treturn flow.ErrNoLine", new: "case s.Proofs == nil && false:\n\t\treturn flow.ErrNoLine",
+		pkg: "./internal/api", test: "TestANodeWithoutTheTopicSaysNothingOfALineThere",
+	},
+	{
+		bug:  "a campaign says that nobody is in its line, which is in a topic",
+		file: "internal/api/counted.go", old: "c.Line.Waiting = line.Line.Waiting", new: "_ = line",
+		pkg: "./internal/api", test: "TestAPlaceInATopicIsFoundByItsProof",
+	},
+	{
+		bug:  "the access log has the query",
+		file: "internal/api/accesslog.go", old: `"route", r.Pattern`, new: `"route", r.RequestURI`,
+		pkg: "./internal/api", test: "TestNoLogHasAProof",
+	},
+	{
+		bug:  "the client follows a place without its proof",
+		file: "client/stream.go", old: ", query: proof([]Place{f.place})", new: "",
+		pkg: "./client", test: "TestFollowTakesTheOutcomeFromTheStream",
+	},
+	{
+		bug:  "a holder is told sold out from memory",
+		file: "internal/flow/queue.go", old: "now >= l.until || l.holders.mayHave(user)", new: "now >= l.until",
+		pkg: "./internal/flow", test: "TestAHolderIsFoundWhileTheRefusalIsRepeated",
+	},
+	{
+		bug:  "a recorder is done with a batch that the ledger did not take",
+		file: "internal/flow/recorder.go", old: "			r.credit(b.Campaign, len(b.Coupons))\n			return Drained{}, err", new: "			return drained, nil",
+		pkg: "./internal/flow", test: "TestF53",
+	},
+	{
+		bug:  "SQLite's gate ignores a new closing time",
+		file: "internal/ledger/stock.go", old: "when(&s.OpensAt), when(&s.ClosesAt), &s.Paused", new: "when(&s.OpensAt), when(new(time.Time)), &s.Paused",
+		pkg: "./internal/ledger", test: "TestTheSQLiteGateConforms",
+	},
+	{
+		bug:  "SQLite's gate ignores a new opening time",
+		file: "internal/ledger/stock.go", old: "when(&s.OpensAt), when(&s.ClosesAt), &s.Paused", new: "when(new(time.Time)), when(&s.ClosesAt), &s.Paused",
+		pkg: "./internal/ledger", test: "TestTheSQLiteGateConforms",
+	},
+	{
+		bug:  "a claim's row is raised whatever row it is",
+		file: "internal/ledger/statements.go", old: "WHERE campaigns.id = s.column3 AND version = s.column4 AND last_number = s.column5", new: "WHERE campaigns.id = s.column3 AND version >= 0*s.column4 AND last_number >= 0*s.column5",
+		pkg: "./internal/ledger", test: "TestNumberFourOfThreeIsNeitherAnsweredNorRecorded",
+	},
+	{
+		bug:  "the Redis gate ignores when a campaign closes",
+		file: "internal/redis/lua/claim.lua", old: "if closes_at and at >= closes_at then return CLOSED end", new: "",
+		pkg: "./internal/redis", test: "Conforms",
+	},
+	{
+		bug:  "the Redis gate ignores a new closing time",
+		file: "internal/redis/lua/apply.lua", old: "'closes_at', ARGV[7], 'terms_version'", new: "'closes_at', c[3], 'terms_version'",
+		pkg: "./internal/redis", test: "Conforms",
+	},
+	{
+		bug:  "the Redis gate ignores a new opening time",
+		file: "internal/redis/lua/apply.lua", old: "'opens_at', ARGV[6], 'closes_at', ARGV[7], 'terms_version'", new: "'opens_at', c[2], 'closes_at', ARGV[7], 'terms_version'",
+		pkg: "./internal/redis", test: "Conforms",
+	},
+	{
+		bug:  "returned stock is claimable at once where nodes repeat refusals",
+		file: "internal/redis/lua/apply.lua", old: "  cool()\n  cooling = cooling + 1\n", new: "  cooling_until = read\n",
+		pkg: "./internal/redis", test: "Conforms",
+	},
+	{
+		bug:  "a line at Redis is served from stock that cools",
+		file: "internal/redis/lua/claim.lua", old: "quantity - in_force - cooling, line.waiting", new: "quantity - in_force, line.waiting",
+		pkg: "./internal/redis", test: "LinesConform",
+	},
+	{
+		bug:  "a turn of a feed that is late is served again at Redis",
+		file: "internal/redis/lua/claim.lua", old: "and tonumber(from) == line.through + 1", new: "and tonumber(from) <= line.through + 1",
+		pkg: "./internal/redis", test: "LinesOfFeedsConform",
+	},
+	{
+		bug:  "a turn of a feed that is late is served again in SQL",
+		file: "internal/ledger/line_fed.go", old: " && turn.From == s.line.Serving()", new: "",
+		pkg: "./internal/ledger", test: "TestTheSQLiteGatesLinesOfFeedsConform",
+	},
+	{
+		bug:  "who left the line of a feed is served at Redis",
+		file: "internal/redis/lua/claim.lua", old: " or line.left(tickets[n]) >= before + n", new: "",
+		pkg: "./internal/redis", test: "LinesOfFeedsConform",
+	},
+	{
+		bug:  "each of a user's tickets in one turn gets a coupon",
+		file: "internal/redis/lua/claim.lua", old: "if is_over[n] or new[user] then", new: "if is_over[n] then",
+		pkg: "./internal/redis", test: "LinesOfFeedsConform",
+	},
+	{
+		bug:  "a generation of a feed begins once more",
+		file: "internal/redis/lua/begin.lua", old: "if not line.first and generation", new: "if generation",
+		pkg: "./internal/redis", test: "LinesOfFeedsConform",
+	},
+	{
+		bug:  "people stay in line in a feed that nobody reads any more",
+		file: "internal/redis/lua/apply.lua", old: "  if line.first then\n    line.finish('lost', now)\n    tell()\n  end\n", new: "",
+		pkg: "./internal/redis", test: "LinesOfFeedsConform",
+	},
+	{
+		bug:  "the audit does not miss who left at the gate",
+		file: "internal/audit/gate_fed.go", old: "(at.Generation != one.Generation || at.Number < one.Through)", new: "at.Generation > one.Generation",
+		pkg: "./internal/audit", test: "TestEveryBreachOfTheLineOfAFeedAtAGateIsFound",
+	},
+	{
+		bug:  "a dead letter leaves the journal without a flag",
+		file: "internal/redis/lua/settle.lua", old: "    redis.call('HSET', holders_key, ARGV[n], entry .. FLAG)\n", new: "",
+		pkg: "./internal/redis", test: "TestADeadLetterHasAFlagAtTheHolderOfItsVeryNumber",
+	},
+	{
+		bug:  "what is in the journal is drained",
+		file: "internal/redis/lua/settle.lua", old: "  through = math.min(through, first - 1)\n", new: "",
+		pkg: "./internal/redis", test: "TestWhatIsInTheJournalIsNotDrained",
+	},
+	{
+		bug:  "who waits for a drained number is not asked about",
+		file: "internal/flow/waiter.go", old: "has, err = w.gate.Has(ctx, id, coupons)", new: "has, err = make([]bool, len(due)), ctx.Err(); for n := range has { has[n] = true }",
+		pkg: "./internal/flow", test: "TestAClaimWaitsUntilItsNumberIsDrained",
+	},
+	{
+		bug:  "a coupon is issued that the journal does not have",
+		file: "internal/redis/lua/claim.lua", old: "  if type(appended) == 'table' and appended.err then return appended end\n", new: "",
+		pkg: "./internal/redis", test: "F08",
+	},
+	{
+		bug:  "the Redis gate gives numbers above the ceiling",
+		file: "internal/redis/lua/claim.lua", old: "may_issue = math.min(may_issue, math.max(0, ceiling - last_number))", new: "",
+		pkg: "./internal/redis", test: "TestNothingIsGivenAboveTheCeiling",
+	},
+	{
+		bug:  "what was recorded in another epoch is settled, and raises the ceiling",
+		file: "internal/redis/lua/settle.lua", old: "if c[1] and epoch ~= '' and c[6] ~= epoch then return {'other'} end", new: "",
+		pkg: "./internal/redis", test: "TestF03F18AGateTakesCeilingsOfItsOwnEpochOnly",
+	},
+	{
+		bug:  "a server that had a replica is taken for one that had none",
+		file: "internal/redis/rebuild.go", old: `info["connected_slaves"] == "0" && info["repl_backlog_active"] == "0" &&`, new: `info["connected_slaves"] == "0" &&`,
+		pkg: "./internal/redis", test: "TestF01F02OnlyARunThatARestartBringsBackWholeIsDurable",
+	},
+	{
+		bug:  "a session never ends by itself",
+		file: "internal/console/session.go", old: "if now.Sub(got.Seen) > idle || now.Sub(got.Issued) > longest {", new: "if now.Sub(got.Issued) > longest {",
+		pkg: "./internal/console", test: "TestASessionEnds",
+	},
+	{
+		bug:  "a session outlives its key",
+		file: "internal/console/session.go", old: "	if !ok {\n		return person{}, errNoSession\n	}\n	if now.Sub", new: "	if !ok {\n		key.Role = firstcome.Admin\n	}\n	if now.Sub",
+		pkg: "./internal/console", test: "TestARevokedKeyEndsItsSessions",
+	},
+	{
+		bug:  "a service key logs in",
+		file: "internal/console/login.go", old: "case !see.HasRole(key.Role):", new: "case false:",
+		pkg: "./internal/console", test: "TestWhoMayNotLogIn",
+	},
+	{
+		bug:  "the console takes forms of other sites",
+		file: "internal/console/console.go", old: "guarded := cross.Handler(next)", new: "guarded := next",
+		pkg: "./internal/console", test: "TestAnotherSitesFormChangesNothing",
+	},
+	{
+		bug:  "support sees whose coupons are listed",
+		file: "internal/console/couponfilter.go", old: "named := v.may(run) || ask.Chosen()", new: "named := v.may(look) || ask.Chosen()",
+		pkg: "./internal/console", test: "TestSupportSeesCouponsMasked",
+	},
+	{
+		bug:  "a stale page lowers the quantity",
+		file: "internal/console/act.go", old: "v.who.Actor, s.ID, version, func(t *firstcome.Terms) { t.Quantity = quantity })", new: "v.who.Actor, s.ID, version-version, func(t *firstcome.Terms) { t.Quantity = quantity })",
+		pkg: "./internal/console", test: "TestAStalePageIsToldWhatChangedMeanwhile",
+	},
+	{
+		bug:  "a bulk void does not ask for the name",
+		file: "internal/console/coupons.go", old: "if !v.typed(&s) {", new: "if false {",
+		pkg: "./internal/console", test: "TestABulkVoidShowsFirstAndNeedsTheNameTyped",
+	},
+	{
+		bug:  "the list shows the ledger's count while the gate is away",
+		file: "internal/console/campaigns.go", old: `row.State, row.Unknown = "", true`, new: `row.State = ""`,
+		pkg: "./internal/console", test: "TestWhatIsUnknownIsNoNumber",
+	},
+	{
+		bug:  "a dead letter is on its way to the ledger",
+		file: "internal/figures/reading.go", old: "max(0, g.LastNumber-g.DrainedThrough)", new: "max(0, g.Issued-c.Recorded)",
+		pkg: "./internal/console", test: "TestADeadLetterIsNotOnItsWay",
+	},
+	{
+		bug:  "the node that shows the page is counted twice",
+		file: "internal/figures/board.go", old: "if n.Key() == b.Key() {", new: "if false {",
+		pkg: "./internal/figures", test: "TestWhileNodesCannotBeReadThisOneIsHeard",
+	},
+	{
+		bug:  "a node that is gone goes on claiming",
+		file: "internal/figures/watcher.go", old: "			s.Gone = append(s.Gone, node.Key())\n			continue\n", new: "			s.Gone = append(s.Gone, node.Key())\n",
+		pkg: "./internal/figures", test: "TestRatesAreWhatTheNodesCountedSinceTheyWereHeard",
+	},
+	{
+		bug:  "a node that began again counts from where it was",
+		file: "internal/figures/watcher.go", old: "!before.started.Equal(now.started) || !from.Since.Equal(now.counts.Since)", new: "false",
+		pkg: "./internal/figures", test: "TestRatesAreWhatTheNodesCountedSinceTheyWereHeard",
+	},
+	{
+		bug:  "a rebuild does not wait until the leases have ended",
+		file: "internal/flow/rebuilder_attempt.go", old: "time.Until(at.Add(leasesEnd))", new: "time.Until(at)",
+		pkg: "./test/sim", test: "TestEveryScheduleKeepsThePromises",
+	},
+	{
+		bug:  "a restart is taken for harmless, though the server did not sync",
+		file: "internal/flow/verify.go", old: "case !durable:", new: "case !durable && false:",
+		pkg: "./test/sim", test: "TestEveryScheduleKeepsThePromises",
+	},
+	{
+		bug:  "a rebuild whose owner died before it froze the gate is done by nobody",
+		file: "internal/flow/rebuilder_looks.go", old: "case a.Rebuilding:", new: "case false:",
+		pkg: "./test/sim", test: "TestEveryScheduleKeepsThePromises",
+	},
+	{
+		bug:  "campaigns are rebuilt in the order of their ids",
+		file: "internal/flow/rebuilder_looks.go", old: "	first(broken)\n", new: "",
+		pkg: "./internal/flow", test: "TestF01OpenCampaignsAreRebuiltFirst",
+	},
+	{
+		bug:  "a gate that another node's rebuild switched behind a look is rebuilt again",
+		file: "internal/flow/rebuilder_looks.go", old: "if !one.Rebuilding && r.standing(ctx, one.Revision) == nil {", new: "if false {",
+		pkg: "./internal/flow", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
+	},
+	{
+		bug:  "whoever takes over facts does not read what the topic has",
+		file: "internal/kafka/catchup.go", old: "c.Position = e.Position\n", new: "return nil\n",
+		pkg: "./internal/kafka", test: "TestWhoeverComesNextGoesOnBehindWhatTheTopicHas",
+	},
+	{
+		bug:  "a recorder of a topic commits what it has read",
+		file: "internal/kafka/journal_queue.go", old: "for len(p.pending) > 0 && p.pending[0].over {", new: "for len(p.pending) > 0 {",
+		pkg: "./internal/kafka", test: "TestF41What",
+	},
+	{
+		bug:  "a record of a topic is done before the ledger has it",
+		file: "internal/kafka/journal.go", old: "		if err := j.give(ctx, q, to, p.Batch); err != nil {\n			return false, err\n		}\n		j.done(p.records)\n", new: "		j.done(p.records)\n		if err := j.give(ctx, q, to, p.Batch); err != nil {\n			return false, err\n		}\n",
+		pkg: "./internal/kafka", test: "TestF41What",
+	},
+	{
+		bug:  "a rebuild forgets what waits in a topic",
+		file: "internal/kafka/journal_rebuild.go", old: "	return g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b flow.Batch) error {\n		b.Attempt", new: `	return g.Journal.unrecorded(ctx, r.Campaign, "", func(b flow.Batch) error {
+		b.Attempt`,
+		pkg: "./internal/kafka", test: "TestF02The",
+	},
+	{
+		bug:  "a rebuild reads the end of a topic before the gate's journal",
+		file: "internal/kafka/journal_rebuild.go", old: `	if err := g.RebuiltGate.Empty(ctx, r, to); err != nil {
+		return err
+	}
+	return g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b flow.Batch) error {
+		b.Attempt = r.Attempt
+		_, err := to(ctx, b)
+		return err
+	})
+`, new: `	err := g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b flow.Batch) error {
+		b.Attempt = r.Attempt
+		_, err := to(ctx, b)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return g.RebuiltGate.Empty(ctx, r, to)
+`,
+		pkg: "./internal/kafka", test: "TestF02The",
+	},
+	{
+		bug:  "a gate behind a topic is not told of dead letters",
+		file: "internal/kafka/journal.go", old: "		_, err := j.options.Gate.Settle(ctx, q.id, b.Marker, d)", new: "		d.Letters = nil\n		_, err := j.options.Gate.Settle(ctx, q.id, b.Marker, d)",
+		pkg: "./internal/kafka", test: "TestADeadLetterIsTold",
+	},
+	{
+		bug:  "garbage in a topic is passed over",
+		file: "internal/kafka/journal_queue.go", old: "	b, err := readBatch(j.options.Secret, r)\n	if errors.Is(err, errNewer) {\n		return b, err\n	}\n", new: `	b, err := readBatch(j.options.Secret, r)
+	if errors.Is(err, errNewer) {
+		return b, err
+	}
+	if err != nil {
+		return b, errNobodys
+	}
+`,
+		pkg: "./internal/kafka", test: "TestF44What",
+	},
+	{
+		bug:  "another ledger's coupons in a topic are recorded",
+		file: "internal/kafka/journal_queue.go", old: "	case err == nil && b.Marker == q.marker:", new: "	case err == nil:",
+		pkg: "./internal/kafka", test: "TestWhatIsNotOurs",
+	},
+	{
+		bug:  "a freeze that comes again when its rebuild is over is a new one",
+		file: "internal/redis/lua/freeze.lua", old: "attempt <= (tonumber(c[2]) or 0)", new: "attempt < (tonumber(c[2]) or 0)",
+		pkg: whole, test: "TestF18StepsOfARebuildThatComeAgainChangeNothing",
+	},
+	{
+		bug:  "whoever orders a rebuild rebuilds in whatever epoch the campaign is by then",
+		file: "internal/flow/rebuilder.go", old: "epoch := before.Epoch", new: "epoch := before.Epoch * 0",
+		pkg: whole, test: "TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt",
+	},
+	{
+		bug:  "a ledger is not taken for an older one by its version",
+		file: "internal/flow/older.go", old: "case s.Version > r.Version:", new: "case false:",
+		pkg: whole, test: "TestF54AGateThatIsAheadInOneThingAloneIsNotRebuilt",
+	},
+	{
+		bug:  "a rebuild forgets who left the line of a feed",
+		file: "internal/ledger/rebuild_refill.go", old: "return refillLeaver(take, each)", new: "return ctx.Err()",
+		pkg: whole, test: "TestF77ALineOfAFeedLosesNobody",
+	},
+	{
+		bug:  "a gate begins a generation of a feed elsewhere than the ledger",
+		file: "internal/flow/over_fed.go", old: "return gate.Begin(ctx, id, feed, line.Generation, line.First)", new: "return gate.Begin(ctx, id, feed, line.Generation, first)",
+		pkg: whole, test: "TestP9TheLedgersWordIsWhereAGenerationBegins",
+	},
+	{
+		bug:  "a rebuild goes on with an offset of the partition before",
+		file: "internal/ledger/line_fed_remote.go", old: "if err == nil && s.line.Begun {", new: "if err == nil && s.line.Generation < 0 {",
+		pkg: whole, test: "TestF75AnotherFeedEndsTheGenerationAtBoth",
+	},
+	{
+		bug:  "a reconciled ledger stays in its older epoch",
+		file: "internal/ledger/reconcile.go", old: "Epoch: max(s.epoch, g.Epoch)", new: "Epoch: s.epoch",
+		pkg: whole, test: "TestF54AReconcileBringsBackACampaignOfALaterEpoch",
+	},
+	{
+		bug:  "a reconcile keeps the quantity of the backup",
+		file: "internal/ledger/reconcile.go", old: "terms.Quantity, terms.OpensAt, terms.ClosesAt = g.Quantity, g.OpensAt, g.ClosesAt", new: "terms.OpensAt, terms.ClosesAt = g.OpensAt, g.ClosesAt",
+		pkg: whole, test: "TestF54AReconcileBringsBackWhatTheGateHas",
+	},
+	{
+		bug:  "a reconcile does not bring the holders back",
+		file: "internal/flow/reconcile.go", old: "err := r.giveHolders(ctx, attempt, done); err", new: "err := ctx.Err(); err",
+		pkg: whole, test: "TestF54AReconcileBringsBackWhatTheGateHas",
+	},
+	{
+		bug:  "an id whose campaign its ledger has forgotten is used again",
+		file: "internal/redis/made.go", old: "case noted != k.marker:", new: "case noted != k.marker && false:",
+		pkg: "./internal/redis", test: "TestF54ACampaignIsNotMadeUnderAnIDThatItsLedgerHasForgotten",
+	},
+	{
+		bug:  "a journal is filled from the holders of a gate that is unverified",
+		file: "internal/redis/journal_heal.go", old: "errors.Is(err, flow.ErrUnverified) {", new: "errors.Is(err, flow.ErrUnverified) && false {",
+		pkg: "./internal/redis", test: "TestF43NothingIsMadeAgainFromTheHoldersOfAGateThatIsUnverified",
+	},
+	{
+		bug:  "a reconcile that was cut off counts as done",
+		file: "internal/flow/rebuilder_looks.go", old: "	case a.Reconciling:\n		return &OlderError{Campaign: a.Campaign}\n", new: "",
+		pkg: whole, test: "TestF54AReconcileThatWasCutOffIsEndedByNoRebuild",
+	},
+	{
+		bug:  "whoever looks does not see that an epoch has ended",
+		file: "internal/flow/gate_older.go", old: "known && was != a.Epoch", new: "known && was > a.Epoch",
+		pkg: "./internal/flow", test: "TestF03AGateIsAskedASecondAfterItsEpochEnded",
+	},
+	{
+		bug:  "a gate that does not answer when its epoch ends is not asked again",
+		file: "internal/flow/rebuilder_looks.go", old: "	for id := range r.doubted {\n		ids[id] = true\n	}\n", new: "	clear(r.doubted)\n",
+		pkg: "./internal/flow", test: "TestF03AGateThatDoesNotAnswerIsAskedOnceItDoes",
+	},
+	{
+		bug:  "a campaign that another gate decides is refused for ever",
+		file: "internal/flow/gate_older.go", old: "isOver(id) && errors.Is(why, ErrGateOlder)", new: "false && errors.Is(why, ErrGateOlder)",
+		pkg: "./internal/flow", test: "TestF03AGateThatIsNobodysAnyMoreIsNotRefused",
+	},
+	{
+		bug:  "a recorder that is handed an older gate's coupons tells nobody",
+		file: "internal/flow/older.go", old: "b.Epoch < drained.Epoch && g.", new: "b.Epoch < 0 && g.",
+		pkg: "./internal/flow", test: "TestF03ARecorderOfAnOlderGatesCouponsHasItAskedAtOnce",
+	},
+	{
+		bug:  "a gate that is rebuilt is taken for an older one",
+		file: "internal/flow/gate_older.go", old: "s.Frozen || s.Epoch >= a.Epoch", new: "s.Epoch >= a.Epoch",
+		pkg: "./internal/flow", test: "TestF18AFrozenGateIsNoOlderOne",
+	},
+	{
+		bug:  "a gate in an epoch that has ended stands",
+		file: "internal/redis/lua/standing.lua", old: "tonumber(c[7]) < tonumber(ARGV[1]) then return {'behind'", new: "false then return {'behind'",
+		pkg: whole, test: "TestF03AGateInAnEpochThatHasEndedIsNoticed/SQLite",
+	},
+	{
+		bug:  "an older gate that restarts is rebuilt without being asked",
+		file: "internal/redis/lua/standing.lua", old: "if ARGV[1] and not c[2] and tonumber(c[7])", new: "if ARGV[1] and not c[2] and not unverified(c[1], c[2]) and tonumber(c[7])",
+		pkg: whole, test: "TestF03AGateInAnEpochThatHasEndedIsNoticed/SQLite",
+	},
+	{
+		bug:  "what an older gate says of a coupon is told",
+		file: "internal/flow/over.go", old: "	if err := o.refusal(id); errors.Is(err, ErrGateOlder) {", new: "	if err := o.refusal(id); errors.Is(err, ErrGateOlder) && false {",
+		pkg: whole, test: "TestF03ANodeThatStartsAtAnOlderGateDecidesNothing",
+	},
+	{
+		bug:  "the claim script does not heed the ledger's epoch",
+		file: "internal/redis/lua/claim.lua", old: "if tonumber(c[2]) < epoch_known then", new: "if false then",
+		pkg: whole, test: "TestF03AClaimSaysWhichEpochIsTheLedgers",
+	},
+	{
+		bug:  "whoever orders a rebuild of what is lost finds an older gate well",
+		file: "internal/flow/rebuilder.go", old: "case errors.Is(err, errUnmade), errors.Is(err, ErrOlder):", new: "case errors.Is(err, errUnmade), refuses(err):",
+		pkg: whole, test: "TestF03AnOperatorMakesAnOlderGateTheGate",
+	},
+	{
+		bug:  "nobody notes whose a lost number was",
+		file: "internal/ledger/rebuild_lost.go", old: "return inChunks(lost, r.noteLost)", new: "return nil",
+		pkg: whole, test: "TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser/SQLite",
+	},
+	{
+		bug:  "whose a lost number was is noted each time",
+		file: "internal/ledger/rebuild_lost.go", old: "		noted[one] = true\n", new: "",
+		pkg: whole, test: "TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser/SQLite",
+	},
+	{
+		bug:  "entries of an older gate stay in its journal",
+		file: "internal/redis/journal_stream.go", old: "		return j.relayed(ctx, s, part)\n	}\n	point.Reach(point.Given)", new: "		return errUnverified\n	}\n	point.Reach(point.Given)",
+		pkg: whole, test: "TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser/SQLite",
+	},
+	{
+		bug:  "an older gate is told of numbers of a later epoch",
+		file: "internal/redis/lua/settle.lua", old: "if c[1] and epoch ~= '' and c[6] ~= epoch then return {'other'} end", new: "",
+		pkg: whole, test: "TestF03WhoWaitsForTheLedgerIsToldNothingByAnOlderGate",
+	},
+}
