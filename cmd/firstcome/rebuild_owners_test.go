@@ -192,6 +192,14 @@ func TestF18ARebuildWhoseOwnerDiedBeforeItFrozeTheGateIsDoneByAnother(t *testing
 		if err != nil || done.Epoch != 3 {
 			t.Errorf("a rebuild of what is lost passes over one that nobody ended: %+v, %v", done, err)
 		}
+
+		for _, before := range []string{"ended", "was given up"} {
+			next, err := d.ledger.BeginRebuild(t.Context(), "next", "c", 0)
+			if err != nil || next.Left {
+				t.Errorf("the attempt before %s: %+v, %v", before, next, err)
+			}
+			stage.Must(t, d.ledger.GiveUpRebuild(t.Context(), next))
+		}
 	})
 }
 

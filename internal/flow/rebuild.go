@@ -19,6 +19,8 @@ type Rebuild struct {
 	Version  int64  // by the ledger; and Drained
 	Drained  int64
 	InForce  int64 // coupons, by the ledger
+	// Left tells that the attempt before neither ended nor was given up: its owner may have died at any step.
+	Left bool
 }
 
 // A Frozen is what a gate told when it was frozen for a rebuild. The zero value: it had nothing of the campaign.

@@ -206,23 +206,30 @@ func (r *Rebuilder) ordered(ctx context.Context, actor string, id firstcome.Camp
 	if err := r.gate.Rename(ctx); err != nil {
 		return Rebuilt{}, err
 	}
-	epoch := before.Epoch
-	if ifLost {
-		now, known, err := r.revision(ctx, id)
-		if err != nil {
+	if !ifLost {
+		return r.rebuild(ctx, actor, id, nil, before.Epoch)
+	}
+	now, known, err := r.revision(ctx, id)
+	if err != nil {
+		return Rebuilt{}, err
+	}
+	if known {
+		switch err := r.standing(ctx, now); {
+		case err == nil:
+			return r.book.LastRebuild(ctx, id)
+		case errors.Is(err, errUnmade), errors.Is(err, ErrOlder):
 			return Rebuilt{}, err
 		}
-		if known {
-			switch err := r.standing(ctx, now); {
-			case err == nil:
-				return r.book.LastRebuild(ctx, id)
-			case errors.Is(err, errUnmade), errors.Is(err, ErrOlder):
-				return Rebuilt{}, err
-			}
-		}
-		epoch = now.Epoch
 	}
-	return r.rebuild(ctx, actor, id, nil, epoch)
+	attempt, err := r.book.BeginRebuild(ctx, actor, id, now.Epoch)
+	if err != nil {
+		return Rebuilt{}, err
+	}
+	if known && r.needless(ctx, attempt, now) {
+		r.giveUp(ctx, attempt)
+		return r.book.LastRebuild(ctx, id)
+	}
+	return r.attempt(ctx, attempt, nil, nil)
 }
 
 // revision returns the campaign as the ledger has it; not known: another gate decides it, or it is over.

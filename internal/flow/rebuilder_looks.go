@@ -169,20 +169,26 @@ func (r *Rebuilder) look(ctx context.Context, active []Revision, some map[firstc
 	return all.Wait()
 }
 
-// rebuildFound rebuilds a campaign that a look has found; the next look finds what failed. The rebuild before may have ended in the ledger
-// and switched the gate a moment later, and a look in between takes that gate for lost. So the gate is asked once more, now that nobody
-// else begins a rebuild.
+// rebuildFound rebuilds a campaign that a look has found; the next look finds what failed.
 func (r *Rebuilder) rebuildFound(ctx context.Context, one found) {
 	attempt, err := r.book.BeginRebuild(ctx, firstcomeItself, one.Campaign, one.Epoch)
 	if err != nil {
 		return
 	}
-	if !one.Rebuilding && r.standing(ctx, one.Revision) == nil {
+	if r.needless(ctx, attempt, one.Revision) {
 		r.giveUp(ctx, attempt)
 		r.note(one.Campaign, nil)
 		return
 	}
 	_, _ = r.attempt(ctx, attempt, one.why, nil)
+}
+
+// needless asks the gate once more, now that nobody else begins a rebuild, and tells whether it decides the campaign. The rebuild before may
+// have ended in the ledger and switched the gate a moment later: a look in between takes that gate for lost, or finds the attempt of
+// another node whose look did. Behind an attempt that was left nothing is needless: its owner may have died before it froze the gate.
+func (r *Rebuilder) needless(ctx context.Context, attempt Rebuild, a Revision) bool {
+	a.Rebuilding = false // by another attempt, as the look found
+	return !attempt.Left && r.standing(ctx, a) == nil
 }
 
 // errUnfinished says that a rebuild was begun and has not ended. Its owner may have died before it froze the gate, which then decides

@@ -168,11 +168,12 @@ func TestF18ARebuildOfAnotherNodeIsKnownAsOne(t *testing.T) {
 // A lateGate is switched by another node's rebuild behind the first look.
 type lateGate struct {
 	fragileGate
-	looks atomic.Int64
+	looks    atomic.Int64
+	switched atomic.Bool // before the first look, too
 }
 
 func (g *lateGate) Standing(context.Context, flow.Revision) error {
-	if g.looks.Add(1) == 1 {
+	if g.looks.Add(1) == 1 && !g.switched.Load() {
 		return flow.ErrLost
 	}
 	return nil
@@ -183,7 +184,16 @@ func (g *lateGate) Room(context.Context, flow.Rebuild) error { return errFull }
 // A countingBook counts the attempts that were given up.
 type countingBook struct {
 	plainBook
+	left    bool // the attempt before each one was left
 	givenUp atomic.Int64
+}
+
+func (b *countingBook) BeginRebuild(_ context.Context, _ string, id firstcome.CampaignID, _ int64) (flow.Rebuild, error) {
+	return flow.Rebuild{Campaign: id, Left: b.left}, nil
+}
+
+func (b *countingBook) LastRebuild(context.Context, firstcome.CampaignID) (flow.Rebuilt, error) {
+	return flow.Rebuilt{Epoch: 7}, nil
 }
 
 func (b *countingBook) GiveUpRebuild(context.Context, flow.Rebuild) error {
@@ -191,22 +201,50 @@ func (b *countingBook) GiveUpRebuild(context.Context, flow.Rebuild) error {
 	return nil
 }
 
-// TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain: a node looks between the end of another's rebuild in the ledger and its switch.
+// TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain: a node looks between the end of another's rebuild in the ledger and its switch; and
+// another node finds that node's attempt, which is then given up.
 func TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b, g := &countingBook{}, &lateGate{}
-		b.active = []flow.Revision{{Campaign: "c", Epoch: 2}}
-		r := flow.NewRebuilder(b, g, flow.RebuilderEvents{})
-		ctx, end := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- r.Run(ctx) }()
-		synctest.Wait()
-		if s := r.Stats(); s.Begun != 0 || s.Broken != 0 || b.givenUp.Load() != 1 || g.looks.Load() != 2 {
-			t.Errorf("%+v: %d attempts were given up, behind %d looks", s, b.givenUp.Load(), g.looks.Load())
-		}
-		end()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	for name, c := range map[string]struct {
+		as          flow.Revision
+		left        bool
+		begun       int64 // rebuilds
+		looks, gave int64
+	}{
+		"it was lost, at the look":                {as: flow.Revision{Epoch: 2}, looks: 2, gave: 1},
+		"another node's look has begun a rebuild": {as: flow.Revision{Epoch: 2, Rebuilding: true}, looks: 1, gave: 1},
+		"the owner of a rebuild has died":         {as: flow.Revision{Epoch: 2, Rebuilding: true}, left: true, begun: 1, gave: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c.as.Campaign = "c"
+				b, g := &countingBook{left: c.left}, &lateGate{}
+				g.switched.Store(c.as.Rebuilding)
+				b.active = []flow.Revision{c.as}
+				r := flow.NewRebuilder(b, g, flow.RebuilderEvents{})
+				ctx, end := context.WithCancel(t.Context())
+				ended := make(chan error)
+				go func() { ended <- r.Run(ctx) }()
+				synctest.Wait()
+				if s := r.Stats(); s.Begun != c.begun || int64(s.Broken) != c.begun || b.givenUp.Load() != c.gave || g.looks.Load() != c.looks {
+					t.Errorf("%+v: %d attempts were given up, behind %d looks", s, b.givenUp.Load(), g.looks.Load())
+				}
+				end()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// TestF05WhoWantsALostGateRebuiltIsNotMisledByAnAttemptThatIsGivenUp has the look find the attempt of a node that finds the gate whole.
+func TestF05WhoWantsALostGateRebuiltIsNotMisledByAnAttemptThatIsGivenUp(t *testing.T) {
+	b, g := &countingBook{}, &lateGate{}
+	g.switched.Store(true)
+	b.active = []flow.Revision{{Campaign: "c", Epoch: 2, Rebuilding: true}}
+	r := flow.NewRebuilder(b, g, flow.RebuilderEvents{})
+	done, err := r.Rebuild(t.Context(), "op", "c", true)
+	if err != nil || done.Epoch != 7 || r.Stats().Begun != 0 {
+		t.Errorf("%+v, %v; %+v", done, err, r.Stats())
+	}
 }

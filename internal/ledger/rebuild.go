@@ -61,7 +61,7 @@ func (l *Ledger) begin(ctx context.Context, actor string, id firstcome.CampaignI
 		case !s.rebuildingAt.IsZero() && now.Before(s.rebuildingAt.Add(attemptTime)) && !now.Before(s.rebuildingAt):
 			return flow.ErrOutdone
 		}
-		r = flow.Rebuild{Campaign: id, Marker: s.marker, Attempt: attempt, Epoch: s.epoch, Version: s.Version, Drained: s.drained, Actor: actor, InForce: s.inForce}
+		r = flow.Rebuild{Campaign: id, Marker: s.marker, Attempt: attempt, Epoch: s.epoch, Version: s.Version, Drained: s.drained, Actor: actor, InForce: s.inForce, Left: !s.rebuildingAt.IsZero()}
 		_, err = t.change(`UPDATE campaigns SET attempt = ?, rebuilding_at = ?, gate = ? WHERE id = ?`, r.Attempt, now.UnixMicro(), l.gate, string(id))
 		return err
 	})

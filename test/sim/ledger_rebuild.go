@@ -171,8 +171,9 @@ func (l *Ledger) BeginRebuild(_ context.Context, actor string, id firstcome.Camp
 		if epoch != 0 && epoch != a.epoch || !a.rebuildingAt.IsZero() && l.Clock().Before(a.rebuildingAt.Add(attemptTime)) {
 			return flow.ErrOutdone
 		}
+		left := !a.rebuildingAt.IsZero()
 		a.attempt, a.rebuildingAt = a.attempt+1, l.Clock()
-		r = flow.Rebuild{Campaign: id, Attempt: a.attempt, Epoch: a.epoch, Actor: actor, InForce: a.inForce()}
+		r = flow.Rebuild{Campaign: id, Attempt: a.attempt, Epoch: a.epoch, Actor: actor, InForce: a.inForce(), Left: left}
 		return nil
 	})
 	return r, err
