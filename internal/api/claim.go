@@ -83,11 +83,11 @@ func (b *buffer) refuse(w http.ResponseWriter, d *firstcome.Decision, t *terms) 
 
 // readClaim answers GET /v1/campaigns/{id}/claims/{user_id}.
 func (s *Server) readClaim(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
-	user, err := userID(r, c)
+	user, proof, err := userAndProof(r, c)
 	if err != nil {
 		return err
 	}
-	place, answer, err := s.claimOf(r.Context(), id, user, r.URL.Query().Get("proof"))
+	place, answer, err := s.claimOf(r.Context(), id, user, proof)
 	if err != nil {
 		return err
 	}
@@ -96,6 +96,16 @@ func (s *Server) readClaim(w http.ResponseWriter, r *http.Request, c auth.Caller
 	}
 	writeBody(w, http.StatusOK, answer)
 	return nil
+}
+
+// userAndProof returns the user whom the path names, and the proof of their place, if there is one.
+func userAndProof(r *http.Request, c auth.Caller) (user firstcome.UserID, proof string, err error) {
+	if user, err = userID(r, c); err != nil {
+		return "", "", err
+	}
+	q := parseQuery(r)
+	proof = q.proof()
+	return user, proof, q.err()
 }
 
 // claimOf returns where a user stands in line, or the answer with their coupon. firstcome.ErrNoCoupon or ErrNoTicket says
@@ -167,14 +177,14 @@ func (s *Server) aboutProof(ctx context.Context, id firstcome.CampaignID, err er
 
 // leaveLine answers DELETE /v1/campaigns/{id}/claims/{user_id}.
 func (s *Server) leaveLine(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
-	user, err := userID(r, c)
+	user, proof, err := userAndProof(r, c)
 	if err != nil {
 		return err
 	}
 	if err := s.readNothing(w, r); err != nil {
 		return err
 	}
-	switch err = s.leave(r.Context(), id, user, r.URL.Query().Get("proof")); {
+	switch err = s.leave(r.Context(), id, user, proof); {
 	case err == nil:
 		writeBody(w, http.StatusOK, []byte(`{"left":true}`))
 		return nil

@@ -28,7 +28,7 @@ var unbuffered = []string{"no"}
 
 // followPlace answers GET /v1/campaigns/{id}/claims/{user_id}/events.
 func (s *Server) followPlace(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
-	user, err := userID(r, c)
+	user, proof, err := userAndProof(r, c)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (s *Server) followPlace(w http.ResponseWriter, r *http.Request, c auth.Call
 		w.WriteHeader(http.StatusNoContent) // by which a browser's EventSource stops asking
 		return nil
 	}
-	f := &follower{id: id, user: user, proof: r.URL.Query().Get("proof"), key: c.Key, until: time.Now().Add(longestStream/2 + rand.N(longestStream/2))}
+	f := &follower{id: id, user: user, proof: proof, key: c.Key, until: time.Now().Add(longestStream/2 + rand.N(longestStream/2))}
 	if !c.Until.IsZero() && c.Until.Before(f.until) {
 		f.until = c.Until
 	}

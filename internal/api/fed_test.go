@@ -95,6 +95,12 @@ func TestAPlaceInATopicIsFoundByItsProof(t *testing.T) {
 		}
 	}
 	s.call("GET", a+"&proof=again", "").code(t, 422, "not_allowed")
+	for _, method := range []string{"GET", "DELETE"} {
+		for _, wrong := range []string{strings.Repeat("가", 129), "\x00"} {
+			s.call(method, "/v1/campaigns/c/claims/a?proof="+url.QueryEscape(wrong), "").code(t, 422, "not_allowed")
+		}
+		s.call(method, "/v1/campaigns/c/claims/a?proof="+url.QueryEscape(strings.Repeat("가", 128)), "").code(t, 400, "wrong_proof")
+	}
 	s.serveTopic()
 	for _, path := range []string{a, "/v1/campaigns/c/claims/a", "/v1/campaigns/c/claims/a?proof=x"} {
 		s.call("GET", path, "").want(t, 200, "already_issued")

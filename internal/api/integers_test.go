@@ -105,6 +105,9 @@ func (s *shop) tryInteger(i integer, text string) {
 		want = map[int]bool{404: true, 400: text == "" || text == "1\x00", 405: text == ""}
 	case text == "": // an empty parameter is none, but a filter must not choose all
 		want = map[int]bool{200: i.Name != "number", 422: i.Name == "number"}
+		if i.AllowEmptyValue != want[200] {
+			s.t.Errorf("%s %s: the contract says that %s may be empty: %t", i.method, i.path, i.Name, i.AllowEmptyValue)
+		}
 	case i.allows(text):
 		want = map[int]bool{200: true}
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -24,13 +25,28 @@ import (
 var contract = sync.OnceValues(func() (routers.Router, error) {
 	openapi3filter.RegisterBodyDecoder("application/x-ndjson", openapi3filter.PlainBodyDecoder)
 	openapi3filter.RegisterBodyDecoder("text/csv", openapi3filter.PlainBodyDecoder)
-	openapi3filter.RegisterBodyDecoder("text/event-stream", openapi3filter.PlainBodyDecoder)
+	openapi3filter.RegisterBodyDecoder("text/event-stream", decodeEvent)
 	spec, err := readContract()
 	if err != nil {
 		return nil, err
 	}
 	return gorillamux.NewRouter(spec)
 })
+
+// decodeEvent returns the first event of a stream, which the contract describes.
+func decodeEvent(body io.Reader, _ http.Header, _ *openapi3.SchemaRef, _ openapi3filter.EncodingFn) (any, error) {
+	text, err := io.ReadAll(body)
+	event := map[string]any{}
+	first, _, _ := strings.Cut(string(text), "\n\n")
+	for line := range strings.Lines(first) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		event[name] = value
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil && name == "retry" {
+			event[name] = float64(n)
+		}
+	}
+	return event, err
+}
 
 func readContract() (*openapi3.T, error) {
 	spec, err := openapi3.NewLoader().LoadFromFile("openapi.yaml")

@@ -91,7 +91,7 @@ func (q *query) integer(name string, least, most int64) int64 {
 	return n
 }
 
-// number returns a parameter that is an integer; absent means 0.
+// number returns a parameter that is an integer; absent, or empty, means 0.
 func (q *query) number(name string) int64 {
 	if q.text(name) == "" {
 		return 0
@@ -107,7 +107,19 @@ func (q *query) positive(name string) int64 {
 	return q.integer(name, 1, maxInteger)
 }
 
-// limit returns how many items the page may have.
+// maxProof is how long the proof of a place may be; those that are made are shorter.
+const maxProof = 128
+
+// proof returns the proof of a place; absent means empty.
+func (q *query) proof() string {
+	proof := q.text("proof")
+	if utf8.RuneCountInString(proof) > maxProof {
+		q.refuse("proof", fmt.Sprintf("must be at most %d characters: it is the proof of the answer to the claim", maxProof))
+	}
+	return proof
+}
+
+// limit returns how many items the page may have; absent, or empty, means the default.
 func (q *query) limit() int {
 	if q.text("limit") == "" {
 		return defaultLimit
