@@ -221,6 +221,9 @@ func campaignID(r *http.Request) (firstcome.CampaignID, error) {
 // of their own finds nobody else.
 func userID(r *http.Request, c auth.Caller) (firstcome.UserID, error) {
 	user, err := firstcome.ParseUserID(r.PathValue("user_id"))
+	if r.Context().Value(slashUser{}) != nil {
+		user = "/"
+	}
 	if err != nil {
 		return "", malformed("the user id in the path: " + err.Error())
 	}

@@ -121,7 +121,7 @@ func TestF24ACrowdBeforeTheOpeningIsToldWhenToComeAndNobodyIsEarly(t *testing.T)
 // differentUsers are 16 users, some of which look alike.
 var differentUsers = []string{
 	"User1", "user1", "user1 ", " user1", "é", "e\u0301", "😀", "0042", "42", "-7",
-	"שלום", "a/b", "a%2Fb", "{x}", "a:b", strings.Repeat("x", 128),
+	"שלום", "/", "a/b", "a%2Fb", "{x}", "a:b", strings.Repeat("x", 128),
 }
 
 func TestF28UserIDsAreByteExact(t *testing.T) {
@@ -138,7 +138,14 @@ func TestF28UserIDsAreByteExact(t *testing.T) {
 		if r.number("coupon", "number") != int64(n+1) || r.text("coupon", "user_id") != user {
 			t.Errorf("%q reads %s", user, r.body)
 		}
+		if w := s.call("GET", "/v1/users/"+escapeAll(user)+"/coupons", "").want(t, 200, "").items(); len(w) != 1 || w[0]["number"] != float64(n+1) {
+			t.Errorf("the wallet of %q is %v", user, w)
+		}
 	}
+	for _, path := range []string{"/v1/campaigns/%2F/claims/x", "/v1/campaigns/c/claims/%2F/x", "/v1/campaigns/%2F", "/v1/campaigns/c/%2f"} {
+		s.call("GET", path, "").want(t, 404, "")
+	}
+	s.call("GET", "/v1/campaigns/c/claims/-", "").want(t, 404, "")
 	s.call("POST", "/v1/campaigns/c/claims", `{"user_id":42}`).want(t, 200, "already_issued")
 	s.call("POST", "/v1/campaigns/c/claims", `{"user_id":-7}`).want(t, 200, "already_issued")
 	s.call("POST", "/v1/campaigns/c/claims", `{"user_id":"\ud83d\ude00"}`).want(t, 200, "already_issued")

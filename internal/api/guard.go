@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -43,7 +44,30 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, malformed("the path has a segment that is empty, . or .."))
 		return
 	}
-	f.mux.ServeHTTP(w, r)
+	f.mux.ServeHTTP(w, slashed(r))
+}
+
+// A slashUser in a request's context says that its path names the user whose id is a slash.
+type slashUser struct{}
+
+// slashed has the path of a request name another user, if it names the one whose id is a slash: ServeMux takes such a segment for the end of
+// the path, and for no wildcard.
+func slashed(r *http.Request) *http.Request {
+	if !strings.Contains(r.URL.RawPath, "/%2") {
+		return r
+	}
+	segments := strings.Split(r.URL.EscapedPath(), "/")
+	at := slices.IndexFunc(segments, func(s string) bool { return strings.EqualFold(s, "%2F") })
+	if at < 1 || segments[at-1] != "claims" && segments[at-1] != "users" {
+		return r
+	}
+	segments[at] = "-"
+	path := *r.URL
+	path.RawPath = strings.Join(segments, "/")
+	path.Path, _ = url.PathUnescape(path.RawPath) // it could be, before
+	r = r.WithContext(context.WithValue(r.Context(), slashUser{}, true))
+	r.URL = &path
+	return r
 }
 
 // hasDots tells whether a segment of the path is . or .. as it stands.
