@@ -47,24 +47,28 @@ func (j journalName) String() string {
 // openJournal connects to the topic that coupons pass, if there is one. All nodes do: whoever rebuilds a gate reads it.
 func (n *node) openJournal(ctx context.Context) error {
 	r, name := n.remote, n.flags.Journal
-	var topic ledger.Topic
+	var topic string
 	if url := name.url(); url != "" {
 		var err error
 		r.journal, err = kafka.OpenJournal(ctx, url, kafka.JournalOptions{
-			Name: n.ledger.JournalName(), Secret: n.secret, Owns: n.ledger.Owns, Ledger: n.ledger, Gate: r.gate, OnAlarm: n.alarm,
+			Name: n.ledger.JournalName(), Secret: n.secret, Owns: n.ledger.Owns, Ledger: n.ledger, Gate: r.gate, OnAlarm: n.alarm, OnFound: n.foundJournal,
 		})
 		if err != nil {
 			return fmt.Errorf("--journal: %w", err)
 		}
-		for _, warning := range r.journal.Warnings() {
-			n.log.Warn("the journal: " + warning)
-		}
-		topic.Name, topic.ID = r.journal.Topic()
+		topic, _ = r.journal.Topic()
 	}
 	if err := n.ledger.UseJournal(ctx, topic, name == onRedis); err != nil {
 		return fmt.Errorf("--journal: %w", err)
 	}
 	return nil
+}
+
+// foundJournal logs what an operator should know of the topic that coupons pass.
+func (n *node) foundJournal(warnings []string) {
+	for _, warning := range warnings {
+		n.log.Warn("the journal: " + warning)
+	}
 }
 
 // relayed returns a gate as a Rebuilder needs it: with a topic, what is in that is in the gate's journal, too.
@@ -103,19 +107,17 @@ func (n *node) records() {
 	r.recorder = flow.NewRecorder(r.journal, keeper, limits)
 }
 
-// passing runs what brings coupons to the ledger by a topic, once the ledger knows of the topic: until then a rebuild by a node without it
-// would lose what is there.
+// passing runs what brings coupons to the ledger by a topic, once Kafka has it and the ledger knows of it: until then a rebuild by a node
+// without it would lose what is there.
 func (n *node) passing(run func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
+		alarms := flow.Alarms{On: n.alarm}
 		for ctx.Err() == nil {
-			again, err := n.ledger.NoteJournal(ctx)
+			err := n.notesJournal(ctx)
 			if err == nil {
-				if name, id := n.remote.journal.Topic(); again {
-					n.alarm("", fmt.Errorf("the topic %s was made again (its id is %s): what it had and nobody recorded is recorded from the gate's holders", name, id))
-				}
 				return run(ctx)
 			}
-			n.alarm("", err)
+			alarms.Tell("", err)
 			select {
 			case <-time.After(time.Second):
 			case <-ctx.Done():
@@ -125,9 +127,22 @@ func (n *node) passing(run func(context.Context) error) func(context.Context) er
 	}
 }
 
+// notesJournal has the ledger know of the topic that coupons pass.
+func (n *node) notesJournal(ctx context.Context) error {
+	if err := n.remote.journal.Find(ctx); err != nil {
+		return err
+	}
+	name, id := n.remote.journal.Topic()
+	again, err := n.ledger.NoteJournal(ctx, id)
+	if again {
+		n.alarm("", fmt.Errorf("the topic %s was made again (its id is %s): what it had and nobody recorded is recorded from the gate's holders", name, id))
+	}
+	return err
+}
+
 // leavesJournal notes that coupons pass no topic any more, if an operator says so.
 func (n *node) leavesJournal(ctx context.Context) error {
-	_, err := n.ledger.NoteJournal(ctx)
+	_, err := n.ledger.NoteJournal(ctx, "")
 	return err
 }
 

@@ -60,6 +60,8 @@ type JournalOptions struct {
 	Patience time.Duration
 	// OnAlarm, if set, gets what an operator should know; the same alarm about once a minute.
 	OnAlarm func(firstcome.CampaignID, error)
+	// OnFound, if set, gets what an operator should know of the topic once it is found.
+	OnFound func(warnings []string)
 }
 
 const (
@@ -89,14 +91,14 @@ const (
 // committed about twice a second, up to the first record that is not, so that after any death, and any rebalance, nothing is skipped.
 type Journal struct {
 	topic    *topic
-	warnings []string
 	options  JournalOptions
-	producer atomic.Pointer[kgo.Client]
+	inspects bool                       // it is there to be read only
+	producer atomic.Pointer[kgo.Client] // nil: the topic is not found yet
 	alarms   flow.Alarms
 	agenda   *flow.Agenda
 
 	mu         sync.Mutex // guards what follows
-	id         string     // of the topic
+	id         string     // of the topic; empty: it is not found yet
 	partitions map[int32]*partition
 	queues     map[firstcome.CampaignID]*queue
 	bytes      int // of the records in hand
@@ -107,21 +109,37 @@ var (
 	_ flow.Keeper = (*Journal)(nil)
 )
 
-// OpenJournal returns the Journal on the topic of a URL, once it has found that the topic is fit for it and the user may do all that it does.
-// The error says what to do.
+// OpenJournal returns the Journal on the topic of a URL. That no broker answers is an alarm, and each call looks for the topic again, Find among
+// them; a call that needs the topic fails until then. Any other error is a mistake in the set-up, and says what to do: the topic is not fit for a
+// journal, or the user may not do all that it does.
 func OpenJournal(ctx context.Context, url string, options JournalOptions) (*Journal, error) {
-	return openJournal(ctx, url, options, func(ctx context.Context, j *Journal, is found) (err error) {
-		j.warnings, err = j.topic.fits(ctx, j.producer.Load(), Waits, is, groupOf(options.Name, is.id))
-		return err
-	})
+	j, err := newJournal(url, options)
+	if err != nil {
+		return nil, err
+	}
+	if err = j.Find(ctx); err != nil && !isAway(err) {
+		return nil, err
+	}
+	if err != nil {
+		j.alarms.Tell("", err)
+	}
+	return j, nil
 }
 
 // InspectJournal returns a Journal to read, of the recorders of a name and with the secret that makes codes: see Unrecorded.
 func InspectJournal(ctx context.Context, url, name string, secret firstcome.Secret) (*Journal, error) {
-	return openJournal(ctx, url, JournalOptions{Name: name, Secret: secret}, func(context.Context, *Journal, found) error { return nil })
+	j, err := newJournal(url, JournalOptions{Name: name, Secret: secret})
+	if err != nil {
+		return nil, err
+	}
+	j.inspects = true
+	if err := j.Find(ctx); err != nil {
+		return nil, err
+	}
+	return j, nil
 }
 
-func openJournal(ctx context.Context, url string, options JournalOptions, check func(context.Context, *Journal, found) error) (*Journal, error) {
+func newJournal(url string, options JournalOptions) (*Journal, error) {
 	t, err := readURL(url)
 	if err != nil {
 		return nil, err
@@ -130,30 +148,63 @@ func openJournal(ctx context.Context, url string, options JournalOptions, check 
 	options.Coupons = cmp.Or(options.Coupons, defaultCoupons)
 	options.Sweep = cmp.Or(options.Sweep, defaultSweep)
 	options.Patience = cmp.Or(options.Patience, defaultPatience)
-	client, err := t.connect(ctx, producing(t)...)
-	if err != nil {
-		return nil, err
-	}
-	j := &Journal{
+	return &Journal{
 		topic: t, options: options, alarms: flow.Alarms{On: options.OnAlarm}, partitions: map[int32]*partition{}, queues: map[firstcome.CampaignID]*queue{},
+	}, nil
+}
+
+// Find finds the topic, if it is not found yet. The error says what to do.
+func (j *Journal) Find(ctx context.Context) error {
+	if j.producer.Load() != nil {
+		return nil
 	}
-	j.producer.Store(client)
-	is, err := t.look(ctx, client)
-	if err == nil {
-		err = check(ctx, j, is)
-	}
+	client, err := j.topic.connect(ctx, producing(j.topic)...)
 	if err != nil {
-		client.Close()
-		return nil, err
+		return err
 	}
-	j.id = is.id
-	return j, nil
+	is, err := j.topic.look(ctx, client)
+	var warnings []string
+	if err == nil && !j.inspects {
+		warnings, err = j.topic.fits(ctx, client, Waits, is, groupOf(j.options.Name, is.id))
+	}
+	if err != nil || !j.connects(client, "", is.id) {
+		client.Close()
+		return err
+	}
+	if j.options.OnFound != nil {
+		j.options.OnFound(warnings)
+	}
+	return nil
+}
+
+// connects has the journal use a client of a topic in place of that of another id. It returns false if another call was faster.
+func (j *Journal) connects(client *kgo.Client, was, id string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.id != was {
+		return false
+	}
+	j.id = id
+	if before := j.producer.Swap(client); before != nil {
+		before.Close() // what is under way there comes again
+	}
+	return true
+}
+
+// client returns the client of the topic, which it finds first.
+func (j *Journal) client(ctx context.Context) (*kgo.Client, error) {
+	err := j.Find(ctx)
+	return j.producer.Load(), err
 }
 
 // Close ends the connections.
-func (j *Journal) Close() { j.producer.Load().Close() }
+func (j *Journal) Close() {
+	if client := j.producer.Load(); client != nil {
+		client.Close()
+	}
+}
 
-// Topic returns the topic's name and its id, which another topic of the name does not have.
+// Topic returns the topic's name and its id, which another topic of the name does not have. The id is empty if the topic is not found yet.
 func (j *Journal) Topic() (name, id string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -166,32 +217,25 @@ var errMadeAgain = errors.New("the topic was made again: what it had and nobody 
 // refresh looks whether the topic is the one that it was. If it was made again, it connects anew, because a client goes on with the one
 // that it knows.
 func (j *Journal) refresh(ctx context.Context) error {
-	is, err := j.topic.look(ctx, j.producer.Load())
+	client, err := j.client(ctx)
 	if err != nil {
 		return err
 	}
-	if _, id := j.Topic(); id == is.id {
-		return nil
-	}
-	client, err := j.topic.connect(ctx, producing(j.topic)...)
-	if err != nil {
+	_, was := j.Topic()
+	is, err := j.topic.look(ctx, client)
+	if err != nil || is.id == was {
 		return err
 	}
-	j.mu.Lock()
-	again := j.id != is.id
-	j.id = is.id
-	j.mu.Unlock()
-	if !again { // another call was faster
+	if client, err = j.topic.connect(ctx, producing(j.topic)...); err != nil {
+		return err
+	}
+	if !j.connects(client, was, is.id) {
 		client.Close()
 		return nil
 	}
-	j.producer.Swap(client).Close() // what is under way there comes again
 	j.alarms.Now("", fmt.Errorf("%s: %w", j.topic.name, errMadeAgain))
 	return nil
 }
-
-// Warnings returns what an operator should know of the topic.
-func (j *Journal) Warnings() []string { return j.warnings }
 
 // groupPrefix begins the names of recorders' groups.
 const groupPrefix = "firstcome-recorders-"
@@ -206,8 +250,12 @@ func groupOf(name, id string) string {
 // Record appends a batch to the topic: see flow.Keeper. It is durable when Record returns nil; how far the campaign is drained is not known.
 func (j *Journal) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 	records, err := recordsOf(b)
+	var client *kgo.Client
 	if err == nil {
-		err = j.producer.Load().ProduceSync(ctx, records...).FirstErr()
+		client, err = j.client(ctx)
+	}
+	if err == nil {
+		err = client.ProduceSync(ctx, records...).FirstErr()
 	}
 	if err != nil {
 		_ = j.refresh(ctx) // the next try may find another topic

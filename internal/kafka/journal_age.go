@@ -75,6 +75,9 @@ func (j *Journal) Age(ctx context.Context, active []flow.Revision, lags []flow.L
 
 // Ping returns nil if the brokers answer about the topic.
 func (j *Journal) Ping(ctx context.Context) error {
-	_, err := j.topic.look(ctx, j.producer.Load())
+	client, err := j.client(ctx)
+	if err == nil {
+		_, err = j.topic.look(ctx, client)
+	}
 	return err
 }

@@ -378,3 +378,45 @@ func TestRecordsOfANewerReleaseAreLeftToIt(t *testing.T) {
 		t.Errorf("left: %v, %v; the alarms are %s; dead letters %v", left, err, alarms(), p.Letters())
 	}
 }
+
+// TestF47AJournalThatIsOpenedWhileKafkaIsAwayFindsTheTopicLater has whoever needs the topic be told that it is away, and nobody that it is empty.
+func TestF47AJournalThatIsOpenedWhileKafkaIsAwayFindsTheTopicLater(t *testing.T) {
+	broker := services.Kafka.Server(t)
+	at, err := services.MakeTopic(t.Context(), broker.URL(), "waits", 1, map[string]string{"retention.ms": "-1"})
+	stage.Must(t, err)
+	g, l := newRelayed(), stage.NewLedger("c")
+	before := stream{open(t, at, g), t, at, g}
+	stage.Must(t, stage.Err(before.Issue(t.Context(), "c", 3)))
+	stage.Must(t, broker.Stop())
+
+	told, found := make(stage.Alarms, 1), make(chan []string, 1)
+	j := stream{open(t, at, g, func(o *kafka.JournalOptions) {
+		o.OnAlarm, o.OnFound = told.Tell, func(warnings []string) { found <- warnings }
+	}), t, at, g}
+	if err := stage.Next(t, "an alarm", told); !strings.Contains(err.Error(), "check hosts and ports") {
+		t.Errorf("the alarm says %v", err)
+	}
+	read := func() error {
+		return j.Unrecorded(t.Context(), "c", "ours.c", func(firstcome.Coupon) error { return errors.New("a coupon of a topic that is away") })
+	}
+	for what, err := range map[string]error{
+		"to append": stage.Err(j.Record(t.Context(), flow.Batch{Campaign: "c", Marker: "ours.c"})), "to read what is not recorded": read(), "how it is": j.Ping(t.Context()), "to find it": j.Find(t.Context()),
+		"to drain": j.Drain(t.Context(), nil, &flow.Retries{}),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "check hosts and ports") {
+			t.Errorf("while Kafka is away, asked %s: %v", what, err)
+		}
+	}
+	if _, id := j.Topic(); id != "" {
+		t.Errorf("the id of a topic that is not found is %q", id)
+	}
+
+	stage.Must(t, broker.Restart(t.Context()))
+	stage.Await(t, "the topic", true, func() bool { return j.Find(t.Context()) == nil })
+	if warnings := stage.Next(t, "what the topic warns of", found); len(warnings) == 0 {
+		t.Error("a topic of one replica warns of nothing")
+	}
+	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 2)))
+	g.record(t, j, l)
+	l.WaitFor(t, 5)
+}

@@ -173,13 +173,17 @@ func (j *Journal) quiet(ctx context.Context) bool {
 // uncommitted returns, of each partition, the offset behind all that is recorded for sure, and where the topic ends. The ends are read last:
 // what is committed meanwhile is below them.
 func (j *Journal) uncommitted(ctx context.Context) (begin []int64, is found, err error) {
+	if err := j.Find(ctx); err != nil {
+		return nil, is, err
+	}
 	_, id := j.Topic()
 	for {
-		offsets, err := j.committed(ctx, id)
+		client := j.producer.Load()
+		offsets, err := j.committed(ctx, client, id)
 		if err != nil {
 			return nil, is, err
 		}
-		if is, err = j.topic.look(ctx, j.producer.Load()); err != nil {
+		if is, err = j.topic.look(ctx, client); err != nil {
 			return nil, is, err
 		}
 		if is.id != id { // it was made again
@@ -209,10 +213,10 @@ func (j *Journal) uncommitted(ctx context.Context) (begin []int64, is found, err
 var errLost = errors.New("Kafka has lost records of the journal")
 
 // committed returns what the recorders of the topic of an id have committed.
-func (j *Journal) committed(ctx context.Context, id string) (kadm.OffsetResponses, error) {
+func (j *Journal) committed(ctx context.Context, client *kgo.Client, id string) (kadm.OffsetResponses, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	offsets, err := fetchOffsets(ctx, j.producer.Load(), groupOf(j.options.Name, id))
+	offsets, err := fetchOffsets(ctx, client, groupOf(j.options.Name, id))
 	if err != nil {
 		err = j.topic.explain(fmt.Errorf("ask what of the topic %s is recorded: %w", j.topic.name, err))
 	}

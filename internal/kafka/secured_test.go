@@ -42,11 +42,19 @@ func says(t *testing.T, at string, err error, use kafka.Use, parts ...string) {
 // opened returns why a Journal cannot be opened, or nil.
 func opened(t *testing.T, at string) error {
 	t.Helper()
-	j, err := kafka.OpenJournal(t.Context(), at, kafka.JournalOptions{Name: "ours", Secret: stage.Secret()})
+	_, err := openedJournal(t, at)
+	return err
+}
+
+// openedJournal returns what a Journal tells while it is opened, and why it cannot be.
+func openedJournal(t *testing.T, at string) (told stage.Alarms, err error) {
+	t.Helper()
+	told = make(stage.Alarms, 1)
+	j, err := kafka.OpenJournal(t.Context(), at, kafka.JournalOptions{Name: "ours", Secret: stage.Secret(), OnAlarm: told.Tell})
 	if err == nil {
 		j.Close()
 	}
-	return err
+	return told, err
 }
 
 // openedLine returns what a Line tells while it is opened, and why it cannot be.
@@ -94,7 +102,9 @@ func TestATopicThatIsNoJournalIsRefusedWithTheCommandThatMendsIt(t *testing.T) {
 	says(t, none, opened(t, none), kafka.Waits, "UNKNOWN_TOPIC_OR_PARTITION", "kafka-topics.sh --bootstrap-server "+u.Host+" --create --topic none", "retention.ms=-1")
 	noLine(t, none, "UNKNOWN_TOPIC_OR_PARTITION", "kafka-topics.sh")
 	gone := "kafka://127.0.0.1:1/none"
-	says(t, gone, opened(t, gone), kafka.Waits, "connection refused", "hosts and ports")
+	if told, err := openedJournal(t, gone); err != nil || !strings.Contains(stage.Next(t, "an alarm", told).Error(), "connection refused: check hosts and ports") {
+		t.Errorf("that nobody answers is no alarm: %v", err)
+	}
 	if told, err := openedLine(t, gone); err != nil || !strings.Contains(stage.Next(t, "an alarm", told).Error(), "hosts and ports") {
 		t.Errorf("that nobody answers is no alarm: %v", err)
 	}
@@ -156,8 +166,9 @@ func TestF64F65AKafkaWithUsersSaysWhatIsWrongAndWhichRightIsMissing(t *testing.T
 		stage.Must(t, b.Let(t.Context(), "shop", step.topic, step.groups, step.may))
 	}
 	g, l := newRelayed(), stage.NewLedger("c")
-	j := stream{open(t, trusting, g), t, trusting, g}
-	if w := strings.Join(j.Warnings(), "\n"); !strings.Contains(w, "they cannot be read") || !strings.Contains(w, "DescribeConfigs") {
+	found := make(chan []string, 1)
+	j := stream{open(t, trusting, g, func(o *kafka.JournalOptions) { o.OnFound = func(warnings []string) { found <- warnings } }), t, trusting, g}
+	if w := strings.Join(<-found, "\n"); !strings.Contains(w, "they cannot be read") || !strings.Contains(w, "DescribeConfigs") {
 		t.Errorf("the warnings without the right to read settings are %s", w)
 	}
 	stage.Must(t, b.Let(t.Context(), "shop", "waits", "", kadm.OpDescribeConfigs))

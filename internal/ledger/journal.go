@@ -11,22 +11,15 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A Topic is one of Kafka that coupons pass between a gate's journal and the ledger. The zero value: there is none.
-type Topic struct{ Name, ID string }
-
-// UseJournal has this node take it that coupons of its gate pass a topic, or, of the zero Topic, none. Call it behind UseGate, before Run.
-// leave says that an operator knows that all is recorded that passed another topic. firstcome.ErrGateMismatch says that some may not be.
-func (l *Ledger) UseJournal(ctx context.Context, topic Topic, leave bool) error {
+// UseJournal has this node take it that coupons of its gate pass the topic of a name, or, of the empty one, none. Call it behind UseGate, before
+// Run. leave says that an operator knows that all is recorded that passed another topic. firstcome.ErrGateMismatch says that some may not be.
+func (l *Ledger) UseJournal(ctx context.Context, topic string, leave bool) error {
 	l.journal, l.abandons = topic, leave
-	var was Topic
-	err := l.conclude.QueryRowContext(ctx, journalQuery, l.gate).Scan(&was.Name, &was.ID)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
-	}
+	was, err := l.JournalOf(ctx, l.gate)
 	if err == nil {
 		err = l.follows(was)
 	}
-	return wrap(err, "read which topic the coupons of the gate pass")
+	return err
 }
 
 // JournalName names the recorders of this node's campaigns: see the function.
@@ -41,9 +34,9 @@ func JournalName(marker string) string {
 const journalQuery = `SELECT topic, topic_id FROM journals WHERE gate = ?`
 
 // follows returns an error if this node's topic may not come behind another.
-func (l *Ledger) follows(was Topic) error {
-	if was.Name != "" && was.Name != l.journal.Name && !l.abandons {
-		return anotherJournal(was.Name)
+func (l *Ledger) follows(was string) error {
+	if was != "" && was != l.journal && !l.abandons {
+		return anotherJournal(was)
 	}
 	return nil
 }
@@ -58,30 +51,30 @@ func (l *Ledger) JournalOf(ctx context.Context, gate string) (topic string, err 
 	return topic, wrap(err, "read which topic the coupons of %s pass", gate)
 }
 
-// NoteJournal notes what UseJournal was given, before the first coupon passes the topic. again tells that the topic was made again: it is not
-// the one that it was. It may be repeated.
-func (l *Ledger) NoteJournal(ctx context.Context) (again bool, err error) {
+// NoteJournal notes the topic of UseJournal, which has this id now, before the first coupon passes it. again tells that the topic was made again:
+// it is not the one that it was. It may be repeated.
+func (l *Ledger) NoteJournal(ctx context.Context, id string) (again bool, err error) {
 	if l.gate == "" {
 		return false, nil // a Redis without a name has no campaigns
 	}
 	err = l.repeat(ctx, func(t *tx) error {
-		var was Topic
-		err := t.row(journalQuery+l.dialect.forUpdate, l.gate).Scan(&was.Name, &was.ID)
+		var name, was string
+		err := t.row(journalQuery+l.dialect.forUpdate, l.gate).Scan(&name, &was)
 		known := err == nil
 		if errors.Is(err, sql.ErrNoRows) {
 			err = nil
 		}
 		if err == nil {
-			err = l.follows(was)
+			err = l.follows(name)
 		}
-		again = was.Name == l.journal.Name && was.ID != l.journal.ID
+		again = name == l.journal && was != id
 		switch {
-		case err != nil || was == l.journal:
+		case err != nil || name == l.journal && was == id:
 			return err
 		case !known:
-			_, err = t.change(`INSERT INTO journals (gate, topic, topic_id) VALUES (?, ?, ?)`, l.gate, l.journal.Name, l.journal.ID)
+			_, err = t.change(`INSERT INTO journals (gate, topic, topic_id) VALUES (?, ?, ?)`, l.gate, l.journal, id)
 		default:
-			_, err = t.change(`UPDATE journals SET topic = ?, topic_id = ? WHERE gate = ?`, l.journal.Name, l.journal.ID, l.gate)
+			_, err = t.change(`UPDATE journals SET topic = ?, topic_id = ? WHERE gate = ?`, l.journal, id, l.gate)
 		}
 		return err
 	})
@@ -99,7 +92,7 @@ func (l *Ledger) passes(t *tx, id firstcome.CampaignID) error {
 	rows, err := t.query(`SELECT topic FROM journals WHERE gate = ? OR gate = (SELECT gate FROM campaigns WHERE id = ?)`, l.gate, string(id))
 	return eachRow(rows, err, func(take scan) error {
 		topic, err := one[string](take)
-		if err == nil && topic != "" && topic != l.journal.Name {
+		if err == nil && topic != "" && topic != l.journal {
 			err = anotherJournal(topic)
 		}
 		return err

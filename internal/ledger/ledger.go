@@ -51,7 +51,7 @@ type Ledger struct {
 	maxLine     int64            // people in line of a campaign
 	backlog     int64            // see grant
 	gate        string           // the name of this node's gate: gateKind, or that of a remote one
-	journal     Topic            // that the gate's coupons pass
+	journal     string           // the topic that the gate's coupons pass; empty: none
 	abandons    bool             // what passed another topic: see UseJournal
 	jobs        chan *job
 	search      chan struct{}                              // held by who looks for a code

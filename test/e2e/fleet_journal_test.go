@@ -3,6 +3,7 @@
 package e2e_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -57,4 +58,31 @@ func TestF41F46F47EachCouponIsRecordedOnceThoughItPassesATopicWhoeverIsKilled(t 
 			d.verdict(crowd)
 		})
 	}
+}
+
+// TestF47NodesStartWhileKafkaIsAwayAndRelayOnceItIsThere has nodes decide while the broker of the topic does not run, and restarts one of them. All
+// that they answered waits at the gate, and is in the ledger once the broker runs.
+func TestF47NodesStartWhileKafkaIsAwayAndRelayOnceItIsThere(t *testing.T) {
+	t.Parallel()
+	broker := services.Kafka.Server(t)
+	topic := waits(t, broker)
+	stage.Must(t, broker.Stop())
+	f := setup{ledger: services.MariaDB, redis: true}.fleet(t, "--journal", topic)
+	c := f.gather("spring", firstcome.Decided)
+	stop := f.claimUntil(c, 4)
+	defer stop()
+	c.awaitAnswers(t, 50)
+	f.kill(f.nodes, 0)
+	c.awaitAnswers(t, 50)
+	if log := f.node(0).text(); !strings.Contains(log, "the journal needs a look") || !strings.Contains(log, "check hosts and ports") {
+		t.Errorf("the log does not say that Kafka is away: %s", log)
+	}
+	if now := f.node(0).campaign("spring"); now.Recorded != 0 {
+		t.Errorf("%d coupons are recorded, though they cannot pass the topic", now.Recorded)
+	}
+	stage.Must(t, broker.Restart(t.Context()))
+	c.awaitAnswers(t, 50)
+	stop()
+	f.drained("spring")
+	f.verdict(c)
 }
