@@ -1,4 +1,4 @@
-# make test    everything, and installs what that needs: some 26 minutes on 2 cores
+# make test    everything, and installs what that needs: some 20 minutes on 2 cores
 # make check   the quick subset for an inner loop: under a minute
 # make soak    long: every fuzzer for FUZZTIME, faults in many rounds, a million simulated schedules, the race detector in ROUNDS
 # make bench   the figures of the README
@@ -8,7 +8,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: test check soak bench pictures build install tools lint unit e2e outside steps race demo clean
+.PHONY: test check soak bench pictures build install tools lint unit e2e outside steps race race-e2e race-rest demo clean
 
 TOOLS       := .tools/bin
 STATICCHECK := $(TOOLS)/staticcheck-v0.8.0
@@ -63,7 +63,7 @@ OUTSIDE := ./test/e2e ./test/mutants ./test/bench ./test/sim ./test/pictures
 # So do long tests of other packages that work through other processes, a browser among them, or in which one goroutine
 # asks one thing after the other. No other package may have tests of these names. What does not have such a name any
 # more runs in race again.
-STEPS    := ^Test(Scripts|ScriptsOnRedis|TheAuditFindsWhateverTheLedgerSaysTwice|TheSQLiteGateConforms|TheSQLiteGatesLinesConform|F16F27F62TheServersGatesConform|TheServersGatesLinesConform|F56AMigrationThatIsCutAtAnyPointGoesOn|APlanMadeForAFewCouponsIsNotKeptForMany|ACodeIsLookedForInParts|F16TheRedisGateConforms|TheRedisGatesLinesConform|TheLinesOfAClusterConform|InTheBrowser.*|TheDropPageSaysWhatIsTrue|WhoPressesTwiceAsksOnceAndRetriesWhenTheServerSays|AnErrorIsNeverARefusal)$$
+STEPS    := ^Test(Scripts|ScriptsOnRedis|TheAuditFindsWhateverTheLedgerSaysTwice|TheSQLiteGateConforms|TheSQLiteGatesLinesConform|F16F27F62TheServersGatesConform|TheServersGatesLinesConform|F56AMigrationThatIsCutAtAnyPointGoesOn|APlanMadeForAFewCouponsIsNotKeptForMany|ACodeIsLookedForInParts|F16TheRedisGateConforms|TheRedisGatesLinesConform|TheLinesOfAClusterConform|InTheBrowser.*|TheDropPageSaysWhatIsTrue|WhoPressesTwiceAsksOnceAndRetriesWhenTheServerSays|AnErrorIsNeverARefusal|TheSQLiteGatesLinesOfFeedsConform|TheServersGatesLinesOfFeedsConform|NumberFourOfThreeIsNeitherAnsweredNorRecorded|F55TheLockIsOfTheFileByWhateverNameItIsOpened|F57AColumnThatWouldMergeUsersIsRefused)$$
 STEPS_OF := ./internal/console ./cmd/firstcome ./internal/ledger ./examples/storefront ./internal/redis
 
 # Three at once, as tests mostly wait: the end-to-end tests take the longest.
@@ -90,9 +90,15 @@ RACE := -race -gcflags=modernc.org/...=-race=false
 # forgotten, and processes are frozen and killed. All of them are left to soak.
 RACE_E2E := ^Test(F10|F20|F21F41|F23|F61)
 
+# Two at once, as these mostly wait.
 race:
-	.ci/gotest $(RACE) $(ONCE) -p 3 -skip '$(STEPS)' $$(go list ./internal/ledger ./... | grep -vxF "$$(go list $(OUTSIDE))")
+	$(MAKE) --no-print-directory -j 2 race-e2e race-rest
+
+race-e2e:
 	.ci/gotest $(RACE) $(ONCE) -run '$(RACE_E2E)' ./test/e2e
+
+race-rest:
+	.ci/gotest $(RACE) $(ONCE) -p 2 -skip '$(STEPS)' $$(go list ./cmd/firstcome ./internal/ledger ./... | grep -vxF "$$(go list $(OUTSIDE))")
 
 demo: build
 	bin/firstcome demo
