@@ -23,6 +23,8 @@ FUZZTIME ?= 5m
 # that is busy takes longer than the 10 that go test has by default.
 TIMEOUT  ?= 40m
 ROUNDS   ?= 20
+# How much of a soak it is: 1, all of it, which takes a night and more.
+SOAK     ?= 1
 
 test: install lint build unit race demo
 
@@ -109,8 +111,8 @@ soak: install build
 	node .ci/axes.mjs
 	.ci/contract
 	.ci/fuzz $(FUZZTIME)
-	SOAK=1 .ci/gotest -shuffle=on -count=1 -timeout 12h ./test/...
-	SOAK=1 .ci/gotest -count=1 -timeout 1h -run '^TestInTheBrowser' -artifacts -outputdir "$$(mktemp -d)" ./internal/console
+	SOAK=$(SOAK) .ci/gotest -shuffle=on -count=1 -timeout 12h ./test/...
+	SOAK=$(SOAK) .ci/gotest -count=1 -timeout 1h -run '^TestInTheBrowser' -artifacts -outputdir "$$(mktemp -d)" ./internal/console
 	CGO_ENABLED=0 .ci/gotest -shuffle=on -count=1 -timeout 12h ./...
 	.ci/gotest $(RACE) -shuffle=on -count=$(ROUNDS) -timeout 12h ./...
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -104,7 +103,7 @@ func TestInTheBrowserWhatPeopleNameIsTextAndFits(t *testing.T) {
 // awkwardLooks are narrow: what fits there fits a wider page, as a soak finds out.
 func awkwardLooks() []browser.Look {
 	looks := []browser.Look{{Language: "en", Width: 360}}
-	if os.Getenv("SOAK") != "" {
+	if stage.Soak() > 0 {
 		looks = append(looks, browser.Look{Language: "ko", Width: 360, Dark: true}, browser.Look{Language: "en", Width: 1280}, browser.Look{Language: "ko", Width: 2560})
 	}
 	return looks

@@ -3,7 +3,6 @@ package console_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +58,7 @@ func pagesToLookAt(t testing.TB, h *house) (paths []string) {
 
 // waysToLook are how pages are looked at: in a soak all that there are.
 func waysToLook() (all []browser.Look) {
-	soak := os.Getenv("SOAK") != ""
+	soak := stage.Soak() > 0
 	for _, language := range []string{"ko", "en"} {
 		for _, width := range []int{360, 1280, 2560} {
 			for _, dark := range []bool{false, true} {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // binaryVariable names the binary to a test that runs itself again in a child process.
@@ -59,10 +60,5 @@ func build(file string) error {
 
 func firstcomeBinary() string { return os.Getenv(binaryVariable) }
 
-// rounds returns how often a test repeats its fault: few, or many in a soak.
-func rounds(few, many int) int {
-	if os.Getenv("SOAK") != "" {
-		return many
-	}
-	return few
-}
+// rounds is stage.Rounds: a test repeats its fault a few times, or many times in a soak.
+func rounds(few, many int) int { return stage.Rounds(few, many) }

@@ -314,7 +314,17 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a gate that another node's rebuild switched behind a look is rebuilt again",
-		file: "internal/flow/rebuilder_looks.go", old: "if !one.Rebuilding && r.standing(ctx, one.Revision) == nil {", new: "if false {",
+		file: "internal/flow/rebuilder_looks.go", old: "return !attempt.Left && r.standing(ctx, a) == nil", new: "return false",
+		pkg: "./internal/flow", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
+	},
+	{
+		bug:  "behind another node's attempt that was given up a gate is rebuilt whatever it says",
+		file: "internal/flow/rebuilder_looks.go", old: "	a.Rebuilding = false // by another attempt, as the look found\n", new: "",
+		pkg: "./internal/flow", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
+	},
+	{
+		bug:  "a rebuild whose owner died before the freeze is taken for needless",
+		file: "internal/flow/rebuilder_looks.go", old: "return !attempt.Left && r", new: "return r",
 		pkg: "./internal/flow", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
 	},
 	{
@@ -389,7 +399,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "whoever orders a rebuild rebuilds in whatever epoch the campaign is by then",
-		file: "internal/flow/rebuilder.go", old: "epoch := before.Epoch", new: "epoch := before.Epoch * 0",
+		file: "internal/flow/rebuilder.go", old: "r.rebuild(ctx, actor, id, nil, before.Epoch)", new: "r.rebuild(ctx, actor, id, nil, before.Epoch*0)",
 		pkg: whole, test: "TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt",
 	},
 	{

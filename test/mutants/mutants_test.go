@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome/test/seed"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 func TestMain(m *testing.M) { services.Main(m) }
@@ -34,7 +35,7 @@ const whole = "./cmd/firstcome"
 func TestEveryPlantedBugIsFound(t *testing.T) {
 	random := seed.Rand(t)
 	for _, m := range mutants {
-		planted := random.IntN(8) == 0 && m.pkg != whole || os.Getenv("SOAK") != ""
+		planted := random.IntN(8) == 0 && m.pkg != whole || stage.Soak() > 0
 		t.Run(m.bug, func(t *testing.T) {
 			source := m.source(t)
 			if !planted {

@@ -39,12 +39,14 @@ func Given() bool {
 	return ok
 }
 
-// process is the seed of this process: the given one, or a new one.
+// process is the seed of this process: the given one, or a new one, which it says.
 var process = sync.OnceValue(func() uint64 {
 	if seed, ok := given(); ok {
 		return seed
 	}
-	return rand.Uint64()>>1 | 1 // rapid takes 0 for none
+	seed := rand.Uint64()>>1 | 1 // rapid takes 0 for none
+	fmt.Fprintf(os.Stderr, "%s=%d\n", variable, seed)
+	return seed
 })
 
 // Rand returns what makes a test's random choices, or those of one part of it, for any number of

@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +10,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/test/seed"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // schedule lives through the schedule of a seed, and returns what it breaks and its trace.
@@ -27,12 +27,7 @@ func schedule(t *testing.T, seed uint64, b *bug) (breaches []audit.Breach, trace
 const again = "FIRSTCOME_TEST_SEED=%d go test ./test/sim -run '^TestEveryScheduleKeepsThePromises$'"
 
 // schedules is how many are lived through: some seconds of them, or a million in soak.
-func schedules() uint64 {
-	if os.Getenv("SOAK") != "" {
-		return 1_000_000
-	}
-	return 2000
-}
+func schedules() uint64 { return uint64(stage.Rounds(2000, 1_000_000)) }
 
 func TestEveryScheduleKeepsThePromises(t *testing.T) {
 	for from := range seed.Each(t, schedules()) {
