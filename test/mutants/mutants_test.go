@@ -35,7 +35,7 @@ const whole = "./cmd/firstcome"
 func TestEveryPlantedBugIsFound(t *testing.T) {
 	random := seed.Rand(t)
 	for _, m := range mutants {
-		planted := random.IntN(8) == 0 && m.pkg != whole || stage.Soak() > 0
+		planted := random.Float64() < m.share()
 		t.Run(m.bug, func(t *testing.T) {
 			source := m.source(t)
 			if !planted {
@@ -52,6 +52,15 @@ func TestEveryPlantedBugIsFound(t *testing.T) {
 			}
 		})
 	}
+}
+
+// share is the probability that the bug is planted.
+func (m mutant) share() float64 {
+	least := 1. / 8
+	if m.pkg == whole {
+		least = 0
+	}
+	return least + stage.Soak()*(1-least)
 }
 
 // source returns the file in which the bug is planted. It has what the bug replaces once.
