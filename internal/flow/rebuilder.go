@@ -71,7 +71,8 @@ type Rebuilder struct {
 	noticed chan firstcome.CampaignID
 	stats   struct{ verified, begun, finished, failed, lost atomic.Int64 }
 
-	since time.Time // when Run saw the runs of now first
+	since  time.Time              // when Run saw the runs of now first
+	silent []firstcome.CampaignID // of which the last look of Run at all campaigns got no answer: they are asked about once more
 
 	mu      sync.Mutex                     // guards what follows
 	told    map[firstcome.CampaignID]int64 // see Told

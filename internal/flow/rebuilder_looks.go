@@ -78,7 +78,8 @@ func (r *Rebuilder) await(ctx context.Context) error {
 	}
 }
 
-// known returns the campaigns that need a rebuild, that are refused, or whose gate is doubted, as far as somebody noticed.
+// known returns the campaigns that need a rebuild, that are refused, or whose gate is doubted, as far as somebody noticed, and those of which the
+// last look at all of them got no answer.
 func (r *Rebuilder) known() map[firstcome.CampaignID]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,6 +91,9 @@ func (r *Rebuilder) known() map[firstcome.CampaignID]bool {
 		ids[id] = true
 	}
 	for id := range r.doubted {
+		ids[id] = true
+	}
+	for _, id := range r.silent {
 		ids[id] = true
 	}
 	return ids
@@ -136,6 +140,7 @@ func (r *Rebuilder) look(ctx context.Context, active []Revision, some map[firstc
 	named = named && err == nil // whoever cannot ask still verifies
 	noticed := r.known()
 	var broken []found
+	var silent []firstcome.CampaignID
 	for _, a := range active {
 		if some != nil && !some[a.Campaign] {
 			continue
@@ -147,13 +152,17 @@ func (r *Rebuilder) look(ctx context.Context, active []Revision, some map[firstc
 		if refuses(err) { // a rebuild would lose what the gate alone has, or what another gate has
 			err = nil
 		}
-		if err == nil || NeedsRebuild(err) {
+		switch {
+		case err == nil || NeedsRebuild(err):
 			r.note(a.Campaign, err)
+		case some == nil: // gate or ledger did not answer
+			silent = append(silent, a.Campaign)
 		}
 		if NeedsRebuild(err) {
 			broken = append(broken, found{a, err, noticed[a.Campaign]})
 		}
 	}
+	r.silent = silent
 	if !named {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
@@ -247,4 +248,35 @@ func TestF05WhoWantsALostGateRebuiltIsNotMisledByAnAttemptThatIsGivenUp(t *testi
 	if err != nil || done.Epoch != 7 || r.Stats().Begun != 0 {
 		t.Errorf("%+v, %v; %+v", done, err, r.Stats())
 	}
+}
+
+// A shyGate does not answer the first look behind a restart.
+type shyGate struct {
+	fragileGate
+	asked atomic.Int64 // behind the restart
+}
+
+func (g *shyGate) Standing(ctx context.Context, a flow.Revision) error {
+	if g.restarted.Load() && g.asked.Add(1) == 1 {
+		return errors.New("connection reset by peer")
+	}
+	return g.fragileGate.Standing(ctx, a)
+}
+
+// TestF01ACampaignOfWhichTheGateSaysNothingIsAskedAboutAgain: the gate's connection breaks off between the look that finds another run of its
+// server and the questions about its campaigns. All of these are asked about once a minute, and this one a second later.
+func TestF01ACampaignOfWhichTheGateSaysNothingIsAskedAboutAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, g := &slowBook{active: []flow.Revision{{Campaign: "c", Epoch: 1}}, begun: make(chan firstcome.CampaignID)}, &shyGate{}
+		r := flow.NewRebuilder(b, g, flow.RebuilderEvents{})
+		stop := stage.Run(t, r.Run)
+		defer stop()
+		synctest.Wait()
+		g.restarted.Store(true)
+		select {
+		case <-b.begun:
+		case <-time.After(3 * time.Second):
+			t.Errorf("no rebuild has begun; it was asked %d times", g.asked.Load())
+		}
+	})
 }
