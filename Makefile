@@ -19,7 +19,7 @@ COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 FUZZTIME ?= 5m
-# A package's tests may take: test/e2e, the longest, takes some 9 minutes here, and a slow machine
+# A package's tests may take: test/e2e, the longest, takes some 12 minutes here, and a slow machine
 # that is busy takes longer than the 10 that go test has by default.
 TIMEOUT  ?= 40m
 ROUNDS   ?= 20
