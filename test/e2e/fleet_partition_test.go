@@ -174,6 +174,9 @@ func TestF03AnAddressThatLeadsBackToTheOldPrimaryIsRefused(t *testing.T) {
 					t.Fatalf("the rebuild comes to %+v, %v", done, err)
 				}
 			}
+			for _, node := range p.answering() { // each looks within a second
+				waitFor(t, "a node that refuses no more", func() bool { return node.campaign("spring").GateState != "behind" })
+			}
 			c.awaitAnswers(t, 40)
 			stop()
 			for _, one := range p.all() {
