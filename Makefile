@@ -23,7 +23,7 @@ FUZZTIME ?= 5m
 # that is busy takes longer than the 10 that go test has by default.
 TIMEOUT  ?= 40m
 ROUNDS   ?= 20
-# How much of a soak it is: 1, all of it, which takes a night and more.
+# How much of a soak it is: 1, all of it; 0.1, a tenth of the way from make test to that.
 SOAK     ?= 1
 
 test: install lint build unit race demo

@@ -220,10 +220,11 @@ func campaignID(r *http.Request) (firstcome.CampaignID, error) {
 // userID returns the user that the path names, byte by byte. A user with a token
 // of their own finds nobody else.
 func userID(r *http.Request, c auth.Caller) (firstcome.UserID, error) {
-	user, err := firstcome.ParseUserID(r.PathValue("user_id"))
+	text := r.PathValue("user_id")
 	if r.Context().Value(slashUser{}) != nil {
-		user = "/"
+		text = "/"
 	}
+	user, err := firstcome.ParseUserID(text)
 	if err != nil {
 		return "", malformed("the user id in the path: " + err.Error())
 	}

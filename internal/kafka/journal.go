@@ -109,9 +109,9 @@ var (
 	_ flow.Keeper = (*Journal)(nil)
 )
 
-// OpenJournal returns the Journal on the topic of a URL. That no broker answers is an alarm, and each call looks for the topic again, Find among
-// them; a call that needs the topic fails until then. Any other error is a mistake in the set-up, and says what to do: the topic is not fit for a
-// journal, or the user may not do all that it does.
+// OpenJournal returns the Journal on the topic of a URL. That no broker answers is an alarm: then each call that needs the topic looks for it
+// first, and fails until it is found. Any other error is a mistake in the set-up, and says what to do: the topic is not fit for a journal, or the
+// user may not do all that it does.
 func OpenJournal(ctx context.Context, url string, options JournalOptions) (*Journal, error) {
 	j, err := newJournal(url, options)
 	if err != nil {

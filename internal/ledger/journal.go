@@ -52,7 +52,7 @@ func (l *Ledger) JournalOf(ctx context.Context, gate string) (topic string, err 
 }
 
 // NoteJournal notes the topic of UseJournal, which has this id now, before the first coupon passes it. again tells that the topic was made again:
-// it is not the one that it was. It may be repeated.
+// it is not the one that it was, which only the call that notes it says. It may be repeated.
 func (l *Ledger) NoteJournal(ctx context.Context, id string) (again bool, err error) {
 	if l.gate == "" {
 		return false, nil // a Redis without a name has no campaigns
@@ -78,7 +78,7 @@ func (l *Ledger) NoteJournal(ctx context.Context, id string) (again bool, err er
 		}
 		return err
 	})
-	return again, wrap(err, "note which topic the coupons of the gate pass")
+	return again && err == nil, wrap(err, "note which topic the coupons of the gate pass")
 }
 
 func anotherJournal(topic string) error {
