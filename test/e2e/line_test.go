@@ -95,10 +95,11 @@ func (f *fleet) insist(ask func() error) (err error) {
 	return err
 }
 
-// killWhileServing kills until so many kills count, while the crowd comes and behind that.
+// killWhileServing kills until so many kills count, while the crowd comes and behind that. On a busy machine few of them count, and stock is left
+// for many more.
 func (d *deployment) killWhileServing(c *lineCrowd, kills int, random *rand.Rand) (counted int) {
 	tried, calls := 0, newEntrance(d.fleet) // the crowd's connections are busy
-	for ; counted < kills && tried < 3*kills; tried++ {
+	for ; counted < kills && tried < 9*kills; tried++ {
 		come := min(len(c.all), (tried+1)*len(c.all)/kills)
 		waitFor(d.t, "more of the crowd", func() bool { return c.joined.Load() >= int64(come) })
 		number := d.awaitService(calls, c.campaign)
