@@ -128,7 +128,9 @@ func overreaches(t *town) {
 			if old := t.parted(w.of); err == nil && old != nil {
 				old.mu.Lock()
 				defer old.mu.Unlock()
-				old.campaigns[campaign].ceiling = max(old.campaigns[campaign].ceiling, drained.Ceiling)
+				if c := old.campaigns[campaign]; c != nil {
+					c.ceiling = max(c.ceiling, drained.Ceiling)
+				}
 			}
 			return drained, err
 		}}

@@ -25,7 +25,7 @@
 //	a replica takes its place, and some nodes still reach the old server, which goes on until it follows the new one; or the
 //	address of the gate leads back to it for all of them
 //
-// Nodes rebuild the gate then, by themselves or because its owner orders it.
+// Nodes rebuild the gate then, by themselves or because its owner orders it: whichever of the two servers the node reaches that does it.
 //
 // In every other town there is a waiting line: operators set its pace, change it and take it away, users join, ask for their place and leave,
 // and each node serves whoever is next.
@@ -38,15 +38,15 @@
 // gate.go decides, line.go keeps who waits, changes.go applies what operators changed, journal.go hands out what was issued; ledger.go keeps it and orders.go
 // numbers what operators want; rebuild.go and ledger_rebuild.go are the steps of a rebuild on either side, and outage.go is what the gate's
 // server may lose. Each is about a page, and passes test/conform, as the real ones do, but for the rebuild, which has no suite: what a step
-// does is what the scripts and the SQL of that step say. Not in it are a line at an old
-// server (old.go), a node that rebuilds one, and a ledger that was restored from a backup.
+// does is what the scripts and the SQL of that step say. old.go has the server whose place a replica took. Not in it is a ledger that was
+// restored from a backup.
 //
 // # The promises
 //
 // P1 to P9 are checked by what the gate did and what people were told (history.go, history_line.go, promises.go), and the ledger is audited by
 // internal/audit. What a rebuild loses has to be what nobody was told to be recorded, was in no journal that could be read, and was not at a
-// server that keeps all. An old server has an order of its own, and of what it says only this is held against it: nobody is given its numbers,
-// what is not recorded when its epoch ends is lost, and a node that knows that
+// server that keeps all. Of two servers the one in the ledger's epoch is held against them all. Of the other only this is: nobody else is given
+// its numbers, what is not recorded when its epoch ends is lost, and a node that knows that
 // it has ended tells nobody a number of it. A test plants bugs, one after the other, and wants each to be found.
 //
 // A schedule that breaks a promise says its seed, the command that lives through it again, and its trace.

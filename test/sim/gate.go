@@ -75,6 +75,27 @@ type happening struct {
 	quantity       int64            // how many coupons there were then: a change may go on to raise it
 }
 
+// words says what happened.
+func (h *happening) words() string {
+	switch {
+	case h.issued.Number > 0:
+		return show("number", h.issued.Number, "is given to", h.issued.User)
+	case h.voided.Number > 0:
+		return show("number", h.voided.Number, "is voided")
+	case h.applied > 0:
+		return show("change", h.applied, "is made")
+	case h.rebuilt > 0:
+		return show("epoch", h.rebuilt, "begins")
+	case h.came != "":
+		return show(h.came, "joins the line")
+	case h.went != "":
+		return show(h.went, "leaves the line")
+	case h.sent != "":
+		return show("all who wait are sent away as", h.sent)
+	}
+	return "an epoch has ended"
+}
+
 // NewGate returns a gate without campaigns.
 func NewGate(clock func() time.Time) *Gate {
 	return &Gate{

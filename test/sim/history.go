@@ -37,7 +37,7 @@ type asked struct {
 	outcome        firstcome.Outcome // 0: an error, or nobody told them
 	number         int64
 	over           bool
-	parted         bool // it may be what an old server said
+	stray          bool // it may be what a server said whose epoch had ended
 	refused        bool // the node knew before that its gate is in an epoch that has ended
 	cancel         context.CancelFunc
 }
@@ -70,18 +70,18 @@ func (h *history) watch() {
 	if h.holds == nil {
 		h.holds = map[firstcome.UserID]int64{}
 	}
-	defer h.watchOld()
-	log := *h.town.gate.logs[campaign]
-	c := h.town.gate.campaigns[campaign]
+	g := h.town.decider()
+	c := g.campaigns[campaign]
 	if c == nil {
 		c = &course{}
 	}
-	l := look{from: time.Now(), jumped: h.town.jumped, course: *c, taken: c.inForce(), stopped: h.town.stands() != nil}
+	l := look{from: time.Now(), jumped: h.town.jumped, course: *c, taken: c.inForce(), stopped: h.town.standsAt(g) != nil}
 	defer func() { h.looks[len(h.looks)-1].lineup = h.lineup.people }()
 	raised := len(h.looks) > 0 && c.Quantity > h.looks[len(h.looks)-1].Quantity
 	h.looks = append(h.looks, l)
-	for ; h.read < len(log); h.read++ {
-		h.happened(log[h.read])
+	h.reads(h.town.gate, &h.read)
+	if old := h.town.old.Load(); old != nil {
+		h.reads(old.gate, &old.read)
 	}
 	if l.stopped {
 		return
@@ -94,9 +94,24 @@ func (h *history) watch() {
 	}
 }
 
-// happened takes over one thing that the gate did.
-func (h *history) happened(now happening) {
-	defer h.lined(now)
+// reads takes over what a server did since it was read last.
+func (h *history) reads(g *Gate, from *int) {
+	log, epoch := *g.logs[campaign], h.town.ledger.campaigns[campaign].epoch
+	for ; *from < len(log); *from++ {
+		if g != h.town.gate {
+			h.town.say("  … at the old server", log[*from].words())
+		}
+		if c := g.campaigns[campaign]; c != nil && c.epoch < epoch && log[*from].outlived == 0 {
+			h.outlives(log[*from])
+			continue
+		}
+		h.happened(log[*from], g)
+	}
+}
+
+// happened takes over one thing that the server did that is in the ledger's epoch.
+func (h *history) happened(now happening, g *Gate) {
+	defer h.lined(now, g)
 	switch {
 	case now.issued.Number > 0:
 		c := now.issued
@@ -118,8 +133,8 @@ func (h *history) happened(now happening) {
 	case now.outlived > 0:
 		h.breach("P8", "the gate is in epoch %d, which has ended, and has not gone back: nobody decides there until a person says so", now.outlived)
 	case now.rebuilt > 0:
-		h.rebuilt(now)
-		if since := time.Since(h.town.gate.leased); since < lease {
+		h.rebuilt(now, g)
+		if since := time.Since(g.leased); since < lease {
 			h.breach("P2", "the gate was rebuilt %s after a lease was granted: a node may still repeat what it was told", since)
 		}
 		for _, c := range now.left {
@@ -131,8 +146,15 @@ func (h *history) happened(now happening) {
 }
 
 // rebuilt takes over what a rebuilt gate begins with: the holders are those of the ledger, and what it does not have is lost.
-func (h *history) rebuilt(now happening) {
-	a, c := h.town.ledger.campaigns[campaign], h.town.gate.campaigns[campaign]
+func (h *history) rebuilt(now happening, g *Gate) {
+	a, c := h.town.ledger.campaigns[campaign], g.campaigns[campaign]
+	if old := h.town.old.Load(); old != nil && g == old.gate {
+		old.rebuilt = true
+		h.town.strayAsked()
+	}
+	for _, one := range h.asked {
+		one.refused = one.refused && one.over // a gate that a node refused is in the ledger's epoch again
+	}
 	h.backs = append(h.backs, time.Now()) // of what is lost the stock comes back
 	h.carried(now, c)
 	h.holds = map[firstcome.UserID]int64{}
@@ -178,7 +200,7 @@ func (h *history) highest() (n int64) {
 // begin notes that somebody asks something.
 func (h *history) begin(p *person, n *node, what string) (context.Context, *asked) {
 	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), asksFor, p.name))
-	a := &asked{person: p, node: n, what: what, sent: len(h.looks), sentAt: time.Now(), cancel: cancel, parted: h.town.wasParted(n), refused: n.refuses()}
+	a := &asked{person: p, node: n, what: what, sent: len(h.looks), sentAt: time.Now(), cancel: cancel, stray: h.town.astray(n), refused: n.refuses()}
 	h.town.say("  …", p.name, "wants", what, "of", n.name)
 	if what == string(ledger.Resume) && h.stop != nil && h.stop.what == string(ledger.Pause) {
 		h.stop = nil
@@ -223,7 +245,7 @@ func (h *history) answered(a *asked, d firstcome.Decision, err error) {
 		return
 	}
 	a.outcome, a.number = d.Outcome, d.Coupon.Number
-	if a.parted && !d.Outcome.HasCoupon() {
+	if a.stray && !d.Outcome.HasCoupon() {
 		return
 	}
 	h.waits(a)
@@ -238,7 +260,7 @@ func (h *history) answered(a *asked, d firstcome.Decision, err error) {
 	if given == nil || given.User != firstcome.UserID(a.name) {
 		h.breach("P3", "%s was told number %d, which the gate did not give them", a.name, a.number)
 	}
-	if given != nil && !a.parted && given.lost > 0 && given.lost <= a.sent && h.looks[given.lost-1].from.Add(lease).Before(a.sentAt) {
+	if given != nil && !a.stray && given.lost > 0 && given.lost <= a.sent && h.looks[given.lost-1].from.Add(lease).Before(a.sentAt) {
 		h.breach("P8", "%s was told number %d, which had been lost before they asked", a.name, a.number)
 	}
 	if given != nil && given.outlived && a.refused {
@@ -255,7 +277,7 @@ func (h *history) answered(a *asked, d firstcome.Decision, err error) {
 
 // changed notes the answer to an operator: what was done is at the gate.
 func (h *history) changed(a *asked, s ledger.Status, err error) {
-	if !h.end(a) || err != nil || a.parted {
+	if !h.end(a) || err != nil || a.stray {
 		return
 	}
 	a.outcome = firstcome.Issued
@@ -263,7 +285,7 @@ func (h *history) changed(a *asked, s ledger.Status, err error) {
 	if h.looks[len(h.looks)-1].stopped {
 		return // the rebuild brings what it lost
 	}
-	c := h.town.gate.campaigns[campaign]
+	c := h.town.decider().campaigns[campaign]
 	if c.Version < s.Applied {
 		h.breach("changes", "%s was told that change %d is done, and the gate is at %d", a.name, s.Applied, c.Version)
 	}

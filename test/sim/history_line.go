@@ -18,7 +18,7 @@ type lineup struct {
 }
 
 // lined takes over what happened to the line.
-func (h *history) lined(now happening) {
+func (h *history) lined(now happening, g *Gate) {
 	l := &h.lineup
 	switch {
 	case now.came != "":
@@ -43,7 +43,7 @@ func (h *history) lined(now happening) {
 			h.breach("P9", "number %d was issued to %s of the line, in which %v stand", now.issued.Number, now.issued.User, l.people)
 		}
 		h.steps(now.issued.User)
-		h.paced(now.issued.IssuedAt)
+		h.paced(now.issued.IssuedAt, g)
 	case now.issued.Number > 0:
 		h.steps(now.issued.User)
 	case now.sent != "":
@@ -85,8 +85,8 @@ func (h *history) steps(user firstcome.UserID) {
 
 // paced checks that nobody of the line is served before their turn, where the clock does not jump: in any time as many as the pace says, and a
 // bucket.
-func (h *history) paced(at time.Time) {
-	pace := h.town.gate.campaigns[campaign].Pace
+func (h *history) paced(at time.Time, g *Gate) {
+	pace := g.campaigns[campaign].Pace
 	if pace == nil || pace.PerSecond == 0 || h.town.clock > 0 {
 		return
 	}
@@ -147,7 +147,7 @@ func (t *town) leave(p *person, n *node) {
 			said = "error"
 		}
 		t.post(n, show(n.name, "tells", p.name, "of leaving:", said), func() {
-			if always, _ := t.until(a).stands(firstcome.UserID(a.name)); t.end(a) && err == nil && always && !t.over(a) {
+			if always, _ := t.until(a).stands(firstcome.UserID(a.name)); t.end(a) && err == nil && always && !a.stray && !t.over(a) {
 				t.breach("P9", "%s was told that they left, and was in line all the time", a.name)
 			}
 		})
@@ -177,6 +177,7 @@ func (h *history) placed(a *asked, at firstcome.Place, held firstcome.Coupon, er
 		return
 	}
 	switch {
+	case a.stray && held.Number == 0: // each server has a line of its own
 	case err == nil && held.Number > 0:
 		if given := h.issueOf(held.Number); given == nil || given.User != firstcome.UserID(a.name) {
 			h.breach("P3", "%s was told to hold number %d, which the gate did not give them", a.name, held.Number)

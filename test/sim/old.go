@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -12,13 +11,14 @@ import (
 )
 
 // An oldServer is the one that was the gate's before a replica took its place. It goes on with all that it had, for the nodes that still
-// reach it and not the new one, until it becomes a replica itself.
+// reach it and not the new one, until it becomes a replica itself. They may even rebuild it: then the new one is in an epoch that has ended.
 type oldServer struct {
-	gate  *Gate
-	names []string // of the nodes
-	read  int      // how many happenings of its log
-	until time.Time
-	back  bool // the address of all nodes led back to it
+	gate    *Gate
+	names   []string // of the nodes
+	read    int      // how many happenings of its log
+	until   time.Time
+	back    bool // the address of all nodes led back to it
+	rebuilt bool // by a node that takes it for the gate
 }
 
 // parted returns the old server if a node reaches that and not the new one, else nil.
@@ -30,16 +30,26 @@ func (t *town) parted(n *node) *Gate {
 	return old.gate
 }
 
-// wasParted tells whether what a node says may be what the old server said: it reaches that, or did a lease ago.
-func (t *town) wasParted(n *node) bool {
-	return t.parted(n) != nil || slices.Contains(t.healed.names, n.name) && !time.Now().After(t.healed.until.Add(lease))
+// astray tells whether what a node says may be what a server said whose epoch has ended: it reaches an old one, or did a lease ago, or the old
+// one was rebuilt, and then each of the two may be behind the other.
+func (t *town) astray(n *node) bool {
+	old := t.old.Load()
+	if old == nil && !time.Now().After(t.healed.until.Add(lease)) {
+		old = &t.healed
+	}
+	return old != nil && (old.rebuilt || slices.Contains(old.names, n.name))
 }
 
-// mayPart tells whether a replica may take over while nodes still reach its primary. An old server with people in line, or one that is
-// rebuilt, is not modelled.
-func (t *town) mayPart() bool {
-	return t.old.Load() == nil && len(t.names) > 1 && t.stands() == nil && t.ledger.campaigns[campaign].rebuildingAt.IsZero()
+// decider returns the server that is in the ledger's epoch: only what that does holds.
+func (t *town) decider() *Gate {
+	if old := t.old.Load(); old != nil && t.stands() != nil && t.standsAt(old.gate) == nil {
+		return old.gate
+	}
+	return t.gate
 }
+
+// mayPart tells whether a replica may take over while nodes still reach its primary.
+func (t *town) mayPart() bool { return t.old.Load() == nil && len(t.names) > 1 }
 
 // part has a replica that lagged take over, while some nodes still reach the old server.
 func (t *town) part() {
@@ -51,17 +61,20 @@ func (t *town) part() {
 	old := NewGate(t.gate.Clock)
 	old.memory, old.wentBack = t.gate.copied(), true // it goes on in an epoch that may end elsewhere
 	old.logs[campaign] = &[]happening{}
-	old.campaigns[campaign].log = old.logs[campaign]
+	if c := old.campaigns[campaign]; c != nil {
+		c.log = old.logs[campaign]
+	}
 	t.old.Store(&oldServer{gate: old, names: names, until: time.Now().Add(time.Duration(t.IntN(6000)) * time.Millisecond)})
 	t.follows, t.broken, t.outages = false, true, t.outages+1
 	t.gate.goesBack(t.copy.copied(), t.another())
-	t.partAsked()
+	t.strayAsked()
+	t.watch()
 }
 
-// partAsked notes who may hear now what the old server says.
-func (t *town) partAsked() {
+// strayAsked notes who may hear now what a server says whose epoch has ended.
+func (t *town) strayAsked() {
 	for _, a := range t.asked {
-		a.parted = a.parted || !a.over && t.parted(a.node) != nil
+		a.stray = a.stray || !a.over && t.astray(a.node)
 	}
 }
 
@@ -77,13 +90,16 @@ func (t *town) leadBack() {
 	old := *t.old.Load()
 	old.names, old.back, old.until = slices.Clone(t.names), true, time.Now().Add(time.Duration(t.IntN(6000))*time.Millisecond)
 	t.old.Store(&old)
-	t.partAsked()
+	t.strayAsked()
 }
 
 // stands returns nil if the gate decides, in the epoch of the ledger.
-func (t *town) stands() error {
+func (t *town) stands() error { return t.standsAt(t.gate) }
+
+// standsAt is stands of one of the two servers.
+func (t *town) standsAt(g *Gate) error {
 	r := flow.Revision{Campaign: campaign, Epoch: t.ledger.campaigns[campaign].epoch}
-	return t.gate.Standing(context.Background(), r)
+	return g.Standing(context.Background(), r)
 }
 
 // heal has the old server follow the new one: what it alone had is gone.
@@ -92,32 +108,19 @@ func (t *town) heal() {
 	t.healed.until = time.Now()
 }
 
-// watchOld holds what the old server gave against the promises. It gives numbers that nobody else is given, for as long as anybody reaches it,
-// and what the ledger did not have when its epoch ended is lost.
-func (h *history) watchOld() {
-	old := h.town.old.Load()
-	if old == nil {
+// outlives takes over what a server did whose epoch has ended: it gives numbers that nobody else is given, and all of them are lost.
+func (h *history) outlives(now happening) {
+	if i := h.issueOf(now.voided.Number); i != nil && i.voided == 0 {
+		i.voided = len(h.looks)
+	}
+	if now.issued.Number == 0 {
 		return
 	}
-	log := *old.gate.logs[campaign]
-	for ; old.read < len(log); old.read++ {
-		now := log[old.read]
-		if i := h.issueOf(now.voided.Number); i != nil && i.voided == 0 {
-			i.voided = len(h.looks)
-		}
-		if now.issued.Number == 0 {
-			continue
-		}
-		h.given(now.issued)
-		one := issue{Coupon: now.issued}
-		if a := h.town.ledger.campaigns[campaign]; a.epoch > old.gate.campaigns[campaign].epoch {
-			one.outlived = true
-			if one.lost = len(h.looks); !a.isLost(one.Number, 0) {
-				h.breach("P4", "number %d of %s is of an epoch that has ended, and was not lost with it", one.Number, one.User)
-			}
-		}
-		h.issues = append(h.issues, one)
+	h.given(now.issued)
+	if !h.town.ledger.campaigns[campaign].isLost(now.issued.Number, 0) {
+		h.breach("P4", "number %d of %s is of an epoch that has ended, and was not lost with it", now.issued.Number, now.issued.User)
 	}
+	h.issues = append(h.issues, issue{Coupon: now.issued, outlived: true, lost: len(h.looks)})
 }
 
 // given notes that a number is given, by whichever server.
@@ -126,6 +129,3 @@ func (h *history) given(c firstcome.Coupon) {
 		h.breach("P4", "number %d was given to %s and to %s", c.Number, before.User, c.User)
 	}
 }
-
-// errParted says that no node rebuilds an old server here.
-var errParted = fmt.Errorf("%w: the old server is not rebuilt", flow.ErrMoved)

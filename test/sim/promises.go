@@ -34,7 +34,7 @@ func (h *history) verdict() []audit.Breach {
 
 // order checks P4 between a claim and one that was sent after it was answered.
 func (h *history) order(a, b *asked) {
-	if a.parted || b.parted {
+	if a.stray || b.stray {
 		return // each server has an order of its own
 	}
 	if a.outcome == firstcome.Issued && b.outcome == firstcome.Issued && b.number <= a.number {
@@ -62,7 +62,7 @@ func (h *history) cameBack(from, to time.Time) bool {
 
 // again checks P6 between two claims of a user, of which the second was sent after the first was answered.
 func (h *history) again(a, b *asked) {
-	if a.name != b.name || a.number == 0 || b.parted {
+	if a.name != b.name || a.number == 0 || b.stray {
 		return
 	}
 	i := h.issueOf(a.number)

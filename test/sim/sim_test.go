@@ -101,6 +101,9 @@ func TestEverythingHappens(t *testing.T) {
 		"to end attempt 1", "and 1 lost", "the ledger has changed meanwhile", "another node rebuilds the gate", "its gate is being rebuilt",
 		"tells a waiting", "asks the gate: to serve the line", "] and 0 wait sold_out", "] and 1 wait", "to let a leave", "of leaving: done", "of leaving: error",
 		"of their place: ticket 2", "of their place: ticket 0 number", "of their place: error", "wants a pace of", "wants no pace", "where people are in line", "wait closed",
+		"to carry its line over, for attempt 1", "wait, and 1 were served",
+		"at the old server number 1 is given to", "at the old server epoch 2 begins", "at the old server epoch 3 begins", "at the old server a joins the line", "at the old server a leaves the line",
+		"at the old server all who wait are sent away as sold_out", "at the old server change 2 is made", "at the old server number 1 is voided",
 	} {
 		if !strings.Contains(all.String(), what) {
 			t.Errorf("of 2000 schedules none says %q", what)

@@ -57,7 +57,7 @@ func build(drawn *rand.Rand, b *bug) *town {
 	t.front = t.gate
 	t.durable = t.IntN(2) == 0
 	t.paced = t.IntN(2) == 0
-	t.follows = !t.durable && !t.paced && t.IntN(2) == 0
+	t.follows = !t.durable && t.IntN(2) == 0
 	t.gate.becomes(t.gate.memory, t.another())
 	t.ledger = NewLedger(time.Now)
 	t.ledger.Backlog = int64(t.IntN(4)) // 0: no limit
@@ -345,11 +345,8 @@ func (t *town) rests() bool {
 // owner is whoever orders a rebuild where no node does so by itself: the gate's server has lost its name, or its epoch has ended.
 const owner = "the owner"
 
-// needed tells whether the owner has to order a rebuild. Now and then they order one for nothing. At an old server they would in vain.
+// needed tells whether the owner has to order a rebuild. Now and then they order one for nothing, or at an old server.
 func (t *town) needed() bool {
-	if old := t.old.Load(); old != nil && old.back {
-		return false
-	}
 	return !t.gate.named || errors.Is(t.stands(), flow.ErrGateOlder) || t.lose > 0 && t.percent(1)
 }
 

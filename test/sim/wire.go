@@ -122,6 +122,8 @@ func spell(value any, err error) string {
 		return show("epoch", v.Epoch, "behind number", v.LastNumber, "up to", v.Ceiling, "and", v.Lost, "lost")
 	case flow.Rebuilt:
 		return show("epoch", v.Epoch)
+	case flow.Carried:
+		return show(v.People, "wait, and", v.Passed, "were served")
 	case []firstcome.Change:
 		return show(len(v), "changes")
 	}

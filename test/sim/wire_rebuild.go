@@ -64,22 +64,19 @@ func (r remote) Verified(ctx context.Context, rev flow.Revision, s flow.Stopped)
 }
 
 // Room is flow.RebuiltGate's.
-func (r remote) Room(ctx context.Context, b flow.Rebuild) error { return r.rebuilt.Room(ctx, b) }
+func (r remote) Room(ctx context.Context, b flow.Rebuild) error { return r.made().Room(ctx, b) }
 
 // Freeze is flow.RebuiltGate's.
 func (r remote) Freeze(ctx context.Context, b flow.Rebuild) (flow.Frozen, error) {
 	return ask(ctx, r.wire, "the gate", show("to freeze for attempt", b.Attempt), func() (flow.Frozen, error) {
-		if r.old() != nil {
-			return flow.Frozen{}, errParted
-		}
-		return r.rebuilt.Freeze(ctx, b)
+		return r.made().Freeze(ctx, b)
 	})
 }
 
 // Empty is flow.RebuiltGate's: it reads all at once, and what it reads goes to the sink.
 func (r remote) Empty(ctx context.Context, b flow.Rebuild, to flow.Sink) error {
 	all, err := ask(ctx, r.wire, "the journal", show("all that it has, for attempt", b.Attempt), func() (all []flow.Batch, err error) {
-		err = r.rebuilt.Empty(ctx, b, func(_ context.Context, one flow.Batch) (flow.Drained, error) {
+		err = r.made().Empty(ctx, b, func(_ context.Context, one flow.Batch) (flow.Drained, error) {
 			all = append(all, one)
 			return flow.Drained{}, nil
 		})
@@ -100,7 +97,7 @@ func (r remote) Loading(ctx context.Context, b flow.Rebuild) (put func(firstcome
 	}
 	end = func() error {
 		return order(ctx, r.wire, "the gate", show("to load", numbers(all), "for attempt", b.Attempt), func() error {
-			put, end, err := r.rebuilt.Loading(ctx, b)
+			put, end, err := r.made().Loading(ctx, b)
 			for n := 0; err == nil && n < len(all); n++ {
 				err = put(all[n])
 			}
@@ -115,13 +112,13 @@ func (r remote) Loading(ctx context.Context, b flow.Rebuild) (put func(firstcome
 
 // Carry is flow.RebuiltGate's.
 func (r remote) Carry(ctx context.Context, b flow.Rebuild, generation int64) (flow.Carried, error) {
-	return r.rebuilt.Carry(ctx, b, generation)
+	return ask(ctx, r.wire, "the gate", show("to carry its line over, for attempt", b.Attempt), func() (flow.Carried, error) { return r.made().Carry(ctx, b, generation) })
 }
 
 // Switch is flow.RebuiltGate's.
 func (r remote) Switch(ctx context.Context, b flow.Rebuild, f flow.Frozen, loaded flow.Loaded, fill flow.Refill) error {
 	return order(ctx, r.wire, "the gate", show("to switch to attempt", b.Attempt, "and epoch", fill.Epoch), func() error {
-		return r.rebuilt.Switch(ctx, b, f, loaded, fill)
+		return r.made().Switch(ctx, b, f, loaded, fill)
 	})
 }
 
