@@ -8,6 +8,7 @@ import (
 // wrong. The product has no switch for any. The zero value, and nil, is none.
 type bug struct {
 	name string
+	seed uint64 // of a schedule that has found it: where the search begins
 	// models spoils them before anything happens.
 	models func(*town)
 	// The others return what takes the place of a part of a node.

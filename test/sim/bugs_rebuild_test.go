@@ -147,7 +147,7 @@ var rebuildBugs = []bug{
 	{name: "an owner switches though another attempt has begun", remade: func(g *Gate) flow.RebuiltGate {
 		return steps{Gate: g, toward: func(c *course, r flow.Rebuild) { c.frozen = r.Attempt }}
 	}},
-	{name: "an owner ends the epoch though another attempt has begun", refills: finishes(func(_ *Ledger, a *account, r *flow.Rebuild, _ *flow.Loaded) func() {
+	{name: "an owner ends the epoch though another attempt has begun", seed: 989, refills: finishes(func(_ *Ledger, a *account, r *flow.Rebuild, _ *flow.Loaded) func() {
 		r.Attempt = a.attempt
 		if a.rebuildingAt.IsZero() {
 			a.rebuildingAt = time.Now()
@@ -155,7 +155,7 @@ var rebuildBugs = []bug{
 		return func() {}
 	})},
 	{name: "an owner does not empty the journal", remade: func(g *Gate) flow.RebuiltGate { return steps{Gate: g, empty: true} }},
-	{name: "the ledger may have changed since it was loaded", refills: finishes(func(l *Ledger, a *account, _ *flow.Rebuild, loaded *flow.Loaded) func() {
+	{name: "the ledger may have changed since it was loaded", seed: 465, refills: finishes(func(l *Ledger, a *account, _ *flow.Rebuild, loaded *flow.Loaded) func() {
 		loaded.Mark = l.mark(a)
 		return func() {}
 	})},
@@ -185,7 +185,7 @@ var rebuildBugs = []bug{
 	}},
 	{name: "coupons whose numbers are lost are recorded all the same", models: insists},
 	{name: "entries are settled whatever epoch they are of", heedless: true},
-	{name: "a node goes on at a gate whose epoch has ended", deaf: true},
+	{name: "a node goes on at a gate whose epoch has ended", seed: 658, deaf: true},
 	{name: "a gate takes the ceiling of another epoch", models: overreaches},
 	{name: "a gate does not heed its ceiling", models: before(func(_ *Gate, c *course) { c.ceiling = 0 })},
 }
