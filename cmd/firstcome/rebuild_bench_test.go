@@ -88,7 +88,7 @@ func newStall(b *testing.B, name string, pace *firstcome.Pace) (*ledger.Ledger, 
 	g, err := redis.Open(b.Context(), redis.Options{URL: url, Secret: stage.Secret(), Ledger: l.Identity, Marker: n.marker, Missing: n.missing})
 	stage.Must(b, err)
 	b.Cleanup(g.Close)
-	l.UseGate(g.Name())
+	stage.Must(b, l.UseGate(b.Context(), ledger.Beside{Gate: g.Name()}))
 	stage.Serve(b, l)
 	terms := stage.Terms(firstcome.Unlimited)
 	terms.Pace = pace

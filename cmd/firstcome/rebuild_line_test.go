@@ -50,7 +50,9 @@ func (r *rewind) records() {
 	r.t.Helper()
 	marker, err := r.marker(r.t.Context(), "c")
 	stage.Must(r.t, err)
+	r.do("HSET", r.key("campaign"), "frozen", "0")
 	stage.Must(r.t, r.remote.gate.Empty(r.t.Context(), flow.Rebuild{Campaign: "c", Marker: marker}, r.ledger.Record))
+	r.do("HDEL", r.key("campaign"), "frozen")
 }
 
 // directly issues past the line.

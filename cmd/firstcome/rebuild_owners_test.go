@@ -122,6 +122,35 @@ func TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt(t *testing.
 	}
 }
 
+// TestF18ARebuildReadsTheJournalOfTheServerThatItFroze has the address of the gate lead to another server behind the freeze: the journal there
+// is another one.
+func TestF18ARebuildReadsTheJournalOfTheServerThatItFroze(t *testing.T) {
+	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
+	d.issue("c", people("user-", 3)...)
+	marker, err := d.marker(t.Context(), "c")
+	stage.Must(t, err)
+	r := flow.Rebuild{Campaign: "c", Marker: marker, Attempt: 2}
+	read := func() (coupons int, err error) {
+		err = d.remote.gate.Empty(t.Context(), r, func(_ context.Context, b flow.Batch) (flow.Drained, error) {
+			coupons += len(b.Coupons)
+			return flow.Drained{}, nil
+		})
+		return coupons, err
+	}
+	for _, frozen := range []string{"", "1"} { // by nobody, or by another attempt
+		if frozen != "" {
+			d.do("HSET", d.key("campaign"), "frozen", frozen)
+		}
+		if coupons, err := read(); !errors.Is(err, flow.ErrOutdone) || coupons > 0 {
+			t.Errorf("frozen by attempt %q: %d coupons, %v", frozen, coupons, err)
+		}
+	}
+	stage.Must(t, stage.Err(d.remote.gate.Freeze(t.Context(), r)))
+	if coupons, err := read(); err != nil || coupons != 3 {
+		t.Errorf("frozen: %d coupons, %v", coupons, err)
+	}
+}
+
 // TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt has another node rebuild between the look at the gate, or its new name, and the
 // rebuild, as nodes do once somebody gave the server its name again: a second rebuild would lose numbers for nothing.
 func TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt(t *testing.T) {

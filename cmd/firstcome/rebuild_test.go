@@ -248,7 +248,7 @@ func TestF02F03APromotedReplicaThatLaggedIsRebuilt(t *testing.T) {
 func (d *desk) key(name string) string {
 	d.t.Helper()
 	any := d.keys("c")[0]
-	return any[:strings.LastIndex(any, ":")+1] + name
+	return any[:strings.Index(any, "}:")+2] + name
 }
 
 // TestF05ARedisThatLostItsNameWaitsForAPerson has a node look again and again at a Redis that was emptied.

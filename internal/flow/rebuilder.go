@@ -44,6 +44,8 @@ type RebuiltGate interface {
 	// The steps of a rebuild, in their order.
 	Room(ctx context.Context, r Rebuild) error
 	Freeze(ctx context.Context, r Rebuild) (Frozen, error)
+	// Empty gives what is in the journal of the campaign, which this attempt has frozen, to a sink. ErrOutdone: it has not, at the server
+	// that answers.
 	Empty(ctx context.Context, r Rebuild, to Sink) error
 	Loading(ctx context.Context, r Rebuild) (put func(firstcome.Coupon) error, end func() error, err error)
 	Carry(ctx context.Context, r Rebuild, generation int64) (Carried, error)

@@ -92,7 +92,7 @@ const inspectEntries = 100
 func (g *Gate) Unrecorded(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
 	k, err := g.keysOf(ctx, id)
 	if err == nil {
-		err = g.eachEntry(ctx, k.journal, inspectEntries, func(e rueidis.XRangeEntry) error {
+		err = eachEntry(g.stream(ctx, k.journal), inspectEntries, func(e rueidis.XRangeEntry) error {
 			says, err := item{id: e.ID, fields: e.FieldValues}.read(id, g.options.Secret)
 			if err != nil {
 				return nil
@@ -108,10 +108,13 @@ func (g *Gate) Unrecorded(ctx context.Context, id firstcome.CampaignID, each fun
 	return wrap(err, "read the journal of %s", id)
 }
 
+// A pager reads so many entries of a stream, from an id on, as XRANGE takes it.
+type pager func(from string, count int64) ([]rueidis.XRangeEntry, error)
+
 // eachEntry calls each with every entry of a stream, in its order, until it returns an error. It reads so many at a time.
-func (g *Gate) eachEntry(ctx context.Context, key string, page int64, each func(rueidis.XRangeEntry) error) error {
+func eachEntry(read pager, page int64, each func(rueidis.XRangeEntry) error) error {
 	for from := "-"; ; {
-		entries, err := g.entries(ctx, key, from, page)
+		entries, err := read(from, page)
 		if err != nil {
 			return err
 		}
@@ -127,9 +130,12 @@ func (g *Gate) eachEntry(ctx context.Context, key string, page int64, each func(
 	}
 }
 
-func (g *Gate) entries(ctx context.Context, key, from string, count int64) ([]rueidis.XRangeEntry, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	entries, err := g.client.Do(ctx, g.client.B().Xrange().Key(key).Start(from).End("+").Count(count).Build()).AsXRange()
-	return entries, classify(err)
+// stream returns what reads the stream at a key.
+func (g *Gate) stream(ctx context.Context, key string) pager {
+	return func(from string, count int64) ([]rueidis.XRangeEntry, error) {
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		entries, err := g.client.Do(ctx, g.client.B().Xrange().Key(key).Start(from).End("+").Count(count).Build()).AsXRange()
+		return entries, classify(err)
+	}
 }

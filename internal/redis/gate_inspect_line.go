@@ -72,7 +72,7 @@ func (g *Gate) writtenLine(ctx context.Context, k *keys) (w Written, err error) 
 func (g *Gate) InLine(ctx context.Context, id firstcome.CampaignID, each func(Ticket) error) error {
 	k, err := g.keysOf(ctx, id)
 	if err == nil {
-		err = g.eachEntry(ctx, k.line, scanPage, func(e rueidis.XRangeEntry) error {
+		err = eachEntry(g.stream(ctx, k.line), scanPage, func(e rueidis.XRangeEntry) error {
 			t, err := readInLine(e)
 			if err != nil {
 				return err

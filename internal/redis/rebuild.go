@@ -208,7 +208,27 @@ func (g *Gate) removeLoaded(ctx context.Context, r flow.Rebuild) error {
 	return classify(g.client.Do(ctx, g.client.B().Unlink().Key(left...).Build()).Error())
 }
 
-// Empty gives all that is in a frozen campaign's journal to a sink. Entries of a newer firstcome are an error.
+// frozenJournal returns what reads the journal of a campaign that an attempt has frozen. flow.ErrOutdone: it is not frozen by that, at the
+// server that answers.
+func (g *Gate) frozenJournal(ctx context.Context, k *keys, attempt int64) pager {
+	return func(from string, count int64) ([]rueidis.XRangeEntry, error) {
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		word, parts, err := g.run(ctx, g.empty, k, whole10(attempt), from, whole10(count))
+		switch {
+		case err != nil:
+			return nil, err
+		case word == "outdone":
+			return nil, flow.ErrOutdone
+		case word != "entries" || len(parts) != 1:
+			return nil, fmt.Errorf("the empty script answered %q and %d parts", word, len(parts))
+		}
+		return parts[0].AsXRange()
+	}
+}
+
+// Empty gives all that is in the journal of a campaign to a sink, which this attempt has frozen. flow.ErrOutdone says that it has not: the
+// server is an older one, or another attempt has begun. Entries of a newer firstcome are an error.
 func (g *Gate) Empty(ctx context.Context, r flow.Rebuild, to flow.Sink) error {
 	k := keysOf(r.Campaign, r.Marker)
 	var items []item
@@ -222,7 +242,7 @@ func (g *Gate) Empty(ctx context.Context, r flow.Rebuild, to flow.Sink) error {
 		items = items[:0]
 		return nil
 	}
-	err := g.eachEntry(ctx, k.journal, inspectEntries, func(e rueidis.XRangeEntry) error {
+	err := eachEntry(g.frozenJournal(ctx, k, r.Attempt), inspectEntries, func(e rueidis.XRangeEntry) error {
 		i := item{e.ID, e.FieldValues}
 		if i.newer() {
 			return errNewer

@@ -26,6 +26,8 @@ var (
 	freezeScript string
 	//go:embed lua/room.lua
 	roomScript string
+	//go:embed lua/empty.lua
+	emptyScript string
 	//go:embed lua/carry.lua
 	carryScript string
 	//go:embed lua/switch.lua
