@@ -25,7 +25,7 @@
 //	a replica takes its place, and some nodes still reach the old server, which goes on until it follows the new one; or the
 //	address of the gate leads back to it for all of them
 //
-// Nodes rebuild the gate then, by themselves or because its owner orders it: whichever of the two servers the node reaches that does it.
+// Nodes rebuild the gate then, by themselves or because its owner orders it: each node the one of two servers that it reaches.
 //
 // In every other town there is a waiting line: operators set its pace, change it and take it away, users join, ask for their place and leave,
 // and each node serves whoever is next.

@@ -24,7 +24,7 @@ type Gate struct {
 	mu sync.Mutex // guards what follows
 	memory
 	logs     map[firstcome.CampaignID]*[]happening // what it did, for whoever checks it: the gate itself never reads it
-	wentBack bool                                  // its server may lack what happened last
+	wentBack bool                                  // its server may lack what happened last, or its epoch may end elsewhere
 	leased   time.Time                             // when it granted a lease last: neither does it read this
 	watchers []*watcher
 	appended chan struct{} // closed and made anew when the journal grows

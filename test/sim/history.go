@@ -37,19 +37,21 @@ type asked struct {
 	outcome        firstcome.Outcome // 0: an error, or nobody told them
 	number         int64
 	over           bool
-	stray          bool // it may be what a server said whose epoch had ended
-	refused        bool // the node knew before that its gate is in an epoch that has ended
+	stray          bool  // it may be what a server said whose epoch had ended
+	refused        bool  // the node knew before that its gate is in an epoch that has ended
+	knew           int64 // the epoch of which the node knew before
 	cancel         context.CancelFunc
 }
 
 // An issue is a number that the gate gave, and when it was voided there, or lost: how many looks there were; 0: it was not.
 type issue struct {
 	firstcome.Coupon
+	epoch        int64
 	voided, lost int
-	outlived     bool // it was given by an old server whose epoch had ended
+	outlived     bool // the epoch had ended
 }
 
-// A look is the gate's campaign from one instant on, until the next look.
+// A look is the decider's campaign from one instant on, until the next look.
 type look struct {
 	from    time.Time
 	jumped  time.Duration
@@ -70,6 +72,7 @@ func (h *history) watch() {
 	if h.holds == nil {
 		h.holds = map[firstcome.UserID]int64{}
 	}
+	h.town.strays()
 	g := h.town.decider()
 	c := g.campaigns[campaign]
 	if c == nil {
@@ -102,14 +105,14 @@ func (h *history) reads(g *Gate, from *int) {
 			h.town.say("  … at the old server", log[*from].words())
 		}
 		if c := g.campaigns[campaign]; c != nil && c.epoch < epoch && log[*from].outlived == 0 {
-			h.outlives(log[*from])
+			h.outlives(log[*from], c.epoch)
 			continue
 		}
 		h.happened(log[*from], g)
 	}
 }
 
-// happened takes over one thing that the server did that is in the ledger's epoch.
+// happened takes over one thing that the server did that is in the ledger's epoch, or that one is behind it.
 func (h *history) happened(now happening, g *Gate) {
 	defer h.lined(now, g)
 	switch {
@@ -123,7 +126,7 @@ func (h *history) happened(now happening, g *Gate) {
 			h.breach("P7", "%s was given number %d, after %s had been told that %s is done", c.User, c.Number, h.stop.name, h.stop.what)
 		}
 		h.holds[c.User] = c.Number
-		h.issues = append(h.issues, issue{Coupon: c})
+		h.issues = append(h.issues, issue{Coupon: c, epoch: g.campaigns[campaign].epoch})
 	case now.voided.Number > 0:
 		delete(h.holds, now.voided.User)
 		h.backs = append(h.backs, time.Now())
@@ -148,13 +151,6 @@ func (h *history) happened(now happening, g *Gate) {
 // rebuilt takes over what a rebuilt gate begins with: the holders are those of the ledger, and what it does not have is lost.
 func (h *history) rebuilt(now happening, g *Gate) {
 	a, c := h.town.ledger.campaigns[campaign], g.campaigns[campaign]
-	if old := h.town.old.Load(); old != nil && g == old.gate {
-		old.rebuilt = true
-		h.town.strayAsked()
-	}
-	for _, one := range h.asked {
-		one.refused = one.refused && one.over // a gate that a node refused is in the ledger's epoch again
-	}
 	h.backs = append(h.backs, time.Now()) // of what is lost the stock comes back
 	h.carried(now, c)
 	h.holds = map[firstcome.UserID]int64{}
@@ -200,7 +196,7 @@ func (h *history) highest() (n int64) {
 // begin notes that somebody asks something.
 func (h *history) begin(p *person, n *node, what string) (context.Context, *asked) {
 	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), asksFor, p.name))
-	a := &asked{person: p, node: n, what: what, sent: len(h.looks), sentAt: time.Now(), cancel: cancel, stray: h.town.astray(n), refused: n.refuses()}
+	a := &asked{person: p, node: n, what: what, sent: len(h.looks), sentAt: time.Now(), cancel: cancel, stray: h.town.astray(n), refused: n.refuses(), knew: n.epoch()}
 	h.town.say("  …", p.name, "wants", what, "of", n.name)
 	if what == string(ledger.Resume) && h.stop != nil && h.stop.what == string(ledger.Pause) {
 		h.stop = nil
@@ -263,7 +259,7 @@ func (h *history) answered(a *asked, d firstcome.Decision, err error) {
 	if given != nil && !a.stray && given.lost > 0 && given.lost <= a.sent && h.looks[given.lost-1].from.Add(lease).Before(a.sentAt) {
 		h.breach("P8", "%s was told number %d, which had been lost before they asked", a.name, a.number)
 	}
-	if given != nil && given.outlived && a.refused {
+	if given != nil && given.outlived && given.epoch < a.knew {
 		h.breach("P8", "%s was told number %d of an epoch that had ended, and %s had known so before", a.name, a.number, a.node.name)
 	}
 	kept := h.town.ledger.campaigns[campaign].coupon(a.number)

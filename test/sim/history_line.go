@@ -177,6 +177,8 @@ func (h *history) placed(a *asked, at firstcome.Place, held firstcome.Coupon, er
 		return
 	}
 	switch {
+	case err == nil && a.refused:
+		h.breach("P8", "%s was told their place, and %s had known that the gate's epoch has ended", a.name, a.node.name)
 	case a.stray && held.Number == 0: // each server has a line of its own
 	case err == nil && held.Number > 0:
 		if given := h.issueOf(held.Number); given == nil || given.User != firstcome.UserID(a.name) {

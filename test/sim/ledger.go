@@ -97,7 +97,9 @@ func (l *Ledger) Record(_ context.Context, b flow.Batch) (drained flow.Drained, 
 		a.decidedAt = later(a.decidedAt, c.IssuedAt)
 		a.coupons = append(a.coupons, audit.Coupon{Coupon: c, Position: a.fact(firstcome.CouponIssued, c.Number), RecordedAt: l.Clock()})
 	}
-	a.reported(b.Line)
+	if b.Epoch == a.epoch {
+		a.reported(b.Line)
+	}
 	l.tell(a, b.Told, &drained)
 	return drained, nil
 }
@@ -126,7 +128,9 @@ func (l *Ledger) Bury(_ context.Context, b flow.Batch, _ string) (drained flow.D
 		l.bury(letterOf(c), audit.Letter{Number: c.Number, User: c.User, Open: true})
 		drained.Letters, drained.Twice = append(drained.Letters, c), drained.Twice || known != nil
 	}
-	a.reported(b.Line)
+	if b.Epoch == a.epoch {
+		a.reported(b.Line)
+	}
 	l.tell(a, b.Told, &drained)
 	return drained, nil
 }

@@ -19,9 +19,10 @@ type node struct {
 	answerer *flow.Answerer
 	operator *operate.Operator
 	places   flow.Places
-	refuses  func() bool // it knows that its gate is in an epoch that has ended
-	frozen   atomic.Bool // who asks it waits, and answers do not reach it
-	thaws    time.Time   // it goes on at the earliest
+	refuses  func() bool  // it knows that its gate is in an epoch that has ended
+	epoch    func() int64 // of which it knows; 0: of none
+	frozen   atomic.Bool  // who asks it waits, and answers do not reach it
+	thaws    time.Time    // it goes on at the earliest
 
 	stop    context.CancelFunc
 	running sync.WaitGroup
@@ -72,8 +73,9 @@ func (t *town) boot(name string) *node {
 	}
 	rebuilder := flow.NewRebuilder(book, end, flow.RebuilderEvents{})
 	n.refuses = func() bool { return errors.Is(rebuilder.Refusal(campaign), flow.ErrGateOlder) }
+	n.epoch = func() int64 { return rebuilder.Epoch(campaign) }
 	over := &flow.Over{Book: book, Notice: rebuilder.Notice, Told: rebuilder.Told, Refusal: rebuilder.Refusal, Refuse: rebuilder.Refuse}
-	end.epoch = func() int64 { return rebuilder.Epoch(campaign) }
+	end.epoch = n.epoch
 	if b.deaf {
 		over.Refusal, end.epoch = nil, func() int64 { return 0 }
 	}

@@ -13,12 +13,11 @@ import (
 // An oldServer is the one that was the gate's before a replica took its place. It goes on with all that it had, for the nodes that still
 // reach it and not the new one, until it becomes a replica itself. They may even rebuild it: then the new one is in an epoch that has ended.
 type oldServer struct {
-	gate    *Gate
-	names   []string // of the nodes
-	read    int      // how many happenings of its log
-	until   time.Time
-	back    bool // the address of all nodes led back to it
-	rebuilt bool // by a node that takes it for the gate
+	gate  *Gate
+	names []string // of the nodes
+	read  int      // how many happenings of its log
+	until time.Time
+	back  bool // the address of all nodes led back to it
 }
 
 // parted returns the old server if a node reaches that and not the new one, else nil.
@@ -30,17 +29,30 @@ func (t *town) parted(n *node) *Gate {
 	return old.gate
 }
 
-// astray tells whether what a node says may be what a server said whose epoch has ended: it reaches an old one, or did a lease ago, or the old
-// one was rebuilt, and then each of the two may be behind the other.
-func (t *town) astray(n *node) bool {
+// strays notes which nodes reach a server whose epoch has ended, and who may hear what that says. Each of two servers may be behind the other.
+func (t *town) strays() {
 	old := t.old.Load()
-	if old == nil && !time.Now().After(t.healed.until.Add(lease)) {
-		old = &t.healed
+	for _, name := range t.names {
+		at := t.gate
+		if old != nil && slices.Contains(old.names, name) {
+			at = old.gate
+		}
+		if at.outlived(campaign, t.ledger.campaigns[campaign].epoch) != nil {
+			t.strayed[name] = time.Now()
+		}
 	}
-	return old != nil && (old.rebuilt || slices.Contains(old.names, n.name))
+	for _, a := range t.asked {
+		a.stray = a.stray || !a.over && t.astray(a.node)
+	}
 }
 
-// decider returns the server that is in the ledger's epoch: only what that does holds.
+// astray tells whether what a node says may be what a server said whose epoch had ended: it reaches one, or did a lease ago.
+func (t *town) astray(n *node) bool {
+	at, is := t.strayed[n.name]
+	return is && !time.Now().After(at.Add(lease))
+}
+
+// decider returns the server that is in the ledger's epoch, and where neither is, the new one: only what that does holds.
 func (t *town) decider() *Gate {
 	if old := t.old.Load(); old != nil && t.stands() != nil && t.standsAt(old.gate) == nil {
 		return old.gate
@@ -49,7 +61,7 @@ func (t *town) decider() *Gate {
 }
 
 // mayPart tells whether a replica may take over while nodes still reach its primary.
-func (t *town) mayPart() bool { return t.old.Load() == nil && len(t.names) > 1 }
+func (t *town) mayPart() bool { return len(t.names) > 1 }
 
 // part has a replica that lagged take over, while some nodes still reach the old server.
 func (t *town) part() {
@@ -60,22 +72,14 @@ func (t *town) part() {
 	t.say("a replica takes the place of the gate's server, which goes on for", strings.Join(names, " and "))
 	old := NewGate(t.gate.Clock)
 	old.memory, old.wentBack = t.gate.copied(), true // it goes on in an epoch that may end elsewhere
-	old.logs[campaign] = &[]happening{}
+	old.leased, old.logs[campaign] = t.gate.leased, &[]happening{}
 	if c := old.campaigns[campaign]; c != nil {
 		c.log = old.logs[campaign]
 	}
 	t.old.Store(&oldServer{gate: old, names: names, until: time.Now().Add(time.Duration(t.IntN(6000)) * time.Millisecond)})
 	t.follows, t.broken, t.outages = false, true, t.outages+1
 	t.gate.goesBack(t.copy.copied(), t.another())
-	t.strayAsked()
 	t.watch()
-}
-
-// strayAsked notes who may hear now what a server says whose epoch has ended.
-func (t *town) strayAsked() {
-	for _, a := range t.asked {
-		a.stray = a.stray || !a.over && t.astray(a.node)
-	}
 }
 
 // mayLeadBack tells whether the address of the gate may lead back to an old server: once, and when the next epoch has begun elsewhere.
@@ -90,7 +94,7 @@ func (t *town) leadBack() {
 	old := *t.old.Load()
 	old.names, old.back, old.until = slices.Clone(t.names), true, time.Now().Add(time.Duration(t.IntN(6000))*time.Millisecond)
 	t.old.Store(&old)
-	t.strayAsked()
+	t.watch()
 }
 
 // stands returns nil if the gate decides, in the epoch of the ledger.
@@ -103,13 +107,10 @@ func (t *town) standsAt(g *Gate) error {
 }
 
 // heal has the old server follow the new one: what it alone had is gone.
-func (t *town) heal() {
-	t.healed = *t.old.Swap(nil)
-	t.healed.until = time.Now()
-}
+func (t *town) heal() { t.old.Store(nil) }
 
 // outlives takes over what a server did whose epoch has ended: it gives numbers that nobody else is given, and all of them are lost.
-func (h *history) outlives(now happening) {
+func (h *history) outlives(now happening, epoch int64) {
 	if i := h.issueOf(now.voided.Number); i != nil && i.voided == 0 {
 		i.voided = len(h.looks)
 	}
@@ -120,7 +121,7 @@ func (h *history) outlives(now happening) {
 	if !h.town.ledger.campaigns[campaign].isLost(now.issued.Number, 0) {
 		h.breach("P4", "number %d of %s is of an epoch that has ended, and was not lost with it", now.issued.Number, now.issued.User)
 	}
-	h.issues = append(h.issues, issue{Coupon: now.issued, outlived: true, lost: len(h.looks)})
+	h.issues = append(h.issues, issue{Coupon: now.issued, epoch: epoch, outlived: true, lost: len(h.looks)})
 }
 
 // given notes that a number is given, by whichever server.

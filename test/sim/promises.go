@@ -34,11 +34,13 @@ func (h *history) verdict() []audit.Breach {
 
 // order checks P4 between a claim and one that was sent after it was answered.
 func (h *history) order(a, b *asked) {
-	if a.stray || b.stray {
-		return // each server has an order of its own
-	}
-	if a.outcome == firstcome.Issued && b.outcome == firstcome.Issued && b.number <= a.number {
+	one, other := h.issueOf(a.number), h.issueOf(b.number)
+	of := one != nil && other != nil && one.epoch == other.epoch // of two servers only one decides in an epoch
+	if of && a.outcome == firstcome.Issued && b.outcome == firstcome.Issued && b.number <= a.number {
 		h.breach("P4", "%s was issued number %d, and %s, who asked later, number %d", a.name, a.number, b.name, b.number)
+	}
+	if a.stray || b.stray {
+		return // each server has stock of its own
 	}
 	if a.outcome == firstcome.SoldOut && b.outcome == firstcome.Issued && !h.cameBack(a.sentAt.Add(-2*slack), b.at) {
 		h.breach("P4", "%s was told sold_out, and %s, who asked later, was issued number %d, and no stock came back", a.name, b.name, b.number)

@@ -189,8 +189,19 @@ func (g *Gate) forget(r flow.Rebuild) {
 	maps.DeleteFunc(g.loaded, func(attempt int64, _ *load) bool { return attempt <= r.Attempt })
 }
 
+// isFrozen tells whether an attempt has frozen its campaign here.
+func (g *Gate) isFrozen(r flow.Rebuild) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := g.campaigns[r.Campaign]
+	return c != nil && c.frozen == r.Attempt
+}
+
 // Empty is flow.RebuiltGate's.
 func (g *Gate) Empty(ctx context.Context, r flow.Rebuild, to flow.Sink) error {
+	if !g.isFrozen(r) {
+		return flow.ErrOutdone
+	}
 	for _, e := range g.entriesOf(r.Campaign) {
 		e.Batch.Attempt = r.Attempt
 		if _, err := to(ctx, e.Batch); err != nil {

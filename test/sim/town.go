@@ -22,13 +22,13 @@ type town struct {
 	gate  *Gate
 	front gated // the gate, as nodes ask it
 	server
-	old    atomic.Pointer[oldServer] // nil: there is none; nodes look, too
-	healed oldServer                 // the last one
-	ledger *Ledger
-	names  []string         // of the nodes
-	nodes  map[string]*node // those that live
-	people []*person
-	jumped time.Duration // of the gate's clock
+	old     atomic.Pointer[oldServer] // nil: there is none; nodes look, too
+	strayed map[string]time.Time      // when a node reached a server last whose epoch had ended
+	ledger  *Ledger
+	names   []string         // of the nodes
+	nodes   map[string]*node // those that live
+	people  []*person
+	jumped  time.Duration // of the gate's clock
 	// asksLast tells that everybody has asked once more, now that nothing fails.
 	asksLast bool
 	paced    bool // there may be a waiting line
@@ -52,7 +52,7 @@ func build(drawn *rand.Rand, b *bug) *town {
 	if b == nil {
 		b = &bug{}
 	}
-	t := &town{world: newWorld(drawn), bug: b, nodes: map[string]*node{}}
+	t := &town{world: newWorld(drawn), bug: b, nodes: map[string]*node{}, strayed: map[string]time.Time{}}
 	t.gate = NewGate(func() time.Time { return time.Now().Add(t.jumped) })
 	t.front = t.gate
 	t.durable = t.IntN(2) == 0
