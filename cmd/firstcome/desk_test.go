@@ -44,7 +44,7 @@ func (d *desk) open(campaigns ...firstcome.CampaignID) *desk {
 	stage.Must(t, err)
 	gate := d.opened(url)
 	d.remote = &remoteGate{gate: gate}
-	d.ledger.UseGate(gate.Name())
+	stage.Must(t, d.ledger.UseGate(t.Context(), ledger.Beside{Gate: gate.Name()}))
 	stage.Serve(t, d.ledger)
 	for _, id := range campaigns {
 		d.reaches(id, d.ledger.Create(t.Context(), "test", id, stage.Terms(100)))

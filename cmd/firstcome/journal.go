@@ -44,24 +44,21 @@ func (j journalName) String() string {
 	return kafka.Shown(string(j))
 }
 
-// openJournal connects to the topic that coupons pass, if there is one. All nodes do: whoever rebuilds a gate reads it.
-func (n *node) openJournal(ctx context.Context) error {
-	r, name := n.remote, n.flags.Journal
-	var topic string
-	if url := name.url(); url != "" {
-		var err error
-		r.journal, err = kafka.OpenJournal(ctx, url, kafka.JournalOptions{
-			Name: n.ledger.JournalName(), Secret: n.secret, Owns: n.ledger.Owns, Ledger: n.ledger, Gate: r.gate, OnAlarm: n.alarm, OnFound: n.foundJournal,
-		})
-		if err != nil {
-			return fmt.Errorf("--journal: %w", err)
-		}
-		topic, _ = r.journal.Topic()
+// openJournal connects to the topic that coupons pass, and returns its name; empty: they pass none. All nodes do: whoever rebuilds a gate
+// reads it.
+func (n *node) openJournal(ctx context.Context) (topic string, err error) {
+	r, url := n.remote, n.flags.Journal.url()
+	if url == "" {
+		return "", nil
 	}
-	if err := n.ledger.UseJournal(ctx, topic, name == onRedis); err != nil {
-		return fmt.Errorf("--journal: %w", err)
+	r.journal, err = kafka.OpenJournal(ctx, url, kafka.JournalOptions{
+		Name: n.ledger.JournalName(), Secret: n.secret, Owns: n.ledger.Owns, Ledger: n.ledger, Gate: r.gate, OnAlarm: n.alarm, OnFound: n.foundJournal,
+	})
+	if err != nil {
+		return "", err
 	}
-	return nil
+	topic, _ = r.journal.Topic()
+	return topic, nil
 }
 
 // foundJournal logs what an operator should know of the topic that coupons pass.

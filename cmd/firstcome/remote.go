@@ -147,9 +147,12 @@ func (n *node) dial(ctx context.Context) error {
 		n.log.Warn("the gate: " + warning)
 	}
 	n.remote = &remoteGate{gate: gate}
-	n.ledger.UseGate(gate.Name())
-	if err := n.openJournal(ctx); err != nil {
-		return err
+	topic, err := n.openJournal(ctx)
+	if err == nil {
+		err = n.ledger.UseGate(ctx, ledger.Beside{Gate: gate.Name(), Topic: topic, Abandons: s.Journal == onRedis})
+	}
+	if err != nil {
+		return fmt.Errorf("--journal: %w", err)
 	}
 	return n.compareGate(ctx)
 }

@@ -11,17 +11,6 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// UseJournal has this node take it that coupons of its gate pass the topic of a name, or, of the empty one, none. Call it behind UseGate, before
-// Run. leave says that an operator knows that all is recorded that passed another topic. firstcome.ErrGateMismatch says that some may not be.
-func (l *Ledger) UseJournal(ctx context.Context, topic string, leave bool) error {
-	l.journal, l.abandons = topic, leave
-	was, err := l.JournalOf(ctx, l.gate)
-	if err == nil {
-		err = l.follows(was)
-	}
-	return err
-}
-
 // JournalName names the recorders of this node's campaigns: see the function.
 func (l *Ledger) JournalName() string { return JournalName(l.marker(time.Time{}, l.fingerprint)) }
 
@@ -51,7 +40,7 @@ func (l *Ledger) JournalOf(ctx context.Context, gate string) (topic string, err 
 	return topic, wrap(err, "read which topic the coupons of %s pass", gate)
 }
 
-// NoteJournal notes the topic of UseJournal, which has this id now, before the first coupon passes it. again tells that the topic was made again:
+// NoteJournal notes the topic of UseGate, which has this id now, before the first coupon passes it. again tells that the topic was made again:
 // it is not the one that it was, which only the call that notes it says. It may be repeated.
 func (l *Ledger) NoteJournal(ctx context.Context, id string) (again bool, err error) {
 	if l.gate == "" {

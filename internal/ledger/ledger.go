@@ -52,7 +52,7 @@ type Ledger struct {
 	backlog     int64            // see grant
 	gate        string           // the name of this node's gate: gateKind, or that of a remote one
 	journal     string           // the topic that the gate's coupons pass; empty: none
-	abandons    bool             // what passed another topic: see UseJournal
+	abandons    bool             // what passed another topic: see Beside
 	jobs        chan *job
 	search      chan struct{}                              // held by who looks for a code
 	existing    *lru.Cache[firstcome.CampaignID, struct{}] // campaigns that this node has seen

@@ -9,9 +9,23 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// UseGate has a gate beside the ledger decide this node's campaigns. Its name is redis:INSTANCE, or empty if that
-// Redis has no name: then the gate decides no campaign. Call UseGate before Run.
-func (l *Ledger) UseGate(name string) { l.gate = name }
+// A Beside is a gate beside the ledger, which decides a node's campaigns.
+type Beside struct {
+	Gate     string // redis:INSTANCE; empty: that Redis has no name, and decides no campaign
+	Topic    string // of Kafka, that its coupons pass on their way to the ledger; empty: none
+	Abandons bool   // an operator knows that all is recorded that passed another topic
+}
+
+// UseGate has a gate beside the ledger decide this node's campaigns. Call it before Run: a gate is opened with what the ledger says of
+// itself, so the ledger is opened first. firstcome.ErrGateMismatch says that coupons that passed another topic may not be recorded.
+func (l *Ledger) UseGate(ctx context.Context, b Beside) error {
+	l.gate, l.journal, l.abandons = b.Gate, b.Topic, b.Abandons
+	was, err := l.JournalOf(ctx, b.Gate)
+	if err == nil {
+		err = l.follows(was)
+	}
+	return err
+}
 
 // An OtherGate is a gate beside the ledger that campaigns name and that is not this node's.
 type OtherGate struct {

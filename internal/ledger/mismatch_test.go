@@ -104,7 +104,7 @@ func TestACampaignOfAnotherRedisIsLostAndCanBeClosed(t *testing.T) {
 func TestAGateWithoutANameMakesNoCampaign(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remote(t, name, 3)
-		l.UseGate("")
+		stage.Must(t, l.UseGate(t.Context(), ledger.Beside{}))
 		if err := l.Create(t.Context(), "test", "d", terms(0)); !errors.Is(err, ledger.ErrUnnamedGate) {
 			t.Errorf("it makes one: %v", err)
 		}

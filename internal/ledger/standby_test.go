@@ -93,7 +93,7 @@ var concludes = map[string][]any{
 	"FreePartition":  {"topic", int32(9)},
 	"JournalOf":      {"ledger"},
 	"NoteJournal":    {"id"},
-	"UseJournal":     {"topic", true},
+	"UseGate":        {ledger.Beside{Gate: "ledger"}}, // as it is
 	"Whose":          {"c"},
 	"CursorOf":       {"topic", firstcome.CampaignID("c")},
 	"Follow":         {"topic", "node", time.Second},
