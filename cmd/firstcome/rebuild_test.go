@@ -251,14 +251,26 @@ func (d *desk) key(name string) string {
 	return any[:strings.Index(any, "}:")+2] + name
 }
 
-// TestF05ARedisThatLostItsNameWaitsForAPerson has a node look again and again at a Redis that was emptied.
+// TestF05ARedisThatLostItsNameWaitsForAPerson has a node look again and again at a Redis that was emptied before it looked, or as it did.
 func TestF05ARedisThatLostItsNameWaitsForAPerson(t *testing.T) {
+	t.Run("before", func(t *testing.T) { waitsForAPerson(t, true) })
+	t.Run("meanwhile", func(t *testing.T) { waitsForAPerson(t, false) })
+}
+
+func waitsForAPerson(t *testing.T, before bool) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	d.settle(d.record(d.issue("c", people("user-", 3)...)...))
-	gate := &slowMaker{RebuiltGate: d.remote.gate, made: func() {}}
+	empty := sync.OnceFunc(func() {
+		if _, err := askRedis(d.url, "FLUSHALL"); err != nil {
+			t.Error(err)
+		}
+	})
+	if before {
+		empty()
+	}
+	gate := &slowMaker{RebuiltGate: d.remote.gate, making: empty, made: func() {}}
 	r := flow.NewRebuilder(d.ledger, gate, flow.RebuilderEvents{})
 	stage.Run(t, r.Run)
-	d.do("FLUSHALL")
 	r.Notice("c") // as a claim does
 	stage.Await(t, "the gate that is broken", 1, func() int { return r.Stats().Broken })
 	looks := gate.looks.Load()
@@ -271,19 +283,16 @@ func TestF05ARedisThatLostItsNameWaitsForAPerson(t *testing.T) {
 	}
 }
 
-// A slowMaker is a gate that is asked of a campaign which it gets behind its answer.
+// A slowMaker is a gate with which something happens before it is asked of a campaign, and behind its answer.
 type slowMaker struct {
 	flow.RebuiltGate
-	looks atomic.Int64
-	made  func()
-}
-
-func (g *slowMaker) Named(ctx context.Context) (bool, error) {
-	g.looks.Add(1)
-	return g.RebuiltGate.Named(ctx)
+	looks        atomic.Int64
+	making, made func()
 }
 
 func (g *slowMaker) Standing(ctx context.Context, r flow.Revision) error {
+	g.looks.Add(1)
+	g.making()
 	err := g.RebuiltGate.Standing(ctx, r)
 	g.made()
 	return err
@@ -295,7 +304,7 @@ func TestF20ACampaignThatIsBeingMadeIsNotTakenForLost(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		d := newDesk(t, services.Redis.Database(t), name, nil)
 		stage.Must(t, d.ledger.Create(t.Context(), "test", "c", stage.Terms(100)))
-		gate := &slowMaker{RebuiltGate: d.remote.gate, made: sync.OnceFunc(func() { d.reaches("c", nil) })}
+		gate := &slowMaker{RebuiltGate: d.remote.gate, making: func() {}, made: sync.OnceFunc(func() { d.reaches("c", nil) })}
 		r := flow.NewRebuilder(d.ledger, gate, flow.RebuilderEvents{})
 		stop := stage.Run(t, r.Run)
 		stage.Await(t, "two looks at the least", true, func() bool {

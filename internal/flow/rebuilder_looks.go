@@ -136,8 +136,6 @@ func first(all []found) {
 
 // look asks the gate of some of the active campaigns, or of all, and rebuilds those that need it.
 func (r *Rebuilder) look(ctx context.Context, active []Revision, some map[firstcome.CampaignID]bool) error {
-	named, err := r.gate.Named(ctx)
-	named = named && err == nil // whoever cannot ask still verifies
 	noticed := r.known()
 	var broken []found
 	var silent []firstcome.CampaignID
@@ -163,7 +161,11 @@ func (r *Rebuilder) look(ctx context.Context, active []Revision, some map[firstc
 		}
 	}
 	r.silent = silent
-	if !named {
+	if len(broken) == 0 {
+		return nil
+	}
+	// What empties a server takes the name with the keys. So the name is asked for once keys were missing.
+	if named, err := r.gate.Named(ctx); err != nil || !named {
 		return nil
 	}
 	first(broken)
