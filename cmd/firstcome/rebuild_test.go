@@ -274,7 +274,7 @@ func waitsForAPerson(t *testing.T, before bool) {
 	r.Notice("c") // as a claim does
 	stage.Await(t, "the gate that is broken", 1, func() int { return r.Stats().Broken })
 	looks := gate.looks.Load()
-	stage.Await(t, "two more looks", true, func() bool { return gate.looks.Load() >= looks+2 })
+	stage.Await(t, "two more looks", true, func() bool { return gate.looks.Load() > looks+2 })
 	if s := r.Stats(); s.Begun != 0 || s.Broken != 1 || d.status().Epoch != 1 {
 		t.Errorf("nobody has said that this is the Redis, and the node %+v", s)
 	}
@@ -286,12 +286,16 @@ func waitsForAPerson(t *testing.T, before bool) {
 // A slowMaker is a gate with which something happens before it is asked of a campaign, and behind its answer.
 type slowMaker struct {
 	flow.RebuiltGate
-	looks        atomic.Int64
+	looks        atomic.Int64 // that have begun
 	making, made func()
 }
 
-func (g *slowMaker) Standing(ctx context.Context, r flow.Revision) error {
+func (g *slowMaker) Runs(ctx context.Context) ([]flow.Run, error) {
 	g.looks.Add(1)
+	return g.RebuiltGate.Runs(ctx)
+}
+
+func (g *slowMaker) Standing(ctx context.Context, r flow.Revision) error {
 	g.making()
 	err := g.RebuiltGate.Standing(ctx, r)
 	g.made()
@@ -309,7 +313,7 @@ func TestF20ACampaignThatIsBeingMadeIsNotTakenForLost(t *testing.T) {
 		stop := stage.Run(t, r.Run)
 		stage.Await(t, "two looks at the least", true, func() bool {
 			r.Notice("c")
-			return gate.looks.Load() > 1
+			return gate.looks.Load() > 2
 		})
 		if _, err := r.Rebuild(t.Context(), "op", "c", true); !errors.Is(err, firstcome.ErrBusy) {
 			t.Errorf("whoever wants it rebuilt if it is lost hears %v", err)
