@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httptrace"
 	"strings"
 	"testing"
@@ -226,6 +227,23 @@ func TestServeSpeaksHTTP2OverTLS(t *testing.T) {
 	}
 	if lanes > 0 {
 		t.Errorf("%d requests were answered in a lane", lanes)
+	}
+}
+
+// TestTwoServersMayHaveOneTLSConfig: an API and a console with an address of its own have. net/http writes the protocols into the one that it gets.
+func TestTwoServersMayHaveOneTLSConfig(t *testing.T) {
+	lender := httptest.NewUnstartedServer(nil) // for its certificate
+	lender.StartTLS()
+	defer lender.Close()
+	shared := &tls.Config{Certificates: lender.TLS.Certificates}
+	in := config(func(http.ResponseWriter, *http.Request) {})
+	for _, s := range []*site{openPortWith(t, in, shared), openPortWith(t, in, shared)} {
+		r, err := lender.Client().Get("https://" + s.address)
+		stage.Must(t, err)
+		_ = r.Body.Close()
+	}
+	if len(shared.NextProtos) > 0 {
+		t.Errorf("the config that both have says %v now", shared.NextProtos)
 	}
 }
 

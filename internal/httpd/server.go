@@ -116,7 +116,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, config *tls.Config)
 func (s *Server) netHTTP(config *tls.Config) *http.Server {
 	return &http.Server{
 		Handler:           http.HandlerFunc(s.attend),
-		TLSConfig:         config,
+		TLSConfig:         config.Clone(), // net/http writes to it, and another server may have it too
 		ReadHeaderTimeout: s.Limits.Header,
 		ReadTimeout:       s.Limits.Read,
 		WriteTimeout:      s.Limits.Write,
