@@ -125,12 +125,14 @@ func overreaches(t *town) {
 	t.bug.keeper = func(w *wire, k flow.Keeper) flow.Keeper {
 		return keeping{k, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 			drained, err := k.Record(ctx, b)
-			if old := t.parted(w.of); err == nil && old != nil {
-				old.mu.Lock()
-				defer old.mu.Unlock()
-				if c := old.campaigns[campaign]; c != nil {
-					c.ceiling = max(c.ceiling, drained.Ceiling)
-				}
+			if err == nil {
+				err = order(ctx, w, "the gate", show("to go up to", drained.Ceiling), func() error {
+					if old := t.parted(w.of); old != nil && old.campaigns[campaign] != nil {
+						c := old.campaigns[campaign]
+						c.ceiling = max(c.ceiling, drained.Ceiling)
+					}
+					return nil
+				})
 			}
 			return drained, err
 		}}
