@@ -125,7 +125,11 @@ func late(t *town) {
 				}
 				known = t.gate.entries
 			})
-			defer func() { t.gate.journal = slices.Delete(t.gate.journal, n, n+1) }()
+			defer func() {
+				t.gate.mu.Lock()
+				defer t.gate.mu.Unlock()
+				t.gate.journal = slices.Delete(t.gate.journal, n, n+1)
+			}()
 		}
 		known = t.gate.entries
 	})(t)
