@@ -8,7 +8,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: test check soak bench pictures build install tools lint unit e2e outside steps race demo clean
+.PHONY: test check soak bench pictures build install tools lint vet style unit e2e outside steps race demo clean
 
 TOOLS       := .tools/bin
 STATICCHECK := $(TOOLS)/staticcheck-v0.8.0
@@ -26,7 +26,7 @@ ROUNDS   ?= 20
 # How much of a soak it is: 1, all of it; 0.1, a tenth of the way from make test to that.
 SOAK     ?= 1
 
-test: install lint build unit race demo
+test: install vet unit race demo
 
 # What needs no compiler but Go's own, no network once it ran, and no service.
 check: tools
@@ -47,10 +47,14 @@ $(GOFUMPT):
 	GOBIN="$(CURDIR)/$(TOOLS)" go install mvdan.cc/gofumpt@v0.12.0
 	mv $(TOOLS)/gofumpt $@
 
-# Without cgo, so that all rooms and their tests are known to build so.
-lint: tools
+lint: vet style
+
+# Without cgo, so that all rooms and their tests are known to build so. What the compiler makes for it, it makes for unit.
+vet:
 	CGO_ENABLED=0 go vet ./...
-	$(STATICCHECK) ./...
+
+style: tools
+	CGO_ENABLED=0 $(STATICCHECK) ./...
 	test -z "$$($(GOFUMPT) -l . | tee /dev/stderr)"
 
 build:
@@ -68,10 +72,10 @@ OUTSIDE := ./test/e2e ./test/mutants ./test/bench ./test/sim ./test/pictures
 STEPS    := ^Test(Scripts|ScriptsOnRedis|TheAuditFindsWhateverTheLedgerSaysTwice|TheSQLiteGateConforms|TheSQLiteGatesLinesConform|F16F27F62TheServersGatesConform|TheServersGatesLinesConform|F56AMigrationThatIsCutAtAnyPointGoesOn|APlanMadeForAFewCouponsIsNotKeptForMany|ACodeIsLookedForInParts|F16TheRedisGateConforms|TheRedisGatesLinesConform|TheLinesOfAClusterConform|InTheBrowser.*|TheDropPageSaysWhatIsTrue|WhoPressesTwiceAsksOnceAndRetriesWhenTheServerSays|AnErrorIsNeverARefusal|TheSQLiteGatesLinesOfFeedsConform|TheServersGatesLinesOfFeedsConform|NumberFourOfThreeIsNeitherAnsweredNorRecorded|F55TheLockIsOfTheFileByWhateverNameItIsOpened|F57AColumnThatWouldMergeUsersIsRefused)$$
 STEPS_OF := ./internal/console ./cmd/firstcome ./internal/ledger ./examples/storefront ./internal/redis
 
-# Three at once, as tests mostly wait. The end-to-end tests take the longest, so those of a Redis that lies, and those that run under the race
-# detector, are in the shortest of the three.
+# All at once, as tests mostly wait. The end-to-end tests take the longest, so those of a Redis that lies, and those that run under the race
+# detector, are with the steps.
 unit:
-	$(MAKE) --no-print-directory -j 3 e2e outside steps
+	$(MAKE) --no-print-directory -j 4 e2e outside steps style
 
 LIES_E2E := ^TestF0
 
@@ -100,8 +104,9 @@ RACE_E2E := ^Test(F10|F20|F21F41|F23|F61)
 race:
 	.ci/gotest $(RACE) $(ONCE) -p 3 -skip '$(STEPS)' $$(go list ./cmd/firstcome ./internal/ledger ./... | grep -vxF "$$(go list $(OUTSIDE))")
 
-demo: build
-	bin/firstcome demo
+# As the README has it, but for cgo: so nothing is compiled again.
+demo:
+	CGO_ENABLED=0 go run ./cmd/firstcome demo
 
 # The simulation has no use for the race detector: in it one thing happens after the other. With it Go's runtime ended, once in some thousand
 # schedules, in a timer of testing/synctest.

@@ -26,7 +26,7 @@ import (
 // faultyBinary builds the binary that has fault points, once, beside the ordinary one.
 var faultyBinary = sync.OnceValues(func() (string, error) {
 	file := filepath.Join(filepath.Dir(firstcomeBinary()), "firstcome-with-faultpoints")
-	cmd := exec.Command("go", "build", "-trimpath", "-tags", "faultpoints", "-o", file, "../../cmd/firstcome")
+	cmd := exec.Command("go", "build", "-tags", "faultpoints", "-o", file, "../../cmd/firstcome")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build firstcome with fault points: %w\n%s", err, out)
@@ -36,6 +36,7 @@ var faultyBinary = sync.OnceValues(func() (string, error) {
 
 // TestTheBinaryThatIsReleasedHasNoFaultPoints looks for what only a program has that can stop itself.
 func TestTheBinaryThatIsReleasedHasNoFaultPoints(t *testing.T) {
+	t.Parallel()
 	faulty, err := faultyBinary()
 	stage.Must(t, err)
 	for file, want := range map[string]bool{faulty: true, firstcomeBinary(): false} {
@@ -111,6 +112,7 @@ func pointsOf(s setup) []point.Point {
 // Nothing that was answered as recorded is lost, no number is given twice, and the audit finds no breach. Each point has each fault once, and
 // is frozen at with both answers; in a soak also later than at the first pass, and in every setup.
 func TestF18F20F21F23F41F71WhoDiesOrIsFrozenAtAFaultPointLosesNothing(t *testing.T) {
+	t.Parallel()
 	random := seed.Rand(t)
 	all := trials()
 	for _, s := range withTopics {
