@@ -72,8 +72,8 @@ OUTSIDE := ./test/e2e ./test/mutants ./test/bench ./test/sim ./test/pictures
 STEPS    := ^Test(Scripts|ScriptsOnRedis|TheAuditFindsWhateverTheLedgerSaysTwice|TheSQLiteGateConforms|TheSQLiteGatesLinesConform|F16F27F62TheServersGatesConform|TheServersGatesLinesConform|F56AMigrationThatIsCutAtAnyPointGoesOn|APlanMadeForAFewCouponsIsNotKeptForMany|ACodeIsLookedForInParts|F16TheRedisGateConforms|TheRedisGatesLinesConform|TheLinesOfAClusterConform|InTheBrowser.*|TheDropPageSaysWhatIsTrue|WhoPressesTwiceAsksOnceAndRetriesWhenTheServerSays|AnErrorIsNeverARefusal|TheSQLiteGatesLinesOfFeedsConform|TheServersGatesLinesOfFeedsConform|NumberFourOfThreeIsNeitherAnsweredNorRecorded|F55TheLockIsOfTheFileByWhateverNameItIsOpened|F57AColumnThatWouldMergeUsersIsRefused)$$
 STEPS_OF := ./internal/console ./cmd/firstcome ./internal/ledger ./examples/storefront ./internal/redis
 
-# All at once, as tests mostly wait. The end-to-end tests take the longest, so those of a Redis that lies, and those that run under the race
-# detector, are with the steps.
+# All at once: so the processors have work while one of the four compiles or waits. The end-to-end tests take the longest, so those of a Redis
+# that lies, and those that run under the race detector, are with the steps.
 unit:
 	$(MAKE) --no-print-directory -j 4 e2e outside steps style
 
@@ -108,8 +108,8 @@ race:
 demo:
 	CGO_ENABLED=0 go run ./cmd/firstcome demo
 
-# The simulation has no use for the race detector: in it one thing happens after the other. With it Go's runtime ended, once in some thousand
-# schedules, in a timer of testing/synctest.
+# The simulation runs without the race detector: in it one thing happens after the other. Under both, Go's runtime crashed once, in a timer of
+# testing/synctest.
 soak: install build
 	.ci/install callers
 	.ci/callers

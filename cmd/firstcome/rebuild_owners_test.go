@@ -122,8 +122,8 @@ func TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt(t *testing.
 	}
 }
 
-// TestF18ARebuildReadsTheJournalOfTheServerThatItFroze has the address of the gate lead to another server behind the freeze: the journal there
-// is another one.
+// TestF18ARebuildReadsTheJournalOfTheServerThatItFroze has a rebuild come to a server that it has not frozen, as where the address of the gate
+// leads to another one behind the freeze. Nobody has frozen the campaign there, or another attempt has.
 func TestF18ARebuildReadsTheJournalOfTheServerThatItFroze(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	d.issue("c", people("user-", 3)...)

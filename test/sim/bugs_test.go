@@ -184,7 +184,7 @@ func twice(t *town) {
 	}
 }
 
-// busy has everybody ask for more, of nodes that live.
+// busy has everybody ask for more, and no node crash or stand still.
 func busy(t *town) {
 	t.crash, t.freeze = 0, 0
 	for _, p := range t.people {

@@ -30,6 +30,7 @@ const again = "FIRSTCOME_TEST_SEED=%d go test ./test/sim -run '^TestEverySchedul
 // schedules is how many are lived through: some seconds of them, or a million in soak.
 func schedules() uint64 { return uint64(stage.Rounds(2000, 1_000_000)) }
 
+// TestEveryScheduleKeepsThePromises wants everything to happen, too: schedules in which little happens keep promises easily.
 func TestEveryScheduleKeepsThePromises(t *testing.T) {
 	missing := slices.Clone(everything)
 	for from := range seed.Each(t, schedules()) {
