@@ -32,20 +32,20 @@ func fedSetups() []setup {
 // TestF46F71P9ALineInATopicKeepsEveryPlaceWhileProcessesAreKilledInTurn is TestF71P9 of a line in a topic, whose broker is killed too. The audit holds
 // every coupon against the record of its ticket.
 func TestF46F71P9ALineInATopicKeepsEveryPlaceWhileProcessesAreKilledInTurn(t *testing.T) {
-	visitors, quantity := rounds(4_000, 10_000), rounds(2_000, 5_000)
-	perSecond := int64(rounds(16, 10)) // there is something left to serve at each kill
+	const visitors, quantity = 10_000, 5_000
+	perSecond := int64(rounds(40, 10)) // there is something left to serve at each kill
 	for _, s := range fedSetups() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel() // it waits for what starts again
 			broker := services.Kafka.Server(t)
 			topic := lines(t, broker)
 			d := s.deploy(t, "--line", topic)
-			d.createLine("spring", int64(quantity), perSecond)
+			d.createLine("spring", quantity, perSecond)
 			crowd, random := comeToTopic(d.fleet, "spring", visitors), seed.Rand(t)
 			killed := d.killWhileServing(crowd, rounds(4, 20), random)
 			d.restart(broker, 0)
 			killed += d.killWhileServing(crowd, rounds(2, 10), random)
-			waitFor(t, "everybody's first answer", func() bool { return crowd.joined.Load() == int64(visitors) })
+			waitFor(t, "everybody's first answer", func() bool { return crowd.joined.Load() == visitors })
 			d.setPace("spring", map[string]any{}) // what is left goes as fast as it can
 			coupons := crowd.verdict()
 			t.Logf("%d kills counted; %d coupons within %v", killed, len(coupons), time.Since(crowd.start))
