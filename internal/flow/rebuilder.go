@@ -120,6 +120,10 @@ const (
 	wholeLook = time.Minute
 	// signEvery is how often a rebuild gives a sign of life.
 	signEvery = 2 * time.Second
+	// switchTime is how long a rebuild that ended in the ledger has until it switches the gate, before another node rebuilds it, and
+	// switchAsks how often that node looks meanwhile.
+	switchTime = 500 * time.Millisecond
+	switchAsks = 20
 	// reloads bounds how often a rebuild loads the ledger anew because it changed meanwhile.
 	reloads = 20
 )
@@ -228,7 +232,7 @@ func (r *Rebuilder) ordered(ctx context.Context, actor string, id firstcome.Camp
 	if err != nil {
 		return Rebuilt{}, err
 	}
-	if known && r.needless(ctx, attempt, now) {
+	if known && r.needless(ctx, attempt, now, nil) {
 		r.giveUp(ctx, attempt)
 		return r.book.LastRebuild(ctx, id)
 	}

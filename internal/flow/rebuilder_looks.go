@@ -186,7 +186,7 @@ func (r *Rebuilder) rebuildFound(ctx context.Context, one found) {
 	if err != nil {
 		return
 	}
-	if r.needless(ctx, attempt, one.Revision) {
+	if r.needless(ctx, attempt, one.Revision, one.why) {
 		r.giveUp(ctx, attempt)
 		r.note(one.Campaign, nil)
 		return
@@ -196,10 +196,26 @@ func (r *Rebuilder) rebuildFound(ctx context.Context, one found) {
 
 // needless asks the gate once more, now that nobody else begins a rebuild, and tells whether it decides the campaign. The rebuild before may
 // have ended in the ledger and switched the gate a moment later: a look in between takes that gate for lost, or finds the attempt of
-// another node whose look did. Behind an attempt that was left nothing is needless: its owner may have died before it froze the gate.
-func (r *Rebuilder) needless(ctx context.Context, attempt Rebuild, a Revision) bool {
+// another node whose look did. So a frozen gate is given a moment: a rebuild of it while its owner lives would end an epoch in which
+// nobody was issued anything. Behind an attempt that was left nothing is needless: its owner may have died before it froze the gate.
+func (r *Rebuilder) needless(ctx context.Context, attempt Rebuild, a Revision, why error) bool {
+	if attempt.Left {
+		return false
+	}
+	asks := 1
 	a.Rebuilding = false // by another attempt, as the look found
-	return !attempt.Left && r.standing(ctx, a) == nil
+	if errors.Is(why, errFrozen) {
+		asks = switchAsks
+	}
+	for n := range asks {
+		if n > 0 && sleep(ctx, switchTime/switchAsks) != nil {
+			return false
+		}
+		if r.standing(ctx, a) == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // errUnfinished says that a rebuild was begun and has not ended. Its owner may have died before it froze the gate, which then decides

@@ -171,13 +171,21 @@ type lateGate struct {
 	fragileGate
 	looks    atomic.Int64
 	switched atomic.Bool // before the first look, too
+	frozen   int64       // how many looks find it frozen
 }
 
 func (g *lateGate) Standing(context.Context, flow.Revision) error {
-	if g.looks.Add(1) == 1 && !g.switched.Load() {
+	switch looks := g.looks.Add(1); {
+	case looks <= g.frozen:
+		return flow.ErrUnverified
+	case looks == 1 && g.frozen == 0 && !g.switched.Load():
 		return flow.ErrLost
 	}
 	return nil
+}
+
+func (g *lateGate) Stopped(context.Context, flow.Revision) (flow.Stopped, error) {
+	return flow.Stopped{Frozen: true}, nil
 }
 
 func (g *lateGate) Room(context.Context, flow.Rebuild) error { return errFull }
@@ -208,23 +216,27 @@ func TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		as          flow.Revision
 		left        bool
+		frozen      int64 // looks
 		begun       int64 // rebuilds
 		looks, gave int64
 	}{
-		"it was lost, at the look":                {as: flow.Revision{Epoch: 2}, looks: 2, gave: 1},
-		"another node's look has begun a rebuild": {as: flow.Revision{Epoch: 2, Rebuilding: true}, looks: 1, gave: 1},
-		"the owner of a rebuild has died":         {as: flow.Revision{Epoch: 2, Rebuilding: true}, left: true, begun: 1, gave: 1},
+		"it was lost, at the look":                 {as: flow.Revision{Epoch: 2}, looks: 2, gave: 1},
+		"it was frozen, at the look and behind it": {as: flow.Revision{Epoch: 2}, frozen: 5, looks: 6, gave: 1},
+		"it stays frozen, as its owner has died":   {as: flow.Revision{Epoch: 2}, frozen: 1000, begun: 1, looks: 21, gave: 1},
+		"another node's look has begun a rebuild":  {as: flow.Revision{Epoch: 2, Rebuilding: true}, looks: 1, gave: 1},
+		"the owner of a rebuild has died":          {as: flow.Revision{Epoch: 2, Rebuilding: true}, left: true, begun: 1, gave: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c.as.Campaign = "c"
-				b, g := &countingBook{left: c.left}, &lateGate{}
+				b, g := &countingBook{left: c.left}, &lateGate{frozen: c.frozen}
 				g.switched.Store(c.as.Rebuilding)
 				b.active = []flow.Revision{c.as}
 				r := flow.NewRebuilder(b, g, flow.RebuilderEvents{})
 				ctx, end := context.WithCancel(t.Context())
 				ended := make(chan error)
 				go func() { ended <- r.Run(ctx) }()
+				time.Sleep(900 * time.Millisecond) // less than a second, when it looks again
 				synctest.Wait()
 				if s := r.Stats(); s.Begun != c.begun || int64(s.Broken) != c.begun || b.givenUp.Load() != c.gave || g.looks.Load() != c.looks {
 					t.Errorf("%+v: %d attempts were given up, behind %d looks", s, b.givenUp.Load(), g.looks.Load())

@@ -39,6 +39,9 @@ type Standard struct {
 // errDiffers says that a gate is not what it was, so that only a rebuild makes it whole.
 var errDiffers = errors.New("it is not what the ledger says")
 
+// errFrozen says that a rebuild has frozen a gate.
+var errFrozen = fmt.Errorf("%w: a rebuild has begun", errDiffers)
+
 // errUnseen says that nobody has looked yet how the gate's server syncs. It restarted behind the last look; the next one tells.
 var errUnseen = fmt.Errorf("%w: the gate's server has just started", firstcome.ErrBusy)
 
@@ -53,7 +56,7 @@ func verify(ctx context.Context, book VerifyBook, gate VerifiedGate, r Revision)
 		return nil // another node was faster
 	}
 	if s.Frozen {
-		return fmt.Errorf("%w: a rebuild has begun", errDiffers)
+		return errFrozen
 	}
 	for _, run := range []string{s.Was, s.Is} {
 		durable, seen, err := book.DurableRun(ctx, run)

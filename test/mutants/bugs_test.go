@@ -314,7 +314,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a gate that another node's rebuild switched behind a look is rebuilt again",
-		file: "internal/flow/rebuilder_looks.go", old: "return !attempt.Left && r.standing(ctx, a) == nil", new: "return false",
+		file: "internal/flow/rebuilder_looks.go", old: "		if r.standing(ctx, a) == nil {\n", new: "		if false {\n",
 		pkg: "./internal/flow", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
 	},
 	{
@@ -323,8 +323,13 @@ var mutants = []mutant{
 		pkg: "./internal/flow", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
 	},
 	{
+		bug:  "a rebuild that is about to switch its frozen gate is given no time",
+		file: "internal/flow/rebuilder_looks.go", old: "asks = switchAsks", new: "asks = 1",
+		pkg: "./internal/flow", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
+	},
+	{
 		bug:  "a rebuild whose owner died before the freeze is taken for needless",
-		file: "internal/flow/rebuilder_looks.go", old: "return !attempt.Left && r", new: "return r",
+		file: "internal/flow/rebuilder_looks.go", old: "	if attempt.Left {\n", new: "	if false {\n",
 		pkg: "./internal/flow", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
 	},
 	{
