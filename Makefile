@@ -28,10 +28,6 @@ SOAK     ?= 1
 
 test: install vet unit race demo
 
-# Compilers, checkers and tests allocate much and keep little: with more room until they collect, they take 15 to 30 % less of a
-# processor, and staticcheck, the largest, 2.5 GB instead of 1.3. The servers of the end-to-end tests run without it, as a shop's do.
-test: export GOGC = 400
-
 # What needs no compiler but Go's own, no network once it ran, and no service.
 check: tools
 	test -z "$$(gofmt -l . | tee /dev/stderr)"

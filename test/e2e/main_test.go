@@ -23,7 +23,6 @@ const patience = 60 * time.Second
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) (status int) {
-	os.Unsetenv("GOGC") // of make test: servers run as a shop's do
 	if firstcomeBinary() == "" {
 		dir, err := os.MkdirTemp("", "firstcome-e2e")
 		if err != nil {
