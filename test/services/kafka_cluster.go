@@ -24,7 +24,7 @@ const clusterBrokers = 3
 // NewKafkaCluster starts a KafkaCluster for t, and returns when every broker answers.
 func NewKafkaCluster(t testing.TB) *KafkaCluster {
 	t.Helper()
-	Kafka.unlessShort(t)
+	Kafka.mayStart(t)
 	c := &KafkaCluster{}
 	err := c.start(t.Context())
 	for _, s := range c.Brokers {

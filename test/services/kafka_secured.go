@@ -25,7 +25,7 @@ type SecuredBroker struct {
 // SecuredKafka starts a SecuredBroker for t.
 func SecuredKafka(t testing.TB) *SecuredBroker {
 	t.Helper()
-	Kafka.unlessShort(t)
+	Kafka.mayStart(t)
 	recipe, err := Kafka.recipe()
 	Kafka.must(t, err)
 	dir, files := Kafka.certificates(t)

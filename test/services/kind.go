@@ -29,13 +29,11 @@ const (
 // SQLite is the kind of ledger that needs no server.
 const SQLite = "SQLite"
 
-// Ledgers has the kinds of databases that a ledger may be in. Each function makes a new, empty database for a
-// test and returns the ledger's name.
-var Ledgers = map[string]func(testing.TB) string{
-	SQLite:             func(t testing.TB) string { return filepath.Join(t.TempDir(), "firstcome.db") },
-	string(MariaDB):    MariaDB.Database,
-	string(PostgreSQL): PostgreSQL.Database,
-}
+// Ledgers has the kinds of databases that a ledger may be in: SQLite alone with the build tag check, otherwise SQLite,
+// MariaDB and PostgreSQL. Each function makes a new, empty database for a test and returns the ledger's name.
+var Ledgers = ledgers
+
+func sqlite(t testing.TB) string { return filepath.Join(t.TempDir(), "firstcome.db") }
 
 // ErrMissing says that this machine lacks the binary for a kind of server.
 var ErrMissing = errors.New("not installed")
@@ -106,19 +104,11 @@ func (k Kind) variable() string {
 	}[k]
 }
 
-// unlessShort skips a test under -short, which is the quick subset of all tests.
-func (k Kind) unlessShort(t testing.TB) {
-	t.Helper()
-	if testing.Short() {
-		t.Skipf("%s: -short leaves out what needs a server", k)
-	}
-}
-
 // Server starts a server for t; see Start. The server ends with the test. If the test has failed, its log
 // shows the end of the server's log.
 func (k Kind) Server(t testing.TB, arguments ...string) *Server {
 	t.Helper()
-	k.unlessShort(t)
+	k.mayStart(t)
 	s, err := k.Start(t.Context(), arguments...)
 	k.ends(t, s, err)
 	return s
@@ -193,7 +183,7 @@ func (k Kind) newTemplate() (*Server, error) {
 // numbered databases, which do not separate publication channels. On Kafka it is a topic of three partitions.
 func (k Kind) Database(t testing.TB) string {
 	t.Helper()
-	k.unlessShort(t)
+	k.mayStart(t)
 	if url := os.Getenv(k.variable()); url != "" {
 		return k.databaseAt(t, url)
 	}
