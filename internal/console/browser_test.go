@@ -118,10 +118,12 @@ func TestInTheBrowserEveryPageIsReadable(t *testing.T) {
 	})
 }
 
-// TestInTheBrowserTheLivePageMoves has a campaign sell out while somebody looks.
+// TestInTheBrowserTheLivePageMoves breaks the ledger for a while and then sells a campaign out, while a browser shows it.
 func TestInTheBrowserTheLivePageMoves(t *testing.T) {
 	h := openHouse(t)
 	id := h.campaign("spring", 4)
+	read := &lostLedger{Ledger: h.ledger}
+	h.config.Watcher.Ledger = read
 	stage.Run(t, h.config.Watcher.Run)
 	p := browser.Open(t).Page(t, browser.Look{Language: "en"})
 	p.Go(h.url + "/console/campaigns/spring")
@@ -129,6 +131,14 @@ func TestInTheBrowserTheLivePageMoves(t *testing.T) {
 	h.claim(id, "a", "b", "c")
 	p.Await("3 / 4 issued")
 	p.Until(`document.querySelectorAll(".plot canvas").length >= 3`)
+	read.away.Store(true)
+	p.Await("The ledger does not answer")
+	for _, want := range []string{"– / 4 issued", "Unrecorded –"} {
+		if got := p.Text(); !strings.Contains(got, want) {
+			t.Errorf("with the ledger away: no %q in %s", want, got)
+		}
+	}
+	read.away.Store(false)
 	h.claim(id, "d", "e")
 	p.Await("4 / 4 issued")
 	p.Await("sold out 20")
