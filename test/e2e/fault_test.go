@@ -74,12 +74,7 @@ func (p *process) awaitFault(fault string) {
 	p.t.Helper()
 	waitFor(p.t, "a process that does "+fault+" itself", func() bool {
 		if fault == "kill" {
-			select {
-			case <-p.ended:
-				return true
-			default:
-				return false
-			}
+			return isClosed(p.ended)
 		}
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 		return err == nil && bytes.Contains(status, []byte("State:\tT"))
