@@ -31,7 +31,7 @@ func TestF71P9EverybodyInLineKeepsTheirPlaceWhileProcessesAreKilledInTurn(t *tes
 			for _, b := range served {
 				d.suffer(b)
 			}
-			paced := d.servesTheRest()
+			paced := d.setPace("spring", map[string]any{}) // what is left goes as fast as it can
 			coupons := crowd.verdict()
 			wantIssued(t, coupons, 200)
 			atPace(t, coupons, paced, slowPace)
@@ -42,15 +42,6 @@ func TestF71P9EverybodyInLineKeepsTheirPlaceWhileProcessesAreKilledInTurn(t *tes
 
 // slowPace is that of lines while processes are killed: 200 coupons last for minutes, so there is somebody to serve at each kill.
 const slowPace = 1
-
-// servesTheRest has a line of spring served as fast as it can from an instant on, which it returns. One more who serves dies of it.
-func (f *fleet) servesTheRest() (from time.Time) {
-	f.t.Helper()
-	f.plan("kill", point.Served)
-	from = f.setPace("spring", map[string]any{})
-	f.replace(f.struck("kill"))
-	return from
-}
 
 func wantIssued(t *testing.T, coupons []client.Coupon, want int) {
 	t.Helper()
