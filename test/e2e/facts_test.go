@@ -15,49 +15,66 @@ import (
 // TestF47FactsAreAllInTheTopicWhoeverIsKilled has the process that publishes die with facts in the topic that the ledger does not know of, and
 // the broker, and others, while coupons are issued. Then the audit reads the topic whole.
 func TestF47FactsAreAllInTheTopicWhoeverIsKilled(t *testing.T) {
-	for name, at := range publishing {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			ledger, gate := at(t)
-			broker := services.Kafka.Server(t)
-			topic, err := broker.Database(t.Context())
-			stage.Must(t, err)
-			f := newFleet(t, ledger, gate, "--facts", topic, withPoints(t))
-			crowd := f.gather("spring", firstcome.Recorded)
-			stop := f.claimUntil(crowd, 8)
-			defer stop()
-			f.suffers(crowd, blow{point.Published, nil}, blow{point.Decided, nil})
-			if gate != "" {
-				f.suffers(crowd, blow{point.Committed, nil})
-			}
-			f.during(point.Published, func() { stage.Must(t, broker.Kill()) })
-			crowd.awaitAnswers(t, 50) // nobody who claims waits for Kafka
-			stage.Must(t, broker.Restart(t.Context()))
-			f.suffers(crowd, blow{point.Published, nil})
-			stop()
-			f.published(crowd, ledger, topic)
-		})
+	t.Run("the broker, too, where MariaDB is ledger and gate", func(t *testing.T) {
+		t.Parallel()
+		broker := services.Kafka.Server(t)
+		topic, err := broker.Database(t.Context())
+		stage.Must(t, err)
+		p := newPublishing(t, topic, false, withPoints(t))
+		stop := p.claimUntil(p.crowd, 8)
+		defer stop()
+		p.suffers(p.crowd, blow{point.Published, nil})
+		p.during(point.Published, func() { stage.Must(t, broker.Kill()) })
+		p.crowd.awaitAnswers(t, 50) // nobody who claims waits for Kafka
+		stage.Must(t, broker.Restart(t.Context()))
+		p.suffers(p.crowd, blow{point.Decided, nil})
+		stop()
+		p.complete()
+	})
+	t.Run("where Redis is the gate of PostgreSQL", func(t *testing.T) {
+		t.Parallel()
+		p := newPublishing(t, services.Kafka.Database(t), true, withPoints(t))
+		stop := p.claimUntil(p.crowd, 8)
+		defer stop()
+		p.suffers(p.crowd, blow{point.Published, nil}, blow{point.Committed, nil}, blow{point.Published, nil}, blow{point.Decided, nil})
+		stop()
+		p.complete()
+	})
+}
+
+// A publishing is a fleet that publishes facts to a topic, and who claims there.
+type publishing struct {
+	*fleet
+	ledger, topic string
+	crowd         *crowd
+}
+
+// newPublishing starts a fleet on MariaDB, or on PostgreSQL behind Redis, with more arguments.
+func newPublishing(t *testing.T, topic string, redis bool, more ...string) *publishing {
+	t.Helper()
+	p := &publishing{topic: topic}
+	more = append(more, "--facts", topic)
+	if redis {
+		p.ledger = services.PostgreSQL.Database(t)
+		p.fleet = newFleet(t, p.ledger, services.Redis.Server(t, "--appendfsync", "always").URL(), more...)
+	} else {
+		p.ledger = services.MariaDB.Database(t)
+		p.fleet = newFleet(t, p.ledger, "", more...)
 	}
+	p.crowd = p.gather("spring", firstcome.Recorded)
+	return p
 }
 
-// publishing are ledgers and gates of fleets that publish facts.
-var publishing = map[string]func(t *testing.T) (ledger, gate string){
-	"MariaDB is ledger and gate": func(t *testing.T) (string, string) { return services.MariaDB.Database(t), "" },
-	"Redis is the gate of PostgreSQL": func(t *testing.T) (string, string) {
-		return services.PostgreSQL.Database(t), services.Redis.Server(t, "--appendfsync", "always").URL()
-	},
-}
-
-// published waits until all facts are published, and wants that the topic has each.
-func (f *fleet) published(c *crowd, ledger, topic string) {
+// complete waits until all facts are published, and wants that the topic has each.
+func (f *publishing) complete() {
 	f.t.Helper()
 	f.drained("spring")
 	waitFor(f.t, "all facts to be published", func() bool {
 		_, n := f.publisher()
 		return n >= 0 && sum(f.node(0).series("firstcome_facts_lag")) == 0 && f.node(0).series("firstcome_facts_up")[""] == 1
 	})
-	f.verdict(c)
-	status, out := f.execute("audit", "--ledger", ledger, "--facts", topic)
+	f.verdict(f.crowd)
+	status, out := f.execute("audit", "--ledger", f.ledger, "--facts", f.topic)
 	if status != 0 || !strings.Contains(out, "spring in the topic: ") {
 		f.t.Errorf("the audit of the topic ends with %d:\n%s", status, out)
 	}

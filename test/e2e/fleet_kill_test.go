@@ -34,14 +34,20 @@ func TestF21F41F52F53F55AFleetWhoseProcessesAreKilledInTurnKeepsEveryPromise(t *
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel() // it waits for what starts again
 			d := s.deploy(t, withPoints(t))
-			crowd := d.gather("spring", s.answer)
-			stop := d.claimUntil(crowd, 12)
-			defer stop()
-			d.suffers(crowd, d.blows(s)...)
-			stop()
-			d.survives(crowd)
+			d.outlives(s.answer, d.blows(s)...)
 		})
 	}
+}
+
+// outlives has a fleet suffer blows while it issues coupons, and keep every promise.
+func (d *deployment) outlives(answer firstcome.AnswerWhen, blows ...blow) {
+	d.t.Helper()
+	c := d.gather("spring", answer)
+	stop := d.claimUntil(c, 12)
+	defer stop()
+	d.suffers(c, blows...)
+	stop()
+	d.survives(c)
 }
 
 // survives wants that a fleet kept every promise to its crowd, and has stock left.

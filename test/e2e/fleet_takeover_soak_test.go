@@ -39,6 +39,10 @@ func TestF02WhereAReplicaTakesOverAtRandomEveryPromiseHolds(t *testing.T) {
 				if _, last, _ := c.answered(); time.Since(last) < fresh {
 					counted++
 				}
+				if o.lag != nil {
+					o.lag(p)
+					<-time.After(20 * time.Millisecond)
+				}
 				o.promote(p)
 				o.goesOn(c, p, tried)
 			}

@@ -28,18 +28,19 @@ type takeover struct {
 	gate string // URL
 	// of returns the pair that decides a campaign, and promote has its replica take over.
 	of      func(campaign string) *services.Pair
+	lag     func(p *services.Pair) // has the replica hear nothing more; nil: that is up to the servers
 	promote func(p *services.Pair)
 	*fleet
 }
 
-// byHand promotes a replica that lags: its primary goes on for a while, and is killed then. The nodes reach who is the primary by one name.
+// byHand promotes a replica that lags, and kills its primary. The nodes reach who is the primary by one name.
 func byHand(t *testing.T) *takeover {
 	p := services.RedisPair(t)
 	proxy, at := through(t, p.Primary, p.Primary.URL())
 	o := &takeover{gate: at, of: func(string) *services.Pair { return p }}
+	o.lag = func(p *services.Pair) { stage.Must(t, p.Lag(t.Context())) }
 	o.promote = func(*services.Pair) {
 		stage.Must(t, p.Promote(t.Context()))
-		<-time.After(20 * time.Millisecond) // so long the replica lags
 		stage.Must(t, p.Replica.Kill())
 		proxy.SetUpstream(p.Primary.Address())
 	}
@@ -106,6 +107,10 @@ func TestF02WhereAReplicaTakesOverUnderLoadEveryPromiseHolds(t *testing.T) {
 				}
 				p := o.of(c.campaign)
 				stage.Must(t, p.Settle(t.Context()))
+				if o.lag != nil && turn != 1 {
+					o.lag(p)
+					c.awaitAnswers(t, 20)
+				}
 				stopOther() // so a claim of c is decided
 				o.during(point.Decided, func() { o.promote(p) })
 				o.goesOn(c, p, turn)

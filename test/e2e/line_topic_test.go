@@ -28,24 +28,29 @@ func fedSetups() []setup {
 	return []setup{{"PostgreSQL is ledger and gate", services.PostgreSQL, false, false, false}, {"Redis is the gate of MariaDB", services.MariaDB, true, true, false}}
 }
 
-// TestF46F71P9ALineInATopicKeepsEveryPlaceWhileProcessesAreKilledInTurn is TestF71P9 of a line in a topic, whose broker is killed too. The audit holds
+// TestF46F71P9ALineInATopicKeepsEveryPlaceWhileProcessesAreKilledInTurn is TestF71P9 of a line in a topic; one whose broker is killed, and
+// one whose Redis is. The audit holds
 // every coupon against the record of its ticket.
 func TestF46F71P9ALineInATopicKeepsEveryPlaceWhileProcessesAreKilledInTurn(t *testing.T) {
 	for _, s := range fedSetups() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel() // it waits for what starts again
-			broker := services.Kafka.Server(t)
-			topic := lines(t, broker.URL(), "lines")
-			d := s.deploy(t, withPoints(t), "--line", topic)
-			served := []blow{{point.Served, nil}, {point.Served, broker}}
-			if d.gate != nil {
-				served = append(served, blow{point.Served, d.gate})
+			var topic string
+			var d *deployment
+			blows := []blow{{point.Served, nil}}
+			if s.redis { // which is killed, and not the broker
+				topic = lines(t, services.Kafka.Database(t), "lines-of-the-killed")
+				d = s.deploy(t, withPoints(t), "--line", topic)
+				blows = append(blows, blow{point.Served, d.gate}, blow{point.Committed, nil})
 			} else {
-				served = append(served, blow{point.Served, d.ledger})
+				broker := services.Kafka.Server(t)
+				topic = lines(t, broker.URL(), "lines")
+				d = s.deploy(t, withPoints(t), "--line", topic)
+				blows = append(blows, blow{point.Served, broker}, blow{point.Served, d.ledger})
 			}
 			d.createLine("spring", 200, slowPace)
 			crowd := comeToTopic(d.fleet, "spring", 400)
-			for _, b := range served {
+			for _, b := range blows {
 				d.suffer(b)
 			}
 			d.setPace("spring", map[string]any{}) // what is left goes as fast as it can
