@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/point"
 	"github.com/firstcome/firstcome/test/services"
@@ -17,7 +20,20 @@ func waits(t *testing.T, at, name string) string {
 	t.Helper()
 	at, err := services.MakeTopic(t.Context(), at, name, 3, map[string]string{"retention.ms": "-1"})
 	stage.Must(t, err)
+	awaitGroups(t, at)
 	return at
+}
+
+// awaitGroups waits until a broker knows consumers' groups: it makes a topic for them when it is first asked. A node that starts before gives up
+// after seconds.
+func awaitGroups(t *testing.T, at string) {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(services.Brokers(at)...))
+	stage.Must(t, err)
+	defer client.Close()
+	waitFor(t, "the groups of Kafka", func() bool {
+		return kadm.NewClient(client).FindGroupCoordinators(t.Context(), "nobody").Error() == nil
+	})
 }
 
 // TestF41F46F47EachCouponIsRecordedOnceThoughItPassesATopicWhoeverIsKilled has those who relay and record die at points, and nodes, and the broker

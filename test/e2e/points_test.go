@@ -148,7 +148,9 @@ func (s setup) single(t *testing.T) *fleet {
 		f.args = append(f.args, "--gate", services.Redis.Database(t))
 	}
 	if s.topic {
-		f.args = append(f.args, "--journal", services.Kafka.Database(t))
+		topic := services.Kafka.Database(t)
+		awaitGroups(t, topic)
+		f.args = append(f.args, "--journal", topic)
 	}
 	f.open()
 	if s.redis {
