@@ -114,6 +114,16 @@ func (c *crowd) awaitAnswers(t *testing.T, more int) {
 	}
 }
 
+// isClosed reports whether a channel is closed.
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
 // claimUntil has clients claim for new users until stop is called, which waits for them.
 // Every claim is answered.
 func (c *crowd) claimUntil(p *process, clients int) (stop func()) {
