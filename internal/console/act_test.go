@@ -102,6 +102,21 @@ func TestThePaceIsChangedAndTakenAway(t *testing.T) {
 	}
 }
 
+// TestTheFormsShowTheLine reads the number of waiting users from the gate, or from the ledger while the watcher is blind.
+func TestTheFormsShowTheLine(t *testing.T) {
+	blind := func(h *house) { h.config.Watcher.Ledger = &failing{h.ledger, errAway} }
+	for source, h := range map[string]*house{"the ledger": openHouse(t, blind), "the gate": openFar(t)} {
+		h.paced("line", 9)
+		for _, user := range []firstcome.UserID{"first", "second"} {
+			stage.Must(t, stage.Err(h.issuer.Claim(t.Context(), "line", user)))
+		}
+		got := h.browser().get("/console/campaigns/line/steer")
+		if !strings.Contains(got.text(), "Everybody in line keeps their place: 2 ") || !strings.Contains(got.body, `value="5"`) || got.version() != "1" {
+			t.Errorf("of %s: no 2 waiting, pace 5 and version 1 in %s", source, got.body)
+		}
+	}
+}
+
 func TestANewCampaignIsCheckedFirstAndMadeOnce(t *testing.T) {
 	h := openHouse(t, func(h *house) { h.now = func() time.Time { return time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC) } })
 	b := h.browser()

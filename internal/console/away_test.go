@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/firstcome/firstcome"
@@ -17,20 +18,20 @@ import (
 // A lostLedger answers until it is away.
 type lostLedger struct {
 	*ledger.Ledger
-	away bool
+	away atomic.Bool
 }
 
 var errAway = errors.New("no route to the database")
 
 func (l *lostLedger) Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error) {
-	if l.away {
+	if l.away.Load() {
 		return ledger.Status{}, errAway
 	}
 	return l.Ledger.Campaign(ctx, id)
 }
 
 func (l *lostLedger) DeadLetters(ctx context.Context, p ledger.Letters) ([]ledger.DeadLetter, error) {
-	if l.away {
+	if l.away.Load() {
 		return nil, errAway
 	}
 	return l.Ledger.DeadLetters(ctx, p)
@@ -52,11 +53,11 @@ func TestWhileTheLedgerIsAwayPagesShowWhatTheNodeKnows(t *testing.T) {
 		"/campaigns/spring/coupons":              {"in force", "This cannot be told now"},
 		"/customer?user_id=mina&campaign=spring": {"You got number 1", "This cannot be told now"},
 	} {
-		away.away = false
+		away.away.Store(false)
 		if got := b.get("/console" + path); got.status != http.StatusOK || !strings.Contains(got.text(), texts[0]) {
 			t.Errorf("%s: %d, no %q in %s", path, got.status, texts[0], got.text())
 		}
-		away.away = true
+		away.away.Store(true)
 		got := b.get("/console" + path)
 		if !strings.Contains(got.text(), texts[1]) || (got.status == http.StatusOK) == strings.Contains(texts[1], "cannot be told") {
 			t.Errorf("%s, with the ledger away: %d, no %q in %s", path, got.status, texts[1], got.text())

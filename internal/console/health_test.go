@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/figures"
+	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // fleet are nodes that say what the test has them say.
@@ -62,5 +64,36 @@ func TestHealthSaysThatTheNodesCannotBeRead(t *testing.T) {
 	h := openHouse(t, func(h *house) { h.config.Watcher.Nodes = fleet(nil) })
 	if got := h.browser().get("/console/health").text(); !strings.Contains(got, "The nodes cannot be read") {
 		t.Error(got)
+	}
+}
+
+func TestHealthShowsClaimsPerSecondBetweenTwoLooks(t *testing.T) {
+	now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
+	h := openHouse(t, func(h *house) { h.now = func() time.Time { return now } })
+	b := h.browser()
+	for _, look := range []struct {
+		after time.Duration
+		want  string
+	}{{0, "–"}, {10 * time.Second, "12/s"}, {0, "–"}, {time.Minute, "2/s"}, {time.Minute + time.Second, "–"}} {
+		for range 120 {
+			h.counter.Claimed("spring", firstcome.SoldOut, time.Millisecond)
+		}
+		now = now.Add(look.after)
+		if got := b.get("/console/health").text(); !strings.Contains(got, "claims "+look.want+" nodes") {
+			t.Errorf("%v after the look before: no %q in %s", look.after, look.want, got)
+		}
+	}
+}
+
+func TestHealthShowsThatTheRecordersBreakerIsOpen(t *testing.T) {
+	breaker := ""
+	h := openFar(t, func(h *house) {
+		h.config.Journal.Recorder = func() flow.RecorderStats { return flow.RecorderStats{Breaker: breaker} }
+	})
+	b := h.browser()
+	for _, breaker = range []string{"closed", "open"} {
+		if got := b.get("/console/health").text(); strings.Contains(got, "the breaker is open") != (breaker == "open") {
+			t.Errorf("the breaker is %s: %s", breaker, got)
+		}
 	}
 }

@@ -113,12 +113,12 @@ func (d *day) watches() {
 	d.looks("3 / 4 장 발급", "3 / 4 issued")
 	d.sees("남음 1", "Left 1")
 	d.sees("노드 1/1", "nodes 1 of 1")
-	d.read.away = true
+	d.read.away.Store(true)
 	d.tick()
 	d.sees("장부가 답하지 않습니다.", "The ledger does not answer.")
 	d.sees("– / 4 장 발급", "– / 4 issued")
 	d.sees("기록 대기 –", "Unrecorded –")
-	d.read.away = false
+	d.read.away.Store(false)
 	d.tick()
 	d.sees("3 / 4 장 발급", "3 / 4 issued")
 }

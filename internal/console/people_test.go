@@ -52,6 +52,9 @@ func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
 	if got := b.get("/console/customer?user_id=late&campaign=spring").text(); !strings.Contains(got, "All 3 coupons of “추석 spring” were gone at 2026-11-23 10:00:0") {
 		t.Errorf("sold out: %s", got)
 	}
+	if got := b.get("/console/customer?user_id=jun&campaign=spring").text(); !strings.Contains(got, "Your coupon number 2 of “추석 spring” was taken back") {
+		t.Errorf("voided, and then sold out again: %s", got)
+	}
 	for _, query := range []string{"code=" + code, "code=nonsense&campaign=spring", "user_id=%00&campaign=spring"} {
 		if got := b.get("/console/customer?" + query); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `class="wrong"`) {
 			t.Errorf("%s: %d %s", query, got.status, got.text())

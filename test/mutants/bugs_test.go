@@ -3,6 +3,51 @@ package mutants_test
 // mutants are the bugs.
 var mutants = []mutant{
 	{
+		bug:  "the live page shows an unknown figure as a number",
+		file: "internal/console/assets/live.js", old: "n == null ? dash : whole.format(n)", new: "whole.format(n)",
+		pkg: "./internal/console", test: "TestInTheBrowserTheLivePageMoves",
+	},
+	{
+		bug:  "the live page never shows how many coupons are left",
+		file: "internal/console/live.go", old: "if p.Now.Quantity == nil || p.Now.InForce == nil {", new: "if true {",
+		pkg: "./internal/console", test: "TestTheLivePageShowsHowManyAreLeft",
+	},
+	{
+		bug:  "claims of a paused campaign are not counted as refused",
+		file: "internal/console/live.go", old: ` + p.Now.Totals["paused"]`, new: "",
+		pkg: "./internal/console", test: "TestTheLivePageCountsClaimsInVain",
+	},
+	{
+		bug:  "the forms show an empty line and no pace",
+		file: "internal/console/act.go", old: "Waiting: s.Line.Waiting, Pace: s.Pace, ", new: "",
+		pkg: "./internal/console", test: "TestTheFormsShowTheLine",
+	},
+	{
+		bug:  "the forms ignore how many users wait at the gate",
+		file: "internal/console/act.go", old: "page.Waiting = *now.Waiting", new: "",
+		pkg: "./internal/console", test: "TestTheFormsShowTheLine",
+	},
+	{
+		bug:  "a proof does not count breaches at the gate",
+		file: "internal/console/proof.go", old: "		n += p.Gate.Breaches.Total\n", new: "",
+		pkg: "./internal/console", test: "TestABreachIsNeverShownAsKept",
+	},
+	{
+		bug:  "the user of a voided coupon is told that they never got one",
+		file: "internal/console/customer.go", old: "case voided != nil:", new: "case voided != nil && s.SoldOutAt.IsZero():",
+		pkg: "./internal/console", test: "TestACustomerIsToldWhyTheyGotOneOrNone",
+	},
+	{
+		bug:  "the health page shows a rate at the first look",
+		file: "internal/console/health.go", old: "before == nil || passed <= 0 || passed > time.Minute.Seconds()", new: "passed <= 0",
+		pkg: "./internal/console", test: "TestHealthShowsClaimsPerSecondBetweenTwoLooks",
+	},
+	{
+		bug:  "the health page does not report an open breaker",
+		file: "internal/console/health.go", old: `v.Journal.Recorder != nil && v.Journal.Recorder().Breaker != "closed"`, new: "false",
+		pkg: "./internal/console", test: "TestHealthShowsThatTheRecordersBreakerIsOpen",
+	},
+	{
 		bug:  "the rule ignores when a campaign closes",
 		file: "outcome.go", old: "c.Closed || !c.ClosesAt.IsZero() && !now.Before(c.ClosesAt)", new: "c.Closed",
 		pkg: ".", test: "TestDecideGivesEachOutcome",
