@@ -1,145 +1,295 @@
+//go:build soak
+
 package console_test
 
 import (
-	"context"
 	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/console"
-	"github.com/firstcome/firstcome/internal/flow"
-	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/browser"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// furnished opens a house in which every page has something to show.
-func furnished(t testing.TB) *house {
-	h := openHouse(t, withKeys, withTrouble)
-	id := h.campaign("spring", 5)
-	h.claim(id, "mina", "jun", "a-user-with-an-id-that-is-as-long-as-a-hash-0123456789abcdef", "sua", "hana", "late")
-	ctx := t.Context()
-	op := h.config.Operator
-	stage.Must(t, stage.Err(op.Void(ctx, "a test", id, 2, "the customer asked for it")))
-	stage.Must(t, stage.Err(op.SetTerms(ctx, "a test", id, 0, func(terms *firstcome.Terms) { terms.Quantity = 12_345 })))
-	stage.Must(t, stage.Err(op.Create(ctx, "a test", "line", firstcome.Terms{Name: "대기열이 있는 아주 긴 이름의 추석 한정 선착순 쿠폰 이벤트", Quantity: 1_000_000, Answer: firstcome.Recorded, Pace: &firstcome.Pace{PerSecond: 500}})))
-	h.claim("line", "first", "second")
-	h.campaign("shut", 5)
-	stage.Must(t, stage.Err(op.Switch(ctx, "a test", "shut", 0, ledger.Close)))
-	return h
-}
-
-// withTrouble has a gate of which nothing is decided of some campaigns.
-func withTrouble(h *house) {
-	for id, why := range map[firstcome.CampaignID]error{"spring": flow.ErrLost, "line": flow.ErrUnverified, "shut": &flow.OlderError{Campaign: "shut"}} {
-		h.mender.breaks(id, why)
-	}
-	lag := func(context.Context) ([]flow.Lag, error) {
-		return []flow.Lag{{Campaign: "spring", Numbers: 12_345, Oldest: time.Minute}}, nil
-	}
-	h.config.Journal = &console.Journal{Lag: lag, Recorder: func() flow.RecorderStats { return flow.RecorderStats{Retries: 7, Breaker: "open"} }, Troubles: h.mender.all}
-}
-
-// pagesToLookAt are the paths of all pages that somebody looks at, of the campaigns spring and line.
-func pagesToLookAt(t testing.TB, h *house) (paths []string) {
-	t.Helper()
-	for _, operation := range console.New(h.configWithAuth()).Operations() {
-		path, isGet := strings.CutPrefix(operation, "GET ")
-		if !isGet || strings.HasSuffix(path, "/events") || strings.HasSuffix(path, ".csv") {
-			continue
-		}
-		paths = append(paths, strings.ReplaceAll(path, "{id}", "spring"))
-	}
-	return append(paths, "/console/campaigns/line", "/console/campaigns/line/steer", "/console/campaigns/none",
-		"/console/customer?user_id=jun&campaign=spring", "/console/customer?user_id=second&campaign=line", "/console/coupons-of-nothing")
-}
-
-// waysToLook are how pages are looked at: in a soak all that there are.
+// waysToLook are how pages are looked at.
 func waysToLook() (all []browser.Look) {
-	soak := stage.Soak() > 0
 	for _, language := range []string{"ko", "en"} {
 		for _, width := range []int{360, 1280, 2560} {
 			for _, dark := range []bool{false, true} {
-				if soak || width < 2560 && !dark || language == "ko" && width == 1280 {
-					all = append(all, browser.Look{Language: language, Width: width, Dark: dark})
-				}
+				all = append(all, browser.Look{Language: language, Width: width, Dark: dark})
 			}
 		}
 	}
 	return append(all, browser.Look{Language: "en", Width: 360, NoScript: true})
 }
 
-// loginIn logs a page in.
-func (h *house) loginIn(p *browser.Page, plain string) {
-	h.t.Helper()
-	p.Go(h.url + "/console")
-	p.Type("input[name=key]", plain)
-	p.Press("main button")
-	p.Await("mina of admin")
-}
-
 // TestInTheBrowserEveryPageIsReadable looks at each page: nothing overflows, axe-core finds nothing, no script fails.
 func TestInTheBrowserEveryPageIsReadable(t *testing.T) {
 	h := furnished(t)
 	plain, _ := h.key(firstcome.Admin)
-	h.login(plain).post("/console/campaigns/spring/proof", map[string][]string{})
-	h.login(plain).await("/console/campaigns/spring/proof", "Every promise was kept")
+	h.proved(plain, "spring")
 	b := browser.Open(t)
 	paths := pagesToLookAt(t, h)
-	t.Run("looks", func(t *testing.T) {
-		for _, l := range waysToLook() {
-			t.Run(l.String(), func(t *testing.T) {
-				t.Parallel()
-				p := b.Page(t, l)
-				h.loginIn(p, plain)
-				for n, path := range paths {
-					p.Go(h.url + path)
-					status := 200
-					if strings.HasSuffix(path, "/none") || strings.HasSuffix(path, "-nothing") {
-						status = 404
-					}
-					const seen = `performance.getEntriesByType("navigation")[0].responseStatus + " " + document.documentElement.lang + " " + document.querySelectorAll("h1").length`
-					if got, want := browser.Eval[string](p, seen), fmt.Sprint(status, " ", l.Language, " ", 1); got != want {
-						t.Errorf("%s: status, language and headings are %s, want %s", path, got, want)
-					}
-					wrong := p.Overflows()
-					if !l.NoScript { // axe-core is one; the same page was seen with it
-						wrong = append(wrong, p.Violations()...)
-					}
-					for _, what := range wrong {
-						t.Errorf("%s: %s", path, what)
-					}
-					p.Screenshot(fmt.Sprintf("%02d%s", n, strings.NewReplacer("/", "-", "?", "-", "&", "-", "=", "-").Replace(path)))
+	for _, l := range waysToLook() {
+		t.Run(l.String(), func(t *testing.T) {
+			t.Parallel()
+			p := b.Page(t, l)
+			h.loginIn(p, plain)
+			for n, path := range paths {
+				p.Go(h.url + path)
+				const seen = `performance.getEntriesByType("navigation")[0].responseStatus + " " + document.documentElement.lang + " " + document.querySelectorAll("h1").length`
+				if got, want := browser.Eval[string](p, seen), fmt.Sprint(statusOf(path), " ", l.Language, " ", 1); got != want {
+					t.Errorf("%s: status, language and headings are %s, want %s", path, got, want)
 				}
-			})
-		}
-	})
+				wrong := p.Overflows()
+				if !l.NoScript { // axe-core is one; the same page was seen with it
+					wrong = append(wrong, p.Violations()...)
+				}
+				for _, what := range wrong {
+					t.Errorf("%s: %s", path, what)
+				}
+				p.Screenshot(fmt.Sprintf("%02d%s", n, strings.NewReplacer("/", "-", "?", "-", "&", "-", "=", "-").Replace(path)))
+			}
+		})
+	}
 }
 
-// TestInTheBrowserTheLivePageMoves breaks the ledger for a while and then sells a campaign out, while a browser shows it.
-func TestInTheBrowserTheLivePageMoves(t *testing.T) {
+// TestInTheBrowserWhatPeopleNameIsTextAndFits shows names that would run or that have no end on each page: nothing of them is
+// markup, and nothing is wider than its page.
+func TestInTheBrowserWhatPeopleNameIsTextAndFits(t *testing.T) {
+	h := openAwkward(t)
+	plain, _ := h.key(firstcome.Admin)
+	b := browser.Open(t)
+	// turned are names that turn what stands behind them: they are not in an element of their own.
+	const turned = `[...document.querySelectorAll("body *")].filter(e => {
+		const {display, unicodeBidi} = getComputedStyle(e);
+		const parts = [...e.childNodes].filter(n => n.nodeType === 1 || n.data?.trim());
+		return parts.some((n, at) => n.nodeType === 3 && n.data.includes("\u202e") && (display === "inline" ? !unicodeBidi.startsWith("isolate") : at < parts.length - 1));
+	}).map(e => "not apart from what stands beside it: " + e.outerHTML.slice(0, 200))`
+	const markup = `(typeof owned !== "undefined" ? "it ran" : "") + document.querySelectorAll("img, script:not([src])").length`
+	for _, look := range []browser.Look{{Language: "en", Width: 360}, {Language: "ko", Width: 360, Dark: true}, {Language: "en"}, {Language: "ko", Width: 2560}} {
+		t.Run(look.String(), func(t *testing.T) {
+			t.Parallel()
+			p := b.Page(t, look)
+			h.loginIn(p, plain)
+			for n, path := range awkwardPages() {
+				p.Go(h.url + "/console" + path)
+				if got := browser.Eval[string](p, markup); got != "0" {
+					t.Errorf("%s: markup of a name: %s", path, got)
+				}
+				for _, wrong := range slices.Concat(p.Overflows(), browser.Eval[[]string](p, turned)) {
+					t.Errorf("%s: %s", path, wrong)
+				}
+				p.Screenshot(fmt.Sprintf("%02d", n))
+			}
+		})
+	}
+}
+
+// TestInTheBrowserEachActionIsDoneByClicking does each action with script and without.
+func TestInTheBrowserEachActionIsDoneByClicking(t *testing.T) {
+	b := browser.Open(t)
+	for _, noScript := range []bool{false, true} {
+		look := browser.Look{Language: "en", NoScript: noScript}
+		t.Run(look.String(), func(t *testing.T) {
+			t.Parallel()
+			openClicker(t).does(b.Page(t, look))
+		})
+	}
+}
+
+func TestInTheBrowserAStaleTabIsToldWhatChanged(t *testing.T) {
 	h := openHouse(t)
-	id := h.campaign("spring", 4)
-	read := &lostLedger{Ledger: h.ledger}
-	h.config.Watcher.Ledger = read
-	stage.Run(t, h.config.Watcher.Run)
-	p := browser.Open(t).Page(t, browser.Look{Language: "en"})
-	p.Go(h.url + "/console/campaigns/spring")
-	p.Await("nodes 1 of 1")
-	h.claim(id, "a", "b", "c")
-	p.Await("3 / 4 issued")
-	p.Until(`document.querySelectorAll(".plot canvas").length >= 3`)
-	read.away.Store(true)
-	p.Await("The ledger does not answer")
-	for _, want := range []string{"– / 4 issued", "Unrecorded –"} {
-		if got := p.Text(); !strings.Contains(got, want) {
-			t.Errorf("with the ledger away: no %q in %s", want, got)
+	h.pressesInAStaleTab(browser.Open(t).Page(t, browser.Look{Language: "en"}))
+}
+
+// TestInTheBrowserADoubleClickIsOne presses twice where each press would be a change of its own. Without script the second is
+// one too many for the browser, or it is stale.
+func TestInTheBrowserADoubleClickIsOne(t *testing.T) {
+	var made, paused atomic.Int64
+	h := openHouse(t, func(h *house) {
+		h.asked = func(operation string, status int) {
+			switch {
+			case operation == "POST /console/keys":
+				made.Add(1)
+			case operation == "POST /console/campaigns/{id}/switch" && status < 400:
+				paused.Add(1)
+			}
+		}
+	})
+	id := h.campaign("spring", 10)
+	b := browser.Open(t)
+	p := b.Page(t, browser.Look{Language: "en"})
+	p.Go(h.url + "/console/keys")
+	p.Type("[name=name]", "jun")
+	p.PressTwice("form[action$='/keys'] button")
+	p.Await("The new key: it is shown this once")
+	p.Go(h.url + "/console/keys")
+	if keys := browser.Eval[int](p, `document.querySelectorAll("tbody tr").length`); keys != 1 || made.Load() != 1 {
+		t.Errorf("two presses made %d keys in %d requests", keys, made.Load())
+	}
+	for _, noScript := range []bool{false, true} {
+		paused.Store(0)
+		p := b.Page(t, browser.Look{Language: "en", NoScript: noScript})
+		p.Go(h.url + "/console/campaigns/spring/steer")
+		p.PressTwice("form[action$='/switch'] button:not([value=close])")
+		p.Until(`!location.pathname.endsWith("/steer")`)
+		p.Go(h.url + "/console/campaigns/spring/changes")
+		if n := paused.Load(); n != 1 || h.status(id).Paused == noScript {
+			t.Errorf("without script %v: two presses were %d changes, and it is paused %v", noScript, n, h.status(id).Paused)
 		}
 	}
-	read.away.Store(false)
-	h.claim(id, "d", "e")
-	p.Await("4 / 4 issued")
-	p.Await("sold out 20")
+}
+
+// TestInTheBrowserAPageThatIsOpenWhenItsSessionEndsLeadsToTheLogin has a key revoked while people look at pages that go on by
+// themselves. With another key they are back where they were.
+func TestInTheBrowserAPageThatIsOpenWhenItsSessionEndsLeadsToTheLogin(t *testing.T) {
+	h := openHouse(t, withKeys)
+	h.campaign("spring", 10)
+	stage.Run(t, h.config.Watcher.Run)
+	revoked, key := h.key(firstcome.Admin)
+	other, _ := h.key(firstcome.Admin)
+	b := browser.Open(t)
+	tabs := map[string]*browser.Page{}
+	for path, says := range map[string]string{"/console/campaigns/spring": "nodes 1 of 1", "/console/health": "What doctor found"} {
+		p := b.Page(t, browser.Look{Language: "en"})
+		h.loginIn(p, revoked)
+		p.Go(h.url + path)
+		p.Await(says)
+		tabs[path] = p
+	}
+	stage.Must(t, h.ledger.RevokeKey(t.Context(), "a test", key.ID))
+	stage.Must(t, h.auth.Reload(t.Context()))
+	for path, p := range tabs {
+		p.Await("Log in with your API key.")
+		p.Type("input[name=key]", other)
+		p.Press("main button")
+		p.Until(`location.pathname === ` + browser.Quote(path))
+		p.Await("mina of admin")
+	}
+}
+
+// TestInTheBrowserTimesGoOnCounting has the page's clock stand still a second after it was loaded.
+func TestInTheBrowserTimesGoOnCounting(t *testing.T) {
+	h := keysOf(t, time.Now().Truncate(time.Second))
+	b := browser.Open(t)
+	later := []distance{
+		{0, "1초 전", "1 second ago"},
+		{1, "2초 전", "2 seconds ago"},
+		{59, "1분 전", "1 minute ago"},
+		{90, "1분 전", "1 minute ago"},
+		{59*60 + 59, "1시간 전", "1 hour ago"},
+		{47 * 60 * 60, "47시간 전", "47 hours ago"},
+		{1000 * 24 * 60 * 60, "1,000일 전", "1,000 days ago"},
+		{-30, "29초 후", "in 29 seconds"},
+		{-90 * 60, "1시간 후", "in 1 hour"},
+	}
+	for _, lang := range []string{"ko", "en"} {
+		p := b.Page(t, browser.Look{Language: lang})
+		p.Go(h.url + "/console/keys")
+		browser.Eval[bool](p, `(performance.now = () => 1000, true)`)
+		for _, d := range later {
+			p.Until(fmt.Sprintf(`document.querySelector("time[data-age='%d']").textContent === %s`, d.age, browser.Quote(d.says(lang))))
+		}
+	}
+}
+
+// TestInTheBrowserEachTimeIsExactOnFocus goes to each time of each page on a telephone: a screen reader is told both zones, and
+// what is drawn stays within the window.
+func TestInTheBrowserEachTimeIsExactOnFocus(t *testing.T) {
+	h := furnished(t)
+	stage.Must(t, stage.Err(h.config.Operator.Create(t.Context(), "a test", "later", firstcome.Terms{Name: "later", Quantity: 5, Answer: firstcome.Recorded, OpensAt: time.Now().Add(100 * time.Hour)})))
+	plain, _ := h.key(firstcome.Admin)
+	h.proved(plain, "spring")
+	p := browser.Open(t).Page(t, browser.Look{Language: "en", Width: 360})
+	h.loginIn(p, plain)
+	both := regexp.MustCompile(`^Seoul \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\s+UTC \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}`)
+	for path, least := range map[string]int{"": 3, "/keys": 1, "/health": 1, "/audit-log": 5, "/campaigns/later": 2, "/campaigns/spring/coupons": 4, "/campaigns/spring/proof": 1, "/campaigns/spring/report": 2, "/customer?user_id=mina&campaign=spring": 2} {
+		p.Go(h.url + "/console" + path)
+		times := browser.Eval[int](p, `document.querySelectorAll("time").length`)
+		if times < least {
+			t.Errorf("%s has %d times, want %d at least", path, times, least)
+		}
+		for n := range times {
+			tip := p.Focus(fmt.Sprintf(`document.querySelectorAll("time")[%d]`, n))
+			if !both.MatchString(tip.Described) {
+				t.Errorf("%s: a screen reader is told %q of time %d", path, tip.Described, n)
+			}
+			if tip.Left < 0 || tip.Right > 360 || tip.Right-tip.Left < 200 || tip.Top < 0 || tip.Bottom > 900 {
+				t.Errorf("%s: what is drawn of time %d is at %v", path, n, tip)
+			}
+		}
+		for _, what := range p.Overflows() {
+			t.Errorf("%s: %s", path, what)
+		}
+		p.Screenshot("focus" + strings.NewReplacer("/", "-", "?", "-", "&", "-", "=", "-").Replace(path))
+	}
+}
+
+// TestInTheBrowserTheScriptsTimesAreExactOnFocus compares the rows that the script of the Live page writes with the server's.
+func TestInTheBrowserTheScriptsTimesAreExactOnFocus(t *testing.T) {
+	h := furnished(t)
+	plain, _ := h.key(firstcome.Admin)
+	stage.Run(t, h.config.Watcher.Run)
+	b := browser.Open(t)
+	for lang, seoul := range map[string]string{"ko": "서울", "en": "Seoul"} {
+		p := b.Page(t, browser.Look{Language: lang, Width: 360})
+		h.loginIn(p, plain)
+		p.Go(h.url + "/console/campaigns/spring")
+		p.Until(`document.querySelector("[data-pulse]").textContent.includes("1")`) // node of 1: the rows are the script's now, no more the server's
+		p.Until(`document.querySelectorAll("[data-table] tbody time").length >= 2`)
+		browser.Eval[bool](p, `(document.querySelector("details:has([data-table])").open = true)`)
+		const last = `[...document.querySelectorAll("[data-table] tbody time")].at(-1)`
+		at, err := time.Parse(time.RFC3339, browser.Eval[string](p, last+`.dateTime`))
+		stage.Must(t, err)
+		tip := p.Focus(`document.querySelector("[data-table] time[datetime='` + at.Format("2006-01-02T15:04:05.000Z") + `']")`)
+		want := fmt.Sprintf("%s %s UTC %s", seoul, at.Add(9*time.Hour).Format("2006-01-02 15:04:05.000"), at.Format("2006-01-02 15:04:05.000"))
+		if tip.Described != want {
+			t.Errorf("%s: a screen reader is told %q, want %q", lang, tip.Described, want)
+		}
+		if tip.Left < 0 || tip.Right > 360 || tip.Right-tip.Left < 200 {
+			t.Errorf("%s: what is drawn is at %v", lang, tip)
+		}
+		got := browser.Eval[string](p, `document.activeElement.textContent`)
+		if want := at.Add(9 * time.Hour).Format("2006-01-02 15:04:05"); got != want {
+			t.Errorf("%s: the table says %q, want %q", lang, got, want)
+		}
+		if lines := browser.Eval[int](p, `document.activeElement.getClientRects().length`); lines != 1 {
+			t.Errorf("%s: a time of the table is broken into %d lines", lang, lines)
+		}
+		p.Screenshot("live-table-focus-" + lang)
+	}
+}
+
+// TestInTheBrowserALineInATopicIsReadable looks at the pages that say of it.
+func TestInTheBrowserALineInATopicIsReadable(t *testing.T) {
+	h, topic := openTopic(t)
+	h.paced("drop", 500)
+	h.claim("drop", "mina", "jun", "sua")
+	b := browser.Open(t)
+	proof := url.QueryEscape(stage.ProofOf("jun", firstcome.Ticket{Generation: 1, Number: 2}))
+	pages := map[string]string{
+		"live": "/console/campaigns/drop", "steer": "/console/campaigns/drop/steer", "asks": "/console/customer?campaign=drop&user_id=jun",
+		"place": "/console/customer?campaign=drop&user_id=jun&proof=" + proof, "gone": "/console/customer?campaign=drop&user_id=sua&proof=" + url.QueryEscape(stage.ProofOf("sua", firstcome.Ticket{Generation: 1, Number: 3})),
+	}
+	stage.Must(t, topic.LeaveBy(t.Context(), "drop", "sua", stage.ProofOf("sua", firstcome.Ticket{Generation: 1, Number: 3})))
+	for _, l := range []browser.Look{{Language: "ko", Width: 360}, {Language: "ko", Width: 2560, Dark: true}, {Language: "en", Width: 360, Dark: true}, {Language: "en", Width: 2560}} {
+		t.Run(l.String(), func(t *testing.T) {
+			p := b.Page(t, l)
+			for name, path := range pages {
+				p.Go(h.url + path)
+				for _, what := range append(p.Overflows(), p.Violations()...) {
+					t.Errorf("%s: %s", path, what)
+				}
+				p.Screenshot(name)
+			}
+			h.findsByProof(p, map[string]string{"ko": "지금 줄에 있습니다", "en": "In line now"}[l.Language])
+		})
+	}
 }

@@ -11,14 +11,13 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/console"
 	"github.com/firstcome/firstcome/internal/flow"
-	"github.com/firstcome/firstcome/test/browser"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A clicker is an admin with a browser, in a house of campaigns that nobody looks after.
 type clicker struct {
 	*house
-	page  *browser.Page
+	page  screen
 	plain string      // the key
 	slow  atomic.Bool // a proof does not end by itself
 
@@ -66,28 +65,37 @@ func TestTheTableOfActionsHasEachOfThem(t *testing.T) {
 	}
 }
 
-// TestInTheBrowserEachActionIsDoneByClicking does each action with script and without. What it did is asked of the ledger.
-func TestInTheBrowserEachActionIsDoneByClicking(t *testing.T) {
-	b := browser.Open(t)
-	t.Run("ways", func(t *testing.T) {
-		for _, noScript := range []bool{false, true} {
-			look := browser.Look{Language: "en", NoScript: noScript}
-			t.Run(look.String(), func(t *testing.T) {
-				t.Parallel()
-				c := openClicker(t, b, look)
-				for _, a := range actions {
-					c.reset()
-					a.do(c)
-					if !c.did(a.operation) {
-						t.Errorf("somebody clicked, and %s was not done", a.operation)
-					}
-				}
-			})
-		}
-	})
+// TestEachActionIsDoneByTheFormsOfThePages does each action as a browser without script does. What it did is asked of the ledger.
+func TestEachActionIsDoneByTheFormsOfThePages(t *testing.T) {
+	c := openClicker(t)
+	c.does(c.reader())
 }
 
-func openClicker(t *testing.T, b *browser.Browser, look browser.Look) *clicker {
+func TestAStaleTabIsToldWhatChanged(t *testing.T) {
+	h := openHouse(t)
+	h.pressesInAStaleTab(h.reader())
+}
+
+// pressesInAStaleTab presses a button of a tab that was opened before somebody else's change.
+func (h *house) pressesInAStaleTab(p screen) {
+	t := h.t
+	id := h.campaign("spring", 10)
+	p.Go(h.url + "/console/campaigns/spring/steer")
+	stage.Must(t, stage.Err(h.config.Operator.SetTerms(t.Context(), "jun", id, 0, func(terms *firstcome.Terms) { terms.Quantity = 77 })))
+	p.Press("button[value=pause]")
+	p.Await("Somebody changed it meanwhile")
+	p.Await("Nothing was changed.")
+	p.Await("jun — changed the terms")
+	p.Await("quantity 10 → 77")
+	if h.status(id).Paused {
+		t.Error("the stale tab paused it")
+	}
+	p.Press("a[href$='/steer']")
+	p.Press("button[value=pause]")
+	p.Await("It is paused.")
+}
+
+func openClicker(t *testing.T) *clicker {
 	c := &clicker{}
 	c.house = openFar(t, withKeys, func(h *house) {
 		prove := h.config.Prove
@@ -106,8 +114,19 @@ func openClicker(t *testing.T, b *browser.Browser, look browser.Look) *clicker {
 		c.claim(firstcome.CampaignID(id), "mina", "jun", "sua")
 	}
 	c.plain, _ = c.key(firstcome.Admin)
-	c.page = b.Page(t, look)
 	return c
+}
+
+// does does all actions.
+func (c *clicker) does(page screen) {
+	c.page = page
+	for _, a := range actions {
+		c.reset()
+		a.do(c)
+		if !c.did(a.operation) {
+			c.t.Errorf("somebody clicked, and %s was not done", a.operation)
+		}
+	}
 }
 
 func (c *clicker) note(operation string, status int) {
@@ -131,7 +150,7 @@ func (c *clicker) did(operation string) bool {
 }
 
 // at opens a page of the console.
-func (c *clicker) at(path string) *browser.Page {
+func (c *clicker) at(path string) screen {
 	c.t.Helper()
 	c.page.Go(c.url + "/console" + path)
 	return c.page
@@ -209,7 +228,7 @@ func (c *clicker) closeByName() {
 	p.Press("button[value=close]")
 	p.Await("Close it? This cannot be undone.")
 	p.Press(".card.danger a.button") // leave it
-	p.Until(`!document.querySelector(".card.danger")`)
+	p.Gone(".card.danger")
 	c.want("switched", "left open", func(s firstcome.Campaign) bool { return !closed(s) })
 	p.Press("button[value=close]")
 	p.Await("Close it? This cannot be undone.")

@@ -228,6 +228,8 @@ func (h *house) login(plain string) *visitor {
 type shown struct {
 	status int
 	path   string // where it is, behind all redirects
+	uri    string // that, with its query
+	method string // that it was asked for by
 	head   http.Header
 	body   string
 }
@@ -256,12 +258,14 @@ func (b *visitor) do(method, path string, form url.Values, head http.Header) sho
 	w, err := b.client.Do(r)
 	stage.Must(b.h.t, err)
 	defer w.Body.Close()
+	got := shown{status: w.StatusCode, path: w.Request.URL.Path, uri: w.Request.URL.RequestURI(), method: w.Request.Method, head: w.Header}
 	if strings.HasPrefix(w.Header.Get("Content-Type"), "text/event-stream") {
-		return shown{w.StatusCode, w.Request.URL.Path, w.Header, ""} // it has no end
+		return got // it has no end
 	}
 	body, err := io.ReadAll(w.Body)
 	stage.Must(b.h.t, err)
-	return shown{w.StatusCode, w.Request.URL.Path, w.Header, string(body)}
+	got.body = string(body)
+	return got
 }
 
 var (

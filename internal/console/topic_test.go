@@ -11,7 +11,6 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
-	"github.com/firstcome/firstcome/test/browser"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -144,32 +143,21 @@ func TestThePagesSayWhereALineIs(t *testing.T) {
 	}
 }
 
-// TestInTheBrowserALineInATopicIsReadable looks at the pages that say of it.
-func TestInTheBrowserALineInATopicIsReadable(t *testing.T) {
-	h, topic := openTopic(t)
+func TestAPlaceInATopicIsFoundByTheProofThatSomebodyTypes(t *testing.T) {
+	h, _ := openTopic(t)
 	h.paced("drop", 500)
-	h.claim("drop", "mina", "jun", "sua")
-	b := browser.Open(t)
-	proof := url.QueryEscape(stage.ProofOf("jun", firstcome.Ticket{Generation: 1, Number: 2}))
-	pages := map[string]string{
-		"live": "/console/campaigns/drop", "steer": "/console/campaigns/drop/steer", "asks": "/console/customer?campaign=drop&user_id=jun",
-		"place": "/console/customer?campaign=drop&user_id=jun&proof=" + proof, "gone": "/console/customer?campaign=drop&user_id=sua&proof=" + url.QueryEscape(stage.ProofOf("sua", firstcome.Ticket{Generation: 1, Number: 3})),
+	h.claim("drop", "mina", "jun")
+	for lang, said := range map[string]string{"ko": "지금 줄에 있습니다", "en": "In line now"} {
+		r := h.reader()
+		r.lang = lang
+		h.findsByProof(r, said)
 	}
-	stage.Must(t, topic.LeaveBy(t.Context(), "drop", "sua", stage.ProofOf("sua", firstcome.Ticket{Generation: 1, Number: 3})))
-	for _, l := range []browser.Look{{Language: "ko", Width: 360}, {Language: "ko", Width: 2560, Dark: true}, {Language: "en", Width: 360, Dark: true}, {Language: "en", Width: 2560}} {
-		t.Run(l.String(), func(t *testing.T) {
-			p := b.Page(t, l)
-			for name, path := range pages {
-				p.Go(h.url + path)
-				for _, what := range append(p.Overflows(), p.Violations()...) {
-					t.Errorf("%s: %s", path, what)
-				}
-				p.Screenshot(name)
-			}
-			p.Go(h.url + pages["asks"])
-			p.Type("input[name=proof]", stage.ProofOf("jun", firstcome.Ticket{Generation: 1, Number: 2}))
-			p.Press("input[name=proof] ~ button, label:has(input[name=proof]) + button")
-			p.Await(map[string]string{"ko": "지금 줄에 있습니다", "en": "In line now"}[l.Language])
-		})
-	}
+}
+
+// findsByProof has support look for jun, and then type the proof.
+func (h *house) findsByProof(p screen, said string) {
+	p.Go(h.url + "/console/customer?campaign=drop&user_id=jun")
+	p.Type("input[name=proof]", stage.ProofOf("jun", firstcome.Ticket{Generation: 1, Number: 2}))
+	p.Press("form.row button")
+	p.Await(said)
 }

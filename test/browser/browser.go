@@ -184,7 +184,7 @@ func (p *Page) Go(url string) {
 // Press clicks an element as a mouse does, as soon as it can be seen.
 func (p *Page) Press(selector string) {
 	p.t.Helper()
-	p.do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+	p.touch(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
 }
 
 // PressTwice presses an element twice, the second time before anything came of the first.
@@ -235,7 +235,17 @@ func (p *Page) Type(selector, text string) {
 	p.t.Helper()
 	p.do(chromedp.WaitReady(chromedp.CSS(selector)))
 	Eval[bool](p, `document.querySelector(`+Quote(selector)+`).value = "", true`)
-	p.do(chromedp.SendKeys(chromedp.CSS(selector), text, chromedp.NodeVisible))
+	p.touch(chromedp.SendKeys(chromedp.CSS(selector), text, chromedp.NodeVisible))
+}
+
+// touch does something to an element. If the page is loaded again just then, the element is gone before anything was done to it, and touch
+// looks for it again.
+func (p *Page) touch(step chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	const gone = "Could not find node with given id"
+	again(p, func(err error) bool { return strings.Contains(err.Error(), gone) }, func(ctx context.Context) (chromedp.Void, error) {
+		return chromedp.Void{}, chromedp.Do(ctx, step)
+	})
 }
 
 // Eval returns the value of an expression in the page, also of a promise's. It works without script, too.
@@ -260,6 +270,12 @@ func (p *Page) Text() string {
 func (p *Page) Await(text string) {
 	p.t.Helper()
 	p.Until(`!!document.body && document.body.innerText.replace(/\s+/g, " ").includes(` + Quote(text) + `)`)
+}
+
+// Gone waits until the page has nothing that a selector selects.
+func (p *Page) Gone(selector string) {
+	p.t.Helper()
+	p.Until(`!document.querySelector(` + Quote(selector) + `)`)
 }
 
 // Until waits until an expression is true in the page. A page that is just replaced by another cannot be asked: it is asked
@@ -335,6 +351,12 @@ func (p *Page) Screenshot(name string) {
 // steadily asks a page that loads itself again: whoever asks just then is told that the page is gone, and asks again.
 func steadily[T any](p *Page, ask func(context.Context) (T, error)) T {
 	p.t.Helper()
+	return again(p, isGone, ask)
+}
+
+// again asks until there is no error that may pass.
+func again[T any](p *Page, passes func(error) bool, ask func(context.Context) (T, error)) T {
+	p.t.Helper()
 	for end := time.Now().Add(patience); ; {
 		ctx, over := context.WithDeadline(p.ctx, end)
 		answer, err := ask(ctx)
@@ -342,7 +364,7 @@ func steadily[T any](p *Page, ask func(context.Context) (T, error)) T {
 		if err == nil {
 			return answer
 		}
-		if !isGone(err) || time.Now().After(end) {
+		if !passes(err) || time.Now().After(end) {
 			p.t.Fatal(err)
 		}
 	}

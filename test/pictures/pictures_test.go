@@ -1,4 +1,5 @@
-// Package pictures follows the link of firstcome demo --watch, as a stranger does, and takes the pictures of the documents on the way.
+//go:build soak
+
 package pictures
 
 import (

@@ -1,0 +1,192 @@
+//go:build !check && (!race || soak)
+
+package console_test
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/browser"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// A day is an operator's at the console, in a browser.
+type day struct {
+	*house
+	*browser.Page
+	look     browser.Look
+	read     *lostLedger  // the watcher's
+	switched atomic.Int64 // changes that the ledger was asked for
+}
+
+func TestInTheBrowserAnOperatorsDay(t *testing.T) {
+	b := browser.Open(t)
+	for _, look := range []browser.Look{{Language: "ko", Width: 360}, {Language: "en", Dark: true}} {
+		t.Run(look.String(), func(t *testing.T) {
+			t.Parallel()
+			d := &day{Page: b.Page(t, look), look: look}
+			d.house = openHouse(t, withKeys, func(h *house) {
+				d.read = &lostLedger{Ledger: h.ledger}
+				h.config.Watcher.Ledger = d.read
+				h.asked = func(operation string, status int) {
+					if operation == "POST /console/campaigns/{id}/switch" && status < 400 {
+						d.switched.Add(1)
+					}
+				}
+			})
+			d.logsIn()
+			d.makesACampaign()
+			d.watches()
+			d.pausesAndResumes()
+			d.watchesItSellOut()
+			d.voidsACoupon()
+			d.provesAndReports()
+			d.logsOut()
+		})
+	}
+}
+
+// sees waits for words, in Korean or in English.
+func (d *day) sees(ko, en string) {
+	d.t.Helper()
+	d.Await(map[string]string{"ko": ko, "en": en}[d.look.Language])
+}
+
+// looks waits for words, and looks at the page that has them: nothing overflows, and axe-core finds nothing.
+func (d *day) looks(ko, en string) {
+	d.t.Helper()
+	d.sees(ko, en)
+	const seen = `document.documentElement.lang + " " + document.querySelectorAll("h1").length`
+	if got, want := browser.Eval[string](d.Page, seen), d.look.Language+" 1"; got != want {
+		d.t.Errorf("%s: language and headings are %s, want %s", en, got, want)
+	}
+	for _, wrong := range append(d.Overflows(), d.Violations()...) {
+		d.t.Errorf("%s: %s", en, wrong)
+	}
+	d.Screenshot(strings.ReplaceAll(en, " ", "-"))
+}
+
+// follows waits until the Live page follows the campaign: it has drawn what came before.
+func (d *day) follows() {
+	d.t.Helper()
+	d.Until(`document.querySelectorAll(".plot canvas").length >= 3`)
+}
+
+// tick has the Live page hear how it stands. No time passes otherwise, so that no page moves while somebody presses a button.
+func (d *day) tick() { d.config.Watcher.Tick(d.t.Context()) }
+
+func (d *day) logsIn() {
+	plain, _ := d.key(firstcome.Admin)
+	d.Go(d.url + "/console/campaigns/new")
+	d.looks("API 키로 로그인합니다.", "Log in with your API key.")
+	d.Type("input[name=key]", plain)
+	d.Press("main button")
+	d.looks("새 캠페인", "A new campaign")
+	d.Press("header nav a")
+	d.looks("아직 캠페인이 없습니다.", "There is no campaign yet.")
+}
+
+func (d *day) makesACampaign() {
+	d.Press("a[href$='/campaigns/new']")
+	d.Type("[name=name]", "Autumn <b>& co</b>")
+	d.Type("[name=id]", "autumn")
+	d.Type("[name=quantity]", "many")
+	d.Press("button[value=check]")
+	d.Until(`!!document.querySelector("[name=quantity][aria-invalid]")`)
+	d.looks("새 캠페인", "A new campaign")
+	d.Type("[name=quantity]", "4")
+	d.Press("button[value=check]")
+	d.looks("열기 전에 볼 것", "Before it opens")
+	d.Press("button[value=create]")
+	d.looks("캠페인을 만들었습니다.", "The campaign is made.")
+	d.Await("Autumn <b>& co</b>")
+}
+
+// watches has the figures move, and the ledger go away for a while.
+func (d *day) watches() {
+	d.follows()
+	d.claim("autumn", "mina", "jun", "sua")
+	d.tick()
+	d.looks("3 / 4 장 발급", "3 / 4 issued")
+	d.sees("남음 1", "Left 1")
+	d.sees("노드 1/1", "nodes 1 of 1")
+	d.read.away.Store(true)
+	d.tick()
+	d.sees("장부가 답하지 않습니다.", "The ledger does not answer.")
+	d.sees("– / 4 장 발급", "– / 4 issued")
+	d.sees("기록 대기 –", "Unrecorded –")
+	d.read.away.Store(false)
+	d.tick()
+	d.sees("3 / 4 장 발급", "3 / 4 issued")
+}
+
+// pausesAndResumes presses twice, which is one change. The Live page of a campaign that is open again loads itself again.
+func (d *day) pausesAndResumes() {
+	d.PressTwice("button[value=pause]")
+	d.looks("일시정지했습니다.", "It is paused.")
+	if n := d.switched.Load(); n != 1 || !d.status("autumn").Paused {
+		d.t.Errorf("two presses are %d changes, and it is paused %v", n, d.status("autumn").Paused)
+	}
+	got, err := d.issuer.Claim(d.t.Context(), "autumn", "hana")
+	if stage.Must(d.t, err); got.Outcome != firstcome.Paused {
+		d.t.Errorf("while it is paused a claim is %v", got.Outcome)
+	}
+	d.counter.Claimed("autumn", got.Outcome, time.Millisecond)
+	d.follows()
+	d.tick()
+	d.sees("못 받은 요청 1", "Asked in vain 1")
+	d.Press(".tabs a[href$='/steer']")
+	d.looks("다시 발급합니다.", "Coupons are issued again.")
+	d.Press("button[value=resume]")
+	d.sees("재개했습니다.", "It goes on.")
+	if d.status("autumn").Paused {
+		d.t.Error("it is paused still")
+	}
+	d.follows()
+	d.tick()
+	d.Until(`performance.getEntriesByType("navigation")[0].type === "reload"`)
+	d.follows()
+}
+
+func (d *day) watchesItSellOut() {
+	d.claim("autumn", "hana", "late")
+	d.tick()
+	d.sees("4 / 4 장 발급", "4 / 4 issued")
+	d.looks("소진 20", "sold out 20") // when, as the page that loaded again has it
+}
+
+func (d *day) voidsACoupon() {
+	d.Press(".tabs a[href$='/coupons']")
+	d.looks("여러 장 회수", "Void several")
+	d.Press("a[href*='user_id=jun']")
+	d.looks("2번", "You got number 2")
+	d.Press("main details:not(.help) summary")
+	d.Type("[name=reason]", "she asked")
+	d.Press("button.danger")
+	d.sees("회수했습니다.", "It is voided.")
+	d.looks("mina of admin: she asked", "mina of admin: she asked")
+	if n := d.status("autumn").InForce; n != 3 {
+		d.t.Errorf("%d are in force, want 3", n)
+	}
+}
+
+func (d *day) provesAndReports() {
+	d.Go(d.url + "/console/campaigns/autumn/proof")
+	d.looks("아직 검증하지 않았습니다.", "It was not proved yet.")
+	d.Press("form[action$='/proof'] button")
+	d.looks("모든 약속을 지켰습니다", "Every promise was kept")
+	d.Press("a[href$='/report']")
+	d.looks("발급한 번호 4", "Numbers issued 4")
+	d.Go(d.url + "/console/campaigns/autumn/changes")
+	d.looks("“she asked”", "“she asked”")
+}
+
+func (d *day) logsOut() {
+	d.Press("form[action$='/logout'] button")
+	d.sees("API 키로 로그인합니다.", "Log in with your API key.")
+	d.Go(d.url + "/console/keys")
+	d.sees("API 키로 로그인합니다.", "Log in with your API key.")
+}
