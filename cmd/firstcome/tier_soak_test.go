@@ -3,8 +3,12 @@
 package main
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/firstcome/firstcome/test/services"
 )
 
 // inTime expects that something took no longer.
@@ -14,3 +18,6 @@ func inTime(t *testing.T, what string, took, most time.Duration) {
 		t.Errorf("%s took %v, want %v at most", what, took, most)
 	}
 }
+
+// kinds returns all kinds of ledgers.
+func kinds(*testing.T) []string { return slices.Sorted(maps.Keys(services.Ledgers)) }
