@@ -4,6 +4,7 @@ package e2e_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,7 +25,7 @@ const withAnotherRedis = "with another Redis"
 // gates.
 func (f *fleet) strangers(t *testing.T, redis bool) []stranger {
 	t.Helper()
-	ledger := f.args[:2]
+	ledger := slices.Concat(f.args[:2], patient)
 	other := launch{args: append(f.role, f.args...), env: []string{"FIRSTCOME_SECRET=another secret of the tests, 32 bytes and more"}}
 	elsewhere := launch{args: append([]string{"--gate", services.Redis.Database(t)}, ledger...), env: f.env}
 	all := []stranger{{"with another secret", serve(t, other)}, {withAnotherRedis, serve(t, elsewhere)}}
@@ -41,7 +42,7 @@ func TestF32F64ANodeWithAnotherSecretOrGateThanTheFleetDecidesNothing(t *testing
 }
 
 func strangersDecideNothing(t *testing.T, s setup) {
-	f := s.fleet(t)
+	f := s.fleet(t, patient...)
 	f.create("spring", 10_000_000, firstcome.Recorded)
 	crowd := newCrowd("spring")
 	stop := f.claimUntil(crowd, 4)

@@ -88,6 +88,7 @@ func rapidResets(t *testing.T, conns int) {
 	var hostile sync.WaitGroup
 	var sent atomic.Int64
 	stop := crowd.claimUntil(p, clients)
+	defer stop()
 	crowd.awaitAnswers(t, 100)
 	for range attackers {
 		hostile.Go(func() {

@@ -175,6 +175,7 @@ func TestF22UntilItsDrainDelayIsOverAServerIsUnreadyAndAnswersAndASecondSignalEn
 	p.create("spring", 10_000_000)
 	crowd := newCrowd("spring")
 	stop := crowd.claimUntil(p, 8)
+	defer stop()
 	crowd.awaitAnswers(t, 100)
 	stage.Must(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	waitFor(t, "the server to be unready", func() bool { return p.calls.Ready(t.Context()) != nil })
