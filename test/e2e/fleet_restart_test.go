@@ -44,9 +44,9 @@ type keeping struct {
 var keepings = []keeping{{"always", firstcome.Decided}, {"everysec", firstcome.Recorded}, {"everysec", firstcome.Decided}, {"always", firstcome.Recorded}}
 
 // TestF01ARedisThatIsKilledUnderLoadLosesNothingThatItKept kills the Redis of a fleet while coupons are decided that nobody was told of yet, and
-// starts it again on its file. One that syncs before it answers is verified: the epoch goes on, and everybody finds their coupon. Of one that
-// syncs once a second nobody knows what it lost, so each time a new epoch begins: whoever was answered as recorded finds their coupon, and the
-// others either do, or their number is among those that are reported as lost.
+// starts it again on its file. One that syncs before it answers is verified: the epoch goes on, and everybody finds their coupon. If a
+// Redis syncs once a second, its losses are unknown, so each restart begins a new epoch: users who were answered as recorded find their coupon,
+// and the others either do, or their number is reported as lost.
 func TestF01ARedisThatIsKilledUnderLoadLosesNothingThatItKept(t *testing.T) {
 	for _, k := range keepings[:3] { // the last has less to lose than the first
 		t.Run(k.sync+", answered when "+string(k.answer), func(t *testing.T) {

@@ -86,7 +86,7 @@ func again(ctx context.Context, p *services.Pair, turn int) error {
 
 // TestF02WhereAReplicaTakesOverUnderLoadEveryPromiseHolds has the replica of the Redis that decides take over while claims of two campaigns are
 // answered, of one when they are recorded, of the other when they are decided, and while a node has claims of one that were decided and not answered.
-// In turn the crowd claims behind it, the other one of the pair takes over at once, and the promoted one is killed and started again. Then all stock
+// In turn the crowd claims after the promotion, the old primary takes over again at once, and the promoted server is killed and started again. Then all stock
 // is given away.
 func TestF02WhereAReplicaTakesOverUnderLoadEveryPromiseHolds(t *testing.T) {
 	for name, start := range takeovers {

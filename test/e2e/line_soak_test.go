@@ -61,7 +61,7 @@ func TestF46F71P9ALineInATopicKeepsEveryPlaceWhileProcessesAreKilledAtRandom(t *
 	}
 }
 
-// killWhileServing kills until so many kills count, while the crowd comes and behind that. It fails if they do not within ten times as many.
+// killWhileServing kills until so many kills count, while the crowd comes and afterwards. It fails if they do not within ten times as many.
 func (d *deployment) killWhileServing(c *lineCrowd, kills int, random *rand.Rand) (counted int) {
 	tried, calls := 0, newEntrance(d.fleet) // the crowd's connections are busy
 	for ; counted < kills && tried < 10*kills; tried++ {
@@ -101,8 +101,8 @@ func (d *deployment) awaitService(calls *client.Client, id string) (served int64
 	return served
 }
 
-// wasServed tells whether a coupon was issued within the 50 ms before an instant, when some of that number had been, and waits for one behind it.
-// If none can come any more, nobody's service was cut off.
+// wasServed reports whether a coupon was issued within the 50 ms before an instant, when number of them had been, and waits for the next.
+// If none can follow, nobody's service was cut off.
 func (d *deployment) wasServed(calls *client.Client, id string, number int64, at time.Time) bool {
 	d.t.Helper()
 	was, over := false, false

@@ -15,8 +15,8 @@ import (
 )
 
 // TestF71P9EverybodyInLineKeepsTheirPlaceWhileProcessesAreKilledInTurn has 400 people claim 200 coupons of a campaign with a line, and follow
-// their places to the end. Meanwhile whoever has just served somebody in line dies, or stands still while the ledger's server, or Redis, is
-// killed and started again. So do recorders.
+// their places to the end. The node that has just served users dies, or stands still while the ledger's server, or Redis, is
+// killed and started again. A recorder dies, too.
 func TestF71P9EverybodyInLineKeepsTheirPlaceWhileProcessesAreKilledInTurn(t *testing.T) {
 	for _, s := range lined() {
 		t.Run(s.name, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestF71P9EverybodyInLineKeepsTheirPlaceWhileProcessesAreKilledInTurn(t *tes
 	}
 }
 
-// slowPace is that of lines while processes are killed: 200 coupons last for minutes, so there is somebody to serve at each kill.
+// slowPace is the pace while processes are killed: 200 coupons last for minutes, so each kill finds users to serve.
 const slowPace = 1
 
 func wantIssued(t *testing.T, coupons []client.Coupon, want int) {

@@ -2,5 +2,5 @@
 
 package e2e_test
 
-// soaking tells that these tests run in a soak: then each of them runs on every setup, otherwise they share the setups among them.
+// soaking reports whether these tests run in a soak: then each of them runs on every setup, otherwise they share the setups among them.
 const soaking = true
