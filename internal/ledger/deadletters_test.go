@@ -1,7 +1,6 @@
 package ledger_test
 
 import (
-	"database/sql"
 	"errors"
 	"strings"
 	"testing"
@@ -175,37 +174,6 @@ func TestTheLedgerHasACouponOnlyIfNumberAndUserAreItsOwn(t *testing.T) {
 	})
 }
 
-// TestARecordingReadsNoMoreWhenManyDeadLettersAreOpen counts the rows that the server
-// reads and the bytes that it sends and gets for a batch and a burial.
-func TestARecordingReadsNoMoreWhenManyDeadLettersAreOpen(t *testing.T) {
-	name := services.MariaDB.Database(t)
-	l, db := remote(t, name, firstcome.Unlimited), services.Beside(t, name)
-	told := int64(0)
-	by := func(first, last int64) flow.Batch { // of a source that has told the gate of whatever it heard
-		b := given(stage.Coupons("c", first, last)...)
-		b.Told, told = told, last
-		return b
-	}
-	buries := func(first, last int64) { stage.Must(t, stage.Err(l.Bury(t.Context(), by(first, last), "refused"))) }
-	work := func(from int64) (rows, bytes int64) {
-		t.Helper()
-		rowsBefore, bytesBefore := served(t, db)
-		stage.Must(t, stage.Err(l.Record(t.Context(), by(from, from+9))))
-		buries(from+10, from+10)
-		rows, bytes = served(t, db)
-		return rows - rowsBefore, bytes - bytesBefore
-	}
-	record(t, l, stage.Coupons("c", 1, 10)...)
-	buries(11, 20)
-	fewRows, fewBytes := work(21)
-	buries(32, 2031)
-	manyRows, manyBytes := work(2032)
-	// A number has more digits; the rows of the status itself are few and always the same.
-	if manyRows > fewRows+20 || manyBytes > fewBytes+500 {
-		t.Errorf("%d rows and %d bytes with 11 dead letters, %d and %d with 2,011", fewRows, fewBytes, manyRows, manyBytes)
-	}
-}
-
 // TestDeadLettersAreToldSomeAtATime asks as a source that knows of none, or of some.
 func TestDeadLettersAreToldSomeAtATime(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
@@ -218,12 +186,4 @@ func TestDeadLettersAreToldSomeAtATime(t *testing.T) {
 			}
 		}
 	})
-}
-
-// served returns how many rows the server has read, and the bytes on its connections.
-func served(t *testing.T, db *sql.DB) (rows, bytes int64) {
-	t.Helper()
-	const sum = `SELECT CAST(sum(variable_value) AS SIGNED) FROM information_schema.global_status WHERE variable_name LIKE `
-	stage.Must(t, db.QueryRow(`SELECT (`+sum+`'Handler\_read%'), (`+sum+`'Bytes%')`).Scan(&rows, &bytes))
-	return rows, bytes
 }

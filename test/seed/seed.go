@@ -4,6 +4,7 @@
 package seed
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"hash/fnv"
@@ -109,15 +110,20 @@ func Each(t testing.TB, n uint64) iter.Seq[uint64] {
 	}
 }
 
-// Check is rapid.Check with the process's seed.
+// Check is rapid.Check with the process's seed, and with fewer checks than rapid has by default unless this is a soak.
 func Check(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
 	again(t, process())
-	if err := flag.Set("rapid.seed", strconv.FormatUint(process(), 10)); err != nil {
+	if err := rapidFlags(); err != nil {
 		t.Fatal(err)
 	}
 	rapid.Check(t, property)
 }
+
+// rapidFlags sets the flags of rapid once: tests that run beside each other read them.
+var rapidFlags = sync.OnceValue(func() error {
+	return errors.Join(flag.Set("rapid.seed", strconv.FormatUint(process(), 10)), flag.Set("rapid.checks", strconv.Itoa(checks)))
+})
 
 // A locked source is one for many goroutines.
 type locked struct {
