@@ -26,7 +26,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/firstcome/firstcome/test/browser"
-	"github.com/firstcome/firstcome/test/services"
 )
 
 // A firstcome is a real server on a ledger of the test's, which takes the storefront's tokens.
@@ -57,7 +56,12 @@ func startServer(t *testing.T, flags ...string) *firstcome {
 	if err := f.process.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(f.stop)
+	t.Cleanup(func() {
+		f.stop()
+		if t.Failed() {
+			t.Logf("the end of the server's log:\n%s", log.end())
+		}
+	})
 	at := log.await(t, regexp.MustCompile(`msg=serving .*address=(127\.0\.0\.1:\d+)`))
 	f.key = out.await(t, regexp.MustCompile(`(fc_[0-9a-f]{12}_[0-9a-f]{64})`))
 	var err error
@@ -93,6 +97,13 @@ func (l *lines) Write(part []byte) (int, error) {
 	default:
 	}
 	return len(part), nil
+}
+
+// end returns the last of what was printed.
+func (l *lines) end() []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text[max(0, len(l.text)-4000):]
 }
 
 // find returns what a pattern finds, nil if nothing yet.
@@ -251,14 +262,19 @@ func (g *guest) keeps(coupons, proofs int) {
 
 // TestInTheBrowserACustomersDay has two guests, who read Korean and English, meet all that a drop has for them.
 func TestInTheBrowserACustomersDay(t *testing.T) {
-	aCustomersDay(t, browser.Look{Language: "ko", Width: 360}, browser.Look{Language: "en", Dark: true})
+	aCustomersDay(t, "", browser.Look{Language: "ko", Width: 360}, browser.Look{Language: "en", Dark: true})
 }
 
 // ahead is how many people stand in line before the guests. At one a second that is longer than all waits of the guests together may take.
 const ahead = 1000
 
-func aCustomersDay(t *testing.T, looks ...browser.Look) {
-	f := startServer(t, "--line", services.Kafka.Database(t))
+// aCustomersDay has a guest who wins and one who loses for each look. The line is in a topic; "": at the gate.
+func aCustomersDay(t *testing.T, topic string, looks ...browser.Look) {
+	var flags []string
+	if topic != "" {
+		flags = []string{"--line", topic}
+	}
+	f := startServer(t, flags...)
 	soon := time.Now().Add(2*time.Hour + 30*time.Second).UTC().Truncate(time.Second)
 	f.campaign("soon", map[string]any{"quantity": 5000, "opens_at": soon.Format(time.RFC3339)})
 	f.campaign("open", map[string]any{"quantity": 5000})
@@ -294,7 +310,7 @@ func aCustomersDay(t *testing.T, looks ...browser.Look) {
 		g.Press("#act")
 		g.looks("이미 받은 쿠폰이에요", "You already have this coupon")
 	}
-	f.queueWinLose(guests, losers)
+	f.queueWinLose(guests, losers, len(flags)/2)
 	for _, g := range guests {
 		g.Go(shops["last"])
 		g.sees("지금 받을 수 있어요", "Ready when you are")
@@ -309,8 +325,8 @@ func aCustomersDay(t *testing.T, looks ...browser.Look) {
 	}
 }
 
-// queueWinLose has a line in a topic with a coupon for each of the winners, and then serves all.
-func (f *firstcome) queueWinLose(winners, losers []*guest) {
+// queueWinLose has a line with a coupon for each of the winners, and then serves all. Who waits keeps so many proofs of the place.
+func (f *firstcome) queueWinLose(winners, losers []*guest, proofs int) {
 	f.t.Helper()
 	quantity := ahead + len(winners)
 	f.campaign("line", map[string]any{"quantity": quantity, "pace": map[string]any{"per_second": 1}})
@@ -332,7 +348,7 @@ func (f *firstcome) queueWinLose(winners, losers []*guest) {
 		g.leaves(shop)
 	}
 	for _, g := range winners {
-		g.keeps(2, 1)
+		g.keeps(2, proofs)
 	}
 	f.ask(http.MethodPatch, "/v1/campaigns/line", map[string]any{"pace": map[string]any{}}) // as fast as it goes
 	for _, g := range winners {

@@ -6,9 +6,10 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome/test/browser"
+	"github.com/firstcome/firstcome/test/services"
 )
 
-// TestInTheBrowserACustomersDayLooksGoodOnOtherScreens has the languages and the schemes the other way round, and a wide screen.
-func TestInTheBrowserACustomersDayLooksGoodOnOtherScreens(t *testing.T) {
-	aCustomersDay(t, browser.Look{Language: "en", Width: 360}, browser.Look{Language: "ko", Width: 2560, Dark: true})
+// TestInTheBrowserACustomersDayInATopic has the line in a topic, in which a place outlives a reload by the proof that the page keeps.
+func TestInTheBrowserACustomersDayInATopic(t *testing.T) {
+	aCustomersDay(t, services.Kafka.Database(t), browser.Look{Language: "en", Width: 360}, browser.Look{Language: "ko", Width: 2560, Dark: true})
 }

@@ -114,6 +114,11 @@ func TestADeadLetterIsNotOnItsWay(t *testing.T) {
 
 // TestEachErrorHasWords has a page fail with each error that an operator returns: what is known is said.
 func TestEachErrorHasWords(t *testing.T) {
+	var failed *failing
+	b := openFar(t, func(h *house) {
+		failed = &failing{Ledger: h.ledger}
+		h.config.Ledger = failed
+	}).browser()
 	for _, row := range []struct {
 		err    error
 		status int
@@ -135,8 +140,8 @@ func TestEachErrorHasWords(t *testing.T) {
 		{firstcome.ErrBusy, 503, "This cannot be told now"},
 		{errAway, 503, "This cannot be told now"},
 	} {
-		h := openFar(t, func(h *house) { h.config.Ledger = &failing{h.ledger, fmt.Errorf("a change: %w", row.err)} })
-		got := h.browser().get("/console/campaigns/spring/steer")
+		failed.err = fmt.Errorf("a change: %w", row.err)
+		got := b.get("/console/campaigns/spring/steer")
 		if got.status != row.status || !strings.Contains(got.text(), row.want) {
 			t.Errorf("%v: %d %s", row.err, got.status, got.text())
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/console"
-	"github.com/firstcome/firstcome/test/services"
 )
 
 // await asks for a page until it has a text.
@@ -113,22 +112,4 @@ func TestOneProofRunsAtATimeAndCanBeStopped(t *testing.T) {
 	b.post("/console/campaigns/spring/proof/stop", url.Values{})
 	<-stopped
 	b.await("/console/campaigns/spring/proof", "not proved yet")
-}
-
-// TestEveryNodeShowsTheLastProof has two nodes of one ledger, of which one proves.
-func TestEveryNodeShowsTheLastProof(t *testing.T) {
-	name := services.PostgreSQL.Database(t)
-	one, other := openHouseOn(t, name), openHouseOn(t, name)
-	id := one.campaign("spring", 3)
-	one.claim(id, "a", "b")
-	here, there := one.browser(), other.browser()
-	there.await("/console/campaigns/spring/proof", "not proved yet")
-	if got := here.post("/console/campaigns/spring/proof", url.Values{}); got.status != http.StatusOK {
-		t.Fatalf("started: %d %s", got.status, got.text())
-	}
-	for _, b := range []*visitor{here, there} {
-		b.await("/console/campaigns/spring/proof", "Every promise was kept · 2 coupons")
-		b.await("/console", "kept")
-		b.await("/console/campaigns/spring/report", "Every promise was kept")
-	}
 }

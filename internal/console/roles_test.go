@@ -1,6 +1,8 @@
 package console_test
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -63,36 +65,36 @@ var (
 	admins = [5]int{200, 403, 403, 403, 303}
 )
 
-// inPath fills in what a path names: there is a campaign, and nothing else.
-var inPath = strings.NewReplacer("{id}", "spring", "{number}", "7", "{letter}", "7", "{key}", "none")
-
+// TestEachRoleGetsItsPages has each role ask for each page, of a campaign of its own.
 func TestEachRoleGetsItsPages(t *testing.T) {
-	for _, row := range surface {
-		t.Run(row.operation, func(t *testing.T) {
-			t.Parallel()
-			for n, role := range people {
-				h := openHouse(t, withKeys)
-				h.campaign("spring", 10)
-				b := h.browser()
-				if role != "" {
-					plain, _ := h.key(role)
-					b = h.login(plain)
-				}
-				b.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-				method, path, _ := strings.Cut(row.operation, " ")
-				got := b.do(method, inPath.Replace(path), row.form, nil)
-				if got.status != row.status[n] {
-					t.Errorf("%q: %d, want %d: %s", role, got.status, row.status[n], got.text())
-				}
-				toLogin := strings.HasPrefix(got.head.Get("Location"), "/console/login")
-				if role != "" && toLogin && !strings.HasSuffix(path, "/logout") {
-					t.Errorf("%q is led to the login", role)
-				}
-				if role == "" && got.status == http.StatusSeeOther && !toLogin {
-					t.Errorf("nobody is led to %s", got.head.Get("Location"))
-				}
+	h := openHouse(t, withKeys)
+	for at, row := range surface {
+		for n, role := range people {
+			b, id := h.browser(), fmt.Sprintf("campaign-%d-%d", at, n)
+			if role != "" {
+				plain, _ := h.key(role)
+				b = h.login(plain)
 			}
-		})
+			form := maps.Clone(row.form)
+			if form.Has("id") {
+				form.Set("id", id)
+			} else {
+				h.campaign(id, 10)
+			}
+			b.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+			method, path, _ := strings.Cut(row.operation, " ")
+			got := b.do(method, strings.NewReplacer("{id}", id, "{number}", "7", "{letter}", "7", "{key}", "none").Replace(path), form, nil)
+			if got.status != row.status[n] {
+				t.Errorf("%s by %q: %d, want %d: %s", row.operation, role, got.status, row.status[n], got.text())
+			}
+			toLogin := strings.HasPrefix(got.head.Get("Location"), "/console/login")
+			if role != "" && toLogin && !strings.HasSuffix(path, "/logout") {
+				t.Errorf("%s: %q is led to the login", row.operation, role)
+			}
+			if role == "" && got.status == http.StatusSeeOther && !toLogin {
+				t.Errorf("%s: nobody is led to %s", row.operation, got.head.Get("Location"))
+			}
+		}
 	}
 }
 
