@@ -234,7 +234,7 @@ func (r *pointRound) othersGoOn() {
 	for _, h := range r.hits {
 		id := string(h.at)
 		if h.line != nil {
-			h.line.done.Wait()
+			h.line.awaitEnds()
 			continue
 		}
 		if slices.Contains(ofReconciles, h.at) {
