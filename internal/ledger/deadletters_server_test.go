@@ -35,11 +35,13 @@ func TestARecordingReadsNoMoreWhenManyDeadLettersAreOpen(t *testing.T) {
 	record(t, l, stage.Coupons("c", 1, 10)...)
 	buries(11, 20)
 	fewRows, fewBytes := work(21)
-	buries(32, 2031)
-	manyRows, manyBytes := work(2032)
+	for first := int64(32); first < 1032; first += 100 { // few enough for a transaction on a busy machine
+		buries(first, first+99)
+	}
+	manyRows, manyBytes := work(1032)
 	// A number has more digits; the rows of the status itself are few and always the same.
 	if manyRows > fewRows+20 || manyBytes > fewBytes+500 {
-		t.Errorf("%d rows and %d bytes with 11 dead letters, %d and %d with 2,011", fewRows, fewBytes, manyRows, manyBytes)
+		t.Errorf("%d rows and %d bytes with 11 dead letters, %d and %d with 1,011", fewRows, fewBytes, manyRows, manyBytes)
 	}
 }
 
