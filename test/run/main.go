@@ -50,8 +50,11 @@ var concurrent = []string{
 // code, and it is up to three times slower with the detector.
 var detector = []string{"-race", "-gcflags=modernc.org/...=-race=false"}
 
-// withoutCgo builds the tests as the released binary is built.
-var withoutCgo = []string{"CGO_ENABLED=0"}
+// withoutCgo builds the tests as the released binary is built. The race detector needs cgo.
+var (
+	withoutCgo = []string{"CGO_ENABLED=0"}
+	withCgo    = []string{"CGO_ENABLED=1"}
+)
 
 // once are the flags of passes that run each test anew. Tests mostly wait, so more of them run at once than there are
 // cores. lint has vetted them.
@@ -68,7 +71,7 @@ func check(uint64) ([][]pass, error) {
 // test runs every test without the race detector, and the short ones of concurrent packages with it, side by side.
 func test(seed uint64) ([][]pass, error) {
 	plain := pass{"plain", withoutCgo, append(once("40m", seed), "-p=2"), slowFirst, "CGO_ENABLED=0 "}
-	race := pass{"race", nil, append(append(once("40m", seed), "-p=1"), detector...), concurrent, ""}
+	race := pass{"race", withCgo, append(append(once("40m", seed), "-p=1"), detector...), concurrent, ""}
 	return [][]pass{{plain, race}}, nil
 }
 
@@ -82,7 +85,7 @@ func soak(seed uint64) ([][]pass, error) {
 	rounds := "-count=" + strconv.Itoa(max(1, int(math.Round(soakRounds*stage.Soak()))))
 	common := append(once("24h", seed), "-tags=soak", "-p=2")
 	return [][]pass{
-		{{"race", []string{"SOAK=0"}, slices.Concat(common, detector, []string{rounds}), append([]string{"./test/e2e"}, concurrent...), "SOAK=0 "}},
+		{{"race", append([]string{"SOAK=0"}, withCgo...), slices.Concat(common, detector, []string{rounds}), append([]string{"./test/e2e"}, concurrent...), "SOAK=0 "}},
 		{{"soak", append([]string{scale}, withoutCgo...), common, slowFirst, "CGO_ENABLED=0 " + scale + " "}},
 	}, nil
 }
