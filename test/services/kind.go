@@ -153,7 +153,7 @@ var shared = map[Kind]func() (*Server, error){
 var templates = map[Kind]func() (*Server, error){
 	MariaDB:    sync.OnceValues(func() (*Server, error) { return MariaDB.newTemplate() }),
 	PostgreSQL: sync.OnceValues(func() (*Server, error) { return PostgreSQL.newTemplate() }),
-	Kafka:      sync.OnceValues(func() (*Server, error) { return Kafka.newTemplate() }),
+	Kafka:      sync.OnceValues(newKafkaTemplate),
 }
 
 // temporary has the templates. A test may set TMPDIR to a directory that ends with the test. What is made for the whole
