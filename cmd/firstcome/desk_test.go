@@ -1,3 +1,5 @@
+//go:build !check
+
 package main
 
 import (
@@ -140,6 +142,27 @@ func (d *desk) do(words ...string) rueidis.RedisMessage {
 	return answer
 }
 
+// has changes fields of the hash of the campaign c at the gate.
+func (d *desk) has(fields ...string) {
+	d.t.Helper()
+	d.do(append([]string{"HSET", d.key("campaign")}, fields...)...)
+}
+
+// askRedis sends a command to Redis.
+func askRedis(url string, words ...string) (answer rueidis.RedisMessage, err error) {
+	option, err := rueidis.ParseURL(url)
+	if err != nil {
+		return answer, err
+	}
+	option.DisableCache, option.ForceSingleClient = true, true
+	client, err := rueidis.NewClient(option)
+	if err != nil {
+		return answer, err
+	}
+	defer client.Close()
+	return client.Do(context.Background(), client.B().Arbitrary(words...).Build()).ToMessage()
+}
+
 // keys returns the names of a campaign's keys.
 func (d *desk) keys(id firstcome.CampaignID) []string {
 	d.t.Helper()
@@ -218,7 +241,7 @@ func (r *rewind) entries() (ids []string) {
 
 // recorded waits until a coupon is recorded, and returns what the waiter says.
 func recorded(t *testing.T, waiter *flow.Waiter, c firstcome.Coupon) error {
-	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	return waiter.Wait(ctx, c)
 }
