@@ -142,6 +142,27 @@ func (d *desk) do(words ...string) rueidis.RedisMessage {
 	return answer
 }
 
+// has changes fields of the hash of the campaign c at the gate.
+func (d *desk) has(fields ...string) {
+	d.t.Helper()
+	d.do(append([]string{"HSET", d.key("campaign")}, fields...)...)
+}
+
+// askRedis sends a command to Redis.
+func askRedis(url string, words ...string) (answer rueidis.RedisMessage, err error) {
+	option, err := rueidis.ParseURL(url)
+	if err != nil {
+		return answer, err
+	}
+	option.DisableCache, option.ForceSingleClient = true, true
+	client, err := rueidis.NewClient(option)
+	if err != nil {
+		return answer, err
+	}
+	defer client.Close()
+	return client.Do(context.Background(), client.B().Arbitrary(words...).Build()).ToMessage()
+}
+
 // keys returns the names of a campaign's keys.
 func (d *desk) keys(id firstcome.CampaignID) []string {
 	d.t.Helper()

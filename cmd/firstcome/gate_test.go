@@ -3,13 +3,11 @@
 package main
 
 import (
-	"context"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/redis/rueidis"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/firstcome/firstcome/test/services"
@@ -90,19 +88,4 @@ func writes(ts *testscript.TestScript) string {
 		ts.Fatalf("Redis does not say: %s", text)
 	}
 	return count
-}
-
-// askRedis sends a command to Redis.
-func askRedis(url string, words ...string) (answer rueidis.RedisMessage, err error) {
-	option, err := rueidis.ParseURL(url)
-	if err != nil {
-		return answer, err
-	}
-	option.DisableCache, option.ForceSingleClient = true, true
-	client, err := rueidis.NewClient(option)
-	if err != nil {
-		return answer, err
-	}
-	defer client.Close()
-	return client.Do(context.Background(), client.B().Arbitrary(words...).Build()).ToMessage()
 }

@@ -238,13 +238,13 @@ func TestF18ARebuildWhoseOwnerDiedBeforeItFrozeTheGateIsDoneByAnother(t *testing
 type quitter struct {
 	flow.RebuildBook
 	other flow.Rebuild
-	met   bool
+	met   int // how often the other rebuild was in the way
 }
 
 func (b *quitter) BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (flow.Rebuild, error) {
 	r, err := b.RebuildBook.BeginRebuild(ctx, actor, id, epoch)
-	if errors.Is(err, flow.ErrOutdone) && !b.met {
-		b.met = true
+	if errors.Is(err, flow.ErrOutdone) {
+		b.met++
 		err = errors.Join(err, b.GiveUpRebuild(ctx, b.other))
 	}
 	return r, err
@@ -260,13 +260,11 @@ func TestF05WhoMeetsARebuildThatFailsRebuilds(t *testing.T) {
 		other, err := d.ledger.BeginRebuild(t.Context(), "other", "c", 0)
 		stage.Must(t, err)
 		book := &quitter{RebuildBook: d.ledger, other: other}
-		_, err = services.Beside(t, d.name).Exec(`UPDATE campaigns SET rebuilding_at = rebuilding_at + 3600000000`) // its row is held for an hour, unless it is given up
-		stage.Must(t, err)
 		within, cancel := context.WithTimeout(t.Context(), time.Minute)
 		done, err := flow.NewRebuilder(book, d.remote.gate, flow.RebuilderEvents{}).Rebuild(within, "op", "c", ifLost)
 		cancel()
-		if err != nil || !book.met || done.Epoch != 2 {
-			t.Errorf("if lost %t: met the other: %t; %+v, %v", ifLost, book.met, done, err)
+		if err != nil || book.met != 1 || done.Epoch != 2 {
+			t.Errorf("if lost %t: met the other %d times; %+v, %v", ifLost, book.met, done, err)
 		}
 		stage.Same(t, "who has coupons", []string{"already_issued:1", "already_issued:2", "already_issued:3"}, d.claims(people("user-", 3)...))
 	}

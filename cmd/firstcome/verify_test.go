@@ -14,12 +14,6 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// has changes fields of the hash of the campaign c at the gate.
-func (d *desk) has(fields ...string) {
-	d.t.Helper()
-	d.do(append([]string{"HSET", d.key("campaign")}, fields...)...)
-}
-
 // forgets takes the holder of a coupon away from the gate, which counts one less.
 func (d *desk) forgets(user firstcome.UserID) {
 	d.t.Helper()
