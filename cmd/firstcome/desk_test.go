@@ -1,3 +1,5 @@
+//go:build !check
+
 package main
 
 import (
@@ -218,7 +220,7 @@ func (r *rewind) entries() (ids []string) {
 
 // recorded waits until a coupon is recorded, and returns what the waiter says.
 func recorded(t *testing.T, waiter *flow.Waiter, c firstcome.Coupon) error {
-	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	return waiter.Wait(ctx, c)
 }

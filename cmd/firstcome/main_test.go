@@ -35,8 +35,6 @@ func (l leakless) Run() int {
 	return status
 }
 
-func TestScripts(t *testing.T) { testscript.Run(t, scripts("testdata/script")) }
-
 // scripts returns how the scripts of a directory are run.
 func scripts(directory string) testscript.Params {
 	return testscript.Params{

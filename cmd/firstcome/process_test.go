@@ -13,7 +13,7 @@ import (
 )
 
 // patience bounds every wait of these tests, for slow machines under the race detector.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // A process is the server of a script. What servers do as processes is shown in
 // test/e2e.

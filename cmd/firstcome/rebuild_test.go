@@ -1,3 +1,5 @@
+//go:build !check
+
 package main
 
 import (
@@ -65,10 +67,10 @@ func (d *desk) status() ledger.Status {
 	return s
 }
 
-// ledgers are those of a node with a gate beside them.
+// ledgers runs a test on ledgers of a node with a gate beside them: see kinds.
 func ledgers(t *testing.T, test func(t *testing.T, name string)) {
-	for kind, of := range services.Ledgers {
-		t.Run(kind, func(t *testing.T) { test(t, of(t)) })
+	for _, kind := range kinds(t) {
+		t.Run(kind, func(t *testing.T) { test(t, services.Ledgers[kind](t)) })
 	}
 }
 
@@ -133,7 +135,7 @@ func TestF01ARedisThatRestartedLosesNothing(t *testing.T) {
 			}
 			stage.Must(t, end())
 			stage.Must(t, server.Restart(t.Context()))
-			stage.Await(t, "a gate that decides", int64(1), func() int64 { return r.Stats().Finished + r.Stats().Verified })
+			d.decides(r)
 			var want []string
 			for n := range before {
 				want = append(want, fmt.Sprint("already_issued:", n+1))
@@ -176,7 +178,7 @@ func TestF01ARestartBetweenTwoLooksIsVerified(t *testing.T) {
 	r := flow.NewRebuilder(d.ledger, &lateWatch{RebuiltGate: d.remote.gate, before: before}, flow.RebuilderEvents{})
 	stage.Run(t, r.Run)
 	r.Notice("c")
-	stage.Await(t, "a gate that decides", int64(1), func() int64 { return r.Stats().Finished + r.Stats().Verified })
+	d.decides(r)
 	stage.Same(t, "the last one who had a coupon, and the next one", []string{"already_issued:10", "issued:11"}, d.claims("user-9", "new"))
 }
 
@@ -192,6 +194,18 @@ func (d *desk) watch() *flow.Rebuilder {
 		return seen
 	})
 	return r
+}
+
+// decides waits until a rebuilder has verified or rebuilt the gate, and returns its counters, but for those of attempts: on a busy machine one may fail
+// because Redis or the ledger does not answer in time, and another follows.
+func (d *desk) decides(r *flow.Rebuilder) flow.RebuilderStats {
+	d.t.Helper()
+	var s flow.RebuilderStats
+	stage.Await(d.t, "a gate that decides", true, func() bool {
+		s = r.Stats()
+		return s.Finished+s.Verified > 0 && s.Broken == 0
+	})
+	return flow.RebuilderStats{Verified: s.Verified, Finished: s.Finished, Lost: s.Lost}
 }
 
 // TestF02F03APromotedReplicaThatLaggedIsRebuilt cuts a replica off after ten coupons, and promotes it after ten more. The ledger has
@@ -221,11 +235,10 @@ func TestF02F03APromotedReplicaThatLaggedIsRebuilt(t *testing.T) {
 	d.settle(d.record(append(first[:5:5], second[:5]...)...))
 	old := &desk{node: &node{remote: &remoteGate{gate: d.opened(primary.URL())}}, t: t}
 
+	proxy.Cut() // first: a rebuild that is under way at the replica would be cut off
 	proxy.SetUpstream(replica.Address())
-	proxy.Cut()
 	proxy.Heal()
-	stage.Await(t, "a rebuild", int64(1), func() int64 { return r.Stats().Finished })
-	if got := r.Stats(); got.Verified != 0 || got.Begun != 1 {
+	if got := d.decides(r); got.Verified != 0 || got.Finished != 1 {
 		t.Errorf("%+v", got)
 	}
 	stage.Same(t, "those whose coupons the ledger or the replica's journal has", []string{"already_issued:1", "already_issued:10", "already_issued:11", "already_issued:15"},

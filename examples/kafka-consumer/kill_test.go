@@ -1,3 +1,5 @@
+//go:build !check
+
 package main
 
 import (
@@ -169,7 +171,7 @@ func TestWhereverItIsKilledItGoesOn(t *testing.T) {
 		}
 		p.publish(t, l.records(campaign, 1+random.IntN(from), len(l.changes[campaign]))...)
 	}
-	for range 3 {
+	for range stage.Rounds(1, 3) {
 		for _, point := range []string{polled, writing, halfway, written, told, wherever} {
 			p.dies(t, point, file, random, more)
 			kills++

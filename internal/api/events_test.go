@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -47,9 +46,10 @@ func (s *shop) follow(user string, header ...string) *listener {
 func (s *shop) followBy(proof, user string, header ...string) *listener {
 	s.t.Helper()
 	response := s.askStreamBy(proof, user, header...)
-	if response.StatusCode != 200 || response.Header.Get("Content-Type") != "text/event-stream" || response.Header.Get("Cache-Control") != "no-store" {
-		text, _ := io.ReadAll(response.Body)
-		s.t.Fatalf("the stream of %s is %s %v: %s", user, response.Status, response.Header, text)
+	h := response.Header
+	if response.StatusCode != 200 || h.Get("Content-Type") != "text/event-stream" || h.Get("X-Accel-Buffering") != "no" || h.Get("Cache-Control") != "no-store" {
+		line, _ := bufio.NewReader(response.Body).ReadString('\n') // a stream has no end
+		s.t.Fatalf("the stream of %s is %s %v: %s", user, response.Status, h, line)
 	}
 	return &listener{t: s.t, response: response, lines: bufio.NewScanner(response.Body)}
 }

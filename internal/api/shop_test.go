@@ -124,7 +124,7 @@ func (s *shop) listen() {
 		s.client.CloseIdleConnections()
 		s.server.Drain()
 		stop()
-		patience, end := context.WithTimeout(context.Background(), 10*time.Second)
+		patience, end := context.WithTimeout(context.Background(), time.Minute)
 		defer end()
 		stage.Must(s.t, s.issuer.Stop(patience))
 	})

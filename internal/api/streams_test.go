@@ -2,14 +2,22 @@ package api_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -99,4 +107,159 @@ func (p *heldPlaces) Place(ctx context.Context, id firstcome.CampaignID, user fi
 		}
 	}
 	return p.Ledger.Place(ctx, id, user)
+}
+
+// A tape keeps the parts of a stream and the time of each, for tests in a synctest bubble, which have no network.
+type tape struct {
+	*httptest.ResponseRecorder
+	began  time.Time
+	lasted time.Duration
+	texts  []string
+	at     []time.Duration
+}
+
+func (p *tape) Write(part []byte) (int, error) {
+	p.texts, p.at = append(p.texts, string(part)), append(p.at, time.Since(p.began))
+	return len(part), nil
+}
+
+// record records the stream of a user's place in c until it ends, and for an hour at most. The user's token is good for so long.
+func record(t testing.TB, s *api.Server, user firstcome.UserID, token time.Duration) *tape {
+	ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+	defer stop()
+	r := httptest.NewRequestWithContext(ctx, "GET", "/v1/campaigns/c/claims/"+string(user)+"/events", nil)
+	header := signed(t, tokenSecret, jwt.MapClaims{"sub": user, "exp": time.Now().Add(token).Unix()})
+	r.Header.Set(header[0], header[1])
+	p := &tape{ResponseRecorder: httptest.NewRecorder(), began: time.Now()}
+	s.Handler().ServeHTTP(p, r)
+	p.lasted = time.Since(p.began)
+	return p
+}
+
+// A line is what streams are told from.
+type line interface {
+	flow.Places
+	flow.Coupons
+}
+
+// runStreams runs a server of a line in a synctest bubble. It reads the line every so often; zero: as by default.
+func runStreams(t testing.TB, l line, every time.Duration) *api.Server {
+	t.Helper()
+	check, err := auth.NewJWT(auth.JWTConfig{Secret: []byte(tokenSecret)})
+	stage.Must(t, err)
+	terms := func(context.Context, firstcome.CampaignID, int64) (firstcome.Terms, error) {
+		return stage.Terms(9), nil
+	}
+	s := api.New(api.Config{
+		Claims: &flow.Answerer{Coupons: l}, Places: l, Terms: api.NewTermsCache(terms), Auth: auth.New(auth.Config{JWT: check}),
+		Observer: newObserver(), FollowEvery: every,
+	})
+	stage.Run(t, s.Run)
+	return s
+}
+
+// inLine returns a gate with users in the line of c.
+func inLine(t testing.TB, users ...firstcome.UserID) *stage.Gate {
+	t.Helper()
+	g := stage.NewGate(99, "c")
+	g.Records, g.Course("c").Pace = true, &firstcome.Pace{PerSecond: 1}
+	stage.Must(t, stage.Err(g.Claim(t.Context(), "c", users)))
+	return g
+}
+
+// TestASilentStreamIsKeptAliveAndEndsInTime: the campaign opens later, so no place changes, although each ETA does.
+func TestASilentStreamIsKeptAliveAndEndsInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const people, look, heartbeat = 32, 750 * time.Millisecond, 15 * time.Second // as in api
+		users := stage.Users("u-", 1, people)
+		g := inLine(t, users...)
+		g.Course("c").OpensAt = time.Now().Add(2 * time.Hour)
+		s := runStreams(t, g, 0)
+		var all sync.WaitGroup
+		tapes := make([]*tape, people)
+		for n, user := range users {
+			token := 2 * time.Hour
+			if n == 0 {
+				token = 5 * time.Minute // and a minute, by which clocks may differ
+			}
+			all.Go(func() { tapes[n] = record(t, s, user, token) })
+		}
+		all.Wait()
+		lives, retries := map[time.Duration]bool{}, map[int]bool{}
+		for n, p := range tapes {
+			least, most := 15*time.Minute, 30*time.Minute
+			if n == 0 {
+				least, most = 6*time.Minute, 6*time.Minute
+			}
+			if lives[p.lasted] = true; p.lasted < least || p.lasted > most+look {
+				t.Errorf("stream %d lasted %v", n, p.lasted)
+			}
+			last := len(p.texts) - 1
+			if !strings.Contains(p.texts[0], "\nevent: place\n") || !strings.HasSuffix(p.texts[last], "\n: come back\n\n") {
+				t.Fatalf("stream %d began with %q and ended with %q", n, p.texts[0], p.texts[last])
+			}
+			for k := 1; k < last; k++ {
+				if silent := p.at[k] - p.at[k-1]; p.texts[k] != ": here\n\n" || silent < heartbeat || silent > heartbeat+look {
+					t.Fatalf("stream %d is sent %q after %v", n, p.texts[k], silent)
+				}
+			}
+			if silent := p.at[last] - p.at[last-1]; silent > heartbeat+look {
+				t.Errorf("stream %d was silent for %v before its end", n, silent)
+			}
+			for _, text := range []string{p.texts[0], p.texts[last]} {
+				var retry int
+				if _, err := fmt.Sscanf(text, "retry: %d\n", &retry); err != nil || retry < 2000 || retry > 4000 {
+					t.Errorf("stream %d is told to come back by %q", n, text)
+				}
+				retries[retry] = true
+			}
+		}
+		if len(lives) < 3 || len(retries) < 2 {
+			t.Errorf("all end at once or come back at once: %v, %v", lives, retries)
+		}
+	})
+}
+
+// An unsure line takes a second to fail at finding a coupon, for as long as asked has room.
+type unsure struct {
+	*stage.Gate
+	asked chan time.Time
+}
+
+func (u *unsure) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
+	select {
+	case u.asked <- time.Now():
+		time.Sleep(time.Second)
+		return firstcome.Coupon{}, errors.New("the disk is on fire")
+	default:
+		return u.Gate.CouponOf(ctx, id, user)
+	}
+}
+
+// TestAClaimThatFailsIsReadLessAndLessOften, and not again while it is being read.
+func TestAClaimThatFailsIsReadLessAndLessOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const look, took = 10 * time.Millisecond, time.Second
+		waits := []time.Duration{250, 500, 1000, 2000, 4000, 5000, 5000} // ms, half of it either way
+		u := &unsure{Gate: inLine(t, "a")}
+		s := runStreams(t, u, look)
+		var p *tape
+		var end sync.WaitGroup
+		end.Go(func() { p = record(t, s, "a", time.Hour) })
+		synctest.Wait()
+		u.asked = make(chan time.Time, len(waits)+1)
+		stage.Must(t, stage.Err(u.Serve(t.Context(), "c", 1)))
+		end.Wait()
+		if last := p.texts[len(p.texts)-1]; !strings.HasPrefix(last, "event: outcome\n") || len(u.asked) != cap(u.asked) {
+			t.Fatalf("the claim was read %d times without an answer, and then came %q", len(u.asked), last)
+		}
+		before := <-u.asked
+		for _, wait := range waits {
+			now, wait := <-u.asked, wait*time.Millisecond
+			if passed := now.Sub(before) - took; passed < wait/2 || passed > wait*3/2+look {
+				t.Errorf("it is read again after %v, and should be after about %v", passed, wait)
+			}
+			before = now
+		}
+	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/figures"
+	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
 )
@@ -145,6 +146,108 @@ func TestRatesAreWhatTheNodesCountedSinceTheyWereHeard(t *testing.T) {
 	if again := b.tick(t, w, samples, node("a", 18, 60, 13), gone); len(again.Marks) != 0 {
 		t.Errorf("it is told once: %+v", again.Marks)
 	}
+}
+
+// TestPercentilesAreOverTheClaimsOfAllNodes: nine of ten claims are answered by a fast node, the others by a slow one.
+func TestPercentilesAreOverTheClaimsOfAllNodes(t *testing.T) {
+	b := &board{}
+	w := figures.NewWatcher(b, nil, b)
+	samples, stop := w.Watch("spring")
+	defer stop()
+	at := func(second int, claims uint64) figures.Sample {
+		t.Helper()
+		fast, slow := node("fast", second, 9*claims, 1), node("slow", second, claims, 1)
+		counts := slow.Campaigns["spring"]
+		counts.Took[20], counts.Took[30] = 0, claims
+		slow.Campaigns["spring"] = counts
+		return b.tick(t, w, samples, fast, slow)
+	}
+	at(10, 100)
+	s := at(11, 200)
+	if s.P50 == nil || s.P95 == nil || s.P99 == nil {
+		t.Fatalf("there are no times: %+v", s)
+	}
+	fast, slow := figures.Bound(20).Seconds(), figures.Bound(29).Seconds()
+	if *s.P50 > fast || *s.P95 < slow || *s.P99 < slow {
+		t.Errorf("p50 is %v s, p95 %v s, p99 %v s: the fast node takes %v at most, the slow one %v at least", *s.P50, *s.P95, *s.P99, fast, slow)
+	}
+}
+
+// soldOut wants a sample to say in how many seconds the campaign is likely to be sold out; negative: that nobody can tell.
+func soldOut(t *testing.T, when string, s figures.Sample, want float64) {
+	t.Helper()
+	got := -1.0
+	if s.SoldOutIn != nil {
+		got = *s.SoldOutIn
+	}
+	if got != want {
+		t.Errorf("%s, state %q: it is sold out in %v s, and should be in %v", when, s.State, got, want)
+	}
+}
+
+// TestAPacedCampaignIsSoldOutByItsPaceWhileItIsOpen, and else nobody can tell.
+func TestAPacedCampaignIsSoldOutByItsPaceWhileItIsOpen(t *testing.T) {
+	now := time.Unix(100, 0)
+	for when, test := range map[string]struct {
+		change func(*board)
+		want   float64
+	}{
+		"open":        {func(*board) {}, 6},
+		"one is left": {func(b *board) { b.status.InForce = 99 }, 0.1},
+		"sold out":    {func(b *board) { b.status.InForce = 100 }, -1},
+		"standby":     {func(b *board) { b.status.InForce, b.status.Standby = 100, true }, -1}, // and still open
+		"lowered":     {func(b *board) { b.status.InForce, b.status.Standby = 101, true }, -1},
+		"unlimited":   {func(b *board) { b.status.Quantity = firstcome.Unlimited }, -1},
+		"paused":      {func(b *board) { b.status.Paused = true }, -1},
+		"closed":      {func(b *board) { b.status.Closed = true }, -1},
+		"not open":    {func(b *board) { b.status.OpensAt = now.Add(time.Second) }, -1},
+		"no ledger":   {func(b *board) { b.fails = errors.New("no route to the database") }, -1},
+		"no gate":     {func(b *board) { b.status.Gate, b.status.Applied = "redis:test", 1 }, -1},
+	} {
+		b := &board{}
+		b.status.Quantity, b.status.InForce, b.status.Now, b.status.Pace = 100, 40, now, &firstcome.Pace{PerSecond: 10}
+		test.change(b)
+		w := figures.NewWatcher(b, noGate{}, b)
+		samples, stop := w.Watch("spring")
+		soldOut(t, when, b.tick(t, w, samples), test.want)
+		stop()
+	}
+}
+
+// A noGate does not answer.
+type noGate struct{}
+
+func (noGate) State(context.Context, firstcome.CampaignID) (flow.GateState, error) {
+	return flow.GateState{}, errors.New("no route to the gate")
+}
+
+// TestACampaignWithoutAPaceIsSoldOutByItsLastTenSeconds, while at least a tenth is left.
+func TestACampaignWithoutAPaceIsSoldOutByItsLastTenSeconds(t *testing.T) {
+	b := &board{}
+	w := figures.NewWatcher(b, nil, b)
+	now := time.Unix(100, 0)
+	w.Clock = func() time.Time { return now }
+	samples, stop := w.Watch("spring")
+	defer stop()
+	b.status.Quantity, b.status.Now = 200, now
+	step := func(inForce int64) figures.Sample {
+		t.Helper()
+		now = now.Add(time.Second)
+		b.status.InForce = inForce
+		return b.tick(t, w, samples)
+	}
+	for n := range int64(10) {
+		soldOut(t, fmt.Sprint("with ", n, " samples before"), step(10*n), -1)
+	}
+	for n := int64(10); n <= 18; n++ {
+		soldOut(t, "ten a second", step(10*n), float64(20-n))
+	}
+	soldOut(t, "less than a tenth is left", step(181), -1)
+	for range 9 {
+		step(100)
+	}
+	soldOut(t, "some were taken back", step(100), -1)
+	soldOut(t, "nobody claims", step(100), -1)
 }
 
 func TestACampaignIsReadOnceHoweverManyWatchAndNeverIfNobodyDoes(t *testing.T) {

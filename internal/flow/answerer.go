@@ -45,9 +45,12 @@ type Answerer struct {
 // issued and must not be named yet.
 func (a *Answerer) Claim(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Decision, error) {
 	d, err := a.Issuer.Claim(ctx, id, user)
-	point.Reach(point.Decided)
-	if err != nil || !d.Outcome.HasCoupon() || d.Coupon.Recorded {
+	if err != nil {
 		return d, err
+	}
+	point.Reach(point.Decided)
+	if !d.Outcome.HasCoupon() || d.Coupon.Recorded {
+		return d, nil
 	}
 	ctx, cancel := a.deadline(ctx)
 	defer cancel()

@@ -219,7 +219,8 @@ func TestAChangeOfTheCampaignWakesItsLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(10, "c")
 		pace(g, 1, "c")
-		d, _ := dispatch(t, g, flow.DispatchLimits{})
+		line := &watched{Gate: g}
+		d, _ := dispatch(t, line, flow.DispatchLimits{})
 		i := issuer(t, g, flow.Limits{OnJoin: d.Joined, OnChange: d.Changed})
 		version := int64(1)
 		change := func(kind firstcome.ChangeKind, terms firstcome.Terms) {
@@ -233,8 +234,12 @@ func TestAChangeOfTheCampaignWakesItsLine(t *testing.T) {
 			want(t, i, "c", user, firstcome.Waiting)
 		}
 		change(firstcome.ChangePause, firstcome.Terms{})
+		line.serves.Store(0)
 		time.Sleep(10500 * time.Millisecond)
 		synctest.Wait()
+		if calls := line.serves.Load(); calls < 8 || calls > 9 { // one each 1.06 to 1.19 s
+			t.Errorf("%d calls in 10.5 s of the pause", calls)
+		}
 		if got := issued(g, "c"); got > 1 {
 			t.Fatalf("%d coupons during the pause", got)
 		}

@@ -27,8 +27,8 @@ func (r *Rebuilder) attempt(ctx context.Context, attempt Rebuild, why error, bri
 	r.note(id, errUnfinished)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	go r.signs(ctx, attempt, cancel)
-	fill, loaded, err := r.steps(ctx, attempt, bring)
+	last := r.signs(ctx, attempt, cancel)
+	fill, loaded, err := r.steps(ctx, attempt, bring, last)
 	if err != nil && ctx.Err() != nil {
 		err = errors.Join(err, context.Cause(ctx))
 	}
@@ -59,20 +59,39 @@ func (r *Rebuilder) giveUp(ctx context.Context, attempt Rebuild) {
 	_ = r.book.GiveUpRebuild(ctx, attempt)
 }
 
-// signs gives signs of life until ctx ends, and ends the attempt when another has begun.
-func (r *Rebuilder) signs(ctx context.Context, attempt Rebuild, end func(error)) {
-	for sleep(ctx, signEvery) == nil {
-		if err := r.book.GoesOn(ctx, attempt); errors.Is(err, ErrOutdone) {
-			end(err)
+// signs gives signs of life until ctx ends, and ends the attempt when another has begun. last runs the act that ends the attempt in the ledger,
+// and no sign runs beside it. Once it succeeds, no sign follows: a sign would find no attempt, and cut the switch off.
+func (r *Rebuilder) signs(ctx context.Context, attempt Rebuild, end func(error)) (last func(act func() error) error) {
+	ctx, silence := context.WithCancel(ctx)
+	turn := make(chan struct{}, 1) // full while a sign or the last act runs
+	go func() {
+		defer silence()
+		for sleep(ctx, signEvery) == nil {
+			turn <- struct{}{}
+			if ctx.Err() == nil {
+				if err := r.book.GoesOn(ctx, attempt); errors.Is(err, ErrOutdone) {
+					end(err)
+				}
+			}
+			<-turn
 		}
+	}()
+	return func(act func() error) error {
+		turn <- struct{}{}
+		defer func() { <-turn }()
+		err := act()
+		if err == nil {
+			silence()
+		}
+		return err
 	}
 }
 
 // A bring does what a reconcile does after the freeze, and returns the sink of the frozen journal.
 type bring func(ctx context.Context, frozen *Frozen) (Sink, error)
 
-// steps are those of one attempt.
-func (r *Rebuilder) steps(ctx context.Context, attempt Rebuild, bring bring) (fill Refill, loaded Loaded, err error) {
+// steps are those of one attempt; last is that of signs.
+func (r *Rebuilder) steps(ctx context.Context, attempt Rebuild, bring bring, last func(func() error) error) (fill Refill, loaded Loaded, err error) {
 	point.Reach(point.Begun)
 	if err := r.gate.Room(ctx, attempt); err != nil {
 		return fill, loaded, err
@@ -105,7 +124,10 @@ func (r *Rebuilder) steps(ctx context.Context, attempt Rebuild, bring bring) (fi
 			return fill, loaded, err
 		}
 		point.Reach(point.Waited)
-		fill, err = r.book.FinishRebuild(ctx, attempt, loaded, frozen)
+		err = last(func() (err error) {
+			fill, err = r.book.FinishRebuild(ctx, attempt, loaded, frozen)
+			return err
+		})
 		if errors.Is(err, ErrMoved) {
 			continue
 		}

@@ -20,7 +20,7 @@ import (
 // isCut waits until the server has closed a connection.
 func isCut(t *testing.T, c net.Conn) {
 	t.Helper()
-	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := io.Copy(io.Discard, c); err != nil {
 		if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
 			t.Error("the connection is still open")
@@ -193,7 +193,7 @@ func keepsNobodyOut(t *testing.T, open func(*testing.T, httpd.Config) *site, hol
 	for range 4 * room {
 		hold(t, s)
 	}
-	client, scheme := http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}, "http://"
+	client, scheme := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}, "http://"
 	if s.transport != nil {
 		s.transport.DisableKeepAlives = true
 		client.Transport, scheme = s.transport, "https://"

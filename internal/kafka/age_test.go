@@ -1,3 +1,5 @@
+//go:build !check
+
 package kafka_test
 
 import (

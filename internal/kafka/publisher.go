@@ -25,6 +25,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/point"
 )
 
 // A Book is a ledger as a Publisher needs it.
@@ -325,6 +326,7 @@ func (s *session) send(ctx context.Context, parts []part) error {
 	if first != nil {
 		return s.topic.explain(fmt.Errorf("publish facts: %w", first))
 	}
+	point.Reach(point.Published)
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package ledger_test
 
 import (
-	"database/sql"
 	"errors"
 	"strings"
 	"testing"
@@ -175,42 +174,13 @@ func TestTheLedgerHasACouponOnlyIfNumberAndUserAreItsOwn(t *testing.T) {
 	})
 }
 
-// TestARecordingReadsNoMoreWhenManyDeadLettersAreOpen counts the rows that the server
-// reads and the bytes that it sends and gets for a batch and a burial.
-func TestARecordingReadsNoMoreWhenManyDeadLettersAreOpen(t *testing.T) {
-	name := services.MariaDB.Database(t)
-	l, db := remote(t, name, firstcome.Unlimited), services.Beside(t, name)
-	told := int64(0)
-	by := func(first, last int64) flow.Batch { // of a source that has told the gate of whatever it heard
-		b := given(stage.Coupons("c", first, last)...)
-		b.Told, told = told, last
-		return b
-	}
-	buries := func(first, last int64) { stage.Must(t, stage.Err(l.Bury(t.Context(), by(first, last), "refused"))) }
-	work := func(from int64) (rows, bytes int64) {
-		t.Helper()
-		rowsBefore, bytesBefore := served(t, db)
-		stage.Must(t, stage.Err(l.Record(t.Context(), by(from, from+9))))
-		buries(from+10, from+10)
-		rows, bytes = served(t, db)
-		return rows - rowsBefore, bytes - bytesBefore
-	}
-	record(t, l, stage.Coupons("c", 1, 10)...)
-	buries(11, 20)
-	fewRows, fewBytes := work(21)
-	buries(32, 2031)
-	manyRows, manyBytes := work(2032)
-	// A number has more digits; the rows of the status itself are few and always the same.
-	if manyRows > fewRows+20 || manyBytes > fewBytes+500 {
-		t.Errorf("%d rows and %d bytes with 11 dead letters, %d and %d with 2,011", fewRows, fewBytes, manyRows, manyBytes)
-	}
-}
-
 // TestDeadLettersAreToldSomeAtATime asks as a source that knows of none, or of some.
 func TestDeadLettersAreToldSomeAtATime(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remote(t, name, firstcome.Unlimited)
-		stage.Must(t, stage.Err(l.Bury(t.Context(), given(stage.Coupons("c", 1, 1500)...), "refused")))
+		for last := int64(100); last <= 1500; last += 100 { // few enough for a transaction on a busy machine
+			stage.Must(t, stage.Err(l.Bury(t.Context(), given(stage.Coupons("c", last-99, last)...), "refused")))
+		}
 		for _, c := range []struct{ told, letters, through int64 }{{0, 1000, 1000}, {1, 1000, 1001}, {1000, 500, 1500}, {1500, 0, 1500}} {
 			got, err := l.Record(t.Context(), flow.Batch{Campaign: "c", Told: c.told})
 			if err != nil || got.Through != c.through || int64(len(got.Letters)) != c.letters || got.Told != c.told {
@@ -218,12 +188,4 @@ func TestDeadLettersAreToldSomeAtATime(t *testing.T) {
 			}
 		}
 	})
-}
-
-// served returns how many rows the server has read, and the bytes on its connections.
-func served(t *testing.T, db *sql.DB) (rows, bytes int64) {
-	t.Helper()
-	const sum = `SELECT CAST(sum(variable_value) AS SIGNED) FROM information_schema.global_status WHERE variable_name LIKE `
-	stage.Must(t, db.QueryRow(`SELECT (`+sum+`'Handler\_read%'), (`+sum+`'Bytes%')`).Scan(&rows, &bytes))
-	return rows, bytes
 }

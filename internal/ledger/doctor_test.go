@@ -1,3 +1,5 @@
+//go:build !check && (!race || soak)
+
 package ledger_test
 
 import (
@@ -6,17 +8,9 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome/internal/doctor"
-	"github.com/firstcome/firstcome/internal/ledger"
-	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
-
-// examine returns what is found of a ledger's server.
-func examine(t testing.TB, name string) conform.Examination {
-	t.Helper()
-	return conform.Examined(t, ledger.Examine(t.Context(), name), services.Password)
-}
 
 // database makes a database on a server, with the ledger's tables in it or not.
 func database(t testing.TB, server *services.Server, tables bool) string {

@@ -1,30 +1,15 @@
 package ledger
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
-
-// opened opens a ledger for a gate (empty: its own) that nobody runs.
-func opened(t *testing.T, name, gate string) *Ledger {
-	t.Helper()
-	l, err := Open(context.Background(), name, Options{Secret: stage.Secret(), Gate: gate})
-	stage.Must(t, err)
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return l
-}
 
 // TestUsersAreLookedUpInTheIndex holds the plan of every width: without a hint,
 // SQLite read the whole campaign for more than one user.
@@ -55,35 +40,6 @@ func TestSQLiteBuildsNoTableForARow(t *testing.T) {
 			}
 			return err
 		}))
-	}
-}
-
-// TestServersLookUsersUpInTheIndexToo fills a campaign without telling the server's
-// planner, which would then rather read all of it.
-func TestServersLookUsersUpInTheIndexToo(t *testing.T) {
-	queries := map[services.Kind]string{
-		services.MariaDB: repeated(lookMySQLQuery, `?`, 64), services.PostgreSQL: lookPostgreSQLQuery,
-	}
-	for kind, query := range queries {
-		t.Run(string(kind), func(t *testing.T) {
-			l := opened(t, kind.Database(t), "")
-			quantity(t, l, firstcome.Unlimited)
-			users := make([]firstcome.UserID, 2000)
-			for n := range users {
-				users[n] = firstcome.UserID(fmt.Sprint("user-", n))
-			}
-			stage.Must(t, stage.Err(l.Claim(t.Context(), "c", users)))
-			args := []any{}
-			for _, user := range users[:64] {
-				args = append(args, string(user))
-			}
-			if kind == services.PostgreSQL {
-				args = []any{[]string{"user-1", "user-2"}}
-			}
-			if plan := explain(t, l, query, append(args, "c")); !strings.Contains(plan, "coupons_p3_one_per_user") || strings.Contains(plan, "Seq Scan on coupons") {
-				t.Errorf("users are looked up by:\n%s", plan)
-			}
-		})
 	}
 }
 

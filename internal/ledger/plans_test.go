@@ -1,80 +1,16 @@
+//go:build !check && (!race || soak)
+
 package ledger
 
 import (
-	"context"
-	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
-
-// A planned load has users and numbers that are new.
-type planned struct {
-	t    *testing.T
-	last int64
-}
-
-// claims has new users claim.
-func (p *planned) claims(l *Ledger, size int) {
-	p.t.Helper()
-	users := make([]firstcome.UserID, size)
-	for n := range users {
-		p.last++
-		users[n] = firstcome.UserID(fmt.Sprint("user-", p.last))
-	}
-	stage.Must(p.t, stage.Err(l.Claim(context.Background(), "c", users)))
-}
-
-// lines has new users join, ask again and be served, behind 200 who wait.
-func (p *planned) lines(l *Ledger, size int) {
-	p.t.Helper()
-	if p.last == 0 {
-		stage.Must(p.t, stage.Err(l.SetTerms(context.Background(), "test", "c", 0, func(t *firstcome.Terms) { t.Pace = &firstcome.Pace{} })))
-		p.claims(l, 200)
-	}
-	p.claims(l, size)
-	p.last -= int64(size)
-	p.claims(l, size)
-	stage.Must(p.t, stage.Err(l.Serve(context.Background(), "c", size)))
-}
-
-// records has coupons recorded twice, the second time behind a dead letter.
-func (p *planned) records(l *Ledger, size int) {
-	p.t.Helper()
-	coupons := make([]firstcome.Coupon, size)
-	for n := range coupons {
-		p.last++
-		coupons[n] = stage.Coupon("c", p.last)
-	}
-	if p.last == int64(size) { // the first ones
-		stage.Must(p.t, stage.Err(l.Bury(context.Background(), flow.Batch{Campaign: "c", Epoch: 1, Coupons: coupons[:1]}, "test")))
-	}
-	for range 2 {
-		stage.Must(p.t, stage.Err(l.Record(context.Background(), flow.Batch{Campaign: "c", Epoch: 1, Coupons: coupons})))
-	}
-}
-
-// reads asks for each of the latest coupons, and for the campaign.
-func (p *planned) reads(l *Ledger, size int) {
-	p.t.Helper()
-	for n := range min(size, 20) {
-		_, err := l.Campaign(context.Background(), "c")
-		if err == nil {
-			_, err = l.CouponOf(context.Background(), "c", firstcome.UserID(fmt.Sprint("user-", p.last-int64(n))))
-			if errors.Is(err, firstcome.ErrNoCoupon) { // in line
-				err = nil
-			}
-		}
-		if err == nil {
-			_, err = l.Has(context.Background(), "c", []firstcome.Coupon{{Campaign: "c", Number: p.last}})
-		}
-		stage.Must(p.t, err)
-	}
-}
 
 // TestAPlanMadeForAFewCouponsIsNotKeptForMany has the server analyse a ledger with a small test
 // campaign, alone and beside others, then small batches, of which it keeps plans, and then large ones: rows that are read follow the
@@ -172,6 +108,35 @@ func TestAPageReadsItsOwnRows(t *testing.T) {
 					t.Errorf("%s: %d coupons, %d rows were read", what, got, read)
 				}
 				before = after
+			}
+		})
+	}
+}
+
+// TestServersLookUsersUpInTheIndexToo fills a campaign without telling the server's
+// planner, which would then rather read all of it.
+func TestServersLookUsersUpInTheIndexToo(t *testing.T) {
+	queries := map[services.Kind]string{
+		services.MariaDB: repeated(lookMySQLQuery, `?`, 64), services.PostgreSQL: lookPostgreSQLQuery,
+	}
+	for kind, query := range queries {
+		t.Run(string(kind), func(t *testing.T) {
+			l := opened(t, kind.Database(t), "")
+			quantity(t, l, firstcome.Unlimited)
+			users := make([]firstcome.UserID, 2000)
+			for n := range users {
+				users[n] = firstcome.UserID(fmt.Sprint("user-", n))
+			}
+			stage.Must(t, stage.Err(l.Claim(t.Context(), "c", users)))
+			args := []any{}
+			for _, user := range users[:64] {
+				args = append(args, string(user))
+			}
+			if kind == services.PostgreSQL {
+				args = []any{[]string{"user-1", "user-2"}}
+			}
+			if plan := explain(t, l, query, append(args, "c")); !strings.Contains(plan, "coupons_p3_one_per_user") || strings.Contains(plan, "Seq Scan on coupons") {
+				t.Errorf("users are looked up by:\n%s", plan)
 			}
 		})
 	}

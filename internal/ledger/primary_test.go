@@ -1,3 +1,5 @@
+//go:build !check && (!race || soak)
+
 package ledger
 
 import (
@@ -69,32 +71,5 @@ func TestF61AConnectionToAPrimaryThatIsOneNoLongerConcludesNothing(t *testing.T)
 			told(t, l, "b", firstcome.AlreadyIssued)
 			told(t, l, "d", firstcome.SoldOut)
 		})
-	}
-}
-
-// quantity makes the campaign c, or changes it.
-func quantity(t *testing.T, l *Ledger, quantity int64) {
-	t.Helper()
-	_, err := l.SetTerms(t.Context(), "test", "c", 0, func(terms *firstcome.Terms) {
-		terms.Quantity = quantity
-	})
-	if errors.Is(err, firstcome.ErrNoCampaign) {
-		err = l.Create(t.Context(), "test", "c", firstcome.Terms{Name: "Test", Quantity: quantity, Answer: firstcome.Recorded, Benefit: []byte(`{}`)})
-	}
-	stage.Must(t, err)
-}
-
-// at returns what a user gets.
-func at(t *testing.T, l *Ledger, user firstcome.UserID) firstcome.Outcome {
-	t.Helper()
-	d, err := l.Claim(t.Context(), "c", []firstcome.UserID{user})
-	stage.Must(t, err)
-	return d[0].Outcome
-}
-
-func told(t *testing.T, l *Ledger, user firstcome.UserID, want firstcome.Outcome) {
-	t.Helper()
-	if got := at(t, l, user); got != want {
-		t.Errorf("%s is told %v and should be told %v", user, got, want)
 	}
 }

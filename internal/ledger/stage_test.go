@@ -13,6 +13,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -208,4 +209,10 @@ func actions(t testing.TB, l *ledger.Ledger, id firstcome.CampaignID) (all []str
 		all = append(all, e.Action)
 	}
 	return all
+}
+
+// examine returns what is found of a ledger's server.
+func examine(t testing.TB, name string) conform.Examination {
+	t.Helper()
+	return conform.Examined(t, ledger.Examine(t.Context(), name), services.Password)
 }

@@ -1,3 +1,5 @@
+//go:build !check && (!race || soak)
+
 package ledger_test
 
 import (

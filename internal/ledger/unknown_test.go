@@ -1,3 +1,5 @@
+//go:build !check
+
 package ledger_test
 
 import (

@@ -5,16 +5,23 @@ package point
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
 )
 
-// Variable says what happens where: FAULT:POINT:N, such as kill:decided:3. The fault is kill or stop.
+// Variable has a plan of this process alone, FAULT:POINT:N, such as kill:decided:3: the fault is kill or stop. Or it names a directory of
+// plans, which processes share: a file of the name kill:decided is the plan for the next pass of that point. The process that passes it
+// takes the plan, by giving the file its own process id as name.
 const Variable = "FAULTPOINT"
 
-// A fault is what happens at one point.
+// signals are those of the faults.
+var signals = map[string]syscall.Signal{"kill": syscall.SIGKILL, "stop": syscall.SIGSTOP}
+
+// A fault is what happens at one point of this process.
 type fault struct {
 	at     Point
 	nth    int64 // time that the point is passed
@@ -22,32 +29,43 @@ type fault struct {
 	passed atomic.Int64
 }
 
-var planned = parse(os.Getenv(Variable))
+var own, shared = read(os.Getenv(Variable))
 
-// parse reads the variable; nil: there is no fault. A test that means a fault must not run without it, so whatever is no fault panics.
-func parse(text string) *fault {
-	if text == "" {
-		return nil
+// read reads the variable: a plan, or a directory of plans. A test that means a fault must not run without it, so read panics at anything else.
+func read(text string) (own *fault, shared string) {
+	if text == "" || filepath.IsAbs(text) {
+		return nil, text
 	}
 	kind, rest, _ := strings.Cut(text, ":")
 	at, nth, _ := strings.Cut(rest, ":")
-	f := &fault{at: Point(at), signal: map[string]syscall.Signal{"kill": syscall.SIGKILL, "stop": syscall.SIGSTOP}[kind]}
+	f := &fault{at: Point(at), signal: signals[kind]}
 	if _, err := fmt.Sscan(nth, &f.nth); err != nil || f.signal == 0 || at == "" || f.nth < 1 {
-		panic(fmt.Sprintf("%s=%s: it is kill or stop, a point, and how many times it is passed: kill:decided:1", Variable, text))
+		panic(fmt.Sprintf("%s=%s: use kill or stop, a point, and how many times it is passed (kill:decided:1), or an absolute path", Variable, text))
 	}
-	return f
+	return f, ""
 }
 
-// Reach passes a point. If the fault is planned for this time, the process says so in its log, and then sends itself the signal.
+// Reach passes a point. If a fault is planned for this pass, the process logs that, and then sends itself the signal.
 // The signal is for the caller's own thread, so the caller goes no step further before it.
 func Reach(p Point) {
-	if planned == nil || p != planned.at || planned.passed.Add(1) != planned.nth {
+	if own != nil && p == own.at && own.passed.Add(1) == own.nth {
+		strike(p, own.signal)
+	}
+	if shared == "" {
 		return
 	}
-	fmt.Fprintf(os.Stderr, "fault point %s passed %d times: %v\n", p, planned.nth, planned.signal)
+	for kind, signal := range signals {
+		if os.Rename(filepath.Join(shared, kind+":"+string(p)), filepath.Join(shared, strconv.Itoa(os.Getpid()))) == nil {
+			strike(p, signal)
+		}
+	}
+}
+
+func strike(p Point, signal syscall.Signal) {
+	fmt.Fprintf(os.Stderr, "fault point %s: %v\n", p, signal)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := syscall.Tgkill(syscall.Getpid(), syscall.Gettid(), planned.signal); err != nil {
+	if err := syscall.Tgkill(syscall.Getpid(), syscall.Gettid(), signal); err != nil {
 		panic(err)
 	}
 }

@@ -8,7 +8,7 @@ package point
 // A Point is where a fault may be put.
 type Point string
 
-// The points, in the order in which a claim, a change, a rebuild and a line pass them. docs/faults.md says what each fault there must not break.
+// The points, in the order in which a claim, a change, a rebuild, a line and a fact pass them. docs/faults.md says what each fault there must not break.
 const (
 	Decided Point = "decided" // a claim is decided, its caller is not answered
 
@@ -34,4 +34,6 @@ const (
 	Brought Point = "reconcile-brought" // it has the holders' coupons, the journal has entries
 
 	Served Point = "served" // people in line have coupons, the dispatcher does not know
+
+	Published Point = "published" // a topic has facts, the ledger has not noted that
 )

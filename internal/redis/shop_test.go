@@ -1,3 +1,5 @@
+//go:build !check
+
 package redis_test
 
 import (
@@ -57,8 +59,6 @@ func (s *shop) issue(from, count int) []firstcome.Decision {
 	stage.Must(s.t, err)
 	return decisions
 }
-
-func crowd(from, count int) []firstcome.UserID { return stage.Users("user-", from, count) }
 
 // do sends a command to Redis.
 func (s *shop) do(words ...string) rueidis.RedisResult {

@@ -31,14 +31,15 @@ var fedVectors embed.FS
 // Fed runs everything that a gate for lines of feeds must do: the vectors in testdata/fed, and a random walk of claims, turns, leavers, changes
 // and clock jumps during which the model and the gate agree at every step.
 func Fed(t *testing.T, fresh func(t *testing.T) Subject) {
-	cools := coolsFor(fresh(t))
-	runVectors(t, fresh, fedVectors, "testdata/fed", func(t *testing.T, s Subject, script string) {
+	s := fresh(t).(Feeder)
+	cools := coolsFor(s)
+	runVectors(t, s, fedVectors, "testdata/fed", func(t *testing.T, s Subject, v vector) {
 		if cools > 0 {
 			s = &patientFed{Feeder: s.(Feeder), patient: patient{Subject: s, cools: cools}}
 		}
-		runCoolingVector(t, s, script)
+		runCoolingVector(t, s, v)
 	})
-	t.Run("the rule and the gate agree at every step", func(t *testing.T) { feedsAgree(t, fresh(t).(Feeder)) })
+	t.Run("the rule and the gate agree at every step", func(t *testing.T) { feedsAgree(t, s) })
 }
 
 // A patientFed is a patient subject with lines of feeds.
@@ -64,7 +65,7 @@ func runFedCommand(ctx context.Context, s Feeder, id firstcome.CampaignID, words
 		generation, err1 := strconv.ParseInt(args[0], 10, 64)
 		first, err2 := strconv.ParseInt(args[1], 10, 64)
 		state, err := s.LineOf(ctx, id)
-		feed := firstcome.Feed{Topic: "topic"}
+		feed := firstcome.Feed{Topic: string(id)}
 		switch {
 		case len(args) > 2: // by a node that knows another feed
 			var partition int64

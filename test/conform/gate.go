@@ -76,16 +76,23 @@ var coolingVectors embed.FS
 
 // Gate runs everything that a gate must do. fresh returns a new subject without campaigns.
 func Gate(t *testing.T, fresh func(t *testing.T) Subject) {
-	runVectors(t, fresh, vectors, "testdata/gate", runVector)
-	if coolsFor(fresh(t)) > 0 {
-		runVectors(t, fresh, coolingVectors, "testdata/cooling", runCoolingVector)
+	s := fresh(t)
+	runVectors(t, s, vectors, "testdata/gate", runVector)
+	if coolsFor(s) > 0 {
+		runVectors(t, s, coolingVectors, "testdata/cooling", runCoolingVector)
 	}
-	t.Run("a lease ends with the window that it is of", func(t *testing.T) { endings(t, fresh(t)) })
-	t.Run("the rule and the gate agree at every step", func(t *testing.T) { agree(t, fresh(t)) })
+	t.Run("a lease ends with the window that it is of", func(t *testing.T) { endings(t, s) })
+	t.Run("the rule and the gate agree at every step", func(t *testing.T) { agree(t, s) })
 }
 
-// runVectors runs the vectors of a directory, each on a new subject.
-func runVectors(t *testing.T, fresh func(t *testing.T) Subject, from embed.FS, directory string, run func(*testing.T, Subject, string)) {
+// A vector is a script about a campaign, which is named after the script's file.
+type vector struct {
+	campaign firstcome.CampaignID
+	script   string
+}
+
+// runVectors runs the vectors of a directory. A subject takes longer to make than a vector to run, so they share it.
+func runVectors(t *testing.T, s Subject, from embed.FS, directory string, run func(*testing.T, Subject, vector)) {
 	files, err := fs.Glob(from, directory+"/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no vectors: %v", err)
@@ -96,21 +103,22 @@ func runVectors(t *testing.T, fresh func(t *testing.T) Subject, from embed.FS, d
 			t.Fatal(err)
 		}
 		name := strings.TrimSuffix(file[strings.LastIndex(file, "/")+1:], ".txt")
-		t.Run(name, func(t *testing.T) { run(t, fresh(t), string(text)) })
+		campaign := strings.NewReplacer("testdata/", "", "/", "-", "_", "-").Replace(directory + "/" + name)
+		t.Run(name, func(t *testing.T) { run(t, s, vector{firstcome.CampaignID(campaign), string(text)}) })
 	}
 }
 
-// runVector runs a script. Its lines are commands with words, and behind -> what
+// runVector runs a vector. The script's lines are commands with words, and behind -> what
 // they answer; # begins a comment. A user may be quoted as in Go.
 //
 // These vectors say what a gate answers when nothing cools: if stock does cool
 // stock that came back, the clock goes on until it is released.
-func runVector(t *testing.T, s Subject, script string) {
+func runVector(t *testing.T, s Subject, v vector) {
 	t.Helper()
 	if cools := coolsFor(s); cools > 0 {
 		s = &patient{Subject: s, cools: cools}
 	}
-	runCoolingVector(t, s, script)
+	runCoolingVector(t, s, v)
 }
 
 // A patient subject sets the clock past the end of the cooling after each change
@@ -140,18 +148,18 @@ func (p *patient) Void(ctx context.Context, id firstcome.CampaignID, number int6
 	return err
 }
 
-// runCoolingVector runs a script as it is written.
-func runCoolingVector(t *testing.T, s Subject, script string) {
+// runCoolingVector runs a vector as it is written.
+func runCoolingVector(t *testing.T, s Subject, v vector) {
 	t.Helper()
 	s.SetClock(Epoch)
-	for n, line := range strings.Split(script, "\n") {
+	for n, line := range strings.Split(v.script, "\n") {
 		line, _, _ = strings.Cut(line, "#")
 		command, want, _ := strings.Cut(line, "->")
 		words := strings.Fields(command)
 		if len(words) == 0 {
 			continue
 		}
-		got, err := runCommand(t.Context(), s, words)
+		got, err := runCommand(t.Context(), s, v.campaign, words)
 		if err != nil {
 			t.Fatalf("line %d: %s: %v", n+1, command, err)
 		}
@@ -161,9 +169,8 @@ func runCoolingVector(t *testing.T, s Subject, script string) {
 	}
 }
 
-// runCommand runs one line of a vector on the campaign c and returns what it answers.
-func runCommand(ctx context.Context, s Subject, words []string) (string, error) {
-	const id = firstcome.CampaignID("c")
+// runCommand runs one line of a vector and returns what it answers.
+func runCommand(ctx context.Context, s Subject, id firstcome.CampaignID, words []string) (string, error) {
 	switch command, args := words[0], words[1:]; command {
 	case "clock":
 		d, err := time.ParseDuration(args[0])
@@ -171,13 +178,13 @@ func runCommand(ctx context.Context, s Subject, words []string) (string, error) 
 		return "", err
 	case "create":
 		terms := firstcome.Terms{Name: "vector", Quantity: firstcome.Unlimited, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}
-		if err := setTerms(&terms, args); err != nil {
+		if err := setTerms(&terms, id, args); err != nil {
 			return "", err
 		}
 		return refusal(s.Create(ctx, id, terms))
 	case "terms":
 		var wrong error
-		word, err := refusal(s.SetTerms(ctx, id, func(t *firstcome.Terms) { wrong = setTerms(t, args) }))
+		word, err := refusal(s.SetTerms(ctx, id, func(t *firstcome.Terms) { wrong = setTerms(t, id, args) }))
 		return word, errors.Join(err, wrong)
 	case "pause", "resume", "close":
 		return refusal(s.Switch(ctx, id, command))
@@ -218,8 +225,8 @@ func userIDs(args []string) []firstcome.UserID {
 	return users
 }
 
-// setTerms sets terms by words like quantity=3, opens=10s, closes=never.
-func setTerms(terms *firstcome.Terms, words []string) error {
+// setTerms sets the terms of a campaign by words like quantity=3, opens=10s, closes=never.
+func setTerms(terms *firstcome.Terms, id firstcome.CampaignID, words []string) error {
 	for _, word := range words {
 		name, value, _ := strings.Cut(word, "=")
 		var err error
@@ -245,7 +252,7 @@ func setTerms(terms *firstcome.Terms, words []string) error {
 		case "feed":
 			var partition int64
 			partition, err = strconv.ParseInt(value, 10, 32)
-			terms.Feed = &firstcome.Feed{Topic: "topic", Partition: int32(partition)}
+			terms.Feed = &firstcome.Feed{Topic: string(id), Partition: int32(partition)}
 		default:
 			err = fmt.Errorf("a vector has no term %q", name)
 		}

@@ -34,18 +34,19 @@ var lineVectors embed.FS
 // testdata/line/cooling if stock that comes back cools, and a random walk of claims, direct issues, service, changes
 // and clock jumps during which the model and the gate agree at every step.
 func Line(t *testing.T, fresh func(t *testing.T) Subject) {
-	cools := coolsFor(fresh(t))
-	runVectors(t, fresh, lineVectors, "testdata/line", func(t *testing.T, s Subject, script string) {
+	s := fresh(t).(Liner)
+	cools := coolsFor(s)
+	runVectors(t, s, lineVectors, "testdata/line", func(t *testing.T, s Subject, v vector) {
 		if cools > 0 {
 			s = &patientLine{Liner: s.(Liner), patient: patient{Subject: s, cools: cools}}
 		}
-		runCoolingVector(t, s, script)
+		runCoolingVector(t, s, v)
 	})
 	if cools > 0 {
-		runVectors(t, fresh, lineVectors, "testdata/line/cooling", runCoolingVector)
+		runVectors(t, s, lineVectors, "testdata/line/cooling", runCoolingVector)
 	}
-	t.Run("who is next when who was before has left", func(t *testing.T) { nextJoins(t, fresh(t).(Liner)) })
-	t.Run("the rule and the gate agree at every step", func(t *testing.T) { linesAgree(t, fresh(t).(Liner)) })
+	t.Run("who is next when who was before has left", func(t *testing.T) { nextJoins(t, s) })
+	t.Run("the rule and the gate agree at every step", func(t *testing.T) { linesAgree(t, s) })
 }
 
 // nextJoins has the first of three leave, who joined at three instants.
@@ -114,7 +115,11 @@ func runLineCommand(ctx context.Context, s Liner, id firstcome.CampaignID, words
 		return spellLine(state), err
 	case "lines":
 		var with []string
-		err := s.Lines(ctx, func(id firstcome.CampaignID) { with = append(with, string(id)) })
+		err := s.Lines(ctx, func(lined firstcome.CampaignID) {
+			if lined == id {
+				with = append(with, "c")
+			}
+		})
 		return strings.Join(with, " "), err
 	}
 	if f, ok := s.(Feeder); ok {

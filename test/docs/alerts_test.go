@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -175,3 +173,6 @@ func TestEveryAlertHasItsRunbookAndEveryRunbookItsAlert(t *testing.T) {
 		t.Error("docs/operate.md does not name the rules and the dashboard")
 	}
 }
+
+// grafana has what Grafana puts in the place of its variables.
+var grafana = strings.NewReplacer("$job", ".*", "$__rate_interval", "1m", "$__range", "30m")

@@ -1,7 +1,6 @@
 package docs_test
 
 import (
-	"errors"
 	"io/fs"
 	"maps"
 	"os"
@@ -119,8 +118,7 @@ func documentedPlan(t *testing.T) map[string]promise {
 	return plan
 }
 
-// leastPlanned is how many rows the plan has at least, so that none goes unnoticed where the plan's
-// source is not at hand.
+// leastPlanned is how many rows the plan has at least, so that none is lost unnoticed.
 const leastPlanned = 63
 
 func TestEveryRowOfThePlanSaysItsFaultAndWhatIsExpected(t *testing.T) {
@@ -133,30 +131,6 @@ func TestEveryRowOfThePlanSaysItsFaultAndWhatIsExpected(t *testing.T) {
 			t.Errorf("%s says no fault, or not what is expected: %+v", id, p)
 		}
 	}
-	if source := sharedPlan(t); source != nil {
-		if diff := cmp.Diff(source, plan); diff != "" {
-			t.Errorf("docs/faults.md has another plan than its source (-source +docs):\n%s", diff)
-		}
-	}
-}
-
-// sharedPlan returns the plan from its source, FAULTS.md in the directory shared beside the tree; nil if
-// there is none, as in a clone: then docs/faults.md stands for itself.
-func sharedPlan(t *testing.T) map[string]promise {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "..", "shared", "FAULTS.md"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	stage.Must(t, err)
-	plan := map[string]promise{}
-	for _, row := range table(t, string(text), "id") {
-		plan[row["id"]] = promise{row["fault"], row["expected"]}
-	}
-	if len(plan) < leastPlanned {
-		t.Errorf("the plan's source has %d rows that can be read", len(plan))
-	}
-	return plan
 }
 
 func TestEveryTestOfAFaultIsInItsTable(t *testing.T) {

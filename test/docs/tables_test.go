@@ -6,7 +6,6 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -19,22 +18,6 @@ import (
 
 	"github.com/firstcome/firstcome/test/stage"
 )
-
-func TestEveryFlagOfServeHasItsDefaultInTheTable(t *testing.T) {
-	dir := t.TempDir()
-	build(t, dir)
-	c := exec.Command(filepath.Join(dir, "bin", "firstcome"), "serve", "--help")
-	c.Env = []string{}
-	help, err := c.Output()
-	stage.Must(t, err)
-	documented := map[string]string{}
-	for _, row := range table(t, read(t, "docs/limits.md"), "flag") {
-		documented[row["flag"]] = row["default"]
-	}
-	if diff := cmp.Diff(defaults(string(help)), documented); diff != "" {
-		t.Errorf("docs/limits.md has other defaults than serve (-serve +limits.md):\n%s", diff)
-	}
-}
 
 var (
 	flagLine    = regexp.MustCompile(`^ {2,}(?:-\w, +)?(--[a-z-]+)(?:=(\S+))?(?: {2,}(.*))?$`)

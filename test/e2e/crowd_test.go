@@ -1,4 +1,4 @@
-//go:build linux
+//go:build linux && !check
 
 package e2e_test
 
@@ -111,6 +111,16 @@ func (c *crowd) awaitAnswers(t *testing.T, more int) {
 		case <-time.After(patience):
 			t.Fatalf("waited in vain for %d coupons, there are %d", more, now-before)
 		}
+	}
+}
+
+// isClosed reports whether a channel is closed.
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -1,4 +1,4 @@
-//go:build linux
+//go:build linux && !check
 
 package e2e_test
 
@@ -65,6 +65,35 @@ func (c *crowd) beside() *crowd {
 	return other
 }
 
+// getsNothing waits for so many answers to claims that are sent from now on, and wants that none has a coupon.
+func (c *crowd) getsNothing(t *testing.T, answers int) {
+	t.Helper()
+	from := time.Since(c.start)
+	waitFor(t, "answers of an older gate", func() bool {
+		coupons, others := c.since(from)
+		if coupons > 0 {
+			t.Fatalf("%d claims are answered with a coupon by an older gate", coupons)
+		}
+		return others > answers
+	})
+}
+
+// since returns how many claims that were sent since an instant were answered with a coupon, and without.
+func (c *crowd) since(from time.Duration) (coupons, others int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, claim := range c.claims {
+		switch {
+		case claim.Sent < from:
+		case claim.Outcome.HasCoupon():
+			coupons++
+		default:
+			others++
+		}
+	}
+	return coupons, others
+}
+
 // TestF03WhatAnOldPrimaryGivesBehindAPartitionIsRefused has a replica promoted while a node and a recorder go on with the old primary, for as
 // long as it gives anything. The other nodes issue in the next epoch. Then the partition heals: the old primary follows the new one.
 func TestF03WhatAnOldPrimaryGivesBehindAPartitionIsRefused(t *testing.T) {
@@ -93,13 +122,8 @@ func TestF03WhatAnOldPrimaryGivesBehindAPartitionIsRefused(t *testing.T) {
 				asked := stayed.asked()
 				waitFor(t, "claims at the old primary that are answered in the next epoch", func() bool { return stayed.asked() > asked+8 })
 				refuses(t, p.old.node(0))
-				told, _, _ := stayed.answered()
-				asked = stayed.asked()
-				waitFor(t, "more claims there", func() bool { return stayed.asked() > asked+8 })
+				stayed.getsNothing(t, 8)
 				stopStayed()
-				if now, _, _ := stayed.answered(); now != told {
-					t.Errorf("epoch %d: who asked the old primary then was answered %d coupons", p.state("spring").Epoch, now-told)
-				}
 
 				stage.Must(t, p.pair.Follow(t.Context()))
 				p.moves(p.toOld)
@@ -156,12 +180,7 @@ func TestF03AnAddressThatLeadsBackToTheOldPrimaryIsRefused(t *testing.T) {
 					t.Errorf("a node says of its gate: %s", is.GateState)
 				}
 			}
-			told, _, _ := c.answered()
-			asked := c.asked()
-			waitFor(t, "more claims", func() bool { return c.asked() > asked+100 })
-			if now, _, _ := c.answered(); now != told {
-				t.Errorf("%d claims are answered with a coupon by an older gate", now-told)
-			}
+			c.getsNothing(t, 100)
 			for _, one := range p.all() {
 				waitFor(t, "its line in the log", func() bool { return strings.Contains(one.text(), "a campaign is refused") })
 			}

@@ -1,4 +1,4 @@
-//go:build linux
+//go:build linux && !check
 
 package e2e_test
 
@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/test/services"
@@ -62,10 +61,10 @@ func (k *keyed) want(what, want, got string) {
 	}
 }
 
-// done does something within the time in which a call is answered.
+// done does something that has to be answered.
 func (k *keyed) done(what string, do func(context.Context) error) {
 	k.t.Helper()
-	ctx, cancel := context.WithTimeout(k.t.Context(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(k.t.Context(), patience)
 	defer cancel()
 	if err := do(ctx); err != nil {
 		k.t.Errorf("%s: %v", what, err)

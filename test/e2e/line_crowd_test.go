@@ -1,4 +1,4 @@
-//go:build linux
+//go:build linux && !check
 
 package e2e_test
 
@@ -125,6 +125,7 @@ type lineCrowd struct {
 	all      []visitor
 	topic    bool         // a topic keeps the line: who claims again has another ticket, and the first one counts
 	joined   atomic.Int64 // who have heard what became of their first claim
+	ended    atomic.Int64 // who have heard what became of them in the end
 	done     sync.WaitGroup
 }
 
@@ -140,10 +141,12 @@ func comeToTopic(f *fleet, campaign string, visitors int) *lineCrowd {
 
 func (c *lineCrowd) come() *lineCrowd {
 	c.start = time.Now()
+	c.t.Cleanup(c.done.Wait)
 	for n := range c.all {
 		v := &c.all[n]
 		v.user = fmt.Sprint("user-", n+1)
 		c.done.Go(func() {
+			defer c.ended.Add(1)
 			if err := c.visit(v, n); err != nil {
 				c.t.Errorf("%s, with ticket %d, ends with: %v", v.user, v.ticket, err)
 			}
@@ -212,7 +215,7 @@ func (c *lineCrowd) leave(ctx context.Context, v *visitor, at client.Place) (gon
 // against each other.
 func (c *lineCrowd) verdict() (coupons []client.Coupon) {
 	c.t.Helper()
-	c.done.Wait()
+	c.awaitEnds()
 	of := map[string]client.Coupon{}
 	stage.Must(c.t, c.calls.Coupons(c.t.Context(), c.campaign, true, func(k client.Coupon) error {
 		coupons = append(coupons, k)
@@ -243,6 +246,15 @@ func (c *lineCrowd) verdict() (coupons []client.Coupon) {
 	c.t.Logf("%d visitors: %v", len(c.all), outcomes)
 	c.inOrder(of)
 	return coupons
+}
+
+// awaitEnds waits until all visitors know, as long as there are more and more of them.
+func (c *lineCrowd) awaitEnds() {
+	c.t.Helper()
+	for now := c.ended.Load(); now < int64(len(c.all)); now = c.ended.Load() {
+		waitFor(c.t, "another visitor who knows", func() bool { return c.ended.Load() > now })
+	}
+	c.done.Wait()
 }
 
 // holdsEarlier tells whether a visitor was served with an earlier ticket than the one that they were told.

@@ -1,4 +1,4 @@
-//go:build linux
+//go:build linux && !check
 
 package e2e_test
 
@@ -6,59 +6,68 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/firstcome/firstcome/test/seed"
+	"github.com/firstcome/firstcome/internal/point"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// lines makes a topic that keeps lines, at a broker.
-func lines(t *testing.T, broker *services.Server) string {
+// lines makes a topic that keeps lines, at the broker of a URL.
+func lines(t *testing.T, at, name string) string {
 	t.Helper()
-	at, err := services.MakeTopic(t.Context(), broker.URL(), "lines", 3, map[string]string{"retention.ms": "-1"})
+	at, err := services.MakeTopic(t.Context(), at, name, 3, map[string]string{"retention.ms": "-1"})
 	stage.Must(t, err)
 	return at
 }
 
 // fedSetups are the setups whose lines a topic keeps here: those that are not the others' in what matters to a topic.
 func fedSetups() []setup {
-	if rounds(0, 1) > 0 {
+	if soaking {
 		return lined()
 	}
 	return []setup{{"PostgreSQL is ledger and gate", services.PostgreSQL, false, false, false}, {"Redis is the gate of MariaDB", services.MariaDB, true, true, false}}
 }
 
-// TestF46F71P9ALineInATopicKeepsEveryPlaceWhileProcessesAreKilledInTurn is TestF71P9 of a line in a topic, whose broker is killed too. The audit holds
+// TestF46F71P9ALineInATopicKeepsEveryPlaceWhileProcessesAreKilledInTurn is TestF71P9 of a line in a topic; one whose broker is killed, and
+// one whose Redis is. The audit holds
 // every coupon against the record of its ticket.
 func TestF46F71P9ALineInATopicKeepsEveryPlaceWhileProcessesAreKilledInTurn(t *testing.T) {
-	const visitors, quantity = 10_000, 5_000
-	perSecond := int64(rounds(40, 10)) // there is something left to serve at each kill
 	for _, s := range fedSetups() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel() // it waits for what starts again
-			broker := services.Kafka.Server(t)
-			topic := lines(t, broker)
-			d := s.deploy(t, "--line", topic)
-			d.createLine("spring", quantity, perSecond)
-			crowd, random := comeToTopic(d.fleet, "spring", visitors), seed.Rand(t)
-			killed := d.killWhileServing(crowd, rounds(4, 20), random)
-			d.restart(broker, 0)
-			killed += d.killWhileServing(crowd, rounds(2, 10), random)
-			waitFor(t, "everybody's first answer", func() bool { return crowd.joined.Load() == visitors })
-			d.setPace("spring", map[string]any{}) // what is left goes as fast as it can
-			coupons := crowd.verdict()
-			t.Logf("%d kills counted; %d coupons within %v", killed, len(coupons), time.Since(crowd.start))
-			if len(coupons) != quantity {
-				t.Errorf("%d coupons were issued, want %d", len(coupons), quantity)
-			}
-			d.audit()
-			if status, out := d.execute("audit", "--ledger", d.ledgerURL(), "--line", topic, "spring"); status != 0 {
-				t.Errorf("the audit of the line ends with %d: %s", status, out)
+			var topic string
+			var d *deployment
+			blows := []blow{{point.Served, nil}}
+			if s.redis { // which is killed, and not the broker
+				topic = lines(t, services.Kafka.Database(t), "lines-of-the-killed")
+				d = s.deploy(t, withPoints(t), "--line", topic)
+				blows = append(blows, blow{point.Served, d.gate}, blow{point.Committed, nil})
 			} else {
-				t.Log(lastLine(out))
+				broker := services.Kafka.Server(t)
+				topic = lines(t, broker.URL(), "lines")
+				d = s.deploy(t, withPoints(t), "--line", topic)
+				blows = append(blows, blow{point.Served, broker}, blow{point.Served, d.ledger})
 			}
+			d.createLine("spring", 200, slowPace)
+			crowd := comeToTopic(d.fleet, "spring", 400)
+			for _, b := range blows {
+				d.suffer(b)
+			}
+			d.setPace("spring", map[string]any{}) // what is left goes as fast as it can
+			wantIssued(t, crowd.verdict(), 200)
+			d.auditWithLine(topic)
 		})
+	}
+}
+
+// auditWithLine is audit, and holds the coupons of spring against the topic with its line.
+func (d *deployment) auditWithLine(topic string) {
+	d.t.Helper()
+	d.audit()
+	if status, out := d.execute("audit", "--ledger", d.ledgerURL(), "--line", topic, "spring"); status != 0 {
+		d.t.Errorf("the audit of the line ends with %d: %s", status, out)
+	} else {
+		d.t.Log(lastLine(out))
 	}
 }
 
@@ -75,7 +84,7 @@ func (d *deployment) ledgerURL() string {
 func TestF48ALineWhoseTopicIsMadeAgainIsTold(t *testing.T) {
 	t.Parallel()
 	broker := services.Kafka.Server(t)
-	topic := lines(t, broker)
+	topic := lines(t, broker.URL(), "lines")
 	d := alone.deploy(t, "--line", topic)
 	d.createLine("spring", 10, 1)
 	p := d.node(0)
@@ -89,7 +98,7 @@ func TestF48ALineWhoseTopicIsMadeAgainIsTold(t *testing.T) {
 		}
 	}
 	stage.Must(t, services.DropTopic(t.Context(), topic))
-	lines(t, broker)
+	lines(t, broker.URL(), "lines")
 	waitFor(t, "a claim that is refused", func() bool { return claim("late") == http.StatusServiceUnavailable })
 	waitFor(t, "the log that says so", func() bool { return strings.Contains(p.text(), "the topic lines was made again") })
 	d.setPace("spring", map[string]any{"per_second": 100})
@@ -108,7 +117,7 @@ func TestF48ALineWhoseTopicIsMadeAgainIsTold(t *testing.T) {
 func TestF47AServerStartsWhileKafkaIsAway(t *testing.T) {
 	t.Parallel()
 	broker := services.Kafka.Server(t)
-	topic := lines(t, broker)
+	topic := lines(t, broker.URL(), "lines")
 	stage.Must(t, broker.Stop())
 	d := alone.deploy(t, "--line", topic)
 	p := d.node(0)

@@ -1,12 +1,14 @@
-//go:build linux
+//go:build linux && !check
 
 package e2e_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -30,7 +32,8 @@ func run(m *testing.M) (status int) {
 			return 1
 		}
 		defer os.RemoveAll(dir)
-		if err := build(filepath.Join(dir, "firstcome")); err != nil {
+		file := filepath.Join(dir, "firstcome")
+		if err := errors.Join(build(file), os.Setenv(binaryVariable, file)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
@@ -45,17 +48,18 @@ func run(m *testing.M) (status int) {
 
 // build makes the binary without cgo, as it is released; for tests that run under the race detector it has
 // the detector, too, since theirs does not see into other processes.
-func build(file string) error {
-	cmd := exec.Command("go", "build", "-o", file, "../../cmd/firstcome")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+func build(file string, options ...string) error {
+	cgo := "CGO_ENABLED=0"
 	if underRace {
 		// SQLite is C that was translated: no code of ours, and slower with the detector.
-		cmd = exec.Command("go", "build", "-race", "-gcflags=modernc.org/...=-race=false", "-o", file, "../../cmd/firstcome")
+		cgo, options = "CGO_ENABLED=1", append(options, "-race", "-gcflags=modernc.org/...=-race=false")
 	}
+	cmd := exec.Command("go", slices.Concat([]string{"build", "-o", file}, options, []string{"../../cmd/firstcome"})...)
+	cmd.Env = append(os.Environ(), cgo)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build firstcome: %w\n%s", err, out)
 	}
-	return os.Setenv(binaryVariable, file)
+	return nil
 }
 
 func firstcomeBinary() string { return os.Getenv(binaryVariable) }

@@ -1,4 +1,4 @@
-//go:build linux
+//go:build linux && !check
 
 package e2e_test
 
@@ -126,9 +126,9 @@ func TestThePagesOfAShopClaimThroughItsOwnProxy(t *testing.T) {
 		t.Fatal(key)
 	}
 	key = lastLine(key)
-	p := serve(t, launch{dir: dir, env: []string{"FIRSTCOME_JWT_SECRET=" + secret}, args: []string{
+	p := serve(t, launch{dir: dir, env: []string{"FIRSTCOME_JWT_SECRET=" + secret}, args: append(patient,
 		"--trusted-proxy", "127.0.0.1", "--address-rate", "0.001", "--address-burst", fmt.Sprint(burst),
-	}})
+	)})
 	admin := client.New(p.url, key)
 	defer admin.CloseIdle()
 	if _, err := admin.CreateCampaign(t.Context(), client.NewCampaign{ID: "spring", Name: "Spring"}); err != nil {

@@ -1,4 +1,4 @@
-//go:build linux
+//go:build linux && !check
 
 package e2e_test
 
@@ -109,112 +109,99 @@ func (s shownPage) letters() (all []letterShown) {
 // TestThePagesTellWhatIsOnItsWayAndWhatDoesNotGetThere has the ledger be away for those who record, refuse two coupons, and be
 // away for all. People see the backlog, resolve the dead letters and see the breaker, on the pages of real nodes.
 func TestThePagesTellWhatIsOnItsWayAndWhatDoesNotGetThere(t *testing.T) {
-	for _, s := range setups {
-		if !s.redis {
-			continue
-		}
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			d := s.deploy(t)
-			db, err := services.Open(d.plain)
-			stage.Must(t, err)
-			t.Cleanup(func() { stage.Must(t, db.Close()) })
-			d.create("spring", 100, firstcome.Decided)
-			claim := func(from, to int) {
-				p := d.node(0)
-				for n := from; n <= to; n++ {
-					waitFor(t, fmt.Sprintf("user %d to have a coupon", n), func() bool {
-						w, text := p.ask(http.MethodPost, p.url+"/v1/campaigns/spring/claims", fmt.Sprintf(`{"user_id":"user-%d"}`, n))
-						if w.StatusCode == http.StatusServiceUnavailable {
-							return false
-						}
-						if w.StatusCode != http.StatusCreated && w.StatusCode != http.StatusOK {
-							t.Fatalf("claim %d: %s %s", n, w.Status, text)
-						}
-						return true
-					})
+	on(t, pagesTellWhatIsOnItsWay, redisOfPostgreSQL)
+}
+
+func pagesTellWhatIsOnItsWay(t *testing.T, s setup) {
+	d := s.deploy(t)
+	db, err := services.Open(d.plain)
+	stage.Must(t, err)
+	t.Cleanup(func() { stage.Must(t, db.Close()) })
+	d.create("spring", 100, firstcome.Decided)
+	claim := func(from, to int) {
+		p := d.node(0)
+		for n := from; n <= to; n++ {
+			waitFor(t, fmt.Sprintf("user %d to have a coupon", n), func() bool {
+				w, text := p.ask(http.MethodPost, p.url+"/v1/campaigns/spring/claims", fmt.Sprintf(`{"user_id":"user-%d"}`, n))
+				if w.StatusCode == http.StatusServiceUnavailable {
+					return false
 				}
-			}
-			on := newPerson(d.node(0))
-			on.sees("/health", "recorder ") // it said what it is before its ledger goes away
-			claim(1, 3)
-			on.sees("/recording", "Backlog 0 ", "this node records nothing", "There is no dead letter.")
-			on.sees("/campaigns/spring", "3 / 100 issued", "Unrecorded 0 ")
-
-			d.recordLedger.Cut()
-			claim(4, 10)
-			on.sees("/recording", "Backlog 7 ", "spring 7 ")
-			on.sees("/health", "backlog 7", "recorder ")
-			on.sees("", "10 / 100 ", " 7 ")
-			on.sees("/campaigns/spring", "10 / 100 issued", "Left 90 ", "Unrecorded 7 ")
-			on.sees("/campaigns/spring/coupons", "On their way to the ledger, and not listed yet: 7", "user-3")
-			on.sees("/customer?campaign=spring&user_id=user-9", "You got number 9 of “spring”", "is on its way to the ledger")
-			void := url.Values{"reason": {"a mistake"}}
-			on.wants(on.post("/campaigns/spring/coupons/9/void", void), http.StatusServiceUnavailable, "It is not in the ledger yet")
-			on.wants(on.post("/campaigns/spring/coupons/11/void", void), http.StatusNotFound, "There is no such thing")
-
-			// The ledger refuses two of them.
-			quantity := func(n int) {
-				_, err := db.ExecContext(t.Context(), fmt.Sprintf(`UPDATE campaigns SET quantity = %d`, n))
-				stage.Must(t, err)
-			}
-			quantity(8)
-			d.recordLedger.Heal()
-			on.sees("/recording", "Backlog 0 ", "over the quantity of 8")
-			letters := on.get("/recording").letters() // which two depends on who records first
-			if len(letters) != 2 {
-				t.Fatalf("the dead letters are %v", letters)
-			}
-			again, never := letters[0], letters[1]
-			on.sees("/customer?campaign=spring&user_id=user-"+again.number, "You got number "+again.number)
-			on.wants(on.post(again.path+"/replay", url.Values{}), http.StatusConflict, "over the quantity of 8")
-			quantity(100)
-			on.wants(on.post(again.path+"/replay", url.Values{}), http.StatusOK, "It is recorded.")
-			on.wants(on.post(again.path+"/replay", url.Values{}), http.StatusConflict, "This cannot be done now")
-			on.wants(on.post(never.path+"/void", void), http.StatusOK, "It is voided.")
-			on.sees("/recording", "There is no dead letter.")
-			on.sees("/recording?resolved=yes", "replayed", "voided")
-			on.sees("/campaigns/spring", "9 / 100 issued", "Unrecorded 0 ")
-			on.sees("/campaigns/spring/coupons", "user-"+again.number)
-			on.sees("/audit-log", "replayed a dead letter", "voided a dead letter")
-			on.wants(on.post("/campaigns/spring/proof", url.Values{}), http.StatusOK, "spring")
-			on.sees("/campaigns/spring/proof", "Every promise was kept")
-			on.sees("/campaigns/spring/report", "Dead letters 0 ")
-
-			_, err = db.ExecContext(t.Context(), `INSERT INTO lost (campaign_id, number, count, epoch) VALUES ('spring', 1000, 3, 1)`)
-			stage.Must(t, err)
-			on.sees("/recording", "Lost numbers spring : 1,000 (+3)")
-
-			// The only one who records answers, too, and its ledger goes away.
-			all := newPerson(d.start())
-			for _, r := range d.recorders {
-				r.stop()
-			}
-			all.sees("/recording", "Breaker closed")
-			lock, err := db.BeginTx(t.Context(), nil) // so that it has something in hand when the ledger goes
-			stage.Must(t, err)
-			_, err = lock.ExecContext(t.Context(), `UPDATE campaigns SET quantity = 100`)
-			stage.Must(t, err)
-			claim(11, 12)
-			all.sees("/recording", "Backlog 2 ")
-			waiting := `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
-			if s.ledger == services.MariaDB {
-				// Who asks innodb_trx more often than each 100 ms sees the same for ever.
-				waiting = `SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info NOT LIKE '%processlist%' AND time_ms > 50`
-			}
-			waitFor(t, "the recorder to have them in hand", func() bool {
-				var n int
-				stage.Must(t, db.QueryRowContext(t.Context(), waiting).Scan(&n))
-				return n > 0
+				if w.StatusCode != http.StatusCreated && w.StatusCode != http.StatusOK {
+					t.Fatalf("claim %d: %s %s", n, w.Status, text)
+				}
+				return true
 			})
-			d.toLedger.Cut()
-			stage.Must(t, lock.Rollback())
-			all.sees("/recording", "The ledger does not answer", "Breaker open")
-			all.sees("/health", "the ledger does not answer")
-			all.sees("/campaigns/spring", "The ledger does not answer. What stands here is only what this node knows.")
-			d.toLedger.Heal()
-			all.sees("/recording", "Breaker closed", "Backlog 0 ")
-			all.sees("/campaigns/spring", "11 / 100 issued", "Unrecorded 0 ")
-		})
+		}
 	}
+	on := newPerson(d.node(0))
+	on.sees("/health", "recorder ") // it said what it is before its ledger goes away
+	claim(1, 3)
+	on.sees("/recording", "Backlog 0 ", "this node records nothing", "There is no dead letter.")
+	on.sees("/campaigns/spring", "3 / 100 issued", "Unrecorded 0 ")
+
+	d.recordLedger.Cut()
+	claim(4, 10)
+	on.sees("/recording", "Backlog 7 ", "spring 7 ")
+	on.sees("/health", "backlog 7", "recorder ")
+	on.sees("", "10 / 100 ", " 7 ")
+	on.sees("/campaigns/spring", "10 / 100 issued", "Left 90 ", "Unrecorded 7 ")
+	on.sees("/campaigns/spring/coupons", "On their way to the ledger, and not listed yet: 7", "user-3")
+	on.sees("/customer?campaign=spring&user_id=user-9", "You got number 9 of “spring”", "is on its way to the ledger")
+	void := url.Values{"reason": {"a mistake"}}
+	on.wants(on.post("/campaigns/spring/coupons/9/void", void), http.StatusServiceUnavailable, "It is not in the ledger yet")
+	on.wants(on.post("/campaigns/spring/coupons/11/void", void), http.StatusNotFound, "There is no such thing")
+
+	// The ledger refuses two of them.
+	quantity := func(n int) {
+		_, err := db.ExecContext(t.Context(), fmt.Sprintf(`UPDATE campaigns SET quantity = %d`, n))
+		stage.Must(t, err)
+	}
+	quantity(8)
+	d.recordLedger.Heal()
+	on.sees("/recording", "Backlog 0 ", "over the quantity of 8")
+	letters := on.get("/recording").letters() // which two depends on who records first
+	if len(letters) != 2 {
+		t.Fatalf("the dead letters are %v", letters)
+	}
+	again, never := letters[0], letters[1]
+	on.sees("/customer?campaign=spring&user_id=user-"+again.number, "You got number "+again.number)
+	on.wants(on.post(again.path+"/replay", url.Values{}), http.StatusConflict, "over the quantity of 8")
+	quantity(100)
+	on.wants(on.post(again.path+"/replay", url.Values{}), http.StatusOK, "It is recorded.")
+	on.wants(on.post(again.path+"/replay", url.Values{}), http.StatusConflict, "This cannot be done now")
+	on.wants(on.post(never.path+"/void", void), http.StatusOK, "It is voided.")
+	on.sees("/recording", "There is no dead letter.")
+	on.sees("/recording?resolved=yes", "replayed", "voided")
+	on.sees("/campaigns/spring", "9 / 100 issued", "Unrecorded 0 ")
+	on.sees("/campaigns/spring/coupons", "user-"+again.number)
+	on.sees("/audit-log", "replayed a dead letter", "voided a dead letter")
+	on.wants(on.post("/campaigns/spring/proof", url.Values{}), http.StatusOK, "spring")
+	on.sees("/campaigns/spring/proof", "Every promise was kept")
+	on.sees("/campaigns/spring/report", "Dead letters 0 ")
+
+	_, err = db.ExecContext(t.Context(), `INSERT INTO lost (campaign_id, number, count, epoch) VALUES ('spring', 1000, 3, 1)`)
+	stage.Must(t, err)
+	on.sees("/recording", "Lost numbers spring : 1,000 (+3)")
+
+	// The only one who records answers, too, and its ledger goes away.
+	all := newPerson(d.start())
+	for _, r := range d.recorders {
+		r.stop()
+	}
+	all.sees("/recording", "Breaker closed")
+	lock, err := db.BeginTx(t.Context(), nil) // so that it has something in hand when the ledger goes
+	stage.Must(t, err)
+	_, err = lock.ExecContext(t.Context(), `UPDATE campaigns SET quantity = 100`)
+	stage.Must(t, err)
+	claim(11, 12)
+	all.sees("/recording", "Backlog 2 ")
+	waitFor(t, "the recorder to have them in hand", func() bool { return s.waiting(t, db) > 0 })
+	d.toLedger.Cut()
+	stage.Must(t, lock.Rollback())
+	all.sees("/recording", "The ledger does not answer", "Breaker open")
+	all.sees("/health", "the ledger does not answer")
+	all.sees("/campaigns/spring", "The ledger does not answer. What stands here is only what this node knows.")
+	d.toLedger.Heal()
+	all.sees("/recording", "Breaker closed", "Backlog 0 ")
+	all.sees("/campaigns/spring", "11 / 100 issued", "Unrecorded 0 ")
 }

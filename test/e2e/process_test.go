@@ -1,10 +1,9 @@
-//go:build linux
+//go:build linux && !check
 
 package e2e_test
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -48,7 +47,7 @@ type process struct {
 type launch struct {
 	dir    string               // default: a new one
 	under  []string             // a command before the binary's own, such as strace
-	binary string               // default: that which is released
+	faults string               // variable with what happens at which fault point; default: the binary that is released, which has none
 	env    []string             // beside PATH and HOME
 	attr   *syscall.SysProcAttr // of the process
 	args   []string             // beside the addresses
@@ -63,7 +62,14 @@ func serve(t *testing.T, l launch) *process {
 	if l.dir == "" {
 		l.dir = t.TempDir()
 	}
-	line := append(l.under, cmp.Or(l.binary, firstcomeBinary()), "serve", "--listen", "127.0.0.1:0", "--ops", "127.0.0.1:0")
+	binary := firstcomeBinary()
+	if l.faults != "" {
+		var err error
+		binary, err = faultyBinary()
+		stage.Must(t, err)
+		l.env = append([]string{l.faults}, l.env...)
+	}
+	line := append(l.under, binary, "serve", "--listen", "127.0.0.1:0", "--ops", "127.0.0.1:0")
 	line = append(line, l.args...)
 	p := &process{t: t, cmd: exec.Command(line[0], line[1:]...), dir: l.dir, ended: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Env, p.cmd.SysProcAttr = l.dir, append(environ(), l.env...), l.attr

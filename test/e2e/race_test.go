@@ -1,4 +1,4 @@
-//go:build linux && race
+//go:build linux && race && !check
 
 package e2e_test
 

@@ -572,4 +572,54 @@ var mutants = []mutant{
 		file: "internal/redis/lua/settle.lua", old: "if c[1] and epoch ~= '' and c[6] ~= epoch then return {'other'} end", new: "",
 		pkg: whole, test: "TestF03WhoWaitsForTheLedgerIsToldNothingByAnOlderGate",
 	},
+	{
+		bug:  "a node calls a paused line many times a second",
+		file: "internal/flow/dispatcher.go", old: "case served.Again == 0:", new: "case false:",
+		pkg: "./internal/flow", test: "TestAChangeOfTheCampaignWakesItsLine",
+	},
+	{
+		bug:  "a silent stream is not kept alive",
+		file: "internal/api/streams.go", old: "case now.Sub(f.told) >= heartbeat:", new: "case false:",
+		pkg: "./internal/api", test: "TestASilentStreamIsKeptAliveAndEndsInTime",
+	},
+	{
+		bug:  "a stream reads a claim that fails again at each look",
+		file: "internal/api/streams.go", old: "case f.asking || now.Before(f.again):", new: "case f.asking:",
+		pkg: "./internal/api", test: "TestAClaimThatFailsIsReadLessAndLessOften",
+	},
+	{
+		bug:  "a stream sends a place that has not changed",
+		file: "internal/api/streams.go", old: "if f.place = to; was == to {", new: "if f.place = to; false {",
+		pkg: "./internal/api", test: "TestASilentStreamIsKeptAliveAndEndsInTime",
+	},
+	{
+		bug:  "a stream lives for hours",
+		file: "internal/api/events.go", old: "time.Now().Add(longestStream/2 + rand.N(longestStream/2))", new: "time.Now().Add(10*longestStream/2 + rand.N(10*longestStream/2))",
+		pkg: "./internal/api", test: "TestASilentStreamIsKeptAliveAndEndsInTime",
+	},
+	{
+		bug:  "a proxy buffers the events of a stream",
+		file: "internal/api/events.go", old: `h["Content-Type"], h["X-Accel-Buffering"] = typeEvents, unbuffered`, new: `h["Content-Type"] = typeEvents`,
+		pkg: "./internal/api", test: "TestAStreamTellsEveryPlaceAndThenTheOutcome",
+	},
+	{
+		bug:  "the clients of streams that end all come back at once",
+		file: "internal/api/events.go", old: "(firstRetry + jitter(firstRetry)).Milliseconds()", new: "firstRetry.Milliseconds()",
+		pkg: "./internal/api", test: "TestASilentStreamIsKeptAliveAndEndsInTime",
+	},
+	{
+		bug:  "the figures of a paused campaign predict when it sells out",
+		file: "internal/figures/watcher.go", old: ` || s.State != "open" || *s.InForce`, new: " || *s.InForce",
+		pkg: "./internal/figures", test: "TestAPacedCampaignIsSoldOutByItsPaceWhileItIsOpen",
+	},
+	{
+		bug:  "the figures of the last tenth predict when it sells out",
+		file: "internal/figures/watcher.go", old: "len(c.ring) < window || left < float64(*s.Quantity)/10", new: "len(c.ring) < window",
+		pkg: "./internal/figures", test: "TestACampaignWithoutAPaceIsSoldOutByItsLastTenSeconds",
+	},
+	{
+		bug:  "the percentiles count the claims of one node only",
+		file: "internal/figures/watcher.go", old: "took.Add(heard.took)", new: "took = heard.took",
+		pkg: "./internal/figures", test: "TestPercentilesAreOverTheClaimsOfAllNodes",
+	},
 }

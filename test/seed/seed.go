@@ -4,6 +4,7 @@
 package seed
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"hash/fnv"
@@ -17,19 +18,27 @@ import (
 	"pgregory.net/rapid"
 )
 
-const variable = "FIRSTCOME_TEST_SEED"
+const (
+	// variable has the seed of a test that is repeated.
+	variable = "FIRSTCOME_TEST_SEED"
+	// runVariable has the seed of a whole run, which all its processes share. Unlike variable, it leaves Each all its seeds.
+	runVariable = "FIRSTCOME_TEST_RUN_SEED"
+)
 
 // given returns the seed of the environment, if there is one.
-func given() (seed uint64, ok bool) {
+func given() (seed uint64, ok bool) { return number(variable) }
+
+// number returns the number that a variable of the environment has, if it is set.
+func number(variable string) (n uint64, ok bool) {
 	text := os.Getenv(variable)
 	if text == "" {
 		return 0, false
 	}
-	seed, err := strconv.ParseUint(text, 10, 64)
+	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		panic(fmt.Sprintf("%s=%q is no number from 0 on", variable, text))
 	}
-	return seed, true
+	return n, true
 }
 
 // Given tells whether there is a seed in the environment: then a test that goes through many goes
@@ -39,10 +48,12 @@ func Given() bool {
 	return ok
 }
 
-// process is the seed of this process: the given one, or a new one, which it says.
+// process is the seed of this process: the given one, the run's, or a new one, which it prints.
 var process = sync.OnceValue(func() uint64 {
-	if seed, ok := given(); ok {
-		return seed
+	for _, name := range []string{variable, runVariable} {
+		if seed, ok := number(name); ok {
+			return seed
+		}
 	}
 	seed := rand.Uint64()>>1 | 1 // rapid takes 0 for none
 	fmt.Fprintf(os.Stderr, "%s=%d\n", variable, seed)
@@ -99,15 +110,20 @@ func Each(t testing.TB, n uint64) iter.Seq[uint64] {
 	}
 }
 
-// Check is rapid.Check with the process's seed.
+// Check is rapid.Check with the process's seed, and with fewer checks than rapid has by default unless this is a soak.
 func Check(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
 	again(t, process())
-	if err := flag.Set("rapid.seed", strconv.FormatUint(process(), 10)); err != nil {
+	if err := rapidFlags(); err != nil {
 		t.Fatal(err)
 	}
 	rapid.Check(t, property)
 }
+
+// rapidFlags sets the flags of rapid once: tests that run beside each other read them.
+var rapidFlags = sync.OnceValue(func() error {
+	return errors.Join(flag.Set("rapid.seed", strconv.FormatUint(process(), 10)), flag.Set("rapid.checks", strconv.Itoa(checks)))
+})
 
 // A locked source is one for many goroutines.
 type locked struct {

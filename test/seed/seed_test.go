@@ -66,8 +66,16 @@ func TestATestThatFailsSaysTheSeedThatMakesItFailAgain(t *testing.T) {
 			t.Errorf("the seed 7 is said as %s", said)
 		}
 	}
-	if one, other := must(fail(t, "rand", "1")), must(fail(t, "rand", "2")); one == other {
+	one := must(fail(t, "rand", "1"))
+	if other := must(fail(t, "rand", "2")); one == other {
 		t.Errorf("two seeds drew %s", one)
+	}
+	t.Setenv("FIRSTCOME_TEST_RUN_SEED", "1")
+	if drew, said := fail(t, "rand", ""); drew != one || said != "1" {
+		t.Errorf("in a run whose seed is 1 it drew %s and says the seed %s, want %s", drew, said, one)
+	}
+	if drew, said := fail(t, "each", ""); drew != "7" || said != "7" {
+		t.Errorf("in a run whose seed is 1 the seed 7 of all is said as %s", said)
 	}
 }
 

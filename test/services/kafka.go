@@ -2,6 +2,7 @@ package services
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -68,16 +69,22 @@ func kafkaRecipe() (recipe, error) {
 	}
 	settings := func(data string) string { return filepath.Join(data, "server.properties") }
 	logs := func(data string) string { return "log.dirs=" + filepath.Join(data, "log") }
-	run := []string{java, "-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", filepath.Join(lib, "*")}
+	run := func(data string, words ...string) []string {
+		return append([]string{
+			java, "-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-XX:SharedArchiveFile=" + kafkaClasses(java, lib), "-Xshare:auto",
+			"-Djava.io.tmpdir=" + filepath.Dir(data), // libraries unpack their native code there, and do not remove it
+			"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", filepath.Join(lib, "*"),
+		}, words...)
+	}
 	return recipe{
 		prepare: func(data string) []string {
 			format := `printf '%s%s\n' "$1" "$2" >"$3" && shift 3 && exec "$@"`
 			return append([]string{"sh", "-c", format, "format", kafkaSettings, logs(data), settings(data)},
-				append(run, "kafka.tools.StorageTool", "format", "-t", kafkaCluster, "-c", settings(data))...)
+				run(data, "kafka.tools.StorageTool", "format", "-t", kafkaCluster, "-c", settings(data))...)
 		},
 		command: func(data, port string) []string {
 			controller := controllerOf(port)
-			return append(run[:len(run):len(run)], append([]string{"kafka.Kafka", settings(data)}, overriding(
+			return run(data, append([]string{"kafka.Kafka", settings(data)}, overriding(
 				logs(data), "controller.quorum.voters=1@"+controller,
 				"listeners=PLAINTEXT://127.0.0.1:"+port+",CONTROLLER://"+controller, "advertised.listeners=PLAINTEXT://127.0.0.1:"+port)...)...)
 		},
@@ -86,6 +93,56 @@ func kafkaRecipe() (recipe, error) {
 		url:  func(address string) string { return "kafka://" + address },
 		ping: pingKafka,
 	}, nil
+}
+
+// kafkaClasses returns the file with a broker's classes as Java keeps them in memory: with it a broker starts in a third of the processor time.
+// It is beside the jars, and its name has when this Java was built, because another Java passes it over. It may be missing.
+func kafkaClasses(java, lib string) string {
+	built := int64(0)
+	if about, err := os.Stat(java); err == nil {
+		built = about.ModTime().Unix()
+	}
+	return filepath.Join(filepath.Dir(lib), fmt.Sprintf("classes-%d.jsa", built))
+}
+
+// newKafkaTemplate is newTemplate, and makes the file of kafkaClasses if it is missing: Java writes it at the end of a broker.
+func newKafkaTemplate() (*Server, error) {
+	template, err := Kafka.newTemplate()
+	if err != nil {
+		return nil, err
+	}
+	recipe := template.recipe
+	recipe.template = func() (*Server, error) { return template, nil }
+	command, made := recipe.command, fmt.Sprintf(".%d.jsa", os.Getpid())
+	var file string
+	recipe.command = func(data, port string) []string {
+		line := command(data, port)
+		for n, word := range line {
+			if name, is := strings.CutPrefix(word, "-XX:SharedArchiveFile="); is {
+				file, line[n] = name, "-XX:ArchiveClassesAtExit="+name+made
+			}
+		}
+		return line
+	}
+	recipe.command("", "1")
+	if _, err := os.Stat(file); err == nil {
+		return template, nil
+	}
+	broker, err := Kafka.start(context.Background(), recipe)
+	if err == nil {
+		err = broker.Stop()
+	}
+	if err == nil { // several processes may do so at once
+		err = os.Rename(file+made, file)
+	}
+	if broker != nil {
+		err = errors.Join(err, broker.Close())
+	}
+	if err != nil {
+		_ = os.Remove(file + made) // it may not be there
+		return nil, errors.Join(fmt.Errorf("keep the classes of Kafka: %w", err), template.Close())
+	}
+	return template, nil
 }
 
 // controllerOf returns the HOST:PORT at which the controller of the broker at a port listens.

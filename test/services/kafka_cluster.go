@@ -54,14 +54,14 @@ func (c *KafkaCluster) start(ctx context.Context) error {
 		s.arguments = overriding("node.id="+strconv.Itoa(n+1), "controller.quorum.voters="+strings.Join(voters, ","),
 			"offsets.topic.replication.factor=3", "default.replication.factor=3", "min.insync.replicas=2")
 		all.Go(func() error {
-			ctx, cancel := context.WithTimeout(ctx, patience)
-			defer cancel()
 			if err := s.prepare(ctx, os.TempDir()); err != nil {
 				return err
 			}
 			if err := renumber(s.data(), n+1); err != nil {
 				return err
 			}
+			ctx, cancel := context.WithTimeout(ctx, patience)
+			defer cancel()
 			return s.run(ctx)
 		})
 	}

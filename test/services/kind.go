@@ -153,7 +153,7 @@ var shared = map[Kind]func() (*Server, error){
 var templates = map[Kind]func() (*Server, error){
 	MariaDB:    sync.OnceValues(func() (*Server, error) { return MariaDB.newTemplate() }),
 	PostgreSQL: sync.OnceValues(func() (*Server, error) { return PostgreSQL.newTemplate() }),
-	Kafka:      sync.OnceValues(func() (*Server, error) { return Kafka.newTemplate() }),
+	Kafka:      sync.OnceValues(newKafkaTemplate),
 }
 
 // temporary has the templates. A test may set TMPDIR to a directory that ends with the test. What is made for the whole
@@ -166,9 +166,13 @@ func (k Kind) newTemplate() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	s, err := k.sharedTemplate(recipe)
+	if s != nil || err != nil {
+		return s, err
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	s := &Server{kind: k, recipe: recipe}
+	s = &Server{kind: k, recipe: recipe}
 	if err = s.prepare(ctx, temporary); err == nil {
 		s.process, err = launch(s.directory, recipe.account, recipe.end, []string{"true"}) // its keeper keeps the directory
 	}

@@ -61,8 +61,9 @@ func (p *Pair) Settle(ctx context.Context) error {
 	})
 }
 
-// stream waits until the replica hears what the primary does. Its link is up a second sooner: Redis streams nothing before the replica's first
-// sign of life, so that one that is promoted within that second lacks all that came behind its copy.
+// stream waits until the replica hears what the primary does, and until its file has all that it heard. Its link is up a second sooner: Redis streams
+// nothing before the replica's first sign of life, so a replica that is promoted within that second lacks all that came after its copy. The copy
+// comes into the file later still, by a process of its own: a replica that is killed before the end of that process comes back empty.
 func (p *Pair) stream(ctx context.Context) error {
 	if _, err := askRedis(ctx, p.Primary.URL(), []string{"PUBLISH", "firstcome:test:pair", "streams"}); err != nil {
 		return err
@@ -70,7 +71,9 @@ func (p *Pair) stream(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	sent := offset(ctx, p.Primary, "master_repl_offset:")
-	return until(ctx, func() bool { return sent > 0 && offset(ctx, p.Replica, "slave_repl_offset:") >= sent })
+	return until(ctx, func() bool {
+		return sent > 0 && offset(ctx, p.Replica, "slave_repl_offset:") >= sent && says(ctx, p.Replica, "aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0")
+	})
 }
 
 // Lag has the replica hear nothing more of what the primary does, until it is promoted, or follows again.
@@ -153,9 +156,9 @@ func offset(ctx context.Context, s *Server, name string) (n int64) {
 	return n
 }
 
-// replication returns what a Redis says of its replication, nothing if it does not answer.
+// replication returns what a Redis says of its replication and of its file, nothing if it does not answer.
 func replication(ctx context.Context, s *Server) string {
-	answer, err := askRedis(ctx, s.URL(), []string{"INFO", "replication"})
+	answer, err := askRedis(ctx, s.URL(), []string{"INFO"})
 	if err != nil {
 		return ""
 	}
@@ -163,7 +166,7 @@ func replication(ctx context.Context, s *Server) string {
 	return text
 }
 
-// says tells whether a Redis says all of these lines of its replication.
+// says tells whether a Redis says all of these lines of its replication and of its file.
 func says(ctx context.Context, s *Server, lines ...string) bool {
 	text := replication(ctx, s)
 	if text == "" {

@@ -24,6 +24,7 @@ type Proxy struct {
 	cuts     bool          // with that reply, cut all connections until Heal
 	turned   chan struct{} // closed when the mode changes
 	links    map[*link]struct{}
+	refused  int // connections, while it is cut
 }
 
 // A mode says what the proxy does to connections.
@@ -108,6 +109,13 @@ func (p *Proxy) SetUpstream(address string) {
 
 // Cut resets all connections, and new ones as soon as they are made, until Heal.
 func (p *Proxy) Cut() { p.turn(cut) }
+
+// Refused returns how many connections were made while the proxy was cut.
+func (p *Proxy) Refused() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.refused
+}
 
 // Freeze accepts connections and forwards nothing in either direction, not even the end of a connection,
 // until Heal.
@@ -213,6 +221,7 @@ func (p *Proxy) admit(l *link) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mode == cut {
+		p.refused++
 		l.cut()
 		return false
 	}

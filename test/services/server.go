@@ -54,12 +54,12 @@ func (k Kind) start(ctx context.Context, recipe recipe, arguments ...string) (*S
 }
 
 func (s *Server) start(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	err := s.prepare(ctx, os.TempDir())
+	err := s.prepare(ctx, os.TempDir()) // it may wait for a template, which has a minute of its own
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	for try := 1; ; try++ {
 		if s.port, err = takePort(); err != nil {
 			return err

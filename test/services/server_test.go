@@ -1,3 +1,5 @@
+//go:build !check
+
 package services_test
 
 import (
@@ -14,8 +16,6 @@ import (
 	"github.com/firstcome/firstcome/test/services"
 )
 
-func TestMain(m *testing.M) { services.Main(m) }
-
 // kinds are all kinds of servers.
 var kinds = []services.Kind{services.Redis, services.MariaDB, services.PostgreSQL}
 
@@ -23,13 +23,6 @@ var kinds = []services.Kind{services.Redis, services.MariaDB, services.PostgreSQ
 func each(t *testing.T, test func(*testing.T, services.Kind)) {
 	for _, kind := range kinds {
 		t.Run(string(kind), func(t *testing.T) { test(t, kind) })
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 

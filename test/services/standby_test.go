@@ -1,3 +1,5 @@
+//go:build !check
+
 package services_test
 
 import (

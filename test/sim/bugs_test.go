@@ -1,3 +1,5 @@
+//go:build soak
+
 package sim
 
 import (
@@ -77,36 +79,7 @@ func (hasty) Has(_ context.Context, _ firstcome.CampaignID, coupons []firstcome.
 	return slices.Repeat([]bool{true}, len(coupons)), nil
 }
 
-// tampered is the model of a gate, of which a bug changes what it does behind each call of Claim, or instead of each of Apply.
-type tampered struct {
-	gated
-	gate   *Gate
-	claims func(c *course, users []firstcome.UserID, decisions []firstcome.Decision)
-	apply  func(c *course, change firstcome.Change, apply flow.Applier) (bool, error)
-}
-
-// Claim is flow.Gate's.
-func (t tampered) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	decisions, err := t.gated.Claim(ctx, id, users)
-	if c := t.gate.campaigns[id]; t.claims != nil && err == nil && c != nil {
-		t.claims(t.gate.campaigns[id], users, decisions)
-	}
-	return decisions, err
-}
-
-// Apply is flow.Applier's.
-func (t tampered) Apply(ctx context.Context, change firstcome.Change) (bool, error) {
-	if c := t.gate.campaigns[change.Campaign]; t.apply != nil && c != nil && c.Version > 0 {
-		return t.apply(t.gate.campaigns[change.Campaign], change, t.gated)
-	}
-	return t.gated.Apply(ctx, change)
-}
-
-// claims has a bug change what the gate does behind a claim, and applies what it does with a change.
-func claims(change func(*course, []firstcome.UserID, []firstcome.Decision)) func(*town) {
-	return func(t *town) { t.front = tampered{gated: t.front, gate: t.gate, claims: change} }
-}
-
+// applies has a bug change what the gate does with a change.
 func applies(change func(*course, firstcome.Change, flow.Applier) (bool, error)) func(*town) {
 	return func(t *town) { t.front = tampered{gated: t.front, gate: t.gate, apply: change} }
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/test/seed"
-	"github.com/firstcome/firstcome/test/stage"
 )
 
 // schedule lives through the schedule of a seed, and returns what it breaks and its trace.
@@ -26,9 +25,6 @@ func schedule(t *testing.T, seed uint64, b *bug) (breaches []audit.Breach, trace
 
 // again is the command that lives through a schedule again.
 const again = "FIRSTCOME_TEST_SEED=%d go test ./test/sim -run '^TestEveryScheduleKeepsThePromises$'"
-
-// schedules is how many are lived through: some seconds of them, or a million in soak.
-func schedules() uint64 { return uint64(stage.Rounds(2000, 1_000_000)) }
 
 // TestEveryScheduleKeepsThePromises wants everything to happen, too: schedules in which little happens keep promises easily.
 func TestEveryScheduleKeepsThePromises(t *testing.T) {
@@ -73,7 +69,7 @@ func TestAScheduleThatBreaksAPromiseSaysHowItComesAgain(t *testing.T) {
 }
 
 func TestASeedAlwaysMakesTheSameSchedule(t *testing.T) {
-	for from := range seed.Each(t, 1000) {
+	for from := range seed.Each(t, twice) {
 		_, one := schedule(t, from, nil)
 		if _, other := schedule(t, from, nil); one != other {
 			t.Fatalf("seed %d made two schedules, which differ from here on:\n%s", from, parted(one, other))

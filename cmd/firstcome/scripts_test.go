@@ -1,0 +1,11 @@
+//go:build !check && (!race || soak)
+
+package main
+
+import (
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestScripts(t *testing.T) { testscript.Run(t, scripts("testdata/script")) }

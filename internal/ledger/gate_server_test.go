@@ -1,0 +1,87 @@
+//go:build !check
+
+package ledger_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/conform"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// A fleet is a subject of three nodes on one database, each of which gets every third claim. Changes pass through
+// the first.
+type fleet struct {
+	subject
+	nodes []flow.Gate
+	next  int
+}
+
+// newFleet returns a fleet on a new database, which decides by the test's clock or the server's.
+func newFleet(t *testing.T, kind services.Kind, servers bool) *fleet {
+	f := &fleet{}
+	f.SetClock(conform.Epoch)
+	name, clock := kind.Database(t), f.now
+	if servers {
+		clock = nil
+	}
+	for range 3 {
+		f.nodes = append(f.nodes, start(t, name, clock))
+	}
+	f.Ledger = f.nodes[0].(*ledger.Ledger)
+	return f
+}
+
+// Cools is how long stock that came back cools at the gate.
+func (*fleet) Cools() time.Duration { return 250 * time.Millisecond }
+
+func (f *fleet) Nodes() []flow.Gate { return f.nodes }
+
+// turn returns the next node.
+func (f *fleet) turn() *ledger.Ledger {
+	f.next++
+	return f.nodes[f.next%len(f.nodes)].(*ledger.Ledger)
+}
+
+func (f *fleet) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	return f.turn().Claim(ctx, id, users)
+}
+
+func (f *fleet) Issue(ctx context.Context, actor string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	return f.turn().Issue(ctx, actor, id, users)
+}
+
+func (f *fleet) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (flow.Served, error) {
+	return f.turn().Serve(ctx, id, limit)
+}
+
+func (f *fleet) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
+	return f.turn().Leave(ctx, id, user)
+}
+
+func (f *fleet) Begin(ctx context.Context, id firstcome.CampaignID, feed firstcome.Feed, generation, first int64) (firstcome.Line, error) {
+	return f.turn().Begin(ctx, id, feed, generation, first)
+}
+
+func (f *fleet) ServeTurn(ctx context.Context, id firstcome.CampaignID, turn flow.Turn) (flow.Turned, error) {
+	return f.turn().ServeTurn(ctx, id, turn)
+}
+
+func (f *fleet) LeaveOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, through firstcome.Ticket) error {
+	return f.turn().LeaveOf(ctx, id, user, through)
+}
+
+func (f *fleet) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (int64, error) {
+	return f.nodes[f.next%len(f.nodes)].Holders(ctx, id, each)
+}
+
+func TestClaimsAndChangesThroughThreeNodesAreLinearizable(t *testing.T) {
+	onServers(t, func(t *testing.T, kind services.Kind) {
+		conform.Linearizable(t, func(t *testing.T) conform.Subject { return newFleet(t, kind, true) })
+	})
+}

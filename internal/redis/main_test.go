@@ -1,0 +1,44 @@
+package redis_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/redis"
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+func TestMain(m *testing.M) { services.Main(m) }
+
+// secret returns the secret of the tests.
+func secret(t testing.TB) firstcome.Secret {
+	t.Helper()
+	return stage.Secret()
+}
+
+// open opens a gate that is closed when the test ends.
+func open(t testing.TB, url string, edit ...func(*redis.Options)) *redis.Gate {
+	t.Helper()
+	options := redis.Options{URL: url, Secret: secret(t)}
+	for _, e := range edit {
+		e(&options)
+	}
+	g, err := redis.Open(t.Context(), options)
+	stage.Must(t, err)
+	t.Cleanup(g.Close)
+	return g
+}
+
+func crowd(from, count int) []firstcome.UserID { return stage.Users("user-", from, count) }
+
+// classOf returns the class of an error; it fails the test if there is none.
+func classOf(t testing.TB, err error) redis.Class {
+	t.Helper()
+	var e *redis.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("%v is no error of Redis", err)
+	}
+	return e.Class
+}
