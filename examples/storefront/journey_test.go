@@ -266,7 +266,7 @@ func TestInTheBrowserACustomersDay(t *testing.T) {
 }
 
 // ahead is how many people stand in line before the guests. At one a second that is longer than all waits of the guests together may take.
-const ahead = 1000
+const ahead = 900
 
 // aCustomersDay has a guest who wins and one who loses for each look. The line is in a topic; "": at the gate.
 func aCustomersDay(t *testing.T, topic string, looks ...browser.Look) {
