@@ -168,6 +168,7 @@ func (r *report) fail(p pass, e event, at *progress) {
 		r.close(p, name) // a test, or the build, has said why
 		return
 	}
+	fmt.Fprintf(r.out, "%s FAIL %s %s (%s); the end of this run says why\n", r.clock(), cmp.Or(e.Test, "the package"), short(name), p.name)
 	r.failures = append(r.failures, failure{
 		name: cmp.Or(e.Test, "the package"), pkg: short(name), test: e.Test, text: text,
 		seed: lastSeed(text, r.seed), repeat: p.repeat(short(name), e.Test),
