@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"go/build/constraint"
 	"io/fs"
 	"maps"
 	"os"
@@ -99,6 +100,49 @@ func TestEveryFaultThatIsPlannedHasItsTestsAndTheirCommands(t *testing.T) {
 	slices.Sort(ids)
 	if diff := cmp.Diff(planned, ids); diff != "" {
 		t.Errorf("docs/faults.md has not the same rows in its plan and among its tests (-plan +tests):\n%s", diff)
+	}
+}
+
+// soakOnly returns the tests that only a soak runs, by the build tag of their files.
+func soakOnly(t *testing.T) map[string]bool {
+	t.Helper()
+	found := map[string]bool{}
+	for _, file := range files(t, "_test.go") {
+		text := read(t, file)
+		line, _, _ := strings.Cut(text, "\n")
+		if !constraint.IsGoBuild(line) {
+			continue
+		}
+		tags, err := constraint.Parse(line)
+		stage.Must(t, err)
+		if !tags.Eval(func(tag string) bool { return tag == "linux" }) {
+			for _, f := range testFunction.FindAllStringSubmatch(text, -1) {
+				found[f[1]] = true
+			}
+		}
+	}
+	return found
+}
+
+// TestEveryFaultIsShownInMakeTest also compares the tier in which a row's tests run in full with the build tags of their files.
+func TestEveryFaultIsShownInMakeTest(t *testing.T) {
+	soak := soakOnly(t)
+	for _, row := range table(t, read(t, "docs/faults.md"), "id") {
+		shown, tier := false, "`make test`"
+		for _, names := range named(row["tests, by room"]) {
+			for _, name := range names {
+				if soak[name] {
+					tier = "`make soak`"
+				}
+				shown = shown || !soak[name] && strings.Contains(name, row["id"])
+			}
+		}
+		if !shown {
+			t.Errorf("%s has no test in make test with its id in the name", row["id"])
+		}
+		if row["in full"] != tier {
+			t.Errorf("%s runs in full in %s, and docs/faults.md says %s", row["id"], tier, row["in full"])
+		}
 	}
 }
 
