@@ -1,3 +1,5 @@
+//go:build !race || soak
+
 package api_test
 
 import (

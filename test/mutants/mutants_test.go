@@ -14,10 +14,6 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// whole is the package of which each build takes half a minute: its bugs are planted in as much of a soak as SOAK says. Of the others at least an
-// eighth is planted, by chance.
-const whole = "./cmd/firstcome"
-
 // TestEveryPlantedBugIsFound wants each test to fail with its bug. Without the bug it passes in make test.
 func TestEveryPlantedBugIsFound(t *testing.T) {
 	random := seed.Rand(t)

@@ -69,7 +69,7 @@ func TestAScheduleThatBreaksAPromiseSaysHowItComesAgain(t *testing.T) {
 }
 
 func TestASeedAlwaysMakesTheSameSchedule(t *testing.T) {
-	for from := range seed.Each(t, twice) {
+	for from := range seed.Each(t, livedTwice) {
 		_, one := schedule(t, from, nil)
 		if _, other := schedule(t, from, nil); one != other {
 			t.Fatalf("seed %d made two schedules, which differ from here on:\n%s", from, parted(one, other))

@@ -7,5 +7,5 @@ import "github.com/firstcome/firstcome/test/stage"
 // schedules is how many are lived through: a million in a whole soak.
 func schedules() uint64 { return uint64(stage.Rounds(2000, 1_000_000)) }
 
-// twice is how many are lived through twice.
-const twice = 1000
+// livedTwice is how many are lived through twice.
+const livedTwice = 1000

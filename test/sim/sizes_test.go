@@ -5,5 +5,5 @@ package sim
 // schedules is how many are lived through: as many as the list of everything that has to happen needs.
 func schedules() uint64 { return 2000 }
 
-// twice is how many are lived through twice.
-const twice = 100
+// livedTwice is how many are lived through twice.
+const livedTwice = 100
