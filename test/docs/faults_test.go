@@ -128,11 +128,11 @@ func soakOnly(t *testing.T) map[string]bool {
 func TestEveryFaultIsShownInMakeTest(t *testing.T) {
 	soak := soakOnly(t)
 	for _, row := range table(t, read(t, "docs/faults.md"), "id") {
-		shown, tier := false, "`make test`"
+		shown, tier := false, "make test"
 		for _, names := range named(row["tests, by room"]) {
 			for _, name := range names {
 				if soak[name] {
-					tier = "`make soak`"
+					tier = "make soak"
 				}
 				shown = shown || !soak[name] && strings.Contains(name, row["id"])
 			}

@@ -14,7 +14,7 @@ import (
 
 const (
 	// patience bounds every wait for a server. It is long enough for slow and busy machines.
-	patience = 60 * time.Second
+	patience = 3 * time.Minute
 	// pause is the time between two checks whether a server answers or has ended.
 	pause = 5 * time.Millisecond
 	// tries bounds how often a server is started on another port, because another process took the port
