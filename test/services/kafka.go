@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -209,9 +210,15 @@ func makeTopic(ctx context.Context, at, name string, partitions int32, replicas 
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var last error
+	unanswered := false // so it may be there
 	admin := kadm.NewClient(client)
 	err = until(ctx, func() bool {
 		_, last = admin.CreateTopic(ctx, partitions, replicas, configs, name)
+		if unanswered && errors.Is(last, kerr.TopicAlreadyExists) {
+			last = nil
+		}
+		var refused *kerr.Error
+		unanswered = unanswered || last != nil && !errors.As(last, &refused)
 		return last == nil
 	})
 	if err == nil {

@@ -144,7 +144,10 @@ func (k Kind) must(t testing.TB, err error) {
 var shared = map[Kind]func() (*Server, error){
 	MariaDB:    sync.OnceValues(func() (*Server, error) { return MariaDB.Start(context.Background(), MariaDB.Fast()...) }),
 	PostgreSQL: sync.OnceValues(func() (*Server, error) { return PostgreSQL.Start(context.Background(), PostgreSQL.Fast()...) }),
-	Kafka:      sync.OnceValues(func() (*Server, error) { return Kafka.Start(context.Background()) }),
+	// No test kills it. With the session of a second that others have, a busy machine has its controller miss it, and its topics lose their leader.
+	Kafka: sync.OnceValues(func() (*Server, error) {
+		return Kafka.Start(context.Background(), overriding("broker.session.timeout.ms=60000")...)
+	}),
 }
 
 // templates has, for a kind, a server that never runs and whose data directory is copied: filling a data

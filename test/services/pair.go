@@ -62,7 +62,7 @@ func (p *Pair) Settle(ctx context.Context) error {
 }
 
 // stream waits until the replica hears what the primary does, and until its file has all that it heard. Its link is up a second sooner: Redis streams
-// nothing before the replica's first sign of life, so a replica that is promoted within that second lacks all that came after its copy. The copy
+// nothing before the replica's first acknowledgement, so a replica that is promoted within that second lacks all that came after its copy. The copy
 // comes into the file later still, by a process of its own: a replica that is killed before the end of that process comes back empty.
 func (p *Pair) stream(ctx context.Context) error {
 	if _, err := askRedis(ctx, p.Primary.URL(), []string{"PUBLISH", "firstcome:test:pair", "streams"}); err != nil {
@@ -166,7 +166,7 @@ func replication(ctx context.Context, s *Server) string {
 	return text
 }
 
-// says tells whether a Redis says all of these lines of its replication and of its file.
+// says reports whether a Redis says all of these lines of its replication and of its file.
 func says(ctx context.Context, s *Server, lines ...string) bool {
 	text := replication(ctx, s)
 	if text == "" {
