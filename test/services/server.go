@@ -147,7 +147,7 @@ func (s *Server) Log() string {
 }
 
 // Wait returns when the server answers. It returns an error when the server has ended, when the context is
-// done, or after a minute.
+// done, or after three minutes.
 func (s *Server) Wait(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -195,7 +195,7 @@ func (s *Server) Kill() error {
 }
 
 // Stop asks the server to end, as an operator does, and returns when the server has ended. The server closes
-// its clients' connections. Stop fails if that takes a minute.
+// its clients' connections. Stop fails if that takes three minutes.
 func (s *Server) Stop() error {
 	return s.tell("stop", func(p *process) error {
 		if err := p.signal(s.recipe.stop); err != nil {
