@@ -12,17 +12,6 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// database makes a database on a server, with the ledger's tables in it or not.
-func database(t testing.TB, server *services.Server, tables bool) string {
-	t.Helper()
-	name, err := server.Database(t.Context())
-	stage.Must(t, err)
-	if tables {
-		migrated(t, name)
-	}
-	return name
-}
-
 func TestAServerThatKeepsWhatItConfirmsIsFoundGood(t *testing.T) {
 	for kind, settings := range map[services.Kind][]string{
 		services.MariaDB:    {"server", "read_only", "innodb_flush_log_at_trx_commit", "innodb_doublewrite", "binary log", "isolation"},

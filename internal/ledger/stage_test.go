@@ -216,3 +216,14 @@ func examine(t testing.TB, name string) conform.Examination {
 	t.Helper()
 	return conform.Examined(t, ledger.Examine(t.Context(), name), services.Password)
 }
+
+// database makes a database on a server, with the ledger's tables in it or not.
+func database(t testing.TB, server *services.Server, tables bool) string {
+	t.Helper()
+	name, err := server.Database(t.Context())
+	stage.Must(t, err)
+	if tables {
+		migrated(t, name)
+	}
+	return name
+}

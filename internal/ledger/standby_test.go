@@ -181,20 +181,6 @@ func TestEveryReadSaysWhetherAStandbyMayAnswerIt(t *testing.T) {
 	}
 }
 
-// isAnswer tells whether an error says something of a campaign.
-func isAnswer(err error) bool {
-	for _, answer := range []error{
-		firstcome.ErrNoCampaign, firstcome.ErrNoCoupon, firstcome.ErrNoDeadLetter, ledger.ErrNoKey, firstcome.ErrCampaignExists, firstcome.ErrStale,
-		firstcome.ErrClosed, firstcome.ErrPending, firstcome.ErrNotRecorded, firstcome.ErrGateMismatch, flow.ErrRefused, flow.ErrLost, flow.ErrGap,
-		firstcome.ErrNoTicket, firstcome.ErrServed, flow.ErrOutdone, ledger.ErrUnnamedGate, flow.ErrFollowed, ledger.ErrNoFact, ledger.ErrNoFollower,
-	} {
-		if errors.Is(err, answer) {
-			return true
-		}
-	}
-	return false
-}
-
 // TestF61WhereANameLeadsToAStandbyNothingIsConcluded has a name lead to a standby that lags, and
 // then has that be the primary, under the same node.
 func TestF61WhereANameLeadsToAStandbyNothingIsConcluded(t *testing.T) {

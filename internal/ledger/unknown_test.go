@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -123,4 +124,18 @@ func keptOnce(t *testing.T, l *ledger.Ledger, coupons int64) {
 	if s := status(t, l); int64(len(all)) != coupons || s.InForce != coupons || s.Issued != coupons || s.Position != coupons {
 		t.Errorf("of %d coupons there are %d, and the campaign says %+v", coupons, len(all), s)
 	}
+}
+
+// isAnswer tells whether an error says something of a campaign.
+func isAnswer(err error) bool {
+	for _, answer := range []error{
+		firstcome.ErrNoCampaign, firstcome.ErrNoCoupon, firstcome.ErrNoDeadLetter, ledger.ErrNoKey, firstcome.ErrCampaignExists, firstcome.ErrStale,
+		firstcome.ErrClosed, firstcome.ErrPending, firstcome.ErrNotRecorded, firstcome.ErrGateMismatch, flow.ErrRefused, flow.ErrLost, flow.ErrGap,
+		firstcome.ErrNoTicket, firstcome.ErrServed, flow.ErrOutdone, ledger.ErrUnnamedGate, flow.ErrFollowed, ledger.ErrNoFact, ledger.ErrNoFollower,
+	} {
+		if errors.Is(err, answer) {
+			return true
+		}
+	}
+	return false
 }
