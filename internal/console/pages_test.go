@@ -144,11 +144,13 @@ func (e *element) unnamed() (wrong []string) {
 	return wrong
 }
 
-// said returns the text of an element with that of its children.
+// said returns the text of an element with that of its children, but for what a field holds.
 func (e *element) said() string {
 	text := e.text
 	for _, child := range e.children {
-		text += child.said()
+		if child.name != "select" && child.name != "textarea" {
+			text += child.said()
+		}
 	}
 	return strings.TrimSpace(text)
 }
