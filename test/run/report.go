@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -78,7 +79,8 @@ func newReport(out io.Writer, seed uint64) (*report, error) {
 // run runs a pass.
 func (r *report) run(ctx context.Context, p pass, env []string) {
 	c := exec.CommandContext(ctx, "go", slices.Concat([]string{"test", "-json"}, p.arguments, p.packages)...)
-	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) } // go test ends its tests
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGINT) } // go test alone would wait for its tests
 	c.Env = slices.Concat(env, p.env)
 	c.Stderr = r.out
 	out, err := c.StdoutPipe()
@@ -217,6 +219,7 @@ func lastSeed(text string, run uint64) string {
 // short returns a package as go test takes it.
 func short(name string) string {
 	const module = "github.com/firstcome/firstcome"
+	name, _, _ = strings.Cut(name, " [") // of a build that failed
 	if rest, ok := strings.CutPrefix(name, module); ok {
 		return "." + path.Clean("/"+rest)
 	}
@@ -265,7 +268,8 @@ func (r *report) state() string {
 }
 
 const (
-	shown     = 4   // failures in full; of the others the name and the command
+	shown     = 3   // failures in full; of the others the name and the command
+	named     = 12  // failures in all
 	textLines = 8   // of a failure
 	lineBytes = 220 // of a line
 	slowest   = 5
@@ -292,8 +296,11 @@ func (r *report) end() error {
 		fmt.Fprintln(r.out, err)
 	}
 	fmt.Fprintf(r.out, "\nred after %v: %d failed. All that they printed is in %s\n", time.Since(r.start).Round(time.Second), len(r.failures), file)
-	for n, f := range r.failures {
+	for n, f := range r.failures[:min(named, len(r.failures))] {
 		r.tell(f, n < shown)
+	}
+	if more := len(r.failures) - named; more > 0 {
+		fmt.Fprintf(r.out, "\nand %d more\n", more)
 	}
 	return errors.New("tests failed")
 }

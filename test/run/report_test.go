@@ -86,7 +86,7 @@ func TestWhatDoesNotRunIsRed(t *testing.T) {
 		"the package ./internal/flow": {
 			of("pass", "TestFine", ""), of("output", "", "found unexpected goroutines\n"), of("fail", "", ""),
 		},
-		"the package ./internal/flow [flow.test]": {
+		"the package ./internal/flow\n": {
 			{Action: "build-output", ImportPath: pkg + " [flow.test]", Output: "a.go:1: undefined: x\n"},
 			{Action: "build-fail", ImportPath: pkg + " [flow.test]"},
 			{Action: "output", Package: pkg, Output: "FAIL\t" + pkg + " [build failed]\n"}, {Action: "fail", Package: pkg},
