@@ -1,4 +1,4 @@
-//go:build !race || soak
+//go:build !check && (!race || soak)
 
 package ledger_test
 

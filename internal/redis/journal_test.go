@@ -90,7 +90,7 @@ func keptAtWork(t *testing.T) bool {
 	<-at
 	other := stage.NewLedger("c")
 	stage.Drain(t, s.journal(func(o *redis.JournalOptions) { o.Idle = idle }), other.Take)
-	for resets, before := 0, int64(0); resets < 4; { // which takes longer than to be idle
+	for resets, before := 0, int64(0); resets < 4 && len(other.Coupons("c")) == 0; { // which takes longer than to be idle
 		idleNow := s.pendingIdle()
 		if idleNow < before {
 			resets++

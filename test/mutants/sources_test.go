@@ -14,8 +14,8 @@ func TestMain(m *testing.M) { services.Main(m) }
 // root is the repository's.
 const root = "../.."
 
-// whole is the package of which each build takes half a minute: its bugs are planted in as much of a soak as SOAK says. Of the others at least an
-// eighth is planted, by chance.
+// whole is the package of which each build takes half a minute: its bugs are planted in as much of a soak as SOAK says. At least an eighth of the
+// others is planted, by chance.
 const whole = "./cmd/firstcome"
 
 // A mutant is one bug: in file, old is replaced by new, and the test of the package has to fail.
