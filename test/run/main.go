@@ -40,11 +40,16 @@ type pass struct {
 // slowFirst lists the packages whose tests take longest. They start first, so that they do not run alone at the end.
 var slowFirst = []string{"./test/e2e", "./cmd/firstcome", "./internal/ledger", "./internal/kafka", "./..."}
 
-// concurrent lists the packages that start goroutines or are called by several: the race detector runs these.
-var concurrent = []string{
-	"./cmd/firstcome", "./internal/ledger", "./internal/redis", "./internal/kafka", "./internal/flow", "./internal/api", "./internal/httpd",
-	"./internal/console", "./internal/figures", "./internal/auth", "./internal/ops", "./internal/load", "./client",
-}
+// The packages that start goroutines or are called by several. The race detector runs all their tests in a soak.
+// Outside of it, it runs the tests of make check of those in inProcess, and of those in atServers, which test little
+// without a server, all that take a few seconds.
+var (
+	inProcess = []string{
+		"./cmd/firstcome", "./internal/ledger", "./internal/flow", "./internal/api", "./internal/httpd", "./internal/console",
+		"./internal/figures", "./internal/auth", "./internal/ops", "./internal/load", "./client",
+	}
+	atServers = []string{"./internal/redis", "./internal/kafka"}
+)
 
 // detector are the flags of the race detector. It does not watch SQLite, which is C translated into Go: that is not our
 // code, and it is up to three times slower with the detector.
@@ -68,11 +73,15 @@ func check(uint64) ([][]pass, error) {
 	return [][]pass{{{"check", withoutCgo, arguments, []string{"./..."}, "CGO_ENABLED=0 "}}}, nil
 }
 
-// test runs every test without the race detector, and the short ones of concurrent packages with it, side by side.
+// test runs every test without the race detector, and short ones with it, side by side.
 func test(seed uint64) ([][]pass, error) {
 	plain := pass{"plain", withoutCgo, append(once("40m", seed), "-p=2"), slowFirst, "CGO_ENABLED=0 "}
-	race := pass{"race", withCgo, append(append(once("40m", seed), "-p=1"), detector...), concurrent, ""}
-	return [][]pass{{plain, race}}, nil
+	race := slices.Concat(once("40m", seed), detector, []string{"-p=1"})
+	return [][]pass{{
+		plain,
+		{"race", withCgo, append(race, "-tags=check"), inProcess, ""},
+		{"race-at-servers", withCgo, race, atServers, ""},
+	}}, nil
 }
 
 // soakRounds is how often a whole soak runs everything with the race detector.
@@ -85,7 +94,7 @@ func soak(seed uint64) ([][]pass, error) {
 	rounds := "-count=" + strconv.Itoa(max(1, int(math.Round(soakRounds*stage.Soak()))))
 	common := append(once("24h", seed), "-tags=soak", "-p=2")
 	return [][]pass{
-		{{"race", append([]string{"SOAK=0"}, withCgo...), slices.Concat(common, detector, []string{rounds}), append([]string{"./test/e2e"}, concurrent...), "SOAK=0 "}},
+		{{"race", append([]string{"SOAK=0"}, withCgo...), slices.Concat(common, detector, []string{rounds}), slices.Concat([]string{"./test/e2e"}, inProcess, atServers), "SOAK=0 "}},
 		{{"soak", append([]string{scale}, withoutCgo...), common, slowFirst, "CGO_ENABLED=0 " + scale + " "}},
 	}, nil
 }

@@ -129,7 +129,7 @@ func (r *report) event(p pass, e event) (failed bool) {
 	case "output", "build-output":
 		at.output[e.Test] = append(at.output[e.Test], e.Output)
 		if e.Test == "" && closing.MatchString(e.Output) {
-			fmt.Fprintf(r.out, "%s %s", r.clock(), strings.TrimSuffix(e.Output, "\n")+map[bool]string{true: " (race)\n", false: "\n"}[p.name == "race"])
+			fmt.Fprintf(r.out, "%s %s", r.clock(), strings.TrimSuffix(e.Output, "\n")+map[bool]string{true: " (" + p.name + ")\n", false: "\n"}[p.name != "plain"])
 		}
 	case "pass", "skip":
 		if e.Test == "" {
