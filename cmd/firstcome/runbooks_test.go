@@ -129,7 +129,7 @@ func newDisaster(t *testing.T) *disaster {
 	redis, dir := services.Redis.Server(t).URL(), t.TempDir()
 	d := &disaster{t: t, url: map[string]string{"--ledger": "sqlite:" + filepath.Join(dir, "firstcome.db"), "--gate": redis}}
 	secret := "FIRSTCOME_SECRET=" + strings.Repeat("5", 64)
-	p, err := launch(dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, secret}, "serve", "--listen", "127.0.0.1:0", "--ops", "off", "--ledger", d.url["--ledger"], "--gate", redis)
+	p, err := launch(dir, append(services.Environ(), secret), "serve", "--listen", "127.0.0.1:0", "--ops", "off", "--ledger", d.url["--ledger"], "--gate", redis)
 	stage.Must(t, err)
 	t.Cleanup(p.kill)
 	d.env = []string{secret, "FIRSTCOME_SERVER=http://" + p.address, "FIRSTCOME_LEDGER=" + d.url["--ledger"], "FIRSTCOME_GATE=" + redis, "FIRSTCOME_MAX_CONNECTIONS=100"}

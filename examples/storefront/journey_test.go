@@ -26,6 +26,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/firstcome/firstcome/test/browser"
+	"github.com/firstcome/firstcome/test/services"
 )
 
 // A firstcome is a real server on a ledger of the test's, which takes the storefront's tokens.
@@ -52,7 +53,7 @@ func startServer(t *testing.T, flags ...string) *firstcome {
 		"serve", "--listen", "127.0.0.1:0", "--ops", "off", "--console", "off",
 		"--ledger", "sqlite:" + filepath.Join(dir, "firstcome.db"), "--jwt-secret-file", secretFile, "--create-key",
 	}, flags...)...)}
-	f.process.Stdout, f.process.Stderr = out, log
+	f.process.Env, f.process.Stdout, f.process.Stderr = services.Environ(), out, log
 	if err := f.process.Start(); err != nil {
 		t.Fatal(err)
 	}

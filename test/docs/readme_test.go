@@ -21,6 +21,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -108,7 +109,7 @@ func run(t *testing.T, dir, script string) (answer, status string) {
 	err := os.WriteFile(filepath.Join(home, ".curlrc"), []byte("write-out = \"%{stderr}%{http_code}\\n\"\n"), 0o600)
 	stage.Must(t, err)
 	c := exec.Command("sh", "-e", "-c", script)
-	c.Dir, c.Env = dir, append(os.Environ(), "CURL_HOME="+home)
+	c.Dir, c.Env = dir, append(services.Environ(), "CURL_HOME="+home)
 	var errs bytes.Buffer
 	c.Stderr = &errs
 	out, err := c.Output()

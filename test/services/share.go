@@ -75,3 +75,9 @@ func (k Kind) sharedTemplate(r recipe) (*Server, error) {
 	}
 	return s, nil
 }
+
+// Environ returns the environment of this process without firstcome's variables, for a firstcome that a test starts: it
+// would refuse those of the tests, and take others for its settings.
+func Environ() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "FIRSTCOME_") })
+}
