@@ -3,8 +3,8 @@
 package console_test
 
 import (
+	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,9 +17,11 @@ import (
 type day struct {
 	*house
 	*browser.Page
-	look     browser.Look
-	read     *lostLedger  // the watcher's
-	switched atomic.Int64 // changes that the ledger was asked for
+	look browser.Look
+	read *lostLedger // the watcher's
+
+	switches chan struct{} // has what was sent to switch the campaign
+	held     chan struct{} // a switch waits until this is closed
 }
 
 func TestInTheBrowserAnOperatorsDay(t *testing.T) {
@@ -27,16 +29,18 @@ func TestInTheBrowserAnOperatorsDay(t *testing.T) {
 	for _, look := range []browser.Look{{Language: "ko", Width: 360}, {Language: "en", Dark: true}} {
 		t.Run(look.String(), func(t *testing.T) {
 			t.Parallel()
-			d := &day{Page: b.Page(t, look), look: look}
+			d := &day{look: look, switches: make(chan struct{}, 10), held: make(chan struct{})}
 			d.house = openHouse(t, withKeys, func(h *house) {
 				d.read = &lostLedger{Ledger: h.ledger}
 				h.config.Watcher.Ledger = d.read
-				h.asked = func(operation string, status int) {
-					if operation == "POST /console/campaigns/{id}/switch" && status < 400 {
-						d.switched.Add(1)
+				h.asking = func(r *http.Request) {
+					if strings.HasSuffix(r.URL.Path, "/switch") {
+						d.switches <- struct{}{}
+						<-d.held
 					}
 				}
 			})
+			d.Page = b.Page(t, look) // which closes before the house
 			d.logsIn()
 			d.makesACampaign()
 			d.watches()
@@ -123,12 +127,16 @@ func (d *day) watches() {
 	d.sees("3 / 4 장 발급", "3 / 4 issued")
 }
 
-// pausesAndResumes presses twice, which is one change. The Live page of a campaign that is open again loads itself again.
+// pausesAndResumes presses again while the first press is under way, which is one change. The Live page of a campaign that is open again
+// loads itself again.
 func (d *day) pausesAndResumes() {
-	d.PressTwice("button[value=pause]")
+	d.Press("button[value=pause]")
+	<-d.switches
+	browser.Eval[bool](d.Page, `(document.querySelector("button[value=pause]").click(), true)`)
+	close(d.held)
 	d.looks("일시정지했습니다.", "It is paused.")
-	if n := d.switched.Load(); n != 1 || !d.status("autumn").Paused {
-		d.t.Errorf("two presses are %d changes, and it is paused %v", n, d.status("autumn").Paused)
+	if n := len(d.switches); n > 0 || !d.status("autumn").Paused {
+		d.t.Errorf("the second press is sent %d times, and it is paused %v", n, d.status("autumn").Paused)
 	}
 	got, err := d.issuer.Claim(d.t.Context(), "autumn", "hana")
 	if stage.Must(d.t, err); got.Outcome != firstcome.Paused {
