@@ -109,8 +109,8 @@ func TestEveryPageIsWholeInBothLanguages(t *testing.T) {
 			}
 			for _, link := range page.all("a[href]:not([hreflang])") {
 				to := link.attr["href"]
-				if lost, known := leads[to]; !known && !strings.HasPrefix(to, "#") && !strings.HasSuffix(to, ".csv") {
-					lost = b.get(to).status == http.StatusNotFound && statusOf(path) == http.StatusOK
+				if _, known := leads[to]; !known && !strings.HasPrefix(to, "#") && !strings.HasSuffix(to, ".csv") {
+					lost := b.get(to).status == http.StatusNotFound && statusOf(path) == http.StatusOK
 					leads[to] = !lost
 					if lost {
 						t.Errorf("%s: a link leads to %s, which is not there", path, to)

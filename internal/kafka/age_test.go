@@ -17,7 +17,7 @@ import (
 // TestHowLongCouponsWaitInATopicIsToldWhetherAnybodyRecords has three campaigns in one partition, and nobody who records.
 func TestHowLongCouponsWaitInATopicIsToldWhetherAnybodyRecords(t *testing.T) {
 	t.Parallel()
-	at, err := services.MakeTopic(t.Context(), services.Kafka.Database(t), "waits-of-one-partition", 1, nil)
+	at, err := services.MakeTopic(t.Context(), services.Kafka.Database(t), services.Unique("waits-of-one-partition"), 1, nil)
 	stage.Must(t, err)
 	g := newRelayed()
 	j := stream{open(t, at, g), t, at, g}

@@ -25,7 +25,7 @@ import (
 // twice, and by relays of which one is late.
 func TestF46WhileTheGroupIsRebalancedAgainAndAgainEachCouponIsRecordedOnce(t *testing.T) {
 	t.Parallel()
-	at, err := services.MakeTopic(t.Context(), services.Kafka.Database(t), "rebalanced", 4, nil)
+	at, err := services.MakeTopic(t.Context(), services.Kafka.Database(t), services.Unique("rebalanced"), 4, nil)
 	stage.Must(t, err)
 	g, p := newRelayed(), stage.NewLedger("a", "b", "c", "d")
 	relay := stream{open(t, at, g), t, at, g}

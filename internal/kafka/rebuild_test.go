@@ -118,7 +118,7 @@ func TestWhatIsInTheTopicIsInTheJournalOfAGateThatIsVerified(t *testing.T) {
 // are recorded. Its recorder stops as it should, and tells the brokers what is done.
 func TestF41WhatARecorderHasReadAndNotRecordedIsLeftToTheNext(t *testing.T) {
 	t.Parallel()
-	at, err := services.MakeTopic(t.Context(), services.Kafka.Database(t), "left-to-the-next", 1, nil)
+	at, err := services.MakeTopic(t.Context(), services.Kafka.Database(t), services.Unique("left-to-the-next"), 1, nil)
 	stage.Must(t, err)
 	g, p := newRelayed(), stage.NewLedger("a", "b")
 	j := stream{open(t, at, g, patient), t, at, g}

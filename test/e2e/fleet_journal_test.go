@@ -48,7 +48,7 @@ func TestF41F46F47EachCouponIsRecordedOnceThoughItPassesATopicWhoeverIsKilled(t 
 	})
 	t.Run("the ledger, too, answered when decided", func(t *testing.T) {
 		t.Parallel()
-		d := behind.deploy(t, withPoints(t), "--journal", waits(t, services.Kafka.Database(t), "waits-of-the-killed"))
+		d := behind.deploy(t, withPoints(t), "--journal", waits(t, services.Kafka.Database(t), services.Unique("waits-of-the-killed")))
 		d.outlives(firstcome.Decided, blow{point.Taken, nil}, blow{point.Given, d.ledger}, blow{point.Settled, nil}, blow{point.Decided, nil})
 	})
 }

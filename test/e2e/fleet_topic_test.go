@@ -40,7 +40,7 @@ func TestF02NothingIsLostOfWhatATopicHasThoughReplicasTakeOverThatDoNotKnowIt(t 
 	t.Parallel()
 	const few, each, most = 5, 2000, 1000 // coupons that a replica knows, and does not know; of a direct issue
 	o := byHand(t)
-	topic := waits(t, services.Kafka.Database(t), "waits-of-takeovers")
+	topic := waits(t, services.Kafka.Database(t), services.Unique("waits-of-takeovers"))
 	o.fleet = newFleet(t, services.MariaDB.Database(t), o.gate, "--journal", topic, "--record-rate", "5")
 	o.own = o.own[:len(o.own)-2] // of recorders that start later
 	c := o.gather("spring", firstcome.Decided)

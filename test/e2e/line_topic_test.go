@@ -39,7 +39,7 @@ func TestF46F71P9ALineInATopicKeepsEveryPlaceWhileProcessesAreKilledInTurn(t *te
 			var d *deployment
 			blows := []blow{{point.Served, nil}}
 			if s.redis { // which is killed, and not the broker
-				topic = lines(t, services.Kafka.Database(t), "lines-of-the-killed")
+				topic = lines(t, services.Kafka.Database(t), services.Unique("lines-of-the-killed"))
 				d = s.deploy(t, withPoints(t), "--line", topic)
 				blows = append(blows, blow{point.Served, d.gate}, blow{point.Committed, nil})
 			} else {

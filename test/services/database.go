@@ -82,6 +82,9 @@ func newDatabase(ctx context.Context, at string) (string, error) {
 	return u.String(), nil
 }
 
+// Unique returns a name that no other test has, for what is made at a server that tests share.
+func Unique(name string) string { return name + "-" + random() }
+
 // random returns 16 random characters, for a unique name.
 func random() string {
 	b := make([]byte, 8)
