@@ -89,7 +89,8 @@ func TestWhatDoesNotRunIsRed(t *testing.T) {
 		"the package ./internal/flow\n": {
 			{Action: "build-output", ImportPath: pkg + " [flow.test]", Output: "a.go:1: undefined: x\n"},
 			{Action: "build-fail", ImportPath: pkg + " [flow.test]"},
-			{Action: "output", Package: pkg, Output: "FAIL\t" + pkg + " [build failed]\n"}, {Action: "fail", Package: pkg},
+			{Action: "output", Package: pkg, Output: "FAIL\t" + pkg + " [build failed]\n"},
+			{Action: "fail", Package: pkg},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
