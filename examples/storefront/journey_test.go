@@ -185,7 +185,10 @@ func (f *firstcome) shop(t *testing.T, campaign string, through func(http.Handle
 		handler = through(handler)
 	}
 	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
+	t.Cleanup(func() {
+		server.CloseClientConnections() // a page may follow its line still
+		server.Close()
+	})
 	return server.URL
 }
 

@@ -3,6 +3,7 @@
 package console_test
 
 import (
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,9 +18,30 @@ import (
 type day struct {
 	*house
 	*browser.Page
-	look     browser.Look
-	read     *lostLedger  // the watcher's
-	switched atomic.Int64 // changes that the ledger was asked for
+	look browser.Look
+	read *lostLedger // the watcher's
+
+	switches      atomic.Int64  // requests to switch the campaign
+	first, second chan struct{} // closed when the first of them is under way, and when the button was pressed again
+}
+
+// asking holds the first switch until the button was pressed again.
+func (d *day) asking(r *http.Request) {
+	wait := func(until <-chan struct{}) {
+		select {
+		case <-until:
+		case <-r.Context().Done():
+		}
+	}
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/switch") && d.switches.Add(1) == 1:
+		close(d.first)
+		wait(d.second)
+	case r.URL.RawQuery == "first":
+		wait(d.first)
+	case r.URL.RawQuery == "second":
+		close(d.second)
+	}
 }
 
 func TestInTheBrowserAnOperatorsDay(t *testing.T) {
@@ -27,16 +49,13 @@ func TestInTheBrowserAnOperatorsDay(t *testing.T) {
 	for _, look := range []browser.Look{{Language: "ko", Width: 360}, {Language: "en", Dark: true}} {
 		t.Run(look.String(), func(t *testing.T) {
 			t.Parallel()
-			d := &day{Page: b.Page(t, look), look: look}
+			d := &day{look: look, first: make(chan struct{}), second: make(chan struct{})}
 			d.house = openHouse(t, withKeys, func(h *house) {
 				d.read = &lostLedger{Ledger: h.ledger}
 				h.config.Watcher.Ledger = d.read
-				h.asked = func(operation string, status int) {
-					if operation == "POST /console/campaigns/{id}/switch" && status < 400 {
-						d.switched.Add(1)
-					}
-				}
+				h.asking = d.asking
 			})
+			d.Page = b.Page(t, look) // which closes before the house
 			d.logsIn()
 			d.makesACampaign()
 			d.watches()
@@ -123,12 +142,17 @@ func (d *day) watches() {
 	d.sees("3 / 4 장 발급", "3 / 4 issued")
 }
 
-// pausesAndResumes presses twice, which is one change. The Live page of a campaign that is open again loads itself again.
+// pausesAndResumes presses again while the first press is under way, which is one change. The Live page of a campaign that is open again
+// loads itself again.
 func (d *day) pausesAndResumes() {
-	d.PressTwice("button[value=pause]")
+	browser.Eval[bool](d.Page, `(e => {
+		e.click();
+		fetch("/console/help?first").then(() => { e.click(); fetch("/console/help?second"); });
+		return true;
+	})(document.querySelector("button[value=pause]"))`)
 	d.looks("일시정지했습니다.", "It is paused.")
-	if n := d.switched.Load(); n != 1 || !d.status("autumn").Paused {
-		d.t.Errorf("two presses are %d changes, and it is paused %v", n, d.status("autumn").Paused)
+	if n := d.switches.Load(); n != 1 || !d.status("autumn").Paused {
+		d.t.Errorf("two presses are %d requests, and it is paused %v", n, d.status("autumn").Paused)
 	}
 	got, err := d.issuer.Claim(d.t.Context(), "autumn", "hana")
 	if stage.Must(d.t, err); got.Outcome != firstcome.Paused {

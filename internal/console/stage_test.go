@@ -42,6 +42,8 @@ type house struct {
 	gate *stage.Gate
 	// mender rebuilds that gate.
 	mender mender
+	// asking is told each request before it is answered; nil: nobody is told.
+	asking func(*http.Request)
 	// asked is told each request that was answered, by its operation.
 	asked func(operation string, status int)
 	url   string
@@ -120,6 +122,9 @@ func (h *house) open(gate figures.Gate, change ...func(*house)) *house {
 // listening tells the house of what is asked.
 func (h *house) listening(pages http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if h.asking != nil {
+			h.asking(r)
+		}
 		if h.asked == nil {
 			pages.ServeHTTP(w, r)
 			return
