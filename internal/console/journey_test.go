@@ -5,6 +5,7 @@ package console_test
 import (
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,8 +21,27 @@ type day struct {
 	look browser.Look
 	read *lostLedger // the watcher's
 
-	switches chan struct{} // has what was sent to switch the campaign
-	held     chan struct{} // a switch waits until this is closed
+	switches      atomic.Int64  // requests to switch the campaign
+	first, second chan struct{} // closed when the first of them is under way, and when the button was pressed again
+}
+
+// asking holds the first switch until the button was pressed again.
+func (d *day) asking(r *http.Request) {
+	wait := func(until <-chan struct{}) {
+		select {
+		case <-until:
+		case <-r.Context().Done():
+		}
+	}
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/switch") && d.switches.Add(1) == 1:
+		close(d.first)
+		wait(d.second)
+	case r.URL.RawQuery == "first":
+		wait(d.first)
+	case r.URL.RawQuery == "second":
+		close(d.second)
+	}
 }
 
 func TestInTheBrowserAnOperatorsDay(t *testing.T) {
@@ -29,16 +49,11 @@ func TestInTheBrowserAnOperatorsDay(t *testing.T) {
 	for _, look := range []browser.Look{{Language: "ko", Width: 360}, {Language: "en", Dark: true}} {
 		t.Run(look.String(), func(t *testing.T) {
 			t.Parallel()
-			d := &day{look: look, switches: make(chan struct{}, 10), held: make(chan struct{})}
+			d := &day{look: look, first: make(chan struct{}), second: make(chan struct{})}
 			d.house = openHouse(t, withKeys, func(h *house) {
 				d.read = &lostLedger{Ledger: h.ledger}
 				h.config.Watcher.Ledger = d.read
-				h.asking = func(r *http.Request) {
-					if strings.HasSuffix(r.URL.Path, "/switch") {
-						d.switches <- struct{}{}
-						<-d.held
-					}
-				}
+				h.asking = d.asking
 			})
 			d.Page = b.Page(t, look) // which closes before the house
 			d.logsIn()
@@ -130,13 +145,14 @@ func (d *day) watches() {
 // pausesAndResumes presses again while the first press is under way, which is one change. The Live page of a campaign that is open again
 // loads itself again.
 func (d *day) pausesAndResumes() {
-	d.Press("button[value=pause]")
-	<-d.switches
-	browser.Eval[bool](d.Page, `(document.querySelector("button[value=pause]").click(), true)`)
-	close(d.held)
+	browser.Eval[bool](d.Page, `(e => {
+		e.click();
+		fetch("/console/help?first").then(() => { e.click(); fetch("/console/help?second"); });
+		return true;
+	})(document.querySelector("button[value=pause]"))`)
 	d.looks("일시정지했습니다.", "It is paused.")
-	if n := len(d.switches); n > 0 || !d.status("autumn").Paused {
-		d.t.Errorf("the second press is sent %d times, and it is paused %v", n, d.status("autumn").Paused)
+	if n := d.switches.Load(); n != 1 || !d.status("autumn").Paused {
+		d.t.Errorf("two presses are %d requests, and it is paused %v", n, d.status("autumn").Paused)
 	}
 	got, err := d.issuer.Claim(d.t.Context(), "autumn", "hana")
 	if stage.Must(d.t, err); got.Outcome != firstcome.Paused {
