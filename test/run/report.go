@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -157,10 +158,17 @@ var closing = regexp.MustCompile(`^(ok|FAIL) *\t`)
 func (r *report) fail(p pass, e event, at *progress) {
 	name := cmp.Or(e.Package, e.ImportPath)
 	text := strings.Join(at.output[e.Test], "")
+	if e.Test == "" { // a package that ends in the middle of a test says so there
+		for _, test := range slices.Sorted(maps.Keys(at.output)) {
+			if lines := at.output[test]; test != "" {
+				text += strings.Join(lines[max(0, len(lines)-unfinished):], "")
+			}
+		}
+	}
 	fmt.Fprintf(&r.log, "=== %s %s %s\n%s\n", p.name, name, e.Test, text)
 	switch {
 	case e.Test != "":
-		parent := slices.ContainsFunc(keys(at.failed), func(other string) bool { return strings.HasPrefix(other, e.Test+"/") })
+		parent := slices.ContainsFunc(slices.Collect(maps.Keys(at.failed)), func(other string) bool { return strings.HasPrefix(other, e.Test+"/") })
 		at.failed[e.Test] = true
 		delete(at.output, e.Test)
 		if parent {
@@ -226,13 +234,6 @@ func short(name string) string {
 	return name
 }
 
-func keys[K comparable, V any](m map[K]V) (all []K) {
-	for k := range m {
-		all = append(all, k)
-	}
-	return all
-}
-
 func (r *report) clock() string {
 	t := time.Since(r.start)
 	return fmt.Sprintf("[%2d:%02d]", int(t.Minutes()), int(t.Seconds())%60)
@@ -273,6 +274,8 @@ const (
 	textLines = 8   // of a failure
 	lineBytes = 220 // of a line
 	slowest   = 5
+	// unfinished is how many of its last lines are kept of a test that did not end.
+	unfinished = 500
 )
 
 // end prints the result. It returns an error if the run is red.
