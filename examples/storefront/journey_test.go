@@ -163,7 +163,7 @@ func (f *firstcome) asked(method, path string, body any) error {
 	}
 }
 
-// campaign makes a campaign with these terms besides a name.
+// campaign makes a campaign with a name and these terms.
 func (f *firstcome) campaign(id string, terms map[string]any) {
 	f.t.Helper()
 	all := map[string]any{"id": id, "name": "한가위 쿠폰", "coupon": map[string]any{"benefit": map[string]any{"percent": 30}}}
@@ -309,7 +309,7 @@ func aCustomersDay(t *testing.T, topic string, looks ...browser.Look) {
 		f.busyOnce(g)
 		g.Go(shops["more"])
 		g.sees("지금 받을 수 있어요", "Ready when you are")
-		// Somebody who got one elsewhere meanwhile, such as on their phone.
+		// The user got one on another device, such as their phone.
 		f.claim("more", browser.Eval[string](g.Page, `fetch("/session").then(r => r.json()).then(s => s.user_id)`))
 		g.Press("#act")
 		g.looks("이미 받은 쿠폰이에요", "You already have this coupon")
@@ -329,7 +329,7 @@ func aCustomersDay(t *testing.T, topic string, looks ...browser.Look) {
 	}
 }
 
-// queueWinLose has a line with a coupon for each of the winners, and then serves all. Who waits keeps so many proofs of the place.
+// queueWinLose has a line with a coupon for each of the winners, and then serves all. A waiting user keeps so many proofs of the place.
 func (f *firstcome) queueWinLose(winners, losers []*guest, proofs int) {
 	f.t.Helper()
 	quantity := ahead + len(winners)

@@ -181,7 +181,7 @@ func (e *element) all(selector string) (found []*element) {
 	return found
 }
 
-// selected tells whether e is the last of parts, within the ones before.
+// selected reports whether e is the last of parts, within the ones before.
 func (e *element) selected(parts []string) bool {
 	last := len(parts) - 1
 	if !e.is(parts[last]) {
@@ -195,7 +195,7 @@ func (e *element) selected(parts []string) bool {
 	return last == 0
 }
 
-// within returns the nearest element around e, or e, that is something; nil: there is none.
+// within returns the nearest element around e, or e, that is something, or nil.
 func (e *element) within(what string) *element {
 	for e != nil && !e.is(what) {
 		e = e.parent

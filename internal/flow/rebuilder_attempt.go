@@ -59,11 +59,11 @@ func (r *Rebuilder) giveUp(ctx context.Context, attempt Rebuild) {
 	_ = r.book.GiveUpRebuild(ctx, attempt)
 }
 
-// signs gives signs of life until ctx ends, and ends the attempt when another has begun. last runs the act that ends the attempt in the ledger,
-// and no sign runs beside it. Once it succeeds, no sign follows: a sign would find no attempt, and cut the switch off.
+// signs sends heartbeats until ctx ends, and ends the attempt when another has begun. last runs the act that ends the attempt in the
+// ledger, and no heartbeat runs beside it. Once it succeeds, no heartbeat follows: it would find no attempt, and cut the switch off.
 func (r *Rebuilder) signs(ctx context.Context, attempt Rebuild, end func(error)) (last func(act func() error) error) {
 	ctx, silence := context.WithCancel(ctx)
-	turn := make(chan struct{}, 1) // full while a sign or the last act runs
+	turn := make(chan struct{}, 1) // full while a heartbeat or the last act runs
 	go func() {
 		defer silence()
 		for sleep(ctx, signEvery) == nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A lateBook ends an epoch at once, and answers later than the next sign of life.
+// A lateBook ends an epoch at once, and answers later than the next heartbeat.
 type lateBook struct {
 	plainBook
 	ended bool
 }
 
-// answerTime is longer than a rebuild goes without a sign of life.
+// answerTime is longer than a rebuild goes without a heartbeat.
 const answerTime = 3 * time.Second
 
 func (b *lateBook) GoesOn(context.Context, flow.Rebuild) error {
@@ -36,7 +36,7 @@ func (b *lateBook) FinishRebuild(ctx context.Context, _ flow.Rebuild, _ flow.Loa
 	return flow.Refill{Epoch: 2}, lasts(ctx)
 }
 
-// A slowSwitch is an empty gate that is switched later than the next sign of life.
+// A slowSwitch is an empty gate that is switched later than the next heartbeat.
 type slowSwitch struct{ fragileGate }
 
 func (g *slowSwitch) Room(context.Context, flow.Rebuild) error { return nil }
@@ -65,9 +65,9 @@ func lasts(ctx context.Context) error {
 	}
 }
 
-// TestF18ASignOfLifeCutsOffNoRebuildThatHasEndedTheEpoch has signs of life come due while the ledger ends the epoch, and while the gate is
+// TestF18AHeartbeatCutsOffNoRebuildThatHasEndedTheEpoch lets heartbeats come due while the ledger ends the epoch, and while the gate is
 // switched. A rebuild that is cut off there ends one more epoch.
-func TestF18ASignOfLifeCutsOffNoRebuildThatHasEndedTheEpoch(t *testing.T) {
+func TestF18AHeartbeatCutsOffNoRebuildThatHasEndedTheEpoch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &lateBook{plainBook: plainBook{slowBook{active: []flow.Revision{{Campaign: "c", Epoch: 1}}}}}
 		r := flow.NewRebuilder(b, &slowSwitch{}, flow.RebuilderEvents{})

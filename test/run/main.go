@@ -31,7 +31,7 @@ import (
 // A pass is one go test over some packages.
 type pass struct {
 	name      string
-	env       []string // besides the environment of this process
+	env       []string // in addition to the environment of this process
 	arguments []string // of go test, in front of the packages
 	packages  []string
 	prefix    string // of the command that repeats a test of this pass
@@ -61,7 +61,7 @@ var (
 	withCgo    = []string{"CGO_ENABLED=1"}
 )
 
-// once are the flags of passes that run each test anew. Tests mostly wait, so more of them run at once than there are
+// once are the flags of passes that do not take results from the cache. Tests mostly wait, so more of them run at once than there are
 // cores. lint has vetted them.
 func once(timeout string, seed uint64) []string {
 	return []string{"-vet=off", "-count=1", "-parallel=4", "-timeout=" + timeout, "-shuffle=" + strconv.FormatUint(seed, 10)}

@@ -82,7 +82,7 @@ func newDatabase(ctx context.Context, at string) (string, error) {
 	return u.String(), nil
 }
 
-// Unique returns a name that no other test has, for what is made at a server that tests share.
+// Unique returns a name that no other test has, for a database or topic at a server that tests share.
 func Unique(name string) string { return name + "-" + random() }
 
 // random returns 16 random characters, for a unique name.
