@@ -5,7 +5,7 @@ var mutants = []mutant{
 	{
 		bug:  "the live page shows an unknown figure as a number",
 		file: "internal/console/assets/live.js", old: "n == null ? dash : whole.format(n)", new: "whole.format(n)",
-		pkg: "./internal/console", test: "TestInTheBrowserTheLivePageMoves",
+		pkg: "./internal/console", test: "TestInTheBrowserAnOperatorsDay",
 	},
 	{
 		bug:  "the live page never shows how many coupons are left",

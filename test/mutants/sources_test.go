@@ -3,6 +3,8 @@ package mutants_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,11 +28,39 @@ type mutant struct {
 	pkg, test string
 }
 
-// TestEachBugCanBePlanted keeps the list true in every run. A soak plants the bugs.
+// TestEachBugCanBePlanted keeps the list true in every run: what each bug replaces is there, and so is its test. A soak
+// plants the bugs.
 func TestEachBugCanBePlanted(t *testing.T) {
 	for _, m := range mutants {
-		t.Run(m.bug, func(t *testing.T) { m.source(t) })
+		t.Run(m.bug, func(t *testing.T) {
+			m.source(t)
+			test, _, _ := strings.Cut(m.test, "/")
+			if !slices.ContainsFunc(m.tests(t), regexp.MustCompile(test).MatchString) {
+				t.Errorf("%s has no test %s", m.pkg, test)
+			}
+		})
 	}
+}
+
+var function = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+
+// tests returns the names of the tests of the bug's package, in every tier.
+func (m mutant) tests(t *testing.T) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, m.pkg, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range function.FindAllStringSubmatch(string(text), -1) {
+			names = append(names, found[1])
+		}
+	}
+	return names
 }
 
 // source returns the file in which the bug is planted. It has what the bug replaces once.
