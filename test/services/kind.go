@@ -139,14 +139,17 @@ func (k Kind) must(t testing.TB, err error) {
 	}
 }
 
+// patientBroker are the arguments of a Kafka that no test kills. With the session of a second that others have, a controller
+// on a busy machine misses the broker, and its topics lose their leader.
+var patientBroker = overriding("broker.session.timeout.ms=60000")
+
 // shared has the servers that all tests of this process share. The first call starts a server. It ends with
 // the process.
 var shared = map[Kind]func() (*Server, error){
 	MariaDB:    sync.OnceValues(func() (*Server, error) { return MariaDB.Start(context.Background(), MariaDB.Fast()...) }),
 	PostgreSQL: sync.OnceValues(func() (*Server, error) { return PostgreSQL.Start(context.Background(), PostgreSQL.Fast()...) }),
-	// No test kills it. With the session of a second that others have, a busy machine has its controller miss it, and its topics lose their leader.
 	Kafka: sync.OnceValues(func() (*Server, error) {
-		return Kafka.Start(context.Background(), overriding("broker.session.timeout.ms=60000")...)
+		return Kafka.Start(context.Background(), patientBroker...)
 	}),
 }
 

@@ -33,6 +33,7 @@ func (k Kind) forMany() []string {
 	return map[Kind][]string{
 		MariaDB:    {"--max-connections=2000", "--innodb-buffer-pool-size=256M"},
 		PostgreSQL: {"-c", "max_connections=1000", "-c", "shared_buffers=128MB"},
+		Kafka:      patientBroker,
 	}[k]
 }
 
