@@ -94,8 +94,9 @@ func (l Look) withDefaults() Look {
 
 // A Page is one visitor's tab, with cookies of its own.
 type Page struct {
-	t   testing.TB
-	ctx context.Context
+	t        testing.TB
+	ctx      context.Context
+	noScript bool
 
 	mu       sync.Mutex // guards problems
 	problems []string
@@ -106,7 +107,7 @@ func (b *Browser) Page(t testing.TB, l Look) *Page {
 	t.Helper()
 	l = l.withDefaults()
 	ctx, end := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
-	p := &Page{t: t, ctx: ctx}
+	p := &Page{t: t, ctx: ctx, noScript: l.NoScript}
 	t.Cleanup(func() {
 		defer end()
 		p.mu.Lock()
@@ -184,7 +185,21 @@ func (p *Page) Go(url string) {
 // Press clicks an element as a mouse does, as soon as it can be seen.
 func (p *Page) Press(selector string) {
 	p.t.Helper()
+	p.touch(chromedp.ScrollIntoView(chromedp.CSS(selector), chromedp.NodeVisible))
+	p.drawn()
 	p.touch(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+}
+
+// drawn waits until the page is drawn as it was scrolled: a press hits what is drawn. Without script it does not wait.
+func (p *Page) drawn() {
+	p.t.Helper()
+	if p.noScript {
+		return
+	}
+	const frames = `document.hidden || new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(() => drawn(true))))`
+	steadily(p, func(ctx context.Context) (bool, error) {
+		return chromedp.Run(ctx, chromedp.Evaluate[bool](frames, chromedp.EvalAwaitPromise))
+	})
 }
 
 // PressTwice presses an element twice, the second time before anything came of the first.
