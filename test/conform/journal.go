@@ -249,6 +249,8 @@ func troubleOfOne(d *drained) {
 
 func hangingSink(d *drained) {
 	all, let := map[firstcome.CampaignID][]firstcome.Coupon{}, make(chan struct{})
+	release := sync.OnceFunc(func() { close(let) })
+	defer release() // also if the test fails: the end of the drain waits for its sinks
 	for n := range 20 {
 		id := firstcome.CampaignID(fmt.Sprint("many-", n))
 		d.make(id)
@@ -265,7 +267,7 @@ func hangingSink(d *drained) {
 			d.gone(id, coupons...)
 		}
 	}
-	close(let)
+	release()
 	d.gone("many-0", all["many-0"]...)
 }
 
