@@ -78,7 +78,7 @@ func (d *desk) examined(url string) (says string) {
 func TestF04DoctorSaysWhatIsNotVerified(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c", "sound")
 	for why, fields := range map[string][]string{
-		"its server restarted, or is another one": {"run_id", "another"},
+		"its server restarted, or is another one": {"run", "another"},
 		"a rebuild froze it and did not end":      {"frozen", "1"},
 	} {
 		d.has(fields...)

@@ -177,7 +177,7 @@ func TestF54AGateThatIsAheadInOneThingAloneIsNotRebuilt(t *testing.T) {
 			t.Parallel()
 			d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 			d.kept(people("user-", 3)...)
-			d.do("HSET", d.key("campaign"), "last_number", "4", field, "4", "run_id", "another")
+			d.do("HSET", d.key("campaign"), "last_number", "4", field, "4", "run", "another")
 			if err := d.rebuilder().Newest(t.Context(), "c"); !errors.Is(err, flow.ErrOlder) {
 				t.Fatalf("a change is told %v", err)
 			}

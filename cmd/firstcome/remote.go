@@ -217,7 +217,7 @@ func (n *node) join() {
 		rebuilt = renaming{r.gate}
 	}
 	r.rebuild = flow.NewRebuilder(n.ledger, r.relayed(rebuilt), flow.RebuilderEvents{Rebuilt: n.monitor.Rebuilt, Refused: n.monitor.Refused})
-	r.over = &flow.Over{RemoteGate: r.gate, Fed: r.gate, Book: n.ledger, Notice: r.rebuild.Notice, Told: r.rebuild.Told, Refusal: r.rebuild.Refusal, Refuse: r.rebuild.Refuse}
+	r.over = &flow.Over{RemoteGate: r.gate, Fed: r.gate, Book: n.ledger, Notice: r.rebuild.Notice, Refusal: r.rebuild.Refusal, Refuse: r.rebuild.Refuse}
 	r.changer = flow.NewChanger(n.ledger, r.over, n.monitor.ChangeFailed)
 	r.retirer = flow.NewRetirer(n.ledger, r.gate, 0, n.monitor.RetireFailed)
 	if !n.flags.silent() {

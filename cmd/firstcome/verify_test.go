@@ -101,7 +101,7 @@ func TestF04WhatARestartDoesNotProveToBeWholeIsRebuilt(t *testing.T) {
 func TestF04AVerdictOfAnotherStateIsNotTaken(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	d.issue("c", people("user-", 3)...)
-	d.has("run_id", "another")
+	d.has("run", "another")
 	active, err := d.ledger.Active(t.Context())
 	stage.Must(t, err)
 	verified, err := d.remote.gate.Stopped(t.Context(), active[0])

@@ -53,8 +53,6 @@ type Over struct {
 	Book RetiredBook
 	// Notice, if not nil, hears of each campaign of which the gate decides nothing until it is rebuilt.
 	Notice func(firstcome.CampaignID)
-	// Told, if not nil, hears of the highest number in each answer of the gate.
-	Told func(id firstcome.CampaignID, number int64)
 	// Refusal, if not nil, returns why nothing of a campaign is decided or changed though its gate could: see OlderError and GateOlderError.
 	Refusal func(firstcome.CampaignID) error
 	// Refuse, if not nil, hears of each GateOlderError of the gate itself.
@@ -106,22 +104,9 @@ func unlessGateOlder[T any](ctx context.Context, o *Over, id firstcome.CampaignI
 
 // Claim is a Gate's.
 func (o *Over) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	decisions, err := unless(ctx, o, id,
+	return unless(ctx, o, id,
 		func() ([]firstcome.Decision, error) { return o.RemoteGate.Claim(ctx, id, users) },
 		func() ([]firstcome.Decision, error) { return o.Book.ClaimRetired(ctx, id, users) })
-	o.tell(id, decisions)
-	return decisions, err
-}
-
-// tell tells of the highest number of decisions.
-func (o *Over) tell(id firstcome.CampaignID, decisions []firstcome.Decision) {
-	highest := int64(0)
-	for n := range decisions {
-		highest = max(highest, decisions[n].Coupon.Number)
-	}
-	if o.Told != nil && highest > 0 {
-		o.Told(id, highest)
-	}
 }
 
 // Issue is a Direct's. The gate issues first and the ledger logs it then: an error may be only of the log.
@@ -129,7 +114,6 @@ func (o *Over) Issue(ctx context.Context, actor string, id firstcome.CampaignID,
 	decisions, err := unless(ctx, o, id,
 		func() ([]firstcome.Decision, error) { return o.RemoteGate.Issue(ctx, actor, id, users) },
 		func() ([]firstcome.Decision, error) { return o.Book.ClaimRetired(ctx, id, users) })
-	o.tell(id, decisions)
 	passed := slices.ContainsFunc(decisions, func(d firstcome.Decision) bool { return d.Outcome == firstcome.Issued && d.InLine > 0 })
 	if err != nil || !passed {
 		return decisions, err
@@ -139,13 +123,9 @@ func (o *Over) Issue(ctx context.Context, actor string, id firstcome.CampaignID,
 
 // Serve is a Line's. Nobody is in line of a campaign that the gate has forgotten.
 func (o *Over) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (Served, error) {
-	served, err := unless(ctx, o, id,
+	return unless(ctx, o, id,
 		func() (Served, error) { return o.RemoteGate.Serve(ctx, id, limit) },
 		func() (Served, error) { return Served{}, nil })
-	if last := len(served.Coupons) - 1; o.Told != nil && last >= 0 {
-		o.Told(id, served.Coupons[last].Number)
-	}
-	return served, err
 }
 
 // Place is that of Places.

@@ -50,6 +50,7 @@ type Stopped struct {
 	Frozen            bool   // for a rebuild
 	Epoch, Version    int64
 	LastNumber        int64
+	Told              int64 // the highest number of the epoch that the gate told this node; 0: none
 	DrainedThrough    int64
 	InForce, Holders  int64
 	Quantity          int64

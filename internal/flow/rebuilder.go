@@ -76,8 +76,7 @@ type Rebuilder struct {
 	since  time.Time              // when Run saw the runs of now first
 	silent []firstcome.CampaignID // of which the last look of Run at all campaigns got no answer: they are asked about once more
 
-	mu      sync.Mutex                     // guards what follows
-	told    map[firstcome.CampaignID]int64 // see Told
+	mu      sync.Mutex // guards what follows
 	broken  map[firstcome.CampaignID]error
 	refused map[firstcome.CampaignID]error // see Refuse
 	epochs  map[firstcome.CampaignID]int64 // see Epoch
@@ -138,7 +137,7 @@ type RebuilderEvents struct {
 func NewRebuilder(book RebuildBook, gate RebuiltGate, hears RebuilderEvents) *Rebuilder {
 	return &Rebuilder{
 		book: book, gate: gate, sink: NewRecorder(nil, book, RecorderLimits{}), hears: hears,
-		noticed: make(chan firstcome.CampaignID, 1024), told: map[firstcome.CampaignID]int64{}, broken: map[firstcome.CampaignID]error{},
+		noticed: make(chan firstcome.CampaignID, 1024), broken: map[firstcome.CampaignID]error{},
 		refused: map[firstcome.CampaignID]error{}, doubted: map[firstcome.CampaignID]bool{},
 	}
 }

@@ -52,11 +52,13 @@ func verify(ctx context.Context, book VerifyBook, gate VerifiedGate, r Revision)
 	if err != nil {
 		return err
 	}
-	if s.Was == s.Is && !s.Frozen {
-		return nil // another node was faster
-	}
-	if s.Frozen {
+	switch {
+	case s.Frozen:
 		return errFrozen
+	case s.LastNumber < s.Told:
+		return fmt.Errorf("%w: number %d is the last, and it gave number %d", errDiffers, s.LastNumber, s.Told)
+	case s.Was == s.Is:
+		return nil // another node was faster
 	}
 	for _, run := range []string{s.Was, s.Is} {
 		durable, seen, err := book.DurableRun(ctx, run)

@@ -2,7 +2,6 @@ package flow
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -12,30 +11,10 @@ import (
 // a moment to begin a rebuild, which ends a verification.
 const witnessTime = 2 * runsEvery
 
-// Told notes that the gate gave a number of a campaign, as an answer of it told this node. No later epoch begins below it.
-func (r *Rebuilder) Told(id firstcome.CampaignID, number int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.told[id] = max(r.told[id], number)
-}
-
-// A witnessed gate is not verified where it has forgotten a number that a node was told. A file that was cut cleanly agrees with itself, and with
-// a ledger to which what is missing had not come yet.
+// A witnessed gate is not verified before every node has had the time to say that it was told more: see Stopped.
 type witnessed struct {
 	VerifiedGate
 	*Rebuilder
-}
-
-// Stopped is errDiffers of a gate whose last number is below one that this node was told.
-func (w witnessed) Stopped(ctx context.Context, a Revision) (Stopped, error) {
-	w.mu.Lock()
-	told := w.told[a.Campaign] // before the gate is asked: meanwhile it may give more
-	w.mu.Unlock()
-	s, err := w.VerifiedGate.Stopped(ctx, a)
-	if err == nil && s.Was != s.Is && s.LastNumber < told {
-		err = fmt.Errorf("%w: number %d is the last, and it gave number %d", errDiffers, s.LastNumber, told)
-	}
-	return s, err
 }
 
 // Verified waits for what other nodes were told. Where nobody is told a number before it is recorded, the ledger knows as much as they do.

@@ -2,7 +2,6 @@ package flow_test
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
-	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A cutGate restarts from a file that syncs before it answers, and that agrees with itself and with the ledger: its last number is 3.
@@ -62,6 +60,18 @@ func (g *cutGate) restart() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.is = "second"
+}
+
+// A toldGate is a cutGate as a node reaches it that the gate told a number.
+type toldGate struct {
+	*cutGate
+	told int64
+}
+
+func (g *toldGate) Stopped(ctx context.Context, r flow.Revision) (flow.Stopped, error) {
+	s, err := g.cutGate.Stopped(ctx, r)
+	s.Told = g.told
+	return s, err
 }
 
 // A cutBook has the coupons 1 to 3 of a campaign.
@@ -127,11 +137,8 @@ func TestF04ANodeThatWasToldANumberWhichTheGateForgotHasItRebuilt(t *testing.T) 
 				ctx, end := context.WithCancel(t.Context())
 				defer end()
 				for node, after := range map[string]time.Duration{"early": 0, "late": 900 * time.Millisecond} {
-					r := flow.NewRebuilder(&cutBook{answer: c.answer, gate: g, begun: begun, node: node}, g, flow.RebuilderEvents{})
-					if number := c.told[node]; number > 0 {
-						r.Told("c", number)
-						r.Told("c", 1) // a number that was given before
-					}
+					reached := &toldGate{g, c.told[node]}
+					r := flow.NewRebuilder(&cutBook{answer: c.answer, gate: g, begun: begun, node: node}, reached, flow.RebuilderEvents{})
 					go func() {
 						time.Sleep(after)
 						if err := r.Run(ctx); err != nil {
@@ -159,37 +166,4 @@ func TestF04ANodeThatWasToldANumberWhichTheGateForgotHasItRebuilt(t *testing.T) 
 			})
 		})
 	}
-}
-
-// TestANodeIsToldTheHighestNumberOfEachAnswer asks a gate in each way that gives numbers.
-func TestANodeIsToldTheHighestNumberOfEachAnswer(t *testing.T) {
-	var told []int64
-	o := &flow.Over{RemoteGate: numberGate{}, Book: numberBook{}, Told: func(_ firstcome.CampaignID, number int64) { told = append(told, number) }}
-	for _, ask := range []func() error{
-		func() error { _, err := o.Claim(t.Context(), "c", nil); return err },
-		func() error { _, err := o.Issue(t.Context(), "op", "c", nil); return err },
-		func() error { _, err := o.Serve(t.Context(), "c", 1); return err },
-	} {
-		if err := errors.Join(ask()); err != nil {
-			t.Error(err)
-		}
-	}
-	stage.Same(t, "what it is told", []int64{7, 8, 9}, told)
-}
-
-// A numberGate gives a number to whoever claims, one to whoever is issued a coupon directly, and two to those in line.
-type numberGate struct{ flow.RemoteGate }
-
-type numberBook struct{ flow.RetiredBook }
-
-func (numberGate) Claim(context.Context, firstcome.CampaignID, []firstcome.UserID) ([]firstcome.Decision, error) {
-	return []firstcome.Decision{{Outcome: firstcome.SoldOut}, {Outcome: firstcome.Issued, Coupon: firstcome.Coupon{Number: 7}}, {Outcome: firstcome.AlreadyIssued, Coupon: firstcome.Coupon{Number: 2}}}, nil
-}
-
-func (numberGate) Issue(context.Context, string, firstcome.CampaignID, []firstcome.UserID) ([]firstcome.Decision, error) {
-	return []firstcome.Decision{{Outcome: firstcome.AlreadyIssued, Coupon: firstcome.Coupon{Number: 8}}}, nil
-}
-
-func (numberGate) Serve(context.Context, firstcome.CampaignID, int) (flow.Served, error) {
-	return flow.Served{Coupons: []firstcome.Coupon{{Number: 8}, {Number: 9}}}, nil
 }

@@ -33,6 +33,6 @@ func (g *Gate) Trust(ctx context.Context, id firstcome.CampaignID) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = g.run(ctx, rueidis.NewLuaScript(prelude+`redis.call('HSET', campaign_key, 'run_id', run_id()) return {'trusted'}`), k)
+	_, _, err = g.run(ctx, rueidis.NewLuaScript(prelude+`redis.call('HSET', campaign_key, 'run', this_run()) return {'trusted'}`), k)
 	return err
 }

@@ -315,7 +315,7 @@ func TestF71PartOfALineOfAFeedThatIsGoneIsLost(t *testing.T) {
 // TestF77WhatMayBeAnOlderLineOfAFeedIsNeitherToldNorServed has another run of Redis have decided last, or another layout written last.
 func TestF77WhatMayBeAnOlderLineOfAFeedIsNeitherToldNorServed(t *testing.T) {
 	s := newFedShop(t, services.Redis.Database(t))
-	for field, want := range map[string]error{"run_id": flow.ErrUnverified, "layout": firstcome.ErrGateMismatch} {
+	for field, want := range map[string]error{"run": flow.ErrUnverified, "layout": firstcome.ErrGateMismatch} {
 		was, err := s.do("HGET", keysOf[0], field).ToString()
 		stage.Must(t, err)
 		s.do("HSET", keysOf[0], field, "99")

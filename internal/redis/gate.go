@@ -81,9 +81,10 @@ type Gate struct {
 	standing, memory, freeze, empty, carry, switchScript, stopped, verify *rueidis.Lua // of a rebuild
 	mark                                                                  *rueidis.Lua // the same, of a line that a feed keeps
 
-	keyring keyring
-	lag     schedule // of Lag
-	behind  schedule // of Behind
+	keyring   keyring
+	remembers *memory
+	lag       schedule // of Lag
+	behind    schedule // of Behind
 }
 
 var _ flow.RemoteGate = (*Gate)(nil)

@@ -68,8 +68,9 @@ func (g *Gate) verdict(ctx context.Context, id firstcome.CampaignID, want, backl
 	if g.options.Epoch != nil {
 		known = g.options.Epoch(id)
 	}
-	args := make([]string, 0, 8+len(users))
+	args := make([]string, 0, 10+len(users))
 	args = append(args, g.clock(), backlog, g.wakeChannel(), string(id), strconv.FormatInt(coolFor.Microseconds(), 10), want, limit, whole10(known))
+	args = append(args, g.remembers.told(k).args()...)
 	for _, user := range users {
 		if strings.Contains(string(user), separator) {
 			return v, errUser
@@ -95,6 +96,11 @@ func (g *Gate) verdict(ctx context.Context, id firstcome.CampaignID, want, backl
 	if want != wantServe && want != wantTurn && len(v.outcomes) != len(users) {
 		return v, fmt.Errorf("the claim script answered %d claims of %d", len(v.outcomes), len(users))
 	}
+	issued := strings.Count(v.outcomes, issuedDigit)
+	if want == wantServe || want == wantTurn {
+		issued = len(v.line.users)
+	}
+	g.remembers.hears(k, told{v.epoch, v.first - 1 + int64(issued)})
 	return v, nil
 }
 

@@ -59,7 +59,7 @@ func (g *Gate) Masters(ctx context.Context) (map[string]bool, error) {
 			return nil, wrap(classify(err), "ask which runs of its servers there are")
 		}
 		if info := parseInfo(text); info["role"] == "master" {
-			runs[info["run_id"]] = true
+			runs[runOf(info)] = true
 		}
 	}
 	return runs, nil
@@ -74,7 +74,7 @@ func (g *Gate) DecidedBy(ctx context.Context, id firstcome.CampaignID) (run stri
 	if err != nil {
 		return "", false, err
 	}
-	fields, err := g.client.Do(ctx, g.client.B().Hmget().Key(k.campaign).Field("run_id", "frozen").Build()).AsStrSlice()
+	fields, err := g.client.Do(ctx, g.client.B().Hmget().Key(k.campaign).Field("run", "frozen").Build()).AsStrSlice()
 	if err != nil {
 		return "", false, wrap(classify(err), "look who decided %s", id)
 	}

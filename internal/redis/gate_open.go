@@ -53,7 +53,7 @@ func Open(ctx context.Context, options Options) (*Gate, error) {
 		carry: aboutLine(carryScript), switchScript: aboutCampaign(switchScript),
 		stopped: aboutCampaign(stoppedScript), verify: aboutCampaign(verifyScript),
 		begin: aboutLine(beginScript), leave: aboutLine(leaveScript), mark: aboutLine(markScript),
-		keyring: newKeyring(), lag: schedule{slow: defaultSlow}, behind: schedule{slow: defaultSlow},
+		keyring: newKeyring(), remembers: newMemory(), lag: schedule{slow: defaultSlow}, behind: schedule{slow: defaultSlow},
 	}
 	if err := g.check(ctx); err != nil {
 		client.Close()
@@ -69,7 +69,7 @@ func Inspect(ctx context.Context, options Options) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gate{client: client, options: options, keyring: newKeyring(), place: aboutLine(placeScript)}
+	g := &Gate{client: client, options: options, keyring: newKeyring(), remembers: newMemory(), place: aboutLine(placeScript)}
 	if g.instance, err = g.text(ctx, instanceKey); err == nil {
 		err = g.checkLayout(ctx)
 	}

@@ -239,12 +239,12 @@ func TestF43WhatIsGoneOfAJournalIsMadeAgainFromTheHolders(t *testing.T) {
 // TestF43NothingIsMadeAgainFromTheHoldersOfAGateThatIsUnverified has a journal deleted, of a gate that another run decided last, or that a
 // rebuild froze.
 func TestF43NothingIsMadeAgainFromTheHoldersOfAGateThatIsUnverified(t *testing.T) {
-	for field, value := range map[string]string{"run_id": "another", "frozen": "1"} {
+	for field, value := range map[string]string{"run": "another", "frozen": "1"} {
 		t.Run(field, func(t *testing.T) {
 			s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 			s.issue(0, 10)
 			s.do("DEL", keysOf[2])
-			was, err := s.do("HGET", keysOf[0], "run_id").ToString()
+			was, err := s.do("HGET", keysOf[0], "run").ToString()
 			stage.Must(t, err)
 			s.do("HSET", keysOf[0], field, value)
 			stage.Drain(t, s.journal(), p.Take)
@@ -255,7 +255,7 @@ func TestF43NothingIsMadeAgainFromTheHoldersOfAGateThatIsUnverified(t *testing.T
 				t.Errorf("the ledger is given %v", given)
 			}
 			s.do("HDEL", keysOf[0], "frozen")
-			s.do("HSET", keysOf[0], "run_id", was)
+			s.do("HSET", keysOf[0], "run", was)
 			p.WaitFor(t, 10)
 			s.drained(10)
 		})

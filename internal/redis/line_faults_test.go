@@ -273,9 +273,9 @@ func TestARetiredCampaignLeavesNoKeyOfItsLine(t *testing.T) {
 func TestF77WhatMayBeAnOlderLineIsNotTold(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), 100)
 	s.line(3)
-	run, err := s.do("HGET", keysOf[0], "run_id").ToString()
+	run, err := s.do("HGET", keysOf[0], "run").ToString()
 	stage.Must(t, err)
-	s.do("HSET", keysOf[0], "run_id", "another")
+	s.do("HSET", keysOf[0], "run", "another")
 	for what, ask := range map[string]func() error{
 		"who is in line": func() error { _, _, err := s.gate.Place(t.Context(), "c", "user-1"); return err },
 		"who is not":     func() error { _, _, err := s.gate.Place(t.Context(), "c", "nobody"); return err },
@@ -285,7 +285,7 @@ func TestF77WhatMayBeAnOlderLineIsNotTold(t *testing.T) {
 			t.Errorf("%s is told %v", what, err)
 		}
 	}
-	s.do("HSET", keysOf[0], "run_id", run)
+	s.do("HSET", keysOf[0], "run", run)
 	serveAll(t, s.gate)
 	servedInTurn(t, s.gate, 3)
 }

@@ -19,7 +19,8 @@ import (
 func (g *Gate) Standing(ctx context.Context, r flow.Revision) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	word, parts, err := g.run(ctx, g.standing, g.keysIn(r), whole10(r.Epoch), whole10(r.Version), whole10(r.Drained))
+	k := g.keysIn(r)
+	word, parts, err := g.run(ctx, g.standing, k, append(g.remembers.told(k).args(), whole10(r.Epoch), whole10(r.Version), whole10(r.Drained))...)
 	if err == nil {
 		err = standings[word]
 	}
@@ -32,7 +33,7 @@ func (g *Gate) Standing(ctx context.Context, r flow.Revision) error {
 func (g *Gate) stands(ctx context.Context, k *keys) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	word, _, err := g.run(ctx, g.standing, k)
+	word, _, err := g.run(ctx, g.standing, k, g.remembers.told(k).args()...)
 	if err != nil {
 		return err
 	}
@@ -86,13 +87,21 @@ func (g *Gate) Runs(ctx context.Context) ([]flow.Run, error) {
 				continue
 			}
 		}
-		runs = append(runs, flow.Run{ID: info["run_id"], Durable: durable})
+		runs = append(runs, flow.Run{ID: runOf(info), Durable: durable})
 	}
 	if len(runs) == 0 {
 		return nil, failed
 	}
 	slices.SortFunc(runs, func(a, b flow.Run) int { return strings.Compare(a.ID, b.ID) })
 	return runs, nil
+}
+
+// runOf returns the run of a server by its INFO, as lua/prelude.lua names it.
+func runOf(info map[string]string) string {
+	if info["role"] != "master" {
+		return "replica"
+	}
+	return info["master_replid"]
 }
 
 // syncsFirst tells whether a server syncs its file before it answers. Of one that does not let its user ask it is not known.
@@ -395,7 +404,9 @@ func ceilingArg(ceiling int64) string {
 func (g *Gate) Stopped(ctx context.Context, r flow.Revision) (s flow.Stopped, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	_, parts, err := g.run(ctx, g.stopped, g.keysIn(r))
+	k := g.keysIn(r)
+	told := g.remembers.told(k) // before the gate is asked: meanwhile it may give more
+	_, parts, err := g.run(ctx, g.stopped, k)
 	if err == nil && len(parts) != 19 {
 		err = fmt.Errorf("the stopped script answered %d parts", len(parts)+1)
 	}
@@ -412,6 +423,9 @@ func (g *Gate) Stopped(ctx context.Context, r flow.Revision) (s flow.Stopped, er
 		if *into, err = whole(parts[2+n]); err != nil {
 			return s, wrap(err, "look at %s", r.Campaign)
 		}
+	}
+	if told.epoch == s.Epoch {
+		s.Told = told.number
 	}
 	s.Frozen, s.Paused, s.Closed = frozen == 1, paused == 1, closed == 1
 	s.Quantity, s.OpensAt, s.ClosesAt, s.ClosedAt = quantityOf(s.Quantity), instant(opensAt), instant(closesAt), instant(closedAt)

@@ -121,6 +121,26 @@ func TestF02WhereAReplicaTakesOverUnderLoadEveryPromiseHolds(t *testing.T) {
 	}
 }
 
+// TestF35NobodyIsToldAnothersNumberThoughASwitchOverIsTakenBack has the Redis that decides follow a replica that lagged, and lead again, while claims
+// are answered when they are decided. Its process lives on, and no node looks before the next claim comes.
+func TestF35NobodyIsToldAnothersNumberThoughASwitchOverIsTakenBack(t *testing.T) {
+	t.Parallel()
+	p := services.RedisPair(t)
+	f := newFleet(t, services.PostgreSQL.Database(t), p.Primary.URL())
+	c := f.gather("drop", firstcome.Decided)
+	stop := f.claimUntil(c, 6)
+	defer stop()
+	c.awaitAnswers(t, 50)
+	stage.Must(t, p.Lag(t.Context()))
+	c.awaitAnswers(t, 200)
+	stage.Must(t, p.Promote(t.Context()))
+	stage.Must(t, p.Follow(t.Context()))
+	stage.Must(t, p.Promote(t.Context()))
+	c.awaitAnswers(t, 200)
+	stop()
+	f.giveAway([]*crowd{c}, firstcome.Decided)
+}
+
 // goesOn waits for the next coupon behind a promotion, unless another promotion follows at once, and has the pair be one again.
 func (o *takeover) goesOn(c *crowd, p *services.Pair, turn int) {
 	o.t.Helper()

@@ -94,3 +94,14 @@ func watch(ctx context.Context, sentinel *Server, port string, replicas int) err
 		return err == nil && about["flags"] == "master" && about["role-reported"] == "master" && about["num-slaves"] == strconv.Itoa(replicas)
 	})
 }
+
+// SwitchOver has the Sentinel of a pair promote the replica while the primary lives, and returns when the old primary follows it.
+func (p *Pair) SwitchOver(ctx context.Context) error {
+	before := p.Primary
+	if _, err := askRedis(ctx, p.sentinel.URL(), []string{"SENTINEL", "FAILOVER", primarySet}); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return until(ctx, func() bool { return p.Settle(ctx) == nil && p.Primary != before })
+}

@@ -63,7 +63,7 @@ func (t *town) boot(name string) *node {
 	n := &node{name: name, cut: make(chan struct{})}
 	at := &wire{t.world, n}
 	b := t.bug
-	end := remote{gated: t.front, wire: at, rebuilt: t.gate, old: func() *Gate { return t.parted(n) }, main: t.gate}
+	end := remote{gated: t.front, wire: at, rebuilt: t.gate, old: func() *Gate { return t.parted(n) }, main: t.gate, told: &tells{}}
 	book := paper{Ledger: t.ledger, wire: at, rebuilds: t.ledger}
 	if b.remade != nil {
 		end.rebuilt = b.remade(t.gate)
@@ -74,7 +74,7 @@ func (t *town) boot(name string) *node {
 	rebuilder := flow.NewRebuilder(book, end, flow.RebuilderEvents{})
 	n.refuses = func() bool { return errors.Is(rebuilder.Refusal(campaign), flow.ErrGateOlder) }
 	n.epoch = func() int64 { return rebuilder.Epoch(campaign) }
-	over := &flow.Over{Book: book, Notice: rebuilder.Notice, Told: rebuilder.Told, Refusal: rebuilder.Refusal, Refuse: rebuilder.Refuse}
+	over := &flow.Over{Book: book, Notice: rebuilder.Notice, Refusal: rebuilder.Refusal, Refuse: rebuilder.Refuse}
 	end.epoch = n.epoch
 	if b.deaf {
 		over.Refusal, end.epoch = nil, func() int64 { return 0 }

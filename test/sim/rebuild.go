@@ -80,6 +80,16 @@ func (g *Gate) outlived(id firstcome.CampaignID, epoch int64) error {
 	return &flow.GateOlderError{Campaign: id, Gate: c.epoch, Ledger: epoch}
 }
 
+// last returns the epoch of a campaign, and the last number that was given.
+func (g *Gate) last(id firstcome.CampaignID) (epoch, number int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if c := g.campaigns[id]; c != nil {
+		epoch, number = c.epoch, c.last
+	}
+	return epoch, number
+}
+
 // Runs is flow.RebuiltGate's.
 func (g *Gate) Runs(context.Context) ([]flow.Run, error) {
 	g.mu.Lock()

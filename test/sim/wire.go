@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
@@ -159,6 +160,29 @@ type remote struct {
 	old     func() *Gate // what the node reaches instead; nil: the gate
 	main    *Gate        // the gate itself
 	epoch   func() int64 // the ledger's, as far as the node knows
+	told    *tells
+}
+
+// A tells is what a gate told a node: an epoch, and the last number in it.
+type tells struct {
+	mu            sync.Mutex // guards what follows
+	epoch, number int64
+}
+
+// hears notes how far a gate has gone, by an answer that arrived.
+func (t *tells) hears(epoch, number int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if epoch > t.epoch || epoch == t.epoch && number > t.number {
+		t.epoch, t.number = epoch, number
+	}
+}
+
+// now returns it as it is now.
+func (t *tells) now() (epoch, number int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.epoch, t.number
 }
 
 // at returns the gate that the node reaches now, and made the same as a rebuild needs it.
@@ -171,13 +195,25 @@ func (r remote) at() gated {
 
 // decides is ask of what the gate decides in the ledger's epoch only: a node says with the question which one that is.
 func decides[T any](ctx context.Context, r remote, what string, do func() (T, error)) (T, error) {
-	epoch := r.epoch()
-	return ask(ctx, r.wire, "the gate", what, func() (none T, err error) {
-		if err := cmp.Or(r.old(), r.main).outlived(campaign, epoch); err != nil {
+	known := r.epoch()
+	told, number := r.told.now()
+	var epoch, last int64
+	answer, err := ask(ctx, r.wire, "the gate", what, func() (none T, err error) {
+		gate := cmp.Or(r.old(), r.main)
+		if err := gate.outlived(campaign, known); err != nil {
 			return none, err
 		}
-		return do()
+		if epoch, last = gate.last(campaign); epoch == told && last < number {
+			return none, errUnverified
+		}
+		answer, err := do()
+		epoch, last = gate.last(campaign)
+		return answer, err
 	})
+	if err == nil {
+		r.told.hears(epoch, last)
+	}
+	return answer, err
 }
 
 func (r remote) made() flow.RebuiltGate {

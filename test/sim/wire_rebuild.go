@@ -35,7 +35,12 @@ func (r remote) Rename(ctx context.Context) error {
 
 // Stopped is flow.VerifiedGate's.
 func (r remote) Stopped(ctx context.Context, rev flow.Revision) (flow.Stopped, error) {
-	return ask(ctx, r.wire, "the gate", "what it has", func() (flow.Stopped, error) { return r.made().Stopped(ctx, rev) })
+	epoch, number := r.told.now()
+	s, err := ask(ctx, r.wire, "the gate", "what it has", func() (flow.Stopped, error) { return r.made().Stopped(ctx, rev) })
+	if s.Epoch == epoch {
+		s.Told = number
+	}
+	return s, err
 }
 
 // Holds is flow.VerifiedGate's.

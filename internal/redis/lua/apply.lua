@@ -28,7 +28,7 @@
 local clock, cool_for, version, kind = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 
 local c, instead = campaign('quantity', 'opens_at', 'closes_at', 'in_force', 'decided_at', 'cooling', 'cooling_until',
-  'was_opens_at', 'was_closes_at', 'refused:' .. whole(version), 'last_number', 'drained_through', 'sold_out_at', 'closed', 'line', 'epoch', 'closed_at', 'was_sold_out', 'run_id', 'frozen', 'ceiling')
+  'was_opens_at', 'was_closes_at', 'refused:' .. whole(version), 'last_number', 'drained_through', 'sold_out_at', 'closed', 'line', 'epoch', 'closed_at', 'was_sold_out', 'run', 'frozen', 'ceiling')
 if not c then return instead end
 local function new_line()
   local line = '1 0 0 0 0 0 ' .. (ARGV[11] == '' and '-' or ARGV[11]) .. ' ' .. ARGV[12]
@@ -55,7 +55,7 @@ if not known then
     'version', '1', 'terms_version', '1', 'quantity', ARGV[5], 'opens_at', ARGV[6], 'closes_at', ARGV[7],
     'paused', '0', 'closed', '0', 'in_force', '0', 'issued', '0', 'last_number', '0', 'drained_through', '0',
     'decided_at', whole(now), 'cooling', '0', 'cooling_until', '0', 'was_opens_at', '', 'was_closes_at', '',
-    'run_id', run_id(), 'ceiling', ARGV[#ARGV], 'was_sold_out', '0', 'opened_at', '', 'sold_out_at', tonumber(ARGV[5]) == 0 and whole(now) or '', 'closed_at', '')
+    'run', this_run(), 'ceiling', ARGV[#ARGV], 'was_sold_out', '0', 'opened_at', '', 'sold_out_at', tonumber(ARGV[5]) == 0 and whole(now) or '', 'closed_at', '')
   if ARGV[11] ~= '' or ARGV[13] ~= '' then redis.call('HSET', campaign_key, 'line', new_line()) end
   return {'applied'}
 end

@@ -12,7 +12,8 @@
 --       7 of claim how many people may be in line, of serve how many are served at most, of turn its generation and the
 --         first user's ticket, with a space between
 --       8 the ledger's epoch, as far as is known; 0: it is not
---       9 and following: the users
+--       9 an epoch, and 10 the highest number of it that the gate told this node
+--       11 and following: the users
 -- Returns one of
 --   {'lost'}  part of what the gate knew of the campaign is gone
 --   {'behind', epoch}  the epoch here has ended by the ledger, so another gate decides
@@ -43,19 +44,20 @@ local ALREADY_ISSUED, NOT_OPEN, CLOSED, PAUSED, SOLD_OUT, WAITING, ISSUED = 1, 2
 local UNDECIDED = 0
 
 local clock, backlog, wake, id, cool_for = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
-local want, limit, epoch_known = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
-local FIRST_USER = 9
+local want, limit, epoch_known, epoch_told, told = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
+local FIRST_USER = 11
 local users, list, before_first = #ARGV - FIRST_USER + 1, ARGV, FIRST_USER - 1 -- user n is list[before_first + n]
 
 local c, instead = campaign('terms_version', 'epoch', 'quantity', 'opens_at', 'closes_at', 'paused', 'closed',
   'in_force', 'issued', 'last_number', 'drained_through', 'decided_at', 'cooling', 'cooling_until', 'was_opens_at', 'was_closes_at',
-  'opened_at', 'sold_out_at', 'closed_at', 'was_sold_out', 'line', 'run_id', 'frozen', 'ceiling')
+  'opened_at', 'sold_out_at', 'closed_at', 'was_sold_out', 'line', 'run', 'frozen', 'ceiling')
 if instead then return instead end
 if unverified(c[22], c[23]) then return {'unverified'} end
 if tonumber(c[2]) < epoch_known then return {'behind', c[2]} end
 local terms_version, epoch, quantity, opens_at, closes_at = tonumber(c[1]), c[2], tonumber(c[3]), tonumber(c[4]), tonumber(c[5])
 local paused, closed = c[6] == '1', c[7] == '1'
 local in_force, issued, last_number, drained = tonumber(c[8]), tonumber(c[9]), tonumber(c[10]), tonumber(c[11])
+if tonumber(epoch) == epoch_told and last_number < told then return {'unverified'} end -- it gave more, and has forgotten it
 local decided_at, cooling, cooling_until = tonumber(c[12]), tonumber(c[13]), tonumber(c[14])
 local was_opens_at, was_closes_at = tonumber(c[15]), tonumber(c[16])
 local opened_at, sold_out_at, closed_at = tonumber(c[17]), tonumber(c[18]), tonumber(c[19])

@@ -3,7 +3,7 @@
 --
 -- ARGV  1 the attempt
 -- Returns
---   {'frozen', run_id, version, decided_at, opened_at, sold_out_at, closed_at, line, epoch, drained_through}   what was here; of an absent campaign ''
+--   {'frozen', run, version, decided_at, opened_at, sold_out_at, closed_at, line, epoch, drained_through}   what was here; of an absent campaign ''
 --   {'outdone'}                                                                        a later attempt was here, or this one has switched
 
 local attempt = tonumber(ARGV[1])
@@ -12,4 +12,4 @@ if not c then return instead end
 if attempt < (tonumber(c[1]) or 0) or attempt <= (tonumber(c[2]) or 0) then return {'outdone'} end
 redis.call('HDEL', campaign_key, '') -- the write that needs no memory
 redis.call('HSET', campaign_key, 'frozen', whole(attempt))
-return {'frozen', run_id(), c[10] or '', c[3] or '', c[4] or '', c[5] or '', c[6] or '', c[7] or '', c[8] or '', c[9] or ''}
+return {'frozen', this_run(), c[10] or '', c[3] or '', c[4] or '', c[5] or '', c[6] or '', c[7] or '', c[8] or '', c[9] or ''}

@@ -12,7 +12,7 @@
 
 local user, generation, ticket = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
-local c, instead = campaign('in_force', 'last_number', 'drained_through', 'line', 'run_id', 'frozen')
+local c, instead = campaign('in_force', 'last_number', 'drained_through', 'line', 'run', 'frozen')
 if instead then return instead end
 if unverified(c[5], c[6]) then return {'unverified'} end
 local line = line_of(c[4])

@@ -11,7 +11,7 @@
 --   past has a generation in each line of text, the last one first: see line.lua
 
 local c, instead = campaign('quantity', 'opens_at', 'closes_at', 'paused', 'closed', 'in_force', 'decided_at', 'cooling',
-  'cooling_until', 'was_opens_at', 'was_closes_at', 'line', 'past', 'last_number', 'drained_through', 'closed_at', 'was_sold_out', 'run_id', 'frozen')
+  'cooling_until', 'was_opens_at', 'was_closes_at', 'line', 'past', 'last_number', 'drained_through', 'closed_at', 'was_sold_out', 'run', 'frozen')
 if instead then return instead end
 if unverified(c[18], c[19]) then return {'unverified'} end
 local line = line_of(c[12])

@@ -25,11 +25,16 @@ local function each(list, from, to, call)
   for first = from, to, CHUNK do call(unpack(list, first, math.min(first + CHUNK - 1, to))) end
 end
 
--- run_id returns the name of this run of the server. It changes with each restart, and a promoted replica has its own.
-local function run_id() return string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') end
+-- this_run returns the name of this run of the server: the time in which it is a primary without a break. Redis makes a new master_replid
+-- when it starts, when it becomes a primary, and when its first replica comes. (Its run_id stays if it follows another server and then
+-- leads again.) A replica has the master_replid of its primary, and decides nothing.
+local function this_run()
+  local about = redis.call('INFO', 'replication')
+  return string.find(about, 'role:master', 1, true) and string.match(about, 'master_replid:(%x+)') or 'replica'
+end
 
--- unverified tells, given the fields run_id and frozen, whether what is here may be an older state than the last one.
-local function unverified(run, frozen) return frozen or run ~= run_id() end
+-- unverified tells, given the fields run and frozen, whether what is here may be an older state than the last one.
+local function unverified(run, frozen) return frozen or run ~= this_run() end
 
 -- unflagged tells whether a holder's entry is no dead letter's.
 local function unflagged(entry) return #entry == ENTRY or #entry == SERVED end

@@ -19,7 +19,7 @@ end
 
 local name, none, channel = KEYS[1], KEYS[2], ARGV[1]
 try('TIME')
-try('INFO', 'server')
+try('INFO', 'replication')
 try('RENAME', none, none)
 try('GET', name)
 try('SET', none, '', 'XX')

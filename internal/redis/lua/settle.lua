@@ -25,7 +25,7 @@ local epoch, ceiling, above = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
 local FIRST_LETTER = 9
 local first_entry = FIRST_LETTER + 2 * tonumber(ARGV[8])
 
-local c, instead = campaign('drained_through', 'last_number', 'told_through', 'run_id', 'frozen', 'epoch', 'ceiling')
+local c, instead = campaign('drained_through', 'last_number', 'told_through', 'run', 'frozen', 'epoch', 'ceiling')
 if not c then return instead end
 if c[1] and epoch ~= '' and c[6] ~= epoch then return {'other'} end
 if c[5] or c[1] and unverified(c[4], c[5]) then return {'unverified'} end

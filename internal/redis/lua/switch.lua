@@ -17,7 +17,7 @@ local c, instead = campaign('frozen')
 if not c then return instead end
 if tonumber(c[1]) ~= attempt then return {'outdone'} end
 local holders, tickets = redis.call('HLEN', holders_from), redis.call('HLEN', tickets_from)
-if run ~= run_id() or holders < least or holders > most then return {'moved'} end
+if run ~= this_run() or holders < least or holders > most then return {'moved'} end
 if redis.call('XLEN', line_from) ~= people or tickets < math.max(people, marks) then return {'moved'} end
 
 local t = redis.call('TIME')
@@ -27,7 +27,7 @@ if holders > 0 then redis.call('RENAME', holders_from, holders_key) end
 if people > 0 then redis.call('RENAME', line_from, line_key) end
 if tickets > 0 then redis.call('RENAME', tickets_from, tickets_key) end
 redis.call('XGROUP', 'CREATE', journal_key, group, '0', 'MKSTREAM')
-redis.call('HSET', campaign_key, 'layout', whole(LAYOUT), 'attempt', whole(attempt), 'run_id', run, 'in_force', whole(holders),
+redis.call('HSET', campaign_key, 'layout', whole(LAYOUT), 'attempt', whole(attempt), 'run', run, 'in_force', whole(holders),
   'decided_at', whole(now), 'cooling', '0', 'cooling_until', '0', 'was_opens_at', '', 'was_closes_at', '', 'was_sold_out', '0')
 redis.call('HSET', campaign_key, unpack(ARGV, 10, #ARGV))
 if holders >= quantity then redis.call('HSET', campaign_key, 'sold_out_at', whole(now)) end

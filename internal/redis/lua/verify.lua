@@ -5,8 +5,8 @@
 --   'verified'
 --   'moved'     it is not what was verified any more
 
-local c, instead = campaign('run_id', 'frozen', 'epoch', 'last_number')
+local c, instead = campaign('run', 'frozen', 'epoch', 'last_number')
 if instead then return instead end
-if c[2] or c[1] ~= ARGV[1] or run_id() ~= ARGV[2] or c[3] ~= ARGV[3] or c[5] ~= ARGV[4] or c[4] ~= ARGV[5] then return {'moved'} end
-redis.call('HSET', campaign_key, 'run_id', ARGV[2])
+if c[2] or c[1] ~= ARGV[1] or this_run() ~= ARGV[2] or c[3] ~= ARGV[3] or c[5] ~= ARGV[4] or c[4] ~= ARGV[5] then return {'moved'} end
+redis.call('HSET', campaign_key, 'run', ARGV[2])
 return {'verified'}

@@ -1,0 +1,95 @@
+//go:build !check
+
+package main
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// switchedBack are the ways in which a Redis gets an older state of itself and stays the same process. Each returns the URL of the Redis, and what
+// takes it back to the state that it had when keep was called.
+var switchedBack = map[string]func(t *testing.T) (url string, keep func(d *desk) (back func())){
+	"it follows a replica that lagged, and leads again": func(t *testing.T) (string, func(*desk) func()) {
+		p := services.RedisPair(t, "--appendfsync", "always")
+		return p.Primary.URL(), func(*desk) func() {
+			stage.Must(t, p.Lag(t.Context()))
+			return func() {
+				stage.Must(t, p.Promote(t.Context()))
+				stage.Must(t, p.Follow(t.Context()))
+				stage.Must(t, p.Promote(t.Context()))
+			}
+		}
+	},
+	"Sentinel switches over, and back": func(t *testing.T) (string, func(*desk) func()) {
+		p, at := services.SentinelPair(t, "--appendfsync", "always")
+		return at, func(d *desk) func() {
+			older := dump(t, d, p.Primary.URL())
+			return func() {
+				stage.Must(t, p.SwitchOver(t.Context()))
+				restore(t, p.Primary.URL(), older) // as a replica has it that lagged
+				stage.Must(t, p.SwitchOver(t.Context()))
+			}
+		}
+	},
+	"older keys are put back": func(t *testing.T) (string, func(*desk) func()) {
+		server := services.Redis.Server(t, "--appendfsync", "always")
+		return server.URL(), func(d *desk) func() {
+			older := dump(t, d, server.URL())
+			return func() { restore(t, server.URL(), older) }
+		}
+	},
+}
+
+// dump returns the keys of a desk's campaign, each with its value as Redis dumps it.
+func dump(t *testing.T, d *desk, url string) map[string]string {
+	t.Helper()
+	values := map[string]string{}
+	for _, key := range d.keys("c") {
+		answer, err := askRedis(url, "DUMP", key)
+		stage.Must(t, err)
+		values[key], err = answer.ToString()
+		stage.Must(t, err)
+	}
+	return values
+}
+
+func restore(t *testing.T, url string, values map[string]string) {
+	t.Helper()
+	for key, value := range values {
+		stage.Must(t, stage.Err(askRedis(url, "RESTORE", key, "0", value, "REPLACE")))
+	}
+}
+
+// TestF35WhatANodeWasToldIsNotGivenAgain takes a Redis back to what it had after ten coupons, when it had given twenty. Nobody claims meanwhile, and
+// the ledger has only the first five. Nothing is decided until the campaign is rebuilt. A node that was told nothing notices it, too, unless somebody
+// put older keys back: then nothing at the server says that they are old.
+func TestF35WhatANodeWasToldIsNotGivenAgain(t *testing.T) {
+	for name, way := range switchedBack {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, keep := way(t)
+			d := newDesk(t, url, services.Ledgers[services.SQLite](t), nil, "c")
+			other := d.opened(url)
+			issued := d.issue("c", people("user-", 10)...)
+			d.settle(d.record(issued[:5]...))
+			back := keep(d)
+			d.issue("c", people("later-", 10)...)
+			back()
+			if name != "older keys are put back" {
+				if _, err := other.Claim(t.Context(), "c", people("new-", 1)); !errors.Is(err, flow.ErrUnverified) {
+					t.Errorf("the claim of a node that was told nothing is answered %v", err)
+				}
+			}
+			d.needs(flow.ErrUnverified)
+			r := d.watch()
+			r.Notice("c")
+			stage.Same(t, "a rebuild, and the lost numbers", flow.RebuilderStats{Finished: 1, Lost: 90}, d.decides(r))
+			stage.Same(t, "the first who had a coupon, and the next one", []string{"already_issued:1", "issued:101"}, d.claims("user-0", "new"))
+		})
+	}
+}
