@@ -72,19 +72,20 @@ type Campaign struct {
 }
 
 // Instants are what a gate keeps of a campaign's course, by its clock. The zero time: it has
-// not happened, or no longer holds.
+// not happened.
 type Instants struct {
 	// OpenedAt is the first decision while the campaign was open, that is neither before nor
 	// behind its window, paused or closed. It stays.
 	OpenedAt time.Time
-	// SoldOutAt is since when every coupon is in force: the decision that issued the last of
-	// them, or the change that lowered the quantity to them. Whatever brings stock back ends it.
+	// SoldOutAt is when nothing was left for the first time: the decision that issued the last coupon, or the change that
+	// lowered the quantity to those in force. It stays, also when stock comes back. A gate that lost it and was
+	// rebuilt has the first time since then.
 	SoldOutAt time.Time
 	ClosedAt  time.Time // when an operator closed it
 }
 
-// Since returns the instant since which a gate has refused newcomers with SoldOut or
-// Closed, if it is known.
+// Since returns the instant that a gate's SoldOut or Closed names: when nothing was left for the first time, or
+// since when newcomers have been refused. The zero time: it is not known.
 func (c Campaign) Since(o Outcome) time.Time {
 	switch {
 	case o == SoldOut:
@@ -97,12 +98,9 @@ func (c Campaign) Since(o Outcome) time.Time {
 	return c.ClosedAt
 }
 
-// Full returns since when every coupon has been in force, if inForce are in force at now.
-func (c Campaign) Full(inForce int64, now time.Time) time.Time {
-	switch {
-	case inForce < c.Quantity:
-		return time.Time{}
-	case c.SoldOutAt.IsZero():
+// SoldOut returns when nothing was left for the first time, if inForce are in force at now.
+func (c Campaign) SoldOut(inForce int64, now time.Time) time.Time {
+	if c.SoldOutAt.IsZero() && inForce >= c.Quantity {
 		return now
 	}
 	return c.SoldOutAt

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -211,13 +210,12 @@ func (d *desk) decides(r *flow.Rebuilder) flow.RebuilderStats {
 // TestF02F03APromotedReplicaThatLaggedIsRebuilt cuts a replica off after ten coupons, and promotes it after ten more. The ledger has
 // coupons 1 to 5 and 11 to 15. The old primary goes on for somebody who still reaches it.
 func TestF02F03APromotedReplicaThatLaggedIsRebuilt(t *testing.T) {
-	primary, replica := services.Redis.Server(t, "--appendfsync", "always"), services.Redis.Server(t, "--appendfsync", "always")
+	p := services.RedisPair(t, "--appendfsync", "always")
+	primary, replica := p.Primary, p.Replica
 	proxy := services.Through(t, primary.Address())
 	at, err := proxy.URL(primary.URL())
 	stage.Must(t, err)
 	d := newDesk(t, at, services.Ledgers[services.SQLite](t), nil, "c")
-	host, port, err := net.SplitHostPort(primary.Address())
-	stage.Must(t, err)
 	to := func(server *services.Server, words ...string) string {
 		answer, err := askRedis(server.URL(), words...)
 		if err != nil && !rueidis.IsRedisNil(err) {
@@ -226,7 +224,6 @@ func TestF02F03APromotedReplicaThatLaggedIsRebuilt(t *testing.T) {
 		text, _ := answer.ToString()
 		return text
 	}
-	to(replica, "REPLICAOF", host, port)
 	r := d.watch()
 	first := d.issue("c", people("user-", 10)...)
 	stage.Await(t, "the ten coupons at the replica", "10", func() string { return to(replica, "HGET", d.key("campaign"), "last_number") })

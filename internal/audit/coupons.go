@@ -64,6 +64,10 @@ type couponAudit struct {
 	inForce  int64
 	last     Coupon
 	latest   time.Time // of an issue
+	// When the coupons left nothing for the first time, if what is of one microsecond is taken as issued first, and as voided first: see soldOut.
+	full   [2]time.Time
+	behind [2]int   // changes that were before the last coupon
+	voided [2]int64 // voids among them
 	// Of the lowest number.
 	first      time.Time
 	opening    time.Time // the first coupon or ticket
@@ -208,6 +212,7 @@ func (a *couponAudit) instants(c Coupon, index int, terms *termsFrom) {
 	if terms == nil {
 		return
 	}
+	a.fills(c, terms)
 	next := a.history.terms[index+1:]
 	if c.IssuedAt.Before(terms.at) || len(next) > 0 && c.IssuedAt.After(next[0].at) {
 		a.add("P4", "number %d was issued at %s and has the terms of version %d, which were not those of that instant", c.Number, text(c.IssuedAt), terms.version)

@@ -20,8 +20,8 @@ func (a *couponAudit) course() {
 	switch {
 	case !c.Remote:
 		a.opened()
-		if since := h.fullSince(a.inForce, a.last); !c.SoldOutAt.Equal(since) {
-			a.add("counters", "the campaign is sold out since %s, by its coupons and changes since %s", text(c.SoldOutAt), text(since))
+		if earliest, latest := a.soldOut(); !c.SoldOutAt.Equal(earliest) && !c.SoldOutAt.Equal(latest) {
+			a.add("counters", "the campaign sold out first at %s, by its coupons and changes at %s", text(c.SoldOutAt), text(latest))
 		}
 	case c.Row.RetiredAt.IsZero():
 		if !c.OpenedAt.IsZero() || !c.SoldOutAt.IsZero() {
@@ -29,9 +29,70 @@ func (a *couponAudit) course() {
 		}
 	default:
 		a.openedFar()
-		if full := a.inForce >= c.Quantity; full != !c.SoldOutAt.IsZero() || full && c.SoldOutAt.Before(a.latest) {
-			a.add("counters", "the campaign is sold out since %s, %d of %s are in force and the last was issued at %s",
-				text(c.SoldOutAt), a.inForce, quantityText(c.Quantity), text(a.latest))
+		if !maySellOut(c, a.inForce, c.SoldOutAt, a.first, a.latest) {
+			a.add("counters", "the campaign sold out first at %s, %d of %s are in force, the first was issued at %s and the last at %s",
+				text(c.SoldOutAt), a.inForce, quantityText(c.Quantity), text(a.first), text(a.latest))
+		}
+	}
+}
+
+// maySellOut tells whether a campaign of a remote gate may have sold out first at an instant, by that gate's clock. Before anything changes the
+// quantity or voids a coupon, the last coupon is the one that sells it out.
+func maySellOut(c *Campaign, inForce int64, at, first, last time.Time) bool {
+	full, changed := inForce >= c.Quantity, c.Version > 1
+	switch {
+	case at.IsZero():
+		return !full
+	case changed:
+		return true
+	}
+	return full && !at.Before(last) && !at.Before(first)
+}
+
+// soldOut returns when nothing was left for the first time, where the ledger decides. Of a coupon and a void of the same microsecond either may
+// have been first, so there are two such instants; the zero time: there always was something left.
+func (a *couponAudit) soldOut() (earliest, latest time.Time) {
+	var changed time.Time // the first terms with as few as were in force
+	h, issued, voided, next := a.history, 0, 0, 0
+	for _, c := range h.changes {
+		switch {
+		case c.kind == firstcome.ChangeVoid:
+			voided++
+		case next < len(h.terms) && h.terms[next].version == c.version:
+			for issued < len(a.rows) && int(a.rows[issued].terms) < next {
+				issued++
+			}
+			if changed.IsZero() && int64(issued-voided) >= h.terms[next].quantity {
+				changed = c.at
+			}
+			next++
+		}
+	}
+	return earlier(a.full[0], changed), earlier(a.full[1], changed)
+}
+
+// earlier returns the earlier of two instants, of which either may be none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// fills notes whether a coupon that the ledger decided left nothing.
+func (a *couponAudit) fills(c Coupon, terms *termsFrom) {
+	for n, before := range []func(void time.Time) bool{
+		func(void time.Time) bool { return void.Before(c.IssuedAt) },
+		func(void time.Time) bool { return !void.After(c.IssuedAt) },
+	} {
+		for a.behind[n] < len(a.history.changes) && before(a.history.changes[a.behind[n]].at) {
+			if a.history.changes[a.behind[n]].kind == firstcome.ChangeVoid {
+				a.voided[n]++
+			}
+			a.behind[n]++
+		}
+		if left := terms.quantity - (int64(len(a.rows)) + 1 - a.voided[n]); left <= 0 && a.full[n].IsZero() {
+			a.full[n] = c.IssuedAt
 		}
 	}
 }
@@ -63,27 +124,6 @@ func (a *couponAudit) openedFar() {
 	}
 }
 
-// fullSince returns since when every coupon is in force, where the ledger decides: since the last
-// was issued, or since later terms with as many as were in force then.
-func (h *history) fullSince(inForce int64, last Coupon) time.Time {
-	if inForce < h.terms[h.effective].quantity {
-		return time.Time{}
-	}
-	index := h.effective
-	for n := len(h.changes) - 1; n >= 0 && h.changes[n].version > last.TermsVersion; n-- {
-		switch c := h.changes[n]; {
-		case c.kind == firstcome.ChangeVoid:
-			inForce++ // before it
-		case c.version != h.terms[index].version:
-		case index == 0 || inForce < h.terms[index-1].quantity:
-			return c.at
-		default:
-			index--
-		}
-	}
-	return last.IssuedAt
-}
-
 // saw keeps a coupon if its number is the lowest or the highest of those that were seen.
 func (c *comparison) saw(coupon firstcome.Coupon) {
 	if c.first.Number == 0 || coupon.Number < c.first.Number {
@@ -102,10 +142,8 @@ func (c *comparison) compareCourse() {
 	if c.first.Number > 0 && (g.OpenedAt.IsZero() || g.OpenedAt.After(c.first.IssuedAt)) {
 		c.differs("counters", "by the gate the campaign opened at %s, and number %d was issued at %s", text(g.OpenedAt), c.first.Number, text(c.first.IssuedAt))
 	}
-	full := g.InForce >= c.campaign.Quantity
-	early := c.last.Number > 0 && g.SoldOutAt.Before(c.last.IssuedAt)
-	if full == g.SoldOutAt.IsZero() || full && early {
-		c.differs("counters", "by the gate the campaign is sold out since %s, %d coupons of %s are in force there, and number %d was issued at %s",
+	if !maySellOut(&c.campaign, g.InForce, g.SoldOutAt, c.first.IssuedAt, c.last.IssuedAt) {
+		c.differs("counters", "by the gate the campaign sold out first at %s, %d coupons of %s are in force there, and number %d was issued at %s",
 			text(g.SoldOutAt), g.InForce, quantityText(c.campaign.Quantity), c.last.Number, text(c.last.IssuedAt))
 	}
 	if c.campaign.Closed == g.ClosedAt.IsZero() {

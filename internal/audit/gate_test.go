@@ -198,9 +198,9 @@ func TestEveryBreachBetweenGateAndLedgerIsFound(t *testing.T) {
 		"more drained numbers":       {func(s *remote) { s.state.Drained = 10 }, []string{"gate"}, "was told of the numbers up to 10; the ledger is at version 3 of epoch 2, with those up to 9: firstcome gate reconcile c"},
 		"open before it was":         {func(s *remote) { s.state.OpenedAt = at(1) }, []string{"counters"}, "opened at 2026-12-24T10:00:01.000000Z, and number 1"},
 		"never open":                 {func(s *remote) { s.state.OpenedAt = time.Time{} }, []string{"counters"}, "opened at no instant, and number 1"},
-		"sold out before it was":     {func(s *remote) { s.state.SoldOutAt = at(8) }, []string{"counters"}, "sold out since 2026-12-24T10:00:08.000000Z"},
-		"never sold out":             {func(s *remote) { s.state.SoldOutAt = time.Time{} }, []string{"counters"}, "sold out since no instant"},
-		"sold out with some left":    {func(s *remote) { s.campaign.Quantity = 7 }, []string{"counters"}, "6 coupons of 7"},
+		"sold out before it was":     {func(s *remote) { s.unchanged().state.SoldOutAt = at(8) }, []string{"counters"}, "sold out first at 2026-12-24T10:00:08.000000Z"},
+		"never sold out":             {func(s *remote) { s.state.SoldOutAt = time.Time{} }, []string{"counters"}, "sold out first at no instant"},
+		"sold out with some left":    {func(s *remote) { s.unchanged().campaign.Quantity = 7 }, []string{"counters"}, "6 coupons of 7"},
 		"closed at the gate only":    {func(s *remote) { s.state.ClosedAt = at(9) }, []string{"counters"}, "closed the campaign at 2026-12-24T10:00:09.000000Z, by the ledger at no instant"},
 		"an earlier epoch":           {func(s *remote) { s.state.Epoch = 1 }, []string{"gate"}, "the gate is an older one than the ledger: it is in epoch 1, and the ledger in 2"},
 		"a voided coupon that holds": {func(s *remote) { s.coupons[0].VoidedAt = opening.Add(time.Minute) }, []string{"P5"}, `the user "a" holds number 1`},
@@ -211,6 +211,12 @@ func TestEveryBreachBetweenGateAndLedgerIsFound(t *testing.T) {
 			expectBreaches(t, gateOf(t, s).Breaches, test.promise, test.text)
 		})
 	}
+}
+
+// unchanged has nothing of the campaign have changed since it was made.
+func (s *remote) unchanged() *remote {
+	s.campaign.Version, s.campaign.Applied, s.state.Version = 1, 1, 1
+	return s
 }
 
 func TestACampaignThatItsGateHasLostIsABreach(t *testing.T) {

@@ -79,7 +79,7 @@ func (b *books) issue(user string) {
 	b.campaign.Row.DecidedAt = at(int(n - 1))
 	if !b.campaign.Remote { // else its gate keeps them
 		b.campaign.OpenedAt = at(0)
-		b.campaign.SoldOutAt = b.campaign.Full(b.campaign.InForce, at(int(n-1)))
+		b.campaign.SoldOutAt = b.campaign.SoldOut(b.campaign.InForce, at(int(n-1)))
 	}
 	b.coupons = append(b.coupons, audit.Coupon{Position: b.campaign.Position, RecordedAt: at(int(n - 1)), Coupon: firstcome.Coupon{
 		Campaign: "c", Number: n, User: firstcome.UserID(user), Code: secret.Code("c", n),
@@ -125,7 +125,7 @@ func (b *books) take(terms firstcome.Terms, at time.Time) {
 	}
 	b.order(action, firstcome.Change{Kind: firstcome.ChangeTerms, Terms: terms, At: at}, audit.Line{Detail: fmt.Sprint(terms)})
 	b.campaign.Terms, b.campaign.Row.TermsVersion = terms, b.campaign.Version
-	b.campaign.SoldOutAt = b.campaign.Full(b.campaign.InForce, at)
+	b.campaign.SoldOutAt = b.campaign.SoldOut(b.campaign.InForce, at)
 }
 
 func (b *books) turn(kind firstcome.ChangeKind, at time.Time) {
@@ -191,7 +191,7 @@ func TestEveryBreachOfALedgerIsFound(t *testing.T) {
 		"more in force than the quantity": {func(b *books) { b.campaign.Quantity = 2 }, "P1 changes", "3 coupons are in force, the quantity is 2"},
 		"more in force at an instant": {func(b *books) {
 			b.changes[0].Terms.Quantity, b.campaign.Quantity = 2, 2
-		}, "P1", "number 3 made 3 coupons in force, the quantity was 2"},
+		}, "P1 counters", "number 3 made 3 coupons in force, the quantity was 2"},
 		"issued counter":   {func(b *books) { b.campaign.Issued++ }, "counters", "counts 5 coupons issued"},
 		"in force counter": {func(b *books) { b.campaign.InForce-- }, "counters", "counts 2 coupons in force"},
 		"drained counter":  {func(b *books) { b.campaign.Drained = 2 }, "counters", "drained up to 2, and without a remote gate none are"},
@@ -201,14 +201,14 @@ func TestEveryBreachOfALedgerIsFound(t *testing.T) {
 		"a user twice":     {func(b *books) { b.coupons[2].User = "a" }, "P3", "number 3 while number 1 was in force"},
 		"a user twice until a void": {func(b *books) {
 			b.coupons[1].VoidedAt, b.changes[1].At, b.log[1].At, b.campaign.Row.DecidedAt = at(4), at(4), at(4), at(4)
-		}, "P3", "number 4 while number 2 was in force"},
+		}, "P3 counters", "number 4 while number 2 was in force"},
 		"a number is missing": {func(b *books) {
 			b.coupons[3].Number, b.campaign.LastNumber, b.coupons[3].Code = 6, 6, secret.Code("c", 6)
 		}, "P4", "the numbers 4 to 5 are missing"},
 		"a number twice": {func(b *books) { b.coupons[2].Number, b.coupons[2].Code = 2, b.coupons[1].Code }, "P4 P5 counters facts", "number 2 names two coupons"},
 		"time goes back": {func(b *books) {
 			b.coupons[2].IssuedAt, b.coupons[2].RecordedAt = opening, opening
-		}, "P4", "before number 2"},
+		}, "P4 counters", "before number 2"},
 		"recorded at another instant": {func(b *books) { b.coupons[2].RecordedAt = at(3) }, "P5", "number 3 was issued at 2026-12-24T10:00:02.000000Z and recorded at"},
 		"terms go back": {func(b *books) {
 			b.take(b.campaign.Terms, at(4))
@@ -222,7 +222,7 @@ func TestEveryBreachOfALedgerIsFound(t *testing.T) {
 			b.take(b.campaign.Terms, at(2))
 		}, "P4 counters", "number 4 was issued at 2026-12-24T10:00:03.000000Z and has the terms of version 1"},
 		"terms that are none":    {func(b *books) { b.coupons[0].TermsVersion = 0 }, "changes", "number 1 has the terms of version 0"},
-		"the terms of a void":    {func(b *books) { b.coupons[3].TermsVersion = 2 }, "changes", "number 4 has the terms of version 2"},
+		"the terms of a void":    {func(b *books) { b.coupons[3].TermsVersion = 2 }, "changes counters", "number 4 has the terms of version 2"},
 		"voided before issued":   {func(b *books) { b.coupons[1].VoidedAt, b.changes[1].At, b.log[1].At = opening, opening, opening }, "P4", "was voided at"},
 		"voided at another time": {func(b *books) { b.coupons[1].VoidedAt = at(1) }, "changes", "and no change says so"},
 		"voided for other reasons": {func(b *books) {
@@ -261,7 +261,7 @@ func TestEveryBreachOfALedgerIsFound(t *testing.T) {
 		"a voided coupon, no fact":  {func(b *books) { b.runs[1].Number = 3 }, "facts", "no position voids number 2"},
 
 		"no change":               {func(b *books) { b.changes = nil }, "changes log", "there is no change"},
-		"a change is gone":        {func(b *books) { b.changes = b.changes[:1] }, "changes log", "its changes end at 1"},
+		"a change is gone":        {func(b *books) { b.changes = b.changes[:1] }, "changes counters log", "its changes end at 1"},
 		"the first change":        {func(b *books) { b.changes = b.changes[1:] }, "changes log", "the changes begin with version 2"},
 		"a version set back":      {func(b *books) { b.campaign.Version, b.campaign.Applied = 1, 1 }, "changes", "at version 1, its changes end at 2"},
 		"versions with a gap":     {func(b *books) { b.changes[1].Version, b.campaign.Version, b.campaign.Applied = 3, 3, 3 }, "changes", "version 3 follows version 1"},

@@ -137,6 +137,9 @@ func (r *Rebuilder) steps(ctx context.Context, attempt Rebuild, bring bring, las
 		if !frozen.OpenedAt.IsZero() && (fill.OpenedAt.IsZero() || frozen.OpenedAt.Before(fill.OpenedAt)) {
 			fill.OpenedAt = frozen.OpenedAt
 		}
+		if fill.SoldOutAt.IsZero() {
+			fill.SoldOutAt = frozen.SoldOutAt
+		}
 		point.Reach(point.Ended)
 		if err = r.gate.Switch(ctx, attempt, frozen, loaded, fill); err == nil {
 			point.Reach(point.Switched)

@@ -215,7 +215,7 @@ func (l *Ledger) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.
 		}
 		if outcome == firstcome.Issued {
 			issued = append(issued, l.issue(&s, user, now))
-			campaign.SoldOutAt = campaign.Full(s.inForce, now)
+			campaign.SoldOutAt = campaign.SoldOut(s.inForce, now)
 			coupon = &issued[len(issued)-1]
 			holds[user] = coupon
 			if ticket > 0 {

@@ -238,7 +238,7 @@ func (l *Ledger) serveNext(t *tx, s *stock, limit int64, now, clock time.Time) (
 	}
 	s.line.Due = due
 	s.OpenedAt = s.seen().Opened(now)
-	s.SoldOutAt = s.Full(s.inForce, now)
+	s.SoldOutAt = s.SoldOut(s.inForce, now)
 	return coupons, nil
 }
 

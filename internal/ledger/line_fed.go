@@ -245,7 +245,7 @@ func (l *Ledger) serveUsers(t *tx, s *stock, users []firstcome.UserID, now, cloc
 			coupons = append(coupons, coupon)
 			holders[s.ID][user] = &coupon
 			s.line.Served++
-			s.OpenedAt, s.SoldOutAt = s.seen().Opened(now), s.Full(s.inForce, now)
+			s.OpenedAt, s.SoldOutAt = s.seen().Opened(now), s.SoldOut(s.inForce, now)
 		}
 		s.line.ServedThrough++
 		s.line.LastTicket++

@@ -11,8 +11,7 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// putTerms makes the terms of a version effective, under which every coupon is in force since
-// soldOutAt, or, at the zero time, is not.
+// putTerms makes the terms of a version effective. At soldOutAt nothing was left for the first time; at the zero time that has not happened.
 func (t *tx) putTerms(id firstcome.CampaignID, terms firstcome.Terms, version int64, soldOutAt time.Time) error {
 	topic, partition := feedColumns(terms.Feed)
 	_, err := t.change(`UPDATE campaigns SET quantity = ?, opens_at = ?, closes_at = ?, terms_version = ?, sold_out_at = ?,
@@ -22,14 +21,14 @@ func (t *tx) putTerms(id firstcome.CampaignID, terms firstcome.Terms, version in
 	return err
 }
 
-// soldOutAt returns since when every coupon is in force under new terms of a campaign, which
+// soldOutAt returns when nothing was left for the first time, under new terms of a campaign, which
 // was in the state s. Of a remote gate the ledger does not know that.
 func (l *Ledger) soldOutAt(s stock, terms firstcome.Terms, now time.Time) time.Time {
 	if l.remote() {
 		return time.Time{}
 	}
 	s.Terms = terms
-	return s.Full(s.inForce, now)
+	return s.SoldOut(s.inForce, now)
 }
 
 func (t *tx) terms(id firstcome.CampaignID, version int64) (payload string, err error) {

@@ -50,7 +50,7 @@ func (l *Ledger) void(t *tx, s stock, actor string, number int64, reason string)
 	if err != nil {
 		return c, err
 	}
-	_, err = t.change(`UPDATE campaigns SET in_force = ?, position = ?, sold_out_at = NULL WHERE id = ?`, after.inForce, s.position+1, string(s.ID))
+	_, err = t.change(`UPDATE campaigns SET in_force = ?, position = ? WHERE id = ?`, after.inForce, s.position+1, string(s.ID))
 	if err != nil {
 		return c, err
 	}

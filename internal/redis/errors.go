@@ -54,6 +54,12 @@ func (e *Error) Is(target error) bool {
 // Fatal tells whether nothing was done, and nothing will be until an operator acts.
 func (e *Error) Fatal() bool { return e.Class == Fatal }
 
+// codeReadOnly is Redis's for a write at a replica.
+const codeReadOnly = "READONLY"
+
+// errReplica says that a server follows another one, so that its keys may be older than those of its primary.
+var errReplica = &Error{Class: Safe, Code: codeReadOnly, err: errors.New(codeReadOnly + " it is a replica")}
+
 // codeOOM is Redis's when it has no memory left for a write.
 const codeOOM = "OOM"
 
@@ -64,7 +70,7 @@ const codeNoGroup = "NOGROUP"
 // table of codes. After any other code it is unknown what happened.
 func codeOf(code string) (Class, string) {
 	switch code {
-	case "READONLY", "MASTERDOWN", "LOADING", "REDIRECT", "MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "NOSCRIPT", codeNoGroup:
+	case codeReadOnly, "MASTERDOWN", "LOADING", "REDIRECT", "MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "NOSCRIPT", codeNoGroup:
 		return Safe, ""
 	case "NOREPLICAS":
 		return Safe, "fewer replicas follow than min-replicas-to-write asks for"

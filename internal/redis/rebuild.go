@@ -363,7 +363,7 @@ func (g *Gate) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, loaded
 		"quantity", quantityArg(fill.Quantity), "opens_at", micros(fill.OpensAt), "closes_at", micros(fill.ClosesAt),
 		"paused", flag(fill.Paused), "closed", flag(fill.Closed), "issued", whole10(fill.Issued), "last_number", whole10(fill.LastNumber),
 		"drained_through", whole10(fill.LastNumber), "ceiling", whole10(min(fill.Ceiling, unlimited)),
-		"opened_at", micros(fill.OpenedAt), "sold_out_at", "", "closed_at", micros(fill.ClosedAt),
+		"opened_at", micros(fill.OpenedAt), "sold_out_at", micros(fill.SoldOutAt), "closed_at", micros(fill.ClosedAt),
 	}
 	args = append(args, lineFields(fill, marks)...)
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)

@@ -36,12 +36,9 @@ func newModel(id firstcome.CampaignID, terms firstcome.Terms, clock time.Time, c
 	return m
 }
 
-// fill keeps since when every coupon is in force.
+// fill keeps when nothing was left for the first time.
 func (m *model) fill(now time.Time) {
-	switch full := int64(len(m.holds)) >= m.Quantity; {
-	case !full:
-		m.SoldOutAt = time.Time{}
-	case m.SoldOutAt.IsZero():
+	if full := int64(len(m.holds)) >= m.Quantity; full && m.SoldOutAt.IsZero() {
 		m.SoldOutAt = now
 	}
 }

@@ -88,7 +88,7 @@ func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, 
 		ended := c.sendAway(now, false)
 		c.apply(change, clock, now, g.Cools)
 		c.seen = now
-		c.SoldOutAt = c.Full(c.inForce(), now)
+		c.SoldOutAt = c.SoldOut(c.inForce(), now)
 		if change.Kind != firstcome.ChangeVoid {
 			ended = append(ended, c.sendAway(now, true)...)
 		}

@@ -219,7 +219,7 @@ func (c *course) decide(user firstcome.UserID, now time.Time, direct bool) (d fi
 			c.did(happening{came: user, ticket: ticketName{c.line.Generation, d.Place.Ticket}})
 		}
 	}
-	c.SoldOutAt = c.Full(c.inForce(), now)
+	c.SoldOutAt = c.SoldOut(c.inForce(), now)
 	ended = append(ended, c.sendAway(now, false)...)
 	if moved || c.line != before {
 		c.seen = now

@@ -173,7 +173,7 @@ func (g *Gate) serve(c *course, limit int64, clock, now time.Time) (served flow.
 		if turns > 0 || due.Before(c.line.Due) {
 			c.line.Due = due
 		}
-		c.SoldOutAt = c.Full(c.inForce(), now)
+		c.SoldOutAt = c.SoldOut(c.inForce(), now)
 		ended = append(ended, c.sendAway(now, false)...)
 	}
 	if c.line.Generation != generation {

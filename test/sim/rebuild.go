@@ -305,7 +305,7 @@ func (g *Gate) Switch(_ context.Context, r flow.Rebuild, f flow.Frozen, loaded f
 		made.joined[user] = true
 	}
 	maps.Copy(made.joined, c.joined)
-	made.SoldOutAt = made.Full(made.inForce(), made.seen)
+	made.SoldOutAt = made.SoldOut(made.inForce(), made.seen)
 	g.campaigns[r.Campaign] = made
 	g.forget(r)
 	was := happening{rebuilt: made.epoch, generation: c.line.Generation, lined: slices.Clone(c.people)}

@@ -153,7 +153,7 @@ func (g *Gate) decide(c *Course, user firstcome.UserID, direct bool) firstcome.D
 	if moves || c.Line != before {
 		c.seen = now
 	}
-	c.SoldOutAt = c.Full(int64(len(c.Holders)), now)
+	c.SoldOutAt = c.SoldOut(int64(len(c.Holders)), now)
 	d.InForce, d.Since, d.OpenedAt = int64(len(c.Holders)), c.Since(d.Outcome), c.OpenedAt
 	if d.Outcome.HasCoupon() {
 		d.Coupon = c.told(held)
@@ -224,7 +224,7 @@ func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, 
 	c.endLine(c.seen, false)
 	c.apply(change)
 	c.endLine(c.seen, true)
-	c.SoldOutAt = c.Full(int64(len(c.Holders)), c.seen)
+	c.SoldOutAt = c.SoldOut(int64(len(c.Holders)), c.seen)
 	return false, nil
 }
 

@@ -131,7 +131,7 @@ func (g *Gate) serve(c *Course, limit int64) (served flow.Served) {
 			c.end(user, true)
 		}
 		if turns > 0 {
-			c.OpenedAt, c.SoldOutAt = c.Opened(now), c.Full(int64(len(c.Holders)), now)
+			c.OpenedAt, c.SoldOutAt = c.Opened(now), c.SoldOut(int64(len(c.Holders)), now)
 		}
 		if ended := c.endLine(now, false); ended != "" {
 			served.Ended = ended

@@ -141,7 +141,7 @@ if kind == 'void' then
   redis.call('HSET', campaign_key, 'cooling_until', whole(cooling_until))
   redis.call('HDEL', holders_key, user)
   if #entry >= SERVED and not line.feed then redis.call('HSET', tickets_key, user, string.sub(entry, ENTRY + 1, SERVED) .. OVER) end
-  return write('in_force', whole(in_force - 1), 'sold_out_at', '')
+  return write('in_force', whole(in_force - 1))
 end
 
 if kind ~= 'terms' then return redis.error_reply('ERR firstcome: no change is of the kind ' .. kind) end
@@ -173,7 +173,6 @@ if line and line.feed and ARGV[13] ~= '' and ARGV[13] ~= line.feed then -- nobod
 end
 send_away(c[14] == '1', to_closes_at, to_quantity, now)
 if paced and not line.pace and line.waiting > 0 then tell() end -- nodes that start look for a line here
-local sold_out_at = ''
-if to_quantity <= in_force then sold_out_at = tonumber(c[13]) and c[13] or whole(now) end
+local sold_out_at = tonumber(c[13]) and c[13] or to_quantity <= in_force and whole(now) or ''
 return write('quantity', whole(to_quantity), 'opens_at', ARGV[6], 'closes_at', ARGV[7], 'terms_version', whole(version),
   'sold_out_at', sold_out_at)

@@ -302,7 +302,7 @@ if won > 0 then
   for from = 1, #pairs_of, CHUNK do
     redis.call('HSET', holders_key, unpack(pairs_of, from, math.min(from + CHUNK - 1, #pairs_of)))
   end
-  if in_force + won >= quantity then sold_out_at = now end
+  if in_force + won >= quantity then sold_out_at = sold_out_at or now end
   redis.call('HSET', campaign_key, 'in_force', whole(in_force + won), 'issued', whole(issued + won),
     'last_number', whole(last_number + won), 'sold_out_at', sold_out_at and whole(sold_out_at) or '')
 end

@@ -2,6 +2,7 @@
 --
 -- KEYS  campaign (hash), holders (hash), journal (stream), line (stream), tickets (hash)
 -- Each script may answer, and has done nothing then:
+--   {'replica'}        the server is a replica, whose keys may be older than its primary's
 --   {'newer', layout}  the keys have a layout that it does not know
 --   {'absent'}         there is no campaign under these keys
 -- Those that write may also answer:
@@ -25,13 +26,12 @@ local function each(list, from, to, call)
   for first = from, to, CHUNK do call(unpack(list, first, math.min(first + CHUNK - 1, to))) end
 end
 
+local replication = redis.call('INFO', 'replication')
+
 -- this_run returns the name of this run of the server: the time in which it is a primary without a break. Redis makes a new master_replid
 -- when it starts, when it becomes a primary, and when its first replica comes. (Its run_id stays if it follows another server and then
--- leads again.) A replica has the master_replid of its primary, and decides nothing.
-local function this_run()
-  local about = redis.call('INFO', 'replication')
-  return string.find(about, 'role:master', 1, true) and string.match(about, 'master_replid:(%x+)') or 'replica'
-end
+-- leads again.)
+local function this_run() return string.match(replication, 'master_replid:(%x+)') end
 
 -- unverified tells, given the fields run and frozen, whether what is here may be an older state than the last one.
 local function unverified(run, frozen) return frozen or run ~= this_run() end
@@ -39,9 +39,10 @@ local function unverified(run, frozen) return frozen or run ~= this_run() end
 -- unflagged tells whether a holder's entry is no dead letter's.
 local function unflagged(entry) return #entry == ENTRY or #entry == SERVED end
 
--- campaign returns fields of the campaign's hash, and what the script answers instead: of a newer
+-- campaign returns fields of the campaign's hash, and what the script answers instead: at a replica, or of a newer
 -- layout no fields, of an absent campaign empty ones.
 local function campaign(...)
+  if not string.find(replication, 'role:master', 1, true) then return nil, {'replica'} end
   local fields = {...}
   local n = #fields
   fields[n + 1], fields[n + 2] = 'version', 'layout'

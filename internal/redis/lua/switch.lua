@@ -30,5 +30,5 @@ redis.call('XGROUP', 'CREATE', journal_key, group, '0', 'MKSTREAM')
 redis.call('HSET', campaign_key, 'layout', whole(LAYOUT), 'attempt', whole(attempt), 'run', run, 'in_force', whole(holders),
   'decided_at', whole(now), 'cooling', '0', 'cooling_until', '0', 'was_opens_at', '', 'was_closes_at', '', 'was_sold_out', '0')
 redis.call('HSET', campaign_key, unpack(ARGV, 10, #ARGV))
-if holders >= quantity then redis.call('HSET', campaign_key, 'sold_out_at', whole(now)) end
+if holders >= quantity and redis.call('HGET', campaign_key, 'sold_out_at') == '' then redis.call('HSET', campaign_key, 'sold_out_at', whole(now)) end
 return {'switched'}
