@@ -100,7 +100,7 @@ type Campaign struct {
 	Remaining *int64 `json:"remaining"` // null: unlimited
 	// By the gate's clock; nil: not yet, or, for the latter two, not now.
 	OpenedAt   *Time `json:"opened_at"`   // the first decision while it was open
-	SoldOutAt  *Time `json:"sold_out_at"` // since when every coupon is in force
+	SoldOutAt  *Time `json:"sold_out_at"` // when nothing was left for the first time
 	ClosedAt   *Time `json:"closed_at"`   // when an operator closed it
 	CreatedAt  Time  `json:"created_at"`
 	ServerTime Time  `json:"server_time"`
