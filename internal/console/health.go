@@ -51,7 +51,7 @@ type checkup struct {
 
 func (c *Console) showHealth(v *view) error {
 	ctx := v.r.Context()
-	if v.r.FormValue("examine") != "" { // which reads much of a ledger's file: only when somebody asks
+	if v.form.Get("examine") != "" { // which reads much of a ledger's file: only when somebody asks
 		c.checkup.examine(ctx, c.Doctor, c.Clock())
 		return v.lead(Root + "/health")
 	}

@@ -15,12 +15,12 @@ func (c *Console) showLogin(v *view) error {
 	if c.Auth.Open() {
 		return v.lead(Root)
 	}
-	return v.render(http.StatusOK, "login", v.say("로그인", "Log in"), loginPage{Next: nextOf(v.r.FormValue("next"))})
+	return v.render(http.StatusOK, "login", v.say("로그인", "Log in"), loginPage{Next: nextOf(v.form.Get("next"))})
 }
 
 func (c *Console) login(v *view) error {
-	next := nextOf(v.r.PostFormValue("next"))
-	key, err := c.Auth.Login(strings.TrimSpace(v.r.PostFormValue("key")))
+	next := nextOf(v.form.Get("next"))
+	key, err := c.Auth.Login(strings.TrimSpace(v.form.Get("key")))
 	wrong := ""
 	switch {
 	case err != nil:

@@ -94,6 +94,9 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	err := v.enter(d.page.who)
 	if err == nil {
+		err = v.readForm()
+	}
+	if err == nil {
 		err = d.page.serve(v)
 	}
 	if err != nil {

@@ -15,6 +15,7 @@ var (
 	errRole      = errors.New("the role may not")
 	errCrossSite = errors.New("another site sent it")
 	errOtherHost = errors.New("another host name")
+	errMedia     = errors.New("the body is no form")
 )
 
 // A refusal is a page that says why nothing is shown or done, and what to do.
@@ -86,6 +87,7 @@ func (v *view) since() (lines []recordLine, back string) {
 func (v *view) refusalOf(err error) refusal {
 	nothing := v.say("아무것도 바뀌지 않았습니다.", "Nothing was changed.")
 	var field *firstcome.FieldError
+	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.Is(err, errRole):
 		return refusal{Status: http.StatusForbidden, Head: v.say("이 역할로는 할 수 없습니다", "Your role may not do this"), Why: v.say("권한이 더 있는 동료에게 부탁하세요.", "Ask a colleague whose role may.")}
@@ -93,6 +95,10 @@ func (v *view) refusalOf(err error) refusal {
 		return refusal{Status: http.StatusForbidden, Head: v.say("다른 사이트에서 온 요청입니다", "This came from another site"), Why: nothing + " " + v.say("콘솔에서 직접 눌러 주세요.", "Press the button in the console itself.")}
 	case errors.Is(err, errOtherHost):
 		return refusal{Status: http.StatusForbidden, Head: v.say("이 주소로는 열 수 없습니다", "Not under this address"), Why: v.say("개발 모드에서는 localhost 주소로만 열립니다.", "In development mode the console answers localhost alone.")}
+	case errors.As(err, &tooLarge):
+		return refusal{Status: http.StatusRequestEntityTooLarge, Head: v.say("적은 내용이 너무 깁니다", "The form is too long"), Why: nothing + " " + v.say("줄여서 다시 해 주세요.", "Write less, and send it again.")}
+	case errors.Is(err, errMedia):
+		return refusal{Status: http.StatusUnsupportedMediaType, Head: v.say("콘솔의 양식이 아닙니다", "This is no form of the console"), Why: nothing + " " + v.say("콘솔에서 직접 눌러 주세요.", "Press the button in the console itself.")}
 	case errors.Is(err, errProving):
 		return refusal{Status: http.StatusConflict, Head: v.say("이미 검증 중입니다", "A proof is under way"), Why: v.say("한 번에 하나만 돕니다. 끝나면 다시 해 주세요.", "One runs at a time. Try again when it has ended.")}
 	case errors.Is(err, firstcome.ErrStale):
