@@ -28,7 +28,7 @@ var unbuffered = []string{"no"}
 
 // followPlace answers GET /v1/campaigns/{id}/claims/{user_id}/events.
 func (s *Server) followPlace(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
-	user, proof, err := userAndProof(r, c)
+	user, proof, err := s.userAndProof(r, c, id)
 	if err != nil {
 		return err
 	}

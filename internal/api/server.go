@@ -80,6 +80,7 @@ type Server struct {
 	Config
 	buffers  sync.Pool // of *buffer
 	exports  chan struct{}
+	existing existing
 	followed lines
 	streams  streams
 	origins  http.CrossOriginProtection
@@ -103,6 +104,8 @@ func New(c Config) *Server {
 		Config:   c,
 		buffers:  sync.Pool{New: func() any { return &buffer{} }},
 		exports:  make(chan struct{}, exports),
+		existing: newExisting(),
+		followed: newLines(),
 		draining: make(chan struct{}),
 	}
 	s.streams = streams{

@@ -142,6 +142,13 @@ type line interface {
 	flow.Coupons
 }
 
+// anyCampaign is a ledger with every campaign, and nothing else.
+type anyCampaign struct{ api.Ledger }
+
+func (anyCampaign) Campaign(context.Context, firstcome.CampaignID) (ledger.Status, error) {
+	return ledger.Status{}, nil
+}
+
 // runStreams runs a server of a line in a synctest bubble. It reads the line every so often; zero: as by default.
 func runStreams(t testing.TB, l line, every time.Duration) *api.Server {
 	t.Helper()
@@ -151,7 +158,7 @@ func runStreams(t testing.TB, l line, every time.Duration) *api.Server {
 		return stage.Terms(9), nil
 	}
 	s := api.New(api.Config{
-		Claims: &flow.Answerer{Coupons: l}, Places: l, Terms: api.NewTermsCache(terms), Auth: auth.New(auth.Config{JWT: check}),
+		Ledger: anyCampaign{}, Claims: &flow.Answerer{Coupons: l}, Places: l, Terms: api.NewTermsCache(terms), Auth: auth.New(auth.Config{JWT: check}),
 		Observer: newObserver(), FollowEvery: every,
 	})
 	stage.Run(t, s.Run)
