@@ -18,7 +18,7 @@ const (
 	// mostUnknown is how many ids that the node has not met are looked up at once: a quarter of the connections that claims and keys
 	// are read by.
 	mostUnknown = 2
-	// unknownWait is how long a caller waits for one of these: on an idle ledger a thousand ids are looked up meanwhile.
+	// unknownWait is how long a caller waits for one of these: on an idle ledger a thousand ids are looked up in that time.
 	unknownWait = time.Second
 )
 

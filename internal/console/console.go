@@ -132,6 +132,7 @@ type Console struct {
 	assets  assets
 	prover  *prover
 	checkup checkup
+	seats   [lengths]seats
 
 	stop     sync.Once
 	stopping chan struct{} // closed by Stop

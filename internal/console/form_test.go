@@ -61,7 +61,7 @@ func TestALargeBodyIsNotRead(t *testing.T) {
 	}
 }
 
-// TestTheLongestFormIsTaken has the largest benefit, each byte of which a form escapes by three.
+// TestTheLongestFormIsTaken has the largest benefit. A form escapes each of its bytes by three.
 func TestTheLongestFormIsTaken(t *testing.T) {
 	h := openHouse(t)
 	benefit := `"` + strings.Repeat("혜", (firstcome.MaxBenefit-2)/3) + `"`

@@ -25,6 +25,7 @@ type length uint8
 const (
 	short   length = iota // it ends within readWait
 	endless               // as long as somebody looks
+	lengths               // how many there are
 )
 
 // Those who may. A service key is for systems, and has no pages.
@@ -93,6 +94,11 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v.r = r.WithContext(ctx)
 	}
 	err := v.enter(d.page.who)
+	if seats := &d.console.seats[d.page.length]; err == nil && d.page.who != auth.Everyone {
+		if err = seats.take(v.who.Actor); err == nil {
+			defer seats.leave(v.who.Actor)
+		}
+	}
 	if err == nil {
 		err = v.readForm()
 	}
