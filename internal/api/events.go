@@ -41,6 +41,9 @@ func (s *Server) followPlace(w http.ResponseWriter, r *http.Request, c auth.Call
 	if !c.Until.IsZero() && c.Until.Before(f.until) {
 		f.until = c.Until
 	}
+	if c.User != "" && s.AddressLimit != nil {
+		f.addr = s.address(r)
+	}
 	answer, err := s.placeOrEnd(r.Context(), f, heard)
 	if err != nil {
 		return err
@@ -54,7 +57,7 @@ func (s *Server) followPlace(w http.ResponseWriter, r *http.Request, c auth.Call
 	case r.Method == http.MethodHead:
 		return nil
 	}
-	if err := s.streams.enter(); err != nil {
+	if err := s.streams.enter(f); err != nil {
 		return err
 	}
 	first := appendRetry(nil)
@@ -71,7 +74,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, f *follower, fir
 	case errors.Is(err, http.ErrNotSupported):
 		return s.streamHere(w, r, f, first)
 	case err != nil: // the client is gone
-		s.streams.leave()
+		s.streams.leave(f)
 		return nil
 	}
 	f.to = taken

@@ -72,7 +72,7 @@ func (c *Console) exportCoupons(v *view) error {
 	if err != nil {
 		return err
 	}
-	return c.Excel(v.w, v.r, s)
+	return c.Excel(v.w, v.r, v.who.Actor, s)
 }
 
 // voidCoupons shows what a bulk void would do, and does it when the campaign's name or id was typed.

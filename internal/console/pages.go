@@ -25,7 +25,13 @@ type length uint8
 const (
 	short   length = iota // it ends within readWait
 	endless               // as long as somebody looks
-	lengths               // how many there are
+)
+
+const (
+	// pagesOfKey is how many pages one key reads at once, and how many streams, exports and rebuilds: the screens of one desk, twice.
+	pagesOfKey = 8
+	// mostPages is how many all keys do. It is half of the connections that the console has of its own.
+	mostPages = 128
 )
 
 // Those who may. A service key is for systems, and has no pages.
@@ -94,9 +100,11 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v.r = r.WithContext(ctx)
 	}
 	err := v.enter(d.page.who)
-	if seats := &d.console.seats[d.page.length]; err == nil && d.page.who != auth.Everyone {
-		if err = seats.take(v.who.Actor); err == nil {
-			defer seats.leave(v.who.Actor)
+	if room := d.console.rooms[d.page.length]; err == nil && d.page.who != auth.Everyone {
+		if room.Enter(v.who.Actor) {
+			defer room.Leave(v.who.Actor)
+		} else {
+			err = errRoom
 		}
 	}
 	if err == nil {

@@ -15,6 +15,7 @@ var (
 	errRole      = errors.New("the role may not")
 	errCrossSite = errors.New("another site sent it")
 	errOtherHost = errors.New("another host name")
+	errRoom      = errors.New("as much is read at once as may be")
 	errMedia     = errors.New("the body is no form")
 )
 
@@ -99,7 +100,7 @@ func (v *view) refusalOf(err error) refusal {
 		return refusal{Status: http.StatusRequestEntityTooLarge, Head: v.say("적은 내용이 너무 깁니다", "The form is too long"), Why: nothing + " " + v.say("줄여서 다시 해 주세요.", "Write less, and send it again.")}
 	case errors.Is(err, errMedia):
 		return refusal{Status: http.StatusUnsupportedMediaType, Head: v.say("콘솔의 양식이 아닙니다", "This is no form of the console"), Why: nothing + " " + v.say("콘솔에서 직접 눌러 주세요.", "Press the button in the console itself.")}
-	case errors.Is(err, errSeats):
+	case errors.Is(err, errRoom):
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("한꺼번에 너무 많이 열려 있습니다", "Too much is open at once"), Why: nothing + " " + v.say("이 키로, 또는 콘솔 전체로 열 수 있는 만큼 열려 있습니다. 화면을 몇 개 닫고 다시 해 주세요.", "This key, or all keys together, have as many pages open as they may. Close some, and try again.")}
 	case errors.Is(err, errProving):
 		return refusal{Status: http.StatusConflict, Head: v.say("이미 검증 중입니다", "A proof is under way"), Why: v.say("한 번에 하나만 돕니다. 끝나면 다시 해 주세요.", "One runs at a time. Try again when it has ended.")}

@@ -58,7 +58,7 @@ func (b *visitor) streamUntil(ctx context.Context, campaign, last string) (next 
 
 // TestOneKeyFollowsOnlySoManyStreams has a viewer follow as many as may be. Others do not notice, and one that ends makes room.
 func TestOneKeyFollowsOnlySoManyStreams(t *testing.T) {
-	const most = 8 // console.seatsOfKey
+	const most = 8 // console.pagesOfKey
 	h := openHouse(t, withKeys)
 	h.campaign("spring", 10)
 	greedy, _ := h.key(firstcome.Viewer)
