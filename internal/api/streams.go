@@ -107,7 +107,7 @@ type answerRead struct {
 func (t *streams) enter() error {
 	select {
 	case <-t.server.draining:
-		return unavailable(busy, "this node is stopping. Ask again: another one answers")
+		return unavailable(stopping, "this node is stopping. Ask again: another one answers")
 	default:
 	}
 	if t.open.Add(1) > int64(t.server.MaxStreams) {
