@@ -156,8 +156,11 @@ type Joins struct {
 // A Decision is a gate's answer to one claim.
 type Decision struct {
 	Outcome Outcome
-	Coupon  Coupon // zero unless Outcome.HasCoupon
-	Place   Place  // zero unless the outcome is Waiting
+	// Undecided is why the gate did not decide this claim, if Outcome is 0: an ErrBusy, ErrFeedAway or ErrFeedLost.
+	// Nil means ErrGateFull.
+	Undecided error
+	Coupon    Coupon // zero unless Outcome.HasCoupon
+	Place     Place  // zero unless the outcome is Waiting
 	// Joins is not nil where a Feed keeps the line: a Waiting user has no ticket, and is to be appended.
 	Joins   *Joins
 	At      time.Time // the instant of the decision by the gate's clock

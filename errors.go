@@ -29,9 +29,47 @@ var (
 	ErrGateMismatch   = errors.New("this node has another gate, code secret or ledger than the campaign, or is too old for it")
 )
 
-// ErrBusy says for certain that nothing was decided: the queue is full or the
-// node is stopping. Asking again is safe.
-var ErrBusy = errors.New("too many claims are waiting")
+// ErrBusy is every error that means for certain that nothing was decided, and that asking again is safe and may
+// succeed soon. CauseOf reports which of its causes an error has.
+var ErrBusy = errors.New("nothing was decided")
+
+// The causes of ErrBusy.
+var (
+	ErrTooMany         = fmt.Errorf("%w: too many claims are waiting", ErrBusy)
+	ErrGateUnavailable = fmt.Errorf("%w: the gate cannot decide now", ErrBusy)
+	ErrGateFull        = fmt.Errorf("%w: the gate is full", ErrBusy)
+	ErrLineFull        = fmt.Errorf("%w: the waiting line is full", ErrBusy)
+	ErrStopping        = fmt.Errorf("%w: the node is stopping", ErrBusy)
+)
+
+// A Cause is the word for why nothing was decided. HTTP, metrics and figures share it.
+type Cause string
+
+// The causes. Busy is ErrTooMany, and every ErrBusy that is no other cause.
+const (
+	Busy            Cause = "busy"
+	GateUnavailable Cause = "gate_unavailable"
+	GateFull        Cause = "gate_full"
+	LineFull        Cause = "line_full"
+	Stopping        Cause = "stopping"
+)
+
+// CauseOf returns the cause of an ErrBusy, or "" if the error is none.
+func CauseOf(err error) Cause {
+	switch {
+	case errors.Is(err, ErrGateFull):
+		return GateFull
+	case errors.Is(err, ErrLineFull):
+		return LineFull
+	case errors.Is(err, ErrStopping):
+		return Stopping
+	case errors.Is(err, ErrGateUnavailable):
+		return GateUnavailable
+	case errors.Is(err, ErrBusy):
+		return Busy
+	}
+	return ""
+}
 
 // A FieldError says what is wrong with one field of a campaign's terms.
 type FieldError struct {

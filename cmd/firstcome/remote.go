@@ -204,7 +204,7 @@ func (n *node) missing(ctx context.Context, id firstcome.CampaignID) error {
 	case !c.RetiredAt.IsZero():
 		return flow.ErrRetired
 	case c.Unmade():
-		return fmt.Errorf("%w: it is being made", firstcome.ErrBusy)
+		return fmt.Errorf("%w: it is being made", firstcome.ErrGateUnavailable)
 	}
 	return flow.ErrLost
 }

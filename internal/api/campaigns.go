@@ -84,7 +84,10 @@ func (s *Server) listCampaigns(w http.ResponseWriter, r *http.Request, _ auth.Ca
 }
 
 // readCampaign answers GET /v1/campaigns/{id}.
-func (s *Server) readCampaign(w http.ResponseWriter, r *http.Request, _ auth.Caller, id firstcome.CampaignID) error {
+func (s *Server) readCampaign(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
+	if err := s.meet(r.Context(), c, id); err != nil {
+		return err
+	}
 	found, err := s.Ledger.Campaign(r.Context(), id)
 	if err != nil {
 		return err

@@ -31,6 +31,10 @@ func (s *Server) claim(w http.ResponseWriter, r *http.Request, c auth.Caller, id
 			return err
 		}
 	}
+	if err := s.meet(r.Context(), c, id); err != nil {
+		s.Observer.Undecided(r.Context(), id, err)
+		return err
+	}
 	d, err := s.Claims.Claim(r.Context(), id, user)
 	if err != nil {
 		s.Observer.Undecided(r.Context(), id, err)
@@ -83,7 +87,7 @@ func (b *buffer) refuse(w http.ResponseWriter, d *firstcome.Decision, t *terms) 
 
 // readClaim answers GET /v1/campaigns/{id}/claims/{user_id}.
 func (s *Server) readClaim(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
-	user, proof, err := userAndProof(r, c)
+	user, proof, err := s.userAndProof(r, c, id)
 	if err != nil {
 		return err
 	}
@@ -98,14 +102,16 @@ func (s *Server) readClaim(w http.ResponseWriter, r *http.Request, c auth.Caller
 	return nil
 }
 
-// userAndProof returns the user whom the path names, and the proof of their place, if there is one.
-func userAndProof(r *http.Request, c auth.Caller) (user firstcome.UserID, proof string, err error) {
+// userAndProof returns the user whom the path names, and the proof of their place, if there is one, if the caller may ask for the campaign.
+func (s *Server) userAndProof(r *http.Request, c auth.Caller, id firstcome.CampaignID) (user firstcome.UserID, proof string, err error) {
 	if user, err = userID(r, c); err != nil {
 		return "", "", err
 	}
 	q := parseQuery(r)
-	proof = q.proof()
-	return user, proof, q.err()
+	if proof = q.proof(); q.err() != nil {
+		return "", "", q.err()
+	}
+	return user, proof, s.meet(r.Context(), c, id)
 }
 
 // claimOf returns where a user stands in line, or the answer with their coupon. firstcome.ErrNoCoupon or ErrNoTicket says
@@ -177,7 +183,7 @@ func (s *Server) aboutProof(ctx context.Context, id firstcome.CampaignID, err er
 
 // leaveLine answers DELETE /v1/campaigns/{id}/claims/{user_id}.
 func (s *Server) leaveLine(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
-	user, proof, err := userAndProof(r, c)
+	user, proof, err := s.userAndProof(r, c, id)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,11 @@ const (
 
 	fault            code = "internal_fault"
 	unknown          code = "unknown"
-	busy             code = "busy"
+	busy             code = code(firstcome.Busy)
+	gateUnavailable  code = code(firstcome.GateUnavailable)
+	gateFull         code = code(firstcome.GateFull)
+	lineFull         code = code(firstcome.LineFull)
+	stopping         code = code(firstcome.Stopping)
 	notRecorded      code = "not_recorded"
 	unrecorded       code = "refused_by_ledger"
 	changePending    code = "change_pending"
@@ -74,7 +78,7 @@ var statuses = statusesOf(map[int][]code{
 	http.StatusUnprocessableEntity:   {notAllowedCode},
 	http.StatusTooManyRequests:       {rateLimited},
 	http.StatusInternalServerError:   {fault},
-	http.StatusServiceUnavailable:    {unknown, busy, notRecorded, unrecorded, changePending, changeUnfinished, wrongNode, ledgerOlder, gateOlder, lineLost, lineAway},
+	http.StatusServiceUnavailable:    {unknown, busy, gateUnavailable, gateFull, lineFull, stopping, notRecorded, unrecorded, changePending, changeUnfinished, wrongNode, ledgerOlder, gateOlder, lineLost, lineAway},
 })
 
 // statusesOf adds the refusals' codes, which are their outcomes.

@@ -89,7 +89,7 @@ func (s *Server) listCoupons(w http.ResponseWriter, r *http.Request, c auth.Call
 	}
 	switch {
 	case as.media != "":
-		return s.export(w, r, found, page, as)
+		return s.export(w, r, c.Name, found, page, as)
 	case choice.Chosen():
 		return s.chosenCoupons(w, bounded, id, choice, named)
 	}

@@ -28,7 +28,7 @@ var unbuffered = []string{"no"}
 
 // followPlace answers GET /v1/campaigns/{id}/claims/{user_id}/events.
 func (s *Server) followPlace(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
-	user, proof, err := userAndProof(r, c)
+	user, proof, err := s.userAndProof(r, c, id)
 	if err != nil {
 		return err
 	}
@@ -40,6 +40,9 @@ func (s *Server) followPlace(w http.ResponseWriter, r *http.Request, c auth.Call
 	f := &follower{id: id, user: user, proof: proof, key: c.Key, until: time.Now().Add(longestStream/2 + rand.N(longestStream/2))}
 	if !c.Until.IsZero() && c.Until.Before(f.until) {
 		f.until = c.Until
+	}
+	if c.User != "" && s.AddressLimit != nil {
+		f.addr = s.address(r)
 	}
 	answer, err := s.placeOrEnd(r.Context(), f, heard)
 	if err != nil {
@@ -54,7 +57,7 @@ func (s *Server) followPlace(w http.ResponseWriter, r *http.Request, c auth.Call
 	case r.Method == http.MethodHead:
 		return nil
 	}
-	if err := s.streams.enter(); err != nil {
+	if err := s.streams.enter(f); err != nil {
 		return err
 	}
 	first := appendRetry(nil)
@@ -71,7 +74,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, f *follower, fir
 	case errors.Is(err, http.ErrNotSupported):
 		return s.streamHere(w, r, f, first)
 	case err != nil: // the client is gone
-		s.streams.leave()
+		s.streams.leave(f)
 		return nil
 	}
 	f.to = taken

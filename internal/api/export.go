@@ -23,29 +23,27 @@ type form struct {
 	sheet
 }
 
-// Excel answers with all coupons of a campaign as CSV that Excel opens, with the instants of Seoul. The caller has let
-// the person through.
-func (s *Server) Excel(w http.ResponseWriter, r *http.Request, of ledger.Status) error {
+// Excel answers with all coupons of a campaign as CSV that Excel opens, with the instants of Seoul. The console has let
+// the actor through.
+func (s *Server) Excel(w http.ResponseWriter, r *http.Request, actor string, of ledger.Status) error {
 	seoul, err := time.LoadLocation("Asia/Seoul")
 	if err != nil {
 		return err
 	}
-	return s.export(w, r, of, ledger.Page{Voided: true}, form{typeCSV, sheet{excel: true, zone: seoul}})
+	return s.export(w, r, actor, of, ledger.Page{Voided: true}, form{typeCSV, sheet{excel: true, zone: seoul}})
 }
 
 // export streams a campaign's coupons as they are at one instant. If that fails
 // half-way the connection is cut, so that nobody takes a part for the whole.
-func (s *Server) export(w http.ResponseWriter, r *http.Request, of ledger.Status, p ledger.Page, as form) error {
+func (s *Server) export(w http.ResponseWriter, r *http.Request, actor string, of ledger.Status, p ledger.Page, as form) error {
 	w.Header().Set("Content-Type", as.media+"; charset=utf-8")
 	if r.Method == http.MethodHead {
 		return nil // nobody would read the rest
 	}
-	select {
-	case s.exports <- struct{}{}:
-		defer func() { <-s.exports }()
-	default:
-		return unavailable(busy, "too many exports are under way. Ask again: it is safe")
+	if !s.exports.Enter(actor) {
+		return unavailable(busy, "you export a campaign already, or others export as many as may be at once. Ask again: it is safe")
 	}
+	defer s.exports.Leave(actor)
 	if as.excel {
 		w.Header().Set("Content-Disposition", disposition(of.ID, of.Terms.Name))
 	}

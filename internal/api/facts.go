@@ -15,7 +15,7 @@ import (
 const maxWait = time.Minute
 
 // listFacts answers GET /v1/campaigns/{id}/facts.
-func (s *Server) listFacts(w http.ResponseWriter, r *http.Request, _ auth.Caller, id firstcome.CampaignID) error {
+func (s *Server) listFacts(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
 	q := parseQuery(r)
 	after, most, wait := q.number("after"), q.limit(), q.wait()
 	if q.err() != nil {
@@ -26,6 +26,12 @@ func (s *Server) listFacts(w http.ResponseWriter, r *http.Request, _ auth.Caller
 	}
 	if r.Method == http.MethodHead {
 		wait = 0 // there is nobody to tell
+	}
+	if wait > 0 {
+		if !s.follows.Enter(c.Name) {
+			return unavailable(busy, "this key waits for facts as often as it may at once. Ask again")
+		}
+		defer s.follows.Leave(c.Name)
 	}
 	extend(http.NewResponseController(w), wait+s.PartTime)
 	facts, err := s.waitForFacts(r, id, after, most, wait)

@@ -3,12 +3,11 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/firstcome/firstcome"
@@ -60,7 +59,7 @@ const (
 	// lineFresh is how long a node repeats what it told of a line. Caches on the way may keep it for a second more, and
 	// people look once a second at most.
 	lineFresh = 250 * time.Millisecond
-	// maxLines bounds how many lines, also of campaigns that there are not, a node remembers: some 4 MB.
+	// maxLines bounds how many lines a node remembers: some 4 MB.
 	maxLines = 10_000
 )
 
@@ -70,61 +69,58 @@ var publicSecond = []string{"public, max-age=1"}
 // lines are the answers of GET /v1/campaigns/{id}/line that are fresh: whoever follows a place asks the same.
 type lines struct {
 	reads singleflight.Group
-	mu    sync.RWMutex // guards what follows
-	kept  map[firstcome.CampaignID]lineAnswer
+	kept  *lru.Cache[firstcome.CampaignID, lineAnswer]
 }
 
-// A lineAnswer is what was told of a line; no body: there is no such campaign.
+func newLines() lines {
+	kept, err := lru.New[firstcome.CampaignID, lineAnswer](maxLines)
+	if err != nil {
+		panic(err) // of a size below 1 only
+	}
+	return lines{kept: kept}
+}
+
+// A lineAnswer is what was told of a line.
 type lineAnswer struct {
 	body  []byte
 	until time.Time
 }
 
 // readLine answers GET /v1/campaigns/{id}/line.
-func (s *Server) readLine(w http.ResponseWriter, r *http.Request, _ auth.Caller, id firstcome.CampaignID) error {
-	answer, err := s.freshLine(r.Context(), id)
+func (s *Server) readLine(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
+	if err := s.meet(r.Context(), c, id); err != nil {
+		return err
+	}
+	body, err := s.freshLine(r.Context(), id)
 	if err != nil {
 		return err
 	}
-	if answer.body == nil {
-		return firstcome.ErrNoCampaign
-	}
 	w.Header()["Cache-Control"] = publicSecond
-	writeBody(w, http.StatusOK, answer.body)
+	writeBody(w, http.StatusOK, body)
 	return nil
 }
 
 // freshLine returns what is told of a line. The caller who reads it does so for all who ask.
-func (s *Server) freshLine(ctx context.Context, id firstcome.CampaignID) (lineAnswer, error) {
+func (s *Server) freshLine(ctx context.Context, id firstcome.CampaignID) ([]byte, error) {
 	l := &s.followed
-	l.mu.RLock()
-	answer, ok := l.kept[id]
-	l.mu.RUnlock()
-	if ok && time.Now().Before(answer.until) {
-		return answer, nil
+	if answer, ok := l.kept.Get(id); ok && time.Now().Before(answer.until) {
+		return answer.body, nil
 	}
 	done := l.reads.DoChan(string(id), func() (any, error) {
 		ctx, over := context.WithTimeout(context.WithoutCancel(ctx), readWait)
 		defer over()
 		body, err := s.lineBody(ctx, id)
-		if err != nil && !errors.Is(err, firstcome.ErrNoCampaign) {
-			return lineAnswer{}, err
+		if err == nil {
+			l.kept.Add(id, lineAnswer{body, time.Now().Add(lineFresh)})
 		}
-		answer := lineAnswer{body, time.Now().Add(lineFresh)}
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if len(l.kept) >= maxLines || l.kept == nil {
-			l.kept = map[firstcome.CampaignID]lineAnswer{}
-		}
-		l.kept[id] = answer
-		return answer, nil
+		return body, err
 	})
 	select {
 	case r := <-done:
-		answer, _ := r.Val.(lineAnswer)
-		return answer, r.Err
+		body, _ := r.Val.([]byte)
+		return body, r.Err
 	case <-ctx.Done():
-		return lineAnswer{}, ctx.Err()
+		return nil, ctx.Err()
 	}
 }
 

@@ -226,7 +226,7 @@ func TestF78AFullLineIsBusyAndHurtsNobodyInIt(t *testing.T) {
 	s.claim("c", "b").want(t, 202, "waiting")
 	for range 3 {
 		r := s.claim("c", "late").want(t, 503, "")
-		if r.text("code") != "busy" || r.header.Get("Retry-After") == "" {
+		if r.text("code") != "line_full" || r.header.Get("Retry-After") == "" {
 			t.Errorf("a full line answers %s %v", r.body, r.header)
 		}
 	}

@@ -114,7 +114,7 @@ func TestTheObserverHearsOfEveryClaimOnce(t *testing.T) {
 }
 
 func TestTheObserverHearsWhyAClaimHasNoOutcome(t *testing.T) {
-	for _, why := range []error{errors.New("no answer"), firstcome.ErrBusy, firstcome.ErrGateMismatch, fmt.Errorf("claim: %w", firstcome.ErrNoCampaign)} {
+	for _, why := range []error{errors.New("no answer"), firstcome.ErrTooMany, firstcome.ErrGateUnavailable, firstcome.ErrGateMismatch, fmt.Errorf("claim: %w", firstcome.ErrNoCampaign)} {
 		s := openFar(t)
 		s.gate.Before = func(context.Context, firstcome.CampaignID) error { return why }
 		want := http.StatusServiceUnavailable

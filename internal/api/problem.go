@@ -124,18 +124,30 @@ func problemOf(err error) *client.Problem {
 		return unavailable(notRecorded, "the claim was decided, and its coupon not recorded in time. Ask again: it is safe")
 	case errors.Is(err, flow.ErrUnrecorded):
 		return unavailable(unrecorded, "the coupon was issued and the ledger did not take it: an operator has to look at it. Ask again: it is safe")
-	case errors.Is(err, flow.ErrUnverified), errors.Is(err, flow.ErrRebuilding):
-		return unavailable(busy, "the gate is being rebuilt from the ledger, and nothing was decided. Ask again: it is safe")
+	case errors.Is(err, flow.ErrUnverified):
+		return unavailable(gateUnavailable, "the gate's server restarted, or another one took over, and its campaign is not verified yet: nothing was decided. Ask again: it is safe")
+	case errors.Is(err, flow.ErrRebuilding):
+		return unavailable(gateUnavailable, "the gate is being rebuilt from the ledger, and nothing was decided. Ask again: it is safe")
 	case errors.As(err, &full):
-		return unavailable(busy, full.Error())
+		return unavailable(gateFull, full.Error())
 	case errors.Is(err, flow.ErrOutdone):
-		return unavailable(busy, "another node is rebuilding this gate. Read the campaign to see when it is done")
+		return unavailable(gateUnavailable, "another node is rebuilding this gate. Read the campaign to see when it is done")
 	case errors.Is(err, ledger.ErrSearching):
 		return unavailable(busy, "others are looking for codes, one at a time. Ask again: it is safe")
-	case errors.Is(err, firstcome.ErrBusy):
-		return unavailable(busy, "too many claims are waiting, and this one was not decided. Ask again: it is safe")
+	}
+	if cause := firstcome.CauseOf(err); cause != "" {
+		return unavailable(code(cause), busyDetails[cause]+". Ask again: it is safe")
 	}
 	return unavailable(unknown, "it is not known whether this was done. Ask again: it is safe")
+}
+
+// busyDetails says why nothing was decided.
+var busyDetails = map[firstcome.Cause]string{
+	firstcome.Busy:            "too many claims are waiting, and nothing was decided",
+	firstcome.GateUnavailable: "the gate does not answer, or cannot decide this campaign at the moment: nothing was decided",
+	firstcome.GateFull:        "the gate has no room until more of what it issued is recorded, and nothing was decided",
+	firstcome.LineFull:        "as many people wait in line as may, and nothing was decided",
+	firstcome.Stopping:        "this node is stopping, and nothing was decided: another one answers",
 }
 
 // fieldErrors returns what a joined error says of fields.

@@ -94,7 +94,7 @@ func TestF17AFullQueueIs503AndAskingAgainIsSafe(t *testing.T) {
 	ask("c")
 	shed := <-answers
 	shed.want(t, 503, "")
-	if shed.header.Get("Retry-After") == "" || !strings.Contains(shed.text("detail"), "not decided") {
+	if shed.header.Get("Retry-After") == "" || !strings.Contains(shed.text("detail"), "nothing was decided") {
 		t.Errorf("it answers %v %s", shed.header, shed.body)
 	}
 	letGo()

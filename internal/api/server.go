@@ -79,7 +79,9 @@ type Health interface {
 type Server struct {
 	Config
 	buffers  sync.Pool // of *buffer
-	exports  chan struct{}
+	exports  auth.Room // of actors
+	follows  auth.Room // of facts, of actors
+	existing existing
 	followed lines
 	streams  streams
 	origins  http.CrossOriginProtection
@@ -91,9 +93,16 @@ type Server struct {
 // partTime is the time for a part of a streamed answer to leave, the same as for a whole one.
 const partTime = 30 * time.Second
 
-// exports is how many whole campaigns may be streamed at once: each holds one of
-// the ledger's four reading connections for as long as its client takes.
-const exports = 2
+const (
+	// exports is how many whole campaigns may be streamed at once, and exportsOfKey how many to one key: each holds one of the
+	// ledger's four reading connections for as long as its client takes.
+	exports, exportsOfKey = 2, 1
+	// followsOfKey is how many requests of one key wait for facts at once: a follower of a campaign needs one, and some shops have a
+	// process for each campaign.
+	followsOfKey = 256
+	// streamsOfAddress is which part of all streams the users at one address may have, where addresses are limited.
+	streamsOfAddress = 16
+)
 
 // New returns the Server.
 func New(c Config) *Server {
@@ -102,12 +111,16 @@ func New(c Config) *Server {
 	s := &Server{
 		Config:   c,
 		buffers:  sync.Pool{New: func() any { return &buffer{} }},
-		exports:  make(chan struct{}, exports),
+		exports:  auth.Room{Each: exportsOfKey, All: exports},
+		follows:  auth.Room{Each: followsOfKey},
+		existing: newExisting(),
+		followed: newLines(),
 		draining: make(chan struct{}),
 	}
 	s.streams = streams{
 		server: s, joins: make(chan *follower), lines: make(chan lineRead), answers: make(chan answerRead),
 		openings: make(chan struct{}, mostOpenings), campaigns: map[firstcome.CampaignID]*campaignStreams{},
+		addresses: auth.Room{Each: max(streamsOfUser, c.MaxStreams/streamsOfAddress)},
 	}
 	for _, origin := range c.CORSOrigins {
 		if err := s.origins.AddTrustedOrigin(origin); err != nil {

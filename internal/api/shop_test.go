@@ -95,7 +95,10 @@ func openFor(t testing.TB, options ledger.Options, change ...func(*shop, *api.Co
 func (s *shop) wire(config api.Config) {
 	terms := api.NewTermsCache(s.ledger.Terms)
 	s.claims.Issuer, s.claims.Terms = s.issuer, terms.Terms
-	config.Ledger, config.Terms, config.Claims, config.Auth = s.ledger, terms, s.claims, s.auth
+	config.Terms, config.Claims, config.Auth = terms, s.claims, s.auth
+	if config.Ledger == nil {
+		config.Ledger = s.ledger
+	}
 	config.Operator = operate.New(s.ledger, s.issuer, s.claims)
 	if config.Places == nil {
 		config.Places = s.ledger

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/httpd"
 )
@@ -16,6 +18,8 @@ import (
 const (
 	// defaultStreams is how many streams a node has at once, unless Config.MaxStreams says otherwise.
 	defaultStreams = 10_000
+	// streamsOfUser is how many streams a user has of a campaign: a phone and some tabs. The next one ends the oldest.
+	streamsOfUser = 4
 	// followEvery is how often the line of each campaign with streams is read: a place is told in less than a second, at
 	// 10,000 writes each time.
 	followEvery = 750 * time.Millisecond
@@ -45,6 +49,7 @@ type streams struct {
 	server                 *Server
 	open, dropped, refused atomic.Int64
 	openings               chan struct{} // holds one for each stream that looks for its first place
+	addresses              auth.Room     // of streams of users' own
 
 	joins   chan *follower
 	lines   chan lineRead
@@ -62,6 +67,7 @@ type streams struct {
 // campaignStreams are the streams of a campaign.
 type campaignStreams struct {
 	followers map[*follower]struct{}
+	of        map[firstcome.UserID][]*follower // the same, in the order in which they came
 	reading   bool
 }
 
@@ -71,6 +77,7 @@ type follower struct {
 	user   firstcome.UserID
 	proof  string // of a line that a topic keeps
 	key    string // the API key that it was asked for with; empty: none
+	addr   string // that it was asked for from; empty: it does not count
 	to     sink
 	place  firstcome.Place // as it was told last
 	until  time.Time       // when the stream ends, whatever happens
@@ -104,14 +111,18 @@ type answerRead struct {
 }
 
 // enter takes room for a stream, or says that there is none.
-func (t *streams) enter() error {
+func (t *streams) enter(f *follower) error {
 	select {
 	case <-t.server.draining:
-		return unavailable(busy, "this node is stopping. Ask again: another one answers")
+		return unavailable(stopping, "this node is stopping. Ask again: another one answers")
 	default:
 	}
+	if f.addr != "" && !t.addresses.Enter(f.addr) {
+		t.refused.Add(1)
+		return unavailable(busy, "as many people follow their places from your network as may. Read the campaign's line instead, or ask again later")
+	}
 	if t.open.Add(1) > int64(t.server.MaxStreams) {
-		t.leave()
+		t.leave(f)
 		t.refused.Add(1)
 		return unavailable(busy, "as many people follow their places here as may. Read the campaign's line instead, or ask again later")
 	}
@@ -119,7 +130,12 @@ func (t *streams) enter() error {
 }
 
 // leave gives the room of a stream back.
-func (t *streams) leave() { t.open.Add(-1) }
+func (t *streams) leave(f *follower) {
+	t.open.Add(-1)
+	if f.addr != "" {
+		t.addresses.Leave(f.addr)
+	}
+}
 
 // join has a follower written to.
 func (t *streams) join(f *follower) {
@@ -134,7 +150,7 @@ func (t *streams) join(f *follower) {
 // sayBye ends a stream whose client is to come back.
 func (t *streams) sayBye(f *follower) {
 	_ = f.to.Send(append(appendRetry(nil), ": come back\n\n"...))
-	t.leave()
+	t.leave(f)
 	f.to.Close()
 }
 
@@ -171,10 +187,15 @@ func (t *streams) run(ctx context.Context) error {
 func (t *streams) add(f *follower) {
 	c := t.campaigns[f.id]
 	if c == nil {
-		c = &campaignStreams{followers: map[*follower]struct{}{}}
+		c = &campaignStreams{followers: map[*follower]struct{}{}, of: map[firstcome.UserID][]*follower{}}
 		t.campaigns[f.id] = c
 	}
-	c.followers[f] = struct{}{}
+	if theirs := c.of[f.user]; len(theirs) == streamsOfUser {
+		oldest := theirs[0]
+		t.forget(oldest)
+		t.sayBye(oldest)
+	}
+	c.followers[f], c.of[f.user] = struct{}{}, append(c.of[f.user], f)
 }
 
 // endAll has everybody come back to another node.
@@ -191,6 +212,10 @@ func (t *streams) endAll() {
 func (t *streams) forget(f *follower) {
 	f.closed = true
 	c := t.campaigns[f.id]
+	theirs := c.of[f.user]
+	if c.of[f.user] = slices.DeleteFunc(theirs, func(one *follower) bool { return one == f }); len(theirs) == 1 {
+		delete(c.of, f.user)
+	}
 	if delete(c.followers, f); len(c.followers) == 0 {
 		delete(t.campaigns, f.id)
 	}
@@ -199,7 +224,7 @@ func (t *streams) forget(f *follower) {
 // drop ends a stream at once.
 func (t *streams) drop(f *follower) {
 	t.forget(f)
-	t.leave()
+	t.leave(f)
 	f.to.Close()
 }
 
@@ -368,7 +393,7 @@ func (t *streams) conclude(a answerRead) {
 		if f.to.Send(appendOutcome(nil, a.answer)) != nil {
 			t.dropped.Add(1)
 		}
-		t.leave()
+		t.leave(f)
 		f.to.Close()
 	}
 }

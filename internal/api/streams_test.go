@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -86,6 +87,58 @@ func TestACrowdThatOpensStreamsLeavesConnectionsToTheKeys(t *testing.T) {
 	}
 }
 
+// TestAFifthStreamOfAUserEndsTheFirst, whose client is told to come back, and nobody else's.
+func TestAFifthStreamOfAUserEndsTheFirst(t *testing.T) {
+	s := openAtNoon(t, guarded)
+	s.call("POST", "/v1/campaigns", `{"id":"c","name":"n","quantity":9,"pace":{"per_second":1}}`, s.key(firstcome.Admin)...).want(t, 201, "")
+	for _, user := range []string{"a", "b"} {
+		s.call("POST", "/v1/campaigns/c/claims", "", s.token(user)...).want(t, 202, "waiting")
+	}
+	other := s.follow("b", s.token("b")...)
+	other.want("place", "1.2.1", `{`)
+	all := make([]*listener, 6)
+	for n := range all {
+		all[n] = s.follow("a", s.token("a")...)
+		all[n].want("place", "1.1.0", `{`)
+		all[n].retry = ""
+	}
+	for _, ended := range all[:2] {
+		if ended.wantEnd(); ended.retry == "" {
+			t.Error("the oldest is not told to come back")
+		}
+	}
+	stage.Await(t, "open streams", 4+1, func() int64 { open, _, _ := s.server.Streams(); return open })
+	s.serve()
+	for _, stays := range all[2:] {
+		stays.want("outcome", "end", `{`)
+	}
+}
+
+// TestAnAddressHasAShareOfTheStreams where addresses are limited.
+func TestAnAddressHasAShareOfTheStreams(t *testing.T) {
+	s := openAtNoon(t, guarded, func(_ *shop, c *api.Config) {
+		c.MaxStreams, c.AddressLimit = 96, auth.NewLimiter(1000, 1000, 10)
+		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	})
+	s.call("POST", "/v1/campaigns", `{"id":"c","name":"n","quantity":9,"pace":{"per_second":1}}`, s.key(firstcome.Admin)...).want(t, 201, "")
+	follow := func(user, from string) int {
+		header := append(s.token(user), "X-Forwarded-For", from)
+		s.call("POST", "/v1/campaigns/c/claims", "", header...)
+		return s.askStream(user, header...).StatusCode
+	}
+	for n, want := range []int{200, 200, 200, 200, 200, 200, 503} {
+		if got := follow(fmt.Sprint("u", n), "203.0.113.1"); got != want {
+			t.Errorf("stream %d of an address is answered %d, want %d", n+1, got, want)
+		}
+	}
+	if got := follow("other", "203.0.113.2"); got != 200 {
+		t.Errorf("another address is answered %d", got)
+	}
+	if open, _, refused := s.server.Streams(); open != 7 || refused != 1 {
+		t.Errorf("%d are open, and %d were refused", open, refused)
+	}
+}
+
 // heldPlaces are a ledger's, which are found only once they are let.
 type heldPlaces struct {
 	*ledger.Ledger
@@ -142,6 +195,13 @@ type line interface {
 	flow.Coupons
 }
 
+// anyCampaign is a ledger with every campaign, and nothing else.
+type anyCampaign struct{ api.Ledger }
+
+func (anyCampaign) Campaign(context.Context, firstcome.CampaignID) (ledger.Status, error) {
+	return ledger.Status{}, nil
+}
+
 // runStreams runs a server of a line in a synctest bubble. It reads the line every so often; zero: as by default.
 func runStreams(t testing.TB, l line, every time.Duration) *api.Server {
 	t.Helper()
@@ -151,7 +211,7 @@ func runStreams(t testing.TB, l line, every time.Duration) *api.Server {
 		return stage.Terms(9), nil
 	}
 	s := api.New(api.Config{
-		Claims: &flow.Answerer{Coupons: l}, Places: l, Terms: api.NewTermsCache(terms), Auth: auth.New(auth.Config{JWT: check}),
+		Ledger: anyCampaign{}, Claims: &flow.Answerer{Coupons: l}, Places: l, Terms: api.NewTermsCache(terms), Auth: auth.New(auth.Config{JWT: check}),
 		Observer: newObserver(), FollowEvery: every,
 	})
 	stage.Run(t, s.Run)

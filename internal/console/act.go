@@ -75,7 +75,7 @@ func (c *Console) renderSteer(v *view, status int, ask *asked, wrong string) err
 
 // shownVersion returns the campaign's version that the form showed.
 func (v *view) shownVersion() (int64, error) {
-	version, err := strconv.ParseInt(v.r.PostFormValue("version"), 10, 64)
+	version, err := strconv.ParseInt(v.form.Get("version"), 10, 64)
 	if err != nil || version < 1 {
 		return 0, firstcome.ErrStale
 	}
@@ -97,7 +97,7 @@ func (c *Console) switchCampaign(v *view) error {
 	if err != nil {
 		return err
 	}
-	to := ledger.Switch(v.r.PostFormValue("to"))
+	to := ledger.Switch(v.form.Get("to"))
 	done, ok := map[ledger.Switch]string{ledger.Pause: "paused", ledger.Resume: "resumed", ledger.Close: "closed"}[to]
 	if !ok {
 		return errLost
@@ -113,13 +113,13 @@ func (c *Console) switchCampaign(v *view) error {
 
 // typed tells whether the person typed the campaign's name or id.
 func (v *view) typed(s *ledger.Status) bool {
-	text := strings.TrimSpace(v.r.PostFormValue("typed"))
+	text := strings.TrimSpace(v.form.Get("typed"))
 	return text == s.Name || text == string(s.ID)
 }
 
 // notTyped returns what is wrong if something else was typed; nothing was typed yet when it is asked for.
 func (v *view) notTyped() string {
-	if v.r.PostFormValue("typed") == "" {
+	if v.form.Get("typed") == "" {
 		return ""
 	}
 	return v.say("이름이나 ID가 다릅니다. 아무것도 바뀌지 않았습니다.", "That is neither the name nor the id. Nothing was changed.")
@@ -135,9 +135,9 @@ func (c *Console) changeQuantity(v *view) error {
 	if err != nil {
 		return err
 	}
-	text := strings.NewReplacer(",", "", " ", "").Replace(v.r.PostFormValue("quantity"))
+	text := strings.NewReplacer(",", "", " ", "").Replace(v.form.Get("quantity"))
 	quantity, err := strconv.ParseInt(text, 10, 64)
-	if v.r.PostFormValue("unlimited") != "" {
+	if v.form.Get("unlimited") != "" {
 		quantity, err = firstcome.Unlimited, nil
 	}
 	if err != nil || quantity < 0 {
@@ -181,13 +181,13 @@ func (c *Console) changePace(v *view) error {
 
 // formPace returns the pace that a form asks for, or what is wrong with it.
 func (v *view) formPace() (pace *firstcome.Pace, wrong string) {
-	switch v.r.PostFormValue("line") {
+	switch v.form.Get("line") {
 	case "none", "":
 		return nil, ""
 	case "fast":
 		return &firstcome.Pace{}, ""
 	}
-	n, err := strconv.ParseInt(strings.TrimSpace(v.r.PostFormValue("per_second")), 10, 64)
+	n, err := strconv.ParseInt(strings.TrimSpace(v.form.Get("per_second")), 10, 64)
 	if err != nil || n < 1 || n > firstcome.MaxPace {
 		return nil, v.say("속도는 초당 1장부터 %s장까지입니다.", "A pace is 1 to %s coupons a second.", v.lang.number(int64(firstcome.MaxPace)))
 	}

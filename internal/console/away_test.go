@@ -137,7 +137,11 @@ func TestEachErrorHasWords(t *testing.T) {
 		{firstcome.ErrResolvedLetter, 409, "This cannot be done now"},
 		{firstcome.ErrStale, 412, "Somebody changed it meanwhile"},
 		{firstcome.ErrNoCoupon, 404, "There is no such thing"},
-		{firstcome.ErrBusy, 503, "This cannot be told now"},
+		{firstcome.ErrTooMany, 503, "Too many requests at this moment"},
+		{firstcome.ErrGateUnavailable, 503, "The gate cannot decide now"},
+		{firstcome.ErrGateFull, 503, "The gate is full"},
+		{firstcome.ErrLineFull, 503, "The line is full"},
+		{firstcome.ErrStopping, 503, "This node is stopping"},
 		{errAway, 503, "This cannot be told now"},
 	} {
 		failed.err = fmt.Errorf("a change: %w", row.err)

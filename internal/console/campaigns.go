@@ -47,8 +47,8 @@ func (r campaignRow) Share() float64 {
 }
 
 func (c *Console) showCampaigns(v *view) error {
-	page := campaignsPage{Search: strings.TrimSpace(v.r.FormValue("q"))}
-	offset, _ := strconv.Atoi(v.r.FormValue("offset")) // of a link of ours
+	page := campaignsPage{Search: strings.TrimSpace(v.form.Get("q"))}
+	offset, _ := strconv.Atoi(v.form.Get("offset")) // of a link of ours
 	found, err := c.Ledger.List(v.r.Context(), ledger.Listing{Text: page.Search, At: c.Clock(), Offset: max(0, offset), Limit: campaignsPerPage + 1})
 	if err != nil {
 		return err

@@ -40,8 +40,8 @@ type Config struct {
 	Operator *operate.Operator
 	Watcher  *figures.Watcher
 	Journal  *Journal // nil: the ledger decides
-	// Excel answers with all coupons of a campaign, as api.Server.Excel does.
-	Excel func(w http.ResponseWriter, r *http.Request, of ledger.Status) error
+	// Excel answers an actor with all coupons of a campaign, as api.Server.Excel does.
+	Excel func(w http.ResponseWriter, r *http.Request, actor string, of ledger.Status) error
 	// Doctor examines this node's set-up; nil: nobody does.
 	Doctor func(context.Context) doctor.Findings
 	// Prove audits a campaign for its page.
@@ -132,6 +132,7 @@ type Console struct {
 	assets  assets
 	prover  *prover
 	checkup checkup
+	rooms   map[length]*auth.Room
 
 	stop     sync.Once
 	stopping chan struct{} // closed by Stop
@@ -150,6 +151,7 @@ func New(c Config) *Console {
 		c.Clock = time.Now
 	}
 	console := &Console{Config: c, seal: newSeal(c.Secret), assets: readAssets(), stopping: make(chan struct{}), prover: newProver(&c)}
+	console.rooms = map[length]*auth.Room{short: {Each: pagesOfKey, All: mostPages}, endless: {Each: pagesOfKey, All: mostPages}}
 	console.sheets = map[language]*sheets{}
 	for _, l := range languages {
 		console.sheets[l] = parseSheets(l, &console.assets)

@@ -19,7 +19,7 @@ type couponFilter struct {
 }
 
 func (v *view) couponFilter() couponFilter {
-	get := func(name string) string { return strings.TrimSpace(v.r.FormValue(name)) }
+	get := func(name string) string { return strings.TrimSpace(v.form.Get(name)) }
 	number := func(name string) string { return strings.ReplaceAll(get(name), ",", "") }
 	return couponFilter{From: number("from"), To: number("to"), User: get("user_id"), Code: get("code"), Voided: get("voided") != "", OnlyVoided: get("voided") == "only"}
 }

@@ -72,7 +72,7 @@ func (c *Console) exportCoupons(v *view) error {
 	if err != nil {
 		return err
 	}
-	return c.Excel(v.w, v.r, s)
+	return c.Excel(v.w, v.r, v.who.Actor, s)
 }
 
 // voidCoupons shows what a bulk void would do, and does it when the campaign's name or id was typed.
@@ -81,7 +81,7 @@ func (c *Console) voidCoupons(v *view) error {
 	if err != nil {
 		return err
 	}
-	page := couponsPage{Numbers: v.r.PostFormValue("numbers"), Reason: v.r.PostFormValue("reason")}
+	page := couponsPage{Numbers: v.form.Get("numbers"), Reason: v.form.Get("reason")}
 	numbers, err := parseNumbers(page.Numbers)
 	switch {
 	case err != nil || len(numbers) == 0:

@@ -48,7 +48,7 @@ type event struct {
 const walletRows = 50
 
 func (c *Console) showCustomer(v *view) error {
-	get := func(name string) string { return strings.TrimSpace(v.r.FormValue(name)) }
+	get := func(name string) string { return strings.TrimSpace(v.form.Get(name)) }
 	page := customerPage{User: get("user_id"), Code: get("code"), Campaign: get("campaign"), Proof: get("proof")}
 	status := http.StatusOK
 	if page.User != "" || page.Code != "" {
@@ -291,7 +291,7 @@ const maxReason = 500
 
 // reason returns why a form voids something.
 func (v *view) reason() (string, error) {
-	reason := strings.TrimSpace(v.r.PostFormValue("reason"))
+	reason := strings.TrimSpace(v.form.Get("reason"))
 	if reason == "" || len(reason) > maxReason || strings.ContainsRune(reason, 0) {
 		return "", &firstcome.FieldError{Field: v.say("사유", "reason"), Reason: v.say("1자에서 %d바이트까지 적어 주세요", "must have 1 to %d bytes", maxReason)}
 	}
@@ -317,7 +317,7 @@ func (c *Console) voidCoupon(v *view) error {
 		return err
 	}
 	query := url.Values{"campaign": {string(id)}, "done": {"voided"}}
-	if user := v.r.PostFormValue("user_id"); user == string(coupon.User) { // who is not told the user by the void
+	if user := v.form.Get("user_id"); user == string(coupon.User) { // who is not told the user by the void
 		query.Set("user_id", user)
 	}
 	return v.lead(Root + "/customer?" + query.Encode())

@@ -51,7 +51,7 @@ type checkup struct {
 
 func (c *Console) showHealth(v *view) error {
 	ctx := v.r.Context()
-	if v.r.FormValue("examine") != "" { // which reads much of a ledger's file: only when somebody asks
+	if v.form.Get("examine") != "" { // which reads much of a ledger's file: only when somebody asks
 		c.checkup.examine(ctx, c.Doctor, c.Clock())
 		return v.lead(Root + "/health")
 	}
@@ -129,8 +129,15 @@ func (v *view) edges(ctx context.Context, rates map[string]float64) []edge {
 		claims, issued = &all, &won
 	}
 	claimed := edge{From: v.say("요청", "claims"), Rate: claims, State: "ok"}
-	if rates["unknown"]+rates["shed"] > 0 {
+	undecided := 0.0
+	for _, kind := range withoutOutcome {
+		undecided += rates[kind]
+	}
+	switch {
+	case rates["unknown"] > 0:
 		claimed.State, claimed.Note = "bad", v.say("결과를 모르는 요청이 있습니다", "some claims end unknown")
+	case undecided > 0:
+		claimed.State, claimed.Note = "bad", v.say("결정되지 않은 요청이 있습니다", "some claims are not decided")
 	}
 	_, err := v.Ledger.Campaigns(ctx, "", 1)
 	if v.Journal == nil {

@@ -33,7 +33,7 @@ func (c *Console) renderKeys(v *view, status int, page keysPage) error {
 
 // createKey makes a key and shows it, once. A page that is loaded again asks before it makes another.
 func (c *Console) createKey(v *view) error {
-	name, role := strings.TrimSpace(v.r.PostFormValue("name")), firstcome.Role(v.r.PostFormValue("role"))
+	name, role := strings.TrimSpace(v.form.Get("name")), firstcome.Role(v.form.Get("role"))
 	plain, key, err := auth.NewKey(name, role)
 	if err != nil {
 		return c.renderKeys(v, http.StatusUnprocessableEntity, keysPage{Wrong: err.Error(), Name: name})

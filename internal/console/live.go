@@ -54,7 +54,10 @@ func (p livePage) Unknown() *int64 {
 	if p.Now.Totals == nil {
 		return nil
 	}
-	n := int64(p.Now.Totals["unknown"] + p.Now.Totals["shed"])
+	n := int64(0)
+	for _, kind := range withoutOutcome {
+		n += int64(p.Now.Totals[kind])
+	}
 	return &n
 }
 
@@ -67,7 +70,10 @@ func (p livePage) SoldOutAfter() time.Duration {
 }
 
 // outcomesInPlots are the kinds of claims, in the order in which plots stack them.
-var outcomesInPlots = []string{"issued", "waiting", "already_issued", "sold_out", "not_open", "paused", "closed", "shed", "unknown"}
+var outcomesInPlots = append([]string{"issued", "waiting", "already_issued", "sold_out", "not_open", "paused", "closed"}, withoutOutcome...)
+
+// withoutOutcome are the kinds of claims that got no outcome. Only "unknown" may have been decided.
+var withoutOutcome = []string{"shed", "gate_unavailable", "gate_full", "line_full", "stopping", "mismatch", "unknown"}
 
 // recentRows is how many rows the plots' table has.
 const recentRows = 12

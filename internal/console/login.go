@@ -2,6 +2,8 @@ package console
 
 import (
 	"net/http"
+	"net/url"
+	"path"
 	"strings"
 )
 
@@ -15,12 +17,12 @@ func (c *Console) showLogin(v *view) error {
 	if c.Auth.Open() {
 		return v.lead(Root)
 	}
-	return v.render(http.StatusOK, "login", v.say("로그인", "Log in"), loginPage{Next: nextOf(v.r.FormValue("next"))})
+	return v.render(http.StatusOK, "login", v.say("로그인", "Log in"), loginPage{Next: nextOf(v.form.Get("next"))})
 }
 
 func (c *Console) login(v *view) error {
-	next := nextOf(v.r.PostFormValue("next"))
-	key, err := c.Auth.Login(strings.TrimSpace(v.r.PostFormValue("key")))
+	next := nextOf(v.form.Get("next"))
+	key, err := c.Auth.Login(strings.TrimSpace(v.form.Get("key")))
 	wrong := ""
 	switch {
 	case err != nil:
@@ -41,10 +43,15 @@ func (c *Console) logout(v *view) error {
 	return v.lead(Root + "/login")
 }
 
-// nextOf returns a page of the console that somebody may be led to: what another site put into a link is none.
-func nextOf(path string) string {
-	if path != Root && !strings.HasPrefix(path, Root+"/") && !strings.HasPrefix(path, Root+"?") {
+// nextOf returns a page of the console that a login may lead to. Other sites put links of theirs there. http.Redirect cleans a path only
+// afterwards, and browsers take a backslash for a slash.
+func nextOf(next string) string {
+	u, err := url.Parse(next) // which refuses control characters
+	if err != nil || u.Scheme != "" || u.Host != "" || path.Clean(u.Path) != u.Path || strings.Contains(next+u.Path, `\`) {
 		return Root
 	}
-	return path
+	if u.Path != Root && !strings.HasPrefix(u.Path, Root+"/") {
+		return Root
+	}
+	return next
 }

@@ -34,7 +34,7 @@ const formTime = "2006-01-02T15:04:05"
 
 func (c *Console) showNew(v *view) error {
 	page := newPage{Form: newForm{Answer: string(firstcome.Recorded), Line: "none"}}
-	if from := v.r.FormValue("clone"); from != "" {
+	if from := v.form.Get("clone"); from != "" {
 		id, err := firstcome.ParseCampaignID(from)
 		if err != nil {
 			return firstcome.ErrNoCampaign
@@ -71,7 +71,7 @@ func formOf(t firstcome.Terms) newForm {
 
 // createCampaign shows what is understood first, with what to look at before it opens; the second time it makes the campaign.
 func (c *Console) createCampaign(v *view) error {
-	get := func(name string) string { return strings.TrimSpace(v.r.PostFormValue(name)) }
+	get := func(name string) string { return strings.TrimSpace(v.form.Get(name)) }
 	page := newPage{Wrong: map[string]string{}, Form: newForm{
 		ID: get("id"), Name: get("name"), Quantity: get("quantity"), OpensAt: get("opens_at"), ClosesAt: get("closes_at"), Answer: get("answer"),
 		Line: get("line"), PerSecond: get("per_second"), Standby: get("standby"), Benefit: get("benefit"), ValidDays: get("valid_days"),

@@ -27,6 +27,13 @@ const (
 	endless               // as long as somebody looks
 )
 
+const (
+	// pagesOfKey is how many pages one key reads at once, and how many streams, exports and rebuilds: the screens of one desk, twice.
+	pagesOfKey = 8
+	// mostPages is how many all keys do. It is half of the connections that the console has of its own.
+	mostPages = 128
+)
+
 // Those who may. A service key is for systems, and has no pages.
 const (
 	run  = auth.SeesAll       // steer a campaign
@@ -93,6 +100,16 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v.r = r.WithContext(ctx)
 	}
 	err := v.enter(d.page.who)
+	if room := d.console.rooms[d.page.length]; err == nil && d.page.who != auth.Everyone {
+		if room.Enter(v.who.Actor) {
+			defer room.Leave(v.who.Actor)
+		} else {
+			err = errRoom
+		}
+	}
+	if err == nil {
+		err = v.readForm()
+	}
 	if err == nil {
 		err = d.page.serve(v)
 	}

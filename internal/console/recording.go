@@ -67,8 +67,8 @@ const lettersPerPage = 50
 const ledgerWait = readWait / 2
 
 func (c *Console) showRecording(v *view) error {
-	page := recordingPage{Remote: c.Journal != nil, Resolved: v.r.FormValue("resolved") != ""}
-	if text := strings.TrimSpace(v.r.FormValue("campaign")); text != "" {
+	page := recordingPage{Remote: c.Journal != nil, Resolved: v.form.Get("resolved") != ""}
+	if text := strings.TrimSpace(v.form.Get("campaign")); text != "" {
 		id, err := firstcome.ParseCampaignID(text)
 		if err != nil {
 			return firstcome.ErrNoCampaign
@@ -99,7 +99,7 @@ func (c *Console) read(v *view, page *recordingPage) (err error) {
 			return err
 		}
 	}
-	after, _ := strconv.ParseInt(v.r.FormValue("after"), 10, 64) // of a link of ours
+	after, _ := strconv.ParseInt(v.form.Get("after"), 10, 64) // of a link of ours
 	page.Letters, err = c.Ledger.DeadLetters(ctx, ledger.Letters{Campaign: page.Campaign, After: after, Limit: lettersPerPage + 1, Resolved: page.Resolved})
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ type changed struct{ Name, From, To string }
 
 func (c *Console) showRecords(v *view) error {
 	filter := ledger.LogFilter{Limit: linesPerPage + 1}
-	page := recordsPage{Campaign: v.r.FormValue("campaign"), User: v.r.FormValue("user_id")}
+	page := recordsPage{Campaign: v.form.Get("campaign"), User: v.form.Get("user_id")}
 	var tabs *campaignTabs
 	if v.r.PathValue("id") != "" {
 		s, err := v.status()
@@ -63,7 +63,7 @@ func (c *Console) showRecords(v *view) error {
 			return &firstcome.FieldError{Field: "user_id", Reason: err.Error()}
 		}
 	}
-	filter.Before, _ = strconv.ParseInt(v.r.FormValue("before"), 10, 64) // of a link of ours
+	filter.Before, _ = strconv.ParseInt(v.form.Get("before"), 10, 64) // of a link of ours
 	lines, err := c.Ledger.AuditLog(v.r.Context(), filter)
 	if err != nil {
 		return err

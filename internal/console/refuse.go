@@ -15,6 +15,8 @@ var (
 	errRole      = errors.New("the role may not")
 	errCrossSite = errors.New("another site sent it")
 	errOtherHost = errors.New("another host name")
+	errRoom      = errors.New("as much is read at once as may be")
+	errMedia     = errors.New("the body is no form")
 )
 
 // A refusal is a page that says why nothing is shown or done, and what to do.
@@ -86,6 +88,7 @@ func (v *view) since() (lines []recordLine, back string) {
 func (v *view) refusalOf(err error) refusal {
 	nothing := v.say("아무것도 바뀌지 않았습니다.", "Nothing was changed.")
 	var field *firstcome.FieldError
+	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.Is(err, errRole):
 		return refusal{Status: http.StatusForbidden, Head: v.say("이 역할로는 할 수 없습니다", "Your role may not do this"), Why: v.say("권한이 더 있는 동료에게 부탁하세요.", "Ask a colleague whose role may.")}
@@ -93,6 +96,12 @@ func (v *view) refusalOf(err error) refusal {
 		return refusal{Status: http.StatusForbidden, Head: v.say("다른 사이트에서 온 요청입니다", "This came from another site"), Why: nothing + " " + v.say("콘솔에서 직접 눌러 주세요.", "Press the button in the console itself.")}
 	case errors.Is(err, errOtherHost):
 		return refusal{Status: http.StatusForbidden, Head: v.say("이 주소로는 열 수 없습니다", "Not under this address"), Why: v.say("개발 모드에서는 localhost 주소로만 열립니다.", "In development mode the console answers localhost alone.")}
+	case errors.As(err, &tooLarge):
+		return refusal{Status: http.StatusRequestEntityTooLarge, Head: v.say("적은 내용이 너무 깁니다", "The form is too long"), Why: nothing + " " + v.say("줄여서 다시 해 주세요.", "Write less, and send it again.")}
+	case errors.Is(err, errMedia):
+		return refusal{Status: http.StatusUnsupportedMediaType, Head: v.say("콘솔의 양식이 아닙니다", "This is no form of the console"), Why: nothing + " " + v.say("콘솔에서 직접 눌러 주세요.", "Press the button in the console itself.")}
+	case errors.Is(err, errRoom):
+		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("한꺼번에 너무 많이 열려 있습니다", "Too much is open at once"), Why: nothing + " " + v.say("이 키로, 또는 콘솔 전체로 열 수 있는 만큼 열려 있습니다. 화면을 몇 개 닫고 다시 해 주세요.", "This key, or all keys together, have as many pages open as they may. Close some, and try again.")}
 	case errors.Is(err, errProving):
 		return refusal{Status: http.StatusConflict, Head: v.say("이미 검증 중입니다", "A proof is under way"), Why: v.say("한 번에 하나만 돕니다. 끝나면 다시 해 주세요.", "One runs at a time. Try again when it has ended.")}
 	case errors.Is(err, firstcome.ErrStale):
@@ -116,7 +125,23 @@ func (v *view) refusalOf(err error) refusal {
 	case errors.Is(err, flow.ErrUnfinished):
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("곧 반영됩니다", "It will take effect"), Why: v.say("변경은 기록되었고 게이트에 닿으면 반영됩니다.", "The change is in the ledger, and reaches the gate as soon as that answers.")}
 	}
-	return refusal{Status: http.StatusServiceUnavailable, Head: v.say("지금은 알 수 없습니다", "This cannot be told now"), Why: v.say("장부나 게이트가 답하지 않습니다. 잠시 뒤 다시 해 주세요. 다시 해도 안전합니다.", "The ledger or the gate does not answer. Try again in a moment: it is safe.")}
+	if cause := firstcome.CauseOf(err); cause != "" {
+		busy := busyWords[cause]
+		return refusal{Status: http.StatusServiceUnavailable, Head: v.say(busy.ko, busy.en), Why: nothing + " " + v.say("잠시 뒤 다시 해 주세요. 다시 해도 안전합니다.", "Try again in a moment: it is safe.")}
+	}
+	if v.r.Method == http.MethodGet {
+		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("지금은 알 수 없습니다", "This cannot be told now"), Why: v.say("장부나 게이트가 답하지 않습니다. 잠시 뒤 다시 해 주세요.", "The ledger or the gate does not answer. Try again in a moment.")}
+	}
+	return refusal{Status: http.StatusServiceUnavailable, Head: v.say("되었는지 알 수 없습니다", "It is not known whether this was done"), Why: v.say("장부나 게이트가 답하지 않았습니다. 다시 하기 전에 돌아가서 지금 값을 확인하세요.", "The ledger or the gate did not answer. Go back and see whether it was done before you try again.")}
+}
+
+// busyWords says in both languages why nothing was done.
+var busyWords = map[firstcome.Cause]struct{ ko, en string }{
+	firstcome.Busy:            {"지금은 요청이 너무 많습니다", "Too many requests at this moment"},
+	firstcome.GateUnavailable: {"게이트가 지금 결정하지 못합니다", "The gate cannot decide now"},
+	firstcome.GateFull:        {"게이트에 빈자리가 없습니다", "The gate is full"},
+	firstcome.LineFull:        {"대기열이 가득 찼습니다", "The line is full"},
+	firstcome.Stopping:        {"이 노드는 종료 중입니다", "This node is stopping"},
 }
 
 var errLost = errors.New("no such page")

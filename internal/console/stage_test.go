@@ -103,7 +103,7 @@ func (h *house) open(gate figures.Gate, change ...func(*house)) *house {
 	self := figures.Node{Host: "here", Listen: "127.0.0.1:8080", Role: "all", Version: "test", StartedAt: time.Now()}
 	h.config.Watcher = figures.NewWatcher(h.ledger, gate, &figures.Alone{Node: self, Counter: h.counter})
 	h.config.Prove = h.prove
-	h.config.Excel = func(w http.ResponseWriter, _ *http.Request, of ledger.Status) error {
+	h.config.Excel = func(w http.ResponseWriter, _ *http.Request, _ string, of ledger.Status) error {
 		_, err := io.WriteString(w, "all of "+string(of.ID))
 		return err
 	}

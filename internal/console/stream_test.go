@@ -2,10 +2,12 @@ package console_test
 
 import (
 	"bufio"
+	"context"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -16,7 +18,15 @@ type sentEvent struct{ name, id, data string }
 func (b *visitor) stream(campaign, last string) (next func() sentEvent) {
 	t := b.h.t
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.h.url+"/console/campaigns/"+campaign+"/events", nil)
+	next, _ = b.streamUntil(t.Context(), campaign, last)
+	return next
+}
+
+// streamUntil is stream until ctx ends. It also returns the status.
+func (b *visitor) streamUntil(ctx context.Context, campaign, last string) (next func() sentEvent, status int) {
+	t := b.h.t
+	t.Helper()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, b.h.url+"/console/campaigns/"+campaign+"/events", nil)
 	stage.Must(t, err)
 	if last != "" {
 		r.Header.Set("Last-Event-ID", last)
@@ -43,7 +53,37 @@ func (b *visitor) stream(campaign, last string) (next func() sentEvent) {
 		}
 		t.Fatalf("the stream ended: %v", lines.Err())
 		return e
+	}, answer.StatusCode
+}
+
+// TestOneKeyFollowsOnlySoManyStreams has a viewer follow as many as may be. Others do not notice, and one that ends makes room.
+func TestOneKeyFollowsOnlySoManyStreams(t *testing.T) {
+	const most = 8 // console.pagesOfKey
+	h := openHouse(t, withKeys)
+	h.campaign("spring", 10)
+	greedy, _ := h.key(firstcome.Viewer)
+	other, _ := h.key(firstcome.Viewer)
+	b := h.login(greedy)
+	first, leave := context.WithCancel(t.Context())
+	ctx := first
+	for n := range most + 1 {
+		want := http.StatusOK
+		if n == most {
+			want = http.StatusServiceUnavailable
+		}
+		if _, status := b.streamUntil(ctx, "spring", ""); status != want {
+			t.Fatalf("stream %d is answered %d, want %d", n+1, status, want)
+		}
+		ctx = t.Context()
 	}
+	if got := b.get("/console/campaigns/spring"); got.status != http.StatusOK {
+		t.Errorf("its own page: %d", got.status)
+	}
+	if got := h.login(other).follows("spring"); !got {
+		t.Error("another key's stream is refused")
+	}
+	leave()
+	stage.Await(t, "a stream once another has ended", true, func() bool { return b.follows("spring") })
 }
 
 // TestWhoComesAgainGetsOnlyWhatWasMissed has one browser watch, and another come again with the id of the second sample.

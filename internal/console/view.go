@@ -3,9 +3,11 @@ package console
 import (
 	"bytes"
 	"embed"
+	"fmt"
 	"html/template"
 	"io/fs"
 	"math"
+	"mime"
 	"net/http"
 	"net/url"
 	"strings"
@@ -27,6 +29,7 @@ type view struct {
 	*Console
 	w    http.ResponseWriter
 	r    *http.Request
+	form url.Values // of the body, or for GET of the query
 	lang language
 	who  person
 }
@@ -57,6 +60,27 @@ func (v *view) enter(allowed auth.Who) error {
 	if !v.may(allowed) {
 		return errRole
 	}
+	return nil
+}
+
+// maxForm is the longest form, in bytes: the largest benefit has 48 KiB, escaped.
+const maxForm = 64 << 10
+
+// readForm reads what the page was asked with. A GET has no body, whatever comes with it.
+func (v *view) readForm() error {
+	if v.r.Method == http.MethodGet || v.r.Method == http.MethodHead {
+		v.form = v.r.URL.Query()
+		return nil
+	}
+	media, _, err := mime.ParseMediaType(v.r.Header.Get("Content-Type"))
+	if v.r.ContentLength != 0 && (err != nil || media != "application/x-www-form-urlencoded") {
+		return errMedia
+	}
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
+	if err := v.r.ParseForm(); err != nil {
+		return fmt.Errorf("%w: %w", errMedia, err)
+	}
+	v.form = v.r.PostForm
 	return nil
 }
 

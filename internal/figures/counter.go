@@ -30,26 +30,54 @@ type Kind uint8
 // The kinds: the outcomes have their own numbers.
 const (
 	Unknown Kind = iota // the gate may have decided it: outcome 0 is none
-	shed    Kind = Kind(firstcome.Issued) + 1
-	kinds   Kind = shed + 1
+	shed    Kind = Kind(firstcome.Issued) + iota
+	gateUnavailable
+	gateFull
+	lineFull
+	stopping
+	mismatch
+	kinds
 )
+
+// undecided has the words of the kinds that are no outcomes.
+var undecided = map[Kind]string{
+	Unknown: "unknown", shed: "shed", mismatch: "mismatch",
+	gateUnavailable: string(firstcome.GateUnavailable), gateFull: string(firstcome.GateFull), lineFull: string(firstcome.LineFull), stopping: string(firstcome.Stopping),
+}
+
+// kindOf returns the kind of a claim that ended with an error.
+func kindOf(err error) Kind {
+	switch firstcome.CauseOf(err) {
+	case firstcome.GateUnavailable:
+		return gateUnavailable
+	case firstcome.GateFull:
+		return gateFull
+	case firstcome.LineFull:
+		return lineFull
+	case firstcome.Stopping:
+		return stopping
+	case firstcome.Busy:
+		return shed
+	}
+	if errors.Is(err, firstcome.ErrGateMismatch) {
+		return mismatch
+	}
+	return Unknown
+}
 
 // String returns the word, as the metric firstcome_claims_total has it.
 func (k Kind) String() string {
-	switch k {
-	case Unknown:
-		return "unknown"
-	case shed:
-		return "shed"
+	if word, ok := undecided[k]; ok {
+		return word
 	}
 	return firstcome.Outcome(k).String()
 }
 
 // Kinds returns every kind.
 func Kinds() []Kind {
-	all := []Kind{Unknown, shed}
-	for _, o := range firstcome.Outcomes() {
-		all = append(all, Kind(o))
+	var all []Kind
+	for k := range kinds {
+		all = append(all, k)
 	}
 	return all
 }
@@ -103,12 +131,10 @@ func (c *Counter) Decided(id firstcome.CampaignID, o firstcome.Outcome) { c.of(i
 // Undecided counts a claim that ended with an error. Whoever asks for a campaign that does not exist, or leaves before the
 // answer, is not counted.
 func (c *Counter) Undecided(ctx context.Context, id firstcome.CampaignID, err error) {
-	switch {
+	switch kind := kindOf(err); {
 	case errors.Is(err, firstcome.ErrNoCampaign):
-	case errors.Is(err, firstcome.ErrBusy):
-		c.of(id).claims[shed].Add(1)
-	case ctx.Err() == nil:
-		c.of(id).claims[Unknown].Add(1)
+	case kind != Unknown || ctx.Err() == nil:
+		c.of(id).claims[kind].Add(1)
 	}
 }
 

@@ -62,16 +62,18 @@ func TestWhatIsNoClaimOfACampaignIsNotCounted(t *testing.T) {
 	leave()
 	c.Undecided(t.Context(), "none", firstcome.ErrNoCampaign)
 	c.Undecided(gone, "left", context.Canceled)
-	c.Undecided(t.Context(), "spring", firstcome.ErrBusy)
+	for _, why := range []error{firstcome.ErrTooMany, firstcome.ErrGateUnavailable, firstcome.ErrGateFull, firstcome.ErrLineFull, firstcome.ErrStopping, firstcome.ErrGateMismatch} {
+		c.Undecided(t.Context(), "spring", fmt.Errorf("decide: %w", why))
+	}
 	c.Undecided(t.Context(), "spring", errors.New("no answer"))
 	all := c.Counts()
 	if len(all) != 1 {
 		t.Errorf("counted %v", all)
 	}
 	for _, k := range figures.Kinds() {
-		want := uint64(0)
-		if s := k.String(); s == "shed" || s == "unknown" {
-			want = 1
+		want := uint64(1)
+		if slices.Contains(firstcome.Outcomes(), firstcome.Outcome(k)) {
+			want = 0
 		}
 		if got := all["spring"].Claims[k]; got != want {
 			t.Errorf("%v: %d, want %d", k, got, want)

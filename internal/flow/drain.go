@@ -89,8 +89,11 @@ func (i *Issuer) decide(q *queue, batch []*claim, changes uint64, learn bool) {
 	for n, c := range batch {
 		switch {
 		case decisions[n].Outcome == 0:
-			i.stats.shed.Add(1)
-			c.answer(firstcome.Decision{}, errFull)
+			why := decisions[n].Undecided
+			if why == nil {
+				why = firstcome.ErrGateFull
+			}
+			c.answer(firstcome.Decision{}, why)
 		case decisions[n].Joins != nil:
 			c.answer(firstcome.Decision{}, ErrNoLine)
 		default:
@@ -99,18 +102,14 @@ func (i *Issuer) decide(q *queue, batch []*claim, changes uint64, learn bool) {
 	}
 }
 
-// errFull is for a claim that the gate did not decide: see Gate.Claim.
-var errFull = fmt.Errorf("%w: the waiting line is full, or takes nobody at the moment, or the gate issues no more until the ledger has more of what it issued", firstcome.ErrBusy)
-
 // ErrNoLine says that a topic keeps a line which this node has nothing to do with: nobody joins it here, or shows a proof.
 var ErrNoLine = fmt.Errorf("%w: a topic of Kafka keeps the line of this campaign: start each node with the same --line", firstcome.ErrGateMismatch)
 
 // shed refuses the claims that gathered while a batch timed out at the gate, so
 // nobody waits longer than two timeouts.
 func (i *Issuer) shed(q *queue) {
-	claims := int64(q.shed(fmt.Errorf("%w: the gate does not answer", firstcome.ErrBusy)))
+	claims := int64(q.shed(fmt.Errorf("%w: it does not answer", firstcome.ErrGateUnavailable)))
 	i.stats.waiting.Add(-claims)
-	i.stats.shed.Add(claims)
 }
 
 // ask calls the gate, within the time that it may take.

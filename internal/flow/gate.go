@@ -63,8 +63,8 @@ type Gate interface {
 	// for each. If it issues, the coupons are in the gate's journal or ledger when
 	// it returns. firstcome.ErrNoCampaign, ErrGateMismatch and ErrBusy say that
 	// nothing was decided; any other error means that the outcome of every claim is
-	// unknown. Claiming again is safe. A decision with the outcome 0 says that this claim
-	// alone was not decided, as ErrBusy does: the gate is full, and still knows its holders.
+	// unknown. Claiming again is safe. A decision with the outcome 0 means that this claim
+	// alone was not decided, and Undecided is why: the gate or the line is full, and still knows its holders.
 	Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
 
 	// Holders calls each with every user who holds a coupon in force of the

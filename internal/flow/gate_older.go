@@ -25,9 +25,9 @@ func (e *GateOlderError) Error() string {
 		ErrGateOlder, e.Campaign, e.Gate, e.Ledger, e.Campaign)
 }
 
-// Is tells that it is ErrGateOlder, and firstcome.ErrBusy, because nothing was done that counts.
+// Is reports that it is ErrGateOlder, and firstcome.ErrGateUnavailable, because nothing was done that counts.
 func (e *GateOlderError) Is(target error) bool {
-	return target == ErrGateOlder || target == firstcome.ErrBusy
+	return target == ErrGateOlder || target == firstcome.ErrGateUnavailable || target == firstcome.ErrBusy
 }
 
 // outlived returns a GateOlderError if a gate is in an epoch that has ended by a revision which was read before it. A frozen gate is one that is

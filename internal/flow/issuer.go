@@ -14,7 +14,7 @@ import (
 // Limits bound an Issuer. The zero value of a field means its default.
 type Limits struct {
 	Batch   int           // claims that go to the gate at once; default 512
-	Waiting int           // claims of one campaign that wait; more are ErrBusy; default 16384
+	Waiting int           // claims of one campaign that wait; more are ErrTooMany; default 16384
 	Gate    time.Duration // how long a gate call may take (or up to a 64th less), and a claim may wait for its turn; default 5s
 	// OnBatch, if not nil, is called after each call of the gate.
 	OnBatch func(claims int, took time.Duration, err error)
@@ -62,7 +62,7 @@ type Issuer struct {
 // Stats are an Issuer's counters since its start, and what waits now.
 type Stats struct {
 	Waiting  int64 // claims that wait for the gate or are at it
-	Shed     int64 // claims refused with ErrBusy, including those that a full gate did not decide
+	Shed     int64 // claims refused with ErrTooMany
 	Repeated int64 // claims answered from a lease
 	Batches  int64 // calls of the gate
 	Failed   int64 // calls of the gate that returned an error
@@ -195,7 +195,7 @@ func (i *Issuer) Stats() Stats {
 	}
 }
 
-// Stop refuses new claims with ErrBusy, waits until every claim that waits is
+// Stop refuses new claims with ErrStopping, waits until every claim that waits is
 // answered, and gives up when ctx ends: then the calls under way are cancelled,
 // and their claims are answered with an error.
 func (i *Issuer) Stop(ctx context.Context) error {
@@ -262,10 +262,13 @@ func (i *Issuer) enqueue(id firstcome.CampaignID, q *queue, cs ...*claim) error 
 		q.mu.Lock()
 	}
 	defer q.mu.Unlock()
+	if i.stopping.Load() {
+		return firstcome.ErrStopping
+	}
 	// An empty queue takes a whole direct issue, whatever the limit.
-	if i.stopping.Load() || len(q.waiting) > 0 && len(q.waiting)+len(cs) > i.limits.Waiting {
+	if len(q.waiting) > 0 && len(q.waiting)+len(cs) > i.limits.Waiting {
 		i.stats.shed.Add(int64(len(cs)))
-		return firstcome.ErrBusy
+		return firstcome.ErrTooMany
 	}
 	q.waiting = append(q.waiting, cs...)
 	i.stats.waiting.Add(int64(len(cs)))

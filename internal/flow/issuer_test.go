@@ -114,7 +114,7 @@ func TestF34AFullQueueShedsAndIsBounded(t *testing.T) {
 				d, err := i.Claim(t.Context(), "c", firstcome.UserID(strconv.Itoa(n)))
 				mu.Lock()
 				defer mu.Unlock()
-				if errors.Is(err, firstcome.ErrBusy) {
+				if firstcome.CauseOf(err) == firstcome.Busy {
 					outcomes["busy"]++
 				} else {
 					outcomes[d.Outcome.String()]++
@@ -232,14 +232,14 @@ func TestWhoWaitsWhileTheGateHangsIsShedAtTheDeadline(t *testing.T) {
 		for n := range 1000 {
 			all.Go(func() {
 				_, err := i.Claim(context.Background(), "c", firstcome.UserID(strconv.Itoa(n)))
-				if !errors.Is(err, firstcome.ErrBusy) || time.Since(began) != 3*time.Second {
+				if firstcome.CauseOf(err) != firstcome.GateUnavailable || time.Since(began) != 3*time.Second {
 					t.Errorf("got %v after %v", err, time.Since(began))
 				}
 			})
 		}
 		all.Wait()
 		letGo()
-		if s := i.Stats(); s.Waiting != 0 || s.Shed != 1000 {
+		if s := i.Stats(); s.Waiting != 0 || s.Shed != 0 {
 			t.Errorf("counted %+v", s)
 		}
 		want(t, i, "c", "7", firstcome.Issued)
@@ -261,7 +261,7 @@ func TestStopAnswersWhoWaitsAndRefusesWhoComes(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		if _, err := i.Claim(t.Context(), "c", "late"); !errors.Is(err, firstcome.ErrBusy) {
+		if _, err := i.Claim(t.Context(), "c", "late"); firstcome.CauseOf(err) != firstcome.Stopping {
 			t.Errorf("a claim while stopping got %v", err)
 		}
 		letGo()
@@ -372,14 +372,14 @@ func TestAFullGateIsBusyAndItsHoldersAreFound(t *testing.T) {
 	m := newGate(100, "c")
 	want(t, issuer(t, m, flow.Limits{}), "c", "holder", firstcome.Issued)
 	i := issuer(t, full{m}, flow.Limits{})
-	if _, err := i.Claim(t.Context(), "c", "other"); !errors.Is(err, firstcome.ErrBusy) {
+	if _, err := i.Claim(t.Context(), "c", "other"); firstcome.CauseOf(err) != firstcome.GateFull {
 		t.Errorf("a claim that was not decided got %v", err)
 	}
 	want(t, i, "c", "holder", firstcome.AlreadyIssued)
-	if _, err := i.Issue(t.Context(), "op", "c", []firstcome.UserID{"holder", "third", "fourth"}); !errors.Is(err, firstcome.ErrBusy) {
+	if _, err := i.Issue(t.Context(), "op", "c", []firstcome.UserID{"holder", "third", "fourth"}); firstcome.CauseOf(err) != firstcome.GateFull {
 		t.Errorf("claims of which two were not decided got %v", err)
 	}
-	if s := i.Stats(); s.Shed != 3 || s.Failed != 0 {
+	if s := i.Stats(); s.Shed != 0 || s.Failed != 0 {
 		t.Errorf("counted %+v", s)
 	}
 }

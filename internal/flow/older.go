@@ -29,8 +29,10 @@ func (e *OlderError) Error() string {
 		ErrOlder, e.Campaign, found, e.Campaign)
 }
 
-// Is tells that it is ErrOlder, and firstcome.ErrBusy, because nothing was done.
-func (e *OlderError) Is(target error) bool { return target == ErrOlder || target == firstcome.ErrBusy }
+// Is reports that it is ErrOlder, and firstcome.ErrGateUnavailable, because nothing was done.
+func (e *OlderError) Is(target error) bool {
+	return target == ErrOlder || target == firstcome.ErrGateUnavailable || target == firstcome.ErrBusy
+}
 
 // newestTime bounds how long a change waits for the gate to say whether the ledger is an older one. A gate that hangs must not hold up an
 // operator for longer.

@@ -223,7 +223,7 @@ func (r *Rebuilder) needless(ctx context.Context, attempt Rebuild, a Revision, w
 var errUnfinished = fmt.Errorf("%w: %w", ErrUnverified, ErrRebuilding)
 
 // errUnmade says that the gate cannot have a campaign yet. Whoever took it for lost would rebuild what is made meanwhile.
-var errUnmade = fmt.Errorf("%w: the campaign is being made", firstcome.ErrBusy)
+var errUnmade = fmt.Errorf("%w: the campaign is being made", firstcome.ErrGateUnavailable)
 
 // standing is the gate's Standing, if the gate has had the campaign and no rebuild is under way.
 func (r *Rebuilder) standing(ctx context.Context, a Revision) error {

@@ -43,7 +43,7 @@ var errDiffers = errors.New("it is not what the ledger says")
 var errFrozen = fmt.Errorf("%w: a rebuild has begun", errDiffers)
 
 // errUnseen says that nobody has looked yet how the gate's server syncs. It restarted behind the last look; the next one tells.
-var errUnseen = fmt.Errorf("%w: the gate's server has just started", firstcome.ErrBusy)
+var errUnseen = fmt.Errorf("%w: the gate's server has just started", firstcome.ErrGateUnavailable)
 
 // verify has the gate decide a campaign again in the same epoch after its server restarted, if that is sure to have brought everything
 // back: both runs of the server are durable, and what the gate has agrees with the ledger. An error says why not.

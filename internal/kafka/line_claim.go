@@ -55,7 +55,7 @@ const joinTime, joinRest = 2 * time.Second, time.Second
 // Why nobody can join is an error only if all would: whoever holds a coupon or comes too late is answered, whatever the topic does.
 func (l *Line) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	var decisions []firstcome.Decision
-	why := fmt.Errorf("%w: the line of %s ended again and again", firstcome.ErrBusy, id)
+	why := fmt.Errorf("%w: the line of %s ended again and again", firstcome.ErrGateUnavailable, id)
 	for range asks {
 		var err error
 		if decisions, err = l.FedGate.Claim(ctx, id, users); err != nil {
@@ -78,7 +78,7 @@ func (l *Line) Claim(ctx context.Context, id firstcome.CampaignID, users []first
 	if !slices.ContainsFunc(decisions, func(d firstcome.Decision) bool { return d.Joins == nil }) {
 		return nil, why
 	}
-	undecided(decisions)
+	undecided(decisions, why)
 	return decisions, nil
 }
 
@@ -117,7 +117,7 @@ func (l *Line) join(ctx context.Context, id firstcome.CampaignID, users []firstc
 		}
 	}
 	if f.behind(line.Offset(line.Serving())) >= l.options.MaxLine {
-		undecided(decisions)
+		undecided(decisions, firstcome.ErrLineFull)
 		return true, nil
 	}
 	records := make([]*kgo.Record, 0, len(users))
@@ -130,7 +130,7 @@ func (l *Line) join(ctx context.Context, id firstcome.CampaignID, users []firstc
 		err = away(l.topic.explain(fmt.Errorf("append %d claims of %s to the topic %s: %w", len(records), id, l.topic.name, err)))
 		f.fails(err)
 		l.alarms.Tell(id, err)
-		undecided(decisions)
+		undecided(decisions, err)
 		return true, nil
 	}
 	for n := range decisions {
@@ -153,11 +153,11 @@ func (l *Line) join(ctx context.Context, id firstcome.CampaignID, users []firstc
 	return true, nil
 }
 
-// undecided takes the decisions back of those who would join the line.
-func undecided(decisions []firstcome.Decision) {
+// undecided takes the decisions back of those who would join the line, and says why.
+func undecided(decisions []firstcome.Decision, why error) {
 	for n := range decisions {
 		if decisions[n].Joins != nil {
-			decisions[n] = firstcome.Decision{At: decisions[n].At}
+			decisions[n] = firstcome.Decision{Undecided: why, At: decisions[n].At}
 		}
 	}
 }

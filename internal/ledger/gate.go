@@ -205,12 +205,13 @@ func (l *Ledger) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.
 	for n, user := range c.users {
 		coupon := holds[user]
 		ticket := waits[user]
+		var undecided error
 		outcome := firstcome.Decide(campaign, now, s.inForce+cooling, coupon != nil, ticket > 0 && !c.direct)
 		if outcome == firstcome.Waiting && ticket == 0 && joins == nil {
 			if ticket = t.join(&s, user, now, l.maxLine); ticket > 0 {
 				waits[user] = ticket
 			} else {
-				outcome = 0
+				outcome, undecided = 0, firstcome.ErrLineFull
 			}
 		}
 		if outcome == firstcome.Issued {
@@ -228,7 +229,7 @@ func (l *Ledger) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.
 		}
 		d := &c.decisions[n]
 		*d = firstcome.Decision{
-			Outcome: outcome, At: now, Version: s.Version, TermsVersion: s.termsVersion, InForce: s.inForce,
+			Outcome: outcome, Undecided: undecided, At: now, Version: s.Version, TermsVersion: s.termsVersion, InForce: s.inForce,
 			Since: campaign.Since(outcome), OpenedAt: campaign.OpenedAt, Lease: t.lease(&s, now, outcome), InLine: s.line.Waiting,
 		}
 		if c.direct && !outcome.HasCoupon() && s.Pace != nil {

@@ -25,7 +25,7 @@ func errNotFed(id firstcome.CampaignID) error {
 }
 
 // errMoved says that a campaign's line is in another feed than a node knew.
-var errMoved = fmt.Errorf("%w: the campaign's line moves to another partition", firstcome.ErrBusy)
+var errMoved = fmt.Errorf("%w: the campaign's line moves to another partition", firstcome.ErrGateUnavailable)
 
 // Feeds lists the campaigns whose lines feeds keep: see flow.Feeder.
 func (l *Ledger) Feeds(ctx context.Context, each func(firstcome.CampaignID, firstcome.Feed)) error {
@@ -330,7 +330,7 @@ func (l *Ledger) KeepLeaver(ctx context.Context, id firstcome.CampaignID, user f
 	err := l.update(ctx, func(t *tx) error {
 		s, err := l.fedInRow(t, id)
 		if err == nil && !s.rebuildingAt.IsZero() { // the attempt may have read before who left
-			err = fmt.Errorf("%w: %w", firstcome.ErrBusy, flow.ErrRebuilding)
+			err = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrRebuilding)
 		}
 		if err != nil {
 			return err

@@ -25,7 +25,7 @@ func (l *Ledger) BeginRebuild(ctx context.Context, actor string, id firstcome.Ca
 		case s.away != nil && epoch != 0:
 			return 0, s.away
 		case s.retiredAt.IsZero() && isUnmade(s.applied, s.lastNumber, s.drained):
-			return 0, fmt.Errorf("%w: it is being made", firstcome.ErrBusy)
+			return 0, fmt.Errorf("%w: it is being made", firstcome.ErrGateUnavailable)
 		case s.retiredAt.IsZero() && epoch != 0 && epoch != s.epoch:
 			return 0, flow.ErrOutdone
 		}
@@ -123,5 +123,5 @@ func (r *recording) fence() error {
 	if r.rebuildingAt.IsZero() || r.stock.attempt == r.attempt {
 		return nil
 	}
-	return fmt.Errorf("%w: %w: attempt %d", firstcome.ErrBusy, flow.ErrRebuilding, r.stock.attempt)
+	return fmt.Errorf("%w: %w: attempt %d", firstcome.ErrGateUnavailable, flow.ErrRebuilding, r.stock.attempt)
 }

@@ -22,7 +22,7 @@ type claimMetrics struct {
 // campaign that does not exist, or leave before the answer.
 const (
 	claimUnknown  = "unknown"   // the gate may have decided it: 503
-	claimShed     = "shed"      // there was no room, and nothing was decided: 503
+	claimShed     = "shed"      // too many waited, and nothing was decided: 503
 	claimMismatch = "mismatch"  // the node may not decide the campaign, and nothing was decided: 503
 	claimNotFound = "not_found" // there is no such campaign: 404
 	claimGone     = "gone"      // the caller left before the answer
@@ -31,7 +31,7 @@ const (
 func newClaimMetrics() claimMetrics {
 	m := claimMetrics{
 		claims: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "firstcome_claims_total", Help: "Claims, by outcome; of those without: unknown (it may have been decided), shed, mismatch, not_found (nothing was), gone (the caller left).",
+			Name: "firstcome_claims_total", Help: "Claims, by outcome; of those without: unknown (it may have been decided), shed, gate_unavailable, gate_full, line_full, stopping, mismatch, not_found (nothing was), gone (the caller left).",
 		}, []string{"outcome"}),
 		took:    histogram("firstcome_claim_seconds", "Time from a claim's arrival, once all of its body is there, to its answer.", latencies),
 		batches: histogram("firstcome_batch_claims", "Claims that went to the gate at once.", prometheus.ExponentialBuckets(1, 2, 10)),
@@ -40,7 +40,10 @@ func newClaimMetrics() claimMetrics {
 	for _, o := range firstcome.Outcomes() {
 		m.decided[o] = m.claims.WithLabelValues(o.String())
 	}
-	for _, why := range []string{claimUnknown, claimShed, claimMismatch, claimNotFound, claimGone} {
+	for _, why := range []string{
+		claimUnknown, claimShed, claimMismatch, claimNotFound, claimGone,
+		string(firstcome.GateUnavailable), string(firstcome.GateFull), string(firstcome.LineFull), string(firstcome.Stopping),
+	} {
 		m.claims.WithLabelValues(why)
 	}
 	return m
@@ -58,11 +61,13 @@ func (m *Monitor) Decided(_ firstcome.CampaignID, o firstcome.Outcome) { m.decid
 // Undecided counts a claim that ended with an error. ctx is the claim's context.
 func (m *Monitor) Undecided(ctx context.Context, _ firstcome.CampaignID, err error) {
 	why := claimUnknown
-	switch {
+	switch cause := firstcome.CauseOf(err); {
 	case errors.Is(err, firstcome.ErrNoCampaign):
 		why = claimNotFound
-	case errors.Is(err, firstcome.ErrBusy):
+	case cause == firstcome.Busy:
 		why = claimShed
+	case cause != "":
+		why = string(cause)
 	case errors.Is(err, firstcome.ErrGateMismatch):
 		why = claimMismatch
 	case ctx.Err() != nil:

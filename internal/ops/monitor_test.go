@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -106,7 +107,9 @@ func TestOnlyAClaimThatMayHaveBeenDecidedIsUnknown(t *testing.T) {
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	w.Undecided(t.Context(), "spring", errors.New("no answer"))
-	w.Undecided(t.Context(), "spring", firstcome.ErrBusy)
+	for _, why := range []error{firstcome.ErrTooMany, firstcome.ErrGateUnavailable, firstcome.ErrGateFull, firstcome.ErrLineFull, firstcome.ErrStopping} {
+		w.Undecided(t.Context(), "spring", fmt.Errorf("decide: %w", why))
+	}
 	w.Undecided(left, "spring", firstcome.ErrGateMismatch)
 	w.Undecided(left, "spring", firstcome.ErrNoCampaign)
 	w.Undecided(left, "spring", context.Canceled)
@@ -117,7 +120,7 @@ func TestOnlyAClaimThatMayHaveBeenDecidedIsUnknown(t *testing.T) {
 	for _, found := range regexp.MustCompile(`(?m)^firstcome_claims_total\{outcome="(\w+)"\} (\d+)$`).FindAllStringSubmatch(text, -1) {
 		got[found[1]], _ = strconv.Atoi(found[2])
 	}
-	want := map[string]int{"unknown": 1, "shed": 1, "mismatch": 1, "not_found": 1, "gone": 1}
+	want := map[string]int{"unknown": 1, "shed": 1, "gate_unavailable": 1, "gate_full": 1, "line_full": 1, "stopping": 1, "mismatch": 1, "not_found": 1, "gone": 1}
 	for _, o := range firstcome.Outcomes() {
 		want[o.String()] = 0
 	}

@@ -27,7 +27,7 @@ const (
 )
 
 // An Error is what Redis or the connection to it returned instead of an answer.
-// If its class is Safe, it is firstcome.ErrBusy.
+// If its class is Safe, it is firstcome.ErrGateFull if Redis has no memory left, otherwise firstcome.ErrGateUnavailable.
 type Error struct {
 	Class  Class
 	Code   string // the first word of Redis's answer; empty for an error of the connection
@@ -45,10 +45,17 @@ func (e *Error) Error() string {
 // Unwrap returns what the client reported.
 func (e *Error) Unwrap() error { return e.err }
 
-// Is tells whether the error says for certain that nothing was done and that
+// Is reports whether the error means for certain that nothing was done and that
 // asking again is safe.
 func (e *Error) Is(target error) bool {
-	return target == firstcome.ErrBusy && e.Class == Safe
+	if e.Class != Safe {
+		return false
+	}
+	cause := firstcome.ErrGateUnavailable
+	if e.Code == codeOOM {
+		cause = firstcome.ErrGateFull
+	}
+	return target == cause || target == firstcome.ErrBusy
 }
 
 // Fatal tells whether nothing was done, and nothing will be until an operator acts.

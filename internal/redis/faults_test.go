@@ -39,8 +39,11 @@ func (s *shop) dump() map[string]string {
 func outcomes(decisions []firstcome.Decision) (all []string) {
 	for _, d := range decisions {
 		word := "undecided"
-		if d.Outcome != 0 {
+		switch {
+		case d.Outcome != 0:
 			word = d.Outcome.String()
+		case d.Undecided != nil:
+			word = string(firstcome.CauseOf(d.Undecided))
 		}
 		if d.Outcome.HasCoupon() {
 			word = fmt.Sprintf("%s:%d", word, d.Coupon.Number)
@@ -371,7 +374,7 @@ func TestF13WhatAnUnwillingRedisAnswersIsSafe(t *testing.T) {
 			before := s.dump()
 			_, err := s.gate.Claim(t.Context(), "c", crowd(1, 5))
 			var e *redis.Error
-			if !errors.Is(err, firstcome.ErrBusy) || !errors.As(err, &e) || e.Code != name {
+			if firstcome.CauseOf(err) != firstcome.GateUnavailable || !errors.As(err, &e) || e.Code != name {
 				t.Errorf("got %v", err)
 			}
 			if diff := cmp.Diff(before, s.dump()); diff != "" {

@@ -131,7 +131,7 @@ func meaning(word string) error {
 	case "lost":
 		return errPart
 	case "late":
-		return fmt.Errorf("%w: the ledger's word that no gate had the campaign came too late", firstcome.ErrBusy)
+		return fmt.Errorf("%w: the ledger's word that no gate had the campaign came too late", firstcome.ErrGateUnavailable)
 	}
 	return fmt.Errorf("the apply script answered %q", word)
 }

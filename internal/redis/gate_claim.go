@@ -41,6 +41,7 @@ func (g *Gate) decide(ctx context.Context, id firstcome.CampaignID, want string,
 	v, err := g.verdict(ctx, id, want, backlogArg(g.options.Backlog), whole10(cmp.Or(g.options.MaxLine, defaultMaxLine)), users)
 	if isFull(err) {
 		v, err = g.verdict(ctx, id, want, nothing, "0", users)
+		v.outOfMemory = true
 	}
 	var decisions []firstcome.Decision
 	if err == nil {
@@ -118,6 +119,7 @@ type verdict struct {
 	soldOutAt, closedAt   int64 // 0: it is not
 	entries               []string
 	line                  lineVerdict
+	outOfMemory           bool // the script was asked to issue nothing, and to let nobody join
 }
 
 // campaign returns what the verdict says of the campaign's course.
@@ -160,6 +162,10 @@ func (g *Gate) decisions(id firstcome.CampaignID, want string, users []firstcome
 		d := firstcome.Decision{Outcome: firstcome.Outcome(v.outcomes[n] - '0'), At: at, Version: v.version, TermsVersion: v.termsVersion}
 		d.Lease, d.Since, d.OpenedAt = v.lease(d.Outcome), campaign.Since(d.Outcome), campaign.OpenedAt
 		switch d.Outcome {
+		case 0:
+			if want == wantClaim && !v.outOfMemory && (v.line.pace != nil || v.line.Waiting > 0) {
+				d.Undecided = firstcome.ErrLineFull // the script looks at the backlog only where nobody joins
+			}
 		case firstcome.Issued:
 			d.Coupon = firstcome.Coupon{Campaign: id, Number: number, User: user, IssuedAt: at, TermsVersion: v.termsVersion}
 			number++

@@ -22,7 +22,7 @@ var _ flow.Fed = (*Gate)(nil)
 var errUnfed = fmt.Errorf("%w: no topic keeps its line", firstcome.ErrGateMismatch)
 
 // errMoved says that a campaign's line is in another feed than a node knew.
-var errMoved = fmt.Errorf("%w: the campaign's line moves to another partition", firstcome.ErrBusy)
+var errMoved = fmt.Errorf("%w: the campaign's line moves to another partition", firstcome.ErrGateUnavailable)
 
 // feedArg returns a feed as the scripts take it: nothing for none.
 func feedArg(f *firstcome.Feed) string {

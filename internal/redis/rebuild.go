@@ -57,7 +57,7 @@ func older(id firstcome.CampaignID, parts []rueidis.RedisMessage, epoch int64) e
 // standings are what the words of lua/standing.lua mean.
 var standings = map[string]error{"stands": nil, "lost": errPart, "ahead": flow.ErrAhead}
 
-var errLoading = fmt.Errorf("%w: the server still reads its file", firstcome.ErrBusy)
+var errLoading = fmt.Errorf("%w: the server still reads its file", firstcome.ErrGateUnavailable)
 
 // Runs returns the runs of the servers of the gate that answer, in the order of their names. It is an error if none does. A server that
 // still reads its file does not answer.
@@ -390,7 +390,7 @@ func (g *Gate) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, loaded
 }
 
 // errUnverified is the error of a campaign of which the scripts do nothing.
-var errUnverified = fmt.Errorf("%w: %w", firstcome.ErrBusy, flow.ErrUnverified)
+var errUnverified = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrUnverified)
 
 // ceilingArg returns a ceiling as the scripts take it.
 func ceilingArg(ceiling int64) string {

@@ -132,7 +132,7 @@ func (g *Gate) whole(id firstcome.CampaignID) (*course, error) {
 	return c, nil
 }
 
-var errUnverified = fmt.Errorf("%w: %w", firstcome.ErrBusy, flow.ErrUnverified)
+var errUnverified = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrUnverified)
 
 // verified returns nil if the campaign may change: its server is the one that decided last, and no rebuild froze it.
 func (g *Gate) verified(c *course) error {

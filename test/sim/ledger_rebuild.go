@@ -55,7 +55,7 @@ func (a *account) fence(attempt int64) error {
 	if a.rebuildingAt.IsZero() || a.attempt == attempt {
 		return nil
 	}
-	return fmt.Errorf("%w: %w", firstcome.ErrBusy, flow.ErrRebuilding)
+	return fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrRebuilding)
 }
 
 // SeeRun is flow.VerifyBook's.

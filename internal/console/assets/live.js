@@ -12,8 +12,9 @@ const count = n => n == null ? dash : whole.format(n);
 const millis = s => s == null ? dash : s < .0001 ? '< 0.1 ms' : `${(s * 1000).toFixed(s < .1 ? 1 : 0)} ms`;
 const span = s => s == null ? dash : s < 60 ? `${Math.ceil(s)} ${words.seconds}` : `${Math.round(s / 60)} ${words.minutes}`;
 const sum = (of, names) => of && names.reduce((n, name) => n + (of[name] || 0), 0);
-const names = {shed: 'unknown'}; // kinds that have the colour of another
-const kinds = ['issued', 'waiting', 'already_issued', 'sold_out', 'not_open', 'paused', 'closed', 'shed', 'unknown'];
+const withoutOutcome = ['shed', 'gate_unavailable', 'gate_full', 'line_full', 'stopping', 'mismatch', 'unknown'];
+const names = Object.fromEntries(withoutOutcome.map(kind => [kind, 'unknown'])); // kinds that have the colour of another
+const kinds = ['issued', 'waiting', 'already_issued', 'sold_out', 'not_open', 'paused', 'closed', ...withoutOutcome];
 const window_ = 15 * 60; // seconds that plots show at most
 
 // ---- figures
@@ -25,7 +26,7 @@ const figures = {
 	rate: s => count(s.rates && sum(s.rates, kinds)),
 	p95: s => millis(s.p95),
 	in_vain: s => count(sum(s.totals, ['sold_out', 'not_open', 'closed', 'paused'])),
-	unknown: s => count(sum(s.totals, ['unknown', 'shed'])),
+	unknown: s => count(sum(s.totals, withoutOutcome)),
 	unrecorded: s => count(s.unrecorded),
 	sold_out_in: s => span(s.sold_out_in),
 };
@@ -37,7 +38,7 @@ function show(s) {
 	const share = live.querySelector('[data-share]');
 	if (share && s.quantity) share.value = Math.min(1, (s.in_force ?? 0) / s.quantity);
 	for (const part of ['ledger', 'gate']) live.querySelector(`[data-down=${part}]`).hidden = !s[part + '_down'];
-	live.querySelector('[data-alarm=unknown]').classList.toggle('alarm', sum(s.totals, ['unknown', 'shed']) > 0);
+	live.querySelector('[data-alarm=unknown]').classList.toggle('alarm', sum(s.totals, withoutOutcome) > 0);
 	live.querySelector('[data-alarm=unrecorded]').classList.toggle('alarm', s.unrecorded > 10_000);
 	const state = live.querySelector('[data-state] .state');
 	if (s.state && !state.classList.contains(s.state)) {

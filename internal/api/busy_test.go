@@ -1,0 +1,36 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+)
+
+// TestEachCauseOfNothingDecidedHasACodeAndASentenceOfItsOwn: who reads "too many claims are waiting" adds nodes, which
+// cures no gate.
+func TestEachCauseOfNothingDecidedHasACodeAndASentenceOfItsOwn(t *testing.T) {
+	for _, row := range []struct {
+		err      error
+		code     string
+		sentence string
+	}{
+		{firstcome.ErrTooMany, "busy", "too many claims are waiting"},
+		{firstcome.ErrGateUnavailable, "gate_unavailable", "the gate does not answer"},
+		{firstcome.ErrGateFull, "gate_full", "the gate has no room"},
+		{firstcome.ErrLineFull, "line_full", "as many people wait in line as may"},
+		{firstcome.ErrStopping, "stopping", "this node is stopping"},
+		{fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrUnverified), "gate_unavailable", "not verified yet"},
+		{fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrRebuilding), "gate_unavailable", "is being rebuilt"},
+	} {
+		s := openFar(t)
+		s.gate.Before = func(context.Context, firstcome.CampaignID) error { return fmt.Errorf("decide 3 claims: %w", row.err) }
+		r := s.claim("c", "mina").code(t, 503, row.code)
+		if detail := r.text("detail"); !strings.Contains(detail, row.sentence) || !strings.Contains(detail, "nothing was decided") || r.header.Get("Retry-After") == "" {
+			t.Errorf("%v: %q, Retry-After %q", row.err, detail, r.header.Get("Retry-After"))
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/auth"
+)
+
+const (
+	// maxExisting bounds how many existing campaigns a node remembers: some 15 MB.
+	maxExisting = 100_000
+	// mostUnknown is how many ids that the node has not met are looked up at once: a quarter of the connections that claims and keys
+	// are read by.
+	mostUnknown = 2
+	// unknownWait is how long a caller waits for one of these: on an idle ledger a thousand ids are looked up in that time.
+	unknownWait = time.Second
+)
+
+// existing are the campaigns that there are, as far as the node has met them. Anybody can ask for an id that does not exist, as
+// often as they like. A missing campaign is not remembered, so one that another node makes is found at once.
+type existing struct {
+	met   *lru.Cache[firstcome.CampaignID, struct{}]
+	reads singleflight.Group
+	room  chan struct{} // holds one for each id that is being looked up
+}
+
+func newExisting() existing {
+	met, err := lru.New[firstcome.CampaignID, struct{}](maxExisting)
+	if err != nil {
+		panic(err) // of a size below 1 only
+	}
+	return existing{met: met, room: make(chan struct{}, mostUnknown)}
+}
+
+// meet returns nil if a caller may ask for a campaign. firstcome.ErrNoCampaign means that there is none. An API key's holder is trusted.
+func (s *Server) meet(ctx context.Context, c auth.Caller, id firstcome.CampaignID) error {
+	e := &s.existing
+	if c.Role != "" || e.met.Contains(id) {
+		return nil
+	}
+	done := e.reads.DoChan(string(id), func() (any, error) {
+		select {
+		case e.room <- struct{}{}:
+			defer func() { <-e.room }()
+		case <-time.After(unknownWait):
+			return nil, unavailable(busy, "too many campaigns that this node has not met are asked for at this moment. Ask again: it is safe")
+		}
+		ctx, over := context.WithTimeout(context.WithoutCancel(ctx), readWait)
+		defer over()
+		_, err := s.Ledger.Campaign(ctx, id)
+		switch {
+		case err == nil:
+			e.met.Add(id, struct{}{})
+		case errors.Is(err, firstcome.ErrNoCampaign):
+			return nil, err
+		}
+		return nil, nil // if the ledger did not say, the call itself finds out
+	})
+	select {
+	case r := <-done:
+		return r.Err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

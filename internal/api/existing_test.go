@@ -1,0 +1,105 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/api"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// A slowLedger answers of made-up ids only when the test lets it.
+type slowLedger struct {
+	*ledger.Ledger
+	asked, most atomic.Int64 // reads of made-up ids: now, and at once at most
+	begun       sync.Once
+	reading     chan struct{} // closed by the first
+	let         chan struct{} // closed when they may go on
+}
+
+func (l *slowLedger) read(id firstcome.CampaignID) {
+	if !strings.HasPrefix(string(id), "made-up") {
+		return
+	}
+	now := l.asked.Add(1)
+	for most := l.most.Load(); now > most && !l.most.CompareAndSwap(most, now); most = l.most.Load() {
+	}
+	l.begun.Do(func() { close(l.reading) })
+	<-l.let
+	l.asked.Add(-1)
+}
+
+func (l *slowLedger) Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error) {
+	l.read(id)
+	return l.Ledger.Campaign(ctx, id)
+}
+
+func (l *slowLedger) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineState, error) {
+	l.read(id)
+	return l.Ledger.LineOf(ctx, id)
+}
+
+func (l *slowLedger) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
+	l.read(id)
+	return l.Ledger.CouponOf(ctx, id, user)
+}
+
+// TestMadeUpCampaignsDoNotOccupyTheLedger has strangers ask for 200 ids that do not exist, on a ledger that takes its time. At most two
+// of them read at once, and meanwhile a real campaign is answered.
+func TestMadeUpCampaignsDoNotOccupyTheLedger(t *testing.T) {
+	slow := &slowLedger{reading: make(chan struct{}), let: make(chan struct{})}
+	s := open(t, guarded, func(s *shop, c *api.Config) {
+		slow.Ledger, c.Ledger, c.Places, s.claims.Coupons = s.ledger.Ledger, slow, slow, slow
+	})
+	s.call("POST", "/v1/campaigns", `{"id":"real","name":"n","quantity":9}`, s.key(firstcome.Admin)...).want(t, 201, "")
+	token := s.token("u")
+	s.call("GET", "/v1/campaigns/real/line", "").want(t, 200, "")
+	var asking sync.WaitGroup
+	var gone, busy atomic.Int64
+	for n := range 200 {
+		asking.Go(func() {
+			id := fmt.Sprint("made-up-", n)
+			var r reply
+			var err error
+			switch n % 4 {
+			case 0:
+				r, err = s.try("GET", "/v1/campaigns/"+id+"/line", "")
+			case 1:
+				r, err = s.try("GET", "/v1/campaigns/"+id, "", token...)
+			case 2:
+				r, err = s.try("GET", "/v1/campaigns/"+id+"/claims/u", "", token...)
+			default:
+				r, err = s.try("POST", "/v1/campaigns/"+id+"/claims", "", token...)
+			}
+			switch {
+			case err != nil:
+				t.Error(err)
+			case r.status == http.StatusNotFound:
+				gone.Add(1)
+			case r.status == http.StatusServiceUnavailable && r.header.Get("Retry-After") != "":
+				busy.Add(1)
+			default:
+				t.Errorf("%s is answered %d %s", id, r.status, r.body)
+			}
+		})
+	}
+	<-slow.reading
+	for range 20 {
+		s.call("GET", "/v1/campaigns/real/line", "").want(t, 200, "")
+		if r := s.call("POST", "/v1/campaigns/real/claims", "", token...); r.text("coupon", "code") == "" {
+			t.Errorf("a claim is answered %s", r.body)
+		}
+	}
+	close(slow.let)
+	asking.Wait()
+	if slow.most.Load() > 2 || gone.Load()+busy.Load() != 200 {
+		t.Errorf("%d were read at once, and %d found gone, %d told to come again", slow.most.Load(), gone.Load(), busy.Load())
+	}
+}
