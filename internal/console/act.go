@@ -15,7 +15,6 @@ type steerPage struct {
 	Version int64
 	Paused  bool
 	Closed  bool
-	Waiting int64
 	Pace    *firstcome.Pace
 	Where   string // the line is; empty: there is none
 	InTopic bool   // of Kafka
@@ -44,9 +43,11 @@ func (p steerPage) Line() string {
 
 // An asked change is one that somebody has to confirm by typing the campaign's name or id.
 type asked struct {
-	Do       string // close or quantity
-	From, To string
-	Value    string // of the form
+	Do        string // close, rebuild or quantity
+	More      bool   // a higher quantity
+	Unlimited bool
+	From, To  string
+	Value     string // of the form
 }
 
 func (c *Console) showSteer(v *view) error { return c.renderSteer(v, http.StatusOK, nil, "") }
@@ -60,16 +61,7 @@ func (c *Console) renderSteer(v *view, status int, ask *asked, wrong string) err
 	if err != nil {
 		return err
 	}
-	page := steerPage{Row: rowOf(&s), Version: s.Version, Paused: s.Paused, Closed: s.Closed, Waiting: s.Line.Waiting, Pace: s.Pace, Where: v.where(s.Terms), InTopic: s.Feed != nil, Ask: ask, Wrong: wrong}
-	if now.InForce != nil {
-		page.Row.InForce = *now.InForce
-	}
-	if now.Waiting != nil {
-		page.Waiting = *now.Waiting
-	}
-	if now.State != "" {
-		page.Row.State = now.State
-	}
+	page := steerPage{Row: rowOf(&s, now), Version: s.Version, Paused: s.Paused, Closed: s.Closed, Pace: s.Pace, Where: v.where(s.Terms), InTopic: s.Feed != nil, Ask: ask, Wrong: wrong}
 	return v.renderOf(tabsOf(&s, "steer"), status, "steer", v.say("조작", "Steer"), page)
 }
 
@@ -125,7 +117,7 @@ func (v *view) notTyped() string {
 	return v.say("이름이나 ID가 다릅니다. 아무것도 바뀌지 않았습니다.", "That is neither the name nor the id. Nothing was changed.")
 }
 
-// changeQuantity raises the quantity, or lowers it if the campaign's name or id was typed.
+// changeQuantity raises or lowers the quantity, if the campaign's name or id was typed.
 func (c *Console) changeQuantity(v *view) error {
 	s, err := v.status()
 	if err != nil {
@@ -143,8 +135,8 @@ func (c *Console) changeQuantity(v *view) error {
 	if err != nil || quantity < 0 {
 		return c.renderSteer(v, http.StatusUnprocessableEntity, nil, v.say("수량은 0 이상의 정수입니다.", "A quantity is a whole number from 0 on."))
 	}
-	if quantity < s.Quantity && version == s.Version && !v.typed(&s) {
-		ask := asked{Do: "quantity", From: v.lang.quantity(s.Quantity), To: v.lang.quantity(quantity), Value: text}
+	if quantity != s.Quantity && version == s.Version && !v.typed(&s) {
+		ask := asked{Do: "quantity", More: quantity > s.Quantity, Unlimited: quantity == firstcome.Unlimited, From: v.lang.quantity(s.Quantity), To: v.lang.quantity(quantity), Value: text}
 		return c.renderSteer(v, http.StatusUnprocessableEntity, &ask, v.notTyped())
 	}
 	_, err = c.Operator.SetTerms(v.r.Context(), v.who.Actor, s.ID, version, func(t *firstcome.Terms) { t.Quantity = quantity })

@@ -24,18 +24,18 @@ type campaignsPage struct {
 
 // A campaignRow is one campaign in the list.
 type campaignRow struct {
-	ID           firstcome.CampaignID
-	Name         string
-	State        string // see figures.StateOf; empty: unknown
-	Quantity     int64
-	InForce      int64
-	Unknown      bool // how many are in force
-	OpensAt      time.Time
-	OpensIn      time.Duration // 0: it opened
-	SoldOutAfter time.Duration // of its opening; 0: unknown
-	Waiting      *int64        // nil: it has no line, or nobody knows
-	Unrecorded   *int64        // nil: unknown
-	Proved       *proving      // nil: it never was
+	ID                 firstcome.CampaignID
+	Name               string
+	State              string // see figures.StateOf; empty: unknown
+	Quantity           int64
+	InForce            int64
+	Unknown            bool // how many are in force
+	OpensAt            time.Time
+	OpensIn            time.Duration // 0: it opened
+	firstcome.Instants               // zero: it has not happened, or is unknown
+	Waiting            *int64        // nil: it has no line, or nobody knows
+	Unrecorded         *int64        // nil: unknown
+	Proved             *proving      // nil: it never was
 }
 
 // Share returns how much of the quantity is in force, of 0 to 1.
@@ -66,34 +66,33 @@ func (c *Console) showCampaigns(v *view) error {
 		return err
 	}
 	for n, now := range c.Watcher.Of(v.r.Context(), found) {
-		row := listed(&found[n], now)
+		row := rowOf(&found[n], now)
 		row.Proved = proofs[row.ID]
 		page.Rows = append(page.Rows, row)
 	}
 	return v.render(http.StatusOK, "campaigns", v.say("캠페인", "Campaigns"), page)
 }
 
-// listed returns a campaign's row with its gate's counters. If the gate does not answer they are unknown.
-func listed(s *ledger.Status, now figures.Sample) campaignRow {
-	row := rowOf(s)
-	if now.GateDown {
-		row.State, row.Unknown = "", true
-		return row
+// rowOf returns a campaign's row: its terms as the ledger has them, and all else as now says, which asked whoever decides. What that does not
+// say is unknown.
+func rowOf(s *ledger.Status, now figures.Sample) campaignRow {
+	row := campaignRow{
+		ID: s.ID, Name: s.Name, State: now.State, Quantity: s.Quantity, Unknown: now.InForce == nil, OpensAt: s.OpensAt,
+		Waiting: now.Waiting, Unrecorded: now.Unrecorded, Instants: now.Instants,
 	}
-	row.State, row.Waiting, row.Unrecorded = now.State, now.Waiting, now.Unrecorded
 	if now.InForce != nil {
 		row.InForce = *now.InForce
+	}
+	if s.OpensAt.After(s.Now) {
+		row.OpensIn = s.OpensAt.Sub(s.Now)
 	}
 	return row
 }
 
-func rowOf(s *ledger.Status) campaignRow {
-	row := campaignRow{ID: s.ID, Name: s.Name, State: figures.StateOf(s.Campaign, s.Now, s.InForce), Quantity: s.Quantity, InForce: s.InForce, OpensAt: s.OpensAt}
-	if s.OpensAt.After(s.Now) {
-		row.OpensIn = s.OpensAt.Sub(s.Now)
+// SoldOutAfter returns how long it took to sell out for the first time, from the opening; 0 is unknown.
+func (r campaignRow) SoldOutAfter() time.Duration {
+	if r.SoldOutAt.IsZero() || r.OpenedAt.IsZero() {
+		return 0
 	}
-	if !s.SoldOutAt.IsZero() && !s.OpenedAt.IsZero() {
-		row.SoldOutAfter = s.SoldOutAt.Sub(s.OpenedAt)
-	}
-	return row
+	return r.SoldOutAt.Sub(r.OpenedAt)
 }

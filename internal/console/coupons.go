@@ -50,7 +50,8 @@ func (c *Console) renderCoupons(v *view, status int, page couponsPage) error {
 	if err != nil {
 		return err
 	}
-	page.Row, page.Version = rowOf(&s), s.Version
+	now := c.Watcher.Of(v.r.Context(), []ledger.Status{s})[0]
+	page.Row, page.Version, page.OnWay = rowOf(&s, now), s.Version, now.Unrecorded
 	page.Filter = v.couponFilter()
 	rows, wrong, err := c.coupons(v, s.ID, page.Filter)
 	if err != nil {
@@ -62,7 +63,6 @@ func (c *Console) renderCoupons(v *view, status int, page couponsPage) error {
 	if len(rows) > couponsPerPage && page.Filter.User == "" && page.Filter.Code == "" {
 		page.Rows, page.More = rows[:couponsPerPage], v.r.URL.Path+"?"+page.Filter.query(rows[couponsPerPage].Number)
 	}
-	page.OnWay = c.Watcher.Of(v.r.Context(), []ledger.Status{s})[0].Unrecorded
 	return v.renderOf(tabsOf(&s, "coupons"), status, "coupons", v.say("발급 내역", "Coupons"), page)
 }
 

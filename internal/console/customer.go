@@ -20,6 +20,7 @@ type customerPage struct {
 	User, Code, Campaign, Proof string // as they were asked for
 	Wrong                       string
 	Of                          *campaignRow // nil: no campaign was named
+	Left                        *int64       // coupons of it; nil: unlimited or unknown
 	Found                       []customerCoupon
 	Place                       *firstcome.Place
 	Sentence                    string // for support to copy; empty: there is nothing to tell yet
@@ -95,8 +96,9 @@ func (c *Console) lookUp(v *view, page *customerPage) error {
 	if err != nil {
 		return err
 	}
-	row := rowOf(&s)
-	page.Of = &row
+	now := c.Watcher.Of(v.r.Context(), []ledger.Status{s})[0]
+	row := rowOf(&s, now)
+	page.Of, page.Left = &row, left(now)
 	if code != "" {
 		found, err := c.find(v, id, ledger.Choice{Code: code, Page: ledger.Page{Voided: true}})
 		if err != nil || len(found) == 0 {
@@ -264,26 +266,48 @@ func (v *view) sentence(s *ledger.Status, page *customerPage) string {
 		}
 		voided = c
 	}
-	switch state := page.Of.State; {
+	of := page.Of
+	switch {
 	case page.Place != nil:
-		return v.say("고객님은 지금 줄을 서 계십니다. 순번은 %s, 앞에 %s명이 있습니다.", "You are in line: your ticket is %s, and %s people are ahead of you.",
+		return v.say("고객님은 지금 줄을 서 계십니다. 순번은 %s, 앞에 많아도 %s명이 있습니다.", "You are in line: your ticket is %s, and at most %s people are ahead of you.",
 			v.lang.number(page.Place.Ticket), v.lang.number(page.Place.Ahead))
 	case voided != nil:
 		return v.say("고객님이 받으셨던 ‘%s’ 쿠폰 %s번은 %s에 회수되었습니다.", "Your coupon number %[2]s of “%[1]s” was taken back at %[3]s.", s.Name, v.lang.number(voided.Number), exact(voided.VoidedAt))
 	case lost != nil:
 		return v.say("고객님이 %s에 안내받으신 ‘%s’ 쿠폰 %s번은 저희 장애로 남지 않았습니다. 죄송합니다.", "Number %[3]s of “%[2]s”, which you were told at %[1]s, was lost by a failure of ours. We are sorry.", exact(lost.IssuedAt), s.Name, v.lang.number(lost.Number))
-	case !s.SoldOutAt.IsZero():
-		return v.say("‘%s’ 쿠폰은 준비한 %s장이 %s에 모두 나가 고객님은 받지 못하셨습니다.", "All %[2]s coupons of “%[1]s” were gone at %[3]s, and you did not get one.", s.Name, v.lang.quantity(s.Quantity), exact(s.SoldOutAt))
-	case state == "not_open":
-		return v.say("‘%s’ 쿠폰은 %s에 열립니다. 고객님은 아직 받지 않으셨습니다.", "“%s” opens at %s. You have no coupon yet.", s.Name, exact(s.OpensAt))
-	case state == "closed":
-		return v.say("‘%s’ 쿠폰은 마감되었고, 고객님은 받지 않으셨습니다.", "“%s” is closed, and you have no coupon of it.", s.Name)
-	case page.ByProof && (page.Proof == "" || page.WrongProof != ""):
-		return v.say("고객님은 ‘%s’ 쿠폰을 아직 받지 않으셨습니다. 줄에 서 계신지는 신청할 때 받으신 증표로 확인해 드립니다.", "You have no coupon of “%s” yet. Whether you are in line we can tell by the proof that your claim was answered with.", s.Name)
-	case state == "paused":
-		return v.say("‘%s’ 쿠폰은 잠시 멈춰 있습니다. 고객님은 아직 받지 않으셨습니다.", "“%s” is paused. You have no coupon yet.", s.Name)
+	case of.State == "":
+		return v.say("‘%s’ 쿠폰을 결정하는 서버가 지금 답하지 않아, 고객님이 받으셨는지 아직 알 수 없습니다. 잠시 뒤 다시 확인해 드리겠습니다.", "What decides “%s” does not answer now, so we do not know yet whether you have a coupon. We will look again in a moment.", s.Name)
 	}
-	return v.say("고객님은 ‘%s’ 쿠폰을 아직 받지 않으셨습니다. 지금 받으실 수 있습니다.", "You have no coupon of “%s” yet. You can get one now.", s.Name)
+	return v.none(s) + " " + v.chance(s, page)
+}
+
+// none says that the customer has no coupon of a campaign.
+func (v *view) none(s *ledger.Status) string {
+	return v.say("고객님은 ‘%s’ 쿠폰을 가지고 계시지 않습니다. 받지 못한 신청은 기록하지 않습니다.", "You have no coupon of “%s”. Who asked in vain is not recorded.", s.Name)
+}
+
+// chance says what a claim would get now.
+func (v *view) chance(s *ledger.Status, page *customerPage) string {
+	of := page.Of
+	switch {
+	case of.State == "sold_out" && of.SoldOutAt.IsZero():
+		return v.say("쿠폰은 모두 나갔습니다.", "All coupons are gone.")
+	case of.State == "sold_out":
+		return v.say("쿠폰은 모두 나갔습니다. 처음 소진된 시각은 %s입니다.", "All coupons are gone. They were gone for the first time at %s.", exact(of.SoldOutAt))
+	case of.State == "not_open":
+		return v.say("쿠폰은 %s에 열립니다.", "It opens at %s.", exact(s.OpensAt))
+	case of.State == "closed":
+		return v.say("쿠폰은 마감되었습니다.", "It is closed.")
+	case of.State == "paused":
+		return v.say("지금은 잠시 멈춰 있습니다.", "It is paused.")
+	case page.ByProof && (page.Proof == "" || page.WrongProof != ""):
+		return v.say("줄에 서 계신지는 신청할 때 받으신 증표로 확인해 드립니다.", "Whether you are in line we can tell by the proof that your claim was answered with.")
+	case s.Pace != nil:
+		return v.say("줄을 서실 수 있습니다.", "You may join the line.")
+	case s.Quantity == firstcome.Unlimited:
+		return v.say("쿠폰은 수량 제한 없이 열려 있습니다.", "It is open, without a limit.")
+	}
+	return v.say("지금 %s장이 남아 있습니다.", "%s coupons are left now.", v.lang.number(page.Left))
 }
 
 // maxReason is the length of the longest reason for a void, in bytes, as the API has it.

@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"fmt"
+	"math/big"
 	"net/http"
 	"strconv"
 	"strings"
@@ -65,12 +66,15 @@ func (l language) number(n any) string {
 		return humanize.Comma(int64(n))
 	case int64:
 		return humanize.Comma(n)
+	case uint64:
+		return humanize.BigComma(new(big.Int).SetUint64(n))
 	case *int64:
-		if n != nil {
-			return humanize.Comma(*n)
+		if n == nil {
+			return unknown
 		}
+		return humanize.Comma(*n)
 	}
-	return unknown
+	panic(fmt.Sprintf("a page has %T for a number", n))
 }
 
 // quantity returns a campaign's quantity.

@@ -16,28 +16,29 @@ import (
 
 // A livePage shows one campaign as it is now.
 type livePage struct {
-	Row       campaignRow
-	Now       figures.Sample
-	Version   int64 // that the forms carry
-	Paced     bool
-	Standby   bool
-	Pace      *firstcome.Pace
-	Paused    bool
-	Closed    bool
-	SoldOutAt time.Time
-	OpenedAt  time.Time
-	Where     string   // the line is; empty: there is none
-	Kinds     []string // claims by outcome are told in this order
-	Recent    []figures.Sample
+	Row     campaignRow
+	Now     figures.Sample
+	Version int64 // that the forms carry
+	Paced   bool
+	Standby bool
+	Pace    *firstcome.Pace
+	Paused  bool
+	Closed  bool
+	Where   string   // the line is; empty: there is none
+	Kinds   []string // claims by outcome are told in this order
+	Recent  []figures.Sample
 }
 
 // Left returns how many coupons are left; nil: unlimited or unknown.
-func (p livePage) Left() *int64 {
-	if p.Now.Quantity == nil || p.Now.InForce == nil {
+func (p livePage) Left() *int64 { return left(p.Now) }
+
+// left returns how many coupons of a campaign are left; nil: unlimited or unknown.
+func left(now figures.Sample) *int64 {
+	if now.Quantity == nil || now.InForce == nil {
 		return nil
 	}
-	left := max(0, *p.Now.Quantity-*p.Now.InForce)
-	return &left
+	n := max(0, *now.Quantity-*now.InForce)
+	return &n
 }
 
 // InVain returns how many claims were refused.
@@ -61,14 +62,6 @@ func (p livePage) Unknown() *int64 {
 	return &n
 }
 
-// SoldOutAfter returns how long it took to sell out, from the opening.
-func (p livePage) SoldOutAfter() time.Duration {
-	if p.SoldOutAt.IsZero() || p.OpenedAt.IsZero() {
-		return 0
-	}
-	return p.SoldOutAt.Sub(p.OpenedAt)
-}
-
 // outcomesInPlots are the kinds of claims, in the order in which plots stack them.
 var outcomesInPlots = append([]string{"issued", "waiting", "already_issued", "sold_out", "not_open", "paused", "closed"}, withoutOutcome...)
 
@@ -88,12 +81,8 @@ func (c *Console) showLive(v *view) error {
 		return err
 	}
 	page := livePage{
-		Row: rowOf(&s), Now: now, Version: s.Version, Paced: s.Pace != nil, Standby: s.Standby, Pace: s.Pace, Paused: s.Paused, Closed: s.Closed,
-		SoldOutAt: s.SoldOutAt, OpenedAt: s.OpenedAt, Where: v.where(s.Terms), Kinds: outcomesInPlots,
-	}
-	page.Row.State, page.Row.Unknown = now.State, now.InForce == nil
-	if now.InForce != nil {
-		page.Row.InForce = *now.InForce
+		Row: rowOf(&s, now), Now: now, Version: s.Version, Paced: s.Pace != nil, Standby: s.Standby, Pace: s.Pace, Paused: s.Paused, Closed: s.Closed,
+		Where: v.where(s.Terms), Kinds: outcomesInPlots,
 	}
 	ring := c.Watcher.Ring(s.ID)
 	if n := len(ring); n > 0 && now.At.Sub(ring[n-1].At) < 10*time.Second {

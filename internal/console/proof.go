@@ -195,23 +195,14 @@ type proofPage struct {
 	Rates    []rateRow
 	Steps    []ledger.Step // of the curve, for the table
 	Printed  bool          // it is the report
-	OpenedAt time.Time
-	SoldOut  time.Time
-	Status   ledger.Status
+	Issued   *int64        // numbers; nil: unknown
+	ClosedAt time.Time     // by the ledger
 	Totals   map[string]uint64
 	Kinds    []string
 }
 
 // tableRows is about how many rows stand for a drawing.
 const tableRows = 24
-
-// SoldOutAfter returns how long it took to sell out; 0 is unknown.
-func (p proofPage) SoldOutAfter() time.Duration {
-	if p.SoldOut.IsZero() || p.OpenedAt.IsZero() {
-		return 0
-	}
-	return p.SoldOut.Sub(p.OpenedAt)
-}
 
 // A promiseRow is a promise, what was held against it, and what was found.
 type promiseRow struct {
@@ -238,13 +229,7 @@ func (c *Console) renderProof(v *view, name, title string) error {
 	if err != nil {
 		return err
 	}
-	page := proofPage{Row: rowOf(&s), OpenedAt: s.OpenedAt, SoldOut: s.SoldOutAt, Status: s, Kinds: outcomesInPlots}
-	if now.InForce != nil && now.Issued != nil {
-		page.Row.InForce, page.Status.InForce, page.Status.Issued = *now.InForce, *now.InForce, *now.Issued
-	}
-	if now.State != "" {
-		page.Row.State = now.State
-	}
+	page := proofPage{Row: rowOf(&s, now), Issued: now.Issued, ClosedAt: s.ClosedAt, Kinds: outcomesInPlots}
 	if ring := c.Watcher.Ring(s.ID); len(ring) > 0 {
 		page.Totals = ring[len(ring)-1].Totals
 	}

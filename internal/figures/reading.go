@@ -28,26 +28,25 @@ type Lines interface {
 
 // Now returns what the ledger and the gate say of a campaign now, without what only nodes know.
 func (w *Watcher) Now(ctx context.Context, id firstcome.CampaignID) (Sample, error) {
-	s, _, err := w.read(ctx, id)
+	s, err := w.read(ctx, id)
 	s.At = w.Clock()
 	return s, err
 }
 
 // read returns what the ledger and the gate say of a campaign now.
-func (w *Watcher) read(ctx context.Context, id firstcome.CampaignID) (s Sample, at firstcome.Instants, err error) {
+func (w *Watcher) read(ctx context.Context, id firstcome.CampaignID) (Sample, error) {
 	c, err := w.Ledger.Campaign(ctx, id)
 	if errors.Is(err, firstcome.ErrNoCampaign) {
-		return s, at, err
+		return Sample{}, err
 	}
 	if err != nil {
-		return Sample{LedgerDown: true}, at, nil
+		return Sample{LedgerDown: true}, nil
 	}
 	var g flow.StateOf
 	if w.atGate(&c) {
 		g.GateState, g.Err = w.Gate.State(ctx, id)
 	}
-	s, at = w.told(ctx, c, g)
-	return s, at, nil
+	return w.told(ctx, c, g), nil
 }
 
 // Of is Now of campaigns that the ledger has just told of, in their order.
@@ -61,7 +60,7 @@ func (w *Watcher) Of(ctx context.Context, found []ledger.Status) []Sample {
 	states := flow.States(ctx, w.Gate, ids)
 	samples := make([]Sample, len(found))
 	for n := range found {
-		samples[n], _ = w.told(ctx, found[n], states[found[n].ID])
+		samples[n] = w.told(ctx, found[n], states[found[n].ID])
 		samples[n].At = w.Clock()
 	}
 	return samples
@@ -73,8 +72,8 @@ func (w *Watcher) atGate(c *ledger.Status) bool {
 }
 
 // told returns what is known of a campaign; g is what its gate says, if the gate has its counters.
-func (w *Watcher) told(ctx context.Context, c ledger.Status, g flow.StateOf) (s Sample, at firstcome.Instants) {
-	s = Sample{Version: c.Version, Recorded: &c.Recorded}
+func (w *Watcher) told(ctx context.Context, c ledger.Status, g flow.StateOf) Sample {
+	s := Sample{Version: c.Version, Recorded: &c.Recorded}
 	if c.Quantity != firstcome.Unlimited {
 		s.Quantity = &c.Quantity
 	}
@@ -83,7 +82,7 @@ func (w *Watcher) told(ctx context.Context, c ledger.Status, g flow.StateOf) (s 
 	if w.atGate(&c) {
 		if g.Err != nil || g.Lost {
 			s.GateDown = true
-			return s, at
+			return s
 		}
 		c.InForce, c.Issued, c.Now, c.Instants = g.InForce, g.Issued, g.Now, g.Instants
 		waiting, onWay = g.Waiting, max(0, g.LastNumber-g.DrainedThrough)
@@ -98,7 +97,8 @@ func (w *Watcher) told(ctx context.Context, c ledger.Status, g flow.StateOf) (s 
 		s.pace = float64(c.Pace.PerSecond)
 	}
 	s.State = StateOf(c.Campaign, c.Now, c.InForce)
-	return s, c.Instants
+	s.Instants = c.Instants
+	return s
 }
 
 // inTopic returns the figures of a line that a topic keeps; nil: nobody can tell.

@@ -3,6 +3,8 @@ package figures
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/firstcome/firstcome"
 )
 
 // A Sample is how a campaign was at one instant. A nil figure is unknown.
@@ -20,9 +22,12 @@ type Sample struct {
 	Served     *int64 `json:"served"` // tickets up to which the line was served
 	LastTicket *int64 `json:"last_ticket"`
 
-	// SoldOutIn is in how many seconds it is likely to be sold out: from the pace, or from the last ten seconds while at least a
-	// tenth of the quantity is left; nil: nobody can tell.
+	// SoldOutIn is in how many seconds it is likely to be sold out: from the pace while people wait, or from the last ten seconds while at
+	// least a tenth of the quantity is left; nil: nobody can tell.
 	SoldOutIn *float64 `json:"sold_out_in"`
+
+	// Instants are those of whoever decides: of the gate, where that is another one than the ledger.
+	Instants firstcome.Instants `json:"-"`
 
 	// Rates are claims a second by Kind, over all nodes that were heard; nil: unknown.
 	Rates map[string]float64 `json:"rates"`

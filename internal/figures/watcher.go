@@ -129,14 +129,14 @@ func (w *Watcher) Tick(ctx context.Context) {
 	readings.SetLimit(together)
 	for id, c := range watched {
 		readings.Go(func() error {
-			s, at, failed := w.read(ctx, id)
+			s, failed := w.read(ctx, id)
 			if errors.Is(failed, firstcome.ErrNoCampaign) || ctx.Err() != nil && failed != nil {
 				return nil
 			}
 			s.At = w.Clock()
 			w.mu.Lock()
 			c.hear(&s, id, nodes, err != nil)
-			c.mark(&s, at)
+			c.mark(&s)
 			s.SoldOutIn = c.soldOutIn(&s)
 			w.mu.Unlock()
 			s.text, _ = s.JSON() // once, however many watch; whoever asks again gets the error
@@ -187,8 +187,11 @@ func (c *course) soldOutIn(s *Sample) *float64 {
 	if s.Quantity == nil || s.InForce == nil || s.State != "open" || *s.InForce >= *s.Quantity {
 		return nil
 	}
-	left, rate := float64(*s.Quantity-*s.InForce), s.pace
-	if rate == 0 {
+	left, rate := float64(*s.Quantity-*s.InForce), 0.0
+	if s.Waiting != nil && *s.Waiting > 0 {
+		rate = s.pace
+	}
+	if rate == 0 { // nobody is in line, or it is served as fast as it goes
 		if len(c.ring) < window || left < float64(*s.Quantity)/10 {
 			return nil
 		}
@@ -273,7 +276,7 @@ func (c *course) counted(node *Node, id firstcome.CampaignID) nodeCounts {
 }
 
 // mark notes what happened since the sample before.
-func (c *course) mark(s *Sample, at firstcome.Instants) {
+func (c *course) mark(s *Sample) {
 	s.Marks = []Mark{}
 	add := func(kind string, at time.Time, text string) { s.Marks = append(s.Marks, Mark{at, kind, text}) }
 	for _, name := range s.Gone {
@@ -285,6 +288,7 @@ func (c *course) mark(s *Sample, at firstcome.Instants) {
 	if s.State == "" {
 		return
 	}
+	at := s.Instants
 	news := func(before, now time.Time) bool { return !now.IsZero() && !now.Equal(before) }
 	if news(c.at.OpenedAt, at.OpenedAt) {
 		add("opened", at.OpenedAt, "")
