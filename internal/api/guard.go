@@ -200,6 +200,9 @@ func (s *Server) admitUnnamed(r *http.Request) error {
 	if !auth.IsLoopback(r.Host) {
 		return newProblem(notLoopback, "in development mode this server answers to localhost and loopback addresses only")
 	}
+	if auth.IsProxied(r) {
+		return newProblem(notLoopback, "in development mode this server answers to no proxy, because everybody behind it would be admin: make an API key with firstcome key create")
+	}
 	if err := s.origins.Check(r); err != nil {
 		return newProblem(crossSite, "in development mode another site's page may not ask for this: name its origin with --cors-origin, or configure users' tokens")
 	}

@@ -3,6 +3,7 @@ package api_test
 import (
 	"bytes"
 	"log/slog"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -22,6 +23,34 @@ func TestAFaultOfAHandlerIs500AndTheNextRequestIsServed(t *testing.T) {
 		t.Errorf("the log says %s", line)
 	}
 	s.call("GET", "/livez", "").want(t, 200, "")
+}
+
+// TestDevelopmentModeAnswersNoProxy, behind which everybody would be admin. A public route answers.
+func TestDevelopmentModeAnswersNoProxy(t *testing.T) {
+	s := open(t)
+	s.create(`{"id":"c","name":"n","quantity":1}`)
+	handler := s.server.Handler()
+	ask := func(path, name, value string) int {
+		r := httptest.NewRequest("GET", path, nil)
+		r.Host = "127.0.0.1:8080"
+		if r.Header.Set(name, value); name == "HTTP/1.0" {
+			r.Proto, r.ProtoMinor = name, 0
+		}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		return w.Code
+	}
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Via", "X-Real-IP", "HTTP/1.0"} {
+		if got := ask("/v1/campaigns/c", name, "x"); got != 403 {
+			t.Errorf("with %s it is answered %d", name, got)
+		}
+		if got := ask("/v1/campaigns/c/line", name, "x"); got != 200 {
+			t.Errorf("with %s the public line is answered %d", name, got)
+		}
+	}
+	if got := ask("/v1/campaigns/c", "User-Agent", "x"); got != 200 {
+		t.Errorf("without a proxy it is answered %d", got)
+	}
 }
 
 func TestTheLogNamesRoutesAndNeverUsersTokensOrBodies(t *testing.T) {

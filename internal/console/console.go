@@ -200,6 +200,10 @@ func (c *Console) protect(next http.Handler) http.Handler {
 			c.newView(w, r).refuse(errOtherHost)
 			return
 		}
+		if c.Auth.Open() && auth.IsProxied(r) {
+			c.newView(w, r).refuse(errProxied)
+			return
+		}
 		guarded.ServeHTTP(w, r)
 	})
 }

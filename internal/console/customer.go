@@ -316,7 +316,7 @@ const maxReason = 500
 // reason returns why a form voids something.
 func (v *view) reason() (string, error) {
 	reason := strings.TrimSpace(v.form.Get("reason"))
-	if reason == "" || len(reason) > maxReason || strings.ContainsRune(reason, 0) {
+	if reason == "" || len(reason) > maxReason {
 		return "", &firstcome.FieldError{Field: v.say("사유", "reason"), Reason: v.say("1자에서 %d바이트까지 적어 주세요", "must have 1 to %d bytes", maxReason)}
 	}
 	return reason, nil

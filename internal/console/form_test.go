@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -68,5 +69,59 @@ func TestTheLongestFormIsTaken(t *testing.T) {
 	form := url.Values{"id": {"spring"}, "name": {"추석"}, "benefit": {benefit}, "answer": {"recorded"}, "step": {"create"}}
 	if got := h.browser().post("/console/campaigns", form); got.path != "/console/campaigns/spring" {
 		t.Errorf("got %d: %.200s", got.status, got.text())
+	}
+}
+
+// TestTextThatALedgerCannotKeepIsRefused sends it to forms and as queries. SQLite would keep it, and the log another text.
+func TestTextThatALedgerCannotKeepIsRefused(t *testing.T) {
+	h := openHouse(t)
+	id := h.campaign("spring", 10)
+	h.claim(id, "a")
+	b := h.browser()
+	for _, bad := range []string{"\xff", "a\x00b", "\xed\xa0\x80"} {
+		for path, form := range map[string]url.Values{
+			"/console/campaigns/spring/coupons/1/void": {"reason": {bad}},
+			"/console/campaigns/spring/coupons/void":   {"reason": {bad}, "numbers": {"1"}, "typed": {"spring"}, "version": {"1"}},
+			"/console/campaigns":                       {"name": {bad}, "id": {"other"}, "answer": {"recorded"}, "step": {"create"}},
+		} {
+			if got := b.post(path, form); got.status != http.StatusUnprocessableEntity {
+				t.Errorf("%q in a form of %s: %d", bad, path, got.status)
+			}
+		}
+		for _, path := range []string{"/console?q=", "/console/customer?user_id=", "/console/audit-log?user_id=", "/console/recording?campaign=", "/console/login?next=", "/console?done="} {
+			if got := b.get(path + url.QueryEscape(bad)); got.status != http.StatusUnprocessableEntity {
+				t.Errorf("%s%q: %d", path, bad, got.status)
+			}
+		}
+	}
+	if found, err := h.prove(t.Context(), id, nil); err != nil || found.Breaches() != 0 || h.openLetters() != 0 {
+		t.Errorf("the audit says %+v, %v", found, err)
+	}
+	if s, err := h.ledger.Campaign(t.Context(), id); err != nil || s.InForce != 1 {
+		t.Errorf("%d are in force, %v", s.InForce, err)
+	}
+}
+
+// TestABenefitIsWhatEveryReaderReadsAlike, as it is for the API.
+func TestABenefitIsWhatEveryReaderReadsAlike(t *testing.T) {
+	h := openHouse(t)
+	for n, c := range []struct {
+		benefit string
+		kept    string // empty: it is refused
+	}{
+		{`{"percent":20}`, `{"percent":20}`},
+		{`20 percent off`, `"20 percent off"`},
+		{strings.Repeat("[", 32) + strings.Repeat("]", 32), strings.Repeat("[", 32) + strings.Repeat("]", 32)},
+		{strings.Repeat("[", 33) + strings.Repeat("]", 33), ""},
+		{`{"percent":20,"percent":90}`, ""},
+		{`"\ud800"`, ""},
+	} {
+		id := fmt.Sprint("c-", n)
+		form := url.Values{"id": {id}, "name": {"추석"}, "benefit": {c.benefit}, "answer": {"recorded"}, "step": {"create"}}
+		got := h.browser().post("/console/campaigns", form)
+		s, err := h.ledger.Campaign(t.Context(), firstcome.CampaignID(id))
+		if c.kept == "" && got.status != http.StatusUnprocessableEntity || string(s.Terms.Benefit) != c.kept {
+			t.Errorf("%s: %d, and kept is %s, %v", c.benefit, got.status, s.Terms.Benefit, err)
+		}
 	}
 }

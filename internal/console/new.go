@@ -1,13 +1,16 @@
 package console
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"github.com/firstcome/firstcome"
@@ -128,6 +131,8 @@ func (p *newPage) read(v *view) firstcome.CampaignID {
 		if t.Benefit = json.RawMessage(f.Benefit); !json.Valid(t.Benefit) {
 			text, _ := json.Marshal(f.Benefit) // a text is a benefit, too
 			t.Benefit = text
+		} else if !isPlain(t.Benefit) {
+			p.Wrong["benefit"] = v.say("같은 이름이 두 번 있거나, 너무 깊거나, 글자가 깨졌습니다.", "A name is there twice, or it is nested too deep, or a character is broken.")
 		}
 	}
 	if f.ValidDays != "" {
@@ -149,6 +154,18 @@ func (p *newPage) read(v *view) firstcome.CampaignID {
 	}
 	p.refuse(t.Check())
 	return id
+}
+
+// isPlain reports whether every reader reads a benefit alike, as the API does: no key twice, no lone surrogate, at most 32 deep.
+func isPlain(benefit []byte) bool {
+	for d := jsontext.NewDecoder(bytes.NewReader(benefit)); ; {
+		switch _, err := d.ReadToken(); {
+		case errors.Is(err, io.EOF):
+			return true
+		case err != nil || d.StackDepth() > 32:
+			return false
+		}
+	}
 }
 
 // instant reads a time of the form, which is Seoul's.

@@ -324,5 +324,12 @@ func (v *view) promises(p *Proof) (rows, other []promiseRow) {
 			}
 		}
 	}
+	if !v.may(run) { // what is shown names users
+		for _, rows := range [][]promiseRow{all, other} {
+			for n := range rows {
+				rows[n].Shown = nil
+			}
+		}
+	}
 	return all, other
 }

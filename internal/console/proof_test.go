@@ -54,6 +54,30 @@ func TestACampaignIsProvedAndReported(t *testing.T) {
 	}
 }
 
+// TestABreachNamesNoUserToWhoSeesNone: viewers and support hear how many there are.
+func TestABreachNamesNoUserToWhoSeesNone(t *testing.T) {
+	found := audit.Breaches{Total: 2, Count: map[string]int64{"P3": 1, "facts": 1}, Shown: []audit.Breach{{Promise: "P3", Text: "mina-private holds two"}, {Promise: "facts", Text: "mina-private is missing"}}}
+	h := openHouse(t, withKeys, func(h *house) {
+		h.config.Prove = func(context.Context, firstcome.CampaignID, *atomic.Int64) (console.Proof, error) {
+			return console.Proof{Ledger: audit.Report{Coupons: 9, Breaches: found}}, nil
+		}
+	})
+	h.campaign("spring", 3)
+	operator, _ := h.key(firstcome.Operator)
+	b := h.login(operator)
+	b.post("/console/campaigns/spring/proof", url.Values{})
+	b.await("/console/campaigns/spring/proof", "mina-private is missing")
+	for _, role := range []firstcome.Role{firstcome.Viewer, firstcome.Support} {
+		plain, _ := h.key(role)
+		for _, page := range []string{"proof", "report"} {
+			got := h.login(plain).get("/console/campaigns/spring/" + page)
+			if strings.Contains(got.body, "mina-private") || strings.Count(got.text(), "broken 1") != 2 {
+				t.Errorf("%s reads in the %s: %s", role, page, got.text())
+			}
+		}
+	}
+}
+
 func TestABreachIsNeverShownAsKept(t *testing.T) {
 	found := audit.Breaches{Total: 2, Count: map[string]int64{"P3": 1, "facts": 1}, Shown: []audit.Breach{{Promise: "P3", Text: "mina holds two"}, {Promise: "facts", Text: "position 7 is missing"}}}
 	proofs := map[firstcome.CampaignID]console.Proof{

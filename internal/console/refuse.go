@@ -15,6 +15,7 @@ var (
 	errRole      = errors.New("the role may not")
 	errCrossSite = errors.New("another site sent it")
 	errOtherHost = errors.New("another host name")
+	errProxied   = errors.New("through a proxy")
 	errRoom      = errors.New("as much is read at once as may be")
 	errMedia     = errors.New("the body is no form")
 )
@@ -96,6 +97,8 @@ func (v *view) refusalOf(err error) refusal {
 		return refusal{Status: http.StatusForbidden, Head: v.say("다른 사이트에서 온 요청입니다", "This came from another site"), Why: nothing + " " + v.say("콘솔에서 직접 눌러 주세요.", "Press the button in the console itself.")}
 	case errors.Is(err, errOtherHost):
 		return refusal{Status: http.StatusForbidden, Head: v.say("이 주소로는 열 수 없습니다", "Not under this address"), Why: v.say("개발 모드에서는 localhost 주소로만 열립니다.", "In development mode the console answers localhost alone.")}
+	case errors.Is(err, errProxied):
+		return refusal{Status: http.StatusForbidden, Head: v.say("프록시를 거쳐 열 수 없습니다", "Not through a proxy"), Why: v.say("개발 모드에서는 누구나 관리자이므로 프록시 뒤의 모두가 관리자가 됩니다. 먼저 키를 만드세요: firstcome key create", "In development mode everybody is admin, and so would be everybody behind the proxy. Make a key first: firstcome key create")}
 	case errors.As(err, &tooLarge):
 		return refusal{Status: http.StatusRequestEntityTooLarge, Head: v.say("적은 내용이 너무 깁니다", "The form is too long"), Why: nothing + " " + v.say("줄여서 다시 해 주세요.", "Write less, and send it again.")}
 	case errors.Is(err, errMedia):

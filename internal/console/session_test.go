@@ -205,6 +205,15 @@ func TestADevelopmentConsoleAnswersNoOtherHost(t *testing.T) {
 	}
 }
 
+func TestADevelopmentConsoleAnswersNoProxy(t *testing.T) {
+	b := openHouse(t).browser()
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "Via", "X-Real-Ip"} {
+		if got := b.do(http.MethodGet, "/console", nil, http.Header{name: {"203.0.113.9"}}); got.status != http.StatusForbidden {
+			t.Errorf("with %s: %d", name, got.status)
+		}
+	}
+}
+
 // TestAWallScreenIsNotLoggedOut has a page follow a campaign for a day, and nobody click: its stream ends now and then, and the browser comes
 // again.
 func TestAWallScreenIsNotLoggedOut(t *testing.T) {

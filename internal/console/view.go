@@ -10,9 +10,11 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
 
@@ -66,8 +68,23 @@ func (v *view) enter(allowed auth.Who) error {
 // maxForm is the longest form, in bytes: the largest benefit has 48 KiB, escaped.
 const maxForm = 64 << 10
 
-// readForm reads what the page was asked with. A GET has no body, whatever comes with it.
+// readForm reads what the page was asked with. It refuses what some ledger does not take: PostgreSQL takes no NUL.
 func (v *view) readForm() error {
+	if err := v.parseForm(); err != nil {
+		return err
+	}
+	for name, values := range v.form {
+		for _, text := range append(values, name) {
+			if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+				return &firstcome.FieldError{Field: strconv.QuoteToASCII(name), Reason: v.say("UTF-8이 아니거나 NUL이 있습니다", "must be UTF-8 without NUL")}
+			}
+		}
+	}
+	return nil
+}
+
+// parseForm sets form. A GET has no body, whatever comes with it.
+func (v *view) parseForm() error {
 	if v.r.Method == http.MethodGet || v.r.Method == http.MethodHead {
 		v.form = v.r.URL.Query()
 		return nil
