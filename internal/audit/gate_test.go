@@ -100,7 +100,7 @@ func gateOf(t *testing.T, s *remote) audit.GateReport {
 
 func TestASoundGateHasNoBreach(t *testing.T) {
 	s := atRest()
-	want := audit.Report{Campaign: "c", Coupons: 5, InForce: 4, Voided: 1, Facts: 6, Letters: 1, Lost: 3}
+	want := audit.Report{Campaign: "c", Coupons: 5, InForce: 4, Voided: 1, Facts: 6, Letters: 1, Lost: 3, Held: []string{"P1", "P3", "P4", "P5"}}
 	if diff := cmp.Diff(want, auditOf(t, s.books)); diff != "" {
 		t.Error(diff)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/firstcome/firstcome"
 )
@@ -20,6 +21,9 @@ type Report struct {
 	Lines    int64                `json:"lost_lines,omitempty"`   // generations of its waiting line that its gate lost
 	Missing  int64                `json:"missing,omitempty"`      // numbers above what is drained, on their way to the ledger
 	Breaches Breaches             `json:"breaches"`
+	// Held are the promises that were held against the ledger. Whether another one was kept only the answers can tell that clients
+	// got: see Answers.
+	Held []string `json:"held"`
 }
 
 // Ledger audits a campaign: it holds whatever the ledger says twice against each
@@ -66,6 +70,10 @@ func (a *ledgerAudit) run(ctx context.Context) (err error) {
 		}
 	}
 	a.history.end()
+	a.report.Held = []string{"P1", "P3", "P4", "P5"}
+	if a.source.Tickets != nil && slices.ContainsFunc(a.history.terms, func(t termsFrom) bool { return t.pace != nil }) {
+		a.report.Held = append(a.report.Held, "P9")
+	}
 	return nil
 }
 

@@ -159,7 +159,7 @@ func auditOf(t *testing.T, b *books) audit.Report {
 }
 
 func TestASoundLedgerHasNoBreach(t *testing.T) {
-	want := audit.Report{Campaign: "c", Coupons: 4, InForce: 3, Voided: 1, Facts: 5}
+	want := audit.Report{Campaign: "c", Coupons: 4, InForce: 3, Voided: 1, Facts: 5, Held: []string{"P1", "P3", "P4", "P5"}}
 	if diff := cmp.Diff(want, auditOf(t, sound())); diff != "" {
 		t.Error(diff)
 	}

@@ -242,6 +242,10 @@ func (c *clicker) changeQuantity() {
 	p := c.at("/campaigns/steered/steer")
 	p.Type("[name=quantity]", "8,000")
 	p.Press("form[action$='/quantity'] button")
+	p.Await("Raise the quantity?")
+	c.want("steered", "as before", func(s firstcome.Campaign) bool { return s.Quantity < 8000 })
+	p.Type("[name=typed]", "steered")
+	p.Press(".card.danger button")
 	p.Await("It is changed.")
 	c.want("steered", "larger", func(s firstcome.Campaign) bool { return s.Quantity == 8000 })
 	p = c.at("/campaigns/steered/steer")
@@ -313,7 +317,7 @@ func (c *clicker) export() {
 func (c *clicker) prove() {
 	p := c.at("/campaigns/proved/proof")
 	p.Press("form[action$='/proof'] button")
-	p.Await("Every promise was kept")
+	p.Await("Every promise that was checked was kept")
 	p.Press("a[href$='/report']")
 	p.Await("Event report")
 }

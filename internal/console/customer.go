@@ -307,7 +307,7 @@ func (v *view) chance(s *ledger.Status, page *customerPage) string {
 	case s.Quantity == firstcome.Unlimited:
 		return v.say("쿠폰은 수량 제한 없이 열려 있습니다.", "It is open, without a limit.")
 	}
-	return v.say("지금 %s장이 남아 있습니다.", "%s coupons are left now.", v.lang.number(page.Left))
+	return v.say("지금 %s장이 남아 있습니다.", "Coupons left now: %s.", v.lang.number(page.Left))
 }
 
 // maxReason is the length of the longest reason for a void, in bytes, as the API has it.

@@ -80,7 +80,7 @@ func (h *house) proved(plain, id string) {
 	h.t.Helper()
 	b := h.login(plain)
 	b.post("/console/campaigns/"+id+"/proof", url.Values{})
-	b.await("/console/campaigns/"+id+"/proof", "Every promise was kept")
+	b.await("/console/campaigns/"+id+"/proof", "Every promise that was checked was kept")
 }
 
 // named are the names that the people of furnished gave, and the link to the other language.

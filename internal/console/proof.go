@@ -6,6 +6,8 @@ import (
 	"errors"
 	"html/template"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +30,14 @@ func (p *Proof) Breaches() int64 {
 		n += p.Gate.Breaches.Total
 	}
 	return n
+}
+
+// Kept returns the promises that were held, and of which no breach was found.
+func (p *Proof) Kept() string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(p.Ledger.Held), func(promise string) bool {
+		n, _ := p.of(promise)
+		return n > 0
+	}), ", ")
 }
 
 // of returns the breaches of one promise.
@@ -207,7 +217,8 @@ const tableRows = 24
 // A promiseRow is a promise, what was held against it, and what was found.
 type promiseRow struct {
 	ID, Promise, Checked string
-	Rows                 int64
+	Held                 bool  // it was held against what the ledger and the gate have
+	Rows                 int64 // that it was held against
 	Breaches             int64
 	Shown                []string
 }
@@ -295,21 +306,30 @@ func (c *Console) stopProof(v *view) error {
 // promises returns what was found of each promise, and of what they rest on.
 func (v *view) promises(p *Proof) (rows, other []promiseRow) {
 	r := &p.Ledger
+	numbers := v.say("1부터 빠진 번호가 없는지 봤습니다.", "Is each number from 1 on a coupon, a dead letter, lost or on its way?")
+	if p.Gate != nil {
+		numbers += " " + v.say("게이트가 가진 쿠폰이 장부에 있거나 오는 중인지 봤습니다.", "Is each coupon that the gate has in the ledger, or on its way?")
+	}
+	answers := v.say("답을 받은 쪽의 기록이 있어야 볼 수 있습니다: firstcome load", "This takes the answers that clients got: firstcome load")
 	all := []promiseRow{
-		{"P1", v.say("넘치지 않습니다", "Never more"), v.say("유효한 쿠폰이 어느 순간에도 수량을 넘지 않았는지, 번호마다 셌습니다.", "At every number: were more in force than the quantity then was?"), r.Coupons, 0, nil},
-		{"P2", v.say("모자라지 않습니다", "Never fewer"), v.say("소진되었다고 한 때 정말 모두 나가 있었는지 봤습니다.", "When it said sold out: was every coupon in force?"), r.Coupons, 0, nil},
-		{"P3", v.say("한 사람에 한 장", "One each"), v.say("유효한 쿠폰을 두 장 가진 사람을 찾았습니다.", "Does anybody hold two coupons in force?"), r.Coupons, 0, nil},
-		{"P4", v.say("온 순서대로", "First come, first served"), v.say("번호의 순서와 발급 시각의 순서를 맞췄습니다.", "Do numbers and instants go up together?"), r.Coupons, 0, nil},
-		{"P5", v.say("사라지지 않습니다", "Kept"), v.say("1부터 빠진 번호가 없는지, 게이트가 가진 것이 장부에 있는지 봤습니다.", "Is each number from 1 on a coupon, a dead letter, lost or on its way?"), r.Coupons + r.Letters + r.Lost, 0, nil},
-		{"P6", v.say("다시 물어도 안전합니다", "Asking again is safe"), v.say("쿠폰마다 사람, 코드, 시각이 처음과 같은지 봤습니다.", "Is what each coupon says the same in every place?"), r.Coupons, 0, nil},
-		{"P7", v.say("거절에는 이유가 있습니다", "A refusal says why"), v.say("답을 받은 쪽의 기록이 있어야 볼 수 있습니다: firstcome load", "This takes the answers that clients got: firstcome load"), -1, 0, nil},
-		{"P8", v.say("오류는 ‘모름’입니다", "An error means unknown"), v.say("답을 받은 쪽의 기록이 있어야 볼 수 있습니다: firstcome load", "This takes the answers that clients got: firstcome load"), -1, 0, nil},
-		{"P9", v.say("자리는 지켜집니다", "A place is kept"), v.say("번호표의 순서와 번호의 순서를 맞추고, 받음·떠남·끝의 합을 맞췄습니다.", "Do tickets and numbers go up together, and do served, left and ended add up?"), r.Coupons, 0, nil},
+		{ID: "P1", Promise: v.say("넘치지 않습니다", "Never more"), Checked: v.say("유효한 쿠폰이 어느 순간에도 수량을 넘지 않았는지, 번호마다 셌습니다.", "At every number: were more in force than the quantity then was?"), Rows: r.Coupons},
+		{ID: "P2", Promise: v.say("모자라지 않습니다", "Never fewer"), Checked: answers},
+		{ID: "P3", Promise: v.say("한 사람에 한 장", "One each"), Checked: v.say("유효한 쿠폰을 두 장 가진 사람을 찾았습니다.", "Does anybody hold two coupons in force?"), Rows: r.Coupons},
+		{ID: "P4", Promise: v.say("온 순서대로", "First come, first served"), Checked: v.say("번호의 순서와 발급 시각의 순서를 맞췄습니다.", "Do numbers and instants go up together?"), Rows: r.Coupons},
+		{ID: "P5", Promise: v.say("사라지지 않습니다", "Kept"), Checked: numbers, Rows: r.Coupons + r.Letters + r.Lost},
+		{ID: "P6", Promise: v.say("다시 물어도 안전합니다", "Asking again is safe"), Checked: answers},
+		{ID: "P7", Promise: v.say("거절에는 이유가 있습니다", "A refusal says why"), Checked: answers},
+		{ID: "P8", Promise: v.say("오류는 ‘모름’입니다", "An error means unknown"), Checked: answers},
+		{ID: "P9", Promise: v.say("자리는 지켜집니다", "A place is kept"), Checked: v.say("번호표의 순서와 번호의 순서를 맞추고, 받음·떠남·끝의 합을 맞췄습니다.", "Do tickets and numbers go up together, and do served, left and ended add up?"), Rows: r.Coupons},
+	}
+	if !slices.Contains(r.Held, "P9") {
+		all[8].Checked = v.say("이 캠페인에는 줄이 없었습니다.", "This campaign had no line.")
 	}
 	named := map[string]bool{}
 	for n := range all {
 		named[all[n].ID] = true
 		all[n].Breaches, all[n].Shown = p.of(all[n].ID)
+		all[n].Held = slices.Contains(r.Held, all[n].ID)
 	}
 	parts := []audit.Breaches{r.Breaches}
 	if p.Gate != nil {

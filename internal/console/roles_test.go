@@ -45,7 +45,7 @@ var surface = []struct {
 	{"POST /console/campaigns/{id}/proof", url.Values{}, runs},
 	{"POST /console/campaigns/{id}/proof/stop", url.Values{}, runs},
 	{"GET /console/campaigns/{id}/report", nil, sees},
-	{"POST /console/campaigns/{id}/quantity", url.Values{"quantity": {"20"}, "version": {"1"}}, runs},
+	{"POST /console/campaigns/{id}/quantity", url.Values{"quantity": {"20"}, "version": {"1"}}, [5]int{422, 422, 403, 403, 303}},
 	{"POST /console/campaigns/{id}/pace", url.Values{"line": {"fast"}, "version": {"1"}}, runs},
 	{"POST /console/campaigns/{id}/rebuild", url.Values{"version": {"1"}}, [5]int{422, 422, 403, 403, 303}},
 	{"GET /console/campaigns/{id}/events", nil, sees},

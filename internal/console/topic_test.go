@@ -57,12 +57,12 @@ func TestACustomerInATopicIsFoundByTheirProof(t *testing.T) {
 	h.paced("c", 2)
 	h.claim("c", "a", "b", "late")
 	b := h.browser()
-	const asks, can = "A place in line is found by the proof", "You can get one now"
+	const asks, can = "A place in line is found by the proof", "You may join the line"
 	proof := func(user string, ticket int64) string {
 		return "&proof=" + url.QueryEscape(stage.ProofOf(firstcome.UserID(user), firstcome.Ticket{Generation: 1, Number: ticket}))
 	}
 	b.finds("campaign=c&user_id=b", 200, []string{asks, "Whether you are in line we can tell by the proof"}, can, "In line now")
-	b.finds("campaign=c&user_id=b"+proof("b", 2), 200, []string{"In line now", "your ticket is 2, and 1 people are ahead"}, asks, can)
+	b.finds("campaign=c&user_id=b"+proof("b", 2), 200, []string{"In line now", "your ticket is 2, and at most 1 people are ahead"}, asks, can)
 	b.finds("campaign=c&user_id=b"+proof("a", 1), http.StatusUnprocessableEntity, []string{asks, "This is no proof of this user and campaign", "Whether you are in line"}, can)
 	stage.Must(t, topic.LeaveBy(t.Context(), "c", "b", stage.ProofOf("b", firstcome.Ticket{Generation: 1, Number: 2})))
 	b.finds("campaign=c&user_id=b"+proof("b", 2), 200, []string{asks, "The place of this proof is not in line", can})
@@ -70,9 +70,9 @@ func TestACustomerInATopicIsFoundByTheirProof(t *testing.T) {
 	b.finds("campaign=c&user_id=a", 200, []string{"You got number 1 of", "stood in line: ticket 1"}, asks)
 	b.finds("campaign=c&user_id=a&proof=nonsense", 200, []string{"You got number 1 of"}, asks)
 	stage.Must(t, stage.Err(h.config.Operator.Switch(t.Context(), "a test", "c", 0, ledger.Close)))
-	b.finds("campaign=c&user_id=late", 200, []string{"is closed, and you have no coupon"}, asks)
+	b.finds("campaign=c&user_id=late", 200, []string{"It is closed."}, asks)
 	h.campaign("gate", 2)
-	b.finds("campaign=gate&user_id=b", 200, []string{can}, asks)
+	b.finds("campaign=gate&user_id=b", 200, []string{"Coupons left now: 2."}, asks, can)
 }
 
 // TestThoseWhoWaitInATopicAreCounted on the pages, where neither ledger nor gate counts them. If nobody can tell, they are unknown.

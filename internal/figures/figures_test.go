@@ -195,6 +195,7 @@ func TestAPacedCampaignIsSoldOutByItsPaceWhileItIsOpen(t *testing.T) {
 		want   float64
 	}{
 		"open":        {func(*board) {}, 6},
+		"no line":     {func(b *board) { b.status.Line.Waiting = 0 }, -1},
 		"one is left": {func(b *board) { b.status.InForce = 99 }, 0.1},
 		"sold out":    {func(b *board) { b.status.InForce = 100 }, -1},
 		"standby":     {func(b *board) { b.status.InForce, b.status.Standby = 100, true }, -1}, // and still open
@@ -208,6 +209,7 @@ func TestAPacedCampaignIsSoldOutByItsPaceWhileItIsOpen(t *testing.T) {
 	} {
 		b := &board{}
 		b.status.Quantity, b.status.InForce, b.status.Now, b.status.Pace = 100, 40, now, &firstcome.Pace{PerSecond: 10}
+		b.status.Line.Waiting = 5
 		test.change(b)
 		w := figures.NewWatcher(b, noGate{}, b)
 		samples, stop := w.Watch("spring")

@@ -176,7 +176,7 @@ func pagesTellWhatIsOnItsWay(t *testing.T, s setup) {
 	on.sees("/campaigns/spring/coupons", "user-"+again.number)
 	on.sees("/audit-log", "replayed a dead letter", "voided a dead letter")
 	on.wants(on.post("/campaigns/spring/proof", url.Values{}), http.StatusOK, "spring")
-	on.sees("/campaigns/spring/proof", "Every promise was kept")
+	on.sees("/campaigns/spring/proof", "Every promise that was checked was kept")
 	on.sees("/campaigns/spring/report", "Dead letters 0 ")
 
 	_, err = db.ExecContext(t.Context(), `INSERT INTO lost (campaign_id, number, count, epoch) VALUES ('spring', 1000, 3, 1)`)
