@@ -31,7 +31,7 @@ func TestWhoIsNotLoggedInIsLedToTheLoginAndThenToTheirPage(t *testing.T) {
 func TestALoginLeadsNowhereElse(t *testing.T) {
 	h := openHouse(t, withKeys)
 	plain, _ := h.key(firstcome.Viewer)
-	for _, next := range []string{"https://evil.example/", "//evil.example/console", "/consolevil", "", "/v1/campaigns", `/console/../\evil.example`, "/console/..//evil.example", "/console/./..//evil.example", "/console/%2e%2e//evil.example", "/console/\t/evil.example", "/console//evil.example", "/console/..", "/console\x00"} {
+	for _, next := range []string{"https://evil.example/", "//evil.example/console", "/consolevil", "", "/v1/campaigns", `/console/../\evil.example`, "/console/..//evil.example", "/console/./..//evil.example", "/console/%2e%2e//evil.example", "/console/\t/evil.example", "/console//evil.example", "/console/.."} {
 		if got := h.browser().post("/console/login", url.Values{"key": {plain}, "next": {next}}); got.path != "/console" {
 			t.Errorf("next %q leads to %s", next, got.path)
 		}
