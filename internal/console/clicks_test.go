@@ -50,7 +50,7 @@ var actions = []action{
 	{"POST /console/dead-letters/{letter}/void", (*clicker).voidLetter},
 	{"POST /console/keys", (*clicker).makeKey},
 	{"POST /console/keys/{key}/revoke", (*clicker).revokeKey},
-	{"GET /console/health", (*clicker).examine},
+	{"POST /console/health/examine", (*clicker).examine},
 	{"GET /console/audit-log", (*clicker).speakKorean},
 	{"POST /console/logout", (*clicker).logOut},
 }
@@ -394,7 +394,7 @@ func (c *clicker) revokeKey() {
 
 func (c *clicker) examine() {
 	p := c.at("/health")
-	p.Press("a[href$='examine=yes']")
+	p.Press("form[action$='/examine'] button")
 	p.Await("it is 93 % full")
 }
 

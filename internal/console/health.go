@@ -42,6 +42,7 @@ const doctorEvery = 30 * time.Second
 
 // A checkup remembers what the page before saw.
 type checkup struct {
+	looking  sync.Mutex // held while doctor looks
 	mu       sync.Mutex // guards what follows
 	findings doctor.Findings
 	examined time.Time
@@ -51,10 +52,6 @@ type checkup struct {
 
 func (c *Console) showHealth(v *view) error {
 	ctx := v.r.Context()
-	if v.form.Get("examine") != "" { // which reads much of a ledger's file: only when somebody asks
-		c.checkup.examine(ctx, c.Doctor, c.Clock())
-		return v.lead(Root + "/health")
-	}
 	page := healthPage{}
 	nodes, err := c.Watcher.Nodes.Nodes(ctx)
 	page.Unheard = err != nil
@@ -79,6 +76,12 @@ func (c *Console) showHealth(v *view) error {
 	return v.render(http.StatusOK, "health", v.say("상태", "Health"), page)
 }
 
+// examine has doctor look, which reads much of a ledger's file: only when a person asks.
+func (c *Console) examine(v *view) error {
+	c.checkup.examine(v.r.Context(), c.Doctor, c.Clock())
+	return v.lead(Root + "/health")
+}
+
 // rates returns claims a second since the page before, by kind; nil if there was none.
 func (u *checkup) rates(now time.Time, totals map[string]uint64) map[string]float64 {
 	u.mu.Lock()
@@ -98,8 +101,12 @@ func (u *checkup) rates(now time.Time, totals map[string]uint64) map[string]floa
 	return rates
 }
 
-// examine has doctor look, unless it just did.
+// examine has doctor look, unless it just did, or looks already.
 func (u *checkup) examine(ctx context.Context, look func(context.Context) doctor.Findings, now time.Time) {
+	if !u.looking.TryLock() {
+		return
+	}
+	defer u.looking.Unlock()
 	_, examined := u.last()
 	if look == nil || now.Sub(examined) < doctorEvery {
 		return

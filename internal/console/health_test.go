@@ -3,7 +3,10 @@ package console_test
 import (
 	"context"
 	"errors"
+	"net/url"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,15 +51,47 @@ func TestHealthShowsNodesAndWhatDoctorFound(t *testing.T) {
 	if got := b.get("/console/health").text(); looked != 0 || !strings.Contains(got, "did not look on this node yet") {
 		t.Errorf("nobody asked, and doctor looked %d times: %s", looked, got)
 	}
-	got := b.get("/console/health?examine=yes").text()
+	got := b.post("/console/health/examine", url.Values{}).text()
 	for _, want := range []string{"alpha :8080", "alive 1 second ago", "gone 1 minute ago", "WARN the disk it is 93 % full free some", "ledger = gate", "open: the ledger takes nothing"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in %s", want, got)
 		}
 	}
-	b.get("/console/health")
-	if b.get("/console/health?examine=yes"); looked != 1 {
+	b.get("/console/health?examine=yes") // a look changes nothing
+	if b.post("/console/health/examine", url.Values{}); looked != 1 {
 		t.Errorf("doctor looked %d times within seconds", looked)
+	}
+}
+
+// TestDoctorLooksOnceForAll has ten people ask while it looks.
+func TestDoctorLooksOnceForAll(t *testing.T) {
+	const more = 9
+	var looked atomic.Int64
+	looks, let := make(chan struct{}, more+1), make(chan struct{})
+	h := openHouse(t, func(h *house) {
+		h.config.Doctor = func(ctx context.Context) doctor.Findings {
+			looked.Add(1)
+			looks <- struct{}{}
+			<-let
+			return somethingFound(ctx)
+		}
+	})
+	b := h.browser()
+	var asking sync.WaitGroup
+	ask := func() { b.post("/console/health/examine", url.Values{}) }
+	asking.Go(ask)
+	<-looks
+	for range more / 3 {
+		ask()
+	}
+	close(let)
+	asking.Wait()
+	for range more - more/3 {
+		asking.Go(ask)
+	}
+	asking.Wait()
+	if n := looked.Load(); n != 1 || !strings.Contains(b.get("/console/health").text(), "it is 93 % full") {
+		t.Errorf("doctor looked %d times", n)
 	}
 }
 

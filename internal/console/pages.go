@@ -71,6 +71,7 @@ func (c *Console) pages() []page {
 
 		{"GET", "/customer", look, c.showCustomer, short},
 		{"GET", "/health", see, c.showHealth, short},
+		{"POST", "/health/examine", see, c.examine, short},
 		{"GET", "/help", see, c.showHelp, short},
 		{"GET", "/recording", run, c.showRecording, short},
 		{"POST", "/dead-letters/{letter}/replay", run, c.replayLetter, short},

@@ -55,7 +55,7 @@ func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
 	if got := b.get("/console/customer?user_id=jun&campaign=spring").text(); !strings.Contains(got, "Your coupon number 2 of “추석 spring” was taken back") {
 		t.Errorf("voided, and then sold out again: %s", got)
 	}
-	for _, query := range []string{"code=" + code, "code=nonsense&campaign=spring"} {
+	for _, query := range []string{"code=" + code, "code=nonsense&campaign=spring", "user_id=%01&campaign=spring"} {
 		if got := b.get("/console/customer?" + query); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `class="wrong"`) {
 			t.Errorf("%s: %d %s", query, got.status, got.text())
 		}
@@ -167,7 +167,7 @@ func TestAFilterOfCouponsThatIsNoneIsRefused(t *testing.T) {
 	h := openHouse(t)
 	h.campaign("spring", 3)
 	b := h.browser()
-	for _, query := range []string{"from=0", "to=0", "to=x", "user_id=%00", "code=nonsense"} {
+	for _, query := range []string{"from=0", "to=0", "to=x", "user_id=%01", "code=nonsense"} {
 		if got := b.get("/console/campaigns/spring/coupons?" + query); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `role="alert"`) {
 			t.Errorf("%s: %d %s", query, got.status, got.text())
 		}

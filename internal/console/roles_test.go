@@ -37,6 +37,7 @@ var surface = []struct {
 	{"POST /console/campaigns/{id}/coupons/{number}/void", url.Values{"reason": {"r"}}, [5]int{404, 404, 404, 403, 303}},
 	{"GET /console/customer", nil, looks},
 	{"GET /console/health", nil, sees},
+	{"POST /console/health/examine", url.Values{}, [5]int{303, 303, 303, 303, 303}},
 	{"GET /console/help", nil, sees},
 	{"GET /console/recording", nil, reads},
 	{"POST /console/dead-letters/{letter}/replay", url.Values{}, [5]int{404, 404, 403, 403, 303}},

@@ -9,7 +9,8 @@ import (
 // A crowd is all callers who wait for coupons of one campaign. Its Waiter's mutex guards it.
 type crowd struct {
 	signal  chan struct{} // has room for one: somebody is due, or nobody is left
-	through int64         // the campaign was drained at least up to this number
+	through int64         // the campaign was drained at least up to this number, as the gate said when it was read
+	hinted  int64         // and up to this one by messages, which may be forged
 	early   early         // calls whose numbers are not drained, or whose question got no answer
 	due     []*waiting    // calls whose numbers are drained: to be asked about
 	asked   int           // calls in the question under way
@@ -28,7 +29,7 @@ func newCrowd() *crowd { return &crowd{signal: make(chan struct{}, 1)} }
 
 func (c *crowd) add(w *waiting) {
 	heap.Push(&c.early, w)
-	c.drained(c.through)
+	c.ripen(max(c.through, c.hinted))
 }
 
 func (c *crowd) leave(w *waiting) {
@@ -38,10 +39,22 @@ func (c *crowd) leave(w *waiting) {
 	}
 }
 
-// drained makes calls due once their numbers are drained.
+// drained notes how far the campaign is drained, as the gate said when it was read.
 func (c *crowd) drained(through int64) {
 	c.through = max(c.through, through)
-	for len(c.early) > 0 && c.early[0].coupon.Number <= c.through {
+	c.ripen(through)
+}
+
+// hint notes how far the campaign is drained by a message. Any client that may publish at the gate can send one, so it is a reason to ask, and no
+// answer.
+func (c *crowd) hint(through int64) {
+	c.hinted = max(c.hinted, through)
+	c.ripen(through)
+}
+
+// ripen makes calls due whose numbers are drained.
+func (c *crowd) ripen(through int64) {
+	for len(c.early) > 0 && c.early[0].coupon.Number <= through {
 		c.due = append(c.due, heap.Pop(&c.early).(*waiting))
 	}
 	if len(c.due) > 0 {
@@ -88,13 +101,13 @@ func (c *crowd) ask() (due []*waiting) {
 	return due
 }
 
-// told answers the calls that were asked about. After an error they wait on.
+// told answers the calls that were asked about. After an error they wait on, and so does one that only a message said is drained.
 func (c *crowd) told(due []*waiting, has []bool, err error) {
 	c.asked = 0
 	for n, w := range due {
 		switch {
 		case w.left:
-		case err != nil:
+		case err != nil, !has[n] && w.coupon.Number > c.through:
 			heap.Push(&c.early, w)
 		case has[n]:
 			w.done <- nil

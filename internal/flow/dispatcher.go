@@ -85,6 +85,7 @@ func NewDispatcher(line Line, limits DispatchLimits) *Dispatcher {
 	if limits.Batch <= 0 {
 		limits.Batch = defaultBatch
 	}
+	limits.Batch = min(limits.Batch, MaxBatch)
 	if limits.Calls <= 0 {
 		limits.Calls = defaultCalls
 	}

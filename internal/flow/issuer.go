@@ -24,6 +24,10 @@ type Limits struct {
 	OnChange func(firstcome.CampaignID)
 }
 
+// MaxBatch is how many coupons one call of a gate issues at most, whatever its limits say. Sources take an entry of more for garbage, which
+// is one dead letter: as coupons they would be as many.
+const MaxBatch = 10_000
+
 const (
 	// BenchmarkBatch of internal/ledger: a batch of 512 takes 2.4 ms here; one of 2,048
 	// costs a quarter less a claim, and every claim in it waits 7 ms.
@@ -73,6 +77,7 @@ type Stats struct {
 // NewIssuer returns an Issuer in front of a gate.
 func NewIssuer(gate Gate, limits Limits) *Issuer {
 	limits.Batch, limits.Waiting, limits.Gate = cmp.Or(limits.Batch, defaultBatch), cmp.Or(limits.Waiting, defaultWaiting), cmp.Or(limits.Gate, defaultGate)
+	limits.Batch = min(limits.Batch, MaxBatch)
 	i := &Issuer{gate: gate, limits: limits, start: time.Now(), known: newKnown()}
 	i.claims.New = func() any { return &claim{done: make(chan struct{}, 1)} }
 	i.ctx, i.cancel = context.WithCancel(context.Background())

@@ -90,12 +90,12 @@ func (w *Waiter) leave(one *waiting) {
 	one.crowd.leave(one)
 }
 
-// hear takes over how far a campaign is drained.
+// hear takes a message about how far a campaign is drained.
 func (w *Waiter) hear(id firstcome.CampaignID, through int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if c := w.crowds[id]; c != nil {
-		c.drained(through)
+		c.hint(through)
 	}
 }
 
@@ -140,30 +140,32 @@ func (w *Waiter) follow(ctx context.Context) {
 func (w *Waiter) serveCrowd(ctx context.Context, id firstcome.CampaignID, c *crowd) {
 	tick := time.NewTicker(rereadEvery)
 	defer tick.Stop()
-	w.read(ctx, id)
+	w.read(ctx, id, c)
 	for w.ask(ctx, id, c) {
 		select { // The tick first: select picks at random among ready cases, and a simulation has to repeat.
 		case <-tick.C:
-			w.read(ctx, id)
+			w.read(ctx, id, c)
 			continue
 		default:
 		}
 		select {
 		case <-c.signal:
 		case <-tick.C:
-			w.read(ctx, id)
+			w.read(ctx, id, c)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// read reads how far a campaign is drained.
-func (w *Waiter) read(ctx context.Context, id firstcome.CampaignID) {
+// read reads how far a crowd's campaign is drained.
+func (w *Waiter) read(ctx context.Context, id firstcome.CampaignID, c *crowd) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
 	if through, err := w.gate.DrainedThrough(ctx, id); err == nil {
-		w.hear(id, through)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		c.drained(through)
 	}
 }
 

@@ -339,6 +339,7 @@ func TestWhatIsNotOursIsPassedOver(t *testing.T) {
 			t.Errorf("of the campaign with the marker %s the topic has %d coupons, want %d", of, count, want)
 		}
 	}
+	stage.Must(t, j.Journal.Litter(t.Context(), "c", `{"format": 2, "marker": "theirs.1.secret", "epoch": 1}`)) // of a newer release, too
 	g.absent["d"], g.absent["gone"] = true, true
 	stage.Must(t, j.Journal.Litter(t.Context(), "NO CAMPAIGN", "x"))
 	g.record(t, j, p)

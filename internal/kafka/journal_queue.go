@@ -220,19 +220,18 @@ var errNobodys = errors.New("it is another ledger's")
 // keeps it.
 func (j *Journal) read(ctx context.Context, q *queue, r *kgo.Record) (flow.Batch, error) {
 	b, err := readBatch(j.options.Secret, r)
-	if errors.Is(err, errNewer) {
-		return b, err
-	}
-	if err == nil && b.Marker != q.marker || err != nil && q.marker == "" {
+	newer := errors.Is(err, errNewer)
+	says := err == nil || newer // whose it is
+	if says && b.Marker != q.marker || !says && q.marker == "" {
 		if err := j.ask(ctx, q); err != nil {
 			return b, err
 		}
 	}
 	switch {
-	case err == nil && b.Marker == q.marker:
-		return b, nil
-	case err == nil && !j.options.Owns(b.Marker):
+	case says && b.Marker != q.marker && !j.options.Owns(b.Marker):
 		return b, errNobodys
+	case newer, err == nil && b.Marker == q.marker:
+		return b, err
 	case err == nil:
 		err = fmt.Errorf("the ledger does not know the campaign with the marker %q: it is an older one than it was", b.Marker)
 		j.alarms.Tell(q.id, err)

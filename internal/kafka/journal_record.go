@@ -91,12 +91,14 @@ func recordsOf(b flow.Batch) (records []*kgo.Record, err error) {
 // errNewer says that a topic has records that this firstcome cannot read, and that are no garbage.
 var errNewer = fmt.Errorf("%w: the topic has records of a newer firstcome: see that each recorder is as new as the nodes that issue", firstcome.ErrGateMismatch)
 
-// readBatch returns what a record says of a campaign. errNewer says that it is a newer release's; any other error, why it cannot be read.
+// readBatch returns what a record says of a campaign. errNewer says that it is a newer release's, of which the batch has the campaign and
+// its marker; any other error, why it cannot be read.
 func readBatch(secret firstcome.Secret, r *kgo.Record) (b flow.Batch, err error) {
 	var is recordedBatch
 	if err := json.Unmarshal(r.Value, &is); err != nil {
 		return b, err
 	}
+	b = flow.Batch{Campaign: firstcome.CampaignID(r.Key), Marker: is.Marker}
 	switch {
 	case is.Format > batchFormat && is.Marker != "":
 		return b, errNewer
@@ -105,13 +107,16 @@ func readBatch(secret firstcome.Secret, r *kgo.Record) (b flow.Batch, err error)
 	case is.Marker == "" || is.Epoch < 0:
 		return b, errors.New("it does not say whose it is")
 	}
-	b = flow.Batch{Campaign: firstcome.CampaignID(r.Key), Marker: is.Marker, Epoch: is.Epoch, Garbage: is.Garbage}
+	b.Epoch, b.Garbage = is.Epoch, is.Garbage
 	if is.Line != nil {
 		b.Line = *is.Line
 	}
 	for _, run := range is.Runs {
 		if run.First < 1 || run.Generation < 0 || run.Generation > 0 && len(run.Tickets) != len(run.Users) || run.Generation == 0 && len(run.Tickets) > 0 {
 			return b, errors.New("it has coupons without a number, or tickets of other people")
+		}
+		if len(b.Coupons)+len(run.Users) > flow.MaxBatch {
+			return b, fmt.Errorf("it has more than %d users, and no gate issues as many coupons at once", flow.MaxBatch)
 		}
 		for n, user := range run.Users {
 			if _, err := firstcome.ParseUserID(string(user)); err != nil {

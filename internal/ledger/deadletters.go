@@ -61,8 +61,8 @@ type storedCoupon struct {
 	Generation   int64                `json:"generation,omitempty"`
 	Ticket       int64                `json:"ticket,omitempty"`
 	Epoch        int64                `json:"epoch"`
-	// BuriedIn is the campaign's epoch at the time of the burial. 0: there was no such campaign, and the letter has no
-	// number. If the coupon was of that epoch, the letter may be replayed in any later one.
+	// BuriedIn is the campaign's epoch at the time of the burial. 0: there was no such campaign, or the number
+	// is far above the ceiling, and the letter has no number. If the coupon was of that epoch, the letter may be replayed in any later one.
 	BuriedIn int64 `json:"buried_in"`
 }
 
@@ -113,6 +113,10 @@ func (l *Ledger) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Dra
 	return drained, nil
 }
 
+// maxOverrun is how far above the ceiling a dead letter keeps its number. A gate that is wrong by a few coupons can then be put right by a
+// replay. A number further above is forged or damaged, and the campaign's last number must not jump there.
+const maxOverrun = 1000
+
 func (l *Ledger) bury(t *tx, b flow.Batch, cause string) (flow.Drained, error) {
 	r, err := l.recordingOf(t, b)
 	known := !errors.Is(err, firstcome.ErrNoCampaign)
@@ -134,7 +138,7 @@ func (l *Ledger) bury(t *tx, b flow.Batch, cause string) (flow.Drained, error) {
 	for _, c := range b.Coupons {
 		d := DeadLetter{Campaign: b.Campaign, User: c.User, Source: letterSource(c), Cause: cause, CreatedAt: now}
 		s := stored(c, b.Epoch)
-		if known {
+		if known && c.Number <= r.ceiling+maxOverrun {
 			s.BuriedIn = r.epoch
 			if c.Campaign == b.Campaign {
 				d.Number = max(c.Number, 0)

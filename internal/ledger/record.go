@@ -14,7 +14,7 @@ import (
 // drained then. Recording a coupon again changes nothing, even after it was voided, and whatever its epoch. A coupon
 // that is a dead letter stays one, and Record names it. flow.ErrRefused says that the ledger will never take all of
 // these, and names the first coupon that it refuses: a different coupon under a known number, a new coupon of a user
-// who holds another, one over the quantity, one of another epoch than the campaign's, or one that is no valid coupon.
+// who holds another, one over the quantity, one above the ceiling, one of another epoch than the campaign's, or one that is no valid coupon.
 // firstcome.ErrGateMismatch says that another node, or a node of another ledger, has to record the batch.
 // flow.ErrRowLocked says that another transaction has locked the campaign for longer than five seconds. After each of
 // these errors nothing is written. After any other error it is unknown what is recorded, and the caller should record
@@ -243,6 +243,8 @@ func (r *recording) check() error {
 			return refuse(*c, "is of a user who holds number %d", other.Number)
 		case r.inForce+int64(n) >= r.Quantity:
 			return refuse(*c, "is over the quantity of %d", r.Quantity)
+		case c.Number > r.ceiling:
+			return refuse(*c, "is above %d, the highest number that the ledger has granted to the gate", r.ceiling)
 		}
 		if r.look {
 			holders[c.User] = c

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/conform"
@@ -98,6 +99,27 @@ func TestTheLedgerOfAnotherGateRecordsNothing(t *testing.T) {
 	if _, err := l.Claim(t.Context(), "mine", users("a")); !errors.Is(err, firstcome.ErrGateMismatch) {
 		t.Errorf("the ledger decided a claim of a remote gate: %v", err)
 	}
+}
+
+// TestANumberAboveTheCeilingIsRefused: no gate may give it, so the entry is forged or damaged, and the numbers after it would jump for good.
+func TestANumberAboveTheCeilingIsRefused(t *testing.T) {
+	onEach(t, func(t *testing.T, name string) {
+		l, _ := serve(t, name, ledger.Options{Gate: "redis:test", Backlog: 100})
+		create(t, l, "c", 1000)
+		refused(t, l, "above the ceiling", stage.Coupons("c", 101, 101)...)
+		refused(t, l, "partly above the ceiling", stage.Coupons("c", 98, 101)...)
+		record(t, l, stage.Coupons("c", 100, 100)...)
+		bury(t, l, "forged", stage.Coupons("c", 101, 5000)[4800:]...)
+		before := books(t, l)
+		refused(t, l, "above the next ceiling", stage.Coupons("c", 201, 201)...)
+		stage.Same(t, "the books after the burial", before, books(t, l))
+		stage.Same(t, "drained", drained(1), record(t, l, stage.Coupons("c", 1, 1)...))
+		record(t, l, stage.Coupons("c", 200, 200)...)
+		found, err := audit.Ledger(t.Context(), l.Books().Source(), "c", nil)
+		if err != nil || found.Breaches.Total != 0 || found.Letters != 100 {
+			t.Errorf("the audit says %+v, %v", found, err)
+		}
+	})
 }
 
 // TestF18ALateRecorderFindsItsBatchDone has a recorder frozen with a batch, while the

@@ -75,6 +75,9 @@ func (e item) coupons(id firstcome.CampaignID, secret firstcome.Secret) (coupons
 			return nil, err
 		}
 	}
+	if n := e.claims(); n > flow.MaxBatch {
+		return nil, fmt.Errorf("it has %d users, and no script issues more than %d coupons at once", n, flow.MaxBatch)
+	}
 	users := strings.Split(e.fields["users"], separator)
 	generation, tickets, err := e.tickets(len(users))
 	if err != nil {

@@ -1,10 +1,32 @@
 package redis
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 )
+
+// TestAnEntryOfMoreUsersThanAScriptServesIsOnePieceOfGarbage, which is one dead letter and not as many as it has users.
+func TestAnEntryOfMoreUsersThanAScriptServesIsOnePieceOfGarbage(t *testing.T) {
+	secret, err := firstcome.NewSecret([]byte("a secret of the tests, 32 bytes and more"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for users, want := range map[int][2]int{flow.MaxBatch: {flow.MaxBatch, 0}, flow.MaxBatch + 1: {0, 1}, 19_000: {0, 1}} {
+		names := make([]string, users)
+		for n := range names {
+			names[n] = fmt.Sprint("u", n)
+		}
+		e := item{"1-1", map[string]string{"format": "1", "epoch": "1", "at": "1700000000000000", "terms": "1", "first": "1", "users": strings.Join(names, separator)}}
+		all := shares("redis:x", "c", "m", secret, []item{e}, 10)
+		if len(all) != 1 || len(all[0].Coupons) != want[0] || len(all[0].Garbage) != want[1] {
+			t.Errorf("%d users are %d coupons and %d pieces of garbage", users, len(all[0].Coupons), len(all[0].Garbage))
+		}
+	}
+}
 
 // FuzzF44EntriesAreCouponsOrGarbage decodes entries that somebody may have written.
 func FuzzF44EntriesAreCouponsOrGarbage(f *testing.F) {

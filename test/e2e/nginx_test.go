@@ -3,6 +3,7 @@
 package e2e_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -51,7 +52,7 @@ func proxied(t *testing.T, node string) string {
 	stage.Must(t, err)
 	_ = free.Close()
 	text, dir := string(conf), t.TempDir()
-	for from, to := range map[string]string{"127.0.0.1:8080": free.Addr().String(), "127.0.0.1:8081": node, "127.0.0.1:8082": "127.7.7.7:1"} {
+	for from, to := range map[string]string{"/var/cache/firstcome": dir + "/cache", "127.0.0.1:8080": free.Addr().String(), "127.0.0.1:8081": node, "127.0.0.1:8082": "127.7.7.7:1"} {
 		if strings.Count(text, from) != 1 {
 			t.Fatalf("the configuration does not have %s once", from)
 		}
@@ -117,28 +118,69 @@ func (p *page) asks(method, path, token string, header ...string) (status int, b
 	return answer.StatusCode, body
 }
 
-// TestThePagesOfAShopClaimThroughItsOwnProxy runs nginx with the configuration that is shipped.
-func TestThePagesOfAShopClaimThroughItsOwnProxy(t *testing.T) {
-	const secret, burst = "a token secret of the tests, 32 bytes and more", 40
+// openShop serves behind nginx with the configuration that is shipped, and returns an admin's key, a client of the node itself, a page and
+// what signs users' tokens.
+func openShop(t *testing.T, args ...string) (key string, admin *client.Client, shop *page, token func(user string) string) {
+	t.Helper()
+	const secret = "a token secret of the tests, 32 bytes and more"
 	dir := t.TempDir()
 	status, key := execute(t, dir, "key", "create", "--name", "first", "--role", "admin")
 	if status != 0 {
 		t.Fatal(key)
 	}
 	key = lastLine(key)
-	p := serve(t, launch{dir: dir, env: []string{"FIRSTCOME_JWT_SECRET=" + secret}, args: append(patient,
-		"--trusted-proxy", "127.0.0.1", "--address-rate", "0.001", "--address-burst", fmt.Sprint(burst),
-	)})
-	admin := client.New(p.url, key)
-	defer admin.CloseIdle()
-	if _, err := admin.CreateCampaign(t.Context(), client.NewCampaign{ID: "spring", Name: "Spring"}); err != nil {
-		t.Fatal(err)
-	}
-	shop := openPage(t, proxied(t, p.address()), "127.7.7.8")
-	token := func(user string) string {
+	p := serve(t, launch{dir: dir, env: []string{"FIRSTCOME_JWT_SECRET=" + secret}, args: append(patient, args...)})
+	admin = client.New(p.url, key)
+	t.Cleanup(admin.CloseIdle)
+	return key, admin, openPage(t, proxied(t, p.address()), "127.7.7.8"), func(user string) string {
 		text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"sub": user, "exp": time.Now().Add(time.Hour).Unix()}).SignedString([]byte(secret))
 		stage.Must(t, err)
 		return text
+	}
+}
+
+// TestThePagesOfAShopFollowALineThroughItsOwnProxy has a user join a line that is never served, read it, follow it and leave it.
+func TestThePagesOfAShopFollowALineThroughItsOwnProxy(t *testing.T) {
+	_, admin, shop, token := openShop(t)
+	none, pace := int64(0), int64(1)
+	stage.Must(t, stage.Err(admin.CreateCampaign(t.Context(), client.NewCampaign{ID: "lined", Name: "Lined", Quantity: &none, Pace: &client.Pace{PerSecond: &pace}, Standby: true})))
+	wants := func(method, path, user string, want int) {
+		t.Helper()
+		if status, body := shop.asks(method, "/v1/campaigns/lined"+path, token(user)); status != want {
+			t.Fatalf("%s %s answers %d %s", method, path, status, body)
+		}
+	}
+	wants("POST", "/claims", "a", 202)
+	wants("GET", "/line", "a", 200)
+	wants("GET", "/line", "b", 200)
+	r, err := http.NewRequestWithContext(t.Context(), "GET", shop.shop+"/v1/campaigns/lined/claims/a/events", nil)
+	stage.Must(t, err)
+	r.Header.Set("Authorization", "Bearer "+token("a"))
+	stream, err := shop.http.Do(r)
+	stage.Must(t, err)
+	defer stream.Body.Close()
+	lines := bufio.NewScanner(stream.Body)
+	comes := func(event string) {
+		t.Helper()
+		for lines.Scan() {
+			if lines.Text() == "event: "+event {
+				return
+			}
+		}
+		t.Fatalf("the stream is %s and has no event %s: %v", stream.Status, event, lines.Err())
+	}
+	comes("place") // while the stream goes on
+	wants("DELETE", "/claims/a", "a", 200)
+	comes("outcome")
+	wants("DELETE", "/line", "a", 405)
+}
+
+// TestThePagesOfAShopClaimThroughItsOwnProxy runs nginx with the configuration that is shipped.
+func TestThePagesOfAShopClaimThroughItsOwnProxy(t *testing.T) {
+	const burst = 40
+	key, admin, shop, token := openShop(t, "--trusted-proxy", "127.0.0.1", "--address-rate", "0.001", "--address-burst", fmt.Sprint(burst))
+	if _, err := admin.CreateCampaign(t.Context(), client.NewCampaign{ID: "spring", Name: "Spring"}); err != nil {
+		t.Fatal(err)
 	}
 	asked := 0
 	for n, user := range []string{"alice", "a b/ü%2F", "..x", "c"} {
@@ -186,9 +228,16 @@ func TestThePagesOfAShopClaimThroughItsOwnProxy(t *testing.T) {
 
 // TestTheShopsProxyKeepsItsConnectionsAndTheShopsCookies has a node that notes what it is sent.
 func TestTheShopsProxyKeepsItsConnectionsAndTheShopsCookies(t *testing.T) {
-	var made atomic.Int64
+	var made, lines atomic.Int64
 	headers := make(chan http.Header, 1)
-	node := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { headers <- r.Header }))
+	node := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/line") {
+			lines.Add(1)
+			w.Header().Set("Cache-Control", "public, max-age=3600") // as a node does, but for longer than a test takes
+			return
+		}
+		headers <- r.Header
+	}))
 	node.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
 			made.Add(1)
@@ -207,7 +256,12 @@ func TestTheShopsProxyKeepsItsConnectionsAndTheShopsCookies(t *testing.T) {
 			t.Errorf("a node is sent %v", h)
 		}
 	}
-	if made.Load() > 2 {
+	for range 3 {
+		if status, _ := shop.asks("GET", "/v1/campaigns/spring/line", "x"); status != http.StatusOK || lines.Load() != 1 {
+			t.Errorf("the line is answered %d, and the node was asked %d times", status, lines.Load())
+		}
+	}
+	if made.Load() > 3 {
 		t.Errorf("%d claims in turn came over %d connections", claims, made.Load())
 	}
 }
