@@ -29,7 +29,7 @@ func (t *Time) UnmarshalJSON(text []byte) error {
 	}
 	at, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
-		return fmt.Errorf("an instant is RFC 3339 with a zone, like 2026-12-24T10:00:00Z, and not %q", s)
+		return fmt.Errorf("an instant is RFC 3339 with a zone, like 2026-12-24T10:00:00+09:00, and not %q", s)
 	}
 	if at.Truncate(time.Microsecond) != at {
 		return fmt.Errorf("an instant has at most microseconds: %q", s)

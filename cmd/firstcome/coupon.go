@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -92,13 +91,18 @@ func (c *couponVoidCmd) Run(ctx context.Context, t terminal) error {
 
 type couponIssueCmd struct {
 	oneCampaign
-	Users []string `arg:"" optional:"" help:"The users' ids."`
-	File  string   `variable:"none" placeholder:"FILE" help:"A file of users' ids, one a line; - reads standard input."`
+	Users  []string `arg:"" optional:"" help:"The users' ids."`
+	File   string   `variable:"none" placeholder:"FILE" help:"A file of users' ids: CSV, text between tabs, or one id a line; - reads standard input."`
+	Column string   `variable:"none" placeholder:"NAME" help:"Of the file: the heading of the column that has the ids, or its number (default: the one headed user_id or the like)."`
+	Exact  bool     `variable:"none" help:"Of the file: each line is an id as it is, with blanks, quotes and commas."`
 }
 
 func (c *couponIssueCmd) Help() string {
 	return `No other claim comes in between up to 1,000 users. The exit status is 0 if each of them has a coupon now, also
-one from before, and 1 if one was refused. Asking again is safe: who has a coupon keeps it.`
+one from before, and 1 if one was refused. Asking again is safe: a user who has a coupon keeps it.
+
+The file may be CSV as Excel, Sheets, psql --csv and firstcome coupon export write it, or text between tabs as
+mysql --batch writes it. A line that is not plainly a user's id is told with its number, and nobody is issued a coupon.`
 }
 
 // issueChunk is the most users that one call takes.
@@ -155,34 +159,41 @@ func (c *couponIssueCmd) users(t terminal) ([]string, error) {
 	for _, user := range users {
 		check("<users>", user)
 	}
+	if c.Exact && c.Column != "" || c.File == "" && (c.Exact || c.Column != "") {
+		errs = append(errs, errors.New("--column and --exact are each for a --file, and not for the same"))
+	}
 	if c.File != "" {
 		in, err := c.open(t)
 		if err != nil {
 			return nil, usageError{err}
 		}
 		defer in.Close()
-		lines := bufio.NewScanner(in)
-		for n := 1; lines.Scan(); n++ {
-			line := lines.Text()
-			if n == 1 {
-				line = strings.TrimPrefix(line, byteOrderMark)
-			}
-			if user := strings.TrimSuffix(line, "\r"); user != "" {
-				check(fmt.Sprintf("%s line %d", c.File, n), user)
-				users = append(users, user)
-			}
+		f := userFile{name: c.File, column: c.Column, exact: c.Exact}
+		ids, err := f.read(in)
+		if err != nil {
+			errs = append(errs, err)
+		} else {
+			fmt.Fprintf(t.err, "%s from %s of %s: %s\n", counted(int64(len(ids)), "user", "s"), f.from, c.File, firstFew(ids))
 		}
-		if err := lines.Err(); err != nil {
-			errs = append(errs, fmt.Errorf("read %s: %w", c.File, err))
-		}
+		users = append(users, ids...)
 	}
-	if len(users) == 0 {
+	if len(users) == 0 && len(errs) == 0 {
 		errs = append(errs, errors.New("<users>: say who is issued a coupon, or name a file of them with --file"))
 	}
 	if len(errs) > 0 {
 		return nil, usageError{errors.Join(errs...)}
 	}
 	return users, nil
+}
+
+// firstFew returns the first three of ids, for people.
+func firstFew(ids []string) string {
+	const few = 3
+	text := strings.Join(ids[:min(few, len(ids))], ", ")
+	if len(ids) > few {
+		text += ", …"
+	}
+	return text
 }
 
 // byteOrderMark is what editors and Excel on Windows write before UTF-8. It is not part of the text.

@@ -48,7 +48,7 @@ type files struct {
 
 // tokenFlags say which of users' tokens (JWT) are accepted.
 type tokenFlags struct {
-	JWTSecretFile string   `name:"jwt-secret-file" placeholder:"FILE" help:"Secret of users' tokens with HS256 (at least 32 bytes), HS384 (48) or HS512 (64). FIRSTCOME_JWT_SECRET may hold it instead."`
+	JWTSecretFile string   `name:"jwt-secret-file" placeholder:"FILE" help:"Secret of users' tokens with HS256 (at least 32 bytes), HS384 (48) or HS512 (64): as it is, or after base64: or hex:. FIRSTCOME_JWT_SECRET may hold it instead."`
 	JWTPublicKey  string   `name:"jwt-public-key" placeholder:"FILE" help:"Public key of users' tokens with RS256 or ES256 in PEM, or a JWK set of several. The file is looked at again each second."`
 	JWTAlgorithms []string `name:"jwt-algorithms" placeholder:"HS256" help:"Allow only these algorithms (default: all for which there is a key)."`
 	JWTUserClaim  string   `name:"jwt-user-claim" default:"sub" placeholder:"sub" help:"The claim that holds the user's id (default: sub)."`

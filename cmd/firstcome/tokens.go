@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -20,19 +19,23 @@ func (c *tokenFlags) jwt(t terminal) (*auth.JWT, error) {
 	if !c.hasTokens(t) {
 		return nil, c.refuseOrphans()
 	}
+	text := []byte(t.variable(jwtSecretVariable))
 	config := auth.JWTConfig{
-		Secret: []byte(t.variable(jwtSecretVariable)), Algorithms: c.JWTAlgorithms,
-		UserClaim: c.JWTUserClaim, Issuer: c.JWTIssuer, Audience: c.JWTAudience,
+		Algorithms: c.JWTAlgorithms,
+		UserClaim:  c.JWTUserClaim, Issuer: c.JWTIssuer, Audience: c.JWTAudience,
 	}
 	var errs []error
 	if c.JWTSecretFile != "" {
-		if len(config.Secret) > 0 {
+		if len(text) > 0 {
 			errs = append(errs, errors.New("FIRSTCOME_JWT_SECRET and --jwt-secret-file are both set: which secret is meant? Unset one"))
 		}
-		text, err := os.ReadFile(c.JWTSecretFile)
+		var err error
+		text, err = os.ReadFile(c.JWTSecretFile)
 		errs = append(errs, err)
-		config.Secret = bytes.TrimRight(text, "\r\n") // an editor's last line end
 	}
+	var err error
+	config.Secret, err = auth.ParseSecret(text)
+	errs = append(errs, err)
 	if c.JWTPublicKey != "" {
 		text, err := readPublicKeys(c.JWTPublicKey)
 		errs = append(errs, err)

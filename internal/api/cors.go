@@ -16,8 +16,8 @@ type crossOrigin struct {
 	next    http.Handler
 }
 
-// Header values of crossOrigin. A page may set the headers that the API reads, and may read those
-// that say when to come again and which version it saw.
+// Header values of crossOrigin. A page may set the headers that the API reads, and all that it asks to set: scripts that trace
+// requests add their own. It may read those that say when to come again and which version it saw.
 var (
 	varyOrigin     = []string{"Origin"}
 	allowedHeaders = []string{"Authorization, Content-Type, If-Match, Last-Event-ID"}
@@ -56,6 +56,9 @@ func (c *crossOrigin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h["Access-Control-Allow-Methods"] = c.methods
 	h["Access-Control-Allow-Headers"] = allowedHeaders
+	if asked := r.Header["Access-Control-Request-Headers"]; len(asked) > 0 && asked[0] != "" {
+		h["Access-Control-Allow-Headers"] = asked
+	}
 	h["Access-Control-Max-Age"] = preflightAge
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -142,7 +142,7 @@ func TestTheLineIsReadByAnybodyAndKeptForASecond(t *testing.T) {
 		s.call("POST", "/v1/campaigns/c/claims", "", s.token(user)...).want(t, 202, "waiting")
 	}
 	r := s.line()
-	if got := r.header.Get("Cache-Control"); got != "public, max-age=1" {
+	if got := r.header.Get("Cache-Control"); got != "public, max-age=1, stale-while-revalidate=0" {
 		t.Errorf("caches are told %q", got)
 	}
 	want := `{"campaign_id":"c","generation":1,"serving":1,"last_ticket":2,"waiting":2,"next_joined_at":"2026-11-20T12:00:00.000000Z","pace":{"per_second":null},"state":"open","ended":[],"server_time":"2026-11-20T12:00:00.000000Z"}`

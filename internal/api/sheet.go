@@ -18,7 +18,7 @@ var columns = []string{
 	"generation", "ticket",
 }
 
-// A sheet is how a campaign is written as CSV (RFC 4180): for programs, or for Excel.
+// A sheet is how a campaign is written as CSV (RFC 4180): exactly, for programs, or for Excel.
 type sheet struct {
 	excel bool           // with a byte order mark, texts kept as texts, and whole seconds
 	zone  *time.Location // of the instants
@@ -38,8 +38,8 @@ func (s *Server) cells(out io.Writer, as sheet) func(context.Context, *firstcome
 				return err
 			}
 			row = as.appendRow(row, as.ordered(
-				as.text(string(c.Campaign)), strconv.FormatInt(c.Number, 10), as.text(string(c.User)), as.text(c.Code), state(c), harmless(string(t.benefit)),
-				as.instant(c.IssuedAt), as.instant(t.ExpiresAt(c.IssuedAt)), strconv.FormatBool(c.Recorded), as.instant(c.VoidedAt), harmless(reason),
+				as.text(string(c.Campaign)), strconv.FormatInt(c.Number, 10), as.text(string(c.User)), as.text(c.Code), state(c), as.safe(string(t.benefit)),
+				as.instant(c.IssuedAt), as.instant(t.ExpiresAt(c.IssuedAt)), strconv.FormatBool(c.Recorded), as.instant(c.VoidedAt), as.safe(reason),
 				place(c.Generation), place(c.Ticket))...)
 		}
 		_, err := out.Write(row)
@@ -87,9 +87,17 @@ const byteOrderMark = "\ufeff"
 // date, unless the cell is a formula of that text. It is at most 128 bytes, of the 255 characters that a formula's text may have.
 func (s sheet) text(text string) string {
 	if !s.excel {
-		return harmless(text)
+		return text
 	}
 	return `="` + strings.ReplaceAll(harmless(text), `"`, `""`) + `"`
+}
+
+// safe returns a text as a cell that a spreadsheet does not run. For programs it is the text, byte by byte.
+func (s sheet) safe(text string) string {
+	if !s.excel {
+		return text
+	}
+	return harmless(text)
 }
 
 // instant returns an instant as a cell; the zero time is empty. Excel takes no text with a zone or

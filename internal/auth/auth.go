@@ -25,6 +25,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
+
 	"github.com/firstcome/firstcome"
 )
 
@@ -74,6 +76,8 @@ type Config struct {
 type Authenticator struct {
 	config Config
 	keys   atomic.Pointer[map[string]firstcome.Key] // good ones, by id
+	// misread is whether it was logged that the tokens' secret is encoded.
+	misread atomic.Bool
 }
 
 // New returns an Authenticator that knows no key before Reload or Run has read them.
@@ -201,9 +205,20 @@ func (a *Authenticator) check(headers []string) (Caller, error) {
 	}
 	user, until, err := a.config.JWT.user(credential)
 	if err != nil {
+		a.tellMisread(credential, err)
 		return Caller{}, err
 	}
 	return Caller{User: user, Until: until, Name: "user:" + string(user)}, nil
+}
+
+// tellMisread logs once that the tokens' secret is written in an encoding that its text does not name.
+func (a *Authenticator) tellMisread(token string, err error) {
+	if !errors.Is(err, jwt.ErrTokenSignatureInvalid) || a.misread.Load() {
+		return
+	}
+	if form := a.config.JWT.misread(token); form != "" && !a.misread.Swap(true) {
+		a.config.Log.Error("a token was refused that is signed with the decoded token secret: write "+form+" in front of the secret, and start again", "encoding", form)
+	}
 }
 
 func (a *Authenticator) checkKey(plain string) (Caller, error) {

@@ -1,14 +1,17 @@
 package auth_test
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -260,4 +263,56 @@ func swapClaims(a, b string) string {
 	parts := strings.Split(a, ".")
 	parts[1] = strings.Split(b, ".")[1]
 	return strings.Join(parts, ".")
+}
+
+// TestASecretOfEachKindChecksTheTokensOfALibraryThatHasTheSame bytes: a text, a text of an editor, bytes, and what is encoded.
+func TestASecretOfEachKindChecksTheTokensOfALibraryThatHasTheSame(t *testing.T) {
+	raw := append(bytes.Repeat([]byte{0xf0, 0x9f, 0}, 12), "\r\n\n"...) // no text, and it ends like one
+	text := strings.Repeat("비밀", 8)
+	for name, c := range map[string]struct {
+		file   string
+		secret []byte
+	}{
+		"a text":                    {text, []byte(text)},
+		"a line":                    {text + "\n", []byte(text)},
+		"a line of Windows":         {text + "\r\n", []byte(text)},
+		"a line and an empty one":   {text + "\n\n", []byte(text + "\n")},
+		"bytes":                     {string(raw), raw},
+		"base64":                    {"base64:" + base64.StdEncoding.EncodeToString(raw) + "\n", raw},
+		"base64 for URLs, unpadded": {"base64:" + base64.RawURLEncoding.EncodeToString(raw), raw},
+		"hex":                       {"hex:" + hex.EncodeToString(raw) + "\n", raw},
+		"digits that are a text":    {hex.EncodeToString(raw), []byte(hex.EncodeToString(raw))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			secret, err := auth.ParseSecret([]byte(c.file))
+			stage.Must(t, err)
+			caller, err := authenticator(t, auth.JWTConfig{Secret: secret}).Authenticate(request("Bearer " + sign(t, jwt.SigningMethodHS256, c.secret, good(nil), nil)))
+			if err != nil || caller.User != "alice" {
+				t.Errorf("it is of %+v, %v", caller, err)
+			}
+		})
+	}
+	for _, bad := range []string{"base64:%%%", "hex:0"} {
+		if _, err := auth.ParseSecret([]byte(bad)); err == nil || strings.Contains(err.Error(), "%%%") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
+// TestAnEncodedSecretThatIsTakenForATextIsLogged once.
+func TestAnEncodedSecretThatIsTakenForATextIsLogged(t *testing.T) {
+	for form, text := range map[string]string{"base64:": base64.StdEncoding.EncodeToString(secret), "hex:": hex.EncodeToString(secret)} {
+		j, err := auth.NewJWT(auth.JWTConfig{Secret: []byte(text)})
+		stage.Must(t, err)
+		var log bytes.Buffer
+		a := auth.New(auth.Config{JWT: j, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		for _, key := range [][]byte{other, secret, secret} {
+			if _, err := a.Authenticate(request("Bearer " + sign(t, jwt.SigningMethodHS256, key, good(nil), nil))); err == nil {
+				t.Error("it is good")
+			}
+		}
+		if strings.Count(log.String(), "write "+form) != 1 || strings.Contains(log.String(), text) {
+			t.Errorf("%s: the log says %s", form, &log)
+		}
+	}
 }

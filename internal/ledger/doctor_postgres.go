@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"context"
+	"errors"
 	"strconv"
 
 	"github.com/firstcome/firstcome/internal/doctor"
@@ -30,6 +32,8 @@ func examinePostgreSQL(e *exam) {
 		"%s", s["synchronous_commit"])
 	e.want(s, "full_page_writes", "on", doctor.Fail, "set it to on, unless the disk never tears a page of 8 KiB")
 	e.isolation()
+	e.session()
+	e.pooler()
 	most, _ := strconv.ParseInt(s["max_connections"], 10, 64)
 	reserved, _ := strconv.ParseInt(s["superuser_reserved_connections"], 10, 64)
 	used, _ := strconv.ParseInt(s["used"], 10, 64)
@@ -38,6 +42,56 @@ func examinePostgreSQL(e *exam) {
 		most, fix = own, "ALTER ROLE NAME CONNECTION LIMIT, higher"
 	}
 	e.connections(most, used, fix)
+}
+
+// session checks that what the ledger sets for its sessions stays set.
+func (e *exam) session() {
+	const what = "settings"
+	s, err := e.settings(`SELECT name, setting FROM pg_settings WHERE name IN ('lock_timeout', 'idle_in_transaction_session_timeout', 'enable_bitmapscan')
+		AND source <> 'session'`)
+	if err != nil {
+		e.unknown(what, err)
+		return
+	}
+	e.Hold(len(s) == 0, doctor.Fail, what, "let nothing between firstcome and the server drop SET", "of what a session sets, %d settings are not in force: %v", len(s), s)
+}
+
+// pooler checks that a session has a server process to itself. Behind a pooler of transactions, one that begins in another
+// session takes this session's process.
+func (e *exam) pooler() {
+	const what = "sessions"
+	const fix = "have the pooler pool sessions, not transactions: pool_mode = session, for this database at least"
+	e.db.SetMaxOpenConns(2)
+	defer e.db.SetMaxOpenConns(1)
+	before, others, after, err := e.processes()
+	if err != nil {
+		e.Add(doctor.Fail, what, fix, "a session had no answer while another one was in a transaction: %v", err)
+		return
+	}
+	e.Hold(before == after && before != others, doctor.Fail, what, fix, "the server process of one session was %d and then %d, and that of another %d", before, after, others)
+}
+
+// processes returns the server processes of a session before and while another session is in a transaction, and that of
+// the transaction.
+func (e *exam) processes() (before, others, after int64, err error) {
+	const process = `SELECT pg_backend_pid()`
+	ctx, cancel := context.WithTimeout(e.ctx, connectTimeout)
+	defer cancel()
+	one, err := e.db.Conn(ctx)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	defer func() { _ = one.Close() }() // it was only read
+	if err := one.QueryRowContext(ctx, process).Scan(&before); err != nil {
+		return 0, 0, 0, err
+	}
+	tx, err := e.db.BeginTx(ctx, readCommitted())
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	defer func() { _ = tx.Rollback() }() // it was only read
+	err = errors.Join(tx.QueryRowContext(ctx, process).Scan(&others), one.QueryRowContext(ctx, process).Scan(&after))
+	return before, others, after, err
 }
 
 // isolation checks the isolation level in a transaction that it begins as the ledger begins its own.

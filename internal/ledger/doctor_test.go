@@ -15,7 +15,7 @@ import (
 func TestAServerThatKeepsWhatItConfirmsIsFoundGood(t *testing.T) {
 	for kind, settings := range map[services.Kind][]string{
 		services.MariaDB:    {"server", "read_only", "innodb_flush_log_at_trx_commit", "innodb_doublewrite", "binary log", "isolation"},
-		services.PostgreSQL: {"server", "writes", "fsync", "synchronous_commit", "full_page_writes", "isolation"},
+		services.PostgreSQL: {"server", "writes", "fsync", "synchronous_commit", "full_page_writes", "isolation", "settings", "sessions"},
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			server := kind.Server(t)

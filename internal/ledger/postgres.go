@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -79,9 +80,12 @@ func connectorPostgreSQL(u *url.URL, p patience) (driver.Connector, error) {
 			return &impatient{Conn: conn, answer: p.answer}, nil
 		}
 	}
+	for name, value := range map[string]string{"application_name": "firstcome", "timezone": "UTC"} {
+		if _, set := c.RuntimeParams[name]; !set {
+			c.RuntimeParams[name] = value
+		}
+	}
 	settings := map[string]string{
-		"application_name":                    "firstcome",
-		"timezone":                            "UTC",
 		"lock_timeout":                        fmt.Sprint(lockTimeout.Milliseconds()),
 		"idle_in_transaction_session_timeout": fmt.Sprint(p.idle.Milliseconds()),
 		// A bitmap is in no order. Of a campaign of which there are no statistics yet, PostgreSQL made one of all coupons, and
@@ -91,12 +95,23 @@ func connectorPostgreSQL(u *url.URL, p patience) (driver.Connector, error) {
 	if p.primary {
 		maps.Copy(settings, seeks)
 	}
+	return stdlib.GetConnector(*c, append(options, afterConnect(c, settings))...), nil
+}
+
+// afterConnect sets the settings of a session, or what the name asks for in their place. PgBouncer refuses a connection
+// that asks for them at its start, or drops them.
+func afterConnect(c *pgx.ConnConfig, settings map[string]string) stdlib.OptionOpenDB {
+	var all strings.Builder
 	for name, value := range settings {
-		if _, set := c.RuntimeParams[name]; !set {
-			c.RuntimeParams[name] = value
+		if asked, set := c.RuntimeParams[name]; set {
+			value = asked
+			delete(c.RuntimeParams, name)
 		}
+		fmt.Fprintf(&all, "SET %s = '%s';", name, strings.ReplaceAll(value, "'", "''"))
 	}
-	return stdlib.GetConnector(*c, options...), nil
+	return stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
+		return conn.PgConn().Exec(ctx, all.String()).Close()
+	})
 }
 
 // hosts counts the hosts in a name. Each is tried for its share of the time, so the last is reached before the caller gives

@@ -63,7 +63,7 @@ func (e *entrance) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err = errors.Join(err, answer.Body.Close()); err != nil {
 			return nil, err
 		}
-		if kept := answer.Header.Get("Cache-Control"); kept != "public, max-age=1" {
+		if kept := answer.Header.Get("Cache-Control"); kept != "public, max-age=1, stale-while-revalidate=0" {
 			return nil, fmt.Errorf("a line may be kept for %q", kept)
 		}
 		e.until = time.Now().Add(time.Second)
